@@ -1,0 +1,47 @@
+/* Random numbers by counter: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+ * SC 2011). A number is a pure function of its key, so a run does not depend on the order in which numbers are asked
+ * for, on threads or on the backend; nothing is stored between calls. */
+#ifndef KERNELS_RNG_H
+#define KERNELS_RNG_H
+
+#include <stdint.h>
+
+#include "kernels/backend.h"
+
+struct philox {
+    uint32_t v[4];
+};
+
+/* Ten rounds of the bijection that (key0, key1) selects. */
+static inline struct philox
+philox4x32_10(struct philox c, uint32_t key0, uint32_t key1)
+{
+    for (int round = 0; round < 10; round++) {
+        const uint64_t a = (uint64_t)0xD2511F53u * c.v[0], b = (uint64_t)0xCD9E8D57u * c.v[2];
+        const struct philox next = {
+            {(uint32_t)(b >> 32) ^ c.v[1] ^ key0, (uint32_t)b, (uint32_t)(a >> 32) ^ c.v[3] ^ key1, (uint32_t)a}};
+        c = next;
+        key0 += 0x9E3779B9u; /* 2^32 / golden ratio */
+        key1 += 0xBB67AE85u; /* 2^32 * (sqrt(3) - 1) */
+    }
+    return c;
+}
+
+/* The block that belongs to a key: the seed selects the bijection, everything else is the counter. */
+static inline struct philox
+rng_block(const struct rng_key *k)
+{
+    const struct philox counter = {{k->seq, k->pos, k->purpose, k->index}};
+    return philox4x32_10(counter, (uint32_t)k->seed, (uint32_t)(k->seed >> 32));
+}
+
+/* Uniform in [0, 1), 53 bits. */
+static inline double
+rng_uniform(const struct rng_key *k)
+{
+    const struct philox b = rng_block(k);
+    const uint64_t bits = ((uint64_t)b.v[0] << 32) | b.v[1];
+    return (double)(bits >> 11) * 0x1p-53;
+}
+
+#endif
