@@ -34,7 +34,7 @@ token_t sampling_draw(const float *p, uint32_t n, const struct rng_key *, const 
  * been drawn from q) is treated as chosen deterministically, which is lossless.
  *
  * Returns false, with `out` untouched, when the request is malformed: n outside 1..VERIFY_NODES, a parent that is not
- * before its child, a token outside the vocabulary, node 0 without logits, a child of a node without a row. */
+ * before its child, a token outside the vocabulary, node 0 without logits. */
 bool sampling_verify(const struct verify_req *, uint32_t vocab, const float *const *logits, const float *const *q,
                      float *p, uint32_t *order, struct verdict *out);
 
