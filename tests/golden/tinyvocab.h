@@ -1,0 +1,20 @@
+/* The vocabulary of a tiny model: a valid SentencePiece BPE one, of any size.
+ *
+ * ids   0..2     <unk> <s> </s>
+ *       3..258   byte tokens
+ *       259..    nasty pieces if wanted, then ▁, letters, punctuation, ▁a.., syllables, ▁syllables, words of 2 and 3
+ *       last two <|end|>, a control token (the EOT), and <|note|>, a user-defined one
+ */
+#ifndef TESTS_GOLDEN_TINYVOCAB_H
+#define TESTS_GOLDEN_TINYVOCAB_H
+
+#include "tests/golden/gguf_bytes.h"
+
+#define TINYVOCAB_MAX  (1u << 20)
+#define TINYVOCAB_KEYS 11u /* metadata entries put */
+
+void tinyvocab_put(struct gguf_bytes *, uint32_t vocab, bool nasty, bool space_prefix);
+/* A piece or </s>, as opposed to a byte or control token. */
+bool tinyvocab_is_text(uint32_t vocab, uint32_t id);
+
+#endif
