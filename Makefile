@@ -1,0 +1,145 @@
+# specscope. `make run` and `make test` are all a fresh machine needs; see README.md.
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+CC      ?= cc
+VERSION := 0.1.0
+
+WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+CFLAGS   ?= -O2 -g
+BASE     := -std=c17 -D_GNU_SOURCE -I. -ffp-contract=off -pthread $(WARN)
+LDLIBS   := -lncursesw -ltinfo -lcsv -lcjson -lutf8proc -ldl -lm -pthread
+FUZZ_SECONDS ?= 60
+
+# make SANITIZE=address,undefined … builds beside the plain build. OpenMP's runtime is not instrumented for
+# ThreadSanitizer, so that build computes on one thread; the program's own threads are all there.
+ifdef SANITIZE
+  comma  := ,
+  BUILD  ?= build/sanitize-$(subst $(comma),-,$(SANITIZE))
+  BASE   += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all
+  LDLIBS += -fsanitize=$(SANITIZE)
+else
+  BUILD  ?= build
+endif
+ifeq ($(findstring thread,$(SANITIZE)),)
+  OPENMP := -fopenmp
+else
+  BASE += -Wno-unknown-pragmas
+endif
+
+LIB_SRC  := $(sort $(wildcard kernels/*.c kernels/cpu/*.c kernels/check/*.c engine/*.c policies/*.c traces/*.c tui/*.c))
+CLI_SRC  := $(sort $(wildcard cli/*.c))
+HELP_SRC := $(filter-out %_main.c,$(sort $(wildcard tests/golden/*.c))) $(filter-out tests/unit/test_%,$(sort $(wildcard tests/unit/*.c)))
+UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
+FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+
+LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
+CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
+HELP_OBJ := $(HELP_SRC:%.c=$(BUILD)/obj/%.o)
+UNIT     := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
+TOOLS    := $(patsubst tests/golden/%_main.c,$(BUILD)/tests/%,$(sort $(wildcard tests/golden/*_main.c)))
+FUZZ     := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+
+.PHONY: all run test test-long test-programs bench fuzz fuzz-short install uninstall format tidy clean deps deps-test
+.SECONDARY:
+
+all: $(BUILD)/specscope
+
+# ---- packages ----
+# Checks by compiling, so it works on any system; installs with apt-get when that is there and we are root.
+$(BUILD)/.deps: .ci/deps
+	@mkdir -p $(@D)
+	@.ci/deps build
+	@touch $@
+$(BUILD)/.deps-test: .ci/deps
+	@mkdir -p $(@D)
+	@.ci/deps build test
+	@touch $@
+deps: $(BUILD)/.deps
+deps-test: $(BUILD)/.deps-test
+
+# ---- program ----
+$(BUILD)/obj/%.o: %.c | $(BUILD)/.deps
+	@mkdir -p $(@D)
+	$(CC) $(BASE) $(OPENMP) $(CFLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -DSPECSCOPE_DATADIR='"$(PREFIX)/share/specscope"' -MMD -MP -c $< -o $@
+
+$(BUILD)/libspecscope.a: $(LIB_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/specscope: $(CLI_OBJ) $(BUILD)/libspecscope.a
+	$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+run: all
+	@if [ -t 0 ] && [ -t 1 ]; then exec $(BUILD)/specscope; else exec $(BUILD)/specscope run; fi
+
+# ---- tests ----
+$(BUILD)/libtests.a: $(HELP_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/tests/test_%: $(BUILD)/obj/tests/unit/test_%.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
+	@mkdir -p $(@D)
+	$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+$(BUILD)/tests/%: $(BUILD)/obj/tests/golden/%_main.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
+	@mkdir -p $(@D)
+	$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/obj/tests/%.o: tests/%.c | $(BUILD)/.deps-test
+	@mkdir -p $(@D)
+	$(CC) $(BASE) $(OPENMP) $(CFLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -MMD -MP -c $< -o $@
+
+test-programs: all $(UNIT) $(TOOLS) $(FUZZ)
+
+test: test-programs
+	@tests/run.sh $(BUILD)
+
+test-long: test-programs
+	@tests/run.sh $(BUILD) long
+
+# Fuzz targets: libFuzzer where the compiler has it (make fuzz CC=clang), else a plain mutating driver.
+HAS_LIBFUZZER := $(shell printf 'int LLVMFuzzerTestOneInput(const unsigned char*d,unsigned long n){return n>9&&d[0]>0?0:0;}' 2>/dev/null \
+	| $(CC) -x c - -fsanitize=fuzzer -o /dev/null 2>/dev/null && echo yes)
+$(BUILD)/obj/tests/fuzz/%.o: tests/fuzz/%.c | $(BUILD)/.deps-test
+	@mkdir -p $(@D)
+	$(CC) $(BASE) $(CFLAGS) -MMD -MP -c $< -o $@
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/driver.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
+	@mkdir -p $(@D)
+	$(if $(and $(HAS_LIBFUZZER),$(FUZZER)),$(CC) $(OPENMP) -fsanitize=fuzzer -o $@ $(filter-out %/driver.o,$^) $(LDLIBS),$(CC) $(OPENMP) -o $@ $^ $(LDLIBS))
+
+# A real campaign: sanitizers on, FUZZ_SECONDS a target.
+fuzz:
+	$(MAKE) BUILD=build/fuzzing SANITIZE=address,undefined FUZZER=1 fuzz-programs
+	@tests/fuzz/run.sh build/fuzzing $(FUZZ_SECONDS)
+.PHONY: fuzz-programs
+fuzz-programs: $(FUZZ) $(TOOLS)
+
+bench: all $(TOOLS)
+	@tests/bench/run.sh $(BUILD)
+
+# ---- the rest ----
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/specscope/themes $(DESTDIR)$(PREFIX)/share/specscope/models $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(BUILD)/specscope $(DESTDIR)$(PREFIX)/bin/specscope
+	install -m 644 themes/*.json $(DESTDIR)$(PREFIX)/share/specscope/themes/
+	install -m 644 models/*.gguf $(DESTDIR)$(PREFIX)/share/specscope/models/
+	install -m 644 docs/specscope.1 $(DESTDIR)$(PREFIX)/share/man/man1/specscope.1
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/specscope $(DESTDIR)$(PREFIX)/share/man/man1/specscope.1
+	rm -rf $(DESTDIR)$(PREFIX)/share/specscope
+
+ALL_C := $(sort $(wildcard kernels/*.[ch] kernels/*/*.[ch] engine/*.[ch] policies/*.[ch] traces/*.[ch] tui/*.[ch] cli/*.[ch] tests/*/*.[ch]))
+format:
+	clang-format -i $(ALL_C)
+format-check:
+	clang-format --dry-run --Werror $(ALL_C)
+tidy:
+	clang-tidy --quiet $(LIB_SRC) $(CLI_SRC) -- $(BASE) -fopenmp -DSPECSCOPE_VERSION='"$(VERSION)"' -DSPECSCOPE_DATADIR='"$(PREFIX)/share/specscope"'
+.PHONY: format-check
+
+clean:
+	rm -rf build
+
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(HELP_OBJ:.o=.d) $(wildcard $(BUILD)/obj/tests/*/*.d)

@@ -1,0 +1,25 @@
+/* A model on a backend, ready to run: what a session, the benchmark and the tests share. */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include "engine/model.h"
+
+struct engine_options {
+    const char *model_path;
+    const char *backend; /* "auto", "cpu", "check", "cuda" */
+    struct backend_options backend_options;
+};
+
+struct engine {
+    struct model *model;
+    const struct backend_ops *ops;
+    struct backend *backend;
+    struct weights *weights;
+    char note[200]; /* something the user should know ("no usable GPU: …"), or "" */
+};
+
+/* progress may be NULL; it is called from this thread while weights load. */
+bool engine_open(struct engine **, const struct engine_options *, progress_fn progress, void *user, struct err *);
+void engine_close(struct engine *);
+
+#endif

@@ -1,0 +1,86 @@
+/* What a session asks of a policy, and what a policy declares. A policy is one file in policies/ and one line in the
+ * registry there; sliders, charts, CSV and help follow from its declarations. */
+#ifndef ENGINE_POLICY_H
+#define ENGINE_POLICY_H
+
+#include "kernels/backend.h"
+
+struct round;
+
+#define POLICY_KNOBS  16
+#define POLICY_SERIES 12
+
+enum knob_kind { KNOB_REAL, KNOB_INTEGER, KNOB_CHOICE };
+
+struct knob {
+    char name[16], symbol[8], help[96]; /* "tau", "τ" (UTF-8), one line */
+    enum knob_kind kind;
+    double min, max, step, def;
+    const char *const *choices; /* max + 1 names, for KNOB_CHOICE: the value is the index; constant */
+};
+
+enum series_form {
+    SERIES_LINE,
+    SERIES_BAND,
+    SERIES_BARS,
+    SERIES_STRIP,
+    SERIES_GRID,
+    SERIES_MASK,
+    SERIES_PHASE,
+    SERIES_FORMS
+};
+extern const char *const series_form_names[SERIES_FORMS]; /* "line", … */
+
+struct series {
+    char key[24], title[32];
+    enum series_form form;
+    int rows, cols; /* of STRIP, GRID, MASK; 1 × 1 otherwise. A value's index is row * cols + col */
+};
+
+/* A declaration that outlives the policy: for the screen, the trace and replay. */
+struct policy_info {
+    char name[16], title[48], paper[96];
+    uint32_t n_knobs, n_series;
+    struct knob knobs[POLICY_KNOBS];
+    struct series series[POLICY_SERIES];
+};
+
+struct model_info { /* what a policy needs to know about the model */
+    uint32_t layers, width, vocab;
+    double rho; /* head / layer parameters */
+};
+
+struct policy_args {
+    struct sampling sampling;
+};
+
+struct policy {
+    const struct policy_ops *ops;
+    struct policy_info info;    /* filled in by open() */
+    double value[POLICY_KNOBS]; /* the round's snapshot; changes only between rounds */
+    void *state;                /* the policy's own; freed by close() */
+};
+
+struct policy_ops {
+    const char *name, *title, *paper;
+    bool (*open)(struct policy *, const struct model_info *, const struct policy_args *,
+                 struct err *); /* fills knobs and series */
+    bool (*prefilled)(struct policy *,
+                      struct round *);              /* after prefill, and when switched to in mid-run; may be NULL */
+    bool (*draft)(struct policy *, struct round *); /* through round_* helpers only */
+    bool (*observe)(struct policy *, const struct round *); /* after verification; may be NULL */
+    void (*close)(struct policy *);                         /* may be NULL */
+};
+
+/* For open(): appends a declaration; values start at the default. */
+void policy_knob(struct policy *, const struct knob *);
+void policy_series(struct policy *, const char *key, const char *title, enum series_form, int rows, int cols);
+/* -1 when the policy has no such knob or series. Names and symbols both match. */
+int policy_knob_index(const struct policy_info *, const char *name);
+int policy_series_index(const struct policy_info *, const char *key);
+/* Checks and rounds a value to the knob's grid ("%.9g" exact). One line on a bad one. */
+bool knob_parse(const struct knob *, const char *text, double *out, struct err *);
+bool knob_check(const struct knob *, double value, double *out, struct err *);
+void knob_format(const struct knob *, double value, char *out, size_t n); /* "0.55", "10", "dynamic" */
+
+#endif

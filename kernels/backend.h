@@ -1,0 +1,267 @@
+/* The contract of a compute backend.
+ *
+ * A backend owns weights, a store of keys and values, a ring of hidden states and a pool of distributions. The host
+ * names places in them by number and never sees inside. Requests are queued in order; what they write for the host
+ * (every `out` pointer below) is written by wait() and by nothing else. That is an accelerator's way of working, and
+ * the CPU backend keeps to it too.
+ *
+ * Batch invariance. For `step`, `until` and the final-layer logits behind `guess`, `dist` and `verify`: the bits of a
+ * row depend on that row's own token, path and skip mask alone; not on which rows share the call, on the thread count,
+ * or on how a path is divided into trunk and tail. Keys are visited in position order, in blocks fixed by position.
+ *
+ * Layers are numbered 1..L; "depth d" of a row means that layers 1..d have run on it; depth 0 is the embedding.
+ */
+#ifndef KERNELS_BACKEND_H
+#define KERNELS_BACKEND_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/err.h"
+
+#define BACKEND_ABI 1u
+
+typedef int32_t token_t;
+typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
+typedef uint32_t seq_t;  /* a sequence: a trunk of committed rows */
+typedef uint32_t dist_t; /* a distribution over the vocabulary, kept by the backend */
+
+#define TOKEN_NONE ((token_t)-1)
+#define SLOT_NONE  UINT32_MAX
+#define SEQ_NONE   UINT32_MAX
+#define RING_NONE  UINT32_MAX
+#define DIST_NONE  UINT32_MAX
+
+#define GUESS_TOP 5 /* tokens listed in a guess */
+
+/* ---- weights ---- */
+
+enum weight_type { WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16, WEIGHT_Q8_0, WEIGHT_TYPES };
+
+struct tensor {       /* row-major: rows outputs of cols inputs each; a vector has rows = 1 */
+    const void *data; /* host memory, usually a mapped file; aligned to 32 bytes at least as GGUF promises */
+    enum weight_type type;
+    uint32_t rows, cols;
+};
+
+struct layer_desc {
+    struct tensor attn_norm;      /* (width) */
+    struct tensor wq, wk, wv;     /* (heads*head_dim, width), (kv_heads*head_dim, width) twice */
+    struct tensor wo;             /* (width, heads*head_dim) */
+    struct tensor ffn_norm;       /* (width) */
+    struct tensor gate, up, down; /* (ffn, width) twice, (width, ffn) */
+};
+
+enum rope_layout {
+    ROPE_ADJACENT,
+    /* pairs (2i, 2i+1): Llama in GGUF */ ROPE_HALVES /* pairs (i, i + head_dim/2): NeoX */
+};
+
+struct model_desc {
+    uint32_t n_layers, width, heads, kv_heads, head_dim, ffn, vocab;
+    uint32_t rope_dims; /* leading dimensions of a head that are rotated, <= head_dim */
+    enum rope_layout rope;
+    float rope_base;           /* 10000 */
+    float rope_scale;          /* positions are multiplied by this: 1, or 1/factor for linear scaling */
+    const float *rope_factors; /* (rope_dims/2) divisors of the frequencies, or NULL */
+    float rms_eps;
+    struct tensor embedding;         /* (vocab, width) */
+    struct tensor final_norm;        /* (width) */
+    struct tensor head;              /* (vocab, width); the same data as embedding when tied */
+    const struct layer_desc *layers; /* (n_layers) */
+};
+
+/* ---- rows ---- */
+
+struct row {
+    token_t token;
+    slot_t slot;   /* its keys and values, in every layer */
+    uint32_t ring; /* its hidden states, for every depth 0..L */
+    seq_t seq;     /* it attends to positions 0..n_trunk-1 of this sequence's trunk, */
+    uint32_t n_trunk;
+    uint32_t tail, n_tail; /* then to the slots tails[tail .. tail+n_tail), itself last; */
+                           /* so its position is n_trunk + n_tail - 1 */
+    uint32_t from;         /* its depth before the call: it joins the sweep at layer from + 1 */
+};
+
+/* One sweep, layers ascending: at layer l all rows with from < l take part, keys and values of all of them written
+ * before any of them attends. */
+struct sweep {
+    const struct row *rows; /* n rows; an ancestor comes before its descendants */
+    size_t n;               /* at most store_desc.max_rows */
+    const slot_t *tails;
+    size_t n_tails;
+    uint32_t to;                           /* depth of every row afterwards; a row with from >= to takes no part */
+    const bool *skip_attention, *skip_mlp; /* (L + 1), indexed by layer 1..L, or NULL; a skipped sublayer leaves the */
+                                           /* residual stream as it is and writes no keys and values */
+};
+
+/* Early exit, decided by the backend: the sweep runs layer by layer; after layer l, where threshold[l] <= 1, the head
+ * looks at the *last* row; it exits at the first l with max softmax(z_l / temperature[l]) >= threshold[l].
+ * Stops after layer sweep.to at the latest. Other rows go as far as the last one went. */
+struct exit_rule {
+    const float *temperature; /* (L + 1), indexed by layer */
+    const float *threshold;   /* (L + 1); above 1: not probed */
+};
+
+struct guess {              /* what a layer says about the next token */
+    token_t token;          /* argmax, lowest id among equals; = top[0] */
+    float confidence;       /* max softmax(z), temperature 1 */
+    float annealed;         /* max softmax(z / T) with the probe's T */
+    float entropy;          /* of softmax(z), nats */
+    token_t top[GUESS_TOP]; /* descending; TOKEN_NONE where the vocabulary is smaller */
+    float top_p[GUESS_TOP]; /* temperature 1 */
+    float kl_final;         /* KL(final || this layer), nats; NAN when not asked for */
+    int32_t rank_final;     /* rank here of the final layer's argmax, 0 = first; -1 when not asked for */
+};
+
+struct exit_result {
+    bool exited;
+    uint32_t depth;       /* the last layer run */
+    uint32_t probes;      /* head calls made */
+    struct guess guess;   /* of the last probed layer; token TOKEN_NONE when none was probed */
+    struct guess *probed; /* host memory given by the caller, (L + 1) or NULL: the guess of every probed layer, */
+                          /* token TOKEN_NONE where not probed */
+};
+
+struct probe {
+    uint32_t ring;     /* whose hidden state */
+    uint32_t layer;    /* 0..L; the row's depth must have reached it */
+    uint32_t head;     /* 0: the lens (final norm, then LM head) */
+    float temperature; /* for `annealed`; 1 otherwise */
+    bool versus_final; /* also kl_final and rank_final against layer L of the same ring entry */
+};
+
+/* ---- sampling ---- */
+
+struct sampling {
+    float temperature; /* 0: greedy, the distribution is 1 at the argmax */
+    uint32_t top_k;    /* 0: off */
+    float top_p;       /* 1: off */
+};
+
+enum rng_purpose { RNG_DRAFT, RNG_ACCEPT, RNG_RESIDUAL, RNG_BONUS };
+
+struct rng_key {
+    uint64_t seed;
+    seq_t seq;
+    uint32_t pos;
+    uint32_t purpose;
+    uint32_t index;
+};
+
+struct dist_req {
+    uint32_t ring, layer, head;
+    struct sampling sampling;
+    dist_t out;
+};
+
+struct draw_req {
+    dist_t from;
+    struct rng_key key;
+    const token_t *without; /* tokens excluded, the rest renormalised: drawing siblings without replacement */
+    size_t n_without;
+    token_t *out; /* TOKEN_NONE if nothing is left */
+};
+
+/* Verification walks a tree of candidates. Node 0 is the row that the round started from (the pending token). From a
+ * node, its children are tested in the order given, each accepted with probability min(1, p(x)/q(x)) where p is the
+ * target's distribution at the node's row; a rejection sets p <- norm(max(0, p - q)) and takes x out of the q of the
+ * siblings after it (candidates of one node are drawn without replacement). q = DIST_NONE is 1 at the token. With
+ * temperature 0 all that is "is it the target's argmax". */
+struct verify_node {
+    int32_t parent; /* index of a node before it; -1 for node 0 */
+    token_t token;
+    uint32_t pos;  /* position of the token, for the random numbers */
+    uint32_t ring; /* its row, at depth L; RING_NONE: no row, so accepting it ends the walk */
+    dist_t q;
+};
+
+#define VERIFY_NODES 64
+
+enum next_kind {
+    NEXT_CORRECTION, /* children were there, none was accepted: drawn from what is left of p */
+    NEXT_BONUS,      /* the walk ended at a node without children: drawn from p */
+    NEXT_CANDIDATE   /* the walk ended at a node without a row: `next` is that node's token */
+};
+
+struct verdict {
+    uint32_t n_path;             /* accepted nodes, node 0 not counted */
+    uint32_t path[VERIFY_NODES]; /* their indices, in order */
+    token_t next;                /* what follows the last row on the path */
+    enum next_kind kind;
+    struct guess judged[VERIFY_NODES]; /* the target's guess at every node's row; token TOKEN_NONE without a row */
+};
+
+struct verify_req {
+    const struct verify_node *nodes;
+    size_t n; /* 1..VERIFY_NODES */
+    struct sampling sampling;
+    uint64_t seed;
+    seq_t seq; /* names the random stream */
+    struct verdict *out;
+};
+
+/* ---- the backend ---- */
+
+struct backend_options {
+    uint32_t threads; /* 0: as many as there are cores */
+    const char *isa;  /* NULL or "auto": the best one; "reference", "avx2", "avx512", "neon" */
+    bool exact;       /* F32 weights, activations and keys: oracle-grade, slow */
+    int gpu;          /* device number, -1: the first */
+};
+
+struct store_desc {
+    uint32_t slots;      /* places for keys and values */
+    uint32_t ring;       /* rows whose hidden states are kept */
+    uint32_t seqs;       /* trunk tables */
+    uint32_t trunk;      /* length of a trunk table: the context size */
+    uint32_t max_rows;   /* rows in one sweep */
+    uint32_t max_probes; /* probes in one guess call */
+    uint32_t dists;
+    const atomic_bool *cancel; /* looked at before every layer; when set, queued work is dropped and wait() says */
+                               /* ERR_CANCELLED; rows of the dropped sweep keep their depth */
+};
+
+struct backend;
+struct weights;
+struct store;
+
+/* Called with work done so far in [0, 1]; returning false cancels. */
+typedef bool (*progress_fn)(void *user, double done);
+
+struct backend_ops {
+    const char *name;
+    uint32_t abi;
+    bool (*open)(struct backend **, const struct backend_options *, struct err *);
+    void (*close)(struct backend *);
+    const char *(*describe)(const struct backend *); /* "avx512vnni x2": instruction set and threads, for people */
+    /* The tensors of the model stay the caller's and must outlive the weights. */
+    bool (*load)(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **, struct err *);
+    void (*unload)(struct weights *);
+    bool (*store)(struct weights *, const struct store_desc *, struct store **, struct err *);
+    void (*drop)(struct store *);
+
+    /* Queued. Arguments are copied or consumed before the call returns, but for `out` memory, which must live until
+     * wait(). They return false when the request is malformed (a programming error); run-time failures come from wait(). */
+    bool (*trunk)(struct store *, seq_t, uint32_t first, const slot_t *slots,
+                  size_t n); /* trunk[first..first+n) = slots */
+    bool (*embed)(struct store *, const struct row *, size_t n);
+    bool (*step)(struct store *, const struct sweep *);
+    bool (*until)(struct store *, const struct sweep *, const struct exit_rule *, struct exit_result *out);
+    bool (*guess)(struct store *, const struct probe *, size_t n, struct guess *out);
+    bool (*dist)(struct store *, const struct dist_req *, size_t n);
+    bool (*draw)(struct store *, const struct draw_req *, size_t n);
+    bool (*verify)(struct store *, const struct verify_req *);
+    /* For tests and oracle-grade comparison: logits (vocab) and hidden state (width), F32. */
+    bool (*read_logits)(struct store *, uint32_t ring, uint32_t layer, float *out);
+    bool (*read_hidden)(struct store *, uint32_t ring, uint32_t layer, float *out);
+    bool (*read_dist)(struct store *, dist_t, float *out);
+    bool (*wait)(struct store *, struct err *);
+};
+
+extern const struct backend_ops cpu_backend;
+extern const struct backend_ops check_backend; /* the CPU behind a worker thread, results withheld until wait() */
+
+#endif

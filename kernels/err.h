@@ -1,0 +1,38 @@
+/* Errors are one sentence for a person: what happened, where, what to do about it. */
+#ifndef KERNELS_ERR_H
+#define KERNELS_ERR_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+enum err_kind {
+    ERR_NONE,
+    ERR_WORK,     /* the work failed: exit status 1 */
+    ERR_USAGE,    /* a bad argument, knob, command: exit status 2 */
+    ERR_CANCELLED /* the user asked for it; nothing to report */
+};
+
+struct err {
+    enum err_kind kind;
+    char text[400]; /* one line, UTF-8, no final newline, safe to print on a terminal */
+};
+
+/* Fills e (which may be NULL) and returns false, so that a failing function can `return err_set(…)`. */
+__attribute__((format(printf, 3, 4))) static inline bool
+err_set(struct err *e, enum err_kind kind, const char *format, ...)
+{
+    if (e == NULL)
+        return false;
+    va_list args;
+    va_start(args, format);
+    e->kind = kind;
+    vsnprintf(e->text, sizeof e->text, format, args);
+    va_end(args);
+    for (char *c = e->text; *c != '\0'; c++) /* file names and model bytes may hold control characters */
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    return false;
+}
+
+#endif

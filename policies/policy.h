@@ -1,0 +1,9 @@
+/* The registry: every policy of the program, in the order in which lists show them. */
+#ifndef POLICIES_POLICY_H
+#define POLICIES_POLICY_H
+
+#include "engine/policy.h"
+
+extern const struct policy_ops *const policy_registry[]; /* NULL-terminated */
+
+#endif

@@ -1,0 +1,24 @@
+/* Writes a trace: a folder of CSV files and run.json (docs/design.md, "Trace").
+ *
+ * It has a thread and a cursor of its own and never holds anybody up. The lines of a round reach the file system
+ * before the round's line in rounds.csv, so a process killed at any instant leaves a trace that replays up to the last
+ * whole round. When a write fails or the log ran over, the trace stops with a message and the run goes on. */
+#ifndef TRACES_WRITER_H
+#define TRACES_WRITER_H
+
+#include "engine/event.h"
+#include "engine/run_info.h"
+
+struct trace_writer;
+
+/* Creates the folder (parents too). One that already holds a trace is refused. */
+bool trace_writer_open(struct trace_writer **, const char *folder, const struct run_info *, struct event_log *,
+                       struct err *);
+/* Why it stopped writing, or NULL while all is well. Safe from any thread; the text lives as long as the writer. */
+const char *trace_writer_trouble(const struct trace_writer *);
+/* Waits until all events appended so far are on disk (or it stopped). */
+void trace_writer_flush(struct trace_writer *);
+/* Drains the log, marks the trace as closed cleanly in run.json. False if it had stopped: err says why. */
+bool trace_writer_close(struct trace_writer *, struct err *);
+
+#endif
