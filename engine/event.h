@@ -125,21 +125,25 @@ struct event {
 struct event_log;
 struct event_reader;
 
-/* cap_bytes: how much may wait for the slowest reader; 0: 256 MiB. */
+/* cap_bytes: how much may wait for the slowest reader; 0: 256 MiB. Without readers only the newest chunk is kept: open
+ * a reader before the first event that it must see. */
 bool event_log_open(struct event_log **, size_t cap_bytes, struct err *);
 void event_log_close(struct event_log *); /* readers must be closed */
-/* Makes room for at least n events and text_bytes of text, so that appending them does not allocate. Call it between
- * rounds. Over the cap the slowest readers lose their oldest events. */
+/* Makes room for at least n events and text_bytes of text (terminators not counted), so that appending them does not
+ * allocate. Call it between rounds, from the appender's thread. Over the cap the slowest readers lose their oldest
+ * events. */
 bool event_log_reserve(struct event_log *, size_t n, size_t text_bytes, struct err *);
-/* Copies the event and its text. The number is the log's when e->number is 0, else kept (replay). Returns the number. */
+/* Copies the event and its text. The number is the log's when e->number is 0, else kept. Returns the number; 0 when it
+ * had to allocate and memory ran out: every reader counts the event as lost. */
 uint64_t event_log_append(struct event_log *, const struct event *);
-void event_log_finish(struct event_log *); /* no more will come; wakes waiting readers */
+uint64_t event_log_last(const struct event_log *); /* number of the newest event, 0: none; from any thread */
+void event_log_finish(struct event_log *);         /* no more will come; wakes waiting readers */
 bool event_log_finished(const struct event_log *);
 
 struct event_reader *event_reader_open(struct event_log *); /* from the oldest event still kept; NULL: out of memory */
 void event_reader_close(struct event_reader *);
 const struct event *event_reader_next(struct event_reader *);  /* NULL: nothing new; valid until the next call */
 bool event_reader_wait(struct event_reader *, int timeout_ms); /* true: something is there, or the log is finished */
-uint64_t event_reader_lost(const struct event_reader *);       /* events dropped before it saw them */
+uint64_t event_reader_lost(const struct event_reader *); /* dropped before it saw them, up to where it reads now */
 
 #endif

@@ -33,7 +33,7 @@ struct measures {                                  /* NAN where not defined */
     double tokens_per_round;                       /* emitted / rounds */
     double etpl;                                   /* emitted / layers loaded */
     double discard_rate;                           /* (drafted - accepted) / emitted */
-    double verification_rate;                      /* target forwards / emitted */
+    double verification_rate;                      /* target forwards (one a round) / emitted */
     double speedup;                                /* tokens/s over the baseline's */
     double predicted;                              /* SpecBound eq. 5 */
     double modelled;                               /* emitted (L + rho) / (layer loads + rho * head loads) */

@@ -72,13 +72,21 @@ struct policy_ops {
     void (*close)(struct policy *);                         /* may be NULL */
 };
 
-/* For open(): appends a declaration; values start at the default. */
-void policy_knob(struct policy *, const struct knob *);
-void policy_series(struct policy *, const char *key, const char *title, enum series_form, int rows, int cols);
+/* For open(): appends a declaration; values start at the default. False, and nothing is added, when there is no place
+ * left or the declaration is not a sound one: an empty, reserved (struct control_event) or repeated name, bounds the
+ * wrong way round, a default outside them, a choice without its names, a series of no cells. */
+bool policy_knob(struct policy *, const struct knob *);
+bool policy_series(struct policy *, const char *key, const char *title, enum series_form, int rows, int cols);
 /* -1 when the policy has no such knob or series. Names and symbols both match. */
 int policy_knob_index(const struct policy_info *, const char *name);
 int policy_series_index(const struct policy_info *, const char *key);
-/* Checks and rounds a value to the knob's grid ("%.9g" exact). One line on a bad one. */
+/* Why a declaration is not a sound one, in one line; what a trace declares is checked the same way. */
+bool knob_valid(const struct knob *, struct err *);
+bool series_valid(const struct series *, struct err *);
+/* The cells of a series: a value's index is below this; 0: any index (LINE, BAND, BARS, PHASE). */
+uint32_t series_cells(const struct series *);
+/* Checks a value and rounds it to the knob's grid, min + k * step, as the number that "%.9g" prints: what is written to
+ * a trace reads back as the same value. One line on a bad one: not a number, out of bounds, no such choice. */
 bool knob_parse(const struct knob *, const char *text, double *out, struct err *);
 bool knob_check(const struct knob *, double value, double *out, struct err *);
 void knob_format(const struct knob *, double value, char *out, size_t n); /* "0.55", "10", "dynamic" */

@@ -26,6 +26,7 @@ struct run_info {
     uint32_t n_policies;
     struct policy_info *policies; /* every policy of the registry, declared for this model; owned */
     double *start_values;         /* (n_policies * POLICY_KNOBS) knob values at the start; owned */
+    void *choice_memory;          /* what knobs[].choices point into when read from a file, else NULL; owned */
 };
 
 const struct policy_info *run_info_policy(const struct run_info *, const char *name); /* NULL: unknown */

@@ -1,33 +1,52 @@
-/* Plays a trace into an event log at its own pace, or faster, or step by step. No thread: the screen's loop calls
- * replay_tick(). Rewinding starts a new log generation: readers are closed, the scope reset, reading starts again. */
+/* Plays a trace at its own pace, or faster, or step by step: hands out the events that are due, in order, as the log of
+ * a live run would have. No thread and no log of its own: the screen's loop pulls.
+ *
+ *     if (replay_rewound(r))
+ *         … forget everything that was shown …
+ *     while (replay_next(r, now, &e, err) && e != NULL)
+ *         … show e …
+ *
+ * Steps and jumps only set a target; the next calls of replay_next() hand out everything up to it at once, without
+ * looking at the clock, so a loop may stop half-way to draw a frame and go on. A jump backwards starts again from the
+ * first event: replay_rewound() says so, once.
+ *
+ * The time line is that of all runs one after another. */
 #ifndef TRACES_REPLAY_H
 #define TRACES_REPLAY_H
 
 #include "traces/reader.h"
 
+#define REPLAY_SLOWEST 0.25
+#define REPLAY_FASTEST 64.0
+
 struct replay;
 
 struct replay_status {
-    bool playing, at_end;
-    double speed;               /* 1/4 .. 64 */
-    uint64_t round, rounds;     /* whole rounds played so far, counted over all runs; in the trace */
-    uint64_t t_us, duration_us; /* on the time line of all runs one after another */
+    bool playing, seeking, at_end; /* seeking: on the way to the target of a step or a jump */
+    double speed;                  /* REPLAY_SLOWEST .. REPLAY_FASTEST */
+    uint64_t round, rounds;        /* whole rounds played so far, counted over all runs; in the trace */
+    uint64_t t_us, duration_us;    /* on the time line */
 };
 
+/* Paused, before the first event. */
 bool replay_open(struct replay **, const char *folder, struct err *);
 void replay_close(struct replay *);
 const struct run_info *replay_info(const struct replay *);
-struct event_log *replay_log(struct replay *); /* of the current generation */
 struct replay_status replay_status(const struct replay *);
-void replay_play(struct replay *, bool);
+
+/* The next event that is due at the monotonic time now_us, or NULL; valid until the next call. False when the trace
+ * turns out to be broken: it stays where it is, at its end. */
+bool replay_next(struct replay *, uint64_t now_us, const struct event **, struct err *);
+bool replay_rewound(struct replay *); /* true once after the play head went back to the start */
+
+void replay_play(struct replay *, bool);        /* at the end: plays from the start again */
 void replay_set_speed(struct replay *, double); /* clamped */
-/* Appends what is due at the monotonic time now_us. */
-bool replay_tick(struct replay *, uint64_t now_us, struct err *);
-bool replay_step_rounds(struct replay *, uint32_t n, struct err *); /* plays whole rounds at once, then pauses */
-bool replay_step_token(struct replay *, struct err *);              /* up to the next token event */
-/* Up to the end of round n (0: before the first event). Backwards begins a new generation: *rewound is set, and
- * the caller must have closed its reader before. */
-bool replay_goto(struct replay *, uint64_t round, bool *rewound, struct err *);
-bool replay_goto_fraction(struct replay *, double, bool *rewound, struct err *); /* of the duration */
+/* These pause. */
+void replay_step_rounds(struct replay *, uint32_t n); /* to the end of the nth round from here */
+void replay_step_token(struct replay *);              /* up to and with the next token event */
+void replay_goto(struct replay *, uint64_t round);    /* to the end of a round; 0: before the first event; */
+                                                      /* beyond the last one: the very end */
+/* Goes on playing if it was. */
+void replay_goto_fraction(struct replay *, double); /* of the duration; 0: the start, 1: the very end */
 
 #endif
