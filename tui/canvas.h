@@ -5,8 +5,7 @@
 #ifndef TUI_CANVAS_H
 #define TUI_CANVAS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "tui/grid.h"
 
 enum role {
     ROLE_TEXT,
@@ -40,7 +39,7 @@ enum role {
 
 struct canvas {
     int y, x, rows, cols; /* on the screen */
-    struct paint *paint;  /* theme, colour pairs, UTF-8 or not */
+    struct grid *grid;    /* what is drawn into: tui/grid.h */
 };
 
 struct canvas canvas_inside(const struct canvas *, int y, int x, int rows, int cols); /* clipped to the outer one */
