@@ -8,7 +8,8 @@
  * Hidden states (depths 0..L) are kept for a ring of recent rows. A row that lost its place in the ring can still be
  * attended to, but not advanced or probed.
  *
- * Nothing is allocated after context_open(). Functions that return bool say why in context_error().
+ * Nothing is allocated after context_open(). Everything that can fail says why in context_error(), which is about the
+ * last call: ERR_NONE when that went well. A cancelled call changes no depth; it can be repeated.
  */
 #ifndef ENGINE_CONTEXT_H
 #define ENGINE_CONTEXT_H
@@ -28,7 +29,8 @@ struct context_options {
     const atomic_bool *cancel; /* or NULL */
 };
 
-/* Sublayers left out of an advance: (L + 1) switches indexed by layer 1..L, or NULL for none. */
+/* Sublayers left out of an advance: (L + 1) switches indexed by layer 1..L, or NULL for none. A row may only attend to
+ * rows that have keys and values in the layers it runs itself: give one plan to a whole uncommitted path. */
 struct plan {
     const bool *skip_attention, *skip_mlp;
 };
@@ -81,14 +83,16 @@ struct context_probe {
 };
 bool context_guess(struct context *, const struct context_probe *, size_t n, struct guess *out);
 
-/* Prefill: append, advance to L and keep, in chunks. `done` may be NULL; it is called after every chunk. Stops with
- * ERR_CANCELLED when the cancel flag is set or done() says so; whole chunks stay in the trunk. */
+/* Prefill: append, advance to L and keep, in chunks; uncommitted rows of the sequence go. `done` may be NULL; it is
+ * called after every chunk. Stops with ERR_CANCELLED when the cancel flag is set or done() says so; whole chunks stay
+ * in the trunk. */
 bool context_prefill(struct context *, seq_t, const token_t *, size_t n, progress_fn done, void *user);
 
 /* ---- distributions and decisions ---- */
 
-dist_t context_dist(struct context *, slot_t, uint32_t layer, uint32_t head,
-                    const struct sampling *); /* DIST_NONE: error */
+/* Only queued: it is made by the time it is used. DIST_NONE: error. */
+dist_t context_dist(struct context *, slot_t, uint32_t layer, uint32_t head, const struct sampling *);
+/* TOKEN_NONE: an error, or (context_error() is ERR_NONE) nothing is left to draw. */
 token_t context_draw(struct context *, dist_t, const struct rng_key *, const token_t *without, size_t n_without);
 void context_release_dists(struct context *); /* all of them, at the end of a round */
 
@@ -98,7 +102,8 @@ struct verify_row { /* as struct verify_node, with slots */
     slot_t slot; /* at depth L; SLOT_NONE: no row of its own */
     dist_t q;
 };
-/* rows[0] is the pending token's row. */
+/* rows[0] is the pending token's row; it may be the trunk's last one (a first token after prefill is a bonus). A row
+ * with a slot is a child of its parent's slot. A candidate accepted without a row is the last on out->path. */
 bool context_verify(struct context *, seq_t, const struct verify_row *rows, size_t n, const struct sampling *,
                     uint64_t seed, struct verdict *out);
 

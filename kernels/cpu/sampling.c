@@ -111,8 +111,11 @@ sampling_dist(const float *logits, uint32_t n, const struct sampling *s, float *
     }
     double sum = 0;
     for (uint32_t v = 0; v < n; v++) {
-        const float z = logits[v];
-        p[v] = z < max ? expf((z - max) / s->temperature) : z >= max ? 1.0f : 0.0f; /* NaN: 0; infinite max: 1 */
+        const float below = logits[v] < max ? logits[v] - max : 0;
+        if (logits[v] >= max) /* also where max is infinite */
+            p[v] = 1;
+        else
+            p[v] = below < 0 && below > -INFINITY ? expf(below / s->temperature) : 0; /* NaN: 0 */
         sum += (double)p[v];
     }
     if (sampling_filters(s, n))
