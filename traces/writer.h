@@ -11,14 +11,17 @@
 
 struct trace_writer;
 
-/* Creates the folder (parents too). One that already holds a trace is refused. */
+/* Creates the folder (parents too). One that already holds a trace is refused. run_info is only read here. Open it
+ * before the run's first event is appended, close it before the log. */
 bool trace_writer_open(struct trace_writer **, const char *folder, const struct run_info *, struct event_log *,
                        struct err *);
 /* Why it stopped writing, or NULL while all is well. Safe from any thread; the text lives as long as the writer. */
 const char *trace_writer_trouble(const struct trace_writer *);
-/* Waits until all events appended so far are on disk (or it stopped). */
+/* Waits until all events appended so far are handed to the file system (or it stopped); drafts wait for their verdicts
+ * all the same. */
 void trace_writer_flush(struct trace_writer *);
-/* Drains the log, marks the trace as closed cleanly in run.json. False if it had stopped: err says why. */
+/* Drains the log, marks the trace as closed cleanly in run.json, frees the writer. Nothing may be appended meanwhile.
+ * False if it had stopped or that failed: err says why. */
 bool trace_writer_close(struct trace_writer *, struct err *);
 
 #endif

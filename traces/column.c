@@ -1,0 +1,273 @@
+/* One field of a line: from an event to its text and back. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <csv.h>
+
+#include "traces/escape.h"
+#include "traces/schema.h"
+
+/* Members are read and written through memcpy: one table of offsets serves all of them. */
+#define LOAD(type, value) memcpy(&(value), (const char *)e + c->offset, sizeof(type))
+#define SAVE(type, value) memcpy((char *)e + c->offset, &(type){value}, sizeof(type))
+
+/* ---- writing ---- */
+
+static const char *
+text_of(const struct column *c, const struct event *e, size_t *n)
+{
+    const char *text;
+    if (c->kind == COLUMN_NAME) {
+        text = (const char *)e + c->offset;
+        *n = strnlen(text, c->size);
+        return text;
+    }
+    LOAD(const char *, text);
+    if (text == NULL)
+        text = "";
+    *n = c->kind == COLUMN_BYTES ? e->vocab.n_bytes : strlen(text);
+    return text;
+}
+
+size_t
+column_room(const struct column *c, const struct event *e)
+{
+    if (c->kind != COLUMN_NAME && c->kind != COLUMN_TEXT && c->kind != COLUMN_BYTES)
+        return 192; /* GUESS_TOP times an id and a real */
+    size_t n;
+    text_of(c, e, &n);
+    return 2 * (ESCAPE_LONGEST * n + 1) + 2; /* every byte escaped, then every byte a doubled quote */
+}
+
+static size_t
+write_top(const struct layer_event *l, char *out, size_t room)
+{
+    size_t at = 0;
+    for (int i = 0; i < GUESS_TOP && l->top[i] != TOKEN_NONE; i++) {
+        int n = snprintf(out + at, room - at, "%s%d:%.9g", i == 0 ? "" : " ", l->top[i], (double)l->top_p[i]);
+        at += (size_t)n;
+    }
+    return at;
+}
+
+size_t
+column_write(const struct column *c, const struct event *e, char *out, char *scratch)
+{
+    size_t room = column_room(c, e), n;
+    const char *text;
+    uint64_t u64;
+    uint32_t u32;
+    int32_t i32;
+    int8_t flag;
+    float real;
+    unsigned named;
+    switch (c->kind) {
+    case COLUMN_U64: LOAD(uint64_t, u64); return (size_t)snprintf(out, room, "%llu", (unsigned long long)u64);
+    case COLUMN_U32: LOAD(uint32_t, u32); return (size_t)snprintf(out, room, "%u", u32);
+    case COLUMN_I32: LOAD(int32_t, i32); return c->optional && i32 == -1 ? 0 : (size_t)snprintf(out, room, "%d", i32);
+    case COLUMN_FLAG: LOAD(int8_t, flag); return flag < 0 ? 0 : (size_t)snprintf(out, room, "%d", flag != 0);
+    case COLUMN_REAL: LOAD(float, real); return isnan(real) ? 0 : (size_t)snprintf(out, room, "%.9g", (double)real);
+    case COLUMN_SOURCE:
+    case COLUMN_PROBED:
+        LOAD(unsigned, named);
+        text = c->kind == COLUMN_SOURCE ? token_source_names[named] : probed_by_names[named];
+        return (size_t)snprintf(out, room, "%s", text);
+    case COLUMN_TOP: return write_top(&e->layer, out, room);
+    case COLUMN_NAME:
+    case COLUMN_TEXT:
+    case COLUMN_BYTES: break;
+    }
+    text = text_of(c, e, &n);
+    if (n == 0 && c->optional)
+        return 0;
+    n = escape(scratch, text, n);
+    return csv_write2(out, room, scratch, n, CSV_QUOTE);
+}
+
+/* ---- reading ---- */
+
+static bool
+fail(const char **why, const char *text)
+{
+    *why = text;
+    return false;
+}
+
+/* A whole number in decimal digits. */
+static bool
+read_number(const char *field, int64_t *out)
+{
+    if (field[strspn(field, "0123456789")] != '\0' || field[0] == '\0')
+        return false;
+    errno = 0;
+    *out = strtoll(field, NULL, 10);
+    return errno == 0;
+}
+
+static bool
+read_real(const char *field, char **end, float *out)
+{
+    /* What %.9g prints; strtof would also take hexadecimal, "nan" and leading spaces. */
+    size_t n = strspn(field, "0123456789+-.e");
+    if (strcmp(field, "inf") == 0 || strcmp(field, "-inf") == 0)
+        n = 0;
+    else if (n == 0)
+        return false;
+    *out = strtof(field, end);
+    return *end != field;
+}
+
+static bool
+in_range(const struct column *c, int64_t v, const struct run_info *run, const char **why)
+{
+    switch (c->limit) {
+    case LIMIT_TOKEN: return v < (int64_t)run->vocab || fail(why, "is beyond the vocabulary that run.json gives");
+    case LIMIT_LAYER:
+        return (v >= 1 && v <= (int64_t)run->layers) || fail(why, "is no layer of the model that run.json gives");
+    case LIMIT_DEPTH: return v <= (int64_t)run->layers || fail(why, "is beyond the layers that run.json gives");
+    case LIMIT_POSITION: return v <= (int64_t)run->ctx || fail(why, "is beyond the context that run.json gives");
+    case LIMIT_NODE: return v < VERIFY_NODES || fail(why, "is beyond the candidates that a round can have");
+    case LIMIT_COUNT: return v <= 65535 || fail(why, "is too large");
+    case LIMIT_INDEX: return v < 1 << 20 || fail(why, "is too large");
+    default: return true;
+    }
+}
+
+static bool
+read_name(const char *field, const char *const *names, unsigned n, unsigned *out)
+{
+    for (*out = 0; *out < n; ++*out)
+        if (strcmp(names[*out], field) == 0)
+            return true;
+    return false;
+}
+
+static bool
+read_top(struct layer_event *l, char *field, const struct run_info *run, const char **why)
+{
+    for (int i = 0; i < GUESS_TOP; i++) {
+        l->top[i] = TOKEN_NONE;
+        l->top_p[i] = 0;
+    }
+    for (int i = 0; *field != '\0'; i++) {
+        char *end = field;
+        if (i == GUESS_TOP)
+            return fail(why, "lists more tokens than a guess has");
+        errno = 0;
+        long long id = *field >= '0' && *field <= '9' ? strtoll(field, &end, 10) : -1;
+        if (id < 0 || errno != 0 || *end != ':')
+            return fail(why, "is not a list of id:probability");
+        if (id >= (long long)run->vocab)
+            return fail(why, "names a token beyond the vocabulary that run.json gives");
+        l->top[i] = (token_t)id;
+        if (!read_real(end + 1, &field, &l->top_p[i]) || (*field != ' ' && *field != '\0'))
+            return fail(why, "is not a list of id:probability");
+        field += *field == ' ';
+    }
+    return true;
+}
+
+static bool
+read_text(const struct column *c, struct event *e, char *field, size_t n, const struct run_info *run, const char **why)
+{
+    if (!unescape(field, &n, field, n))
+        return fail(why, "has a backslash that escapes nothing");
+    if (c->kind == COLUMN_BYTES) {
+        e->vocab.bytes = field;
+        e->vocab.n_bytes = (uint32_t)n;
+        return n <= UINT32_MAX || fail(why, "is too long");
+    }
+    if (memchr(field, '\0', n) != NULL)
+        return fail(why, "holds a NUL byte");
+    if (c->kind == COLUMN_TEXT) {
+        SAVE(const char *, field);
+        return true;
+    }
+    if (n >= c->size)
+        return fail(why, "is too long");
+    make_printable(field, n);
+    if (c->limit == LIMIT_POLICY && run_info_policy(run, field) == NULL)
+        return fail(why, "is no policy that run.json declares");
+    memset((char *)e + c->offset, 0, c->size);
+    memcpy((char *)e + c->offset, field, n);
+    return true;
+}
+
+/* An empty field: the value that says so. */
+static bool
+read_nothing(const struct column *c, struct event *e, const struct run_info *run, const char **why)
+{
+    switch (c->kind) {
+    case COLUMN_I32: SAVE(int32_t, -1); return true;
+    case COLUMN_FLAG: SAVE(int8_t, -1); return true;
+    case COLUMN_REAL: SAVE(float, NAN); return true;
+    case COLUMN_TOP: return read_top(&e->layer, (char[]){""}, run, why);
+    default: return true;
+    }
+}
+
+bool
+column_read(const struct column *c, struct event *e, char *field, size_t n, const struct run_info *run,
+            const char **why)
+{
+    int64_t number = 0;
+    float real;
+    char *end;
+    unsigned named;
+    if (c->kind == COLUMN_NAME || c->kind == COLUMN_TEXT || c->kind == COLUMN_BYTES) {
+        if (n == 0 && !c->optional)
+            return fail(why, "is empty");
+        return read_text(c, e, field, n, run, why);
+    }
+    if (strlen(field) != n)
+        return fail(why, "holds a NUL byte");
+    if (n == 0)
+        return c->optional ? read_nothing(c, e, run, why) : fail(why, "is empty");
+    switch (c->kind) {
+    case COLUMN_REAL:
+        if (!read_real(field, &end, &real) || *end != '\0')
+            return fail(why, "is not a number");
+        SAVE(float, real);
+        return true;
+    case COLUMN_TOP: return read_top(&e->layer, field, run, why);
+    case COLUMN_SOURCE:
+        if (!read_name(field, token_source_names, TOKEN_SOURCES, &named))
+            return fail(why, "is no source of tokens");
+        SAVE(unsigned, named);
+        return true;
+    case COLUMN_PROBED:
+        if (!read_name(field, probed_by_names, PROBED_BY, &named))
+            return fail(why, "is nobody who probes");
+        SAVE(unsigned, named);
+        return true;
+    default: break;
+    }
+    if (!read_number(field, &number))
+        return fail(why, "is not a whole number");
+    if (!in_range(c, number, run, why))
+        return false;
+    switch (c->kind) {
+    case COLUMN_U64:
+        if (number > (int64_t)1 << 53)
+            return fail(why, "is too large");
+        SAVE(uint64_t, (uint64_t)number);
+        return true;
+    case COLUMN_U32:
+        if (number > (int64_t)UINT32_MAX)
+            return fail(why, "is too large");
+        SAVE(uint32_t, (uint32_t)number);
+        return true;
+    case COLUMN_I32:
+        if (number > INT32_MAX)
+            return fail(why, "is too large");
+        SAVE(int32_t, (int32_t)number);
+        return true;
+    default:
+        if (number > 1)
+            return fail(why, "is neither 0 nor 1");
+        SAVE(int8_t, (int8_t)number);
+        return true;
+    }
+}

@@ -1,0 +1,357 @@
+#include "traces/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "traces/run_json.h"
+#include "traces/table_file.h"
+
+#define RUN_JSON_MAX ((off_t)64 << 20)
+#define LONGEST_US   ((uint64_t)1 << 62) /* where the time line stops growing */
+
+struct span { /* a run on the time line */
+    uint32_t run;
+    uint64_t start_us, duration_us;
+};
+
+struct verdict_due {
+    uint32_t run, seq, round;
+    uint64_t t_us;
+    struct verdict_event verdict;
+};
+
+struct trace_reader {
+    char *folder;
+    int fd;
+    struct run_info info;
+    uint64_t closed_event; /* 0: not closed cleanly */
+    uint64_t last_event;   /* nothing beyond is handed out */
+    uint64_t rounds;
+    struct span *spans; /* (n_spans) by ascending run */
+    size_t n_spans, max_spans;
+
+    struct table_file tables[TABLES];
+    struct table_file *used; /* the table whose event was handed out: read on before the next */
+    uint64_t number;         /* of the last event handed out */
+    uint32_t run, round;
+    struct verdict_due due[VERIFY_NODES]; /* of drafts handed out, in their order */
+    size_t n_due, next_due;               /* next_due > 0: half-way through them */
+    struct err failure;
+};
+
+/* ---- opening ---- */
+
+static bool
+read_run_json(struct trace_reader *r, struct err *err)
+{
+    char name[300];
+    snprintf(name, sizeof name, "%s/" RUN_JSON, r->folder);
+    int fd = openat(r->fd, RUN_JSON, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    if (fd < 0)
+        return err_set(err, ERR_WORK, "%s is no trace: cannot open " RUN_JSON " in it: %s", r->folder, strerror(errno));
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > RUN_JSON_MAX) {
+        close(fd);
+        return err_set(err, ERR_WORK, "%s is not a file of a sensible size", name);
+    }
+    size_t size = (size_t)st.st_size, have = 0;
+    char *text = malloc(size + 1);
+    ssize_t n = 1;
+    while (text != NULL && have < size && n > 0) {
+        n = read(fd, text + have, size - have);
+        if (n < 0 && errno == EINTR)
+            n = 1;
+        else if (n > 0)
+            have += (size_t)n;
+    }
+    close(fd);
+    bool ok = text != NULL && n >= 0;
+    if (!ok)
+        err_set(err, ERR_WORK, "cannot read %s: %s", name, strerror(errno));
+    ok = ok && run_json_parse(name, text, have, &r->info, &r->closed_event, err);
+    free(text);
+    return ok;
+}
+
+/* Runs are never interleaved, and their events carry their number. */
+static bool
+check_run(const struct table_file *t, uint32_t run, struct err *err)
+{
+    return t->event.run >= run || table_refuse(t, "run", "goes back to an earlier run", err);
+}
+
+static bool
+extend_span(struct trace_reader *r, const struct event *e, struct err *err)
+{
+    struct span *span = r->n_spans > 0 ? &r->spans[r->n_spans - 1] : NULL;
+    if (span == NULL || e->run != span->run) {
+        if (r->n_spans == r->max_spans) {
+            size_t max = 2 * r->max_spans + 16;
+            struct span *spans = realloc(r->spans, max * sizeof *spans);
+            if (spans == NULL)
+                return err_set(err, ERR_WORK, "out of memory for the runs of %s", r->folder);
+            r->spans = spans;
+            r->max_spans = max;
+        }
+        uint64_t start = trace_reader_duration_us(r);
+        span = &r->spans[r->n_spans++];
+        *span = (struct span){.run = e->run, .start_us = start < LONGEST_US ? start : LONGEST_US};
+    }
+    if (e->t_us > span->duration_us)
+        span->duration_us = e->t_us;
+    return true;
+}
+
+/* Where the trace ends, how many rounds it has, and how long each run took. Every run begins with a control, and ends
+ * with a round or a control. */
+static bool
+survey(struct trace_reader *r, struct err *err)
+{
+    struct table_file *rounds = &r->tables[TABLE_ROUNDS], *controls = &r->tables[TABLE_CONTROLS];
+    uint64_t last_round = 0;
+    r->last_event = r->closed_event > 0 ? r->closed_event : UINT64_MAX;
+    for (;;) {
+        if (!table_next(rounds, &r->info, r->last_event, err))
+            return false;
+        if (!rounds->more)
+            break;
+        last_round = rounds->event.number;
+        r->rounds++;
+    }
+    if (r->closed_event == 0)
+        r->last_event = last_round;
+    if (!table_rewind(rounds, err) || !table_next(rounds, &r->info, r->last_event, err) ||
+        !table_next(controls, &r->info, r->last_event, err))
+        return false;
+    uint32_t run = 0;
+    while (rounds->more || controls->more) {
+        struct table_file *t =
+            !controls->more || (rounds->more && rounds->event.number < controls->event.number) ? rounds : controls;
+        if (!check_run(t, run, err) || !extend_span(r, &t->event, err))
+            return false;
+        run = t->event.run;
+        if (!table_next(t, &r->info, r->last_event, err))
+            return false;
+    }
+    return true;
+}
+
+static bool
+open_trace(struct trace_reader *r, struct err *err)
+{
+    r->fd = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (r->fd < 0)
+        return err_set(err, ERR_WORK, "cannot open the trace %s: %s", r->folder, strerror(errno));
+    if (!read_run_json(r, err))
+        return false;
+    for (unsigned i = 0; i < TABLES; i++)
+        if (!table_open(&r->tables[i], r->fd, r->folder, (enum table_id)i, err))
+            return false;
+    return survey(r, err) && trace_reader_rewind(r, err);
+}
+
+bool
+trace_reader_open(struct trace_reader **out, const char *folder, struct err *err)
+{
+    *out = NULL;
+    struct trace_reader *r = calloc(1, sizeof *r);
+    if (r != NULL)
+        r->folder = strdup(folder);
+    if (r == NULL || r->folder == NULL) {
+        free(r);
+        return err_set(err, ERR_WORK, "out of memory for reading %s", folder);
+    }
+    for (unsigned i = 0; i < TABLES; i++)
+        r->tables[i].fd = -1;
+    if (!open_trace(r, err)) {
+        trace_reader_close(r);
+        return false;
+    }
+    *out = r;
+    return true;
+}
+
+void
+trace_reader_close(struct trace_reader *r)
+{
+    if (r == NULL)
+        return;
+    for (unsigned i = 0; i < TABLES; i++)
+        table_close(&r->tables[i]);
+    if (r->fd >= 0)
+        close(r->fd);
+    run_info_free(&r->info);
+    free(r->spans);
+    free(r->folder);
+    free(r);
+}
+
+const struct run_info *
+trace_reader_info(const struct trace_reader *r)
+{
+    return &r->info;
+}
+
+uint64_t
+trace_reader_rounds(const struct trace_reader *r)
+{
+    return r->rounds;
+}
+
+bool
+trace_reader_closed(const struct trace_reader *r)
+{
+    return r->closed_event > 0;
+}
+
+uint64_t
+trace_reader_duration_us(const struct trace_reader *r)
+{
+    const struct span *last = r->n_spans > 0 ? &r->spans[r->n_spans - 1] : NULL;
+    return last != NULL ? last->start_us + last->duration_us : 0;
+}
+
+uint64_t
+trace_reader_time(const struct trace_reader *r, const struct event *e)
+{
+    size_t low = 0, high = r->n_spans; /* the first run after e's */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->spans[middle].run <= e->run)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return 0;
+    const struct span *span = &r->spans[low - 1];
+    return span->start_us + (e->run == span->run && e->t_us < span->duration_us ? e->t_us : span->duration_us);
+}
+
+bool
+trace_reader_rewind(struct trace_reader *r, struct err *err)
+{
+    r->failure.kind = ERR_NONE;
+    r->used = NULL;
+    r->number = 0;
+    r->run = r->round = 0;
+    r->n_due = r->next_due = 0;
+    for (unsigned i = 0; i < TABLES; i++)
+        if (!table_rewind(&r->tables[i], &r->failure) ||
+            !table_next(&r->tables[i], &r->info, r->last_event, &r->failure)) {
+            if (err != NULL)
+                *err = r->failure;
+            return false;
+        }
+    return true;
+}
+
+/* ---- reading ---- */
+
+/* Verdicts have no lines of their own. They come before whatever can only follow them, or earlier, where as many numbers
+ * are missing as there are verdicts. */
+static bool
+verdicts_before(const struct trace_reader *r, const struct event *e)
+{
+    if (r->n_due == 0)
+        return false;
+    if (r->next_due > 0 || e == NULL || e->type == EVENT_ROUND)
+        return true;
+    const struct verdict_due *last = &r->due[r->n_due - 1];
+    if (e->run != last->run || e->number > r->number + r->n_due)
+        return true;
+    return e->type == EVENT_TOKEN &&
+           (e->token.source != SOURCE_DRAFT || (e->seq == last->seq && e->round != last->round));
+}
+
+static void
+hand_out_verdict(struct trace_reader *r, const struct event *before, struct event *out)
+{
+    size_t left = r->n_due - r->next_due;
+    const struct verdict_due *due = &r->due[r->next_due];
+    memset(out, 0, sizeof *out);
+    out->type = EVENT_VERDICT;
+    if (before == NULL)
+        out->number = r->number + 1;
+    else if (before->number > r->number + left)
+        out->number = before->number - left;
+    else
+        out->number = r->number; /* no number was left for it */
+    out->t_us = before != NULL && before->run == due->run ? before->t_us : due->t_us;
+    out->run = due->run;
+    out->seq = due->seq;
+    out->round = due->round;
+    out->verdict = due->verdict;
+    if (++r->next_due == r->n_due)
+        r->n_due = r->next_due = 0;
+}
+
+static bool
+hand_out(struct trace_reader *r, struct table_file *t, struct event *out)
+{
+    *out = t->event;
+    if (out->type == EVENT_VOCAB)
+        out->round = r->round; /* has no such column */
+    if (out->type == EVENT_CONTROL && strcmp(out->control.name, "policy") == 0 &&
+        run_info_policy(&r->info, out->control.new_text) == NULL)
+        return table_refuse(t, "new", "is no policy that run.json declares", &r->failure);
+    if (out->type != EVENT_TOKEN || out->token.source != SOURCE_DRAFT)
+        return true;
+    if (out->token.accepted >= 0 || out->token.committed >= 0) {
+        if (r->n_due == VERIFY_NODES)
+            return table_refuse(t, "candidate", "has more drafts before it than a round can have", &r->failure);
+        r->due[r->n_due++] = (struct verdict_due){
+            .run = out->run,
+            .seq = out->seq,
+            .round = out->round,
+            .t_us = out->t_us,
+            .verdict = {.candidate = out->token.candidate,
+                        .accepted = out->token.accepted,
+                        .committed = out->token.committed},
+        };
+    }
+    out->token.accepted = out->token.committed = -1;
+    return true;
+}
+
+static bool
+next_event(struct trace_reader *r, struct event *out)
+{
+    if (r->used != NULL && !table_next(r->used, &r->info, r->last_event, &r->failure))
+        return false;
+    r->used = NULL;
+    struct table_file *first = NULL;
+    for (unsigned i = 0; i < TABLES; i++) {
+        struct table_file *t = &r->tables[i];
+        if (t->more && (first == NULL || t->event.number < first->event.number))
+            first = t;
+    }
+    if (verdicts_before(r, first != NULL ? &first->event : NULL)) {
+        hand_out_verdict(r, first != NULL ? &first->event : NULL, out);
+    } else {
+        if (first == NULL)
+            return false;
+        if (first->event.number <= r->number)
+            return table_refuse(first, "event", "has a number that another file has too", &r->failure);
+        if (!check_run(first, r->run, &r->failure) || !hand_out(r, first, out))
+            return false;
+        r->used = first;
+    }
+    r->number = out->number;
+    r->run = out->run;
+    r->round = out->round;
+    return true;
+}
+
+bool
+trace_reader_next(struct trace_reader *r, struct event *out, struct err *err)
+{
+    bool ok = r->failure.kind == ERR_NONE && next_event(r, out);
+    if (!ok && err != NULL)
+        *err = r->failure;
+    return ok;
+}

@@ -1,0 +1,256 @@
+#include "traces/replay.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum seek { SEEK_NOTHING, SEEK_ROUND, SEEK_TOKEN, SEEK_TIME, SEEK_END };
+
+struct replay {
+    struct trace_reader *reader;
+    struct event event; /* the next one, where `have`; handed out, it stays valid until replay_next() reads on */
+    bool have, handed_out, at_end;
+
+    bool playing;
+    double speed;
+    double head_us;  /* the play head, on the time line */
+    uint64_t now_us; /* the clock when it was moved last; */
+    bool clocked;    /* once there was one */
+
+    enum seek seek;
+    uint64_t target_round, target_us;
+    bool want_rewind; /* before anything else */
+    bool rewound;     /* to be told */
+    uint64_t round;   /* whole rounds handed out */
+    struct err failure;
+};
+
+bool
+replay_open(struct replay **out, const char *folder, struct err *err)
+{
+    *out = NULL;
+    struct replay *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return err_set(err, ERR_WORK, "out of memory for replaying %s", folder);
+    if (!trace_reader_open(&r->reader, folder, err)) {
+        free(r);
+        return false;
+    }
+    r->speed = 1;
+    *out = r;
+    return true;
+}
+
+void
+replay_close(struct replay *r)
+{
+    if (r == NULL)
+        return;
+    trace_reader_close(r->reader);
+    free(r);
+}
+
+const struct run_info *
+replay_info(const struct replay *r)
+{
+    return trace_reader_info(r->reader);
+}
+
+struct replay_status
+replay_status(const struct replay *r)
+{
+    return (struct replay_status){
+        .playing = r->playing,
+        .seeking = r->seek != SEEK_NOTHING,
+        .at_end = r->at_end,
+        .speed = r->speed,
+        .round = r->round,
+        .rounds = trace_reader_rounds(r->reader),
+        .t_us = (uint64_t)r->head_us,
+        .duration_us = trace_reader_duration_us(r->reader),
+    };
+}
+
+bool
+replay_rewound(struct replay *r)
+{
+    bool rewound = r->rewound;
+    r->rewound = false;
+    return rewound;
+}
+
+/* ---- playing ---- */
+
+static void
+move_head(struct replay *r, uint64_t now_us)
+{
+    if (r->clocked && r->playing && r->seek == SEEK_NOTHING && now_us > r->now_us)
+        r->head_us += (double)(now_us - r->now_us) * r->speed;
+    r->now_us = now_us;
+    r->clocked = true;
+    double end = (double)trace_reader_duration_us(r->reader);
+    if (r->head_us > end)
+        r->head_us = end;
+}
+
+/* Is the next event to be handed out? Ends a search whose target lies behind the events handed out so far. */
+static bool
+is_due(struct replay *r)
+{
+    uint64_t t_us = trace_reader_time(r->reader, &r->event);
+    switch (r->seek) {
+    case SEEK_ROUND:
+        if (r->round < r->target_round)
+            return true;
+        break;
+    case SEEK_TIME:
+        if (t_us <= r->target_us)
+            return true;
+        r->head_us = (double)r->target_us;
+        break;
+    case SEEK_TOKEN:
+    case SEEK_END: return true;
+    case SEEK_NOTHING: return r->playing && (double)t_us <= r->head_us;
+    }
+    r->seek = SEEK_NOTHING;
+    return r->playing && (double)t_us <= r->head_us;
+}
+
+static void
+handed_out(struct replay *r)
+{
+    double t_us = (double)trace_reader_time(r->reader, &r->event);
+    if (r->seek != SEEK_NOTHING && t_us > r->head_us)
+        r->head_us = t_us;
+    r->round += r->event.type == EVENT_ROUND;
+    if ((r->seek == SEEK_TOKEN && r->event.type == EVENT_TOKEN) ||
+        (r->seek == SEEK_ROUND && r->round >= r->target_round))
+        r->seek = SEEK_NOTHING;
+    r->handed_out = true;
+}
+
+static bool
+fetch(struct replay *r, struct err *err)
+{
+    if (r->handed_out || !r->have) {
+        r->handed_out = false;
+        r->have = trace_reader_next(r->reader, &r->event, &r->failure);
+        if (!r->have) {
+            r->at_end = true;
+            r->playing = false;
+            r->seek = SEEK_NOTHING;
+            if (r->failure.kind == ERR_NONE)
+                r->head_us = (double)trace_reader_duration_us(r->reader);
+        }
+    }
+    if (r->failure.kind != ERR_NONE && err != NULL)
+        *err = r->failure;
+    return r->failure.kind == ERR_NONE;
+}
+
+static bool
+rewind_now(struct replay *r)
+{
+    r->want_rewind = false;
+    r->have = r->handed_out = r->at_end = false;
+    r->failure.kind = ERR_NONE;
+    return trace_reader_rewind(r->reader, &r->failure);
+}
+
+bool
+replay_next(struct replay *r, uint64_t now_us, const struct event **event, struct err *err)
+{
+    *event = NULL;
+    move_head(r, now_us);
+    if (r->want_rewind && !rewind_now(r)) {
+        r->at_end = true;
+        r->playing = false;
+    }
+    if (r->at_end) {
+        if (r->failure.kind != ERR_NONE && err != NULL)
+            *err = r->failure;
+        return r->failure.kind == ERR_NONE;
+    }
+    if (!fetch(r, err))
+        return false;
+    if (r->have && is_due(r)) {
+        handed_out(r);
+        *event = &r->event;
+    }
+    return true;
+}
+
+/* ---- steering ---- */
+
+static void
+go_to_start(struct replay *r)
+{
+    r->want_rewind = r->rewound = true;
+    r->at_end = false;
+    r->head_us = 0;
+    r->round = 0;
+    r->seek = SEEK_NOTHING;
+}
+
+void
+replay_play(struct replay *r, bool play)
+{
+    if (play && r->at_end)
+        go_to_start(r);
+    r->playing = play;
+}
+
+void
+replay_set_speed(struct replay *r, double speed)
+{
+    if (isnan(speed))
+        return;
+    r->speed = speed < REPLAY_SLOWEST ? REPLAY_SLOWEST : speed > REPLAY_FASTEST ? REPLAY_FASTEST : speed;
+}
+
+void
+replay_step_rounds(struct replay *r, uint32_t n)
+{
+    r->playing = false;
+    if (n == 0 || r->at_end)
+        return;
+    uint64_t target = r->round + n;
+    r->seek = target <= trace_reader_rounds(r->reader) ? SEEK_ROUND : SEEK_END;
+    r->target_round = target;
+}
+
+void
+replay_step_token(struct replay *r)
+{
+    r->playing = false;
+    if (!r->at_end)
+        r->seek = SEEK_TOKEN;
+}
+
+void
+replay_goto(struct replay *r, uint64_t round)
+{
+    r->playing = false;
+    /* Backwards, and to the end of a round that was played past: its last event is not the last one that was shown. */
+    if (round <= r->round)
+        go_to_start(r);
+    if (round == 0 || r->at_end)
+        return;
+    r->seek = round <= trace_reader_rounds(r->reader) ? SEEK_ROUND : SEEK_END;
+    r->target_round = round;
+}
+
+void
+replay_goto_fraction(struct replay *r, double fraction)
+{
+    if (isnan(fraction))
+        return;
+    fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
+    double target = fraction * (double)trace_reader_duration_us(r->reader);
+    if (target < r->head_us)
+        go_to_start(r);
+    if (fraction <= 0 || r->at_end)
+        return;
+    r->seek = fraction < 1 ? SEEK_TIME : SEEK_END;
+    r->target_us = (uint64_t)target;
+}

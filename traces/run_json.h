@@ -1,0 +1,23 @@
+/* run.json: what stays the same from a run's start to its end, as JSON. Strings that come from outside (paths, names,
+ * the prompt) may hold any bytes and are escaped as in the tables; 64-bit numbers are strings; reals are printed so that
+ * they read back exactly. */
+#ifndef TRACES_RUN_JSON_H
+#define TRACES_RUN_JSON_H
+
+#include "engine/run_info.h"
+
+#define RUN_JSON "run.json"
+
+/* The file's text, memory of the caller. */
+bool run_json_print(const struct run_info *, char **text, struct err *);
+/* The same text for a trace that was closed cleanly: with the number of its last event. Memory of the caller. */
+bool run_json_close(const char *text, uint64_t closed_event, char **closed, struct err *);
+
+/* Everything is checked: what comes out can be indexed, counted and printed without a second look. `name` is for error
+ * lines. On success the caller frees what *info owns (run_info_free). */
+bool run_json_parse(const char *name, const char *text, size_t len, struct run_info *info, uint64_t *closed_event,
+                    struct err *);
+
+extern const char *const knob_kind_names[KNOB_CHOICE + 1]; /* "real", "integer", "choice" */
+
+#endif

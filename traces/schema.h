@@ -1,0 +1,71 @@
+/* The tables of a trace: every column once, with where its value lives in struct event, so that the writer and the
+ * reader can't disagree. A value that does not apply (NAN, -1) is an empty field; a table has one kind of event. */
+#ifndef TRACES_SCHEMA_H
+#define TRACES_SCHEMA_H
+
+#include "engine/event.h"
+#include "engine/run_info.h"
+
+enum table_id { TABLE_TOKENS, TABLE_LAYERS, TABLE_SERIES, TABLE_CONTROLS, TABLE_VOCAB, TABLE_ROUNDS, TABLES };
+
+enum column_kind {
+    COLUMN_U64,
+    COLUMN_U32,
+    COLUMN_I32,    /* -1 is empty where the column is optional */
+    COLUMN_FLAG,   /* 0, 1, or empty: -1 */
+    COLUMN_REAL,   /* %.9g, or empty: NAN */
+    COLUMN_NAME,   /* a char array, escaped */
+    COLUMN_TEXT,   /* a terminated string, escaped */
+    COLUMN_BYTES,  /* vocab's bytes, escaped */
+    COLUMN_SOURCE, /* token_source_names */
+    COLUMN_PROBED, /* probed_by_names */
+    COLUMN_TOP     /* id:p id:p … in descending order, at most GUESS_TOP */
+};
+
+enum column_limit { /* what a reader refuses; L, ctx, vocab and policies are run.json's */
+                    LIMIT_NONE,
+                    LIMIT_TOKEN,    /* 0 .. vocab - 1 */
+                    LIMIT_LAYER,    /* 1 .. L */
+                    LIMIT_DEPTH,    /* 0 .. L */
+                    LIMIT_POSITION, /* 0 .. ctx */
+                    LIMIT_NODE,     /* 0 .. VERIFY_NODES - 1 */
+                    LIMIT_COUNT,    /* 0 .. 65535 */
+                    LIMIT_INDEX,    /* 0 .. 2^20 - 1 */
+                    LIMIT_POLICY    /* a policy that run.json declares */
+};
+
+struct column {
+    const char *name;
+    enum column_kind kind;
+    size_t offset; /* in struct event */
+    size_t size;   /* of a COLUMN_NAME's array */
+    enum column_limit limit;
+    bool optional; /* may be empty */
+};
+
+struct table {
+    const char *file; /* "tokens.csv" */
+    enum event_type type;
+    const struct column *columns;
+    size_t n_columns;
+};
+
+#define TABLE_COLUMNS 20 /* at most */
+
+extern const struct table trace_tables[TABLES];
+
+/* The table that an event is a line of; TABLES: of none. */
+enum table_id table_of(enum event_type);
+
+/* Bytes that column_write() needs at most for this column of this event. */
+size_t column_room(const struct column *, const struct event *);
+/* The field as it stands in the file, quoted where it is text. Returns its length; not terminated. `scratch` has as
+ * many bytes as column_room() said. */
+size_t column_write(const struct column *, const struct event *, char *out, char *scratch);
+
+/* The field (n bytes, unquoted, terminated) into the event. Text is unescaped in place and stays there. On failure
+ * `why` says what is wrong with it, as in "is not a number". */
+bool column_read(const struct column *, struct event *, char *field, size_t n, const struct run_info *,
+                 const char **why);
+
+#endif

@@ -1,0 +1,45 @@
+/* One of a trace's tables, read line by line into events. Lines that were not finished (a process was killed while it
+ * wrote) end the table. */
+#ifndef TRACES_TABLE_FILE_H
+#define TRACES_TABLE_FILE_H
+
+#include <csv.h>
+
+#include "traces/schema.h"
+
+#define TABLE_FIELDS   64                 /* in a line, those of unknown columns counted */
+#define TABLE_LINE_MAX ((size_t)64 << 20) /* bytes: a prompt is a field */
+
+struct table_file {
+    const struct table *table;
+    const char *folder; /* for error lines; the owner's */
+    int fd;
+    unsigned char *block; /* what was read and not yet parsed: block[at .. end) */
+    size_t at, end;
+    struct csv_parser csv;
+
+    char *line; /* the line's fields, unquoted, terminated */
+    size_t line_used, line_size;
+    size_t field[TABLE_FIELDS + 1]; /* where each begins; one more: where the next would */
+    size_t n_fields, line_bytes;
+    bool line_whole, overflow, no_memory;
+    uint64_t newlines, line_number; /* newlines parsed; the line's number, from 1 */
+
+    size_t field_of[TABLE_COLUMNS]; /* which field a known column is */
+    size_t header_fields;
+
+    bool more; /* `event` holds the next one */
+    struct event event;
+};
+
+bool table_open(struct table_file *, int folder_fd, const char *folder, enum table_id, struct err *);
+void table_close(struct table_file *);
+/* Back to the first line. */
+bool table_rewind(struct table_file *, struct err *);
+/* The next line with a number up to `last`; t->more says whether there was one. Texts live until the next call. False
+ * when a line is wrong: file, line, column, what. */
+bool table_next(struct table_file *, const struct run_info *, uint64_t last, struct err *);
+/* Says what is wrong with the present line; returns false. */
+bool table_refuse(const struct table_file *, const char *column, const char *what, struct err *);
+
+#endif

@@ -1,0 +1,454 @@
+/* The writer's thread reads the log, turns events into lines, and every so often commits: first the lines of all other
+ * tables, then those of rounds.csv. So whatever a round's line promises is there.
+ *
+ * A draft's line also says what became of it. Drafts therefore wait, in a queue, for their verdict; as lines of a file
+ * ascend, later tokens and the round's own line queue up behind them. */
+#include "traces/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "traces/run_json.h"
+#include "traces/table_out.h"
+
+#define COMMIT_BYTES ((size_t)256 << 10) /* lines in memory that are reason enough to commit */
+#define POLL_MS      5                   /* between looks at the log while it fills, */
+#define IDLE_MS      50                  /* and while nothing happens: cheaper than being woken for every event */
+#define HELD_MAX     ((size_t)1 << 16)
+
+struct held {
+    struct event event; /* a token or a round: no text */
+    bool ready;         /* its line can be written */
+    bool dropped;       /* of a round that never ended */
+};
+
+struct trace_writer {
+    char *folder;
+    int fd;
+    char *run_json;
+    struct table_out tables[TABLES];
+    struct event_log *log;
+    struct event_reader *reader; /* the thread's */
+    struct held *held;           /* the thread's: held[first_held .. n_held) */
+    size_t first_held, n_held, max_held;
+    uint64_t seen;    /* number of the last event taken; the thread's */
+    uint64_t rounds;  /* whole rounds handed to the file system; the thread's */
+    uint64_t pending; /* whole rounds in memory */
+
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake; /* the thread: somebody waits for it */
+    pthread_cond_t done; /* somebody: the thread got on */
+    uint64_t committed;  /* number of the last event dealt with; under the lock */
+    uint64_t wanted;     /* somebody waits until this one is */
+    bool closing, stopped;
+
+    struct err trouble; /* written once, before troubled is set */
+    atomic_bool troubled;
+};
+
+/* ---- the thread ---- */
+
+static bool
+stop_trace(struct trace_writer *w, const char *why)
+{
+    if (!atomic_load(&w->troubled)) {
+        err_set(&w->trouble, ERR_WORK,
+                "the trace %s stopped after %llu rounds and the run goes on; what is there can be replayed: %s",
+                w->folder, (unsigned long long)w->rounds, why);
+        atomic_store(&w->troubled, true);
+    }
+    return false;
+}
+
+static bool
+commit(struct trace_writer *w)
+{
+    struct err why;
+    for (unsigned i = 0; i < TABLES; i++)
+        if (i != TABLE_ROUNDS && !table_out_write(&w->tables[i], &why))
+            return stop_trace(w, why.text);
+    if (!table_out_write(&w->tables[TABLE_ROUNDS], &why))
+        return stop_trace(w, why.text);
+    w->rounds += w->pending;
+    w->pending = 0;
+    return !table_out_deleted(&w->tables[TABLE_ROUNDS]) || stop_trace(w, "its folder was deleted");
+}
+
+static bool
+write_line(struct trace_writer *w, const struct event *e)
+{
+    struct err why;
+    struct table_out *t = &w->tables[table_of(e->type)];
+    if (!table_out_line(t, e, &why))
+        return stop_trace(w, why.text);
+    w->pending += e->type == EVENT_ROUND;
+    return t->used < COMMIT_BYTES || commit(w);
+}
+
+static bool
+write_ready(struct trace_writer *w)
+{
+    while (w->first_held < w->n_held && (w->held[w->first_held].ready || w->held[w->first_held].dropped)) {
+        struct held *h = &w->held[w->first_held++];
+        if (!h->dropped && !write_line(w, &h->event))
+            return false;
+    }
+    if (w->first_held == w->n_held)
+        w->first_held = w->n_held = 0;
+    return true;
+}
+
+static bool
+hold(struct trace_writer *w, const struct event *e, bool ready)
+{
+    if (w->n_held == w->max_held && w->first_held > 0) {
+        w->n_held -= w->first_held;
+        memmove(w->held, w->held + w->first_held, w->n_held * sizeof *w->held);
+        w->first_held = 0;
+    }
+    if (w->n_held == w->max_held) {
+        size_t max = w->max_held == 0 ? 256 : 2 * w->max_held;
+        struct held *held = max <= HELD_MAX ? realloc(w->held, max * sizeof *held) : NULL;
+        if (held == NULL)
+            return stop_trace(w, max > HELD_MAX ? "too many drafts wait for their verdicts" : "out of memory");
+        w->held = held;
+        w->max_held = max;
+    }
+    w->held[w->n_held++] = (struct held){.event = *e, .ready = ready};
+    return write_ready(w);
+}
+
+static bool
+same_round(const struct event *a, const struct event *b)
+{
+    return a->run == b->run && a->seq == b->seq && a->round == b->round;
+}
+
+static void
+settle_draft(struct trace_writer *w, const struct event *verdict)
+{
+    for (size_t i = w->n_held; i > w->first_held; i--) {
+        struct held *h = &w->held[i - 1];
+        if (h->ready || h->event.type != EVENT_TOKEN || !same_round(&h->event, verdict) ||
+            h->event.token.candidate != verdict->verdict.candidate)
+            continue;
+        h->event.token.accepted = verdict->verdict.accepted;
+        h->event.token.committed = verdict->verdict.committed;
+        h->ready = true;
+        return;
+    }
+}
+
+/* The drafts that were never verified are known at the round's end. Those of rounds that never ended are dropped once
+ * it is clear: at the same sequence's next round, or the next run. */
+static void
+settle_round(struct trace_writer *w, const struct event *end)
+{
+    for (size_t i = w->first_held; i < w->n_held; i++) {
+        struct held *h = &w->held[i];
+        if (h->ready)
+            continue;
+        if (same_round(&h->event, end))
+            h->ready = true;
+        else if (h->event.run != end->run || (h->event.seq == end->seq && end->type == EVENT_ROUND))
+            h->dropped = true;
+    }
+}
+
+static bool
+take(struct trace_writer *w, const struct event *e)
+{
+    w->seen = e->number;
+    switch (e->type) {
+    case EVENT_TOKEN: return hold(w, e, e->token.source != SOURCE_DRAFT);
+    case EVENT_VERDICT: settle_draft(w, e); return write_ready(w);
+    case EVENT_ROUND: settle_round(w, e); return hold(w, e, true);
+    case EVENT_CONTROL:
+        if (strcmp(e->control.name, "run") == 0)
+            settle_round(w, e);
+        return write_ready(w) && write_line(w, e);
+    case EVENT_LAYER:
+    case EVENT_SERIES:
+    case EVENT_VOCAB: return write_line(w, e);
+    default: return true; /* progress leaves no trace */
+    }
+}
+
+/* Everything that is in the log now; false: stopped. */
+static bool
+drain(struct trace_writer *w)
+{
+    const struct event *e;
+    while ((e = event_reader_next(w->reader)) != NULL) {
+        if (event_reader_lost(w->reader) > 0) {
+            char why[120];
+            snprintf(why, sizeof why, "the disk is too slow for it, %llu events were lost",
+                     (unsigned long long)event_reader_lost(w->reader));
+            commit(w); /* what came before */
+            return stop_trace(w, why);
+        }
+        if (!take(w, e))
+            return false;
+    }
+    return commit(w);
+}
+
+static void
+nap(struct trace_writer *w, int ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)ms * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    pthread_cond_timedwait(&w->wake, &w->lock, &until);
+}
+
+static void *
+writer_thread(void *user)
+{
+    struct trace_writer *w = user;
+    bool ok = true, finished = false;
+    while (ok && !finished) {
+        uint64_t before = w->seen;
+        ok = drain(w);
+        pthread_mutex_lock(&w->lock);
+        w->committed = w->seen;
+        pthread_cond_broadcast(&w->done);
+        finished = w->closing && w->committed >= w->wanted;
+        if (ok && !finished && w->committed >= w->wanted)
+            nap(w, w->seen == before ? IDLE_MS : POLL_MS);
+        pthread_mutex_unlock(&w->lock);
+    }
+    event_reader_close(w->reader); /* a stopped trace must not hold up the log */
+    pthread_mutex_lock(&w->lock);
+    w->stopped = true;
+    pthread_cond_broadcast(&w->done);
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+/* ---- signals ---- */
+
+/* Signals are for others; and a file that grows over the process's limit is an error of write(), not the end of the
+ * process, as SIGXFSZ would have it. Threads inherit the mask. */
+static void
+block_signals(sigset_t *before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+static void
+unblock_signals(const sigset_t *before)
+{
+    sigset_t too_large;
+    sigemptyset(&too_large);
+    sigaddset(&too_large, SIGXFSZ);
+    if (!sigismember(before, SIGXFSZ)) /* one that came meanwhile was this thread's own doing */
+        sigtimedwait(&too_large, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/* ---- the folder ---- */
+
+static bool
+make_folders(const char *folder, struct err *err)
+{
+    char *path = strdup(folder);
+    if (path == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the trace");
+    bool ok = true;
+    for (char *slash = path + 1; ok && slash[-1] != '\0'; slash++) {
+        if (*slash != '/' && *slash != '\0')
+            continue;
+        char was = *slash;
+        *slash = '\0';
+        ok = mkdir(path, 0777) == 0 || errno == EEXIST || errno == EISDIR;
+        if (!ok)
+            err_set(err, ERR_WORK, "cannot make the folder %s for a trace: %s", path, strerror(errno));
+        *slash = was;
+    }
+    free(path);
+    return ok;
+}
+
+static bool
+is_empty_of_traces(const struct trace_writer *w, struct err *err)
+{
+    bool found = faccessat(w->fd, RUN_JSON, F_OK, 0) == 0;
+    for (unsigned i = 0; i < TABLES; i++)
+        found = found || faccessat(w->fd, trace_tables[i].file, F_OK, 0) == 0;
+    return !found ||
+           err_set(err, ERR_WORK, "%s already holds a trace: give another folder, or delete that one", w->folder);
+}
+
+/* Under a name of its own first, so that run.json is always whole. */
+static bool
+put_run_json(const struct trace_writer *w, const char *text, struct err *err)
+{
+    int fd = openat(w->fd, RUN_JSON ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    bool ok = fd >= 0 && write_all(fd, text, strlen(text));
+    ok = (fd < 0 || close(fd) == 0) && ok && renameat(w->fd, RUN_JSON ".new", w->fd, RUN_JSON) == 0;
+    if (!ok) {
+        err_set(err, ERR_WORK, RUN_JSON ": %s", strerror(errno));
+        unlinkat(w->fd, RUN_JSON ".new", 0);
+    }
+    return ok;
+}
+
+/* run.json comes last: a folder without one is no trace. */
+static bool
+put_files(struct trace_writer *w, struct err *err)
+{
+    bool ok = true;
+    for (unsigned i = 0; ok && i < TABLES; i++)
+        ok = table_out_open(&w->tables[i], w->fd, (enum table_id)i, err) && table_out_write(&w->tables[i], err);
+    if (ok && put_run_json(w, w->run_json, err))
+        return true;
+    for (unsigned i = 0; i < TABLES; i++) /* leave nothing behind that would be in the way of a second try */
+        if (w->tables[i].table != NULL && w->tables[i].fd >= 0)
+            unlinkat(w->fd, w->tables[i].table->file, 0);
+    return false;
+}
+
+static bool
+set_up(struct trace_writer *w, const struct run_info *run, struct err *err)
+{
+    if (!run_json_print(run, &w->run_json, err) || !make_folders(w->folder, err))
+        return false;
+    w->fd = open(w->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (w->fd < 0)
+        return err_set(err, ERR_WORK, "cannot open the folder %s for a trace: %s", w->folder, strerror(errno));
+    struct err why;
+    if (!is_empty_of_traces(w, err))
+        return false;
+    if (!put_files(w, &why))
+        return err_set(err, ERR_WORK, "cannot write a trace into %s: %s", w->folder, why.text);
+    w->reader = event_reader_open(w->log);
+    if (w->reader == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the trace");
+    int rc = pthread_create(&w->thread, NULL, writer_thread, w);
+    if (rc != 0) {
+        event_reader_close(w->reader);
+        return err_set(err, ERR_WORK, "cannot start the thread that writes the trace: %s", strerror(rc));
+    }
+    return true;
+}
+
+static void
+writer_free(struct trace_writer *w)
+{
+    for (unsigned i = 0; i < TABLES; i++)
+        table_out_close(&w->tables[i]);
+    if (w->fd >= 0)
+        close(w->fd);
+    pthread_cond_destroy(&w->wake);
+    pthread_cond_destroy(&w->done);
+    pthread_mutex_destroy(&w->lock);
+    free(w->held);
+    free(w->run_json);
+    free(w->folder);
+    free(w);
+}
+
+bool
+trace_writer_open(struct trace_writer **out, const char *folder, const struct run_info *run, struct event_log *log,
+                  struct err *err)
+{
+    *out = NULL;
+    if (folder[0] == '\0')
+        return err_set(err, ERR_USAGE, "a trace needs the name of a folder");
+    struct trace_writer *w = calloc(1, sizeof *w);
+    if (w != NULL)
+        w->folder = strdup(folder);
+    if (w == NULL || w->folder == NULL) {
+        free(w);
+        return err_set(err, ERR_WORK, "out of memory for the trace");
+    }
+    w->fd = -1;
+    w->log = log;
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->wake, &attr);
+    pthread_cond_init(&w->done, NULL);
+    pthread_condattr_destroy(&attr);
+    pthread_mutex_init(&w->lock, NULL);
+    sigset_t before;
+    block_signals(&before);
+    bool ok = set_up(w, run, err);
+    unblock_signals(&before);
+    if (!ok) {
+        writer_free(w);
+        return false;
+    }
+    *out = w;
+    return true;
+}
+
+const char *
+trace_writer_trouble(const struct trace_writer *w)
+{
+    return atomic_load(&w->troubled) ? w->trouble.text : NULL;
+}
+
+static void
+wait_for(struct trace_writer *w, uint64_t number)
+{
+    if (number > w->wanted)
+        w->wanted = number;
+    pthread_cond_signal(&w->wake);
+    while (!w->stopped && w->committed < number)
+        pthread_cond_wait(&w->done, &w->lock);
+}
+
+void
+trace_writer_flush(struct trace_writer *w)
+{
+    pthread_mutex_lock(&w->lock);
+    wait_for(w, event_log_last(w->log));
+    pthread_mutex_unlock(&w->lock);
+}
+
+bool
+trace_writer_close(struct trace_writer *w, struct err *err)
+{
+    if (w == NULL)
+        return true;
+    pthread_mutex_lock(&w->lock);
+    w->closing = true;
+    wait_for(w, event_log_last(w->log));
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+
+    bool ok = !atomic_load(&w->troubled);
+    if (!ok) {
+        if (err != NULL)
+            *err = w->trouble;
+    } else if (w->seen > 0) {
+        struct err why;
+        char *closed = NULL;
+        sigset_t before;
+        block_signals(&before);
+        ok = run_json_close(w->run_json, w->seen, &closed, &why) && put_run_json(w, closed, &why);
+        unblock_signals(&before);
+        if (!ok)
+            err_set(err, ERR_WORK, "the trace %s could not be closed, but it replays up to its last round: %s",
+                    w->folder, why.text);
+        free(closed);
+    }
+    writer_free(w);
+    return ok;
+}
