@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum seek { SEEK_NOTHING, SEEK_ROUND, SEEK_TOKEN, SEEK_TIME, SEEK_END };
+enum target { TO_NOTHING, TO_ROUND, TO_TOKEN, TO_TIME, TO_END };
 
 struct replay {
     struct trace_reader *reader;
@@ -17,7 +17,7 @@ struct replay {
     uint64_t now_us; /* the clock when it was moved last; */
     bool clocked;    /* once there was one */
 
-    enum seek seek;
+    enum target target;
     uint64_t target_round, target_us;
     bool want_rewind; /* before anything else */
     bool rewound;     /* to be told */
@@ -61,7 +61,7 @@ replay_status(const struct replay *r)
 {
     return (struct replay_status){
         .playing = r->playing,
-        .seeking = r->seek != SEEK_NOTHING,
+        .seeking = r->target != TO_NOTHING,
         .at_end = r->at_end,
         .speed = r->speed,
         .round = r->round,
@@ -84,7 +84,7 @@ replay_rewound(struct replay *r)
 static void
 move_head(struct replay *r, uint64_t now_us)
 {
-    if (r->clocked && r->playing && r->seek == SEEK_NOTHING && now_us > r->now_us)
+    if (r->clocked && r->playing && r->target == TO_NOTHING && now_us > r->now_us)
         r->head_us += (double)(now_us - r->now_us) * r->speed;
     r->now_us = now_us;
     r->clocked = true;
@@ -98,21 +98,21 @@ static bool
 is_due(struct replay *r)
 {
     uint64_t t_us = trace_reader_time(r->reader, &r->event);
-    switch (r->seek) {
-    case SEEK_ROUND:
+    switch (r->target) {
+    case TO_ROUND:
         if (r->round < r->target_round)
             return true;
         break;
-    case SEEK_TIME:
+    case TO_TIME:
         if (t_us <= r->target_us)
             return true;
         r->head_us = (double)r->target_us;
         break;
-    case SEEK_TOKEN:
-    case SEEK_END: return true;
-    case SEEK_NOTHING: return r->playing && (double)t_us <= r->head_us;
+    case TO_TOKEN:
+    case TO_END: return true;
+    case TO_NOTHING: return r->playing && (double)t_us <= r->head_us;
     }
-    r->seek = SEEK_NOTHING;
+    r->target = TO_NOTHING;
     return r->playing && (double)t_us <= r->head_us;
 }
 
@@ -120,12 +120,12 @@ static void
 handed_out(struct replay *r)
 {
     double t_us = (double)trace_reader_time(r->reader, &r->event);
-    if (r->seek != SEEK_NOTHING && t_us > r->head_us)
+    if (r->target != TO_NOTHING && t_us > r->head_us)
         r->head_us = t_us;
     r->round += r->event.type == EVENT_ROUND;
-    if ((r->seek == SEEK_TOKEN && r->event.type == EVENT_TOKEN) ||
-        (r->seek == SEEK_ROUND && r->round >= r->target_round))
-        r->seek = SEEK_NOTHING;
+    if ((r->target == TO_TOKEN && r->event.type == EVENT_TOKEN) ||
+        (r->target == TO_ROUND && r->round >= r->target_round))
+        r->target = TO_NOTHING;
     r->handed_out = true;
 }
 
@@ -138,7 +138,7 @@ fetch(struct replay *r, struct err *err)
         if (!r->have) {
             r->at_end = true;
             r->playing = false;
-            r->seek = SEEK_NOTHING;
+            r->target = TO_NOTHING;
             if (r->failure.kind == ERR_NONE)
                 r->head_us = (double)trace_reader_duration_us(r->reader);
         }
@@ -189,7 +189,7 @@ go_to_start(struct replay *r)
     r->at_end = false;
     r->head_us = 0;
     r->round = 0;
-    r->seek = SEEK_NOTHING;
+    r->target = TO_NOTHING;
 }
 
 void
@@ -215,7 +215,7 @@ replay_step_rounds(struct replay *r, uint32_t n)
     if (n == 0 || r->at_end)
         return;
     uint64_t target = r->round + n;
-    r->seek = target <= trace_reader_rounds(r->reader) ? SEEK_ROUND : SEEK_END;
+    r->target = target <= trace_reader_rounds(r->reader) ? TO_ROUND : TO_END;
     r->target_round = target;
 }
 
@@ -224,7 +224,7 @@ replay_step_token(struct replay *r)
 {
     r->playing = false;
     if (!r->at_end)
-        r->seek = SEEK_TOKEN;
+        r->target = TO_TOKEN;
 }
 
 void
@@ -236,7 +236,7 @@ replay_goto(struct replay *r, uint64_t round)
         go_to_start(r);
     if (round == 0 || r->at_end)
         return;
-    r->seek = round <= trace_reader_rounds(r->reader) ? SEEK_ROUND : SEEK_END;
+    r->target = round <= trace_reader_rounds(r->reader) ? TO_ROUND : TO_END;
     r->target_round = round;
 }
 
@@ -251,6 +251,6 @@ replay_goto_fraction(struct replay *r, double fraction)
         go_to_start(r);
     if (fraction <= 0 || r->at_end)
         return;
-    r->seek = fraction < 1 ? SEEK_TIME : SEEK_END;
+    r->target = fraction < 1 ? TO_TIME : TO_END;
     r->target_us = (uint64_t)target;
 }
