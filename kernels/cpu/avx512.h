@@ -1,0 +1,142 @@
+/* AVX-512 primitives for cpu/simd.h, shared by the tables with and without VNNI. */
+#ifndef KERNELS_CPU_AVX512_H
+#define KERNELS_CPU_AVX512_H
+
+#include <immintrin.h>
+
+#include "kernels/cpu/isa.h"
+
+#define LANES     ((size_t)16)
+#define TILE_OUTS ((size_t)4)
+#define TILE_ROWS ((size_t)4)
+
+typedef __m512 vec;
+
+SIMD_INLINE vec
+v_zero(void)
+{
+    return _mm512_setzero_ps();
+}
+
+SIMD_INLINE vec
+v_set1(float x)
+{
+    return _mm512_set1_ps(x);
+}
+
+SIMD_INLINE vec
+v_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+
+SIMD_INLINE void
+v_store(float *p, vec v)
+{
+    _mm512_storeu_ps(p, v);
+}
+
+SIMD_INLINE vec
+v_add(vec a, vec b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+SIMD_INLINE vec
+v_sub(vec a, vec b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+SIMD_INLINE vec
+v_mul(vec a, vec b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+SIMD_INLINE vec
+v_div(vec a, vec b)
+{
+    return _mm512_div_ps(a, b);
+}
+
+SIMD_INLINE vec
+v_max(vec a, vec b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+SIMD_INLINE vec
+v_fma(vec a, vec b, vec c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+SIMD_INLINE vec
+v_abs(vec a)
+{
+    return _mm512_abs_ps(a);
+}
+
+SIMD_INLINE vec
+v_round(vec a)
+{
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+SIMD_INLINE vec
+v_exp2i(vec n)
+{
+    return _mm512_scalef_ps(_mm512_set1_ps(1.0f), n);
+}
+
+SIMD_INLINE float
+v_sum(vec a)
+{
+    __m256 half = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+SIMD_INLINE float
+v_most(vec a)
+{
+    __m256 half = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    __m128 s = _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    s = _mm_max_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
+}
+
+SIMD_INLINE unsigned
+v_above(vec a, vec b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
+}
+
+SIMD_INLINE vec
+v_load_f16(const uint16_t *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+
+SIMD_INLINE vec
+v_load_bf16(const uint16_t *p)
+{
+    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+}
+
+SIMD_INLINE void
+v_store_f16(uint16_t *p, vec a)
+{
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+SIMD_INLINE void
+v_store_i8(int8_t *p, vec a)
+{
+    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(a)));
+}
+
+#endif

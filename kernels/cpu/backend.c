@@ -1,0 +1,298 @@
+/* The CPU backend's table. Requests are carried out when they are made; results wait in the store until wait(). */
+#include <inttypes.h>
+#include <math.h>
+
+#include "kernels/cpu/head.h"
+#include "kernels/cpu/sampling.h"
+
+#define MAX_THREADS 256
+
+static bool
+cpu_open(struct backend **out, const struct backend_options *options, struct err *err)
+{
+    *out = NULL;
+    const struct cpu_isa *isa = cpu_isa_choose(options->isa, err);
+    if (isa == NULL)
+        return false;
+    struct backend *b = calloc(1, sizeof *b);
+    if (b == NULL)
+        return err_set(err, ERR_WORK, "not enough memory to start");
+    b->isa = isa;
+    b->exact = options->exact;
+    b->threads = 1;
+#ifdef _OPENMP
+    b->threads = options->threads != 0 ? options->threads : (uint32_t)omp_get_num_procs();
+#endif
+    if (b->threads > MAX_THREADS)
+        b->threads = MAX_THREADS;
+    snprintf(b->text, sizeof b->text, "%s x%" PRIu32 "%s", isa->name, b->threads, b->exact ? ", exact" : "");
+    *out = b;
+    return true;
+}
+
+static void
+cpu_close(struct backend *b)
+{
+    free(b);
+}
+
+static const char *
+cpu_describe(const struct backend *b)
+{
+    return b->text;
+}
+
+/* ---- requests ---- */
+
+static bool
+cpu_trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
+{
+    if (seq >= s->desc.seqs || first > s->desc.trunk || n > s->desc.trunk - first)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (slots[i] >= s->desc.slots)
+            return false;
+    memcpy(s->trunk + (size_t)seq * s->desc.trunk + first, slots, n * sizeof *slots);
+    return true;
+}
+
+static bool
+cpu_embed(struct store *s, const struct row *rows, size_t n)
+{
+    const struct model_desc *d = &s->weights->desc;
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].token < 0 || (uint32_t)rows[i].token >= d->vocab || rows[i].ring >= s->desc.ring)
+            return false;
+    for (size_t i = 0; i < n; i++)
+        tensor_row(&d->embedding, (size_t)rows[i].token, store_hidden(s, rows[i].ring, 0));
+    return true;
+}
+
+static bool
+well_formed(const struct store *s, const struct sweep *w)
+{
+    if (w->n > s->desc.max_rows || w->to > s->weights->desc.n_layers)
+        return false;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct row *r = &w->rows[i];
+        if (r->slot >= s->desc.slots || r->ring >= s->desc.ring || r->seq >= s->desc.seqs ||
+            r->n_trunk > s->desc.trunk || r->tail > w->n_tails || r->n_tail > w->n_tails - r->tail || r->n_tail == 0 ||
+            w->tails[r->tail + r->n_tail - 1] != r->slot)
+            return false;
+    }
+    for (size_t i = 0; i < w->n_tails; i++)
+        if (w->tails[i] >= s->desc.slots)
+            return false;
+    return true;
+}
+
+static bool
+cpu_step(struct store *s, const struct sweep *w)
+{
+    if (!well_formed(s, w))
+        return false;
+    if (!store_stopped(s))
+        sweep_run(s, w, NULL, NULL, NULL);
+    return true;
+}
+
+static bool
+cpu_until(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct exit_result *out)
+{
+    if (!well_formed(s, w) || w->n == 0)
+        return false;
+    if (store_stopped(s))
+        return true;
+    struct exit_result result = {
+        .depth = w->rows[w->n - 1].from, .guess = {.token = TOKEN_NONE}, .probed = out->probed};
+    struct guess *probed = NULL;
+    if (out->probed != NULL) {
+        probed = store_stage(s, out->probed, (s->weights->desc.n_layers + 1) * sizeof *probed);
+        if (probed == NULL)
+            return true;
+        for (uint32_t l = 0; l <= s->weights->desc.n_layers; l++)
+            probed[l].token = TOKEN_NONE;
+    }
+    sweep_run(s, w, rule, &result, probed);
+    struct exit_result *staged = store_stage(s, out, sizeof result);
+    if (staged != NULL)
+        *staged = result;
+    return true;
+}
+
+static bool
+has_hidden(const struct store *s, uint32_t ring, uint32_t layer, uint32_t head)
+{
+    return ring < s->desc.ring && layer <= s->weights->desc.n_layers && head == 0;
+}
+
+static bool
+cpu_guess(struct store *s, const struct probe *probes, size_t n, struct guess *out)
+{
+    if (n > s->desc.max_probes || n > INT32_MAX)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!has_hidden(s, probes[i].ring, probes[i].layer, probes[i].head) || !(probes[i].temperature > 0))
+            return false;
+    if (n == 0 || store_stopped(s))
+        return true;
+    struct guess *staged = store_stage(s, out, n * sizeof *out);
+    if (staged != NULL)
+        head_guess(s, probes, n, staged);
+    return true;
+}
+
+/* ---- distributions ---- */
+
+static void
+add_row(struct head_table *t, uint32_t ring, uint32_t layer)
+{
+    t->rows[t->n++] = (struct head_row){.ring = ring, .layer = layer, .temperature = 1, .final = -1, .request = -1};
+}
+
+static bool
+cpu_dist(struct store *s, const struct dist_req *requests, size_t n)
+{
+    const uint32_t vocab = s->weights->desc.vocab;
+    for (size_t i = 0; i < n; i++)
+        if (!has_hidden(s, requests[i].ring, requests[i].layer, requests[i].head) || requests[i].out >= s->desc.dists)
+            return false;
+    for (size_t first = 0; first < n; first += HEAD_TILE) {
+        if (store_stopped(s))
+            return true;
+        const size_t part = n - first < HEAD_TILE ? n - first : HEAD_TILE;
+        s->head.n = s->head.ready = 0;
+        for (size_t i = 0; i < part; i++)
+            add_row(&s->head, requests[first + i].ring, requests[first + i].layer);
+        head_run(s, false);
+        PARALLEL(omp parallel for num_threads(s->threads))
+        for (size_t i = 0; i < part; i++) {
+            const struct dist_req *r = &requests[first + i];
+            sampling_dist(s->head.logits + i * vocab, vocab, &r->sampling, s->dists + (size_t)r->out * vocab,
+                          s->workers[team_rank()].order);
+        }
+    }
+    return true;
+}
+
+static bool
+cpu_draw(struct store *s, const struct draw_req *requests, size_t n)
+{
+    const uint32_t vocab = s->weights->desc.vocab;
+    for (size_t i = 0; i < n; i++)
+        if (requests[i].from >= s->desc.dists)
+            return false;
+    for (size_t i = 0; i < n && !s->cancelled && !s->failed; i++) {
+        const struct draw_req *r = &requests[i];
+        token_t *staged = store_stage(s, r->out, sizeof *staged);
+        if (staged != NULL)
+            *staged = sampling_draw(s->dists + (size_t)r->from * vocab, vocab, &r->key, r->without, r->n_without);
+    }
+    return true;
+}
+
+static bool
+cpu_verify(struct store *s, const struct verify_req *request)
+{
+    const uint32_t vocab = s->weights->desc.vocab, depth = s->weights->desc.n_layers;
+    struct head_table *t = &s->head;
+    if (request->n == 0 || request->n > VERIFY_NODES)
+        return false;
+    const float *logits[VERIFY_NODES], *q[VERIFY_NODES];
+    size_t at[VERIFY_NODES];
+    size_t rows = 0;
+    for (size_t i = 0; i < request->n; i++) {
+        const struct verify_node *node = &request->nodes[i];
+        if ((node->ring != RING_NONE && node->ring >= s->desc.ring) ||
+            (node->q != DIST_NONE && node->q >= s->desc.dists))
+            return false;
+        at[i] = rows;
+        logits[i] = node->ring == RING_NONE ? NULL : t->logits + rows++ * vocab;
+        q[i] = node->q == DIST_NONE ? NULL : s->dists + (size_t)node->q * vocab;
+    }
+    if (store_stopped(s))
+        return true;
+    t->n = t->ready = 0;
+    for (size_t i = 0; i < request->n; i++)
+        if (request->nodes[i].ring != RING_NONE)
+            add_row(t, request->nodes[i].ring, depth);
+    head_run(s, true);
+    struct verdict *staged = store_stage(s, request->out, sizeof *staged);
+    if (staged == NULL || s->failed)
+        return true;
+    if (!sampling_verify(request, vocab, logits, q, s->p, s->workers[0].order, staged)) {
+        s->n_deliveries--; /* malformed: nothing to hand out */
+        return false;
+    }
+    for (size_t i = 0; i < VERIFY_NODES; i++)
+        staged->judged[i] =
+            i < request->n && logits[i] != NULL ? t->guesses[at[i]] : (struct guess){.token = TOKEN_NONE};
+    return true;
+}
+
+/* ---- for tests ---- */
+
+static bool
+cpu_read_logits(struct store *s, uint32_t ring, uint32_t layer, float *out)
+{
+    const size_t bytes = s->weights->desc.vocab * sizeof *out;
+    if (!has_hidden(s, ring, layer, 0))
+        return false;
+    if (store_stopped(s))
+        return true;
+    s->head.n = s->head.ready = 0;
+    add_row(&s->head, ring, layer);
+    head_run(s, false);
+    float *staged = store_stage(s, out, bytes);
+    if (staged != NULL)
+        memcpy(staged, s->head.logits, bytes);
+    return true;
+}
+
+static bool
+cpu_read_hidden(struct store *s, uint32_t ring, uint32_t layer, float *out)
+{
+    const size_t bytes = s->weights->desc.width * sizeof *out;
+    if (!has_hidden(s, ring, layer, 0))
+        return false;
+    float *staged = s->cancelled || s->failed ? NULL : store_stage(s, out, bytes);
+    if (staged != NULL)
+        memcpy(staged, store_hidden(s, ring, layer), bytes);
+    return true;
+}
+
+static bool
+cpu_read_dist(struct store *s, dist_t dist, float *out)
+{
+    const size_t bytes = s->weights->desc.vocab * sizeof *out;
+    if (dist >= s->desc.dists)
+        return false;
+    float *staged = s->cancelled || s->failed ? NULL : store_stage(s, out, bytes);
+    if (staged != NULL)
+        memcpy(staged, s->dists + (size_t)dist * s->weights->desc.vocab, bytes);
+    return true;
+}
+
+const struct backend_ops cpu_backend = {
+    .name = "cpu",
+    .abi = BACKEND_ABI,
+    .open = cpu_open,
+    .close = cpu_close,
+    .describe = cpu_describe,
+    .load = weights_load,
+    .unload = weights_unload,
+    .store = store_open,
+    .drop = store_close,
+    .trunk = cpu_trunk,
+    .embed = cpu_embed,
+    .step = cpu_step,
+    .until = cpu_until,
+    .guess = cpu_guess,
+    .dist = cpu_dist,
+    .draw = cpu_draw,
+    .verify = cpu_verify,
+    .read_logits = cpu_read_logits,
+    .read_hidden = cpu_read_hidden,
+    .read_dist = cpu_read_dist,
+    .wait = store_deliver,
+};

@@ -1,0 +1,23 @@
+/* The head: final norm, LM head, softmax statistics. Works on store.head, a table of (ring entry, layer) rows. */
+#ifndef KERNELS_CPU_HEAD_H
+#define KERNELS_CPU_HEAD_H
+
+#include "kernels/cpu/sweep.h"
+
+/* In a parallel region, all workers together; the table is filled and everyone has seen it. */
+void head_logits(struct worker *); /* rows ready..n-1; ends with a meeting */
+void head_pieces(struct worker *); /* summaries of this worker's share; does not meet */
+
+/* A row's guess from its pieces, and its softmax: max, sum exp(z - max). */
+void head_combine(const struct store *, size_t row, struct guess *, double *max, double *sum);
+
+/* A whole region for the table in store.head: logits, and with `guesses` the guesses too. */
+void head_run(struct store *, bool guesses);
+
+/* guess(): any number of probes, the table filled again and again. Marks the store when it was cancelled. */
+void head_guess(struct store *, const struct probe *, size_t n, struct guess *out);
+
+/* Marks the store failed: the logits of a layer are not numbers. */
+void head_broken(struct store *, uint32_t layer);
+
+#endif

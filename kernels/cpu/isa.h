@@ -1,0 +1,101 @@
+/* What an instruction set provides: the inner loops of a transformer. One table per instruction set, one file each;
+ * reference.c is the portable one that the others are tested against.
+ *
+ * Every kernel keeps to batch invariance: what it computes for a (row, output) depends on nothing else in the call.
+ */
+#ifndef KERNELS_CPU_ISA_H
+#define KERNELS_CPU_ISA_H
+
+#include <string.h>
+
+#include "kernels/backend.h"
+
+/* For the files that hold kernels: small pieces that must vanish into their callers, loops that must become registers. */
+#define SIMD_INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL      _Pragma("GCC unroll 16")
+
+#define Q8_BLOCK 32 /* inputs that share a scale */
+#define Q8_GROUP 16 /* outputs that are interleaved */
+
+/* A weight matrix in memory. F32, F16 and BF16 stay where the file has them. Q8_0 is interleaved when it is loaded, so
+ * that one vector holds four inputs of sixteen outputs: each lane is then an output's own sum, nothing is added across
+ * lanes, and a block's sixteen scales are loaded at once. */
+struct matrix {
+    enum weight_type type;
+    uint32_t rows, cols;
+    const void *data;      /* (rows, cols), but for Q8_0 */
+    const uint8_t *q;      /* Q8_0: (ceil(rows/16), cols/32, 8, 16, 4) int8, each xor the table's q8_flip */
+    const uint16_t *scale; /* Q8_0: (ceil(rows/16), cols/32, 16) F16 */
+};
+
+/* Activations of n rows. Matrices in Q8_0 read the int8 form, all others the F32. */
+struct acts {
+    float *x;       /* (n, cols) */
+    int8_t *q;      /* (n, cols) */
+    float *scale;   /* (n, cols/32) */
+    int32_t *total; /* (n, cols/32): sum of the block's q */
+    uint32_t cols;
+};
+
+/* Softmax statistics of a piece of a row of logits, relative to the piece's own maximum. */
+struct piece {
+    float max;
+    float sum;      /* sum exp(z - max) */
+    float weighted; /* sum exp(z - max) * (z - max) */
+    float annealed; /* sum exp((z - max) / T) */
+};
+
+/* y[r*ld + o] = sum_k W[o][k] x[r][k] for rows r < n and outputs first <= o < last. */
+typedef void (*matmul_fn)(const struct matrix *, const struct acts *x, size_t n, size_t first, size_t last, float *y,
+                          size_t ld);
+
+struct cpu_isa {
+    const char *name;   /* "avx512vnni" */
+    const char *family; /* what --isa calls it: "avx512" */
+    bool (*usable)(void);
+    uint8_t q8_flip; /* 0x80 where the dot product wants unsigned weights, else 0 */
+    matmul_fn matmul[WEIGHT_TYPES];
+
+    /* y = weight * x / sqrt(mean(x^2) + eps) */
+    void (*rms_norm)(const float *x, const float *weight, size_t n, float eps, float *y);
+    /* q = round(x / scale), scale = max|x| / 127, per block of 32; n is a multiple of 32 */
+    void (*quantise)(const float *x, size_t n, int8_t *q, float *scale, int32_t *total);
+    /* gate = silu(gate) * up */
+    void (*swiglu)(float *gate, const float *up, size_t n);
+    void (*to_f16)(const float *x, size_t n, uint16_t *y);
+
+    /* Attention over a block of places: key or value i is at base + at[i] * stride, dim elements each. */
+    void (*dots_f16)(const float *q, size_t dim, const uint16_t *base, size_t stride, const slot_t *at, size_t n,
+                     float *scores);
+    void (*dots_f32)(const float *q, size_t dim, const float *base, size_t stride, const slot_t *at, size_t n,
+                     float *scores);
+    /* out = keep * out + sum_i p[i] * value[i] */
+    void (*mix_f16)(const float *p, size_t dim, const uint16_t *base, size_t stride, const slot_t *at, size_t n,
+                    float keep, float *out);
+    void (*mix_f32)(const float *p, size_t dim, const float *base, size_t stride, const slot_t *at, size_t n,
+                    float keep, float *out);
+    /* x = exp(x - max); the sum */
+    float (*exp_sum)(float *x, size_t n, float max);
+
+    /* Softmax statistics of logits. */
+    struct piece (*piece)(const float *z, size_t n, float temperature);
+    /* sum exp(f - max) * (f - z): the cross term of KL(final || layer) */
+    float (*kl_term)(const float *f, const float *z, size_t n, float max);
+    size_t (*next_above)(const float *z, size_t i, size_t n, float bar); /* first index >= i with z > bar, or n */
+    size_t (*count_above)(const float *z, size_t n, float bar);
+};
+
+extern const struct cpu_isa cpu_isa_reference;
+#if defined(__x86_64__)
+extern const struct cpu_isa cpu_isa_avx2, cpu_isa_avx512, cpu_isa_avx512vnni;
+#elif defined(__aarch64__)
+extern const struct cpu_isa cpu_isa_neon, cpu_isa_neondot;
+#endif
+
+/* All tables of this build, best first, the reference last; ends with NULL. Not all may be usable here. */
+extern const struct cpu_isa *const cpu_isas[];
+
+/* The best usable table of a family; NULL or "auto": of all. NULL and a sentence in `err` when there is none. */
+const struct cpu_isa *cpu_isa_choose(const char *family, struct err *err);
+
+#endif

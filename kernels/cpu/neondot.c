@@ -1,0 +1,56 @@
+/* NEON with the dot product of Armv8.2 (sdot): four int8 pairs into each int32 lane. */
+#if defined(__aarch64__)
+
+#include <arm_neon.h>
+
+#include "kernels/cpu/isa.h"
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("dotprod"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("arch=armv8.2-a+dotprod")
+#endif
+
+#include "kernels/cpu/neon.h"
+
+#if defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+#define Q8_TILE ((size_t)4)
+/* Written as an instruction because clang offers the intrinsic only when the whole file is built for Armv8.2. */
+SIMD_INLINE int32x4_t
+q8_dot(int32x4_t dot, int8x16_t w, int8x16_t x)
+{
+    __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(dot) : "w"(w), "w"(x));
+    return dot;
+}
+DEFINE_Q8_TILE
+
+#include "kernels/cpu/simd.h"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+static bool
+usable(void)
+{
+#if defined(__ARM_FEATURE_DOTPROD)
+    return true;
+#elif defined(__linux__)
+    return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#else
+    return false;
+#endif
+}
+
+const struct cpu_isa cpu_isa_neondot = {.name = "neondot", .family = "neon", .usable = usable, SIMD_KERNELS};
+
+#else
+typedef int no_neondot_here;
+#endif

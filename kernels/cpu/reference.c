@@ -1,0 +1,230 @@
+/* The portable steps: what the other instruction sets are tested against, and what runs where there are none. */
+#include <float.h>
+#include <math.h>
+
+#include "kernels/cpu/half.h"
+#include "kernels/cpu/isa.h"
+
+static bool
+usable(void)
+{
+    return true;
+}
+
+/* ---- matmul ---- */
+
+static float
+weight_at(const struct matrix *w, size_t o, size_t k)
+{
+    size_t i = o * w->cols + k;
+    uint16_t half;
+    float x;
+    switch (w->type) {
+    case WEIGHT_F32: memcpy(&x, (const char *)w->data + 4 * i, sizeof x); return x;
+    case WEIGHT_F16: memcpy(&half, (const char *)w->data + 2 * i, sizeof half); return f16_to_f32(half);
+    default: memcpy(&half, (const char *)w->data + 2 * i, sizeof half); return bf16_to_f32(half);
+    }
+}
+
+static void
+matmul(const struct matrix *w, const struct acts *x, size_t n, size_t first, size_t last, float *y, size_t ld)
+{
+    for (size_t r = 0; r < n; r++)
+        for (size_t o = first; o < last; o++) {
+            const float *xr = x->x + r * w->cols;
+            float sum[4] = {0}; /* four sums lose less than one */
+            for (size_t k = 0; k < w->cols; k++)
+                sum[k % 4] += weight_at(w, o, k) * xr[k];
+            y[r * ld + o] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        }
+}
+
+static void
+matmul_q8(const struct matrix *w, const struct acts *x, size_t n, size_t first, size_t last, float *y, size_t ld)
+{
+    size_t blocks = w->cols / Q8_BLOCK;
+    for (size_t r = 0; r < n; r++)
+        for (size_t o = first; o < last; o++) {
+            size_t lane = o % Q8_GROUP;
+            float sum = 0;
+            for (size_t b = 0; b < blocks; b++) {
+                size_t at = o / Q8_GROUP * blocks + b;
+                const int8_t *xq = x->q + r * w->cols + b * Q8_BLOCK;
+                int32_t dot = 0;
+                for (size_t k = 0; k < Q8_BLOCK; k++)
+                    dot += (int8_t)w->q[at * Q8_BLOCK * Q8_GROUP + (k / 4 * Q8_GROUP + lane) * 4 + k % 4] * xq[k];
+                sum += (float)dot * (f16_to_f32(w->scale[at * Q8_GROUP + lane]) * x->scale[r * blocks + b]);
+            }
+            y[r * ld + o] = sum;
+        }
+}
+
+/* ---- rows ---- */
+
+static void
+rms_norm(const float *x, const float *weight, size_t n, float eps, float *y)
+{
+    float squares = 0;
+    for (size_t i = 0; i < n; i++)
+        squares += x[i] * x[i];
+    float scale = 1.0f / sqrtf(squares / (float)n + eps);
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] * scale * weight[i];
+}
+
+static void
+quantise(const float *x, size_t n, int8_t *q, float *scale, int32_t *total)
+{
+    for (size_t b = 0; b < n / Q8_BLOCK; b++, x += Q8_BLOCK, q += Q8_BLOCK) {
+        float most = 0;
+        for (size_t i = 0; i < Q8_BLOCK; i++)
+            most = fabsf(x[i]) > most || isnan(x[i]) ? fabsf(x[i]) : most;
+        bool finite = most <= FLT_MAX;
+        float inverse = finite && most > 0 ? 127.0f / most : 0;
+        scale[b] = finite ? most / 127.0f : NAN;
+        total[b] = 0;
+        for (size_t i = 0; i < Q8_BLOCK; i++) {
+            q[i] = (int8_t)(finite ? rintf(fminf(fmaxf(x[i] * inverse, -127), 127)) : 0);
+            total[b] += q[i];
+        }
+    }
+}
+
+static void
+swiglu(float *gate, const float *up, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        gate[i] = gate[i] / (1.0f + expf(-gate[i])) * up[i];
+}
+
+static void
+to_f16(const float *x, size_t n, uint16_t *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = f32_to_f16(x[i]);
+}
+
+/* ---- attention ---- */
+
+static void
+dots_f16(const float *q, size_t dim, const uint16_t *base, size_t stride, const slot_t *at, size_t n, float *scores)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint16_t *key = base + at[i] * stride;
+        float sum = 0;
+        for (size_t d = 0; d < dim; d++)
+            sum += q[d] * f16_to_f32(key[d]);
+        scores[i] = sum;
+    }
+}
+
+static void
+dots_f32(const float *q, size_t dim, const float *base, size_t stride, const slot_t *at, size_t n, float *scores)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float *key = base + at[i] * stride;
+        float sum = 0;
+        for (size_t d = 0; d < dim; d++)
+            sum += q[d] * key[d];
+        scores[i] = sum;
+    }
+}
+
+static void
+mix_f16(const float *p, size_t dim, const uint16_t *base, size_t stride, const slot_t *at, size_t n, float keep,
+        float *out)
+{
+    for (size_t d = 0; d < dim; d++) {
+        float sum = out[d] * keep;
+        for (size_t i = 0; i < n; i++)
+            sum += p[i] * f16_to_f32(base[at[i] * stride + d]);
+        out[d] = sum;
+    }
+}
+
+static void
+mix_f32(const float *p, size_t dim, const float *base, size_t stride, const slot_t *at, size_t n, float keep,
+        float *out)
+{
+    for (size_t d = 0; d < dim; d++) {
+        float sum = out[d] * keep;
+        for (size_t i = 0; i < n; i++)
+            sum += p[i] * base[at[i] * stride + d];
+        out[d] = sum;
+    }
+}
+
+static float
+exp_sum(float *x, size_t n, float max)
+{
+    float sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        x[i] = expf(x[i] - max);
+        sum += x[i];
+    }
+    return sum;
+}
+
+/* ---- softmax statistics ---- */
+
+static struct piece
+piece(const float *z, size_t n, float temperature)
+{
+    struct piece p = {.max = -INFINITY};
+    for (size_t i = 0; i < n; i++)
+        p.max = z[i] > p.max ? z[i] : p.max;
+    for (size_t i = 0; i < n; i++) {
+        float d = z[i] - p.max;
+        d = d < -100.0f ? -100.0f : d; /* exp is 0 there; keeps 0 * -inf out of the sum */
+        p.sum += expf(d);
+        p.weighted += expf(d) * d;
+        p.annealed += expf(d / temperature);
+    }
+    return p;
+}
+
+static float
+kl_term(const float *f, const float *z, size_t n, float max)
+{
+    float sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += expf(f[i] - max) * (f[i] - z[i]);
+    return sum;
+}
+
+static size_t
+next_above(const float *z, size_t i, size_t n, float bar)
+{
+    while (i < n && !(z[i] > bar))
+        i++;
+    return i;
+}
+
+static size_t
+count_above(const float *z, size_t n, float bar)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += z[i] > bar;
+    return count;
+}
+
+const struct cpu_isa cpu_isa_reference = {
+    .name = "reference",
+    .family = "reference",
+    .usable = usable,
+    .matmul = {[WEIGHT_F32] = matmul, [WEIGHT_F16] = matmul, [WEIGHT_BF16] = matmul, [WEIGHT_Q8_0] = matmul_q8},
+    .rms_norm = rms_norm,
+    .quantise = quantise,
+    .swiglu = swiglu,
+    .to_f16 = to_f16,
+    .dots_f16 = dots_f16,
+    .dots_f32 = dots_f32,
+    .mix_f16 = mix_f16,
+    .mix_f32 = mix_f32,
+    .exp_sum = exp_sum,
+    .piece = piece,
+    .kl_term = kl_term,
+    .next_above = next_above,
+    .count_above = count_above,
+};

@@ -1,0 +1,353 @@
+/* The kernels of cpu/isa.h written once, for any vector type. Included by one file per instruction set, after it has
+ * defined
+ *   vec, LANES                                     a vector of LANES floats
+ *   v_zero v_set1 v_load v_store v_add v_sub v_mul v_div v_max v_fma(a, b, c) = a*b + c, v_abs, v_round (to even)
+ *   v_exp2i(n)                                     2^n for integral n in [-126, 127]
+ *   v_sum, v_most                                  across lanes, in a fixed order
+ *   v_above(a, b)                                  bit i set where a[i] > b[i]
+ *   v_load_f16, v_load_bf16, v_store_f16, v_store_i8 (integral values in [-127, 127])
+ *   q8_tile(w, group, groups, x, row, rows, y, ld) groups*rows <= Q8_TILE; y points at output 0 of the first group
+ *   TILE_OUTS, TILE_ROWS, Q8_TILE                  what fits into the registers
+ * Multiplications that are added are always v_fma: the compiler must not choose, or two tiles could differ.
+ *
+ * v_max(a, b) returns b when either is not a number, so that a NaN in b survives.
+ */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* The last n < LANES of a row, padded. */
+SIMD_INLINE vec
+load_tail(const float *p, size_t n, float pad)
+{
+    float part[LANES];
+    for (size_t i = 0; i < LANES; i++)
+        part[i] = i < n ? p[i] : pad;
+    return v_load(part);
+}
+
+SIMD_INLINE void
+store_tail(float *p, vec v, size_t n)
+{
+    float part[LANES];
+    v_store(part, v);
+    memcpy(p, part, n * sizeof *p);
+}
+
+SIMD_INLINE vec
+load_any(const float *p, size_t i, size_t n, float pad)
+{
+    return i + LANES <= n ? v_load(p + i) : load_tail(p + i, n - i, pad);
+}
+
+SIMD_INLINE void
+store_any(float *p, size_t i, size_t n, vec v)
+{
+    if (i + LANES <= n)
+        v_store(p + i, v);
+    else
+        store_tail(p + i, v, n - i);
+}
+
+#define LOAD_HALF_ANY(load)                                                                                            \
+    SIMD_INLINE vec load##_any(const uint16_t *p, size_t i, size_t n)                                                  \
+    {                                                                                                                  \
+        if (i + LANES <= n)                                                                                            \
+            return v_##load(p + i);                                                                                    \
+        uint16_t part[LANES] = {0};                                                                                    \
+        memcpy(part, p + i, (n - i) * sizeof *p);                                                                      \
+        return v_##load(part);                                                                                         \
+    }
+LOAD_HALF_ANY(load_f16)
+LOAD_HALF_ANY(load_bf16)
+
+SIMD_INLINE vec
+load_f32_any(const float *p, size_t i, size_t n)
+{
+    return load_any(p, i, n, 0);
+}
+
+/* exp(x) to about 2 units in the last place: x = n ln 2 + r, |r| <= ln 2 / 2, and the series of exp(r) to r^7. Below
+ * -87.3 it stays at 2^-126, near enough to 0 for sums of exponentials. */
+SIMD_INLINE vec
+v_exp(vec x)
+{
+    x = v_max(v_set1(-87.3f), x);
+    vec n = v_round(v_mul(x, v_set1(1.44269504f)));
+    n = v_sub(v_zero(), v_max(v_set1(-127.0f), v_sub(v_zero(), n))); /* n <= 127 */
+    vec r = v_fma(n, v_set1(-0.693359375f), x);
+    r = v_fma(n, v_set1(2.12194440e-4f), r);
+    vec p = v_set1(1.0f / 5040);
+    p = v_fma(p, r, v_set1(1.0f / 720));
+    p = v_fma(p, r, v_set1(1.0f / 120));
+    p = v_fma(p, r, v_set1(1.0f / 24));
+    p = v_fma(p, r, v_set1(1.0f / 6));
+    p = v_fma(p, r, v_set1(0.5f));
+    p = v_fma(p, r, v_set1(1.0f));
+    p = v_fma(p, r, v_set1(1.0f));
+    return v_mul(p, v_exp2i(n));
+}
+
+/* ---- matmul: weights row by row ---- */
+
+/* A tile keeps outs*rows sums in registers: every weight loaded serves `rows` rows, every activation `outs` outputs.
+ * A sum runs over k in vectors, then across lanes; the tile's shape does not enter. */
+#define DEFINE_MATMUL(type, element)                                                                                   \
+    SIMD_INLINE void tile_##type(const element *w, size_t cols, const size_t outs, const float *x, const size_t rows,  \
+                                 float *y, size_t ld)                                                                  \
+    {                                                                                                                  \
+        vec sum[TILE_OUTS * TILE_ROWS];                                                                                \
+        UNROLL for (size_t i = 0; i < outs * rows; i++) sum[i] = v_zero();                                             \
+        for (size_t k = 0; k < cols; k += LANES) {                                                                     \
+            vec wk[TILE_OUTS];                                                                                         \
+            UNROLL for (size_t o = 0; o < outs; o++) wk[o] = load_##type##_any(w + o * cols, k, cols);                 \
+            UNROLL for (size_t r = 0; r < rows; r++)                                                                   \
+            {                                                                                                          \
+                vec xk = load_f32_any(x + r * cols, k, cols);                                                          \
+                UNROLL for (size_t o = 0; o < outs; o++) sum[o * rows + r] = v_fma(wk[o], xk, sum[o * rows + r]);      \
+            }                                                                                                          \
+        }                                                                                                              \
+        UNROLL for (size_t o = 0; o < outs; o++) UNROLL for (size_t r = 0; r < rows; r++) y[r * ld + o] =              \
+            v_sum(sum[o * rows + r]);                                                                                  \
+    }                                                                                                                  \
+                                                                                                                       \
+    SIMD_INLINE void stripe_##type(const element *w, size_t cols, const size_t outs, const float *x, size_t n,         \
+                                   float *y, size_t ld)                                                                \
+    {                                                                                                                  \
+        size_t r = 0;                                                                                                  \
+        for (; r + TILE_ROWS <= n; r += TILE_ROWS)                                                                     \
+            tile_##type(w, cols, outs, x + r * cols, TILE_ROWS, y + r * ld, ld);                                       \
+        for (; r + 2 <= n; r += 2)                                                                                     \
+            tile_##type(w, cols, outs, x + r * cols, 2, y + r * ld, ld);                                               \
+        for (; r < n; r++)                                                                                             \
+            tile_##type(w, cols, outs, x + r * cols, 1, y + r * ld, ld);                                               \
+    }                                                                                                                  \
+                                                                                                                       \
+    static void matmul_##type(const struct matrix *m, const struct acts *x, size_t n, size_t first, size_t last,       \
+                              float *y, size_t ld)                                                                     \
+    {                                                                                                                  \
+        const element *w = (const element *)m->data;                                                                   \
+        size_t o = first;                                                                                              \
+        for (; o + TILE_OUTS <= last; o += TILE_OUTS)                                                                  \
+            stripe_##type(w + o * m->cols, m->cols, TILE_OUTS, x->x, n, y + o, ld);                                    \
+        for (; o < last; o++)                                                                                          \
+            stripe_##type(w + o * m->cols, m->cols, 1, x->x, n, y + o, ld);                                            \
+    }
+DEFINE_MATMUL(f32, float)
+DEFINE_MATMUL(f16, uint16_t)
+DEFINE_MATMUL(bf16, uint16_t)
+
+/* ---- matmul: Q8_0, interleaved ---- */
+
+SIMD_INLINE void
+q8_stripe(const struct matrix *w, size_t group, const struct acts *x, size_t n, float *y, size_t ld)
+{
+    size_t r = 0;
+    for (; r + Q8_TILE <= n; r += Q8_TILE)
+        q8_tile(w, group, 1, x, r, Q8_TILE, y + r * ld, ld);
+    for (; r + 2 <= n; r += 2)
+        q8_tile(w, group, 1, x, r, 2, y + r * ld, ld);
+    for (; r < n; r++)
+        q8_tile(w, group, 1, x, r, 1, y + r * ld, ld);
+}
+
+static void
+matmul_q8(const struct matrix *w, const struct acts *x, size_t n, size_t first, size_t last, float *y, size_t ld)
+{
+    for (size_t o = first; o < last;) {
+        size_t group = o / Q8_GROUP, begin = group * Q8_GROUP, end = begin + Q8_GROUP;
+        if (o > begin || end > last) { /* part of a group: through a buffer */
+            if (end > last)
+                end = last;
+            for (size_t r = 0; r < n; r++) {
+                float part[Q8_GROUP];
+                q8_tile(w, group, 1, x, r, 1, part, Q8_GROUP);
+                memcpy(y + r * ld + o, part + (o - begin), (end - o) * sizeof *y);
+            }
+        } else if (n == 1 && o + Q8_TILE * Q8_GROUP <= last) { /* one row: independent sums hide the latency */
+            q8_tile(w, group, Q8_TILE, x, 0, 1, y + o, ld);
+            end = o + Q8_TILE * Q8_GROUP;
+        } else {
+            q8_stripe(w, group, x, n, y + o, ld);
+        }
+        o = end;
+    }
+}
+
+/* ---- rows ---- */
+
+static void
+rms_norm(const float *x, const float *weight, size_t n, float eps, float *y)
+{
+    vec squares = v_zero();
+    for (size_t i = 0; i < n; i += LANES) {
+        vec xi = load_any(x, i, n, 0);
+        squares = v_fma(xi, xi, squares);
+    }
+    vec scale = v_set1(1.0f / sqrtf(v_sum(squares) / (float)n + eps));
+    for (size_t i = 0; i < n; i += LANES)
+        store_any(y, i, n, v_mul(v_mul(load_any(x, i, n, 0), scale), load_any(weight, i, n, 0)));
+}
+
+static void
+quantise(const float *x, size_t n, int8_t *q, float *scale, int32_t *total)
+{
+    for (size_t b = 0; b < n / Q8_BLOCK; b++, x += Q8_BLOCK, q += Q8_BLOCK) {
+        vec most = v_zero();
+        UNROLL for (size_t i = 0; i < Q8_BLOCK; i += LANES) most = v_max(most, v_abs(v_load(x + i)));
+        float peak = v_most(most);
+        if (!(peak <= FLT_MAX)) { /* a broken row must stay visibly broken */
+            memset(q, 0, Q8_BLOCK);
+            scale[b] = NAN;
+            total[b] = 0;
+            continue;
+        }
+        vec inverse = v_set1(peak > 0 ? 127.0f / peak : 0), sum = v_zero();
+        UNROLL for (size_t i = 0; i < Q8_BLOCK; i += LANES)
+        {
+            vec qi = v_round(v_mul(v_load(x + i), inverse));
+            qi = v_max(v_set1(-127.0f), qi); /* 127/peak may overflow for a peak near 0; v_store_i8 saturates above */
+            v_store_i8(q + i, qi);
+            sum = v_add(sum, qi);
+        }
+        scale[b] = peak / 127.0f;
+        total[b] = (int32_t)v_sum(sum); /* exact: small integers */
+    }
+}
+
+static void
+swiglu(float *gate, const float *up, size_t n)
+{
+    for (size_t i = 0; i < n; i += LANES) {
+        vec g = load_any(gate, i, n, 0), u = load_any(up, i, n, 0);
+        vec silu = v_div(g, v_add(v_set1(1.0f), v_exp(v_sub(v_zero(), g))));
+        store_any(gate, i, n, v_mul(silu, u));
+    }
+}
+
+static void
+to_f16(const float *x, size_t n, uint16_t *y)
+{
+    for (size_t i = 0; i < n; i += LANES) {
+        uint16_t part[LANES];
+        v_store_f16(part, load_any(x, i, n, 0));
+        memcpy(y + i, part, (i + LANES <= n ? LANES : n - i) * sizeof *y);
+    }
+}
+
+/* ---- attention ---- */
+
+#define DEFINE_ATTENTION(type, element)                                                                                \
+    static void dots_##type(const float *q, size_t dim, const element *base, size_t stride, const slot_t *at,          \
+                            size_t n, float *scores)                                                                   \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const element *key = base + at[i] * stride;                                                                \
+            vec sum = v_zero();                                                                                        \
+            for (size_t d = 0; d < dim; d += LANES)                                                                    \
+                sum = v_fma(load_f32_any(q, d, dim), load_##type##_any(key, d, dim), sum);                             \
+            scores[i] = v_sum(sum);                                                                                    \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    static void mix_##type(const float *p, size_t dim, const element *base, size_t stride, const slot_t *at, size_t n, \
+                           float keep, float *out)                                                                     \
+    {                                                                                                                  \
+        vec k = v_set1(keep);                                                                                          \
+        size_t d = 0;                                                                                                  \
+        for (; d + 4 * LANES <= dim; d += 4 * LANES) {                                                                 \
+            vec sum[4];                                                                                                \
+            UNROLL for (size_t j = 0; j < 4; j++) sum[j] = v_mul(v_load(out + d + j * LANES), k);                      \
+            for (size_t i = 0; i < n; i++) {                                                                           \
+                const element *value = base + at[i] * stride + d;                                                      \
+                vec pi = v_set1(p[i]);                                                                                 \
+                UNROLL for (size_t j = 0; j < 4; j++) sum[j] =                                                         \
+                    v_fma(pi, load_##type##_any(value, j * LANES, 4 * LANES), sum[j]);                                 \
+            }                                                                                                          \
+            UNROLL for (size_t j = 0; j < 4; j++) v_store(out + d + j * LANES, sum[j]);                                \
+        }                                                                                                              \
+        for (; d < dim; d += LANES) {                                                                                  \
+            vec sum = v_mul(load_any(out, d, dim, 0), k);                                                              \
+            for (size_t i = 0; i < n; i++)                                                                             \
+                sum = v_fma(v_set1(p[i]), load_##type##_any(base + at[i] * stride, d, dim), sum);                      \
+            store_any(out, d, dim, sum);                                                                               \
+        }                                                                                                              \
+    }
+DEFINE_ATTENTION(f32, float)
+DEFINE_ATTENTION(f16, uint16_t)
+
+static float
+exp_sum(float *x, size_t n, float max)
+{
+    vec sum = v_zero(), m = v_set1(max);
+    for (size_t i = 0; i < n; i += LANES) {
+        vec e = v_exp(v_sub(load_any(x, i, n, -INFINITY), m));
+        store_any(x, i, n, e);
+        sum = v_add(sum, e);
+    }
+    return v_sum(sum);
+}
+
+/* ---- softmax statistics ---- */
+
+static struct piece
+piece(const float *z, size_t n, float temperature)
+{
+    vec most = v_set1(-INFINITY), floor = v_set1(-100.0f); /* exp(-100) counts as 0; keeps 0 * -inf out of the sums */
+    for (size_t i = 0; i < n; i += LANES)
+        most = v_max(most, load_any(z, i, n, -INFINITY));
+    struct piece p = {.max = v_most(most)};
+    vec max = v_set1(p.max), cold = v_set1(1.0f / temperature), sum = v_zero(), weighted = v_zero(), warm = v_zero();
+    for (size_t i = 0; i < n; i += LANES) {
+        vec d = v_max(floor, v_sub(load_any(z, i, n, -INFINITY), max)), e = v_exp(d);
+        sum = v_add(sum, e);
+        weighted = v_fma(e, d, weighted);
+        if (temperature != 1.0f)
+            warm = v_add(warm, v_exp(v_mul(d, cold)));
+    }
+    p.sum = v_sum(sum);
+    p.weighted = v_sum(weighted);
+    p.annealed = temperature != 1.0f ? v_sum(warm) : p.sum;
+    return p;
+}
+
+static float
+kl_term(const float *f, const float *z, size_t n, float max)
+{
+    vec sum = v_zero(), m = v_set1(max);
+    for (size_t i = 0; i < n; i += LANES) {
+        vec fi = load_any(f, i, n, max), zi = load_any(z, i, n, max);
+        sum = v_fma(v_exp(v_sub(fi, m)), v_sub(fi, zi), sum);
+    }
+    return v_sum(sum);
+}
+
+static size_t
+next_above(const float *z, size_t i, size_t n, float bar)
+{
+    vec b = v_set1(bar);
+    for (; i < n; i += LANES) {
+        unsigned above = v_above(load_any(z, i, n, -INFINITY), b);
+        if (above != 0)
+            return i + (size_t)__builtin_ctz(above);
+    }
+    return n;
+}
+
+static size_t
+count_above(const float *z, size_t n, float bar)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i += LANES)
+        count += (size_t)__builtin_popcount(v_above(load_any(z, i, n, -INFINITY), v_set1(bar)));
+    return count;
+}
+
+#define SIMD_KERNELS                                                                                                   \
+    .matmul = {[WEIGHT_F32] = matmul_f32,                                                                              \
+               [WEIGHT_F16] = matmul_f16,                                                                              \
+               [WEIGHT_BF16] = matmul_bf16,                                                                            \
+               [WEIGHT_Q8_0] = matmul_q8},                                                                             \
+    .rms_norm = rms_norm, .quantise = quantise, .swiglu = swiglu, .to_f16 = to_f16, .dots_f16 = dots_f16,              \
+    .dots_f32 = dots_f32, .mix_f16 = mix_f16, .mix_f32 = mix_f32, .exp_sum = exp_sum, .piece = piece,                  \
+    .kl_term = kl_term, .next_above = next_above, .count_above = count_above

@@ -1,0 +1,107 @@
+/* What a context keeps on the CPU: keys and values, the ring of hidden states, trunk tables, distributions; the
+ * buffers that a sweep or a head call works in; and results that wait to be handed out. */
+#ifndef KERNELS_CPU_STORE_H
+#define KERNELS_CPU_STORE_H
+
+#include "kernels/cpu/team.h"
+#include "kernels/cpu/weights.h"
+
+#define HEAD_TILE    VERIFY_NODES /* rows in one pass of the head */
+#define PIECE        512          /* logits that one thread summarises at a time */
+#define PRIVATE_ROWS 2 /* up to here every thread prepares the activations for itself: cheaper than meeting */
+
+/* ---- the head's worktable ---- */
+
+struct head_row {
+    uint32_t ring, layer;
+    float temperature;
+    int32_t final;   /* the row of this table with layer L of the same ring entry, or -1 */
+    int32_t request; /* whose guess this is: an index into the caller's, or -1 */
+};
+
+struct summary { /* of one piece of one row's logits */
+    struct piece piece;
+    token_t top[GUESS_TOP];
+    float top_z[GUESS_TOP];
+    float kl_term;
+    uint32_t above; /* logits before the final layer's argmax, in rank */
+};
+
+struct head_table {
+    size_t n;     /* rows in use */
+    size_t ready; /* rows whose logits are there already */
+    struct head_row rows[HEAD_TILE];
+    struct guess guesses[HEAD_TILE];
+    double max[HEAD_TILE], sum[HEAD_TILE]; /* softmax of each row: sum exp(z - max) */
+    float *logits;                         /* (HEAD_TILE, vocab) */
+    struct summary *pieces;                /* (HEAD_TILE, n_pieces) */
+    size_t n_pieces;
+};
+
+/* ---- a thread's own ---- */
+
+struct worker_buffers {
+    struct acts acts; /* PRIVATE_ROWS rows */
+    uint32_t *active; /* (max_rows) rows that take part in a layer */
+    uint32_t *order;  /* (vocab) scratch of the sampler */
+};
+
+/* ---- results that wait ---- */
+
+struct delivery {
+    void *out;
+    size_t at, bytes; /* in store.staged */
+};
+
+struct store {
+    const struct weights *weights;
+    const struct cpu_isa *isa;
+    uint32_t threads;
+    struct store_desc desc;
+    struct blocks blocks;
+
+    float *hidden;       /* (ring, L + 1, width) */
+    void *keys, *values; /* (L, slots, kv_heads * head_dim), F16, or F32 when exact */
+    slot_t *trunk;       /* (seqs, trunk) */
+    float *dists;        /* (dists, vocab) */
+    float *p;            /* (vocab) the verifier's scratch */
+
+    /* a sweep's; n is max_rows */
+    struct acts acts;               /* (n, widest input) */
+    float *q, *k, *v, *attended;    /* (n, heads * head_dim), (n, kv_heads * head_dim) twice, as q */
+    float *gate, *up;               /* (n, ffn) */
+    float *y;                       /* (n, width): what a sublayer adds */
+    float *turns;                   /* (n, rope_dims/2, 2): cosine and sine */
+    struct worker_buffers *workers; /* (threads) */
+    struct team team;
+    bool stop; /* written by rank 0 before a barrier */
+
+    struct head_table head;
+
+    char *staged;
+    size_t staged_bytes, staged_room;
+    struct delivery *deliveries;
+    size_t n_deliveries, deliveries_room;
+    bool cancelled, failed;
+    struct err err; /* when failed */
+};
+
+bool store_open(struct weights *, const struct store_desc *, struct store **, struct err *);
+void store_close(struct store *);
+
+/* Zeroed memory for a result of `bytes`, to be copied to `out` by store_deliver; valid until the next call. NULL, and
+ * the store failed, when there is no memory. */
+void *store_stage(struct store *, void *out, size_t bytes);
+/* wait(): hands results out, or says why there are none. */
+bool store_deliver(struct store *, struct err *);
+/* Is the work that comes now to be dropped? Looks at the cancel flag. */
+bool store_stopped(struct store *);
+
+static inline float *
+store_hidden(const struct store *s, uint32_t ring, uint32_t depth)
+{
+    const struct model_desc *d = &s->weights->desc;
+    return s->hidden + ((size_t)ring * (d->n_layers + 1) + depth) * d->width;
+}
+
+#endif

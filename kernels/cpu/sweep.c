@@ -1,0 +1,287 @@
+#include "kernels/cpu/sweep.h"
+
+#include <math.h>
+
+#include "kernels/cpu/attention.h"
+#include "kernels/cpu/head.h"
+
+struct worker
+worker_here(struct store *s)
+{
+    uint32_t rank = team_rank();
+    return (struct worker){.store = s, .own = &s->workers[rank], .rank = rank, .size = team_size()};
+}
+
+struct acts
+prepare(struct worker *w, size_t n, uint32_t cols, bool quantised, const float *norm,
+        const float *(*row)(const struct worker *, const void *, size_t), const void *user, float *x)
+{
+    struct store *s = w->store;
+    const bool mine = n <= PRIVATE_ROWS;
+    struct acts a = mine ? w->own->acts : s->acts;
+    if (norm == NULL)
+        a.x = x;
+    a.cols = cols;
+    const struct range part = mine ? (struct range){0, n} : share(w, n);
+    for (size_t r = part.first; r < part.last; r++) {
+        if (norm != NULL)
+            s->isa->rms_norm(row(w, user, r), norm, cols, s->weights->desc.rms_eps, a.x + r * cols);
+        size_t blocks = cols / Q8_BLOCK;
+        if (quantised)
+            s->isa->quantise(a.x + r * cols, cols, a.q + r * cols, a.scale + r * blocks, a.total + r * blocks);
+    }
+    if (!mine)
+        meet(w);
+    return a;
+}
+
+/* ---- a layer ---- */
+
+/* The rows of a sweep that take part in layer l. */
+struct pass {
+    const struct sweep *sweep;
+    const struct layer *layer;
+    uint32_t l;
+    size_t n;
+    const uint32_t *active; /* (n) indices into sweep->rows */
+};
+
+static const struct row *
+row_at(const struct pass *p, size_t i)
+{
+    return &p->sweep->rows[p->active[i]];
+}
+
+static const float *
+hidden_before(const struct worker *w, const void *pass, size_t i)
+{
+    const struct pass *p = pass;
+    return store_hidden(w->store, row_at(p, i)->ring, p->l - 1);
+}
+
+static const float *
+hidden_between(const struct worker *w, const void *pass, size_t i)
+{
+    const struct pass *p = pass;
+    return store_hidden(w->store, row_at(p, i)->ring, p->l);
+}
+
+static void
+matmul(const struct worker *w, const struct matrix *m, const struct acts *x, size_t n, struct range part, float *y)
+{
+    if (part.first < part.last)
+        w->store->isa->matmul[m->type](m, x, n, part.first, part.last, y, m->rows);
+}
+
+static bool
+is_q8(const struct matrix *m)
+{
+    return m->type == WEIGHT_Q8_0;
+}
+
+/* What [first, last) of the whole has of the part that starts at `start` and is n long, counted from `start`. */
+static struct range
+overlap(struct range whole, size_t start, size_t n)
+{
+    size_t first = whole.first > start ? whole.first - start : 0, last = whole.last > start ? whole.last - start : 0;
+    return (struct range){first < n ? first : n, last < n ? last : n};
+}
+
+static struct range
+times(struct range r, size_t n)
+{
+    return (struct range){r.first * n, r.last * n};
+}
+
+/* q, k, v of all rows, rotated, keys and values stored. Threads share by heads, so a head's rotation needs nobody. */
+static void
+project(struct worker *w, const struct pass *p)
+{
+    struct store *s = w->store;
+    const struct model_desc *d = &s->weights->desc;
+    const struct layer *m = p->layer;
+    const size_t dim = d->head_dim, q_width = d->heads * dim, kv_width = d->kv_heads * dim;
+    const bool quantised = is_q8(&m->wq) || is_q8(&m->wk) || is_q8(&m->wv);
+    const struct acts x = prepare(w, p->n, d->width, quantised, m->attn_norm, hidden_before, p, NULL);
+    const struct range part = share(w, (size_t)d->heads + 2 * d->kv_heads);
+    const struct range q = overlap(part, 0, d->heads), k = overlap(part, d->heads, d->kv_heads),
+                       v = overlap(part, d->heads + d->kv_heads, d->kv_heads);
+    matmul(w, &m->wq, &x, p->n, times(q, dim), s->q);
+    matmul(w, &m->wk, &x, p->n, times(k, dim), s->k);
+    matmul(w, &m->wv, &x, p->n, times(v, dim), s->v);
+    const float scale = 1.0f / sqrtf((float)dim);
+    for (size_t i = 0; i < p->n; i++) {
+        const struct row *row = row_at(p, i);
+        const float *turns = s->turns + (size_t)p->active[i] * d->rope_dims;
+        for (size_t h = q.first; h < q.last; h++) {
+            float *head = s->q + i * q_width + h * dim;
+            rope(d, turns, head);
+            for (size_t j = 0; j < dim; j++)
+                head[j] *= scale;
+        }
+        for (size_t h = k.first; h < k.last; h++) {
+            rope(d, turns, s->k + i * kv_width + h * dim);
+            remember(s, p->l, (uint32_t)h, row->slot, s->keys, s->k + i * kv_width + h * dim);
+        }
+        for (size_t h = v.first; h < v.last; h++)
+            remember(s, p->l, (uint32_t)h, row->slot, s->values, s->v + i * kv_width + h * dim);
+    }
+}
+
+/* A unit of work is a row's heads on one key-value head, or single heads where there are too few of those. */
+static void
+attention(struct worker *w, const struct pass *p)
+{
+    struct store *s = w->store;
+    const struct model_desc *d = &s->weights->desc;
+    const size_t group = d->heads / d->kv_heads, together = p->n * d->kv_heads >= w->size ? group : 1;
+    const size_t per_row = d->heads / together;
+    const struct range part = share(w, p->n * per_row);
+    for (size_t u = part.first; u < part.last; u++) {
+        const struct row *row = row_at(p, u / per_row);
+        const size_t head = u % per_row * together, at = (u / per_row * d->heads + head) * d->head_dim;
+        const struct path path = {.trunk = s->trunk + (size_t)row->seq * s->desc.trunk,
+                                  .tail = p->sweep->tails + row->tail,
+                                  .n_trunk = row->n_trunk,
+                                  .n = (size_t)row->n_trunk + row->n_tail};
+        attend(s, p->l, (uint32_t)(head / group), &path, together, s->q + at, s->attended + at);
+    }
+}
+
+/* hidden[l] = from + W x for this worker's share of the outputs. */
+static void
+add_to_stream(struct worker *w, const struct pass *p, const struct matrix *m, const struct acts *x, uint32_t from)
+{
+    struct store *s = w->store;
+    const size_t groups = (m->rows + Q8_GROUP - 1) / Q8_GROUP;
+    struct range part = times(share(w, groups), Q8_GROUP);
+    part.last = part.last < m->rows ? part.last : m->rows;
+    matmul(w, m, x, p->n, part, s->y);
+    for (size_t i = 0; i < p->n; i++) {
+        const float *before = store_hidden(s, row_at(p, i)->ring, from), *y = s->y + i * m->rows;
+        float *after = store_hidden(s, row_at(p, i)->ring, p->l);
+        for (size_t o = part.first; o < part.last; o++)
+            after[o] = before[o] + y[o];
+    }
+}
+
+static void
+mlp(struct worker *w, const struct pass *p)
+{
+    struct store *s = w->store;
+    const struct model_desc *d = &s->weights->desc;
+    const struct layer *m = p->layer;
+    const bool quantised = is_q8(&m->gate) || is_q8(&m->up);
+    struct acts x = prepare(w, p->n, d->width, quantised, m->ffn_norm, hidden_between, p, NULL);
+    struct range part = times(share(w, (d->ffn + Q8_GROUP - 1) / Q8_GROUP), Q8_GROUP);
+    part.last = part.last < d->ffn ? part.last : d->ffn;
+    matmul(w, &m->gate, &x, p->n, part, s->gate);
+    matmul(w, &m->up, &x, p->n, part, s->up);
+    for (size_t i = 0; i < p->n && part.first < part.last; i++)
+        s->isa->swiglu(s->gate + i * d->ffn + part.first, s->up + i * d->ffn + part.first, part.last - part.first);
+    meet(w);
+    x = prepare(w, p->n, d->ffn, is_q8(&m->down), NULL, NULL, NULL, s->gate);
+    add_to_stream(w, p, &m->down, &x, p->l);
+}
+
+/* Layer l on the rows that need it. Workers leave it without having met. */
+static void
+run_layer(struct worker *w, const struct sweep *sweep, uint32_t l)
+{
+    struct store *s = w->store;
+    const struct model_desc *d = &s->weights->desc;
+    struct pass p = {.sweep = sweep, .layer = &s->weights->layers[l], .l = l, .active = w->own->active};
+    for (size_t i = 0; i < sweep->n; i++)
+        if (sweep->rows[i].from < l)
+            w->own->active[p.n++] = (uint32_t)i;
+    if (sweep->skip_attention != NULL && sweep->skip_attention[l]) {
+        const struct range part = share(w, p.n);
+        for (size_t i = part.first; i < part.last; i++)
+            memcpy(store_hidden(s, row_at(&p, i)->ring, l), hidden_before(w, &p, i), d->width * sizeof(float));
+    } else {
+        project(w, &p);
+        meet(w);
+        attention(w, &p);
+        meet(w);
+        const struct acts x = prepare(w, p.n, p.layer->wo.cols, is_q8(&p.layer->wo), NULL, NULL, NULL, s->attended);
+        add_to_stream(w, &p, &p.layer->wo, &x, l - 1);
+    }
+    meet(w);
+    if (sweep->skip_mlp == NULL || !sweep->skip_mlp[l])
+        mlp(w, &p);
+}
+
+/* ---- the sweep ---- */
+
+/* until(): does the last row leave after layer l? All workers come to the same answer. */
+static bool
+leaves(struct worker *w, const struct exit_rule *rule, uint32_t l, struct exit_result *out, struct guess *probed)
+{
+    head_logits(w);
+    head_pieces(w);
+    meet(w);
+    struct guess guess;
+    double max, sum;
+    head_combine(w->store, 0, &guess, &max, &sum);
+    bool exited = guess.annealed >= rule->threshold[l];
+    if (w->rank == 0) {
+        out->guess = guess;
+        out->probes++;
+        out->exited = exited;
+        if (probed != NULL)
+            probed[l] = guess;
+        if (!isfinite(guess.confidence))
+            head_broken(w->store, l);
+    }
+    return exited;
+}
+
+static void
+walk(struct worker *w, const struct sweep *sweep, const struct exit_rule *rule, uint32_t first, struct exit_result *out,
+     struct guess *probed)
+{
+    struct store *s = w->store;
+    const struct model_desc *d = &s->weights->desc;
+    const struct range part = share(w, sweep->n);
+    for (size_t i = part.first; i < part.last; i++)
+        rope_turns(s->weights, sweep->rows[i].n_trunk + sweep->rows[i].n_tail - 1, s->turns + i * d->rope_dims);
+    meet(w);
+    for (uint32_t l = first; l <= sweep->to; l++) {
+        run_layer(w, sweep, l);
+        const bool probe = rule != NULL && rule->threshold[l] <= 1;
+        if (w->rank == 0) {
+            if (out != NULL)
+                out->depth = l;
+            if (probe) {
+                s->head.n = 1;
+                s->head.ready = 0;
+                s->head.rows[0] = (struct head_row){.ring = sweep->rows[sweep->n - 1].ring,
+                                                    .layer = l,
+                                                    .temperature = rule->temperature[l],
+                                                    .final = -1,
+                                                    .request = -1};
+            }
+            s->stop = l < sweep->to && store_stopped(s);
+        }
+        meet(w);
+        if ((probe && leaves(w, rule, l, out, probed)) || s->stop)
+            return;
+    }
+}
+
+void
+sweep_run(struct store *s, const struct sweep *sweep, const struct exit_rule *rule, struct exit_result *out,
+          struct guess *probed)
+{
+    uint32_t first = sweep->to + 1;
+    for (size_t i = 0; i < sweep->n; i++)
+        if (sweep->rows[i].from < first)
+            first = sweep->rows[i].from + 1;
+    if (first > sweep->to || store_stopped(s))
+        return;
+    PARALLEL(omp parallel num_threads(s->threads))
+    {
+        struct worker w = worker_here(s);
+        walk(&w, sweep, rule, first, out, probed);
+    }
+}

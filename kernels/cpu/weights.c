@@ -1,0 +1,207 @@
+#include "kernels/cpu/weights.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "kernels/cpu/half.h"
+#include "kernels/cpu/team.h"
+
+#define Q8_BYTES (2 + Q8_BLOCK) /* a block in a file: an F16 scale, then 32 int8 */
+
+void
+tensor_row(const struct tensor *t, size_t row, float *y)
+{
+    const unsigned char *p = t->data;
+    uint16_t half;
+    switch (t->type) {
+    case WEIGHT_F32: memcpy(y, p + row * t->cols * sizeof *y, t->cols * sizeof *y); break;
+    case WEIGHT_F16:
+    case WEIGHT_BF16:
+        p += row * t->cols * sizeof half;
+        for (size_t k = 0; k < t->cols; k++) {
+            memcpy(&half, p + k * sizeof half, sizeof half);
+            y[k] = t->type == WEIGHT_F16 ? f16_to_f32(half) : bf16_to_f32(half);
+        }
+        break;
+    default:
+        p += row * (t->cols / Q8_BLOCK) * Q8_BYTES;
+        for (size_t k = 0; k < t->cols; k++) {
+            const unsigned char *block = p + k / Q8_BLOCK * Q8_BYTES;
+            memcpy(&half, block, sizeof half);
+            y[k] = f16_to_f32(half) * (float)(int8_t)block[2 + k % Q8_BLOCK];
+        }
+    }
+}
+
+/* Sixteen outputs of a Q8_0 tensor, interleaved by four inputs; outputs beyond the last are zero. */
+static void
+interleave(const struct tensor *t, size_t group, uint8_t flip, uint8_t *q, uint16_t *scale)
+{
+    size_t blocks = t->cols / Q8_BLOCK;
+    const uint32_t flip4 = flip * 0x01010101u;
+    for (size_t lane = 0; lane < Q8_GROUP; lane++) {
+        size_t row = group * Q8_GROUP + lane;
+        for (size_t b = 0; b < blocks; b++) {
+            uint8_t *to = q + b * Q8_BLOCK * Q8_GROUP + 4 * lane;
+            const unsigned char *block = (const unsigned char *)t->data + (row * blocks + b) * Q8_BYTES;
+            if (row < t->rows)
+                memcpy(scale + b * Q8_GROUP + lane, block, sizeof *scale);
+            for (size_t k = 0; k < Q8_BLOCK / 4; k++) {
+                uint32_t four = 0;
+                if (row < t->rows)
+                    memcpy(&four, block + 2 + 4 * k, sizeof four);
+                four ^= flip4;
+                memcpy(to + k * 4 * Q8_GROUP, &four, sizeof four);
+            }
+        }
+    }
+}
+
+static bool
+load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, const char *name, uint32_t layer,
+            uint32_t rows, uint32_t cols, struct err *err)
+{
+    *m = (struct matrix){.type = t->type, .rows = t->rows, .cols = t->cols, .data = t->data};
+    if (t->data == NULL || t->rows != rows || t->cols != cols || (unsigned)t->type >= WEIGHT_TYPES ||
+        (t->type == WEIGHT_Q8_0 && cols % Q8_BLOCK != 0))
+        return err_set(err, ERR_WORK,
+                       "%s of layer %" PRIu32 " is %" PRIu32 " by %" PRIu32 ", not %" PRIu32 " by %" PRIu32
+                       ": the model file is damaged or of a kind this program does not know",
+                       name, layer, t->rows, t->cols, rows, cols);
+    const bool exact = w->backend->exact;
+    if (exact && t->type != WEIGHT_F32) {
+        float *data = blocks_take(&w->blocks, (size_t)rows * cols, sizeof *data);
+        if (data == NULL)
+            return err_set(err, ERR_WORK, "not enough memory for the model in F32; leave --exact out");
+        PARALLEL(omp parallel for num_threads(w->backend->threads))
+        for (uint32_t r = 0; r < rows; r++)
+            tensor_row(t, r, data + (size_t)r * cols);
+        m->type = WEIGHT_F32;
+        m->data = data;
+    } else if (t->type == WEIGHT_Q8_0) {
+        uint32_t groups = rows / Q8_GROUP + (rows % Q8_GROUP != 0);
+        size_t blocks = cols / Q8_BLOCK;
+        uint8_t *q = blocks_take(&w->blocks, groups * blocks, Q8_BLOCK * Q8_GROUP);
+        uint16_t *scale = blocks_take(&w->blocks, groups * blocks, Q8_GROUP * sizeof *scale);
+        if (q == NULL || scale == NULL)
+            return err_set(err, ERR_WORK, "not enough memory for the model's weights");
+        PARALLEL(omp parallel for num_threads(w->backend->threads))
+        for (uint32_t g = 0; g < groups; g++)
+            interleave(t, g, w->backend->isa->q8_flip, q + g * blocks * Q8_BLOCK * Q8_GROUP,
+                       scale + g * blocks * Q8_GROUP);
+        m->q = q;
+        m->scale = scale;
+        m->data = NULL;
+    }
+    return true;
+}
+
+static bool
+load_vector(struct weights *w, const struct tensor *t, const float **out, const char *name, uint32_t layer,
+            uint32_t width, struct err *err)
+{
+    if (t->data == NULL || (uint64_t)t->rows * t->cols != width || t->cols != width || t->type == WEIGHT_Q8_0)
+        return err_set(err, ERR_WORK,
+                       "%s of layer %" PRIu32 " does not have %" PRIu32
+                       " plain numbers: the model file is damaged or of a kind this program does not know",
+                       name, layer, width);
+    float *data = blocks_take(&w->blocks, width, sizeof *data);
+    if (data == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for the model's weights");
+    tensor_row(t, 0, data);
+    *out = data;
+    return true;
+}
+
+static bool
+check_shape(const struct model_desc *d, struct err *err)
+{
+    if (d->n_layers == 0 || d->n_layers > 4096 || d->width == 0 || d->heads == 0 || d->kv_heads == 0 ||
+        d->heads % d->kv_heads != 0 || d->head_dim == 0 || d->head_dim % 2 != 0 || d->ffn == 0 || d->vocab == 0 ||
+        d->vocab > INT32_MAX || d->rope_dims > d->head_dim || d->rope_dims % 2 != 0 ||
+        (uint64_t)d->heads * d->head_dim > UINT32_MAX || (d->rope_dims > 0 && !(d->rope_base > 0)) || d->layers == NULL)
+        return err_set(err, ERR_WORK,
+                       "%" PRIu32 " layers of width %" PRIu32 ", %" PRIu32 " heads of %" PRIu32 " on %" PRIu32
+                       ", FFN %" PRIu32 ", vocabulary %" PRIu32
+                       ": no model of this shape can be run; the file is damaged",
+                       d->n_layers, d->width, d->heads, d->head_dim, d->kv_heads, d->ffn, d->vocab);
+    return true;
+}
+
+static bool
+load_layer(struct weights *w, const struct layer_desc *from, uint32_t l, struct err *err)
+{
+    const struct model_desc *d = &w->desc;
+    struct layer *to = &w->layers[l];
+    uint32_t q = d->heads * d->head_dim, kv = d->kv_heads * d->head_dim;
+    return load_vector(w, &from->attn_norm, &to->attn_norm, "attn_norm", l, d->width, err) &&
+           load_matrix(w, &from->wq, &to->wq, "attn_q", l, q, d->width, err) &&
+           load_matrix(w, &from->wk, &to->wk, "attn_k", l, kv, d->width, err) &&
+           load_matrix(w, &from->wv, &to->wv, "attn_v", l, kv, d->width, err) &&
+           load_matrix(w, &from->wo, &to->wo, "attn_output", l, d->width, q, err) &&
+           load_vector(w, &from->ffn_norm, &to->ffn_norm, "ffn_norm", l, d->width, err) &&
+           load_matrix(w, &from->gate, &to->gate, "ffn_gate", l, d->ffn, d->width, err) &&
+           load_matrix(w, &from->up, &to->up, "ffn_up", l, d->ffn, d->width, err) &&
+           load_matrix(w, &from->down, &to->down, "ffn_down", l, d->width, d->ffn, err);
+}
+
+static bool
+load_all(struct weights *w, const struct model_desc *d, progress_fn progress, void *user, struct err *err)
+{
+    w->layers = blocks_take(&w->blocks, d->n_layers + 1u, sizeof *w->layers);
+    double *rope = blocks_take(&w->blocks, d->rope_dims / 2 + 1u, sizeof *rope);
+    if (w->layers == NULL || rope == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for the model's weights");
+    for (uint32_t i = 0; i < d->rope_dims / 2; i++) {
+        rope[i] = pow(d->rope_base, -2.0 * i / d->rope_dims) * d->rope_scale;
+        if (d->rope_factors != NULL)
+            rope[i] /= d->rope_factors[i];
+    }
+    w->rope = rope;
+    if (d->embedding.data == NULL || d->embedding.rows != d->vocab || d->embedding.cols != d->width ||
+        (d->embedding.type == WEIGHT_Q8_0 && d->width % Q8_BLOCK != 0))
+        return err_set(err, ERR_WORK, "the embedding is not vocabulary by width: the model file is damaged");
+    for (uint32_t l = 1; l <= d->n_layers; l++) {
+        if (progress != NULL && !progress(user, (l - 1.0) / (d->n_layers + 1.0)))
+            return err_set(err, ERR_CANCELLED, "loading was cancelled");
+        if (!load_layer(w, &d->layers[l - 1], l, err))
+            return false;
+    }
+    if (!load_vector(w, &d->final_norm, &w->final_norm, "output_norm", d->n_layers, d->width, err) ||
+        !load_matrix(w, &d->head, &w->head, "output", d->n_layers, d->vocab, d->width, err))
+        return false;
+    if (progress != NULL && !progress(user, 1.0))
+        return err_set(err, ERR_CANCELLED, "loading was cancelled");
+    return true;
+}
+
+bool
+weights_load(struct backend *b, const struct model_desc *d, progress_fn progress, void *user, struct weights **out,
+             struct err *err)
+{
+    *out = NULL;
+    if (!check_shape(d, err))
+        return false;
+    struct weights *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for the model's weights");
+    w->backend = b;
+    w->desc = *d;
+    w->desc.layers = NULL;
+    w->desc.rope_factors = NULL;
+    if (!load_all(w, d, progress, user, err)) {
+        weights_unload(w);
+        return false;
+    }
+    *out = w;
+    return true;
+}
+
+void
+weights_unload(struct weights *w)
+{
+    if (w == NULL)
+        return;
+    blocks_free(&w->blocks);
+    free(w);
+}

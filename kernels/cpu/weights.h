@@ -1,0 +1,39 @@
+/* A model's weights as the CPU's kernels want them: matrices in their file's own type (F32 when exact), norms in F32. */
+#ifndef KERNELS_CPU_WEIGHTS_H
+#define KERNELS_CPU_WEIGHTS_H
+
+#include "kernels/cpu/blocks.h"
+#include "kernels/cpu/isa.h"
+
+struct backend {
+    const struct cpu_isa *isa;
+    uint32_t threads;
+    bool exact;
+    char text[64];
+};
+
+struct layer {
+    const float *attn_norm, *ffn_norm; /* (width) */
+    struct matrix wq, wk, wv, wo, gate, up, down;
+};
+
+struct weights {
+    const struct backend *backend;
+    struct model_desc desc;  /* `layers` and `rope_factors` are not kept */
+    struct layer *layers;    /* (L + 1), layer 1 at [1] */
+    const float *final_norm; /* (width) */
+    struct matrix head;
+    const double *rope; /* (rope_dims/2): radians per position */
+    struct blocks blocks;
+};
+
+/* Tensors stay the caller's; Q8_0 and, when exact, all others are copied. Fails on shapes that don't fit each other, on
+ * lack of memory, and with ERR_CANCELLED when progress says so. */
+bool weights_load(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **,
+                  struct err *);
+void weights_unload(struct weights *);
+
+/* One row of a tensor in F32: y (cols). */
+void tensor_row(const struct tensor *, size_t row, float *y);
+
+#endif
