@@ -43,10 +43,6 @@ struct input {
     int y, x;
 };
 
-/* Declares the sequences that terminfo does not know; after initscr(). */
-void input_open(void);
-/* What is waiting, without blocking; key is INPUT_NONE when nothing is. */
-struct input input_read(void);
 /* The key of a name as :key takes it: one character, or Enter, Tab, S-Tab, Esc, Space, Up, S-Left, PageUp, F1, C-l, …
  * Case does not matter for names. INPUT_NONE when there is none such. */
 int input_named(const char *name);
