@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/sampling.h"
+#include "kernels/request.h"
 
 #define MAX_THREADS 256
 
@@ -44,14 +45,17 @@ cpu_describe(const struct backend *b)
 
 /* ---- requests ---- */
 
+static struct limits
+limits(const struct store *s)
+{
+    return (struct limits){.model = &s->weights->desc, .store = &s->desc};
+}
+
 static bool
 cpu_trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
-    if (seq >= s->desc.seqs || first > s->desc.trunk || n > s->desc.trunk - first)
+    if (!request_trunk(limits(s), seq, first, slots, n))
         return false;
-    for (size_t i = 0; i < n; i++)
-        if (slots[i] >= s->desc.slots)
-            return false;
     memcpy(s->trunk + (size_t)seq * s->desc.trunk + first, slots, n * sizeof *slots);
     return true;
 }
@@ -60,36 +64,17 @@ static bool
 cpu_embed(struct store *s, const struct row *rows, size_t n)
 {
     const struct model_desc *d = &s->weights->desc;
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].token < 0 || (uint32_t)rows[i].token >= d->vocab || rows[i].ring >= s->desc.ring)
-            return false;
+    if (!request_embed(limits(s), rows, n))
+        return false;
     for (size_t i = 0; i < n; i++)
         tensor_row(&d->embedding, (size_t)rows[i].token, store_hidden(s, rows[i].ring, 0));
     return true;
 }
 
 static bool
-well_formed(const struct store *s, const struct sweep *w)
-{
-    if (w->n > s->desc.max_rows || w->to > s->weights->desc.n_layers)
-        return false;
-    for (size_t i = 0; i < w->n; i++) {
-        const struct row *r = &w->rows[i];
-        if (r->slot >= s->desc.slots || r->ring >= s->desc.ring || r->seq >= s->desc.seqs ||
-            r->n_trunk > s->desc.trunk || r->tail > w->n_tails || r->n_tail > w->n_tails - r->tail || r->n_tail == 0 ||
-            w->tails[r->tail + r->n_tail - 1] != r->slot)
-            return false;
-    }
-    for (size_t i = 0; i < w->n_tails; i++)
-        if (w->tails[i] >= s->desc.slots)
-            return false;
-    return true;
-}
-
-static bool
 cpu_step(struct store *s, const struct sweep *w)
 {
-    if (!well_formed(s, w))
+    if (!request_sweep(limits(s), w))
         return false;
     if (!store_stopped(s))
         sweep_run(s, w, NULL, NULL, NULL);
@@ -99,7 +84,7 @@ cpu_step(struct store *s, const struct sweep *w)
 static bool
 cpu_until(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct exit_result *out)
 {
-    if (!well_formed(s, w) || w->n == 0)
+    if (!request_until(limits(s), w, rule))
         return false;
     if (store_stopped(s))
         return true;
@@ -121,19 +106,10 @@ cpu_until(struct store *s, const struct sweep *w, const struct exit_rule *rule, 
 }
 
 static bool
-has_hidden(const struct store *s, uint32_t ring, uint32_t layer, uint32_t head)
-{
-    return ring < s->desc.ring && layer <= s->weights->desc.n_layers && head == 0;
-}
-
-static bool
 cpu_guess(struct store *s, const struct probe *probes, size_t n, struct guess *out)
 {
-    if (n > s->desc.max_probes || n > INT32_MAX)
+    if (!request_guess(limits(s), probes, n))
         return false;
-    for (size_t i = 0; i < n; i++)
-        if (!has_hidden(s, probes[i].ring, probes[i].layer, probes[i].head) || !(probes[i].temperature > 0))
-            return false;
     if (n == 0 || store_stopped(s))
         return true;
     struct guess *staged = store_stage(s, out, n * sizeof *out);
@@ -154,9 +130,8 @@ static bool
 cpu_dist(struct store *s, const struct dist_req *requests, size_t n)
 {
     const uint32_t vocab = s->weights->desc.vocab;
-    for (size_t i = 0; i < n; i++)
-        if (!has_hidden(s, requests[i].ring, requests[i].layer, requests[i].head) || requests[i].out >= s->desc.dists)
-            return false;
+    if (!request_dist(limits(s), requests, n))
+        return false;
     for (size_t first = 0; first < n; first += HEAD_TILE) {
         if (store_stopped(s))
             return true;
@@ -179,9 +154,8 @@ static bool
 cpu_draw(struct store *s, const struct draw_req *requests, size_t n)
 {
     const uint32_t vocab = s->weights->desc.vocab;
-    for (size_t i = 0; i < n; i++)
-        if (requests[i].from >= s->desc.dists)
-            return false;
+    if (!request_draw(limits(s), requests, n))
+        return false;
     for (size_t i = 0; i < n && !s->cancelled && !s->failed; i++) {
         const struct draw_req *r = &requests[i];
         token_t *staged = store_stage(s, r->out, sizeof *staged);
@@ -196,16 +170,13 @@ cpu_verify(struct store *s, const struct verify_req *request)
 {
     const uint32_t vocab = s->weights->desc.vocab, depth = s->weights->desc.n_layers;
     struct head_table *t = &s->head;
-    if (request->n == 0 || request->n > VERIFY_NODES)
+    if (!request_verify(limits(s), request))
         return false;
     const float *logits[VERIFY_NODES], *q[VERIFY_NODES];
     size_t at[VERIFY_NODES];
     size_t rows = 0;
     for (size_t i = 0; i < request->n; i++) {
         const struct verify_node *node = &request->nodes[i];
-        if ((node->ring != RING_NONE && node->ring >= s->desc.ring) ||
-            (node->q != DIST_NONE && node->q >= s->desc.dists))
-            return false;
         at[i] = rows;
         logits[i] = node->ring == RING_NONE ? NULL : t->logits + rows++ * vocab;
         q[i] = node->q == DIST_NONE ? NULL : s->dists + (size_t)node->q * vocab;
@@ -236,7 +207,7 @@ static bool
 cpu_read_logits(struct store *s, uint32_t ring, uint32_t layer, float *out)
 {
     const size_t bytes = s->weights->desc.vocab * sizeof *out;
-    if (!has_hidden(s, ring, layer, 0))
+    if (!request_read(limits(s), ring, layer))
         return false;
     if (store_stopped(s))
         return true;
@@ -253,7 +224,7 @@ static bool
 cpu_read_hidden(struct store *s, uint32_t ring, uint32_t layer, float *out)
 {
     const size_t bytes = s->weights->desc.width * sizeof *out;
-    if (!has_hidden(s, ring, layer, 0))
+    if (!request_read(limits(s), ring, layer))
         return false;
     float *staged = s->cancelled || s->failed ? NULL : store_stage(s, out, bytes);
     if (staged != NULL)

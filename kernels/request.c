@@ -1,0 +1,107 @@
+#include "kernels/request.h"
+
+bool
+request_trunk(struct limits m, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
+{
+    if (seq >= m.store->seqs || first > m.store->trunk || n > m.store->trunk - first)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (slots[i] >= m.store->slots)
+            return false;
+    return true;
+}
+
+static bool
+is_token(struct limits m, token_t token)
+{
+    return token >= 0 && (uint32_t)token < m.model->vocab;
+}
+
+bool
+request_embed(struct limits m, const struct row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!is_token(m, rows[i].token) || rows[i].ring >= m.store->ring || rows[i].slot >= m.store->slots)
+            return false;
+    return true;
+}
+
+bool
+request_sweep(struct limits m, const struct sweep *w)
+{
+    if (w->n > m.store->max_rows || w->to > m.model->n_layers)
+        return false;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct row *r = &w->rows[i];
+        if (r->slot >= m.store->slots || r->ring >= m.store->ring || r->seq >= m.store->seqs ||
+            r->n_trunk > m.store->trunk || r->tail > w->n_tails || r->n_tail > w->n_tails - r->tail || r->n_tail == 0 ||
+            w->tails[r->tail + r->n_tail - 1] != r->slot)
+            return false;
+    }
+    for (size_t i = 0; i < w->n_tails; i++)
+        if (w->tails[i] >= m.store->slots)
+            return false;
+    return true;
+}
+
+bool
+request_until(struct limits m, const struct sweep *w, const struct exit_rule *rule)
+{
+    if (!request_sweep(m, w) || w->n == 0)
+        return false;
+    for (uint32_t l = 1; l <= w->to; l++)
+        if (rule->threshold[l] <= 1 && !(rule->temperature[l] > 0))
+            return false;
+    return true;
+}
+
+bool
+request_read(struct limits m, uint32_t ring, uint32_t layer)
+{
+    return ring < m.store->ring && layer <= m.model->n_layers;
+}
+
+bool
+request_guess(struct limits m, const struct probe *probes, size_t n)
+{
+    if (n > m.store->max_probes || n > INT32_MAX)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!request_read(m, probes[i].ring, probes[i].layer) || probes[i].head != 0 || !(probes[i].temperature > 0))
+            return false;
+    return true;
+}
+
+bool
+request_dist(struct limits m, const struct dist_req *requests, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!request_read(m, requests[i].ring, requests[i].layer) || requests[i].head != 0 ||
+            requests[i].out >= m.store->dists)
+            return false;
+    return true;
+}
+
+bool
+request_draw(struct limits m, const struct draw_req *requests, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (requests[i].from >= m.store->dists)
+            return false;
+    return true;
+}
+
+bool
+request_verify(struct limits m, const struct verify_req *r)
+{
+    if (r->n == 0 || r->n > VERIFY_NODES || r->nodes[0].ring == RING_NONE)
+        return false;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct verify_node *node = &r->nodes[i];
+        if ((node->ring != RING_NONE && node->ring >= m.store->ring) ||
+            (node->q != DIST_NONE && node->q >= m.store->dists) ||
+            (i > 0 && (!is_token(m, node->token) || node->parent < 0 || (size_t)node->parent >= i)))
+            return false;
+    }
+    return true;
+}
