@@ -139,6 +139,12 @@ canvas_text(const struct canvas *c, int y, int x, enum role role, const char *ut
 }
 
 int
+canvas_styled(const struct canvas *c, int y, int x, enum role role, float heat, unsigned marks, const char *utf8)
+{
+    return put_text(c, y, x, c->cols - x, utf8, style_of(role, marks, heat));
+}
+
+int
 canvas_print(const struct canvas *c, int y, int x, enum role role, const char *format, ...)
 {
     char text[1024];

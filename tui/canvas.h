@@ -63,6 +63,8 @@ enum cell_mark {
 void canvas_heat(const struct canvas *, int y, int x, int width, float heat, unsigned marks, const char *utf8);
 /* As canvas_text, on a background of that heat; returns columns used. For the text panel's channels. */
 int canvas_heat_text(const struct canvas *, int y, int x, float heat, unsigned marks, const char *utf8);
+/* The general form: a role, a background (NAN: none) and marks. */
+int canvas_styled(const struct canvas *, int y, int x, enum role, float heat, unsigned marks, const char *utf8);
 void canvas_box(const struct canvas *, const char *title, const char *note,
                 bool focused); /* note: right end of the top edge */
 void canvas_slider(const struct canvas *, int y, int x, int width, double fraction, double default_fraction, enum role);

@@ -52,6 +52,7 @@ struct panel_ops {
     bool (*command)(void *state, const struct view *, const char *verb, const char *rest);
 };
 
+extern const struct panel_ops panel_text, panel_layers, panel_rounds, panel_series, panel_mask, panel_knobs;
 extern const struct panel_ops *const panel_registry[]; /* NULL-terminated, in Tab order */
 
 #endif
