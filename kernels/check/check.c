@@ -32,7 +32,6 @@ struct command {
     token_t **tokens;     /* (n) DRAW: the caller's */
     struct guess *probed; /* UNTIL: the caller's (depths), or NULL */
     size_t depths;        /* L + 1 */
-    bool done;            /* carried out; the result is there */
 };
 
 /* What the world knows as struct store. */
@@ -109,7 +108,6 @@ carry_out(struct check *c, struct command *m, struct err *err)
         ledger_swept(c->ledger, &m->sweep, ((struct exit_result *)m->result)->depth);
     if (ok && m->kind == DIST)
         ledger_dists(c->ledger, m->dists, m->n);
-    m->done = ok;
     if (!ok && err->kind == ERR_NONE)
         *err = mine;
 }

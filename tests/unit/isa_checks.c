@@ -1,0 +1,330 @@
+#include "tests/unit/isa_checks.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels/cpu/half.h"
+
+#define MOST_COLS 800
+#define MOST_ROWS 96
+#define MOST_N    19
+
+struct checks {
+    const struct cpu_isa *isa;
+    uint64_t state;
+    int failures;
+};
+
+static uint32_t
+next(struct checks *c)
+{
+    c->state = c->state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(c->state >> 33);
+}
+
+static size_t
+between(struct checks *c, size_t low, size_t high)
+{
+    return low + next(c) % (high - low + 1);
+}
+
+static float
+real(struct checks *c)
+{
+    return (float)next(c) / 0x1p30f - 1.0f;
+}
+
+static void
+fill(struct checks *c, float *x, size_t n, float scale)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = real(c) * scale;
+}
+
+static double
+distance(const float *a, const double *b, size_t n)
+{
+    double diff = 0, norm = 0;
+    for (size_t i = 0; i < n; i++) {
+        diff += (a[i] - b[i]) * (a[i] - b[i]);
+        norm += b[i] * b[i];
+    }
+    return norm > 0 ? sqrt(diff / norm) : sqrt(diff);
+}
+
+static void
+expect(struct checks *c, bool ok, const char *what, double value, double bound)
+{
+    if (ok)
+        return;
+    c->failures++;
+    printf("%s: %s: %g, bound %g\n", c->isa->name, what, value, bound);
+}
+
+/* ---- matmul ---- */
+
+static uint8_t q8[MOST_ROWS * MOST_COLS];
+static uint16_t q8_scale[MOST_ROWS * MOST_COLS / Q8_BLOCK];
+
+/* Random weights in a type, and what they mean. The arrays are the caller's. */
+static void
+make_matrix(struct checks *c, struct matrix *m, void *data, double *plain)
+{
+    size_t n = (size_t)m->rows * m->cols, blocks = m->cols / Q8_BLOCK;
+    m->data = data;
+    for (size_t i = 0; i < n && m->type != WEIGHT_Q8_0; i++) {
+        float x = real(c);
+        uint16_t half = m->type == WEIGHT_F16 ? f32_to_f16(x) : (uint16_t)(bits_of_float(x) >> 16);
+        if (m->type == WEIGHT_F32)
+            memcpy((char *)data + 4 * i, &x, 4);
+        else
+            memcpy((char *)data + 2 * i, &half, 2);
+        plain[i] = m->type == WEIGHT_F32 ? x : m->type == WEIGHT_F16 ? f16_to_f32(half) : bf16_to_f32(half);
+    }
+    if (m->type != WEIGHT_Q8_0)
+        return;
+    memset(q8, c->isa->q8_flip, sizeof q8);
+    memset(q8_scale, 0, sizeof q8_scale);
+    m->q = q8;
+    m->scale = q8_scale;
+    for (size_t o = 0; o < m->rows; o++)
+        for (size_t k = 0; k < m->cols; k++) {
+            size_t at = o / Q8_GROUP * blocks + k / Q8_BLOCK, lane = o % Q8_GROUP, in = k % Q8_BLOCK;
+            int8_t q = (int8_t)((int)(next(c) % 256) - 128);
+            if (in == 0)
+                q8_scale[at * Q8_GROUP + lane] = f32_to_f16(real(c) * 0.01f);
+            q8[at * Q8_BLOCK * Q8_GROUP + (in / 4 * Q8_GROUP + lane) * 4 + in % 4] =
+                (uint8_t)((uint8_t)q ^ c->isa->q8_flip);
+            plain[o * m->cols + k] = (double)f16_to_f32(q8_scale[at * Q8_GROUP + lane]) * q;
+        }
+}
+
+static void
+check_matmul(struct checks *c, enum weight_type type)
+{
+    static float data[MOST_ROWS * MOST_COLS], x[MOST_N * MOST_COLS], y[MOST_N * MOST_ROWS], one[MOST_ROWS];
+    static double plain[MOST_ROWS * MOST_COLS], want[MOST_N * MOST_ROWS];
+    static int8_t q[MOST_N * MOST_COLS];
+    static float scale[MOST_N * MOST_COLS / Q8_BLOCK];
+    static int32_t total[MOST_N * MOST_COLS / Q8_BLOCK];
+    struct matrix m = {
+        .type = type, .rows = (uint32_t)between(c, 1, MOST_ROWS), .cols = (uint32_t)between(c, 1, MOST_COLS)};
+    if (type == WEIGHT_Q8_0)
+        m.cols = (m.cols + Q8_BLOCK - 1) / Q8_BLOCK * Q8_BLOCK;
+    size_t n = between(c, 1, MOST_N), blocks = m.cols / Q8_BLOCK;
+    size_t first = between(c, 0, m.rows - 1), last = between(c, first + 1, m.rows);
+    make_matrix(c, &m, data, plain);
+    fill(c, x, n * m.cols, 3);
+    struct acts acts = {.x = x, .q = q, .scale = scale, .total = total, .cols = m.cols};
+    for (size_t r = 0; r < n && type == WEIGHT_Q8_0; r++) {
+        c->isa->quantise(x + r * m.cols, m.cols, q + r * m.cols, scale + r * blocks, total + r * blocks);
+        for (size_t k = 0; k < m.cols; k++) /* what the kernel is given is what it must multiply */
+            x[r * m.cols + k] = (float)q[r * m.cols + k] * scale[r * blocks + k / Q8_BLOCK];
+    }
+    for (size_t i = 0; i < n * m.rows; i++)
+        y[i] = 77;
+    c->isa->matmul[type](&m, &acts, n, first, last, y, m.rows);
+    for (size_t r = 0; r < n; r++)
+        for (size_t o = 0; o < m.rows; o++) {
+            double sum = 77; /* outside first..last nothing may be written */
+            if (o >= first && o < last) {
+                sum = 0;
+                for (size_t k = 0; k < m.cols; k++)
+                    sum += plain[o * m.cols + k] * x[r * m.cols + k];
+            }
+            want[r * m.rows + o] = sum;
+        }
+    static const char *const names[WEIGHT_TYPES] = {"matmul F32", "matmul F16", "matmul BF16", "matmul Q8_0"};
+    double error = distance(y, want, n * m.rows);
+    expect(c, error < 2e-6, names[type], error, 2e-6);
+    for (size_t r = 0; r < n; r++)
+        for (size_t o = 0; o < m.rows; o++)
+            if (o < first || o >= last)
+                expect(c, y[r * m.rows + o] == 77.0f, "matmul writes outside its part", y[r * m.rows + o], 77);
+    /* A row alone, with all outputs, has the same bits. */
+    size_t r = between(c, 0, n - 1);
+    struct acts alone = {x + r * m.cols, q + r * m.cols, scale + r * blocks, total + r * blocks, m.cols};
+    c->isa->matmul[type](&m, &alone, 1, 0, m.rows, one, m.rows);
+    bool same = memcmp(one + first, y + r * m.rows + first, (last - first) * sizeof *y) == 0;
+    expect(c, same, "matmul's bits depend on the other rows", 0, 0);
+}
+
+/* ---- rows ---- */
+
+static void
+check_rows(struct checks *c)
+{
+    static float x[MOST_COLS], w[MOST_COLS], y[MOST_COLS], scale[MOST_COLS / Q8_BLOCK];
+    static double want[MOST_COLS];
+    static int8_t q[MOST_COLS];
+    static int32_t total[MOST_COLS / Q8_BLOCK];
+    static uint16_t half[MOST_COLS + 1];
+    size_t n = between(c, 1, MOST_COLS);
+    fill(c, x, n, 5);
+    fill(c, w, n, 2);
+    double squares = 0;
+    for (size_t i = 0; i < n; i++)
+        squares += (double)x[i] * x[i];
+    for (size_t i = 0; i < n; i++)
+        want[i] = x[i] * w[i] / sqrt(squares / (double)n + 1e-5);
+    c->isa->rms_norm(x, w, n, 1e-5f, y);
+    expect(c, distance(y, want, n) < 1e-6, "rms_norm", distance(y, want, n), 1e-6);
+
+    for (size_t i = 0; i < n; i++) {
+        y[i] = x[i] * (i % 7 == 0 ? 30.0f : 1.0f);
+        want[i] = y[i] / (1 + exp(-(double)y[i])) * w[i];
+    }
+    c->isa->swiglu(y, w, n);
+    expect(c, distance(y, want, n) < 1e-6, "swiglu", distance(y, want, n), 1e-6);
+
+    half[n] = 0xabcd;
+    c->isa->to_f16(x, n, half);
+    bool same = half[n] == 0xabcd;
+    for (size_t i = 0; i < n; i++)
+        same = same && half[i] == f32_to_f16(x[i]);
+    expect(c, same, "to_f16", 0, 0);
+
+    n = n / Q8_BLOCK * Q8_BLOCK;
+    if (n > 32)
+        memset(x, 0, Q8_BLOCK * sizeof *x); /* a block of nothing */
+    c->isa->quantise(x, n, q, scale, total);
+    for (size_t b = 0; b < n / Q8_BLOCK; b++) {
+        int32_t sum = 0;
+        for (size_t i = b * Q8_BLOCK; i < (b + 1) * Q8_BLOCK; i++) {
+            sum += q[i];
+            float error = fabsf((float)q[i] * scale[b] - x[i]);
+            expect(c, error <= 0.501f * scale[b], "quantise", (double)error, 0.501 * (double)scale[b]);
+        }
+        expect(c, sum == total[b], "quantise's total", total[b], sum);
+    }
+}
+
+/* ---- attention ---- */
+
+static void
+check_attention(struct checks *c)
+{
+    enum { SLOTS = 20, DIM = 160 };
+    static float q[DIM], keys[SLOTS * DIM], scores[64], out[DIM], p[64];
+    static uint16_t halves[SLOTS * DIM];
+    static double want[DIM + 64];
+    slot_t at[64];
+    size_t dim = 2 * between(c, 1, DIM / 2), n = between(c, 1, 64), stride = between(c, dim, DIM);
+    fill(c, q, dim, 1);
+    fill(c, p, n, 1);
+    fill(c, out, dim, 1);
+    fill(c, keys, SLOTS * DIM, 1);
+    for (size_t i = 0; i < SLOTS * DIM; i++) {
+        halves[i] = f32_to_f16(keys[i]);
+        keys[i] = f16_to_f32(halves[i]);
+    }
+    for (size_t i = 0; i < n; i++)
+        at[i] = (slot_t)between(c, 0, SLOTS - 1);
+    for (size_t i = 0; i < n; i++) {
+        want[i] = 0;
+        for (size_t d = 0; d < dim; d++)
+            want[i] += (double)q[d] * keys[at[i] * stride + d];
+    }
+    c->isa->dots_f32(q, dim, keys, stride, at, n, scores);
+    expect(c, distance(scores, want, n) < 1e-5, "dots_f32", distance(scores, want, n), 1e-5);
+    c->isa->dots_f16(q, dim, halves, stride, at, n, scores);
+    expect(c, distance(scores, want, n) < 1e-5, "dots_f16", distance(scores, want, n), 1e-5);
+    size_t part = between(c, 0, n - 1); /* a score is the same wherever it stands in the block */
+    c->isa->dots_f16(q, dim, halves, stride, at + part, 1, p);
+    expect(c, memcmp(p, scores + part, sizeof *p) == 0, "dots_f16's bits depend on the block", 0, 0);
+    for (size_t d = 0; d < dim; d++) {
+        want[d] = 0.25 * out[d];
+        for (size_t i = 0; i < n; i++)
+            want[d] += (double)p[i] * keys[at[i] * stride + d];
+    }
+    static float copy[DIM];
+    memcpy(copy, out, sizeof copy);
+    c->isa->mix_f32(p, dim, keys, stride, at, n, 0.25f, out);
+    expect(c, distance(out, want, dim) < 1e-5, "mix_f32", distance(out, want, dim), 1e-5);
+    c->isa->mix_f16(p, dim, halves, stride, at, n, 0.25f, copy);
+    expect(c, distance(copy, want, dim) < 1e-5, "mix_f16", distance(copy, want, dim), 1e-5);
+}
+
+/* ---- softmax ---- */
+
+static void
+check_softmax(struct checks *c)
+{
+    static float z[MOST_COLS], f[MOST_COLS], e[MOST_COLS];
+    size_t n = between(c, 1, 512);
+    fill(c, z, n, 12);
+    fill(c, f, n, 12);
+    if (n > 3 && between(c, 0, 3) == 0)
+        z[between(c, 0, n - 1)] = -INFINITY;
+    float temperature = between(c, 0, 1) == 0 ? 1.0f : 1.3f, max = -INFINITY, f_max = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        max = z[i] > max ? z[i] : max;
+        f_max = f[i] > f_max ? f[i] : f_max;
+    }
+    double sum = 0, weighted = 0, annealed = 0, kl = 0;
+    for (size_t i = 0; i < n; i++) {
+        double d = fmax(z[i] - max, -100);
+        sum += exp(d);
+        weighted += exp(d) * d;
+        annealed += exp(d / temperature);
+    }
+    struct piece p = c->isa->piece(z, n, temperature);
+    expect(c, p.max == max, "piece's maximum", p.max, max);
+    expect(c, fabs(p.sum / sum - 1) < 1e-6, "piece's sum", p.sum, sum);
+    expect(c, fabs(p.annealed / annealed - 1) < 1e-6, "piece's annealed sum", p.annealed, annealed);
+    expect(c, fabs(p.weighted - weighted) <= 1e-5 * (1 + fabs(weighted)), "piece's weighted sum", p.weighted, weighted);
+    memcpy(e, z, n * sizeof *e);
+    double got = c->isa->exp_sum(e, n, max), worst = 0;
+    expect(c, fabs(got / sum - 1) < 1e-6, "exp_sum", got, sum);
+    for (size_t i = 0; i < n; i++) {
+        float d = z[i] - max; /* rounded, as the kernel's is */
+        worst = fmax(worst, fabs(e[i] - exp(d)) / (exp(d) + 1e-30));
+    }
+    expect(c, worst < 4e-7, "exp", worst, 4e-7);
+    for (size_t i = 0; i < n; i++) {
+        z[i] = z[i] == -INFINITY ? 0 : z[i];
+        kl += exp((double)f[i] - f_max) * ((double)f[i] - z[i]);
+    }
+    double term = c->isa->kl_term(f, z, n, f_max);
+    expect(c, fabs(term - kl) < 1e-4 * (1 + fabs(kl)), "kl_term", term, kl);
+
+    float bar = z[between(c, 0, n - 1)];
+    size_t from = between(c, 0, n - 1), found = from, count = 0;
+    while (found < n && !(z[found] > bar))
+        found++;
+    for (size_t i = 0; i < n; i++)
+        count += z[i] > bar;
+    expect(c, c->isa->next_above(z, from, n, bar) == found, "next_above", 0, 0);
+    expect(c, c->isa->count_above(z, n, bar) == count, "count_above", 0, 0);
+    z[between(c, 0, n - 1)] = NAN;
+    expect(c, !isfinite(c->isa->piece(z, n, temperature).sum), "piece hides what is not a number", 0, 0);
+}
+
+int
+isa_checks(const struct cpu_isa *isa, uint64_t seed)
+{
+    struct checks c = {.isa = isa, .state = seed};
+    printf("%s: seed %llu\n", isa->name, (unsigned long long)seed);
+    for (int round = 0; round < 40; round++) {
+        for (enum weight_type t = WEIGHT_F32; t < WEIGHT_TYPES; t++)
+            check_matmul(&c, t);
+        check_rows(&c);
+        check_attention(&c);
+        check_softmax(&c);
+    }
+    return c.failures;
+}
+
+#ifdef ISA_CHECKS_MAIN /* for qemu: see test_isa.c */
+int
+main(void)
+{
+    int failures = 0;
+    for (size_t i = 0; cpu_isas[i] != NULL; i++)
+        if (cpu_isas[i]->usable())
+            failures += isa_checks(cpu_isas[i], 20240607);
+    return failures != 0;
+}
+#endif
