@@ -110,13 +110,10 @@ static bool
 read_real(const char *field, char **end, float *out)
 {
     /* What %.9g prints; strtof would also take hexadecimal, "nan" and leading spaces. */
-    size_t n = strspn(field, "0123456789+-.e");
-    if (strcmp(field, "inf") == 0 || strcmp(field, "-inf") == 0)
-        n = 0;
-    else if (n == 0)
-        return false;
-    *out = strtof(field, end);
-    return *end != field;
+    size_t n =
+        strcmp(field, "inf") == 0 || strcmp(field, "-inf") == 0 ? strlen(field) : strspn(field, "0123456789+-.e");
+    *out = n > 0 ? strtof(field, end) : 0;
+    return n > 0 && *end > field && *end <= field + n;
 }
 
 static bool
