@@ -54,6 +54,7 @@ struct scope_draft { /* a candidate of a round's tree */
     uint32_t pos;
     token_t token;
     int32_t parent, exit_layer;
+    float confidence;
     int8_t accepted, committed; /* -1: not judged yet */
     bool main_line;             /* the first child of the first child …; else a sibling */
 };
@@ -61,7 +62,7 @@ struct scope_draft { /* a candidate of a round's tree */
 #define SCOPE_DRAFTS (VERIFY_NODES - 1)
 #define ROUND_OPEN   (-1) /* scope_round.last: nothing of the target's own yet */
 
-struct scope_round { /* one line of the rounds panel */
+struct scope_round {        /* one line of the rounds panel */
     struct round_event end; /* all zero until the round is whole */
     uint32_t number, run;
     uint64_t t_us;
@@ -96,7 +97,7 @@ void scope_reset(struct scope *); /* as if just opened */
 void scope_event(struct scope *, const struct event *);
 void scope_lost(struct scope *, uint64_t events); /* the log dropped some before they were seen */
 uint64_t scope_version(const struct scope *);     /* changes with every event that can change the picture */
-uint32_t scope_epoch(const struct scope *);       /* changes when what was committed is no longer true: reset, new run */
+uint32_t scope_epoch(const struct scope *); /* changes when what was committed is no longer true: reset, new run */
 
 /* ---- reading ---- */
 const struct run_info *scope_info(const struct scope *);
