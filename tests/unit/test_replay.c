@@ -322,6 +322,10 @@ test_a_broken_trace_plays_up_to_the_break_and_says_why(void **state)
     free(text);
     const struct event *e;
     struct err err = {0};
+    replay_close(f->replay); /* it has read the small file already */
+    f->replay = NULL;
+    if (!replay_open(&f->replay, f->path, &err))
+        fail_msg("%s", err.text);
     replay_goto(f->replay, UINT64_MAX);
     size_t n = 0;
     while (replay_next(f->replay, f->now, &e, &err) && e != NULL)
