@@ -275,7 +275,7 @@ take(struct terminal *t, struct input *in)
     else if (kind == KEY_CODE_YES)
         in->key = key_of(code);
     else
-        in->key = code == '\n' ? INPUT_ENTER : code == 8 ? INPUT_BACKSPACE : (int)code;
+        in->key = code == 8 ? INPUT_BACKSPACE : (int)code;
     return true;
 }
 

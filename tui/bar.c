@@ -1,0 +1,40 @@
+/* Bars of items: each is shown whole or not at all, the least important ones give way. */
+#include "tui/app_state.h"
+
+#include <string.h>
+
+#define BAR_ITEMS 24
+
+void
+bar_draw(const struct canvas *c, const struct bar_item *items, int n, int gap)
+{
+    bool shown[BAR_ITEMS];
+    n = n > BAR_ITEMS ? BAR_ITEMS : n;
+    for (int i = 0; i < n; i++)
+        shown[i] = items[i].text[0] != '\0';
+    for (;;) {
+        int width = 1, last = -1;
+        for (int i = 0; i < n; i++) {
+            if (!shown[i])
+                continue;
+            width += text_width(items[i].text) + gap;
+            if (last < 0 || items[i].rank >= items[last].rank)
+                last = i;
+        }
+        if (last < 0 || width - gap + 1 <= c->cols)
+            break;
+        shown[last] = false;
+    }
+    int left = 1, right = c->cols - 1;
+    for (int i = 0; i < n; i++) {
+        if (shown[i] && !items[i].right)
+            left += canvas_text(c, 0, left, items[i].role, items[i].text) + gap;
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        if (!shown[i] || !items[i].right)
+            continue;
+        right -= text_width(items[i].text);
+        canvas_text(c, 0, right, items[i].role, items[i].text);
+        right -= gap;
+    }
+}

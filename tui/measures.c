@@ -1,0 +1,49 @@
+/* The bar at the bottom: the measures of docs/design.md, smoothed over the last METRICS_WINDOW rounds. */
+#include "tui/app_state.h"
+
+#include <math.h>
+
+static void
+number(struct bar_item *item, const char *name, int decimals, const char *unit, double value, int rank)
+{
+    if (isnan(value))
+        snprintf(item->text, sizeof item->text, "%s –", name);
+    else
+        snprintf(item->text, sizeof item->text, "%s %.*f%s", name, decimals, value, unit);
+    item->role = isnan(value) ? ROLE_DIM : ROLE_TEXT;
+    item->rank = rank;
+}
+
+void
+measures_draw(const struct app *app, const struct canvas *c)
+{
+    const struct metrics *m = scope_metrics(app->scope);
+    const struct tally window = metrics_window(m);
+    const struct measures now = metrics_measures(m, &window);
+    struct bar_item item[12] = {0};
+    int n = 0;
+    number(&item[n++], "tokens/round", 2, "", now.tokens_per_round, 1);
+    number(&item[n++], "acceptance", 2, "", now.acceptance_rate, 2);
+    number(&item[n++], "eTPL", 3, "", now.etpl, 3);
+    number(&item[n++], "discard", 2, "", now.discard_rate, 6);
+    number(&item[n++], "predicted", 2, "×", now.predicted, 8);
+    number(&item[n++], "modelled", 2, "×", now.modelled, 5);
+    if (!isnan(now.overhead)) /* below 1: time that the model's loads don't explain */
+        number(&item[n++], "measured ÷ modelled", 2, "", now.overhead, 7);
+    if (!isnan(now.draft_share)) {
+        snprintf(item[n].text, sizeof item[n].text, "draft %.0f%% verify %.0f%% probe %.0f%%", now.draft_share * 100,
+                 now.verify_share * 100, now.probe_share * 100);
+        item[n++].rank = 4;
+    }
+    if (m->baseline > 0) {
+        snprintf(item[n].text, sizeof item[n].text, "ar %.0f tok/s in round %u", (double)m->baseline,
+                 (unsigned)m->baseline_round);
+        item[n].role = ROLE_DIM;
+        item[n++].rank = 9;
+    }
+    snprintf(item[n].text, sizeof item[n].text, "? help  : command");
+    item[n].role = ROLE_DIM;
+    item[n].right = true;
+    item[n++].rank = 0;
+    bar_draw(c, item, n, 3);
+}
