@@ -47,7 +47,6 @@ struct context {
     struct sequence *sequences; /* (seqs) */
     slot_t *trunks;             /* (seqs, ctx) */
     uint32_t n_dists;           /* in use */
-    uint32_t n_queued;          /* rows in state EMBED_QUEUED */
     struct row *rows;           /* (max_rows) of the sweep being built */
     slot_t *tails;              /* (max_rows, ring) */
     slot_t *prefill;            /* (max_rows) the chunk of a prompt in flight */

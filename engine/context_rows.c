@@ -71,8 +71,6 @@ context_release(struct context *c, slot_t s)
         c->places[row->ring].slot = SLOT_NONE;
         context_place_first(c, row->ring);
     }
-    if (row->embedding == EMBED_QUEUED)
-        c->n_queued--;
     c->free[c->n_free++] = s;
 }
 

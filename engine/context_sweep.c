@@ -16,12 +16,10 @@ context_wait(struct context *c)
     if (!ok)
         for (seq_t i = 0; i < c->limits.seqs; i++)
             c->sequences[i].sent = 0;
-    for (uint32_t i = 0; i < c->n_open && c->n_queued > 0; i++) {
+    for (uint32_t i = 0; i < c->n_open; i++) {
         struct slot *row = &c->slots[c->open[i]];
-        if (row->embedding == EMBED_QUEUED) {
+        if (row->embedding == EMBED_QUEUED)
             row->embedding = ok ? EMBED_DONE : EMBED_NO;
-            c->n_queued--;
-        }
     }
     return ok;
 }
@@ -41,7 +39,6 @@ embed(struct context *c, size_t n)
         return context_refused(c, "embed new rows");
     for (size_t i = 0; i < n; i++)
         c->slots[c->rows[i].slot].embedding = EMBED_QUEUED;
-    c->n_queued += (uint32_t)n;
     return true;
 }
 
@@ -82,7 +79,7 @@ add_row(struct context *c, struct sweep *w, slot_t s)
     const uint32_t n_trunk = c->sequences[row->seq].len, n_tail = row->pos + 1 - n_trunk;
     const struct row *last = w->n > 0 ? &c->rows[w->n - 1] : NULL;
     uint32_t tail = (uint32_t)w->n_tails;
-    if (last != NULL && last->slot == row->parent && last->tail + last->n_tail == w->n_tails) {
+    if (last != NULL && last->slot == row->parent) {
         tail = last->tail;
         c->tails[w->n_tails++] = s;
     } else {

@@ -457,6 +457,14 @@ test_until_counts_the_layers_it_ran_and_its_probes(void **state)
     assert_loads(&f, &before, 2, 0);
     assert_false(context_advance_until(f.c, rows, 3, 5, &(struct exit_rule){temperature, threshold}, &r));
     assert_error(f.c, ERR_WORK, "already at layer 5");
+    const slot_t sibling = context_append(f.c, f.s, rows[1], 20);
+    assert_false(context_advance_until(f.c, (slot_t[]){sibling, rows[2]}, 2, 5,
+                                       &(struct exit_rule){temperature, threshold}, &r));
+    assert_error(f.c, ERR_WORK, "already at layer 5");
+    assert_false(context_advance_until(f.c, (slot_t[]){rows[0], rows[1], sibling, rows[2]}, 4, L,
+                                       &(struct exit_rule){temperature, threshold}, &r));
+    assert_error(f.c, ERR_WORK, "the deciding row is deeper");
+    assert_int_equal(context_depth(f.c, sibling), 0);
     close_fixture(&f);
 }
 

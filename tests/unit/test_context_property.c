@@ -1,0 +1,176 @@
+/* Random programs (row_program.h) on hashes and on the real backends: every instruction set there is, one to three
+ * threads, every weight type, fast and exact. SPECSCOPE_SEED=N chooses the programs, SPECSCOPE_LONG=1 runs ten times as
+ * many. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/row_program.h"
+#include "tests/unit/symbolic_backend.h"
+
+static uint64_t
+first_seed(void)
+{
+    const char *text = getenv("SPECSCOPE_SEED");
+    return text != NULL ? strtoull(text, NULL, 10) : 1;
+}
+
+static unsigned
+times(unsigned n)
+{
+    return getenv("SPECSCOPE_LONG") != NULL ? 10 * n : n;
+}
+
+static void
+assert_everything_happened(const struct row_counts *n)
+{
+    print_message(
+        "append %u advance %u until %u guess %u verify %u keep %u discard %u truncate %u fork %u drop %u prefill "
+        "%u cancelled %u refused %u full %u compared %u\n",
+        n->append, n->advance, n->until, n->guess, n->verify, n->keep, n->discard, n->truncate, n->fork, n->drop,
+        n->prefill, n->cancelled, n->refused, n->full, n->compared);
+    assert_true(n->append && n->advance && n->until && n->guess && n->verify && n->keep && n->discard && n->truncate &&
+                n->fork && n->drop && n->prefill && n->cancelled && n->refused && n->compared);
+}
+
+/* ---- hashes ---- */
+
+static bool
+hash_hidden(const void *model, const struct naive_token *path, size_t n, uint32_t depth, double *out)
+{
+    (void)model;
+    symbolic_hidden(path, n, depth, out);
+    return true;
+}
+
+static void
+test_random_programs_on_hashes(void **state)
+{
+    (void)state;
+    struct row_counts counts = {0};
+    const uint64_t seed = first_seed();
+    print_message("seeds from %llu\n", (unsigned long long)seed);
+    for (unsigned i = 0; i < times(60); i++) {
+        const struct model_desc desc = {.n_layers = 2 + i % 6, .width = SYMBOLIC_WIDTH, .vocab = 16};
+        struct backend *backend;
+        struct weights *weights;
+        assert_true(symbolic_backend.open(&backend, &(struct backend_options){0}, NULL));
+        assert_true(symbolic_backend.load(backend, &desc, NULL, NULL, &weights, NULL));
+        const struct row_world world = {.ops = &symbolic_backend,
+                                        .weights = weights,
+                                        .desc = &desc,
+                                        .hidden = hash_hidden,
+                                        .cancel_before = symbolic_cancel_before};
+        row_program_run(&world, seed + i, 600, &counts);
+        symbolic_backend.unload(weights);
+        symbolic_backend.close(backend);
+    }
+    assert_everything_happened(&counts);
+    assert_true(counts.full > 0);
+}
+
+/* ---- real backends ---- */
+
+static bool
+real_hidden(const void *model, const struct naive_token *path, size_t n, uint32_t depth, double *out)
+{
+    return naive_hidden(model, path, n, depth, out);
+}
+
+static void
+real_logits(const void *model, const double *hidden, double *out)
+{
+    naive_logits(model, hidden, out);
+}
+
+static const struct naive_shape shapes[] = {
+    {4, 32, 4, 2, 8, 64, 48, ROPE_ADJACENT, WEIGHT_F32},
+    {3, 64, 4, 1, 16, 96, 40, ROPE_HALVES, WEIGHT_Q8_0},
+    {5, 24, 3, 3, 8, 40, 33, ROPE_ADJACENT, WEIGHT_F16}, /* no dimension a power of two */
+    {3, 48, 2, 2, 24, 56, 37, ROPE_HALVES, WEIGHT_BF16},
+};
+
+/* Programs on one backend with one setting. False: this machine does not have the instruction set. */
+static bool
+run_backend(const struct backend_ops *ops, struct backend_options options, unsigned n_shapes, unsigned operations,
+            uint64_t seed, struct row_counts *counts)
+{
+    struct err e = {.kind = ERR_NONE};
+    struct backend *backend;
+    if (!ops->open(&backend, &options, &e))
+        return false;
+    print_message("%s: %s%s\n", ops->name, ops->describe(backend), options.exact ? ", exact" : "");
+    for (unsigned i = 0; i < n_shapes; i++) {
+        const struct naive_shape *shape = &shapes[(seed + i) % (sizeof shapes / sizeof *shapes)];
+        struct naive_model *model = naive_model_random(shape, seed + i);
+        struct weights *weights;
+        assert_non_null(model);
+        if (!ops->load(backend, naive_model_desc(model), NULL, NULL, &weights, &e))
+            fail_msg("%s", e.text);
+        /* Fast: keys and values in F16, and with Q8_0 activations in 8 bits. */
+        const double tolerance = options.exact ? 1e-4 : shape->type == WEIGHT_Q8_0 ? 0.08 : 0.01;
+        const struct row_world world = {.ops = ops,
+                                        .weights = weights,
+                                        .desc = naive_model_desc(model),
+                                        .hidden = real_hidden,
+                                        .logits = real_logits,
+                                        .model = model,
+                                        .tolerance = tolerance};
+        row_program_run(&world, seed + i, operations, counts);
+        ops->unload(weights);
+        naive_model_free(model);
+    }
+    ops->close(backend);
+    return true;
+}
+
+static const char *const isas[] = {"reference", "avx2", "avx512", "avx512vnni", "neon"};
+
+static void
+run_matrix(const struct backend_ops *ops, unsigned operations)
+{
+    struct row_counts counts = {0};
+    const uint64_t seed = first_seed();
+    print_message("seeds from %llu\n", (unsigned long long)seed);
+    unsigned programs = 0;
+    for (unsigned round = 0; round < times(1); round++)
+        for (size_t isa = 0; isa < sizeof isas / sizeof *isas; isa++)
+            for (uint32_t threads = 1; threads <= 3; threads++)
+                for (int exact = 0; exact < 2; exact++) {
+                    const struct backend_options options = {
+                        .threads = threads, .isa = isas[isa], .exact = exact, .gpu = -1};
+                    programs += run_backend(ops, options, 2, operations, seed + 2 * programs, &counts);
+                }
+    assert_true(programs >= 6); /* the reference is everywhere */
+    assert_everything_happened(&counts);
+}
+
+static void
+test_random_programs_on_the_cpu_backend(void **state)
+{
+    (void)state;
+    run_matrix(&cpu_backend, 150);
+}
+
+static void
+test_random_programs_on_the_check_backend(void **state)
+{
+    (void)state;
+    run_matrix(&check_backend, 100);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_programs_on_hashes),
+        cmocka_unit_test(test_random_programs_on_the_cpu_backend),
+        cmocka_unit_test(test_random_programs_on_the_check_backend),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
