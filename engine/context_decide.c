@@ -182,7 +182,7 @@ context_verify(struct context *c, seq_t seq, const struct verify_row *rows, size
                        VERIFY_NODES);
     if (context_trunk(c, seq) == NULL || !check_sampling(c, sampling))
         return false;
-    struct verify_node nodes[VERIFY_NODES];
+    struct verify_node nodes[VERIFY_NODES] = {{0}};
     for (size_t i = 0; i < n; i++)
         if (!node_of(c, seq, rows, i, nodes))
             return false;

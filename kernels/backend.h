@@ -183,7 +183,7 @@ struct verify_node {
 enum next_kind {
     NEXT_CORRECTION, /* children were there, none was accepted: drawn from what is left of p */
     NEXT_BONUS,      /* the walk ended at a node without children: drawn from p */
-    NEXT_CANDIDATE   /* the walk ended at a node without a row: `next` is that node's token */
+    NEXT_CANDIDATE   /* the walk ended at a node without a row, the last on the path: `next` is that node's token */
 };
 
 struct verdict {

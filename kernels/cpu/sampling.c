@@ -206,7 +206,7 @@ accept(struct test *t, token_t x, const float *q, const struct rng_key *key)
         q_sum = sum_without(q, t->vocab, t->rejected, t->n_rejected);
         qx = without_at(q, (uint32_t)x, t->rejected, t->n_rejected);
     }
-    const bool drawn = qx > 0;
+    const bool drawn = q != NULL && qx > 0;
     if (rng_uniform(key) * (drawn ? qx / q_sum : 1) < px)
         return true;
     if (drawn) {
