@@ -1,0 +1,77 @@
+/* The measured baseline: the run's tokens generated again one by one, by the same engine, compared and timed. */
+#include <string.h>
+
+#include "engine/session_internal.h"
+
+/* Autoregressive tokens after the first, compared with the run's. Rows are committed as they come, so that after an
+ * equal run the sequence stands exactly where it stood. */
+static bool
+regenerate(struct session *s, uint32_t *differs_at)
+{
+    *differs_at = UINT32_MAX;
+    token_t pending = s->tokens[s->prompt_tokens];
+    for (uint32_t i = s->prompt_tokens + 1; i < s->n_tokens; i++) {
+        struct verify_row row = {.parent = -1, .token = pending, .q = DIST_NONE};
+        struct verdict v;
+        row.slot = context_append(s->ctx, s->seq, SLOT_NONE, pending);
+        if (row.slot == SLOT_NONE || !context_advance(s->ctx, &row.slot, 1, s->model.layers, NULL) ||
+            !context_verify(s->ctx, s->seq, &row, 1, &s->sampling, s->round.seed, &v) ||
+            !context_keep(s->ctx, s->seq, &row.slot, 1))
+            return false;
+        pending = v.next;
+        if (pending != s->tokens[i] && *differs_at == UINT32_MAX)
+            *differs_at = i;
+        if ((i - s->prompt_tokens) % 64 == 0) {
+            struct event e = {
+                .type = EVENT_PROGRESS,
+                .progress = {"baseline", (float)(i - s->prompt_tokens) / (float)(s->n_tokens - s->prompt_tokens)}};
+            session_emit(s, &e);
+        }
+    }
+    return true;
+}
+
+/* The rows of the run's own tokens, all but the pending one's, as they were before. */
+static bool
+restore(struct session *s)
+{
+    context_truncate(s->ctx, s->seq, s->prompt_tokens);
+    return s->n_tokens - 1 == s->prompt_tokens || context_prefill(s->ctx, s->seq, s->tokens + s->prompt_tokens,
+                                                                  s->n_tokens - 1 - s->prompt_tokens, NULL, NULL);
+}
+
+bool
+session_baseline(struct session *s)
+{
+    if (s->n_tokens < s->prompt_tokens + 2) {
+        session_control_event(s, "lossless", "", "nothing to compare yet", s->round.number, s->round.number);
+        return true;
+    }
+    uint32_t differs_at;
+    struct event begin = {.type = EVENT_PROGRESS, .progress = {"baseline", 0}};
+    session_emit(s, &begin);
+    context_truncate(s->ctx, s->seq, s->prompt_tokens);
+    uint64_t start = session_now_us();
+    bool ok = regenerate(s, &differs_at);
+    uint64_t took = session_now_us() - start;
+    if (!ok) {
+        session_stop(s, "baseline");
+        return false;
+    }
+    if (differs_at != UINT32_MAX && !restore(s)) {
+        session_stop(s, "baseline");
+        return false;
+    }
+    char text[48];
+    snprintf(text, sizeof text, "%.9g",
+             (double)(float)((s->n_tokens - s->prompt_tokens - 1) * 1e6 / (double)(took > 0 ? took : 1)));
+    session_control_event(s, "baseline", "", text, s->round.number, s->round.number);
+    if (s->sampling.temperature > 0)
+        snprintf(text, sizeof text, "sampled");
+    else if (differs_at == UINT32_MAX)
+        snprintf(text, sizeof text, "yes");
+    else
+        snprintf(text, sizeof text, "no: token %u", (unsigned)(differs_at - s->prompt_tokens + 1));
+    session_control_event(s, "lossless", "", text, s->round.number, s->round.number);
+    return true;
+}

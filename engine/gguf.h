@@ -1,0 +1,80 @@
+/* A GGUF file, versions 2 and 3, mapped and never trusted: every length, offset, alignment, count and type is checked
+ * before anything is read through it. */
+#ifndef ENGINE_GGUF_H
+#define ENGINE_GGUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/err.h"
+
+enum gguf_type { /* metadata value types, numbered as in the file */
+                 GGUF_U8,
+                 GGUF_I8,
+                 GGUF_U16,
+                 GGUF_I16,
+                 GGUF_U32,
+                 GGUF_I32,
+                 GGUF_F32,
+                 GGUF_BOOL,
+                 GGUF_STRING,
+                 GGUF_ARRAY,
+                 GGUF_U64,
+                 GGUF_I64,
+                 GGUF_F64,
+                 GGUF_TYPES
+};
+
+struct gguf_string {
+    const char *data;
+    size_t len;
+}; /* bytes in the file; not terminated, not necessarily UTF-8 */
+
+struct gguf_value {
+    struct gguf_string key;
+    enum gguf_type type;
+    enum gguf_type element;  /* of an array */
+    uint64_t count;          /* of an array */
+    const unsigned char *at; /* first byte of the value (of the first element), inside the file */
+};
+
+struct gguf_tensor {
+    struct gguf_string name;
+    uint32_t type; /* as in the file: 0 F32, 1 F16, 8 Q8_0, 30 BF16, … */
+    uint32_t n_dims;
+    uint64_t dims[4]; /* dims[0] is contiguous; 1 beyond n_dims */
+    uint64_t bytes;   /* 0 for a type whose size this reader does not know */
+    const unsigned char *data;
+};
+
+struct gguf {
+    char *path;
+    uint32_t version;
+    uint64_t n_values, n_tensors, alignment, file_bytes;
+    struct gguf_value *values;   /* (n_values) */
+    struct gguf_tensor *tensors; /* (n_tensors) */
+    const unsigned char *map;    /* the whole file */
+};
+
+bool gguf_open(struct gguf **, const char *path, struct err *);
+/* The same on bytes that the caller keeps alive (fuzzing, tests). */
+bool gguf_parse(struct gguf **, const char *name, const void *bytes, size_t len, struct err *);
+void gguf_close(struct gguf *);
+
+const struct gguf_value *gguf_find(const struct gguf *, const char *key);
+const struct gguf_tensor *gguf_find_tensor(const struct gguf *, const char *name);
+
+/* Typed look-ups. A missing key gives `otherwise`, a key of the wrong type or range is an error. */
+bool gguf_get_u32(const struct gguf *, const char *key, uint32_t otherwise, uint32_t *out, struct err *);
+bool gguf_get_f32(const struct gguf *, const char *key, float otherwise, float *out, struct err *);
+bool gguf_get_bool(const struct gguf *, const char *key, bool otherwise, bool *out, struct err *);
+bool gguf_get_string(const struct gguf *, const char *key, struct gguf_string *out,
+                     struct err *); /* len 0 if missing */
+/* Element access for arrays; the caller checked `element` and the index. Strings are walked: use gguf_strings(). */
+double gguf_number(const struct gguf_value *, uint64_t index);
+/* All strings of an array, in memory that the caller frees; NULL on error. */
+struct gguf_string *gguf_strings(const struct gguf_value *, struct err *);
+
+const char *gguf_type_name(uint32_t tensor_type); /* "Q8_0"; "type 99" for an unknown one */
+
+#endif
