@@ -35,22 +35,22 @@ app_arrange(struct app *app)
 static void
 draw_too_small(const struct app *app, const struct canvas *c)
 {
-    const char *state = app_moving(app) ? "still running" : "waiting";
-    char line[4][48] = {"specscope", "", "", ""};
-    snprintf(line[1], sizeof line[1], "needs %d×%d", LAYOUT_MIN_COLS, LAYOUT_MIN_ROWS);
-    snprintf(line[2], sizeof line[2], "here: %d×%d", c->cols, c->rows);
-    snprintf(line[3], sizeof line[3], "%s", state);
-    /* The size that it needs is what must be read, however small this is. */
-    const int from = c->rows >= 4 ? 0 : 1;
-    const int rows = c->rows < 4 - from ? c->rows : 4 - from;
-    const int y = (c->rows - rows) / 2;
-    for (int i = 0; i < rows; i++) {
-        const char *text = line[from + i];
-        if (from + i == 1 && text_width(text) > c->cols)
-            text += strlen("needs ");
-        const int width = text_width(text);
-        canvas_text(c, y + i, width < c->cols ? (c->cols - width) / 2 : 0, i + from == 1 ? ROLE_WARN : ROLE_TEXT, text);
+    char size[32], here[32];
+    snprintf(size, sizeof size, "%d×%d", LAYOUT_MIN_COLS, LAYOUT_MIN_ROWS);
+    snprintf(here, sizeof here, "this is %d×%d", c->cols, c->rows);
+    const char *const line[] = {"specscope needs", size, here, app_moving(app) ? "it goes on" : "it waits"};
+    if (c->cols < text_width(line[0]) || c->rows < 4) {
+        /* The size is what must be read, however small this is. */
+        for (int y = 0, at = 0; y < c->rows && size[at] != '\0'; y++) {
+            const size_t n = text_fit(size + at, c->cols, NULL);
+            canvas_print(c, y, 0, ROLE_WARN, "%.*s", (int)n, size + at);
+            at += n == 0 ? 1 : (int)n;
+        }
+        return;
     }
+    for (int i = 0; i < 4; i++)
+        canvas_text(c, (c->rows - 4) / 2 + i, (c->cols - text_width(line[i])) / 2, i == 1 ? ROLE_WARN : ROLE_TEXT,
+                    line[i]);
 }
 
 static void
@@ -89,9 +89,9 @@ draw_hint(const struct app *app, const struct canvas *c)
     static const struct {
         const char *end, *hint;
     } hints[] = {
-        {"eos", "the model ended its text: r again, p another prompt, x goes on, arrows explore, e exports"},
-        {"tokens", "all tokens that were asked for: x for more, r again, p another prompt, e exports"},
-        {"context", "the context is full: r again, p another prompt, e exports"},
+        {"eos", "the text has come to its end:  r again  p new prompt  x go on  e export"},
+        {"tokens", "all tokens that were asked for:  x more  r again  p new prompt  e export"},
+        {"context", "the context is full:  r again  p new prompt  e export"},
     };
     const char *end = scope_end(app->scope);
     const struct progress_event *progress = scope_progress(app->scope);
@@ -105,7 +105,7 @@ draw_hint(const struct app *app, const struct canvas *c)
         canvas_text(c, 0, 1, ROLE_ERROR, end);
         return;
     }
-    for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++)
+    for (size_t i = 0; app_live(app) && i < sizeof hints / sizeof hints[0]; i++)
         if (strcmp(end, hints[i].end) == 0)
             canvas_text(c, 0, 1, ROLE_DIM, hints[i].hint);
 }

@@ -10,20 +10,23 @@ bar_draw(const struct canvas *c, const struct bar_item *items, int n, int gap)
 {
     bool shown[BAR_ITEMS];
     n = n > BAR_ITEMS ? BAR_ITEMS : n;
-    for (int i = 0; i < n; i++)
-        shown[i] = items[i].text[0] != '\0';
-    for (;;) {
-        int width = 1, last = -1;
-        for (int i = 0; i < n; i++) {
-            if (!shown[i])
-                continue;
-            width += text_width(items[i].text) + gap;
-            if (last < 0 || items[i].rank >= items[last].rank)
-                last = i;
-        }
-        if (last < 0 || width - gap + 1 <= c->cols)
+    bool tried[BAR_ITEMS];
+    for (int i = 0; i < n; i++) {
+        shown[i] = false;
+        tried[i] = items[i].text[0] == '\0';
+    }
+    int room = c->cols - 2 + gap;
+    for (;;) { /* the most important one that was not looked at yet */
+        int next = -1;
+        for (int i = 0; i < n; i++)
+            if (!tried[i] && (next < 0 || items[i].rank < items[next].rank))
+                next = i;
+        if (next < 0)
             break;
-        shown[last] = false;
+        tried[next] = true;
+        const int width = text_width(items[next].text) + gap;
+        shown[next] = width <= room;
+        room -= shown[next] ? width : 0;
     }
     int left = 1, right = c->cols - 1;
     for (int i = 0; i < n; i++) {

@@ -26,7 +26,7 @@ check(const struct script *s, struct err *err)
             return err_set(err, ERR_USAGE, "%s:%u: a control character (U+%04X); scripts are plain text", s->name, line,
                            (unsigned)code);
         }
-        if (i - start > LINE_MAX_BYTES)
+        if (i + 1 - start > LINE_MAX_BYTES)
             return err_set(err, ERR_USAGE, "%s:%u: the line is longer than 64 KiB; shorten it", s->name, line);
         i += (size_t)used;
     }
