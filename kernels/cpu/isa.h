@@ -17,6 +17,8 @@
 #define Q8_BLOCK 32 /* inputs that share a scale */
 #define Q8_GROUP 16 /* outputs that are interleaved */
 
+#define Q8_TINY 1e-30f /* activations below count as 0: 127 / x must not overflow */
+
 /* A weight matrix in memory. F32, F16 and BF16 stay where the file has them. Q8_0 is interleaved when it is loaded, so
  * that one vector holds four inputs of sixteen outputs: each lane is then an output's own sum, nothing is added across
  * lanes, and a block's sixteen scales are loaded at once. */

@@ -80,11 +80,11 @@ quantise(const float *x, size_t n, int8_t *q, float *scale, int32_t *total)
         for (size_t i = 0; i < Q8_BLOCK; i++)
             most = fabsf(x[i]) > most || isnan(x[i]) ? fabsf(x[i]) : most;
         bool finite = most <= FLT_MAX;
-        float inverse = finite && most > 0 ? 127.0f / most : 0;
+        float inverse = finite && most > Q8_TINY ? 127.0f / most : 0;
         scale[b] = finite ? most / 127.0f : NAN;
         total[b] = 0;
         for (size_t i = 0; i < Q8_BLOCK; i++) {
-            q[i] = (int8_t)(finite ? rintf(fminf(fmaxf(x[i] * inverse, -127), 127)) : 0);
+            q[i] = (int8_t)(finite ? rintf(x[i] * inverse) : 0);
             total[b] += q[i];
         }
     }

@@ -196,22 +196,22 @@ quantise(const float *x, size_t n, int8_t *q, float *scale, int32_t *total)
         vec most = v_zero();
         UNROLL for (size_t i = 0; i < Q8_BLOCK; i += LANES) most = v_max(most, v_abs(v_load(x + i)));
         float peak = v_most(most);
-        if (!(peak <= FLT_MAX)) { /* a broken row must stay visibly broken */
-            memset(q, 0, Q8_BLOCK);
-            scale[b] = NAN;
-            total[b] = 0;
-            continue;
-        }
-        vec inverse = v_set1(peak > 0 ? 127.0f / peak : 0), sum = v_zero();
+        vec inverse = v_set1(peak > Q8_TINY && peak <= FLT_MAX ? 127.0f / peak : 0), sum = v_zero();
         UNROLL for (size_t i = 0; i < Q8_BLOCK; i += LANES)
         {
             vec qi = v_round(v_mul(v_load(x + i), inverse));
-            qi = v_max(v_set1(-127.0f), qi); /* 127/peak may overflow for a peak near 0; v_store_i8 saturates above */
             v_store_i8(q + i, qi);
             sum = v_add(sum, qi);
         }
-        scale[b] = peak / 127.0f;
-        total[b] = (int32_t)v_sum(sum); /* exact: small integers */
+        float t = v_sum(sum);                   /* exact: small integers */
+        if (!(fabsf(t) <= 127.0f * Q8_BLOCK)) { /* a broken row must stay visibly broken */
+            memset(q, 0, Q8_BLOCK);
+            scale[b] = NAN;
+            total[b] = 0;
+        } else {
+            scale[b] = peak / 127.0f;
+            total[b] = (int32_t)t;
+        }
     }
 }
 

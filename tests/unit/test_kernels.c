@@ -65,8 +65,9 @@ static const struct naive_shape shapes[] = {
 };
 #define N_SHAPES (sizeof shapes / sizeof shapes[0])
 
-/* What rounding may cost: keys and values in F16, and for Q8_0 activations in 7 bits and a sign at every matrix. */
-static const double bounds[WEIGHT_TYPES] = {2e-3, 2e-3, 2e-3, 4e-2};
+/* What rounding may cost: keys and values in F16, and for Q8_0 activations in 7 bits and a sign at every matrix,
+ * about 0.7% each. The kernels themselves are held to 2e-6 in isa_checks.c. */
+static const double bounds[WEIGHT_TYPES] = {5e-3, 5e-3, 5e-3, 0.1};
 
 static void
 assert_near_naive(struct rig *r, int node, double bound)
