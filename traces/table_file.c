@@ -137,7 +137,7 @@ read_line(struct table_file *t, struct err *err)
 {
     t->line_used = t->n_fields = t->line_bytes = 0;
     t->field[0] = 0;
-    t->line_whole = false;
+    t->line_whole = t->overflow = t->no_memory = false;
     t->line_number = t->newlines + 1;
     while (!t->line_whole) {
         if (t->at == t->end && !fill(t, err))

@@ -517,6 +517,35 @@ test_a_bad_field_is_refused_with_file_line_and_column(void **state)
 }
 
 static void
+test_rewinding_after_a_bad_line_starts_afresh(void **state)
+{
+    const char *folder = *state;
+    static const char *const bad[] = {
+        "\"0.5", ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,", "\"a\"b"};
+    char path[256];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct event e;
+        struct err first = {0}, second = {0};
+        uint64_t before = 0, after = 0;
+        char line[200];
+        snprintf(line, sizeof line, "0.5\n6,1005,1,0,1,\"tau\",0,%s\n", bad[i]);
+        write_small(folder, path);
+        assert_true(edit(path, "series.csv", "0.5\n", line));
+        struct trace_reader *r = open_trace(path);
+        while (trace_reader_next(r, &e, &first))
+            before++;
+        assert_true(trace_reader_rewind(r, NULL));
+        while (trace_reader_next(r, &e, &second))
+            after++;
+        assert_int_equal(before, after);
+        assert_true(before > 0);
+        assert_string_equal(first.text, second.text);
+        trace_reader_close(r);
+        remove_folder(path);
+    }
+}
+
+static void
 test_unknown_columns_any_order_and_spreadsheet_habits_are_fine(void **state)
 {
     const char *folder = *state;
@@ -691,6 +720,7 @@ main(void)
         TEST(test_events_of_several_runs_lie_one_after_another_in_time),
         TEST(test_the_lines_are_those_that_the_format_describes),
         TEST(test_a_bad_field_is_refused_with_file_line_and_column),
+        TEST(test_rewinding_after_a_bad_line_starts_afresh),
         TEST(test_unknown_columns_any_order_and_spreadsheet_habits_are_fine),
         TEST(test_what_lies_beyond_the_last_round_is_not_even_looked_at),
         TEST(test_names_from_a_trace_cannot_drive_a_terminal),

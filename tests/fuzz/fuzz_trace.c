@@ -1,0 +1,298 @@
+/* A trace of which one file is what the fuzzer says, wholly or in part: the reader may refuse it, but what it hands out
+ * must hold what traces/reader.h promises.
+ *
+ * Input: a byte that picks the file; a byte whose lowest bit says whether the rest is the file, or is put into a good
+ * one; then in that case two bytes for the place and two for how many bytes it replaces. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "traces/reader.h"
+#include "traces/run_json.h"
+#include "traces/schema.h"
+#include "traces/table_out.h"
+#include "traces/writer.h"
+
+#define LAYERS 4
+#define VOCAB  64
+#define CTX    32
+#define FILES  (TABLES + 1)
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+struct base {
+    char folder[64], path[80];
+    char *text[FILES]; /* of a good trace */
+    int fd[FILES];
+};
+
+static const char *const choices[] = {"dynamic", "tpl"};
+
+static void
+must(bool ok)
+{
+    if (!ok)
+        __builtin_trap();
+}
+
+static void
+declare(struct run_info *run, struct policy *p, char *prompt)
+{
+    *run = (struct run_info){.format = TRACE_FORMAT,
+                             .version = "0.1.0",
+                             .model_name = "tiny",
+                             .layers = LAYERS,
+                             .width = 8,
+                             .heads = 1,
+                             .kv_heads = 1,
+                             .ffn = 8,
+                             .vocab = VOCAB,
+                             .ctx = CTX,
+                             .rho = 0.5,
+                             .prompt = prompt,
+                             .prompt_len = strlen(prompt),
+                             .policy = "specbound",
+                             .n_policies = 1};
+    snprintf(p->info.name, sizeof p->info.name, "specbound");
+    must(policy_knob(p, &(struct knob){"tau", "τ", "help", KNOB_REAL, 0, 1, 0.05, 0.55, NULL}));
+    must(policy_knob(p, &(struct knob){"mode", "", "", KNOB_CHOICE, 0, 1, 1, 0, choices}));
+    must(policy_series(p, "tau", "threshold", SERIES_LINE, 1, 1));
+    run->policies = &p->info;
+}
+
+static void
+append_events(struct event_log *log)
+{
+    for (uint32_t round = 0; round < 3; round++) {
+        struct event e[] = {
+            {.type = EVENT_CONTROL, .control = {.name = "run", .new_text = "start \x1b\xff\"\\"}},
+            {.type = EVENT_VOCAB, .vocab = {.token = 5, .bytes = "\0\x80x", .n_bytes = 3}},
+            {.type = EVENT_TOKEN,
+             .token = {.pos = 3, .candidate = 1, .token = 5, .source = SOURCE_DRAFT, .exit_layer = 2}},
+            {.type = EVENT_TOKEN, .token = {.pos = 4, .parent = 1, .candidate = 2, .token = 6, .source = SOURCE_DRAFT}},
+            {.type = EVENT_LAYER,
+             .layer = {.pos = 3, .layer = 2, .token = 5, .top = {5, 6, -1, -1, -1}, .kl_final = 1e-9f}},
+            {.type = EVENT_SERIES, .series = {.key = "tau", .value = 0.1f}},
+            {.type = EVENT_VERDICT, .verdict = {1, 1, 1}},
+            {.type = EVENT_VERDICT, .verdict = {2, 0, 0}},
+            {.type = EVENT_TOKEN, .token = {.pos = 4, .candidate = -1, .token = 7, .source = SOURCE_CORRECTION}},
+            {.type = EVENT_ROUND,
+             .round_end = {.policy = "specbound",
+                           .drafted = 2,
+                           .verified = 2,
+                           .accepted = 1,
+                           .emitted = 2,
+                           .d_max = 3,
+                           .w_max = 2,
+                           .stop_reason = "w_max"}},
+        };
+        for (size_t i = round == 0 ? 0 : 1; i < sizeof e / sizeof *e; i++) {
+            e[i].run = 1;
+            e[i].round = round;
+            e[i].t_us = 1000 * round + i;
+            event_log_append(log, &e[i]);
+        }
+    }
+}
+
+static const char *
+file_name(unsigned i)
+{
+    return i < TABLES ? trace_tables[i].file : RUN_JSON;
+}
+
+static struct base *
+write_base(void)
+{
+    static struct base base;
+    struct run_info run;
+    struct policy p = {0};
+    char prompt[] = "a\\b\n";
+    struct event_log *log;
+    struct trace_writer *writer;
+    snprintf(base.folder, sizeof base.folder, "%s/fuzz-trace-XXXXXX",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    must(mkdtemp(base.folder) != NULL);
+    snprintf(base.path, sizeof base.path, "%s/t", base.folder);
+    declare(&run, &p, prompt);
+    must(event_log_open(&log, 0, NULL));
+    must(trace_writer_open(&writer, base.path, &run, log, NULL));
+    append_events(log);
+    must(trace_writer_close(writer, NULL));
+    event_log_close(log);
+    for (unsigned i = 0; i < FILES; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "%s/%s", base.path, file_name(i));
+        FILE *f = fopen(name, "r+");
+        base.text[i] = calloc(1, 1 << 16);
+        must(f != NULL && base.text[i] != NULL && fread(base.text[i], 1, (1 << 16) - 1, f) > 0);
+        base.fd[i] = dup(fileno(f));
+        must(base.fd[i] >= 0);
+        fclose(f);
+    }
+    return &base;
+}
+
+static struct base *the_base; /* the fuzzer's only entry has no place for it */
+
+static void
+remove_base(void)
+{
+    for (unsigned i = 0; i < FILES; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "%s/%s", the_base->path, file_name(i));
+        unlink(name);
+        free(the_base->text[i]);
+    }
+    rmdir(the_base->path);
+    rmdir(the_base->folder);
+}
+
+static void
+put(const struct base *b, unsigned file, const char *bytes, size_t n)
+{
+    must(ftruncate(b->fd[file], 0) == 0 && lseek(b->fd[file], 0, SEEK_SET) == 0 && write_all(b->fd[file], bytes, n));
+}
+
+static void
+splice(const struct base *b, unsigned file, const uint8_t *data, size_t n)
+{
+    const char *good = b->text[file];
+    size_t len = strlen(good), at = ((size_t)data[0] << 8 | data[1]) % (len + 1), gone = (size_t)data[2] << 8 | data[3];
+    gone = gone > len - at ? len - at : gone;
+    char *text = malloc(len + n);
+    must(text != NULL);
+    memcpy(text, good, at);
+    memcpy(text + at, data + 4, n - 4);
+    memcpy(text + at + n - 4, good + at + gone, len - at - gone);
+    put(b, file, text, len - gone + n - 4);
+    free(text);
+}
+
+/* ---- what reader.h promises ---- */
+
+static void
+check_token(token_t t, bool may_be_none, const struct run_info *run)
+{
+    must((t >= 0 && (uint32_t)t < run->vocab) || (may_be_none && t == TOKEN_NONE));
+}
+
+static void
+check_name(const char *name, size_t size)
+{
+    must(memchr(name, '\0', size) != NULL);
+    for (; *name != '\0'; name++)
+        must((unsigned char)*name >= 0x20 && *name != 0x7f);
+}
+
+static void
+check_event(const struct event *e, const struct run_info *run)
+{
+    const struct token_event *t = &e->token;
+    const struct layer_event *l = &e->layer;
+    const struct round_event *r = &e->round_end;
+    int32_t layers = (int32_t)run->layers;
+    switch (e->type) {
+    case EVENT_TOKEN:
+        check_token(t->token, false, run);
+        must(t->pos <= run->ctx && t->exit_layer >= -1 && t->exit_layer <= layers && t->source < TOKEN_SOURCES);
+        must(t->candidate >= -1 && t->candidate < VERIFY_NODES && t->parent >= -1 && t->parent < VERIFY_NODES);
+        must(t->accepted >= -1 && t->accepted <= 1 && t->committed >= -1 && t->committed <= 1);
+        break;
+    case EVENT_LAYER:
+        check_token(l->token, true, run);
+        must(l->pos <= run->ctx && l->layer >= 1 && l->layer <= layers && l->probed_by < PROBED_BY);
+        for (int i = 0; i < GUESS_TOP; i++)
+            check_token(l->top[i], true, run);
+        break;
+    case EVENT_SERIES: check_name(e->series.key, sizeof e->series.key); break;
+    case EVENT_CONTROL:
+        check_name(e->control.name, sizeof e->control.name);
+        must(strlen(e->control.old_text) + strlen(e->control.new_text) < SIZE_MAX);
+        must(strcmp(e->control.name, "policy") != 0 || run_info_policy(run, e->control.new_text) != NULL);
+        break;
+    case EVENT_VOCAB:
+        check_token(e->vocab.token, false, run);
+        must(e->vocab.bytes[e->vocab.n_bytes] == '\0');
+        break;
+    case EVENT_ROUND:
+        check_name(r->stop_reason, sizeof r->stop_reason);
+        must(run_info_policy(run, r->policy) != NULL);
+        must(r->drafted <= 65535 && r->verified <= 65535 && r->accepted <= 65535 && r->emitted <= 65535);
+        must(r->d_max <= layers && r->exit_layer <= layers && r->w_max <= 65535);
+        break;
+    case EVENT_VERDICT: must(e->verdict.candidate >= -1 && e->verdict.candidate < VERIFY_NODES); break;
+    default: must(false);
+    }
+}
+
+static void
+check_run(const struct run_info *run)
+{
+    must(run->layers >= 1 && run->vocab >= 1 && run->ctx >= 1 && run->n_policies >= 1);
+    must(run->prompt != NULL && strlen(run->prompt) == run->prompt_len && run_info_policy(run, run->policy) != NULL);
+    for (uint32_t p = 0; p < run->n_policies; p++) {
+        const struct policy_info *policy = &run->policies[p];
+        must(policy->n_knobs <= POLICY_KNOBS && policy->n_series <= POLICY_SERIES);
+        check_name(policy->title, sizeof policy->title);
+        for (uint32_t i = 0; i < policy->n_knobs; i++) {
+            char text[64];
+            const struct knob *k = &policy->knobs[i];
+            check_name(k->name, sizeof k->name);
+            check_name(k->help, sizeof k->help);
+            must(knob_valid(k, NULL));
+            knob_format(k, run->start_values[p * POLICY_KNOBS + i], text, sizeof text);
+            check_name(text, sizeof text);
+        }
+        for (uint32_t i = 0; i < policy->n_series; i++)
+            must(series_valid(&policy->series[i], NULL));
+    }
+}
+
+static void
+check_trace(const char *path)
+{
+    struct trace_reader *r;
+    struct event e;
+    struct err err = {0};
+    if (!trace_reader_open(&r, path, &err)) {
+        must(err.kind == ERR_WORK && err.text[0] != '\0');
+        return;
+    }
+    check_run(trace_reader_info(r));
+    uint64_t first = 0, second = 0, number = 0, run = 0;
+    for (; trace_reader_next(r, &e, &err); first++) {
+        must(e.number >= number && e.run >= run);
+        number = e.number;
+        run = e.run;
+        check_event(&e, trace_reader_info(r));
+        must(trace_reader_time(r, &e) <= trace_reader_duration_us(r));
+    }
+    must(err.kind == ERR_NONE || err.text[0] != '\0');
+    if (trace_reader_rewind(r, NULL)) /* says the same again */
+        while (trace_reader_next(r, &e, NULL))
+            second++;
+    must(first == second);
+    trace_reader_close(r);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    if (the_base == NULL) {
+        the_base = write_base();
+        atexit(remove_base);
+        check_trace(the_base->path);
+    }
+    if (n < 6)
+        return 0;
+    unsigned file = data[0] % FILES;
+    if (data[1] % 2 == 0)
+        put(the_base, file, (const char *)data + 2, n - 2);
+    else
+        splice(the_base, file, data + 2, n - 2);
+    check_trace(the_base->path);
+    put(the_base, file, the_base->text[file], strlen(the_base->text[file]));
+    return 0;
+}
