@@ -109,6 +109,7 @@ scope_reset(struct scope *s)
     s->run = 0;
     s->running = true;
     s->probe[0] = '\0';
+    memset(s->knob_events, 0, sizeof s->knob_events);
     s->in_progress = false;
     metrics_begin(&s->metrics, s->info->layers, s->info->rho);
     for (uint32_t i = 0; i < s->info->vocab; i++) {
@@ -206,8 +207,10 @@ take_knob(struct scope *s, const struct control_event *c)
     const struct policy_info *policy = scope_policy(s);
     const int i = policy_knob_index(policy, c->name);
     double value;
-    if (i >= 0 && knob_parse(&policy->knobs[i], c->new_text, &value, NULL))
-        s->values[s->policy * POLICY_KNOBS + (uint32_t)i] = value;
+    if (i < 0 || !knob_parse(&policy->knobs[i], c->new_text, &value, NULL))
+        return;
+    s->values[s->policy * POLICY_KNOBS + (uint32_t)i] = value;
+    s->knob_events[i]++;
 }
 
 static void
@@ -223,6 +226,7 @@ take_control(struct scope *s, const struct event *e)
         for (uint32_t i = 0; i < s->info->n_policies; i++)
             if (i != s->policy && strcmp(s->info->policies[i].name, c->new_text) == 0) {
                 s->policy = i;
+                memset(s->knob_events, 0, sizeof s->knob_events);
                 scope_clear_series(s);
                 break;
             }

@@ -104,10 +104,11 @@ const struct run_info *scope_info(const struct scope *);
 uint32_t scope_run(const struct scope *);
 uint32_t scope_round_number(const struct scope *); /* of the last whole round */
 bool scope_running(const struct scope *);
-const char *scope_end(const struct scope *);                  /* "", "eos", "tokens", "context", "error: …" */
-const struct policy_info *scope_policy(const struct scope *); /* the current one; never NULL */
-double scope_knob(const struct scope *, uint32_t index);      /* applied value of the current policy's knob */
-const char *scope_probe(const struct scope *);                /* "off", "policy", "all"; "" while not known */
+const char *scope_end(const struct scope *);                      /* "", "eos", "tokens", "context", "error: …" */
+const struct policy_info *scope_policy(const struct scope *);     /* the current one; never NULL */
+double scope_knob(const struct scope *, uint32_t index);          /* applied value of the current policy's knob */
+uint32_t scope_knob_events(const struct scope *, uint32_t index); /* how often it was applied since the policy came */
+const char *scope_probe(const struct scope *);                    /* "off", "policy", "all"; "" while not known */
 const struct metrics *scope_metrics(const struct scope *);
 const struct progress_event *scope_progress(const struct scope *); /* NULL when nothing is under way */
 uint64_t scope_events_lost(const struct scope *);

@@ -27,6 +27,7 @@ struct scope {
     char end[200];
     uint32_t policy; /* index in info->policies */
     double *values;  /* (n_policies * POLICY_KNOBS) applied knob values */
+    uint32_t knob_events[POLICY_KNOBS];
     char probe[8];
     struct progress_event progress;
     bool in_progress;

@@ -53,6 +53,12 @@ scope_knob(const struct scope *s, uint32_t index)
                                                                    : (double)NAN;
 }
 
+uint32_t
+scope_knob_events(const struct scope *s, uint32_t index)
+{
+    return index < POLICY_KNOBS ? s->knob_events[index] : 0;
+}
+
 const char *
 scope_probe(const struct scope *s)
 {
