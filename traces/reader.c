@@ -33,6 +33,7 @@ struct trace_reader {
     uint64_t rounds;
     struct span *spans; /* (n_spans) by ascending run */
     size_t n_spans, max_spans;
+    uint64_t duration_us; /* of all of them */
 
     struct table_file tables[TABLES];
     struct table_file *used; /* the table whose event was handed out: read on before the next */
@@ -84,25 +85,32 @@ check_run(const struct table_file *t, uint32_t run, struct err *err)
     return t->event.run >= run || table_refuse(t, "run", "goes back to an earlier run", err);
 }
 
-static bool
-extend_span(struct trace_reader *r, const struct event *e, struct err *err)
+static struct span *
+add_span(struct trace_reader *r, uint32_t run)
 {
-    struct span *span = r->n_spans > 0 ? &r->spans[r->n_spans - 1] : NULL;
-    if (span == NULL || e->run != span->run) {
-        if (r->n_spans == r->max_spans) {
-            size_t max = 2 * r->max_spans + 16;
-            struct span *spans = realloc(r->spans, max * sizeof *spans);
-            if (spans == NULL)
-                return err_set(err, ERR_WORK, "out of memory for the runs of %s", r->folder);
-            r->spans = spans;
-            r->max_spans = max;
-        }
-        uint64_t start = trace_reader_duration_us(r);
-        span = &r->spans[r->n_spans++];
-        *span = (struct span){.run = e->run, .start_us = start < LONGEST_US ? start : LONGEST_US};
+    if (r->n_spans == r->max_spans) {
+        size_t max = 2 * r->max_spans + 16;
+        struct span *spans = realloc(r->spans, max * sizeof *spans);
+        if (spans == NULL)
+            return NULL;
+        r->spans = spans;
+        r->max_spans = max;
     }
-    if (e->t_us > span->duration_us)
-        span->duration_us = e->t_us;
+    struct span *span = &r->spans[r->n_spans++];
+    *span = (struct span){.run = run, .start_us = r->duration_us < LONGEST_US ? r->duration_us : LONGEST_US};
+    return span;
+}
+
+static bool
+extend_span(struct trace_reader *r, struct span **span, const struct event *e, struct err *err)
+{
+    if (*span == NULL || e->run != (*span)->run)
+        *span = add_span(r, e->run);
+    if (*span == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the runs of %s", r->folder);
+    if (e->t_us > (*span)->duration_us)
+        (*span)->duration_us = e->t_us;
+    r->duration_us = (*span)->start_us + (*span)->duration_us;
     return true;
 }
 
@@ -128,10 +136,11 @@ survey(struct trace_reader *r, struct err *err)
         !table_next(controls, &r->info, r->last_event, err))
         return false;
     uint32_t run = 0;
+    struct span *span = NULL;
     while (rounds->more || controls->more) {
         struct table_file *t =
             !controls->more || (rounds->more && rounds->event.number < controls->event.number) ? rounds : controls;
-        if (!check_run(t, run, err) || !extend_span(r, &t->event, err))
+        if (!check_run(t, run, err) || !extend_span(r, &span, &t->event, err))
             return false;
         run = t->event.run;
         if (!table_next(t, &r->info, r->last_event, err))
@@ -211,8 +220,7 @@ trace_reader_closed(const struct trace_reader *r)
 uint64_t
 trace_reader_duration_us(const struct trace_reader *r)
 {
-    const struct span *last = r->n_spans > 0 ? &r->spans[r->n_spans - 1] : NULL;
-    return last != NULL ? last->start_us + last->duration_us : 0;
+    return r->duration_us;
 }
 
 uint64_t

@@ -103,7 +103,7 @@ static const struct column rounds[] = {
 
 #define TABLE(file, type, columns)                                                                                     \
     {                                                                                                                  \
-        file, type, columns, sizeof columns / sizeof *columns                                                          \
+        file, type, (columns), sizeof(columns) / sizeof *(columns)                                                     \
     }
 
 const struct table trace_tables[TABLES] = {
