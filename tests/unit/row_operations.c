@@ -437,7 +437,10 @@ do_prefill(struct program *p)
             .token = tokens[i], .parent = SLOT_NONE, .seq = SEQ_NONE, .depth = p->layers, .pos = q->len};
         q->trunk[q->len++] = s;
     }
-    row_compare(p, seq, q->trunk[q->len - 1 - row_below(p, n < 4 ? n : 4)], true);
+    /* The last row is kept always; those before it unless rows of other sequences fill the ring. */
+    const slot_t s = q->trunk[q->len - 1 - row_below(p, n < 4 ? n : 4)], last = q->trunk[q->len - 1];
+    EXPECT(p, context_hidden_kept(p->c, last));
+    row_compare(p, seq, context_hidden_kept(p->c, s) ? s : last, true);
     p->n.prefill++;
 }
 
