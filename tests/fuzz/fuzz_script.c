@@ -1,0 +1,60 @@
+/* Scripts: any bytes are refused with file and line, or give lines that are safe to run, split, complete and show. */
+#include "tui/command.h"
+#include "tui/input.h"
+#include "tui/script.h"
+#include "tui/text.h"
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static bool
+run(struct app *app, const char *rest, struct err *err)
+{
+    uint64_t n;
+    (void)app;
+    return command_number(rest, "n", 1, 100, &n, err);
+}
+
+static bool
+offer(struct app *app, int i, char *out, size_t size)
+{
+    (void)app;
+    if (i >= 3)
+        return false;
+    snprintf(out, size, "knob%d", i);
+    return true;
+}
+
+static const struct verb table[] = {{"set", "", "", run, offer},
+                                    {"step", "", "", run, NULL},
+                                    {"wait", "", "", run, NULL},
+                                    {NULL, NULL, NULL, NULL, NULL}};
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct script s;
+    struct err err = {0};
+    if (!script_parse(&s, (const char *)data, size, "fuzz", &err)) {
+        if (err.kind == ERR_NONE || err.text[0] == '\0')
+            __builtin_trap();
+        return 0;
+    }
+    for (const char *line; (line = script_next(&s)) != NULL;) {
+        bool unknown;
+        char verb[COMMAND_VERB], out[80], list[40];
+        const char *rest;
+        if (line[0] == '\0' || strpbrk(line, "\n\033") != NULL)
+            __builtin_trap();
+        if (command_split(line, verb, &rest) && (rest < line || rest > line + strlen(line)))
+            __builtin_trap();
+        command_run(table, NULL, line, &unknown, &err);
+        command_complete(table, NULL, line, out, sizeof out, list, sizeof list);
+        input_named(line);
+        if (strlen(out) >= sizeof out || text_width(list) > (int)sizeof list)
+            __builtin_trap();
+    }
+    script_close(&s);
+    return 0;
+}
