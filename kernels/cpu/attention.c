@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#define BLOCK 64 /* positions; blocks start at multiples of it, whatever the path is made of */
+#define HEADS 8 /* that pass over a block together */
 
 void
 rope_turns(const struct weights *w, uint32_t position, float *turns)
@@ -48,38 +48,51 @@ remember(const struct store *s, uint32_t l, uint32_t kv_head, slot_t slot, void 
 
 /* Softmax over blocks of positions, with a running maximum: when a block raises it, what was summed so far is scaled
  * down (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). */
+static void
+attend_some(const struct store *s, size_t base, const struct path *path, size_t n_heads, const float *q, float *out)
+{
+    const struct model_desc *d = &s->weights->desc;
+    const struct cpu_isa *isa = s->isa;
+    const size_t dim = d->head_dim, stride = (size_t)d->kv_heads * dim;
+    const bool exact = s->weights->backend->exact;
+    float max[HEADS], sum[HEADS], keep[HEADS], scores[HEADS * ATTEND_BLOCK];
+    slot_t at[ATTEND_BLOCK];
+    memset(out, 0, n_heads * dim * sizeof *out);
+    for (size_t h = 0; h < n_heads; h++) {
+        max[h] = -INFINITY;
+        sum[h] = 0;
+    }
+    for (size_t first = 0; first < path->n; first += ATTEND_BLOCK) {
+        const size_t n = path->n - first < ATTEND_BLOCK ? path->n - first : ATTEND_BLOCK;
+        for (size_t i = 0; i < n; i++)
+            at[i] = first + i < path->n_trunk ? path->trunk[first + i] : path->tail[first + i - path->n_trunk];
+        if (exact)
+            isa->dots_f32(q, n_heads, dim, (const float *)s->keys + base, stride, at, n, scores);
+        else
+            isa->dots_f16(q, n_heads, dim, (const uint16_t *)s->keys + base, stride, at, n, scores);
+        for (size_t h = 0; h < n_heads; h++) {
+            float *p = scores + h * ATTEND_BLOCK, most = max[h];
+            for (size_t i = 0; i < n; i++)
+                most = p[i] > most ? p[i] : most;
+            keep[h] = max[h] == most ? 1 : expf(max[h] - most); /* 0 in the first block */
+            max[h] = most;
+            sum[h] = sum[h] * keep[h] + isa->exp_sum(p, n, most);
+        }
+        if (exact)
+            isa->mix_f32(scores, n_heads, dim, (const float *)s->values + base, stride, at, n, keep, out);
+        else
+            isa->mix_f16(scores, n_heads, dim, (const uint16_t *)s->values + base, stride, at, n, keep, out);
+    }
+    for (size_t h = 0; h < n_heads; h++)
+        for (size_t i = 0; i < dim; i++)
+            out[h * dim + i] /= sum[h];
+}
+
 void
 attend(const struct store *s, uint32_t l, uint32_t kv_head, const struct path *path, size_t n_heads, const float *q,
        float *out)
 {
-    const struct model_desc *d = &s->weights->desc;
-    const struct cpu_isa *isa = s->isa;
-    const size_t dim = d->head_dim, stride = (size_t)d->kv_heads * dim, base = head_offset(s, l, kv_head);
-    const bool exact = s->weights->backend->exact;
-    memset(out, 0, n_heads * dim * sizeof *out);
-    for (size_t h = 0; h < n_heads; h++, q += dim, out += dim) {
-        float max = -INFINITY, sum = 0;
-        for (size_t first = 0; first < path->n; first += BLOCK) {
-            slot_t at[BLOCK];
-            float scores[BLOCK], most = max;
-            size_t n = path->n - first < BLOCK ? path->n - first : BLOCK;
-            for (size_t i = 0; i < n; i++)
-                at[i] = first + i < path->n_trunk ? path->trunk[first + i] : path->tail[first + i - path->n_trunk];
-            if (exact)
-                isa->dots_f32(q, dim, (const float *)s->keys + base, stride, at, n, scores);
-            else
-                isa->dots_f16(q, dim, (const uint16_t *)s->keys + base, stride, at, n, scores);
-            for (size_t i = 0; i < n; i++)
-                most = scores[i] > most ? scores[i] : most;
-            float keep = max == -INFINITY ? 0 : expf(max - most);
-            max = most;
-            sum = sum * keep + isa->exp_sum(scores, n, max);
-            if (exact)
-                isa->mix_f32(scores, dim, (const float *)s->values + base, stride, at, n, keep, out);
-            else
-                isa->mix_f16(scores, dim, (const uint16_t *)s->values + base, stride, at, n, keep, out);
-        }
-        for (size_t i = 0; i < dim; i++)
-            out[i] /= sum;
-    }
+    const size_t base = head_offset(s, l, kv_head), dim = s->weights->desc.head_dim;
+    for (size_t h = 0; h < n_heads; h += HEADS)
+        attend_some(s, base, path, n_heads - h < HEADS ? n_heads - h : HEADS, q + h * dim, out + h * dim);
 }

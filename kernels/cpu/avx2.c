@@ -99,12 +99,27 @@ v_exp2i(vec n)
     return _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23));
 }
 
+SIMD_INLINE __m128
+v_half(vec a)
+{
+    return _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+}
+
 SIMD_INLINE float
 v_sum(vec a)
 {
-    __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    __m128 s = v_half(a);
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+SIMD_INLINE void
+v_sum4(float *p, vec a, vec b, vec c, vec d)
+{
+    __m128 a4 = v_half(a), b4 = v_half(b), c4 = v_half(c), d4 = v_half(d);
+    __m128 ab = _mm_add_ps(_mm_unpacklo_ps(a4, b4), _mm_unpackhi_ps(a4, b4)); /* a0+a2 b0+b2 a1+a3 b1+b3 */
+    __m128 cd = _mm_add_ps(_mm_unpacklo_ps(c4, d4), _mm_unpackhi_ps(c4, d4));
+    _mm_storeu_ps(p, _mm_add_ps(_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab)));
 }
 
 SIMD_INLINE float

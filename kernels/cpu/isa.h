@@ -14,6 +14,8 @@
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
 #define UNROLL      _Pragma("GCC unroll 16")
 
+#define ATTEND_BLOCK 64 /* positions; blocks start at its multiples, whatever a path is made of */
+
 #define Q8_BLOCK 32 /* inputs that share a scale */
 #define Q8_GROUP 16 /* outputs that are interleaved */
 
@@ -66,16 +68,17 @@ struct cpu_isa {
     void (*swiglu)(float *gate, const float *up, size_t n);
     void (*to_f16)(const float *x, size_t n, uint16_t *y);
 
-    /* Attention over a block of places: key or value i is at base + at[i] * stride, dim elements each. */
-    void (*dots_f16)(const float *q, size_t dim, const uint16_t *base, size_t stride, const slot_t *at, size_t n,
-                     float *scores);
-    void (*dots_f32)(const float *q, size_t dim, const float *base, size_t stride, const slot_t *at, size_t n,
-                     float *scores);
-    /* out = keep * out + sum_i p[i] * value[i] */
-    void (*mix_f16)(const float *p, size_t dim, const uint16_t *base, size_t stride, const slot_t *at, size_t n,
-                    float keep, float *out);
-    void (*mix_f32)(const float *p, size_t dim, const float *base, size_t stride, const slot_t *at, size_t n,
-                    float keep, float *out);
+    /* Attention of heads that share a key-value head, over a block of n <= ATTEND_BLOCK places: key or value i is at
+     * base + at[i] * stride, dim elements. q, out: (heads, dim); scores, p: (heads, ATTEND_BLOCK). */
+    void (*dots_f16)(const float *q, size_t heads, size_t dim, const uint16_t *base, size_t stride, const slot_t *at,
+                     size_t n, float *scores);
+    void (*dots_f32)(const float *q, size_t heads, size_t dim, const float *base, size_t stride, const slot_t *at,
+                     size_t n, float *scores);
+    /* out = keep[head] * out + sum_i p[head][i] * value[i] */
+    void (*mix_f16)(const float *p, size_t heads, size_t dim, const uint16_t *base, size_t stride, const slot_t *at,
+                    size_t n, const float *keep, float *out);
+    void (*mix_f32)(const float *p, size_t heads, size_t dim, const float *base, size_t stride, const slot_t *at,
+                    size_t n, const float *keep, float *out);
     /* x = exp(x - max); the sum */
     float (*exp_sum)(float *x, size_t n, float max);
 

@@ -96,6 +96,12 @@ v_sum(vec a)
     return vaddvq_f32(a);
 }
 
+SIMD_INLINE void
+v_sum4(float *p, vec a, vec b, vec c, vec d)
+{
+    vst1q_f32(p, vpaddq_f32(vpaddq_f32(a, b), vpaddq_f32(c, d)));
+}
+
 SIMD_INLINE float
 v_most(vec a)
 {

@@ -107,51 +107,57 @@ to_f16(const float *x, size_t n, uint16_t *y)
 /* ---- attention ---- */
 
 static void
-dots_f16(const float *q, size_t dim, const uint16_t *base, size_t stride, const slot_t *at, size_t n, float *scores)
+dots_f16(const float *q, size_t heads, size_t dim, const uint16_t *base, size_t stride, const slot_t *at, size_t n,
+         float *scores)
 {
-    for (size_t i = 0; i < n; i++) {
-        const uint16_t *key = base + at[i] * stride;
-        float sum = 0;
-        for (size_t d = 0; d < dim; d++)
-            sum += q[d] * f16_to_f32(key[d]);
-        scores[i] = sum;
-    }
+    for (size_t h = 0; h < heads; h++)
+        for (size_t i = 0; i < n; i++) {
+            const uint16_t *key = base + at[i] * stride;
+            float sum = 0;
+            for (size_t d = 0; d < dim; d++)
+                sum += q[h * dim + d] * f16_to_f32(key[d]);
+            scores[h * ATTEND_BLOCK + i] = sum;
+        }
 }
 
 static void
-dots_f32(const float *q, size_t dim, const float *base, size_t stride, const slot_t *at, size_t n, float *scores)
+mix_f16(const float *p, size_t heads, size_t dim, const uint16_t *base, size_t stride, const slot_t *at, size_t n,
+        const float *keep, float *out)
 {
-    for (size_t i = 0; i < n; i++) {
-        const float *key = base + at[i] * stride;
-        float sum = 0;
-        for (size_t d = 0; d < dim; d++)
-            sum += q[d] * key[d];
-        scores[i] = sum;
-    }
+    for (size_t h = 0; h < heads; h++)
+        for (size_t d = 0; d < dim; d++) {
+            float sum = out[h * dim + d] * keep[h];
+            for (size_t i = 0; i < n; i++)
+                sum += p[h * ATTEND_BLOCK + i] * f16_to_f32(base[at[i] * stride + d]);
+            out[h * dim + d] = sum;
+        }
 }
 
 static void
-mix_f16(const float *p, size_t dim, const uint16_t *base, size_t stride, const slot_t *at, size_t n, float keep,
-        float *out)
+dots_f32(const float *q, size_t heads, size_t dim, const float *base, size_t stride, const slot_t *at, size_t n,
+         float *scores)
 {
-    for (size_t d = 0; d < dim; d++) {
-        float sum = out[d] * keep;
-        for (size_t i = 0; i < n; i++)
-            sum += p[i] * f16_to_f32(base[at[i] * stride + d]);
-        out[d] = sum;
-    }
+    for (size_t h = 0; h < heads; h++)
+        for (size_t i = 0; i < n; i++) {
+            const float *key = base + at[i] * stride;
+            float sum = 0;
+            for (size_t d = 0; d < dim; d++)
+                sum += q[h * dim + d] * key[d];
+            scores[h * ATTEND_BLOCK + i] = sum;
+        }
 }
 
 static void
-mix_f32(const float *p, size_t dim, const float *base, size_t stride, const slot_t *at, size_t n, float keep,
-        float *out)
+mix_f32(const float *p, size_t heads, size_t dim, const float *base, size_t stride, const slot_t *at, size_t n,
+        const float *keep, float *out)
 {
-    for (size_t d = 0; d < dim; d++) {
-        float sum = out[d] * keep;
-        for (size_t i = 0; i < n; i++)
-            sum += p[i] * base[at[i] * stride + d];
-        out[d] = sum;
-    }
+    for (size_t h = 0; h < heads; h++)
+        for (size_t d = 0; d < dim; d++) {
+            float sum = out[h * dim + d] * keep[h];
+            for (size_t i = 0; i < n; i++)
+                sum += p[h * ATTEND_BLOCK + i] * base[at[i] * stride + d];
+            out[h * dim + d] = sum;
+        }
 }
 
 static float

@@ -4,6 +4,7 @@
  *   v_zero v_set1 v_load v_store v_add v_sub v_mul v_div v_max v_fma(a, b, c) = a*b + c, v_abs, v_round (to even)
  *   v_exp2i(n)                                     2^n for integral n in [-126, 127]
  *   v_sum, v_most                                  across lanes, in a fixed order
+ *   v_sum4(p, a, b, c, d)                          p[0..3] = the four sums, each in v_sum's order
  *   v_above(a, b)                                  bit i set where a[i] > b[i]
  *   v_load_f16, v_load_bf16, v_store_f16, v_store_i8 (integral values in [-127, 127])
  *   q8_tile(w, group, groups, x, row, rows, y, ld) groups*rows <= Q8_TILE; y points at output 0 of the first group
@@ -96,7 +97,7 @@ v_exp(vec x)
     SIMD_INLINE void tile_##type(const element *w, size_t cols, const size_t outs, const float *x, const size_t rows,  \
                                  float *y, size_t ld)                                                                  \
     {                                                                                                                  \
-        vec sum[TILE_OUTS * TILE_ROWS];                                                                                \
+        vec sum[4 * TILE_ROWS];                                                                                        \
         UNROLL for (size_t i = 0; i < outs * rows; i++) sum[i] = v_zero();                                             \
         for (size_t k = 0; k < cols; k += LANES) {                                                                     \
             vec wk[TILE_OUTS];                                                                                         \
@@ -107,8 +108,13 @@ v_exp(vec x)
                 UNROLL for (size_t o = 0; o < outs; o++) sum[o * rows + r] = v_fma(wk[o], xk, sum[o * rows + r]);      \
             }                                                                                                          \
         }                                                                                                              \
-        UNROLL for (size_t o = 0; o < outs; o++) UNROLL for (size_t r = 0; r < rows; r++) y[r * ld + o] =              \
-            v_sum(sum[o * rows + r]);                                                                                  \
+        UNROLL for (size_t r = 0; r < rows; r++)                                                                       \
+        {                                                                                                              \
+            if (outs == 4)                                                                                             \
+                v_sum4(y + r * ld, sum[r], sum[rows + r], sum[2 * rows + r], sum[3 * rows + r]);                       \
+            else                                                                                                       \
+                UNROLL for (size_t o = 0; o < outs; o++) y[r * ld + o] = v_sum(sum[o * rows + r]);                     \
+        }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
     SIMD_INLINE void stripe_##type(const element *w, size_t cols, const size_t outs, const float *x, size_t n,         \
@@ -237,41 +243,82 @@ to_f16(const float *x, size_t n, uint16_t *y)
 
 /* ---- attention ---- */
 
+/* Four places and one or two heads at a time: a key is converted once for both heads, and four sums are added across
+ * lanes together. Which of these tiles a score falls into does not change how it is summed. */
 #define DEFINE_ATTENTION(type, element)                                                                                \
-    static void dots_##type(const float *q, size_t dim, const element *base, size_t stride, const slot_t *at,          \
-                            size_t n, float *scores)                                                                   \
+    SIMD_INLINE void dots4_##type(const float *q, const size_t heads, size_t dim, const element *const key[4],         \
+                                  float *scores)                                                                       \
     {                                                                                                                  \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            const element *key = base + at[i] * stride;                                                                \
-            vec sum = v_zero();                                                                                        \
-            for (size_t d = 0; d < dim; d += LANES)                                                                    \
-                sum = v_fma(load_f32_any(q, d, dim), load_##type##_any(key, d, dim), sum);                             \
-            scores[i] = v_sum(sum);                                                                                    \
+        vec sum[2][4];                                                                                                 \
+        UNROLL for (size_t h = 0; h < heads; h++) UNROLL for (size_t i = 0; i < 4; i++) sum[h][i] = v_zero();          \
+        for (size_t d = 0; d < dim; d += LANES) {                                                                      \
+            vec k[4];                                                                                                  \
+            UNROLL for (size_t i = 0; i < 4; i++) k[i] = load_##type##_any(key[i], d, dim);                            \
+            UNROLL for (size_t h = 0; h < heads; h++)                                                                  \
+            {                                                                                                          \
+                vec qd = load_f32_any(q + h * dim, d, dim);                                                            \
+                UNROLL for (size_t i = 0; i < 4; i++) sum[h][i] = v_fma(qd, k[i], sum[h][i]);                          \
+            }                                                                                                          \
+        }                                                                                                              \
+        UNROLL for (size_t h = 0; h < heads; h++)                                                                      \
+            v_sum4(scores + h * ATTEND_BLOCK, sum[h][0], sum[h][1], sum[h][2], sum[h][3]);                             \
+    }                                                                                                                  \
+                                                                                                                       \
+    static void dots_##type(const float *q, size_t heads, size_t dim, const element *base, size_t stride,              \
+                            const slot_t *at, size_t n, float *scores)                                                 \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i += 4) { /* beyond n the last place again: scores has room for whole blocks */      \
+            const element *key[4];                                                                                     \
+            for (size_t j = 0; j < 4; j++)                                                                             \
+                key[j] = base + at[i + j < n ? i + j : n - 1] * stride;                                                \
+            size_t h = 0;                                                                                              \
+            for (; h + 2 <= heads; h += 2)                                                                             \
+                dots4_##type(q + h * dim, 2, dim, key, scores + h * ATTEND_BLOCK + i);                                 \
+            if (h < heads)                                                                                             \
+                dots4_##type(q + h * dim, 1, dim, key, scores + h * ATTEND_BLOCK + i);                                 \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
-    static void mix_##type(const float *p, size_t dim, const element *base, size_t stride, const slot_t *at, size_t n, \
-                           float keep, float *out)                                                                     \
+    /* `wide` vectors of the output stay in registers while all values pass. */                                        \
+    SIMD_INLINE void mix_tile_##type(const float *p, const size_t heads, size_t dim, const size_t wide, size_t d,      \
+                                     const element *base, size_t stride, const slot_t *at, size_t n,                   \
+                                     const float *keep, float *out)                                                    \
     {                                                                                                                  \
-        vec k = v_set1(keep);                                                                                          \
-        size_t d = 0;                                                                                                  \
-        for (; d + 4 * LANES <= dim; d += 4 * LANES) {                                                                 \
-            vec sum[4];                                                                                                \
-            UNROLL for (size_t j = 0; j < 4; j++) sum[j] = v_mul(v_load(out + d + j * LANES), k);                      \
-            for (size_t i = 0; i < n; i++) {                                                                           \
-                const element *value = base + at[i] * stride + d;                                                      \
-                vec pi = v_set1(p[i]);                                                                                 \
-                UNROLL for (size_t j = 0; j < 4; j++) sum[j] =                                                         \
-                    v_fma(pi, load_##type##_any(value, j * LANES, 4 * LANES), sum[j]);                                 \
+        vec sum[2][4];                                                                                                 \
+        UNROLL for (size_t h = 0; h < heads; h++) UNROLL for (size_t j = 0; j < wide; j++) sum[h][j] =                 \
+            v_mul(load_f32_any(out + h * dim, d + j * LANES, dim), v_set1(keep[h]));                                   \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const element *value = base + at[i] * stride;                                                              \
+            vec v[4];                                                                                                  \
+            UNROLL for (size_t j = 0; j < wide; j++) v[j] = load_##type##_any(value, d + j * LANES, dim);              \
+            UNROLL for (size_t h = 0; h < heads; h++)                                                                  \
+            {                                                                                                          \
+                vec pi = v_set1(p[h * ATTEND_BLOCK + i]);                                                              \
+                UNROLL for (size_t j = 0; j < wide; j++) sum[h][j] = v_fma(pi, v[j], sum[h][j]);                       \
             }                                                                                                          \
-            UNROLL for (size_t j = 0; j < 4; j++) v_store(out + d + j * LANES, sum[j]);                                \
         }                                                                                                              \
-        for (; d < dim; d += LANES) {                                                                                  \
-            vec sum = v_mul(load_any(out, d, dim, 0), k);                                                              \
-            for (size_t i = 0; i < n; i++)                                                                             \
-                sum = v_fma(v_set1(p[i]), load_##type##_any(base + at[i] * stride, d, dim), sum);                      \
-            store_any(out, d, dim, sum);                                                                               \
-        }                                                                                                              \
+        UNROLL for (size_t h = 0; h < heads; h++) UNROLL for (size_t j = 0; j < wide; j++)                             \
+            store_any(out + h * dim, d + j * LANES, dim, sum[h][j]);                                                   \
+    }                                                                                                                  \
+                                                                                                                       \
+    SIMD_INLINE void mix_heads_##type(const float *p, const size_t heads, size_t dim, const element *base,             \
+                                      size_t stride, const slot_t *at, size_t n, const float *keep, float *out)        \
+    {                                                                                                                  \
+        size_t d = 0;                                                                                                  \
+        for (; d + 4 * LANES <= dim; d += 4 * LANES)                                                                   \
+            mix_tile_##type(p, heads, dim, 4, d, base, stride, at, n, keep, out);                                      \
+        for (; d < dim; d += LANES)                                                                                    \
+            mix_tile_##type(p, heads, dim, 1, d, base, stride, at, n, keep, out);                                      \
+    }                                                                                                                  \
+                                                                                                                       \
+    static void mix_##type(const float *p, size_t heads, size_t dim, const element *base, size_t stride,               \
+                           const slot_t *at, size_t n, const float *keep, float *out)                                  \
+    {                                                                                                                  \
+        size_t h = 0;                                                                                                  \
+        for (; h + 2 <= heads; h += 2)                                                                                 \
+            mix_heads_##type(p + h * ATTEND_BLOCK, 2, dim, base, stride, at, n, keep + h, out + h * dim);              \
+        if (h < heads)                                                                                                 \
+            mix_heads_##type(p + h * ATTEND_BLOCK, 1, dim, base, stride, at, n, keep + h, out + h * dim);              \
     }
 DEFINE_ATTENTION(f32, float)
 DEFINE_ATTENTION(f16, uint16_t)

@@ -206,15 +206,18 @@ check_rows(struct checks *c)
 static void
 check_attention(struct checks *c)
 {
-    enum { SLOTS = 20, DIM = 160 };
-    static float q[DIM], keys[SLOTS * DIM], scores[64], out[DIM], p[64];
+    enum { SLOTS = 20, DIM = 160, HEADS = 3 };
+    static float q[HEADS * DIM], keys[SLOTS * DIM], scores[HEADS * ATTEND_BLOCK], out[HEADS * DIM], copy[HEADS * DIM];
+    static float p[HEADS * ATTEND_BLOCK], want_f[HEADS * ATTEND_BLOCK], one[ATTEND_BLOCK];
     static uint16_t halves[SLOTS * DIM];
-    static double want[DIM + 64];
-    slot_t at[64];
-    size_t dim = 2 * between(c, 1, DIM / 2), n = between(c, 1, 64), stride = between(c, dim, DIM);
-    fill(c, q, dim, 1);
-    fill(c, p, n, 1);
-    fill(c, out, dim, 1);
+    static double want[HEADS * (DIM + ATTEND_BLOCK)];
+    slot_t at[ATTEND_BLOCK];
+    size_t dim = 2 * between(c, 1, DIM / 2), n = between(c, 1, ATTEND_BLOCK), stride = between(c, dim, DIM);
+    size_t heads = between(c, 1, HEADS), at_head = between(c, 0, heads - 1), part = between(c, 0, n - 1);
+    fill(c, q, heads * dim, 1);
+    fill(c, p, HEADS * ATTEND_BLOCK, 1);
+    fill(c, out, heads * dim, 1);
+    memcpy(copy, out, sizeof copy);
     fill(c, keys, SLOTS * DIM, 1);
     for (size_t i = 0; i < SLOTS * DIM; i++) {
         halves[i] = f32_to_f16(keys[i]);
@@ -222,29 +225,40 @@ check_attention(struct checks *c)
     }
     for (size_t i = 0; i < n; i++)
         at[i] = (slot_t)between(c, 0, SLOTS - 1);
-    for (size_t i = 0; i < n; i++) {
-        want[i] = 0;
-        for (size_t d = 0; d < dim; d++)
-            want[i] += (double)q[d] * keys[at[i] * stride + d];
+    for (int half = 0; half < 2; half++) {
+        const char *what = half == 1 ? "dots_f16" : "dots_f32";
+        if (half == 1)
+            c->isa->dots_f16(q, heads, dim, halves, stride, at, n, scores);
+        else
+            c->isa->dots_f32(q, heads, dim, keys, stride, at, n, scores);
+        for (size_t h = 0; h < heads; h++)
+            for (size_t i = 0; i < n; i++) {
+                want[h * n + i] = 0;
+                for (size_t d = 0; d < dim; d++)
+                    want[h * n + i] += (double)q[h * dim + d] * keys[at[i] * stride + d];
+                want_f[h * n + i] = scores[h * ATTEND_BLOCK + i];
+            }
+        expect(c, distance(want_f, want, heads * n) < 1e-5, what, distance(want_f, want, heads * n), 1e-5);
     }
-    c->isa->dots_f32(q, dim, keys, stride, at, n, scores);
-    expect(c, distance(scores, want, n) < 1e-5, "dots_f32", distance(scores, want, n), 1e-5);
-    c->isa->dots_f16(q, dim, halves, stride, at, n, scores);
-    expect(c, distance(scores, want, n) < 1e-5, "dots_f16", distance(scores, want, n), 1e-5);
-    size_t part = between(c, 0, n - 1); /* a score is the same wherever it stands in the block */
-    c->isa->dots_f16(q, dim, halves, stride, at + part, 1, p);
-    expect(c, memcmp(p, scores + part, sizeof *p) == 0, "dots_f16's bits depend on the block", 0, 0);
-    for (size_t d = 0; d < dim; d++) {
-        want[d] = 0.25 * out[d];
-        for (size_t i = 0; i < n; i++)
-            want[d] += (double)p[i] * keys[at[i] * stride + d];
-    }
-    static float copy[DIM];
-    memcpy(copy, out, sizeof copy);
-    c->isa->mix_f32(p, dim, keys, stride, at, n, 0.25f, out);
-    expect(c, distance(out, want, dim) < 1e-5, "mix_f32", distance(out, want, dim), 1e-5);
-    c->isa->mix_f16(p, dim, halves, stride, at, n, 0.25f, copy);
-    expect(c, distance(copy, want, dim) < 1e-5, "mix_f16", distance(copy, want, dim), 1e-5);
+    c->isa->dots_f16(q + at_head * dim, 1, dim, halves, stride, at + part, 1, one);
+    expect(c, memcmp(one, scores + at_head * ATTEND_BLOCK + part, sizeof *one) == 0,
+           "dots_f16's bits depend on other places or heads", 0, 0);
+
+    const float keep[HEADS] = {0.25f, 1, 0};
+    for (size_t h = 0; h < heads; h++)
+        for (size_t d = 0; d < dim; d++) {
+            want[h * dim + d] = (double)keep[h] * out[h * dim + d];
+            for (size_t i = 0; i < n; i++)
+                want[h * dim + d] += (double)p[h * ATTEND_BLOCK + i] * keys[at[i] * stride + d];
+        }
+    c->isa->mix_f32(p, heads, dim, keys, stride, at, n, keep, out);
+    expect(c, distance(out, want, heads * dim) < 1e-5, "mix_f32", distance(out, want, heads * dim), 1e-5);
+    memcpy(q, copy, sizeof q);
+    c->isa->mix_f16(p, heads, dim, halves, stride, at, n, keep, copy);
+    expect(c, distance(copy, want, heads * dim) < 1e-5, "mix_f16", distance(copy, want, heads * dim), 1e-5);
+    c->isa->mix_f16(p + at_head * ATTEND_BLOCK, 1, dim, halves, stride, at, n, keep + at_head, q + at_head * dim);
+    expect(c, memcmp(q + at_head * dim, copy + at_head * dim, dim * sizeof *q) == 0,
+           "mix_f16's bits depend on other heads", 0, 0);
 }
 
 /* ---- softmax ---- */
