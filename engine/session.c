@@ -93,12 +93,10 @@ open_policies(struct session *s, const struct policy_ops *const *registry, struc
         snprintf(p->info.name, sizeof p->info.name, "%s", p->ops->name);
         snprintf(p->info.title, sizeof p->info.title, "%s", p->ops->title);
         snprintf(p->info.paper, sizeof p->info.paper, "%s", p->ops->paper);
-        if (!p->ops->open(p, &s->model, &args, err)) {
-            p->ops = NULL;
+        s->info.n_policies = i + 1; /* closed even when opening fails half-way */
+        if (!p->ops->open(p, &s->model, &args, err))
             return false;
-        }
         s->info.policies[i] = p->info;
-        s->info.n_policies = i + 1;
     }
     return true;
 }
@@ -306,7 +304,7 @@ session_close(struct session *s)
     context_close(s->ctx);
     event_log_close(s->log);
     for (uint32_t i = 0; i < s->info.n_policies; i++)
-        if (s->policies[i].ops != NULL && s->policies[i].ops->close != NULL)
+        if (s->policies[i].ops->close != NULL)
             s->policies[i].ops->close(&s->policies[i]);
     free(s->policies);
     run_info_free(&s->info);

@@ -1,0 +1,97 @@
+#include "cli/files.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_MOST ((size_t)64 << 20)
+
+bool
+file_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+bool
+file_read(const char *path, char **bytes, size_t *len, struct err *err)
+{
+    bool standard = strcmp(path, "-") == 0;
+    FILE *f = standard ? stdin : fopen(path, "rb");
+    if (f == NULL)
+        return err_set(err, ERR_WORK, "%s: %s", path, strerror(errno));
+    char *all = NULL;
+    size_t n = 0, room = 0;
+    bool ok = true;
+    do {
+        if (n + 1 >= room) {
+            room = room > 0 ? room * 2 : 4096;
+            char *more = room <= FILE_MOST ? realloc(all, room) : NULL;
+            if (more == NULL) {
+                ok = err_set(err, ERR_WORK, "%s: larger than a prompt or a list of prompts can be", path);
+                break;
+            }
+            all = more;
+        }
+        n += fread(all + n, 1, room - n - 1, f);
+    } while (!feof(f) && !ferror(f));
+    if (ok && ferror(f))
+        ok = err_set(err, ERR_WORK, "%s: %s", path, strerror(errno));
+    if (!standard)
+        fclose(f);
+    if (!ok) {
+        free(all);
+        return false;
+    }
+    all[n] = '\0';
+    *bytes = all;
+    *len = n;
+    return true;
+}
+
+static bool
+add_prompt(const char *path, size_t line, const char *text, size_t len, char ***prompts, size_t *n, struct err *err)
+{
+    cJSON *root = cJSON_ParseWithLength(text, len);
+    const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "turns"), 0);
+    bool ok = cJSON_IsString(first);
+    char **more = ok ? realloc(*prompts, (*n + 1) * sizeof **prompts) : NULL;
+    if (more != NULL) {
+        *prompts = more;
+        more[*n] = strdup(first->valuestring);
+        ok = more[*n] != NULL;
+        *n += ok;
+    }
+    cJSON_Delete(root);
+    return ok || err_set(err, ERR_USAGE, "%s:%zu: a JSON object with \"turns\": [\"…\"] is wanted", path, line);
+}
+
+bool
+prompts_read(const char *path, char ***prompts, size_t *n, struct err *err)
+{
+    char *text;
+    size_t len, line = 0;
+    *prompts = NULL;
+    *n = 0;
+    if (!file_read(path, &text, &len, err))
+        return false;
+    bool ok = true;
+    for (const char *at = text; at < text + len && ok;) {
+        const char *end = memchr(at, '\n', (size_t)(text + len - at));
+        if (end == NULL)
+            end = text + len;
+        line++;
+        if (end > at && strspn(at, " \t\r") < (size_t)(end - at))
+            ok = add_prompt(path, line, at, (size_t)(end - at), prompts, n, err);
+        at = end + 1;
+    }
+    free(text);
+    if (ok && *n == 0)
+        ok = err_set(err, ERR_USAGE, "%s: no prompts in it", path);
+    for (size_t i = 0; i < *n && !ok; i++)
+        free((*prompts)[i]);
+    if (!ok)
+        free(*prompts);
+    return ok;
+}

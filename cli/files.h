@@ -1,0 +1,17 @@
+/* Whole files and prompt lists. */
+#ifndef CLI_FILES_H
+#define CLI_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernels/err.h"
+
+bool file_exists(const char *path);
+/* "-" is stdin. Memory is the caller's; a NUL follows the last byte. At most 64 MiB. */
+bool file_read(const char *path, char **bytes, size_t *len, struct err *);
+
+/* Spec-Bench's JSON lines: the first of every line's "turns". Memory is the caller's: free each, then the list. */
+bool prompts_read(const char *path, char ***prompts, size_t *n, struct err *);
+
+#endif

@@ -1,0 +1,130 @@
+#include "cli/recording.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/files.h"
+#include "traces/writer.h"
+
+struct recording {
+    struct trace_writer *writer;
+    char folder[512];
+    bool temporary;
+    struct err trouble; /* of a temporary folder that could not be made */
+};
+
+static bool
+temporary_folder(char *out, size_t n, struct err *err)
+{
+    const char *base = getenv("TMPDIR");
+    if (base == NULL || base[0] != '/')
+        base = "/tmp";
+    if ((size_t)snprintf(out, n, "%s/specscope-XXXXXX", base) >= n || mkdtemp(out) == NULL) {
+        out[0] = '\0';
+        return err_set(err, ERR_WORK, "%s: no temporary folder: %s; this run cannot be exported", base,
+                       strerror(errno));
+    }
+    return true;
+}
+
+bool
+recording_open(struct recording **out, const char *trace, struct session *s, struct err *err)
+{
+    struct recording *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return err_set(err, ERR_WORK, "out of memory");
+    *out = r;
+    if (trace != NULL) {
+        snprintf(r->folder, sizeof r->folder, "%s", trace);
+        return trace_writer_open(&r->writer, trace, session_info(s), session_log(s), err);
+    }
+    r->temporary = temporary_folder(r->folder, sizeof r->folder, &r->trouble);
+    if (r->temporary)
+        trace_writer_open(&r->writer, r->folder, session_info(s), session_log(s), &r->trouble);
+    return true;
+}
+
+const char *
+recording_trouble(void *recording)
+{
+    struct recording *r = recording;
+    if (r->writer == NULL)
+        return r->trouble.kind != ERR_NONE ? r->trouble.text : NULL;
+    return trace_writer_trouble(r->writer);
+}
+
+static bool
+copy_file(const char *from, const char *to, struct err *err)
+{
+    char block[65536];
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wbx");
+    bool ok = in != NULL && out != NULL;
+    for (size_t n; ok && (n = fread(block, 1, sizeof block, in)) > 0;)
+        ok = fwrite(block, 1, n, out) == n;
+    int why = errno;
+    if (in != NULL && fclose(in) != 0)
+        ok = false;
+    if (out != NULL && fclose(out) != 0) {
+        ok = false;
+        why = errno;
+    }
+    return ok || err_set(err, ERR_WORK, "%s: %s; the export is not complete", to, strerror(why));
+}
+
+bool
+recording_export(void *recording, const char *dir, struct err *err)
+{
+    struct recording *r = recording;
+    const char *trouble = recording_trouble(r);
+    if (r->writer == NULL)
+        return err_set(err, ERR_WORK, "nothing was recorded: %s", trouble != NULL ? trouble : "no trace");
+    trace_writer_flush(r->writer);
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        return err_set(err, ERR_WORK, "%s: %s; choose another folder", dir, strerror(errno));
+    DIR *d = opendir(r->folder);
+    if (d == NULL)
+        return err_set(err, ERR_WORK, "%s: %s", r->folder, strerror(errno));
+    bool ok = true;
+    for (struct dirent *entry; ok && (entry = readdir(d)) != NULL;) {
+        char from[1024], to[1024];
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(from, sizeof from, "%s/%s", r->folder, entry->d_name);
+        snprintf(to, sizeof to, "%s/%s", dir, entry->d_name);
+        ok = file_exists(to) ? err_set(err, ERR_WORK, "%s: a trace is there already; choose a new folder", dir)
+                             : copy_file(from, to, err);
+    }
+    closedir(d);
+    return ok;
+}
+
+static void
+delete_folder(const char *folder)
+{
+    DIR *d = opendir(folder);
+    if (d == NULL)
+        return;
+    for (struct dirent *entry; (entry = readdir(d)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(d), entry->d_name, 0);
+    closedir(d);
+    rmdir(folder);
+}
+
+bool
+recording_close(struct recording *r, struct err *err)
+{
+    if (r == NULL)
+        return true;
+    bool ok = r->writer == NULL || trace_writer_close(r->writer, err);
+    if (r->temporary) {
+        delete_folder(r->folder);
+        ok = true; /* nobody asked for it to be kept */
+    }
+    free(r);
+    return ok;
+}

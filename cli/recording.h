@@ -1,0 +1,19 @@
+/* A live run of the scope is always recorded: into the folder that --trace names, else into a temporary one that is
+ * deleted in the end, so that `:export` can save any run, also one that turned out interesting only afterwards. */
+#ifndef CLI_RECORDING_H
+#define CLI_RECORDING_H
+
+#include "engine/session.h"
+
+struct recording;
+
+/* trace: the folder the user named, or NULL. Failing to make a temporary folder is no error: then nothing is recorded
+ * and recording_trouble() says why. */
+bool recording_open(struct recording **, const char *trace, struct session *, struct err *);
+/* Copies what is on disk, after a flush, into a new folder. For struct source. */
+bool recording_export(void *recording, const char *dir, struct err *);
+const char *recording_trouble(void *recording);
+/* Closes the trace; a temporary one is deleted. False: the trace had stopped, *err says why. */
+bool recording_close(struct recording *, struct err *);
+
+#endif

@@ -1,0 +1,33 @@
+/* specscope replay: the scope on a saved trace. */
+#include "traces/replay.h"
+
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "tui/app.h"
+
+int
+replay_main(int argc, char **argv)
+{
+    struct options o;
+    struct err err = {0};
+    struct replay *replay = NULL;
+    int status = 0;
+    bool ok = options_read(&o, COMMAND_REPLAY, argc, argv, &err);
+    if (ok && !o.finished && o.model == NULL)
+        ok = err_set(&err, ERR_USAGE, "which trace? specscope replay FOLDER");
+    if (ok && !o.finished && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
+        ok = err_set(&err, ERR_USAGE, "a replay needs a terminal");
+    if (ok && !o.finished && (ok = replay_open(&replay, o.model, &err))) {
+        const struct source source = {.replay = replay, .trace = o.model, .saved = true};
+        const struct app_options app = {.theme = o.theme, .script = o.script, .data_dir = data_dir()};
+        status = app_run(&source, &app, &err);
+        if (status == 1 || status == 2)
+            command_failed(&err);
+    }
+    if (replay != NULL)
+        replay_close(replay);
+    options_free(&o);
+    return ok ? status : command_failed(&err);
+}

@@ -1,0 +1,147 @@
+/* specscope run: text to stdout, a summary line to stderr. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/files.h"
+#include "cli/generation.h"
+#include "engine/tokenizer.h"
+#include "tui/text.h"
+
+struct printer {
+    const struct tokenizer *tokenizer;
+    struct utf8_stream stream;
+    bool terminal, quiet; /* quiet: JSON goes to stdout */
+    bool broken;          /* stdout can't take more */
+};
+
+static void
+put(struct printer *p, const char *text, size_t len)
+{
+    if (p->quiet || p->broken)
+        return;
+    char safe[512];
+    while (len > 0 && !p->broken) {
+        size_t n = len < 64 ? len : 64;
+        while (n < len && n > 1 && ((unsigned char)text[n] & 0xC0) == 0x80) /* whole characters */
+            n--;
+        if (p->terminal) { /* what a model says never reaches a terminal raw; line breaks are meant */
+            for (size_t i = 0; i < n && !p->broken;) {
+                size_t run = 0;
+                while (i + run < n && text[i + run] != '\n')
+                    run++;
+                size_t made = text_safe(text + i, run, safe, sizeof safe);
+                p->broken = fwrite(safe, 1, made, stdout) < made;
+                i += run;
+                if (i < n && !p->broken) {
+                    p->broken = fputc('\n', stdout) == EOF;
+                    i++;
+                }
+            }
+        } else {
+            p->broken = fwrite(text, 1, n, stdout) < n;
+        }
+        text += n;
+        len -= n;
+    }
+    p->broken = p->broken || fflush(stdout) != 0;
+}
+
+static void
+print_token(void *user, token_t token, enum token_source source)
+{
+    (void)source;
+    struct printer *p = user;
+    struct gguf_string bytes = tokenizer_bytes(p->tokenizer, token, false);
+    char out[512];
+    for (size_t at = 0;
+         at < bytes.len;) { /* a piece may be long; the stream writes at most 3 bytes more than it reads */
+        size_t n = bytes.len - at < sizeof out - 3 ? bytes.len - at : sizeof out - 3;
+        put(p, out, utf8_stream_feed(&p->stream, bytes.data + at, n, out));
+        at += n;
+    }
+}
+
+static void
+summary(const struct outcome *out, const struct session_options *o, const char *why)
+{
+    struct measures m = metrics_measures(&out->metrics, &out->metrics.total);
+    fprintf(stderr,
+            "%s: %zu tokens, %.1f tokens/s, %.2f tokens/round, acceptance %.2f, eTPL %.3f, modelled %.2f×; end: %s\n",
+            o->policy, out->n_tokens, m.tokens_per_s, m.tokens_per_round,
+            m.acceptance_rate >= 0 ? m.acceptance_rate : 0.0, m.etpl, m.modelled, why);
+}
+
+static bool
+run_prompts(const struct options *o, struct engine *engine, char **prompts, size_t n, cJSON **result, struct err *err)
+{
+    struct printer printer = {.tokenizer = engine->model->tokenizer,
+                              .terminal = isatty(STDOUT_FILENO),
+                              .quiet = o->json != NULL && strcmp(o->json, "-") == 0};
+    for (size_t i = 0; i < n && !generation_interrupted(); i++) {
+        struct generation g = {.engine = engine,
+                               .session = generation_options(o),
+                               .trace = o->trace,
+                               .token = print_token,
+                               .user = &printer,
+                               .progress = true};
+        if (prompts != NULL) {
+            g.session.prompt = prompts[i];
+            g.session.prompt_len = strlen(prompts[i]);
+        }
+        struct outcome out;
+        if (!generate(&g, &out, err))
+            return false;
+        char rest[4];
+        put(&printer, rest, utf8_stream_end(&printer.stream, rest));
+        put(&printer, "\n", 1);
+        summary(&out, &g.session, out.end);
+        cJSON *j = outcome_json(&out, engine, &g.session);
+        if (prompts == NULL) {
+            *result = j;
+        } else {
+            if (*result == NULL)
+                cJSON_AddItemToObject(*result = cJSON_CreateObject(), "results", cJSON_CreateArray());
+            cJSON_AddItemToArray(cJSON_GetObjectItem(*result, "results"), j);
+        }
+        outcome_free(&out);
+        if (printer.broken)
+            return err_set(err, ERR_WORK, "stdout: %s", strerror(errno));
+    }
+    return true;
+}
+
+int
+run_main(int argc, char **argv)
+{
+    struct options o;
+    struct err err = {0};
+    struct engine *engine = NULL;
+    char **prompts = NULL;
+    size_t n_prompts = 1;
+    cJSON *result = NULL;
+    generation_catch_signals();
+    bool ok = options_read(&o, COMMAND_RUN, argc, argv, &err);
+    if (ok && o.finished) {
+        options_free(&o);
+        return 0;
+    }
+    if (ok && o.prompts_file != NULL)
+        ok = prompts_read(o.prompts_file, &prompts, &n_prompts, &err);
+    if (ok && n_prompts > 1 && o.trace != NULL)
+        ok = err_set(&err, ERR_USAGE, "--trace with several prompts: a trace holds one run's; give a single prompt");
+    ok = ok && generation_engine(&o, &engine, &err) && run_prompts(&o, engine, prompts, n_prompts, &result, &err);
+    if (ok && o.json != NULL && result != NULL)
+        ok = json_write(result, o.json, &err);
+    cJSON_Delete(result);
+    for (size_t i = 0; prompts != NULL && i < n_prompts; i++)
+        free(prompts[i]);
+    free(prompts);
+    engine_close(engine);
+    options_free(&o);
+    if (!ok)
+        return command_failed(&err);
+    return generation_interrupted() ? 130 : 0;
+}

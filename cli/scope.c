@@ -1,0 +1,101 @@
+/* specscope: the scope on a live model. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/files.h"
+#include "cli/generation.h"
+#include "cli/recording.h"
+#include "tui/app.h"
+
+/* $XDG_STATE_HOME/specscope/prompts, its folder made; NULL: history stays in memory. */
+static const char *
+history_path(char *out, size_t n)
+{
+    const char *home = getenv("HOME"), *state = getenv("XDG_STATE_HOME");
+    int len = state != NULL && state[0] == '/' ? snprintf(out, n, "%s/specscope", state)
+              : home != NULL                   ? snprintf(out, n, "%s/.local/state/specscope", home)
+                                               : -1;
+    if (len < 0 || (size_t)len + 16 > n)
+        return NULL;
+    for (char *slash = strchr(out + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(out, 0777);
+        *slash = '/';
+    }
+    mkdir(out, 0777);
+    memcpy(out + len, "/prompts", sizeof "/prompts");
+    return out;
+}
+
+static int
+scope_run_live(const struct options *o, struct engine *engine, const char *prompt, struct err *err)
+{
+    struct session_options so = generation_options(o);
+    so.stay = true;
+    so.paused = o->script != NULL;
+    if (prompt != NULL) {
+        so.prompt = prompt;
+        so.prompt_len = strlen(prompt);
+    }
+    struct session *s;
+    if (!session_open(&s, engine, &so, err))
+        return command_failed(err);
+    struct recording *recording = NULL;
+    int status = 1;
+    if (recording_open(&recording, o->trace, s, err)) {
+        const struct source source = {.session = s,
+                                      .trace = o->trace,
+                                      .saved = o->trace != NULL,
+                                      .note = engine->note[0] != '\0' ? engine->note : NULL,
+                                      .export_to = recording_export,
+                                      .trouble = recording_trouble,
+                                      .user = recording};
+        char history[1024];
+        const struct app_options app = {.theme = o->theme,
+                                        .script = o->script,
+                                        .history_path = history_path(history, sizeof history),
+                                        .data_dir = data_dir(),
+                                        .quit_at_end = o->quit_at_end};
+        status = app_run(&source, &app, err);
+        if (status == 1 || status == 2)
+            command_failed(err);
+    } else {
+        status = command_failed(err);
+    }
+    struct err trouble = {0};
+    session_post(s, &(struct control){.kind = CONTROL_QUIT}, NULL);
+    if (!recording_close(recording, &trouble))
+        fprintf(stderr, "specscope: trace %s: %s\n", o->trace, trouble.text);
+    session_close(s);
+    return status;
+}
+
+int
+scope_main(int argc, char **argv)
+{
+    struct options o;
+    struct err err = {0};
+    struct engine *engine = NULL;
+    char **prompts = NULL;
+    size_t n_prompts = 0;
+    bool ok = options_read(&o, COMMAND_SCOPE, argc, argv, &err);
+    if (ok && o.finished) {
+        options_free(&o);
+        return 0;
+    }
+    if (ok && o.prompts_file != NULL)
+        ok = prompts_read(o.prompts_file, &prompts, &n_prompts, &err);
+    if (ok && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
+        ok = err_set(&err, ERR_USAGE, "the scope needs a terminal; without one use `specscope run`");
+    ok = ok && generation_engine(&o, &engine, &err);
+    int status = ok ? scope_run_live(&o, engine, prompts != NULL ? prompts[0] : NULL, &err) : command_failed(&err);
+    for (size_t i = 0; i < n_prompts; i++)
+        free(prompts[i]);
+    free(prompts);
+    engine_close(engine);
+    options_free(&o);
+    return status;
+}

@@ -1,0 +1,10 @@
+#include "policies/policy.h"
+
+extern const struct policy_ops policy_ar, policy_layerskip, policy_specbound;
+
+const struct policy_ops *const policy_registry[] = {
+    &policy_ar,
+    &policy_layerskip,
+    &policy_specbound,
+    NULL,
+};
