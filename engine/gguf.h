@@ -8,21 +8,22 @@
 
 #include "kernels/err.h"
 
-enum gguf_type { /* metadata value types, numbered as in the file */
-                 GGUF_U8,
-                 GGUF_I8,
-                 GGUF_U16,
-                 GGUF_I16,
-                 GGUF_U32,
-                 GGUF_I32,
-                 GGUF_F32,
-                 GGUF_BOOL,
-                 GGUF_STRING,
-                 GGUF_ARRAY,
-                 GGUF_U64,
-                 GGUF_I64,
-                 GGUF_F64,
-                 GGUF_TYPES
+/* Metadata value types, numbered as in the file. */
+enum gguf_type {
+    GGUF_U8,
+    GGUF_I8,
+    GGUF_U16,
+    GGUF_I16,
+    GGUF_U32,
+    GGUF_I32,
+    GGUF_F32,
+    GGUF_BOOL,
+    GGUF_STRING,
+    GGUF_ARRAY,
+    GGUF_U64,
+    GGUF_I64,
+    GGUF_F64,
+    GGUF_TYPES
 };
 
 struct gguf_string {
@@ -42,9 +43,9 @@ struct gguf_tensor {
     struct gguf_string name;
     uint32_t type; /* as in the file: 0 F32, 1 F16, 8 Q8_0, 30 BF16, … */
     uint32_t n_dims;
-    uint64_t dims[4]; /* dims[0] is contiguous; 1 beyond n_dims */
-    uint64_t bytes;   /* 0 for a type whose size this reader does not know */
-    const unsigned char *data;
+    uint64_t dims[4];          /* dims[0] is contiguous; 1 beyond n_dims */
+    uint64_t bytes;            /* 0 for a type whose size this reader does not know */
+    const unsigned char *data; /* at a multiple of `alignment` from the file's start; all `bytes` are in the file */
 };
 
 struct gguf {
@@ -54,8 +55,11 @@ struct gguf {
     struct gguf_value *values;   /* (n_values) */
     struct gguf_tensor *tensors; /* (n_tensors) */
     const unsigned char *map;    /* the whole file */
+    bool mapped;                 /* by gguf_open(), which unmaps it */
 };
 
+/* Errors name the file, what is wrong, where, and what to do. Nothing is copied: values and tensors point into the map. A
+ * file that shrinks while it is mapped is the one thing that no check here can catch (SIGBUS). */
 bool gguf_open(struct gguf **, const char *path, struct err *);
 /* The same on bytes that the caller keeps alive (fuzzing, tests). */
 bool gguf_parse(struct gguf **, const char *name, const void *bytes, size_t len, struct err *);
@@ -72,9 +76,9 @@ bool gguf_get_string(const struct gguf *, const char *key, struct gguf_string *o
                      struct err *); /* len 0 if missing */
 /* Element access for arrays; the caller checked `element` and the index. Strings are walked: use gguf_strings(). */
 double gguf_number(const struct gguf_value *, uint64_t index);
-/* All strings of an array, in memory that the caller frees; NULL on error. */
+/* All strings of an array, in memory that the caller frees (the bytes stay the file's); NULL on error. */
 struct gguf_string *gguf_strings(const struct gguf_value *, struct err *);
 
-const char *gguf_type_name(uint32_t tensor_type); /* "Q8_0"; "type 99" for an unknown one */
+const char *gguf_type_name(uint32_t tensor_type); /* "Q8_0"; "type 31" or "an unknown type" otherwise */
 
 #endif

@@ -9,6 +9,7 @@ struct tokenizer;
 
 enum token_kind { TOKEN_NORMAL, TOKEN_UNKNOWN, TOKEN_CONTROL, TOKEN_USER, TOKEN_UNUSED, TOKEN_BYTE };
 
+/* The file must outlive the tokenizer. Other kinds of tokenizer than SentencePiece BPE are an error that names them. */
 bool tokenizer_open(struct tokenizer **, const struct gguf *, struct err *);
 void tokenizer_close(struct tokenizer *);
 
@@ -38,7 +39,7 @@ struct utf8_stream {
     unsigned char held[4];
     unsigned n_held;
 };
-/* Writes at most len + 3 bytes to out; broken bytes become U+FFFD. Returns the number written. */
+/* Writes at most 3 * len + 3 bytes to out; broken bytes become U+FFFD. Returns the number written. */
 size_t utf8_stream_feed(struct utf8_stream *, const char *bytes, size_t len, char *out);
 size_t utf8_stream_end(struct utf8_stream *, char *out); /* what is still held, as U+FFFD; at most 3 bytes */
 
