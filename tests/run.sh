@@ -1,0 +1,48 @@
+#!/bin/sh
+# Runs every test and ends with "N passed, N failed". usage: tests/run.sh BUILD [long]
+# A unit test program speaks TAP (cmocka); a shell test prints "ok …" and "not ok …" lines itself. A program that ends
+# badly without saying which test failed counts as one failure.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+BUILD=$1
+LONG=${2:-}
+export BUILD
+export CMOCKA_MESSAGE_OUTPUT=TAP
+export OMP_WAIT_POLICY=passive # two cores, several threads: idle ones must not spin
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1}
+[ -n "$LONG" ] && export SPECSCOPE_LONG=1
+LOG=$BUILD/test-logs
+mkdir -p "$LOG"
+passed=0
+failed=0
+
+tally() { # name, log, exit status
+    ok=$(grep -c '^ok ' "$2")
+    bad=$(grep -c '^not ok ' "$2")
+    [ "$3" -ne 0 ] && [ "$bad" -eq 0 ] && bad=1
+    [ "$ok" -eq 0 ] && [ "$bad" -eq 0 ] && bad=1 # a program without tests is a mistake
+    passed=$((passed + ok))
+    failed=$((failed + bad))
+    printf '%-28s %4d passed %3d failed\n' "$1" "$ok" "$bad"
+    if [ "$bad" -gt 0 ]; then
+        grep -v '^ok ' "$2" | tail -n 30 | sed 's/^/    /'
+        echo "    (all of it: $2, exit status $3)"
+    fi
+}
+
+for program in "$BUILD"/tests/test_*; do
+    [ -x "$program" ] || continue
+    name=${program##*/}
+    "$program" >"$LOG/$name.log" 2>&1 </dev/null
+    tally "$name" "$LOG/$name.log" $?
+done
+for script in tests/*/test_*.sh; do
+    [ -e "$script" ] || continue
+    name=${script#tests/}
+    log=$LOG/$(echo "$name" | tr / -).log
+    sh "$script" >"$log" 2>&1 </dev/null
+    tally "$name" "$log" $?
+done
+echo "logs: $LOG"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
