@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-#define HEADS 8 /* that pass over a block together */
+#define HEADS          8 /* that pass over a block together */
+#define WORTH_WIDENING 3 /* rows */
 
 void
 rope_turns(const struct weights *w, uint32_t position, float *turns)
@@ -46,53 +47,127 @@ remember(const struct store *s, uint32_t l, uint32_t kv_head, slot_t slot, void 
         s->isa->to_f16(kv, d->head_dim, (uint16_t *)keys_or_values + at);
 }
 
-/* Softmax over blocks of positions, with a running maximum: when a block raises it, what was summed so far is scaled
- * down (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). */
+/* One row's softmax so far. A block that raises the maximum scales down what was summed before it (Milakov and
+ * Gimelshein, "Online normalizer calculation for softmax", 2018). */
+struct flow {
+    float max[HEADS], sum[HEADS];
+};
+
+/* Keys and values of a block, of one head: place i is at[i] * stride elements after the start. */
+struct kv_block {
+    const void *keys, *values;
+    bool f32;
+    size_t stride, n;
+    const slot_t *at;
+};
+
 static void
-attend_some(const struct store *s, size_t base, const struct path *path, size_t n_heads, const float *q, float *out)
+absorb(const struct store *s, const struct kv_block *b, struct flow *f, size_t n_heads, const float *q, float *out)
 {
-    const struct model_desc *d = &s->weights->desc;
     const struct cpu_isa *isa = s->isa;
-    const size_t dim = d->head_dim, stride = (size_t)d->kv_heads * dim;
-    const bool exact = s->weights->backend->exact;
-    float max[HEADS], sum[HEADS], keep[HEADS], scores[HEADS * ATTEND_BLOCK];
-    slot_t at[ATTEND_BLOCK];
-    memset(out, 0, n_heads * dim * sizeof *out);
+    const size_t dim = s->weights->desc.head_dim;
+    float scores[HEADS * ATTEND_BLOCK], keep[HEADS];
+    if (b->f32)
+        isa->dots_f32(q, n_heads, dim, b->keys, b->stride, b->at, b->n, scores);
+    else
+        isa->dots_f16(q, n_heads, dim, b->keys, b->stride, b->at, b->n, scores);
     for (size_t h = 0; h < n_heads; h++) {
-        max[h] = -INFINITY;
-        sum[h] = 0;
+        float *p = scores + h * ATTEND_BLOCK, most = isa->most(p, b->n);
+        most = most > f->max[h] ? most : f->max[h];
+        keep[h] = f->max[h] == most ? 1 : expf(f->max[h] - most); /* 0 in the first block */
+        f->max[h] = most;
+        f->sum[h] = f->sum[h] * keep[h] + isa->exp_sum(p, b->n, most);
     }
-    for (size_t first = 0; first < path->n; first += ATTEND_BLOCK) {
-        const size_t n = path->n - first < ATTEND_BLOCK ? path->n - first : ATTEND_BLOCK;
-        for (size_t i = 0; i < n; i++)
-            at[i] = first + i < path->n_trunk ? path->trunk[first + i] : path->tail[first + i - path->n_trunk];
-        if (exact)
-            isa->dots_f32(q, n_heads, dim, (const float *)s->keys + base, stride, at, n, scores);
-        else
-            isa->dots_f16(q, n_heads, dim, (const uint16_t *)s->keys + base, stride, at, n, scores);
+    if (b->f32)
+        isa->mix_f32(scores, n_heads, dim, b->values, b->stride, b->at, b->n, keep, out);
+    else
+        isa->mix_f16(scores, n_heads, dim, b->values, b->stride, b->at, b->n, keep, out);
+}
+
+/* The block of a path that starts at position `first`, where it is stored. `at` (ATTEND_BLOCK) is filled. */
+static struct kv_block
+block_of(const struct store *s, size_t base, const struct path *path, size_t first, slot_t *at)
+{
+    const size_t n = path->n - first < ATTEND_BLOCK ? path->n - first : ATTEND_BLOCK;
+    for (size_t i = 0; i < n; i++)
+        at[i] = first + i < path->n_trunk ? path->trunk[first + i] : path->tail[first + i - path->n_trunk];
+    const bool f32 = s->weights->backend->exact;
+    const size_t bytes = base * (f32 ? sizeof(float) : sizeof(uint16_t));
+    return (struct kv_block){.keys = (const char *)s->keys + bytes,
+                             .values = (const char *)s->values + bytes,
+                             .f32 = f32,
+                             .stride = (size_t)s->weights->desc.kv_heads * s->weights->desc.head_dim,
+                             .n = n,
+                             .at = at};
+}
+
+/* The same block in F32, its places one after the other: for several rows it pays to convert keys and values once. */
+static struct kv_block
+widen(const struct store *s, const struct kv_block *b, struct widened to)
+{
+    static const slot_t in_order[ATTEND_BLOCK] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                                  16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+                                                  32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
+                                                  48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+    const size_t dim = s->weights->desc.head_dim;
+    for (size_t i = 0; i < b->n; i++) {
+        s->isa->from_f16((const uint16_t *)b->keys + b->at[i] * b->stride, dim, to.keys + i * dim);
+        s->isa->from_f16((const uint16_t *)b->values + b->at[i] * b->stride, dim, to.values + i * dim);
+    }
+    return (struct kv_block){
+        .keys = to.keys, .values = to.values, .f32 = true, .stride = dim, .n = b->n, .at = in_order};
+}
+
+/* Whole blocks at the start that all rows have in common: those of one trunk. */
+static size_t
+common_blocks(const struct path *paths, size_t n)
+{
+    size_t positions = paths[0].n_trunk;
+    for (size_t i = 1; i < n; i++) {
+        if (paths[i].trunk != paths[0].trunk)
+            return 0;
+        positions = paths[i].n_trunk < positions ? paths[i].n_trunk : positions;
+    }
+    return positions / ATTEND_BLOCK;
+}
+
+static void
+attend_some(const struct store *s, struct widened widened, size_t base, const struct path *paths, size_t n,
+            size_t n_heads, const float *q, float *out, size_t ld)
+{
+    const size_t dim = s->weights->desc.head_dim;
+    const size_t common = n >= WORTH_WIDENING && !s->weights->backend->exact ? common_blocks(paths, n) : 0;
+    struct flow flows[ATTEND_ROWS];
+    slot_t at[ATTEND_BLOCK];
+    for (size_t r = 0; r < n; r++) {
+        memset(out + r * ld, 0, n_heads * dim * sizeof *out);
         for (size_t h = 0; h < n_heads; h++) {
-            float *p = scores + h * ATTEND_BLOCK, most = max[h];
-            for (size_t i = 0; i < n; i++)
-                most = p[i] > most ? p[i] : most;
-            keep[h] = max[h] == most ? 1 : expf(max[h] - most); /* 0 in the first block */
-            max[h] = most;
-            sum[h] = sum[h] * keep[h] + isa->exp_sum(p, n, most);
+            flows[r].max[h] = -INFINITY;
+            flows[r].sum[h] = 0;
         }
-        if (exact)
-            isa->mix_f32(scores, n_heads, dim, (const float *)s->values + base, stride, at, n, keep, out);
-        else
-            isa->mix_f16(scores, n_heads, dim, (const uint16_t *)s->values + base, stride, at, n, keep, out);
     }
-    for (size_t h = 0; h < n_heads; h++)
-        for (size_t i = 0; i < dim; i++)
-            out[h * dim + i] /= sum[h];
+    for (size_t first = 0; first < common * ATTEND_BLOCK; first += ATTEND_BLOCK) {
+        const struct kv_block stored = block_of(s, base, &paths[0], first, at), wide = widen(s, &stored, widened);
+        for (size_t r = 0; r < n; r++)
+            absorb(s, &wide, &flows[r], n_heads, q + r * ld, out + r * ld);
+    }
+    for (size_t r = 0; r < n; r++) {
+        for (size_t first = common * ATTEND_BLOCK; first < paths[r].n; first += ATTEND_BLOCK) {
+            const struct kv_block stored = block_of(s, base, &paths[r], first, at);
+            absorb(s, &stored, &flows[r], n_heads, q + r * ld, out + r * ld);
+        }
+        for (size_t h = 0; h < n_heads; h++)
+            for (size_t i = 0; i < dim; i++)
+                out[r * ld + h * dim + i] /= flows[r].sum[h];
+    }
 }
 
 void
-attend(const struct store *s, uint32_t l, uint32_t kv_head, const struct path *path, size_t n_heads, const float *q,
-       float *out)
+attend(const struct store *s, struct widened widened, uint32_t l, uint32_t kv_head, const struct path *paths, size_t n,
+       size_t n_heads, const float *q, float *out, size_t ld)
 {
     const size_t base = head_offset(s, l, kv_head), dim = s->weights->desc.head_dim;
     for (size_t h = 0; h < n_heads; h += HEADS)
-        attend_some(s, base, path, n_heads - h < HEADS ? n_heads - h : HEADS, q + h * dim, out + h * dim);
+        attend_some(s, widened, base, paths, n, n_heads - h < HEADS ? n_heads - h : HEADS, q + h * dim, out + h * dim,
+                    ld);
 }

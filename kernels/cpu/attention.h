@@ -10,10 +10,17 @@ struct path {
     size_t n_trunk, n;
 };
 
-/* Query heads head .. head+n_heads-1, which share key-value head `kv_head` of layer l (1..L), over the path.
- * q, out: (n_heads, head_dim); q is scaled by 1/sqrt(head_dim) already. */
-void attend(const struct store *, uint32_t l, uint32_t kv_head, const struct path *, size_t n_heads, const float *q,
-            float *out);
+#define ATTEND_ROWS 8 /* that go over a trunk together */
+
+/* What a thread widens keys and values into: (ATTEND_BLOCK, head_dim) each. */
+struct widened {
+    float *keys, *values;
+};
+
+/* Some query heads of n <= ATTEND_ROWS rows, all on key-value head `kv_head` of layer l (1..L), each row over its own
+ * path. Row i's heads are at q + i * ld and go to out + i * ld, (n_heads, head_dim); q is scaled by 1/sqrt(head_dim). */
+void attend(const struct store *, struct widened, uint32_t l, uint32_t kv_head, const struct path *, size_t n,
+            size_t n_heads, const float *q, float *out, size_t ld);
 
 /* Keys and values of one head into the store. k, v: (head_dim) */
 void remember(const struct store *, uint32_t l, uint32_t kv_head, slot_t, void *keys_or_values, const float *kv);

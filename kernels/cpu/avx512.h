@@ -108,10 +108,13 @@ v_sum(vec a)
 SIMD_INLINE void
 v_sum4(float *p, vec a, vec b, vec c, vec d)
 {
-    __m128 a4 = v_quarter(a), b4 = v_quarter(b), c4 = v_quarter(c), d4 = v_quarter(d);
-    __m128 ab = _mm_add_ps(_mm_unpacklo_ps(a4, b4), _mm_unpackhi_ps(a4, b4)); /* a0+a2 b0+b2 a1+a3 b1+b3 */
-    __m128 cd = _mm_add_ps(_mm_unpacklo_ps(c4, d4), _mm_unpackhi_ps(c4, d4));
-    _mm_storeu_ps(p, _mm_add_ps(_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab)));
+    vec ab = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+    vec cd = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));
+    vec quarters = _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
+    vec pairs = _mm512_add_ps(quarters, _mm512_permute_ps(quarters, 0x4e)); /* in each quarter: x0+x2, x1+x3, … */
+    vec sums = _mm512_add_ps(pairs, _mm512_permute_ps(pairs, 0xb1));
+    const __m512i firsts = _mm512_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
+    _mm_storeu_ps(p, _mm512_castps512_ps128(_mm512_permutexvar_ps(firsts, sums)));
 }
 
 SIMD_INLINE float

@@ -30,7 +30,7 @@ q8_tile(const struct matrix *w, size_t group, const size_t groups, const struct 
         const int8_t *xq = x->q + row * w->cols + b * Q8_BLOCK;
         __m512i dot[Q8_TILE];
         UNROLL for (size_t g = 0; g < groups; g++) UNROLL for (size_t r = 0; r < rows; r++) dot[g * rows + r] =
-            _mm512_set1_epi32(-128 * x->total[(row + r) * blocks + b]);
+            _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_set1_epi32(x->extra[(row + r) * blocks + b]));
         UNROLL for (size_t k = 0; k < Q8_BLOCK / 4; k++)
         {
             UNROLL for (size_t g = 0; g < groups; g++)

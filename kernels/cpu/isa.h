@@ -37,7 +37,7 @@ struct acts {
     float *x;       /* (n, cols) */
     int8_t *q;      /* (n, cols) */
     float *scale;   /* (n, cols/32) */
-    int32_t *total; /* (n, cols/32): sum of the block's q */
+    int32_t *extra; /* (n, cols/32): 128 times the sum of the block's q, what weights xor 0x80 add too much */
     uint32_t cols;
 };
 
@@ -63,10 +63,11 @@ struct cpu_isa {
     /* y = weight * x / sqrt(mean(x^2) + eps) */
     void (*rms_norm)(const float *x, const float *weight, size_t n, float eps, float *y);
     /* q = round(x / scale), scale = max|x| / 127, per block of 32; n is a multiple of 32 */
-    void (*quantise)(const float *x, size_t n, int8_t *q, float *scale, int32_t *total);
+    void (*quantise)(const float *x, size_t n, int8_t *q, float *scale, int32_t *extra);
     /* gate = silu(gate) * up */
     void (*swiglu)(float *gate, const float *up, size_t n);
     void (*to_f16)(const float *x, size_t n, uint16_t *y);
+    void (*from_f16)(const uint16_t *x, size_t n, float *y);
 
     /* Attention of heads that share a key-value head, over a block of n <= ATTEND_BLOCK places: key or value i is at
      * base + at[i] * stride, dim elements. q, out: (heads, dim); scores, p: (heads, ATTEND_BLOCK). */
@@ -79,6 +80,7 @@ struct cpu_isa {
                     size_t n, const float *keep, float *out);
     void (*mix_f32)(const float *p, size_t heads, size_t dim, const float *base, size_t stride, const slot_t *at,
                     size_t n, const float *keep, float *out);
+    float (*most)(const float *x, size_t n); /* the largest */
     /* x = exp(x - max); the sum */
     float (*exp_sum)(float *x, size_t n, float max);
 

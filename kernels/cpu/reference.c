@@ -73,19 +73,19 @@ rms_norm(const float *x, const float *weight, size_t n, float eps, float *y)
 }
 
 static void
-quantise(const float *x, size_t n, int8_t *q, float *scale, int32_t *total)
+quantise(const float *x, size_t n, int8_t *q, float *scale, int32_t *extra)
 {
     for (size_t b = 0; b < n / Q8_BLOCK; b++, x += Q8_BLOCK, q += Q8_BLOCK) {
-        float most = 0;
+        float peak = 0;
         for (size_t i = 0; i < Q8_BLOCK; i++)
-            most = fabsf(x[i]) > most || isnan(x[i]) ? fabsf(x[i]) : most;
-        bool finite = most <= FLT_MAX;
-        float inverse = finite && most > Q8_TINY ? 127.0f / most : 0;
-        scale[b] = finite ? most / 127.0f : NAN;
-        total[b] = 0;
+            peak = fabsf(x[i]) > peak || isnan(x[i]) ? fabsf(x[i]) : peak;
+        bool finite = peak <= FLT_MAX;
+        float inverse = finite && peak > Q8_TINY ? 127.0f / peak : 0;
+        scale[b] = finite ? peak / 127.0f : NAN;
+        extra[b] = 0;
         for (size_t i = 0; i < Q8_BLOCK; i++) {
             q[i] = (int8_t)(finite ? rintf(x[i] * inverse) : 0);
-            total[b] += q[i];
+            extra[b] += 128 * q[i];
         }
     }
 }
@@ -102,6 +102,13 @@ to_f16(const float *x, size_t n, uint16_t *y)
 {
     for (size_t i = 0; i < n; i++)
         y[i] = f32_to_f16(x[i]);
+}
+
+static void
+from_f16(const uint16_t *x, size_t n, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = f16_to_f32(x[i]);
 }
 
 /* ---- attention ---- */
@@ -158,6 +165,15 @@ mix_f32(const float *p, size_t heads, size_t dim, const float *base, size_t stri
                 sum += p[h * ATTEND_BLOCK + i] * base[at[i] * stride + d];
             out[h * dim + d] = sum;
         }
+}
+
+static float
+most(const float *x, size_t n)
+{
+    float m = -INFINITY;
+    for (size_t i = 0; i < n; i++)
+        m = x[i] > m ? x[i] : m;
+    return m;
 }
 
 static float
@@ -224,10 +240,12 @@ const struct cpu_isa cpu_isa_reference = {
     .quantise = quantise,
     .swiglu = swiglu,
     .to_f16 = to_f16,
+    .from_f16 = from_f16,
     .dots_f16 = dots_f16,
     .dots_f32 = dots_f32,
     .mix_f16 = mix_f16,
     .mix_f32 = mix_f32,
+    .most = most,
     .exp_sum = exp_sum,
     .piece = piece,
     .kl_term = kl_term,

@@ -151,6 +151,8 @@ q8_stripe(const struct matrix *w, size_t group, const struct acts *x, size_t n, 
     size_t r = 0;
     for (; r + Q8_TILE <= n; r += Q8_TILE)
         q8_tile(w, group, 1, x, r, Q8_TILE, y + r * ld, ld);
+    for (; Q8_TILE > 4 && r + 4 <= n; r += 4)
+        q8_tile(w, group, 1, x, r, 4, y + r * ld, ld);
     for (; r + 2 <= n; r += 2)
         q8_tile(w, group, 1, x, r, 2, y + r * ld, ld);
     for (; r < n; r++)
@@ -196,12 +198,12 @@ rms_norm(const float *x, const float *weight, size_t n, float eps, float *y)
 }
 
 static void
-quantise(const float *x, size_t n, int8_t *q, float *scale, int32_t *total)
+quantise(const float *x, size_t n, int8_t *q, float *scale, int32_t *extra)
 {
     for (size_t b = 0; b < n / Q8_BLOCK; b++, x += Q8_BLOCK, q += Q8_BLOCK) {
-        vec most = v_zero();
-        UNROLL for (size_t i = 0; i < Q8_BLOCK; i += LANES) most = v_max(most, v_abs(v_load(x + i)));
-        float peak = v_most(most);
+        vec peaks = v_zero();
+        UNROLL for (size_t i = 0; i < Q8_BLOCK; i += LANES) peaks = v_max(peaks, v_abs(v_load(x + i)));
+        float peak = v_most(peaks);
         vec inverse = v_set1(peak > Q8_TINY && peak <= FLT_MAX ? 127.0f / peak : 0), sum = v_zero();
         UNROLL for (size_t i = 0; i < Q8_BLOCK; i += LANES)
         {
@@ -213,10 +215,10 @@ quantise(const float *x, size_t n, int8_t *q, float *scale, int32_t *total)
         if (!(fabsf(t) <= 127.0f * Q8_BLOCK)) { /* a broken row must stay visibly broken */
             memset(q, 0, Q8_BLOCK);
             scale[b] = NAN;
-            total[b] = 0;
+            extra[b] = 0;
         } else {
             scale[b] = peak / 127.0f;
-            total[b] = (int32_t)t;
+            extra[b] = 128 * (int32_t)t;
         }
     }
 }
@@ -239,6 +241,13 @@ to_f16(const float *x, size_t n, uint16_t *y)
         v_store_f16(part, load_any(x, i, n, 0));
         memcpy(y + i, part, (i + LANES <= n ? LANES : n - i) * sizeof *y);
     }
+}
+
+static void
+from_f16(const uint16_t *x, size_t n, float *y)
+{
+    for (size_t i = 0; i < n; i += LANES)
+        store_any(y, i, n, load_f16_any(x, i, n));
 }
 
 /* ---- attention ---- */
@@ -324,6 +333,15 @@ DEFINE_ATTENTION(f32, float)
 DEFINE_ATTENTION(f16, uint16_t)
 
 static float
+most(const float *x, size_t n)
+{
+    vec m = v_set1(-INFINITY);
+    for (size_t i = 0; i < n; i += LANES)
+        m = v_max(m, load_any(x, i, n, -INFINITY));
+    return v_most(m);
+}
+
+static float
 exp_sum(float *x, size_t n, float max)
 {
     vec sum = v_zero(), m = v_set1(max);
@@ -340,10 +358,8 @@ exp_sum(float *x, size_t n, float max)
 static struct piece
 piece(const float *z, size_t n, float temperature)
 {
-    vec most = v_set1(-INFINITY), floor = v_set1(-100.0f); /* exp(-100) counts as 0; keeps 0 * -inf out of the sums */
-    for (size_t i = 0; i < n; i += LANES)
-        most = v_max(most, load_any(z, i, n, -INFINITY));
-    struct piece p = {.max = v_most(most)};
+    struct piece p = {.max = most(z, n)};
+    vec floor = v_set1(-100.0f); /* exp(-100) counts as 0; keeps 0 * -inf out of the sums */
     vec max = v_set1(p.max), cold = v_set1(1.0f / temperature), sum = v_zero(), weighted = v_zero(), warm = v_zero();
     for (size_t i = 0; i < n; i += LANES) {
         vec d = v_max(floor, v_sub(load_any(z, i, n, -INFINITY), max)), e = v_exp(d);
@@ -395,6 +411,6 @@ count_above(const float *z, size_t n, float bar)
                [WEIGHT_F16] = matmul_f16,                                                                              \
                [WEIGHT_BF16] = matmul_bf16,                                                                            \
                [WEIGHT_Q8_0] = matmul_q8},                                                                             \
-    .rms_norm = rms_norm, .quantise = quantise, .swiglu = swiglu, .to_f16 = to_f16, .dots_f16 = dots_f16,              \
-    .dots_f32 = dots_f32, .mix_f16 = mix_f16, .mix_f32 = mix_f32, .exp_sum = exp_sum, .piece = piece,                  \
-    .kl_term = kl_term, .next_above = next_above, .count_above = count_above
+    .rms_norm = rms_norm, .quantise = quantise, .swiglu = swiglu, .to_f16 = to_f16, .from_f16 = from_f16,              \
+    .most = most, .dots_f16 = dots_f16, .dots_f32 = dots_f32, .mix_f16 = mix_f16, .mix_f32 = mix_f32,                  \
+    .exp_sum = exp_sum, .piece = piece, .kl_term = kl_term, .next_above = next_above, .count_above = count_above

@@ -14,8 +14,8 @@ take_acts(struct store *s, struct acts *a, size_t rows, size_t cols)
     a->x = blocks_take(&s->blocks, rows * cols, sizeof *a->x);
     a->q = blocks_take(&s->blocks, rows * cols, sizeof *a->q);
     a->scale = blocks_take(&s->blocks, rows * (cols / Q8_BLOCK + 1), sizeof *a->scale);
-    a->total = blocks_take(&s->blocks, rows * (cols / Q8_BLOCK + 1), sizeof *a->total);
-    return a->x != NULL && a->q != NULL && a->scale != NULL && a->total != NULL;
+    a->extra = blocks_take(&s->blocks, rows * (cols / Q8_BLOCK + 1), sizeof *a->extra);
+    return a->x != NULL && a->q != NULL && a->scale != NULL && a->extra != NULL;
 }
 
 /* Everything that a round needs. Sizes were checked against each other by the model's loader; products that overflow
@@ -57,7 +57,10 @@ take_all(struct store *s)
         struct worker_buffers *b = &s->workers[t];
         b->active = blocks_take(&s->blocks, rows, sizeof *b->active);
         b->order = blocks_take(&s->blocks, d->vocab, sizeof *b->order);
-        if (b->active == NULL || b->order == NULL || !take_acts(s, &b->acts, PRIVATE_ROWS, widest))
+        b->keys = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->keys);
+        b->values = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->values);
+        if (b->active == NULL || b->order == NULL || b->keys == NULL || b->values == NULL ||
+            !take_acts(s, &b->acts, PRIVATE_ROWS, widest))
             return false;
     }
     /* What a round usually has waiting; more makes it grow once. */

@@ -41,9 +41,10 @@ struct head_table {
 /* ---- a thread's own ---- */
 
 struct worker_buffers {
-    struct acts acts; /* PRIVATE_ROWS rows */
-    uint32_t *active; /* (max_rows) rows that take part in a layer */
-    uint32_t *order;  /* (vocab) scratch of the sampler */
+    struct acts acts;     /* PRIVATE_ROWS rows */
+    float *keys, *values; /* (ATTEND_BLOCK, head_dim): a block in F32 */
+    uint32_t *active;     /* (max_rows) rows that take part in a layer */
+    uint32_t *order;      /* (vocab) scratch of the sampler */
 };
 
 /* ---- results that wait ---- */

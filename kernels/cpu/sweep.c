@@ -28,7 +28,7 @@ prepare(struct worker *w, size_t n, uint32_t cols, bool quantised, const float *
             s->isa->rms_norm(row(w, user, r), norm, cols, s->weights->desc.rms_eps, a.x + r * cols);
         size_t blocks = cols / Q8_BLOCK;
         if (quantised)
-            s->isa->quantise(a.x + r * cols, cols, a.q + r * cols, a.scale + r * blocks, a.total + r * blocks);
+            s->isa->quantise(a.x + r * cols, cols, a.q + r * cols, a.scale + r * blocks, a.extra + r * blocks);
     }
     if (!mine)
         meet(w);
@@ -128,23 +128,36 @@ project(struct worker *w, const struct pass *p)
     }
 }
 
-/* A unit of work is a row's heads on one key-value head, or single heads where there are too few of those. */
+static struct path
+path_of(const struct store *s, const struct sweep *sweep, const struct row *row)
+{
+    return (struct path){.trunk = s->trunk + (size_t)row->seq * s->desc.trunk,
+                         .tail = sweep->tails + row->tail,
+                         .n_trunk = row->n_trunk,
+                         .n = (size_t)row->n_trunk + row->n_tail};
+}
+
+/* A unit of work is some rows' heads on one key-value head; single heads where there is too little of that. */
 static void
 attention(struct worker *w, const struct pass *p)
 {
     struct store *s = w->store;
     const struct model_desc *d = &s->weights->desc;
     const size_t group = d->heads / d->kv_heads, together = p->n * d->kv_heads >= w->size ? group : 1;
-    const size_t per_row = d->heads / together;
-    const struct range part = share(w, p->n * per_row);
-    for (size_t u = part.first; u < part.last; u++) {
-        const struct row *row = row_at(p, u / per_row);
-        const size_t head = u % per_row * together, at = (u / per_row * d->heads + head) * d->head_dim;
-        const struct path path = {.trunk = s->trunk + (size_t)row->seq * s->desc.trunk,
-                                  .tail = p->sweep->tails + row->tail,
-                                  .n_trunk = row->n_trunk,
-                                  .n = (size_t)row->n_trunk + row->n_tail};
-        attend(s, p->l, (uint32_t)(head / group), &path, together, s->q + at, s->attended + at);
+    const size_t columns = d->heads / together; /* units side by side in a row */
+    size_t parts = (w->size + columns - 1) / columns, per = (p->n + parts - 1) / parts;
+    per = per < ATTEND_ROWS ? per : ATTEND_ROWS;
+    parts = (p->n + per - 1) / per;
+    const size_t ld = (size_t)d->heads * d->head_dim;
+    const struct widened widened = {w->own->keys, w->own->values};
+    const struct range share_of = share(w, columns * parts);
+    for (size_t u = share_of.first; u < share_of.last; u++) {
+        const size_t head = u / parts * together, first = u % parts * per;
+        const size_t n = p->n - first < per ? p->n - first : per, at = first * ld + head * d->head_dim;
+        struct path paths[ATTEND_ROWS];
+        for (size_t i = 0; i < n; i++)
+            paths[i] = path_of(s, p->sweep, row_at(p, first + i));
+        attend(s, widened, p->l, (uint32_t)(head / group), paths, n, together, s->q + at, s->attended + at, ld);
     }
 }
 

@@ -108,7 +108,7 @@ check_matmul(struct checks *c, enum weight_type type)
     static double plain[MOST_ROWS * MOST_COLS], want[MOST_N * MOST_ROWS];
     static int8_t q[MOST_N * MOST_COLS];
     static float scale[MOST_N * MOST_COLS / Q8_BLOCK];
-    static int32_t total[MOST_N * MOST_COLS / Q8_BLOCK];
+    static int32_t extra[MOST_N * MOST_COLS / Q8_BLOCK];
     struct matrix m = {
         .type = type, .rows = (uint32_t)between(c, 1, MOST_ROWS), .cols = (uint32_t)between(c, 1, MOST_COLS)};
     if (type == WEIGHT_Q8_0)
@@ -117,9 +117,9 @@ check_matmul(struct checks *c, enum weight_type type)
     size_t first = between(c, 0, m.rows - 1), last = between(c, first + 1, m.rows);
     make_matrix(c, &m, data, plain);
     fill(c, x, n * m.cols, 3);
-    struct acts acts = {.x = x, .q = q, .scale = scale, .total = total, .cols = m.cols};
+    struct acts acts = {.x = x, .q = q, .scale = scale, .extra = extra, .cols = m.cols};
     for (size_t r = 0; r < n && type == WEIGHT_Q8_0; r++) {
-        c->isa->quantise(x + r * m.cols, m.cols, q + r * m.cols, scale + r * blocks, total + r * blocks);
+        c->isa->quantise(x + r * m.cols, m.cols, q + r * m.cols, scale + r * blocks, extra + r * blocks);
         for (size_t k = 0; k < m.cols; k++) /* what the kernel is given is what it must multiply */
             x[r * m.cols + k] = (float)q[r * m.cols + k] * scale[r * blocks + k / Q8_BLOCK];
     }
@@ -145,7 +145,7 @@ check_matmul(struct checks *c, enum weight_type type)
                 expect(c, y[r * m.rows + o] == 77.0f, "matmul writes outside its part", y[r * m.rows + o], 77);
     /* A row alone, with all outputs, has the same bits. */
     size_t r = between(c, 0, n - 1);
-    struct acts alone = {x + r * m.cols, q + r * m.cols, scale + r * blocks, total + r * blocks, m.cols};
+    struct acts alone = {x + r * m.cols, q + r * m.cols, scale + r * blocks, extra + r * blocks, m.cols};
     c->isa->matmul[type](&m, &alone, 1, 0, m.rows, one, m.rows);
     bool same = memcmp(one + first, y + r * m.rows + first, (last - first) * sizeof *y) == 0;
     expect(c, same, "matmul's bits depend on the other rows", 0, 0);
@@ -159,7 +159,7 @@ check_rows(struct checks *c)
     static float x[MOST_COLS], w[MOST_COLS], y[MOST_COLS], scale[MOST_COLS / Q8_BLOCK];
     static double want[MOST_COLS];
     static int8_t q[MOST_COLS];
-    static int32_t total[MOST_COLS / Q8_BLOCK];
+    static int32_t extra[MOST_COLS / Q8_BLOCK];
     static uint16_t half[MOST_COLS + 1];
     size_t n = between(c, 1, MOST_COLS);
     fill(c, x, n, 5);
@@ -186,18 +186,23 @@ check_rows(struct checks *c)
         same = same && half[i] == f32_to_f16(x[i]);
     expect(c, same, "to_f16", 0, 0);
 
+    c->isa->from_f16(half, n, y);
+    for (size_t i = 0; i < n; i++)
+        same = same && y[i] == f16_to_f32(half[i]);
+    expect(c, same, "from_f16", 0, 0);
+
     n = n / Q8_BLOCK * Q8_BLOCK;
     if (n > 32)
         memset(x, 0, Q8_BLOCK * sizeof *x); /* a block of nothing */
-    c->isa->quantise(x, n, q, scale, total);
+    c->isa->quantise(x, n, q, scale, extra);
     for (size_t b = 0; b < n / Q8_BLOCK; b++) {
         int32_t sum = 0;
         for (size_t i = b * Q8_BLOCK; i < (b + 1) * Q8_BLOCK; i++) {
-            sum += q[i];
+            sum += 128 * q[i];
             float error = fabsf((float)q[i] * scale[b] - x[i]);
             expect(c, error <= 0.501f * scale[b], "quantise", (double)error, 0.501 * (double)scale[b]);
         }
-        expect(c, sum == total[b], "quantise's total", total[b], sum);
+        expect(c, sum == extra[b], "quantise's sum", extra[b], sum);
     }
 }
 
@@ -284,6 +289,7 @@ check_softmax(struct checks *c)
         weighted += exp(d) * d;
         annealed += exp(d / temperature);
     }
+    expect(c, c->isa->most(z, n) == max, "most", c->isa->most(z, n), max);
     struct piece p = c->isa->piece(z, n, temperature);
     expect(c, p.max == max, "piece's maximum", p.max, max);
     expect(c, fabs(p.sum / sum - 1) < 1e-6, "piece's sum", p.sum, sum);

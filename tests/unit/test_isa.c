@@ -65,7 +65,7 @@ test_q8_products_are_the_same_bits_on_all_vector_instruction_sets(void **state)
     static uint16_t scale[ROWS * BLOCKS];
     static float x[COLS], y[ROWS], first[ROWS], x_scale[BLOCKS];
     static int8_t xq[COLS];
-    static int32_t total[BLOCKS];
+    static int32_t extra[BLOCKS];
     srand(7);
     for (size_t i = 0; i < sizeof q; i++)
         q[i] = (uint8_t)(rand() >> 7);
@@ -80,9 +80,9 @@ test_q8_products_are_the_same_bits_on_all_vector_instruction_sets(void **state)
             continue;
         for (size_t j = 0; j < sizeof q; j++)
             flipped[j] = q[j] ^ isa->q8_flip;
-        isa->quantise(x, COLS, xq, x_scale, total);
+        isa->quantise(x, COLS, xq, x_scale, extra);
         const struct matrix m = {.type = WEIGHT_Q8_0, .rows = ROWS, .cols = COLS, .q = flipped, .scale = scale};
-        const struct acts acts = {.q = xq, .scale = x_scale, .total = total, .cols = COLS};
+        const struct acts acts = {.q = xq, .scale = x_scale, .extra = extra, .cols = COLS};
         isa->matmul[WEIGHT_Q8_0](&m, &acts, 1, 0, ROWS, y, ROWS);
         if (any)
             assert_memory_equal(y, first, sizeof y);
