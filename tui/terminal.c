@@ -42,11 +42,15 @@ choose_locale(void)
 static void
 modes(bool on)
 {
-    /* Click and drag in SGR coordinates; pasted text marked as such. Terminals that don't know them ignore them. */
-    static const char enter[] = "\033[?1002h\033[?1006h\033[?2004h", leave[] = "\033[?1002l\033[?1006l\033[?2004l";
-    if (tigetstr("kmous") == NULL || tigetstr("kmous") == (char *)-1)
+    const char *mouse = tigetstr("kmous");
+    if (mouse == NULL || mouse == (char *)-1)
         return; /* a real vt100, or a console */
-    fputs(on ? enter : leave, stdout);
+    /* Dragging, and pasted text marked as such; terminals that don't know them ignore them. SGR coordinates only where
+     * curses expects them, else it would take a click for keys. */
+    const bool sgr = strcmp(mouse, "\033[<") == 0;
+    fputs(on ? "\033[?1002h\033[?2004h" : "\033[?1002l\033[?2004l", stdout);
+    if (sgr)
+        fputs(on ? "\033[?1006h" : "\033[?1006l", stdout);
     fflush(stdout);
 }
 
