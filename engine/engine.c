@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct backend_ops *
 find_backend(const char *name, struct err *err)
@@ -32,9 +33,13 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
     if (e == NULL)
         return err_set(err, ERR_WORK, "out of memory opening %s", options->model_path);
     e->ops = ops;
-    e->threads = options->backend_options.threads;
+    struct backend_options backend = options->backend_options;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (backend.threads == 0)
+        backend.threads = cores > 0 ? (uint32_t)cores : 1;
+    e->threads = backend.threads;
     e->exact = options->backend_options.exact;
-    if (!model_open(&e->model, options->model_path, err) || !ops->open(&e->backend, &options->backend_options, err) ||
+    if (!model_open(&e->model, options->model_path, err) || !ops->open(&e->backend, &backend, err) ||
         !ops->load(e->backend, &e->model->desc, progress, user, &e->weights, err)) {
         engine_close(e);
         return false;

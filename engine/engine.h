@@ -15,7 +15,7 @@ struct engine {
     const struct backend_ops *ops;
     struct backend *backend;
     struct weights *weights;
-    uint32_t threads; /* asked for; 0: the backend's choice */
+    uint32_t threads;
     bool exact;
     char note[200]; /* something the user should know ("no usable GPU: …"), or "" */
 };

@@ -414,6 +414,7 @@ session_generate(struct session *s)
     session_control_event(s, "run", "", s->run_cause, 0, 0);
     if (strcmp(s->run_cause, "prompt") == 0)
         session_control_event(s, "prompt", "", s->prompt, 0, 0);
+    session_control_event(s, "probe", "", probe_mode_names[s->probe], 0, 0);
     if (s->paused) /* a run begins as it was asked to: say so to who sees only this run */
         session_control_event(s, "state", "", "paused", 0, 0);
 
