@@ -255,7 +255,7 @@ from_f16(const uint16_t *x, size_t n, float *y)
 /* Four places and one or two heads at a time: a key is converted once for both heads, and four sums are added across
  * lanes together. Which of these tiles a score falls into does not change how it is summed. */
 #define DEFINE_ATTENTION(type, element)                                                                                \
-    SIMD_INLINE void dots4_##type(const float *q, const size_t heads, size_t dim, const element *const key[4],         \
+    SIMD_INLINE void dots4_##type(const float *q, const size_t heads, const size_t dim, const element *const key[4],   \
                                   float *scores)                                                                       \
     {                                                                                                                  \
         vec sum[2][4];                                                                                                 \
@@ -273,19 +273,29 @@ from_f16(const uint16_t *x, size_t n, float *y)
             v_sum4(scores + h * ATTEND_BLOCK, sum[h][0], sum[h][1], sum[h][2], sum[h][3]);                             \
     }                                                                                                                  \
                                                                                                                        \
-    static void dots_##type(const float *q, size_t heads, size_t dim, const element *base, size_t stride,              \
-                            const slot_t *at, size_t n, float *scores)                                                 \
+    SIMD_INLINE void dots_dim_##type(const float *q, size_t heads, const size_t dim, const element *base,              \
+                                     size_t stride, const slot_t *at, size_t n, float *scores)                         \
     {                                                                                                                  \
         for (size_t i = 0; i < n; i += 4) { /* beyond n the last place again: scores has room for whole blocks */      \
             const element *key[4];                                                                                     \
-            for (size_t j = 0; j < 4; j++)                                                                             \
-                key[j] = base + at[i + j < n ? i + j : n - 1] * stride;                                                \
+            UNROLL for (size_t j = 0; j < 4; j++) key[j] = base + at[i + j < n ? i + j : n - 1] * stride;              \
             size_t h = 0;                                                                                              \
             for (; h + 2 <= heads; h += 2)                                                                             \
                 dots4_##type(q + h * dim, 2, dim, key, scores + h * ATTEND_BLOCK + i);                                 \
             if (h < heads)                                                                                             \
                 dots4_##type(q + h * dim, 1, dim, key, scores + h * ATTEND_BLOCK + i);                                 \
         }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    static void dots_##type(const float *q, size_t heads, size_t dim, const element *base, size_t stride,              \
+                            const slot_t *at, size_t n, float *scores)                                                 \
+    {                                                                                                                  \
+        if (dim == 64) /* the usual sizes, known to the compiler */                                                    \
+            dots_dim_##type(q, heads, 64, base, stride, at, n, scores);                                                \
+        else if (dim == 128)                                                                                           \
+            dots_dim_##type(q, heads, 128, base, stride, at, n, scores);                                               \
+        else                                                                                                           \
+            dots_dim_##type(q, heads, dim, base, stride, at, n, scores);                                               \
     }                                                                                                                  \
                                                                                                                        \
     /* `wide` vectors of the output stay in registers while all values pass. */                                        \
