@@ -78,6 +78,8 @@ column_width(const struct layers_panel *p, const struct scope *s, uint32_t pos)
     const struct scope_column *c = scope_column(s, pos);
     const struct scope_cell *cells = scope_cells(s, pos);
     int width = c != NULL ? text_width(layers_word(s, c->token)) : 0;
+    if (c != NULL && c->rejected != TOKEN_NONE && 2 + text_width(layers_word(s, c->rejected)) > width)
+        width = 2 + text_width(layers_word(s, c->rejected)); /* said in the second row */
     for (int i = 0; i < p->n_rows && cells != NULL; i++) {
         const struct scope_cell *cell = &cells[p->row_layer[i]];
         const int spurious = scope_spurious(s, pos, (uint32_t)p->row_layer[i]);

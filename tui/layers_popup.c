@@ -50,10 +50,10 @@ draw_ranks(const struct scope *s, const struct canvas *c, int y, const struct sc
                       rank < 0 ? "·" : heights[step > 7 ? 0 : 7 - step]);
     }
     if (first > 0)
-        canvas_print(c, y + 1, 0, ROLE_DIM, stays > 0 ? "first of all at L%d, to stay from L%d" : "first of all at L%d",
+        canvas_print(c, y + 1, 0, ROLE_DIM, stays > 0 ? "first at L%d, stays from L%d" : "first at L%d, later not",
                      first, stays);
     else
-        canvas_text(c, y + 1, 0, ROLE_DIM, "no layer that was asked puts it first");
+        canvas_text(c, y + 1, 0, ROLE_DIM, "first at no layer that was asked");
 }
 
 void
