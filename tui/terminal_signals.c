@@ -8,6 +8,8 @@
 
 #include <curses.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <termios.h>
@@ -26,12 +28,20 @@ static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 static void
 give_back(void)
 {
+    /* A terminal that takes nothing any more must not keep a dying program alive. */
+    const int flags = fcntl((int)out_fd, F_GETFL);
+    if (flags >= 0)
+        fcntl((int)out_fd, F_SETFL, flags | O_NONBLOCK);
     for (size_t done = 0; done < (size_t)undo_length;) {
         const ssize_t n = write((int)out_fd, undo + done, (size_t)undo_length - done);
-        if (n <= 0 && !(n < 0 && errno == EINTR))
+        struct pollfd wait = {.fd = (int)out_fd, .events = POLLOUT};
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0 || (errno != EINTR && errno != EAGAIN) || poll(&wait, 1, 200) <= 0)
             break;
-        done += n > 0 ? (size_t)n : 0;
     }
+    if (flags >= 0)
+        fcntl((int)out_fd, F_SETFL, flags);
     if (have_found)
         tcsetattr((int)tty_fd, TCSANOW, &found);
 }
