@@ -306,7 +306,7 @@ test_layers_show_what_each_would_have_said(void **state)
     assert_non_null(strstr(line(f, 8), "man▓")); /* sure and wrong */
     assert_non_null(strstr(line(f, 7), "king")); /* where it left */
     assert_non_null(strstr(line(f, 6), "▒▒▒▒")); /* and above */
-    assert_non_null(strstr(line(f, 6), "sons  ▓"));
+    assert_non_null(strstr(line(f, 6), "sons ▓"));
     assert_non_null(strstr(line(f, 2), "who"));
 }
 
