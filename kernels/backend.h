@@ -54,8 +54,8 @@ struct layer_desc {
 };
 
 enum rope_layout {
-    ROPE_ADJACENT,
-    /* pairs (2i, 2i+1): Llama in GGUF */ ROPE_HALVES /* pairs (i, i + head_dim/2): NeoX */
+    ROPE_ADJACENT, /* pairs (2i, 2i+1): Llama in GGUF */
+    ROPE_HALVES    /* pairs (i, i + rope_dims/2): NeoX */
 };
 
 struct model_desc {

@@ -295,7 +295,7 @@ check_guesses(struct rig *r, double bound)
     enum { PROBES = 230 }; /* several tables full */
     static struct probe probes[PROBES];
     static struct guess guesses[PROBES];
-    static float z[MOST_VOCAB], final[MOST_VOCAB];
+    static float logits[8][RIG_DEPTH + 1][MOST_VOCAB];
     const uint32_t depth = r->desc->n_layers, vocab = r->desc->vocab;
     rig_tree(r, 8);
     rig_step_all(r);
@@ -306,9 +306,11 @@ check_guesses(struct rig *r, double bound)
                                    .versus_final = rig_random(r, 2) == 0};
     assert_true(r->ops->guess(r->store, probes, PROBES, guesses));
     rig_wait(r);
+    for (int node = 0; node < 8; node++)
+        for (uint32_t l = 0; l <= depth; l++)
+            rig_logits(r, node, l, logits[node][l]);
     for (size_t i = 0; i < PROBES; i++) {
-        rig_logits(r, (int)probes[i].ring, probes[i].layer, z);
-        rig_logits(r, (int)probes[i].ring, depth, final);
+        const float *z = logits[probes[i].ring][probes[i].layer], *final = logits[probes[i].ring][depth];
         struct guess want = plain_guess(z, probes[i].versus_final ? final : NULL, vocab, (double)probes[i].temperature);
         assert_guess(&guesses[i], &want);
     }
