@@ -1,0 +1,275 @@
+/* specscope info MODEL: what is in a model file. Everything that comes from the file is made printable first. */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "engine/model.h"
+#include "engine/tokenizer.h"
+#include "engine/utf8.h"
+
+#define MOST_CTX    (1u << 28)
+#define CTX_SHOWN   4
+#define TOKEN_KINDS 6
+
+static const char usage[] = "usage: specscope info [--json] [-c N] [MODEL]\n"
+                            "what is in a model file (default: the bundled model)\n\n"
+                            "  -c, --ctx N   memory of keys and values for a context of N tokens\n"
+                            "      --json    as JSON\n"
+                            "  -h, --help    this\n";
+
+static const char *const type_names[WEIGHT_TYPES] = {
+    [WEIGHT_F32] = "F32", [WEIGHT_F16] = "F16", [WEIGHT_BF16] = "BF16", [WEIGHT_Q8_0] = "Q8_0"};
+static const char *const kind_names[TOKEN_KINDS] = {
+    [TOKEN_NORMAL] = "normal",     [TOKEN_UNKNOWN] = "unknown", [TOKEN_CONTROL] = "control",
+    [TOKEN_USER] = "user-defined", [TOKEN_UNUSED] = "unused",   [TOKEN_BYTE] = "byte"};
+
+struct facts {
+    const struct model *model;
+    uint64_t layer_parameters, head_parameters;
+    uint32_t kinds[TOKEN_KINDS];
+    uint32_t ctx[CTX_SHOWN], n_ctx; /* contexts whose memory is shown */
+};
+
+static struct facts
+gather(const struct model *m, uint32_t ctx)
+{
+    struct facts f = {.model = m};
+    const struct model_desc *d = &m->desc;
+    f.head_parameters = (uint64_t)d->vocab * d->width;
+    f.layer_parameters = (m->parameters - d->width - f.head_parameters * (m->tied ? 1 : 2)) / d->n_layers;
+    for (uint32_t id = 0; id < d->vocab; id++)
+        f.kinds[tokenizer_kind(m->tokenizer, (token_t)id)]++;
+    if (ctx != 0) {
+        f.ctx[f.n_ctx++] = ctx;
+        return f;
+    }
+    for (uint32_t shift = CTX_SHOWN; shift-- > 0;) /* an eighth, a quarter, half, all of what it was trained for */
+        if (m->ctx_train >> shift >= 64 || shift == 0)
+            f.ctx[f.n_ctx++] = m->ctx_train >> shift;
+    return f;
+}
+
+/* "13.4 MiB" */
+static const char *
+human_bytes(char out[24], uint64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double v = (double)bytes;
+    size_t u = 0;
+    while (v >= 1024 && u + 1 < sizeof units / sizeof units[0]) {
+        v /= 1024;
+        u++;
+    }
+    snprintf(out, 24, u == 0 ? "%.0f %s" : "%.1f %s", v, units[u]);
+    return out;
+}
+
+static const char *
+token_text(char out[48], const struct model *m, token_t id)
+{
+    if (id == TOKEN_NONE)
+        return "none";
+    const struct gguf_string s = tokenizer_bytes(m->tokenizer, id, true);
+    char shown[32];
+    snprintf(out, 48, "%" PRId32 " %s", id, utf8_printable(shown, sizeof shown, s.data, s.len));
+    return out;
+}
+
+static void
+print_tokenizer(const struct facts *f)
+{
+    char one[48], two[48];
+    const struct tokenizer *t = f->model->tokenizer;
+    printf("tokenizer     SentencePiece BPE, %" PRIu32 " tokens:", tokenizer_size(t));
+    const char *between = " ";
+    for (int kind = 0; kind < TOKEN_KINDS; kind++)
+        if (f->kinds[kind] > 0) {
+            printf("%s%" PRIu32 " %s", between, f->kinds[kind], kind_names[kind]);
+            between = ", ";
+        }
+    printf("\n              BOS %s, EOS %s", token_text(one, f->model, tokenizer_bos(t)),
+           token_text(two, f->model, tokenizer_eos(t)));
+    for (uint32_t id = 0; id < tokenizer_size(t); id++)
+        if (tokenizer_is_end(t, (token_t)id) && (token_t)id != tokenizer_eos(t))
+            printf(", also ends: %s", token_text(one, f->model, (token_t)id));
+    printf("\n");
+}
+
+static void
+print_text(const struct facts *f)
+{
+    const struct model *m = f->model;
+    const struct model_desc *d = &m->desc;
+    char path[512], size[24], exact[24];
+    printf("%s\n", m->name);
+    printf("file          %s, %s, hash %016" PRIx64 "\n", utf8_printable(path, sizeof path, m->path, strlen(m->path)),
+           human_bytes(size, m->file_bytes), m->hash);
+    printf("architecture  %s, %" PRIu32 " layers, width %" PRIu32 ", %" PRIu32 " heads of %" PRIu32 ", %" PRIu32
+           " KV heads, FFN %" PRIu32 "\n",
+           m->arch, d->n_layers, d->width, d->heads, d->head_dim, d->kv_heads, d->ffn);
+    printf("parameters    %" PRIu64 ": %" PRIu64 " a layer, %" PRIu64 " in the head%s; head / layer ρ = %.3f\n",
+           m->parameters, f->layer_parameters, f->head_parameters, m->tied ? " (tied to the embedding)" : "", m->rho);
+    printf("types        ");
+    for (int t = 0; t < WEIGHT_TYPES; t++)
+        if (m->tensors_of[t] > 0)
+            printf(" %s %" PRIu64 " parameters in %" PRIu32 " tensors;", type_names[t], m->parameters_of[t],
+                   m->tensors_of[t]);
+    printf("\n");
+    print_tokenizer(f);
+    printf("context       %" PRIu32 " tokens\n", m->ctx_train);
+    printf("RoPE          %s pairs, %" PRIu32 " of %" PRIu32 " dimensions, base %g, positions x %g%s\n",
+           d->rope == ROPE_ADJACENT ? "adjacent" : "half-split", d->rope_dims, d->head_dim, (double)d->rope_base,
+           (double)d->rope_scale, d->rope_factors != NULL ? ", a factor for each frequency" : "");
+    printf("RMS norm      epsilon %g\n", (double)d->rms_eps);
+    for (uint32_t i = 0; i < f->n_ctx; i++)
+        printf("%-14s%" PRIu32 " tokens: %s (with --exact %s)\n", i == 0 ? "KV memory" : "", f->ctx[i],
+               human_bytes(size, model_kv_bytes(m, f->ctx[i], false)),
+               human_bytes(exact, model_kv_bytes(m, f->ctx[i], true)));
+}
+
+/* ---- JSON ---- */
+
+static bool
+add_number(cJSON *o, const char *key, double v)
+{
+    return cJSON_AddNumberToObject(o, key, v) != NULL;
+}
+
+static bool
+add_lists(cJSON *o, const struct facts *f)
+{
+    const struct model *m = f->model;
+    cJSON *types = cJSON_AddObjectToObject(o, "types"), *kinds = cJSON_AddObjectToObject(o, "tokens");
+    cJSON *kv = cJSON_AddArrayToObject(o, "kv_memory");
+    bool ok = types != NULL && kinds != NULL && kv != NULL;
+    for (int t = 0; ok && t < WEIGHT_TYPES; t++) {
+        if (m->tensors_of[t] == 0)
+            continue;
+        cJSON *one = cJSON_AddObjectToObject(types, type_names[t]);
+        ok = one != NULL && add_number(one, "tensors", m->tensors_of[t]) &&
+             add_number(one, "parameters", (double)m->parameters_of[t]);
+    }
+    for (int kind = 0; ok && kind < TOKEN_KINDS; kind++)
+        ok = add_number(kinds, kind_names[kind], f->kinds[kind]);
+    for (uint32_t i = 0; ok && i < f->n_ctx; i++) {
+        cJSON *one = cJSON_CreateObject();
+        ok = one != NULL && cJSON_AddItemToArray(kv, one) && add_number(one, "ctx", f->ctx[i]) &&
+             add_number(one, "bytes", (double)model_kv_bytes(m, f->ctx[i], false)) &&
+             add_number(one, "bytes_exact", (double)model_kv_bytes(m, f->ctx[i], true));
+    }
+    return ok;
+}
+
+static bool
+add_facts(cJSON *o, const struct facts *f)
+{
+    const struct model *m = f->model;
+    const struct model_desc *d = &m->desc;
+    char hash[24], path[512];
+    snprintf(hash, sizeof hash, "%016" PRIx64, m->hash);
+    utf8_printable(path, sizeof path, m->path, strlen(m->path));
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {
+        {"file_bytes", (double)m->file_bytes},
+        {"layers", d->n_layers},
+        {"width", d->width},
+        {"heads", d->heads},
+        {"kv_heads", d->kv_heads},
+        {"head_dim", d->head_dim},
+        {"ffn", d->ffn},
+        {"vocab", d->vocab},
+        {"ctx_train", m->ctx_train},
+        {"parameters", (double)m->parameters},
+        {"layer_parameters", (double)f->layer_parameters},
+        {"head_parameters", (double)f->head_parameters},
+        {"rho", m->rho},
+        {"rope_dims", d->rope_dims},
+        {"rope_base", (double)d->rope_base},
+        {"rope_scale", (double)d->rope_scale},
+        {"rms_eps", (double)d->rms_eps},
+        {"bos", tokenizer_bos(m->tokenizer)},
+        {"eos", tokenizer_eos(m->tokenizer)},
+    };
+    bool ok = cJSON_AddStringToObject(o, "name", m->name) != NULL && cJSON_AddStringToObject(o, "path", path) != NULL &&
+              cJSON_AddStringToObject(o, "architecture", m->arch) != NULL &&
+              cJSON_AddStringToObject(o, "hash", hash) != NULL &&
+              cJSON_AddStringToObject(o, "rope", d->rope == ROPE_ADJACENT ? "adjacent" : "halves") != NULL &&
+              cJSON_AddBoolToObject(o, "rope_factors", d->rope_factors != NULL) != NULL &&
+              cJSON_AddBoolToObject(o, "tied", m->tied) != NULL &&
+              cJSON_AddStringToObject(o, "tokenizer", "SentencePiece BPE") != NULL;
+    for (size_t i = 0; ok && i < sizeof numbers / sizeof numbers[0]; i++)
+        ok = add_number(o, numbers[i].key, numbers[i].value);
+    return ok && add_lists(o, f);
+}
+
+static bool
+print_json(const struct facts *f, struct err *err)
+{
+    cJSON *o = cJSON_CreateObject();
+    char *text = o != NULL && add_facts(o, f) ? cJSON_Print(o) : NULL;
+    if (text != NULL)
+        puts(text);
+    else
+        err_set(err, ERR_WORK, "out of memory writing JSON");
+    cJSON_free(text);
+    cJSON_Delete(o);
+    return text != NULL;
+}
+
+/* ---- the command ---- */
+
+static bool
+parse_ctx(const char *text, uint32_t *out)
+{
+    char *end;
+    errno = 0;
+    unsigned long v = strtoul(text, &end, 10);
+    *out = (uint32_t)v;
+    return errno == 0 && end != text && *end == '\0' && text[0] != '-' && v >= 1 && v <= MOST_CTX;
+}
+
+int
+info_main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'}, {"ctx", required_argument, NULL, 'c'}, {"help", no_argument, NULL, 'h'}, {0}};
+    struct err err = {0};
+    bool json = false;
+    uint32_t ctx = 0;
+    optind = 1;
+    opterr = 0;
+    for (int o; (o = getopt_long(argc, argv, "c:h", options, NULL)) != -1;) {
+        if (o == 'h')
+            return fputs(usage, stdout) < 0;
+        if (o == 'j')
+            json = true;
+        else if (o != 'c')
+            err_set(&err, ERR_USAGE, "info: option '%s' is unknown or lacks its value; try info --help",
+                    argv[optind - 1]);
+        else if (!parse_ctx(optarg, &ctx))
+            err_set(&err, ERR_USAGE, "info: --ctx '%s' is not a number from 1 to %u", optarg, MOST_CTX);
+    }
+    if (err.kind == ERR_NONE && argc - optind > 1)
+        err_set(&err, ERR_USAGE, "info: one model at a time; '%s' is too much", argv[optind + 1]);
+    if (err.kind != ERR_NONE)
+        return command_failed(&err);
+    struct model *m;
+    if (!model_open(&m, optind < argc ? argv[optind] : bundled_model_path(), &err))
+        return command_failed(&err);
+    const struct facts f = gather(m, ctx);
+    bool ok = true;
+    if (json)
+        ok = print_json(&f, &err);
+    else
+        print_text(&f);
+    if (ok && (fflush(stdout) != 0 || ferror(stdout)))
+        ok = err_set(&err, ERR_WORK, "info: cannot write to standard output: %s", strerror(errno));
+    model_close(m);
+    return ok ? 0 : command_failed(&err);
+}

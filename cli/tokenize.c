@@ -1,0 +1,161 @@
+/* specscope tokenize MODEL: text on standard input to ids, one a line; --decode the other way. */
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/files.h"
+#include "engine/tokenizer.h"
+#include "engine/utf8.h"
+
+static const char usage[] = "usage: specscope tokenize [options] [MODEL] < TEXT\n"
+                            "text on standard input to token ids, one a line\n\n"
+                            "      --decode    ids to text instead\n"
+                            "      --special   recognise control tokens written out in the text\n"
+                            "      --no-bos    without the token that begins a sequence\n"
+                            "      --pieces    the text of each token beside its id\n"
+                            "  -h, --help      this\n";
+
+struct request {
+    bool decode, special, no_bos, pieces;
+    const char *model;
+};
+
+static bool
+encode(const struct tokenizer *t, const struct request *r, const char *text, size_t len, struct err *err)
+{
+    token_t *ids;
+    size_t n;
+    if (!tokenizer_encode(t, text, len, (struct tokenize_options){!r->no_bos, r->special}, &ids, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        printf("%" PRId32, ids[i]);
+        if (r->pieces) {
+            char shown[128];
+            const struct gguf_string piece = tokenizer_bytes(t, ids[i], true);
+            printf("\t%s", utf8_printable(shown, sizeof shown, piece.data, piece.len));
+        }
+        putchar('\n');
+    }
+    free(ids);
+    return true;
+}
+
+/* Ids with white space between them. Memory is the caller's. */
+static bool
+parse_ids(const struct tokenizer *t, const char *text, size_t len, token_t **ids, size_t *n, struct err *err)
+{
+    *n = 0;
+    *ids = malloc((len / 2 + 1) * sizeof **ids);
+    if (*ids == NULL)
+        return err_set(err, ERR_WORK, "tokenize: out of memory");
+    unsigned line = 1;
+    for (size_t at = 0; at < len;) {
+        if (isspace((unsigned char)text[at])) {
+            line += text[at++] == '\n';
+            continue;
+        }
+        char *end;
+        errno = 0;
+        long id = strtol(text + at, &end, 10); /* a NUL follows the text */
+        const char after = *end;
+        if (errno != 0 || end == text + at || (after != '\0' && !isspace((unsigned char)after)) || id < 0 ||
+            id >= (long)tokenizer_size(t) || (after == '\0' && end != text + len)) {
+            int n_word = 0;
+            while (n_word < 20 && text[at + (size_t)n_word] != '\0' &&
+                   !isspace((unsigned char)text[at + (size_t)n_word]))
+                n_word++;
+            char word[48];
+            return err_set(err, ERR_WORK,
+                           "tokenize: line %u of standard input: '%s' is no token id of this model (0 to %" PRIu32 ")",
+                           line, utf8_printable(word, sizeof word, text + at, (size_t)n_word), tokenizer_size(t) - 1);
+        }
+        (*ids)[(*n)++] = (token_t)id;
+        at = (size_t)(end - text);
+    }
+    return true;
+}
+
+/* To a pipe or a file the bytes as they are; to a terminal nothing that it would obey. */
+static bool
+print_decoded(const char *text, size_t len, struct err *err)
+{
+    if (!isatty(STDOUT_FILENO)) {
+        fwrite(text, 1, len, stdout);
+        return true;
+    }
+    char *shown = malloc(4 * len + 1);
+    if (shown == NULL)
+        return err_set(err, ERR_WORK, "tokenize: out of memory");
+    for (size_t at = 0; at < len;) {
+        const char *newline = memchr(text + at, '\n', len - at);
+        const size_t n = newline == NULL ? len - at : (size_t)(newline - (text + at));
+        fputs(utf8_printable(shown, 4 * n + 1, text + at, n), stdout);
+        putchar('\n');
+        at += n + 1;
+    }
+    free(shown);
+    return true;
+}
+
+static bool
+decode(const struct tokenizer *t, const char *input, size_t input_len, struct err *err)
+{
+    token_t *ids;
+    char *text = NULL;
+    size_t n, len;
+    bool ok = parse_ids(t, input, input_len, &ids, &n, err) && tokenizer_decode(t, ids, n, &text, &len, err) &&
+              print_decoded(text, len, err);
+    free(ids);
+    free(text);
+    return ok;
+}
+
+static bool
+answer(const struct request *r, struct err *err)
+{
+    struct gguf *file = NULL;
+    struct tokenizer *t = NULL;
+    char *input = NULL;
+    size_t len = 0;
+    bool ok = gguf_open(&file, r->model, err) && tokenizer_open(&t, file, err) && file_read("-", &input, &len, err) &&
+              (r->decode ? decode(t, input, len, err) : encode(t, r, input, len, err));
+    if (ok && (fflush(stdout) != 0 || ferror(stdout)))
+        ok = err_set(err, ERR_WORK, "tokenize: cannot write to standard output: %s", strerror(errno));
+    free(input);
+    tokenizer_close(t);
+    gguf_close(file);
+    return ok;
+}
+
+int
+tokenize_main(int argc, char **argv)
+{
+    static const struct option options[] = {{"decode", no_argument, NULL, 'd'}, {"special", no_argument, NULL, 's'},
+                                            {"no-bos", no_argument, NULL, 'b'}, {"pieces", no_argument, NULL, 'p'},
+                                            {"help", no_argument, NULL, 'h'},   {0}};
+    struct err err = {0};
+    struct request r = {0};
+    optind = 1;
+    opterr = 0;
+    for (int o; (o = getopt_long(argc, argv, "h", options, NULL)) != -1;)
+        switch (o) {
+        case 'd': r.decode = true; break;
+        case 's': r.special = true; break;
+        case 'b': r.no_bos = true; break;
+        case 'p': r.pieces = true; break;
+        case 'h': return fputs(usage, stdout) < 0;
+        default: err_set(&err, ERR_USAGE, "tokenize: option '%s' is unknown; try tokenize --help", argv[optind - 1]);
+        }
+    if (err.kind == ERR_NONE && argc - optind > 1)
+        err_set(&err, ERR_USAGE, "tokenize: one model at a time; '%s' is too much (the text comes on standard input)",
+                argv[optind + 1]);
+    r.model = optind < argc ? argv[optind] : bundled_model_path();
+    if (err.kind != ERR_NONE || !answer(&r, &err))
+        return command_failed(&err);
+    return 0;
+}
