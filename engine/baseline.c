@@ -62,6 +62,8 @@ session_baseline(struct session *s)
         session_stop(s, "baseline");
         return false;
     }
+    struct event done = {.type = EVENT_PROGRESS, .progress = {"baseline", 1}};
+    session_emit(s, &done);
     char text[48];
     snprintf(text, sizeof text, "%.9g",
              (double)(float)((s->n_tokens - s->prompt_tokens - 1) * 1e6 / (double)(took > 0 ? took : 1)));
