@@ -24,22 +24,23 @@ measures_draw(const struct app *app, const struct canvas *c)
     int n = 0;
     number(&item[n++], "tokens/round", 2, "", now.tokens_per_round, 1);
     number(&item[n++], "acceptance", 2, "", now.acceptance_rate, 2);
-    number(&item[n++], "eTPL", 3, "", now.etpl, 3);
+    number(&item[n++], "eTPL", 3, "", now.etpl, 4);
     number(&item[n++], "discard", 2, "", now.discard_rate, 6);
-    number(&item[n++], "predicted", 2, "×", now.predicted, 8);
-    number(&item[n++], "modelled", 2, "×", now.modelled, 5);
-    if (!isnan(now.overhead)) /* below 1: time that the model's loads don't explain */
-        number(&item[n++], "measured ÷ modelled", 2, "", now.overhead, 7);
+    number(&item[n++], "predicted", 2, "×", now.predicted, 7);
+    number(&item[n], "modelled", 2, "×", now.modelled, 3);
+    if (!isnan(now.overhead)) /* measured ÷ modelled; below 1: time that the loads don't explain */
+        snprintf(item[n].text, sizeof item[n].text, "measured %.2f of modelled %.2f×", now.overhead, now.modelled);
+    n++;
     if (!isnan(now.draft_share)) {
         snprintf(item[n].text, sizeof item[n].text, "draft %.0f%% verify %.0f%% probe %.0f%%", now.draft_share * 100,
                  now.verify_share * 100, now.probe_share * 100);
-        item[n++].rank = 4;
+        item[n++].rank = 5;
     }
     if (m->baseline > 0) {
         snprintf(item[n].text, sizeof item[n].text, "ar %.0f tok/s in round %u", (double)m->baseline,
                  (unsigned)m->baseline_round);
         item[n].role = ROLE_DIM;
-        item[n++].rank = 9;
+        item[n++].rank = 8;
     }
     snprintf(item[n].text, sizeof item[n].text, "? help  : command");
     item[n].role = ROLE_DIM;

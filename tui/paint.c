@@ -220,7 +220,9 @@ paint_show(struct paint *p, struct grid *g)
             const struct look look = look_of(p, c);
             wchar_t text[CCHARW_MAX + 1];
             int n = wide_text(c, text);
-            if (look.strike && p->strike && text[0] != L' ' && n < CCHARW_MAX) {
+            /* Words are struck through; arrows, lines and boxes (U+2190 to U+2BFF) are signs already. */
+            const bool word = text[0] != L' ' && !(text[0] >= 0x2190 && text[0] < 0x2c00);
+            if (look.strike && p->strike && word && n < CCHARW_MAX) {
                 text[n++] = 0x0336;
                 text[n] = L'\0';
             }
