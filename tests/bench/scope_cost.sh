@@ -1,0 +1,68 @@
+#!/bin/sh
+# What the scope costs the engine: ten interleaved pairs of the same generation with the scope in a terminal of its own
+# (tmux, 160x48) and headless with the same trace and the same --probe; and the scope's processor time. Markdown.
+# The figure compared is the engine's own: emitted tokens over the rounds' draft and verification time, from rounds.csv.
+set -eu
+BUILD=${1:-build}
+S=$PWD/$BUILD/specscope
+PAIRS=${PAIRS:-10}
+N=${N:-800}
+WORK=$(mktemp -d)
+SOCKET=$WORK/tmux
+trap 'tmux -S "$SOCKET" kill-server 2>/dev/null || true; rm -rf "$WORK"' EXIT INT TERM
+ARGS="--ignore-eos -n $N --seed 1"
+
+speed() { # tokens per second of a trace
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+             { us += $c["draft_us"] + $c["verify_us"]; n += $c["emitted"] } END { print n / us * 1e6 }' "$1/rounds.csv"
+}
+share() { # part of a round's time that the scope's probes take
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+             { us += $c["draft_us"] + $c["verify_us"]; p += $c["probe_us"] } END { printf "%.0f", 100 * p / us }' "$1/rounds.csv"
+}
+headless() { # probe, folder
+    $S run $ARGS --probe "$1" --trace "$2" >/dev/null 2>&1
+}
+scope() { # probe, folder; leaves the screen thread's nanoseconds of processor time in $WORK/ns
+    tmux -S "$SOCKET" new-session -d -x 160 -y 48 "exec $S $ARGS --probe $1 --trace $2"
+    pid=$(tmux -S "$SOCKET" list-panes -F '#{pane_pid}')
+    until tmux -S "$SOCKET" capture-pane -p 2>/dev/null | grep -q 'all tokens that were asked for'; do
+        kill -0 "$pid" 2>/dev/null || { echo "the scope ended by itself" >&2; exit 1; }
+        sleep 0.05
+    done
+    cut -d' ' -f1 "/proc/$pid/task/$pid/schedstat" >"$WORK/ns"
+    tmux -S "$SOCKET" send-keys q
+    while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
+}
+seconds() { # of generation in a trace
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } { t = $c["t_us"] } END { print t * 1e-6 }' "$1/rounds.csv"
+}
+median() { sort -g "$1" | awk '{ v[NR] = $1 } END { print (NR % 2) ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+
+for probe in policy all; do
+    : >"$WORK/ratios-$probe"
+    : >"$WORK/cpu-$probe"
+    i=0
+    while [ $i -lt "$PAIRS" ]; do
+        rm -rf "$WORK/h" "$WORK/s"
+        headless $probe "$WORK/h"
+        scope $probe "$WORK/s"
+        a=$(speed "$WORK/h")
+        b=$(speed "$WORK/s")
+        awk -v a="$a" -v b="$b" 'BEGIN { print 1 - b / a }' >>"$WORK/ratios-$probe"
+        awk -v s="$(seconds "$WORK/s")" '{ print $1 * 1e-9 / s }' "$WORK/ns" >>"$WORK/cpu-$probe"
+        i=$((i + 1))
+    done
+    eval "slow_$probe=\$(median \"\$WORK/ratios-$probe\")"
+    eval "cpu_$probe=\$(median \"\$WORK/cpu-$probe\")"
+    eval "share_$probe=\$(share \"\$WORK/s\")"
+done
+echo "Slowdown of the engine (emitted tokens over draft and verification time) with the scope on a 160x48 terminal against"
+echo "headless with the same trace and \`--probe\`, medians of $PAIRS interleaved pairs, $N tokens each:"
+echo
+echo "| | slowdown | the screen thread's processor time per second | the scope's probes, of draft + verification time |"
+echo "| --- | --- | --- | --- |"
+# shellcheck disable=SC2154 # set by eval above
+row() { awk -v n="$1" -v s="$2" -v c="$3" -v p="$4" 'BEGIN { printf "| `--probe %s` | %.1f%% | %.0f ms | %s%% |\n", n, s * 100, c * 1000, p }'; }
+row policy "$slow_policy" "$cpu_policy" "$share_policy"
+row all "$slow_all" "$cpu_all" "$share_all"
