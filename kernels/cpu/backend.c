@@ -77,7 +77,7 @@ cpu_step(struct store *s, const struct sweep *w)
     if (!request_sweep(limits(s), w))
         return false;
     if (!store_stopped(s))
-        sweep_run(s, w, NULL, NULL, NULL);
+        sweep_run(s, w, NULL);
     return true;
 }
 
@@ -98,7 +98,7 @@ cpu_until(struct store *s, const struct sweep *w, const struct exit_rule *rule, 
         for (uint32_t l = 0; l <= s->weights->desc.n_layers; l++)
             probed[l].token = TOKEN_NONE;
     }
-    sweep_run(s, w, rule, &result, probed);
+    sweep_run(s, w, &(struct exit_watch){.rule = rule, .out = &result, .probed = probed});
     struct exit_result *staged = store_stage(s, out, sizeof result);
     if (staged != NULL)
         *staged = result;

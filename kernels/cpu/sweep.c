@@ -226,9 +226,9 @@ run_layer(struct worker *w, const struct sweep *sweep, uint32_t l)
 
 /* ---- the sweep ---- */
 
-/* until(): does the last row leave after layer l? All workers come to the same answer. */
+/* Does the last row leave after layer l? All workers come to the same answer. */
 static bool
-leaves(struct worker *w, const struct exit_rule *rule, uint32_t l, struct exit_result *out, struct guess *probed)
+leaves(struct worker *w, const struct exit_watch *watch, uint32_t l)
 {
     head_logits(w);
     head_pieces(w);
@@ -236,13 +236,13 @@ leaves(struct worker *w, const struct exit_rule *rule, uint32_t l, struct exit_r
     struct guess guess;
     double max, sum;
     head_combine(w->store, 0, &guess, &max, &sum);
-    bool exited = guess.annealed >= rule->threshold[l];
+    const bool exited = guess.annealed >= watch->rule->threshold[l];
     if (w->rank == 0) {
-        out->guess = guess;
-        out->probes++;
-        out->exited = exited;
-        if (probed != NULL)
-            probed[l] = guess;
+        watch->out->guess = guess;
+        watch->out->probes++;
+        watch->out->exited = exited;
+        if (watch->probed != NULL)
+            watch->probed[l] = guess;
         if (!isfinite(guess.confidence))
             head_broken(w->store, l);
     }
@@ -250,8 +250,7 @@ leaves(struct worker *w, const struct exit_rule *rule, uint32_t l, struct exit_r
 }
 
 static void
-walk(struct worker *w, const struct sweep *sweep, const struct exit_rule *rule, uint32_t first, struct exit_result *out,
-     struct guess *probed)
+walk(struct worker *w, const struct sweep *sweep, const struct exit_watch *watch, uint32_t first)
 {
     struct store *s = w->store;
     const struct model_desc *d = &s->weights->desc;
@@ -261,30 +260,29 @@ walk(struct worker *w, const struct sweep *sweep, const struct exit_rule *rule, 
     meet(w);
     for (uint32_t l = first; l <= sweep->to; l++) {
         run_layer(w, sweep, l);
-        const bool probe = rule != NULL && rule->threshold[l] <= 1;
-        if (w->rank == 0) {
-            if (out != NULL)
-                out->depth = l;
+        const bool probe = watch != NULL && watch->rule->threshold[l] <= 1;
+        if (w->rank == 0) { /* for all workers to read after they met */
+            if (watch != NULL)
+                watch->out->depth = l;
             if (probe) {
                 s->head.n = 1;
                 s->head.ready = 0;
                 s->head.rows[0] = (struct head_row){.ring = sweep->rows[sweep->n - 1].ring,
                                                     .layer = l,
-                                                    .temperature = rule->temperature[l],
+                                                    .temperature = watch->rule->temperature[l],
                                                     .final = -1,
                                                     .request = -1};
             }
             s->stop = l < sweep->to && store_stopped(s);
         }
         meet(w);
-        if ((probe && leaves(w, rule, l, out, probed)) || s->stop)
+        if ((probe && leaves(w, watch, l)) || s->stop)
             return;
     }
 }
 
 void
-sweep_run(struct store *s, const struct sweep *sweep, const struct exit_rule *rule, struct exit_result *out,
-          struct guess *probed)
+sweep_run(struct store *s, const struct sweep *sweep, const struct exit_watch *watch)
 {
     uint32_t first = sweep->to + 1;
     for (size_t i = 0; i < sweep->n; i++)
@@ -295,6 +293,6 @@ sweep_run(struct store *s, const struct sweep *sweep, const struct exit_rule *ru
     PARALLEL(omp parallel num_threads(s->threads))
     {
         struct worker w = worker_here(s);
-        walk(&w, sweep, rule, first, out, probed);
+        walk(&w, sweep, watch, first);
     }
 }

@@ -30,9 +30,15 @@ share(const struct worker *w, size_t n)
 struct acts prepare(struct worker *, size_t n, uint32_t cols, bool quantised, const float *norm,
                     const float *(*row)(const struct worker *, const void *, size_t), const void *user, float *x);
 
-/* step(): all rows to depth sweep.to. With a rule, until(): `out` and out->probed (L + 1) are filled. The store is
- * marked cancelled when the cancel flag stopped it. */
-void sweep_run(struct store *, const struct sweep *, const struct exit_rule *, struct exit_result *out,
-               struct guess *probed);
+/* until()'s part of a sweep: when to stop, and what to say then. */
+struct exit_watch {
+    const struct exit_rule *rule;
+    struct exit_result *out;
+    struct guess *probed; /* (L + 1) or NULL */
+};
+
+/* All rows to depth sweep.to, or with a watch until the last row leaves. The store is marked cancelled when the cancel
+ * flag stopped it. */
+void sweep_run(struct store *, const struct sweep *, const struct exit_watch *);
 
 #endif
