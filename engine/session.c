@@ -357,7 +357,7 @@ check_control(struct session *s, const struct control *c, struct err *err)
                 return true;
         return err_set(err, ERR_USAGE, "probe '%.16s' is not known; there are off, policy and all", c->text);
     case CONTROL_BREAK:
-        if (c->n > 0 && c->n < atomic_load(&s->round_number))
+        if (c->n > 0 && s->interrupts == 0 && c->n < atomic_load(&s->round_number)) /* a new run may be asked for */
             return err_set(err, ERR_USAGE, "round %u is past, this is round %u; restart to stop there", (unsigned)c->n,
                            (unsigned)atomic_load(&s->round_number));
         return true;

@@ -33,6 +33,8 @@ take(struct session *s, bool block)
         if (m->control.kind == CONTROL_PROMPT || m->control.kind == CONTROL_RESTART || m->control.kind == CONTROL_QUIT)
             if (--s->interrupts == 0)
                 atomic_store(&s->cancel, false);
+        if (m->control.kind == CONTROL_PROMPT || m->control.kind == CONTROL_RESTART)
+            atomic_store(&s->round_number, 0); /* what is asked from here on is asked of the new run */
     }
     pthread_mutex_unlock(&s->lock);
     return m;
@@ -149,7 +151,7 @@ obey(struct session *s, struct mail *m)
         break;
     case CONTROL_BREAK:
         s->break_at = c->n;
-        if (c->n > 0 && c->n == s->round.number && !s->in_round) { /* that round has just ended */
+        if (c->n > 0 && c->n == s->round.number && !s->in_round && !s->new_run) { /* that round has just ended */
             s->break_at = 0;
             set_paused(s, true);
             char text[16];
