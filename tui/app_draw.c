@@ -28,8 +28,7 @@ app_arrange(struct app *app)
     }
     for (int i = 0; i < app->panels && !items[app->focus].active; i++)
         app->focus = (app->focus + 1) % app->panels;
-    layout_compute(&app->layout, app->grid.rows, app->grid.cols, items, app->panels, app->focus, app->zoom,
-                   !app_live(app));
+    layout_compute(&app->layout, app->grid.rows, app->grid.cols, items, app->panels, app->focus, app->zoom);
 }
 
 static void

@@ -176,7 +176,7 @@ panels_mouse(struct app *app, const struct input *in)
     case MOUSE_PRESS:
     case MOUSE_DOUBLE:
         app->captured = panel;
-        app->timeline_held = track->rows > 0 && in->y == track->y;
+        app->timeline_held = !app_live(app) && track->rows > 0 && in->y == track->y;
         if (app->timeline_held)
             timeline_mouse(app, in->x);
         else if (tabs->rows > 0 && in->y == tabs->y && tab_at(app, in->x) >= 0)

@@ -45,6 +45,7 @@ struct app {
     uint64_t lost;               /* events that the scope was told of as lost */
     uint64_t event_us, post_us;  /* when the last event came, the last control went */
     uint32_t break_round;        /* of the last breakpoint reached since it was asked for; 0: none */
+    uint64_t run_us;             /* since the run's start, of the last event */
     uint64_t saved_us;           /* when the run was exported last */
     bool baseline_asked, ended, trouble_said;
 

@@ -39,6 +39,7 @@ event_seen(struct app *app, const struct event *e)
 {
     scope_event(app->scope, e);
     app->event_us = app_now_us();
+    app->run_us = e->t_us;
     if (e->type == EVENT_CONTROL)
         control_seen(app, &e->control);
 }

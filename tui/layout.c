@@ -103,8 +103,7 @@ tabbed(struct layout *l, const struct layout_item *items, int n, int focus, stru
 }
 
 void
-layout_compute(struct layout *l, int rows, int cols, const struct layout_item *items, int n, int focus, bool zoom,
-               bool timeline)
+layout_compute(struct layout *l, int rows, int cols, const struct layout_item *items, int n, int focus, bool zoom)
 {
     *l = (struct layout){0};
     if (n > LAYOUT_PANELS)
@@ -117,8 +116,7 @@ layout_compute(struct layout *l, int rows, int cols, const struct layout_item *i
     int y = rows;
     l->status = (struct rect){--y, 0, 1, cols};
     l->measures = (struct rect){--y, 0, 1, cols};
-    if (timeline)
-        l->timeline = (struct rect){--y, 0, 1, cols};
+    l->timeline = (struct rect){--y, 0, 1, cols};
     const struct rect area = {1, 0, y - 1, cols};
     if (zoom && focus >= 0 && focus < n)
         l->panel[focus] = area;

@@ -16,14 +16,14 @@ static const struct layout_item all[PANELS] = {
 };
 
 static struct layout
-laid(int rows, int cols, unsigned active, int focus, bool zoom, bool timeline)
+laid(int rows, int cols, unsigned active, int focus, bool zoom)
 {
     struct layout_item items[PANELS];
     struct layout l;
     memcpy(items, all, sizeof items);
     for (int i = 0; i < PANELS; i++)
         items[i].active = (active >> i & 1) != 0;
-    layout_compute(&l, rows, cols, items, PANELS, focus, zoom, timeline);
+    layout_compute(&l, rows, cols, items, PANELS, focus, zoom);
     return l;
 }
 
@@ -41,10 +41,10 @@ cover(unsigned char *cells, int cols, int rows, const struct rect *r)
 }
 
 static void
-check_cover(int rows, int cols, unsigned active, int focus, bool zoom, bool timeline)
+check_cover(int rows, int cols, unsigned active, int focus, bool zoom)
 {
     static unsigned char cells[110 * 310];
-    const struct layout l = laid(rows, cols, active, focus, zoom, timeline);
+    const struct layout l = laid(rows, cols, active, focus, zoom);
     memset(cells, 0, sizeof cells);
     cover(cells, cols, rows, &l.title);
     cover(cells, cols, rows, &l.tab_bar);
@@ -72,8 +72,8 @@ test_every_cell_belongs_to_exactly_one_thing(void **state)
             for (unsigned active = 1; active < 1U << PANELS; active += 2) /* the text is always there */
                 for (int focus = 0; focus < PANELS; focus++)
                     if ((active >> focus & 1) != 0) {
-                        check_cover(rows, cols, active, focus, false, (rows & 1) != 0);
-                        check_cover(rows, cols, active, focus, true, true);
+                        check_cover(rows, cols, active, focus, false);
+                        check_cover(rows, cols, active, focus, true);
                     }
 }
 
@@ -83,7 +83,7 @@ test_small_terminals_show_nothing_but_the_size_they_need(void **state)
     (void)state;
     for (int rows = 1; rows < 40; rows++)
         for (int cols = 1; cols < 100; cols++) {
-            const struct layout l = laid(rows, cols, 63, 0, false, false);
+            const struct layout l = laid(rows, cols, 63, 0, false);
             assert_int_equal(l.too_small, rows < LAYOUT_MIN_ROWS || cols < LAYOUT_MIN_COLS);
             if (l.too_small)
                 for (int i = 0; i < PANELS; i++)
@@ -96,7 +96,7 @@ test_narrow_terminals_keep_the_text_above_one_tab(void **state)
 {
     (void)state;
     for (int focus = 0; focus < PANELS; focus++) {
-        const struct layout l = laid(24, 80, 63, focus, false, false);
+        const struct layout l = laid(24, 80, 63, focus, false);
         int shown = 0;
         for (int i = 0; i < PANELS; i++)
             shown += l.panel[i].rows > 0;
@@ -112,7 +112,7 @@ static void
 test_wide_terminals_show_panels_side_by_side(void **state)
 {
     (void)state;
-    const struct layout l = laid(42, 150, 63, 0, false, false);
+    const struct layout l = laid(42, 150, 63, 0, false);
     assert_false(l.tabs);
     for (int i = 0; i < PANELS; i++) {
         assert_true(l.panel[i].rows > 0);
@@ -127,8 +127,8 @@ static void
 test_the_space_of_an_inactive_panel_is_shared_out(void **state)
 {
     (void)state;
-    const struct layout full = laid(42, 150, 63, 0, false, false);
-    const struct layout without = laid(42, 150, 63 & ~(1U << 4), 0, false, false);
+    const struct layout full = laid(42, 150, 63, 0, false);
+    const struct layout without = laid(42, 150, 63 & ~(1U << 4), 0, false);
     assert_int_equal(without.panel[4].rows, 0);
     assert_true(without.panel[2].cols > full.panel[2].cols);
 }
@@ -137,7 +137,7 @@ static void
 test_a_click_finds_the_panel_under_it(void **state)
 {
     (void)state;
-    const struct layout l = laid(42, 150, 63, 0, false, false);
+    const struct layout l = laid(42, 150, 63, 0, false);
     for (int i = 0; i < PANELS; i++) {
         const struct rect *r = &l.panel[i];
         assert_int_equal(layout_at(&l, PANELS, r->y, r->x), i);
