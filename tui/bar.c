@@ -8,13 +8,11 @@
 void
 bar_draw(const struct canvas *c, const struct bar_item *items, int n, int gap)
 {
-    bool shown[BAR_ITEMS];
+    bool shown[BAR_ITEMS] = {false};
     n = n > BAR_ITEMS ? BAR_ITEMS : n;
-    bool tried[BAR_ITEMS];
-    for (int i = 0; i < n; i++) {
-        shown[i] = false;
+    bool tried[BAR_ITEMS] = {false};
+    for (int i = 0; i < n; i++)
         tried[i] = items[i].text[0] == '\0';
-    }
     int room = c->cols - 2 + gap;
     for (;;) { /* the most important one that was not looked at yet */
         int next = -1;

@@ -64,8 +64,7 @@ clean(const char *cluster, size_t bytes, char *out, size_t size)
         const bool dropped = code == 0x200c || code == 0x200d || (code >= 0xfe00 && code <= 0xfe0f) ||
                              (code >= 0xe0100 && code <= 0xe01ef);
         if (!dropped && length == 0 && utf8proc_charwidth(code) <= 0) {
-            memcpy(out, "◌", 3);
-            length = 3;
+            length = text_encode(0x25cc, out); /* ◌ */
         }
         if (!dropped) {
             if (length + (size_t)used > size)

@@ -28,7 +28,7 @@ side_by_side(struct layout *l, const struct layout_item *items, const int *chose
         const int weight = items[chosen[i]].weight > 0 ? items[chosen[i]].weight : 1;
         if (settled[i])
             continue;
-        width[i] = weights == weight ? left : left * weight / weights;
+        width[i] = weights <= weight ? left : left * weight / weights;
         left -= width[i];
         weights -= weight;
     }

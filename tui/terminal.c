@@ -42,8 +42,8 @@ choose_locale(void)
 static void
 modes(bool on)
 {
-    const char *mouse = tigetstr("kmous");
-    if (mouse == NULL || mouse == (char *)-1)
+    const char *mouse = terminal_string("kmous");
+    if (mouse == NULL)
         return; /* a real vt100, or a console */
     /* Dragging, and pasted text marked as such; terminals that don't know them ignore them. SGR coordinates only where
      * curses expects them, else it would take a click for keys. */
@@ -112,8 +112,7 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
     }
     signals_install(t->fd >= 0 ? t->fd : STDOUT_FILENO);
     t->screen = newterm(NULL, stdout, t->tty != NULL ? t->tty : stdin);
-    const char *move = t->screen == NULL ? NULL : tigetstr("cup");
-    if (move == NULL || move == (char *)-1) {
+    if (t->screen == NULL || terminal_string("cup") == NULL) {
         const char *type = getenv("TERM");
         terminal_close(t);
         return err_set(err, ERR_USAGE,

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
@@ -87,10 +88,17 @@ terminal_suspend_wanted(void)
     return wanted;
 }
 
+const char *
+terminal_string(const char *name)
+{
+    const char *value = tigetstr(name);
+    return (intptr_t)value == -1 ? NULL : value;
+}
+
 static void
 append(const char *sequence)
 {
-    if (sequence == NULL || sequence == (char *)-1)
+    if (sequence == NULL)
         return;
     /* Without the $<10/> that asks for a pause. */
     while (*sequence != '\0' && (size_t)undo_length + 1 < sizeof undo) {
@@ -110,11 +118,11 @@ signals_undo(void)
     out_fd = STDOUT_FILENO;
     undo_length = 0;
     append("\033[?1002l\033[?1006;1000l\033[?2004l");
-    append(tigetstr("sgr0"));
-    append(tigetstr("op"));
-    append(tigetstr("rmkx"));
-    append(tigetstr("cnorm"));
-    append(tigetstr("rmcup"));
+    append(terminal_string("sgr0"));
+    append(terminal_string("op"));
+    append(terminal_string("rmkx"));
+    append(terminal_string("cnorm"));
+    append(terminal_string("rmcup"));
     append("\r\n");
 }
 

@@ -7,6 +7,7 @@ void signals_install(int fd);
 /* After it started: puts together the bytes that undo what it did. */
 void signals_undo(void);
 void signals_remove(void);
-void signals_stop(void); /* stops the job; returns when it is continued */
+const char *terminal_string(const char *name); /* of terminfo; NULL: the terminal has none such */
+void signals_stop(void);                       /* stops the job; returns when it is continued */
 
 #endif

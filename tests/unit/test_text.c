@@ -29,8 +29,7 @@ nasty(char *out, size_t size)
 {
     static const char *const pieces[] = {"\033[2J",
                                          "\033]0;x\007",
-                                         "\x9b"
-                                         "31m",
+                                         "\23331m",
                                          "\xe2\x80\xae",
                                          "\xf3\xa0\x81\x81",
                                          "\xe6\x97\xa5",
