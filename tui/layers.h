@@ -19,6 +19,7 @@ struct layers_panel {
     uint32_t left;  /* first position shown */
     uint32_t epoch; /* of the scope, when `left` was chosen */
     bool popup;
+    int spare_y, spare_rows; /* below the rows: room for the opened cell that hides nothing */
 
     /* As drawn last: what keys and mouse refer to. */
     int cols;
@@ -45,6 +46,8 @@ const char *layers_word(const struct scope *, token_t);
 /* The layer whose exit a column's grey begins above; 0: none. */
 int layers_exit(const struct scope_column *);
 /* The token that the last layer says; TOKEN_NONE: not known. */
+bool layers_beyond(const struct scope *, const struct scope_column *,
+                   int layer); /* a layer that the token left before */
 token_t layers_final(const struct scope *, const struct scope_column *);
 /* How the cell ranks a token: 0 is first; GUESS_TOP: beyond the ones listed; -1: not known. */
 int32_t layers_rank(const struct scope_cell *, token_t final);
@@ -54,6 +57,7 @@ void layers_draw(struct layers_panel *, const struct view *, const struct canvas
 extern const char *const layers_channel_names[SHOW_CHANNELS];
 
 /* ---- layers_popup.c ---- */
+#define LAYERS_POPUP 10 /* lines */
 void layers_popup(const struct layers_panel *, const struct view *, const struct canvas *);
 
 #endif

@@ -81,9 +81,10 @@ draw_cell(const struct layers_panel *p, const struct scope *s, const struct canv
 {
     const struct scope_column *column = scope_column(s, pos);
     const struct scope_cell *cells = scope_cells(s, pos);
-    const int exit = column != NULL ? layers_exit(column) : 0, last = (int)scope_info(s)->layers;
-    const bool beyond = exit > 0 && layer > exit && layer < last;
+    const bool beyond = column != NULL && layers_beyond(s, column, layer);
     unsigned marks = cursor ? MARK_CURSOR : MARK_NONE;
+    if (cursor)
+        canvas_text(c, y, x - 1, ROLE_FOCUS, "▸");
     if (cells == NULL || !cells[layer].known) {
         if (beyond) {
             canvas_heat(c, y, x, width, NAN, marks | MARK_EXITED, "");
@@ -138,7 +139,10 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
     const struct scope *s = v->scope;
     const struct scope_column *column = scope_column(s, sel->pos);
     if (sel->follow || column == NULL || p->n_rows == 0) {
-        canvas_text(c, y, 0, ROLE_DIM, v->focused ? "hjkl or arrows point at a cell, Enter opens it" : "");
+        canvas_text(c, y, 0, ROLE_DIM,
+                    !v->focused                     ? ""
+                    : p->spare_rows >= LAYERS_POPUP ? "hjkl or arrows point at a cell"
+                                                    : "hjkl or arrows point at a cell, Enter opens it");
         return;
     }
     int x = canvas_print(c, y, 0, ROLE_TITLE, "%u '%s'", (unsigned)sel->pos, layers_word(s, column->token));
@@ -203,6 +207,6 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
     draw_line(p, s, c);
     if (readout)
         draw_readout(p, v, c, c->rows - 1);
-    if (p->popup && !sel->follow)
+    if (!sel->follow && (p->popup || p->spare_rows >= LAYERS_POPUP))
         layers_popup(p, v, c);
 }

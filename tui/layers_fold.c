@@ -63,11 +63,14 @@ layers_fold(struct layers_panel *p, const struct scope *s, int y, int lines)
     const int must[] = {layers, 1, scope_exit_layer(s), d_max};
     p->n_rows = rows > 0 ? layers_choose(layers, rows, must, 4, probed, p->row_layer) : 0;
     p->line_y = -1;
+    const int first = y;
     for (int i = 0; i < p->n_rows; i++) {
         if (line && p->line_y < 0 && p->row_layer[i] <= d_max)
             p->line_y = y++;
         p->row_y[i] = y++;
     }
+    p->spare_y = y;
+    p->spare_rows = first + lines - y;
 }
 
 /* ---- positions ---- */
@@ -83,7 +86,8 @@ column_width(const struct layers_panel *p, const struct scope *s, uint32_t pos)
     for (int i = 0; i < p->n_rows && cells != NULL; i++) {
         const struct scope_cell *cell = &cells[p->row_layer[i]];
         const int spurious = scope_spurious(s, pos, (uint32_t)p->row_layer[i]);
-        const int here = cell->known ? text_width(layers_word(s, cell->token)) + spurious : 0;
+        const int left = c != NULL && layers_beyond(s, c, p->row_layer[i]) && cell->probed_by != PROBED_POLICY;
+        const int here = cell->known ? text_width(layers_word(s, cell->token)) + spurious + left : 0;
         width = here > width ? here : width;
     }
     const int least = p->max_width < LAYERS_MIN_WIDTH ? p->max_width : LAYERS_MIN_WIDTH;
@@ -163,6 +167,13 @@ layers_exit(const struct scope_column *c)
     if (c->fate == FATE_GHOST || c->fate == FATE_ACCEPTED || c->fate == FATE_REJECTED)
         return c->exit_layer > 0 ? c->exit_layer : 0;
     return c->rejected != TOKEN_NONE && c->rejected_exit > 0 ? c->rejected_exit : 0;
+}
+
+bool
+layers_beyond(const struct scope *s, const struct scope_column *c, int layer)
+{
+    const int exit = layers_exit(c);
+    return exit > 0 && layer > exit && layer < (int)scope_info(s)->layers;
 }
 
 token_t

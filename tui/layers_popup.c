@@ -42,12 +42,11 @@ draw_ranks(const struct scope *s, const struct canvas *c, int y, const struct sc
         const int layer = shown > 1 ? 1 + (int)((int64_t)i * (layers - 1) / (shown - 1)) : layers;
         const int32_t rank = layers_rank(&cells[layer], final);
         const int step = rank < 0 ? -1 : (int)log2f(1 + (float)rank);
-        canvas_styled(c, y, i,
-                      rank < 0    ? ROLE_DIM
-                      : rank == 0 ? ROLE_OK
-                                  : ROLE_SERIES_1,
-                      NAN, layer == at_layer ? MARK_CURSOR : MARK_NONE,
-                      rank < 0 ? "·" : heights[step > 7 ? 0 : 7 - step]);
+        const enum role role = layer == at_layer ? ROLE_FOCUS
+                               : rank < 0        ? ROLE_DIM
+                               : rank == 0       ? ROLE_OK
+                                                 : ROLE_SERIES_1;
+        canvas_text(c, y, i, role, rank < 0 ? "·" : heights[step > 7 ? 0 : 7 - step]);
     }
     if (first > 0)
         canvas_print(c, y + 1, 0, ROLE_DIM, stays > 0 ? "first at L%d, stays from L%d" : "first at L%d, later not",
@@ -66,19 +65,22 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
     const int layer = sel->layer;
     if (column == NULL || layer < 1 || layer > (int)scope_info(s)->layers || c->rows < 3 || c->cols < 24)
         return;
-    /* On the side where the cursor is not. */
+    /* Below the rows where there is room, else over them, on the side where the cursor is not. */
     int at = 0;
     for (int i = 0; i < p->n_columns; i++)
         if (p->column[i].pos == sel->pos)
             at = p->column[i].x;
-    const int width = c->cols / 2 > 52 ? 52 : c->cols / 2 < 24 ? 24 : c->cols / 2;
-    const int height = c->rows < 10 ? c->rows : 10;
+    const bool below = p->spare_rows >= LAYERS_POPUP;
+    const int half = c->cols / 2 > 52 ? 52 : c->cols / 2 < 24 ? 24 : c->cols / 2;
+    const int width = !below ? half : c->cols > 80 ? 80 : c->cols;
+    const int height = c->rows < LAYERS_POPUP ? c->rows : LAYERS_POPUP;
     const struct canvas box =
-        canvas_inside(c, c->rows > height + 2 ? 2 : 0, at > c->cols / 2 ? 0 : c->cols - width, height, width);
+        below ? canvas_inside(c, p->spare_y, 0, height, width)
+              : canvas_inside(c, c->rows > height + 2 ? 2 : 0, at > c->cols / 2 ? 0 : c->cols - width, height, width);
     char title[160];
     snprintf(title, sizeof title, "L%d at %u '%.60s'", layer, (unsigned)sel->pos, layers_word(s, column->token));
     canvas_clear(&box);
-    canvas_box(&box, title, "Esc", true);
+    canvas_box(&box, title, below ? "" : "Esc", !below);
     const struct canvas inside = canvas_inside(&box, 1, 2, box.rows - 2, box.cols - 4);
     if (cells == NULL || !cells[layer].known) {
         canvas_text(&inside, 0, 0, ROLE_DIM, "this layer was not asked here");

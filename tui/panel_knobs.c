@@ -101,13 +101,19 @@ struct places {
 
 #define VALUE_COLUMNS 8
 
+static bool
+has_symbol(const struct knob *k)
+{
+    return k->symbol[0] != '\0' && strcmp(k->symbol, k->name) != 0;
+}
+
 static struct places
 arrange(const struct policy_info *policy, int rows, int cols)
 {
     struct places a = {.name = 6, .value = VALUE_COLUMNS, .help = -1, .extra = -1};
     for (uint32_t i = 0; i < policy->n_knobs; i++) {
         const struct knob *k = &policy->knobs[i];
-        const int width = text_width(k->name) + (k->symbol[0] != '\0' ? text_width(k->symbol) + 1 : 0);
+        const int width = text_width(k->name) + (has_symbol(k) ? text_width(k->symbol) + 1 : 0);
         a.name = width > a.name ? width : a.name;
     }
     a.name = a.name > cols / 2 ? cols / 2 : a.name;
@@ -143,7 +149,7 @@ draw_knob(const struct knobs_panel *p, const struct view *v, const struct canvas
     canvas_text(c, y, 0, ROLE_FOCUS, focus ? "▸" : " ");
     const struct canvas name = canvas_inside(c, y, 1, 1, a->name);
     int x = 0;
-    if (k->symbol[0] != '\0')
+    if (has_symbol(k))
         x = canvas_print(&name, 0, 0, focus ? ROLE_FOCUS : ROLE_KNOB, "%s ", k->symbol);
     canvas_text(&name, 0, x, focus ? ROLE_FOCUS : ROLE_TEXT, k->name);
     x = 1 + a->name + 1;

@@ -10,7 +10,7 @@ struct series_panel {
     int top;    /* the first chart shown */
     int shown;  /* as drawn last */
     int charts; /* of them there are */
-    int read;   /* dots back from the newest where the read-out stands; -1: nowhere */
+    int read;   /* rounds back from the newest where the read-out stands; -1: nowhere */
     int plot_x; /* where the dots begin, and */
     struct series_axis axis;
     struct chart chart; /* the one being drawn */
@@ -97,8 +97,10 @@ place_axis(struct series_panel *p, const struct scope *s, int cols)
     p->plot_x = 6;
     int dots = (cols - p->plot_x) * 2;
     dots = dots < 0 ? 0 : dots > SERIES_WINDOW ? SERIES_WINDOW : dots;
-    p->axis.dots = dots;
-    p->axis.rounds = last < (uint32_t)dots ? last : (uint32_t)dots;
+    /* Few rounds are drawn wider. */
+    p->axis.scale = last * 4 <= (uint32_t)dots ? 4 : last * 2 <= (uint32_t)dots ? 2 : 1;
+    p->axis.capacity = dots / p->axis.scale;
+    p->axis.rounds = last < (uint32_t)p->axis.capacity ? last : (uint32_t)p->axis.capacity;
     p->axis.first = last - p->axis.rounds + 1;
     if (p->read >= (int)p->axis.rounds)
         p->read = (int)p->axis.rounds - 1;
@@ -204,8 +206,9 @@ mouse_series(void *state, const struct view *v, const struct canvas *c, int y, i
         return key_series(p, v, action == MOUSE_WHEEL_UP ? INPUT_UP : INPUT_DOWN);
     if (action != MOUSE_PRESS && action != MOUSE_DRAG)
         return false;
-    const int dot = (x - p->plot_x) * 2 + 1;
-    p->read = dot >= 0 && dot < (int)p->axis.rounds ? (int)p->axis.rounds - 1 - dot : -1;
+    const int scale = p->axis.scale > 0 ? p->axis.scale : 1;
+    const int value = x >= p->plot_x ? ((x - p->plot_x) * 2 + 1) / scale : -1;
+    p->read = value >= 0 && value < (int)p->axis.rounds ? (int)p->axis.rounds - 1 - value : -1;
     return true;
 }
 

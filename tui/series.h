@@ -7,13 +7,13 @@
 
 #define SERIES_WINDOW 1024 /* rounds on a chart at most */
 
-/* Rounds on the x axis: the column of dots d shows round `first` + d. */
+/* Rounds on the x axis: value i is round `first` + i's, and takes `scale` dots. */
 struct series_axis {
-    uint32_t first, rounds; /* rounds: dots that have a round */
-    int dots;
+    uint32_t first, rounds; /* rounds: values that there are */
+    int capacity, scale;    /* values that fit; dots for each */
 };
 
-struct chart { /* a line chart's values, one a dot; NAN: none */
+struct chart { /* a line chart's values, one a round; NAN: none */
     char title[48];
     enum role role;
     float value[SERIES_WINDOW], value2[SERIES_WINDOW]; /* value2: of a band */
@@ -26,7 +26,7 @@ void series_derived(struct chart *, const struct scope *, enum derived, const st
 /* From what the policy reported; a value holds until the next. */
 void series_reported(struct chart *, const struct scope_series *, const struct series_axis *);
 
-/* All draw into the whole canvas. read: the dot whose value the title line gives, -1: the last. */
+/* All draw into the whole canvas. read: the value that the title line gives, -1: the last. */
 void series_draw_chart(const struct canvas *, const struct chart *, const struct series_axis *, int read);
 void series_draw_bars(const struct canvas *, const struct scope_series *, enum role);
 void series_draw_strip(const struct canvas *, const struct scope_series *); /* STRIP and GRID */

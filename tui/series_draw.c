@@ -134,16 +134,16 @@ series_draw_chart(const struct canvas *c, const struct chart *chart, const struc
         print_value(text, sizeof text, low, chart->whole);
         canvas_print(c, plot.rows, 0, ROLE_DIM, "%*s", LABEL, text);
     }
-    const int dots = axis->dots < plot.cols * 2 ? axis->dots : plot.cols * 2;
-    const struct canvas part = canvas_inside(&plot, 0, 0, plot.rows, dots / 2);
-    canvas_plot(&part, chart->value, dots, low, high, chart->role);
+    const int n = axis->capacity, cell = read * axis->scale / 2;
+    const struct canvas part = canvas_inside(&plot, 0, 0, plot.rows, n * axis->scale / 2);
+    canvas_plot(&part, chart->value, n, low, high, chart->role);
     if (chart->band)
-        canvas_plot(&part, chart->value2, dots, low, high, chart->role);
-    if (read >= 0 && read < dots)
+        canvas_plot(&part, chart->value2, n, low, high, chart->role);
+    if (read >= 0 && read < n)
         for (int y = 0; y < plot.rows; y++) {
-            const struct grid_cell *cell = grid_at(plot.grid, plot.y + y, plot.x + read / 2);
-            if (cell != NULL && cell->text[0] == ' ')
-                canvas_text(&plot, y, read / 2, ROLE_CURSOR, "│");
+            const struct grid_cell *there = grid_at(plot.grid, plot.y + y, plot.x + cell);
+            if (there != NULL && there->text[0] == ' ')
+                canvas_text(&plot, y, cell, ROLE_CURSOR, "│");
         }
 }
 
