@@ -266,7 +266,8 @@ static int
 compare_places(const void *a, const void *b)
 {
     const struct gguf_tensor *s = *(const struct gguf_tensor *const *)a, *t = *(const struct gguf_tensor *const *)b;
-    return (s->data > t->data) - (s->data < t->data);
+    int order = (s->data > t->data) - (s->data < t->data);
+    return order != 0 ? order : (s->bytes > t->bytes) - (s->bytes < t->bytes); /* of unknown size first: it counts 0 */
 }
 
 static bool
