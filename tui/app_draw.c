@@ -121,7 +121,7 @@ draw_status(const struct app *app, const struct canvas *c)
         editor_draw(&app->editor, c, line_leads[app->line_use]);
     else if (app->mode == MODE_QUIT)
         canvas_text(c, 0, 1, ROLE_WARN,
-                    "this run was not exported and would be lost:  q quits   e exports   any other key stays");
+                    "this run is not exported yet:  q quit and lose it   e export   other keys stay");
     else if (app->status[0] != '\0') {
         const struct canvas room = canvas_inside(c, 0, 1, 1, c->cols - 2);
         canvas_text(&room, 0, 0, app->status_role, app->status);

@@ -17,7 +17,7 @@ draw_replay(const struct app *app, const struct canvas *c, int track)
     else
         snprintf(speed, sizeof speed, "×1/%.0f", 1 / status.speed);
     canvas_print(c, 0, 1, status.playing ? ROLE_OK : ROLE_WARN, "%s %7.2f / %.2f s  %s",
-                 canvas_glyph(c, status.playing ? "▶" : "⏸", status.playing ? ">" : "="), (double)status.t_us / 1e6,
+                 canvas_glyph(c, status.playing ? "►" : "‖", status.playing ? ">" : "="), (double)status.t_us / 1e6,
                  (double)status.duration_us / 1e6, speed);
     const double at = status.duration_us == 0 ? 0 : (double)status.t_us / (double)status.duration_us;
     canvas_slider(c, 0, TRACK_LEFT, track, at, NAN, ROLE_KNOB);
@@ -29,7 +29,7 @@ static void
 draw_live(const struct app *app, const struct canvas *c, int track)
 {
     const uint32_t length = scope_length(app->scope), ctx = app->info->ctx;
-    canvas_print(c, 0, 1, ROLE_DIM, "%s %7.2f s", app_moving(app) ? "●" : "⏸", (double)app->run_us / 1e6);
+    canvas_print(c, 0, 1, ROLE_DIM, "  %7.2f s", (double)app->run_us / 1e6);
     canvas_bar(c, 0, TRACK_LEFT, track, ctx == 0 ? 0 : (double)length / ctx, ROLE_DIM);
     canvas_print(c, 0, c->cols - TRACK_RIGHT + 2, ROLE_DIM, "context %u/%u", (unsigned)length, (unsigned)ctx);
 }

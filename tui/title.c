@@ -12,7 +12,7 @@ state_of(const struct app *app, enum role *role)
     if (!app_live(app)) {
         const struct replay_status status = replay_status(app->source->replay);
         *role = status.playing ? ROLE_OK : ROLE_WARN;
-        return status.at_end ? "■ replay, at its end" : status.playing ? "▶ replay" : "⏸ replay, paused";
+        return status.at_end ? "■ replay, at its end" : status.playing ? "► replay" : "‖ replay, paused";
     }
     if (strncmp(end, "error", 5) == 0) {
         *role = ROLE_ERROR;
@@ -23,7 +23,7 @@ state_of(const struct app *app, enum role *role)
     if (end[0] != '\0')
         return "■ ended";
     if (!scope_running(app->scope))
-        return "⏸ paused";
+        return "‖ paused";
     *role = ROLE_OK;
     return "● running";
 }
