@@ -68,7 +68,7 @@ struct policy_ops {
     bool (*prefilled)(struct policy *,
                       struct round *);              /* after prefill, and when switched to in mid-run; may be NULL */
     bool (*draft)(struct policy *, struct round *); /* through round_* helpers only */
-    bool (*observe)(struct policy *, const struct round *); /* after verification; may be NULL */
+    bool (*observe)(struct policy *, struct round *); /* after verification; may be NULL */
     void (*close)(struct policy *);                         /* may be NULL */
 };
 

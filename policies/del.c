@@ -1,0 +1,199 @@
+/* DEL: dynamic exit layer and speculation length from cached hidden states (METHODS §4).
+ *
+ * After each round, and after prefill over the last positions of the prompt, the hidden states of all layers at the
+ * round's valid rows go through the head in one call: shadow tokens x̂_l and confidences cs_l. Sums decay by ω:
+ *
+ *   α_l = S(c_l) / S(n)                                            matched shadow tokens per position
+ *   TPL(l, d) = (1 − α_l^(d+1)) / ((1 − α_l) (d l + L))            (eq. 1), (E, γ) its argmax
+ *   τ_l = ½ (S(tcs_l)/S(c_l) + S(fcs_l)/S(n − c_l))                (eq. 3)
+ *
+ * Where this departs from the paper: α divides by S(n), not by S(u), which counts one position fewer than c and would
+ * let α exceed 1; d = 0, an autoregressive step, is allowed in both length modes. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "policies/chain.h"
+#include "policies/del_sums.h"
+#include "policies/policy.h"
+
+enum { KNOB_OMEGA, KNOB_D_MAX, KNOB_WINDOW, KNOB_LENGTH };
+
+enum { LENGTH_DYNAMIC, LENGTH_TPL };
+
+#define ROWS_MOST 128 /* valid rows learnt from at once: the prompt's window, or a round */
+
+static const char *const length_modes[] = {"dynamic", "tpl"};
+
+struct del {
+    struct del_sums sums;
+    struct context_probe *probes; /* (ROWS_MOST * L) */
+    struct guess *guesses;
+};
+
+static bool
+del_open(struct policy *p, const struct model_info *model, const struct policy_args *args, struct err *err)
+{
+    (void)args;
+    if (model->layers < 2)
+        return err_set(err, ERR_WORK, "del needs a model of 2 layers or more, this one has %u",
+                       (unsigned)model->layers);
+    struct del *d = calloc(1, sizeof *d);
+    p->state = d;
+    if (d == NULL || !del_sums_open(&d->sums, model->layers) ||
+        (d->probes = calloc((size_t)model->layers * ROWS_MOST, sizeof *d->probes)) == NULL ||
+        (d->guesses = calloc((size_t)model->layers * ROWS_MOST, sizeof *d->guesses)) == NULL)
+        return err_set(err, ERR_WORK, "out of memory opening del");
+    int layers = (int)model->layers;
+    return policy_knob(p, &(struct knob){.name = "omega",
+                                         .symbol = "ω",
+                                         .kind = KNOB_REAL,
+                                         .min = 0,
+                                         .max = 1,
+                                         .step = 0.01,
+                                         .def = 0.95,
+                                         .help = "what past rounds still count in the sums"}) &&
+           policy_knob(p, &(struct knob){.name = "d_max",
+                                         .symbol = "d_max",
+                                         .kind = KNOB_INTEGER,
+                                         .min = 1,
+                                         .max = DEL_LENGTH_MOST,
+                                         .step = 1,
+                                         .def = 18,
+                                         .help = "most drafts in a round"}) &&
+           policy_knob(p, &(struct knob){.name = "window",
+                                         .symbol = "W",
+                                         .kind = KNOB_INTEGER,
+                                         .min = 1,
+                                         .max = 64,
+                                         .step = 1,
+                                         .def = 32,
+                                         .help = "last positions of the prompt that teach before the first round"}) &&
+           policy_knob(p,
+                       &(struct knob){.name = "length",
+                                      .symbol = "len",
+                                      .kind = KNOB_CHOICE,
+                                      .min = 0,
+                                      .max = 1,
+                                      .step = 1,
+                                      .def = LENGTH_DYNAMIC,
+                                      .choices = length_modes,
+                                      .help = "stop on confidence below τ_E, or after γ tokens (the paper's DEL-E)"}) &&
+           policy_series(p, "E", "exit layer E", SERIES_LINE, 1, 1) &&
+           policy_series(p, "gamma", "speculation length γ", SERIES_LINE, 1, 1) &&
+           policy_series(p, "tau", "threshold τ_E", SERIES_LINE, 1, 1) &&
+           policy_series(p, "band", "mismatched to matched at E", SERIES_BAND, 1, 1) &&
+           policy_series(p, "alpha", "α by layer", SERIES_STRIP, 1, layers) &&
+           policy_series(p, "tpl_l", "TPL(l, best d)·L by layer", SERIES_STRIP, 1, layers) &&
+           policy_series(p, "tpl_d", "TPL(E, d)·L by length d", SERIES_STRIP, 1, DEL_LENGTH_MOST + 1);
+}
+
+/* Shadow tokens of all layers at trunk positions first..first+n-1, against the target's argmax there. */
+static bool
+learn(struct policy *p, struct round *r, uint32_t first, uint32_t n, double omega)
+{
+    struct del *d = p->state;
+    uint32_t layers = r->layers, rows = 0;
+    for (uint32_t i = 0; i < n && rows < ROWS_MOST; i++) {
+        slot_t row = context_at(r->ctx, r->seq, first + i);
+        if (!context_hidden_kept(r->ctx, row)) /* it fell out of the ring */
+            continue;
+        for (uint32_t l = 1; l <= layers; l++)
+            d->probes[rows * layers + l - 1] = (struct context_probe){.slot = row, .layer = l, .temperature = 1};
+        rows++;
+    }
+    if (rows == 0)
+        return true;
+    if (!round_guess(r, d->probes, (size_t)rows * layers, d->guesses))
+        return false;
+    del_sums_decay(&d->sums, omega);
+    for (uint32_t i = 0; i < rows; i++)
+        del_sums_add(&d->sums, &d->guesses[i * layers]);
+    return true;
+}
+
+static bool
+del_prefilled(struct policy *p, struct round *r)
+{
+    struct del *d = p->state;
+    del_sums_reset(&d->sums);
+    uint32_t length = context_length(r->ctx, r->seq), window = (uint32_t)p->value[KNOB_WINDOW];
+    uint32_t n = length < window ? length : window;
+    return learn(p, r, length - n, n, 1);
+}
+
+static void
+report(struct policy *p, struct round *r, struct del_choice c, uint32_t d_max)
+{
+    const struct del_sums *s = &((struct del *)p->state)->sums;
+    round_report(r, "E", 0, c.exit_layer);
+    round_report(r, "gamma", 0, c.length);
+    round_report(r, "tau", 0, del_tau(s, c.exit_layer));
+    round_report(r, "band", 0, del_mismatched(s, c.exit_layer));
+    round_report(r, "band", 1, del_matched(s, c.exit_layer));
+    for (uint32_t l = 1; l <= r->layers; l++) {
+        double best = 0;
+        for (uint32_t n = 0; n <= d_max; n++)
+            best = fmax(best, del_tpl(s, l, n));
+        round_report(r, "alpha", (int)l - 1, del_alpha(s, l));
+        round_report(r, "tpl_l", (int)l - 1, best * r->layers);
+    }
+    for (uint32_t n = 0; n <= d_max; n++)
+        round_report(r, "tpl_d", (int)n, del_tpl(s, c.exit_layer, n) * r->layers);
+}
+
+static bool
+del_draft(struct policy *p, struct round *r)
+{
+    struct del *d = p->state;
+    uint32_t d_max = (uint32_t)p->value[KNOB_D_MAX];
+    struct del_choice c = del_choose(&d->sums, d_max);
+    double tau = del_tau(&d->sums, c.exit_layer);
+    report(p, r, c, d_max);
+    bool dynamic = (int)p->value[KNOB_LENGTH] == LENGTH_DYNAMIC;
+    struct chain_rule rule = {.exit_layer = c.exit_layer, .most = dynamic ? d_max : c.length};
+    if (dynamic)
+        rule.stop_before = tau;
+    const char *reason = "one by one";
+    if (c.length > 0) {
+        static const char *const reasons[] = {[CHAIN_CONFIDENCE] = "threshold", [CHAIN_BUDGET] = "budget"};
+        uint32_t drafted;
+        enum chain_stop stop;
+        if (!chain_draft(r, &rule, &drafted, &stop))
+            return false;
+        reason = stop == CHAIN_MOST ? (dynamic ? "d_max" : "gamma") : reasons[stop];
+    }
+    round_summary(r, reason, (int)c.exit_layer, tau, (int)d_max, (int)rule.most);
+    return true;
+}
+
+/* The valid rows are those that were kept: the pending token's and the accepted drafts'. */
+static bool
+del_observe(struct policy *p, struct round *r)
+{
+    uint32_t length = context_length(r->ctx, r->seq);
+    return learn(p, r, length - r->emitted, r->emitted, p->value[KNOB_OMEGA]);
+}
+
+static void
+del_close(struct policy *p)
+{
+    struct del *d = p->state;
+    if (d == NULL)
+        return;
+    del_sums_close(&d->sums);
+    free(d->probes);
+    free(d->guesses);
+    free(d);
+}
+
+extern const struct policy_ops policy_del;
+const struct policy_ops policy_del = {
+    .name = "del",
+    .title = "DEL: dynamic exit layer and length",
+    .paper = "Entezari Zarch et al. 2025, arXiv:2504.05598",
+    .open = del_open,
+    .prefilled = del_prefilled,
+    .draft = del_draft,
+    .observe = del_observe,
+    .close = del_close,
+};

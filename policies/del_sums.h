@@ -1,0 +1,33 @@
+/* DEL's arithmetic (METHODS §4): decayed sums of matches and confidences per layer, and what is chosen from them. */
+#ifndef POLICIES_DEL_SUMS_H
+#define POLICIES_DEL_SUMS_H
+
+#include "kernels/backend.h"
+
+#define DEL_LENGTH_MOST 32
+
+struct del_sums {
+    uint32_t layers;
+    double n;              /* S(n): positions */
+    double *c, *tcs, *fcs; /* (L + 1) by layer: matches, confidences summed over matches and over mismatches */
+};
+
+bool del_sums_open(struct del_sums *, uint32_t layers); /* false: out of memory */
+void del_sums_close(struct del_sums *);
+void del_sums_reset(struct del_sums *);
+void del_sums_decay(struct del_sums *, double omega);          /* S ← ω S */
+void del_sums_add(struct del_sums *, const struct guess *row); /* (L) guesses of layers 1..L at one position */
+
+double del_alpha(const struct del_sums *, uint32_t layer);   /* [0, 1]; 0 without observations */
+double del_matched(const struct del_sums *, uint32_t layer); /* mean confidence of matches; 0 without any */
+double del_mismatched(const struct del_sums *, uint32_t layer);
+double del_tau(const struct del_sums *, uint32_t layer);                  /* eq. 3 */
+double del_tpl(const struct del_sums *, uint32_t layer, uint32_t length); /* eq. 1, α clamped below 1 */
+
+struct del_choice {
+    uint32_t exit_layer, length;
+};
+/* argmax of TPL over layers 1..L-1 and lengths 0..d_max; ties: the smaller length, then the smaller layer. */
+struct del_choice del_choose(const struct del_sums *, uint32_t d_max);
+
+#endif

@@ -1,0 +1,108 @@
+/* Draft & Verify's adaptive threshold on a fixed exit layer (METHODS §2): drafting stops *after* the token whose
+ * confidence is below th, and th follows the acceptance of past rounds:
+ *
+ *   m̄  ← 0.5 m̄ + 0.5 m,  m = accepted / drafted
+ *   th' = th + ε if m̄ < target;  th if the longest draft was reached;  else th − ε
+ *   th ← 0.9 th + 0.1 th' */
+#include <math.h>
+#include <stdlib.h>
+
+#include "policies/chain.h"
+#include "policies/policy.h"
+
+enum { KNOB_E = CHAIN_KNOB_EXIT, KNOB_TH, KNOB_TARGET, KNOB_EPSILON, KNOB_BETA_M, KNOB_BETA_TH, KNOB_MOST };
+
+struct dv {
+    double th, mean; /* th, m̄ */
+    double start;    /* the knob that th began from: turning it begins again */
+    bool longest;    /* this round drafted as much as it may */
+};
+
+static bool
+declare(struct policy *p, const char *name, const char *symbol, double min, double max, double step, double def,
+        const char *help)
+{
+    struct knob k = {.kind = step >= 1 ? KNOB_INTEGER : KNOB_REAL, .min = min, .max = max, .step = step, .def = def};
+    snprintf(k.name, sizeof k.name, "%s", name);
+    snprintf(k.symbol, sizeof k.symbol, "%s", symbol);
+    snprintf(k.help, sizeof k.help, "%s", help);
+    return policy_knob(p, &k);
+}
+
+static bool
+dv_open(struct policy *p, const struct model_info *model, const struct policy_args *args, struct err *err)
+{
+    p->state = calloc(1, sizeof(struct dv));
+    if (p->state == NULL)
+        return err_set(err, ERR_WORK, "out of memory opening dv");
+    double th = args->sampling.temperature > 0 ? 0.5 : 0.8;
+    return chain_exit_knob(p, model, err) &&
+           declare(p, "th", "th₀", 0, 1, 0.01, th, "confidence to begin with, below which a draft is the last") &&
+           declare(p, "target", "m*", 0, 1, 0.01, 0.9, "acceptance that the threshold steers for") &&
+           declare(p, "epsilon", "ε", 0, 0.2, 0.001, 0.01, "how far the threshold is moved") &&
+           declare(p, "beta_m", "β_m", 0, 0.99, 0.01, 0.5, "weight of the past in the mean acceptance") &&
+           declare(p, "beta_th", "β_th", 0, 0.99, 0.01, 0.9, "weight of the past in the threshold") &&
+           declare(p, "w_max", "w_max", 1, 32, 1, 12, "most drafts in a round") &&
+           policy_series(p, "th", "threshold th", SERIES_LINE, 1, 1) &&
+           policy_series(p, "matched", "mean acceptance", SERIES_LINE, 1, 1);
+}
+
+static bool
+dv_prefilled(struct policy *p, struct round *r)
+{
+    (void)r;
+    *(struct dv *)p->state = (struct dv){.start = -1};
+    return true;
+}
+
+static bool
+dv_draft(struct policy *p, struct round *r)
+{
+    struct dv *d = p->state;
+    if (d->start != p->value[KNOB_TH])
+        *d = (struct dv){.th = p->value[KNOB_TH], .start = p->value[KNOB_TH]};
+    const struct chain_rule rule = {
+        .exit_layer = (uint32_t)p->value[KNOB_E], .most = (uint32_t)p->value[KNOB_MOST], .stop_after = d->th};
+    uint32_t drafted;
+    enum chain_stop stop;
+    if (!chain_draft(r, &rule, &drafted, &stop))
+        return false;
+    d->longest = drafted == rule.most;
+    round_report(r, "th", 0, d->th);
+    round_report(r, "matched", 0, d->mean);
+    static const char *const reasons[] = {
+        [CHAIN_MOST] = "w_max", [CHAIN_CONFIDENCE] = "threshold", [CHAIN_BUDGET] = "budget"};
+    round_summary(r, reasons[stop], (int)rule.exit_layer, d->th, -1, (int)rule.most);
+    return true;
+}
+
+static bool
+dv_observe(struct policy *p, struct round *r)
+{
+    struct dv *d = p->state;
+    if (r->cut || r->drafted == 0)
+        return true;
+    double beta = p->value[KNOB_BETA_M], epsilon = p->value[KNOB_EPSILON];
+    d->mean = beta * d->mean + (1 - beta) * ((double)r->accepted / r->drafted);
+    double th = d->mean < p->value[KNOB_TARGET] ? d->th + epsilon : d->longest ? d->th : d->th - epsilon;
+    d->th = p->value[KNOB_BETA_TH] * d->th + (1 - p->value[KNOB_BETA_TH]) * th;
+    return true;
+}
+
+static void
+dv_close(struct policy *p)
+{
+    free(p->state);
+}
+
+extern const struct policy_ops policy_dv;
+const struct policy_ops policy_dv = {
+    .name = "dv",
+    .title = "Draft & Verify's adaptive threshold",
+    .paper = "Zhang et al. 2024, arXiv:2309.08168",
+    .open = dv_open,
+    .prefilled = dv_prefilled,
+    .draft = dv_draft,
+    .observe = dv_observe,
+    .close = dv_close,
+};
