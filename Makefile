@@ -63,6 +63,13 @@ $(BUILD)/obj/%.o: %.c | $(BUILD)/.deps
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPENMP) $(CFLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -DSPECSCOPE_DATADIR='"$(PREFIX)/share/specscope"' -MMD -MP -c $< -o $@
 
+# The default theme is compiled in, so that the scope has its colours without any file.
+$(BUILD)/gen/theme_dark.inc: themes/dark.json
+	@mkdir -p $(@D)
+	od -An -v -tu1 $< | sed 's/[0-9][0-9]*/&,/g' > $@
+$(BUILD)/obj/tui/theme_files.o: $(BUILD)/gen/theme_dark.inc
+$(BUILD)/obj/tui/theme_files.o: BASE += -I$(BUILD)/gen
+
 $(BUILD)/libspecscope.a: $(LIB_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
