@@ -15,14 +15,14 @@ enum layers_channel { SHOW_CONFIDENCE, SHOW_ENTROPY, SHOW_KL, SHOW_RANK, SHOW_CH
 
 struct layers_panel {
     enum layers_channel channel;
-    int max_width;  /* of a column */
-    uint32_t left;  /* first position shown */
-    uint32_t epoch; /* of the scope, when `left` was chosen */
+    int max_width; /* of a column */
+    uint32_t left; /* first position shown */
+    bool placed;   /* `left` was chosen while the cursor was out; else it follows from the newest position */
     bool popup;
     int spare_y, spare_rows; /* below the rows: room for the opened cell that hides nothing */
 
     /* As drawn last: what keys and mouse refer to. */
-    int cols;
+    int cols, lines;
     int n_rows, row_layer[LAYERS_ROWS], row_y[LAYERS_ROWS]; /* deepest first */
     int line_y;                                             /* of the d_max line, -1: none */
     int n_columns;
@@ -39,8 +39,8 @@ struct layers_panel {
 int layers_choose(int layers, int rows, const int *must, int n_must, const bool *probed, int *out);
 /* Fills p's rows for a body of that many lines beginning at y. */
 void layers_fold(struct layers_panel *, const struct scope *, int y, int lines);
-/* Fills p's columns from p->left, which it moves so that `wanted` is seen. */
-void layers_columns(struct layers_panel *, const struct scope *, uint32_t wanted, bool follow, int cols);
+/* Fills p's columns: up to the newest position, or from p->left, which it moves so that the selection is seen. */
+void layers_columns(struct layers_panel *, const struct scope *, const struct selection *, int cols);
 /* A token as a cell shows it: without its leading space. */
 const char *layers_word(const struct scope *, token_t);
 /* The layer whose exit a column's grey begins above; 0: none. */
@@ -57,7 +57,8 @@ void layers_draw(struct layers_panel *, const struct view *, const struct canvas
 extern const char *const layers_channel_names[SHOW_CHANNELS];
 
 /* ---- layers_popup.c ---- */
-#define LAYERS_POPUP 10 /* lines */
+#define LAYERS_POPUP 10 /* lines over the rows, */
+#define LAYERS_BELOW 9  /* and below them */
 void layers_popup(const struct layers_panel *, const struct view *, const struct canvas *);
 
 #endif

@@ -63,15 +63,14 @@ draw_fate(const struct scope *s, const struct canvas *c, int x, int width, const
     case FATE_PREFILL: draw_word(c, 1, x, width, ROLE_DIM, MARK_NONE, "▸"); return;
     case FATE_GHOST: snprintf(text, sizeof text, "◌%.0d", column->exit_layer > 0 ? column->exit_layer : 0); break;
     case FATE_ACCEPTED: snprintf(text, sizeof text, "✓%.0d", column->exit_layer > 0 ? column->exit_layer : 0); break;
-    case FATE_REJECTED: snprintf(text, sizeof text, "✗"); break;
+    case FATE_REJECTED: snprintf(text, sizeof text, "✗%.0d", column->exit_layer > 0 ? column->exit_layer : 0); break;
     case FATE_BONUS: snprintf(text, sizeof text, "+"); break;
     case FATE_CORRECTION: snprintf(text, sizeof text, "%s", correction); break;
     }
     used = draw_word(c, 1, x, width, role_of(column->fate), MARK_NONE, text);
-    if (column->rejected == TOKEN_NONE || column->fate == FATE_ACCEPTED || column->fate == FATE_GHOST)
+    if (column->rejected == TOKEN_NONE || column->fate == FATE_ACCEPTED || column->fate == FATE_REJECTED)
         return;
-    if (column->fate != FATE_REJECTED)
-        used += draw_word(c, 1, x + used, width - used, ROLE_REJECTED, MARK_NONE, "✗");
+    used += draw_word(c, 1, x + used, width - used, ROLE_REJECTED, MARK_NONE, "✗");
     draw_word(c, 1, x + used, width - used, ROLE_REJECTED, MARK_STRUCK, layers_word(s, column->rejected));
 }
 
@@ -141,7 +140,7 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
     if (sel->follow || column == NULL || p->n_rows == 0) {
         canvas_text(c, y, 0, ROLE_DIM,
                     !v->focused                     ? ""
-                    : p->spare_rows >= LAYERS_POPUP ? "hjkl or arrows point at a cell"
+                    : p->spare_rows >= LAYERS_BELOW ? "hjkl or arrows point at a cell"
                                                     : "hjkl or arrows point at a cell, Enter opens it");
         return;
     }
@@ -178,11 +177,10 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
 {
     const struct scope *s = v->scope;
     const int readout = c->rows >= 6;
-    const uint32_t length = scope_length(s);
     const struct selection *sel = v->selection;
     p->cols = c->cols;
     layers_fold(p, s, 2, c->rows - 2 - readout);
-    layers_columns(p, s, sel->follow && length > 0 ? length - 1 : sel->pos, sel->follow, c->cols);
+    layers_columns(p, s, sel, c->cols);
     for (int row = 0; row < p->n_rows; row++)
         draw_label(p, s, c, row);
     for (int i = 0; i < p->n_columns; i++) {
@@ -194,7 +192,8 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
         for (uint32_t b = 0; b < v->n_bookmarks; b++)
             marked = marked || v->bookmarks[b] == pos;
         if (column != NULL) {
-            const unsigned marks = (here ? MARK_CURSOR : 0U) | (marked ? MARK_BOLD | MARK_UNDERLINED : 0U);
+            const unsigned marks = (here ? MARK_CURSOR : 0U) | (marked ? MARK_BOLD | MARK_UNDERLINED : 0U) |
+                                   (column->fate == FATE_REJECTED ? MARK_STRUCK : 0U);
             const bool none = column->token == TOKEN_NONE;
             draw_word(c, 0, x, width, column->fate == FATE_ACCEPTED ? ROLE_TEXT : role_of(column->fate), marks,
                       none ? "…" : layers_word(s, column->token));
@@ -207,6 +206,6 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
     draw_line(p, s, c);
     if (readout)
         draw_readout(p, v, c, c->rows - 1);
-    if (!sel->follow && (p->popup || p->spare_rows >= LAYERS_POPUP))
+    if (!sel->follow && (p->popup || p->spare_rows >= LAYERS_BELOW))
         layers_popup(p, v, c);
 }

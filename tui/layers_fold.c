@@ -58,6 +58,7 @@ layers_fold(struct layers_panel *p, const struct scope *s, int y, int lines)
     for (int l = 0; l <= layers && l < FOLD_LAYERS; l++)
         probed[l] = scope_probed(s, (uint32_t)l) > 0;
     const bool line = lines >= 6 && d_max >= 1 && d_max < layers;
+    p->lines = lines;
     int rows = lines - line;
     rows = rows > LAYERS_ROWS ? LAYERS_ROWS : rows;
     const int must[] = {layers, 1, scope_exit_layer(s), d_max};
@@ -81,7 +82,8 @@ column_width(const struct layers_panel *p, const struct scope *s, uint32_t pos)
     const struct scope_column *c = scope_column(s, pos);
     const struct scope_cell *cells = scope_cells(s, pos);
     int width = c != NULL ? text_width(layers_word(s, c->token)) : 0;
-    if (c != NULL && c->rejected != TOKEN_NONE && 2 + text_width(layers_word(s, c->rejected)) > width)
+    if (c != NULL && c->rejected != TOKEN_NONE && c->fate == FATE_CORRECTION &&
+        2 + text_width(layers_word(s, c->rejected)) > width)
         width = 2 + text_width(layers_word(s, c->rejected)); /* said in the second row */
     for (int i = 0; i < p->n_rows && cells != NULL; i++) {
         const struct scope_cell *cell = &cells[p->row_layer[i]];
@@ -126,28 +128,39 @@ lay_out(struct layers_panel *p, const struct scope *s, int cols)
     }
 }
 
+/* Where the columns end while they follow: as far as drafts reach. While a round drafts, as far as the last one did, so
+ * that the columns don't run to and fro with every rejection. A function of the scope alone: live and replayed pictures
+ * are the same. */
+static uint32_t
+newest(const struct scope *s)
+{
+    uint32_t last = scope_length(s) - 1;
+    const struct scope_round *open = scope_round(s, 0), *before = scope_round(s, 1);
+    if (open == NULL || open->whole || before == NULL)
+        return last;
+    for (uint32_t i = 0; i < before->n_drafts; i++)
+        if (before->drafts[i].pos > last && before->drafts[i].pos < last + VERIFY_NODES)
+            last = before->drafts[i].pos;
+    return last;
+}
+
 void
-layers_columns(struct layers_panel *p, const struct scope *s, uint32_t wanted, bool follow, int cols)
+layers_columns(struct layers_panel *p, const struct scope *s, const struct selection *sel, int cols)
 {
     const int room = cols - LAYERS_LABEL + 1;
     const uint32_t length = scope_length(s);
     p->n_columns = 0;
     if (length == 0 || room < 2)
         return;
-    if (wanted >= length)
-        wanted = length - 1;
-    if (p->epoch != scope_epoch(s) || p->left < scope_first_cells(s) || p->left >= length) {
-        p->epoch = scope_epoch(s);
-        p->left = first_before(p, s, wanted, room);
-    }
-    if (wanted < p->left)
-        p->left = follow ? first_before(p, s, wanted, room) : wanted;
+    const uint32_t cursor = sel->pos < length ? sel->pos : length - 1;
+    if (sel->follow || !p->placed || p->left < scope_first_cells(s) || p->left >= length)
+        p->left = first_before(p, s, newest(s), room);
+    p->placed = !sel->follow;
+    if (p->placed && cursor < p->left)
+        p->left = cursor;
     lay_out(p, s, cols);
-    /* The picture stands still until the newest position leaves it; then it turns by a good part at once. */
-    for (int part = follow ? 3 : 4; part <= 4; part++) {
-        if (p->n_columns > 0 && wanted <= p->column[p->n_columns - 1].pos)
-            return;
-        p->left = first_before(p, s, wanted, room * part / 4);
+    if (p->placed && (p->n_columns == 0 || cursor > p->column[p->n_columns - 1].pos)) {
+        p->left = first_before(p, s, cursor, room);
         lay_out(p, s, cols);
     }
 }

@@ -70,18 +70,23 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
     for (int i = 0; i < p->n_columns; i++)
         if (p->column[i].pos == sel->pos)
             at = p->column[i].x;
-    const bool below = p->spare_rows >= LAYERS_POPUP;
-    const int half = c->cols / 2 > 52 ? 52 : c->cols / 2 < 24 ? 24 : c->cols / 2;
-    const int width = !below ? half : c->cols > 80 ? 80 : c->cols;
-    const int height = c->rows < LAYERS_POPUP ? c->rows : LAYERS_POPUP;
-    const struct canvas box =
-        below ? canvas_inside(c, p->spare_y, 0, height, width)
-              : canvas_inside(c, c->rows > height + 2 ? 2 : 0, at > c->cols / 2 ? 0 : c->cols - width, height, width);
     char title[160];
     snprintf(title, sizeof title, "L%d at %u '%.60s'", layer, (unsigned)sel->pos, layers_word(s, column->token));
-    canvas_clear(&box);
-    canvas_box(&box, title, below ? "" : "Esc", !below);
-    const struct canvas inside = canvas_inside(&box, 1, 2, box.rows - 2, box.cols - 4);
+    struct canvas inside;
+    if (p->spare_rows >= LAYERS_BELOW) {
+        inside = canvas_inside(c, p->spare_y + 1, 1, LAYERS_BELOW - 1, c->cols > 80 ? 78 : c->cols - 2);
+        for (int x = 0; x < c->cols; x++)
+            canvas_text(c, p->spare_y, x, ROLE_BORDER, "─");
+        canvas_print(c, p->spare_y, 1, ROLE_TITLE, " %s ", title);
+    } else {
+        const int width = c->cols / 2 > 52 ? 52 : c->cols / 2 < 24 ? 24 : c->cols / 2;
+        const int height = c->rows < LAYERS_POPUP ? c->rows : LAYERS_POPUP;
+        const struct canvas box =
+            canvas_inside(c, c->rows > height + 2 ? 2 : 0, at > c->cols / 2 ? 0 : c->cols - width, height, width);
+        canvas_clear(&box);
+        canvas_box(&box, title, "Esc", true);
+        inside = canvas_inside(&box, 1, 2, box.rows - 2, box.cols - 4);
+    }
     if (cells == NULL || !cells[layer].known) {
         canvas_text(&inside, 0, 0, ROLE_DIM, "this layer was not asked here");
         canvas_text(&inside, 1, 0, ROLE_DIM, "(:probe all asks every layer)");

@@ -49,10 +49,11 @@ row_of(const struct layers_panel *p, int layer)
 
 /* The first move puts the cursor on the newest position, where its token left the model. */
 static bool
-take_cursor(const struct layers_panel *p, const struct view *v)
+take_cursor(struct layers_panel *p, const struct view *v)
 {
     struct selection *sel = v->selection;
     const uint32_t length = scope_length(v->scope);
+    layers_fold(p, v->scope, 2, p->lines); /* what was drawn last may be long ago */
     if (length == 0 || p->n_rows == 0)
         return false;
     if (sel->follow || sel->pos >= length) {
@@ -70,7 +71,7 @@ take_cursor(const struct layers_panel *p, const struct view *v)
 }
 
 static void
-move(const struct layers_panel *p, const struct view *v, int rows, long columns)
+move(struct layers_panel *p, const struct view *v, int rows, long columns)
 {
     if (!take_cursor(p, v))
         return;

@@ -261,7 +261,7 @@ scope_event(struct scope *s, const struct event *e)
         scope_token_event(s, e);
         break;
     case EVENT_VERDICT: scope_verdict_event(s, &e->verdict); break;
-    case EVENT_LAYER: scope_layer_event(s, &e->layer); break;
+    case EVENT_LAYER: scope_layer_event(s, e); break;
     case EVENT_SERIES: scope_series_event(s, e); break;
     case EVENT_CONTROL: take_control(s, e); break;
     case EVENT_ROUND:

@@ -31,7 +31,7 @@ enum fate {
     FATE_PREFILL, /* the first token after the prompt */
     FATE_GHOST,   /* drafted, not judged */
     FATE_ACCEPTED,
-    FATE_REJECTED, /* until its round ends; then a correction stands there, or nothing */
+    FATE_REJECTED, /* a correction stands there soon, or nothing when the next round begins */
     FATE_CORRECTION,
     FATE_BONUS
 };
@@ -114,7 +114,7 @@ const struct progress_event *scope_progress(const struct scope *); /* NULL when 
 uint64_t scope_events_lost(const struct scope *);
 
 uint32_t scope_first(const struct scope *);     /* first position that may still be kept */
-uint32_t scope_length(const struct scope *);    /* positions known, drafts and guesses counted */
+uint32_t scope_length(const struct scope *);    /* positions known; drafts, guesses, drafts just rejected counted */
 uint32_t scope_committed(const struct scope *); /* of these, the ones that stay */
 const struct scope_column *scope_column(const struct scope *, uint32_t pos); /* NULL: not kept */
 /* (L + 1), indexed by layer, [0] unused; NULL: not kept. */

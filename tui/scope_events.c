@@ -32,15 +32,21 @@ touch(struct scope *s, uint32_t pos)
     return c;
 }
 
-void
-scope_forget_tail(struct scope *s)
+static void
+forget_from(struct scope *s, uint32_t from)
 {
-    for (uint32_t p = s->committed; p < s->length && p < s->committed + SCOPE_POSITIONS; p++) {
+    for (uint32_t p = from; p < s->length && p < from + SCOPE_POSITIONS; p++) {
         s->columns[p % SCOPE_POSITIONS].pos = UINT32_MAX;
         if (s->cells_of[p % SCOPE_COLUMNS] == p + 1)
             s->cells_of[p % SCOPE_COLUMNS] = 0;
     }
-    s->length = s->committed;
+    s->length = from < s->length ? from : s->length;
+}
+
+void
+scope_forget_tail(struct scope *s)
+{
+    forget_from(s, s->committed);
 }
 
 static void
@@ -65,6 +71,7 @@ open_round(struct scope *s, const struct event *e, uint32_t pos)
         return newest(s);
     if (s->open) /* its end was lost */
         s->n_rounds--;
+    scope_forget_tail(s);
     s->n_rounds++;
     s->open = true;
     s->base = s->committed;
@@ -106,7 +113,11 @@ scope_round_event(struct scope *s, const struct event *e)
                     cell->known = false;
             }
     }
-    scope_forget_tail(s);
+    /* Rejected drafts are looked at until the next round begins; what else is beyond the end of the text is gone. */
+    uint32_t tail = s->committed;
+    for (const struct scope_column *c; (c = scope_column(s, tail)) != NULL && c->fate == FATE_REJECTED;)
+        tail++;
+    forget_from(s, tail);
 }
 
 /* ---- tokens ---- */
@@ -222,8 +233,11 @@ prefer(float *kept, float value)
 }
 
 void
-scope_layer_event(struct scope *s, const struct layer_event *g)
+scope_layer_event(struct scope *s, const struct event *e)
 {
+    const struct layer_event *g = &e->layer;
+    if (g->probed_by == PROBED_POLICY && e->round > s->round) /* drafting began */
+        open_round(s, e, g->pos);
     if (g->layer < 1 || (uint32_t)g->layer > s->info->layers || g->token < 0 || (uint32_t)g->token >= s->info->vocab ||
         touch(s, g->pos) == NULL || (s->length > SCOPE_COLUMNS && g->pos < s->length - SCOPE_COLUMNS))
         return;

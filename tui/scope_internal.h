@@ -59,7 +59,7 @@ void scope_clear_series(struct scope *);       /* and binds them to the current 
 /* scope_events.c */
 void scope_token_event(struct scope *, const struct event *);
 void scope_verdict_event(struct scope *, const struct verdict_event *);
-void scope_layer_event(struct scope *, const struct layer_event *);
+void scope_layer_event(struct scope *, const struct event *);
 void scope_series_event(struct scope *, const struct event *);
 void scope_round_event(struct scope *, const struct event *);
 void scope_forget_tail(struct scope *); /* what is beyond the committed positions */

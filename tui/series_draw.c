@@ -102,7 +102,7 @@ print_value(char *out, size_t size, double value, bool whole)
 {
     if (isnan(value))
         snprintf(out, size, "–");
-    else if (whole || fabs(value) >= 1000)
+    else if (whole || value == 0 || fabs(value) >= 1000)
         snprintf(out, size, "%.0f", value);
     else
         snprintf(out, size, fabs(value) >= 100 ? "%.0f" : fabs(value) >= 10 ? "%.1f" : "%.2f", value);

@@ -506,7 +506,7 @@ test_without_series_the_rounds_are_charted(void **state)
     }
     use(f, &panel_series);
     draw(f, 16, 50);
-    assert_true(row_with(f, "acceptance 0.00") >= 0);
+    assert_true(row_with(f, "acceptance 0") >= 0);
     assert_true(row_with(f, "tokens/round 1") >= 0);
     assert_true(row_with(f, "tokens/s 500") >= 0);
     assert_true(row_with(f, "round 30") == 15);
@@ -684,7 +684,8 @@ test_a_picture_does_not_depend_on_when_it_was_drawn(void **state)
         for (int i = 0; i < 40; i++)
             decode_round(&d);
         feed(g.scope, &f.stream, 0);
-        static const struct panel_ops *const still[] = {&panel_text, &panel_rounds, &panel_series, &panel_knobs};
+        static const struct panel_ops *const still[] = {&panel_text, &panel_layers, &panel_rounds, &panel_series,
+                                                        &panel_knobs};
         for (size_t k = 0; k < sizeof still / sizeof still[0]; k++) {
             use(&f, still[k]);
             use(&g, still[k]);
@@ -698,6 +699,12 @@ test_a_picture_does_not_depend_on_when_it_was_drawn(void **state)
             }
             draw(&f, 12, 50);
             draw(&g, 12, 50);
+            for (int i = 0; i < 9 && still[k] == &panel_layers; i++) { /* to the cursor's place by the same way */
+                press(&f, i % 3 == 2 ? 'k' : 'h');
+                press(&g, i % 3 == 2 ? 'k' : 'h');
+                draw(&f, 12, 50);
+                draw(&g, 12, 50);
+            }
             for (int y = 0; y < 12; y++) {
                 char other[4096];
                 snprintf(other, sizeof other, "%s", line(&g, y));

@@ -119,18 +119,22 @@ test_a_rejected_draft_gives_way_to_the_correction(void **state)
     assert_int_equal(c->rejected, 41);
     assert_int_equal(c->rejected_exit, 2);
     assert_true(scope_column(f->scope, 4)->rejected == TOKEN_NONE);
-    /* What was drafted behind it is gone, guesses and all. */
-    assert_int_equal(scope_length(f->scope), 6);
-    assert_null(scope_column(f->scope, 6));
-    assert_null(scope_cells(f->scope, 6));
+    /* What was drafted behind it is there to be looked at, until the next round begins. */
+    assert_int_equal(scope_committed(f->scope), 6);
+    assert_int_equal(scope_length(f->scope), 7);
+    assert_int_equal(fate_at(f, 6), FATE_REJECTED);
+    assert_true(scope_cells(f->scope, 6)[1].known);
     assert_int_equal(scope_struck(f->scope, &struck), 2);
     assert_int_equal(struck[0].token, 41);
     assert_int_equal(struck[1].token, 42);
     f->stream.round = 2;
-    say_draft(&f->stream, 6, 1, 0, 60, 2);
+    say_layer(&f->stream, 6, 3, 60, 0.9f);
     see(f);
     assert_int_equal(scope_struck(f->scope, &struck), 0);
-    assert_null(scope_cells(f->scope, 6));
+    assert_int_equal(scope_length(f->scope), 7);
+    assert_int_equal(fate_at(f, 6), FATE_NONE);
+    assert_false(scope_cells(f->scope, 6)[1].known);
+    assert_false(scope_round(f->scope, 0)->whole);
     assert_int_equal(scope_round(f->scope, 1)->last, SOURCE_CORRECTION);
 }
 
@@ -450,7 +454,7 @@ test_a_reset_scope_is_a_new_one(void **state)
         feed(f->scope, &s, 0);
         assert_true(scope_open(&fresh, &f->info, &err));
         feed(fresh, &s, 0);
-        assert_int_equal(scope_length(fresh), d.length);
+        assert_int_equal(scope_committed(fresh), d.length);
         assert_int_equal(scope_rounds(fresh), 20);
         assert_same_scope(fresh, f->scope);
         scope_close(fresh);
