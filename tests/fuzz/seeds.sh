@@ -1,0 +1,20 @@
+#!/bin/sh
+# Seed inputs for every fuzz target, into FOLDER/<target>/. usage: seeds.sh BUILD FOLDER
+set -eu
+BUILD=$1
+OUT=$2
+here=$(dirname "$0")
+for target in "$here"/fuzz_*.c; do
+    name=$(basename "$target" .c)
+    mkdir -p "$OUT/$name"
+    case $name in
+    fuzz_gguf)
+        "$BUILD/tests/tinymodel" "$OUT/$name/q8.gguf" --layers 2 --width 32 --ffn 32 --type q8_0 >/dev/null
+        "$BUILD/tests/tinymodel" "$OUT/$name/mixed.gguf" --layers 1 --width 32 --ffn 64 --type mixed --nasty --gguf-version 2 >/dev/null ;;
+    fuzz_theme) cp "$here"/../../themes/*.json "$OUT/$name/" ;;
+    fuzz_script) printf '# a script\n:set tau 0.6\n:wait round 3\n:goto 5\n:key S-Left C-l\n:save-screen x\n:quit\n' >"$OUT/$name/script" ;;
+    fuzz_config) printf '{"policy": "layerskip", "set": ["gamma=6"], "temp": 0.5, "ignore-eos": true}' >"$OUT/$name/config.json" ;;
+    *)  printf '\000\001\000\010\000\001{"format": 1}' >"$OUT/$name/a"
+        printf '\003\000event,t_us,run,seq,round,pos\n1,2,3,4,5,6\n' >"$OUT/$name/b" ;;
+    esac
+done

@@ -1,0 +1,19 @@
+#!/bin/sh
+# A short, repeatable run of every fuzz target (the plain driver), as part of make test.
+BUILD=${BUILD:-build}
+SEEDS=$(mktemp -d)
+trap 'rm -rf "$SEEDS"' EXIT INT TERM
+sh tests/fuzz/seeds.sh "$BUILD" "$SEEDS" || { echo "not ok 1 - seeds for fuzzing"; exit 1; }
+n=0
+status=0
+for target in tests/fuzz/fuzz_*.c; do
+    name=$(basename "$target" .c)
+    n=$((n + 1))
+    if timeout 60 "$BUILD/fuzz/$name" -mutate "${FUZZ_MUTATIONS:-20000}" -seed "${SPECSCOPE_SEED:-1}" "$SEEDS/$name"/* 2>&1; then
+        echo "ok $n - $name survives mutated inputs"
+    else
+        echo "not ok $n - $name survives mutated inputs"
+        status=1
+    fi
+done
+exit $status
