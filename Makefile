@@ -11,6 +11,10 @@ BASE     := -std=c17 -D_GNU_SOURCE -I. -ffp-contract=off -pthread $(WARN)
 LDLIBS   := -lncursesw -ltinfo -lcsv -lcjson -lutf8proc -ldl -lm -pthread
 FUZZ_SECONDS ?= 60
 
+# make V=1 shows the commands.
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
+
 # make SANITIZE=address,undefined … builds beside the plain build. OpenMP's runtime is not instrumented for
 # ThreadSanitizer, so that build computes on one thread; the program's own threads are all there.
 ifdef SANITIZE
@@ -61,21 +65,24 @@ deps-test: $(BUILD)/.deps-test
 # ---- program ----
 $(BUILD)/obj/%.o: %.c | $(BUILD)/.deps
 	@mkdir -p $(@D)
-	$(CC) $(BASE) $(OPENMP) $(CFLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -DSPECSCOPE_DATADIR='"$(PREFIX)/share/specscope"' -MMD -MP -c $< -o $@
+	$(call say,CC,$<)
+	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -DSPECSCOPE_DATADIR='"$(PREFIX)/share/specscope"' -MMD -MP -c $< -o $@
 
 # The default theme is compiled in, so that the scope has its colours without any file.
 $(BUILD)/gen/theme_dark.inc: themes/dark.json
 	@mkdir -p $(@D)
-	od -An -v -tu1 $< | sed 's/[0-9][0-9]*/&,/g' > $@
+	$(Q)od -An -v -tu1 $< | sed 's/[0-9][0-9]*/&,/g' > $@
 $(BUILD)/obj/tui/theme_files.o: $(BUILD)/gen/theme_dark.inc
 $(BUILD)/obj/tui/theme_files.o: BASE += -I$(BUILD)/gen
 
 $(BUILD)/libspecscope.a: $(LIB_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR,$@)
+	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/specscope: $(CLI_OBJ) $(BUILD)/libspecscope.a
-	$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 run: all
 	@if [ -t 0 ] && [ -t 1 ]; then exec $(BUILD)/specscope; else exec $(BUILD)/specscope run; fi
@@ -83,19 +90,23 @@ run: all
 # ---- tests ----
 $(BUILD)/libtests.a: $(HELP_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR,$@)
+	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/tests/test_%: $(BUILD)/obj/tests/unit/test_%.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
 	@mkdir -p $(@D)
-	$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 $(BUILD)/tests/%: $(BUILD)/obj/tests/golden/%_main.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
 	@mkdir -p $(@D)
-	$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/obj/tests/%.o: tests/%.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
-	$(CC) $(BASE) $(OPENMP) $(CFLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -MMD -MP -c $< -o $@
+	$(call say,CC,$<)
+	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -MMD -MP -c $< -o $@
 
 test-programs: all $(UNIT) $(TOOLS) $(FUZZ)
 
@@ -110,10 +121,12 @@ HAS_LIBFUZZER := $(shell printf 'int LLVMFuzzerTestOneInput(const unsigned char*
 	| $(CC) -x c - -fsanitize=fuzzer -o /dev/null 2>/dev/null && echo yes)
 $(BUILD)/obj/tests/fuzz/%.o: tests/fuzz/%.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
-	$(CC) $(BASE) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC,$<)
+	$(Q)$(CC) $(BASE) $(CFLAGS) -MMD -MP -c $< -o $@
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/driver.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
 	@mkdir -p $(@D)
-	$(if $(and $(HAS_LIBFUZZER),$(FUZZER)),$(CC) $(OPENMP) -fsanitize=fuzzer -o $@ $(filter-out %/driver.o,$^) $(LDLIBS),$(CC) $(OPENMP) -o $@ $^ $(LDLIBS))
+	$(call say,LD,$@)
+	$(Q)$(if $(and $(HAS_LIBFUZZER),$(FUZZER)),$(CC) $(OPENMP) -fsanitize=fuzzer -o $@ $(filter-out %/driver.o,$^) $(LDLIBS),$(CC) $(OPENMP) -o $@ $^ $(LDLIBS))
 
 # A real campaign: sanitizers on, FUZZ_SECONDS a target.
 fuzz:
