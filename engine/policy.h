@@ -66,10 +66,10 @@ struct policy_ops {
     bool (*open)(struct policy *, const struct model_info *, const struct policy_args *,
                  struct err *); /* fills knobs and series */
     bool (*prefilled)(struct policy *,
-                      struct round *);              /* after prefill, and when switched to in mid-run; may be NULL */
-    bool (*draft)(struct policy *, struct round *); /* through round_* helpers only */
+                      struct round *);                /* after prefill, and when switched to in mid-run; may be NULL */
+    bool (*draft)(struct policy *, struct round *);   /* through round_* helpers only */
     bool (*observe)(struct policy *, struct round *); /* after verification; may be NULL */
-    void (*close)(struct policy *);                         /* may be NULL */
+    void (*close)(struct policy *);                   /* may be NULL */
 };
 
 /* For open(): appends a declaration; values start at the default. False, and nothing is added, when there is no place
