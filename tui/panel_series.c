@@ -48,7 +48,7 @@ least_rows(const struct scope *s, int which)
     if (series == NULL)
         return 3;
     switch (series->declared->form) {
-    case SERIES_PHASE: return 2;
+    case SERIES_PHASE:
     case SERIES_STRIP: return 2;
     default: return 3;
     }

@@ -160,7 +160,7 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
     s->info = info;
     const size_t layers = info->layers + 1;
-    s->words = calloc((size_t)info->vocab + 1, sizeof *s->words);
+    s->words = calloc((size_t)info->vocab + 1, sizeof(struct scope_word *));
     s->values = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->values);
     s->columns = calloc(SCOPE_POSITIONS, sizeof *s->columns);
     s->cells_of = calloc(SCOPE_COLUMNS, sizeof *s->cells_of);
