@@ -66,8 +66,7 @@ parse_ids(const struct tokenizer *t, const char *text, size_t len, token_t **ids
         if (errno != 0 || end == text + at || (after != '\0' && !isspace((unsigned char)after)) || id < 0 ||
             id >= (long)tokenizer_size(t) || (after == '\0' && end != text + len)) {
             int n_word = 0;
-            while (n_word < 20 && text[at + (size_t)n_word] != '\0' &&
-                   !isspace((unsigned char)text[at + (size_t)n_word]))
+            while (n_word < 20 && at + (size_t)n_word < len && !isspace((unsigned char)text[at + (size_t)n_word]))
                 n_word++;
             char word[48];
             return err_set(err, ERR_WORK,
