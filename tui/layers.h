@@ -23,6 +23,7 @@ struct layers_panel {
 
     /* As drawn last: what keys and mouse refer to. */
     int cols, lines;
+    bool mono;                                              /* heat takes a column of its own */
     int n_rows, row_layer[LAYERS_ROWS], row_y[LAYERS_ROWS]; /* deepest first */
     int line_y;                                             /* of the d_max line, -1: none */
     int n_columns;

@@ -179,6 +179,7 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
     const int readout = c->rows >= 6;
     const struct selection *sel = v->selection;
     p->cols = c->cols;
+    p->mono = c->grid->mono;
     layers_fold(p, s, 2, c->rows - 2 - readout);
     layers_columns(p, s, sel, c->cols);
     for (int row = 0; row < p->n_rows; row++)

@@ -89,7 +89,7 @@ column_width(const struct layers_panel *p, const struct scope *s, uint32_t pos)
         const struct scope_cell *cell = &cells[p->row_layer[i]];
         const int spurious = scope_spurious(s, pos, (uint32_t)p->row_layer[i]);
         const int left = c != NULL && layers_beyond(s, c, p->row_layer[i]) && cell->probed_by != PROBED_POLICY;
-        const int here = cell->known ? text_width(layers_word(s, cell->token)) + spurious + left : 0;
+        const int here = cell->known ? text_width(layers_word(s, cell->token)) + spurious + left + p->mono : 0;
         width = here > width ? here : width;
     }
     const int least = p->max_width < LAYERS_MIN_WIDTH ? p->max_width : LAYERS_MIN_WIDTH;
