@@ -247,7 +247,7 @@ static bool
 place_tensor(const struct cursor *c, struct gguf_tensor *t, uint64_t offset, uint64_t data_start)
 {
     char name[NAME_SHOWN];
-    if (offset % c->g->alignment != 0)
+    if ((offset & (c->g->alignment - 1)) != 0)
         return err_set(c->err, ERR_WORK,
                        "%s: tensor '%s' is at offset %" PRIu64
                        ", which is no multiple of the alignment %" PRIu64 DAMAGED,
@@ -262,31 +262,37 @@ place_tensor(const struct cursor *c, struct gguf_tensor *t, uint64_t offset, uin
     return true;
 }
 
+/* Where a tensor's data lies, for finding overlaps. */
+struct extent {
+    const unsigned char *at;
+    uint64_t bytes;
+    struct gguf_string name;
+};
+
 static int
-compare_places(const void *a, const void *b)
+compare_extents(const void *a, const void *b)
 {
-    const struct gguf_tensor *s = *(const struct gguf_tensor *const *)a, *t = *(const struct gguf_tensor *const *)b;
-    int order = (s->data > t->data) - (s->data < t->data);
+    const struct extent *s = a, *t = b;
+    int order = (s->at > t->at) - (s->at < t->at);
     return order != 0 ? order : (s->bytes > t->bytes) - (s->bytes < t->bytes); /* of unknown size first: it counts 0 */
 }
 
 static bool
-refuse_overlaps(const struct cursor *c, const struct gguf *g, const struct gguf_tensor **order)
+refuse_overlaps(const struct cursor *c, const struct gguf *g, struct extent *extents)
 {
     char one[NAME_SHOWN], two[NAME_SHOWN];
     for (size_t i = 0; i < g->n_tensors; i++)
-        order[i] = &g->tensors[i];
-    qsort(order, (size_t)g->n_tensors, sizeof *order, compare_places);
+        extents[i] = (struct extent){g->tensors[i].data, g->tensors[i].bytes, g->tensors[i].name};
+    qsort(extents, (size_t)g->n_tensors, sizeof *extents, compare_extents);
     for (size_t i = 1; i < g->n_tensors; i++)
-        if (order[i - 1]->bytes > (uint64_t)(order[i]->data - order[i - 1]->data))
+        if (extents[i - 1].bytes > (uint64_t)(extents[i].at - extents[i - 1].at))
             return err_set(c->err, ERR_WORK, "%s: tensors '%s' and '%s' lie on top of each other" DAMAGED, g->path,
-                           shown(one, order[i - 1]->name), shown(two, order[i]->name));
+                           shown(one, extents[i - 1].name), shown(two, extents[i].name));
     return true;
 }
 
 static bool
-check_tensors(struct cursor *c, struct gguf *g, uint64_t *offsets, struct gguf_string *names,
-              const struct gguf_tensor **order)
+check_tensors(struct cursor *c, struct gguf *g, uint64_t *offsets, struct gguf_string *names, struct extent *extents)
 {
     const size_t n = (size_t)g->n_tensors;
     for (size_t i = 0; i < n; i++) {
@@ -294,11 +300,11 @@ check_tensors(struct cursor *c, struct gguf *g, uint64_t *offsets, struct gguf_s
             return false;
         names[i] = g->tensors[i].name;
     }
-    const uint64_t data_start = (c->at + g->alignment - 1) / g->alignment * g->alignment;
+    const uint64_t data_start = (c->at + g->alignment - 1) & ~(g->alignment - 1); /* a power of two */
     for (size_t i = 0; i < n; i++)
         if (!place_tensor(c, &g->tensors[i], offsets[i], data_start))
             return false;
-    return refuse_duplicates(c, names, n, "tensor") && refuse_overlaps(c, g, order);
+    return refuse_duplicates(c, names, n, "tensor") && refuse_overlaps(c, g, extents);
 }
 
 static bool
@@ -311,14 +317,14 @@ read_tensors(struct cursor *c, struct gguf *g)
     g->tensors = calloc(n + 1, sizeof *g->tensors);
     uint64_t *offsets = calloc(n + 1, sizeof *offsets);
     struct gguf_string *names = calloc(n + 1, sizeof *names);
-    const struct gguf_tensor **order = calloc(n + 1, sizeof(struct gguf_tensor *));
-    bool ok = g->tensors != NULL && offsets != NULL && names != NULL && order != NULL;
+    struct extent *extents = calloc(n + 1, sizeof *extents);
+    bool ok = g->tensors != NULL && offsets != NULL && names != NULL && extents != NULL;
     if (!ok)
         err_set(c->err, ERR_WORK, "%s: out of memory for %zu tensors", g->path, n);
-    ok = ok && check_tensors(c, g, offsets, names, order);
+    ok = ok && check_tensors(c, g, offsets, names, extents);
     free(offsets);
     free(names);
-    free(order);
+    free(extents);
     return ok;
 }
 
@@ -429,7 +435,7 @@ gguf_close(struct gguf *g)
     if (g == NULL)
         return;
     if (g->mapped)
-        munmap((void *)(uintptr_t)g->map, (size_t)g->file_bytes);
+        munmap((void *)g->map, (size_t)g->file_bytes);
     free(g->values);
     free(g->tensors);
     free(g->path);

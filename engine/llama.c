@@ -42,7 +42,7 @@ static bool
 read_heads(struct reading *r)
 {
     struct model_desc *d = &r->model->desc;
-    uint32_t value_dim;
+    uint32_t value_dim = 0;
     if (!read_size(r, KEY("attention.head_count"), 0, MOST_UNITS, &d->heads) ||
         !read_size(r, KEY("attention.head_count_kv"), d->heads, MOST_UNITS, &d->kv_heads))
         return false;
@@ -108,7 +108,7 @@ static bool
 read_sizes(struct reading *r)
 {
     struct model_desc *d = &r->model->desc;
-    uint32_t experts, declared;
+    uint32_t experts = 0, declared = 0;
     if (!gguf_get_u32(r->g, KEY("expert_count"), 0, &experts, r->err))
         return false;
     if (experts != 0)

@@ -162,7 +162,7 @@ model_close(struct model *m)
     if (m == NULL)
         return;
     tokenizer_close(m->tokenizer);
-    free((void *)(uintptr_t)m->desc.layers);
+    free((void *)m->desc.layers);
     gguf_close(m->file);
     free(m->path);
     free(m);

@@ -187,10 +187,10 @@ unmark_spaces(char *out, struct gguf_string piece)
 static bool
 write_plain(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
-    size_t room = 0;
+    size_t room = 1;
     for (uint32_t id = 0; id < t->n; id++)
         room += t->text[id].len + sizeof replacement;
-    t->plain = malloc(t->n * sizeof *t->plain);
+    t->plain = calloc((size_t)t->n + 1, sizeof *t->plain);
     t->plain_bytes = malloc(room);
     if (t->plain == NULL || t->plain_bytes == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory for a vocabulary of %" PRIu32 " tokens", g->path, t->n);

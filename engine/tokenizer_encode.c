@@ -169,7 +169,7 @@ encode_run(struct encoding *e, const char *run, size_t len)
         consider(e, run, left->previous, pair.left);
         consider(e, run, pair.left, left->next);
     }
-    for (uint32_t i = 0; i != NONE; i = e->symbols[i].next)
+    for (uint32_t i = 0; i != NONE; i = e->symbols[i].next) /* NOLINT(clang-analyzer-unix.Malloc): e keeps them */
         if (!push_symbol(e, run, &e->symbols[i]))
             return false;
     return true;
@@ -190,8 +190,7 @@ mark_spaces(const char *text, size_t len, size_t *n_marked)
     char *at = marked + SPACE_MARK_LEN;
     for (size_t i = 0; i < len; i++) {
         if (text[i] == ' ') {
-            memcpy(at, SPACE_MARK, SPACE_MARK_LEN);
-            at += SPACE_MARK_LEN;
+            at = put_space_mark(at);
         } else {
             *at++ = text[i];
         }
@@ -246,7 +245,7 @@ encode(struct encoding *e, char *marked, size_t len, struct tokenize_options opt
     len -= done;
     if (len > 0 && t->add_space_prefix) { /* the bytes before `rest` are free, or already encoded */
         rest -= SPACE_MARK_LEN;
-        memcpy(rest, SPACE_MARK, SPACE_MARK_LEN);
+        put_space_mark(rest);
         len += SPACE_MARK_LEN;
     }
     return encode_marked(e, rest, len, options.special);

@@ -93,8 +93,7 @@ index_specials(struct tokenizer *t)
         char *start = at;
         for (size_t i = 0; i < t->text[id].len; i++) {
             if (t->text[id].data[i] == ' ') {
-                memcpy(at, SPACE_MARK, SPACE_MARK_LEN);
-                at += SPACE_MARK_LEN;
+                at = put_space_mark(at);
             } else {
                 *at++ = t->text[id].data[i];
             }

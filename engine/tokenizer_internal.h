@@ -7,6 +7,16 @@
 #define SPACE_MARK     "\xe2\x96\x81" /* ▁ U+2581, which stands for a space inside pieces */
 #define SPACE_MARK_LEN 3
 
+/* Writes ▁ without a NUL; returns the place behind it. */
+static inline char *
+put_space_mark(char *at)
+{
+    *at++ = SPACE_MARK[0];
+    *at++ = SPACE_MARK[1];
+    *at++ = SPACE_MARK[2];
+    return at;
+}
+
 /* A user-defined or control token as it is looked for in text: spaces written as ▁. */
 struct special {
     struct gguf_string text;
