@@ -35,6 +35,7 @@ enum option_id {
     OPT_TRACE,
     OPT_THEME,
     OPT_SCRIPT,
+    OPT_PACE,
     OPT_QUIT_AT_END,
     OPT_JSON,
     OPT_REPEAT,
@@ -79,6 +80,8 @@ static const struct option_row {
     [OPT_TRACE] = {"trace", 0, "DIR", COMMAND_SCOPE | COMMAND_RUN, "write a trace into a new folder"},
     [OPT_THEME] = {"theme", 0, "NAME", SCREEN, "dark, light, cividis, mono, or a file"},
     [OPT_SCRIPT] = {"script", 0, "FILE", SCREEN, "run a file of ':' commands"},
+    [OPT_PACE] = {"pace", 0, "N", COMMAND_SCOPE,
+                  "tokens a second at most; 0: as fast as it goes (bundled model: 25; else 0)"},
     [OPT_QUIT_AT_END] = {"quit-at-end", 0, NULL, COMMAND_SCOPE, "leave when the run is over"},
     [OPT_JSON] = {"json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH, "results as JSON; - is stdout"},
     [OPT_REPEAT] = {"repeat", 0, "N", COMMAND_BENCH, "passes over the prompts, policies in turn (3)"},
@@ -283,6 +286,7 @@ set(struct options *o, int which, const char *text, struct err *err)
     case OPT_TRACE: o->trace = text; return true;
     case OPT_THEME: o->theme = text; return true;
     case OPT_SCRIPT: o->script = text; return true;
+    case OPT_PACE: return real("pace", text, 0, 1e6, &o->pace, err);
     case OPT_QUIT_AT_END: o->quit_at_end = true; return true;
     case OPT_JSON: o->json = text; return true;
     case OPT_REPEAT: return count("repeat", text, 1000, &o->repeat, err);
@@ -390,6 +394,7 @@ options_read(struct options *o, enum command command, int argc, char **argv, str
     *o = (struct options){.command = command,
                           .tokens = 256,
                           .repeat = 3,
+                          .pace = -1,
                           .seed = 1,
                           .sampling = {.top_p = 1},
                           .backend = "auto",

@@ -24,6 +24,7 @@ struct options {
     struct sampling sampling;
     uint64_t seed;
     bool ignore_eos, quit_at_end, steps, no_progress;
+    float pace; /* tokens/s; 0: no bound; below 0: not given */
     const char *backend;
     struct backend_options backend_options;
     enum probe_mode probe;

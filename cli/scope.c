@@ -30,12 +30,16 @@ history_path(char *out, size_t n)
     return out;
 }
 
+#define WATCHABLE 25.0 /* tokens a second */
+
 static int
 scope_run_live(const struct options *o, struct engine *engine, const char *prompt, struct err *err)
 {
     struct session_options so = generation_options(o);
     so.stay = true;
     so.paused = o->script != NULL;
+    bool slowed = o->pace < 0 && o->model == NULL && o->script == NULL; /* the bundled model is over in a blink */
+    so.pace = slowed ? WATCHABLE : o->pace > 0 ? (double)o->pace : 0;
     if (prompt != NULL) {
         so.prompt = prompt;
         so.prompt_len = strlen(prompt);
@@ -49,7 +53,9 @@ scope_run_live(const struct options *o, struct engine *engine, const char *promp
         const struct source source = {.session = s,
                                       .trace = o->trace,
                                       .saved = o->trace != NULL,
-                                      .note = engine->note[0] != '\0' ? engine->note : NULL,
+                                      .note = engine->note[0] != '\0' ? engine->note
+                                              : slowed ? "slowed down to be watched:  > faster  < slower  :speed max"
+                                                       : NULL,
                                       .export_to = recording_export,
                                       .trouble = recording_trouble,
                                       .user = recording};
@@ -58,6 +64,7 @@ scope_run_live(const struct options *o, struct engine *engine, const char *promp
                                         .script = o->script,
                                         .history_path = history_path(history, sizeof history),
                                         .data_dir = data_dir(),
+                                        .pace = so.pace,
                                         .quit_at_end = o->quit_at_end};
         status = app_run(&source, &app, err);
         if (status == 1 || status == 2)

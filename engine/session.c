@@ -223,9 +223,14 @@ session_open(struct session **out, struct engine *engine, const struct session_o
     s->stay = o->stay;
     s->probe = o->probe;
     s->paused = o->paused;
+    s->pace = o->pace;
     s->state.session = s;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->wake, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     if (!open_parts(s, o, err)) {
         session_close(s);
         return false;
@@ -361,6 +366,9 @@ check_control(struct session *s, const struct control *c, struct err *err)
             return err_set(err, ERR_USAGE, "round %u is past, this is round %u; restart to stop there", (unsigned)c->n,
                            (unsigned)atomic_load(&s->round_number));
         return true;
+    case CONTROL_PACE:
+        return pace_parse(c->text, &value) ||
+               err_set(err, ERR_USAGE, "speed %.16s: tokens a second are wanted, 0 for as fast as it goes", c->text);
     case CONTROL_EXTEND: return c->n > 0 || err_set(err, ERR_USAGE, "extend by how many tokens? give a number above 0");
     default: return true;
     }

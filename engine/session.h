@@ -29,6 +29,7 @@ struct session_options {
     enum probe_mode probe;
     const struct knob_setting *set;
     size_t n_set;
+    double pace; /* tokens/s at most, for people who want to watch; 0: as fast as it goes */
     bool paused; /* start paused, after prefill */
     bool stay;   /* at the end of a run wait for controls (the scope); else finish the log */
 };
@@ -46,6 +47,7 @@ enum control_kind {
     CONTROL_PROBE,       /* text: off, policy, all */
     CONTROL_BASELINE,    /* run autoregressively, measure, compare */
     CONTROL_EXTEND,      /* n more tokens */
+    CONTROL_PACE,        /* text: tokens/s, 0: as fast as it goes */
     CONTROL_QUIT
 };
 

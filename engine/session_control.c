@@ -1,6 +1,7 @@
 /* The engine thread's side of the controls: taking them from the queue, obeying them at the gates. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/session_internal.h"
 
@@ -17,13 +18,24 @@ session_control_event(struct session *s, const char *name, const char *old_text,
     s->round.number = round;
 }
 
-/* Waits up to forever for a control when `block`. NULL: the queue is empty. */
+bool
+pace_parse(const char *text, double *tokens_per_s)
+{
+    char *end;
+    *tokens_per_s = strtod(text, &end);
+    return end != text && *end == '\0' && *tokens_per_s >= 0 && *tokens_per_s <= 1e9;
+}
+
+/* Waits for a control until the monotonic time until_us: 0 not at all, UINT64_MAX for ever. NULL: there is none. */
 static struct mail *
-take(struct session *s, bool block)
+take(struct session *s, uint64_t until_us)
 {
     pthread_mutex_lock(&s->lock);
-    while (block && s->first == NULL)
+    while (s->first == NULL && until_us == UINT64_MAX)
         pthread_cond_wait(&s->wake, &s->lock);
+    const struct timespec until = {(time_t)(until_us / 1000000), (long)(until_us % 1000000 * 1000)};
+    while (s->first == NULL && session_now_us() < until_us)
+        pthread_cond_timedwait(&s->wake, &s->lock, &until); /* the condition's clock is the monotonic one */
     struct mail *m = s->first;
     if (m != NULL) {
         s->first = m->next;
@@ -175,6 +187,10 @@ obey(struct session *s, struct mail *m)
         if (s->wanted != UINT32_MAX)
             s->wanted = c->n < UINT32_MAX - s->wanted ? s->wanted + c->n : UINT32_MAX;
         break;
+    case CONTROL_PACE:
+        pace_parse(c->text, &s->pace);
+        s->next_us = 0;
+        break;
     case CONTROL_QUIT: s->quit = true; break;
     }
     free(m->text);
@@ -187,7 +203,7 @@ session_gate(struct session *s, bool at_round)
     s->in_round = !at_round;
     for (;;) {
         struct mail *m;
-        while ((m = take(s, false)) != NULL)
+        while ((m = take(s, 0)) != NULL)
             obey(s, m);
         if (s->quit || s->new_run)
             return MOOD_STOP;
@@ -198,9 +214,11 @@ session_gate(struct session *s, bool at_round)
             if (!session_baseline(s))
                 return MOOD_STOP;
         }
-        if (!s->paused)
+        bool stepping = s->step_rounds > 0 || s->step_token;
+        if (!s->paused && (!at_round || stepping || session_now_us() >= s->next_us))
             return MOOD_GO;
-        obey(s, take(s, true));
+        if ((m = take(s, s->paused ? UINT64_MAX : s->next_us)) != NULL)
+            obey(s, m);
     }
 }
 
@@ -208,7 +226,7 @@ enum mood
 session_idle(struct session *s)
 {
     s->in_round = false;
-    struct mail *m = take(s, true);
+    struct mail *m = take(s, UINT64_MAX);
     uint32_t wanted = s->wanted;
     obey(s, m);
     if (s->quit || s->new_run)
@@ -239,6 +257,10 @@ session_token_done(struct session *s)
 void
 session_round_done(struct session *s)
 {
+    if (s->pace > 0) { /* behind time it doesn't hurry */
+        uint64_t now = session_now_us();
+        s->next_us = (s->next_us + 100000 > now ? s->next_us : now) + (uint64_t)(s->round.emitted * 1e6 / s->pace);
+    }
     if (s->break_at > 0 && s->round.number >= s->break_at) {
         s->break_at = 0;
         char text[16];
@@ -271,7 +293,7 @@ session_stop(struct session *s, const char *where)
         return MOOD_STOP;
     if (atomic_load(&s->cancel) || e->kind == ERR_CANCELLED) { /* what cancelled is in the queue */
         struct mail *m;
-        while ((m = take(s, false)) != NULL)
+        while ((m = take(s, 0)) != NULL)
             obey(s, m);
         if (s->quit || s->new_run)
             return MOOD_STOP;

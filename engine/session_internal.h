@@ -64,6 +64,8 @@ struct session {
     uint32_t step_rounds; /* left before pausing again; 0: not stepping */
     bool step_token;
     uint32_t break_at;
+    double pace;                  /* tokens/s; 0: no bound */
+    uint64_t next_us;             /* the next round may begin */
     struct mail *pending;         /* knobs, policies, probes: wait for the next round */
     bool in_round, quit, new_run; /* new_run: a prompt or restart was taken from the queue */
     const char *run_cause;
@@ -82,7 +84,8 @@ struct session {
     atomic_bool failed;
 };
 
-uint64_t session_now_us(void); /* monotonic */
+bool pace_parse(const char *text, double *tokens_per_s); /* a number from 0 */
+uint64_t session_now_us(void);                           /* monotonic */
 /* Stamps and appends. */
 void session_emit(struct session *, struct event *);
 void session_vocab(struct session *, token_t);

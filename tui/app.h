@@ -10,6 +10,7 @@ struct app_options {
     const char *script;       /* a file of commands, or NULL */
     const char *history_path; /* of prompts; NULL: kept in memory only */
     const char *data_dir;     /* where themes/ lies; NULL: only the compiled-in ones */
+    double pace;              /* tokens/s that a live session was told to keep to; 0: as fast as it goes */
     bool quit_at_end;         /* leave when the run is over */
 };
 

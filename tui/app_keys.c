@@ -16,7 +16,7 @@ const struct app_key app_keys[] = {
     {'b', "b", "baseline", "run autoregressively: measures the speedup, checks losslessness"},
     {'x', "x", "extend", "go on for more tokens"},
     {'e', "e", "export", "export the run as CSV"},
-    {'<', "<  >", "speed slower", "a replay's speed, ×1/4 to ×64"},
+    {'<', "<  >", "speed slower", "slower, faster: a live run's tokens a second, a replay's speed"},
     {'>', ">", "speed faster", NULL},
     {INPUT_TAB, "Tab  S-Tab", "panel next", "move the focus"},
     {INPUT_SHIFT_TAB, "S-Tab", "panel previous", NULL},

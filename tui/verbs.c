@@ -59,7 +59,7 @@ const struct verb app_verbs[] = {
     {"step", "[N | token]", "so many rounds, or one token, then pause", run_step, NULL},
     {"restart", "", "again from the same prompt", run_restart, NULL},
     {"goto", "ROUND | P%", "to the end of a round; a replay jumps there", run_goto, NULL},
-    {"speed", "X", "a replay's speed, 0.25 to 64, faster, slower", run_speed, NULL},
+    {"speed", "X", "tokens a second, or max; a replay's: 0.25 to 64; faster, slower", run_speed, NULL},
     {"export", "[DIR]", "write the run as CSV into a folder", run_export, NULL},
     {"theme", "[NAME]", "choose the theme: a name, or a file with a '/'", run_theme, offer_theme},
     {"panel", "NAME", "focus a panel; next, previous", run_panel, offer_panel},

@@ -1,6 +1,7 @@
 /* Commands that steer the run: the engine, or a replay. */
 #include "tui/verbs.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,12 +13,6 @@ only_live(const struct app *app, const char *what, struct err *err)
     return app_live(app) ||
            err_set(err, ERR_USAGE, "this is a replay: %s cannot be changed, only looked at; run the model for that",
                    what);
-}
-
-static bool
-only_replay(const struct app *app, struct err *err)
-{
-    return !app_live(app) || err_set(err, ERR_USAGE, "only a replay has a speed; this is a live run");
 }
 
 /* A run starts or goes on: it has not ended any more. */
@@ -164,11 +159,43 @@ run_goto(struct app *app, const char *rest, struct err *err)
     return true;
 }
 
+/* A live run's speed is tokens a second; "max" is as fast as it goes, and so is faster than PACE_FASTEST. */
+#define PACE_SLOWEST 1.0
+#define PACE_FASTEST 1000.0
+
+static bool
+set_pace(struct app *app, const char *rest, struct err *err)
+{
+    double pace = app->options.pace;
+    char *end = NULL;
+    if (strcmp(rest, "faster") == 0) {
+        pace = pace > 0 && pace * 2 <= PACE_FASTEST ? pace * 2 : 0;
+    } else if (strcmp(rest, "slower") == 0) {
+        pace = pace > 0 ? fmax(pace / 2, PACE_SLOWEST) : PACE_FASTEST / 2;
+    } else if (strcmp(rest, "max") == 0) {
+        pace = 0;
+    } else {
+        pace = strtod(rest, &end);
+        if (end == rest || *end != '\0' || !(pace >= PACE_SLOWEST && pace <= 1e9))
+            return err_set(err, ERR_USAGE, "speed takes tokens a second from 1, or max, faster, slower");
+    }
+    char text[32];
+    snprintf(text, sizeof text, "%g", pace);
+    if (!session_post(app->source->session, &(struct control){.kind = CONTROL_PACE, .text = text}, err))
+        return false;
+    app->options.pace = pace;
+    if (pace > 0)
+        app_say(app, "at most %g tokens a second", pace);
+    else
+        app_say(app, "as fast as it goes");
+    return true;
+}
+
 bool
 run_speed(struct app *app, const char *rest, struct err *err)
 {
-    if (!only_replay(app, err))
-        return false;
+    if (app_live(app))
+        return set_pace(app, rest, err);
     const double now = replay_status(app->source->replay).speed;
     double speed;
     char *end = NULL;

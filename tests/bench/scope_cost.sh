@@ -24,7 +24,7 @@ headless() { # probe, folder
     $S run $ARGS --probe "$1" --trace "$2" >/dev/null 2>&1
 }
 scope() { # probe, folder; leaves the screen thread's nanoseconds of processor time in $WORK/ns
-    tmux -S "$SOCKET" new-session -d -x 160 -y 48 "exec $S $ARGS --probe $1 --trace $2"
+    tmux -S "$SOCKET" new-session -d -x 160 -y 48 "exec $S $ARGS --pace 0 --probe $1 --trace $2"
     pid=$(tmux -S "$SOCKET" list-panes -F '#{pane_pid}')
     until tmux -S "$SOCKET" capture-pane -p 2>/dev/null | grep -q 'all tokens that were asked for'; do
         kill -0 "$pid" 2>/dev/null || { echo "the scope ended by itself" >&2; exit 1; }
