@@ -1,0 +1,261 @@
+#include "tests/unit/session_rig.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const rig_prompts[RIG_PROMPTS] = {
+    "Once upon a time there was a little girl named Lily. Lily had a red ball, and she",
+    "A fox was walking to the mill with a basket of bread. On the way",
+    "Question: Tom has 4 keys and finds 5 more. How many",
+    "Three mice sat on a wall,",
+    "def count_words(words):",
+    "In the middle of the forest there stood a little house, and",
+    "\"Good morning,\" said the wolf. \"Where are you going so early?\"",
+    "On Monday the baker made bread. On Tuesday",
+    "The king had three sons. The eldest",
+    "| name | age |\n| --- | --- |\n| Tom | 7 |\n",
+    "What has four legs but cannot walk?",
+    "One, two, three,",
+    "Dear Mother,\nI am writing to tell you that",
+    "The sea was very rough that night, and the captain",
+    "This is the house that Jack built. This is the malt that lay in the house that Jack built. This is",
+    "Anna gave Ben an apple. Ben gave Clara",
+    "1 + 1 = 2\n2 + 2 = 4\n3 + 3 =",
+    "Caf\xC3\xA9, na\xC3\xAFve, \xE4\xBD\xA0\xE5\xA5\xBD \xF0\x9F\x98\x80 and",
+    "The",
+    "for i in range(10):\n    print(",
+};
+
+uint64_t
+rig_random(uint64_t *state) /* splitmix64 */
+{
+    uint64_t z = (*state += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+double
+rig_knob_value(const struct knob *k, int which, uint64_t *random)
+{
+    double value = k->def;
+    if (which == 1)
+        value = k->min;
+    else if (which == 2)
+        value = k->max;
+    else if (which > 2)
+        value = k->min + (k->max - k->min) * (double)(rig_random(random) % 1001) / 1000;
+    struct err err;
+    return knob_check(k, k->kind == KNOB_REAL ? value : round(value), &value, &err) ? value : k->def;
+}
+
+bool
+rig_engine(struct engine **engine, const char *model_path, const char *backend, uint32_t threads, struct err *err)
+{
+    const struct engine_options options = {
+        .model_path = model_path, .backend = backend, .backend_options = {.threads = threads, .gpu = -1}};
+    return engine_open(engine, &options, NULL, NULL, err);
+}
+
+/* ---- what event.h promises ---- */
+
+struct promises {
+    struct rig_result *out;
+    uint8_t *seen; /* by token id */
+    uint32_t vocab, layers;
+    uint64_t number, t_us;
+    uint32_t run, round, next_pos, drafts, verdicts;
+    bool judged, whole; /* the round's verification began; its ROUND came */
+    token_t draft[VERIFY_NODES];
+};
+
+static void
+broken(struct promises *p, const struct event *e, const char *what)
+{
+    if (p->out->wrong[0] == '\0')
+        snprintf(p->out->wrong, sizeof p->out->wrong, "event %llu, run %u, round %u: %s", (unsigned long long)e->number,
+                 (unsigned)e->run, (unsigned)e->round, what);
+}
+
+static void
+known(struct promises *p, const struct event *e, token_t token)
+{
+    if (token == TOKEN_NONE)
+        return;
+    if (token < 0 || (uint32_t)token >= p->vocab || !p->seen[token])
+        broken(p, e, "a token id before its VOCAB event");
+}
+
+static void
+commit(struct promises *p, token_t token)
+{
+    struct rig_result *out = p->out;
+    if (out->n == out->room) {
+        size_t room = out->room > 0 ? out->room * 2 : 256;
+        token_t *more = realloc(out->tokens, room * sizeof *more);
+        if (more == NULL)
+            return;
+        out->tokens = more;
+        out->room = room;
+    }
+    out->tokens[out->n++] = token;
+    p->next_pos++;
+}
+
+static void
+check_token(struct promises *p, const struct event *e)
+{
+    const struct token_event *t = &e->token;
+    known(p, e, t->token);
+    if (t->source == SOURCE_DRAFT) {
+        if (p->judged)
+            broken(p, e, "a draft after verification began");
+        if (t->candidate != (int32_t)++p->drafts || t->parent < 0 || t->parent >= t->candidate)
+            broken(p, e, "a draft whose node numbers are not in order");
+        if (t->pos < p->next_pos || t->accepted != -1 || t->exit_layer < 1 || t->exit_layer > (int32_t)p->layers)
+            broken(p, e, "a draft with a wrong position, fate or exit layer");
+        if (t->candidate > 0 && t->candidate < VERIFY_NODES)
+            p->draft[t->candidate] = t->token;
+        return;
+    }
+    if (t->pos != p->next_pos)
+        broken(p, e, "a committed token out of place");
+    if (t->source == SOURCE_PROMPT) {
+        p->next_pos++;
+        return;
+    }
+    if (t->source != SOURCE_PREFILL && p->verdicts != p->drafts)
+        broken(p, e, "the target's token before all verdicts");
+    p->judged = true;
+    commit(p, t->token);
+}
+
+static void
+check_layer(struct promises *p, const struct event *e)
+{
+    const struct layer_event *l = &e->layer;
+    known(p, e, l->token);
+    for (int i = 0; i < GUESS_TOP; i++)
+        known(p, e, l->top[i]);
+    if (l->layer < 1 || l->layer > (int32_t)p->layers || !(l->confidence > 0 && l->confidence <= 1.0001f) ||
+        l->entropy < -1e-4f)
+        broken(p, e, "a guess with a layer, confidence or entropy that cannot be");
+    if (l->probed_by == PROBED_SCOPE && (isnan(l->kl_final) || l->rank_final < 0 || l->final_agrees < 0))
+        broken(p, e, "the scope's probe without its relation to the final layer");
+}
+
+static void
+check(struct promises *p, const struct event *e)
+{
+    if (e->number != p->number + 1)
+        broken(p, e, "numbers are not consecutive");
+    p->number = e->number;
+    bool begins = e->type == EVENT_CONTROL && strcmp(e->control.name, "run") == 0;
+    if (begins) {
+        p->run++;
+        p->round = p->next_pos = p->drafts = p->verdicts = 0;
+        p->t_us = 0;
+        p->judged = false;
+        p->whole = true;
+        p->out->n = 0;
+    }
+    if (e->run != p->run)
+        broken(p, e, "a wrong run number");
+    if (e->t_us < p->t_us)
+        broken(p, e, "time runs backwards");
+    p->t_us = e->t_us;
+    if (e->type == EVENT_CONTROL) {
+        if (strcmp(e->control.name, "end") == 0)
+            snprintf(p->out->end, sizeof p->out->end, "%s", e->control.new_text);
+        return;
+    }
+    if (e->type == EVENT_PROGRESS)
+        return;
+    if (e->round != p->round) {
+        if (e->round != p->round + 1 || !p->whole)
+            broken(p, e, "a round that is not the next one, or the last one has no ROUND event");
+        p->round = e->round;
+        p->drafts = p->verdicts = 0;
+        p->judged = p->whole = false;
+    }
+    switch (e->type) {
+    case EVENT_VOCAB:
+        if (e->vocab.token < 0 || (uint32_t)e->vocab.token >= p->vocab || p->seen[e->vocab.token])
+            broken(p, e, "a VOCAB event for an id out of range or seen before");
+        else
+            p->seen[e->vocab.token] = 1;
+        break;
+    case EVENT_TOKEN: check_token(p, e); break;
+    case EVENT_VERDICT:
+        if (e->verdict.candidate != (int32_t)++p->verdicts || (e->verdict.committed && !e->verdict.accepted))
+            broken(p, e, "verdicts out of order, or committed and not accepted");
+        else if (e->verdict.committed)
+            commit(p, p->draft[e->verdict.candidate]);
+        p->judged = true;
+        break;
+    case EVENT_LAYER: check_layer(p, e); break;
+    case EVENT_ROUND:
+        if (p->verdicts != p->drafts || e->round_end.emitted == 0 || e->round_end.accepted > e->round_end.verified)
+            broken(p, e, "a round that emits nothing, or accepts more than it verified");
+        p->whole = true;
+        break;
+    default: break;
+    }
+}
+
+/* ---- running ---- */
+
+static bool
+follow(struct session *s, struct event_reader *reader, struct promises *p, rig_hook hook, void *user)
+{
+    for (;;) {
+        bool finished = event_log_finished(session_log(s));
+        const struct event *e;
+        while ((e = event_reader_next(reader)) != NULL) {
+            check(p, e);
+            metrics_event(&p->out->metrics, e);
+            p->out->events++;
+            if (hook != NULL)
+                hook(user, s, e);
+        }
+        if (finished)
+            return true;
+        event_reader_wait(reader, 1000);
+    }
+}
+
+bool
+rig_generate(struct engine *engine, const struct session_options *options, rig_hook hook, void *user,
+             struct rig_result *out, struct err *err)
+{
+    *out = (struct rig_result){0};
+    struct session *s;
+    if (!session_open(&s, engine, options, err))
+        return false;
+    struct promises p = {.out = out, .vocab = session_info(s)->vocab, .layers = session_info(s)->layers};
+    metrics_begin(&out->metrics, p.layers, session_info(s)->rho);
+    p.seen = calloc(p.vocab, 1);
+    struct event_reader *reader = event_reader_open(session_log(s));
+    bool ok = p.seen != NULL && reader != NULL && session_start(s, err) && follow(s, reader, &p, hook, user);
+    struct err failure;
+    if (ok && session_failed(s, &failure)) {
+        *err = failure;
+        ok = false;
+    }
+    if (reader != NULL)
+        event_reader_close(reader);
+    session_close(s);
+    free(p.seen);
+    if (!ok)
+        rig_free(out);
+    return ok;
+}
+
+void
+rig_free(struct rig_result *out)
+{
+    free(out->tokens);
+    out->tokens = NULL;
+    out->n = out->room = 0;
+}

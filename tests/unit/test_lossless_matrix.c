@@ -1,0 +1,220 @@
+/* Lossless is literal: under every policy of the registry, whatever its knobs, also while they change at random each
+ * round, greedy tokens are the autoregressive ones. No policy is named here: settings follow from the declared knobs.
+ *
+ * A share of the matrix runs in make test, on a tiny model; SPECSCOPE_LONG=1 runs 20 prompts × 128 tokens × six settings
+ * of each policy on the bundled model, on the cpu and check backends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "policies/policy.h"
+#include "tests/golden/tinymodel.h"
+#include "tests/unit/session_rig.h"
+
+#define SETTINGS 6
+#define BUNDLED  "models/fables-13m-q8_0.gguf"
+
+static uint64_t seed = 7;
+
+struct matrix {
+    const char *backend;
+    uint32_t prompts, tokens;
+    bool changing; /* knobs change at random each round */
+};
+
+static void
+declare(const struct engine *engine, const struct policy_ops *ops, struct policy_info *info)
+{
+    const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
+                                     engine->model->rho};
+    const struct policy_args args = {0};
+    struct policy p = {.ops = ops};
+    struct err err;
+    snprintf(p.info.name, sizeof p.info.name, "%s", ops->name);
+    assert_true(ops->open(&p, &model, &args, &err));
+    *info = p.info;
+    if (ops->close != NULL)
+        ops->close(&p);
+}
+
+struct turner {
+    const struct policy_info *info;
+    uint64_t *random;
+};
+
+/* The session runs paused: after each round all knobs are turned, then it takes one step. */
+static void
+turn_and_step(void *user, struct session *s, const struct event *e)
+{
+    struct turner *t = user;
+    bool waits =
+        e->type == EVENT_CONTROL && strcmp(e->control.name, "state") == 0 && strcmp(e->control.new_text, "paused") == 0;
+    if (!waits)
+        return;
+    struct err err;
+    for (uint32_t k = 0; k < t->info->n_knobs; k++) {
+        char text[32];
+        knob_format(&t->info->knobs[k], rig_knob_value(&t->info->knobs[k], 3, t->random), text, sizeof text);
+        struct control c = {.kind = CONTROL_KNOB, .text = text};
+        snprintf(c.name, sizeof c.name, "%s", t->info->knobs[k].name);
+        if (!session_post(s, &c, &err))
+            fail_msg("%s", err.text);
+    }
+    assert_true(session_post(s, &(struct control){.kind = CONTROL_STEP_ROUNDS, .n = 1}, &err));
+}
+
+static void
+generate(struct engine *engine, const char *policy, const struct knob_setting *set, size_t n_set, const char *prompt,
+         const struct matrix *m, struct turner *turner, struct rig_result *out)
+{
+    struct err err = {0};
+    const struct session_options options = {.policies = policy_registry,
+                                            .policy = policy,
+                                            .prompt = prompt,
+                                            .prompt_len = strlen(prompt),
+                                            .sampling = {.top_p = 1},
+                                            .seed = 1,
+                                            .tokens = m->tokens,
+                                            .ctx = m->tokens + 128,
+                                            .ignore_eos = true,
+                                            .probe = m->changing ? PROBE_ALL : PROBE_OFF,
+                                            .set = set,
+                                            .n_set = n_set,
+                                            .paused = turner != NULL};
+    if (!rig_generate(engine, &options, turner != NULL ? turn_and_step : NULL, turner, out, &err))
+        fail_msg("%s: %s", policy, err.text);
+    if (out->wrong[0] != '\0')
+        fail_msg("%s: %s", policy, out->wrong);
+}
+
+static void
+compare(const struct rig_result *got, const struct rig_result *ar, const char *policy, const char *setting,
+        size_t prompt)
+{
+    for (size_t i = 0; i < got->n && i < ar->n; i++)
+        if (got->tokens[i] != ar->tokens[i])
+            fail_msg("%s, %s, prompt %zu, seed %llu: token %zu is %d, autoregressive decoding gives %d", policy,
+                     setting, prompt, (unsigned long long)seed, i, got->tokens[i], ar->tokens[i]);
+    assert_int_equal(got->n, ar->n);
+}
+
+static uint64_t
+run_matrix(const char *path, const struct matrix *m)
+{
+    struct err err = {0};
+    struct engine *engine;
+    uint64_t random = seed, compared = 0, drafted = 0;
+    if (!rig_engine(&engine, path, m->backend, 2, &err))
+        fail_msg("%s", err.text);
+    struct rig_result ar[RIG_PROMPTS];
+    for (size_t p = 0; p < m->prompts; p++) {
+        generate(engine, "ar", NULL, 0, rig_prompts[p], m, NULL, &ar[p]);
+        assert_int_equal(ar[p].n, m->tokens);
+    }
+    for (size_t i = 0; policy_registry[i] != NULL; i++) {
+        struct policy_info info;
+        declare(engine, policy_registry[i], &info);
+        for (int setting = 0; setting < SETTINGS; setting++) {
+            struct knob_setting set[POLICY_KNOBS];
+            char text[POLICY_KNOBS * 50] = "";
+            for (uint32_t k = 0; k < info.n_knobs; k++) {
+                snprintf(set[k].name, sizeof set[k].name, "%s", info.knobs[k].name);
+                knob_format(&info.knobs[k], rig_knob_value(&info.knobs[k], setting, &random), set[k].text,
+                            sizeof set[k].text);
+                size_t len = strlen(text);
+                snprintf(text + len, sizeof text - len, "%s=%s ", set[k].name, set[k].text);
+            }
+            for (size_t p = 0; p < m->prompts; p++) {
+                struct rig_result got;
+                struct turner turner = {&info, &random};
+                generate(engine, info.name, set, info.n_knobs, rig_prompts[p], m, m->changing ? &turner : NULL, &got);
+                compare(&got, &ar[p], info.name, text, p);
+                compared++;
+                drafted += got.metrics.total.accepted;
+                rig_free(&got);
+            }
+            if (getenv("SPECSCOPE_LONG") != NULL)
+                fprintf(stderr, "# %s, %s, setting %d of %d\n", m->backend, info.name, setting + 1, SETTINGS);
+        }
+    }
+    assert_true(drafted > 0); /* a matrix in which nothing is accepted shows nothing */
+    for (size_t p = 0; p < m->prompts; p++)
+        rig_free(&ar[p]);
+    engine_close(engine);
+    return compared;
+}
+
+static void
+on_a_tiny_model(const struct matrix *m)
+{
+    char path[128];
+    struct err err = {0};
+    const struct tinymodel tiny = {
+        .seed = seed, .n_layers = 6, .calm_after = 2, .calm = 0.15f, .mixed = true, .sharpness = 8};
+    if (!tinymodel_write_temp(path, sizeof path, &tiny, &err))
+        fail_msg("%s", err.text);
+    run_matrix(path, m);
+    unlink(path);
+}
+
+static void
+test_every_policy_and_setting_gives_autoregressive_tokens_on_cpu(void **state)
+{
+    (void)state;
+    on_a_tiny_model(&(struct matrix){"cpu", 3, 40, false});
+}
+
+static void
+test_every_policy_and_setting_gives_autoregressive_tokens_on_check(void **state)
+{
+    (void)state;
+    on_a_tiny_model(&(struct matrix){"check", 1, 40, false});
+}
+
+static void
+test_knobs_changing_every_round_keep_autoregressive_tokens(void **state)
+{
+    (void)state;
+    on_a_tiny_model(&(struct matrix){"cpu", 2, 40, true});
+}
+
+static void
+test_the_bundled_model_gives_autoregressive_tokens(void **state)
+{
+    (void)state;
+    run_matrix(BUNDLED, &(struct matrix){"cpu", 1, 48, false});
+}
+
+static void
+test_the_whole_matrix_on_the_bundled_model(void **state)
+{
+    (void)state;
+    if (getenv("SPECSCOPE_LONG") == NULL)
+        skip();
+    uint64_t n = run_matrix(BUNDLED, &(struct matrix){"cpu", RIG_PROMPTS, 128, false});
+    n += run_matrix(BUNDLED, &(struct matrix){"cpu", RIG_PROMPTS, 128, true});
+    n += run_matrix(BUNDLED, &(struct matrix){"check", RIG_PROMPTS, 128, false});
+    n += run_matrix(BUNDLED, &(struct matrix){"check", RIG_PROMPTS, 128, true});
+    printf("# %llu runs of 128 tokens compared\n", (unsigned long long)n);
+}
+
+int
+main(void)
+{
+    const char *given = getenv("SPECSCOPE_SEED");
+    if (given != NULL)
+        seed = strtoull(given, NULL, 10);
+    printf("# seed %llu\n", (unsigned long long)seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_cpu),
+        cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_check),
+        cmocka_unit_test(test_knobs_changing_every_round_keep_autoregressive_tokens),
+        cmocka_unit_test(test_the_bundled_model_gives_autoregressive_tokens),
+        cmocka_unit_test(test_the_whole_matrix_on_the_bundled_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
