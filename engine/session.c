@@ -268,7 +268,7 @@ session_thread(void *user)
     struct session *s = user;
     while (!s->quit) {
         session_generate(s);
-        if (!s->stay)
+        if (!s->stay && !s->new_run)
             break;
         while (!s->quit && !s->new_run && session_idle(s) == MOOD_GO)
             ;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const rig_prompts[RIG_PROMPTS] = {
+const char *const session_prompts[SESSION_PROMPTS] = {
     "Once upon a time there was a little girl named Lily. Lily had a red ball, and she",
     "A fox was walking to the mill with a basket of bread. On the way",
     "Question: Tom has 4 keys and finds 5 more. How many",
@@ -28,7 +28,7 @@ const char *const rig_prompts[RIG_PROMPTS] = {
 };
 
 uint64_t
-rig_random(uint64_t *state) /* splitmix64 */
+random64(uint64_t *state) /* splitmix64 */
 {
     uint64_t z = (*state += 0x9E3779B97F4A7C15u);
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -37,7 +37,7 @@ rig_random(uint64_t *state) /* splitmix64 */
 }
 
 double
-rig_knob_value(const struct knob *k, int which, uint64_t *random)
+session_rig_knob_value(const struct knob *k, int which, uint64_t *random)
 {
     double value = k->def;
     if (which == 1)
@@ -45,13 +45,14 @@ rig_knob_value(const struct knob *k, int which, uint64_t *random)
     else if (which == 2)
         value = k->max;
     else if (which > 2)
-        value = k->min + (k->max - k->min) * (double)(rig_random(random) % 1001) / 1000;
+        value = k->min + (k->max - k->min) * (double)(random64(random) % 1001) / 1000;
     struct err err;
     return knob_check(k, k->kind == KNOB_REAL ? value : round(value), &value, &err) ? value : k->def;
 }
 
 bool
-rig_engine(struct engine **engine, const char *model_path, const char *backend, uint32_t threads, struct err *err)
+session_rig_engine(struct engine **engine, const char *model_path, const char *backend, uint32_t threads,
+                   struct err *err)
 {
     const struct engine_options options = {
         .model_path = model_path, .backend = backend, .backend_options = {.threads = threads, .gpu = -1}};
@@ -61,7 +62,7 @@ rig_engine(struct engine **engine, const char *model_path, const char *backend, 
 /* ---- what event.h promises ---- */
 
 struct promises {
-    struct rig_result *out;
+    struct session_rig_result *out;
     uint8_t *seen; /* by token id */
     uint32_t vocab, layers;
     uint64_t number, t_us;
@@ -90,7 +91,7 @@ known(struct promises *p, const struct event *e, token_t token)
 static void
 commit(struct promises *p, token_t token)
 {
-    struct rig_result *out = p->out;
+    struct session_rig_result *out = p->out;
     if (out->n == out->room) {
         size_t room = out->room > 0 ? out->room * 2 : 256;
         token_t *more = realloc(out->tokens, room * sizeof *more);
@@ -207,7 +208,7 @@ check(struct promises *p, const struct event *e)
 /* ---- running ---- */
 
 static bool
-follow(struct session *s, struct event_reader *reader, struct promises *p, rig_hook hook, void *user)
+follow(struct session *s, struct event_reader *reader, struct promises *p, session_rig_hook hook, void *user)
 {
     for (;;) {
         bool finished = event_log_finished(session_log(s));
@@ -226,10 +227,10 @@ follow(struct session *s, struct event_reader *reader, struct promises *p, rig_h
 }
 
 bool
-rig_generate(struct engine *engine, const struct session_options *options, rig_hook hook, void *user,
-             struct rig_result *out, struct err *err)
+session_rig_generate(struct engine *engine, const struct session_options *options, session_rig_hook hook, void *user,
+                     struct session_rig_result *out, struct err *err)
 {
-    *out = (struct rig_result){0};
+    *out = (struct session_rig_result){0};
     struct session *s;
     if (!session_open(&s, engine, options, err))
         return false;
@@ -248,12 +249,12 @@ rig_generate(struct engine *engine, const struct session_options *options, rig_h
     session_close(s);
     free(p.seen);
     if (!ok)
-        rig_free(out);
+        session_rig_free(out);
     return ok;
 }
 
 void
-rig_free(struct rig_result *out)
+session_rig_free(struct session_rig_result *out)
 {
     free(out->tokens);
     out->tokens = NULL;

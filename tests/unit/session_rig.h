@@ -7,9 +7,9 @@
 #include "engine/session.h"
 
 /* Called on every event, on the thread that runs the rig; it may post controls. */
-typedef void (*rig_hook)(void *user, struct session *, const struct event *);
+typedef void (*session_rig_hook)(void *user, struct session *, const struct event *);
 
-struct rig_result {
+struct session_rig_result {
     token_t *tokens; /* (n) generated in the last run; owned */
     size_t n, room;
     struct metrics metrics;
@@ -19,16 +19,16 @@ struct rig_result {
 };
 
 /* A session from opening to its finished log. False: it did not open, or the engine failed: *err. */
-bool rig_generate(struct engine *, const struct session_options *, rig_hook, void *user, struct rig_result *,
-                  struct err *);
-void rig_free(struct rig_result *);
-bool rig_engine(struct engine **, const char *model_path, const char *backend, uint32_t threads, struct err *);
+bool session_rig_generate(struct engine *, const struct session_options *, session_rig_hook, void *user,
+                          struct session_rig_result *, struct err *);
+void session_rig_free(struct session_rig_result *);
+bool session_rig_engine(struct engine **, const char *model_path, const char *backend, uint32_t threads, struct err *);
 
-uint64_t rig_random(uint64_t *state);
+uint64_t random64(uint64_t *state);
 /* A value on the knob's grid: which = 0 the default, 1 the least, 2 the most, else random. */
-double rig_knob_value(const struct knob *, int which, uint64_t *random);
+double session_rig_knob_value(const struct knob *, int which, uint64_t *random);
 
-#define RIG_PROMPTS 20
-extern const char *const rig_prompts[RIG_PROMPTS];
+#define SESSION_PROMPTS 20
+extern const char *const session_prompts[SESSION_PROMPTS];
 
 #endif

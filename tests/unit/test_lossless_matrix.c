@@ -58,7 +58,7 @@ turn_and_step(void *user, struct session *s, const struct event *e)
     struct err err;
     for (uint32_t k = 0; k < t->info->n_knobs; k++) {
         char text[32];
-        knob_format(&t->info->knobs[k], rig_knob_value(&t->info->knobs[k], 3, t->random), text, sizeof text);
+        knob_format(&t->info->knobs[k], session_rig_knob_value(&t->info->knobs[k], 3, t->random), text, sizeof text);
         struct control c = {.kind = CONTROL_KNOB, .text = text};
         snprintf(c.name, sizeof c.name, "%s", t->info->knobs[k].name);
         if (!session_post(s, &c, &err))
@@ -69,7 +69,7 @@ turn_and_step(void *user, struct session *s, const struct event *e)
 
 static void
 generate(struct engine *engine, const char *policy, const struct knob_setting *set, size_t n_set, const char *prompt,
-         const struct matrix *m, struct turner *turner, struct rig_result *out)
+         const struct matrix *m, struct turner *turner, struct session_rig_result *out)
 {
     struct err err = {0};
     const struct session_options options = {.policies = policy_registry,
@@ -85,15 +85,15 @@ generate(struct engine *engine, const char *policy, const struct knob_setting *s
                                             .set = set,
                                             .n_set = n_set,
                                             .paused = turner != NULL};
-    if (!rig_generate(engine, &options, turner != NULL ? turn_and_step : NULL, turner, out, &err))
+    if (!session_rig_generate(engine, &options, turner != NULL ? turn_and_step : NULL, turner, out, &err))
         fail_msg("%s: %s", policy, err.text);
     if (out->wrong[0] != '\0')
         fail_msg("%s: %s", policy, out->wrong);
 }
 
 static void
-compare(const struct rig_result *got, const struct rig_result *ar, const char *policy, const char *setting,
-        size_t prompt)
+compare(const struct session_rig_result *got, const struct session_rig_result *ar, const char *policy,
+        const char *setting, size_t prompt)
 {
     for (size_t i = 0; i < got->n && i < ar->n; i++)
         if (got->tokens[i] != ar->tokens[i])
@@ -108,11 +108,11 @@ run_matrix(const char *path, const struct matrix *m)
     struct err err = {0};
     struct engine *engine;
     uint64_t random = seed, compared = 0, drafted = 0;
-    if (!rig_engine(&engine, path, m->backend, 2, &err))
+    if (!session_rig_engine(&engine, path, m->backend, 2, &err))
         fail_msg("%s", err.text);
-    struct rig_result ar[RIG_PROMPTS];
+    struct session_rig_result ar[SESSION_PROMPTS];
     for (size_t p = 0; p < m->prompts; p++) {
-        generate(engine, "ar", NULL, 0, rig_prompts[p], m, NULL, &ar[p]);
+        generate(engine, "ar", NULL, 0, session_prompts[p], m, NULL, &ar[p]);
         assert_int_equal(ar[p].n, m->tokens);
     }
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
@@ -123,19 +123,20 @@ run_matrix(const char *path, const struct matrix *m)
             char text[POLICY_KNOBS * 50] = "";
             for (uint32_t k = 0; k < info.n_knobs; k++) {
                 snprintf(set[k].name, sizeof set[k].name, "%s", info.knobs[k].name);
-                knob_format(&info.knobs[k], rig_knob_value(&info.knobs[k], setting, &random), set[k].text,
+                knob_format(&info.knobs[k], session_rig_knob_value(&info.knobs[k], setting, &random), set[k].text,
                             sizeof set[k].text);
                 size_t len = strlen(text);
                 snprintf(text + len, sizeof text - len, "%s=%s ", set[k].name, set[k].text);
             }
             for (size_t p = 0; p < m->prompts; p++) {
-                struct rig_result got;
+                struct session_rig_result got;
                 struct turner turner = {&info, &random};
-                generate(engine, info.name, set, info.n_knobs, rig_prompts[p], m, m->changing ? &turner : NULL, &got);
+                generate(engine, info.name, set, info.n_knobs, session_prompts[p], m, m->changing ? &turner : NULL,
+                         &got);
                 compare(&got, &ar[p], info.name, text, p);
                 compared++;
                 drafted += got.metrics.total.accepted;
-                rig_free(&got);
+                session_rig_free(&got);
             }
             if (getenv("SPECSCOPE_LONG") != NULL)
                 fprintf(stderr, "# %s, %s, setting %d of %d\n", m->backend, info.name, setting + 1, SETTINGS);
@@ -143,7 +144,7 @@ run_matrix(const char *path, const struct matrix *m)
     }
     assert_true(drafted > 0); /* a matrix in which nothing is accepted shows nothing */
     for (size_t p = 0; p < m->prompts; p++)
-        rig_free(&ar[p]);
+        session_rig_free(&ar[p]);
     engine_close(engine);
     return compared;
 }
@@ -195,10 +196,10 @@ test_the_whole_matrix_on_the_bundled_model(void **state)
     (void)state;
     if (getenv("SPECSCOPE_LONG") == NULL)
         skip();
-    uint64_t n = run_matrix(BUNDLED, &(struct matrix){"cpu", RIG_PROMPTS, 128, false});
-    n += run_matrix(BUNDLED, &(struct matrix){"cpu", RIG_PROMPTS, 128, true});
-    n += run_matrix(BUNDLED, &(struct matrix){"check", RIG_PROMPTS, 128, false});
-    n += run_matrix(BUNDLED, &(struct matrix){"check", RIG_PROMPTS, 128, true});
+    uint64_t n = run_matrix(BUNDLED, &(struct matrix){"cpu", SESSION_PROMPTS, 128, false});
+    n += run_matrix(BUNDLED, &(struct matrix){"cpu", SESSION_PROMPTS, 128, true});
+    n += run_matrix(BUNDLED, &(struct matrix){"check", SESSION_PROMPTS, 128, false});
+    n += run_matrix(BUNDLED, &(struct matrix){"check", SESSION_PROMPTS, 128, true});
     printf("# %llu runs of 128 tokens compared\n", (unsigned long long)n);
 }
 
