@@ -81,8 +81,10 @@ del_tau(const struct del_sums *s, uint32_t layer)
 double
 del_tpl(const struct del_sums *s, uint32_t layer, uint32_t length)
 {
-    double alpha = fmin(del_alpha(s, layer), 1 - 1e-6);
-    return (1 - pow(alpha, length + 1.0)) / ((1 - alpha) * ((double)length * layer + s->layers));
+    double alpha = fmin(del_alpha(s, layer), 1 - 1e-6), tokens = 1;
+    for (uint32_t i = 0; i < length; i++) /* 1 + α + … + α^d; summed, TPL(l, 0) is exactly 1/L in every layer */
+        tokens = 1 + alpha * tokens;
+    return tokens / ((double)length * layer + s->layers);
 }
 
 struct del_choice
