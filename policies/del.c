@@ -162,7 +162,7 @@ del_draft(struct policy *p, struct round *r)
             return false;
         reason = stop == CHAIN_MOST ? (dynamic ? "d_max" : "gamma") : reasons[stop];
     }
-    round_summary(r, reason, (int)c.exit_layer, tau, (int)d_max, (int)rule.most);
+    round_summary(r, reason, (int)c.exit_layer, tau, -1, (int)rule.most); /* here d_max is a length, not a depth */
     return true;
 }
 

@@ -158,7 +158,10 @@ app_run_script(struct app *app)
         const char *line = script_next(&app->script);
         if (line == NULL)
             break;
-        if (!app_execute(app, line, &err)) {
+        /* like a person's, a script's commands mean what is on screen */
+        if ((app->dirty || scope_version(app->scope) != app->drawn_version) && !app_frame(app))
+            err_set(&err, ERR_WORK, "out of memory for the screen");
+        if (err.kind != ERR_NONE || !app_execute(app, line, &err)) {
             script_failed(app, &err);
             return;
         }

@@ -1,0 +1,51 @@
+# For the screen tests: specscope in a terminal of its own. Sourced; BUILD is set.
+export LC_ALL=C.UTF-8
+unset NO_COLOR COLORTERM 2>/dev/null || true
+ROOT=$PWD
+case $BUILD in /*) PROGRAM=$BUILD/specscope ;; *) PROGRAM=$ROOT/$BUILD/specscope ;; esac
+WORK=$(mktemp -d)
+SOCKET=$WORK/socket0
+mkdir "$WORK/home"
+export HOME="$WORK/home" XDG_CONFIG_HOME="$WORK/home" XDG_STATE_HOME="$WORK/home" TMPDIR="$WORK"
+trap 'tmux -S "$SOCKET" kill-server 2>/dev/null; rm -rf "$WORK"' EXIT
+trap 'exit 1' INT TERM
+N=0
+STATUS=0
+
+tm() { tmux -S "$SOCKET" -f /dev/null "$@"; }
+ok() { N=$((N + 1)); echo "ok $N - $1"; }
+bad() { N=$((N + 1)); STATUS=1; echo "not ok $N - $1"; }
+check() { # sentence, command…: passes if the command does
+    sentence=$1
+    shift
+    if "$@" >"$WORK/check.log" 2>&1; then ok "$sentence"; else bad "$sentence"; sed 's/^/    /' "$WORK/check.log"; fi
+}
+# Runs a command line in a terminal of WxH, in folder $WORK/run; its exit status lands in status, its stderr in err.
+terminal() { # WxH, command line
+    tm kill-server 2>/dev/null
+    RUNS=$((${RUNS:-0} + 1))
+    SOCKET=$WORK/socket$RUNS # a server that is still going down must not be met again
+    rm -rf "$WORK/run"
+    mkdir -p "$WORK/run"
+    tm new-session -d -x "${1%x*}" -y "${1#*x}" "cd $WORK/run && { $2; } 2>err; echo \$? >status.new; mv status.new status; sleep 60"
+    tm set-option -g remain-on-exit on 2>/dev/null
+}
+until_true() { # seconds, command…: waits until it passes
+    tries=$(($1 * 20))
+    shift
+    while [ $tries -gt 0 ]; do
+        "$@" >/dev/null 2>&1 && return 0
+        sleep 0.05
+        tries=$((tries - 1))
+    done
+    echo "waited in vain for: $*"
+    tm capture-pane -p 2>/dev/null
+    cat "$WORK/run/err" 2>/dev/null
+    return 1
+}
+ended() { until_true 60 test -s "$WORK/run/status"; }
+shows() { tm capture-pane -p | grep -q -- "$1"; }
+wait_for() { until_true 30 shows "$1"; }
+exits() { # status: it has ended with that
+    ended && [ "$(cat "$WORK/run/status")" = "$1" ] || { echo "exit status $(cat "$WORK/run/status" 2>/dev/null)"; cat "$WORK/run/err"; return 1; }
+}

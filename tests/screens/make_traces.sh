@@ -1,0 +1,17 @@
+#!/bin/sh
+# Makes the traces that the screen tests replay, with the bundled model. The expected screens follow from them: after
+# this, UPDATE=1 tests/screens/test_screens.sh. Names of this machine are taken out of run.json.
+set -eu
+cd "$(dirname "$0")/../.."
+BUILD=${BUILD:-build}
+make_trace() { # name, prompt, options…
+    name=$1
+    prompt=$2
+    shift 2
+    rm -rf "tests/screens/traces/$name"
+    "$BUILD/specscope" run --isa reference --threads 1 --probe all --trace "tests/screens/traces/$name" -p "$prompt" "$@" >/dev/null
+    sed -i -e 's#\("path":[[:space:]]*"\)[^"]*"#\1models/fables-13m-q8_0.gguf"#' -e 's#\("host":[[:space:]]*"\)[^"]*"#\1here"#' \
+        "tests/screens/traces/$name/run.json"
+}
+make_trace specbound 'A fox was walking to the mill with a basket of bread. On the way' --policy specbound -n 48
+make_trace del 'In the middle of the forest there stood a little house, and' --policy del -n 40
