@@ -91,7 +91,10 @@ prompts_read(const char *path, char ***prompts, size_t *n, struct err *err)
         ok = err_set(err, ERR_USAGE, "%s: no prompts in it", path);
     for (size_t i = 0; i < *n && !ok; i++)
         free((*prompts)[i]);
-    if (!ok)
+    if (!ok) {
         free(*prompts);
+        *prompts = NULL;
+        *n = 0;
+    }
     return ok;
 }

@@ -11,7 +11,8 @@ bool file_exists(const char *path);
 /* "-" is stdin. Memory is the caller's; a NUL follows the last byte. At most 64 MiB. */
 bool file_read(const char *path, char **bytes, size_t *len, struct err *);
 
-/* Spec-Bench's JSON lines: the first of every line's "turns". Memory is the caller's: free each, then the list. */
+/* Spec-Bench's JSON lines: the first of every line's "turns". Memory is the caller's: free each, then the list;
+ * there is none after a failure. */
 bool prompts_read(const char *path, char ***prompts, size_t *n, struct err *);
 
 #endif

@@ -189,8 +189,11 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
         metrics_begin(&out->metrics, session_info(s)->layers, session_info(s)->rho);
     if (ok && (reader = event_reader_open(session_log(s))) == NULL)
         ok = err_set(err, ERR_WORK, "out of memory");
-    if (ok && g->trace != NULL)
-        ok = trace_writer_open(&writer, g->trace, session_info(s), session_log(s), err);
+    if (ok && g->trace != NULL && !trace_writer_open(&writer, g->trace, session_info(s), session_log(s), err)) {
+        ok = err->kind != ERR_USAGE; /* a disk that takes no trace does not stop the run */
+        if (ok)
+            command_failed(err);
+    }
     if (ok)
         ok = session_start(s, err);
     if (ok && !follow(&c, s, reader))
@@ -202,7 +205,7 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
     }
     struct err trouble = {0};
     if (writer != NULL && !trace_writer_close(writer, &trouble))
-        fprintf(stderr, "specscope: trace %s: %s\n", g->trace, trouble.text);
+        command_failed(&trouble);
     if (reader != NULL)
         event_reader_close(reader);
     session_close(s);

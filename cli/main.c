@@ -3,11 +3,15 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "tui/text.h"
 
 int
 command_failed(const struct err *e)
 {
-    fprintf(stderr, "specscope: %s\n", e->kind != ERR_NONE ? e->text : "failed without a word");
+    char safe[4 * sizeof e->text + 1]; /* C1 control characters and broken UTF-8 are left in it */
+    const char *text = e->kind != ERR_NONE ? e->text : "failed without a word";
+    text_safe(text, strlen(text), safe, sizeof safe);
+    fprintf(stderr, "specscope: %s\n", safe);
     return e->kind == ERR_USAGE ? 2 : 1;
 }
 

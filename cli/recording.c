@@ -13,8 +13,8 @@
 struct recording {
     struct trace_writer *writer;
     char folder[512];
-    bool temporary;
-    struct err trouble; /* of a temporary folder that could not be made */
+    bool temporary, asked; /* asked: the user named the folder */
+    struct err trouble;    /* of a folder that takes no trace */
 };
 
 static bool
@@ -38,9 +38,18 @@ recording_open(struct recording **out, const char *trace, struct session *s, str
     if (r == NULL)
         return err_set(err, ERR_WORK, "out of memory");
     *out = r;
-    if (trace != NULL) {
+    r->asked = trace != NULL;
+    if (r->asked) {
         snprintf(r->folder, sizeof r->folder, "%s", trace);
-        return trace_writer_open(&r->writer, trace, session_info(s), session_log(s), err);
+        if (trace_writer_open(&r->writer, trace, session_info(s), session_log(s), &r->trouble))
+            return true;
+        if (r->trouble.kind != ERR_USAGE) /* a disk that takes no trace does not stop the run */
+            return true;
+        if (err != NULL)
+            *err = r->trouble;
+        free(r);
+        *out = NULL;
+        return false;
     }
     r->temporary = temporary_folder(r->folder, sizeof r->folder, &r->trouble);
     if (r->temporary)
@@ -120,11 +129,12 @@ recording_close(struct recording *r, struct err *err)
 {
     if (r == NULL)
         return true;
-    bool ok = r->writer == NULL || trace_writer_close(r->writer, err);
-    if (r->temporary) {
+    bool ok = r->writer != NULL && trace_writer_close(r->writer, &r->trouble);
+    if (r->temporary)
         delete_folder(r->folder);
-        ok = true; /* nobody asked for it to be kept */
-    }
+    ok = ok || !r->asked; /* nobody asked for it to be kept */
+    if (!ok && err != NULL)
+        *err = r->trouble;
     free(r);
     return ok;
 }

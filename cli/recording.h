@@ -7,8 +7,8 @@
 
 struct recording;
 
-/* trace: the folder the user named, or NULL. Failing to make a temporary folder is no error: then nothing is recorded
- * and recording_trouble() says why. */
+/* trace: the folder the user named, or NULL. A disk that takes no trace is no error: then nothing is recorded and
+ * recording_trouble() says why. A folder that holds a trace already is one. */
 bool recording_open(struct recording **, const char *trace, struct session *, struct err *);
 /* Copies what is on disk, after a flush, into a new folder. For struct source. */
 bool recording_export(void *recording, const char *dir, struct err *);

@@ -75,7 +75,7 @@ scope_run_live(const struct options *o, struct engine *engine, const char *promp
     struct err trouble = {0};
     session_post(s, &(struct control){.kind = CONTROL_QUIT}, NULL);
     if (!recording_close(recording, &trouble))
-        fprintf(stderr, "specscope: trace %s: %s\n", o->trace, trouble.text);
+        command_failed(&trouble);
     session_close(s);
     return status;
 }

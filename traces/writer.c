@@ -291,7 +291,7 @@ is_empty_of_traces(const struct trace_writer *w, struct err *err)
     for (unsigned i = 0; i < TABLES; i++)
         found = found || faccessat(w->fd, trace_tables[i].file, F_OK, 0) == 0;
     return !found ||
-           err_set(err, ERR_WORK, "%s already holds a trace: give another folder, or delete that one", w->folder);
+           err_set(err, ERR_USAGE, "%s already holds a trace: give another folder, or delete that one", w->folder);
 }
 
 /* Under a name of its own first, so that run.json is always whole. */

@@ -1,0 +1,91 @@
+# For the tests of the command line; sourced from the root of the tree. Every check prints one TAP line.
+set -u
+export LC_ALL=C.UTF-8
+BUILD=${BUILD:-build}
+case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
+PROGRAM=$BUILD/specscope
+TMP=$(mktemp -d)
+trap 'rm -rf "$TMP"' EXIT
+trap 'exit 1' INT TERM
+export HOME="$TMP" XDG_CONFIG_HOME="$TMP/config" XDG_STATE_HOME="$TMP/state" # nobody's own settings
+TINY=$TMP/tiny.gguf
+"$BUILD/tests/tinymodel" "$TINY" --layers 4 --calm-after 1 --calm 0.1 --sharpness 8 >/dev/null || exit 1
+checks=0
+failures=0
+
+check() { # sentence, command
+    sentence=$1
+    shift
+    checks=$((checks + 1))
+    if "$@" >"$TMP/said" 2>&1; then
+        echo "ok $checks - $sentence"
+    else
+        failures=1
+        echo "not ok $checks - $sentence"
+        for file in said out err; do
+            [ -s "$TMP/$file" ] && head -c 2000 "$TMP/$file" | tr -c '\n -~' '?' | sed "s/^/# $file: /"
+        done
+    fi
+    return 0
+}
+
+skip() { # sentence, why
+    checks=$((checks + 1))
+    echo "ok $checks - $1 # SKIP $2"
+}
+
+finish() {
+    echo "1..$checks"
+    exit $failures
+}
+
+# Leaves stdout in $TMP/out, stderr in $TMP/err, the exit status in $status.
+specscope() {
+    "$PROGRAM" "$@" >"$TMP/out" 2>"$TMP/err" </dev/null
+    status=$?
+}
+
+one_line() { # of stderr, with the program's name, and no byte that a terminal obeys
+    [ "$(wc -l <"$TMP/err")" -eq 1 ] && grep -q '^specscope: .' "$TMP/err" &&
+        [ "$(tr -d '\n -~\200-\377' <"$TMP/err" | wc -c)" -eq 0 ]
+}
+
+refused_as() { # status
+    [ "$status" -eq "$1" ] && [ ! -s "$TMP/out" ] && one_line
+}
+
+refuses() { # sentence, status, pattern in the message, arguments
+    sentence=$1 wanted=$2 pattern=$3
+    shift 3
+    specscope "$@"
+    check "$sentence" refused_as "$wanted"
+    check "$sentence: the message names it" grep -q -e "$pattern" "$TMP/err"
+}
+
+works() { # sentence, arguments
+    sentence=$1
+    shift
+    specscope "$@"
+    check "$sentence" [ "$status" -eq 0 ]
+}
+
+wait_until() { # seconds, command
+    tries=$(($1 * 20))
+    shift
+    while ! "$@" >/dev/null 2>&1; do
+        tries=$((tries - 1))
+        [ "$tries" -gt 0 ] || return 1
+        sleep 0.05
+    done
+}
+
+# The same command in a terminal of its own (util-linux' script); what reached the terminal is left in $TMP/screen.
+in_terminal() { # command line for sh
+    TERM=xterm-256color timeout 60 script -qec "stty rows 40 cols 140; $1" /dev/null >"$TMP/screen" 2>&1 </dev/null
+}
+
+# JSON is looked at with python3 where it is; expression over `j`, the value in the file.
+json_holds() { # file, expression
+    python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$1" "$2"
+}
+HAVE_PYTHON=$(command -v python3 >/dev/null 2>&1 && echo yes || true)

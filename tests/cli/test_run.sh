@@ -1,0 +1,91 @@
+#!/bin/sh
+# specscope run: text to stdout, one summary line to stderr, results as JSON.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+
+works "run generates with the bundled model and default settings" run -n 12
+check "text comes to stdout" [ -s "$TMP/out" ]
+check "one summary line comes to stderr" [ "$(wc -l <"$TMP/err")" -eq 1 ]
+check "the summary names the policy, the speed and why it ended" \
+    grep -Eq '^[a-z]+: 12 tokens, [0-9.]+ tokens/s, .*end: tokens$' "$TMP/err"
+
+works "a model of one's own is run" run -n 9 -p hello "$TINY"
+works "options may come after the model" run "$TINY" -n 9 -p hello
+works "the last prompt counts" run "$TINY" -n 9 -p goodbye -p hello
+specscope run -n 9 -p hello "$TINY" && cp "$TMP/out" "$TMP/first"
+specscope run -n 9 -p hello "$TINY"
+check "the same command gives the same text" cmp -s "$TMP/out" "$TMP/first"
+printf 'hello\n' >"$TMP/prompt"
+works "a prompt is read from a file" run -n 9 -f "$TMP/prompt" "$TINY"
+check "and gives what it gives on the command line" cmp -s "$TMP/out" "$TMP/first"
+printf 'hello' | "$PROGRAM" run -n 9 -f - "$TINY" >"$TMP/out" 2>"$TMP/err"
+check "-f - reads standard input" cmp -s "$TMP/out" "$TMP/first"
+works "-n 1 is the token of the prefill alone" run -n 1 -p hello "$TINY"
+works "a one-token prompt is enough" run -n 4 -p "" "$TINY"
+works "the context may end the run" run -n 0 -c 24 --ignore-eos -p hello "$TINY"
+check "and the summary says so" grep -q 'end: context$' "$TMP/err"
+works "invalid UTF-8 in a prompt is taken as bytes" run -n 4 -p "$(printf 'a\377\300b')" "$TINY"
+works "escape sequences in a prompt are taken as text" run -n 4 -p "$(printf '\033[2J\007')" "$TINY"
+works "half a character at the end of a prompt is taken as bytes" run -n 4 -p "$(printf 'caf\303')" "$TINY"
+
+for policy in $("$PROGRAM" --list-policies | sed -n 's/^\([a-z][a-z_0-9]*\) .*/\1/p'); do
+    works "policy $policy runs" run -n 40 --ignore-eos --policy "$policy" --json "$TMP/$policy.json" -p hello "$TINY"
+    [ "$policy" = ar ] && continue
+    [ -n "$HAVE_PYTHON" ] || continue
+    check "policy $policy says what ar says" python3 -c \
+        'import json, sys; a, b = (json.load(open(f)) for f in sys.argv[1:]); sys.exit(a["token_ids"] != b["token_ids"])' \
+        "$TMP/ar.json" "$TMP/$policy.json"
+done
+
+for name in model backend isa policy params token_ids end rounds drafted verified accepted emitted acceptance_rate \
+    per_token_acceptance tokens_per_round etpl layers_loaded heads_loaded modelled_speedup decode_s tok_per_s; do
+    check "the JSON result has $name" grep -q "\"$name\":" "$TMP/ar.json"
+done
+works "--json - writes to stdout" run -n 30 --ignore-eos --set tau=0.3 --temp 0.7 --top-k 5 --top-p 0.9 \
+    --seed 18446744073709551615 --json - "$TINY"
+if [ -n "$HAVE_PYTHON" ]; then
+    cp "$TMP/out" "$TMP/j.json"
+    check "nothing else is on stdout then" json_holds "$TMP/j.json" 'isinstance(j, dict)'
+    check "token_ids are all that was generated" json_holds "$TMP/j.json" 'len(j["token_ids"]) == 30'
+    check "rounds emit all tokens but the prefill's" json_holds "$TMP/j.json" 'j["emitted"] == 29'
+    check "the accounts add up" json_holds "$TMP/j.json" \
+        '0 <= j["accepted"] <= j["verified"] <= j["drafted"] and j["emitted"] <= j["accepted"] + j["rounds"]'
+    check "loads are counted" json_holds "$TMP/j.json" 'abs(j["etpl"] - j["emitted"] / j["layers_loaded"]) < 1e-9'
+    check "params hold what was set, the seed to its last digit" json_holds "$TMP/j.json" \
+        'j["params"]["tau"] == "0.3" and j["params"]["seed"] == "18446744073709551615" and j["params"]["top_k"] == 5'
+    printf '{"turns": ["hello"]}\n\n{"turns": ["one", "two"], "category": "x"}\n' >"$TMP/prompts.jsonl"
+    works "several prompts run one after another" run -n 5 --ignore-eos --prompts "$TMP/prompts.jsonl" \
+        --json "$TMP/many.json" "$TINY"
+    check "each has its result" json_holds "$TMP/many.json" 'len(j["results"]) == 2'
+fi
+sampled() { # seed; leaves the result without its clocks in $TMP/sampled.SEED
+    specscope run -n 30 --ignore-eos --temp 1 --seed "$1" --json - "$TINY"
+    grep -v -e decode_s -e tok_per_s "$TMP/out" >"$TMP/sampled"
+}
+sampled 7 && cp "$TMP/sampled" "$TMP/seven" && sampled 7
+check "the same seed draws the same tokens" cmp -s "$TMP/seven" "$TMP/sampled"
+sampled 8
+check "another seed draws others" sh -c "! cmp -s '$TMP/seven' '$TMP/sampled'"
+for threads in 1 2 3; do
+    specscope run -n 30 --ignore-eos --threads $threads -p hello --json - "$TINY"
+    tr -d '\n\t ' <"$TMP/out" | grep -o '"token_ids":[^]]*' >"$TMP/ids.$threads"
+done
+check "threads change nothing in the tokens" sh -c "cmp '$TMP/ids.1' '$TMP/ids.2' && cmp '$TMP/ids.1' '$TMP/ids.3'"
+works "the check backend runs" run -n 30 --ignore-eos --backend check -p hello --json - "$TINY"
+tr -d '\n\t ' <"$TMP/out" | grep -o '"token_ids":[^]]*' >"$TMP/ids.check"
+check "and says the same tokens" cmp -s "$TMP/ids.1" "$TMP/ids.check"
+works "the exact path runs" run -n 8 --exact -p hello "$TINY"
+works "the reference instruction set runs" run -n 8 --isa reference -p hello "$TINY"
+
+"$PROGRAM" run -n 40 --ignore-eos -p hello "$TINY" 2>"$TMP/err" | head -c 1 >/dev/null
+check "a reader that goes away is one line, not a crash" sh -c "[ \$(wc -l <'$TMP/err') -le 2 ]"
+if [ -e /dev/full ]; then
+    "$PROGRAM" run -n 40 --ignore-eos -p hello "$TINY" >/dev/full 2>"$TMP/err"
+    status=$?
+    check "a full disk under stdout fails the work" [ "$status" -eq 1 ]
+    check "and is said" grep -q '^specscope: stdout: No space' "$TMP/err"
+    specscope run -n 4 --json /dev/full "$TINY"
+    check "a full disk under --json fails the work" [ "$status" -eq 1 ]
+    check "and is said" grep -q '^specscope: /dev/full: No space' "$TMP/err"
+fi
+finish

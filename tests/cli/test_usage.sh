@@ -1,0 +1,77 @@
+#!/bin/sh
+# Bad input of every kind: one line on stderr that says what, where and what to do; exit status 1 or 2, never a crash.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+
+for command in run bench replay info tokenize; do
+    works "$command --help explains" $command --help
+    check "$command --help goes to stdout" grep -q '^usage: specscope ' "$TMP/out"
+    refuses "$command refuses an unknown option" 2 'bogus' $command --bogus
+done
+works "--help explains the scope" --help
+works "--version says the version" --version
+check "and nothing else" [ "$(wc -l <"$TMP/out")" -eq 1 ]
+works "--list-policies lists names and knobs" --list-policies
+check "with the knobs' defaults" grep -Eq '^ +tau +0\.55 ' "$TMP/out"
+refuses "the scope without a terminal points to run" 2 'specscope run'
+refuses "a replay without a folder is refused" 2 'specscope replay FOLDER' replay
+
+refuses "an option without its value" 2 '-n' run -n
+refuses "letters for a number" 2 '--tokens seven' run -n seven
+refuses "a negative number" 2 '--tokens -3' run -n -3
+refuses "a number too large" 2 '--ctx' run -c 99999999999999999999
+refuses "a fraction of a token" 2 '1.5' run -n 1.5
+refuses "a temperature that is none" 2 '--temp nan' run --temp nan
+refuses "a negative temperature" 2 '--temp -1' run --temp -1
+refuses "top-p of zero" 2 '--top-p' run --top-p 0
+refuses "an unknown policy" 2 'list-policies' run --policy magic
+refuses "an unknown knob" 2 "no knob 'magic'" run --set magic=1 "$TINY"
+refuses "a knob's value out of bounds" 2 'tau = 7' run --set tau=7 "$TINY"
+refuses "a knob's value that is no number" 2 'tau = high' run --set tau=high "$TINY"
+refuses "a setting without a value" 2 'KNOB=VALUE' run --set tau
+refuses "an empty setting" 2 'KNOB=VALUE' run --set =
+refuses "an unknown probe mode" 2 'off, policy and all' run --probe some
+refuses "an unknown backend" 2 'abacus' run --backend abacus "$TINY"
+refuses "an unknown instruction set" 2 'mmx' run --isa mmx "$TINY"
+refuses "two models" 2 'one model' run "$TINY" "$TINY"
+refuses "a prompt longer than the context" 2 'shorten it or raise --ctx' run -c 3 -p 'one two three four five' "$TINY"
+refuses "a prompt as long as the context" 2 'shorten it' run -c 1 -p '' "$TINY"
+refuses "control bytes in what is complained about do no harm" 2 'not known' run --policy "$(printf 'a\033[2J\nb')"
+refuses "C1 control characters neither" 2 'not known' run --policy "$(printf 'a\302\2332J')"
+check "they are shown as bytes" sh -c "! grep -q \"\$(printf '\\302\\233')\" '$TMP/err'"
+printf 'a\000b' >"$TMP/nul"
+refuses "a prompt file with NUL bytes" 2 'NUL' run -f "$TMP/nul" "$TINY"
+refuses "a prompt file that is not there" 1 'No such file' run -f "$TMP/none" "$TINY"
+refuses "a folder as prompt file" 1 'directory' run -f "$TMP" "$TINY"
+echo 'not json' >"$TMP/bad.jsonl"
+refuses "a prompts file that is no JSON" 2 'bad.jsonl:1' run --prompts "$TMP/bad.jsonl" "$TINY"
+printf '{"turns": ["a"]}\n{"turns": []}\n' >"$TMP/bad.jsonl"
+refuses "a line without turns is named" 2 'bad.jsonl:2' run --prompts "$TMP/bad.jsonl" "$TINY"
+: >"$TMP/empty.jsonl"
+refuses "an empty prompts file" 2 'no prompts' run --prompts "$TMP/empty.jsonl" "$TINY"
+printf '{"turns": ["a"]}\n{"turns": ["b"]}\n' >"$TMP/two.jsonl"
+refuses "a trace of several prompts" 2 'single prompt' run --prompts "$TMP/two.jsonl" --trace "$TMP/t" "$TINY"
+specscope bench -n 2 --repeat 1 --policy ar --json "$TMP/no/x" -p a "$TINY"
+check "results into a folder that is not there fail the work" [ "$status" -eq 1 ]
+check "and the folder is named" grep -q '^specscope: .*/no/x: No such file' "$TMP/err"
+
+refuses "a model that is not there" 1 'No such file' run "$TMP/none.gguf"
+refuses "a folder as model" 1 "$TMP" run "$TMP"
+: >"$TMP/empty.gguf"
+refuses "an empty model file" 1 'empty.gguf' run "$TMP/empty.gguf"
+printf 'just some text, longer than a header would be\n' >"$TMP/text.gguf"
+refuses "a text file as model" 1 'GGUF' run "$TMP/text.gguf"
+size=$(wc -c <"$TINY")
+for part in 3 11 20 300 5000 $((size / 2)) $((size - 1)); do
+    head -c "$part" "$TINY" >"$TMP/cut.gguf"
+    for command in run info tokenize; do
+        if [ $command = tokenize ] && [ "$part" -gt 20000 ]; then continue; fi # it needs no weights
+        refuses "$command refuses a model cut after $part bytes" 1 'cut.gguf' $command "$TMP/cut.gguf"
+    done
+done
+"$BUILD/tests/tinymodel" "$TMP/arch.gguf" --arch mamba >/dev/null
+refuses "an architecture that is not known" 1 'mamba' run "$TMP/arch.gguf"
+"$BUILD/tests/tinymodel" "$TMP/one.gguf" --layers 1 >/dev/null
+refuses "a model of one layer cannot exit early" 1 '2 layers' run "$TMP/one.gguf"
+refuses "a replay without a terminal" 2 'terminal' replay "$TMP/none"
+finish
