@@ -125,6 +125,10 @@ one(struct bench *b, struct lane *lane, size_t prompt, struct err *err)
     struct outcome out;
     if (!generate(&g, &out, err))
         return false;
+    if (generation_interrupted()) { /* half a run says nothing */
+        outcome_free(&out);
+        return true;
+    }
     add(&lane->total, &out.metrics.total);
     if (lane->first[prompt] == NULL) {
         lane->first[prompt] = out.tokens;

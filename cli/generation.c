@@ -91,7 +91,7 @@ generation_options(const struct options *o)
 {
     bool given = o->prompt != NULL;
     return (struct session_options){.policies = policy_registry,
-                                    .policy = o->n_policies > 0 ? o->policies[0] : "specbound",
+                                    .policy = o->n_policies > 0 ? o->policies[0] : default_policy,
                                     .prompt = given ? o->prompt : default_prompt,
                                     .prompt_len = given ? o->prompt_len : strlen(default_prompt),
                                     .sampling = o->sampling,

@@ -11,6 +11,7 @@
 #include "cli/files.h"
 #include "policies/policy.h"
 
+const char default_policy[] = "specbound";
 const char default_prompt[] = "Once upon a time there was a little girl named Lily. Lily had a red ball, and she";
 
 enum option_id {
@@ -217,16 +218,20 @@ static bool
 set_knob(struct options *o, const char *text, struct err *err)
 {
     const char *equals = strchr(text, '=');
-    struct knob_setting *k = &o->set[o->n_set];
-    if (equals == NULL || equals == text || equals[1] == '\0' || (size_t)(equals - text) >= sizeof k->name ||
-        strlen(equals + 1) >= sizeof k->text)
+    struct knob_setting k = {0};
+    if (equals == NULL || equals == text || equals[1] == '\0' || (size_t)(equals - text) >= sizeof k.name ||
+        strlen(equals + 1) >= sizeof k.text)
         return err_set(err, ERR_USAGE, "--set %.40s: KNOB=VALUE is wanted, as in --set tau=0.6", text);
-    if (o->n_set == OPTIONS_MOST - 1)
-        return err_set(err, ERR_USAGE, "--set: more than %d settings", OPTIONS_MOST - 1);
-    memcpy(k->name, text, (size_t)(equals - text));
-    k->name[equals - text] = '\0';
-    memcpy(k->text, equals + 1, strlen(equals + 1) + 1);
-    o->n_set++;
+    memcpy(k.name, text, (size_t)(equals - text));
+    memcpy(k.text, equals + 1, strlen(equals + 1) + 1);
+    for (size_t i = 0; i < o->n_set; i++)
+        if (strcmp(o->set[i].name, k.name) == 0) { /* the last one counts */
+            memmove(&o->set[i], &o->set[i + 1], (--o->n_set - i) * sizeof k);
+            o->n_config_set -= i < o->n_config_set;
+        }
+    if (o->n_set == OPTIONS_MOST)
+        return err_set(err, ERR_USAGE, "--set: more than %d settings", OPTIONS_MOST);
+    o->set[o->n_set++] = k;
     return true;
 }
 
@@ -289,7 +294,9 @@ set(struct options *o, int which, const char *text, struct err *err)
     case OPT_PACE: return real("pace", text, 0, 1e6, &o->pace, err);
     case OPT_QUIT_AT_END: o->quit_at_end = true; return true;
     case OPT_JSON: o->json = text; return true;
-    case OPT_REPEAT: return count("repeat", text, 1000, &o->repeat, err);
+    case OPT_REPEAT:
+        return count("repeat", text, 1000, &o->repeat, err) &&
+               (o->repeat > 0 || err_set(err, ERR_USAGE, "--repeat 0: one pass is the least"));
     case OPT_STEPS: o->steps = true; return true;
     case OPT_LIST_POLICIES:
         list_policies();
@@ -388,6 +395,19 @@ read_config(struct options *o, struct err *err)
 
 /* ---- command line ---- */
 
+/* A policy given by a flag takes the place of the config file's; another one has no use for the settings there. */
+static void
+forget_config_policy(struct options *o, const char *flag)
+{
+    const char *before = o->n_policies > 0 ? o->policies[0] : default_policy;
+    if (o->command == COMMAND_BENCH || strcmp(flag, before) != 0) {
+        o->n_set -= o->n_config_set;
+        memmove(o->set, o->set + o->n_config_set, o->n_set * sizeof *o->set);
+        o->n_config_set = 0;
+    }
+    o->n_policies = 0;
+}
+
 bool
 options_read(struct options *o, enum command command, int argc, char **argv, struct err *err)
 {
@@ -402,7 +422,8 @@ options_read(struct options *o, enum command command, int argc, char **argv, str
                           .probe = command == COMMAND_SCOPE ? PROBE_ALL : PROBE_POLICY};
     if (!read_config(o, err))
         return false;
-    size_t config_policies = o->n_policies;
+    o->n_config_set = o->n_set;
+    bool policy_given = false;
     struct option longs[N_OPTIONS + 1];
     char shorts[2 * N_OPTIONS + 2] = "+:";
     size_t n_longs = 0, n_shorts = 2;
@@ -440,9 +461,9 @@ options_read(struct options *o, enum command command, int argc, char **argv, str
         for (int i = 0; i < N_OPTIONS && c < 256; i++)
             if (rows[i].letter == c)
                 which = i;
-        if (which == OPT_POLICY && config_policies > 0) {
-            config_policies = 0;
-            o->n_policies = 0;
+        if (which == OPT_POLICY && !policy_given) {
+            policy_given = true;
+            forget_config_policy(o, optarg);
         }
         if (!set(o, which, optarg, err))
             return false;

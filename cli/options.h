@@ -20,7 +20,7 @@ struct options {
     const char *policies[OPTIONS_MOST];
     size_t n_policies;
     struct knob_setting set[OPTIONS_MOST];
-    size_t n_set;
+    size_t n_set, n_config_set; /* the first ones are the config file's */
     struct sampling sampling;
     uint64_t seed;
     bool ignore_eos, quit_at_end, steps, no_progress;
@@ -42,7 +42,7 @@ bool options_config(struct options *, const char *path, const char *json, size_t
 void options_free(struct options *);
 void options_help(enum command, FILE *);
 
-/* The prompt that is generated from when none is given. */
-extern const char default_prompt[];
+/* What is generated from, and how, when nothing is said. */
+extern const char default_prompt[], default_policy[];
 
 #endif

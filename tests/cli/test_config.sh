@@ -1,0 +1,57 @@
+#!/bin/sh
+# The config file: defaults that flags win over; a broken one is one line.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+
+config() { # JSON
+    mkdir -p "$XDG_CONFIG_HOME/specscope"
+    printf '%s' "$1" >"$XDG_CONFIG_HOME/specscope/config.json"
+}
+
+config '{"policy": "layerskip", "tokens": 7, "set": ["gamma=3"], "ignore-eos": true, "theme": "light", "pace": 9}'
+works "defaults come from the config file" run --json "$TMP/j" -p hello "$TINY"
+check "the policy" grep -q '"policy":.*"layerskip"' "$TMP/j"
+check "the number of tokens" grep -q '^layerskip: 7 tokens' "$TMP/err"
+check "a knob's setting" grep -q '"gamma":.*"3"' "$TMP/j"
+works "flags win" run --json "$TMP/j" -p hello -n 5 --policy ar "$TINY"
+check "over the policy, and its settings go with it" grep -q '"policy":.*"ar"' "$TMP/j"
+check "over the number of tokens" grep -q '^ar: 5 tokens' "$TMP/err"
+works "a flag wins over the same knob" run --json "$TMP/j" --set gamma=4 -p hello "$TINY"
+check "with its value" grep -q '"gamma":.*"4"' "$TMP/j"
+check "and nothing else is said of that knob" [ "$(grep -c '"gamma"' "$TMP/j")" -eq 1 ]
+config '{"tokens": 6, "theme": "light", "trace": 3, "script": "x"}'
+works "other commands' defaults are passed over" bench --repeat 1 --policy ar -p hello "$TINY"
+
+config '{"tokens": 6, '
+refuses "a broken config file is named" 2 'config.json: not a JSON object' run "$TINY"
+config '[1]'
+refuses "a list is no config" 2 'config.json' run "$TINY"
+config '{"tokns": 6}'
+refuses "an unknown name is named" 2 '"tokns" is no option' run "$TINY"
+config '{"tokens": "many"}'
+refuses "a bad value is named with its file" 2 'config.json: --tokens many' run "$TINY"
+config '{"tokens": true}'
+refuses "a wrong type is named" 2 '"tokens" must be' run "$TINY"
+config '{"ignore-eos": 1}'
+refuses "a switch wants true or false" 2 'true or false' run "$TINY"
+config '{"help": true}'
+refuses "commands are no defaults" 2 '"help" is no option' run "$TINY"
+config '{"policy": "magic"}'
+refuses "an unknown policy is named" 2 'magic' run "$TINY"
+config "$(printf '{"tok\\u001b[2Jens": 1}')"
+refuses "escape sequences in a name do no harm" 2 'is no option' run "$TINY"
+config '{"seed": 18446744073709551615}'
+specscope run -n 3 "$TINY"
+check "a seed that a JSON number cannot hold is refused or kept, never changed" [ "$status" -eq 2 ]
+config '{"seed": "18446744073709551615"}'
+works "as a string it is kept" run -n 3 --json "$TMP/j" "$TINY"
+check "to the last digit" grep -q '18446744073709551615' "$TMP/j"
+works "info and tokenize need no config" info "$TINY"
+rm -rf "$XDG_CONFIG_HOME"
+works "no config file is no error" run -n 3 "$TINY"
+unset XDG_CONFIG_HOME
+mkdir -p "$HOME/.config/specscope"
+printf '{"tokens": 4}' >"$HOME/.config/specscope/config.json"
+works "without XDG_CONFIG_HOME it is looked for in ~/.config" run --ignore-eos "$TINY"
+check "and read" grep -q ': 4 tokens' "$TMP/err"
+finish

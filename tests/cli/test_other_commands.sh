@@ -1,0 +1,63 @@
+#!/bin/sh
+# specscope bench, info, tokenize.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+
+# ---- bench ----
+works "bench compares all policies" bench -n 12 --repeat 1 --json "$TMP/bench.json" "$TINY"
+for policy in $("$PROGRAM" --list-policies | sed -n 's/^\([a-z][a-z_0-9]*\) .*/\1/p'); do
+    check "its table has $policy, found lossless" grep -Eq "^$policy .* yes *\$" "$TMP/out"
+done
+if [ -n "$HAVE_PYTHON" ]; then
+    check "its JSON has a result for each" json_holds "$TMP/bench.json" \
+        'len(j["results"]) == len({r["policy"] for r in j["results"]}) > 3'
+    check "all say what ar says" json_holds "$TMP/bench.json" \
+        'all(r["token_ids"] == j["results"][0]["token_ids"] for r in j["results"])'
+    check "ar's speedup is 1" json_holds "$TMP/bench.json" 'j["results"][0]["speedup"] == 1'
+fi
+works "ar is added where it is not named" bench -n 12 --repeat 1 -p hello --policy layerskip --json - "$TINY"
+check "and comes first" sh -c "grep '\"policy\"' '$TMP/out' | head -n 1 | grep -q '\"ar\"'"
+works "a knob is set in the policies that have it" bench -n 12 --repeat 1 -p hello --policy layerskip --policy specbound \
+    --set gamma=2 "$TINY"
+refuses "a knob that none has is refused" 2 'none of these policies' bench -n 4 --repeat 1 -p hello --policy ar \
+    --set gamma=2 "$TINY"
+refuses "a knob's bad value is refused" 2 'gamma = 99' bench -n 4 --repeat 1 -p hello --set gamma=99 "$TINY"
+works "sampling is benched without comparing" bench -n 12 --repeat 1 -p hello --temp 1 "$TINY"
+works "one token can be benched" bench -n 1 --repeat 1 -p hello "$TINY"
+works "steps are measured" bench --steps --json "$TMP/steps.json" "$TINY"
+check "as JSON too" [ -s "$TMP/steps.json" ]
+refuses "no passes are no benchmark" 2 'repeat' bench --repeat 0 -p hello "$TINY"
+
+"$PROGRAM" bench -n 400 --repeat 1000 -c 500 --ignore-eos "$TINY" >"$TMP/out" 2>"$TMP/err" &
+pid=$!
+sleep 1
+kill -INT $pid
+wait $pid
+status=$?
+check "SIGINT ends a benchmark with status 130" [ "$status" -eq 130 ]
+
+# ---- info ----
+works "info describes a model" info "$TINY"
+check "its layers" grep -Eq ' 4 layers,' "$TMP/out"
+works "info describes the bundled model" info
+works "info --json is JSON" info --json "$TINY"
+[ -n "$HAVE_PYTHON" ] && check "with the layers" json_holds "$TMP/out" 'j["layers"] == 4'
+
+# ---- tokenize ----
+printf 'Once upon a time\n\tcaf\303\251 \360\237\230\200' >"$TMP/text"
+"$PROGRAM" tokenize <"$TMP/text" >"$TMP/ids" 2>"$TMP/err"
+check "tokenize prints ids, one a line" sh -c "grep -Evc '^[0-9]+\$' '$TMP/ids' | grep -qx 0"
+"$PROGRAM" tokenize --decode <"$TMP/ids" >"$TMP/out" 2>"$TMP/err"
+check "--decode gives the text back" cmp -s "$TMP/text" "$TMP/out"
+printf 'caf\303 \377\300' >"$TMP/text"
+"$PROGRAM" tokenize <"$TMP/text" | "$PROGRAM" tokenize --decode >"$TMP/out" 2>"$TMP/err"
+check "broken UTF-8 comes back as it was" cmp -s "$TMP/text" "$TMP/out"
+printf '1 2 three' | "$PROGRAM" tokenize --decode >"$TMP/out" 2>"$TMP/err"
+status=$?
+check "a word is no token id" refused_as 1
+printf '999999999' | "$PROGRAM" tokenize --decode >"$TMP/out" 2>"$TMP/err"
+status=$?
+check "an id beyond the vocabulary is refused" refused_as 1
+"$PROGRAM" tokenize </dev/null >"$TMP/out" 2>"$TMP/err"
+check "no text is no error" [ $? -eq 0 ]
+finish

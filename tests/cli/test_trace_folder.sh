@@ -1,0 +1,89 @@
+#!/bin/sh
+# --trace: what is in the folder, and what happens when the disk, the folder or the process lets it down.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+
+works "a run is traced into a new folder" run -n 30 --ignore-eos --trace "$TMP/a/b" -p hello "$TINY"
+for file in run.json tokens.csv layers.csv series.csv controls.csv vocab.csv rounds.csv; do
+    check "the trace has $file" [ -s "$TMP/a/b/$file" ]
+done
+check "every table begins with the columns that order lines" \
+    [ "$(head -qn 1 "$TMP"/a/b/*.csv | grep -c '^event,t_us,run,seq,')" -eq 6 ]
+check "all generated tokens are in tokens.csv" \
+    [ "$(awk -F, '$10 != "prompt" && $16 == 1' "$TMP/a/b/tokens.csv" | wc -l)" -eq 30 ]
+check "the run's end is in controls.csv" grep -q '"end",,"tokens"' "$TMP/a/b/controls.csv"
+cp "$TMP/a/b/tokens.csv" "$TMP/before"
+refuses "a folder that holds a trace is refused" 2 'another folder' run -n 3 --trace "$TMP/a/b" "$TINY"
+check "and left alone" cmp -s "$TMP/before" "$TMP/a/b/tokens.csv"
+specscope run -n 3 --trace "$TMP/before/x" "$TINY"
+check "a file in the way stops the trace, not the run" [ "$status" -eq 0 ]
+check "and is said" grep -q '^specscope: .*Not a directory' "$TMP/err"
+
+replays() { # folder; what the scope says of it is left in $TMP/picture
+    rm -f "$TMP/picture"
+    printf ':save-screen %s\n:quit\n' "$TMP/picture" >"$TMP/replay.script"
+    in_terminal "'$PROGRAM' replay --script '$TMP/replay.script' '$1'" && [ -s "$TMP/picture" ]
+}
+if command -v script >/dev/null 2>&1; then
+    check "the trace replays" replays "$TMP/a/b"
+    can_replay=yes
+else
+    skip "the trace replays" "there is no script(1)"
+    can_replay=
+fi
+
+# ---- killed ----
+has_rounds() { # folder, how many
+    [ "$(wc -l <"$1/rounds.csv")" -gt "$2" ]
+}
+"$PROGRAM" run -n 0 -c 200000 --ignore-eos --trace "$TMP/killed" "$TINY" >/dev/null 2>&1 &
+pid=$!
+check "a long run is on its way" wait_until 20 has_rounds "$TMP/killed" 20
+kill -KILL $pid
+wait $pid 2>/dev/null
+[ -n "$can_replay" ] && check "what SIGKILL leaves replays" replays "$TMP/killed"
+
+for signal in INT TERM; do
+    "$PROGRAM" run -n 0 -c 200000 --ignore-eos --trace "$TMP/$signal" --json "$TMP/$signal.json" "$TINY" \
+        >"$TMP/out" 2>"$TMP/err" &
+    pid=$!
+    wait_until 20 has_rounds "$TMP/$signal" 5
+    kill -$signal $pid
+    wait $pid
+    status=$?
+    check "SIG$signal ends a run with status 130" [ "$status" -eq 130 ]
+    check "its summary says cancelled" grep -q 'end: cancelled$' "$TMP/err"
+    check "the text so far was printed" [ -s "$TMP/out" ]
+    check "the results so far are written" grep -q '"end":.*"cancelled"' "$TMP/$signal.json"
+    [ -n "$can_replay" ] && check "the trace so far replays" replays "$TMP/$signal"
+done
+
+# ---- no room ----
+# Mounting needs a mount namespace: as root, or as anybody where user namespaces are allowed.
+if unshare -m mount -t tmpfs x "$TMP/a" 2>/dev/null; then spaces='unshare -m'
+elif unshare -rm mount -t tmpfs x "$TMP/a" 2>/dev/null; then spaces='unshare -rm'
+else spaces=; fi
+mounted() { # mount options, command for sh in which the disk is $TMP/disk
+    mkdir -p "$TMP/disk"
+    $spaces sh -c "mount -t tmpfs -o $1 x '$TMP/disk' && $2"
+}
+if [ -n "$spaces" ]; then
+    mounted size=64k "'$PROGRAM' run -n 200 --ignore-eos --trace '$TMP/disk/t' '$TINY' && rm -f '$TMP/disk/filler'; \
+        s=\$?; cp -r '$TMP/disk/t' '$TMP/filled'; exit \$s" >"$TMP/out" 2>"$TMP/err"
+    status=$?
+    check "a disk that fills up does not stop the run" [ "$status" -eq 0 ]
+    check "all tokens are there" grep -q ': 200 tokens,' "$TMP/err"
+    check "the trace's end is said in one line" [ "$(grep -c '^specscope: .*No space left' "$TMP/err")" -eq 1 ]
+    [ -n "$can_replay" ] && check "what is on the full disk replays" replays "$TMP/filled"
+    mounted size=4k "'$PROGRAM' run -n 20 --ignore-eos --trace '$TMP/disk/t' '$TINY'" >"$TMP/out" 2>"$TMP/err"
+    status=$?
+    check "a disk that is full from the start does not either" [ "$status" -eq 0 ]
+    check "that is said too" grep -q '^specscope: .*No space left' "$TMP/err"
+    mounted ro "'$PROGRAM' run -n 20 --ignore-eos --trace '$TMP/disk/t' '$TINY'" >"$TMP/out" 2>"$TMP/err"
+    status=$?
+    check "a read-only folder does not stop the run" [ "$status" -eq 0 ]
+    check "it is said" grep -q '^specscope: .*Read-only' "$TMP/err"
+else
+    skip "a disk that fills up does not stop the run" "mounting is not allowed here"
+fi
+finish
