@@ -88,7 +88,7 @@ run: all
 	@if [ -t 0 ] && [ -t 1 ]; then exec $(BUILD)/specscope; else exec $(BUILD)/specscope run; fi
 
 # ---- tests ----
-$(BUILD)/libtests.a: $(HELP_OBJ)
+$(BUILD)/libtests.a: $(HELP_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 	@rm -f $@
 	$(call say,AR,$@)
 	$(Q)$(AR) rcs $@ $^

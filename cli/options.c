@@ -39,6 +39,8 @@ enum option_id {
     OPT_PACE,
     OPT_QUIT_AT_END,
     OPT_JSON,
+    OPT_CSV,
+    OPT_GRID,
     OPT_REPEAT,
     OPT_STEPS,
     OPT_LIST_POLICIES,
@@ -85,6 +87,8 @@ static const struct option_row {
                   "tokens a second at most; 0: as fast as it goes (bundled model: 25; else 0)"},
     [OPT_QUIT_AT_END] = {"quit-at-end", 0, NULL, COMMAND_SCOPE, "leave when the run is over"},
     [OPT_JSON] = {"json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH, "results as JSON; - is stdout"},
+    [OPT_CSV] = {"csv", 0, "FILE", COMMAND_BENCH, "results as CSV; - is stdout"},
+    [OPT_GRID] = {"grid", 0, "KNOB=a:b:step", COMMAND_BENCH, "sweep a knob and name the best; repeatable: the product"},
     [OPT_REPEAT] = {"repeat", 0, "N", COMMAND_BENCH, "passes over the prompts, policies in turn (3)"},
     [OPT_STEPS] = {"steps", 0, NULL, COMMAND_BENCH, "measure steps instead: rows together, probes against layers"},
     [OPT_LIST_POLICIES] = {"list-policies", 0, NULL, GENERATES, "names, papers and knobs"},
@@ -236,6 +240,15 @@ set_knob(struct options *o, const char *text, struct err *err)
 }
 
 static bool
+add_grid(struct options *o, const char *text, struct err *err)
+{
+    if (o->n_grid == OPTIONS_MOST)
+        return err_set(err, ERR_USAGE, "--grid: more than %d of them", OPTIONS_MOST);
+    o->grid[o->n_grid++] = text;
+    return true;
+}
+
+static bool
 set_policy(struct options *o, const char *name, struct err *err)
 {
     for (size_t i = 0; policy_registry[i] != NULL; i++)
@@ -294,6 +307,8 @@ set(struct options *o, int which, const char *text, struct err *err)
     case OPT_PACE: return real("pace", text, 0, 1e6, &o->pace, err);
     case OPT_QUIT_AT_END: o->quit_at_end = true; return true;
     case OPT_JSON: o->json = text; return true;
+    case OPT_CSV: o->csv = text; return true;
+    case OPT_GRID: return add_grid(o, text, err);
     case OPT_REPEAT:
         return count("repeat", text, 1000, &o->repeat, err) &&
                (o->repeat > 0 || err_set(err, ERR_USAGE, "--repeat 0: one pass is the least"));
@@ -445,12 +460,16 @@ options_read(struct options *o, enum command command, int argc, char **argv, str
         int at = optind > 0 ? optind : 1;
         int c = getopt_long(argc, argv, shorts, longs, NULL);
         if (c == -1) {
-            if (optind >= argc)
+            bool last = optind >= argc || optind > at; /* the end, or "--": what follows are operands */
+            int end = last ? argc : optind + 1;
+            for (; optind < end; optind++) {
+                if (o->model != NULL)
+                    return err_set(err, ERR_USAGE, "'%.60s': one %s is enough; see --help", argv[optind],
+                                   command == COMMAND_REPLAY ? "trace" : "model");
+                o->model = argv[optind];
+            }
+            if (last)
                 break;
-            if (o->model != NULL)
-                return err_set(err, ERR_USAGE, "'%.60s': one %s is enough; see --help", argv[optind],
-                               command == COMMAND_REPLAY ? "trace" : "model");
-            o->model = argv[optind++];
             continue;
         }
         if (c == '?')

@@ -13,7 +13,9 @@ for target in "$here"/fuzz_*.c; do
         "$BUILD/tests/tinymodel" "$OUT/$name/mixed.gguf" --layers 1 --width 32 --ffn 64 --type mixed --nasty --gguf-version 2 >/dev/null ;;
     fuzz_theme) cp "$here"/../../themes/*.json "$OUT/$name/" ;;
     fuzz_script) printf '# a script\n:set tau 0.6\n:wait round 3\n:goto 5\n:key S-Left C-l\n:save-screen x\n:quit\n' >"$OUT/$name/script" ;;
-    fuzz_config) printf '{"policy": "layerskip", "set": ["gamma=6"], "temp": 0.5, "ignore-eos": true}' >"$OUT/$name/config.json" ;;
+    fuzz_config) printf '{"policy": "layerskip", "set": ["gamma=6"], "temp": 0.5, "ignore-eos": true}' >"$OUT/$name/config.json"
+        printf '{"policy": ["del", "dv"], "set": ["omega=0.9", "length=tpl"], "repeat": 2, "steps": true}' >"$OUT/$name/bench.json"
+        printf '{"theme": "mono", "seed": "18446744073709551615", "probe": "all", "top-p": 0.9, "trace": "/tmp/x", "pace": 0}' >"$OUT/$name/scope.json" ;;
     *)  printf '\000\001\000\010\000\001{"format": 1}' >"$OUT/$name/a"
         printf '\003\000event,t_us,run,seq,round,pos\n1,2,3,4,5,6\n' >"$OUT/$name/b" ;;
     esac

@@ -1,0 +1,337 @@
+/* Options of the command line and of the config file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/options.h"
+
+#define ARGS(...) ((char *[]){"specscope", __VA_ARGS__, NULL})
+
+static bool
+read_args(struct options *o, enum command command, char **argv, struct err *err)
+{
+    int argc = 0;
+    while (argv[argc] != NULL)
+        argc++;
+    return options_read(o, command, argc, argv, err);
+}
+
+/* Writes config.json into the folder that XDG_CONFIG_HOME names; NULL: there is none. */
+static void
+config(const char *home, const char *json)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/specscope/config.json", home);
+    if (json == NULL) {
+        remove(path);
+        return;
+    }
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(json, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static int
+make_home(void **state)
+{
+    char *home = strdup("/tmp/specscope-options-XXXXXX"), command[100];
+    if (home == NULL || mkdtemp(home) == NULL)
+        return -1;
+    snprintf(command, sizeof command, "mkdir %s/specscope", home);
+    *state = home;
+    return setenv("XDG_CONFIG_HOME", home, 1) != 0 || system(command) != 0;
+}
+
+static int
+delete_home(void **state)
+{
+    char command[100];
+    snprintf(command, sizeof command, "rm -rf %s", (char *)*state);
+    free(*state);
+    return system(command);
+}
+
+static void
+test_nothing_said_is_the_documented_defaults(void **state)
+{
+    config(*state, NULL);
+    struct options o;
+    struct err err = {0};
+    assert_true(read_args(&o, COMMAND_RUN, (char *[]){"run", NULL}, &err));
+    assert_int_equal(o.tokens, 256);
+    assert_int_equal(o.ctx, 0);
+    assert_int_equal(o.repeat, 3);
+    assert_true(o.seed == 1 && o.sampling.top_k == 0);
+    assert_true(!(o.sampling.temperature > 0) && o.sampling.top_p >= 1);
+    assert_int_equal(o.n_policies, 0);
+    assert_int_equal(o.n_set, 0);
+    assert_null(o.model);
+    assert_null(o.prompt);
+    assert_string_equal(o.backend, "auto");
+    assert_int_equal(o.probe, PROBE_POLICY);
+    options_free(&o);
+    assert_true(read_args(&o, COMMAND_SCOPE, (char *[]){"specscope", NULL}, &err));
+    assert_int_equal(o.probe, PROBE_ALL);
+    assert_true(o.pace < 0); /* not given */
+    options_free(&o);
+}
+
+static void
+test_every_option_is_read(void **state)
+{
+    config(*state, NULL);
+    struct options o;
+    struct err err = {0};
+    assert_true(read_args(&o, COMMAND_RUN,
+                          ARGS("-p", "hi", "-n", "12", "-c", "99", "--policy", "dv", "--set", "th=0.5", "--temp",
+                               "0.25", "--top-k", "7", "--top-p", "0.5", "--seed", "18446744073709551615",
+                               "--ignore-eos", "--backend", "cpu", "--isa", "avx2", "--exact", "--gpu", "1", "--probe",
+                               "off", "-t", "3", "--trace", "T", "--json", "J", "M"),
+                          &err));
+    assert_string_equal(o.prompt, "hi");
+    assert_int_equal(o.prompt_len, 2);
+    assert_int_equal(o.tokens, 12);
+    assert_int_equal(o.ctx, 99);
+    assert_int_equal(o.n_policies, 1);
+    assert_string_equal(o.policies[0], "dv");
+    assert_int_equal(o.n_set, 1);
+    assert_string_equal(o.set[0].name, "th");
+    assert_string_equal(o.set[0].text, "0.5");
+    assert_true(o.sampling.temperature == 0.25f && o.sampling.top_k == 7 && o.sampling.top_p == 0.5f);
+    assert_true(o.seed == UINT64_MAX && o.ignore_eos && o.backend_options.exact);
+    assert_string_equal(o.backend, "cpu");
+    assert_string_equal(o.backend_options.isa, "avx2");
+    assert_int_equal(o.backend_options.gpu, 1);
+    assert_int_equal(o.backend_options.threads, 3);
+    assert_int_equal(o.probe, PROBE_OFF);
+    assert_string_equal(o.trace, "T");
+    assert_string_equal(o.json, "J");
+    assert_string_equal(o.model, "M");
+    options_free(&o);
+}
+
+static void
+test_operands_and_options_mix_and_two_dashes_end_options(void **state)
+{
+    config(*state, NULL);
+    struct options o;
+    struct err err = {0};
+    assert_true(read_args(&o, COMMAND_RUN, ARGS("M", "-n", "4", "--temp=0.5"), &err));
+    assert_string_equal(o.model, "M");
+    assert_true(o.tokens == 4 && o.sampling.temperature == 0.5f);
+    options_free(&o);
+    assert_true(read_args(&o, COMMAND_RUN, ARGS("-n", "4", "--", "-odd-name"), &err));
+    assert_string_equal(o.model, "-odd-name");
+    options_free(&o);
+    assert_false(read_args(&o, COMMAND_RUN, ARGS("M", "-n", "4", "N"), &err));
+    assert_int_equal(err.kind, ERR_USAGE);
+    options_free(&o);
+}
+
+static void
+test_an_unknown_option_is_named(void **state)
+{
+    config(*state, NULL);
+    static const struct {
+        char *argv[8];
+        const char *named;
+    } cases[] = {
+        {{"run", "--bogus", NULL}, "--bogus"},
+        {{"run", "-n", "4", "--bogus", "x", NULL}, "--bogus"},
+        {{"run", "M", "--bogus=3", "-n", "4", NULL}, "--bogus=3"},
+        {{"run", "-x", "M", NULL}, "-x"},
+        {{"run", "-n", "4", "-x", NULL}, "-x"},
+        {{"run", "--theme", "dark", NULL}, "--theme"}, /* the scope's */
+        {{"run", "-n", NULL}, "-n"},
+        {{"run", "M", "--json", NULL}, "--json"},
+        {{"run", "--ignore-eos=yes", NULL}, "--ignore-eos"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct options o;
+        struct err err = {0};
+        char *argv[8];
+        memcpy(argv, cases[i].argv, sizeof argv); /* getopt reorders */
+        assert_false(read_args(&o, COMMAND_RUN, argv, &err));
+        assert_int_equal(err.kind, ERR_USAGE);
+        if (strstr(err.text, cases[i].named) == NULL)
+            fail_msg("'%s' does not name %s", err.text, cases[i].named);
+        options_free(&o);
+    }
+}
+
+static void
+test_the_last_of_a_repeated_option_counts(void **state)
+{
+    config(*state, NULL);
+    struct options o;
+    struct err err = {0};
+    assert_true(read_args(&o, COMMAND_RUN,
+                          ARGS("-p", "one", "-p", "two", "--policy", "ar", "--policy", "del", "--set", "omega=0.1",
+                               "--set", "window=8", "--set", "omega=0.2"),
+                          &err));
+    assert_string_equal(o.prompt, "two");
+    assert_int_equal(o.n_policies, 1);
+    assert_string_equal(o.policies[0], "del");
+    assert_int_equal(o.n_set, 2);
+    assert_string_equal(o.set[0].name, "window");
+    assert_string_equal(o.set[1].text, "0.2");
+    options_free(&o);
+}
+
+static void
+test_bench_collects_policies(void **state)
+{
+    config(*state, NULL);
+    struct options o;
+    struct err err = {0};
+    assert_true(read_args(&o, COMMAND_BENCH, ARGS("--policy", "ar", "--policy", "del"), &err));
+    assert_int_equal(o.n_policies, 2);
+    options_free(&o);
+}
+
+static void
+test_too_many_settings_are_refused(void **state)
+{
+    config(*state, NULL);
+    char names[OPTIONS_MOST + 1][24], *argv[2 * (OPTIONS_MOST + 1) + 2];
+    int argc = 0;
+    argv[argc++] = "run";
+    for (int i = 0; i <= OPTIONS_MOST; i++) {
+        snprintf(names[i], sizeof names[i], "knob%d=1", i);
+        argv[argc++] = "--set";
+        argv[argc++] = names[i];
+    }
+    argv[argc] = NULL;
+    struct options o;
+    struct err err = {0};
+    assert_false(options_read(&o, COMMAND_RUN, argc, argv, &err));
+    assert_int_equal(err.kind, ERR_USAGE);
+    options_free(&o);
+    argc -= 2;
+    argv[argc] = NULL;
+    assert_true(options_read(&o, COMMAND_RUN, argc, argv, &err));
+    assert_int_equal(o.n_set, OPTIONS_MOST);
+    options_free(&o);
+}
+
+static void
+test_settings_of_the_config_file_stay_with_its_policy(void **state)
+{
+    struct options o;
+    struct err err = {0};
+    config(*state, "{\"policy\": \"layerskip\", \"set\": [\"gamma=3\", \"exit_layer=2\"]}");
+    assert_true(read_args(&o, COMMAND_RUN, ARGS("--set", "gamma=4"), &err));
+    assert_string_equal(o.policies[0], "layerskip");
+    assert_int_equal(o.n_set, 2);
+    assert_string_equal(o.set[0].name, "exit_layer");
+    assert_string_equal(o.set[1].text, "4");
+    options_free(&o);
+    assert_true(read_args(&o, COMMAND_RUN, ARGS("--policy", "layerskip"), &err));
+    assert_int_equal(o.n_set, 2);
+    options_free(&o);
+    assert_true(read_args(&o, COMMAND_RUN, ARGS("--set", "gamma=4", "--policy", "fsm"), &err));
+    assert_string_equal(o.policies[0], "fsm");
+    assert_int_equal(o.n_set, 1);
+    assert_string_equal(o.set[0].text, "4");
+    options_free(&o);
+    assert_true(read_args(&o, COMMAND_RUN, ARGS("--policy", "fsm", "--policy", "layerskip"), &err));
+    assert_int_equal(o.n_set, 0);
+    options_free(&o);
+    config(*state, "{\"set\": [\"tau=0.4\"]}"); /* of the default policy, specbound */
+    assert_true(read_args(&o, COMMAND_RUN, ARGS("--policy", "specbound"), &err));
+    assert_int_equal(o.n_set, 1);
+    options_free(&o);
+    assert_true(read_args(&o, COMMAND_RUN, ARGS("--policy", "ar"), &err));
+    assert_int_equal(o.n_set, 0);
+    options_free(&o);
+}
+
+static void
+test_a_config_file_serves_every_command(void **state)
+{
+    struct options o;
+    struct err err = {0};
+    config(*state, "{\"theme\": \"light\", \"tokens\": 9, \"repeat\": 2, \"pace\": 3.5, \"json\": \"x\"}");
+    assert_true(read_args(&o, COMMAND_RUN, ARGS("-n", "8"), &err));
+    assert_true(o.tokens == 8 && o.theme == NULL && o.pace < 0);
+    assert_string_equal(o.json, "x");
+    options_free(&o);
+    assert_true(read_args(&o, COMMAND_REPLAY, ARGS("T"), &err));
+    assert_string_equal(o.theme, "light");
+    assert_int_equal(o.tokens, 256);
+    options_free(&o);
+    assert_true(read_args(&o, COMMAND_BENCH, (char *[]){"bench", NULL}, &err));
+    assert_true(o.repeat == 2 && o.tokens == 9);
+    options_free(&o);
+}
+
+static void
+test_a_broken_config_file_names_itself(void **state)
+{
+    static const char *const broken[] = {
+        "",
+        "{",
+        "[]",
+        "null",
+        "{\"tokens\": -1}",
+        "{\"tokens\": 1.5}",
+        "{\"tokens\": 1e99}",
+        "{\"tokens\": null}",
+        "{\"tokens\": {}}",
+        "{\"temp\": \"warm\"}",
+        "{\"version\": true}",
+        "{\"policy\": [\"del\", \"magic\"]}",
+        "{\"set\": \"tau\"}",
+        "{\"exact\": \"yes\"}",
+        "{\"nothing\": 1}",
+    };
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        struct options o;
+        struct err err = {0};
+        config(*state, broken[i]);
+        assert_false(read_args(&o, COMMAND_BENCH, (char *[]){"bench", NULL}, &err));
+        assert_int_equal(err.kind, ERR_USAGE);
+        assert_non_null(strstr(err.text, "/specscope/config.json: "));
+        options_free(&o);
+    }
+}
+
+static void
+test_prompts_lose_their_last_newlines_only(void **state)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/prompt", (const char *)*state);
+    config(*state, NULL);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("\none\n\ntwo\n\n", f);
+    fclose(f);
+    struct options o;
+    struct err err = {0};
+    assert_true(read_args(&o, COMMAND_RUN, ARGS("-f", path), &err));
+    assert_string_equal(o.prompt, "\none\n\ntwo");
+    options_free(&o);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_said_is_the_documented_defaults),
+        cmocka_unit_test(test_every_option_is_read),
+        cmocka_unit_test(test_operands_and_options_mix_and_two_dashes_end_options),
+        cmocka_unit_test(test_an_unknown_option_is_named),
+        cmocka_unit_test(test_the_last_of_a_repeated_option_counts),
+        cmocka_unit_test(test_bench_collects_policies),
+        cmocka_unit_test(test_too_many_settings_are_refused),
+        cmocka_unit_test(test_settings_of_the_config_file_stay_with_its_policy),
+        cmocka_unit_test(test_a_config_file_serves_every_command),
+        cmocka_unit_test(test_a_broken_config_file_names_itself),
+        cmocka_unit_test(test_prompts_lose_their_last_newlines_only),
+    };
+    return cmocka_run_group_tests(tests, make_home, delete_home);
+}
