@@ -20,7 +20,9 @@ struct options {
     const char *policies[OPTIONS_MOST];
     size_t n_policies;
     struct knob_setting set[OPTIONS_MOST];
-    size_t n_set, n_config_set; /* the first ones are the config file's */
+    size_t n_set, n_config_set;     /* the first ones are the config file's */
+    const char *grid[OPTIONS_MOST]; /* KNOB=from:to:step, as given */
+    size_t n_grid;
     struct sampling sampling;
     uint64_t seed;
     bool ignore_eos, quit_at_end, steps, no_progress;
@@ -29,7 +31,7 @@ struct options {
     struct backend_options backend_options;
     enum probe_mode probe;
     bool probe_given;
-    const char *trace, *theme, *script, *json;
+    const char *trace, *theme, *script, *json, *csv;
     bool finished;   /* --help, --version, --list-policies said all there was to say */
     char *owned[64]; /* strings from the config file */
     size_t n_owned;
