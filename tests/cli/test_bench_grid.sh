@@ -39,4 +39,8 @@ refuses "a choice can't be swept" 2 'choice' bench --policy del --grid length=0:
 for grid in gamma gamma=1 gamma=1:2 gamma=2:1:1 gamma=1:2:0 gamma=1:2:-1 gamma=1:2:x gamma=a:b:c =1:2:1 gamma=1:nan:1; do
     refuses "a malformed grid is refused ($grid)" 2 'from:to:step' bench --grid $grid "$TINY"
 done
-refuses "a CSV file that can't be written is said" 1 "$TMP/no/x" bench -n 2 --repeat 1 --policy ar --csv "$TMP/no/x" -p a "$TINY"
+specscope bench -n 2 --repeat 1 --policy ar --csv "$TMP/no/x" -p a "$TINY"
+check "a CSV file that can't be written fails" [ "$status" -eq 1 ]
+check "and is named" grep -q "$TMP/no/x" "$TMP/err"
+check "the table is not lost" grep -q '^ar ' "$TMP/out"
+finish
