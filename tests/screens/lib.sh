@@ -45,7 +45,7 @@ until_true() { # seconds, command…: waits until it passes
 }
 ended() { until_true 60 test -s "$WORK/run/status"; }
 shows() { tm capture-pane -p | grep -q -- "$1"; }
-wait_for() { until_true 30 shows "$1"; }
+wait_for() { until_true 15 shows "$1"; }
 exits() { # status: it has ended with that
     ended && [ "$(cat "$WORK/run/status")" = "$1" ] || { echo "exit status $(cat "$WORK/run/status" 2>/dev/null)"; cat "$WORK/run/err"; return 1; }
 }

@@ -1,0 +1,143 @@
+#!/bin/sh
+# The scope on the bundled model, live, driven by scripts and by keys in a real terminal.
+BUILD=${BUILD:-build}
+. tests/screens/lib.sh
+
+panels() { # a saved screen without what tells the time: title, time line, measures, status; knobs' "as they were"
+    sed -e '1d' "$1" | head -n "$2" | sed -e 's/━* as they were ━*/━/; s/─* as they were ─*/─/; s/ knobs [─━]*/ knobs /'
+}
+csv() { # file, column name, awk condition on c[...]: prints the column
+    awk -F, -v want="$2" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } { gsub(/"/, "") } '"$3"' { print $c[want] }' "$1"
+}
+
+# ---- live and replayed panels; knobs in the trace ----
+cat >"$WORK/live.script" <<'END'
+:wait round 5
+:set tau 0.3
+:step 3
+:wait idle
+:policy layerskip
+:step 2
+:wait idle
+:set gamma 3
+:step 2
+:wait idle
+:probe policy
+:resume
+:wait end
+:wait idle
+:panel rounds
+:save-screen live.txt
+:quit
+END
+printf ':goto 99999\n:wait idle\n:panel rounds\n:save-screen replay.txt\n:quit\n' >"$WORK/replay.script"
+for size in 80x24 120x36 200x60; do
+    terminal $size "$PROGRAM -n 70 --trace trace --script $WORK/live.script && $PROGRAM replay --script $WORK/replay.script trace"
+    check "a live run and its replay end well at $size" exits 0
+    rows=$((${size#*x} - 4))
+    panels "$WORK/run/live.txt" $rows >"$WORK/a"
+    panels "$WORK/run/replay.txt" $rows >"$WORK/b"
+    check "every panel after the live run equals that after its replay at $size" diff -u "$WORK/a" "$WORK/b"
+done
+check "controls.csv says when tau was asked for and applied" test "$(csv "$WORK/run/trace/controls.csv" applied_round '$c["name"] == "tau" && $c["round"] == 5 && $c["old"] == 0.55 && $c["new"] == 0.3')" = 6
+check "rounds.csv has the old threshold up to that round" test "$(csv "$WORK/run/trace/rounds.csv" threshold '$c["round"] == 5')" = 0.550000012
+check "rounds.csv has the new threshold from that round on" test "$(csv "$WORK/run/trace/rounds.csv" threshold '$c["round"] == 6')" = 0.300000012
+check "rounds.csv says which policy a round ran" test "$(csv "$WORK/run/trace/rounds.csv" policy '$c["round"] == 9')" = layerskip
+check "a knob of the new policy is applied too" test "$(csv "$WORK/run/trace/rounds.csv" w_max '$c["round"] == 11')" = 3
+
+# ---- stopping exactly ----
+printf ':wait round 4\n:save-screen four.txt\n:step token\n:wait idle\n:save-screen token.txt\n:quit\n' >"$WORK/stop.script"
+terminal 120x36 "$PROGRAM --trace trace --script $WORK/stop.script"
+check "a script that steps ends well" exits 0
+check ":wait round 4 stops exactly there" grep -q 'round 4$' "$WORK/run/four.txt"
+check ":step token drafts one token of the next round" grep -q 'paused' "$WORK/run/token.txt"
+check "the trace holds the four whole rounds" test "$(csv "$WORK/run/trace/rounds.csv" round 1 | tail -n 1)" = 4
+
+# ---- keys ----
+terminal 160x48 "exec 2>/dev/tty; exec env PS1='shell> ' sh -i" # an interactive shell, for Ctrl-Z
+wait_for 'shell>' >/dev/null
+start=$(date +%s%N)
+tm send-keys -l "$PROGRAM --pace 200; echo status=\$?"
+tm send-keys Enter
+check "the first tokens are on the screen" wait_for 'loved'
+took=$((($(date +%s%N) - start) / 1000000))
+check "and soon after the start ($took ms)" test $took -lt 5000
+check "the run comes to its end and says so" wait_for 'come to its end\|all tokens'
+tm send-keys b
+check "b compares with autoregressive decoding" wait_for 'lossless ✓'
+tm send-keys p
+tm send-keys C-u
+tm send-keys -l 'Three mice sat on a wall,'
+tm send-keys Enter
+check "p takes a new prompt" wait_for 'Three mice sat'
+tm send-keys p Up Up
+check "Up brings back the prompt before" wait_for 'Once upon a time'
+tm send-keys Escape
+tm send-keys Space
+tm send-keys -l ':export out'
+tm send-keys Enter
+check ":export writes the run" until_true 20 test -s "$WORK/run/out/run.json"
+tm send-keys '?'
+check "? shows help" wait_for 'Keys everywhere'
+tm send-keys Escape
+tm send-keys C-z
+check "Ctrl-Z gives the terminal back to the shell" wait_for '^shell>'
+tm send-keys -l fg
+tm send-keys Enter
+check "and fg brings the scope back" wait_for 'layers × tokens'
+tm resize-window -x 90 -y 30
+check "resized, panels become tabs" wait_for '\[layers\]\|\[text\]\|\[rounds\]'
+tm resize-window -x 5 -y 3
+sleep 0.3
+tm resize-window -x 160 -y 48
+check "tiny and back, nothing is lost" wait_for 'Three mice sat'
+tm send-keys r
+sleep 0.3
+tm send-keys n
+sleep 0.3
+tm send-keys q
+check "q asks before an unsaved run is lost" wait_for 'not exported yet'
+tm send-keys q
+check "and leaves on the second q" wait_for 'status='
+
+# ---- ends by signal ----
+for signal in INT TERM HUP; do
+    terminal 120x36 "exec $PROGRAM --pace 20 --trace trace"
+    wait_for 'layers × tokens' >/dev/null
+    until_true 20 sh -c "wc -l < $WORK/run/trace/rounds.csv | grep -qv '^[01]$'" >/dev/null
+    pid=$(tm list-panes -F '#{pane_pid}')
+    pid=$(pgrep -P "$pid" -f specscope | head -n 1 || true)
+    [ -n "$pid" ] || pid=$(tm list-panes -F '#{pane_pid}')
+    kill -$signal "$pid"
+    until_true 20 sh -c "! kill -0 $pid" >/dev/null
+    printf ':goto 1\n:wait idle\n:save-screen screen.txt\n:quit\n' >"$WORK/one.script"
+    cp -r "$WORK/run/trace" "$WORK/trace-$signal"
+    terminal 120x36 "$PROGRAM replay --script $WORK/one.script $WORK/trace-$signal"
+    check "after SIG$signal the trace replays" exits 0
+done
+
+# ---- a vocabulary that would rather command the terminal ----
+"$ROOT/$BUILD/tests/tinymodel" "$WORK/nasty.gguf" --nasty --seed 3 --layers 2 >/dev/null
+printf ':wait end\n:wait idle\n:panel layers\n:key Left Left Enter\n:save-screen screen.txt\n:quit\n' >"$WORK/nasty.script"
+terminal 120x36 "script -q -c '$PROGRAM --temp 2 -n 200 --ignore-eos -p hello --script $WORK/nasty.script $WORK/nasty.gguf' raw"
+check "a model with escape sequences in its vocabulary runs" exits 0
+check "no control byte of it is on the screen" sh -c "! LC_ALL=C grep -q '[[:cntrl:]]' '$WORK/run/screen.txt'"
+check "none reaches the terminal: no title, no bell, no clipboard" sh -c "! LC_ALL=C grep -aqE '$(printf '\033')\]|$(printf '\007')|$(printf '\302\233')' '$WORK/run/raw'"
+check "they are shown instead" grep -q 'x1B\|\\x' "$WORK/run/screen.txt"
+
+# ---- poor terminals ----
+printf ':wait round 3\n:save-screen screen.txt\n:quit\n' >"$WORK/three.script"
+terminal 120x36 "env TERM=vt100 $PROGRAM --script $WORK/three.script"
+check "a vt100 will do" exits 0
+terminal 120x36 "env NO_COLOR=1 $PROGRAM --script $WORK/three.script"
+check "so will a terminal without colours" exits 0
+terminal 120x36 "env TERM=nonsense $PROGRAM --script $WORK/three.script"
+check "a terminal that nobody knows is one line and exit 1 or 2" sh -c "until test -s $WORK/run/status; do sleep 0.1; done; grep -q '[12]' $WORK/run/status && test \$(wc -l < $WORK/run/err) = 1"
+printf '{"broken": ' >"$WORK/bad.json"
+terminal 120x36 "$PROGRAM --theme $WORK/bad.json --script $WORK/three.script"
+check "a broken theme does not stop the scope" exits 0
+printf ':wait round 2\n:set tau seven\n:quit\n' >"$WORK/wrong.script"
+terminal 120x36 "$PROGRAM --script $WORK/wrong.script"
+check "a wrong line in a script is exit status 2" exits 2
+check "and its file and line are said" grep -q 'wrong.script:2: ' "$WORK/run/err"
+exit $STATUS
