@@ -12,7 +12,7 @@
 #include "engine/policy.h"
 
 struct round {
-    uint32_t number; /* from 1; 0 in prefilled() */
+    uint32_t number; /* from 1; in prefilled(): 0, or the round to come when switched to in mid-run */
     struct context *ctx;
     seq_t seq;
     uint32_t prompt_len;   /* tokens of the prompt, at the start of the trunk */
@@ -43,6 +43,16 @@ bool round_guess(struct round *, const struct context_probe *, size_t n, struct 
  * that the greedy case needs no second head call. */
 bool round_choose(struct round *, slot_t slot, uint32_t layer, uint32_t head, const struct guess *g, token_t *,
                   dist_t *q);
+
+/* k different candidates for the token after `slot`, as layer `layer` would say them: the k likeliest when greedy
+ * (*q = DIST_NONE), else drawn without replacement from its distribution *q, in the order drawn. Returns how many there
+ * are (fewer when no more have a probability); 0: stop now. The slot may be a fork's: `pos` is the token's position. */
+uint32_t round_candidates(struct round *, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k, token_t *out,
+                          dist_t *q);
+
+/* Work between these is not the round's draft: its time and loads are counted apart (learning passes). */
+void round_aside_begin(struct round *);
+void round_aside_end(struct round *);
 
 /* ---- proposals ---- */
 struct proposal {

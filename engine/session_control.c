@@ -87,8 +87,14 @@ apply_policy(struct session *s, const struct mail *m, uint32_t next)
                               next);
         s->policy = i;
         struct policy *p = &s->policies[i];
-        if (s->n_tokens > s->prompt_tokens && p->ops->prefilled != NULL && !p->ops->prefilled(p, &s->round))
-            return false;
+        if (s->n_tokens > s->prompt_tokens && p->ops->prefilled != NULL) {
+            uint32_t done = s->round.number;
+            s->round.number = next; /* what it looks at is told as the next round's: this one is closed */
+            bool ok = p->ops->prefilled(p, &s->round);
+            s->round.number = done;
+            if (!ok)
+                return false;
+        }
     }
     return true;
 }
@@ -103,6 +109,8 @@ apply_pending(struct session *s)
         struct mail *m = s->pending;
         s->pending = m->next;
         m->next = NULL;
+        if (m->asked_round > s->round.number) /* asked for in the run before */
+            m->asked_round = s->round.number;
         if (m->control.kind == CONTROL_KNOB) {
             apply_knob(s, m, next);
         } else if (m->control.kind == CONTROL_POLICY) {
@@ -253,10 +261,11 @@ session_token_done(struct session *s)
     }
 }
 
-/* After a whole round: breakpoints and stepping by rounds. */
+/* After a whole round: breakpoints and stepping; its last token was emitted, not drafted. */
 void
 session_round_done(struct session *s)
 {
+    session_token_done(s);
     if (s->pace > 0) { /* behind time it doesn't hurry */
         uint64_t now = session_now_us();
         s->next_us = (s->next_us + 100000 > now ? s->next_us : now) + (uint64_t)(s->round.emitted * 1e6 / s->pace);

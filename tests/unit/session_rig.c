@@ -67,7 +67,9 @@ struct promises {
     uint32_t vocab, layers;
     uint64_t number, t_us;
     uint32_t run, round, next_pos, drafts, verdicts;
-    bool judged, whole; /* the round's verification began; its ROUND came */
+    uint32_t accepted, committed; /* drafts in this round; tokens in this round */
+    bool judged, whole;           /* the round's verification began; its ROUND came */
+    bool paused;
     token_t draft[VERIFY_NODES];
 };
 
@@ -102,6 +104,34 @@ commit(struct promises *p, token_t token)
     }
     out->tokens[out->n++] = token;
     p->next_pos++;
+    p->committed++;
+}
+
+static void
+check_control(struct promises *p, const struct event *e)
+{
+    const struct control_event *c = &e->control;
+    if (c->applied_round < e->round || e->round > p->round + 1) /* a round may have begun and said nothing yet */
+        broken(p, e, "a control that was applied before it was asked for, or asked for in a round to come");
+    if (strcmp(c->name, "end") == 0)
+        snprintf(p->out->end, sizeof p->out->end, "%s", c->new_text);
+    if (strcmp(c->name, "state") == 0)
+        p->paused = strcmp(c->new_text, "paused") == 0;
+}
+
+static void
+check_round(struct promises *p, const struct event *e)
+{
+    const struct round_event *r = &e->round_end;
+    if (p->verdicts != p->drafts)
+        broken(p, e, "a round without all verdicts");
+    if (r->emitted == 0 || r->emitted != p->committed || r->accepted != p->accepted)
+        broken(p, e, "a round that says other counts than its tokens and verdicts");
+    if (r->accepted > r->verified || r->verified > r->drafted || r->drafted > p->drafts)
+        broken(p, e, "a round that accepts more than it verified, or verifies more than it drafted");
+    if (!(r->layers_loaded >= (float)p->layers) || !(r->heads_loaded >= 1))
+        broken(p, e, "a round with less work than one verification");
+    p->whole = true;
 }
 
 static void
@@ -159,27 +189,30 @@ check(struct promises *p, const struct event *e)
         p->t_us = 0;
         p->judged = false;
         p->whole = true;
+        p->committed = p->accepted = 0;
         p->out->n = 0;
+        p->out->runs++;
     }
     if (e->run != p->run)
         broken(p, e, "a wrong run number");
     if (e->t_us < p->t_us)
         broken(p, e, "time runs backwards");
     p->t_us = e->t_us;
-    if (e->type == EVENT_CONTROL) {
-        if (strcmp(e->control.name, "end") == 0)
-            snprintf(p->out->end, sizeof p->out->end, "%s", e->control.new_text);
-        return;
-    }
-    if (e->type == EVENT_PROGRESS)
+    if (e->type == EVENT_CONTROL)
+        check_control(p, e);
+    if (e->type == EVENT_CONTROL || e->type == EVENT_PROGRESS)
         return;
     if (e->round != p->round) {
         if (e->round != p->round + 1 || !p->whole)
             broken(p, e, "a round that is not the next one, or the last one has no ROUND event");
         p->round = e->round;
-        p->drafts = p->verdicts = 0;
+        p->drafts = p->verdicts = p->accepted = p->committed = 0;
         p->judged = p->whole = false;
+    } else if (p->whole && p->round > 0) {
+        broken(p, e, "something of a round after its ROUND event");
     }
+    if (p->paused && p->round > 0 && (e->type == EVENT_TOKEN || e->type == EVENT_VERDICT || e->type == EVENT_ROUND))
+        broken(p, e, "work while paused");
     switch (e->type) {
     case EVENT_VOCAB:
         if (e->vocab.token < 0 || (uint32_t)e->vocab.token >= p->vocab || p->seen[e->vocab.token])
@@ -193,14 +226,11 @@ check(struct promises *p, const struct event *e)
             broken(p, e, "verdicts out of order, or committed and not accepted");
         else if (e->verdict.committed)
             commit(p, p->draft[e->verdict.candidate]);
+        p->accepted += e->verdict.accepted == 1;
         p->judged = true;
         break;
     case EVENT_LAYER: check_layer(p, e); break;
-    case EVENT_ROUND:
-        if (p->verdicts != p->drafts || e->round_end.emitted == 0 || e->round_end.accepted > e->round_end.verified)
-            broken(p, e, "a round that emits nothing, or accepts more than it verified");
-        p->whole = true;
-        break;
+    case EVENT_ROUND: check_round(p, e); break;
     default: break;
     }
 }

@@ -15,6 +15,7 @@ struct session_rig_result {
     struct metrics metrics;
     char end[64]; /* new text of the last `end` control */
     uint64_t events;
+    uint32_t runs;
     char wrong[200]; /* the first broken promise about events, or "" */
 };
 
