@@ -100,6 +100,7 @@ generation_options(const struct options *o)
                                     .ctx = o->ctx,
                                     .ignore_eos = o->ignore_eos,
                                     .probe = o->probe,
+                                    .state_dir = o->policy_state,
                                     .set = o->set,
                                     .n_set = o->n_set};
 }
@@ -272,6 +273,11 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     add_number(j, "modelled_speedup", m.modelled);
     add_number(j, "decode_s", (t->draft_us + t->verify_us) * 1e-6);
     add_number(j, "tok_per_s", m.tokens_per_s);
+    add_number(j, "draft_share", m.draft_share - m.heads_share);
+    add_number(j, "heads_share", m.heads_share);
+    add_number(j, "verify_share", m.verify_share);
+    add_number(j, "probe_share", m.probe_share);
+    add_number(j, "wait_share", m.wait_share);
     return j;
 }
 

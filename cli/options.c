@@ -22,6 +22,7 @@ enum option_id {
     OPT_CTX,
     OPT_POLICY,
     OPT_SET,
+    OPT_POLICY_STATE,
     OPT_TEMP,
     OPT_TOP_K,
     OPT_TOP_P,
@@ -68,6 +69,8 @@ static const struct option_row {
     [OPT_CTX] = {"ctx", 'c', "N", GENERATES, "context in tokens (the model's own)"},
     [OPT_POLICY] = {"policy", 0, "NAME", GENERATES, "how to draft (specbound); bench: repeatable"},
     [OPT_SET] = {"set", 0, "KNOB=VALUE", GENERATES, "set a knob of the policy; repeatable"},
+    [OPT_POLICY_STATE] = {"policy-state", 0, "DIR", GENERATES,
+                          "where policies keep what they learn about a model, for the next run"},
     [OPT_TEMP] = {"temp", 0, "T", GENERATES, "sampling temperature; 0 is greedy (0)"},
     [OPT_TOP_K] = {"top-k", 0, "K", GENERATES, "sample among the K likeliest; 0: all (0)"},
     [OPT_TOP_P] = {"top-p", 0, "P", GENERATES, "sample from the nucleus of mass P (1)"},
@@ -286,6 +289,7 @@ set(struct options *o, int which, const char *text, struct err *err)
     case OPT_CTX: return count("ctx", text, 1u << 24, &o->ctx, err);
     case OPT_POLICY: return set_policy(o, text, err);
     case OPT_SET: return set_knob(o, text, err);
+    case OPT_POLICY_STATE: o->policy_state = text; return true;
     case OPT_TEMP: return real("temp", text, 0, 100, &o->sampling.temperature, err);
     case OPT_TOP_K: return count("top-k", text, 1u << 24, &o->sampling.top_k, err);
     case OPT_TOP_P: return real("top-p", text, 1e-6, 1, &o->sampling.top_p, err);

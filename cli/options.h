@@ -31,6 +31,7 @@ struct options {
     struct backend_options backend_options;
     enum probe_mode probe;
     bool probe_given;
+    const char *policy_state;
     const char *trace, *theme, *script, *json, *csv;
     bool finished;   /* --help, --version, --list-policies said all there was to say */
     char *owned[64]; /* strings from the config file */

@@ -94,6 +94,8 @@ bool context_prefill(struct context *, seq_t, const token_t *, size_t n, progres
 dist_t context_dist(struct context *, slot_t, uint32_t layer, uint32_t head, const struct sampling *);
 /* TOKEN_NONE: an error, or (context_error() is ERR_NONE) nothing is left to draw. */
 token_t context_draw(struct context *, dist_t, const struct rng_key *, const token_t *without, size_t n_without);
+/* The likeliest token that is not in `without`, lowest id among equals. TOKEN_NONE as above. */
+token_t context_likeliest(struct context *, dist_t, const token_t *without, size_t n_without);
 void context_release_dists(struct context *); /* all of them, at the end of a round */
 
 struct verify_row { /* as struct verify_node, with slots */

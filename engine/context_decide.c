@@ -104,20 +104,31 @@ check_dist(struct context *c, dist_t d)
            err_set(&c->err, ERR_WORK, "there is no distribution %" PRIu32 ": it may have been released", d);
 }
 
-token_t
-context_draw(struct context *c, dist_t from, const struct rng_key *key, const token_t *without, size_t n_without)
+static token_t
+draw(struct context *c, struct draw_req request)
 {
     context_clear_error(c);
-    if (!check_dist(c, from))
+    if (!check_dist(c, request.from))
         return TOKEN_NONE;
     token_t drawn = TOKEN_NONE;
-    const struct draw_req request = {
-        .from = from, .key = *key, .without = without, .n_without = n_without, .out = &drawn};
+    request.out = &drawn;
     if (!c->ops->draw(c->store, &request, 1)) {
         context_refused(c, "draw a token");
         return TOKEN_NONE;
     }
     return context_wait(c) ? drawn : TOKEN_NONE;
+}
+
+token_t
+context_draw(struct context *c, dist_t from, const struct rng_key *key, const token_t *without, size_t n_without)
+{
+    return draw(c, (struct draw_req){.from = from, .key = *key, .without = without, .n_without = n_without});
+}
+
+token_t
+context_likeliest(struct context *c, dist_t from, const token_t *without, size_t n_without)
+{
+    return draw(c, (struct draw_req){.from = from, .likeliest = true, .without = without, .n_without = n_without});
 }
 
 void

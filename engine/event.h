@@ -96,6 +96,8 @@ struct round_event {
     int32_t d_max, w_max;              /* -1: none */
     float layers_loaded, heads_loaded; /* the round's work, the scope's probes not counted */
     char stop_reason[16];              /* why drafting stopped: w_max, difficult, threshold, length, eos, … */
+    float heads_us;                    /* of draft_us, in head calls; NAN: not known */
+    float wait_us; /* it stood at a gate, paused or stepping: in none of the above; NAN: not known */
 };
 
 struct progress_event {

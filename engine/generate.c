@@ -167,7 +167,10 @@ begin_round(struct session *s)
     st->node[0] =
         (struct verify_row){.parent = -1, .token = s->tokens[s->n_tokens - 1], .slot = SLOT_NONE, .q = DIST_NONE};
     st->pos[0] = s->n_tokens - 1;
-    st->annealed = false;
+    st->annealed = st->heads_unknown = false;
+    st->heads_ns = st->wait_ns = 0;
+    st->aside_us = 0;
+    st->aside = (struct loads){0};
     round_summary(r, "", -1, NAN, -1, -1);
 }
 
@@ -259,7 +262,9 @@ end_round(struct session *s, struct loads before, const uint64_t at[4])
                                     .d_max = st->d_max,
                                     .w_max = st->w_max,
                                     .layers_loaded = (float)(after.layers - before.layers),
-                                    .heads_loaded = (float)(after.heads - before.heads)}};
+                                    .heads_loaded = (float)(after.heads - before.heads),
+                                    .heads_us = st->heads_unknown ? NAN : (float)((double)st->heads_ns * 1e-3),
+                                    .wait_us = (float)((double)st->wait_ns * 1e-3)}};
     snprintf(e.round_end.policy, sizeof e.round_end.policy, "%s", s->info.policies[s->policy].name);
     snprintf(e.round_end.stop_reason, sizeof e.round_end.stop_reason, "%s", st->stop_reason);
     session_emit(s, &e);
@@ -284,6 +289,10 @@ run_round(struct session *s)
         return false;
     }
     at[1] = session_now_us();
+    at[0] += st->wait_ns / 1000; /* nobody drafted meanwhile */
+    at[0] += st->aside_us; /* learning passes, and their loads, are counted apart */
+    loads.layers += st->aside.layers;
+    loads.heads += st->aside.heads;
     if (!verify(s, &verdict)) {
         session_stop(s, "verification");
         return false;

@@ -28,6 +28,8 @@ add(struct tally *to, const struct tally *t)
     to->draft_us += t->draft_us;
     to->verify_us += t->verify_us;
     to->probe_us += t->probe_us;
+    to->heads_us += t->heads_us;
+    to->wait_us += t->wait_us;
     to->w_sum += t->w_sum;
 }
 
@@ -46,6 +48,8 @@ take_round(struct metrics *m, const struct round_event *r)
                       .draft_us = r->draft_us,
                       .verify_us = r->verify_us,
                       .probe_us = r->probe_us,
+                      .heads_us = (double)r->heads_us,
+                      .wait_us = (double)r->wait_us,
                       .w_sum = r->verified};
     add(&m->total, &t);
     m->window[m->at] = t;
@@ -136,6 +140,8 @@ metrics_measures(const struct metrics *m, const struct tally *t)
         .draft_share = ratio(t->draft_us, all_us),
         .verify_share = ratio(t->verify_us, all_us),
         .probe_share = ratio(t->probe_us, all_us),
+        .heads_share = ratio(t->heads_us, all_us),
+        .wait_share = ratio(t->wait_us, all_us + t->wait_us),
     };
     s.speedup = ratio(s.tokens_per_s, (double)m->baseline);
     s.overhead = ratio(s.speedup, s.modelled);

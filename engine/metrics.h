@@ -10,7 +10,8 @@ struct tally {                                                              /* s
     uint64_t rounds, drafted, verified, accepted, emitted, rejected_rounds; /* rounds that ended in a rejection */
     double layers, heads;                                                   /* loads */
     double draft_us, verify_us, probe_us;
-    double w_sum; /* drafts verified, for the mean w of the predicted speedup */
+    double heads_us, wait_us; /* as in struct round_event; NAN when a round's are not known */
+    double w_sum;             /* drafts verified, for the mean w of the predicted speedup */
 };
 
 struct metrics {
@@ -38,7 +39,9 @@ struct measures {                                  /* NAN where not defined */
     double predicted;                              /* SpecBound eq. 5 */
     double modelled;                               /* emitted (L + rho) / (layer loads + rho * head loads) */
     double overhead;                               /* speedup / modelled */
-    double draft_share, verify_share, probe_share; /* of the round's whole time */
+    double draft_share, verify_share, probe_share; /* of the rounds' work; the draft's head calls are in draft */
+    double heads_share;                            /* the draft's head calls: a part of draft_share */
+    double wait_share;                             /* of the rounds' whole time, standing at gates */
 };
 
 void metrics_begin(struct metrics *, uint32_t layers, double rho);

@@ -51,6 +51,8 @@ struct model_info { /* what a policy needs to know about the model */
 };
 
 struct policy_args {
+    const char *state_dir; /* a folder for what a policy learns about a model, or NULL */
+    uint64_t model_hash;   /* names the model there */
     struct sampling sampling;
 };
 

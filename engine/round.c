@@ -26,6 +26,9 @@ round_until(struct round *r, const slot_t *rows, size_t n, uint32_t to, const st
         out->probed = s->guesses;
     bool ok = context_advance_until(r->ctx, rows, n, to, rule, out);
     if (ok) {
+        r->state->heads_ns += out->probe_ns;
+        if (out->probes > 0 && out->probe_ns == 0)
+            r->state->heads_unknown = true;
         memcpy(r->state->temperature, rule->temperature, (r->layers + 1) * sizeof *rule->temperature);
         r->state->annealed = true;
         for (uint32_t l = 1; l <= out->depth && s->probe != PROBE_OFF; l++)
@@ -40,8 +43,10 @@ round_until(struct round *r, const slot_t *rows, size_t n, uint32_t to, const st
 bool
 round_guess(struct round *r, const struct context_probe *probes, size_t n, struct guess *out)
 {
+    uint64_t start = session_now_ns();
     if (!context_guess(r->ctx, probes, n, out))
         return false;
+    r->state->heads_ns += session_now_ns() - start;
     struct session *s = session_of(r);
     for (size_t i = 0; i < n && s->probe != PROBE_OFF; i++)
         session_layer_event(s, context_position(r->ctx, probes[i].slot) + 1, probes[i].layer, probes[i].head, &out[i],
@@ -58,19 +63,62 @@ round_choose(struct round *r, slot_t slot, uint32_t layer, uint32_t head, const 
         *token = g->token;
         return true;
     }
+    uint64_t start = session_now_ns();
     *q = context_dist(r->ctx, slot, layer, head, &r->sampling);
     if (*q == DIST_NONE)
         return false;
     struct rng_key key = {
         .seed = r->seed, .seq = r->seq, .pos = context_position(r->ctx, slot) + 1, .purpose = RNG_DRAFT};
     *token = context_draw(r->ctx, *q, &key, NULL, 0);
+    r->state->heads_ns += session_now_ns() - start;
     return *token != TOKEN_NONE;
+}
+
+uint32_t
+round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k, token_t *out, dist_t *q)
+{
+    bool greedy = !(r->sampling.temperature > 0);
+    const struct sampling whole = {.temperature = 1, .top_p = 1};
+    dist_t from = context_dist(r->ctx, slot, layer, 0, greedy ? &whole : &r->sampling);
+    *q = greedy ? DIST_NONE : from;
+    uint32_t n = 0;
+    while (from != DIST_NONE && n < k) {
+        const struct rng_key key = {.seed = r->seed, .seq = r->seq, .pos = pos, .purpose = RNG_DRAFT, .index = n};
+        token_t t = greedy ? context_likeliest(r->ctx, from, out, n) : context_draw(r->ctx, from, &key, out, n);
+        if (t == TOKEN_NONE)
+            break;
+        out[n++] = t;
+    }
+    return context_error(r->ctx)->kind == ERR_NONE ? n : 0;
+}
+
+void
+round_aside_begin(struct round *r)
+{
+    r->state->aside_since = session_now_us();
+    r->state->aside_from = context_loads(r->ctx);
+}
+
+double
+round_aside_ms(const struct round *r)
+{
+    return (double)r->state->aside_us / 1000;
+}
+
+void
+round_aside_end(struct round *r)
+{
+    struct round_state *st = r->state;
+    struct loads now = context_loads(r->ctx);
+    st->aside_us += session_now_us() - st->aside_since;
+    st->aside.layers += now.layers - st->aside_from.layers;
+    st->aside.heads += now.heads - st->aside_from.heads;
 }
 
 bool
 round_full(const struct round *r)
 {
-    return r->state->n > r->budget;
+    return r->state->steps >= r->budget || r->state->n == VERIFY_NODES;
 }
 
 int32_t
@@ -111,7 +159,10 @@ round_propose(struct round *r, const struct proposal *p)
                                 .committed = -1}};
     session_emit(s, &e);
     session_token_done(s);
-    return session_gate(s, false) == MOOD_GO ? node : -1;
+    uint64_t start = session_now_ns();
+    enum mood mood = session_gate(s, false);
+    st->wait_ns += session_now_ns() - start;
+    return mood == MOOD_GO ? node : -1;
 }
 
 slot_t

@@ -53,6 +53,7 @@ uint32_t round_candidates(struct round *, slot_t slot, uint32_t layer, uint32_t 
 /* Work between these is not the round's draft: its time and loads are counted apart (learning passes). */
 void round_aside_begin(struct round *);
 void round_aside_end(struct round *);
+double round_aside_ms(const struct round *); /* of this round so far */
 
 /* ---- proposals ---- */
 struct proposal {

@@ -11,11 +11,17 @@
 const char *const probe_mode_names[PROBE_MODES] = {"off", "policy", "all"};
 
 uint64_t
-session_now_us(void)
+session_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t
+session_now_us(void)
+{
+    return session_now_ns() / 1000;
 }
 
 /* ---- opening ---- */
@@ -76,7 +82,7 @@ check_knob(const struct policy_info *policy, const char *name, const char *text,
 
 /* Every policy is opened, so that the screen and the trace know the declarations of all. */
 static bool
-open_policies(struct session *s, const struct policy_ops *const *registry, struct err *err)
+open_policies(struct session *s, const struct policy_ops *const *registry, const char *state_dir, struct err *err)
 {
     uint32_t n = 0;
     while (registry[n] != NULL)
@@ -86,7 +92,8 @@ open_policies(struct session *s, const struct policy_ops *const *registry, struc
     s->info.start_values = calloc((size_t)n * POLICY_KNOBS, sizeof *s->info.start_values);
     if (s->policies == NULL || s->info.policies == NULL || s->info.start_values == NULL)
         return err_set(err, ERR_WORK, "out of memory opening the policies");
-    const struct policy_args args = {.sampling = s->sampling};
+    const struct policy_args args = {
+        .sampling = s->sampling, .state_dir = state_dir, .model_hash = s->engine->model->hash};
     for (uint32_t i = 0; i < n; i++) {
         struct policy *p = &s->policies[i];
         p->ops = registry[i];
@@ -177,7 +184,7 @@ open_parts(struct session *s, const struct session_options *o, struct err *err)
     s->info.ctx = o->ctx > 0 ? o->ctx : m->ctx_train;
     if (!(o->sampling.temperature >= 0) || !(o->sampling.top_p > 0) || o->sampling.top_p > 1)
         return err_set(err, ERR_USAGE, "sampling: the temperature must be 0 or more, top-p above 0 and at most 1");
-    if (!open_policies(s, o->policies, err))
+    if (!open_policies(s, o->policies, o->state_dir, err))
         return false;
     int policy = find_policy(s, o->policy);
     if (policy < 0)

@@ -27,6 +27,7 @@ struct session_options {
     uint32_t ctx;    /* 0: the model's own */
     bool ignore_eos;
     enum probe_mode probe;
+    const char *state_dir; /* where policies keep what they learn, or NULL */
     const struct knob_setting *set;
     size_t n_set;
     double pace; /* tokens/s at most, for people who want to watch; 0: as fast as it goes */

@@ -30,9 +30,13 @@ struct round_state {
     uint32_t steps; /* depth of the tree: drafts on its longest path */
     char stop_reason[16];
     int exit_layer, d_max, w_max;
+    uint64_t aside_since, aside_us; /* passes that are not the draft's */
+    struct loads aside_from, aside;
     double threshold;
-    bool annealed;      /* temperature[] below is this round's */
-    float *temperature; /* (L + 1) of the last exit rule */
+    uint64_t heads_ns, wait_ns; /* the policy's head calls; at gates */
+    bool heads_unknown;         /* the backend could not tell what a call's probes took */
+    bool annealed;              /* temperature[] below is this round's */
+    float *temperature;         /* (L + 1) of the last exit rule */
 };
 
 struct session {
@@ -86,6 +90,7 @@ struct session {
 
 bool pace_parse(const char *text, double *tokens_per_s); /* a number from 0 */
 uint64_t session_now_us(void);                           /* monotonic */
+uint64_t session_now_ns(void);
 /* Stamps and appends. */
 void session_emit(struct session *, struct event *);
 void session_vocab(struct session *, token_t);

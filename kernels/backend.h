@@ -120,6 +120,7 @@ struct exit_result {
     bool exited;
     uint32_t depth;       /* the last layer run */
     uint32_t probes;      /* head calls made */
+    uint64_t probe_ns;    /* of the sweep's time, what they took; 0: the backend cannot tell */
     struct guess guess;   /* of the last probed layer; token TOKEN_NONE when none was probed */
     struct guess *probed; /* host memory given by the caller, (L + 1) or NULL: the guess of every probed layer, */
                           /* token TOKEN_NONE where not probed */
@@ -159,6 +160,7 @@ struct dist_req {
 
 struct draw_req {
     dist_t from;
+    bool likeliest; /* the likeliest token, lowest id among equals, instead of a random one; the key is not used */
     struct rng_key key;
     const token_t *without; /* tokens excluded, the rest renormalised: drawing siblings without replacement */
     size_t n_without;

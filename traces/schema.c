@@ -1,27 +1,31 @@
-/* The columns. Shorthands: MAYBE is a column that may be empty, RANGED one whose numbers a reader checks against a limit,
+/* The columns. Shorthands: MAYBE is a column that may be empty, ADDED one that may also be missing, RANGED one whose numbers a reader checks against a limit,
  * NAME a char array. */
 #include "traces/schema.h"
 
 #define AT(member) offsetof(struct event, member)
 #define COLUMN(name, kind, from)                                                                                       \
     {                                                                                                                  \
-        name, COLUMN_##kind, AT(from), 0, LIMIT_NONE, false                                                            \
+        name, COLUMN_##kind, AT(from), 0, LIMIT_NONE, false, false                                                     \
     }
 #define MAYBE(name, kind, from)                                                                                        \
     {                                                                                                                  \
-        name, COLUMN_##kind, AT(from), 0, LIMIT_NONE, true                                                             \
+        name, COLUMN_##kind, AT(from), 0, LIMIT_NONE, true, false                                                      \
+    }
+#define ADDED(name, kind, from)                                                                                        \
+    {                                                                                                                  \
+        name, COLUMN_##kind, AT(from), 0, LIMIT_NONE, true, true                                                       \
     }
 #define RANGED(name, kind, from, limit)                                                                                \
     {                                                                                                                  \
-        name, COLUMN_##kind, AT(from), 0, LIMIT_##limit, false                                                         \
+        name, COLUMN_##kind, AT(from), 0, LIMIT_##limit, false, false                                                  \
     }
 #define MAYBE_RANGED(name, kind, from, limit)                                                                          \
     {                                                                                                                  \
-        name, COLUMN_##kind, AT(from), 0, LIMIT_##limit, true                                                          \
+        name, COLUMN_##kind, AT(from), 0, LIMIT_##limit, true, false                                                   \
     }
 #define NAME(name, from, limit, optional)                                                                              \
     {                                                                                                                  \
-        name, COLUMN_NAME, AT(from), sizeof((struct event *)0)->from, LIMIT_##limit, optional                          \
+        name, COLUMN_NAME, AT(from), sizeof((struct event *)0)->from, LIMIT_##limit, optional, false                   \
     }
 /* Every line starts with these: a number that orders lines across files, microseconds since the run's start. */
 #define COMMON                                                                                                         \
@@ -99,6 +103,8 @@ static const struct column rounds[] = {
     MAYBE("layers_loaded", REAL, round_end.layers_loaded),
     MAYBE("heads_loaded", REAL, round_end.heads_loaded),
     NAME("stop_reason", round_end.stop_reason, NONE, true),
+    ADDED("heads_us", REAL, round_end.heads_us),
+    ADDED("wait_us", REAL, round_end.wait_us),
 };
 
 #define TABLE(file, type, columns)                                                                                     \

@@ -41,6 +41,7 @@ struct column {
     size_t size;   /* of a COLUMN_NAME's array */
     enum column_limit limit;
     bool optional; /* may be empty */
+    bool added;    /* not in the first traces: may be missing from a file, which reads as empty */
 };
 
 struct table {
@@ -50,7 +51,7 @@ struct table {
     size_t n_columns;
 };
 
-#define TABLE_COLUMNS 20 /* at most */
+#define TABLE_COLUMNS 24 /* at most */
 
 extern const struct table trace_tables[TABLES];
 

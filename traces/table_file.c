@@ -182,9 +182,10 @@ read_header(struct table_file *t, struct err *err)
         size_t i = 0, n;
         while (i < t->n_fields && strcmp(field_text(t, i, &n), t->table->columns[c].name) != 0)
             i++;
-        if (i == t->n_fields)
+        const bool missing = i == t->n_fields;
+        if (missing && !t->table->columns[c].added)
             return table_refuse(t, t->table->columns[c].name, "is missing from the header", err);
-        t->field_of[c] = i;
+        t->field_of[c] = missing ? SIZE_MAX : i;
     }
     return true;
 }
@@ -237,8 +238,8 @@ table_next(struct table_file *t, const struct run_info *run, uint64_t last, stru
     for (size_t c = 0; c < t->table->n_columns; c++) {
         const struct column *column = &t->table->columns[c];
         const char *why;
-        size_t n;
-        char *field = field_text(t, t->field_of[c], &n);
+        size_t n = 0;
+        char empty[1] = "", *field = t->field_of[c] == SIZE_MAX ? empty : field_text(t, t->field_of[c], &n);
         if (!column_read(column, e, field, n, run, &why))
             return refuse_field(t, column->name, field, n, why, err);
         if (c > 0)

@@ -25,7 +25,7 @@ struct table_file {
     bool line_whole, overflow, no_memory;
     uint64_t newlines, line_number; /* newlines parsed; the line's number, from 1 */
 
-    size_t field_of[TABLE_COLUMNS]; /* which field a known column is */
+    size_t field_of[TABLE_COLUMNS]; /* which field a known column is; SIZE_MAX: it is not there */
     size_t header_fields;
 
     bool more; /* `event` holds the next one */

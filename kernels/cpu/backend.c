@@ -158,9 +158,11 @@ cpu_draw(struct store *s, const struct draw_req *requests, size_t n)
         return false;
     for (size_t i = 0; i < n && !s->cancelled && !s->failed; i++) {
         const struct draw_req *r = &requests[i];
+        const float *p = s->dists + (size_t)r->from * vocab;
         token_t *staged = store_stage(s, r->out, sizeof *staged);
         if (staged != NULL)
-            *staged = sampling_draw(s->dists + (size_t)r->from * vocab, vocab, &r->key, r->without, r->n_without);
+            *staged = r->likeliest ? sampling_likeliest(p, vocab, r->without, r->n_without)
+                                   : sampling_draw(p, vocab, &r->key, r->without, r->n_without);
     }
     return true;
 }

@@ -148,6 +148,25 @@ sum_without(const float *p, uint32_t n, const token_t *without, size_t n_without
 }
 
 token_t
+sampling_likeliest(const float *p, uint32_t n, const token_t *without, size_t n_without)
+{
+    token_t best = TOKEN_NONE;
+    float most = 0;
+    for (uint32_t v = 0; v < n; v++) {
+        if (!(p[v] > most))
+            continue;
+        size_t i = 0;
+        while (i < n_without && without[i] != (token_t)v)
+            i++;
+        if (i == n_without) {
+            best = (token_t)v;
+            most = p[v];
+        }
+    }
+    return best;
+}
+
+token_t
 sampling_draw(const float *p, uint32_t n, const struct rng_key *key, const token_t *without, size_t n_without)
 {
     const double target = rng_uniform(key) * sum_without(p, n, without, n_without);

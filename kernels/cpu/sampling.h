@@ -21,6 +21,8 @@ bool sampling_filters(const struct sampling *, uint32_t n);
 
 /* A token from p (n), those listed in `without` left out. The same key gives the same token. TOKEN_NONE if no
  * probability is left. */
+/* The likeliest token that is not in `without`, lowest id among equals; TOKEN_NONE if all that are left have p = 0. */
+token_t sampling_likeliest(const float *p, uint32_t n, const token_t *without, size_t n_without);
 token_t sampling_draw(const float *p, uint32_t n, const struct rng_key *, const token_t *without, size_t n_without);
 
 /* The walk that kernels/backend.h describes at struct verify_node. For node i:
