@@ -25,6 +25,8 @@ add(struct tally *to, const struct tally *t)
     to->draft_us += t->draft_us;
     to->verify_us += t->verify_us;
     to->probe_us += t->probe_us;
+    to->heads_us += t->heads_us;
+    to->wait_us += t->wait_us;
     to->w_sum += t->w_sum;
 }
 

@@ -50,6 +50,16 @@ MEASURE(etpl)
 MEASURE(discard_rate)
 MEASURE(verification_rate)
 MEASURE(modelled)
+MEASURE(heads_share)
+MEASURE(verify_share)
+MEASURE(probe_share)
+MEASURE(wait_share)
+
+static double
+layers_share(const struct figures *f) /* of the draft's work what is not the heads' */
+{
+    return f->m.draft_share - f->m.heads_share;
+}
 
 static double
 speedup(const struct figures *f)
@@ -63,21 +73,28 @@ ratio(const struct figures *f)
     return f->ratio;
 }
 
+enum shown { FILES, WIDE_TABLE, TABLE }; /* in CSV only; in a table that has room, too; in every table */
+
 static const struct column {
     const char *title, *csv, *format;
     double (*value)(const struct figures *);
-    bool narrow; /* also shown where there is little room */
+    enum shown shown;
 } columns[] = {
-    {"tokens/s", "tok_per_s", "%.1f", tokens_per_s, true},
-    {"x ar", "speedup", "%.2f", speedup, true},
-    {"tok/round", "tokens_per_round", "%.2f", tokens_per_round, true},
-    {"accept", "acceptance_rate", "%.2f", acceptance_rate, true},
-    {"per token", "per_token_acceptance", "%.2f", per_token_acceptance, false},
-    {"eTPL", "etpl", "%.3f", etpl, true},
-    {"discard", "discard_rate", "%.2f", discard_rate, false},
-    {"verify", "verification_rate", "%.2f", verification_rate, false},
-    {"modelled", "modelled_speedup", "%.2f", modelled, false},
-    {"meas/mod", "measured_over_modelled", "%.2f", ratio, false},
+    {"tokens/s", "tok_per_s", "%.1f", tokens_per_s, TABLE},
+    {"x ar", "speedup", "%.2f", speedup, TABLE},
+    {"tok/round", "tokens_per_round", "%.2f", tokens_per_round, TABLE},
+    {"accept", "acceptance_rate", "%.2f", acceptance_rate, TABLE},
+    {"per token", "per_token_acceptance", "%.2f", per_token_acceptance, WIDE_TABLE},
+    {"eTPL", "etpl", "%.3f", etpl, TABLE},
+    {"discard", "discard_rate", "%.2f", discard_rate, WIDE_TABLE},
+    {"verify", "verification_rate", "%.2f", verification_rate, WIDE_TABLE},
+    {"modelled", "modelled_speedup", "%.2f", modelled, WIDE_TABLE},
+    {"meas/mod", "measured_over_modelled", "%.2f", ratio, WIDE_TABLE},
+    {"", "draft_share", "", layers_share, FILES},
+    {"", "heads_share", "", heads_share, FILES},
+    {"", "verify_share", "", verify_share, FILES},
+    {"", "probe_share", "", probe_share, FILES},
+    {"", "wait_share", "", wait_share, FILES},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -123,6 +140,30 @@ name_the_best(const struct bench *b, const struct figures *f)
     }
 }
 
+/* For every policy, at the fastest of its points: measured against modelled, and where the rounds' time went. */
+static void
+say_why_not_faster(const struct bench *b, const struct figures *f)
+{
+    printf("\n%-12s %21s %7s %7s %7s %7s %7s\n", "time", "measured of modelled", "draft", "heads", "verify", "probes",
+           "waited");
+    for (size_t i = 1; i < b->n_lanes; i++) {
+        const struct lane *lane = &b->lanes[i];
+        if (strcmp(lane->policy, b->lanes[i - 1].policy) == 0)
+            continue;
+        const struct figures *top = best(f, b->n_lanes, lane->policy, speedup);
+        printf("  %-10s %8.2f of %.2f (%2.0f%%)", lane->policy, top->speedup, top->m.modelled, top->ratio * 100);
+        const double shares[] = {layers_share(top), top->m.heads_share, top->m.verify_share, top->m.probe_share,
+                                 top->m.wait_share};
+        for (size_t k = 0; k < sizeof shares / sizeof *shares; k++) {
+            char text[16] = "-";
+            if (!isnan(shares[k]))
+                snprintf(text, sizeof text, "%.0f%%", shares[k] * 100);
+            printf(" %7s", text);
+        }
+        printf("%s%s\n", lane->point[0] != '\0' ? "  " : "", top->lane->point);
+    }
+}
+
 void
 bench_table(const struct bench *b)
 {
@@ -131,7 +172,7 @@ bench_table(const struct bench *b)
         fputs("specscope: out of memory for the table\n", stderr);
         return;
     }
-    const bool wide = terminal_columns() >= WIDE;
+    const enum shown least = terminal_columns() >= WIDE ? WIDE_TABLE : TABLE;
     int point = 0;
     for (size_t i = 0; i < b->n_lanes; i++) {
         f[i] = figures_of(b, &b->lanes[i]);
@@ -145,7 +186,7 @@ bench_table(const struct bench *b)
            b->o->sampling.temperature > 0 ? "sampled" : "greedy");
     printf("%-10s", "policy");
     for (int k = 0; k < COLUMNS; k++)
-        if (wide || columns[k].narrow)
+        if (columns[k].shown >= least)
             printf(" %9s", columns[k].title);
     printf(" %8s%s%s\n", "lossless", point > 0 ? "  " : "", point > 0 ? "at" : "");
     for (size_t i = 0; i < b->n_lanes; i++) {
@@ -155,12 +196,14 @@ bench_table(const struct bench *b)
             double value = columns[k].value(&f[i]);
             if (!isnan(value))
                 snprintf(text, sizeof text, columns[k].format, value);
-            if (wide || columns[k].narrow)
+            if (columns[k].shown >= least)
                 printf(" %9s", text);
         }
         printf(" %8s%s%s\n", lossless(b, f[i].lane), f[i].lane->point[0] != '\0' ? "  " : "", f[i].lane->point);
     }
     name_the_best(b, f);
+    if (b->n_lanes > 1)
+        say_why_not_faster(b, f);
     free(f);
 }
 

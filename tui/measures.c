@@ -14,6 +14,20 @@ number(struct bar_item *item, const char *name, int decimals, const char *unit, 
     item->rank = rank;
 }
 
+/* Shares of the rounds' work; time spent paused within rounds beside them, where there is any. */
+static void
+where_the_time_goes(char *out, size_t size, const struct measures *m)
+{
+    const bool heads = !isnan(m->heads_share); /* an older trace, or a backend that can't tell */
+    int n = snprintf(out, size, "draft %.0f%%", (m->draft_share - (heads ? m->heads_share : 0)) * 100);
+    if (heads)
+        n += snprintf(out + n, size - (size_t)n, " heads %.0f%%", m->heads_share * 100);
+    n +=
+        snprintf(out + n, size - (size_t)n, " verify %.0f%% probe %.0f%%", m->verify_share * 100, m->probe_share * 100);
+    if (m->wait_share >= 0.005)
+        snprintf(out + n, size - (size_t)n, " waited %.0f%%", m->wait_share * 100);
+}
+
 void
 measures_draw(const struct app *app, const struct canvas *c)
 {
@@ -32,8 +46,7 @@ measures_draw(const struct app *app, const struct canvas *c)
         snprintf(item[n].text, sizeof item[n].text, "measured %.2f of modelled %.2f×", now.overhead, now.modelled);
     n++;
     if (!isnan(now.draft_share)) {
-        snprintf(item[n].text, sizeof item[n].text, "draft %.0f%% verify %.0f%% probe %.0f%%", now.draft_share * 100,
-                 now.verify_share * 100, now.probe_share * 100);
+        where_the_time_goes(item[n].text, sizeof item[n].text, &now);
         item[n++].rank = 5;
     }
     if (m->baseline > 0) {

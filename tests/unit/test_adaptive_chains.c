@@ -84,6 +84,7 @@ check_fsm(const struct knob_setting *set, size_t n_set, uint32_t start, uint32_t
             continue;
         assert_true(recorded_value(&run, e->round, "gamma", 0) == gamma);
         assert_int_equal(e->round_end.drafted, gamma);
+        assert_true(e->round_end.heads_us > 0 && e->round_end.heads_us <= (float)e->round_end.draft_us + 1);
         if (e->round_end.accepted == e->round_end.drafted) {
             gamma = gamma + 1 < cap ? gamma + 1 : cap;
             grew++;

@@ -157,11 +157,35 @@ test_what_a_comparison_found_is_remembered(void **state)
     assert_int_equal(m.lossless, LOSSLESS_SAMPLED);
 }
 
+static void
+test_the_drafts_time_is_split_where_it_is_known(void **state)
+{
+    (void)state;
+    struct metrics m;
+    metrics_begin(&m, 32, 0.65);
+    struct event e = {
+        .type = EVENT_ROUND,
+        .round_end = {
+            .draft_us = 600, .verify_us = 300, .probe_us = 100, .emitted = 1, .heads_us = 150, .wait_us = 250}};
+    metrics_event(&m, &e);
+    struct measures s = metrics_measures(&m, &m.total);
+    assert_near(0.6, s.draft_share);
+    assert_near(0.15, s.heads_share); /* a part of the draft's */
+    assert_near(0.2, s.wait_share);   /* 250 of 1250: nobody worked */
+    assert_near(1e6 / 900, s.tokens_per_s);
+    e.round_end.heads_us = NAN; /* an older trace, or a backend that can't tell: then nothing is said */
+    metrics_event(&m, &e);
+    s = metrics_measures(&m, &m.total);
+    assert_true(isnan(s.heads_share));
+    assert_near(0.6, s.draft_share);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_measures_follow_their_definitions),
+        cmocka_unit_test(test_the_drafts_time_is_split_where_it_is_known),
         cmocka_unit_test(test_measures_that_are_not_defined_are_nan),
         cmocka_unit_test(test_perfect_drafts_are_the_limit_of_the_prediction),
         cmocka_unit_test(test_the_window_holds_the_latest_rounds),

@@ -369,7 +369,9 @@ write_small(const char *folder, char path[256])
                                         .w_max = 4,
                                         .layers_loaded = 6,
                                         .heads_loaded = 2,
-                                        .stop_reason = "w_max"};
+                                        .stop_reason = "w_max",
+                                        .heads_us = 2.5f,
+                                        .wait_us = NAN};
     for (size_t i = 0; i < s.n; i++) /* numbers instead of random times */
         s.events[i].t_us = 1000 + i;
     write_trace(folder, &s, true, path);
@@ -425,9 +427,10 @@ test_the_lines_are_those_that_the_format_describes(void **state)
         {"vocab.csv", "event,t_us,run,seq,token_id,text\n2,1001,1,0,7,\"seven\"\n"},
         {"rounds.csv",
          "event,t_us,run,seq,round,policy,draft_us,verify_us,probe_us,drafted,verified,accepted,emitted,exit_layer,"
-         "threshold,d_max,w_max,layers_loaded,heads_loaded,stop_reason\n7,1006,1,0,1,\"specbound\",10,20,0,1,1,1,1,,0."
+         "threshold,d_max,w_max,layers_loaded,heads_loaded,stop_reason,heads_us,wait_us\n7,1006,1,0,1,\"specbound\",10,"
+         "20,0,1,1,1,1,,0."
          "5,3,"
-         "4,6,2,\"w_max\"\n"},
+         "4,6,2,\"w_max\",2.5,\n"},
     };
     char path[256];
     write_small(folder, path);
@@ -580,6 +583,29 @@ test_unknown_columns_any_order_and_spreadsheet_habits_are_fine(void **state)
 }
 
 static void
+test_columns_that_came_later_may_be_missing(void **state)
+{
+    const char *folder = *state;
+    char path[256];
+    write_small(folder, path);
+    assert_true(edit(path, "rounds.csv", ",heads_us,wait_us\n", "\n"));
+    assert_true(edit(path, "rounds.csv", ",2.5,\n", "\n"));
+    struct trace_reader *r = open_trace(path);
+    struct event e;
+    struct err err = {0};
+    int rounds = 0;
+    while (trace_reader_next(r, &e, &err))
+        if (e.type == EVENT_ROUND) {
+            rounds++;
+            assert_true(isnan(e.round_end.heads_us) && isnan(e.round_end.wait_us));
+        }
+    if (err.kind != ERR_NONE)
+        fail_msg("%s", err.text);
+    assert_int_equal(rounds, 1);
+    trace_reader_close(r);
+}
+
+static void
 test_what_lies_beyond_the_last_round_is_not_even_looked_at(void **state)
 {
     const char *folder = *state;
@@ -722,6 +748,7 @@ main(void)
         TEST(test_a_bad_field_is_refused_with_file_line_and_column),
         TEST(test_rewinding_after_a_bad_line_starts_afresh),
         TEST(test_unknown_columns_any_order_and_spreadsheet_habits_are_fine),
+        TEST(test_columns_that_came_later_may_be_missing),
         TEST(test_what_lies_beyond_the_last_round_is_not_even_looked_at),
         TEST(test_names_from_a_trace_cannot_drive_a_terminal),
         TEST(test_what_is_no_trace_says_so),

@@ -285,7 +285,9 @@ stream_round(struct stream *s)
                               .d_max = (int32_t)stream_below(s, FAKE_LAYERS + 1) - 1,
                               .w_max = (int32_t)stream_below(s, 9) - 1,
                               .layers_loaded = real(s),
-                              .heads_loaded = real(s)};
+                              .heads_loaded = real(s),
+                              .heads_us = real(s),
+                              .wait_us = real(s)};
     snprintf(r->policy, sizeof r->policy, "%s", drafts == 0 ? "ar" : "specbound");
     snprintf(r->stop_reason, sizeof r->stop_reason, "%s", drafts == 0 ? "" : "w_max");
 }
@@ -377,6 +379,8 @@ assert_same_round(const struct round_event *a, const struct round_event *b)
     assert_same_real(a->layers_loaded, b->layers_loaded);
     assert_same_real(a->heads_loaded, b->heads_loaded);
     assert_string_equal(a->stop_reason, b->stop_reason);
+    assert_same_real(a->heads_us, b->heads_us);
+    assert_same_real(a->wait_us, b->wait_us);
 }
 
 void
