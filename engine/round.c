@@ -41,12 +41,19 @@ round_until(struct round *r, const slot_t *rows, size_t n, uint32_t to, const st
 }
 
 bool
-round_guess(struct round *r, const struct context_probe *probes, size_t n, struct guess *out)
+round_look(struct round *r, const struct context_probe *probes, size_t n, struct guess *out)
 {
     uint64_t start = session_now_ns();
-    if (!context_guess(r->ctx, probes, n, out))
-        return false;
+    bool ok = context_guess(r->ctx, probes, n, out);
     r->state->heads_ns += session_now_ns() - start;
+    return ok;
+}
+
+bool
+round_guess(struct round *r, const struct context_probe *probes, size_t n, struct guess *out)
+{
+    if (!round_look(r, probes, n, out))
+        return false;
     struct session *s = session_of(r);
     for (size_t i = 0; i < n && s->probe != PROBE_OFF; i++)
         session_layer_event(s, context_position(r->ctx, probes[i].slot) + 1, probes[i].layer, probes[i].head, &out[i],
@@ -75,13 +82,24 @@ round_choose(struct round *r, slot_t slot, uint32_t layer, uint32_t head, const 
 }
 
 uint32_t
-round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k, token_t *out, dist_t *q)
+round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k, const struct guess *g,
+                 token_t *out, dist_t *q)
 {
     bool greedy = !(r->sampling.temperature > 0);
+    uint32_t n = 0;
+    *q = DIST_NONE;
+    if (greedy && k <= GUESS_TOP) { /* the guess lists them */
+        while (n < k && g->top[n] != TOKEN_NONE) {
+            out[n] = g->top[n];
+            n++;
+        }
+        return n;
+    }
+    uint64_t start = session_now_ns();
     const struct sampling whole = {.temperature = 1, .top_p = 1};
     dist_t from = context_dist(r->ctx, slot, layer, 0, greedy ? &whole : &r->sampling);
-    *q = greedy ? DIST_NONE : from;
-    uint32_t n = 0;
+    if (!greedy)
+        *q = from;
     while (from != DIST_NONE && n < k) {
         const struct rng_key key = {.seed = r->seed, .seq = r->seq, .pos = pos, .purpose = RNG_DRAFT, .index = n};
         token_t t = greedy ? context_likeliest(r->ctx, from, out, n) : context_draw(r->ctx, from, &key, out, n);
@@ -89,6 +107,7 @@ round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uin
             break;
         out[n++] = t;
     }
+    r->state->heads_ns += session_now_ns() - start;
     return context_error(r->ctx)->kind == ERR_NONE ? n : 0;
 }
 
@@ -97,6 +116,7 @@ round_aside_begin(struct round *r)
 {
     r->state->aside_since = session_now_us();
     r->state->aside_from = context_loads(r->ctx);
+    r->state->aside_heads_ns = r->state->heads_ns;
 }
 
 double
@@ -111,6 +131,7 @@ round_aside_end(struct round *r)
     struct round_state *st = r->state;
     struct loads now = context_loads(r->ctx);
     st->aside_us += session_now_us() - st->aside_since;
+    st->heads_ns = st->aside_heads_ns; /* head calls of the pass are not the draft's either */
     st->aside.layers += now.layers - st->aside_from.layers;
     st->aside.heads += now.heads - st->aside_from.heads;
 }

@@ -32,6 +32,7 @@ struct round_state {
     int exit_layer, d_max, w_max;
     uint64_t aside_since, aside_us; /* passes that are not the draft's */
     struct loads aside_from, aside;
+    uint64_t aside_heads_ns; /* heads_ns when the pass began */
     double threshold;
     uint64_t heads_ns, wait_ns; /* the policy's head calls; at gates */
     bool heads_unknown;         /* the backend could not tell what a call's probes took */
