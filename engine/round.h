@@ -37,6 +37,8 @@ bool round_advance(struct round *, const slot_t *, size_t n, uint32_t to, const 
 bool round_until(struct round *, const slot_t *rows, size_t n, uint32_t to, const struct exit_rule *,
                  struct exit_result *);
 bool round_guess(struct round *, const struct context_probe *, size_t n, struct guess *);
+/* The same without events: what a reduced model says is no layer's word. */
+bool round_look(struct round *, const struct context_probe *, size_t n, struct guess *);
 
 /* The next token as layer `layer` would say it after row `slot`: its argmax when greedy (*q = DIST_NONE), else drawn
  * from its distribution under the user's sampling settings (*q is that distribution). `g` is the layer's guess, so
@@ -45,10 +47,11 @@ bool round_choose(struct round *, slot_t slot, uint32_t layer, uint32_t head, co
                   dist_t *q);
 
 /* k different candidates for the token after `slot`, as layer `layer` would say them: the k likeliest when greedy
- * (*q = DIST_NONE), else drawn without replacement from its distribution *q, in the order drawn. Returns how many there
- * are (fewer when no more have a probability); 0: stop now. The slot may be a fork's: `pos` is the token's position. */
-uint32_t round_candidates(struct round *, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k, token_t *out,
-                          dist_t *q);
+ * (*q = DIST_NONE), else drawn without replacement from its distribution *q, in the order drawn. `g` is the layer's guess
+ * there. Returns how many there are (fewer when no more have a probability); 0: stop now. The slot may be a fork's:
+ * `pos` is the token's position. */
+uint32_t round_candidates(struct round *, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k, const struct guess *g,
+                          token_t *out, dist_t *q);
 
 /* Work between these is not the round's draft: its time and loads are counted apart (learning passes). */
 void round_aside_begin(struct round *);

@@ -110,7 +110,7 @@ swift_open(struct policy *p, const struct model_info *model, const struct policy
            declare(p, "w_max", "w_max", 1, 32, 1, 25, "most drafts in a round") && policy_knob(p, &tree) &&
            policy_series(p, "matchness", "matchness, best set", SERIES_LINE, 1, 1) &&
            policy_series(p, "scored", "matchness, last set", SERIES_LINE, 1, 1) &&
-           policy_series(p, "phase", "search", SERIES_PHASE, 1, 1) &&
+           policy_series(p, "phase", "search (1 runs, 2 ended)", SERIES_PHASE, 1, 1) &&
            policy_series(p, "age", "sets since the best", SERIES_LINE, 1, 1) &&
            policy_series(p, "aside", "optimisation, ms", SERIES_LINE, 1, 1) &&
            policy_series(p, "mask", "skipped sublayers", SERIES_MASK, 2, (int)model->layers) &&
@@ -218,14 +218,14 @@ step(struct policy *p, struct round *r, slot_t row, uint32_t pos, int32_t *node,
     const struct swift *w = p->state;
     const struct context_probe probe = {.slot = row, .layer = w->layers, .temperature = 1};
     struct guess g;
-    if (!context_guess(r->ctx, &probe, 1, &g)) /* the reduced model's word, not a layer's: not for the heat map */
+    if (!round_look(r, &probe, 1, &g))
         return false;
     uint32_t k = candidates_for(p, (double)g.confidence), room = VERIFY_NODES - *nodes;
     uint32_t chain = r->budget; /* places that the chain may still want: siblings are cut first */
     k = room > chain + k - 1 ? k : room > chain ? room - chain + 1 : 1;
     token_t tokens[SIBLINGS_MOST];
     dist_t q;
-    uint32_t n = round_candidates(r, row, w->layers, pos, k, tokens, &q);
+    uint32_t n = round_candidates(r, row, w->layers, pos, k, &g, tokens, &q);
     if (n == 0)
         return false;
     const int32_t parent = *node;
@@ -266,7 +266,7 @@ draft_tree(struct policy *p, struct round *r, seq_t fork, const char **reason)
             return false;
     }
     if (last)
-        *reason = "confidence";
+        *reason = "threshold";
     return true;
 }
 
