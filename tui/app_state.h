@@ -14,8 +14,10 @@
 
 #define BOOKMARKS     64
 #define CHOICES       64
-#define FRAME_US      33333 /* at most 30 frames a second */
-#define EXTEND_TOKENS 128   /* what `x` adds */
+#define FRAME_US      33333  /* at most 30 frames a second */
+#define FRAME_SLOW_US 125000 /* and at least 8, however dear they are */
+#define FRAME_SHARE   50     /* of a processor's time while the engine wants it all: one part in so many */
+#define EXTEND_TOKENS 128    /* what `x` adds */
 
 enum app_mode { MODE_PANELS, MODE_LINE, MODE_HELP, MODE_CHOOSER, MODE_QUIT };
 enum line_use { LINE_COMMAND, LINE_PROMPT, LINE_SEARCH, LINE_EXPORT, LINE_USES };
@@ -39,6 +41,7 @@ struct app {
     struct theme theme;
     bool dirty, repaint; /* repaint: the terminal's contents are not to be trusted */
     uint64_t drawn_version, frame_us;
+    uint64_t frame_cost_us; /* processor time of a frame, smoothed */
 
     struct scope *scope;
     struct event_reader *reader; /* of a live session's log */

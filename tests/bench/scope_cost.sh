@@ -6,11 +6,11 @@ set -eu
 BUILD=${1:-build}
 S=$PWD/$BUILD/specscope
 PAIRS=${PAIRS:-10}
-N=${N:-800}
+N=${N:-3000}
 WORK=$(mktemp -d)
 SOCKET=$WORK/tmux
 trap 'tmux -S "$SOCKET" kill-server 2>/dev/null || true; rm -rf "$WORK"' EXIT INT TERM
-ARGS="--ignore-eos -n $N --seed 1"
+ARGS="--ignore-eos -n $N -c $((N + 96)) --seed 1"
 
 speed() { # tokens per second of a trace
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
