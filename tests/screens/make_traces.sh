@@ -14,4 +14,5 @@ make_trace() { # name, prompt, options…
         "tests/screens/traces/$name/run.json"
 }
 make_trace specbound 'A fox was walking to the mill with a basket of bread. On the way' --policy specbound -n 48
+make_trace swift 'In the middle of the forest there stood a little house, and' --policy swift --set window=8 --probe policy -n 60
 make_trace del 'In the middle of the forest there stood a little house, and' --policy del -n 40

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Renders the pictures of the README from the program's own output: runs it in tmux, captures the pane with its
+colours, draws it with a monospaced font. Needs tmux, Pillow and DejaVu Sans Mono (python3-pil, fonts-dejavu-core).
+
+usage: docs/make_screenshots.py [BUILD]      (from the repository's root, after `make`)
+"""
+import os, re, subprocess, sys, tempfile, time
+
+from PIL import Image, ImageDraw, ImageFont
+
+CELL_W, CELL_H, SIZE = 8, 17, 13
+FONT = {bold: ImageFont.truetype("DejaVuSansMono%s.ttf" % ("-Bold" if bold else ""), SIZE) for bold in (False, True)}
+INK, PAPER = (208, 208, 208), (18, 18, 18)
+BASIC = [(0, 0, 0), (205, 49, 49), (13, 188, 121), (229, 229, 16), (36, 114, 200), (188, 63, 188), (17, 168, 205), (208, 208, 208),
+         (102, 102, 102), (241, 76, 76), (35, 209, 139), (245, 245, 67), (59, 142, 234), (214, 112, 214), (41, 184, 219), (255, 255, 255)]
+
+
+def palette(n):
+    if n < 16:
+        return BASIC[n]
+    if n < 232:
+        n -= 16
+        return tuple(0 if v == 0 else 55 + 40 * v for v in (n // 36, n // 6 % 6, n % 6))
+    return (8 + 10 * (n - 232),) * 3
+
+
+class Style:
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        self.ink = self.paper = None
+        self.bold = self.dim = self.under = self.struck = self.reverse = False
+
+    def apply(self, codes):
+        codes = [int(c) if c else 0 for c in re.split("[;:]", codes)] or [0]
+        i = 0
+        while i < len(codes):
+            c = codes[i]
+            if c == 0:
+                self.reset()
+            elif c in (38, 48):
+                if codes[i + 1] == 5:
+                    colour, i = palette(codes[i + 2]), i + 2
+                else:
+                    colour, i = tuple(codes[i + 2:i + 5]), i + 4
+                setattr(self, "ink" if c == 38 else "paper", colour)
+            elif 30 <= c <= 37 or 90 <= c <= 97:
+                self.ink = BASIC[c - 30 if c < 90 else c - 82]
+            elif 40 <= c <= 47 or 100 <= c <= 107:
+                self.paper = BASIC[c - 40 if c < 100 else c - 92]
+            elif c == 39:
+                self.ink = None
+            elif c == 49:
+                self.paper = None
+            else:
+                for on, off, name in ((1, 22, "bold"), (2, 22, "dim"), (4, 24, "under"), (7, 27, "reverse"), (9, 29, "struck")):
+                    if c in (on, off):
+                        setattr(self, name, c == on)
+            i += 1
+
+    def colours(self):
+        ink, paper = self.ink or INK, self.paper or PAPER
+        if self.reverse:
+            ink, paper = paper, ink
+        if self.dim:
+            ink = tuple((a + b) // 2 for a, b in zip(ink, paper))
+        return ink, paper
+
+
+def glyph(draw, x, y, char, ink, bold):
+    code = ord(char)
+    if 0x2800 <= code <= 0x28FF:  # braille: eight dots, drawn by hand, as most monospaced fonts lack them
+        for bit, (column, row) in enumerate(((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3))):
+            if code - 0x2800 >> bit & 1:
+                left, top = x + 1 + 4 * column, y + 2 + 4 * row
+                draw.rectangle((left, top, left + 1, top + 1), fill=ink)
+    else:
+        draw.text((x, y), char, font=FONT[bold], fill=ink)
+
+
+def render(text, path, columns, rows):
+    image = Image.new("RGB", (columns * CELL_W, rows * CELL_H), PAPER)
+    draw = ImageDraw.Draw(image)
+    style = Style()
+    for row, line in enumerate(text.split("\n")[:rows]):
+        x = 0
+        for m in re.finditer(r"\x1b\[([0-9;:]*)m|\x1b[^m]*?[A-Za-z\\]|(.)", line):
+            if m.group(1) is not None:
+                style.apply(m.group(1))
+            elif m.group(2) is not None:
+                if 0x300 <= ord(m.group(2)) <= 0x36F:  # a mark on the cell before
+                    draw.line(((x - 1) * CELL_W, row * CELL_H + 9, x * CELL_W, row * CELL_H + 9), fill=style.colours()[0])
+                    continue
+                ink, paper = style.colours()
+                left, top = x * CELL_W, row * CELL_H
+                draw.rectangle((left, top, left + CELL_W - 1, top + CELL_H - 1), fill=paper)
+                glyph(draw, left, top, m.group(2), ink, style.bold)
+                x += 1
+    image.quantize(128).save(path, optimize=True)
+
+
+def shot(path, columns, rows, command, keys=(), seconds=4.0):
+    socket = os.path.join(tempfile.mkdtemp(), "tmux")
+
+    def tmux(*arguments):
+        return subprocess.run(["tmux", "-S", socket, "-f", "/dev/null", *arguments], check=True, capture_output=True, text=True).stdout
+
+    environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+    subprocess.run(["tmux", "-S", socket, "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command],
+                   check=True, env=environment)
+    time.sleep(seconds)
+    for key in keys:
+        tmux("send-keys", *key.split())
+        time.sleep(1.0)
+    render(tmux("capture-pane", "-e", "-p"), path, columns, rows)
+    subprocess.run(["tmux", "-S", socket, "kill-server"], capture_output=True)
+    print(path)
+
+
+def main():
+    program = os.path.join(sys.argv[1] if len(sys.argv) > 1 else "build", "specscope")
+    forest = "-p 'In the middle of the forest there stood a little house, and'"
+    shot("docs/screenshot.png", 160, 48, program + " --pace 12", ["b"], 6.0)
+    shot("docs/del.png", 160, 48, f"{program} --policy del --pace 12 {forest}", ["Tab Tab Tab"], 6.0)
+    shot("docs/swift.png", 160, 48, f"{program} --policy swift --pace 30 --ignore-eos", ["Tab Tab Tab"], 9.0)
+    shot("docs/narrow.png", 80, 24, program + " --pace 12", [], 5.0)
+
+
+if __name__ == "__main__":
+    main()
