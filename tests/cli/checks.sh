@@ -88,4 +88,5 @@ in_terminal() { # command line for sh
 json_holds() { # file, expression
     python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$1" "$2"
 }
-HAVE_PYTHON=$(command -v python3 >/dev/null 2>&1 && echo yes || true)
+HAVE_PYTHON=
+if command -v python3 >/dev/null 2>&1; then HAVE_PYTHON=yes; fi

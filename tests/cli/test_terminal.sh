@@ -10,11 +10,10 @@ NASTY=$TMP/nasty.gguf
 "$BUILD/tests/tinymodel" "$NASTY" --nasty --layers 2 --vocab 300 --sharpness 1 >/dev/null || exit 1
 
 harmless() { # no control byte but the terminal's own line ends, no C1 control character, no bidi control
-    LC_ALL=C
-    [ "$(tr -d '\t\r\n -~\200-\377' <"$TMP/screen" | wc -c)" -eq 0 ] &&
-        ! grep -q "$(printf '\302[\200-\237]')" "$TMP/screen" &&
-        ! grep -q "$(printf '\342\200[\250-\256]')" "$TMP/screen" &&
-        ! grep -q "$(printf '\342\201[\246-\251]')" "$TMP/screen"
+    [ "$(LC_ALL=C tr -d '\t\r\n -~\200-\377' <"$TMP/screen" | wc -c)" -eq 0 ] &&
+        ! LC_ALL=C grep -q "$(printf '\302[\200-\237]')" "$TMP/screen" &&
+        ! LC_ALL=C grep -q "$(printf '\342\200[\250-\256]')" "$TMP/screen" &&
+        ! LC_ALL=C grep -q "$(printf '\342\201[\246-\251]')" "$TMP/screen"
 }
 run="'$PROGRAM' run -n 250 --ignore-eos --temp 30 --seed 3 -p a '$NASTY'"
 sh -c "$run" >"$TMP/out" 2>/dev/null
