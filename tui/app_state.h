@@ -16,7 +16,7 @@
 #define CHOICES       64
 #define FRAME_US      33333  /* at most 30 frames a second */
 #define FRAME_SLOW_US 125000 /* and at least 8, however dear they are */
-#define FRAME_SHARE   50     /* of a processor's time while the engine wants it all: one part in so many */
+#define FRAME_SHARE   80     /* of a processor's time while the engine wants it all: one part in so many */
 #define EXTEND_TOKENS 128    /* what `x` adds */
 
 enum app_mode { MODE_PANELS, MODE_LINE, MODE_HELP, MODE_CHOOSER, MODE_QUIT };
