@@ -24,6 +24,7 @@ headless() { # probe, folder
     $S run $ARGS --probe "$1" --trace "$2" >/dev/null 2>&1
 }
 scope() { # probe, folder; leaves the screen thread's nanoseconds of processor time in $WORK/ns, loading left out
+    SOCKET=$WORK/tmux-$1-$i # a server each: the last one may still be going
     tmux -S "$SOCKET" new-session -d -s scope -x 160 -y 48 "exec $S $ARGS --pace 0 --probe $1 --trace $2"
     pid=$(tmux -S "$SOCKET" list-panes -t scope -F '#{pane_pid}')
     until [ -e "$2/run.json" ]; do
@@ -38,17 +39,19 @@ scope() { # probe, folder; leaves the screen thread's nanoseconds of processor t
     done
     cut -d' ' -f1 "/proc/$pid/task/$pid/schedstat" | awk -v b="$before" '{ print $1 - b }' >"$WORK/ns"
     tmux -S "$SOCKET" send-keys -t scope q
-    while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
+    until gone "$pid"; do sleep 0.05; done
+}
+gone() { # pid; a zombie is: whoever should reap it may take its time
+    [ ! -d "/proc/$1" ] || ! grep -qs '^State:.[^Z]' "/proc/$1/status"
 }
 alive() { # pid
-    kill -0 "$1" 2>/dev/null || { echo "the scope ended by itself" >&2; exit 1; }
+    ! gone "$1" || { echo "the scope ended by itself" >&2; exit 1; }
 }
 seconds() { # of generation in a trace
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } { t = $c["t_us"] } END { print t * 1e-6 }' "$1/rounds.csv"
 }
 median() { sort -g "$1" | awk '{ v[NR] = $1 } END { print (NR % 2) ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
-tmux -S "$SOCKET" new-session -d -s keep 'exec sleep 100000' # the server goes with its last session
 for probe in policy all; do
     : >"$WORK/ratios-$probe"
     : >"$WORK/cpu-$probe"
