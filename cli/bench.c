@@ -11,25 +11,6 @@
 #include "cli/commands.h"
 #include "cli/files.h"
 
-static void
-add(struct tally *to, const struct tally *t)
-{
-    to->rounds += t->rounds;
-    to->drafted += t->drafted;
-    to->verified += t->verified;
-    to->accepted += t->accepted;
-    to->emitted += t->emitted;
-    to->rejected_rounds += t->rejected_rounds;
-    to->layers += t->layers;
-    to->heads += t->heads;
-    to->draft_us += t->draft_us;
-    to->verify_us += t->verify_us;
-    to->probe_us += t->probe_us;
-    to->heads_us += t->heads_us;
-    to->wait_us += t->wait_us;
-    to->w_sum += t->w_sum;
-}
-
 static bool
 one(struct bench *b, struct lane *lane, size_t prompt, struct err *err)
 {
@@ -48,7 +29,7 @@ one(struct bench *b, struct lane *lane, size_t prompt, struct err *err)
         outcome_free(&out);
         return true;
     }
-    add(&lane->total, &out.metrics.total);
+    tally_add(&lane->total, &out.metrics.total);
     if (lane->first[prompt] == NULL) {
         lane->first[prompt] = out.tokens;
         lane->n_first[prompt] = out.n_tokens;

@@ -290,7 +290,7 @@ run_round(struct session *s)
     }
     at[1] = session_now_us();
     at[0] += st->wait_ns / 1000; /* nobody drafted meanwhile */
-    at[0] += st->aside_us; /* learning passes, and their loads, are counted apart */
+    at[0] += st->aside_us;       /* learning passes, and their loads, are counted apart */
     loads.layers += st->aside.layers;
     loads.heads += st->aside.heads;
     if (!verify(s, &verdict)) {

@@ -14,8 +14,8 @@ metrics_begin(struct metrics *m, uint32_t layers, double rho)
     m->d_max = -1;
 }
 
-static void
-add(struct tally *to, const struct tally *t)
+void
+tally_add(struct tally *to, const struct tally *t)
 {
     to->rounds += t->rounds;
     to->drafted += t->drafted;
@@ -51,7 +51,7 @@ take_round(struct metrics *m, const struct round_event *r)
                       .heads_us = (double)r->heads_us,
                       .wait_us = (double)r->wait_us,
                       .w_sum = r->verified};
-    add(&m->total, &t);
+    tally_add(&m->total, &t);
     m->window[m->at] = t;
     m->at = (m->at + 1) % METRICS_WINDOW;
     if (m->n < METRICS_WINDOW)
@@ -101,7 +101,7 @@ metrics_window(const struct metrics *m)
 {
     struct tally t = {0};
     for (uint32_t i = 0; i < m->n; i++)
-        add(&t, &m->window[i]);
+        tally_add(&t, &m->window[i]);
     return t;
 }
 

@@ -79,6 +79,17 @@ policy_knob(struct policy *policy, const struct knob *k)
 }
 
 bool
+policy_number(struct policy *p, const char *name, const char *symbol, double min, double max, double step, double def,
+              const char *help)
+{
+    struct knob k = {.kind = step >= 1 ? KNOB_INTEGER : KNOB_REAL, .min = min, .max = max, .step = step, .def = def};
+    snprintf(k.name, sizeof k.name, "%s", name);
+    snprintf(k.symbol, sizeof k.symbol, "%s", symbol);
+    snprintf(k.help, sizeof k.help, "%s", help);
+    return policy_knob(p, &k);
+}
+
+bool
 policy_series(struct policy *policy, const char *key, const char *title, enum series_form form, int rows, int cols)
 {
     struct policy_info *info = &policy->info;

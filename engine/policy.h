@@ -78,6 +78,9 @@ struct policy_ops {
  * left or the declaration is not a sound one: an empty, reserved (struct control_event) or repeated name, bounds the
  * wrong way round, a default outside them, a choice without its names, a series of no cells. */
 bool policy_knob(struct policy *, const struct knob *);
+/* The same in one line, for numbers: an integer when the step is 1 or more. */
+bool policy_number(struct policy *, const char *name, const char *symbol, double min, double max, double step,
+                   double def, const char *help);
 bool policy_series(struct policy *, const char *key, const char *title, enum series_form, int rows, int cols);
 /* -1 when the policy has no such knob or series. Names and symbols both match. */
 int policy_knob_index(const struct policy_info *, const char *name);

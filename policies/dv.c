@@ -19,17 +19,6 @@ struct dv {
 };
 
 static bool
-declare(struct policy *p, const char *name, const char *symbol, double min, double max, double step, double def,
-        const char *help)
-{
-    struct knob k = {.kind = step >= 1 ? KNOB_INTEGER : KNOB_REAL, .min = min, .max = max, .step = step, .def = def};
-    snprintf(k.name, sizeof k.name, "%s", name);
-    snprintf(k.symbol, sizeof k.symbol, "%s", symbol);
-    snprintf(k.help, sizeof k.help, "%s", help);
-    return policy_knob(p, &k);
-}
-
-static bool
 dv_open(struct policy *p, const struct model_info *model, const struct policy_args *args, struct err *err)
 {
     p->state = calloc(1, sizeof(struct dv));
@@ -37,12 +26,12 @@ dv_open(struct policy *p, const struct model_info *model, const struct policy_ar
         return err_set(err, ERR_WORK, "out of memory opening dv");
     double th = args->sampling.temperature > 0 ? 0.5 : 0.8;
     return chain_exit_knob(p, model, err) &&
-           declare(p, "th", "th₀", 0, 1, 0.01, th, "confidence to begin with, below which a draft is the last") &&
-           declare(p, "target", "m*", 0, 1, 0.01, 0.9, "acceptance that the threshold steers for") &&
-           declare(p, "epsilon", "ε", 0, 0.2, 0.001, 0.01, "how far the threshold is moved") &&
-           declare(p, "beta_m", "β_m", 0, 0.99, 0.01, 0.5, "weight of the past in the mean acceptance") &&
-           declare(p, "beta_th", "β_th", 0, 0.99, 0.01, 0.9, "weight of the past in the threshold") &&
-           declare(p, "w_max", "w_max", 1, 32, 1, 12, "most drafts in a round") &&
+           policy_number(p, "th", "th₀", 0, 1, 0.01, th, "confidence to begin with, below which a draft is the last") &&
+           policy_number(p, "target", "m*", 0, 1, 0.01, 0.9, "acceptance that the threshold steers for") &&
+           policy_number(p, "epsilon", "ε", 0, 0.2, 0.001, 0.01, "how far the threshold is moved") &&
+           policy_number(p, "beta_m", "β_m", 0, 0.99, 0.01, 0.5, "weight of the past in the mean acceptance") &&
+           policy_number(p, "beta_th", "β_th", 0, 0.99, 0.01, 0.9, "weight of the past in the threshold") &&
+           policy_number(p, "w_max", "w_max", 1, 32, 1, 12, "most drafts in a round") &&
            policy_series(p, "th", "threshold th", SERIES_LINE, 1, 1) &&
            policy_series(p, "matched", "mean acceptance", SERIES_LINE, 1, 1);
 }

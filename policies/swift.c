@@ -52,17 +52,6 @@ static const char *const trees[] = {"off", "paper", "code"};
 static const uint32_t schedules[][4] = {{1, 1, 1, 1}, {1, 3, 5, 10}, {3, 5, 8, 10}};
 
 static bool
-declare(struct policy *p, const char *name, const char *symbol, double min, double max, double step, double def,
-        const char *help)
-{
-    struct knob k = {.kind = step >= 1 ? KNOB_INTEGER : KNOB_REAL, .min = min, .max = max, .step = step, .def = def};
-    snprintf(k.name, sizeof k.name, "%s", name);
-    snprintf(k.symbol, sizeof k.symbol, "%s", symbol);
-    snprintf(k.help, sizeof k.help, "%s", help);
-    return policy_knob(p, &k);
-}
-
-static bool
 begin_search(struct swift *w, double ratio, struct err *err)
 {
     search_close(&w->search);
@@ -99,15 +88,16 @@ swift_open(struct policy *p, const struct model_info *model, const struct policy
         return err_set(err, ERR_WORK, "out of memory opening swift");
     if (args->state_dir != NULL)
         snprintf(w->path, sizeof w->path, "%s/swift-%016" PRIx64 ".json", args->state_dir, args->model_hash);
-    return declare(p, "skip_ratio", "r", 0, 0.9, 0.01, 0.45,
-                   "share of the sublayers of layers 2..L-1 that the draft skips") &&
-           declare(p, "window", "W", 4, WINDOW_MOST, 1, 32, "generated tokens that a set is scored on") &&
-           declare(p, "interval", "B", 0, 100, 1, 25, "every so many sets one is the Gaussian process's; 0: never") &&
-           declare(p, "max_steps", "S", 0, 10000, 1, 1000, "sets scored at most") &&
-           declare(p, "patience", "P", 1, 10000, 1, 300, "sets without a gain after which the search ends") &&
-           declare(p, "target", "m*", 0, 1, 0.01, 0.95, "matchness at which the search ends") &&
-           declare(p, "stop", "τ", 0, 1, 0.01, 0.8, "a step of less confidence is the last one") &&
-           declare(p, "w_max", "w_max", 1, 32, 1, 25, "most drafts in a round") && policy_knob(p, &tree) &&
+    return policy_number(p, "skip_ratio", "r", 0, 0.9, 0.01, 0.45,
+                         "share of the sublayers of layers 2..L-1 that the draft skips") &&
+           policy_number(p, "window", "W", 4, WINDOW_MOST, 1, 32, "generated tokens that a set is scored on") &&
+           policy_number(p, "interval", "B", 0, 100, 1, 25,
+                         "every so many sets one is the Gaussian process's; 0: never") &&
+           policy_number(p, "max_steps", "S", 0, 10000, 1, 1000, "sets scored at most") &&
+           policy_number(p, "patience", "P", 1, 10000, 1, 300, "sets without a gain after which the search ends") &&
+           policy_number(p, "target", "m*", 0, 1, 0.01, 0.95, "matchness at which the search ends") &&
+           policy_number(p, "stop", "τ", 0, 1, 0.01, 0.8, "a step of less confidence is the last one") &&
+           policy_number(p, "w_max", "w_max", 1, 32, 1, 25, "most drafts in a round") && policy_knob(p, &tree) &&
            policy_series(p, "matchness", "matchness, best set", SERIES_LINE, 1, 1) &&
            policy_series(p, "scored", "matchness, last set", SERIES_LINE, 1, 1) &&
            policy_series(p, "phase", "search (1 runs, 2 ended)", SERIES_PHASE, 1, 1) &&

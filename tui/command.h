@@ -3,7 +3,7 @@
 #ifndef TUI_COMMAND_H
 #define TUI_COMMAND_H
 
-#include "kernels/err.h"
+#include "engine/err.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #ifndef TUI_PROMPT_EDITOR_H
 #define TUI_PROMPT_EDITOR_H
 
-#include "kernels/err.h"
+#include "engine/err.h"
 #include "tui/canvas.h"
 
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #ifndef TUI_SCRIPT_H
 #define TUI_SCRIPT_H
 
-#include "kernels/err.h"
+#include "engine/err.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
 #ifndef TUI_TERMINAL_H
 #define TUI_TERMINAL_H
 
-#include "kernels/err.h"
+#include "engine/err.h"
 #include "tui/input.h"
 
 struct terminal {

@@ -10,7 +10,7 @@
 #ifndef TUI_THEME_H
 #define TUI_THEME_H
 
-#include "kernels/err.h"
+#include "engine/err.h"
 #include "tui/canvas.h"
 
 #define THEME_STOPS   16
