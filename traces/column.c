@@ -7,6 +7,7 @@
 #include <csv.h>
 
 #include "traces/escape.h"
+#include "traces/number.h"
 #include "traces/schema.h"
 
 /* Members are read and written through memcpy: one table of offsets serves all of them. */
@@ -42,14 +43,26 @@ column_room(const struct column *c, const struct event *e)
 }
 
 static size_t
-write_top(const struct layer_event *l, char *out, size_t room)
+write_top(const struct layer_event *l, char *out)
 {
     size_t at = 0;
     for (int i = 0; i < GUESS_TOP && l->top[i] != TOKEN_NONE; i++) {
-        int n = snprintf(out + at, room - at, "%s%d:%.9g", i == 0 ? "" : " ", l->top[i], (double)l->top_p[i]);
-        at += (size_t)n;
+        if (i > 0)
+            out[at++] = ' ';
+        at += number_write_whole(out + at, (uint64_t)l->top[i]);
+        out[at++] = ':';
+        at += number_write_real(out + at, l->top_p[i]);
     }
     return at;
+}
+
+static size_t
+write_signed(char *out, int32_t value)
+{
+    const int64_t wide = value;
+    const size_t at = value < 0;
+    out[0] = '-';
+    return at + number_write_whole(out + at, (uint64_t)(value < 0 ? -wide : wide));
 }
 
 size_t
@@ -64,17 +77,17 @@ column_write(const struct column *c, const struct event *e, char *out, char *scr
     float real;
     unsigned named;
     switch (c->kind) {
-    case COLUMN_U64: LOAD(uint64_t, u64); return (size_t)snprintf(out, room, "%llu", (unsigned long long)u64);
-    case COLUMN_U32: LOAD(uint32_t, u32); return (size_t)snprintf(out, room, "%u", u32);
-    case COLUMN_I32: LOAD(int32_t, i32); return c->optional && i32 == -1 ? 0 : (size_t)snprintf(out, room, "%d", i32);
-    case COLUMN_FLAG: LOAD(int8_t, flag); return flag < 0 ? 0 : (size_t)snprintf(out, room, "%d", flag != 0);
-    case COLUMN_REAL: LOAD(float, real); return isnan(real) ? 0 : (size_t)snprintf(out, room, "%.9g", (double)real);
+    case COLUMN_U64: LOAD(uint64_t, u64); return number_write_whole(out, u64);
+    case COLUMN_U32: LOAD(uint32_t, u32); return number_write_whole(out, u32);
+    case COLUMN_I32: LOAD(int32_t, i32); return c->optional && i32 == -1 ? 0 : write_signed(out, i32);
+    case COLUMN_FLAG: LOAD(int8_t, flag); return flag < 0 ? 0 : number_write_whole(out, flag != 0);
+    case COLUMN_REAL: LOAD(float, real); return isnan(real) ? 0 : number_write_real(out, real);
     case COLUMN_SOURCE:
     case COLUMN_PROBED:
         LOAD(unsigned, named);
         text = c->kind == COLUMN_SOURCE ? token_source_names[named] : probed_by_names[named];
         return (size_t)snprintf(out, room, "%s", text);
-    case COLUMN_TOP: return write_top(&e->layer, out, room);
+    case COLUMN_TOP: return write_top(&e->layer, out);
     case COLUMN_NAME:
     case COLUMN_TEXT:
     case COLUMN_BYTES: break;

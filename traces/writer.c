@@ -19,7 +19,7 @@
 #include "traces/table_out.h"
 
 #define COMMIT_BYTES ((size_t)256 << 10) /* lines in memory that are reason enough to commit */
-#define POLL_MS      5                   /* between looks at the log while it fills, */
+#define POLL_MS      20                  /* between looks at the log while it fills, */
 #define IDLE_MS      50                  /* and while nothing happens: cheaper than being woken for every event */
 #define HELD_MAX     ((size_t)1 << 16)
 
