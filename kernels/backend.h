@@ -15,12 +15,13 @@
 #define KERNELS_BACKEND_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "kernels/err.h"
 
-#define BACKEND_ABI 1u
+#define BACKEND_ABI 2u
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
@@ -37,17 +38,44 @@ typedef uint32_t dist_t; /* a distribution over the vocabulary, kept by the back
 
 /* ---- weights ---- */
 
-enum weight_type { WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16, WEIGHT_Q8_0, WEIGHT_TYPES };
+enum weight_type { /* those with blocks: as GGUF lays them out, blocks along a row */
+                   WEIGHT_F32,
+                   WEIGHT_F16,
+                   WEIGHT_BF16,
+                   WEIGHT_Q8_0,
+                   WEIGHT_Q4_0,
+                   WEIGHT_Q4_1,
+                   WEIGHT_Q5_0,
+                   WEIGHT_Q5_1,
+                   WEIGHT_Q2_K,
+                   WEIGHT_Q3_K,
+                   WEIGHT_Q4_K,
+                   WEIGHT_Q5_K,
+                   WEIGHT_Q6_K,
+                   WEIGHT_TYPES
+};
+
+struct planted; /* weights that a formula makes: kernels/planted.h */
 
 struct tensor {       /* row-major: rows outputs of cols inputs each; a vector has rows = 1 */
-    const void *data; /* host memory, usually a mapped file; aligned to 32 bytes at least as GGUF promises */
+    const void *data; /* host memory, usually a mapped file; aligned to 32 bytes at least as GGUF promises. NULL in a */
+                      /* tensor that the model may lack: there is none; or there is a formula instead */
     enum weight_type type;
     uint32_t rows, cols;
+    const struct planted *planted; /* how to make the elements when data is NULL, or NULL */
 };
+
+static inline bool
+tensor_present(const struct tensor *t)
+{
+    return t->data != NULL || t->planted != NULL;
+}
 
 struct layer_desc {
     struct tensor attn_norm;      /* (width) */
     struct tensor wq, wk, wv;     /* (heads*head_dim, width), (kv_heads*head_dim, width) twice */
+    struct tensor bq, bk, bv;     /* F32, (heads*head_dim), (kv_heads*head_dim) twice: added to them; may be absent */
+    struct tensor q_norm, k_norm; /* F32, (head_dim): RMS norm of every head before it is rotated; may be absent */
     struct tensor wo;             /* (width, heads*head_dim) */
     struct tensor ffn_norm;       /* (width) */
     struct tensor gate, up, down; /* (ffn, width) twice, (width, ffn) */
@@ -66,6 +94,7 @@ struct model_desc {
     float rope_scale;          /* positions are multiplied by this: 1, or 1/factor for linear scaling */
     const float *rope_factors; /* (rope_dims/2) divisors of the frequencies, or NULL */
     float rms_eps;
+    uint32_t window;                 /* a row at position p attends to positions above p - window; 0: to all */
     struct tensor embedding;         /* (vocab, width) */
     struct tensor final_norm;        /* (width) */
     struct tensor head;              /* (vocab, width); the same data as embedding when tied */
