@@ -14,7 +14,12 @@
 #ifndef KERNELS_BACKEND_H
 #define KERNELS_BACKEND_H
 
+#ifdef __cplusplus /* kernels/cuda reads this too */
+#include <atomic>
+typedef std::atomic<bool> atomic_bool;
+#else
 #include <stdatomic.h>
+#endif
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,0 +1,37 @@
+/* The kernels, as the host calls them: each queues one launch on the stream and returns what the launch said. */
+#ifndef KERNELS_CUDA_LAUNCH_H
+#define KERNELS_CUDA_LAUNCH_H
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/cuda/layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Once a device, after cudaSetDevice: raises shared-memory limits, finds the grid of the sweep kernel (one block a
+ * multiprocessor, all resident). */
+cudaError_t sweep_prepare(int device, uint32_t *blocks);
+
+/* Hidden states of depth 0: hidden[rows[i].ring][0] = embedding[rows[i].token]. */
+cudaError_t launch_embed(const struct dev_model *, struct dev_store, const struct row *rows, uint32_t n, cudaStream_t);
+cudaError_t launch_trunk(struct dev_store, seq_t, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t);
+cudaError_t launch_sweep(struct sweep_args, uint32_t blocks, cudaStream_t); /* cooperative */
+
+/* model, below: a host copy of the sizes, for the grid. */
+cudaError_t launch_head(struct head_args, const struct dev_model *sizes, cudaStream_t); /* norm, logits, statistics */
+/* The guesses of the layers that a sweep probed, from until_logits: (L + 1) of them, token TOKEN_NONE elsewhere;
+ * `last` gets the last one. */
+cudaError_t launch_until_guesses(struct sweep_args, struct guess *all, struct guess *last,
+                                 const struct dev_model *sizes, cudaStream_t);
+
+cudaError_t launch_dist(struct dist_args, const struct dev_model *sizes, cudaStream_t);
+cudaError_t launch_draw(struct draw_args, cudaStream_t);
+cudaError_t launch_verify(struct verify_args, const struct dev_model *sizes, cudaStream_t);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

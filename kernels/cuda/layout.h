@@ -1,0 +1,220 @@
+/* What the host and the kernels of the CUDA backend agree on: how weights and activations lie in device memory, and the
+ * arguments of every kernel. Plain C, included by both; all pointers here are device pointers unless said otherwise.
+ *
+ * Strips and units. Every product is y = W x with W (rows, cols) and up to 32 columns x at a time, by tensor-core
+ * instructions of one shape: mma.m16n8k16, A = 16 rows of W, B = 8 activation rows. Weights are cut into strips of 16
+ * packed rows and units of 32 columns; a unit is stored in the order in which the lanes of a warp want it, so that
+ * a lane loads its part of the fragments with 16-byte loads, 512 contiguous bytes a warp.
+ * With g = lane / 4 and c = lane % 4, of k-step s (columns 16s..16s+15 of the unit) a lane holds
+ *     a0 = W[g][2c, 2c+1]   a1 = W[g+8][2c, 2c+1]   a2 = W[g][2c+8, 2c+9]   a3 = W[g+8][2c+8, 2c+9]
+ * and the 16 values of a lane in a unit lie in the order (s, register, half). Activations are packed likewise:
+ *     b0 = X[g][2c, 2c+1]   b1 = X[g][2c+8, 2c+9]
+ * a lane's 8 values of a unit in the order (s, register, half), tiles of 8 rows outermost. */
+#ifndef KERNELS_CUDA_LAYOUT_H
+#define KERNELS_CUDA_LAYOUT_H
+
+#include "kernels/backend.h"
+
+#ifdef __CUDACC__
+#define HOST_DEVICE __host__ __device__
+#else
+#define HOST_DEVICE
+#endif
+
+#define STRIP      16 /* packed rows in a strip */
+#define UNIT       32 /* columns in a unit */
+#define TILE       8  /* activation rows that one instruction takes */
+#define SWEEP_TILE 32 /* activation rows that one pass over the weights takes */
+#define WARP       32
+
+#define SWEEP_WARPS   16 /* of a block; they divide a strip's units among them: the split that fixes the order of sums */
+#define SWEEP_THREADS (SWEEP_WARPS * WARP)
+
+#define ATTEND_BLOCK 32  /* positions that a warp scores at once; blocks begin at its multiples */
+#define ATTEND_SPLIT 128 /* positions whose result is one partial; splits begin at its multiples */
+#define ATTEND_PAIRS 8   /* (row, head) pairs that share a load of keys and values */
+#define SPLIT_ROWS   32  /* up to here the splits of a row are different warps' work, above a warp walks them all */
+
+#define HIDDEN_SHRINK 0.0625f /* silu(gate) * up is stored in F16 times this, and its product with W_down divided by */
+                              /* it: models exist whose largest values would not fit F16 */
+
+/* ---- weights ---- */
+
+/* On the device: F32 (exact only; row-major, not packed), F16, BF16, Q8_0, Q4_0, Q4_K, Q6_K. */
+struct dev_matrix {
+    const void *quants; /* (strips, units, WARP, 16) values; F32: (rows, cols) */
+    const void
+        *scales; /* Q8_0, Q4_0: (strips, units, 8, 2) F16: of rows g and g+8 side by side; K-quants: matmul.cuh */
+    const uint32_t
+        *source; /* (strips * STRIP) which output a packed row is, UINT32_MAX: padding; NULL: its own number */
+    enum weight_type type;
+    uint32_t rows, cols;    /* as in the model */
+    uint32_t strips, units; /* units = cols / 32 rounded up; what lies beyond rows and cols is zero */
+};
+
+/* Rows are packed so that a strip needs no other: in q and k the two of a rotated pair are rows g and g+8; in gate_up
+ * they are the gate and the up projection of one hidden unit. `source` says which is which:
+ * wqkv: output o < heads*head_dim is q, then k, then v. gate_up: o < ffn is gate, then up.
+ * A strip of wqkv never spans two heads; one of gate_up holds 8 hidden units. */
+struct dev_layer {
+    const float *attn_norm, *ffn_norm; /* (width) */
+    const float *q_norm, *k_norm;      /* (head_dim) or NULL */
+    const float *qkv_bias;             /* ((heads + 2 kv_heads) * head_dim) in the order of outputs, or NULL */
+    struct dev_matrix wq, wk, wv;      /* each with its own strips, taken one after the other; `source` local to each */
+    struct dev_matrix wo, gate_up, down;
+};
+
+struct dev_model {
+    uint32_t n_layers, width, heads, kv_heads, head_dim, ffn, vocab, rope_dims, window;
+    enum rope_layout rope;
+    float rms_eps;
+    bool exact;            /* F32 weights, activations and keys */
+    const float *inv_freq; /* (rope_dims/2): position * this is the angle, rope_scale and factors applied */
+    struct dev_matrix embedding, head;
+    const float *final_norm;        /* (width) */
+    const struct dev_layer *layers; /* (n_layers + 1), indexed by layer 1..L */
+};
+
+/* ---- places in packed data, in values ---- */
+
+/* Within a strip's unit: packed row r of 0..15, column k of 0..31. */
+static inline HOST_DEVICE uint32_t
+unit_place(uint32_t r, uint32_t k)
+{
+    const uint32_t s = k / 16, within = k % 16, lane = r % 8 * 4 + within % 8 / 2;
+    return lane * 16 + s * 8 + (within / 8 * 2 + r / 8) * 2 + within % 2;
+}
+
+/* Activations: row r, column k of a buffer with `units` units. */
+static inline HOST_DEVICE size_t
+packed_place(uint32_t units, uint32_t r, uint32_t k)
+{
+    const uint32_t within = k % 16, lane = r % TILE * 4 + within % 8 / 2;
+    return (((size_t)(r / TILE) * units + k / UNIT) * WARP + lane) * 8 + k % UNIT / 16 * 4 + within / 8 * 2 +
+           within % 2;
+}
+
+static inline HOST_DEVICE uint32_t
+units_of(uint32_t cols)
+{
+    return (cols + UNIT - 1) / UNIT;
+}
+
+/* ---- a store ---- */
+
+struct dev_barrier { /* of a cooperative grid; zero at rest */
+    uint32_t arrived, generation;
+};
+
+struct split_partial; /* attention.cuh */
+
+/* What lives as long as a store. Activations are packed F16, or (rows, cols) F32 when exact. */
+struct dev_store {
+    uint32_t slots, ring, trunk_room, max_rows, dists;
+    float *hidden;       /* (ring, L + 1, width) */
+    void *keys, *values; /* (L + 1, slots, kv_heads, head_dim): layer l at index l - 1; F16, F32 when exact */
+    slot_t *trunk;       /* (seqs, trunk_room) */
+    float *dists_p;      /* (dists, vocab) */
+
+    void *normed;        /* (max_rows rounded up to a tile, width): what a product reads */
+    void *attended;      /* as above, (rows, heads * head_dim) */
+    void *gated;         /* as above, (rows, ffn) */
+    float *q;            /* (max_rows, heads * head_dim), rotated and scaled by 1/sqrt(head_dim) */
+    float *kv_raw;       /* (max_rows, 2, kv_heads * head_dim): before norm and rotation, models with k_norm only */
+    float *partials;     /* (SPLIT_ROWS, heads, max_splits, 2 + head_dim): max, sum, unnormalised output */
+    uint32_t max_splits; /* trunk_room / ATTEND_SPLIT rounded up, + 1 for tails beyond */
+    uint32_t *arrivals;  /* (SPLIT_ROWS * heads) splits that are done; zero at rest */
+    struct dev_barrier *barrier;
+    uint32_t *cancel; /* the host sets it through a stream of its own */
+
+    float *until_logits; /* (L, vocab) of the layers that a sweep probed, in order */
+    float *until_parts;  /* (blocks, 2): max of z and sum exp((z - max)/T) over a block's strips */
+    void *until_normed;  /* (TILE, width) */
+
+    void *head_normed;  /* (head_rows, width) */
+    float *head_logits; /* (head_rows, vocab) */
+    uint32_t head_rows; /* rows in one pass of the head, >= VERIFY_NODES */
+    float *verify_p;    /* (2, vocab) what verification works in */
+};
+
+/* ---- sweeps ---- */
+
+/* Rows that share their path: consecutive in the sweep, same seq, n_trunk and tail, at most ATTEND_PAIRS of them; so
+ * position p is trunk[p], or tails[tail + p - n_trunk] behind that, for all of them, each up to its own position. */
+struct row_group {
+    uint32_t first, n;
+};
+
+struct until_args {
+    const float *temperature, *threshold; /* (L + 1) */
+    struct until_state *state;
+};
+
+struct until_state { /* in the results arena */
+    uint32_t exited, depth, probes;
+    uint32_t probed[256]; /* the layers probed, in order */
+    float annealed[256];  /* what each decision saw */
+    uint64_t probe_ns;
+};
+#define MAX_LAYERS 255
+
+struct sweep_args {
+    const struct dev_model *model; /* on the device */
+    struct dev_store store;
+    const struct row *rows; /* (n) */
+    const slot_t *tails;
+    const struct row_group *groups;           /* (n_groups) */
+    const uint8_t *skip_attention, *skip_mlp; /* (L + 1) or NULL */
+    uint32_t n, n_groups;
+    uint32_t first, to;      /* layers first..to; the smallest from is first - 1 */
+    struct until_args until; /* temperature NULL: a plain sweep */
+};
+
+/* ---- the head ---- */
+
+struct head_row {
+    uint32_t ring, layer;
+    float temperature;
+    int32_t final; /* the row of this call whose logits are layer L's for the same ring entry, or -1 */
+};
+
+struct head_args {
+    const struct dev_model *model;
+    struct dev_store store;
+    const struct head_row *rows; /* (n), n <= store.head_rows */
+    uint32_t n;
+    struct guess *guesses; /* (n), or NULL: logits only */
+};
+
+struct dist_args {
+    const struct dev_model *model;
+    struct dev_store store;
+    const struct dist_req *requests; /* (n); their logits are rows 0..n-1 of head_logits */
+    uint32_t n;
+};
+
+struct dev_draw {
+    struct draw_req request; /* `without` and `out` are device pointers */
+};
+
+struct draw_args {
+    struct dev_store store;
+    uint32_t vocab;
+    const struct dev_draw *draws;
+    uint32_t n;
+};
+
+struct verify_args {
+    const struct dev_model *model;
+    struct dev_store store;
+    const struct verify_node *nodes; /* (n) */
+    const int32_t *logits_row;       /* (n) row of head_logits of a node, -1: none */
+    uint32_t n;
+    struct sampling sampling;
+    uint64_t seed;
+    seq_t seq;
+    const struct guess *guesses; /* of the rows of head_logits */
+    struct verdict *verdict;
+};
+
+#endif
