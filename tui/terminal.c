@@ -2,6 +2,7 @@
 #include "tui/terminal_signals.h"
 
 #include <curses.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -110,8 +111,13 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
                            "there is no terminal to read keys from; give a --script, or use `specscope run`");
         t->fd = fileno(t->tty);
     }
+    if (!terminal_output_open(&t->output)) {
+        err_set(err, ERR_WORK, "the terminal cannot be opened: %s", strerror(errno));
+        terminal_close(t);
+        return false;
+    }
     signals_install(t->fd >= 0 ? t->fd : STDOUT_FILENO);
-    t->screen = newterm(NULL, stdout, t->tty != NULL ? t->tty : stdin);
+    t->screen = newterm(NULL, t->output.file, t->tty != NULL ? t->tty : stdin);
     if (t->screen == NULL || terminal_string("cup") == NULL) {
         const char *type = getenv("TERM");
         terminal_close(t);
@@ -126,6 +132,7 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
     curs_set(0);
     set_escdelay(25);
     leaveok(stdscr, TRUE);
+    typeahead(-1); /* a frame is drawn whole: it takes a millisecond or two */
     t->pad = newpad(1, 1);
     if (t->pad == NULL) {
         terminal_close(t);
@@ -154,6 +161,7 @@ terminal_close(struct terminal *t)
     if (t->screen != NULL)
         delscreen(t->screen);
     signals_remove();
+    terminal_output_close(&t->output);
     if (t->tty != NULL)
         fclose(t->tty);
     *t = (struct terminal){.fd = -1};
@@ -174,7 +182,9 @@ terminal_refresh(struct terminal *t, bool everything)
     if (everything)
         clearok(curscr, TRUE);
     wnoutrefresh(stdscr);
+    terminal_output_begin(&t->output);
     doupdate();
+    terminal_output_end(&t->output);
 }
 
 void

@@ -4,13 +4,15 @@
 
 #include "engine/err.h"
 #include "tui/input.h"
+#include "tui/terminal_output.h"
 
 struct terminal {
     bool utf8;
-    int fd;               /* where keys come from, -1: nowhere */
-    FILE *tty;            /* /dev/tty, when stdin is not a terminal */
-    void *pad;            /* curses window that keys are read through: reading draws nothing */
-    void *screen;         /* curses' SCREEN */
+    int fd;       /* where keys come from, -1: nowhere */
+    FILE *tty;    /* /dev/tty, when stdin is not a terminal */
+    void *pad;    /* curses window that keys are read through: reading draws nothing */
+    void *screen; /* curses' SCREEN */
+    struct terminal_output output;
     int failures;         /* reads that should have brought something and did not */
     int press_y, press_x; /* the last click, to tell a double one */
     int64_t press_ms;
