@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "engine/gguf_types.h"
 #include "engine/model.h"
 #include "engine/tokenizer.h"
 #include "engine/utf8.h"
@@ -21,8 +22,6 @@ static const char usage[] = "usage: specscope info [--json] [-c N] [MODEL]\n"
                             "      --json    as JSON\n"
                             "  -h, --help    this\n";
 
-static const char *const type_names[WEIGHT_TYPES] = {
-    [WEIGHT_F32] = "F32", [WEIGHT_F16] = "F16", [WEIGHT_BF16] = "BF16", [WEIGHT_Q8_0] = "Q8_0"};
 static const char *const kind_names[TOKEN_KINDS] = {
     [TOKEN_NORMAL] = "normal",     [TOKEN_UNKNOWN] = "unknown", [TOKEN_CONTROL] = "control",
     [TOKEN_USER] = "user-defined", [TOKEN_UNUSED] = "unused",   [TOKEN_BYTE] = "byte"};
@@ -116,8 +115,8 @@ print_text(const struct facts *f)
     printf("types        ");
     for (int t = 0; t < WEIGHT_TYPES; t++)
         if (m->tensors_of[t] > 0)
-            printf(" %s %" PRIu64 " parameters in %" PRIu32 " tensors;", type_names[t], m->parameters_of[t],
-                   m->tensors_of[t]);
+            printf(" %s %" PRIu64 " parameters in %" PRIu32 " tensors;", weight_type_size((enum weight_type)t)->name,
+                   m->parameters_of[t], m->tensors_of[t]);
     printf("\n");
     print_tokenizer(f);
     printf("context       %" PRIu32 " tokens\n", m->ctx_train);
@@ -149,7 +148,7 @@ add_lists(cJSON *o, const struct facts *f)
     for (int t = 0; ok && t < WEIGHT_TYPES; t++) {
         if (m->tensors_of[t] == 0)
             continue;
-        cJSON *one = cJSON_AddObjectToObject(types, type_names[t]);
+        cJSON *one = cJSON_AddObjectToObject(types, weight_type_size((enum weight_type)t)->name);
         ok = one != NULL && add_number(one, "tensors", m->tensors_of[t]) &&
              add_number(one, "parameters", (double)m->parameters_of[t]);
     }

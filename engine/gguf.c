@@ -10,15 +10,11 @@
  * tensor is known to lie inside the file, so the look-ups need no checks. */
 #include "engine/gguf.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "engine/file_map.h"
 #include "engine/gguf_types.h"
 #include "engine/utf8.h"
 
@@ -301,6 +297,7 @@ check_tensors(struct cursor *c, struct gguf *g, uint64_t *offsets, struct gguf_s
         names[i] = g->tensors[i].name;
     }
     const uint64_t data_start = (c->at + g->alignment - 1) & ~(g->alignment - 1); /* a power of two */
+    g->data_start = data_start < c->len ? data_start : c->len;
     for (size_t i = 0; i < n; i++)
         if (!place_tensor(c, &g->tensors[i], offsets[i], data_start))
             return false;
@@ -392,36 +389,15 @@ gguf_parse(struct gguf **out, const char *name, const void *bytes, size_t len, s
     return true;
 }
 
-static bool
-map_file(struct gguf *g, int fd, struct err *err)
-{
-    struct stat about;
-    if (fstat(fd, &about) != 0)
-        return err_set(err, ERR_WORK, "%s: cannot look at it: %s", g->path, strerror(errno));
-    if (!S_ISREG(about.st_mode))
-        return err_set(err, ERR_WORK, "%s: is not a file; give the path of a .gguf file", g->path);
-    if (about.st_size <= 0 || (uint64_t)about.st_size > SIZE_MAX)
-        return err_set(err, ERR_WORK, "%s: is empty or too large to map; fetch it again", g->path);
-    void *map = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED)
-        return err_set(err, ERR_WORK, "%s: cannot be mapped: %s", g->path, strerror(errno));
-    g->map = map;
-    g->file_bytes = (uint64_t)about.st_size;
-    g->mapped = true;
-    return true;
-}
-
 bool
-gguf_open(struct gguf **out, const char *path, struct err *err)
+gguf_open_part(struct gguf **out, const char *path, struct err *err)
 {
     *out = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_set(err, ERR_WORK, "%s: cannot be opened: %s", path, strerror(errno));
     struct gguf *g = new_gguf(path, err);
-    bool ok = g != NULL && map_file(g, fd, err) && parse(g, err);
-    close(fd);
-    if (!ok) {
+    if (g == NULL)
+        return false;
+    g->mapped = file_map(path, "give the path of a .gguf file", &g->map, &g->file_bytes, err);
+    if (!g->mapped || !parse(g, err)) {
         gguf_close(g);
         return false;
     }
@@ -434,8 +410,11 @@ gguf_close(struct gguf *g)
 {
     if (g == NULL)
         return;
+    for (uint32_t i = 0; i < g->n_parts; i++)
+        gguf_close(g->parts[i]);
+    free(g->parts);
     if (g->mapped)
-        munmap((void *)g->map, (size_t)g->file_bytes);
+        file_unmap(g->map, g->file_bytes);
     free(g->values);
     free(g->tensors);
     free(g->path);

@@ -52,15 +52,20 @@ struct gguf {
     char *path;
     uint32_t version;
     uint64_t n_values, n_tensors, alignment, file_bytes;
+    uint64_t data_start;         /* offset of the tensors' data; file_bytes at most */
     struct gguf_value *values;   /* (n_values) */
     struct gguf_tensor *tensors; /* (n_tensors) */
     const unsigned char *map;    /* the whole file */
-    bool mapped;                 /* by gguf_open(), which unmaps it */
+    bool mapped;                 /* by gguf_open(); gguf_close() unmaps it */
+    struct gguf **parts;         /* (n_parts) the further files of a split model; `tensors` lists theirs too */
+    uint32_t n_parts;
 };
 
-/* Errors name the file, what is wrong, where, and what to do. Nothing is copied: values and tensors point into the map. A
- * file that shrinks while it is mapped is the one thing that no check here can catch (SIGBUS). */
+/* Errors name the file, what is wrong, where, and what to do. Nothing is copied: values and tensors point into the map.
+ * Of a model split over several files any one's path will do: metadata are the first's, tensors those of all. */
 bool gguf_open(struct gguf **, const char *path, struct err *);
+/* One file as it is, a part or a whole. */
+bool gguf_open_part(struct gguf **, const char *path, struct err *);
 /* The same on bytes that the caller keeps alive (fuzzing, tests). */
 bool gguf_parse(struct gguf **, const char *name, const void *bytes, size_t len, struct err *);
 void gguf_close(struct gguf *);

@@ -42,3 +42,24 @@ gguf_type_name(uint32_t type)
         return known->name;
     return type < sizeof unnamed / sizeof unnamed[0] ? unnamed[type] : "an unknown type";
 }
+
+static const uint32_t weight_types[WEIGHT_TYPES] = {
+    [WEIGHT_F32] = 0,   [WEIGHT_F16] = 1,   [WEIGHT_BF16] = 30, [WEIGHT_Q8_0] = 8,  [WEIGHT_Q4_0] = 2,
+    [WEIGHT_Q4_1] = 3,  [WEIGHT_Q5_0] = 6,  [WEIGHT_Q5_1] = 7,  [WEIGHT_Q2_K] = 10, [WEIGHT_Q3_K] = 11,
+    [WEIGHT_Q4_K] = 12, [WEIGHT_Q5_K] = 13, [WEIGHT_Q6_K] = 14,
+};
+
+enum weight_type
+gguf_weight_type(uint32_t type)
+{
+    int t = 0;
+    while (t < WEIGHT_TYPES && weight_types[t] != type)
+        t++;
+    return (enum weight_type)t;
+}
+
+const struct gguf_type_size *
+weight_type_size(enum weight_type type)
+{
+    return &types[weight_types[type]];
+}

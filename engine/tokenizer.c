@@ -310,6 +310,13 @@ tokenizer_is_end(const struct tokenizer *t, token_t id)
     return known(t, id) && t->end[id];
 }
 
+void
+tokenizer_add_end(struct tokenizer *t, token_t id)
+{
+    if (known(t, id))
+        t->end[id] = true;
+}
+
 struct gguf_string
 tokenizer_bytes(const struct tokenizer *t, token_t id, bool show_control)
 {

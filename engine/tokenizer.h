@@ -18,6 +18,7 @@ enum token_kind tokenizer_kind(const struct tokenizer *, token_t);
 token_t tokenizer_bos(const struct tokenizer *); /* TOKEN_NONE if the model has none */
 token_t tokenizer_eos(const struct tokenizer *);
 bool tokenizer_is_end(const struct tokenizer *, token_t); /* EOS, EOT and their like: generation stops after one */
+void tokenizer_add_end(struct tokenizer *, token_t);      /* what a model's files say besides; an unknown id is ignored */
 
 struct tokenize_options {
     bool bos;     /* put BOS in front if the model wants one */

@@ -201,7 +201,7 @@ add_matrix(struct plan_of_file *plan, const struct tinymodel *m, uint32_t layer,
     char name[40];
     snprintf(name, sizeof name, "blk.%u.%s", layer, part);
     if (m->mixed) {
-        type = (enum weight_type)(plan->turn++ % WEIGHT_TYPES);
+        type = (enum weight_type)(plan->turn++ % (WEIGHT_Q8_0 + 1));
         if (type == WEIGHT_Q8_0 && cols % 32 != 0)
             type = WEIGHT_F16;
     }

@@ -103,8 +103,8 @@ parse_real(const char *text, float *out)
 static bool
 parse_type(const char *text, enum weight_type *out)
 {
-    static const char *const names[WEIGHT_TYPES] = {"f32", "f16", "bf16", "q8_0"};
-    for (int t = 0; t < WEIGHT_TYPES; t++)
+    static const char *const names[WEIGHT_Q8_0 + 1] = {"f32", "f16", "bf16", "q8_0"};
+    for (int t = 0; t <= WEIGHT_Q8_0; t++)
         if (strcmp(text, names[t]) == 0) {
             *out = (enum weight_type)t;
             return true;
