@@ -8,12 +8,18 @@
 
 #include "kernels/backend.h"
 
+#ifdef __CUDACC__ /* the CUDA backend draws on the device */
+#define RNG_HOST_DEVICE __host__ __device__
+#else
+#define RNG_HOST_DEVICE
+#endif
+
 struct philox {
     uint32_t v[4];
 };
 
 /* Ten rounds of the bijection that (key0, key1) selects. */
-static inline struct philox
+static inline RNG_HOST_DEVICE struct philox
 philox4x32_10(struct philox c, uint32_t key0, uint32_t key1)
 {
     for (int round = 0; round < 10; round++) {
@@ -28,7 +34,7 @@ philox4x32_10(struct philox c, uint32_t key0, uint32_t key1)
 }
 
 /* The block that belongs to a key: the seed selects the bijection, everything else is the counter. */
-static inline struct philox
+static inline RNG_HOST_DEVICE struct philox
 rng_block(const struct rng_key *k)
 {
     const struct philox counter = {{k->seq, k->pos, k->purpose, k->index}};
@@ -36,7 +42,7 @@ rng_block(const struct rng_key *k)
 }
 
 /* Uniform in [0, 1), 53 bits. */
-static inline double
+static inline RNG_HOST_DEVICE double
 rng_uniform(const struct rng_key *k)
 {
     const struct philox b = rng_block(k);

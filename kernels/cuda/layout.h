@@ -108,6 +108,32 @@ struct dev_barrier { /* of a cooperative grid; zero at rest */
 
 struct split_partial; /* attention.cuh */
 
+#define HEAD_PIECE 4096 /* logits that one block looks at */
+
+static inline HOST_DEVICE uint32_t
+head_pieces_of(uint32_t vocab)
+{
+    return (vocab + HEAD_PIECE - 1) / HEAD_PIECE;
+}
+
+struct head_piece {                     /* what a piece of a row of logits adds to the row's guess */
+    float max, sum, weighted, annealed; /* z relative to max: sum exp z, sum z exp z, sum exp(z/T) */
+    token_t top[GUESS_TOP];             /* best first, TOKEN_NONE behind the last */
+    float top_z[GUESS_TOP];
+    float final_max, cross; /* of the final row f: its max here, sum exp(f - max) (f - z) */
+    uint32_t above;         /* logits that come before that of the final row's argmax */
+    uint32_t arrived;       /* in a row's first piece: pieces that are compared */
+};
+
+/* A distribution that is not written out: p(v) = weight(v) / sum, weight(v) = exp((z_v - max)/T) where the token is
+ * not cut off and 0 where it is. Tokens are in order of their keys, and of ids among equals: dist.cuh. */
+struct row_law {
+    float max, temperature;
+    uint32_t cut_key, cut_id; /* the last one that stays */
+    float scale;              /* 1 / sum */
+    double total, q_total;    /* of p as it is rounded; of the node's q */
+};
+
 /* What lives as long as a store. Activations are packed F16, or (rows, cols) F32 when exact. */
 struct dev_store {
     uint32_t slots, ring, trunk_room, max_rows, dists;
@@ -131,10 +157,12 @@ struct dev_store {
     float *until_parts;  /* (blocks, 2): max of z and sum exp((z - max)/T) over a block's strips */
     void *until_normed;  /* (TILE, width) */
 
-    void *head_normed;  /* (head_rows, width) */
-    float *head_logits; /* (head_rows, vocab) */
-    uint32_t head_rows; /* rows in one pass of the head, >= VERIFY_NODES */
-    float *verify_p;    /* (2, vocab) what verification works in */
+    void *head_normed;              /* (head_rows, width) */
+    float *head_logits;             /* (head_rows, vocab) */
+    uint32_t head_rows;             /* rows in one pass of the head, >= VERIFY_NODES */
+    float *verify_p;                /* (vocab) what verification works in */
+    struct head_piece *head_pieces; /* (max(head_rows, n_layers), head_pieces_of(vocab)) */
+    struct row_law *row_laws;       /* (head_rows) */
 };
 
 /* ---- sweeps ---- */
