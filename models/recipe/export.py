@@ -1,0 +1,94 @@
+"""Writes a trained model as GGUF: python3 export.py NAME --work FOLDER OUT.gguf [--type q8_0|f16]"""
+
+import argparse
+import os
+from pathlib import Path
+
+import gguf
+import numpy as np
+import sentencepiece
+import torch
+
+from model import SHAPES
+
+TENSORS = {"attn_norm": "attn_norm", "ffn_norm": "ffn_norm", "wq": "attn_q", "wk": "attn_k", "wv": "attn_v", "wo": "attn_output",
+           "gate": "ffn_gate", "up": "ffn_up", "down": "ffn_down"}
+
+
+def vocabulary(writer, path):
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    tokens, scores, types = [], [], []
+    for i in range(pieces.vocab_size()):
+        tokens.append(pieces.id_to_piece(i).encode())
+        scores.append(pieces.get_score(i))
+        types.append(gguf.TokenType.UNKNOWN if pieces.is_unknown(i) else gguf.TokenType.CONTROL if pieces.is_control(i)
+                     else gguf.TokenType.BYTE if pieces.is_byte(i)
+                     else gguf.TokenType.USER_DEFINED if pieces.id_to_piece(i) == "\n" else gguf.TokenType.NORMAL)
+    writer.add_tokenizer_model("llama")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(tokens)
+    writer.add_token_scores(scores)
+    writer.add_token_types(types)
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_unk_token_id(0)
+    writer.add_add_bos_token(True)
+    writer.add_add_eos_token(False)
+    writer.add_add_space_prefix(True)
+
+
+def write(name, values, vocabulary_path, out, kind):
+    shape = SHAPES[name]
+    part = out.with_suffix(".part")
+    writer = gguf.GGUFWriter(part, "llama")
+    writer.add_name(f"{name}-{round(shape.parameters / 1e6) or 1}m")
+    writer.add_license("CC0-1.0")
+    writer.add_block_count(shape.layers)
+    writer.add_context_length(shape.context)
+    writer.add_embedding_length(shape.width)
+    writer.add_feed_forward_length(shape.ffn)
+    writer.add_head_count(shape.heads)
+    writer.add_head_count_kv(shape.kv_heads)
+    writer.add_layer_norm_rms_eps(shape.eps)
+    writer.add_rope_freq_base(shape.rope_base)
+    writer.add_rope_dimension_count(shape.head_dim)
+    writer.add_vocab_size(shape.vocab)
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0 if kind == "q8_0" else gguf.LlamaFileType.MOSTLY_F16)
+    vocabulary(writer, vocabulary_path)
+
+    def add(tensor, value):
+        value = value.float().numpy()
+        if value.ndim == 1:
+            writer.add_tensor(tensor, value)
+        elif kind == "q8_0":
+            q = gguf.quants.quantize(value, gguf.GGMLQuantizationType.Q8_0)
+            writer.add_tensor(tensor, q, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
+        else:
+            writer.add_tensor(tensor, value.astype(np.float16))
+
+    add("token_embd.weight", values["embedding"])
+    add("output_norm.weight", values["final_norm"])
+    for l in range(1, shape.layers + 1):
+        for ours, theirs in TENSORS.items():
+            add(f"blk.{l - 1}.{theirs}.weight", values[l, ours])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    os.replace(part, out)
+
+
+def main():
+    o = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    o.add_argument("name", choices=SHAPES)
+    o.add_argument("out", type=Path)
+    o.add_argument("--work", type=Path, required=True)
+    o.add_argument("--type", choices=("q8_0", "f16"), default="q8_0")
+    o = o.parse_args()
+    state = torch.load(o.work / f"{o.name}.pt")
+    write(o.name, state["values"], o.work / "vocabulary.model", o.out, o.type)
+    print(f"{o.out}: {o.out.stat().st_size / 1e6:.1f} MB, after {state['step']} steps")
+
+
+if __name__ == "__main__":
+    main()
