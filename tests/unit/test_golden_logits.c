@@ -1,6 +1,6 @@
-/* The bundled model's logits against an implementation in numpy (tests/golden/make_logits_golden.py). Run from the
- * repository's root. */
-#include <math.h>
+/* Logits against implementations that are not ours: the bundled model's against numpy (make_logits_golden.py), those of
+ * tiny models of every architecture against PyTorch's transformers (make_models_golden.py), the same weights as GGUF file
+ * and as Hugging Face folder. Run from the repository's root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,125 +11,119 @@
 
 #include <cmocka.h>
 
-#include "engine/model.h"
+#include "engine/tokenizer.h"
 #include "kernels/cpu/isa.h"
+#include "tests/unit/golden_logits.h"
 
-#define GOLDEN     "tests/golden/logits_fables.txt"
-#define MODEL      "models/fables-13m-q8_0.gguf"
-#define MOST_ROWS  4
-#define MOST_VOCAB 4096
+#define FOLDER "tests/golden/models/"
 
-struct golden {
-    token_t tokens[64];
-    uint32_t n_tokens, n_rows, vocab;
-    struct {
-        uint32_t position, layer;
-        double logits[MOST_VOCAB];
-    } rows[MOST_ROWS];
-};
+static struct golden golden;
 
-static void
-read_golden(struct golden *g)
+static struct model *
+open_model(const char *path, bool quantize)
 {
-    FILE *f = fopen(GOLDEN, "r");
-    if (f == NULL)
-        skip();
-    char line[1024];
-    memset(g, 0, sizeof *g);
-    while (fgets(line, sizeof line, f) != NULL) {
-        if (strncmp(line, "tokens", 6) == 0) {
-            for (char *at = line + 6, *end; g->n_tokens < 64; at = end) {
-                long id = strtol(at, &end, 10);
-                if (end == at)
-                    break;
-                g->tokens[g->n_tokens++] = (token_t)id;
-            }
-        } else if (strncmp(line, "row", 3) == 0) {
-            assert_true(g->n_rows < MOST_ROWS);
-            char *end;
-            g->rows[g->n_rows].position = (uint32_t)strtoul(line + 3, &end, 10);
-            g->rows[g->n_rows++].layer = (uint32_t)strtoul(end, NULL, 10);
-            g->vocab = 0;
-        } else if (line[0] != '#') {
-            assert_true(g->n_rows > 0 && g->vocab < MOST_VOCAB);
-            g->rows[g->n_rows - 1].logits[g->vocab++] = strtod(line, NULL);
-        }
-    }
-    fclose(f);
-    assert_true(g->n_tokens > 0 && g->n_rows > 0);
-}
-
-/* The largest relative error over the golden rows. */
-static double
-error_of(const struct model *m, const struct golden *g, const char *isa, bool exact)
-{
-    static float logits[MOST_VOCAB];
-    struct err err = {.kind = ERR_NONE};
-    struct backend *b;
-    struct weights *w;
-    struct store *s;
-    const struct backend_options o = {.threads = 2, .isa = isa, .exact = exact};
-    const struct store_desc d = {
-        .slots = 64, .ring = 64, .seqs = 1, .trunk = 64, .max_rows = 64, .max_probes = 1, .dists = 0};
-    if (!cpu_backend.open(&b, &o, &err) || !cpu_backend.load(b, &m->desc, NULL, NULL, &w, &err) ||
-        !cpu_backend.store(w, &d, &s, &err))
-        fail_msg("%s", err.text);
-    struct row rows[64];
-    slot_t tails[64];
-    for (uint32_t i = 0; i < g->n_tokens; i++) {
-        tails[i] = i;
-        rows[i] = (struct row){.token = g->tokens[i], .slot = i, .ring = i, .n_tail = i + 1};
-    }
-    const struct sweep sweep = {
-        .rows = rows, .n = g->n_tokens, .tails = tails, .n_tails = g->n_tokens, .to = m->desc.n_layers};
-    assert_true(cpu_backend.embed(s, rows, g->n_tokens) && cpu_backend.step(s, &sweep));
-    double worst = 0;
-    for (uint32_t r = 0; r < g->n_rows; r++) {
-        assert_true(cpu_backend.read_logits(s, g->rows[r].position, g->rows[r].layer, logits));
-        if (!cpu_backend.wait(s, &err))
-            fail_msg("%s", err.text);
-        double diff = 0, norm = 0;
-        for (uint32_t v = 0; v < g->vocab; v++) {
-            diff += (logits[v] - g->rows[r].logits[v]) * (logits[v] - g->rows[r].logits[v]);
-            norm += g->rows[r].logits[v] * g->rows[r].logits[v];
-        }
-        worst = fmax(worst, sqrt(diff / norm));
-    }
-    cpu_backend.drop(s);
-    cpu_backend.unload(w);
-    cpu_backend.close(b);
-    return worst;
-}
-
-static void
-test_the_bundled_models_logits_are_the_golden_ones(void **state)
-{
-    (void)state;
-    static struct golden g;
     struct model *m;
     struct err err = {.kind = ERR_NONE};
-    read_golden(&g);
-    FILE *f = fopen(MODEL, "rb");
-    if (f == NULL)
-        skip();
-    fclose(f);
-    if (!model_open(&m, MODEL, &err))
+    if (!model_open_with(&m, path, &(struct model_options){.quantize = quantize}, &err))
         fail_msg("%s", err.text);
-    assert_int_equal(m->desc.vocab, g.vocab);
+    return m;
+}
+
+static void
+assert_golden(const char *path, const char *text)
+{
+    struct model *m = open_model(path, false);
+    golden_read(&golden, text);
+    assert_int_equal(m->desc.vocab, golden.vocab);
     for (size_t i = 0; cpu_isas[i] != NULL; i++) {
         if (!cpu_isas[i]->usable())
             continue;
-        const double exact = error_of(m, &g, cpu_isas[i]->name, true), fast = error_of(m, &g, cpu_isas[i]->name, false);
-        printf("%s: exact %.2g, fast %.2g\n", cpu_isas[i]->name, exact, fast);
+        const double exact = golden_error(m, &golden, cpu_isas[i]->name, true);
+        const double fast = golden_error(m, &golden, cpu_isas[i]->name, false);
+        print_message("%s: %s: exact %.2g, fast %.2g\n", path, cpu_isas[i]->name, exact, fast);
         assert_true(exact < 1e-4);
         assert_true(fast < 5e-2);
     }
     model_close(m);
 }
 
+static void
+test_the_bundled_models_logits_are_the_golden_ones(void **state)
+{
+    (void)state;
+    assert_golden("models/fables-13m-q8_0.gguf", "tests/golden/logits_fables.txt");
+}
+
+static void
+test_gguf_files_of_every_architecture_give_the_logits_of_transformers(void **state)
+{
+    (void)state;
+    assert_golden(FOLDER "llama.gguf", FOLDER "llama.txt");
+    assert_golden(FOLDER "llama3.gguf", FOLDER "llama3.txt");
+    assert_golden(FOLDER "mistral.gguf", FOLDER "mistral.txt");
+    assert_golden(FOLDER "qwen2.gguf", FOLDER "qwen2.txt");
+    assert_golden(FOLDER "qwen3.gguf", FOLDER "qwen3.txt");
+}
+
+static void
+test_hugging_face_folders_give_the_same_logits(void **state)
+{
+    (void)state;
+    assert_golden(FOLDER "llama", FOLDER "llama.txt");
+    assert_golden(FOLDER "llama3", FOLDER "llama3.txt");
+    assert_golden(FOLDER "mistral", FOLDER "mistral.txt");
+    assert_golden(FOLDER "qwen2", FOLDER "qwen2.txt");
+    assert_golden(FOLDER "qwen3", FOLDER "qwen3.txt");
+}
+
+static void
+test_a_file_of_every_type_gives_the_logits_of_its_dequantised_weights(void **state)
+{
+    (void)state;
+    assert_golden(FOLDER "types.gguf", FOLDER "types.txt");
+}
+
+static void
+assert_same_bytes(const struct tensor *a, const struct tensor *b)
+{
+    assert_true(a->type == WEIGHT_Q8_0 && b->type == WEIGHT_Q8_0 && a->rows == b->rows && a->cols == b->cols);
+    assert_memory_equal(a->data, b->data, (size_t)a->rows * (a->cols / 32) * 34);
+}
+
+static void
+test_quantising_on_load_makes_the_bytes_of_the_gguf_package(void **state)
+{
+    (void)state;
+    struct model *ours = open_model(FOLDER "llama.gguf", true), *theirs = open_model(FOLDER "llama-q8_0.gguf", false);
+    assert_true(ours->quantized && !theirs->quantized && ours->hash != theirs->hash);
+    assert_string_equal(ours->types, theirs->types);
+    assert_int_equal(ours->tensors_of[WEIGHT_Q8_0], 3 * 7 + 2);
+    assert_int_equal(model_weight_bytes(ours, false), model_weight_bytes(theirs, false));
+    assert_same_bytes(&ours->desc.embedding, &theirs->desc.embedding);
+    assert_same_bytes(&ours->desc.head, &theirs->desc.head);
+    for (uint32_t l = 0; l < ours->desc.n_layers; l++) {
+        const struct layer_desc *a = &ours->desc.layers[l], *b = &theirs->desc.layers[l];
+        assert_same_bytes(&a->wq, &b->wq);
+        assert_same_bytes(&a->wk, &b->wk);
+        assert_same_bytes(&a->wv, &b->wv);
+        assert_same_bytes(&a->wo, &b->wo);
+        assert_same_bytes(&a->gate, &b->gate);
+        assert_same_bytes(&a->up, &b->up);
+        assert_same_bytes(&a->down, &b->down);
+    }
+    model_close(ours);
+    model_close(theirs);
+}
+
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_bundled_models_logits_are_the_golden_ones)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_bundled_models_logits_are_the_golden_ones),
+        cmocka_unit_test(test_gguf_files_of_every_architecture_give_the_logits_of_transformers),
+        cmocka_unit_test(test_hugging_face_folders_give_the_same_logits),
+        cmocka_unit_test(test_a_file_of_every_type_gives_the_logits_of_its_dequantised_weights),
+        cmocka_unit_test(test_quantising_on_load_makes_the_bytes_of_the_gguf_package),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
