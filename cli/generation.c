@@ -77,7 +77,9 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
 {
     const struct engine_options options = {.model_path = o->model != NULL ? o->model : bundled_model_path(),
                                            .backend = o->backend,
-                                           .backend_options = o->backend_options};
+                                           .backend_options = o->backend_options,
+                                           .quantize = o->quantize,
+                                           .ctx = o->ctx};
     struct load_progress progress = {0};
     clock_gettime(CLOCK_MONOTONIC, &progress.start);
     bool ok = engine_open(engine, &options, load_progress, &progress, err);

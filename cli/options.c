@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/commands.h"
 #include "cli/files.h"
@@ -31,6 +32,7 @@ enum option_id {
     OPT_BACKEND,
     OPT_ISA,
     OPT_EXACT,
+    OPT_QUANTIZE,
     OPT_GPU,
     OPT_PROBE,
     OPT_THREADS,
@@ -80,6 +82,7 @@ static const struct option_row {
     [OPT_ISA] = {"isa", 0, "NAME", GENERATES,
                  "force a CPU instruction set: reference, avx2, avx512, avx512vnni, neon, …"},
     [OPT_EXACT] = {"exact", 0, NULL, GENERATES, "F32 weights, activations and KV: slow, oracle-grade"},
+    [OPT_QUANTIZE] = {"quantize", 0, "TYPE", GENERATES, "weights in F32, F16 or BF16 become TYPE when loaded: q8_0"},
     [OPT_GPU] = {"gpu", 0, "N", GENERATES, "which GPU (the first)"},
     [OPT_PROBE] = {"probe", 0, "MODE", GENERATES, "layers shown: off, policy's own, all (scope: all; else policy)"},
     [OPT_THREADS] = {"threads", 't', "N", GENERATES, "CPU threads (all cores)"},
@@ -115,7 +118,7 @@ options_help(enum command command, FILE *f)
         if (usages[i].command == command)
             fprintf(f, "usage: specscope %s\n%s\n\n", usages[i].usage, usages[i].what);
     if (command != COMMAND_REPLAY)
-        fputs("MODEL is a .gguf file; without it the bundled model is used.\n\n", f);
+        fputs("MODEL is a .gguf file or a Hugging Face folder; without it the bundled model is used.\n\n", f);
     for (int i = 0; i < N_OPTIONS; i++) {
         if (!(rows[i].commands & (int)command))
             continue;
@@ -298,6 +301,9 @@ set(struct options *o, int which, const char *text, struct err *err)
     case OPT_BACKEND: o->backend = text; return true;
     case OPT_ISA: o->backend_options.isa = text; return true;
     case OPT_EXACT: o->backend_options.exact = true; return true;
+    case OPT_QUANTIZE:
+        o->quantize = strcasecmp(text, "q8_0") == 0;
+        return o->quantize || err_set(err, ERR_USAGE, "--quantize %.32s is not known; there is q8_0", text);
     case OPT_GPU:
         if (!count("gpu", text, 1024, &n, err))
             return false;

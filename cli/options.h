@@ -25,7 +25,7 @@ struct options {
     size_t n_grid;
     struct sampling sampling;
     uint64_t seed;
-    bool ignore_eos, quit_at_end, steps, no_progress;
+    bool ignore_eos, quit_at_end, steps, no_progress, quantize;
     float pace; /* tokens/s; 0: no bound; below 0: not given */
     const char *backend;
     struct backend_options backend_options;

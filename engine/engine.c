@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/memory.h"
+
 static const struct backend_ops *
 find_backend(const char *name, struct err *err)
 {
@@ -39,7 +41,9 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
         backend.threads = cores > 0 ? (uint32_t)cores : 1;
     e->threads = backend.threads;
     e->exact = options->backend_options.exact;
-    if (!model_open(&e->model, options->model_path, err) || !ops->open(&e->backend, &backend, err) ||
+    const struct model_options model = {
+        .quantize = options->quantize, .exact = backend.exact, .ctx = options->ctx, .available = memory_available()};
+    if (!model_open_with(&e->model, options->model_path, &model, err) || !ops->open(&e->backend, &backend, err) ||
         !ops->load(e->backend, &e->model->desc, progress, user, &e->weights, err)) {
         engine_close(e);
         return false;

@@ -8,6 +8,8 @@ struct engine_options {
     const char *model_path;
     const char *backend; /* "auto", "cpu", "check", "cuda" */
     struct backend_options backend_options;
+    bool quantize; /* matrices to Q8_0 on load */
+    uint32_t ctx;  /* that will be asked for, for the check that all of it fits into memory; 0: the model's own */
 };
 
 struct engine {

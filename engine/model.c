@@ -10,6 +10,7 @@
 #include "engine/gguf.h"
 #include "engine/gguf_types.h"
 #include "engine/hf_folder.h"
+#include "engine/memory.h"
 #include "engine/model_hash.h"
 #include "engine/tokenizer.h"
 #include "engine/utf8.h"
@@ -90,6 +91,9 @@ name_by_path(struct model *m, const char *ending)
 static bool
 finish(struct model **out, struct model *m, const struct model_options *options, struct err *err)
 {
+    const uint32_t ctx = options->ctx != 0 ? options->ctx : m->ctx_train;
+    if (options->available != 0 && !memory_fits(m, ctx, options->exact, options->quantize, options->available, err))
+        return false;
     if (options->quantize && !m->vocabulary_only) {
         if (!model_quantize(m, err))
             return false;
@@ -335,12 +339,17 @@ model_kv_bytes(const struct model *m, uint32_t ctx, bool exact)
 }
 
 uint64_t
-model_weight_bytes(const struct model *m, bool exact)
+model_weight_bytes(const struct model *m, bool exact, bool quantize)
 {
+    const struct gguf_type_size *q8_0 = weight_type_size(WEIGHT_Q8_0);
     uint64_t bytes = 0;
     for (int t = 0; t < WEIGHT_TYPES; t++) {
         const struct gguf_type_size *size = weight_type_size((enum weight_type)t);
-        bytes += exact ? m->parameters_of[t] * sizeof(float) : m->parameters_of[t] / size->block * size->bytes;
+        const uint64_t own = m->parameters_of[t] / size->block * size->bytes;
+        const uint64_t small = m->parameters_of[t] / q8_0->block * q8_0->bytes;
+        const bool changes = quantize && size->block == 1;
+        bytes += exact ? m->parameters_of[t] * sizeof(float) : changes ? small : own;
+        bytes += changes ? small : 0; /* the model's, beside the backend's */
     }
     return bytes;
 }

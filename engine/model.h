@@ -32,6 +32,10 @@ struct model {
 struct model_options {
     bool quantize;   /* matrices in F32, F16 and BF16 become Q8_0, in memory of the model's own */
     bool vocabulary; /* a file or folder without weights will do */
+    /* What it has to fit into: bytes available, 0: it isn't checked; with a context of ctx, 0: the model's own. */
+    uint64_t available;
+    uint32_t ctx;
+    bool exact;
 };
 
 /* Checks every shape against the others. Anything unsupported is one line that names it. */
@@ -44,8 +48,9 @@ void model_close(struct model *); /* not before every backend's weights made fro
 
 /* Bytes of keys and values for a context of n positions: F16, or F32 if exact. */
 uint64_t model_kv_bytes(const struct model *, uint32_t ctx, bool exact);
-/* Bytes of all weights as a backend holds them: in their own types, or in F32 if exact. */
-uint64_t model_weight_bytes(const struct model *, bool exact);
+/* Bytes of all weights as a backend holds them: in their own types, or in F32 if exact; if those that can be are to be
+ * quantised first, also what that takes. */
+uint64_t model_weight_bytes(const struct model *, bool exact, bool quantize);
 
 /* Memory, aligned to 64 bytes and not set to anything, that is the model's and goes with it; NULL: there is no more. */
 void *model_take(struct model *, size_t bytes);
