@@ -246,6 +246,7 @@ struct backend_options {
     const char *isa;  /* NULL or "auto": the best one; "reference", "avx2", "avx512", "neon" */
     bool exact;       /* F32 weights, activations and keys: oracle-grade, slow */
     int gpu;          /* device number, -1: the first */
+    uint32_t ctx;     /* positions of the context to come, for a look ahead at memory; 0: not known */
 };
 
 struct store_desc {

@@ -1,0 +1,35 @@
+/* The CUDA backend's table, and the one symbol that the plug-in exports. */
+#include "kernels/cuda/decisions.h"
+#include "kernels/cuda/rows.h"
+
+static const struct backend_ops cuda_backend = {
+    .name = "cuda",
+    .abi = BACKEND_ABI,
+    .open = device_open,
+    .close = device_close,
+    .describe = device_describe,
+    .load = weights_load,
+    .unload = weights_unload,
+    .store = store_open,
+    .drop = store_close,
+    .trunk = rows_trunk,
+    .embed = rows_embed,
+    .step = rows_step,
+    .until = rows_until,
+    .guess = decide_guess,
+    .dist = decide_dist,
+    .draw = decide_draw,
+    .verify = decide_verify,
+    .read_logits = decide_read_logits,
+    .read_hidden = decide_read_hidden,
+    .read_dist = decide_read_dist,
+    .wait = store_wait,
+};
+
+__attribute__((visibility("default"))) const struct backend_ops *specscope_backend(void);
+
+const struct backend_ops *
+specscope_backend(void)
+{
+    return &cuda_backend;
+}

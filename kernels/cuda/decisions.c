@@ -1,0 +1,264 @@
+#include "kernels/cuda/decisions.h"
+
+#include <string.h>
+
+#include "kernels/request.h"
+
+static struct limits
+limits(const struct store *s)
+{
+    return (struct limits){.model = &s->weights->desc, .store = &s->desc};
+}
+
+/* ---- head calls ---- */
+
+/* Logits of s->head_rows[0..n), and their guesses unless that is NULL (a device pointer). */
+static bool
+run_head(struct store *s, uint32_t n, struct guess *guesses)
+{
+    struct piece args;
+    if (!store_args(s, piece_room(n, sizeof *s->head_rows), &args))
+        return false;
+    const struct head_args a = {.model = s->weights->model,
+                                .store = s->dev,
+                                .rows = piece_copy(&args, s->head_rows, n, sizeof *s->head_rows),
+                                .n = n,
+                                .guesses = guesses};
+    return store_send(s, &args) && store_did(s, launch_head(a, &s->weights->sizes, s->stream), "running the head");
+}
+
+static struct head_row
+plain_row(uint32_t ring, uint32_t layer)
+{
+    return (struct head_row){.ring = ring, .layer = layer, .temperature = 1, .final = -1};
+}
+
+/* ---- guesses ---- */
+
+/* Runs the n rows put together so far and has their guesses handed out. */
+static bool
+flush(struct store *s, uint32_t n, struct guess *out)
+{
+    struct piece results;
+    void *host;
+    for (uint32_t i = 0; i < n; i++)
+        s->final_row[s->head_rows[i].ring] = -1;
+    if (n == 0)
+        return true;
+    if (!store_results(s, piece_room(n, sizeof(struct guess)), &results))
+        return false;
+    struct guess *there = piece_put(&results, n, sizeof *there, &host);
+    const struct guess *here = host;
+    if (!run_head(s, n, there))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (s->requests[i] >= 0 && !store_deliver(s, (struct delivery){.kind = DELIVER_GUESS,
+                                                                       .out = &out[s->requests[i]],
+                                                                       .from = &here[i],
+                                                                       .layer = s->head_rows[i].layer}))
+            return false;
+    return true;
+}
+
+/* Adds a probe to the call being put together. The final layer of a ring entry is computed once for all of its probes
+ * in a call; a probe of that layer itself takes it over if nobody asked for its guess yet. */
+static uint32_t
+add_probe(struct store *s, uint32_t n, const struct probe *p, int32_t request)
+{
+    const uint32_t depth = s->weights->desc.n_layers;
+    int32_t *final = &s->final_row[p->ring];
+    uint32_t at = n;
+    if (p->layer == depth && *final >= 0 && s->requests[*final] < 0) {
+        at = (uint32_t)*final;
+    } else {
+        if (p->versus_final && p->layer != depth && *final < 0) {
+            *final = (int32_t)n;
+            s->requests[n] = -1;
+            s->head_rows[n++] = plain_row(p->ring, depth);
+        }
+        at = n++;
+        if (p->layer == depth && *final < 0)
+            *final = (int32_t)at;
+    }
+    s->requests[at] = request;
+    s->head_rows[at] = (struct head_row){
+        .ring = p->ring, .layer = p->layer, .temperature = p->temperature, .final = p->versus_final ? *final : -1};
+    return n;
+}
+
+bool
+decide_guess(struct store *s, const struct probe *probes, size_t n, struct guess *out)
+{
+    uint32_t rows = 0;
+    if (!request_guess(limits(s), probes, n))
+        return false;
+    if (n == 0 || store_stopped(s))
+        return true;
+    s->stoppable = true;
+    for (size_t i = 0; i < n; i++) {
+        if (rows + 2 > s->dev.head_rows) { /* a probe may bring its final layer along */
+            if (!flush(s, rows, out))
+                return true;
+            rows = 0;
+        }
+        rows = add_probe(s, rows, &probes[i], (int32_t)i);
+    }
+    (void)flush(s, rows, out);
+    return true;
+}
+
+/* ---- distributions ---- */
+
+bool
+decide_dist(struct store *s, const struct dist_req *requests, size_t n)
+{
+    if (!request_dist(limits(s), requests, n))
+        return false;
+    for (size_t first = 0; first < n && !store_stopped(s); first += s->dev.head_rows) {
+        const uint32_t part = n - first < s->dev.head_rows ? (uint32_t)(n - first) : s->dev.head_rows;
+        struct piece args;
+        s->stoppable = true;
+        for (uint32_t i = 0; i < part; i++)
+            s->head_rows[i] = plain_row(requests[first + i].ring, requests[first + i].layer);
+        if (!run_head(s, part, NULL) || !store_args(s, piece_room(part, sizeof *requests), &args))
+            return true;
+        const struct dist_args a = {.model = s->weights->model,
+                                    .store = s->dev,
+                                    .requests = piece_copy(&args, requests + first, part, sizeof *requests),
+                                    .n = part};
+        if (!store_send(s, &args) ||
+            !store_did(s, launch_dist(a, &s->weights->sizes, s->stream), "making distributions"))
+            return true;
+    }
+    return true;
+}
+
+bool
+decide_draw(struct store *s, const struct draw_req *requests, size_t n)
+{
+    struct piece args, results;
+    void *draws_host, *tokens_host;
+    size_t room = piece_room(n, sizeof(struct dev_draw));
+    if (!request_draw(limits(s), requests, n) || n > UINT32_MAX)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        room += piece_room(requests[i].n_without, sizeof(token_t));
+    if (n == 0 || store_stopped(s) || !store_args(s, room, &args) ||
+        !store_results(s, piece_room(n, sizeof(token_t)), &results))
+        return true;
+    s->stoppable = true;
+    const struct dev_draw *draws = piece_put(&args, n, sizeof *draws, &draws_host);
+    token_t *tokens = piece_put(&results, n, sizeof *tokens, &tokens_host);
+    for (size_t i = 0; i < n; i++) {
+        struct draw_req *there = &((struct dev_draw *)draws_host)[i].request;
+        *there = requests[i];
+        there->without = piece_copy(&args, requests[i].without, requests[i].n_without, sizeof(token_t));
+        there->out = &tokens[i];
+        if (!store_deliver(s, (struct delivery){.kind = DELIVER_BYTES,
+                                                .out = requests[i].out,
+                                                .from = (token_t *)tokens_host + i,
+                                                .bytes = sizeof(token_t)}))
+            return true;
+    }
+    const struct draw_args a = {.store = s->dev, .vocab = s->weights->desc.vocab, .draws = draws, .n = (uint32_t)n};
+    if (store_send(s, &args))
+        (void)store_did(s, launch_draw(a, s->stream), "drawing tokens");
+    return true;
+}
+
+/* ---- verification ---- */
+
+bool
+decide_verify(struct store *s, const struct verify_req *r)
+{
+    const size_t n = r->n;
+    struct piece args, results;
+    void *rows_host, *verdict_host;
+    if (!request_verify(limits(s), r))
+        return false;
+    if (store_stopped(s) || !store_args(s, piece_room(n, sizeof *r->nodes) + piece_room(n, sizeof(int32_t)), &args) ||
+        !store_results(s, piece_room(n, sizeof(struct guess)) + piece_room(1, sizeof(struct verdict)), &results))
+        return true;
+    s->stoppable = true;
+    struct guess *guesses = piece_put(&results, n, sizeof *guesses, NULL);
+    struct verdict *verdict = piece_put(&results, 1, sizeof *verdict, &verdict_host);
+    struct verify_args a = {.model = s->weights->model,
+                            .store = s->dev,
+                            .nodes = piece_copy(&args, r->nodes, n, sizeof *r->nodes),
+                            .logits_row = piece_put(&args, n, sizeof(int32_t), &rows_host),
+                            .n = (uint32_t)n,
+                            .sampling = r->sampling,
+                            .seed = r->seed,
+                            .seq = r->seq,
+                            .guesses = guesses,
+                            .verdict = verdict};
+    uint32_t rows = 0;
+    uint64_t judged = 0;
+    for (size_t i = 0; i < n; i++) {
+        const bool has = r->nodes[i].ring != RING_NONE;
+        ((int32_t *)rows_host)[i] = has ? (int32_t)rows : -1;
+        judged |= (uint64_t)has << i;
+        if (has)
+            s->head_rows[rows++] = plain_row(r->nodes[i].ring, s->weights->desc.n_layers);
+    }
+    if (run_head(s, rows, guesses) && store_send(s, &args) &&
+        store_did(s, launch_verify(a, &s->weights->sizes, s->stream), "verifying"))
+        (void)store_deliver(s, (struct delivery){.kind = DELIVER_VERDICT,
+                                                 .out = r->out,
+                                                 .from = verdict_host,
+                                                 .layer = s->weights->desc.n_layers,
+                                                 .judged = judged});
+    return true;
+}
+
+/* ---- for tests ---- */
+
+/* n floats of the device's, to be handed out. */
+static void
+read_floats(struct store *s, const float *from, size_t n, float *out)
+{
+    struct piece results;
+    void *host;
+    if (!store_results(s, piece_room(n, sizeof *out), &results))
+        return;
+    float *to = piece_put(&results, n, sizeof *out, &host);
+    if (store_did(s, cudaMemcpyAsync(to, from, n * sizeof *out, cudaMemcpyDeviceToDevice, s->stream), "reading values"))
+        (void)store_deliver(
+            s, (struct delivery){.kind = DELIVER_BYTES, .out = out, .from = host, .bytes = n * sizeof *out});
+}
+
+bool
+decide_read_logits(struct store *s, uint32_t ring, uint32_t layer, float *out)
+{
+    if (!request_read(limits(s), ring, layer))
+        return false;
+    if (store_stopped(s))
+        return true;
+    s->stoppable = true;
+    s->head_rows[0] = plain_row(ring, layer);
+    if (run_head(s, 1, NULL))
+        read_floats(s, s->dev.head_logits, s->weights->desc.vocab, out);
+    return true;
+}
+
+bool
+decide_read_hidden(struct store *s, uint32_t ring, uint32_t layer, float *out)
+{
+    const struct model_desc *d = &s->weights->desc;
+    if (!request_read(limits(s), ring, layer))
+        return false;
+    if (!s->cancelled && store_alive(s))
+        read_floats(s, s->dev.hidden + ((size_t)ring * (d->n_layers + 1) + layer) * d->width, d->width, out);
+    return true;
+}
+
+bool
+decide_read_dist(struct store *s, dist_t dist, float *out)
+{
+    const size_t vocab = s->weights->desc.vocab;
+    if (dist >= s->desc.dists)
+        return false;
+    if (!s->cancelled && store_alive(s))
+        read_floats(s, s->dev.dists_p + dist * vocab, vocab, out);
+    return true;
+}

@@ -1,0 +1,166 @@
+#include "kernels/cuda/device.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cuda/launch.h"
+
+#define CAPABILITY 80 /* 8.0, Ampere: mma of bf16, asynchronous barriers; what the plug-in has code for */
+
+/* What stands between this program and any GPU at all. */
+static bool
+count_devices(int *n, struct err *err)
+{
+    int driver = 0, runtime = 0;
+    *n = 0;
+    const cudaError_t code = cudaGetDeviceCount(n);
+    if (code == cudaSuccess && *n > 0)
+        return true;
+    (void)cudaGetLastError();
+    if (cudaDriverGetVersion(&driver) != cudaSuccess)
+        driver = 0;
+    if (cudaRuntimeGetVersion(&runtime) != cudaSuccess)
+        runtime = CUDART_VERSION;
+    if (driver == 0)
+        return err_set(err, ERR_WORK,
+                       "backend cuda: no NVIDIA driver is installed here; install one, or use --backend cpu");
+    if (code == cudaErrorInsufficientDriver)
+        return err_set(
+            err, ERR_WORK,
+            "backend cuda: the NVIDIA driver is for CUDA %d.%d, this plug-in needs %d.%d; update the driver, "
+            "or use --backend cpu",
+            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    if (code == cudaSuccess || code == cudaErrorNoDevice)
+        return err_set(err, ERR_WORK, "backend cuda: there is no NVIDIA GPU here; use --backend cpu");
+    return err_set(err, ERR_WORK,
+                   "backend cuda: the NVIDIA driver does not start (%s: %.120s); see nvidia-smi, or use --backend cpu",
+                   cudaGetErrorName(code), cudaGetErrorString(code));
+}
+
+static bool
+suits(struct backend *b, int device, struct err *err)
+{
+    struct cudaDeviceProp p;
+    b->device = device;
+    snprintf(b->name, sizeof b->name, "not yet looked at");
+    if (!cuda_did(b, cudaGetDeviceProperties(&p, device), "asking what it can do", err))
+        return false;
+    snprintf(b->name, sizeof b->name, "%.60s", p.name);
+    if (p.major * 10 + p.minor < CAPABILITY)
+        return err_set(
+            err, ERR_WORK,
+            "backend cuda: GPU %d (%s) has compute capability %d.%d, at least %d.%d is needed; choose another "
+            "with --gpu, or use --backend cpu",
+            device, b->name, p.major, p.minor, CAPABILITY / 10, CAPABILITY % 10);
+    snprintf(b->text, sizeof b->text, "%s (sm_%d%d)%s", b->name, p.major, p.minor, b->exact ? ", exact" : "");
+    return true;
+}
+
+static bool
+choose(struct backend *b, int wanted, int n, struct err *err)
+{
+    if (wanted >= n)
+        return err_set(err, ERR_USAGE, "--gpu %d: there %s %d GPU%s here, numbered from 0", wanted,
+                       n == 1 ? "is" : "are", n, n == 1 ? "" : "s");
+    if (wanted >= 0)
+        return suits(b, wanted, err);
+    struct err first = {.kind = ERR_NONE}, other;
+    for (int i = 0; i < n; i++) {
+        if (suits(b, i, i == 0 ? &first : &other))
+            return true;
+        if (b->lost)
+            break;
+    }
+    if (err != NULL)
+        *err = first;
+    return false;
+}
+
+bool
+device_open(struct backend **out, const struct backend_options *options, struct err *err)
+{
+    int n;
+    *out = NULL;
+    if (!count_devices(&n, err))
+        return false;
+    struct backend *b = calloc(1, sizeof *b);
+    if (b == NULL)
+        return err_set(err, ERR_WORK, "not enough memory to start");
+    b->exact = options->exact;
+    b->ctx = options->ctx;
+    b->threads = options->threads > 0 ? options->threads : 1;
+    if (!choose(b, options->gpu, n, err) || !device_here(b, err) ||
+        !cuda_did(b, sweep_prepare(b->device, &b->blocks), "preparing its kernels", err)) {
+        free(b);
+        return false;
+    }
+    *out = b;
+    return true;
+}
+
+void
+device_close(struct backend *b)
+{
+    free(b);
+}
+
+const char *
+device_describe(const struct backend *b)
+{
+    return b->text;
+}
+
+void
+device_remark(struct backend *b, const char *what)
+{
+    const size_t n = strlen(b->text);
+    if (n + strlen(what) + 3 <= sizeof b->text)
+        snprintf(b->text + n, sizeof b->text - n, ", %s", what);
+}
+
+/* ---- memory ---- */
+
+bool
+memory_take(struct memory *m, struct backend *b, size_t bytes, bool zeroed, const char *what, void **out,
+            struct err *err)
+{
+    *out = NULL;
+    if (m->n == m->room) {
+        const size_t room = m->room > 0 ? 2 * m->room : 64;
+        void **more = realloc(m->pieces, room * sizeof *more);
+        if (more == NULL)
+            return err_set(err, ERR_WORK, "not enough memory to keep track of the GPU's");
+        m->pieces = more;
+        m->room = room;
+    }
+    void *p = NULL;
+    const size_t some = bytes > 0 ? bytes : 1;
+    const cudaError_t code = cudaMalloc(&p, some);
+    if (code == cudaErrorMemoryAllocation && !b->lost) {
+        size_t left = 0, total = 0;
+        (void)cudaGetLastError();
+        if (cudaMemGetInfo(&left, &total) != cudaSuccess)
+            left = 0;
+        return err_set(err, ERR_WORK,
+                       "GPU %d (%s) has no room for %s: %.1f MiB wanted, %.1f MiB free; use a smaller --ctx, or "
+                       "--backend cpu",
+                       b->device, b->name, what, (double)bytes / 0x1p20, (double)left / 0x1p20);
+    }
+    char doing[96];
+    snprintf(doing, sizeof doing, "making room for %s", what);
+    if (!cuda_did(b, code, doing, err))
+        return false;
+    m->pieces[m->n++] = p;
+    *out = p;
+    return !zeroed || cuda_did(b, cudaMemset(p, 0, some), doing, err);
+}
+
+void
+memory_free(struct memory *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        (void)cudaFree(m->pieces[i]); /* a lost device says so to everything; its memory goes with the process */
+    free(m->pieces);
+    *m = (struct memory){0};
+}

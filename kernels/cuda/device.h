@@ -1,0 +1,50 @@
+/* The CUDA backend's own: one GPU, and what becomes of its errors.
+ *
+ * Every call of the CUDA runtime goes through cuda_did(), which turns a failure into one line that names the device and
+ * what was being done. Some failures cost only their request (no memory); after all others the device answers nothing
+ * any more, whatever is asked: the backend is `lost`, and every later request says the same line again. */
+#ifndef KERNELS_CUDA_DEVICE_H
+#define KERNELS_CUDA_DEVICE_H
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/backend.h"
+
+struct backend {
+    int device;
+    char name[64];  /* "NVIDIA H200" */
+    char text[160]; /* describe() */
+    bool exact;
+    uint32_t ctx;     /* of the store to come, 0: not known */
+    uint32_t threads; /* of the CPU, that pack weights */
+    uint32_t blocks;  /* of a sweep: one a multiprocessor */
+    bool lost;
+    struct err why; /* when lost */
+};
+
+/* Chooses the GPU (--gpu N, or the first that will do) and looks whether driver and GPU are good enough. */
+bool device_open(struct backend **, const struct backend_options *, struct err *);
+void device_close(struct backend *);
+const char *device_describe(const struct backend *);
+/* Adds ", …" to what describe() says, as far as there is room. */
+void device_remark(struct backend *, const char *what);
+
+/* Makes the device the calling thread's; false when it is lost. Every entry from outside begins with it. */
+bool device_here(struct backend *, struct err *);
+
+/* True if the call went well; `doing` completes "while …": "copying weights". */
+bool cuda_did(struct backend *, cudaError_t, const char *doing, struct err *);
+
+/* ---- memory of one owner: taken in pieces, freed all at once ---- */
+
+struct memory {
+    void **pieces;
+    size_t n, room;
+};
+
+/* Device memory, aligned to 256 bytes, zeroed if asked; never NULL, also for 0 bytes. `what` completes "no room for …". */
+bool memory_take(struct memory *, struct backend *, size_t bytes, bool zeroed, const char *what, void **out,
+                 struct err *);
+void memory_free(struct memory *);
+
+#endif

@@ -1,0 +1,81 @@
+/* What the CUDA runtime says, in a sentence. */
+#include <inttypes.h>
+
+#include "kernels/cuda/device.h"
+
+/* Failures of one request, after which the device goes on. All others leave it unusable for this process (CUDA's
+ * "sticky" errors), or may: then it is safer to believe so. */
+static bool
+is_passing(cudaError_t code)
+{
+    switch (code) {
+    case cudaErrorMemoryAllocation:
+    case cudaErrorInvalidValue:
+    case cudaErrorInvalidConfiguration:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorInvalidDevice:
+    case cudaErrorInvalidResourceHandle:
+    case cudaErrorLaunchOutOfResources:
+    case cudaErrorCooperativeLaunchTooLarge:
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorUnsupportedPtxVersion:
+    case cudaErrorNotSupported: return true;
+    default: return false;
+    }
+}
+
+bool
+cuda_did(struct backend *b, cudaError_t code, const char *doing, struct err *err)
+{
+    if (code == cudaSuccess)
+        return true;
+    (void)cudaGetLastError(); /* or the next launch would report this one again */
+    if (b->lost) {            /* said once, said always */
+        if (err != NULL)
+            *err = b->why;
+        return false;
+    }
+    const char *name = cudaGetErrorName(code);
+    struct err why = {.kind = ERR_NONE};
+    switch (code) {
+    case cudaErrorMemoryAllocation:
+        err_set(&why, ERR_WORK, "GPU %d (%s) ran out of memory while %s; use a smaller --ctx, or --backend cpu",
+                b->device, b->name, doing);
+        break;
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorUnsupportedPtxVersion:
+        err_set(
+            &why, ERR_WORK,
+            "the CUDA plug-in has no code for GPU %d (%s) and this driver; rebuild it with `make cuda` here, or use "
+            "--backend cpu",
+            b->device, b->name);
+        break;
+    default:
+        if (is_passing(code))
+            err_set(&why, ERR_WORK, "GPU %d (%s) refused a request while %s (%s); --backend cpu does without it",
+                    b->device, b->name, doing, name);
+        else
+            err_set(&why, ERR_WORK,
+                    "GPU %d (%s) failed while %s (%s) and takes no more work; start again, and see nvidia-smi if it "
+                    "happens again",
+                    b->device, b->name, doing, name);
+    }
+    if (!is_passing(code)) {
+        b->lost = true;
+        b->why = why;
+    }
+    if (err != NULL)
+        *err = why;
+    return false;
+}
+
+bool
+device_here(struct backend *b, struct err *err)
+{
+    if (b->lost) {
+        if (err != NULL)
+            *err = b->why;
+        return false;
+    }
+    return cuda_did(b, cudaSetDevice(b->device), "turning to it", err);
+}

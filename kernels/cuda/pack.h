@@ -1,0 +1,43 @@
+/* From a model's tensors to the strips and units of layout.h. On the CPU, without a GPU or its runtime. */
+#ifndef KERNELS_CUDA_PACK_H
+#define KERNELS_CUDA_PACK_H
+
+#include "kernels/cuda/layout.h"
+
+/* One matrix as the device is to hold it: the outputs of its parts one after the other (gate, then up), permuted. */
+struct packing {
+    const struct tensor *parts[2];
+    uint32_t n_parts;
+    enum weight_type type;  /* on the device; pack_type() of the parts' */
+    uint32_t rows, cols;    /* of the parts together */
+    uint32_t strips, units; /* as in struct dev_matrix */
+    uint32_t *source;       /* (strips * STRIP) or NULL; the caller's, freed with free() */
+};
+
+/* The type in which the device holds a tensor: its own, or F16 (exact: always F32). */
+enum weight_type pack_type(enum weight_type, bool exact);
+const char *weight_type_name(enum weight_type);
+
+/* One row of a tensor of any type in F32, y (cols): kernels/cpu has it; its own header is for CPU kernels only. */
+void tensor_row(const struct tensor *, size_t row, float *y);
+
+/* Do the tensor's type and columns fit each other (blocks along a row)? */
+bool pack_possible(const struct tensor *);
+
+/* Plans, which cost little: how rows are permuted. False: no memory. The tensors stay the caller's. */
+bool pack_plain(struct packing *, const struct tensor *, bool exact);
+/* q, k: rotated pairs become rows g and g+8 of a strip, the unrotated dimensions after them, no strip spans two heads.
+ * v (rope_dims = 0 and head_dim a multiple of STRIP) needs no permutation. */
+bool pack_heads(struct packing *, const struct tensor *, uint32_t head_dim, uint32_t rope_dims, enum rope_layout,
+                bool exact);
+bool pack_gate_up(struct packing *, const struct tensor *gate, const struct tensor *up, bool exact);
+
+/* Bytes of one strip; of the matrix: times strips (F32: rows * cols * 4, no scales). */
+size_t pack_quant_bytes(const struct packing *);
+size_t pack_scale_bytes(const struct packing *);
+
+/* Strips [first, first + n) to memory for that many, by up to `threads` threads. False: no memory. When the type is F32
+ * a strip is 16 plain rows, the last strip may be shorter. */
+bool pack_strips(const struct packing *, uint32_t first, uint32_t n, uint32_t threads, void *quants, void *scales);
+
+#endif

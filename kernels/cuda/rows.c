@@ -1,0 +1,171 @@
+#include "kernels/cuda/rows.h"
+
+#include <string.h>
+
+#include "kernels/request.h"
+
+static struct limits
+limits(const struct store *s)
+{
+    return (struct limits){.model = &s->weights->desc, .store = &s->desc};
+}
+
+bool
+rows_trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
+{
+    struct piece args;
+    if (!request_trunk(limits(s), seq, first, slots, n))
+        return false;
+    if (n == 0 || !store_alive(s) || !store_args(s, piece_room(n, sizeof *slots), &args))
+        return true;
+    const slot_t *there = piece_copy(&args, slots, n, sizeof *slots);
+    if (store_send(s, &args))
+        (void)store_did(s, launch_trunk(s->dev, seq, first, there, (uint32_t)n, s->stream), "taking a trunk table");
+    return true;
+}
+
+bool
+rows_embed(struct store *s, const struct row *rows, size_t n)
+{
+    struct piece args;
+    if (!request_embed(limits(s), rows, n) || n > UINT32_MAX)
+        return false;
+    if (n == 0 || !store_alive(s) || !store_args(s, piece_room(n, sizeof *rows), &args))
+        return true;
+    const struct row *there = piece_copy(&args, rows, n, sizeof *rows);
+    if (store_send(s, &args))
+        (void)store_did(s, launch_embed(s->weights->model, s->dev, there, (uint32_t)n, s->stream), "embedding tokens");
+    return true;
+}
+
+/* ---- sweeps ---- */
+
+/* No path is longer than the tables for its partial results. */
+static bool
+paths_fit(const struct store *s, const struct sweep *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if ((uint64_t)w->rows[i].n_trunk + w->rows[i].n_tail > s->desc.slots)
+            return false;
+    return true;
+}
+
+/* Rows one after the other that share a path: each one's tail is the beginning of the longest's. */
+static uint32_t
+group_rows(const struct sweep *w, struct row_group *groups)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < w->n; i++) {
+        const struct row *r = &w->rows[i], *before = i > 0 ? r - 1 : NULL;
+        if (before != NULL && groups[n - 1].n < ATTEND_PAIRS && r->seq == before->seq &&
+            r->n_trunk == before->n_trunk && r->tail == before->tail)
+            groups[n - 1].n++;
+        else
+            groups[n++] = (struct row_group){.first = i, .n = 1};
+    }
+    return n;
+}
+
+/* The smallest layer that any row has to go through; above w->to: none. */
+static uint32_t
+first_layer(const struct sweep *w)
+{
+    uint32_t first = w->to + 1;
+    for (size_t i = 0; i < w->n; i++)
+        if (w->rows[i].from < first)
+            first = w->rows[i].from + 1;
+    return first;
+}
+
+/* Arguments of a sweep, and of its exit rule if there is one, on the device. */
+static bool
+send_sweep(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct until_state *state,
+           struct sweep_args *a)
+{
+    const size_t depths = s->weights->desc.n_layers + 1;
+    struct piece args;
+    void *groups;
+    if (!store_args(s,
+                    piece_room(w->n, sizeof *w->rows) + piece_room(w->n_tails, sizeof *w->tails) +
+                        piece_room(w->n, sizeof(struct row_group)) + 2 * piece_room(depths, 1) +
+                        2 * piece_room(depths, sizeof(float)),
+                    &args))
+        return false;
+    *a = (struct sweep_args){.model = s->weights->model,
+                             .store = s->dev,
+                             .rows = piece_copy(&args, w->rows, w->n, sizeof *w->rows),
+                             .tails = piece_copy(&args, w->tails, w->n_tails, sizeof *w->tails),
+                             .groups = piece_put(&args, w->n, sizeof(struct row_group), &groups),
+                             .skip_attention = piece_copy(&args, w->skip_attention, depths, sizeof(bool)),
+                             .skip_mlp = piece_copy(&args, w->skip_mlp, depths, sizeof(bool)),
+                             .n = (uint32_t)w->n,
+                             .first = first_layer(w),
+                             .to = w->to};
+    a->n_groups = group_rows(w, groups);
+    if (rule != NULL)
+        a->until = (struct until_args){.temperature = piece_copy(&args, rule->temperature, depths, sizeof(float)),
+                                       .threshold = piece_copy(&args, rule->threshold, depths, sizeof(float)),
+                                       .state = state};
+    return store_send(s, &args);
+}
+
+bool
+rows_step(struct store *s, const struct sweep *w)
+{
+    struct sweep_args a;
+    if (!request_sweep(limits(s), w) || !paths_fit(s, w))
+        return false;
+    if (first_layer(w) > w->to || store_stopped(s) || !send_sweep(s, w, NULL, NULL, &a))
+        return true;
+    s->stoppable = true;
+    (void)store_did(s, launch_sweep(a, s->blocks, s->stream), "running layers");
+    return true;
+}
+
+/* The state as it is when nothing was run: what the sweep then fills. */
+static bool
+send_state(struct store *s, uint32_t depth, const struct piece *to)
+{
+    struct piece args;
+    void *host;
+    if (!store_args(s, piece_room(1, sizeof(struct until_state)), &args))
+        return false;
+    (void)piece_put(&args, 1, sizeof(struct until_state), &host);
+    *(struct until_state *)host = (struct until_state){.depth = depth};
+    return store_did(s,
+                     cudaMemcpyAsync(to->device, host, sizeof(struct until_state), cudaMemcpyHostToDevice, s->stream),
+                     "sending a request");
+}
+
+bool
+rows_until(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct exit_result *out)
+{
+    const size_t depths = s->weights->desc.n_layers + 1;
+    struct sweep_args a;
+    struct piece results;
+    void *state, *last, *all;
+    if (!request_until(limits(s), w, rule) || !paths_fit(s, w))
+        return false;
+    if (store_stopped(s))
+        return true;
+    if (!store_results(s,
+                       piece_room(1, sizeof(struct until_state)) + piece_room(1, sizeof(struct guess)) +
+                           piece_room(depths, sizeof(struct guess)),
+                       &results) ||
+        !send_state(s, w->rows[w->n - 1].from, &results))
+        return true;
+    struct until_state *there = piece_put(&results, 1, sizeof *there, &state);
+    struct guess *last_there = piece_put(&results, 1, sizeof *last_there, &last);
+    struct guess *all_there = piece_put(&results, depths, sizeof *all_there, &all);
+    if (!send_sweep(s, w, rule, there, &a))
+        return true;
+    s->stoppable = true;
+    if (a.first <= a.to && !store_did(s, launch_sweep(a, s->blocks, s->stream), "running layers until one exits"))
+        return true;
+    if (store_did(s, launch_until_guesses(a, all_there, last_there, &s->weights->sizes, s->stream),
+                  "looking at the layers' guesses"))
+        (void)store_deliver(
+            s, (struct delivery){
+                   .kind = DELIVER_EXIT, .out = out, .from = state, .last = last, .all = all, .probed = out->probed});
+    return true;
+}

@@ -1,0 +1,405 @@
+#include "kernels/cuda/store.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- device memory ---- */
+
+struct place {
+    void **to;
+    size_t n, size;
+    bool zeroed; /* what is read before it is written, if only to be multiplied by zero */
+    bool keys;   /* grows with the context */
+};
+#define PLACES 32
+
+static uint32_t
+round_up(uint32_t n, uint32_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* Fills the sizes in s->dev and lists what must be taken. False: products that overflow. */
+static bool
+list_places(struct store *s, const struct model_desc *d, bool exact, struct place *places, size_t *n_places)
+{
+    struct dev_store *v = &s->dev;
+    const struct store_desc *o = &s->desc;
+    const size_t f32 = sizeof(float), act = exact ? sizeof(float) : sizeof(uint16_t);
+    const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim,
+                 depths = d->n_layers + 1;
+    const size_t rows = round_up(o->max_rows, TILE);
+    const uint32_t probes = o->max_probes < HEAD_ROWS ? o->max_probes : HEAD_ROWS;
+    v->slots = o->slots;
+    v->ring = o->ring;
+    v->trunk_room = o->trunk;
+    v->max_rows = o->max_rows;
+    v->dists = o->dists;
+    v->head_rows = round_up(probes > VERIFY_NODES ? probes : VERIFY_NODES, TILE);
+    v->max_splits = o->slots / ATTEND_SPLIT + 2; /* a path has no more rows than there are slots */
+    const size_t width = (size_t)units_of(d->width) * UNIT, attended = units_of((uint32_t)heads) * (size_t)UNIT,
+                 gated = (size_t)units_of(d->ffn) * UNIT;
+    const size_t stat_rows = v->head_rows > d->n_layers ? v->head_rows : d->n_layers;
+    size_t n = 0, slot_keys, ring, partials;
+    if (__builtin_mul_overflow(d->n_layers * kv, o->slots, &slot_keys) ||
+        __builtin_mul_overflow(o->ring * depths, d->width, &ring) ||
+        __builtin_mul_overflow((size_t)SPLIT_ROWS * d->heads * v->max_splits, 2 + (size_t)d->head_dim, &partials) ||
+        slot_keys > SIZE_MAX / 16 || ring > SIZE_MAX / 16 || partials > SIZE_MAX / 16)
+        return false;
+    const struct place all[] = {
+        {(void **)&v->hidden, ring, f32, true, false},
+        {&v->keys, slot_keys, act, false, true},
+        {&v->values, slot_keys, act, false, true},
+        {(void **)&v->trunk, (size_t)o->seqs * o->trunk, sizeof(slot_t), true, true},
+        {(void **)&v->dists_p, (size_t)o->dists * d->vocab, f32, false, false},
+        {&v->normed, rows * width, act, true, false},
+        {&v->attended, rows * attended, act, true, false},
+        {&v->gated, rows * gated, act, true, false},
+        {(void **)&v->q, rows * heads, f32, false, false},
+        {(void **)&v->kv_raw, rows * 2 * kv, f32, false, false},
+        {(void **)&v->partials, partials, f32, false, true},
+        {(void **)&v->arrivals, (size_t)SPLIT_ROWS * d->heads, sizeof(uint32_t), true, false},
+        {(void **)&v->barrier, 1, sizeof(struct dev_barrier), true, false},
+        {(void **)&v->cancel, 1, sizeof(uint32_t), true, false},
+        {(void **)&v->until_logits, (size_t)d->n_layers * d->vocab, f32, false, false},
+        {(void **)&v->until_parts, (size_t)s->blocks * 2, f32, false, false},
+        {&v->until_normed, TILE * width, act, true, false},
+        {&v->head_normed, v->head_rows * width, act, true, false},
+        {(void **)&v->head_logits, (size_t)v->head_rows * d->vocab, f32, false, false},
+        {(void **)&v->verify_p, d->vocab, f32, false, false},
+        {(void **)&v->head_pieces, stat_rows * head_pieces_of(d->vocab), sizeof *v->head_pieces, true, false},
+        {(void **)&v->row_laws, v->head_rows, sizeof *v->row_laws, true, false},
+    };
+    for (; n < sizeof all / sizeof *all; n++)
+        places[n] = all[n];
+    *n_places = n;
+    return true;
+}
+
+bool
+store_estimate(const struct model_desc *d, bool exact, uint32_t ctx, size_t *keys, size_t *work)
+{
+    struct place places[PLACES];
+    size_t n;
+    struct store s = {
+        .blocks = 256, /* as the engine asks for it, or nearly: engine/context.c */
+        .desc = {
+            .slots = ctx + 128, .ring = 128, .seqs = 4, .trunk = ctx, .max_rows = 64, .max_probes = 512, .dists = 64}};
+    if (ctx > UINT32_MAX - 128 || !list_places(&s, d, exact, places, &n))
+        return false;
+    *keys = *work = 0;
+    for (size_t i = 0; i < n; i++)
+        *(places[i].keys ? keys : work) += places[i].n * places[i].size;
+    return true;
+}
+
+static bool
+take_places(struct store *s, struct err *err)
+{
+    struct place places[PLACES];
+    size_t n;
+    if (!list_places(s, &s->weights->desc, s->backend->exact, places, &n))
+        return err_set(err, ERR_WORK,
+                       "keys and values of %" PRIu32 " positions are too large for any GPU; use a smaller --ctx",
+                       s->desc.slots);
+    for (size_t i = 0; i < n; i++) {
+        char what[64];
+        snprintf(what, sizeof what,
+                 places[i].keys ? "keys and values of %" PRIu32 " positions" : "a context to work in", s->desc.slots);
+        if (!memory_take(&s->memory, s->backend, places[i].n * places[i].size, places[i].zeroed, what, places[i].to,
+                         err))
+            return false;
+    }
+    return true;
+}
+
+/* What a round usually has waiting: results of a full guess call, two verdicts, an early exit; arguments of two sweeps. */
+static bool
+take_arenas(struct store *s, struct err *err)
+{
+    const size_t depths = s->weights->desc.n_layers + 1;
+    const size_t results = s->desc.max_probes * sizeof(struct guess) + 2 * sizeof(struct verdict) +
+                           sizeof(struct until_state) + (depths + 1 + VERIFY_NODES) * sizeof(struct guess) + 4096;
+    const size_t args = 2 * (s->desc.max_rows * (sizeof(struct row) + sizeof(struct row_group)) +
+                             (size_t)s->desc.max_rows * 64 * sizeof(slot_t) + depths * 2 * sizeof(float)) +
+                        s->desc.max_probes * sizeof(struct head_row) + 16384;
+    return arena_open(&s->args, s->backend, args, err) && arena_open(&s->results, s->backend, results, err);
+}
+
+static bool
+take_host(struct store *s)
+{
+    s->deliveries_room = s->desc.max_probes + 64;
+    s->deliveries = malloc(s->deliveries_room * sizeof *s->deliveries);
+    s->head_rows = malloc(s->dev.head_rows * sizeof *s->head_rows);
+    s->requests = malloc(s->dev.head_rows * sizeof *s->requests);
+    s->final_row = malloc(s->desc.ring * sizeof *s->final_row);
+    if (s->deliveries == NULL || s->head_rows == NULL || s->requests == NULL || s->final_row == NULL)
+        return false;
+    for (uint32_t i = 0; i < s->desc.ring; i++)
+        s->final_row[i] = -1;
+    return true;
+}
+
+bool
+store_open(struct weights *w, const struct store_desc *desc, struct store **out, struct err *err)
+{
+    static const char doing[] = "opening a context";
+    struct backend *b = w->backend;
+    void *words = NULL;
+    *out = NULL;
+    if (desc->slots == 0 || desc->ring == 0 || desc->seqs == 0 || desc->trunk == 0 || desc->max_rows == 0)
+        return err_set(err, ERR_USAGE, "a context needs at least one slot, row, sequence and position");
+    struct store *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for a context");
+    s->weights = w;
+    s->backend = b;
+    s->blocks = b->blocks;
+    s->desc = *desc;
+    bool ok = device_here(b, err) && take_places(s, err) && take_arenas(s, err) &&
+              cuda_did(b, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), doing, err) &&
+              cuda_did(b, cudaStreamCreateWithFlags(&s->side, cudaStreamNonBlocking), doing, err) &&
+              cuda_did(b, cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming), doing, err) &&
+              cuda_did(b, cudaHostAlloc(&words, 2 * sizeof *s->cancel_words, cudaHostAllocDefault), doing, err);
+    s->cancel_words = words;
+    if (ok && !take_host(s))
+        ok = err_set(err, ERR_WORK, "not enough memory for a context");
+    /* What was zeroed was zeroed on the default stream, for which ours does not wait. */
+    if (!ok || !cuda_did(b, cudaDeviceSynchronize(), doing, err)) {
+        store_close(s);
+        return false;
+    }
+    s->cancel_words[0] = 0;
+    s->cancel_words[1] = 1;
+    *out = s;
+    return true;
+}
+
+void
+store_close(struct store *s)
+{
+    if (s == NULL)
+        return;
+    (void)device_here(s->backend, NULL);
+    if (s->stream != NULL) {
+        (void)cudaStreamSynchronize(s->stream); /* what is queued works in what is freed now */
+        (void)cudaStreamDestroy(s->stream);
+    }
+    if (s->side != NULL)
+        (void)cudaStreamDestroy(s->side);
+    if (s->done != NULL)
+        (void)cudaEventDestroy(s->done);
+    if (s->cancel_words != NULL)
+        (void)cudaFreeHost(s->cancel_words);
+    arena_close(&s->args);
+    arena_close(&s->results);
+    memory_free(&s->memory);
+    free(s->deliveries);
+    free(s->head_rows);
+    free(s->requests);
+    free(s->final_row);
+    free(s);
+}
+
+/* ---- for requests ---- */
+
+bool
+store_alive(struct store *s)
+{
+    return !s->failed && device_here(s->backend, NULL); /* a lost device is said by wait() */
+}
+
+bool
+store_stopped(struct store *s)
+{
+    if (s->desc.cancel != NULL && atomic_load_explicit(s->desc.cancel, memory_order_relaxed))
+        s->cancelled = true;
+    return s->cancelled || !store_alive(s);
+}
+
+bool
+store_did(struct store *s, cudaError_t code, const char *doing)
+{
+    s->queued = true;
+    if (!s->failed && !cuda_did(s->backend, code, doing, &s->err))
+        s->failed = true;
+    return !s->failed;
+}
+
+bool
+store_args(struct store *s, size_t bytes, struct piece *p)
+{
+    if (!s->failed && !arena_take(&s->args, bytes, p, &s->err))
+        s->failed = true;
+    return !s->failed;
+}
+
+bool
+store_send(struct store *s, const struct piece *p)
+{
+    return p->used == 0 || store_did(s, cudaMemcpyAsync(p->device, p->host, p->used, cudaMemcpyHostToDevice, s->stream),
+                                     "sending a request");
+}
+
+bool
+store_results(struct store *s, size_t bytes, struct piece *p)
+{
+    if (!s->failed && !arena_take(&s->results, bytes, p, &s->err))
+        s->failed = true;
+    return !s->failed;
+}
+
+bool
+store_deliver(struct store *s, struct delivery d)
+{
+    if (s->n_deliveries == s->deliveries_room) {
+        struct delivery *more = realloc(s->deliveries, 2 * s->deliveries_room * sizeof *more);
+        if (more == NULL) {
+            s->failed = true;
+            return err_set(&s->err, ERR_WORK, "not enough memory for results");
+        }
+        s->deliveries = more;
+        s->deliveries_room *= 2;
+    }
+    s->deliveries[s->n_deliveries++] = d;
+    return true;
+}
+
+/* ---- wait ---- */
+
+/* Asks again and again whether the stream is done: that costs no more than a sleep would be late. A cancel that comes
+ * now is carried to the device beside the sweep that runs; by a copy, which needs no multiprocessor. */
+static bool
+poll(struct store *s)
+{
+    static const char doing[] = "computing";
+    for (;;) {
+        const cudaError_t code = cudaEventQuery(s->done);
+        if (code != cudaErrorNotReady)
+            return store_did(s, code, doing);
+        if (s->stoppable && !s->cancelled && s->desc.cancel != NULL &&
+            atomic_load_explicit(s->desc.cancel, memory_order_relaxed)) {
+            s->cancelled = s->word_raised = true;
+            if (!store_did(s,
+                           cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[1], sizeof *s->dev.cancel,
+                                           cudaMemcpyHostToDevice, s->side),
+                           "cancelling"))
+                return false;
+        }
+        sched_yield();
+    }
+}
+
+/* Everything queued is done when it returns true, and results are on the host. */
+static bool
+finish(struct store *s)
+{
+    static const char doing[] = "bringing results back";
+    for (uint32_t i = 0; i < s->results.n; i++) {
+        const struct chunk *c = &s->results.chunks[i];
+        if (c->used > 0 &&
+            !store_did(s, cudaMemcpyAsync(c->host, c->device, c->used, cudaMemcpyDeviceToHost, s->stream), doing))
+            return false;
+    }
+    return store_did(s, cudaEventRecord(s->done, s->stream), doing) && poll(s);
+}
+
+/* Puts the cancel word back behind its being set, before anything that is queued from now on. */
+static void
+lower_word(struct store *s)
+{
+    static const char doing[] = "cancelling";
+    if (store_did(s, cudaStreamSynchronize(s->side), doing) &&
+        store_did(s,
+                  cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[0], sizeof *s->dev.cancel, cudaMemcpyHostToDevice,
+                                  s->stream),
+                  doing))
+        s->word_raised = false;
+}
+
+static bool
+is_number(struct store *s, float value, uint32_t layer)
+{
+    if (isfinite(value))
+        return true;
+    s->failed = true;
+    return err_set(&s->err, ERR_WORK,
+                   "the model's values after layer %" PRIu32
+                   " are not numbers: the file is damaged, or made for other kernels",
+                   layer);
+}
+
+static bool
+deliver_exit(struct store *s, const struct delivery *d)
+{
+    const struct until_state *state = d->from;
+    struct exit_result *out = d->out;
+    *out = (struct exit_result){.exited = state->exited != 0,
+                                .depth = state->depth,
+                                .probes = state->probes,
+                                .probe_ns = state->probe_ns,
+                                .guess = {.token = TOKEN_NONE},
+                                .probed = d->probed};
+    for (uint32_t i = 0; i < state->probes && i < MAX_LAYERS; i++)
+        if (!is_number(s, state->annealed[i], state->probed[i]))
+            return false;
+    if (state->probes > 0) {
+        if (!is_number(s, d->last->confidence, state->depth))
+            return false;
+        out->guess = *d->last;
+    }
+    if (d->probed != NULL)
+        memcpy(d->probed, d->all, (s->weights->desc.n_layers + 1) * sizeof *d->all);
+    return true;
+}
+
+static bool
+deliver(struct store *s, const struct delivery *d)
+{
+    const struct guess *guess = d->from;
+    const struct verdict *verdict = d->from;
+    switch (d->kind) {
+    case DELIVER_BYTES: memcpy(d->out, d->from, d->bytes); return true;
+    case DELIVER_EXIT: return deliver_exit(s, d);
+    case DELIVER_GUESS:
+        if (!is_number(s, guess->confidence, d->layer))
+            return false;
+        memcpy(d->out, guess, sizeof *guess);
+        return true;
+    default:
+        for (uint32_t i = 0; i < VERIFY_NODES; i++)
+            if ((d->judged >> i & 1u) && !is_number(s, verdict->judged[i].confidence, d->layer))
+                return false;
+        memcpy(d->out, verdict, sizeof *verdict);
+        return true;
+    }
+}
+
+bool
+store_wait(struct store *s, struct err *err)
+{
+    struct backend *b = s->backend;
+    if (!device_here(b, &s->err))
+        s->failed = true;
+    if (s->queued && (s->failed || !finish(s)) && !b->lost)
+        (void)cudaStreamSynchronize(s->stream); /* the arenas are to be used again */
+    if (s->word_raised && !b->lost)
+        lower_word(s);
+    bool ok = !s->cancelled && !s->failed;
+    for (size_t i = 0; i < s->n_deliveries && ok; i++)
+        ok = deliver(s, &s->deliveries[i]);
+    if (s->failed && err != NULL)
+        *err = s->err;
+    else if (!ok)
+        err_set(err, ERR_CANCELLED, "cancelled");
+    s->queued = s->stoppable = s->cancelled = false;
+    s->failed = b->lost; /* for good, then, and s->err says why */
+    s->n_deliveries = 0;
+    arena_reset(&s->args);
+    arena_reset(&s->results);
+    return ok;
+}

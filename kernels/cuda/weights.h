@@ -1,0 +1,22 @@
+/* A model's weights in device memory. */
+#ifndef KERNELS_CUDA_WEIGHTS_H
+#define KERNELS_CUDA_WEIGHTS_H
+
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/layout.h"
+
+struct weights {
+    struct backend *backend;
+    struct model_desc desc;        /* for checking requests; `layers` and `rope_factors` are not kept */
+    struct dev_model sizes;        /* what the device has, with device pointers in it */
+    const struct dev_model *model; /* on the device */
+    struct memory memory;
+};
+
+/* Packs on the CPU while what was packed before travels. Refuses, with the numbers, what cannot fit the device's free
+ * memory together with keys and values of the context that the backend was opened for. */
+bool weights_load(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **,
+                  struct err *);
+void weights_unload(struct weights *);
+
+#endif
