@@ -1,13 +1,17 @@
-/* specscope info MODEL: what is in a model file. Everything that comes from the file is made printable first. */
+/* specscope info MODEL: what is in a model file or folder. Everything that comes from the file is made printable first. */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/commands.h"
+#include "engine/gguf.h"
 #include "engine/gguf_types.h"
+#include "engine/hf_folder.h"
+#include "engine/memory.h"
 #include "engine/model.h"
 #include "engine/tokenizer.h"
 #include "engine/utf8.h"
@@ -16,11 +20,12 @@
 #define CTX_SHOWN   4
 #define TOKEN_KINDS 6
 
-static const char usage[] = "usage: specscope info [--json] [-c N] [MODEL]\n"
-                            "what is in a model file (default: the bundled model)\n\n"
-                            "  -c, --ctx N   memory of keys and values for a context of N tokens\n"
-                            "      --json    as JSON\n"
-                            "  -h, --help    this\n";
+static const char usage[] = "usage: specscope info [--json] [-c N] [--quantize q8_0] [MODEL]\n"
+                            "what is in a .gguf file or a Hugging Face folder (default: the bundled model)\n\n"
+                            "  -c, --ctx N          memory of keys and values for a context of N tokens\n"
+                            "      --quantize TYPE  as it is after weights became TYPE on load: q8_0\n"
+                            "      --json           as JSON\n"
+                            "  -h, --help           this\n";
 
 static const char *const kind_names[TOKEN_KINDS] = {
     [TOKEN_NORMAL] = "normal",     [TOKEN_UNKNOWN] = "unknown", [TOKEN_CONTROL] = "control",
@@ -39,32 +44,19 @@ gather(const struct model *m, uint32_t ctx)
     struct facts f = {.model = m};
     const struct model_desc *d = &m->desc;
     f.head_parameters = (uint64_t)d->vocab * d->width;
-    f.layer_parameters = (m->parameters - d->width - f.head_parameters * (m->tied ? 1 : 2)) / d->n_layers;
-    for (uint32_t id = 0; id < d->vocab; id++)
+    if (d->n_layers > 0)
+        f.layer_parameters = (m->parameters - d->width - f.head_parameters * (m->tied ? 1 : 2)) / d->n_layers;
+    for (uint32_t id = 0; id < tokenizer_size(m->tokenizer); id++)
         f.kinds[tokenizer_kind(m->tokenizer, (token_t)id)]++;
     if (ctx != 0) {
         f.ctx[f.n_ctx++] = ctx;
         return f;
     }
-    for (uint32_t shift = CTX_SHOWN; shift-- > 0;) /* an eighth, a quarter, half, all of what it was trained for */
+    for (uint32_t shift = m->ctx_train > 0 ? CTX_SHOWN : 0;
+         shift-- > 0;) /* an eighth, a quarter, half, all of what it was trained for */
         if (m->ctx_train >> shift >= 64 || shift == 0)
             f.ctx[f.n_ctx++] = m->ctx_train >> shift;
     return f;
-}
-
-/* "13.4 MiB" */
-static const char *
-human_bytes(char out[24], uint64_t bytes)
-{
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    double v = (double)bytes;
-    size_t u = 0;
-    while (v >= 1024 && u + 1 < sizeof units / sizeof units[0]) {
-        v /= 1024;
-        u++;
-    }
-    snprintf(out, 24, u == 0 ? "%.0f %s" : "%.1f %s", v, units[u]);
-    return out;
 }
 
 static const char *
@@ -90,44 +82,77 @@ print_tokenizer(const struct facts *f)
             printf("%s%" PRIu32 " %s", between, f->kinds[kind], kind_names[kind]);
             between = ", ";
         }
-    printf("\n              BOS %s, EOS %s", token_text(one, f->model, tokenizer_bos(t)),
+    printf("\n              BOS %s, EOS %s\n", token_text(one, f->model, tokenizer_bos(t)),
            token_text(two, f->model, tokenizer_eos(t)));
+    printf("stops after  ");
+    between = " ";
     for (uint32_t id = 0; id < tokenizer_size(t); id++)
-        if (tokenizer_is_end(t, (token_t)id) && (token_t)id != tokenizer_eos(t))
-            printf(", also ends: %s", token_text(one, f->model, (token_t)id));
-    printf("\n");
+        if (tokenizer_is_end(t, (token_t)id)) {
+            printf("%s%s", between, token_text(one, f->model, (token_t)id));
+            between = ", ";
+        }
+    printf("%s\n", between[0] == ' ' ? " nothing" : "");
+}
+
+static size_t
+n_files(const struct model *m)
+{
+    return m->folder != NULL ? m->folder->n_files : m->file != NULL ? m->file->n_parts + 1u : 0;
 }
 
 static void
-print_text(const struct facts *f)
+print_weights(const struct facts *f)
 {
     const struct model *m = f->model;
     const struct model_desc *d = &m->desc;
-    char path[512], size[24], exact[24];
-    printf("%s\n", m->name);
-    printf("file          %s, %s, hash %016" PRIx64 "\n", utf8_printable(path, sizeof path, m->path, strlen(m->path)),
-           human_bytes(size, m->file_bytes), m->hash);
+    const struct layer_desc *first = &d->layers[0];
+    char size[24], exact[24];
     printf("architecture  %s, %" PRIu32 " layers, width %" PRIu32 ", %" PRIu32 " heads of %" PRIu32 ", %" PRIu32
-           " KV heads, FFN %" PRIu32 "\n",
+           " KV heads, FFN %" PRIu32,
            m->arch, d->n_layers, d->width, d->heads, d->head_dim, d->kv_heads, d->ffn);
-    printf("parameters    %" PRIu64 ": %" PRIu64 " a layer, %" PRIu64 " in the head%s; head / layer ρ = %.3f\n",
+    printf("%s%s", tensor_present(&first->bq) ? ", biases on Q, K and V" : "",
+           tensor_present(&first->q_norm) ? ", norms on the heads of Q and K" : "");
+    if (d->window > 0)
+        printf(", attends to the last %" PRIu32 " positions", d->window);
+    printf("\nparameters    %" PRIu64 ": %" PRIu64 " a layer, %" PRIu64 " in the head%s; head / layer ρ = %.3f\n",
            m->parameters, f->layer_parameters, f->head_parameters, m->tied ? " (tied to the embedding)" : "", m->rho);
     printf("types        ");
     for (int t = 0; t < WEIGHT_TYPES; t++)
         if (m->tensors_of[t] > 0)
             printf(" %s %" PRIu64 " parameters in %" PRIu32 " tensors;", weight_type_size((enum weight_type)t)->name,
                    m->parameters_of[t], m->tensors_of[t]);
-    printf("\n");
-    print_tokenizer(f);
-    printf("context       %" PRIu32 " tokens\n", m->ctx_train);
+    printf("%s\n", m->quantized ? " quantised to Q8_0 on load" : "");
     printf("RoPE          %s pairs, %" PRIu32 " of %" PRIu32 " dimensions, base %g, positions x %g%s\n",
            d->rope == ROPE_ADJACENT ? "adjacent" : "half-split", d->rope_dims, d->head_dim, (double)d->rope_base,
            (double)d->rope_scale, d->rope_factors != NULL ? ", a factor for each frequency" : "");
     printf("RMS norm      epsilon %g\n", (double)d->rms_eps);
+    printf("memory        weights %s (with --exact %s)\n", memory_text(size, model_weight_bytes(m, false, false)),
+           memory_text(exact, model_weight_bytes(m, true, false)));
     for (uint32_t i = 0; i < f->n_ctx; i++)
-        printf("%-14s%" PRIu32 " tokens: %s (with --exact %s)\n", i == 0 ? "KV memory" : "", f->ctx[i],
-               human_bytes(size, model_kv_bytes(m, f->ctx[i], false)),
-               human_bytes(exact, model_kv_bytes(m, f->ctx[i], true)));
+        printf("              keys and values of %" PRIu32 " tokens: %s (with --exact %s)\n", f->ctx[i],
+               memory_text(size, model_kv_bytes(m, f->ctx[i], false)),
+               memory_text(exact, model_kv_bytes(m, f->ctx[i], true)));
+    if (memory_available() != UINT64_MAX)
+        printf("              %s are available here\n", memory_text(size, memory_available()));
+}
+
+static void
+print_text(const struct facts *f)
+{
+    const struct model *m = f->model;
+    char path[512], size[24];
+    printf("%s\n%-14s%s, ", m->name, m->folder != NULL ? "folder" : "file",
+           utf8_printable(path, sizeof path, m->path, strlen(m->path)));
+    if (n_files(m) > 1)
+        printf("%zu files, ", n_files(m));
+    printf("%s, hash %016" PRIx64 "\n", memory_text(size, m->file_bytes), m->hash);
+    if (m->vocabulary_only)
+        printf("architecture  %s; a vocabulary only, no weights\n", m->arch);
+    print_tokenizer(f);
+    if (m->ctx_train > 0)
+        printf("context       %" PRIu32 " tokens\n", m->ctx_train);
+    if (!m->vocabulary_only)
+        print_weights(f);
 }
 
 /* ---- JSON ---- */
@@ -144,7 +169,11 @@ add_lists(cJSON *o, const struct facts *f)
     const struct model *m = f->model;
     cJSON *types = cJSON_AddObjectToObject(o, "types"), *kinds = cJSON_AddObjectToObject(o, "tokens");
     cJSON *kv = cJSON_AddArrayToObject(o, "kv_memory");
-    bool ok = types != NULL && kinds != NULL && kv != NULL;
+    cJSON *ends = cJSON_AddArrayToObject(o, "stop_tokens");
+    bool ok = types != NULL && kinds != NULL && kv != NULL && ends != NULL;
+    for (uint32_t id = 0; ok && id < tokenizer_size(m->tokenizer); id++)
+        if (tokenizer_is_end(m->tokenizer, (token_t)id))
+            ok = cJSON_AddItemToArray(ends, cJSON_CreateNumber(id));
     for (int t = 0; ok && t < WEIGHT_TYPES; t++) {
         if (m->tensors_of[t] == 0)
             continue;
@@ -183,6 +212,10 @@ add_facts(cJSON *o, const struct facts *f)
         {"head_dim", d->head_dim},
         {"ffn", d->ffn},
         {"vocab", d->vocab},
+        {"window", d->window},
+        {"files", (double)n_files(m)},
+        {"weight_bytes", (double)model_weight_bytes(m, false, false)},
+        {"weight_bytes_exact", (double)model_weight_bytes(m, true, false)},
         {"ctx_train", m->ctx_train},
         {"parameters", (double)m->parameters},
         {"layer_parameters", (double)f->layer_parameters},
@@ -201,6 +234,10 @@ add_facts(cJSON *o, const struct facts *f)
               cJSON_AddStringToObject(o, "rope", d->rope == ROPE_ADJACENT ? "adjacent" : "halves") != NULL &&
               cJSON_AddBoolToObject(o, "rope_factors", d->rope_factors != NULL) != NULL &&
               cJSON_AddBoolToObject(o, "tied", m->tied) != NULL &&
+              cJSON_AddBoolToObject(o, "quantized", m->quantized) != NULL &&
+              cJSON_AddBoolToObject(o, "vocabulary_only", m->vocabulary_only) != NULL &&
+              cJSON_AddBoolToObject(o, "qkv_bias", d->n_layers > 0 && tensor_present(&d->layers[0].bq)) != NULL &&
+              cJSON_AddBoolToObject(o, "qk_norm", d->n_layers > 0 && tensor_present(&d->layers[0].q_norm)) != NULL &&
               cJSON_AddStringToObject(o, "tokenizer", "SentencePiece BPE") != NULL;
     for (size_t i = 0; ok && i < sizeof numbers / sizeof numbers[0]; i++)
         ok = add_number(o, numbers[i].key, numbers[i].value);
@@ -237,10 +274,16 @@ int
 info_main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"ctx", required_argument, NULL, 'c'}, {"help", no_argument, NULL, 'h'}, {0}};
+        {"json", no_argument, NULL, 'j'},
+        {"ctx", required_argument, NULL, 'c'},
+        {"quantize", required_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'},
+        {0},
+    };
     struct err err = {0};
     bool json = false;
     uint32_t ctx = 0;
+    struct model_options how = {.vocabulary = true};
     optind = 1;
     opterr = 0;
     for (int o; (o = getopt_long(argc, argv, "c:h", options, NULL)) != -1;) {
@@ -248,6 +291,9 @@ info_main(int argc, char **argv)
             return fputs(usage, stdout) < 0;
         if (o == 'j')
             json = true;
+        else if (o == 'q')
+            how.quantize = strcasecmp(optarg, "q8_0") == 0 ||
+                           err_set(&err, ERR_USAGE, "info: --quantize %.32s is not known; there is q8_0", optarg);
         else if (o != 'c')
             err_set(&err, ERR_USAGE, "info: option '%s' is unknown or lacks its value; try info --help",
                     argv[optind - 1]);
@@ -259,7 +305,7 @@ info_main(int argc, char **argv)
     if (err.kind != ERR_NONE)
         return command_failed(&err);
     struct model *m;
-    if (!model_open(&m, optind < argc ? argv[optind] : bundled_model_path(), &err))
+    if (!model_open_with(&m, optind < argc ? argv[optind] : bundled_model_path(), &how, &err))
         return command_failed(&err);
     const struct facts f = gather(m, ctx);
     bool ok = true;
