@@ -37,6 +37,9 @@ HELP_SRC := $(filter-out %_main.c,$(sort $(wildcard tests/golden/*.c))) $(filter
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 
+# Of the CPU's, what the CUDA plug-in needs too: rows of tensors in F32, checks of requests.
+CUDA_SHARED_C := kernels/request.c kernels/cpu/weights.c
+
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
 HELP_OBJ := $(HELP_SRC:%.c=$(BUILD)/obj/%.o)
@@ -75,6 +78,8 @@ $(BUILD)/gen/theme_dark.inc: themes/dark.json
 $(BUILD)/obj/tui/theme_files.o: $(BUILD)/gen/theme_dark.inc
 $(BUILD)/obj/tui/theme_files.o: BASE += -I$(BUILD)/gen
 
+$(BUILD)/obj/kernels/plugin.o: BASE += -DSPECSCOPE_LIBDIR='"$(PREFIX)/lib/specscope"'
+
 $(BUILD)/libspecscope.a: $(LIB_OBJ)
 	@rm -f $@
 	$(call say,AR,$@)
@@ -86,6 +91,42 @@ $(BUILD)/specscope: $(CLI_OBJ) $(BUILD)/libspecscope.a
 
 run: all
 	@if [ -t 0 ] && [ -t 1 ]; then exec $(BUILD)/specscope; else exec $(BUILD)/specscope run; fi
+
+# ---- CUDA ----
+# The plug-in of the CUDA backend, where nvcc is (NVCC= for none). The program itself never links CUDA, and builds and runs
+# without the plug-in: nvcc failing is said, and stops only `make cuda`.
+NVCC      ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+CUDA_ROOT := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(NVCC))))
+CUDA_CODE := 80 86 89 90
+CUDA_PTX  := 90
+NVCCFLAGS ?= -O3 -lineinfo
+NVCC_BASE := -std=c++17 -I. -Wno-deprecated-gpu-targets -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra \
+	$(foreach a,$(CUDA_CODE),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(CUDA_PTX),code=compute_$(CUDA_PTX)
+
+CUDA_CU   := $(sort $(wildcard kernels/cuda/*.cu))
+CUDA_C    := $(sort $(wildcard kernels/cuda/*.c)) $(CUDA_SHARED_C)
+CUDA_OBJ  := $(CUDA_CU:%.cu=$(BUILD)/cuda/%.o) $(CUDA_C:%.c=$(BUILD)/cuda/%.o)
+
+$(BUILD)/cuda/%.o: %.cu
+	@mkdir -p $(@D)
+	$(call say,NVCC,$<)
+	$(Q)$(NVCC) $(NVCC_BASE) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+
+$(BUILD)/cuda/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,"$< (CUDA)")
+	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) -fPIC -fvisibility=hidden -isystem $(CUDA_ROOT)/include -MMD -MP -c $< -o $@
+
+$(BUILD)/specscope-cuda.so: $(CUDA_OBJ)
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) -shared -cudart static -Wno-deprecated-gpu-targets $(foreach a,$(CUDA_CODE),-gencode arch=compute_$(a),code=sm_$(a)) \
+		-Xcompiler -fopenmp -Xlinker -z,defs,--exclude-libs,ALL -o $@.part $^ -lm && mv $@.part $@
+
+.PHONY: cuda
+cuda:
+	@if [ -z "$(NVCC)" ]; then echo "make cuda: nvcc is not here; install the CUDA toolkit (12 or 13), or give NVCC=/path/to/nvcc" >&2; exit 1; fi
+	@$(MAKE) --no-print-directory $(BUILD)/specscope-cuda.so
+-include $(wildcard $(BUILD)/cuda/kernels/*/*.d $(BUILD)/cuda/kernels/*.d)
 
 # ---- tests ----
 $(BUILD)/libtests.a: $(HELP_OBJ) $(filter-out %/main.o,$(CLI_OBJ))

@@ -76,7 +76,7 @@ bool
 generation_engine(const struct options *o, struct engine **engine, struct err *err)
 {
     const struct engine_options options = {.model_path = o->model != NULL ? o->model : bundled_model_path(),
-                                           .backend = o->backend,
+                                           .backend = o->backend_given ? o->backend : NULL,
                                            .backend_options = o->backend_options,
                                            .quantize = o->quantize,
                                            .ctx = o->ctx};
@@ -85,6 +85,8 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
     bool ok = engine_open(engine, &options, load_progress, &progress, err);
     if (progress.shown)
         clear_progress();
+    if (ok && (*engine)->note[0] != '\0' && o->command != COMMAND_SCOPE) /* the scope has its status line for it */
+        fprintf(stderr, "specscope: %s\n", (*engine)->note);
     return ok;
 }
 

@@ -14,7 +14,8 @@ struct outcome {
     char end[64]; /* eos, tokens, context, cancelled */
 };
 
-/* Loads the model, with a bar on stderr when it takes over half a second. */
+/* Loads the model, with a bar on stderr when it takes over half a second, and a line there if the engine has a note
+ * (the scope shows that itself). */
 bool generation_engine(const struct options *, struct engine **, struct err *);
 /* What a session needs from the options; the policy is options->policies[0]. */
 struct session_options generation_options(const struct options *);

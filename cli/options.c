@@ -78,12 +78,12 @@ static const struct option_row {
     [OPT_TOP_P] = {"top-p", 0, "P", GENERATES, "sample from the nucleus of mass P (1)"},
     [OPT_SEED] = {"seed", 0, "N", GENERATES, "of the random numbers (1)"},
     [OPT_IGNORE_EOS] = {"ignore-eos", 0, NULL, GENERATES, "go on after an end of sequence"},
-    [OPT_BACKEND] = {"backend", 0, "NAME", GENERATES, "auto, cpu, cuda, or check (auto)"},
+    [OPT_BACKEND] = {"backend", 0, "NAME", GENERATES, "auto, cpu, cuda, or check (auto: a GPU if there is one)"},
     [OPT_ISA] = {"isa", 0, "NAME", GENERATES,
                  "force a CPU instruction set: reference, avx2, avx512, avx512vnni, neon, …"},
     [OPT_EXACT] = {"exact", 0, NULL, GENERATES, "F32 weights, activations and KV: slow, oracle-grade"},
     [OPT_QUANTIZE] = {"quantize", 0, "TYPE", GENERATES, "weights in F32, F16 or BF16 become TYPE when loaded: q8_0"},
-    [OPT_GPU] = {"gpu", 0, "N", GENERATES, "which GPU (the first)"},
+    [OPT_GPU] = {"gpu", 0, "N", GENERATES, "which GPU, numbered from 0 (the first that will do)"},
     [OPT_PROBE] = {"probe", 0, "MODE", GENERATES, "layers shown: off, policy's own, all (scope: all; else policy)"},
     [OPT_THREADS] = {"threads", 't', "N", GENERATES, "CPU threads (all cores)"},
     [OPT_TRACE] = {"trace", 0, "DIR", COMMAND_SCOPE | COMMAND_RUN, "write a trace into a new folder"},
@@ -298,7 +298,10 @@ set(struct options *o, int which, const char *text, struct err *err)
     case OPT_TOP_P: return real("top-p", text, 1e-6, 1, &o->sampling.top_p, err);
     case OPT_SEED: return whole("seed", text, UINT64_MAX, &o->seed, err);
     case OPT_IGNORE_EOS: o->ignore_eos = true; return true;
-    case OPT_BACKEND: o->backend = text; return true;
+    case OPT_BACKEND:
+        o->backend = text;
+        o->backend_given = true;
+        return true;
     case OPT_ISA: o->backend_options.isa = text; return true;
     case OPT_EXACT: o->backend_options.exact = true; return true;
     case OPT_QUANTIZE:

@@ -28,6 +28,7 @@ struct options {
     bool ignore_eos, quit_at_end, steps, no_progress, quantize;
     float pace; /* tokens/s; 0: no bound; below 0: not given */
     const char *backend;
+    bool backend_given; /* by a flag or the config file */
     struct backend_options backend_options;
     enum probe_mode probe;
     bool probe_given;

@@ -5,19 +5,92 @@
 #include <unistd.h>
 
 #include "engine/memory.h"
+#include "kernels/plugin.h"
 
-static const struct backend_ops *
-find_backend(const char *name, struct err *err)
+/* ---- which backend ---- */
+
+/* Opens the CUDA backend. False: *err, and *serious unless that is only what most machines lack. */
+static bool
+open_cuda(struct engine *e, const struct backend_options *options, bool *serious, struct err *err)
 {
-    if (name == NULL || strcmp(name, "auto") == 0 || strcmp(name, "cpu") == 0)
-        return &cpu_backend;
-    if (strcmp(name, "check") == 0)
-        return &check_backend;
+    const enum plugin_state state = plugin_load(&e->ops, err);
+    const bool ok = state == PLUGIN_LOADED && e->ops->open(&e->backend, options, err);
+    *serious = state == PLUGIN_BROKEN || plugin_gpu_in_sight();
+    return ok;
+}
+
+static bool
+open_cpu(struct engine *e, const struct backend_options *options, struct err *err)
+{
+    e->ops = &cpu_backend;
+    return e->ops->open(&e->backend, options, err);
+}
+
+/* Says why the CPU computes; err is a whole line, and its advice to take the CPU is already followed. */
+static void
+note_fallback(struct engine *e, const struct err *why)
+{
+    static const char intro[] = "backend cuda: ";
+    const char *text = why->text;
+    if (strncmp(text, intro, sizeof intro - 1) == 0)
+        text += sizeof intro - 1;
+    const char *advice = strstr(text, "; ");
+    snprintf(e->note, sizeof e->note, "on the CPU: %.*s", advice != NULL ? (int)(advice - text) : (int)strlen(text),
+             text);
+}
+
+static bool
+open_backend(struct engine *e, const struct engine_options *o, const struct backend_options *options, struct err *err)
+{
+    const char *name = o->backend != NULL ? o->backend : "auto";
+    bool serious;
     if (strcmp(name, "cuda") == 0)
-        err_set(err, ERR_WORK, "backend cuda: this build has no CUDA plug-in; use --backend cpu");
-    else
-        err_set(err, ERR_USAGE, "backend '%.32s' is not known; there are auto, cpu, check and cuda", name);
-    return NULL;
+        return open_cuda(e, options, &serious, err);
+    if (strcmp(name, "auto") == 0) {
+        struct err why = {.kind = ERR_NONE};
+        if (open_cuda(e, options, &serious, &why))
+            return true;
+        if (serious || o->backend != NULL || options->gpu >= 0)
+            note_fallback(e, &why);
+        return open_cpu(e, options, err);
+    }
+    if (strcmp(name, "cpu") == 0)
+        return open_cpu(e, options, err);
+    if (strcmp(name, "check") != 0)
+        return err_set(err, ERR_USAGE, "backend '%.32s' is not known; there are auto, cpu, check and cuda", name);
+    e->ops = &check_backend;
+    return e->ops->open(&e->backend, options, err);
+}
+
+/* ---- the engine ---- */
+
+static bool
+is_cuda(const struct engine *e)
+{
+    return e->ops != &cpu_backend && e->ops != &check_backend;
+}
+
+/* Loads the weights; a model that the GPU refuses goes to the CPU unless CUDA was asked for by name. */
+static bool
+load(struct engine *e, const struct engine_options *o, const struct backend_options *options, progress_fn progress,
+     void *user, struct err *err)
+{
+    struct err why = {.kind = ERR_NONE};
+    struct model_desc desc = e->model->desc;
+    desc.ctx = o->ctx > 0 ? o->ctx : e->model->ctx_train;
+    if (e->ops->load(e->backend, &desc, progress, user, &e->weights, &why))
+        return true;
+    const bool asked = o->backend != NULL && strcmp(o->backend, "auto") != 0;
+    if (!is_cuda(e) || asked || why.kind == ERR_CANCELLED) {
+        if (err != NULL)
+            *err = why;
+        return false;
+    }
+    e->ops->close(e->backend);
+    e->backend = NULL;
+    note_fallback(e, &why);
+    return memory_fits(e->model, desc.ctx, e->exact, o->quantize, memory_available(), err) &&
+           open_cpu(e, options, err) && e->ops->load(e->backend, &desc, progress, user, &e->weights, err);
 }
 
 bool
@@ -25,26 +98,20 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
             struct err *err)
 {
     *out = NULL;
-    const struct backend_ops *ops = find_backend(options->backend, err);
-    if (ops == NULL)
-        return false;
-    if (ops->abi != BACKEND_ABI)
-        return err_set(err, ERR_WORK, "backend %s speaks ABI %u, this program %u; rebuild both", ops->name,
-                       (unsigned)ops->abi, (unsigned)BACKEND_ABI);
     struct engine *e = calloc(1, sizeof *e);
     if (e == NULL)
         return err_set(err, ERR_WORK, "out of memory opening %s", options->model_path);
-    e->ops = ops;
     struct backend_options backend = options->backend_options;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (backend.threads == 0)
         backend.threads = cores > 0 ? (uint32_t)cores : 1;
     e->threads = backend.threads;
     e->exact = options->backend_options.exact;
-    const struct model_options model = {
-        .quantize = options->quantize, .exact = backend.exact, .ctx = options->ctx, .available = memory_available()};
-    if (!model_open_with(&e->model, options->model_path, &model, err) || !ops->open(&e->backend, &backend, err) ||
-        !ops->load(e->backend, &e->model->desc, progress, user, &e->weights, err)) {
+    struct model_options model = {.quantize = options->quantize, .exact = backend.exact, .ctx = options->ctx};
+    bool ok = open_backend(e, options, &backend, err);
+    model.available = ok && is_cuda(e) ? UINT64_MAX : memory_available(); /* a GPU has its own, and says so itself */
+    ok = ok && model_open_with(&e->model, options->model_path, &model, err);
+    if (!ok || !load(e, options, &backend, progress, user, err)) {
         engine_close(e);
         return false;
     }

@@ -6,7 +6,7 @@
 
 struct engine_options {
     const char *model_path;
-    const char *backend; /* "auto", "cpu", "check", "cuda" */
+    const char *backend; /* "auto", "cpu", "check", "cuda"; NULL: auto, which nobody asked for */
     struct backend_options backend_options;
     bool quantize; /* matrices to Q8_0 on load */
     uint32_t ctx;  /* that will be asked for, for the check that all of it fits into memory; 0: the model's own */
@@ -22,7 +22,9 @@ struct engine {
     char note[200]; /* something the user should know ("no usable GPU: …"), or "" */
 };
 
-/* progress may be NULL; it is called from this thread while weights load. */
+/* With "auto" CUDA computes where plug-in and GPU are there and the model fits, else the CPU, and `note` says why: always
+ * when auto was asked for, otherwise only when there is something that should have worked.
+ * progress may be NULL; it is called from this thread while weights load. */
 bool engine_open(struct engine **, const struct engine_options *, progress_fn progress, void *user, struct err *);
 void engine_close(struct engine *);
 

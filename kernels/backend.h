@@ -99,6 +99,7 @@ struct model_desc {
     float rope_scale;          /* positions are multiplied by this: 1, or 1/factor for linear scaling */
     const float *rope_factors; /* (rope_dims/2) divisors of the frequencies, or NULL */
     float rms_eps;
+    uint32_t ctx;                    /* positions of the stores to come, for a look ahead at memory; 0: not known */
     uint32_t window;                 /* a row at position p attends to positions above p - window; 0: to all */
     struct tensor embedding;         /* (vocab, width) */
     struct tensor final_norm;        /* (width) */
@@ -246,7 +247,6 @@ struct backend_options {
     const char *isa;  /* NULL or "auto": the best one; "reference", "avx2", "avx512", "neon" */
     bool exact;       /* F32 weights, activations and keys: oracle-grade, slow */
     int gpu;          /* device number, -1: the first */
-    uint32_t ctx;     /* positions of the context to come, for a look ahead at memory; 0: not known */
 };
 
 struct store_desc {

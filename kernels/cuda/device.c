@@ -88,7 +88,6 @@ device_open(struct backend **out, const struct backend_options *options, struct 
     if (b == NULL)
         return err_set(err, ERR_WORK, "not enough memory to start");
     b->exact = options->exact;
-    b->ctx = options->ctx;
     b->threads = options->threads > 0 ? options->threads : 1;
     if (!choose(b, options->gpu, n, err) || !device_here(b, err) ||
         !cuda_did(b, sweep_prepare(b->device, &b->blocks), "preparing its kernels", err)) {

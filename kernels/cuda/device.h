@@ -15,7 +15,6 @@ struct backend {
     char name[64];  /* "NVIDIA H200" */
     char text[160]; /* describe() */
     bool exact;
-    uint32_t ctx;     /* of the store to come, 0: not known */
     uint32_t threads; /* of the CPU, that pack weights */
     uint32_t blocks;  /* of a sweep: one a multiprocessor */
     bool lost;

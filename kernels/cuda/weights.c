@@ -138,15 +138,15 @@ check_room(struct backend *b, const struct model_desc *d, size_t weights, struct
     size_t left = 0, total = 0, keys = 0, work = 0;
     if (!cuda_did(b, cudaMemGetInfo(&left, &total), "asking for its free memory", err))
         return false;
-    if (b->ctx > 0 && !store_estimate(d, b->exact, b->ctx, &keys, &work))
+    if (d->ctx > 0 && !store_estimate(d, b->exact, d->ctx, &keys, &work))
         return err_set(err, ERR_WORK,
-                       "a context of %" PRIu32 " positions is too large for any GPU; use a smaller --ctx", b->ctx);
+                       "a context of %" PRIu32 " positions is too large for any GPU; use a smaller --ctx", d->ctx);
     if (weights <= left && keys + work <= left - weights)
         return true;
     return err_set(err, ERR_WORK,
                    "GPU %d (%s) is too small: %.2f GiB of weights, %.2f GiB of keys and values for %" PRIu32
                    " positions, %.2f GiB to work in, and %.2f of its %.2f GiB are free; use %s, or --backend cpu",
-                   b->device, b->name, (double)weights / 0x1p30, (double)keys / 0x1p30, b->ctx, (double)work / 0x1p30,
+                   b->device, b->name, (double)weights / 0x1p30, (double)keys / 0x1p30, d->ctx, (double)work / 0x1p30,
                    (double)left / 0x1p30, (double)total / 0x1p30,
                    weights < left ? "a smaller --ctx" : "a model of fewer bits");
 }

@@ -14,7 +14,7 @@ struct weights {
 };
 
 /* Packs on the CPU while what was packed before travels. Refuses, with the numbers, what cannot fit the device's free
- * memory together with keys and values of the context that the backend was opened for. */
+ * memory together with keys and values of desc.ctx positions. */
 bool weights_load(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **,
                   struct err *);
 void weights_unload(struct weights *);

@@ -1,0 +1,94 @@
+#include "kernels/plugin.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef SPECSCOPE_LIBDIR
+#define SPECSCOPE_LIBDIR "/usr/local/lib/specscope"
+#endif
+
+/* The folder that the program lies in; false: /proc does not tell. */
+static bool
+program_folder(char *out, size_t n)
+{
+    const ssize_t len = readlink("/proc/self/exe", out, n - 1);
+    if (len <= 0 || (size_t)len == n - 1)
+        return false;
+    out[len] = '\0';
+    char *slash = strrchr(out, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+static bool
+find_file(char *path, size_t n)
+{
+    char folder[PATH_MAX - 64];
+    const char *given = getenv("SPECSCOPE_CUDA_PLUGIN");
+    if (given != NULL) { /* dlopen would look for a bare name in the system's folders */
+        const int len = snprintf(path, n, strchr(given, '/') != NULL ? "%s" : "./%s", given);
+        return given[0] != '\0' && (size_t)len < n && access(path, F_OK) == 0;
+    }
+    if (program_folder(folder, sizeof folder)) {
+        static const char *const beside[] = {"", "/../lib/specscope"};
+        for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+            snprintf(path, n, "%s%s/" PLUGIN_FILE, folder, beside[i]);
+            if (access(path, F_OK) == 0)
+                return true;
+        }
+    }
+    snprintf(path, n, "%s/" PLUGIN_FILE, SPECSCOPE_LIBDIR);
+    return access(path, F_OK) == 0;
+}
+
+enum plugin_state
+plugin_load(const struct backend_ops **out, struct err *err)
+{
+    char path[PATH_MAX];
+    const struct backend_ops *(*table)(void) = NULL;
+    *out = NULL;
+    if (!find_file(path, sizeof path)) {
+        err_set(err, ERR_WORK,
+                "backend cuda: there is no " PLUGIN_FILE
+                " beside the program; build it with `make cuda` (it needs nvcc), "
+                "or use --backend cpu");
+        return PLUGIN_ABSENT;
+    }
+    /* Never unloaded: a driver's own threads and exit handlers outlive the last use of the table. */
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (handle == NULL) {
+        err_set(err, ERR_WORK, "backend cuda: %.120s can't be loaded (%.200s); build it again with `make cuda`", path,
+                dlerror());
+        return PLUGIN_BROKEN;
+    }
+    void *symbol = dlsym(handle, PLUGIN_SYMBOL);
+    memcpy(&table, &symbol, sizeof table); /* a function pointer by way of an object's, as POSIX means it */
+    dlclose(handle);
+    if (table == NULL) {
+        err_set(err, ERR_WORK, "backend cuda: %.200s is no plug-in of specscope; build it with `make cuda`", path);
+        return PLUGIN_BROKEN;
+    }
+    const struct backend_ops *ops = table();
+    if (ops->abi != BACKEND_ABI) {
+        err_set(err, ERR_WORK, "backend cuda: %.200s speaks ABI %u, this program %u; build both from the same sources",
+                path, (unsigned)ops->abi, (unsigned)BACKEND_ABI);
+        return PLUGIN_BROKEN;
+    }
+    *out = ops;
+    return PLUGIN_LOADED;
+}
+
+bool
+plugin_gpu_in_sight(void)
+{
+    static const char *const signs[] = {"/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg", "/dev/nvgpu"}; /* dxg: WSL */
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (access(signs[i], F_OK) == 0)
+            return true;
+    return false;
+}
