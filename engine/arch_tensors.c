@@ -55,8 +55,8 @@ take_tensor(const struct taking *t, const char *name, uint32_t rows, uint32_t co
                        s->names->remedy);
     if (found.cols != cols || found.rows != rows)
         return err_set(t->err, ERR_WORK,
-                       "%s: tensor '%s' is %" PRIu64 " x %" PRIu64 ", but %s asks for %" PRIu32 " x %" PRIu32 "; %s",
-                       s->path, name, found.cols, found.rows, s->names->where, cols, rows, s->names->remedy);
+                       "%s: tensor '%s' is %" PRIu64 " x %" PRIu64 ", but should be %" PRIu32 " x %" PRIu32 "; %s",
+                       s->path, name, found.cols, found.rows, cols, rows, s->names->remedy);
     if (found.type == WEIGHT_TYPES)
         return err_set(t->err, ERR_WORK,
                        "%s: tensor '%s' is of type %s, which is not supported; F32, F16, BF16, Q8_0, Q4_0 to Q5_1 and "
