@@ -111,7 +111,7 @@ test_a_model_that_does_not_fit_is_refused_with_the_numbers(void **state)
     unsigned char *bytes;
     size_t len;
     struct gguf *file;
-    struct model *m;
+    struct model *m = NULL;
     struct err err = {0};
     const struct tinymodel options = {.attention = WEIGHT_F16};
     if (!tinymodel_build(&options, &bytes, &len, &err) || !gguf_parse(&file, "tiny.gguf", bytes, len, &err) ||

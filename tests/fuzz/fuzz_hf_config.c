@@ -1,0 +1,63 @@
+/* A Hugging Face folder's config.json, with weights of one of three kinds (plain, biased, with norms on the heads; the
+ * first byte chooses) that fit TINY_CONFIG: whatever the text says, a model that is accepted has shapes that hold. */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/arch.h"
+#include "engine/hf_folder.h"
+#include "tests/unit/tiny_folder.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+/* Aborts, as a fuzz target does when it found something, unless the condition holds. */
+#define MUST(condition)                                                                                                \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            abort();                                                                                                   \
+    } while (0)
+
+static void
+check_model(const struct model *m)
+{
+    const struct model_desc *d = &m->desc;
+    volatile unsigned char touched;
+    MUST(d->n_layers == 1 && d->width == 8 && d->ffn == 16 && d->vocab == 10 && d->heads % d->kv_heads == 0);
+    MUST(d->heads * d->head_dim == 8 && d->rope_dims <= d->head_dim && d->rope_dims % 2 == 0);
+    MUST(d->rope_base >= 1 && d->rope_scale > 0 && d->rms_eps >= 0 && d->rms_eps < 1 && m->ctx_train > 0);
+    for (uint32_t i = 0; d->rope_factors != NULL && i < d->rope_dims / 2; i++)
+        MUST(isfinite(d->rope_factors[i]) && d->rope_factors[i] > 0);
+    touched = *((const unsigned char *)d->layers[0].down.data + 8 * 16 * 4 - 1);
+    touched = *((const unsigned char *)d->head.data + 10 * 8 * 4 - 1);
+    (void)touched;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    const struct tiny_weights kinds[] = {{.headless = data[0] % 2 != 0}, {.bias = true}, {.qk_norm = true}};
+    size_t len;
+    struct err err = {0};
+    struct safetensors *file;
+    struct hf_folder *folder;
+    unsigned char *bytes = tiny_weights(&kinds[data[0] / 2 % 3], &len);
+    struct model *m = calloc(1, sizeof *m);
+    if (bytes != NULL && m != NULL && (m->path = strdup("fuzz")) != NULL &&
+        safetensors_parse(&file, "fuzz/model.safetensors", bytes, len, &err)) {
+        if (hf_folder_parse(&folder, "fuzz", (const char *)data + 1, size - 1, NULL, 0, file, &err)) {
+            m->folder = folder;
+            if (arch_read_hf(m, folder, &err) && model_quantize(m, &err))
+                check_model(m);
+            else
+                MUST(err.kind != ERR_NONE && err.text[0] != '\0');
+        } else {
+            MUST(err.kind != ERR_NONE && err.text[0] != '\0');
+        }
+    }
+    model_close(m);
+    free(bytes);
+    return 0;
+}

@@ -1,0 +1,57 @@
+/* Safetensors files: any bytes, and any bytes as a header of the right length with some data behind it. Every tensor that
+ * is reported has to lie inside the file, have the size that its shape says, and no other on top of it. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/safetensors.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+#define DATA_BYTES 256
+
+/* Aborts, as a fuzz target does when it found something, unless the condition holds. */
+#define MUST(condition)                                                                                                \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            abort();                                                                                                   \
+    } while (0)
+
+static void
+use_file(const unsigned char *bytes, size_t len)
+{
+    struct safetensors *f;
+    struct err err = {0};
+    volatile unsigned char touched = 0;
+    if (!safetensors_parse(&f, "fuzz", bytes, len, &err)) {
+        MUST(err.kind != ERR_NONE && err.text[0] != '\0');
+        return;
+    }
+    for (uint64_t i = 0; i < f->n_tensors; i++) {
+        const struct safetensor *t = &f->tensors[i];
+        const size_t at = (size_t)(t->data - bytes), size = t->type == WEIGHT_F32 ? 4 : 2;
+        MUST(t->data >= bytes && at <= len && t->bytes <= len - at);
+        MUST(t->type == WEIGHT_TYPES || t->n_dims > 2 || t->rows * t->cols * size == t->bytes);
+        MUST(i == 0 || strcmp(f->tensors[i - 1].name, t->name) < 0);
+        if (t->bytes > 0)
+            touched = (unsigned char)(touched ^ t->data[t->bytes - 1]);
+    }
+    safetensors_close(f);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    use_file(data, size);
+    unsigned char *bytes = malloc(8 + size + DATA_BYTES);
+    if (bytes == NULL)
+        return 0;
+    for (size_t i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)((uint64_t)size >> (8 * i));
+    if (size > 0)
+        memcpy(bytes + 8, data, size);
+    memset(bytes + 8 + size, 0x3c, DATA_BYTES);
+    use_file(bytes, 8 + size + DATA_BYTES);
+    free(bytes);
+    return 0;
+}
