@@ -6,7 +6,7 @@
 
 Writes tests/golden/models/NAME/ (a Hugging Face folder), NAME.gguf (the same weights) and NAME.txt for each of MODELS, and
 types.gguf with types.txt, a Llama whose matrices are stored in every GGUF type, the K-quants as random blocks. llama-q8_0.gguf
-holds what the gguf package makes of llama's weights in Q8_0. NAME.txt is read like logits_fables.txt: a line `tokens`, then
+holds what the gguf package makes of llama's weights in Q8_0, vocabulary.gguf no weights at all. NAME.txt is read like logits_fables.txt: a line `tokens`, then
 for each golden row `row POSITION LAYER` and the vocabulary's logits; layers below the last go through norm and head.
 """
 import json
@@ -255,3 +255,4 @@ OUT.mkdir(exist_ok=True)
 for i, (name, (config, kind, dtype, files)) in enumerate(MODELS.items()):
     make(name, config, kind, dtype, files, 10 + i)
 make_types()
+finish(gguf_writer("vocabulary", "llama", MODELS["llama"][0], MODELS["llama"][0].rope_parameters))

@@ -231,6 +231,103 @@ test_weight_types_do_not_change_the_values(void **state)
     free(rough.bytes);
 }
 
+static struct model *
+open_golden(const char *path)
+{
+    struct model *m = NULL;
+    struct err err = {0};
+    if (!model_open(&m, path, &err))
+        fail_msg("%s", err.text);
+    return m;
+}
+
+static void
+test_architectures_differ_in_what_they_need(void **state)
+{
+    (void)state;
+    struct model *m = open_golden("tests/golden/models/qwen2.gguf");
+    const struct layer_desc *last = &m->desc.layers[m->desc.n_layers - 1];
+    assert_string_equal(m->arch, "qwen2");
+    assert_true(m->desc.rope == ROPE_HALVES && m->tied && m->desc.window == 0);
+    assert_true(last->bq.type == WEIGHT_F32 && last->bq.cols == m->desc.heads * m->desc.head_dim);
+    assert_true(last->bk.cols == m->desc.kv_heads * m->desc.head_dim && tensor_present(&last->bv));
+    assert_false(tensor_present(&last->q_norm) || tensor_present(&last->k_norm));
+    model_close(m);
+    m = open_golden("tests/golden/models/qwen3.gguf");
+    last = &m->desc.layers[m->desc.n_layers - 1];
+    assert_true(m->desc.rope == ROPE_HALVES && !m->tied && m->desc.head_dim == 24);
+    assert_true(last->q_norm.cols == 24 && last->k_norm.type == WEIGHT_F32);
+    assert_false(tensor_present(&last->bq));
+    model_close(m);
+    m = open_golden("tests/golden/models/mistral.gguf");
+    assert_true(m->desc.rope == ROPE_ADJACENT && m->desc.window == 5);
+    model_close(m);
+}
+
+static void
+test_every_type_is_used_as_it_lies_in_the_file(void **state)
+{
+    (void)state;
+    struct model *m = open_golden("tests/golden/models/types.gguf");
+    const struct layer_desc *y = m->desc.layers;
+    assert_true(m->desc.embedding.type == WEIGHT_Q6_K && m->desc.head.type == WEIGHT_Q4_K);
+    assert_true(y[0].wq.type == WEIGHT_Q2_K && y[0].wk.type == WEIGHT_Q3_K && y[0].wv.type == WEIGHT_Q4_K);
+    assert_true(y[0].wo.type == WEIGHT_Q4_0 && y[0].gate.type == WEIGHT_Q5_K && y[0].down.type == WEIGHT_Q4_1);
+    assert_true(y[1].wq.type == WEIGHT_F16 && y[1].wk.type == WEIGHT_BF16 && y[1].wv.type == WEIGHT_F32);
+    assert_true(y[1].wo.type == WEIGHT_Q5_0 && y[1].gate.type == WEIGHT_Q8_0 && y[1].down.type == WEIGHT_Q5_1);
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; i < m->file->n_tensors; i++)
+        bytes += m->file->tensors[i].bytes;
+    assert_int_equal(model_weight_bytes(m, false, false), bytes);
+    for (int t = 0; t < WEIGHT_TYPES; t++)
+        assert_true(m->tensors_of[t] > 0);
+    assert_true(strlen(m->types) < sizeof m->types && strncmp(m->types, "Q4_K, Q6_K", 10) == 0);
+    model_close(m);
+}
+
+static void
+test_a_vocabulary_opens_only_where_it_will_do(void **state)
+{
+    (void)state;
+    static const char path[] = "tests/golden/models/vocabulary.gguf";
+    struct model *m = NULL;
+    struct err err = {0};
+    assert_false(model_open(&m, path, &err));
+    assert_non_null(strstr(err.text, "vocabulary.gguf: holds a vocabulary and no weights"));
+    if (!model_open_with(&m, path, &(struct model_options){.vocabulary = true}, &err))
+        fail_msg("%s", err.text);
+    assert_true(m->vocabulary_only && m->desc.n_layers == 0 && m->desc.vocab == tokenizer_size(m->tokenizer));
+    assert_true(m->ctx_train == 512 && model_weight_bytes(m, false, false) == 0);
+    model_close(m);
+}
+
+static void
+test_quantising_takes_what_it_can_and_refuses_what_is_no_number(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct built b;
+    const struct tinymodel options = {.width = 48, .heads = 3, .kv_heads = 3, .ffn = 64, .attention = WEIGHT_F16};
+    struct model *m = open_tiny(&b, &options);
+    assert_true(model_quantize(m, &err)); /* rows of 48 stay as they are, those of 64 don't */
+    assert_true(m->desc.layers[0].wq.type == WEIGHT_F16 && m->desc.layers[0].down.type == WEIGHT_Q8_0);
+    assert_true(m->desc.layers[0].attn_norm.type == WEIGHT_F32);
+    assert_int_equal(m->tensors_of[WEIGHT_Q8_0], 4);
+    assert_int_equal(m->parameters_of[WEIGHT_Q8_0], 4 * 48 * 64);
+    model_close(m);
+    free(b.bytes);
+
+    static const uint32_t odd[] = {0x7fc00000, 0x7f800000, 0xff800000}; /* no number, infinite, infinite */
+    for (size_t i = 0; i < 3; i++) {
+        m = open_tiny(&b, &(struct tinymodel){.seed = 3});
+        memcpy((unsigned char *)m->desc.layers[2].up.data + 64 * 4 * 5 + 40, &odd[i], 4);
+        assert_false(model_quantize(m, &err));
+        assert_non_null(strstr(err.text, "row 5 of up in layer 2 holds weights that are no finite numbers"));
+        model_close(m);
+        free(b.bytes);
+    }
+}
+
 /* ---- refused ---- */
 
 static void
@@ -402,6 +499,10 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bundled_model_is_what_its_readme_says),
         cmocka_unit_test(test_every_shape_of_tiny_model_opens),
+        cmocka_unit_test(test_architectures_differ_in_what_they_need),
+        cmocka_unit_test(test_every_type_is_used_as_it_lies_in_the_file),
+        cmocka_unit_test(test_a_vocabulary_opens_only_where_it_will_do),
+        cmocka_unit_test(test_quantising_takes_what_it_can_and_refuses_what_is_no_number),
         cmocka_unit_test(test_rope_factors_are_read),
         cmocka_unit_test(test_a_written_file_opens_and_its_name_is_printable),
         cmocka_unit_test(test_hash_tells_models_apart),

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Models in every format: split GGUF files, types, vocabularies, quantising on load, what does not fit.
+. tests/cli/checks.sh
+MODELS=tests/golden/models
+
+works "a model of mixed types runs" run -n 8 -p 'the and' --ignore-eos $MODELS/types.gguf
+works "info lists its types" info $MODELS/types.gguf
+check "all of them" sh -c "for t in F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K; do grep -q \" \$t [0-9]\" '$TMP/out' || exit 1; done"
+works "info tells of biases" info $MODELS/qwen2.gguf
+check "on Q, K and V" grep -q 'biases on Q, K and V' "$TMP/out"
+works "and of windows" info $MODELS/mistral.gguf
+check "of five positions" grep -q 'attends to the last 5 positions' "$TMP/out"
+
+works "a vocabulary is described" info $MODELS/vocabulary.gguf
+check "as one" grep -q 'a vocabulary only' "$TMP/out"
+refuses "but not run" 1 'holds a vocabulary and no weights' run $MODELS/vocabulary.gguf
+
+works "weights are quantised on load" run -n 8 -p 'the and' --quantize q8_0 $MODELS/llama.gguf
+works "info shows what becomes of them" info --quantize q8_0 $MODELS/llama.gguf
+check "and says so" grep -q 'Q8_0 .* quantised to Q8_0 on load' "$TMP/out"
+refuses "to a type that there is" 2 'quantize q3_k' run --quantize q3_k $MODELS/llama.gguf
+
+refuses "a context that cannot fit is refused" 1 'needs .* for its weights and .* for a context of 16777216, but .* available; lower -c' \
+    run -n 4 -p x -c 16777216
+refuses "a folder that is no model's is refused" 1 'folder without config.json' run "$TMP"
+finish
