@@ -190,7 +190,9 @@ def make(name, config, kind, dtype, files, seed):
     write_tokenizer(folder)
     generation = dict(bos_token_id=1, eos_token_id=[2, 258] if name == "qwen2" else 2)
     (folder / "generation_config.json").write_text(json.dumps(generation))
-    model = model.float()
+    rounded = {k: v.float() for k, v in model.state_dict().items()}
+    model = kind._from_config(config, attn_implementation="eager").float()  # its RoPE frequencies were rounded with it
+    model.load_state_dict(rounded)
 
     permuted = name not in ("qwen2", "qwen3")
     arch = "llama" if permuted else name
