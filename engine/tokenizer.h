@@ -1,4 +1,4 @@
-/* Text to token ids and back: SentencePiece BPE as stored in GGUF metadata (scores, byte fallback, special tokens). */
+/* Text to token ids and back: SentencePiece BPE and byte-level BPE, from GGUF metadata or Hugging Face's tokenizer.json. */
 #ifndef ENGINE_TOKENIZER_H
 #define ENGINE_TOKENIZER_H
 
@@ -9,8 +9,13 @@ struct tokenizer;
 
 enum token_kind { TOKEN_NORMAL, TOKEN_UNKNOWN, TOKEN_CONTROL, TOKEN_USER, TOKEN_UNUSED, TOKEN_BYTE };
 
-/* The file must outlive the tokenizer. Other kinds of tokenizer than SentencePiece BPE are an error that names them. */
+/* The file must outlive the tokenizer. What is not supported (another model, an unknown pre-tokenizer) is an error that
+ * names it. */
 bool tokenizer_open(struct tokenizer **, const struct gguf *, struct err *);
+/* The same from the bytes of a tokenizer.json and its tokenizer_config.json (NULL: there is none), which are not needed
+ * afterwards; `where` is what errors call the place, a folder or a file. */
+bool tokenizer_from_json(struct tokenizer **, const char *json, size_t n, const char *config_json, size_t n_config,
+                         const char *where, struct err *);
 void tokenizer_close(struct tokenizer *);
 
 uint32_t tokenizer_size(const struct tokenizer *);
