@@ -76,16 +76,34 @@ name_types(struct model *m)
     }
 }
 
-/* The last part of the path, without `ending`. */
+/* The file's name without folder and ending. */
 static void
-name_by_path(struct model *m, const char *ending)
+name_by_file(struct model *m)
 {
-    const char *slash = strrchr(m->path, '/'), *name = slash != NULL && slash[1] != '\0' ? slash + 1 : m->path;
+    static const char ending[] = ".gguf";
+    const char *slash = strrchr(m->path, '/'), *name = slash != NULL ? slash + 1 : m->path;
     size_t n = strlen(name);
-    const size_t n_ending = strlen(ending);
-    if (n > n_ending && strcmp(name + n - n_ending, ending) == 0)
-        n -= n_ending;
+    if (n > sizeof ending - 1 && strcmp(name + n - (sizeof ending - 1), ending) == 0)
+        n -= sizeof ending - 1;
     utf8_printable(m->name, sizeof m->name, name, n);
+}
+
+/* The folder's name; in the cache of the hub's own tools, where it is …/models--OWNER--NAME/snapshots/REVISION, NAME. */
+static void
+name_by_folder(struct model *m)
+{
+    char *real = realpath(m->path, NULL), *slash = real == NULL ? NULL : strrchr(real, '/'), *owner;
+    const char *name = slash != NULL ? slash + 1 : m->path;
+    static const char snapshots[] = "/snapshots";
+    if (slash != NULL && (size_t)(slash - real) >= sizeof snapshots - 1 &&
+        memcmp(slash - (sizeof snapshots - 1), snapshots, sizeof snapshots - 1) == 0) {
+        *(slash - (sizeof snapshots - 1)) = '\0';
+        slash = strrchr(real, '/');
+        owner = slash != NULL && strncmp(slash + 1, "models--", 8) == 0 ? strstr(slash + 9, "--") : NULL;
+        name = owner != NULL ? owner + 2 : name;
+    }
+    utf8_printable(m->name, sizeof m->name, name, strlen(name));
+    free(real);
 }
 
 static bool
@@ -128,7 +146,7 @@ read_gguf(struct model *m, const struct model_options *options, struct err *err)
                        m->path);
     utf8_printable(m->arch, sizeof m->arch, arch.data, arch.len);
     if (name.len == 0)
-        name_by_path(m, ".gguf");
+        name_by_file(m);
     else
         utf8_printable(m->name, sizeof m->name, name.data, name.len);
     m->vocabulary_only = g->n_tensors == 0;
@@ -288,7 +306,7 @@ model_read_folder(struct model **out, struct hf_folder *folder, const struct mod
         m->file_bytes += part->file_bytes;
         m->hash = hash_map(m->hash, part->map, part->file_bytes, part->data_start);
     }
-    name_by_path(m, "");
+    name_by_folder(m);
     if (read_folder(m, options, err) && finish(out, m, options, err))
         return true;
     model_close(m);

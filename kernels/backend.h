@@ -63,8 +63,9 @@ enum weight_type { /* those with blocks: as GGUF lays them out, blocks along a r
 struct planted; /* weights that a formula makes: kernels/planted.h */
 
 struct tensor {       /* row-major: rows outputs of cols inputs each; a vector has rows = 1 */
-    const void *data; /* host memory, usually a mapped file; aligned to 32 bytes at least as GGUF promises. NULL in a */
-                      /* tensor that the model may lack: there is none; or there is a formula instead */
+    const void *data; /* host memory, usually a mapped file; aligned to its elements at least (to 32 bytes in GGUF */
+                      /* files, but not in safetensors). NULL in a tensor that the model may lack: there is none; or */
+                      /* there is a formula instead */
     enum weight_type type;
     uint32_t rows, cols;
     const struct planted *planted; /* how to make the elements when data is NULL, or NULL */
