@@ -101,8 +101,9 @@ CUDA_ROOT := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(NVCC))))
 CUDA_CODE := 80 86 89 90
 CUDA_PTX  := 90
 NVCCFLAGS ?= -O3 -lineinfo
-NVCC_BASE := -std=c++17 -I. -Wno-deprecated-gpu-targets -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra \
-	$(foreach a,$(CUDA_CODE),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(CUDA_PTX),code=compute_$(CUDA_PTX)
+NVCC_CODE := -Wno-deprecated-gpu-targets $(foreach a,$(CUDA_CODE),-gencode arch=compute_$(a),code=sm_$(a)) \
+	-gencode arch=compute_$(CUDA_PTX),code=compute_$(CUDA_PTX)
+NVCC_BASE := -std=c++17 -I. -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(NVCC_CODE)
 
 CUDA_CU   := $(sort $(wildcard kernels/cuda/*.cu))
 CUDA_C    := $(sort $(wildcard kernels/cuda/*.c)) $(CUDA_SHARED_C)
@@ -120,13 +121,27 @@ $(BUILD)/cuda/%.o: %.c
 
 $(BUILD)/specscope-cuda.so: $(CUDA_OBJ)
 	$(call say,NVCC,$@)
-	$(Q)$(NVCC) -shared -cudart static -Wno-deprecated-gpu-targets $(foreach a,$(CUDA_CODE),-gencode arch=compute_$(a),code=sm_$(a)) \
-		-Xcompiler -fopenmp -Xlinker -z,defs,--exclude-libs,ALL -o $@.part $^ -lm && mv $@.part $@
+	$(Q)$(NVCC) -shared -cudart static $(NVCC_CODE) -Xcompiler -fopenmp -Xlinker -z,defs,--exclude-libs,ALL -o $@.part $^ -lm && mv $@.part $@
 
 .PHONY: cuda
 cuda:
 	@if [ -z "$(NVCC)" ]; then echo "make cuda: nvcc is not here; install the CUDA toolkit (12 or 13), or give NVCC=/path/to/nvcc" >&2; exit 1; fi
 	@$(MAKE) --no-print-directory $(BUILD)/specscope-cuda.so
+# Tests and measurements on a real GPU. What they need can be built on a machine without one and carried over: the kit
+# has the shared libraries that the other machine may lack. RECORD=1 puts the figures into docs/measurements.md.
+$(BUILD)/gpu_floors: tests/bench/gpu_floors.cu
+	$(call say,NVCC,$<)
+	$(Q)$(NVCC) -std=c++17 -O3 $(NVCC_CODE) -cudart static -o $@ $<
+
+CUDA_TESTS := test_cuda_backend test_invariance test_context_property test_lossless_matrix
+CUDA_KIT   := $(BUILD)/specscope $(BUILD)/specscope-cuda.so $(BUILD)/gpu_floors $(CUDA_TESTS:%=$(BUILD)/tests/%)
+.PHONY: cuda-kit test-cuda bench-cuda
+cuda-kit: $(CUDA_KIT)
+	@rm -rf $(BUILD)/kit && mkdir -p $(BUILD)/kit
+	@ldd $(CUDA_KIT) | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u | grep -v '/lib\(c\|m\|dl\|pthread\|rt\)\.so' | xargs -I{} cp -L {} $(BUILD)/kit/
+test-cuda bench-cuda:
+	@if [ -n "$(NVCC)" ]; then $(MAKE) --no-print-directory $(CUDA_KIT); fi
+	@RECORD=$(RECORD) tests/cuda/run.sh $(BUILD) $(@:%-cuda=%)
 -include $(wildcard $(BUILD)/cuda/kernels/*/*.d $(BUILD)/cuda/kernels/*.d)
 
 # ---- tests ----

@@ -10,7 +10,7 @@ N=${N:-1500}
 WORK=$(mktemp -d)
 SOCKET=$WORK/tmux
 trap 'tmux -S "$SOCKET" kill-server 2>/dev/null || true; rm -rf "$WORK"' EXIT INT TERM
-ARGS="--ignore-eos -n $N -c $((N + 96)) --seed 1"
+ARGS="--ignore-eos -n $N -c $((N + 96)) --seed 1 ${SCOPE_ARGS:-}"
 
 speed() { # tokens per second of a trace
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }

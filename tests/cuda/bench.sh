@@ -1,0 +1,97 @@
+# Sourced by run.sh: what a GPU makes of planted models of real sizes, beside the two floors (bytes over bandwidth,
+# operations over rate) that are measured in the same run. Leaves docs/measurements-cuda.md.
+SHAPE=${SHAPE:-Llama-2-7B}
+EXIT=${EXIT:-8} # the planted model's layer after which little changes
+RESULTS=$LOG/measurements-cuda.md
+
+number() { # key, JSON file: a number in it
+    sed -n 's/.*"'"$1"'":[[:space:]]*\([0-9.eE+-]*\).*/\1/p' "$2" | head -n 1
+}
+steps_of() { # type
+    limited "$S" bench --steps --backend cuda --synth "$SHAPE:$1,$EXIT,0.75" --json "$LOG/steps-$1.json" >"$LOG/steps-$1.txt" &&
+        cat "$LOG/steps-$1.txt"
+}
+
+# Elements of all matrices that a token is multiplied with: 32 layers of 4096 x 4096 (four) and 4096 x 11008 (three), and
+# the head. Other shapes: ELEMENTS=N.
+ELEMENTS=${ELEMENTS:-$((32 * (4 * 4096 * 4096 + 3 * 4096 * 11008) + 32000 * 4096))}
+
+report_steps() { # type, bits an element
+    copy=$(number copy_gb_s "$LOG/floors.json") rate=$(number mma_tflop_s "$LOG/floors.json")
+    awk -v type="$1" -v bits="$2" -v n="$ELEMENTS" -v copy="$copy" -v rate="$rate" \
+        -v one="$(number verify_1_us "$LOG/steps-$1.json")" -v eight="$(number 8 "$LOG/steps-$1.json")" \
+        -v all="$(number probe_all_over_verify_8 "$LOG/steps-$1.json")" 'BEGIN {
+            bytes = n * bits / 8
+            printf "| %s: a token | %.0f us | %.0f us | %.0f us | %.1f %% of copy bandwidth |\n", type, one,
+                bytes / copy * 1e-3, 2 * n / rate * 1e-6, 100 * bytes / copy * 1e-3 / one
+            printf "| %s: verifying 8 rows | %.0f us | %.0f us | %.0f us | %.3f of one row |\n", type, one * eight,
+                bytes / copy * 1e-3, 2 * 8 * n / rate * 1e-6, eight
+            printf "| %s: probing all layers x 8 rows | %.0f us | | | %.1f %% of verifying them |\n", type,
+                one * eight * all, 100 * all
+        }'
+}
+
+speedups() { # type, acceptance
+    limited "$S" bench --backend cuda --synth "$SHAPE:$1,$EXIT,$2" -n 256 --repeat 1 --ignore-eos --policy layerskip \
+        --policy specbound --csv - 2>"$LOG/bench-$1-$2.err" |
+        awk -F, -v type="$1" -v a="$2" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+            { printf "| %s, %s | %s | %.1f | %.2f | %.2f | %.3f | %s | %s |\n", type, a, $c["policy"], $c["tok_per_s"],
+                  $c["speedup"], $c["modelled_speedup"], $c["measured_over_modelled"], $c["per_token_acceptance"],
+                  $c["lossless"] }' >"$LOG/speedups-$1-$2"
+    [ -s "$LOG/speedups-$1-$2" ]
+}
+
+scope_cost() {
+    SCOPE_ARGS="--synth $SHAPE:q8_0,$EXIT,0.75 --backend cuda" PAIRS=2 N=400 limited tests/bench/scope_cost.sh \
+        "${BUILD#"$PWD"/}" >"$LOG/scope.md"
+}
+
+floors() {
+    limited "$BUILD/gpu_floors" >"$LOG/floors.json" && cat "$LOG/floors.json"
+}
+
+report() {
+    echo "# On a GPU"
+    echo
+    echo "Written by \`make bench-cuda\` on $(date -u +%Y-%m-%d), $(sed -n 's/.*"device": "\([^"]*\)".*/\1/p' "$LOG/floors.json"), specscope"
+    echo "$("$S" --version | cut -d' ' -f2), planted $SHAPE whose layers after $EXIT change little. The floors of a step are the bytes of its"
+    echo "weights over the bandwidth of a copy kernel ($(number copy_gb_s "$LOG/floors.json") GB/s read and written; a kernel that only reads:"
+    echo "$(number read_gb_s "$LOG/floors.json") GB/s), and its multiply-adds over the rate of mma.m16n8k16 ($(number mma_tflop_s "$LOG/floors.json") TFLOP/s), both"
+    echo "measured in this run."
+    echo
+    echo "| step | measured | bytes | operations | |"
+    echo "| --- | --- | --- | --- | --- |"
+    [ -s "$LOG/steps-f16.json" ] && report_steps f16 16
+    [ -s "$LOG/steps-q8_0.json" ] && report_steps q8_0 8.5
+    echo
+    echo "| weights, acceptance asked for | policy | tokens/s | x ar | modelled | measured/modelled | acceptance | lossless |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    cat "$LOG"/speedups-* 2>/dev/null
+    echo
+    if [ -s "$LOG/scope.md" ]; then cat "$LOG/scope.md"; fi
+}
+
+bench_all() {
+    rm -f "$LOG"/speedups-* "$LOG"/steps-*.json "$LOG/scope.md" "$LOG/floors.json"
+    step "floors" 60 floors
+    [ -s "$LOG/floors.json" ] || { echo "no floors, no figures"; return 1; }
+    for type in f16 q8_0; do
+        step "steps, $type" 120 steps_of $type
+    done
+    for acceptance in 0.75 0.9 0.6; do
+        step "policies at acceptance $acceptance, f16" 150 speedups f16 $acceptance
+    done
+    step "policies at acceptance 0.75, q8_0" 150 speedups q8_0 0.75
+    if command -v tmux >/dev/null 2>&1; then
+        step "the scope's cost" 150 scope_cost
+    else
+        echo "not run: the scope's cost (there is no tmux)"
+    fi
+    report >"$RESULTS"
+    cat "$RESULTS"
+    if [ -n "${RECORD:-}" ]; then # replace the section in docs/measurements.md
+        { sed '/^# On a GPU$/,$d' docs/measurements.md; cat "$RESULTS"; } >"$LOG/measurements.md"
+        cp "$LOG/measurements.md" docs/measurements.md
+    fi
+    [ "$failed" -eq 0 ]
+}
