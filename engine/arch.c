@@ -82,8 +82,9 @@ missing(const struct arch_source *s, enum arch_number which, struct err *err)
                    s->names->remedy);
 }
 
-bool
-arch_real(const struct arch_source *s, enum arch_number which, double otherwise, double *out, struct err *err)
+/* A number that may be missing: then `otherwise`. */
+static bool
+read_real(const struct arch_source *s, enum arch_number which, double otherwise, double *out, struct err *err)
 {
     char key[KEY_SIZE];
     *out = otherwise;
@@ -150,7 +151,7 @@ read_rope(struct model_desc *d, const struct arch_source *s, struct err *err)
 {
     double base = 10000;
     if (!read_whole(s, ARCH_ROPE_DIMS, d->head_dim, 1, MOST_UNITS, &d->rope_dims, err) ||
-        !arch_real(s, ARCH_ROPE_BASE, 10000, &base, err))
+        !read_real(s, ARCH_ROPE_BASE, 10000, &base, err))
         return false;
     if (d->rope_dims % 2 != 0 || d->rope_dims > d->head_dim)
         return err_set(err, ERR_WORK,
@@ -201,7 +202,7 @@ arch_read_numbers(struct model *m, const struct arch_source *s, struct err *err)
     }
     if (find_number(s, ARCH_RMS_EPS, &eps) == VALUE_MISSING)
         return missing(s, ARCH_RMS_EPS, err);
-    if (!arch_real(s, ARCH_RMS_EPS, 0, &eps, err))
+    if (!read_real(s, ARCH_RMS_EPS, 0, &eps, err))
         return false;
     if (!(eps >= 0 && eps < 1))
         return err_set(err, ERR_WORK, "%s: an RMS norm epsilon of %g makes no sense; %s", s->path, eps,

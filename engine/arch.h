@@ -2,7 +2,7 @@
  *
  * A model comes as a GGUF file (arch_gguf.c) or as a Hugging Face folder (arch_hf.c). They differ in what numbers and
  * tensors are called, not in which there are: a struct arch_source says what the names are and finds what they name, and
- * arch_read() asks for each, checks it against the others, and fills the model's description. */
+ * arch_read_numbers() and arch_read_tensors() ask for each, check it against the others, and fill the model's description. */
 #ifndef ENGINE_ARCH_H
 #define ENGINE_ARCH_H
 
@@ -12,13 +12,12 @@ struct gguf;
 struct hf_folder;
 
 struct arch {
-    const char *gguf; /* general.architecture */
-    const char *hf;   /* config.json's model_type */
-    enum rope_layout
-        gguf_rope;           /* converters permute Llama's rows so that pairs are adjacent; Hugging Face's are halves */
-    bool qkv_bias;           /* it has them always; those of others may */
-    bool qk_norm;            /* it has them, others don't */
-    uint32_t usual_head_dim; /* when a config.json doesn't say; 0: width / heads */
+    const char *gguf;           /* general.architecture */
+    const char *hf;             /* config.json's model_type */
+    enum rope_layout gguf_rope; /* ADJACENT where converters permute the rows of Q and K; Hugging Face's are HALVES */
+    bool qkv_bias;              /* it has them always; those of others may */
+    bool qk_norm;               /* it has them, others don't */
+    uint32_t usual_head_dim;    /* when a config.json doesn't say; 0: width / heads */
 };
 
 /* By general.architecture, or by model_type; NULL with a message that names it. `name` need not be terminated. */
@@ -94,9 +93,6 @@ struct arch_source {
     bool (*tensor)(const struct arch_source *, const char *name, struct arch_tensor *out); /* false: there is none */
     void (*tensor_name)(const struct arch_source *, size_t index, const char **name, size_t *len);
 };
-
-/* A number that may be missing: then `otherwise`. Wrong types and infinities are errors that name it. */
-bool arch_real(const struct arch_source *, enum arch_number, double otherwise, double *out, struct err *);
 
 /* Sizes, RoPE's base (unscaled), epsilon, window. The model has its path already, desc.rope, and desc.vocab where the
  * tokenizer decides it; 0 asks the file. */
