@@ -11,6 +11,7 @@ int replay_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int tokenize_main(int argc, char **argv);
+int train_main(int argc, char **argv);
 
 /* Prints "specscope: …" on stderr and gives the exit status that the error stands for. */
 int command_failed(const struct err *);

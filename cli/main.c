@@ -23,7 +23,7 @@ main(int argc, char **argv)
         int (*run)(int argc, char **argv);
     } commands[] = {
         {"run", run_main},   {"replay", replay_main},     {"bench", bench_main},
-        {"info", info_main}, {"tokenize", tokenize_main},
+        {"info", info_main}, {"tokenize", tokenize_main}, {"train", train_main},
     };
     setlocale(LC_ALL, "");
     setlocale(LC_NUMERIC, "C");

@@ -12,14 +12,7 @@
 #include <stdint.h>
 
 #include "engine/exit_heads.h"
-
-/* What every head shares: the model's final norm and LM head, F32. */
-struct lens {
-    uint32_t width, vocab;
-    float eps;
-    const float *norm; /* (width) */
-    const float *head; /* (vocab, width) */
-};
+#include "engine/lens.h"
 
 struct head_batch {
     size_t n;
