@@ -1,6 +1,5 @@
 /* Quantising a model while it is opened. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "engine/gguf_types.h"
@@ -16,6 +15,8 @@
 #define PARALLEL
 #endif
 
+/* A block's values as F32. Written without branches, so that a compiler can use vectors: an F16's exponent and mantissa,
+ * moved into place, are 2^-112 of its value, subnormal or not; infinities and what is no number are set apart. */
 static void
 widen(const struct tensor *t, size_t block, float x[BLOCK])
 {
@@ -26,27 +27,39 @@ widen(const struct tensor *t, size_t block, float x[BLOCK])
     }
     uint16_t half[BLOCK];
     memcpy(half, from + block * sizeof half, sizeof half);
-    for (size_t i = 0; i < BLOCK; i++)
-        x[i] = t->type == WEIGHT_F16 ? f16_to_f32(half[i]) : bf16_to_f32(half[i]);
+    if (t->type == WEIGHT_BF16) {
+        for (size_t i = 0; i < BLOCK; i++)
+            x[i] = bf16_to_f32(half[i]);
+        return;
+    }
+    for (size_t i = 0; i < BLOCK; i++) {
+        const uint32_t h = half[i], odd = (h & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0;
+        const float magnitude = float_of_bits((h & 0x7fffu) << 13) * 0x1p112f;
+        x[i] = float_of_bits(bits_of_float(magnitude) | (h & 0x8000u) << 16 | odd);
+    }
 }
 
 /* False: a weight is infinite or no number. */
 static bool
 quantize_block(const float x[BLOCK], unsigned char *out)
 {
-    float largest = 0;
-    bool finite = true;
+    int32_t largest = 0; /* magnitudes order as their bits do */
     for (size_t i = 0; i < BLOCK; i++) {
-        finite = finite && isfinite(x[i]);
-        largest = fmaxf(largest, fabsf(x[i]));
+        const int32_t magnitude = (int32_t)(bits_of_float(x[i]) & 0x7fffffffu);
+        largest = magnitude > largest ? magnitude : largest;
     }
-    if (!finite)
+    if (largest >= 0x7f800000)
         return false;
-    const float d = largest / 127, inverse = d > 0 ? 1 / d : 0;
+    const float d = float_of_bits((uint32_t)largest) / 127;
+    const float inverse = d >= 0x1p-126f ? 1 / d : 0; /* below, 1 / d would be infinite, and d is 0 in F16 anyway */
     const uint16_t scale = f32_to_f16(d);
     memcpy(out, &scale, sizeof scale);
-    for (size_t i = 0; i < BLOCK; i++) /* a subnormal d has an inverse that overflows */
-        out[sizeof scale + i] = (unsigned char)(signed char)fmaxf(-127, fminf(127, roundf(x[i] * inverse)));
+    for (size_t i = 0; i < BLOCK; i++) { /* roundf(), exactly, where |scaled| is at most 127 and a little */
+        const float scaled = x[i] * inverse;
+        const int32_t whole = (int32_t)scaled;
+        const float rest = scaled - (float)whole;
+        out[sizeof scale + i] = (unsigned char)(whole + (rest >= 0.5f) - (rest <= -0.5f));
+    }
     return true;
 }
 

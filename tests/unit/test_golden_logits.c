@@ -134,10 +134,10 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_bundled_models_logits_are_the_golden_ones),
+        cmocka_unit_test(test_quantising_on_load_makes_the_bytes_of_the_gguf_package),
         cmocka_unit_test(test_gguf_files_of_every_architecture_give_the_logits_of_transformers),
         cmocka_unit_test(test_hugging_face_folders_give_the_same_logits),
         cmocka_unit_test(test_a_file_of_every_type_gives_the_logits_of_its_dequantised_weights),
-        cmocka_unit_test(test_quantising_on_load_makes_the_bytes_of_the_gguf_package),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
