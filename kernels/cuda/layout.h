@@ -160,7 +160,7 @@ struct dev_store {
     void *head_normed;              /* (head_rows, width) */
     float *head_logits;             /* (head_rows, vocab) */
     uint32_t head_rows;             /* rows in one pass of the head, >= VERIFY_NODES */
-    float *verify_p;                /* (vocab) what verification works in */
+    float *verify_p;                /* (2, vocab) what verification works in */
     struct head_piece *head_pieces; /* (max(head_rows, n_layers), head_pieces_of(vocab)) */
     struct row_law *row_laws;       /* (head_rows) */
 };

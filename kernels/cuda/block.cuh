@@ -1,0 +1,107 @@
+/* What the threads of a block find out together, and the order of logits. All of it is deterministic: integers, whose
+ * sums know no order, or trees of fixed shape. A function that takes `scratch` (shared memory) is called by all threads
+ * of the block and gives all of them the same answer. */
+#ifndef KERNELS_CUDA_BLOCK_CUH
+#define KERNELS_CUDA_BLOCK_CUH
+
+#include <math.h>
+
+#include "kernels/cuda/layout.h"
+
+#define ALL_LANES   0xffffffffu
+#define ROW_WARPS   32 /* of the blocks that work on one row of logits or one distribution */
+#define ROW_THREADS (ROW_WARPS * WARP)
+
+/* ---- the order of tokens ---- */
+
+/* A logit's place among logits: larger is better; 0 for what is never drawn, -infinity and NaN. */
+static __device__ __forceinline__ uint32_t
+logit_key(float z)
+{
+    const uint32_t bits = __float_as_uint(z + 0.0f); /* -0 and 0 are equals */
+    return !(z > -INFINITY) ? 0 : bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+static __device__ __forceinline__ float
+key_logit(uint32_t key)
+{
+    return key == 0 ? -INFINITY : __uint_as_float(key >> 31 ? key & 0x7fffffffu : ~key);
+}
+
+/* Tokens with their logits, as numbers that order them: the larger logit first, among equals the lower id. */
+static __device__ __forceinline__ uint64_t
+rank_of(uint32_t key, uint32_t id)
+{
+    return (uint64_t)key << 32 | (uint32_t)~id;
+}
+
+static __device__ __forceinline__ uint32_t
+rank_key(uint64_t rank)
+{
+    return (uint32_t)(rank >> 32);
+}
+
+static __device__ __forceinline__ uint32_t
+rank_id(uint64_t rank)
+{
+    return ~(uint32_t)rank;
+}
+
+/* ---- reductions ---- */
+
+struct add_op {
+    template <class T>
+    __device__ __forceinline__ T
+    operator()(T a, T b) const
+    {
+        return a + b;
+    }
+};
+
+struct max_op {
+    template <class T>
+    __device__ __forceinline__ T
+    operator()(T a, T b) const
+    {
+        return a > b ? a : b;
+    }
+};
+
+struct min_op {
+    template <class T>
+    __device__ __forceinline__ T
+    operator()(T a, T b) const
+    {
+        return a < b ? a : b;
+    }
+};
+
+template <class T, class Op>
+static __device__ __forceinline__ T
+warp_reduce(T value, Op op)
+{
+#pragma unroll
+    for (int step = WARP / 2; step > 0; step /= 2)
+        value = op(value, __shfl_xor_sync(ALL_LANES, value, step));
+    return value;
+}
+
+struct block_scratch {
+    uint64_t words[ROW_WARPS];
+};
+
+/* Of ROW_THREADS threads; T has at most 8 bytes. */
+template <class T, class Op>
+static __device__ T
+block_reduce(T value, Op op, struct block_scratch *scratch)
+{
+    T *const parts = (T *)scratch->words;
+    value = warp_reduce(value, op);
+    __syncthreads(); /* nobody reads the last answer any more */
+    if (threadIdx.x % WARP == 0)
+        parts[threadIdx.x / WARP] = value;
+    __syncthreads();
+    return warp_reduce(parts[threadIdx.x % WARP], op);
+}
+
+#endif

@@ -1,0 +1,167 @@
+/* The last token that stays: of a row of logits in order of rank (block.cuh), the first whose prefix sum reaches a goal.
+ * Counting tokens it is top-k, adding their probabilities top-p.
+ *
+ * A descent over ranks, radix 4: each pass over the row cuts the interval that holds the answer into four and keeps
+ * one. Ranks tell equal logits apart by id, so ties need no care. Once few tokens are left in the interval they are
+ * listed in shared memory, and the passes go over the list. */
+#ifndef KERNELS_CUDA_SELECT_CUH
+#define KERNELS_CUDA_SELECT_CUH
+
+#include "kernels/cuda/mass.cuh"
+
+#define LISTED_MAX 4096 /* candidates in shared memory */
+#define RANKED_MAX 256  /* candidates that are compared each with each */
+
+struct select_scratch {
+    struct block_scratch block;
+    uint64_t sums[3][ROW_WARPS];
+    uint32_t counts[4][ROW_WARPS];
+    uint64_t list[LISTED_MAX], ranked[RANKED_MAX], ranked_units[RANKED_MAX];
+    uint32_t listed, n_ranked;
+    uint64_t cut, prefix;
+};
+
+struct interval {
+    uint64_t low, high; /* ranks, both within */
+    uint64_t above;     /* the sum over all ranks beyond `high`; below the goal */
+    uint32_t members;
+};
+
+struct cut {
+    uint64_t rank;   /* of the last one that stays */
+    uint64_t prefix; /* the sum up to it */
+};
+
+/* Where to divide: evenly in logits on even passes, which suits real ones, evenly in ranks on odd ones, which ends. */
+static __device__ __forceinline__ uint64_t
+pivot(const struct interval *in, int pass, int quarter)
+{
+    const uint64_t step = (in->high - in->low) / 4 * (uint64_t)quarter;
+    uint64_t at = in->low + (step > 0 ? step : 1);
+    const float low = key_logit(rank_key(in->low)), high = key_logit(rank_key(in->high));
+    const float between = low + (high - low) * (0.25f * (float)quarter);
+    if (pass % 2 == 0 && between > low && between < high)
+        at = rank_of(logit_key(between), UINT32_MAX);
+    return at;
+}
+
+/* Copies the ranks in the interval from the row, or the list when there is one, to `to`; in no particular order. */
+template <class Member>
+static __device__ void
+gather(Member member, uint32_t n, const struct interval *in, uint64_t *to, uint32_t *n_to)
+{
+    __syncthreads();
+    if (threadIdx.x == 0)
+        *n_to = 0;
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < n; i += ROW_THREADS) {
+        const uint64_t rank = member(i);
+        if (rank >= in->low && rank <= in->high)
+            to[atomicAdd(n_to, 1u)] = rank;
+    }
+    __syncthreads();
+}
+
+/* One pass: divides the interval. member(i) is the i-th rank of n, units(rank) what it adds. */
+template <class Member, class Units>
+static __device__ void
+descend(Member member, uint32_t n, Units units, uint64_t goal, int pass, struct interval *in, struct select_scratch *s)
+{
+    const uint64_t p1 = pivot(in, pass, 1), p2 = max_op()(p1, pivot(in, pass, 2)),
+                   p3 = max_op()(p2, pivot(in, pass, 3));
+    uint64_t s1 = 0, s2 = 0, s3 = 0;
+    uint32_t c0 = 0, c1 = 0, c2 = 0, c3 = 0;
+#pragma unroll 4
+    for (uint32_t i = threadIdx.x; i < n; i += ROW_THREADS) {
+        const uint64_t rank = member(i);
+        if (rank < in->low || rank > in->high)
+            continue;
+        if (rank < p1) {
+            c0++;
+            continue;
+        }
+        const uint64_t u = units(rank);
+        if (rank >= p3) {
+            s3 += u;
+            c3++;
+        } else if (rank >= p2) {
+            s2 += u;
+            c2++;
+        } else {
+            s1 += u;
+            c1++;
+        }
+    }
+    const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    s1 = warp_reduce(s1, add_op()), s2 = warp_reduce(s2, add_op()), s3 = warp_reduce(s3, add_op());
+    c0 = warp_reduce(c0, add_op()), c1 = warp_reduce(c1, add_op());
+    c2 = warp_reduce(c2, add_op()), c3 = warp_reduce(c3, add_op());
+    __syncthreads();
+    if (lane == 0) {
+        s->sums[0][warp] = s1, s->sums[1][warp] = s2, s->sums[2][warp] = s3;
+        s->counts[0][warp] = c0, s->counts[1][warp] = c1, s->counts[2][warp] = c2, s->counts[3][warp] = c3;
+    }
+    __syncthreads();
+    s1 = warp_reduce(s->sums[0][lane], add_op());
+    s2 = warp_reduce(s->sums[1][lane], add_op());
+    s3 = warp_reduce(s->sums[2][lane], add_op());
+    if (in->above + s3 >= goal) {
+        in->low = p3;
+        in->members = warp_reduce(s->counts[3][lane], add_op());
+    } else if (in->above + s3 + s2 >= goal) {
+        in->above += s3;
+        in->high = p3 - 1, in->low = p2;
+        in->members = warp_reduce(s->counts[2][lane], add_op());
+    } else if (in->above + s3 + s2 + s1 >= goal) {
+        in->above += s3 + s2;
+        in->high = p2 - 1, in->low = p1;
+        in->members = warp_reduce(s->counts[1][lane], add_op());
+    } else {
+        in->above += s3 + s2 + s1;
+        in->high = p1 - 1;
+        in->members = warp_reduce(s->counts[0][lane], add_op());
+    }
+}
+
+/* The first rank at which the sum reaches the goal (>= 1), of the `in.members` ranks within the interval; the sum over
+ * all of them and of `in.above` reaches it. */
+template <class Member, class Units>
+static __device__ struct cut
+select_cut(Member member, uint32_t n, Units units, uint64_t goal, struct interval in, struct select_scratch *s)
+{
+    const uint64_t *const list = s->list;
+    const auto listed_member = [list](uint32_t i) { return list[i]; };
+    bool listed = false;
+    for (int pass = 0; in.members > RANKED_MAX; pass++) {
+        if (!listed && in.members <= LISTED_MAX) {
+            gather(member, n, &in, s->list, &s->listed);
+            listed = true;
+        }
+        if (listed)
+            descend(listed_member, s->listed, units, goal, pass, &in, s);
+        else
+            descend(member, n, units, goal, pass, &in, s);
+    }
+    if (listed)
+        gather(listed_member, s->listed, &in, s->ranked, &s->n_ranked);
+    else
+        gather(member, n, &in, s->ranked, &s->n_ranked);
+    if (threadIdx.x < s->n_ranked)
+        s->ranked_units[threadIdx.x] = units(s->ranked[threadIdx.x]);
+    if (threadIdx.x == 0) /* should the sums not keep what they promise, nothing more is cut off */
+        s->cut = in.low, s->prefix = in.above;
+    __syncthreads();
+    if (threadIdx.x < s->n_ranked) {
+        const uint64_t mine = s->ranked[threadIdx.x], own = s->ranked_units[threadIdx.x];
+        uint64_t prefix = in.above;
+        for (uint32_t i = 0; i < s->n_ranked; i++)
+            prefix += s->ranked[i] >= mine ? s->ranked_units[i] : 0;
+        if (prefix >= goal && prefix - own < goal)
+            s->cut = mine, s->prefix = prefix;
+    }
+    __syncthreads();
+    const struct cut found = {s->cut, s->prefix};
+    return found;
+}
+
+#endif
