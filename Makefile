@@ -8,7 +8,7 @@ VERSION := 0.1.0
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 CFLAGS   ?= -O2 -g
 BASE     := -std=c17 -D_GNU_SOURCE -I. -ffp-contract=off -pthread $(WARN)
-LDLIBS   := -lncursesw -ltinfo -lcsv -lcjson -lutf8proc -llapacke -llapack -lblas -ldl -lm -pthread
+LDLIBS   := -lncursesw -ltinfo -lcsv -lcjson -lutf8proc -lpcre2-8 -llapacke -llapack -lblas -ldl -lm -pthread
 FUZZ_SECONDS ?= 60
 
 # make V=1 shows the commands.

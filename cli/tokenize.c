@@ -30,7 +30,8 @@ encode(const struct tokenizer *t, const struct request *r, const char *text, siz
 {
     token_t *ids;
     size_t n;
-    if (!tokenizer_encode(t, text, len, (struct tokenize_options){!r->no_bos, r->special}, &ids, &n, err))
+    if (!tokenizer_encode(t, text, len, (struct tokenize_options){.bos = !r->no_bos, .special = r->special}, &ids, &n,
+                          err))
         return false;
     for (size_t i = 0; i < n; i++) {
         printf("%" PRId32, ids[i]);

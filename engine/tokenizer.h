@@ -23,11 +23,18 @@ enum token_kind tokenizer_kind(const struct tokenizer *, token_t);
 token_t tokenizer_bos(const struct tokenizer *); /* TOKEN_NONE if the model has none */
 token_t tokenizer_eos(const struct tokenizer *);
 bool tokenizer_is_end(const struct tokenizer *, token_t); /* EOS, EOT and their like: generation stops after one */
-void tokenizer_add_end(struct tokenizer *, token_t);      /* what a model's files say besides; an unknown id is ignored */
+void tokenizer_add_end(struct tokenizer *, token_t); /* what a model's files say besides; an unknown id is ignored */
+
+const char *tokenizer_description(const struct tokenizer *); /* "byte-level BPE, llama-bpe" */
+/* Something the user should know ("the model does not say how …"), or "". */
+const char *tokenizer_note(const struct tokenizer *);
+/* The Jinja text that came with the model; len 0 if none did. */
+struct gguf_string tokenizer_chat_template(const struct tokenizer *);
 
 struct tokenize_options {
     bool bos;     /* put BOS in front if the model wants one */
     bool special; /* recognise control tokens written out in the text */
+    bool eos;     /* put EOS behind if the model wants one */
 };
 /* Ids in memory that the caller frees; *n of them. Any bytes are accepted: what no piece covers becomes byte tokens. */
 bool tokenizer_encode(const struct tokenizer *, const char *text, size_t len, struct tokenize_options, token_t **ids,

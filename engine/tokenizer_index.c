@@ -1,4 +1,5 @@
-/* Finding pieces by their bytes: a hash table for merging, a sorted list for the longest special token at a place. */
+/* Finding pieces by their bytes and merges by their halves in hash tables, and in a sorted list the longest special token
+ * at a place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +28,8 @@ tokenizer_find(const struct tokenizer *t, const char *bytes, size_t len)
     }
 }
 
-static bool
-index_pieces(struct tokenizer *t)
+bool
+tokenizer_index_pieces(struct tokenizer *t, const bool *pieces)
 {
     uint64_t n_slots = 16;
     while (n_slots < 2 * (uint64_t)t->n)
@@ -41,7 +42,8 @@ index_pieces(struct tokenizer *t)
         t->slots[i] = TOKEN_NONE;
     for (uint32_t id = 0; id < t->n; id++) {
         const struct gguf_string piece = t->text[id];
-        if (t->kind[id] != TOKEN_NORMAL || piece.len == 0 || piece.len > UINT32_MAX)
+        const bool wanted = pieces != NULL ? pieces[id] : t->kind[id] == TOKEN_NORMAL;
+        if (!wanted || piece.len == 0 || piece.len > UINT32_MAX)
             continue;
         if (piece.len > t->longest_piece)
             t->longest_piece = (uint32_t)piece.len;
@@ -55,6 +57,52 @@ index_pieces(struct tokenizer *t)
     return true;
 }
 
+/* ---- merges ---- */
+
+static uint32_t
+hash_pair(token_t left, token_t right)
+{
+    uint64_t h = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(h >> 32);
+}
+
+bool
+merge_table_make(struct merge_table *m, uint32_t n)
+{
+    uint64_t n_slots = 16;
+    while (n_slots < 2 * (uint64_t)n)
+        n_slots *= 2;
+    m->slots = malloc((size_t)n_slots * sizeof *m->slots);
+    if (m->slots == NULL)
+        return false;
+    m->mask = (uint32_t)(n_slots - 1);
+    m->n = n;
+    for (uint64_t i = 0; i < n_slots; i++)
+        m->slots[i] = (struct merge){.id = TOKEN_NONE};
+    return true;
+}
+
+void
+merge_table_add(struct merge_table *m, token_t left, token_t right, uint32_t rank, token_t id)
+{
+    uint32_t i = hash_pair(left, right) & m->mask;
+    for (; m->slots[i].id != TOKEN_NONE; i = (i + 1) & m->mask)
+        if (m->slots[i].left == left && m->slots[i].right == right)
+            return;
+    m->slots[i] = (struct merge){left, right, id, rank};
+}
+
+const struct merge *
+merge_table_find(const struct merge_table *m, token_t left, token_t right)
+{
+    for (uint32_t i = hash_pair(left, right) & m->mask; m->slots[i].id != TOKEN_NONE; i = (i + 1) & m->mask)
+        if (m->slots[i].left == left && m->slots[i].right == right)
+            return &m->slots[i];
+    return NULL;
+}
+
+/* ---- specials ---- */
+
 static int
 compare_specials(const void *a, const void *b)
 {
@@ -66,52 +114,22 @@ compare_specials(const void *a, const void *b)
     return order != 0 ? order : (s->id > t->id) - (s->id < t->id);
 }
 
-static bool
-is_special(const struct tokenizer *t, uint32_t id)
+void
+tokenizer_index_specials(struct special_set *set)
 {
-    return (t->kind[id] == TOKEN_USER || t->kind[id] == TOKEN_CONTROL) && t->text[id].len > 0;
-}
-
-static bool
-index_specials(struct tokenizer *t)
-{
-    size_t n = 0, bytes = 0;
-    for (uint32_t id = 0; id < t->n; id++) {
-        if (!is_special(t, id))
-            continue;
-        n++;
-        bytes += SPACE_MARK_LEN * t->text[id].len;
-    }
-    t->specials = malloc((n + 1) * sizeof *t->specials);
-    t->special_bytes = malloc(bytes + 1);
-    if (t->specials == NULL || t->special_bytes == NULL)
-        return false;
-    char *at = t->special_bytes;
-    for (uint32_t id = 0; id < t->n; id++) {
-        if (!is_special(t, id))
-            continue;
-        char *start = at;
-        for (size_t i = 0; i < t->text[id].len; i++) {
-            if (t->text[id].data[i] == ' ') {
-                at = put_space_mark(at);
-            } else {
-                *at++ = t->text[id].data[i];
-            }
-        }
-        t->specials[t->n_specials++] =
-            (struct special){{start, (size_t)(at - start)}, (token_t)id, t->kind[id] == TOKEN_CONTROL};
-    }
-    qsort(t->specials, t->n_specials, sizeof *t->specials, compare_specials);
-    return true;
+    if (set->n > 0)
+        qsort(set->list, set->n, sizeof *set->list, compare_specials);
+    for (uint32_t i = 0; i < set->n; i++)
+        set->starts[(unsigned char)set->list[i].text.data[0]] = true;
 }
 
 /* The first special in [low, high) whose byte `depth` is at least c; those that end before it come first. */
 static uint32_t
-lower_bound(const struct tokenizer *t, uint32_t low, uint32_t high, size_t depth, unsigned c)
+lower_bound(const struct special_set *set, uint32_t low, uint32_t high, size_t depth, unsigned c)
 {
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        const struct gguf_string s = t->specials[middle].text;
+        const struct gguf_string s = set->list[middle].text;
         if (s.len <= depth || (unsigned char)s.data[depth] < c)
             low = middle + 1;
         else
@@ -121,27 +139,21 @@ lower_bound(const struct tokenizer *t, uint32_t low, uint32_t high, size_t depth
 }
 
 const struct special *
-tokenizer_match_special(const struct tokenizer *t, const char *bytes, size_t len, bool control)
+tokenizer_match_special(const struct special_set *set, const char *bytes, size_t len, bool control)
 {
     const struct special *longest = NULL;
-    uint32_t low = 0, high = t->n_specials; /* those that agree with bytes[0..depth) */
+    if (len == 0 || !set->starts[(unsigned char)bytes[0]])
+        return NULL;
+    uint32_t low = 0, high = set->n; /* those that agree with bytes[0..depth) */
     for (size_t depth = 0; depth < len && low < high; depth++) {
         const unsigned c = (unsigned char)bytes[depth];
-        high = lower_bound(t, low, high, depth, c + 1);
-        low = lower_bound(t, low, high, depth, c);
-        for (uint32_t i = low; i < high && t->specials[i].text.len == depth + 1; i++)
-            if (!t->specials[i].control || control) {
-                longest = &t->specials[i];
+        high = lower_bound(set, low, high, depth, c + 1);
+        low = lower_bound(set, low, high, depth, c);
+        for (uint32_t i = low; i < high && set->list[i].text.len == depth + 1; i++)
+            if (!set->list[i].control || control) {
+                longest = &set->list[i];
                 break;
             }
     }
     return longest;
-}
-
-bool
-tokenizer_index(struct tokenizer *t, struct err *err)
-{
-    if (index_pieces(t) && index_specials(t))
-        return true;
-    return err_set(err, ERR_WORK, "out of memory for a vocabulary of %u tokens", t->n);
 }

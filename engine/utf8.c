@@ -66,6 +66,50 @@ utf8_character(const char *bytes, size_t len, uint32_t *code)
     return n;
 }
 
+size_t
+utf8_broken(const char *bytes, size_t len)
+{
+    size_t whole;
+    size_t n = well_formed(bytes, len, &whole);
+    return n == 0 && len > 0 ? 1 : n;
+}
+
+size_t
+utf8_put(char out[4], uint32_t code)
+{
+    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    const size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = n; i-- > 1; code >>= 6)
+        out[i] = (char)(0x80 | (code & 0x3f));
+    out[0] = (char)(lead[n] | code);
+    return n;
+}
+
+bool
+utf8_valid(const char *bytes, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        uint64_t eight;
+        if (len - at >= sizeof eight &&
+            (memcpy(&eight, bytes + at, sizeof eight), (eight & 0x8080808080808080u) == 0)) {
+            at += sizeof eight;
+            continue;
+        }
+        const size_t n = utf8_character(bytes + at, len - at, NULL);
+        if (n == 0)
+            return false;
+        at += n;
+    }
+    return true;
+}
+
+bool
+utf8_is_space(uint32_t c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r') || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
 bool
 utf8_is_cut(const char *bytes, size_t len)
 {

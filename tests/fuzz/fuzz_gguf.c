@@ -30,7 +30,8 @@ use_tokenizer(const struct tokenizer *t, const char *text, size_t len)
         size_t n, n_back;
         char *back, out[16 + 3];
         struct err err = {0};
-        if (!tokenizer_encode(t, text, len, (struct tokenize_options){true, special != 0}, &ids, &n, &err))
+        if (!tokenizer_encode(t, text, len, (struct tokenize_options){.bos = true, .special = special != 0}, &ids, &n,
+                              &err))
             return;
         struct utf8_stream stream = {0};
         for (size_t i = 0; i < n; i++) {

@@ -118,8 +118,8 @@ expect(const struct sampling *sampling)
     seq_t seq = context_sequence(ctx);
     token_t *ids;
     size_t n_ids;
-    assert_true(tokenizer_encode(m->tokenizer, prompt, strlen(prompt), (struct tokenize_options){true, true}, &ids,
-                                 &n_ids, &err));
+    assert_true(tokenizer_encode(m->tokenizer, prompt, strlen(prompt),
+                                 (struct tokenize_options){.bos = true, .special = true}, &ids, &n_ids, &err));
     float *p = calloc(m->desc.vocab, sizeof *p);
     assert_non_null(p);
     expected[0].n = 1;

@@ -58,7 +58,7 @@ encode(const struct tokenizer *t, const char *text, size_t len, bool bos, bool s
 {
     token_t *ids;
     struct err err = {0};
-    if (!tokenizer_encode(t, text, len, (struct tokenize_options){bos, special}, &ids, n, &err))
+    if (!tokenizer_encode(t, text, len, (struct tokenize_options){.bos = bos, .special = special}, &ids, n, &err))
         fail_msg("%s", err.text);
     return ids;
 }
