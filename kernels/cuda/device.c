@@ -22,7 +22,7 @@ count_devices(int *n, struct err *err)
         driver = 0;
     if (cudaRuntimeGetVersion(&runtime) != cudaSuccess)
         runtime = CUDART_VERSION;
-    if (driver == 0)
+    if (driver == 0 && (code == cudaErrorInsufficientDriver || code == cudaErrorNoDevice))
         return err_set(err, ERR_WORK,
                        "backend cuda: no NVIDIA driver is installed here; install one, or use --backend cpu");
     if (code == cudaErrorInsufficientDriver)

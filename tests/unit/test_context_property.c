@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/cuda_rig.h"
 #include "tests/unit/row_program.h"
 #include "tests/unit/symbolic_backend.h"
 
@@ -164,6 +165,23 @@ test_random_programs_on_the_check_backend(void **state)
     run_matrix(&check_backend, 50);
 }
 
+static void
+test_random_programs_on_the_cuda_backend(void **state)
+{
+    (void)state;
+    const struct backend_ops *cuda = cuda_for_tests();
+    if (cuda == NULL)
+        skip();
+    struct row_counts counts = {0};
+    const uint64_t seed = first_seed();
+    const unsigned programs = times(cuda_is_emulated() ? 4 : 16), operations = cuda_is_emulated() ? 60 : 200;
+    print_message("seeds from %llu\n", (unsigned long long)seed);
+    for (unsigned i = 0; i < programs; i++) /* every shape, fast and exact in turn */
+        assert_true(run_backend(cuda, (struct backend_options){.threads = 2, .exact = (i + i / 4) % 2, .gpu = -1},
+                                operations, seed + i, &counts));
+    assert_true(counts.advance && counts.until && counts.guess && counts.verify && counts.compared);
+}
+
 int
 main(void)
 {
@@ -171,6 +189,7 @@ main(void)
         cmocka_unit_test(test_random_programs_on_hashes),
         cmocka_unit_test(test_random_programs_on_the_cpu_backend),
         cmocka_unit_test(test_random_programs_on_the_check_backend),
+        cmocka_unit_test(test_random_programs_on_the_cuda_backend),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

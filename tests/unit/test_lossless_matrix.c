@@ -13,6 +13,7 @@
 
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
+#include "tests/unit/cuda_rig.h"
 #include "tests/unit/session_rig.h"
 
 #define SETTINGS 6
@@ -176,6 +177,20 @@ test_every_policy_and_setting_gives_autoregressive_tokens_on_check(void **state)
     on_a_tiny_model(&(struct matrix){"check", 1, 40, false});
 }
 
+/* On an emulated GPU few tokens; a real one takes the bundled model too. */
+static void
+test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda(void **state)
+{
+    (void)state;
+    if (cuda_for_tests() == NULL)
+        skip();
+    on_a_tiny_model(&(struct matrix){"cuda", 1, cuda_is_emulated() ? 10 : 40, false});
+    if (cuda_is_emulated())
+        return;
+    on_a_tiny_model(&(struct matrix){"cuda", 2, 40, true});
+    run_matrix(BUNDLED, &(struct matrix){"cuda", 2, 64, false});
+}
+
 static void
 test_knobs_changing_every_round_keep_autoregressive_tokens(void **state)
 {
@@ -213,6 +228,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_cpu),
         cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_check),
+        cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda),
         cmocka_unit_test(test_knobs_changing_every_round_keep_autoregressive_tokens),
         cmocka_unit_test(test_the_bundled_model_gives_autoregressive_tokens),
         cmocka_unit_test(test_the_whole_matrix_on_the_bundled_model),
