@@ -75,7 +75,7 @@ print_tokenizer(const struct facts *f)
 {
     char one[48], two[48];
     const struct tokenizer *t = f->model->tokenizer;
-    printf("tokenizer     SentencePiece BPE, %" PRIu32 " tokens:", tokenizer_size(t));
+    printf("tokenizer     %s, %" PRIu32 " tokens:", tokenizer_description(t), tokenizer_size(t));
     const char *between = " ";
     for (int kind = 0; kind < TOKEN_KINDS; kind++)
         if (f->kinds[kind] > 0) {
@@ -84,6 +84,8 @@ print_tokenizer(const struct facts *f)
         }
     printf("\n              BOS %s, EOS %s\n", token_text(one, f->model, tokenizer_bos(t)),
            token_text(two, f->model, tokenizer_eos(t)));
+    if (tokenizer_note(t)[0] != '\0')
+        printf("              %s\n", tokenizer_note(t));
     printf("stops after  ");
     between = " ";
     for (uint32_t id = 0; id < tokenizer_size(t); id++)
@@ -238,7 +240,7 @@ add_facts(cJSON *o, const struct facts *f)
               cJSON_AddBoolToObject(o, "vocabulary_only", m->vocabulary_only) != NULL &&
               cJSON_AddBoolToObject(o, "qkv_bias", d->n_layers > 0 && tensor_present(&d->layers[0].bq)) != NULL &&
               cJSON_AddBoolToObject(o, "qk_norm", d->n_layers > 0 && tensor_present(&d->layers[0].q_norm)) != NULL &&
-              cJSON_AddStringToObject(o, "tokenizer", "SentencePiece BPE") != NULL;
+              cJSON_AddStringToObject(o, "tokenizer", tokenizer_description(m->tokenizer)) != NULL;
     for (size_t i = 0; ok && i < sizeof numbers / sizeof numbers[0]; i++)
         ok = add_number(o, numbers[i].key, numbers[i].value);
     return ok && add_lists(o, f);
