@@ -4,12 +4,13 @@
 #ifndef KERNELS_CUDA_BLOCK_CUH
 #define KERNELS_CUDA_BLOCK_CUH
 
+#include <cuda_runtime.h>
 #include <math.h>
 
 #include "kernels/cuda/layout.h"
 
 #define ALL_LANES   0xffffffffu
-#define ROW_WARPS   32 /* of the blocks that work on one row of logits or one distribution */
+#define ROW_WARPS   16 /* of the blocks that work on one row of logits or one distribution; a power of 2 */
 #define ROW_THREADS (ROW_WARPS * WARP)
 
 /* ---- the order of tokens ---- */
@@ -76,12 +77,13 @@ struct min_op {
     }
 };
 
-template <class T, class Op>
+/* Over each `LANES` neighbours of a warp. */
+template <int LANES = WARP, class T, class Op>
 static __device__ __forceinline__ T
 warp_reduce(T value, Op op)
 {
 #pragma unroll
-    for (int step = WARP / 2; step > 0; step /= 2)
+    for (int step = LANES / 2; step > 0; step /= 2)
         value = op(value, __shfl_xor_sync(ALL_LANES, value, step));
     return value;
 }
@@ -101,7 +103,7 @@ block_reduce(T value, Op op, struct block_scratch *scratch)
     if (threadIdx.x % WARP == 0)
         parts[threadIdx.x / WARP] = value;
     __syncthreads();
-    return warp_reduce(parts[threadIdx.x % WARP], op);
+    return warp_reduce<ROW_WARPS>(parts[threadIdx.x % ROW_WARPS], op);
 }
 
 #endif

@@ -127,16 +127,16 @@ add_up(float sum[3], float scratch[3][PIECE_WARPS])
     }
 }
 
-/* Grid: (pieces, rows). */
+/* Grid: (rows, pieces). */
 __global__ void
 __launch_bounds__(PIECE_THREADS) summarise(struct guess_args a)
 {
     __shared__ struct piece_scratch scratch;
     struct guess_row row;
-    if (!find_row(&a, blockIdx.y, &row))
+    if (!find_row(&a, blockIdx.x, &row))
         return;
-    const uint32_t first = blockIdx.x * HEAD_PIECE;
-    struct head_piece *const p = &a.pieces[(size_t)blockIdx.y * gridDim.x + blockIdx.x];
+    const uint32_t first = blockIdx.y * HEAD_PIECE;
+    struct head_piece *const p = &a.pieces[(size_t)blockIdx.x * gridDim.y + blockIdx.y];
     float z[THREAD_LOGITS];
     bool good = true;
 #pragma unroll
@@ -272,10 +272,10 @@ merge(const struct guess_args *a, const struct guess_row *row, uint32_t n)
 static __device__ bool
 compare(const struct guess_args *a, const struct guess_row *row, struct head_piece *mine, struct piece_scratch *s)
 {
-    const struct head_piece *const theirs = a->pieces + (size_t)row->final * gridDim.x;
-    const float *const f = a->logits + (size_t)row->final * a->vocab, f_max = theirs[blockIdx.x].max;
-    const uint32_t first = blockIdx.x * HEAD_PIECE, end = a->vocab - first < HEAD_PIECE ? a->vocab : first + HEAD_PIECE;
-    const uint32_t best = rank_id(next_best(theirs, gridDim.x, UINT64_MAX)); /* none at all: then f is all -infinity */
+    const struct head_piece *const theirs = a->pieces + (size_t)row->final * gridDim.y;
+    const float *const f = a->logits + (size_t)row->final * a->vocab, f_max = theirs[blockIdx.y].max;
+    const uint32_t first = blockIdx.y * HEAD_PIECE, end = a->vocab - first < HEAD_PIECE ? a->vocab : first + HEAD_PIECE;
+    const uint32_t best = rank_id(next_best(theirs, gridDim.y, UINT64_MAX)); /* none at all: then f is all -infinity */
     const float bar = best < a->vocab ? row->z[best] : INFINITY;
     float sum[3] = {0, 0, 0};
     uint32_t above = 0;
@@ -291,34 +291,34 @@ compare(const struct guess_args *a, const struct guess_row *row, struct head_pie
         mine->cross = sum[0];
         mine->above = (uint32_t)sum[1];
         __threadfence();
-        struct head_piece *const counter = &a->pieces[(size_t)blockIdx.y * gridDim.x];
-        s->last = atomicAdd(&counter->arrived, 1u) + 1 == gridDim.x;
+        struct head_piece *const counter = &a->pieces[(size_t)blockIdx.x * gridDim.y];
+        s->last = atomicAdd(&counter->arrived, 1u) + 1 == gridDim.y;
         __threadfence();
     }
     __syncthreads();
     return s->last;
 }
 
-/* Grid: (pieces, rows). */
+/* Grid: (rows, pieces). */
 __global__ void
 __launch_bounds__(PIECE_THREADS) conclude(struct guess_args a)
 {
     __shared__ struct piece_scratch scratch;
     struct guess_row row;
-    const bool there = find_row(&a, blockIdx.y, &row);
-    if (!there || (row.final < 0 && blockIdx.x > 0))
+    const bool there = find_row(&a, blockIdx.x, &row);
+    if (!there || (row.final < 0 && blockIdx.y > 0))
         return;
-    struct head_piece *const mine = &a.pieces[(size_t)blockIdx.y * gridDim.x + blockIdx.x];
+    struct head_piece *const mine = &a.pieces[(size_t)blockIdx.x * gridDim.y + blockIdx.y];
     if (row.final >= 0 && !compare(&a, &row, mine, &scratch))
         return;
     if (threadIdx.x < WARP)
-        merge(&a, &row, gridDim.x);
+        merge(&a, &row, gridDim.y);
 }
 
 cudaError_t
 launch_guesses(struct guess_args a, cudaStream_t stream)
 {
-    const dim3 grid(head_pieces_of(a.vocab), a.n);
+    const dim3 grid(a.n, head_pieces_of(a.vocab));
     if (a.n == 0)
         return cudaSuccess;
     const cudaError_t said = launch(summarise, grid, PIECE_THREADS, a, stream);

@@ -82,7 +82,7 @@ static __device__ struct row_law
 measure_law(const float *z, uint32_t n, const struct sampling *sampling, struct select_scratch *s)
 {
     uint64_t best = 0;
-#pragma unroll 4
+#pragma unroll 8
     for (uint32_t v = threadIdx.x; v < n; v += ROW_THREADS)
         best = max_op()(best, rank_of(logit_key(z[v]), v));
     best = block_reduce(best, max_op(), &s->block);
@@ -96,7 +96,7 @@ measure_law(const float *z, uint32_t n, const struct sampling *sampling, struct 
     struct mass sum = {0, unit_scale(n)};
     uint64_t lowest = best;
     uint32_t positive = 0;
-#pragma unroll 4
+#pragma unroll 8
     for (uint32_t v = threadIdx.x; v < n; v += ROW_THREADS) {
         const float zv = z[v], weight = law_weight(&law, zv, v);
         sum.units += fixed_point(weight, sum.scale);

@@ -56,7 +56,7 @@ block_mass(P p, uint32_t n, struct block_scratch *scratch)
     for (bool again = false;; again = true) {
         uint32_t most = 0;
         m.units = 0;
-#pragma unroll 4
+#pragma unroll 8
         for (uint32_t v = threadIdx.x; v < n; v += ROW_THREADS) {
             const float pv = p(v);
             m.units += fixed_point(pv, m.scale);

@@ -10,7 +10,7 @@
 #include "kernels/cuda/mass.cuh"
 
 #define LISTED_MAX 4096 /* candidates in shared memory */
-#define RANKED_MAX 256  /* candidates that are compared each with each */
+#define RANKED_MAX 256  /* candidates that are compared each with each, a thread each */
 
 struct select_scratch {
     struct block_scratch block;
@@ -71,7 +71,7 @@ descend(Member member, uint32_t n, Units units, uint64_t goal, int pass, struct 
                    p3 = max_op()(p2, pivot(in, pass, 3));
     uint64_t s1 = 0, s2 = 0, s3 = 0;
     uint32_t c0 = 0, c1 = 0, c2 = 0, c3 = 0;
-#pragma unroll 4
+#pragma unroll 8
     for (uint32_t i = threadIdx.x; i < n; i += ROW_THREADS) {
         const uint64_t rank = member(i);
         if (rank < in->low || rank > in->high)
@@ -102,24 +102,24 @@ descend(Member member, uint32_t n, Units units, uint64_t goal, int pass, struct 
         s->counts[0][warp] = c0, s->counts[1][warp] = c1, s->counts[2][warp] = c2, s->counts[3][warp] = c3;
     }
     __syncthreads();
-    s1 = warp_reduce(s->sums[0][lane], add_op());
-    s2 = warp_reduce(s->sums[1][lane], add_op());
-    s3 = warp_reduce(s->sums[2][lane], add_op());
+    s1 = warp_reduce<ROW_WARPS>(s->sums[0][lane % ROW_WARPS], add_op());
+    s2 = warp_reduce<ROW_WARPS>(s->sums[1][lane % ROW_WARPS], add_op());
+    s3 = warp_reduce<ROW_WARPS>(s->sums[2][lane % ROW_WARPS], add_op());
     if (in->above + s3 >= goal) {
         in->low = p3;
-        in->members = warp_reduce(s->counts[3][lane], add_op());
+        in->members = warp_reduce<ROW_WARPS>(s->counts[3][lane % ROW_WARPS], add_op());
     } else if (in->above + s3 + s2 >= goal) {
         in->above += s3;
         in->high = p3 - 1, in->low = p2;
-        in->members = warp_reduce(s->counts[2][lane], add_op());
+        in->members = warp_reduce<ROW_WARPS>(s->counts[2][lane % ROW_WARPS], add_op());
     } else if (in->above + s3 + s2 + s1 >= goal) {
         in->above += s3 + s2;
         in->high = p2 - 1, in->low = p1;
-        in->members = warp_reduce(s->counts[1][lane], add_op());
+        in->members = warp_reduce<ROW_WARPS>(s->counts[1][lane % ROW_WARPS], add_op());
     } else {
         in->above += s3 + s2 + s1;
         in->high = p1 - 1;
-        in->members = warp_reduce(s->counts[0][lane], add_op());
+        in->members = warp_reduce<ROW_WARPS>(s->counts[0][lane % ROW_WARPS], add_op());
     }
 }
 
