@@ -23,7 +23,8 @@ run_head(struct store *s, uint32_t n, struct guess *guesses)
                                 .store = s->dev,
                                 .rows = piece_copy(&args, s->head_rows, n, sizeof *s->head_rows),
                                 .n = n,
-                                .guesses = guesses};
+                                .guesses = guesses,
+                                .blocks = s->blocks};
     return store_send(s, &args) && store_did(s, launch_head(a, &s->weights->sizes, s->stream), "running the head");
 }
 

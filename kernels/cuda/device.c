@@ -90,7 +90,8 @@ device_open(struct backend **out, const struct backend_options *options, struct 
     b->exact = options->exact;
     b->threads = options->threads > 0 ? options->threads : 1;
     if (!choose(b, options->gpu, n, err) || !device_here(b, err) ||
-        !cuda_did(b, sweep_prepare(b->device, &b->blocks), "preparing its kernels", err)) {
+        !cuda_did(b, sweep_prepare(b->device, &b->blocks), "preparing its kernels", err) ||
+        !cuda_did(b, head_prepare(b->device), "preparing its kernels", err)) {
         free(b);
         return false;
     }

@@ -13,6 +13,7 @@ extern "C" {
 /* Once a device, after cudaSetDevice: raises shared-memory limits, finds the grid of the sweep kernel (one block a
  * multiprocessor, all resident). */
 cudaError_t sweep_prepare(int device, uint32_t *blocks);
+cudaError_t head_prepare(int device); /* likewise, for launch_head */
 
 /* Hidden states of depth 0: hidden[rows[i].ring][0] = embedding[rows[i].token]. */
 cudaError_t launch_embed(const struct dev_model *, struct dev_store, const struct row *rows, uint32_t n, cudaStream_t);

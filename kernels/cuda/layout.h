@@ -212,6 +212,7 @@ struct head_args {
     const struct head_row *rows; /* (n), n <= store.head_rows */
     uint32_t n;
     struct guess *guesses; /* (n), or NULL: logits only */
+    uint32_t blocks;       /* that fill the device, one a multiprocessor: sweep_prepare() */
 };
 
 struct dist_args {

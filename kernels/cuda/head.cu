@@ -1,0 +1,148 @@
+/* A head call: final norm and packing of hidden states, logits, what they say (guess.cu). */
+#include "kernels/cuda/block.cuh"
+#include "kernels/cuda/guess.h"
+#include "kernels/cuda/head_tile.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/matmul.cuh"
+#include "kernels/cuda/norm.cuh"
+
+/* A block a row. */
+__global__ void
+__launch_bounds__(SWEEP_THREADS) norm_head_rows(struct head_args a)
+{
+    __shared__ float parts[WARP];
+    const struct head_row *const row = &a.rows[blockIdx.x];
+    const struct dev_model &m = *a.model;
+    const float *const from = a.store.hidden + ((size_t)row->ring * (m.n_layers + 1) + row->layer) * m.width;
+    norm_row(m, from, m.final_norm, a.store.head_normed, blockIdx.x, parts);
+}
+
+/* ---- logits ---- */
+
+/* Puts down the outputs of a strip. */
+struct put_logits {
+    float *logits; /* (rows, vocab) */
+    size_t vocab;
+    __device__ __forceinline__ void
+    operator()(uint32_t, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
+    {
+        if (o0 != UINT32_MAX)
+            logits[row * vocab + o0] = y0;
+        if (o1 != UINT32_MAX)
+            logits[row * vocab + o1] = y1;
+    }
+};
+
+static __device__ __forceinline__ struct product
+head_product(const struct head_args &a)
+{
+    return {{&a.model->head}, 1, a.store.head_normed, a.n};
+}
+
+/* Up to NT tiles of rows; a block on each multiprocessor takes strips in turn. */
+template <enum weight_type T, int NT>
+__global__ void
+__launch_bounds__(SWEEP_THREADS, 1) head_by_strips(struct head_args a)
+{
+    SHARED_MEMORY(float, shared);
+    uint32_t turn = 0;
+    struct put_logits put = {a.store.head_logits, a.model->vocab};
+    packed_strips<T, NT>(head_product(a), 0, shared, &turn, put);
+}
+
+/* Any number of rows of an exact model. */
+__global__ void
+__launch_bounds__(SWEEP_THREADS) head_exactly(struct head_args a)
+{
+    SHARED_MEMORY(float, shared);
+    uint32_t turn = 0;
+    struct put_logits put = {a.store.head_logits, a.model->vocab};
+    exact_product(head_product(a), PAIR_NONE, *a.model, shared, &turn, put);
+}
+
+/* Any number of rows. Grid: (tiles of rows, tiles of strips), so that blocks which share weights run side by side. */
+template <enum weight_type T>
+__global__ void
+__launch_bounds__(TILE_THREADS, 1) head_by_tiles(struct head_args a)
+{
+    __shared__ uint4 stage[2][STAGE_PARTS];
+    multiply_tile<T>(a.model->head, (const uint4 *)a.store.head_normed, a.n, a.store.head_logits,
+                     blockIdx.y * TILE_STRIPS, blockIdx.x * TILE_TILES, stage);
+}
+
+/* ---- launches ---- */
+
+template <enum weight_type T>
+static cudaError_t
+prepare(int device)
+{
+    uint32_t blocks;
+    cudaError_t said = resident_blocks(head_by_strips<T, 1>, device, SWEEP_THREADS, PRODUCT_SHARED, &blocks);
+    if (said == cudaSuccess)
+        said = resident_blocks(head_by_strips<T, 2>, device, SWEEP_THREADS, PRODUCT_SHARED, &blocks);
+    if (said == cudaSuccess)
+        said = resident_blocks(head_by_strips<T, PRODUCT_TILES>, device, SWEEP_THREADS, PRODUCT_SHARED, &blocks);
+    return said;
+}
+
+cudaError_t
+head_prepare(int device)
+{
+    uint32_t blocks;
+    cudaError_t said = resident_blocks(head_exactly, device, SWEEP_THREADS, PRODUCT_SHARED, &blocks);
+    if (said == cudaSuccess)
+        said = prepare<WEIGHT_F16>(device);
+    if (said == cudaSuccess)
+        said = prepare<WEIGHT_BF16>(device);
+    if (said == cudaSuccess)
+        said = prepare<WEIGHT_Q8_0>(device);
+    return said;
+}
+
+template <enum weight_type T>
+static cudaError_t
+launch_logits(const struct head_args &a, const struct dev_matrix &m, cudaStream_t stream)
+{
+    const uint32_t tiles = (a.n + TILE - 1) / TILE;
+    if (tiles == 1)
+        return launch(head_by_strips<T, 1>, a.blocks, SWEEP_THREADS, a, stream, PRODUCT_SHARED);
+    if (tiles == 2)
+        return launch(head_by_strips<T, 2>, a.blocks, SWEEP_THREADS, a, stream, PRODUCT_SHARED);
+    if (tiles <= PRODUCT_TILES)
+        return launch(head_by_strips<T, PRODUCT_TILES>, a.blocks, SWEEP_THREADS, a, stream, PRODUCT_SHARED);
+    const dim3 grid((tiles + TILE_TILES - 1) / TILE_TILES, (m.strips + TILE_STRIPS - 1) / TILE_STRIPS);
+    return launch(head_by_tiles<T>, grid, TILE_THREADS, a, stream);
+}
+
+static cudaError_t
+launch_any_logits(const struct head_args &a, const struct dev_model &sizes, cudaStream_t stream)
+{
+    if (sizes.exact)
+        return launch(head_exactly, a.blocks, SWEEP_THREADS, a, stream, PRODUCT_SHARED);
+    switch (sizes.head.type) {
+    case WEIGHT_Q8_0: return launch_logits<WEIGHT_Q8_0>(a, sizes.head, stream);
+    case WEIGHT_BF16: return launch_logits<WEIGHT_BF16>(a, sizes.head, stream);
+    default: return launch_logits<WEIGHT_F16>(a, sizes.head, stream);
+    }
+}
+
+cudaError_t
+launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stream)
+{
+    if (a.n == 0)
+        return cudaSuccess;
+    cudaError_t said = launch(norm_head_rows, a.n, SWEEP_THREADS, a, stream);
+    if (said == cudaSuccess)
+        said = launch_any_logits(a, *sizes, stream);
+    if (said != cudaSuccess || a.guesses == NULL)
+        return said;
+    struct guess_args g = {};
+    g.logits = a.store.head_logits;
+    g.vocab = sizes->vocab;
+    g.n = a.n;
+    g.pieces = a.store.head_pieces;
+    g.rows = a.rows;
+    g.guesses = a.guesses;
+    return launch_guesses(g, stream);
+}

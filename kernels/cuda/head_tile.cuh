@@ -1,0 +1,141 @@
+/* The head for many rows: 33 and more, as probes of many layers are. What strip by strip (matmul.cuh) would read the
+ * activations again for each strip is here a matrix product in tiles: a block takes TILE_STRIPS strips and TILE_TILES
+ * tiles of 8 rows, its warps two strips and eight tiles each. Weights go from memory to registers, activations through
+ * shared memory, two units at a time and two ahead.
+ *
+ * The bits are those of a strip: a share of units (there a warp's) is summed up from zero, the shares' sums are added in
+ * their order. */
+#ifndef KERNELS_CUDA_HEAD_TILE_CUH
+#define KERNELS_CUDA_HEAD_TILE_CUH
+
+#include "kernels/cuda/matmul.cuh"
+
+#define WARP_STRIPS  2
+#define WARP_TILES   8
+#define STRIP_WARPS  4 /* warps side by side over strips */
+#define TILE_WARPS   2 /* and over rows */
+#define TILE_STRIPS  (STRIP_WARPS * WARP_STRIPS)
+#define TILE_TILES   (TILE_WARPS * WARP_TILES)
+#define TILE_THREADS (STRIP_WARPS * TILE_WARPS * WARP)
+#define STAGE_UNITS  2
+#define STAGE_PARTS  (TILE_TILES * STAGE_UNITS * WARP) /* of 16 bytes */
+
+/* Adds the product of a unit and a tile, x being the lane's 8 values of it, as packed_strips() does. */
+template <enum weight_type T>
+static __device__ __forceinline__ void
+add_unit(const unit_of<T> &unit, const uint4 &x, float (&sum)[4])
+{
+    if (!unit_of<T>::scaled) {
+        unit.multiply(0, x, sum);
+        unit.multiply(1, x, sum);
+        return;
+    }
+    const float2 d = unit.scale();
+    float part[4] = {};
+    unit.multiply(0, x, part);
+    unit.multiply(1, x, part);
+    sum[0] = fmaf(d.x, part[0], sum[0]);
+    sum[1] = fmaf(d.x, part[1], sum[1]);
+    sum[2] = fmaf(d.y, part[2], sum[2]);
+    sum[3] = fmaf(d.y, part[3], sum[3]);
+}
+
+/* Where the share of units that `unit` lies in ends, `share` being that share or one before it. */
+static __device__ __forceinline__ uint32_t
+share_end(uint32_t unit, uint32_t units, uint32_t *share)
+{
+    while ((*share + 1) * units / SWEEP_WARPS <= unit)
+        ++*share;
+    return (*share + 1) * units / SWEEP_WARPS;
+}
+
+/* Rows [8 first_tile, ...) of x (tiles * 8 rows) by strips first_strip..: to y (n, m.rows). */
+template <enum weight_type T>
+static __device__ __forceinline__ void
+multiply_tile(const struct dev_matrix &m, const uint4 *x, uint32_t n, float *y, uint32_t first_strip,
+              uint32_t first_tile, uint4 (*stage)[STAGE_PARTS])
+{
+    const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, units = m.units;
+    const uint32_t strip = first_strip + warp % STRIP_WARPS * WARP_STRIPS, tiles = (n + TILE - 1) / TILE;
+    const uint32_t own_tile = warp / STRIP_WARPS * WARP_TILES; /* in the block */
+    float sum[WARP_STRIPS][WARP_TILES][4] = {}, total[WARP_STRIPS][WARP_TILES][4] = {};
+    unit_of<T> now[STAGE_UNITS][WARP_STRIPS], next[STAGE_UNITS][WARP_STRIPS];
+    uint4 coming[STAGE_PARTS / TILE_THREADS];
+
+    auto load = [&](uint32_t first) { /* the stage that begins with unit `first` */
+#pragma unroll
+                                      for (uint32_t u = 0; u < STAGE_UNITS; u++)
+#pragma unroll
+                                          for (uint32_t s = 0; s < WARP_STRIPS; s++)
+                                              if (first + u < units && strip + s < m.strips)
+                                                  next[u][s].load(m, (size_t)(strip + s) * units + first + u, lane);
+#pragma unroll
+                                      for (uint32_t i = 0; i < STAGE_PARTS / TILE_THREADS; i++) {
+                                          const uint32_t part = i * TILE_THREADS + threadIdx.x,
+                                                         at = part % (STAGE_UNITS * WARP),
+                                                         tile = first_tile + part / (STAGE_UNITS * WARP);
+                                          if (tile < tiles && first + at / WARP < units)
+                                              coming[i] = x[((size_t)tile * units + first) * WARP + at];
+                                      }
+    };
+    load(0);
+    uint32_t share = 0;
+    for (uint32_t first = 0, turn = 0; first < units; first += STAGE_UNITS, turn ^= 1) {
+#pragma unroll
+        for (uint32_t i = 0; i < STAGE_PARTS / TILE_THREADS; i++)
+            stage[turn][i * TILE_THREADS + threadIdx.x] = coming[i];
+#pragma unroll
+        for (uint32_t u = 0; u < STAGE_UNITS; u++)
+#pragma unroll
+            for (uint32_t s = 0; s < WARP_STRIPS; s++)
+                now[u][s] = next[u][s];
+        __syncthreads(); /* the stage is there, and nobody reads the one before the last any more */
+        if (first + STAGE_UNITS < units)
+            load(first + STAGE_UNITS);
+#pragma unroll
+        for (uint32_t u = 0; u < STAGE_UNITS; u++) {
+            if (first + u >= units)
+                break;
+#pragma unroll
+            for (uint32_t j = 0; j < WARP_TILES; j++) {
+                if (first_tile + own_tile + j >= tiles)
+                    break;
+                const uint4 b = stage[turn][((own_tile + j) * STAGE_UNITS + u) * WARP + lane];
+#pragma unroll
+                for (uint32_t s = 0; s < WARP_STRIPS; s++)
+                    add_unit<T>(now[u][s], b, sum[s][j]);
+            }
+            if (first + u + 1 < share_end(first + u, units, &share))
+                continue;
+#pragma unroll
+            for (uint32_t s = 0; s < WARP_STRIPS; s++)
+#pragma unroll
+                for (uint32_t j = 0; j < WARP_TILES; j++)
+#pragma unroll
+                    for (uint32_t i = 0; i < 4; i++) {
+                        total[s][j][i] += sum[s][j][i];
+                        sum[s][j][i] = 0;
+                    }
+        }
+    }
+    const uint32_t g = lane / 4, c = lane % 4;
+#pragma unroll
+    for (uint32_t s = 0; s < WARP_STRIPS; s++)
+#pragma unroll
+        for (uint32_t half = 0; half < 2; half++) {
+            const uint32_t packed = (strip + s) * STRIP + half * 8 + g;
+            const uint32_t o = strip + s >= m.strips ? UINT32_MAX : m.source != NULL ? m.source[packed] : packed;
+            if (o >= m.rows)
+                continue;
+#pragma unroll
+            for (uint32_t j = 0; j < WARP_TILES; j++)
+#pragma unroll
+                for (uint32_t i = 0; i < 2; i++) {
+                    const uint32_t row = (first_tile + own_tile + j) * TILE + 2 * c + i;
+                    if (row < n)
+                        y[(size_t)row * m.rows + o] = total[s][j][half * 2 + i];
+                }
+        }
+}
+
+#endif
