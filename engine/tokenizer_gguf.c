@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/byte_chars.h"
 #include "engine/tokenizer_internal.h"
 #include "engine/utf8.h"
 
@@ -178,52 +177,25 @@ open_pieces(struct tokenizer *t, const struct gguf *g, struct err *err)
 
 /* ---- byte-level BPE ---- */
 
-/* Characters for bytes become the bytes; a token that isn't written so (an added one) stays as it is. */
+/* A token that isn't written in characters for bytes (an added one) stays as it is. */
 static bool
 decode_pieces(struct tokenizer *t)
 {
-    for (uint32_t id = 0; id < t->n; id++) {
-        if (t->kind[id] != TOKEN_NORMAL || t->text[id].len == 0)
-            continue;
-        char *bytes = tokenizer_keep(t, t->text[id].len);
-        if (bytes == NULL)
+    for (uint32_t id = 0; id < t->n; id++)
+        if (t->kind[id] == TOKEN_NORMAL && !tokenizer_decode_piece(t, &t->text[id]))
             return false;
-        const size_t n = byte_chars_read(bytes, t->text[id].data, t->text[id].len);
-        if (n != SIZE_MAX)
-            t->text[id] = (struct gguf_string){bytes, n};
-    }
     return true;
 }
 
-/* Half of a merge as the file writes it; TOKEN_NONE: it is no piece. */
-static token_t
-find_half(const struct tokenizer *t, const char *text, size_t len, struct bytes *buffer)
-{
-    buffer->len = 0;
-    if (!bytes_append(buffer, text, len))
-        return TOKEN_NONE;
-    const size_t n = byte_chars_read(buffer->at, text, len);
-    return n == SIZE_MAX ? tokenizer_find(t, text, len) : tokenizer_find(t, buffer->at, n);
-}
-
 static bool
-read_merge(struct tokenizer *t, struct gguf_string merge, uint32_t rank, struct bytes *buffer)
+read_merge(struct tokenizer *t, struct gguf_string merge, uint32_t rank)
 {
     const char *space = merge.len < 3 ? NULL : memchr(merge.data + 1, ' ', merge.len - 1);
     if (space == NULL)
         return false;
-    const size_t n_left = (size_t)(space - merge.data), n_right = merge.len - n_left - 1;
-    const token_t left = find_half(t, merge.data, n_left, buffer), right = find_half(t, space + 1, n_right, buffer);
-    if (left == TOKEN_NONE || right == TOKEN_NONE)
-        return false;
-    buffer->len = 0;
-    if (!bytes_append(buffer, t->text[left].data, t->text[left].len) ||
-        !bytes_append(buffer, t->text[right].data, t->text[right].len))
-        return false;
-    const token_t id = tokenizer_find(t, buffer->at, buffer->len);
-    if (id != TOKEN_NONE)
-        merge_table_add(&t->merges, left, right, rank, id);
-    return id != TOKEN_NONE;
+    const size_t n_left = (size_t)(space - merge.data);
+    return tokenizer_add_merge(t, (struct gguf_string){merge.data, n_left},
+                               (struct gguf_string){space + 1, merge.len - n_left - 1}, rank);
 }
 
 static bool
@@ -237,19 +209,17 @@ read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
                                                           "again",
             g->path);
     struct gguf_string *list = merges->count == 0 ? NULL : gguf_strings(merges, err);
-    struct bytes buffer = {0};
     if (list == NULL && merges->count > 0)
         return false;
     bool ok = merge_table_make(&t->merges, (uint32_t)merges->count) || out_of_memory(t, g, err);
     for (uint32_t i = 0; ok && i < merges->count; i++) {
         char shown[48];
-        ok = read_merge(t, list[i], i, &buffer) ||
+        ok = read_merge(t, list[i], i) ||
              err_set(err, ERR_WORK,
                      "%s: merge %" PRIu32 " of " KEY("merges") ", '%s', does not join two tokens into a third; convert "
                                                                "the model again",
                      g->path, i, utf8_printable(shown, sizeof shown, list[i].data, list[i].len));
     }
-    free(buffer.at);
     free(list);
     return ok;
 }

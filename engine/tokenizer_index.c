@@ -76,7 +76,6 @@ merge_table_make(struct merge_table *m, uint32_t n)
     if (m->slots == NULL)
         return false;
     m->mask = (uint32_t)(n_slots - 1);
-    m->n = n;
     for (uint64_t i = 0; i < n_slots; i++)
         m->slots[i] = (struct merge){.id = TOKEN_NONE};
     return true;

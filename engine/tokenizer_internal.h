@@ -16,6 +16,12 @@
 
 /* ---- tables ---- */
 
+/* A buffer of bytes that grows. */
+struct bytes {
+    char *at;
+    size_t len, room;
+};
+
 /* A user-defined or control token as it is looked for in text. */
 struct special {
     struct gguf_string text; /* not empty */
@@ -38,7 +44,8 @@ struct merge {
 
 struct merge_table {
     struct merge *slots; /* (mask + 1) */
-    uint32_t mask, n;
+    uint32_t mask;
+    struct bytes buffer; /* to look up pieces in while merges are added */
 };
 
 /* What happens to a section before anything else looks at it. */
@@ -106,6 +113,12 @@ bool tokenizer_make_room(struct tokenizer *, uint32_t n, const char *where, stru
 bool tokenizer_finish(struct tokenizer *, const char *where, struct err *);
 /* The value of a byte token's name, <0x0A>; -1: it is none. */
 int tokenizer_byte_value(struct gguf_string);
+/* Characters that stand for bytes become those bytes, in memory of the tokenizer's; another text stays as it is. False: out
+ * of memory. */
+bool tokenizer_decode_piece(struct tokenizer *, struct gguf_string *piece);
+/* A merge of two pieces as the vocabulary's file writes them, once pieces are indexed and merge_table_make() was called.
+ * False: they aren't both tokens, or together they make none. */
+bool tokenizer_add_merge(struct tokenizer *, struct gguf_string left, struct gguf_string right, uint32_t rank);
 bool tokenizer_add_special(struct special_set *, struct special);
 bool tokenizer_add_normal(struct tokenizer *, enum normal_kind, struct gguf_string from, struct gguf_string to);
 
@@ -126,11 +139,6 @@ const struct merge *merge_table_find(const struct merge_table *, token_t left, t
 
 /* ---- text to pieces ---- */
 
-/* A buffer of bytes that grows. */
-struct bytes {
-    char *at;
-    size_t len, room;
-};
 bool bytes_append(struct bytes *, const char *, size_t n);
 
 /* All normal steps on a text; *out is `text` itself or lies in one of the two buffers. Broken UTF-8 stays as it is. */

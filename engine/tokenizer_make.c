@@ -68,6 +68,7 @@ tokenizer_close(struct tokenizer *t)
     free(t->score);
     free(t->slots);
     free(t->merges.slots);
+    free(t->merges.buffer.at);
     free(t->specials.list);
     free(t->normal_specials.list);
     pretokenizer_free(t->pre);
@@ -209,6 +210,48 @@ tokenizer_finish(struct tokenizer *t, const char *where, struct err *err)
 }
 
 /* ---- parts ---- */
+
+bool
+tokenizer_decode_piece(struct tokenizer *t, struct gguf_string *piece)
+{
+    if (piece->len == 0)
+        return true;
+    char *bytes = tokenizer_keep(t, piece->len);
+    const size_t n = bytes == NULL ? SIZE_MAX : byte_chars_read(bytes, piece->data, piece->len);
+    if (n != SIZE_MAX)
+        *piece = (struct gguf_string){bytes, n};
+    return bytes != NULL;
+}
+
+/* The piece of this text, which the file may write in characters for bytes. */
+static token_t
+find_written(const struct tokenizer *t, struct gguf_string text, struct bytes *buffer)
+{
+    buffer->len = 0;
+    if (!t->byte_level)
+        return tokenizer_find(t, text.data, text.len);
+    if (!bytes_append(buffer, text.data, text.len))
+        return TOKEN_NONE;
+    const size_t n = byte_chars_read(buffer->at, text.data, text.len);
+    return n == SIZE_MAX ? tokenizer_find(t, text.data, text.len) : tokenizer_find(t, buffer->at, n);
+}
+
+bool
+tokenizer_add_merge(struct tokenizer *t, struct gguf_string left, struct gguf_string right, uint32_t rank)
+{
+    struct bytes *buffer = &t->merges.buffer;
+    const token_t l = find_written(t, left, buffer), r = find_written(t, right, buffer);
+    if (l == TOKEN_NONE || r == TOKEN_NONE)
+        return false;
+    buffer->len = 0;
+    if (!bytes_append(buffer, t->text[l].data, t->text[l].len) ||
+        !bytes_append(buffer, t->text[r].data, t->text[r].len))
+        return false;
+    const token_t id = tokenizer_find(t, buffer->at, buffer->len);
+    if (id != TOKEN_NONE)
+        merge_table_add(&t->merges, l, r, rank, id);
+    return id != TOKEN_NONE;
+}
 
 bool
 tokenizer_add_special(struct special_set *set, struct special special)
