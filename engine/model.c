@@ -207,15 +207,18 @@ model_read(struct model **out, struct gguf *file, struct err *err)
 static bool
 read_tokenizer(struct model *m, struct err *err)
 {
-    char *json = NULL, *config = NULL;
-    size_t n_json, n_config;
+    char *json = NULL, *config = NULL, *chat = NULL;
+    size_t n_json, n_config, n_chat;
     bool ok = hf_folder_text(m->folder->path, "tokenizer.json", &json, &n_json, err) &&
-              hf_folder_text(m->folder->path, "tokenizer_config.json", &config, &n_config, err);
+              hf_folder_text(m->folder->path, "tokenizer_config.json", &config, &n_config, err) &&
+              hf_folder_text(m->folder->path, "chat_template.jinja", &chat, &n_chat, err);
     if (ok && json == NULL)
         ok = err_set(err, ERR_WORK,
                      "%s: has no tokenizer.json; save the model's tokenizer there with the transformers package",
                      m->path);
-    ok = ok && err_set(err, ERR_WORK, "%s: tokenizer.json cannot be read", m->path);
+    ok = ok && tokenizer_from_json(&m->tokenizer, json, n_json, config, n_config, m->path, err) &&
+         (chat == NULL || tokenizer_set_chat_template(m->tokenizer, chat, n_chat, err));
+    free(chat);
     free(json);
     free(config);
     return ok;
@@ -282,7 +285,14 @@ read_folder(struct model *m, const struct model_options *options, struct err *er
         m->desc.vocab = tokenizer_size(m->tokenizer);
         return read_stop_tokens(m, err);
     }
-    return arch_read_hf(m, f, err) && read_tokenizer(m, err) && read_stop_tokens(m, err);
+    if (!arch_read_hf(m, f, err) || !read_tokenizer(m, err))
+        return false;
+    if (tokenizer_size(m->tokenizer) > m->desc.vocab)
+        return err_set(err, ERR_WORK,
+                       "%s: the tokenizer has %" PRIu32 " tokens, the model's embedding only %" PRIu32
+                       "; fetch the folder again",
+                       m->path, tokenizer_size(m->tokenizer), m->desc.vocab);
+    return read_stop_tokens(m, err);
 }
 
 bool

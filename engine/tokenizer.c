@@ -67,6 +67,13 @@ tokenizer_chat_template(const struct tokenizer *t)
     return t->chat_template;
 }
 
+bool
+tokenizer_set_chat_template(struct tokenizer *t, const char *text, size_t len, struct err *err)
+{
+    return tokenizer_keep_copy(t, text, len, &t->chat_template) ||
+           err_set(err, ERR_WORK, "out of memory for a chat template of %zu bytes", len);
+}
+
 struct gguf_string
 tokenizer_bytes(const struct tokenizer *t, token_t id, bool show_control)
 {

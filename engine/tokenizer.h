@@ -30,6 +30,7 @@ const char *tokenizer_description(const struct tokenizer *); /* "byte-level BPE,
 const char *tokenizer_note(const struct tokenizer *);
 /* The Jinja text that came with the model; len 0 if none did. */
 struct gguf_string tokenizer_chat_template(const struct tokenizer *);
+bool tokenizer_set_chat_template(struct tokenizer *, const char *, size_t len, struct err *); /* copies it */
 
 struct tokenize_options {
     bool bos;     /* put BOS in front if the model wants one */
