@@ -20,6 +20,19 @@ works "info shows what becomes of them" info --quantize q8_0 $MODELS/llama.gguf
 check "and says so" grep -q 'Q8_0 .* quantised to Q8_0 on load' "$TMP/out"
 refuses "to a type that there is" 2 'quantize q3_k' run --quantize q3_k $MODELS/llama.gguf
 
+works "a Hugging Face folder runs" run -n 8 -p 'the and' --ignore-eos $MODELS/mistral
+works "also in Q8_0" run -n 8 -p 'the and' --ignore-eos --quantize q8_0 $MODELS/mistral/
+works "info describes it" info $MODELS/mistral
+check "its two files" grep -q '^folder .*, 2 files, ' "$TMP/out"
+works "stop tokens are a set" info $MODELS/qwen2
+check "of two" grep -Eq '^stops after +2 </s>, 258 ' "$TMP/out"
+mkdir "$TMP/half" && cp $MODELS/mistral/* "$TMP/half" && rm "$TMP/half/model-00002-of-00002.safetensors"
+refuses "a missing file of weights is named" 1 'model-00002-of-00002.safetensors: is missing' run "$TMP/half"
+rm "$TMP"/half/model*
+works "a folder without weights is described" info "$TMP/half"
+check "as a vocabulary" grep -q 'a vocabulary only' "$TMP/out"
+refuses "and not run" 1 'holds no weights' run "$TMP/half"
+
 refuses "a context that cannot fit is refused" 1 'needs .* for its weights and .* for a context of 16777216, but .* available; lower -c' \
     run -n 4 -p x -c 16777216
 refuses "a folder that is no model's is refused" 1 'folder without config.json' run "$TMP"

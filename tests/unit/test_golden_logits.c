@@ -11,8 +11,6 @@
 
 #include <cmocka.h>
 
-#include "engine/arch.h"
-#include "engine/hf_folder.h"
 #include "kernels/cpu/isa.h"
 #include "tests/unit/golden_logits.h"
 
@@ -30,23 +28,10 @@ open_model(const char *path, bool quantize)
     return m;
 }
 
-/* The weights alone: these are not about tokenizers. */
-static struct model *
-open_folder(const char *path)
-{
-    struct err err = {.kind = ERR_NONE};
-    struct model *m = calloc(1, sizeof *m);
-    assert_non_null(m);
-    m->path = strdup(path);
-    if (!hf_folder_open(&m->folder, path, true, &err) || !arch_read_hf(m, m->folder, &err))
-        fail_msg("%s", err.text);
-    return m;
-}
-
 static void
 assert_golden(const char *path, const char *text)
 {
-    struct model *m = hf_is_folder(path) ? open_folder(path) : open_model(path, false);
+    struct model *m = open_model(path, false);
     golden_read(&golden, text);
     assert_int_equal(m->desc.vocab, golden.vocab);
     for (size_t i = 0; cpu_isas[i] != NULL; i++) {

@@ -15,6 +15,7 @@
 
 #include "engine/arch.h"
 #include "engine/hf_folder.h"
+#include "engine/tokenizer.h"
 #include "tests/unit/tiny_folder.h"
 
 /* ---- from memory ---- */
@@ -420,6 +421,140 @@ test_folders_that_are_not_whole_are_refused(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* ---- whole folders ---- */
+
+#define GOLDEN "tests/golden/models/"
+
+static void
+test_a_folder_and_a_gguf_file_of_a_model_agree(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"llama", "llama3", "mistral", "qwen2", "qwen3"};
+    static const char text[] = "the and an owl in the rain; \xc3\xa9\n 12";
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[64];
+        struct model *folder, *file;
+        struct err err = {0};
+        snprintf(path, sizeof path, GOLDEN "%s", names[i]);
+        if (!model_open(&folder, path, &err))
+            fail_msg("%s", err.text);
+        snprintf(path, sizeof path, GOLDEN "%s.gguf", names[i]);
+        if (!model_open(&file, path, &err))
+            fail_msg("%s", err.text);
+        assert_string_equal(folder->name, names[i]);
+        assert_true(folder->hash != 0 && folder->hash != file->hash);
+        assert_int_equal(folder->parameters, file->parameters);
+        assert_true(folder->tied == file->tied && folder->ctx_train == file->ctx_train);
+        assert_true(folder->desc.window == file->desc.window && folder->desc.rope_base == file->desc.rope_base);
+        assert_true(folder->desc.rope_scale == file->desc.rope_scale);
+        assert_int_equal(folder->desc.rope_factors == NULL, file->desc.rope_factors == NULL);
+        for (uint32_t k = 0; folder->desc.rope_factors != NULL && k < folder->desc.rope_dims / 2; k++)
+            assert_true(fabsf(folder->desc.rope_factors[k] - file->desc.rope_factors[k]) < 1e-5f);
+        token_t *one, *two;
+        size_t n_one, n_two;
+        const struct tokenize_options options = {.bos = true};
+        assert_true(tokenizer_encode(folder->tokenizer, text, strlen(text), options, &one, &n_one, &err));
+        assert_true(tokenizer_encode(file->tokenizer, text, strlen(text), options, &two, &n_two, &err));
+        assert_int_equal(n_one, n_two);
+        assert_memory_equal(one, two, n_one * sizeof *one);
+        free(one);
+        free(two);
+        model_close(folder);
+        model_close(file);
+    }
+}
+
+static void
+test_stop_tokens_are_a_set(void **state)
+{
+    (void)state;
+    struct model *m;
+    struct err err = {0};
+    if (!model_open(&m, GOLDEN "qwen2", &err)) /* its generation_config.json lists 2 and 258 */
+        fail_msg("%s", err.text);
+    for (token_t id = 0; id < (token_t)tokenizer_size(m->tokenizer); id++)
+        assert_int_equal(tokenizer_is_end(m->tokenizer, id), id == 2 || id == 258);
+    model_close(m);
+}
+
+static void
+test_a_tokenizer_may_know_more_only_by_added_tokens(void **state)
+{
+    (void)state;
+    static const char added[] = "{\"id\":288,\"content\":\"<pad>\",\"special\":true,\"single_word\":false,"
+                                "\"lstrip\":false,\"rstrip\":false,\"normalized\":false},";
+    char folder[] = "/tmp/specscope-more-XXXXXX";
+    struct err err = {0};
+    struct model *m;
+    char *json, *at;
+    size_t n;
+    assert_non_null(mkdtemp(folder));
+    assert_true(hf_folder_text(GOLDEN "llama", "tokenizer.json", &json, &n, &err));
+    write_file(folder, "tokenizer.json", json, n);
+    write_weights(folder, "model.safetensors", &plain);
+    write_text(folder, "config.json", TINY_CONFIG("llama", ""));
+    assert_folder_refused(folder, "the tokenizer has 288 tokens, the model's embedding only 10");
+
+    char more[16384];
+    assert_non_null(at = strstr(json, "\"added_tokens\": ["));
+    at += strlen("\"added_tokens\": [");
+    const int length = snprintf(more, sizeof more, "%.*s%s%s", (int)(at - json), json, added, at);
+    assert_true(length > 0 && (size_t)length < sizeof more);
+    write_text(folder, "tokenizer.json", more);
+    free(json);
+    static const char *const files[] = {"model.safetensors", "config.json"};
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(hf_folder_text(GOLDEN "llama", files[i], &json, &n, &err));
+        write_file(folder, files[i], json, n);
+        free(json);
+    }
+    if (!model_open(&m, folder, &err))
+        fail_msg("%s", err.text);
+    assert_true(m->desc.vocab == 288 && tokenizer_size(m->tokenizer) == 289);
+    model_close(m);
+    remove_file(folder, "tokenizer.json");
+    remove_file(folder, "model.safetensors");
+    remove_file(folder, "config.json");
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void
+test_stop_tokens_that_are_no_tokens_are_refused(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/specscope-stop-XXXXXX";
+    static const char *const files[] = {"tokenizer.json", "model.safetensors", "config.json", "generation_config.json"};
+    struct err err = {0};
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; i < 3; i++) {
+        char *bytes;
+        size_t n;
+        assert_true(hf_folder_text(GOLDEN "llama", files[i], &bytes, &n, &err));
+        char *eos = i == 2 ? strstr(bytes, "\"eos_token_id\": 2,") : NULL;
+        if (i == 2) {
+            assert_non_null(eos);
+            memcpy(eos, "\"eos_token_id\":999", 18);
+            eos[18] = ',';
+        }
+        write_file(folder, files[i], bytes, n);
+        free(bytes);
+    }
+    assert_folder_refused(folder, "an eos_token_id in config.json is no token of the tokenizer's 288");
+    write_text(folder, "generation_config.json", "{\"eos_token_id\":[2,-1]}");
+    assert_folder_refused(folder, "an eos_token_id in generation_config.json is no token");
+    write_text(folder, "generation_config.json", "{\"eos_token_id\":\"</s>\"}");
+    assert_folder_refused(folder, "an eos_token_id in generation_config.json is no token");
+    write_text(folder, "generation_config.json", "{\"eos_token_id\":[1,3]}");
+    struct model *m;
+    if (!model_open(&m, folder, &err)) /* config.json isn't asked */
+        fail_msg("%s", err.text);
+    assert_true(tokenizer_is_end(m->tokenizer, 1) && tokenizer_is_end(m->tokenizer, 3));
+    model_close(m);
+    for (size_t i = 0; i < 4; i++)
+        remove_file(folder, files[i]);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int
 main(void)
 {
@@ -435,6 +570,10 @@ main(void)
         cmocka_unit_test(test_what_is_not_supported_is_named),
         cmocka_unit_test(test_lies_about_sizes_are_refused),
         cmocka_unit_test(test_folders_that_are_not_whole_are_refused),
+        cmocka_unit_test(test_a_folder_and_a_gguf_file_of_a_model_agree),
+        cmocka_unit_test(test_stop_tokens_are_a_set),
+        cmocka_unit_test(test_a_tokenizer_may_know_more_only_by_added_tokens),
+        cmocka_unit_test(test_stop_tokens_that_are_no_tokens_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
