@@ -31,14 +31,14 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
     const size_t f32 = sizeof(float), act = exact ? sizeof(float) : sizeof(uint16_t);
     const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim,
                  depths = d->n_layers + 1;
-    const size_t rows = round_up(o->max_rows, TILE);
+    const size_t rows = round_up(o->max_rows, SWEEP_TILE); /* a pass may read tiles that nobody wrote */
     const uint32_t probes = o->max_probes < HEAD_ROWS ? o->max_probes : HEAD_ROWS;
     v->slots = o->slots;
     v->ring = o->ring;
     v->trunk_room = o->trunk;
     v->max_rows = o->max_rows;
     v->dists = o->dists;
-    v->head_rows = round_up(probes > VERIFY_NODES ? probes : VERIFY_NODES, TILE);
+    v->head_rows = round_up(probes > VERIFY_NODES ? probes : VERIFY_NODES, SWEEP_TILE);
     v->max_splits = o->slots / ATTEND_SPLIT + 2; /* a path has no more rows than there are slots */
     const size_t width = (size_t)units_of(d->width) * UNIT, attended = units_of((uint32_t)heads) * (size_t)UNIT,
                  gated = (size_t)units_of(d->ffn) * UNIT;

@@ -1,0 +1,68 @@
+/* Rows on their way in: embeddings out of packed weights, trunk tables. */
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/ptx.cuh"
+
+#define EMBED_THREADS 256
+
+struct embed_args {
+    const struct dev_model *model;
+    struct dev_store store;
+    const struct row *rows;
+};
+
+/* Element (row, k) of a matrix that is not permuted. */
+static __device__ __forceinline__ float
+element(const struct dev_matrix &m, uint32_t row, uint32_t k)
+{
+    const uint32_t r = row % STRIP, within = k % UNIT;
+    const size_t unit = (size_t)(row / STRIP) * m.units + k / UNIT, place = unit * (STRIP * UNIT);
+    switch (m.type) {
+    case WEIGHT_F32: return ((const float *)m.quants)[(size_t)row * m.cols + k];
+    case WEIGHT_BF16:
+        return unpack_bf16s(((const uint16_t *)m.quants)[place + unit_place_16(r, within)]).x;
+    case WEIGHT_Q8_0:
+        return (float)((const int8_t *)m.quants)[place + unit_place(r, within)] *
+               half_value(((const uint16_t *)m.scales)[unit * STRIP + r % 8 * 2 + r / 8]);
+    default: return half_value(((const uint16_t *)m.quants)[place + unit_place_16(r, within)]);
+    }
+}
+
+static __global__ void
+__launch_bounds__(EMBED_THREADS) embed_rows(struct embed_args a)
+{
+    const struct dev_model &m = *a.model;
+    const struct row &row = a.rows[blockIdx.x];
+    float *to = a.store.hidden + (size_t)row.ring * (m.n_layers + 1) * m.width;
+    for (uint32_t k = threadIdx.x; k < m.width; k += EMBED_THREADS)
+        to[k] = element(m.embedding, (uint32_t)row.token, k);
+}
+
+struct trunk_args {
+    slot_t *to;
+    const slot_t *from;
+    uint32_t n;
+};
+
+static __global__ void
+__launch_bounds__(EMBED_THREADS) write_trunk(struct trunk_args a)
+{
+    const uint32_t i = blockIdx.x * EMBED_THREADS + threadIdx.x;
+    if (i < a.n)
+        a.to[i] = a.from[i];
+}
+
+extern "C" cudaError_t
+launch_embed(const struct dev_model *model, struct dev_store store, const struct row *rows, uint32_t n,
+             cudaStream_t stream)
+{
+    const struct embed_args a = {model, store, rows};
+    return launch(embed_rows, n, EMBED_THREADS, a, stream);
+}
+
+extern "C" cudaError_t
+launch_trunk(struct dev_store store, seq_t seq, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t stream)
+{
+    const struct trunk_args a = {store.trunk + (size_t)seq * store.trunk_room + first, slots, n};
+    return launch(write_trunk, (n + EMBED_THREADS - 1) / EMBED_THREADS, EMBED_THREADS, a, stream);
+}
