@@ -94,6 +94,8 @@ print_tokenizer(const struct facts *f)
             between = ", ";
         }
     printf("%s\n", between[0] == ' ' ? " nothing" : "");
+    if (tokenizer_chat_template(t).len > 0)
+        printf("chat          a template of %zu bytes\n", tokenizer_chat_template(t).len);
 }
 
 static size_t
