@@ -38,14 +38,14 @@ HELP_SRC += kernels/cuda/pack.c
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 
-# Of the CPU's, what the CUDA plug-in needs too: rows of tensors in F32, checks of requests.
-CUDA_SHARED_C := kernels/request.c kernels/cpu/weights.c
+# Of the CPU's, what the CUDA plug-in needs too: rows of tensors, checks of requests.
+CUDA_SHARED_C := kernels/request.c kernels/planted.c kernels/tensor.c
 
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
 HELP_OBJ := $(HELP_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT     := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
-TOOLS    := $(patsubst tests/golden/%_main.c,$(BUILD)/tests/%,$(sort $(wildcard tests/golden/*_main.c)))
+TOOLS    := $(patsubst %_main.c,$(BUILD)/tests/%,$(notdir $(sort $(wildcard tests/golden/*_main.c tests/bench/*_main.c))))
 FUZZ     := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
 .PHONY: all run test test-long test-programs bench fuzz fuzz-short install uninstall format tidy clean deps deps-test
@@ -143,6 +143,7 @@ test-cuda bench-cuda:
 	@if [ -n "$(NVCC)" ]; then $(MAKE) --no-print-directory $(CUDA_KIT); fi
 	@RECORD=$(RECORD) tests/cuda/run.sh $(BUILD) $(@:%-cuda=%)
 -include $(wildcard $(BUILD)/cuda/kernels/*/*.d $(BUILD)/cuda/kernels/*.d)
+include tests/cuda/emulation/rules.mk
 
 # ---- tests ----
 $(BUILD)/libtests.a: $(HELP_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
@@ -155,10 +156,13 @@ $(BUILD)/tests/test_%: $(BUILD)/obj/tests/unit/test_%.o $(BUILD)/libtests.a $(BU
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
-$(BUILD)/tests/%: $(BUILD)/obj/tests/golden/%_main.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
-	@mkdir -p $(@D)
-	$(call say,LD,$@)
-	$(Q)$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+define tool
+$(BUILD)/tests/%: $(BUILD)/obj/$(1)/%_main.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) $$(OPENMP) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
+endef
+$(foreach folder,tests/golden tests/bench,$(eval $(call tool,$(folder))))
 
 $(BUILD)/obj/tests/%.o: tests/%.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)

@@ -5,6 +5,7 @@
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/sampling.h"
 #include "kernels/request.h"
+#include "kernels/tensor.h"
 
 #define MAX_THREADS 256
 

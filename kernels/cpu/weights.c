@@ -5,33 +5,10 @@
 
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/team.h"
+#include "kernels/planted.h"
+#include "kernels/tensor.h"
 
 #define Q8_BYTES (2 + Q8_BLOCK) /* a block in a file: an F16 scale, then 32 int8 */
-
-void
-tensor_row(const struct tensor *t, size_t row, float *y)
-{
-    const unsigned char *p = t->data;
-    uint16_t half;
-    switch (t->type) {
-    case WEIGHT_F32: memcpy(y, p + row * t->cols * sizeof *y, t->cols * sizeof *y); break;
-    case WEIGHT_F16:
-    case WEIGHT_BF16:
-        p += row * t->cols * sizeof half;
-        for (size_t k = 0; k < t->cols; k++) {
-            memcpy(&half, p + k * sizeof half, sizeof half);
-            y[k] = t->type == WEIGHT_F16 ? f16_to_f32(half) : bf16_to_f32(half);
-        }
-        break;
-    default:
-        p += row * (t->cols / Q8_BLOCK) * Q8_BYTES;
-        for (size_t k = 0; k < t->cols; k++) {
-            const unsigned char *block = p + k / Q8_BLOCK * Q8_BYTES;
-            memcpy(&half, block, sizeof half);
-            y[k] = f16_to_f32(half) * (float)(int8_t)block[2 + k % Q8_BLOCK];
-        }
-    }
-}
 
 /* Sixteen outputs of a Q8_0 tensor, interleaved by four inputs; outputs beyond the last are zero. */
 static void
@@ -57,12 +34,55 @@ interleave(const struct tensor *t, size_t group, uint8_t flip, uint8_t *q, uint1
     }
 }
 
+/* A planted tensor as a file would have it, when that is how the kernels read it. */
+static const void *
+make_rows(struct weights *w, const struct tensor *t)
+{
+    const size_t bytes = planted_row_bytes(t->type, t->cols);
+    unsigned char *data = bytes == 0 ? NULL : blocks_take(&w->blocks, t->rows, bytes);
+    PARALLEL(omp parallel for num_threads(w->backend->threads))
+    for (uint32_t r = 0; r < (data == NULL ? 0 : t->rows); r++)
+        planted_row(t, r, data + r * bytes);
+    return data;
+}
+
+/* interleave() of a tensor that is in memory or planted; a group at a time, so that the latter never is. */
+static bool
+interleave_all(struct weights *w, const struct tensor *t, uint32_t groups, uint8_t *q, uint16_t *scale)
+{
+    const size_t blocks = t->cols / Q8_BLOCK, row = planted_row_bytes(t->type, t->cols);
+    bool ok = true;
+    PARALLEL(omp parallel num_threads(w->backend->threads))
+    {
+        unsigned char *rows = t->data == NULL ? malloc(row * Q8_GROUP) : NULL;
+        const bool ready = t->data != NULL || rows != NULL;
+        if (!ready)
+            __atomic_store_n(&ok, false, __ATOMIC_RELAXED);
+        PARALLEL(omp for)
+        for (uint32_t g = 0; g < groups; g++) {
+            struct tensor part = *t;
+            if (t->data == NULL && ready) {
+                const uint32_t left = t->rows - g * Q8_GROUP;
+                part.data = rows;
+                part.rows = left < Q8_GROUP ? left : Q8_GROUP;
+                for (uint32_t r = 0; r < part.rows; r++)
+                    planted_row(t, g * Q8_GROUP + r, rows + r * row);
+            }
+            if (ready)
+                interleave(&part, t->data == NULL ? 0 : g, w->backend->isa->q8_flip,
+                           q + g * blocks * Q8_BLOCK * Q8_GROUP, scale + g * blocks * Q8_GROUP);
+        }
+        free(rows);
+    }
+    return ok;
+}
+
 static bool
 load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, const char *name, uint32_t layer,
             uint32_t rows, uint32_t cols, struct err *err)
 {
     *m = (struct matrix){.type = t->type, .rows = t->rows, .cols = t->cols, .data = t->data};
-    if (t->data == NULL || t->rows != rows || t->cols != cols || (unsigned)t->type >= WEIGHT_TYPES ||
+    if (!tensor_present(t) || t->rows != rows || t->cols != cols || (unsigned)t->type >= WEIGHT_TYPES ||
         (t->type == WEIGHT_Q8_0 && cols % Q8_BLOCK != 0))
         return err_set(err, ERR_WORK,
                        "%s of layer %" PRIu32 " is %" PRIu32 " by %" PRIu32 ", not %" PRIu32 " by %" PRIu32
@@ -83,15 +103,13 @@ load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, const c
         size_t blocks = cols / Q8_BLOCK;
         uint8_t *q = blocks_take(&w->blocks, groups * blocks, Q8_BLOCK * Q8_GROUP);
         uint16_t *scale = blocks_take(&w->blocks, groups * blocks, Q8_GROUP * sizeof *scale);
-        if (q == NULL || scale == NULL)
+        if (q == NULL || scale == NULL || !interleave_all(w, t, groups, q, scale))
             return err_set(err, ERR_WORK, "not enough memory for the model's weights");
-        PARALLEL(omp parallel for num_threads(w->backend->threads))
-        for (uint32_t g = 0; g < groups; g++)
-            interleave(t, g, w->backend->isa->q8_flip, q + g * blocks * Q8_BLOCK * Q8_GROUP,
-                       scale + g * blocks * Q8_GROUP);
         m->q = q;
         m->scale = scale;
         m->data = NULL;
+    } else if (t->data == NULL && (m->data = make_rows(w, t)) == NULL) {
+        return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     }
     return true;
 }
@@ -158,7 +176,7 @@ load_all(struct weights *w, const struct model_desc *d, progress_fn progress, vo
             rope[i] /= d->rope_factors[i];
     }
     w->rope = rope;
-    if (d->embedding.data == NULL || d->embedding.rows != d->vocab || d->embedding.cols != d->width ||
+    if (!tensor_present(&d->embedding) || d->embedding.rows != d->vocab || d->embedding.cols != d->width ||
         (d->embedding.type == WEIGHT_Q8_0 && d->width % Q8_BLOCK != 0))
         return err_set(err, ERR_WORK, "the embedding is not vocabulary by width: the model file is damaged");
     for (uint32_t l = 1; l <= d->n_layers; l++) {

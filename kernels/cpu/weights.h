@@ -33,7 +33,4 @@ bool weights_load(struct backend *, const struct model_desc *, progress_fn, void
                   struct err *);
 void weights_unload(struct weights *);
 
-/* One row of a tensor in F32: y (cols). */
-void tensor_row(const struct tensor *, size_t row, float *y);
-
 #endif

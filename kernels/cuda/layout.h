@@ -7,7 +7,8 @@
  * a lane loads its part of the fragments with 16-byte loads, 512 contiguous bytes a warp.
  * With g = lane / 4 and c = lane % 4, of k-step s (columns 16s..16s+15 of the unit) a lane holds
  *     a0 = W[g][2c, 2c+1]   a1 = W[g+8][2c, 2c+1]   a2 = W[g][2c+8, 2c+9]   a3 = W[g+8][2c+8, 2c+9]
- * and the 16 values of a lane in a unit lie in the order (s, register, half). Activations are packed likewise:
+ * 8-bit weights: the 16 values of a lane lie in the order (s, register, half). 16-bit weights: (s, lane, register, half),
+ * so that both are loads of 16 bytes a lane, side by side. Activations are packed likewise:
  *     b0 = X[g][2c, 2c+1]   b1 = X[g][2c+8, 2c+9]
  * a lane's 8 values of a unit in the order (s, register, half), tiles of 8 rows outermost. */
 #ifndef KERNELS_CUDA_LAYOUT_H
@@ -68,8 +69,8 @@ struct dev_model {
     uint32_t n_layers, width, heads, kv_heads, head_dim, ffn, vocab, rope_dims, window;
     enum rope_layout rope;
     float rms_eps;
-    bool exact;            /* F32 weights, activations and keys */
-    const float *inv_freq; /* (rope_dims/2): position * this is the angle, rope_scale and factors applied */
+    bool exact;             /* F32 weights, activations and keys */
+    const double *inv_freq; /* (rope_dims/2): position * this is the angle, rope_scale and factors applied */
     struct dev_matrix embedding, head;
     const float *final_norm;        /* (width) */
     const struct dev_layer *layers; /* (n_layers + 1), indexed by layer 1..L */
@@ -77,12 +78,20 @@ struct dev_model {
 
 /* ---- places in packed data, in values ---- */
 
-/* Within a strip's unit: packed row r of 0..15, column k of 0..31. */
+/* Within a strip's unit: packed row r of 0..15, column k of 0..31; of 8-bit weights. */
 static inline HOST_DEVICE uint32_t
 unit_place(uint32_t r, uint32_t k)
 {
     const uint32_t s = k / 16, within = k % 16, lane = r % 8 * 4 + within % 8 / 2;
     return lane * 16 + s * 8 + (within / 8 * 2 + r / 8) * 2 + within % 2;
+}
+
+/* The same of 16-bit weights. */
+static inline HOST_DEVICE uint32_t
+unit_place_16(uint32_t r, uint32_t k)
+{
+    const uint32_t s = k / 16, within = k % 16, lane = r % 8 * 4 + within % 8 / 2;
+    return s * (WARP * 8) + lane * 8 + (within / 8 * 2 + r / 8) * 2 + within % 2;
 }
 
 /* Activations: row r, column k of a buffer with `units` units. */
@@ -104,6 +113,7 @@ units_of(uint32_t cols)
 
 struct dev_barrier { /* of a cooperative grid; zero at rest */
     uint32_t arrived, generation;
+    uint32_t stop; /* the sweep was cancelled: block 0 looks, all others read it behind a barrier */
 };
 
 struct split_partial; /* attention.cuh */
@@ -125,13 +135,14 @@ struct head_piece {                     /* what a piece of a row of logits adds 
     uint32_t arrived;       /* in a row's first piece: pieces that are compared */
 };
 
-/* A distribution that is not written out: p(v) = weight(v) / sum, weight(v) = exp((z_v - max)/T) where the token is
- * not cut off and 0 where it is. Tokens are in order of their keys, and of ids among equals: dist.cuh. */
+/* A distribution that is not written out: p(v) = weight(v) * scale, weight(v) = exp((z_v - max)/T) where the token is
+ * not cut off and 0 where it is. Tokens are in order of their logits, and of ids among equals. */
 struct row_law {
-    float max, temperature;
-    uint32_t cut_key, cut_id; /* the last one that stays */
-    float scale;              /* 1 / sum */
-    double total, q_total;    /* of p as it is rounded; of the node's q */
+    float max, temperature, inverse; /* of T */
+    float cut;                       /* the last one that stays: its logit */
+    uint32_t cut_id;                 /* and its id */
+    float scale;                     /* 1 / sum */
+    double total, q_total;           /* of p as it is rounded; of the node's q */
 };
 
 /* What lives as long as a store. Activations are packed F16, or (rows, cols) F32 when exact. */

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/team.h"
+#include "kernels/tensor.h"
 
 #define UNIT_VALUES (STRIP * UNIT)
 #define Q8_BYTES    34 /* in a file: an F16 scale, 32 int8 */
@@ -185,7 +186,7 @@ pack_row(const struct packing *p, uint32_t packed, float *values, uint16_t *halv
     if (!find_row(p, packed, &t, &row))
         return;
     for (uint32_t k = 0; k < UNIT; k++)
-        places[k] = unit_place(r, k);
+        places[k] = p->type == WEIGHT_Q8_0 ? unit_place(r, k) : unit_place_16(r, k);
     switch (p->type) {
     case WEIGHT_F32: tensor_row(t, row, (float *)(void *)quants + (size_t)r * p->cols); break;
     case WEIGHT_Q8_0:

@@ -18,9 +18,6 @@ struct packing {
 enum weight_type pack_type(enum weight_type, bool exact);
 const char *weight_type_name(enum weight_type);
 
-/* One row of a tensor of any type in F32, y (cols): the CPU backend has it. */
-void tensor_row(const struct tensor *, size_t row, float *y);
-
 /* Do the tensor's type and columns fit each other (blocks along a row)? */
 bool pack_possible(const struct tensor *);
 

@@ -8,6 +8,7 @@
 #include "kernels/cuda/pack.h"
 #include "kernels/cuda/store.h"
 #include "kernels/cuda/upload.h"
+#include "kernels/tensor.h"
 
 /* ---- what there is to load ---- */
 
@@ -229,15 +230,15 @@ load_layer(struct upload *u, const struct model_desc *d, uint32_t l, struct dev_
 }
 
 static bool
-load_rope(struct upload *u, const struct model_desc *d, const float **out, struct err *err)
+load_rope(struct upload *u, const struct model_desc *d, const double **out, struct err *err)
 {
     const uint32_t n = d->rope_dims / 2;
-    float *values = malloc((n + 1) * sizeof *values);
+    double *values = malloc((n + 1) * sizeof *values);
     if (values == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     for (uint32_t i = 0; i < n; i++) {
-        double f = pow((double)d->rope_base, -2.0 * i / d->rope_dims) * (double)d->rope_scale;
-        values[i] = (float)(d->rope_factors != NULL ? f / (double)d->rope_factors[i] : f);
+        const double f = pow((double)d->rope_base, -2.0 * i / d->rope_dims) * (double)d->rope_scale;
+        values[i] = d->rope_factors != NULL ? f / (double)d->rope_factors[i] : f;
     }
     const void *there = NULL;
     const bool ok = upload_array(u, values, n * sizeof *values, "rotation frequencies", &there, err);

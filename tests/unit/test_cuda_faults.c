@@ -79,8 +79,8 @@ live(const char *policy, float temperature, struct session_rig_result *out, stru
 static bool
 is_one_line(const char *text)
 {
-    return (strncmp(text, "GPU 0 (", 7) == 0 || strncmp(text, "backend cuda: ", 14) == 0) &&
-           strchr(text, '\n') == NULL && strlen(text) > 40;
+    return (strstr(text, "GPU 0 (") != NULL || strstr(text, "backend cuda: ") != NULL) && strchr(text, '\n') == NULL &&
+           strlen(text) > 40;
 }
 
 static void
@@ -93,14 +93,14 @@ walk(const char *policy, float temperature)
     const bool all = getenv("SPECSCOPE_LONG") != NULL;
     uint64_t random = seed;
     emulated.fail_at(0, 0);
-    uint64_t before = emulated.calls();
+    const uint64_t before = emulated.calls(), lost = emulated.allocations(); /* of a device lost in another test */
     if (!live(policy, temperature, &whole, &err))
         fail_msg("%s", err.text);
     const uint64_t calls = emulated.calls() - before;
     assert_int_equal(whole.n, 4);
-    assert_int_equal(emulated.allocations(), 0);
+    assert_int_equal(emulated.allocations(), lost);
     unsigned failed = 0, harmless = 0;
-    for (uint64_t n = 1; n <= calls; n += all ? 1 : 1 + random64(&random) % (calls / 60 + 1))
+    for (uint64_t n = 1; n <= calls; n += all ? 1 : 1 + random64(&random) % (calls / 16 + 1))
         for (size_t k = 0; k < (all ? KINDS : 1); k++) {
             const int kind = (int)(all ? k : random64(&random) % KINDS);
             const uint64_t stay = emulated.allocations(); /* of devices lost before: nobody can free them */
@@ -121,7 +121,7 @@ walk(const char *policy, float temperature)
         }
     print_message("%s: %llu calls; %u failures said, %u cost nothing\n", policy, (unsigned long long)calls, failed,
                   harmless);
-    assert_true(failed > 20);
+    assert_true(failed > 10);
     assert_string_equal(emulated.complaint(), "");
     session_rig_free(&whole);
 }

@@ -13,6 +13,7 @@
 
 #include "kernels/cpu/half.h"
 #include "kernels/cuda/pack.h"
+#include "kernels/tensor.h"
 
 static uint64_t seed, random_state;
 
@@ -43,6 +44,7 @@ test_a_units_places_are_the_fragments_of_a(void **state)
                 for (uint32_t half = 0; half < 2; half++) {
                     fragment_a(lane, reg, half, &row, &col);
                     assert_int_equal(unit_place(row, 16 * s + col), lane * 16 + s * 8 + reg * 2 + half);
+                    assert_int_equal(unit_place_16(row, 16 * s + col), (s * WARP + lane) * 8 + reg * 2 + half);
                 }
 }
 
@@ -126,10 +128,10 @@ value_at(const struct packed *m, uint32_t strip, uint32_t row, uint32_t col)
             if (r != row || c != col % 16)
                 continue;
             const size_t unit = (size_t)strip * p->units + col / UNIT;
-            const size_t at = unit * STRIP * UNIT + lane * 16 + col % UNIT / 16 * 8 + i;
+            const size_t step = col % UNIT / 16, at = unit * STRIP * UNIT + lane * 16 + step * 8 + i;
             uint16_t half;
             if (p->type != WEIGHT_Q8_0) {
-                memcpy(&half, m->quants + 2 * at, 2);
+                memcpy(&half, m->quants + 2 * (unit * STRIP * UNIT + (step * WARP + lane) * 8 + i), 2);
                 return p->type == WEIGHT_F16 ? f16_to_f32(half) : bf16_to_f32(half);
             }
             memcpy(&half, m->scales + 2 * ((unit * 8 + row % 8) * 2 + row / 8), 2);

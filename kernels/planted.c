@@ -1,0 +1,107 @@
+#include "kernels/planted.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu/half.h"
+
+#define SCALE_BITS 4
+#define LEAST_UNIT 0x1p-24 /* of a subnormal F16 */
+#define MOST_SCALE 0x1p8   /* 127 times it is a finite F16 */
+
+float
+planted_scale(double wanted)
+{
+    int exponent;
+    if (!(wanted > LEAST_UNIT))
+        return (float)LEAST_UNIT;
+    if (wanted > MOST_SCALE)
+        return (float)MOST_SCALE;
+    (void)frexp(wanted, &exponent); /* wanted is in [2^(exponent - 1), 2^exponent) */
+    const double unit = fmax(ldexp(1, exponent - SCALE_BITS), LEAST_UNIT);
+    return (float)(nearbyint(wanted / unit) * unit);
+}
+
+size_t
+planted_row_bytes(enum weight_type type, uint32_t cols)
+{
+    switch (type) {
+    case WEIGHT_F32: return (size_t)cols * sizeof(float);
+    case WEIGHT_F16:
+    case WEIGHT_BF16: return (size_t)cols * sizeof(uint16_t);
+    case WEIGHT_Q8_0:
+        return cols % PLANTED_Q8_BLOCK != 0 ? 0 : cols / PLANTED_Q8_BLOCK * (sizeof(uint16_t) + PLANTED_Q8_BLOCK);
+    default: return 0;
+    }
+}
+
+/* The n's of columns [first, first + n), first a multiple of PLANTED_WORD. */
+static void
+integers(const struct planted *p, uint32_t row, uint32_t first, uint32_t n, int8_t *out)
+{
+    for (uint32_t i = 0; i < n; i += PLANTED_WORD) {
+        const uint64_t word = planted_word(p, row, (first + i) / PLANTED_WORD);
+        for (uint32_t k = 0; k < PLANTED_WORD && i + k < n; k++)
+            out[i + k] = (int8_t)(word >> 8 * k & 0xffu);
+    }
+}
+
+/* To nearest, ties to even; x is finite. */
+static uint16_t
+f32_to_bf16(float x)
+{
+    const uint32_t bits = bits_of_float(x);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+static void
+row_q8_0(const struct tensor *t, uint32_t row, unsigned char *out)
+{
+    const uint16_t scale = f32_to_f16(t->planted->scale);
+    for (uint32_t k = 0; k < t->cols; k += PLANTED_Q8_BLOCK, out += sizeof scale + PLANTED_Q8_BLOCK) {
+        int8_t n[PLANTED_Q8_BLOCK];
+        integers(t->planted, row, k, PLANTED_Q8_BLOCK, n);
+        memcpy(out, &scale, sizeof scale);
+        memcpy(out + sizeof scale, n, sizeof n);
+    }
+}
+
+void
+planted_row(const struct tensor *t, uint32_t row, void *out)
+{
+    unsigned char *to = out;
+    if (t->type == WEIGHT_Q8_0) {
+        row_q8_0(t, row, to);
+        return;
+    }
+    for (uint32_t k = 0; k < t->cols; k += PLANTED_Q8_BLOCK) {
+        const uint32_t n = t->cols - k < PLANTED_Q8_BLOCK ? t->cols - k : PLANTED_Q8_BLOCK;
+        int8_t quants[PLANTED_Q8_BLOCK];
+        float x[PLANTED_Q8_BLOCK];
+        uint16_t half[PLANTED_Q8_BLOCK];
+        integers(t->planted, row, k, n, quants);
+        for (uint32_t i = 0; i < n; i++)
+            x[i] = (float)quants[i] * t->planted->scale;
+        if (t->type == WEIGHT_F32) {
+            memcpy(to + k * sizeof *x, x, n * sizeof *x);
+            continue;
+        }
+        for (uint32_t i = 0; i < n; i++)
+            half[i] = t->type == WEIGHT_F16 ? f32_to_f16(x[i]) : f32_to_bf16(x[i]);
+        memcpy(to + k * sizeof *half, half, n * sizeof *half);
+    }
+}
+
+void
+planted_row_f32(const struct tensor *t, uint32_t row, float *y)
+{
+    int8_t n[PLANTED_Q8_BLOCK];
+    for (uint32_t k = 0; k < t->cols; k += PLANTED_Q8_BLOCK) {
+        const uint32_t left = t->cols - k < PLANTED_Q8_BLOCK ? t->cols - k : PLANTED_Q8_BLOCK;
+        integers(t->planted, row, k, left, n);
+        for (uint32_t i = 0; i < left; i++) {
+            const float x = (float)n[i] * t->planted->scale;
+            y[k + i] = t->type == WEIGHT_BF16 ? bf16_to_f32(f32_to_bf16(x)) : x;
+        }
+    }
+}

@@ -1,0 +1,89 @@
+/* Weights that a formula makes: any element of a matrix from its row and column alone, on the host or on a device, and
+ * the same bits in a file, in memory and on both.
+ *
+ * An element is n * scale. n is an odd number from -127 to 127, all 128 of them equally likely: mean 0, standard
+ * deviation PLANTED_DEVIATION. In rows from `faint_row` on, and in columns from `faint_col` on, it is 1 or -1.
+ * `scale` has at most four significant bits, and is a multiple of 2^-24: so an element has eleven and is exact in F32
+ * and F16, and n and scale are the int8 and the scale of Q8_0. Those three types hold the same numbers; BF16 has eight
+ * bits and holds them rounded to nearest, ties to even. Which bits an n is made of doesn't depend on the type. */
+#ifndef KERNELS_PLANTED_H
+#define KERNELS_PLANTED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define PLANTED_HOST_DEVICE __host__ __device__
+#else
+#define PLANTED_HOST_DEVICE
+#endif
+
+#define PLANTED_DEVIATION 73.8986 /* sqrt((128^2 - 1) / 3) */
+#define PLANTED_WORD      8u      /* columns that one hash makes */
+#define PLANTED_Q8_BLOCK  32u
+#define PLANTED_ONES      0x0101010101010101u
+
+struct planted {
+    uint64_t key; /* of model and tensor: planted_key() */
+    float scale;  /* planted_scale() */
+    uint32_t faint_row, faint_col;
+};
+
+/* The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). */
+static inline PLANTED_HOST_DEVICE uint64_t
+planted_mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static inline PLANTED_HOST_DEVICE uint64_t
+planted_key(uint64_t seed, uint32_t tensor)
+{
+    return planted_mix(planted_mix(seed + 0x9e3779b97f4a7c15u) + tensor);
+}
+
+/* Eight n's of a row, for columns 8 * word and up: byte i (from the lowest) is column 8 * word + i, as an int8. */
+static inline PLANTED_HOST_DEVICE uint64_t
+planted_word(const struct planted *p, uint32_t row, uint32_t word)
+{
+    const uint64_t counter = (uint64_t)row << 32 | word;
+    const uint64_t n = planted_mix(p->key + (counter + 1) * 0x9e3779b97f4a7c15u);
+    const uint64_t signs = (n >> 7 & PLANTED_ONES) * 0xffu; /* 0 or -1 in each byte */
+    const uint32_t first = word * PLANTED_WORD, bright = row >= p->faint_row ? 0 : p->faint_col;
+    const uint64_t below = first >= bright                  ? 0
+                           : bright - first >= PLANTED_WORD ? ~(uint64_t)0
+                                                            : ~(~(uint64_t)0 << 8 * (bright - first));
+    return (n & below) | (signs & ~below) | PLANTED_ONES;
+}
+
+static inline PLANTED_HOST_DEVICE int
+planted_integer(const struct planted *p, uint32_t row, uint32_t col)
+{
+    return (int8_t)(planted_word(p, row, col / PLANTED_WORD) >> col % PLANTED_WORD * 8 & 0xffu);
+}
+
+static inline PLANTED_HOST_DEVICE float
+planted_element(const struct planted *p, uint32_t row, uint32_t col)
+{
+    return (float)planted_integer(p, row, col) * p->scale;
+}
+
+#ifndef __CUDACC__
+#include <stdbool.h>
+
+#include "kernels/backend.h"
+
+/* The scale nearest to a wanted one, above 0, that has four significant bits, if it is between 2^-24 and 2^8. */
+float planted_scale(double wanted);
+
+/* Bytes of a row of n columns in this type as a file has it; 0: a type (or, in Q8_0, a width) that isn't planted. */
+size_t planted_row_bytes(enum weight_type, uint32_t cols);
+/* Row `row` of a planted tensor as a file has it: planted_row_bytes() of them, to anywhere. */
+void planted_row(const struct tensor *, uint32_t row, void *out);
+/* The same in F32, as tensor_row() gives it: y (cols). */
+void planted_row_f32(const struct tensor *, uint32_t row, float *y);
+#endif
+
+#endif

@@ -1,0 +1,146 @@
+/* The CUDA runtime as far as the backend uses it, for the emulation: same names, same values, C and C++. */
+#ifndef EMULATION_CUDA_RUNTIME_API_H
+#define EMULATION_CUDA_RUNTIME_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CUDART_VERSION 13000
+
+enum cudaError {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInvalidConfiguration = 9,
+    cudaErrorInsufficientDriver = 35,
+    cudaErrorInvalidDeviceFunction = 98,
+    cudaErrorNoDevice = 100,
+    cudaErrorInvalidDevice = 101,
+    cudaErrorNoKernelImageForDevice = 209,
+    cudaErrorUnsupportedPtxVersion = 222,
+    cudaErrorInvalidResourceHandle = 400,
+    cudaErrorNotReady = 600,
+    cudaErrorIllegalAddress = 700,
+    cudaErrorLaunchOutOfResources = 701,
+    cudaErrorLaunchTimeout = 702,
+    cudaErrorLaunchFailure = 719,
+    cudaErrorCooperativeLaunchTooLarge = 720,
+    cudaErrorNotSupported = 801,
+    cudaErrorUnknown = 999
+};
+typedef enum cudaError cudaError_t;
+
+typedef struct emulated_stream *cudaStream_t;
+typedef struct emulated_event *cudaEvent_t;
+
+enum cudaMemcpyKind {
+    cudaMemcpyHostToHost = 0,
+    cudaMemcpyHostToDevice = 1,
+    cudaMemcpyDeviceToHost = 2,
+    cudaMemcpyDeviceToDevice = 3
+};
+
+enum cudaFuncAttribute {
+    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+    cudaFuncAttributePreferredSharedMemoryCarveout = 9
+};
+
+enum cudaDeviceAttr {
+    cudaDevAttrMultiProcessorCount = 16,
+    cudaDevAttrL2CacheSize = 38,
+    cudaDevAttrComputeCapabilityMajor = 75,
+    cudaDevAttrComputeCapabilityMinor = 76,
+    cudaDevAttrCooperativeLaunch = 95,
+    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
+};
+
+struct cudaDeviceProp {
+    char name[256];
+    size_t totalGlobalMem;
+    int major, minor;
+    int multiProcessorCount;
+    int cooperativeLaunch;
+    int l2CacheSize;
+    size_t sharedMemPerBlockOptin;
+};
+
+#define cudaHostAllocDefault   0u
+#define cudaStreamNonBlocking  1u
+#define cudaEventDisableTiming 2u
+
+cudaError_t cudaGetDeviceCount(int *);
+cudaError_t cudaDriverGetVersion(int *);
+cudaError_t cudaRuntimeGetVersion(int *);
+cudaError_t cudaSetDevice(int);
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *, int);
+cudaError_t cudaDeviceGetAttribute(int *, enum cudaDeviceAttr, int);
+cudaError_t cudaDeviceSynchronize(void);
+cudaError_t cudaMemGetInfo(size_t *left, size_t *total);
+
+cudaError_t cudaGetLastError(void);
+cudaError_t cudaPeekAtLastError(void);
+const char *cudaGetErrorName(cudaError_t);
+const char *cudaGetErrorString(cudaError_t);
+
+cudaError_t cudaMalloc(void **, size_t);
+cudaError_t cudaFree(void *);
+cudaError_t cudaHostAlloc(void **, size_t, unsigned flags);
+cudaError_t cudaFreeHost(void *);
+cudaError_t cudaMemcpy(void *to, const void *from, size_t, enum cudaMemcpyKind);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t, enum cudaMemcpyKind, cudaStream_t);
+cudaError_t cudaMemset(void *, int, size_t);
+cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t);
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t);
+cudaError_t cudaStreamSynchronize(cudaStream_t);
+cudaError_t cudaStreamQuery(cudaStream_t);
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned flags);
+
+cudaError_t cudaEventCreate(cudaEvent_t *);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t);
+cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t);
+cudaError_t cudaEventQuery(cudaEvent_t);
+cudaError_t cudaEventSynchronize(cudaEvent_t);
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
+
+/* ---- the emulation's own ---- */
+
+/* Environment variables: EMULATED_CUDA_DEVICES (1), EMULATED_CUDA_BLOCKS (3 multiprocessors), EMULATED_CUDA_MEMORY_MIB
+ * (4096), EMULATED_CUDA_DRIVER (the driver's version; 0: there is none), EMULATED_CUDA_CAPABILITY (90),
+ * EMULATED_CUDA_SEED, EMULATED_CUDA_FAIL=n with EMULATED_CUDA_FAIL_KIND=oom|lost|launch. */
+#define emulated_shared_memory ((size_t)227 << 10)
+
+enum emulated_failure {
+    EMULATED_OUT_OF_MEMORY, /* the next allocation gets none */
+    EMULATED_LOST,          /* the call fails, and all after it */
+    EMULATED_LAUNCH         /* the next kernel fails while it runs; the device is lost then */
+};
+
+#pragma GCC visibility push(default)
+/* The nth call from now on fails so, or the first after it that can; 0: none. A lost device is replaced by another: what
+ * was on it is gone. */
+void emulated_cuda_fail(uint64_t nth, enum emulated_failure);
+uint64_t emulated_cuda_calls(void);        /* made so far; asking for an event counts once a record */
+uint64_t emulated_cuda_allocations(void);  /* of device and pinned memory that were not freed */
+const char *emulated_cuda_complaint(void); /* what a kernel did wrong (a barrier that not all reach, ...), or "" */
+void emulated_cuda_seed(uint64_t);         /* of the order in which threads take turns; 0: in order */
+uint64_t emulated_cuda_switches(void);     /* from one thread to another, so far */
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+template <class T>
+static inline cudaError_t
+cudaMalloc(T **out, size_t bytes)
+{
+    return cudaMalloc((void **)out, bytes);
+}
+#endif
+
+#endif

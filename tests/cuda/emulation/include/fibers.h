@@ -1,0 +1,76 @@
+/* The threads of a grid, as fibers on one thread of the host. A fiber runs until it has to wait for others: at a barrier
+ * of its block, at a collective of its warp, or when it spins on memory. */
+#ifndef EMULATION_FIBERS_H
+#define EMULATION_FIBERS_H
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+struct dim3 {
+    unsigned x, y, z;
+    constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_)
+    {
+    }
+};
+
+namespace emulation
+{
+
+/* Where the running thread is. One grid runs at a time, so these are plain variables. */
+struct place {
+    dim3 thread, block;
+    unsigned lane;
+    void *shared; /* dynamic shared memory of its block */
+};
+struct extent {
+    dim3 block_size, grid_size;
+};
+extern place *here;
+extern extent all_of_it;
+
+/* A line of device code. Functions that wait take it as their last argument, by default the caller's. */
+struct site {
+    const char *file;
+    int line;
+};
+#define EMULATED_SITE                                                                                                  \
+    emulation::site at_ = emulation::site                                                                              \
+    {                                                                                                                  \
+        __builtin_FILE(), __builtin_LINE()                                                                             \
+    }
+
+enum collective { SYNC, SHUFFLE, VOTE, REDUCE, MATRIX };
+
+/* All lanes of `mask` that have not returned come together: each brings its `data`; the last to come runs `work` on all
+ * of them (NULL: a lane that is not there). Lanes that are somewhere else, or never come, are an error. */
+void together(collective, uint32_t mask, void *data, void (*work)(void *const data[32]), site);
+/* All threads of the block that have not returned. Returns the sum of what each brought. */
+unsigned block_barrier(unsigned value, site);
+/* Others may run: for loops that wait for memory to change. */
+void spin(site);
+/* Called by atomics: the thread may be waiting for another in a loop of them. */
+void touch(site);
+/* An error of the running thread, which ends the grid. */
+[[noreturn]] void misuse(site, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* What memory holds that nobody wrote to. */
+constexpr unsigned char POISON = 0xcb;
+
+struct launched {
+    std::function<void()> thread;
+    const char *kernel; /* begins with its name */
+    dim3 grid, block;
+    size_t shared;
+    bool cooperative;
+    uint64_t seed; /* of the order in which threads take turns; 0: in order */
+};
+
+/* Runs a grid: block after block, or all of them at once when cooperative. False: a thread did what would hang or be
+ * undefined, and `complaint` says what. */
+bool run_grid(const launched &, char *complaint, size_t room);
+uint64_t switches_so_far();
+
+} // namespace emulation
+
+#endif

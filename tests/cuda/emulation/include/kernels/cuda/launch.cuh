@@ -1,0 +1,40 @@
+/* Launches, for the emulation: kernels/cuda/launch.cuh says what they are. Kernels go by the names they are called by. */
+#ifndef KERNELS_CUDA_LAUNCH_CUH
+#define KERNELS_CUDA_LAUNCH_CUH
+
+#include <cuda_runtime.h>
+
+#define SHARED_MEMORY(type, name) type *const name = (type *)emulation::here->shared
+
+template <class A>
+static inline cudaError_t
+emulated_launch_as(const char *name, void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream,
+                   size_t shared = 0)
+{
+    return emulated_launch(
+        name, [=] { kernel(arguments); }, grid, block, shared, false, stream);
+}
+#define launch(...) emulated_launch_as(#__VA_ARGS__, __VA_ARGS__)
+
+template <class A>
+static inline cudaError_t
+emulated_launch_cooperative_as(const char *name, void (*kernel)(A), dim3 grid, dim3 block, A arguments,
+                               cudaStream_t stream, size_t shared = 0)
+{
+    return emulated_launch(
+        name, [=] { kernel(arguments); }, grid, block, shared, true, stream);
+}
+#define launch_cooperative(...) emulated_launch_cooperative_as(#__VA_ARGS__, __VA_ARGS__)
+
+/* One block a multiprocessor. */
+template <class A>
+static inline cudaError_t
+resident_blocks(void (*)(A), int device, unsigned, size_t, uint32_t *blocks)
+{
+    int n = 0;
+    const cudaError_t said = cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device);
+    *blocks = (uint32_t)n;
+    return said;
+}
+
+#endif

@@ -1,0 +1,209 @@
+/* Memory of the device and pinned memory of the host. Every allocation is one of the host's, with what its address sanitizer
+ * puts around it, and poisoned. */
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "world.h"
+
+using emulation::all;
+
+bool
+emulation::within(const std::map<const char *, size_t> &map, const void *p, size_t n)
+{
+    auto at = map.upper_bound((const char *)p);
+    if (at == map.begin())
+        return false;
+    --at;
+    return (size_t)((const char *)p - at->first) <= at->second &&
+           n <= at->second - (size_t)((const char *)p - at->first);
+}
+
+void
+emulation::forget_allocations()
+{
+    for (auto *map : {&all().device, &all().pinned}) {
+        for (const auto &each : *map)
+            free((void *)each.first);
+        map->clear();
+    }
+    all().used = 0;
+}
+
+namespace
+{
+
+/* Errors of the program's, not the device's. */
+cudaError_t
+refuse(const char *what, size_t n)
+{
+    snprintf(all().complaint, sizeof all().complaint, "%s, %zu bytes", what, n);
+    fprintf(stderr, "emulated GPU: %s\n", all().complaint);
+    return all().last = cudaErrorInvalidValue;
+}
+
+cudaError_t
+check_copy(const void *to, const void *from, size_t n, cudaMemcpyKind kind)
+{
+    const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice,
+               from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    if (n > 0 && emulation::within(all().device, to, n) != to_device)
+        return refuse(to_device ? "a copy to what is no memory of the device" : "a copy to the host goes to the device",
+                      n);
+    if (n > 0 && emulation::within(all().device, from, n) != from_device)
+        return refuse(
+            from_device ? "a copy from what is no memory of the device" : "a copy from the host reads the device", n);
+    return cudaSuccess;
+}
+
+cudaError_t
+allocate(std::map<const char *, size_t> &map, void **out, size_t bytes)
+{
+    emulation::world &w = all();
+    const bool on_device = &map == &w.device;
+    void *p = nullptr;
+    if (on_device && (bytes > emulation::memory_size() || w.used > emulation::memory_size() - bytes))
+        return w.last = cudaErrorMemoryAllocation;
+    if (posix_memalign(&p, 256, bytes > 0 ? bytes : 1) != 0)
+        return w.last = cudaErrorMemoryAllocation;
+    memset(p, emulation::POISON, bytes);
+    map[(const char *)p] = bytes;
+    w.used += on_device ? bytes : 0;
+    *out = p;
+    return cudaSuccess;
+}
+
+/* Waits for the device, as CUDA does. */
+cudaError_t
+release(std::unique_lock<std::mutex> &hold, std::map<const char *, size_t> &map, void *p)
+{
+    emulation::world &w = all();
+    if (p == nullptr)
+        return cudaSuccess;
+    emulation::wait_for(hold, nullptr);
+    auto at = map.find((const char *)p);
+    if (at == map.end())
+        return refuse("freed twice, or never allocated", 0);
+    w.used -= &map == &w.device ? at->second : 0;
+    map.erase(at);
+    free(p);
+    return cudaSuccess;
+}
+
+std::function<cudaError_t()>
+copying(void *to, const void *from, size_t n)
+{
+    return [=] {
+        if (n > 0)
+            memcpy(to, from, n);
+        return cudaSuccess;
+    };
+}
+
+__attribute__((destructor)) void
+tell_what_is_left()
+{
+    std::lock_guard<std::mutex> hold(all().lock);
+    size_t bytes = 0;
+    for (const auto *map : {&all().device, &all().pinned})
+        for (const auto &each : *map)
+            bytes += each.second;
+    if (bytes > 0 && all().lost == cudaSuccess)
+        fprintf(stderr, "emulated GPU: %zu allocations, %zu bytes, were not freed\n",
+                all().device.size() + all().pinned.size(), bytes);
+}
+
+} // namespace
+
+extern "C" {
+
+cudaError_t
+cudaMalloc(void **out, size_t bytes)
+{
+    *out = nullptr;
+    ENTER(emulation::ALLOCATES);
+    return allocate(all().device, out, bytes);
+}
+
+cudaError_t
+cudaFree(void *p)
+{
+    ENTER(emulation::ANY);
+    return release(hold, all().device, p);
+}
+
+cudaError_t
+cudaHostAlloc(void **out, size_t bytes, unsigned)
+{
+    *out = nullptr;
+    ENTER(emulation::ALLOCATES);
+    return allocate(all().pinned, out, bytes);
+}
+
+cudaError_t
+cudaFreeHost(void *p)
+{
+    ENTER(emulation::ANY);
+    return release(hold, all().pinned, p);
+}
+
+/* In the default stream, which streams made with cudaStreamNonBlocking do not wait for, nor it for them. A copy from
+ * pageable memory has read it all when this returns, but is not at the device yet. */
+cudaError_t
+cudaMemcpy(void *to, const void *from, size_t n, enum cudaMemcpyKind kind)
+{
+    ENTER(emulation::ANY);
+    const cudaError_t said = check_copy(to, from, n, kind);
+    if (said != cudaSuccess)
+        return said;
+    if (kind == cudaMemcpyHostToDevice && !emulation::within(all().pinned, from, n)) {
+        emulation::enqueue(nullptr, [to, staged = std::vector<char>((const char *)from, (const char *)from + n)] {
+            memcpy(to, staged.data(), staged.size());
+            return cudaSuccess;
+        });
+        return cudaSuccess;
+    }
+    emulation::enqueue(nullptr, copying(to, from, n));
+    return kind == cudaMemcpyDeviceToDevice ? cudaSuccess : emulation::wait_for(hold, emulation::default_stream());
+}
+
+cudaError_t
+cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+    ENTER(emulation::ANY);
+    const cudaError_t said = check_copy(to, from, n, kind);
+    if (said == cudaSuccess)
+        emulation::enqueue(stream, copying(to, from, n));
+    return said;
+}
+
+cudaError_t
+cudaMemset(void *p, int value, size_t n)
+{
+    return cudaMemsetAsync(p, value, n, nullptr);
+}
+
+cudaError_t
+cudaMemsetAsync(void *p, int value, size_t n, cudaStream_t stream)
+{
+    ENTER(emulation::ANY);
+    if (!emulation::within(all().device, p, n))
+        return refuse("a memset of what is no memory of the device", n);
+    emulation::enqueue(stream, [=] {
+        memset(p, value, n);
+        return cudaSuccess;
+    });
+    return cudaSuccess;
+}
+
+cudaError_t
+cudaMemGetInfo(size_t *left, size_t *total)
+{
+    ENTER(emulation::ANY);
+    *total = emulation::memory_size();
+    *left = *total - all().used;
+    return cudaSuccess;
+}
+}

@@ -1,0 +1,38 @@
+/* Shared memory of blocks. */
+#ifndef EMULATION_SHARED_H
+#define EMULATION_SHARED_H
+
+#include <cstddef>
+
+namespace emulation
+{
+
+/* Dynamic: of a block, poisoned before each. Its end is that of an allocation, for the address sanitizer. */
+class block_memory
+{
+  public:
+    block_memory() = default;
+    block_memory(const block_memory &) = delete;
+    block_memory(block_memory &&) noexcept;
+    ~block_memory();
+    bool fresh(size_t bytes); /* false: no memory */
+    void *
+    start() const
+    {
+        return p;
+    }
+
+  private:
+    void *p = nullptr;
+    size_t size = 0;
+};
+
+/* __shared__ variables. They are static and thread_local: what a library has of those lies in one piece, a host thread's
+ * own, so it can be poisoned before a block as a GPU's is not, but might as well be. Blocks that live at the same time
+ * would share them. */
+void poison_static_shared();
+bool static_shared_is_poison();
+
+} // namespace emulation
+
+#endif
