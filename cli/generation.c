@@ -75,7 +75,10 @@ load_progress(void *user, double done)
 bool
 generation_engine(const struct options *o, struct engine **engine, struct err *err)
 {
-    const struct engine_options options = {.model_path = o->model != NULL ? o->model : bundled_model_path(),
+    const struct engine_options options = {.model_path = o->synth != NULL   ? o->synth
+                                                         : o->model != NULL ? o->model
+                                                                            : bundled_model_path(),
+                                           .synth = o->synth != NULL,
                                            .backend = o->backend_given ? o->backend : NULL,
                                            .backend_options = o->backend_options,
                                            .quantize = o->quantize,

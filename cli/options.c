@@ -33,6 +33,7 @@ enum option_id {
     OPT_ISA,
     OPT_EXACT,
     OPT_QUANTIZE,
+    OPT_SYNTH,
     OPT_GPU,
     OPT_PROBE,
     OPT_THREADS,
@@ -83,6 +84,9 @@ static const struct option_row {
                  "force a CPU instruction set: reference, avx2, avx512, avx512vnni, neon, …"},
     [OPT_EXACT] = {"exact", 0, NULL, GENERATES, "F32 weights, activations and KV: slow, oracle-grade"},
     [OPT_QUANTIZE] = {"quantize", 0, "TYPE", GENERATES, "weights in F32, F16 or BF16 become TYPE when loaded: q8_0"},
+    [OPT_SYNTH] =
+        {"synth", 0, "SHAPE[:TYPE],K,A", GENERATES,
+         "no model but random weights in a real one's shape, of whose drafts from layer K a share A is accepted"},
     [OPT_GPU] = {"gpu", 0, "N", GENERATES, "which GPU, numbered from 0 (the first that will do)"},
     [OPT_PROBE] = {"probe", 0, "MODE", GENERATES, "layers shown: off, policy's own, all (scope: all; else policy)"},
     [OPT_THREADS] = {"threads", 't', "N", GENERATES, "CPU threads (all cores)"},
@@ -307,6 +311,7 @@ set(struct options *o, int which, const char *text, struct err *err)
     case OPT_QUANTIZE:
         o->quantize = strcasecmp(text, "q8_0") == 0;
         return o->quantize || err_set(err, ERR_USAGE, "--quantize %.32s is not known; there is q8_0", text);
+    case OPT_SYNTH: o->synth = text; return true;
     case OPT_GPU:
         if (!count("gpu", text, 1024, &n, err))
             return false;
@@ -502,7 +507,8 @@ options_read(struct options *o, enum command command, int argc, char **argv, str
         if (o->finished)
             return true;
     }
-    return true;
+    return o->synth == NULL || o->model == NULL ||
+           err_set(err, ERR_USAGE, "--synth %.60s makes a model; leave '%.60s' out", o->synth, o->model);
 }
 
 void

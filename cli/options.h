@@ -13,6 +13,7 @@ enum command { COMMAND_SCOPE = 1, COMMAND_RUN = 2, COMMAND_REPLAY = 4, COMMAND_B
 struct options {
     enum command command;
     const char *model; /* or the trace folder, for replay */
+    const char *synth; /* a model to be planted instead; NULL: none */
     char *prompt;      /* owned; NULL: none given */
     size_t prompt_len;
     const char *prompts_file; /* JSON lines */

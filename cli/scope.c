@@ -38,7 +38,8 @@ scope_run_live(const struct options *o, struct engine *engine, const char *promp
     struct session_options so = generation_options(o);
     so.stay = true;
     so.paused = o->script != NULL;
-    bool slowed = o->pace < 0 && o->model == NULL && o->script == NULL; /* the bundled model is over in a blink */
+    bool slowed = o->pace < 0 && o->model == NULL && o->synth == NULL &&
+                  o->script == NULL; /* the bundled model is over in a blink */
     so.pace = slowed ? WATCHABLE : o->pace > 0 ? (double)o->pace : 0;
     if (prompt != NULL) {
         so.prompt = prompt;

@@ -110,7 +110,7 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
     struct model_options model = {.quantize = options->quantize, .exact = backend.exact, .ctx = options->ctx};
     bool ok = open_backend(e, options, &backend, err);
     model.available = ok && is_cuda(e) ? UINT64_MAX : memory_available(); /* a GPU has its own, and says so itself */
-    ok = ok && model_open_with(&e->model, options->model_path, &model, err);
+    ok = ok && (options->synth ? model_open_planted : model_open_with)(&e->model, options->model_path, &model, err);
     if (!ok || !load(e, options, &backend, progress, user, err)) {
         engine_close(e);
         return false;

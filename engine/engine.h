@@ -5,8 +5,9 @@
 #include "engine/model.h"
 
 struct engine_options {
-    const char *model_path;
-    const char *backend; /* "auto", "cpu", "check", "cuda"; NULL: auto, which nobody asked for */
+    const char *model_path; /* or what to plant, see model_open_planted() */
+    bool synth;             /* the latter */
+    const char *backend;    /* "auto", "cpu", "check", "cuda"; NULL: auto, which nobody asked for */
     struct backend_options backend_options;
     bool quantize; /* matrices to Q8_0 on load */
     uint32_t ctx;  /* that will be asked for, for the check that all of it fits into memory; 0: the model's own */

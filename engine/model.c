@@ -12,6 +12,7 @@
 #include "engine/hf_folder.h"
 #include "engine/memory.h"
 #include "engine/model_hash.h"
+#include "engine/planted.h"
 #include "engine/tokenizer.h"
 #include "engine/utf8.h"
 
@@ -273,6 +274,22 @@ describe_vocabulary(struct model *m)
         m->ctx_train = (uint32_t)ctx->valuedouble;
 }
 
+/* Added tokens may lie beyond the embedding's rows (padding, infilling that this size of a model lacks): a prompt that has
+ * one is refused when it comes to that. Text has to become tokens that the model knows. */
+static bool
+check_vocabulary(const struct model *m, struct err *err)
+{
+    for (uint32_t id = m->desc.vocab; id < tokenizer_size(m->tokenizer); id++) {
+        const enum token_kind kind = tokenizer_kind(m->tokenizer, (token_t)id);
+        if (kind != TOKEN_CONTROL && kind != TOKEN_USER && kind != TOKEN_UNUSED)
+            return err_set(err, ERR_WORK,
+                           "%s: the tokenizer has %" PRIu32 " tokens, the model's embedding only %" PRIu32
+                           "; fetch the folder again",
+                           m->path, tokenizer_size(m->tokenizer), m->desc.vocab);
+    }
+    return true;
+}
+
 static bool
 read_folder(struct model *m, const struct model_options *options, struct err *err)
 {
@@ -287,12 +304,7 @@ read_folder(struct model *m, const struct model_options *options, struct err *er
     }
     if (!arch_read_hf(m, f, err) || !read_tokenizer(m, err))
         return false;
-    if (tokenizer_size(m->tokenizer) > m->desc.vocab)
-        return err_set(err, ERR_WORK,
-                       "%s: the tokenizer has %" PRIu32 " tokens, the model's embedding only %" PRIu32
-                       "; fetch the folder again",
-                       m->path, tokenizer_size(m->tokenizer), m->desc.vocab);
-    return read_stop_tokens(m, err);
+    return check_vocabulary(m, err) && read_stop_tokens(m, err);
 }
 
 bool
@@ -349,6 +361,7 @@ model_close(struct model *m)
         return;
     tokenizer_close(m->tokenizer);
     free((void *)m->desc.layers);
+    planted_weights_free(m->planted);
     gguf_close(m->file);
     hf_folder_close(m->folder);
     for (struct model_block *next; m->blocks != NULL; m->blocks = next) {

@@ -8,6 +8,7 @@
 struct gguf;
 struct hf_folder;
 struct model_block;
+struct planted_weights;
 struct tokenizer;
 
 struct model {
@@ -24,8 +25,9 @@ struct model {
     double rho;             /* parameters of the head / parameters of a layer */
     struct model_desc desc; /* tensors point into the mapped file, or into memory of the model's own */
     struct tokenizer *tokenizer;
-    struct gguf *file;        /* owns the map; one of these, */
-    struct hf_folder *folder; /* the other is NULL */
+    struct gguf *file;               /* owns the map; one of these, */
+    struct hf_folder *folder;        /* the other is NULL */
+    struct planted_weights *planted; /* `file` is a vocabulary in memory, the matrices are formulas; else NULL */
     struct model_block *blocks;
 };
 
@@ -41,6 +43,8 @@ struct model_options {
 /* Checks every shape against the others. Anything unsupported is one line that names it. */
 bool model_open(struct model **, const char *path, struct err *);
 bool model_open_with(struct model **, const char *path, const struct model_options *, struct err *);
+/* A model without a file (engine/planted.h): "SHAPE[:TYPE],k,acceptance". file_bytes is what its header would have. */
+bool model_open_planted(struct model **, const char *spec, const struct model_options *, struct err *);
 /* The same on a parsed file or folder, which becomes the model's, and is closed when this fails. */
 bool model_read(struct model **, struct gguf *, struct err *);
 bool model_read_folder(struct model **, struct hf_folder *, const struct model_options *, struct err *);
