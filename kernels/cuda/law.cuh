@@ -5,23 +5,27 @@
 #ifndef KERNELS_CUDA_LAW_CUH
 #define KERNELS_CUDA_LAW_CUH
 
+#include <float.h>
+
 #include "kernels/cuda/select.cuh"
 
-/* exp((z - max)/T): what a logit weighs before anything is cut off. 1 where it is the max, also an infinite one. */
+/* exp((z - max)/T): what a logit weighs before anything is cut off. 1 where it is the max, also an infinite one. The
+ * quotient is divided out to the last bit, from an inverse that is worked out once. */
 static __device__ __forceinline__ float
-logit_weight(float z, float max, float temperature)
+logit_weight(const struct row_law *law, float z)
 {
-    const float below = z - max;
-    return below < 0 ? expf(below / temperature) : 1.0f;
+    const float below = z - law->max, near = below * law->inverse;
+    const float quotient = fmaf(fmaf(-near, law->temperature, below), law->inverse, near);
+    return !(below < 0) ? 1.0f : near > -104 ? expf(quotient) : 0.0f;
 }
 
 /* The unnormalised probability of token v with logit z. */
 static __device__ __forceinline__ float
 law_weight(const struct row_law *law, float z, uint32_t v)
 {
-    const uint32_t key = logit_key(z);
-    return key < law->cut_key || (key == law->cut_key && v > law->cut_id) ? 0.0f
-                                                                          : logit_weight(z, law->max, law->temperature);
+    if (!(law->max > -INFINITY))
+        return v == law->cut_id ? 1.0f : 0.0f;
+    return z > law->cut || (z >= law->cut && v <= law->cut_id) ? logit_weight(law, z) : 0.0f; /* NaN: 0 */
 }
 
 static __device__ __forceinline__ float
@@ -30,50 +34,45 @@ law_p(const struct row_law *law, float z, uint32_t v)
     return __fmul_rn(law_weight(law, z, v), law->scale);
 }
 
-/* The rank of token i in the row where it is still there, 0 where not. */
-struct row_member {
-    const float *z;
-    const struct row_law *law;
-    __device__ __forceinline__ uint64_t
-    operator()(uint32_t i) const
-    {
-        const float zi = z[i];
-        const uint32_t key = logit_key(zi);
-        return key < law->cut_key || (key == law->cut_key && i > law->cut_id) ? 0 : rank_of(key, i);
-    }
-};
-
-/* The first `k` tokens of `positive`; then the least number whose share is at least top_p. */
-static __device__ void
-cut_law(struct row_law *law, const float *z, uint32_t n, const struct sampling *sampling, uint64_t lowest,
-        uint64_t best, uint32_t positive, struct mass *sum, struct select_scratch *s)
+static __device__ __forceinline__ void
+set_cut(struct row_law *law, uint64_t rank)
 {
-    const float max = law->max, temperature = law->temperature;
+    law->cut = key_logit(rank_key(rank));
+    law->cut_id = rank_id(rank);
+}
+
+/* Top-k, then top-p. `positive` tokens have a weight, `sum` in all; `sum` becomes that of those that stay. */
+static __device__ void
+cut_law(struct row_law *law, const float *z, uint32_t n, const struct sampling *sampling, uint64_t best,
+        uint32_t positive, struct mass *sum, struct select_scratch *s)
+{
+    const struct row_law whole = *law;
     const int scale = sum->scale;
-    struct interval in = {lowest, best, 0, positive};
+    const float lowest = law->max - 105 * law->temperature; /* nothing below weighs anything */
+    struct interval in = {rank_of(logit_key(fmaxf(lowest, -FLT_MAX)), UINT32_MAX), best, 0, positive};
     if (sampling->top_k > 0 && sampling->top_k < positive) {
-        const auto one = [](uint64_t) { return (uint64_t)1; };
-        const struct row_member member = {z, law};
-        const struct cut cut = select_cut(member, n, one, sampling->top_k, in, s);
-        law->cut_key = rank_key(cut.rank), law->cut_id = rank_id(cut.rank);
-        const struct row_law *const kept = law;
-        *sum = block_mass([=](uint32_t v) { return law_weight(kept, z[v], v); }, n, &s->block);
+        const auto one = [=](uint64_t rank) { return (uint64_t)(logit_weight(&whole, key_logit(rank_key(rank))) > 0); };
+        in.members = n;
+        const struct cut cut = select_cut(z, n, one, sampling->top_k, in, s);
+        set_cut(law, cut.rank);
+        const struct row_law kept = *law;
+        *sum = block_mass([=](uint32_t v) { return law_weight(&kept, z[v], v); }, n, &s->block);
         in.low = cut.rank, in.members = sampling->top_k;
     }
     if (!(sampling->top_p < 1))
         return;
     const auto units = [=](uint64_t rank) {
-        return fixed_point(logit_weight(key_logit(rank_key(rank)), max, temperature), scale);
+        return fixed_point(logit_weight(&whole, key_logit(rank_key(rank))), scale);
     };
     const double share = ceil((double)sampling->top_p * (double)sum->units);
     const uint64_t goal = share > 1 ? (uint64_t)share : 1;
     /* All tokens below this logit weigh less than what top-p may leave, even together. */
-    const float idle = max + temperature * (logf((1 - sampling->top_p) * (float)mass_value(*sum) / (float)n) - 1);
-    if (idle > key_logit(rank_key(in.low)) && idle < max)
+    const float spare = (1 - sampling->top_p) * (float)mass_value(*sum) / (float)n,
+                idle = whole.max + whole.temperature * (logf(spare) - 1);
+    if (idle > key_logit(rank_key(in.low)) && idle < whole.max)
         in.low = rank_of(logit_key(idle), UINT32_MAX);
-    const struct row_member member = {z, law};
-    const struct cut cut = select_cut(member, n, units, goal, in, s);
-    law->cut_key = rank_key(cut.rank), law->cut_id = rank_id(cut.rank);
+    const struct cut cut = select_cut(z, n, units, goal, in, s);
+    set_cut(law, cut.rank);
     sum->units = cut.prefix;
 }
 
@@ -81,35 +80,38 @@ cut_law(struct row_law *law, const float *z, uint32_t n, const struct sampling *
 static __device__ struct row_law
 measure_law(const float *z, uint32_t n, const struct sampling *sampling, struct select_scratch *s)
 {
-    uint64_t best = 0;
+    float max = -INFINITY;
+    uint32_t argmax = UINT32_MAX;
 #pragma unroll 8
-    for (uint32_t v = threadIdx.x; v < n; v += ROW_THREADS)
-        best = max_op()(best, rank_of(logit_key(z[v]), v));
-    best = block_reduce(best, max_op(), &s->block);
+    for (uint32_t v = threadIdx.x; v < n; v += ROW_THREADS) {
+        const float zv = z[v];
+        argmax = zv > max ? v : argmax; /* never true for NaN */
+        max = zv > max ? zv : max;
+    }
+    const uint64_t best = block_reduce(rank_of(logit_key(max), argmax), max_op(), &s->block);
 
-    struct row_law law = {key_logit(rank_key(best)), 1, rank_key(best), rank_id(best), 1, 1, 1};
+    struct row_law law = {key_logit(rank_key(best)), 1, 1, 0, rank_id(best), 1, 1, 1};
+    law.cut = law.max;
+    if (rank_key(best) == 0)
+        law.cut_id = 0;
     if (!(sampling->temperature > 0) || rank_key(best) == 0)
         return law; /* all of it at the argmax */
     law.temperature = sampling->temperature;
-    law.cut_key = 1, law.cut_id = UINT32_MAX;
+    law.inverse = fminf(1 / sampling->temperature, 3e38f);
+    law.cut = -INFINITY, law.cut_id = UINT32_MAX;
 
     struct mass sum = {0, unit_scale(n)};
-    uint64_t lowest = best;
     uint32_t positive = 0;
 #pragma unroll 8
     for (uint32_t v = threadIdx.x; v < n; v += ROW_THREADS) {
-        const float zv = z[v], weight = law_weight(&law, zv, v);
+        const float weight = law_weight(&law, z[v], v);
         sum.units += fixed_point(weight, sum.scale);
-        if (weight > 0) {
-            positive++;
-            lowest = min_op()(lowest, rank_of(logit_key(zv), v));
-        }
+        positive += weight > 0;
     }
     sum.units = block_reduce(sum.units, add_op(), &s->block);
     if ((sampling->top_k > 0 && sampling->top_k < n) || sampling->top_p < 1) {
         positive = block_reduce(positive, add_op(), &s->block);
-        lowest = block_reduce(lowest, min_op(), &s->block);
-        cut_law(&law, z, n, sampling, lowest, best, positive, &sum, s);
+        cut_law(&law, z, n, sampling, best, positive, &sum, s);
     }
     law.scale = (float)(1 / mass_value(sum));
     return law;

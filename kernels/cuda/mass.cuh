@@ -23,14 +23,13 @@ unit_scale(uint32_t n)
     return 62 - (32 - __clz((int)n));
 }
 
-/* p * 2^scale rounded down; p >= 0 and finite. */
+/* p * 2^scale rounded down; p >= 0, and p * 2^scale < 2^63. */
 static __device__ __forceinline__ uint64_t
 fixed_point(float p, int scale)
 {
-    const uint32_t bits = __float_as_uint(p), exponent = bits >> 23;
-    const uint64_t mantissa = (bits & 0x7fffffu) | (exponent > 0 ? 0x800000u : 0);
-    const int shift = (exponent > 0 ? (int)exponent : 1) - 150 + scale;
-    return shift >= 0 ? mantissa << shift : shift > -24 ? mantissa >> -shift : 0;
+    const uint32_t bits = __float_as_uint(p), mantissa = (bits & 0x7fffffu) | 0x800000u; /* subnormal numbers: 0 */
+    const int right = 189 - scale - (int)(bits >> 23);                                   /* from 63 bits */
+    return right < 64 && bits >> 23 > 0 ? (uint64_t)mantissa << 39 >> right : 0;
 }
 
 /* Where the largest of n numbers is `most` (bits of a float), the scale that makes the most of 64 bits. */

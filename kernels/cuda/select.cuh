@@ -45,52 +45,73 @@ pivot(const struct interval *in, int pass, int quarter)
     return at;
 }
 
-/* Copies the ranks in the interval from the row, or the list when there is one, to `to`; in no particular order. */
-template <class Member>
+/* Where ranks come from: a row of logits, or the list. get() says whether number i lies in the interval. */
+struct row_ranks {
+    const float *z;
+    uint32_t n;
+    __device__ __forceinline__ bool
+    get(uint32_t i, const struct interval *in, float low, float high, uint64_t *rank) const
+    {
+        const float zi = z[i];
+        if (!(zi >= low && zi <= high)) /* most are not; nor is NaN */
+            return false;
+        *rank = rank_of(logit_key(zi), i);
+        return *rank >= in->low && *rank <= in->high;
+    }
+};
+
+struct listed_ranks {
+    const uint64_t *list;
+    uint32_t n;
+    __device__ __forceinline__ bool
+    get(uint32_t i, const struct interval *in, float, float, uint64_t *rank) const
+    {
+        *rank = list[i];
+        return *rank >= in->low && *rank <= in->high;
+    }
+};
+
+/* Copies the ranks in the interval to `to`, in no particular order. */
+template <class Ranks>
 static __device__ void
-gather(Member member, uint32_t n, const struct interval *in, uint64_t *to, uint32_t *n_to)
+gather(Ranks ranks, const struct interval *in, uint64_t *to, uint32_t *n_to)
 {
+    const float low = key_logit(rank_key(in->low)), high = key_logit(rank_key(in->high));
     __syncthreads();
     if (threadIdx.x == 0)
         *n_to = 0;
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < n; i += ROW_THREADS) {
-        const uint64_t rank = member(i);
-        if (rank >= in->low && rank <= in->high)
+#pragma unroll 8
+    for (uint32_t i = threadIdx.x; i < ranks.n; i += ROW_THREADS) {
+        uint64_t rank;
+        if (ranks.get(i, in, low, high, &rank))
             to[atomicAdd(n_to, 1u)] = rank;
     }
     __syncthreads();
 }
 
-/* One pass: divides the interval. member(i) is the i-th rank of n, units(rank) what it adds. */
-template <class Member, class Units>
+/* One pass: divides the interval. units(rank) is what a rank adds. */
+template <class Ranks, class Units>
 static __device__ void
-descend(Member member, uint32_t n, Units units, uint64_t goal, int pass, struct interval *in, struct select_scratch *s)
+descend(Ranks ranks, Units units, uint64_t goal, int pass, struct interval *in, struct select_scratch *s)
 {
     const uint64_t p1 = pivot(in, pass, 1), p2 = max_op()(p1, pivot(in, pass, 2)),
                    p3 = max_op()(p2, pivot(in, pass, 3));
-    uint64_t s1 = 0, s2 = 0, s3 = 0;
+    const float low = key_logit(rank_key(in->low)), high = key_logit(rank_key(in->high));
+    uint64_t s1 = 0, s2 = 0, s3 = 0; /* sums over the ranks from p1, p2, p3 on */
     uint32_t c0 = 0, c1 = 0, c2 = 0, c3 = 0;
 #pragma unroll 8
-    for (uint32_t i = threadIdx.x; i < n; i += ROW_THREADS) {
-        const uint64_t rank = member(i);
-        if (rank < in->low || rank > in->high)
+    for (uint32_t i = threadIdx.x; i < ranks.n; i += ROW_THREADS) {
+        uint64_t rank;
+        if (!ranks.get(i, in, low, high, &rank))
             continue;
-        if (rank < p1) {
-            c0++;
+        c0++;
+        if (rank < p1)
             continue;
-        }
         const uint64_t u = units(rank);
-        if (rank >= p3) {
-            s3 += u;
-            c3++;
-        } else if (rank >= p2) {
-            s2 += u;
-            c2++;
-        } else {
-            s1 += u;
-            c1++;
-        }
+        c1++, s1 += u;
+        c2 += rank >= p2, s2 += rank >= p2 ? u : 0;
+        c3 += rank >= p3, s3 += rank >= p3 ? u : 0;
     }
     const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     s1 = warp_reduce(s1, add_op()), s2 = warp_reduce(s2, add_op()), s3 = warp_reduce(s3, add_op());
@@ -102,50 +123,54 @@ descend(Member member, uint32_t n, Units units, uint64_t goal, int pass, struct 
         s->counts[0][warp] = c0, s->counts[1][warp] = c1, s->counts[2][warp] = c2, s->counts[3][warp] = c3;
     }
     __syncthreads();
-    s1 = warp_reduce<ROW_WARPS>(s->sums[0][lane % ROW_WARPS], add_op());
-    s2 = warp_reduce<ROW_WARPS>(s->sums[1][lane % ROW_WARPS], add_op());
-    s3 = warp_reduce<ROW_WARPS>(s->sums[2][lane % ROW_WARPS], add_op());
+    const uint32_t part = lane % ROW_WARPS;
+    s1 = warp_reduce<ROW_WARPS>(s->sums[0][part], add_op());
+    s2 = warp_reduce<ROW_WARPS>(s->sums[1][part], add_op());
+    s3 = warp_reduce<ROW_WARPS>(s->sums[2][part], add_op());
+    c0 = warp_reduce<ROW_WARPS>(s->counts[0][part], add_op());
+    c1 = warp_reduce<ROW_WARPS>(s->counts[1][part], add_op());
+    c2 = warp_reduce<ROW_WARPS>(s->counts[2][part], add_op());
+    c3 = warp_reduce<ROW_WARPS>(s->counts[3][part], add_op());
     if (in->above + s3 >= goal) {
         in->low = p3;
-        in->members = warp_reduce<ROW_WARPS>(s->counts[3][lane % ROW_WARPS], add_op());
-    } else if (in->above + s3 + s2 >= goal) {
+        in->members = c3;
+    } else if (in->above + s2 >= goal) {
         in->above += s3;
         in->high = p3 - 1, in->low = p2;
-        in->members = warp_reduce<ROW_WARPS>(s->counts[2][lane % ROW_WARPS], add_op());
-    } else if (in->above + s3 + s2 + s1 >= goal) {
-        in->above += s3 + s2;
+        in->members = c2 - c3;
+    } else if (in->above + s1 >= goal) {
+        in->above += s2;
         in->high = p2 - 1, in->low = p1;
-        in->members = warp_reduce<ROW_WARPS>(s->counts[1][lane % ROW_WARPS], add_op());
+        in->members = c1 - c2;
     } else {
-        in->above += s3 + s2 + s1;
+        in->above += s1;
         in->high = p1 - 1;
-        in->members = warp_reduce<ROW_WARPS>(s->counts[0][lane % ROW_WARPS], add_op());
+        in->members = c0 - c1;
     }
 }
 
-/* The first rank at which the sum reaches the goal (>= 1), of the `in.members` ranks within the interval; the sum over
- * all of them and of `in.above` reaches it. */
-template <class Member, class Units>
+/* Of a row of logits z (n), the first rank at which the sum reaches the goal (>= 1). It lies in the interval, whose
+ * `members` may be more than there are; the sum over all of them and `above` reaches the goal. */
+template <class Units>
 static __device__ struct cut
-select_cut(Member member, uint32_t n, Units units, uint64_t goal, struct interval in, struct select_scratch *s)
+select_cut(const float *z, uint32_t n, Units units, uint64_t goal, struct interval in, struct select_scratch *s)
 {
-    const uint64_t *const list = s->list;
-    const auto listed_member = [list](uint32_t i) { return list[i]; };
-    bool listed = false;
+    const struct row_ranks row = {z, n};
+    struct listed_ranks listed = {s->list, 0};
     for (int pass = 0; in.members > RANKED_MAX; pass++) {
-        if (!listed && in.members <= LISTED_MAX) {
-            gather(member, n, &in, s->list, &s->listed);
-            listed = true;
+        if (listed.n == 0 && in.members <= LISTED_MAX) {
+            gather(row, &in, s->list, &s->listed);
+            listed.n = s->listed;
         }
-        if (listed)
-            descend(listed_member, s->listed, units, goal, pass, &in, s);
+        if (listed.n > 0)
+            descend(listed, units, goal, pass, &in, s);
         else
-            descend(member, n, units, goal, pass, &in, s);
+            descend(row, units, goal, pass, &in, s);
     }
-    if (listed)
-        gather(listed_member, s->listed, &in, s->ranked, &s->n_ranked);
+    if (listed.n > 0)
+        gather(listed, &in, s->ranked, &s->n_ranked);
     else
-        gather(member, n, &in, s->ranked, &s->n_ranked);
+        gather(row, &in, s->ranked, &s->n_ranked);
     if (threadIdx.x < s->n_ranked)
         s->ranked_units[threadIdx.x] = units(s->ranked[threadIdx.x]);
     if (threadIdx.x == 0) /* should the sums not keep what they promise, nothing more is cut off */
