@@ -9,19 +9,22 @@
 
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "engine/hf_folder.h"
 #include "engine/tokenizer.h"
 #include "engine/utf8.h"
 
 static const char usage[] = "usage: specscope tokenize [options] [MODEL] < TEXT\n"
-                            "text on standard input to token ids, one a line\n\n"
+                            "text on standard input to token ids, one a line; MODEL is a .gguf file, a Hugging Face\n"
+                            "folder or a tokenizer.json (a vocabulary without weights will do)\n\n"
                             "      --decode    ids to text instead\n"
                             "      --special   recognise control tokens written out in the text\n"
                             "      --no-bos    without the token that begins a sequence\n"
+                            "      --no-eos    without the token that ends a sequence, where the model wants one\n"
                             "      --pieces    the text of each token beside its id\n"
                             "  -h, --help      this\n";
 
 struct request {
-    bool decode, special, no_bos, pieces;
+    bool decode, special, no_bos, no_eos, pieces;
     const char *model;
 };
 
@@ -30,8 +33,8 @@ encode(const struct tokenizer *t, const struct request *r, const char *text, siz
 {
     token_t *ids;
     size_t n;
-    if (!tokenizer_encode(t, text, len, (struct tokenize_options){.bos = !r->no_bos, .special = r->special}, &ids, &n,
-                          err))
+    const struct tokenize_options options = {.bos = !r->no_bos, .special = r->special, .eos = !r->no_eos};
+    if (!tokenizer_encode(t, text, len, options, &ids, &n, err))
         return false;
     for (size_t i = 0; i < n; i++) {
         printf("%" PRId32, ids[i]);
@@ -115,6 +118,63 @@ decode(const struct tokenizer *t, const char *input, size_t input_len, struct er
     return ok;
 }
 
+/* ---- the tokenizer ---- */
+
+static bool
+ends_with(const char *text, const char *ending)
+{
+    const size_t n = strlen(text), n_ending = strlen(ending);
+    return n >= n_ending && strcmp(text + n - n_ending, ending) == 0;
+}
+
+static bool
+open_folder(struct tokenizer **t, const char *folder, struct err *err)
+{
+    char *json = NULL, *config = NULL;
+    size_t n_json, n_config;
+    bool ok = hf_folder_text(folder, "tokenizer.json", &json, &n_json, err) &&
+              hf_folder_text(folder, "tokenizer_config.json", &config, &n_config, err);
+    if (ok && json == NULL)
+        ok = err_set(err, ERR_WORK,
+                     "%s: has no tokenizer.json; save the model's tokenizer there with the transformers package",
+                     folder);
+    ok = ok && tokenizer_from_json(t, json, n_json, config, n_config, folder, err);
+    free(json);
+    free(config);
+    return ok;
+}
+
+/* A tokenizer.json stands for its folder; a file of another name, *.json, for itself. */
+static bool
+open_json(struct tokenizer **t, const char *path, struct err *err)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    char *text = NULL;
+    size_t len;
+    bool ok;
+    if (strcmp(name, "tokenizer.json") == 0) {
+        char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
+        ok = folder != NULL ? open_folder(t, folder, err) : err_set(err, ERR_WORK, "tokenize: out of memory");
+        free(folder);
+        return ok;
+    }
+    ok = file_read(path, &text, &len, err) && tokenizer_from_json(t, text, len, NULL, 0, path, err);
+    free(text);
+    return ok;
+}
+
+/* *file is what a GGUF file's tokenizer lies in, NULL for the others; the caller closes both. */
+static bool
+open_tokenizer(struct tokenizer **t, struct gguf **file, const char *path, struct err *err)
+{
+    *file = NULL;
+    if (hf_is_folder(path))
+        return open_folder(t, path, err);
+    if (ends_with(path, ".json"))
+        return open_json(t, path, err);
+    return gguf_open(file, path, err) && tokenizer_open(t, *file, err);
+}
+
 static bool
 answer(const struct request *r, struct err *err)
 {
@@ -122,8 +182,11 @@ answer(const struct request *r, struct err *err)
     struct tokenizer *t = NULL;
     char *input = NULL;
     size_t len = 0;
-    bool ok = gguf_open(&file, r->model, err) && tokenizer_open(&t, file, err) && file_read("-", &input, &len, err) &&
-              (r->decode ? decode(t, input, len, err) : encode(t, r, input, len, err));
+    bool ok = open_tokenizer(&t, &file, r->model, err);
+    if (ok && tokenizer_note(t)[0] != '\0')
+        fprintf(stderr, "specscope: %s: %s\n", r->model, tokenizer_note(t));
+    ok = ok && file_read("-", &input, &len, err) &&
+         (r->decode ? decode(t, input, len, err) : encode(t, r, input, len, err));
     if (ok && (fflush(stdout) != 0 || ferror(stdout)))
         ok = err_set(err, ERR_WORK, "tokenize: cannot write to standard output: %s", strerror(errno));
     free(input);
@@ -135,9 +198,13 @@ answer(const struct request *r, struct err *err)
 int
 tokenize_main(int argc, char **argv)
 {
-    static const struct option options[] = {{"decode", no_argument, NULL, 'd'}, {"special", no_argument, NULL, 's'},
-                                            {"no-bos", no_argument, NULL, 'b'}, {"pieces", no_argument, NULL, 'p'},
-                                            {"help", no_argument, NULL, 'h'},   {0}};
+    static const struct option options[] = {{"decode", no_argument, NULL, 'd'},
+                                            {"special", no_argument, NULL, 's'},
+                                            {"no-bos", no_argument, NULL, 'b'},
+                                            {"no-eos", no_argument, NULL, 'e'},
+                                            {"pieces", no_argument, NULL, 'p'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
     struct err err = {0};
     struct request r = {0};
     optind = 1;
@@ -147,6 +214,7 @@ tokenize_main(int argc, char **argv)
         case 'd': r.decode = true; break;
         case 's': r.special = true; break;
         case 'b': r.no_bos = true; break;
+        case 'e': r.no_eos = true; break;
         case 'p': r.pieces = true; break;
         case 'h': return fputs(usage, stdout) < 0;
         default: err_set(&err, ERR_USAGE, "tokenize: option '%s' is unknown; try tokenize --help", argv[optind - 1]);
