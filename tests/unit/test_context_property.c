@@ -174,7 +174,7 @@ test_random_programs_on_the_cuda_backend(void **state)
         skip();
     struct row_counts counts = {0};
     const uint64_t seed = first_seed();
-    const unsigned programs = times(cuda_is_emulated() ? 4 : 16), operations = cuda_is_emulated() ? 60 : 200;
+    const unsigned programs = times(cuda_is_emulated() ? 3 : 16), operations = cuda_is_emulated() ? 30 : 200;
     print_message("seeds from %llu\n", (unsigned long long)seed);
     for (unsigned i = 0; i < programs; i++) /* every shape, fast and exact in turn */
         assert_true(run_backend(cuda, (struct backend_options){.threads = 2, .exact = (i + i / 4) % 2, .gpu = -1},
