@@ -1,3 +1,4 @@
+/* The block layouts are ggml's: a scale (or two), then quants, packed. */
 #include "kernels/tensor.h"
 
 #include <string.h>
@@ -5,34 +6,190 @@
 #include "kernels/cpu/half.h"
 #include "kernels/planted.h"
 
-#define Q8_VALUES 32
-#define Q8_BYTES  (2 + Q8_VALUES) /* a block in a file: an F16 scale, then 32 int8 */
+#define SUPER 256 /* values of a K-quant's block */
+
+static const struct {
+    size_t values, bytes;
+} blocks_of[WEIGHT_TYPES] = {
+    [WEIGHT_F32] = {1, 4},        [WEIGHT_F16] = {1, 2},        [WEIGHT_BF16] = {1, 2},
+    [WEIGHT_Q8_0] = {32, 34},     [WEIGHT_Q4_0] = {32, 18},     [WEIGHT_Q4_1] = {32, 20},
+    [WEIGHT_Q5_0] = {32, 22},     [WEIGHT_Q5_1] = {32, 24},     [WEIGHT_Q2_K] = {SUPER, 84},
+    [WEIGHT_Q3_K] = {SUPER, 110}, [WEIGHT_Q4_K] = {SUPER, 144}, [WEIGHT_Q5_K] = {SUPER, 176},
+    [WEIGHT_Q6_K] = {SUPER, 210},
+};
+
+size_t
+tensor_block_values(enum weight_type type)
+{
+    return (unsigned)type < WEIGHT_TYPES ? blocks_of[type].values : 0;
+}
+
+size_t
+tensor_block_bytes(enum weight_type type)
+{
+    return (unsigned)type < WEIGHT_TYPES ? blocks_of[type].bytes : 0;
+}
+
+size_t
+tensor_row_bytes(enum weight_type type, size_t cols)
+{
+    return cols / blocks_of[type].values * blocks_of[type].bytes;
+}
+
+static float
+half_at(const unsigned char *p)
+{
+    uint16_t half;
+    memcpy(&half, p, sizeof half);
+    return f16_to_f32(half);
+}
+
+/* ---- blocks of 32 ---- */
+
+static void
+q8_0(const unsigned char *b, float *y)
+{
+    const float d = half_at(b);
+    for (int k = 0; k < 32; k++)
+        y[k] = d * (float)(int8_t)b[2 + k];
+}
+
+/* Four bits: value k is the low half of byte k, value k + 16 its high half. A fifth bit comes from `high`, bit k. */
+static void
+nibbles(const unsigned char *q, uint32_t high, float d, float offset, float *y)
+{
+    for (int k = 0; k < 16; k++) {
+        y[k] = d * (float)((q[k] & 15u) | (high >> k & 1u) << 4) + offset;
+        y[k + 16] = d * (float)((uint32_t)q[k] >> 4 | (high >> (k + 16) & 1u) << 4) + offset;
+    }
+}
+
+static uint32_t
+word_at(const unsigned char *p)
+{
+    uint32_t word;
+    memcpy(&word, p, sizeof word);
+    return word;
+}
+
+/* ---- blocks of 256 ---- */
+
+/* Scale and minimum j (0..7) of Q4_K and Q5_K: six bits each, the first four pairs in the low bits of bytes j and j + 4,
+ * of the others four bits in byte j + 4 and two above those of the first. */
+static void
+scale_and_min(const unsigned char *s, int j, uint32_t *scale, uint32_t *min)
+{
+    if (j < 4) {
+        *scale = s[j] & 63u;
+        *min = s[j + 4] & 63u;
+    } else {
+        *scale = (s[j + 4] & 15u) | (uint32_t)(s[j - 4] >> 6) << 4;
+        *min = (uint32_t)(s[j + 4] >> 4) | (uint32_t)(s[j] >> 6) << 4;
+    }
+}
+
+/* q: 128 bytes, 32 for each pair of sub-blocks of 32, low halves first. high: NULL, or a fifth bit: bit j of byte k. */
+static void
+q45_k(const unsigned char *b, const unsigned char *high, const unsigned char *q, float *y)
+{
+    const float d = half_at(b), dmin = half_at(b + 2);
+    for (int j = 0; j < 8; j++) {
+        uint32_t scale, min;
+        scale_and_min(b + 4, j, &scale, &min);
+        const float each = d * (float)scale, offset = dmin * (float)min;
+        for (int k = 0; k < 32; k++) {
+            const uint32_t byte = q[j / 2 * 32 + k], low = j % 2 == 0 ? byte & 15 : byte >> 4;
+            const uint32_t fifth = high != NULL ? (uint32_t)high[k] >> j & 1 : 0;
+            y[j * 32 + k] = each * (float)(low | fifth << 4) - offset;
+        }
+    }
+}
+
+static void
+q2_k(const unsigned char *b, float *y)
+{
+    const unsigned char *scales = b, *q = b + 16;
+    const float d = half_at(b + 80), dmin = half_at(b + 82);
+    for (int j = 0; j < 16; j++) { /* sub-blocks of 16 */
+        const float each = d * (float)(scales[j] & 15), offset = dmin * (float)(scales[j] >> 4);
+        const unsigned char *from = q + j / 8 * 32 + j % 2 * 16;
+        for (int k = 0; k < 16; k++)
+            y[j * 16 + k] = each * (float)(from[k] >> (j % 8 / 2 * 2) & 3) - offset;
+    }
+}
+
+static void
+q3_k(const unsigned char *b, float *y)
+{
+    const unsigned char *high = b, *q = b + 32, *s = b + 96;
+    const float d = half_at(b + 108);
+    for (int j = 0; j < 16;
+         j++) { /* sub-blocks of 16; scales of six bits: four in bytes j % 8, two in bytes 8 + j % 4 */
+        const uint32_t low = j < 8 ? s[j] & 15u : (uint32_t)(s[j - 8] >> 4),
+                       two = (uint32_t)(s[8 + j % 4] >> (j / 4 * 2)) & 3;
+        const float each = d * (float)((int)(low | two << 4) - 32);
+        const int at = j % 2 * 16;
+        for (int k = 0; k < 16; k++) {
+            const int bits = q[j / 8 * 32 + at + k] >> (j % 8 / 2 * 2) & 3;
+            y[j * 16 + k] = each * (float)(high[at + k] >> (j / 2) & 1 ? bits : bits - 4);
+        }
+    }
+}
+
+static void
+q6_k(const unsigned char *b, float *y)
+{
+    const unsigned char *low = b, *high = b + 128;
+    const float d = half_at(b + 208);
+    for (int j = 0; j < 16; j++) { /* sub-blocks of 16, eight to a half of the block */
+        const float each = d * (float)(int8_t)b[192 + j];
+        const int half = j / 8, quarter = j % 8 / 2;
+        for (int k = 0; k < 16; k++) {
+            const int i = j % 2 * 16 + k;
+            const uint32_t byte = low[half * 64 + quarter % 2 * 32 + i],
+                           two = (uint32_t)high[half * 32 + i] >> (quarter * 2) & 3;
+            y[j * 16 + k] = each * (float)((int)((quarter < 2 ? byte & 15 : byte >> 4) | two << 4) - 32);
+        }
+    }
+}
+
+/* ---- all ---- */
+
+static void
+one_block(enum weight_type type, const unsigned char *b, float *y)
+{
+    switch (type) {
+    case WEIGHT_F32: memcpy(y, b, sizeof *y); break;
+    case WEIGHT_F16: *y = half_at(b); break;
+    case WEIGHT_BF16: *y = bf16_to_f32((uint16_t)(b[0] | b[1] << 8)); break;
+    case WEIGHT_Q8_0: q8_0(b, y); break;
+    case WEIGHT_Q4_0: nibbles(b + 2, 0, half_at(b), -8 * half_at(b), y); break;
+    case WEIGHT_Q4_1: nibbles(b + 4, 0, half_at(b), half_at(b + 2), y); break;
+    case WEIGHT_Q5_0: nibbles(b + 6, word_at(b + 2), half_at(b), -16 * half_at(b), y); break;
+    case WEIGHT_Q5_1: nibbles(b + 8, word_at(b + 4), half_at(b), half_at(b + 2), y); break;
+    case WEIGHT_Q2_K: q2_k(b, y); break;
+    case WEIGHT_Q3_K: q3_k(b, y); break;
+    case WEIGHT_Q4_K: q45_k(b, NULL, b + 16, y); break;
+    case WEIGHT_Q5_K: q45_k(b, b + 16, b + 48, y); break;
+    case WEIGHT_Q6_K: q6_k(b, y); break;
+    case WEIGHT_TYPES: break;
+    }
+}
+
+void
+tensor_blocks(enum weight_type type, const void *blocks, size_t n, float *y)
+{
+    const unsigned char *b = blocks;
+    const size_t values = blocks_of[type].values, bytes = blocks_of[type].bytes;
+    for (size_t i = 0; i + values <= n; i += values, b += bytes)
+        one_block(type, b, y + i);
+}
 
 void
 tensor_row(const struct tensor *t, size_t row, float *y)
 {
-    const unsigned char *p = t->data;
-    uint16_t half;
-    if (p == NULL) {
+    if (t->data == NULL)
         planted_row_f32(t, (uint32_t)row, y);
-        return;
-    }
-    switch (t->type) {
-    case WEIGHT_F32: memcpy(y, p + row * t->cols * sizeof *y, t->cols * sizeof *y); break;
-    case WEIGHT_F16:
-    case WEIGHT_BF16:
-        p += row * t->cols * sizeof half;
-        for (size_t k = 0; k < t->cols; k++) {
-            memcpy(&half, p + k * sizeof half, sizeof half);
-            y[k] = t->type == WEIGHT_F16 ? f16_to_f32(half) : bf16_to_f32(half);
-        }
-        break;
-    default:
-        p += row * (t->cols / Q8_VALUES) * Q8_BYTES;
-        for (size_t k = 0; k < t->cols; k++) {
-            const unsigned char *block = p + k / Q8_VALUES * Q8_BYTES;
-            memcpy(&half, block, sizeof half);
-            y[k] = f16_to_f32(half) * (float)(int8_t)block[2 + k % Q8_VALUES];
-        }
-    }
+    else
+        tensor_blocks(t->type, (const char *)t->data + row * tensor_row_bytes(t->type, t->cols), t->cols, y);
 }

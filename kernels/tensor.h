@@ -1,10 +1,18 @@
-/* Rows of a tensor as numbers, whatever its type. */
+/* Tensors as they lie in files: how long rows are, and their values as numbers, whatever the type. */
 #ifndef KERNELS_TENSOR_H
 #define KERNELS_TENSOR_H
 
 #include "kernels/backend.h"
 
-/* y (cols) = row `row` of t, in F32. */
+/* Values that share a block, and its bytes. 0 for what is no type. */
+size_t tensor_block_values(enum weight_type);
+size_t tensor_block_bytes(enum weight_type);
+/* Bytes of a row of cols values, a multiple of the block. */
+size_t tensor_row_bytes(enum weight_type, size_t cols);
+
+/* n values from whole blocks at `blocks` (aligned to nothing) in F32; n is a multiple of the block. */
+void tensor_blocks(enum weight_type, const void *blocks, size_t n, float *y);
+/* y (cols) = row `row` of t, which may be planted. */
 void tensor_row(const struct tensor *t, size_t row, float *y);
 
 #endif
