@@ -123,7 +123,8 @@ launch_any_logits(const struct head_args &a, const struct dev_model &sizes, cuda
     switch (sizes.head.type) {
     case WEIGHT_Q8_0: return launch_logits<WEIGHT_Q8_0>(a, sizes.head, stream);
     case WEIGHT_BF16: return launch_logits<WEIGHT_BF16>(a, sizes.head, stream);
-    default: return launch_logits<WEIGHT_F16>(a, sizes.head, stream);
+    case WEIGHT_F16: return launch_logits<WEIGHT_F16>(a, sizes.head, stream);
+    default: return cudaErrorInvalidValue;
     }
 }
 
