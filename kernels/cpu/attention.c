@@ -118,6 +118,26 @@ widen(const struct store *s, const struct kv_block *b, struct widened to)
         .keys = to.keys, .values = to.values, .f32 = true, .stride = dim, .n = b->n, .at = in_order};
 }
 
+/* The block, that starts at position `start`, without the places that the path does not see. */
+static struct kv_block
+seen_of(struct kv_block b, const struct path *path, size_t start)
+{
+    const size_t unseen = path->first > start ? path->first - start : 0;
+    b.at += unseen;
+    b.n -= unseen;
+    return b;
+}
+
+/* The block in which the first position lies that any of the paths sees. */
+static size_t
+first_block(const struct path *paths, size_t n)
+{
+    size_t first = paths[0].first;
+    for (size_t i = 1; i < n; i++)
+        first = paths[i].first < first ? paths[i].first : first;
+    return first / ATTEND_BLOCK;
+}
+
 /* Whole blocks at the start that all rows have in common: those of one trunk. */
 static size_t
 common_blocks(const struct path *paths, size_t n)
@@ -146,14 +166,18 @@ attend_some(const struct store *s, struct widened widened, size_t base, const st
             flows[r].sum[h] = 0;
         }
     }
-    for (size_t first = 0; first < common * ATTEND_BLOCK; first += ATTEND_BLOCK) {
+    for (size_t first = first_block(paths, n) * ATTEND_BLOCK; first < common * ATTEND_BLOCK; first += ATTEND_BLOCK) {
         const struct kv_block stored = block_of(s, base, &paths[0], first, at), wide = widen(s, &stored, widened);
         for (size_t r = 0; r < n; r++)
-            absorb(s, &wide, &flows[r], n_heads, q + r * ld, out + r * ld);
+            if (paths[r].first < first + ATTEND_BLOCK) {
+                const struct kv_block seen = seen_of(wide, &paths[r], first);
+                absorb(s, &seen, &flows[r], n_heads, q + r * ld, out + r * ld);
+            }
     }
     for (size_t r = 0; r < n; r++) {
-        for (size_t first = common * ATTEND_BLOCK; first < paths[r].n; first += ATTEND_BLOCK) {
-            const struct kv_block stored = block_of(s, base, &paths[r], first, at);
+        const size_t own = first_block(&paths[r], 1), begin = own > common ? own : common;
+        for (size_t first = begin * ATTEND_BLOCK; first < paths[r].n; first += ATTEND_BLOCK) {
+            const struct kv_block stored = seen_of(block_of(s, base, &paths[r], first, at), &paths[r], first);
             absorb(s, &stored, &flows[r], n_heads, q + r * ld, out + r * ld);
         }
         for (size_t h = 0; h < n_heads; h++)

@@ -8,6 +8,7 @@
 struct path {
     const slot_t *trunk, *tail;
     size_t n_trunk, n;
+    size_t first; /* position: those before it are not seen */
 };
 
 #define ATTEND_ROWS 8 /* that go over a trunk together */

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "kernels/cpu/dequantise.h"
+
 static const float *
 table_row(const struct worker *w, const void *unused, size_t i)
 {
@@ -24,7 +26,8 @@ head_logits(struct worker *w)
         part.first *= Q8_GROUP;
         part.last = part.last * Q8_GROUP < m->rows ? part.last * Q8_GROUP : m->rows;
         if (part.first < part.last)
-            s->isa->matmul[m->type](m, &x, n, part.first, part.last, s->head.logits + s->head.ready * m->rows, m->rows);
+            matmul_for(s->isa, m->type)(m, &x, n, part.first, part.last, s->head.logits + s->head.ready * m->rows,
+                                        m->rows);
     }
     meet(w);
 }

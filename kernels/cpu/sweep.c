@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/dequantise.h"
 #include "kernels/cpu/head.h"
 
 struct worker
@@ -71,7 +72,7 @@ static void
 matmul(const struct worker *w, const struct matrix *m, const struct acts *x, size_t n, struct range part, float *y)
 {
     if (part.first < part.last)
-        w->store->isa->matmul[m->type](m, x, n, part.first, part.last, y, m->rows);
+        matmul_for(w->store->isa, m->type)(m, x, n, part.first, part.last, y, m->rows);
 }
 
 static bool
@@ -92,6 +93,23 @@ static struct range
 times(struct range r, size_t n)
 {
     return (struct range){r.first * n, r.last * n};
+}
+
+/* What a head's outputs are before they are rotated: with their bias, and normed. Both may be absent. */
+static void
+finish_head(const struct worker *w, const float *bias, const float *norm, float *head)
+{
+    const struct model_desc *d = &w->store->weights->desc;
+    for (size_t j = 0; j < d->head_dim && bias != NULL; j++)
+        head[j] += bias[j];
+    if (norm != NULL)
+        w->store->isa->rms_norm(head, norm, d->head_dim, d->rms_eps, head);
+}
+
+static const float *
+bias_of(const float *bias, size_t head, size_t dim)
+{
+    return bias != NULL ? bias + head * dim : NULL;
 }
 
 /* q, k, v of all rows, rotated, keys and values stored. Threads share by heads, so a head's rotation needs nobody. */
@@ -116,17 +134,31 @@ project(struct worker *w, const struct pass *p)
         const float *turns = s->turns + (size_t)p->active[i] * d->rope_dims;
         for (size_t h = q.first; h < q.last; h++) {
             float *head = s->q + i * q_width + h * dim;
+            finish_head(w, bias_of(m->bq, h, dim), m->q_norm, head);
             rope(d, turns, head);
             for (size_t j = 0; j < dim; j++)
                 head[j] *= scale;
         }
         for (size_t h = k.first; h < k.last; h++) {
-            rope(d, turns, s->k + i * kv_width + h * dim);
-            remember(s, p->l, (uint32_t)h, row->slot, s->keys, s->k + i * kv_width + h * dim);
+            float *head = s->k + i * kv_width + h * dim;
+            finish_head(w, bias_of(m->bk, h, dim), m->k_norm, head);
+            rope(d, turns, head);
+            remember(s, p->l, (uint32_t)h, row->slot, s->keys, head);
         }
-        for (size_t h = v.first; h < v.last; h++)
-            remember(s, p->l, (uint32_t)h, row->slot, s->values, s->v + i * kv_width + h * dim);
+        for (size_t h = v.first; h < v.last; h++) {
+            float *head = s->v + i * kv_width + h * dim;
+            finish_head(w, bias_of(m->bv, h, dim), NULL, head);
+            remember(s, p->l, (uint32_t)h, row->slot, s->values, head);
+        }
     }
+}
+
+/* The first position that a row attends to. */
+static size_t
+first_seen(const struct model_desc *d, const struct row *row)
+{
+    const size_t n = (size_t)row->n_trunk + row->n_tail;
+    return d->window > 0 && n > d->window ? n - d->window : 0;
 }
 
 static struct path
@@ -135,7 +167,8 @@ path_of(const struct store *s, const struct sweep *sweep, const struct row *row)
     return (struct path){.trunk = s->trunk + (size_t)row->seq * s->desc.trunk,
                          .tail = sweep->tails + row->tail,
                          .n_trunk = row->n_trunk,
-                         .n = (size_t)row->n_trunk + row->n_tail};
+                         .n = (size_t)row->n_trunk + row->n_tail,
+                         .first = first_seen(&s->weights->desc, row)};
 }
 
 /* A unit of work is some rows' heads on one key-value head; single heads where there is too little of that. */

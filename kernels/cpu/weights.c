@@ -83,7 +83,7 @@ load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, const c
 {
     *m = (struct matrix){.type = t->type, .rows = t->rows, .cols = t->cols, .data = t->data};
     if (!tensor_present(t) || t->rows != rows || t->cols != cols || (unsigned)t->type >= WEIGHT_TYPES ||
-        (t->type == WEIGHT_Q8_0 && cols % Q8_BLOCK != 0))
+        cols % tensor_block_values(t->type) != 0)
         return err_set(err, ERR_WORK,
                        "%s of layer %" PRIu32 " is %" PRIu32 " by %" PRIu32 ", not %" PRIu32 " by %" PRIu32
                        ": the model file is damaged or of a kind this program does not know",
@@ -118,7 +118,8 @@ static bool
 load_vector(struct weights *w, const struct tensor *t, const float **out, const char *name, uint32_t layer,
             uint32_t width, struct err *err)
 {
-    if (t->data == NULL || (uint64_t)t->rows * t->cols != width || t->cols != width || t->type == WEIGHT_Q8_0)
+    if (t->data == NULL || (uint64_t)t->rows * t->cols != width || t->cols != width ||
+        tensor_block_values(t->type) != 1)
         return err_set(err, ERR_WORK,
                        "%s of layer %" PRIu32 " does not have %" PRIu32
                        " plain numbers: the model file is damaged or of a kind this program does not know",
@@ -129,6 +130,14 @@ load_vector(struct weights *w, const struct tensor *t, const float **out, const 
     tensor_row(t, 0, data);
     *out = data;
     return true;
+}
+
+/* A vector that a model may lack. */
+static bool
+load_optional(struct weights *w, const struct tensor *t, const float **out, const char *name, uint32_t layer,
+              uint32_t width, struct err *err)
+{
+    return !tensor_present(t) || load_vector(w, t, out, name, layer, width, err);
 }
 
 static bool
@@ -156,6 +165,11 @@ load_layer(struct weights *w, const struct layer_desc *from, uint32_t l, struct 
            load_matrix(w, &from->wq, &to->wq, "attn_q", l, q, d->width, err) &&
            load_matrix(w, &from->wk, &to->wk, "attn_k", l, kv, d->width, err) &&
            load_matrix(w, &from->wv, &to->wv, "attn_v", l, kv, d->width, err) &&
+           load_optional(w, &from->bq, &to->bq, "attn_q.bias", l, q, err) &&
+           load_optional(w, &from->bk, &to->bk, "attn_k.bias", l, kv, err) &&
+           load_optional(w, &from->bv, &to->bv, "attn_v.bias", l, kv, err) &&
+           load_optional(w, &from->q_norm, &to->q_norm, "attn_q_norm", l, d->head_dim, err) &&
+           load_optional(w, &from->k_norm, &to->k_norm, "attn_k_norm", l, d->head_dim, err) &&
            load_matrix(w, &from->wo, &to->wo, "attn_output", l, d->width, q, err) &&
            load_vector(w, &from->ffn_norm, &to->ffn_norm, "ffn_norm", l, d->width, err) &&
            load_matrix(w, &from->gate, &to->gate, "ffn_gate", l, d->ffn, d->width, err) &&
@@ -177,7 +191,7 @@ load_all(struct weights *w, const struct model_desc *d, progress_fn progress, vo
     }
     w->rope = rope;
     if (!tensor_present(&d->embedding) || d->embedding.rows != d->vocab || d->embedding.cols != d->width ||
-        (d->embedding.type == WEIGHT_Q8_0 && d->width % Q8_BLOCK != 0))
+        (unsigned)d->embedding.type >= WEIGHT_TYPES || d->width % tensor_block_values(d->embedding.type) != 0)
         return err_set(err, ERR_WORK, "the embedding is not vocabulary by width: the model file is damaged");
     for (uint32_t l = 1; l <= d->n_layers; l++) {
         if (progress != NULL && !progress(user, (l - 1.0) / (d->n_layers + 1.0)))

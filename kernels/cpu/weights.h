@@ -14,6 +14,8 @@ struct backend {
 
 struct layer {
     const float *attn_norm, *ffn_norm; /* (width) */
+    const float *bq, *bk, *bv;         /* (heads*head_dim), (kv_heads*head_dim) twice; NULL: none */
+    const float *q_norm, *k_norm;      /* (head_dim); NULL: none */
     struct matrix wq, wk, wv, wo, gate, up, down;
 };
 

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "kernels/rng.h"
+#include "kernels/tensor.h"
 
-enum { TENSORS_PER_LAYER = 9, MAX_TENSORS = 3 + 16 * TENSORS_PER_LAYER };
+enum { TENSORS_PER_LAYER = 14, MAX_TENSORS = 3 + 16 * TENSORS_PER_LAYER };
 
 struct matrix { /* (rows, cols) as stored, in double */
     double *at;
@@ -14,7 +15,7 @@ struct matrix { /* (rows, cols) as stored, in double */
 };
 
 struct naive_layer {
-    struct matrix attn_norm, wq, wk, wv, wo, ffn_norm, gate, up, down;
+    struct matrix attn_norm, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, ffn_norm, gate, up, down; /* at NULL: absent */
 };
 
 struct naive_model {
@@ -111,13 +112,62 @@ store_row(enum weight_type type, double *x, uint32_t cols, unsigned char *out)
     }
 }
 
+/* Where a block's scale and its offset lie, and how many scales the offset is when the values' mean is about 0. */
+static const struct {
+    int scale, offset;
+    double scales;
+} block_places[WEIGHT_TYPES] = {
+    [WEIGHT_Q4_0] = {0, -1, 0},    [WEIGHT_Q4_1] = {0, 2, -7.5},  [WEIGHT_Q5_0] = {0, -1, 0},
+    [WEIGHT_Q5_1] = {0, 2, -15.5}, [WEIGHT_Q2_K] = {80, 82, 1.5}, [WEIGHT_Q3_K] = {108, -1, 0},
+    [WEIGHT_Q4_K] = {0, 2, 7.5},   [WEIGHT_Q5_K] = {0, 2, 15.5},  [WEIGHT_Q6_K] = {208, -1, 0},
+};
+
+static void
+set_scales(enum weight_type type, unsigned char *row, size_t bytes, double scale)
+{
+    const uint16_t d = half_bits((float)scale), offset = half_bits((float)(scale * fabs(block_places[type].scales)));
+    const uint16_t signed_offset = block_places[type].scales < 0 ? offset | 0x8000u : offset;
+    for (unsigned char *b = row; b < row + bytes; b += tensor_block_bytes(type)) {
+        memcpy(b + block_places[type].scale, &d, sizeof d);
+        if (block_places[type].offset >= 0)
+            memcpy(b + block_places[type].offset, &signed_offset, sizeof signed_offset);
+    }
+}
+
+/* Random blocks of a type that this file does not encode, scaled so that the values deviate as asked from 0; what they
+ * mean is read back (tests/unit/test_tensor.c holds that to others' reading). */
+static void
+random_blocks(struct naive_model *m, enum weight_type type, uint32_t tensor, uint32_t r, uint32_t cols,
+              double deviation, unsigned char *row, double *x)
+{
+    const size_t bytes = tensor_row_bytes(type, cols);
+    float *values = calloc(cols, sizeof *values);
+    if (values == NULL) {
+        m->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < bytes; i++) {
+        const struct rng_key key = {.seed = m->seed, .seq = tensor, .pos = r, .purpose = 7, .index = (uint32_t)i};
+        row[i] = (unsigned char)(rng_uniform(&key) * 256);
+    }
+    set_scales(type, row, bytes, 1.0 / 16);
+    tensor_blocks(type, row, cols, values);
+    double squares = 0;
+    for (uint32_t i = 0; i < cols; i++)
+        squares += (double)values[i] * (double)values[i];
+    set_scales(type, row, bytes, deviation / 16 / sqrt(squares / cols));
+    tensor_blocks(type, row, cols, values);
+    for (uint32_t i = 0; i < cols; i++)
+        x[i] = (double)values[i];
+    free(values);
+}
+
 /* A random tensor, mean + deviation * N(0, 1), as stored and in double. */
 static struct tensor
 random_tensor(struct naive_model *m, enum weight_type type, uint32_t rows, uint32_t cols, double mean, double deviation,
               struct matrix *doubles)
 {
-    static const size_t bytes32[WEIGHT_TYPES] = {128, 64, 64, 34}; /* of 32 values */
-    const size_t row_bytes = cols * bytes32[type] / 32;
+    const size_t row_bytes = tensor_row_bytes(type, cols);
     double *x = keep(m, calloc((size_t)rows * cols, sizeof *x));
     unsigned char *data = keep(m, aligned_alloc(64, ((size_t)rows * row_bytes + 63) / 64 * 64));
     const uint32_t tensor = m->n_tensors++;
@@ -125,6 +175,10 @@ random_tensor(struct naive_model *m, enum weight_type type, uint32_t rows, uint3
     if (m->failed)
         return (struct tensor){.rows = rows, .cols = cols};
     for (uint32_t r = 0; r < rows; r++) {
+        if (type > WEIGHT_Q8_0) {
+            random_blocks(m, type, tensor, r, cols, deviation, data + r * row_bytes, x + (size_t)r * cols);
+            continue;
+        }
         for (uint32_t i = 0; i < cols; i++)
             x[(size_t)r * cols + i] = mean + deviation * gaussian(m->seed, tensor, r * cols + i);
         store_row(type, x + (size_t)r * cols, cols, data + r * row_bytes);
@@ -158,6 +212,7 @@ naive_model_random(const struct naive_shape *s, uint64_t seed)
                                   .rope_base = 10000,
                                   .rope_scale = 1,
                                   .rms_eps = 1e-5f,
+                                  .window = s->window,
                                   .layers = m->layers};
     /* Deviations that keep queries and keys around 1.5, so that attention prefers some positions clearly. */
     const double in = 1.5 / sqrt(s->width), back = 0.7 / sqrt(q), down = 1.0 / sqrt(s->ffn);
@@ -171,6 +226,15 @@ naive_model_random(const struct naive_shape *s, uint64_t seed)
         d->wq = random_tensor(m, s->type, q, s->width, 0, in, &x->wq);
         d->wk = random_tensor(m, s->type, kv, s->width, 0, in, &x->wk);
         d->wv = random_tensor(m, s->type, kv, s->width, 0, in, &x->wv);
+        if (s->bias) {
+            d->bq = random_tensor(m, WEIGHT_F32, 1, q, 0, 0.3, &x->bq);
+            d->bk = random_tensor(m, WEIGHT_F32, 1, kv, 0, 0.3, &x->bk);
+            d->bv = random_tensor(m, WEIGHT_F32, 1, kv, 0, 0.3, &x->bv);
+        }
+        if (s->head_norm) {
+            d->q_norm = random_tensor(m, WEIGHT_F32, 1, s->head_dim, 1.5, 0.1, &x->q_norm);
+            d->k_norm = random_tensor(m, WEIGHT_F32, 1, s->head_dim, 1, 0.1, &x->k_norm);
+        }
         d->wo = random_tensor(m, s->type, s->width, q, 0, back, &x->wo);
         d->ffn_norm = random_tensor(m, WEIGHT_F32, 1, s->width, 1, 0.1, &x->ffn_norm);
         d->gate = random_tensor(m, s->type, s->ffn, s->width, 0, in, &x->gate);
@@ -224,6 +288,17 @@ rms_norm(const struct matrix *w, double eps, const double *x, double *out)
         out[i] = w->at[i] * x[i] / sqrt(square / w->cols + eps);
 }
 
+/* Bias, and norm of every head, where the model has them. */
+static void
+finish_heads(const struct model_desc *d, const struct matrix *bias, const struct matrix *norm, double *x,
+             uint32_t heads)
+{
+    for (uint32_t i = 0; bias->at != NULL && i < bias->cols; i++)
+        x[i] += bias->at[i];
+    for (uint32_t h = 0; norm != NULL && norm->at != NULL && h < heads; h++)
+        rms_norm(norm, (double)d->rms_eps, x + (size_t)h * d->head_dim, x + (size_t)h * d->head_dim);
+}
+
 static void
 rope(const struct model_desc *d, double *x, uint32_t heads, size_t pos)
 {
@@ -250,7 +325,7 @@ attend(const struct model_desc *d, const double *query, const double *keys, cons
         for (int pass = 0; pass < 2; pass++) {
             for (uint32_t i = 0; pass == 1 && i < d->head_dim; i++)
                 out[q + i] = 0;
-            for (size_t t = 0; t < n; t++) {
+            for (size_t t = d->window > 0 && n > d->window ? n - d->window : 0; t < n; t++) {
                 double score = 0;
                 for (uint32_t i = 0; i < d->head_dim; i++)
                     score += query[q + i] * keys[t * stride + kv + i];
@@ -289,6 +364,8 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
             rms_norm(&w->attn_norm, (double)d->rms_eps, hidden + t * width, x);
             multiply(&w->wk, x, keys + t * kvn);
             multiply(&w->wv, x, values + t * kvn);
+            finish_heads(d, &w->bk, &w->k_norm, keys + t * kvn, d->kv_heads);
+            finish_heads(d, &w->bv, NULL, values + t * kvn, d->kv_heads);
             rope(d, keys + t * kvn, d->kv_heads, t);
         }
         for (size_t t = 0; t < n; t++) {
@@ -296,6 +373,7 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
             if (path[t].skip_attention == NULL || !path[t].skip_attention[l]) {
                 rms_norm(&w->attn_norm, (double)d->rms_eps, h, x);
                 multiply(&w->wq, x, query);
+                finish_heads(d, &w->bq, &w->q_norm, query, d->heads);
                 rope(d, query, d->heads, t);
                 attend(d, query, keys, values, t + 1, attended);
                 multiply(&w->wo, attended, back);

@@ -8,7 +8,9 @@
 struct naive_shape {
     uint32_t n_layers, width, heads, kv_heads, head_dim, ffn, vocab;
     enum rope_layout rope;
-    enum weight_type type; /* of the matrices; norms are F32. Q8_0 needs width and ffn to be multiples of 32 */
+    enum weight_type type; /* of the matrices; norms are F32. Types with blocks need widths of whole blocks */
+    bool bias, head_norm;  /* of queries, keys and values; of queries and keys */
+    uint32_t window;       /* positions that a row sees; 0: all */
 };
 
 /* A place on a path: a token and the sublayers that were skipped for it: (L + 1) switches, or NULL. */

@@ -89,11 +89,17 @@ real_logits(const void *model, const double *hidden, double *out)
     naive_logits(model, hidden, out);
 }
 
+#define SHAPE(layers, w, h, kv, dim, hidden, tokens, layout, kind)                                                     \
+    .n_layers = layers, .width = w, .heads = h, .kv_heads = kv, .head_dim = dim, .ffn = hidden, .vocab = tokens,       \
+    .rope = layout, .type = kind
+
 static const struct naive_shape shapes[] = {
-    {4, 32, 4, 2, 8, 64, 48, ROPE_ADJACENT, WEIGHT_F32},
-    {3, 64, 4, 1, 16, 96, 40, ROPE_HALVES, WEIGHT_Q8_0},
-    {5, 24, 3, 3, 8, 40, 33, ROPE_ADJACENT, WEIGHT_F16}, /* no dimension a power of two */
-    {3, 48, 2, 2, 24, 56, 37, ROPE_HALVES, WEIGHT_BF16},
+    {SHAPE(4, 32, 4, 2, 8, 64, 48, ROPE_ADJACENT, WEIGHT_F32)},
+    {SHAPE(3, 64, 4, 1, 16, 96, 40, ROPE_HALVES, WEIGHT_Q8_0)},
+    {SHAPE(5, 24, 3, 3, 8, 40, 33, ROPE_ADJACENT, WEIGHT_F16)}, /* no dimension a power of two */
+    {SHAPE(3, 48, 2, 2, 24, 56, 37, ROPE_HALVES, WEIGHT_BF16)},
+    {SHAPE(3, 40, 4, 2, 10, 48, 39, ROPE_HALVES, WEIGHT_F16), .bias = true, .window = 9},
+    {SHAPE(3, 32, 4, 2, 16, 64, 35, ROPE_ADJACENT, WEIGHT_F32), .bias = true, .head_norm = true, .window = 70},
 };
 
 /* A program on one backend with one setting. False: this machine does not have the instruction set. */

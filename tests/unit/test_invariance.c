@@ -14,9 +14,15 @@
 
 #define PATH  70 /* longer than a block of attention */
 #define VOCAB 600
-#define WIDTH 96
+#define WIDTH 256
 
 static uint64_t seed; /* printed by main */
+
+#define IN_BLOCKS(kind, ...)                                                                                           \
+    {                                                                                                                  \
+        .n_layers = 2, .width = 256, .heads = 4, .kv_heads = 2, .head_dim = 64, .ffn = 256, .vocab = VOCAB,            \
+        .type = kind, __VA_ARGS__                                                                                      \
+    }
 
 static const struct naive_shape shapes[WEIGHT_TYPES] = {
     {.n_layers = 2, .width = 40, .heads = 5, .kv_heads = 1, .head_dim = 14, .ffn = 50, .vocab = VOCAB},
@@ -44,6 +50,15 @@ static const struct naive_shape shapes[WEIGHT_TYPES] = {
      .ffn = 160,
      .vocab = VOCAB,
      .type = WEIGHT_Q8_0},
+    IN_BLOCKS(WEIGHT_Q4_0, .bias = true),
+    IN_BLOCKS(WEIGHT_Q4_1, .window = 20),
+    IN_BLOCKS(WEIGHT_Q5_0, .head_norm = true),
+    IN_BLOCKS(WEIGHT_Q5_1, .rope = ROPE_HALVES),
+    IN_BLOCKS(WEIGHT_Q2_K, .bias = true, .window = 66),
+    IN_BLOCKS(WEIGHT_Q3_K, .rope = ROPE_HALVES, .head_norm = true),
+    IN_BLOCKS(WEIGHT_Q4_K, .rope = ROPE_HALVES, .bias = true),
+    IN_BLOCKS(WEIGHT_Q5_K, .window = 64),
+    IN_BLOCKS(WEIGHT_Q6_K, .window = 1),
 };
 
 struct image { /* what a row left behind */
