@@ -100,7 +100,7 @@ NVCC      ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/lo
 CUDA_ROOT := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(NVCC))))
 CUDA_CODE := 80 86 89 90
 CUDA_PTX  := 90
-NVCCFLAGS ?= -O3 -lineinfo
+NVCCFLAGS ?= -O3 -lineinfo --threads 0
 NVCC_CODE := -Wno-deprecated-gpu-targets $(foreach a,$(CUDA_CODE),-gencode arch=compute_$(a),code=sm_$(a)) \
 	-gencode arch=compute_$(CUDA_PTX),code=compute_$(CUDA_PTX)
 NVCC_BASE := -std=c++17 -I. -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(NVCC_CODE)
@@ -123,7 +123,15 @@ $(BUILD)/specscope-cuda.so: $(CUDA_OBJ)
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) -shared -cudart static $(NVCC_CODE) -Xcompiler -fopenmp -Xlinker -z,defs,--exclude-libs,ALL -o $@.part $^ -lm && mv $@.part $@
 
-.PHONY: cuda
+ifneq ($(NVCC),)
+ifndef SANITIZE
+all: cuda-if-possible
+endif
+endif
+.PHONY: cuda cuda-if-possible
+cuda-if-possible: $(BUILD)/specscope # first: it is what the user waits for
+	@$(MAKE) --no-print-directory $(BUILD)/specscope-cuda.so || \
+		echo "the CUDA plug-in could not be built with $(NVCC) (see above); the program is there, and runs on the CPU" >&2
 cuda:
 	@if [ -z "$(NVCC)" ]; then echo "make cuda: nvcc is not here; install the CUDA toolkit (12 or 13), or give NVCC=/path/to/nvcc" >&2; exit 1; fi
 	@$(MAKE) --no-print-directory $(BUILD)/specscope-cuda.so
@@ -206,10 +214,12 @@ install: all
 	install -m 644 themes/*.json $(DESTDIR)$(PREFIX)/share/specscope/themes/
 	install -m 644 models/*.gguf $(DESTDIR)$(PREFIX)/share/specscope/models/
 	install -m 644 docs/specscope.1 $(DESTDIR)$(PREFIX)/share/man/man1/specscope.1
+	if [ -f $(BUILD)/specscope-cuda.so ]; then install -d $(DESTDIR)$(PREFIX)/lib/specscope && \
+		install -m 755 $(BUILD)/specscope-cuda.so $(DESTDIR)$(PREFIX)/lib/specscope/; fi
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/specscope $(DESTDIR)$(PREFIX)/share/man/man1/specscope.1
-	rm -rf $(DESTDIR)$(PREFIX)/share/specscope
+	rm -rf $(DESTDIR)$(PREFIX)/share/specscope $(DESTDIR)$(PREFIX)/lib/specscope
 
 ALL_C := $(sort $(wildcard kernels/*.[ch] kernels/*/*.[ch] engine/*.[ch] policies/*.[ch] traces/*.[ch] tui/*.[ch] cli/*.[ch] tests/*/*.[ch]))
 format:

@@ -7,6 +7,7 @@ PROGRAM=$BUILD/specscope
 TMP=$(mktemp -d)
 trap 'rm -rf "$TMP"' EXIT
 trap 'exit 1' INT TERM
+export SPECSCOPE_CUDA_PLUGIN='' # the CPU, whatever GPU is here; tests/cli/test_cuda.sh sets its own
 export HOME="$TMP" XDG_CONFIG_HOME="$TMP/config" XDG_STATE_HOME="$TMP/state" # nobody's own settings
 TINY=$TMP/tiny.gguf
 "$BUILD/tests/tinymodel" "$TINY" --layers 4 --calm-after 1 --calm 0.1 --sharpness 8 >/dev/null || exit 1

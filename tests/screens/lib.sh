@@ -7,6 +7,7 @@ WORK=$(mktemp -d)
 SOCKET=$WORK/socket0
 mkdir "$WORK/home"
 export HOME="$WORK/home" XDG_CONFIG_HOME="$WORK/home" XDG_STATE_HOME="$WORK/home" TMPDIR="$WORK"
+export SPECSCOPE_CUDA_PLUGIN='' # the CPU, whatever GPU is here
 trap 'tmux -S "$SOCKET" kill-server 2>/dev/null; rm -rf "$WORK"' EXIT
 trap 'exit 1' INT TERM
 N=0

@@ -1,0 +1,140 @@
+#!/bin/sh
+# --backend cuda and auto: the plug-in as built, and what is said when it, a driver or a GPU is missing or fails. GPUs are
+# emulated (tests/cuda/emulation), so that all of it runs on any machine.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+EMULATED=$BUILD/tests/specscope-cuda-emulated.so
+PLUGIN=$BUILD/specscope-cuda.so
+NVCC=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
+
+# ---- the plug-in ----
+check "the program does not link CUDA" sh -c "! ldd '$PROGRAM' | grep -iq cuda"
+CODE='sm_80 sm_86 sm_89 sm_90'
+fatbin_lists() { # the headers of the embedded binaries, where cuobjdump is not there: kind 1 is PTX, 2 machine code
+    python3 - "$PLUGIN" <<'PYTHON'
+import struct, sys
+data, at = open(sys.argv[1], 'rb').read(), 0
+while (at := data.find(struct.pack('<IHH', 0xBA55ED50, 1, 16), at)) >= 0:
+    end, here = at + 16 + struct.unpack_from('<Q', data, at + 8)[0], at + 16
+    while here + 32 <= end:
+        kind, _, header, size = struct.unpack_from('<HHIQ', data, here)
+        if kind not in (1, 2) or header < 32:
+            break
+        print({1: 'ptx', 2: 'elf'}[kind], 'sm_%d' % struct.unpack_from('<I', data, here + 28)[0])
+        here += header + size
+    at += 16
+PYTHON
+}
+if [ -z "$NVCC" ]; then
+    skip "the plug-in is built" "there is no nvcc"
+elif ! case $BUILD in */sanitize*) false ;; esac; then
+    skip "the plug-in is built" "not with sanitizers"
+else
+    check "the plug-in is built where nvcc is" [ -f "$PLUGIN" ]
+    check "it exports one symbol" [ "$(nm -D --defined-only "$PLUGIN" | wc -l)" -eq 1 ]
+    check "and that is its table" sh -c "nm -D --defined-only '$PLUGIN' | grep -q ' T specscope_backend$'"
+    if command -v "${NVCC%nvcc}cuobjdump" >/dev/null 2>&1; then
+        "${NVCC%nvcc}cuobjdump" --list-elf "$PLUGIN" | sed 's/.*\(sm_[0-9]*\).*/elf \1/' >"$TMP/code"
+        "${NVCC%nvcc}cuobjdump" --list-ptx "$PLUGIN" | sed 's/.*\(sm_[0-9]*\).*/ptx \1/' >>"$TMP/code"
+    elif [ -n "$HAVE_PYTHON" ]; then
+        fatbin_lists >"$TMP/code"
+    fi
+    if [ -e "$TMP/code" ]; then
+        for arch in $CODE; do
+            check "it has machine code for $arch" grep -qx "elf $arch" "$TMP/code"
+        done
+        check "it has PTX for later ones" grep -qx "ptx sm_90" "$TMP/code"
+    else
+        skip "it has code for $CODE" "there is neither cuobjdump nor python3"
+    fi
+fi
+
+# ---- no plug-in, or another one ----
+export SPECSCOPE_CUDA_PLUGIN="$TMP/none.so"
+refuses "cuda without a plug-in is one line" 1 'no specscope-cuda.so' run -n 3 --backend cuda "$TINY"
+export SPECSCOPE_CUDA_PLUGIN=''
+refuses "so is it when the plug-in is switched off" 1 'no specscope-cuda.so' run -n 3 --backend cuda "$TINY"
+export SPECSCOPE_CUDA_PLUGIN="$TMP/none.so"
+echo "not a library" >"$TMP/none.so"
+refuses "cuda with a broken plug-in is one line" 1 'can.t be loaded' run -n 3 --backend cuda "$TINY"
+works "auto goes on with the CPU then" run -n 3 "$TINY"
+check "and says so" grep -q '^specscope: on the CPU: .*can.t be loaded' "$TMP/err"
+CC=${CC:-cc}
+echo 'int specscope_nothing;' | $CC -shared -fPIC -x c - -o "$TMP/none.so"
+refuses "a library that is no plug-in is named" 1 'no plug-in' run -n 3 --backend cuda "$TINY"
+echo 'static struct { const char *name; unsigned abi; void *rest[32]; } t = {"cuda", 1};
+      void *specscope_backend(void); void *specscope_backend(void) { return &t; }' |
+    $CC -shared -fPIC -x c - -o "$TMP/none.so"
+refuses "a plug-in of another ABI is refused" 1 'speaks ABI 1' run -n 3 --backend cuda "$TINY"
+
+if [ ! -f "$EMULATED" ]; then
+    skip "with an emulated GPU" "there is no $EMULATED"
+    finish
+fi
+export SPECSCOPE_CUDA_PLUGIN="$EMULATED"
+
+# ---- an emulated GPU ----
+works "cuda generates" run -n 24 --ignore-eos --backend cuda --policy ar -p 'hello there' "$TINY"
+cp "$TMP/out" "$TMP/ar"
+check "text" [ -s "$TMP/ar" ]
+works "cuda generates speculatively" run -n 24 --ignore-eos --backend cuda -p 'hello there' --json "$TMP/json" "$TINY"
+check "the same text" cmp -s "$TMP/out" "$TMP/ar"
+[ -n "$HAVE_PYTHON" ] && check "and names itself in the results" json_holds "$TMP/json" 'j["backend"] == "cuda" and "GPU" in j["isa"]'
+works "exact arithmetic gives what the CPU's gives" run -n 24 --ignore-eos --backend cuda --exact -p 'hello there' "$TINY"
+cp "$TMP/out" "$TMP/exact"
+works "the CPU's" run -n 24 --ignore-eos --backend cpu --exact -p 'hello there' "$TINY"
+check "the same" cmp -s "$TMP/out" "$TMP/exact"
+works "auto takes the GPU" run -n 3 --ignore-eos --json "$TMP/json" "$TINY"
+[ -n "$HAVE_PYTHON" ] && check "which the results say" json_holds "$TMP/json" 'j["backend"] == "cuda"'
+check "without a word" [ "$(wc -l <"$TMP/err")" -eq 1 ]
+refuses "a GPU that is not there is one line" 2 '--gpu 7' run -n 3 --backend cuda --gpu 7 "$TINY"
+
+# ---- none, an old one, a small one ----
+export EMULATED_CUDA_DEVICES=0
+refuses "no GPU is one line" 1 'no NVIDIA GPU' run -n 3 --backend cuda "$TINY"
+works "auto asked for goes on with the CPU" run -n 3 --backend auto "$TINY"
+check "and says why" grep -q '^specscope: on the CPU: .*no NVIDIA GPU' "$TMP/err"
+if [ -e /dev/nvidia0 ] || [ -e /dev/nvidiactl ]; then
+    skip "auto that nobody asked for is silent about a GPU that nobody has" "there is a GPU"
+else
+    works "auto that nobody asked for goes on with the CPU" run -n 3 "$TINY"
+    check "and is silent about a GPU that nobody has" [ "$(wc -l <"$TMP/err")" -eq 1 ]
+fi
+unset EMULATED_CUDA_DEVICES
+export EMULATED_CUDA_DRIVER=12020
+refuses "an old driver is one line with its version" 1 'driver is for CUDA 12.2' run -n 3 --backend cuda "$TINY"
+export EMULATED_CUDA_DRIVER=0
+refuses "no driver is one line" 1 'no NVIDIA driver' run -n 3 --backend cuda "$TINY"
+unset EMULATED_CUDA_DRIVER
+export EMULATED_CUDA_CAPABILITY=75
+refuses "a GPU that is too old is one line" 1 'compute capability 7.5' run -n 3 --backend cuda "$TINY"
+unset EMULATED_CUDA_CAPABILITY
+export EMULATED_CUDA_MEMORY_MIB=64
+refuses "a context that does not fit is refused with the numbers" 1 'GiB of keys and values for 300000 positions' \
+    run -n 3 -c 300000 --backend cuda "$TINY"
+works "auto takes the CPU for it" run -n 3 -c 300000 "$TINY"
+check "and says why" grep -q '^specscope: on the CPU: .*is too small' "$TMP/err"
+unset EMULATED_CUDA_MEMORY_MIB
+
+# ---- a GPU that fails in mid-run ----
+export EMULATED_CUDA_FAIL_KIND=lost
+export EMULATED_CUDA_FAIL=1500 # of the runtime's calls; loading takes some 150 of them
+refuses_after_text() {
+    [ "$status" -eq 1 ] && one_line && grep -q 'GPU 0 (.*takes no more work' "$TMP/err"
+}
+specscope run -n 200 --ignore-eos --backend cuda --trace "$TMP/lost" "$TINY"
+check "a GPU that is lost in mid-run is one line" refuses_after_text
+check "its trace has the rounds until then" [ "$(wc -l <"$TMP/lost/rounds.csv")" -gt 1 ]
+printf ':save-screen %s\n:quit\n' "$TMP/picture" >"$TMP/script"
+if command -v script >/dev/null 2>&1; then
+    check "which replays" in_terminal "'$PROGRAM' replay --script '$TMP/script' '$TMP/lost'"
+    check "to its end" [ -s "$TMP/picture" ]
+    in_terminal "'$PROGRAM' --backend cuda -n 200 --ignore-eos --quit-at-end '$TINY'; echo status=\$?"
+    check "the scope ends with status 1 then" grep -q 'status=1' "$TMP/screen"
+    check "with the line on a terminal that is itself again" \
+        sh -c "sed 's/.*1049l//' '$TMP/screen' | grep -q 'takes no more work'"
+else
+    skip "a GPU that is lost under the scope" "there is no script(1)"
+fi
+unset EMULATED_CUDA_FAIL EMULATED_CUDA_FAIL_KIND
+finish
