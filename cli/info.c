@@ -20,12 +20,14 @@
 #define CTX_SHOWN   4
 #define TOKEN_KINDS 6
 
-static const char usage[] = "usage: specscope info [--json] [-c N] [--quantize q8_0] [MODEL]\n"
-                            "what is in a .gguf file or a Hugging Face folder (default: the bundled model)\n\n"
-                            "  -c, --ctx N          memory of keys and values for a context of N tokens\n"
-                            "      --quantize TYPE  as it is after weights became TYPE on load: q8_0\n"
-                            "      --json           as JSON\n"
-                            "  -h, --help           this\n";
+static const char usage[] =
+    "usage: specscope info [--json] [-c N] [--quantize q8_0] [MODEL | --synth SHAPE[:TYPE],K,A]\n"
+    "what is in a .gguf file or a Hugging Face folder (default: the bundled model)\n\n"
+    "  -c, --ctx N          memory of keys and values for a context of N tokens\n"
+    "      --quantize TYPE  as it is after weights became TYPE on load: q8_0\n"
+    "      --synth SPEC     a planted model instead, as run --synth makes it\n"
+    "      --json           as JSON\n"
+    "  -h, --help           this\n";
 
 static const char *const kind_names[TOKEN_KINDS] = {
     [TOKEN_NORMAL] = "normal",     [TOKEN_UNKNOWN] = "unknown", [TOKEN_CONTROL] = "control",
@@ -145,7 +147,10 @@ print_text(const struct facts *f)
 {
     const struct model *m = f->model;
     char path[512], size[24];
-    printf("%s\n%-14s%s, ", m->name, m->folder != NULL ? "folder" : "file",
+    printf("%s\n%-14s%s, ", m->name,
+           m->planted != NULL  ? "planted"
+           : m->folder != NULL ? "folder"
+                               : "file",
            utf8_printable(path, sizeof path, m->path, strlen(m->path)));
     if (n_files(m) > 1)
         printf("%zu files, ", n_files(m));
@@ -278,14 +283,13 @@ int
 info_main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'},
-        {"ctx", required_argument, NULL, 'c'},
-        {"quantize", required_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'},
-        {0},
+        {"json", no_argument, NULL, 'j'},           {"ctx", required_argument, NULL, 'c'},
+        {"quantize", required_argument, NULL, 'q'}, {"synth", required_argument, NULL, 's'},
+        {"help", no_argument, NULL, 'h'},           {0},
     };
     struct err err = {0};
     bool json = false;
+    const char *synth = NULL;
     uint32_t ctx = 0;
     struct model_options how = {.vocabulary = true};
     optind = 1;
@@ -295,6 +299,8 @@ info_main(int argc, char **argv)
             return fputs(usage, stdout) < 0;
         if (o == 'j')
             json = true;
+        else if (o == 's')
+            synth = optarg;
         else if (o == 'q')
             how.quantize = strcasecmp(optarg, "q8_0") == 0 ||
                            err_set(&err, ERR_USAGE, "info: --quantize %.32s is not known; there is q8_0", optarg);
@@ -304,12 +310,13 @@ info_main(int argc, char **argv)
         else if (!parse_ctx(optarg, &ctx))
             err_set(&err, ERR_USAGE, "info: --ctx '%s' is not a number from 1 to %u", optarg, MOST_CTX);
     }
-    if (err.kind == ERR_NONE && argc - optind > 1)
-        err_set(&err, ERR_USAGE, "info: one model at a time; '%s' is too much", argv[optind + 1]);
+    if (err.kind == ERR_NONE && argc - optind > (synth == NULL))
+        err_set(&err, ERR_USAGE, "info: one model at a time; '%s' is too much", argv[optind + (synth == NULL)]);
     if (err.kind != ERR_NONE)
         return command_failed(&err);
     struct model *m;
-    if (!model_open_with(&m, optind < argc ? argv[optind] : bundled_model_path(), &how, &err))
+    if (synth != NULL ? !model_open_planted(&m, synth, &how, &err)
+                      : !model_open_with(&m, optind < argc ? argv[optind] : bundled_model_path(), &how, &err))
         return command_failed(&err);
     const struct facts f = gather(m, ctx);
     bool ok = true;

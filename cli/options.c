@@ -19,6 +19,8 @@ enum option_id {
     OPT_PROMPT,
     OPT_FILE,
     OPT_PROMPTS,
+    OPT_CHAT,
+    OPT_SYSTEM,
     OPT_TOKENS,
     OPT_CTX,
     OPT_POLICY,
@@ -68,6 +70,10 @@ static const struct option_row {
     [OPT_FILE] = {"file", 'f', "FILE", GENERATES, "the prompt from a file; - is stdin"},
     [OPT_PROMPTS] = {"prompts", 0, "FILE.jsonl", GENERATES,
                      "prompts from Spec-Bench's `turns` (the scope takes the first)"},
+    [OPT_CHAT] = {"chat", 0, NULL, GENERATES,
+                  "prompts are turns of a dialogue, as the model's chat template writes them"},
+    [OPT_SYSTEM] = {"system", 0, "TEXT", GENERATES,
+                    "what the dialogue is told first (the template's own); with it, --chat"},
     [OPT_TOKENS] = {"tokens", 'n', "N", GENERATES, "tokens to generate; 0: to the end of the context (256)"},
     [OPT_CTX] = {"ctx", 'c', "N", GENERATES, "context in tokens (the model's own)"},
     [OPT_POLICY] = {"policy", 0, "NAME", GENERATES, "how to draft (specbound); bench: repeatable"},
@@ -312,6 +318,11 @@ set(struct options *o, int which, const char *text, struct err *err)
         o->quantize = strcasecmp(text, "q8_0") == 0;
         return o->quantize || err_set(err, ERR_USAGE, "--quantize %.32s is not known; there is q8_0", text);
     case OPT_SYNTH: o->synth = text; return true;
+    case OPT_CHAT: o->chat = true; return true;
+    case OPT_SYSTEM:
+        o->system = text;
+        o->chat = true;
+        return true;
     case OPT_GPU:
         if (!count("gpu", text, 1024, &n, err))
             return false;
@@ -456,6 +467,7 @@ options_read(struct options *o, enum command command, int argc, char **argv, str
     if (!read_config(o, err))
         return false;
     o->n_config_set = o->n_set;
+    const char *config_synth = o->synth;
     bool policy_given = false;
     struct option longs[N_OPTIONS + 1];
     char shorts[2 * N_OPTIONS + 2] = "+:";
@@ -507,6 +519,8 @@ options_read(struct options *o, enum command command, int argc, char **argv, str
         if (o->finished)
             return true;
     }
+    if (o->synth == config_synth && o->model != NULL)
+        o->synth = NULL; /* a flag wins, and so does a model */
     return o->synth == NULL || o->model == NULL ||
            err_set(err, ERR_USAGE, "--synth %.60s makes a model; leave '%.60s' out", o->synth, o->model);
 }

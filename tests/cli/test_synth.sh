@@ -1,0 +1,78 @@
+#!/bin/sh
+# Planted models: the tool that writes them, --synth that needs no file, both the same; what is refused.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+SYNTH=$BUILD/tests/synth
+SPEC=tiny:f16,2,0.75
+ROOM=$TMP/room
+mkdir "$ROOM"
+
+synth() { # as specscope() does
+    "$SYNTH" "$@" >"$TMP/out" 2>"$TMP/err" </dev/null
+    status=$?
+}
+same() { cmp -s "$1" "$2"; }
+empty() { [ -z "$(ls -A "$1")" ]; }
+
+synth "$ROOM/tiny.gguf" tiny --type f16 --plant 2,0.75
+check "synth writes a model" [ "$status" -eq 0 ]
+works "info describes it" info "$ROOM/tiny.gguf"
+check "by its name" grep -q '^tiny planted 2, 0.75$' "$TMP/out"
+works "info describes one without a file" info --synth $SPEC
+check "as planted" grep -q '^planted  *tiny:f16,2,0.75' "$TMP/out"
+specscope run -n 60 -p 'Once upon' --policy layerskip --set exit_layer=2 "$ROOM/tiny.gguf"
+check "the file generates" [ "$status" -eq 0 ]
+cp "$TMP/out" "$TMP/from-file"
+specscope run -n 60 -p 'Once upon' --policy del --synth $SPEC
+check "--synth generates the same text" same "$TMP/out" "$TMP/from-file"
+specscope run -n 60 -p 'Once upon' --exact --synth tiny:f32,2,0.75
+check "exactly, too" [ "$status" -eq 0 ]
+"$SYNTH" "$ROOM/again.gguf" tiny --type f16 --plant 2,0.75 --seed 1
+check "a seed makes the same bytes again" same "$ROOM/tiny.gguf" "$ROOM/again.gguf"
+"$SYNTH" "$ROOM/again.gguf" tiny --type f16 --plant 2,0.75 --seed 2
+check "another one doesn't" sh -c "! cmp -s '$ROOM/tiny.gguf' '$ROOM/again.gguf'"
+check "nothing else was left" [ "$(ls -A "$ROOM" | wc -l)" -eq 2 ]
+rm "$ROOM"/*
+
+works "policies are compared on a planted model" bench --synth $SPEC -n 96 --repeat 1 -p hello --policy layerskip \
+    --policy specbound --policy del --set exit_layer=2 --set d_min=2 --json "$TMP/bench.json"
+check "all are lossless" sh -c "[ \$(grep -c ' yes\$' '$TMP/out') -eq 4 ]"
+if [ -n "$HAVE_PYTHON" ]; then
+    check "the acceptance is the one that was planted" json_holds "$TMP/bench.json" \
+        'abs([r for r in j["results"] if r["policy"] == "layerskip"][0]["per_token_acceptance"] - 0.75) < 0.15'
+    check "the model is named" json_holds "$TMP/bench.json" 'j["results"][0]["model"] == "tiny planted 2, 0.75"'
+fi
+
+refuses "an unknown shape" 2 'TinyLlama-1.1B' run --synth huge,2,0.75
+refuses "an exit that is none" 2 'from 1 to 7' run --synth tiny,8,0.75
+refuses "an acceptance that cannot be planted" 2 '0.3 to 0.97' run --synth tiny,2,1
+refuses "a type that is not planted" 2 'q4_k' bench --synth tiny:q4_k,2,0.75
+refuses "a file beside --synth" 2 'leave' run --synth $SPEC "$TINY"
+refuses "info: a file beside --synth" 2 'too much' info --synth $SPEC "$TINY"
+mkdir -p "$XDG_CONFIG_HOME/specscope"
+echo "{\"synth\": \"$SPEC\"}" >"$XDG_CONFIG_HOME/specscope/config.json"
+works "a model wins over the config file" run -n 8 "$TINY"
+rm "$XDG_CONFIG_HOME/specscope/config.json"
+refuses "quantising what is made in any type" 2 'say tiny:q8_0' run --quantize q8_0 --synth $SPEC
+refuses "a shape that does not fit" 1 'needs .* for its weights and .* for a context of 16777216, but .* available' \
+    run -n 4 -c 16777216 --synth CodeLlama-34B:f32,8,0.75
+
+for arguments in "" "$ROOM/x.gguf" "$ROOM/x.gguf tiny more" "$ROOM/x.gguf tiny --bogus"; do
+    synth $arguments
+    check "synth explains itself on bad usage ($(echo $arguments | sed "s|$ROOM/||"))" \
+        sh -c "[ $status -eq 2 ] && grep -q '^usage: synth' '$TMP/err'"
+done
+for arguments in "huge" "tiny --type q4_0" "tiny --plant 9,0.5" "tiny --plant 2" "tiny --seed x"; do
+    synth "$ROOM/x.gguf" $arguments
+    check "synth refuses $arguments in a line" sh -c "[ $status -eq 2 ] && [ \$(wc -l <'$TMP/err') -eq 1 ]"
+done
+( # 512-byte blocks: a disk that fills up, as far as a program can tell
+    ulimit -f 200
+    synth "$ROOM/x.gguf" tiny
+    [ "$status" -eq 1 ] && [ "$(wc -l <"$TMP/err")" -eq 1 ] && grep -q 'cannot be written' "$TMP/err"
+)
+check "a disk that fills up is one line" [ $? -eq 0 ]
+check "and leaves no file" empty "$ROOM"
+synth "$TMP/nowhere/x.gguf" tiny
+check "a folder that isn't there is one line" sh -c "[ $status -eq 1 ] && grep -q 'cannot be created' '$TMP/err'"
+finish
