@@ -446,7 +446,7 @@ run_blocks()
         live = 0;
         for (const block &b : g.blocks)
             live += b.live;
-        if (live > 0 && !g.broken && (!let_spinning_go() || idle > MOST_IDLE_PASSES))
+        if (live > 0 && !g.broken && (idle > MOST_IDLE_PASSES || !let_spinning_go()))
             complain_of_standing_still();
     } while (live > 0 && !g.broken);
 }

@@ -175,7 +175,7 @@ template <class T>
 static inline T
 __ldcg(const T *p, EMULATED_SITE)
 {
-    emulation::touch(at_);
+    emulation::touch(EMULATED_HERE);
     return *p;
 }
 template <class T>
@@ -201,7 +201,7 @@ __threadfence_system()
 #define EMULATED_ATOMIC(name, after)                                                                                   \
     template <class T, class V> static inline T name(T *p, V given, EMULATED_SITE)                                     \
     {                                                                                                                  \
-        emulation::touch(at_);                                                                                         \
+        emulation::touch(EMULATED_HERE);                                                                               \
         const T was = *p, v = (T)given;                                                                                \
         *p = (T)(after);                                                                                               \
         return was;                                                                                                    \
@@ -219,7 +219,7 @@ template <class T>
 static inline T
 atomicCAS(T *p, T expected, T v, EMULATED_SITE)
 {
-    emulation::touch(at_);
+    emulation::touch(EMULATED_HERE);
     const T was = *p;
     if (was == expected)
         *p = v;
@@ -231,22 +231,22 @@ atomicCAS(T *p, T expected, T v, EMULATED_SITE)
 static inline void
 __syncthreads(EMULATED_SITE)
 {
-    emulation::block_barrier(0, at_);
+    emulation::block_barrier(0, EMULATED_HERE);
 }
 static inline int
 __syncthreads_and(int p, EMULATED_SITE)
 {
-    return emulation::block_barrier(p ? 0 : 1, at_) == 0;
+    return emulation::block_barrier(p ? 0 : 1, EMULATED_HERE) == 0;
 }
 static inline int
 __syncthreads_or(int p, EMULATED_SITE)
 {
-    return emulation::block_barrier(p ? 1 : 0, at_) != 0;
+    return emulation::block_barrier(p ? 1 : 0, EMULATED_HERE) != 0;
 }
 static inline int
 __syncthreads_count(int p, EMULATED_SITE)
 {
-    return (int)emulation::block_barrier(p ? 1 : 0, at_);
+    return (int)emulation::block_barrier(p ? 1 : 0, EMULATED_HERE);
 }
 
 /* ---- lanes of a warp ---- */
@@ -255,7 +255,7 @@ static inline void
 __syncwarp(unsigned mask = 0xffffffffu, EMULATED_SITE)
 {
     emulation::together(
-        emulation::SYNC, mask, nullptr, [](void *const *) {}, at_);
+        emulation::SYNC, mask, nullptr, [](void *const *) {}, EMULATED_HERE);
 }
 
 template <class T> struct emulated_shuffled {
@@ -287,7 +287,7 @@ static inline T
 __shfl_sync(unsigned mask, T value, int source, int width = 32, EMULATED_SITE)
 {
     const unsigned lane = emulation::here->lane, w = (unsigned)width;
-    return emulated_shuffle(mask, value, (lane & ~(w - 1)) | ((unsigned)source & (w - 1)), at_);
+    return emulated_shuffle(mask, value, (lane & ~(w - 1)) | ((unsigned)source & (w - 1)), EMULATED_HERE);
 }
 template <class T>
 static inline T
@@ -295,21 +295,21 @@ __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, EMULATED_SITE)
 {
     /* groups before one's own can be read, those behind it not */
     const unsigned lane = emulation::here->lane, source = lane ^ (unsigned)bits, w = (unsigned)width;
-    return emulated_shuffle(mask, value, source <= (lane | (w - 1)) ? source : lane, at_);
+    return emulated_shuffle(mask, value, source <= (lane | (w - 1)) ? source : lane, EMULATED_HERE);
 }
 template <class T>
 static inline T
 __shfl_up_sync(unsigned mask, T value, unsigned by, int width = 32, EMULATED_SITE)
 {
     const unsigned lane = emulation::here->lane, w = (unsigned)width;
-    return emulated_shuffle(mask, value, (lane & (w - 1)) >= by ? lane - by : lane, at_);
+    return emulated_shuffle(mask, value, (lane & (w - 1)) >= by ? lane - by : lane, EMULATED_HERE);
 }
 template <class T>
 static inline T
 __shfl_down_sync(unsigned mask, T value, unsigned by, int width = 32, EMULATED_SITE)
 {
     const unsigned lane = emulation::here->lane, w = (unsigned)width;
-    return emulated_shuffle(mask, value, (lane & (w - 1)) + by < w ? lane + by : lane, at_);
+    return emulated_shuffle(mask, value, (lane & (w - 1)) + by < w ? lane + by : lane, EMULATED_HERE);
 }
 
 struct emulated_vote {
@@ -346,7 +346,8 @@ emulated_reduce(emulation::collective kind, unsigned mask, unsigned value, emula
     };                                                                                                                 \
     static inline type name(unsigned mask, type value, EMULATED_SITE)                                                  \
     {                                                                                                                  \
-        return (type)emulated_reduce<emulated_op_##name##_##type>(emulation::kind, mask, (unsigned)value, at_);        \
+        return (type)emulated_reduce<emulated_op_##name##_##type>(emulation::kind, mask, (unsigned)value,              \
+                                                                  EMULATED_HERE);                                      \
     }
 EMULATED_VOTE(__reduce_max_sync, unsigned, REDUCE, 0u, all < value ? value : all)
 EMULATED_VOTE(__reduce_min_sync, unsigned, REDUCE, 0xffffffffu, value < all ? value : all)
@@ -360,17 +361,17 @@ EMULATED_VOTE(emulated_ballot, unsigned, VOTE, 0u, all | (value != 0 ? 1u << lan
 static inline unsigned
 __ballot_sync(unsigned mask, int p, EMULATED_SITE)
 {
-    return emulated_ballot(mask, p != 0, at_);
+    return emulated_ballot(mask, p != 0, file_, line_);
 }
 static inline int
 __any_sync(unsigned mask, int p, EMULATED_SITE)
 {
-    return emulated_ballot(mask, p != 0, at_) != 0;
+    return emulated_ballot(mask, p != 0, file_, line_) != 0;
 }
 static inline int
 __all_sync(unsigned mask, int p, EMULATED_SITE)
 {
-    return emulated_ballot(mask, p == 0, at_) == 0;
+    return emulated_ballot(mask, p == 0, file_, line_) == 0;
 }
 
 /* ---- launches ---- */

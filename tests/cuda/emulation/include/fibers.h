@@ -29,15 +29,16 @@ struct extent {
 extern place *here;
 extern extent all_of_it;
 
-/* A line of device code. Functions that wait take it as their last argument, by default the caller's. */
+/* A line of device code. What waits takes it as its last parameters, EMULATED_SITE: by default the caller's. */
 struct site {
     const char *file;
     int line;
 };
-#define EMULATED_SITE                                                                                                  \
-    emulation::site at_ = emulation::site                                                                              \
+#define EMULATED_SITE const char *file_ = __builtin_FILE(), int line_ = __builtin_LINE()
+#define EMULATED_HERE                                                                                                  \
+    emulation::site                                                                                                    \
     {                                                                                                                  \
-        __builtin_FILE(), __builtin_LINE()                                                                             \
+        file_, line_                                                                                                   \
     }
 
 enum collective { SYNC, SHUFFLE, VOTE, REDUCE, MATRIX };

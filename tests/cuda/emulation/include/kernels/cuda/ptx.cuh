@@ -118,13 +118,13 @@ emulated_multiply(float *d, const uint32_t *a, uint32_t b0, uint32_t b1, emulati
 static inline void
 mma_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, EMULATED_SITE)
 {
-    emulated_multiply<unpack_halves>(d, a, b0, b1, at_);
+    emulated_multiply<unpack_halves>(d, a, b0, b1, EMULATED_HERE);
 }
 
 static inline void
 mma_bf16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, EMULATED_SITE)
 {
-    emulated_multiply<unpack_bf16s>(d, a, b0, b1, at_);
+    emulated_multiply<unpack_bf16s>(d, a, b0, b1, EMULATED_HERE);
 }
 
 /* ---- memory ---- */
@@ -134,7 +134,7 @@ static inline T
 load_weights(const void *p, EMULATED_SITE)
 {
     if ((uintptr_t)p % sizeof(T) != 0)
-        emulation::misuse(at_, "loads %zu bytes from an address that is no multiple of that", sizeof(T));
+        emulation::misuse(EMULATED_HERE, "loads %zu bytes from an address that is no multiple of that", sizeof(T));
     return *(const T *)p;
 }
 
@@ -147,7 +147,7 @@ prefetch_l2(const void *)
 static inline uint32_t
 load_acquire(const uint32_t *p, EMULATED_SITE)
 {
-    emulation::spin(at_);
+    emulation::spin(EMULATED_HERE);
     return *(const volatile uint32_t *)p;
 }
 
@@ -160,7 +160,7 @@ store_release(uint32_t *p, uint32_t v)
 static inline uint32_t
 add_acquire_release(uint32_t *p, uint32_t v, EMULATED_SITE)
 {
-    return atomicAdd(p, v, at_);
+    return atomicAdd(p, v, file_, line_);
 }
 
 static inline uint64_t

@@ -1,0 +1,492 @@
+/* What the emulation (tests/cuda/emulation) does not let pass: kernels that would hang or be undefined on a GPU, results
+ * that are read before anybody waited, memory that nobody wrote; and the faults that it can be asked for. */
+#include <csetjmp>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+extern "C" {
+#include <cmocka.h>
+}
+
+#include "kernels/cuda/grid.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ptx.cuh"
+
+#define SUCCEEDS(call) assert_int_equal(call, cudaSuccess)
+
+/* ---- kernels that are wrong ---- */
+
+struct wrong_args {
+    int what;
+    struct dev_barrier *barrier;
+    uint32_t *out;
+};
+
+enum {
+    MISSING_AT_BARRIER,
+    TWO_BARRIERS,
+    MISSING_AT_SHUFFLE,
+    TWO_SHUFFLES,
+    OUTSIDE_THE_MASK,
+    HALF_A_MATRIX,
+    ANOTHER_MASK,
+    MISSING_AT_GRID,
+    MISALIGNED
+};
+
+static __global__ void
+go_wrong(struct wrong_args a)
+{
+    const unsigned t = threadIdx.x;
+    float d[4] = {};
+    const uint32_t zeros[4] = {};
+    switch (a.what) {
+    case MISSING_AT_BARRIER:
+        if (t == 40) {
+            while (load_acquire(a.out) == 0) {} /* nobody will write it */
+        }
+        __syncthreads();
+        break;
+    case TWO_BARRIERS:
+        if (t < 32)
+            __syncthreads();
+        else
+            __syncthreads();
+        break;
+    case MISSING_AT_SHUFFLE:
+        if (t % 32 != 5)
+            a.out[t] = __shfl_sync(0xffffffffu, t, 5);
+        __syncthreads();
+        break;
+    case TWO_SHUFFLES:
+        if (t % 32 < 16)
+            a.out[t] = __shfl_sync(0xffffffffu, t, 0);
+        else
+            a.out[t] = __shfl_sync(0xffffffffu, t, 1);
+        break;
+    case OUTSIDE_THE_MASK: __syncwarp(0xfffffffeu); break;
+    case HALF_A_MATRIX:
+        if (t % 32 < 16)
+            return;
+        mma_f16(d, zeros, 0, 0);
+        break;
+    case ANOTHER_MASK: a.out[t] = __ballot_sync(t % 2 ? 0xffffffffu : 0xffffff7fu, 1); break;
+    case MISSING_AT_GRID:
+        if (blockIdx.x != 1)
+            grid_meet(a.barrier, [] {});
+        break;
+    default: a.out[t] = load_weights<uint4>((const char *)a.out + 4).x;
+    }
+    a.out[0] = (uint32_t)d[0] + 1;
+}
+
+/* What the emulation says; the device is lost then, and replaced. */
+static const char *
+complaint_of(int what, uint64_t order)
+{
+    struct dev_barrier *barrier;
+    uint32_t *out;
+    SUCCEEDS(cudaMalloc(&barrier, sizeof *barrier));
+    SUCCEEDS(cudaMalloc(&out, 64 * sizeof *out));
+    SUCCEEDS(cudaMemset(barrier, 0, sizeof *barrier));
+    SUCCEEDS(cudaMemset(out, 0, 64 * sizeof *out));
+    emulated_cuda_seed(order);
+    SUCCEEDS(launch_cooperative(go_wrong, 3, 64, wrong_args{what, barrier, out}, nullptr));
+    assert_int_equal(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+    assert_int_equal(cudaMalloc(&out, 1), cudaErrorLaunchFailure);
+    assert_int_equal(cudaGetLastError(), cudaErrorLaunchFailure);
+    emulated_cuda_fail(0, EMULATED_LOST);
+    assert_int_equal(emulated_cuda_allocations(), 0);
+    return emulated_cuda_complaint();
+}
+
+static void
+assert_complains(int what, const char *of, const char *where)
+{
+    for (uint64_t order = 0; order < 4; order++) {
+        const char *said = complaint_of(what, order);
+        if (strncmp(said, "go_wrong: ", 10) != 0 || strstr(said, of) == nullptr || strstr(said, where) == nullptr)
+            fail_msg("'%s' does not say '%s' and '%s'", said, of, where);
+    }
+}
+
+static void
+test_a_barrier_that_not_all_reach_is_an_error(void **)
+{
+    assert_complains(MISSING_AT_BARRIER, "waits for a barrier of the block", "test_cuda_emulation_errors.cc:");
+    assert_complains(TWO_BARRIERS, "waits for its block here, others do at", "test_cuda_emulation_errors.cc:");
+}
+
+static void
+test_lanes_that_part_ways_are_an_error(void **)
+{
+    assert_complains(MISSING_AT_SHUFFLE, "waits for a shuffle", "stands still");
+    assert_complains(TWO_SHUFFLES, "parts ways", "test_cuda_emulation_errors.cc:");
+    assert_complains(OUTSIDE_THE_MASK, "is not in the mask", "thread 0 ");
+    assert_complains(ANOTHER_MASK, "parts ways", "ffffff7f");
+}
+
+static void
+test_a_matrix_instruction_needs_its_whole_warp(void **)
+{
+    assert_complains(HALF_A_MATRIX, "matrix instruction", "test_cuda_emulation_errors.cc:");
+}
+
+static void
+test_a_grid_that_waits_for_a_block_that_has_left_is_an_error(void **)
+{
+    assert_complains(MISSING_AT_GRID, "waits for memory to change", "grid.cuh:");
+}
+
+static void
+test_loads_are_aligned(void **)
+{
+    assert_complains(MISALIGNED, "no multiple", "test_cuda_emulation_errors.cc:");
+}
+
+struct own_args {
+    uint32_t *out;
+};
+
+static __global__ void
+has_static_memory(struct own_args a)
+{
+    __shared__ uint32_t own;
+    if (threadIdx.x == 0)
+        own = blockIdx.x;
+    __syncthreads();
+    a.out[blockIdx.x] = own;
+}
+
+static void
+test_only_dynamic_shared_memory_in_cooperative_kernels(void **)
+{
+    uint32_t *out;
+    SUCCEEDS(cudaMalloc(&out, 2 * sizeof *out));
+    SUCCEEDS(launch(has_static_memory, 2, 32, own_args{out}, nullptr));
+    SUCCEEDS(cudaDeviceSynchronize());
+    assert_int_equal(out[1], 1);
+    SUCCEEDS(launch_cooperative(has_static_memory, 2, 32, own_args{out}, nullptr));
+    assert_int_equal(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+    assert_non_null(strstr(emulated_cuda_complaint(), "has_static_memory: "));
+    emulated_cuda_fail(0, EMULATED_LOST);
+}
+
+static void
+test_launches_that_no_gpu_takes_are_refused(void **)
+{
+    const own_args none = {nullptr};
+    assert_int_equal(launch(has_static_memory, 0, 32, none, nullptr), cudaErrorInvalidConfiguration);
+    assert_int_equal(launch(has_static_memory, 1, 1025, none, nullptr), cudaErrorInvalidConfiguration);
+    assert_int_equal(launch(has_static_memory, 1, 1, none, nullptr, (size_t)1 << 20), cudaErrorInvalidValue);
+    assert_int_equal(launch_cooperative(has_static_memory, 4, 32, none, nullptr), cudaErrorCooperativeLaunchTooLarge);
+    assert_int_equal(cudaGetLastError(), cudaErrorCooperativeLaunchTooLarge);
+    assert_int_equal(cudaGetLastError(), cudaSuccess);
+}
+
+/* ---- memory ---- */
+
+struct copy_args {
+    const unsigned char *from;
+    unsigned char *to;
+};
+
+static __global__ void
+copy_shared(struct copy_args a)
+{
+    __shared__ unsigned char own[64];
+    SHARED_MEMORY(unsigned char, dynamic);
+    a.to[threadIdx.x] = own[threadIdx.x];
+    a.to[64 + threadIdx.x] = dynamic[threadIdx.x];
+    a.to[128 + threadIdx.x] = a.from[threadIdx.x];
+    __syncthreads();
+    own[threadIdx.x] = dynamic[threadIdx.x] = 1; /* for the next block to find, if it could */
+}
+
+static void
+test_memory_that_nobody_wrote_is_poison(void **)
+{
+    unsigned char *from, *to, host[192], expected[192];
+    SUCCEEDS(cudaMalloc(&from, 64));
+    SUCCEEDS(cudaMalloc(&to, 192));
+    SUCCEEDS(launch(copy_shared, 3, 64, copy_args{from, to}, nullptr, 64));
+    SUCCEEDS(cudaMemcpy(host, to, 192, cudaMemcpyDeviceToHost));
+    memset(expected, emulation::POISON, sizeof expected);
+    assert_memory_equal(host, expected, sizeof host);
+    SUCCEEDS(cudaFree(from));
+    SUCCEEDS(cudaFree(to));
+}
+
+static void
+test_copies_stay_where_they_may_go(void **)
+{
+    char *device, host[8] = "";
+    SUCCEEDS(cudaMalloc(&device, 8));
+    assert_int_equal(cudaMemcpy(device, host, 9, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+    assert_int_equal(cudaMemcpy(device + 4, host, 5, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+    assert_int_equal(cudaMemcpy(host, device, 8, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+    assert_int_equal(cudaMemcpy(host, host, 8, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+    assert_int_equal(cudaMemset(device, 0, 9), cudaErrorInvalidValue);
+    assert_int_equal(cudaFree(device + 1), cudaErrorInvalidValue);
+    SUCCEEDS(cudaFree(device));
+    assert_int_equal(cudaFree(device), cudaErrorInvalidValue);
+}
+
+/* ---- waiting ---- */
+
+struct add_args {
+    uint32_t *word;
+};
+
+static __global__ void
+add_one(struct add_args a)
+{
+    *a.word += 1;
+}
+
+struct scene {
+    cudaStream_t stream, other;
+    uint32_t *device, *host;
+};
+
+static struct scene
+open_scene()
+{
+    struct scene s;
+    void *p;
+    SUCCEEDS(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking));
+    SUCCEEDS(cudaStreamCreateWithFlags(&s.other, cudaStreamNonBlocking));
+    SUCCEEDS(cudaMalloc(&s.device, 16));
+    SUCCEEDS(cudaHostAlloc(&p, 16, cudaHostAllocDefault));
+    s.host = (uint32_t *)p;
+    SUCCEEDS(cudaMemset(s.device, 0, 16));
+    SUCCEEDS(cudaDeviceSynchronize());
+    return s;
+}
+
+static void
+close_scene(struct scene *s)
+{
+    SUCCEEDS(cudaStreamDestroy(s->stream));
+    SUCCEEDS(cudaStreamDestroy(s->other));
+    SUCCEEDS(cudaFree(s->device));
+    SUCCEEDS(cudaFreeHost(s->host));
+    assert_int_equal(emulated_cuda_allocations(), 0);
+}
+
+static void
+test_nothing_happens_before_somebody_waits(void **)
+{
+    struct scene s = open_scene();
+    s.host[0] = 0;
+    for (int i = 0; i < 5; i++)
+        SUCCEEDS(launch(add_one, 1, 1, add_args{s.device}, s.stream));
+    SUCCEEDS(cudaMemcpyAsync(s.host, s.device, 4, cudaMemcpyDeviceToHost, s.stream));
+    assert_int_equal(s.host[0], 0);
+    SUCCEEDS(cudaStreamSynchronize(s.other));
+    assert_int_equal(s.device[0], 0);
+    SUCCEEDS(cudaStreamSynchronize(s.stream));
+    assert_int_equal(s.host[0], 5);
+    close_scene(&s);
+}
+
+static void
+test_a_copy_reads_its_source_when_it_runs(void **)
+{
+    struct scene s = open_scene();
+    uint32_t pageable = 3;
+    s.host[0] = 1;
+    SUCCEEDS(cudaMemcpyAsync(s.device, s.host, 4, cudaMemcpyHostToDevice, s.stream));
+    s.host[0] = 2; /* too early */
+    SUCCEEDS(cudaStreamSynchronize(s.stream));
+    assert_int_equal(s.device[0], 2);
+    SUCCEEDS(cudaMemcpy(s.device, &pageable, 4, cudaMemcpyHostToDevice));
+    pageable = 4; /* in time: the copy was staged, though it has not arrived */
+    assert_int_equal(s.device[0], 2);
+    SUCCEEDS(cudaDeviceSynchronize());
+    assert_int_equal(s.device[0], 3);
+    close_scene(&s);
+}
+
+static void
+test_streams_wait_for_each_other_only_where_they_are_told(void **)
+{
+    struct scene s = open_scene();
+    cudaEvent_t event;
+    const uint32_t seven = 7;
+    SUCCEEDS(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    SUCCEEDS(cudaMemcpy(s.device, &seven, 4, cudaMemcpyHostToDevice));
+    SUCCEEDS(launch(add_one, 1, 1, add_args{s.device}, s.stream)); /* does not wait for the default stream */
+    SUCCEEDS(cudaStreamSynchronize(s.stream));
+    assert_int_equal(s.device[0], 1);
+    SUCCEEDS(cudaDeviceSynchronize());
+    assert_int_equal(s.device[0], 7);
+
+    SUCCEEDS(launch(add_one, 1, 1, add_args{s.device}, s.stream));
+    SUCCEEDS(cudaEventRecord(event, s.stream));
+    SUCCEEDS(launch(add_one, 1, 1, add_args{s.device + 1}, s.stream));
+    SUCCEEDS(cudaStreamWaitEvent(s.other, event, 0));
+    SUCCEEDS(cudaMemcpyAsync(s.host, s.device, 4, cudaMemcpyDeviceToHost, s.other));
+    SUCCEEDS(cudaStreamSynchronize(s.other));
+    assert_int_equal(s.host[0], 8);
+    SUCCEEDS(cudaEventDestroy(event));
+    close_scene(&s);
+}
+
+static void
+test_who_asks_for_an_event_gets_it_in_the_end(void **)
+{
+    struct scene s = open_scene();
+    cudaEvent_t event;
+    SUCCEEDS(cudaEventCreate(&event));
+    SUCCEEDS(cudaEventQuery(event)); /* never recorded: nothing to wait for */
+    for (uint32_t round = 1; round <= 3; round++) {
+        cudaError_t said;
+        SUCCEEDS(launch(add_one, 1, 1, add_args{s.device}, s.stream));
+        SUCCEEDS(cudaEventRecord(event, s.stream));
+        SUCCEEDS(launch(add_one, 1, 1, add_args{s.device + 1}, s.other));
+        const uint64_t before = emulated_cuda_calls();
+        while ((said = cudaEventQuery(event)) == cudaErrorNotReady) {}
+        SUCCEEDS(said);
+        assert_int_equal(emulated_cuda_calls() - before, 1);
+        assert_int_equal(s.device[0], round);
+    }
+    while (cudaStreamQuery(s.other) == cudaErrorNotReady) {}
+    assert_int_equal(s.device[1], 3);
+    SUCCEEDS(cudaEventDestroy(event));
+    close_scene(&s);
+}
+
+/* ---- faults ---- */
+
+/* Some calls of every kind; the first that fails ends it. */
+static cudaError_t
+small_program(uint32_t *result, bool *launched)
+{
+    cudaStream_t stream = nullptr;
+    void *device = nullptr, *host = nullptr;
+    int n;
+    cudaError_t said = cudaGetDeviceCount(&n);
+    *launched = false;
+#define THEN(call)                                                                                                     \
+    if (said == cudaSuccess)                                                                                           \
+    said = call
+    THEN(cudaSetDevice(0));
+    THEN(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    THEN(cudaMalloc(&device, 4));
+    THEN(cudaHostAlloc(&host, 4, cudaHostAllocDefault));
+    THEN(cudaMemsetAsync(device, 0, 4, stream));
+    THEN(launch(add_one, 1, 1, add_args{(uint32_t *)device}, stream));
+    *launched = said == cudaSuccess;
+    THEN(cudaMemcpyAsync(host, device, 4, cudaMemcpyDeviceToHost, stream));
+    THEN(cudaStreamSynchronize(stream));
+    if (said == cudaSuccess)
+        memcpy(result, host, 4);
+    if (stream != nullptr)
+        (void)cudaStreamDestroy(stream);
+    (void)cudaFree(device);
+    (void)cudaFreeHost(host);
+    return said;
+}
+
+static void
+test_every_call_can_fail(void **)
+{
+    enum { CALLS = 9 };
+    bool launched;
+    for (uint64_t n = 1; n <= CALLS; n++) {
+        uint32_t result = 0;
+        emulated_cuda_fail(n, EMULATED_LOST);
+        assert_int_equal(small_program(&result, &launched), cudaErrorIllegalAddress);
+        assert_int_equal(cudaDeviceSynchronize(), cudaErrorIllegalAddress); /* it stays lost */
+        emulated_cuda_fail(0, EMULATED_LOST);
+        SUCCEEDS(small_program(&result, &launched));
+        assert_int_equal(result, 1);
+        assert_int_equal(emulated_cuda_allocations(), 0);
+    }
+}
+
+static void
+test_memory_runs_out_at_allocations_and_the_device_goes_on(void **)
+{
+    bool launched;
+    uint32_t result = 0;
+    char *p;
+    for (uint64_t n = 1; n <= 5; n++) { /* the fourth call and the fifth allocate */
+        emulated_cuda_fail(n, EMULATED_OUT_OF_MEMORY);
+        assert_int_equal(small_program(&result, &launched), cudaErrorMemoryAllocation);
+        assert_int_equal(emulated_cuda_allocations(), 0);
+        SUCCEEDS(small_program(&result, &launched));
+    }
+    size_t left, total;
+    SUCCEEDS(cudaMemGetInfo(&left, &total));
+    assert_int_equal(left, total);
+    assert_int_equal(cudaMalloc(&p, total + 1), cudaErrorMemoryAllocation);
+    SUCCEEDS(cudaMalloc(&p, 1000));
+    SUCCEEDS(cudaMemGetInfo(&left, &total));
+    assert_int_equal(left, total - 1000);
+    SUCCEEDS(cudaFree(p));
+}
+
+static void
+test_a_kernel_that_fails_is_noticed_when_somebody_waits(void **)
+{
+    bool launched;
+    uint32_t result = 0;
+    emulated_cuda_fail(1, EMULATED_LAUNCH);
+    assert_int_equal(small_program(&result, &launched), cudaErrorLaunchFailure);
+    assert_true(launched);
+    assert_int_equal(cudaGetLastError(), cudaErrorLaunchFailure);
+    emulated_cuda_fail(0, EMULATED_LOST);
+    SUCCEEDS(small_program(&result, &launched));
+}
+
+static void
+test_machines_without_a_usable_gpu(void **)
+{
+    int n = 5;
+    struct cudaDeviceProp p;
+    setenv("EMULATED_CUDA_DEVICES", "0", 1);
+    assert_int_equal(cudaGetDeviceCount(&n), cudaErrorNoDevice);
+    assert_int_equal(n, 0);
+    assert_int_equal(cudaSetDevice(0), cudaErrorInvalidDevice);
+    setenv("EMULATED_CUDA_DEVICES", "2", 1);
+    SUCCEEDS(cudaGetDeviceCount(&n));
+    assert_int_equal(n, 2);
+    assert_int_equal(cudaSetDevice(2), cudaErrorInvalidDevice);
+    setenv("EMULATED_CUDA_DRIVER", "11080", 1);
+    assert_int_equal(cudaGetDeviceCount(&n), cudaErrorInsufficientDriver);
+    unsetenv("EMULATED_CUDA_DRIVER");
+    unsetenv("EMULATED_CUDA_DEVICES");
+    setenv("EMULATED_CUDA_CAPABILITY", "75", 1);
+    SUCCEEDS(cudaGetDeviceProperties(&p, 0));
+    assert_int_equal(p.major * 10 + p.minor, 75);
+    unsetenv("EMULATED_CUDA_CAPABILITY");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_barrier_that_not_all_reach_is_an_error),
+        cmocka_unit_test(test_lanes_that_part_ways_are_an_error),
+        cmocka_unit_test(test_a_matrix_instruction_needs_its_whole_warp),
+        cmocka_unit_test(test_a_grid_that_waits_for_a_block_that_has_left_is_an_error),
+        cmocka_unit_test(test_loads_are_aligned),
+        cmocka_unit_test(test_only_dynamic_shared_memory_in_cooperative_kernels),
+        cmocka_unit_test(test_launches_that_no_gpu_takes_are_refused),
+        cmocka_unit_test(test_memory_that_nobody_wrote_is_poison),
+        cmocka_unit_test(test_copies_stay_where_they_may_go),
+        cmocka_unit_test(test_nothing_happens_before_somebody_waits),
+        cmocka_unit_test(test_a_copy_reads_its_source_when_it_runs),
+        cmocka_unit_test(test_streams_wait_for_each_other_only_where_they_are_told),
+        cmocka_unit_test(test_who_asks_for_an_event_gets_it_in_the_end),
+        cmocka_unit_test(test_every_call_can_fail),
+        cmocka_unit_test(test_memory_runs_out_at_allocations_and_the_device_goes_on),
+        cmocka_unit_test(test_a_kernel_that_fails_is_noticed_when_somebody_waits),
+        cmocka_unit_test(test_machines_without_a_usable_gpu),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
