@@ -17,6 +17,8 @@ struct options {
     char *prompt;      /* owned; NULL: none given */
     size_t prompt_len;
     const char *prompts_file; /* JSON lines */
+    bool chat;
+    const char *system; /* NULL: the chat template's own */
     uint32_t tokens, ctx, repeat;
     const char *policies[OPTIONS_MOST];
     size_t n_policies;
