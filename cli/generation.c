@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "engine/chat.h"
 #include "policies/policy.h"
 #include "traces/writer.h"
 
@@ -72,6 +73,22 @@ load_progress(void *user, double done)
     return !interrupted;
 }
 
+/* What there is to say about the tokenizer and the chat template, where the engine has nothing more important. */
+static void
+note_tokenizer(const struct options *o, struct engine *engine)
+{
+    const struct tokenizer *t = engine->model->tokenizer;
+    struct chat chat;
+    if (engine->note[0] != '\0')
+        return;
+    if (o->chat && !chat_of_tokenizer(&chat, t))
+        snprintf(engine->note, sizeof engine->note, "%s: prompts go to it as they are",
+                 tokenizer_chat_template(t).len > 0 ? "the model's chat template is not a known one"
+                                                    : "the model comes without a chat template");
+    else
+        snprintf(engine->note, sizeof engine->note, "%s", tokenizer_note(t));
+}
+
 bool
 generation_engine(const struct options *o, struct engine **engine, struct err *err)
 {
@@ -88,6 +105,8 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
     bool ok = engine_open(engine, &options, load_progress, &progress, err);
     if (progress.shown)
         clear_progress();
+    if (ok)
+        note_tokenizer(o, *engine);
     if (ok && (*engine)->note[0] != '\0' && o->command != COMMAND_SCOPE) /* the scope has its status line for it */
         fprintf(stderr, "specscope: %s\n", (*engine)->note);
     return ok;
@@ -101,6 +120,8 @@ generation_options(const struct options *o)
                                     .policy = o->n_policies > 0 ? o->policies[0] : default_policy,
                                     .prompt = given ? o->prompt : default_prompt,
                                     .prompt_len = given ? o->prompt_len : strlen(default_prompt),
+                                    .chat = o->chat,
+                                    .system = o->system,
                                     .sampling = o->sampling,
                                     .seed = o->seed,
                                     .tokens = o->tokens,

@@ -430,8 +430,7 @@ session_generate(struct session *s)
     token_t *ids;
     size_t n;
     struct err err = {0};
-    const struct tokenize_options options = {.bos = true, .special = true};
-    if (!tokenizer_encode(s->engine->model->tokenizer, s->prompt, s->prompt_len, options, &ids, &n, &err)) {
+    if (!session_encode(s, s->prompt, s->prompt_len, &ids, &n, &err)) {
         session_fail(s, "prompt", err.text);
         return;
     }

@@ -26,11 +26,26 @@ session_now_us(void)
 
 /* ---- opening ---- */
 
+bool
+session_encode(const struct session *s, const char *prompt, size_t len, token_t **ids, size_t *n, struct err *err)
+{
+    const struct tokenize_options options = {.bos = true, .special = true};
+    const struct tokenizer *t = s->engine->model->tokenizer;
+    if (s->chat.format == CHAT_NONE)
+        return tokenizer_encode(t, prompt, len, options, ids, n, err);
+    char *turn = NULL;
+    size_t n_turn;
+    *ids = NULL;
+    const bool ok = chat_prompt(&s->chat, s->system, prompt, len, &turn, &n_turn, err) &&
+                    tokenizer_encode(t, turn, n_turn, options, ids, n, err);
+    free(turn);
+    return ok;
+}
+
 static bool
 encode_prompt(struct session *s, const char *prompt, size_t len, token_t **ids, size_t *n, struct err *err)
 {
-    const struct tokenize_options options = {.bos = true, .special = true};
-    if (!tokenizer_encode(s->engine->model->tokenizer, prompt, len, options, ids, n, err))
+    if (!session_encode(s, prompt, len, ids, n, err))
         return false;
     if (*n == 0 || *n >= s->info.ctx) {
         size_t tokens = *n;
@@ -192,6 +207,10 @@ open_parts(struct session *s, const struct session_options *o, struct err *err)
     s->policy = s->asked_policy = (uint32_t)policy;
     if (!apply_settings(s, o, err))
         return false;
+    if (o->chat)
+        chat_of_tokenizer(&s->chat, m->tokenizer); /* an unknown one: prompts stay as they are */
+    if (o->system != NULL && (s->system = strdup(o->system)) == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the system text");
     token_t *ids;
     size_t n_ids;
     if (!encode_prompt(s, o->prompt, o->prompt_len, &ids, &n_ids, err))
@@ -323,6 +342,7 @@ session_close(struct session *s)
     free_mail(s->first);
     free_mail(s->pending);
     free(s->prompt);
+    free(s->system);
     free(s->tokens);
     free(s->seen);
     free(s->guesses);

@@ -21,6 +21,8 @@ struct session_options {
     const char *policy;
     const char *prompt; /* bytes */
     size_t prompt_len;
+    bool chat;          /* prompts are turns in the model's chat format, if it has a known one (engine/chat.h) */
+    const char *system; /* … under this system text; NULL: the template's own */
     struct sampling sampling;
     uint64_t seed;
     uint32_t tokens; /* to generate after the prompt; 0: until EOS or the context's end */

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "engine/chat.h"
 #include "engine/round.h"
 #include "engine/session.h"
 #include "engine/tokenizer.h"
@@ -76,6 +77,8 @@ struct session {
     const char *run_cause;
     char *prompt; /* of the next run */
     size_t prompt_len;
+    struct chat chat;                         /* how prompts are written; CHAT_NONE: as they are */
+    char *system;                             /* NULL: the template's own */
     token_t *tokens;                          /* (ctx + 2) prompt and emitted */
     uint32_t n_tokens, prompt_tokens, wanted; /* wanted: tokens to generate, UINT32_MAX: no bound */
     uint32_t run;
@@ -89,6 +92,8 @@ struct session {
     atomic_bool failed;
 };
 
+/* A prompt's tokens, written as a turn where that is wanted. Any thread. */
+bool session_encode(const struct session *, const char *prompt, size_t len, token_t **ids, size_t *n, struct err *);
 bool pace_parse(const char *text, double *tokens_per_s); /* a number from 0 */
 uint64_t session_now_us(void);                           /* monotonic */
 uint64_t session_now_ns(void);

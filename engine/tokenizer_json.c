@@ -204,11 +204,10 @@ check_model(struct tokenizer_json *j)
 {
     static const char *const empty[] = {"continuing_subword_prefix", "end_of_word_suffix"};
     const cJSON *type = json_get(j->model, "type"), *dropout = json_get(j->model, "dropout");
-    if (!cJSON_IsObject(j->model) || !cJSON_IsObject(j->vocab))
-        return err_set(j->err, ERR_WORK, "%s: tokenizer.json holds no model with a vocabulary of the kind BPE has",
-                       j->where);
     if (type != NULL && strcmp(json_text(type).data, "BPE") != 0)
         return json_unsupported(j, "tokenizer model", json_text(type).data);
+    if (!cJSON_IsObject(j->vocab))
+        return err_set(j->err, ERR_WORK, "%s: tokenizer.json holds no model with a vocabulary (model.vocab)", j->where);
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
         if (json_text(json_get(j->model, empty[i])).len > 0)
             return json_unsupported(j, "tokenizer's setting", empty[i]);

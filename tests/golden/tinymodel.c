@@ -255,7 +255,8 @@ put_metadata(struct gguf_bytes *b, const struct tinymodel *m, uint64_t n_tensors
     const bool linear = m->rope_linear != 1;
     char key[96];
 #define ARCH_KEY(rest) (snprintf(key, sizeof key, "%.32s." rest, m->arch), key)
-    put_header(b, m->version, n_tensors, 12 + (linear ? 2u : 0u) + TINYVOCAB_KEYS);
+    put_header(b, m->version, n_tensors,
+               12 + (linear ? 2u : 0u) + (m->chat_template != NULL ? 1u : 0u) + TINYVOCAB_KEYS);
     put_key_text(b, "general.architecture", m->arch);
     put_key_text(b, "general.name", m->nasty ? "tiny \x1b[31mnasty\x1b[0m" : "tiny");
     put_key_u32(b, ARCH_KEY("block_count"), m->n_layers);
@@ -274,6 +275,8 @@ put_metadata(struct gguf_bytes *b, const struct tinymodel *m, uint64_t n_tensors
     }
 #undef ARCH_KEY
     tinyvocab_put(b, m->vocab, m->nasty, !m->no_space_prefix);
+    if (m->chat_template != NULL)
+        put_key_text(b, "tokenizer.chat_template", m->chat_template);
 }
 
 static bool

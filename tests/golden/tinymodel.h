@@ -41,9 +41,10 @@ struct tinymodel {
                      /* have a quarter of it, but for </s> */
 
     bool nasty; /* the first TINYMODEL_NASTY pieces are what a terminal or a CSV file should never be fed raw */
-    bool no_space_prefix; /* tokenizer.ggml.add_space_prefix = false */
-    uint32_t version;     /* 3: of GGUF; 2 is the same but for the number */
-    const char *arch;     /* "llama" */
+    bool no_space_prefix;      /* tokenizer.ggml.add_space_prefix = false */
+    uint32_t version;          /* 3: of GGUF; 2 is the same but for the number */
+    const char *arch;          /* "llama" */
+    const char *chat_template; /* none */
 };
 
 /* Escape sequences, C0 and C1 bytes, bidi overrides, broken UTF-8, an embedded NUL, quotes, commas, newlines, … */

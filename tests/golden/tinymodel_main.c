@@ -11,7 +11,7 @@ static const char usage[] =
     "           [--ffn N] [--vocab N] [--ctx N] [--tied] [--type f32|f16|bf16|q8_0|mixed]\n"
     "           [--embedding T] [--attention T] [--mlp T] [--head T] [--rope-dims N] [--rope-base X]\n"
     "           [--rope-linear X] [--rope-factors] [--calm-after N] [--calm X] [--sharpness X] [--nasty]\n"
-    "           [--no-space-prefix] [--gguf-version N] [--arch NAME]\n";
+    "           [--no-space-prefix] [--gguf-version N] [--arch NAME] [--chat-template TEXT]\n";
 
 enum option_id {
     SEED = 256,
@@ -36,6 +36,7 @@ enum option_id {
     SHARPNESS,
     VERSION,
     ARCH,
+    CHAT_TEMPLATE,
     TIED,
     ROPE_FACTORS,
     NASTY,
@@ -66,6 +67,7 @@ static const struct option options[] = {
     {"sharpness", required_argument, NULL, SHARPNESS},
     {"gguf-version", required_argument, NULL, VERSION},
     {"arch", required_argument, NULL, ARCH},
+    {"chat-template", required_argument, NULL, CHAT_TEMPLATE},
     {"tied", no_argument, NULL, TIED},
     {"rope-factors", no_argument, NULL, ROPE_FACTORS},
     {"nasty", no_argument, NULL, NASTY},
@@ -149,6 +151,7 @@ apply(int id, const char *text, struct tinymodel *m)
     case SHARPNESS: return parse_real(text, &m->sharpness);
     case VERSION: return parse_u32(text, &m->version);
     case ARCH: m->arch = text; return true;
+    case CHAT_TEMPLATE: m->chat_template = text; return true;
     case TIED: return m->tied = true;
     case ROPE_FACTORS: return m->rope_factors = true;
     case NASTY: return m->nasty = true;
