@@ -6,33 +6,31 @@
 
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/team.h"
+#include "kernels/planted.h"
 #include "kernels/tensor.h"
 
 #define UNIT_VALUES (STRIP * UNIT)
 #define Q8_BYTES    34 /* in a file: an F16 scale, 32 int8 */
-#define Q4_BYTES    18 /* an F16 scale, 16 bytes of two values: k in the low half of byte k, k + 16 in its high half */
 
-static const struct {
-    const char *name;
-    uint32_t block; /* columns; 0: no blocks */
-} types[WEIGHT_TYPES] = {
-    [WEIGHT_F32] = {"F32", 1},     [WEIGHT_F16] = {"F16", 1},     [WEIGHT_BF16] = {"BF16", 1},
-    [WEIGHT_Q8_0] = {"Q8_0", 32},  [WEIGHT_Q4_0] = {"Q4_0", 32},  [WEIGHT_Q4_1] = {"Q4_1", 32},
-    [WEIGHT_Q5_0] = {"Q5_0", 32},  [WEIGHT_Q5_1] = {"Q5_1", 32},  [WEIGHT_Q2_K] = {"Q2_K", 256},
-    [WEIGHT_Q3_K] = {"Q3_K", 256}, [WEIGHT_Q4_K] = {"Q4_K", 256}, [WEIGHT_Q5_K] = {"Q5_K", 256},
-    [WEIGHT_Q6_K] = {"Q6_K", 256},
+static const char *const type_names[WEIGHT_TYPES] = {
+    [WEIGHT_F32] = "F32",   [WEIGHT_F16] = "F16",   [WEIGHT_BF16] = "BF16", [WEIGHT_Q8_0] = "Q8_0",
+    [WEIGHT_Q4_0] = "Q4_0", [WEIGHT_Q4_1] = "Q4_1", [WEIGHT_Q5_0] = "Q5_0", [WEIGHT_Q5_1] = "Q5_1",
+    [WEIGHT_Q2_K] = "Q2_K", [WEIGHT_Q3_K] = "Q3_K", [WEIGHT_Q4_K] = "Q4_K", [WEIGHT_Q5_K] = "Q5_K",
+    [WEIGHT_Q6_K] = "Q6_K",
 };
 
 const char *
 weight_type_name(enum weight_type type)
 {
-    return (unsigned)type < WEIGHT_TYPES ? types[type].name : "of no known type";
+    return (unsigned)type < WEIGHT_TYPES ? type_names[type] : "of no known type";
 }
 
 bool
 pack_possible(const struct tensor *t)
 {
-    return (unsigned)t->type < WEIGHT_TYPES && t->cols % types[t->type].block == 0;
+    if ((unsigned)t->type >= WEIGHT_TYPES || t->cols % tensor_block_values(t->type) != 0)
+        return false;
+    return t->data != NULL || planted_row_bytes(t->type, t->cols) > 0;
 }
 
 enum weight_type
@@ -176,8 +174,24 @@ spread_bytes(const struct packing *p, uint32_t r, const uint32_t *places, const 
     }
 }
 
+struct scratch {
+    float *values;       /* (cols) */
+    uint16_t *halves;    /* (cols) */
+    unsigned char *file; /* a row as a file has it, in a type that the device holds */
+};
+
+/* The row's bytes in its own type: the tensor's, or made. */
+static const unsigned char *
+file_row(const struct tensor *t, uint32_t row, const struct scratch *scratch)
+{
+    if (t->data != NULL)
+        return (const unsigned char *)t->data + row * tensor_row_bytes(t->type, t->cols);
+    planted_row(t, row, scratch->file);
+    return scratch->file;
+}
+
 static void
-pack_row(const struct packing *p, uint32_t packed, float *values, uint16_t *halves, unsigned char *quants,
+pack_row(const struct packing *p, uint32_t packed, const struct scratch *scratch, unsigned char *quants,
          unsigned char *scales)
 {
     const uint32_t r = packed % STRIP;
@@ -189,19 +203,16 @@ pack_row(const struct packing *p, uint32_t packed, float *values, uint16_t *halv
         places[k] = p->type == WEIGHT_Q8_0 ? unit_place(r, k) : unit_place_16(r, k);
     switch (p->type) {
     case WEIGHT_F32: tensor_row(t, row, (float *)(void *)quants + (size_t)r * p->cols); break;
-    case WEIGHT_Q8_0:
-        spread_bytes(p, r, places, (const unsigned char *)t->data + (size_t)row * p->units * Q8_BYTES, quants,
-                     (uint16_t *)(void *)scales);
-        break;
+    case WEIGHT_Q8_0: spread_bytes(p, r, places, file_row(t, row, scratch), quants, (uint16_t *)(void *)scales); break;
     default:
         if (t->type == p->type) {
-            memcpy(halves, (const uint16_t *)t->data + (size_t)row * p->cols, p->cols * sizeof *halves);
+            memcpy(scratch->halves, file_row(t, row, scratch), p->cols * sizeof *scratch->halves);
         } else {
-            tensor_row(t, row, values);
+            tensor_row(t, row, scratch->values);
             for (uint32_t k = 0; k < p->cols; k++)
-                halves[k] = f32_to_f16(values[k]);
+                scratch->halves[k] = f32_to_f16(scratch->values[k]);
         }
-        spread_halves(p, places, halves, (uint16_t *)(void *)quants);
+        spread_halves(p, places, scratch->halves, (uint16_t *)(void *)quants);
     }
 }
 
@@ -213,8 +224,12 @@ pack_strips(const struct packing *p, uint32_t first, uint32_t n, uint32_t thread
     (void)threads;
     PARALLEL(omp parallel num_threads(threads))
     {
-        float *values = malloc(p->cols * (sizeof(float) + sizeof(uint16_t)));
-        if (values == NULL)
+        float *values = malloc(p->cols * (2 * sizeof(float) + sizeof(uint16_t)) + Q8_BYTES);
+        const bool ready = values != NULL;
+        const struct scratch scratch = {.values = values,
+                                        .halves = ready ? (uint16_t *)(void *)(values + p->cols) : NULL,
+                                        .file = ready ? (unsigned char *)values + p->cols * 6 : NULL};
+        if (!ready)
             ok = false;
         PARALLEL(omp for schedule(dynamic))
         for (uint32_t s = 0; s < n; s++) {
@@ -223,8 +238,8 @@ pack_strips(const struct packing *p, uint32_t first, uint32_t n, uint32_t thread
                 x = memset((unsigned char *)scales + s * scale_bytes, 0, scale_bytes);
             if (p->type != WEIGHT_F32)
                 memset(q, 0, quant_bytes);
-            for (uint32_t r = 0; r < STRIP && values != NULL; r++)
-                pack_row(p, (first + s) * STRIP + r, values, (uint16_t *)(void *)(values + p->cols), q, x);
+            for (uint32_t r = 0; r < STRIP && ready; r++)
+                pack_row(p, (first + s) * STRIP + r, &scratch, q, x);
         }
         free(values);
     }

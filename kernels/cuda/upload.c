@@ -1,5 +1,7 @@
 #include "kernels/cuda/upload.h"
 
+#include "kernels/cuda/launch.h"
+
 #define HALF_ROOM ((size_t)16 << 20) /* a millisecond of PCIe: much more than a copy costs to start */
 
 bool
@@ -75,6 +77,34 @@ send(struct upload *u, const struct packing *p, uint32_t first, uint32_t n, unsi
     return report(u, err);
 }
 
+static bool
+is_planted(const struct packing *p)
+{
+    for (uint32_t i = 0; i < p->n_parts; i++)
+        if (p->parts[i]->data != NULL)
+            return false;
+    return true;
+}
+
+/* The device makes them itself. */
+static bool
+plant(struct upload *u, const struct packing *p, const struct dev_matrix *m, struct err *err)
+{
+    static const char doing[] = "making weights";
+    struct planted_args a = {.first = p->parts[0]->rows, .to = *m};
+    for (uint32_t i = 0; i < p->n_parts; i++) {
+        a.parts[i] = *p->parts[i]->planted;
+        a.from[i] = p->parts[i]->type;
+    }
+    /* `source` may still be on its way on the default stream. One matrix at a time: so that progress is true. */
+    if (!cuda_did(u->backend, cudaDeviceSynchronize(), doing, err) ||
+        !cuda_did(u->backend, launch_planted(a, u->stream), doing, err) ||
+        !cuda_did(u->backend, cudaStreamSynchronize(u->stream), doing, err))
+        return false;
+    u->done += p->strips * (pack_quant_bytes(p) + pack_scale_bytes(p));
+    return report(u, err);
+}
+
 bool
 upload_matrix(struct upload *u, const struct packing *p, struct dev_matrix *out, struct err *err)
 {
@@ -87,14 +117,6 @@ upload_matrix(struct upload *u, const struct packing *p, struct dev_matrix *out,
     if (!memory_take(u->memory, u->backend, p->strips * quant, false, "weights", &quants, err) ||
         (scale > 0 && !memory_take(u->memory, u->backend, p->strips * scale, false, "weights", &scales, err)))
         return false;
-    for (uint32_t i = 0; i < p->n_parts; i++)
-        if (p->parts[i]->type != p->type)
-            u->converted |= 1u << p->parts[i]->type;
-    const size_t fits = u->room / (quant + scale); /* at least one */
-    const uint32_t most = fits < p->strips ? (uint32_t)fits : p->strips;
-    for (uint32_t first = 0; first < p->strips; first += most)
-        if (!send(u, p, first, p->strips - first < most ? p->strips - first : most, quants, scales, err))
-            return false;
     *out = (struct dev_matrix){.quants = quants,
                                .scales = scales,
                                .source = source,
@@ -103,6 +125,16 @@ upload_matrix(struct upload *u, const struct packing *p, struct dev_matrix *out,
                                .cols = p->cols,
                                .strips = p->strips,
                                .units = p->units};
+    for (uint32_t i = 0; i < p->n_parts; i++)
+        if (p->parts[i]->type != p->type)
+            u->converted |= 1u << p->parts[i]->type;
+    if (is_planted(p))
+        return plant(u, p, out, err);
+    const size_t fits = u->room / (quant + scale); /* at least one */
+    const uint32_t most = fits < p->strips ? (uint32_t)fits : p->strips;
+    for (uint32_t first = 0; first < p->strips; first += most)
+        if (!send(u, p, first, p->strips - first < most ? p->strips - first : most, quants, scales, err))
+            return false;
     return true;
 }
 
