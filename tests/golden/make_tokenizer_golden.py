@@ -258,7 +258,7 @@ def write_ids(path, tokenizer, texts, encode_broken):
             plain = tokenizer.encode(text, add_special_tokens=False).ids
             out.write(line(text.encode(), special, plain))
         tokenizer.encode_special_tokens = False
-        for data in BROKEN:
+        for data in BROKEN if encode_broken else []:
             ids = encode_broken(data)
             out.write(line(data, ids, ids))
 
@@ -328,6 +328,35 @@ def byte_level_family(name, corpus, out):
         pieces = [tokenizer.decode([tokenizer.token_to_id(p)]) for p in sorted(pieces)]
         texts += list(generated(random.Random(20240607), pieces))
     write_ids(os.path.join(folder, "ids.tsv"), tokenizer, texts, lambda data: broken_bytes(tokenizer, data))
+
+
+def odd_families(corpus, out):
+    """What no known model has all of: every flag of added tokens, every behavior of splits."""
+    flags = [AddedToken("<l>", lstrip=True, normalized=False), AddedToken("<r>", rstrip=True, normalized=False),
+             AddedToken("<lr>", lstrip=True, rstrip=True, normalized=False), AddedToken("word", single_word=True, normalized=False),
+             AddedToken("ﬁsh", normalized=True), AddedToken("É", normalized=True, single_word=True, lstrip=True)]
+    flagged = train(corpus, 400, pre_tokenizers.ByteLevel(add_prefix_space=True), False, False, ["<s>"], [], None, False)
+    flagged.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace("--", "—")])
+    flagged.add_tokens(flags)
+    behaviors = train(corpus, 400, byte_level(use_regex=True), False, False, [], [], None, False)
+    behaviors.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split("-", "merged_with_previous"),
+        pre_tokenizers.Split(Regex("[aeiou]"), "merged_with_next"), pre_tokenizers.Split(Regex(r"[\p{L}]+"), "contiguous", invert=True),
+        pre_tokenizers.Split("x", "removed"), pre_tokenizers.Punctuation("merged_with_next"),
+        pre_tokenizers.Split(Regex("th|he"), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    spaced = train(corpus, 400, byte_level(use_regex=True), False, False, ["<s>"], [], None, False)
+    spaced.normalizer = normalizers.NFD()
+    spaced.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always", split=True), pre_tokenizers.ByteLevel(
+            add_prefix_space=False, use_regex=False)])
+    words = ["word", "sword", "words", "a word b", "word word", "éword", "word_", "(word)", "<l>", "a <l> b", "a  <l>", " <r>  b", "a<lr>b",
+             "a \t<lr> \n b", "<l><r><lr>", "<r> <l>", "<r>  <r>", "ﬁsh", "fish", "a ﬁsh b", "É", "E\u0301", "a É b", "aÉb", "  É", "--", "a--b", "---"]
+    for name, tokenizer in (("flags", flagged), ("splits", behaviors), ("spaced", spaced)):
+        folder = os.path.join(out, name)
+        os.makedirs(folder, exist_ok=True)
+        write_json(os.path.join(folder, "tokenizer.json"), compact(tokenizer))
+        write_json(os.path.join(folder, "tokenizer_config.json"), {})
+        write_ids(os.path.join(folder, "ids.tsv"), tokenizer, words + AWKWARD + MORE, None)
 
 
 def merges_of_scores(sp):
@@ -408,6 +437,7 @@ def families(corpus_path, out):
         corpus = file.read(2_000_000).split("\n\n") + [TEACH] * 40
     for name in FAMILIES:
         byte_level_family(name, corpus, out)
+    odd_families(corpus, out)
     sentencepiece_families(corpus, out)
 
 

@@ -1,0 +1,74 @@
+/* tokenizer.json: whatever it says, a tokenizer that opens gives ids of its own for any bytes, and text back. Input is the
+ * JSON, and behind bytes 0xff (which no JSON has) tokenizer_config.json and a text, where they are. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/chat.h"
+#include "engine/tokenizer.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+/* Aborts, as a fuzz target does when it found something, unless the condition holds. */
+#define MUST(condition)                                                                                                \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            abort();                                                                                                   \
+    } while (0)
+
+static void
+use_text(const struct tokenizer *t, const char *text, size_t len)
+{
+    for (int special = 0; special < 2; special++) {
+        const struct tokenize_options options = {.bos = true, .eos = true, .special = special != 0};
+        token_t *ids;
+        size_t n, n_back;
+        char *back;
+        struct err err = {0};
+        if (!tokenizer_encode(t, text, len, options, &ids, &n, &err)) {
+            MUST(err.kind != ERR_NONE && err.text[0] != '\0'); /* a pattern that gives up */
+            return;
+        }
+        for (size_t i = 0; i < n; i++)
+            MUST(ids[i] >= 0 && (uint32_t)ids[i] < tokenizer_size(t));
+        MUST(tokenizer_decode(t, ids, n, &back, &n_back, &err));
+        free(back);
+        free(ids);
+    }
+}
+
+static void
+use_chat(const struct tokenizer *t)
+{
+    struct chat chat;
+    struct err err = {0};
+    char *turn;
+    size_t len;
+    chat_of_tokenizer(&chat, t);
+    MUST(chat_prompt(&chat, NULL, "hello", 5, &turn, &len, &err) && len >= 5);
+    free(turn);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char usual[] = "Hello  the w\xc3\xb6rld's 123 <s>x</s>\n\n \xe6\x97\xa5\xff don't ";
+    const char *json = (const char *)data, *end = json + size;
+    const char *config = size == 0 ? NULL : memchr(json, 0xff, size);
+    const char *text =
+        config == NULL || config + 1 == end ? NULL : memchr(config + 1, 0xff, (size_t)(end - config - 1));
+    const size_t n_json = config == NULL ? size : (size_t)(config - json);
+    const size_t n_config = config == NULL ? 0 : (size_t)((text == NULL ? end : text) - config - 1);
+    struct tokenizer *t;
+    struct err err = {0};
+    if (!tokenizer_from_json(&t, json, n_json, n_config > 0 ? config + 1 : NULL, n_config, "fuzz", &err)) {
+        MUST(t == NULL && err.kind != ERR_NONE && err.text[0] != '\0');
+        return 0;
+    }
+    MUST(tokenizer_size(t) > 0);
+    use_text(t, usual, sizeof usual - 1);
+    if (text != NULL)
+        use_text(t, text + 1, (size_t)(end - text - 1));
+    use_chat(t);
+    tokenizer_close(t);
+    return 0;
+}
