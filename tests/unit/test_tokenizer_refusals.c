@@ -158,7 +158,7 @@ open_byte_level(const struct byte_level *b, struct gguf **file, struct gguf_byte
 {
     static const char *const pieces[] = {"a", "b", "ab", "\xc4\xa0"};
     *bytes = (struct gguf_bytes){0};
-    put_header(bytes, 3, 0, 2 + (b->pre != NULL) + !b->no_merges);
+    put_header(bytes, 3, 0, (uint64_t)(2 + (b->pre != NULL) + !b->no_merges));
     put_key_text(bytes, "tokenizer.ggml.model", "gpt2");
     if (b->pre != NULL)
         put_key_text(bytes, "tokenizer.ggml.pre", b->pre);
