@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/isa.h"
 #include "tests/unit/backend_rig.h"
+#include "tests/unit/cuda_rig.h"
 
 #define PATH  70 /* longer than a block of attention */
 #define VOCAB 600
@@ -142,14 +143,14 @@ in_a_tree(struct rig *r, const token_t *tokens, int *last, int *middle)
 }
 
 static void
-check_isa(const char *isa, const struct naive_shape *shape, bool exact)
+check_bits(const struct backend_ops *ops, const char *isa, const struct naive_shape *shape, bool exact)
 {
     static struct image last, middle;
     token_t tokens[PATH];
     struct rig r;
-    for (uint32_t threads = 1; threads <= 4; threads *= 2) {
-        rig_open(&r, &cpu_backend, shape, seed,
-                 &(struct backend_options){.threads = threads, .isa = isa, .exact = exact});
+    for (uint32_t threads = 1; threads <= (ops == &cpu_backend ? 4 : 1); threads *= 2) {
+        rig_open(&r, ops, shape, seed,
+                 &(struct backend_options){.threads = threads, .isa = isa, .exact = exact, .gpu = -1});
         if (threads == 1) {
             for (int i = 0; i < PATH; i++)
                 tokens[i] = (token_t)rig_random(&r, VOCAB);
@@ -168,6 +169,12 @@ check_isa(const char *isa, const struct naive_shape *shape, bool exact)
 }
 
 static void
+check_isa(const char *isa, const struct naive_shape *shape, bool exact)
+{
+    check_bits(&cpu_backend, isa, shape, exact);
+}
+
+static void
 test_a_rows_bits_are_its_own_on_every_isa(void **state)
 {
     (void)state;
@@ -182,6 +189,21 @@ test_a_rows_bits_are_its_own_when_exact(void **state)
     (void)state;
     check_isa(NULL, &shapes[WEIGHT_Q8_0], true);
     check_isa("reference", &shapes[WEIGHT_F16], true);
+}
+
+/* An emulated GPU is slow: it takes the types that the device holds, a real one all. */
+static void
+test_a_rows_bits_are_its_own_on_cuda(void **state)
+{
+    (void)state;
+    const struct backend_ops *cuda = cuda_for_tests();
+    if (cuda == NULL)
+        skip();
+    const bool all = !cuda_is_emulated() || getenv("SPECSCOPE_LONG") != NULL;
+    for (size_t type = 0; type < WEIGHT_TYPES; type++)
+        if (all || type == WEIGHT_F16 || type == WEIGHT_BF16 || type == WEIGHT_Q8_0)
+            check_bits(cuda, NULL, &shapes[type], false);
+    check_bits(cuda, NULL, &shapes[WEIGHT_F32], true);
 }
 
 /* Final logits behind guess, dist and verify are those of read_logits, whoever else is asked for in the same call. */
@@ -226,6 +248,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_rows_bits_are_its_own_on_every_isa),
         cmocka_unit_test(test_a_rows_bits_are_its_own_when_exact),
+        cmocka_unit_test(test_a_rows_bits_are_its_own_on_cuda),
         cmocka_unit_test(test_final_logits_are_the_same_in_every_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
