@@ -242,7 +242,8 @@ read_tokenizer(struct tokenizer_json *j)
     j->model = json_get(j->root, "model");
     j->vocab = json_get(j->model, "vocab");
     j->added = json_get(j->root, "added_tokens");
-    if (!check_model(j) || !count_ids(j, &n) || !tokenizer_make_room(t, n, j->where, j->err) || !json_read_steps(j))
+    if (!check_model(j) || !count_ids(j, &n) || n == 0 || !tokenizer_make_room(t, n, j->where, j->err) ||
+        !json_read_steps(j))
         return false;
     snprintf(t->description, sizeof t->description, "%s", t->byte_level ? "byte-level BPE" : "BPE of SentencePiece's");
     j->pieces = calloc(n, sizeof *j->pieces);
@@ -267,9 +268,10 @@ tokenizer_from_json(struct tokenizer **out, const char *json, size_t n, const ch
     *out = NULL;
     struct tokenizer_json j = {.where = where, .err = err, .t = calloc(1, sizeof *j.t)};
     cJSON *root = NULL, *config = NULL;
-    bool ok = j.t != NULL || out_of_memory(&j);
-    ok = ok && parse(json, n, "tokenizer.json", &j, &root) &&
-         (config_json == NULL || parse(config_json, n_config, "tokenizer_config.json", &j, &config));
+    if (j.t == NULL)
+        return out_of_memory(&j);
+    bool ok = parse(json, n, "tokenizer.json", &j, &root) &&
+              (config_json == NULL || parse(config_json, n_config, "tokenizer_config.json", &j, &config));
     j.root = root;
     j.config = config;
     ok = ok && read_tokenizer(&j);

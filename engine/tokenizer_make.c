@@ -102,7 +102,7 @@ int
 tokenizer_byte_value(struct gguf_string s)
 {
     static const char digits[] = "0123456789abcdef";
-    if (s.len != 6 || memcmp(s.data, "<0x", 3) != 0 || s.data[5] != '>')
+    if (s.data == NULL || s.len != 6 || memcmp(s.data, "<0x", 3) != 0 || s.data[5] != '>')
         return -1;
     int value = 0;
     for (int i = 3; i < 5; i++) {
@@ -165,9 +165,11 @@ write_plain(struct tokenizer *t, uint32_t id)
         t->plain[id] = (struct gguf_string){replacement, sizeof replacement - 1};
         return true;
     }
-    t->plain[id] = piece;
-    if (piece.data == NULL)
+    if (piece.data == NULL) { /* no such token */
         t->plain[id].data = "";
+        return true;
+    }
+    t->plain[id] = piece;
     if (t->kind[id] == TOKEN_CONTROL || t->byte_level)
         return true;
     char *at = tokenizer_keep(t, piece.len);
