@@ -281,6 +281,7 @@ poll(struct store *s)
         const cudaError_t code = cudaEventQuery(s->done);
         if (code != cudaErrorNotReady)
             return store_did(s, code, doing);
+        (void)cudaGetLastError(); /* "not ready" counts as an error there */
         if (s->stoppable && !s->cancelled && s->desc.cancel != NULL &&
             atomic_load_explicit(s->desc.cancel, memory_order_relaxed)) {
             s->cancelled = s->word_raised = true;
