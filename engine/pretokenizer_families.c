@@ -9,7 +9,7 @@
 #define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 #define LLAMA3                                                                                                         \
     CONTRACTIONS                                                                                                       \
-        "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+    "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define QWEN2                                                                                                          \
     CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 /* Words end where upper case follows lower. */
@@ -50,10 +50,7 @@
 const char pre_gpt2_pattern[] = GPT2;
 
 static const struct pre_family families[] = {
-    {.names = "llama3 llama-v3 llama-bpe falcon3 pixtral",
-     .patterns = {LLAMA3},
-     .whole_words = true,
-     .bos = true},
+    {.names = "llama3 llama-v3 llama-bpe falcon3 pixtral", .patterns = {LLAMA3}, .whole_words = true, .bos = true},
     {.names = "smaug-bpe dbrx chatglm-bpe glm4", .patterns = {LLAMA3}},
     {.names = "qwen2 deepseek-r1-qwen stablelm2 megrez", .patterns = {QWEN2}, .nfc = true},
     {.names = "gpt-2 phi-2 roberta-bpe gigachat mellum jais trillion", .patterns = {GPT2}},
