@@ -140,7 +140,7 @@ options_help(enum command command, FILE *f)
         fprintf(f, "  %-27s %s\n", left, rows[i].help);
     }
     if (command == COMMAND_SCOPE)
-        fputs("\nother commands: specscope run, replay, bench, info, tokenize; each has --help\n"
+        fputs("\nother commands: specscope run, replay, bench, info, tokenize, train; each has --help\n"
               "defaults are read from $XDG_CONFIG_HOME/specscope/config.json: {\"policy\": \"layerskip\", \"theme\": "
               "\"light\", …}\n",
               f);
