@@ -136,19 +136,27 @@ cuda:
 	@if [ -z "$(NVCC)" ]; then echo "make cuda: nvcc is not here; install the CUDA toolkit (12 or 13), or give NVCC=/path/to/nvcc" >&2; exit 1; fi
 	@$(MAKE) --no-print-directory $(BUILD)/specscope-cuda.so
 # Tests and measurements on a real GPU. What they need can be built on a machine without one and carried over: the kit
-# has the shared libraries that the other machine may lack. RECORD=1 puts the figures into docs/measurements.md.
+# is a folder with the shared libraries (and the tmux) that the other machine may lack, for
+# `tests/cuda/run.sh build/cuda-kit test` there. RECORD=1 puts the figures into docs/measurements.md.
 $(BUILD)/gpu_floors: tests/bench/gpu_floors.cu
 	$(call say,NVCC,$<)
 	$(Q)$(NVCC) -std=c++17 -O3 $(NVCC_CODE) -cudart static -o $@ $<
 
 CUDA_TESTS := test_cuda_backend test_invariance test_context_property test_lossless_matrix
-CUDA_KIT   := $(BUILD)/specscope $(BUILD)/specscope-cuda.so $(BUILD)/gpu_floors $(CUDA_TESTS:%=$(BUILD)/tests/%)
+CUDA_RUNS  := specscope specscope-cuda.so gpu_floors $(CUDA_TESTS:%=tests/%)
+CUDA_KIT   := $(BUILD)/cuda-kit
 .PHONY: cuda-kit test-cuda bench-cuda
-cuda-kit: $(CUDA_KIT)
-	@rm -rf $(BUILD)/kit && mkdir -p $(BUILD)/kit
-	@ldd $(CUDA_KIT) | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u | grep -v '/lib\(c\|m\|dl\|pthread\|rt\)\.so' | xargs -I{} cp -L {} $(BUILD)/kit/
+cuda-kit: $(CUDA_RUNS:%=$(BUILD)/%)
+	@rm -rf $(CUDA_KIT) && mkdir -p $(CUDA_KIT)/tests $(CUDA_KIT)/bin $(CUDA_KIT)/lib $(CUDA_KIT)/terminfo
+	@for f in $(CUDA_RUNS); do cp $(BUILD)/$$f $(CUDA_KIT)/$$f && strip --strip-debug $(CUDA_KIT)/$$f; done
+	@tmux=$$(command -v tmux) && cp "$$tmux" $(CUDA_KIT)/bin/ || true
+	@for t in xterm-256color screen screen-256color tmux-256color; do infocmp -x $$t 2>/dev/null >$(CUDA_KIT)/terminfo/source && \
+		tic -x -o $(CUDA_KIT)/terminfo $(CUDA_KIT)/terminfo/source 2>/dev/null; done; rm -f $(CUDA_KIT)/terminfo/source
+	@ldd $(CUDA_RUNS:%=$(CUDA_KIT)/%) $$(ls $(CUDA_KIT)/bin/* 2>/dev/null) | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u | \
+		grep -v '/lib\(c\|m\|dl\|pthread\|rt\)\.so' | xargs -I{} cp -L {} $(CUDA_KIT)/lib/
+	@tar -C $(BUILD) -cJf $(CUDA_KIT).tar.xz cuda-kit && du -sh $(CUDA_KIT) $(CUDA_KIT).tar.xz
 test-cuda bench-cuda:
-	@if [ -n "$(NVCC)" ]; then $(MAKE) --no-print-directory $(CUDA_KIT); fi
+	@if [ -n "$(NVCC)" ]; then $(MAKE) --no-print-directory $(CUDA_RUNS:%=$(BUILD)/%); fi
 	@RECORD=$(RECORD) tests/cuda/run.sh $(BUILD) $(@:%-cuda=%)
 -include $(wildcard $(BUILD)/cuda/kernels/*/*.d $(BUILD)/cuda/kernels/*.d)
 include tests/cuda/emulation/rules.mk

@@ -1,8 +1,8 @@
 #!/bin/sh
 # The CUDA backend on a real GPU: `make test-cuda` and `make bench-cuda`, the most important first, each within ten
 # minutes. usage: tests/cuda/run.sh BUILD test|bench
-# Needs the driver, and what was built: nothing is compiled here. `make cuda-kit` puts the shared libraries that the
-# programs use beside them (BUILD/kit), for a machine that has the driver and nothing else.
+# Needs the driver, and what was built: nothing is compiled here. BUILD may be a kit (`make cuda-kit`), which has the
+# shared libraries too, for a machine that has the driver and nothing else.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=$1
@@ -15,7 +15,10 @@ START=$(date +%s)
 mkdir -p "$LOG"
 export LC_ALL=C.UTF-8 BUILD
 export SPECSCOPE_CUDA_PLUGIN="${SPECSCOPE_CUDA_PLUGIN:-$BUILD/specscope-cuda.so}"
-if [ -d "$BUILD/kit" ]; then export LD_LIBRARY_PATH="$BUILD/kit${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"; fi
+if [ -d "$BUILD/lib" ]; then # a kit
+    export LD_LIBRARY_PATH="$BUILD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" PATH="$PATH:$BUILD/bin"
+    export TERMINFO_DIRS="${TERMINFO_DIRS:-}:$BUILD/terminfo"
+fi
 MODEL=${MODEL:-models/fables-13m-q8_0.gguf}
 PLANTED=${PLANTED:-TinyLlama-1.1B:q8_0,8,0.75 Llama-2-7B:f16,12,0.75}
 
