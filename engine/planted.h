@@ -1,20 +1,21 @@
-/* Planted models: random weights in the shape of a real model, whose layers after an exit k change what it says only
- * so much that a given share of the drafts that exit at k is accepted. What speculation gains can then be measured at any
+/* Planted models: random weights in the shape of a real model, whose layers after an exit k change what it says only so
+ * much that a given share of the drafts that exit at k is accepted. What speculation gains can then be measured at any
  * size without a download, as a function of the acceptance.
  *
- * The construction. Let t be a token, V the vocabulary, and the residual stream be cut in two halves.
+ * The construction. Let V be the vocabulary, and the residual stream be cut in two halves.
  * - The embedding and the layers before k write into the first half (of the second they have 1/74). The head reads the
  *   second half only: the final norm's weights are 0 on the first. Of an embedding that it saw a tied head would repeat
  *   the input; and layers whose output it saw would be as sure of themselves as layer k, and wrong.
  * - Layer k writes into both halves: with it the head begins to see, and confidence to be more than 1/V.
- * - The layers after k add, to both, directions that nothing before has pointed to, whose squares sum up to tangent^2 times
- *   that of layer k. What the head sees is turned by the angle of that tangent. Logits before and after are V pairs of
- *   normal numbers, with the angle's cosine as correlation, and the share of positions where both have their largest at
- *   the same token, the per-token acceptance of a greedy draft from k, is an integral that planted_acceptance.h inverts.
- *   It knows nothing of sizes but V: there is no calibration.
- * - Queries and keys are large: logits of attention have a standard deviation of ATTENTION_LOGIT, so that a head
- *   looks at a few places among hundreds, near or far. A token thus depends on all of the text so far, in a way that little can
- *   repeat, which is why greedy text doesn't fall into loops, as that of random models does when the last token decides.
+ * - The layers after k add, to both, directions that nothing before has pointed to, whose squares sum up to tangent^2
+ *   times that of layer k. What the head sees is turned by the angle of that tangent. Logits before and after are V
+ *   pairs of normal numbers, with the angle's cosine as correlation, and the share of positions where both have their
+ *   largest at the same token, the per-token acceptance of a greedy draft from k, is an integral that
+ *   planted_acceptance.h inverts. It knows nothing of sizes but V: there is no calibration.
+ * - Queries and keys are large: logits of attention have a standard deviation of ATTENTION_LOGIT, so that a head looks
+ *   at a few places among hundreds, near or far. A token thus depends on all of the text so far, in a way that little
+ *   can repeat, which is why greedy text doesn't fall into loops, as that of random models does when the last token
+ *   decides.
  * - The final norm makes logits at k (SHARPNESS * sqrt(2 log V)) large. At 1 the largest of V normal numbers begins to
  *   hold a finite share of their softmax (the random energy model's transition); at SHARPNESS the likeliest token has
  *   about the confidence that it has in real text.
@@ -37,7 +38,7 @@ extern const struct planted_shape planted_shapes[]; /* ends with name NULL */
 struct planted_spec {
     const struct planted_shape *shape;
     enum weight_type type; /* of the matrices: F32, F16, BF16 or Q8_0 */
-    uint32_t exit;         /* k, 1..L-1; 0: nothing is planted, all layers are alike */
+    uint32_t exit;         /* k, 1..L-1; 0: nothing is planted, the model is as one with k = L */
     double acceptance;     /* of drafts that exit there */
     uint64_t seed;
 };

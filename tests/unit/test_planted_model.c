@@ -38,7 +38,7 @@ static struct planted_weights *
 weights_of(const char *text)
 {
     struct planted_spec spec;
-    struct planted_weights *w;
+    struct planted_weights *w = NULL;
     struct err err = {0};
     if (!planted_read_spec(text, &spec, &err) || !planted_weights_make(&w, &spec, &err))
         fail_msg("%s", err.text);
@@ -50,7 +50,7 @@ open_written(const char *text)
 {
     char path[300];
     struct planted_weights *w = weights_of(text);
-    struct model *m;
+    struct model *m = NULL;
     struct err err = {0};
     path_in_folder(path, sizeof path, "model.gguf");
     if (!planted_gguf_write(w, path, NULL, NULL, &err) || !model_open(&m, path, &err))
