@@ -1,0 +1,41 @@
+#!/bin/sh
+# specscope train heads: usage, a short training, what stops it.
+. tests/cli/checks.sh
+text=$TMP/text
+out_file=$TMP/heads.safetensors
+head -c 20000 README.md >"$text"
+echo short >"$TMP/short"
+
+refuses "train alone asks what" 2 "train heads" train
+refuses "a missing --out is named" 2 "out" train heads --text "$text"
+refuses "a kind that is none is bad usage" 2 "affine or full" train heads --text "$text" --out "$out_file" --kind cubic
+refuses "so is a batch of none" 2 "batch" train heads --text "$text" --out "$out_file" --batch 0
+
+specscope train heads --text "$TMP/none" --out "$out_file" --model "$TINY"
+check "a text that is not there fails" [ "$status" -eq 1 ]
+specscope train heads --text "$TMP/short" --out "$out_file" --model "$TINY"
+check "so does one of less than two windows" [ "$status" -eq 1 ]
+check "and nothing is written" [ ! -e "$out_file" ]
+
+specscope train heads --text "$text" --out "$out_file" --model "$TINY" --tokens 2000 --batch 64 --window 64
+check "a short training ends well" [ "$status" -eq 0 ]
+check "and tells of every layer but the last" [ "$(grep -c '%.*%' "$TMP/out")" -eq 3 ]
+check "its file names the model" grep -aq '"model_hash"' "$out_file"
+specscope train heads --text "$text" --out "$out_file" --model "$TINY" --tokens 2000 --window 64 --kind full
+check "full heads train too" [ "$status" -eq 0 ]
+specscope train heads --text "$text" --out "$TMP/nowhere/h" --model "$TINY" --tokens 500 --window 64
+check "a folder that is not there fails" [ "$status" -eq 1 ]
+
+rm -f "$out_file"
+"$PROGRAM" train heads --text "$text" --out "$out_file" --model "$TINY" --tokens 1000000000 --window 64 >"$TMP/out" 2>"$TMP/err" &
+pid=$!
+for _ in $(seq 200); do
+    [ -s "$out_file" ] && break
+    sleep 0.1
+done
+kill -TERM $pid
+wait $pid
+check "being told to stop ends it well" [ $? -eq 0 ]
+check "and leaves a whole file" grep -aq '"model_hash"' "$out_file"
+check "and no part of one" [ ! -e "$out_file.part" ]
+finish
