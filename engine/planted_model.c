@@ -1,5 +1,5 @@
-/* A planted model opened as if from a file, without one: the vocabulary is parsed from the header that the file would have,
- * and the matrices stay formulas, which backends make as they load. */
+/* A planted model opened as if from a file, without one: the vocabulary is parsed from the header that the file would
+ * have, and the matrices stay formulas, which backends make as they load. */
 #include <stdlib.h>
 #include <string.h>
 
