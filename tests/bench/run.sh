@@ -57,6 +57,7 @@ cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
         echo
         cat docs/measurements-notes.md
     fi
+    sed -n '/^# On a GPU$/,$p' "$OUT" # what `make bench-cuda RECORD=1` wrote stays
 } >"$WORK/measurements.md"
 mv "$WORK/measurements.md" "$OUT"
 cat "$OUT"
