@@ -5,29 +5,39 @@
 #include "kernels/cuda/layout.h"
 #include "kernels/cuda/ptx.cuh"
 
+/* What thread 0 of a block has to remember: how often the grid has met. The count in memory cannot move on before this
+ * block has arrived, so it is read once, at the start. */
+struct meeting {
+    struct dev_barrier *barrier;
+    uint32_t generation;
+};
+
+static __device__ __forceinline__ struct meeting
+first_meeting(struct dev_barrier *b)
+{
+    return {b, threadIdx.x == 0 ? load_acquire(&b->generation) : 0};
+}
+
 /* What was written before it by any thread of the grid is seen after it by all. Between arriving and waiting a block
- * does `meanwhile()`, which neither reads nor writes what others compute. The last to arrive lets the others go; the
- * barrier is at rest again then, whatever the number of meetings. */
+ * does `meanwhile()`, which touches nothing that others compute. The last to arrive lets the others go; `arrived` is 0
+ * again then. */
 template <class Meanwhile>
 static __device__ __forceinline__ void
-grid_meet(struct dev_barrier *b, Meanwhile meanwhile)
+grid_meet(struct meeting &m, Meanwhile meanwhile)
 {
-    uint32_t generation = 0;
     bool last = false;
     __syncthreads();
     if (threadIdx.x == 0) {
-        generation = load_acquire(&b->generation);
-        __threadfence();
-        last = add_acquire_release(&b->arrived, 1) == gridDim.x - 1;
+        last = add_acquire_release(&m.barrier->arrived, 1) == gridDim.x - 1;
         if (last) {
-            b->arrived = 0;
-            store_release(&b->generation, generation + 1);
+            m.barrier->arrived = 0;
+            store_release(&m.barrier->generation, m.generation + 1);
         }
     }
     meanwhile();
     if (threadIdx.x == 0) {
-        while (!last && load_acquire(&b->generation) == generation) {}
-        __threadfence();
+        while (!last && load_acquire(&m.barrier->generation) == m.generation) {}
+        m.generation++;
     }
     __syncthreads();
 }

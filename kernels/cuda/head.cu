@@ -1,5 +1,6 @@
 /* A head call: final norm and packing of hidden states, logits, what they say (guess.cu). */
 #include "kernels/cuda/block.cuh"
+#include "kernels/cuda/exact.cuh"
 #include "kernels/cuda/guess.h"
 #include "kernels/cuda/head_tile.cuh"
 #include "kernels/cuda/launch.cuh"

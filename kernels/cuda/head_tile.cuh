@@ -20,26 +20,6 @@
 #define STAGE_UNITS  2
 #define STAGE_PARTS  (TILE_TILES * STAGE_UNITS * WARP) /* of 16 bytes */
 
-/* Adds the product of a unit and a tile, x being the lane's 8 values of it, as packed_strips() does. */
-template <enum weight_type T>
-static __device__ __forceinline__ void
-add_unit(const unit_of<T> &unit, const uint4 &x, float (&sum)[4])
-{
-    if (!unit_of<T>::scaled) {
-        unit.multiply(0, x, sum);
-        unit.multiply(1, x, sum);
-        return;
-    }
-    const float2 d = unit.scale();
-    float part[4] = {};
-    unit.multiply(0, x, part);
-    unit.multiply(1, x, part);
-    sum[0] = fmaf(d.x, part[0], sum[0]);
-    sum[1] = fmaf(d.x, part[1], sum[1]);
-    sum[2] = fmaf(d.y, part[2], sum[2]);
-    sum[3] = fmaf(d.y, part[3], sum[3]);
-}
-
 /* Where the share of units that `unit` lies in ends, `share` being that share or one before it. */
 static __device__ __forceinline__ uint32_t
 share_end(uint32_t unit, uint32_t units, uint32_t *share)

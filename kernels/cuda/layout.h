@@ -34,6 +34,7 @@
 #define ATTEND_BLOCK 32  /* positions that a warp scores at once; blocks begin at its multiples */
 #define ATTEND_SPLIT 128 /* positions whose result is one partial; splits begin at its multiples */
 #define ATTEND_PAIRS 8   /* (row, head) pairs that share a load of keys and values */
+#define MAX_HEAD_DIM 256 /* what a warp's registers hold of some pairs' outputs */
 #define SPLIT_ROWS   32  /* up to here the splits of a row are different warps' work, above a warp walks them all */
 
 #define HIDDEN_SHRINK 0.0625f /* silu(gate) * up is stored in F16 times this, and its product with W_down divided by */
@@ -111,12 +112,10 @@ units_of(uint32_t cols)
 
 /* ---- a store ---- */
 
-struct dev_barrier { /* of a cooperative grid; zero at rest */
-    uint32_t arrived, generation;
-    uint32_t stop; /* the sweep was cancelled: block 0 looks, all others read it behind a barrier */
+struct dev_barrier {              /* of a cooperative grid: grid.cuh */
+    uint32_t arrived, generation; /* arrived is zero at rest */
+    uint32_t stop[2];             /* the sweep was cancelled: block 0 looks, all others read it; layers take turns */
 };
-
-struct split_partial; /* attention.cuh */
 
 #define HEAD_PIECE 4096 /* logits that one block looks at */
 
@@ -156,6 +155,7 @@ struct dev_store {
     void *normed;        /* (max_rows rounded up to a tile, width): what a product reads */
     void *attended;      /* as above, (rows, heads * head_dim) */
     void *gated;         /* as above, (rows, ffn) */
+    float *turns;        /* (max_rows, rope_dims / 2, 2) cosine and sine of what a row's pairs are rotated by */
     float *q;            /* (max_rows, heads * head_dim), rotated and scaled by 1/sqrt(head_dim) */
     float *kv_raw;       /* (max_rows, 2, kv_heads * head_dim): before norm and rotation, models with k_norm only */
     float *partials;     /* (SPLIT_ROWS, heads, max_splits, 2 + head_dim): max, sum, unnormalised output */

@@ -15,6 +15,17 @@ put_activation(void *to, bool exact, uint32_t cols, uint32_t r, uint32_t k, floa
         ((uint16_t *)to)[packed_place(units_of(cols), r, k)] = half_bits(x);
 }
 
+/* Values k and k+1, k even. */
+static __device__ __forceinline__ void
+put_two(void *to, bool exact, uint32_t cols, uint32_t r, uint32_t k, float x, float y)
+{
+    if (exact) {
+        ((float *)to)[(size_t)r * cols + k] = x;
+        ((float *)to)[(size_t)r * cols + k + 1] = y;
+    } else
+        *(uint32_t *)((uint16_t *)to + packed_place(units_of(cols), r, k)) = pack_halves(x, y);
+}
+
 /* Columns from cols to the end of the last unit are zero. */
 static __device__ __forceinline__ void
 put_padding(void *to, bool exact, uint32_t cols, uint32_t r)
@@ -25,16 +36,16 @@ put_padding(void *to, bool exact, uint32_t cols, uint32_t r)
 
 /* The sum over a block of up to 32 warps, in a tree of fixed shape; `parts` is shared memory for 32 floats. */
 static __device__ __forceinline__ float
-block_sum(float x, float *parts)
+block_sum(float x, float *parts, uint32_t thread)
 {
 #pragma unroll
     for (int apart = 16; apart > 0; apart /= 2)
         x += __shfl_xor_sync(0xffffffffu, x, apart);
     __syncthreads(); /* parts may still be read from the call before */
-    if (threadIdx.x % WARP == 0)
-        parts[threadIdx.x / WARP] = x;
+    if (thread % WARP == 0)
+        parts[thread / WARP] = x;
     __syncthreads();
-    x = threadIdx.x % WARP < blockDim.x / WARP ? parts[threadIdx.x % WARP] : 0;
+    x = thread % WARP < blockDim.x / WARP ? parts[thread % WARP] : 0;
 #pragma unroll
     for (int apart = 16; apart > 0; apart /= 2)
         x += __shfl_xor_sync(0xffffffffu, x, apart);
@@ -46,11 +57,12 @@ block_sum(float x, float *parts)
 static __device__ __forceinline__ void
 norm_row(const struct dev_model &m, const float *from, const float *weight, void *to, uint32_t r, float *parts)
 {
+    const uint32_t thread = thread_here();
     float squares = 0;
-    for (uint32_t k = threadIdx.x; k < m.width; k += SWEEP_THREADS)
+    for (uint32_t k = thread; k < m.width; k += SWEEP_THREADS)
         squares = fmaf(from[k], from[k], squares);
-    const float mean = block_sum(squares, parts) / (float)m.width, inverse = 1.0f / sqrtf(mean + m.rms_eps);
-    for (uint32_t k = threadIdx.x; k < m.width; k += SWEEP_THREADS)
+    const float mean = block_sum(squares, parts, thread) / (float)m.width, inverse = 1.0f / sqrtf(mean + m.rms_eps);
+    for (uint32_t k = thread; k < m.width; k += SWEEP_THREADS)
         put_activation(to, m.exact, m.width, r, k, from[k] * inverse * weight[k]);
     put_padding(to, m.exact, m.width, r);
 }

@@ -88,31 +88,65 @@ mma_bf16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
 
 /* ---- memory ---- */
 
-/* Weights: read once and never written, so past L1. T: uint4 (aligned to 16 bytes) or uint32_t. */
-template <class T> static __device__ __forceinline__ T load_weights(const void *p);
-template <>
-__device__ __forceinline__ uint4
-load_weights<uint4>(const void *p)
+/* Weights: read once and never written, so past L1. *v stays as it is when `take` is false: without a branch, which would
+ * cost registers where many loads are under way. */
+static __device__ __forceinline__ void
+load_weights(uint4 *v, const void *p, bool take)
 {
-    uint4 v;
-    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-        : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-        : "l"(p));
-    return v;
-}
-template <>
-__device__ __forceinline__ uint32_t
-load_weights<uint32_t>(const void *p)
-{
-    uint32_t v;
-    asm("ld.global.nc.u32 %0, [%1];" : "=r"(v) : "l"(p));
-    return v;
+    asm volatile("{\n\t.reg .pred take;\n\tsetp.ne.u32 take, %5, 0;\n\t"
+                 "@take ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+                 : "+r"(v->x), "+r"(v->y), "+r"(v->z), "+r"(v->w)
+                 : "l"(p), "r"((uint32_t)take));
 }
 
 static __device__ __forceinline__ void
+load_weights(uint32_t *v, const void *p, bool take)
+{
+    asm volatile("{\n\t.reg .pred take;\n\tsetp.ne.u32 take, %2, 0;\n\t@take ld.global.nc.u32 %0, [%1];\n\t}"
+                 : "+r"(*v)
+                 : "l"(p), "r"((uint32_t)take));
+}
+
+/* threadIdx.x, read anew. In a kernel of many phases the compiler would otherwise compute what follows from it before the
+ * first and keep it in registers until the last. */
+static __device__ __forceinline__ uint32_t
+thread_here()
+{
+    uint32_t t;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
+    return t;
+}
+
+/* The address p as a number that the compiler knows nothing about: what is loaded at constant distances from it needs
+ * one register pair, where the parts of all those addresses would be kept apart otherwise. */
+template <class T>
+static __device__ __forceinline__ const T *
+settled(const T *p)
+{
+    asm volatile("" : "+l"(p));
+    return p;
+}
+
+/* Activations: read by all warps again and again, so through L1. */
+static __device__ __forceinline__ uint4
+load_activations(const uint4 *p)
+{
+    uint4 v;
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+    return v;
+}
+
+/* 128 bytes, at a multiple of 128, on their way into L2. */
+static __device__ __forceinline__ void
 prefetch_l2(const void *p)
 {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], 128;" ::"l"(__cvta_generic_to_global(p)));
+#else
+#pragma unroll
+    for (int sector = 0; sector < 128; sector += 32)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"((const unsigned char *)p + sector));
+#endif
 }
 
 static __device__ __forceinline__ uint32_t

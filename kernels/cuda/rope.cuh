@@ -1,19 +1,26 @@
-/* Rotary position embedding (Su et al. 2021) of one pair of a head's dimensions. */
+/* Rotary position embedding (Su et al. 2021). The turns of a sweep's rows are computed once, for all layers and heads. */
 #ifndef KERNELS_CUDA_ROPE_CUH
 #define KERNELS_CUDA_ROPE_CUH
 
 #include "kernels/cuda/layout.h"
 
-/* The angle is reduced in double: a float has no digits left for it at position 100,000. */
-static __device__ __forceinline__ void
-rotate(const struct dev_model &m, uint32_t position, uint32_t pair, float *a, float *b)
+/* Cosine and sine of position * frequency. The angle is brought below half a turn in double: a float has no digits left
+ * for it at position 100,000. */
+static __device__ __forceinline__ float2
+turn_of(uint32_t position, double frequency)
 {
-    const double angle = (double)position * m.inv_freq[pair], turn = 6.283185307179586476925;
+    const double half_turns = (double)position * frequency * 0.318309886183790671538; /* 1 / pi */
     float s, c;
-    sincosf((float)(angle - turn * rint(angle / turn)), &s, &c);
+    sincospif((float)(half_turns - 2 * rint(half_turns / 2)), &s, &c);
+    return make_float2(c, s);
+}
+
+static __device__ __forceinline__ void
+rotate(const float2 turn, float *a, float *b)
+{
     const float was = *a;
-    *a = was * c - *b * s;
-    *b = was * s + *b * c;
+    *a = was * turn.x - *b * turn.y;
+    *b = was * turn.y + *b * turn.x;
 }
 
 /* The pair that dimension d of a head is the first of; false: it is the second of one, or not rotated. */

@@ -58,6 +58,7 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
         {&v->normed, rows * width, act, true, false},
         {&v->attended, rows * attended, act, true, false},
         {&v->gated, rows * gated, act, true, false},
+        {(void **)&v->turns, rows * d->rope_dims, f32, false, false},
         {(void **)&v->q, rows * heads, f32, false, false},
         {(void **)&v->kv_raw, rows * 2 * kv, f32, false, false},
         {(void **)&v->partials, partials, f32, false, true},

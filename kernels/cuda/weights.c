@@ -68,6 +68,10 @@ check_shape(const struct model_desc *d, struct err *err)
                        ", FFN %" PRIu32 ", vocabulary %" PRIu32
                        ": no model of this shape can be run; the file is damaged",
                        d->n_layers, d->width, d->heads, d->head_dim, d->kv_heads, d->ffn, d->vocab);
+    if (d->head_dim > MAX_HEAD_DIM)
+        return err_set(err, ERR_WORK,
+                       "backend cuda: heads of %" PRIu32 " dimensions are more than its %d; use --backend cpu",
+                       d->head_dim, MAX_HEAD_DIM);
     if (d->n_layers > MAX_LAYERS)
         return err_set(err, ERR_WORK, "backend cuda: %" PRIu32 " layers are more than its %d; use --backend cpu",
                        d->n_layers, MAX_LAYERS);

@@ -127,6 +127,12 @@ __fdividef(float a, float b)
 {
     return a / b;
 }
+static inline void
+sincospif(float x, float *s, float *c)
+{
+    *s = (float)sin(M_PI * (double)x);
+    *c = (float)cos(M_PI * (double)x);
+}
 static inline float
 rsqrtf(float x)
 {

@@ -130,12 +130,32 @@ mma_bf16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, EMULAT
 /* ---- memory ---- */
 
 template <class T>
-static inline T
-load_weights(const void *p, EMULATED_SITE)
+static inline void
+load_weights(T *v, const void *p, bool take, EMULATED_SITE)
 {
-    if ((uintptr_t)p % sizeof(T) != 0)
+    if (take && (uintptr_t)p % sizeof(T) != 0)
         emulation::misuse(EMULATED_HERE, "loads %zu bytes from an address that is no multiple of that", sizeof(T));
-    return *(const T *)p;
+    if (take)
+        *v = *(const T *)p;
+}
+
+static inline uint32_t
+thread_here()
+{
+    return threadIdx.x;
+}
+
+template <class T>
+static inline const T *
+settled(const T *p)
+{
+    return p;
+}
+
+static inline uint4
+load_activations(const uint4 *p)
+{
+    return *p;
 }
 
 static inline void

@@ -1,0 +1,178 @@
+/* What becomes of the outputs of a sweep's products. One functor for all of them, so that each kind of strip is compiled
+ * once (matmul.cuh says when it is called). */
+#ifndef KERNELS_CUDA_FINISH_CUH
+#define KERNELS_CUDA_FINISH_CUH
+
+#include <math.h>
+
+#include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/matmul.cuh"
+#include "kernels/cuda/rope.cuh"
+
+/* max of z, and sum of exp((z - max) / T), of some logits. Joining is symmetrical to the last bit. */
+struct softmax_part {
+    float max, sum;
+
+    __device__ __forceinline__ void
+    add(float z, float more, float temperature)
+    {
+        if (more == 0)
+            return;
+        const float most = fmaxf(max, z), keep = sum == 0 ? 0 : expf((max - most) / temperature);
+        sum = __fadd_rn(__fmul_rn(sum, keep), __fmul_rn(more, expf((z - most) / temperature)));
+        max = most;
+    }
+};
+
+enum finish_kind {
+    FINISH_QKV,    /* biased, rotated; queries scaled, keys and values stored */
+    FINISH_STREAM, /* hidden (l) = hidden (from) + y * scale */
+    FINISH_GATED,  /* silu(gate) * up */
+    FINISH_LOGITS  /* of one row */
+};
+
+/* What a block says about the product that comes, in shared memory. */
+struct finish_how {
+    enum finish_kind kind;
+    uint32_t matrix; /* number of the product's first one: wq 0, wk 1, wv 2 */
+    uint32_t from;
+    float scale;
+    float *logits, temperature;
+};
+
+/* ---- a block's shared memory ---- */
+
+#define NEAR_ROWS   64
+#define WORK_SHARED (ATTEND_SHARED > PRODUCT_SHARED ? ATTEND_SHARED : PRODUCT_SHARED)
+
+struct sweep_shared {
+    struct sweep_args a;
+    unsigned char work[WORK_SHARED]; /* products', attention's */
+    struct dev_model model;
+    struct dev_layer layers[2]; /* layer l at l % 2, so that the next one is there before its turn */
+    struct row rows[NEAR_ROWS]; /* the first of the sweep */
+    uint32_t l;
+    bool attends, has_mlp, probes; /* what layer l does */
+    uint32_t n_probes;             /* so far */
+    uint64_t probe_start;
+    uint32_t last_split; /* of the longest path */
+    struct product product;
+    struct finish_how how;
+    float parts[WARP];
+};
+
+static __device__ __forceinline__ const struct row &
+row_of(const struct sweep_shared *s, uint32_t i)
+{
+    return i < NEAR_ROWS ? s->rows[i] : s->a.rows[i];
+}
+
+static __device__ __forceinline__ const struct dev_layer &
+layer_here(const struct sweep_shared *s)
+{
+    return s->layers[s->l % 2];
+}
+
+/* ---- the functor ---- */
+
+struct finish {
+    const struct sweep_shared *s;
+    struct softmax_part part; /* of the logits that this thread brought */
+
+    /* Rotation waits for the norm in models that have one. */
+    __device__ __forceinline__ void
+    put_qk(bool key, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
+    {
+        const struct dev_model &m = s->model;
+        const struct dev_layer &layer = layer_here(s);
+        const bool later = layer.q_norm != NULL || layer.k_norm != NULL;
+        uint32_t pair;
+        if (!later && o0 != UINT32_MAX && first_of_pair(m, o0 % m.head_dim, &pair))
+            rotate(((const float2 *)s->a.store.turns)[row * (m.rope_dims / 2) + pair], &y0, &y1);
+        const float scale = later || key ? 1 : 1.0f / sqrtf((float)m.head_dim);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const uint32_t o = i == 0 ? o0 : o1;
+            const float y = (i == 0 ? y0 : y1) * scale;
+            if (o == UINT32_MAX)
+                continue;
+            if (!key)
+                s->a.store.q[(size_t)row * m.heads * m.head_dim + o] = y;
+            else if (later)
+                s->a.store.kv_raw[(size_t)row * 2 * m.kv_heads * m.head_dim + o] = y;
+            else
+                put_kv(m, s->a.store, s->a.store.keys, s->l, row_of(s, row).slot, o, y);
+        }
+    }
+
+    __device__ __forceinline__ void
+    put_qkv(uint32_t which, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
+    {
+        const struct dev_model &m = s->model;
+        const uint32_t q = m.heads * m.head_dim, kv = m.kv_heads * m.head_dim;
+        const float *bias = layer_here(s).qkv_bias;
+        if (bias != NULL) {
+            bias += which == 0 ? 0 : which == 1 ? q : q + kv;
+            y0 += o0 != UINT32_MAX ? bias[o0] : 0;
+            y1 += o1 != UINT32_MAX ? bias[o1] : 0;
+        }
+        if (which < 2) {
+            put_qk(which == 1, row, o0, o1, y0, y1);
+            return;
+        }
+        const slot_t slot = row_of(s, row).slot;
+        if (o0 != UINT32_MAX)
+            put_kv(m, s->a.store, s->a.store.values, s->l, slot, o0, y0);
+        if (o1 != UINT32_MAX)
+            put_kv(m, s->a.store, s->a.store.values, s->l, slot, o1, y1);
+    }
+
+    __device__ __forceinline__ void
+    add_to_stream(uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
+    {
+        const uint32_t width = s->model.width;
+        float *hidden = s->a.store.hidden + (size_t)row_of(s, row).ring * (s->model.n_layers + 1) * width;
+        const float *before = hidden + (size_t)s->how.from * width;
+        float *after = hidden + (size_t)s->l * width;
+        if (o0 != UINT32_MAX)
+            after[o0] = before[o0] + y0 * s->how.scale;
+        if (o1 != UINT32_MAX)
+            after[o1] = before[o1] + y1 * s->how.scale;
+    }
+
+    __device__ __forceinline__ void
+    put_gated(uint32_t row, uint32_t o, float gate, float up) const
+    {
+        const struct dev_model &m = s->model;
+        const float y = gate / (1.0f + expf(-gate)) * up;
+        put_activation(s->a.store.gated, m.exact, m.ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
+    }
+
+    __device__ __forceinline__ void
+    put_logit(uint32_t o, float z)
+    {
+        if (o == UINT32_MAX)
+            return;
+        s->how.logits[o] = z;
+        part.add(z, fabsf(z) < INFINITY ? 1 : NAN, s->how.temperature); /* what is no number must be noticed */
+    }
+
+    __device__ __forceinline__ void
+    operator()(uint32_t which, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1)
+    {
+        if (s->how.kind == FINISH_LOGITS) {
+            put_logit(o0, y0);
+            put_logit(o1, y1);
+        } else if (row_of(s, row).from >= s->l) { /* has been through this layer before */
+            return;
+        } else if (s->how.kind == FINISH_STREAM) {
+            add_to_stream(row, o0, o1, y0, y1);
+        } else if (s->how.kind == FINISH_QKV) {
+            put_qkv(s->how.matrix + which, row, o0, o1, y0, y1);
+        } else if (o0 != UINT32_MAX && o1 != UINT32_MAX) {
+            put_gated(row, o0, y0, y1);
+        }
+    }
+};
+
+#endif
