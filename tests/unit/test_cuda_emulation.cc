@@ -452,9 +452,10 @@ static __global__ void
 ring(struct ring_args a)
 {
     const unsigned all = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
+    struct meeting meeting = first_meeting(a.barrier);
     a.cells[i] = i;
     for (unsigned round = 0; round < ROUNDS; round++) {
-        grid_meet(a.barrier, [] {});
+        grid_meet(meeting, [] {});
         const uint32_t *const from = a.cells + round % 2 * all;
         a.cells[(round + 1) % 2 * all + i] = from[(i + 1) % all] + from[(i + all - 1) % all];
     }

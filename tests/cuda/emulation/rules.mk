@@ -39,7 +39,7 @@ $(EMULATED_TESTS:%=$(BUILD)/obj/tests/unit/%.o): BASE += -I$(EMULATION)/include
 $(EMULATED_TESTS:%=$(BUILD)/tests/%): $(BUILD)/libemulated.a
 $(EMULATED_TESTS:%=$(BUILD)/tests/%): LDLIBS += -lstdc++
 
-EMULATION_TESTS := $(patsubst tests/unit/%.cc,%,$(sort $(wildcard tests/unit/test_cuda_emulation*.cc)))
+EMULATION_TESTS := $(patsubst tests/unit/%.cc,%,$(sort $(wildcard tests/unit/test_cuda_*.cc)))
 $(EMULATION_TESTS:%=$(BUILD)/tests/%): $(BUILD)/tests/%: $(BUILD)/emulated/tests/unit/%.o $(EMULATION_OBJ)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
