@@ -46,8 +46,8 @@ struct finish_how {
 #define WORK_SHARED (ATTEND_SHARED > PRODUCT_SHARED ? ATTEND_SHARED : PRODUCT_SHARED)
 
 struct sweep_shared {
+    unsigned char work[WORK_SHARED]; /* products', attention's: first, for it has loads of 16 bytes */
     struct sweep_args a;
-    unsigned char work[WORK_SHARED]; /* products', attention's */
     struct dev_model model;
     struct dev_layer layers[2]; /* layer l at l % 2, so that the next one is there before its turn */
     struct row rows[NEAR_ROWS]; /* the first of the sweep */
