@@ -15,7 +15,7 @@ Patty Pearl Peggy Penny Phoebe Polly Poppy Prudence Rachel Rhoda Rosa Rose Rosie
 Stella Susan Sylvia Tabby Tess Thea Tilly Una Vera Viola Wendy Willa Winnie Yolanda Zara Zelda""".split()
 
 BOYS = """Abel Adam Albert Alec Alfred Amos Andrew Archie Arnold Arthur August Barney Basil Ben Bernard Bertie Bill
-Bob Bruno Caleb Carl Cecil Charles Chester Clarence Claude Clement Conrad Cyril Dan Daniel David Dick Donald Duncan
+Bob Bruno Caleb Carl Cecil Charles Chester Clarence Claud Clement Conrad Cyril Dan Daniel David Dick Donald Duncan
 Edgar Edmund Edward Edwin Eli Elmer Emil Enoch Eric Ernest Ezra Felix Ferdinand Francis Frank Fred Gabriel George
 Gilbert Giles Godfrey Gordon Guy Hans Harold Harry Hector Henry Herbert Hiram Horace Howard Hubert Hugh Hugo Humphrey
 Isaac Ivan Jack Jacob James Jasper Jem Jerry Jim Joe John Jonas Joseph Josiah Julian Karl Keith Kurt Lars Laurie Leo
