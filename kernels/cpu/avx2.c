@@ -16,9 +16,9 @@
 #define LANES     ((size_t)8)
 #define TILE_OUTS ((size_t)2)
 #define TILE_ROWS ((size_t)4)
-#define Q8_TILE   ((size_t)4)
 
 typedef __m256 vec;
+typedef int32_t ints __attribute__((vector_size(32)));
 
 SIMD_INLINE vec
 v_zero(void)
@@ -163,41 +163,52 @@ v_store_i8(int8_t *p, vec a)
     _mm_storel_epi64((__m128i *)(void *)p, _mm_packs_epi16(pairs, pairs));
 }
 
-/* Eight outputs at a time. vpmaddubsw wants unsigned times signed, so the sign of a weight moves to the activation;
- * |w| * |x| <= 128 * 127, and two of them fit into 16 bits. */
-SIMD_INLINE void
-q8_tile(const struct matrix *w, size_t group, const size_t groups, const struct acts *x, size_t row, const size_t rows,
-        float *y, size_t ld)
+SIMD_INLINE vec
+v_real(ints n)
 {
-    size_t blocks = w->cols / Q8_BLOCK;
-    const __m256i ones = _mm256_set1_epi16(1);
-    for (size_t half = 0; half < 2 * groups; half++) {
-        size_t first = (group + half / 2) * blocks;
-        vec sum[Q8_TILE];
-        UNROLL for (size_t r = 0; r < rows; r++) sum[r] = v_zero();
-        for (size_t b = 0; b < blocks; b++) {
-            const uint8_t *wq = w->q + (first + b) * Q8_BLOCK * Q8_GROUP + half % 2 * 32;
-            const int8_t *xq = x->q + row * w->cols + b * Q8_BLOCK;
-            __m256i dot[Q8_TILE];
-            UNROLL for (size_t r = 0; r < rows; r++) dot[r] = _mm256_setzero_si256();
-            UNROLL for (size_t k = 0; k < Q8_BLOCK / 4; k++)
-            {
-                __m256i wk = _mm256_loadu_si256((const __m256i *)(const void *)(wq + k * 4 * Q8_GROUP));
-                __m256i size = _mm256_abs_epi8(wk);
-                UNROLL for (size_t r = 0; r < rows; r++)
-                {
-                    int32_t four;
-                    memcpy(&four, xq + r * w->cols + 4 * k, sizeof four);
-                    __m256i pairs = _mm256_maddubs_epi16(size, _mm256_sign_epi8(_mm256_set1_epi32(four), wk));
-                    dot[r] = _mm256_add_epi32(dot[r], _mm256_madd_epi16(pairs, ones));
-                }
-            }
-            vec scale = v_load_f16(w->scale + (first + b) * Q8_GROUP + half % 2 * 8);
-            UNROLL for (size_t r = 0; r < rows; r++) sum[r] =
-                v_fma(_mm256_cvtepi32_ps(dot[r]), v_mul(scale, v_set1(x->scale[(row + r) * blocks + b])), sum[r]);
-        }
-        UNROLL for (size_t r = 0; r < rows; r++) v_store(y + r * ld + half * 8, sum[r]);
-    }
+    return _mm256_cvtepi32_ps((__m256i)n);
+}
+
+SIMD_INLINE ints
+v_bytes(const unsigned char *p)
+{
+    return (ints)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+
+#include "kernels/cpu/quants.h"
+
+#define GROUP_TILE ((size_t)4)
+#define Q8_FLIP    0
+
+SIMD_INLINE __m256i
+four(const int8_t *x)
+{
+    int32_t n;
+    memcpy(&n, x, sizeof n);
+    return _mm256_set1_epi32(n);
+}
+
+/* vpmaddubsw wants unsigned times signed. Two pairs of 63 * 127 fit into its 16 bits twice. */
+SIMD_INLINE ints
+v_dot2(ints dot, codes w0, codes w1, const int8_t *x)
+{
+    const __m256i pairs =
+        _mm256_add_epi16(_mm256_maddubs_epi16((__m256i)w0, four(x)), _mm256_maddubs_epi16((__m256i)w1, four(x + 4)));
+    return dot + (ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+}
+
+/* The sign of a weight moves to the activation; |w| * |x| <= 128 * 127, and two of them fit into 16 bits. */
+SIMD_INLINE ints
+dot_q8(codes w, __m256i x)
+{
+    const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8((__m256i)w), _mm256_sign_epi8(x, (__m256i)w));
+    return (ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+}
+
+SIMD_INLINE ints
+v_dot2_q8(ints dot, codes w0, codes w1, const int8_t *x)
+{
+    return dot + dot_q8(w0, four(x)) + dot_q8(w1, four(x + 4));
 }
 
 #include "kernels/cpu/simd.h"

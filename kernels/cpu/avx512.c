@@ -15,43 +15,33 @@
 
 #include "kernels/cpu/avx512.h"
 
-#define Q8_TILE ((size_t)4)
+#include "kernels/cpu/quants.h"
 
-/* Sixteen outputs at a time; the sign of a weight moves to the activation, as in avx2.c. */
-SIMD_INLINE void
-q8_tile(const struct matrix *w, size_t group, const size_t groups, const struct acts *x, size_t row, const size_t rows,
-        float *y, size_t ld)
+#define GROUP_TILE ((size_t)4)
+#define Q8_FLIP    0
+
+/* vpmaddubsw wants unsigned times signed. Two pairs of 63 * 127 fit into its 16 bits twice. */
+SIMD_INLINE ints
+v_dot2(ints dot, codes w0, codes w1, const int8_t *x)
 {
-    size_t blocks = w->cols / Q8_BLOCK;
-    const __m512i ones = _mm512_set1_epi16(1), zero = _mm512_setzero_si512();
-    for (size_t g = 0; g < groups; g++) {
-        vec sum[Q8_TILE];
-        UNROLL for (size_t r = 0; r < rows; r++) sum[r] = v_zero();
-        for (size_t b = 0; b < blocks; b++) {
-            size_t at = (group + g) * blocks + b;
-            const uint8_t *wq = w->q + at * Q8_BLOCK * Q8_GROUP;
-            const int8_t *xq = x->q + row * w->cols + b * Q8_BLOCK;
-            __m512i dot[Q8_TILE];
-            UNROLL for (size_t r = 0; r < rows; r++) dot[r] = zero;
-            UNROLL for (size_t k = 0; k < Q8_BLOCK / 4; k++)
-            {
-                __m512i wk = _mm512_loadu_si512(wq + k * 4 * Q8_GROUP), size = _mm512_abs_epi8(wk);
-                __mmask64 negative = _mm512_movepi8_mask(wk);
-                UNROLL for (size_t r = 0; r < rows; r++)
-                {
-                    int32_t four;
-                    memcpy(&four, xq + r * w->cols + 4 * k, sizeof four);
-                    __m512i x4 = _mm512_set1_epi32(four);
-                    __m512i pairs = _mm512_maddubs_epi16(size, _mm512_mask_sub_epi8(x4, negative, zero, x4));
-                    dot[r] = _mm512_add_epi32(dot[r], _mm512_madd_epi16(pairs, ones));
-                }
-            }
-            vec scale = v_load_f16(w->scale + at * Q8_GROUP);
-            UNROLL for (size_t r = 0; r < rows; r++) sum[r] =
-                v_fma(_mm512_cvtepi32_ps(dot[r]), v_mul(scale, v_set1(x->scale[(row + r) * blocks + b])), sum[r]);
-        }
-        UNROLL for (size_t r = 0; r < rows; r++) v_store(y + r * ld + g * Q8_GROUP, sum[r]);
-    }
+    const __m512i pairs = _mm512_add_epi16(_mm512_maddubs_epi16((__m512i)w0, v_four(x)),
+                                           _mm512_maddubs_epi16((__m512i)w1, v_four(x + 4)));
+    return dot + (ints)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+}
+
+/* The sign of a weight moves to the activation; |w| * |x| <= 128 * 127, and two of them fit into 16 bits. */
+SIMD_INLINE ints
+dot_q8(codes w, __m512i x)
+{
+    const __m512i weights = (__m512i)w, size = _mm512_abs_epi8(weights);
+    const __m512i signed_x = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(weights), _mm512_setzero_si512(), x);
+    return (ints)_mm512_madd_epi16(_mm512_maddubs_epi16(size, signed_x), _mm512_set1_epi16(1));
+}
+
+SIMD_INLINE ints
+v_dot2_q8(ints dot, codes w0, codes w1, const int8_t *x)
+{
+    return dot + dot_q8(w0, v_four(x)) + dot_q8(w1, v_four(x + 4));
 }
 
 #include "kernels/cpu/simd.h"

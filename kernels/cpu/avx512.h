@@ -11,6 +11,7 @@
 #define TILE_ROWS ((size_t)4)
 
 typedef __m512 vec;
+typedef int32_t ints __attribute__((vector_size(64)));
 
 SIMD_INLINE vec
 v_zero(void)
@@ -149,6 +150,27 @@ SIMD_INLINE void
 v_store_f16(uint16_t *p, vec a)
 {
     _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+SIMD_INLINE vec
+v_real(ints n)
+{
+    return _mm512_cvtepi32_ps((__m512i)n);
+}
+
+SIMD_INLINE ints
+v_bytes(const unsigned char *p)
+{
+    return (ints)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
+/* Four int8 in each lane. */
+SIMD_INLINE __m512i
+v_four(const int8_t *x)
+{
+    int32_t four;
+    __builtin_memcpy(&four, x, sizeof four);
+    return _mm512_set1_epi32(four);
 }
 
 SIMD_INLINE void

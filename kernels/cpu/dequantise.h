@@ -8,11 +8,16 @@
 void matmul_dequantised(const struct matrix *, const struct acts *x, size_t n, size_t first, size_t last, float *y,
                         size_t ld);
 
-/* The instruction set's own product for a type, or the one above. */
-static inline matmul_fn
-matmul_for(const struct cpu_isa *isa, enum weight_type type)
+/* A product by the best that the instruction set has for the matrix and the rows. */
+static inline void
+multiply(const struct cpu_isa *isa, const struct matrix *w, const struct acts *x, size_t n, size_t first, size_t last,
+         float *y, size_t ld)
 {
-    return isa->matmul[type] != NULL ? isa->matmul[type] : matmul_dequantised;
+    matmul_fn f = isa->many > 0 && n >= isa->many ? isa->matmul_many[w->type] : NULL;
+    if (f == NULL)
+        f = isa->matmul[w->type] != NULL ? isa->matmul[w->type] : matmul_dequantised;
+    if (first < last)
+        f(w, x, n, first, last, y, ld);
 }
 
 #endif

@@ -20,14 +20,11 @@ head_logits(struct worker *w)
     const struct matrix *m = &s->weights->head;
     const size_t n = s->head.n - s->head.ready;
     if (n > 0) {
-        const struct acts x =
-            prepare(w, n, m->cols, m->type == WEIGHT_Q8_0, s->weights->final_norm, table_row, NULL, NULL);
+        const struct acts x = prepare(w, n, m->cols, m->q != NULL, s->weights->final_norm, table_row, NULL, NULL);
         struct range part = share(w, (m->rows + Q8_GROUP - 1) / Q8_GROUP);
         part.first *= Q8_GROUP;
         part.last = part.last * Q8_GROUP < m->rows ? part.last * Q8_GROUP : m->rows;
-        if (part.first < part.last)
-            matmul_for(s->isa, m->type)(m, &x, n, part.first, part.last, s->head.logits + s->head.ready * m->rows,
-                                        m->rows);
+        multiply(s->isa, m, &x, n, part.first, part.last, s->head.logits + s->head.ready * m->rows, m->rows);
     }
     meet(w);
 }

@@ -21,25 +21,39 @@
 
 #define Q8_TINY 1e-30f /* activations below count as 0: 127 / x must not overflow */
 
-/* A weight matrix in memory. F32, F16 and BF16 stay where the file has them. Q8_0 is interleaved when it is loaded, so
- * that one vector holds four inputs of sixteen outputs: each lane is then an output's own sum, nothing is added across
- * lanes, and a block's sixteen scales are loaded at once. */
+/* A weight matrix in memory. F32, F16 and BF16 stay where the file has them; so do blocks that the table has no product
+ * for. Other blocks are interleaved when they are loaded (interleave.h). */
 struct matrix {
     enum weight_type type;
     uint32_t rows, cols;
-    const void *data;      /* (rows, cols), but for Q8_0 */
-    const uint8_t *q;      /* Q8_0: (ceil(rows/16), cols/32, 8, 16, 4) int8, each xor the table's q8_flip */
-    const uint16_t *scale; /* Q8_0: (ceil(rows/16), cols/32, 16) F16 */
+    const void *data;               /* (rows, cols) as in the file, or NULL: interleaved */
+    const unsigned char *q, *scale; /* interleaved */
 };
 
-/* Activations of n rows. Matrices in Q8_0 read the int8 form, all others the F32. */
-struct acts {
-    float *x;       /* (n, cols) */
-    int8_t *q;      /* (n, cols) */
-    float *scale;   /* (n, cols/32) */
-    int32_t *extra; /* (n, cols/32): 128 times the sum of the block's q, what weights xor 0x80 add too much */
-    uint32_t cols;
+/* Thirty-two activations in int8, with what products with weights need beside them: one cache line. */
+struct act_block {
+    int8_t q[Q8_BLOCK];
+    float scale;          /* x = q * scale */
+    int32_t less;         /* -sum q: where weights are stored as w + 2^k, a product is 2^k times the sum too large */
+    int32_t less_half[2]; /* of the first and the last sixteen */
+    float sum;            /* scale * sum q: what a weight of 1 adds */
+    float sum_half[2];
+    uint32_t unused;
 };
+
+/* Activations of n rows. Interleaved matrices read the int8 form, all others the F32. */
+struct acts {
+    float *x;            /* (n, cols) */
+    struct act_block *q; /* (n, stride): of a row the first cols/32 */
+    uint32_t cols, stride;
+};
+
+/* An odd number of cache lines from row to row: rows that lie a power of two apart push each other out of the cache. */
+static inline uint32_t
+acts_stride(size_t cols)
+{
+    return (uint32_t)(cols / Q8_BLOCK) | 1u;
+}
 
 /* Softmax statistics of a piece of a row of logits, relative to the piece's own maximum. */
 struct piece {
@@ -57,13 +71,16 @@ struct cpu_isa {
     const char *name;   /* "avx512vnni" */
     const char *family; /* what --isa calls it: "avx512" */
     bool (*usable)(void);
-    uint8_t q8_flip; /* 0x80 where the dot product wants unsigned weights, else 0 */
-    matmul_fn matmul[WEIGHT_TYPES];
+    uint8_t q8_flip;                /* 0x80 where the dot product wants unsigned weights, else 0 */
+    matmul_fn matmul[WEIGHT_TYPES]; /* NULL: dequantise.h has it */
+    size_t many;                    /* rows from which these are faster; 0: never. The same bits, or NULL. */
+    matmul_fn matmul_many[WEIGHT_TYPES];
 
     /* y = weight * x / sqrt(mean(x^2) + eps) */
     void (*rms_norm)(const float *x, const float *weight, size_t n, float eps, float *y);
-    /* q = round(x / scale), scale = max|x| / 127, per block of 32; n is a multiple of 32 */
-    void (*quantise)(const float *x, size_t n, int8_t *q, float *scale, int32_t *extra);
+    /* q = round(x / scale), scale = max|x| / 127, per block of 32; n is a multiple of 32. A block with a number that
+     * isn't finite gets the scale NAN. */
+    void (*quantise)(const float *x, size_t n, struct act_block *);
     /* gate = silu(gate) * up */
     void (*swiglu)(float *gate, const float *up, size_t n);
     void (*to_f16)(const float *x, size_t n, uint16_t *y);
@@ -94,7 +111,7 @@ struct cpu_isa {
 
 extern const struct cpu_isa cpu_isa_reference;
 #if defined(__x86_64__)
-extern const struct cpu_isa cpu_isa_avx2, cpu_isa_avx512, cpu_isa_avx512vnni;
+extern const struct cpu_isa cpu_isa_avx2, cpu_isa_avx512, cpu_isa_avx512vnni, cpu_isa_amx;
 #elif defined(__aarch64__)
 extern const struct cpu_isa cpu_isa_neon, cpu_isa_neondot;
 #endif

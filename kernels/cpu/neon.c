@@ -3,15 +3,14 @@
 
 #include "kernels/cpu/neon.h"
 
-#define Q8_TILE ((size_t)2)
+#define GROUP_TILE ((size_t)4)
 SIMD_INLINE int32x4_t
-q8_dot(int32x4_t dot, int8x16_t w, int8x16_t x)
+four_dots(int32x4_t dot, int8x16_t w, int8x16_t x)
 {
     int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(w), vget_low_s8(x)));
     int32x4_t high = vpaddlq_s16(vmull_s8(vget_high_s8(w), vget_high_s8(x)));
     return vaddq_s32(dot, vpaddq_s32(low, high));
 }
-DEFINE_Q8_TILE
 
 #include "kernels/cpu/simd.h"
 

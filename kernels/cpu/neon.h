@@ -11,6 +11,7 @@
 #define TILE_ROWS ((size_t)4)
 
 typedef float32x4_t vec;
+typedef int32_t ints __attribute__((vector_size(16)));
 
 SIMD_INLINE vec
 v_zero(void)
@@ -142,40 +143,41 @@ v_store_i8(int8_t *p, vec a)
     __builtin_memcpy(p, &four, sizeof four);
 }
 
-/* dot + the four products of every lane; q8_tile for both tables, built on the includer's q8_dot. */
-#define DEFINE_Q8_TILE                                                                                                 \
-    SIMD_INLINE void q8_tile(const struct matrix *w, size_t group, const size_t groups, const struct acts *x,          \
-                             size_t row, const size_t rows, float *y, size_t ld)                                       \
-    {                                                                                                                  \
-        size_t blocks = w->cols / Q8_BLOCK;                                                                            \
-        for (size_t g = 0; g < groups; g++) {                                                                          \
-            vec sum[4 * Q8_TILE];                                                                                      \
-            UNROLL for (size_t i = 0; i < 4 * rows; i++) sum[i] = v_zero();                                            \
-            for (size_t b = 0; b < blocks; b++) {                                                                      \
-                size_t at = (group + g) * blocks + b;                                                                  \
-                const int8_t *xq = x->q + row * w->cols + b * Q8_BLOCK;                                                \
-                int32x4_t dot[4 * Q8_TILE];                                                                            \
-                UNROLL for (size_t i = 0; i < 4 * rows; i++) dot[i] = vdupq_n_s32(0);                                  \
-                UNROLL for (size_t k = 0; k < Q8_BLOCK / 4; k++) UNROLL for (size_t r = 0; r < rows; r++)              \
-                {                                                                                                      \
-                    int32_t four;                                                                                      \
-                    __builtin_memcpy(&four, xq + r * w->cols + 4 * k, sizeof four);                                    \
-                    int8x16_t x4 = vreinterpretq_s8_s32(vdupq_n_s32(four));                                            \
-                    const uint8_t *wq = w->q + (at * Q8_BLOCK + 4 * k) * Q8_GROUP;                                     \
-                    UNROLL for (size_t i = 0; i < 4; i++) dot[4 * r + i] =                                             \
-                        q8_dot(dot[4 * r + i], vreinterpretq_s8_u8(vld1q_u8(wq + 16 * i)), x4);                        \
-                }                                                                                                      \
-                UNROLL for (size_t i = 0; i < 4; i++)                                                                  \
-                {                                                                                                      \
-                    vec scale = v_load_f16(w->scale + at * Q8_GROUP + 4 * i);                                          \
-                    UNROLL for (size_t r = 0; r < rows; r++) sum[4 * r + i] =                                          \
-                        v_fma(vcvtq_f32_s32(dot[4 * r + i]), v_mul(scale, v_set1(x->scale[(row + r) * blocks + b])),   \
-                              sum[4 * r + i]);                                                                         \
-                }                                                                                                      \
-            }                                                                                                          \
-            UNROLL for (size_t r = 0; r < rows; r++) UNROLL for (size_t i = 0; i < 4; i++)                             \
-                v_store(y + r * ld + g * Q8_GROUP + 4 * i, sum[4 * r + i]);                                            \
-        }                                                                                                              \
-    }
+SIMD_INLINE vec
+v_real(ints n)
+{
+    return vcvtq_f32_s32((int32x4_t)n);
+}
+
+SIMD_INLINE ints
+v_bytes(const unsigned char *p)
+{
+    const ints n = {p[0], p[1], p[2], p[3]};
+    return n;
+}
+
+#include "kernels/cpu/quants.h"
+
+#define Q8_FLIP 0
+
+SIMD_INLINE int32x4_t four_dots(int32x4_t dot, int8x16_t w,
+                                int8x16_t x); /* the includer's: plus four products a lane */
+
+SIMD_INLINE int8x16_t
+four(const int8_t *x)
+{
+    int32_t n;
+    __builtin_memcpy(&n, x, sizeof n);
+    return vreinterpretq_s8_s32(vdupq_n_s32(n));
+}
+
+SIMD_INLINE ints
+v_dot2(ints dot, codes w0, codes w1, const int8_t *x)
+{
+    const int32x4_t first = four_dots((int32x4_t)dot, (int8x16_t)w0, four(x));
+    return (ints)four_dots(first, (int8x16_t)w1, four(x + 4));
+}
+
+#define v_dot2_q8 v_dot2 /* signed times signed */
 
 #endif

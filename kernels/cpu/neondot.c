@@ -19,15 +19,14 @@
 #include <sys/auxv.h>
 #endif
 
-#define Q8_TILE ((size_t)4)
+#define GROUP_TILE ((size_t)4)
 /* Written as an instruction because clang offers the intrinsic only when the whole file is built for Armv8.2. */
 SIMD_INLINE int32x4_t
-q8_dot(int32x4_t dot, int8x16_t w, int8x16_t x)
+four_dots(int32x4_t dot, int8x16_t w, int8x16_t x)
 {
     __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(dot) : "w"(w), "w"(x));
     return dot;
 }
-DEFINE_Q8_TILE
 
 #include "kernels/cpu/simd.h"
 

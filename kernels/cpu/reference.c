@@ -49,11 +49,13 @@ matmul_q8(const struct matrix *w, const struct acts *x, size_t n, size_t first, 
             float sum = 0;
             for (size_t b = 0; b < blocks; b++) {
                 size_t at = o / Q8_GROUP * blocks + b;
-                const int8_t *xq = x->q + r * w->cols + b * Q8_BLOCK;
+                const struct act_block *xb = &x->q[r * x->stride + b];
                 int32_t dot = 0;
+                uint16_t scale;
                 for (size_t k = 0; k < Q8_BLOCK; k++)
-                    dot += (int8_t)w->q[at * Q8_BLOCK * Q8_GROUP + (k / 4 * Q8_GROUP + lane) * 4 + k % 4] * xq[k];
-                sum += (float)dot * (f16_to_f32(w->scale[at * Q8_GROUP + lane]) * x->scale[r * blocks + b]);
+                    dot += (int8_t)w->q[at * Q8_BLOCK * Q8_GROUP + (k / 4 * Q8_GROUP + lane) * 4 + k % 4] * xb->q[k];
+                memcpy(&scale, w->scale + (at * Q8_GROUP + lane) * sizeof scale, sizeof scale);
+                sum += (float)dot * (f16_to_f32(scale) * xb->scale);
             }
             y[r * ld + o] = sum;
         }
@@ -73,20 +75,23 @@ rms_norm(const float *x, const float *weight, size_t n, float eps, float *y)
 }
 
 static void
-quantise(const float *x, size_t n, int8_t *q, float *scale, int32_t *extra)
+quantise(const float *x, size_t n, struct act_block *blocks)
 {
-    for (size_t b = 0; b < n / Q8_BLOCK; b++, x += Q8_BLOCK, q += Q8_BLOCK) {
+    for (struct act_block *b = blocks; b < blocks + n / Q8_BLOCK; b++, x += Q8_BLOCK) {
         float peak = 0;
         for (size_t i = 0; i < Q8_BLOCK; i++)
             peak = fabsf(x[i]) > peak || isnan(x[i]) ? fabsf(x[i]) : peak;
-        bool finite = peak <= FLT_MAX;
-        float inverse = finite && peak > Q8_TINY ? 127.0f / peak : 0;
-        scale[b] = finite ? peak / 127.0f : NAN;
-        extra[b] = 0;
+        const bool finite = peak <= FLT_MAX;
+        const float inverse = finite && peak > Q8_TINY ? 127.0f / peak : 0;
+        *b = (struct act_block){.scale = finite ? peak / 127.0f : NAN};
         for (size_t i = 0; i < Q8_BLOCK; i++) {
-            q[i] = (int8_t)(finite ? rintf(x[i] * inverse) : 0);
-            extra[b] += 128 * q[i];
+            b->q[i] = (int8_t)(finite ? rintf(x[i] * inverse) : 0);
+            b->less_half[i / 16] -= b->q[i];
         }
+        b->less = b->less_half[0] + b->less_half[1];
+        b->sum = -b->scale * (float)b->less;
+        for (size_t h = 0; h < 2; h++)
+            b->sum_half[h] = -b->scale * (float)b->less_half[h];
     }
 }
 

@@ -7,8 +7,8 @@
  *   v_sum4(p, a, b, c, d)                          p[0..3] = the four sums, each in v_sum's order
  *   v_above(a, b)                                  bit i set where a[i] > b[i]
  *   v_load_f16, v_load_bf16, v_store_f16, v_store_i8 (integral values in [-127, 127])
- *   q8_tile(w, group, groups, x, row, rows, y, ld) groups*rows <= Q8_TILE; y points at output 0 of the first group
- *   TILE_OUTS, TILE_ROWS, Q8_TILE                  what fits into the registers
+ *   TILE_OUTS, TILE_ROWS                           what fits into the registers
+ *   and what interleaved.h wants
  * Multiplications that are added are always v_fma: the compiler must not choose, or two tiles could differ.
  *
  * v_max(a, b) returns b when either is not a number, so that a NaN in b survives.
@@ -16,6 +16,8 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
+
+#include "kernels/cpu/interleaved.h"
 
 /* The last n < LANES of a row, padded. */
 SIMD_INLINE vec
@@ -143,45 +145,6 @@ DEFINE_MATMUL(f32, float)
 DEFINE_MATMUL(f16, uint16_t)
 DEFINE_MATMUL(bf16, uint16_t)
 
-/* ---- matmul: Q8_0, interleaved ---- */
-
-SIMD_INLINE void
-q8_stripe(const struct matrix *w, size_t group, const struct acts *x, size_t n, float *y, size_t ld)
-{
-    size_t r = 0;
-    for (; r + Q8_TILE <= n; r += Q8_TILE)
-        q8_tile(w, group, 1, x, r, Q8_TILE, y + r * ld, ld);
-    for (; Q8_TILE > 4 && r + 4 <= n; r += 4)
-        q8_tile(w, group, 1, x, r, 4, y + r * ld, ld);
-    for (; r + 2 <= n; r += 2)
-        q8_tile(w, group, 1, x, r, 2, y + r * ld, ld);
-    for (; r < n; r++)
-        q8_tile(w, group, 1, x, r, 1, y + r * ld, ld);
-}
-
-static void
-matmul_q8(const struct matrix *w, const struct acts *x, size_t n, size_t first, size_t last, float *y, size_t ld)
-{
-    for (size_t o = first; o < last;) {
-        size_t group = o / Q8_GROUP, begin = group * Q8_GROUP, end = begin + Q8_GROUP;
-        if (o > begin || end > last) { /* part of a group: through a buffer */
-            if (end > last)
-                end = last;
-            for (size_t r = 0; r < n; r++) {
-                float part[Q8_GROUP];
-                q8_tile(w, group, 1, x, r, 1, part, Q8_GROUP);
-                memcpy(y + r * ld + o, part + (o - begin), (end - o) * sizeof *y);
-            }
-        } else if (n == 1 && o + Q8_TILE * Q8_GROUP <= last) { /* one row: independent sums hide the latency */
-            q8_tile(w, group, Q8_TILE, x, 0, 1, y + o, ld);
-            end = o + Q8_TILE * Q8_GROUP;
-        } else {
-            q8_stripe(w, group, x, n, y + o, ld);
-        }
-        o = end;
-    }
-}
-
 /* ---- rows ---- */
 
 static void
@@ -198,28 +161,35 @@ rms_norm(const float *x, const float *weight, size_t n, float eps, float *y)
 }
 
 static void
-quantise(const float *x, size_t n, int8_t *q, float *scale, int32_t *extra)
+quantise(const float *x, size_t n, struct act_block *blocks)
 {
-    for (size_t b = 0; b < n / Q8_BLOCK; b++, x += Q8_BLOCK, q += Q8_BLOCK) {
+    for (struct act_block *b = blocks; b < blocks + n / Q8_BLOCK; b++, x += Q8_BLOCK) {
         vec peaks = v_zero();
         UNROLL for (size_t i = 0; i < Q8_BLOCK; i += LANES) peaks = v_max(peaks, v_abs(v_load(x + i)));
-        float peak = v_most(peaks);
-        vec inverse = v_set1(peak > Q8_TINY && peak <= FLT_MAX ? 127.0f / peak : 0), sum = v_zero();
-        UNROLL for (size_t i = 0; i < Q8_BLOCK; i += LANES)
+        const float peak = v_most(peaks);
+        const vec inverse = v_set1(peak > Q8_TINY && peak <= FLT_MAX ? 127.0f / peak : 0);
+        float sum[2];
+        UNROLL for (size_t h = 0; h < 2; h++)
         {
-            vec qi = v_round(v_mul(v_load(x + i), inverse));
-            v_store_i8(q + i, qi);
-            sum = v_add(sum, qi);
+            vec part = v_zero();
+            UNROLL for (size_t i = h * Q8_BLOCK / 2; i < (h + 1) * Q8_BLOCK / 2; i += LANES)
+            {
+                const vec qi = v_round(v_mul(v_load(x + i), inverse));
+                v_store_i8(b->q + i, qi);
+                part = v_add(part, qi);
+            }
+            sum[h] = v_sum(part); /* exact: small integers */
         }
-        float t = v_sum(sum);                   /* exact: small integers */
-        if (!(fabsf(t) <= 127.0f * Q8_BLOCK)) { /* a broken row must stay visibly broken */
-            memset(q, 0, Q8_BLOCK);
-            scale[b] = NAN;
-            extra[b] = 0;
-        } else {
-            scale[b] = peak / 127.0f;
-            extra[b] = 128 * (int32_t)t;
+        const bool finite = fabsf(sum[0] + sum[1]) <= 127.0f * Q8_BLOCK;
+        if (!finite) /* a broken row must stay visibly broken */
+            memset(b->q, 0, sizeof b->q);
+        b->scale = finite ? peak / 127.0f : NAN;
+        for (size_t h = 0; h < 2; h++) {
+            b->less_half[h] = finite ? -(int32_t)sum[h] : 0;
+            b->sum_half[h] = b->scale * sum[h];
         }
+        b->less = b->less_half[0] + b->less_half[1];
+        b->sum = b->scale * (sum[0] + sum[1]);
     }
 }
 
@@ -417,10 +387,8 @@ count_above(const float *z, size_t n, float bar)
 }
 
 #define SIMD_KERNELS                                                                                                   \
-    .matmul = {[WEIGHT_F32] = matmul_f32,                                                                              \
-               [WEIGHT_F16] = matmul_f16,                                                                              \
-               [WEIGHT_BF16] = matmul_bf16,                                                                            \
-               [WEIGHT_Q8_0] = matmul_q8},                                                                             \
+    .matmul =                                                                                                          \
+        {[WEIGHT_F32] = matmul_f32, [WEIGHT_F16] = matmul_f16, [WEIGHT_BF16] = matmul_bf16, INTERLEAVED_KERNELS},      \
     .rms_norm = rms_norm, .quantise = quantise, .swiglu = swiglu, .to_f16 = to_f16, .from_f16 = from_f16,              \
     .most = most, .dots_f16 = dots_f16, .dots_f32 = dots_f32, .mix_f16 = mix_f16, .mix_f32 = mix_f32,                  \
     .exp_sum = exp_sum, .piece = piece, .kl_term = kl_term, .next_above = next_above, .count_above = count_above

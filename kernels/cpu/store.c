@@ -12,10 +12,8 @@ static bool
 take_acts(struct store *s, struct acts *a, size_t rows, size_t cols)
 {
     a->x = blocks_take(&s->blocks, rows * cols, sizeof *a->x);
-    a->q = blocks_take(&s->blocks, rows * cols, sizeof *a->q);
-    a->scale = blocks_take(&s->blocks, rows * (cols / Q8_BLOCK + 1), sizeof *a->scale);
-    a->extra = blocks_take(&s->blocks, rows * (cols / Q8_BLOCK + 1), sizeof *a->extra);
-    return a->x != NULL && a->q != NULL && a->scale != NULL && a->extra != NULL;
+    a->q = blocks_take(&s->blocks, rows * acts_stride(cols), sizeof *a->q);
+    return a->x != NULL && a->q != NULL;
 }
 
 /* Everything that a round needs. Sizes were checked against each other by the model's loader; products that overflow

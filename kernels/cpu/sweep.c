@@ -15,7 +15,7 @@ worker_here(struct store *s)
 }
 
 struct acts
-prepare(struct worker *w, size_t n, uint32_t cols, bool quantised, const float *norm,
+prepare(struct worker *w, size_t n, uint32_t cols, bool in_int8, const float *norm,
         const float *(*row)(const struct worker *, const void *, size_t), const void *user, float *x)
 {
     struct store *s = w->store;
@@ -24,13 +24,13 @@ prepare(struct worker *w, size_t n, uint32_t cols, bool quantised, const float *
     if (norm == NULL)
         a.x = x;
     a.cols = cols;
+    a.stride = acts_stride(cols);
     const struct range part = mine ? (struct range){0, n} : share(w, n);
     for (size_t r = part.first; r < part.last; r++) {
         if (norm != NULL)
             s->isa->rms_norm(row(w, user, r), norm, cols, s->weights->desc.rms_eps, a.x + r * cols);
-        size_t blocks = cols / Q8_BLOCK;
-        if (quantised)
-            s->isa->quantise(a.x + r * cols, cols, a.q + r * cols, a.scale + r * blocks, a.extra + r * blocks);
+        if (in_int8)
+            s->isa->quantise(a.x + r * cols, cols, a.q + r * a.stride);
     }
     if (!mine)
         meet(w);
@@ -71,14 +71,13 @@ hidden_between(const struct worker *w, const void *pass, size_t i)
 static void
 matmul(const struct worker *w, const struct matrix *m, const struct acts *x, size_t n, struct range part, float *y)
 {
-    if (part.first < part.last)
-        matmul_for(w->store->isa, m->type)(m, x, n, part.first, part.last, y, m->rows);
+    multiply(w->store->isa, m, x, n, part.first, part.last, y, m->rows);
 }
 
 static bool
-is_q8(const struct matrix *m)
+quantised(const struct matrix *m)
 {
-    return m->type == WEIGHT_Q8_0;
+    return m->q != NULL;
 }
 
 /* What [first, last) of the whole has of the part that starts at `start` and is n long, counted from `start`. */
@@ -120,8 +119,8 @@ project(struct worker *w, const struct pass *p)
     const struct model_desc *d = &s->weights->desc;
     const struct layer *m = p->layer;
     const size_t dim = d->head_dim, q_width = d->heads * dim, kv_width = d->kv_heads * dim;
-    const bool quantised = is_q8(&m->wq) || is_q8(&m->wk) || is_q8(&m->wv);
-    const struct acts x = prepare(w, p->n, d->width, quantised, m->attn_norm, hidden_before, p, NULL);
+    const bool in_int8 = quantised(&m->wq) || quantised(&m->wk) || quantised(&m->wv);
+    const struct acts x = prepare(w, p->n, d->width, in_int8, m->attn_norm, hidden_before, p, NULL);
     const struct range part = share(w, (size_t)d->heads + 2 * d->kv_heads);
     const struct range q = overlap(part, 0, d->heads), k = overlap(part, d->heads, d->kv_heads),
                        v = overlap(part, d->heads + d->kv_heads, d->kv_heads);
@@ -218,8 +217,8 @@ mlp(struct worker *w, const struct pass *p)
     struct store *s = w->store;
     const struct model_desc *d = &s->weights->desc;
     const struct layer *m = p->layer;
-    const bool quantised = is_q8(&m->gate) || is_q8(&m->up);
-    struct acts x = prepare(w, p->n, d->width, quantised, m->ffn_norm, hidden_between, p, NULL);
+    const bool in_int8 = quantised(&m->gate) || quantised(&m->up);
+    struct acts x = prepare(w, p->n, d->width, in_int8, m->ffn_norm, hidden_between, p, NULL);
     struct range part = times(share(w, (d->ffn + Q8_GROUP - 1) / Q8_GROUP), Q8_GROUP);
     part.last = part.last < d->ffn ? part.last : d->ffn;
     matmul(w, &m->gate, &x, p->n, part, s->gate);
@@ -227,7 +226,7 @@ mlp(struct worker *w, const struct pass *p)
     for (size_t i = 0; i < p->n && part.first < part.last; i++)
         s->isa->swiglu(s->gate + i * d->ffn + part.first, s->up + i * d->ffn + part.first, part.last - part.first);
     meet(w);
-    x = prepare(w, p->n, d->ffn, is_q8(&m->down), NULL, NULL, NULL, s->gate);
+    x = prepare(w, p->n, d->ffn, quantised(&m->down), NULL, NULL, NULL, s->gate);
     add_to_stream(w, p, &m->down, &x, p->l);
 }
 
@@ -250,7 +249,7 @@ run_layer(struct worker *w, const struct sweep *sweep, uint32_t l)
         meet(w);
         attention(w, &p);
         meet(w);
-        const struct acts x = prepare(w, p.n, p.layer->wo.cols, is_q8(&p.layer->wo), NULL, NULL, NULL, s->attended);
+        const struct acts x = prepare(w, p.n, p.layer->wo.cols, quantised(&p.layer->wo), NULL, NULL, NULL, s->attended);
         add_to_stream(w, &p, &p.layer->wo, &x, l - 1);
     }
     meet(w);

@@ -25,9 +25,9 @@ share(const struct worker *w, size_t n)
     return team_share(n, w->rank, w->size);
 }
 
-/* Activations (n, cols) for a matmul, int8 too when `quantised`. With a norm, rows[r] are normalised by it; without,
+/* Activations (n, cols) for a matmul, int8 too when `in_int8`. With a norm, rows[r] are normalised by it; without,
  * x holds the rows as they are. Ends with everything that this worker may read ready. */
-struct acts prepare(struct worker *, size_t n, uint32_t cols, bool quantised, const float *norm,
+struct acts prepare(struct worker *, size_t n, uint32_t cols, bool in_int8, const float *norm,
                     const float *(*row)(const struct worker *, const void *, size_t), const void *user, float *x);
 
 /* until()'s part of a sweep: when to stop, and what to say then. */

@@ -3,36 +3,10 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "kernels/cpu/half.h"
+#include "kernels/cpu/interleave.h"
 #include "kernels/cpu/team.h"
 #include "kernels/planted.h"
 #include "kernels/tensor.h"
-
-#define Q8_BYTES (2 + Q8_BLOCK) /* a block in a file: an F16 scale, then 32 int8 */
-
-/* Sixteen outputs of a Q8_0 tensor, interleaved by four inputs; outputs beyond the last are zero. */
-static void
-interleave(const struct tensor *t, size_t group, uint8_t flip, uint8_t *q, uint16_t *scale)
-{
-    size_t blocks = t->cols / Q8_BLOCK;
-    const uint32_t flip4 = flip * 0x01010101u;
-    for (size_t lane = 0; lane < Q8_GROUP; lane++) {
-        size_t row = group * Q8_GROUP + lane;
-        for (size_t b = 0; b < blocks; b++) {
-            uint8_t *to = q + b * Q8_BLOCK * Q8_GROUP + 4 * lane;
-            const unsigned char *block = (const unsigned char *)t->data + (row * blocks + b) * Q8_BYTES;
-            if (row < t->rows)
-                memcpy(scale + b * Q8_GROUP + lane, block, sizeof *scale);
-            for (size_t k = 0; k < Q8_BLOCK / 4; k++) {
-                uint32_t four = 0;
-                if (row < t->rows)
-                    memcpy(&four, block + 2 + 4 * k, sizeof four);
-                four ^= flip4;
-                memcpy(to + k * 4 * Q8_GROUP, &four, sizeof four);
-            }
-        }
-    }
-}
 
 /* A planted tensor as a file would have it, when that is how the kernels read it. */
 static const void *
@@ -48,31 +22,28 @@ make_rows(struct weights *w, const struct tensor *t)
 
 /* interleave() of a tensor that is in memory or planted; a group at a time, so that the latter never is. */
 static bool
-interleave_all(struct weights *w, const struct tensor *t, uint32_t groups, uint8_t *q, uint16_t *scale)
+interleave_all(struct weights *w, const struct tensor *t, unsigned char *q, unsigned char *scale)
 {
-    const size_t blocks = t->cols / Q8_BLOCK, row = planted_row_bytes(t->type, t->cols);
+    const size_t row = t->data == NULL ? planted_row_bytes(t->type, t->cols) : tensor_row_bytes(t->type, t->cols);
+    const size_t q_bytes = t->cols / Q8_BLOCK * quant_bytes(t->type);
+    const size_t s_bytes = t->cols / tensor_block_values(t->type) * scale_bytes(t->type);
     bool ok = true;
     PARALLEL(omp parallel num_threads(w->backend->threads))
     {
-        unsigned char *rows = t->data == NULL ? malloc(row * Q8_GROUP) : NULL;
-        const bool ready = t->data != NULL || rows != NULL;
+        unsigned char *planted = t->data == NULL ? malloc(row * Q8_GROUP) : NULL;
+        const bool ready = t->data != NULL || planted != NULL;
         if (!ready)
             __atomic_store_n(&ok, false, __ATOMIC_RELAXED);
         PARALLEL(omp for)
-        for (uint32_t g = 0; g < groups; g++) {
-            struct tensor part = *t;
-            if (t->data == NULL && ready) {
-                const uint32_t left = t->rows - g * Q8_GROUP;
-                part.data = rows;
-                part.rows = left < Q8_GROUP ? left : Q8_GROUP;
-                for (uint32_t r = 0; r < part.rows; r++)
-                    planted_row(t, g * Q8_GROUP + r, rows + r * row);
-            }
+        for (uint32_t first = 0; first < t->rows; first += Q8_GROUP) {
+            const uint32_t n = t->rows - first < Q8_GROUP ? t->rows - first : Q8_GROUP, g = first / Q8_GROUP;
+            for (uint32_t r = 0; r < n && planted != NULL; r++)
+                planted_row(t, first + r, planted + r * row);
             if (ready)
-                interleave(&part, t->data == NULL ? 0 : g, w->backend->isa->q8_flip,
-                           q + g * blocks * Q8_BLOCK * Q8_GROUP, scale + g * blocks * Q8_GROUP);
+                interleave(t->type, planted != NULL ? planted : (const unsigned char *)t->data + first * row, n,
+                           t->cols, w->backend->isa->q8_flip, q + g * q_bytes, scale + g * s_bytes);
         }
-        free(rows);
+        free(planted);
     }
     return ok;
 }
@@ -98,12 +69,12 @@ load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, const c
             tensor_row(t, r, data + (size_t)r * cols);
         m->type = WEIGHT_F32;
         m->data = data;
-    } else if (t->type == WEIGHT_Q8_0) {
-        uint32_t groups = rows / Q8_GROUP + (rows % Q8_GROUP != 0);
-        size_t blocks = cols / Q8_BLOCK;
-        uint8_t *q = blocks_take(&w->blocks, groups * blocks, Q8_BLOCK * Q8_GROUP);
-        uint16_t *scale = blocks_take(&w->blocks, groups * blocks, Q8_GROUP * sizeof *scale);
-        if (q == NULL || scale == NULL || !interleave_all(w, t, groups, q, scale))
+    } else if (interleaves(t->type) && w->backend->isa->matmul[t->type] != NULL) {
+        const size_t groups = rows / Q8_GROUP + (rows % Q8_GROUP != 0);
+        unsigned char *q = blocks_take(&w->blocks, groups * (cols / Q8_BLOCK), quant_bytes(t->type));
+        unsigned char *scale =
+            blocks_take(&w->blocks, groups * (cols / tensor_block_values(t->type)), scale_bytes(t->type));
+        if (q == NULL || scale == NULL || !interleave_all(w, t, q, scale))
             return err_set(err, ERR_WORK, "not enough memory for the model's weights");
         m->q = q;
         m->scale = scale;

@@ -29,7 +29,7 @@ struct weights {
     struct blocks blocks;
 };
 
-/* Tensors stay the caller's; Q8_0 and, when exact, all others are copied. Fails on shapes that don't fit each other, on
+/* Tensors stay the caller's; those in blocks and, when exact, all others are copied. Fails on shapes that don't fit each other, on
  * lack of memory, and with ERR_CANCELLED when progress says so. */
 bool weights_load(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **,
                   struct err *);

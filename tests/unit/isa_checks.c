@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernels/cpu/dequantise.h"
 #include "kernels/cpu/half.h"
+#include "kernels/cpu/interleave.h"
+#include "kernels/tensor.h"
 
 #define MOST_COLS 800
 #define MOST_ROWS 96
@@ -65,16 +68,12 @@ expect(struct checks *c, bool ok, const char *what, double value, double bound)
 
 /* ---- matmul ---- */
 
-static uint8_t q8[MOST_ROWS * MOST_COLS];
-static uint16_t q8_scale[MOST_ROWS * MOST_COLS / Q8_BLOCK];
-
-/* Random weights in a type, and what they mean. The arrays are the caller's. */
+/* Random weights in a type, and what they mean. data: room for F32. */
 static void
-make_matrix(struct checks *c, struct matrix *m, void *data, double *plain)
+make_plain(struct checks *c, struct matrix *m, void *data, double *plain)
 {
-    size_t n = (size_t)m->rows * m->cols, blocks = m->cols / Q8_BLOCK;
     m->data = data;
-    for (size_t i = 0; i < n && m->type != WEIGHT_Q8_0; i++) {
+    for (size_t i = 0; i < (size_t)m->rows * m->cols; i++) {
         float x = real(c);
         uint16_t half = m->type == WEIGHT_F16 ? f32_to_f16(x) : (uint16_t)(bits_of_float(x) >> 16);
         if (m->type == WEIGHT_F32)
@@ -83,49 +82,76 @@ make_matrix(struct checks *c, struct matrix *m, void *data, double *plain)
             memcpy((char *)data + 2 * i, &half, 2);
         plain[i] = m->type == WEIGHT_F32 ? x : m->type == WEIGHT_F16 ? f16_to_f32(half) : bf16_to_f32(half);
     }
-    if (m->type != WEIGHT_Q8_0)
-        return;
-    memset(q8, c->isa->q8_flip, sizeof q8);
-    memset(q8_scale, 0, sizeof q8_scale);
-    m->q = q8;
-    m->scale = q8_scale;
-    for (size_t o = 0; o < m->rows; o++)
-        for (size_t k = 0; k < m->cols; k++) {
-            size_t at = o / Q8_GROUP * blocks + k / Q8_BLOCK, lane = o % Q8_GROUP, in = k % Q8_BLOCK;
-            int8_t q = (int8_t)((int)(next(c) % 256) - 128);
-            if (in == 0)
-                q8_scale[at * Q8_GROUP + lane] = f32_to_f16(real(c) * 0.01f);
-            q8[at * Q8_BLOCK * Q8_GROUP + (in / 4 * Q8_GROUP + lane) * 4 + in % 4] =
-                (uint8_t)((uint8_t)q ^ c->isa->q8_flip);
-            plain[o * m->cols + k] = (double)f16_to_f32(q8_scale[at * Q8_GROUP + lane]) * q;
+}
+
+/* Where a block's scale in F16 and its other one (or -1) lie. */
+static const int scale_places[WEIGHT_TYPES][2] = {
+    [WEIGHT_Q8_0] = {0, -1}, [WEIGHT_Q4_0] = {0, -1},   [WEIGHT_Q4_1] = {0, 2},    [WEIGHT_Q5_0] = {0, -1},
+    [WEIGHT_Q5_1] = {0, 2},  [WEIGHT_Q2_K] = {80, 82},  [WEIGHT_Q3_K] = {108, -1}, [WEIGHT_Q4_K] = {0, 2},
+    [WEIGHT_Q5_K] = {0, 2},  [WEIGHT_Q6_K] = {208, -1},
+};
+
+/* Random blocks as in a file, interleaved; q, scale: room for MOST_ROWS by MOST_COLS. */
+static void
+make_blocks(struct checks *c, struct matrix *m, unsigned char *q, unsigned char *scale, double *plain)
+{
+    static unsigned char rows[Q8_GROUP * MOST_COLS * 2];
+    static float values[MOST_COLS];
+    const size_t row = tensor_row_bytes(m->type, m->cols), block = tensor_block_bytes(m->type);
+    const size_t q_bytes = m->cols / Q8_BLOCK * quant_bytes(m->type);
+    const size_t s_bytes = m->cols / tensor_block_values(m->type) * scale_bytes(m->type);
+    m->q = q;
+    m->scale = scale;
+    for (size_t first = 0; first < m->rows; first += Q8_GROUP) {
+        const size_t n = m->rows - first < Q8_GROUP ? m->rows - first : Q8_GROUP;
+        for (size_t i = 0; i < n * row; i++)
+            rows[i] = (unsigned char)next(c);
+        for (size_t i = 0; i < n * row; i += block)
+            for (int h = 0; h < 2 && scale_places[m->type][h] >= 0; h++) {
+                const uint16_t half = f32_to_f16(real(c) * 0.01f);
+                memcpy(rows + i + scale_places[m->type][h], &half, sizeof half);
+            }
+        memset(q, 0, q_bytes);
+        memset(scale, 0, s_bytes);
+        interleave(m->type, rows, n, m->cols, c->isa->q8_flip, q, scale);
+        q += q_bytes;
+        scale += s_bytes;
+        for (size_t r = 0; r < n; r++) {
+            tensor_blocks(m->type, rows + r * row, m->cols, values);
+            for (size_t k = 0; k < m->cols; k++)
+                plain[(first + r) * m->cols + k] = (double)values[k];
         }
+    }
 }
 
 static void
 check_matmul(struct checks *c, enum weight_type type)
 {
     static float data[MOST_ROWS * MOST_COLS], x[MOST_N * MOST_COLS], y[MOST_N * MOST_ROWS], one[MOST_ROWS];
+    static unsigned char scales[MOST_ROWS * MOST_COLS];
     static double plain[MOST_ROWS * MOST_COLS], want[MOST_N * MOST_ROWS];
-    static int8_t q[MOST_N * MOST_COLS];
-    static float scale[MOST_N * MOST_COLS / Q8_BLOCK];
-    static int32_t extra[MOST_N * MOST_COLS / Q8_BLOCK];
+    static struct act_block q[MOST_N * (MOST_COLS / Q8_BLOCK + 1)];
     struct matrix m = {
         .type = type, .rows = (uint32_t)between(c, 1, MOST_ROWS), .cols = (uint32_t)between(c, 1, MOST_COLS)};
-    if (type == WEIGHT_Q8_0)
-        m.cols = (m.cols + Q8_BLOCK - 1) / Q8_BLOCK * Q8_BLOCK;
-    size_t n = between(c, 1, MOST_N), blocks = m.cols / Q8_BLOCK;
-    size_t first = between(c, 0, m.rows - 1), last = between(c, first + 1, m.rows);
-    make_matrix(c, &m, data, plain);
+    const uint32_t block = (uint32_t)tensor_block_values(type);
+    m.cols = m.cols < block ? block : m.cols / block * block;
+    const size_t n = between(c, 1, MOST_N), stride = acts_stride(m.cols);
+    const size_t first = between(c, 0, m.rows - 1), last = between(c, first + 1, m.rows);
+    if (interleaves(type))
+        make_blocks(c, &m, (unsigned char *)data, scales, plain);
+    else
+        make_plain(c, &m, data, plain);
     fill(c, x, n * m.cols, 3);
-    struct acts acts = {.x = x, .q = q, .scale = scale, .extra = extra, .cols = m.cols};
-    for (size_t r = 0; r < n && type == WEIGHT_Q8_0; r++) {
-        c->isa->quantise(x + r * m.cols, m.cols, q + r * m.cols, scale + r * blocks, extra + r * blocks);
+    const struct acts acts = {.x = x, .q = q, .cols = m.cols, .stride = (uint32_t)stride};
+    for (size_t r = 0; r < n && interleaves(type); r++) {
+        c->isa->quantise(x + r * m.cols, m.cols, q + r * stride);
         for (size_t k = 0; k < m.cols; k++) /* what the kernel is given is what it must multiply */
-            x[r * m.cols + k] = (float)q[r * m.cols + k] * scale[r * blocks + k / Q8_BLOCK];
+            x[r * m.cols + k] =
+                (float)q[r * stride + k / Q8_BLOCK].q[k % Q8_BLOCK] * q[r * stride + k / Q8_BLOCK].scale;
     }
     for (size_t i = 0; i < n * m.rows; i++)
         y[i] = 77;
-    c->isa->matmul[type](&m, &acts, n, first, last, y, m.rows);
+    multiply(c->isa, &m, &acts, n, first, last, y, m.rows);
     for (size_t r = 0; r < n; r++)
         for (size_t o = 0; o < m.rows; o++) {
             double sum = 77; /* outside first..last nothing may be written */
@@ -136,17 +162,18 @@ check_matmul(struct checks *c, enum weight_type type)
             }
             want[r * m.rows + o] = sum;
         }
-    static const char *const names[WEIGHT_TYPES] = {"matmul F32", "matmul F16", "matmul BF16", "matmul Q8_0"};
+    char name[32];
+    snprintf(name, sizeof name, "matmul of type %d", (int)type);
     double error = distance(y, want, n * m.rows);
-    expect(c, error < 2e-6, names[type], error, 2e-6);
+    expect(c, error < 2e-6, name, error, 2e-6);
     for (size_t r = 0; r < n; r++)
         for (size_t o = 0; o < m.rows; o++)
             if (o < first || o >= last)
                 expect(c, y[r * m.rows + o] == 77.0f, "matmul writes outside its part", y[r * m.rows + o], 77);
     /* A row alone, with all outputs, has the same bits. */
     size_t r = between(c, 0, n - 1);
-    struct acts alone = {x + r * m.cols, q + r * m.cols, scale + r * blocks, extra + r * blocks, m.cols};
-    c->isa->matmul[type](&m, &alone, 1, 0, m.rows, one, m.rows);
+    const struct acts alone = {.x = x + r * m.cols, .q = q + r * stride, .cols = m.cols, .stride = acts.stride};
+    multiply(c->isa, &m, &alone, 1, 0, m.rows, one, m.rows);
     bool same = memcmp(one + first, y + r * m.rows + first, (last - first) * sizeof *y) == 0;
     expect(c, same, "matmul's bits depend on the other rows", 0, 0);
 }
@@ -156,10 +183,9 @@ check_matmul(struct checks *c, enum weight_type type)
 static void
 check_rows(struct checks *c)
 {
-    static float x[MOST_COLS], w[MOST_COLS], y[MOST_COLS], scale[MOST_COLS / Q8_BLOCK];
+    static float x[MOST_COLS], w[MOST_COLS], y[MOST_COLS];
     static double want[MOST_COLS];
-    static int8_t q[MOST_COLS];
-    static int32_t extra[MOST_COLS / Q8_BLOCK];
+    static struct act_block q[MOST_COLS / Q8_BLOCK];
     static uint16_t half[MOST_COLS + 1];
     size_t n = between(c, 1, MOST_COLS);
     fill(c, x, n, 5);
@@ -194,16 +220,26 @@ check_rows(struct checks *c)
     n = n / Q8_BLOCK * Q8_BLOCK;
     if (n > 32)
         memset(x, 0, Q8_BLOCK * sizeof *x); /* a block of nothing */
-    c->isa->quantise(x, n, q, scale, extra);
+    c->isa->quantise(x, n, q);
     for (size_t b = 0; b < n / Q8_BLOCK; b++) {
-        int32_t sum = 0;
-        for (size_t i = b * Q8_BLOCK; i < (b + 1) * Q8_BLOCK; i++) {
-            sum += 128 * q[i];
-            float error = fabsf((float)q[i] * scale[b] - x[i]);
-            expect(c, error <= 0.501f * scale[b], "quantise", (double)error, 0.501 * (double)scale[b]);
+        int32_t sum[2] = {0};
+        for (size_t i = 0; i < Q8_BLOCK; i++) {
+            sum[i / 16] += q[b].q[i];
+            float error = fabsf((float)q[b].q[i] * q[b].scale - x[b * Q8_BLOCK + i]);
+            expect(c, error <= 0.501f * q[b].scale, "quantise", (double)error, 0.501 * (double)q[b].scale);
         }
-        expect(c, sum == extra[b], "quantise's sum", extra[b], sum);
+        expect(c, q[b].less == -sum[0] - sum[1], "quantise's sum", q[b].less, sum[0] + sum[1]);
+        expect(c, q[b].sum == q[b].scale * (float)(sum[0] + sum[1]), "quantise's scaled sum", q[b].sum, 0);
+        for (size_t h = 0; h < 2; h++) {
+            expect(c, q[b].less_half[h] == -sum[h], "quantise's sum of half a block", q[b].less_half[h], sum[h]);
+            expect(c, q[b].sum_half[h] == q[b].scale * (float)sum[h], "the same, scaled", q[b].sum_half[h], 0);
+        }
     }
+    if (n == 0)
+        return;
+    x[between(c, 0, Q8_BLOCK - 1)] = between(c, 0, 1) == 0 ? NAN : -INFINITY;
+    c->isa->quantise(x, n, q);
+    expect(c, isnan(q[0].scale), "quantise hides what is not a number", 0, 0);
 }
 
 /* ---- attention ---- */

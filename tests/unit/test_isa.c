@@ -9,6 +9,9 @@
 
 #include <cmocka.h>
 
+#include "kernels/cpu/dequantise.h"
+#include "kernels/cpu/interleave.h"
+#include "kernels/tensor.h"
 #include "tests/unit/isa_checks.h"
 
 static uint64_t
@@ -55,39 +58,45 @@ test_an_unknown_instruction_set_is_a_usage_error(void **state)
     assert_non_null(strstr(err.text, "mmx"));
 }
 
-/* Integer dot products are exact and the rest is done in the same order: all vector tables agree to the bit. */
+/* Integer dot products are exact and the rest is done in the same order: all vector tables agree to the bit, and one row
+ * with many. */
 static void
-test_q8_products_are_the_same_bits_on_all_vector_instruction_sets(void **state)
+test_products_with_blocks_are_the_same_bits_on_all_vector_instruction_sets(void **state)
 {
     (void)state;
-    enum { COLS = 256, ROWS = 32, BLOCKS = COLS / Q8_BLOCK };
-    static uint8_t q[ROWS * COLS], flipped[ROWS * COLS];
-    static uint16_t scale[ROWS * BLOCKS];
-    static float x[COLS], y[ROWS], first[ROWS], x_scale[BLOCKS];
-    static int8_t xq[COLS];
-    static int32_t extra[BLOCKS];
+    enum { COLS = 512, ROWS = 48, N = 37, MOST = COLS * 2 };
+    static unsigned char rows[ROWS * MOST], q[ROWS * MOST], scale[ROWS * MOST];
+    static float x[N * COLS], y[N * ROWS], first[N * ROWS];
+    static struct act_block acts[N * (COLS / Q8_BLOCK + 1)];
     srand(7);
-    for (size_t i = 0; i < sizeof q; i++)
-        q[i] = (uint8_t)(rand() >> 7);
-    for (size_t i = 0; i < ROWS * BLOCKS; i++)
-        scale[i] = (uint16_t)(0x1400 + (rand() >> 8) % 512);
-    for (size_t i = 0; i < COLS; i++)
+    for (size_t i = 0; i < N * COLS; i++)
         x[i] = (float)(rand() % 1000) / 100 - 5;
     bool any = false;
-    for (size_t i = 0; cpu_isas[i] != NULL; i++) {
-        const struct cpu_isa *isa = cpu_isas[i];
-        if (!isa->usable() || isa == &cpu_isa_reference)
-            continue;
-        for (size_t j = 0; j < sizeof q; j++)
-            flipped[j] = q[j] ^ isa->q8_flip;
-        isa->quantise(x, COLS, xq, x_scale, extra);
-        const struct matrix m = {.type = WEIGHT_Q8_0, .rows = ROWS, .cols = COLS, .q = flipped, .scale = scale};
-        const struct acts acts = {.q = xq, .scale = x_scale, .extra = extra, .cols = COLS};
-        isa->matmul[WEIGHT_Q8_0](&m, &acts, 1, 0, ROWS, y, ROWS);
-        if (any)
-            assert_memory_equal(y, first, sizeof y);
-        memcpy(first, y, sizeof y);
-        any = true;
+    for (enum weight_type type = WEIGHT_Q8_0; type < WEIGHT_TYPES; type++) {
+        for (size_t i = 0; i < sizeof rows; i++) /* as halves, all of these are finite */
+            rows[i] = (unsigned char)((rand() >> 7) & 0xbb);
+        any = false;
+        for (size_t i = 0; cpu_isas[i] != NULL; i++) {
+            const struct cpu_isa *isa = cpu_isas[i];
+            if (!isa->usable() || isa == &cpu_isa_reference)
+                continue;
+            memset(q, 0, sizeof q);
+            memset(scale, 0, sizeof scale);
+            const size_t row = tensor_row_bytes(type, COLS);
+            for (size_t g = 0; g < ROWS / Q8_GROUP; g++)
+                interleave(type, rows + g * Q8_GROUP * row, Q8_GROUP, COLS, isa->q8_flip,
+                           q + g * COLS / Q8_BLOCK * quant_bytes(type),
+                           scale + g * COLS / tensor_block_values(type) * scale_bytes(type));
+            const struct matrix m = {.type = type, .rows = ROWS, .cols = COLS, .q = q, .scale = scale};
+            const struct acts a = {.q = acts, .cols = COLS, .stride = acts_stride(COLS)};
+            for (size_t r = 0; r < N; r++)
+                isa->quantise(x + r * COLS, COLS, acts + r * a.stride);
+            multiply(isa, &m, &a, N, 0, ROWS, y, ROWS);
+            if (any)
+                assert_memory_equal(y, first, sizeof y);
+            memcpy(first, y, sizeof y);
+            any = true;
+        }
     }
     if (!any)
         skip();
@@ -108,11 +117,13 @@ test_neon_kernels_under_qemu(void **state)
     int fd = mkstemp(name);
     assert_true(fd >= 0);
     close(fd);
-    snprintf(line, sizeof line,
-             "aarch64-linux-gnu-gcc -std=c17 -D_GNU_SOURCE -O1 -ffp-contract=off -I. -DISA_CHECKS_MAIN -static "
-             "tests/unit/isa_checks.c kernels/cpu/isa.c kernels/cpu/reference.c kernels/cpu/neon.c "
-             "kernels/cpu/neondot.c -lm -o %s && qemu-aarch64 %s",
-             name, name);
+    snprintf(
+        line, sizeof line,
+        "aarch64-linux-gnu-gcc -std=c17 -D_GNU_SOURCE -O1 -ffp-contract=off -I. -DISA_CHECKS_MAIN -static "
+        "tests/unit/isa_checks.c kernels/cpu/isa.c kernels/cpu/reference.c kernels/cpu/neon.c "
+        "kernels/cpu/neondot.c kernels/cpu/interleave.c kernels/cpu/dequantise.c kernels/tensor.c kernels/planted.c "
+        "-lm -o %s && qemu-aarch64 %s",
+        name, name);
     int status = system(line);
     unlink(name);
     assert_int_equal(status, 0);
@@ -125,7 +136,7 @@ main(void)
         cmocka_unit_test(test_every_usable_instruction_set_computes_what_the_formulas_say),
         cmocka_unit_test(test_auto_takes_the_first_usable_table),
         cmocka_unit_test(test_an_unknown_instruction_set_is_a_usage_error),
-        cmocka_unit_test(test_q8_products_are_the_same_bits_on_all_vector_instruction_sets),
+        cmocka_unit_test(test_products_with_blocks_are_the_same_bits_on_all_vector_instruction_sets),
         cmocka_unit_test(test_neon_kernels_under_qemu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

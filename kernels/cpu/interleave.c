@@ -1,0 +1,179 @@
+#include "kernels/cpu/interleave.h"
+
+#include "kernels/tensor.h"
+
+#define LOW_BITS(n) (0x01010101u * ((1u << (n)) - 1)) /* of each byte */
+
+static uint32_t
+word_at(const unsigned char *p)
+{
+    uint32_t word;
+    memcpy(&word, p, sizeof word);
+    return word;
+}
+
+/* Four bits to the lowest of four bytes: bit i is wanted at 8 * i, and the product puts it at i + 7 * {0, 1, 2, 3}. */
+static uint32_t
+spread(uint32_t bits)
+{
+    return (bits & 15u) * 0x00204081u & LOW_BITS(1);
+}
+
+/* ---- quants of a block of the file: `i` counts blocks of 32 in it, `j` steps of four inputs ---- */
+
+/* Q4_0, Q4_1, Q5_0, Q5_1: byte k has input k below and input k + 16 above. */
+static uint32_t
+halves_at(const unsigned char *q, size_t j)
+{
+    return word_at(q + j % 4 * 4) >> (j < 4 ? 0 : 4) & LOW_BITS(4);
+}
+
+static uint32_t
+low_at(enum weight_type type, const unsigned char *b, size_t i, size_t j)
+{
+    switch (type) {
+    case WEIGHT_Q8_0: return word_at(b + 2 + 4 * j);
+    case WEIGHT_Q4_0: return halves_at(b + 2, j);
+    case WEIGHT_Q4_1: return halves_at(b + 4, j);
+    case WEIGHT_Q5_0: return halves_at(b + 6, j);
+    case WEIGHT_Q5_1: return halves_at(b + 8, j);
+    case WEIGHT_Q4_K: return word_at(b + 16 + i / 2 * 32 + 4 * j) >> (i % 2 * 4) & LOW_BITS(4);
+    case WEIGHT_Q5_K: return word_at(b + 48 + i / 2 * 32 + 4 * j) >> (i % 2 * 4) & LOW_BITS(4);
+    case WEIGHT_Q6_K: return word_at(b + i / 4 * 64 + i % 2 * 32 + 4 * j) >> (i % 4 / 2 * 4) & LOW_BITS(4);
+    case WEIGHT_Q2_K: return word_at(b + 16 + i / 4 * 32 + 4 * j) >> (i % 4 * 2) & LOW_BITS(2);
+    case WEIGHT_Q3_K: return word_at(b + 32 + i / 4 * 32 + 4 * j) >> (i % 4 * 2) & LOW_BITS(2);
+    default: return 0;
+    }
+}
+
+static uint32_t
+high_at(enum weight_type type, const unsigned char *b, size_t i, size_t j)
+{
+    switch (type) {
+    case WEIGHT_Q5_0: return spread(word_at(b + 2) >> (4 * j));
+    case WEIGHT_Q5_1: return spread(word_at(b + 4) >> (4 * j));
+    case WEIGHT_Q5_K: return word_at(b + 16 + 4 * j) >> i & LOW_BITS(1);
+    case WEIGHT_Q3_K: return word_at(b + 4 * j) >> i & LOW_BITS(1);
+    case WEIGHT_Q6_K: return word_at(b + 128 + i / 4 * 32 + 4 * j) >> (i % 4 * 2) & LOW_BITS(2);
+    default: return 0;
+    }
+}
+
+/* One output's block of 32 into its lane of the planes. */
+SIMD_INLINE void
+place_quants(const enum weight_type type, const unsigned char *b, size_t i, size_t lane, uint32_t flip,
+             unsigned char *q)
+{
+    const unsigned low = low_bits(type), high = high_bits(type);
+    uint32_t planes[STEPS] = {0};
+    UNROLL for (size_t j = 0; j < STEPS; j++)
+    {
+        planes[j * low / 8] |= (low_at(type, b, i, j) ^ flip) << (j * low % 8);
+        if (high > 0)
+            planes[low + j * high / 8] |= high_at(type, b, i, j) << (j * high % 8);
+    }
+    UNROLL for (size_t p = 0; p < low + high; p++) memcpy(q + p * PLANE + 4 * lane, &planes[p], sizeof planes[p]);
+}
+
+/* ---- scales ---- */
+
+static void
+place_half(const unsigned char *from, size_t lane, unsigned char *to)
+{
+    memcpy(to + 2 * lane, from, 2);
+}
+
+/* Scale j (0..7) of Q4_K and Q5_K, or with `above` 4 its minimum: six bits. Those of 0..3 are in the low bits of byte
+ * j + above; of the others two bits are above those, and four in a half of byte j + 4. */
+static unsigned char
+six_bits(const unsigned char *s, size_t j, size_t above)
+{
+    if (j < 4)
+        return s[j + above] & 63;
+    return (unsigned char)((above == 0 ? s[j + 4] & 15 : s[j + 4] >> 4) | s[j - 4 + above] >> 6 << 4);
+}
+
+/* Scale j (0..15) of Q3_K: four bits in a half of byte j % 8, two above them in byte 8 + j % 4; less 32. */
+static unsigned char
+signed_six_bits(const unsigned char *s, size_t j)
+{
+    const int low = j < 8 ? s[j] & 15 : s[j - 8] >> 4, high = s[8 + j % 4] >> (j / 4 * 2) & 3;
+    return (unsigned char)((low | high << 4) - 32);
+}
+
+static void
+place_scales(enum weight_type type, const unsigned char *b, size_t lane, unsigned char *to)
+{
+    unsigned char *bytes = to + (has_minima(type) ? 2 : 1) * Q8_GROUP * 2 + lane;
+    switch (type) {
+    case WEIGHT_Q4_1:
+    case WEIGHT_Q5_1:
+        place_half(b, lane, to);
+        place_half(b + 2, lane, to + 2 * Q8_GROUP);
+        break;
+    case WEIGHT_Q4_K:
+    case WEIGHT_Q5_K:
+        place_half(b, lane, to);
+        place_half(b + 2, lane, to + 2 * Q8_GROUP);
+        for (size_t j = 0; j < 8; j++) {
+            bytes[2 * j * Q8_GROUP] = six_bits(b + 4, j, 0);
+            bytes[(2 * j + 1) * Q8_GROUP] = six_bits(b + 4, j, 4);
+        }
+        break;
+    case WEIGHT_Q6_K:
+        place_half(b + 208, lane, to);
+        for (size_t j = 0; j < 16; j++)
+            bytes[j * Q8_GROUP] = b[192 + j];
+        break;
+    case WEIGHT_Q3_K:
+        place_half(b + 108, lane, to);
+        for (size_t j = 0; j < 16; j++)
+            bytes[j * Q8_GROUP] = signed_six_bits(b + 96, j);
+        break;
+    case WEIGHT_Q2_K:
+        place_half(b + 80, lane, to);
+        place_half(b + 82, lane, to + 2 * Q8_GROUP);
+        for (size_t j = 0; j < 16; j++)
+            bytes[j * Q8_GROUP] = b[j];
+        break;
+    default: place_half(b, lane, to); /* Q8_0, Q4_0, Q5_0 */
+    }
+}
+
+/* ---- all ---- */
+
+SIMD_INLINE void
+interleave_type(const enum weight_type type, const unsigned char *rows, size_t n, size_t cols, uint32_t flip,
+                unsigned char *q, unsigned char *scale)
+{
+    const size_t bytes = tensor_block_bytes(type), per = blocks_per_scale(type), blocks = cols / (Q8_BLOCK * per);
+    for (size_t lane = 0; lane < n; lane++)
+        for (size_t s = 0; s < blocks; s++) {
+            const unsigned char *b = rows + (lane * blocks + s) * bytes;
+            for (size_t i = 0; i < per; i++)
+                place_quants(type, b, i, lane, flip, q + (s * per + i) * quant_bytes(type));
+            place_scales(type, b, lane, scale + s * scale_bytes(type));
+        }
+}
+
+void
+interleave(enum weight_type type, const unsigned char *rows, size_t n, size_t cols, uint8_t flip, unsigned char *q,
+           unsigned char *scale)
+{
+#define ONE(kind, flipped)                                                                                             \
+    case kind: interleave_type(kind, rows, n, cols, flipped, q, scale); break
+    switch (type) {
+        ONE(WEIGHT_Q8_0, flip * 0x01010101u);
+        ONE(WEIGHT_Q4_0, 0);
+        ONE(WEIGHT_Q4_1, 0);
+        ONE(WEIGHT_Q5_0, 0);
+        ONE(WEIGHT_Q5_1, 0);
+        ONE(WEIGHT_Q2_K, 0);
+        ONE(WEIGHT_Q3_K, 0);
+        ONE(WEIGHT_Q4_K, 0);
+        ONE(WEIGHT_Q5_K, 0);
+        ONE(WEIGHT_Q6_K, 0);
+    default: break;
+    }
+#undef ONE
+}

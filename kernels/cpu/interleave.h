@@ -1,0 +1,107 @@
+/* Weights in blocks, interleaved: what a vector holds is one step, four inputs, of sixteen outputs. Each lane is then an
+ * output's own sum, nothing is added across lanes, and sixteen scales are loaded at once. No weight grows.
+ *
+ * A group is sixteen outputs. Its quants go block of 32 inputs by block, and a block's eight steps are
+ *   8 bits       eight planes of 64 bytes: byte 4 * o + i of plane j is input 4 * j + i of output o
+ *   4 or 2 bits  four or two planes, two or four steps in a plane, the earlier in the lower bits of each byte
+ *   and then, for quants of 5, 3 or 6 bits, the upper one or two of them in one or two planes of their own, likewise.
+ * Its scales go by the blocks of the file, of 32 or 256 inputs, o the fastest:
+ *   Q8_0 Q4_0 Q5_0   d[o] in F16
+ *   Q4_1 Q5_1        d[o], m[o] in F16
+ *   Q4_K Q5_K        d[o], dmin[o] in F16; then for each 32 inputs scale[o], min[o], a byte each
+ *   Q6_K Q3_K        d[o] in F16; then for each 16 inputs scale[o], signed
+ *   Q2_K             d[o], dmin[o] in F16; then for each 16 inputs a byte: scale[o] in its lower half, min[o] in its upper
+ * A weight is scale * (quant - 2^k) without minima, else scale * quant plus or minus the minimum. */
+#ifndef KERNELS_CPU_INTERLEAVE_H
+#define KERNELS_CPU_INTERLEAVE_H
+
+#include "kernels/cpu/isa.h"
+
+#define PLANE 64 /* bytes */
+#define STEPS 8  /* of four inputs, in a block of 32 */
+
+/* ---- how a type lies: constants once the type is one ---- */
+
+SIMD_INLINE bool
+interleaves(enum weight_type type)
+{
+    return type >= WEIGHT_Q8_0 && type < WEIGHT_TYPES;
+}
+
+/* Bits of a quant in its first planes, and in those after. */
+SIMD_INLINE unsigned
+low_bits(enum weight_type type)
+{
+    return type == WEIGHT_Q8_0 ? 8 : type == WEIGHT_Q2_K || type == WEIGHT_Q3_K ? 2 : 4;
+}
+
+SIMD_INLINE unsigned
+high_bits(enum weight_type type)
+{
+    switch (type) {
+    case WEIGHT_Q5_0:
+    case WEIGHT_Q5_1:
+    case WEIGHT_Q5_K:
+    case WEIGHT_Q3_K: return 1;
+    case WEIGHT_Q6_K: return 2;
+    default: return 0;
+    }
+}
+
+/* k: 2^k is subtracted from a quant; 0: nothing is. Of Q8_0, what q8_flip 0x80 adds. */
+SIMD_INLINE unsigned
+quant_shift(enum weight_type type)
+{
+    switch (type) {
+    case WEIGHT_Q8_0: return 7;
+    case WEIGHT_Q4_0: return 3;
+    case WEIGHT_Q5_0: return 4;
+    case WEIGHT_Q6_K: return 5;
+    case WEIGHT_Q3_K: return 2;
+    default: return 0;
+    }
+}
+
+SIMD_INLINE bool
+has_minima(enum weight_type type)
+{
+    return type == WEIGHT_Q4_1 || type == WEIGHT_Q5_1 || type == WEIGHT_Q2_K || type == WEIGHT_Q4_K ||
+           type == WEIGHT_Q5_K;
+}
+
+/* Inputs that share a scale. */
+SIMD_INLINE size_t
+scaled_inputs(enum weight_type type)
+{
+    return type == WEIGHT_Q2_K || type == WEIGHT_Q3_K || type == WEIGHT_Q6_K ? 16 : 32;
+}
+
+/* Blocks of 32 in a block of the file. */
+SIMD_INLINE size_t
+blocks_per_scale(enum weight_type type)
+{
+    return type >= WEIGHT_Q2_K ? 8 : 1;
+}
+
+/* Bytes of a group's quants in a block of 32, and of its scales in a block of the file. */
+SIMD_INLINE size_t
+quant_bytes(enum weight_type type)
+{
+    return (low_bits(type) + high_bits(type)) * PLANE;
+}
+
+SIMD_INLINE size_t
+scale_bytes(enum weight_type type)
+{
+    const size_t halves = has_minima(type) ? 2 : 1, bytes = type >= WEIGHT_Q2_K ? 16 : 0;
+    return (halves * sizeof(uint16_t) + bytes) * Q8_GROUP;
+}
+
+/* ---- at load ---- */
+
+/* A group: n <= 16 rows of cols inputs as they lie in a file, one after the other; the others are zero. q, scale: cols/32
+ * times quant_bytes(), and cols over the file's block times scale_bytes(), zeroed. flip: q8_flip. */
+void interleave(enum weight_type, const unsigned char *rows, size_t n, size_t cols, uint8_t flip, unsigned char *q,
+                unsigned char *scale);
+
+#endif

@@ -1,0 +1,70 @@
+/* Quants and scales of interleaved weights (interleave.h) in registers, for any vector of 32-bit lanes. The instruction
+ * set has defined
+ *   vec, LANES, v_zero, v_mul, v_load_f16   as simd.h wants them
+ *   ints                                    a vector of LANES int32, on which C's operators work
+ *   v_real(ints)                            to floats
+ *   v_bytes(p)                              LANES unsigned bytes, widened
+ * A group's outputs are in 16 / LANES parts. */
+#ifndef KERNELS_CPU_QUANTS_H
+#define KERNELS_CPU_QUANTS_H
+
+#include "kernels/cpu/interleave.h"
+
+typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each lane */
+
+SIMD_INLINE codes
+load_codes(const unsigned char *p)
+{
+    codes c;
+    memcpy(&c, p, sizeof c);
+    return c;
+}
+
+/* Step j of a block of 32. q: this part of the block's first plane. */
+SIMD_INLINE codes
+quants_at(const enum weight_type type, const unsigned char *q, const unsigned j)
+{
+    const unsigned low = low_bits(type), high = high_bits(type);
+    const codes first = load_codes(q + j * low / 8 * PLANE);
+    if (low == 8)
+        return first;
+    const uint32_t low_mask = 0x01010101u * ((1u << low) - 1), high_mask = 0x01010101u * (((1u << high) - 1) << low);
+    const codes below = (first >> j * low % 8) & low_mask;
+    if (high == 0)
+        return below;
+    const codes second = load_codes(q + (low + j * high / 8) * PLANE);
+    const unsigned from = j * high % 8;
+    return below | ((from > low ? second >> (from - low) : second << (low - from)) & high_mask);
+}
+
+/* Scales of a group's block i in a block of the file. least: minima, 0 minus them where they are subtracted. `half` counts
+ * sixteens of inputs where those have scales of their own. s: the scales, at this part of the group. */
+struct scaling {
+    vec each, least;
+};
+
+SIMD_INLINE struct scaling
+scaling_at(const enum weight_type type, const unsigned char *s, const size_t part, const size_t i, const size_t half)
+{
+    const unsigned char *d = s + part * LANES * 2, *bytes = s + (has_minima(type) ? 4 : 2) * Q8_GROUP + part * LANES;
+    struct scaling scaling = {v_load_f16((const uint16_t *)(const void *)d), v_zero()};
+    if (has_minima(type))
+        scaling.least = v_load_f16((const uint16_t *)(const void *)(d + 2 * Q8_GROUP));
+    if (blocks_per_scale(type) == 1)
+        return scaling;
+    if (type == WEIGHT_Q4_K || type == WEIGHT_Q5_K) {
+        scaling.each = v_mul(scaling.each, v_real(v_bytes(bytes + 2 * i * Q8_GROUP)));
+        scaling.least = v_mul(scaling.least, v_real(-v_bytes(bytes + (2 * i + 1) * Q8_GROUP)));
+        return scaling;
+    }
+    const ints byte = v_bytes(bytes + (2 * i + half) * Q8_GROUP);
+    if (type == WEIGHT_Q2_K) {
+        scaling.each = v_mul(scaling.each, v_real(byte & 15));
+        scaling.least = v_mul(scaling.least, v_real(-(byte >> 4)));
+    } else {
+        scaling.each = v_mul(scaling.each, v_real((byte ^ 128) - 128));
+    }
+    return scaling;
+}
+
+#endif
