@@ -275,14 +275,15 @@ attend_either(struct sweep_shared *s)
         attend<KV, PAIRS / 2, DIMS, false>(s);
 }
 
-template <class KV>
 static __device__ __forceinline__ void
-attend_as(struct sweep_shared *s)
+attend_all(struct sweep_shared *s)
 {
-    if (s->model.head_dim <= 128)
-        attend_either<KV, ATTEND_PAIRS, 4>(s);
+    if (s->model.exact)
+        attend_either<float, ATTEND_PAIRS / 2, 8>(s);
+    else if (s->model.head_dim <= 128)
+        attend_either<uint16_t, ATTEND_PAIRS, 4>(s);
     else
-        attend_either<KV, ATTEND_PAIRS / 2, 8>(s);
+        attend_either<uint16_t, ATTEND_PAIRS / 2, 8>(s);
 }
 
 static __device__ __forceinline__ void
@@ -301,12 +302,7 @@ do_between(struct sweep_shared *s, uint32_t step)
     switch (step) {
     case NORM_ATTENTION: norm_rows(s, s->l - 1, layer_here(s).attn_norm); break;
     case NORM_HEADS: norm_heads(s); break;
-    case ATTEND:
-        if (s->model.exact)
-            attend_as<float>(s);
-        else
-            attend_as<uint16_t>(s);
-        break;
+    case ATTEND: attend_all(s); break;
     case NORM_MLP: norm_rows(s, s->attends ? s->l : s->l - 1, layer_here(s).ffn_norm); break;
     case CARRY: carry_rows(s); break;
     case NORM_PROBE: norm_probe(s); break;

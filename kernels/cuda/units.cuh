@@ -136,13 +136,13 @@ add_unit(const unit_of<T> &unit, const uint4 &x, float (&sum)[4])
     sum[3] = fmaf(d.y, part[3], sum[3]);
 }
 
-/* Bytes of a strip, and of its scales. */
+/* Bytes of a packed strip, and of its scales; 0: not packed. */
 static __device__ __forceinline__ void
 strip_bytes(const struct dev_matrix &m, size_t *quants, size_t *scales)
 {
     *scales = m.type == WEIGHT_Q8_0 ? (size_t)m.units * unit_of<WEIGHT_Q8_0>::SCALE_BYTES : 0;
     switch (m.type) {
-    case WEIGHT_F32: *quants = (size_t)m.cols * STRIP * sizeof(float); break;
+    case WEIGHT_F32: *quants = 0; break;
     case WEIGHT_Q8_0: *quants = (size_t)m.units * unit_of<WEIGHT_Q8_0>::BYTES; break;
     default: *quants = (size_t)m.units * unit_of<WEIGHT_F16>::BYTES;
     }
