@@ -19,8 +19,7 @@ element(const struct dev_matrix &m, uint32_t row, uint32_t k)
     const size_t unit = (size_t)(row / STRIP) * m.units + k / UNIT, place = unit * (STRIP * UNIT);
     switch (m.type) {
     case WEIGHT_F32: return ((const float *)m.quants)[(size_t)row * m.cols + k];
-    case WEIGHT_BF16:
-        return unpack_bf16s(((const uint16_t *)m.quants)[place + unit_place_16(r, within)]).x;
+    case WEIGHT_BF16: return unpack_bf16s(((const uint16_t *)m.quants)[place + unit_place_16(r, within)]).x;
     case WEIGHT_Q8_0:
         return (float)((const int8_t *)m.quants)[place + unit_place(r, within)] *
                half_value(((const uint16_t *)m.scales)[unit * STRIP + r % 8 * 2 + r / 8]);
