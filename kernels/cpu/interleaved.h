@@ -19,7 +19,8 @@ group_tile(const enum weight_type type, const struct matrix *w, size_t group, co
 {
     const size_t per = blocks_per_scale(type), halves = scaled_inputs(type) == 16 ? 2 : 1;
     const size_t blocks = w->cols / (Q8_BLOCK * per);
-    const unsigned shift = type == WEIGHT_Q8_0 && Q8_FLIP == 0 ? 0 : quant_shift(type);
+    const bool shifted = quant_shift(type) > 0 && !(type == WEIGHT_Q8_0 && Q8_FLIP == 0);
+    const int32_t shift = (int32_t)(1u << quant_shift(type));
     for (size_t part = 0; part < Q8_GROUP / LANES; part++) {
         vec sum[GROUP_TILE];
         UNROLL for (size_t i = 0; i < groups * rows; i++) sum[i] = v_zero();
@@ -38,8 +39,8 @@ group_tile(const enum weight_type type, const struct matrix *w, size_t group, co
                         const struct act_block *xr = xb + r * x->stride;
                         const int32_t less = halves == 2 ? xr->less_half[h] : xr->less;
                         dot[r] = (ints){0};
-                        if (shift > 0)
-                            dot[r] = (dot[r] + less) * (1 << shift);
+                        if (shifted)
+                            dot[r] = (dot[r] + less) * shift;
                     }
                     UNROLL for (unsigned j = 0; j < STEPS / halves; j += 2)
                     {

@@ -4,12 +4,12 @@
 
 const struct cpu_isa *const cpu_isas[] = {
 #if defined(__x86_64__)
-    &cpu_isa_avx512vnni, &cpu_isa_avx512,
-    &cpu_isa_avx2,
+    &cpu_isa_amx,       &cpu_isa_avx512vnni,
+    &cpu_isa_avx512,    &cpu_isa_avx2,
 #elif defined(__aarch64__)
     &cpu_isa_neondot, &cpu_isa_neon,
 #endif
-    &cpu_isa_reference,  NULL,
+    &cpu_isa_reference, NULL,
 };
 
 const struct cpu_isa *
