@@ -229,7 +229,7 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/specscope $(DESTDIR)$(PREFIX)/share/man/man1/specscope.1
 	rm -rf $(DESTDIR)$(PREFIX)/share/specscope $(DESTDIR)$(PREFIX)/lib/specscope
 
-ALL_C := $(sort $(wildcard kernels/*.[ch] kernels/*/*.[ch] engine/*.[ch] policies/*.[ch] traces/*.[ch] tui/*.[ch] cli/*.[ch] tests/*/*.[ch]))
+ALL_C := $(sort $(wildcard kernels/cuda/*.cu kernels/cuda/*.cuh tests/unit/*.cc tests/cuda/emulation/*.cc tests/cuda/emulation/include/*.h tests/cuda/emulation/include/kernels/cuda/*.cuh kernels/*.[ch] kernels/*/*.[ch] engine/*.[ch] policies/*.[ch] traces/*.[ch] tui/*.[ch] cli/*.[ch] tests/*/*.[ch]))
 format:
 	clang-format -i $(ALL_C)
 format-check:
