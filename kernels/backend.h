@@ -26,7 +26,7 @@ typedef std::atomic<bool> atomic_bool;
 
 #include "kernels/err.h"
 
-#define BACKEND_ABI 2u
+#define BACKEND_ABI 3u
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
@@ -108,6 +108,18 @@ struct model_desc {
     const struct layer_desc *layers; /* (n_layers) */
 };
 
+/* What was trained to stand between a layer and the next token, so that early layers guess better. At most one of the
+ * two is there: where neither is, the layer has the lens. */
+struct exit_head {
+    struct tensor a, b;   /* F32, (width, width) and (width): the lens looks at h + A h + b (tuned lens) */
+    struct tensor weight; /* F32, (vocab, width): after the final norm, in the LM head's place */
+};
+
+enum head_choice {
+    USE_LENS,   /* final norm, then LM head */
+    USE_TRAINED /* the layer's exit_head; the lens where it has none */
+};
+
 /* ---- rows ---- */
 
 struct row {
@@ -139,6 +151,7 @@ struct sweep {
 struct exit_rule {
     const float *temperature; /* (L + 1), indexed by layer */
     const float *threshold;   /* (L + 1); above 1: not probed */
+    enum head_choice head;    /* which one looks; at layer L all are the lens */
 };
 
 struct guess {              /* what a layer says about the next token */
@@ -163,9 +176,9 @@ struct exit_result {
 };
 
 struct probe {
-    uint32_t ring;     /* whose hidden state */
-    uint32_t layer;    /* 0..L; the row's depth must have reached it */
-    uint32_t head;     /* 0: the lens (final norm, then LM head) */
+    uint32_t ring;  /* whose hidden state */
+    uint32_t layer; /* 0..L; the row's depth must have reached it */
+    enum head_choice head;
     float temperature; /* for `annealed`; 1 otherwise */
     bool versus_final; /* also kl_final and rank_final against layer L of the same ring entry */
 };
@@ -189,7 +202,8 @@ struct rng_key {
 };
 
 struct dist_req {
-    uint32_t ring, layer, head;
+    uint32_t ring, layer;
+    enum head_choice head;
     struct sampling sampling;
     dist_t out;
 };
@@ -278,6 +292,9 @@ struct backend_ops {
     /* The tensors of the model stay the caller's and must outlive the weights. */
     bool (*load)(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **, struct err *);
     void (*unload)(struct weights *);
+    /* Takes trained heads over, in place of those from before: by_layer is (L + 1), indexed by layer; NULL takes them
+     * away. All is copied. Not while a store of these weights has anything queued. On failure there are none. */
+    bool (*heads)(struct weights *, const struct exit_head *by_layer, struct err *);
     bool (*store)(struct weights *, const struct store_desc *, struct store **, struct err *);
     void (*drop)(struct store *);
 

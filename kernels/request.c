@@ -44,10 +44,16 @@ request_sweep(struct limits m, const struct sweep *w)
     return true;
 }
 
+static bool
+is_head(enum head_choice head)
+{
+    return head == USE_LENS || head == USE_TRAINED;
+}
+
 bool
 request_until(struct limits m, const struct sweep *w, const struct exit_rule *rule)
 {
-    if (!request_sweep(m, w) || w->n == 0)
+    if (!request_sweep(m, w) || w->n == 0 || !is_head(rule->head))
         return false;
     for (uint32_t l = 1; l <= w->to; l++)
         if (rule->threshold[l] <= 1 && !(rule->temperature[l] > 0))
@@ -67,7 +73,8 @@ request_guess(struct limits m, const struct probe *probes, size_t n)
     if (n > m.store->max_probes || n > INT32_MAX)
         return false;
     for (size_t i = 0; i < n; i++)
-        if (!request_read(m, probes[i].ring, probes[i].layer) || probes[i].head != 0 || !(probes[i].temperature > 0))
+        if (!request_read(m, probes[i].ring, probes[i].layer) || !is_head(probes[i].head) ||
+            !(probes[i].temperature > 0))
             return false;
     return true;
 }
@@ -76,7 +83,7 @@ bool
 request_dist(struct limits m, const struct dist_req *requests, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!request_read(m, requests[i].ring, requests[i].layer) || requests[i].head != 0 ||
+        if (!request_read(m, requests[i].ring, requests[i].layer) || !is_head(requests[i].head) ||
             requests[i].out >= m.store->dists)
             return false;
     return true;

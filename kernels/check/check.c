@@ -275,6 +275,7 @@ check_until(struct store *s, const struct sweep *w, const struct exit_rule *rule
     bool ok = m != NULL;
     if (ok) {
         copy_sweep(c, m, w, &ok);
+        m->rule.head = rule->head;
         m->rule.temperature = copy(m, rule->temperature, depths, sizeof(float), &ok);
         m->rule.threshold = copy(m, rule->threshold, depths, sizeof(float), &ok);
         m->probed = out->probed;
@@ -516,6 +517,7 @@ const struct backend_ops check_backend = {
     .describe = check_describe,
     .load = weights_load,
     .unload = weights_unload,
+    .heads = weights_heads,
     .store = check_store,
     .drop = check_drop,
     .trunk = check_trunk,

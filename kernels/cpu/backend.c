@@ -122,9 +122,10 @@ cpu_guess(struct store *s, const struct probe *probes, size_t n, struct guess *o
 /* ---- distributions ---- */
 
 static void
-add_row(struct head_table *t, uint32_t ring, uint32_t layer)
+add_row(struct head_table *t, uint32_t ring, uint32_t layer, enum head_choice head)
 {
-    t->rows[t->n++] = (struct head_row){.ring = ring, .layer = layer, .temperature = 1, .final = -1, .request = -1};
+    t->rows[t->n++] =
+        (struct head_row){.ring = ring, .layer = layer, .head = head, .temperature = 1, .final = -1, .request = -1};
 }
 
 static bool
@@ -139,7 +140,7 @@ cpu_dist(struct store *s, const struct dist_req *requests, size_t n)
         const size_t part = n - first < HEAD_TILE ? n - first : HEAD_TILE;
         s->head.n = s->head.ready = 0;
         for (size_t i = 0; i < part; i++)
-            add_row(&s->head, requests[first + i].ring, requests[first + i].layer);
+            add_row(&s->head, requests[first + i].ring, requests[first + i].layer, requests[first + i].head);
         head_run(s, false);
         PARALLEL(omp parallel for num_threads(s->threads))
         for (size_t i = 0; i < part; i++) {
@@ -189,7 +190,7 @@ cpu_verify(struct store *s, const struct verify_req *request)
     t->n = t->ready = 0;
     for (size_t i = 0; i < request->n; i++)
         if (request->nodes[i].ring != RING_NONE)
-            add_row(t, request->nodes[i].ring, depth);
+            add_row(t, request->nodes[i].ring, depth, USE_LENS);
     head_run(s, true);
     struct verdict *staged = store_stage(s, request->out, sizeof *staged);
     if (staged == NULL || s->failed)
@@ -215,7 +216,7 @@ cpu_read_logits(struct store *s, uint32_t ring, uint32_t layer, float *out)
     if (store_stopped(s))
         return true;
     s->head.n = s->head.ready = 0;
-    add_row(&s->head, ring, layer);
+    add_row(&s->head, ring, layer, USE_LENS);
     head_run(s, false);
     float *staged = store_stage(s, out, bytes);
     if (staged != NULL)
@@ -255,6 +256,7 @@ const struct backend_ops cpu_backend = {
     .describe = cpu_describe,
     .load = weights_load,
     .unload = weights_unload,
+    .heads = weights_heads,
     .store = store_open,
     .drop = store_close,
     .trunk = cpu_trunk,

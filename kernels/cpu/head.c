@@ -5,12 +5,87 @@
 
 #include "kernels/cpu/dequantise.h"
 
+/* ---- logits ---- */
+
+/* The trained head that row i of those to be computed asks for, or NULL: the lens. */
+static const struct trained_head *
+trained(const struct store *s, size_t i)
+{
+    const struct head_row *row = &s->head.rows[s->head.ready + i];
+    const struct trained_head *t = s->weights->trained;
+    return t == NULL || row->head != USE_TRAINED ? NULL : &t[row->layer];
+}
+
+static bool
+is_affine(const struct trained_head *t)
+{
+    return t != NULL && t->a.data != NULL;
+}
+
+static bool
+is_full(const struct trained_head *t)
+{
+    return t != NULL && t->full.data != NULL;
+}
+
 static const float *
-table_row(const struct worker *w, const void *unused, size_t i)
+hidden_row(const struct worker *w, const void *unused, size_t i)
 {
     (void)unused;
     const struct head_row *row = &w->store->head.rows[w->store->head.ready + i];
     return store_hidden(w->store, row->ring, row->layer);
+}
+
+/* What the final norm sees. */
+static const float *
+seen_row(const struct worker *w, const void *unused, size_t i)
+{
+    const struct store *s = w->store;
+    return is_affine(trained(s, i)) ? s->head.shifted + (s->head.ready + i) * s->weights->desc.width
+                                    : hidden_row(w, unused, i);
+}
+
+/* This worker's share of a matrix's outputs, in whole groups. */
+static struct range
+outputs(const struct worker *w, const struct matrix *m)
+{
+    const struct range part = share(w, (m->rows + Q8_GROUP - 1) / Q8_GROUP);
+    return (struct range){part.first * Q8_GROUP, part.last * Q8_GROUP < m->rows ? part.last * Q8_GROUP : m->rows};
+}
+
+/* y = M x for row i alone. */
+static void
+multiply_row(const struct worker *w, const struct matrix *m, const struct acts *x, size_t i, struct range part,
+             float *y)
+{
+    struct acts one = *x;
+    one.x += i * x->cols;
+    multiply(w->store->isa, m, &one, 1, part.first, part.last, y, m->rows);
+}
+
+/* shifted = h + A h + b of all n rows with an affine head. */
+static void
+shift(struct worker *w, size_t n)
+{
+    struct store *s = w->store;
+    const uint32_t width = s->weights->desc.width;
+    bool any = false;
+    for (size_t i = 0; i < n && !any; i++)
+        any = is_affine(trained(s, i));
+    if (!any)
+        return;
+    const struct acts x = prepare(w, n, width, false, NULL, hidden_row, NULL, NULL);
+    for (size_t i = 0; i < n; i++) {
+        const struct trained_head *t = trained(s, i);
+        if (!is_affine(t))
+            continue;
+        const struct range part = outputs(w, &t->a);
+        float *y = s->head.shifted + (s->head.ready + i) * width;
+        multiply_row(w, &t->a, &x, i, part, y);
+        for (size_t o = part.first; o < part.last; o++)
+            y[o] += x.x[i * width + o] + t->b[o];
+    }
+    meet(w);
 }
 
 void
@@ -20,11 +95,24 @@ head_logits(struct worker *w)
     const struct matrix *m = &s->weights->head;
     const size_t n = s->head.n - s->head.ready;
     if (n > 0) {
-        const struct acts x = prepare(w, n, m->cols, m->q != NULL, s->weights->final_norm, table_row, NULL, NULL);
-        struct range part = share(w, (m->rows + Q8_GROUP - 1) / Q8_GROUP);
-        part.first *= Q8_GROUP;
-        part.last = part.last * Q8_GROUP < m->rows ? part.last * Q8_GROUP : m->rows;
-        multiply(s->isa, m, &x, n, part.first, part.last, s->head.logits + s->head.ready * m->rows, m->rows);
+        shift(w, n);
+        const struct acts x = prepare(w, n, m->cols, m->q != NULL, s->weights->final_norm, seen_row, NULL, NULL);
+        const struct range part = outputs(w, m);
+        float *z = s->head.logits + s->head.ready * m->rows;
+        for (size_t i = 0, last; i < n; i = last) { /* rows that go through the same matrix go together */
+            const struct trained_head *t = trained(s, i);
+            last = i + 1;
+            if (is_full(t)) {
+                multiply_row(w, &t->full, &x, i, part, z + i * m->rows);
+                continue;
+            }
+            while (last < n && !is_full(trained(s, last)))
+                last++;
+            struct acts some = x;
+            some.x += i * x.cols;
+            some.q += i * x.stride;
+            multiply(s->isa, m, &some, last - i, part.first, part.last, z + i * m->rows, m->rows);
+        }
     }
     meet(w);
 }
@@ -244,6 +332,7 @@ add_family(struct store *s, const struct probe *probes, size_t n, size_t i, stru
         }
         t->rows[t->n++] = (struct head_row){.ring = ring,
                                             .layer = probes[j].layer,
+                                            .head = probes[j].head,
                                             .temperature = probes[j].temperature,
                                             .final = probes[j].versus_final ? final : -1,
                                             .request = (int32_t)j};

@@ -45,11 +45,12 @@ take_all(struct store *s)
     s->head.n_pieces = (d->vocab + PIECE - 1) / PIECE;
     s->head.logits = blocks_take(&s->blocks, (size_t)HEAD_TILE * d->vocab, sizeof *s->head.logits);
     s->head.pieces = blocks_take(&s->blocks, HEAD_TILE * s->head.n_pieces, sizeof *s->head.pieces);
+    s->head.shifted = blocks_take(&s->blocks, (size_t)HEAD_TILE * d->width, sizeof *s->head.shifted);
     s->workers = blocks_take(&s->blocks, s->threads, sizeof *s->workers);
     if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL || s->dists == NULL ||
         s->p == NULL || s->q == NULL || s->attended == NULL || s->k == NULL || s->v == NULL || s->gate == NULL ||
         s->up == NULL || s->y == NULL || s->turns == NULL || s->head.logits == NULL || s->head.pieces == NULL ||
-        s->workers == NULL || !take_acts(s, &s->acts, largest(rows, HEAD_TILE), widest))
+        s->head.shifted == NULL || s->workers == NULL || !take_acts(s, &s->acts, largest(rows, HEAD_TILE), widest))
         return false;
     for (uint32_t t = 0; t < s->threads; t++) {
         struct worker_buffers *b = &s->workers[t];

@@ -14,6 +14,7 @@
 
 struct head_row {
     uint32_t ring, layer;
+    enum head_choice head;
     float temperature;
     int32_t final;   /* the row of this table with layer L of the same ring entry, or -1 */
     int32_t request; /* whose guess this is: an index into the caller's, or -1 */
@@ -34,6 +35,7 @@ struct head_table {
     struct guess guesses[HEAD_TILE];
     double max[HEAD_TILE], sum[HEAD_TILE]; /* softmax of each row: sum exp(z - max) */
     float *logits;                         /* (HEAD_TILE, vocab) */
+    float *shifted;                        /* (HEAD_TILE, width) h + A h + b of rows with an affine head */
     struct summary *pieces;                /* (HEAD_TILE, n_pieces) */
     size_t n_pieces;
 };

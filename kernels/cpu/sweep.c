@@ -21,7 +21,7 @@ prepare(struct worker *w, size_t n, uint32_t cols, bool in_int8, const float *no
     struct store *s = w->store;
     const bool mine = n <= PRIVATE_ROWS;
     struct acts a = mine ? w->own->acts : s->acts;
-    if (norm == NULL)
+    if (row == NULL)
         a.x = x;
     a.cols = cols;
     a.stride = acts_stride(cols);
@@ -29,6 +29,8 @@ prepare(struct worker *w, size_t n, uint32_t cols, bool in_int8, const float *no
     for (size_t r = part.first; r < part.last; r++) {
         if (norm != NULL)
             s->isa->rms_norm(row(w, user, r), norm, cols, s->weights->desc.rms_eps, a.x + r * cols);
+        else if (row != NULL)
+            memcpy(a.x + r * cols, row(w, user, r), cols * sizeof *a.x);
         if (in_int8)
             s->isa->quantise(a.x + r * cols, cols, a.q + r * a.stride);
     }
@@ -312,6 +314,7 @@ walk(struct worker *w, const struct sweep *sweep, const struct exit_watch *watch
                 s->head.ready = 0;
                 s->head.rows[0] = (struct head_row){.ring = sweep->rows[sweep->n - 1].ring,
                                                     .layer = l,
+                                                    .head = watch->rule->head,
                                                     .temperature = watch->rule->temperature[l],
                                                     .final = -1,
                                                     .request = -1};

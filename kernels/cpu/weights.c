@@ -206,5 +206,65 @@ weights_unload(struct weights *w)
     if (w == NULL)
         return;
     blocks_free(&w->blocks);
+    blocks_free(&w->trained_blocks);
     free(w);
+}
+
+/* ---- trained heads ---- */
+
+/* A copy of a tensor, empty for an absent one. */
+static bool
+copy_head(struct weights *w, const struct tensor *t, uint32_t rows, struct matrix *out, struct err *err)
+{
+    *out = (struct matrix){.type = WEIGHT_F32};
+    if (t->data == NULL)
+        return true;
+    if (t->type != WEIGHT_F32 || t->rows != rows || t->cols != w->desc.width)
+        return err_set(err, ERR_WORK,
+                       "a trained head is %" PRIu32 " by %" PRIu32 ", not %" PRIu32 " by %" PRIu32
+                       " in F32: it belongs to another model",
+                       t->rows, t->cols, rows, w->desc.width);
+    float *data = blocks_take(&w->trained_blocks, (size_t)rows * t->cols, sizeof *data);
+    if (data == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for the trained heads");
+    for (uint32_t r = 0; r < rows; r++)
+        tensor_row(t, r, data + (size_t)r * t->cols);
+    out->rows = rows;
+    out->cols = t->cols;
+    out->data = data;
+    return true;
+}
+
+static bool
+copy_heads(struct weights *w, const struct exit_head *by_layer, struct err *err)
+{
+    const struct model_desc *d = &w->desc;
+    struct trained_head *to = blocks_take(&w->trained_blocks, d->n_layers + 1u, sizeof *to);
+    if (to == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for the trained heads");
+    memset(to, 0, (d->n_layers + 1u) * sizeof *to);
+    for (uint32_t l = 1; l < d->n_layers; l++) {
+        struct matrix b;
+        if (!copy_head(w, &by_layer[l].a, d->width, &to[l].a, err) || !copy_head(w, &by_layer[l].b, 1, &b, err) ||
+            !copy_head(w, &by_layer[l].weight, d->vocab, &to[l].full, err))
+            return false;
+        to[l].b = b.data;
+        if ((to[l].a.data == NULL) != (to[l].b == NULL) || (to[l].a.data != NULL && to[l].full.data != NULL))
+            return err_set(err, ERR_WORK, "the trained head of layer %" PRIu32 " is neither affine nor full", l);
+    }
+    w->trained = to;
+    return true;
+}
+
+bool
+weights_heads(struct weights *w, const struct exit_head *by_layer, struct err *err)
+{
+    w->trained = NULL;
+    blocks_free(&w->trained_blocks);
+    w->trained_blocks = (struct blocks){0};
+    if (by_layer == NULL || copy_heads(w, by_layer, err))
+        return true;
+    blocks_free(&w->trained_blocks);
+    w->trained_blocks = (struct blocks){0};
+    return false;
 }

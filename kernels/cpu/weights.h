@@ -19,6 +19,13 @@ struct layer {
     struct matrix wq, wk, wv, wo, gate, up, down;
 };
 
+/* A layer's trained head; parts that are absent have cols = 0 and b = NULL. */
+struct trained_head {
+    struct matrix a;    /* (width, width): the lens looks at h + A h + b */
+    const float *b;     /* (width) */
+    struct matrix full; /* (vocab, width): in place of the LM head */
+};
+
 struct weights {
     const struct backend *backend;
     struct model_desc desc;  /* `layers` and `rope_factors` are not kept */
@@ -27,6 +34,8 @@ struct weights {
     struct matrix head;
     const double *rope; /* (rope_dims/2): radians per position */
     struct blocks blocks;
+    const struct trained_head *trained; /* (L + 1), indexed by layer, or NULL: none */
+    struct blocks trained_blocks;
 };
 
 /* Tensors stay the caller's; those in blocks and, when exact, all others are copied. Fails on shapes that don't fit each other, on
@@ -34,5 +43,7 @@ struct weights {
 bool weights_load(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **,
                   struct err *);
 void weights_unload(struct weights *);
+/* backend_ops.heads */
+bool weights_heads(struct weights *, const struct exit_head *by_layer, struct err *);
 
 #endif

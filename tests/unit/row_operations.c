@@ -188,7 +188,7 @@ do_until(struct program *p)
     struct naive_token path[CTX];
     struct guess probed[MAX_LAYERS + 1];
     struct exit_result got = {.probed = probed}, expected;
-    const struct exit_rule rule = {temperature, threshold};
+    const struct exit_rule rule = {.temperature = temperature, .threshold = threshold};
     const uint32_t from = p->rows[s].depth;
     const size_t len = row_path_of(p, p->rows[s].seq, s, false, path);
     const bool close_call = clean_exit(p, path, len, from, to, &rule, &expected);
