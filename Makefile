@@ -25,6 +25,13 @@ ifdef SANITIZE
 else
   BUILD  ?= build
 endif
+# libFuzzer where the compiler has it (make fuzz CC=clang). The library counts its edges then, or libFuzzer is blind.
+HAS_LIBFUZZER := $(shell printf 'int LLVMFuzzerTestOneInput(const unsigned char*d,unsigned long n){return n>9&&d[0]>0?0:0;}' 2>/dev/null \
+	| $(CC) -x c - -fsanitize=fuzzer -o /dev/null 2>/dev/null && echo yes)
+ifneq ($(and $(FUZZER),$(HAS_LIBFUZZER)),)
+  BASE   += -fsanitize=fuzzer-no-link
+  LDLIBS += -fsanitize=fuzzer-no-link
+endif
 ifeq ($(findstring thread,$(SANITIZE)),)
   OPENMP := -fopenmp
 else
@@ -193,9 +200,7 @@ test: test-programs
 test-long: test-programs
 	@tests/run.sh $(BUILD) long
 
-# Fuzz targets: libFuzzer where the compiler has it (make fuzz CC=clang), else a plain mutating driver.
-HAS_LIBFUZZER := $(shell printf 'int LLVMFuzzerTestOneInput(const unsigned char*d,unsigned long n){return n>9&&d[0]>0?0:0;}' 2>/dev/null \
-	| $(CC) -x c - -fsanitize=fuzzer -o /dev/null 2>/dev/null && echo yes)
+# Fuzz targets: libFuzzer where the compiler has it (see above), else a plain mutating driver.
 $(BUILD)/obj/tests/fuzz/%.o: tests/fuzz/%.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -203,12 +208,13 @@ $(BUILD)/obj/tests/fuzz/%.o: tests/fuzz/%.c | $(BUILD)/.deps-test
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/driver.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(if $(and $(HAS_LIBFUZZER),$(FUZZER)),$(CC) $(OPENMP) -fsanitize=fuzzer -o $@ $(filter-out %/driver.o,$^) $(LDLIBS),$(CC) $(OPENMP) -o $@ $^ $(LDLIBS))
+	$(Q)$(if $(and $(HAS_LIBFUZZER),$(FUZZER)),$(CC) $(OPENMP) -o $@ $(filter-out %/driver.o,$^) $(LDLIBS) -fsanitize=fuzzer,$(CC) $(OPENMP) -o $@ $^ $(LDLIBS))
 
 # A real campaign: sanitizers on, FUZZ_SECONDS a target.
+FUZZ_BUILD := build/fuzzing$(if $(HAS_LIBFUZZER),-libfuzzer)
 fuzz:
-	$(MAKE) BUILD=build/fuzzing SANITIZE=address,undefined FUZZER=1 fuzz-programs
-	@tests/fuzz/run.sh build/fuzzing $(FUZZ_SECONDS)
+	$(MAKE) BUILD=$(FUZZ_BUILD) SANITIZE=address,undefined FUZZER=1 fuzz-programs
+	@tests/fuzz/run.sh $(FUZZ_BUILD) $(FUZZ_SECONDS)
 .PHONY: fuzz-programs
 fuzz-programs: $(FUZZ) $(TOOLS)
 
