@@ -98,6 +98,7 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
                                            .synth = o->synth != NULL,
                                            .backend = o->backend_given ? o->backend : NULL,
                                            .backend_options = o->backend_options,
+                                           .heads = o->heads,
                                            .quantize = o->quantize,
                                            .ctx = o->ctx};
     struct load_progress progress = {0};
@@ -128,6 +129,7 @@ generation_options(const struct options *o)
                                     .ctx = o->ctx,
                                     .ignore_eos = o->ignore_eos,
                                     .probe = o->probe,
+                                    .head = o->head,
                                     .state_dir = o->policy_state,
                                     .set = o->set,
                                     .n_set = o->n_set};

@@ -38,6 +38,8 @@ enum option_id {
     OPT_SYNTH,
     OPT_GPU,
     OPT_PROBE,
+    OPT_HEADS,
+    OPT_HEAD,
     OPT_THREADS,
     OPT_TRACE,
     OPT_THEME,
@@ -95,6 +97,10 @@ static const struct option_row {
          "no model but random weights in a real one's shape, of whose drafts from layer K a share A is accepted"},
     [OPT_GPU] = {"gpu", 0, "N", GENERATES, "which GPU, numbered from 0 (the first that will do)"},
     [OPT_PROBE] = {"probe", 0, "MODE", GENERATES, "layers shown: off, policy's own, all (scope: all; else policy)"},
+    [OPT_HEADS] = {"heads", 0, "FILE", GENERATES,
+                   "trained heads, of `specscope train heads`; none (MODEL.heads.safetensors, if it is there)"},
+    [OPT_HEAD] = {"head", 0, "MODE", GENERATES,
+                  "what looks at layers: lens, trained, policy: as its paper has it (policy)"},
     [OPT_THREADS] = {"threads", 't', "N", GENERATES, "CPU threads (all cores)"},
     [OPT_TRACE] = {"trace", 0, "DIR", COMMAND_SCOPE | COMMAND_RUN, "write a trace into a new folder"},
     [OPT_THEME] = {"theme", 0, "NAME", SCREEN, "dark, light, cividis, mono, or a file"},
@@ -291,6 +297,17 @@ set_probe(struct options *o, const char *name, struct err *err)
 }
 
 static bool
+set_head(struct options *o, const char *name, struct err *err)
+{
+    for (int i = 0; i < HEAD_MODES; i++)
+        if (strcmp(name, head_mode_names[i]) == 0) {
+            o->head = (enum head_mode)i;
+            return true;
+        }
+    return err_set(err, ERR_USAGE, "--head %.32s is not known; there are lens, trained and policy", name);
+}
+
+static bool
 set(struct options *o, int which, const char *text, struct err *err)
 {
     uint32_t n = 0;
@@ -329,6 +346,8 @@ set(struct options *o, int which, const char *text, struct err *err)
         o->backend_options.gpu = (int)n;
         return true;
     case OPT_PROBE: return set_probe(o, text, err);
+    case OPT_HEADS: o->heads = text; return true;
+    case OPT_HEAD: return set_head(o, text, err);
     case OPT_THREADS: return count("threads", text, 1024, &o->backend_options.threads, err);
     case OPT_TRACE: o->trace = text; return true;
     case OPT_THEME: o->theme = text; return true;

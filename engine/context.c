@@ -49,7 +49,8 @@ allocate(struct context *c)
                     (c->rows = calloc(o->max_rows, sizeof *c->rows)) != NULL &&
                     (c->tails = calloc((size_t)o->max_rows * o->ring, sizeof *c->tails)) != NULL &&
                     (c->prefill = calloc(o->max_rows, sizeof *c->prefill)) != NULL &&
-                    (c->probes = calloc(o->max_probes, sizeof *c->probes)) != NULL;
+                    (c->probes = calloc(o->max_probes, sizeof *c->probes)) != NULL &&
+                    (c->counted = calloc(c->n_layers + 1u, sizeof *c->counted)) != NULL;
     if (!ok)
         return false;
     for (uint32_t i = 0; i < c->n_slots; i++)
@@ -79,6 +80,7 @@ context_open(struct context **out, const struct backend_ops *ops, struct weights
     c->limits = limits;
     c->n_layers = model->n_layers;
     c->vocab = model->vocab;
+    c->trained_load = limits.heads == HEAD_FULL ? 1 : (double)model->width / model->vocab;
     c->n_slots = limits.ctx + limits.spare;
     atomic_init(&c->never, false);
     if (!allocate(c)) {
@@ -121,6 +123,7 @@ context_close(struct context *c)
     free(c->tails);
     free(c->prefill);
     free(c->probes);
+    free(c->counted);
     free(c);
 }
 

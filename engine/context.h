@@ -14,6 +14,7 @@
 #ifndef ENGINE_CONTEXT_H
 #define ENGINE_CONTEXT_H
 
+#include "engine/exit_heads.h"
 #include "kernels/backend.h"
 
 struct context;
@@ -27,6 +28,7 @@ struct context_options {
     uint32_t max_probes;       /* probes in one guess call; larger calls are split; 0: 512 */
     uint32_t dists;            /* distributions alive at a time; 0: 64 */
     const atomic_bool *cancel; /* or NULL */
+    enum head_kind heads;      /* the trained heads that the weights have, for the accounts */
 };
 
 /* Sublayers left out of an advance: (L + 1) switches indexed by layer 1..L, or NULL for none. A row may only attend to
@@ -77,7 +79,8 @@ bool context_advance_until(struct context *, const slot_t *rows, size_t n, uint3
 /* (slot, layer) pairs in one head call. */
 struct context_probe {
     slot_t slot;
-    uint32_t layer, head;
+    uint32_t layer;
+    enum head_choice head;
     float temperature;
     bool versus_final;
 };
@@ -91,7 +94,7 @@ bool context_prefill(struct context *, seq_t, const token_t *, size_t n, progres
 /* ---- distributions and decisions ---- */
 
 /* Only queued: it is made by the time it is used. DIST_NONE: error. */
-dist_t context_dist(struct context *, slot_t, uint32_t layer, uint32_t head, const struct sampling *);
+dist_t context_dist(struct context *, slot_t, uint32_t layer, enum head_choice head, const struct sampling *);
 /* TOKEN_NONE: an error, or (context_error() is ERR_NONE) nothing is left to draw. */
 token_t context_draw(struct context *, dist_t, const struct rng_key *, const token_t *without, size_t n_without);
 /* The likeliest token that is not in `without`, lowest id among equals. TOKEN_NONE as above. */
@@ -114,7 +117,8 @@ bool context_verify(struct context *, seq_t, const struct verify_row *rows, size
 struct loads {     /* running totals */
     double layers; /* one load = one layer's weights read once, however many rows pass; a skipped sublayer
                              counts one half less */
-    double heads;  /* head calls; a call on several rows is one load */
+    double heads;  /* head calls; a call on several rows is one load. A layer's affine head adds its parameters'
+                      share of the LM head's; a full one is a load of its own */
 };
 struct loads context_loads(const struct context *);
 

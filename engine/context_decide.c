@@ -27,6 +27,24 @@ hidden_at(struct context *c, slot_t s, uint32_t layer)
     return RING_NONE;
 }
 
+/* What a head call on these probes loads: the LM head once, and every layer's trained head that takes part. */
+static void
+count_heads(struct context *c, const struct probe *probes, size_t n)
+{
+    bool lens = c->limits.heads != HEAD_FULL;
+    c->calls++;
+    for (size_t i = 0; i < n && c->limits.heads != HEAD_LENS; i++) {
+        const uint32_t layer = probes[i].layer;
+        const bool trained = probes[i].head == USE_TRAINED && layer > 0 && layer < c->n_layers;
+        lens = lens || !trained || probes[i].versus_final;
+        if (trained && c->counted[layer] != c->calls) {
+            c->counted[layer] = c->calls;
+            c->loads.heads += c->trained_load;
+        }
+    }
+    c->loads.heads += lens;
+}
+
 bool
 context_guess(struct context *c, const struct context_probe *probes, size_t n, struct guess *out)
 {
@@ -43,8 +61,7 @@ context_guess(struct context *c, const struct context_probe *probes, size_t n, s
         return true;
     if (!context_flush(c))
         return false;
-    uint32_t calls = 0;
-    for (size_t at = 0; at < n; calls++) {
+    for (size_t at = 0; at < n;) {
         const size_t left = n - at, part = left < c->limits.max_probes ? left : c->limits.max_probes;
         for (size_t i = 0; i < part; i++) {
             const struct context_probe *p = &probes[at + i];
@@ -56,12 +73,10 @@ context_guess(struct context *c, const struct context_probe *probes, size_t n, s
         }
         if (!c->ops->guess(c->store, c->probes, part, out + at))
             return context_refused(c, "probe rows");
+        count_heads(c, c->probes, part);
         at += part;
     }
-    if (!context_wait(c))
-        return false;
-    c->loads.heads += calls;
-    return true;
+    return context_wait(c);
 }
 
 /* ---- distributions and decisions ---- */
@@ -77,7 +92,7 @@ check_sampling(struct context *c, const struct sampling *s)
 }
 
 dist_t
-context_dist(struct context *c, slot_t s, uint32_t layer, uint32_t head, const struct sampling *sampling)
+context_dist(struct context *c, slot_t s, uint32_t layer, enum head_choice head, const struct sampling *sampling)
 {
     context_clear_error(c);
     const uint32_t ring = hidden_at(c, s, layer);
@@ -93,7 +108,7 @@ context_dist(struct context *c, slot_t s, uint32_t layer, uint32_t head, const s
         context_refused(c, "keep a distribution");
         return DIST_NONE;
     }
-    c->loads.heads += 1;
+    count_heads(c, &(struct probe){.layer = layer, .head = head}, 1);
     return c->n_dists++;
 }
 

@@ -52,6 +52,9 @@ struct context {
     slot_t *prefill;            /* (max_rows) the chunk of a prompt in flight */
     struct probe *probes;       /* (max_probes) */
     struct loads loads;
+    double trained_load; /* what a layer's trained head adds to it */
+    uint64_t calls;      /* of the head, */
+    uint64_t *counted;   /* and the last one in which a layer's trained head was counted: (L + 1) */
     struct err err;
     atomic_bool never; /* stands in for a missing cancel flag */
 };

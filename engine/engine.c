@@ -93,6 +93,68 @@ load(struct engine *e, const struct engine_options *o, const struct backend_opti
            open_cpu(e, options, err) && e->ops->load(e->backend, &desc, progress, user, &e->weights, err);
 }
 
+/* ---- trained heads ---- */
+
+static bool
+take_heads(struct engine *e, const char *path, struct err *err)
+{
+    struct exit_heads *h;
+    if (e->ops->heads == NULL)
+        return err_set(err, ERR_USAGE, "backend %s has no trained heads; choose --backend cpu, or leave %.200s out",
+                       e->ops->name, path);
+    if (!exit_heads_read(&h, path, e->model, err))
+        return false;
+    struct exit_head *by_layer = calloc(h->n_layers + 1u, sizeof *by_layer);
+    bool ok = by_layer != NULL || err_set(err, ERR_WORK, "out of memory for %.200s", path);
+    for (uint32_t l = 1; ok && l < h->n_layers; l++) {
+        const struct head_weights *w = &h->layers[l];
+        by_layer[l] =
+            (struct exit_head){.a = {.data = w->a, .type = WEIGHT_F32, .rows = h->width, .cols = h->width},
+                               .b = {.data = w->b, .type = WEIGHT_F32, .rows = 1, .cols = h->width},
+                               .weight = {.data = w->weight, .type = WEIGHT_F32, .rows = h->vocab, .cols = h->width}};
+    }
+    ok = ok && e->ops->heads(e->weights, by_layer, err);
+    if (ok)
+        e->heads = h->kind;
+    free(by_layer);
+    exit_heads_free(h);
+    return ok;
+}
+
+/* The file that stands beside the model: its name without ".gguf", and ".heads.safetensors". NULL: there is none. */
+static char *
+heads_beside(const struct model *m)
+{
+    static const char suffix[] = ".gguf", ending[] = ".heads.safetensors";
+    size_t n = strlen(m->path);
+    if (n >= sizeof suffix && strcmp(m->path + n - (sizeof suffix - 1), suffix) == 0)
+        n -= sizeof suffix - 1;
+    while (n > 1 && m->path[n - 1] == '/')
+        n--;
+    char *path = malloc(n + sizeof ending);
+    if (path == NULL)
+        return NULL;
+    memcpy(path, m->path, n);
+    memcpy(path + n, ending, sizeof ending);
+    if (access(path, F_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+static bool
+find_heads(struct engine *e, const struct engine_options *o, struct err *err)
+{
+    if (o->heads != NULL)
+        return strcmp(o->heads, "none") == 0 || take_heads(e, o->heads, err);
+    char *path = o->synth ? NULL : heads_beside(e->model);
+    struct err why = {.kind = ERR_NONE};
+    if (path != NULL && !take_heads(e, path, &why) && e->note[0] == '\0')
+        snprintf(e->note, sizeof e->note, "without trained heads: %.170s", why.text);
+    free(path);
+    return true;
+}
+
 bool
 engine_open(struct engine **out, const struct engine_options *options, progress_fn progress, void *user,
             struct err *err)
@@ -111,7 +173,7 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
     bool ok = open_backend(e, options, &backend, err);
     model.available = ok && is_cuda(e) ? UINT64_MAX : memory_available(); /* a GPU has its own, and says so itself */
     ok = ok && (options->synth ? model_open_planted : model_open_with)(&e->model, options->model_path, &model, err);
-    if (!ok || !load(e, options, &backend, progress, user, err)) {
+    if (!ok || !load(e, options, &backend, progress, user, err) || !find_heads(e, options, err)) {
         engine_close(e);
         return false;
     }

@@ -88,11 +88,12 @@ session_end(struct session *s, const char *why)
 
 /* ---- probes of the scope ---- */
 
-/* All layers' guesses at the given rows, against the final layer. Rows that fell out of the ring are passed over. */
+/* One head's guesses of all layers at the given rows, against the final layer. Rows that fell out of the ring are passed
+ * over. */
 static bool
-probe_rows(struct session *s, const slot_t *rows, size_t n_rows)
+probe_rows(struct session *s, const slot_t *rows, size_t n_rows, enum head_choice head)
 {
-    uint32_t layers = s->model.layers;
+    const uint32_t layers = s->model.layers;
     for (size_t first = 0; first < n_rows; first += VERIFY_NODES) {
         size_t n = 0;
         for (size_t i = first; i < n_rows && i < first + VERIFY_NODES; i++) {
@@ -101,20 +102,48 @@ probe_rows(struct session *s, const slot_t *rows, size_t n_rows)
             for (uint32_t l = 1; l <= layers; l++)
                 s->probes[n++] = (struct context_probe){.slot = rows[i],
                                                         .layer = l,
+                                                        .head = head,
                                                         .temperature = s->state.annealed ? s->state.temperature[l] : 1,
                                                         .versus_final = true};
         }
         if (!context_guess(s->ctx, s->probes, n, s->guesses))
             return false;
         for (size_t i = 0; i < n; i++) {
+            const uint32_t l = s->probes[i].layer;
             if (!s->state.annealed)
                 s->guesses[i].annealed = NAN;
             token_t final = s->guesses[i / layers * layers + layers - 1].token;
-            session_layer_event(s, context_position(s->ctx, s->probes[i].slot) + 1, s->probes[i].layer, 0,
-                                &s->guesses[i], PROBED_SCOPE, final);
+            session_layer_event(s, context_position(s->ctx, s->probes[i].slot) + 1, l,
+                                head == USE_TRAINED && l < layers ? 1 : 0, &s->guesses[i], PROBED_SCOPE, final);
         }
     }
     return true;
+}
+
+/* After a round: the head in use at every new row. The other one is asked now and then, which is enough to compare how
+ * often they agree with the last layer and costs a fraction. */
+#define OTHER_HEAD_EVERY 4 /* rounds */
+
+static bool
+probe_round(struct session *s, const slot_t *rows, size_t n)
+{
+    if (!probe_rows(s, rows, n, s->head))
+        return false;
+    return s->engine->heads == HEAD_LENS || s->round.number % OTHER_HEAD_EVERY != 0 ||
+           probe_rows(s, rows, n, s->head == USE_LENS ? USE_TRAINED : USE_LENS);
+}
+
+#define RECENT_ROWS 32
+
+bool
+session_probe_recent(struct session *s)
+{
+    slot_t rows[RECENT_ROWS];
+    size_t n = 0;
+    const uint32_t length = s->probe == PROBE_ALL ? context_length(s->ctx, s->seq) : 0;
+    for (uint32_t i = length > RECENT_ROWS ? length - RECENT_ROWS : 0; i < length; i++)
+        rows[n++] = context_at(s->ctx, s->seq, i);
+    return probe_rows(s, rows, n, s->head);
 }
 
 /* ---- the end of a run ---- */
@@ -326,7 +355,7 @@ run_round(struct session *s)
         at[2] += spent;
         worked = context_loads(s->ctx);
     }
-    if (s->probe == PROBE_ALL && !probe_rows(s, m.kept, m.n)) {
+    if (s->probe == PROBE_ALL && !probe_round(s, m.kept, m.n)) {
         session_stop(s, "probe");
         return false;
     }
@@ -371,14 +400,8 @@ prefill(struct session *s)
     if (s->probe == PROBE_POLICY)
         session_layer_event(s, s->prompt_tokens, s->model.layers, 0, &first.judged[0], PROBED_VERIFY,
                             first.judged[0].token);
-    if (s->probe == PROBE_ALL) { /* the end of the prompt, so that the picture begins full */
-        slot_t rows[32];
-        size_t n = 0;
-        for (uint32_t i = s->prompt_tokens > 32 ? s->prompt_tokens - 32 : 0; i < s->prompt_tokens; i++)
-            rows[n++] = context_at(s->ctx, s->seq, i);
-        if (!probe_rows(s, rows, n))
-            return false;
-    }
+    if (!session_probe_recent(s)) /* the end of the prompt, so that the picture begins full */
+        return false;
     struct policy *policy = &s->policies[s->policy];
     s->round.n_tokens = s->n_tokens;
     return policy->ops->prefilled == NULL || policy->ops->prefilled(policy, &s->round);
@@ -424,6 +447,7 @@ session_generate(struct session *s)
     if (strcmp(s->run_cause, "prompt") == 0)
         session_control_event(s, "prompt", "", s->prompt, 0, 0);
     session_control_event(s, "probe", "", probe_mode_names[s->probe], 0, 0);
+    session_choose_head(s, true, 0, 0);
     if (s->paused) /* a run begins as it was asked to: say so to who sees only this run */
         session_control_event(s, "state", "", "paused", 0, 0);
 

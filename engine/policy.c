@@ -8,8 +8,8 @@
 const char *const series_form_names[SERIES_FORMS] = {"line", "band", "bars", "strip", "grid", "mask", "phase"};
 
 /* Names of controls that are not knobs; see struct control_event. */
-static const char *const reserved[] = {"run",   "prompt", "policy",   "state",   "probe",
-                                       "break", "end",    "baseline", "lossless"};
+static const char *const reserved[] = {"run",  "prompt", "policy", "state",    "probe",
+                                       "head", "break",  "end",    "baseline", "lossless"};
 
 #define MAX_CELLS (1 << 20)
 

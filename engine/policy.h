@@ -65,6 +65,7 @@ struct policy {
 
 struct policy_ops {
     const char *name, *title, *paper;
+    bool trained_heads; /* its paper trains heads: it asks them where the model has some, else the lens */
     bool (*open)(struct policy *, const struct model_info *, const struct policy_args *,
                  struct err *); /* fills knobs and series */
     bool (*prefilled)(struct policy *,

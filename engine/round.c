@@ -21,10 +21,12 @@ round_until(struct round *r, const slot_t *rows, size_t n, uint32_t to, const st
             struct exit_result *out)
 {
     struct session *s = session_of(r);
+    struct exit_rule asked = *rule;
+    asked.head = s->head;
     struct guess *mine = out->probed;
     if (mine == NULL) /* the caller doesn't care, the screen does */
         out->probed = s->guesses;
-    bool ok = context_advance_until(r->ctx, rows, n, to, rule, out);
+    bool ok = context_advance_until(r->ctx, rows, n, to, &asked, out);
     if (ok) {
         r->state->heads_ns += out->probe_ns;
         if (out->probes > 0 && out->probe_ns == 0)
@@ -33,8 +35,8 @@ round_until(struct round *r, const slot_t *rows, size_t n, uint32_t to, const st
         r->state->annealed = true;
         for (uint32_t l = 1; l <= out->depth && s->probe != PROBE_OFF; l++)
             if (out->probed[l].token != TOKEN_NONE)
-                session_layer_event(s, context_position(r->ctx, rows[n - 1]) + 1, l, 0, &out->probed[l], PROBED_POLICY,
-                                    TOKEN_NONE);
+                session_layer_event(s, context_position(r->ctx, rows[n - 1]) + 1, l, session_head_at(s, l),
+                                    &out->probed[l], PROBED_POLICY, TOKEN_NONE);
     }
     out->probed = mine;
     return ok;
@@ -43,8 +45,17 @@ round_until(struct round *r, const slot_t *rows, size_t n, uint32_t to, const st
 bool
 round_look(struct round *r, const struct context_probe *probes, size_t n, struct guess *out)
 {
+    struct session *s = session_of(r);
+    const size_t room = s->n_probes;
     uint64_t start = session_now_ns();
-    bool ok = context_guess(r->ctx, probes, n, out);
+    bool ok = true;
+    for (size_t at = 0; at < n && ok; at += room) {
+        const size_t part = n - at < room ? n - at : room;
+        memcpy(s->probes, probes + at, part * sizeof *probes);
+        for (size_t i = 0; i < part; i++)
+            s->probes[i].head = s->head;
+        ok = context_guess(r->ctx, s->probes, part, out + at);
+    }
     r->state->heads_ns += session_now_ns() - start;
     return ok;
 }
@@ -56,14 +67,13 @@ round_guess(struct round *r, const struct context_probe *probes, size_t n, struc
         return false;
     struct session *s = session_of(r);
     for (size_t i = 0; i < n && s->probe != PROBE_OFF; i++)
-        session_layer_event(s, context_position(r->ctx, probes[i].slot) + 1, probes[i].layer, probes[i].head, &out[i],
-                            PROBED_POLICY, TOKEN_NONE);
+        session_layer_event(s, context_position(r->ctx, probes[i].slot) + 1, probes[i].layer,
+                            session_head_at(s, probes[i].layer), &out[i], PROBED_POLICY, TOKEN_NONE);
     return true;
 }
 
 bool
-round_choose(struct round *r, slot_t slot, uint32_t layer, uint32_t head, const struct guess *g, token_t *token,
-             dist_t *q)
+round_choose(struct round *r, slot_t slot, uint32_t layer, const struct guess *g, token_t *token, dist_t *q)
 {
     *q = DIST_NONE;
     if (!(r->sampling.temperature > 0)) {
@@ -71,7 +81,7 @@ round_choose(struct round *r, slot_t slot, uint32_t layer, uint32_t head, const 
         return true;
     }
     uint64_t start = session_now_ns();
-    *q = context_dist(r->ctx, slot, layer, head, &r->sampling);
+    *q = context_dist(r->ctx, slot, layer, session_of(r)->head, &r->sampling);
     if (*q == DIST_NONE)
         return false;
     struct rng_key key = {
@@ -97,7 +107,7 @@ round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uin
     }
     uint64_t start = session_now_ns();
     const struct sampling whole = {.temperature = 1, .top_p = 1};
-    dist_t from = context_dist(r->ctx, slot, layer, 0, greedy ? &whole : &r->sampling);
+    dist_t from = context_dist(r->ctx, slot, layer, session_of(r)->head, greedy ? &whole : &r->sampling);
     if (!greedy)
         *q = from;
     while (from != DIST_NONE && n < k) {
@@ -175,7 +185,7 @@ round_propose(struct round *r, const struct proposal *p)
                                 .exit_layer = (int32_t)p->exit_layer,
                                 .confidence = p->guess != NULL ? p->guess->confidence : NAN,
                                 .annealed = p->guess != NULL ? p->guess->annealed : NAN,
-                                .head = (int32_t)p->head,
+                                .head = (int32_t)session_head_at(s, p->exit_layer),
                                 .accepted = -1,
                                 .committed = -1}};
     session_emit(s, &e);

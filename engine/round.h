@@ -32,6 +32,7 @@ struct round {
 };
 
 /* ---- work ---- */
+/* Which head looks at a layer, the lens or a trained one, is the session's setting: it applies to all of these. */
 bool round_advance(struct round *, const slot_t *, size_t n, uint32_t to, const struct plan *);
 /* The guesses of every probed layer become LAYER events. */
 bool round_until(struct round *, const slot_t *rows, size_t n, uint32_t to, const struct exit_rule *,
@@ -43,8 +44,7 @@ bool round_look(struct round *, const struct context_probe *, size_t n, struct g
 /* The next token as layer `layer` would say it after row `slot`: its argmax when greedy (*q = DIST_NONE), else drawn
  * from its distribution under the user's sampling settings (*q is that distribution). `g` is the layer's guess, so
  * that the greedy case needs no second head call. */
-bool round_choose(struct round *, slot_t slot, uint32_t layer, uint32_t head, const struct guess *g, token_t *,
-                  dist_t *q);
+bool round_choose(struct round *, slot_t slot, uint32_t layer, const struct guess *g, token_t *, dist_t *q);
 
 /* k different candidates for the token after `slot`, as layer `layer` would say them: the k likeliest when greedy
  * (*q = DIST_NONE), else drawn without replacement from its distribution *q, in the order drawn. `g` is the layer's guess
@@ -62,8 +62,7 @@ double round_aside_ms(const struct round *); /* of this round so far */
 struct proposal {
     int32_t parent; /* node it follows */
     token_t token;
-    uint32_t exit_layer; /* the layer that said it */
-    uint32_t head;
+    uint32_t exit_layer;       /* the layer that said it */
     const struct guess *guess; /* or NULL */
     dist_t q;
     bool no_row; /* it gets no row of its own: accepted, it takes the bonus's place */

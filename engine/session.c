@@ -9,6 +9,7 @@
 #include "engine/session_internal.h"
 
 const char *const probe_mode_names[PROBE_MODES] = {"off", "policy", "all"};
+const char *const head_mode_names[HEAD_MODES] = {"policy", "lens", "trained"};
 
 uint64_t
 session_now_ns(void)
@@ -164,7 +165,7 @@ static bool
 allocate(struct session *s, struct err *err)
 {
     size_t layers = s->model.layers, ctx = s->info.ctx;
-    size_t guesses = (layers + 1) * VERIFY_NODES;
+    size_t guesses = s->n_probes = (layers + 1) * VERIFY_NODES;
     s->tokens = calloc(ctx + 2, sizeof *s->tokens);
     s->seen = calloc(s->model.vocab / 64 + 1, sizeof *s->seen);
     s->guesses = calloc(guesses, sizeof *s->guesses);
@@ -191,6 +192,16 @@ apply_settings(struct session *s, const struct session_options *o, struct err *e
 }
 
 static bool
+check_head(const struct session *s, enum head_mode mode, struct err *err)
+{
+    return mode != HEADS_TRAINED || s->engine->heads != HEAD_LENS ||
+           err_set(err, ERR_USAGE,
+                   "there are no trained heads for %.60s; make some with `specscope train heads` and give them with "
+                   "--heads FILE",
+                   s->engine->model->name);
+}
+
+static bool
 open_parts(struct session *s, const struct session_options *o, struct err *err)
 {
     const struct model *m = s->engine->model;
@@ -205,7 +216,7 @@ open_parts(struct session *s, const struct session_options *o, struct err *err)
     if (policy < 0)
         return unknown_policy(s, o->policy, err);
     s->policy = s->asked_policy = (uint32_t)policy;
-    if (!apply_settings(s, o, err))
+    if (!apply_settings(s, o, err) || !check_head(s, o->head, err))
         return false;
     if (o->chat)
         chat_of_tokenizer(&s->chat, m->tokenizer); /* an unknown one: prompts stay as they are */
@@ -228,7 +239,7 @@ open_parts(struct session *s, const struct session_options *o, struct err *err)
     s->run_cause = "start";
     if (!allocate(s, err) || !event_log_open(&s->log, 0, err))
         return false;
-    const struct context_options limits = {.ctx = s->info.ctx, .cancel = &s->cancel};
+    const struct context_options limits = {.ctx = s->info.ctx, .cancel = &s->cancel, .heads = s->engine->heads};
     if (!context_open(&s->ctx, s->engine->ops, s->engine->weights, &m->desc, &limits, err))
         return false;
     s->seq = context_sequence(s->ctx);
@@ -248,6 +259,7 @@ session_open(struct session **out, struct engine *engine, const struct session_o
     s->ignore_eos = o->ignore_eos;
     s->stay = o->stay;
     s->probe = o->probe;
+    s->head_mode = o->head;
     s->paused = o->paused;
     s->pace = o->pace;
     s->state.session = s;
@@ -388,6 +400,11 @@ check_control(struct session *s, const struct control *c, struct err *err)
             if (strcmp(c->text, probe_mode_names[i]) == 0)
                 return true;
         return err_set(err, ERR_USAGE, "probe '%.16s' is not known; there are off, policy and all", c->text);
+    case CONTROL_HEAD:
+        for (int i = 0; i < HEAD_MODES; i++)
+            if (strcmp(c->text, head_mode_names[i]) == 0)
+                return check_head(s, (enum head_mode)i, err);
+        return err_set(err, ERR_USAGE, "head '%.16s' is not known; there are policy, lens and trained", c->text);
     case CONTROL_BREAK:
         if (c->n > 0 && s->interrupts == 0 && c->n < atomic_load(&s->round_number)) /* a new run may be asked for */
             return err_set(err, ERR_USAGE, "round %u is past, this is round %u; restart to stop there", (unsigned)c->n,

@@ -11,6 +11,10 @@
 enum probe_mode { PROBE_OFF, PROBE_POLICY, PROBE_ALL, PROBE_MODES };
 extern const char *const probe_mode_names[PROBE_MODES]; /* "off", "policy", "all" */
 
+/* Which head looks at a layer: as the policy's paper has it, always the lens, or always the trained one. */
+enum head_mode { HEADS_POLICY, HEADS_LENS, HEADS_TRAINED, HEAD_MODES };
+extern const char *const head_mode_names[HEAD_MODES]; /* "policy", "lens", "trained" */
+
 struct knob_setting {
     char name[16];
     char text[32];
@@ -29,6 +33,7 @@ struct session_options {
     uint32_t ctx;    /* 0: the model's own */
     bool ignore_eos;
     enum probe_mode probe;
+    enum head_mode head;   /* HEADS_TRAINED wants an engine that has some */
     const char *state_dir; /* where policies keep what they learn, or NULL */
     const struct knob_setting *set;
     size_t n_set;
@@ -48,6 +53,7 @@ enum control_kind {
     CONTROL_PROMPT,      /* text: a new run */
     CONTROL_RESTART,     /* same prompt: a new run */
     CONTROL_PROBE,       /* text: off, policy, all */
+    CONTROL_HEAD,        /* text: policy, lens, trained */
     CONTROL_BASELINE,    /* run autoregressively, measure, compare */
     CONTROL_EXTEND,      /* n more tokens */
     CONTROL_PACE,        /* text: tokens/s, 0: as fast as it goes */

@@ -86,6 +86,8 @@ apply_policy(struct session *s, const struct mail *m, uint32_t next)
         session_control_event(s, "policy", s->info.policies[s->policy].name, s->info.policies[i].name, m->asked_round,
                               next);
         s->policy = i;
+        if (session_choose_head(s, false, m->asked_round, next) && !session_probe_recent(s))
+            return false;
         struct policy *p = &s->policies[i];
         if (s->n_tokens > s->prompt_tokens && p->ops->prefilled != NULL) {
             uint32_t done = s->round.number;
@@ -99,7 +101,47 @@ apply_policy(struct session *s, const struct mail *m, uint32_t next)
     return true;
 }
 
-/* Knobs, policies and probes take effect between rounds, in the order in which they were asked for. */
+uint32_t
+session_head_at(const struct session *s, uint32_t layer)
+{
+    return s->head == USE_TRAINED && layer > 0 && layer < s->model.layers ? 1 : 0;
+}
+
+bool
+session_choose_head(struct session *s, bool always, uint32_t asked, uint32_t applied)
+{
+    if (s->engine->heads == HEAD_LENS)
+        return false; /* and nothing to say about it */
+    const enum head_choice before = s->head;
+    const bool trained =
+        s->head_mode == HEADS_TRAINED || (s->head_mode == HEADS_POLICY && s->policies[s->policy].ops->trained_heads);
+    s->head = trained ? USE_TRAINED : USE_LENS;
+    if (always || s->head != before)
+        session_control_event(s, "head", always ? "" : head_mode_names[before == USE_LENS ? HEADS_LENS : HEADS_TRAINED],
+                              head_mode_names[trained ? HEADS_TRAINED : HEADS_LENS], asked, applied);
+    return s->head != before;
+}
+
+static bool
+apply_head(struct session *s, const struct mail *m, uint32_t next)
+{
+    for (int i = 0; i < HEAD_MODES; i++)
+        if (strcmp(m->control.text, head_mode_names[i]) == 0)
+            s->head_mode = (enum head_mode)i;
+    return !session_choose_head(s, false, m->asked_round, next) || session_probe_recent(s);
+}
+
+static void
+apply_probe(struct session *s, const struct mail *m, uint32_t next)
+{
+    for (int i = 0; i < PROBE_MODES; i++)
+        if (strcmp(m->control.text, probe_mode_names[i]) == 0) {
+            session_control_event(s, "probe", probe_mode_names[s->probe], probe_mode_names[i], m->asked_round, next);
+            s->probe = (enum probe_mode)i;
+        }
+}
+
+/* Knobs, policies, heads and probes take effect between rounds, in the order in which they were asked for. */
 static enum mood
 apply_pending(struct session *s)
 {
@@ -115,13 +157,10 @@ apply_pending(struct session *s)
             apply_knob(s, m, next);
         } else if (m->control.kind == CONTROL_POLICY) {
             ok = apply_policy(s, m, next);
+        } else if (m->control.kind == CONTROL_HEAD) {
+            ok = apply_head(s, m, next);
         } else {
-            for (int i = 0; i < PROBE_MODES; i++)
-                if (strcmp(m->control.text, probe_mode_names[i]) == 0) {
-                    session_control_event(s, "probe", probe_mode_names[s->probe], probe_mode_names[i], m->asked_round,
-                                          next);
-                    s->probe = (enum probe_mode)i;
-                }
+            apply_probe(s, m, next);
         }
         free(m->text);
         free(m);
@@ -181,6 +220,7 @@ obey(struct session *s, struct mail *m)
         break;
     case CONTROL_KNOB:
     case CONTROL_POLICY:
+    case CONTROL_HEAD:
     case CONTROL_PROBE: {
         struct mail **end = &s->pending;
         while (*end != NULL)

@@ -66,6 +66,8 @@ struct session {
     bool started;
     uint32_t policy;
     enum probe_mode probe;
+    enum head_mode head_mode;
+    enum head_choice head; /* that looks at a layer: what the mode, the policy and the engine come to */
     bool paused, want_baseline;
     uint32_t step_rounds; /* left before pausing again; 0: not stepping */
     bool step_token;
@@ -87,8 +89,9 @@ struct session {
     struct round round;
     struct round_state state;
     struct guess *guesses;        /* (VERIFY_NODES * L) for the scope's probes, or one per layer */
-    struct context_probe *probes; /* as many */
-    struct err failure;           /* kind ERR_NONE: none */
+    struct context_probe *probes; /* (n_probes) as many */
+    size_t n_probes;
+    struct err failure; /* kind ERR_NONE: none */
     atomic_bool failed;
 };
 
@@ -104,6 +107,10 @@ void session_control_event(struct session *, const char *name, const char *old_t
                            uint32_t asked, uint32_t applied);
 void session_layer_event(struct session *, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *,
                          enum probed_by, token_t final);
+/* The head that a layer's guesses come from, as events name it: 0 the lens, 1 a trained one. */
+uint32_t session_head_at(const struct session *, uint32_t layer);
+/* Sets the head by mode, policy and engine; tells when it changed, or always. True: it changed. */
+bool session_choose_head(struct session *, bool always, uint32_t asked, uint32_t applied);
 /* Handles controls; blocks while paused. at_round: between rounds, where knobs and policies take effect. */
 enum mood session_gate(struct session *, bool at_round);
 /* Blocks until something arrives that gives work: at the end of a run. */
@@ -116,6 +123,7 @@ enum mood session_stop(struct session *, const char *where);
 bool session_fail(struct session *, const char *where, const char *why); /* false */
 
 /* generate.c: one run from prefill to its end; false when interrupted or failed. */
+bool session_probe_recent(struct session *); /* the latest rows again, with the head that is in use now */
 void session_generate(struct session *);
 void session_end(struct session *, const char *why); /* the run is over: an `end` control */
 void session_continue(struct session *);             /* goes on with rounds after an extension */

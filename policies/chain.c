@@ -39,7 +39,7 @@ chain_draft(struct round *r, const struct chain_rule *rule, uint32_t *drafted, e
             return true;
         }
         struct proposal draft = {.parent = node, .exit_layer = rule->exit_layer, .guess = &g};
-        if (!round_choose(r, row, rule->exit_layer, 0, &g, &draft.token, &draft.q) ||
+        if (!round_choose(r, row, rule->exit_layer, &g, &draft.token, &draft.q) ||
             (node = round_propose(r, &draft)) < 0)
             return false;
         ++*drafted;

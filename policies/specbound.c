@@ -140,8 +140,7 @@ specbound_draft(struct policy *p, struct round *r)
         }
         struct proposal draft = {
             .parent = (int32_t)n, .exit_layer = exit.depth, .guess = &exit.guess, .no_row = !bonus && n + 1 == w_max};
-        if (!round_choose(r, rows[n], exit.depth, 0, &exit.guess, &draft.token, &draft.q) ||
-            round_propose(r, &draft) < 0)
+        if (!round_choose(r, rows[n], exit.depth, &exit.guess, &draft.token, &draft.q) || round_propose(r, &draft) < 0)
             return false;
         exits += exit.depth;
         confidence += (double)exit.guess.annealed;
@@ -175,6 +174,7 @@ const struct policy_ops policy_specbound = {
     .name = "specbound",
     .title = "SpecBound: bounded early exits",
     .paper = "Wen & Feng 2026, arXiv:2604.12247",
+    .trained_heads = true,
     .open = specbound_open,
     .draft = specbound_draft,
     .close = specbound_close,

@@ -13,6 +13,7 @@ const struct app_key app_keys[] = {
     {'r', "r", "restart", "again from the same prompt; in a replay: from its start"},
     {'p', "p", "prompt", "edit the prompt"},
     {'P', "P", "policy", "choose the policy"},
+    {'H', "H", "head other", "the layers by the lens, or by their trained heads"},
     {'b', "b", "baseline", "run autoregressively: measures the speedup, checks losslessness"},
     {'x', "x", "extend", "go on for more tokens"},
     {'e', "e", "export", "export the run as CSV"},

@@ -120,6 +120,25 @@ draw_label(const struct layers_panel *p, const struct scope *s, const struct can
                  layer == exit ? "►" : "");
 }
 
+/* How often each layer's first choice was the last one's, by the lens and by its trained head: the one in use stands
+ * out. */
+static void
+draw_shares(const struct layers_panel *p, const struct scope *s, const struct canvas *c)
+{
+    const struct canvas side = canvas_inside(c, 0, c->cols - LAYERS_SHARES + 1, c->rows, LAYERS_SHARES - 1);
+    const bool trained = strcmp(scope_head(s), "trained") == 0;
+    canvas_text(&side, 0, 0, ROLE_DIM, " agree with L");
+    canvas_text(&side, 1, 0, trained ? ROLE_DIM : ROLE_TITLE, " lens");
+    canvas_text(&side, 1, 5, trained ? ROLE_TITLE : ROLE_DIM, "trained");
+    for (int row = 0; row < p->n_rows; row++)
+        for (int head = 0; head < 2; head++) {
+            const double share = scope_agreement(s, (uint32_t)p->row_layer[row], head);
+            if (!isnan(share) && p->row_layer[row] < (int)scope_info(s)->layers)
+                canvas_print(&side, p->row_y[row], head * 6, (head == 1) == trained ? ROLE_TEXT : ROLE_DIM, "%4.0f%%",
+                             share * 100);
+        }
+}
+
 static void
 draw_line(const struct layers_panel *p, const struct scope *s, const struct canvas *c)
 {
@@ -181,7 +200,8 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
     p->cols = c->cols;
     p->mono = c->grid->mono;
     layers_fold(p, s, 2, c->rows - 2 - readout);
-    layers_columns(p, s, sel, c->cols);
+    const bool shares = c->cols >= LAYERS_SHARES_FROM && scope_head(s)[0] != '\0';
+    layers_columns(p, s, sel, c->cols - (shares ? LAYERS_SHARES : 0));
     for (int row = 0; row < p->n_rows; row++)
         draw_label(p, s, c, row);
     for (int i = 0; i < p->n_columns; i++) {
@@ -205,6 +225,8 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
                       here && sel->layer == p->row_layer[row]);
     }
     draw_line(p, s, c);
+    if (shares)
+        draw_shares(p, s, c);
     if (readout)
         draw_readout(p, v, c, c->rows - 1);
     if (!sel->follow && (p->popup || p->spare_rows >= LAYERS_BELOW))

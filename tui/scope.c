@@ -95,6 +95,10 @@ begin_run(struct scope *s)
     s->length = s->committed = s->base = 0;
     memset(s->cells_of, 0, SCOPE_COLUMNS * sizeof *s->cells_of);
     memset(s->probed, 0, (s->info->layers + 1) * sizeof *s->probed);
+    for (int head = 0; head < 2; head++) {
+        memset(s->compared[head], 0, (s->info->layers + 1) * sizeof *s->compared[head]);
+        memset(s->agreed[head], 0, (s->info->layers + 1) * sizeof *s->agreed[head]);
+    }
     s->n_rounds = 0;
     s->open = false;
     s->n_struck = 0;
@@ -108,7 +112,8 @@ scope_reset(struct scope *s)
     s->lost = 0;
     s->run = 0;
     s->running = true;
-    s->probe[0] = '\0';
+    s->probe[0] = s->head[0] = '\0';
+    s->show_trained = false;
     memset(s->knob_events, 0, sizeof s->knob_events);
     s->in_progress = false;
     metrics_begin(&s->metrics, s->info->layers, s->info->rho);
@@ -160,15 +165,21 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
     s->info = info;
     const size_t layers = info->layers + 1;
+    bool ok = true;
     s->words = calloc((size_t)info->vocab + 1, sizeof(struct scope_word *));
     s->values = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->values);
     s->columns = calloc(SCOPE_POSITIONS, sizeof *s->columns);
     s->cells_of = calloc(SCOPE_COLUMNS, sizeof *s->cells_of);
-    s->cells = calloc(SCOPE_COLUMNS * layers, sizeof *s->cells);
+    s->cells[0] = calloc(SCOPE_COLUMNS * layers, sizeof *s->cells[0]);
+    for (int head = 0; head < 2; head++) {
+        s->compared[head] = calloc(layers, sizeof *s->compared[head]);
+        s->agreed[head] = calloc(layers, sizeof *s->agreed[head]);
+        ok = ok && s->compared[head] != NULL && s->agreed[head] != NULL;
+    }
     s->probed = calloc(layers, sizeof *s->probed);
     s->rounds = calloc(SCOPE_ROUNDS, sizeof *s->rounds);
-    if (s->words == NULL || s->values == NULL || s->columns == NULL || s->cells_of == NULL || s->cells == NULL ||
-        s->probed == NULL || s->rounds == NULL || !open_series(s)) {
+    if (s->words == NULL || s->values == NULL || s->columns == NULL || s->cells_of == NULL || s->cells[0] == NULL ||
+        !ok || s->probed == NULL || s->rounds == NULL || !open_series(s)) {
         scope_close(s);
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
     }
@@ -193,7 +204,11 @@ scope_close(struct scope *s)
     free(s->values);
     free(s->columns);
     free(s->cells_of);
-    free(s->cells);
+    for (int head = 0; head < 2; head++) {
+        free(s->cells[head]);
+        free(s->compared[head]);
+        free(s->agreed[head]);
+    }
     free(s->probed);
     free(s->rounds);
     free(s);
@@ -234,6 +249,9 @@ take_control(struct scope *s, const struct event *e)
         s->running = strcmp(c->new_text, "paused") != 0;
     } else if (strcmp(c->name, "probe") == 0) {
         snprintf(s->probe, sizeof s->probe, "%s", c->new_text);
+    } else if (strcmp(c->name, "head") == 0) {
+        snprintf(s->head, sizeof s->head, "%s", strcmp(c->new_text, "trained") == 0 ? "trained" : "lens");
+        s->show_trained = s->head[0] == 't';
     } else if (strcmp(c->name, "end") == 0) {
         /* It may come from a trace: nothing but text. Room for the longest sentence that is kept, escaped. */
         text_safe(c->new_text, strnlen(c->new_text, sizeof s->end), s->end, sizeof s->end);

@@ -15,9 +15,9 @@
 
 enum mouse_action { MOUSE_PRESS, MOUSE_DRAG, MOUSE_RELEASE, MOUSE_DOUBLE, MOUSE_WHEEL_UP, MOUSE_WHEEL_DOWN };
 
-struct scope_cell { /* what a layer said about a position */
-    bool known;
-    uint8_t probed_by; /* enum probed_by: who asked first */
+struct scope_cell {       /* what a layer said about a position */
+    bool known, compared; /* compared: with the last layer, for scope_agreement() */
+    uint8_t probed_by;    /* enum probed_by: who asked first */
     token_t token;
     float confidence, annealed, entropy, kl_final;
     int32_t rank_final;
@@ -109,6 +109,7 @@ const struct policy_info *scope_policy(const struct scope *);     /* the current
 double scope_knob(const struct scope *, uint32_t index);          /* applied value of the current policy's knob */
 uint32_t scope_knob_events(const struct scope *, uint32_t index); /* how often it was applied since the policy came */
 const char *scope_probe(const struct scope *);                    /* "off", "policy", "all"; "" while not known */
+const char *scope_head(const struct scope *); /* that looks at layers: "lens", "trained"; "": there is only the lens */
 const struct metrics *scope_metrics(const struct scope *);
 const struct progress_event *scope_progress(const struct scope *); /* NULL when nothing is under way */
 uint64_t scope_events_lost(const struct scope *);
@@ -117,11 +118,15 @@ uint32_t scope_first(const struct scope *);     /* first position that may still
 uint32_t scope_length(const struct scope *);    /* positions known; drafts, guesses, drafts just rejected counted */
 uint32_t scope_committed(const struct scope *); /* of these, the ones that stay */
 const struct scope_column *scope_column(const struct scope *, uint32_t pos); /* NULL: not kept */
-/* (L + 1), indexed by layer, [0] unused; NULL: not kept. */
+/* What the head in use said: (L + 1), indexed by layer, [0] unused; NULL: not kept. */
 const struct scope_cell *scope_cells(const struct scope *, uint32_t pos);
 uint32_t scope_first_cells(const struct scope *); /* first position whose layers may still be kept */
 /* How often a layer was probed in this run. */
 uint64_t scope_probed(const struct scope *, uint32_t layer);
+/* The share of positions of this run where a layer's first choice was the last layer's, by the lens or by its trained
+ * head, among those where both were asked. NAN: none was. */
+double scope_agreement(const struct scope *, uint32_t layer, bool trained);
+void scope_show_head(struct scope *, bool trained); /* for replays: what scope_cells() gives, until the run says */
 /* METHODS, SpecBound: a layer that is sure of a token (at temperature 1, by the threshold in force, 0.5 when the policy
  * has none) and wrong. */
 bool scope_spurious(const struct scope *, uint32_t pos, uint32_t layer);

@@ -2,6 +2,7 @@
  * index. In a trace a draft's verdict may come earlier than it did live, so what is kept never depends on the order of
  * verdicts and the tokens and guesses around them. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tui/scope_internal.h"
@@ -87,6 +88,23 @@ open_round(struct scope *s, const struct event *e, uint32_t pos)
     return r;
 }
 
+static struct scope_cell *
+cells_at(struct scope *s, int head, uint32_t pos)
+{
+    return &s->cells[head][(pos % SCOPE_COLUMNS) * ((size_t)s->info->layers + 1)];
+}
+
+static void
+forget_guesses(struct scope *s, uint32_t pos)
+{
+    for (int head = 0; head < 2 && s->cells[head] != NULL; head++)
+        for (uint32_t l = 1; l <= s->info->layers; l++) {
+            struct scope_cell *cell = &cells_at(s, head, pos)[l];
+            if (cell->probed_by == PROBED_POLICY)
+                cell->known = false;
+        }
+}
+
 void
 scope_round_event(struct scope *s, const struct event *e)
 {
@@ -107,11 +125,7 @@ scope_round_event(struct scope *s, const struct event *e)
         s->columns[p % SCOPE_POSITIONS].threshold = r->end.threshold;
         /* Beyond where the path left the main line, the drafts' guesses were about another text. */
         if (p > s->left_main && s->cells_of[p % SCOPE_COLUMNS] == p + 1)
-            for (uint32_t l = 1; l <= s->info->layers; l++) {
-                struct scope_cell *cell = &s->cells[(p % SCOPE_COLUMNS) * (s->info->layers + 1) + l];
-                if (cell->probed_by == PROBED_POLICY)
-                    cell->known = false;
-            }
+            forget_guesses(s, p);
     }
     /* Rejected drafts are looked at until the next round begins; what else is beyond the end of the text is gone. */
     uint32_t tail = s->committed;
@@ -232,23 +246,9 @@ prefer(float *kept, float value)
         *kept = value;
 }
 
-void
-scope_layer_event(struct scope *s, const struct event *e)
+static void
+take_guess(struct scope *s, struct scope_cell *cell, const struct layer_event *g)
 {
-    const struct layer_event *g = &e->layer;
-    if (g->probed_by == PROBED_POLICY && e->round > s->round) /* drafting began */
-        open_round(s, e, g->pos);
-    if (g->layer < 1 || (uint32_t)g->layer > s->info->layers || g->token < 0 || (uint32_t)g->token >= s->info->vocab ||
-        touch(s, g->pos) == NULL || (s->length > SCOPE_COLUMNS && g->pos < s->length - SCOPE_COLUMNS))
-        return;
-    struct scope_column *c = touch(s, g->pos);
-    const size_t layers = s->info->layers + 1, at = g->pos % SCOPE_COLUMNS;
-    struct scope_cell *row = &s->cells[at * layers];
-    if (s->cells_of[at] != g->pos + 1) {
-        s->cells_of[at] = g->pos + 1;
-        memset(row, 0, layers * sizeof *row);
-    }
-    struct scope_cell *cell = &row[g->layer];
     if (!cell->known) {
         *cell = (struct scope_cell){.known = true,
                                     .probed_by = (uint8_t)g->probed_by,
@@ -274,8 +274,49 @@ scope_layer_event(struct scope *s, const struct event *e)
         cell->top_p[i] = valid ? g->top_p[i] : NAN;
         scope_need_word(s, cell->top[i]);
     }
+}
+
+/* Room for what trained heads say, when the first of them speaks. The last layer's word is everybody's. */
+static bool
+make_trained(struct scope *s)
+{
+    const size_t layers = (size_t)s->info->layers + 1;
+    if (s->cells[1] == NULL && (s->cells[1] = calloc(SCOPE_COLUMNS * layers, sizeof *s->cells[1])) != NULL)
+        for (size_t at = 0; at < SCOPE_COLUMNS; at++)
+            s->cells[1][at * layers + s->info->layers] = s->cells[0][at * layers + s->info->layers];
+    return s->cells[1] != NULL;
+}
+
+void
+scope_layer_event(struct scope *s, const struct event *e)
+{
+    const struct layer_event *g = &e->layer;
+    if (g->probed_by == PROBED_POLICY && e->round > s->round) /* drafting began */
+        open_round(s, e, g->pos);
+    if (g->layer < 1 || (uint32_t)g->layer > s->info->layers || g->token < 0 || (uint32_t)g->token >= s->info->vocab ||
+        touch(s, g->pos) == NULL || (s->length > SCOPE_COLUMNS && g->pos < s->length - SCOPE_COLUMNS))
+        return;
+    const bool trained = g->head == 1, last = (uint32_t)g->layer == s->info->layers;
+    if (trained && !make_trained(s))
+        return;
+    struct scope_column *c = touch(s, g->pos);
+    const size_t layers = s->info->layers + 1, at = g->pos % SCOPE_COLUMNS;
+    if (s->cells_of[at] != g->pos + 1) {
+        s->cells_of[at] = g->pos + 1;
+        for (int head = 0; head < 2 && s->cells[head] != NULL; head++)
+            memset(cells_at(s, head, g->pos), 0, layers * sizeof *s->cells[head]);
+    }
+    struct scope_cell *cell = &cells_at(s, trained && !last, g->pos)[g->layer];
+    take_guess(s, cell, g);
+    if (g->final_agrees >= 0 && g->probed_by == PROBED_SCOPE && !cell->compared) {
+        cell->compared = true;
+        s->compared[trained][g->layer]++;
+        s->agreed[trained][g->layer] += g->final_agrees > 0;
+    }
+    if (last && s->cells[1] != NULL)
+        cells_at(s, 1, g->pos)[g->layer] = *cell;
     scope_need_word(s, g->token);
-    if ((uint32_t)g->layer == s->info->layers)
+    if (last)
         c->final = g->token;
 }
 

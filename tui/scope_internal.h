@@ -35,8 +35,11 @@ struct scope {
     uint32_t length, committed;
     struct scope_column *columns; /* (SCOPE_POSITIONS) position p at p % SCOPE_POSITIONS */
     uint32_t *cells_of;           /* (SCOPE_COLUMNS) 1 + the position whose cells stand there, 0: none */
-    struct scope_cell *cells;     /* (SCOPE_COLUMNS * (L + 1)) */
+    struct scope_cell *cells[2];  /* (SCOPE_COLUMNS * (L + 1)) by head; a trained one's come with its first guess */
     uint64_t *probed;             /* (L + 1) */
+    char head[8];                 /* in use: "", "lens", "trained" */
+    bool show_trained;
+    uint64_t *compared[2], *agreed[2]; /* (L + 1) by head */
 
     struct scope_round *rounds; /* (SCOPE_ROUNDS) ring; round number i is rounds[i % SCOPE_ROUNDS] */
     uint64_t n_rounds;          /* ever, the open one counted */

@@ -60,6 +60,12 @@ scope_knob_events(const struct scope *s, uint32_t index)
 }
 
 const char *
+scope_head(const struct scope *s)
+{
+    return s->head[0] == '\0' ? "" : s->show_trained ? "trained" : "lens";
+}
+
+const char *
 scope_probe(const struct scope *s)
 {
     return s->probe;
@@ -120,7 +126,22 @@ const struct scope_cell *
 scope_cells(const struct scope *s, uint32_t pos)
 {
     const size_t at = pos % SCOPE_COLUMNS;
-    return pos < s->length && s->cells_of[at] == pos + 1 ? &s->cells[at * (s->info->layers + 1)] : NULL;
+    const struct scope_cell *cells = s->cells[s->show_trained && s->cells[1] != NULL ? 1 : 0];
+    return pos < s->length && s->cells_of[at] == pos + 1 ? &cells[at * (s->info->layers + 1)] : NULL;
+}
+
+double
+scope_agreement(const struct scope *s, uint32_t layer, bool trained)
+{
+    const bool asked = layer <= s->info->layers && s->compared[trained][layer] > 0;
+    return asked ? (double)s->agreed[trained][layer] / (double)s->compared[trained][layer] : NAN;
+}
+
+void
+scope_show_head(struct scope *s, bool trained)
+{
+    s->show_trained = trained;
+    s->version++;
 }
 
 uint64_t

@@ -49,6 +49,16 @@ offer_probe(struct app *app, int i, char *out, size_t size)
     return true;
 }
 
+static bool
+offer_head(struct app *app, int i, char *out, size_t size)
+{
+    (void)app;
+    if (i >= HEAD_MODES)
+        return false;
+    snprintf(out, size, "%s", head_mode_names[i]);
+    return true;
+}
+
 const struct verb app_verbs[] = {
     {"set", "KNOB VALUE", "turn a knob of the policy; it takes effect at the next round", run_set, offer_knob},
     {"policy", "[NAME]", "choose the policy", run_policy, offer_policy},
@@ -65,6 +75,7 @@ const struct verb app_verbs[] = {
     {"panel", "NAME", "focus a panel; next, previous", run_panel, offer_panel},
     {"zoom", "", "the focused panel alone, and back", run_zoom, NULL},
     {"probe", "MODE", "what the scope asks of all layers: off, policy, all", run_probe, offer_probe},
+    {"head", "MODE", "what looks at layers: lens, trained, policy (its paper's); other", run_head, offer_head},
     {"save-screen", "FILE", "write what is on the terminal as text", run_save_screen, NULL},
     {"wait", "round N | end | idle", "in a script: until it is so", run_wait, NULL},
     {"baseline", "", "run autoregressively and compare", run_baseline, NULL},

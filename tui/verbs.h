@@ -18,6 +18,7 @@ bool run_export(struct app *, const char *rest, struct err *);
 bool run_theme(struct app *, const char *rest, struct err *);
 bool run_panel(struct app *, const char *rest, struct err *);
 bool run_probe(struct app *, const char *rest, struct err *);
+bool run_head(struct app *, const char *rest, struct err *);
 bool run_save_screen(struct app *, const char *rest, struct err *);
 bool run_wait(struct app *, const char *rest, struct err *);
 bool run_baseline(struct app *, const char *rest, struct err *);

@@ -242,6 +242,21 @@ run_probe(struct app *app, const char *rest, struct err *err)
     return only_live(app, "what is probed", err) && app_post(app, CONTROL_PROBE, NULL, rest, 0, err);
 }
 
+bool
+run_head(struct app *app, const char *rest, struct err *err)
+{
+    const char *now = scope_head(app->scope);
+    const char *wanted = strcmp(rest, "other") != 0 ? rest : strcmp(now, "trained") == 0 ? "lens" : "trained";
+    if (app_live(app)) /* without trained heads it says so */
+        return app_post(app, CONTROL_HEAD, NULL, wanted, 0, err);
+    if (now[0] == '\0')
+        return err_set(err, ERR_USAGE, "this run had no trained heads");
+    if (strcmp(wanted, "lens") != 0 && strcmp(wanted, "trained") != 0)
+        return err_set(err, ERR_USAGE, "in a replay there are lens and trained");
+    scope_show_head(app->scope, wanted[0] == 't');
+    return true;
+}
+
 static bool
 wait_round(struct app *app, const char *text, struct err *err)
 {
