@@ -86,13 +86,13 @@ apply_policy(struct session *s, const struct mail *m, uint32_t next)
         session_control_event(s, "policy", s->info.policies[s->policy].name, s->info.policies[i].name, m->asked_round,
                               next);
         s->policy = i;
-        if (session_choose_head(s, false, m->asked_round, next) && !session_probe_recent(s))
-            return false;
+        const bool other_head = session_choose_head(s, false, m->asked_round, next);
         struct policy *p = &s->policies[i];
-        if (s->n_tokens > s->prompt_tokens && p->ops->prefilled != NULL) {
+        if (s->n_tokens > s->prompt_tokens) {
             uint32_t done = s->round.number;
-            s->round.number = next; /* what it looks at is told as the next round's: this one is closed */
-            bool ok = p->ops->prefilled(p, &s->round);
+            s->round.number = next; /* what is looked at is told as the next round's: this one is closed */
+            bool ok = (!other_head || session_probe_recent(s)) &&
+                      (p->ops->prefilled == NULL || p->ops->prefilled(p, &s->round));
             s->round.number = done;
             if (!ok)
                 return false;
@@ -128,7 +128,13 @@ apply_head(struct session *s, const struct mail *m, uint32_t next)
     for (int i = 0; i < HEAD_MODES; i++)
         if (strcmp(m->control.text, head_mode_names[i]) == 0)
             s->head_mode = (enum head_mode)i;
-    return !session_choose_head(s, false, m->asked_round, next) || session_probe_recent(s);
+    if (!session_choose_head(s, false, m->asked_round, next))
+        return true;
+    const uint32_t done = s->round.number;
+    s->round.number = next; /* this one is closed */
+    const bool ok = session_probe_recent(s);
+    s->round.number = done;
+    return ok;
 }
 
 static void

@@ -14,6 +14,7 @@
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/unit/cuda_rig.h"
+#include "tests/unit/heads_rig.h"
 #include "tests/unit/session_rig.h"
 
 #define SETTINGS 6
@@ -24,8 +25,9 @@ static uint64_t seed = 7;
 struct matrix {
     const char *backend;
     uint32_t prompts, tokens;
-    bool changing; /* knobs change at random each round */
-    int settings;  /* 0: all */
+    bool changing;        /* knobs change at random each round */
+    int settings;         /* 0: all */
+    enum head_kind heads; /* random ones, that every policy asks: nothing good comes of it, and nothing wrong */
 };
 
 static void
@@ -45,6 +47,7 @@ declare(const struct engine *engine, const struct policy_ops *ops, struct policy
 
 struct turner {
     const struct policy_info *info;
+    bool heads;
     uint64_t *random;
 };
 
@@ -66,6 +69,9 @@ turn_and_step(void *user, struct session *s, const struct event *e)
         if (!session_post(s, &c, &err))
             fail_msg("%s", err.text);
     }
+    const struct control head = {.kind = CONTROL_HEAD, .text = head_mode_names[random64(t->random) % HEAD_MODES]};
+    if (t->heads && !session_post(s, &head, &err))
+        fail_msg("%s", err.text);
     assert_true(session_post(s, &(struct control){.kind = CONTROL_STEP_ROUNDS, .n = 1}, &err));
 }
 
@@ -84,6 +90,7 @@ generate(struct engine *engine, const char *policy, const struct knob_setting *s
                                             .ctx = m->tokens + 128,
                                             .ignore_eos = true,
                                             .probe = m->changing ? PROBE_ALL : PROBE_OFF,
+                                            .head = m->heads != HEAD_LENS ? HEADS_TRAINED : HEADS_POLICY,
                                             .set = set,
                                             .n_set = n_set,
                                             .paused = turner != NULL};
@@ -132,7 +139,7 @@ run_matrix(const char *path, const struct matrix *m)
             }
             for (size_t p = 0; p < m->prompts; p++) {
                 struct session_rig_result got;
-                struct turner turner = {&info, &random};
+                struct turner turner = {&info, m->heads != HEAD_LENS, &random};
                 generate(engine, info.name, set, info.n_knobs, session_prompts[p], m, m->changing ? &turner : NULL,
                          &got);
                 compare(&got, &ar[p], info.name, text, p);
@@ -160,22 +167,36 @@ on_a_tiny_model(const struct matrix *m)
         .seed = seed, .n_layers = 6, .calm_after = 2, .calm = 0.15f, .mixed = true, .sharpness = 8};
     if (!tinymodel_write_temp(path, sizeof path, &tiny, &err))
         fail_msg("%s", err.text);
+    char heads[160];
+    if (m->heads != HEAD_LENS && !heads_rig_write_beside(path, m->heads, seed, heads, sizeof heads, &err))
+        fail_msg("%s", err.text);
     run_matrix(path, m);
+    if (m->heads != HEAD_LENS)
+        unlink(heads);
     unlink(path);
+}
+
+static void
+test_trained_heads_keep_autoregressive_tokens(void **state)
+{
+    (void)state;
+    on_a_tiny_model(&(struct matrix){"cpu", 1, 40, false, 2, HEAD_AFFINE});
+    on_a_tiny_model(&(struct matrix){"cpu", 1, 40, false, 1, HEAD_FULL});
+    on_a_tiny_model(&(struct matrix){"check", 1, 40, true, 2, HEAD_AFFINE});
 }
 
 static void
 test_every_policy_and_setting_gives_autoregressive_tokens_on_cpu(void **state)
 {
     (void)state;
-    on_a_tiny_model(&(struct matrix){"cpu", 3, 40, false, 0});
+    on_a_tiny_model(&(struct matrix){"cpu", 3, 40, false, 0, HEAD_LENS});
 }
 
 static void
 test_every_policy_and_setting_gives_autoregressive_tokens_on_check(void **state)
 {
     (void)state;
-    on_a_tiny_model(&(struct matrix){"check", 1, 40, false, 0});
+    on_a_tiny_model(&(struct matrix){"check", 1, 40, false, 0, HEAD_LENS});
 }
 
 /* An emulated GPU runs a very small model for a few tokens, a real one all of it and the bundled model. */
@@ -201,27 +222,28 @@ test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda(void **state)
                                         .sharpness = 8};
         if (!tinymodel_write_temp(path, sizeof path, &small, &err))
             fail_msg("%s", err.text);
-        run_matrix(path, &(struct matrix){"cuda", 1, 12, false, getenv("SPECSCOPE_LONG") != NULL ? SETTINGS : 2});
+        run_matrix(path,
+                   &(struct matrix){"cuda", 1, 12, false, getenv("SPECSCOPE_LONG") != NULL ? SETTINGS : 2, HEAD_LENS});
         unlink(path);
         return;
     }
-    on_a_tiny_model(&(struct matrix){"cuda", 1, 40, false, 0});
-    on_a_tiny_model(&(struct matrix){"cuda", 2, 40, true, 0});
-    run_matrix(BUNDLED, &(struct matrix){"cuda", 2, 64, false, 0});
+    on_a_tiny_model(&(struct matrix){"cuda", 1, 40, false, 0, HEAD_LENS});
+    on_a_tiny_model(&(struct matrix){"cuda", 2, 40, true, 0, HEAD_LENS});
+    run_matrix(BUNDLED, &(struct matrix){"cuda", 2, 64, false, 0, HEAD_LENS});
 }
 
 static void
 test_knobs_changing_every_round_keep_autoregressive_tokens(void **state)
 {
     (void)state;
-    on_a_tiny_model(&(struct matrix){"cpu", 2, 40, true, 0});
+    on_a_tiny_model(&(struct matrix){"cpu", 2, 40, true, 0, HEAD_LENS});
 }
 
 static void
 test_the_bundled_model_gives_autoregressive_tokens(void **state)
 {
     (void)state;
-    run_matrix(BUNDLED, &(struct matrix){"cpu", 1, 48, false, 0});
+    run_matrix(BUNDLED, &(struct matrix){"cpu", 1, 48, false, 0, HEAD_LENS});
 }
 
 static void
@@ -230,10 +252,10 @@ test_the_whole_matrix_on_the_bundled_model(void **state)
     (void)state;
     if (getenv("SPECSCOPE_LONG") == NULL)
         skip();
-    uint64_t n = run_matrix(BUNDLED, &(struct matrix){"cpu", SESSION_PROMPTS, 128, false, 0});
-    n += run_matrix(BUNDLED, &(struct matrix){"cpu", SESSION_PROMPTS, 128, true, 0});
-    n += run_matrix(BUNDLED, &(struct matrix){"check", SESSION_PROMPTS, 128, false, 0});
-    n += run_matrix(BUNDLED, &(struct matrix){"check", SESSION_PROMPTS, 128, true, 0});
+    uint64_t n = run_matrix(BUNDLED, &(struct matrix){"cpu", SESSION_PROMPTS, 128, false, 0, HEAD_LENS});
+    n += run_matrix(BUNDLED, &(struct matrix){"cpu", SESSION_PROMPTS, 128, true, 0, HEAD_LENS});
+    n += run_matrix(BUNDLED, &(struct matrix){"check", SESSION_PROMPTS, 128, false, 0, HEAD_LENS});
+    n += run_matrix(BUNDLED, &(struct matrix){"check", SESSION_PROMPTS, 128, true, 0, HEAD_LENS});
     printf("# %llu runs of 128 tokens compared\n", (unsigned long long)n);
 }
 
@@ -248,6 +270,7 @@ main(void)
         cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_cpu),
         cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_check),
         cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda),
+        cmocka_unit_test(test_trained_heads_keep_autoregressive_tokens),
         cmocka_unit_test(test_knobs_changing_every_round_keep_autoregressive_tokens),
         cmocka_unit_test(test_the_bundled_model_gives_autoregressive_tokens),
         cmocka_unit_test(test_the_whole_matrix_on_the_bundled_model),
