@@ -39,7 +39,7 @@ struct token_event {
     enum token_source source;
     int32_t exit_layer;         /* the layer that said it; L for the target's own */
     float confidence, annealed; /* of the guess it came from */
-    int32_t head;               /* 0: the lens */
+    int32_t head;               /* 0: the lens, 1: the layer's trained head */
     int8_t accepted, committed; /* 1, 0, or -1 while unknown or not applicable */
 };
 
@@ -70,6 +70,7 @@ struct series_event {
  *   run       a run begins (new: start, restart, prompt); the event's `run` is the new one
  *   prompt    (new: its text)            policy   (new: its name)
  *   state     (new: running, paused)     probe    (new: off, policy, all)
+ *   head      what looks at layers from then on (new: lens, trained); not told where there is only the lens
  *   break     a breakpoint was reached (new: the round)
  *   end       the run is over (new: eos, tokens, context, or "error: …")
  *   baseline  autoregressive tokens/s of the same prompt were measured (new: the number)

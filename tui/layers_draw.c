@@ -128,13 +128,13 @@ draw_shares(const struct layers_panel *p, const struct scope *s, const struct ca
     const struct canvas side = canvas_inside(c, 0, c->cols - LAYERS_SHARES + 1, c->rows, LAYERS_SHARES - 1);
     const bool trained = strcmp(scope_head(s), "trained") == 0;
     canvas_text(&side, 0, 0, ROLE_DIM, " agree with L");
-    canvas_text(&side, 1, 0, trained ? ROLE_DIM : ROLE_TITLE, " lens");
-    canvas_text(&side, 1, 5, trained ? ROLE_TITLE : ROLE_DIM, "trained");
+    canvas_text(&side, 1, 1, trained ? ROLE_DIM : ROLE_TITLE, "lens");
+    canvas_text(&side, 1, 7, trained ? ROLE_TITLE : ROLE_DIM, "trained");
     for (int row = 0; row < p->n_rows; row++)
         for (int head = 0; head < 2; head++) {
             const double share = scope_agreement(s, (uint32_t)p->row_layer[row], head);
             if (!isnan(share) && p->row_layer[row] < (int)scope_info(s)->layers)
-                canvas_print(&side, p->row_y[row], head * 6, (head == 1) == trained ? ROLE_TEXT : ROLE_DIM, "%4.0f%%",
+                canvas_print(&side, p->row_y[row], head * 8, (head == 1) == trained ? ROLE_TEXT : ROLE_DIM, "%4.0f%%",
                              share * 100);
         }
 }

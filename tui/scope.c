@@ -95,10 +95,9 @@ begin_run(struct scope *s)
     s->length = s->committed = s->base = 0;
     memset(s->cells_of, 0, SCOPE_COLUMNS * sizeof *s->cells_of);
     memset(s->probed, 0, (s->info->layers + 1) * sizeof *s->probed);
-    for (int head = 0; head < 2; head++) {
-        memset(s->compared[head], 0, (s->info->layers + 1) * sizeof *s->compared[head]);
+    memset(s->compared, 0, (s->info->layers + 1) * sizeof *s->compared);
+    for (int head = 0; head < 2; head++)
         memset(s->agreed[head], 0, (s->info->layers + 1) * sizeof *s->agreed[head]);
-    }
     s->n_rounds = 0;
     s->open = false;
     s->n_struck = 0;
@@ -165,21 +164,19 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
     s->info = info;
     const size_t layers = info->layers + 1;
-    bool ok = true;
     s->words = calloc((size_t)info->vocab + 1, sizeof(struct scope_word *));
     s->values = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->values);
     s->columns = calloc(SCOPE_POSITIONS, sizeof *s->columns);
     s->cells_of = calloc(SCOPE_COLUMNS, sizeof *s->cells_of);
     s->cells[0] = calloc(SCOPE_COLUMNS * layers, sizeof *s->cells[0]);
-    for (int head = 0; head < 2; head++) {
-        s->compared[head] = calloc(layers, sizeof *s->compared[head]);
-        s->agreed[head] = calloc(layers, sizeof *s->agreed[head]);
-        ok = ok && s->compared[head] != NULL && s->agreed[head] != NULL;
-    }
+    s->compared = calloc(layers, sizeof *s->compared);
+    s->agreed[0] = calloc(layers, sizeof *s->agreed[0]);
+    s->agreed[1] = calloc(layers, sizeof *s->agreed[1]);
     s->probed = calloc(layers, sizeof *s->probed);
     s->rounds = calloc(SCOPE_ROUNDS, sizeof *s->rounds);
     if (s->words == NULL || s->values == NULL || s->columns == NULL || s->cells_of == NULL || s->cells[0] == NULL ||
-        !ok || s->probed == NULL || s->rounds == NULL || !open_series(s)) {
+        s->compared == NULL || s->agreed[0] == NULL || s->agreed[1] == NULL || s->probed == NULL || s->rounds == NULL ||
+        !open_series(s)) {
         scope_close(s);
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
     }
@@ -206,10 +203,10 @@ scope_close(struct scope *s)
     free(s->cells_of);
     for (int head = 0; head < 2; head++) {
         free(s->cells[head]);
-        free(s->compared[head]);
         free(s->agreed[head]);
     }
     free(s->probed);
+    free(s->compared);
     free(s->rounds);
     free(s);
 }

@@ -15,9 +15,10 @@
 
 enum mouse_action { MOUSE_PRESS, MOUSE_DRAG, MOUSE_RELEASE, MOUSE_DOUBLE, MOUSE_WHEEL_UP, MOUSE_WHEEL_DOWN };
 
-struct scope_cell {       /* what a layer said about a position */
-    bool known, compared; /* compared: with the last layer, for scope_agreement() */
-    uint8_t probed_by;    /* enum probed_by: who asked first */
+struct scope_cell { /* what a layer said about a position */
+    bool known;
+    bool compared, agreed; /* with the last layer, for scope_agreement() */
+    uint8_t probed_by;     /* enum probed_by: who asked first */
     token_t token;
     float confidence, annealed, entropy, kl_final;
     int32_t rank_final;

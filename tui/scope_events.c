@@ -287,6 +287,21 @@ make_trained(struct scope *s)
     return s->cells[1] != NULL;
 }
 
+/* Positions count where both heads have been asked, and once. */
+static void
+compare(struct scope *s, const struct layer_event *g, struct scope_cell *cell, bool trained)
+{
+    const struct scope_cell *other = s->cells[1] == NULL ? NULL : &cells_at(s, !trained, g->pos)[g->layer];
+    const bool first = !cell->compared;
+    cell->compared = true;
+    cell->agreed = g->final_agrees > 0;
+    if (!first || other == NULL || !other->known || !other->compared)
+        return;
+    s->compared[g->layer]++;
+    s->agreed[trained][g->layer] += cell->agreed;
+    s->agreed[!trained][g->layer] += other->agreed;
+}
+
 void
 scope_layer_event(struct scope *s, const struct event *e)
 {
@@ -308,11 +323,8 @@ scope_layer_event(struct scope *s, const struct event *e)
     }
     struct scope_cell *cell = &cells_at(s, trained && !last, g->pos)[g->layer];
     take_guess(s, cell, g);
-    if (g->final_agrees >= 0 && g->probed_by == PROBED_SCOPE && !cell->compared) {
-        cell->compared = true;
-        s->compared[trained][g->layer]++;
-        s->agreed[trained][g->layer] += g->final_agrees > 0;
-    }
+    if (g->final_agrees >= 0 && !last)
+        compare(s, g, cell, trained);
     if (last && s->cells[1] != NULL)
         cells_at(s, 1, g->pos)[g->layer] = *cell;
     scope_need_word(s, g->token);

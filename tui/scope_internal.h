@@ -39,7 +39,8 @@ struct scope {
     uint64_t *probed;             /* (L + 1) */
     char head[8];                 /* in use: "", "lens", "trained" */
     bool show_trained;
-    uint64_t *compared[2], *agreed[2]; /* (L + 1) by head */
+    uint64_t *compared,
+        *agreed[2]; /* (L + 1) positions that both heads were asked about; by head: the last layer's word */
 
     struct scope_round *rounds; /* (SCOPE_ROUNDS) ring; round number i is rounds[i % SCOPE_ROUNDS] */
     uint64_t n_rounds;          /* ever, the open one counted */

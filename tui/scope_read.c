@@ -133,8 +133,8 @@ scope_cells(const struct scope *s, uint32_t pos)
 double
 scope_agreement(const struct scope *s, uint32_t layer, bool trained)
 {
-    const bool asked = layer <= s->info->layers && s->compared[trained][layer] > 0;
-    return asked ? (double)s->agreed[trained][layer] / (double)s->compared[trained][layer] : NAN;
+    const bool asked = layer <= s->info->layers && s->compared[layer] > 0;
+    return asked ? (double)s->agreed[trained][layer] / (double)s->compared[layer] : NAN;
 }
 
 void

@@ -337,6 +337,55 @@ test_a_later_probe_adds_to_what_the_policy_saw(void **state)
     assert_int_equal(scope_probed(f->scope, 2), 1);
 }
 
+/* Position 4, layer 2: what a head says, and whether the last layer says so too. */
+static void
+say_head(struct fixture *f, uint32_t pos, int head, token_t token, bool agrees)
+{
+    struct event *e = say_layer(&f->stream, pos, 2, token, 0.5f);
+    e->layer.probed_by = PROBED_SCOPE;
+    e->layer.head = head;
+    e->layer.final_agrees = agrees;
+}
+
+static void
+test_both_heads_are_kept_and_the_one_in_use_is_shown(void **state)
+{
+    struct fixture *f = *state;
+    assert_string_equal(scope_head(see(f)), "");
+    stream_control(&f->stream, "head", "lens");
+    say_head(f, 4, 0, 7, false);
+    assert_true(isnan(scope_agreement(see(f), 2, false)));
+    say_head(f, 4, 1, 8, true);
+    say_layer(&f->stream, 4, FAKE_LAYERS, 8, 0.9f)->layer.probed_by = PROBED_SCOPE;
+    assert_int_equal(scope_cells(see(f), 4)[2].token, 7);
+    assert_string_equal(scope_head(f->scope), "lens");
+    stream_control(&f->stream, "head", "trained");
+    assert_int_equal(scope_cells(see(f), 4)[2].token, 8);
+    assert_int_equal(scope_cells(f->scope, 4)[FAKE_LAYERS].token, 8); /* the last layer has one word */
+    scope_show_head(f->scope, false);
+    assert_string_equal(scope_head(f->scope), "lens");
+    assert_int_equal(scope_cells(f->scope, 4)[2].token, 7);
+}
+
+static void
+test_agreement_counts_positions_where_both_heads_were_asked_once(void **state)
+{
+    struct fixture *f = *state;
+    say_head(f, 4, 0, 7, false);
+    say_head(f, 4, 1, 8, true);
+    say_head(f, 4, 1, 8, true);  /* again: no news */
+    say_head(f, 5, 1, 8, false); /* the lens was not asked here */
+    say_head(f, 6, 1, 8, true);
+    say_head(f, 6, 0, 8, true);
+    assert_true(scope_agreement(see(f), 2, false) == 0.5);
+    assert_true(scope_agreement(f->scope, 2, true) == 1);
+    assert_true(isnan(scope_agreement(f->scope, 3, true)));
+    assert_true(isnan(scope_agreement(f->scope, FAKE_LAYERS + 1, true)));
+    f->stream.run = 2;
+    stream_control(&f->stream, "run", "restart");
+    assert_true(isnan(scope_agreement(see(f), 2, true)));
+}
+
 static void
 test_words_are_safe_and_unknown_ones_have_a_number(void **state)
 {
@@ -544,6 +593,8 @@ main(void)
         TEST(test_lost_events_leave_what_was_committed),
         TEST(test_sure_and_wrong_is_spurious),
         TEST(test_a_later_probe_adds_to_what_the_policy_saw),
+        TEST(test_both_heads_are_kept_and_the_one_in_use_is_shown),
+        TEST(test_agreement_counts_positions_where_both_heads_were_asked_once),
         TEST(test_words_are_safe_and_unknown_ones_have_a_number),
         TEST(test_history_is_bounded),
         TEST(test_broken_events_do_no_harm),
