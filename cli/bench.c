@@ -120,9 +120,7 @@ static void
 close_bench(struct bench *b)
 {
     bench_lanes_free(b);
-    for (size_t i = 0; i < b->n_prompts; i++)
-        free(b->prompts[i]);
-    free(b->prompts);
+    prompts_free(b->prompts, b->n_prompts);
     engine_close(b->engine);
 }
 
@@ -136,9 +134,8 @@ read_prompts(struct bench *b, struct err *err)
         b->n_prompts = 1;
         return true;
     }
-    char path[4200];
-    snprintf(path, sizeof path, "%s/models/prompts.jsonl", data_dir());
-    return prompts_read(b->o->prompts_file != NULL ? b->o->prompts_file : path, &b->prompts, &b->n_prompts, err);
+    return b->o->prompts_file != NULL ? prompts_read(b->o->prompts_file, &b->prompts, &b->n_prompts, err)
+                                      : prompts_bundled(&b->prompts, &b->n_prompts, err);
 }
 
 int

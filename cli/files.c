@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
+
 #define FILE_MOST ((size_t)64 << 20)
 
 bool
@@ -89,12 +91,26 @@ prompts_read(const char *path, char ***prompts, size_t *n, struct err *err)
     free(text);
     if (ok && *n == 0)
         ok = err_set(err, ERR_USAGE, "%s: no prompts in it", path);
-    for (size_t i = 0; i < *n && !ok; i++)
-        free((*prompts)[i]);
     if (!ok) {
-        free(*prompts);
+        prompts_free(*prompts, *n);
         *prompts = NULL;
         *n = 0;
     }
     return ok;
+}
+
+void
+prompts_free(char **prompts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(prompts[i]);
+    free(prompts);
+}
+
+bool
+prompts_bundled(char ***prompts, size_t *n, struct err *err)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/models/prompts.jsonl", data_dir());
+    return prompts_read(path, prompts, n, err);
 }

@@ -136,9 +136,7 @@ run_main(int argc, char **argv)
     if (ok && o.json != NULL && result != NULL)
         ok = json_write(result, o.json, &err);
     cJSON_Delete(result);
-    for (size_t i = 0; prompts != NULL && i < n_prompts; i++)
-        free(prompts[i]);
-    free(prompts);
+    prompts_free(prompts, n_prompts);
     engine_close(engine);
     options_free(&o);
     if (!ok)

@@ -33,7 +33,7 @@ history_path(char *out, size_t n)
 #define WATCHABLE 25.0 /* tokens a second */
 
 static int
-scope_run_live(const struct options *o, struct engine *engine, const char *prompt, struct err *err)
+scope_run_live(const struct options *o, struct engine *engine, char *const *prompts, size_t n_prompts, struct err *err)
 {
     struct session_options so = generation_options(o);
     so.stay = true;
@@ -41,9 +41,9 @@ scope_run_live(const struct options *o, struct engine *engine, const char *promp
     bool slowed = o->pace < 0 && o->model == NULL && o->synth == NULL &&
                   o->script == NULL; /* the bundled model is over in a blink */
     so.pace = slowed ? WATCHABLE : o->pace > 0 ? (double)o->pace : 0;
-    if (prompt != NULL) {
-        so.prompt = prompt;
-        so.prompt_len = strlen(prompt);
+    if (o->prompts_file != NULL) {
+        so.prompt = prompts[0];
+        so.prompt_len = strlen(prompts[0]);
     }
     struct session *s;
     if (!session_open(&s, engine, &so, err))
@@ -64,6 +64,8 @@ scope_run_live(const struct options *o, struct engine *engine, const char *promp
         const struct app_options app = {.theme = o->theme,
                                         .script = o->script,
                                         .history_path = history_path(history, sizeof history),
+                                        .prompts = prompts,
+                                        .n_prompts = n_prompts,
                                         .data_dir = data_dir(),
                                         .pace = so.pace,
                                         .quit_at_end = o->quit_at_end};
@@ -96,13 +98,13 @@ scope_main(int argc, char **argv)
     }
     if (ok && o.prompts_file != NULL)
         ok = prompts_read(o.prompts_file, &prompts, &n_prompts, &err);
+    else if (ok)
+        prompts_bundled(&prompts, &n_prompts, NULL); /* without them nothing is offered */
     if (ok && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         ok = err_set(&err, ERR_USAGE, "the scope needs a terminal; without one use `specscope run`");
     ok = ok && generation_engine(&o, &engine, &err);
-    int status = ok ? scope_run_live(&o, engine, prompts != NULL ? prompts[0] : NULL, &err) : command_failed(&err);
-    for (size_t i = 0; i < n_prompts; i++)
-        free(prompts[i]);
-    free(prompts);
+    int status = ok ? scope_run_live(&o, engine, prompts, n_prompts, &err) : command_failed(&err);
+    prompts_free(prompts, n_prompts);
     engine_close(engine);
     options_free(&o);
     return status;

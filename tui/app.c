@@ -201,6 +201,7 @@ close_app(struct app *app)
     for (int i = 0; i < LINE_USES; i++)
         history_close(&app->history[i], app->failure.kind == ERR_NONE ? &app->failure : NULL);
     editor_close(&app->editor);
+    offers_begin(app);
     script_close(&app->script);
     grid_close(&app->grid);
 }

@@ -133,13 +133,19 @@ static void
 draw_prompt(const struct app *app, const struct canvas *c)
 {
     const int cols = c->cols > 110 ? 100 : c->cols - 6;
-    int rows = editor_rows(&app->editor, cols - 4);
+    int rows = editor_rows(&app->editor, cols - 4), offers = offers_rows(app);
+    if (rows + offers > c->rows - 10)
+        offers = 0;
     rows = rows < 3 ? 3 : rows > c->rows - 10 ? c->rows - 10 : rows;
-    const struct canvas box = canvas_inside(c, (c->rows - rows) / 3, (c->cols - cols) / 2, rows + 2, cols);
-    const struct canvas inside = canvas_inside(&box, 1, 2, box.rows - 2, box.cols - 4);
+    const struct canvas box =
+        canvas_inside(c, (c->rows - rows - offers) / 3, (c->cols - cols) / 2, rows + offers + 2, cols);
+    const struct canvas inside = canvas_inside(&box, 1, 2, rows, box.cols - 4),
+                        below = canvas_inside(&box, 1 + rows, 2, offers, box.cols - 4);
     canvas_clear(&box);
     canvas_box(&box, "prompt", "Enter starts a run   Ctrl-J breaks the line   ↑ earlier ones   Esc leaves", true);
     editor_draw(&app->editor, &inside, line_leads[LINE_PROMPT]);
+    if (offers > 0)
+        offers_draw(app, &below);
 }
 
 static void

@@ -45,6 +45,7 @@ app_open_line(struct app *app, enum line_use use, const char *text)
     }
     app->line_use = use;
     app->mode = MODE_LINE;
+    offers_begin(app);
 }
 
 static void
@@ -74,6 +75,8 @@ static void
 line_key(struct app *app, int key)
 {
     char completed[512], list[300];
+    if (app->line_use == LINE_PROMPT && offers_key(app, key))
+        return;
     switch (editor_key(&app->editor, &app->history[app->line_use], key)) {
     case EDITOR_DONE: line_done(app); break;
     case EDITOR_CANCELLED: app->mode = MODE_PANELS; break;

@@ -1,5 +1,5 @@
 /* What the app's files share: app.c (open, loop, close), follow.c (events in, scripts), app_draw.c (a frame),
- * app_keys.c (keys and mouse), verbs.c (':' commands), title.c, measures.c, timeline.c, help.c, chooser.c. Nobody else
+ * app_keys.c (keys and mouse), verbs.c (':' commands), title.c, measures.c, timeline.c, help.c, chooser.c, prompt_offers.c. Nobody else
  * includes it. */
 #ifndef TUI_APP_STATE_H
 #define TUI_APP_STATE_H
@@ -65,6 +65,8 @@ struct app {
     enum line_use line_use;
     struct editor editor;
     struct history history[LINE_USES];
+    int offer;     /* the prompt offered that is in the editor, from 1; 0: what was written */
+    char *written; /* that, while offers are looked at; owned */
     struct chooser chooser;
     int help_top;
 
@@ -125,6 +127,14 @@ void title_draw(const struct app *, const struct canvas *);
 void measures_draw(const struct app *, const struct canvas *);
 void timeline_draw(const struct app *, const struct canvas *);
 double timeline_fraction(const struct app *, int x); /* NAN: not on the track */
+
+/* prompt_offers.c */
+#define OFFERS_SHOWN 16                 /* a longer list is not drawn; Tab goes through it all the same */
+void offers_begin(struct app *);        /* a prompt is about to be written */
+bool offers_key(struct app *, int key); /* false: not a key of theirs */
+int offers_rows(const struct app *);    /* that offers_draw() would like */
+void offers_draw(const struct app *, const struct canvas *);
+
 void help_draw(struct app *, const struct canvas *);
 bool chooser_open_policies(struct app *);
 bool chooser_open_themes(struct app *);
