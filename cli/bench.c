@@ -18,6 +18,7 @@ one(struct bench *b, struct lane *lane, size_t prompt, struct err *err)
     g.session.policy = lane->policy;
     g.session.set = lane->set;
     g.session.n_set = lane->n_set;
+    g.session.head = lane->head;
     g.session.prompt = b->prompts[prompt];
     g.session.prompt_len = strlen(b->prompts[prompt]);
     if (!b->o->probe_given)

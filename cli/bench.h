@@ -11,7 +11,8 @@ struct lane { /* one policy at one point of the grid */
     const char *policy;
     struct knob_setting set[OPTIONS_MOST];
     size_t n_set;
-    char point[200]; /* "exit_layer=3 gamma=5", "" without a grid */
+    enum head_mode head;
+    char point[200]; /* "head=lens exit_layer=3 gamma=5", "" without a grid and several heads */
     struct tally total;
     uint64_t compared, differing; /* runs against ar's */
     token_t **first;              /* (prompts) token ids of the first pass, for the JSON; owned */

@@ -89,7 +89,7 @@ append_points(struct bench *b, const struct lane *plain, const struct axis *cons
     uint32_t at[OPTIONS_MOST] = {0};
     for (;;) {
         struct lane lane = *plain;
-        size_t used = 0;
+        size_t used = strlen(lane.point);
         for (size_t i = 0; i < n_axes; i++) {
             struct knob_setting *s = &lane.set[lane.n_set++];
             double value = 0;
@@ -97,7 +97,7 @@ append_points(struct bench *b, const struct lane *plain, const struct axis *cons
             snprintf(s->name, sizeof s->name, "%s", knobs[i]->name);
             knob_format(knobs[i], value, s->text, sizeof s->text);
             if (used < sizeof lane.point)
-                used += (size_t)snprintf(lane.point + used, sizeof lane.point - used, "%s%s=%s", i > 0 ? " " : "",
+                used += (size_t)snprintf(lane.point + used, sizeof lane.point - used, "%s%s=%s", used > 0 ? " " : "",
                                          s->name, s->text);
         }
         if (!append_lane(b, &lane, err))
@@ -147,7 +147,16 @@ append_policy(struct bench *b, const struct policy_info *info, struct axis *axes
     }
     if (lane.n_set + n > OPTIONS_MOST)
         return err_set(err, ERR_USAGE, "policy %s: more than %d settings and grids", info->name, OPTIONS_MOST);
-    return append_points(b, &lane, own, n, knobs, err);
+    /* The heads side by side; to autoregressive decoding they are one. */
+    const bool one = b->o->n_heads_given < 2 || strcmp(info->name, "ar") == 0;
+    bool ok = true;
+    for (size_t i = 0; i < (one ? 1 : b->o->n_heads_given) && ok; i++) {
+        lane.head = b->o->n_heads_given > 0 ? b->o->heads_given[i] : HEADS_POLICY;
+        if (!one)
+            snprintf(lane.point, sizeof lane.point, "head=%s", head_mode_names[lane.head]);
+        ok = append_points(b, &lane, own, n, knobs, err);
+    }
+    return ok;
 }
 
 /* `ar` first, then those asked for. */

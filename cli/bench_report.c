@@ -215,6 +215,8 @@ csv_line(FILE *out, const struct bench *b, const struct lane *lane)
     const struct figures f = figures_of(b, lane);
     const struct tally *t = &lane->total;
     fprintf(out, "%s,\"", lane->policy);
+    if (b->o->n_heads_given > 1)
+        fprintf(out, "head=%s%s", head_mode_names[lane->head], lane->n_set > 0 ? " " : "");
     for (size_t i = 0; i < lane->n_set; i++) /* names and values were checked: no quotes in them */
         fprintf(out, "%s%s=%s", i > 0 ? " " : "", lane->set[i].name, lane->set[i].text);
     fputc('"', out);
@@ -272,6 +274,7 @@ bench_json(const struct bench *b)
         so.policy = lane->policy;
         so.set = lane->set;
         so.n_set = lane->n_set;
+        so.head = lane->head;
         cJSON *j = outcome_json(&out, b->engine, &so);
         cJSON *ids = cJSON_CreateArray(); /* of every prompt in the first pass */
         for (size_t p = 0; p < b->n_prompts; p++) {

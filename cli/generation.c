@@ -129,7 +129,7 @@ generation_options(const struct options *o)
                                     .ctx = o->ctx,
                                     .ignore_eos = o->ignore_eos,
                                     .probe = o->probe,
-                                    .head = o->head,
+                                    .head = o->n_heads_given > 0 ? o->heads_given[0] : HEADS_POLICY,
                                     .state_dir = o->policy_state,
                                     .set = o->set,
                                     .n_set = o->n_set};
@@ -276,6 +276,8 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     cJSON_AddStringToObject(j, "policy", o->policy);
     for (size_t i = 0; i < o->n_set; i++)
         cJSON_AddStringToObject(params, o->set[i].name, o->set[i].text);
+    if (engine->heads != HEAD_LENS)
+        cJSON_AddStringToObject(params, "head", head_mode_names[o->head]);
     add_number(params, "temperature", (double)o->sampling.temperature);
     add_number(params, "top_k", o->sampling.top_k);
     add_number(params, "top_p", (double)o->sampling.top_p);

@@ -100,7 +100,7 @@ static const struct option_row {
     [OPT_HEADS] = {"heads", 0, "FILE", GENERATES,
                    "trained heads, of `specscope train heads`; none (MODEL.heads.safetensors, if it is there)"},
     [OPT_HEAD] = {"head", 0, "MODE", GENERATES,
-                  "what looks at layers: lens, trained, policy: as its paper has it (policy)"},
+                  "what looks at layers: lens, trained, policy: as its paper has it (policy); bench: repeatable"},
     [OPT_THREADS] = {"threads", 't', "N", GENERATES, "CPU threads (all cores)"},
     [OPT_TRACE] = {"trace", 0, "DIR", COMMAND_SCOPE | COMMAND_RUN, "write a trace into a new folder"},
     [OPT_THEME] = {"theme", 0, "NAME", SCREEN, "dark, light, cividis, mono, or a file"},
@@ -301,7 +301,12 @@ set_head(struct options *o, const char *name, struct err *err)
 {
     for (int i = 0; i < HEAD_MODES; i++)
         if (strcmp(name, head_mode_names[i]) == 0) {
-            o->head = (enum head_mode)i;
+            if (o->command != COMMAND_BENCH)
+                o->n_heads_given = 0; /* the last one counts */
+            for (size_t k = 0; k < o->n_heads_given; k++)
+                if (o->heads_given[k] == (enum head_mode)i)
+                    return true;
+            o->heads_given[o->n_heads_given++] = (enum head_mode)i;
             return true;
         }
     return err_set(err, ERR_USAGE, "--head %.32s is not known; there are lens, trained and policy", name);

@@ -35,8 +35,9 @@ struct options {
     struct backend_options backend_options;
     enum probe_mode probe;
     bool probe_given;
-    const char *heads; /* a file, "none", or NULL: the one beside the model */
-    enum head_mode head;
+    const char *heads;                      /* a file, "none", or NULL: the one beside the model */
+    enum head_mode heads_given[HEAD_MODES]; /* by --head, in order; several for bench alone */
+    size_t n_heads_given;
     const char *policy_state;
     const char *trace, *theme, *script, *json, *csv;
     bool finished;   /* --help, --version, --list-policies said all there was to say */
