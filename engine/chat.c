@@ -1,5 +1,6 @@
 #include "engine/chat.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,52 @@ read_written_system(struct chat *chat, struct gguf_string rest)
     return false;
 }
 
+/* What stands behind `what` up to the end of its Jinja string or of its line; "" if that is nothing, or doesn't fit. */
+static void
+read_rest(char *out, size_t size, struct gguf_string text, const char *what)
+{
+    const char *at = find(text, what);
+    size_t n = 0;
+    if (at != NULL) {
+        text = behind(text, at, strlen(what));
+        while (n < text.len && strchr("\\\"'\n", text.data[n]) == NULL) /* also stops at NUL */
+            n++;
+    }
+    if (n >= size)
+        n = 0;
+    if (n > 0)
+        memcpy(out, text.data, n);
+    out[n] = '\0';
+}
+
+void
+chat_set_day(struct chat *chat, const struct tm *day)
+{
+    static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}; /* English in every locale */
+    if (chat->today && day->tm_mon >= 0 && day->tm_mon < 12)
+        snprintf(chat->date, sizeof chat->date, "%02d %s %d", day->tm_mday % 100, months[day->tm_mon],
+                 (day->tm_year + 1900) % 10000);
+}
+
+/* "Cutting Knowledge Date: …" and "Today Date: …": with strftime_now the day's, else what date_string is set to. */
+static void
+read_dates(struct chat *chat, struct gguf_string t)
+{
+    read_rest(chat->cutting, sizeof chat->cutting, t, "Cutting Knowledge Date: ");
+    if (chat->cutting[0] == '\0' || !has(t, "Today Date: "))
+        return;
+    const time_t now = time(NULL);
+    struct tm day;
+    chat->today = has(t, "strftime_now(");
+    if (chat->today && localtime_r(&now, &day) != NULL)
+        chat_set_day(chat, &day);
+    if (!chat->today)
+        read_rest(chat->date, sizeof chat->date, t, "date_string = \"");
+    if (!chat->today && chat->date[0] == '\0')
+        read_rest(chat->date, sizeof chat->date, t, "date_string = '");
+}
+
 bool
 chat_recognise(struct chat *chat, const char *template, size_t len)
 {
@@ -109,6 +156,8 @@ chat_recognise(struct chat *chat, const char *template, size_t len)
     if (chat->format == CHAT_CHATML || chat->format == CHAT_VICUNA)
         if (!read_assigned_system(chat, t) && (chat->format != CHAT_CHATML || !read_written_system(chat, t)))
             chat->system[0] = '\0';
+    if (chat->format == CHAT_LLAMA3)
+        read_dates(chat, t);
     return chat->format != CHAT_NONE;
 }
 
@@ -158,12 +207,36 @@ add_chatml(struct text *t, const char *system, const char *user, size_t n_user)
     add(t, "<|im_end|>\n<|im_start|>assistant\n");
 }
 
-static void
-add_llama3(struct text *t, const char *system, const char *user, size_t n_user)
+static bool
+is_blank(char c)
 {
-    if (system[0] != '\0') {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static const char *
+trimmed(const char *words, size_t *n)
+{
+    for (; *n > 0 && (is_blank(words[0]) || is_blank(words[*n - 1])); --*n)
+        words += is_blank(words[0]);
+    return words;
+}
+
+static void
+add_llama3(const struct chat *chat, struct text *t, const char *system, const char *user, size_t n_user)
+{
+    const bool dated = chat->date[0] != '\0';
+    if (system[0] != '\0' || dated) {
         add(t, "<|start_header_id|>system<|end_header_id|>\n\n");
-        add(t, system);
+        if (dated) {
+            add(t, "Cutting Knowledge Date: ");
+            add(t, chat->cutting);
+            add(t, "\nToday Date: ");
+            add(t, chat->date);
+            add(t, "\n\n");
+        }
+        size_t n_system = strlen(system);
+        system = trimmed(system, &n_system);
+        add_bytes(t, system, n_system);
         add(t, "<|eot_id|>");
     }
     add(t, "<|start_header_id|>user<|end_header_id|>\n\n");
@@ -230,7 +303,7 @@ add_turn(const struct chat *chat, struct text *t, const char *system, const char
 {
     switch (chat->format) {
     case CHAT_LLAMA2: add_llama2(t, system, user, n_user); break;
-    case CHAT_LLAMA3: add_llama3(t, system, user, n_user); break;
+    case CHAT_LLAMA3: add_llama3(chat, t, system, user, n_user); break;
     case CHAT_VICUNA: add_vicuna(t, system, user, n_user); break;
     case CHAT_CHATML: add_chatml(t, system, user, n_user); break;
     case CHAT_MISTRAL: add_mistral(chat, t, system, user, n_user); break;
@@ -240,19 +313,12 @@ add_turn(const struct chat *chat, struct text *t, const char *system, const char
     }
 }
 
-static bool
-is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 bool
 chat_prompt(const struct chat *chat, const char *system, const char *user, size_t n_user, char **text, size_t *len,
             struct err *err)
 {
     if (chat->format == CHAT_LLAMA2 || chat->format == CHAT_LLAMA3) /* their templates trim */
-        for (; n_user > 0 && (is_blank(user[0]) || is_blank(user[n_user - 1])); n_user--)
-            user += is_blank(user[0]);
+        user = trimmed(user, &n_user);
     if (system == NULL)
         system = chat->system;
     struct text t = {0};

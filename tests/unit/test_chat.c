@@ -6,10 +6,14 @@
 
 #include <cmocka.h>
 
+#include <cjson/cJSON.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/chat.h"
+
+#define GOLDEN_BYTES ((size_t)1 << 20)
 
 static const struct known {
     enum chat_format format;
@@ -141,6 +145,96 @@ test_blank_turns_are_trimmed_to_nothing(void **state)
     assert_turn(&chat, NULL, "\n a b \n", "[INST] a b [/INST]");
 }
 
+/* ---- against transformers ---- */
+
+static char *
+read_file(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    char *text = calloc(1, GOLDEN_BYTES);
+    if (f == NULL || text == NULL || fread(text, 1, GOLDEN_BYTES - 1, f) == 0)
+        fail_msg("%s: cannot be read", path);
+    fclose(f);
+    return text;
+}
+
+static const char *
+text_of(const cJSON *object, const char *key)
+{
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key)); /* NULL: null */
+}
+
+/* Made by tests/golden/make_chat_golden.py with transformers, on the 5th of March 2025. */
+static void
+test_llama_3_turns_are_those_of_transformers_dates_included(void **state)
+{
+    (void)state;
+    const char *path = getenv("SPECSCOPE_CHAT_GOLDEN");
+    char *json = read_file(path != NULL ? path : "tests/golden/chat.json");
+    cJSON *list = cJSON_Parse(json);
+    assert_true(cJSON_GetArraySize(list) >= 5);
+    int dated = 0;
+    const cJSON *turn;
+    cJSON_ArrayForEach(turn, list)
+    {
+        struct chat chat = recognise(text_of(turn, "template"));
+        assert_int_equal(chat.format, CHAT_LLAMA3);
+        chat_set_day(&chat, &(struct tm){.tm_mday = 5, .tm_mon = 2, .tm_year = 2025 - 1900});
+        dated += chat.date[0] != '\0';
+        assert_turn(&chat, text_of(turn, "system"), text_of(turn, "user"), text_of(turn, "text"));
+    }
+    assert_true(dated > 0);
+    cJSON_Delete(list);
+    free(json);
+}
+
+static void
+test_only_a_template_that_asks_for_the_day_is_given_it(void **state)
+{
+    (void)state;
+    static const char fixed[] =
+        "<|start_header_id|>{% set date_string = \"26 Jul 2024\" %}Cutting Knowledge Date: May 2023\\n"
+        "Today Date: ",
+                      today[] = "<|start_header_id|>{{ strftime_now(\"%d %b %Y\") }}Cutting Knowledge Date: May 2023\\n"
+                                "Today Date: ",
+                      undated[] = "<|start_header_id|>{% set date_string = \"26 Jul 2024\" %}";
+    const struct tm day = {.tm_mday = 31, .tm_mon = 11, .tm_year = 130};
+    struct chat chat = recognise(fixed);
+    chat_set_day(&chat, &day);
+    assert_string_equal(chat.date, "26 Jul 2024");
+    assert_string_equal(chat.cutting, "May 2023");
+    chat = recognise(today);
+    assert_int_equal(strlen(chat.date), 11); /* today's */
+    chat_set_day(&chat, &day);
+    assert_string_equal(chat.date, "31 Dec 2030");
+    chat = recognise(undated);
+    chat_set_day(&chat, &day);
+    assert_string_equal(chat.date, "");
+}
+
+static void
+test_dates_that_are_no_dates_are_left_out(void **state)
+{
+    (void)state;
+    static const char *const odd[] = {
+        "<|start_header_id|>Today Date: {% set date_string = \"26 Jul 2024\" %}Cutting Knowledge Date: ",
+        "<|start_header_id|>Today Date: {% set date_string = \"26 Jul 2024\" %}Cutting Knowledge Date: a month that is "
+        "much "
+        "too long",
+        "<|start_header_id|>Today Date: {% set date_string = \"the day after the other one\" %}Cutting Knowledge Date: "
+        "May",
+        "<|start_header_id|>Today Date: Cutting Knowledge Date: May\" date_string = \"",
+    };
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        const struct chat chat = recognise(odd[i]);
+        assert_string_equal(chat.date, "");
+        assert_turn(
+            &chat, NULL, "Hi",
+            "<|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>"
+            "\n\n");
+    }
+}
+
 int
 main(void)
 {
@@ -151,6 +245,9 @@ main(void)
         cmocka_unit_test(test_the_template_s_own_system_text_stands_where_none_is_given),
         cmocka_unit_test(test_a_system_text_that_is_too_long_is_left_out_whole),
         cmocka_unit_test(test_blank_turns_are_trimmed_to_nothing),
+        cmocka_unit_test(test_llama_3_turns_are_those_of_transformers_dates_included),
+        cmocka_unit_test(test_only_a_template_that_asks_for_the_day_is_given_it),
+        cmocka_unit_test(test_dates_that_are_no_dates_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
