@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "cli/commands.h"
+#include "engine/chat.h"
 #include "engine/gguf.h"
 #include "engine/gguf_types.h"
 #include "engine/hf_folder.h"
@@ -96,8 +97,14 @@ print_tokenizer(const struct facts *f)
             between = ", ";
         }
     printf("%s\n", between[0] == ' ' ? " nothing" : "");
-    if (tokenizer_chat_template(t).len > 0)
-        printf("chat          a template of %zu bytes\n", tokenizer_chat_template(t).len);
+    struct chat chat;
+    const size_t template = tokenizer_chat_template(t).len;
+    if (chat_of_tokenizer(&chat, t))
+        printf("chat          %s, a template of %zu bytes\n", chat_names[chat.format], template);
+    else if (template > 0)
+        printf("chat          a template of %zu bytes that is not a known one\n", template);
+    else
+        printf("chat          no template\n");
 }
 
 static size_t
@@ -225,6 +232,7 @@ add_facts(cJSON *o, const struct facts *f)
         {"files", (double)n_files(m)},
         {"weight_bytes", (double)model_weight_bytes(m, false, false)},
         {"weight_bytes_exact", (double)model_weight_bytes(m, true, false)},
+        {"chat_template_bytes", (double)tokenizer_chat_template(m->tokenizer).len},
         {"ctx_train", m->ctx_train},
         {"parameters", (double)m->parameters},
         {"layer_parameters", (double)f->layer_parameters},
@@ -237,7 +245,10 @@ add_facts(cJSON *o, const struct facts *f)
         {"bos", tokenizer_bos(m->tokenizer)},
         {"eos", tokenizer_eos(m->tokenizer)},
     };
-    bool ok = cJSON_AddStringToObject(o, "name", m->name) != NULL && cJSON_AddStringToObject(o, "path", path) != NULL &&
+    struct chat chat;
+    chat_of_tokenizer(&chat, m->tokenizer); /* "none" where there is no template, or none that is known */
+    bool ok = cJSON_AddStringToObject(o, "chat", chat_names[chat.format]) != NULL &&
+              cJSON_AddStringToObject(o, "name", m->name) != NULL && cJSON_AddStringToObject(o, "path", path) != NULL &&
               cJSON_AddStringToObject(o, "architecture", m->arch) != NULL &&
               cJSON_AddStringToObject(o, "hash", hash) != NULL &&
               cJSON_AddStringToObject(o, "rope", d->rope == ROPE_ADJACENT ? "adjacent" : "halves") != NULL &&

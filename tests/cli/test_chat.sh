@@ -17,6 +17,8 @@ printf 'hello' | "$PROGRAM" tokenize --special "$CHAT" >"$TMP/plain"
 works "--system makes the prompt a turn" run --system "Be kind." -p hello -n 2 --trace "$TMP/turned" "$CHAT"
 prompt_ids "$TMP/turned" >"$TMP/ids"
 check "as the model's template has it" cmp "$TMP/turn" "$TMP/ids"
+works "info reads the template" info "$CHAT"
+check "and names the format" grep -Eq '^chat +ChatML, a template of [0-9]+ bytes$' "$TMP/out"
 works "without --chat it is text" run -p hello -n 2 --trace "$TMP/untold" "$CHAT"
 prompt_ids "$TMP/untold" >"$TMP/ids"
 check "and nothing but text" cmp "$TMP/plain" "$TMP/ids"
@@ -27,6 +29,25 @@ check "and says so" grep -q 'without a chat template' "$TMP/err"
 "$BUILD/tests/tinymodel" "$CHAT" --chat-template "{{ strange }}" >/dev/null
 works "a template that isn't known is no obstacle" run --chat -p hello -n 2 "$CHAT"
 check "and is spoken of" grep -q 'not a known one' "$TMP/err"
+works "info reads a strange template" info "$CHAT"
+check "and says that it isn't known" grep -Eq '^chat +a template of 13 bytes that is not a known one$' "$TMP/out"
+works "info reads a model without a template" info "$TINY"
+check "and says that there is none" grep -Eq '^chat +no template$' "$TMP/out"
+if [ -n "$HAVE_PYTHON" ]; then
+    works "info --json has the format" info --json "$CHAT"
+    check "none where it isn't known" json_holds "$TMP/out" 'j["chat"] == "none" and j["chat_template_bytes"] == 13'
+fi
+
+"$BUILD/tests/tinymodel" "$CHAT" --chat-template '<|start_header_id|>{% set date_string = "26 Jul 2024" %}
+    {{ "Cutting Knowledge Date: December 2023\n" }}{{ "Today Date: " + date_string }}' >/dev/null
+printf '%s\n\n' '<|start_header_id|>system<|end_header_id|>' >"$TMP/text"
+printf 'Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n<|eot_id|>' >>"$TMP/text"
+printf '%s\n\n' '<|start_header_id|>user<|end_header_id|>' >>"$TMP/text"
+printf '%s\n\n' 'hello<|eot_id|><|start_header_id|>assistant<|end_header_id|>' >>"$TMP/text"
+"$PROGRAM" tokenize --special "$CHAT" <"$TMP/text" >"$TMP/turn"
+works "Llama 3.1's template wants dates" run --chat -p hello -n 2 --trace "$TMP/dated" "$CHAT"
+prompt_ids "$TMP/dated" >"$TMP/ids"
+check "and gets them" cmp "$TMP/turn" "$TMP/ids"
 
 # ---- vocabularies ----
 for family in llama-bpe qwen2 gpt2 spm; do
