@@ -216,15 +216,12 @@ static void
 test_dates_that_are_no_dates_are_left_out(void **state)
 {
     (void)state;
-    static const char *const odd[] = {
-        "<|start_header_id|>Today Date: {% set date_string = \"26 Jul 2024\" %}Cutting Knowledge Date: ",
-        "<|start_header_id|>Today Date: {% set date_string = \"26 Jul 2024\" %}Cutting Knowledge Date: a month that is "
-        "much "
-        "too long",
-        "<|start_header_id|>Today Date: {% set date_string = \"the day after the other one\" %}Cutting Knowledge Date: "
-        "May",
-        "<|start_header_id|>Today Date: Cutting Knowledge Date: May\" date_string = \"",
-    };
+#define SET "<|start_header_id|>Today Date: {% set date_string = "
+#define CUT " %}Cutting Knowledge Date: "
+    static const char no_month[] = SET "\"26 Jul 2024\"" CUT,
+                      long_month[] = SET "\"26 Jul 2024\"" CUT "a month that is much too long",
+                      long_date[] = SET "\"the day after the other one\"" CUT "May", no_date[] = SET "\"" CUT "May";
+    static const char *const odd[] = {no_month, long_month, long_date, no_date};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         const struct chat chat = recognise(odd[i]);
         assert_string_equal(chat.date, "");
