@@ -102,7 +102,7 @@ prompts_read(const char *path, char ***prompts, size_t *n, struct err *err)
 void
 prompts_free(char **prompts, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; prompts != NULL && i < n; i++)
         free(prompts[i]);
     free(prompts);
 }

@@ -14,7 +14,7 @@ bool file_read(const char *path, char **bytes, size_t *len, struct err *);
 /* Spec-Bench's JSON lines: the first of every line's "turns". Memory is the caller's: free each, then the list;
  * there is none after a failure. */
 bool prompts_read(const char *path, char ***prompts, size_t *n, struct err *);
-void prompts_free(char **prompts, size_t n);
+void prompts_free(char **prompts, size_t n); /* NULL: there are none */
 /* The prompts that come with the program: for the benchmark, and to be offered. */
 bool prompts_bundled(char ***prompts, size_t *n, struct err *);
 
