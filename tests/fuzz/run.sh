@@ -13,7 +13,7 @@ for target in tests/fuzz/fuzz_*.c; do
     mkdir -p "$BUILD/corpus/$name"
     echo "$name, $SECONDS_EACH s, seed $SEED"
     if "$BUILD/fuzz/$name" -help=1 2>&1 | grep -q libFuzzer; then
-        "$BUILD/fuzz/$name" -max_total_time="$SECONDS_EACH" -seed="$SEED" -max_len=65536 -artifact_prefix="$BUILD/crashes/$name-" \
+        "$BUILD/fuzz/$name" -max_total_time="$SECONDS_EACH" -seed="$SEED" -max_len=131072 -artifact_prefix="$BUILD/crashes/$name-" \
             "$BUILD/corpus/$name" "$BUILD/seeds/$name" >"$BUILD/crashes/$name.log" 2>&1 || { status=1; tail -n 20 "$BUILD/crashes/$name.log"; }
     else
         "$BUILD/fuzz/$name" -seconds "$SECONDS_EACH" -seed "$SEED" "$BUILD/seeds/$name"/* || status=1

@@ -7,10 +7,7 @@ here=$(dirname "$0")
 for target in "$here"/fuzz_*.c; do
     name=$(basename "$target" .c)
     mkdir -p "$OUT/$name"
-    if [ -d "$here/seeds/$name" ]; then
-        cp "$here/seeds/$name"/* "$OUT/$name/"
-        continue
-    fi
+    [ -d "$here/seeds/$name" ] && cp "$here/seeds/$name"/* "$OUT/$name/"
     case $name in
     fuzz_gguf)
         "$BUILD/tests/tinymodel" "$OUT/$name/q8.gguf" --layers 2 --width 32 --ffn 32 --type q8_0 >/dev/null
@@ -21,7 +18,8 @@ for target in "$here"/fuzz_*.c; do
     fuzz_config) printf '{"policy": "layerskip", "set": ["gamma=6"], "temp": 0.5, "ignore-eos": true}' >"$OUT/$name/config.json"
         printf '{"policy": ["del", "dv"], "set": ["omega=0.9", "length=tpl"], "repeat": 2, "steps": true}' >"$OUT/$name/bench.json"
         printf '{"theme": "mono", "seed": "18446744073709551615", "probe": "all", "top-p": 0.9, "trace": "/tmp/x", "pace": 0}' >"$OUT/$name/scope.json" ;;
-    *)  printf '\000\001\000\010\000\001{"format": 1}' >"$OUT/$name/a"
+    fuzz_trace)
+        printf '\000\001\000\010\000\001{"format": 1}' >"$OUT/$name/a"
         printf '\003\000event,t_us,run,seq,round,pos\n1,2,3,4,5,6\n' >"$OUT/$name/b" ;;
     esac
 done
