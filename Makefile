@@ -41,7 +41,7 @@ endif
 LIB_SRC  := $(sort $(wildcard kernels/*.c kernels/cpu/*.c kernels/check/*.c engine/*.c policies/*.c traces/*.c tui/*.c))
 CLI_SRC  := $(sort $(wildcard cli/*.c))
 HELP_SRC := $(filter-out %_main.c,$(sort $(wildcard tests/golden/*.c))) $(filter-out tests/unit/test_%,$(sort $(wildcard tests/unit/*.c)))
-HELP_SRC += kernels/cuda/pack.c
+HELP_SRC += kernels/cuda/pack.c kernels/cuda/pack_pairs.c
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 

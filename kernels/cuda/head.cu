@@ -98,6 +98,12 @@ head_prepare(int device)
         said = prepare<WEIGHT_BF16>(device);
     if (said == cudaSuccess)
         said = prepare<WEIGHT_Q8_0>(device);
+    if (said == cudaSuccess)
+        said = prepare<WEIGHT_Q4_0>(device);
+    if (said == cudaSuccess)
+        said = prepare<WEIGHT_Q4_K>(device);
+    if (said == cudaSuccess)
+        said = prepare<WEIGHT_Q6_K>(device);
     return said;
 }
 
@@ -123,6 +129,9 @@ launch_any_logits(const struct head_args &a, const struct dev_model &sizes, cuda
         return launch(head_exactly, a.blocks, SWEEP_THREADS, a, stream, PRODUCT_SHARED);
     switch (sizes.head.type) {
     case WEIGHT_Q8_0: return launch_logits<WEIGHT_Q8_0>(a, sizes.head, stream);
+    case WEIGHT_Q4_0: return launch_logits<WEIGHT_Q4_0>(a, sizes.head, stream);
+    case WEIGHT_Q4_K: return launch_logits<WEIGHT_Q4_K>(a, sizes.head, stream);
+    case WEIGHT_Q6_K: return launch_logits<WEIGHT_Q6_K>(a, sizes.head, stream);
     case WEIGHT_BF16: return launch_logits<WEIGHT_BF16>(a, sizes.head, stream);
     case WEIGHT_F16: return launch_logits<WEIGHT_F16>(a, sizes.head, stream);
     default: return cudaErrorInvalidValue;

@@ -17,7 +17,7 @@
 #define TILE_STRIPS  (STRIP_WARPS * WARP_STRIPS)
 #define TILE_TILES   (TILE_WARPS * WARP_TILES)
 #define TILE_THREADS (STRIP_WARPS * TILE_WARPS * WARP)
-#define STAGE_UNITS  2
+#define STAGE_UNITS  (PAIR / UNIT)
 #define STAGE_PARTS  (TILE_TILES * STAGE_UNITS * WARP) /* of 16 bytes */
 
 /* Where the share of units that `unit` lies in ends, `share` being that share or one before it. */
@@ -35,55 +35,59 @@ static __device__ __forceinline__ void
 multiply_tile(const struct dev_matrix &m, const uint4 *x, uint32_t n, float *y, uint32_t first_strip,
               uint32_t first_tile, uint4 (*stage)[STAGE_PARTS])
 {
-    const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, units = m.units;
+    const uint32_t span = unit_of<T>::SPAN, stage_units = STAGE_UNITS / span; /* of weights, in a stage */
+    const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, units = m.units / span;
     const uint32_t strip = first_strip + warp % STRIP_WARPS * WARP_STRIPS, tiles = (n + TILE - 1) / TILE;
     const uint32_t own_tile = warp / STRIP_WARPS * WARP_TILES; /* in the block */
     float sum[WARP_STRIPS][WARP_TILES][4] = {}, total[WARP_STRIPS][WARP_TILES][4] = {};
-    unit_of<T> now[STAGE_UNITS][WARP_STRIPS], next[STAGE_UNITS][WARP_STRIPS];
+    unit_of<T> now[stage_units][WARP_STRIPS] = {}, next[stage_units][WARP_STRIPS] = {};
     uint4 coming[STAGE_PARTS / TILE_THREADS];
 
-    auto load = [&](uint32_t first) { /* the stage that begins with unit `first` */
+    auto load =
+        [&](uint32_t first) { /* the stage that begins with unit `first` */
 #pragma unroll
-                                      for (uint32_t u = 0; u < STAGE_UNITS; u++)
+                              for (uint32_t s = 0; s < WARP_STRIPS; s++) {
+                                  const typename unit_of<T>::place at = unit_of<T>::place_of(m, strip + s, first, lane);
 #pragma unroll
-                                          for (uint32_t s = 0; s < WARP_STRIPS; s++)
-                                              if (first + u < units && strip + s < m.strips)
-                                                  next[u][s].load(m, (size_t)(strip + s) * units + first + u, lane);
+                                  for (uint32_t u = 0; u < stage_units; u++)
+                                      next[u][s].load(at, u, first + u < units && strip + s < m.strips);
+                              }
 #pragma unroll
-                                      for (uint32_t i = 0; i < STAGE_PARTS / TILE_THREADS; i++) {
-                                          const uint32_t part = i * TILE_THREADS + threadIdx.x,
-                                                         at = part % (STAGE_UNITS * WARP),
-                                                         tile = first_tile + part / (STAGE_UNITS * WARP);
-                                          if (tile < tiles && first + at / WARP < units)
-                                              coming[i] = x[((size_t)tile * units + first) * WARP + at];
-                                      }
-    };
+                              for (uint32_t i = 0; i < STAGE_PARTS / TILE_THREADS; i++) {
+                                  const uint32_t part = i * TILE_THREADS + threadIdx.x,
+                                                 at = part % (STAGE_UNITS * WARP),
+                                                 tile = first_tile + part / (STAGE_UNITS * WARP);
+                                  if (tile < tiles) /* there is always a whole stage of them: layout.h, units_of() */
+                                      coming[i] = x[((size_t)tile * m.units + first * span) * WARP + at];
+                              }
+        };
     load(0);
     uint32_t share = 0;
-    for (uint32_t first = 0, turn = 0; first < units; first += STAGE_UNITS, turn ^= 1) {
+    for (uint32_t first = 0, turn = 0; first < units; first += stage_units, turn ^= 1) {
 #pragma unroll
         for (uint32_t i = 0; i < STAGE_PARTS / TILE_THREADS; i++)
             stage[turn][i * TILE_THREADS + threadIdx.x] = coming[i];
 #pragma unroll
-        for (uint32_t u = 0; u < STAGE_UNITS; u++)
+        for (uint32_t u = 0; u < stage_units; u++)
 #pragma unroll
             for (uint32_t s = 0; s < WARP_STRIPS; s++)
                 now[u][s] = next[u][s];
         __syncthreads(); /* the stage is there, and nobody reads the one before the last any more */
-        if (first + STAGE_UNITS < units)
-            load(first + STAGE_UNITS);
+        if (first + stage_units < units)
+            load(first + stage_units);
 #pragma unroll
-        for (uint32_t u = 0; u < STAGE_UNITS; u++) {
-            if (first + u >= units)
-                break;
+        for (uint32_t u = 0; u < stage_units; u++) {
 #pragma unroll
             for (uint32_t j = 0; j < WARP_TILES; j++) {
                 if (first_tile + own_tile + j >= tiles)
                     break;
-                const uint4 b = stage[turn][((own_tile + j) * STAGE_UNITS + u) * WARP + lane];
+                uint4 b[span];
+#pragma unroll
+                for (uint32_t i = 0; i < span; i++)
+                    b[i] = stage[turn][((own_tile + j) * STAGE_UNITS + u * span + i) * WARP + lane];
 #pragma unroll
                 for (uint32_t s = 0; s < WARP_STRIPS; s++)
-                    add_unit<T>(now[u][s], b, sum[s][j]);
+                    now[u][s].add(b, sum[s][j]);
             }
             if (first + u + 1 < share_end(first + u, units, &share))
                 continue;
@@ -113,7 +117,7 @@ multiply_tile(const struct dev_matrix &m, const uint4 *x, uint32_t n, float *y, 
                 for (uint32_t i = 0; i < 2; i++) {
                     const uint32_t row = (first_tile + own_tile + j) * TILE + 2 * c + i;
                     if (row < n)
-                        y[(size_t)row * m.rows + o] = total[s][j][half * 2 + i];
+                        y[(size_t)row * m.rows + o] = total[s][j][half * 2 + i] * unit_of<T>::FACTOR;
                 }
         }
 }

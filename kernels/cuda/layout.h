@@ -8,7 +8,9 @@
  * With g = lane / 4 and c = lane % 4, of k-step s (columns 16s..16s+15 of the unit) a lane holds
  *     a0 = W[g][2c, 2c+1]   a1 = W[g+8][2c, 2c+1]   a2 = W[g][2c+8, 2c+9]   a3 = W[g+8][2c+8, 2c+9]
  * 8-bit weights: the 16 values of a lane lie in the order (s, register, half). 16-bit weights: (s, lane, register, half),
- * so that both are loads of 16 bytes a lane, side by side. Activations are packed likewise:
+ * so that both are loads of 16 bytes a lane, side by side. Weights of 4 and 6 bits: two units together, a byte being the
+ * low four bits of both's values at the same place, the first unit's in its lower half (below, "places in packed data").
+ * Activations are packed likewise:
  *     b0 = X[g][2c, 2c+1]   b1 = X[g][2c+8, 2c+9]
  * a lane's 8 values of a unit in the order (s, register, half), tiles of 8 rows outermost. */
 #ifndef KERNELS_CUDA_LAYOUT_H
@@ -22,10 +24,12 @@
 #define HOST_DEVICE
 #endif
 
-#define STRIP      16 /* packed rows in a strip */
-#define UNIT       32 /* columns in a unit */
-#define TILE       8  /* activation rows that one instruction takes */
-#define SWEEP_TILE 32 /* activation rows that one pass over the weights takes */
+#define STRIP      16  /* packed rows in a strip */
+#define UNIT       32  /* columns in a unit */
+#define PAIR       64  /* columns in a pair of units: what is packed has a whole number of pairs */
+#define SUPER      256 /* columns in a block of Q4_K and Q6_K */
+#define TILE       8   /* activation rows that one instruction takes */
+#define SWEEP_TILE 32  /* activation rows that one pass over the weights takes */
 #define WARP       32
 
 #define SWEEP_WARPS   16 /* of a block; they divide a strip's units among them: the split that fixes the order of sums */
@@ -44,14 +48,13 @@
 
 /* On the device: F32 (exact only; row-major, not packed), F16, BF16, Q8_0, Q4_0, Q4_K, Q6_K. */
 struct dev_matrix {
-    const void *quants; /* (strips, units, WARP, 16) values; F32: (rows, cols) */
-    const void
-        *scales; /* Q8_0, Q4_0: (strips, units, 8, 2) F16: of rows g and g+8 side by side; K-quants: matmul.cuh */
+    const void *quants; /* (strips, units, WARP, 16) values; 4 and 6 bits: (strips, pairs); F32: (rows, cols) */
+    const void *scales; /* Q8_0: (strips, units, 8, 2) F16: of rows g and g+8 side by side; of pairs: below */
     const uint32_t
         *source; /* (strips * STRIP) which output a packed row is, UINT32_MAX: padding; NULL: its own number */
     enum weight_type type;
     uint32_t rows, cols;    /* as in the model */
-    uint32_t strips, units; /* units = cols / 32 rounded up; what lies beyond rows and cols is zero */
+    uint32_t strips, units; /* units_of(cols); what lies beyond rows and cols is zero */
 };
 
 /* Rows are packed so that a strip needs no other: in q and k the two of a rotated pair are rows g and g+8; in gate_up
@@ -104,10 +107,77 @@ packed_place(uint32_t units, uint32_t r, uint32_t k)
            within % 2;
 }
 
+/* Whole pairs of them. */
 static inline HOST_DEVICE uint32_t
 units_of(uint32_t cols)
 {
-    return (cols + UNIT - 1) / UNIT;
+    return (cols / PAIR + (cols % PAIR != 0)) * (PAIR / UNIT);
+}
+
+/* Weights of 4 and 6 bits, by pairs of units. A pair is PAIR_NIBBLES bytes, a lane's 16 side by side: of packed row r and
+ * column k of either unit this byte holds the low four bits, the second unit's in its upper half. As 32-bit words a lane has
+ * (s, register / 2), so that registers 0 and 1 of a step are a word's bits 0..7 and 8..15 of both halves: each unit's
+ * values are had by masks, and by a shift for every other register.
+ * Q6_K: then PAIR_HIGHS bytes, a lane's 8 side by side, with the two high bits of both rows g and g+8: row r's of the first
+ * unit at bit 2 (r / 8) and of the second at 4 + 2 (r / 8).
+ * Scales: for each pair PAIR_SCALES bytes, 8 for each g, 0 to 7:
+ *     Q4_0   F16 (unit, 2): of rows g and g+8
+ *     Q4_K   bytes (2, 4): of either row the scales of both units, then the minima of both
+ *     Q6_K   int8 (2, 4): of either row the scales of steps 0 to 3
+ * and behind those of the strip's last pair, for each block of SUPER columns F16 (8, 2, SUPER_SCALES): of rows g and g+8
+ * d and dmin (Q4_K), d (Q6_K). A value is d q - 8 d, d scale q - dmin min, d scale (q - 32). */
+#define PAIR_NIBBLES 512
+#define PAIR_HIGHS   256
+#define PAIR_SCALES  64
+
+static inline HOST_DEVICE uint32_t
+nibble_place(uint32_t r, uint32_t k)
+{
+    const uint32_t s = k / 16, within = k % 16, lane = r % 8 * 4 + within % 8 / 2;
+    return lane * 16 + s * 8 + within / 8 * 4 + within % 2 * 2 + r / 8;
+}
+
+static inline HOST_DEVICE uint32_t
+high_place(uint32_t r, uint32_t k)
+{
+    const uint32_t s = k / 16, within = k % 16, lane = r % 8 * 4 + within % 8 / 2;
+    return lane * 8 + s * 4 + within % 2 * 2 + within / 8;
+}
+
+/* Is a type packed by pairs? */
+static inline HOST_DEVICE bool
+has_pairs(enum weight_type type)
+{
+    return type == WEIGHT_Q4_0 || type == WEIGHT_Q4_K || type == WEIGHT_Q6_K;
+}
+
+/* Values beside a pair's scales that a row has for each block of SUPER columns. */
+static inline HOST_DEVICE uint32_t
+super_scales(enum weight_type type)
+{
+    return type == WEIGHT_Q4_K ? 2 : type == WEIGHT_Q6_K ? 1 : 0;
+}
+
+/* Bytes of a strip's quants, and of its scales; of types that are packed. */
+static inline HOST_DEVICE size_t
+strip_quants(enum weight_type type, uint32_t units)
+{
+    const size_t pairs = units / 2;
+    switch (type) {
+    case WEIGHT_Q8_0: return (size_t)units * STRIP * UNIT;
+    case WEIGHT_Q4_0:
+    case WEIGHT_Q4_K: return pairs * PAIR_NIBBLES;
+    case WEIGHT_Q6_K: return pairs * (PAIR_NIBBLES + PAIR_HIGHS);
+    default: return (size_t)units * STRIP * UNIT * 2;
+    }
+}
+
+static inline HOST_DEVICE size_t
+strip_scales(enum weight_type type, uint32_t units)
+{
+    if (type == WEIGHT_Q8_0)
+        return (size_t)units * STRIP * 2;
+    return has_pairs(type) ? (size_t)units / 2 * PAIR_SCALES + (size_t)units / 8 * STRIP * 2 * super_scales(type) : 0;
 }
 
 /* ---- a store ---- */

@@ -1,7 +1,7 @@
 /* Products y = W x, strip by strip (layout.h).
  *
- * A strip is one block's work. Its warps share the units: warp w takes units [w U / 16, (w + 1) U / 16), so which terms
- * are added in which order depends on the shape of W alone. Then the 16 partial sums meet in shared memory and are added
+ * A strip is one block's work. Its warps share the units (of pairs of them, where weights come in pairs): warp w takes
+ * units [w U / 16, (w + 1) U / 16), so which terms are added in which order depends on the shape of W alone. Then the 16 partial sums meet in shared memory and are added
  * in the order of the warps.
  *
  * What a lane loads goes round a ring of registers: as soon as a unit is multiplied, its place takes the unit that the
@@ -12,6 +12,7 @@
 #ifndef KERNELS_CUDA_MATMUL_CUH
 #define KERNELS_CUDA_MATMUL_CUH
 
+#include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/units.cuh"
 
 #define PRODUCT_TILES  (SWEEP_TILE / TILE)
@@ -119,15 +120,21 @@ outputs_of(const struct strip_place &at, uint32_t g)
 template <enum weight_type T, int NT>
 static __device__ __forceinline__ void
 turn_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const uint4 *const (&x)[NT],
-          const unsigned char *quants, const unsigned char *scales, uint32_t here, uint32_t left)
+          const typename unit_of<T>::place &next, uint32_t here, uint32_t left)
 {
+    const int span = unit_of<T>::SPAN;
 #pragma unroll
     for (int i = 0; i < unit_of<T>::DEPTH; i++) {
         if ((uint32_t)i < here)
 #pragma unroll
-            for (int j = 0; j < NT; j++)
-                add_unit(ring[i], load_activations(x[j] + i * WARP), sum[j]);
-        ring[i].load(quants + i * unit_of<T>::BYTES, scales + i * unit_of<T>::SCALE_BYTES, (uint32_t)i < left);
+            for (int j = 0; j < NT; j++) {
+                uint4 b[span];
+#pragma unroll
+                for (int u = 0; u < span; u++)
+                    b[u] = load_activations(x[j] + (i * span + u) * WARP);
+                ring[i].add(b, sum[j]);
+            }
+        ring[i].load(next, i, (uint32_t)i < left);
     }
 }
 
@@ -136,7 +143,8 @@ template <enum weight_type T, int NT, class Then>
 static __device__ __forceinline__ void
 packed_strips(const struct product &p, uint32_t first_row, float *shared, uint32_t *turn, Then &then)
 {
-    const uint32_t depth = unit_of<T>::DEPTH, strips = count_strips(p), units = p.matrices[0]->units;
+    const uint32_t depth = unit_of<T>::DEPTH, span = unit_of<T>::SPAN, strips = count_strips(p),
+                   units = p.matrices[0]->units / span;
     const uint32_t thread = thread_here(), warp = thread / WARP, lane = thread % WARP;
     const uint32_t passes = (p.n - first_row + NT * TILE - 1) / (NT * TILE);
     const struct unit_share share = share_of_units(warp, units);
@@ -145,10 +153,10 @@ packed_strips(const struct product &p, uint32_t first_row, float *shared, uint32
         return;
 
     const struct strip_place begin = find_strip(p, blockIdx.x);
+    const typename unit_of<T>::place first = unit_of<T>::place_of(*begin.m, begin.strip, share.first, lane);
 #pragma unroll
     for (int i = 0; i < unit_of<T>::DEPTH; i++)
-        if ((uint32_t)i < share.n)
-            ring[i].load(*begin.m, (size_t)begin.strip * units + share.first + i, lane);
+        ring[i].load(first, i, (uint32_t)i < share.n);
 
     for (uint32_t strip = blockIdx.x, pass = 0; strip < strips;) {
         const uint32_t tile = first_row / TILE + pass * NT, next = pass + 1 < passes ? strip : strip + gridDim.x;
@@ -161,14 +169,13 @@ packed_strips(const struct product &p, uint32_t first_row, float *shared, uint32
             const struct strip_place from = more ? at : find_strip(p, next < strips ? next : strip);
             const uint32_t after = more ? done + depth : 0, here = share.n - done,
                            left = more || next < strips ? share.n - after : 0;
-            const size_t unit = (size_t)from.strip * units + share.first + after;
-            const unsigned char *quants = settled(unit_of<T>::lane_quants(*from.m, unit, lane)),
-                                *scales = settled(unit_of<T>::lane_scales(*from.m, unit, lane));
             const uint4 *x[NT];
 #pragma unroll
             for (int j = 0; j < NT; j++)
-                x[j] = settled((const uint4 *)p.x + ((size_t)(tile + j) * units + share.first + done) * WARP + lane);
-            turn_ring<T, NT>(ring, sum, x, quants, scales, here, left);
+                x[j] = settled((const uint4 *)p.x + ((size_t)(tile + j) * units + share.first + done) * (span * WARP) +
+                               lane);
+            turn_ring<T, NT>(ring, sum, x, unit_of<T>::place_of(*from.m, from.strip, share.first + after, lane), here,
+                             left);
         }
         float2 *buffer = (float2 *)shared + *turn * (SWEEP_WARPS * SWEEP_TILE * STRIP / 2);
         *turn ^= 1;
@@ -177,7 +184,7 @@ packed_strips(const struct product &p, uint32_t first_row, float *shared, uint32
         const uint32_t row = tile * TILE + thread / (2 * WARP) * TILE + lane % 4 * 2 + warp % 2;
         if (owner && row < p.n) {
             const float2 y = add_sums<NT>(buffer, thread);
-            then(at.matrix, row, outputs.x, outputs.y, y.x, y.y);
+            then(at.matrix, row, outputs.x, outputs.y, y.x * unit_of<T>::FACTOR, y.y * unit_of<T>::FACTOR);
         }
         pass = next == strip ? pass + 1 : 0;
         strip = next;
@@ -194,11 +201,11 @@ static __device__ __forceinline__ void
 prefetch_product(const struct product &p, uint32_t window)
 {
     const uint32_t strips = count_strips(p), thread = thread_here(), line = window * SWEEP_THREADS + thread;
-    size_t quants, scales;
-    strip_bytes(*p.matrices[0], &quants, &scales);
-    const uint32_t lines = (uint32_t)(quants / LINE), scale_lines = (uint32_t)(scales / LINE);
-    if (lines == 0)
+    const struct dev_matrix &m = *p.matrices[0];
+    if (m.type == WEIGHT_F32) /* not packed */
         return;
+    const size_t quants = strip_quants(m.type, m.units), scales = strip_scales(m.type, m.units);
+    const uint32_t lines = (uint32_t)(quants / LINE), scale_lines = (uint32_t)(scales / LINE);
     const uint32_t own = line / lines, last = (window * SWEEP_THREADS + SWEEP_THREADS - 1) / lines;
     if (blockIdx.x + own * gridDim.x < strips) {
         const struct strip_place at = find_strip(p, blockIdx.x + own * gridDim.x);

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/team.h"
+#include "kernels/cuda/pack_pairs.h"
 #include "kernels/planted.h"
 #include "kernels/tensor.h"
 
@@ -41,7 +42,10 @@ pack_type(enum weight_type type, bool exact)
     switch (type) {
     case WEIGHT_F16:
     case WEIGHT_BF16:
-    case WEIGHT_Q8_0: return type;
+    case WEIGHT_Q8_0:
+    case WEIGHT_Q4_0:
+    case WEIGHT_Q4_K:
+    case WEIGHT_Q6_K: return type;
     default: return WEIGHT_F16;
     }
 }
@@ -122,18 +126,13 @@ pack_gate_up(struct packing *p, const struct tensor *gate, const struct tensor *
 size_t
 pack_quant_bytes(const struct packing *p)
 {
-    const size_t values = (size_t)p->units * UNIT_VALUES;
-    switch (p->type) {
-    case WEIGHT_F32: return (size_t)p->cols * STRIP * sizeof(float);
-    case WEIGHT_Q8_0: return values;
-    default: return values * sizeof(uint16_t);
-    }
+    return p->type == WEIGHT_F32 ? (size_t)p->cols * STRIP * sizeof(float) : strip_quants(p->type, p->units);
 }
 
 size_t
 pack_scale_bytes(const struct packing *p)
 {
-    return p->type == WEIGHT_Q8_0 ? (size_t)p->units * STRIP * sizeof(uint16_t) : 0;
+    return p->type == WEIGHT_F32 ? 0 : strip_scales(p->type, p->units);
 }
 
 /* ---- one row at a time ---- */
@@ -167,7 +166,7 @@ static void
 spread_bytes(const struct packing *p, uint32_t r, const uint32_t *places, const unsigned char *from,
              unsigned char *strip, uint16_t *scales)
 {
-    for (uint32_t u = 0; u < p->units; u++, from += Q8_BYTES) {
+    for (uint32_t u = 0; u < p->cols / UNIT; u++, from += Q8_BYTES) {
         memcpy(scales + (size_t)u * STRIP + r % 8 * 2 + r / 8, from, sizeof *scales);
         for (uint32_t k = 0; k < UNIT; k += 2)
             memcpy(strip + (size_t)u * UNIT_VALUES + places[k], from + 2 + k, 2);
@@ -199,6 +198,10 @@ pack_row(const struct packing *p, uint32_t packed, const struct scratch *scratch
     uint32_t row, places[UNIT];
     if (!find_row(p, packed, &t, &row))
         return;
+    if (has_pairs(p->type)) {
+        pack_pairs(p->type, r, p->cols, file_row(t, row, scratch), quants, scales);
+        return;
+    }
     for (uint32_t k = 0; k < UNIT; k++)
         places[k] = p->type == WEIGHT_Q8_0 ? unit_place(r, k) : unit_place_16(r, k);
     switch (p->type) {

@@ -51,7 +51,7 @@ __launch_bounds__(PLANT_THREADS) plant(struct planted_args a)
         }
     }
     if (m.type == WEIGHT_Q8_0 && word == 0)
-        ((uint16_t *)m.scales)[unit * STRIP + r % 8 * 2 + r / 8] = there ? half_bits(p.scale) : 0;
+        ((uint16_t *)m.scales)[unit * STRIP + r % 8 * 2 + r / 8] = there && u * UNIT < m.cols ? half_bits(p.scale) : 0;
 }
 
 extern "C" cudaError_t

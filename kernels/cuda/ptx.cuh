@@ -100,6 +100,15 @@ load_weights(uint4 *v, const void *p, bool take)
 }
 
 static __device__ __forceinline__ void
+load_weights(uint2 *v, const void *p, bool take)
+{
+    asm volatile("{\n\t.reg .pred take;\n\tsetp.ne.u32 take, %3, 0;\n\t"
+                 "@take ld.global.nc.v2.u32 {%0, %1}, [%2];\n\t}"
+                 : "+r"(v->x), "+r"(v->y)
+                 : "l"(p), "r"((uint32_t)take));
+}
+
+static __device__ __forceinline__ void
 load_weights(uint32_t *v, const void *p, bool take)
 {
     asm volatile("{\n\t.reg .pred take;\n\tsetp.ne.u32 take, %2, 0;\n\t@take ld.global.nc.u32 %0, [%1];\n\t}"

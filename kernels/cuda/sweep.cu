@@ -94,21 +94,29 @@ product_of(const struct dev_matrix *m, const void *x, uint32_t n)
     return {{m, NULL, NULL}, 1, x, n};
 }
 
+/* How many of wq, wk, wv, from number `first` on, are one product: those of the same type. */
+static __device__ __forceinline__ uint32_t
+qkv_together(const struct sweep_shared *s, const struct dev_layer &d, uint32_t first)
+{
+    if (s->model.exact)
+        return 3;
+    const bool qk = d.wq.type == d.wk.type, kv = d.wk.type == d.wv.type;
+    return first == 0 ? (qk && kv ? 3 : qk ? 2 : 1) : first == 1 && kv ? 2 : 1;
+}
+
 static __device__ __forceinline__ struct product
-qkv_product(const struct dev_layer &d, const void *x, uint32_t n)
+qkv_product(const struct sweep_shared *s, const struct dev_layer &d, uint32_t first, const void *x, uint32_t n)
 {
-    return {{&d.wq, &d.wk, &d.wv}, 3, x, n};
+    struct product p = {{&d.wq, &d.wk, &d.wv}, qkv_together(s, d, first), x, n};
+    if (first > 0)
+        p.matrices[0] = first == 1 ? &d.wk : &d.wv;
+    if (first == 1)
+        p.matrices[1] = &d.wv;
+    return p;
 }
 
-static __device__ __forceinline__ bool
-mixed_types(struct sweep_shared *s)
-{
-    const struct dev_layer &d = layer_here(s);
-    return !s->model.exact && (d.wq.type != d.wk.type || d.wk.type != d.wv.type);
-}
-
-/* Puts the product of a step, and what becomes of it, where all threads see it. `part`: which of wq, wk, wv when their
- * types differ. */
+/* Puts the product of a step, and what becomes of it, where all threads see it. `part`: the first of wq, wk, wv that is
+ * in it. */
 static __device__ __forceinline__ void
 prepare(struct sweep_shared *s, uint32_t step, uint32_t part)
 {
@@ -123,10 +131,7 @@ prepare(struct sweep_shared *s, uint32_t step, uint32_t part)
         switch (step) {
         case QKV:
             how->kind = FINISH_QKV;
-            if (mixed_types(s))
-                *p = product_of(part == 0 ? &d.wq : part == 1 ? &d.wk : &d.wv, store.normed, n);
-            else
-                *p = qkv_product(d, store.normed, n);
+            *p = qkv_product(s, d, part, store.normed, n);
             break;
         case GATE_UP:
             how->kind = FINISH_GATED;
@@ -171,7 +176,7 @@ look_ahead(struct sweep_shared *s, uint32_t step)
     }
     switch (next) {
     case NORM_ATTENTION:
-    case QKV: prefetch_product(qkv_product(*d, NULL, 0), between); break;
+    case QKV: prefetch_product(qkv_product(s, *d, 0, NULL, 0), between); break;
     case NORM_HEADS:
     case ATTEND:
     case OUT: prefetch_product(product_of(&d->wo, NULL, 0), between); break;
@@ -418,14 +423,17 @@ static __device__ __forceinline__ uint32_t
 do_products(struct sweep_shared *s, uint32_t step, uint32_t turn)
 {
     const bool product = step == QKV || step == OUT || step == GATE_UP || step == DOWN || step == PROBE;
-    const uint32_t parts = !product ? 0 : step == QKV && mixed_types(s) ? 3 : 1;
-    for (uint32_t part = 0; part < parts; part++) {
+    const uint32_t parts = !product ? 0 : step == QKV ? 3 : 1;
+    for (uint32_t part = 0; part < parts; part += s->product.n_matrices) {
         prepare(s, step, part);
         switch (s->product.matrices[0]->type) {
         case WEIGHT_F32:
             turn = multiply_exactly(s, step == QKV ? PAIR_HEADS : step == GATE_UP ? PAIR_GATE_UP : PAIR_NONE, turn);
             break;
         case WEIGHT_Q8_0: turn = multiply_as<WEIGHT_Q8_0>(s, turn); break;
+        case WEIGHT_Q4_0: turn = multiply_as<WEIGHT_Q4_0>(s, turn); break;
+        case WEIGHT_Q4_K: turn = multiply_as<WEIGHT_Q4_K>(s, turn); break;
+        case WEIGHT_Q6_K: turn = multiply_as<WEIGHT_Q6_K>(s, turn); break;
         case WEIGHT_BF16: turn = multiply_as<WEIGHT_BF16>(s, turn); break;
         default: turn = multiply_as<WEIGHT_F16>(s, turn);
         }

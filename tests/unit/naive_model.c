@@ -200,6 +200,7 @@ naive_model_random(const struct naive_shape *s, uint64_t seed)
         return NULL;
     }
     const uint32_t q = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim;
+    const enum weight_type second = s->second != WEIGHT_F32 ? s->second : s->type;
     m->desc = (struct model_desc){.n_layers = s->n_layers,
                                   .width = s->width,
                                   .heads = s->heads,
@@ -218,14 +219,14 @@ naive_model_random(const struct naive_shape *s, uint64_t seed)
     const double in = 1.5 / sqrt(s->width), back = 0.7 / sqrt(q), down = 1.0 / sqrt(s->ffn);
     m->desc.embedding = random_tensor(m, s->type, s->vocab, s->width, 0, 1, &m->embedding);
     m->desc.final_norm = random_tensor(m, WEIGHT_F32, 1, s->width, 1, 0.1, &m->final_norm);
-    m->desc.head = random_tensor(m, s->type, s->vocab, s->width, 0, 2 / sqrt(s->width), &m->head);
+    m->desc.head = random_tensor(m, second, s->vocab, s->width, 0, 2 / sqrt(s->width), &m->head);
     for (uint32_t l = 0; l < s->n_layers; l++) {
         struct layer_desc *d = &m->layers[l];
         struct naive_layer *x = &m->doubles[l];
         d->attn_norm = random_tensor(m, WEIGHT_F32, 1, s->width, 1, 0.1, &x->attn_norm);
         d->wq = random_tensor(m, s->type, q, s->width, 0, in, &x->wq);
         d->wk = random_tensor(m, s->type, kv, s->width, 0, in, &x->wk);
-        d->wv = random_tensor(m, s->type, kv, s->width, 0, in, &x->wv);
+        d->wv = random_tensor(m, second, kv, s->width, 0, in, &x->wv);
         if (s->bias) {
             d->bq = random_tensor(m, WEIGHT_F32, 1, q, 0, 0.3, &x->bq);
             d->bk = random_tensor(m, WEIGHT_F32, 1, kv, 0, 0.3, &x->bk);
@@ -239,7 +240,7 @@ naive_model_random(const struct naive_shape *s, uint64_t seed)
         d->ffn_norm = random_tensor(m, WEIGHT_F32, 1, s->width, 1, 0.1, &x->ffn_norm);
         d->gate = random_tensor(m, s->type, s->ffn, s->width, 0, in, &x->gate);
         d->up = random_tensor(m, s->type, s->ffn, s->width, 0, in, &x->up);
-        d->down = random_tensor(m, s->type, s->width, s->ffn, 0, down, &x->down);
+        d->down = random_tensor(m, second, s->width, s->ffn, 0, down, &x->down);
     }
     if (m->failed) {
         naive_model_free(m);

@@ -8,9 +8,10 @@
 struct naive_shape {
     uint32_t n_layers, width, heads, kv_heads, head_dim, ffn, vocab;
     enum rope_layout rope;
-    enum weight_type type; /* of the matrices; norms are F32. Types with blocks need widths of whole blocks */
-    bool bias, head_norm;  /* of queries, keys and values; of queries and keys */
-    uint32_t window;       /* positions that a row sees; 0: all */
+    enum weight_type type;   /* of the matrices; norms are F32. Types with blocks need widths of whole blocks */
+    enum weight_type second; /* of values, down and head, where not F32: files mix types */
+    bool bias, head_norm;    /* of queries, keys and values; of queries and keys */
+    uint32_t window;         /* positions that a row sees; 0: all */
 };
 
 /* A place on a path: a token and the sublayers that were skipped for it: (L + 1) switches, or NULL. */

@@ -64,9 +64,36 @@ static const struct naive_shape shapes[] = {
      .vocab = 50,
      .type = WEIGHT_F16,
      .window = 4},
+    {.n_layers = 2,
+     .width = 96,
+     .heads = 3,
+     .kv_heads = 1,
+     .head_dim = 32,
+     .ffn = 160,
+     .vocab = 70,
+     .type = WEIGHT_Q4_0},
+    {.n_layers = 2, /* as files of Q4_K_M mix them */
+     .width = 256,
+     .heads = 4,
+     .kv_heads = 2,
+     .head_dim = 64,
+     .ffn = 512,
+     .vocab = 90,
+     .rope = ROPE_HALVES,
+     .type = WEIGHT_Q4_K,
+     .second = WEIGHT_Q6_K,
+     .bias = true},
+    {.n_layers = 1,
+     .width = 256,
+     .heads = 4,
+     .kv_heads = 4,
+     .head_dim = 64,
+     .ffn = 256,
+     .vocab = 50,
+     .type = WEIGHT_Q6_K},
 };
 #define N_SHAPES   (sizeof shapes / sizeof *shapes)
-#define MOST_WIDTH 96
+#define MOST_WIDTH 256
 #define MOST_VOCAB 130
 
 static void
@@ -93,7 +120,7 @@ static void
 assert_near_naive(struct rig *r, int node, bool exact)
 {
     static double hidden[(RIG_DEPTH + 1) * MOST_WIDTH], logits[MOST_VOCAB];
-    static float got[MOST_VOCAB];
+    static float got[MOST_WIDTH > MOST_VOCAB ? MOST_WIDTH : MOST_VOCAB];
     rig_naive(r, node, hidden, logits);
     for (uint32_t l = 0; l <= r->desc->n_layers; l++) {
         rig_hidden(r, node, l, got);
@@ -105,8 +132,8 @@ assert_near_naive(struct rig *r, int node, bool exact)
     rig_logits(r, node, r->desc->n_layers, got);
     const double error = rig_distance(got, logits, r->desc->vocab);
     if (!(error < bound_of(r, exact)))
-        fail_msg("seed %llu, %s: logits of node %d: relative error %g", (unsigned long long)seed,
-                 r->ops->describe(r->backend), node, error);
+        fail_msg("seed %llu, %s, width %u: logits of node %d: relative error %g", (unsigned long long)seed,
+                 r->ops->describe(r->backend), r->desc->width, node, error);
 }
 
 static void
@@ -557,10 +584,22 @@ static void
 test_types_that_the_device_does_not_hold_are_named(void **state)
 {
     NEEDS_CUDA;
-    for (size_t i = 0; i < 3; i++) { /* F32; F16; F32 when exact */
+    static const struct {
+        size_t shape;
+        bool exact;
+        const char *said;
+    } cases[] = {{0, false, "F32 held as F16"},
+                 {1, false, NULL},
+                 {0, true, NULL},
+                 {4, false, "Q5_1 held as F16"},
+                 {6, false, NULL},
+                 {7, false, NULL},
+                 {8, false, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct rig r;
-        open_rig(&r, i % 2, i == 2);
-        assert_int_equal(strstr(cuda->describe(r.backend), "F32 held as F16") != NULL, i == 0);
+        open_rig(&r, cases[i].shape, cases[i].exact);
+        const char *said = cuda->describe(r.backend);
+        assert_true(cases[i].said != NULL ? strstr(said, cases[i].said) != NULL : strstr(said, "held as") == NULL);
         rig_close(&r);
     }
 }

@@ -16,6 +16,7 @@
 #include "kernels/cuda/pack.h"
 #include "kernels/rng.h"
 #include "kernels/tensor.h"
+#include "tests/unit/requantise.h"
 
 enum { MAX_ROWS = 144, BLOCKS = 3 };
 
@@ -73,25 +74,14 @@ struct bench {
 static struct tensor
 random_tensor(enum weight_type type, uint32_t rows, uint32_t cols)
 {
-    const size_t n = (size_t)rows * cols;
-    void *const data = host_memory(n * 4);
-    for (size_t i = 0; i < n; i++) {
-        const float x = uniform();
-        uint32_t bits;
-        memcpy(&bits, &x, sizeof bits);
-        if (type == WEIGHT_F32)
-            ((float *)data)[i] = x;
-        else if (type == WEIGHT_F16)
-            ((uint16_t *)data)[i] = f32_to_f16(x);
-        else if (type == WEIGHT_BF16)
-            ((uint16_t *)data)[i] = (uint16_t)(bits >> 16);
-        else
-            ((unsigned char *)data)[i / 32 * 34 + 2 + i % 32] = (unsigned char)(int)(127 * x);
-        if (type == WEIGHT_Q8_0 && i % 32 == 0) {
-            const uint16_t scale = f32_to_f16(0.004f + 0.002f * uniform());
-            memcpy((unsigned char *)data + i / 32 * 34, &scale, sizeof scale);
-        }
+    float *x = host_memory(cols * sizeof *x);
+    unsigned char *const data = host_memory(rows * tensor_row_bytes(type, cols));
+    for (uint32_t r = 0; r < rows; r++) {
+        for (uint32_t k = 0; k < cols; k++)
+            x[k] = uniform();
+        requantise_row(type, x, cols, data + r * tensor_row_bytes(type, cols));
     }
+    free(x);
     return (struct tensor){.data = data, .type = type, .rows = rows, .cols = cols};
 }
 
@@ -207,8 +197,9 @@ struct shape {
     uint32_t vocab, width;
 };
 
-static const struct shape shapes[] = {{WEIGHT_F16, 100, 96},  {WEIGHT_F16, 272, 544},  {WEIGHT_F16, 16, 32},
-                                      {WEIGHT_BF16, 33, 608}, {WEIGHT_Q8_0, 150, 576}, {WEIGHT_Q8_0, 129, 1056},
+static const struct shape shapes[] = {{WEIGHT_F16, 100, 96},   {WEIGHT_F16, 272, 544},   {WEIGHT_F16, 16, 32},
+                                      {WEIGHT_BF16, 33, 608},  {WEIGHT_Q8_0, 150, 576},  {WEIGHT_Q8_0, 129, 1056},
+                                      {WEIGHT_Q4_0, 145, 544}, {WEIGHT_Q4_K, 147, 1280}, {WEIGHT_Q6_K, 130, 768},
                                       {WEIGHT_F32, 45, 100}};
 
 /* Relative error by norm. */

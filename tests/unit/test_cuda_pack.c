@@ -70,26 +70,29 @@ struct sample {
     void *data;
 };
 
-static size_t
-row_bytes(enum weight_type type, uint32_t cols)
+/* Where a block's F16 scales are: of types whose bytes are random otherwise. */
+static void
+set_scales(enum weight_type type, unsigned char *data, size_t bytes)
 {
-    switch (type) {
-    case WEIGHT_F32: return cols * 4u;
-    case WEIGHT_F16:
-    case WEIGHT_BF16: return cols * 2u;
-    default: return cols / 32 * 34u;
+    for (size_t b = 0; b < bytes; b += tensor_block_bytes(type)) {
+        const uint16_t scale = f32_to_f16((float)(1 + below(1000)) / 1000), least = f32_to_f16((float)below(99) / 100);
+        memcpy(data + b + (type == WEIGHT_Q6_K ? 208 : 0), &scale, 2);
+        if (type == WEIGHT_Q4_K)
+            memcpy(data + b + 2, &least, 2);
     }
 }
 
 static struct sample
 random_tensor(enum weight_type type, uint32_t rows, uint32_t cols)
 {
-    const size_t bytes = row_bytes(type, cols) * rows;
+    const size_t bytes = tensor_row_bytes(type, cols) * rows;
     unsigned char *data = malloc(bytes);
     assert_non_null(data);
     for (size_t i = 0; i < bytes; i++)
         data[i] = (unsigned char)below(256);
-    if (type != WEIGHT_Q8_0)
+    if (tensor_block_values(type) > 1)
+        set_scales(type, data, bytes);
+    else
         for (size_t i = 0; i < (size_t)rows * cols; i++) { /* numbers, of moderate size */
             const float x = (float)below(20001) / 10000 - 1;
             const uint16_t f16 = f32_to_f16(x), bf16 = (uint16_t)(bits_of_float(x) >> 16);
@@ -97,11 +100,6 @@ random_tensor(enum weight_type type, uint32_t rows, uint32_t cols)
                 memcpy(data + 4 * i, &x, 4);
             else
                 memcpy(data + 2 * i, type == WEIGHT_F16 ? &f16 : &bf16, 2);
-        }
-    else
-        for (size_t b = 0; b < bytes / 34; b++) {
-            const uint16_t scale = f32_to_f16((float)(1 + below(1000)) / 1000);
-            memcpy(data + 34 * b, &scale, 2);
         }
     return (struct sample){{.data = data, .type = type, .rows = rows, .cols = cols}, data};
 }
@@ -112,6 +110,42 @@ struct packed {
     struct packing plan;
     unsigned char *quants, *scales;
 };
+
+static float
+half_at(const unsigned char *p)
+{
+    uint16_t half;
+    memcpy(&half, p, sizeof half);
+    return f16_to_f32(half);
+}
+
+/* Of types that are packed by pairs of units: what the lane that holds a value cuts out of its words, as pairs.cuh does, and
+ * what it multiplies that by. */
+static float
+pair_value_at(const struct packed *m, uint32_t strip, uint32_t lane, uint32_t reg, uint32_t half, uint32_t col)
+{
+    const enum weight_type type = m->plan.type;
+    const uint32_t pairs = m->plan.units / 2, pair = col / 64, unit = col % 64 / 32, step = col % 32 / 16, g = lane / 4,
+                   second = reg % 2;
+    const size_t pair_bytes = type == WEIGHT_Q6_K ? 768 : 512, block_bytes = type == WEIGHT_Q6_K   ? 32
+                                                                             : type == WEIGHT_Q4_K ? 64
+                                                                                                   : 0;
+    const unsigned char *quants = m->quants + ((size_t)strip * pairs + pair) * pair_bytes;
+    const unsigned char *of_strip = m->scales + strip * (pairs * 64 + pairs / 4 * block_bytes);
+    const unsigned char *scales = of_strip + pair * 64 + g * 8;
+    const unsigned char *d = of_strip + pairs * 64 + pair / 4 * block_bytes + (g * 2 + second) * block_bytes / 16;
+    uint32_t word, high;
+    memcpy(&word, quants + lane * 16 + (step * 2 + reg / 2) * 4, 4);
+    const uint32_t low = word >> (16 * half + 8 * second + 4 * unit) & 15;
+    if (type == WEIGHT_Q4_0)
+        return half_at(scales + unit * 4 + second * 2) * (float)((int)low - 8);
+    scales += second * 4;
+    if (type == WEIGHT_Q4_K)
+        return half_at(d) * (float)scales[unit] * (float)low - half_at(d + 2) * (float)scales[2 + unit];
+    memcpy(&high, quants + 512 + lane * 8 + step * 4, 4);
+    high = high >> (16 * half + 8 * (reg / 2) + 2 * second + 4 * unit) & 3;
+    return half_at(d) * (float)(int8_t)scales[unit * 2 + step] * (float)((int)(low | high << 4) - 32);
+}
 
 static float
 value_at(const struct packed *m, uint32_t strip, uint32_t row, uint32_t col)
@@ -127,15 +161,15 @@ value_at(const struct packed *m, uint32_t strip, uint32_t row, uint32_t col)
             fragment_a(lane, i / 2, i % 2, &r, &c);
             if (r != row || c != col % 16)
                 continue;
+            if (p->type == WEIGHT_Q4_0 || p->type == WEIGHT_Q4_K || p->type == WEIGHT_Q6_K)
+                return pair_value_at(m, strip, lane, i / 2, i % 2, col);
             const size_t unit = (size_t)strip * p->units + col / UNIT;
             const size_t step = col % UNIT / 16, at = unit * STRIP * UNIT + lane * 16 + step * 8 + i;
+            if (p->type == WEIGHT_Q8_0)
+                return half_at(m->scales + 2 * ((unit * 8 + row % 8) * 2 + row / 8)) * (float)(int8_t)m->quants[at];
             uint16_t half;
-            if (p->type != WEIGHT_Q8_0) {
-                memcpy(&half, m->quants + 2 * (unit * STRIP * UNIT + (step * WARP + lane) * 8 + i), 2);
-                return p->type == WEIGHT_F16 ? f16_to_f32(half) : bf16_to_f32(half);
-            }
-            memcpy(&half, m->scales + 2 * ((unit * 8 + row % 8) * 2 + row / 8), 2);
-            return f16_to_f32(half) * (float)(int8_t)m->quants[at];
+            memcpy(&half, m->quants + 2 * (unit * STRIP * UNIT + (step * WARP + lane) * 8 + i), 2);
+            return p->type == WEIGHT_F16 ? f16_to_f32(half) : bf16_to_f32(half);
         }
     fail_msg("row %u, column %u: no lane holds it", row, col);
     return 0;
@@ -184,7 +218,7 @@ assert_round_trip(struct packed *m, const struct tensor *first, const struct ten
         const uint32_t cols = p->type == WEIGHT_F32 ? p->cols : p->units * UNIT;
         for (uint32_t k = 0; k < cols; k++) {
             const float got = value_at(m, packed / STRIP, packed % STRIP, k), wanted = k < p->cols ? want[k] : 0;
-            if (bits_of_float(got) != bits_of_float(wanted))
+            if (got != wanted || (wanted != 0 && signbit(got) != signbit(wanted))) /* padding may be -0 */
                 fail_msg("seed %llu: packed row %u (output %u of %u), column %u of %u: %g, not %g",
                          (unsigned long long)seed, packed, output, p->rows, k, p->cols, (double)got, (double)wanted);
         }
@@ -199,20 +233,22 @@ assert_round_trip(struct packed *m, const struct tensor *first, const struct ten
     free(m->plan.source);
 }
 
-static const enum weight_type types[] = {WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16, WEIGHT_Q8_0};
+static const enum weight_type types[] = {WEIGHT_F32,  WEIGHT_F16,  WEIGHT_BF16, WEIGHT_Q8_0,
+                                         WEIGHT_Q4_0, WEIGHT_Q4_K, WEIGHT_Q6_K};
 #define TYPES (sizeof types / sizeof *types)
 
 static uint32_t
 random_cols(enum weight_type type)
 {
-    return type == WEIGHT_Q8_0 ? 32 * (1 + below(5)) : 1 + below(150);
+    const uint32_t block = (uint32_t)tensor_block_values(type);
+    return block == 1 ? 1 + below(150) : block * (1 + below(block == 32 ? 5 : 2));
 }
 
 static void
 test_unpacking_gives_back_every_element(void **state)
 {
     (void)state;
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 105; i++) {
         const enum weight_type type = types[(size_t)i % TYPES];
         struct sample t = random_tensor(type, 1 + below(70), random_cols(type));
         struct packed m;
@@ -228,7 +264,7 @@ static void
 test_rotated_pairs_are_side_by_side(void **state)
 {
     (void)state;
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 105; i++) {
         const enum weight_type type = types[(size_t)i % TYPES];
         const uint32_t head_dim = 2 * (1 + below(40)), heads = 1 + below(4), rotated = below(head_dim / 2 + 1);
         const enum rope_layout rope = below(2) ? ROPE_HALVES : ROPE_ADJACENT;
@@ -258,12 +294,12 @@ static void
 test_gate_stands_beside_up(void **state)
 {
     (void)state;
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 70; i++) {
         const enum weight_type type = types[(size_t)i % TYPES], other = i % 5 == 0 ? WEIGHT_F16 : type;
-        const uint32_t ffn = 1 + below(60), cols = 32 * (1 + below(3));
+        const uint32_t ffn = 1 + below(60), cols = random_cols(type);
         struct sample gate = random_tensor(type, ffn, cols), up = random_tensor(other, ffn, cols);
         struct packed m;
-        const bool exact = i % 7 == 0;
+        const bool exact = i % 9 == 0;
         assert_true(pack_gate_up(&m.plan, &gate.tensor, &up.tensor, exact));
         for (uint32_t packed = 0; packed < m.plan.strips * STRIP && !exact; packed++) {
             const uint32_t unit = packed / STRIP * 8 + packed % 8;

@@ -113,36 +113,76 @@ struct test_matrix {
     }
 
   private:
+    float
+    unit_value(uint32_t packed, uint32_t k, uint8_t *quants, uint16_t *scales)
+    {
+        const uint32_t r = packed % STRIP;
+        const size_t unit = (size_t)(packed / STRIP) * m.units + k / UNIT, at = unit * STRIP * UNIT;
+        uint16_t *halves = (uint16_t *)(void *)quants, *scale = &scales[unit * STRIP + r % 8 * 2 + r / 8];
+        if (m.type == WEIGHT_Q8_0) {
+            const int8_t q = (int8_t)(below(255) - 127);
+            if (k % UNIT == 0)
+                *scale = half_bits(uniform() * 0.01f);
+            quants[at + unit_place(r, k % UNIT)] = (uint8_t)q;
+            return (float)q * half_value(*scale);
+        }
+        uint16_t *half = &halves[at + unit_place_16(r, k % UNIT)];
+        if (m.type == WEIGHT_BF16) {
+            *half = (uint16_t)pack_bf16s(uniform(), 0);
+            return unpack_bf16s(*half).x;
+        }
+        *half = half_bits(uniform());
+        return half_value(*half);
+    }
+
+    /* Of types that are packed by pairs of units. Columns come in ascending order: a scale is chosen with its first. */
+    float
+    pair_value(uint32_t packed, uint32_t k, uint8_t *quants, uint8_t *scales)
+    {
+        const uint32_t r = packed % STRIP, second = r / 8, unit = k % PAIR / UNIT, step = k % PAIR / 16;
+        const uint32_t pair_bytes = m.type == WEIGHT_Q6_K ? PAIR_NIBBLES + PAIR_HIGHS : PAIR_NIBBLES;
+        uint8_t *of_strip = scales + packed / STRIP * strip_scales(m.type, m.units);
+        uint8_t *of_pair = of_strip + k / PAIR * PAIR_SCALES + r % 8 * 8;
+        uint16_t *d = (uint16_t *)(void *)(of_strip + m.units / 2 * PAIR_SCALES) +
+                      (k / SUPER * STRIP + r % 8 * 2 + second) * super_scales(m.type);
+        uint8_t *pair = quants + ((size_t)(packed / STRIP) * (m.units / 2) + k / PAIR) * pair_bytes;
+        const uint32_t q = below(m.type == WEIGHT_Q6_K ? 64 : 16);
+        pair[nibble_place(r, k % UNIT)] |= (uint8_t)((q & 15) << (4 * unit));
+        if (m.type == WEIGHT_Q4_0) {
+            uint16_t *scale = (uint16_t *)(void *)of_pair + unit * 2 + second;
+            if (k % UNIT == 0)
+                *scale = half_bits(uniform() * 0.1f);
+            return half_value(*scale) * ((float)q - 8);
+        }
+        if (k % SUPER == 0)
+            for (uint32_t i = 0; i < super_scales(m.type); i++)
+                d[i] = half_bits(uniform() * 0.01f);
+        if (m.type == WEIGHT_Q4_K) {
+            uint8_t *scale = of_pair + second * 4 + unit, *least = scale + 2;
+            if (k % UNIT == 0) {
+                *scale = (uint8_t)below(64);
+                *least = (uint8_t)below(64);
+            }
+            return half_value(d[0]) * (float)*scale * (float)q - half_value(d[1]) * (float)*least;
+        }
+        int8_t *scale = (int8_t *)of_pair + second * 4 + step;
+        if (k % 16 == 0)
+            *scale = (int8_t)(below(256) - 128);
+        pair[PAIR_NIBBLES + high_place(r, k % UNIT)] |= (uint8_t)(q >> 4 << (4 * unit + 2 * second));
+        return half_value(d[0]) * (float)*scale * ((float)q - 32);
+    }
+
     void
     fill(const std::vector<uint32_t> &source)
     {
         std::vector<uint8_t> quants((size_t)m.strips * m.units * STRIP * UNIT * 2);
-        std::vector<uint16_t> scales((size_t)m.strips * m.units * STRIP);
-        std::vector<float> plain;
-        for (uint32_t packed = 0; packed < source.size(); packed++) {
-            const uint32_t row = source[packed], r = packed % STRIP;
-            for (uint32_t k = 0; row < m.rows && k < m.cols; k++) {
-                const size_t unit = (size_t)(packed / STRIP) * m.units + k / UNIT, at = unit * STRIP * UNIT;
-                float *value = &values[(size_t)row * m.cols + k];
-                uint16_t *halves = (uint16_t *)(void *)quants.data(),
-                         *scale = &scales[unit * STRIP + r % 8 * 2 + r / 8];
-                if (m.type == WEIGHT_Q8_0) {
-                    const int8_t q = (int8_t)(below(255) - 127);
-                    if (k % UNIT == 0)
-                        *scale = half_bits(uniform() * 0.01f);
-                    quants[at + unit_place(r, k % UNIT)] = (uint8_t)q;
-                    *value = (float)q * half_value(*scale);
-                } else if (m.type == WEIGHT_BF16) {
-                    const uint16_t b = (uint16_t)pack_bf16s(uniform(), 0);
-                    halves[at + unit_place_16(r, k % UNIT)] = b;
-                    *value = unpack_bf16s(b).x;
-                } else {
-                    const uint16_t h = half_bits(uniform());
-                    halves[at + unit_place_16(r, k % UNIT)] = h;
-                    *value = half_value(h);
-                }
+        std::vector<uint16_t> scales(m.strips * strip_scales(m.type, m.units) / sizeof(uint16_t));
+        for (uint32_t packed = 0; packed < source.size(); packed++)
+            for (uint32_t k = 0; source[packed] < m.rows && k < m.cols; k++) {
+                float *value = &values[(size_t)source[packed] * m.cols + k];
+                *value = has_pairs(m.type) ? pair_value(packed, k, quants.data(), (uint8_t *)scales.data())
+                                           : unit_value(packed, k, quants.data(), scales.data());
             }
-        }
         if (m.type == WEIGHT_F32) {
             m.quants = on_device(values);
             return;
@@ -272,9 +312,12 @@ static void
 check_products()
 {
     static const uint32_t rows[] = {1, 8, 9, 17, 32, 33, 70};
+    const uint32_t block = T == WEIGHT_Q4_K || T == WEIGHT_Q6_K   ? SUPER
+                           : T == WEIGHT_Q8_0 || T == WEIGHT_Q4_0 ? UNIT
+                                                                  : 1;
     for (uint32_t n : rows)
-        check_product<T>(n, T == WEIGHT_Q8_0 ? UNIT * (1 + below(40)) : 1 + below(1200), 1 + below(3));
-    check_product<T>(3, T == WEIGHT_Q8_0 ? UNIT * 150 : 4801, 1); /* more than one ring of units */
+        check_product<T>(n, block == 1 ? 1 + below(1200) : block * (1 + below(1280 / block)), 1 + below(3));
+    check_product<T>(3, block == 1 ? 4801 : 4864 / SUPER * SUPER, 1); /* more than one ring of units */
 }
 
 static void
@@ -283,6 +326,9 @@ test_products_by_strips_are_products_whatever_the_type(void **)
     check_products<WEIGHT_F16>();
     check_products<WEIGHT_BF16>();
     check_products<WEIGHT_Q8_0>();
+    check_products<WEIGHT_Q4_0>();
+    check_products<WEIGHT_Q4_K>();
+    check_products<WEIGHT_Q6_K>();
     check_products<WEIGHT_F32>();
 }
 
