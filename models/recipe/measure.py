@@ -2,7 +2,8 @@
 
 On held-out text: bits per byte of tales and of generated text, and how often the first choice after a quarter and half
 of the layers is the last layer's. Under greedy decoding of the prompts in prompts.jsonl: the mean probability of the
-chosen token and the share of 4-grams that occur once. The first from the trained weights, the second by the program."""
+chosen token and the share of 4-grams that are different. Where the model has trained heads: what SpecBound does with the
+lens and with them. The first from the trained weights, the others by the program."""
 
 import argparse
 import csv
@@ -36,20 +37,48 @@ def held_out(model, ids, tokenizer, length=512, rows=48):
     return nats / bytes_ / np.log(2), same / len(tokens)
 
 
+def trace(binary, gguf, prompt, n, *options):
+    """Tables of one run by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([binary, "run", "-p", prompt, "-n", str(n), "--ignore-eos", "--backend", "cpu", "--trace", folder + "/t", *options,
+                        gguf], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        tables = {}
+        for name in ("tokens", "layers", "rounds"):
+            with open(f"{folder}/t/{name}.csv") as f:
+                tables[name] = list(csv.DictReader(f))
+    return tables
+
+
 def greedy(binary, gguf, prompts, n):
     """Mean top-1 probability and the share of 4-grams that are different, over all prompts."""
     confidences, grams = [], []
-    for line in prompts.read_text().splitlines():
-        with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([binary, "run", "-p", json.loads(line)["turns"][0], "-n", str(n), "--ignore-eos", "--policy", "ar",
-                            "--probe", "all", "--trace", folder + "/t", gguf], check=True, stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL)
-            with open(folder + "/t/tokens.csv") as f:
-                rows = [r for r in csv.DictReader(f) if r["source"] != "prompt" and r["committed"] == "1"]
-        confidences += [float(r["confidence"]) for r in rows if r["confidence"]]
+    for prompt in prompts:
+        tokens = trace(binary, gguf, prompt, n, "--policy", "ar", "--probe", "off")["tokens"]
+        rows = [r for r in tokens if r["source"] != "prompt" and r["committed"] == "1"]
+        mine = [float(r["confidence"]) for r in rows if r["confidence"]]
         ids = [r["token_id"] for r in rows]
-        grams += [tuple(ids[i:i + 4]) for i in range(len(ids) - 3)]
+        own = [tuple(ids[i:i + 4]) for i in range(len(ids) - 3)]
+        print(f"    {np.mean(mine):.2f} {len(set(own)) / len(own):4.0%}  {prompt.splitlines()[0][:70]}")
+        confidences += mine
+        grams += own
     return float(np.mean(confidences)), len(set(grams)) / len(grams)
+
+
+def specbound(binary, gguf, prompts, n, head):
+    """One line: where drafts leave, how many are accepted, how many were sure and wrong, what rounds bring."""
+    exits, judged, wrong, emitted, rounds, layers = [], 0, 0, 0, 0, 0.0
+    for prompt in prompts:
+        t = trace(binary, gguf, prompt, n, "--policy", "specbound", "--probe", "policy", "--head", head)
+        drafts = [r for r in t["tokens"] if r["source"] == "draft"]
+        exits += [int(r["exit_layer"]) for r in drafts]
+        judged += sum(r["accepted"] == "1" for r in drafts) + sum(int(r["accepted"]) < int(r["verified"]) for r in t["rounds"])
+        wrong += sum(int(r["accepted"]) < int(r["verified"]) for r in t["rounds"])
+        emitted += sum(int(r["emitted"]) for r in t["rounds"])
+        rounds += len(t["rounds"])
+        layers += sum(float(r["layers_loaded"]) for r in t["rounds"])
+    print(f"specbound, {head:7}: mean exit layer {np.mean(exits):.2f}, {1 - wrong / judged:.1%} of judged drafts accepted, "
+          f"{wrong / emitted * 100:.1f} sure and wrong per 100 tokens, {emitted / rounds:.2f} tokens a round, "
+          f"{layers / emitted:.2f} layers a token")
 
 
 def main():
@@ -70,8 +99,12 @@ def main():
         bits, same = held_out(model, np.load(o.work / f"{text}.held.npy"), tokenizer)
         print(f"{text}: {bits:.3f} bits/byte; agreement at a quarter {same[layers // 4]:.2f}, at half {same[layers // 2]:.2f}; "
               f"all depths {' '.join(f'{s:.2f}' for s in same)}")
-    confidence, distinct = greedy(o.binary, o.gguf, o.prompts, o.n)
+    prompts = [json.loads(line)["turns"][0] for line in o.prompts.read_text().splitlines()]
+    confidence, distinct = greedy(o.binary, o.gguf, prompts, o.n)
     print(f"greedy: mean top-1 probability {confidence:.2f}, distinct 4-grams {distinct:.0%}")
+    if Path(o.gguf.removesuffix(".gguf") + ".heads.safetensors").exists():
+        for head in ("lens", "trained"):
+            specbound(o.binary, o.gguf, prompts, o.n, head)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 LayerSkip's recipe (Elhoushi et al. 2024, and METHODS of the docs): layer dropout that grows with depth, and besides the
 final loss the losses of two other exits through the same head, another pair every step. Hidden matrices are updated by
 Muon (momentum whose matrix is made orthogonal by a Newton-Schulz iteration, Jordan 2024, with the scale of Liu et al.
-2025), everything else by AdamW. Weights are kept in F32 and computed with in BF16.
+2025), everything else by AdamW. In the second half repeats of what a pair of tokens was followed by are made unlikely
+besides, for greedy decoding. Weights are kept in F32 and computed with in BF16.
 
 A checkpoint is written every few minutes; the same command goes on from it, with the same numbers: what a step
 reads is a function of its index alone."""
@@ -22,7 +23,7 @@ import torch.nn.functional as F
 from model import MATRICES, SHAPES, Llama, layer
 from vocabulary import encode, make_vocabulary
 
-PEAK, WARM_UP, DECAY, DROPOUT = 2e-3, 150, 0.1, 0.1
+PEAK, WARM_UP, DECAY, DROPOUT, CIRCLES = 2e-3, 150, 0.1, 0.1, 2.0
 
 
 def batch(step, sources, rows, length):
@@ -101,16 +102,48 @@ class Optimizer:
         self.momentum, self.first, self.second = state["momentum"], state["first"], state["second"]
 
 
-def loss_of(model, values, tokens, depths, skip, run):
-    """Cross-entropy at the end, and at other depths with weights that grow with depth (and sum with the end's to 1)."""
+def repeats(tokens):
+    """What would say again how a pair of tokens went on before, where the text goes on otherwise: rows of tokens[:, :-1]
+    (flattened) and the token there, each once."""
+    rows, wrong = [], []
+    length = len(tokens[0]) - 1
+    for b, ids in enumerate(tokens.tolist()):
+        followed = {}
+        for t in range(1, length):
+            pair, next_ = (ids[t - 1], ids[t]), ids[t + 1]
+            before = followed.setdefault(pair, set())
+            for token in before:
+                if token != next_:
+                    rows.append(b * length + t)
+                    wrong.append(token)
+            before.add(next_)
+    return torch.tensor(rows, dtype=torch.long), torch.tensor(wrong, dtype=torch.long)
+
+
+def loss_at(z, target, again):
+    """Cross-entropy; and, so that greedy text does not run in circles, unlikelihood of repeats, the sum of -log(1 - p) a
+    token (Welleck et al. 2020, with continuations of pairs for candidates). (total, cross-entropy alone)"""
+    n = len(target)
+    rows, tokens = torch.arange(n), target
+    if again is not None:
+        rows, tokens = torch.cat((rows, again[0])), torch.cat((tokens, again[1]))
+    says = F.log_softmax(z, -1)[rows, tokens]
+    ce = -says[:n].mean()
+    return ce - CIRCLES * torch.log1p(-says[n:].exp().clamp(max=0.999)).sum() / n, ce
+
+
+def loss_of(model, values, tokens, depths, skip, run, circles):
+    """The loss at the end, and at other depths with weights that grow with depth (and sum with the end's to 1); with
+    `circles` repeats count."""
     states = model.hidden(tokens[:, :-1], run=run, skip=skip, values=values)
     target = tokens[:, 1:].reshape(-1)
     n = model.shape.layers
     weights = {d: d / n for d in depths} | {n: 2.0}
     total, final = 0, 0
+    again = repeats(tokens) if circles else None
     for d, w in weights.items():
-        ce = F.cross_entropy(model.logits(states[d], values).float().flatten(0, 1), target)
-        total = total + ce * (w / sum(weights.values()))
+        loss, ce = loss_at(model.logits(states[d], values).float().flatten(0, 1), target, again)
+        total = total + loss * (w / sum(weights.values()))
         final = float(ce.detach()) if d == n else final
     return total, final
 
@@ -171,7 +204,7 @@ def main():
         rng = random.Random(step)
         skip = {l for l in range(1, shape.layers + 1)
                 if rng.random() < DROPOUT * (math.exp((l - 1) * math.log(2) / max(1, shape.layers - 1)) - 1)}
-        total, final = loss_of(model, values, tokens, exits(step, shape.layers), skip, run)
+        total, final = loss_of(model, values, tokens, exits(step, shape.layers), skip, run, step >= steps // 2)
         total.backward()
         grads = {k: v.grad.float() if v.grad is not None else torch.zeros_like(model.values[k]) for k, v in values.items()}
         with torch.no_grad():
