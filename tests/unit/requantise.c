@@ -66,7 +66,7 @@ share(const float *wishes, size_t n, int most_code, int *codes)
 static void
 quantise(const struct grid *g, const float *x, size_t n, struct quants *out)
 {
-    float scale[MOST_SUB], least[MOST_SUB];
+    float scale[MOST_SUB] = {0}, least[MOST_SUB] = {0};
     const size_t n_sub = n / g->sub;
     for (size_t j = 0; j < n_sub; j++)
         wish(g, x + j * g->sub, &scale[j], &least[j]);
