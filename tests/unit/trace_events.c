@@ -511,3 +511,29 @@ write_trace(const char *folder, const struct stream *s, bool closed, char path[2
     write_text(path, "run.json", json);
     free(json);
 }
+
+struct trace_reader *
+open_trace(const char *path)
+{
+    struct trace_reader *r;
+    struct err err;
+    if (!trace_reader_open(&r, path, &err))
+        fail_msg("%s", err.text);
+    return r;
+}
+
+int
+folder_set_up(void **state)
+{
+    static char path[256];
+    make_temp_folder(path);
+    *state = path;
+    return 0;
+}
+
+int
+folder_tear_down(void **state)
+{
+    remove_folder(*state);
+    return 0;
+}
