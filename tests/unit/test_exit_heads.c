@@ -17,6 +17,7 @@
 #include "engine/head_loss.h"
 #include "engine/head_training.h"
 #include "engine/model.h"
+#include "tests/unit/seed.h"
 
 #define WIDTH  12
 #define VOCAB  19
@@ -326,9 +327,7 @@ test_a_full_disk_leaves_the_file_from_before(void **unused)
 int
 main(void)
 {
-    const char *given = getenv("SPECSCOPE_SEED");
-    seed = given != NULL ? strtoull(given, NULL, 10) : 20240611;
-    printf("# seed %llu\n", (unsigned long long)seed);
+    seed = seed_or(20240611);
     if (mkdtemp(folder) == NULL)
         return 1;
     const struct CMUnitTest tests[] = {

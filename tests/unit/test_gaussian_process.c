@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "policies/swift_search.h"
+#include "tests/unit/seed.h"
 
 static uint64_t seed = 11;
 
@@ -284,10 +285,7 @@ test_the_state_survives_in_a_file(void **state)
 int
 main(void)
 {
-    const char *given = getenv("SPECSCOPE_SEED");
-    if (given != NULL)
-        seed = strtoull(given, NULL, 10);
-    printf("# seed %llu\n", (unsigned long long)seed);
+    seed = seed_or(seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_posterior_mean_and_deviation_follow_the_definition),
         cmocka_unit_test(test_points_are_bounded_and_the_best_ones_stay),

@@ -12,6 +12,7 @@
 #include "kernels/cpu/isa.h"
 #include "tests/unit/backend_rig.h"
 #include "tests/unit/cuda_rig.h"
+#include "tests/unit/seed.h"
 
 #define PATH  70 /* longer than a block of attention */
 #define VOCAB 600
@@ -242,9 +243,7 @@ test_final_logits_are_the_same_in_every_request(void **state)
 int
 main(void)
 {
-    const char *given = getenv("SPECSCOPE_SEED");
-    seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    printf("seed %llu\n", (unsigned long long)seed);
+    seed = seed_or((uint64_t)time(NULL));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_rows_bits_are_its_own_on_every_isa),
         cmocka_unit_test(test_a_rows_bits_are_its_own_when_exact),

@@ -13,6 +13,7 @@
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/sampling.h"
 #include "tests/unit/backend_rig.h"
+#include "tests/unit/seed.h"
 
 #define MOST_VOCAB 1300
 #define MOST_WIDTH 256
@@ -467,9 +468,7 @@ test_distributions_draws_and_verdicts_are_the_samplers_on_the_logits(void **stat
 int
 main(void)
 {
-    const char *given = getenv("SPECSCOPE_SEED");
-    seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    printf("seed %llu\n", (unsigned long long)seed);
+    seed = seed_or((uint64_t)time(NULL));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exact_rows_of_a_tree_equal_the_naive_model),
         cmocka_unit_test(test_fast_rows_of_a_tree_are_near_the_naive_model),

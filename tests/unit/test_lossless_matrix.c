@@ -15,6 +15,7 @@
 #include "tests/golden/tinymodel.h"
 #include "tests/unit/cuda_rig.h"
 #include "tests/unit/heads_rig.h"
+#include "tests/unit/seed.h"
 #include "tests/unit/session_rig.h"
 
 #define SETTINGS 6
@@ -262,10 +263,7 @@ test_the_whole_matrix_on_the_bundled_model(void **state)
 int
 main(void)
 {
-    const char *given = getenv("SPECSCOPE_SEED");
-    if (given != NULL)
-        seed = strtoull(given, NULL, 10);
-    printf("# seed %llu\n", (unsigned long long)seed);
+    seed = seed_or(seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_cpu),
         cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_check),

@@ -17,6 +17,7 @@
 #include "kernels/cpu/half.h"
 #include "kernels/planted.h"
 #include "kernels/tensor.h"
+#include "tests/unit/seed.h"
 #include "tests/unit/session_rig.h"
 
 #define COLS 100 /* no multiple of anything */
@@ -287,9 +288,7 @@ test_specs_are_read_or_refused_by_name(void **state)
 int
 main(void)
 {
-    const char *given = getenv("SPECSCOPE_SEED");
-    seed = given != NULL ? strtoull(given, NULL, 10) : 1;
-    printf("# SPECSCOPE_SEED=%llu\n", (unsigned long long)seed);
+    seed = seed_or(1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_seed_stands_for_the_same_numbers_everywhere),
         cmocka_unit_test(test_an_element_depends_on_its_row_and_column_alone),

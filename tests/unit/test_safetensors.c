@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "engine/safetensors.h"
+#include "tests/unit/seed.h"
 
 #define DATA_BYTES 64
 
@@ -139,9 +140,7 @@ static void
 test_damaged_bytes_never_lead_outside_the_file(void **state)
 {
     (void)state;
-    const char *given = getenv("SPECSCOPE_SEED");
-    uint64_t random = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    print_message("# seed %llu\n", (unsigned long long)random);
+    uint64_t random = seed_or((uint64_t)time(NULL));
     unsigned parsed = 0;
     for (int round = 0; round < 20000; round++) {
         struct file f = with_header("{" TENSOR("a", "F32", "[2,4]", 0, 32) "," TENSOR("b", "BF16", "[16]", 32, 64) "}");

@@ -1,89 +1,15 @@
 /* Controls obeyed at the gates, ends of runs, errors. Every run's events are also checked by the rig. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "policies/policy.h"
-#include "tests/golden/tinymodel.h"
-#include "tests/unit/session_rig.h"
+#include "tests/unit/seed.h"
+#include "tests/unit/session_fixture.h"
 
 static uint64_t seed = 3;
-
-struct fixture {
-    char path[128];
-    struct engine *engine;
-};
-
-static int
-open_engine(void **state)
-{
-    static struct fixture f;
-    struct err err = {0};
-    const struct tinymodel tiny = {.seed = 5, .n_layers = 6, .calm_after = 2, .calm = 0.15f, .sharpness = 8};
-    if (!tinymodel_write_temp(f.path, sizeof f.path, &tiny, &err) ||
-        !session_rig_engine(&f.engine, f.path, "cpu", 1, &err)) {
-        fprintf(stderr, "%s\n", err.text);
-        return 1;
-    }
-    *state = &f;
-    return 0;
-}
-
-static int
-close_engine(void **state)
-{
-    struct fixture *f = *state;
-    engine_close(f->engine);
-    unlink(f->path);
-    return 0;
-}
-
-static struct session_options
-usual(void)
-{
-    return (struct session_options){.policies = policy_registry,
-                                    .policy = "specbound",
-                                    .prompt = session_prompts[0],
-                                    .prompt_len = strlen(session_prompts[0]),
-                                    .sampling = {.top_p = 1},
-                                    .seed = 1,
-                                    .tokens = 60,
-                                    .ctx = 256,
-                                    .ignore_eos = true,
-                                    .probe = PROBE_POLICY};
-}
-
-static void
-run(struct engine *engine, const struct session_options *o, session_rig_hook hook, void *user,
-    struct session_rig_result *out)
-{
-    struct err err = {0};
-    if (!session_rig_generate(engine, o, hook, user, out, &err))
-        fail_msg("%s", err.text);
-    if (out->wrong[0] != '\0')
-        fail_msg("%s", out->wrong);
-}
-
-static void
-post(struct session *s, enum control_kind kind, const char *name, const char *text, uint32_t n)
-{
-    struct err err = {0};
-    struct control c = {.kind = kind, .text = text, .n = n};
-    snprintf(c.name, sizeof c.name, "%s", name != NULL ? name : "");
-    if (!session_post(s, &c, &err))
-        fail_msg("%s", err.text);
-}
-
-static bool
-is_control(const struct event *e, const char *name, const char *new_text)
-{
-    return e->type == EVENT_CONTROL && strcmp(e->control.name, name) == 0 &&
-           (new_text == NULL || strcmp(e->control.new_text, new_text) == 0);
-}
 
 /* ---- breakpoints and stepping ---- */
 
@@ -97,26 +23,26 @@ break_at_three_then_five(void *user, struct session *s, const struct event *e)
 {
     struct stops *st = user;
     st->rounds += e->type == EVENT_ROUND;
-    if (!is_control(e, "state", "paused"))
+    if (!event_is_control(e, "state", "paused"))
         return;
     if (st->n < 8)
         st->at[st->n++] = st->rounds;
     if (st->n == 1)
-        post(s, CONTROL_BREAK, NULL, NULL, 3);
+        session_control(s, CONTROL_BREAK, NULL, NULL, 3);
     if (st->n == 2)
-        post(s, CONTROL_BREAK, NULL, NULL, 5);
-    post(s, CONTROL_RESUME, NULL, NULL, 0);
+        session_control(s, CONTROL_BREAK, NULL, NULL, 5);
+    session_control(s, CONTROL_RESUME, NULL, NULL, 0);
 }
 
 static void
 test_a_breakpoint_stops_after_exactly_that_round(void **state)
 {
     struct fixture *f = *state;
-    struct session_options o = usual();
+    struct session_options o = session_usual();
     o.paused = true;
     struct stops st = {0};
     struct session_rig_result r;
-    run(f->engine, &o, break_at_three_then_five, &st, &r);
+    session_run(f->engine, &o, break_at_three_then_five, &st, &r);
     assert_int_equal(st.n, 3);
     assert_int_equal(st.at[0], 0);
     assert_int_equal(st.at[1], 3);
@@ -130,28 +56,28 @@ step_two_then_tokens(void *user, struct session *s, const struct event *e)
 {
     struct stops *st = user;
     st->rounds += e->type == EVENT_ROUND;
-    if (!is_control(e, "state", "paused"))
+    if (!event_is_control(e, "state", "paused"))
         return;
     if (st->n < 8)
         st->at[st->n++] = st->rounds;
     if (st->n == 1)
-        post(s, CONTROL_STEP_ROUNDS, NULL, NULL, 2);
+        session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, 2);
     else if (st->n < 5)
-        post(s, CONTROL_STEP_TOKEN, NULL, NULL, 0);
+        session_control(s, CONTROL_STEP_TOKEN, NULL, NULL, 0);
     else
-        post(s, CONTROL_RESUME, NULL, NULL, 0);
+        session_control(s, CONTROL_RESUME, NULL, NULL, 0);
 }
 
 static void
 test_steps_go_so_many_rounds_or_one_token(void **state)
 {
     struct fixture *f = *state;
-    struct session_options o = usual();
+    struct session_options o = session_usual();
     o.paused = true;
     o.policy = "layerskip";
     struct stops st = {0};
     struct session_rig_result r;
-    run(f->engine, &o, step_two_then_tokens, &st, &r);
+    session_run(f->engine, &o, step_two_then_tokens, &st, &r);
     assert_int_equal(st.n, 5);
     assert_int_equal(st.at[1], 2);
     assert_int_equal(st.at[2], 2); /* inside the third round: five drafts, three steps */
@@ -172,11 +98,11 @@ turn_tau(void *user, struct session *s, const struct event *e)
 {
     struct knob_watch *w = user;
     if (e->type == EVENT_ROUND && e->round == w->asked_after && !w->posted) {
-        post(s, CONTROL_KNOB, "tau", "0.3", 0);
-        post(s, CONTROL_RESUME, NULL, NULL, 0);
+        session_control(s, CONTROL_KNOB, "tau", "0.3", 0);
+        session_control(s, CONTROL_RESUME, NULL, NULL, 0);
         w->posted = true;
     }
-    if (is_control(e, "tau", "0.3")) {
+    if (event_is_control(e, "tau", "0.3")) {
         w->asked = e->round;
         w->applied = e->control.applied_round;
         assert_string_equal(e->control.old_text, "0.55");
@@ -195,9 +121,9 @@ static void
 break_at(void *user, struct session *s, const struct event *e)
 {
     struct knob_watch *w = user;
-    if (is_control(e, "state", "paused") && !w->posted) {
-        post(s, CONTROL_BREAK, NULL, NULL, w->asked_after);
-        post(s, CONTROL_RESUME, NULL, NULL, 0);
+    if (event_is_control(e, "state", "paused") && !w->posted) {
+        session_control(s, CONTROL_BREAK, NULL, NULL, w->asked_after);
+        session_control(s, CONTROL_RESUME, NULL, NULL, 0);
     }
     turn_tau(user, s, e);
 }
@@ -206,11 +132,11 @@ static void
 test_a_knob_is_applied_at_the_next_round_and_the_event_says_so(void **state)
 {
     struct fixture *f = *state;
-    struct session_options o = usual();
+    struct session_options o = session_usual();
     o.paused = true;
     struct knob_watch w = {.asked_after = 4};
     struct session_rig_result r;
-    run(f->engine, &o, break_at, &w, &r);
+    session_run(f->engine, &o, break_at, &w, &r);
     assert_int_equal(w.asked, 4);
     assert_int_equal(w.applied, 5);
     assert_true(w.threshold_before == 0.55f);
@@ -228,7 +154,7 @@ static void
 switch_policies(void *user, struct session *s, const struct event *e)
 {
     struct switches *w = user;
-    if (is_control(e, "policy", NULL)) {
+    if (event_is_control(e, "policy", NULL)) {
         snprintf(w->now, sizeof w->now, "%s", e->control.new_text);
         w->applied++;
     }
@@ -239,21 +165,21 @@ switch_policies(void *user, struct session *s, const struct event *e)
         w->seen++;
     }
     if (policy_registry[w->next] != NULL)
-        post(s, CONTROL_POLICY, NULL, policy_registry[w->next++]->name, 0);
+        session_control(s, CONTROL_POLICY, NULL, policy_registry[w->next++]->name, 0);
 }
 
 static void
 test_policies_can_be_switched_in_mid_run_without_changing_a_token(void **state)
 {
     struct fixture *f = *state;
-    struct session_options o = usual();
+    struct session_options o = session_usual();
     o.tokens = 150;
     struct session_rig_result ar, r;
     o.policy = "ar";
-    run(f->engine, &o, NULL, NULL, &ar);
+    session_run(f->engine, &o, NULL, NULL, &ar);
     struct switches w = {0};
     o.pace = 400; /* slow enough for every switch to meet a round */
-    run(f->engine, &o, switch_policies, &w, &r);
+    session_run(f->engine, &o, switch_policies, &w, &r);
     assert_true(w.applied >= 3 && w.seen > 0);
     assert_int_equal(r.n, ar.n);
     assert_memory_equal(r.tokens, ar.tokens, r.n * sizeof *r.tokens);
@@ -271,21 +197,21 @@ static void
 restart_and_prompt(void *user, struct session *s, const struct event *e)
 {
     struct restarts *w = user;
-    if (is_control(e, "run", NULL))
+    if (event_is_control(e, "run", NULL))
         w->runs++;
     if (e->type != EVENT_ROUND || e->round != 3)
         return;
     if (w->runs == 1)
-        post(s, CONTROL_RESTART, NULL, NULL, 0);
+        session_control(s, CONTROL_RESTART, NULL, NULL, 0);
     if (w->runs == 2)
-        post(s, CONTROL_PROMPT, NULL, session_prompts[3], 0);
+        session_control(s, CONTROL_PROMPT, NULL, session_prompts[3], 0);
 }
 
 static void
 test_a_restart_and_a_new_prompt_begin_new_runs(void **state)
 {
     struct fixture *f = *state;
-    struct session_options o = usual();
+    struct session_options o = session_usual();
     struct restarts w = {0};
     struct session_rig_result plain;
     o.pace = 300;
@@ -303,19 +229,19 @@ test_a_restart_and_a_new_prompt_begin_new_runs(void **state)
             event_reader_wait(reader, 1000);
             continue;
         }
-        if (is_control(e, "run", NULL))
+        if (event_is_control(e, "run", NULL))
             n = 0;
         if (e->type == EVENT_TOKEN && e->token.source == SOURCE_PREFILL)
             last[n++] = e->token.token;
         restart_and_prompt(&w, s, e);
-        over = w.runs == 3 && is_control(e, "end", NULL);
+        over = w.runs == 3 && event_is_control(e, "end", NULL);
     }
     event_reader_close(reader);
     session_close(s);
-    o = usual();
+    o = session_usual();
     o.prompt = session_prompts[3];
     o.prompt_len = strlen(o.prompt);
-    run(f->engine, &o, NULL, NULL, &plain);
+    session_run(f->engine, &o, NULL, NULL, &plain);
     assert_int_equal(n, 1);
     assert_int_equal(last[0], plain.tokens[0]);
     session_rig_free(&plain);
@@ -326,24 +252,24 @@ test_a_run_ends_after_its_tokens_or_with_its_context(void **state)
 {
     struct fixture *f = *state;
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
-        struct session_options o = usual();
+        struct session_options o = session_usual();
         struct session_rig_result r;
         o.policy = policy_registry[i]->name;
         for (uint32_t n = 1; n < 12; n++) {
             o.tokens = n;
-            run(f->engine, &o, NULL, NULL, &r);
+            session_run(f->engine, &o, NULL, NULL, &r);
             assert_int_equal(r.n, n);
             assert_string_equal(r.end, "tokens");
             session_rig_free(&r);
         }
         o.tokens = 0;
         o.ctx = 100;
-        run(f->engine, &o, NULL, NULL, &r);
+        session_run(f->engine, &o, NULL, NULL, &r);
         assert_string_equal(r.end, "context");
         size_t generated = r.n;
         session_rig_free(&r);
         o.policy = "ar";
-        run(f->engine, &o, NULL, NULL, &r);
+        session_run(f->engine, &o, NULL, NULL, &r);
         assert_int_equal(r.n, generated); /* the last slot is used under every policy */
         session_rig_free(&r);
     }
@@ -355,18 +281,18 @@ test_an_end_of_sequence_ends_the_run_at_the_same_token_under_every_policy(void *
     struct fixture *f = *state;
     uint32_t ended = 0;
     for (size_t prompt = 0; prompt < SESSION_PROMPTS; prompt++) {
-        struct session_options o = usual();
+        struct session_options o = session_usual();
         o.ignore_eos = false;
         o.tokens = 120;
         o.prompt = session_prompts[prompt];
         o.prompt_len = strlen(o.prompt);
         struct session_rig_result ar, r;
         o.policy = "ar";
-        run(f->engine, &o, NULL, NULL, &ar);
+        session_run(f->engine, &o, NULL, NULL, &ar);
         ended += strcmp(ar.end, "eos") == 0;
         for (size_t i = 0; policy_registry[i] != NULL; i++) {
             o.policy = policy_registry[i]->name;
-            run(f->engine, &o, NULL, NULL, &r);
+            session_run(f->engine, &o, NULL, NULL, &r);
             assert_string_equal(r.end, ar.end);
             assert_int_equal(r.n, ar.n);
             assert_memory_equal(r.tokens, ar.tokens, r.n * sizeof *r.tokens);
@@ -390,11 +316,11 @@ ask_for_baseline(void *user, struct session *s, const struct event *e)
     struct baseline_watch *w = user;
     if (e->type == EVENT_ROUND && e->round == 5 && !w->posted) {
         w->posted = true;
-        post(s, CONTROL_BASELINE, NULL, NULL, 0);
+        session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
     }
-    if (is_control(e, "baseline", NULL))
+    if (event_is_control(e, "baseline", NULL))
         snprintf(w->speed, sizeof w->speed, "%s", e->control.new_text);
-    if (is_control(e, "lossless", NULL))
+    if (event_is_control(e, "lossless", NULL))
         snprintf(w->lossless, sizeof w->lossless, "%s", e->control.new_text);
 }
 
@@ -403,14 +329,14 @@ test_a_baseline_in_mid_run_compares_and_changes_nothing(void **state)
 {
     struct fixture *f = *state;
     for (int sampled = 0; sampled < 2; sampled++) {
-        struct session_options o = usual();
+        struct session_options o = session_usual();
         o.tokens = 100;
         o.sampling.temperature = sampled ? 0.9f : 0;
         o.pace = 500; /* so that round 5 is not the last one when it is asked for */
         struct session_rig_result plain, r;
         struct baseline_watch w = {0};
-        run(f->engine, &o, NULL, NULL, &plain);
-        run(f->engine, &o, ask_for_baseline, &w, &r);
+        session_run(f->engine, &o, NULL, NULL, &plain);
+        session_run(f->engine, &o, ask_for_baseline, &w, &r);
         assert_string_equal(w.lossless, sampled ? "sampled" : "yes");
         assert_true(strtod(w.speed, NULL) > 0);
         assert_int_equal(r.n, plain.n);
@@ -425,14 +351,14 @@ test_a_seed_repeats_a_sampled_run(void **state)
 {
     struct fixture *f = *state;
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
-        struct session_options o = usual();
+        struct session_options o = session_usual();
         o.policy = policy_registry[i]->name;
         o.sampling = (struct sampling){.temperature = 1, .top_k = 40, .top_p = 0.95f};
         struct session_rig_result a, b, c;
-        run(f->engine, &o, NULL, NULL, &a);
-        run(f->engine, &o, NULL, NULL, &b);
+        session_run(f->engine, &o, NULL, NULL, &a);
+        session_run(f->engine, &o, NULL, NULL, &b);
         o.seed = 2;
-        run(f->engine, &o, NULL, NULL, &c);
+        session_run(f->engine, &o, NULL, NULL, &c);
         assert_memory_equal(a.tokens, b.tokens, a.n * sizeof *a.tokens);
         assert_memory_not_equal(a.tokens, c.tokens, a.n * sizeof *a.tokens);
         session_rig_free(&a);
@@ -447,8 +373,8 @@ static void
 random_controls(void *user, struct session *s, const struct event *e)
 {
     uint64_t *random = user;
-    if (e->type == EVENT_CONTROL && is_control(e, "state", "paused")) {
-        post(s, random64(random) % 2 ? CONTROL_RESUME : CONTROL_STEP_TOKEN, NULL, NULL, 0);
+    if (e->type == EVENT_CONTROL && event_is_control(e, "state", "paused")) {
+        session_control(s, random64(random) % 2 ? CONTROL_RESUME : CONTROL_STEP_TOKEN, NULL, NULL, 0);
         return;
     }
     if ((e->type != EVENT_TOKEN && e->type != EVENT_ROUND) || random64(random) % 6 != 0 || e->run > 12)
@@ -458,21 +384,21 @@ random_controls(void *user, struct session *s, const struct event *e)
     while (policy_registry[policies] != NULL)
         policies++;
     switch (random64(random) % 9) {
-    case 0: post(s, CONTROL_PAUSE, NULL, NULL, 0); break;
-    case 1: post(s, CONTROL_STEP_ROUNDS, NULL, NULL, 1 + (uint32_t)(random64(random) % 3)); break;
-    case 2: post(s, CONTROL_STEP_TOKEN, NULL, NULL, 0); break;
-    case 3: post(s, CONTROL_POLICY, NULL, policy_registry[random64(random) % policies]->name, 0); break;
-    case 4: post(s, CONTROL_PROBE, NULL, probes[random64(random) % 3], 0); break;
-    case 5: post(s, CONTROL_BASELINE, NULL, NULL, 0); break;
+    case 0: session_control(s, CONTROL_PAUSE, NULL, NULL, 0); break;
+    case 1: session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, 1 + (uint32_t)(random64(random) % 3)); break;
+    case 2: session_control(s, CONTROL_STEP_TOKEN, NULL, NULL, 0); break;
+    case 3: session_control(s, CONTROL_POLICY, NULL, policy_registry[random64(random) % policies]->name, 0); break;
+    case 4: session_control(s, CONTROL_PROBE, NULL, probes[random64(random) % 3], 0); break;
+    case 5: session_control(s, CONTROL_BASELINE, NULL, NULL, 0); break;
     case 6:
         if (random64(random) % 4 == 0)
-            post(s, CONTROL_RESTART, NULL, NULL, 0);
+            session_control(s, CONTROL_RESTART, NULL, NULL, 0);
         break;
     case 7:
         if (random64(random) % 4 == 0)
-            post(s, CONTROL_PROMPT, NULL, session_prompts[random64(random) % SESSION_PROMPTS], 0);
+            session_control(s, CONTROL_PROMPT, NULL, session_prompts[random64(random) % SESSION_PROMPTS], 0);
         break;
-    default: post(s, CONTROL_RESUME, NULL, NULL, 0); break;
+    default: session_control(s, CONTROL_RESUME, NULL, NULL, 0); break;
     }
 }
 
@@ -482,10 +408,10 @@ test_controls_at_random_moments_break_no_promise(void **state)
     struct fixture *f = *state;
     uint64_t random = seed;
     for (int i = 0; i < 6; i++) {
-        struct session_options o = usual();
+        struct session_options o = session_usual();
         struct session_rig_result r;
         o.probe = PROBE_ALL;
-        run(f->engine, &o, random_controls, &random, &r);
+        session_run(f->engine, &o, random_controls, &random, &r);
         assert_true(r.n > 0);
         session_rig_free(&r);
     }
@@ -508,19 +434,19 @@ static void
 test_what_cannot_be_run_is_refused_with_a_line(void **state)
 {
     struct fixture *f = *state;
-    struct session_options o = usual();
+    struct session_options o = session_usual();
     o.policy = "nonsense";
     refused(f->engine, &o, "no policy 'nonsense'");
-    o = usual();
+    o = session_usual();
     o.ctx = 4;
     refused(f->engine, &o, "the context holds 4");
-    o = usual();
+    o = session_usual();
     o.set = &(struct knob_setting){"tau", "7"};
     o.n_set = 1;
     refused(f->engine, &o, "tau");
     o.set = &(struct knob_setting){"colour", "1"};
     refused(f->engine, &o, "has no knob 'colour'");
-    o = usual();
+    o = session_usual();
     o.sampling.temperature = -1;
     refused(f->engine, &o, "temperature");
 }
@@ -547,10 +473,10 @@ static void
 test_nonsense_is_refused_and_the_run_goes_on(void **state)
 {
     struct fixture *f = *state;
-    struct session_options o = usual();
+    struct session_options o = session_usual();
     struct session_rig_result r;
     int lines = 0;
-    run(f->engine, &o, post_nonsense, &lines, &r);
+    session_run(f->engine, &o, post_nonsense, &lines, &r);
     assert_int_equal(lines, 6);
     assert_int_equal(r.n, 60);
     session_rig_free(&r);
@@ -559,10 +485,7 @@ test_nonsense_is_refused_and_the_run_goes_on(void **state)
 int
 main(void)
 {
-    const char *given = getenv("SPECSCOPE_SEED");
-    if (given != NULL)
-        seed = strtoull(given, NULL, 10);
-    printf("# seed %llu\n", (unsigned long long)seed);
+    seed = seed_or(seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_breakpoint_stops_after_exactly_that_round),
         cmocka_unit_test(test_steps_go_so_many_rounds_or_one_token),
@@ -577,5 +500,5 @@ main(void)
         cmocka_unit_test(test_what_cannot_be_run_is_refused_with_a_line),
         cmocka_unit_test(test_nonsense_is_refused_and_the_run_goes_on),
     };
-    return cmocka_run_group_tests(tests, open_engine, close_engine);
+    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
 }

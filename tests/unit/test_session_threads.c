@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <pthread.h>
 
@@ -14,84 +13,12 @@
 #include "engine/round.h"
 #include "engine/tokenizer.h"
 #include "policies/policy.h"
-#include "tests/golden/tinymodel.h"
-#include "tests/unit/session_rig.h"
+#include "tests/unit/seed.h"
+#include "tests/unit/session_fixture.h"
 
 #define KNOB_TURNS 200
 
 static uint64_t seed = 11;
-
-struct fixture {
-    char path[128];
-    struct engine *engine;
-};
-
-static int
-open_engine(void **state)
-{
-    static struct fixture f;
-    struct err err = {0};
-    const struct tinymodel tiny = {.seed = 5, .n_layers = 6, .calm_after = 2, .calm = 0.15f, .sharpness = 8};
-    if (!tinymodel_write_temp(f.path, sizeof f.path, &tiny, &err) ||
-        !session_rig_engine(&f.engine, f.path, "cpu", 1, &err)) {
-        fprintf(stderr, "%s\n", err.text);
-        return 1;
-    }
-    *state = &f;
-    return 0;
-}
-
-static int
-close_engine(void **state)
-{
-    struct fixture *f = *state;
-    engine_close(f->engine);
-    unlink(f->path);
-    return 0;
-}
-
-static struct session_options
-usual(void)
-{
-    return (struct session_options){.policies = policy_registry,
-                                    .policy = "specbound",
-                                    .prompt = session_prompts[0],
-                                    .prompt_len = strlen(session_prompts[0]),
-                                    .sampling = {.top_p = 1},
-                                    .seed = 1,
-                                    .tokens = 60,
-                                    .ctx = 256,
-                                    .ignore_eos = true,
-                                    .probe = PROBE_POLICY};
-}
-
-static void
-run(struct engine *engine, const struct session_options *o, session_rig_hook hook, void *user,
-    struct session_rig_result *out)
-{
-    struct err err = {0};
-    if (!session_rig_generate(engine, o, hook, user, out, &err))
-        fail_msg("%s", err.text);
-    if (out->wrong[0] != '\0')
-        fail_msg("seed %llu: %s", (unsigned long long)seed, out->wrong);
-}
-
-static void
-post(struct session *s, enum control_kind kind, const char *name, const char *text, uint32_t n)
-{
-    struct err err = {0};
-    struct control c = {.kind = kind, .text = text, .n = n};
-    snprintf(c.name, sizeof c.name, "%s", name != NULL ? name : "");
-    if (!session_post(s, &c, &err))
-        fail_msg("%s", err.text);
-}
-
-static bool
-is_control(const struct event *e, const char *name, const char *new_text)
-{
-    return e->type == EVENT_CONTROL && strcmp(e->control.name, name) == 0 &&
-           (new_text == NULL || strcmp(e->control.new_text, new_text) == 0);
-}
 
 /* ---- another thread ---- */
 
@@ -156,12 +83,12 @@ watch(void *user, struct session *s, const struct event *e)
         p->started = pthread_create(&p->thread, NULL, post_at_random, p) == 0;
         assert_true(p->started);
     }
-    if (!is_control(e, "tau", NULL))
+    if (!event_is_control(e, "tau", NULL))
         return;
     if (strcmp(e->control.new_text, "1") == 0) {
         p->ended = true;
         pthread_join(p->thread, NULL);
-        post(s, CONTROL_QUIT, NULL, NULL, 0);
+        session_control(s, CONTROL_QUIT, NULL, NULL, 0);
         return;
     }
     double said = strtod(e->control.new_text, NULL), meant = strtod(p->value[p->obeyed], NULL);
@@ -175,12 +102,12 @@ test_another_threads_controls_are_all_obeyed_in_order(void **state)
     struct fixture *f = *state;
     uint64_t random = seed;
     for (int i = 0; i < 4; i++) {
-        struct session_options o = usual();
+        struct session_options o = session_usual();
         struct session_rig_result r;
         struct poster p = {.random = random64(&random)};
         o.stay = true;
         o.tokens = 200;
-        run(f->engine, &o, watch, &p, &r);
+        session_run(f->engine, &o, watch, &p, &r);
         assert_true(p.ended);
         assert_false(p.refused);
         assert_int_equal(p.obeyed, p.posted);
@@ -201,11 +128,11 @@ step_by_token(void *user, struct session *s, const struct event *e)
 {
     struct steps *st = user;
     st->tokens += e->type == EVENT_TOKEN && e->token.source != SOURCE_PROMPT;
-    if (!is_control(e, "state", "paused"))
+    if (!event_is_control(e, "state", "paused"))
         return;
     if (st->n < 8)
         st->at[st->n++] = st->tokens;
-    post(s, st->n < 8 ? CONTROL_STEP_TOKEN : CONTROL_RESUME, NULL, NULL, 0);
+    session_control(s, st->n < 8 ? CONTROL_STEP_TOKEN : CONTROL_RESUME, NULL, NULL, 0);
 }
 
 static void
@@ -213,12 +140,12 @@ test_a_step_by_token_stops_after_each_token_also_without_drafts(void **state)
 {
     struct fixture *f = *state;
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
-        struct session_options o = usual();
+        struct session_options o = session_usual();
         o.policy = policy_registry[i]->name;
         o.paused = true;
         struct steps st = {0};
         struct session_rig_result r;
-        run(f->engine, &o, step_by_token, &st, &r);
+        session_run(f->engine, &o, step_by_token, &st, &r);
         assert_int_equal(st.n, 8);
         for (uint32_t k = 1; k < 8; k++) {
             assert_true(st.at[k] > st.at[k - 1]);
@@ -239,13 +166,13 @@ static void
 extend_twice(void *user, struct session *s, const struct event *e)
 {
     struct extension *x = user;
-    if (!is_control(e, "end", "tokens"))
+    if (!event_is_control(e, "end", "tokens"))
         return;
     x->ends++;
     if (x->ends <= 2)
-        post(s, CONTROL_EXTEND, NULL, NULL, 20);
+        session_control(s, CONTROL_EXTEND, NULL, NULL, 20);
     else
-        post(s, CONTROL_QUIT, NULL, NULL, 0);
+        session_control(s, CONTROL_QUIT, NULL, NULL, 0);
 }
 
 static void
@@ -253,15 +180,15 @@ test_an_extended_run_says_what_a_longer_one_says(void **state)
 {
     struct fixture *f = *state;
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
-        struct session_options o = usual();
+        struct session_options o = session_usual();
         struct session_rig_result longer, r;
         struct extension x = {0};
         o.policy = policy_registry[i]->name;
         o.tokens = 60;
-        run(f->engine, &o, NULL, NULL, &longer);
+        session_run(f->engine, &o, NULL, NULL, &longer);
         o.tokens = 20;
         o.stay = true;
-        run(f->engine, &o, extend_twice, &x, &r);
+        session_run(f->engine, &o, extend_twice, &x, &r);
         assert_int_equal(x.ends, 3);
         assert_int_equal(r.n, 60);
         assert_memory_equal(r.tokens, longer.tokens, r.n * sizeof *r.tokens);
@@ -288,12 +215,12 @@ test_a_prompt_that_leaves_one_place_gives_two_tokens(void **state)
     struct fixture *f = *state;
     for (size_t i = 0; policy_registry[i] != NULL; i++)
         for (uint32_t room = 1; room < 6; room++) {
-            struct session_options o = usual();
+            struct session_options o = session_usual();
             struct session_rig_result r;
             o.policy = policy_registry[i]->name;
             o.tokens = 0;
             o.ctx = prompt_tokens(f->engine, o.prompt) + room;
-            run(f->engine, &o, NULL, NULL, &r);
+            session_run(f->engine, &o, NULL, NULL, &r);
             assert_string_equal(r.end, "context");
             assert_int_equal(r.n, room + 1); /* the last token needs no row */
             session_rig_free(&r);
@@ -315,7 +242,7 @@ interrupt_prefill(void *user, struct session *s, const struct event *e)
     w->prefilled = w->prefilled || (e->run == 1 && e->type == EVENT_TOKEN && e->token.source == SOURCE_PREFILL);
     if (!w->posted && e->type == EVENT_TOKEN && e->token.pos + 1 == w->prompt_tokens) {
         w->posted = true;
-        post(s, w->kind, NULL, w->kind == CONTROL_PROMPT ? session_prompts[2] : NULL, 0);
+        session_control(s, w->kind, NULL, w->kind == CONTROL_PROMPT ? session_prompts[2] : NULL, 0);
     }
 }
 
@@ -330,23 +257,23 @@ test_a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting(void **state)
     for (size_t i = 0; i < len; i++)
         text[i] = (char)(' ' + random64(&random) % 90);
     text[len] = '\0';
-    struct session_options o = usual();
+    struct session_options o = session_usual();
     struct session_rig_result plain, r;
     o.prompt = session_prompts[2];
     o.prompt_len = strlen(o.prompt);
-    run(f->engine, &o, NULL, NULL, &plain);
+    session_run(f->engine, &o, NULL, NULL, &plain);
     o.prompt = text;
     o.prompt_len = len;
     o.ctx = 1u << 16;
     struct impatience w = {.kind = CONTROL_PROMPT, .prompt_tokens = prompt_tokens(f->engine, text)};
-    run(f->engine, &o, interrupt_prefill, &w, &r);
+    session_run(f->engine, &o, interrupt_prefill, &w, &r);
     assert_true(w.posted && !w.prefilled);
     assert_int_equal(r.runs, 2);
     assert_int_equal(r.n, plain.n);
     assert_memory_equal(r.tokens, plain.tokens, r.n * sizeof *r.tokens);
     session_rig_free(&r);
     w = (struct impatience){.kind = CONTROL_QUIT, .prompt_tokens = w.prompt_tokens};
-    run(f->engine, &o, interrupt_prefill, &w, &r);
+    session_run(f->engine, &o, interrupt_prefill, &w, &r);
     assert_true(w.posted && !w.prefilled);
     assert_int_equal(r.runs, 1);
     assert_int_equal(r.n, 0);
@@ -377,9 +304,9 @@ restart_after_failure(void *user, struct session *s, const struct event *e)
     uint32_t *failures = user;
     if (e->type == EVENT_CONTROL && strcmp(e->control.name, "end") == 0 &&
         strncmp(e->control.new_text, "error: ", 7) == 0 && ++*failures < 3)
-        post(s, CONTROL_RESTART, NULL, NULL, 0);
+        session_control(s, CONTROL_RESTART, NULL, NULL, 0);
     else if (*failures == 3)
-        post(s, CONTROL_QUIT, NULL, NULL, 0);
+        session_control(s, CONTROL_QUIT, NULL, NULL, 0);
 }
 
 static void
@@ -389,7 +316,7 @@ test_a_policy_that_fails_ends_the_run_and_a_restart_tries_again(void **state)
     static const struct policy_ops failing = {
         .name = "failing", .title = "fails", .paper = "", .open = open_nothing, .draft = fail_in_round_three};
     static const struct policy_ops *const registry[] = {&failing, NULL};
-    struct session_options o = usual();
+    struct session_options o = session_usual();
     struct session_rig_result r;
     struct err err = {0};
     uint32_t failures = 0;
@@ -406,10 +333,7 @@ test_a_policy_that_fails_ends_the_run_and_a_restart_tries_again(void **state)
 int
 main(void)
 {
-    const char *given = getenv("SPECSCOPE_SEED");
-    if (given != NULL)
-        seed = strtoull(given, NULL, 10);
-    printf("# seed %llu\n", (unsigned long long)seed);
+    seed = seed_or(seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_another_threads_controls_are_all_obeyed_in_order),
         cmocka_unit_test(test_a_step_by_token_stops_after_each_token_also_without_drafts),
@@ -418,5 +342,5 @@ main(void)
         cmocka_unit_test(test_a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting),
         cmocka_unit_test(test_a_policy_that_fails_ends_the_run_and_a_restart_tries_again),
     };
-    return cmocka_run_group_tests(tests, open_engine, close_engine);
+    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
 }

@@ -16,6 +16,7 @@
 #include "engine/pretokenizer.h"
 #include "engine/tokenizer.h"
 #include "engine/utf8.h"
+#include "tests/unit/seed.h"
 
 #define FOLDER "tests/golden/tokenizers/"
 
@@ -226,10 +227,7 @@ next_random(uint64_t *state)
 static uint64_t
 random_seed(void)
 {
-    const char *given = getenv("SPECSCOPE_SEED");
-    const uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    print_message("# seed %llu\n", (unsigned long long)seed);
-    return seed * 2 + 1;
+    return seed_or((uint64_t)time(NULL)) * 2 + 1;
 }
 
 /* Characters of all kinds, spaces and letters more often; no ▁, which some vocabularies cannot tell from a space. */
