@@ -8,19 +8,13 @@
 #include "engine/model.h"
 #include "engine/tokenizer.h"
 #include "engine/utf8.h"
+#include "tests/fuzz/must.h"
 #include "tests/golden/tinymodel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
 #define MOST_EDITS 8
 #define METADATA   9000 /* about what precedes the tensors' data in that model */
-
-/* Aborts, as a fuzz target does when it found something, unless the condition holds. */
-#define MUST(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition))                                                                                              \
-            abort();                                                                                                   \
-    } while (0)
 
 static void
 use_tokenizer(const struct tokenizer *t, const char *text, size_t len)

@@ -7,16 +7,10 @@
 
 #include "engine/arch.h"
 #include "engine/hf_folder.h"
+#include "tests/fuzz/must.h"
 #include "tests/unit/tiny_folder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
-
-/* Aborts, as a fuzz target does when it found something, unless the condition holds. */
-#define MUST(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition))                                                                                              \
-            abort();                                                                                                   \
-    } while (0)
 
 static void
 check_model(const struct model *m)

@@ -5,17 +5,11 @@
 #include <string.h>
 
 #include "engine/safetensors.h"
+#include "tests/fuzz/must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
 #define DATA_BYTES 256
-
-/* Aborts, as a fuzz target does when it found something, unless the condition holds. */
-#define MUST(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition))                                                                                              \
-            abort();                                                                                                   \
-    } while (0)
 
 static void
 use_file(const unsigned char *bytes, size_t len)

@@ -5,15 +5,9 @@
 
 #include "engine/chat.h"
 #include "engine/tokenizer.h"
+#include "tests/fuzz/must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
-
-/* Aborts, as a fuzz target does when it found something, unless the condition holds. */
-#define MUST(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition))                                                                                              \
-            abort();                                                                                                   \
-    } while (0)
 
 static void
 use_text(const struct tokenizer *t, const char *text, size_t len)
