@@ -39,10 +39,15 @@ title_draw(const struct app *app, const struct canvas *c)
     struct bar_item item[10] = {{.text = "specscope", .role = ROLE_TITLE, .rank = 9}};
     int n = 1;
 
+    char runs_on[sizeof info->backend + sizeof info->isa];
+    if (strcmp(info->backend, "cpu") == 0 || info->isa[0] == '\0')
+        snprintf(runs_on, sizeof runs_on, "%s×%u", info->backend, (unsigned)info->threads);
+    else /* a GPU, as its backend describes it; behind a comma is how it holds the model */
+        snprintf(runs_on, sizeof runs_on, "%.*s", (int)strcspn(info->isa, ","), info->isa);
     text_safe(info->model_name, strlen(info->model_name), item[n].text, 48);
     const size_t name = strlen(item[n].text);
-    snprintf(item[n].text + name, sizeof item[n].text - name, " %s %u layers %s %s×%u", "·", (unsigned)info->layers,
-             "·", info->backend, (unsigned)info->threads);
+    snprintf(item[n].text + name, sizeof item[n].text - name, " %s %u layers %s %s", "·", (unsigned)info->layers, "·",
+             runs_on);
     item[n].rank = 5;
     n++;
     snprintf(item[n].text, sizeof item[n].text, "policy %s", policy == NULL ? info->policy : policy->name);
