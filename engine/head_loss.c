@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu/isa.h"
+
 struct head_work {
+    const struct cpu_isa *isa;
     size_t room;
     float *shifted; /* (n, width) h + A h + b, or h */
     float *inverse; /* (n) 1 / rms */
@@ -20,6 +23,7 @@ head_work_open(const struct lens *lens, size_t n)
     struct head_work *w = calloc(1, sizeof *w);
     if (w == NULL)
         return NULL;
+    w->isa = cpu_isa_choose(NULL, NULL); /* there is always one */
     w->room = n;
     w->shifted = malloc(n * lens->width * sizeof *w->shifted);
     w->inverse = malloc(n * sizeof *w->inverse);
@@ -71,23 +75,20 @@ normalise(const struct lens *lens, struct head_work *w, size_t n)
     }
 }
 
-/* Logits to probabilities in place; returns the argmax, the lowest among equals. */
-static size_t
-softmax(float *z, size_t n)
+/* Logits become exp(z - max) in place. */
+struct softmax {
+    float max, sum;
+    token_t best; /* the lowest among equals */
+};
+
+static struct softmax
+softmax(const struct head_work *w, float *z, size_t n)
 {
-    size_t best = 0;
-    for (size_t v = 1; v < n; v++)
-        best = z[v] > z[best] ? v : best;
-    const float most = z[best];
-    double sum = 0;
-    for (size_t v = 0; v < n; v++) {
-        z[v] = expf(z[v] - most);
-        sum += (double)z[v];
-    }
-    const float scale = (float)(1 / sum);
-    for (size_t v = 0; v < n; v++)
-        z[v] *= scale;
-    return best;
+    struct softmax s = {.max = w->isa->most(z, n)};
+    while ((size_t)s.best < n - 1 && z[s.best] != s.max)
+        s.best++;
+    s.sum = w->isa->exp_sum(z, n, s.max);
+    return s;
 }
 
 static void
@@ -98,13 +99,26 @@ gather(const struct lens *lens, struct head_work *w, const float *hidden, size_t
 }
 
 void
-head_final(const struct lens *lens, struct head_work *w, const float *hidden, size_t stride, size_t n, float *final)
+head_final(const struct lens *lens, struct head_work *w, const float *hidden, size_t stride, size_t n, float *final,
+           double *entropy, token_t *choice)
 {
+    const size_t vocab = lens->vocab;
     gather(lens, w, hidden, stride, n);
     normalise(lens, w, n);
-    product(false, true, n, lens->vocab, lens->width, w->normed, lens->width, lens->head, 0, final);
-    for (size_t i = 0; i < n; i++)
-        softmax(final + i * lens->vocab, lens->vocab);
+    product(false, true, n, vocab, lens->width, w->normed, lens->width, lens->head, 0, final);
+    for (size_t i = 0; i < n; i++) {
+        float *p = final + i * vocab, *z = w->z + i * vocab;
+        memcpy(z, p, vocab * sizeof *p);
+        const struct softmax s = softmax(w, p, vocab);
+        const float scale = 1 / s.sum;
+        double mean = 0; /* of z - max */
+        for (size_t v = 0; v < vocab; v++) {
+            p[v] *= scale;
+            mean += (double)p[v] * (double)(z[v] - s.max);
+        }
+        entropy[i] = log((double)s.sum) - mean;
+        choice[i] = s.best;
+    }
 }
 
 /* d loss / d shifted from d loss / d normed, in w->slope. With x = shifted, r = 1/rms(x), y = r x ∘ g, s = dy ∘ g:
@@ -148,17 +162,16 @@ head_loss(const struct lens *lens, enum head_kind kind, const struct head_weight
     for (size_t i = 0; i < n; i++) {
         float *q = w->z + i * vocab;
         const float *p = batch->final + i * vocab;
-        const size_t mine = softmax(q, vocab);
-        size_t theirs = 0;
-        double kl = 0;
-        for (size_t v = 0; v < vocab; v++) {
-            theirs = p[v] > p[theirs] ? v : theirs;
-            if (p[v] > 0)
-                kl += (double)p[v] * (log((double)p[v]) - log(fmax((double)q[v], 1e-30)));
-            q[v] = (q[v] - p[v]) * share; /* d loss / d z */
-        }
-        score.loss += kl / (double)n;
-        score.agreement += mine == theirs ? 1 / (double)n : 0;
+        const float below = w->isa->most(q, vocab);
+        double mean = 0; /* KL = sum p log p - sum p (z - max) + log sum exp(z - max) */
+        for (size_t v = 0; v < vocab; v++)
+            mean += (double)p[v] * (double)(q[v] - below);
+        const struct softmax s = softmax(w, q, vocab);
+        score.loss += (log((double)s.sum) - mean - batch->entropy[i]) / (double)n;
+        score.agreement += s.best == batch->choice[i] ? 1 / (double)n : 0;
+        const float scale = 1 / s.sum;
+        for (size_t v = 0; v < vocab && gradient != NULL; v++)
+            q[v] = (q[v] * scale - p[v]) * share; /* d loss / d z */
     }
     if (gradient == NULL)
         return score;

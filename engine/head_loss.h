@@ -18,7 +18,9 @@ struct head_batch {
     size_t n;
     const float *hidden; /* (n) rows of width, `stride` floats apart */
     size_t stride;
-    const float *final; /* (n, vocab) p: the probabilities of the last layer */
+    const float *final;    /* (n, vocab) p: the probabilities of the last layer */
+    const double *entropy; /* (n) of p, nats */
+    const token_t *choice; /* (n) its first choice */
 };
 
 struct head_score {
@@ -31,8 +33,9 @@ struct head_work;
 struct head_work *head_work_open(const struct lens *, size_t n);
 void head_work_close(struct head_work *);
 
-/* The final distribution of hidden states after the last layer: final (n, vocab). */
-void head_final(const struct lens *, struct head_work *, const float *hidden, size_t stride, size_t n, float *final);
+/* The final distribution of hidden states after the last layer: final (n, vocab), and its entropies and choices (n). */
+void head_final(const struct lens *, struct head_work *, const float *hidden, size_t stride, size_t n, float *final,
+                double *entropy, token_t *choice);
 
 /* kind HEAD_LENS needs no weights. gradient: as the weights, overwritten; NULL: the score alone. */
 struct head_score head_loss(const struct lens *, enum head_kind, const struct head_weights *, const struct head_batch *,

@@ -24,6 +24,8 @@ struct head_training {
     struct head_training_options options;
     float *first, *second; /* moments, as heads->values */
     float *final;          /* (batch, vocab) */
+    double *entropy;       /* (batch) */
+    token_t *choice;       /* (batch) */
     struct thread *threads;
     uint64_t steps;
 };
@@ -53,8 +55,11 @@ head_training_open(struct head_training **out, struct exit_heads *heads, const s
     t->first = calloc(heads->n_values, sizeof *t->first);
     t->second = calloc(heads->n_values, sizeof *t->second);
     t->final = malloc(t->options.batch * lens->vocab * sizeof *t->final);
+    t->entropy = malloc(t->options.batch * sizeof *t->entropy);
+    t->choice = malloc(t->options.batch * sizeof *t->choice);
     t->threads = calloc(t->options.threads, sizeof *t->threads);
-    bool ok = t->first != NULL && t->second != NULL && t->final != NULL && t->threads != NULL;
+    bool ok = t->first != NULL && t->second != NULL && t->final != NULL && t->entropy != NULL && t->choice != NULL &&
+              t->threads != NULL;
     for (uint32_t i = 0; i < t->options.threads && ok; i++) {
         struct thread *own = &t->threads[i];
         own->work = head_work_open(lens, t->options.batch);
@@ -93,6 +98,8 @@ head_training_close(struct head_training *t)
     free(t->first);
     free(t->second);
     free(t->final);
+    free(t->entropy);
+    free(t->choice);
     free(t);
 }
 
@@ -113,8 +120,20 @@ find_final(struct head_training *t, const float *hidden, size_t n)
         const size_t from = n * i / threads, to = n * (i + 1) / threads;
         if (from < to)
             head_final(t->lens, t->threads[i].work, hidden + from * stride(t) + last, stride(t), to - from,
-                       t->final + from * t->lens->vocab);
+                       t->final + from * t->lens->vocab, t->entropy + from, t->choice + from);
     }
+}
+
+/* What layer l has to learn from rows whose final distributions were found. */
+static struct head_batch
+batch_of(const struct head_training *t, uint32_t l, const float *hidden, size_t n)
+{
+    return (struct head_batch){.n = n,
+                               .hidden = hidden + (size_t)l * t->lens->width,
+                               .stride = stride(t),
+                               .final = t->final,
+                               .entropy = t->entropy,
+                               .choice = t->choice};
 }
 
 /* values <- values - rate * (m / (sqrt(v) + tiny) + decay * (values - home)); home NULL: zero. */
@@ -154,8 +173,7 @@ head_training_step(struct head_training *t, const float *hidden, size_t n, float
 #endif
     for (uint32_t l = 1; l < t->heads->n_layers; l++) {
         struct thread *own = this_thread(t);
-        const struct head_batch batch = {
-            .n = n, .hidden = hidden + (size_t)l * t->lens->width, .stride = stride(t), .final = t->final};
+        const struct head_batch batch = batch_of(t, l, hidden, n);
         scores[l] = head_loss(t->lens, t->heads->kind, &t->heads->layers[l], &batch, own->work, &own->gradient);
         adam(t, l, own->values, rate);
     }
@@ -172,8 +190,7 @@ head_training_score(struct head_training *t, bool lens, const float *hidden, siz
 #pragma omp parallel for schedule(dynamic) num_threads(t->options.threads)
 #endif
         for (uint32_t l = 1; l < t->heads->n_layers; l++) {
-            const struct head_batch batch = {
-                .n = part, .hidden = rows + (size_t)l * t->lens->width, .stride = stride(t), .final = t->final};
+            const struct head_batch batch = batch_of(t, l, rows, part);
             const struct head_score s = head_loss(t->lens, lens ? HEAD_LENS : t->heads->kind, &t->heads->layers[l],
                                                   &batch, this_thread(t)->work, NULL);
             sums[l].loss += s.loss * (double)part;

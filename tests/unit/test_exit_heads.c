@@ -42,6 +42,8 @@ fill(uint64_t *state, float *x, size_t n, float scale)
 
 struct scene {
     float norm[WIDTH], head[VOCAB * WIDTH], hidden[ROWS * (LAYERS + 1) * WIDTH], final[ROWS * VOCAB];
+    double entropy[ROWS];
+    token_t choice[ROWS];
     struct lens lens;
     struct head_work *work;
 };
@@ -57,14 +59,19 @@ set_scene(struct scene *s, uint64_t *state)
     s->lens = (struct lens){.width = WIDTH, .vocab = VOCAB, .eps = 1e-5f, .norm = s->norm, .head = s->head};
     s->work = head_work_open(&s->lens, ROWS);
     assert_non_null(s->work);
-    head_final(&s->lens, s->work, s->hidden + LAYERS * WIDTH, (LAYERS + 1) * WIDTH, ROWS, s->final);
+    head_final(&s->lens, s->work, s->hidden + LAYERS * WIDTH, (LAYERS + 1) * WIDTH, ROWS, s->final, s->entropy,
+               s->choice);
 }
 
 static struct head_batch
 batch_at(const struct scene *s, uint32_t l)
 {
-    return (struct head_batch){
-        .n = ROWS, .hidden = s->hidden + l * WIDTH, .stride = (LAYERS + 1) * WIDTH, .final = s->final};
+    return (struct head_batch){.n = ROWS,
+                               .hidden = s->hidden + l * WIDTH,
+                               .stride = (LAYERS + 1) * WIDTH,
+                               .final = s->final,
+                               .entropy = s->entropy,
+                               .choice = s->choice};
 }
 
 /* Central differences of the loss in every weight (the loss is computed in F32 with sums in double, so the step is
