@@ -157,8 +157,8 @@ template <> struct unit_of<WEIGHT_Q4_K> {
                 mma_f16(part, a, s == 0 ? x[u].x : x[u].z, s == 0 ? x[u].y : x[u].w);
                 add_constant(min, min8, x[u], s, least);
             }
-            add_scaled(sum, g.x * unit_factor(u) * (float)(uint8_t)(scales.x >> 8 * u),
-                       g8.x * unit_factor(u) * (float)(uint8_t)(scales.y >> 8 * u), part);
+            add_scaled(sum, g.x * unit_factor(u) * (float)(int8_t)(scales.x >> 8 * u),
+                       g8.x * unit_factor(u) * (float)(int8_t)(scales.y >> 8 * u), part);
         }
         add_scaled(sum, -g.y, -g8.y, least);
     }
