@@ -11,21 +11,29 @@
 #include <cmocka.h>
 
 #include "policies/policy.h"
-#include "tests/golden/tinymodel.h"
+
+bool
+session_fixture_engine(struct engine **engine, const struct tinymodel *model)
+{
+    char path[128];
+    struct err err = {0};
+    bool ok = tinymodel_write_temp(path, sizeof path, model, &err);
+    if (ok) {
+        ok = session_rig_engine(engine, path, "cpu", 1, &err);
+        unlink(path); /* it is mapped */
+    }
+    if (!ok)
+        fprintf(stderr, "%s\n", err.text);
+    return ok;
+}
 
 int
 session_fixture_open(void **state)
 {
     static struct fixture f;
-    struct err err = {0};
     const struct tinymodel tiny = {.seed = 5, .n_layers = 6, .calm_after = 2, .calm = 0.15f, .sharpness = 8};
-    if (!tinymodel_write_temp(f.path, sizeof f.path, &tiny, &err) ||
-        !session_rig_engine(&f.engine, f.path, "cpu", 1, &err)) {
-        fprintf(stderr, "%s\n", err.text);
-        return 1;
-    }
     *state = &f;
-    return 0;
+    return session_fixture_engine(&f.engine, &tiny) ? 0 : 1;
 }
 
 int
@@ -33,7 +41,6 @@ session_fixture_close(void **state)
 {
     struct fixture *f = *state;
     engine_close(f->engine);
-    unlink(f->path);
     return 0;
 }
 

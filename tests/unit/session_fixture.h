@@ -3,13 +3,15 @@
 #ifndef TESTS_UNIT_SESSION_FIXTURE_H
 #define TESTS_UNIT_SESSION_FIXTURE_H
 
+#include "tests/golden/tinymodel.h"
 #include "tests/unit/session_rig.h"
 
 struct fixture {
-    char path[128]; /* of the model: six layers, calm after the second */
-    struct engine *engine;
+    struct engine *engine; /* its model has six layers, calm after the second */
 };
 
+/* An engine on a tiny model that leaves no file behind; on stderr why not. */
+bool session_fixture_engine(struct engine **, const struct tinymodel *);
 /* A group's set-up and tear-down: *state is a struct fixture. */
 int session_fixture_open(void **state);
 int session_fixture_close(void **state);

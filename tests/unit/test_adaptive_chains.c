@@ -7,13 +7,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "policies/policy.h"
-#include "tests/golden/tinymodel.h"
 #include "tests/unit/recorded_run.h"
+#include "tests/unit/session_fixture.h"
 
 enum { TOKENS = 300, MOST = 64 };
 
@@ -24,15 +23,7 @@ open_model(void **state)
 {
     (void)state;
     const struct tinymodel tiny = {.seed = 11, .n_layers = 5, .calm_after = 2, .calm = 0.12f, .sharpness = 8};
-    char path[128];
-    struct err err = {0};
-    if (!tinymodel_write_temp(path, sizeof path, &tiny, &err))
-        return 1;
-    const struct engine_options options = {
-        .model_path = path, .backend = "cpu", .backend_options = {.threads = 1, .gpu = -1}};
-    bool ok = engine_open(&engine, &options, NULL, NULL, &err);
-    unlink(path);
-    return ok ? 0 : 1;
+    return session_fixture_engine(&engine, &tiny) ? 0 : 1;
 }
 
 static int

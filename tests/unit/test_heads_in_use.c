@@ -13,6 +13,7 @@
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/unit/heads_rig.h"
+#include "tests/unit/seed.h"
 #include "tests/unit/session_rig.h"
 
 enum { LAYERS = 6 };
@@ -217,10 +218,7 @@ test_heads_of_another_model_are_refused_when_asked_for_and_passed_over_when_foun
 int
 main(void)
 {
-    const char *given = getenv("SPECSCOPE_SEED");
-    if (given != NULL)
-        seed = strtoull(given, NULL, 10);
-    printf("seed %llu\n", (unsigned long long)seed);
+    seed = seed_or(seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_heads_beside_a_model_serve_the_policies_whose_papers_train_some),
         cmocka_unit_test(test_heads_are_switched_while_a_run_goes_on_and_both_are_compared),

@@ -1,7 +1,6 @@
 /* Verification keeps the target's distribution. A made-up language of six words, a target and a draft that disagree:
  * the first two words that come out of a round are counted and compared with what the target alone would say. The same
  * chi-square must catch verification that was told the wrong q. */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +11,7 @@
 
 #include "kernels/cpu/sampling.h"
 #include "kernels/rng.h"
+#include "tests/unit/chi_square.h"
 
 enum { V = 6, DRAWS = 30000, TESTS = 14 };
 
@@ -111,23 +111,7 @@ speak(const struct round_shape *shape, uint64_t seed, token_t word[2])
     }
 }
 
-/* The standard normal's upper tail is alpha there. */
-static double
-normal_quantile(double alpha)
-{
-    double low = 0, high = 10;
-    for (int i = 0; i < 100; i++) {
-        const double mid = (low + high) / 2;
-        if (0.5 * erfc(mid / sqrt(2)) > alpha)
-            low = mid;
-        else
-            high = mid;
-    }
-    return low;
-}
-
-/* Is the count of word pairs compatible with the target at level 0.001, shared by all tests (Bonferroni)? The
- * chi-square quantile is Wilson and Hilferty's approximation. */
+/* Is the count of word pairs compatible with the target at level 0.001, shared by all tests (Bonferroni)? */
 static bool
 keeps_the_distribution(const struct round_shape *shape)
 {
@@ -165,8 +149,7 @@ keeps_the_distribution(const struct round_shape *shape)
         chi2 += (rest - rest_expected) * (rest - rest_expected) / rest_expected;
         cells++;
     }
-    const double df = cells - 1, k = 2 / (9 * df);
-    const double limit = df * pow(1 - k + normal_quantile(0.001 / TESTS) * sqrt(k), 3);
+    const double limit = chi_square_limit(cells - 1, 0.001 / TESTS);
     print_message("%-44s chi-square %8.1f, limit %5.1f (%d cells)\n", shape->name, chi2, limit, cells);
     return chi2 < limit;
 }

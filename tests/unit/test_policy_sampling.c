@@ -4,21 +4,20 @@
  * draws turn the policy's knobs at random. The same test must catch policies with a planted bias.
  *
  * 20,000 draws under every setting with SPECSCOPE_LONG=1 (make test-long), else 4,000 under the first one. */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "engine/session_internal.h"
 #include "kernels/rng.h"
 #include "policies/policy.h"
-#include "tests/golden/tinymodel.h"
+#include "tests/unit/chi_square.h"
+#include "tests/unit/session_fixture.h"
 
 enum {
     DEPTH = 4,                         /* tokens of a path: the one from prefill, then what rounds brought */
@@ -56,17 +55,7 @@ open_model(void **state)
                                    .calm_after = 1,
                                    .calm = 0.6f,
                                    .sharpness = 5};
-    char path[128];
-    struct err err = {0};
-    if (!tinymodel_write_temp(path, sizeof path, &tiny, &err))
-        return 1;
-    const struct engine_options options = {
-        .model_path = path, .backend = "cpu", .backend_options = {.threads = 1, .gpu = -1}};
-    bool ok = engine_open(&engine, &options, NULL, NULL, &err);
-    unlink(path);
-    if (!ok)
-        fprintf(stderr, "%s\n", err.text);
-    return ok ? 0 : 1;
+    return session_fixture_engine(&engine, &tiny) ? 0 : 1;
 }
 
 static int
@@ -148,21 +137,6 @@ expect(const struct sampling *sampling)
 
 /* ---- the test ---- */
 
-/* The standard normal's upper tail is alpha there. */
-static double
-normal_quantile(double alpha)
-{
-    double low = 0, high = 10;
-    for (int i = 0; i < 100; i++) {
-        const double mid = (low + high) / 2;
-        if (0.5 * erfc(mid / sqrt(2)) > alpha)
-            low = mid;
-        else
-            high = mid;
-    }
-    return low;
-}
-
 /* Are the counts of paths of a depth compatible with the target at level 0.001, shared by all tests? The rest is one
  * cell more, or goes with the last one when it is rare itself. */
 static bool
@@ -180,8 +154,7 @@ fits(const struct expected *x, double rest, double *chi2, double *limit)
         const double want = (x->cells[i].p + (last ? rest_p : 0)) * draws, got = x->cells[i].count + (last ? rest : 0);
         *chi2 += (got - want) * (got - want) / want;
     }
-    const double df = (double)(x->n + own) - 1, k = 2 / (9 * df); /* Wilson and Hilferty's approximation */
-    *limit = df * pow(1 - k + normal_quantile(0.001 / TESTS) * sqrt(k), 3);
+    *limit = chi_square_limit((double)(x->n + own) - 1, 0.001 / TESTS);
     return *chi2 < *limit;
 }
 
@@ -321,7 +294,7 @@ draft_from_layer_one(struct round *r, bool picky, bool hot)
         struct guess g;
         const struct context_probe probe = {.slot = row, .layer = 1, .temperature = 1};
         if (!round_advance(r, &row, 1, 1, NULL) || !round_guess(r, &probe, 1, &g) ||
-            !round_choose(r, row, 1, 0, &g, &draft.token, &draft.q))
+            !round_choose(r, row, 1, &g, &draft.token, &draft.q))
             return false;
         if (hot) {
             const struct rng_key key = {.seed = r->seed, .pos = context_position(r->ctx, row) + 1};

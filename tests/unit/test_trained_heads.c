@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/isa.h"
 #include "tests/unit/backend_rig.h"
+#include "tests/unit/seed.h"
 
 enum { LAYERS = 4, MOST_WIDTH = 64, MOST_VOCAB = 700, NODES = 12 };
 
@@ -310,10 +311,7 @@ test_a_head_that_does_not_exist_is_a_malformed_request(void **state)
 int
 main(void)
 {
-    const char *given = getenv("SPECSCOPE_SEED");
-    if (given != NULL)
-        seed = strtoull(given, NULL, 10);
-    printf("seed %llu\n", (unsigned long long)seed);
+    seed = seed_or(seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_guesses_and_distributions_are_those_of_the_definition),
         cmocka_unit_test(test_early_exits_ask_the_head_that_was_asked_for),
