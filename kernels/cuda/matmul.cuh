@@ -1,8 +1,8 @@
 /* Products y = W x, strip by strip (layout.h).
  *
  * A strip is one block's work. Its warps share the units (of pairs of them, where weights come in pairs): warp w takes
- * units [w U / 16, (w + 1) U / 16), so which terms are added in which order depends on the shape of W alone. Then the 16 partial sums meet in shared memory and are added
- * in the order of the warps.
+ * units [w U / 16, (w + 1) U / 16), so which terms are added in which order depends on the shape of W alone. Then the 16
+ * partial sums meet in shared memory and are added in the order of the warps.
  *
  * What a lane loads goes round a ring of registers: as soon as a unit is multiplied, its place takes the unit that the
  * warp comes to a whole ring later, in the same strip or in the next one, whose turn it then is to be waited for. So

@@ -1,5 +1,5 @@
-/* What the tests of a sweep's steps share: numbers out of a seed, arrays on the emulated device (tests/cuda/emulation), launches of
- * a few blocks. For one program of C++ each. */
+/* What the tests of a sweep's steps share: numbers out of a seed, arrays on the emulated device (tests/cuda/emulation),
+ * launches of a few blocks. For one program of C++ each. */
 #ifndef TESTS_UNIT_CUDA_STEPS_H
 #define TESTS_UNIT_CUDA_STEPS_H
 
@@ -50,7 +50,8 @@ on_device(const std::vector<T> &from)
 {
     T *p;
     assert_int_equal(cudaMalloc(&p, (from.size() + 1) * sizeof *p), cudaSuccess);
-    memcpy((void *)p, from.data(), from.size() * sizeof *p);
+    if (!from.empty())
+        memcpy((void *)p, from.data(), from.size() * sizeof *p);
     return p;
 }
 

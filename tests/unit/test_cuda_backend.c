@@ -251,7 +251,8 @@ test_until_leaves_where_layer_by_layer_guesses_say(void **state)
             for (int n = 7; n < 9; n++)
                 r.nodes[n].depth = 0;
             const struct sweep *w = rig_sweep(&r, &all[7], 2, layers, 0);
-            assert_true(cuda->until(r.store, w, &(struct exit_rule){temperature, threshold}, &got));
+            assert_true(
+                cuda->until(r.store, w, &(struct exit_rule){.temperature = temperature, .threshold = threshold}, &got));
             rig_wait(&r);
             if (close_call)
                 continue;
@@ -287,7 +288,7 @@ test_until_with_nothing_to_run_says_where_the_row_is(void **state)
     rig_chain(&r, 1);
     rig_step_all(&r);
     const struct sweep *w = rig_sweep(&r, &node, 1, 1, 0);
-    assert_true(cuda->until(r.store, w, &(struct exit_rule){never, never}, &got));
+    assert_true(cuda->until(r.store, w, &(struct exit_rule){.temperature = never, .threshold = never}, &got));
     rig_wait(&r);
     assert_false(got.exited);
     assert_int_equal(got.depth, r.desc->n_layers);

@@ -1,5 +1,5 @@
-/* Products by strips on the emulation (tests/cuda/emulation), of weights of every type, against their definition in double; and
- * that a row's bits do not depend on what else is in a call. SPECSCOPE_SEED=N chooses shapes and numbers. */
+/* Products by strips on the emulation (tests/cuda/emulation), of weights of every type, against their definition in
+ * double; and that a row's bits do not depend on what else is in a call. SPECSCOPE_SEED=N chooses shapes and numbers. */
 #include "tests/unit/cuda_steps.h"
 
 #include "kernels/cuda/exact.cuh"
