@@ -13,7 +13,8 @@
 #include "policies/policy.h"
 
 const char default_policy[] = "specbound";
-const char default_prompt[] = "Once upon a time there was a little girl named Lily. Lily had a red ball, and she";
+const char default_prompt[] = "A baker sent Ruby to market with a leather fork. \"Bring me an oven for it,\" said the "
+                              "baker, \"and do not stop on the way.\" In the park she met";
 
 enum option_id {
     OPT_PROMPT,

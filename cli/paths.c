@@ -47,6 +47,6 @@ bundled_model_path(void)
 {
     static char path[PATH_MAX + 64];
     if (path[0] == '\0')
-        snprintf(path, sizeof path, "%s/models/fables-13m-q8_0.gguf", data_dir());
+        snprintf(path, sizeof path, "%s/models/fables-q8_0.gguf", data_dir());
     return path;
 }

@@ -26,7 +26,7 @@ static const char usage[] =
     "      --out FILE       a safetensors file\n"
     "      --kind KIND      affine: h + A h + b before the model's own head; full: a head of its own (affine)\n"
     "      --tokens N       tokens to train on, repeating the text as needed (200000)\n"
-    "      --rate R         of the optimizer, falling to nothing (0.001)\n"
+    "      --rate R         of the optimizer, falling to nothing (0.0003)\n"
     "      --batch N        tokens in a step (256)\n"
     "      --window N       tokens that the model reads at a time (512, or its context)\n"
     "      --seed N         of the order of windows and tokens (1)\n"
@@ -119,7 +119,7 @@ read_command_line(struct request *r, int argc, char **argv, int *status)
         {NULL, 0, NULL, 0},
     };
     struct err err = {0};
-    *r = (struct request){.kind = HEAD_AFFINE, .tokens = 200000, .rate = 1e-3, .batch = 256, .seed = 1};
+    *r = (struct request){.kind = HEAD_AFFINE, .tokens = 200000, .rate = 3e-4, .batch = 256, .seed = 1};
     bool ok = true;
     opterr = 0;
     optind = 1;
@@ -162,8 +162,9 @@ struct job {
     size_t *order;  /* (block_rows) a shuffle */
     uint32_t *turn; /* (windows) the order of training windows */
     size_t n_turns;
-    struct head_score *lens_score, *score; /* (L + 1) of held-out text: sums over rows */
-    float *best;                           /* values of the best heads so far */
+    struct head_score *lens_score, *score, *best_score; /* (L + 1) of held-out text: sums over rows */
+    float *best;                                        /* values of every layer's best head so far */
+    bool looked;
     double best_loss, first_loss;
     uint64_t random;
     struct timespec start;
@@ -230,9 +231,10 @@ prepare_memory(struct job *j, struct err *err)
     j->turn = malloc(windows * sizeof *j->turn);
     j->lens_score = calloc((size_t)j->layers + 1, sizeof *j->lens_score);
     j->score = calloc((size_t)j->layers + 1, sizeof *j->score);
+    j->best_score = calloc((size_t)j->layers + 1, sizeof *j->best_score);
     j->best = malloc(j->heads->n_values * sizeof *j->best);
     if (j->block == NULL || j->batch == NULL || j->held == NULL || j->order == NULL || j->turn == NULL ||
-        j->lens_score == NULL || j->score == NULL || j->best == NULL)
+        j->lens_score == NULL || j->score == NULL || j->best_score == NULL || j->best == NULL)
         return err_set(err, ERR_WORK, "train: out of memory for hidden states; use a smaller --window or --batch");
     for (size_t w = 0; w < windows; w++) {
         size_t rows;
@@ -259,18 +261,28 @@ mean_scores(const struct job *j, const struct head_score *sums, double *loss, do
     }
 }
 
-/* Looks at held-out text; heads better than any before are written out. */
+/* Looks at held-out text, and keeps of every layer the head that was best there; the first are no better than the lens,
+ * so none is worse. Written out when one is better than before. The figures are the kept ones'. */
 static bool
 look(struct job *j, double *loss, double *agreement, struct err *err)
 {
+    const size_t n = j->heads->per_layer;
+    bool better = false;
     memset(j->score, 0, ((size_t)j->layers + 1) * sizeof *j->score);
     head_training_score(j->training, false, j->held, j->held_rows, j->score);
-    mean_scores(j, j->score, loss, agreement);
-    if (!(*loss < j->best_loss))
-        return true;
+    for (uint32_t l = 1; l < j->layers; l++) {
+        if (j->looked && !(j->score[l].loss < j->best_score[l].loss))
+            continue;
+        better = true;
+        j->best_score[l] = j->score[l];
+        memcpy(j->best + (l - 1) * n, j->heads->values + (l - 1) * n, n * sizeof *j->best);
+    }
+    j->looked = true;
+    mean_scores(j, j->best_score, loss, agreement);
     j->best_loss = *loss;
-    memcpy(j->best, j->heads->values, j->heads->n_values * sizeof *j->best);
-    return exit_heads_write(j->heads, j->request->out, err);
+    struct exit_heads kept = *j->heads;
+    kept.values = j->best;
+    return !better || exit_heads_write(&kept, j->request->out, err);
 }
 
 /* "training  [#####.....]  52%  KL 0.412 (was 0.731)  agreement 71.2% (was 60.3%)  18 s" */
@@ -365,15 +377,12 @@ train(struct job *j, struct err *err)
 static void
 report(struct job *j)
 {
-    memcpy(j->heads->values, j->best, j->heads->n_values * sizeof *j->best);
-    memset(j->score, 0, ((size_t)j->layers + 1) * sizeof *j->score);
-    head_training_score(j->training, false, j->held, j->held_rows, j->score);
     printf("held out: %zu tokens          lens             %s\nlayer         agreement     KL  agreement     KL\n",
            j->held_rows, head_kind_name(j->heads->kind));
     const double n = (double)j->held_rows;
     for (uint32_t l = 1; l < j->layers; l++)
         printf("%5" PRIu32 "            %5.1f%%  %6.3f     %5.1f%%  %6.3f\n", l, j->lens_score[l].agreement / n * 100,
-               j->lens_score[l].loss / n, j->score[l].agreement / n * 100, j->score[l].loss / n);
+               j->lens_score[l].loss / n, j->best_score[l].agreement / n * 100, j->best_score[l].loss / n);
     printf("%s heads of %s: %s, %.0f s\n", head_kind_name(j->heads->kind), j->engine->model->name, j->request->out,
            seconds(j));
 }
@@ -414,6 +423,7 @@ job_free(struct job *j)
     free(j->turn);
     free(j->lens_score);
     free(j->score);
+    free(j->best_score);
     free(j->best);
 }
 

@@ -113,6 +113,8 @@ probe_rows(struct session *s, const slot_t *rows, size_t n_rows, enum head_choic
             if (!s->state.annealed)
                 s->guesses[i].annealed = NAN;
             token_t final = s->guesses[i / layers * layers + layers - 1].token;
+            if (l == layers && head != s->head)
+                continue; /* the last layer has one word, and the head in use had it said */
             session_layer_event(s, context_position(s->ctx, s->probes[i].slot) + 1, l,
                                 head == USE_TRAINED && l < layers ? 1 : 0, &s->guesses[i], PROBED_SCOPE, final);
         }

@@ -13,7 +13,7 @@ struct tokenizer;
 
 struct model {
     char *path;
-    char name[64], arch[32], types[64]; /* "fables-13m", "llama", "Q8_0, F32": printable text */
+    char name[64], arch[32], types[64]; /* "fables-14m", "llama", "Q8_0, F32": printable text */
     uint64_t hash;                      /* FNV-1a over headers, metadata and a sample of the tensors' bytes */
     uint64_t file_bytes, parameters;
     uint64_t parameters_of[WEIGHT_TYPES]; /* how many of them are stored in each type */

@@ -17,8 +17,10 @@ $S bench --steps $MODEL >"$WORK/steps"
 $S bench --steps --isa reference $MODEL >"$WORK/steps-reference"
 echo "policies …" >&2
 $S bench -n 200 --ignore-eos $MODEL >"$WORK/policies" 2>/dev/null
-echo "policies, wide stride …" >&2
-$S bench -n 200 --ignore-eos --policy specbound --set stride=2 --set d_min=2 $MODEL >"$WORK/stride" 2>/dev/null
+echo "layerskip's grid …" >&2
+$S bench -n 200 --ignore-eos --repeat 1 --policy layerskip --grid exit_layer=2:8:2 --grid gamma=2:6:2 $MODEL >"$WORK/grid" 2>/dev/null
+echo "heads …" >&2
+$S bench -n 200 --ignore-eos --policy specbound --head lens --head trained $MODEL >"$WORK/heads" 2>"$WORK/no-heads" || cp "$WORK/no-heads" "$WORK/heads"
 echo "the scope's cost …" >&2
 "$(dirname "$0")/scope_cost.sh" "$BUILD" >"$WORK/scope" || { cat "$WORK/scope" >&2; exit 1; }
 
@@ -46,9 +48,14 @@ cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
     echo "arithmetic (see Steps), while the model counts weights read."
     echo '```'
     cat "$WORK/policies"
-    echo
-    echo "specbound probing every second layer from layer 2 on (--set stride=2 --set d_min=2):"
-    cat "$WORK/stride"
+    echo '```'
+    echo "\`layerskip\` at other exit layers and lengths:"
+    echo '```'
+    cat "$WORK/grid"
+    echo '```'
+    echo "\`specbound\` with the lens and with trained heads, side by side:"
+    echo '```'
+    cat "$WORK/heads"
     echo '```'
     echo
     echo "## What watching costs"

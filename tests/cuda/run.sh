@@ -19,7 +19,7 @@ if [ -d "$BUILD/lib" ]; then # a kit
     export LD_LIBRARY_PATH="$BUILD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" PATH="$PATH:$BUILD/bin"
     export TERMINFO_DIRS="${TERMINFO_DIRS:-}:$BUILD/terminfo"
 fi
-MODEL=${MODEL:-models/fables-13m-q8_0.gguf}
+MODEL=${MODEL:-models/fables-q8_0.gguf}
 PLANTED=${PLANTED:-TinyLlama-1.1B:q8_0,8,0.75 Llama-2-7B:f16,12,0.75}
 
 left() { # seconds

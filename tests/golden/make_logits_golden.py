@@ -2,7 +2,7 @@
 """Golden logits of a Llama, Mistral or Qwen GGUF file, in double precision, by an implementation of its own.
 
     pip install numpy gguf
-    python3 tests/golden/make_logits_golden.py models/fables-13m-q8_0.gguf > tests/golden/logits_fables.txt
+    python3 tests/golden/make_logits_golden.py models/fables-q8_0.gguf > tests/golden/logits_fables.txt
     python3 tests/golden/make_logits_golden.py --check tests/golden/models/qwen2.gguf tests/golden/models/qwen2.txt
 
 The second form says how far a file of golden logits that something else made is from this one's.

@@ -3,7 +3,7 @@
 
     python3 -m venv venv && venv/bin/pip install sentencepiece==0.2.3 tokenizers==0.23.3 gguf==0.19.0 protobuf
     build/tests/tinymodel tiny.gguf --vocab 900
-    tests/golden/make_tokenizer_golden.py gguf models/fables-13m-q8_0.gguf > tests/golden/tokenizer_fables.tsv
+    tests/golden/make_tokenizer_golden.py gguf models/fables-q8_0.gguf > tests/golden/tokenizer_fables.tsv
     tests/golden/make_tokenizer_golden.py gguf tiny.gguf > tests/golden/tokenizer_tiny.tsv
     tests/golden/make_tokenizer_golden.py families CORPUS.txt tests/golden/tokenizers
 

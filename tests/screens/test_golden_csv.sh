@@ -17,7 +17,7 @@ same() { # line by line, field by field
         END { if (!wrong && FNR != n) { print n " lines are wanted, there are " FNR; wrong = 1 }; exit wrong }' "$1" "$2"
 }
 "$PROGRAM" run --isa reference --threads 1 --probe all --trace "$WORK/trace" --policy specbound -n 48 \
-    -p 'A fox was walking to the mill with a basket of bread. On the way' >/dev/null 2>"$WORK/err" || cat "$WORK/err"
+    -p 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' >/dev/null 2>"$WORK/err" || cat "$WORK/err"
 for table in tokens layers series controls vocab rounds; do
     mask "tests/screens/traces/specbound/$table.csv" >"$WORK/expected"
     mask "$WORK/trace/$table.csv" >"$WORK/got"

@@ -12,12 +12,13 @@
 
 #include <cmocka.h>
 
+#include "cli/commands.h"
 #include "policies/del_sums.h"
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/unit/recorded_run.h"
 
-#define BUNDLED "models/fables-13m-q8_0.gguf"
+#define BUNDLED bundled_model_path()
 
 enum { ROWS = 4096, LAYERS = 32 };
 
@@ -216,8 +217,10 @@ compare(struct engine *engine, const struct session_options *options, double ome
 static struct engine *
 open_exact(const char *path)
 {
-    const struct engine_options options = {
-        .model_path = path, .backend = "cpu", .backend_options = {.threads = 1, .gpu = -1, .exact = true}};
+    const struct engine_options options = {.model_path = path,
+                                           .heads = "none",
+                                           .backend = "cpu",
+                                           .backend_options = {.threads = 1, .gpu = -1, .exact = true}};
     struct engine *engine = NULL;
     struct err err = {0};
     if (!engine_open(&engine, &options, NULL, NULL, &err))

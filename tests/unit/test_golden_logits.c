@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "cli/commands.h"
 #include "kernels/cpu/isa.h"
 #include "tests/unit/golden_logits.h"
 
@@ -50,7 +51,7 @@ static void
 test_the_bundled_models_logits_are_the_golden_ones(void **state)
 {
     (void)state;
-    assert_golden("models/fables-13m-q8_0.gguf", "tests/golden/logits_fables.txt");
+    assert_golden(bundled_model_path(), "tests/golden/logits_fables.txt");
 }
 
 static void

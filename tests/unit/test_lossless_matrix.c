@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "cli/commands.h"
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/unit/cuda_rig.h"
@@ -19,7 +20,7 @@
 #include "tests/unit/session_rig.h"
 
 #define SETTINGS 6
-#define BUNDLED  "models/fables-13m-q8_0.gguf"
+#define BUNDLED  bundled_model_path()
 
 static uint64_t seed = 7;
 
