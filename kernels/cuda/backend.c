@@ -10,6 +10,7 @@ static const struct backend_ops cuda_backend = {
     .describe = device_describe,
     .load = weights_load,
     .unload = weights_unload,
+    .heads = weights_heads,
     .store = store_open,
     .drop = store_close,
     .trunk = rows_trunk,

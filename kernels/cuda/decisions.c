@@ -17,12 +17,16 @@ static bool
 run_head(struct store *s, uint32_t n, struct guess *guesses)
 {
     struct piece args;
+    bool trained = false;
     if (!store_args(s, piece_room(n, sizeof *s->head_rows), &args))
         return false;
+    for (uint32_t i = 0; i < n; i++)
+        trained = trained || s->head_rows[i].trained;
     const struct head_args a = {.model = s->weights->model,
                                 .store = s->dev,
                                 .rows = piece_copy(&args, s->head_rows, n, sizeof *s->head_rows),
                                 .n = n,
+                                .trained = trained,
                                 .guesses = guesses,
                                 .blocks = s->blocks};
     return store_send(s, &args) && store_did(s, launch_head(a, &s->weights->sizes, s->stream), "running the head");
@@ -82,8 +86,11 @@ add_probe(struct store *s, uint32_t n, const struct probe *p, int32_t request)
             *final = (int32_t)at;
     }
     s->requests[at] = request;
-    s->head_rows[at] = (struct head_row){
-        .ring = p->ring, .layer = p->layer, .temperature = p->temperature, .final = p->versus_final ? *final : -1};
+    s->head_rows[at] = (struct head_row){.ring = p->ring,
+                                         .layer = p->layer,
+                                         .trained = weights_asked(s->weights, p->head),
+                                         .temperature = p->temperature,
+                                         .final = p->versus_final ? *final : -1};
     return n;
 }
 
@@ -119,8 +126,10 @@ decide_dist(struct store *s, const struct dist_req *requests, size_t n)
         const uint32_t part = n - first < s->dev.head_rows ? (uint32_t)(n - first) : s->dev.head_rows;
         struct piece args;
         s->stoppable = true;
-        for (uint32_t i = 0; i < part; i++)
+        for (uint32_t i = 0; i < part; i++) {
             s->head_rows[i] = plain_row(requests[first + i].ring, requests[first + i].layer);
+            s->head_rows[i].trained = weights_asked(s->weights, requests[first + i].head);
+        }
         if (!run_head(s, part, NULL) || !store_args(s, piece_room(part, sizeof *requests), &args))
             return true;
         const struct dist_args a = {.model = s->weights->model,

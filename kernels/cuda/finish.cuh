@@ -57,6 +57,8 @@ struct sweep_shared {
     uint64_t probe_start;
     uint32_t last_split; /* of the longest path */
     struct product product;
+    struct dev_head trained;    /* of layer l, if it is probed by one */
+    struct dev_matrix own_head; /* its full head as a matrix */
     struct finish_how how;
     float parts[WARP];
 };

@@ -7,16 +7,69 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/matmul.cuh"
 #include "kernels/cuda/norm.cuh"
+#include "kernels/cuda/trained.cuh"
+
+static __device__ __forceinline__ const float *
+hidden_of(const struct head_args &a, const struct head_row &row)
+{
+    return a.store.hidden + ((size_t)row.ring * (a.model->n_layers + 1) + row.layer) * a.model->width;
+}
 
 /* A block a row. */
 __global__ void
 __launch_bounds__(SWEEP_THREADS) norm_head_rows(struct head_args a)
 {
     __shared__ float parts[WARP];
-    const struct head_row *const row = &a.rows[blockIdx.x];
+    const struct head_row &row = a.rows[blockIdx.x];
     const struct dev_model &m = *a.model;
-    const float *const from = a.store.hidden + ((size_t)row->ring * (m.n_layers + 1) + row->layer) * m.width;
+    const bool affine = row.trained && m.trained[row.layer].a != NULL;
+    const float *const from = affine ? a.store.head_shifted + (size_t)blockIdx.x * m.width : hidden_of(a, row);
     norm_row(m, from, m.final_norm, a.store.head_normed, blockIdx.x, parts);
+}
+
+/* ---- trained heads ---- */
+
+#define TRAINED_WARPS   8
+#define TRAINED_OUTPUTS 32 /* of a block */
+
+/* h + A h + b of rows whose layer has an affine head. Grid: (rows, blocks of outputs); a warp an output. */
+__global__ void
+__launch_bounds__(TRAINED_WARPS *WARP) shift_head_rows(struct head_args a)
+{
+    const struct head_row &row = a.rows[blockIdx.x];
+    const struct dev_model &m = *a.model;
+    if (!row.trained || m.trained[row.layer].a == NULL)
+        return;
+    const uint32_t first = blockIdx.y * TRAINED_OUTPUTS, last = min(first + TRAINED_OUTPUTS, m.width);
+    for (uint32_t o = first + threadIdx.x / WARP; o < last; o += TRAINED_WARPS) {
+        const float y = shifted(m.trained[row.layer], hidden_of(a, row), o, m.width);
+        if (threadIdx.x % WARP == 0)
+            a.store.head_shifted[(size_t)blockIdx.x * m.width + o] = y;
+    }
+}
+
+/* Logits of rows whose layer has a head of its own, over those that the LM head gave. As above. */
+__global__ void
+__launch_bounds__(TRAINED_WARPS *WARP) full_head_rows(struct head_args a)
+{
+    const struct head_row &row = a.rows[blockIdx.x];
+    const struct dev_model &m = *a.model;
+    if (!row.trained || m.trained[row.layer].full == NULL)
+        return;
+    const float *const h = hidden_of(a, row);
+    const float inverse = 1.0f / sqrtf(warp_dot(h, h, m.width) / (float)m.width + m.rms_eps);
+    const uint32_t first = blockIdx.y * TRAINED_OUTPUTS, last = min(first + TRAINED_OUTPUTS, m.vocab);
+    for (uint32_t o = first + threadIdx.x / WARP; o < last; o += TRAINED_WARPS) {
+        const float *const w = m.trained[row.layer].full + (size_t)o * m.width;
+        float z = 0;
+        for (uint32_t k = threadIdx.x % WARP; k < m.width; k += WARP)
+            z = fmaf(w[k], h[k] * inverse * m.final_norm[k], z);
+#pragma unroll
+        for (int apart = 16; apart > 0; apart /= 2)
+            z += __shfl_xor_sync(0xffffffffu, z, apart);
+        if (threadIdx.x % WARP == 0)
+            a.store.head_logits[(size_t)blockIdx.x * m.vocab + o] = z;
+    }
 }
 
 /* ---- logits ---- */
@@ -143,9 +196,17 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
 {
     if (a.n == 0)
         return cudaSuccess;
-    cudaError_t said = launch(norm_head_rows, a.n, SWEEP_THREADS, a, stream);
+    const dim3 shifts(a.n, (sizes->width + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS),
+        fulls(a.n, (sizes->vocab + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS);
+    cudaError_t said = cudaSuccess;
+    if (a.trained)
+        said = launch(shift_head_rows, shifts, TRAINED_WARPS * WARP, a, stream);
+    if (said == cudaSuccess)
+        said = launch(norm_head_rows, a.n, SWEEP_THREADS, a, stream);
     if (said == cudaSuccess)
         said = launch_any_logits(a, *sizes, stream);
+    if (said == cudaSuccess && a.trained)
+        said = launch(full_head_rows, fulls, TRAINED_WARPS * WARP, a, stream);
     if (said != cudaSuccess || a.guesses == NULL)
         return said;
     struct guess_args g = {};

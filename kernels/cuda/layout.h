@@ -69,6 +69,11 @@ struct dev_layer {
     struct dev_matrix wo, gate_up, down;
 };
 
+struct dev_head {       /* a layer's trained head, F32, plain rows; NULL: it has none of the kind */
+    const float *a, *b; /* (width, width), (width): the lens looks at h + A h + b */
+    const float *full;  /* (vocab, width): in place of the LM head */
+};
+
 struct dev_model {
     uint32_t n_layers, width, heads, kv_heads, head_dim, ffn, vocab, rope_dims, window;
     enum rope_layout rope;
@@ -78,6 +83,7 @@ struct dev_model {
     struct dev_matrix embedding, head;
     const float *final_norm;        /* (width) */
     const struct dev_layer *layers; /* (n_layers + 1), indexed by layer 1..L */
+    const struct dev_head *trained; /* (n_layers + 1), or NULL: none */
 };
 
 /* ---- places in packed data, in values ---- */
@@ -234,11 +240,13 @@ struct dev_store {
     struct dev_barrier *barrier;
     uint32_t *cancel; /* the host sets it through a stream of its own */
 
-    float *until_logits; /* (L, vocab) of the layers that a sweep probed, in order */
-    float *until_parts;  /* (blocks, 2): max of z and sum exp((z - max)/T) over a block's strips */
-    void *until_normed;  /* (TILE, width) */
+    float *until_logits;  /* (L, vocab) of the layers that a sweep probed, in order */
+    float *until_parts;   /* (blocks, 2): max of z and sum exp((z - max)/T) over a block's strips */
+    void *until_normed;   /* (TILE, width), or one row in F32 for a full head */
+    float *until_shifted; /* (width) what the final norm sees where a layer has an affine head */
 
     void *head_normed;              /* (head_rows, width) */
+    float *head_shifted;            /* (head_rows, width) of rows with an affine head */
     float *head_logits;             /* (head_rows, vocab) */
     uint32_t head_rows;             /* rows in one pass of the head, >= VERIFY_NODES */
     float *verify_p;                /* (2, vocab) what verification works in */
@@ -257,6 +265,7 @@ struct row_group {
 struct until_args {
     const float *temperature, *threshold; /* (L + 1) */
     struct until_state *state;
+    bool trained; /* by trained heads: model->trained is there */
 };
 
 struct until_state { /* in the results arena */
@@ -283,6 +292,7 @@ struct sweep_args {
 
 struct head_row {
     uint32_t ring, layer;
+    bool trained; /* by the layer's trained head: model->trained is there */
     float temperature;
     int32_t final; /* the row of this call whose logits are layer L's for the same ring entry, or -1 */
 };
@@ -292,6 +302,7 @@ struct head_args {
     struct dev_store store;
     const struct head_row *rows; /* (n), n <= store.head_rows */
     uint32_t n;
+    bool trained;          /* some of the rows are */
     struct guess *guesses; /* (n), or NULL: logits only */
     uint32_t blocks;       /* that fill the device, one a multiprocessor: sweep_prepare() */
 };

@@ -53,9 +53,10 @@ block_sum(float x, float *parts, uint32_t thread)
 }
 
 /* to[r] = from / rms(from) * weight, from (width) F32: by a whole block of SWEEP_THREADS threads, so that the order of
- * the sum is the same wherever it is called from. */
+ * the sum is the same wherever it is called from. exact: put down in F32. */
 static __device__ __forceinline__ void
-norm_row(const struct dev_model &m, const float *from, const float *weight, void *to, uint32_t r, float *parts)
+norm_row_as(const struct dev_model &m, bool exact, const float *from, const float *weight, void *to, uint32_t r,
+            float *parts)
 {
     const uint32_t thread = thread_here();
     float squares = 0;
@@ -63,8 +64,14 @@ norm_row(const struct dev_model &m, const float *from, const float *weight, void
         squares = fmaf(from[k], from[k], squares);
     const float mean = block_sum(squares, parts, thread) / (float)m.width, inverse = 1.0f / sqrtf(mean + m.rms_eps);
     for (uint32_t k = thread; k < m.width; k += SWEEP_THREADS)
-        put_activation(to, m.exact, m.width, r, k, from[k] * inverse * weight[k]);
-    put_padding(to, m.exact, m.width, r);
+        put_activation(to, exact, m.width, r, k, from[k] * inverse * weight[k]);
+    put_padding(to, exact, m.width, r);
+}
+
+static __device__ __forceinline__ void
+norm_row(const struct dev_model &m, const float *from, const float *weight, void *to, uint32_t r, float *parts)
+{
+    norm_row_as(m, m.exact, from, weight, to, r, parts);
 }
 
 #endif

@@ -105,7 +105,8 @@ send_sweep(struct store *s, const struct sweep *w, const struct exit_rule *rule,
     if (rule != NULL)
         a->until = (struct until_args){.temperature = piece_copy(&args, rule->temperature, depths, sizeof(float)),
                                        .threshold = piece_copy(&args, rule->threshold, depths, sizeof(float)),
-                                       .state = state};
+                                       .state = state,
+                                       .trained = weights_asked(s->weights, rule->head)};
     return store_send(s, &args);
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/cuda/grid.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/trained.cuh"
 
 enum step {
     NORM_ATTENTION,
@@ -18,7 +19,8 @@ enum step {
     NORM_MLP,
     GATE_UP,
     DOWN,
-    CARRY, /* both sublayers skipped */
+    CARRY,       /* both sublayers skipped */
+    SHIFT_PROBE, /* an affine head's */
     NORM_PROBE,
     PROBE,
     STEPS
@@ -61,6 +63,10 @@ enter_layer(struct sweep_shared *s, uint32_t l)
         s->attends = !skips(s->a.skip_attention, l);
         s->has_mlp = !skips(s->a.skip_mlp, l);
         s->probes = s->a.until.temperature != NULL && s->a.until.threshold[l] <= 1;
+        s->trained = {NULL, NULL, NULL};
+        if (s->probes && s->a.until.trained)
+            s->trained = s->model.trained[l];
+        s->own_head = {s->trained.full, NULL, NULL, WEIGHT_F32, s->model.vocab, s->model.width, 0, 0};
     }
     __syncthreads();
     bring_layer(s, l + 1);
@@ -72,6 +78,7 @@ does(struct sweep_shared *s, uint32_t step)
     switch (step) {
     case NORM_HEADS: return s->attends && (layer_here(s).q_norm != NULL || layer_here(s).k_norm != NULL);
     case CARRY: return !s->attends && !s->has_mlp;
+    case SHIFT_PROBE: return s->trained.a != NULL;
     case NORM_PROBE:
     case PROBE: return s->probes;
     default: return step <= OUT ? s->attends : s->has_mlp;
@@ -153,7 +160,7 @@ prepare(struct sweep_shared *s, uint32_t step, uint32_t part)
             how->kind = FINISH_LOGITS;
             how->logits = store.until_logits + (size_t)s->n_probes * s->model.vocab;
             how->temperature = s->a.until.temperature[s->l];
-            *p = product_of(&s->model.head, store.until_normed, 1);
+            *p = product_of(s->trained.full != NULL ? &s->own_head : &s->model.head, store.until_normed, 1);
         }
     }
     __syncthreads();
@@ -183,6 +190,7 @@ look_ahead(struct sweep_shared *s, uint32_t step)
     case NORM_MLP:
     case GATE_UP: prefetch_product(product_of(&d->gate_up, NULL, 0), between); break;
     case DOWN: prefetch_product(product_of(&d->down, NULL, 0), between); break;
+    case SHIFT_PROBE:
     case NORM_PROBE:
     case PROBE: prefetch_product(product_of(&s->model.head, NULL, 0), between); break;
     }
@@ -291,14 +299,30 @@ attend_all(struct sweep_shared *s)
         attend_either<uint16_t, ATTEND_PAIRS / 2, 8>(s);
 }
 
+/* h + A h + b of the last row, all warps together. */
+static __device__ __forceinline__ void
+shift_probe(struct sweep_shared *s)
+{
+    const float *const h = hidden_of(s, s->a.rows[s->a.n - 1], s->l);
+    if (threadIdx.x == 0)
+        s->probe_start = globaltimer();
+    for (uint32_t o = thread_here() / WARP * gridDim.x + blockIdx.x; o < s->model.width; o += gridDim.x * SWEEP_WARPS) {
+        const float y = shifted(s->trained, h, o, s->model.width);
+        if (threadIdx.x % WARP == 0)
+            s->a.store.until_shifted[o] = y;
+    }
+}
+
 static __device__ __forceinline__ void
 norm_probe(struct sweep_shared *s)
 {
-    if (threadIdx.x == 0)
+    const bool affine = s->trained.a != NULL;
+    if (threadIdx.x == 0 && !affine)
         s->probe_start = globaltimer();
     if (blockIdx.x == 0)
-        norm_row(s->model, hidden_of(s, s->a.rows[s->a.n - 1], s->l), s->model.final_norm, s->a.store.until_normed, 0,
-                 s->parts);
+        norm_row_as(s->model, s->model.exact || s->trained.full != NULL,
+                    affine ? s->a.store.until_shifted : hidden_of(s, s->a.rows[s->a.n - 1], s->l), s->model.final_norm,
+                    s->a.store.until_normed, 0, s->parts);
 }
 
 static __device__ __forceinline__ void
@@ -310,6 +334,7 @@ do_between(struct sweep_shared *s, uint32_t step)
     case ATTEND: attend_all(s); break;
     case NORM_MLP: norm_rows(s, s->attends ? s->l : s->l - 1, layer_here(s).ffn_norm); break;
     case CARRY: carry_rows(s); break;
+    case SHIFT_PROBE: shift_probe(s); break;
     case NORM_PROBE: norm_probe(s); break;
     }
 }

@@ -352,5 +352,6 @@ weights_unload(struct weights *w)
         return;
     (void)device_here(w->backend, NULL);
     memory_free(&w->memory);
+    memory_free(&w->trained);
     free(w);
 }

@@ -11,6 +11,7 @@ struct weights {
     struct dev_model sizes;        /* what the device has, with device pointers in it */
     const struct dev_model *model; /* on the device */
     struct memory memory;
+    struct memory trained; /* of the trained heads */
 };
 
 /* Packs on the CPU while what was packed before travels. Refuses, with the numbers, what cannot fit the device's free
@@ -18,5 +19,14 @@ struct weights {
 bool weights_load(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **,
                   struct err *);
 void weights_unload(struct weights *);
+
+/* trained.c: backend_ops.heads. */
+bool weights_heads(struct weights *, const struct exit_head *by_layer, struct err *);
+/* Does that choice make a difference? */
+static inline bool
+weights_asked(const struct weights *w, enum head_choice head)
+{
+    return head == USE_TRAINED && w->sizes.trained != NULL;
+}
 
 #endif

@@ -226,6 +226,11 @@ test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda(void **state)
             fail_msg("%s", err.text);
         run_matrix(path,
                    &(struct matrix){"cuda", 1, 12, false, getenv("SPECSCOPE_LONG") != NULL ? SETTINGS : 2, HEAD_LENS});
+        char heads[160];
+        if (!heads_rig_write_beside(path, HEAD_AFFINE, seed, heads, sizeof heads, &err))
+            fail_msg("%s", err.text);
+        run_matrix(path, &(struct matrix){"cuda", 1, 12, false, 1, HEAD_AFFINE});
+        unlink(heads);
         unlink(path);
         return;
     }

@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/isa.h"
 #include "tests/unit/backend_rig.h"
+#include "tests/unit/cuda_rig.h"
 #include "tests/unit/seed.h"
 
 enum { LAYERS = 4, MOST_WIDTH = 64, MOST_VOCAB = 700, NODES = 12 };
@@ -266,6 +267,28 @@ test_the_last_layer_is_never_changed(void **state)
 }
 
 static void
+test_a_gpu_has_them_too(void **state)
+{
+    (void)state;
+    static struct heads heads;
+    const struct backend_ops *ops = cuda_for_tests();
+    static void (*const checks[])(struct rig *, const struct heads *, double bound) = {check_guesses, check_until,
+                                                                                       check_last_layer};
+    if (ops == NULL)
+        skip();
+    for (int exact = 0; exact < 2; exact++)
+        for (size_t s = 0; s < N_SHAPES; s++)
+            for (size_t c = 0; c < sizeof checks / sizeof *checks; c++) {
+                struct rig r;
+                const struct backend_options o = {.gpu = -1, .exact = exact > 0};
+                rig_open(&r, ops, &shapes[s], seed + s, &o);
+                make_heads(&r, &heads);
+                checks[c](&r, &heads, exact > 0 ? 1e-5 : 0.02);
+                rig_close(&r);
+            }
+}
+
+static void
 test_heads_of_another_shape_are_refused_and_leave_none(void **state)
 {
     (void)state;
@@ -316,6 +339,7 @@ main(void)
         cmocka_unit_test(test_guesses_and_distributions_are_those_of_the_definition),
         cmocka_unit_test(test_early_exits_ask_the_head_that_was_asked_for),
         cmocka_unit_test(test_the_last_layer_is_never_changed),
+        cmocka_unit_test(test_a_gpu_has_them_too),
         cmocka_unit_test(test_heads_of_another_shape_are_refused_and_leave_none),
         cmocka_unit_test(test_a_head_that_does_not_exist_is_a_malformed_request),
     };

@@ -1,0 +1,28 @@
+/* Trained heads (backend_ops.heads): what the final norm sees where a layer has an affine one. */
+#ifndef KERNELS_CUDA_TRAINED_CUH
+#define KERNELS_CUDA_TRAINED_CUH
+
+#include "kernels/cuda/layout.h"
+#include "kernels/cuda/ptx.cuh"
+
+/* Sum over k of w[k] x[k], by a warp: lanes take every 32nd and add up in a tree. */
+static __device__ __forceinline__ float
+warp_dot(const float *w, const float *x, uint32_t n)
+{
+    float sum = 0;
+    for (uint32_t k = threadIdx.x % WARP; k < n; k += WARP)
+        sum = fmaf(w[k], x[k], sum);
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, apart);
+    return sum;
+}
+
+/* Element o of h + A h + b, in every lane. */
+static __device__ __forceinline__ float
+shifted(const struct dev_head &t, const float *h, uint32_t o, uint32_t width)
+{
+    return h[o] + (warp_dot(t.a + (size_t)o * width, h, width) + t.b[o]);
+}
+
+#endif
