@@ -112,7 +112,7 @@ def shot(path, columns, rows, command, keys=(), seconds=4.0):
     time.sleep(seconds)
     for key in keys:
         tmux("send-keys", *key.split())
-        time.sleep(1.0)
+        time.sleep(2.5)
     render(tmux("capture-pane", "-e", "-p"), path, columns, rows)
     subprocess.run(["tmux", "-S", socket, "kill-server"], capture_output=True)
     print(path)
@@ -121,7 +121,7 @@ def shot(path, columns, rows, command, keys=(), seconds=4.0):
 def main():
     program = os.path.join(sys.argv[1] if len(sys.argv) > 1 else "build", "specscope")
     names = "-p 'Everybody in the valley knew Willa and Lorgar. Willa sat in the chapel and was merry. Lorgar was in the attic.'"
-    shot("docs/screenshot.png", 160, 48, program + " --pace 12", [], 9.0)
+    shot("docs/screenshot.png", 160, 48, program + " --pace 12", ["b"], 9.0)
     shot("docs/del.png", 160, 48, f"{program} --policy del --pace 12 {names}", ["Tab Tab Tab"], 6.0)
     shot("docs/swift.png", 160, 48, f"{program} --policy swift --pace 30 --ignore-eos", ["Tab Tab Tab"], 9.0)
     shot("docs/narrow.png", 80, 24, program + " --pace 12", [], 5.0)
