@@ -226,7 +226,7 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/specscope/themes $(DESTDIR)$(PREFIX)/share/specscope/models $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/specscope $(DESTDIR)$(PREFIX)/bin/specscope
 	install -m 644 themes/*.json $(DESTDIR)$(PREFIX)/share/specscope/themes/
-	install -m 644 models/*.gguf $(DESTDIR)$(PREFIX)/share/specscope/models/
+	install -m 644 models/*.gguf models/*.safetensors models/*.jsonl $(DESTDIR)$(PREFIX)/share/specscope/models/
 	install -m 644 docs/specscope.1 $(DESTDIR)$(PREFIX)/share/man/man1/specscope.1
 	if [ -f $(BUILD)/specscope-cuda.so ]; then install -d $(DESTDIR)$(PREFIX)/lib/specscope && \
 		install -m 755 $(BUILD)/specscope-cuda.so $(DESTDIR)$(PREFIX)/lib/specscope/; fi

@@ -3,13 +3,14 @@
  * are compared with its tokens. Figures are ratios within the run. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/bench.h"
+#include "cli/bench_speed.h"
 #include "cli/bench_steps.h"
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "cli/timing.h"
 
 static bool
 one(struct bench *b, struct lane *lane, size_t prompt, struct err *err)
@@ -48,7 +49,7 @@ one(struct bench *b, struct lane *lane, size_t prompt, struct err *err)
 /* ---- progress ---- */
 
 struct progress {
-    struct timespec start;
+    double start;      /* us */
     size_t done, work; /* runs */
     bool shown;        /* there is a terminal to show it on */
 };
@@ -57,9 +58,7 @@ struct progress {
 static void
 show(const struct progress *p, const char *policy, const char *point)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    double spent = (double)(now.tv_sec - p->start.tv_sec) + (double)(now.tv_nsec - p->start.tv_nsec) * 1e-9;
+    double spent = (now_us() - p->start) * 1e-6;
     char left[24] = "";
     if (p->done > 0) {
         unsigned seconds = (unsigned)(spent / (double)p->done * (double)(p->work - p->done) + 0.5);
@@ -74,8 +73,8 @@ show(const struct progress *p, const char *policy, const char *point)
 static bool
 all(struct bench *b, struct err *err)
 {
-    struct progress progress = {.work = b->o->repeat * b->n_prompts * b->n_lanes, .shown = isatty(STDERR_FILENO)};
-    clock_gettime(CLOCK_MONOTONIC, &progress.start);
+    struct progress progress = {
+        .work = b->o->repeat * b->n_prompts * b->n_lanes, .shown = isatty(STDERR_FILENO), .start = now_us()};
     bool ok = true;
     for (uint32_t pass = 0; pass < b->o->repeat; pass++)
         for (size_t p = 0; p < b->n_prompts; p++)
@@ -147,9 +146,19 @@ bench_main(int argc, char **argv)
     struct bench b = {.o = &o};
     generation_catch_signals();
     bool ok = options_read(&o, COMMAND_BENCH, argc, argv, &err);
-    if (ok && !o.finished)
-        ok = read_prompts(&b, &err) && generation_engine(&o, &b.engine, &err) &&
-             (o.steps ? bench_steps(b.engine, &o, &err) : policies(&b, &err));
+    if (ok && !o.finished) {
+        bool on_prompts = !o.speed && !o.steps;
+        ok = !on_prompts || read_prompts(&b, &err);
+        double start = now_us();
+        ok = ok && generation_engine(&o, &b.engine, &err);
+        double load_s = (now_us() - start) * 1e-6;
+        if (ok && o.speed)
+            ok = bench_speed(b.engine, &o, load_s, &err);
+        else if (ok && o.steps)
+            ok = bench_steps(b.engine, &o, &err);
+        else if (ok)
+            ok = policies(&b, &err);
+    }
     close_bench(&b);
     options_free(&o);
     if (!ok)

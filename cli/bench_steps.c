@@ -3,9 +3,9 @@
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/generation.h"
+#include "cli/timing.h"
 #include "engine/context.h"
 #include "engine/session.h"
 
@@ -14,28 +14,6 @@
 
 static const uint32_t row_counts[] = {1, 2, 4, 8, 16, 32};
 #define N_COUNTS (sizeof row_counts / sizeof *row_counts)
-
-static double
-now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-static int
-ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double
-median(double *v, size_t n)
-{
-    qsort(v, n, sizeof *v, ascending);
-    return v[n / 2];
-}
 
 struct steps {
     double verify[N_COUNTS][REPEATS]; /* a sweep of n rows through all layers, and the head's verdict on them */

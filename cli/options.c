@@ -52,6 +52,7 @@ enum option_id {
     OPT_GRID,
     OPT_REPEAT,
     OPT_STEPS,
+    OPT_SPEED,
     OPT_LIST_POLICIES,
     OPT_HELP,
     OPT_VERSION,
@@ -114,6 +115,8 @@ static const struct option_row {
     [OPT_GRID] = {"grid", 0, "KNOB=a:b:step", COMMAND_BENCH, "sweep a knob and name the best; repeatable: the product"},
     [OPT_REPEAT] = {"repeat", 0, "N", COMMAND_BENCH, "passes over the prompts, policies in turn (3)"},
     [OPT_STEPS] = {"steps", 0, NULL, COMMAND_BENCH, "measure steps instead: rows together, probes against layers"},
+    [OPT_SPEED] = {"speed", 0, NULL, COMMAND_BENCH,
+                   "measure speed instead: loading, a prompt of 512 tokens, -n tokens one by one"},
     [OPT_LIST_POLICIES] = {"list-policies", 0, NULL, GENERATES, "names, papers and knobs"},
     [OPT_HELP] = {"help", 'h', NULL, ALL, "this"},
     [OPT_VERSION] = {"version", 'V', NULL, ALL, "the version"},
@@ -367,6 +370,7 @@ set(struct options *o, int which, const char *text, struct err *err)
         return count("repeat", text, 1000, &o->repeat, err) &&
                (o->repeat > 0 || err_set(err, ERR_USAGE, "--repeat 0: one pass is the least"));
     case OPT_STEPS: o->steps = true; return true;
+    case OPT_SPEED: o->speed = true; return true;
     case OPT_LIST_POLICIES:
         list_policies();
         o->finished = true;

@@ -28,7 +28,7 @@ struct options {
     size_t n_grid;
     struct sampling sampling;
     uint64_t seed;
-    bool ignore_eos, quit_at_end, steps, no_progress, quantize;
+    bool ignore_eos, quit_at_end, steps, speed, no_progress, quantize;
     float pace; /* tokens/s; 0: no bound; below 0: not given */
     const char *backend;
     bool backend_given; /* by a flag or the config file */

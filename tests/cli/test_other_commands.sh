@@ -26,6 +26,14 @@ works "sampling is benched without comparing" bench -n 12 --repeat 1 -p hello --
 works "one token can be benched" bench -n 1 --repeat 1 -p hello "$TINY"
 works "steps are measured" bench --steps --json "$TMP/steps.json" "$TINY"
 check "as JSON too" [ -s "$TMP/steps.json" ]
+works "speed is measured" bench --speed -n 8 --json "$TMP/speed.json" "$TINY"
+check "as a table" grep -Eq '^decoding +8 tokens +[0-9.]+ tokens/s' "$TMP/out"
+if [ -n "$HAVE_PYTHON" ]; then
+    check "and as JSON" json_holds "$TMP/speed.json" \
+        'j["decoded_tokens"] == 8 and min(j["load_s"], j["prompt_tok_per_s"], j["decode_tok_per_s"]) > 0'
+fi
+works "speed within a small context" bench --speed -n 100 -c 8 --repeat 1 "$TINY"
+check "measures what fits" grep -Eq '^decoding +8 tokens' "$TMP/out"
 refuses "no passes are no benchmark" 2 'repeat' bench --repeat 0 -p hello "$TINY"
 
 "$PROGRAM" bench -n 400 --repeat 1000 -c 500 --ignore-eos "$TINY" >"$TMP/out" 2>"$TMP/err" &
