@@ -55,7 +55,7 @@ UNIT     := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 TOOLS    := $(patsubst %_main.c,$(BUILD)/tests/%,$(notdir $(sort $(wildcard tests/golden/*_main.c tests/bench/*_main.c))))
 FUZZ     := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
-.PHONY: all run test test-long test-programs bench fuzz fuzz-short install uninstall format tidy clean deps deps-test
+.PHONY: all run test test-long test-programs bench bench-llama fuzz fuzz-short install uninstall format tidy clean deps deps-test
 .SECONDARY:
 
 all: $(BUILD)/specscope
@@ -220,6 +220,8 @@ fuzz-programs: $(FUZZ) $(TOOLS)
 
 bench: all $(TOOLS)
 	@tests/bench/run.sh $(BUILD)
+bench-llama: all $(TOOLS)
+	@RECORD=$(RECORD) tests/bench/llama_cpp.sh $(BUILD) "$(LLAMA_CPP)"
 
 # ---- the rest ----
 install: all

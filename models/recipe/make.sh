@@ -1,17 +1,17 @@
 #!/bin/sh
 # The bundled models from nothing: models/recipe/make.sh TALES.txt [FOLDER]
 # TALES.txt: any English prose, books separated by an empty line, a paragraph a line. FOLDER (default build/recipe) keeps
-# checkpoints: the same command goes on where it was stopped. TOKENS=29.5e6 sets how long. Needs python3 with the packages
-# of requirements.txt, about three hours on two cores.
+# checkpoints: the same command goes on where it was stopped. TOKENS=29.5e6 and SIBLING_TOKENS=15e6 set how long. Needs
+# python3 with the packages of requirements.txt, about three and a half hours on two cores.
 set -eu
 cd "$(dirname "$0")/../.."
 tales=$1
 work=${2:-build/recipe}
-tokens=${TOKENS:-29.5e6}
 python=${PYTHON:-python3}
 mkdir -p "$work"
 [ -s "$work/graded.txt" ] || "$python" models/recipe/graded --seed 1 --bytes 60000000 >"$work/graded.txt"
 for name in fables fables-companion fables-draft; do
+    [ "$name" = fables ] && tokens=${TOKENS:-29.5e6} || tokens=${SIBLING_TOKENS:-15e6}
     "$python" models/recipe/train.py "$name" "$tales" "$work/graded.txt" --work "$work" --tokens "$tokens" | tee -a "$work/$name.log"
     "$python" models/recipe/export.py "$name" "models/$name-q8_0.gguf" --work "$work"
 done

@@ -1,0 +1,112 @@
+#!/bin/sh
+# make bench-llama LLAMA_CPP=FOLDER: the CPU engine beside llama.cpp on the same files, in the same run. FOLDER holds
+# its llama-bench and llama-quantize. Passes alternate between the two programs, so that a machine that drifts drifts
+# for both; figures are medians. RECORD=1 puts the table into docs/measurements.md.
+#
+# usage: tests/bench/llama_cpp.sh BUILD LLAMA_CPP; SHAPES, TYPES, THREADS, PASSES, TOKENS from the environment
+set -eu
+cd "$(dirname "$0")/../.."
+BUILD=$1
+LLAMA=${2:-}
+SHAPES=${SHAPES:-SmolLM-135M TinyLlama-1.1B}
+TYPES=${TYPES:-F16 Q8_0 Q4_K_M}
+THREADS=${THREADS:-2}
+PASSES=${PASSES:-5}
+TOKENS=${TOKENS:-128} # decoded
+PROMPT=512            # read at once, as specscope bench --speed has it
+export LC_ALL=C.UTF-8
+
+fail() {
+    echo "bench-llama: $1" >&2
+    exit 2
+}
+for program in llama-bench llama-quantize; do
+    [ -x "$LLAMA/$program" ] || fail "there is no $program in '$LLAMA'; give LLAMA_CPP=/folder/with/llama.cpp's/programs"
+done
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+trap 'exit 1' INT TERM
+
+median() { # of a file's lines
+    sort -g "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+number() { # key, JSON file
+    sed -n 's/.*"'"$1"'":[[:space:]]*\([0-9.eE+-]*\).*/\1/p' "$2" | head -n 1
+}
+wall() { # command: seconds to its end
+    start=$(date +%s.%N)
+    "$@" >"$WORK/said" 2>&1 </dev/null || { tail -n 3 "$WORK/said" >&2; fail "$1 failed"; }
+    date +%s.%N | awk -v start="$start" '{ print $1 - start }'
+}
+
+# A figure a line is appended to $WORK/{ours,theirs}-{decode,prefill,load}. Loading is a process that loads and says one
+# token, with the file in the page cache.
+ours() { # model
+    "$BUILD/specscope" bench --speed --backend cpu -t "$THREADS" -n "$TOKENS" --repeat 1 --json "$WORK/ours.json" "$1" >/dev/null
+    number decode_tok_per_s "$WORK/ours.json" >>"$WORK/ours-decode"
+    number prompt_tok_per_s "$WORK/ours.json" >>"$WORK/ours-prefill"
+    wall "$BUILD/specscope" run --backend cpu -t "$THREADS" --policy ar -n 1 -p a -c $((PROMPT + TOKENS)) "$1" >>"$WORK/ours-load"
+}
+theirs() { # model
+    "$LLAMA/llama-bench" -m "$1" -t "$THREADS" -p "$PROMPT" -n "$TOKENS" -r 1 -o csv 2>/dev/null >"$WORK/theirs.csv"
+    for test in prefill decode; do
+        awk -F'","' -v test="$test" 'NR == 1 { gsub(/"/, ""); n = split($0, name, ","); for (i = 1; i <= n; i++) column[name[i]] = i; next }
+            (test == "prefill") == ($column["n_prompt"] > 0) { gsub(/"/, "", $column["avg_ts"]); print $column["avg_ts"] }' \
+            "$WORK/theirs.csv" >>"$WORK/theirs-$test"
+    done
+    wall "$LLAMA/llama-bench" -m "$1" -t "$THREADS" -p 0 -n 1 -r 1 --no-warmup >>"$WORK/theirs-load"
+}
+
+cell() { # decode|prefill|load: "ratio (ours : theirs)"; of load, where less is better, the ratio of speeds too
+    awk -v what="$1" -v ours="$(median "$WORK/ours-$1")" -v theirs="$(median "$WORK/theirs-$1")" 'BEGIN {
+        if (what == "load") printf " %.2f (%.2f : %.2f s) |", ours / theirs, ours, theirs
+        else printf " %.2f (%.4g : %.4g tokens/s) |", ours / theirs, ours, theirs }'
+}
+
+rows() {
+    for shape in $SHAPES; do
+        "$BUILD/tests/synth" "$WORK/f16.gguf" "$shape" --type f16 >/dev/null
+        for type in $TYPES; do
+            model=$WORK/f16.gguf
+            if [ "$type" != F16 ]; then
+                model=$WORK/model.gguf
+                "$LLAMA/llama-quantize" "$WORK/f16.gguf" "$model" "$type" >"$WORK/said" 2>&1 || fail "llama-quantize failed on $shape, $type"
+            fi
+            rm -f "$WORK"/ours-* "$WORK"/theirs-*
+            for pass in $(seq 0 "$PASSES"); do
+                echo "$shape, $type, pass $pass of $PASSES" >&2
+                ours "$model"
+                theirs "$model"
+                [ "$pass" -gt 0 ] || rm -f "$WORK"/ours-* "$WORK"/theirs-* # that one fetched the file
+            done
+            echo "| $shape, $type |$(cell decode)$(cell prefill)$(cell load)"
+        done
+    done
+}
+
+cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
+rows >"$WORK/rows"
+version=$("$LLAMA/llama-bench" -m "$WORK/f16.gguf" -t "$THREADS" -p 0 -n 1 -r 1 --no-warmup 2>/dev/null | sed -n 's/^build: //p')
+{
+    echo "# Against llama.cpp"
+    echo
+    echo "Written by \`make bench-llama\` on $(date -u +%Y-%m-%d), $THREADS threads of ${cpu:-an unknown processor}, specscope"
+    echo "$("$BUILD/specscope" --version | cut -d' ' -f2), llama.cpp build ${version:-unknown}. The same files, random weights in the"
+    echo "shapes named, quantised by llama.cpp; medians of $PASSES passes that alternate between the programs. Ratios are specscope's"
+    echo "figure over llama.cpp's: above 1 it is faster at decoding $TOKENS tokens one by one and at reading a prompt of $PROMPT; below 1 it"
+    echo "is sooner at the first token, from the start of the process, with the file in the page cache."
+    echo
+    echo "| model | decoding | prompt | start to first token |"
+    echo "| --- | --- | --- | --- |"
+    cat "$WORK/rows"
+} >"$WORK/section.md"
+cat "$WORK/section.md"
+if [ -n "${RECORD:-}" ]; then # in the place of the section that was there, before the one on a GPU
+    awk -v section="$WORK/section.md" '
+        function put() { while ((getline line < section) > 0) print line; print ""; done = 1 }
+        /^# Against llama.cpp$/ { put(); skip = 1; next }
+        /^# / && NR > 1 { skip = 0; if (!done) put() }
+        !skip
+        END { if (!done) { print ""; put() } }' docs/measurements.md | cat -s >"$WORK/measurements.md"
+    cp "$WORK/measurements.md" docs/measurements.md
+fi
