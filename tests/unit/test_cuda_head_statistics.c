@@ -13,32 +13,9 @@
 
 #include "kernels/cuda/guess.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/rng.h"
+#include "tests/unit/draws.h"
 
 enum { MAX_VOCAB = 14000, MAX_ROWS = 12, MAX_PIECES = MAX_VOCAB / HEAD_PIECE + 1, LAYERS = MAX_ROWS };
-
-static uint64_t seed = 1;
-static uint32_t drawn;
-
-static double
-uniform(void)
-{
-    const struct rng_key key = {.seed = seed, .pos = drawn++};
-    return rng_uniform(&key);
-}
-
-static uint32_t
-random_below(uint32_t n)
-{
-    return (uint32_t)(uniform() * n);
-}
-
-static float
-gaussian(void)
-{
-    const double u = 1 - uniform(), v = uniform();
-    return (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
-}
 
 /* ---- the definitions ---- */
 
@@ -155,10 +132,7 @@ static int
 open_bench(void **state)
 {
     static struct bench b;
-    const char *given = getenv("SPECSCOPE_SEED");
-    if (given != NULL)
-        seed = strtoull(given, NULL, 10);
-    print_message("seed %llu\n", (unsigned long long)seed);
+    seed = seed_or(1);
     take(&b.logits, sizeof(float) * MAX_ROWS * MAX_VOCAB);
     take(&b.pieces, sizeof(struct head_piece) * MAX_ROWS * MAX_PIECES);
     take(&b.rows, sizeof(struct head_row) * MAX_ROWS);
