@@ -140,7 +140,9 @@ group_of_many(const enum weight_type type, const struct matrix *w, size_t group,
     memset(sums, 0, n * Q8_GROUP * sizeof *sums);
     for (size_t next = 0; next <= blocks * per; next++) { /* tiles work on a block while the one before is scaled */
         if (next < blocks * per) {
-            unpack(type, w->q + (group * blocks * per + next) * quant_bytes(type), weights);
+            const unsigned char *q = w->q + (group * blocks * per + next) * quant_bytes(type);
+            fetch_ahead(type, q);
+            unpack(type, q, weights);
             UNROLL for (size_t h = 0; h < halves; h++) multiply_tiles(
                 weights + h * STEPS / halves * PLANE, x[next].q + h * 16, stride * sizeof *x, n, dots[next % 2][h]);
         }

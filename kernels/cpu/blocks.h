@@ -2,19 +2,61 @@
 #ifndef KERNELS_CPU_BLOCKS_H
 #define KERNELS_CPU_BLOCKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define BLOCK_ALIGN 64
 
 struct blocks {
     struct block *last;
     size_t bytes; /* taken so far */
+    bool huge;    /* set before the first piece: for what is large and read over and over. Pieces then share regions in
+                     huge pages, so that reading them does not wait for page tables */
+    size_t left;  /* bytes at the end of the last region that are not handed out yet */
 };
 
 struct block { /* what is handed out starts at the next aligned address */
     struct block *before;
+    size_t bytes; /* of a region; 0: from calloc */
 };
+
+#define HUGE_PAGE    ((size_t)2 << 20)
+#define REGION_BYTES (HUGE_PAGE * 32)
+
+#if defined(__SANITIZE_ADDRESS__) /* which sees past a piece's end only if each has memory of its own */
+#define BLOCKS_SHARE false
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define BLOCKS_SHARE false
+#endif
+#endif
+#ifndef BLOCKS_SHARE
+#define BLOCKS_SHARE true
+#endif
+
+/* A region that holds a piece of so many bytes: as large as REGION_BYTES if there is room, else as it must be. Memory is
+ * only reserved; a page is taken when it is first written. */
+static inline bool
+blocks_region(struct blocks *b, size_t bytes)
+{
+    const size_t least = (bytes + sizeof(struct block) + BLOCK_ALIGN + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    size_t size = least > REGION_BYTES ? least : REGION_BYTES;
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED && size > least)
+        at = mmap(NULL, size = least, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return false;
+#ifdef MADV_HUGEPAGE
+    madvise(at, size, MADV_HUGEPAGE); /* a wish */
+#endif
+    struct block *region = at;
+    *region = (struct block){.before = b->last, .bytes = size};
+    b->last = region;
+    b->left = size - BLOCK_ALIGN;
+    return true;
+}
 
 /* n elements of `size` bytes; NULL when there is no memory. calloc leaves large pieces to the system's zero pages, so
  * a KV store costs nothing until it is used. */
@@ -24,6 +66,15 @@ blocks_take(struct blocks *b, size_t n, size_t size)
     size_t bytes;
     if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2)
         return NULL;
+    if (b->huge && BLOCKS_SHARE) {
+        const size_t whole = (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
+        if ((b->last == NULL || whole > b->left) && !blocks_region(b, whole))
+            return NULL;
+        b->bytes += bytes;
+        char *piece = (char *)b->last + (b->last->bytes - b->left);
+        b->left -= whole;
+        return piece;
+    }
     struct block *block = calloc(1, sizeof *block + bytes + BLOCK_ALIGN);
     if (block == NULL)
         return NULL;
@@ -39,10 +90,14 @@ blocks_free(struct blocks *b)
 {
     while (b->last != NULL) {
         struct block *before = b->last->before;
-        free(b->last);
+        if (b->last->bytes > 0)
+            munmap(b->last, b->last->bytes);
+        else
+            free(b->last);
         b->last = before;
     }
     b->bytes = 0;
+    b->left = 0;
 }
 
 #endif

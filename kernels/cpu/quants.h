@@ -20,6 +20,17 @@ load_codes(const unsigned char *p)
     return c;
 }
 
+/* Weights are read once, in order, by one group after the other. What prefetching by hardware makes of several such
+ * streams at once leaves a processor's memory idle half of the time: each block asks for what comes a little later. */
+#define AHEAD 1024 /* bytes */
+
+SIMD_INLINE void
+fetch_ahead(const enum weight_type type, const unsigned char *q)
+{
+    UNROLL for (size_t p = 0; p < quant_bytes(type); p += PLANE)
+        __builtin_prefetch((const void *)((uintptr_t)q + AHEAD + p)); /* past the end too: it is only a hint */
+}
+
 /* Step j of a block of 32. q: this part of the block's first plane. */
 SIMD_INLINE codes
 quants_at(const enum weight_type type, const unsigned char *q, const unsigned j)

@@ -104,6 +104,9 @@ v_exp(vec x)
         for (size_t k = 0; k < cols; k += LANES) {                                                                     \
             vec wk[TILE_OUTS];                                                                                         \
             UNROLL for (size_t o = 0; o < outs; o++) wk[o] = load_##type##_any(w + o * cols, k, cols);                 \
+            if (k * sizeof *w % 64 == 0) /* the stripe after this one; past the end too, it is only a hint */          \
+                UNROLL for (size_t o = 0; o < outs; o++)                                                               \
+                    __builtin_prefetch((const void *)((uintptr_t)w + ((outs + o) * cols + k) * sizeof *w));            \
             UNROLL for (size_t r = 0; r < rows; r++)                                                                   \
             {                                                                                                          \
                 vec xk = load_f32_any(x + r * cols, k, cols);                                                          \

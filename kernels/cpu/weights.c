@@ -189,6 +189,7 @@ weights_load(struct backend *b, const struct model_desc *d, progress_fn progress
     if (w == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     w->backend = b;
+    w->blocks.huge = true;
     w->desc = *d;
     w->desc.layers = NULL;
     w->desc.rope_factors = NULL;
