@@ -21,3 +21,6 @@ head -c 400000 "$tales" >>"$work/heads.txt"
 make build/specscope
 build/specscope train heads --model models/fables-q8_0.gguf --text "$work/heads.txt" --out models/fables-q8_0.heads.safetensors
 "$python" models/recipe/measure.py models/fables-q8_0.gguf --work "$work"
+for name in fables-companion fables-draft; do
+    "$python" models/recipe/measure.py "models/$name-q8_0.gguf" --name "$name" --drafts-for fables --work "$work"
+done

@@ -20,10 +20,15 @@ import torch.nn.functional as F
 from model import SHAPES, Llama
 
 
-def held_out(model, ids, tokenizer, length=512, rows=48):
-    """Bits a byte, and agreement with the last layer by depth."""
+def passages(ids, length=512, rows=48):
+    """(rows, length + 1) token ids, one after the other."""
     rows = min(rows, (len(ids) - 1) // length)
-    tokens = torch.from_numpy(np.stack([ids[i * length:(i + 1) * length + 1].astype(np.int64) for i in range(rows)]))
+    return torch.from_numpy(np.stack([ids[i * length:(i + 1) * length + 1].astype(np.int64) for i in range(rows)]))
+
+
+def held_out(model, ids, tokenizer):
+    """Bits a byte, and agreement with the last layer by depth."""
+    tokens = passages(ids)
     nats = bytes_ = 0
     same = np.zeros(model.shape.layers + 1)
     with torch.no_grad():
@@ -35,6 +40,14 @@ def held_out(model, ids, tokenizer, length=512, rows=48):
             best = z.argmax(-1)
             same += [float((model.logits(s)[0].argmax(-1) == best).float().mean()) for s in states]
     return nats / bytes_ / np.log(2), same / len(tokens)
+
+
+def same_choice(model, other, ids):
+    """How often two models' likeliest next tokens are the same."""
+    tokens = passages(ids)
+    with torch.no_grad():
+        best = [m.logits(m.hidden(tokens[:, :-1])[-1]).argmax(-1) for m in (model, other)]
+    return float((best[0] == best[1]).float().mean())
 
 
 def trace(binary, gguf, prompt, n, *options):
@@ -81,6 +94,12 @@ def specbound(binary, gguf, prompts, n, head):
           f"{layers / emitted:.2f} layers a token")
 
 
+def load(name, work):
+    model = Llama(SHAPES[name], torch.Generator())
+    model.values = torch.load(work / f"{name}.pt")["values"]
+    return model
+
+
 def main():
     o = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     o.add_argument("gguf")
@@ -89,16 +108,18 @@ def main():
     o.add_argument("--binary", default="build/specscope")
     o.add_argument("--prompts", type=Path, default=Path(__file__).parents[1] / "prompts.jsonl")
     o.add_argument("-n", type=int, default=128)
+    o.add_argument("--drafts-for", choices=SHAPES, help="how often this model's first choice is that model's")
     o = o.parse_args()
-    state = torch.load(o.work / f"{o.name}.pt")
-    model = Llama(SHAPES[o.name], torch.Generator())
-    model.values = state["values"]
+    model = load(o.name, o.work)
     tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(o.work / "vocabulary.model"))
     layers = model.shape.layers
     for text in ("tales", "generated"):
         bits, same = held_out(model, np.load(o.work / f"{text}.held.npy"), tokenizer)
         print(f"{text}: {bits:.3f} bits/byte; agreement at a quarter {same[layers // 4]:.2f}, at half {same[layers // 2]:.2f}; "
               f"all depths {' '.join(f'{s:.2f}' for s in same)}")
+        if o.drafts_for:
+            same = same_choice(model, load(o.drafts_for, o.work), np.load(o.work / f"{text}.held.npy"))
+            print(f"    the first choice of {o.drafts_for} at {same:.2f} of the tokens")
     prompts = [json.loads(line)["turns"][0] for line in o.prompts.read_text().splitlines()]
     confidence, distinct = greedy(o.binary, o.gguf, prompts, o.n)
     print(f"greedy: mean top-1 probability {confidence:.2f}, distinct 4-grams {distinct:.0%}")

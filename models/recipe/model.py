@@ -40,7 +40,7 @@ class Shape:
 SHAPES = {
     "fables": Shape(layers=16, width=256, heads=4, kv_heads=2, ffn=832),
     "fables-companion": Shape(layers=6, width=192, heads=3, kv_heads=1, ffn=448),
-    "fables-draft": Shape(layers=3, width=128, heads=2, kv_heads=1, ffn=384),
+    "fables-draft": Shape(layers=3, width=192, heads=3, kv_heads=1, ffn=448),
 }
 
 MATRICES = ("wq", "wk", "wv", "wo", "gate", "up", "down")
