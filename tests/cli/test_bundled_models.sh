@@ -1,0 +1,27 @@
+#!/bin/sh
+# The bundled models are what models/README.md promises: sizes, one vocabulary for all three, prompts, heads.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+
+says() { # pattern: a line of `info`
+    grep -Eq "$1" "$TMP/out"
+}
+
+works "info describes the bundled model" info
+check "it has sixteen layers" says '^architecture +llama, 16 layers'
+check "its head is at most 0.65 of a layer" sh -c "sed -n 's/.*ρ = //p' '$TMP/out' | awk '{ exit !(\$1 <= 0.65) }'"
+check "its file is at most 32 MB" sh -c '[ "$(stat -c %s models/fables-q8_0.gguf)" -le 32000000 ]'
+check "ten prompts come with it" sh -c '[ "$(grep -c "\"turns\"" models/prompts.jsonl)" -eq 10 ]'
+check "its trained heads are found" sh -c "'$PROGRAM' bench -n 4 --repeat 1 -p a --policy specbound --head trained >/dev/null"
+
+TEXT='Ruby’s list: three apples (1 + 2 = 3), "a red hen",	and 愛.'
+for model in fables fables-companion fables-draft; do
+    echo "$TEXT" | "$PROGRAM" tokenize models/$model-q8_0.gguf >"$TMP/$model.ids"
+done
+for model in fables-companion fables-draft; do
+    works "$model generates" run -n 16 -p "Once upon a time" models/$model-q8_0.gguf
+    check "it says something" [ "$(wc -c <"$TMP/out")" -gt 20 ]
+    check "its ids are those of fables" cmp -s "$TMP/fables.ids" "$TMP/$model.ids"
+done
+check "which are more than a few" [ "$(wc -w <"$TMP/fables.ids")" -gt 20 ]
+finish
