@@ -141,7 +141,7 @@ group_of_many(const enum weight_type type, const struct matrix *w, size_t group,
     for (size_t next = 0; next <= blocks * per; next++) { /* tiles work on a block while the one before is scaled */
         if (next < blocks * per) {
             const unsigned char *q = w->q + (group * blocks * per + next) * quant_bytes(type);
-            fetch_ahead(type, q);
+            fetch_ahead(type, q, n);
             unpack(type, q, weights);
             UNROLL for (size_t h = 0; h < halves; h++) multiply_tiles(
                 weights + h * STEPS / halves * PLANE, x[next].q + h * 16, stride * sizeof *x, n, dots[next % 2][h]);
