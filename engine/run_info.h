@@ -13,7 +13,7 @@ struct run_info {
     uint32_t layers, width, heads, kv_heads, ffn, vocab, ctx;
     uint64_t parameters, model_hash;
     double rho;
-    char backend[16], isa[48], host[64];
+    char backend[16], isa[96], host[64];
     uint32_t threads;
     bool exact;
     char *prompt; /* bytes, terminated (a prompt holds no NUL); owned */
