@@ -35,7 +35,7 @@ take_many(bool huge)
         at[i] = blocks_take(&b, size[i], 1);
         assert_non_null(at[i]);
         assert_int_equal((uintptr_t)at[i] % BLOCK_ALIGN, 0);
-        for (size_t k = 0; k < size[i]; k += size[i] > 64 ? size[i] / 64 : 1)
+        for (size_t k = 0; k<size[i]; k += size[i]> 64 ? size[i] / 64 : 1)
             assert_int_equal(at[i][k], 0);
         memset(at[i], 1 + i % 255, size[i]);
     }
