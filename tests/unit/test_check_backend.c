@@ -125,8 +125,8 @@ test_malformed_requests_are_refused_at_once(void **state)
         struct guess guess;
         assert_false(r.ops->guess(r.store, &(struct probe){.ring = 0, .layer = 4, .temperature = 1}, 1, &guess));
         assert_false(r.ops->guess(r.store, &(struct probe){.ring = 0, .layer = 1, .temperature = 0}, 1, &guess));
-        assert_false(
-            r.ops->guess(r.store, &(struct probe){.ring = 0, .layer = 1, .temperature = 1, .head = (enum head_choice)2}, 1, &guess));
+        assert_false(r.ops->guess(
+            r.store, &(struct probe){.ring = 0, .layer = 1, .temperature = 1, .head = (enum head_choice)2}, 1, &guess));
         assert_false(r.ops->embed(r.store, &(struct row){.token = 90}, 1));
         assert_false(r.ops->embed(r.store, &(struct row){.token = TOKEN_NONE}, 1));
         assert_false(r.ops->trunk(r.store, 3, 0, &(slot_t){0}, 1));
