@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "cli/generation.h"
+#include "engine/blas.h"
 #include "engine/head_stream.h"
 #include "engine/head_training.h"
 #include "engine/tokenizer.h"
@@ -398,6 +399,10 @@ run(struct job *j, struct err *err)
     j->random = r->seed;
     const struct head_training_options options = {
         .threads = j->engine->threads, .batch = r->batch, .rate = (float)r->rate, .decay = 0.01f};
+    if (blas_callers(options.threads) < options.threads)
+        fprintf(stderr,
+                "specscope: only one thread trains, for OpenBLAS's sequential build cannot be called by several; "
+                "its OpenMP build is faster (libopenblas-openmp-dev)\n");
     fprintf(stderr, "%s heads for %s: training takes about %.1f MB besides the model\n", head_kind_name(r->kind),
             m->name, (double)head_training_bytes(r->kind, j->layers, m->desc.width, m->desc.vocab, &options) * 1e-6);
     return prepare_text(j, err) && lens_open(&j->lens, &m->desc, err) && exit_heads_new(&j->heads, r->kind, m, err) &&

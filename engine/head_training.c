@@ -8,6 +8,8 @@
 #include <omp.h>
 #endif
 
+#include "engine/blas.h"
+
 #define FIRST  0.9 /* Adam's betas: Loshchilov and Hutter, "Decoupled weight decay regularization", 2019 */
 #define SECOND 0.999
 #define TINY   1e-8f
@@ -50,8 +52,7 @@ head_training_open(struct head_training **out, struct exit_heads *heads, const s
     t->heads = heads;
     t->lens = lens;
     t->options = *options;
-    if (t->options.threads == 0)
-        t->options.threads = 1;
+    t->options.threads = blas_callers(t->options.threads > 0 ? t->options.threads : 1);
     t->first = calloc(heads->n_values, sizeof *t->first);
     t->second = calloc(heads->n_values, sizeof *t->second);
     t->final = malloc(t->options.batch * lens->vocab * sizeof *t->final);

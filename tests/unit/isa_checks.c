@@ -57,6 +57,18 @@ distance(const float *a, const double *b, size_t n)
     return norm > 0 ? sqrt(diff / norm) : sqrt(diff);
 }
 
+/* Of sums, relative to their terms: `sizes` are the sums of their absolute values. Terms may cancel, errors don't. */
+static double
+distance_of_sums(const float *a, const double *b, const double *sizes, size_t n)
+{
+    double diff = 0, norm = 0;
+    for (size_t i = 0; i < n; i++) {
+        diff += (a[i] - b[i]) * (a[i] - b[i]);
+        norm += sizes[i] * sizes[i];
+    }
+    return norm > 0 ? sqrt(diff / norm) : sqrt(diff);
+}
+
 static void
 expect(struct checks *c, bool ok, const char *what, double value, double bound)
 {
@@ -130,6 +142,7 @@ check_matmul(struct checks *c, enum weight_type type)
     static float data[MOST_ROWS * MOST_COLS], x[MOST_N * MOST_COLS], y[MOST_N * MOST_ROWS], one[MOST_ROWS];
     static unsigned char scales[MOST_ROWS * MOST_COLS];
     static double plain[MOST_ROWS * MOST_COLS], want[MOST_N * MOST_ROWS];
+    static double sizes[MOST_N * MOST_ROWS];
     static struct act_block q[MOST_N * (MOST_COLS / Q8_BLOCK + 1)];
     struct matrix m = {
         .type = type, .rows = (uint32_t)between(c, 1, MOST_ROWS), .cols = (uint32_t)between(c, 1, MOST_COLS)};
@@ -154,17 +167,21 @@ check_matmul(struct checks *c, enum weight_type type)
     multiply(c->isa, &m, &acts, n, first, last, y, m.rows);
     for (size_t r = 0; r < n; r++)
         for (size_t o = 0; o < m.rows; o++) {
-            double sum = 77; /* outside first..last nothing may be written */
+            double sum = 77, size = 77; /* outside first..last nothing may be written */
             if (o >= first && o < last) {
-                sum = 0;
-                for (size_t k = 0; k < m.cols; k++)
-                    sum += plain[o * m.cols + k] * x[r * m.cols + k];
+                sum = size = 0;
+                for (size_t k = 0; k < m.cols; k++) {
+                    const double term = plain[o * m.cols + k] * x[r * m.cols + k];
+                    sum += term;
+                    size += fabs(term);
+                }
             }
             want[r * m.rows + o] = sum;
+            sizes[r * m.rows + o] = size;
         }
     char name[32];
     snprintf(name, sizeof name, "matmul of type %d", (int)type);
-    double error = distance(y, want, n * m.rows);
+    double error = distance_of_sums(y, want, sizes, n * m.rows);
     expect(c, error < 2e-6, name, error, 2e-6);
     for (size_t r = 0; r < n; r++)
         for (size_t o = 0; o < m.rows; o++)
@@ -184,7 +201,7 @@ static void
 check_rows(struct checks *c)
 {
     static float x[MOST_COLS], w[MOST_COLS], y[MOST_COLS];
-    static double want[MOST_COLS];
+    static double want[MOST_COLS], sizes[MOST_COLS];
     static struct act_block q[MOST_COLS / Q8_BLOCK];
     static uint16_t half[MOST_COLS + 1];
     size_t n = between(c, 1, MOST_COLS);
@@ -201,9 +218,11 @@ check_rows(struct checks *c)
     for (size_t i = 0; i < n; i++) {
         y[i] = x[i] * (i % 7 == 0 ? 30.0f : 1.0f);
         want[i] = y[i] / (1 + exp(-(double)y[i])) * w[i];
+        sizes[i] = fabs((double)y[i] * w[i]); /* far below zero what is left of it is below what a float has */
     }
     c->isa->swiglu(y, w, n);
-    expect(c, distance(y, want, n) < 1e-6, "swiglu", distance(y, want, n), 1e-6);
+    const double off = distance_of_sums(y, want, sizes, n);
+    expect(c, off < 1e-6, "swiglu", off, 1e-6);
 
     half[n] = 0xabcd;
     c->isa->to_f16(x, n, half);
@@ -251,7 +270,7 @@ check_attention(struct checks *c)
     static float q[HEADS * DIM], keys[SLOTS * DIM], scores[HEADS * ATTEND_BLOCK], out[HEADS * DIM], copy[HEADS * DIM];
     static float p[HEADS * ATTEND_BLOCK], want_f[HEADS * ATTEND_BLOCK], one[ATTEND_BLOCK];
     static uint16_t halves[SLOTS * DIM];
-    static double want[HEADS * (DIM + ATTEND_BLOCK)];
+    static double want[HEADS * (DIM + ATTEND_BLOCK)], sizes[HEADS * (DIM + ATTEND_BLOCK)];
     slot_t at[ATTEND_BLOCK];
     size_t dim = 2 * between(c, 1, DIM / 2), n = between(c, 1, ATTEND_BLOCK), stride = between(c, dim, DIM);
     size_t heads = between(c, 1, HEADS), at_head = between(c, 0, heads - 1), part = between(c, 0, n - 1);
@@ -274,12 +293,16 @@ check_attention(struct checks *c)
             c->isa->dots_f32(q, heads, dim, keys, stride, at, n, scores);
         for (size_t h = 0; h < heads; h++)
             for (size_t i = 0; i < n; i++) {
-                want[h * n + i] = 0;
-                for (size_t d = 0; d < dim; d++)
-                    want[h * n + i] += (double)q[h * dim + d] * keys[at[i] * stride + d];
+                want[h * n + i] = sizes[h * n + i] = 0;
+                for (size_t d = 0; d < dim; d++) {
+                    const double term = (double)q[h * dim + d] * keys[at[i] * stride + d];
+                    want[h * n + i] += term;
+                    sizes[h * n + i] += fabs(term);
+                }
                 want_f[h * n + i] = scores[h * ATTEND_BLOCK + i];
             }
-        expect(c, distance(want_f, want, heads * n) < 1e-5, what, distance(want_f, want, heads * n), 1e-5);
+        const double away = distance_of_sums(want_f, want, sizes, heads * n);
+        expect(c, away < 2e-6, what, away, 2e-6);
     }
     c->isa->dots_f16(q + at_head * dim, 1, dim, halves, stride, at + part, 1, one);
     expect(c, memcmp(one, scores + at_head * ATTEND_BLOCK + part, sizeof *one) == 0,
@@ -289,14 +312,20 @@ check_attention(struct checks *c)
     for (size_t h = 0; h < heads; h++)
         for (size_t d = 0; d < dim; d++) {
             want[h * dim + d] = (double)keep[h] * out[h * dim + d];
-            for (size_t i = 0; i < n; i++)
-                want[h * dim + d] += (double)p[h * ATTEND_BLOCK + i] * keys[at[i] * stride + d];
+            sizes[h * dim + d] = fabs(want[h * dim + d]);
+            for (size_t i = 0; i < n; i++) {
+                const double term = (double)p[h * ATTEND_BLOCK + i] * keys[at[i] * stride + d];
+                want[h * dim + d] += term;
+                sizes[h * dim + d] += fabs(term);
+            }
         }
     c->isa->mix_f32(p, heads, dim, keys, stride, at, n, keep, out);
-    expect(c, distance(out, want, heads * dim) < 1e-5, "mix_f32", distance(out, want, heads * dim), 1e-5);
+    double off = distance_of_sums(out, want, sizes, heads * dim);
+    expect(c, off < 2e-6, "mix_f32", off, 2e-6);
     memcpy(q, copy, sizeof q);
     c->isa->mix_f16(p, heads, dim, halves, stride, at, n, keep, copy);
-    expect(c, distance(copy, want, heads * dim) < 1e-5, "mix_f16", distance(copy, want, heads * dim), 1e-5);
+    off = distance_of_sums(copy, want, sizes, heads * dim);
+    expect(c, off < 2e-6, "mix_f16", off, 2e-6);
     c->isa->mix_f16(p + at_head * ATTEND_BLOCK, 1, dim, halves, stride, at, n, keep + at_head, q + at_head * dim);
     expect(c, memcmp(q + at_head * dim, copy + at_head * dim, dim * sizeof *q) == 0,
            "mix_f16's bits depend on other heads", 0, 0);

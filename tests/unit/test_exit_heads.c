@@ -221,6 +221,18 @@ test_affine_heads_learn_to_undo_a_rotation(void **unused)
     assert_true(after > 0.9 && after > before + 0.1);
 }
 
+/* Threads have layers of their own, so what they learn depends on nobody else; unless their BLAS cannot be shared. */
+static void
+test_training_on_several_threads_says_the_same_every_time(void **unused)
+{
+    (void)unused;
+    double before[2], after[2];
+    for (int i = 0; i < 4; i++) {
+        train(HEAD_AFFINE, &before[i > 0], &after[i > 0], 2);
+        assert_true(i == 0 || (before[1] == before[0] && after[1] == after[0]));
+    }
+}
+
 static void
 test_full_heads_learn_too(void **unused)
 {
@@ -342,6 +354,7 @@ main(void)
         cmocka_unit_test(test_the_gradient_of_full_heads_is_that_of_finite_differences),
         cmocka_unit_test(test_an_affine_head_of_zeros_and_a_full_head_of_the_lm_head_are_the_lens),
         cmocka_unit_test(test_affine_heads_learn_to_undo_a_rotation),
+        cmocka_unit_test(test_training_on_several_threads_says_the_same_every_time),
         cmocka_unit_test(test_full_heads_learn_too),
         cmocka_unit_test(test_heads_come_back_from_a_file_as_they_were),
         cmocka_unit_test(test_heads_of_another_model_are_refused_by_name),
