@@ -1,6 +1,7 @@
 /* The block layouts are ggml's: a scale (or two), then quants, packed. */
 #include "kernels/tensor.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "kernels/cpu/half.h"
@@ -192,4 +193,14 @@ tensor_row(const struct tensor *t, size_t row, float *y)
         planted_row_f32(t, (uint32_t)row, y);
     else
         tensor_blocks(t->type, (const char *)t->data + row * tensor_row_bytes(t->type, t->cols), t->cols, y);
+}
+
+bool
+tensor_fits_head(const struct tensor *t, uint32_t rows, uint32_t cols, struct err *err)
+{
+    return (t->type == WEIGHT_F32 && t->rows == rows && t->cols == cols) ||
+           err_set(err, ERR_WORK,
+                   "a trained head is %" PRIu32 " by %" PRIu32 ", not %" PRIu32 " by %" PRIu32
+                   " in F32: it belongs to another model",
+                   t->rows, t->cols, rows, cols);
 }

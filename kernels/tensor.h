@@ -15,4 +15,7 @@ void tensor_blocks(enum weight_type, const void *blocks, size_t n, float *y);
 /* y (cols) = row `row` of t, which may be planted. */
 void tensor_row(const struct tensor *t, size_t row, float *y);
 
+/* A part of a trained head must be rows by cols in F32. */
+bool tensor_fits_head(const struct tensor *, uint32_t rows, uint32_t cols, struct err *);
+
 #endif

@@ -220,11 +220,8 @@ copy_head(struct weights *w, const struct tensor *t, uint32_t rows, struct matri
     *out = (struct matrix){.type = WEIGHT_F32};
     if (t->data == NULL)
         return true;
-    if (t->type != WEIGHT_F32 || t->rows != rows || t->cols != w->desc.width)
-        return err_set(err, ERR_WORK,
-                       "a trained head is %" PRIu32 " by %" PRIu32 ", not %" PRIu32 " by %" PRIu32
-                       " in F32: it belongs to another model",
-                       t->rows, t->cols, rows, w->desc.width);
+    if (!tensor_fits_head(t, rows, w->desc.width, err))
+        return false;
     float *data = blocks_take(&w->trained_blocks, (size_t)rows * t->cols, sizeof *data);
     if (data == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the trained heads");

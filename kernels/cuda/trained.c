@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "kernels/cuda/weights.h"
+#include "kernels/tensor.h"
 
 /* Tells the device of w->sizes. */
 static bool
@@ -32,11 +33,8 @@ copy_tensor(struct weights *w, const struct tensor *t, uint32_t rows, const floa
     *to = NULL;
     if (t->data == NULL)
         return true;
-    if (t->type != WEIGHT_F32 || t->rows != rows || t->cols != w->desc.width)
-        return err_set(err, ERR_WORK,
-                       "a trained head is %" PRIu32 " by %" PRIu32 ", not %" PRIu32 " by %" PRIu32
-                       " in F32: it belongs to another model",
-                       t->rows, t->cols, rows, w->desc.width);
+    if (!tensor_fits_head(t, rows, w->desc.width, err))
+        return false;
     const bool ok = copy_bytes(w, t->data, (size_t)rows * t->cols * sizeof(float), &there, err);
     *to = there;
     return ok;

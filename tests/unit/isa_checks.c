@@ -182,7 +182,7 @@ check_matmul(struct checks *c, enum weight_type type)
     char name[32];
     snprintf(name, sizeof name, "matmul of type %d", (int)type);
     double error = distance_of_sums(y, want, sizes, n * m.rows);
-    expect(c, error < 2e-6, name, error, 2e-6);
+    expect(c, error < 5e-7, name, error, 5e-7);
     for (size_t r = 0; r < n; r++)
         for (size_t o = 0; o < m.rows; o++)
             if (o < first || o >= last)
