@@ -374,12 +374,20 @@ run_round(struct session *s)
 
 /* ---- a run ---- */
 
+struct prefill_watch {
+    struct session *session;
+    bool told;
+};
+
+/* Of prompts that take long; the end is told only to who was told of a beginning. */
 static bool
 prefill_progress(void *user, double done)
 {
-    struct session *s = user;
-    if (session_now_us() - s->run_start_us > 500000)
-        progress(s, "prefill", done);
+    struct prefill_watch *w = user;
+    if (w->told || (done < 1 && session_now_us() - w->session->run_start_us > 500000)) {
+        progress(w->session, "prefill", done);
+        w->told = true;
+    }
     return true;
 }
 
@@ -390,7 +398,8 @@ prefill(struct session *s)
     for (uint32_t i = 0; i < s->prompt_tokens; i++)
         emit_token(s, i, s->tokens[i], SOURCE_PROMPT, NULL);
     context_truncate(s->ctx, s->seq, 0);
-    if (!context_prefill(s->ctx, s->seq, s->tokens, s->prompt_tokens, prefill_progress, s))
+    struct prefill_watch watch = {.session = s};
+    if (!context_prefill(s->ctx, s->seq, s->tokens, s->prompt_tokens, prefill_progress, &watch))
         return false;
     struct verify_row last = {.parent = -1, .token = s->tokens[s->prompt_tokens - 1], .q = DIST_NONE};
     last.slot = context_at(s->ctx, s->seq, s->prompt_tokens - 1);
