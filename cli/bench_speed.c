@@ -25,7 +25,8 @@ prefill(struct speed *s, double *seconds)
     double start = now_us();
     bool ok = seq != SEQ_NONE && context_prefill(s->ctx, seq, s->prompt, s->n_prompt, NULL, NULL);
     *seconds = (now_us() - start) * 1e-6;
-    context_drop(s->ctx, seq);
+    if (ok) /* else the context keeps its reason, and is closed next */
+        context_drop(s->ctx, seq);
     return ok;
 }
 
@@ -47,7 +48,8 @@ decode(struct speed *s, double *seconds)
         token = ok ? verdict.next : token;
     }
     *seconds = (now_us() - start) * 1e-6;
-    context_drop(s->ctx, seq);
+    if (ok) /* else the context keeps its reason, and is closed next */
+        context_drop(s->ctx, seq);
     return ok;
 }
 

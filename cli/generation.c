@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/timing.h"
 #include "engine/chat.h"
 #include "policies/policy.h"
 #include "traces/writer.h"
@@ -55,7 +55,7 @@ clear_progress(void)
 }
 
 struct load_progress {
-    struct timespec start;
+    double start_us;
     bool shown;
 };
 
@@ -63,10 +63,7 @@ static bool
 load_progress(void *user, double done)
 {
     struct load_progress *p = user;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    double spent = (double)(now.tv_sec - p->start.tv_sec) + (double)(now.tv_nsec - p->start.tv_nsec) * 1e-9;
-    if (spent > 0.5) {
+    if (now_us() - p->start_us > 5e5) {
         show_progress("loading", done);
         p->shown = true;
     }
@@ -101,8 +98,7 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
                                            .heads = o->heads,
                                            .quantize = o->quantize,
                                            .ctx = o->ctx};
-    struct load_progress progress = {0};
-    clock_gettime(CLOCK_MONOTONIC, &progress.start);
+    struct load_progress progress = {.start_us = now_us()};
     bool ok = engine_open(engine, &options, load_progress, &progress, err);
     if (progress.shown)
         clear_progress();

@@ -7,12 +7,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "cli/generation.h"
+#include "cli/timing.h"
 #include "engine/blas.h"
 #include "engine/head_stream.h"
 #include "engine/head_training.h"
@@ -168,7 +168,7 @@ struct job {
     bool looked;
     double best_loss, first_loss;
     uint64_t random;
-    struct timespec start;
+    double start_us;
 };
 
 static uint64_t
@@ -183,9 +183,7 @@ next_random(struct job *j)
 static double
 seconds(const struct job *j)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - j->start.tv_sec) + (double)(now.tv_nsec - j->start.tv_nsec) * 1e-9;
+    return (now_us() - j->start_us) * 1e-6;
 }
 
 static bool
@@ -451,7 +449,7 @@ train_main(int argc, char **argv)
         return status;
     generation_catch_signals();
     struct job j = {.request = &request};
-    clock_gettime(CLOCK_MONOTONIC, &j.start);
+    j.start_us = now_us();
     const struct engine_options engine = {.model_path = request.model != NULL ? request.model : bundled_model_path(),
                                           .backend = request.backend,
                                           .backend_options = {.threads = request.threads, .gpu = -1}};
