@@ -38,11 +38,11 @@ else
   BASE += -Wno-unknown-pragmas
 endif
 
-LIB_SRC  := $(sort $(wildcard kernels/*.c kernels/cpu/*.c kernels/check/*.c engine/*.c policies/*.c traces/*.c tui/*.c))
+LIB_SRC  := $(sort $(wildcard kernels/*.c kernels/cpu/*.c kernels/check/*.c engine/*/*.c policies/*.c traces/*.c tui/*/*.c))
 CLI_SRC  := $(sort $(wildcard cli/*.c))
-HELP_SRC := $(filter-out %_main.c,$(sort $(wildcard tests/golden/*.c))) $(filter-out tests/unit/test_%,$(sort $(wildcard tests/unit/*.c)))
+HELP_SRC := $(filter-out %_main.c,$(sort $(wildcard tests/golden/*.c))) $(sort $(wildcard tests/rigs/*.c))
 HELP_SRC += kernels/cuda/pack.c kernels/cuda/pack_pairs.c
-UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 
 # Of the CPU's, what the CUDA plug-in needs too: rows of tensors, checks of requests.
@@ -51,7 +51,7 @@ CUDA_SHARED_C := kernels/request.c kernels/planted.c kernels/tensor.c
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
 HELP_OBJ := $(HELP_SRC:%.c=$(BUILD)/obj/%.o)
-UNIT     := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
+UNIT     := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(UNIT_SRC)))
 TOOLS    := $(patsubst %_main.c,$(BUILD)/tests/%,$(notdir $(sort $(wildcard tests/golden/*_main.c tests/bench/*_main.c))))
 FUZZ     := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
@@ -66,7 +66,7 @@ $(BUILD)/.deps: .ci/deps
 	@mkdir -p $(@D)
 	@.ci/deps build
 	@touch $@
-$(BUILD)/.deps-test: .ci/deps
+$(BUILD)/.deps-test: .ci/deps | $(BUILD)/.deps # one after the other: apt-get takes a lock
 	@mkdir -p $(@D)
 	@.ci/deps build test
 	@touch $@
@@ -83,8 +83,8 @@ $(BUILD)/obj/%.o: %.c | $(BUILD)/.deps
 $(BUILD)/gen/theme_dark.inc: themes/dark.json
 	@mkdir -p $(@D)
 	$(Q)od -An -v -tu1 $< | sed 's/[0-9][0-9]*/&,/g' > $@
-$(BUILD)/obj/tui/theme_files.o: $(BUILD)/gen/theme_dark.inc
-$(BUILD)/obj/tui/theme_files.o: BASE += -I$(BUILD)/gen
+$(BUILD)/obj/tui/terminal/theme_files.o: $(BUILD)/gen/theme_dark.inc
+$(BUILD)/obj/tui/terminal/theme_files.o: BASE += -I$(BUILD)/gen
 
 $(BUILD)/obj/kernels/plugin.o: BASE += -DSPECSCOPE_LIBDIR='"$(PREFIX)/lib/specscope"'
 
@@ -174,10 +174,13 @@ $(BUILD)/libtests.a: $(HELP_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 	$(call say,AR,$@)
 	$(Q)$(AR) rcs $@ $^
 
-$(BUILD)/tests/test_%: $(BUILD)/obj/tests/unit/test_%.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
-	@mkdir -p $(@D)
-	$(call say,LD,$@)
-	$(Q)$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+define unit
+$(BUILD)/tests/test_%: $(BUILD)/obj/$(1)test_%.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) $$(OPENMP) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LDLIBS)
+endef
+$(foreach folder,$(sort $(dir $(UNIT_SRC))),$(eval $(call unit,$(folder))))
 
 define tool
 $(BUILD)/tests/%: $(BUILD)/obj/$(1)/%_main.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
@@ -237,7 +240,7 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/specscope $(DESTDIR)$(PREFIX)/share/man/man1/specscope.1
 	rm -rf $(DESTDIR)$(PREFIX)/share/specscope $(DESTDIR)$(PREFIX)/lib/specscope
 
-ALL_C := $(sort $(wildcard kernels/cuda/*.cu kernels/cuda/*.cuh tests/unit/*.cc tests/cuda/emulation/*.cc tests/cuda/emulation/include/*.h tests/cuda/emulation/include/kernels/cuda/*.cuh kernels/*.[ch] kernels/*/*.[ch] engine/*.[ch] policies/*.[ch] traces/*.[ch] tui/*.[ch] cli/*.[ch] tests/*/*.[ch]))
+ALL_C := $(shell git ls-files '*.c' '*.h' '*.cc' '*.cu' '*.cuh')
 format:
 	clang-format -i $(ALL_C)
 format-check:
@@ -249,4 +252,4 @@ tidy:
 clean:
 	rm -rf build
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(HELP_OBJ:.o=.d) $(wildcard $(BUILD)/obj/tests/*/*.d)
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(HELP_OBJ:.o=.d) $(wildcard $(BUILD)/obj/tests/*/*.d $(BUILD)/obj/tests/*/*/*.d)

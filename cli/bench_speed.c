@@ -6,7 +6,7 @@
 
 #include "cli/generation.h"
 #include "cli/timing.h"
-#include "engine/context.h"
+#include "engine/context/context.h"
 
 #define PROMPT 512 /* tokens, where the context has room */
 

@@ -4,7 +4,7 @@
 #define CLI_BENCH_SPEED_H
 
 #include "cli/options.h"
-#include "engine/engine.h"
+#include "engine/session/engine.h"
 
 /* Prints a table, or JSON to options->json: medians of options->repeat passes, prompt and decoding in turn.
  * options->tokens are decoded greedily from an empty context; load_s is what engine_open() took, in seconds. */

@@ -6,8 +6,8 @@
 
 #include "cli/generation.h"
 #include "cli/timing.h"
-#include "engine/context.h"
-#include "engine/session.h"
+#include "engine/context/context.h"
+#include "engine/session/session.h"
 
 #define REPEATS 41 /* odd, for a median */
 #define DEPTH   64 /* trunk rows below the measured ones */

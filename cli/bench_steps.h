@@ -3,7 +3,7 @@
 #define CLI_BENCH_STEPS_H
 
 #include "cli/options.h"
-#include "engine/engine.h"
+#include "engine/session/engine.h"
 
 /* Prints a table, or JSON to options->json. All figures are medians of interleaved repetitions in one run. */
 bool bench_steps(struct engine *, const struct options *, struct err *);

@@ -9,7 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/timing.h"
-#include "engine/chat.h"
+#include "engine/tokenizer/chat.h"
 #include "policies/policy.h"
 #include "traces/writer.h"
 

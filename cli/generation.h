@@ -5,7 +5,7 @@
 #include <cjson/cJSON.h>
 
 #include "cli/options.h"
-#include "engine/metrics.h"
+#include "engine/events/metrics.h"
 
 struct outcome {
     token_t *tokens; /* (n_tokens) generated ones; owned */

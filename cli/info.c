@@ -8,14 +8,14 @@
 #include <strings.h>
 
 #include "cli/commands.h"
-#include "engine/chat.h"
-#include "engine/gguf.h"
-#include "engine/gguf_types.h"
-#include "engine/hf_folder.h"
-#include "engine/memory.h"
-#include "engine/model.h"
-#include "engine/tokenizer.h"
-#include "engine/utf8.h"
+#include "engine/base/utf8.h"
+#include "engine/model/gguf.h"
+#include "engine/model/gguf_types.h"
+#include "engine/model/hf_folder.h"
+#include "engine/model/memory.h"
+#include "engine/model/model.h"
+#include "engine/tokenizer/chat.h"
+#include "engine/tokenizer/tokenizer.h"
 
 #define MOST_CTX    (1u << 28)
 #define CTX_SHOWN   4

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "tui/text.h"
+#include "tui/terminal/text.h"
 
 int
 command_failed(const struct err *e)

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "engine/session.h"
+#include "engine/session/session.h"
 
 #define OPTIONS_MOST 32 /* of a repeatable one */
 

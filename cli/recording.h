@@ -3,7 +3,7 @@
 #ifndef CLI_RECORDING_H
 #define CLI_RECORDING_H
 
-#include "engine/session.h"
+#include "engine/session/session.h"
 
 struct recording;
 

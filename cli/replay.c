@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "tui/app.h"
+#include "tui/app/app.h"
 
 int
 replay_main(int argc, char **argv)

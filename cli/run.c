@@ -7,8 +7,8 @@
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "cli/generation.h"
-#include "engine/tokenizer.h"
-#include "tui/text.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "tui/terminal/text.h"
 
 struct printer {
     const struct tokenizer *tokenizer;

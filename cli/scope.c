@@ -8,7 +8,7 @@
 #include "cli/files.h"
 #include "cli/generation.h"
 #include "cli/recording.h"
-#include "tui/app.h"
+#include "tui/app/app.h"
 
 /* $XDG_STATE_HOME/specscope/prompts, its folder made; NULL: history stays in memory. */
 static const char *

@@ -9,9 +9,9 @@
 
 #include "cli/commands.h"
 #include "cli/files.h"
-#include "engine/hf_folder.h"
-#include "engine/tokenizer.h"
-#include "engine/utf8.h"
+#include "engine/base/utf8.h"
+#include "engine/model/hf_folder.h"
+#include "engine/tokenizer/tokenizer.h"
 
 static const char usage[] = "usage: specscope tokenize [options] [MODEL] < TEXT\n"
                             "text on standard input to token ids, one a line; MODEL is a .gguf file, a Hugging Face\n"

@@ -13,11 +13,11 @@
 #include "cli/files.h"
 #include "cli/generation.h"
 #include "cli/timing.h"
-#include "engine/blas.h"
-#include "engine/head_stream.h"
-#include "engine/head_training.h"
-#include "engine/tokenizer.h"
-#include "tui/text.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "engine/training/blas.h"
+#include "engine/training/head_stream.h"
+#include "engine/training/head_training.h"
+#include "tui/terminal/text.h"
 
 static const char usage[] =
     "usage: specscope train heads --text FILE --out FILE [options]\n"

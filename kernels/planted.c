@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/half.h"
+#include "kernels/half.h"
 
 #define SCALE_BITS 4
 #define LEAST_UNIT 0x1p-24 /* of a subnormal F16 */

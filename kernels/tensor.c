@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "kernels/cpu/half.h"
+#include "kernels/half.h"
 #include "kernels/planted.h"
 
 #define SUPER 256 /* values of a K-quant's block */

@@ -1,7 +1,7 @@
 /* Autoregressive: no drafts; one row through all layers a token. The baseline of every ratio. */
 #include <math.h>
 
-#include "engine/round.h"
+#include "engine/session/round.h"
 #include "policies/policy.h"
 
 static bool

@@ -2,7 +2,7 @@
 #ifndef POLICIES_DEL_SUMS_H
 #define POLICIES_DEL_SUMS_H
 
-#include "engine/policy.h"
+#include "engine/events/policy.h"
 
 #define DEL_LENGTH_MOST 32
 

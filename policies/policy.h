@@ -2,7 +2,7 @@
 #ifndef POLICIES_POLICY_H
 #define POLICIES_POLICY_H
 
-#include "engine/policy.h"
+#include "engine/events/policy.h"
 
 extern const struct policy_ops *const policy_registry[]; /* NULL-terminated */
 

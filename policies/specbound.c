@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/round.h"
+#include "engine/session/round.h"
 #include "policies/policy.h"
 
 enum { KNOB_ALPHA, KNOB_TAU, KNOB_D_MAX, KNOB_W_MAX, KNOB_D_MIN, KNOB_STRIDE, KNOB_BONUS };

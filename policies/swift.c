@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/round.h"
+#include "engine/session/round.h"
 #include "policies/policy.h"
 #include "policies/swift_search.h"
 

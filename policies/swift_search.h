@@ -5,7 +5,7 @@
 #ifndef POLICIES_SWIFT_SEARCH_H
 #define POLICIES_SWIFT_SEARCH_H
 
-#include "engine/policy.h"
+#include "engine/events/policy.h"
 #include "policies/gaussian_process.h"
 
 enum search_phase {

@@ -14,8 +14,8 @@
 #ifndef TRACES_READER_H
 #define TRACES_READER_H
 
-#include "engine/event.h"
-#include "engine/run_info.h"
+#include "engine/events/event.h"
+#include "engine/events/run_info.h"
 
 struct trace_reader;
 

@@ -4,7 +4,7 @@
 #ifndef TRACES_RUN_JSON_H
 #define TRACES_RUN_JSON_H
 
-#include "engine/run_info.h"
+#include "engine/events/run_info.h"
 
 #define RUN_JSON "run.json"
 

@@ -3,8 +3,8 @@
 #ifndef TRACES_SCHEMA_H
 #define TRACES_SCHEMA_H
 
-#include "engine/event.h"
-#include "engine/run_info.h"
+#include "engine/events/event.h"
+#include "engine/events/run_info.h"
 
 enum table_id { TABLE_TOKENS, TABLE_LAYERS, TABLE_SERIES, TABLE_CONTROLS, TABLE_VOCAB, TABLE_ROUNDS, TABLES };
 

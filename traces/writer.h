@@ -6,8 +6,8 @@
 #ifndef TRACES_WRITER_H
 #define TRACES_WRITER_H
 
-#include "engine/event.h"
-#include "engine/run_info.h"
+#include "engine/events/event.h"
+#include "engine/events/run_info.h"
 
 struct trace_writer;
 

@@ -2,8 +2,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "kernels/cpu/half.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/half.h"
 
 static bool
 usable(void)

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cpu/half.h"
 #include "kernels/cpu/team.h"
 #include "kernels/cuda/pack_pairs.h"
+#include "kernels/half.h"
 #include "kernels/planted.h"
 #include "kernels/tensor.h"
 

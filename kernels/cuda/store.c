@@ -88,7 +88,7 @@ store_estimate(const struct model_desc *d, bool exact, uint32_t ctx, size_t *key
     struct place places[PLACES];
     size_t n;
     struct store s = {
-        .blocks = 256, /* as the engine asks for it, or nearly: engine/context.c */
+        .blocks = 256, /* as the engine asks for it, or nearly: engine/context/context.c */
         .desc = {
             .slots = ctx + 128, .ring = 128, .seqs = 4, .trunk = ctx, .max_rows = 64, .max_probes = 512, .dists = 64}};
     if (ctx > UINT32_MAX - 128 || !list_places(&s, d, exact, places, &n))

@@ -101,7 +101,8 @@ main(int argc, char **argv)
     const double t_read = median([&] { read<<<blocks, 512>>>(a, b, n); });
     const double t_multiply = median([&] { multiply<<<blocks, 512>>>(b); });
     const double operations = 2.0 * 16 * 8 * 16 * CHAINS * ROUNDS * (512 / 32) * blocks;
-    printf("{\"device\": \"%s\", \"multiprocessors\": %d, \"copy_gb_s\": %.1f, \"read_gb_s\": %.1f, \"mma_tflop_s\": %.1f}\n",
+    printf("{\"device\": \"%s\", \"multiprocessors\": %d, \"copy_gb_s\": %.1f, \"read_gb_s\": %.1f, \"mma_tflop_s\": "
+           "%.1f}\n",
            p.name, p.multiProcessorCount, 2 * (double)bytes / t_copy * 1e-9, (double)bytes / t_read * 1e-9,
            operations / t_multiply * 1e-12);
     cudaFree(a);

@@ -1,5 +1,5 @@
 /* synth OUT.gguf SHAPE [--type TYPE] [--plant K,ACCEPTANCE] [--seed N]: a model of random weights in a real one's shape, as a
- * GGUF file (engine/planted.h). */
+ * GGUF file (engine/planted/planted.h). */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/planted_gguf.h"
+#include "engine/planted/planted_gguf.h"
 
 static void
 print_usage(FILE *f)

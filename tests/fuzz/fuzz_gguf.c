@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/gguf.h"
-#include "engine/model.h"
-#include "engine/tokenizer.h"
-#include "engine/utf8.h"
+#include "engine/base/utf8.h"
+#include "engine/model/gguf.h"
+#include "engine/model/model.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "tests/fuzz/must.h"
 #include "tests/golden/tinymodel.h"
 

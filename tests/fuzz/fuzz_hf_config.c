@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/arch.h"
-#include "engine/hf_folder.h"
+#include "engine/model/arch.h"
+#include "engine/model/hf_folder.h"
 #include "tests/fuzz/must.h"
-#include "tests/unit/tiny_folder.h"
+#include "tests/rigs/tiny_folder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 

@@ -1,8 +1,8 @@
 /* Scripts: any bytes are refused with file and line, or give lines that are safe to run, split, complete and show. */
-#include "tui/command.h"
-#include "tui/input.h"
-#include "tui/script.h"
-#include "tui/text.h"
+#include "tui/app/command.h"
+#include "tui/app/script.h"
+#include "tui/terminal/input.h"
+#include "tui/terminal/text.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Themes are files that people pass around: any bytes are refused in one line, or become a theme that can be used. */
-#include "tui/theme.h"
+#include "tui/terminal/theme.h"
 
 #include <string.h>
 

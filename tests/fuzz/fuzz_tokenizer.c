@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/chat.h"
-#include "engine/tokenizer.h"
+#include "engine/tokenizer/chat.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "tests/fuzz/must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/gguf.h"
+#include "engine/model/gguf.h"
 
 struct gguf_bytes {
     unsigned char *data;

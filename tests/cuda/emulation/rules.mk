@@ -34,13 +34,13 @@ $(BUILD)/libemulated.a: $(EMULATED_OBJ)
 	@rm -f $@
 	$(call say,AR,$@)
 	$(Q)$(AR) rcs $@ $^
-EMULATED_TESTS := $(patsubst tests/unit/%.c,%,$(shell grep -l 'kernels/cuda/launch.h' tests/unit/test_cuda_*.c))
-$(EMULATED_TESTS:%=$(BUILD)/obj/tests/unit/%.o): BASE += -I$(EMULATION)/include
+EMULATED_TESTS := $(patsubst tests/unit/cuda/%.c,%,$(shell grep -l 'kernels/cuda/launch.h' tests/unit/cuda/test_cuda_*.c))
+$(EMULATED_TESTS:%=$(BUILD)/obj/tests/unit/cuda/%.o): BASE += -I$(EMULATION)/include
 $(EMULATED_TESTS:%=$(BUILD)/tests/%): $(BUILD)/libemulated.a
 $(EMULATED_TESTS:%=$(BUILD)/tests/%): LDLIBS += -lstdc++
 
-EMULATION_TESTS := $(patsubst tests/unit/%.cc,%,$(sort $(wildcard tests/unit/test_cuda_*.cc)))
-$(EMULATION_TESTS:%=$(BUILD)/tests/%): $(BUILD)/tests/%: $(BUILD)/emulated/tests/unit/%.o $(EMULATION_OBJ)
+EMULATION_TESTS := $(patsubst tests/unit/cuda/%.cc,%,$(sort $(wildcard tests/unit/cuda/test_cuda_*.cc)))
+$(EMULATION_TESTS:%=$(BUILD)/tests/%): $(BUILD)/tests/%: $(BUILD)/emulated/tests/unit/cuda/%.o $(EMULATION_OBJ)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(EMULATED_CXX) $(LDFLAGS) -o $@ $^ -lcmocka
@@ -52,4 +52,4 @@ test-programs: cuda-emulated $(EMULATION_TESTS:%=$(BUILD)/tests/%)
 else
 UNIT := $(filter-out $(EMULATED_TESTS:%=$(BUILD)/tests/%),$(UNIT))
 endif
--include $(EMULATED_OBJ:.o=.d) $(wildcard $(BUILD)/emulated/tests/unit/*.d)
+-include $(EMULATED_OBJ:.o=.d) $(wildcard $(BUILD)/emulated/tests/unit/cuda/*.d)

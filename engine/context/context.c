@@ -1,0 +1,288 @@
+/* A context opened and closed, and its sequences. Rows are in context_rows.c, what computes in context_sweep.c and
+ * context_decide.c. */
+#include "engine/context/context.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "engine/context/context_internal.h"
+
+/* ---- opening ---- */
+
+static uint32_t
+or_default(uint32_t value, uint32_t otherwise)
+{
+    return value > 0 ? value : otherwise;
+}
+
+static bool
+fill_limits(struct context_options *o, const struct context_options *asked, struct err *err)
+{
+    *o = *asked;
+    o->spare = or_default(o->spare, 128);
+    o->ring = or_default(o->ring, 128);
+    o->seqs = or_default(o->seqs, 4);
+    o->max_rows = or_default(o->max_rows, 64);
+    o->max_probes = or_default(o->max_probes, 512);
+    o->dists = or_default(o->dists, 64);
+    if (o->ctx == 0)
+        return err_set(err, ERR_USAGE, "a context needs room for at least one position: use -c N with N > 0");
+    if ((uint64_t)o->ctx + o->spare >= SLOT_NONE)
+        return err_set(err, ERR_USAGE, "a context of %" PRIu32 " positions is too large: use a smaller -c", o->ctx);
+    if (o->ring < 2)
+        return err_set(err, ERR_USAGE, "the ring of hidden states needs at least two rows, not %" PRIu32, o->ring);
+    if (o->max_rows > o->ring / 2)
+        o->max_rows = o->ring / 2; /* a chunk of a prompt must fit while the one before is still kept */
+    return true;
+}
+
+static bool
+allocate(struct context *c)
+{
+    const struct context_options *o = &c->limits;
+    const bool ok = (c->slots = calloc(c->n_slots, sizeof *c->slots)) != NULL &&
+                    (c->free = calloc(c->n_slots, sizeof *c->free)) != NULL &&
+                    (c->places = calloc((size_t)o->ring + 1, sizeof *c->places)) != NULL &&
+                    (c->open = calloc(o->ring, sizeof *c->open)) != NULL &&
+                    (c->sequences = calloc(o->seqs, sizeof *c->sequences)) != NULL &&
+                    (c->trunks = calloc((size_t)o->seqs * o->ctx, sizeof *c->trunks)) != NULL &&
+                    (c->rows = calloc(o->max_rows, sizeof *c->rows)) != NULL &&
+                    (c->tails = calloc((size_t)o->max_rows * o->ring, sizeof *c->tails)) != NULL &&
+                    (c->prefill = calloc(o->max_rows, sizeof *c->prefill)) != NULL &&
+                    (c->probes = calloc(o->max_probes, sizeof *c->probes)) != NULL &&
+                    (c->counted = calloc(c->n_layers + 1u, sizeof *c->counted)) != NULL;
+    if (!ok)
+        return false;
+    for (uint32_t i = 0; i < c->n_slots; i++)
+        c->free[i] = c->n_slots - 1 - i; /* low slots first: a prompt's keys lie side by side */
+    c->n_free = c->n_slots;
+    for (uint32_t i = 0; i <= o->ring; i++)
+        c->places[i] = (struct place){SLOT_NONE, i, i};
+    for (uint32_t i = 0; i < o->ring; i++)
+        context_place_last(c, i);
+    for (uint32_t i = 0; i < o->seqs; i++)
+        c->sequences[i].trunk = c->trunks + (size_t)i * o->ctx;
+    return true;
+}
+
+bool
+context_open(struct context **out, const struct backend_ops *ops, struct weights *weights,
+             const struct model_desc *model, const struct context_options *options, struct err *err)
+{
+    *out = NULL;
+    struct context_options limits;
+    if (!fill_limits(&limits, options, err))
+        return false;
+    struct context *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return err_set(err, ERR_WORK, "not enough memory to open a context: use a smaller -c");
+    c->ops = ops;
+    c->limits = limits;
+    c->n_layers = model->n_layers;
+    c->vocab = model->vocab;
+    c->trained_load = limits.heads == HEAD_FULL ? 1 : (double)model->width / model->vocab;
+    c->n_slots = limits.ctx + limits.spare;
+    atomic_init(&c->never, false);
+    if (!allocate(c)) {
+        context_close(c);
+        return err_set(err, ERR_WORK,
+                       "not enough memory for the row tables of a context of %" PRIu32 " positions: use a smaller -c",
+                       limits.ctx);
+    }
+    const struct store_desc desc = {.slots = c->n_slots,
+                                    .ring = limits.ring,
+                                    .seqs = limits.seqs,
+                                    .trunk = limits.ctx,
+                                    .max_rows = limits.max_rows,
+                                    .max_probes = limits.max_probes,
+                                    .dists = limits.dists,
+                                    .cancel = limits.cancel != NULL ? limits.cancel : &c->never};
+    if (!ops->store(weights, &desc, &c->store, err)) {
+        c->store = NULL;
+        context_close(c);
+        return false;
+    }
+    *out = c;
+    return true;
+}
+
+void
+context_close(struct context *c)
+{
+    if (c == NULL)
+        return;
+    if (c->store != NULL)
+        c->ops->drop(c->store);
+    free(c->slots);
+    free(c->free);
+    free(c->places);
+    free(c->open);
+    free(c->sequences);
+    free(c->trunks);
+    free(c->rows);
+    free(c->tails);
+    free(c->prefill);
+    free(c->probes);
+    free(c->counted);
+    free(c);
+}
+
+const struct err *
+context_error(const struct context *c)
+{
+    return &c->err;
+}
+
+void
+context_clear_error(struct context *c)
+{
+    c->err.kind = ERR_NONE;
+    c->err.text[0] = '\0';
+}
+
+const struct context_options *
+context_limits(const struct context *c)
+{
+    return &c->limits;
+}
+
+/* ---- sequences ---- */
+
+struct sequence *
+context_trunk(struct context *c, seq_t seq)
+{
+    if (seq < c->limits.seqs && c->sequences[seq].used)
+        return &c->sequences[seq];
+    err_set(&c->err, ERR_WORK, "there is no sequence %" PRIu32, seq);
+    return NULL;
+}
+
+void
+context_write_trunk(struct sequence *q, uint32_t first, const slot_t *slots, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (q->trunk[first + i] != slots[i]) {
+            q->trunk[first + i] = slots[i];
+            if (q->sent > first + i)
+                q->sent = first + (uint32_t)i;
+        }
+}
+
+seq_t
+context_sequence(struct context *c)
+{
+    context_clear_error(c);
+    for (seq_t i = 0; i < c->limits.seqs; i++)
+        if (!c->sequences[i].used) {
+            c->sequences[i].used = true;
+            c->sequences[i].len = 0;
+            return i;
+        }
+    err_set(&c->err, ERR_WORK, "all %" PRIu32 " sequences are in use: drop one first", c->limits.seqs);
+    return SEQ_NONE;
+}
+
+seq_t
+context_fork(struct context *c, seq_t from, uint32_t len)
+{
+    context_clear_error(c);
+    const struct sequence *old = context_trunk(c, from);
+    if (old == NULL)
+        return SEQ_NONE;
+    if (len > old->len) {
+        err_set(&c->err, ERR_WORK, "sequence %" PRIu32 " has %" PRIu32 " rows, a fork can't share %" PRIu32, from,
+                old->len, len);
+        return SEQ_NONE;
+    }
+    const seq_t fork = context_sequence(c);
+    if (fork == SEQ_NONE)
+        return SEQ_NONE;
+    struct sequence *q = &c->sequences[fork];
+    context_write_trunk(q, 0, old->trunk, len);
+    q->len = len;
+    for (uint32_t i = 0; i < len; i++)
+        c->slots[q->trunk[i]].refs++;
+    return fork;
+}
+
+void
+context_truncate(struct context *c, seq_t seq, uint32_t len)
+{
+    context_clear_error(c);
+    struct sequence *q = context_trunk(c, seq);
+    if (q == NULL)
+        return;
+    if (len > q->len) {
+        err_set(&c->err, ERR_WORK, "sequence %" PRIu32 " has %" PRIu32 " rows, it can't be cut to %" PRIu32, seq,
+                q->len, len);
+        return;
+    }
+    context_discard_unmarked(c, seq);
+    while (q->len > len)
+        context_release(c, q->trunk[--q->len]);
+}
+
+void
+context_drop(struct context *c, seq_t seq)
+{
+    context_truncate(c, seq, 0);
+    if (c->err.kind == ERR_NONE)
+        c->sequences[seq].used = false;
+}
+
+/* Does path lead from the trunk's end through rows of depth L? */
+static bool
+check_path(struct context *c, seq_t seq, const slot_t *path, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct slot *row = context_row(c, path[i]);
+        if (row == NULL)
+            return false;
+        if (row->seq != seq || row->parent != (i == 0 ? SLOT_NONE : path[i - 1]))
+            return err_set(&c->err, ERR_WORK,
+                           "slot %" PRIu32
+                           " can't be kept at place %zu: it is not an uncommitted child of the row before",
+                           path[i], i);
+        if (row->depth != c->n_layers)
+            return err_set(&c->err, ERR_WORK,
+                           "slot %" PRIu32 " can't be kept at depth %" PRIu32 ": advance it to %" PRIu32 " first",
+                           path[i], row->depth, c->n_layers);
+    }
+    return true;
+}
+
+bool
+context_keep(struct context *c, seq_t seq, const slot_t *path, size_t n)
+{
+    context_clear_error(c);
+    struct sequence *q = context_trunk(c, seq);
+    if (q == NULL || !check_path(c, seq, path, n))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct slot *row = &c->slots[path[i]];
+        context_place_last(c, row->ring);
+        row->seq = SEQ_NONE;
+        row->parent = SLOT_NONE;
+    }
+    context_write_trunk(q, q->len, path, n); /* positions below ctx: append saw to it */
+    q->len += (uint32_t)n;
+    uint32_t open = 0;
+    for (uint32_t i = 0; i < c->n_open; i++)
+        if (c->slots[c->open[i]].seq != SEQ_NONE)
+            c->open[open++] = c->open[i];
+    c->n_open = open;
+    context_discard_unmarked(c, seq);
+    return true;
+}
+
+uint32_t
+context_length(const struct context *c, seq_t seq)
+{
+    return seq < c->limits.seqs && c->sequences[seq].used ? c->sequences[seq].len : 0;
+}
+
+slot_t
+context_at(const struct context *c, seq_t seq, uint32_t pos)
+{
+    return pos < context_length(c, seq) ? c->sequences[seq].trunk[pos] : SLOT_NONE;
+}

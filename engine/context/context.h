@@ -1,0 +1,131 @@
+/* Rows, slots, sequences: what every method in this program is built from.
+ *
+ * A row is a token at a place in a tree of sequences: a slot in the KV store, a parent row, a position (its depth in
+ * the tree, which sets RoPE), a depth (last layer run on it) and hidden states. A sequence is a *trunk* of committed
+ * rows, position 0 upwards, all at depth L; uncommitted rows hang off its end as a tree. keep() commits a path of that
+ * tree and frees the rest. A fork shares the first rows of another sequence's trunk and is dropped when done.
+ *
+ * Hidden states (depths 0..L) are kept for a ring of recent rows. A row that lost its place in the ring can still be
+ * attended to, but not advanced or probed.
+ *
+ * Nothing is allocated after context_open(). Everything that can fail says why in context_error(), which is about the
+ * last call: ERR_NONE when that went well. A cancelled call changes no depth; it can be repeated.
+ */
+#ifndef ENGINE_CONTEXT_CONTEXT_H
+#define ENGINE_CONTEXT_CONTEXT_H
+
+#include "engine/model/exit_heads.h"
+#include "kernels/backend.h"
+
+struct context;
+
+struct context_options {
+    uint32_t ctx;              /* longest trunk, in positions */
+    uint32_t spare;            /* uncommitted rows and forked rows beyond ctx; 0: 128 */
+    uint32_t ring;             /* 0: 128 */
+    uint32_t seqs;             /* sequences alive at a time; 0: 4 */
+    uint32_t max_rows;         /* rows in one advance; 0: 64, at most ring/2 */
+    uint32_t max_probes;       /* probes in one guess call; larger calls are split; 0: 512 */
+    uint32_t dists;            /* distributions alive at a time; 0: 64 */
+    const atomic_bool *cancel; /* or NULL */
+    enum head_kind heads;      /* the trained heads that the weights have, for the accounts */
+};
+
+/* Sublayers left out of an advance: (L + 1) switches indexed by layer 1..L, or NULL for none. A row may only attend to
+ * rows that have keys and values in the layers it runs itself: give one plan to a whole uncommitted path. */
+struct plan {
+    const bool *skip_attention, *skip_mlp;
+};
+
+/* Weights are borrowed. */
+bool context_open(struct context **, const struct backend_ops *, struct weights *, const struct model_desc *,
+                  const struct context_options *, struct err *);
+void context_close(struct context *);
+const struct err *context_error(const struct context *);
+const struct context_options *context_limits(const struct context *); /* with the defaults filled in */
+
+/* ---- sequences ---- */
+
+seq_t context_sequence(struct context *);                     /* an empty one; SEQ_NONE when all are in use */
+seq_t context_fork(struct context *, seq_t, uint32_t len);    /* shares trunk rows 0..len-1 */
+void context_drop(struct context *, seq_t);                   /* frees its rows that nobody shares */
+void context_truncate(struct context *, seq_t, uint32_t len); /* trunk to len rows; uncommitted rows go */
+bool context_keep(struct context *, seq_t, const slot_t *path, size_t n); /* path: rows of depth L, the first a child of
+                                                                      the trunk's end; all other uncommitted rows go */
+uint32_t context_length(const struct context *, seq_t);                   /* rows in the trunk */
+slot_t context_at(const struct context *, seq_t, uint32_t pos);           /* trunk row at a position */
+
+/* ---- rows ---- */
+
+/* A row at depth 0, child of the trunk's last row (parent SLOT_NONE means that too) or of an uncommitted row of the
+ * sequence. SLOT_NONE when slots, positions or places in the ring run out. */
+slot_t context_append(struct context *, seq_t, slot_t parent, token_t);
+void context_discard(struct context *, slot_t); /* an uncommitted row and its descendants */
+
+uint32_t context_depth(const struct context *, slot_t);
+uint32_t context_position(const struct context *, slot_t);
+token_t context_token(const struct context *, slot_t);
+bool context_hidden_kept(const struct context *, slot_t); /* still in the ring? */
+
+/* One sweep, layers ascending; rows join at their own depth. Every ancestor has depth >= to or is in the call; a
+ * parent comes before its children. Rows already at `to` are ignored. Synchronous: on return the depths are true. */
+bool context_advance(struct context *, const slot_t *, size_t n, uint32_t to, const struct plan *);
+
+/* Layer by layer with probing, deciding on rows[n-1]; earlier rows are carried along: a row of depth d joins at layer
+ * d + 1 (SpecBound's reuse). `to` bounds the depth. */
+bool context_advance_until(struct context *, const slot_t *rows, size_t n, uint32_t to, const struct exit_rule *,
+                           struct exit_result *);
+
+/* (slot, layer) pairs in one head call. */
+struct context_probe {
+    slot_t slot;
+    uint32_t layer;
+    enum head_choice head;
+    float temperature;
+    bool versus_final;
+};
+bool context_guess(struct context *, const struct context_probe *, size_t n, struct guess *out);
+
+/* Prefill: append, advance to L and keep, in chunks; uncommitted rows of the sequence go. `done` may be NULL; it is
+ * called after every chunk. Stops with ERR_CANCELLED when the cancel flag is set or done() says so; whole chunks stay
+ * in the trunk. */
+bool context_prefill(struct context *, seq_t, const token_t *, size_t n, progress_fn done, void *user);
+
+/* ---- distributions and decisions ---- */
+
+/* Only queued: it is made by the time it is used. DIST_NONE: error. */
+dist_t context_dist(struct context *, slot_t, uint32_t layer, enum head_choice head, const struct sampling *);
+/* TOKEN_NONE: an error, or (context_error() is ERR_NONE) nothing is left to draw. */
+token_t context_draw(struct context *, dist_t, const struct rng_key *, const token_t *without, size_t n_without);
+/* The likeliest token that is not in `without`, lowest id among equals. TOKEN_NONE as above. */
+token_t context_likeliest(struct context *, dist_t, const token_t *without, size_t n_without);
+void context_release_dists(struct context *); /* all of them, at the end of a round */
+
+struct verify_row { /* as struct verify_node, with slots */
+    int32_t parent;
+    token_t token;
+    slot_t slot; /* at depth L; SLOT_NONE: no row of its own */
+    dist_t q;
+};
+/* rows[0] is the pending token's row; it may be the trunk's last one (a first token after prefill is a bonus). A row
+ * with a slot is a child of its parent's slot. A candidate accepted without a row is the last on out->path. */
+bool context_verify(struct context *, seq_t, const struct verify_row *rows, size_t n, const struct sampling *,
+                    uint64_t seed, struct verdict *out);
+
+/* ---- accounts ---- */
+
+struct loads {     /* running totals */
+    double layers; /* one load = one layer's weights read once, however many rows pass; a skipped sublayer
+                             counts one half less */
+    double heads;  /* head calls; a call on several rows is one load. A layer's affine head adds its parameters'
+                      share of the LM head's; a full one is a load of its own */
+};
+struct loads context_loads(const struct context *);
+
+/* For tests. */
+bool context_read_logits(struct context *, slot_t, uint32_t layer, float *out); /* (vocab) */
+bool context_read_hidden(struct context *, slot_t, uint32_t layer, float *out); /* (width) */
+bool context_read_dist(struct context *, dist_t, float *out);                   /* (vocab) */
+uint32_t context_free_slots(const struct context *);
+
+#endif

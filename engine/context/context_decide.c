@@ -1,0 +1,263 @@
+/* The context's requests to the backend, part two: probes, distributions and verdicts. Slots become ring places and
+ * positions here, and every precondition is checked before anything is queued. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "engine/context/context.h"
+#include "engine/context/context_internal.h"
+
+/* ---- probes ---- */
+
+/* The ring place of a row's hidden state at a layer; RING_NONE after setting the error. */
+static uint32_t
+hidden_at(struct context *c, slot_t s, uint32_t layer)
+{
+    const struct slot *row = context_row(c, s);
+    if (row == NULL)
+        return RING_NONE;
+    if (layer > row->depth)
+        err_set(&c->err, ERR_WORK, "slot %" PRIu32 " has no hidden state at layer %" PRIu32 ": it is at %" PRIu32, s,
+                layer, row->depth);
+    else if (row->ring == RING_NONE)
+        err_set(&c->err, ERR_WORK,
+                "the hidden states of position %" PRIu32 " are no longer kept: the ring holds %" PRIu32 " rows",
+                row->pos, c->limits.ring);
+    else
+        return row->ring;
+    return RING_NONE;
+}
+
+/* What a head call on these probes loads: the LM head once, and every layer's trained head that takes part. */
+static void
+count_heads(struct context *c, const struct probe *probes, size_t n)
+{
+    bool lens = c->limits.heads != HEAD_FULL;
+    c->calls++;
+    for (size_t i = 0; i < n && c->limits.heads != HEAD_LENS; i++) {
+        const uint32_t layer = probes[i].layer;
+        const bool trained = probes[i].head == USE_TRAINED && layer > 0 && layer < c->n_layers;
+        lens = lens || !trained || probes[i].versus_final;
+        if (trained && c->counted[layer] != c->calls) {
+            c->counted[layer] = c->calls;
+            c->loads.heads += c->trained_load;
+        }
+    }
+    c->loads.heads += lens;
+}
+
+bool
+context_guess(struct context *c, const struct context_probe *probes, size_t n, struct guess *out)
+{
+    context_clear_error(c);
+    for (size_t i = 0; i < n; i++) {
+        if (hidden_at(c, probes[i].slot, probes[i].layer) == RING_NONE ||
+            (probes[i].versus_final && hidden_at(c, probes[i].slot, c->n_layers) == RING_NONE))
+            return false;
+        if (!(probes[i].temperature > 0) || !isfinite(probes[i].temperature))
+            return err_set(&c->err, ERR_WORK, "a probe's temperature must be above 0, not %g",
+                           (double)probes[i].temperature);
+    }
+    if (n == 0)
+        return true;
+    if (!context_flush(c))
+        return false;
+    for (size_t at = 0; at < n;) {
+        const size_t left = n - at, part = left < c->limits.max_probes ? left : c->limits.max_probes;
+        for (size_t i = 0; i < part; i++) {
+            const struct context_probe *p = &probes[at + i];
+            c->probes[i] = (struct probe){.ring = c->slots[p->slot].ring,
+                                          .layer = p->layer,
+                                          .head = p->head,
+                                          .temperature = p->temperature,
+                                          .versus_final = p->versus_final};
+        }
+        if (!c->ops->guess(c->store, c->probes, part, out + at))
+            return context_refused(c, "probe rows");
+        count_heads(c, c->probes, part);
+        at += part;
+    }
+    return context_wait(c);
+}
+
+/* ---- distributions and decisions ---- */
+
+static bool
+check_sampling(struct context *c, const struct sampling *s)
+{
+    if (!(s->temperature >= 0) || !isfinite(s->temperature))
+        return err_set(&c->err, ERR_USAGE, "the temperature must be 0 or more, not %g", (double)s->temperature);
+    if (!(s->top_p > 0) || s->top_p > 1)
+        return err_set(&c->err, ERR_USAGE, "top-p must be above 0 and at most 1, not %g", (double)s->top_p);
+    return true;
+}
+
+dist_t
+context_dist(struct context *c, slot_t s, uint32_t layer, enum head_choice head, const struct sampling *sampling)
+{
+    context_clear_error(c);
+    const uint32_t ring = hidden_at(c, s, layer);
+    if (ring == RING_NONE || !check_sampling(c, sampling) || !context_flush(c))
+        return DIST_NONE;
+    if (c->n_dists == c->limits.dists) {
+        err_set(&c->err, ERR_WORK, "all %" PRIu32 " distributions are in use: release them first", c->limits.dists);
+        return DIST_NONE;
+    }
+    const struct dist_req request = {
+        .ring = ring, .layer = layer, .head = head, .sampling = *sampling, .out = c->n_dists};
+    if (!c->ops->dist(c->store, &request, 1)) {
+        context_refused(c, "keep a distribution");
+        return DIST_NONE;
+    }
+    count_heads(c, &(struct probe){.layer = layer, .head = head}, 1);
+    return c->n_dists++;
+}
+
+static bool
+check_dist(struct context *c, dist_t d)
+{
+    return d < c->n_dists ||
+           err_set(&c->err, ERR_WORK, "there is no distribution %" PRIu32 ": it may have been released", d);
+}
+
+static token_t
+draw(struct context *c, struct draw_req request)
+{
+    context_clear_error(c);
+    if (!check_dist(c, request.from))
+        return TOKEN_NONE;
+    token_t drawn = TOKEN_NONE;
+    request.out = &drawn;
+    if (!c->ops->draw(c->store, &request, 1)) {
+        context_refused(c, "draw a token");
+        return TOKEN_NONE;
+    }
+    return context_wait(c) ? drawn : TOKEN_NONE;
+}
+
+token_t
+context_draw(struct context *c, dist_t from, const struct rng_key *key, const token_t *without, size_t n_without)
+{
+    return draw(c, (struct draw_req){.from = from, .key = *key, .without = without, .n_without = n_without});
+}
+
+token_t
+context_likeliest(struct context *c, dist_t from, const token_t *without, size_t n_without)
+{
+    return draw(c, (struct draw_req){.from = from, .likeliest = true, .without = without, .n_without = n_without});
+}
+
+void
+context_release_dists(struct context *c)
+{
+    c->n_dists = 0;
+}
+
+/* Is the row the child of the one in slot s, which may be the trunk's end? */
+static bool
+follows(const struct context *c, const struct slot *row, slot_t s)
+{
+    if (s == SLOT_NONE)
+        return false;
+    return row->parent == s ||
+           (row->parent == SLOT_NONE && c->slots[s].seq == SEQ_NONE && row->pos == c->slots[s].pos + 1);
+}
+
+/* Row i of a round as a node: its ring place and position. */
+static bool
+node_of(struct context *c, seq_t seq, const struct verify_row *rows, size_t i, struct verify_node *nodes)
+{
+    const struct verify_row *r = &rows[i];
+    const bool root = i == 0;
+    if (root ? r->parent != -1 : r->parent < 0 || (size_t)r->parent >= i)
+        return err_set(&c->err, ERR_WORK, "row %zu of the round has parent %" PRId32 ": it must be an earlier row", i,
+                       r->parent);
+    if (r->q != DIST_NONE && !check_dist(c, r->q))
+        return false;
+    nodes[i] = (struct verify_node){.parent = r->parent, .token = r->token, .ring = RING_NONE, .q = r->q};
+    if (r->slot == SLOT_NONE) {
+        if (root)
+            return err_set(&c->err, ERR_WORK, "a round can't be verified without its first row");
+        if (r->token < 0 || (uint32_t)r->token >= c->vocab)
+            return err_set(&c->err, ERR_WORK, "token %" PRId32 " is not in the vocabulary of %" PRIu32, r->token,
+                           c->vocab);
+        nodes[i].pos = nodes[r->parent].pos + 1;
+        return true;
+    }
+    nodes[i].ring = hidden_at(c, r->slot, c->n_layers);
+    if (nodes[i].ring == RING_NONE)
+        return false;
+    const struct slot *row = &c->slots[r->slot];
+    nodes[i].pos = row->pos;
+    if (row->token != r->token)
+        return err_set(&c->err, ERR_WORK, "row %zu of the round is token %" PRId32 ", its slot holds %" PRId32, i,
+                       r->token, row->token);
+    if (root ? row->seq != seq && context_at(c, seq, row->pos) != r->slot
+             : row->seq != seq || !follows(c, row, rows[r->parent].slot))
+        return err_set(&c->err, ERR_WORK, "row %zu of the round does not follow its parent in sequence %" PRIu32, i,
+                       seq);
+    return true;
+}
+
+bool
+context_verify(struct context *c, seq_t seq, const struct verify_row *rows, size_t n, const struct sampling *sampling,
+               uint64_t seed, struct verdict *out)
+{
+    context_clear_error(c);
+    if (n < 1 || n > VERIFY_NODES)
+        return err_set(&c->err, ERR_WORK, "a round of %zu rows can't be verified: 1 to %d are possible", n,
+                       VERIFY_NODES);
+    if (context_trunk(c, seq) == NULL || !check_sampling(c, sampling))
+        return false;
+    struct verify_node nodes[VERIFY_NODES] = {{0}};
+    for (size_t i = 0; i < n; i++)
+        if (!node_of(c, seq, rows, i, nodes))
+            return false;
+    const struct verify_req request = {
+        .nodes = nodes, .n = n, .sampling = *sampling, .seed = seed, .seq = seq, .out = out};
+    if (!context_flush(c))
+        return false;
+    if (!c->ops->verify(c->store, &request))
+        return context_refused(c, "verify a round");
+    if (!context_wait(c))
+        return false;
+    c->loads.heads += 1;
+    return true;
+}
+
+/* ---- accounts and tests ---- */
+
+struct loads
+context_loads(const struct context *c)
+{
+    return c->loads;
+}
+
+bool
+context_read_logits(struct context *c, slot_t s, uint32_t layer, float *out)
+{
+    context_clear_error(c);
+    const uint32_t ring = hidden_at(c, s, layer);
+    if (ring == RING_NONE || !context_flush(c))
+        return false;
+    return c->ops->read_logits(c->store, ring, layer, out) ? context_wait(c) : context_refused(c, "read logits");
+}
+
+bool
+context_read_hidden(struct context *c, slot_t s, uint32_t layer, float *out)
+{
+    context_clear_error(c);
+    const uint32_t ring = hidden_at(c, s, layer);
+    if (ring == RING_NONE || !context_flush(c))
+        return false;
+    return c->ops->read_hidden(c->store, ring, layer, out) ? context_wait(c)
+                                                           : context_refused(c, "read a hidden state");
+}
+
+bool
+context_read_dist(struct context *c, dist_t d, float *out)
+{
+    context_clear_error(c);
+    if (!check_dist(c, d))
+        return false;
+    return c->ops->read_dist(c->store, d, out) ? context_wait(c) : context_refused(c, "read a distribution");
+}

@@ -1,0 +1,253 @@
+/* The context's requests to the backend, part one: what must be queued before anything is computed, and sweeps. Every
+ * precondition is checked before a sweep is queued; depths and loads change after it is done. */
+#include <inttypes.h>
+
+#include "engine/context/context.h"
+#include "engine/context/context_internal.h"
+
+/* ---- the queue ---- */
+
+bool
+context_wait(struct context *c)
+{
+    const bool ok = c->ops->wait(c->store, &c->err);
+    if (!ok && c->err.kind == ERR_NONE)
+        err_set(&c->err, ERR_WORK, "the %s backend failed and did not say why", c->ops->name);
+    if (!ok)
+        for (seq_t i = 0; i < c->limits.seqs; i++)
+            c->sequences[i].sent = 0;
+    for (uint32_t i = 0; i < c->n_open; i++) {
+        struct slot *row = &c->slots[c->open[i]];
+        if (row->embedding == EMBED_QUEUED)
+            row->embedding = ok ? EMBED_DONE : EMBED_NO;
+    }
+    return ok;
+}
+
+bool
+context_refused(struct context *c, const char *what)
+{
+    (void)context_wait(c); /* parts of the request may be queued, with pointers into the caller's memory */
+    return err_set(&c->err, ERR_WORK, "the %s backend refused to %s: a limit of this context is too small for it",
+                   c->ops->name, what);
+}
+
+static bool
+embed(struct context *c, size_t n)
+{
+    if (n > 0 && !c->ops->embed(c->store, c->rows, n))
+        return context_refused(c, "embed new rows");
+    for (size_t i = 0; i < n; i++)
+        c->slots[c->rows[i].slot].embedding = EMBED_QUEUED;
+    return true;
+}
+
+bool
+context_flush(struct context *c)
+{
+    for (seq_t i = 0; i < c->limits.seqs; i++) {
+        struct sequence *q = &c->sequences[i];
+        if (!q->used || q->sent >= q->len)
+            continue;
+        if (!c->ops->trunk(c->store, i, q->sent, q->trunk + q->sent, q->len - q->sent))
+            return context_refused(c, "take a trunk table");
+        q->sent = q->len;
+    }
+    size_t n = 0;
+    for (uint32_t i = 0; i < c->n_open; i++) {
+        const struct slot *row = &c->slots[c->open[i]];
+        if (row->embedding != EMBED_NO)
+            continue;
+        if (n == c->limits.max_rows) {
+            if (!embed(c, n))
+                return false;
+            n = 0;
+        }
+        c->rows[n++] = (struct row){.token = row->token, .slot = c->open[i], .ring = row->ring, .seq = row->seq};
+    }
+    return embed(c, n);
+}
+
+/* ---- sweeps ---- */
+
+/* Adds an uncommitted row to the sweep. A row after its own parent extends the parent's tail in place, so a chain of n
+ * rows needs n entries and not n²/2. */
+static void
+add_row(struct context *c, struct sweep *w, slot_t s)
+{
+    const struct slot *row = &c->slots[s];
+    const uint32_t n_trunk = c->sequences[row->seq].len, n_tail = row->pos + 1 - n_trunk;
+    const struct row *last = w->n > 0 ? &c->rows[w->n - 1] : NULL;
+    uint32_t tail = (uint32_t)w->n_tails;
+    if (last != NULL && last->slot == row->parent) {
+        tail = last->tail;
+        c->tails[w->n_tails++] = s;
+    } else {
+        slot_t up = s;
+        for (uint32_t i = n_tail; i-- > 0; up = c->slots[up].parent)
+            c->tails[tail + i] = up;
+        w->n_tails += n_tail;
+    }
+    c->rows[w->n++] = (struct row){.token = row->token,
+                                   .slot = s,
+                                   .ring = row->ring,
+                                   .seq = row->seq,
+                                   .n_trunk = n_trunk,
+                                   .tail = tail,
+                                   .n_tail = n_tail,
+                                   .from = row->depth};
+}
+
+/* May this row, next in the call, go to layer `to`? Rows already in the sweep are marked. Looking at the parent is
+ * enough: a parent is never shallower than its children. */
+static bool
+check_row(struct context *c, const struct sweep *w, slot_t s, const struct slot *row)
+{
+    if (row->marked)
+        return err_set(&c->err, ERR_WORK, "slot %" PRIu32 " is listed twice in one sweep", s);
+    if (w->n == c->limits.max_rows)
+        return err_set(&c->err, ERR_WORK, "one sweep takes %" PRIu32 " rows at most: advance the rest in another",
+                       c->limits.max_rows);
+    if (row->parent != SLOT_NONE && c->slots[row->parent].depth < w->to && !c->slots[row->parent].marked)
+        return err_set(&c->err, ERR_WORK,
+                       "slot %" PRIu32 " can't go to layer %" PRIu32 ": its parent %" PRIu32 " is at %" PRIu32
+                       " and not before it in the call",
+                       s, w->to, row->parent, c->slots[row->parent].depth);
+    return true;
+}
+
+/* Fills the sweep with those of the slots that are below `to`. */
+static bool
+gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, struct sweep *w)
+{
+    *w = (struct sweep){.rows = c->rows, .tails = c->tails, .to = to};
+    if (to > c->n_layers)
+        return err_set(&c->err, ERR_WORK, "there is no layer %" PRIu32 ": the model has %" PRIu32, to, c->n_layers);
+    bool ok = true;
+    for (size_t i = 0; i < n && ok; i++) {
+        struct slot *row = context_row(c, slots[i]);
+        if (row == NULL) {
+            ok = false;
+        } else if (row->depth < to) { /* so it is uncommitted */
+            ok = check_row(c, w, slots[i], row);
+            if (ok) {
+                add_row(c, w, slots[i]);
+                row->marked = true;
+            }
+        }
+    }
+    for (size_t i = 0; i < w->n; i++)
+        c->slots[c->rows[i].slot].marked = false;
+    return ok;
+}
+
+/* Layers from+1..to, each read once; a skipped sublayer is half a layer less. */
+static void
+count_layers(struct context *c, const struct sweep *w, uint32_t to)
+{
+    uint32_t from = to;
+    for (size_t i = 0; i < w->n; i++)
+        if (w->rows[i].from < from)
+            from = w->rows[i].from;
+    for (uint32_t l = from + 1; l <= to; l++) {
+        c->loads.layers += 1;
+        if (w->skip_attention != NULL && w->skip_attention[l])
+            c->loads.layers -= 0.5;
+        if (w->skip_mlp != NULL && w->skip_mlp[l])
+            c->loads.layers -= 0.5;
+    }
+}
+
+static void
+set_depths(struct context *c, const struct sweep *w, uint32_t depth)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (w->rows[i].from < depth)
+            c->slots[w->rows[i].slot].depth = depth;
+}
+
+bool
+context_advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan)
+{
+    context_clear_error(c);
+    struct sweep w;
+    if (!context_flush(c) || !gather(c, slots, n, to, &w))
+        return false;
+    if (w.n == 0)
+        return true;
+    if (plan != NULL) {
+        w.skip_attention = plan->skip_attention;
+        w.skip_mlp = plan->skip_mlp;
+    }
+    if (!c->ops->step(c->store, &w))
+        return context_refused(c, "advance rows");
+    if (!context_wait(c))
+        return false;
+    set_depths(c, &w, to);
+    count_layers(c, &w, to);
+    return true;
+}
+
+bool
+context_advance_until(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct exit_rule *rule,
+                      struct exit_result *result)
+{
+    context_clear_error(c);
+    struct sweep w;
+    if (!context_flush(c) || !gather(c, slots, n, to, &w))
+        return false;
+    if (w.n == 0 || c->rows[w.n - 1].slot != slots[n - 1])
+        return err_set(&c->err, ERR_WORK, "the deciding row, the last one, is already at layer %" PRIu32, to);
+    for (size_t i = 0; i + 1 < w.n; i++)
+        if (c->rows[i].from < c->rows[w.n - 1].from)
+            return err_set(&c->err, ERR_WORK,
+                           "slot %" PRIu32 " at depth %" PRIu32 " can't be carried along: the deciding row is deeper",
+                           c->rows[i].slot, c->rows[i].from);
+    if (!c->ops->until(c->store, &w, rule, result))
+        return context_refused(c, "advance rows until they exit");
+    if (!context_wait(c))
+        return false;
+    set_depths(c, &w, result->depth);
+    count_layers(c, &w, result->depth);
+    const bool trained = rule->head == USE_TRAINED && c->limits.heads != HEAD_LENS;
+    for (uint32_t l = w.rows[w.n - 1].from + 1; l <= result->depth; l++)
+        if (rule->threshold[l] <= 1) {
+            const bool own = trained && l < c->n_layers;
+            c->loads.heads += (own && c->limits.heads == HEAD_FULL ? 0 : 1) + (own ? c->trained_load : 0);
+        }
+    return true;
+}
+
+bool
+context_prefill(struct context *c, seq_t seq, const token_t *tokens, size_t n, progress_fn done, void *user)
+{
+    context_clear_error(c);
+    const struct sequence *q = context_trunk(c, seq);
+    if (q == NULL)
+        return false;
+    if (n > c->limits.ctx - q->len)
+        return err_set(&c->err, ERR_WORK,
+                       "%zu tokens do not fit behind %" PRIu32 " in a context of %" PRIu32 ": use a larger -c", n,
+                       q->len, c->limits.ctx);
+    context_truncate(c, seq, q->len);
+    for (size_t at = 0; at < n;) {
+        const size_t left = n - at, chunk = left < c->limits.max_rows ? left : c->limits.max_rows;
+        slot_t *const path = c->prefill;
+        bool ok = true;
+        for (size_t i = 0; i < chunk && ok; i++) {
+            path[i] = context_append(c, seq, i > 0 ? path[i - 1] : SLOT_NONE, tokens[at + i]);
+            ok = path[i] != SLOT_NONE;
+        }
+        ok = ok && context_advance(c, path, chunk, c->n_layers, NULL) && context_keep(c, seq, path, chunk);
+        if (!ok) {
+            const struct err why = c->err;
+            context_truncate(c, seq, q->len);
+            c->err = why;
+            return false;
+        }
+        at += chunk;
+        if (done != NULL && !done(user, (double)at / (double)n) && at < n)
+            return err_set(&c->err, ERR_CANCELLED, "cancelled after %zu of %zu tokens", at, n);
+    }
+    return true;
+}

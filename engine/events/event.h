@@ -1,0 +1,152 @@
+/* The one log. Whatever happens is an event; the screen, the trace and the measures are built from events alone, so a
+ * live run and a replay differ only in who appends.
+ *
+ * Conventions. `pos` is the position of the token that an event is about; a layer's guess at `pos` was read from the
+ * row at pos - 1. Reals are float, so that "%.9g" brings them back exactly; a real that does not apply is NAN, an
+ * integer that does not apply is -1. Layers are 1..L.
+ *
+ * Order within a round: drafts (TOKEN) with the policy's guesses (LAYER) and values (SERIES) between them; then
+ * verification: a VERDICT a draft, the correction or bonus (TOKEN), guesses of layer L at the judged positions, the
+ * scope's probes; last ROUND, the round's commit record. VOCAB precedes the first use of an id.
+ */
+#ifndef ENGINE_EVENTS_EVENT_H
+#define ENGINE_EVENTS_EVENT_H
+
+#include "kernels/backend.h"
+
+enum event_type {
+    EVENT_VOCAB,
+    EVENT_TOKEN,
+    EVENT_VERDICT, /* not a line of its own in a trace: the draft's accepted and committed columns */
+    EVENT_LAYER,
+    EVENT_SERIES,
+    EVENT_CONTROL,
+    EVENT_ROUND,
+    EVENT_PROGRESS, /* never in a trace */
+    EVENT_TYPES
+};
+
+enum token_source { SOURCE_PROMPT, SOURCE_PREFILL, SOURCE_DRAFT, SOURCE_CORRECTION, SOURCE_BONUS, TOKEN_SOURCES };
+enum probed_by { PROBED_POLICY, PROBED_VERIFY, PROBED_SCOPE, PROBED_BY };
+
+extern const char *const token_source_names[TOKEN_SOURCES]; /* "prompt", "prefill", … as in the trace */
+extern const char *const probed_by_names[PROBED_BY];        /* "policy", "verify", "scope" */
+
+struct token_event {
+    uint32_t pos;
+    int32_t parent, candidate; /* node numbers within the round's tree; node 0 is the pending token; -1: not a draft */
+    token_t token;
+    enum token_source source;
+    int32_t exit_layer;         /* the layer that said it; L for the target's own */
+    float confidence, annealed; /* of the guess it came from */
+    int32_t head;               /* 0: the lens, 1: the layer's trained head */
+    int8_t accepted, committed; /* 1, 0, or -1 while unknown or not applicable */
+};
+
+struct verdict_event {
+    int32_t candidate;
+    int8_t accepted, committed; /* accepted and not committed: cut after an end of sequence, or off the path */
+};
+
+struct layer_event {
+    uint32_t pos;
+    int32_t layer, head;
+    token_t token;
+    float confidence, annealed, entropy, kl_final;
+    int32_t rank_final;  /* -1: not known */
+    int8_t final_agrees; /* -1: not known yet */
+    enum probed_by probed_by;
+    token_t top[GUESS_TOP]; /* TOKEN_NONE beyond the last */
+    float top_p[GUESS_TOP];
+};
+
+struct series_event {
+    char key[24];
+    int32_t index;
+    float value;
+};
+
+/* Names: a knob's name; or one of
+ *   run       a run begins (new: start, restart, prompt); the event's `run` is the new one
+ *   prompt    (new: its text)            policy   (new: its name)
+ *   state     (new: running, paused)     probe    (new: off, policy, all)
+ *   head      what looks at layers from then on (new: lens, trained); not told where there is only the lens
+ *   break     a breakpoint was reached (new: the round)
+ *   end       the run is over (new: eos, tokens, context, or "error: …")
+ *   baseline  autoregressive tokens/s of the same prompt were measured (new: the number)
+ *   lossless  and compared (new: "yes", "no: token 17", "sampled")
+ * Knobs may not take these names. */
+struct control_event {
+    char name[24];
+    const char *old_text, *new_text; /* owned by the log; terminated; "" for none */
+    uint32_t applied_round;          /* the first round that ran with it; the event's round is when it was asked */
+};
+
+struct vocab_event {
+    token_t token;
+    const char *bytes;
+    uint32_t n_bytes; /* owned by the log */
+};
+
+struct round_event {
+    char policy[16];
+    uint32_t draft_us, verify_us, probe_us; /* probe_us: the scope's own probes, outside the round's work */
+    uint32_t drafted, verified, accepted, emitted;
+    int32_t exit_layer;                /* the policy's current one; -1: none */
+    float threshold;                   /* NAN: none */
+    int32_t d_max, w_max;              /* -1: none */
+    float layers_loaded, heads_loaded; /* the round's work, the scope's probes not counted */
+    char stop_reason[16];              /* why drafting stopped: w_max, difficult, threshold, length, eos, … */
+    float heads_us;                    /* of draft_us, in head calls; NAN: not known */
+    float wait_us; /* it stood at a gate, paused or stepping: in none of the above; NAN: not known */
+};
+
+struct progress_event {
+    char what[16];
+    float done; /* [0, 1] */
+};
+
+struct event {
+    uint64_t number; /* from 1, ordered; given by the log */
+    uint64_t t_us;   /* since the run's start */
+    uint32_t run, seq, round;
+    enum event_type type;
+    union {
+        struct vocab_event vocab;
+        struct token_event token;
+        struct verdict_event verdict;
+        struct layer_event layer;
+        struct series_event series;
+        struct control_event control;
+        struct round_event round_end;
+        struct progress_event progress;
+    };
+};
+
+/* ---- the log: one appender, several readers, each with a cursor ---- */
+
+struct event_log;
+struct event_reader;
+
+/* cap_bytes: how much may wait for the slowest reader; 0: 256 MiB. Without readers only the newest chunk is kept: open
+ * a reader before the first event that it must see. */
+bool event_log_open(struct event_log **, size_t cap_bytes, struct err *);
+void event_log_close(struct event_log *); /* readers must be closed */
+/* Makes room for at least n events and text_bytes of text (terminators not counted), so that appending them does not
+ * allocate. Call it between rounds, from the appender's thread. Over the cap the slowest readers lose their oldest
+ * events. */
+bool event_log_reserve(struct event_log *, size_t n, size_t text_bytes, struct err *);
+/* Copies the event and its text. The number is the log's when e->number is 0, else kept. Returns the number; 0 when it
+ * had to allocate and memory ran out: every reader counts the event as lost. */
+uint64_t event_log_append(struct event_log *, const struct event *);
+uint64_t event_log_last(const struct event_log *); /* number of the newest event, 0: none; from any thread */
+void event_log_finish(struct event_log *);         /* no more will come; wakes waiting readers */
+bool event_log_finished(const struct event_log *);
+
+struct event_reader *event_reader_open(struct event_log *); /* from the oldest event still kept; NULL: out of memory */
+void event_reader_close(struct event_reader *);
+const struct event *event_reader_next(struct event_reader *);  /* NULL: nothing new; valid until the next call */
+bool event_reader_wait(struct event_reader *, int timeout_ms); /* true: something is there, or the log is finished */
+uint64_t event_reader_lost(const struct event_reader *); /* dropped before it saw them, up to where it reads now */
+
+#endif

@@ -1,0 +1,150 @@
+/* The measures of a run, summed from its rounds. */
+#include "engine/events/metrics.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+metrics_begin(struct metrics *m, uint32_t layers, double rho)
+{
+    memset(m, 0, sizeof *m);
+    m->layers = layers;
+    m->rho = rho;
+    m->d_max = -1;
+}
+
+void
+tally_add(struct tally *to, const struct tally *t)
+{
+    to->rounds += t->rounds;
+    to->drafted += t->drafted;
+    to->verified += t->verified;
+    to->accepted += t->accepted;
+    to->emitted += t->emitted;
+    to->rejected_rounds += t->rejected_rounds;
+    to->layers += t->layers;
+    to->heads += t->heads;
+    to->draft_us += t->draft_us;
+    to->verify_us += t->verify_us;
+    to->probe_us += t->probe_us;
+    to->heads_us += t->heads_us;
+    to->wait_us += t->wait_us;
+    to->w_sum += t->w_sum;
+}
+
+static void
+take_round(struct metrics *m, const struct round_event *r)
+{
+    struct tally t = {.rounds = 1,
+                      .drafted = r->drafted,
+                      .verified = r->verified,
+                      .accepted = r->accepted,
+                      .emitted = r->emitted,
+                      .rejected_rounds = r->accepted < r->verified, /* whoever stands behind the first rejected
+                                                                       one was verified too, but decides nothing */
+                      .layers = r->layers_loaded,
+                      .heads = r->heads_loaded,
+                      .draft_us = r->draft_us,
+                      .verify_us = r->verify_us,
+                      .probe_us = r->probe_us,
+                      .heads_us = (double)r->heads_us,
+                      .wait_us = (double)r->wait_us,
+                      .w_sum = r->verified};
+    tally_add(&m->total, &t);
+    m->window[m->at] = t;
+    m->at = (m->at + 1) % METRICS_WINDOW;
+    if (m->n < METRICS_WINDOW)
+        m->n++;
+    m->d_max = (float)r->d_max;
+}
+
+static void
+take_control(struct metrics *m, const struct event *e)
+{
+    const char *name = e->control.name, *text = e->control.new_text;
+    if (strcmp(name, "run") == 0) {
+        float baseline = m->baseline;
+        uint64_t t_us = m->baseline_t_us;
+        uint32_t round = m->baseline_round;
+        metrics_begin(m, m->layers, m->rho);
+        m->baseline = baseline;
+        m->baseline_t_us = t_us;
+        m->baseline_round = round;
+    } else if (strcmp(name, "baseline") == 0) {
+        char *end;
+        float tokens_per_s = strtof(text, &end);
+        if (end != text && isfinite(tokens_per_s) && tokens_per_s > 0) {
+            m->baseline = tokens_per_s;
+            m->baseline_t_us = e->t_us;
+            m->baseline_round = e->round;
+        }
+    } else if (strcmp(name, "lossless") == 0) {
+        m->lossless = strcmp(text, "yes") == 0       ? LOSSLESS_YES
+                      : strcmp(text, "sampled") == 0 ? LOSSLESS_SAMPLED
+                      : strncmp(text, "no", 2) == 0  ? LOSSLESS_NO
+                                                     : LOSSLESS_UNKNOWN;
+    }
+}
+
+void
+metrics_event(struct metrics *m, const struct event *e)
+{
+    if (e->type == EVENT_ROUND)
+        take_round(m, &e->round_end);
+    else if (e->type == EVENT_CONTROL)
+        take_control(m, e);
+}
+
+struct tally
+metrics_window(const struct metrics *m)
+{
+    struct tally t = {0};
+    for (uint32_t i = 0; i < m->n; i++)
+        tally_add(&t, &m->window[i]);
+    return t;
+}
+
+static double
+ratio(double a, double b)
+{
+    return b > 0 ? a / b : (double)NAN;
+}
+
+/* SpecBound eq. 5: w drafts of d_max layers each, then L - d_max layers for all of them at once, bring
+ * a + a^2 + … + a^w = a (1 - a^w) / (1 - a) tokens; autoregressively each would have cost L. */
+static double
+predicted_speedup(double layers, double a, double w, double d_max)
+{
+    if (!(d_max >= 0) || !(w > 0) || isnan(a))
+        return (double)NAN;
+    double tokens = a < 1 ? a * (1 - pow(a, w)) / (1 - a) : w;
+    return ratio(layers * tokens, w * d_max + layers - d_max);
+}
+
+struct measures
+metrics_measures(const struct metrics *m, const struct tally *t)
+{
+    double drafted = (double)t->drafted, accepted = (double)t->accepted, emitted = (double)t->emitted;
+    double rounds = (double)t->rounds, layers = (double)m->layers;
+    double work_us = t->draft_us + t->verify_us, all_us = work_us + t->probe_us;
+    struct measures s = {
+        .tokens_per_s = ratio(emitted * 1e6, work_us),
+        .acceptance_rate = ratio(accepted, (double)t->verified),
+        .per_token_acceptance = ratio(accepted, accepted + (double)t->rejected_rounds),
+        .tokens_per_round = ratio(emitted, rounds),
+        .etpl = ratio(emitted, t->layers),
+        .discard_rate = ratio(drafted - accepted, emitted),
+        .verification_rate = ratio(rounds, emitted),
+        .modelled = ratio(emitted * (layers + m->rho), t->layers + m->rho * t->heads),
+        .draft_share = ratio(t->draft_us, all_us),
+        .verify_share = ratio(t->verify_us, all_us),
+        .probe_share = ratio(t->probe_us, all_us),
+        .heads_share = ratio(t->heads_us, all_us),
+        .wait_share = ratio(t->wait_us, all_us + t->wait_us),
+    };
+    s.speedup = ratio(s.tokens_per_s, (double)m->baseline);
+    s.overhead = ratio(s.speedup, s.modelled);
+    s.predicted = predicted_speedup(layers, s.per_token_acceptance, ratio(t->w_sum, rounds), (double)m->d_max);
+    return s;
+}

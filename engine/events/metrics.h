@@ -1,0 +1,53 @@
+/* The measures of one run, from events alone (docs/design.md names them; METHODS: "Measures"). */
+#ifndef ENGINE_EVENTS_METRICS_H
+#define ENGINE_EVENTS_METRICS_H
+
+#include "engine/events/event.h"
+
+#define METRICS_WINDOW 32 /* rounds behind the smoothed figures */
+
+struct tally {                                                              /* sums over rounds */
+    uint64_t rounds, drafted, verified, accepted, emitted, rejected_rounds; /* rounds that ended in a rejection */
+    double layers, heads;                                                   /* loads */
+    double draft_us, verify_us, probe_us;
+    double heads_us, wait_us; /* as in struct round_event; NAN when a round's are not known */
+    double w_sum;             /* drafts verified, for the mean w of the predicted speedup */
+};
+
+struct metrics {
+    uint32_t layers; /* L */
+    double rho;
+    struct tally total;                  /* since the run began */
+    struct tally window[METRICS_WINDOW]; /* ring of single rounds */
+    uint32_t at, n;
+    float baseline;         /* autoregressive tokens/s; 0: not measured */
+    uint64_t baseline_t_us; /* when */
+    uint32_t baseline_round;
+    enum lossless { LOSSLESS_UNKNOWN, LOSSLESS_YES, LOSSLESS_NO, LOSSLESS_SAMPLED } lossless;
+    float d_max; /* last seen, -1: none */
+};
+
+struct measures {                                  /* NAN where not defined */
+    double tokens_per_s;                           /* emitted / (draft + verify time) */
+    double acceptance_rate;                        /* accepted / verified */
+    double per_token_acceptance;                   /* accepted / (accepted + rounds that ended in a rejection) */
+    double tokens_per_round;                       /* emitted / rounds */
+    double etpl;                                   /* emitted / layers loaded */
+    double discard_rate;                           /* (drafted - accepted) / emitted */
+    double verification_rate;                      /* target forwards (one a round) / emitted */
+    double speedup;                                /* tokens/s over the baseline's */
+    double predicted;                              /* SpecBound eq. 5 */
+    double modelled;                               /* emitted (L + rho) / (layer loads + rho * head loads) */
+    double overhead;                               /* speedup / modelled */
+    double draft_share, verify_share, probe_share; /* of the rounds' work; the draft's head calls are in draft */
+    double heads_share;                            /* the draft's head calls: a part of draft_share */
+    double wait_share;                             /* of the rounds' whole time, standing at gates */
+};
+
+void metrics_begin(struct metrics *, uint32_t layers, double rho);
+void metrics_event(struct metrics *, const struct event *); /* a `run` control starts over, but for the baseline */
+void tally_add(struct tally *to, const struct tally *);
+struct tally metrics_window(const struct metrics *);
+struct measures metrics_measures(const struct metrics *, const struct tally *);
+
+#endif

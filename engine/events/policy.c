@@ -1,0 +1,190 @@
+/* Declaring knobs and series, and values of knobs as text. */
+#include "engine/events/policy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const series_form_names[SERIES_FORMS] = {"line", "band", "bars", "strip", "grid", "mask", "phase"};
+
+/* Names of controls that are not knobs; see struct control_event. */
+static const char *const reserved[] = {"run",  "prompt", "policy", "state",    "probe",
+                                       "head", "break",  "end",    "baseline", "lossless"};
+
+#define MAX_CELLS (1 << 20)
+
+static bool
+terminated(const char *text, size_t size)
+{
+    return memchr(text, '\0', size) != NULL;
+}
+
+bool
+knob_valid(const struct knob *k, struct err *err)
+{
+    if (!terminated(k->name, sizeof k->name) || !terminated(k->symbol, sizeof k->symbol) ||
+        !terminated(k->help, sizeof k->help) || k->name[0] == '\0')
+        return err_set(err, ERR_WORK, "a knob needs a name of 1 to %zu bytes", sizeof k->name - 1);
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (strcmp(k->name, reserved[i]) == 0 || strcmp(k->symbol, reserved[i]) == 0)
+            return err_set(err, ERR_WORK, "no knob can be called %s: that is the name of a control", reserved[i]);
+    if (!isfinite(k->min) || !isfinite(k->max) || !isfinite(k->step) || !isfinite(k->def))
+        return err_set(err, ERR_WORK, "knob %s: bounds, step and default must be finite numbers", k->name);
+    if (k->min > k->max || k->step < 0 || k->def < k->min || k->def > k->max)
+        return err_set(err, ERR_WORK, "knob %s: needs min <= default <= max and a step of 0 or more", k->name);
+    if (k->kind != KNOB_REAL && (k->min != floor(k->min) || k->max != floor(k->max) || k->step != floor(k->step) ||
+                                 k->def != floor(k->def) || fabs(k->min) > 1e9 || fabs(k->max) > 1e9))
+        return err_set(err, ERR_WORK, "knob %s: bounds, step and default must be whole numbers", k->name);
+    if (k->kind == KNOB_CHOICE) {
+        if (k->choices == NULL || k->min != 0)
+            return err_set(err, ERR_WORK, "knob %s: a choice needs names, numbered from 0", k->name);
+        for (int i = 0; i <= (int)k->max; i++)
+            if (k->choices[i] == NULL || k->choices[i][0] == '\0')
+                return err_set(err, ERR_WORK, "knob %s: choice %d has no name", k->name, i);
+    } else if (k->kind != KNOB_REAL && k->kind != KNOB_INTEGER) {
+        return err_set(err, ERR_WORK, "knob %s: of no known kind", k->name);
+    }
+    return true;
+}
+
+bool
+series_valid(const struct series *s, struct err *err)
+{
+    if (!terminated(s->key, sizeof s->key) || !terminated(s->title, sizeof s->title) || s->key[0] == '\0')
+        return err_set(err, ERR_WORK, "a series needs a key of 1 to %zu bytes", sizeof s->key - 1);
+    if ((unsigned)s->form >= SERIES_FORMS)
+        return err_set(err, ERR_WORK, "series %s: of no known form", s->key);
+    if (s->rows < 1 || s->cols < 1 || s->rows > MAX_CELLS || s->cols > MAX_CELLS / s->rows)
+        return err_set(err, ERR_WORK, "series %s: needs 1 to %d cells", s->key, MAX_CELLS);
+    return true;
+}
+
+uint32_t
+series_cells(const struct series *s)
+{
+    bool cells = s->form == SERIES_STRIP || s->form == SERIES_GRID || s->form == SERIES_MASK;
+    return cells ? (uint32_t)(s->rows * s->cols) : 0;
+}
+
+bool
+policy_knob(struct policy *policy, const struct knob *k)
+{
+    struct policy_info *info = &policy->info;
+    if (info->n_knobs >= POLICY_KNOBS || !knob_valid(k, NULL) || policy_knob_index(info, k->name) >= 0 ||
+        policy_knob_index(info, k->symbol) >= 0)
+        return false;
+    policy->value[info->n_knobs] = k->def;
+    info->knobs[info->n_knobs++] = *k;
+    return true;
+}
+
+bool
+policy_number(struct policy *p, const char *name, const char *symbol, double min, double max, double step, double def,
+              const char *help)
+{
+    struct knob k = {.kind = step >= 1 ? KNOB_INTEGER : KNOB_REAL, .min = min, .max = max, .step = step, .def = def};
+    snprintf(k.name, sizeof k.name, "%s", name);
+    snprintf(k.symbol, sizeof k.symbol, "%s", symbol);
+    snprintf(k.help, sizeof k.help, "%s", help);
+    return policy_knob(p, &k);
+}
+
+bool
+policy_series(struct policy *policy, const char *key, const char *title, enum series_form form, int rows, int cols)
+{
+    struct policy_info *info = &policy->info;
+    struct series s = {.form = form, .rows = rows, .cols = cols};
+    if (info->n_series >= POLICY_SERIES || strlen(key) >= sizeof s.key || strlen(title) >= sizeof s.title)
+        return false;
+    memcpy(s.key, key, strlen(key) + 1);
+    memcpy(s.title, title, strlen(title) + 1);
+    if (!series_valid(&s, NULL) || policy_series_index(info, key) >= 0)
+        return false;
+    info->series[info->n_series++] = s;
+    return true;
+}
+
+int
+policy_knob_index(const struct policy_info *info, const char *name)
+{
+    if (name[0] == '\0') /* knobs without a symbol */
+        return -1;
+    for (uint32_t i = 0; i < info->n_knobs; i++)
+        if (strcmp(info->knobs[i].name, name) == 0 || strcmp(info->knobs[i].symbol, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+int
+policy_series_index(const struct policy_info *info, const char *key)
+{
+    for (uint32_t i = 0; i < info->n_series; i++)
+        if (strcmp(info->series[i].key, key) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* ---- values ---- */
+
+static const char *
+choice_list(const struct knob *k, char *out, size_t size)
+{
+    size_t at = 0;
+    out[0] = '\0';
+    for (int i = 0; i <= (int)k->max && at < size; i++) {
+        int n = snprintf(out + at, size - at, "%s%s", i == 0 ? "" : ", ", k->choices[i]);
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return out;
+}
+
+bool
+knob_check(const struct knob *k, double value, double *out, struct err *err)
+{
+    if (!(value >= k->min && value <= k->max)) /* so written that NAN fails */
+        return err_set(err, ERR_USAGE, "%s = %.9g: give a number from %.9g to %.9g", k->name, value, k->min, k->max);
+    double step = k->kind == KNOB_CHOICE ? 1 : k->kind == KNOB_INTEGER && k->step < 1 ? 1 : k->step;
+    if (step > 0)
+        value = k->min + round((value - k->min) / step) * step;
+    char text[40];
+    snprintf(text, sizeof text, "%.9g", value);
+    value = strtod(text, NULL);
+    /* The last step may overshoot, and so may rounding to nine digits. */
+    *out = value > k->max ? k->max : value < k->min ? k->min : value == 0 ? 0 : value;
+    return true;
+}
+
+bool
+knob_parse(const struct knob *k, const char *text, double *out, struct err *err)
+{
+    if (k->kind == KNOB_CHOICE) {
+        for (int i = 0; i <= (int)k->max; i++)
+            if (strcmp(k->choices[i], text) == 0) {
+                *out = i;
+                return true;
+            }
+        char list[200];
+        return err_set(err, ERR_USAGE, "%s = %.40s: choose one of %s", k->name, text,
+                       choice_list(k, list, sizeof list));
+    }
+    /* Digits, a point, an exponent: strtod would also take "inf", "nan" and hexadecimal. */
+    char *end = NULL;
+    double value = 0;
+    if (text[0] != '\0' && strspn(text, "0123456789+-.eE") == strlen(text))
+        value = strtod(text, &end);
+    if (end == NULL || end == text || *end != '\0')
+        return err_set(err, ERR_USAGE, "%s = %.40s: give a number from %.9g to %.9g", k->name, text, k->min, k->max);
+    if (k->kind == KNOB_INTEGER && value != floor(value))
+        return err_set(err, ERR_USAGE, "%s = %.40s: give a whole number from %.9g to %.9g", k->name, text, k->min,
+                       k->max);
+    return knob_check(k, value, out, err);
+}
+
+void
+knob_format(const struct knob *k, double value, char *out, size_t n)
+{
+    if (k->kind == KNOB_CHOICE && value >= 0 && value <= k->max)
+        snprintf(out, n, "%s", k->choices[(int)value]);
+    else
+        snprintf(out, n, "%.9g", value);
+}

@@ -1,0 +1,29 @@
+/* Looking into, and freeing, what a run declared about itself. */
+#include "engine/events/run_info.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct policy_info *
+run_info_policy(const struct run_info *info, const char *name)
+{
+    for (uint32_t i = 0; i < info->n_policies; i++)
+        if (strcmp(info->policies[i].name, name) == 0)
+            return &info->policies[i];
+    return NULL;
+}
+
+void
+run_info_free(struct run_info *info)
+{
+    free(info->prompt);
+    free(info->policies);
+    free(info->start_values);
+    free(info->choice_memory);
+    info->prompt = NULL;
+    info->prompt_len = 0;
+    info->policies = NULL;
+    info->n_policies = 0;
+    info->start_values = NULL;
+    info->choice_memory = NULL;
+}

@@ -1,0 +1,35 @@
+/* What stays the same from a run's start to its end: written to run.json, shown in the title bar. */
+#ifndef ENGINE_EVENTS_RUN_INFO_H
+#define ENGINE_EVENTS_RUN_INFO_H
+
+#include "engine/events/policy.h"
+
+#define TRACE_FORMAT 1
+
+struct run_info {
+    uint32_t format;  /* TRACE_FORMAT */
+    char version[16]; /* of specscope */
+    char model_path[512], model_name[64], arch[32], types[64];
+    uint32_t layers, width, heads, kv_heads, ffn, vocab, ctx;
+    uint64_t parameters, model_hash;
+    double rho;
+    char backend[16], isa[96], host[64];
+    uint32_t threads;
+    bool exact;
+    char *prompt; /* bytes, terminated (a prompt holds no NUL); owned */
+    size_t prompt_len;
+    struct sampling sampling;
+    uint64_t seed;
+    uint32_t tokens;  /* -n */
+    char policy[16];  /* at the start */
+    char started[32]; /* ISO 8601, UTC */
+    uint32_t n_policies;
+    struct policy_info *policies; /* every policy of the registry, declared for this model; owned */
+    double *start_values;         /* (n_policies * POLICY_KNOBS) knob values at the start; owned */
+    void *choice_memory;          /* what knobs[].choices point into when read from a file, else NULL; owned */
+};
+
+const struct policy_info *run_info_policy(const struct run_info *, const char *name); /* NULL: unknown */
+void run_info_free(struct run_info *);                                                /* what it owns, not itself */
+
+#endif

@@ -1,0 +1,212 @@
+/* The table of architectures, and a model's numbers: every one checked against the others. */
+#include "engine/model/arch.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "engine/base/utf8.h"
+
+/* Far above any model, low enough that no product of two of them overflows 64 bits. */
+#define MOST_LAYERS 4096u
+#define MOST_UNITS  (1u << 20) /* width, ffn, heads * head_dim */
+#define MOST_CTX    (1u << 28)
+
+/* Qwen 3 has heads of 128 whatever its width. */
+static const struct arch architectures[] = {
+    {.gguf = "llama", .hf = "llama", .gguf_rope = ROPE_ADJACENT},
+    {.gguf = "mistral", .hf = "mistral", .gguf_rope = ROPE_ADJACENT}, /* most converters call it a Llama */
+    {.gguf = "qwen2", .hf = "qwen2", .gguf_rope = ROPE_HALVES, .qkv_bias = true},
+    {.gguf = "qwen3", .hf = "qwen3", .gguf_rope = ROPE_HALVES, .qk_norm = true, .usual_head_dim = 128},
+};
+
+#define N_ARCHITECTURES (sizeof architectures / sizeof architectures[0])
+
+static void
+unsupported(const char *path, const char *name, size_t len, struct err *err)
+{
+    char shown[48];
+    err_set(err, ERR_WORK, "%s: architecture '%s' is not supported; llama, mistral, qwen2 and qwen3 are", path,
+            utf8_printable(shown, sizeof shown, name, len));
+}
+
+const struct arch *
+arch_of_gguf(const char *path, const char *name, size_t len, struct err *err)
+{
+    for (size_t i = 0; i < N_ARCHITECTURES; i++) {
+        const char *known = architectures[i].gguf;
+        if (strlen(known) == len && memcmp(known, name, len) == 0)
+            return &architectures[i];
+    }
+    unsupported(path, name, len, err);
+    return NULL;
+}
+
+const struct arch *
+arch_of_hf(const char *path, const char *model_type, struct err *err)
+{
+    for (size_t i = 0; i < N_ARCHITECTURES; i++)
+        if (strcmp(architectures[i].hf, model_type) == 0)
+            return &architectures[i];
+    unsupported(path, model_type, strlen(model_type), err);
+    return NULL;
+}
+
+/* ---- numbers ---- */
+
+#define KEY_SIZE 80
+
+/* "llama.block_count" */
+static const char *
+key_name(char out[KEY_SIZE], const struct arch_source *s, enum arch_number which)
+{
+    if (s->names->numbers[which] == NULL)
+        return NULL;
+    snprintf(out, KEY_SIZE, "%s%s%s", s->prefix != NULL ? s->prefix : "", s->prefix != NULL ? "." : "",
+             s->names->numbers[which]);
+    return out;
+}
+
+static enum arch_value
+find_number(const struct arch_source *s, enum arch_number which, double *out)
+{
+    char key[KEY_SIZE];
+    return key_name(key, s, which) == NULL ? VALUE_MISSING : s->number(s, key, out);
+}
+
+static bool
+missing(const struct arch_source *s, enum arch_number which, struct err *err)
+{
+    char key[KEY_SIZE];
+    return err_set(err, ERR_WORK, "%s: %s '%s' is missing; %s", s->path, s->names->where, key_name(key, s, which),
+                   s->names->remedy);
+}
+
+/* A number that may be missing: then `otherwise`. */
+static bool
+read_real(const struct arch_source *s, enum arch_number which, double otherwise, double *out, struct err *err)
+{
+    char key[KEY_SIZE];
+    *out = otherwise;
+    const enum arch_value kind = find_number(s, which, out);
+    if (kind == VALUE_OTHER)
+        return err_set(err, ERR_WORK, "%s: %s '%s' should be a real number; %s", s->path, s->names->where,
+                       key_name(key, s, which), s->names->remedy);
+    if (!(fabs(*out) <= 3.4e38))
+        return err_set(err, ERR_WORK, "%s: %s '%s' is not a finite number; %s", s->path, s->names->where,
+                       key_name(key, s, which), s->names->remedy);
+    return true;
+}
+
+/* A whole number from `least` to `most`; otherwise = UINT32_MAX: it has to be there. */
+static bool
+read_whole(const struct arch_source *s, enum arch_number which, uint32_t otherwise, uint32_t least, uint32_t most,
+           uint32_t *out, struct err *err)
+{
+    char key[KEY_SIZE];
+    double v = otherwise;
+    const enum arch_value kind = find_number(s, which, &v);
+    if (kind == VALUE_MISSING && otherwise == UINT32_MAX)
+        return missing(s, which, err);
+    if (kind == VALUE_REAL || kind == VALUE_OTHER)
+        return err_set(err, ERR_WORK, "%s: %s '%s' should be a whole number; %s", s->path, s->names->where,
+                       key_name(key, s, which), s->names->remedy);
+    if (!(v >= least && v <= most))
+        return err_set(err, ERR_WORK, "%s: %s '%s' is %.0f, not between %" PRIu32 " and %" PRIu32 "; %s", s->path,
+                       s->names->where, key_name(key, s, which), v, least, most, s->names->remedy);
+    *out = (uint32_t)v;
+    return true;
+}
+
+static bool
+read_heads(struct model_desc *d, const struct arch_source *s, struct err *err)
+{
+    double given;
+    uint32_t value_dim = 0;
+    if (!read_whole(s, ARCH_HEADS, UINT32_MAX, 1, MOST_UNITS, &d->heads, err) ||
+        !read_whole(s, ARCH_KV_HEADS, d->heads, 1, MOST_UNITS, &d->kv_heads, err))
+        return false;
+    if (d->heads % d->kv_heads != 0)
+        return err_set(err, ERR_WORK, "%s: %" PRIu32 " heads cannot share %" PRIu32 " KV heads evenly; %s", s->path,
+                       d->heads, d->kv_heads, s->names->remedy);
+    uint32_t usual = s->names->numbers[ARCH_VALUE_DIM] == NULL ? s->arch->usual_head_dim : 0; /* a config.json's */
+    if (usual == 0) {
+        if (find_number(s, ARCH_HEAD_DIM, &given) == VALUE_MISSING && d->width % d->heads != 0)
+            return err_set(err, ERR_WORK, "%s: width %" PRIu32 " cannot be divided among %" PRIu32 " heads; %s",
+                           s->path, d->width, d->heads, s->names->remedy);
+        usual = d->width / d->heads == 0 ? 1 : d->width / d->heads;
+    }
+    if (!read_whole(s, ARCH_HEAD_DIM, usual, 1, MOST_UNITS / d->heads, &d->head_dim, err) ||
+        !read_whole(s, ARCH_VALUE_DIM, d->head_dim, 1, MOST_UNITS / d->heads, &value_dim, err))
+        return false;
+    if (value_dim != d->head_dim)
+        return err_set(err, ERR_WORK,
+                       "%s: keys of %" PRIu32 " and values of %" PRIu32 " dimensions; only equal sizes are supported",
+                       s->path, d->head_dim, value_dim);
+    return true;
+}
+
+static bool
+read_rope(struct model_desc *d, const struct arch_source *s, struct err *err)
+{
+    double base = 10000;
+    if (!read_whole(s, ARCH_ROPE_DIMS, d->head_dim, 1, MOST_UNITS, &d->rope_dims, err) ||
+        !read_real(s, ARCH_ROPE_BASE, 10000, &base, err))
+        return false;
+    if (d->rope_dims % 2 != 0 || d->rope_dims > d->head_dim)
+        return err_set(err, ERR_WORK,
+                       "%s: RoPE turns %" PRIu32 " dimensions of a head's %" PRIu32
+                       "; it takes an even number, no more than there are; %s",
+                       s->path, d->rope_dims, d->head_dim, s->names->remedy);
+    if (!(base >= 1))
+        return err_set(err, ERR_WORK, "%s: a RoPE base of %g makes no sense; %s", s->path, base, s->names->remedy);
+    d->rope_base = (float)base;
+    d->rope_scale = 1;
+    return true;
+}
+
+bool
+arch_scale_linear(struct model *m, double factor, struct err *err)
+{
+    if (!(factor >= 1e-3 && factor <= 1e6))
+        return err_set(err, ERR_WORK, "%s: a RoPE scaling factor of %g makes no sense; convert the model again",
+                       m->path, factor);
+    m->desc.rope_scale = 1 / (float)factor;
+    return true;
+}
+
+bool
+arch_read_numbers(struct model *m, const struct arch_source *s, struct err *err)
+{
+    struct model_desc *d = &m->desc;
+    const uint32_t tokens = d->vocab;
+    uint32_t experts = 0;
+    double eps = -1;
+    if (!read_whole(s, ARCH_EXPERTS, 0, 0, UINT32_MAX - 1, &experts, err))
+        return false;
+    if (experts != 0)
+        return err_set(err, ERR_WORK, "%s: is a mixture of %" PRIu32 " experts; only dense models are supported",
+                       s->path, experts);
+    if (!read_whole(s, ARCH_LAYERS, UINT32_MAX, 1, MOST_LAYERS, &d->n_layers, err) ||
+        !read_whole(s, ARCH_CTX, UINT32_MAX, 1, MOST_CTX, &m->ctx_train, err) ||
+        !read_whole(s, ARCH_WIDTH, UINT32_MAX, 1, MOST_UNITS, &d->width, err) ||
+        !read_whole(s, ARCH_FFN, UINT32_MAX, 1, MOST_UNITS, &d->ffn, err) ||
+        !read_whole(s, ARCH_VOCAB, tokens != 0 ? tokens : UINT32_MAX, 1, INT32_MAX / 4, &d->vocab, err) ||
+        !read_whole(s, ARCH_WINDOW, 0, 0, UINT32_MAX - 1, &d->window, err) || !read_heads(d, s, err) ||
+        !read_rope(d, s, err))
+        return false;
+    if (tokens != 0 && tokens != d->vocab) {
+        char key[KEY_SIZE];
+        return err_set(err, ERR_WORK, "%s: %s '%s' is %" PRIu32 ", but the tokenizer has %" PRIu32 " tokens; %s",
+                       s->path, s->names->where, key_name(key, s, ARCH_VOCAB), d->vocab, tokens, s->names->remedy);
+    }
+    if (find_number(s, ARCH_RMS_EPS, &eps) == VALUE_MISSING)
+        return missing(s, ARCH_RMS_EPS, err);
+    if (!read_real(s, ARCH_RMS_EPS, 0, &eps, err))
+        return false;
+    if (!(eps >= 0 && eps < 1))
+        return err_set(err, ERR_WORK, "%s: an RMS norm epsilon of %g makes no sense; %s", s->path, eps,
+                       s->names->remedy);
+    d->rms_eps = (float)eps;
+    return true;
+}

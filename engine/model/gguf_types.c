@@ -1,0 +1,65 @@
+#include "engine/model/gguf_types.h"
+
+#include <stddef.h>
+
+#include "engine/model/gguf.h"
+
+/* Sizes follow from the block layouts that ggml documents: a scale (or two) and the packed quants. Those that this
+ * program does not compute with are here so that a file that holds them can still be checked and described. */
+static const struct gguf_type_size types[] = {
+    [0] = {"F32", 1, 4},         [1] = {"F16", 1, 2},         [2] = {"Q4_0", 32, 18},      [3] = {"Q4_1", 32, 20},
+    [6] = {"Q5_0", 32, 22},      [7] = {"Q5_1", 32, 24},      [8] = {"Q8_0", 32, 34},      [9] = {"Q8_1", 32, 36},
+    [10] = {"Q2_K", 256, 84},    [11] = {"Q3_K", 256, 110},   [12] = {"Q4_K", 256, 144},   [13] = {"Q5_K", 256, 176},
+    [14] = {"Q6_K", 256, 210},   [15] = {"Q8_K", 256, 292},   [16] = {"IQ2_XXS", 256, 66}, [17] = {"IQ2_XS", 256, 74},
+    [18] = {"IQ3_XXS", 256, 98}, [19] = {"IQ1_S", 256, 50},   [20] = {"IQ4_NL", 32, 18},   [21] = {"IQ3_S", 256, 110},
+    [22] = {"IQ2_S", 256, 82},   [23] = {"IQ4_XS", 256, 136}, [24] = {"I8", 1, 1},         [25] = {"I16", 1, 2},
+    [26] = {"I32", 1, 4},        [27] = {"I64", 1, 8},        [28] = {"F64", 1, 8},        [29] = {"IQ1_M", 256, 56},
+    [30] = {"BF16", 1, 2},       [34] = {"TQ1_0", 256, 54},   [35] = {"TQ2_0", 256, 66},   [39] = {"MXFP4", 32, 17},
+};
+
+#define N_TYPES (sizeof types / sizeof types[0])
+
+/* Unknown types get a name too: a table, so that the string is nobody's to free. */
+#define T(n) "type " #n
+static const char *const unnamed[] = {
+    T(0),  T(1),  T(2),  T(3),  T(4),  T(5),  T(6),  T(7),  T(8),  T(9),  T(10), T(11), T(12), T(13), T(14), T(15),
+    T(16), T(17), T(18), T(19), T(20), T(21), T(22), T(23), T(24), T(25), T(26), T(27), T(28), T(29), T(30), T(31),
+    T(32), T(33), T(34), T(35), T(36), T(37), T(38), T(39), T(40), T(41), T(42), T(43), T(44), T(45), T(46), T(47),
+};
+#undef T
+
+const struct gguf_type_size *
+gguf_type_size(uint32_t type)
+{
+    return type < N_TYPES && types[type].name != NULL ? &types[type] : NULL;
+}
+
+const char *
+gguf_type_name(uint32_t type)
+{
+    const struct gguf_type_size *known = gguf_type_size(type);
+    if (known != NULL)
+        return known->name;
+    return type < sizeof unnamed / sizeof unnamed[0] ? unnamed[type] : "an unknown type";
+}
+
+static const uint32_t weight_types[WEIGHT_TYPES] = {
+    [WEIGHT_F32] = 0,   [WEIGHT_F16] = 1,   [WEIGHT_BF16] = 30, [WEIGHT_Q8_0] = 8,  [WEIGHT_Q4_0] = 2,
+    [WEIGHT_Q4_1] = 3,  [WEIGHT_Q5_0] = 6,  [WEIGHT_Q5_1] = 7,  [WEIGHT_Q2_K] = 10, [WEIGHT_Q3_K] = 11,
+    [WEIGHT_Q4_K] = 12, [WEIGHT_Q5_K] = 13, [WEIGHT_Q6_K] = 14,
+};
+
+enum weight_type
+gguf_weight_type(uint32_t type)
+{
+    int t = 0;
+    while (t < WEIGHT_TYPES && weight_types[t] != type)
+        t++;
+    return (enum weight_type)t;
+}
+
+const struct gguf_type_size *
+weight_type_size(enum weight_type type)
+{
+    return &types[weight_types[type]];
+}

@@ -1,0 +1,19 @@
+/* How much memory there is, and whether a model fits into it. */
+#ifndef ENGINE_MODEL_MEMORY_H
+#define ENGINE_MODEL_MEMORY_H
+
+#include "engine/model/model.h"
+
+/* Bytes that a program may still take before something has to go: the kernel's MemAvailable, or what the tightest of its
+ * control groups (version 1 or 2) leaves, page cache that can be dropped counted as free. UINT64_MAX: nothing says. */
+uint64_t memory_available(void);
+/* The same with /proc and /sys looked for under `root` ("" is the machine's own). */
+uint64_t memory_available_under(const char *root);
+
+/* "13.4 MiB" */
+const char *memory_text(char out[24], uint64_t bytes);
+
+/* Whether weights (to be quantised or not) and a context of `ctx` positions fit into `available` bytes; if not, *err says the numbers. */
+bool memory_fits(const struct model *, uint32_t ctx, bool exact, bool quantize, uint64_t available, struct err *);
+
+#endif

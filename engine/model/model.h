@@ -1,0 +1,66 @@
+/* A model opened, from a GGUF file or a Hugging Face folder: its description for a backend, its tokenizer, and what a
+ * person wants to know about it. */
+#ifndef ENGINE_MODEL_MODEL_H
+#define ENGINE_MODEL_MODEL_H
+
+#include "kernels/backend.h"
+
+struct gguf;
+struct hf_folder;
+struct model_block;
+struct planted_weights;
+struct tokenizer;
+
+struct model {
+    char *path;
+    char name[64], arch[32], types[64]; /* "fables-14m", "llama", "Q8_0, F32": printable text */
+    uint64_t hash;                      /* FNV-1a over headers, metadata and a sample of the tensors' bytes */
+    uint64_t file_bytes, parameters;
+    uint64_t parameters_of[WEIGHT_TYPES]; /* how many of them are stored in each type */
+    uint32_t tensors_of[WEIGHT_TYPES];
+    uint32_t ctx_train;     /* 0: a vocabulary that doesn't say */
+    bool tied;              /* the head is the embedding */
+    bool quantized;         /* to Q8_0 while it was opened */
+    bool vocabulary_only;   /* no weights: desc has nothing but vocab, and nothing can be run */
+    double rho;             /* parameters of the head / parameters of a layer */
+    struct model_desc desc; /* tensors point into the mapped file, or into memory of the model's own */
+    struct tokenizer *tokenizer;
+    struct gguf *file;               /* owns the map; one of these, */
+    struct hf_folder *folder;        /* the other is NULL */
+    struct planted_weights *planted; /* `file` is a vocabulary in memory, the matrices are formulas; else NULL */
+    struct model_block *blocks;
+};
+
+struct model_options {
+    bool quantize;   /* matrices in F32, F16 and BF16 become Q8_0, in memory of the model's own */
+    bool vocabulary; /* a file or folder without weights will do */
+    /* What it has to fit into: bytes available, 0: it isn't checked; with a context of ctx, 0: the model's own. */
+    uint64_t available;
+    uint32_t ctx;
+    bool exact;
+};
+
+/* Checks every shape against the others. Anything unsupported is one line that names it. */
+bool model_open(struct model **, const char *path, struct err *);
+bool model_open_with(struct model **, const char *path, const struct model_options *, struct err *);
+/* A model without a file (engine/planted/planted.h): "SHAPE[:TYPE],k,acceptance". file_bytes is what its header would have. */
+bool model_open_planted(struct model **, const char *spec, const struct model_options *, struct err *);
+/* The same on a parsed file or folder, which becomes the model's, and is closed when this fails. */
+bool model_read(struct model **, struct gguf *, struct err *);
+bool model_read_folder(struct model **, struct hf_folder *, const struct model_options *, struct err *);
+void model_close(struct model *); /* not before every backend's weights made from it are unloaded */
+
+/* Bytes of keys and values for a context of n positions: F16, or F32 if exact. */
+uint64_t model_kv_bytes(const struct model *, uint32_t ctx, bool exact);
+/* Bytes of all weights as a backend holds them: in their own types, or in F32 if exact; if those that can be are to be
+ * quantised first, also what that takes. */
+uint64_t model_weight_bytes(const struct model *, bool exact, bool quantize);
+
+/* Memory, aligned to 64 bytes and not set to anything, that is the model's and goes with it; NULL: there is no more. */
+void *model_take(struct model *, size_t bytes);
+
+/* Replaces every matrix in F32, F16 or BF16 whose rows 32 divides by Q8_0: per block a scale d = max|x| / 127 in F16 and
+ * x / d rounded, halves away from zero, as ggml defines it. Refuses weights that are not finite. */
+bool model_quantize(struct model *, struct err *);
+
+#endif

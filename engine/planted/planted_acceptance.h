@@ -1,0 +1,18 @@
+/* How far the layers after an exit have to move the logits for a given share of its guesses to survive them. */
+#ifndef ENGINE_PLANTED_PLANTED_ACCEPTANCE_H
+#define ENGINE_PLANTED_PLANTED_ACCEPTANCE_H
+
+#include <stdint.h>
+
+/* The probability that two vectors of `vocab` logits have their largest entry at the same place, when entries are
+ * standard normal, independent of each other, and those at one place correlated by 1 / sqrt(1 + tangent^2): what is
+ * left of x when x + tangent * (something as large, at a right angle) is looked at instead. */
+double planted_agreement(uint32_t vocab, double tangent);
+
+/* Its inverse: the tangent for an acceptance between PLANTED_LEAST_ACCEPTANCE and PLANTED_MOST_ACCEPTANCE. Rounded to
+ * 10 bits, so that the last bits of a machine's mathematics library don't make it another model. */
+#define PLANTED_LEAST_ACCEPTANCE 0.3
+#define PLANTED_MOST_ACCEPTANCE  0.97
+double planted_tangent(uint32_t vocab, double acceptance);
+
+#endif

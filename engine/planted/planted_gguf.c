@@ -1,0 +1,341 @@
+#include "engine/planted/planted_gguf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/model/gguf.h"
+#include "engine/model/gguf_types.h"
+#include "kernels/planted.h"
+
+#define ALIGNMENT   32u
+#define FIRST_BYTE  2u /* ids: <unk>, <s>, bytes, then */
+#define FIRST_PIECE (FIRST_BYTE + 256u)
+#define CHUNK_BYTES ((size_t)8 << 20)
+#define SPACE       "\xe2\x96\x81" /* ▁, which stands for a space in a piece */
+
+#ifdef _OPENMP
+#define PARALLEL _Pragma("omp parallel for schedule(static)")
+#else
+#define PARALLEL
+#endif
+
+/* ---- the header ---- */
+
+/* Bytes that grow. After an allocation that failed nothing more is put, so that the end is the only place to look. */
+struct header {
+    unsigned char *at;
+    size_t len, room;
+    bool failed;
+    uint64_t n_values;
+};
+
+static void
+put(struct header *h, const void *bytes, size_t n)
+{
+    if (!h->failed && n > h->room - h->len) {
+        const size_t room = 2 * (h->len + n);
+        unsigned char *more = realloc(h->at, room);
+        h->failed = more == NULL;
+        if (more != NULL) {
+            h->at = more;
+            h->room = room;
+        }
+    }
+    if (h->failed)
+        return;
+    memcpy(h->at + h->len, bytes, n);
+    h->len += n;
+}
+
+static void
+put_u32(struct header *h, uint32_t v)
+{
+    put(h, &v, sizeof v); /* little-endian, as everything that reads weights where they lie */
+}
+
+static void
+put_u64(struct header *h, uint64_t v)
+{
+    put(h, &v, sizeof v);
+}
+
+static void
+put_text(struct header *h, const char *text)
+{
+    put_u64(h, strlen(text));
+    put(h, text, strlen(text));
+}
+
+static void
+put_key(struct header *h, const char *key, enum gguf_type type)
+{
+    put_text(h, key);
+    put_u32(h, (uint32_t)type);
+    h->n_values++;
+}
+
+static void
+put_key_text(struct header *h, const char *key, const char *text)
+{
+    put_key(h, key, GGUF_STRING);
+    put_text(h, text);
+}
+
+static void
+put_key_u32(struct header *h, const char *key, uint32_t v)
+{
+    put_key(h, key, GGUF_U32);
+    put_u32(h, v);
+}
+
+static void
+put_key_f32(struct header *h, const char *key, float v)
+{
+    put_key(h, key, GGUF_F32);
+    put(h, &v, sizeof v);
+}
+
+static void
+put_key_bool(struct header *h, const char *key, bool v)
+{
+    const unsigned char byte = v;
+    put_key(h, key, GGUF_BOOL);
+    put(h, &byte, 1);
+}
+
+static void
+put_key_array(struct header *h, const char *key, enum gguf_type element, uint64_t n)
+{
+    put_key(h, key, GGUF_ARRAY);
+    put_u32(h, (uint32_t)element);
+    put_u64(h, n);
+}
+
+/* Word i: ▁, then i in syllables, "ba" to "zu", first those of one, then of two, then of three. Whatever i is below
+ * 105 + 105^2 + 105^3. */
+static void
+put_word(struct header *h, uint32_t i)
+{
+    char text[16] = SPACE;
+    uint32_t syllables = 1, count = 105;
+    for (; i >= count && syllables < 3; syllables++, count *= 105)
+        i -= count;
+    for (size_t at = sizeof SPACE - 1; syllables > 0; syllables--, i /= 105) {
+        text[at++] = "bcdfghjklmnpqrstvwxyz"[i % 105 / 5];
+        text[at++] = "aeiou"[i % 5];
+    }
+    put_text(h, text);
+}
+
+static void
+put_vocabulary(struct header *h, uint32_t vocab)
+{
+    enum { NORMAL = 1, UNKNOWN, CONTROL, USER, UNUSED, BYTE }; /* as in the file */
+    put_key_text(h, "tokenizer.ggml.model", "llama");
+    put_key_array(h, "tokenizer.ggml.tokens", GGUF_STRING, vocab);
+    put_text(h, "<unk>");
+    put_text(h, "<s>");
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char name[8];
+        snprintf(name, sizeof name, "<0x%02X>", byte);
+        put_text(h, name);
+    }
+    put_text(h, SPACE);
+    for (uint32_t id = FIRST_PIECE + 1; id < vocab; id++)
+        put_word(h, id - FIRST_PIECE - 1);
+    put_key_array(h, "tokenizer.ggml.scores", GGUF_F32, vocab);
+    for (uint32_t id = 0; id < vocab; id++) {
+        const float score = id < FIRST_PIECE ? 0 : -(float)(id - FIRST_PIECE);
+        put(h, &score, sizeof score);
+    }
+    put_key_array(h, "tokenizer.ggml.token_type", GGUF_I32, vocab);
+    for (uint32_t id = 0; id < vocab; id++)
+        put_u32(h, id == 0 ? UNKNOWN : id == 1 ? CONTROL : id < FIRST_PIECE ? BYTE : NORMAL);
+    put_key_u32(h, "tokenizer.ggml.unknown_token_id", 0);
+    put_key_u32(h, "tokenizer.ggml.bos_token_id", 1);
+    put_key_u32(h, "tokenizer.ggml.eos_token_id", UINT32_MAX); /* none */
+    put_key_bool(h, "tokenizer.ggml.add_bos_token", true);
+    put_key_bool(h, "tokenizer.ggml.add_eos_token", false);
+    put_key_bool(h, "tokenizer.ggml.add_space_prefix", true);
+}
+
+static void
+put_sizes(struct header *h, const struct planted_weights *w)
+{
+    const struct model_desc *d = &w->desc;
+    char name[64];
+    if (w->spec.exit > 0)
+        snprintf(name, sizeof name, "%s planted %" PRIu32 ", %g", w->spec.shape->name, w->spec.exit,
+                 w->spec.acceptance);
+    else
+        snprintf(name, sizeof name, "%s random", w->spec.shape->name);
+    put_key_text(h, "general.architecture", "llama");
+    put_key_text(h, "general.name", name);
+    put_key_u32(h, "llama.block_count", d->n_layers);
+    put_key_u32(h, "llama.context_length", w->spec.shape->ctx);
+    put_key_u32(h, "llama.embedding_length", d->width);
+    put_key_u32(h, "llama.feed_forward_length", d->ffn);
+    put_key_u32(h, "llama.vocab_size", d->vocab);
+    put_key_u32(h, "llama.attention.head_count", d->heads);
+    put_key_u32(h, "llama.attention.head_count_kv", d->kv_heads);
+    put_key_u32(h, "llama.attention.key_length", d->head_dim);
+    put_key_u32(h, "llama.attention.value_length", d->head_dim);
+    put_key_f32(h, "llama.attention.layer_norm_rms_epsilon", d->rms_eps);
+    put_key_u32(h, "llama.rope.dimension_count", d->rope_dims);
+    put_key_f32(h, "llama.rope.freq_base", d->rope_base);
+}
+
+static size_t
+row_bytes(const struct tensor *t)
+{
+    return t->planted != NULL ? planted_row_bytes(t->type, t->cols) : t->cols * sizeof(float);
+}
+
+static uint64_t
+padding(uint64_t bytes)
+{
+    return (ALIGNMENT - bytes % ALIGNMENT) % ALIGNMENT;
+}
+
+static void
+put_tensors(struct header *h, const struct planted_weights *w)
+{
+    static const uint32_t types[WEIGHT_TYPES] = {[WEIGHT_F32] = GGUF_TENSOR_F32,
+                                                 [WEIGHT_F16] = GGUF_TENSOR_F16,
+                                                 [WEIGHT_BF16] = GGUF_TENSOR_BF16,
+                                                 [WEIGHT_Q8_0] = GGUF_TENSOR_Q8_0};
+    static const unsigned char zeros[ALIGNMENT];
+    uint64_t offset = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct tensor *t = &w->all[i].tensor;
+        const bool vector = t->planted == NULL;
+        put_text(h, w->all[i].name);
+        put_u32(h, vector ? 1 : 2);
+        put_u64(h, t->cols);
+        if (!vector)
+            put_u64(h, t->rows);
+        put_u32(h, types[t->type]);
+        put_u64(h, offset);
+        offset += row_bytes(t) * (uint64_t)t->rows;
+        offset += padding(offset);
+    }
+    put(h, zeros, padding(h->len));
+}
+
+unsigned char *
+planted_gguf_header(const struct planted_weights *w, bool tensors, size_t *len)
+{
+    struct header h = {0};
+    put(&h, "GGUF", 4);
+    put_u32(&h, 3);
+    put_u64(&h, tensors ? w->n : 0);
+    const size_t n_values_at = h.len;
+    put_u64(&h, 0);
+    put_sizes(&h, w);
+    put_vocabulary(&h, w->desc.vocab);
+    if (tensors)
+        put_tensors(&h, w);
+    if (h.failed) {
+        free(h.at);
+        return NULL;
+    }
+    memcpy(h.at + n_values_at, &h.n_values, sizeof h.n_values);
+    *len = h.len;
+    return h.at;
+}
+
+/* ---- the file ---- */
+
+struct writing {
+    int fd;
+    const char *path;
+    uint64_t written;
+    struct err *err;
+};
+
+static bool
+put_file(struct writing *f, const void *bytes, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        const ssize_t wrote = write(f->fd, (const char *)bytes + done, n - done);
+        if (wrote < 0 && errno != EINTR)
+            return err_set(f->err, ERR_WORK,
+                           "%s: cannot be written: %s after %" PRIu64 " MB; make room, or choose "
+                           "another place",
+                           f->path, strerror(errno), (f->written + done) / 1000000);
+        done += wrote > 0 ? (size_t)wrote : 0;
+    }
+    f->written += n;
+    return true;
+}
+
+static bool
+write_tensor(struct writing *f, const struct tensor *t, unsigned char *chunk)
+{
+    static const unsigned char zeros[ALIGNMENT];
+    const size_t bytes = row_bytes(t);
+    const uint32_t most = CHUNK_BYTES / bytes > t->rows ? t->rows : (uint32_t)(CHUNK_BYTES / bytes);
+    if (t->planted == NULL)
+        return put_file(f, t->data, bytes) && put_file(f, zeros, padding(bytes));
+    for (uint32_t row = 0; row < t->rows; row += most) {
+        const uint32_t n = t->rows - row < most ? t->rows - row : most;
+        PARALLEL
+        for (uint32_t i = 0; i < n; i++)
+            planted_row(t, row + i, chunk + i * bytes);
+        if (!put_file(f, chunk, n * bytes))
+            return false;
+    }
+    return put_file(f, zeros, padding(bytes * (uint64_t)t->rows));
+}
+
+static bool
+write_all(struct writing *f, const struct planted_weights *w, progress_fn progress, void *user)
+{
+    size_t len;
+    unsigned char *header = planted_gguf_header(w, true, &len), *chunk = malloc(CHUNK_BYTES);
+    bool ok = header != NULL && chunk != NULL;
+    if (!ok)
+        err_set(f->err, ERR_WORK, "%s: out of memory for its header", f->path);
+    ok = ok && put_file(f, header, len);
+    for (size_t i = 0; i < w->n && ok; i++) {
+        if (progress != NULL && !progress(user, (double)i / (double)w->n))
+            ok = err_set(f->err, ERR_CANCELLED, "%s: writing it was cancelled", f->path);
+        ok = ok && write_tensor(f, &w->all[i].tensor, chunk);
+    }
+    free(header);
+    free(chunk);
+    return ok;
+}
+
+bool
+planted_gguf_write(const struct planted_weights *w, const char *path, progress_fn progress, void *user, struct err *err)
+{
+    static const char ending[] = ".XXXXXX";
+    char *part = malloc(strlen(path) + sizeof ending);
+    if (part == NULL)
+        return err_set(err, ERR_WORK, "%s: out of memory", path);
+    memcpy(part, path, strlen(path));
+    memcpy(part + strlen(path), ending, sizeof ending);
+    struct writing f = {.path = path, .err = err};
+    f.fd = mkostemp(part, O_CLOEXEC);
+    if (f.fd < 0) {
+        free(part);
+        return err_set(err, ERR_WORK, "%s: cannot be created: %s", path, strerror(errno));
+    }
+    const mode_t mask = umask(0);
+    umask(mask);
+    bool ok = write_all(&f, w, progress, user);
+    if (close(f.fd) != 0 && ok)
+        ok = err_set(err, ERR_WORK, "%s: cannot be written: %s", path, strerror(errno));
+    if (ok && (chmod(part, 0666 & ~mask) != 0 || rename(part, path) != 0))
+        ok = err_set(err, ERR_WORK, "%s: cannot be put into place: %s", path, strerror(errno));
+    if (!ok)
+        unlink(part);
+    free(part);
+    return ok;
+}

@@ -1,0 +1,107 @@
+/* A planted model opened as if from a file, without one: the vocabulary is parsed from the header that the file would
+ * have, and the matrices stay formulas, which backends make as they load. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/model/gguf.h"
+#include "engine/model/gguf_types.h"
+#include "engine/model/memory.h"
+#include "engine/model/model.h"
+#include "engine/model/model_hash.h"
+#include "engine/planted/planted_gguf.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "kernels/planted.h"
+
+static void
+count_tensors(struct model *m, const struct planted_weights *w)
+{
+    const struct model_desc *d = &w->desc;
+    const uint64_t head = (uint64_t)d->vocab * d->width;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct tensor *t = &w->all[i].tensor;
+        const uint64_t values = (uint64_t)t->rows * t->cols;
+        m->parameters += values;
+        m->parameters_of[t->type] += values;
+        m->tensors_of[t->type]++;
+    }
+    m->tied = w->spec.shape->tied;
+    m->rho = (double)head / ((double)(m->parameters - d->width - head * (m->tied ? 1 : 2)) / d->n_layers);
+}
+
+/* The header, as the file would begin, and every formula. */
+static bool
+hash_planted(struct model *m, const struct planted_weights *w, struct err *err)
+{
+    size_t len;
+    unsigned char *header = planted_gguf_header(w, true, &len);
+    if (header == NULL)
+        return err_set(err, ERR_WORK, "%s: out of memory", m->path);
+    m->hash = hash_bytes(HASH_START, header, len);
+    m->file_bytes = len;
+    free(header);
+    for (size_t i = 0; i < w->n; i++) {
+        const struct planted *p = w->all[i].tensor.planted;
+        if (p == NULL)
+            continue;
+        m->hash = hash_bytes(m->hash, &p->key, sizeof p->key);
+        m->hash = hash_bytes(m->hash, &p->scale, sizeof p->scale);
+    }
+    return true;
+}
+
+static bool
+open_vocabulary(struct model *m, const struct planted_weights *w, struct err *err)
+{
+    size_t len;
+    unsigned char *header = planted_gguf_header(w, false, &len), *kept = header == NULL ? NULL : model_take(m, len);
+    if (kept != NULL)
+        memcpy(kept, header, len);
+    free(header);
+    if (kept == NULL)
+        return err_set(err, ERR_WORK, "%s: out of memory for its vocabulary", m->path);
+    return gguf_parse(&m->file, m->path, kept, len, err) && tokenizer_open(&m->tokenizer, m->file, err);
+}
+
+static bool
+describe(struct model *m, const struct planted_weights *w, struct err *err)
+{
+    struct layer_desc *layers = calloc(w->desc.n_layers, sizeof *layers);
+    if (layers == NULL)
+        return err_set(err, ERR_WORK, "%s: out of memory", m->path);
+    memcpy(layers, w->layers, w->desc.n_layers * sizeof *layers);
+    m->desc = w->desc;
+    m->desc.layers = layers;
+    m->ctx_train = w->spec.shape->ctx;
+    snprintf(m->arch, sizeof m->arch, "llama");
+    snprintf(m->name, sizeof m->name, "%s planted %u, %g", w->spec.shape->name, w->spec.exit, w->spec.acceptance);
+    snprintf(m->types, sizeof m->types, "%s%s", weight_type_size(w->spec.type)->name,
+             w->spec.type == WEIGHT_F32 ? "" : ", F32");
+    count_tensors(m, w);
+    return true;
+}
+
+bool
+model_open_planted(struct model **out, const char *text, const struct model_options *options, struct err *err)
+{
+    struct planted_spec spec;
+    *out = NULL;
+    if (!planted_read_spec(text, &spec, err))
+        return false;
+    if (options->quantize)
+        return err_set(err, ERR_USAGE, "%s: planted weights are made in the type that is asked for: say %s:q8_0", text,
+                       spec.shape->name);
+    struct model *m = calloc(1, sizeof *m);
+    bool ok = m != NULL && (m->path = strdup(text)) != NULL;
+    if (!ok)
+        err_set(err, ERR_WORK, "%s: out of memory", text);
+    ok = ok && planted_weights_make(&m->planted, &spec, err) && describe(m, m->planted, err);
+    const uint32_t ctx = ok && options->ctx == 0 ? m->ctx_train : options->ctx;
+    ok = ok && (options->available == 0 || memory_fits(m, ctx, options->exact, false, options->available, err)) &&
+         hash_planted(m, m->planted, err) && open_vocabulary(m, m->planted, err);
+    if (!ok) {
+        model_close(m);
+        return false;
+    }
+    *out = m;
+    return true;
+}

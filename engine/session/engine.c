@@ -1,0 +1,195 @@
+#include "engine/session/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/model/memory.h"
+#include "kernels/plugin.h"
+
+/* ---- which backend ---- */
+
+/* Opens the CUDA backend. False: *err, and *serious unless that is only what most machines lack. */
+static bool
+open_cuda(struct engine *e, const struct backend_options *options, bool *serious, struct err *err)
+{
+    const enum plugin_state state = plugin_load(&e->ops, err);
+    const bool ok = state == PLUGIN_LOADED && e->ops->open(&e->backend, options, err);
+    *serious = state == PLUGIN_BROKEN || plugin_gpu_in_sight();
+    return ok;
+}
+
+static bool
+open_cpu(struct engine *e, const struct backend_options *options, struct err *err)
+{
+    e->ops = &cpu_backend;
+    return e->ops->open(&e->backend, options, err);
+}
+
+/* Says why the CPU computes; err is a whole line, and its advice to take the CPU is already followed. */
+static void
+note_fallback(struct engine *e, const struct err *why)
+{
+    static const char intro[] = "backend cuda: ";
+    const char *text = why->text;
+    if (strncmp(text, intro, sizeof intro - 1) == 0)
+        text += sizeof intro - 1;
+    const char *advice = strstr(text, "; ");
+    snprintf(e->note, sizeof e->note, "on the CPU: %.*s", advice != NULL ? (int)(advice - text) : (int)strlen(text),
+             text);
+}
+
+static bool
+open_backend(struct engine *e, const struct engine_options *o, const struct backend_options *options, struct err *err)
+{
+    const char *name = o->backend != NULL ? o->backend : "auto";
+    bool serious;
+    if (strcmp(name, "cuda") == 0)
+        return open_cuda(e, options, &serious, err);
+    if (strcmp(name, "auto") == 0) {
+        struct err why = {.kind = ERR_NONE};
+        if (open_cuda(e, options, &serious, &why))
+            return true;
+        if (serious || o->backend != NULL || options->gpu >= 0)
+            note_fallback(e, &why);
+        return open_cpu(e, options, err);
+    }
+    if (strcmp(name, "cpu") == 0)
+        return open_cpu(e, options, err);
+    if (strcmp(name, "check") != 0)
+        return err_set(err, ERR_USAGE, "backend '%.32s' is not known; there are auto, cpu, check and cuda", name);
+    e->ops = &check_backend;
+    return e->ops->open(&e->backend, options, err);
+}
+
+/* ---- the engine ---- */
+
+static bool
+is_cuda(const struct engine *e)
+{
+    return e->ops != &cpu_backend && e->ops != &check_backend;
+}
+
+/* Loads the weights; a model that the GPU refuses goes to the CPU unless CUDA was asked for by name. */
+static bool
+load(struct engine *e, const struct engine_options *o, const struct backend_options *options, progress_fn progress,
+     void *user, struct err *err)
+{
+    struct err why = {.kind = ERR_NONE};
+    struct model_desc desc = e->model->desc;
+    desc.ctx = o->ctx > 0 ? o->ctx : e->model->ctx_train;
+    if (e->ops->load(e->backend, &desc, progress, user, &e->weights, &why))
+        return true;
+    const bool asked = o->backend != NULL && strcmp(o->backend, "auto") != 0;
+    if (!is_cuda(e) || asked || why.kind == ERR_CANCELLED) {
+        if (err != NULL)
+            *err = why;
+        return false;
+    }
+    e->ops->close(e->backend);
+    e->backend = NULL;
+    note_fallback(e, &why);
+    return memory_fits(e->model, desc.ctx, e->exact, o->quantize, memory_available(), err) &&
+           open_cpu(e, options, err) && e->ops->load(e->backend, &desc, progress, user, &e->weights, err);
+}
+
+/* ---- trained heads ---- */
+
+static bool
+take_heads(struct engine *e, const char *path, struct err *err)
+{
+    struct exit_heads *h;
+    if (e->ops->heads == NULL)
+        return err_set(err, ERR_USAGE, "backend %s has no trained heads; choose --backend cpu, or leave %.200s out",
+                       e->ops->name, path);
+    if (!exit_heads_read(&h, path, e->model, err))
+        return false;
+    struct exit_head *by_layer = calloc(h->n_layers + 1u, sizeof *by_layer);
+    bool ok = by_layer != NULL || err_set(err, ERR_WORK, "out of memory for %.200s", path);
+    for (uint32_t l = 1; ok && l < h->n_layers; l++) {
+        const struct head_weights *w = &h->layers[l];
+        by_layer[l] =
+            (struct exit_head){.a = {.data = w->a, .type = WEIGHT_F32, .rows = h->width, .cols = h->width},
+                               .b = {.data = w->b, .type = WEIGHT_F32, .rows = 1, .cols = h->width},
+                               .weight = {.data = w->weight, .type = WEIGHT_F32, .rows = h->vocab, .cols = h->width}};
+    }
+    ok = ok && e->ops->heads(e->weights, by_layer, err);
+    if (ok)
+        e->heads = h->kind;
+    free(by_layer);
+    exit_heads_free(h);
+    return ok;
+}
+
+/* The file that stands beside the model: its name without ".gguf", and ".heads.safetensors". NULL: there is none. */
+static char *
+heads_beside(const struct model *m)
+{
+    static const char suffix[] = ".gguf", ending[] = ".heads.safetensors";
+    size_t n = strlen(m->path);
+    if (n >= sizeof suffix && strcmp(m->path + n - (sizeof suffix - 1), suffix) == 0)
+        n -= sizeof suffix - 1;
+    while (n > 1 && m->path[n - 1] == '/')
+        n--;
+    char *path = malloc(n + sizeof ending);
+    if (path == NULL)
+        return NULL;
+    memcpy(path, m->path, n);
+    memcpy(path + n, ending, sizeof ending);
+    if (access(path, F_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+static bool
+find_heads(struct engine *e, const struct engine_options *o, struct err *err)
+{
+    if (o->heads != NULL)
+        return strcmp(o->heads, "none") == 0 || take_heads(e, o->heads, err);
+    char *path = o->synth ? NULL : heads_beside(e->model);
+    struct err why = {.kind = ERR_NONE};
+    if (path != NULL && !take_heads(e, path, &why) && e->note[0] == '\0')
+        snprintf(e->note, sizeof e->note, "without trained heads: %.170s", why.text);
+    free(path);
+    return true;
+}
+
+bool
+engine_open(struct engine **out, const struct engine_options *options, progress_fn progress, void *user,
+            struct err *err)
+{
+    *out = NULL;
+    struct engine *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        return err_set(err, ERR_WORK, "out of memory opening %s", options->model_path);
+    struct backend_options backend = options->backend_options;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (backend.threads == 0)
+        backend.threads = cores > 0 ? (uint32_t)cores : 1;
+    e->threads = backend.threads;
+    e->exact = options->backend_options.exact;
+    struct model_options model = {.quantize = options->quantize, .exact = backend.exact, .ctx = options->ctx};
+    bool ok = open_backend(e, options, &backend, err);
+    model.available = ok && is_cuda(e) ? UINT64_MAX : memory_available(); /* a GPU has its own, and says so itself */
+    ok = ok && (options->synth ? model_open_planted : model_open_with)(&e->model, options->model_path, &model, err);
+    if (!ok || !load(e, options, &backend, progress, user, err) || !find_heads(e, options, err)) {
+        engine_close(e);
+        return false;
+    }
+    *out = e;
+    return true;
+}
+
+void
+engine_close(struct engine *e)
+{
+    if (e == NULL)
+        return;
+    if (e->weights != NULL)
+        e->ops->unload(e->weights);
+    if (e->backend != NULL)
+        e->ops->close(e->backend);
+    model_close(e->model);
+    free(e);
+}

@@ -1,0 +1,222 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/session/session_internal.h"
+
+static struct session *
+session_of(const struct round *r)
+{
+    return r->state->session;
+}
+
+bool
+round_advance(struct round *r, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan)
+{
+    return context_advance(r->ctx, slots, n, to, plan);
+}
+
+bool
+round_until(struct round *r, const slot_t *rows, size_t n, uint32_t to, const struct exit_rule *rule,
+            struct exit_result *out)
+{
+    struct session *s = session_of(r);
+    struct exit_rule asked = *rule;
+    asked.head = s->head;
+    struct guess *mine = out->probed;
+    if (mine == NULL) /* the caller doesn't care, the screen does */
+        out->probed = s->guesses;
+    bool ok = context_advance_until(r->ctx, rows, n, to, &asked, out);
+    if (ok) {
+        r->state->heads_ns += out->probe_ns;
+        if (out->probes > 0 && out->probe_ns == 0)
+            r->state->heads_unknown = true;
+        memcpy(r->state->temperature, rule->temperature, (r->layers + 1) * sizeof *rule->temperature);
+        r->state->annealed = true;
+        for (uint32_t l = 1; l <= out->depth && s->probe != PROBE_OFF; l++)
+            if (out->probed[l].token != TOKEN_NONE)
+                session_layer_event(s, context_position(r->ctx, rows[n - 1]) + 1, l, session_head_at(s, l),
+                                    &out->probed[l], PROBED_POLICY, TOKEN_NONE);
+    }
+    out->probed = mine;
+    return ok;
+}
+
+bool
+round_look(struct round *r, const struct context_probe *probes, size_t n, struct guess *out)
+{
+    struct session *s = session_of(r);
+    const size_t room = s->n_probes;
+    uint64_t start = session_now_ns();
+    bool ok = true;
+    for (size_t at = 0; at < n && ok; at += room) {
+        const size_t part = n - at < room ? n - at : room;
+        memcpy(s->probes, probes + at, part * sizeof *probes);
+        for (size_t i = 0; i < part; i++)
+            s->probes[i].head = s->head;
+        ok = context_guess(r->ctx, s->probes, part, out + at);
+    }
+    r->state->heads_ns += session_now_ns() - start;
+    return ok;
+}
+
+bool
+round_guess(struct round *r, const struct context_probe *probes, size_t n, struct guess *out)
+{
+    if (!round_look(r, probes, n, out))
+        return false;
+    struct session *s = session_of(r);
+    for (size_t i = 0; i < n && s->probe != PROBE_OFF; i++)
+        session_layer_event(s, context_position(r->ctx, probes[i].slot) + 1, probes[i].layer,
+                            session_head_at(s, probes[i].layer), &out[i], PROBED_POLICY, TOKEN_NONE);
+    return true;
+}
+
+bool
+round_choose(struct round *r, slot_t slot, uint32_t layer, const struct guess *g, token_t *token, dist_t *q)
+{
+    *q = DIST_NONE;
+    if (!(r->sampling.temperature > 0)) {
+        *token = g->token;
+        return true;
+    }
+    uint64_t start = session_now_ns();
+    *q = context_dist(r->ctx, slot, layer, session_of(r)->head, &r->sampling);
+    if (*q == DIST_NONE)
+        return false;
+    struct rng_key key = {
+        .seed = r->seed, .seq = r->seq, .pos = context_position(r->ctx, slot) + 1, .purpose = RNG_DRAFT};
+    *token = context_draw(r->ctx, *q, &key, NULL, 0);
+    r->state->heads_ns += session_now_ns() - start;
+    return *token != TOKEN_NONE;
+}
+
+uint32_t
+round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k, const struct guess *g,
+                 token_t *out, dist_t *q)
+{
+    bool greedy = !(r->sampling.temperature > 0);
+    uint32_t n = 0;
+    *q = DIST_NONE;
+    if (greedy && k <= GUESS_TOP) { /* the guess lists them */
+        while (n < k && g->top[n] != TOKEN_NONE) {
+            out[n] = g->top[n];
+            n++;
+        }
+        return n;
+    }
+    uint64_t start = session_now_ns();
+    const struct sampling whole = {.temperature = 1, .top_p = 1};
+    dist_t from = context_dist(r->ctx, slot, layer, session_of(r)->head, greedy ? &whole : &r->sampling);
+    if (!greedy)
+        *q = from;
+    while (from != DIST_NONE && n < k) {
+        const struct rng_key key = {.seed = r->seed, .seq = r->seq, .pos = pos, .purpose = RNG_DRAFT, .index = n};
+        token_t t = greedy ? context_likeliest(r->ctx, from, out, n) : context_draw(r->ctx, from, &key, out, n);
+        if (t == TOKEN_NONE)
+            break;
+        out[n++] = t;
+    }
+    r->state->heads_ns += session_now_ns() - start;
+    return context_error(r->ctx)->kind == ERR_NONE ? n : 0;
+}
+
+void
+round_aside_begin(struct round *r)
+{
+    r->state->aside_since = session_now_us();
+    r->state->aside_from = context_loads(r->ctx);
+    r->state->aside_heads_ns = r->state->heads_ns;
+}
+
+double
+round_aside_ms(const struct round *r)
+{
+    return (double)r->state->aside_us / 1000;
+}
+
+void
+round_aside_end(struct round *r)
+{
+    struct round_state *st = r->state;
+    struct loads now = context_loads(r->ctx);
+    st->aside_us += session_now_us() - st->aside_since;
+    st->heads_ns = st->aside_heads_ns; /* head calls of the pass are not the draft's either */
+    st->aside.layers += now.layers - st->aside_from.layers;
+    st->aside.heads += now.heads - st->aside_from.heads;
+}
+
+bool
+round_full(const struct round *r)
+{
+    return r->state->steps >= r->budget || r->state->n == VERIFY_NODES;
+}
+
+int32_t
+round_propose(struct round *r, const struct proposal *p)
+{
+    struct session *s = session_of(r);
+    struct round_state *st = r->state;
+    if (p->parent < 0 || (uint32_t)p->parent >= st->n || st->node[p->parent].slot == SLOT_NONE) {
+        session_fail(s, "policy", "proposed a token after one that has no row");
+        return -1;
+    }
+    uint32_t pos = st->pos[p->parent] + 1;
+    if (st->n >= VERIFY_NODES || pos - st->pos[0] > r->budget)
+        return -1;
+    slot_t slot = SLOT_NONE;
+    if (!p->no_row) {
+        slot = context_append(r->ctx, r->seq, st->node[p->parent].slot, p->token);
+        if (slot == SLOT_NONE)
+            return -1;
+    }
+    int32_t node = (int32_t)st->n++;
+    st->node[node] = (struct verify_row){.parent = p->parent, .token = p->token, .slot = slot, .q = p->q};
+    st->pos[node] = pos;
+    if (pos - st->pos[0] > st->steps)
+        st->steps = pos - st->pos[0];
+    session_vocab(s, p->token);
+    struct event e = {.type = EVENT_TOKEN,
+                      .token = {.pos = pos,
+                                .parent = p->parent,
+                                .candidate = node,
+                                .token = p->token,
+                                .source = SOURCE_DRAFT,
+                                .exit_layer = (int32_t)p->exit_layer,
+                                .confidence = p->guess != NULL ? p->guess->confidence : NAN,
+                                .annealed = p->guess != NULL ? p->guess->annealed : NAN,
+                                .head = (int32_t)session_head_at(s, p->exit_layer),
+                                .accepted = -1,
+                                .committed = -1}};
+    session_emit(s, &e);
+    session_token_done(s);
+    uint64_t start = session_now_ns();
+    enum mood mood = session_gate(s, false);
+    st->wait_ns += session_now_ns() - start;
+    return mood == MOOD_GO ? node : -1;
+}
+
+slot_t
+round_slot(const struct round *r, int32_t node)
+{
+    return node >= 0 && (uint32_t)node < r->state->n ? r->state->node[node].slot : SLOT_NONE;
+}
+
+void
+round_report(struct round *r, const char *key, int index, double value)
+{
+    struct event e = {.type = EVENT_SERIES, .series = {.index = index, .value = (float)value}};
+    snprintf(e.series.key, sizeof e.series.key, "%s", key);
+    session_emit(session_of(r), &e);
+}
+
+void
+round_summary(struct round *r, const char *stop_reason, int exit_layer, double threshold, int d_max, int w_max)
+{
+    struct round_state *st = r->state;
+    snprintf(st->stop_reason, sizeof st->stop_reason, "%s", stop_reason);
+    st->exit_layer = exit_layer;
+    st->threshold = threshold;
+    st->d_max = d_max;
+    st->w_max = w_max;
+}

@@ -1,0 +1,80 @@
+/* One round, as a policy sees it. All of a policy's work goes through these helpers: they append events, keep the
+ * accounts, and are where stepping, pausing and cancelling happen. A helper that returns false (SLOT_NONE, -1) means
+ * "stop now": the policy returns false at once and the session knows why.
+ *
+ * Nodes are the candidates of the round's tree: node 0 is the pending token, whose row exists at depth 0 when draft()
+ * is called; round_propose() adds nodes. After draft() the session runs every node's row to depth L in one sweep,
+ * verifies, keeps the accepted path and emits. */
+#ifndef ENGINE_SESSION_ROUND_H
+#define ENGINE_SESSION_ROUND_H
+
+#include "engine/context/context.h"
+#include "engine/events/policy.h"
+
+struct round {
+    uint32_t number; /* from 1; in prefilled(): 0, or the round to come when switched to in mid-run */
+    struct context *ctx;
+    seq_t seq;
+    uint32_t prompt_len;   /* tokens of the prompt, at the start of the trunk */
+    const token_t *tokens; /* (n_tokens) the prompt and all emitted tokens; the last is the pending one */
+    uint32_t n_tokens;
+    uint32_t budget; /* drafts that are still wanted: -n, the context's end; may be 0 */
+    struct sampling sampling;
+    uint64_t seed;
+    uint32_t layers; /* L */
+
+    /* for observe(): what verification said */
+    const struct verdict *verdict;
+    uint32_t drafted, accepted, emitted; /* accepted: as verification said, before any cut */
+    bool cut;                            /* ended by EOS, -n or the context: teaches nothing about length */
+
+    struct round_state *state; /* the session's */
+};
+
+/* ---- work ---- */
+/* Which head looks at a layer, the lens or a trained one, is the session's setting: it applies to all of these. */
+bool round_advance(struct round *, const slot_t *, size_t n, uint32_t to, const struct plan *);
+/* The guesses of every probed layer become LAYER events. */
+bool round_until(struct round *, const slot_t *rows, size_t n, uint32_t to, const struct exit_rule *,
+                 struct exit_result *);
+bool round_guess(struct round *, const struct context_probe *, size_t n, struct guess *);
+/* The same without events: what a reduced model says is no layer's word. */
+bool round_look(struct round *, const struct context_probe *, size_t n, struct guess *);
+
+/* The next token as layer `layer` would say it after row `slot`: its argmax when greedy (*q = DIST_NONE), else drawn
+ * from its distribution under the user's sampling settings (*q is that distribution). `g` is the layer's guess, so
+ * that the greedy case needs no second head call. */
+bool round_choose(struct round *, slot_t slot, uint32_t layer, const struct guess *g, token_t *, dist_t *q);
+
+/* k different candidates for the token after `slot`, as layer `layer` would say them: the k likeliest when greedy
+ * (*q = DIST_NONE), else drawn without replacement from its distribution *q, in the order drawn. `g` is the layer's guess
+ * there. Returns how many there are (fewer when no more have a probability); 0: stop now. The slot may be a fork's:
+ * `pos` is the token's position. */
+uint32_t round_candidates(struct round *, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k, const struct guess *g,
+                          token_t *out, dist_t *q);
+
+/* Work between these is not the round's draft: its time and loads are counted apart (learning passes). */
+void round_aside_begin(struct round *);
+void round_aside_end(struct round *);
+double round_aside_ms(const struct round *); /* of this round so far */
+
+/* ---- proposals ---- */
+struct proposal {
+    int32_t parent; /* node it follows */
+    token_t token;
+    uint32_t exit_layer;       /* the layer that said it */
+    const struct guess *guess; /* or NULL */
+    dist_t q;
+    bool no_row; /* it gets no row of its own: accepted, it takes the bonus's place */
+};
+/* The new node's number; -1 to stop, also when the budget is used up (round_full() tells beforehand). */
+int32_t round_propose(struct round *, const struct proposal *);
+bool round_full(const struct round *);
+slot_t round_slot(const struct round *, int32_t node); /* its row; SLOT_NONE for no_row */
+
+/* ---- reports ---- */
+void round_report(struct round *, const char *key, int index, double value); /* a SERIES event */
+/* Why drafting stopped, and what the round's line says of the policy's state: -1 / NAN where it does not apply. */
+void round_summary(struct round *, const char *stop_reason, int exit_layer, double threshold, int d_max, int w_max);
+
+#endif

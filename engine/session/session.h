@@ -1,0 +1,82 @@
+/* A session: one prompt after another generated under one policy after another, on a thread of its own, telling all
+ * through the event log and obeying controls at its gates (before every layer for cancelling, at every proposal and
+ * between rounds for the rest). */
+#ifndef ENGINE_SESSION_SESSION_H
+#define ENGINE_SESSION_SESSION_H
+
+#include "engine/events/event.h"
+#include "engine/events/run_info.h"
+#include "engine/session/engine.h"
+
+enum probe_mode { PROBE_OFF, PROBE_POLICY, PROBE_ALL, PROBE_MODES };
+extern const char *const probe_mode_names[PROBE_MODES]; /* "off", "policy", "all" */
+
+/* Which head looks at a layer: as the policy's paper has it, always the lens, or always the trained one. */
+enum head_mode { HEADS_POLICY, HEADS_LENS, HEADS_TRAINED, HEAD_MODES };
+extern const char *const head_mode_names[HEAD_MODES]; /* "policy", "lens", "trained" */
+
+struct knob_setting {
+    char name[16];
+    char text[32];
+}; /* --set name=text */
+
+struct session_options {
+    const struct policy_ops *const *policies; /* NULL-terminated registry */
+    const char *policy;
+    const char *prompt; /* bytes */
+    size_t prompt_len;
+    bool chat; /* prompts are turns in the model's chat format, if it has a known one (engine/tokenizer/chat.h) */
+    const char *system; /* … under this system text; NULL: the template's own */
+    struct sampling sampling;
+    uint64_t seed;
+    uint32_t tokens; /* to generate after the prompt; 0: until EOS or the context's end */
+    uint32_t ctx;    /* 0: the model's own */
+    bool ignore_eos;
+    enum probe_mode probe;
+    enum head_mode head;   /* HEADS_TRAINED wants an engine that has some */
+    const char *state_dir; /* where policies keep what they learn, or NULL */
+    const struct knob_setting *set;
+    size_t n_set;
+    double pace; /* tokens/s at most, for people who want to watch; 0: as fast as it goes */
+    bool paused; /* start paused, after prefill */
+    bool stay;   /* at the end of a run wait for controls (the scope); else finish the log */
+};
+
+enum control_kind {
+    CONTROL_PAUSE,
+    CONTROL_RESUME,
+    CONTROL_STEP_ROUNDS, /* n rounds, then pause */
+    CONTROL_STEP_TOKEN,  /* to the next drafted or emitted token, then pause */
+    CONTROL_BREAK,       /* pause after round n; 0 clears it */
+    CONTROL_KNOB,        /* name, text */
+    CONTROL_POLICY,      /* text */
+    CONTROL_PROMPT,      /* text: a new run */
+    CONTROL_RESTART,     /* same prompt: a new run */
+    CONTROL_PROBE,       /* text: off, policy, all */
+    CONTROL_HEAD,        /* text: policy, lens, trained */
+    CONTROL_BASELINE,    /* run autoregressively, measure, compare */
+    CONTROL_EXTEND,      /* n more tokens */
+    CONTROL_PACE,        /* text: tokens/s, 0: as fast as it goes */
+    CONTROL_QUIT
+};
+
+struct control {
+    enum control_kind kind;
+    char name[16];
+    const char *text; /* copied by session_post() */
+    uint32_t n;
+};
+
+struct session;
+
+/* Checks everything (knobs, policy, prompt against the context) before it starts anything. The engine is borrowed. */
+bool session_open(struct session **, struct engine *, const struct session_options *, struct err *);
+const struct run_info *session_info(const struct session *);
+struct event_log *session_log(struct session *);
+bool session_start(struct session *, struct err *); /* starts the thread; open readers and the trace before */
+/* Any thread. False with one line when it cannot be obeyed (an unknown knob, a bad value, a prompt that is too long). */
+bool session_post(struct session *, const struct control *, struct err *);
+bool session_failed(const struct session *, struct err *); /* the engine failed: what it said */
+void session_close(struct session *); /* cancels, joins, frees; the log with it: close readers before */
+
+#endif

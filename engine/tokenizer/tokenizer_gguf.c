@@ -1,0 +1,321 @@
+/* A vocabulary from GGUF metadata: SentencePiece's pieces and scores ("llama"), or byte-level BPE's pieces and merges
+ * ("gpt2") with the name of a pre-tokenizer. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/utf8.h"
+#include "engine/tokenizer/tokenizer_internal.h"
+
+#define KEY(name) "tokenizer.ggml." name
+
+static bool
+out_of_memory(const struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    return err_set(err, ERR_WORK, "%s: out of memory for a vocabulary of %" PRIu32 " tokens", g->path, t->n);
+}
+
+/* ---- pieces ---- */
+
+static bool
+read_pieces(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    const struct gguf_value *tokens = gguf_find(g, KEY("tokens"));
+    if (tokens == NULL || tokens->type != GGUF_ARRAY || tokens->element != GGUF_STRING)
+        return err_set(err, ERR_WORK,
+                       "%s: has no vocabulary (metadata '" KEY("tokens") "'); convert the model with its tokenizer",
+                       g->path);
+    if (tokens->count == 0 || tokens->count > MOST_TOKENS)
+        return err_set(err, ERR_WORK, "%s: a vocabulary of %" PRIu64 " tokens cannot be used", g->path, tokens->count);
+    t->text = gguf_strings(tokens, err);
+    return t->text != NULL && tokenizer_make_room(t, (uint32_t)tokens->count, g->path, err);
+}
+
+static bool
+read_kinds(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    const struct gguf_value *types = gguf_find(g, KEY("token_type"));
+    if (types == NULL)
+        return true; /* all of them normal */
+    if (types->type != GGUF_ARRAY || (types->element != GGUF_I32 && types->element != GGUF_U32) || types->count != t->n)
+        return err_set(err, ERR_WORK,
+                       "%s: metadata '" KEY("token_type") "' should be %" PRIu32 " 32-bit numbers, one for each token; "
+                                                          "convert the model again",
+                       g->path, t->n);
+    static const unsigned char kinds[] = {TOKEN_NORMAL, TOKEN_NORMAL, TOKEN_UNKNOWN, TOKEN_CONTROL,
+                                          TOKEN_USER,   TOKEN_UNUSED, TOKEN_BYTE}; /* 0 is undefined, 1.. as listed */
+    for (uint32_t id = 0; id < t->n; id++) {
+        double type = gguf_number(types, id);
+        if (type < 0 || type >= (double)sizeof kinds)
+            return err_set(err, ERR_WORK, "%s: token %" PRIu32 " is of the unknown type %.0f; convert the model again",
+                           g->path, id, type);
+        t->kind[id] = kinds[(int)type];
+    }
+    return true;
+}
+
+/* ---- ids ---- */
+
+/* A token named in metadata; without the key it is `usual` if that is a token of this kind. All ones means none. */
+static bool
+read_id(const struct tokenizer *t, const struct gguf *g, const char *key, token_t usual, enum token_kind kind,
+        token_t *out, struct err *err)
+{
+    uint32_t id;
+    *out = TOKEN_NONE;
+    if (gguf_find(g, key) == NULL) {
+        if (usual >= 0 && (uint32_t)usual < t->n && t->kind[usual] == kind)
+            *out = usual;
+        return true;
+    }
+    if (!gguf_get_u32(g, key, 0, &id, err))
+        return false;
+    if (id >= t->n && id != UINT32_MAX)
+        return err_set(err, ERR_WORK,
+                       "%s: metadata '%s' is %" PRIu32 ", but there are only %" PRIu32 " tokens; convert "
+                       "the model again",
+                       g->path, key, id, t->n);
+    if (id != UINT32_MAX)
+        *out = (token_t)id;
+    return true;
+}
+
+/* SentencePiece's usual ids are 0 for <unk>, 1 for BOS, 2 for EOS; byte-level BPE has none. */
+static bool
+read_ids(struct tokenizer *t, const struct gguf *g, bool add_bos, struct err *err)
+{
+    token_t eot, eom;
+    const bool pieces = !t->byte_level;
+    bool add_eos;
+    if (!read_id(t, g, KEY("bos_token_id"), pieces ? 1 : TOKEN_NONE, TOKEN_CONTROL, &t->bos, err) ||
+        !read_id(t, g, KEY("eos_token_id"), pieces ? 2 : TOKEN_NONE, TOKEN_CONTROL, &t->eos, err) ||
+        !read_id(t, g, KEY("unknown_token_id"), pieces ? 0 : TOKEN_NONE, TOKEN_UNKNOWN, &t->unknown, err) ||
+        !read_id(t, g, KEY("eot_token_id"), TOKEN_NONE, TOKEN_CONTROL, &eot, err) ||
+        !read_id(t, g, KEY("eom_token_id"), TOKEN_NONE, TOKEN_CONTROL, &eom, err) ||
+        !gguf_get_bool(g, KEY("add_bos_token"), add_bos, &add_bos, err) ||
+        !gguf_get_bool(g, KEY("add_eos_token"), false, &add_eos, err))
+        return false;
+    if (pieces && t->unknown == TOKEN_NONE)
+        t->unknown = 0;
+    if (eot != TOKEN_NONE)
+        t->end[eot] = true;
+    if (eom != TOKEN_NONE)
+        t->end[eom] = true;
+    if (add_bos && t->bos != TOKEN_NONE)
+        t->before.ids[t->before.n++] = t->bos;
+    if (add_eos && t->eos != TOKEN_NONE)
+        t->after.ids[t->after.n++] = t->eos;
+    return true;
+}
+
+/* ---- SentencePiece ---- */
+
+static bool
+read_scores(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    const struct gguf_value *scores = gguf_find(g, KEY("scores"));
+    if (scores == NULL || scores->type != GGUF_ARRAY || scores->element != GGUF_F32 || scores->count != t->n)
+        return err_set(err, ERR_WORK,
+                       "%s: metadata '" KEY("scores") "' should be %" PRIu32 " reals, one for each token; convert the "
+                                                      "model again",
+                       g->path, t->n);
+    t->score = malloc(t->n * sizeof *t->score);
+    if (t->score == NULL)
+        return out_of_memory(t, g, err);
+    for (uint32_t id = 0; id < t->n; id++) {
+        double score = gguf_number(scores, id);
+        if (isnan(score))
+            return err_set(err, ERR_WORK, "%s: the score of token %" PRIu32 " is not a number; convert the model again",
+                           g->path, id);
+        t->score[id] = (float)score;
+    }
+    return true;
+}
+
+/* User-defined tokens are looked for after spaces became ▁, as SentencePiece does; control tokens in the input, and what
+ * follows one is a text of its own with its own dummy prefix. */
+static bool
+add_specials(struct tokenizer *t)
+{
+    const struct normal_step mark = {.kind = NORMAL_REPLACE, .from = {" ", 1}, .to = {SPACE_MARK, SPACE_MARK_LEN}};
+    const struct tokenizer marking = {.normal = {mark}, .n_normal = 1};
+    bool ok = true;
+    struct bytes buffers[2] = {0};
+    for (uint32_t id = 0; ok && id < t->n; id++) {
+        struct special s = {.text = t->text[id], .id = (token_t)id, .control = t->kind[id] != TOKEN_USER};
+        if (t->kind[id] == TOKEN_CONTROL || t->kind[id] == TOKEN_UNKNOWN ||
+            (t->kind[id] == TOKEN_USER && t->byte_level))
+            ok = tokenizer_add_special(&t->specials, s);
+        else if (t->kind[id] == TOKEN_USER)
+            ok = tokenizer_normalize(&marking, t->text[id], buffers, &s.text) &&
+                 tokenizer_keep_copy(t, s.text.data, s.text.len, &s.text) &&
+                 tokenizer_add_special(&t->normal_specials, s);
+    }
+    free(buffers[0].at);
+    free(buffers[1].at);
+    return ok;
+}
+
+static bool
+open_pieces(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    const struct gguf_string space = {" ", 1}, mark = {SPACE_MARK, SPACE_MARK_LEN};
+    bool collapse, prefix;
+    if (!gguf_get_bool(g, KEY("add_space_prefix"), true, &prefix, err) ||
+        !gguf_get_bool(g, KEY("remove_extra_whitespaces"), false, &collapse, err))
+        return false;
+    if (collapse)
+        return err_set(err, ERR_WORK, "%s: its tokenizer removes extra spaces, which is not supported", g->path);
+    t->strips_space = prefix;
+    snprintf(t->description, sizeof t->description, "SentencePiece BPE");
+    return read_scores(t, g, err) && read_ids(t, g, true, err) &&
+           ((tokenizer_index_pieces(t, NULL) && tokenizer_add_normal(t, NORMAL_REPLACE, space, mark) &&
+             (!prefix || tokenizer_add_normal(t, NORMAL_PREPEND, space, mark)) && add_specials(t)) ||
+            out_of_memory(t, g, err));
+}
+
+/* ---- byte-level BPE ---- */
+
+/* A token that isn't written in characters for bytes (an added one) stays as it is. */
+static bool
+decode_pieces(struct tokenizer *t)
+{
+    for (uint32_t id = 0; id < t->n; id++)
+        if (t->kind[id] == TOKEN_NORMAL && !tokenizer_decode_piece(t, &t->text[id]))
+            return false;
+    return true;
+}
+
+static bool
+read_merge(struct tokenizer *t, struct gguf_string merge, uint32_t rank)
+{
+    const char *space = merge.len < 3 ? NULL : memchr(merge.data + 1, ' ', merge.len - 1);
+    if (space == NULL)
+        return false;
+    const size_t n_left = (size_t)(space - merge.data);
+    return tokenizer_add_merge(t, (struct gguf_string){merge.data, n_left},
+                               (struct gguf_string){space + 1, merge.len - n_left - 1}, rank);
+}
+
+static bool
+read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    const struct gguf_value *merges = gguf_find(g, KEY("merges"));
+    if (merges == NULL || merges->type != GGUF_ARRAY || merges->element != GGUF_STRING || merges->count > MOST_TOKENS)
+        return err_set(
+            err, ERR_WORK,
+            "%s: has no merges (metadata '" KEY("merges") "'), which byte-level BPE needs; convert the model "
+                                                          "again",
+            g->path);
+    struct gguf_string *list = merges->count == 0 ? NULL : gguf_strings(merges, err);
+    if (list == NULL && merges->count > 0)
+        return false;
+    bool ok = merge_table_make(&t->merges, (uint32_t)merges->count) || out_of_memory(t, g, err);
+    for (uint32_t i = 0; ok && i < merges->count; i++) {
+        char shown[48];
+        ok = read_merge(t, list[i], i) ||
+             err_set(err, ERR_WORK,
+                     "%s: merge %" PRIu32 " of " KEY("merges") ", '%s', does not join two tokens into a third; convert "
+                                                               "the model again",
+                     g->path, i, utf8_printable(shown, sizeof shown, list[i].data, list[i].len));
+    }
+    free(list);
+    return ok;
+}
+
+static bool
+choose_pretokenizer(struct tokenizer *t, const struct gguf *g, bool *bos, struct err *err)
+{
+    struct gguf_string name;
+    char shown[40];
+    if (!gguf_get_string(g, KEY("pre"), &name, err))
+        return false;
+    const struct pre_family *family = pre_family_find(name.data, name.len);
+    utf8_printable(shown, sizeof shown, name.data, name.len);
+    if (family == NULL)
+        return err_set(err, ERR_WORK, "%s: the pre-tokenizer '%s' (metadata '" KEY("pre") "') is not supported",
+                       g->path, shown);
+    if (name.len == 0 || strcmp(shown, "default") == 0)
+        snprintf(t->note, sizeof t->note,
+                 "the model does not say how its tokenizer cuts words: ids may differ from its own; convert it again");
+    snprintf(t->description, sizeof t->description, "byte-level BPE, %s", name.len > 0 ? shown : "default");
+    *bos = family->bos;
+    t->whole_words = family->whole_words;
+    struct err why = {0};
+    if (!pretokenizer_of_family(&t->pre, family, &why))
+        return err_set(err, why.kind, "%s: %.300s", g->path, why.text);
+    const struct gguf_string none = {"", 0};
+    return !family->nfc || tokenizer_add_normal(t, NORMAL_NFC, none, none);
+}
+
+/* With `add_space_prefix` a text that doesn't begin with a space gets one. */
+static bool
+add_prefix(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    bool prefix;
+    if (!gguf_get_bool(g, KEY("add_space_prefix"), false, &prefix, err))
+        return false;
+    t->strips_space = prefix;
+    return !prefix || pretokenizer_add_prefix(t->pre, " ", 1, false, err);
+}
+
+static bool
+open_byte_level(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    bool bos = false;
+    t->byte_level = true;
+    if (!choose_pretokenizer(t, g, &bos, err) || !add_prefix(t, g, err) || !read_ids(t, g, bos, err))
+        return false;
+    bool *pieces = malloc(t->n * sizeof *pieces);
+    if (pieces == NULL || !decode_pieces(t)) {
+        free(pieces);
+        return out_of_memory(t, g, err);
+    }
+    for (uint32_t id = 0; id < t->n; id++)
+        pieces[id] = t->kind[id] != TOKEN_UNUSED;
+    const bool ok = (tokenizer_index_pieces(t, pieces) && add_specials(t)) || out_of_memory(t, g, err);
+    free(pieces);
+    return ok && read_merges(t, g, err);
+}
+
+/* ---- either ---- */
+
+static bool
+read_model(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    struct gguf_string model;
+    char shown[48];
+    if (!gguf_get_string(g, KEY("model"), &model, err))
+        return false;
+    if (model.len == 0)
+        return err_set(err, ERR_WORK,
+                       "%s: does not name its tokenizer (metadata '" KEY("model") "'); convert the model "
+                                                                                  "with its tokenizer",
+                       g->path);
+    const bool pieces = model.len == 5 && memcmp(model.data, "llama", 5) == 0;
+    if (!pieces && (model.len != 4 || memcmp(model.data, "gpt2", 4) != 0))
+        return err_set(
+            err, ERR_WORK,
+            "%s: its tokenizer is '%s'; 'llama' (SentencePiece BPE) and 'gpt2' (byte-level BPE) are supported", g->path,
+            utf8_printable(shown, sizeof shown, model.data, model.len));
+    if (!gguf_get_string(g, "tokenizer.chat_template", &t->chat_template, err) || !read_pieces(t, g, err) ||
+        !read_kinds(t, g, err))
+        return false;
+    return (pieces ? open_pieces(t, g, err) : open_byte_level(t, g, err)) && tokenizer_finish(t, g->path, err);
+}
+
+bool
+tokenizer_open(struct tokenizer **out, const struct gguf *g, struct err *err)
+{
+    *out = NULL;
+    struct tokenizer *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return err_set(err, ERR_WORK, "%s: out of memory", g->path);
+    if (!read_model(t, g, err)) {
+        tokenizer_close(t);
+        return false;
+    }
+    *out = t;
+    return true;
+}

@@ -1,0 +1,164 @@
+/* What the tokenizer's files share: the vocabulary's tables and the steps from text to pieces.
+ *   input ─ special tokens cut it into sections ─ a section is normalised ─ special tokens of normalised text cut it
+ *   ─ the pre-tokenizer cuts that into words ─ in a word, neighbours merge into pieces */
+#ifndef ENGINE_TOKENIZER_TOKENIZER_INTERNAL_H
+#define ENGINE_TOKENIZER_TOKENIZER_INTERNAL_H
+
+#include "engine/tokenizer/pretokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
+
+#define SPACE_MARK     "\xe2\x96\x81" /* ▁ U+2581, which stands for a space inside pieces */
+#define SPACE_MARK_LEN 3
+
+#define MOST_TOKENS       (INT32_MAX / 4)
+#define MOST_AROUND       8
+#define MOST_NORMAL_STEPS 8
+
+/* ---- tables ---- */
+
+/* A buffer of bytes that grows. */
+struct bytes {
+    char *at;
+    size_t len, room;
+};
+
+/* A user-defined or control token as it is looked for in text. */
+struct special {
+    struct gguf_string text; /* not empty */
+    token_t id;
+    bool control;
+    bool lstrip, rstrip, single_word; /* takes the white space on its left, right; stands between other than letters */
+};
+
+struct special_set {
+    struct special *list; /* (n) sorted by their bytes once indexed */
+    uint32_t n, room;
+    bool starts[256]; /* whether one begins with this byte */
+};
+
+/* Two neighbours that become one piece, the lowest rank first. */
+struct merge {
+    token_t left, right, id; /* id: TOKEN_NONE in an empty slot */
+    uint32_t rank;
+};
+
+struct merge_table {
+    struct merge *slots; /* (mask + 1) */
+    uint32_t mask;
+    struct bytes buffer; /* to look up pieces in while merges are added */
+};
+
+/* What happens to a section before anything else looks at it. */
+enum normal_kind { NORMAL_NFC, NORMAL_NFD, NORMAL_NFKC, NORMAL_NFKD, NORMAL_PREPEND, NORMAL_REPLACE };
+struct normal_step {
+    enum normal_kind kind;
+    struct gguf_string from, to; /* REPLACE; PREPEND (to a text that isn't empty): to */
+};
+
+struct around {
+    token_t ids[MOST_AROUND];
+    unsigned n;
+};
+
+struct kept; /* memory that texts lie in */
+
+struct tokenizer {
+    uint32_t n; /* vocabulary */
+    struct gguf_string
+        *text; /* (n) as merging sees them: the file's, or bytes of byte-level BPE; empty: no such token */
+    struct gguf_string
+        *plain;          /* (n) as they read in running text: ▁ as a space, a byte token's byte, a control's name */
+    unsigned char *kind; /* (n) enum token_kind */
+    bool *end;           /* (n) generation stops after it */
+    struct kept *kept;
+
+    float *score;              /* (n) SentencePiece: the pair with the best merges first; NULL: merges have ranks */
+    struct merge_table merges; /* by rank */
+    token_t byte[256];         /* the token of a byte; TOKEN_NONE where there is none */
+    token_t bos, eos, unknown; /* TOKEN_NONE if there is none */
+    bool byte_level;           /* symbols are bytes, not characters */
+    bool fuse_unknown;         /* one <unk> for neighbours that are all unknown */
+    bool whole_words;          /* a word that is a token is not merged from its symbols */
+    bool strips_space;         /* a text's first space is the one that encoding put there */
+    struct around before, after;
+
+    uint32_t longest_piece; /* bytes */
+    uint32_t mask;          /* of the hash table of pieces: slots - 1 */
+    token_t *slots;         /* (mask + 1), TOKEN_NONE when empty */
+
+    struct special_set specials;        /* looked for in the input */
+    struct special_set normal_specials; /* looked for in normalised sections */
+    struct normal_step normal[MOST_NORMAL_STEPS];
+    unsigned n_normal;
+    struct pretokenizer *pre; /* NULL: a section is one word */
+
+    struct gguf_string chat_template; /* len 0: none */
+    char description[64];
+    char note[160];
+};
+
+/* ---- memory ---- */
+
+/* n bytes that go with the tokenizer; NULL: there is no more. */
+char *tokenizer_keep(struct tokenizer *, size_t n);
+/* A copy of these bytes in such memory. */
+bool tokenizer_keep_copy(struct tokenizer *, const char *bytes, size_t n, struct gguf_string *out);
+
+/* ---- making one (tokenizer_make.c): n, text, kind and what belongs to the model are set ---- */
+
+/* Arrays of n: text, plain, kind, end. */
+bool tokenizer_make_room(struct tokenizer *, uint32_t n, const char *where, struct err *);
+/* Byte tokens <0x0A>, or of byte-level BPE its 256 symbols; how all tokens read in running text; tokens that end a text
+ * by their names; sorted specials. After this the tokenizer is complete. */
+bool tokenizer_finish(struct tokenizer *, const char *where, struct err *);
+/* The value of a byte token's name, <0x0A>; -1: it is none. */
+int tokenizer_byte_value(struct gguf_string);
+/* Characters that stand for bytes become those bytes, in memory of the tokenizer's; another text stays as it is. False: out
+ * of memory. */
+bool tokenizer_decode_piece(struct tokenizer *, struct gguf_string *piece);
+/* A merge of two pieces as the vocabulary's file writes them, once pieces are indexed and merge_table_make() was called.
+ * False: they aren't both tokens, or together they make none. */
+bool tokenizer_add_merge(struct tokenizer *, struct gguf_string left, struct gguf_string right, uint32_t rank);
+bool tokenizer_add_special(struct special_set *, struct special);
+bool tokenizer_add_normal(struct tokenizer *, enum normal_kind, struct gguf_string from, struct gguf_string to);
+
+/* ---- looking up (tokenizer_index.c) ---- */
+
+/* Fills the hash table of pieces with the tokens that are set in `pieces` (n), or, if that is NULL, are normal. */
+bool tokenizer_index_pieces(struct tokenizer *, const bool *pieces);
+void tokenizer_index_specials(struct special_set *);
+/* The piece with these bytes (the lowest id if there are several), or TOKEN_NONE. */
+token_t tokenizer_find(const struct tokenizer *, const char *bytes, size_t len);
+/* The longest special that `bytes` starts with, control tokens only if `control`; NULL if none does. */
+const struct special *tokenizer_match_special(const struct special_set *, const char *bytes, size_t len, bool control);
+
+bool merge_table_make(struct merge_table *, uint32_t n);
+void merge_table_add(struct merge_table *, token_t left, token_t right, uint32_t rank,
+                     token_t id);                                                              /* the first counts */
+const struct merge *merge_table_find(const struct merge_table *, token_t left, token_t right); /* or NULL */
+
+/* ---- text to pieces ---- */
+
+bool bytes_append(struct bytes *, const char *, size_t n);
+
+/* All normal steps on a text; *out is `text` itself or lies in one of the two buffers. Broken UTF-8 stays as it is. */
+bool tokenizer_normalize(const struct tokenizer *, struct gguf_string text, struct bytes buffers[2],
+                         struct gguf_string *out);
+
+struct ids {
+    token_t *at;
+    size_t n, room;
+};
+bool ids_push(struct ids *, token_t);
+
+/* Merging: memory that is used again for the next word; start from {0}. */
+struct merging {
+    struct symbol *symbols;
+    struct pair *heap;
+    size_t room, n_heap;
+};
+/* False: out of memory. */
+bool tokenizer_merge_word(const struct tokenizer *, struct merging *, const char *word, size_t len, struct ids *);
+void merging_free(struct merging *);
+
+#endif

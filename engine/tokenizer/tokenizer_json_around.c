@@ -1,0 +1,140 @@
+/* What tokenizer.json and tokenizer_config.json put around a text, and how they name its beginning and end. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/utf8.h"
+#include "engine/tokenizer/tokenizer_json.h"
+
+static bool
+add_around(struct tokenizer_json *j, struct around *around, token_t id)
+{
+    if (around->n == MOST_AROUND)
+        return err_set(j->err, ERR_WORK, "%s: more than %d tokens around a text are not supported", j->where,
+                       MOST_AROUND);
+    around->ids[around->n++] = id;
+    return true;
+}
+
+/* ---- post_processor ---- */
+
+/* {"SpecialToken": {"id": "<s>"}}, whose ids stand in special_tokens. */
+static bool
+add_template_token(struct tokenizer_json *j, const cJSON *template, const cJSON *token, struct around *around)
+{
+    const struct gguf_string name = json_text(json_get(token, "id"));
+    const cJSON *ids = json_get(json_get(json_get(template, "special_tokens"), name.data), "ids"), *id;
+    char shown[48];
+    cJSON_ArrayForEach(id, ids)
+    {
+        if (!cJSON_IsNumber(id) || !(id->valuedouble >= 0 && id->valuedouble < j->t->n))
+            return err_set(j->err, ERR_WORK, "%s: the template's token '%s' is not in the vocabulary", j->where,
+                           utf8_printable(shown, sizeof shown, name.data, name.len));
+        if (!add_around(j, around, (token_t)id->valuedouble))
+            return false;
+    }
+    return true;
+}
+
+static bool
+read_template(struct tokenizer_json *j, const cJSON *template)
+{
+    struct around *around = &j->t->before;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, json_get(template, "single"))
+    {
+        const cJSON *token = json_get(item, "SpecialToken");
+        if (token == NULL)
+            around = &j->t->after; /* the text itself */
+        else if (!add_template_token(j, template, token, around))
+            return false;
+    }
+    return true;
+}
+
+static bool
+read_processor(struct tokenizer_json *j, const cJSON *processor, int depth)
+{
+    const struct gguf_string type = json_text(json_get(processor, "type"));
+    const cJSON *one;
+    if (processor == NULL || strcmp(type.data, "ByteLevel") == 0)
+        return true; /* which only moves offsets */
+    if (strcmp(type.data, "TemplateProcessing") == 0)
+        return read_template(j, processor);
+    if (strcmp(type.data, "Sequence") != 0 || depth > 0)
+        return json_unsupported(j, "post-processor", type.data);
+    cJSON_ArrayForEach(one, json_get(processor, "processors"))
+    {
+        if (!read_processor(j, one, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+/* ---- tokenizer_config.json ---- */
+
+/* A token as text, or as an object with its content; TOKEN_NONE if it isn't named or isn't there. */
+static token_t
+named_token(const struct tokenizer_json *j, const char *key)
+{
+    const cJSON *value = json_get(j->config, key);
+    const struct gguf_string text = json_text(cJSON_IsObject(value) ? json_get(value, "content") : value);
+    token_t id;
+    return text.len > 0 && json_find_token(j, text, &id) ? id : TOKEN_NONE;
+}
+
+/* These classes of transformers' take BOS and EOS from the configuration, whatever the template says. */
+static bool
+config_decides(const cJSON *config)
+{
+    static const char *const classes[] = {"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer", "CohereTokenizer"};
+    const struct gguf_string name = json_text(json_get(config, "tokenizer_class"));
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        const size_t n = strlen(classes[i]);
+        if (strncmp(name.data, classes[i], n) == 0 && (name.data[n] == '\0' || strcmp(name.data + n, "Fast") == 0))
+            return true;
+    }
+    return false;
+}
+
+static bool
+read_config(struct tokenizer_json *j)
+{
+    struct tokenizer *t = j->t;
+    t->bos = named_token(j, "bos_token");
+    t->eos = named_token(j, "eos_token");
+    if (t->bos == TOKEN_NONE && t->before.n > 0)
+        t->bos = t->before.ids[0];
+    if (!config_decides(j->config))
+        return true;
+    t->before.n = t->after.n = 0;
+    if (t->bos != TOKEN_NONE && !cJSON_IsFalse(json_get(j->config, "add_bos_token")))
+        t->before.ids[t->before.n++] = t->bos;
+    if (t->eos != TOKEN_NONE && cJSON_IsTrue(json_get(j->config, "add_eos_token")))
+        t->after.ids[t->after.n++] = t->eos;
+    return true;
+}
+
+/* One template, or a list of named ones, of which "default" is for chats. */
+static bool
+read_chat_template(struct tokenizer_json *j)
+{
+    const cJSON *template = json_get(j->config, "chat_template"), *one;
+    if (cJSON_IsArray(template)) {
+        const cJSON *list = template;
+        template = json_get(list->child, "template");
+        cJSON_ArrayForEach(one, list)
+        {
+            if (strcmp(json_text(json_get(one, "name")).data, "default") == 0)
+                template = json_get(one, "template");
+        }
+    }
+    const struct gguf_string text = json_text(template);
+    return tokenizer_keep_copy(j->t, text.data, text.len, &j->t->chat_template) ||
+           err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
+}
+
+bool
+json_read_around(struct tokenizer_json *j)
+{
+    return read_processor(j, json_get(j->root, "post_processor"), 0) && read_config(j) && read_chat_template(j);
+}

@@ -1,0 +1,214 @@
+/* normalizer and pre_tokenizer of a tokenizer.json. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/utf8.h"
+#include "engine/tokenizer/tokenizer_json.h"
+
+#define MOST_NESTED  4  /* Sequence in Sequence */
+#define MOST_REPLACE 64 /* bytes */
+
+static const char *
+type_of(const cJSON *step)
+{
+    const struct gguf_string type = json_text(json_get(step, "type"));
+    return type.len > 0 ? type.data : "without a type";
+}
+
+static bool
+is(const cJSON *step, const char *type)
+{
+    return strcmp(type_of(step), type) == 0;
+}
+
+/* ---- normalizer ---- */
+
+static bool
+add_normal(struct tokenizer_json *j, enum normal_kind kind, struct gguf_string from, struct gguf_string to)
+{
+    if (from.len > MOST_REPLACE || to.len > MOST_REPLACE)
+        return json_unsupported(j, "normalizer", "of long texts");
+    if (!tokenizer_keep_copy(j->t, from.data, from.len, &from) || !tokenizer_keep_copy(j->t, to.data, to.len, &to))
+        return err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
+    return tokenizer_add_normal(j->t, kind, from, to) ||
+           err_set(j->err, ERR_WORK, "%s: a normalizer of more than %d steps is not supported", j->where,
+                   MOST_NORMAL_STEPS);
+}
+
+static bool
+read_normalizer(struct tokenizer_json *j, const cJSON *step, int depth)
+{
+    static const char *const forms[] = {
+        [NORMAL_NFC] = "NFC", [NORMAL_NFD] = "NFD", [NORMAL_NFKC] = "NFKC", [NORMAL_NFKD] = "NFKD"};
+    const struct gguf_string none = {"", 0};
+    if (step == NULL)
+        return true;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (is(step, forms[i]))
+            return add_normal(j, (enum normal_kind)i, none, none);
+    if (is(step, "Prepend")) {
+        const struct gguf_string prefix = json_text(json_get(step, "prepend"));
+        j->t->strips_space = prefix.len > 0;
+        return prefix.len == 0 || add_normal(j, NORMAL_PREPEND, none, prefix);
+    }
+    const struct gguf_string from = json_text(json_get(json_get(step, "pattern"), "String"));
+    if (is(step, "Replace") && from.len > 0)
+        return add_normal(j, NORMAL_REPLACE, from, json_text(json_get(step, "content")));
+    const cJSON *list = json_get(step, "normalizers"), *one;
+    if (!is(step, "Sequence") || !cJSON_IsArray(list) || depth == MOST_NESTED)
+        return json_unsupported(j, "normalizer", type_of(step));
+    cJSON_ArrayForEach(one, list)
+    {
+        if (!read_normalizer(j, one, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+/* ---- pre_tokenizer ---- */
+
+struct pre_reading {
+    struct tokenizer_json *j;
+    bool bytes_follow; /* a ByteLevel came: steps behind it see characters for bytes */
+    struct err why;
+};
+
+static bool
+failed(struct pre_reading *r)
+{
+    return err_set(r->j->err, ERR_WORK, "%s: %.300s", r->j->where, r->why.text);
+}
+
+/* To be called before any step is added. */
+static bool
+next_step(struct pre_reading *r)
+{
+    const bool bytes = r->bytes_follow;
+    r->bytes_follow = false;
+    return !bytes || pretokenizer_add_byte_chars(r->j->t->pre, &r->why) || failed(r);
+}
+
+static bool
+add_split(struct pre_reading *r, struct gguf_string pattern, bool literal, enum split_behavior behavior, bool invert)
+{
+    return next_step(r) &&
+           (pretokenizer_add_split(r->j->t->pre, pattern.data, pattern.len, literal, behavior, invert, &r->why) ||
+            failed(r));
+}
+
+static bool
+add_regex(struct pre_reading *r, const char *pattern, enum split_behavior behavior)
+{
+    return add_split(r, (struct gguf_string){pattern, strlen(pattern)}, false, behavior, false);
+}
+
+static bool
+add_prefix(struct pre_reading *r, const char *prefix, bool only_first)
+{
+    r->j->t->strips_space = true;
+    return next_step(r) &&
+           (pretokenizer_add_prefix(r->j->t->pre, prefix, strlen(prefix), only_first, &r->why) || failed(r));
+}
+
+static bool
+read_behavior(struct pre_reading *r, const cJSON *step, enum split_behavior *behavior)
+{
+    static const char *const names[] = {[SPLIT_ISOLATED] = "Isolated",
+                                        [SPLIT_REMOVED] = "Removed",
+                                        [SPLIT_WITH_PREVIOUS] = "MergedWithPrevious",
+                                        [SPLIT_WITH_NEXT] = "MergedWithNext",
+                                        [SPLIT_CONTIGUOUS] = "Contiguous"};
+    const struct gguf_string name = json_text(json_get(step, "behavior"));
+    *behavior = SPLIT_ISOLATED;
+    if (name.len == 0)
+        return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name.data) == 0) {
+            *behavior = (enum split_behavior)i;
+            return true;
+        }
+    return json_unsupported(r->j, "splitting behavior", name.data);
+}
+
+static bool
+read_split(struct pre_reading *r, const cJSON *step)
+{
+    const cJSON *pattern = json_get(step, "pattern");
+    const struct gguf_string regex = json_text(json_get(pattern, "Regex"));
+    const struct gguf_string text = json_text(json_get(pattern, "String"));
+    enum split_behavior behavior;
+    return read_behavior(r, step, &behavior) &&
+           add_split(r, regex.len > 0 ? regex : text, regex.len == 0, behavior, cJSON_IsTrue(json_get(step, "invert")));
+}
+
+static bool
+read_byte_level(struct pre_reading *r, const cJSON *step)
+{
+    r->j->t->byte_level = true;
+    if (cJSON_IsTrue(json_get(step, "add_prefix_space")) && !add_prefix(r, " ", false))
+        return false;
+    if (!cJSON_IsFalse(json_get(step, "use_regex")) && !add_regex(r, pre_gpt2_pattern, SPLIT_ISOLATED))
+        return false;
+    r->bytes_follow = true;
+    return true;
+}
+
+/* Spaces become ▁, one more goes in front, and words begin at each. */
+static bool
+read_metaspace(struct pre_reading *r, const cJSON *step)
+{
+    const struct gguf_string mark = json_text(json_get(step, "replacement"));
+    const struct gguf_string scheme = json_text(json_get(step, "prepend_scheme"));
+    const bool first = strcmp(scheme.data, "first") == 0;
+    const bool prefix =
+        scheme.len > 0 ? strcmp(scheme.data, "never") != 0 : !cJSON_IsFalse(json_get(step, "add_prefix_space"));
+    if (strcmp(mark.data, SPACE_MARK) != 0)
+        return json_unsupported(r->j, "mark for spaces", mark.data);
+    if (!next_step(r) || !(pretokenizer_add_space_mark(r->j->t->pre, mark.data, mark.len, &r->why) || failed(r)))
+        return false;
+    if (prefix && !add_prefix(r, SPACE_MARK, first))
+        return false;
+    return cJSON_IsFalse(json_get(step, "split")) || add_split(r, mark, true, SPLIT_WITH_NEXT, false);
+}
+
+static bool
+read_pretokenizer(struct pre_reading *r, const cJSON *step, int depth)
+{
+    enum split_behavior behavior;
+    if (is(step, "Split"))
+        return read_split(r, step);
+    if (is(step, "ByteLevel"))
+        return read_byte_level(r, step);
+    if (is(step, "Metaspace"))
+        return read_metaspace(r, step);
+    if (is(step, "Digits"))
+        return add_regex(r, cJSON_IsTrue(json_get(step, "individual_digits")) ? "\\p{N}" : "\\p{N}+", SPLIT_ISOLATED);
+    if (is(step, "Punctuation"))
+        return read_behavior(r, step, &behavior) && add_regex(r, "[\\p{P}!-/:-@\\[-`{-~]", behavior);
+    if (is(step, "WhitespaceSplit"))
+        return add_regex(r, "\\s", SPLIT_REMOVED);
+    const cJSON *list = json_get(step, "pretokenizers"), *one;
+    if (!is(step, "Sequence") || !cJSON_IsArray(list) || depth == MOST_NESTED)
+        return json_unsupported(r->j, "pre-tokenizer", type_of(step));
+    cJSON_ArrayForEach(one, list)
+    {
+        if (!read_pretokenizer(r, one, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+bool
+json_read_steps(struct tokenizer_json *j)
+{
+    const cJSON *pre = json_get(j->root, "pre_tokenizer");
+    struct pre_reading r = {.j = j};
+    if (!read_normalizer(j, json_get(j->root, "normalizer"), 0))
+        return false;
+    if (pre == NULL)
+        return true;
+    j->t->pre = pretokenizer_new();
+    if (j->t->pre == NULL)
+        return err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
+    return read_pretokenizer(&r, pre, 0);
+}

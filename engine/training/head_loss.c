@@ -1,0 +1,191 @@
+#include "engine/training/head_loss.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cpu/isa.h"
+
+struct head_work {
+    const struct cpu_isa *isa;
+    size_t room;
+    float *shifted; /* (n, width) h + A h + b, or h */
+    float *inverse; /* (n) 1 / rms */
+    float *normed;  /* (n, width) what W multiplies */
+    float *slope;   /* (n, width) d loss / d normed, then d shifted */
+    float *z;       /* (n, vocab) logits, then d loss / d z */
+};
+
+struct head_work *
+head_work_open(const struct lens *lens, size_t n)
+{
+    struct head_work *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return NULL;
+    w->isa = cpu_isa_choose(NULL, NULL); /* there is always one */
+    w->room = n;
+    w->shifted = malloc(n * lens->width * sizeof *w->shifted);
+    w->inverse = malloc(n * sizeof *w->inverse);
+    w->normed = malloc(n * lens->width * sizeof *w->normed);
+    w->slope = malloc(n * lens->width * sizeof *w->slope);
+    w->z = malloc(n * lens->vocab * sizeof *w->z);
+    if (w->shifted == NULL || w->inverse == NULL || w->normed == NULL || w->slope == NULL || w->z == NULL) {
+        head_work_close(w);
+        return NULL;
+    }
+    return w;
+}
+
+void
+head_work_close(struct head_work *w)
+{
+    if (w == NULL)
+        return;
+    free(w->shifted);
+    free(w->inverse);
+    free(w->normed);
+    free(w->slope);
+    free(w->z);
+    free(w);
+}
+
+/* C (m, n) = alpha A B + beta C, row-major, A (m, k) or its transpose, B (k, n) or its transpose. */
+static void
+product(bool turn_a, bool turn_b, size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b, float beta,
+        float *c)
+{
+    cblas_sgemm(CblasRowMajor, turn_a ? CblasTrans : CblasNoTrans, turn_b ? CblasTrans : CblasNoTrans, (int)m, (int)n,
+                (int)k, 1, a, (int)lda, b, (int)(turn_b ? k : n), beta, c, (int)n);
+}
+
+/* w->normed = shifted / rms(shifted) ∘ norm; keeps 1 / rms. */
+static void
+normalise(const struct lens *lens, struct head_work *w, size_t n)
+{
+    const size_t width = lens->width;
+    for (size_t i = 0; i < n; i++) {
+        const float *x = w->shifted + i * width;
+        double squares = 0;
+        for (size_t j = 0; j < width; j++)
+            squares += (double)x[j] * (double)x[j];
+        w->inverse[i] = (float)(1 / sqrt(squares / (double)width + (double)lens->eps));
+        for (size_t j = 0; j < width; j++)
+            w->normed[i * width + j] = x[j] * w->inverse[i] * lens->norm[j];
+    }
+}
+
+/* Logits become exp(z - max) in place. */
+struct softmax {
+    float max, sum;
+    token_t best; /* the lowest among equals */
+};
+
+static struct softmax
+softmax(const struct head_work *w, float *z, size_t n)
+{
+    struct softmax s = {.max = w->isa->most(z, n)};
+    while ((size_t)s.best < n - 1 && z[s.best] != s.max)
+        s.best++;
+    s.sum = w->isa->exp_sum(z, n, s.max);
+    return s;
+}
+
+static void
+gather(const struct lens *lens, struct head_work *w, const float *hidden, size_t stride, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(w->shifted + i * lens->width, hidden + i * stride, lens->width * sizeof *hidden);
+}
+
+void
+head_final(const struct lens *lens, struct head_work *w, const float *hidden, size_t stride, size_t n, float *final,
+           double *entropy, token_t *choice)
+{
+    const size_t vocab = lens->vocab;
+    gather(lens, w, hidden, stride, n);
+    normalise(lens, w, n);
+    product(false, true, n, vocab, lens->width, w->normed, lens->width, lens->head, 0, final);
+    for (size_t i = 0; i < n; i++) {
+        float *p = final + i * vocab, *z = w->z + i * vocab;
+        memcpy(z, p, vocab * sizeof *p);
+        const struct softmax s = softmax(w, p, vocab);
+        const float scale = 1 / s.sum;
+        double mean = 0; /* of z - max */
+        for (size_t v = 0; v < vocab; v++) {
+            p[v] *= scale;
+            mean += (double)p[v] * (double)(z[v] - s.max);
+        }
+        entropy[i] = log((double)s.sum) - mean;
+        choice[i] = s.best;
+    }
+}
+
+/* d loss / d shifted from d loss / d normed, in w->slope. With x = shifted, r = 1/rms(x), y = r x ∘ g, s = dy ∘ g:
+ * dx = r s - r³ x (x·s) / width. */
+static void
+back_through_norm(const struct lens *lens, struct head_work *w, size_t n)
+{
+    const size_t width = lens->width;
+    for (size_t i = 0; i < n; i++) {
+        const float *x = w->shifted + i * width, r = w->inverse[i];
+        float *s = w->slope + i * width;
+        double dot = 0;
+        for (size_t j = 0; j < width; j++) {
+            s[j] *= lens->norm[j];
+            dot += (double)x[j] * (double)s[j];
+        }
+        const float back = (float)(dot * (double)r * (double)r * (double)r / (double)width);
+        for (size_t j = 0; j < width; j++)
+            s[j] = r * s[j] - back * x[j];
+    }
+}
+
+struct head_score
+head_loss(const struct lens *lens, enum head_kind kind, const struct head_weights *weights,
+          const struct head_batch *batch, struct head_work *w, struct head_weights *gradient)
+{
+    const size_t n = batch->n, width = lens->width, vocab = lens->vocab;
+    gather(lens, w, batch->hidden, batch->stride, n);
+    if (kind == HEAD_AFFINE) {
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < width; j++)
+                w->shifted[i * width + j] += weights->b[j];
+        product(false, true, n, width, width, batch->hidden, batch->stride, weights->a, 1, w->shifted);
+    }
+    normalise(lens, w, n);
+    const float *head = kind == HEAD_FULL ? weights->weight : lens->head;
+    product(false, true, n, vocab, width, w->normed, width, head, 0, w->z);
+
+    struct head_score score = {0, 0};
+    const float share = 1 / (float)n;
+    for (size_t i = 0; i < n; i++) {
+        float *q = w->z + i * vocab;
+        const float *p = batch->final + i * vocab;
+        const float below = w->isa->most(q, vocab);
+        double mean = 0; /* KL = sum p log p - sum p (z - max) + log sum exp(z - max) */
+        for (size_t v = 0; v < vocab; v++)
+            mean += (double)p[v] * (double)(q[v] - below);
+        const struct softmax s = softmax(w, q, vocab);
+        score.loss += (log((double)s.sum) - mean - batch->entropy[i]) / (double)n;
+        score.agreement += s.best == batch->choice[i] ? 1 / (double)n : 0;
+        const float scale = 1 / s.sum;
+        for (size_t v = 0; v < vocab && gradient != NULL; v++)
+            q[v] = (q[v] * scale - p[v]) * share; /* d loss / d z */
+    }
+    if (gradient == NULL)
+        return score;
+    if (kind == HEAD_FULL) {
+        product(true, false, vocab, width, n, w->z, vocab, w->normed, 0, gradient->weight);
+    } else if (kind == HEAD_AFFINE) {
+        product(false, false, n, width, vocab, w->z, vocab, head, 0, w->slope);
+        back_through_norm(lens, w, n);
+        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)width, (int)width, (int)n, 1, w->slope, (int)width,
+                    batch->hidden, (int)batch->stride, 0, gradient->a, (int)width);
+        memset(gradient->b, 0, width * sizeof *gradient->b);
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < width; j++)
+                gradient->b[j] += w->slope[i * width + j];
+    }
+    return score;
+}

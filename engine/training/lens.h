@@ -1,0 +1,18 @@
+/* A model's own head in F32: what training needs of it. */
+#ifndef ENGINE_TRAINING_LENS_H
+#define ENGINE_TRAINING_LENS_H
+
+#include "kernels/backend.h"
+
+struct lens {
+    uint32_t width, vocab;
+    float eps;
+    const float *norm; /* (width) */
+    const float *head; /* (vocab, width) */
+};
+
+/* Copies out of the model's tensors, whatever their types; to be freed with lens_free(). */
+bool lens_open(struct lens *, const struct model_desc *, struct err *);
+void lens_free(struct lens *);
+
+#endif

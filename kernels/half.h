@@ -1,0 +1,60 @@
+/* 16-bit floats, one at a time: IEEE binary16 (F16) and bfloat16 (BF16). */
+#ifndef KERNELS_HALF_H
+#define KERNELS_HALF_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline float
+float_of_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline uint32_t
+bits_of_float(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float
+f16_to_f32(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 1023u;
+    if (exponent == 0) { /* zero and subnormals: mantissa * 2^-24 */
+        float x = (float)mantissa * 0x1p-24f;
+        return sign != 0 ? -x : x;
+    }
+    if (exponent == 31)
+        return float_of_bits(sign | 0x7f800000u | mantissa << 13);
+    return float_of_bits(sign | (exponent + 112) << 23 | mantissa << 13);
+}
+
+/* Rounds to nearest, ties to even, as the processors' instructions do. */
+static inline uint16_t
+f32_to_f16(float x)
+{
+    uint32_t bits = bits_of_float(x), sign = bits >> 16 & 0x8000u, rest = bits & 0x7fffffffu;
+    if (rest > 0x7f800000u)
+        return (uint16_t)(sign | 0x7e00u);
+    if (rest >= 0x477ff000u) /* 65520 and above round to infinity */
+        return (uint16_t)(sign | 0x7c00u);
+    if (rest < 0x38800000u) { /* below 2^-14: subnormal; the addition rounds at 2^-24 */
+        uint32_t units = bits_of_float(float_of_bits(rest) + 0.5f) - bits_of_float(0.5f);
+        return (uint16_t)(sign | units);
+    }
+    rest += 0xfffu + (rest >> 13 & 1u);
+    return (uint16_t)(sign | (rest - 0x38000000u) >> 13);
+}
+
+static inline float
+bf16_to_f32(uint16_t h)
+{
+    return float_of_bits((uint32_t)h << 16);
+}
+
+#endif

@@ -1,0 +1,207 @@
+#include "tests/rigs/backend_rig.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void
+open_store(struct rig *r)
+{
+    struct err err = {.kind = ERR_NONE};
+    const struct store_desc d = {.slots = RIG_NODES,
+                                 .ring = RIG_NODES,
+                                 .seqs = 3,
+                                 .trunk = RIG_NODES,
+                                 .max_rows = RIG_NODES,
+                                 .max_probes = 300,
+                                 .dists = 70,
+                                 .cancel = &r->cancel};
+    if (!r->ops->store(r->weights, &d, &r->store, &err))
+        fail_msg("%s", err.text);
+    r->n = 0;
+}
+
+void
+rig_open(struct rig *r, const struct backend_ops *ops, const struct naive_shape *shape, uint64_t seed,
+         const struct backend_options *options)
+{
+    struct err err = {.kind = ERR_NONE};
+    memset(r, 0, sizeof *r);
+    r->ops = ops;
+    r->random = seed;
+    atomic_init(&r->cancel, false);
+    r->model = naive_model_random(shape, seed);
+    assert_non_null(r->model);
+    r->desc = naive_model_desc(r->model);
+    assert_true(r->desc->n_layers <= RIG_DEPTH);
+    if (!ops->open(&r->backend, options, &err) || !ops->load(r->backend, r->desc, NULL, NULL, &r->weights, &err))
+        fail_msg("%s", err.text);
+    open_store(r);
+}
+
+void
+rig_close(struct rig *r)
+{
+    r->ops->drop(r->store);
+    r->ops->unload(r->weights);
+    r->ops->close(r->backend);
+    naive_model_free(r->model);
+}
+
+void
+rig_restart(struct rig *r)
+{
+    r->ops->drop(r->store);
+    open_store(r);
+}
+
+uint32_t
+rig_random(struct rig *r, uint32_t below)
+{
+    r->random = r->random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(r->random >> 33) % below;
+}
+
+int
+rig_add(struct rig *r, int parent, token_t token)
+{
+    assert_true(r->n < RIG_NODES);
+    struct rig_node *node = &r->nodes[r->n];
+    *node = (struct rig_node){.token = token,
+                              .parent = parent,
+                              .position = parent < 0 ? 0 : r->nodes[parent].position + 1,
+                              .slot = (slot_t)r->n,
+                              .ring = (uint32_t)r->n};
+    assert_true(r->ops->embed(r->store, &(struct row){.token = token, .slot = node->slot, .ring = node->ring}, 1));
+    return r->n++;
+}
+
+void
+rig_chain(struct rig *r, int n)
+{
+    for (int i = 0; i < n; i++)
+        rig_add(r, i - 1, (token_t)rig_random(r, r->desc->vocab));
+}
+
+void
+rig_tree(struct rig *r, int n)
+{
+    for (int i = 0; i < n; i++) /* mostly chains: short trees would never leave a block */
+        rig_add(r,
+                i == 0                 ? -1
+                : rig_random(r, 4) > 0 ? i - 1
+                                       : (int)rig_random(r, (uint32_t)i),
+                (token_t)rig_random(r, r->desc->vocab));
+}
+
+int
+rig_path(const struct rig *r, int node, int *to)
+{
+    int n = (int)r->nodes[node].position + 1;
+    for (int i = n; i-- > 0; node = r->nodes[node].parent)
+        to[i] = node;
+    return n;
+}
+
+void
+rig_trunk(struct rig *r, seq_t seq, int node)
+{
+    int path[RIG_NODES], n = rig_path(r, node, path);
+    slot_t slots[RIG_NODES];
+    for (int i = 0; i < n; i++)
+        slots[i] = r->nodes[path[i]].slot;
+    assert_true(r->ops->trunk(r->store, seq, 0, slots, (size_t)n));
+}
+
+const struct sweep *
+rig_sweep(struct rig *r, const int *nodes, int n, uint32_t to, uint32_t n_trunk)
+{
+    static struct row rows[RIG_NODES];
+    static slot_t tails[RIG_NODES * RIG_NODES];
+    static struct sweep sweep;
+    sweep = (struct sweep){.rows = rows, .tails = tails, .to = to};
+    for (int i = 0; i < n; i++) {
+        const struct rig_node *node = &r->nodes[nodes[i]];
+        int path[RIG_NODES], length = rig_path(r, nodes[i], path);
+        uint32_t trunk = n_trunk < (uint32_t)length ? n_trunk : (uint32_t)length - 1; /* itself is in the tail */
+        rows[sweep.n++] = (struct row){.token = node->token,
+                                       .slot = node->slot,
+                                       .ring = node->ring,
+                                       .n_trunk = trunk,
+                                       .tail = (uint32_t)sweep.n_tails,
+                                       .n_tail = (uint32_t)length - trunk,
+                                       .from = node->depth};
+        for (int j = (int)trunk; j < length; j++)
+            tails[sweep.n_tails++] = r->nodes[path[j]].slot;
+    }
+    return &sweep;
+}
+
+void
+rig_wait(struct rig *r)
+{
+    struct err err = {.kind = ERR_NONE};
+    if (!r->ops->wait(r->store, &err))
+        fail_msg("%s", err.text);
+}
+
+void
+rig_step(struct rig *r, const int *nodes, int n, uint32_t to, uint32_t n_trunk)
+{
+    assert_true(r->ops->step(r->store, rig_sweep(r, nodes, n, to, n_trunk)));
+    rig_wait(r);
+    for (int i = 0; i < n; i++)
+        if (r->nodes[nodes[i]].depth < to)
+            r->nodes[nodes[i]].depth = to;
+}
+
+void
+rig_step_all(struct rig *r)
+{
+    int all[RIG_NODES];
+    for (int i = 0; i < r->n; i++)
+        all[i] = i;
+    rig_step(r, all, r->n, r->desc->n_layers, 0);
+}
+
+void
+rig_logits(struct rig *r, int node, uint32_t layer, float *out)
+{
+    assert_true(r->ops->read_logits(r->store, r->nodes[node].ring, layer, out));
+    rig_wait(r);
+}
+
+void
+rig_hidden(struct rig *r, int node, uint32_t layer, float *out)
+{
+    assert_true(r->ops->read_hidden(r->store, r->nodes[node].ring, layer, out));
+    rig_wait(r);
+}
+
+void
+rig_naive(struct rig *r, int node, double *hidden, double *logits)
+{
+    int path[RIG_NODES], n = rig_path(r, node, path);
+    struct naive_token tokens[RIG_NODES];
+    for (int i = 0; i < n; i++)
+        tokens[i] = (struct naive_token){.token = r->nodes[path[i]].token,
+                                         .skip_attention = r->nodes[path[i]].skip_attention,
+                                         .skip_mlp = r->nodes[path[i]].skip_mlp};
+    assert_true(naive_hidden(r->model, tokens, (size_t)n, r->desc->n_layers, hidden));
+    naive_logits(r->model, hidden + (size_t)r->desc->n_layers * r->desc->width, logits);
+}
+
+double
+rig_distance(const float *a, const double *b, size_t n)
+{
+    double diff = 0, norm = 0;
+    for (size_t i = 0; i < n; i++) {
+        diff += (a[i] - b[i]) * (a[i] - b[i]);
+        norm += b[i] * b[i];
+    }
+    return sqrt(diff / norm);
+}

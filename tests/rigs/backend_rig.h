@@ -1,0 +1,61 @@
+/* A backend with a small random model and a tree of rows, for tests that speak to kernels/backend.h directly. Node i of
+ * the tree has slot and ring entry i (unless a test changes them); nodes 0, 1, 2, … are given in any order in which
+ * parents come first. Functions fail the running cmocka test themselves. */
+#ifndef TESTS_RIGS_BACKEND_RIG_H
+#define TESTS_RIGS_BACKEND_RIG_H
+
+#include "tests/rigs/naive_model.h"
+
+#define RIG_NODES 96
+#define RIG_DEPTH 8 /* layers at most */
+
+struct rig_node {
+    token_t token;
+    int parent;        /* -1: position 0 */
+    uint32_t position; /* filled by rig_node() */
+    uint32_t depth;    /* after the last sweep */
+    slot_t slot;
+    uint32_t ring;
+    const bool *skip_attention, *skip_mlp; /* as of its last sweep, for the naive model */
+};
+
+struct rig {
+    const struct backend_ops *ops;
+    struct naive_model *model;
+    const struct model_desc *desc;
+    struct backend *backend;
+    struct weights *weights;
+    struct store *store;
+    atomic_bool cancel;
+    struct rig_node nodes[RIG_NODES];
+    int n;
+    uint64_t random;
+};
+
+void rig_open(struct rig *, const struct backend_ops *, const struct naive_shape *, uint64_t seed,
+              const struct backend_options *);
+void rig_close(struct rig *);
+void rig_restart(struct rig *); /* an empty tree in a new store */
+
+uint32_t rig_random(struct rig *, uint32_t below);
+
+int rig_add(struct rig *, int parent, token_t);      /* a node, embedded */
+void rig_chain(struct rig *, int n);                 /* n random tokens in a row, from the start */
+void rig_tree(struct rig *, int n);                  /* n random nodes */
+void rig_trunk(struct rig *, seq_t, int node);       /* the path to node becomes the trunk of a sequence */
+int rig_path(const struct rig *, int node, int *to); /* nodes from position 0 to node; their number */
+
+/* The sweep that takes nodes to a depth. Every path is divided after n_trunk rows of sequence 0's trunk at most, which
+ * must be the path's own first rows. Valid until the next call. */
+const struct sweep *rig_sweep(struct rig *, const int *nodes, int n, uint32_t to, uint32_t n_trunk);
+void rig_step(struct rig *, const int *nodes, int n, uint32_t to, uint32_t n_trunk);
+void rig_step_all(struct rig *); /* all nodes to depth L, nothing in a trunk */
+void rig_wait(struct rig *);     /* must succeed */
+
+void rig_logits(struct rig *, int node, uint32_t layer, float *out);    /* (vocab) */
+void rig_hidden(struct rig *, int node, uint32_t layer, float *out);    /* (width) */
+void rig_naive(struct rig *, int node, double *hidden, double *logits); /* (L + 1, width), (vocab) of layer L */
+
+double rig_distance(const float *, const double *, size_t n); /* |a - b| / |b| */
+
+#endif

@@ -1,0 +1,30 @@
+/* How large a chi-square statistic may be. */
+#ifndef TESTS_RIGS_CHI_SQUARE_H
+#define TESTS_RIGS_CHI_SQUARE_H
+
+#include <math.h>
+
+/* The standard normal's upper tail is alpha there. */
+static inline double
+normal_quantile(double alpha)
+{
+    double low = 0, high = 10;
+    for (int i = 0; i < 100; i++) {
+        const double mid = (low + high) / 2;
+        if (0.5 * erfc(mid / sqrt(2)) > alpha)
+            low = mid;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* With df degrees of freedom, the statistic is larger with probability alpha: Wilson and Hilferty's approximation. */
+static inline double
+chi_square_limit(double df, double alpha)
+{
+    const double k = 2 / (9 * df);
+    return df * pow(1 - k + normal_quantile(alpha) * sqrt(k), 3);
+}
+
+#endif

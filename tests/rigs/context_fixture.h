@@ -1,0 +1,31 @@
+/* For tests of the context: one on the symbolic backend, with an empty sequence. Functions fail the running cmocka test
+ * themselves. */
+#ifndef TESTS_RIGS_CONTEXT_FIXTURE_H
+#define TESTS_RIGS_CONTEXT_FIXTURE_H
+
+#include "engine/context/context.h"
+#include "tests/rigs/symbolic_backend.h"
+
+enum { L = 6, VOCAB = 32 };
+
+struct fixture {
+    struct model_desc desc;
+    struct backend *backend;
+    struct weights *weights;
+    struct context *c;
+    atomic_bool cancel;
+    seq_t s; /* an empty sequence */
+};
+
+void open_with(struct fixture *, struct context_options);
+void close_fixture(struct fixture *);
+
+/* The context's error is of this kind and its text has this part. */
+void assert_error(const struct context *, enum err_kind, const char *part);
+/* Appends tokens first, first + 1, … as a chain under parent. */
+void append_chain(struct fixture *, slot_t parent, token_t first, slot_t *slots, size_t n);
+void prefill(struct fixture *, size_t n); /* n tokens, 64 at most */
+/* Does the row's hidden state say that it saw exactly this path of tokens? */
+void assert_saw(struct fixture *, slot_t, const token_t *tokens, size_t n);
+
+#endif

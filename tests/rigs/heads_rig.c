@@ -1,0 +1,34 @@
+#include "tests/rigs/heads_rig.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/model/model.h"
+#include "kernels/tensor.h"
+#include "tests/rigs/session_rig.h"
+
+bool
+heads_rig_write_beside(const char *model_path, enum head_kind kind, uint64_t seed, char *path, size_t n,
+                       struct err *err)
+{
+    struct model *m;
+    struct exit_heads *h = NULL;
+    if (!model_open(&m, model_path, err))
+        return false;
+    const int stem = (int)(strlen(model_path) - strlen(".gguf"));
+    snprintf(path, n, "%.*s.heads.safetensors", stem, model_path);
+    bool ok = exit_heads_new(&h, kind, m, err);
+    for (size_t i = 0; ok && i < h->n_values; i++)
+        h->values[i] = ((float)(random64(&seed) % 2001) / 1000 - 1) * 0.15f;
+    for (uint32_t l = 1; ok && kind == HEAD_FULL && l < h->n_layers; l++)
+        for (uint32_t v = 0; v < h->vocab; v++) { /* near the model's own, so that some drafts are accepted */
+            float row[4096];
+            tensor_row(&m->desc.head, v, row);
+            for (uint32_t i = 0; i < h->width; i++)
+                h->layers[l].weight[(size_t)v * h->width + i] += row[i];
+        }
+    ok = ok && exit_heads_write(h, path, err);
+    exit_heads_free(h);
+    model_close(m);
+    return ok;
+}

@@ -1,0 +1,11 @@
+/* Heads that nobody trained: random ones, good enough to be wrong in their own way. */
+#ifndef TESTS_RIGS_HEADS_RIG_H
+#define TESTS_RIGS_HEADS_RIG_H
+
+#include "engine/model/exit_heads.h"
+
+/* Writes random heads for the model at `model_path` (…/NAME.gguf) beside it, where they are found by themselves:
+ * …/NAME.heads.safetensors, into path. */
+bool heads_rig_write_beside(const char *model_path, enum head_kind, uint64_t seed, char *path, size_t n, struct err *);
+
+#endif

@@ -1,0 +1,34 @@
+/* A transformer without caches, in double precision: every row is computed from its whole path, from scratch. Slow and
+ * obvious, so it is what the context and the backends are compared with. Comes with random weights in memory. */
+#ifndef TESTS_RIGS_NAIVE_MODEL_H
+#define TESTS_RIGS_NAIVE_MODEL_H
+
+#include "kernels/backend.h"
+
+struct naive_shape {
+    uint32_t n_layers, width, heads, kv_heads, head_dim, ffn, vocab;
+    enum rope_layout rope;
+    enum weight_type type;   /* of the matrices; norms are F32. Types with blocks need widths of whole blocks */
+    enum weight_type second; /* of values, down and head, where not F32: files mix types */
+    bool bias, head_norm;    /* of queries, keys and values; of queries and keys */
+    uint32_t window;         /* positions that a row sees; 0: all */
+};
+
+/* A place on a path: a token and the sublayers that were skipped for it: (L + 1) switches, or NULL. */
+struct naive_token {
+    token_t token;
+    const bool *skip_attention, *skip_mlp;
+};
+
+struct naive_model;
+
+struct naive_model *naive_model_random(const struct naive_shape *, uint64_t seed); /* NULL: no memory */
+void naive_model_free(struct naive_model *);
+const struct model_desc *naive_model_desc(const struct naive_model *); /* for a backend's load() */
+
+/* Hidden states of the path's last token at depths 0..depth: out (depth + 1, width). False: no memory. */
+bool naive_hidden(const struct naive_model *, const struct naive_token *path, size_t n, uint32_t depth, double *out);
+/* Final norm and head on a hidden state (width): out (vocab). */
+void naive_logits(const struct naive_model *, const double *hidden, double *out);
+
+#endif

@@ -1,0 +1,29 @@
+/* Random programs of everything a context can do, checked against a shadow of its bookkeeping, a model without caches,
+ * and a second context that computes the same paths one row at a time. */
+#ifndef TESTS_RIGS_ROW_PROGRAM_H
+#define TESTS_RIGS_ROW_PROGRAM_H
+
+#include "tests/rigs/naive_model.h"
+
+struct row_world {
+    const struct backend_ops *ops;
+    struct weights *weights;
+    const struct model_desc *desc;
+    /* The oracle: hidden states (depth + 1, width) of a path's last token; logits (vocab) of a hidden state, or NULL. */
+    bool (*hidden)(const void *model, const struct naive_token *path, size_t n, uint32_t depth, double *out);
+    void (*logits)(const void *model, const double *hidden, double *out);
+    const void *model;
+    double tolerance;                                   /* |got - expected| / |expected| of a vector; 0: exactly */
+    void (*cancel_before)(struct weights *, int layer); /* cancels in mid-sweep, or NULL: only from the start */
+};
+
+/* What a program did: so that a test can see that nothing was left out. */
+struct row_counts {
+    unsigned append, advance, until, guess, verify, keep, discard, truncate, fork, drop, prefill, cancelled, refused,
+        full, compared;
+};
+
+/* Runs n random operations. Fails the cmocka test at the first difference, after printing seed and operation. */
+void row_program_run(const struct row_world *, uint64_t seed, unsigned n, struct row_counts *);
+
+#endif

@@ -1,0 +1,36 @@
+/* What the tests of the scope and its panels share: a made-up decoder, whose events hang together as a session's do,
+ * and scopes compared through what can be read of them. */
+#ifndef TESTS_RIGS_SCOPE_EVENTS_H
+#define TESTS_RIGS_SCOPE_EVENTS_H
+
+#include "tests/rigs/trace_events.h"
+#include "tui/scope/scope.h"
+
+/* fake_run() and a third policy, "forms", which declares a series of every form, with `layers` layers. */
+void fake_forms_run(struct run_info *, uint32_t layers);
+
+struct decoder {
+    struct stream *stream;
+    const struct run_info *info;
+    uint32_t length; /* tokens committed */
+    bool trees;      /* drafts with siblings */
+    bool probe_all;
+};
+
+/* The vocabulary (halves of characters, line breaks, wide and forbidden characters among it) and a run's prefill. */
+void decode_begin(struct decoder *, struct stream *, const struct run_info *, uint32_t prompt);
+void decode_round(struct decoder *);
+void decode_report(struct decoder *, const char *key, int index, float value);
+
+/* Single events, for streams written by hand. The pointer is good until the next one. */
+struct event *say_token(struct stream *, enum token_source, uint32_t pos, token_t);
+struct event *say_draft(struct stream *, uint32_t pos, int candidate, int parent, token_t, int exit_layer);
+void say_verdict(struct stream *, int candidate, bool accepted, bool committed);
+struct event *say_layer(struct stream *, uint32_t pos, int layer, token_t, float confidence);
+void say_vocab(struct stream *, token_t, const char *bytes, size_t n);
+struct event *say_round(struct stream *, uint32_t verified, uint32_t accepted, uint32_t emitted);
+
+void feed(struct scope *, const struct stream *, size_t from); /* from that event on */
+void assert_same_scope(const struct scope *, const struct scope *);
+
+#endif

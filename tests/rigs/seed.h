@@ -1,0 +1,19 @@
+/* The seed of a test's random numbers: SPECSCOPE_SEED where that is set, else the test's usual one. It is printed, so that a
+ * failure can be repeated. */
+#ifndef TESTS_RIGS_SEED_H
+#define TESTS_RIGS_SEED_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static inline uint64_t
+seed_or(uint64_t usual)
+{
+    const char *given = getenv("SPECSCOPE_SEED");
+    const uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : usual;
+    printf("# seed %llu\n", (unsigned long long)seed);
+    return seed;
+}
+
+#endif

@@ -1,0 +1,88 @@
+#include "tests/rigs/session_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "policies/policy.h"
+
+bool
+session_fixture_engine(struct engine **engine, const struct tinymodel *model)
+{
+    char path[128];
+    struct err err = {0};
+    bool ok = tinymodel_write_temp(path, sizeof path, model, &err);
+    if (ok) {
+        ok = session_rig_engine(engine, path, "cpu", 1, &err);
+        unlink(path); /* it is mapped */
+    }
+    if (!ok)
+        fprintf(stderr, "%s\n", err.text);
+    return ok;
+}
+
+int
+session_fixture_open(void **state)
+{
+    static struct fixture f;
+    const struct tinymodel tiny = {.seed = 5, .n_layers = 6, .calm_after = 2, .calm = 0.15f, .sharpness = 8};
+    *state = &f;
+    return session_fixture_engine(&f.engine, &tiny) ? 0 : 1;
+}
+
+int
+session_fixture_close(void **state)
+{
+    struct fixture *f = *state;
+    engine_close(f->engine);
+    return 0;
+}
+
+struct session_options
+session_usual(void)
+{
+    return (struct session_options){.policies = policy_registry,
+                                    .policy = "specbound",
+                                    .prompt = session_prompts[0],
+                                    .prompt_len = strlen(session_prompts[0]),
+                                    .sampling = {.top_p = 1},
+                                    .seed = 1,
+                                    .tokens = 60,
+                                    .ctx = 256,
+                                    .ignore_eos = true,
+                                    .probe = PROBE_POLICY};
+}
+
+void
+session_run(struct engine *engine, const struct session_options *o, session_rig_hook hook, void *user,
+            struct session_rig_result *out)
+{
+    struct err err = {0};
+    if (!session_rig_generate(engine, o, hook, user, out, &err))
+        fail_msg("%s", err.text);
+    if (out->wrong[0] != '\0')
+        fail_msg("%s", out->wrong);
+}
+
+void
+session_control(struct session *s, enum control_kind kind, const char *name, const char *text, uint32_t n)
+{
+    struct err err = {0};
+    struct control c = {.kind = kind, .text = text, .n = n};
+    snprintf(c.name, sizeof c.name, "%s", name != NULL ? name : "");
+    if (!session_post(s, &c, &err))
+        fail_msg("%s", err.text);
+}
+
+bool
+event_is_control(const struct event *e, const char *name, const char *new_text)
+{
+    return e->type == EVENT_CONTROL && strcmp(e->control.name, name) == 0 &&
+           (new_text == NULL || strcmp(e->control.new_text, new_text) == 0);
+}

@@ -1,0 +1,27 @@
+/* For tests of the session: an engine on a tiny model, which the tests of a program share, and short words for running
+ * sessions on it. Functions fail the running cmocka test themselves. */
+#ifndef TESTS_RIGS_SESSION_FIXTURE_H
+#define TESTS_RIGS_SESSION_FIXTURE_H
+
+#include "tests/golden/tinymodel.h"
+#include "tests/rigs/session_rig.h"
+
+struct fixture {
+    struct engine *engine; /* its model has six layers, calm after the second */
+};
+
+/* An engine on a tiny model that leaves no file behind; on stderr why not. */
+bool session_fixture_engine(struct engine **, const struct tinymodel *);
+/* A group's set-up and tear-down: *state is a struct fixture. */
+int session_fixture_open(void **state);
+int session_fixture_close(void **state);
+
+struct session_options session_usual(void); /* specbound, greedy, 60 tokens in a context of 256 */
+/* To the end of the run; also fails when the events broke a promise. */
+void session_run(struct engine *, const struct session_options *, session_rig_hook, void *user,
+                 struct session_rig_result *);
+void session_control(struct session *, enum control_kind, const char *name, const char *text, uint32_t n);
+/* Is e the control event `name`, with this new text (NULL: any)? */
+bool event_is_control(const struct event *e, const char *name, const char *new_text);
+
+#endif

@@ -1,0 +1,35 @@
+/* Sessions without a screen, for tests: run one to its end, watch its events, check that they come in the order that
+ * engine/events/event.h promises. */
+#ifndef TESTS_RIGS_SESSION_RIG_H
+#define TESTS_RIGS_SESSION_RIG_H
+
+#include "engine/events/metrics.h"
+#include "engine/session/session.h"
+
+/* Called on every event, on the thread that runs the rig; it may post controls. */
+typedef void (*session_rig_hook)(void *user, struct session *, const struct event *);
+
+struct session_rig_result {
+    token_t *tokens; /* (n) generated in the last run; owned */
+    size_t n, room;
+    struct metrics metrics;
+    char end[64]; /* new text of the last `end` control */
+    uint64_t events;
+    uint32_t runs;
+    char wrong[200]; /* the first broken promise about events, or "" */
+};
+
+/* A session from opening to its finished log. False: it did not open, or the engine failed: *err. */
+bool session_rig_generate(struct engine *, const struct session_options *, session_rig_hook, void *user,
+                          struct session_rig_result *, struct err *);
+void session_rig_free(struct session_rig_result *);
+bool session_rig_engine(struct engine **, const char *model_path, const char *backend, uint32_t threads, struct err *);
+
+uint64_t random64(uint64_t *state);
+/* A value on the knob's grid: which = 0 the default, 1 the least, 2 the most, else random. */
+double session_rig_knob_value(const struct knob *, int which, uint64_t *random);
+
+#define SESSION_PROMPTS 20
+extern const char *const session_prompts[SESSION_PROMPTS];
+
+#endif

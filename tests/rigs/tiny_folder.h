@@ -1,0 +1,27 @@
+/* A Hugging Face model of one layer, small enough to be made for each test: bytes of its safetensors file, and a config
+ * that goes with them. */
+#ifndef TESTS_RIGS_TINY_FOLDER_H
+#define TESTS_RIGS_TINY_FOLDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Sizes of all of them; "%s" takes the rest of the object: ,"rope_theta":500000 */
+#define TINY_CONFIG(model_type, rest)                                                                                  \
+    "{\"model_type\":\"" model_type "\",\"num_hidden_layers\":1,\"hidden_size\":8,\"intermediate_size\":16,"           \
+    "\"num_attention_heads\":2,\"num_key_value_heads\":1,\"max_position_embeddings\":64,\"rms_norm_eps\":1e-5,"        \
+    "\"vocab_size\":10" rest "}"
+
+struct tiny_weights {
+    bool bias, qk_norm;
+    bool headless;     /* no lm_head.weight */
+    const char *extra; /* one more tensor, of two values; or NULL */
+    const char *drop;  /* one tensor less; or NULL */
+    const char *dtype; /* "F32" (NULL), "F16", "BF16" */
+    unsigned shift;    /* spaces after the header, which misalign the data */
+};
+
+/* Memory is the caller's; NULL: there was none. */
+unsigned char *tiny_weights(const struct tiny_weights *, size_t *len);
+
+#endif

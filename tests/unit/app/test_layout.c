@@ -1,0 +1,162 @@
+/* Where panels stand: on every size of terminal, with every set of active panels. */
+#include "tui/app/layout.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { PANELS = 6 };
+
+static const struct layout_item all[PANELS] = {
+    {PANEL_TOP, 2, 30, true},    {PANEL_TOP, 3, 40, true},    {PANEL_BOTTOM, 4, 40, true},
+    {PANEL_BOTTOM, 3, 30, true}, {PANEL_BOTTOM, 2, 24, true}, {PANEL_BOTTOM, 3, 30, true},
+};
+
+static struct layout
+laid(int rows, int cols, unsigned active, int focus, bool zoom)
+{
+    struct layout_item items[PANELS];
+    struct layout l;
+    memcpy(items, all, sizeof items);
+    for (int i = 0; i < PANELS; i++)
+        items[i].active = (active >> i & 1) != 0;
+    layout_compute(&l, rows, cols, items, PANELS, focus, zoom);
+    return l;
+}
+
+/* Counts how often each cell is covered. */
+static void
+cover(unsigned char *cells, int cols, int rows, const struct rect *r)
+{
+    if (r->rows == 0)
+        return;
+    assert_true(r->y >= 0 && r->x >= 0 && r->rows > 0 && r->cols > 0);
+    assert_true(r->y + r->rows <= rows && r->x + r->cols <= cols);
+    for (int y = r->y; y < r->y + r->rows; y++)
+        for (int x = r->x; x < r->x + r->cols; x++)
+            cells[y * cols + x]++;
+}
+
+static void
+check_cover(int rows, int cols, unsigned active, int focus, bool zoom)
+{
+    static unsigned char cells[110 * 310];
+    const struct layout l = laid(rows, cols, active, focus, zoom);
+    memset(cells, 0, sizeof cells);
+    cover(cells, cols, rows, &l.title);
+    cover(cells, cols, rows, &l.tab_bar);
+    cover(cells, cols, rows, &l.timeline);
+    cover(cells, cols, rows, &l.measures);
+    cover(cells, cols, rows, &l.status);
+    for (int i = 0; i < PANELS; i++) {
+        cover(cells, cols, rows, &l.panel[i]);
+        if (l.panel[i].rows > 0)
+            assert_true((active >> i & 1) != 0);
+    }
+    for (int i = 0; i < rows * cols; i++)
+        if (cells[i] != 1)
+            fail_msg("%d×%d, active %x, focus %d: cell %d,%d is covered %d times", cols, rows, active, focus, i / cols,
+                     i % cols, cells[i]);
+    assert_true(l.panel[focus].rows >= 3);
+}
+
+static void
+test_every_cell_belongs_to_exactly_one_thing(void **state)
+{
+    (void)state;
+    for (int rows = LAYOUT_MIN_ROWS; rows < 100; rows += 7)
+        for (int cols = LAYOUT_MIN_COLS; cols < 300; cols += 13)
+            for (unsigned active = 1; active < 1U << PANELS; active += 2) /* the text is always there */
+                for (int focus = 0; focus < PANELS; focus++)
+                    if ((active >> focus & 1) != 0) {
+                        check_cover(rows, cols, active, focus, false);
+                        check_cover(rows, cols, active, focus, true);
+                    }
+}
+
+static void
+test_small_terminals_show_nothing_but_the_size_they_need(void **state)
+{
+    (void)state;
+    for (int rows = 1; rows < 40; rows++)
+        for (int cols = 1; cols < 100; cols++) {
+            const struct layout l = laid(rows, cols, 63, 0, false);
+            assert_int_equal(l.too_small, rows < LAYOUT_MIN_ROWS || cols < LAYOUT_MIN_COLS);
+            if (l.too_small)
+                for (int i = 0; i < PANELS; i++)
+                    assert_int_equal(l.panel[i].rows, 0);
+        }
+}
+
+static void
+test_narrow_terminals_keep_the_text_above_one_tab(void **state)
+{
+    (void)state;
+    for (int focus = 0; focus < PANELS; focus++) {
+        const struct layout l = laid(24, 80, 63, focus, false);
+        int shown = 0;
+        for (int i = 0; i < PANELS; i++)
+            shown += l.panel[i].rows > 0;
+        assert_true(l.tabs);
+        assert_int_equal(shown, 2);
+        assert_true(l.panel[0].rows >= 6);
+        assert_true(l.panel[0].y < l.tab_bar.y);
+        assert_int_equal(l.tab_bar.rows, 1);
+    }
+}
+
+static void
+test_wide_terminals_show_panels_side_by_side(void **state)
+{
+    (void)state;
+    const struct layout l = laid(42, 150, 63, 0, false);
+    assert_false(l.tabs);
+    for (int i = 0; i < PANELS; i++) {
+        assert_true(l.panel[i].rows > 0);
+        assert_true(l.panel[i].cols >= all[i].min_cols);
+    }
+    assert_int_equal(l.panel[0].y, l.panel[1].y);
+    assert_int_equal(l.panel[2].y, l.panel[5].y);
+    assert_true(l.panel[0].rows > l.panel[2].rows);
+}
+
+static void
+test_the_space_of_an_inactive_panel_is_shared_out(void **state)
+{
+    (void)state;
+    const struct layout full = laid(42, 150, 63, 0, false);
+    const struct layout without = laid(42, 150, 63 & ~(1U << 4), 0, false);
+    assert_int_equal(without.panel[4].rows, 0);
+    assert_true(without.panel[2].cols > full.panel[2].cols);
+}
+
+static void
+test_a_click_finds_the_panel_under_it(void **state)
+{
+    (void)state;
+    const struct layout l = laid(42, 150, 63, 0, false);
+    for (int i = 0; i < PANELS; i++) {
+        const struct rect *r = &l.panel[i];
+        assert_int_equal(layout_at(&l, PANELS, r->y, r->x), i);
+        assert_int_equal(layout_at(&l, PANELS, r->y + r->rows - 1, r->x + r->cols - 1), i);
+    }
+    assert_int_equal(layout_at(&l, PANELS, 0, 0), -1);
+    assert_int_equal(layout_at(&l, PANELS, 41, 10), -1);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_cell_belongs_to_exactly_one_thing),
+        cmocka_unit_test(test_small_terminals_show_nothing_but_the_size_they_need),
+        cmocka_unit_test(test_narrow_terminals_keep_the_text_above_one_tab),
+        cmocka_unit_test(test_wide_terminals_show_panels_side_by_side),
+        cmocka_unit_test(test_the_space_of_an_inactive_panel_is_shared_out),
+        cmocka_unit_test(test_a_click_finds_the_panel_under_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,171 @@
+/* UTF-8: whole characters out of bytes in any portions, and text made safe to show. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+#include <time.h>
+
+#include "engine/base/utf8.h"
+#include "engine/tokenizer/tokenizer.h"
+
+static uint64_t
+next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    return *state ^= *state << 17;
+}
+
+static void
+test_a_character_in_pieces_waits_for_its_rest(void **state)
+{
+    (void)state;
+    struct utf8_stream s = {0};
+    char out[64];
+    assert_int_equal(utf8_stream_feed(&s, "a\xf0\x9f", 3, out), 1);
+    assert_int_equal(utf8_stream_feed(&s, "\x98", 1, out), 0);
+    assert_int_equal(utf8_stream_feed(&s, "\x80z", 2, out), 5);
+    assert_memory_equal(out, "\xf0\x9f\x98\x80z", 5);
+    assert_int_equal(utf8_stream_end(&s, out), 0);
+    assert_int_equal(utf8_stream_feed(&s, "\xe6\xbc", 2, out), 0);
+    assert_int_equal(utf8_stream_end(&s, out), 3);
+    assert_memory_equal(out, "\xef\xbf\xbd", 3);
+    assert_int_equal(utf8_stream_end(&s, out), 0);
+}
+
+static void
+test_broken_bytes_become_replacement_characters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"\xff", "\xef\xbf\xbd"},
+        {"\xc3(", "\xef\xbf\xbd("},
+        {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},                                 /* overlong */
+        {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},                 /* a surrogate */
+        {"\xf0\x9f\x98\xe6\xbc\xa2", "\xef\xbf\xbd\xe6\xbc\xa2"},                 /* cut off by another */
+        {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* beyond U+10FFFF */
+        {"a\x80\x80z", "a\xef\xbf\xbd\xef\xbf\xbdz"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct utf8_stream s = {0};
+        char out[64];
+        size_t n = 0;
+        for (const char *c = cases[i].in; *c != '\0'; c++)
+            n += utf8_stream_feed(&s, c, 1, out + n);
+        n += utf8_stream_end(&s, out + n);
+        assert_int_equal(n, strlen(cases[i].out));
+        assert_memory_equal(out, cases[i].out, n);
+    }
+}
+
+/* What a stream makes of these bytes when they come in parts of random sizes, empty ones too. */
+static size_t
+in_parts(const char *in, size_t len, size_t largest, uint64_t *random, char *out)
+{
+    struct utf8_stream s = {0};
+    size_t written = 0;
+    for (size_t at = 0; at < len;) {
+        size_t part = (size_t)(next_random(random) % (largest + 1));
+        part = part < len - at ? part : len - at;
+        written += utf8_stream_feed(&s, in + at, part, out + written);
+        at += part;
+    }
+    return written + utf8_stream_end(&s, out + written);
+}
+
+static void
+test_any_split_of_the_bytes_gives_the_same_text(void **state)
+{
+    (void)state;
+    uint64_t random = (uint64_t)time(NULL) | 1;
+    print_message("# seed %llu\n", (unsigned long long)random);
+    static const char *const parts[] = {"a",        " ",    "\xc3\xa9", "\xe6\xbc\xa2", "\xf0\x9f\x98\x80",
+                                        "\xe6\xbc", "\x80", "\xed\xa0", "\xf0\x9f\x98", "\xff"};
+    for (int i = 0; i < 5000; i++) {
+        char in[200], whole[3 * sizeof in + 3], split[3 * sizeof in + 3];
+        size_t len = 0;
+        bool broken = false;
+        for (size_t k = next_random(&random) % 40; k > 0; k--) {
+            const size_t which = (size_t)(next_random(&random) % (i % 2 == 0 ? 5 : 10)); /* every other text is valid */
+            broken = broken || which >= 5;
+            memcpy(in + len, parts[which], strlen(parts[which]));
+            len += strlen(parts[which]);
+        }
+        struct utf8_stream s = {0};
+        size_t n = utf8_stream_feed(&s, in, len, whole);
+        n += utf8_stream_end(&s, whole + n);
+        if (!broken) {
+            assert_int_equal(n, len);
+            assert_memory_equal(whole, in, n);
+        }
+        for (size_t largest = 1; largest < 8; largest++) {
+            assert_int_equal(in_parts(in, len, largest, &random, split), n);
+            assert_memory_equal(split, whole, n);
+        }
+    }
+}
+
+static void
+test_a_stream_writes_at_most_what_its_header_promises(void **state)
+{
+    (void)state;
+    uint64_t random = (uint64_t)time(NULL) | 1;
+    print_message("# seed %llu\n", (unsigned long long)random);
+    struct utf8_stream s = {0};
+    for (int i = 0; i < 20000; i++) {
+        char in[8], out[3 * 8 + 3];
+        const size_t len = (size_t)(next_random(&random) % 9);
+        for (size_t k = 0; k < len; k++)
+            in[k] = "a\x80\xbf\xc3\xe2\xed\xf0\xf4\xff"[next_random(&random) % 9];
+        const size_t n = utf8_stream_feed(&s, in, len, out);
+        assert_true(n <= 3 * len + 3);
+        for (size_t at = 0, size; at < n; at += size) {
+            size = utf8_character(out + at, n - at, NULL);
+            assert_true(size > 0);
+        }
+    }
+}
+
+static void
+test_printable_text_holds_nothing_that_a_terminal_obeys(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"plain", "plain"},
+        {"\x1b[2J", "\\x1b[2J"},
+        {"\xc2\x9b"
+         "1m",
+         "\\xc2\\x9b1m"},
+        {"\xe2\x80\xaex", "\\xe2\\x80\\xaex"},
+        {"\xff\xe6\xbc\xa2", "\\xff\xe6\xbc\xa2"},
+        {"a\nb\x7f", "a\\x0ab\\x7f"},
+    };
+    char out[64];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_string_equal(utf8_printable(out, sizeof out, cases[i].in, strlen(cases[i].in)), cases[i].out);
+    assert_string_equal(utf8_printable(out, 8, "\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2", 9), "\xe6\xbc\xa2...");
+    assert_string_equal(utf8_printable(out, 4, "abc", 3), "abc");
+    assert_string_equal(utf8_printable(out, 4, "abcd", 4), "...");
+    assert_string_equal(utf8_printable(out, 1, "a", 1), "");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_character_in_pieces_waits_for_its_rest),
+        cmocka_unit_test(test_broken_bytes_become_replacement_characters),
+        cmocka_unit_test(test_any_split_of_the_bytes_gives_the_same_text),
+        cmocka_unit_test(test_a_stream_writes_at_most_what_its_header_promises),
+        cmocka_unit_test(test_printable_text_holds_nothing_that_a_terminal_obeys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,317 @@
+/* What a round asks of the context: loads are counted, sweeps and prefills cancelled, drafts judged and drawn from; on the
+ * symbolic backend. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/rigs/context_fixture.h"
+
+/* ---- accounts ---- */
+
+static void
+assert_loads(struct fixture *f, struct loads *since, double layers, double heads)
+{
+    const struct loads now = context_loads(f->c);
+    assert_true(now.layers - since->layers >= layers && now.layers - since->layers <= layers);
+    assert_true(now.heads - since->heads >= heads && now.heads - since->heads <= heads);
+    *since = now;
+}
+
+static void
+test_loads_count_each_layer_of_a_sweep_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_with(&f, (struct context_options){.ctx = 32, .max_probes = 2, .max_rows = 4});
+    struct loads before = context_loads(f.c);
+    prefill(&f, 6); /* two chunks */
+    assert_loads(&f, &before, 2 * L, 0);
+    slot_t rows[3];
+    append_chain(&f, SLOT_NONE, 1, rows, 3);
+    assert_true(context_advance(f.c, rows, 1, 4, NULL));
+    assert_loads(&f, &before, 4, 0);
+    assert_true(context_advance(f.c, rows, 2, 3, NULL)); /* the first is there already */
+    assert_loads(&f, &before, 3, 0);
+    assert_true(context_advance(f.c, rows, 2, 5, NULL)); /* depths 4 and 3 join in one sweep: layers 4, 5 */
+    assert_loads(&f, &before, 2, 0);
+    assert_true(context_advance(f.c, rows, 2, 5, NULL));
+    assert_loads(&f, &before, 0, 0);
+    bool attention[L + 1] = {false}, mlp[L + 1] = {false};
+    attention[1] = attention[2] = mlp[2] = mlp[4] = attention[6] = true;
+    assert_true(context_advance(f.c, &rows[2], 1, 4, &(struct plan){attention, mlp}));
+    assert_loads(&f, &before, 2, 0); /* ½ + 0 + 1 + ½; layer 6 was not run */
+
+    struct context_probe probes[5];
+    struct guess g[5];
+    for (size_t i = 0; i < 5; i++)
+        probes[i] = (struct context_probe){.slot = rows[0], .layer = (uint32_t)i, .temperature = 1};
+    assert_true(context_guess(f.c, probes, 2, g));
+    assert_loads(&f, &before, 0, 1);
+    assert_true(context_guess(f.c, probes, 5, g)); /* calls of 2, 2 and 1 */
+    assert_loads(&f, &before, 0, 3);
+    assert_int_not_equal(context_dist(f.c, rows[0], 3, 0, &(struct sampling){.temperature = 1, .top_p = 1}), DIST_NONE);
+    assert_loads(&f, &before, 0, 1);
+    close_fixture(&f);
+}
+
+static void
+test_until_counts_the_layers_it_ran_and_its_probes(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_with(&f, (struct context_options){.ctx = 32});
+    prefill(&f, 3);
+    slot_t rows[3];
+    append_chain(&f, SLOT_NONE, 5, rows, 3);
+    assert_true(context_advance(f.c, rows, 1, 4, NULL));
+    assert_true(context_advance(f.c, rows, 2, 2, NULL));
+    struct loads before = context_loads(f.c);
+    float temperature[L + 1], threshold[L + 1];
+    for (int l = 0; l <= L; l++) {
+        temperature[l] = 1;
+        threshold[l] = l == 2 ? 0.999999f : l == 3 ? 0 : 2; /* asked at 2 and 3, exits at 3 */
+    }
+    struct guess probed[L + 1];
+    struct exit_result r = {.probed = probed};
+    assert_true(context_advance_until(f.c, rows, 3, 5, &(struct exit_rule){temperature, threshold, USE_LENS}, &r));
+    assert_true(r.exited);
+    assert_int_equal(r.depth, 3);
+    assert_int_equal(r.probes, 2);
+    assert_loads(&f, &before, 3, 2);
+    assert_int_equal(probed[1].token, TOKEN_NONE);
+    assert_memory_equal(&probed[3], &r.guess, sizeof r.guess);
+    assert_int_equal(context_depth(f.c, rows[0]), 4); /* was deeper: stays */
+    assert_int_equal(context_depth(f.c, rows[1]), 3); /* carried along through layer 3 */
+    assert_int_equal(context_depth(f.c, rows[2]), 3);
+    assert_saw(&f, rows[2], (token_t[]){0, 1, 2, 5, 6, 7}, 6);
+
+    threshold[4] = threshold[5] = 2;
+    assert_true(context_advance_until(f.c, rows, 3, 5, &(struct exit_rule){temperature, threshold, USE_LENS}, &r));
+    assert_false(r.exited);
+    assert_int_equal(r.depth, 5);
+    assert_int_equal(r.probes, 0);
+    assert_int_equal(context_depth(f.c, rows[0]), 5);
+    assert_loads(&f, &before, 2, 0);
+    assert_false(context_advance_until(f.c, rows, 3, 5, &(struct exit_rule){temperature, threshold, USE_LENS}, &r));
+    assert_error(f.c, ERR_WORK, "already at layer 5");
+    const slot_t sibling = context_append(f.c, f.s, rows[1], 20);
+    assert_false(context_advance_until(f.c, (slot_t[]){sibling, rows[2]}, 2, 5,
+                                       &(struct exit_rule){temperature, threshold, USE_LENS}, &r));
+    assert_error(f.c, ERR_WORK, "already at layer 5");
+    assert_false(context_advance_until(f.c, (slot_t[]){rows[0], rows[1], sibling, rows[2]}, 4, L,
+                                       &(struct exit_rule){temperature, threshold, USE_LENS}, &r));
+    assert_error(f.c, ERR_WORK, "the deciding row is deeper");
+    assert_int_equal(context_depth(f.c, sibling), 0);
+    close_fixture(&f);
+}
+
+/* ---- cancelling ---- */
+
+static void
+test_a_cancelled_sweep_changes_no_depth_and_can_be_repeated(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_with(&f, (struct context_options){.ctx = 32});
+    prefill(&f, 4);
+    slot_t rows[2];
+    append_chain(&f, SLOT_NONE, 10, rows, 2);
+    assert_true(context_advance(f.c, rows, 1, 2, NULL));
+    const struct loads before = context_loads(f.c);
+    for (int layer = 0; layer < L; layer++) {
+        symbolic_cancel_before(f.weights, layer);
+        assert_false(context_advance(f.c, rows, 2, L, NULL));
+        assert_error(f.c, ERR_CANCELLED, "");
+        assert_int_equal(context_depth(f.c, rows[0]), 2);
+        assert_int_equal(context_depth(f.c, rows[1]), 0);
+    }
+    assert_true(context_loads(f.c).layers <= before.layers);
+    assert_true(context_advance(f.c, rows, 2, L, NULL)); /* the backend forgot the trunk and rows[1]'s embedding */
+    assert_saw(&f, rows[1], (token_t[]){0, 1, 2, 3, 10, 11}, 6);
+    close_fixture(&f);
+}
+
+struct stop {
+    int chunks, at;
+    double done;
+};
+
+static bool
+stop_at_chunk(void *user, double done)
+{
+    struct stop *s = user;
+    assert_true(done > s->done && done <= 1);
+    s->done = done;
+    return ++s->chunks != s->at;
+}
+
+static void
+test_a_cancelled_prefill_keeps_whole_chunks(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_with(&f, (struct context_options){.ctx = 64, .max_rows = 8});
+    token_t tokens[30];
+    for (int i = 0; i < 30; i++)
+        tokens[i] = (token_t)(i % 7);
+    const uint32_t all = context_free_slots(f.c);
+    struct stop stop = {.at = 2};
+    assert_false(context_prefill(f.c, f.s, tokens, 30, stop_at_chunk, &stop));
+    assert_error(f.c, ERR_CANCELLED, "");
+    assert_int_equal(context_length(f.c, f.s), 16);
+    symbolic_cancel_before(f.weights, L + 2); /* in the second chunk from here */
+    assert_false(context_prefill(f.c, f.s, tokens + 16, 14, NULL, NULL));
+    assert_error(f.c, ERR_CANCELLED, "");
+    assert_int_equal(context_length(f.c, f.s), 24);
+    assert_int_equal(context_free_slots(f.c), all - 24);
+    stop = (struct stop){.at = 1}; /* too late to stop: that was the last chunk */
+    assert_true(context_prefill(f.c, f.s, tokens + 24, 6, stop_at_chunk, &stop));
+    assert_saw(&f, context_at(f.c, f.s, 29), tokens, 30);
+    atomic_store(&f.cancel, true);
+    assert_false(context_prefill(f.c, f.s, tokens, 1, NULL, NULL));
+    assert_error(f.c, ERR_CANCELLED, "");
+    assert_int_equal(context_length(f.c, f.s), 30);
+    close_fixture(&f);
+}
+
+/* ---- distributions and verdicts ---- */
+
+static void
+test_verify_maps_slots_to_places_and_positions(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_with(&f, (struct context_options){.ctx = 32});
+    prefill(&f, 4);
+    const struct sampling greedy = {.temperature = 0, .top_p = 1};
+    struct verdict v;
+    /* The first token after prefill: a bonus of the trunk's last row. */
+    const slot_t end = context_at(f.c, f.s, 3);
+    const struct verify_row first = {.parent = -1, .token = 3, .slot = end, .q = DIST_NONE};
+    assert_true(context_verify(f.c, f.s, &first, 1, &greedy, 1, &v));
+    assert_int_equal(v.kind, NEXT_BONUS);
+    assert_int_equal(v.next, v.judged[0].token);
+    const token_t pending = v.next;
+
+    /* A draft that is what the target says, after one that is not, and a last candidate without a row. */
+    slot_t rows[3];
+    rows[0] = context_append(f.c, f.s, SLOT_NONE, pending);
+    assert_true(context_advance(f.c, rows, 1, L, NULL));
+    struct verify_row round[4] = {{.parent = -1, .token = pending, .slot = rows[0], .q = DIST_NONE}};
+    assert_true(context_verify(f.c, f.s, round, 1, &greedy, 1, &v));
+    const token_t right = v.next, wrong = (right + 1) % VOCAB;
+    rows[1] = context_append(f.c, f.s, rows[0], wrong);
+    rows[2] = context_append(f.c, f.s, rows[0], right);
+    assert_true(context_advance(f.c, rows, 3, L, NULL));
+    round[1] = (struct verify_row){.parent = 0, .token = wrong, .slot = rows[1], .q = DIST_NONE};
+    round[2] = (struct verify_row){.parent = 0, .token = right, .slot = rows[2], .q = DIST_NONE};
+    assert_true(context_verify(f.c, f.s, round, 3, &greedy, 1, &v));
+    assert_int_equal(v.n_path, 1);
+    assert_int_equal(v.path[0], 2);
+    round[3] = (struct verify_row){.parent = 2, .token = v.next, .slot = SLOT_NONE, .q = DIST_NONE};
+    assert_true(context_verify(f.c, f.s, round, 4, &greedy, 1, &v));
+    assert_int_equal(v.n_path, 2);
+    assert_int_equal(v.kind, NEXT_CANDIDATE);
+    assert_int_equal(v.next, round[3].token);
+    assert_int_equal(v.judged[3].token, TOKEN_NONE);
+
+    /* The positions are those of the rows: what is drawn is what the keys say. */
+    const struct sampling hot = {.temperature = 1, .top_p = 1};
+    const dist_t p = context_dist(f.c, rows[0], L, 0, &hot);
+    const struct rng_key key = {
+        .seed = 99, .seq = f.s, .pos = context_position(f.c, rows[0]) + 1, .purpose = RNG_BONUS};
+    assert_true(context_verify(f.c, f.s, round, 1, &hot, 99, &v));
+    assert_int_equal(v.next, context_draw(f.c, p, &key, NULL, 0));
+    close_fixture(&f);
+}
+
+static void
+test_verify_refuses_rounds_that_are_not_trees(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_with(&f, (struct context_options){.ctx = 32});
+    prefill(&f, 2);
+    slot_t rows[3];
+    append_chain(&f, SLOT_NONE, 10, rows, 3);
+    assert_true(context_advance(f.c, rows, 2, L, NULL));
+    const struct sampling s = {.temperature = 1, .top_p = 1};
+    struct verdict v;
+    struct verify_row round[3] = {{.parent = -1, .token = 10, .slot = rows[0], .q = DIST_NONE},
+                                  {.parent = 0, .token = 11, .slot = rows[1], .q = DIST_NONE},
+                                  {.parent = 1, .token = 12, .slot = rows[2], .q = DIST_NONE}};
+    assert_true(context_verify(f.c, f.s, round, 2, &s, 1, &v));
+    assert_false(context_verify(f.c, f.s, round, 3, &s, 1, &v));
+    assert_error(f.c, ERR_WORK, "no hidden state at layer");
+    assert_true(context_advance(f.c, rows, 3, L, NULL));
+    assert_true(context_verify(f.c, f.s, round, 3, &s, 1, &v));
+    round[2].parent = 0;
+    assert_false(context_verify(f.c, f.s, round, 3, &s, 1, &v));
+    assert_error(f.c, ERR_WORK, "does not follow its parent");
+    round[2].parent = 2;
+    assert_false(context_verify(f.c, f.s, round, 3, &s, 1, &v));
+    assert_error(f.c, ERR_WORK, "must be an earlier row");
+    round[2] = (struct verify_row){.parent = 1, .token = 9, .slot = rows[2], .q = DIST_NONE};
+    assert_false(context_verify(f.c, f.s, round, 3, &s, 1, &v));
+    assert_error(f.c, ERR_WORK, "its slot holds 12");
+    round[1].q = 0;
+    assert_false(context_verify(f.c, f.s, round, 2, &s, 1, &v));
+    assert_error(f.c, ERR_WORK, "no distribution");
+    assert_false(context_verify(f.c, f.s, round, 1, &(struct sampling){.temperature = -1, .top_p = 1}, 1, &v));
+    assert_error(f.c, ERR_USAGE, "temperature");
+    close_fixture(&f);
+}
+
+static void
+test_distributions_are_counted_and_drawn_without_replacement(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_with(&f, (struct context_options){.ctx = 32, .dists = 2});
+    prefill(&f, 2);
+    const slot_t end = context_at(f.c, f.s, 1);
+    const dist_t d = context_dist(f.c, end, 3, 0, &(struct sampling){.temperature = 1, .top_k = 3, .top_p = 1});
+    token_t taken[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct rng_key key = {.seed = 5, .pos = 2, .purpose = RNG_DRAFT, .index = i};
+        taken[i] = context_draw(f.c, d, &key, taken, i);
+        assert_int_equal(context_error(f.c)->kind, ERR_NONE);
+        assert_int_equal(taken[i] == TOKEN_NONE, i == 3);
+        for (uint32_t j = 0; j < i; j++)
+            assert_int_not_equal(taken[i], taken[j]);
+    }
+    float p[VOCAB], sum = 0;
+    assert_true(context_read_dist(f.c, d, p));
+    for (int v = 0; v < VOCAB; v++)
+        sum += p[v];
+    assert_true(sum > 0.999f && sum < 1.001f && p[taken[0]] > 0);
+    const struct sampling plain = {.temperature = 1, .top_p = 1};
+    assert_int_not_equal(context_dist(f.c, end, L, 0, &plain), DIST_NONE);
+    assert_int_equal(context_dist(f.c, end, L, 0, &plain), DIST_NONE);
+    assert_error(f.c, ERR_WORK, "all 2 distributions");
+    context_release_dists(f.c);
+    assert_int_equal(context_draw(f.c, d, &(struct rng_key){0}, NULL, 0), TOKEN_NONE);
+    assert_error(f.c, ERR_WORK, "released");
+    assert_int_equal(context_dist(f.c, end, L, 1, &plain), DIST_NONE); /* no such head: the backend says no */
+    assert_error(f.c, ERR_WORK, "symbolic backend refused");
+    assert_int_not_equal(context_dist(f.c, end, L, 0, &plain), DIST_NONE);
+    close_fixture(&f);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loads_count_each_layer_of_a_sweep_once),
+        cmocka_unit_test(test_until_counts_the_layers_it_ran_and_its_probes),
+        cmocka_unit_test(test_a_cancelled_sweep_changes_no_depth_and_can_be_repeated),
+        cmocka_unit_test(test_a_cancelled_prefill_keeps_whole_chunks),
+        cmocka_unit_test(test_verify_maps_slots_to_places_and_positions),
+        cmocka_unit_test(test_verify_refuses_rounds_that_are_not_trees),
+        cmocka_unit_test(test_distributions_are_counted_and_drawn_without_replacement),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

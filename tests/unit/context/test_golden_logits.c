@@ -1,0 +1,129 @@
+/* Logits against implementations that are not ours: the bundled model's against numpy (make_logits_golden.py), those of
+ * tiny models of every architecture against PyTorch's transformers (make_models_golden.py), the same weights as GGUF file
+ * and as Hugging Face folder. Run from the repository's root. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/commands.h"
+#include "kernels/cpu/isa.h"
+#include "tests/rigs/golden_logits.h"
+
+#define FOLDER "tests/golden/models/"
+
+static struct golden golden;
+
+static struct model *
+open_model(const char *path, bool quantize)
+{
+    struct model *m;
+    struct err err = {.kind = ERR_NONE};
+    if (!model_open_with(&m, path, &(struct model_options){.quantize = quantize}, &err))
+        fail_msg("%s", err.text);
+    return m;
+}
+
+static void
+assert_golden(const char *path, const char *text)
+{
+    struct model *m = open_model(path, false);
+    golden_read(&golden, text);
+    assert_int_equal(m->desc.vocab, golden.vocab);
+    for (size_t i = 0; cpu_isas[i] != NULL; i++) {
+        if (!cpu_isas[i]->usable())
+            continue;
+        const double exact = golden_error(m, &golden, cpu_isas[i]->name, true);
+        const double fast = golden_error(m, &golden, cpu_isas[i]->name, false);
+        print_message("%s: %s: exact %.2g, fast %.2g\n", path, cpu_isas[i]->name, exact, fast);
+        assert_true(exact < 1e-4);
+        assert_true(fast < 5e-2);
+    }
+    model_close(m);
+}
+
+static void
+test_the_bundled_models_logits_are_the_golden_ones(void **state)
+{
+    (void)state;
+    assert_golden(bundled_model_path(), "tests/golden/logits_fables.txt");
+}
+
+static void
+test_gguf_files_of_every_architecture_give_the_logits_of_transformers(void **state)
+{
+    (void)state;
+    assert_golden(FOLDER "llama.gguf", FOLDER "llama.txt");
+    assert_golden(FOLDER "llama3.gguf", FOLDER "llama3.txt");
+    assert_golden(FOLDER "mistral.gguf", FOLDER "mistral.txt");
+    assert_golden(FOLDER "qwen2.gguf", FOLDER "qwen2.txt");
+    assert_golden(FOLDER "qwen3.gguf", FOLDER "qwen3.txt");
+}
+
+static void
+test_hugging_face_folders_give_the_same_logits(void **state)
+{
+    (void)state;
+    assert_golden(FOLDER "llama", FOLDER "llama.txt");
+    assert_golden(FOLDER "llama3", FOLDER "llama3.txt");
+    assert_golden(FOLDER "mistral", FOLDER "mistral.txt");
+    assert_golden(FOLDER "qwen2", FOLDER "qwen2.txt");
+    assert_golden(FOLDER "qwen3", FOLDER "qwen3.txt");
+}
+
+static void
+test_a_file_of_every_type_gives_the_logits_of_its_dequantised_weights(void **state)
+{
+    (void)state;
+    assert_golden(FOLDER "types.gguf", FOLDER "types.txt");
+}
+
+static void
+assert_same_bytes(const struct tensor *a, const struct tensor *b)
+{
+    assert_true(a->type == WEIGHT_Q8_0 && b->type == WEIGHT_Q8_0 && a->rows == b->rows && a->cols == b->cols);
+    assert_memory_equal(a->data, b->data, (size_t)a->rows * (a->cols / 32) * 34);
+}
+
+static void
+test_quantising_on_load_makes_the_bytes_of_the_gguf_package(void **state)
+{
+    (void)state;
+    struct model *ours = open_model(FOLDER "llama.gguf", true), *theirs = open_model(FOLDER "llama-q8_0.gguf", false);
+    assert_true(ours->quantized && !theirs->quantized && ours->hash != theirs->hash);
+    assert_string_equal(ours->types, theirs->types);
+    assert_int_equal(ours->tensors_of[WEIGHT_Q8_0], 3 * 7 + 2);
+    assert_int_equal(model_weight_bytes(ours, false, false), model_weight_bytes(theirs, false, false));
+    assert_same_bytes(&ours->desc.embedding, &theirs->desc.embedding);
+    assert_same_bytes(&ours->desc.head, &theirs->desc.head);
+    for (uint32_t l = 0; l < ours->desc.n_layers; l++) {
+        const struct layer_desc *a = &ours->desc.layers[l], *b = &theirs->desc.layers[l];
+        assert_same_bytes(&a->wq, &b->wq);
+        assert_same_bytes(&a->wk, &b->wk);
+        assert_same_bytes(&a->wv, &b->wv);
+        assert_same_bytes(&a->wo, &b->wo);
+        assert_same_bytes(&a->gate, &b->gate);
+        assert_same_bytes(&a->up, &b->up);
+        assert_same_bytes(&a->down, &b->down);
+    }
+    model_close(ours);
+    model_close(theirs);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_bundled_models_logits_are_the_golden_ones),
+        cmocka_unit_test(test_quantising_on_load_makes_the_bytes_of_the_gguf_package),
+        cmocka_unit_test(test_gguf_files_of_every_architecture_give_the_logits_of_transformers),
+        cmocka_unit_test(test_hugging_face_folders_give_the_same_logits),
+        cmocka_unit_test(test_a_file_of_every_type_gives_the_logits_of_its_dequantised_weights),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* A GPU that fails: in the life of an engine, from opening it to closing it, every call of the CUDA runtime is made to fail
+ * in turn (tests/cuda/emulation). Whatever call it is: one line that names the device and what it was doing, no crash, and
+ * nothing that stays allocated. SPECSCOPE_LONG=1 tries every call with every kind of failure. */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "policies/policy.h"
+#include "tests/golden/tinymodel.h"
+#include "tests/rigs/cuda_rig.h"
+#include "tests/rigs/session_rig.h"
+
+static uint64_t seed;
+static char model[128];
+
+/* ---- the emulation's handles ---- */
+
+static struct {
+    void (*fail_at)(uint64_t nth, int kind);
+    uint64_t (*calls)(void), (*allocations)(void);
+    const char *(*complaint)(void);
+} emulated;
+static const char *const kinds[] = {"out of memory", "lost", "launch"}; /* as enum emulated_failure counts */
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+static bool
+find(void *library, const char *name, void *out)
+{
+    void *symbol = dlsym(library, name);
+    memcpy(out, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+static bool
+find_emulation(void)
+{
+    if (cuda_for_tests() == NULL || !cuda_is_emulated())
+        return false;
+    void *library = dlopen(getenv("SPECSCOPE_CUDA_PLUGIN"), RTLD_NOW | RTLD_NOLOAD);
+    assert_non_null(library);
+    assert_true(find(library, "emulated_cuda_fail", &emulated.fail_at) &&
+                find(library, "emulated_cuda_calls", &emulated.calls) &&
+                find(library, "emulated_cuda_allocations", &emulated.allocations) &&
+                find(library, "emulated_cuda_complaint", &emulated.complaint));
+    dlclose(library);
+    return true;
+}
+
+/* ---- the run ---- */
+
+static bool
+live(const char *policy, float temperature, struct session_rig_result *out, struct err *err)
+{
+    struct engine *engine = NULL;
+    const struct session_options o = {.policies = policy_registry,
+                                      .policy = policy,
+                                      .prompt = "one two",
+                                      .prompt_len = 7,
+                                      .sampling = {.temperature = temperature, .top_p = 1},
+                                      .seed = 1,
+                                      .tokens = 4,
+                                      .ctx = 64,
+                                      .ignore_eos = true,
+                                      .probe = PROBE_ALL};
+    memset(out, 0, sizeof *out);
+    *err = (struct err){.kind = ERR_NONE};
+    const bool ok =
+        session_rig_engine(&engine, model, "cuda", 1, err) && session_rig_generate(engine, &o, NULL, NULL, out, err);
+    engine_close(engine);
+    return ok;
+}
+
+static bool
+is_one_line(const char *text)
+{
+    return (strstr(text, "GPU 0 (") != NULL || strstr(text, "backend cuda: ") != NULL) && strchr(text, '\n') == NULL &&
+           strlen(text) > 40;
+}
+
+static void
+walk(const char *policy, float temperature)
+{
+    struct session_rig_result whole, out;
+    struct err err;
+    if (!find_emulation())
+        skip();
+    const bool all = getenv("SPECSCOPE_LONG") != NULL;
+    uint64_t random = seed;
+    emulated.fail_at(0, 0);
+    const uint64_t before = emulated.calls(), lost = emulated.allocations(); /* of a device lost in another test */
+    if (!live(policy, temperature, &whole, &err))
+        fail_msg("%s", err.text);
+    const uint64_t calls = emulated.calls() - before;
+    assert_int_equal(whole.n, 4);
+    assert_int_equal(emulated.allocations(), lost);
+    unsigned failed = 0, harmless = 0;
+    for (uint64_t n = 1; n <= calls; n += all ? 1 : 1 + random64(&random) % (calls / 16 + 1))
+        for (size_t k = 0; k < (all ? KINDS : 1); k++) {
+            const int kind = (int)(all ? k : random64(&random) % KINDS);
+            const uint64_t stay = emulated.allocations(); /* of devices lost before: nobody can free them */
+            emulated.fail_at(n, kind);
+            const bool ok = live(policy, temperature, &out, &err);
+            emulated.fail_at(0, 0);
+            if (!ok && (!is_one_line(err.text) || err.kind != ERR_WORK))
+                fail_msg("seed %llu: call %llu (%s), policy %s: '%s'", (unsigned long long)seed, (unsigned long long)n,
+                         kinds[kind], policy, err.text);
+            if (ok) /* a failure that costs nothing: while closing, or of what is asked again; the tokens are right */
+                assert_true(out.n == whole.n && memcmp(out.tokens, whole.tokens, whole.n * sizeof *whole.tokens) == 0);
+            if (kind == 0 && emulated.allocations() != stay)
+                fail_msg("seed %llu: call %llu out of memory, policy %s: allocations stay", (unsigned long long)seed,
+                         (unsigned long long)n, policy);
+            failed += !ok;
+            harmless += ok;
+            session_rig_free(&out);
+        }
+    print_message("%s: %llu calls; %u failures said, %u cost nothing\n", policy, (unsigned long long)calls, failed,
+                  harmless);
+    assert_true(failed > 10);
+    assert_string_equal(emulated.complaint(), "");
+    session_rig_free(&whole);
+}
+
+static void
+test_any_call_may_fail_while_a_policy_drafts(void **state)
+{
+    (void)state;
+    walk("specbound", 0);
+}
+
+static void
+test_any_call_may_fail_while_tokens_are_sampled(void **state)
+{
+    (void)state;
+    walk("layerskip", 1);
+}
+
+int
+main(void)
+{
+    struct err err;
+    const char *given = getenv("SPECSCOPE_SEED");
+    const struct tinymodel tiny = {.seed = 5, .n_layers = 2, .width = 32, .heads = 2, .kv_heads = 1, .vocab = 288};
+    seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+    printf("seed %llu\n", (unsigned long long)seed);
+    if (!tinymodel_write_temp(model, sizeof model, &tiny, &err)) {
+        printf("%s\n", err.text);
+        return 1;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_call_may_fail_while_a_policy_drafts),
+        cmocka_unit_test(test_any_call_may_fail_while_tokens_are_sampled),
+    };
+    const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(model);
+    return failures;
+}

@@ -1,0 +1,341 @@
+/* What the CUDA backend says of rows of logits, run by the emulation (tests/cuda/emulation), against the definitions in
+ * double. SPECSCOPE_SEED=N chooses the cases. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/cuda/guess.h"
+#include "kernels/cuda/launch.h"
+#include "tests/rigs/draws.h"
+
+enum { MAX_VOCAB = 14000, MAX_ROWS = 12, MAX_PIECES = MAX_VOCAB / HEAD_PIECE + 1, LAYERS = MAX_ROWS };
+
+/* ---- the definitions ---- */
+
+struct softmax {
+    double max, sum; /* of exp((z - max)/T) */
+};
+
+static struct softmax
+naive_softmax(const float *z, uint32_t n, double temperature)
+{
+    struct softmax s = {.max = -INFINITY};
+    for (uint32_t v = 0; v < n; v++)
+        s.max = (double)z[v] > s.max ? (double)z[v] : s.max;
+    for (uint32_t v = 0; v < n; v++)
+        s.sum += exp(((double)z[v] - s.max) / temperature);
+    return s;
+}
+
+static struct guess
+naive_guess(const float *z, uint32_t n, double temperature, const float *final)
+{
+    const struct softmax s = naive_softmax(z, n, 1);
+    struct guess g = {.confidence = (float)(1 / s.sum), .kl_final = NAN, .rank_final = -1};
+    double entropy = 0;
+    for (uint32_t v = 0; v < n; v++) {
+        const double p = exp((double)z[v] - s.max) / s.sum;
+        entropy -= p > 0 ? p * log(p) : 0;
+    }
+    g.entropy = (float)entropy;
+    g.annealed = (float)(1 / naive_softmax(z, n, temperature).sum);
+    for (int place = 0; place < GUESS_TOP; place++) {
+        g.top[place] = TOKEN_NONE;
+        for (uint32_t v = 0; v < n; v++) {
+            bool listed = !(z[v] > -INFINITY);
+            for (int i = 0; i < place; i++)
+                listed = listed || g.top[i] == (token_t)v;
+            if (!listed && (g.top[place] == TOKEN_NONE || z[v] > z[g.top[place]]))
+                g.top[place] = (token_t)v;
+        }
+        g.top_p[place] = g.top[place] == TOKEN_NONE ? 0 : (float)(exp((double)z[g.top[place]] - s.max) / s.sum);
+    }
+    g.token = g.top[0];
+    if (final == NULL)
+        return g;
+    const struct softmax f = naive_softmax(final, n, 1);
+    double kl = 0;
+    uint32_t best = 0;
+    for (uint32_t v = 0; v < n; v++) {
+        const double p = exp((double) final[v] - f.max) / f.sum;
+        if (p > 1e-44)
+            kl += p * (log(p) - ((double)z[v] - s.max - log(s.sum)));
+        best = final[v] > final[best] ? v : best;
+    }
+    g.kl_final = (float)kl;
+    g.rank_final = 0;
+    for (uint32_t v = 0; v < n; v++)
+        g.rank_final += z[v] > z[best] || (z[v] >= z[best] && v < best);
+    return g;
+}
+
+static bool
+close_to(float got, float expected, double tolerance)
+{
+    return fabs((double)got - (double)expected) <= tolerance * fmax(1, fabs((double)expected));
+}
+
+static void
+expect_guess(const struct guess *got, const struct guess *expected)
+{
+    assert_int_equal(got->token, expected->token);
+    assert_memory_equal(got->top, expected->top, sizeof got->top);
+    assert_true(close_to(got->confidence, expected->confidence, 1e-5));
+    assert_true(close_to(got->annealed, expected->annealed, 1e-5));
+    assert_true(close_to(got->entropy, expected->entropy, 1e-4));
+    for (int i = 0; i < GUESS_TOP; i++)
+        assert_true(close_to(got->top_p[i], expected->top_p[i], 1e-5));
+    assert_int_equal(got->rank_final, expected->rank_final);
+    if (expected->rank_final < 0)
+        assert_true(isnan(got->kl_final));
+    else
+        assert_true(close_to(got->kl_final, expected->kl_final, 1e-4));
+}
+
+/* ---- calls ---- */
+
+struct bench {
+    float *logits;
+    struct head_piece *pieces;
+    struct head_row *rows;
+    struct guess *guesses, *last; /* (LAYERS + 1) */
+    struct until_state *until;
+    float *temperature; /* (LAYERS + 1) */
+};
+
+static void
+take(void *where, size_t bytes)
+{
+    assert_int_equal(cudaMalloc((void **)where, bytes), cudaSuccess);
+}
+
+static void
+send(void *to, const void *from, size_t bytes)
+{
+    assert_int_equal(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), cudaSuccess);
+}
+
+static void
+fetch(void *to, const void *from, size_t bytes)
+{
+    assert_int_equal(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
+}
+
+static int
+open_bench(void **state)
+{
+    static struct bench b;
+    seed = seed_or(1);
+    take(&b.logits, sizeof(float) * MAX_ROWS * MAX_VOCAB);
+    take(&b.pieces, sizeof(struct head_piece) * MAX_ROWS * MAX_PIECES);
+    take(&b.rows, sizeof(struct head_row) * MAX_ROWS);
+    take(&b.guesses, sizeof(struct guess) * (LAYERS + 1));
+    take(&b.last, sizeof(struct guess));
+    take(&b.until, sizeof(struct until_state));
+    take(&b.temperature, sizeof(float) * (LAYERS + 1));
+    *state = &b;
+    return 0;
+}
+
+static int
+close_bench(void **state)
+{
+    struct bench *b = *state;
+    void *all[] = {b->logits, b->pieces, b->rows, b->guesses, b->last, b->until, b->temperature};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        assert_int_equal(cudaFree(all[i]), cudaSuccess);
+    return 0;
+}
+
+static void
+run(struct bench *b, const float *z, uint32_t vocab, const struct head_row *rows, uint32_t n, struct guess *out)
+{
+    send(b->logits, z, sizeof *z * n * vocab);
+    send(b->rows, rows, n * sizeof *rows);
+    const struct guess_args a = {
+        .logits = b->logits, .vocab = vocab, .n = n, .pieces = b->pieces, .rows = b->rows, .guesses = b->guesses};
+    assert_int_equal(launch_guesses(a, 0), cudaSuccess);
+    fetch(out, b->guesses, n * sizeof *out);
+}
+
+static struct head_row
+random_row(uint32_t n)
+{
+    return (struct head_row){.temperature = random_below(2) ? 1.0f : 0.5f + (float)uniform(),
+                             .final = random_below(3) > 0 ? (int32_t)random_below(n) : -1};
+}
+
+static float z[MAX_ROWS * MAX_VOCAB];
+
+static void
+check_rows(struct bench *b, uint32_t vocab, const struct head_row *rows, uint32_t n)
+{
+    struct guess got[MAX_ROWS];
+    run(b, z, vocab, rows, n, got);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct guess expected = naive_guess(z + (size_t)i * vocab, vocab, (double)rows[i].temperature,
+                                                  rows[i].final >= 0 ? z + (size_t)rows[i].final * vocab : NULL);
+        expect_guess(&got[i], &expected);
+    }
+}
+
+/* ---- tests ---- */
+
+static void
+test_guesses_follow_the_definitions_on_vocabularies_of_every_size(void **state)
+{
+    struct bench *b = *state;
+    const uint32_t vocabs[] = {1, 2, 4, 5, 6, 33, 255, 257, 1000, 4095, 4096, 4097, 9001, MAX_VOCAB};
+    for (uint32_t i = 0; i < sizeof vocabs / sizeof *vocabs; i++) {
+        const uint32_t n = 1 + random_below(vocabs[i] < 4000 ? MAX_ROWS : 5);
+        struct head_row rows[MAX_ROWS];
+        for (uint32_t r = 0; r < n; r++) {
+            const float spread = (float)pow(10, 2 * uniform() - 1);
+            rows[r] = random_row(n);
+            for (uint32_t v = 0; v < vocabs[i]; v++)
+                z[(size_t)r * vocabs[i] + v] = spread * gaussian();
+        }
+        check_rows(b, vocabs[i], rows, n);
+    }
+}
+
+static void
+test_equal_logits_are_ordered_by_id(void **state)
+{
+    struct bench *b = *state;
+    const uint32_t vocab = 5000, n = 6;
+    struct head_row rows[6];
+    for (uint32_t r = 0; r < n; r++) {
+        rows[r] = random_row(n);
+        for (uint32_t v = 0; v < vocab; v++)
+            z[r * vocab + v] = r == 0 ? 0.25f : (float)random_below(3 * r) * 0.5f;
+    }
+    for (uint32_t v = 0; v < vocab; v++) /* -0 is 0 */
+        z[vocab + v] = v < 4500 ? -0.0f : 0;
+    check_rows(b, vocab, rows, n);
+}
+
+static void
+test_minus_infinity_is_never_listed_and_huge_logits_are_fine(void **state)
+{
+    struct bench *b = *state;
+    const uint32_t vocab = 4200, n = 5;
+    const struct head_row rows[5] = {{.temperature = 1, .final = -1},
+                                     {.temperature = 1.3f, .final = 0},
+                                     {.temperature = 0.9f, .final = -1},
+                                     {.temperature = 1.1f, .final = -1},
+                                     {.temperature = 2, .final = -1}};
+    for (uint32_t v = 0; v < vocab; v++) {
+        z[v] = v == 17 || v == 4150 ? 1.0f : -INFINITY; /* the rest of a piece, and of the row */
+        z[vocab + v] = gaussian();
+        z[2 * vocab + v] = v % 2 ? 3e38f : -3e38f;
+        z[3 * vocab + v] = v < 4096 ? -3e38f : -2e38f; /* one piece far below the other */
+        z[4 * vocab + v] = -1e30f;
+    }
+    check_rows(b, vocab, rows, n);
+}
+
+static void
+test_logits_that_are_not_numbers_have_no_confidence(void **state)
+{
+    struct bench *b = *state;
+    const uint32_t vocab = 9000, n = 5;
+    struct head_row rows[5];
+    struct guess got[5];
+    for (uint32_t r = 0; r < n; r++) {
+        rows[r] = (struct head_row){.temperature = 1.2f, .final = 4};
+        for (uint32_t v = 0; v < vocab; v++)
+            z[r * vocab + v] = r == 2 ? -INFINITY : gaussian();
+    }
+    z[8999] = NAN;
+    z[vocab + 5] = INFINITY;
+    z[3 * vocab + 4096] = -NAN;
+    run(b, z, vocab, rows, n, got);
+    for (uint32_t r = 0; r < 4; r++)
+        assert_true(isnan(got[r].confidence));
+    assert_int_equal(got[2].token, TOKEN_NONE);
+    assert_true(isfinite(got[4].confidence));
+    assert_true(fabsf(got[4].kl_final) < 1e-6f && got[4].rank_final == 0);
+}
+
+static void
+test_a_rows_guess_does_not_depend_on_the_other_rows(void **state)
+{
+    struct bench *b = *state;
+    const uint32_t vocab = 8200, n = 7;
+    struct head_row rows[7];
+    struct guess alone[7], together[7];
+    for (uint32_t r = 0; r < n; r++) {
+        rows[r] = (struct head_row){.temperature = 1.1f, .final = -1};
+        for (uint32_t v = 0; v < vocab; v++)
+            z[r * vocab + v] = gaussian();
+        run(b, z + r * vocab, vocab, &rows[r], 1, &alone[r]);
+    }
+    run(b, z, vocab, rows, n, together);
+    assert_memory_equal(alone, together, sizeof alone);
+}
+
+static void
+test_probed_layers_get_their_guesses_and_the_others_none(void **state)
+{
+    struct bench *b = *state;
+    const uint32_t vocab = 4500, layers = 9, probed[3] = {2, 5, 6};
+    float temperature[LAYERS + 1];
+    for (uint32_t l = 0; l <= LAYERS; l++)
+        temperature[l] = 1 + 0.1f * (float)l;
+    for (uint32_t v = 0; v < 3 * vocab; v++)
+        z[v] = 2 * gaussian();
+    send(b->logits, z, sizeof *z * 3 * vocab);
+    send(b->temperature, temperature, sizeof temperature);
+    for (uint32_t probes = 0; probes <= 3; probes++)
+        for (int listed = 0; listed < 2; listed++) {
+            static struct until_state until;
+            struct guess all[LAYERS + 1], last;
+            until.probes = probes;
+            memcpy(until.probed, probed, sizeof probed);
+            send(b->until, &until, sizeof until);
+            const struct sweep_args sweep = {.store = {.until_logits = b->logits, .head_pieces = b->pieces},
+                                             .until = {.temperature = b->temperature, .state = b->until}};
+            const struct dev_model sizes = {.vocab = vocab, .n_layers = layers};
+            assert_int_equal(launch_until_guesses(sweep, listed ? b->guesses : NULL, b->last, &sizes, 0), cudaSuccess);
+            fetch(&last, b->last, sizeof last);
+            fetch(all, b->guesses, sizeof all);
+            uint32_t next = 0;
+            for (uint32_t l = 0; l <= layers && listed; l++) {
+                if (next < probes && probed[next] == l) {
+                    const struct guess expected = naive_guess(z + next++ * vocab, vocab, (double)temperature[l], NULL);
+                    expect_guess(&all[l], &expected);
+                } else {
+                    assert_int_equal(all[l].token, TOKEN_NONE);
+                }
+            }
+            if (probes == 0) {
+                assert_int_equal(last.token, TOKEN_NONE);
+            } else {
+                const struct guess expected =
+                    naive_guess(z + (probes - 1) * vocab, vocab, (double)temperature[probed[probes - 1]], NULL);
+                expect_guess(&last, &expected);
+            }
+        }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_guesses_follow_the_definitions_on_vocabularies_of_every_size),
+        cmocka_unit_test(test_equal_logits_are_ordered_by_id),
+        cmocka_unit_test(test_minus_infinity_is_never_listed_and_huge_logits_are_fine),
+        cmocka_unit_test(test_logits_that_are_not_numbers_have_no_confidence),
+        cmocka_unit_test(test_a_rows_guess_does_not_depend_on_the_other_rows),
+        cmocka_unit_test(test_probed_layers_get_their_guesses_and_the_others_none),
+    };
+    return cmocka_run_group_tests(tests, open_bench, close_bench);
+}

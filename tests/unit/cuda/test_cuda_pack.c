@@ -1,0 +1,340 @@
+/* Weights as the GPU reads them: unpacking gives back every element of every type and shape, where the matrix instruction
+ * of the PTX manual (mma.m16n8k16, fragments of A and B) wants it. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "kernels/cuda/pack.h"
+#include "kernels/half.h"
+#include "kernels/tensor.h"
+
+static uint64_t seed, random_state;
+
+static uint32_t
+below(uint32_t n)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(random_state >> 33) % n;
+}
+
+/* ---- fragments, as the manual has them ---- */
+
+/* Of A (16 x 16), what lane `lane` holds in half `half` of its register `reg`. */
+static void
+fragment_a(uint32_t lane, uint32_t reg, uint32_t half, uint32_t *row, uint32_t *col)
+{
+    *row = lane / 4 + (reg == 1 || reg == 3 ? 8 : 0);
+    *col = lane % 4 * 2 + half + (reg >= 2 ? 8 : 0);
+}
+
+static void
+test_a_units_places_are_the_fragments_of_a(void **state)
+{
+    (void)state;
+    for (uint32_t lane = 0, row, col; lane < WARP; lane++)
+        for (uint32_t s = 0; s < 2; s++)
+            for (uint32_t reg = 0; reg < 4; reg++)
+                for (uint32_t half = 0; half < 2; half++) {
+                    fragment_a(lane, reg, half, &row, &col);
+                    assert_int_equal(unit_place(row, 16 * s + col), lane * 16 + s * 8 + reg * 2 + half);
+                    assert_int_equal(unit_place_16(row, 16 * s + col), (s * WARP + lane) * 8 + reg * 2 + half);
+                }
+}
+
+static void
+test_activations_places_are_the_fragments_of_b(void **state)
+{
+    (void)state;
+    const uint32_t units = 3, rows = 24;
+    for (uint32_t tile = 0; tile < rows / TILE; tile++)
+        for (uint32_t u = 0; u < units; u++)
+            for (uint32_t lane = 0; lane < WARP; lane++)
+                for (uint32_t i = 0; i < 8; i++) { /* (step, register, half) */
+                    const uint32_t row = tile * TILE + lane / 4;
+                    const uint32_t col = u * UNIT + i / 4 * 16 + i / 2 % 2 * 8 + lane % 4 * 2 + i % 2;
+                    assert_int_equal(packed_place(units, row, col), ((tile * units + u) * WARP + lane) * 8 + i);
+                }
+}
+
+/* ---- tensors ---- */
+
+struct sample {
+    struct tensor tensor;
+    void *data;
+};
+
+/* Where a block's F16 scales are: of types whose bytes are random otherwise. */
+static void
+set_scales(enum weight_type type, unsigned char *data, size_t bytes)
+{
+    for (size_t b = 0; b < bytes; b += tensor_block_bytes(type)) {
+        const uint16_t scale = f32_to_f16((float)(1 + below(1000)) / 1000), least = f32_to_f16((float)below(99) / 100);
+        memcpy(data + b + (type == WEIGHT_Q6_K ? 208 : 0), &scale, 2);
+        if (type == WEIGHT_Q4_K)
+            memcpy(data + b + 2, &least, 2);
+    }
+}
+
+static struct sample
+random_tensor(enum weight_type type, uint32_t rows, uint32_t cols)
+{
+    const size_t bytes = tensor_row_bytes(type, cols) * rows;
+    unsigned char *data = malloc(bytes);
+    assert_non_null(data);
+    for (size_t i = 0; i < bytes; i++)
+        data[i] = (unsigned char)below(256);
+    if (tensor_block_values(type) > 1)
+        set_scales(type, data, bytes);
+    else
+        for (size_t i = 0; i < (size_t)rows * cols; i++) { /* numbers, of moderate size */
+            const float x = (float)below(20001) / 10000 - 1;
+            const uint16_t f16 = f32_to_f16(x), bf16 = (uint16_t)(bits_of_float(x) >> 16);
+            if (type == WEIGHT_F32)
+                memcpy(data + 4 * i, &x, 4);
+            else
+                memcpy(data + 2 * i, type == WEIGHT_F16 ? &f16 : &bf16, 2);
+        }
+    return (struct sample){{.data = data, .type = type, .rows = rows, .cols = cols}, data};
+}
+
+/* ---- unpacking, by lanes ---- */
+
+struct packed {
+    struct packing plan;
+    unsigned char *quants, *scales;
+};
+
+static float
+half_at(const unsigned char *p)
+{
+    uint16_t half;
+    memcpy(&half, p, sizeof half);
+    return f16_to_f32(half);
+}
+
+/* Of types that are packed by pairs of units: what the lane that holds a value cuts out of its words, as pairs.cuh does, and
+ * what it multiplies that by. */
+static float
+pair_value_at(const struct packed *m, uint32_t strip, uint32_t lane, uint32_t reg, uint32_t half, uint32_t col)
+{
+    const enum weight_type type = m->plan.type;
+    const uint32_t pairs = m->plan.units / 2, pair = col / 64, unit = col % 64 / 32, step = col % 32 / 16, g = lane / 4,
+                   second = reg % 2;
+    const size_t pair_bytes = type == WEIGHT_Q6_K ? 768 : 512, block_bytes = type == WEIGHT_Q6_K   ? 32
+                                                                             : type == WEIGHT_Q4_K ? 64
+                                                                                                   : 0;
+    const unsigned char *quants = m->quants + ((size_t)strip * pairs + pair) * pair_bytes;
+    const unsigned char *of_strip = m->scales + strip * (pairs * 64 + pairs / 4 * block_bytes);
+    const unsigned char *scales = of_strip + pair * 64 + g * 8;
+    const unsigned char *d = of_strip + pairs * 64 + pair / 4 * block_bytes + (g * 2 + second) * block_bytes / 16;
+    uint32_t word, high;
+    memcpy(&word, quants + lane * 16 + (step * 2 + reg / 2) * 4, 4);
+    const uint32_t low = word >> (16 * half + 8 * second + 4 * unit) & 15;
+    if (type == WEIGHT_Q4_0)
+        return half_at(scales + unit * 4 + second * 2) * (float)((int)low - 8);
+    scales += second * 4;
+    if (type == WEIGHT_Q4_K)
+        return half_at(d) * (float)scales[unit] * (float)low - half_at(d + 2) * (float)scales[2 + unit];
+    memcpy(&high, quants + 512 + lane * 8 + step * 4, 4);
+    high = high >> (16 * half + 8 * (reg / 2) + 2 * second + 4 * unit) & 3;
+    return half_at(d) * (float)(int8_t)scales[unit * 2 + step] * (float)((int)(low | high << 4) - 32);
+}
+
+static float
+value_at(const struct packed *m, uint32_t strip, uint32_t row, uint32_t col)
+{
+    const struct packing *p = &m->plan;
+    if (p->type == WEIGHT_F32) {
+        float x;
+        memcpy(&x, m->quants + (((size_t)strip * STRIP + row) * p->cols + col) * sizeof x, sizeof x);
+        return x;
+    }
+    for (uint32_t lane = 0, r, c; lane < WARP; lane++)
+        for (uint32_t i = 0; i < 8; i++) {
+            fragment_a(lane, i / 2, i % 2, &r, &c);
+            if (r != row || c != col % 16)
+                continue;
+            if (p->type == WEIGHT_Q4_0 || p->type == WEIGHT_Q4_K || p->type == WEIGHT_Q6_K)
+                return pair_value_at(m, strip, lane, i / 2, i % 2, col);
+            const size_t unit = (size_t)strip * p->units + col / UNIT;
+            const size_t step = col % UNIT / 16, at = unit * STRIP * UNIT + lane * 16 + step * 8 + i;
+            if (p->type == WEIGHT_Q8_0)
+                return half_at(m->scales + 2 * ((unit * 8 + row % 8) * 2 + row / 8)) * (float)(int8_t)m->quants[at];
+            uint16_t half;
+            memcpy(&half, m->quants + 2 * (unit * STRIP * UNIT + (step * WARP + lane) * 8 + i), 2);
+            return p->type == WEIGHT_F16 ? f16_to_f32(half) : bf16_to_f32(half);
+        }
+    fail_msg("row %u, column %u: no lane holds it", row, col);
+    return 0;
+}
+
+/* Packs in random parts, by several threads, into memory full of noise. */
+static void
+pack(struct packed *m)
+{
+    const struct packing *p = &m->plan;
+    const size_t quant = pack_quant_bytes(p), scale = pack_scale_bytes(p);
+    m->quants = malloc(p->strips * quant + 1);
+    m->scales = malloc(p->strips * scale + 1);
+    assert_true(m->quants != NULL && m->scales != NULL);
+    memset(m->quants, 0x55, p->strips * quant);
+    memset(m->scales, 0x55, p->strips * scale);
+    for (uint32_t first = 0, n; first < p->strips; first += n) {
+        n = 1 + below(p->strips - first);
+        assert_true(pack_strips(p, first, n, 1 + below(3), m->quants + first * quant, m->scales + first * scale));
+    }
+}
+
+/* Every output of the parts is in exactly one packed row with all of its values, all else is zero. */
+static void
+assert_round_trip(struct packed *m, const struct tensor *first, const struct tensor *second)
+{
+    const struct packing *p = &m->plan;
+    pack(m);
+    bool *seen = calloc(p->rows, sizeof *seen);
+    float *want = malloc(p->cols * sizeof *want);
+    assert_true(seen != NULL && want != NULL);
+    const uint32_t n = p->type == WEIGHT_F32 ? p->rows : p->strips * STRIP;
+    for (uint32_t packed = 0; packed < n; packed++) {
+        const uint32_t output = p->source != NULL ? p->source[packed] : packed;
+        memset(want, 0, p->cols * sizeof *want);
+        if (output < p->rows) {
+            assert_false(seen[output]);
+            seen[output] = true;
+            const struct tensor *t = output < first->rows ? first : second;
+            tensor_row(t, output < first->rows ? output : output - first->rows, want);
+            for (uint32_t k = 0; k < p->cols && t->type != p->type && p->type == WEIGHT_F16; k++)
+                want[k] = f16_to_f32(f32_to_f16(want[k]));
+        } else {
+            assert_true(p->source == NULL || output == UINT32_MAX);
+        }
+        const uint32_t cols = p->type == WEIGHT_F32 ? p->cols : p->units * UNIT;
+        for (uint32_t k = 0; k < cols; k++) {
+            const float got = value_at(m, packed / STRIP, packed % STRIP, k), wanted = k < p->cols ? want[k] : 0;
+            if (got != wanted || (wanted != 0 && signbit(got) != signbit(wanted))) /* padding may be -0 */
+                fail_msg("seed %llu: packed row %u (output %u of %u), column %u of %u: %g, not %g",
+                         (unsigned long long)seed, packed, output, p->rows, k, p->cols, (double)got, (double)wanted);
+        }
+    }
+    for (uint32_t o = 0; o < p->rows; o++)
+        if (!seen[o])
+            fail_msg("seed %llu: output %u of %u is nowhere", (unsigned long long)seed, o, p->rows);
+    free(seen);
+    free(want);
+    free(m->quants);
+    free(m->scales);
+    free(m->plan.source);
+}
+
+static const enum weight_type types[] = {WEIGHT_F32,  WEIGHT_F16,  WEIGHT_BF16, WEIGHT_Q8_0,
+                                         WEIGHT_Q4_0, WEIGHT_Q4_K, WEIGHT_Q6_K};
+#define TYPES (sizeof types / sizeof *types)
+
+static uint32_t
+random_cols(enum weight_type type)
+{
+    const uint32_t block = (uint32_t)tensor_block_values(type);
+    return block == 1 ? 1 + below(150) : block * (1 + below(block == 32 ? 5 : 2));
+}
+
+static void
+test_unpacking_gives_back_every_element(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 105; i++) {
+        const enum weight_type type = types[(size_t)i % TYPES];
+        struct sample t = random_tensor(type, 1 + below(70), random_cols(type));
+        struct packed m;
+        assert_true(pack_plain(&m.plan, &t.tensor, i % 3 == 0));
+        assert_int_equal(m.plan.type, i % 3 == 0 ? WEIGHT_F32 : type == WEIGHT_F32 ? WEIGHT_F16 : type);
+        assert_round_trip(&m, &t.tensor, NULL);
+        free(t.data);
+    }
+}
+
+/* Of each head: rotated pairs are rows g and g+8 of a strip, and no strip has two heads. */
+static void
+test_rotated_pairs_are_side_by_side(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 105; i++) {
+        const enum weight_type type = types[(size_t)i % TYPES];
+        const uint32_t head_dim = 2 * (1 + below(40)), heads = 1 + below(4), rotated = below(head_dim / 2 + 1);
+        const enum rope_layout rope = below(2) ? ROPE_HALVES : ROPE_ADJACENT;
+        struct sample t = random_tensor(type, heads * head_dim, random_cols(type));
+        struct packed m;
+        assert_true(pack_heads(&m.plan, &t.tensor, head_dim, 2 * rotated, rope, false));
+        for (uint32_t packed = 0; m.plan.source != NULL && packed < m.plan.strips * STRIP; packed++) {
+            const uint32_t o = m.plan.source[packed];
+            if (o == UINT32_MAX)
+                continue;
+            assert_int_equal(o / head_dim, packed / STRIP / ((head_dim + STRIP - 1) / STRIP));
+            const uint32_t j = o % head_dim, other = m.plan.source[packed ^ 8u];
+            const bool first = packed % STRIP < 8;
+            if (j >= 2 * rotated)
+                continue;
+            const uint32_t partner = rope == ROPE_ADJACENT ? j ^ 1u : j < rotated ? j + rotated : j - rotated;
+            assert_int_equal(other, o - j + partner);
+            assert_int_equal(first, j < partner);
+        }
+        assert_true(m.plan.source != NULL || (rotated == 0 && head_dim % STRIP == 0));
+        assert_round_trip(&m, &t.tensor, NULL);
+        free(t.data);
+    }
+}
+
+static void
+test_gate_stands_beside_up(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 70; i++) {
+        const enum weight_type type = types[(size_t)i % TYPES], other = i % 5 == 0 ? WEIGHT_F16 : type;
+        const uint32_t ffn = 1 + below(60), cols = random_cols(type);
+        struct sample gate = random_tensor(type, ffn, cols), up = random_tensor(other, ffn, cols);
+        struct packed m;
+        const bool exact = i % 9 == 0;
+        assert_true(pack_gate_up(&m.plan, &gate.tensor, &up.tensor, exact));
+        for (uint32_t packed = 0; packed < m.plan.strips * STRIP && !exact; packed++) {
+            const uint32_t unit = packed / STRIP * 8 + packed % 8;
+            assert_int_equal(m.plan.source[packed], unit >= ffn ? UINT32_MAX : packed % STRIP < 8 ? unit : ffn + unit);
+        }
+        assert_round_trip(&m, &gate.tensor, &up.tensor);
+        free(gate.data);
+        free(up.data);
+    }
+}
+
+static void
+test_blocks_that_do_not_fill_a_row_are_refused(void **state)
+{
+    (void)state;
+    assert_true(pack_possible(&(struct tensor){.type = WEIGHT_Q8_0, .rows = 1, .cols = 64}));
+    assert_false(pack_possible(&(struct tensor){.type = WEIGHT_Q8_0, .rows = 1, .cols = 65}));
+    assert_false(pack_possible(&(struct tensor){.type = WEIGHT_Q4_K, .rows = 1, .cols = 128}));
+    assert_true(pack_possible(&(struct tensor){.type = WEIGHT_F16, .rows = 1, .cols = 7}));
+    assert_false(pack_possible(&(struct tensor){.type = WEIGHT_TYPES, .rows = 1, .cols = 256}));
+}
+
+int
+main(void)
+{
+    const char *given = getenv("SPECSCOPE_SEED");
+    seed = random_state = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+    printf("seed %llu\n", (unsigned long long)seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_units_places_are_the_fragments_of_a),
+        cmocka_unit_test(test_activations_places_are_the_fragments_of_b),
+        cmocka_unit_test(test_unpacking_gives_back_every_element),
+        cmocka_unit_test(test_rotated_pairs_are_side_by_side),
+        cmocka_unit_test(test_gate_stands_beside_up),
+        cmocka_unit_test(test_blocks_that_do_not_fill_a_row_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

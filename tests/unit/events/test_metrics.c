@@ -1,0 +1,196 @@
+/* The measures against numbers worked out by hand from their definitions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/events/metrics.h"
+
+static void
+round_of(struct metrics *m, uint32_t drafted, uint32_t verified, uint32_t accepted, uint32_t emitted, float layers,
+         float heads)
+{
+    struct event e = {.type = EVENT_ROUND,
+                      .round_end = {.draft_us = 600,
+                                    .verify_us = 300,
+                                    .probe_us = 100,
+                                    .drafted = drafted,
+                                    .verified = verified,
+                                    .accepted = accepted,
+                                    .emitted = emitted,
+                                    .exit_layer = -1,
+                                    .d_max = 10,
+                                    .w_max = 8,
+                                    .layers_loaded = layers,
+                                    .heads_loaded = heads}};
+    metrics_event(m, &e);
+}
+
+static void
+control(struct metrics *m, const char *name, const char *text, uint64_t t_us, uint32_t round)
+{
+    struct event e = {.type = EVENT_CONTROL, .t_us = t_us, .round = round, .control = {.new_text = text}};
+    snprintf(e.control.name, sizeof e.control.name, "%s", name);
+    metrics_event(m, &e);
+}
+
+static void
+assert_near(double expected, double got)
+{
+    if (!(fabs(expected - got) < 1e-9))
+        fail_msg("%.12g instead of %.12g", got, expected);
+}
+
+static void
+test_measures_follow_their_definitions(void **state)
+{
+    (void)state;
+    struct metrics m;
+    metrics_begin(&m, 32, 0.65);
+    round_of(&m, 8, 8, 8, 9, 72, 30); /* all accepted, a bonus */
+    round_of(&m, 8, 6, 2, 3, 60, 20); /* rejected at the third; two were never verified */
+    round_of(&m, 0, 0, 0, 1, 32, 1);  /* one autoregressive step */
+    round_of(&m, 2, 2, 0, 1, 40, 9);  /* rejected at once */
+    control(&m, "baseline", "1000", 5000, 4);
+    struct measures s = metrics_measures(&m, &m.total);
+    assert_near(14 * 1e6 / (4 * 900), s.tokens_per_s);
+    assert_near(10.0 / 16, s.acceptance_rate);
+    assert_near(10.0 / (10 + 2), s.per_token_acceptance);
+    assert_near(14.0 / 4, s.tokens_per_round);
+    assert_near(14.0 / 204, s.etpl);
+    assert_near((18.0 - 10) / 14, s.discard_rate);
+    assert_near(4.0 / 14, s.verification_rate);
+    assert_near(14 * 1e6 / (4 * 900) / 1000, s.speedup);
+    assert_near(14 * (32 + 0.65) / (204 + 0.65 * 60), s.modelled);
+    assert_near(s.speedup / s.modelled, s.overhead);
+    double a = 10.0 / 12, w = 4; /* 16 verified in 4 rounds */
+    assert_near(32 * (a + a * a + a * a * a + a * a * a * a) / (w * 10 + 32 - 10), s.predicted);
+    assert_near(0.6, s.draft_share);
+    assert_near(0.3, s.verify_share);
+    assert_near(0.1, s.probe_share);
+}
+
+static void
+test_measures_that_are_not_defined_are_nan(void **state)
+{
+    (void)state;
+    struct metrics m;
+    metrics_begin(&m, 16, 1);
+    struct measures s = metrics_measures(&m, &m.total);
+    const double *all = (const double *)&s;
+    for (size_t i = 0; i < sizeof s / sizeof *all; i++)
+        assert_true(isnan(all[i]));
+    round_of(&m, 0, 0, 0, 1, 16, 1);
+    s = metrics_measures(&m, &m.total);
+    assert_true(isnan(s.acceptance_rate) && isnan(s.per_token_acceptance) && isnan(s.predicted));
+    assert_true(isnan(s.speedup) && isnan(s.overhead)); /* no baseline was measured */
+    assert_near(1, s.modelled);                         /* it did what a baseline does */
+}
+
+static void
+test_perfect_drafts_are_the_limit_of_the_prediction(void **state)
+{
+    (void)state;
+    struct metrics m;
+    metrics_begin(&m, 32, 0.65);
+    round_of(&m, 8, 8, 8, 9, 72, 30);
+    assert_near(32.0 * 8 / (8 * 10 + 22), metrics_measures(&m, &m.total).predicted);
+}
+
+static void
+test_the_window_holds_the_latest_rounds(void **state)
+{
+    (void)state;
+    struct metrics m;
+    metrics_begin(&m, 32, 0.65);
+    for (uint32_t i = 0; i < 100; i++)
+        round_of(&m, 1, 1, i >= 100 - METRICS_WINDOW, 1, 1, 1);
+    struct tally t = metrics_window(&m);
+    assert_int_equal(t.rounds, METRICS_WINDOW);
+    assert_int_equal(t.accepted, METRICS_WINDOW);
+    assert_int_equal(t.rejected_rounds, 0);
+    assert_int_equal(m.total.rounds, 100);
+    assert_int_equal(m.total.rejected_rounds, 100 - METRICS_WINDOW);
+}
+
+static void
+test_a_new_run_starts_over_but_for_the_baseline(void **state)
+{
+    (void)state;
+    struct metrics m;
+    metrics_begin(&m, 32, 0.65);
+    round_of(&m, 8, 8, 8, 9, 72, 30);
+    control(&m, "baseline", "398.5", 5000, 1);
+    control(&m, "lossless", "yes", 5000, 1);
+    assert_int_equal(m.lossless, LOSSLESS_YES);
+    control(&m, "run", "restart", 0, 0);
+    assert_int_equal(m.total.rounds, 0);
+    assert_int_equal(metrics_window(&m).rounds, 0);
+    assert_true(m.baseline == 398.5f);
+    assert_int_equal(m.baseline_t_us, 5000);
+    assert_int_equal(m.baseline_round, 1);
+    assert_int_equal(m.lossless, LOSSLESS_UNKNOWN); /* of a run that is not compared yet */
+    assert_int_equal(m.layers, 32);
+}
+
+static void
+test_what_a_comparison_found_is_remembered(void **state)
+{
+    (void)state;
+    struct metrics m;
+    metrics_begin(&m, 32, 0.65);
+    assert_int_equal(m.lossless, LOSSLESS_UNKNOWN);
+    control(&m, "lossless", "no: token 17", 1, 1);
+    assert_int_equal(m.lossless, LOSSLESS_NO);
+    control(&m, "lossless", "sampled", 1, 1);
+    assert_int_equal(m.lossless, LOSSLESS_SAMPLED);
+    control(&m, "baseline", "nonsense", 1, 1); /* as a foreign trace may say */
+    control(&m, "baseline", "-1", 1, 1);
+    control(&m, "baseline", "nan", 1, 1);
+    assert_true(m.baseline == 0);
+    control(&m, "tau", "0.5", 1, 1); /* a knob */
+    assert_int_equal(m.lossless, LOSSLESS_SAMPLED);
+}
+
+static void
+test_the_drafts_time_is_split_where_it_is_known(void **state)
+{
+    (void)state;
+    struct metrics m;
+    metrics_begin(&m, 32, 0.65);
+    struct event e = {
+        .type = EVENT_ROUND,
+        .round_end = {
+            .draft_us = 600, .verify_us = 300, .probe_us = 100, .emitted = 1, .heads_us = 150, .wait_us = 250}};
+    metrics_event(&m, &e);
+    struct measures s = metrics_measures(&m, &m.total);
+    assert_near(0.6, s.draft_share);
+    assert_near(0.15, s.heads_share); /* a part of the draft's */
+    assert_near(0.2, s.wait_share);   /* 250 of 1250: nobody worked */
+    assert_near(1e6 / 900, s.tokens_per_s);
+    e.round_end.heads_us = NAN; /* an older trace, or a backend that can't tell: then nothing is said */
+    metrics_event(&m, &e);
+    s = metrics_measures(&m, &m.total);
+    assert_true(isnan(s.heads_share));
+    assert_near(0.6, s.draft_share);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_measures_follow_their_definitions),
+        cmocka_unit_test(test_the_drafts_time_is_split_where_it_is_known),
+        cmocka_unit_test(test_measures_that_are_not_defined_are_nan),
+        cmocka_unit_test(test_perfect_drafts_are_the_limit_of_the_prediction),
+        cmocka_unit_test(test_the_window_holds_the_latest_rounds),
+        cmocka_unit_test(test_a_new_run_starts_over_but_for_the_baseline),
+        cmocka_unit_test(test_what_a_comparison_found_is_remembered),
+    };
+    return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
+}

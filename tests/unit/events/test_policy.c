@@ -1,0 +1,223 @@
+/* Declarations of knobs and series, and values of knobs as text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/events/policy.h"
+
+static const char *const modes[] = {"dynamic", "tpl"};
+static const struct knob tau = {"tau", "τ", "confidence threshold", KNOB_REAL, 0, 1, 0.05, 0.55, NULL};
+static const struct knob d_max = {"d_max", "", "deepest exit", KNOB_INTEGER, 1, 31, 1, 10, NULL};
+static const struct knob odd = {"stride", "", "odd numbers only", KNOB_INTEGER, 1, 9, 2, 1, NULL};
+static const struct knob mode = {"mode", "", "what limits a draft", KNOB_CHOICE, 0, 1, 1, 0, modes};
+
+static void
+test_knobs_start_at_their_default(void **state)
+{
+    (void)state;
+    struct policy p = {0};
+    assert_true(policy_knob(&p, &tau));
+    assert_true(policy_knob(&p, &d_max));
+    assert_true(policy_knob(&p, &mode));
+    assert_int_equal(p.info.n_knobs, 3);
+    assert_true(p.value[0] == 0.55 && p.value[1] == 10 && p.value[2] == 0);
+}
+
+static void
+test_knobs_are_found_by_name_and_symbol(void **state)
+{
+    (void)state;
+    struct policy p = {0};
+    policy_knob(&p, &d_max);
+    policy_knob(&p, &tau);
+    assert_int_equal(policy_knob_index(&p.info, "tau"), 1);
+    assert_int_equal(policy_knob_index(&p.info, "τ"), 1);
+    assert_int_equal(policy_knob_index(&p.info, "d_max"), 0);
+    assert_int_equal(policy_knob_index(&p.info, "gamma"), -1);
+    assert_int_equal(policy_knob_index(&p.info, ""), -1); /* d_max has no symbol */
+}
+
+static void
+test_names_of_controls_are_refused(void **state)
+{
+    (void)state;
+    static const char *const reserved[] = {"run",   "prompt", "policy",   "state",   "probe",
+                                           "break", "end",    "baseline", "lossless"};
+    struct policy p = {0};
+    struct err err;
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
+        struct knob k = tau;
+        snprintf(k.name, sizeof k.name, "%s", reserved[i]);
+        assert_false(policy_knob(&p, &k));
+        assert_false(knob_valid(&k, &err));
+        assert_non_null(strstr(err.text, reserved[i]));
+    }
+    assert_int_equal(p.info.n_knobs, 0);
+}
+
+static void
+test_unsound_declarations_are_refused(void **state)
+{
+    (void)state;
+    struct policy p = {0};
+    struct knob k = tau;
+    assert_true(policy_knob(&p, &tau));
+    assert_false(policy_knob(&p, &tau)); /* twice */
+    k = d_max, k.name[0] = '\0';
+    assert_false(policy_knob(&p, &k));
+    k = d_max, k.max = 0;
+    assert_false(policy_knob(&p, &k));
+    k = d_max, k.def = 32;
+    assert_false(policy_knob(&p, &k));
+    k = d_max, k.min = 0.5;
+    assert_false(policy_knob(&p, &k));
+    k = d_max, k.max = (double)NAN;
+    assert_false(policy_knob(&p, &k));
+    k = mode, k.choices = NULL;
+    assert_false(policy_knob(&p, &k));
+    k = d_max, memset(k.help, 'x', sizeof k.help);
+    assert_false(policy_knob(&p, &k));
+    assert_false(policy_series(&p, "", "", SERIES_LINE, 1, 1));
+    assert_false(policy_series(&p, "mask", "", SERIES_MASK, 0, 1));
+    assert_false(policy_series(&p, "mask", "", SERIES_MASK, 1 << 20, 1 << 20));
+    assert_false(policy_series(&p, "a key that is much too long", "", SERIES_LINE, 1, 1));
+    assert_true(policy_series(&p, "mask", "", SERIES_MASK, 2, 16));
+    assert_false(policy_series(&p, "mask", "", SERIES_LINE, 1, 1)); /* twice */
+    assert_int_equal(p.info.n_knobs, 1);
+    assert_int_equal(p.info.n_series, 1);
+    assert_int_equal(policy_series_index(&p.info, "mask"), 0);
+    assert_int_equal(policy_series_index(&p.info, "tau"), -1);
+    assert_int_equal(series_cells(&p.info.series[0]), 32);
+}
+
+static void
+test_a_full_policy_takes_no_more(void **state)
+{
+    (void)state;
+    struct policy p = {0};
+    for (int i = 0; i < POLICY_KNOBS + 3; i++) {
+        struct knob k = d_max;
+        snprintf(k.name, sizeof k.name, "knob%d", i);
+        assert_int_equal(policy_knob(&p, &k), i < POLICY_KNOBS);
+    }
+    for (int i = 0; i < POLICY_SERIES + 3; i++) {
+        char key[24];
+        snprintf(key, sizeof key, "series%d", i);
+        assert_int_equal(policy_series(&p, key, "", SERIES_LINE, 1, 1), i < POLICY_SERIES);
+    }
+}
+
+static void
+test_values_land_on_the_grid(void **state)
+{
+    (void)state;
+    static const struct {
+        const struct knob *knob;
+        const char *text;
+        double value;
+    } cases[] = {
+        {&tau, "0.55", 0.55}, {&tau, "0.561", 0.55},    {&tau, "5e-1", 0.5}, {&tau, ".1", 0.1},  {&tau, "0", 0},
+        {&tau, "1", 1},       {&tau, "-0", 0},          {&d_max, "10", 10},  {&d_max, "31", 31}, {&d_max, "1e1", 10},
+        {&odd, "4", 5},       {&odd, "3", 3},           {&odd, "9", 9},      {&mode, "tpl", 1},  {&mode, "dynamic", 0},
+        {&tau, "+0.3", 0.3},  {&tau, "0.3000001", 0.3}, {&tau, "0.999", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double value = -1;
+        struct err err;
+        if (!knob_parse(cases[i].knob, cases[i].text, &value, &err))
+            fail_msg("%s", err.text);
+        if (value != cases[i].value)
+            fail_msg("%s became %.17g", cases[i].text, value);
+        assert_false(signbit(value));
+    }
+}
+
+static void
+test_bad_values_get_one_line_that_says_what_would_do(void **state)
+{
+    (void)state;
+    static const struct {
+        const struct knob *knob;
+        const char *text, *says;
+    } cases[] = {
+        {&tau, "1.01", "from 0 to 1"}, {&tau, "-0.01", "from 0 to 1"}, {&tau, "nan", "from 0 to 1"},
+        {&tau, "inf", "from 0 to 1"},  {&tau, "0x1", "from 0 to 1"},   {&tau, "", "from 0 to 1"},
+        {&tau, " 1", "from 0 to 1"},   {&tau, "0,5", "from 0 to 1"},   {&tau, "0.5 ", "from 0 to 1"},
+        {&tau, "half", "from 0 to 1"}, {&tau, "1e999", "from 0 to 1"}, {&d_max, "3.5", "whole number from 1 to 31"},
+        {&d_max, "0", "from 1 to 31"}, {&d_max, "32", "from 1 to 31"}, {&mode, "length", "dynamic, tpl"},
+        {&mode, "1", "dynamic, tpl"},  {&mode, "", "dynamic, tpl"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double value = 17;
+        struct err err = {0};
+        assert_false(knob_parse(cases[i].knob, cases[i].text, &value, &err));
+        assert_int_equal(err.kind, ERR_USAGE);
+        assert_true(value == 17);
+        if (strstr(err.text, cases[i].says) == NULL || strstr(err.text, cases[i].knob->name) == NULL)
+            fail_msg("%s: %s", cases[i].text, err.text);
+    }
+    double value;
+    assert_false(knob_check(&tau, (double)NAN, &value, NULL));
+}
+
+static void
+test_what_is_formatted_parses_as_the_same_value(void **state)
+{
+    (void)state;
+    struct knob third = tau;
+    third.step = 1.0 / 3;
+    struct knob free_knob = tau;
+    free_knob.step = 0;
+    struct knob wide = {"wide", "", "", KNOB_REAL, -1e6, 1e6, 0.001, 0, NULL};
+    const struct knob *knobs[] = {&tau, &third, &free_knob, &wide, &d_max, &odd, &mode};
+    srand(1);
+    for (size_t k = 0; k < sizeof knobs / sizeof *knobs; k++)
+        for (int i = 0; i < 20000; i++) {
+            double any = knobs[k]->min + (knobs[k]->max - knobs[k]->min) * (double)rand() / (double)RAND_MAX;
+            double value, again;
+            char text[40];
+            assert_true(knob_check(knobs[k], any, &value, NULL));
+            assert_true(value >= knobs[k]->min && value <= knobs[k]->max);
+            knob_format(knobs[k], value, text, sizeof text);
+            assert_true(knob_parse(knobs[k], text, &again, NULL));
+            if (value != again)
+                fail_msg("%s: %.17g became %s became %.17g", knobs[k]->name, value, text, again);
+        }
+}
+
+static void
+test_values_are_shown_as_people_write_them(void **state)
+{
+    (void)state;
+    char text[40];
+    knob_format(&tau, 0.55, text, sizeof text);
+    assert_string_equal(text, "0.55");
+    knob_format(&d_max, 10, text, sizeof text);
+    assert_string_equal(text, "10");
+    knob_format(&mode, 1, text, sizeof text);
+    assert_string_equal(text, "tpl");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_knobs_start_at_their_default),
+        cmocka_unit_test(test_knobs_are_found_by_name_and_symbol),
+        cmocka_unit_test(test_names_of_controls_are_refused),
+        cmocka_unit_test(test_unsound_declarations_are_refused),
+        cmocka_unit_test(test_a_full_policy_takes_no_more),
+        cmocka_unit_test(test_values_land_on_the_grid),
+        cmocka_unit_test(test_bad_values_get_one_line_that_says_what_would_do),
+        cmocka_unit_test(test_what_is_formatted_parses_as_the_same_value),
+        cmocka_unit_test(test_values_are_shown_as_people_write_them),
+    };
+    return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
+}

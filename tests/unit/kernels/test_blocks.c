@@ -1,0 +1,94 @@
+/* The memory of weights and stores: pieces are zeroed, aligned, apart from each other, and stay so whatever is taken
+ * after them; in huge pages and not. SPECSCOPE_SEED=N chooses the sizes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/blocks.h"
+#include "tests/rigs/draws.h"
+
+enum { PIECES = 300 };
+
+/* Mostly small, a few larger than what regions have left, one larger than a region. */
+static size_t
+some_size(int i)
+{
+    if (i == PIECES / 2)
+        return REGION_BYTES + random_below(1000);
+    return random_below(20) == 0 ? HUGE_PAGE + random_below(8 << 20) : random_below(5000);
+}
+
+static void
+take_many(bool huge)
+{
+    static unsigned char *at[PIECES];
+    static size_t size[PIECES];
+    struct blocks b = {.huge = huge};
+    size_t sum = 0;
+    for (int i = 0; i < PIECES; i++) {
+        size[i] = some_size(i);
+        sum += size[i];
+        at[i] = blocks_take(&b, size[i], 1);
+        assert_non_null(at[i]);
+        assert_int_equal((uintptr_t)at[i] % BLOCK_ALIGN, 0);
+        for (size_t k = 0; k<size[i]; k += size[i]> 64 ? size[i] / 64 : 1)
+            assert_int_equal(at[i][k], 0);
+        memset(at[i], 1 + i % 255, size[i]);
+    }
+    assert_int_equal(b.bytes, sum);
+    for (int i = 0; i < PIECES; i++) /* nobody wrote over another's */
+        for (size_t k = 0; k < size[i]; k++)
+            if (at[i][k] != 1 + i % 255)
+                fail_msg("piece %d of %zu bytes was written over at %zu", i, size[i], k);
+    blocks_free(&b);
+    assert_int_equal(b.bytes, 0);
+    unsigned char *again = blocks_take(&b, 100, 1); /* it can be used again */
+    assert_non_null(again);
+    assert_int_equal(again[99], 0);
+    blocks_free(&b);
+}
+
+static void
+test_pieces_are_zeroed_aligned_and_apart(void **state)
+{
+    (void)state;
+    take_many(false);
+}
+
+static void
+test_pieces_in_huge_pages_too(void **state)
+{
+    (void)state;
+    take_many(true);
+}
+
+static void
+test_what_cannot_be_had_is_refused(void **state)
+{
+    (void)state;
+    for (int huge = 0; huge < 2; huge++) {
+        struct blocks b = {.huge = huge};
+        assert_null(blocks_take(&b, SIZE_MAX / 2, 4)); /* the product overflows */
+        if (BLOCKS_SHARE)                              /* no machine has it; a sanitizer would end the program */
+            assert_null(blocks_take(&b, SIZE_MAX / 4, 1));
+        assert_int_equal(b.bytes, 0);
+        assert_non_null(blocks_take(&b, 1, 1)); /* and nothing is spoilt */
+        blocks_free(&b);
+    }
+}
+
+int
+main(void)
+{
+    seed = seed_or(1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pieces_are_zeroed_aligned_and_apart),
+        cmocka_unit_test(test_pieces_in_huge_pages_too),
+        cmocka_unit_test(test_what_cannot_be_had_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,330 @@
+/* Manners: what a backend may write and when, what it refuses, what cancelling leaves behind; and what the check backend
+ * notices that the CPU alone would let pass. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/rigs/backend_rig.h"
+
+static const struct naive_shape shape = {
+    .n_layers = 3, .width = 32, .heads = 2, .kv_heads = 1, .head_dim = 16, .ffn = 64, .vocab = 90, .type = WEIGHT_Q8_0};
+static const struct backend_options options = {.threads = 2};
+static const struct backend_ops *const both[] = {&cpu_backend, &check_backend};
+
+static void
+test_results_are_written_by_wait_and_nothing_else(void **state)
+{
+    (void)state;
+    for (size_t b = 0; b < 2; b++) {
+        struct rig r;
+        rig_open(&r, both[b], &shape, 5, &options);
+        rig_chain(&r, 6);
+        rig_step_all(&r);
+        struct probe probes[2] = {{.ring = 3, .layer = 2, .temperature = 1}, {.ring = 5, .layer = 3, .temperature = 1}};
+        struct guess guesses[2], was_guesses[2], probed[4], was_probed[4];
+        struct exit_result out, was_out;
+        struct verdict verdict, was_verdict;
+        float logits[90], was_logits[90], threshold[4] = {2, 0, 2, 2}, temperature[4] = {1, 1, 1, 1};
+        token_t token = -77;
+        memset(guesses, 0x5a, sizeof guesses);
+        memset(probed, 0x5a, sizeof probed);
+        memset(&out, 0x5a, sizeof out);
+        memset(&verdict, 0x5a, sizeof verdict);
+        memset(logits, 0x5a, sizeof logits);
+        out.probed = probed;
+        memcpy(was_guesses, guesses, sizeof guesses);
+        memcpy(was_probed, probed, sizeof probed);
+        memcpy(&was_out, &out, sizeof out);
+        memcpy(&was_verdict, &verdict, sizeof verdict);
+        memcpy(was_logits, logits, sizeof logits);
+
+        int node = rig_add(&r, 5, 11);
+        struct exit_rule rule = {.temperature = temperature, .threshold = threshold};
+        struct verify_node nodes[2] = {{.parent = -1, .ring = 4, .q = DIST_NONE},
+                                       {.parent = 0, .token = 3, .ring = 5, .q = DIST_NONE}};
+        struct dist_req dist = {.ring = 5, .layer = 3, .sampling = {.temperature = 1, .top_p = 1}, .out = 0};
+        struct draw_req draw = {.from = 0, .out = &token};
+        struct verify_req verify = {.nodes = nodes, .n = 2, .sampling = {.top_p = 1}, .out = &verdict};
+        assert_true(r.ops->guess(r.store, probes, 2, guesses));
+        assert_true(r.ops->until(r.store, rig_sweep(&r, &node, 1, 3, 0), &rule, &out));
+        assert_true(r.ops->dist(r.store, &dist, 1));
+        assert_true(r.ops->draw(r.store, &draw, 1));
+        assert_true(r.ops->verify(r.store, &verify));
+        assert_true(r.ops->read_logits(r.store, 5, 3, logits));
+        memset(probes, 0xff, sizeof probes); /* arguments are the caller's again */
+        memset(nodes, 0xff, sizeof nodes);
+        memset(threshold, 0xff, sizeof threshold);
+        assert_memory_equal(guesses, was_guesses, sizeof guesses);
+        assert_memory_equal(probed, was_probed, sizeof probed);
+        assert_memory_equal(&out, &was_out, sizeof out);
+        assert_memory_equal(&verdict, &was_verdict, sizeof verdict);
+        assert_memory_equal(logits, was_logits, sizeof logits);
+        assert_int_equal(token, -77);
+        rig_wait(&r);
+        assert_true(out.exited && out.depth == 1 && out.probes == 1 && out.probed == probed);
+        assert_int_equal(probed[1].token, out.guess.token);
+        assert_int_equal(probed[2].token, TOKEN_NONE);
+        assert_true(guesses[1].token >= 0 && guesses[1].token < 90 && token >= 0 && token < 90);
+        assert_int_equal(verdict.judged[1].token, guesses[1].token);
+        assert_true(logits[guesses[1].token] >= logits[0]);
+        rig_close(&r);
+    }
+}
+
+static void
+test_check_and_cpu_give_the_same_bits(void **state)
+{
+    (void)state;
+    float logits[2][90];
+    for (size_t b = 0; b < 2; b++) {
+        struct rig r;
+        rig_open(&r, both[b], &shape, 6, &options);
+        rig_tree(&r, 30);
+        rig_step_all(&r);
+        rig_logits(&r, 29, 3, logits[b]);
+        rig_close(&r);
+    }
+    assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
+}
+
+static void
+test_malformed_requests_are_refused_at_once(void **state)
+{
+    (void)state;
+    for (size_t b = 0; b < 2; b++) {
+        struct rig r;
+        rig_open(&r, both[b], &shape, 7, &options);
+        rig_chain(&r, 4);
+        rig_step_all(&r);
+        int node = rig_add(&r, 3, 1);
+        struct sweep good = *rig_sweep(&r, &node, 1, 3, 0), w = good;
+        struct row row = good.rows[0];
+        w.rows = &row;
+        w.to = 4;
+        assert_false(r.ops->step(r.store, &w)); /* no such layer */
+        w.to = 3;
+        row.slot = RIG_NODES;
+        assert_false(r.ops->step(r.store, &w));
+        row = good.rows[0];
+        row.ring = RIG_NODES;
+        assert_false(r.ops->step(r.store, &w));
+        row = good.rows[0];
+        row.n_tail++; /* over the end of the tails */
+        assert_false(r.ops->step(r.store, &w));
+        row = good.rows[0];
+        row.tail = 1; /* so that its tail is short, which is well-formed, but is not its own path's end */
+        row.n_tail--;
+        row.slot = 0;
+        assert_false(r.ops->step(r.store, &w));
+        struct guess guess;
+        assert_false(r.ops->guess(r.store, &(struct probe){.ring = 0, .layer = 4, .temperature = 1}, 1, &guess));
+        assert_false(r.ops->guess(r.store, &(struct probe){.ring = 0, .layer = 1, .temperature = 0}, 1, &guess));
+        assert_false(r.ops->guess(
+            r.store, &(struct probe){.ring = 0, .layer = 1, .temperature = 1, .head = (enum head_choice)2}, 1, &guess));
+        assert_false(r.ops->embed(r.store, &(struct row){.token = 90}, 1));
+        assert_false(r.ops->embed(r.store, &(struct row){.token = TOKEN_NONE}, 1));
+        assert_false(r.ops->trunk(r.store, 3, 0, &(slot_t){0}, 1));
+        assert_false(r.ops->trunk(r.store, 0, RIG_NODES, &(slot_t){0}, 1));
+        assert_false(r.ops->dist(r.store, &(struct dist_req){.out = 70}, 1));
+        struct verify_node nodes[2] = {{.parent = -1, .ring = 3, .q = DIST_NONE},
+                                       {.parent = 1, .ring = RING_NONE, .q = DIST_NONE}};
+        struct verdict verdict;
+        assert_false(r.ops->verify(r.store, &(struct verify_req){.nodes = nodes, .n = 2, .out = &verdict}));
+        rig_wait(&r); /* nothing of it left a trace */
+        rig_step(&r, &node, 1, 3, 0);
+        rig_close(&r);
+    }
+}
+
+static void
+test_cancelling_drops_the_queue_and_rows_keep_their_depth(void **state)
+{
+    (void)state;
+    float want[90], got[90];
+    for (size_t b = 0; b < 2; b++) {
+        struct rig r;
+        rig_open(&r, both[b], &shape, 8, &options);
+        rig_chain(&r, 6);
+        rig_step_all(&r);
+        int node = rig_add(&r, 5, 33);
+        rig_wait(&r);
+        struct err err = {.kind = ERR_NONE};
+        struct guess guess = {.token = -9};
+        atomic_store(&r.cancel, true);
+        assert_true(r.ops->step(r.store, rig_sweep(&r, &node, 1, 3, 0)));
+        assert_true(r.ops->guess(r.store, &(struct probe){.ring = 5, .layer = 3, .temperature = 1}, 1, &guess));
+        assert_false(r.ops->wait(r.store, &err));
+        assert_int_equal(err.kind, ERR_CANCELLED);
+        assert_int_equal(guess.token, -9);
+        atomic_store(&r.cancel, false);
+        rig_step(&r, &node, 1, 3, 0); /* and on it goes, from depth 0 */
+        rig_logits(&r, node, 3, got);
+        if (b == 0)
+            memcpy(want, got, sizeof want);
+        assert_memory_equal(got, want, sizeof want);
+        rig_close(&r);
+    }
+}
+
+static void
+test_values_that_are_not_numbers_are_an_error(void **state)
+{
+    (void)state;
+    for (size_t b = 0; b < 2; b++) {
+        struct rig r;
+        rig_open(&r, both[b], &shape, 9, &options);
+        r.ops->drop(r.store);
+        r.ops->unload(r.weights);
+        struct model_desc d = *r.desc;
+        struct err err = {.kind = ERR_NONE};
+        float norm[32];
+        for (int i = 0; i < 32; i++)
+            norm[i] = i == 3 ? NAN : 1;
+        d.final_norm.data = norm;
+        assert_true(r.ops->load(r.backend, &d, NULL, NULL, &r.weights, &err));
+        assert_true(r.ops->store(
+            r.weights,
+            &(struct store_desc){.slots = 8, .ring = 8, .seqs = 1, .trunk = 8, .max_rows = 8, .max_probes = 8},
+            &r.store, &err));
+        r.n = 0;
+        rig_chain(&r, 2);
+        rig_step_all(&r);
+        struct guess guess;
+        assert_true(r.ops->guess(r.store, &(struct probe){.ring = 1, .layer = 3, .temperature = 1}, 1, &guess));
+        assert_false(r.ops->wait(r.store, &err));
+        assert_int_equal(err.kind, ERR_WORK);
+        assert_non_null(strstr(err.text, "not numbers"));
+        rig_wait(&r); /* an error is told once */
+        rig_close(&r);
+    }
+}
+
+/* ---- loading ---- */
+
+static bool
+stop_half_way(void *user, double done)
+{
+    double *last = user;
+    assert_true(done >= *last && done <= 1);
+    *last = done;
+    return done < 0.5;
+}
+
+static void
+test_loading_can_be_cancelled_and_checks_shapes(void **state)
+{
+    (void)state;
+    struct naive_model *model = naive_model_random(&shape, 1);
+    struct model_desc d = *naive_model_desc(model);
+    struct backend *b;
+    struct weights *w;
+    struct err err = {.kind = ERR_NONE};
+    double done = 0;
+    assert_true(cpu_backend.open(&b, &options, &err));
+    assert_false(cpu_backend.load(b, &d, stop_half_way, &done, &w, &err));
+    assert_int_equal(err.kind, ERR_CANCELLED);
+    assert_true(done >= 0.5);
+    struct layer_desc layers[3] = {d.layers[0], d.layers[1], d.layers[2]};
+    d.layers = layers;
+    layers[1].up.cols = 31;
+    assert_false(cpu_backend.load(b, &d, NULL, NULL, &w, &err));
+    assert_non_null(strstr(err.text, "ffn_up of layer 2"));
+    layers[1].up.cols = 32;
+    d.kv_heads = 0;
+    assert_false(cpu_backend.load(b, &d, NULL, NULL, &w, &err));
+    assert_int_equal(err.kind, ERR_WORK);
+    cpu_backend.close(b);
+    naive_model_free(model);
+}
+
+/* ---- what only the ledger sees ---- */
+
+static void
+assert_noticed(struct rig *r, bool queued, const char *part)
+{
+    struct err err = {.kind = ERR_NONE};
+    assert_true(queued);
+    assert_false(r->ops->wait(r->store, &err));
+    if (err.kind != ERR_WORK || strstr(err.text, part) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", err.text, part);
+}
+
+static void
+test_the_ledger_notices_what_was_never_computed(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct guess guess;
+    token_t token;
+    rig_open(&r, &check_backend, &shape, 10, &options);
+    rig_chain(&r, 6);
+    int chain[6] = {0, 1, 2, 3, 4, 5};
+    rig_step(&r, chain, 3, 3, 0);
+    rig_step(&r, chain + 3, 1, 1, 0);
+
+    assert_noticed(&r, r.ops->step(r.store, rig_sweep(&r, chain + 4, 1, 3, 0)), "never computed");
+    assert_noticed(&r, r.ops->guess(r.store, &(struct probe){.ring = 3, .layer = 2, .temperature = 1}, 1, &guess),
+                   "no hidden state of layer 2");
+    assert_noticed(&r,
+                   r.ops->guess(r.store, &(struct probe){.ring = 3, .layer = 1, .temperature = 1, .versus_final = true},
+                                1, &guess),
+                   "no hidden state of layer 3");
+    assert_noticed(&r, r.ops->guess(r.store, &(struct probe){.ring = 60, .layer = 0, .temperature = 1}, 1, &guess),
+                   "ring entry 60");
+    assert_noticed(&r, r.ops->draw(r.store, &(struct draw_req){.from = 4, .out = &token}, 1), "before it was computed");
+    assert_noticed(&r, r.ops->step(r.store, rig_sweep(&r, (int[]){4, 3}, 2, 3, 0)), "before its ancestor");
+    assert_noticed(&r, r.ops->step(r.store, rig_sweep(&r, (int[]){3, 3}, 2, 3, 0)), "twice");
+    r.nodes[3].depth = 2; /* a lie */
+    assert_noticed(&r, r.ops->step(r.store, rig_sweep(&r, chain + 3, 1, 3, 0)), "does not hold its hidden state");
+    r.nodes[3].depth = 1;
+    assert_noticed(&r, r.ops->step(r.store, rig_sweep(&r, chain + 3, 1, 3, 2)), "trunk table does not name");
+    assert_true(r.ops->trunk(r.store, 0, 0, (slot_t[]){1, 0, 2}, 3)); /* positions swapped */
+    assert_noticed(&r, r.ops->step(r.store, rig_sweep(&r, chain + 3, 1, 3, 3)), "its keys are for position");
+    rig_trunk(&r, 0, 2);
+    rig_step(&r, chain + 3, 3, 3, 3); /* done properly, it works */
+    rig_close(&r);
+}
+
+static void
+test_the_ledger_knows_that_skipped_attention_leaves_no_keys(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_open(&r, &check_backend, &shape, 11, &options);
+    rig_chain(&r, 3);
+    int chain[3] = {0, 1, 2};
+    const bool skip[4] = {false, false, true, false};
+    struct sweep w = *rig_sweep(&r, chain, 2, 3, 0);
+    w.skip_attention = skip;
+    assert_true(r.ops->step(r.store, &w));
+    rig_wait(&r);
+    r.nodes[0].depth = r.nodes[1].depth = 3;
+    assert_noticed(&r, r.ops->step(r.store, rig_sweep(&r, chain + 2, 1, 3, 0)), "at layer 2");
+    w = *rig_sweep(&r, chain + 2, 1, 3, 0);
+    w.skip_attention = skip; /* with the same plan nobody looks there */
+    assert_true(r.ops->step(r.store, &w));
+    rig_wait(&r);
+    rig_close(&r);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_results_are_written_by_wait_and_nothing_else),
+        cmocka_unit_test(test_check_and_cpu_give_the_same_bits),
+        cmocka_unit_test(test_malformed_requests_are_refused_at_once),
+        cmocka_unit_test(test_cancelling_drops_the_queue_and_rows_keep_their_depth),
+        cmocka_unit_test(test_values_that_are_not_numbers_are_an_error),
+        cmocka_unit_test(test_loading_can_be_cancelled_and_checks_shapes),
+        cmocka_unit_test(test_the_ledger_notices_what_was_never_computed),
+        cmocka_unit_test(test_the_ledger_knows_that_skipped_attention_leaves_no_keys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

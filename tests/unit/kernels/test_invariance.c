@@ -1,0 +1,254 @@
+/* Batch invariance, to the bit: a row's hidden states and logits depend on its token, path and skip mask alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/isa.h"
+#include "tests/rigs/backend_rig.h"
+#include "tests/rigs/cuda_rig.h"
+#include "tests/rigs/seed.h"
+
+#define PATH  70 /* longer than a block of attention */
+#define VOCAB 600
+#define WIDTH 256
+
+static uint64_t seed; /* printed by main */
+
+#define IN_BLOCKS(kind, ...)                                                                                           \
+    {                                                                                                                  \
+        .n_layers = 2, .width = 256, .heads = 4, .kv_heads = 2, .head_dim = 64, .ffn = 256, .vocab = VOCAB,            \
+        .type = kind, __VA_ARGS__                                                                                      \
+    }
+
+static const struct naive_shape shapes[WEIGHT_TYPES] = {
+    {.n_layers = 2, .width = 40, .heads = 5, .kv_heads = 1, .head_dim = 14, .ffn = 50, .vocab = VOCAB},
+    {.n_layers = 2,
+     .width = 72,
+     .heads = 4,
+     .kv_heads = 2,
+     .head_dim = 32,
+     .ffn = 90,
+     .vocab = VOCAB,
+     .type = WEIGHT_F16},
+    {.n_layers = 2,
+     .width = 96,
+     .heads = 6,
+     .kv_heads = 6,
+     .head_dim = 10,
+     .ffn = 64,
+     .vocab = VOCAB,
+     .type = WEIGHT_BF16},
+    {.n_layers = 3,
+     .width = 64,
+     .heads = 4,
+     .kv_heads = 2,
+     .head_dim = 32,
+     .ffn = 160,
+     .vocab = VOCAB,
+     .type = WEIGHT_Q8_0},
+    IN_BLOCKS(WEIGHT_Q4_0, .bias = true),
+    IN_BLOCKS(WEIGHT_Q4_1, .window = 20),
+    IN_BLOCKS(WEIGHT_Q5_0, .head_norm = true),
+    IN_BLOCKS(WEIGHT_Q5_1, .rope = ROPE_HALVES),
+    IN_BLOCKS(WEIGHT_Q2_K, .bias = true, .window = 66),
+    IN_BLOCKS(WEIGHT_Q3_K, .rope = ROPE_HALVES, .head_norm = true),
+    IN_BLOCKS(WEIGHT_Q4_K, .rope = ROPE_HALVES, .bias = true),
+    IN_BLOCKS(WEIGHT_Q5_K, .window = 64),
+    IN_BLOCKS(WEIGHT_Q6_K, .window = 1),
+};
+
+struct image { /* what a row left behind */
+    float hidden[RIG_DEPTH + 1][WIDTH], logits[VOCAB];
+};
+
+static void
+take(struct rig *r, int node, struct image *image)
+{
+    memset(image, 0, sizeof *image);
+    for (uint32_t l = 0; l <= r->desc->n_layers; l++)
+        rig_hidden(r, node, l, image->hidden[l]);
+    rig_logits(r, node, r->desc->n_layers, image->logits);
+}
+
+static void
+assert_same(struct rig *r, int node, const struct image *want, const char *how)
+{
+    static struct image got;
+    take(r, node, &got);
+    if (memcmp(&got, want, sizeof got) != 0)
+        fail_msg("%s: node %d has other bits %s", r->ops->describe(r->backend), node, how);
+}
+
+/* The path alone in a new store, one row at a time, each committed to the trunk before the next. */
+static void
+one_by_one(struct rig *r, const token_t *tokens, struct image *last, struct image *middle)
+{
+    rig_restart(r);
+    for (int i = 0; i < PATH; i++) {
+        rig_add(r, i - 1, tokens[i]);
+        rig_step(r, &i, 1, r->desc->n_layers, (uint32_t)i);
+        rig_trunk(r, 0, i);
+    }
+    take(r, PATH - 1, last);
+    take(r, PATH / 2, middle);
+}
+
+/* The path in random chunks, with its trunk ending anywhere. */
+static void
+chunked(struct rig *r, const token_t *tokens)
+{
+    rig_restart(r);
+    int nodes[RIG_NODES];
+    for (int at = 0; at < PATH;) {
+        int n = 1 + (int)rig_random(r, 33);
+        n = n < PATH - at ? n : PATH - at;
+        for (int i = 0; i < n; i++) {
+            rig_add(r, at + i - 1, tokens[at + i]);
+            nodes[i] = at + i;
+        }
+        rig_step(r, nodes, n, r->desc->n_layers, rig_random(r, (uint32_t)at + 1));
+        at += n;
+        rig_trunk(r, 0, at - 1);
+    }
+}
+
+/* The path among strangers: side branches everywhere, rows joining the sweep at their own depths. Tells which nodes the
+ * path's last and middle rows are. */
+static void
+in_a_tree(struct rig *r, const token_t *tokens, int *last, int *middle)
+{
+    rig_restart(r);
+    int path[PATH], nodes[RIG_NODES], parent = -1, n = 0;
+    for (int i = 0; i < PATH; i++) {
+        if (i > 0 && r->n + (PATH - i) < RIG_NODES && rig_random(r, 2) == 0)
+            nodes[n++] = rig_add(r, parent, (token_t)rig_random(r, VOCAB));
+        parent = path[i] = nodes[n++] = rig_add(r, parent, tokens[i]);
+    }
+    for (int at = 0; at < n;) { /* nodes[0..at) are done; some of the next are sent ahead, part of the way */
+        int m = 1 + (int)rig_random(r, 32);
+        m = m < n - at ? m : n - at;
+        const uint32_t part = rig_random(r, r->desc->n_layers);
+        if (part > 0)
+            rig_step(r, nodes + at, 1 + (int)rig_random(r, (uint32_t)m), part, 0);
+        rig_step(r, nodes + at, m, r->desc->n_layers, 0);
+        at += m;
+    }
+    *last = path[PATH - 1];
+    *middle = path[PATH / 2];
+}
+
+static void
+check_bits(const struct backend_ops *ops, const char *isa, const struct naive_shape *shape, bool exact)
+{
+    static struct image last, middle;
+    token_t tokens[PATH];
+    struct rig r;
+    for (uint32_t threads = 1; threads <= (ops == &cpu_backend ? 4 : 1); threads *= 2) {
+        rig_open(&r, ops, shape, seed,
+                 &(struct backend_options){.threads = threads, .isa = isa, .exact = exact, .gpu = -1});
+        if (threads == 1) {
+            for (int i = 0; i < PATH; i++)
+                tokens[i] = (token_t)rig_random(&r, VOCAB);
+            one_by_one(&r, tokens, &last, &middle);
+        }
+        r.random += threads;
+        chunked(&r, tokens);
+        assert_same(&r, PATH - 1, &last, "when its prompt came in chunks");
+        assert_same(&r, PATH / 2, &middle, "when its prompt came in chunks");
+        int last_node, middle_node;
+        in_a_tree(&r, tokens, &last_node, &middle_node);
+        assert_same(&r, last_node, &last, "in a tree");
+        assert_same(&r, middle_node, &middle, "in a tree");
+        rig_close(&r);
+    }
+}
+
+static void
+check_isa(const char *isa, const struct naive_shape *shape, bool exact)
+{
+    check_bits(&cpu_backend, isa, shape, exact);
+}
+
+static void
+test_a_rows_bits_are_its_own_on_every_isa(void **state)
+{
+    (void)state;
+    for (size_t i = 0; cpu_isas[i] != NULL; i++)
+        for (size_t type = 0; type < WEIGHT_TYPES && cpu_isas[i]->usable(); type++)
+            check_isa(cpu_isas[i]->name, &shapes[type], false);
+}
+
+static void
+test_a_rows_bits_are_its_own_when_exact(void **state)
+{
+    (void)state;
+    check_isa(NULL, &shapes[WEIGHT_Q8_0], true);
+    check_isa("reference", &shapes[WEIGHT_F16], true);
+}
+
+/* An emulated GPU is slow: it takes the types that the device holds, a real one all. */
+static void
+test_a_rows_bits_are_its_own_on_cuda(void **state)
+{
+    (void)state;
+    const struct backend_ops *cuda = cuda_for_tests();
+    if (cuda == NULL)
+        skip();
+    const bool all = !cuda_is_emulated() || getenv("SPECSCOPE_LONG") != NULL;
+    for (size_t type = 0; type < WEIGHT_TYPES; type++)
+        if (all || type == WEIGHT_F16 || type == WEIGHT_BF16 || type == WEIGHT_Q8_0)
+            check_bits(cuda, NULL, &shapes[type], false);
+    check_bits(cuda, NULL, &shapes[WEIGHT_F32], true);
+}
+
+/* Final logits behind guess, dist and verify are those of read_logits, whoever else is asked for in the same call. */
+static void
+test_final_logits_are_the_same_in_every_request(void **state)
+{
+    (void)state;
+    static float want[VOCAB], got[VOCAB];
+    struct rig r;
+    rig_open(&r, &cpu_backend, &shapes[WEIGHT_Q8_0], seed, &(struct backend_options){.threads = 2});
+    rig_chain(&r, 40);
+    rig_step_all(&r);
+    struct dist_req requests[33];
+    struct probe probes[33];
+    struct guess guesses[33], alone;
+    for (uint32_t i = 0; i < 33; i++) {
+        requests[i] = (struct dist_req){
+            .ring = i, .layer = r.desc->n_layers, .sampling = {.temperature = 1, .top_p = 1}, .out = i};
+        probes[i] = (struct probe){.ring = i, .layer = r.desc->n_layers, .temperature = 1};
+    }
+    assert_true(r.ops->dist(r.store, requests, 33));
+    assert_true(r.ops->guess(r.store, probes, 33, guesses));
+    assert_true(r.ops->read_dist(r.store, 20, got));
+    requests[20].out = 50;
+    assert_true(r.ops->dist(r.store, &requests[20], 1));
+    assert_true(r.ops->guess(r.store, &probes[20], 1, &alone));
+    assert_true(r.ops->read_dist(r.store, 50, want));
+    rig_wait(&r);
+    assert_memory_equal(got, want, sizeof got);
+    assert_memory_equal(guesses[20].top, alone.top, sizeof alone.top);
+    assert_memory_equal(guesses[20].top_p, alone.top_p, sizeof alone.top_p);
+    assert_true(guesses[20].confidence == alone.confidence && guesses[20].entropy == alone.entropy);
+    rig_close(&r);
+}
+
+int
+main(void)
+{
+    seed = seed_or((uint64_t)time(NULL));
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_rows_bits_are_its_own_on_every_isa),
+        cmocka_unit_test(test_a_rows_bits_are_its_own_when_exact),
+        cmocka_unit_test(test_a_rows_bits_are_its_own_on_cuda),
+        cmocka_unit_test(test_final_logits_are_the_same_in_every_request),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,143 @@
+/* Every instruction set's kernels against the portable ones and against sums in double precision. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/dequantise.h"
+#include "kernels/cpu/interleave.h"
+#include "kernels/tensor.h"
+#include "tests/rigs/isa_checks.h"
+
+static uint64_t
+seed(void)
+{
+    const char *given = getenv("SPECSCOPE_SEED");
+    return given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+}
+
+static void
+test_every_usable_instruction_set_computes_what_the_formulas_say(void **state)
+{
+    (void)state;
+    int tables = 0;
+    for (size_t i = 0; cpu_isas[i] != NULL; i++)
+        if (cpu_isas[i]->usable()) {
+            assert_int_equal(isa_checks(cpu_isas[i], seed()), 0);
+            tables++;
+        }
+    assert_true(tables > 0);
+}
+
+static void
+test_auto_takes_the_first_usable_table(void **state)
+{
+    (void)state;
+    struct err err;
+    size_t best = 0;
+    while (!cpu_isas[best]->usable())
+        best++;
+    assert_ptr_equal(cpu_isa_choose(NULL, &err), cpu_isas[best]);
+    assert_ptr_equal(cpu_isa_choose("auto", &err), cpu_isas[best]);
+    assert_ptr_equal(cpu_isa_choose(cpu_isas[best]->name, &err), cpu_isas[best]);
+    assert_ptr_equal(cpu_isa_choose("reference", &err), &cpu_isa_reference);
+}
+
+static void
+test_an_unknown_instruction_set_is_a_usage_error(void **state)
+{
+    (void)state;
+    struct err err = {.kind = ERR_NONE};
+    assert_null(cpu_isa_choose("mmx", &err));
+    assert_int_equal(err.kind, ERR_USAGE);
+    assert_non_null(strstr(err.text, "mmx"));
+}
+
+/* Integer dot products are exact and the rest is done in the same order: all vector tables agree to the bit, and one row
+ * with many. */
+static void
+test_products_with_blocks_are_the_same_bits_on_all_vector_instruction_sets(void **state)
+{
+    (void)state;
+    enum { COLS = 512, ROWS = 48, N = 37, MOST = COLS * 2 };
+    static unsigned char rows[ROWS * MOST], q[ROWS * MOST], scale[ROWS * MOST];
+    static float x[N * COLS], y[N * ROWS], first[N * ROWS];
+    static struct act_block acts[N * (COLS / Q8_BLOCK + 1)];
+    srand(7);
+    for (size_t i = 0; i < N * COLS; i++)
+        x[i] = (float)(rand() % 1000) / 100 - 5;
+    bool any = false;
+    for (enum weight_type type = WEIGHT_Q8_0; type < WEIGHT_TYPES; type++) {
+        for (size_t i = 0; i < sizeof rows; i++) /* as halves, all of these are finite */
+            rows[i] = (unsigned char)((rand() >> 7) & 0xbb);
+        any = false;
+        for (size_t i = 0; cpu_isas[i] != NULL; i++) {
+            const struct cpu_isa *isa = cpu_isas[i];
+            if (!isa->usable() || isa == &cpu_isa_reference)
+                continue;
+            memset(q, 0, sizeof q);
+            memset(scale, 0, sizeof scale);
+            const size_t row = tensor_row_bytes(type, COLS);
+            for (size_t g = 0; g < ROWS / Q8_GROUP; g++)
+                interleave(type, rows + g * Q8_GROUP * row, Q8_GROUP, COLS, isa->q8_flip,
+                           q + g * COLS / Q8_BLOCK * quant_bytes(type),
+                           scale + g * COLS / tensor_block_values(type) * scale_bytes(type));
+            const struct matrix m = {.type = type, .rows = ROWS, .cols = COLS, .q = q, .scale = scale};
+            const struct acts a = {.q = acts, .cols = COLS, .stride = acts_stride(COLS)};
+            for (size_t r = 0; r < N; r++)
+                isa->quantise(x + r * COLS, COLS, acts + r * a.stride);
+            multiply(isa, &m, &a, N, 0, ROWS, y, ROWS);
+            if (any)
+                assert_memory_equal(y, first, sizeof y);
+            memcpy(first, y, sizeof y);
+            any = true;
+        }
+    }
+    if (!any)
+        skip();
+}
+
+/* With a cross compiler and qemu at hand, the same checks for NEON. */
+static void
+test_neon_kernels_under_qemu(void **state)
+{
+    (void)state;
+#if defined(__aarch64__)
+    skip(); /* they ran natively */
+#endif
+    if (system("command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 && command -v qemu-aarch64 >/dev/null 2>&1 && "
+               "test -f kernels/cpu/neon.c") != 0)
+        skip();
+    char name[] = "/tmp/specscope-neon-XXXXXX", line[512];
+    int fd = mkstemp(name);
+    assert_true(fd >= 0);
+    close(fd);
+    snprintf(
+        line, sizeof line,
+        "aarch64-linux-gnu-gcc -std=c17 -D_GNU_SOURCE -O1 -ffp-contract=off -I. -DISA_CHECKS_MAIN -static "
+        "tests/rigs/isa_checks.c kernels/cpu/isa.c kernels/cpu/reference.c kernels/cpu/neon.c "
+        "kernels/cpu/neondot.c kernels/cpu/interleave.c kernels/cpu/dequantise.c kernels/tensor.c kernels/planted.c "
+        "-lm -o %s && qemu-aarch64 %s",
+        name, name);
+    int status = system(line);
+    unlink(name);
+    assert_int_equal(status, 0);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_usable_instruction_set_computes_what_the_formulas_say),
+        cmocka_unit_test(test_auto_takes_the_first_usable_table),
+        cmocka_unit_test(test_an_unknown_instruction_set_is_a_usage_error),
+        cmocka_unit_test(test_products_with_blocks_are_the_same_bits_on_all_vector_instruction_sets),
+        cmocka_unit_test(test_neon_kernels_under_qemu),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

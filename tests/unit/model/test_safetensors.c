@@ -1,0 +1,180 @@
+/* Safetensors files: what is read, and every lie in a header refused by name. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/model/safetensors.h"
+#include "tests/rigs/seed.h"
+
+#define DATA_BYTES 64
+
+struct file {
+    unsigned char bytes[2048];
+    size_t len;
+};
+
+/* The header as it is given, then DATA_BYTES bytes that count up. */
+static struct file
+with_header(const char *header)
+{
+    struct file f = {0};
+    const size_t n = strlen(header);
+    assert_true(8 + n + DATA_BYTES <= sizeof f.bytes);
+    f.bytes[0] = (unsigned char)n;
+    f.bytes[1] = (unsigned char)(n >> 8);
+    memcpy(f.bytes + 8, header, n);
+    for (size_t i = 0; i < DATA_BYTES; i++)
+        f.bytes[8 + n + i] = (unsigned char)i;
+    f.len = 8 + n + DATA_BYTES;
+    return f;
+}
+
+static void
+assert_refused(const struct file *f, const char *says)
+{
+    struct safetensors *s = NULL;
+    struct err err = {0};
+    assert_false(safetensors_parse(&s, "tiny.safetensors", f->bytes, f->len, &err));
+    assert_null(s);
+    if (strstr(err.text, says) == NULL)
+        fail_msg("says \"%s\", not \"%s\"", err.text, says);
+    assert_int_equal(strncmp(err.text, "tiny.safetensors: ", 18), 0);
+}
+
+static void
+test_tensors_point_at_their_data(void **state)
+{
+    (void)state;
+    const struct file f = with_header("{\"__metadata__\":{\"format\":\"pt\"},"
+                                      "\"b\":{\"dtype\":\"BF16\",\"shape\":[3,4],\"data_offsets\":[8,32]},"
+                                      "\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
+                                      "\"c\":{\"dtype\":\"F16\",\"shape\":[2,2,2],\"data_offsets\":[32,48]},"
+                                      "\"d\":{\"dtype\":\"F8_E4M3\",\"shape\":[16],\"data_offsets\":[48,64]}}   ");
+    struct safetensors *s;
+    struct err err = {0};
+    if (!safetensors_parse(&s, "tiny", f.bytes, f.len, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(s->n_tensors, 4);
+    const struct safetensor *a = &s->tensors[0], *b = &s->tensors[1], *c = &s->tensors[2], *d = &s->tensors[3];
+    assert_true(strcmp(a->name, "a") == 0 && a->type == WEIGHT_F32 && a->rows == 1 && a->cols == 2 && a->data[0] == 0);
+    assert_true(strcmp(b->name, "b") == 0 && b->type == WEIGHT_BF16 && b->rows == 3 && b->cols == 4);
+    assert_true(b->data[0] == 8 && b->bytes == 24);
+    assert_true(c->type == WEIGHT_F16 && c->n_dims == 3 && c->rows == 0 && c->cols == 0);
+    assert_true(d->type == WEIGHT_TYPES && strcmp(d->dtype, "F8_E4M3") == 0);
+    safetensors_close(s);
+}
+
+#define TENSOR(name, dtype, shape, begin, end)                                                                         \
+    "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
+
+static void
+test_lies_in_the_header_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *header, *says;
+    } cases[] = {
+        {"", "its header is no JSON object"},
+        {"[]", "its header is no JSON object"},
+        {"{\"a\":", "its header is no JSON object"},
+        {"{\"a\":1}", "tensor 'a' lacks its dtype"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", "tensor 'a' lacks its dtype or its data_offsets"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]}}", "lacks its dtype or its data_offsets"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":{\"x\":0,\"y\":4}}}", "lacks its dtype or its"},
+        {"{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", "tensor 'a' has no shape"},
+        {"{" TENSOR("a", "F32", "[-1]", 0, 4) "}", "has an impossible shape"},
+        {"{" TENSOR("a", "F32", "[1.5]", 0, 4) "}", "has an impossible shape"},
+        {"{" TENSOR("a", "F32", "[\"1\"]", 0, 4) "}", "has an impossible shape"},
+        {"{" TENSOR("a", "F32", "[1,1,1,1,1,1,1,1,1]", 0, 4) "}", "has an impossible shape"},
+        {"{" TENSOR("a", "F32", "[4294967296,4294967296]", 0, 4) "}", "has an impossible shape"},
+        {"{" TENSOR("a", "F32", "[2]", 0, 4) "}", "2 elements of F32, which are not 4 bytes"},
+        {"{" TENSOR("a", "F32", "[17]", 0, 68) "}", "wants bytes 0 to 68, but the file has 64"},
+        {"{" TENSOR("a", "F32", "[1]", 8, 4) "}", "wants bytes 8 to 4"},
+        {"{" TENSOR("a", "F32", "[1]", -4, 0) "}", "lacks its dtype or its data_offsets"},
+        {"{" TENSOR("a", "F32", "[1]", 1e300, 1e301) "}", "lacks its dtype or its data_offsets"},
+        {"{" TENSOR("a", "F32", "[2]", 0, 8) "," TENSOR("b", "F16", "[2]", 4, 8) "}", "tensors 'a' and 'b' lie on top"},
+        {"{" TENSOR("a", "F32", "[1]", 0, 4) "," TENSOR("a", "F16", "[2]", 4, 8) "}", "tensor 'a' is there twice"},
+        {"{" TENSOR("a\\u001b[31m", "F32", "[2]", 0, 4) "}", "tensor 'a\\x1b[31m' has 2"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct file f = with_header(cases[i].header);
+        assert_refused(&f, cases[i].says);
+    }
+}
+
+static void
+test_lies_about_the_headers_length_are_refused(void **state)
+{
+    (void)state;
+    struct file f = with_header("{}");
+    f.len = 7;
+    assert_refused(&f, "has only 7 bytes");
+    f = with_header("{}");
+    f.bytes[2] = 1;
+    assert_refused(&f, "claims a header of 65538 bytes, but has 66");
+    memset(f.bytes, 0xff, 8);
+    assert_refused(&f, "claims a header of 18446744073709551615 bytes");
+}
+
+static void
+test_a_file_cut_anywhere_is_refused(void **state)
+{
+    (void)state;
+    struct file f = with_header("{" TENSOR("a", "F32", "[2,8]", 0, 64) "}");
+    for (const size_t whole = f.len; f.len-- > 0;) {
+        struct safetensors *s;
+        struct err err = {0};
+        assert_true(f.len < whole && !safetensors_parse(&s, "cut", f.bytes, f.len, &err));
+        assert_int_equal(err.kind, ERR_WORK);
+    }
+}
+
+static void
+test_damaged_bytes_never_lead_outside_the_file(void **state)
+{
+    (void)state;
+    uint64_t random = seed_or((uint64_t)time(NULL));
+    unsigned parsed = 0;
+    for (int round = 0; round < 20000; round++) {
+        struct file f = with_header("{" TENSOR("a", "F32", "[2,4]", 0, 32) "," TENSOR("b", "BF16", "[16]", 32, 64) "}");
+        for (int i = 0; i < 2; i++) {
+            static const char marks[] = "0123456789-.e[]{},:\"\\ ntf\x80\xff";
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            f.bytes[(random >> 33) % (f.len - DATA_BYTES)] = (unsigned char)marks[(random >> 20) % (sizeof marks - 1)];
+        }
+        struct safetensors *s;
+        struct err err = {0};
+        if (!safetensors_parse(&s, "damaged", f.bytes, f.len, &err))
+            continue;
+        parsed++;
+        for (uint64_t i = 0; i < s->n_tensors; i++) {
+            const struct safetensor *t = &s->tensors[i];
+            assert_true(t->data >= f.bytes && (size_t)(t->data - f.bytes) + t->bytes <= f.len);
+            assert_true(t->type == WEIGHT_TYPES || t->n_dims > 2 ||
+                        t->rows * t->cols * (t->type == WEIGHT_F32 ? 4 : 2) == t->bytes);
+        }
+        safetensors_close(s);
+    }
+    print_message("# %u of 20000 parsed\n", parsed);
+    assert_true(parsed > 0);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tensors_point_at_their_data),
+        cmocka_unit_test(test_lies_in_the_header_are_refused),
+        cmocka_unit_test(test_lies_about_the_headers_length_are_refused),
+        cmocka_unit_test(test_a_file_cut_anywhere_is_refused),
+        cmocka_unit_test(test_damaged_bytes_never_lead_outside_the_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

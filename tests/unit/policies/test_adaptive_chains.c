@@ -1,0 +1,176 @@
+/* Draft & Verify's threshold and the finite-state machine's length against their formulas, on recorded rounds: what a
+ * round drafted with must follow from what verification said of the rounds before. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "policies/policy.h"
+#include "tests/rigs/recorded_run.h"
+#include "tests/rigs/session_fixture.h"
+
+enum { TOKENS = 300, MOST = 64 };
+
+static struct engine *engine;
+
+static int
+open_model(void **state)
+{
+    (void)state;
+    const struct tinymodel tiny = {.seed = 11, .n_layers = 5, .calm_after = 2, .calm = 0.12f, .sharpness = 8};
+    return session_fixture_engine(&engine, &tiny) ? 0 : 1;
+}
+
+static int
+close_model(void **state)
+{
+    (void)state;
+    engine_close(engine);
+    return 0;
+}
+
+static struct recorded_run
+record(const char *policy, const struct knob_setting *set, size_t n_set, float temperature)
+{
+    const struct session_options o = {.policies = policy_registry,
+                                      .policy = policy,
+                                      .prompt = "the little",
+                                      .prompt_len = 10,
+                                      .sampling = {.temperature = temperature, .top_p = 1},
+                                      .seed = 2,
+                                      .tokens = TOKENS,
+                                      .ctx = 512,
+                                      .set = set,
+                                      .n_set = n_set,
+                                      .ignore_eos = true,
+                                      .probe = PROBE_POLICY};
+    struct recorded_run run;
+    struct err err = {0};
+    if (!record_run(engine, &o, &run, &err))
+        fail_msg("%s", err.text);
+    return run;
+}
+
+/* Rounds so near to the end that -n may have cut them teach nothing; the comparison stops there. */
+static bool
+near_the_end(uint32_t generated)
+{
+    return TOKENS - generated <= MOST;
+}
+
+/* METHODS §2, `fsm`: γ + 1 up to the cap after a fully accepted round, max(1, γ − 1) after a rejection. */
+static void
+check_fsm(const struct knob_setting *set, size_t n_set, uint32_t start, uint32_t cap, float temperature)
+{
+    struct recorded_run run = record("fsm", set, n_set, temperature);
+    uint32_t gamma = start < cap ? start : cap, generated = 1, grew = 0, shrank = 0, checked = 0;
+    for (size_t i = 0; i < run.n && !near_the_end(generated); i++) {
+        const struct event *e = &run.events[i];
+        if (e->type != EVENT_ROUND)
+            continue;
+        assert_true(recorded_value(&run, e->round, "gamma", 0) == gamma);
+        assert_int_equal(e->round_end.drafted, gamma);
+        assert_true(e->round_end.heads_us > 0 && e->round_end.heads_us <= (float)e->round_end.draft_us + 1);
+        if (e->round_end.accepted == e->round_end.drafted) {
+            gamma = gamma + 1 < cap ? gamma + 1 : cap;
+            grew++;
+        } else {
+            gamma = gamma > 1 ? gamma - 1 : 1;
+            shrank++;
+        }
+        generated += e->round_end.emitted;
+        checked++;
+    }
+    print_message("fsm from %u, cap %u: %u rounds, %u accepted in full, %u not\n", (unsigned)start, (unsigned)cap,
+                  (unsigned)checked, (unsigned)grew, (unsigned)shrank);
+    assert_true(checked > 10 && grew > 0 && shrank > 0);
+    recorded_run_free(&run);
+}
+
+static void
+test_fsm_length_follows_acceptance(void **state)
+{
+    (void)state;
+    check_fsm(NULL, 0, 5, 12, 0);
+    const struct knob_setting low[] = {{"gamma", "9"}, {"gamma_max", "3"}, {"exit_layer", "3"}};
+    check_fsm(low, 3, 9, 3, 0);
+    const struct knob_setting sampled[] = {{"gamma", "1"}, {"exit_layer", "2"}};
+    check_fsm(sampled, 2, 1, 12, 0.8f);
+}
+
+/* METHODS §2, `dv`, with its constants written out. */
+struct moves {
+    uint32_t up, down, same;
+};
+
+static void
+check_dv(const struct knob_setting *set, size_t n_set, double start, uint32_t longest, float temperature,
+         struct moves *moves)
+{
+    struct recorded_run run = record("dv", set, n_set, temperature);
+    double th = start, mean = 0;
+    uint32_t generated = 1, checked = 0;
+    size_t first = 0; /* event of the round */
+    for (size_t i = 0; i < run.n && !near_the_end(generated); i++) {
+        const struct event *e = &run.events[i];
+        if (e->type != EVENT_ROUND)
+            continue;
+        const struct round_event *r = &e->round_end;
+        assert_true(fabs(recorded_value(&run, e->round, "th", 0) - th) < 1e-6);
+        assert_true(fabs(recorded_value(&run, e->round, "matched", 0) - mean) < 1e-6);
+        assert_true(fabs((double)r->threshold - th) < 1e-6);
+        uint32_t drafted = 0;
+        bool unsure = false; /* a token below th is kept, and the last one */
+        for (size_t k = first; k < i; k++)
+            if (run.events[k].type == EVENT_TOKEN && run.events[k].token.source == SOURCE_DRAFT) {
+                assert_false(unsure);
+                unsure = (double)run.events[k].token.confidence < th;
+                drafted++;
+            }
+        assert_true(drafted >= 1 && drafted == r->drafted);
+        assert_true(unsure || drafted == longest);
+        mean = 0.5 * mean + 0.5 * r->accepted / r->drafted;
+        double aim = mean < 0.9 ? th + 0.01 : drafted == longest ? th : th - 0.01;
+        moves->up += aim > th;
+        moves->down += aim < th;
+        moves->same += mean >= 0.9 && drafted == longest;
+        th = 0.9 * th + 0.1 * aim;
+        generated += r->emitted;
+        checked++;
+        first = i + 1;
+    }
+    print_message("dv from %g: %u rounds, now %.4f\n", start, (unsigned)checked, th);
+    assert_true(checked > 10);
+    recorded_run_free(&run);
+}
+
+static void
+test_dv_threshold_follows_acceptance(void **state)
+{
+    (void)state;
+    struct moves moves = {0};
+    check_dv(NULL, 0, 0.8, 12, 0, &moves);
+    check_dv(NULL, 0, 0.5, 12, 0.8f, &moves);
+    const struct knob_setting deep[] = {{"th", "0.3"}, {"w_max", "3"}, {"exit_layer", "4"}},
+                              sure[] = {{"th", "0.95"}, {"exit_layer", "4"}};
+    check_dv(deep, 3, 0.3, 3, 0, &moves);
+    check_dv(sure, 2, 0.95, 12, 0, &moves);
+    print_message("th moved up %u, down %u, stayed %u times\n", (unsigned)moves.up, (unsigned)moves.down,
+                  (unsigned)moves.same);
+    assert_true(moves.up > 0 && moves.down > 0 && moves.same > 0); /* all three cases of the rule were met */
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fsm_length_follows_acceptance),
+        cmocka_unit_test(test_dv_threshold_follows_acceptance),
+    };
+    return cmocka_run_group_tests(tests, open_model, close_model);
+}

@@ -1,0 +1,419 @@
+/* DEL against a slow reference written straight from its formulas: the reference keeps every observation of the run,
+ * weighs it by ω^age anew each round, and sums the geometric series term by term. It learns from what the *scope*
+ * probed at the kept rows (probe all), not from the policy's own probes. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/commands.h"
+#include "policies/del_sums.h"
+#include "policies/policy.h"
+#include "tests/golden/tinymodel.h"
+#include "tests/rigs/recorded_run.h"
+
+#define BUNDLED bundled_model_path()
+
+enum { ROWS = 4096, LAYERS = 32 };
+
+/* ---- the reference ---- */
+
+struct observation { /* one position, all layers */
+    uint32_t round;  /* 0: the prompt */
+    bool match[LAYERS + 1];
+    double confidence[LAYERS + 1];
+};
+
+struct reference {
+    uint32_t layers, n, d_max;
+    double omega;
+    struct observation *seen; /* (ROWS) */
+};
+
+struct sums {
+    double n, c, tcs, fcs, miss;
+};
+
+/* What a round sees of a layer: all rounds before it, the last one with weight 1. */
+static struct sums
+sums_of(const struct reference *ref, uint32_t round, uint32_t l)
+{
+    struct sums s = {0};
+    for (uint32_t i = 0; i < ref->n; i++) {
+        const struct observation *o = &ref->seen[i];
+        if (o->round >= round)
+            continue;
+        double weight = 1;
+        for (uint32_t age = o->round + 1; age < round; age++)
+            weight *= ref->omega;
+        s.n += weight;
+        s.c += o->match[l] ? weight : 0;
+        s.miss += o->match[l] ? 0 : weight;
+        s.tcs += o->match[l] ? weight * o->confidence[l] : 0;
+        s.fcs += o->match[l] ? 0 : weight * o->confidence[l];
+    }
+    return s;
+}
+
+static double
+tau_of(struct sums s)
+{
+    return 0.5 * ((s.c > 0 ? s.tcs / s.c : 0) + (s.miss > 0 ? s.fcs / s.miss : 0));
+}
+
+/* TPL: expected tokens of a round 1 + α + … + α^d over the layers it loads. */
+static double
+tpl_of(const struct reference *ref, struct sums s, uint32_t l, uint32_t d)
+{
+    double alpha = s.n > 0 ? s.c / s.n : 0, power = 1, tokens = 0;
+    if (alpha > 1 - 1e-6)
+        alpha = 1 - 1e-6;
+    for (uint32_t i = 0; i <= d; i++, power *= alpha)
+        tokens += power;
+    return tokens / (d * l + ref->layers);
+}
+
+static struct del_choice
+choice_of(const struct reference *ref, uint32_t round)
+{
+    struct del_choice best = {0, 0};
+    double most = 0;
+    for (uint32_t d = 0; d <= ref->d_max; d++)
+        for (uint32_t l = 1; l < ref->layers; l++) {
+            double tpl = tpl_of(ref, sums_of(ref, round, l), l, d);
+            if (tpl > most * (1 + 1e-12)) { /* equal but for rounding: the first one stays */
+                most = tpl;
+                best = (struct del_choice){l, d};
+            }
+        }
+    return best;
+}
+
+/* Shadow tokens of all layers, as the scope saw them: L events of a position, layers ascending. */
+static void
+read_observations(struct reference *ref, const struct recorded_run *run)
+{
+    for (size_t i = 0; i < run->n; i++) {
+        const struct event *e = &run->events[i];
+        if (e->type != EVENT_LAYER || e->layer.probed_by != PROBED_SCOPE)
+            continue;
+        assert_in_range(ref->n, 0, ROWS - 1);
+        struct observation *o = &ref->seen[ref->n];
+        o->round = e->round;
+        o->match[e->layer.layer] = e->layer.final_agrees == 1;
+        o->confidence[e->layer.layer] = (double)e->layer.confidence;
+        if (e->layer.layer == (int32_t)ref->layers)
+            ref->n++;
+    }
+}
+
+static void
+close_to(double got, double want, const char *what, uint32_t round, uint32_t l)
+{
+    if (!(fabs(got - want) <= 1e-6))
+        fail_msg("round %u, layer %u: %s is %.9g, the formulas say %.9g", (unsigned)round, (unsigned)l, what, got,
+                 want);
+}
+
+/* How the round's draft had to go with that choice: taken tokens reach τ_E, and nothing stops it before its time. */
+static void
+check_draft(const struct recorded_run *run, const struct event *round, struct del_choice want, double tau, bool dynamic,
+            uint32_t d_max)
+{
+    uint32_t drafted = 0;
+    for (size_t i = 0; i < run->n; i++) {
+        const struct event *e = &run->events[i];
+        if (e->round != round->round || e->type != EVENT_TOKEN || e->token.source != SOURCE_DRAFT)
+            continue;
+        drafted++;
+        assert_int_equal(e->token.exit_layer, want.exit_layer);
+        if (dynamic && (double)e->token.confidence < tau - 1e-6)
+            fail_msg("round %u takes a token of confidence %g below tau %g", (unsigned)round->round,
+                     (double)e->token.confidence, tau);
+    }
+    assert_int_equal(drafted, round->round_end.drafted);
+    assert_int_equal(round->round_end.exit_layer, want.exit_layer);
+    uint32_t most = want.length == 0 ? 0 : dynamic ? d_max : want.length;
+    assert_in_range(drafted, 0, most);
+    if (strcmp(round->round_end.stop_reason, "threshold") != 0 && strcmp(round->round_end.stop_reason, "budget") != 0)
+        assert_int_equal(drafted, most);
+}
+
+/* The policy's incremental sums, fed with the same rounds, for the values that it does not report: all layers' τ_l. */
+static void
+check_sums(const struct reference *ref, uint32_t rounds)
+{
+    struct del_sums sums;
+    assert_true(del_sums_open(&sums, ref->layers));
+    struct guess row[LAYERS];
+    uint32_t at = 0;
+    for (uint32_t round = 0; round <= rounds; round++) {
+        del_sums_decay(&sums, round == 0 ? 1 : ref->omega);
+        for (; at < ref->n && ref->seen[at].round == round; at++) {
+            for (uint32_t l = 1; l <= ref->layers; l++)
+                row[l - 1] = (struct guess){.token = ref->seen[at].match[l] ? 7 : 8,
+                                            .confidence = (float)ref->seen[at].confidence[l]};
+            del_sums_add(&sums, row);
+        }
+        for (uint32_t l = 1; l <= ref->layers; l++) {
+            struct sums want = sums_of(ref, round + 1, l);
+            close_to(del_alpha(&sums, l), want.c / want.n, "alpha", round, l);
+            close_to(del_tau(&sums, l), tau_of(want), "tau", round, l);
+        }
+    }
+    del_sums_close(&sums);
+}
+
+static void
+compare(struct engine *engine, const struct session_options *options, double omega, uint32_t d_max, bool dynamic)
+{
+    struct recorded_run run;
+    struct err err = {0};
+    if (!record_run(engine, options, &run, &err))
+        fail_msg("%s", err.text);
+    struct reference ref = {.layers = run.layers, .d_max = d_max, .omega = omega};
+    assert_in_range(run.layers, 2, LAYERS);
+    ref.seen = calloc(ROWS, sizeof *ref.seen);
+    assert_non_null(ref.seen);
+    read_observations(&ref, &run);
+    uint32_t rounds = 0, drafted = 0, exits = 0, last_exit = 0;
+    for (size_t i = 0; i < run.n; i++) {
+        const struct event *e = &run.events[i];
+        if (e->type != EVENT_ROUND)
+            continue;
+        uint32_t round = e->round;
+        struct del_choice want = choice_of(&ref, round);
+        double tau = tau_of(sums_of(&ref, round, want.exit_layer));
+        close_to(recorded_value(&run, round, "E", 0), want.exit_layer, "E", round, want.exit_layer);
+        close_to(recorded_value(&run, round, "gamma", 0), want.length, "gamma", round, want.exit_layer);
+        close_to(recorded_value(&run, round, "tau", 0), tau, "tau", round, want.exit_layer);
+        close_to((double)e->round_end.threshold, tau, "the round's threshold", round, want.exit_layer);
+        for (uint32_t l = 1; l <= run.layers; l++) {
+            struct sums s = sums_of(&ref, round, l);
+            close_to(recorded_value(&run, round, "alpha", (int)l - 1), s.c / s.n, "alpha", round, l);
+        }
+        check_draft(&run, e, want, tau, dynamic, d_max);
+        rounds++;
+        drafted += e->round_end.drafted;
+        exits += last_exit != 0 && last_exit != want.exit_layer;
+        last_exit = want.exit_layer;
+    }
+    check_sums(&ref, rounds);
+    print_message("%u rounds, %u drafts, E changed %u times, %u observations\n", (unsigned)rounds, (unsigned)drafted,
+                  (unsigned)exits, (unsigned)ref.n);
+    assert_true(rounds > 5 && drafted > 0);
+    free(ref.seen);
+    recorded_run_free(&run);
+}
+
+/* ---- recorded runs ---- */
+
+static struct engine *
+open_exact(const char *path)
+{
+    const struct engine_options options = {.model_path = path,
+                                           .heads = "none",
+                                           .backend = "cpu",
+                                           .backend_options = {.threads = 1, .gpu = -1, .exact = true}};
+    struct engine *engine = NULL;
+    struct err err = {0};
+    if (!engine_open(&engine, &options, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    return engine;
+}
+
+static struct session_options
+session_of(const char *prompt, uint32_t tokens)
+{
+    return (struct session_options){.policies = policy_registry,
+                                    .policy = "del",
+                                    .prompt = prompt,
+                                    .prompt_len = strlen(prompt),
+                                    .sampling = {.top_p = 1},
+                                    .seed = 4,
+                                    .tokens = tokens,
+                                    .ctx = 512,
+                                    .ignore_eos = true,
+                                    .probe = PROBE_ALL};
+}
+
+static void
+test_del_follows_its_formulas_on_tiny_models(void **state)
+{
+    (void)state;
+    const struct tinymodel shapes[] = {
+        {.seed = 1, .n_layers = 6, .calm_after = 2, .calm = 0.15f, .sharpness = 8},
+        {.seed = 2, .n_layers = 4, .calm_after = 1, .calm = 0.05f},
+        {.seed = 3, .n_layers = 9, .width = 32, .calm_after = 3, .calm = 0.3f},
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        char path[128];
+        struct err err = {0};
+        assert_true(tinymodel_write_temp(path, sizeof path, &shapes[i], &err));
+        print_message("model seed %llu\n", (unsigned long long)shapes[i].seed);
+        struct engine *engine = open_exact(path);
+        unlink(path);
+        struct session_options o = session_of("a longer prompt, so that the window has an edge to it: 1, 2, 3", 120);
+        compare(engine, &o, 0.95, 18, true);
+        o.sampling.temperature = 0.7f; /* shadow tokens are compared by argmax, also when sampling */
+        compare(engine, &o, 0.95, 18, true);
+        o.sampling.temperature = 0;
+        const struct knob_setting other[] = {{"omega", "0.6"}, {"d_max", "5"}, {"length", "tpl"}};
+        o.set = other;
+        o.n_set = 3;
+        o.prompt = "hi";
+        o.prompt_len = 2;
+        compare(engine, &o, 0.6, 5, false);
+        engine_close(engine);
+    }
+}
+
+static void
+test_del_follows_its_formulas_on_the_bundled_model(void **state)
+{
+    (void)state;
+    struct engine *engine = open_exact(BUNDLED);
+    struct session_options o = session_of("Once upon a time there was a king who had three daughters, and", 60);
+    compare(engine, &o, 0.95, 18, true);
+    engine_close(engine);
+}
+
+/* ---- the sums alone ---- */
+
+struct shadow { /* token and confidence of layers 1..3 of 3 */
+    token_t token[3];
+    float confidence[3];
+};
+
+static void
+open_sums(struct del_sums *s, const struct shadow *rows, size_t n)
+{
+    assert_true(del_sums_open(s, 3));
+    for (size_t i = 0; i < n; i++) {
+        struct guess g[3] = {{0}};
+        for (int l = 0; l < 3; l++) {
+            g[l].token = rows[i].token[l];
+            g[l].confidence = rows[i].confidence[l];
+        }
+        del_sums_add(s, g);
+    }
+}
+
+static void
+test_sums_count_matches_and_confidences_apart(void **state)
+{
+    (void)state;
+    const struct shadow rows[] = {{{5, 9, 9}, {0.25f, 0.5f, 0.75f}}, {{4, 4, 4}, {0.5f, 0.75f, 1}}};
+    struct del_sums s;
+    open_sums(&s, rows, 2);
+    assert_true(s.n == 2 && s.c[1] == 1 && s.c[2] == 2 && s.c[3] == 2);
+    assert_true(del_alpha(&s, 1) == 0.5 && del_alpha(&s, 2) == 1);
+    assert_true(del_matched(&s, 1) == 0.5 && del_mismatched(&s, 1) == 0.25);
+    assert_true(del_tau(&s, 1) == 0.375);
+    del_sums_decay(&s, 0.5); /* ratios stay */
+    assert_true(s.n == 1 && del_alpha(&s, 1) == 0.5 && del_tau(&s, 1) == 0.375);
+    del_sums_reset(&s);
+    assert_true(s.n == 0 && del_alpha(&s, 1) == 0 && del_tau(&s, 1) == 0);
+    del_sums_close(&s);
+}
+
+static void
+test_a_side_without_observations_counts_as_nothing(void **state)
+{
+    (void)state;
+    const struct shadow matches[] = {{{4, 4, 4}, {0.5f, 0.75f, 1}}}, mismatches[] = {{{1, 2, 4}, {0.5f, 0.75f, 1}}};
+    struct del_sums s;
+    open_sums(&s, matches, 1);
+    for (int i = 0; i < 50; i++)
+        del_sums_decay(&s, 0.95); /* n - c must not become a denominator of rounding errors */
+    assert_true(del_mismatched(&s, 1) == 0);
+    assert_true(fabs(del_tau(&s, 1) - 0.25) < 1e-12);
+    del_sums_close(&s);
+    open_sums(&s, mismatches, 1);
+    assert_true(del_matched(&s, 1) == 0 && del_tau(&s, 1) == 0.25);
+    del_sums_close(&s);
+}
+
+static void
+test_tpl_stays_finite_when_every_token_matched(void **state)
+{
+    (void)state;
+    const struct shadow rows[] = {{{4, 4, 4}, {1, 1, 1}}};
+    struct del_sums s;
+    open_sums(&s, rows, 1);
+    assert_true(del_alpha(&s, 1) == 1); /* shown as it is, clamped in TPL only */
+    for (uint32_t d = 0; d <= DEL_LENGTH_MOST; d++) {
+        double all = (d + 1.0) / (d * 1.0 + 3);
+        assert_true(del_tpl(&s, 1, d) <= all && del_tpl(&s, 1, d) > all * (1 - 1e-4));
+    }
+    struct del_choice c = del_choose(&s, DEL_LENGTH_MOST);
+    assert_int_equal(c.exit_layer, 1);
+    assert_int_equal(c.length, DEL_LENGTH_MOST);
+    del_sums_close(&s);
+}
+
+static void
+test_ties_go_to_the_smaller_length_then_the_smaller_layer(void **state)
+{
+    (void)state;
+    struct del_sums s;
+    const struct shadow nothing[] = {{{1, 2, 4}, {0.5f, 0.5f, 0.5f}}};
+    open_sums(&s, nothing, 1); /* TPL(l, 0) = 1/L for all l, less for every d above */
+    struct del_choice c = del_choose(&s, 18);
+    assert_int_equal(c.exit_layer, 1);
+    assert_int_equal(c.length, 0);
+    del_sums_close(&s);
+    /* Rates too low to draft, different in every layer: all TPL(l, 0) are the same 1/L, whatever the rounding. */
+    for (uint32_t n = 4; n < 60; n++) {
+        assert_true(del_sums_open(&s, 3));
+        s.n = n;
+        s.c[1] = n / 4;
+        s.c[2] = n / 2;
+        s.c[3] = n;
+        for (uint32_t l = 1; l <= 3; l++)
+            assert_true(del_tpl(&s, l, 0) == 1.0 / 3);
+        c = del_choose(&s, 18);
+        assert_int_equal(c.exit_layer, 1);
+        assert_int_equal(c.length, 0);
+        del_sums_close(&s);
+    }
+    /* α_1 = 1/3 makes TPL(1, 1) = (4/3)/4 = TPL(l, 0): the shorter one */
+    const struct shadow third[] = {{{4, 2, 4}, {1, 1, 1}}, {{1, 2, 4}, {1, 1, 1}}, {{1, 2, 4}, {1, 1, 1}}};
+    open_sums(&s, third, 3);
+    c = del_choose(&s, 1);
+    assert_int_equal(c.length, 0);
+    del_sums_close(&s);
+}
+
+static void
+test_without_observations_one_token_a_round(void **state)
+{
+    (void)state;
+    struct del_sums s;
+    assert_true(del_sums_open(&s, 3));
+    struct del_choice c = del_choose(&s, 18);
+    assert_int_equal(c.exit_layer, 1);
+    assert_int_equal(c.length, 0);
+    del_sums_close(&s);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_del_follows_its_formulas_on_tiny_models),
+        cmocka_unit_test(test_del_follows_its_formulas_on_the_bundled_model),
+        cmocka_unit_test(test_sums_count_matches_and_confidences_apart),
+        cmocka_unit_test(test_a_side_without_observations_counts_as_nothing),
+        cmocka_unit_test(test_tpl_stays_finite_when_every_token_matched),
+        cmocka_unit_test(test_ties_go_to_the_smaller_length_then_the_smaller_layer),
+        cmocka_unit_test(test_without_observations_one_token_a_round),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

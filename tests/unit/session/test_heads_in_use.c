@@ -1,0 +1,229 @@
+/* Trained heads in a session: found beside the model, asked by the policies whose papers train some, switched while a
+ * run goes on, and told in every event. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "policies/policy.h"
+#include "tests/golden/tinymodel.h"
+#include "tests/rigs/heads_rig.h"
+#include "tests/rigs/seed.h"
+#include "tests/rigs/session_rig.h"
+
+enum { LAYERS = 6 };
+
+static uint64_t seed = 11;
+
+struct files {
+    char model[128], other[128], heads[160];
+};
+
+static void
+make_files(struct files *f, enum head_kind kind)
+{
+    struct err err = {.kind = ERR_NONE};
+    struct tinymodel tiny = {.seed = seed, .n_layers = LAYERS, .calm_after = 2, .calm = 0.15f, .sharpness = 8};
+    if (!tinymodel_write_temp(f->model, sizeof f->model, &tiny, &err))
+        fail_msg("%s", err.text);
+    tiny.seed++;
+    if (!tinymodel_write_temp(f->other, sizeof f->other, &tiny, &err) ||
+        !heads_rig_write_beside(f->model, kind, seed, f->heads, sizeof f->heads, &err))
+        fail_msg("%s", err.text);
+}
+
+static void
+remove_files(const struct files *f)
+{
+    unlink(f->model);
+    unlink(f->other);
+    unlink(f->heads);
+}
+
+static struct engine *
+engine_with(const char *model, const char *heads)
+{
+    struct engine *e;
+    struct err err = {.kind = ERR_NONE};
+    const struct engine_options o = {
+        .model_path = model, .heads = heads, .backend = "cpu", .backend_options = {.threads = 1, .gpu = -1}};
+    if (!engine_open(&e, &o, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    return e;
+}
+
+/* What a run said about heads. */
+struct heard {
+    unsigned policy[2], scope[2], drafts[2]; /* guesses and drafts by head, below the last layer */
+    unsigned last;                           /* guesses of the last layer by a trained head */
+    char said[64];                           /* texts of head controls, each with a blank behind it */
+    uint32_t switch_at;                      /* asks for the other head after this round; 0: never */
+};
+
+static void
+listen(void *user, struct session *s, const struct event *e)
+{
+    struct heard *h = user;
+    struct err err;
+    if (e->type == EVENT_CONTROL && strcmp(e->control.name, "head") == 0) {
+        const size_t n = strlen(h->said);
+        snprintf(h->said + n, sizeof h->said - n, "%s ", e->control.new_text);
+    }
+    if (e->type == EVENT_LAYER && e->layer.layer == LAYERS)
+        h->last += e->layer.head != 0;
+    else if (e->type == EVENT_LAYER)
+        (e->layer.probed_by == PROBED_POLICY ? h->policy : h->scope)[e->layer.head == 1]++;
+    if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT)
+        h->drafts[e->token.head == 1]++;
+    if (e->type == EVENT_ROUND && h->switch_at != 0 && e->round == h->switch_at)
+        assert_true(session_post(s, &(struct control){.kind = CONTROL_HEAD, .text = "trained"}, &err));
+}
+
+static double
+run(struct engine *e, const char *policy, enum head_mode mode, enum probe_mode probe, struct heard *h)
+{
+    static const char prompt[] = "Once upon a time";
+    struct session_rig_result out;
+    struct err err = {.kind = ERR_NONE};
+    const struct session_options o = {.policies = policy_registry,
+                                      .policy = policy,
+                                      .prompt = prompt,
+                                      .prompt_len = strlen(prompt),
+                                      .sampling = {.top_p = 1},
+                                      .tokens = 60,
+                                      .ignore_eos = true,
+                                      .head = mode,
+                                      .probe = probe};
+    if (!session_rig_generate(e, &o, listen, h, &out, &err))
+        fail_msg("%s", err.text);
+    assert_string_equal(out.wrong, "");
+    assert_int_equal(out.n, 60);
+    const double heads = out.metrics.total.heads;
+    session_rig_free(&out);
+    return heads;
+}
+
+static void
+test_heads_beside_a_model_serve_the_policies_whose_papers_train_some(void **state)
+{
+    (void)state;
+    struct files f;
+    make_files(&f, HEAD_AFFINE);
+    struct engine *e = engine_with(f.model, NULL);
+    assert_int_equal(e->heads, HEAD_AFFINE);
+    struct heard bound = {0}, skip = {0}, lens = {0}, trained = {0};
+    run(e, "specbound", HEADS_POLICY, PROBE_POLICY, &bound);
+    run(e, "layerskip", HEADS_POLICY, PROBE_POLICY, &skip);
+    run(e, "specbound", HEADS_LENS, PROBE_POLICY, &lens);
+    run(e, "layerskip", HEADS_TRAINED, PROBE_POLICY, &trained);
+    assert_string_equal(bound.said, "trained ");
+    assert_true(bound.policy[1] > 0 && bound.policy[0] == 0 && bound.drafts[0] == 0 && bound.last == 0);
+    assert_string_equal(skip.said, "lens ");
+    assert_true(skip.policy[0] > 0 && skip.policy[1] == 0 && skip.drafts[0] > 0 && skip.drafts[1] == 0);
+    assert_true(lens.policy[0] > 0 && lens.policy[1] == 0 && lens.drafts[1] == 0);
+    assert_true(trained.policy[1] > 0 && trained.policy[0] == 0 && trained.drafts[1] > 0 && trained.drafts[0] == 0);
+    engine_close(e);
+
+    e = engine_with(f.model, "none");
+    assert_int_equal(e->heads, HEAD_LENS);
+    struct heard none = {0};
+    run(e, "specbound", HEADS_POLICY, PROBE_ALL, &none);
+    assert_string_equal(none.said, "");
+    assert_true(none.policy[1] == 0 && none.scope[1] == 0 && none.scope[0] > 0);
+    engine_close(e);
+    remove_files(&f);
+}
+
+static void
+test_heads_are_switched_while_a_run_goes_on_and_both_are_compared(void **state)
+{
+    (void)state;
+    struct files f;
+    make_files(&f, HEAD_FULL);
+    struct engine *e = engine_with(f.model, NULL);
+    struct heard h = {.switch_at = 4};
+    run(e, "layerskip", HEADS_POLICY, PROBE_ALL, &h);
+    assert_string_equal(h.said, "lens trained ");
+    assert_true(h.drafts[0] > 0 && h.drafts[1] > 0);
+    assert_true(h.scope[0] > 0 && h.scope[1] > 0 && h.last == 0);
+    struct heard still = {0};
+    run(e, "layerskip", HEADS_POLICY, PROBE_ALL, &still); /* the other head is asked too, less often */
+    assert_true(still.scope[1] > 0 && still.scope[1] < still.scope[0]);
+    engine_close(e);
+    remove_files(&f);
+}
+
+/* An affine head's parameters are width / vocab of the LM head's: so much more is loaded in every probe. */
+static void
+test_loads_of_trained_heads_are_counted(void **state)
+{
+    (void)state;
+    struct files f;
+    make_files(&f, HEAD_AFFINE);
+    struct exit_heads *h;
+    struct err err;
+    struct engine *e = engine_with(f.model, "none");
+    assert_true(exit_heads_new(&h, HEAD_AFFINE, e->model, &err)); /* zeros: they say what the lens says */
+    assert_true(exit_heads_write(h, f.heads, &err));
+    const double share = (double)h->width / h->vocab;
+    exit_heads_free(h);
+    struct heard heard = {0};
+    const double lens = run(e, "layerskip", HEADS_POLICY, PROBE_OFF, &heard);
+    engine_close(e);
+    e = engine_with(f.model, f.heads);
+    const double trained = run(e, "layerskip", HEADS_TRAINED, PROBE_OFF, &heard);
+    engine_close(e);
+    assert_true(trained > lens && trained < lens * (1 + share));
+    remove_files(&f);
+}
+
+static void
+test_heads_of_another_model_are_refused_when_asked_for_and_passed_over_when_found(void **state)
+{
+    (void)state;
+    struct files f;
+    make_files(&f, HEAD_AFFINE);
+    struct engine *e;
+    struct err err = {.kind = ERR_NONE};
+    struct engine_options o = {
+        .model_path = f.other, .heads = f.heads, .backend = "cpu", .backend_options = {.threads = 1, .gpu = -1}};
+    assert_false(engine_open(&e, &o, NULL, NULL, &err));
+    assert_non_null(strstr(err.text, "another model"));
+    char beside[160];
+    snprintf(beside, sizeof beside, "%.*s.heads.safetensors", (int)(strlen(f.other) - strlen(".gguf")), f.other);
+    assert_int_equal(rename(f.heads, beside), 0);
+    o.heads = NULL;
+    assert_true(engine_open(&e, &o, NULL, NULL, &err));
+    assert_int_equal(e->heads, HEAD_LENS);
+    assert_non_null(strstr(e->note, "without trained heads"));
+    struct session *s;
+    const struct session_options want = {.policies = policy_registry,
+                                         .policy = "specbound",
+                                         .prompt = "a",
+                                         .prompt_len = 1,
+                                         .sampling = {.top_p = 1},
+                                         .head = HEADS_TRAINED};
+    assert_false(session_open(&s, e, &want, &err));
+    assert_non_null(strstr(err.text, "specscope train heads"));
+    engine_close(e);
+    unlink(beside);
+    remove_files(&f);
+}
+
+int
+main(void)
+{
+    seed = seed_or(seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_heads_beside_a_model_serve_the_policies_whose_papers_train_some),
+        cmocka_unit_test(test_heads_are_switched_while_a_run_goes_on_and_both_are_compared),
+        cmocka_unit_test(test_loads_of_trained_heads_are_counted),
+        cmocka_unit_test(test_heads_of_another_model_are_refused_when_asked_for_and_passed_over_when_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,504 @@
+/* Controls obeyed at the gates, ends of runs, errors. Every run's events are also checked by the rig. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "policies/policy.h"
+#include "tests/rigs/seed.h"
+#include "tests/rigs/session_fixture.h"
+
+static uint64_t seed = 3;
+
+/* ---- breakpoints and stepping ---- */
+
+struct stops {
+    uint32_t at[8], n; /* rounds at which it paused */
+    uint32_t rounds;
+};
+
+static void
+break_at_three_then_five(void *user, struct session *s, const struct event *e)
+{
+    struct stops *st = user;
+    st->rounds += e->type == EVENT_ROUND;
+    if (!event_is_control(e, "state", "paused"))
+        return;
+    if (st->n < 8)
+        st->at[st->n++] = st->rounds;
+    if (st->n == 1)
+        session_control(s, CONTROL_BREAK, NULL, NULL, 3);
+    if (st->n == 2)
+        session_control(s, CONTROL_BREAK, NULL, NULL, 5);
+    session_control(s, CONTROL_RESUME, NULL, NULL, 0);
+}
+
+static void
+test_a_breakpoint_stops_after_exactly_that_round(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = session_usual();
+    o.paused = true;
+    struct stops st = {0};
+    struct session_rig_result r;
+    session_run(f->engine, &o, break_at_three_then_five, &st, &r);
+    assert_int_equal(st.n, 3);
+    assert_int_equal(st.at[0], 0);
+    assert_int_equal(st.at[1], 3);
+    assert_int_equal(st.at[2], 5);
+    assert_int_equal(r.n, 60);
+    session_rig_free(&r);
+}
+
+static void
+step_two_then_tokens(void *user, struct session *s, const struct event *e)
+{
+    struct stops *st = user;
+    st->rounds += e->type == EVENT_ROUND;
+    if (!event_is_control(e, "state", "paused"))
+        return;
+    if (st->n < 8)
+        st->at[st->n++] = st->rounds;
+    if (st->n == 1)
+        session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, 2);
+    else if (st->n < 5)
+        session_control(s, CONTROL_STEP_TOKEN, NULL, NULL, 0);
+    else
+        session_control(s, CONTROL_RESUME, NULL, NULL, 0);
+}
+
+static void
+test_steps_go_so_many_rounds_or_one_token(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = session_usual();
+    o.paused = true;
+    o.policy = "layerskip";
+    struct stops st = {0};
+    struct session_rig_result r;
+    session_run(f->engine, &o, step_two_then_tokens, &st, &r);
+    assert_int_equal(st.n, 5);
+    assert_int_equal(st.at[1], 2);
+    assert_int_equal(st.at[2], 2); /* inside the third round: five drafts, three steps */
+    assert_int_equal(st.at[4], 2);
+    session_rig_free(&r);
+}
+
+/* ---- knobs and policies ---- */
+
+struct knob_watch {
+    uint32_t asked_after, asked, applied;
+    bool posted;
+    float threshold_before, threshold_at, threshold_after;
+};
+
+static void
+turn_tau(void *user, struct session *s, const struct event *e)
+{
+    struct knob_watch *w = user;
+    if (e->type == EVENT_ROUND && e->round == w->asked_after && !w->posted) {
+        session_control(s, CONTROL_KNOB, "tau", "0.3", 0);
+        session_control(s, CONTROL_RESUME, NULL, NULL, 0);
+        w->posted = true;
+    }
+    if (event_is_control(e, "tau", "0.3")) {
+        w->asked = e->round;
+        w->applied = e->control.applied_round;
+        assert_string_equal(e->control.old_text, "0.55");
+    }
+    if (e->type != EVENT_ROUND)
+        return;
+    if (w->applied == 0)
+        w->threshold_before = e->round_end.threshold;
+    else if (e->round == w->applied)
+        w->threshold_at = e->round_end.threshold;
+    else
+        w->threshold_after = e->round_end.threshold;
+}
+
+static void
+break_at(void *user, struct session *s, const struct event *e)
+{
+    struct knob_watch *w = user;
+    if (event_is_control(e, "state", "paused") && !w->posted) {
+        session_control(s, CONTROL_BREAK, NULL, NULL, w->asked_after);
+        session_control(s, CONTROL_RESUME, NULL, NULL, 0);
+    }
+    turn_tau(user, s, e);
+}
+
+static void
+test_a_knob_is_applied_at_the_next_round_and_the_event_says_so(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = session_usual();
+    o.paused = true;
+    struct knob_watch w = {.asked_after = 4};
+    struct session_rig_result r;
+    session_run(f->engine, &o, break_at, &w, &r);
+    assert_int_equal(w.asked, 4);
+    assert_int_equal(w.applied, 5);
+    assert_true(w.threshold_before == 0.55f);
+    assert_true(w.threshold_at == 0.3f);
+    assert_true(w.threshold_after == 0.3f);
+    session_rig_free(&r);
+}
+
+struct switches {
+    uint32_t next, applied, seen;
+    char now[16];
+};
+
+static void
+switch_policies(void *user, struct session *s, const struct event *e)
+{
+    struct switches *w = user;
+    if (event_is_control(e, "policy", NULL)) {
+        snprintf(w->now, sizeof w->now, "%s", e->control.new_text);
+        w->applied++;
+    }
+    if (e->type != EVENT_ROUND)
+        return;
+    if (w->now[0] != '\0') {
+        assert_string_equal(e->round_end.policy, w->now);
+        w->seen++;
+    }
+    if (policy_registry[w->next] != NULL)
+        session_control(s, CONTROL_POLICY, NULL, policy_registry[w->next++]->name, 0);
+}
+
+static void
+test_policies_can_be_switched_in_mid_run_without_changing_a_token(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = session_usual();
+    o.tokens = 150;
+    struct session_rig_result ar, r;
+    o.policy = "ar";
+    session_run(f->engine, &o, NULL, NULL, &ar);
+    struct switches w = {0};
+    o.pace = 400; /* slow enough for every switch to meet a round */
+    session_run(f->engine, &o, switch_policies, &w, &r);
+    assert_true(w.applied >= 3 && w.seen > 0);
+    assert_int_equal(r.n, ar.n);
+    assert_memory_equal(r.tokens, ar.tokens, r.n * sizeof *r.tokens);
+    session_rig_free(&ar);
+    session_rig_free(&r);
+}
+
+/* ---- runs ---- */
+
+struct restarts {
+    uint32_t runs;
+};
+
+static void
+restart_and_prompt(void *user, struct session *s, const struct event *e)
+{
+    struct restarts *w = user;
+    if (event_is_control(e, "run", NULL))
+        w->runs++;
+    if (e->type != EVENT_ROUND || e->round != 3)
+        return;
+    if (w->runs == 1)
+        session_control(s, CONTROL_RESTART, NULL, NULL, 0);
+    if (w->runs == 2)
+        session_control(s, CONTROL_PROMPT, NULL, session_prompts[3], 0);
+}
+
+static void
+test_a_restart_and_a_new_prompt_begin_new_runs(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = session_usual();
+    struct restarts w = {0};
+    struct session_rig_result plain;
+    o.pace = 300;
+    o.stay = true; /* the session waits at the end: quit there */
+    struct session *s;
+    struct err err = {0};
+    assert_true(session_open(&s, f->engine, &o, &err));
+    struct event_reader *reader = event_reader_open(session_log(s));
+    assert_true(session_start(s, &err));
+    token_t last[256];
+    size_t n = 0;
+    for (bool over = false; !over;) {
+        const struct event *e = event_reader_next(reader);
+        if (e == NULL) {
+            event_reader_wait(reader, 1000);
+            continue;
+        }
+        if (event_is_control(e, "run", NULL))
+            n = 0;
+        if (e->type == EVENT_TOKEN && e->token.source == SOURCE_PREFILL)
+            last[n++] = e->token.token;
+        restart_and_prompt(&w, s, e);
+        over = w.runs == 3 && event_is_control(e, "end", NULL);
+    }
+    event_reader_close(reader);
+    session_close(s);
+    o = session_usual();
+    o.prompt = session_prompts[3];
+    o.prompt_len = strlen(o.prompt);
+    session_run(f->engine, &o, NULL, NULL, &plain);
+    assert_int_equal(n, 1);
+    assert_int_equal(last[0], plain.tokens[0]);
+    session_rig_free(&plain);
+}
+
+static void
+test_a_run_ends_after_its_tokens_or_with_its_context(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t i = 0; policy_registry[i] != NULL; i++) {
+        struct session_options o = session_usual();
+        struct session_rig_result r;
+        o.policy = policy_registry[i]->name;
+        for (uint32_t n = 1; n < 12; n++) {
+            o.tokens = n;
+            session_run(f->engine, &o, NULL, NULL, &r);
+            assert_int_equal(r.n, n);
+            assert_string_equal(r.end, "tokens");
+            session_rig_free(&r);
+        }
+        o.tokens = 0;
+        o.ctx = 100;
+        session_run(f->engine, &o, NULL, NULL, &r);
+        assert_string_equal(r.end, "context");
+        size_t generated = r.n;
+        session_rig_free(&r);
+        o.policy = "ar";
+        session_run(f->engine, &o, NULL, NULL, &r);
+        assert_int_equal(r.n, generated); /* the last slot is used under every policy */
+        session_rig_free(&r);
+    }
+}
+
+static void
+test_an_end_of_sequence_ends_the_run_at_the_same_token_under_every_policy(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t ended = 0;
+    for (size_t prompt = 0; prompt < SESSION_PROMPTS; prompt++) {
+        struct session_options o = session_usual();
+        o.ignore_eos = false;
+        o.tokens = 120;
+        o.prompt = session_prompts[prompt];
+        o.prompt_len = strlen(o.prompt);
+        struct session_rig_result ar, r;
+        o.policy = "ar";
+        session_run(f->engine, &o, NULL, NULL, &ar);
+        ended += strcmp(ar.end, "eos") == 0;
+        for (size_t i = 0; policy_registry[i] != NULL; i++) {
+            o.policy = policy_registry[i]->name;
+            session_run(f->engine, &o, NULL, NULL, &r);
+            assert_string_equal(r.end, ar.end);
+            assert_int_equal(r.n, ar.n);
+            assert_memory_equal(r.tokens, ar.tokens, r.n * sizeof *r.tokens);
+            session_rig_free(&r);
+        }
+        session_rig_free(&ar);
+    }
+    print_message("# %u of %d prompts ended with eos\n", (unsigned)ended, SESSION_PROMPTS);
+}
+
+/* ---- baseline ---- */
+
+struct baseline_watch {
+    bool posted;
+    char lossless[48], speed[48];
+};
+
+static void
+ask_for_baseline(void *user, struct session *s, const struct event *e)
+{
+    struct baseline_watch *w = user;
+    if (e->type == EVENT_ROUND && e->round == 5 && !w->posted) {
+        w->posted = true;
+        session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
+    }
+    if (event_is_control(e, "baseline", NULL))
+        snprintf(w->speed, sizeof w->speed, "%s", e->control.new_text);
+    if (event_is_control(e, "lossless", NULL))
+        snprintf(w->lossless, sizeof w->lossless, "%s", e->control.new_text);
+}
+
+static void
+test_a_baseline_in_mid_run_compares_and_changes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    for (int sampled = 0; sampled < 2; sampled++) {
+        struct session_options o = session_usual();
+        o.tokens = 100;
+        o.sampling.temperature = sampled ? 0.9f : 0;
+        o.pace = 500; /* so that round 5 is not the last one when it is asked for */
+        struct session_rig_result plain, r;
+        struct baseline_watch w = {0};
+        session_run(f->engine, &o, NULL, NULL, &plain);
+        session_run(f->engine, &o, ask_for_baseline, &w, &r);
+        assert_string_equal(w.lossless, sampled ? "sampled" : "yes");
+        assert_true(strtod(w.speed, NULL) > 0);
+        assert_int_equal(r.n, plain.n);
+        assert_memory_equal(r.tokens, plain.tokens, r.n * sizeof *r.tokens);
+        session_rig_free(&plain);
+        session_rig_free(&r);
+    }
+}
+
+static void
+test_a_seed_repeats_a_sampled_run(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t i = 0; policy_registry[i] != NULL; i++) {
+        struct session_options o = session_usual();
+        o.policy = policy_registry[i]->name;
+        o.sampling = (struct sampling){.temperature = 1, .top_k = 40, .top_p = 0.95f};
+        struct session_rig_result a, b, c;
+        session_run(f->engine, &o, NULL, NULL, &a);
+        session_run(f->engine, &o, NULL, NULL, &b);
+        o.seed = 2;
+        session_run(f->engine, &o, NULL, NULL, &c);
+        assert_memory_equal(a.tokens, b.tokens, a.n * sizeof *a.tokens);
+        assert_memory_not_equal(a.tokens, c.tokens, a.n * sizeof *a.tokens);
+        session_rig_free(&a);
+        session_rig_free(&b);
+        session_rig_free(&c);
+    }
+}
+
+/* ---- random controls from another thread's view ---- */
+
+static void
+random_controls(void *user, struct session *s, const struct event *e)
+{
+    uint64_t *random = user;
+    if (e->type == EVENT_CONTROL && event_is_control(e, "state", "paused")) {
+        session_control(s, random64(random) % 2 ? CONTROL_RESUME : CONTROL_STEP_TOKEN, NULL, NULL, 0);
+        return;
+    }
+    if ((e->type != EVENT_TOKEN && e->type != EVENT_ROUND) || random64(random) % 6 != 0 || e->run > 12)
+        return;
+    static const char *const probes[] = {"off", "policy", "all"};
+    uint32_t policies = 0;
+    while (policy_registry[policies] != NULL)
+        policies++;
+    switch (random64(random) % 9) {
+    case 0: session_control(s, CONTROL_PAUSE, NULL, NULL, 0); break;
+    case 1: session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, 1 + (uint32_t)(random64(random) % 3)); break;
+    case 2: session_control(s, CONTROL_STEP_TOKEN, NULL, NULL, 0); break;
+    case 3: session_control(s, CONTROL_POLICY, NULL, policy_registry[random64(random) % policies]->name, 0); break;
+    case 4: session_control(s, CONTROL_PROBE, NULL, probes[random64(random) % 3], 0); break;
+    case 5: session_control(s, CONTROL_BASELINE, NULL, NULL, 0); break;
+    case 6:
+        if (random64(random) % 4 == 0)
+            session_control(s, CONTROL_RESTART, NULL, NULL, 0);
+        break;
+    case 7:
+        if (random64(random) % 4 == 0)
+            session_control(s, CONTROL_PROMPT, NULL, session_prompts[random64(random) % SESSION_PROMPTS], 0);
+        break;
+    default: session_control(s, CONTROL_RESUME, NULL, NULL, 0); break;
+    }
+}
+
+static void
+test_controls_at_random_moments_break_no_promise(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t random = seed;
+    for (int i = 0; i < 6; i++) {
+        struct session_options o = session_usual();
+        struct session_rig_result r;
+        o.probe = PROBE_ALL;
+        session_run(f->engine, &o, random_controls, &random, &r);
+        assert_true(r.n > 0);
+        session_rig_free(&r);
+    }
+}
+
+/* ---- what cannot be obeyed ---- */
+
+static void
+refused(struct engine *engine, const struct session_options *o, const char *says)
+{
+    struct session *s;
+    struct err err = {0};
+    assert_false(session_open(&s, engine, o, &err));
+    assert_int_equal(err.kind, ERR_USAGE);
+    if (strstr(err.text, says) == NULL)
+        fail_msg("'%s' does not say '%s'", err.text, says);
+}
+
+static void
+test_what_cannot_be_run_is_refused_with_a_line(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = session_usual();
+    o.policy = "nonsense";
+    refused(f->engine, &o, "no policy 'nonsense'");
+    o = session_usual();
+    o.ctx = 4;
+    refused(f->engine, &o, "the context holds 4");
+    o = session_usual();
+    o.set = &(struct knob_setting){"tau", "7"};
+    o.n_set = 1;
+    refused(f->engine, &o, "tau");
+    o.set = &(struct knob_setting){"colour", "1"};
+    refused(f->engine, &o, "has no knob 'colour'");
+    o = session_usual();
+    o.sampling.temperature = -1;
+    refused(f->engine, &o, "temperature");
+}
+
+static void
+post_nonsense(void *user, struct session *s, const struct event *e)
+{
+    if (e->type != EVENT_ROUND || e->round != 2)
+        return;
+    int *lines = user;
+    static const struct control wrong[] = {{.kind = CONTROL_KNOB, .name = "tau", .text = "x"},
+                                           {.kind = CONTROL_KNOB, .name = "beta", .text = "1"},
+                                           {.kind = CONTROL_POLICY, .text = "?"},
+                                           {.kind = CONTROL_PROBE, .text = "some"},
+                                           {.kind = CONTROL_PACE, .text = "fast"},
+                                           {.kind = CONTROL_EXTEND, .n = 0}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct err err = {0};
+        *lines += !session_post(s, &wrong[i], &err) && err.kind == ERR_USAGE && err.text[0] != '\0';
+    }
+}
+
+static void
+test_nonsense_is_refused_and_the_run_goes_on(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = session_usual();
+    struct session_rig_result r;
+    int lines = 0;
+    session_run(f->engine, &o, post_nonsense, &lines, &r);
+    assert_int_equal(lines, 6);
+    assert_int_equal(r.n, 60);
+    session_rig_free(&r);
+}
+
+int
+main(void)
+{
+    seed = seed_or(seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_breakpoint_stops_after_exactly_that_round),
+        cmocka_unit_test(test_steps_go_so_many_rounds_or_one_token),
+        cmocka_unit_test(test_a_knob_is_applied_at_the_next_round_and_the_event_says_so),
+        cmocka_unit_test(test_policies_can_be_switched_in_mid_run_without_changing_a_token),
+        cmocka_unit_test(test_a_restart_and_a_new_prompt_begin_new_runs),
+        cmocka_unit_test(test_a_run_ends_after_its_tokens_or_with_its_context),
+        cmocka_unit_test(test_an_end_of_sequence_ends_the_run_at_the_same_token_under_every_policy),
+        cmocka_unit_test(test_a_baseline_in_mid_run_compares_and_changes_nothing),
+        cmocka_unit_test(test_a_seed_repeats_a_sampled_run),
+        cmocka_unit_test(test_controls_at_random_moments_break_no_promise),
+        cmocka_unit_test(test_what_cannot_be_run_is_refused_with_a_line),
+        cmocka_unit_test(test_nonsense_is_refused_and_the_run_goes_on),
+    };
+    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
+}

@@ -1,0 +1,346 @@
+/* Controls posted from a thread of their own at random moments, long prefills, full contexts, policies that fail.
+ * Every run's events are checked by the rig. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <pthread.h>
+
+#include <cmocka.h>
+
+#include "engine/session/round.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "policies/policy.h"
+#include "tests/rigs/seed.h"
+#include "tests/rigs/session_fixture.h"
+
+#define KNOB_TURNS 200
+
+static uint64_t seed = 11;
+
+/* ---- another thread ---- */
+
+struct poster {
+    struct session *session;
+    pthread_t thread;
+    uint64_t random;
+    bool started;
+    uint32_t posted, obeyed;           /* turns of tau */
+    char value[KNOB_TURNS + 1][16];    /* in the order in which they were posted */
+    bool out_of_order, refused, ended; /* ended: the sentinel came */
+};
+
+static void
+post_quietly(struct poster *p, enum control_kind kind, const char *name, const char *text, uint32_t n)
+{
+    struct control c = {.kind = kind, .text = text, .n = n};
+    snprintf(c.name, sizeof c.name, "%s", name != NULL ? name : "");
+    if (!session_post(p->session, &c, NULL) && kind != CONTROL_BREAK) /* a round may be past by now */
+        p->refused = true;
+}
+
+static void *
+post_at_random(void *user)
+{
+    struct poster *p = user;
+    static const char *const probes[] = {"off", "policy", "all"};
+    for (p->posted = 0; p->posted < KNOB_TURNS;) {
+        const struct timespec moment = {0, (long)(random64(&p->random) % 200000)};
+        nanosleep(&moment, NULL);
+        uint64_t r = random64(&p->random);
+        switch (r % 16) {
+        case 0: post_quietly(p, CONTROL_PAUSE, NULL, NULL, 0); break;
+        case 1: post_quietly(p, CONTROL_STEP_ROUNDS, NULL, NULL, (uint32_t)(r >> 8) % 3); break;
+        case 2: post_quietly(p, CONTROL_STEP_TOKEN, NULL, NULL, 0); break;
+        case 3: post_quietly(p, CONTROL_BREAK, NULL, NULL, (uint32_t)(r >> 8) % 9); break;
+        case 4: post_quietly(p, CONTROL_PROBE, NULL, probes[(r >> 8) % 3], 0); break;
+        case 5: post_quietly(p, CONTROL_BASELINE, NULL, NULL, 0); break;
+        case 6: post_quietly(p, CONTROL_RESTART, NULL, NULL, 0); break;
+        case 7: post_quietly(p, CONTROL_PROMPT, NULL, session_prompts[(r >> 8) % SESSION_PROMPTS], 0); break;
+        case 8: post_quietly(p, CONTROL_EXTEND, NULL, NULL, 1 + (uint32_t)(r >> 8) % 9); break;
+        case 9: post_quietly(p, CONTROL_PACE, NULL, (r >> 8) % 2 != 0 ? "3000" : "0", 0); break;
+        case 10: post_quietly(p, CONTROL_RESUME, NULL, NULL, 0); break;
+        default: /* a value that differs from the last one, on the knob's grid */
+            snprintf(p->value[p->posted], sizeof p->value[0], "0.%02u", 10 + p->posted % 80);
+            post_quietly(p, CONTROL_KNOB, "tau", p->value[p->posted++], 0);
+            break;
+        }
+    }
+    post_quietly(p, CONTROL_BREAK, NULL, NULL, 0);
+    post_quietly(p, CONTROL_RESUME, NULL, NULL, 0);
+    post_quietly(p, CONTROL_KNOB, "tau", "1", 0); /* the sentinel */
+    return NULL;
+}
+
+static void
+watch(void *user, struct session *s, const struct event *e)
+{
+    struct poster *p = user;
+    if (!p->started) {
+        p->session = s;
+        p->started = pthread_create(&p->thread, NULL, post_at_random, p) == 0;
+        assert_true(p->started);
+    }
+    if (!event_is_control(e, "tau", NULL))
+        return;
+    if (strcmp(e->control.new_text, "1") == 0) {
+        p->ended = true;
+        pthread_join(p->thread, NULL);
+        session_control(s, CONTROL_QUIT, NULL, NULL, 0);
+        return;
+    }
+    double said = strtod(e->control.new_text, NULL), meant = strtod(p->value[p->obeyed], NULL);
+    p->out_of_order = p->out_of_order || said < meant || said > meant;
+    p->obeyed++;
+}
+
+static void
+test_another_threads_controls_are_all_obeyed_in_order(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t random = seed;
+    for (int i = 0; i < 4; i++) {
+        struct session_options o = session_usual();
+        struct session_rig_result r;
+        struct poster p = {.random = random64(&random)};
+        o.stay = true;
+        o.tokens = 200;
+        session_run(f->engine, &o, watch, &p, &r);
+        assert_true(p.ended);
+        assert_false(p.refused);
+        assert_int_equal(p.obeyed, p.posted);
+        assert_false(p.out_of_order);
+        assert_true(r.runs > 1);
+        session_rig_free(&r);
+    }
+}
+
+/* ---- stepping where nothing is drafted ---- */
+
+struct steps {
+    uint32_t tokens, at[8], n;
+};
+
+static void
+step_by_token(void *user, struct session *s, const struct event *e)
+{
+    struct steps *st = user;
+    st->tokens += e->type == EVENT_TOKEN && e->token.source != SOURCE_PROMPT;
+    if (!event_is_control(e, "state", "paused"))
+        return;
+    if (st->n < 8)
+        st->at[st->n++] = st->tokens;
+    session_control(s, st->n < 8 ? CONTROL_STEP_TOKEN : CONTROL_RESUME, NULL, NULL, 0);
+}
+
+static void
+test_a_step_by_token_stops_after_each_token_also_without_drafts(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t i = 0; policy_registry[i] != NULL; i++) {
+        struct session_options o = session_usual();
+        o.policy = policy_registry[i]->name;
+        o.paused = true;
+        struct steps st = {0};
+        struct session_rig_result r;
+        session_run(f->engine, &o, step_by_token, &st, &r);
+        assert_int_equal(st.n, 8);
+        for (uint32_t k = 1; k < 8; k++) {
+            assert_true(st.at[k] > st.at[k - 1]);
+            assert_true(st.at[k] <= st.at[k - 1] + 2); /* a last draft and what verification adds end the same step */
+        }
+        assert_int_equal(r.n, 60);
+        session_rig_free(&r);
+    }
+}
+
+/* ---- the end of a run, and after it ---- */
+
+struct extension {
+    uint32_t ends;
+};
+
+static void
+extend_twice(void *user, struct session *s, const struct event *e)
+{
+    struct extension *x = user;
+    if (!event_is_control(e, "end", "tokens"))
+        return;
+    x->ends++;
+    if (x->ends <= 2)
+        session_control(s, CONTROL_EXTEND, NULL, NULL, 20);
+    else
+        session_control(s, CONTROL_QUIT, NULL, NULL, 0);
+}
+
+static void
+test_an_extended_run_says_what_a_longer_one_says(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t i = 0; policy_registry[i] != NULL; i++) {
+        struct session_options o = session_usual();
+        struct session_rig_result longer, r;
+        struct extension x = {0};
+        o.policy = policy_registry[i]->name;
+        o.tokens = 60;
+        session_run(f->engine, &o, NULL, NULL, &longer);
+        o.tokens = 20;
+        o.stay = true;
+        session_run(f->engine, &o, extend_twice, &x, &r);
+        assert_int_equal(x.ends, 3);
+        assert_int_equal(r.n, 60);
+        assert_memory_equal(r.tokens, longer.tokens, r.n * sizeof *r.tokens);
+        session_rig_free(&longer);
+        session_rig_free(&r);
+    }
+}
+
+static uint32_t
+prompt_tokens(struct engine *engine, const char *prompt)
+{
+    token_t *ids;
+    size_t n;
+    struct err err;
+    const struct tokenize_options options = {.bos = true, .special = true};
+    assert_true(tokenizer_encode(engine->model->tokenizer, prompt, strlen(prompt), options, &ids, &n, &err));
+    free(ids);
+    return (uint32_t)n;
+}
+
+static void
+test_a_prompt_that_leaves_one_place_gives_two_tokens(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t i = 0; policy_registry[i] != NULL; i++)
+        for (uint32_t room = 1; room < 6; room++) {
+            struct session_options o = session_usual();
+            struct session_rig_result r;
+            o.policy = policy_registry[i]->name;
+            o.tokens = 0;
+            o.ctx = prompt_tokens(f->engine, o.prompt) + room;
+            session_run(f->engine, &o, NULL, NULL, &r);
+            assert_string_equal(r.end, "context");
+            assert_int_equal(r.n, room + 1); /* the last token needs no row */
+            session_rig_free(&r);
+        }
+}
+
+/* ---- long prefills ---- */
+
+struct impatience {
+    enum control_kind kind;
+    uint32_t prompt_tokens; /* of the first run */
+    bool posted, prefilled; /* prefilled: the first run's prefill ended all the same */
+};
+
+static void
+interrupt_prefill(void *user, struct session *s, const struct event *e)
+{
+    struct impatience *w = user;
+    w->prefilled = w->prefilled || (e->run == 1 && e->type == EVENT_TOKEN && e->token.source == SOURCE_PREFILL);
+    if (!w->posted && e->type == EVENT_TOKEN && e->token.pos + 1 == w->prompt_tokens) {
+        w->posted = true;
+        session_control(s, w->kind, NULL, w->kind == CONTROL_PROMPT ? session_prompts[2] : NULL, 0);
+    }
+}
+
+static void
+test_a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting(void **state)
+{
+    struct fixture *f = *state;
+    size_t len = 60000; /* seconds of prefill on this model */
+    char *text = malloc(len + 1);
+    assert_non_null(text);
+    uint64_t random = seed;
+    for (size_t i = 0; i < len; i++)
+        text[i] = (char)(' ' + random64(&random) % 90);
+    text[len] = '\0';
+    struct session_options o = session_usual();
+    struct session_rig_result plain, r;
+    o.prompt = session_prompts[2];
+    o.prompt_len = strlen(o.prompt);
+    session_run(f->engine, &o, NULL, NULL, &plain);
+    o.prompt = text;
+    o.prompt_len = len;
+    o.ctx = 1u << 16;
+    struct impatience w = {.kind = CONTROL_PROMPT, .prompt_tokens = prompt_tokens(f->engine, text)};
+    session_run(f->engine, &o, interrupt_prefill, &w, &r);
+    assert_true(w.posted && !w.prefilled);
+    assert_int_equal(r.runs, 2);
+    assert_int_equal(r.n, plain.n);
+    assert_memory_equal(r.tokens, plain.tokens, r.n * sizeof *r.tokens);
+    session_rig_free(&r);
+    w = (struct impatience){.kind = CONTROL_QUIT, .prompt_tokens = w.prompt_tokens};
+    session_run(f->engine, &o, interrupt_prefill, &w, &r);
+    assert_true(w.posted && !w.prefilled);
+    assert_int_equal(r.runs, 1);
+    assert_int_equal(r.n, 0);
+    session_rig_free(&r);
+    session_rig_free(&plain);
+    free(text);
+}
+
+/* ---- a policy that fails ---- */
+
+static bool
+open_nothing(struct policy *p, const struct model_info *model, const struct policy_args *args, struct err *err)
+{
+    (void)p, (void)model, (void)args, (void)err;
+    return true;
+}
+
+static bool
+fail_in_round_three(struct policy *p, struct round *r)
+{
+    (void)p;
+    return r->number != 3;
+}
+
+static void
+restart_after_failure(void *user, struct session *s, const struct event *e)
+{
+    uint32_t *failures = user;
+    if (e->type == EVENT_CONTROL && strcmp(e->control.name, "end") == 0 &&
+        strncmp(e->control.new_text, "error: ", 7) == 0 && ++*failures < 3)
+        session_control(s, CONTROL_RESTART, NULL, NULL, 0);
+    else if (*failures == 3)
+        session_control(s, CONTROL_QUIT, NULL, NULL, 0);
+}
+
+static void
+test_a_policy_that_fails_ends_the_run_and_a_restart_tries_again(void **state)
+{
+    struct fixture *f = *state;
+    static const struct policy_ops failing = {
+        .name = "failing", .title = "fails", .paper = "", .open = open_nothing, .draft = fail_in_round_three};
+    static const struct policy_ops *const registry[] = {&failing, NULL};
+    struct session_options o = session_usual();
+    struct session_rig_result r;
+    struct err err = {0};
+    uint32_t failures = 0;
+    o.policies = registry;
+    o.policy = "failing";
+    assert_false(session_rig_generate(f->engine, &o, NULL, NULL, &r, &err));
+    assert_int_equal(err.kind, ERR_WORK);
+    assert_true(err.text[0] != '\0');
+    o.stay = true;
+    assert_false(session_rig_generate(f->engine, &o, restart_after_failure, &failures, &r, &err));
+    assert_int_equal(failures, 3);
+}
+
+int
+main(void)
+{
+    seed = seed_or(seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_another_threads_controls_are_all_obeyed_in_order),
+        cmocka_unit_test(test_a_step_by_token_stops_after_each_token_also_without_drafts),
+        cmocka_unit_test(test_an_extended_run_says_what_a_longer_one_says),
+        cmocka_unit_test(test_a_prompt_that_leaves_one_place_gives_two_tokens),
+        cmocka_unit_test(test_a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting),
+        cmocka_unit_test(test_a_policy_that_fails_ends_the_run_and_a_restart_tries_again),
+    };
+    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
+}

@@ -1,0 +1,355 @@
+/* Text for the terminal: made safe, measured, cut, drawn. Random bytes come from a printed seed. */
+#include "tui/terminal/canvas.h"
+#include "tui/terminal/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+#include <utf8proc.h>
+
+static uint64_t seed;
+
+static uint32_t
+draw(void) /* splitmix64 */
+{
+    uint64_t z = seed += 0x9e3779b97f4a7c15U;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    return (uint32_t)(z >> 32);
+}
+
+/* Bytes that break things more often than chance would: escapes, lead bytes, bidi controls, marks, wide letters. */
+static size_t
+nasty(char *out, size_t size)
+{
+    static const char *const pieces[] = {"\033[2J",
+                                         "\033]0;x\007",
+                                         "\23331m",
+                                         "\xe2\x80\xae",
+                                         "\xf3\xa0\x81\x81",
+                                         "\xe6\x97\xa5",
+                                         "a\xcc\x81\xcc\x82",
+                                         "\xcc\x81",
+                                         "\xc3",
+                                         "\xf0\x9f\x98",
+                                         "\n",
+                                         "\t",
+                                         "\xf0\x9f\x98\x80",
+                                         "\xef\xbb\xbf",
+                                         "\\x41",
+                                         "plain",
+                                         "\xed\xa0\x80",
+                                         "\xf4\x90\x80\x80"};
+    size_t n = 0;
+    while (n + 8 < size) {
+        if (draw() % 3 == 0) {
+            out[n++] = (char)draw();
+            continue;
+        }
+        const char *piece = pieces[draw() % (sizeof pieces / sizeof pieces[0])];
+        memcpy(out + n, piece, strlen(piece));
+        n += strlen(piece);
+        if (draw() % 16 == 0)
+            break;
+    }
+    return n;
+}
+
+static void
+assert_harmless(const char *text)
+{
+    for (const char *at = text; *at != '\0';) {
+        int32_t code;
+        const utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)at, -1, &code);
+        assert_true(n > 0);
+        assert_true(text_printable(code));
+        assert_true(code >= 0x20 && code != 0x7f && !(code >= 0x80 && code < 0xa0));
+        at += n;
+    }
+}
+
+static void
+assert_safe(const char *bytes, size_t n, const char *expected)
+{
+    char out[256];
+    assert_int_equal(text_safe(bytes, n, out, sizeof out), strlen(expected));
+    assert_string_equal(out, expected);
+}
+
+static void
+test_what_could_act_on_the_terminal_is_shown_as_bytes(void **state)
+{
+    (void)state;
+    assert_safe("king", 4, "king");
+    assert_safe("\033[31m", 5, "\\x1b[31m");
+    assert_safe("a\0b", 3, "a\\x00b");
+    assert_safe("\x7f", 1, "\\x7f");
+    assert_safe("\xc2\x9b", 2, "\\xc2\\x9b");          /* C1: CSI */
+    assert_safe("\xe2\x80\xae", 3, "\\xe2\\x80\\xae"); /* right-to-left override */
+    assert_safe("\xe2\x81\xa6", 3, "\\xe2\\x81\\xa6"); /* isolate */
+    assert_safe("\xef\xbb\xbf", 3, "\\xef\\xbb\\xbf"); /* byte order mark */
+    assert_safe("\xe2\x80\xa8", 3, "\\xe2\\x80\\xa8"); /* line separator */
+    assert_safe("\n", 1, "⏎");
+    assert_safe("\t", 1, "\\x09");
+}
+
+static void
+test_broken_utf8_is_shown_byte_by_byte(void **state)
+{
+    (void)state;
+    assert_safe("\xc3", 1, "\\xc3");
+    assert_safe("\xe6\x97", 2, "\\xe6\\x97");
+    assert_safe("\xff\xfe", 2, "\\xff\\xfe");
+    assert_safe("\xc0\xaf", 2, "\\xc0\\xaf");                   /* overlong '/' */
+    assert_safe("\xed\xa0\x80", 3, "\\xed\\xa0\\x80");          /* surrogate */
+    assert_safe("\xf4\x90\x80\x80", 4, "\\xf4\\x90\\x80\\x80"); /* beyond Unicode */
+    assert_safe("\xe6\x97\xa5é", 5, "日é");
+}
+
+static void
+test_random_bytes_become_harmless_text(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20000; round++) {
+        char bytes[64], out[4 * sizeof bytes + 1], small[8];
+        const size_t n = nasty(bytes, sizeof bytes);
+        const size_t length = text_safe(bytes, n, out, sizeof out);
+        assert_int_equal(length, strlen(out));
+        assert_harmless(out);
+        const size_t cut = text_safe(bytes, n, small, sizeof small);
+        assert_true(cut < sizeof small);
+        assert_memory_equal(small, out, cut); /* and no character is cut in half: */
+        assert_harmless(small);
+    }
+}
+
+static void
+test_halves_of_characters_are_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(text_incomplete("abc", 3), 0);
+    assert_int_equal(text_incomplete("a\xc3", 2), 1);
+    assert_int_equal(text_incomplete("\xe6\x97", 2), 2);
+    assert_int_equal(text_incomplete("\xf0\x9f\x98", 3), 3);
+    assert_int_equal(text_incomplete("\xe6\x97\xa5", 3), 0);
+    assert_int_equal(text_incomplete("\x97\xa5", 2), 0); /* nothing that could be finished */
+    assert_int_equal(text_incomplete("\xff", 1), 0);
+    assert_int_equal(text_incomplete("", 0), 0);
+}
+
+static void
+test_widths_are_those_of_a_terminal(void **state)
+{
+    (void)state;
+    int columns;
+    assert_int_equal(text_width("king"), 4);
+    assert_int_equal(text_width("日本"), 4);
+    assert_int_equal(text_width("e\xcc\x81"), 1); /* one cell: a letter and its accent */
+    assert_int_equal(text_cluster("e\xcc\x81x", &columns), 3);
+    assert_int_equal(columns, 1);
+    assert_int_equal(text_cluster("日", &columns), 3);
+    assert_int_equal(columns, 2);
+    assert_int_equal(text_cluster("", &columns), 0);
+    assert_int_equal(text_fit("日本", 3, &columns), 3); /* half a character does not fit */
+    assert_int_equal(columns, 2);
+    assert_int_equal(text_before("aé日", 6), 3);
+    assert_int_equal(text_before("aé日", 0), 0);
+}
+
+static void
+test_walking_over_any_bytes_ends(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20000; round++) {
+        char bytes[64];
+        const size_t n = nasty(bytes, sizeof bytes - 1);
+        bytes[n] = '\0';
+        const size_t length = strlen(bytes);
+        size_t at = 0, used;
+        int columns = 0, total = 0;
+        while ((used = text_cluster(bytes + at, &columns)) != 0) {
+            assert_true(columns == 1 || columns == 2);
+            assert_true(at + used <= length);
+            assert_true(text_before(bytes, at + used) == at);
+            at += used;
+            total += columns;
+        }
+        assert_int_equal(at, length);
+        assert_int_equal(total, text_width(bytes));
+    }
+}
+
+/* ---- drawing ---- */
+
+static void
+assert_row(const struct grid *g, int y, const char *expected)
+{
+    char row[512];
+    grid_row(g, y, row, sizeof row);
+    assert_string_equal(row, expected);
+}
+
+static void
+test_a_canvas_draws_nothing_outside_itself(void **state)
+{
+    (void)state;
+    struct grid g = {.utf8 = true};
+    assert_true(grid_open(&g, 5, 20));
+    const struct canvas whole = {.rows = 5, .cols = 20, .grid = &g};
+    const struct canvas c = canvas_inside(&whole, 1, 4, 2, 5);
+    for (int y = -2; y < 8; y++)
+        for (int x = -10; x < 30; x += 3) {
+            canvas_text(&c, y, x, ROLE_TEXT, "日本語xyz");
+            canvas_heat(&c, y, x, 9, 0.5F, MARK_SPURIOUS, "king");
+            canvas_slider(&c, y, x, 12, 0.3, 0.5, ROLE_KNOB);
+            canvas_bar(&c, y, x, 40, 0.7, ROLE_KNOB);
+        }
+    canvas_plot(&c, (const float[]){0, 9, -9, 4}, 4, 0, 1, ROLE_SERIES_1);
+    canvas_box(&c, "a title that is too long", "a note", true);
+    for (int y = 0; y < 5; y++)
+        for (int x = 0; x < 20; x++)
+            if (y < 1 || y > 2 || x < 4 || x > 8)
+                assert_string_equal(grid_at(&g, y, x)->text, " ");
+    const struct canvas beyond = canvas_inside(&c, 9, 9, 5, 5), before = canvas_inside(&c, -3, -3, 4, 4);
+    assert_true(beyond.rows == 0 || beyond.cols == 0);
+    assert_true(before.y == c.y && before.x == c.x && before.rows == 1 && before.cols == 1);
+    grid_close(&g);
+}
+
+static void
+test_half_overwritten_wide_characters_leave_no_half(void **state)
+{
+    (void)state;
+    struct grid g = {.utf8 = true};
+    assert_true(grid_open(&g, 1, 6));
+    const struct canvas c = {.rows = 1, .cols = 6, .grid = &g};
+    canvas_text(&c, 0, 0, ROLE_TEXT, "日本語");
+    assert_row(&g, 0, "日本語");
+    canvas_text(&c, 0, 1, ROLE_TEXT, "x");
+    assert_row(&g, 0, " x本語");
+    canvas_text(&c, 0, 3, ROLE_TEXT, "界");
+    assert_row(&g, 0, " x 界");
+    assert_int_equal(canvas_text(&c, 0, 5, ROLE_TEXT, "日"), 0); /* no room for both halves */
+    grid_close(&g);
+}
+
+static void
+test_cells_hold_exactly_their_width(void **state)
+{
+    (void)state;
+    struct grid g = {.utf8 = true};
+    assert_true(grid_open(&g, 1, 20));
+    const struct canvas c = {.rows = 1, .cols = 20, .grid = &g};
+    canvas_heat(&c, 0, 0, 6, 0.5F, MARK_NONE, "daughters");
+    canvas_heat(&c, 0, 6, 6, 0.5F, MARK_SPURIOUS, "man");
+    canvas_heat(&c, 0, 12, 6, 0.5F, MARK_EXITED, "a");
+    assert_row(&g, 0, "daugh…man  ▓a▒▒▒▒▒");
+    canvas_heat(&c, 0, 0, 4, 0.5F, MARK_NONE, "日本語"); /* three columns of it and one that no half fits into */
+    assert_row(&g, 0, "日… h…man  ▓a▒▒▒▒▒");
+    grid_close(&g);
+}
+
+static void
+test_without_colours_heat_is_a_glyph(void **state)
+{
+    (void)state;
+    struct grid g = {.utf8 = true, .mono = true};
+    assert_true(grid_open(&g, 1, 20));
+    const struct canvas c = {.rows = 1, .cols = 20, .grid = &g};
+    canvas_heat(&c, 0, 0, 6, 0, MARK_NONE, "king");
+    canvas_heat(&c, 0, 6, 6, 1, MARK_NONE, "daughters");
+    assert_row(&g, 0, "king ▁daug…█");
+    grid_close(&g);
+}
+
+static void
+test_without_utf8_everything_is_ascii(void **state)
+{
+    (void)state;
+    struct grid g = {.utf8 = false};
+    assert_true(grid_open(&g, 6, 40));
+    const struct canvas c = {.rows = 6, .cols = 40, .grid = &g};
+    canvas_box(&c, "τ", "▁█", true);
+    canvas_slider(&c, 1, 1, 20, 0.3, 0.5, ROLE_KNOB);
+    canvas_text(&c, 2, 1, ROLE_TEXT, "日本 é \xcc\x81 ⏎");
+    canvas_plot(&(struct canvas){.y = 3, .x = 1, .rows = 2, .cols = 20, .grid = &g}, (const float[]){0, 1, 0}, 3, 0, 1,
+                ROLE_SERIES_1);
+    for (int y = 0; y < 6; y++)
+        for (int x = 0; x < 40; x++) {
+            const struct grid_cell *cell = grid_at(&g, y, x);
+            assert_true(strlen(cell->text) == 1 && cell->text[0] >= ' ' && cell->text[0] < 0x7f);
+        }
+    char row[200];
+    grid_row(&g, 2, row, sizeof row);
+    assert_non_null(strstr(row, "???? ?? $"));
+    grid_close(&g);
+}
+
+/* The last line of defence: even what was not made safe does not get through a canvas. */
+static void
+test_a_canvas_lets_nothing_raw_through(void **state)
+{
+    (void)state;
+    struct grid g = {.utf8 = true};
+    assert_true(grid_open(&g, 1, 64));
+    const struct canvas c = {.rows = 1, .cols = 64, .grid = &g};
+    for (int round = 0; round < 5000; round++) {
+        char bytes[64], row[64 * TEXT_CLUSTER + 1];
+        bytes[nasty(bytes, sizeof bytes - 1)] = '\0';
+        grid_clear(&g);
+        const int used = canvas_text(&c, 0, 0, ROLE_TEXT, bytes);
+        grid_row(&g, 0, row, sizeof row);
+        assert_harmless(row);
+        assert_true(used <= 64 && text_width(row) <= 64);
+    }
+    grid_close(&g);
+}
+
+static void
+test_charts_join_their_points_and_break_at_gaps(void **state)
+{
+    (void)state;
+    struct grid g = {.utf8 = true};
+    assert_true(grid_open(&g, 2, 4));
+    const struct canvas c = {.rows = 2, .cols = 4, .grid = &g};
+    const float rising[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    canvas_plot(&c, rising, 8, 0, 7, ROLE_SERIES_1);
+    assert_row(&g, 0, "  ⡠⠊");
+    assert_row(&g, 1, "⡠⠊");
+    grid_clear(&g);
+    const float gap[8] = {0, 0, 0, (float)__builtin_nan(""), (float)__builtin_nan(""), 0, 0, 0};
+    canvas_plot(&c, gap, 8, 0, 7, ROLE_SERIES_1);
+    assert_row(&g, 1, "⣀⡀⢀⣀");
+    grid_close(&g);
+}
+
+int
+main(void)
+{
+    seed = (uint64_t)time(NULL);
+    const char *given = getenv("SEED");
+    if (given != NULL)
+        seed = strtoull(given, NULL, 10);
+    printf("seed %llu (SEED=… repeats it)\n", (unsigned long long)seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_could_act_on_the_terminal_is_shown_as_bytes),
+        cmocka_unit_test(test_broken_utf8_is_shown_byte_by_byte),
+        cmocka_unit_test(test_random_bytes_become_harmless_text),
+        cmocka_unit_test(test_halves_of_characters_are_counted),
+        cmocka_unit_test(test_widths_are_those_of_a_terminal),
+        cmocka_unit_test(test_walking_over_any_bytes_ends),
+        cmocka_unit_test(test_a_canvas_draws_nothing_outside_itself),
+        cmocka_unit_test(test_half_overwritten_wide_characters_leave_no_half),
+        cmocka_unit_test(test_cells_hold_exactly_their_width),
+        cmocka_unit_test(test_without_colours_heat_is_a_glyph),
+        cmocka_unit_test(test_without_utf8_everything_is_ascii),
+        cmocka_unit_test(test_a_canvas_lets_nothing_raw_through),
+        cmocka_unit_test(test_charts_join_their_points_and_break_at_gaps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

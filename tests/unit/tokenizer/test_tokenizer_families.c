@@ -1,0 +1,439 @@
+/* Tokenizers of well-known models' kinds against goldens from the tokenizers and sentencepiece libraries
+ * (make_tokenizer_golden.py), each from tokenizer.json and from GGUF metadata; and merging against its definition. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/base/utf8.h"
+#include "engine/tokenizer/byte_chars.h"
+#include "engine/tokenizer/pretokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "tests/rigs/seed.h"
+
+#define FOLDER "tests/golden/tokenizers/"
+
+struct opened {
+    struct gguf *file;
+    struct tokenizer *tokenizer;
+};
+
+static char *
+read_text(const char *family, const char *name, size_t *len)
+{
+    char path[200];
+    snprintf(path, sizeof path, FOLDER "%s/%s", family, name);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        fail_msg("%s cannot be opened", path);
+    char *text = malloc(1u << 20);
+    assert_non_null(text);
+    *len = fread(text, 1, (1u << 20) - 1, file);
+    text[*len] = '\0';
+    fclose(file);
+    return text;
+}
+
+static struct opened
+open_json(const char *family)
+{
+    struct opened o = {0};
+    struct err err = {0};
+    size_t n_json, n_config;
+    char *json = read_text(family, "tokenizer.json", &n_json);
+    char *config = read_text(family, "tokenizer_config.json", &n_config);
+    if (!tokenizer_from_json(&o.tokenizer, json, n_json, config, n_config, family, &err))
+        fail_msg("%s", err.text);
+    free(json);
+    free(config);
+    return o;
+}
+
+static struct opened
+open_gguf(const char *family)
+{
+    struct opened o = {0};
+    struct err err = {0};
+    char path[200];
+    snprintf(path, sizeof path, FOLDER "%s/vocab.gguf", family);
+    if (!gguf_open(&o.file, path, &err) || !tokenizer_open(&o.tokenizer, o.file, &err))
+        fail_msg("%s", err.text);
+    return o;
+}
+
+static void
+close_opened(struct opened *o)
+{
+    tokenizer_close(o->tokenizer);
+    gguf_close(o->file);
+}
+
+static token_t *
+encode(const struct tokenizer *t, const char *text, size_t len, struct tokenize_options options, size_t *n)
+{
+    token_t *ids;
+    struct err err = {0};
+    if (!tokenizer_encode(t, text, len, options, &ids, n, &err))
+        fail_msg("%s", err.text);
+    return ids;
+}
+
+/* ---- goldens ---- */
+
+static void
+compare_ids(const struct tokenizer *t, const char *where, size_t line, const char *text, size_t len, bool special,
+            const char *expected)
+{
+    size_t n, i = 0;
+    token_t *got = encode(t, text, len, (struct tokenize_options){.special = special}, &n);
+    char *end;
+    for (long id; id = strtol(expected, &end, 10), end != expected; expected = end, i++)
+        if (i >= n || got[i] != id)
+            fail_msg("%s line %zu, %s: token %zu should be %ld, is %d", where, line, special ? "special" : "plain", i,
+                     id, i < n ? (int)got[i] : -1);
+    if (i != n)
+        fail_msg("%s line %zu, %s: %zu tokens, should be %zu", where, line, special ? "special" : "plain", n, i);
+    free(got);
+}
+
+/* Lines of hexadecimal bytes, ids with control tokens, ids without; strtol() stops at the line's end for good. */
+static void
+compare_with_golden(const struct opened *o, const char *family, size_t at_least)
+{
+    size_t len, lines = 0;
+    char *golden = read_text(family, "ids.tsv", &len), *rest = golden;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0';) {
+        char *hex = strsep(&line, "\t"), *special = strsep(&line, "\t"), *plain = line;
+        char text[2048];
+        size_t n = 0;
+        for (; hex[2 * n] != '\0' && n < sizeof text; n++) {
+            char pair[3] = {hex[2 * n], hex[2 * n + 1], '\0'};
+            text[n] = (char)strtoul(pair, NULL, 16);
+        }
+        lines++;
+        assert_non_null(plain);
+        compare_ids(o->tokenizer, family, lines, text, n, true, special);
+        compare_ids(o->tokenizer, family, lines, text, n, false, plain);
+    }
+    assert_true(lines >= at_least);
+    free(golden);
+}
+
+struct family {
+    const char *name, *description; /* of the GGUF file */
+    size_t lines;
+};
+
+static const struct family families[] = {
+    {"llama-bpe", "byte-level BPE, llama-bpe", 550},
+    {"qwen2", "byte-level BPE, qwen2", 550},
+    {"gpt2", "byte-level BPE, gpt-2", 520},
+    {"spm", "SentencePiece BPE", 520},
+    {"smollm", "byte-level BPE, smollm", 300},
+    {"deepseek-llm", "byte-level BPE, deepseek-llm", 300},
+    {"deepseek-v3", "byte-level BPE, deepseek-v3", 300},
+    {"deepseek-coder", "byte-level BPE, deepseek-coder", 300},
+    {"falcon", "byte-level BPE, falcon", 300},
+    {"tekken", "byte-level BPE, tekken", 300},
+    {"gpt-4o", "byte-level BPE, gpt-4o", 300},
+};
+#define N_FAMILIES (sizeof families / sizeof *families)
+
+static void
+test_ids_from_tokenizer_json_are_those_of_the_tokenizers_library(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_FAMILIES; i++) {
+        struct opened o = open_json(families[i].name);
+        compare_with_golden(&o, families[i].name, families[i].lines);
+        close_opened(&o);
+    }
+    static const char *const without_gguf[] = {"spm-first", "flags", "splits", "spaced"};
+    for (size_t i = 0; i < sizeof without_gguf / sizeof *without_gguf; i++) {
+        struct opened o = open_json(without_gguf[i]);
+        compare_with_golden(&o, without_gguf[i], 300);
+        close_opened(&o);
+    }
+}
+
+static void
+test_ids_from_gguf_are_those_of_the_same_vocabulary_in_json(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_FAMILIES; i++) {
+        struct opened o = open_gguf(families[i].name);
+        assert_string_equal(tokenizer_description(o.tokenizer), families[i].description);
+        assert_string_equal(tokenizer_note(o.tokenizer), "");
+        compare_with_golden(&o, families[i].name, families[i].lines);
+        close_opened(&o);
+    }
+}
+
+static void
+assert_begins(const char *family, const struct opened *o, bool bos)
+{
+    size_t n;
+    token_t *ids = encode(o->tokenizer, "x", 1, (struct tokenize_options){.bos = true, .eos = true}, &n);
+    if ((ids[0] == tokenizer_bos(o->tokenizer)) != bos || tokenizer_kind(o->tokenizer, ids[n - 1]) == TOKEN_CONTROL)
+        fail_msg("%s: begins with %d", family, (int)ids[0]);
+    free(ids);
+}
+
+static void
+test_bos_goes_in_front_where_the_model_wants_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *family;
+        bool bos;
+        const char *eos;
+    } expected[] = {{"llama-bpe", true, "<|end_of_text|>"},
+                    {"qwen2", false, "<|im_end|>"},
+                    {"gpt2", false, "<|endoftext|>"},
+                    {"spm", true, "</s>"},
+                    {"tekken", true, "</s>"},
+                    {"smollm", false, "<|im_end|>"}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        struct opened both[] = {open_json(expected[i].family), open_gguf(expected[i].family)};
+        for (int k = 0; k < 2; k++) {
+            const struct tokenizer *t = both[k].tokenizer;
+            assert_begins(expected[i].family, &both[k], expected[i].bos);
+            const struct gguf_string eos = tokenizer_bytes(t, tokenizer_eos(t), true);
+            assert_int_equal(eos.len, strlen(expected[i].eos));
+            assert_memory_equal(eos.data, expected[i].eos, eos.len);
+            assert_true(tokenizer_is_end(t, tokenizer_eos(t)));
+            close_opened(&both[k]);
+        }
+    }
+}
+
+/* ---- any text ---- */
+
+static uint64_t
+next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    return *state ^= *state << 17;
+}
+
+static uint64_t
+random_seed(void)
+{
+    return seed_or((uint64_t)time(NULL)) * 2 + 1;
+}
+
+/* Characters of all kinds, spaces and letters more often; no ▁, which some vocabularies cannot tell from a space. */
+static size_t
+random_text(uint64_t *random, char *out, size_t characters)
+{
+    static const uint32_t limits[] = {0x80, 0x80, 0x80, 0x100, 0x500, 0x3000, 0x10000, 0x110000};
+    size_t len = 0;
+    for (size_t i = 0; i < characters; i++) {
+        uint32_t c = (uint32_t)(next_random(random) % limits[next_random(random) % 8]);
+        if (next_random(random) % 3 == 0)
+            c = (unsigned char)"  \n\tthe ing'sAE0123.,"[next_random(random) % 22];
+        if (c == 0x2581 || (c >= 0xd800 && c < 0xe000))
+            c = 'e';
+        len += utf8_put(out + len, c);
+    }
+    return len;
+}
+
+static void
+assert_round_trip(const struct tokenizer *t, const char *family, const char *text, size_t len)
+{
+    struct err err = {0};
+    size_t n, n_back;
+    char *back;
+    token_t *ids = encode(t, text, len, (struct tokenize_options){.bos = true}, &n);
+    assert_true(tokenizer_decode(t, ids, n, &back, &n_back, &err));
+    if (n_back != len || memcmp(back, text, len) != 0)
+        fail_msg("%s: %zu bytes come back as %zu others", family, len, n_back);
+    free(back);
+    free(ids);
+}
+
+/* Qwen's is not among them: it normalises. */
+static void
+test_random_unicode_and_random_bytes_come_back_unchanged(void **state)
+{
+    (void)state;
+    uint64_t random = random_seed();
+    static const char *const lossless[] = {"llama-bpe", "gpt2", "spm", "falcon", "deepseek-v3", "tekken"};
+    for (size_t f = 0; f < sizeof lossless / sizeof *lossless; f++) {
+        struct opened both[] = {open_json(lossless[f]), open_gguf(lossless[f])};
+        char text[400];
+        for (int i = 0; i < 400; i++) {
+            size_t len = random_text(&random, text, (size_t)(next_random(&random) % 100));
+            assert_round_trip(both[i % 2].tokenizer, lossless[f], text, len);
+            for (size_t k = 0; k < len; k++) /* some of it broken */
+                if (next_random(&random) % 8 == 0)
+                    text[k] = (char)next_random(&random);
+            if (memmem(text, len, "\xe2\x96\x81", 3) == NULL)
+                assert_round_trip(both[i % 2].tokenizer, lossless[f], text, len);
+        }
+        close_opened(&both[0]);
+        close_opened(&both[1]);
+    }
+}
+
+/* ---- merging by definition ---- */
+
+struct definition {
+    cJSON *root;
+    const cJSON *vocab;
+    char **left, **right; /* (n) of merges, the best first */
+    size_t n;
+};
+
+static struct definition
+read_definition(const char *family)
+{
+    struct definition d = {0};
+    size_t len, i = 0;
+    char *text = read_text(family, "tokenizer.json", &len);
+    d.root = cJSON_ParseWithLength(text, len);
+    free(text);
+    const cJSON *model = cJSON_GetObjectItem(d.root, "model"), *merges = cJSON_GetObjectItem(model, "merges"), *m;
+    d.vocab = cJSON_GetObjectItem(model, "vocab");
+    d.n = (size_t)cJSON_GetArraySize(merges);
+    d.left = calloc(d.n, sizeof *d.left);
+    d.right = calloc(d.n, sizeof *d.right);
+    cJSON_ArrayForEach(m, merges)
+    {
+        if (cJSON_IsArray(m)) {
+            d.left[i] = strdup(m->child->valuestring);
+            d.right[i++] = strdup(m->child->next->valuestring);
+        } else {
+            const char *space = strchr(m->valuestring, ' ');
+            d.left[i] = strndup(m->valuestring, (size_t)(space - m->valuestring));
+            d.right[i++] = strdup(space + 1);
+        }
+    }
+    return d;
+}
+
+static void
+free_definition(struct definition *d)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        free(d->left[i]);
+        free(d->right[i]);
+    }
+    free(d->left);
+    free(d->right);
+    cJSON_Delete(d->root);
+}
+
+/* Again and again the merge of the lowest rank that applies, at its leftmost place. */
+static size_t
+merge_by_definition(const struct definition *d, const char *word, size_t len, token_t *out)
+{
+    char *symbols[512];
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++) {
+        char character[3] = {0};
+        byte_char_put(character, (unsigned char)word[i]);
+        symbols[n++] = strdup(character);
+    }
+    for (size_t rank = 0; rank < d->n; rank++)
+        for (size_t i = 0; i + 1 < n; i++)
+            if (strcmp(symbols[i], d->left[rank]) == 0 && strcmp(symbols[i + 1], d->right[rank]) == 0) {
+                char *joined = malloc(strlen(symbols[i]) + strlen(symbols[i + 1]) + 1);
+                assert_non_null(joined);
+                stpcpy(stpcpy(joined, symbols[i]), symbols[i + 1]);
+                free(symbols[i]);
+                free(symbols[i + 1]);
+                symbols[i] = joined;
+                memmove(&symbols[i + 1], &symbols[i + 2], (n - i - 2) * sizeof *symbols);
+                n--;
+                rank = SIZE_MAX; /* from the best on */
+                break;
+            }
+    for (size_t i = 0; i < n; i++) {
+        out[i] = (token_t)cJSON_GetObjectItemCaseSensitive(d->vocab, symbols[i])->valueint;
+        free(symbols[i]);
+    }
+    return n;
+}
+
+static void
+test_merging_equals_merging_by_definition_on_random_unicode(void **state)
+{
+    (void)state;
+    uint64_t random = random_seed();
+    static const char *const names[] = {"gpt2", "smollm"};
+    for (size_t f = 0; f < 2; f++) {
+        struct opened o = open_json(names[f]);
+        struct definition d = read_definition(names[f]);
+        struct pretokenizer *pre;
+        struct words words = {0};
+        struct err err = {0};
+        assert_true(pretokenizer_of_family(&pre, pre_family_find(f == 0 ? "gpt-2" : "smollm", f == 0 ? 5 : 6), &err));
+        for (int i = 0; i < 60; i++) {
+            char text[160];
+            token_t expected[160];
+            size_t len = random_text(&random, text, (size_t)(next_random(&random) % 40)), n = 0, n_got;
+            assert_true(pretokenizer_split(pre, text, len, true, &words, &err));
+            for (size_t w = 0; w < words.n; w++)
+                n += merge_by_definition(&d, words.text + words.word[w].at, words.word[w].len, expected + n);
+            token_t *got = encode(o.tokenizer, text, len, (struct tokenize_options){0}, &n_got);
+            assert_int_equal(n_got, n);
+            assert_memory_equal(got, expected, n * sizeof *got);
+            free(got);
+        }
+        words_free(&words);
+        pretokenizer_free(pre);
+        free_definition(&d);
+        close_opened(&o);
+    }
+}
+
+/* ---- long texts ---- */
+
+static void
+test_long_texts_of_one_kind_do_not_take_quadratic_time(void **state)
+{
+    (void)state;
+    static const char *const units[] = {"a", " ", "\n", "1", "\xe6\x97\xa5", "'", "\xff", "e\xcc\x81", "aB", " \n"};
+    const size_t len = 300000;
+    char *text = malloc(len);
+    assert_non_null(text);
+    for (size_t f = 0; f < N_FAMILIES; f++) {
+        struct opened o = open_gguf(families[f].name);
+        for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+            const size_t n_unit = strlen(units[u]);
+            for (size_t i = 0; i < len; i++)
+                text[i] = units[u][i % n_unit];
+            const clock_t start = clock();
+            size_t n;
+            free(encode(o.tokenizer, text, len - len % n_unit, (struct tokenize_options){0}, &n));
+            if ((double)(clock() - start) / CLOCKS_PER_SEC > 10) /* some tens of ms without sanitizers */
+                fail_msg("%s: %zu bytes of '%s' take too long", families[f].name, len, units[u]);
+        }
+        close_opened(&o);
+    }
+    free(text);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ids_from_tokenizer_json_are_those_of_the_tokenizers_library),
+        cmocka_unit_test(test_ids_from_gguf_are_those_of_the_same_vocabulary_in_json),
+        cmocka_unit_test(test_bos_goes_in_front_where_the_model_wants_it),
+        cmocka_unit_test(test_random_unicode_and_random_bytes_come_back_unchanged),
+        cmocka_unit_test(test_merging_equals_merging_by_definition_on_random_unicode),
+        cmocka_unit_test(test_long_texts_of_one_kind_do_not_take_quadratic_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,368 @@
+/* What is written is read back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/rigs/trace_events.h"
+#include "traces/escape.h"
+#include "traces/reader.h"
+#include "traces/schema.h"
+
+/* The next expected event, or the first one beyond `last`. */
+static size_t
+skip_untraced(const struct stream *s, size_t i)
+{
+    while (i < s->n && !stream_is_traced(&s->events[i]))
+        i++;
+    return i;
+}
+
+static void
+assert_reads_back(struct trace_reader *r, const struct stream *s, uint64_t last)
+{
+    struct event e;
+    struct err err = {0};
+    size_t i = skip_untraced(s, 0);
+    while (trace_reader_next(r, &e, &err)) {
+        assert_true(i < s->n);
+        assert_same_event(&s->events[i], &e);
+        i = skip_untraced(s, i + 1);
+    }
+    if (err.kind != ERR_NONE)
+        fail_msg("%s", err.text);
+    assert_true(i == s->n || s->events[i].number > last);
+    assert_true(i > 0 && s->events[i - 1].number <= last);
+    assert_false(trace_reader_next(r, &e, &err));
+}
+
+/* ---- there and back ---- */
+
+static void
+test_a_closed_trace_reads_back_event_for_event(void **state)
+{
+    const char *folder = *state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        print_message("seed %d\n", (int)seed);
+        struct stream s;
+        char path[256];
+        stream_begin(&s, seed);
+        stream_fill(&s);
+        write_trace(folder, &s, true, path);
+        struct trace_reader *r = open_trace(path);
+        assert_true(trace_reader_closed(r));
+        assert_int_equal(trace_reader_rounds(r), s.rounds);
+        assert_reads_back(r, &s, s.n);
+        assert_true(trace_reader_rewind(r, NULL));
+        assert_reads_back(r, &s, s.n);
+        trace_reader_close(r);
+        remove_folder(path);
+        stream_free(&s);
+    }
+}
+
+static void
+test_a_trace_that_was_not_closed_ends_with_its_last_round(void **state)
+{
+    const char *folder = *state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        print_message("seed %d\n", (int)seed);
+        struct stream s;
+        char path[256];
+        stream_begin(&s, seed);
+        stream_start_run(&s);
+        for (uint32_t i = 1 + stream_below(&s, 5); i > 0; i--)
+            stream_round(&s);
+        uint64_t last = s.n;
+        stream_control(&s, "end", "tokens");
+        write_trace(folder, &s, false, path);
+        struct trace_reader *r = open_trace(path);
+        assert_false(trace_reader_closed(r));
+        assert_int_equal(trace_reader_rounds(r), s.rounds);
+        assert_reads_back(r, &s, last);
+        trace_reader_close(r);
+        remove_folder(path);
+        stream_free(&s);
+    }
+}
+
+static void
+test_a_torn_trace_reads_up_to_the_last_whole_round(void **state)
+{
+    const char *folder = *state;
+    struct stream s;
+    char path[256];
+    stream_begin(&s, 5);
+    stream_start_run(&s);
+    uint64_t ends[6] = {0};
+    for (int i = 1; i < 6; i++) {
+        stream_round(&s);
+        ends[i] = s.n;
+    }
+    write_trace(folder, &s, false, path);
+    char *rounds = read_text(path, "rounds.csv");
+    size_t header = (size_t)(strchr(rounds, '\n') - rounds) + 1;
+    /* Cut rounds.csv at every byte: as many rounds are left as there are whole lines. */
+    for (size_t cut = strlen(rounds); cut >= header; cut--) {
+        rounds[cut] = '\0';
+        write_text(path, "rounds.csv", rounds);
+        uint64_t whole = 0;
+        for (const char *c = rounds + header; *c != '\0'; c++)
+            whole += *c == '\n';
+        struct trace_reader *r = open_trace(path);
+        assert_int_equal(trace_reader_rounds(r), whole);
+        if (whole > 0) {
+            assert_reads_back(r, &s, ends[whole]);
+        } else {
+            struct event e;
+            assert_false(trace_reader_next(r, &e, NULL));
+        }
+        trace_reader_close(r);
+    }
+    free(rounds);
+    stream_free(&s);
+}
+
+static void
+test_lines_ascend_in_every_file(void **state)
+{
+    const char *folder = *state;
+    struct stream s;
+    char path[256];
+    stream_begin(&s, 77);
+    stream_fill(&s);
+    write_trace(folder, &s, true, path);
+    for (unsigned t = 0; t < TABLES; t++) {
+        char *text = read_text(path, trace_tables[t].file), *line = strchr(text, '\n');
+        unsigned long long before = 0;
+        while (line != NULL && line[1] != '\0') {
+            unsigned long long number = strtoull(line + 1, NULL, 10);
+            assert_true(number > before);
+            before = number;
+            line = strchr(line + 1, '\n');
+        }
+        free(text);
+    }
+    stream_free(&s);
+}
+
+static void
+test_drafts_of_a_cancelled_round_leave_no_line(void **state)
+{
+    const char *folder = *state;
+    struct stream s;
+    char path[256];
+    stream_begin(&s, 1);
+    stream_start_run(&s);
+    s.round = 1;
+    struct event *e = stream_add(&s, EVENT_TOKEN);
+    e->token =
+        (struct token_event){.candidate = 1, .token = 7, .source = SOURCE_DRAFT, .accepted = -1, .committed = -1};
+    stream_start_run(&s);
+    stream_round(&s);
+    write_trace(folder, &s, true, path);
+    struct trace_reader *r = open_trace(path);
+    struct event got;
+    while (trace_reader_next(r, &got, NULL))
+        assert_false(got.type == EVENT_TOKEN && got.token.source == SOURCE_DRAFT && got.run == 1);
+    trace_reader_close(r);
+    stream_free(&s);
+}
+
+static void
+test_run_json_brings_everything_back(void **state)
+{
+    const char *folder = *state;
+    struct stream s;
+    struct run_info run;
+    char path[256];
+    stream_begin(&s, 3);
+    stream_fill(&s);
+    write_trace(folder, &s, true, path);
+    fake_run(&run);
+    struct trace_reader *r = open_trace(path);
+    const struct run_info *got = trace_reader_info(r);
+    assert_int_equal(got->format, TRACE_FORMAT);
+    assert_string_equal(got->version, run.version);
+    assert_string_equal(got->model_path, run.model_path);
+    assert_string_equal(got->model_name, run.model_name);
+    assert_string_equal(got->arch, run.arch);
+    assert_string_equal(got->types, run.types);
+    assert_int_equal(got->layers, run.layers);
+    assert_int_equal(got->width, run.width);
+    assert_int_equal(got->heads, run.heads);
+    assert_int_equal(got->kv_heads, run.kv_heads);
+    assert_int_equal(got->ffn, run.ffn);
+    assert_int_equal(got->vocab, run.vocab);
+    assert_int_equal(got->ctx, run.ctx);
+    assert_true(got->parameters == run.parameters);
+    assert_true(got->model_hash == run.model_hash);
+    assert_true(got->rho == run.rho);
+    assert_string_equal(got->backend, run.backend);
+    assert_string_equal(got->isa, run.isa);
+    assert_string_equal(got->host, run.host);
+    assert_int_equal(got->threads, run.threads);
+    assert_true(got->exact);
+    assert_int_equal(got->prompt_len, run.prompt_len);
+    assert_string_equal(got->prompt, run.prompt);
+    assert_true(got->sampling.temperature == run.sampling.temperature);
+    assert_int_equal(got->sampling.top_k, run.sampling.top_k);
+    assert_true(got->sampling.top_p == run.sampling.top_p);
+    assert_true(got->seed == run.seed);
+    assert_int_equal(got->tokens, run.tokens);
+    assert_string_equal(got->policy, run.policy);
+    assert_string_equal(got->started, run.started);
+    assert_int_equal(got->n_policies, run.n_policies);
+    for (uint32_t p = 0; p < run.n_policies; p++) {
+        const struct policy_info *a = &run.policies[p], *b = &got->policies[p];
+        assert_string_equal(a->name, b->name);
+        assert_string_equal(a->title, b->title);
+        assert_string_equal(a->paper, b->paper);
+        assert_int_equal(a->n_knobs, b->n_knobs);
+        assert_int_equal(a->n_series, b->n_series);
+        for (uint32_t i = 0; i < a->n_knobs; i++) {
+            const struct knob *k = &a->knobs[i], *l = &b->knobs[i];
+            assert_string_equal(k->name, l->name);
+            assert_string_equal(k->symbol, l->symbol);
+            assert_string_equal(k->help, l->help);
+            assert_int_equal(k->kind, l->kind);
+            assert_true(k->min == l->min && k->max == l->max && k->step == l->step && k->def == l->def);
+            for (int c = 0; k->kind == KNOB_CHOICE && c <= (int)k->max; c++)
+                assert_string_equal(k->choices[c], l->choices[c]);
+            assert_true(run.start_values[p * POLICY_KNOBS + i] == got->start_values[p * POLICY_KNOBS + i]);
+        }
+        for (uint32_t i = 0; i < a->n_series; i++) {
+            assert_string_equal(a->series[i].key, b->series[i].key);
+            assert_string_equal(a->series[i].title, b->series[i].title);
+            assert_int_equal(a->series[i].form, b->series[i].form);
+            assert_int_equal(a->series[i].rows, b->series[i].rows);
+            assert_int_equal(a->series[i].cols, b->series[i].cols);
+        }
+    }
+    trace_reader_close(r);
+    run_info_free(&run);
+    stream_free(&s);
+}
+
+static void
+test_files_hold_no_control_characters(void **state)
+{
+    const char *folder = *state;
+    struct stream s;
+    char path[256];
+    stream_begin(&s, 11);
+    stream_fill(&s);
+    write_trace(folder, &s, true, path);
+    for (unsigned t = 0; t < TABLES; t++) {
+        char *text = read_text(path, trace_tables[t].file);
+        char *again = malloc(ESCAPE_LONGEST * strlen(text) + 1);
+        assert_non_null(again);
+        for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+            escape(again, line, strlen(line)); /* finds nothing but backslashes to do */
+            for (char *at = again; (at = strchr(at, '\\')) != NULL; at += 2)
+                assert_int_equal(at[1], '\\');
+        }
+        free(again);
+        free(text);
+    }
+    stream_free(&s);
+}
+
+static void
+test_events_of_several_runs_lie_one_after_another_in_time(void **state)
+{
+    const char *folder = *state;
+    struct stream s;
+    char path[256];
+    stream_begin(&s, 9);
+    stream_fill(&s);
+    write_trace(folder, &s, true, path);
+    struct trace_reader *r = open_trace(path);
+    uint64_t expected = 0;
+    for (size_t i = 0; i < s.n; i++)
+        if (i + 1 == s.n || s.events[i + 1].run != s.events[i].run)
+            expected += s.events[i].t_us;
+    assert_int_equal(trace_reader_duration_us(r), expected);
+    struct event e;
+    uint64_t before = 0;
+    while (trace_reader_next(r, &e, NULL)) {
+        if (e.type == EVENT_VERDICT)
+            continue;
+        assert_true(trace_reader_time(r, &e) >= before);
+        before = trace_reader_time(r, &e);
+    }
+    assert_int_equal(before, expected);
+    trace_reader_close(r);
+    stream_free(&s);
+}
+
+/* ---- escaping ---- */
+
+static void
+test_escaped_text_is_printable_and_comes_back(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes, *text;
+    } known[] = {
+        {"plain", "plain"},
+        {"a\\b", "a\\\\b"},
+        {"\x1b[2J", "\\x1b[2J"},
+        {"\n\t\x7f", "\\x0a\\x09\\x7f"},
+        {"\xc2\x85", "\\xc2\\x85"},          /* C1 */
+        {"\xc3\xa4\xe2\x82\xac", "ä€"},      /* printable */
+        {"\xe2\x80\xae", "\\xe2\\x80\\xae"}, /* right-to-left override */
+        {"\xe2\x82", "\\xe2\\x82"},          /* half a character */
+        {"\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80", "\\xc0\\xaf\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80"},
+        {"\xf0\x9f\x99\x82", "🙂"},
+    };
+    char text[4096], back[4096];
+    size_t n;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        escape(text, known[i].bytes, strlen(known[i].bytes));
+        assert_string_equal(text, known[i].text);
+    }
+    print_message("seed 1\n");
+    struct stream s;
+    stream_begin(&s, 1);
+    for (int round = 0; round < 20000; round++) {
+        char bytes[64];
+        size_t len = stream_below(&s, sizeof bytes);
+        for (size_t i = 0; i < len; i++)
+            bytes[i] = (char)(stream_below(&s, 2) == 0 ? 0x80 + stream_below(&s, 128) : stream_below(&s, 256));
+        size_t size = escape(text, bytes, len);
+        for (size_t i = 0; i < size; i++)
+            assert_true((unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
+        assert_true(unescape(back, &n, text, size));
+        assert_int_equal(n, len);
+        assert_memory_equal(back, bytes, len);
+    }
+    assert_false(unescape(back, &n, "a\\", 2));
+    assert_false(unescape(back, &n, "\\x1", 3));
+    assert_false(unescape(back, &n, "\\n", 2));
+    stream_free(&s);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_closed_trace_reads_back_event_for_event),
+        TEST(test_a_trace_that_was_not_closed_ends_with_its_last_round),
+        TEST(test_a_torn_trace_reads_up_to_the_last_whole_round),
+        TEST(test_lines_ascend_in_every_file),
+        TEST(test_drafts_of_a_cancelled_round_leave_no_line),
+        TEST(test_run_json_brings_everything_back),
+        TEST(test_files_hold_no_control_characters),
+        TEST(test_events_of_several_runs_lie_one_after_another_in_time),
+        TEST(test_escaped_text_is_printable_and_comes_back),
+    };
+    return cmocka_run_group_tests_name("trace", tests, NULL, NULL);
+}

@@ -1,0 +1,384 @@
+/* Traces that were not written by us, or not only: read where they make sense, and not trusted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/rigs/trace_events.h"
+#include "traces/reader.h"
+
+/* A small trace whose every line is known. */
+static void
+write_small(const char *folder, char path[256])
+{
+    struct stream s;
+    stream_begin(&s, 1);
+    s.run = 1;
+    stream_control(&s, "run", "start");
+    s.round = 1;
+    struct event *e = stream_add(&s, EVENT_VOCAB);
+    e->vocab = (struct vocab_event){.token = 7, .bytes = "seven", .n_bytes = 5};
+    e = stream_add(&s, EVENT_TOKEN);
+    e->token = (struct token_event){.pos = 3,
+                                    .parent = 0,
+                                    .candidate = 1,
+                                    .token = 7,
+                                    .source = SOURCE_DRAFT,
+                                    .exit_layer = 2,
+                                    .confidence = 0.5f,
+                                    .annealed = 0.25f,
+                                    .accepted = -1,
+                                    .committed = -1};
+    e = stream_add(&s, EVENT_LAYER);
+    e->layer = (struct layer_event){.pos = 3,
+                                    .layer = 2,
+                                    .token = 7,
+                                    .confidence = 0.5f,
+                                    .annealed = 0.25f,
+                                    .entropy = 1.5f,
+                                    .kl_final = (float)NAN,
+                                    .rank_final = -1,
+                                    .final_agrees = -1,
+                                    .top = {7, 8, TOKEN_NONE, TOKEN_NONE, TOKEN_NONE},
+                                    .top_p = {0.5f, 0.125f}};
+    e = stream_add(&s, EVENT_SERIES);
+    e->series = (struct series_event){.key = "tau", .index = 0, .value = 0.5f};
+    e = stream_add(&s, EVENT_VERDICT);
+    e->verdict = (struct verdict_event){1, 1, 1};
+    e = stream_add(&s, EVENT_ROUND);
+    e->round_end = (struct round_event){.policy = "specbound",
+                                        .draft_us = 10,
+                                        .verify_us = 20,
+                                        .drafted = 1,
+                                        .verified = 1,
+                                        .accepted = 1,
+                                        .emitted = 1,
+                                        .exit_layer = -1,
+                                        .threshold = 0.5f,
+                                        .d_max = 3,
+                                        .w_max = 4,
+                                        .layers_loaded = 6,
+                                        .heads_loaded = 2,
+                                        .stop_reason = "w_max",
+                                        .heads_us = 2.5f,
+                                        .wait_us = NAN};
+    for (size_t i = 0; i < s.n; i++) /* numbers instead of random times */
+        s.events[i].t_us = 1000 + i;
+    write_trace(folder, &s, true, path);
+    stream_free(&s);
+}
+
+/* Replaces the first `old` in a file; false if it isn't there. */
+static bool
+edit(const char *path, const char *file, const char *old, const char *new)
+{
+    char *text = read_text(path, file), *at = strstr(text, old);
+    if (at != NULL) {
+        char *edited = malloc(strlen(text) + strlen(new) + 1);
+        assert_non_null(edited);
+        sprintf(edited, "%.*s%s%s", (int)(at - text), text, new, at + strlen(old));
+        write_text(path, file, edited);
+        free(edited);
+    }
+    free(text);
+    return at != NULL;
+}
+
+/* Reads all of it; true when nothing was wrong. */
+static bool
+read_all(const char *path, struct err *err)
+{
+    struct trace_reader *r;
+    struct event e;
+    *err = (struct err){0};
+    if (!trace_reader_open(&r, path, err))
+        return false;
+    while (trace_reader_next(r, &e, err))
+        ;
+    trace_reader_close(r);
+    return err->kind == ERR_NONE;
+}
+
+static void
+test_the_lines_are_those_that_the_format_describes(void **state)
+{
+    const char *folder = *state;
+    static const struct {
+        const char *file, *text;
+    } expected[] = {
+        {"tokens.csv",
+         "event,t_us,run,seq,round,pos,parent,candidate,token_id,source,exit_layer,confidence,annealed,head,accepted,"
+         "committed\n3,1002,1,0,1,3,0,1,7,draft,2,0.5,0.25,0,1,1\n"},
+        {"layers.csv",
+         "event,t_us,run,seq,round,pos,layer,token_id,confidence,annealed,entropy,kl_final,rank_final,final_agrees,top,"
+         "head,probed_by\n4,1003,1,0,1,3,2,7,0.5,0.25,1.5,,,,7:0.5 8:0.125,0,policy\n"},
+        {"series.csv", "event,t_us,run,seq,round,key,index,value\n5,1004,1,0,1,\"tau\",0,0.5\n"},
+        {"controls.csv", "event,t_us,run,seq,round,name,old,new,applied_round\n1,1000,1,0,0,\"run\",,\"start\",1\n"},
+        {"vocab.csv", "event,t_us,run,seq,token_id,text\n2,1001,1,0,7,\"seven\"\n"},
+        {"rounds.csv",
+         "event,t_us,run,seq,round,policy,draft_us,verify_us,probe_us,drafted,verified,accepted,emitted,exit_layer,"
+         "threshold,d_max,w_max,layers_loaded,heads_loaded,stop_reason,heads_us,wait_us\n7,1006,1,0,1,\"specbound\",10,"
+         "20,0,1,1,1,1,,0."
+         "5,3,"
+         "4,6,2,\"w_max\",2.5,\n"},
+    };
+    char path[256];
+    write_small(folder, path);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        char *text = read_text(path, expected[i].file);
+        assert_string_equal(text, expected[i].text);
+        free(text);
+    }
+}
+
+static void
+test_a_bad_field_is_refused_with_file_line_and_column(void **state)
+{
+    const char *folder = *state;
+    static const struct {
+        const char *file, *old, *new, *where, *what;
+    } bad[] = {
+        {"tokens.csv", ",7,draft", ",300,draft", "tokens.csv, line 2, column token_id", "vocabulary"},
+        {"tokens.csv", ",7,draft", ",-7,draft", "column token_id", "whole number"},
+        {"tokens.csv", ",7,draft", ",7 x,draft", "column token_id", "whole number"},
+        {"tokens.csv", ",7,draft", ",,draft", "column token_id", "empty"},
+        {"tokens.csv", ",7,draft", ",7,sketch", "column source", "source"},
+        {"tokens.csv", ",draft,2,", ",draft,7,", "column exit_layer", "layers"},
+        {"tokens.csv", "3,1002,1,0,1,3,", "3,1002,1,0,1,513,", "column pos", "context"},
+        {"tokens.csv", ",0,1,7,draft", ",0,64,7,draft", "column candidate", "candidates"},
+        {"tokens.csv", ",0.5,0.25", ",0.5f,0.25", "column confidence", "not a number"},
+        {"tokens.csv", ",0.5,0.25", ",nan,0.25", "column confidence", "not a number"},
+        {"tokens.csv", ",0.5,0.25", ",0x1p3,0.25", "column confidence", "not a number"},
+        {"tokens.csv", ",1,1\n", ",2,1\n", "column accepted", "neither 0 nor 1"},
+        {"tokens.csv", ",1,1\n", ",1,1,1\n", "tokens.csv, line 2", "fields"},
+        {"tokens.csv", ",1,1\n", ",1\n", "tokens.csv, line 2", "fields"},
+        {"tokens.csv", "3,1002", "0,1002", "column event", "not above"},
+        {"tokens.csv", "3,1002", "2,1002", "column event", "another file"},
+        {"tokens.csv", "3,1002,1,0,", "3,1002,4294967296,0,", "column run", "too large"},
+        {"tokens.csv", "3,1002,1,0,", "3,1002,0,0,", "column run", "earlier run"},
+        {"tokens.csv", "3,1002,1,0,", "3,1002,1,70000,", "column seq", "too large"},
+        {"tokens.csv", "3,1002", "3,99999999999999999999", "column t_us", "whole number"},
+        {"layers.csv", ",3,2,7,", ",3,0,7,", "column layer", "no layer"},
+        {"layers.csv", ",3,2,7,", ",3,7,7,", "column layer", "no layer"},
+        {"layers.csv", "8:0.125", "300:0.125", "column top", "vocabulary"},
+        {"layers.csv", "8:0.125", "8:", "column top", "list"},
+        {"layers.csv", "8:0.125", "8:0.1:2", "column top", "list"},
+        {"layers.csv", "8:0.125", "1:0 2:0 3:0 4:0 5:0 6:0", "column top", "more tokens"},
+        {"layers.csv", ",policy\n", ",nobody\n", "column probed_by", "probes"},
+        {"series.csv", "\"tau\",0", "\"tau\",1048576", "column index", "too large"},
+        {"series.csv", "\"tau\"", "\"a key that is longer than keys can be\"", "column key", "too long"},
+        {"series.csv", "\"tau\"", "\"ta\"u", "series.csv, line 2", "quote"},
+        {"controls.csv", "\"start\"", "\"st\\art\"", "column new", "backslash"},
+        {"controls.csv", "\"start\"", "\"st\\x00art\"", "column new", "NUL"},
+        {"controls.csv", "\"run\",,\"start\"", "\"policy\",,\"nonesuch\"", "column new", "policy"},
+        {"vocab.csv", "\"seven\"", "\"sev\\x0gen\"", "column text", "backslash"},
+        {"rounds.csv", "\"specbound\"", "\"nonesuch\"", "rounds.csv, line 2, column policy", "declares"},
+        {"rounds.csv", ",1,1,1,1,", ",70000,1,1,1,", "column drafted", "too large"},
+        {"rounds.csv", "0.5,3,4", "0.5,7,4", "column d_max", "layers"},
+        {"tokens.csv", "annealed,", "other,", "tokens.csv, line 1, column annealed", "missing"},
+        {"rounds.csv", "event,", "number,", "rounds.csv, line 1, column event", "missing"},
+        {"run.json", "\"format\":\t1", "\"format\":\t2", "run.json", "newer"},
+        {"run.json", "\"vocab\":\t300", "\"vocab\":\t0", "\"vocab\"", "range"},
+        {"run.json", "\"layers\":\t6", "\"layers\":\t1e9", "\"layers\"", "range"},
+        {"run.json", "\"layers\":\t6", "\"layers\":\t6.5", "\"layers\"", "range"},
+        {"run.json", "\"rho\":", "\"rhu\":", "\"rho\"", "missing"},
+        {"run.json", "\"18446744073709551615\"", "\"18446744073709551616\"", "\"seed\"", "whole number"},
+        {"run.json", "\"policy\":\t\"specbound\"", "\"policy\":\t\"none\"", "\"policy\"", "declared"},
+        {"run.json", "\"dynamic\", ", "", "\"choices\"", "bounds"},
+        {"run.json", "\"name\":\t\"tau\"", "\"name\":\t\"prompt\"", "\"knobs\"", "control"},
+        {"run.json", "\"default\":\t0.55", "\"default\":\t1.55", "\"knobs\"", "default"},
+        {"run.json", "\"cols\":\t6", "\"cols\":\t0", "\"cols\"", "range"},
+        {"run.json", "{", "[", "run.json", "JSON"},
+    };
+    char path[256];
+    struct err err;
+    write_small(folder, path);
+    if (!read_all(path, &err))
+        fail_msg("%s", err.text);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char *before = read_text(path, bad[i].file);
+        if (!edit(path, bad[i].file, bad[i].old, bad[i].new))
+            fail_msg("%s holds no %s", bad[i].file, bad[i].old);
+        bool ok = read_all(path, &err);
+        if (ok || strstr(err.text, bad[i].where) == NULL || strstr(err.text, bad[i].what) == NULL)
+            fail_msg("%s: %s for %s: %s", bad[i].file, bad[i].new, bad[i].old, ok ? "no error" : err.text);
+        assert_int_equal(err.kind, ERR_WORK);
+        write_text(path, bad[i].file, before);
+        free(before);
+    }
+    assert_true(read_all(path, &err));
+}
+
+static void
+test_rewinding_after_a_bad_line_starts_afresh(void **state)
+{
+    const char *folder = *state;
+    static const char *const bad[] = {
+        "\"0.5", ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,", "\"a\"b"};
+    char path[256];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct event e;
+        struct err first = {0}, second = {0};
+        uint64_t before = 0, after = 0;
+        char line[200];
+        snprintf(line, sizeof line, "0.5\n6,1005,1,0,1,\"tau\",0,%s\n", bad[i]);
+        write_small(folder, path);
+        assert_true(edit(path, "series.csv", "0.5\n", line));
+        struct trace_reader *r = open_trace(path);
+        while (trace_reader_next(r, &e, &first))
+            before++;
+        assert_true(trace_reader_rewind(r, NULL));
+        while (trace_reader_next(r, &e, &second))
+            after++;
+        assert_int_equal(before, after);
+        assert_true(before > 0);
+        assert_string_equal(first.text, second.text);
+        trace_reader_close(r);
+        remove_folder(path);
+    }
+}
+
+static void
+test_unknown_columns_any_order_and_spreadsheet_habits_are_fine(void **state)
+{
+    const char *folder = *state;
+    static const char *const variants[] = {
+        "event,t_us,run,seq,round,key,index,value\n5,1004,1,0,1,tau,0,0.5\n",
+        "\"event\",\"t_us\",\"run\",\"seq\",\"round\",\"key\",\"index\",\"value\"\r\n\"5\",1004,1,0,1,tau,0,0.5\r\n",
+        "\357\273\277event,t_us,run,seq,round,key,index,value\n\n5,1004,1,0,1,tau,0,5e-1\n\n",
+        "value,index,key,mood,round,seq,run,t_us,event\n0.5,0,\"tau\",\"a \"\"b\"\",\nc\",1,0,1,1004,5\n",
+        "event,t_us,run,seq,round,key,index,value\n 5 , 1004,1,0,1,tau ,0,0.500000\n",
+    };
+    char path[256];
+    write_small(folder, path);
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+        write_text(path, "series.csv", variants[i]);
+        struct trace_reader *r = open_trace(path);
+        struct event e;
+        struct err err = {0};
+        int found = 0;
+        while (trace_reader_next(r, &e, &err)) {
+            if (e.type != EVENT_SERIES)
+                continue;
+            found++;
+            assert_int_equal(e.number, 5);
+            assert_string_equal(e.series.key, "tau");
+            assert_true(e.series.value == 0.5f);
+        }
+        if (err.kind != ERR_NONE)
+            fail_msg("%s", err.text);
+        assert_int_equal(found, 1);
+        trace_reader_close(r);
+    }
+}
+
+static void
+test_columns_that_came_later_may_be_missing(void **state)
+{
+    const char *folder = *state;
+    char path[256];
+    write_small(folder, path);
+    assert_true(edit(path, "rounds.csv", ",heads_us,wait_us\n", "\n"));
+    assert_true(edit(path, "rounds.csv", ",2.5,\n", "\n"));
+    struct trace_reader *r = open_trace(path);
+    struct event e;
+    struct err err = {0};
+    int rounds = 0;
+    while (trace_reader_next(r, &e, &err))
+        if (e.type == EVENT_ROUND) {
+            rounds++;
+            assert_true(isnan(e.round_end.heads_us) && isnan(e.round_end.wait_us));
+        }
+    if (err.kind != ERR_NONE)
+        fail_msg("%s", err.text);
+    assert_int_equal(rounds, 1);
+    trace_reader_close(r);
+}
+
+static void
+test_what_lies_beyond_the_last_round_is_not_even_looked_at(void **state)
+{
+    const char *folder = *state;
+    char path[256];
+    struct err err;
+    write_small(folder, path);
+    char *json = read_text(path, "run.json");
+    assert_true(edit(path, "run.json", ",\n\t\"closed_event\":\t7", ""));
+    assert_true(edit(path, "series.csv", "0.5\n", "0.5\n8,nonsense,,,,,,\n"));
+    assert_true(edit(path, "tokens.csv", ",1,1\n", ",1,1\n8,1,1,0,1,3,0,1,"));
+    if (!read_all(path, &err))
+        fail_msg("%s", err.text);
+    write_text(path, "run.json", json);
+    assert_true(read_all(path, &err)); /* nor beyond what the closed trace says is its last event */
+    free(json);
+}
+
+static void
+test_names_from_a_trace_cannot_drive_a_terminal(void **state)
+{
+    const char *folder = *state;
+    char path[256];
+    write_small(folder, path);
+    assert_true(edit(path, "run.json", "confidence threshold", "\\\\x1b[2J\\u001b]0;\\u202e"));
+    assert_true(edit(path, "rounds.csv", "\"w_max\"", "\"a\x1b[2Jb\""));
+    struct trace_reader *r = open_trace(path);
+    assert_string_equal(trace_reader_info(r)->policies[1].knobs[0].help, "?[2J?]0;???");
+    struct event e = {0};
+    while (trace_reader_next(r, &e, NULL))
+        if (e.type == EVENT_ROUND)
+            assert_string_equal(e.round_end.stop_reason, "a?[2Jb");
+    trace_reader_close(r);
+}
+
+static void
+test_what_is_no_trace_says_so(void **state)
+{
+    const char *folder = *state;
+    char path[256];
+    struct trace_reader *r;
+    struct err err;
+    assert_false(trace_reader_open(&r, "/nonesuch/folder", &err));
+    assert_non_null(strstr(err.text, "/nonesuch/folder"));
+    assert_false(trace_reader_open(&r, folder, &err));
+    assert_non_null(strstr(err.text, "run.json"));
+    write_small(folder, path);
+    char file[300];
+    snprintf(file, sizeof file, "%s/layers.csv", path);
+    assert_int_equal(unlink(file), 0);
+    assert_false(trace_reader_open(&r, path, &err));
+    assert_non_null(strstr(err.text, "layers.csv"));
+    assert_int_equal(mkfifo(file, 0600), 0); /* must not wait for a writer */
+    assert_false(trace_reader_open(&r, path, &err));
+    assert_non_null(strstr(err.text, "not a file"));
+    assert_int_equal(unlink(file), 0);
+    write_text(path, "layers.csv", "");
+    assert_false(trace_reader_open(&r, path, &err));
+    assert_non_null(strstr(err.text, "header"));
+    assert_null(r);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_the_lines_are_those_that_the_format_describes),
+        TEST(test_a_bad_field_is_refused_with_file_line_and_column),
+        TEST(test_rewinding_after_a_bad_line_starts_afresh),
+        TEST(test_unknown_columns_any_order_and_spreadsheet_habits_are_fine),
+        TEST(test_columns_that_came_later_may_be_missing),
+        TEST(test_what_lies_beyond_the_last_round_is_not_even_looked_at),
+        TEST(test_names_from_a_trace_cannot_drive_a_terminal),
+        TEST(test_what_is_no_trace_says_so),
+    };
+    return cmocka_run_group_tests_name("foreign traces", tests, NULL, NULL);
+}

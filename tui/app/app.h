@@ -1,0 +1,24 @@
+/* The scope as a program: takes the terminal, starts the session (or plays the trace), obeys keys, mouse, ':' commands
+ * and a script, and gives the terminal back. */
+#ifndef TUI_APP_APP_H
+#define TUI_APP_APP_H
+
+#include "tui/app/source.h"
+
+struct app_options {
+    const char *theme;        /* a name or a file; NULL: the default */
+    const char *script;       /* a file of commands, or NULL */
+    const char *history_path; /* of prompts; NULL: kept in memory only */
+    char *const *prompts;     /* (n_prompts) offered where one is written; they stay the caller's */
+    size_t n_prompts;
+    const char *data_dir; /* where themes/ lies; NULL: only the compiled-in ones */
+    double pace;          /* tokens/s that a live session was told to keep to; 0: as fast as it goes */
+    bool quit_at_end;     /* leave when the run is over */
+};
+
+/* A live session must be open and not started: the app opens its reader first, then starts it. With a script a live
+ * session should have been opened paused. Returns the exit status: 0; 1 when the work failed and 2 for bad usage, with
+ * *err filled for the user to read; 128 + the signal that ended the program. The source stays open. */
+int app_run(const struct source *, const struct app_options *, struct err *);
+
+#endif

@@ -1,0 +1,20 @@
+/* Where the events come from: a live session or a replayed trace. The app loop and the commands know no more of it. */
+#ifndef TUI_APP_SOURCE_H
+#define TUI_APP_SOURCE_H
+
+#include "engine/session/session.h"
+#include "traces/replay.h"
+
+struct source {
+    struct session *session; /* exactly one of the two is set; both borrowed; the session is not started yet */
+    struct replay *replay;
+    const char *trace; /* folder that a live run is being written to, or NULL */
+    bool saved;        /* the user named that folder: quitting loses nothing */
+    const char *note;  /* shown once on the status line at the start, or NULL */
+    /* Writes what is known of the run into a folder; may be NULL. From the app's thread; may take a moment. */
+    bool (*export_to)(void *user, const char *dir, struct err *);
+    const char *(*trouble)(void *user); /* why the trace stopped, or NULL while all is well; may be NULL itself */
+    void *user;
+};
+
+#endif

@@ -1,0 +1,93 @@
+/* The table of ':' commands, and what Tab offers behind them. */
+#include "tui/app/verbs.h"
+
+static bool
+offer_knob(struct app *app, int i, char *out, size_t size)
+{
+    const struct policy_info *p = scope_policy(app->scope);
+    if (p == NULL || i >= (int)p->n_knobs)
+        return false;
+    snprintf(out, size, "%s", p->knobs[i].name);
+    return true;
+}
+
+static bool
+offer_policy(struct app *app, int i, char *out, size_t size)
+{
+    if (i >= (int)app->info->n_policies)
+        return false;
+    snprintf(out, size, "%s", app->info->policies[i].name);
+    return true;
+}
+
+static bool
+offer_theme(struct app *app, int i, char *out, size_t size)
+{
+    char names[CHOICES][32];
+    if (i >= theme_list(names, CHOICES, app->options.data_dir))
+        return false;
+    snprintf(out, size, "%s", names[i]);
+    return true;
+}
+
+static bool
+offer_panel(struct app *app, int i, char *out, size_t size)
+{
+    if (i >= app->panels)
+        return false;
+    snprintf(out, size, "%s", panel_registry[i]->name);
+    return true;
+}
+
+static bool
+offer_probe(struct app *app, int i, char *out, size_t size)
+{
+    (void)app;
+    if (i >= PROBE_MODES)
+        return false;
+    snprintf(out, size, "%s", probe_mode_names[i]);
+    return true;
+}
+
+static bool
+offer_head(struct app *app, int i, char *out, size_t size)
+{
+    (void)app;
+    if (i >= HEAD_MODES)
+        return false;
+    snprintf(out, size, "%s", head_mode_names[i]);
+    return true;
+}
+
+const struct verb app_verbs[] = {
+    {"set", "KNOB VALUE", "turn a knob of the policy; it takes effect at the next round", run_set, offer_knob},
+    {"policy", "[NAME]", "choose the policy", run_policy, offer_policy},
+    {"prompt", "[TEXT]", "a new run from this prompt", run_prompt, NULL},
+    {"pause", "", "pause", run_pause, NULL},
+    {"resume", "", "go on", run_resume, NULL},
+    {"toggle", "", "pause or go on", run_toggle, NULL},
+    {"step", "[N | token]", "so many rounds, or one token, then pause", run_step, NULL},
+    {"restart", "", "again from the same prompt", run_restart, NULL},
+    {"goto", "ROUND | P%", "to the end of a round; a replay jumps there", run_goto, NULL},
+    {"speed", "X", "tokens a second, or max; a replay's: 0.25 to 64; faster, slower", run_speed, NULL},
+    {"export", "[DIR]", "write the run as CSV into a folder", run_export, NULL},
+    {"theme", "[NAME]", "choose the theme: a name, or a file with a '/'", run_theme, offer_theme},
+    {"panel", "NAME", "focus a panel; next, previous", run_panel, offer_panel},
+    {"zoom", "", "the focused panel alone, and back", run_zoom, NULL},
+    {"probe", "MODE", "what the scope asks of all layers: off, policy, all", run_probe, offer_probe},
+    {"head", "MODE", "what looks at layers: lens, trained, policy (its paper's); other", run_head, offer_head},
+    {"save-screen", "FILE", "write what is on the terminal as text", run_save_screen, NULL},
+    {"wait", "round N | end | idle", "in a script: until it is so", run_wait, NULL},
+    {"baseline", "", "run autoregressively and compare", run_baseline, NULL},
+    {"extend", "[N]", "go on for N more tokens", run_extend, NULL},
+    {"search", "[TEXT]", "find a text; again: the next place", run_search, NULL},
+    {"search-next", "", "the next place", run_search_next, NULL},
+    {"bookmark", "[next]", "set or remove one at the cursor; go to the next", run_bookmark, NULL},
+    {"key", "NAME…", "press keys: x, Enter, Tab, Up, S-Left, C-l, …", run_key, NULL},
+    {"command", "[TEXT]", "open this line", run_command, NULL},
+    {"help", "", "keys and commands", run_help, NULL},
+    {"redraw", "", "draw the screen again", run_redraw, NULL},
+    {"suspend", "", "back to the shell; fg returns", run_suspend, NULL},
+    {"quit", "", "leave", run_quit, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};

@@ -1,0 +1,67 @@
+/* What the files of the layers × tokens panel share: panel_layers.c (view state, keys), layers_fold.c (which layers and
+ * positions are shown), layers_draw.c (cells), layers_popup.c. Nobody else includes it. */
+#ifndef TUI_PANELS_LAYERS_H
+#define TUI_PANELS_LAYERS_H
+
+#include "tui/panels/panel.h"
+
+#define LAYERS_ROWS        256 /* layers on the screen at most */
+#define LAYERS_COLUMNS     512 /* positions on the screen at most */
+#define LAYERS_SHARES      15 /* cells at the right for how often layers agree with the last one, when there are two heads */
+#define LAYERS_SHARES_FROM 64
+#define LAYERS_LABEL       5 /* columns of a row's label */
+#define LAYERS_MIN_WIDTH   4
+#define LAYERS_MAX_WIDTH   24
+
+enum layers_channel { SHOW_CONFIDENCE, SHOW_ENTROPY, SHOW_KL, SHOW_RANK, SHOW_CHANNELS };
+
+struct layers_panel {
+    enum layers_channel channel;
+    int max_width; /* of a column */
+    uint32_t left; /* first position shown */
+    bool placed;   /* `left` was chosen while the cursor was out; else it follows from the newest position */
+    bool popup;
+    int spare_y, spare_rows; /* below the rows: room for the opened cell that hides nothing */
+
+    /* As drawn last: what keys and mouse refer to. */
+    int cols, lines;
+    bool mono;                                              /* heat takes a column of its own */
+    int n_rows, row_layer[LAYERS_ROWS], row_y[LAYERS_ROWS]; /* deepest first */
+    int line_y;                                             /* of the d_max line, -1: none */
+    int n_columns;
+    struct {
+        uint32_t pos;
+        int x, width;
+    } column[LAYERS_COLUMNS];
+};
+
+/* ---- layers_fold.c ---- */
+
+/* Chooses at most `rows` of the layers 1..layers: those of must[] (0 and -1 are passed over) first, then evenly of the
+ * probed ones, then of the others. out: descending; returns how many. */
+int layers_choose(int layers, int rows, const int *must, int n_must, const bool *probed, int *out);
+/* Fills p's rows for a body of that many lines beginning at y. */
+void layers_fold(struct layers_panel *, const struct scope *, int y, int lines);
+/* Fills p's columns: up to the newest position, or from p->left, which it moves so that the selection is seen. */
+void layers_columns(struct layers_panel *, const struct scope *, const struct selection *, int cols);
+/* A token as a cell shows it: without its leading space. */
+const char *layers_word(const struct scope *, token_t);
+/* The layer whose exit a column's grey begins above; 0: none. */
+int layers_exit(const struct scope_column *);
+/* The token that the last layer says; TOKEN_NONE: not known. */
+bool layers_beyond(const struct scope *, const struct scope_column *,
+                   int layer); /* a layer that the token left before */
+token_t layers_final(const struct scope *, const struct scope_column *);
+/* How the cell ranks a token: 0 is first; GUESS_TOP: beyond the ones listed; -1: not known. */
+int32_t layers_rank(const struct scope_cell *, token_t final);
+
+/* ---- layers_draw.c ---- */
+void layers_draw(struct layers_panel *, const struct view *, const struct canvas *);
+extern const char *const layers_channel_names[SHOW_CHANNELS];
+
+/* ---- layers_popup.c ---- */
+#define LAYERS_POPUP 10 /* lines over the rows, */
+#define LAYERS_BELOW 9  /* and below them */
+void layers_popup(const struct layers_panel *, const struct view *, const struct canvas *);
+
+#endif

@@ -1,0 +1,234 @@
+/* The cells of layers × tokens, with what stands above and below them. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/panels/layers.h"
+
+const char *const layers_channel_names[SHOW_CHANNELS] = {"p", "H", "KL", "rank"};
+
+/* The background's intensity: how sure, how spread, how far from the last layer, how far down its token is. */
+static float
+heat_of(enum layers_channel channel, const struct scope_cell *cell, token_t final)
+{
+    const int32_t rank = layers_rank(cell, final);
+    switch (channel) {
+    case SHOW_CONFIDENCE: return cell->confidence;
+    case SHOW_ENTROPY: return cell->entropy / 6; /* nats: the scale ends where a guess is worth nothing */
+    case SHOW_KL: return cell->kl_final / 8;
+    case SHOW_RANK: return rank < 0 ? NAN : log2f(1 + (float)rank) / 10;
+    case SHOW_CHANNELS: break;
+    }
+    return NAN;
+}
+
+/* Text cut to a width, in a role. */
+static int
+draw_word(const struct canvas *c, int y, int x, int width, enum role role, unsigned marks, const char *text)
+{
+    const struct canvas cell = canvas_inside(c, y, x, 1, width);
+    if (text_width(text) <= width)
+        return canvas_styled(&cell, 0, 0, role, NAN, marks, text);
+    const struct canvas most = canvas_inside(c, y, x, 1, width - 1);
+    const int used = canvas_styled(&most, 0, 0, role, NAN, marks, text);
+    return used + canvas_styled(&cell, 0, used, role, NAN, marks, "…");
+}
+
+static enum role
+role_of(enum fate fate)
+{
+    switch (fate) {
+    case FATE_PROMPT: return ROLE_PROMPT;
+    case FATE_GHOST: return ROLE_DRAFT;
+    case FATE_ACCEPTED: return ROLE_ACCEPTED;
+    case FATE_REJECTED: return ROLE_REJECTED;
+    case FATE_CORRECTION: return ROLE_CORRECTION;
+    case FATE_BONUS: return ROLE_BONUS;
+    case FATE_NONE: return ROLE_DIM;
+    case FATE_PREFILL: break;
+    }
+    return ROLE_TEXT;
+}
+
+/* What became of the position: in glyphs, so that it is read without colours. */
+static void
+draw_fate(const struct scope *s, const struct canvas *c, int x, int width, const struct scope_column *column)
+{
+    char text[24] = "";
+    const char *correction = canvas_glyph(c, "◆", "*");
+    int used = 0;
+    switch (column->fate) {
+    case FATE_NONE: break;
+    case FATE_PROMPT: draw_word(c, 1, x, width, ROLE_DIM, MARK_NONE, "·"); return;
+    case FATE_PREFILL: draw_word(c, 1, x, width, ROLE_DIM, MARK_NONE, "▸"); return;
+    case FATE_GHOST: snprintf(text, sizeof text, "◌%.0d", column->exit_layer > 0 ? column->exit_layer : 0); break;
+    case FATE_ACCEPTED: snprintf(text, sizeof text, "✓%.0d", column->exit_layer > 0 ? column->exit_layer : 0); break;
+    case FATE_REJECTED: snprintf(text, sizeof text, "✗%.0d", column->exit_layer > 0 ? column->exit_layer : 0); break;
+    case FATE_BONUS: snprintf(text, sizeof text, "+"); break;
+    case FATE_CORRECTION: snprintf(text, sizeof text, "%s", correction); break;
+    }
+    used = draw_word(c, 1, x, width, role_of(column->fate), MARK_NONE, text);
+    if (column->rejected == TOKEN_NONE || column->fate == FATE_ACCEPTED || column->fate == FATE_REJECTED)
+        return;
+    used += draw_word(c, 1, x + used, width - used, ROLE_REJECTED, MARK_NONE, "✗");
+    draw_word(c, 1, x + used, width - used, ROLE_REJECTED, MARK_STRUCK, layers_word(s, column->rejected));
+}
+
+static void
+draw_cell(const struct layers_panel *p, const struct scope *s, const struct canvas *c, int y, int x, int width,
+          uint32_t pos, int layer, bool cursor)
+{
+    const struct scope_column *column = scope_column(s, pos);
+    const struct scope_cell *cells = scope_cells(s, pos);
+    const bool beyond = column != NULL && layers_beyond(s, column, layer);
+    unsigned marks = cursor ? MARK_CURSOR : MARK_NONE;
+    if (cursor)
+        canvas_text(c, y, x - 1, ROLE_FOCUS, "▸");
+    if (cells == NULL || !cells[layer].known) {
+        if (beyond) {
+            canvas_heat(c, y, x, width, NAN, marks | MARK_EXITED, "");
+        } else {
+            canvas_heat(c, y, x, width, NAN, marks, "");
+            canvas_styled(c, y, x, ROLE_DIM, NAN, marks, "·"); /* nobody asked this layer */
+        }
+        return;
+    }
+    const struct scope_cell *cell = &cells[layer];
+    if (scope_spurious(s, pos, (uint32_t)layer))
+        marks |= MARK_SPURIOUS;
+    const float heat = heat_of(p->channel, cell, column != NULL ? layers_final(s, column) : TOKEN_NONE);
+    const char *word = layers_word(s, cell->token);
+    if (beyond && cell->probed_by != PROBED_POLICY && width > 1) { /* asked by the scope only: the token had left */
+        canvas_heat(c, y, x, width - 1, heat, marks | MARK_FADED, word);
+        canvas_styled(c, y, x + width - 1, ROLE_EXITED, NAN, marks & MARK_CURSOR, "▒");
+    } else {
+        canvas_heat(c, y, x, width, heat, marks, word);
+    }
+}
+
+static void
+draw_label(const struct layers_panel *p, const struct scope *s, const struct canvas *c, int row)
+{
+    const int layer = p->row_layer[row], exit = scope_exit_layer(s);
+    char number[16];
+    snprintf(number, sizeof number, layer == (int)scope_info(s)->layers && layer < 100 ? "L%d" : "%d", layer);
+    /* Layers that are folded away between this row and the one above. */
+    const bool gap = row > 0 && p->row_layer[row - 1] != layer + 1;
+    if (gap && p->line_y != p->row_y[row] - 1)
+        canvas_text(c, p->row_y[row], 0, ROLE_DIM, "┆");
+    canvas_print(c, p->row_y[row], 0 + (layer > 999 ? 0 : 1), layer == exit ? ROLE_TITLE : ROLE_DIM, "%3s%s", number,
+                 layer == exit ? "►" : "");
+}
+
+/* How often each layer's first choice was the last one's, by the lens and by its trained head: the one in use stands
+ * out. */
+static void
+draw_shares(const struct layers_panel *p, const struct scope *s, const struct canvas *c)
+{
+    const struct canvas side = canvas_inside(c, 0, c->cols - LAYERS_SHARES + 1, c->rows, LAYERS_SHARES - 1);
+    const bool trained = strcmp(scope_head(s), "trained") == 0;
+    canvas_text(&side, 0, 0, ROLE_DIM, " agree with L");
+    canvas_text(&side, 1, 1, trained ? ROLE_DIM : ROLE_TITLE, "lens");
+    canvas_text(&side, 1, 7, trained ? ROLE_TITLE : ROLE_DIM, "trained");
+    for (int row = 0; row < p->n_rows; row++)
+        for (int head = 0; head < 2; head++) {
+            const double share = scope_agreement(s, (uint32_t)p->row_layer[row], head);
+            if (!isnan(share) && p->row_layer[row] < (int)scope_info(s)->layers)
+                canvas_print(&side, p->row_y[row], head * 8, (head == 1) == trained ? ROLE_TEXT : ROLE_DIM, "%4.0f%%",
+                             share * 100);
+        }
+}
+
+static void
+draw_line(const struct layers_panel *p, const struct scope *s, const struct canvas *c)
+{
+    if (p->line_y < 0)
+        return;
+    for (int x = 0; x < c->cols; x++)
+        canvas_text(c, p->line_y, x, ROLE_LINE, "╌");
+    canvas_print(c, p->line_y, 1, ROLE_LINE, " d_max %d ", (int)scope_d_max(s));
+}
+
+/* One line about the cell that the cursor is on. */
+static void
+draw_readout(const struct layers_panel *p, const struct view *v, const struct canvas *c, int y)
+{
+    const struct selection *sel = v->selection;
+    const struct scope *s = v->scope;
+    const struct scope_column *column = scope_column(s, sel->pos);
+    if (sel->follow || column == NULL || p->n_rows == 0) {
+        canvas_text(c, y, 0, ROLE_DIM,
+                    !v->focused                     ? ""
+                    : p->spare_rows >= LAYERS_BELOW ? "hjkl or arrows point at a cell"
+                                                    : "hjkl or arrows point at a cell, Enter opens it");
+        return;
+    }
+    int x = canvas_print(c, y, 0, ROLE_TITLE, "%u '%s'", (unsigned)sel->pos, layers_word(s, column->token));
+    const struct scope_cell *cells = scope_cells(s, sel->pos);
+    const int layer = sel->layer;
+    if (layer < 1 || layer > (int)scope_info(s)->layers)
+        return;
+    if (cells == NULL || !cells[layer].known) {
+        canvas_print(c, y, x, ROLE_DIM, "  L%d not probed", layer);
+        return;
+    }
+    const struct scope_cell *cell = &cells[layer];
+    const int32_t rank = layers_rank(cell, layers_final(s, column));
+    x += canvas_print(c, y, x, ROLE_TEXT, "  L%d '%s' %.2f", layer, layers_word(s, cell->token),
+                      (double)cell->confidence);
+    if (!isnan(cell->annealed))
+        x += canvas_print(c, y, x, ROLE_DIM, " (annealed %.2f)", (double)cell->annealed);
+    if (!isnan(cell->entropy))
+        x += canvas_print(c, y, x, ROLE_TEXT, "  H %.2f", (double)cell->entropy);
+    if (!isnan(cell->kl_final))
+        x += canvas_print(c, y, x, ROLE_TEXT, "  KL %.2f", (double)cell->kl_final);
+    if (rank >= 0)
+        x += canvas_print(c, y, x, ROLE_TEXT, "  rank %s%d", rank == GUESS_TOP && cell->rank_final < 0 ? "≥ " : "",
+                          (int)rank);
+    if (scope_spurious(s, sel->pos, (uint32_t)layer))
+        x += canvas_text(c, y, x, ROLE_SPURIOUS, "  spurious");
+    if (column->siblings > 0)
+        canvas_print(c, y, x, ROLE_DIM, "  %u siblings", (unsigned)column->siblings);
+}
+
+void
+layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c)
+{
+    const struct scope *s = v->scope;
+    const int readout = c->rows >= 6;
+    const struct selection *sel = v->selection;
+    p->cols = c->cols;
+    p->mono = c->grid->mono;
+    layers_fold(p, s, 2, c->rows - 2 - readout);
+    const bool shares = c->cols >= LAYERS_SHARES_FROM && scope_head(s)[0] != '\0';
+    layers_columns(p, s, sel, c->cols - (shares ? LAYERS_SHARES : 0));
+    for (int row = 0; row < p->n_rows; row++)
+        draw_label(p, s, c, row);
+    for (int i = 0; i < p->n_columns; i++) {
+        const uint32_t pos = p->column[i].pos;
+        const int x = p->column[i].x, width = p->column[i].width;
+        const struct scope_column *column = scope_column(s, pos);
+        const bool here = !sel->follow && sel->pos == pos;
+        bool marked = false;
+        for (uint32_t b = 0; b < v->n_bookmarks; b++)
+            marked = marked || v->bookmarks[b] == pos;
+        if (column != NULL) {
+            const unsigned marks = (here ? MARK_CURSOR : 0U) | (marked ? MARK_BOLD | MARK_UNDERLINED : 0U) |
+                                   (column->fate == FATE_REJECTED ? MARK_STRUCK : 0U);
+            const bool none = column->token == TOKEN_NONE;
+            draw_word(c, 0, x, width, column->fate == FATE_ACCEPTED ? ROLE_TEXT : role_of(column->fate), marks,
+                      none ? "…" : layers_word(s, column->token));
+            draw_fate(s, c, x, width, column);
+        }
+        for (int row = 0; row < p->n_rows; row++)
+            draw_cell(p, s, c, p->row_y[row], x, width, pos, p->row_layer[row],
+                      here && sel->layer == p->row_layer[row]);
+    }
+    draw_line(p, s, c);
+    if (shares)
+        draw_shares(p, s, c);
+    if (readout)
+        draw_readout(p, v, c, c->rows - 1);
+    if (!sel->follow && (p->popup || p->spare_rows >= LAYERS_BELOW))
+        layers_popup(p, v, c);
+}

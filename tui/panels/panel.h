@@ -1,0 +1,58 @@
+/* A panel: one file ending in one table, and one line in tui/panels/panels.c. The core knows no panel by name. */
+#ifndef TUI_PANELS_PANEL_H
+#define TUI_PANELS_PANEL_H
+
+#include "tui/app/source.h"
+#include "tui/scope/scope.h"
+#include "tui/terminal/canvas.h"
+
+struct app;
+
+struct selection { /* the position that all panels point at; the app owns it, panels may move it */
+    uint32_t pos;
+    int32_t layer; /* 0: none chosen */
+    bool follow;   /* true: panels keep to the newest position */
+};
+
+struct view { /* what a panel may read when it draws */
+    const struct scope *scope;
+    const struct run_info *info;
+    struct app *app;
+    bool focused, live;          /* live: knobs can be moved */
+    struct selection *selection; /* shared by all panels */
+    const char *search;          /* the text that was searched for last, "" for none */
+    const uint32_t *bookmarks;   /* positions */
+    uint32_t n_bookmarks;
+};
+
+/* Commands go through the same interpreter as ':' lines, so that what keys and mouse do a command can do. */
+bool app_command(struct app *, const char *line);
+__attribute__((format(printf, 2, 3))) void app_say(struct app *, const char *format, ...); /* status line */
+
+struct key_help {
+    const char *keys, *what;
+};
+
+enum panel_place { PANEL_TOP, PANEL_BOTTOM };
+
+struct panel_ops {
+    const char *name, *title;
+    enum panel_place place; /* the screen's upper or lower half */
+    int weight, min_cols;   /* share of the width beside the others there; below min_cols it is not worth drawing */
+    bool (*active)(const struct view *); /* false: nothing to show, its space is shared out; NULL: always active */
+    const struct key_help *keys;         /* ends with a {NULL, NULL}; for the help overlay */
+    void *(*open)(void);                 /* the panel's own view state; NULL allowed */
+    void (*close)(void *state);
+    void (*draw)(void *state, const struct view *, const struct canvas *); /* the inside of its box */
+    void (*note)(void *state, const struct view *, char *out, int n);      /* text on the box's top edge; may be NULL */
+    bool (*key)(void *state, const struct view *, int key); /* true: used it; keys as tui/terminal/input.h names them */
+    bool (*mouse)(void *state, const struct view *, const struct canvas *, int y, int x,
+                  enum mouse_action); /* y, x inside it */
+    /* Its own ':' verbs, and a look at some of the app's: `search TEXT` (again: the next one). May be NULL. */
+    bool (*command)(void *state, const struct view *, const char *verb, const char *rest);
+};
+
+extern const struct panel_ops panel_text, panel_layers, panel_rounds, panel_series, panel_mask, panel_knobs;
+extern const struct panel_ops *const panel_registry[]; /* NULL-terminated, in Tab order */
+
+#endif

@@ -1,0 +1,358 @@
+/* Sliders for what the policy declares. Nothing here changes a knob: it asks with `:set`, shows what was asked for as
+ * pending, and believes only the event that says it was applied. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tui/panels/panel.h"
+#include "tui/terminal/input.h"
+
+#define TYPED 16
+
+struct knobs_panel {
+    uint32_t focus, top;
+    char policy[16]; /* whose knobs the fields below are about */
+    bool pending[POLICY_KNOBS];
+    double asked[POLICY_KNOBS];
+    uint32_t due[POLICY_KNOBS]; /* scope_knob_events() when all that was asked for has come */
+    char typed[TYPED];          /* a value being typed; "": none */
+    bool typing;
+    int rows; /* of sliders, as drawn last */
+};
+
+static void *
+open_knobs(void)
+{
+    return calloc(1, sizeof(struct knobs_panel));
+}
+
+/* Another policy's knobs are other knobs; what was asked for and came is no longer pending. */
+static void
+settle(struct knobs_panel *p, const struct view *v)
+{
+    const struct policy_info *policy = scope_policy(v->scope);
+    if (strcmp(p->policy, policy->name) != 0) {
+        memset(p->pending, 0, sizeof p->pending);
+        p->focus = p->top = 0;
+        p->typing = false;
+        memcpy(p->policy, policy->name, sizeof p->policy);
+    }
+    for (uint32_t i = 0; i < policy->n_knobs; i++)
+        if (p->pending[i] && (scope_knob(v->scope, i) == p->asked[i] || scope_knob_events(v->scope, i) >= p->due[i]))
+            p->pending[i] = false;
+}
+
+/* What the slider stands at: the value asked for, or the one in force. */
+static double
+shown(const struct knobs_panel *p, const struct view *v, uint32_t i)
+{
+    return p->pending[i] ? p->asked[i] : scope_knob(v->scope, i);
+}
+
+static void
+ask(struct knobs_panel *p, const struct view *v, uint32_t i, double value)
+{
+    const struct knob *k = &scope_policy(v->scope)->knobs[i];
+    char text[40], line[96];
+    if (!v->live) {
+        app_say(v->app, "a replay shows what the knobs were; they can't be moved");
+        return;
+    }
+    value = fmin(fmax(value, k->min), k->max);
+    if (!knob_check(k, value, &value, NULL) || value == shown(p, v, i))
+        return;
+    knob_format(k, value, text, sizeof text);
+    snprintf(line, sizeof line, "set %s %s", k->name, text);
+    if (!app_command(v->app, line))
+        return;
+    const uint32_t came = scope_knob_events(v->scope, i);
+    p->due[i] = (p->pending[i] ? p->due[i] : came) + 1;
+    p->asked[i] = value;
+    p->pending[i] = true;
+}
+
+static double
+step_of(const struct knob *k)
+{
+    return k->step > 0 ? k->step : k->kind == KNOB_REAL ? (k->max - k->min) / 100 : 1;
+}
+
+static void
+step(struct knobs_panel *p, const struct view *v, uint32_t i, int by)
+{
+    const struct knob *k = &scope_policy(v->scope)->knobs[i];
+    if (k->kind == KNOB_CHOICE) { /* round and round */
+        const int n = (int)k->max + 1, at = (int)shown(p, v, i) + (by > 0 ? 1 : n - 1);
+        ask(p, v, i, at % n);
+    } else {
+        ask(p, v, i, shown(p, v, i) + by * step_of(k));
+    }
+}
+
+/* ---- drawing ---- */
+
+struct places {
+    int name, slider, value; /* columns */
+    int sliders;             /* rows */
+    int help;                /* row, -1: none */
+    int extra;               /* row of probe and sampling, -1: none */
+};
+
+#define VALUE_COLUMNS 8
+
+static bool
+has_symbol(const struct knob *k)
+{
+    return k->symbol[0] != '\0' && strcmp(k->symbol, k->name) != 0;
+}
+
+static struct places
+arrange(const struct policy_info *policy, int rows, int cols)
+{
+    struct places a = {.name = 6, .value = VALUE_COLUMNS, .help = -1, .extra = -1};
+    for (uint32_t i = 0; i < policy->n_knobs; i++) {
+        const struct knob *k = &policy->knobs[i];
+        const int width = text_width(k->name) + (has_symbol(k) ? text_width(k->symbol) + 1 : 0);
+        a.name = width > a.name ? width : a.name;
+    }
+    a.name = a.name > cols / 2 ? cols / 2 : a.name;
+    a.slider = cols - 1 - a.name - 1 - 1 - a.value;
+    if (a.slider < 5)
+        a.slider = 0;
+    const int n = (int)policy->n_knobs;
+    a.sliders = rows;
+    if (rows >= 3 && rows > n) /* the help of the one in focus; more sliders go before it */
+        a.help = --a.sliders;
+    if (a.help >= 0 && a.sliders > n)
+        a.extra = --a.sliders;
+    else if (rows >= 4 && a.help < 0)
+        a.help = --a.sliders;
+    a.sliders = a.sliders > n ? n : a.sliders;
+    return a;
+}
+
+static double
+fraction(const struct knob *k, double value)
+{
+    return k->max > k->min ? (value - k->min) / (k->max - k->min) : 0;
+}
+
+static void
+draw_knob(const struct knobs_panel *p, const struct view *v, const struct canvas *c, int y, uint32_t i,
+          const struct places *a)
+{
+    const struct knob *k = &scope_policy(v->scope)->knobs[i];
+    const bool focus = v->focused && p->focus == i, pending = p->pending[i];
+    const double value = shown(p, v, i);
+    char text[40];
+    canvas_text(c, y, 0, ROLE_FOCUS, focus ? "▸" : " ");
+    const struct canvas name = canvas_inside(c, y, 1, 1, a->name);
+    int x = 0;
+    if (has_symbol(k))
+        x = canvas_print(&name, 0, 0, focus ? ROLE_FOCUS : ROLE_KNOB, "%s ", k->symbol);
+    canvas_text(&name, 0, x, focus ? ROLE_FOCUS : ROLE_TEXT, k->name);
+    x = 1 + a->name + 1;
+    if (a->slider > 0)
+        canvas_slider(c, y, x, a->slider, fraction(k, value), fraction(k, k->def),
+                      pending ? ROLE_KNOB_PENDING : ROLE_KNOB);
+    x += a->slider + 1;
+    if (focus && p->typing) {
+        canvas_print(c, y, x, ROLE_CURSOR, "%s_", p->typed);
+        return;
+    }
+    knob_format(k, value, text, sizeof text);
+    const int used = canvas_text(c, y, x, pending ? ROLE_KNOB_PENDING : ROLE_TEXT, text);
+    if (pending)
+        canvas_text(c, y, x + used, ROLE_KNOB_PENDING, "…");
+}
+
+static void
+draw_extra(const struct view *v, const struct canvas *c, int y)
+{
+    const struct sampling *sampling = &scope_info(v->scope)->sampling;
+    const char *probe = scope_probe(v->scope);
+    int x = canvas_print(c, y, 1, ROLE_DIM, "probe %s", probe[0] != '\0' ? probe : "–") + 1;
+    if (scope_head(v->scope)[0] != '\0')
+        x += canvas_print(c, y, x, ROLE_DIM, " · %s%s", scope_head(v->scope),
+                          strcmp(scope_head(v->scope), "trained") == 0 ? " heads" : "");
+    if (!(sampling->temperature > 0)) {
+        canvas_text(c, y, x, ROLE_DIM, " · greedy");
+        return;
+    }
+    x += canvas_print(c, y, x, ROLE_DIM, " · T %.3g", (double)sampling->temperature);
+    if (sampling->top_k > 0)
+        x += canvas_print(c, y, x, ROLE_DIM, " · top-k %u", (unsigned)sampling->top_k);
+    if (sampling->top_p < 1)
+        canvas_print(c, y, x, ROLE_DIM, " · top-p %.3g", (double)sampling->top_p);
+}
+
+static void
+draw_knobs(void *state, const struct view *v, const struct canvas *c)
+{
+    struct knobs_panel *p = state;
+    const struct policy_info *policy = scope_policy(v->scope);
+    if (p == NULL)
+        return;
+    settle(p, v);
+    const struct places a = arrange(policy, c->rows, c->cols);
+    if (p->focus >= policy->n_knobs)
+        p->focus = policy->n_knobs > 0 ? policy->n_knobs - 1 : 0;
+    if (p->focus < p->top)
+        p->top = p->focus;
+    if (a.sliders > 0 && p->focus >= p->top + (uint32_t)a.sliders)
+        p->top = p->focus - (uint32_t)a.sliders + 1;
+    if (p->top + (uint32_t)a.sliders > policy->n_knobs)
+        p->top = policy->n_knobs - (uint32_t)a.sliders;
+    p->rows = a.sliders;
+    if (policy->n_knobs == 0) {
+        canvas_print(c, 0, 1, ROLE_DIM, "%s has no knobs", policy->name);
+        draw_extra(v, c, c->rows > 2 ? 2 : 1);
+        return;
+    }
+    for (int y = 0; y < a.sliders; y++)
+        draw_knob(p, v, c, y, p->top + (uint32_t)y, &a);
+    if (a.extra >= 0)
+        draw_extra(v, c, a.extra);
+    if (a.help >= 0 && v->focused)
+        canvas_text(c, a.help, 1, ROLE_DIM, policy->knobs[p->focus].help);
+}
+
+static void
+note_knobs(void *state, const struct view *v, char *out, int n)
+{
+    const struct knobs_panel *p = state;
+    const struct policy_info *policy = scope_policy(v->scope);
+    if (!v->live)
+        snprintf(out, (size_t)n, "as they were");
+    else if (p != NULL && p->rows > 0 && (uint32_t)p->rows < policy->n_knobs)
+        snprintf(out, (size_t)n, "%u–%u of %u", (unsigned)p->top + 1, (unsigned)p->top + (unsigned)p->rows,
+                 (unsigned)policy->n_knobs);
+}
+
+/* ---- keys ---- */
+
+static bool
+type_key(struct knobs_panel *p, const struct view *v, int key)
+{
+    const size_t n = p->typing ? strlen(p->typed) : 0;
+    if ((key >= '0' && key <= '9') || key == '.' || (key == '-' && n == 0) ||
+        (p->typing && (key == 'e' || key == '-'))) {
+        p->typing = true;
+        if (n + 1 < sizeof p->typed) {
+            p->typed[n] = (char)key;
+            p->typed[n + 1] = '\0';
+        }
+        return true;
+    }
+    if (!p->typing)
+        return false;
+    if (key == INPUT_BACKSPACE || key == INPUT_DELETE) {
+        if (n > 0)
+            p->typed[n - 1] = '\0';
+        p->typing = n > 1;
+        return true;
+    }
+    p->typing = false;
+    if (key == INPUT_ENTER) {
+        const struct knob *k = &scope_policy(v->scope)->knobs[p->focus];
+        double value;
+        struct err err = {0};
+        if (knob_parse(k, p->typed, &value, &err))
+            ask(p, v, p->focus, value);
+        else
+            app_say(v->app, "%s", err.text);
+        return true;
+    }
+    return key == INPUT_ESCAPE;
+}
+
+static bool
+key_knobs(void *state, const struct view *v, int key)
+{
+    struct knobs_panel *p = state;
+    const struct policy_info *policy = scope_policy(v->scope);
+    if (p == NULL || policy->n_knobs == 0)
+        return false;
+    settle(p, v);
+    const struct knob *k = &policy->knobs[p->focus < policy->n_knobs ? p->focus : 0];
+    if (k->kind != KNOB_CHOICE && v->live && (p->typing || key != '.') && type_key(p, v, key))
+        return true;
+    switch (key) {
+    case 'k':
+    case INPUT_UP: p->focus -= p->focus > 0; return true;
+    case 'j':
+    case INPUT_DOWN: p->focus += p->focus + 1 < policy->n_knobs; return true;
+    case 'h':
+    case INPUT_LEFT: step(p, v, p->focus, -1); return true;
+    case 'l':
+    case INPUT_RIGHT: step(p, v, p->focus, 1); return true;
+    case 'H':
+    case INPUT_SHIFT_LEFT: step(p, v, p->focus, -10); return true;
+    case 'L':
+    case INPUT_SHIFT_RIGHT: step(p, v, p->focus, 10); return true;
+    case INPUT_HOME: ask(p, v, p->focus, k->min); return true;
+    case INPUT_END: ask(p, v, p->focus, k->max); return true;
+    case '=': ask(p, v, p->focus, k->def); return true;
+    case INPUT_ENTER:
+        if (k->kind != KNOB_CHOICE)
+            return false;
+        step(p, v, p->focus, 1);
+        return true;
+    default: return false;
+    }
+}
+
+static bool
+mouse_knobs(void *state, const struct view *v, const struct canvas *c, int y, int x, enum mouse_action action)
+{
+    struct knobs_panel *p = state;
+    const struct policy_info *policy = scope_policy(v->scope);
+    if (p == NULL || policy->n_knobs == 0)
+        return false;
+    settle(p, v);
+    const struct places a = arrange(policy, c->rows, c->cols);
+    /* A drag that leaves its row goes on moving the same knob. */
+    if (action != MOUSE_DRAG) {
+        if (y < 0 || y >= a.sliders || p->top + (uint32_t)y >= policy->n_knobs || action == MOUSE_RELEASE)
+            return false;
+        p->focus = p->top + (uint32_t)y;
+        p->typing = false;
+    }
+    const struct knob *k = &policy->knobs[p->focus];
+    const int from = 1 + a.name + 1, track = a.slider - 2;
+    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
+        step(p, v, p->focus, action == MOUSE_WHEEL_UP ? 1 : -1);
+    } else if (action == MOUSE_DOUBLE) {
+        ask(p, v, p->focus, k->def);
+    } else if (track > 1 && (action == MOUSE_DRAG || (x >= from && x < from + a.slider))) {
+        const double at = fmin(fmax((double)(x - from - 1) / (track - 1), 0), 1);
+        ask(p, v, p->focus, k->min + at * (k->max - k->min));
+    }
+    return true;
+}
+
+static const struct key_help keys[] = {
+    {"↑ ↓", "choose a knob"},
+    {"← →", "one step; with Shift ten; a choice goes round"},
+    {"Home End", "least and most"},
+    {"digits", "type a value; Enter sets it, Esc leaves it"},
+    {"=", "back to the default (┼)"},
+    {"mouse", "drag, wheel; double click for the default"},
+    {NULL, NULL},
+};
+
+const struct panel_ops panel_knobs = {
+    .name = "knobs",
+    .title = "knobs",
+    .place = PANEL_BOTTOM,
+    .weight = 3,
+    .min_cols = 22,
+    .keys = keys,
+    .open = open_knobs,
+    .close = free,
+    .draw = draw_knobs,
+    .note = note_knobs,
+    .key = key_knobs,
+    .mouse = mouse_knobs,
+};

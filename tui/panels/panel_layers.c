@@ -1,0 +1,181 @@
+/* Layers × tokens: a column a position, a row a layer, the deepest on top; what each layer would have said, how sure it
+ * was, and where the token left the model. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tui/panels/layers.h"
+#include "tui/terminal/input.h"
+
+static void *
+open_layers(void)
+{
+    struct layers_panel *p = calloc(1, sizeof *p);
+    if (p != NULL)
+        p->max_width = 8;
+    return p;
+}
+
+static void
+draw_layers(void *state, const struct view *v, const struct canvas *c)
+{
+    if (state != NULL)
+        layers_draw(state, v, c);
+}
+
+static void
+note_layers(void *state, const struct view *v, char *out, int n)
+{
+    const struct layers_panel *p = state;
+    (void)v;
+    if (p == NULL)
+        return;
+    static const char *const scales[SHOW_CHANNELS] = {"p 0 ▁▂▃▄▅▆▇█ 1", "H 0 ▁▂▃▄▅▆▇█ 6 nats", "KL 0 ▁▂▃▄▅▆▇█ 8 nats",
+                                                      "rank 0 ▁▂▃▄▅▆▇█ 1023"};
+    const char *marks = p->cols >= 62 ? " ── ▒ exited ── ▓ spurious" : p->cols >= 48 ? " ▒ exited ▓ spurious" : "";
+    snprintf(out, (size_t)n, "%s%s", scales[p->channel], marks);
+}
+
+/* ---- the cursor ---- */
+
+static int
+row_of(const struct layers_panel *p, int layer)
+{
+    for (int i = 0; i < p->n_rows; i++)
+        if (p->row_layer[i] <= layer)
+            return i;
+    return p->n_rows - 1;
+}
+
+/* The first move puts the cursor on the newest position, where its token left the model. */
+static bool
+take_cursor(struct layers_panel *p, const struct view *v)
+{
+    struct selection *sel = v->selection;
+    const uint32_t length = scope_length(v->scope);
+    layers_fold(p, v->scope, 2, p->lines); /* what was drawn last may be long ago */
+    if (length == 0 || p->n_rows == 0)
+        return false;
+    if (sel->follow || sel->pos >= length) {
+        sel->pos = length - 1;
+        sel->follow = false;
+    }
+    if (sel->pos < scope_first_cells(v->scope))
+        sel->pos = scope_first_cells(v->scope);
+    if (sel->layer < 1) {
+        const struct scope_column *c = scope_column(v->scope, sel->pos);
+        sel->layer = c != NULL && c->exit_layer > 0 ? c->exit_layer : (int32_t)scope_info(v->scope)->layers;
+    }
+    sel->layer = p->row_layer[row_of(p, sel->layer)];
+    return true;
+}
+
+static void
+move(struct layers_panel *p, const struct view *v, int rows, long columns)
+{
+    if (!take_cursor(p, v))
+        return;
+    struct selection *sel = v->selection;
+    int row = row_of(p, sel->layer) + rows;
+    row = row < 0 ? 0 : row >= p->n_rows ? p->n_rows - 1 : row;
+    sel->layer = p->row_layer[row];
+    const long first = (long)scope_first_cells(v->scope), last = (long)scope_length(v->scope) - 1;
+    long pos = (long)sel->pos + columns;
+    pos = pos < first ? first : pos > last ? last : pos;
+    sel->pos = (uint32_t)pos;
+}
+
+static bool
+key_layers(void *state, const struct view *v, int key)
+{
+    struct layers_panel *p = state;
+    if (p == NULL)
+        return false;
+    const long page = p->n_columns > 1 ? p->n_columns - 1 : 1, far = (long)1 << 24;
+    switch (key) {
+    case 'h':
+    case INPUT_LEFT: move(p, v, 0, v->selection->follow ? 0 : -1); return true;
+    case 'l':
+    case INPUT_RIGHT: move(p, v, 0, 1); return true;
+    case 'k':
+    case INPUT_UP: move(p, v, v->selection->follow ? 0 : -1, 0); return true;
+    case 'j':
+    case INPUT_DOWN: move(p, v, v->selection->follow ? 0 : 1, 0); return true;
+    case 'g': move(p, v, -LAYERS_ROWS, 0); return true;
+    case 'G': move(p, v, LAYERS_ROWS, 0); return true;
+    case INPUT_PAGE_UP:
+    case INPUT_SHIFT_LEFT: move(p, v, 0, -page); return true;
+    case INPUT_PAGE_DOWN:
+    case INPUT_SHIFT_RIGHT: move(p, v, 0, page); return true;
+    case '0':
+    case INPUT_HOME: move(p, v, 0, -far); return true;
+    case '$': move(p, v, 0, far); return true;
+    case INPUT_END:
+    case 'f':
+        p->popup = false;
+        v->selection->follow = true;
+        return true;
+    case 'v': p->channel = (enum layers_channel)((p->channel + 1) % SHOW_CHANNELS); return true;
+    case '+':
+    case '=': p->max_width += p->max_width < LAYERS_MAX_WIDTH; return true;
+    case '-': p->max_width -= p->max_width > LAYERS_MIN_WIDTH; return true;
+    case INPUT_ENTER: p->popup = !p->popup && take_cursor(p, v); return true;
+    case INPUT_ESCAPE:
+        if (!p->popup)
+            return false;
+        p->popup = false;
+        return true;
+    default: return false;
+    }
+}
+
+static bool
+mouse_layers(void *state, const struct view *v, const struct canvas *c, int y, int x, enum mouse_action action)
+{
+    struct layers_panel *p = state;
+    (void)c;
+    if (p == NULL || action == MOUSE_RELEASE)
+        return false;
+    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
+        move(p, v, 0, action == MOUSE_WHEEL_UP ? -2 : 2);
+        return true;
+    }
+    for (int i = 0; i < p->n_columns; i++) {
+        if (x < p->column[i].x || x >= p->column[i].x + p->column[i].width)
+            continue;
+        v->selection->pos = p->column[i].pos;
+        v->selection->follow = false;
+        for (int row = 0; row < p->n_rows; row++)
+            if (p->row_y[row] == y)
+                v->selection->layer = p->row_layer[row];
+        if (action == MOUSE_DOUBLE)
+            p->popup = take_cursor(p, v);
+        return true;
+    }
+    return false;
+}
+
+static const struct key_help keys[] = {
+    {"h j k l, arrows", "move the cursor; PgUp PgDn by a page"},
+    {"0 $ g G", "first and last position, top and bottom layer"},
+    {"Enter", "the cell's five best tokens, and every layer's rank of the final one"},
+    {"f, End", "follow the newest position again"},
+    {"v", "show confidence, entropy, KL to the final layer, rank of the final token"},
+    {"+ -", "wider and narrower columns"},
+    {NULL, NULL},
+};
+
+const struct panel_ops panel_layers = {
+    .name = "layers",
+    .title = "layers × tokens",
+    .place = PANEL_TOP,
+    .weight = 4,
+    .min_cols = 30,
+    .keys = keys,
+    .open = open_layers,
+    .close = free,
+    .draw = draw_layers,
+    .note = note_layers,
+    .key = key_layers,
+    .mouse = mouse_layers,
+};

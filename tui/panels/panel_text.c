@@ -1,0 +1,378 @@
+/* The stream: the sequence as text, drafts ghosted, what was rejected struck through until the next round. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "tui/panels/panel.h"
+#include "tui/panels/text_flow.h"
+#include "tui/terminal/input.h"
+
+enum channel { CHANNEL_EXIT, CHANNEL_CONFIDENCE, CHANNEL_SOURCE, CHANNEL_PLAIN, CHANNELS };
+static const char *const channel_names[CHANNELS] = {"exit layer", "confidence", "source", "plain"};
+
+struct text_panel {
+    struct flow flow;
+    enum channel channel;
+    bool scrolled;            /* else the end is shown */
+    size_t top;               /* byte that the first line begins with or holds, while scrolled */
+    size_t top_line;          /* as drawn last */
+    int rows;                 /* as drawn last */
+    uint32_t epoch, seen_pos; /* the selection that was scrolled to last */
+    bool seen_follow;
+    size_t found; /* byte of the place searched for last */
+};
+
+static void *
+open_text(void)
+{
+    struct text_panel *p = calloc(1, sizeof *p);
+    if (p != NULL)
+        p->seen_follow = true;
+    return p;
+}
+
+static void
+close_text(void *state)
+{
+    struct text_panel *p = state;
+    if (p != NULL)
+        flow_close(&p->flow);
+    free(p);
+}
+
+/* ---- drawing ---- */
+
+struct style {
+    enum role role;
+    float heat;
+    unsigned marks;
+};
+
+static struct style
+style_committed(const struct text_panel *p, const struct scope *s, const struct scope_column *c)
+{
+    struct style style = {ROLE_TEXT, NAN, MARK_NONE};
+    if (c == NULL)
+        return style;
+    if (c->fate == FATE_PROMPT)
+        return (struct style){ROLE_PROMPT, NAN, MARK_NONE};
+    switch (p->channel) {
+    case CHANNEL_EXIT: /* the target's own tokens stand plain */
+        if (c->fate == FATE_ACCEPTED && c->exit_layer > 0)
+            style.heat = (float)c->exit_layer / (float)scope_info(s)->layers;
+        break;
+    case CHANNEL_CONFIDENCE: style.heat = c->confidence; break;
+    case CHANNEL_SOURCE:
+        if (c->fate == FATE_ACCEPTED)
+            style.role = ROLE_ACCEPTED;
+        else if (c->fate == FATE_CORRECTION)
+            style = (struct style){ROLE_CORRECTION, NAN, MARK_UNDERLINED};
+        else if (c->fate == FATE_BONUS)
+            style = (struct style){ROLE_BONUS, NAN, MARK_BOLD};
+        break;
+    case CHANNEL_PLAIN:
+    case CHANNELS: break;
+    }
+    return style;
+}
+
+static struct style
+style_of_span(const struct text_panel *p, const struct view *v, const struct flow_span *span)
+{
+    struct style style = {ROLE_DRAFT, NAN, MARK_NONE};
+    if (span->kind == FLOW_STRUCK)
+        return (struct style){ROLE_REJECTED, NAN, MARK_STRUCK};
+    if (span->kind == FLOW_COMMITTED)
+        style = style_committed(p, v->scope, scope_column(v->scope, span->pos));
+    for (uint32_t i = 0; i < v->n_bookmarks; i++)
+        if (v->bookmarks[i] == span->pos)
+            style.marks |= MARK_BOLD | MARK_UNDERLINED;
+    if (!v->selection->follow && v->selection->pos == span->pos)
+        style.marks |= MARK_CURSOR;
+    return style;
+}
+
+/* Does the text that was searched for stand at this byte? Returns its length. */
+static size_t
+match_at(const struct flow *f, size_t at, const char *needle)
+{
+    const size_t n = strlen(needle);
+    return n > 0 && n <= f->n - at && strncasecmp(f->text + at, needle, n) == 0 ? n : 0;
+}
+
+static void
+draw_line(const struct text_panel *p, const struct view *v, const struct canvas *c, int y, size_t line,
+          size_t *match_end)
+{
+    const struct flow *f = &p->flow;
+    const size_t end = flow_line_end(f, line);
+    size_t at = f->lines[line].start;
+    if (f->n_spans == 0)
+        return;
+    size_t span = flow_span_at(f, at);
+    struct style style = style_of_span(p, v, &f->spans[span]);
+    bool word = false; /* the token's own leading spaces stay without background */
+    int x = 0, columns = 0;
+    for (size_t n; at < end && (n = text_cluster(f->text + at, &columns)) != 0; at += n, x += columns) {
+        while (span + 1 < f->n_spans && f->spans[span + 1].at <= at) {
+            style = style_of_span(p, v, &f->spans[++span]);
+            word = false;
+        }
+        const size_t matched = match_at(f, at, v->search);
+        if (at + matched > *match_end && matched > 0)
+            *match_end = at + matched;
+        word = word || f->text[at] != ' ';
+        char cluster[64];
+        const size_t kept = n < sizeof cluster ? n : sizeof cluster - 1;
+        memcpy(cluster, f->text + at, kept);
+        cluster[kept] = '\0';
+        if (at < *match_end)
+            canvas_styled(c, y, x, ROLE_WARN, NAN, style.marks | MARK_BOLD | MARK_UNDERLINED, cluster);
+        else
+            canvas_styled(c, y, x, style.role, word ? style.heat : NAN, word ? style.marks : style.marks & MARK_STRUCK,
+                          cluster);
+    }
+}
+
+/* Scrolls so that byte `at` is seen. */
+static void
+show_byte(struct text_panel *p, size_t at)
+{
+    const size_t line = flow_line_at(&p->flow, at), rows = p->rows > 0 ? (size_t)p->rows : 1;
+    size_t top = p->scrolled ? flow_line_at(&p->flow, p->top) : p->flow.n_lines > rows ? p->flow.n_lines - rows : 0;
+    if (line >= top && line < top + rows)
+        return;
+    top = line > rows / 3 ? line - rows / 3 : 0;
+    p->scrolled = true;
+    p->top = p->flow.lines[top].start;
+}
+
+static void
+follow_selection(struct text_panel *p, const struct view *v)
+{
+    if (p->epoch != scope_epoch(v->scope)) {
+        p->epoch = scope_epoch(v->scope);
+        p->scrolled = false;
+        p->found = 0;
+    }
+    const struct selection *sel = v->selection;
+    if (sel->follow && !p->seen_follow) {
+        p->scrolled = false;
+    } else if (!sel->follow && (sel->pos != p->seen_pos || p->seen_follow)) {
+        const size_t span = flow_find(&p->flow, sel->pos);
+        if (span < p->flow.n_spans)
+            show_byte(p, p->flow.spans[span].at);
+    }
+    p->seen_pos = sel->pos;
+    p->seen_follow = sel->follow;
+}
+
+static void
+draw_waiting(const struct view *v, const struct canvas *c)
+{
+    const struct progress_event *progress = scope_progress(v->scope);
+    if (progress == NULL) {
+        canvas_text(c, 0, 0, ROLE_DIM, "no tokens yet");
+        return;
+    }
+    const int used = canvas_print(c, 0, 0, ROLE_DIM, "%s %3.0f%% ", progress->what, (double)progress->done * 100);
+    canvas_bar(c, 0, used, c->cols - used < 24 ? c->cols - used : 24, (double)progress->done, ROLE_OK);
+}
+
+static void
+draw_text(void *state, const struct view *v, const struct canvas *c)
+{
+    struct text_panel *p = state;
+    if (p == NULL || c->rows < 1 || c->cols < 1)
+        return;
+    p->rows = c->rows;
+    if (!flow_update(&p->flow, v->scope, c->cols)) {
+        canvas_text(c, 0, 0, ROLE_ERROR, "out of memory for the text");
+        return;
+    }
+    if (p->flow.n_spans == 0) {
+        draw_waiting(v, c);
+        return;
+    }
+    follow_selection(p, v);
+    const size_t rows = (size_t)c->rows, last = p->flow.n_lines > rows ? p->flow.n_lines - rows : 0;
+    size_t top = p->scrolled ? flow_line_at(&p->flow, p->top) : last;
+    if (top >= last)
+        top = last;
+    p->top_line = top;
+    size_t match_end = 0;
+    for (int y = 0; y < c->rows && top + (size_t)y < p->flow.n_lines; y++)
+        draw_line(p, v, c, y, top + (size_t)y, &match_end);
+}
+
+static void
+note_text(void *state, const struct view *v, char *out, int n)
+{
+    const struct text_panel *p = state;
+    if (p == NULL)
+        return;
+    const struct progress_event *progress = scope_progress(v->scope);
+    if (progress != NULL && p->flow.n_spans > 0) {
+        snprintf(out, (size_t)n, "%s %.0f%%", progress->what, (double)progress->done * 100);
+        return;
+    }
+    static const char *const legends[CHANNELS] = {
+        [CHANNEL_EXIT] = "early ▁▂▃▄▅▆▇█ late",
+        [CHANNEL_CONFIDENCE] = "0 ▁▂▃▄▅▆▇█ 1",
+        [CHANNEL_SOURCE] = "draft · correction · bonus",
+        [CHANNEL_PLAIN] = "",
+    };
+    const char *legend = legends[p->channel];
+    snprintf(out, (size_t)n, "%s%s%s%s", p->scrolled ? "scrolled · " : "", channel_names[p->channel],
+             legend[0] != '\0' ? " " : "", legend);
+}
+
+/* ---- keys ---- */
+
+static void
+scroll(struct text_panel *p, long lines)
+{
+    if (p->flow.n_lines == 0)
+        return;
+    const size_t rows = p->rows > 0 ? (size_t)p->rows : 1;
+    const size_t last = p->flow.n_lines > rows ? p->flow.n_lines - rows : 0;
+    long top = (long)(p->top_line < last ? p->top_line : last) + lines;
+    top = top < 0 ? 0 : top;
+    p->scrolled = (size_t)top < last;
+    p->top_line = (size_t)top < last ? (size_t)top : last;
+    p->top = p->flow.lines[p->top_line].start;
+}
+
+static void
+select_span(struct text_panel *p, const struct view *v, size_t span)
+{
+    v->selection->pos = p->flow.spans[span].pos;
+    v->selection->follow = false;
+}
+
+/* To the token before or after, along the text that stays. */
+static void
+step(struct text_panel *p, const struct view *v, int by)
+{
+    size_t span = v->selection->follow ? p->flow.stable : flow_find(&p->flow, v->selection->pos);
+    if (p->flow.n_spans == 0)
+        return;
+    if (by < 0)
+        span = span > 0 ? span - 1 : 0;
+    else if (span + 1 < p->flow.n_spans)
+        span++;
+    if (span < p->flow.n_spans)
+        select_span(p, v, span);
+}
+
+static bool
+key_text(void *state, const struct view *v, int key)
+{
+    struct text_panel *p = state;
+    if (p == NULL)
+        return false;
+    const long page = p->rows > 1 ? p->rows - 1 : 1;
+    switch (key) {
+    case 'c': p->channel = (enum channel)((p->channel + 1) % CHANNELS); return true;
+    case 'k':
+    case INPUT_UP: scroll(p, -1); return true;
+    case 'j':
+    case INPUT_DOWN: scroll(p, 1); return true;
+    case INPUT_PAGE_UP: scroll(p, -page); return true;
+    case INPUT_PAGE_DOWN: scroll(p, page); return true;
+    case 'g':
+    case INPUT_HOME: scroll(p, -(long)p->flow.n_lines); return true;
+    case 'h':
+    case INPUT_LEFT: step(p, v, -1); return true;
+    case 'l':
+    case INPUT_RIGHT: step(p, v, 1); return true;
+    case 'G':
+    case INPUT_END:
+        p->scrolled = false;
+        v->selection->follow = true;
+        return true;
+    default: return false;
+    }
+}
+
+static bool
+mouse_text(void *state, const struct view *v, const struct canvas *c, int y, int x, enum mouse_action action)
+{
+    struct text_panel *p = state;
+    if (p == NULL)
+        return false;
+    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
+        scroll(p, action == MOUSE_WHEEL_UP ? -3 : 3);
+        return true;
+    }
+    const size_t line = p->top_line + (size_t)(y < 0 ? 0 : y);
+    if ((action != MOUSE_PRESS && action != MOUSE_DRAG) || y < 0 || y >= c->rows || line >= p->flow.n_lines ||
+        p->flow.n_spans == 0)
+        return false;
+    size_t at = p->flow.lines[line].start;
+    const size_t end = flow_line_end(&p->flow, line);
+    int columns = 0;
+    for (size_t n; at < end && (n = text_cluster(p->flow.text + at, &columns)) != 0; at += n)
+        if ((x -= columns) < 0) {
+            select_span(p, v, flow_span_at(&p->flow, at));
+            return true;
+        }
+    return false;
+}
+
+/* ---- searching ---- */
+
+static bool
+search(struct text_panel *p, const struct view *v, const char *needle)
+{
+    struct flow *f = &p->flow;
+    if (needle[0] == '\0' || f->n == 0)
+        return false;
+    const size_t from = p->found < f->n ? p->found + 1 : 0;
+    for (size_t i = 0; i <= f->n; i++) {
+        const size_t at = (from + i) % (f->n + 1);
+        if (match_at(f, at, needle) == 0)
+            continue;
+        p->found = at;
+        select_span(p, v, flow_span_at(f, at));
+        show_byte(p, at);
+        p->seen_pos = v->selection->pos;
+        p->seen_follow = false;
+        return true;
+    }
+    app_say(v->app, "'%s' does not occur in the text so far", needle);
+    return true;
+}
+
+static bool
+command_text(void *state, const struct view *v, const char *verb, const char *rest)
+{
+    struct text_panel *p = state;
+    return p != NULL && strcmp(verb, "search") == 0 && search(p, v, rest[0] != '\0' ? rest : v->search);
+}
+
+static const struct key_help keys[] = {
+    {"c", "colour by exit layer, confidence, source, or not"},
+    {"↑ ↓ PgUp PgDn", "scroll"},
+    {"Home", "the beginning"},
+    {"End", "the end, and stay there"},
+    {"← →", "point at a token"},
+    {NULL, NULL},
+};
+
+const struct panel_ops panel_text = {
+    .name = "text",
+    .title = "text",
+    .place = PANEL_TOP,
+    .weight = 3,
+    .min_cols = 24,
+    .keys = keys,
+    .open = open_text,
+    .close = close_text,
+    .draw = draw_text,
+    .note = note_text,
+    .key = key_text,
+    .mouse = mouse_text,
+    .command = command_text,
+};

@@ -1,0 +1,240 @@
+/* The forms that a policy's values are drawn in. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/panels/series.h"
+
+/* ---- values ---- */
+
+static void
+clear(struct chart *chart)
+{
+    for (int i = 0; i < SERIES_WINDOW; i++)
+        chart->value[i] = chart->value2[i] = NAN;
+}
+
+void
+series_derived(struct chart *chart, const struct scope *s, enum derived what, const struct series_axis *axis)
+{
+    static const char *const titles[DERIVED_CHARTS] = {"acceptance", "tokens/round", "tokens/s"};
+    clear(chart);
+    snprintf(chart->title, sizeof chart->title, "%s", titles[what]);
+    chart->band = false;
+    chart->whole = what == DERIVED_TOKENS_PER_ROUND;
+    for (uint32_t back = 0; back < scope_rounds(s); back++) {
+        const struct scope_round *r = scope_round(s, back);
+        if (!r->whole)
+            continue;
+        if (r->number < axis->first)
+            break;
+        if (r->number - axis->first >= axis->rounds)
+            continue;
+        const double us = (double)r->end.draft_us + (double)r->end.verify_us;
+        float *value = &chart->value[r->number - axis->first];
+        if (what == DERIVED_ACCEPTANCE && r->end.verified > 0)
+            *value = (float)r->end.accepted / (float)r->end.verified;
+        else if (what == DERIVED_TOKENS_PER_ROUND)
+            *value = (float)r->end.emitted;
+        else if (what == DERIVED_TOKENS_PER_S && us > 0)
+            *value = (float)(r->end.emitted * 1e6 / us);
+    }
+}
+
+void
+series_reported(struct chart *chart, const struct scope_series *series, const struct series_axis *axis)
+{
+    clear(chart);
+    snprintf(chart->title, sizeof chart->title, "%s", series->declared->title);
+    chart->band = series->declared->form == SERIES_BAND;
+    chart->whole = true;
+    const uint64_t oldest = series->count > SCOPE_SERIES ? series->count - SCOPE_SERIES : 0;
+    const struct scope_value *held = NULL;
+    uint32_t dot = 0;
+    for (uint64_t i = oldest; i <= series->count; i++) {
+        const struct scope_value *v = i < series->count ? &series->ring[i % SCOPE_SERIES] : NULL;
+        /* What was reported last holds up to the round of the next report. */
+        const uint32_t round = v == NULL ? UINT32_MAX : v->round;
+        while (dot < axis->rounds && axis->first + dot < round) {
+            if (held != NULL) {
+                chart->value[dot] = held->value;
+                chart->value2[dot] = held->value2;
+            }
+            dot++;
+        }
+        held = v;
+        if (v != NULL && !isnan(v->value) && v->value != rintf(v->value))
+            chart->whole = false;
+    }
+}
+
+/* ---- line charts ---- */
+
+static bool
+range_of(const struct chart *chart, uint32_t n, double *low, double *high)
+{
+    *low = INFINITY;
+    *high = -INFINITY;
+    for (uint32_t i = 0; i < n; i++) {
+        const float values[2] = {chart->value[i], chart->band ? chart->value2[i] : NAN};
+        for (int k = 0; k < 2; k++)
+            if (isfinite(values[k])) {
+                *low = fmin(*low, (double)values[k]);
+                *high = fmax(*high, (double)values[k]);
+            }
+    }
+    if (!(*low <= *high))
+        return false;
+    /* Shares are drawn on the whole of [0, 1]; others begin at 0 when that is not far. */
+    if (*low >= 0 && *high <= 1 && !chart->whole)
+        *low = 0, *high = 1;
+    else if (*low > 0 && *low < *high * 0.6)
+        *low = 0;
+    if (*high - *low < 1e-9) {
+        *high += *high == 0 ? 1 : fabs(*high) * 0.1;
+        *low -= *low == 0 ? 0 : fabs(*low) * 0.1;
+    }
+    return true;
+}
+
+static void
+print_value(char *out, size_t size, double value, bool whole)
+{
+    if (isnan(value))
+        snprintf(out, size, "–");
+    else if (whole || value == 0 || fabs(value) >= 1000)
+        snprintf(out, size, "%.0f", value);
+    else
+        snprintf(out, size, fabs(value) >= 100 ? "%.0f" : fabs(value) >= 10 ? "%.1f" : "%.2f", value);
+}
+
+#define LABEL 5 /* columns of the y labels */
+
+void
+series_draw_chart(const struct canvas *c, const struct chart *chart, const struct series_axis *axis, int read)
+{
+    double low, high;
+    char text[24], text2[24];
+    int last = (int)axis->rounds - 1;
+    while (last >= 0 && isnan(chart->value[last]))
+        last--;
+    const int at = read >= 0 && read < (int)axis->rounds ? read : last;
+    print_value(text, sizeof text, at >= 0 ? (double)chart->value[at] : (double)NAN, chart->whole);
+    print_value(text2, sizeof text2, at >= 0 ? (double)chart->value2[at] : (double)NAN, chart->whole);
+    const int used = canvas_print(c, 0, 0, chart->role, "%s", chart->title);
+    canvas_print(c, 0, used + 1, ROLE_TITLE, chart->band ? "%s – %s" : "%s", text, text2);
+    const struct canvas plot = canvas_inside(c, 1, LABEL + 1, c->rows - 1, c->cols - LABEL - 1);
+    if (plot.rows < 1 || plot.cols < 1 || !range_of(chart, axis->rounds, &low, &high))
+        return;
+    for (int y = 0; y < plot.rows; y++)
+        canvas_text(c, 1 + y, LABEL, ROLE_DIM, y == 0 || y == plot.rows - 1 ? "┤" : "│");
+    print_value(text, sizeof text, high, chart->whole);
+    canvas_print(c, 1, 0, ROLE_DIM, "%*s", LABEL, text);
+    if (plot.rows > 1) {
+        print_value(text, sizeof text, low, chart->whole);
+        canvas_print(c, plot.rows, 0, ROLE_DIM, "%*s", LABEL, text);
+    }
+    const int n = axis->capacity, cell = read * axis->scale / 2;
+    const struct canvas part = canvas_inside(&plot, 0, 0, plot.rows, n * axis->scale / 2);
+    canvas_plot(&part, chart->value, n, low, high, chart->role);
+    if (chart->band)
+        canvas_plot(&part, chart->value2, n, low, high, chart->role);
+    if (read >= 0 && read < n)
+        for (int y = 0; y < plot.rows; y++) {
+            const struct grid_cell *there = grid_at(plot.grid, plot.y + y, plot.x + cell);
+            if (there != NULL && there->text[0] == ' ')
+                canvas_text(&plot, y, cell, ROLE_CURSOR, "│");
+        }
+}
+
+/* ---- the other forms ---- */
+
+void
+series_draw_bars(const struct canvas *c, const struct scope_series *series, enum role role)
+{
+    static const char *const eighths[8] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇"};
+    const int n = (int)series->used, rows = c->rows - 1, cols = c->cols - LABEL - 1;
+    double high = 0, best = -INFINITY;
+    int best_at = -1;
+    for (int i = 0; i < n; i++) {
+        if (!isfinite(series->latest[i]))
+            continue;
+        high = fmax(high, (double)series->latest[i]);
+        if ((double)series->latest[i] > best) {
+            best = (double)series->latest[i];
+            best_at = i;
+        }
+    }
+    char text[24];
+    print_value(text, sizeof text, best_at >= 0 ? best : (double)NAN, false);
+    const int used = canvas_print(c, 0, 0, role, "%s", series->declared->title);
+    if (best_at >= 0)
+        canvas_print(c, 0, used + 1, ROLE_TITLE, "best %s at %d", text, best_at);
+    if (rows < 1 || cols < 1 || n == 0 || !(high > 0))
+        return;
+    print_value(text, sizeof text, high, false);
+    canvas_print(c, 1, 0, ROLE_DIM, "%*s", LABEL, text);
+    const int wide = cols / n > 3 ? 3 : cols / n < 1 ? 1 : cols / n;
+    for (int i = 0; i < n && i * wide < cols; i++) {
+        const double filled = isfinite(series->latest[i]) ? fmax((double)series->latest[i], 0) / high * rows : 0;
+        for (int y = 0; y < rows; y++) {
+            const double here = filled - (rows - 1 - y);
+            const char *glyph = here >= 1 ? "█" : here > 0 ? eighths[(int)(here * 8)] : " ";
+            for (int k = 0; k < (wide > 1 ? wide - 1 : 1); k++)
+                canvas_text(c, 1 + y, LABEL + 1 + i * wide + k, i == best_at ? ROLE_OK : role, glyph);
+        }
+    }
+}
+
+void
+series_draw_strip(const struct canvas *c, const struct scope_series *series)
+{
+    const int rows = series->declared->rows, cols = series->declared->cols;
+    double low = INFINITY, high = -INFINITY;
+    for (int i = 0; i < rows * cols; i++)
+        if (isfinite(series->latest[i])) {
+            low = fmin(low, (double)series->latest[i]);
+            high = fmax(high, (double)series->latest[i]);
+        }
+    if (low >= 0 && high <= 1)
+        low = 0, high = 1;
+    char from[24], to[24];
+    print_value(from, sizeof from, low <= high ? low : (double)NAN, false);
+    print_value(to, sizeof to, low <= high ? high : (double)NAN, false);
+    canvas_print(c, 0, 0, ROLE_TITLE, "%s  %s ▁▂▃▄▅▆▇█ %s", series->declared->title, from, to);
+    const int lines = c->rows - 1;
+    if (lines < 1 || !(low <= high))
+        return;
+    const int shown_rows = rows < lines ? rows : lines;
+    for (int y = 0; y < shown_rows; y++) {
+        const int row = shown_rows > 1 ? (int)((int64_t)y * (rows - 1) / (shown_rows - 1)) : 0;
+        for (int x = 0; x < c->cols; x++) {
+            if (cols < c->cols && x >= c->cols / cols * cols)
+                break;
+            const int col = cols < c->cols ? x / (c->cols / cols) : (int)((int64_t)x * cols / c->cols);
+            const float value = series->latest[row * cols + col];
+            if (!isfinite(value)) {
+                canvas_text(c, 1 + y, x, ROLE_DIM, "·");
+                continue;
+            }
+            const double heat = high > low ? ((double)value - low) / (high - low) : 1;
+            static const char *const levels[8] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+            canvas_heat_text(c, 1 + y, x, (float)heat, MARK_NONE,
+                             c->grid->mono ? levels[heat >= 1 ? 7 : (int)(heat * 8)] : " ");
+        }
+    }
+}
+
+void
+series_draw_phase(const struct canvas *c, const struct scope_series *series, enum role role)
+{
+    const float phase = series->latest[0], progress = series->latest[1];
+    int x = canvas_print(c, 0, 0, role, "%s ", series->declared->title);
+    x += isnan(phase) ? canvas_text(c, 0, x, ROLE_DIM, "–") : canvas_print(c, 0, x, ROLE_TITLE, "%.9g", (double)phase);
+    if (isnan(progress))
+        return;
+    if (c->rows > 1)
+        canvas_bar(c, 1, 0, c->cols > 5 ? c->cols - 5 : 0, (double)progress, role);
+    canvas_print(c, c->rows > 1 ? 1 : 0, c->rows > 1 && c->cols > 4 ? c->cols - 4 : x + 1, ROLE_TEXT, "%3.0f%%",
+                 fmin(fmax((double)progress, 0), 1) * 100);
+}

@@ -1,0 +1,148 @@
+/* The view model: what is on screen, built from events alone. Bounded: a day-long run stays small; what is older is in
+ * the trace. Positions are absolute positions in the sequence. One thread. */
+#ifndef TUI_SCOPE_SCOPE_H
+#define TUI_SCOPE_SCOPE_H
+
+#include "engine/events/event.h"
+#include "engine/events/metrics.h"
+#include "engine/events/run_info.h"
+
+#define SCOPE_POSITIONS 32768 /* positions kept with their tokens */
+#define SCOPE_COLUMNS   1024  /* of these, the newest are kept with what their layers said */
+#define SCOPE_ROUNDS    1024  /* rounds kept */
+#define SCOPE_SERIES    2048  /* values kept of a series */
+#define SCOPE_BARS      256   /* cells at least that every series has, for forms without a declared size */
+
+enum mouse_action { MOUSE_PRESS, MOUSE_DRAG, MOUSE_RELEASE, MOUSE_DOUBLE, MOUSE_WHEEL_UP, MOUSE_WHEEL_DOWN };
+
+struct scope_cell { /* what a layer said about a position */
+    bool known;
+    bool compared, agreed; /* with the last layer, for scope_agreement() */
+    uint8_t probed_by;     /* enum probed_by: who asked first */
+    token_t token;
+    float confidence, annealed, entropy, kl_final;
+    int32_t rank_final;
+    token_t top[GUESS_TOP];
+    float top_p[GUESS_TOP];
+};
+
+enum fate {
+    FATE_NONE, /* guessed at by layers, no token yet */
+    FATE_PROMPT,
+    FATE_PREFILL, /* the first token after the prompt */
+    FATE_GHOST,   /* drafted, not judged */
+    FATE_ACCEPTED,
+    FATE_REJECTED, /* a correction stands there soon, or nothing when the next round begins */
+    FATE_CORRECTION,
+    FATE_BONUS
+};
+
+struct scope_column { /* a position */
+    uint32_t pos, round;
+    token_t token; /* the committed token; while drafting the main line's draft; TOKEN_NONE: none yet */
+    enum fate fate;
+    int32_t exit_layer; /* of the draft; L for the target's own; -1: not known */
+    float confidence;   /* of the guess it came from; NAN: not known */
+    token_t rejected;   /* the main line's draft that was rejected here, TOKEN_NONE */
+    int32_t rejected_exit;
+    float rejected_confidence;
+    token_t final;     /* what the last layer says; TOKEN_NONE while not known */
+    float threshold;   /* the policy's in that round; NAN: none */
+    uint32_t siblings; /* further candidates at this position */
+};
+
+struct scope_draft { /* a candidate of a round's tree */
+    uint32_t pos;
+    token_t token;
+    int32_t parent, exit_layer;
+    float confidence;
+    int8_t accepted, committed; /* -1: not judged yet */
+    bool main_line;             /* the first child of the first child …; else a sibling */
+};
+
+#define SCOPE_DRAFTS (VERIFY_NODES - 1)
+#define ROUND_OPEN   (-1) /* scope_round.last: nothing of the target's own yet */
+
+struct scope_round {        /* one line of the rounds panel */
+    struct round_event end; /* all zero until the round is whole */
+    uint32_t number, run;
+    uint64_t t_us;
+    uint32_t first_pos; /* of its first draft or emitted token */
+    uint32_t n_drafts;
+    struct scope_draft drafts[SCOPE_DRAFTS];
+    int8_t last; /* SOURCE_CORRECTION, SOURCE_BONUS or ROUND_OPEN */
+    bool whole;  /* its ROUND event came */
+};
+
+struct scope_value {
+    uint32_t round;
+    float value, value2; /* index 0 and 1: a BAND's two edges, a PHASE's number and its progress; NAN: not reported */
+};
+
+struct scope_series { /* of the current policy, one per declared series */
+    const struct series *declared;
+    uint64_t count;           /* values ever; the ring holds the last SCOPE_SERIES */
+    struct scope_value *ring; /* value number i is ring[i % SCOPE_SERIES] */
+    uint32_t cells;           /* of latest[] and changed[]: rows * cols, SCOPE_BARS at least */
+    uint32_t used;            /* 1 + the highest index reported */
+    float *latest;            /* the latest value of each index, NAN at first. A MASK's 1 is a skipped sublayer */
+    uint32_t *changed;        /* the round in which it last became another value than before; 0: never */
+    uint32_t last_change;     /* the newest of these */
+};
+
+struct scope;
+
+bool scope_open(struct scope **, const struct run_info *, struct err *); /* info is borrowed */
+void scope_close(struct scope *);
+void scope_reset(struct scope *); /* as if just opened */
+void scope_event(struct scope *, const struct event *);
+void scope_lost(struct scope *, uint64_t events); /* the log dropped some before they were seen */
+uint64_t scope_version(const struct scope *);     /* changes with every event that can change the picture */
+uint32_t scope_epoch(const struct scope *); /* changes when what was committed is no longer true: reset, new run */
+
+/* ---- reading ---- */
+const struct run_info *scope_info(const struct scope *);
+uint32_t scope_run(const struct scope *);
+uint32_t scope_round_number(const struct scope *); /* of the last whole round */
+bool scope_running(const struct scope *);
+const char *scope_end(const struct scope *);                      /* "", "eos", "tokens", "context", "error: …" */
+const struct policy_info *scope_policy(const struct scope *);     /* the current one; never NULL */
+double scope_knob(const struct scope *, uint32_t index);          /* applied value of the current policy's knob */
+uint32_t scope_knob_events(const struct scope *, uint32_t index); /* how often it was applied since the policy came */
+const char *scope_probe(const struct scope *);                    /* "off", "policy", "all"; "" while not known */
+const char *scope_head(const struct scope *); /* that looks at layers: "lens", "trained"; "": there is only the lens */
+const struct metrics *scope_metrics(const struct scope *);
+const struct progress_event *scope_progress(const struct scope *); /* NULL when nothing is under way */
+uint64_t scope_events_lost(const struct scope *);
+
+uint32_t scope_first(const struct scope *);     /* first position that may still be kept */
+uint32_t scope_length(const struct scope *);    /* positions known; drafts, guesses, drafts just rejected counted */
+uint32_t scope_committed(const struct scope *); /* of these, the ones that stay */
+const struct scope_column *scope_column(const struct scope *, uint32_t pos); /* NULL: not kept */
+/* What the head in use said: (L + 1), indexed by layer, [0] unused; NULL: not kept. */
+const struct scope_cell *scope_cells(const struct scope *, uint32_t pos);
+uint32_t scope_first_cells(const struct scope *); /* first position whose layers may still be kept */
+/* How often a layer was probed in this run. */
+uint64_t scope_probed(const struct scope *, uint32_t layer);
+/* The share of positions of this run where a layer's first choice was the last layer's, by the lens or by its trained
+ * head, among those where both were asked. NAN: none was. */
+double scope_agreement(const struct scope *, uint32_t layer, bool trained);
+void scope_show_head(struct scope *, bool trained); /* for replays: what scope_cells() gives, until the run says */
+/* METHODS, SpecBound: a layer that is sure of a token (at temperature 1, by the threshold in force, 0.5 when the policy
+ * has none) and wrong. */
+bool scope_spurious(const struct scope *, uint32_t pos, uint32_t layer);
+/* The main line's drafts that were rejected last, until the next round begins. */
+uint32_t scope_struck(const struct scope *, const struct scope_draft **out);
+/* What the policy says last: the last whole round's own line; -1 or NAN: none. */
+int32_t scope_exit_layer(const struct scope *);
+int32_t scope_d_max(const struct scope *);
+
+uint32_t scope_rounds(const struct scope *);                                   /* kept, the open one counted */
+const struct scope_round *scope_round(const struct scope *, uint32_t back);    /* 0: the newest; NULL: not kept */
+const struct scope_series *scope_series(const struct scope *, uint32_t index); /* of the current policy; NULL: none */
+/* A token's bytes made safe for the terminal (tui/terminal/text.h), memory of the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
+const char *scope_text(const struct scope *, token_t);
+/* The raw bytes, for joining halves of a character; NULL and 0 when they are not known. */
+const char *scope_bytes(const struct scope *, token_t, uint32_t *n);
+
+#endif

@@ -1,0 +1,251 @@
+/* Reading the scope. */
+#include <math.h>
+#include <string.h>
+
+#include "tui/scope/scope_internal.h"
+
+uint64_t
+scope_version(const struct scope *s)
+{
+    return s->version;
+}
+
+uint32_t
+scope_epoch(const struct scope *s)
+{
+    return s->epoch;
+}
+
+const struct run_info *
+scope_info(const struct scope *s)
+{
+    return s->info;
+}
+
+uint32_t
+scope_run(const struct scope *s)
+{
+    return s->run;
+}
+
+uint32_t
+scope_round_number(const struct scope *s)
+{
+    return s->round;
+}
+
+bool
+scope_running(const struct scope *s)
+{
+    return s->running;
+}
+
+const char *
+scope_end(const struct scope *s)
+{
+    return s->end;
+}
+
+double
+scope_knob(const struct scope *s, uint32_t index)
+{
+    return s->policy < s->info->n_policies && index < POLICY_KNOBS ? s->values[s->policy * POLICY_KNOBS + index]
+                                                                   : (double)NAN;
+}
+
+uint32_t
+scope_knob_events(const struct scope *s, uint32_t index)
+{
+    return index < POLICY_KNOBS ? s->knob_events[index] : 0;
+}
+
+const char *
+scope_head(const struct scope *s)
+{
+    return s->head[0] == '\0' ? "" : s->show_trained ? "trained" : "lens";
+}
+
+const char *
+scope_probe(const struct scope *s)
+{
+    return s->probe;
+}
+
+const struct metrics *
+scope_metrics(const struct scope *s)
+{
+    return &s->metrics;
+}
+
+const struct progress_event *
+scope_progress(const struct scope *s)
+{
+    return s->in_progress ? &s->progress : NULL;
+}
+
+uint64_t
+scope_events_lost(const struct scope *s)
+{
+    return s->lost;
+}
+
+/* ---- positions ---- */
+
+uint32_t
+scope_first(const struct scope *s)
+{
+    return s->length > SCOPE_POSITIONS ? s->length - SCOPE_POSITIONS : 0;
+}
+
+uint32_t
+scope_first_cells(const struct scope *s)
+{
+    return s->length > SCOPE_COLUMNS ? s->length - SCOPE_COLUMNS : 0;
+}
+
+uint32_t
+scope_length(const struct scope *s)
+{
+    return s->length;
+}
+
+uint32_t
+scope_committed(const struct scope *s)
+{
+    return s->committed;
+}
+
+const struct scope_column *
+scope_column(const struct scope *s, uint32_t pos)
+{
+    const struct scope_column *c = &s->columns[pos % SCOPE_POSITIONS];
+    return pos < s->length && pos >= scope_first(s) && c->pos == pos ? c : NULL;
+}
+
+const struct scope_cell *
+scope_cells(const struct scope *s, uint32_t pos)
+{
+    const size_t at = pos % SCOPE_COLUMNS;
+    const struct scope_cell *cells = s->cells[s->show_trained && s->cells[1] != NULL ? 1 : 0];
+    return pos < s->length && s->cells_of[at] == pos + 1 ? &cells[at * (s->info->layers + 1)] : NULL;
+}
+
+double
+scope_agreement(const struct scope *s, uint32_t layer, bool trained)
+{
+    const bool asked = layer <= s->info->layers && s->compared[layer] > 0;
+    return asked ? (double)s->agreed[trained][layer] / (double)s->compared[layer] : NAN;
+}
+
+void
+scope_show_head(struct scope *s, bool trained)
+{
+    s->show_trained = trained;
+    s->version++;
+}
+
+uint64_t
+scope_probed(const struct scope *s, uint32_t layer)
+{
+    return layer <= s->info->layers ? s->probed[layer] : 0;
+}
+
+/* The newest whole round, if the current policy ran it. */
+static const struct round_event *
+last_end(const struct scope *s)
+{
+    const struct scope_round *r = scope_round(s, s->open ? 1 : 0);
+    return r != NULL && strcmp(r->end.policy, scope_policy(s)->name) == 0 ? &r->end : NULL;
+}
+
+int32_t
+scope_exit_layer(const struct scope *s)
+{
+    const struct round_event *r = last_end(s);
+    return r != NULL && r->exit_layer >= 1 && (uint32_t)r->exit_layer <= s->info->layers ? r->exit_layer : -1;
+}
+
+int32_t
+scope_d_max(const struct scope *s)
+{
+    const struct round_event *r = last_end(s);
+    double d_max = r != NULL ? (double)r->d_max : -1;
+    const int knob = policy_knob_index(scope_policy(s), "d_max");
+    if (r == NULL && knob >= 0)
+        d_max = scope_knob(s, (uint32_t)knob);
+    return d_max >= 1 && d_max <= s->info->layers ? (int32_t)d_max : -1;
+}
+
+static float
+threshold_at(const struct scope *s, const struct scope_column *c)
+{
+    if (!isnan(c->threshold))
+        return c->threshold;
+    const struct round_event *r = last_end(s);
+    if (c->pos >= s->committed && r != NULL && !isnan(r->threshold))
+        return r->threshold;
+    return 0.5f;
+}
+
+bool
+scope_spurious(const struct scope *s, uint32_t pos, uint32_t layer)
+{
+    const struct scope_column *c = scope_column(s, pos);
+    const struct scope_cell *cells = scope_cells(s, pos);
+    if (c == NULL || cells == NULL || layer < 1 || layer >= s->info->layers || !cells[layer].known)
+        return false;
+    token_t final = c->final;
+    const bool targets_own =
+        c->fate == FATE_PREFILL || c->fate == FATE_ACCEPTED || c->fate == FATE_CORRECTION || c->fate == FATE_BONUS;
+    if (final == TOKEN_NONE && targets_own && !(s->info->sampling.temperature > 0))
+        final = c->token;
+    return final != TOKEN_NONE && cells[layer].token != final && cells[layer].confidence >= threshold_at(s, c);
+}
+
+uint32_t
+scope_struck(const struct scope *s, const struct scope_draft **out)
+{
+    *out = s->struck;
+    return s->n_struck;
+}
+
+/* ---- rounds, series, words ---- */
+
+uint32_t
+scope_rounds(const struct scope *s)
+{
+    return s->n_rounds < SCOPE_ROUNDS ? (uint32_t)s->n_rounds : SCOPE_ROUNDS;
+}
+
+const struct scope_round *
+scope_round(const struct scope *s, uint32_t back)
+{
+    return back < scope_rounds(s) ? &s->rounds[(s->n_rounds - 1 - back) % SCOPE_ROUNDS] : NULL;
+}
+
+const struct scope_series *
+scope_series(const struct scope *s, uint32_t index)
+{
+    return index < s->n_series ? &s->series[index] : NULL;
+}
+
+static const struct scope_word *
+word_of(const struct scope *s, token_t token)
+{
+    return token >= 0 && (uint32_t)token < s->info->vocab ? s->words[token] : NULL;
+}
+
+const char *
+scope_text(const struct scope *s, token_t token)
+{
+    const struct scope_word *w = word_of(s, token);
+    return w != NULL ? w->data + w->safe : token == TOKEN_NONE ? "" : "?";
+}
+
+const char *
+scope_bytes(const struct scope *s, token_t token, uint32_t *n)
+{
+    const struct scope_word *w = word_of(s, token);
+    *n = w != NULL ? w->n : 0; /* an unknown token's bytes are its number, ‹17› */
+    return w != NULL ? w->data : NULL;
+}

@@ -1,0 +1,272 @@
+#include "tui/terminal/canvas.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+#include <utf8proc.h>
+
+struct canvas
+canvas_inside(const struct canvas *c, int y, int x, int rows, int cols)
+{
+    if (y < 0) {
+        rows += y;
+        y = 0;
+    }
+    if (x < 0) {
+        cols += x;
+        x = 0;
+    }
+    if (rows > c->rows - y)
+        rows = c->rows - y;
+    if (cols > c->cols - x)
+        cols = c->cols - x;
+    return (struct canvas){
+        .y = c->y + y, .x = c->x + x, .rows = rows < 0 ? 0 : rows, .cols = cols < 0 ? 0 : cols, .grid = c->grid};
+}
+
+/* What a terminal without UTF-8 shows instead of the glyphs that this program draws. */
+static const struct fallback {
+    const char *utf8, *ascii;
+} fallbacks[] = {
+    {"─", "-"},  {"━", "="}, {"│", "|"}, {"┃", "|"}, {"┌", "+"}, {"┐", "+"}, {"└", "+"}, {"┘", "+"}, {"┏", "+"},
+    {"┓", "+"},  {"┗", "+"}, {"┛", "+"}, {"├", "|"}, {"┤", "|"}, {"┼", "+"}, {"╵", "'"}, {"╌", "~"}, {"●", "o"},
+    {"○", "o"},  {"■", "#"}, {"□", "."}, {"▒", ":"}, {"▓", "!"}, {"░", "."}, {"█", "#"}, {"▸", ">"}, {"▶", ">"},
+    {"◄", "<"},  {"►", ">"}, {"…", "~"}, {"⏎", "$"}, {"·", "-"}, {"–", "-"}, {"—", "-"}, {"×", "x"}, {"÷", "/"},
+    {"✓", "y"},  {"✗", "n"}, {"τ", "t"}, {"α", "a"}, {"γ", "g"}, {"ω", "w"}, {"ρ", "r"}, {"↑", "^"}, {"↓", "v"},
+    {"←", "<"},  {"→", ">"}, {"‹", "<"}, {"›", ">"}, {"┆", ":"}, {"◌", "o"}, {"‖", "="}, {"∞", "*"}, {"≥", ">"},
+    {"▁", "1"},  {"▂", "2"}, {"▃", "3"}, {"▄", "4"}, {"▅", "5"}, {"▆", "6"}, {"▇", "7"}, {"’", "'"}, {"“", "\""},
+    {"”", "\""}, {"‘", "'"}, {"¼", "1"}, {"½", "2"},
+};
+
+static const char *
+ascii_of(const char *utf8, size_t bytes)
+{
+    for (size_t i = 0; i < sizeof fallbacks / sizeof fallbacks[0]; i++)
+        if (strlen(fallbacks[i].utf8) == bytes && memcmp(fallbacks[i].utf8, utf8, bytes) == 0)
+            return fallbacks[i].ascii;
+    return "?";
+}
+
+/* A cluster as a cell may hold it: no joiners or variation selectors (terminals disagree about their width), a mark
+ * that has nothing to sit on sits on ◌, and what should never have come here becomes '?'. Returns its bytes. */
+static size_t
+clean(const char *cluster, size_t bytes, char *out, size_t size)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < bytes;) {
+        int32_t code = -1;
+        const utf8proc_ssize_t used =
+            utf8proc_iterate((const utf8proc_uint8_t *)cluster + i, (utf8proc_ssize_t)(bytes - i), &code);
+        if (used <= 0 || !text_printable(code)) {
+            out[0] = '?';
+            return 1;
+        }
+        const bool dropped = code == 0x200c || code == 0x200d || (code >= 0xfe00 && code <= 0xfe0f) ||
+                             (code >= 0xe0100 && code <= 0xe01ef);
+        if (!dropped && length == 0 && utf8proc_charwidth(code) <= 0) {
+            length = text_encode(0x25cc, out); /* ◌ */
+        }
+        if (!dropped) {
+            if (length + (size_t)used > size)
+                break;
+            memcpy(out + length, cluster + i, (size_t)used);
+            length += (size_t)used;
+        }
+        i += (size_t)used;
+    }
+    if (length == 0)
+        out[length++] = ' ';
+    return length;
+}
+
+/* One cluster at (y, x) of the canvas, on the grid. */
+static void
+put(const struct canvas *c, int y, int x, const char *cluster, size_t bytes, int columns, struct grid_cell style)
+{
+    if (y < 0 || y >= c->rows || x < 0 || x + columns > c->cols)
+        return;
+    char safe[64];
+    if (bytes == 1 && cluster[0] >= ' ' && cluster[0] < 0x7f) {
+        grid_put(c->grid, c->y + y, c->x + x, cluster, 1, 1, style);
+    } else if (!c->grid->utf8) {
+        grid_put(c->grid, c->y + y, c->x + x, ascii_of(cluster, bytes), 1, 1, style);
+        if (columns == 2)
+            grid_put(c->grid, c->y + y, c->x + x + 1, "?", 1, 1, style);
+    } else {
+        const size_t n = clean(cluster, bytes, safe, sizeof safe);
+        grid_put(c->grid, c->y + y, c->x + x, safe, n, columns, style);
+    }
+}
+
+/* At most `room` columns of a string from column x on; what lies left of the canvas is passed over. */
+static int
+put_text(const struct canvas *c, int y, int x, int room, const char *utf8, struct grid_cell style)
+{
+    int used = 0, columns = 0;
+    for (size_t n; (n = text_cluster(utf8, &columns)) != 0; utf8 += n) {
+        if (used + columns > room)
+            break;
+        put(c, y, x + used, utf8, n, columns, style);
+        used += columns;
+    }
+    return used;
+}
+
+static struct grid_cell
+style_of(enum role role, unsigned marks, float heat)
+{
+    struct grid_cell style = {.role = (uint8_t)role, .marks = (uint8_t)marks, .heat = GRID_NO_HEAT};
+    if (!isnan(heat)) {
+        const float clamped = heat < 0 ? 0 : heat > 1 ? 1 : heat;
+        style.heat = (int8_t)lrintf(clamped * (GRID_HEATS - 1));
+    }
+    return style;
+}
+
+void
+canvas_clear(const struct canvas *c)
+{
+    for (int y = 0; y < c->rows; y++)
+        for (int x = 0; x < c->cols; x++)
+            put(c, y, x, " ", 1, 1, style_of(ROLE_TEXT, MARK_NONE, NAN));
+}
+
+int
+canvas_text(const struct canvas *c, int y, int x, enum role role, const char *utf8)
+{
+    return put_text(c, y, x, c->cols - x, utf8, style_of(role, MARK_NONE, NAN));
+}
+
+int
+canvas_styled(const struct canvas *c, int y, int x, enum role role, float heat, unsigned marks, const char *utf8)
+{
+    return put_text(c, y, x, c->cols - x, utf8, style_of(role, marks, heat));
+}
+
+int
+canvas_print(const struct canvas *c, int y, int x, enum role role, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return canvas_text(c, y, x, role, text);
+}
+
+const char *
+canvas_glyph(const struct canvas *c, const char *utf8, const char *ascii)
+{
+    return c->grid->utf8 ? utf8 : ascii;
+}
+
+static const char *const levels[8] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+
+void
+canvas_heat(const struct canvas *c, int y, int x, int width, float heat, unsigned marks, const char *utf8)
+{
+    if (width <= 0)
+        return;
+    const bool exited = (marks & MARK_EXITED) != 0, spurious = (marks & MARK_SPURIOUS) != 0 && width > 1;
+    const bool level = c->grid->mono && !exited && !isnan(heat) && width > 2;
+    const struct grid_cell style = style_of(exited ? ROLE_EXITED : ROLE_TEXT, marks, exited ? NAN : heat);
+    const int room = width - (spurious ? 1 : 0) - (level ? 1 : 0);
+    int used = 0;
+    if (text_width(utf8) <= room) {
+        used = put_text(c, y, x, room, utf8, style);
+    } else {
+        used = put_text(c, y, x, room - 1, utf8, style);
+        used += put_text(c, y, x + used, room - used, "…", style);
+    }
+    if (exited) /* without colours too it is seen where the layers stop */
+        while (used < room)
+            used += put_text(c, y, x + used, 1, "▒", style);
+    while (used < room)
+        used += put_text(c, y, x + used, 1, " ", style);
+    if (spurious)
+        used += put_text(c, y, x + used, 1, "▓", style_of(ROLE_SPURIOUS, marks & MARK_CURSOR, NAN));
+    if (level)
+        put_text(c, y, x + used, 1, levels[heat <= 0 ? 0 : heat >= 1 ? 7 : (int)(heat * 8)], style);
+}
+
+int
+canvas_heat_text(const struct canvas *c, int y, int x, float heat, unsigned marks, const char *utf8)
+{
+    const bool exited = (marks & MARK_EXITED) != 0;
+    return put_text(c, y, x, c->cols - x, utf8,
+                    style_of(exited                    ? ROLE_EXITED
+                             : (marks & MARK_SPURIOUS) ? ROLE_SPURIOUS
+                                                       : ROLE_TEXT,
+                             marks, heat));
+}
+
+void
+canvas_box(const struct canvas *c, const char *title, const char *note, bool focused)
+{
+    if (c->rows < 2 || c->cols < 2)
+        return;
+    static const char *const thin[6] = {"─", "│", "┌", "┐", "└", "┘"}, *const thick[6] = {"━", "┃", "┏", "┓", "┗", "┛"};
+    const char *const *line = focused ? thick : thin; /* the focus is seen without colours */
+    const enum role role = focused ? ROLE_FOCUS : ROLE_BORDER;
+    const int bottom = c->rows - 1, right = c->cols - 1;
+    for (int x = 1; x < right; x++) {
+        canvas_text(c, 0, x, role, line[0]);
+        canvas_text(c, bottom, x, role, line[0]);
+    }
+    for (int y = 1; y < bottom; y++) {
+        canvas_text(c, y, 0, role, line[1]);
+        canvas_text(c, y, right, role, line[1]);
+    }
+    canvas_text(c, 0, 0, role, line[2]);
+    canvas_text(c, 0, right, role, line[3]);
+    canvas_text(c, bottom, 0, role, line[4]);
+    canvas_text(c, bottom, right, role, line[5]);
+
+    const struct canvas top = canvas_inside(c, 0, 1, 1, c->cols - 2);
+    int at = 0;
+    if (title != NULL && title[0] != '\0') {
+        at = canvas_text(&top, 0, 0, ROLE_TITLE, " ");
+        at += canvas_text(&top, 0, at, focused ? ROLE_FOCUS : ROLE_TITLE, title);
+        at += canvas_text(&top, 0, at, ROLE_TITLE, " ");
+    }
+    /* The note stands at the right end, whole or not at all. */
+    const int width = note == NULL ? 0 : text_width(note);
+    if (width > 0 && at + width + 3 <= top.cols) {
+        int from = top.cols - width - 2;
+        from += canvas_text(&top, 0, from, ROLE_DIM, " ");
+        from += canvas_text(&top, 0, from, ROLE_DIM, note);
+        canvas_text(&top, 0, from, ROLE_DIM, " ");
+    }
+}
+
+void
+canvas_slider(const struct canvas *c, int y, int x, int width, double fraction, double default_fraction, enum role role)
+{
+    if (width < 3)
+        return;
+    const int track = width - 2;
+    canvas_text(c, y, x, ROLE_DIM, "├");
+    canvas_text(c, y, x + width - 1, ROLE_DIM, "┤");
+    for (int i = 0; i < track; i++)
+        canvas_text(c, y, x + 1 + i, ROLE_DIM, "─");
+    if (default_fraction >= 0 && default_fraction <= 1)
+        canvas_text(c, y, x + 1 + (int)lrint(default_fraction * (track - 1)), ROLE_DIM, "┼");
+    if (!isnan(fraction))
+        canvas_text(c, y, x + 1 + (int)lrint(fmin(fmax(fraction, 0), 1) * (track - 1)), role, "●");
+}
+
+void
+canvas_bar(const struct canvas *c, int y, int x, int width, double fraction, enum role role)
+{
+    static const char *const parts[8] = {"░", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    const double filled = isnan(fraction) ? 0 : fmin(fmax(fraction, 0), 1) * width;
+    for (int i = 0; i < width; i++) {
+        const double here = filled - i;
+        if (here >= 1)
+            canvas_text(c, y, x + i, role, "█");
+        else if (here > 0.0625 && c->grid->utf8)
+            canvas_text(c, y, x + i, role, parts[(int)(here * 8)]);
+        else
+            canvas_text(c, y, x + i, ROLE_DIM, "░");
+    }
+}

@@ -1,0 +1,77 @@
+/* Drawing on the terminal by role, not by colour: a panel says "rejected" or "heat 0.7" and the theme and the
+ * terminal's abilities decide what that looks like. A canvas is a rectangle; nothing is drawn outside it. Text is
+ * UTF-8 that was made safe before (tui/terminal/text.h) and is measured in terminal columns (utf8proc). On a terminal without
+ * UTF-8 glyphs fall back to ASCII. */
+#ifndef TUI_TERMINAL_CANVAS_H
+#define TUI_TERMINAL_CANVAS_H
+
+#include "tui/terminal/grid.h"
+
+enum role {
+    ROLE_TEXT,
+    ROLE_DIM,
+    ROLE_TITLE,
+    ROLE_BORDER,
+    ROLE_FOCUS,
+    ROLE_STATUS,
+    ROLE_ERROR,
+    ROLE_OK,
+    ROLE_WARN,
+    ROLE_PROMPT, /* text of the prompt */
+    ROLE_DRAFT,
+    ROLE_ACCEPTED,
+    ROLE_REJECTED,
+    ROLE_CORRECTION,
+    ROLE_BONUS,
+    ROLE_EXITED,
+    ROLE_SPURIOUS,
+    ROLE_CURSOR,
+    ROLE_LINE, /* LINE: d_max, thresholds */
+    ROLE_KNOB,
+    ROLE_KNOB_PENDING,
+    ROLE_KEY, /* KEY: a key's name in help */
+    ROLE_SERIES_1,
+    ROLE_SERIES_2,
+    ROLE_SERIES_3,
+    ROLE_SERIES_4,
+    ROLES
+};
+
+struct canvas {
+    int y, x, rows, cols; /* on the screen */
+    struct grid *grid;    /* what is drawn into: tui/terminal/grid.h */
+};
+
+struct canvas canvas_inside(const struct canvas *, int y, int x, int rows, int cols); /* clipped to the outer one */
+void canvas_clear(const struct canvas *);
+/* Returns the columns used; clipped to the canvas. */
+int canvas_text(const struct canvas *, int y, int x, enum role, const char *utf8);
+__attribute__((format(printf, 5, 6))) int canvas_print(const struct canvas *, int y, int x, enum role,
+                                                       const char *format, ...);
+/* Text padded or cut (with '…') to exactly `width` columns, on a background of intensity heat in [0, 1] from the
+ * theme's scale; `marks` adds what must be seen without colour. */
+enum cell_mark {
+    MARK_NONE = 0,
+    MARK_EXITED = 1,
+    MARK_SPURIOUS = 2,
+    MARK_CURSOR = 4,
+    MARK_FADED = 8,
+    MARK_BOLD = 16,
+    MARK_STRUCK = 32,
+    MARK_UNDERLINED = 64
+};
+void canvas_heat(const struct canvas *, int y, int x, int width, float heat, unsigned marks, const char *utf8);
+/* As canvas_text, on a background of that heat; returns columns used. For the text panel's channels. */
+int canvas_heat_text(const struct canvas *, int y, int x, float heat, unsigned marks, const char *utf8);
+/* The general form: a role, a background (NAN: none) and marks. */
+int canvas_styled(const struct canvas *, int y, int x, enum role, float heat, unsigned marks, const char *utf8);
+void canvas_box(const struct canvas *, const char *title, const char *note,
+                bool focused); /* note: right end of the top edge */
+void canvas_slider(const struct canvas *, int y, int x, int width, double fraction, double default_fraction, enum role);
+void canvas_bar(const struct canvas *, int y, int x, int width, double fraction, enum role); /* a progress bar */
+/* A braille line chart of n values (NAN: gap) over [low, high] filling rows × cols; several may overlay. */
+void canvas_plot(const struct canvas *, const float *values, int n, double low, double high, enum role);
+const char *canvas_glyph(const struct canvas *, const char *utf8,
+                         const char *ascii); /* the one that the terminal can show */
+
+#endif

@@ -1,0 +1,237 @@
+#include "tui/terminal/paint.h"
+
+#include <curses.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+#include <wchar.h>
+
+/* xterm's first sixteen; other terminals differ a little */
+static const int32_t base_colours[16] = {0x000000, 0xcd0000, 0x00cd00, 0xcdcd00, 0x2a4fd6, 0xcd00cd,
+                                         0x00cdcd, 0xe5e5e5, 0x7f7f7f, 0xff0000, 0x00ff00, 0xffff00,
+                                         0x5c7cff, 0xff00ff, 0x00ffff, 0xffffff};
+
+int32_t
+paint_rgb(enum paint_depth depth, int number)
+{
+    if (number < 0)
+        return THEME_NO_RGB;
+    if (depth == PAINT_DIRECT)
+        return number;
+    if (number < 16)
+        return base_colours[number];
+    if (number < 232) { /* a 6×6×6 cube with these steps */
+        static const int32_t step[6] = {0, 95, 135, 175, 215, 255};
+        const int at = number - 16;
+        return step[at / 36] << 16 | step[at / 6 % 6] << 8 | step[at % 6];
+    }
+    return (8 + 10 * (number - 232)) * 0x010101;
+}
+
+int
+paint_nearest(enum paint_depth depth, int32_t rgb)
+{
+    if (rgb < 0 || depth == PAINT_NONE)
+        return -1;
+    if (depth == PAINT_DIRECT) /* 1 to 7 would be taken for the palette's colours */
+        return rgb > 0 && rgb < 8 ? 0 : rgb;
+    int best = -1;
+    int64_t best_distance = INT64_MAX;
+    /* The first sixteen are what the user made of them: with 256 colours the fixed ones are taken. */
+    const int from = depth == PAINT_256 ? 16 : 0;
+    for (int i = from; i < (int)depth; i++) {
+        const int32_t there = paint_rgb(depth, i);
+        int64_t distance = 0;
+        static const int64_t weight[3] = {2, 4, 3}; /* of blue, green, red to the eye, roughly */
+        for (int k = 0; k < 3; k++) {
+            const int64_t d = ((rgb >> (8 * k)) & 0xff) - ((there >> (8 * k)) & 0xff);
+            distance += weight[k] * d * d;
+        }
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = i;
+        }
+    }
+    return best;
+}
+
+void
+paint_open(struct paint *p, bool utf8)
+{
+    *p = (struct paint){.utf8 = utf8, .strike = utf8, .stale = true};
+    const char *no_color = getenv("NO_COLOR");
+    if (has_colors() && !(no_color != NULL && no_color[0] != '\0') && start_color() == OK) {
+        use_default_colors();
+        const int rgb_flag = tigetflag("RGB");
+        if (COLORS >= 1 << 24 && rgb_flag > 0)
+            p->depth = PAINT_DIRECT;
+        else
+            p->depth = COLORS >= 256 ? PAINT_256 : COLORS >= 16 ? PAINT_16 : COLORS >= 8 ? PAINT_8 : PAINT_NONE;
+        p->max_pairs = COLOR_PAIRS - 1 < PAINT_PAIRS ? COLOR_PAIRS - 1 : PAINT_PAIRS;
+    }
+    theme_mono(&p->theme);
+}
+
+void
+paint_close(struct paint *p)
+{
+    grid_close(&p->shown);
+}
+
+void
+paint_forget(struct paint *p)
+{
+    p->stale = true;
+}
+
+void
+paint_theme(struct paint *p, const struct theme *theme)
+{
+    if (p->depth == PAINT_NONE)
+        theme_mono(&p->theme); /* a theme made for colours may tell things apart by colours alone */
+    else
+        p->theme = *theme;
+    if (p->depth != PAINT_NONE)
+        reset_color_pairs();
+    memset(p->pair, 0, sizeof p->pair);
+    p->pairs = 0;
+    p->stale = true;
+    for (int i = 0; i < ROLES; i++) {
+        p->role[i].fg = paint_nearest(p->depth, p->theme.role[i].fg);
+        p->role[i].bg = paint_nearest(p->depth, p->theme.role[i].bg);
+        if (p->role[i].fg == p->role[i].bg && p->role[i].bg >= 0) /* few colours may not tell these two apart */
+            p->role[i].fg = paint_nearest(p->depth, theme_contrast(paint_rgb(p->depth, p->role[i].bg)));
+    }
+    for (int i = 0; i < GRID_HEATS; i++) {
+        const int32_t rgb = theme_heat(&p->theme, (float)i / (GRID_HEATS - 1));
+        p->heat[i].bg = paint_nearest(p->depth, rgb);
+        p->heat[i].fg = p->heat[i].bg < 0 ? p->role[ROLE_TEXT].fg
+                                          : paint_nearest(p->depth, theme_contrast(paint_rgb(p->depth, p->heat[i].bg)));
+    }
+}
+
+static int
+pair_of(struct paint *p, int fg, int bg)
+{
+    if (p->depth == PAINT_NONE || (fg < 0 && bg < 0))
+        return 0;
+    const size_t size = sizeof p->pair / sizeof p->pair[0];
+    size_t at = ((size_t)(unsigned)fg * 2654435761U ^ (size_t)(unsigned)bg * 40503U) % size;
+    while (p->pair[at].number != 0) {
+        if (p->pair[at].fg == fg && p->pair[at].bg == bg)
+            return p->pair[at].number;
+        at = (at + 1) % size;
+    }
+    if (p->pairs >= p->max_pairs || init_extended_pair(p->pairs + 1, fg, bg) == ERR)
+        return 0;
+    p->pair[at].fg = fg;
+    p->pair[at].bg = bg;
+    p->pair[at].number = ++p->pairs;
+    return p->pairs;
+}
+
+struct look {
+    attr_t attributes;
+    int pair;
+    bool strike;
+};
+
+static struct look
+look_of(struct paint *p, const struct grid_cell *c)
+{
+    const int role = c->role < ROLES ? c->role : ROLE_TEXT;
+    unsigned attributes = p->theme.role[role].attributes;
+    int fg = p->role[role].fg, bg = p->role[role].bg;
+    if (c->heat >= 0 && p->theme.stops > 0) {
+        fg = p->heat[c->heat].fg;
+        bg = p->heat[c->heat].bg;
+    } else if (c->heat >= 0) { /* a weaker scale of three, beside the level's glyph */
+        attributes |= c->heat < GRID_HEATS / 3 ? THEME_DIM : c->heat >= GRID_HEATS * 2 / 3 ? THEME_BOLD : 0;
+    }
+    if (c->marks & MARK_CURSOR) {
+        fg = p->role[ROLE_CURSOR].fg;
+        bg = p->role[ROLE_CURSOR].bg;
+        attributes = (attributes & ~(unsigned)THEME_DIM) | p->theme.role[ROLE_CURSOR].attributes;
+    }
+    if ((c->marks & MARK_FADED) && !(c->marks & MARK_CURSOR))
+        attributes |= THEME_DIM;
+    attributes |= (c->marks & MARK_BOLD ? THEME_BOLD : 0U) | (c->marks & MARK_STRUCK ? THEME_STRIKE : 0U) |
+                  (c->marks & MARK_UNDERLINED ? THEME_UNDERLINE : 0U);
+    struct look look = {.pair = pair_of(p, fg, bg), .strike = (attributes & THEME_STRIKE) != 0};
+    look.attributes = (attributes & THEME_BOLD ? A_BOLD : 0U) | (attributes & THEME_DIM ? A_DIM : 0U) |
+                      (attributes & THEME_UNDERLINE ? A_UNDERLINE : 0U) | (attributes & THEME_REVERSE ? A_REVERSE : 0U);
+    return look;
+}
+
+/* The cell's text as the wide characters that curses takes: one that has a width and marks that have none. When the
+ * locale sees it otherwise, the screen would shift: '?' instead, in the grid too. */
+static int
+wide_text(struct grid_cell *c, wchar_t out[CCHARW_MAX + 1])
+{
+    int n = 0;
+    const char *at = c->text;
+    bool fits = true;
+    while (*at != '\0' && n < CCHARW_MAX - 1) {
+        int32_t code = -1;
+        const utf8proc_ssize_t used = utf8proc_iterate((const utf8proc_uint8_t *)at, -1, &code);
+        if (used <= 0) {
+            fits = false;
+            break;
+        }
+        const int width = code < 0x80 ? 1 : wcwidth((wchar_t)code);
+        if (n == 0)
+            fits = width == c->columns;
+        else if (width != 0)
+            break; /* curses would refuse the cell */
+        if (!fits)
+            break;
+        out[n++] = (wchar_t)code;
+        at += used;
+    }
+    if (!fits || n == 0) {
+        for (int i = 0; i < c->columns; i++)
+            memcpy(c[i].text, "?", 2);
+        if (c->columns == 2)
+            c[1].columns = 1;
+        c->columns = 1;
+        out[0] = L'?';
+        n = 1;
+    }
+    out[n] = L'\0';
+    return n;
+}
+
+bool
+paint_show(struct paint *p, struct grid *g)
+{
+    if (p->shown.rows != g->rows || p->shown.cols != g->cols) {
+        if (!grid_open(&p->shown, g->rows, g->cols))
+            return false;
+        p->stale = true;
+    }
+    if (p->stale)
+        erase();
+    for (int y = 0; y < g->rows; y++) {
+        for (int x = 0; x < g->cols; x++) {
+            struct grid_cell *c = grid_at(g, y, x), *old = grid_at(&p->shown, y, x);
+            if (c->columns == 0 || (!p->stale && memcmp(c, old, sizeof *c) == 0 &&
+                                    (c->columns == 1 || memcmp(c + 1, old + 1, sizeof *c) == 0)))
+                continue;
+            const struct look look = look_of(p, c);
+            wchar_t text[CCHARW_MAX + 1];
+            int n = wide_text(c, text);
+            /* Words are struck through; arrows, lines and boxes (U+2190 to U+2BFF) are signs already. */
+            const bool word = text[0] != L' ' && !(text[0] >= 0x2190 && text[0] < 0x2c00);
+            if (look.strike && p->strike && word && n < CCHARW_MAX) {
+                text[n++] = 0x0336;
+                text[n] = L'\0';
+            }
+            cchar_t cell;
+            if (setcchar(&cell, text, look.attributes, 0, &look.pair) == OK)
+                mvadd_wch(y, x, &cell); /* ERR after the last cell of the screen: it is there all the same */
+        }
+    }
+    memcpy(p->shown.cells, g->cells, (size_t)g->rows * (size_t)g->cols * sizeof *g->cells);
+    p->stale = false;
+    return true;
+}

@@ -1,0 +1,188 @@
+/* When a signal ends the program, the terminal must be given back: cursor, colours, keyboard modes, the screen that
+ * was there before. Handlers may only call what is async-signal-safe, so the bytes that undo everything are put
+ * together beforehand and a handler does no more than write() and tcsetattr().
+ *
+ * A handler has nothing but globals to look at: they are all here. */
+#include "tui/terminal/terminal_signals.h"
+#include "tui/terminal/terminal.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+static struct termios found;
+static volatile sig_atomic_t have_found, tty_fd, out_fd;
+static char undo[256];
+static volatile sig_atomic_t undo_length;
+static volatile sig_atomic_t ended_by, suspend_wanted;
+
+/* Fatal ones are raised again after the terminal is well. */
+static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGXCPU, SIGQUIT};
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+
+static void
+give_back(void)
+{
+    /* A terminal that takes nothing any more must not keep a dying program alive. */
+    const int flags = fcntl((int)out_fd, F_GETFL);
+    if (flags >= 0)
+        fcntl((int)out_fd, F_SETFL, flags | O_NONBLOCK);
+    for (size_t done = 0; done < (size_t)undo_length;) {
+        const ssize_t n = write((int)out_fd, undo + done, (size_t)undo_length - done);
+        struct pollfd wait = {.fd = (int)out_fd, .events = POLLOUT};
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0 || (errno != EINTR && errno != EAGAIN) || poll(&wait, 1, 200) <= 0)
+            break;
+    }
+    if (flags >= 0)
+        fcntl((int)out_fd, F_SETFL, flags);
+    if (have_found)
+        tcsetattr((int)tty_fd, TCSANOW, &found);
+}
+
+static void
+on_fatal(int number)
+{
+    give_back();
+    signal(number, SIG_DFL);
+    raise(number); /* delivered when this handler returns */
+}
+
+static void
+on_ending(int number)
+{
+    const int saved = errno;
+    if (ended_by != 0 && number != SIGHUP) { /* asked twice: the loop does not get to it */
+        on_fatal(number);
+        return;
+    }
+    ended_by = number;
+    errno = saved;
+}
+
+static void
+on_stop(int number)
+{
+    (void)number;
+    suspend_wanted = 1;
+}
+
+int
+terminal_ended_by(void)
+{
+    return ended_by;
+}
+
+bool
+terminal_suspend_wanted(void)
+{
+    const bool wanted = suspend_wanted != 0;
+    suspend_wanted = 0;
+    return wanted;
+}
+
+const char *
+terminal_string(const char *name)
+{
+    const char *value = tigetstr(name);
+    return (intptr_t)value == -1 ? NULL : value;
+}
+
+static void
+append(const char *sequence)
+{
+    if (sequence == NULL)
+        return;
+    /* Without the $<10/> that asks for a pause. */
+    while (*sequence != '\0' && (size_t)undo_length + 1 < sizeof undo) {
+        const char *end = sequence[0] == '$' && sequence[1] == '<' ? strchr(sequence, '>') : NULL;
+        if (end != NULL) {
+            sequence = end + 1;
+            continue;
+        }
+        undo[undo_length] = *sequence++;
+        undo_length = undo_length + 1;
+    }
+}
+
+void
+signals_undo(void)
+{
+    out_fd = STDOUT_FILENO;
+    undo_length = 0;
+    append("\033[?1002l\033[?1006;1000l\033[?2004l");
+    append(terminal_string("sgr0"));
+    append(terminal_string("op"));
+    append(terminal_string("rmkx"));
+    append(terminal_string("cnorm"));
+    append(terminal_string("rmcup"));
+    append("\r\n");
+}
+
+/* Ours in the place of the default action only: a sanitizer's handlers, or nohup's ignored SIGHUP, stay. */
+static void
+handle(int number, void (*handler)(int), int flags)
+{
+    struct sigaction before, action = {.sa_handler = handler, .sa_flags = flags};
+    sigemptyset(&action.sa_mask);
+    if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+        sigaction(number, &action, NULL);
+}
+
+static void
+release(int number, void (*handler)(int))
+{
+    struct sigaction now, action = {.sa_handler = SIG_DFL};
+    sigemptyset(&action.sa_mask);
+    if (sigaction(number, NULL, &now) == 0 && now.sa_handler == handler)
+        sigaction(number, &action, NULL);
+}
+
+void
+signals_install(int fd)
+{
+    static char stack[64 * 1024]; /* a stack overflow is handled as well */
+    const stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
+    sigaltstack(&alternate, NULL);
+    ended_by = 0;
+    suspend_wanted = 0;
+    undo_length = 0;
+    tty_fd = fd;
+    have_found = fd >= 0 && tcgetattr(fd, &found) == 0;
+    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
+        handle(fatal[i], on_fatal, SA_ONSTACK);
+    for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++)
+        handle(ending[i], on_ending, SA_ONSTACK);
+    handle(SIGTSTP, on_stop, SA_RESTART);
+    handle(SIGPIPE, SIG_IGN, 0);
+    handle(SIGXFSZ, SIG_IGN, 0); /* a trace that grows too large is an error of write() */
+}
+
+void
+signals_remove(void)
+{
+    have_found = 0;
+    undo_length = 0;
+    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
+        release(fatal[i], on_fatal);
+    for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++)
+        release(ending[i], on_ending);
+    release(SIGTSTP, on_stop);
+    const stack_t none = {.ss_flags = SS_DISABLE};
+    sigaltstack(&none, NULL);
+}
+
+void
+signals_stop(void)
+{
+    release(SIGTSTP, on_stop);
+    kill(0, SIGTSTP); /* the whole job, as the terminal would: `make run` waits for us in it */
+    handle(SIGTSTP, on_stop, SA_RESTART);
+}

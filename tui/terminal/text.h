@@ -1,0 +1,36 @@
+/* Text for the terminal. Bytes that come from a model, a trace or a file name are not trusted: text_safe() makes them
+ * into UTF-8 that can do nothing but be read. Everything drawn is measured in terminal columns (utf8proc).
+ *
+ * A cluster is what one terminal cell (or two, for wide characters) holds: a character and the marks that sit on it. */
+#ifndef TUI_TERMINAL_TEXT_H
+#define TUI_TERMINAL_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TEXT_CLUSTER 20 /* bytes a cell keeps of a cluster, the terminating zero counted */
+
+/* Copies n bytes as printable UTF-8: a newline becomes ⏎; control characters, bidi and other invisible format
+ * characters, unassigned code points and broken UTF-8 become \xNN, byte by byte. Never cuts inside a character or an
+ * escape. Returns the length written, without the terminating zero; size must be at least 1. Four times n (and one)
+ * is always enough. */
+size_t text_safe(const char *bytes, size_t n, char *out, size_t size);
+/* Is the code point one that text_safe() lets through? */
+bool text_printable(int32_t code);
+/* Bytes at the end of bytes[0, n) that begin a UTF-8 character and don't finish it: 0 to 3. */
+size_t text_incomplete(const char *bytes, size_t n);
+
+/* Bytes of the first cluster of a string, 0 at its end; *columns is its width: 1 or 2. A broken byte counts as a
+ * cluster of one column, so that a loop over clusters always ends. */
+size_t text_cluster(const char *utf8, int *columns);
+/* Columns of a whole string. */
+int text_width(const char *utf8);
+/* How many bytes of a string fit into so many columns, whole clusters only; *used (may be NULL): the columns taken. */
+size_t text_fit(const char *utf8, int columns, int *used);
+/* Where the cluster that ends at byte `at` begins; 0 at the beginning. */
+size_t text_before(const char *utf8, size_t at);
+/* Writes a code point as UTF-8 and a zero; returns 1 to 4, or 0 when it is none. */
+size_t text_encode(int32_t code, char out[5]);
+
+#endif

@@ -1,0 +1,255 @@
+#include "tui/terminal/theme.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+const char *const role_names[ROLES] = {
+    [ROLE_TEXT] = "text",
+    [ROLE_DIM] = "dim",
+    [ROLE_TITLE] = "title",
+    [ROLE_BORDER] = "border",
+    [ROLE_FOCUS] = "focus",
+    [ROLE_STATUS] = "status",
+    [ROLE_ERROR] = "error",
+    [ROLE_OK] = "ok",
+    [ROLE_WARN] = "warn",
+    [ROLE_PROMPT] = "prompt",
+    [ROLE_DRAFT] = "draft",
+    [ROLE_ACCEPTED] = "accepted",
+    [ROLE_REJECTED] = "rejected",
+    [ROLE_CORRECTION] = "correction",
+    [ROLE_BONUS] = "bonus",
+    [ROLE_EXITED] = "exited",
+    [ROLE_SPURIOUS] = "spurious",
+    [ROLE_CURSOR] = "cursor",
+    [ROLE_LINE] = "line",
+    [ROLE_KNOB] = "knob",
+    [ROLE_KNOB_PENDING] = "knob-pending",
+    [ROLE_KEY] = "key",
+    [ROLE_SERIES_1] = "series-1",
+    [ROLE_SERIES_2] = "series-2",
+    [ROLE_SERIES_3] = "series-3",
+    [ROLE_SERIES_4] = "series-4",
+};
+
+static const struct {
+    const char *name;
+    enum theme_attribute attribute;
+} attribute_names[] = {{"bold", THEME_BOLD},
+                       {"dim", THEME_DIM},
+                       {"underline", THEME_UNDERLINE},
+                       {"reverse", THEME_REVERSE},
+                       {"strike", THEME_STRIKE}};
+
+/* "#rrggbb" or "default"; false when it is neither. */
+static bool
+parse_colour(const cJSON *item, int32_t *rgb)
+{
+    const char *s = cJSON_GetStringValue(item);
+    if (s == NULL)
+        return false;
+    if (strcmp(s, "default") == 0) {
+        *rgb = THEME_NO_RGB;
+        return true;
+    }
+    if (s[0] != '#' || strlen(s) != 7)
+        return false;
+    int32_t value = 0;
+    for (int i = 1; i < 7; i++) {
+        const char c = s[i];
+        int digit;
+        if (c >= '0' && c <= '9')
+            digit = c - '0';
+        else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+            digit = (c | 0x20) - 'a' + 10;
+        else
+            return false;
+        value = value * 16 + digit;
+    }
+    *rgb = value;
+    return true;
+}
+
+static bool
+parse_role(struct theme_style *style, const cJSON *item, const char *theme, struct err *err)
+{
+    if (!cJSON_IsObject(item))
+        return err_set(err, ERR_USAGE, "theme %s: role \"%s\" must be an object like {\"fg\": \"#c0c0c0\"}", theme,
+                       item->string);
+    const cJSON *key = NULL;
+    cJSON_ArrayForEach(key, item)
+    {
+        if (strcmp(key->string, "fg") == 0 || strcmp(key->string, "bg") == 0) {
+            if (!parse_colour(key, key->string[0] == 'f' ? &style->fg : &style->bg))
+                return err_set(err, ERR_USAGE,
+                               "theme %s: %s of role \"%s\" must be a colour like \"#c0c0c0\", or \"default\"", theme,
+                               key->string, item->string);
+            continue;
+        }
+        bool known = false;
+        for (size_t i = 0; i < sizeof attribute_names / sizeof attribute_names[0]; i++) {
+            if (strcmp(key->string, attribute_names[i].name) != 0)
+                continue;
+            known = true;
+            if (!cJSON_IsBool(key))
+                return err_set(err, ERR_USAGE, "theme %s: %s of role \"%s\" must be true or false", theme, key->string,
+                               item->string);
+            const uint8_t bit = (uint8_t)attribute_names[i].attribute;
+            style->attributes = (uint8_t)(cJSON_IsTrue(key) ? style->attributes | bit : style->attributes & ~bit);
+        }
+        if (!known)
+            return err_set(err, ERR_USAGE,
+                           "theme %s: role \"%s\" knows no \"%.40s\"; it takes fg, bg, bold, dim, underline, reverse, "
+                           "strike",
+                           theme, item->string, key->string);
+    }
+    return true;
+}
+
+static bool
+parse_roles(struct theme *t, const cJSON *roles, struct err *err)
+{
+    /* "text" first: the others start from its colours. */
+    struct theme_style base = {.fg = THEME_NO_RGB, .bg = THEME_NO_RGB};
+    const cJSON *text = cJSON_GetObjectItemCaseSensitive(roles, role_names[ROLE_TEXT]);
+    if (text != NULL && !parse_role(&base, text, t->name, err))
+        return false;
+    for (int i = 0; i < ROLES; i++)
+        t->role[i] = (struct theme_style){.fg = base.fg, .bg = base.bg};
+    t->role[ROLE_TEXT] = base;
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, roles)
+    {
+        int role = 0;
+        while (role < ROLES && strcmp(role_names[role], item->string) != 0)
+            role++;
+        if (role == ROLES)
+            return err_set(err, ERR_USAGE, "theme %s: there is no role \"%.40s\"; see themes/dark.json for all of them",
+                           t->name, item->string);
+        if (role != ROLE_TEXT && !parse_role(&t->role[role], item, t->name, err))
+            return false;
+    }
+    return true;
+}
+
+static bool
+parse_heat(struct theme *t, const cJSON *heat, struct err *err)
+{
+    if (!cJSON_IsArray(heat) || cJSON_GetArraySize(heat) > THEME_STOPS || cJSON_GetArraySize(heat) == 1)
+        return err_set(err, ERR_USAGE, "theme %s: \"heat\" must be a list of 2 to %d colours, or empty", t->name,
+                       THEME_STOPS);
+    t->stops = 0;
+    const cJSON *stop = NULL;
+    cJSON_ArrayForEach(stop, heat)
+    {
+        if (!parse_colour(stop, &t->heat[t->stops]) || t->heat[t->stops] == THEME_NO_RGB)
+            return err_set(err, ERR_USAGE, "theme %s: stop %d of \"heat\" must be a colour like \"#fde725\"", t->name,
+                           t->stops + 1);
+        t->stops++;
+    }
+    return true;
+}
+
+bool
+theme_parse(struct theme *out, const char *json, size_t n, const char *name, struct err *err)
+{
+    struct theme t = {0};
+    snprintf(t.name, sizeof t.name, "%s", name);
+    const char *end = NULL;
+    cJSON *root = cJSON_ParseWithLengthOpts(json, n, &end, false);
+    if (root == NULL) {
+        size_t line = 1;
+        for (const char *c = json; end != NULL && c < end && c < json + n; c++)
+            line += *c == '\n';
+        return err_set(err, ERR_USAGE, "theme %s: not valid JSON in line %zu; mend it or choose another with :theme",
+                       t.name, line);
+    }
+    bool fine = false;
+    const cJSON *roles = cJSON_GetObjectItemCaseSensitive(root, "roles");
+    const cJSON *heat = cJSON_GetObjectItemCaseSensitive(root, "heat");
+    if (!cJSON_IsObject(root) || !cJSON_IsObject(roles))
+        err_set(err, ERR_USAGE, "theme %s: an object with \"roles\" and \"heat\" was expected; see themes/dark.json",
+                t.name);
+    else
+        fine = parse_roles(&t, roles, err) && (heat == NULL || parse_heat(&t, heat, err));
+    cJSON_Delete(root);
+    if (fine)
+        *out = t;
+    return fine;
+}
+
+/* A table rather than a file, since a terminal without colours must work without any. */
+void
+theme_mono(struct theme *t)
+{
+    static const uint8_t attributes[ROLES] = {
+        [ROLE_DIM] = THEME_DIM,
+        [ROLE_TITLE] = THEME_BOLD,
+        [ROLE_BORDER] = THEME_DIM,
+        [ROLE_FOCUS] = THEME_BOLD,
+        [ROLE_ERROR] = THEME_BOLD | THEME_REVERSE,
+        [ROLE_OK] = THEME_BOLD,
+        [ROLE_WARN] = THEME_BOLD | THEME_UNDERLINE,
+        [ROLE_PROMPT] = THEME_DIM,
+        [ROLE_DRAFT] = THEME_DIM | THEME_UNDERLINE,
+        [ROLE_REJECTED] = THEME_DIM | THEME_STRIKE,
+        [ROLE_CORRECTION] = THEME_BOLD,
+        [ROLE_BONUS] = THEME_BOLD | THEME_UNDERLINE,
+        [ROLE_EXITED] = THEME_DIM,
+        [ROLE_SPURIOUS] = THEME_BOLD | THEME_UNDERLINE,
+        [ROLE_CURSOR] = THEME_REVERSE,
+        [ROLE_LINE] = THEME_DIM,
+        [ROLE_KNOB] = THEME_BOLD,
+        [ROLE_KNOB_PENDING] = THEME_UNDERLINE,
+        [ROLE_KEY] = THEME_BOLD,
+        [ROLE_SERIES_1] = THEME_BOLD,
+        [ROLE_SERIES_3] = THEME_DIM,
+    };
+    *t = (struct theme){.name = "mono"};
+    for (int i = 0; i < ROLES; i++)
+        t->role[i] = (struct theme_style){.fg = THEME_NO_RGB, .bg = THEME_NO_RGB, .attributes = attributes[i]};
+}
+
+int32_t
+theme_heat(const struct theme *t, float fraction)
+{
+    if (t->stops == 0)
+        return THEME_NO_RGB;
+    const float at = (fraction <= 0 ? 0 : fraction >= 1 ? 1 : fraction) * (float)(t->stops - 1);
+    const int i = at >= (float)(t->stops - 1) ? t->stops - 2 : (int)at;
+    const float share = at - (float)i;
+    int32_t rgb = 0;
+    for (int shift = 16; shift >= 0; shift -= 8) {
+        const float from = (float)((t->heat[i] >> shift) & 0xff), to = (float)((t->heat[i + 1] >> shift) & 0xff);
+        rgb |= (int32_t)lrintf(from + share * (to - from)) << shift;
+    }
+    return rgb;
+}
+
+/* WCAG 2.1, "relative luminance" */
+static double
+luminance(int32_t rgb)
+{
+    static const double weight[3] = {0.0722, 0.7152, 0.2126}; /* blue, green, red */
+    double sum = 0;
+    for (int i = 0; i < 3; i++) {
+        const double s = ((rgb >> (8 * i)) & 0xff) / 255.0;
+        sum += weight[i] * (s <= 0.04045 ? s / 12.92 : pow((s + 0.055) / 1.055, 2.4));
+    }
+    return sum;
+}
+
+double
+theme_contrast_ratio(int32_t one, int32_t other)
+{
+    const double a = luminance(one), b = luminance(other);
+    return (fmax(a, b) + 0.05) / (fmin(a, b) + 0.05);
+}
+
+int32_t
+theme_contrast(int32_t background)
+{
+    return theme_contrast_ratio(background, 0x000000) >= theme_contrast_ratio(background, 0xffffff) ? 0x000000
+                                                                                                    : 0xffffff;
+}

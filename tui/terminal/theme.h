@@ -1,0 +1,51 @@
+/* A theme says what each role looks like. A JSON file (docs/design.md, "Themes"):
+ *
+ *     { "roles": { "text": {"fg": "#c8ccd4", "bg": "#16181d"}, "rejected": {"fg": "#e06c75", "strike": true}, … },
+ *       "heat":  ["#000004", "#56106e", "#bb3754", "#f98c0a", "#fcffa4"] }
+ *
+ * Roles have the names of enum role (canvas.h), in small letters with '-'. Keys of a role: fg, bg, bold, dim,
+ * underline, reverse, strike. What is left out is as in "text"; the colours of "text" left out are the terminal's own.
+ * "heat" is a scale from 0 to 1, interpolated between its stops; text on it is black or white, whichever reads better.
+ */
+#ifndef TUI_TERMINAL_THEME_H
+#define TUI_TERMINAL_THEME_H
+
+#include "engine/base/err.h"
+#include "tui/terminal/canvas.h"
+
+#define THEME_STOPS   16
+#define THEME_NO_RGB  (-1) /* the terminal's own colour */
+#define THEME_DEFAULT "dark"
+
+enum theme_attribute { THEME_BOLD = 1, THEME_DIM = 2, THEME_UNDERLINE = 4, THEME_REVERSE = 8, THEME_STRIKE = 16 };
+
+struct theme_style {
+    int32_t fg, bg; /* 0xRRGGBB, or THEME_NO_RGB */
+    uint8_t attributes;
+};
+
+struct theme {
+    char name[32];
+    struct theme_style role[ROLES];
+    int32_t heat[THEME_STOPS];
+    int stops; /* 0: no colours for heat */
+};
+
+extern const char *const role_names[ROLES]; /* "text", "knob-pending", … */
+
+/* `name` is said in errors and kept as the theme's. */
+bool theme_parse(struct theme *, const char *json, size_t n, const char *name, struct err *);
+/* A name with a '/' is a file. Others are looked for as NAME.json in $XDG_CONFIG_HOME/specscope/themes (or
+ * ~/.config/…), then in data_dir/themes (data_dir may be NULL). The default theme is always there: it is compiled in.
+ * On failure *t is left alone. */
+bool theme_load(struct theme *t, const char *name, const char *data_dir, struct err *);
+void theme_builtin(struct theme *); /* THEME_DEFAULT, compiled in */
+void theme_mono(struct theme *);    /* attributes only; for terminals without colours */
+/* Names that theme_load() would find, sorted, each once; at most max. Returns how many. */
+int theme_list(char (*names)[32], int max, const char *data_dir);
+
+int32_t theme_heat(const struct theme *, float fraction); /* 0xRRGGBB; THEME_NO_RGB without stops */
+int32_t theme_contrast(int32_t background);               /* black or white, by WCAG's relative luminance */
+double theme_contrast_ratio(int32_t, int32_t);            /* 1 to 21, WCAG 2 */
+
+#endif

@@ -1,0 +1,147 @@
+/* Where themes come from: files, and the default that is compiled in. */
+#include "tui/terminal/theme.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define THEME_FILE_MAX (256 * 1024) /* bytes; the bundled ones have two thousand */
+
+/* themes/dark.json as a list of byte values, made by the Makefile. Built without it, the default has no colours. */
+#if defined(__has_include)
+#if __has_include("theme_dark.inc")
+#define THEME_DARK_BYTES 1
+#endif
+#endif
+
+void
+theme_builtin(struct theme *t)
+{
+#ifdef THEME_DARK_BYTES
+    static const unsigned char dark[] = {
+#include "theme_dark.inc"
+    };
+    if (theme_parse(t, (const char *)dark, sizeof dark, THEME_DEFAULT, NULL))
+        return;
+#endif
+    theme_mono(t);
+}
+
+static bool
+load_file(struct theme *t, const char *path, const char *name, struct err *err)
+{
+    FILE *file = fopen(path, "rb");
+    struct stat about;
+    if (file == NULL || fstat(fileno(file), &about) != 0 || !S_ISREG(about.st_mode)) {
+        const int why = file == NULL ? errno : EISDIR;
+        if (file != NULL)
+            fclose(file);
+        return err_set(err, ERR_USAGE, "theme %s: cannot be read: %s", path, strerror(why));
+    }
+    char *json = malloc(THEME_FILE_MAX + 1);
+    if (json == NULL) {
+        fclose(file);
+        return err_set(err, ERR_WORK, "theme %s: out of memory", path);
+    }
+    const size_t n = fread(json, 1, THEME_FILE_MAX + 1, file);
+    const bool failed = ferror(file) != 0;
+    fclose(file);
+    bool fine = false;
+    if (failed)
+        err_set(err, ERR_USAGE, "theme %s: cannot be read", path);
+    else if (n > THEME_FILE_MAX)
+        err_set(err, ERR_USAGE, "theme %s: larger than a theme can be (%d bytes)", path, THEME_FILE_MAX);
+    else
+        fine = theme_parse(t, json, n, name, err);
+    free(json);
+    return fine;
+}
+
+/* The i-th folder that themes are looked for in; false: there is no such. */
+static bool
+folder(int i, const char *data_dir, char *out, size_t size)
+{
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    int n = -1;
+    if (i == 0 && config != NULL && config[0] == '/')
+        n = snprintf(out, size, "%s/specscope/themes", config);
+    else if (i == 0 && home != NULL)
+        n = snprintf(out, size, "%s/.config/specscope/themes", home);
+    else if (i == 1 && data_dir != NULL)
+        n = snprintf(out, size, "%s/themes", data_dir);
+    return n >= 0 && (size_t)n < size;
+}
+
+bool
+theme_load(struct theme *t, const char *name, const char *data_dir, struct err *err)
+{
+    char path[4096], dir[4000];
+    if (strchr(name, '/') != NULL) {
+        const char *base = strrchr(name, '/') + 1;
+        char kept[32];
+        snprintf(kept, sizeof kept, "%.31s", base);
+        char *dot = strstr(kept, ".json");
+        if (dot != NULL)
+            *dot = '\0';
+        return load_file(t, name, kept, err);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct stat about;
+        if (!folder(i, data_dir, dir, sizeof dir))
+            continue;
+        const int n = snprintf(path, sizeof path, "%s/%.64s.json", dir, name);
+        if (n > 0 && (size_t)n < sizeof path && stat(path, &about) == 0)
+            return load_file(t, path, name, err);
+    }
+    if (strcmp(name, THEME_DEFAULT) == 0) {
+        theme_builtin(t);
+        return true;
+    }
+    if (strcmp(name, "mono") == 0) {
+        theme_mono(t);
+        return true;
+    }
+    return err_set(err, ERR_USAGE, "there is no theme \"%.40s\"; `t` lists those that there are", name);
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static int
+add_name(char (*names)[32], int n, int max, const char *name, size_t length)
+{
+    if (n >= max || length == 0 || length > 31)
+        return n;
+    for (int i = 0; i < n; i++)
+        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
+            return n;
+    memcpy(names[n], name, length);
+    names[n][length] = '\0';
+    return n + 1;
+}
+
+int
+theme_list(char (*names)[32], int max, const char *data_dir)
+{
+    int n = add_name(names, 0, max, THEME_DEFAULT, strlen(THEME_DEFAULT));
+    n = add_name(names, n, max, "mono", 4);
+    for (int i = 0; i < 2; i++) {
+        char dir[4000];
+        DIR *open_dir = folder(i, data_dir, dir, sizeof dir) ? opendir(dir) : NULL;
+        if (open_dir == NULL)
+            continue;
+        for (const struct dirent *entry; (entry = readdir(open_dir)) != NULL;) {
+            const size_t length = strlen(entry->d_name);
+            if (length > 5 && strcmp(entry->d_name + length - 5, ".json") == 0 && entry->d_name[0] != '.')
+                n = add_name(names, n, max, entry->d_name, length - 5);
+        }
+        closedir(open_dir);
+    }
+    qsort(names, (size_t)n, sizeof names[0], by_name);
+    return n;
+}
