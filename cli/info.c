@@ -13,7 +13,7 @@
 #include "engine/model/gguf_types.h"
 #include "engine/model/hf_folder.h"
 #include "engine/model/memory.h"
-#include "engine/model/model.h"
+#include "engine/planted/model_open.h"
 #include "engine/tokenizer/chat.h"
 #include "engine/tokenizer/tokenizer.h"
 

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "cli/generation.h"
+#include "engine/base/printable.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tui/terminal/text.h"
 
@@ -32,7 +33,7 @@ put(struct printer *p, const char *text, size_t len)
                 size_t run = 0;
                 while (i + run < n && text[i + run] != '\n')
                     run++;
-                size_t made = text_safe(text + i, run, safe, sizeof safe);
+                size_t made = printable_text(text + i, run, safe, sizeof safe);
                 p->broken = fwrite(safe, 1, made, stdout) < made;
                 i += run;
                 if (i < n && !p->broken) {

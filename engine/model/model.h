@@ -1,5 +1,5 @@
-/* A model opened, from a GGUF file or a Hugging Face folder: its description for a backend, its tokenizer, and what a
- * person wants to know about it. */
+/* A model: its description for a backend, its tokenizer, and what a person wants to know about it. engine/planted/
+ * model_open.h opens one. */
 #ifndef ENGINE_MODEL_MODEL_H
 #define ENGINE_MODEL_MODEL_H
 
@@ -31,25 +31,6 @@ struct model {
     struct model_block *blocks;
 };
 
-struct model_options {
-    bool quantize;   /* matrices in F32, F16 and BF16 become Q8_0, in memory of the model's own */
-    bool vocabulary; /* a file or folder without weights will do */
-    /* What it has to fit into: bytes available, 0: it isn't checked; with a context of ctx, 0: the model's own. */
-    uint64_t available;
-    uint32_t ctx;
-    bool exact;
-};
-
-/* Checks every shape against the others. Anything unsupported is one line that names it. */
-bool model_open(struct model **, const char *path, struct err *);
-bool model_open_with(struct model **, const char *path, const struct model_options *, struct err *);
-/* A model without a file (engine/planted/planted.h): "SHAPE[:TYPE],k,acceptance". file_bytes is what its header would have. */
-bool model_open_planted(struct model **, const char *spec, const struct model_options *, struct err *);
-/* The same on a parsed file or folder, which becomes the model's, and is closed when this fails. */
-bool model_read(struct model **, struct gguf *, struct err *);
-bool model_read_folder(struct model **, struct hf_folder *, const struct model_options *, struct err *);
-void model_close(struct model *); /* not before every backend's weights made from it are unloaded */
-
 /* Bytes of keys and values for a context of n positions: F16, or F32 if exact. */
 uint64_t model_kv_bytes(const struct model *, uint32_t ctx, bool exact);
 /* Bytes of all weights as a backend holds them: in their own types, or in F32 if exact; if those that can be are to be
@@ -62,5 +43,7 @@ void *model_take(struct model *, size_t bytes);
 /* Replaces every matrix in F32, F16 or BF16 whose rows 32 divides by Q8_0: per block a scale d = max|x| / 127 in F16 and
  * x / d rounded, halves away from zero, as ggml defines it. Refuses weights that are not finite. */
 bool model_quantize(struct model *, struct err *);
+
+void model_free_blocks(struct model *); /* what model_take() gave: a part of model_close() */
 
 #endif

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "engine/model/memory.h"
+#include "engine/planted/model_open.h"
 #include "kernels/plugin.h"
 
 /* ---- which backend ---- */

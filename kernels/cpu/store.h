@@ -3,8 +3,8 @@
 #ifndef KERNELS_CPU_STORE_H
 #define KERNELS_CPU_STORE_H
 
-#include "kernels/cpu/team.h"
 #include "kernels/cpu/weights.h"
+#include "kernels/team.h"
 
 #define HEAD_TILE    VERIFY_NODES /* rows in one pass of the head */
 #define PIECE        512          /* logits that one thread summarises at a time */

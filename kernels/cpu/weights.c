@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "kernels/cpu/interleave.h"
-#include "kernels/cpu/team.h"
 #include "kernels/planted.h"
+#include "kernels/team.h"
 #include "kernels/tensor.h"
 
 /* A planted tensor as a file would have it, when that is how the kernels read it. */

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cpu/team.h"
 #include "kernels/cuda/pack_pairs.h"
 #include "kernels/half.h"
 #include "kernels/planted.h"
+#include "kernels/team.h"
 #include "kernels/tensor.h"
 
 #define UNIT_VALUES (STRIP * UNIT)

@@ -6,7 +6,7 @@
 
 #include "engine/base/utf8.h"
 #include "engine/model/gguf.h"
-#include "engine/model/model.h"
+#include "engine/planted/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tests/fuzz/must.h"
 #include "tests/golden/tinymodel.h"

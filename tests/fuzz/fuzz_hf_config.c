@@ -7,6 +7,7 @@
 
 #include "engine/model/arch.h"
 #include "engine/model/hf_folder.h"
+#include "engine/planted/model_open.h"
 #include "tests/fuzz/must.h"
 #include "tests/rigs/tiny_folder.h"
 

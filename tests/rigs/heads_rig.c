@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/model/model.h"
+#include "engine/planted/model_open.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/session_rig.h"
 

@@ -1,3 +1,4 @@
+#include "engine/base/printable.h"
 #include "tui/app/app_state.h"
 
 #include <math.h>
@@ -34,7 +35,7 @@ app_moving(const struct app *app)
 static void
 say(struct app *app, enum role role, const char *text)
 {
-    text_safe(text, strlen(text), app->status, sizeof app->status);
+    printable_text(text, strlen(text), app->status, sizeof app->status);
     app->status_role = role;
     app->dirty = true;
 }

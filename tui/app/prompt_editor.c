@@ -1,4 +1,5 @@
 #include "tui/app/prompt_editor.h"
+#include "engine/base/printable.h"
 #include "tui/terminal/input.h"
 
 #include <stdlib.h>
@@ -126,7 +127,7 @@ editor_key(struct editor *e, const struct history *h, int key)
     default: break;
     }
     char bytes[5];
-    const size_t n = key >= ' ' && key < INPUT_UP && text_printable(key) ? text_encode(key, bytes) : 0;
+    const size_t n = key >= ' ' && key < INPUT_UP && printable_code(key) ? text_encode(key, bytes) : 0;
     if (n > 0)
         insert(e, bytes, n);
     return EDITOR_KEPT;

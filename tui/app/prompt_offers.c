@@ -1,5 +1,6 @@
 /* Prompts to start from, listed under the prompt that is being written: Tab goes through them, and comes back to what
  * was written. */
+#include "engine/base/printable.h"
 #include "tui/app/app_state.h"
 
 #include <stdlib.h>
@@ -49,7 +50,7 @@ offers_draw(const struct app *app, const struct canvas *c)
     for (int i = 0; i + 1 < c->rows && i < (int)app->options.n_prompts; i++) {
         const char *text = app->options.prompts[i];
         char safe[400];
-        text_safe(text, strnlen(text, 96), safe, sizeof safe);
+        printable_text(text, strnlen(text, 96), safe, sizeof safe);
         const bool here = app->offer == i + 1;
         const struct canvas line = canvas_inside(c, i + 1, 0, 1, c->cols);
         canvas_text(&line, 0, 0, here ? ROLE_FOCUS : ROLE_DIM, here ? "▸ " : "  ");

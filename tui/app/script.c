@@ -1,4 +1,5 @@
 #include "tui/app/script.h"
+#include "engine/base/printable.h"
 #include "tui/terminal/text.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ check(const struct script *s, struct err *err)
         if (code == '\n') {
             line++;
             start = i + 1;
-        } else if (code != '\t' && code != '\r' && !text_printable(code)) {
+        } else if (code != '\t' && code != '\r' && !printable_code(code)) {
             return err_set(err, ERR_USAGE, "%s:%u: a control character (U+%04X); scripts are plain text", s->name, line,
                            (unsigned)code);
         }

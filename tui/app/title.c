@@ -1,4 +1,5 @@
 /* The line at the top: what runs, how, and how fast. */
+#include "engine/base/printable.h"
 #include "tui/app/app_state.h"
 
 #include <math.h>
@@ -44,7 +45,7 @@ title_draw(const struct app *app, const struct canvas *c)
         snprintf(runs_on, sizeof runs_on, "%s×%u", info->backend, (unsigned)info->threads);
     else /* a GPU, as its backend describes it; behind a comma is how it holds the model */
         snprintf(runs_on, sizeof runs_on, "%.*s", (int)strcspn(info->isa, ","), info->isa);
-    text_safe(info->model_name, strlen(info->model_name), item[n].text, 48);
+    printable_text(info->model_name, strlen(info->model_name), item[n].text, 48);
     const size_t name = strlen(item[n].text);
     snprintf(item[n].text + name, sizeof item[n].text - name, " %s %u layers %s %s", "·", (unsigned)info->layers, "·",
              runs_on);

@@ -2,9 +2,9 @@
 #ifndef TUI_PANELS_PANEL_H
 #define TUI_PANELS_PANEL_H
 
-#include "tui/app/source.h"
 #include "tui/scope/scope.h"
 #include "tui/terminal/canvas.h"
+#include "tui/terminal/input.h"
 
 struct app;
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/printable.h"
 #include "tui/panels/panel.h"
 #include "tui/terminal/input.h"
 
@@ -128,7 +129,7 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
     if (a.reason > 0) {
         const struct canvas part = canvas_inside(c, y, x, 1, a.reason - 1);
         char reason[4 * sizeof e->stop_reason + 1]; /* a trace may say anything */
-        text_safe(e->stop_reason, strlen(e->stop_reason), reason, sizeof reason);
+        printable_text(e->stop_reason, strlen(e->stop_reason), reason, sizeof reason);
         canvas_text(&part, 0, 0, ROLE_DIM, r->whole ? reason : "drafting");
         x += a.reason;
     }

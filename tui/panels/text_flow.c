@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/printable.h"
 #include "tui/terminal/text.h"
 
 void
@@ -38,7 +39,7 @@ append_safe(struct flow *f, const char *bytes, size_t n)
 {
     if (!grow(&f->text, &f->size, f->n + 4 * n + 1, 1))
         return false;
-    f->n += text_safe(bytes, n, f->text + f->n, f->size - f->n);
+    f->n += printable_text(bytes, n, f->text + f->n, f->size - f->n);
     return true;
 }
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/printable.h"
 #include "tui/scope/scope_internal.h"
-#include "tui/terminal/text.h"
 
 #define MAX_LAYERS     4096
 #define MAX_VOCABULARY (1u << 24)
@@ -30,7 +30,7 @@ make_word(const char *bytes, uint32_t n, bool known)
     w->known = known;
     if (n > 0)
         memcpy(w->data, bytes, n);
-    text_safe(w->data, n, w->data + n, 4 * (size_t)n + 1);
+    printable_text(w->data, n, w->data + n, 4 * (size_t)n + 1);
     return w;
 }
 
@@ -251,7 +251,7 @@ take_control(struct scope *s, const struct event *e)
         s->show_trained = s->head[0] == 't';
     } else if (strcmp(c->name, "end") == 0) {
         /* It may come from a trace: nothing but text. Room for the longest sentence that is kept, escaped. */
-        text_safe(c->new_text, strnlen(c->new_text, sizeof s->end), s->end, sizeof s->end);
+        printable_text(c->new_text, strnlen(c->new_text, sizeof s->end), s->end, sizeof s->end);
     } else {
         take_knob(s, c);
     }

@@ -13,8 +13,6 @@
 #define SCOPE_SERIES    2048  /* values kept of a series */
 #define SCOPE_BARS      256   /* cells at least that every series has, for forms without a declared size */
 
-enum mouse_action { MOUSE_PRESS, MOUSE_DRAG, MOUSE_RELEASE, MOUSE_DOUBLE, MOUSE_WHEEL_UP, MOUSE_WHEEL_DOWN };
-
 struct scope_cell { /* what a layer said about a position */
     bool known;
     bool compared, agreed; /* with the last layer, for scope_agreement() */

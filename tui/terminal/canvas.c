@@ -1,4 +1,5 @@
 #include "tui/terminal/canvas.h"
+#include "engine/base/printable.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -57,7 +58,7 @@ clean(const char *cluster, size_t bytes, char *out, size_t size)
         int32_t code = -1;
         const utf8proc_ssize_t used =
             utf8proc_iterate((const utf8proc_uint8_t *)cluster + i, (utf8proc_ssize_t)(bytes - i), &code);
-        if (used <= 0 || !text_printable(code)) {
+        if (used <= 0 || !printable_code(code)) {
             out[0] = '?';
             return 1;
         }

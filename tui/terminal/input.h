@@ -3,8 +3,6 @@
 #ifndef TUI_TERMINAL_INPUT_H
 #define TUI_TERMINAL_INPUT_H
 
-#include "tui/scope/scope.h"
-
 #define INPUT_CTRL(letter) ((letter)&0x1f) /* INPUT_CTRL('L'); Ctrl-I is Tab, Ctrl-M is Enter, Ctrl-[ is Escape */
 
 enum input_key {
@@ -36,6 +34,8 @@ enum input_key {
     INPUT_MOUSE,
     INPUT_LOST /* the terminal is gone */
 };
+
+enum mouse_action { MOUSE_PRESS, MOUSE_DRAG, MOUSE_RELEASE, MOUSE_DOUBLE, MOUSE_WHEEL_UP, MOUSE_WHEEL_DOWN };
 
 struct input {
     int key;

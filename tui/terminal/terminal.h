@@ -2,6 +2,8 @@
 #ifndef TUI_TERMINAL_TERMINAL_H
 #define TUI_TERMINAL_TERMINAL_H
 
+#include <stdint.h>
+
 #include "engine/base/err.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/terminal_output.h"

@@ -13,58 +13,6 @@ decode(const char *bytes, size_t n, int32_t *code)
     return used > 0 ? (size_t)used : 0;
 }
 
-bool
-text_printable(int32_t code)
-{
-    if (code == 0x200c || code == 0x200d) /* joiners: scripts need them; a cell drops them */
-        return true;
-    switch (utf8proc_category(code)) {
-    case UTF8PROC_CATEGORY_CC:
-    case UTF8PROC_CATEGORY_CF: /* bidi controls, tags, soft hyphen, byte order mark */
-    case UTF8PROC_CATEGORY_CS:
-    case UTF8PROC_CATEGORY_CN:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP: return false;
-    default: return true;
-    }
-}
-
-size_t
-text_safe(const char *bytes, size_t n, char *out, size_t size)
-{
-    static const char hex[] = "0123456789abcdef";
-    size_t length = 0;
-    for (size_t i = 0; i < n;) {
-        int32_t code = -1;
-        size_t used = decode(bytes + i, n - i, &code);
-        const char *from = bytes + i;
-        size_t count = used;
-        char escape[16];
-        if (used == 1 && bytes[i] == '\n') {
-            from = "⏎";
-            count = strlen(from);
-        } else if (used == 0 || !text_printable(code)) {
-            used = used == 0 ? 1 : used;
-            count = 0;
-            for (size_t k = 0; k < used; k++) {
-                const unsigned char byte = (unsigned char)bytes[i + k];
-                escape[count++] = '\\';
-                escape[count++] = 'x';
-                escape[count++] = hex[byte >> 4];
-                escape[count++] = hex[byte & 15];
-            }
-            from = escape;
-        }
-        if (length + count >= size)
-            break;
-        memcpy(out + length, from, count);
-        length += count;
-        i += used;
-    }
-    out[length] = '\0';
-    return length;
-}
-
 size_t
 text_incomplete(const char *bytes, size_t n)
 {

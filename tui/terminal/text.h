@@ -1,5 +1,5 @@
-/* Text for the terminal. Bytes that come from a model, a trace or a file name are not trusted: text_safe() makes them
- * into UTF-8 that can do nothing but be read. Everything drawn is measured in terminal columns (utf8proc).
+/* Text for the terminal, measured in columns (utf8proc). What comes from a model, a trace or a file name goes through
+ * printable_text() first.
  *
  * A cluster is what one terminal cell (or two, for wide characters) holds: a character and the marks that sit on it. */
 #ifndef TUI_TERMINAL_TEXT_H
@@ -11,13 +11,6 @@
 
 #define TEXT_CLUSTER 20 /* bytes a cell keeps of a cluster, the terminating zero counted */
 
-/* Copies n bytes as printable UTF-8: a newline becomes ⏎; control characters, bidi and other invisible format
- * characters, unassigned code points and broken UTF-8 become \xNN, byte by byte. Never cuts inside a character or an
- * escape. Returns the length written, without the terminating zero; size must be at least 1. Four times n (and one)
- * is always enough. */
-size_t text_safe(const char *bytes, size_t n, char *out, size_t size);
-/* Is the code point one that text_safe() lets through? */
-bool text_printable(int32_t code);
 /* Bytes at the end of bytes[0, n) that begin a UTF-8 character and don't finish it: 0 to 3. */
 size_t text_incomplete(const char *bytes, size_t n);
 

@@ -26,7 +26,7 @@
 
 #include "cli/commands.h"
 #include "engine/model/gguf_types.h"
-#include "engine/model/model.h"
+#include "engine/planted/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/requantise.h"

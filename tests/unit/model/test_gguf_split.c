@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "engine/model/gguf.h"
-#include "engine/model/model.h"
+#include "engine/planted/model_open.h"
 #include "tests/golden/gguf_bytes.h"
 #include "tests/golden/tinymodel.h"
 

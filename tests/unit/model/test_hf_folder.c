@@ -15,6 +15,7 @@
 
 #include "engine/model/arch.h"
 #include "engine/model/hf_folder.h"
+#include "engine/planted/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tests/rigs/tiny_folder.h"
 

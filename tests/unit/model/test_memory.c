@@ -13,6 +13,7 @@
 
 #include "engine/model/gguf.h"
 #include "engine/model/memory.h"
+#include "engine/planted/model_open.h"
 #include "tests/golden/tinymodel.h"
 
 static char root[] = "/tmp/specscope-memory-XXXXXX";

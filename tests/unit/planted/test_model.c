@@ -13,7 +13,7 @@
 
 #include "cli/commands.h"
 #include "engine/model/gguf.h"
-#include "engine/model/model.h"
+#include "engine/planted/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/half.h"
 #include "tests/golden/gguf_bytes.h"

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "engine/model/gguf_types.h"
+#include "engine/planted/model_open.h"
 #include "engine/planted/planted_gguf.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/planted.h"

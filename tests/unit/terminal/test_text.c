@@ -1,4 +1,5 @@
 /* Text for the terminal: made safe, measured, cut, drawn. Random bytes come from a printed seed. */
+#include "engine/base/printable.h"
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/text.h"
 
@@ -67,7 +68,7 @@ assert_harmless(const char *text)
         int32_t code;
         const utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)at, -1, &code);
         assert_true(n > 0);
-        assert_true(text_printable(code));
+        assert_true(printable_code(code));
         assert_true(code >= 0x20 && code != 0x7f && !(code >= 0x80 && code < 0xa0));
         at += n;
     }
@@ -77,7 +78,7 @@ static void
 assert_safe(const char *bytes, size_t n, const char *expected)
 {
     char out[256];
-    assert_int_equal(text_safe(bytes, n, out, sizeof out), strlen(expected));
+    assert_int_equal(printable_text(bytes, n, out, sizeof out), strlen(expected));
     assert_string_equal(out, expected);
 }
 
@@ -118,10 +119,10 @@ test_random_bytes_become_harmless_text(void **state)
     for (int round = 0; round < 20000; round++) {
         char bytes[64], out[4 * sizeof bytes + 1], small[8];
         const size_t n = nasty(bytes, sizeof bytes);
-        const size_t length = text_safe(bytes, n, out, sizeof out);
+        const size_t length = printable_text(bytes, n, out, sizeof out);
         assert_int_equal(length, strlen(out));
         assert_harmless(out);
-        const size_t cut = text_safe(bytes, n, small, sizeof small);
+        const size_t cut = printable_text(bytes, n, small, sizeof small);
         assert_true(cut < sizeof small);
         assert_memory_equal(small, out, cut); /* and no character is cut in half: */
         assert_harmless(small);

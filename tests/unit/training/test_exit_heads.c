@@ -15,6 +15,7 @@
 
 #include "engine/model/exit_heads.h"
 #include "engine/model/model.h"
+#include "engine/planted/model_open.h"
 #include "engine/training/head_loss.h"
 #include "engine/training/head_training.h"
 #include "tests/rigs/seed.h"

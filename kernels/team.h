@@ -3,8 +3,8 @@
  * A request opens one parallel region and its workers meet at barriers between steps; opening a region for every step
  * would cost more than the steps of a small model. Without -fopenmp everything runs on the caller's thread.
  */
-#ifndef KERNELS_CPU_TEAM_H
-#define KERNELS_CPU_TEAM_H
+#ifndef KERNELS_TEAM_H
+#define KERNELS_TEAM_H
 
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Dependencies point one way: the table of rooms in docs/design.md against every #include of the program. Speaks TAP.
+# usage: tests/structure/test_rooms.sh [TREE]   (another tree, to see that the test can fail)
+cd "${1:-$(dirname "$0")/../..}" || exit 1
+status=0
+result() { # sentence, what is wrong (none: all is well)
+    if [ -z "$2" ]; then
+        echo "ok - $1"
+    else
+        echo "not ok - $1"
+        echo "$2"
+        status=1
+    fi
+}
+if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+    sources() { git ls-files -co --exclude-standard -- "$@"; }
+else
+    sources() { find "$@" -type f | sort; }
+fi
+
+# room and the rooms it may include, a line each, as the table has them
+table=$(sed -n '/^## Rooms/,/^## /s/^| `\([^`]*\)` |[^|]*|\(.*\)|$/\1 \2/p' docs/design.md | tr -d '`,–')
+includes=$(sources kernels engine policies traces tui cli | grep -E '\.(c|h|cu|cuh)$' | xargs grep -Ho '^[ ]*#[ ]*include "[^"]*"' |
+    sed 's/:[ ]*#[ ]*include "/ /; s/"$//')
+
+result "the table has rooms, and the rooms have includes" \
+    "$([ "$(echo "$table" | wc -l)" -ge 15 ] && [ "$(echo "$includes" | wc -l)" -ge 500 ] || echo "read $(echo "$table" | wc -l) rooms, $(echo "$includes" | wc -l) includes")"
+result "every room of the table is a folder with sources" \
+    "$(echo "$table" | while read -r room rest; do ls "$room"/*.[ch] >/dev/null 2>&1 || echo "  $room: there is no such room"; done)"
+result "every folder with sources is a room" \
+    "$(sources kernels engine policies traces tui cli | grep -E '\.(c|h|cu|cuh)$' | sed 's,/[^/]*$,,' | sort -u |
+        while read -r folder; do echo "$table" | grep -q "^$folder " || echo "  $folder: not in the table of docs/design.md"; done)"
+result "no room includes what it may not" "$(printf '%s\n--\n%s\n' "$table" "$includes" | awk '
+    function folder(path) { sub(/\/[^\/]*$/, "", path); return path }
+    function reaches(from, to,    list, n, i) {
+        if (from == to) return 1
+        n = split(may[from], list, " ")
+        for (i = 1; i <= n; i++) if (reaches(list[i], to)) return 1
+        return 0
+    }
+    $0 == "--" { edges = 1; next }
+    !edges { room = $1; $1 = ""; may[room] = $0; next }
+    index($2, "/") == 0 { if ($2 !~ /\.inc$/) print "  " $1 ": \"" $2 "\" is written without its room"; next }
+    { if (!reaches(folder($1), folder($2))) print "  " $1 " may not include " $2 }')"
+result "the table has no circles" "$(echo "$table" | awk '
+    { room = $1; order[NR] = room; $1 = ""; may[room] = $0 }
+    function visit(room,    list, n, i) {
+        if (state[room] == 1) { print "  a circle goes through " room; return }
+        if (state[room] == 2) return
+        state[room] = 1
+        n = split(may[room], list, " ")
+        for (i = 1; i <= n; i++) { if (!(list[i] in may)) print "  " room " lists " list[i] ", which is no room"; visit(list[i]) }
+        state[room] = 2
+    }
+    END { for (i = 1; i <= NR; i++) visit(order[i]) }')"
+exit $status
