@@ -29,13 +29,13 @@ regenerate(struct session *s, uint32_t *differs_at, struct timing *timing)
         const bool cold = s->pace > 0, timed = !cold || timing->tokens < COLD_STEPS;
         if (cold && timed)
             nanosleep(&rest, NULL);
-        const uint64_t start = session_now_us();
+        const uint64_t start = clock_us();
         row.slot = context_append(s->ctx, s->seq, SLOT_NONE, pending);
         if (row.slot == SLOT_NONE || !context_advance(s->ctx, &row.slot, 1, s->model.layers, NULL) ||
             !context_verify(s->ctx, s->seq, &row, 1, &s->sampling, s->round.seed, &v) ||
             !context_keep(s->ctx, s->seq, &row.slot, 1))
             return false;
-        timing->us += timed ? session_now_us() - start : 0;
+        timing->us += timed ? clock_us() - start : 0;
         timing->tokens += timed;
         pending = v.next;
         if (pending != s->tokens[i] && *differs_at == UINT32_MAX)

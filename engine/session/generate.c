@@ -10,7 +10,7 @@
 void
 session_emit(struct session *s, struct event *e)
 {
-    e->t_us = session_now_us() - s->run_start_us;
+    e->t_us = clock_us() - s->run_start_us;
     e->run = s->run;
     e->seq = 0;
     e->round = s->round.number;
@@ -312,14 +312,14 @@ run_round(struct session *s)
     event_log_reserve(s->log, ((size_t)s->model.layers + 2) * ((size_t)r->budget + 2) * 2, 16384, NULL);
     struct loads loads = context_loads(s->ctx);
     struct verdict verdict;
-    uint64_t at[4] = {session_now_us()};
+    uint64_t at[4] = {clock_us()};
 
     st->node[0].slot = context_append(s->ctx, s->seq, SLOT_NONE, st->node[0].token);
     if (st->node[0].slot == SLOT_NONE || !policy->ops->draft(policy, r)) {
         session_stop(s, "draft");
         return false;
     }
-    at[1] = session_now_us();
+    at[1] = clock_us();
     at[0] += st->wait_ns / 1000; /* nobody drafted meanwhile */
     at[0] += st->aside_us;       /* learning passes, and their loads, are counted apart */
     loads.layers += st->aside.layers;
@@ -328,7 +328,7 @@ run_round(struct session *s)
         session_stop(s, "verification");
         return false;
     }
-    at[2] = session_now_us();
+    at[2] = clock_us();
     struct loads worked = context_loads(s->ctx);
 
     struct emission m = settle(s, &verdict);
@@ -347,12 +347,12 @@ run_round(struct session *s)
     s->n_tokens += m.n;
     if (policy->ops->observe != NULL) {
         r->n_tokens = s->n_tokens;
-        uint64_t t = session_now_us();
+        uint64_t t = clock_us();
         if (!policy->ops->observe(policy, r)) {
             session_stop(s, "policy");
             return false;
         }
-        uint64_t spent = session_now_us() - t; /* learning is the draft's cost */
+        uint64_t spent = clock_us() - t; /* learning is the draft's cost */
         at[1] += spent;
         at[2] += spent;
         worked = context_loads(s->ctx);
@@ -361,7 +361,7 @@ run_round(struct session *s)
         session_stop(s, "probe");
         return false;
     }
-    at[3] = session_now_us();
+    at[3] = clock_us();
     if (is_end(s, m.token[m.n - 1]))
         snprintf(st->stop_reason, sizeof st->stop_reason, "eos");
     context_release_dists(s->ctx);
@@ -384,7 +384,7 @@ static bool
 prefill_progress(void *user, double done)
 {
     struct prefill_watch *w = user;
-    if (w->told || (done < 1 && session_now_us() - w->session->run_start_us > 500000)) {
+    if (w->told || (done < 1 && clock_us() - w->session->run_start_us > 500000)) {
         progress(w->session, "prefill", done);
         w->told = true;
     }
@@ -442,7 +442,7 @@ session_generate(struct session *s)
     s->failure.kind = ERR_NONE;
     s->new_run = false;
     s->run++;
-    s->run_start_us = session_now_us();
+    s->run_start_us = clock_us();
     s->round = (struct round){.ctx = s->ctx,
                               .seq = s->seq,
                               .tokens = s->tokens,

@@ -47,7 +47,7 @@ round_look(struct round *r, const struct context_probe *probes, size_t n, struct
 {
     struct session *s = session_of(r);
     const size_t room = s->n_probes;
-    uint64_t start = session_now_ns();
+    uint64_t start = clock_ns();
     bool ok = true;
     for (size_t at = 0; at < n && ok; at += room) {
         const size_t part = n - at < room ? n - at : room;
@@ -56,7 +56,7 @@ round_look(struct round *r, const struct context_probe *probes, size_t n, struct
             s->probes[i].head = s->head;
         ok = context_guess(r->ctx, s->probes, part, out + at);
     }
-    r->state->heads_ns += session_now_ns() - start;
+    r->state->heads_ns += clock_ns() - start;
     return ok;
 }
 
@@ -80,14 +80,14 @@ round_choose(struct round *r, slot_t slot, uint32_t layer, const struct guess *g
         *token = g->token;
         return true;
     }
-    uint64_t start = session_now_ns();
+    uint64_t start = clock_ns();
     *q = context_dist(r->ctx, slot, layer, session_of(r)->head, &r->sampling);
     if (*q == DIST_NONE)
         return false;
     struct rng_key key = {
         .seed = r->seed, .seq = r->seq, .pos = context_position(r->ctx, slot) + 1, .purpose = RNG_DRAFT};
     *token = context_draw(r->ctx, *q, &key, NULL, 0);
-    r->state->heads_ns += session_now_ns() - start;
+    r->state->heads_ns += clock_ns() - start;
     return *token != TOKEN_NONE;
 }
 
@@ -105,7 +105,7 @@ round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uin
         }
         return n;
     }
-    uint64_t start = session_now_ns();
+    uint64_t start = clock_ns();
     const struct sampling whole = {.temperature = 1, .top_p = 1};
     dist_t from = context_dist(r->ctx, slot, layer, session_of(r)->head, greedy ? &whole : &r->sampling);
     if (!greedy)
@@ -117,14 +117,14 @@ round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uin
             break;
         out[n++] = t;
     }
-    r->state->heads_ns += session_now_ns() - start;
+    r->state->heads_ns += clock_ns() - start;
     return context_error(r->ctx)->kind == ERR_NONE ? n : 0;
 }
 
 void
 round_aside_begin(struct round *r)
 {
-    r->state->aside_since = session_now_us();
+    r->state->aside_since = clock_us();
     r->state->aside_from = context_loads(r->ctx);
     r->state->aside_heads_ns = r->state->heads_ns;
 }
@@ -140,7 +140,7 @@ round_aside_end(struct round *r)
 {
     struct round_state *st = r->state;
     struct loads now = context_loads(r->ctx);
-    st->aside_us += session_now_us() - st->aside_since;
+    st->aside_us += clock_us() - st->aside_since;
     st->heads_ns = st->aside_heads_ns; /* head calls of the pass are not the draft's either */
     st->aside.layers += now.layers - st->aside_from.layers;
     st->aside.heads += now.heads - st->aside_from.heads;
@@ -190,9 +190,9 @@ round_propose(struct round *r, const struct proposal *p)
                                 .committed = -1}};
     session_emit(s, &e);
     session_token_done(s);
-    uint64_t start = session_now_ns();
+    uint64_t start = clock_ns();
     enum mood mood = session_gate(s, false);
-    st->wait_ns += session_now_ns() - start;
+    st->wait_ns += clock_ns() - start;
     return mood == MOOD_GO ? node : -1;
 }
 

@@ -11,20 +11,6 @@
 const char *const probe_mode_names[PROBE_MODES] = {"off", "policy", "all"};
 const char *const head_mode_names[HEAD_MODES] = {"policy", "lens", "trained"};
 
-uint64_t
-session_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-uint64_t
-session_now_us(void)
-{
-    return session_now_ns() / 1000;
-}
-
 /* ---- opening ---- */
 
 bool

@@ -34,7 +34,7 @@ take(struct session *s, uint64_t until_us)
     while (s->first == NULL && until_us == UINT64_MAX)
         pthread_cond_wait(&s->wake, &s->lock);
     const struct timespec until = {(time_t)(until_us / 1000000), (long)(until_us % 1000000 * 1000)};
-    while (s->first == NULL && session_now_us() < until_us)
+    while (s->first == NULL && clock_us() < until_us)
         pthread_cond_timedwait(&s->wake, &s->lock, &until); /* the condition's clock is the monotonic one */
     struct mail *m = s->first;
     if (m != NULL) {
@@ -269,7 +269,7 @@ session_gate(struct session *s, bool at_round)
                 return MOOD_STOP;
         }
         bool stepping = s->step_rounds > 0 || s->step_token;
-        if (!s->paused && (!at_round || stepping || session_now_us() >= s->next_us))
+        if (!s->paused && (!at_round || stepping || clock_us() >= s->next_us))
             return MOOD_GO;
         if ((m = take(s, s->paused ? UINT64_MAX : s->next_us)) != NULL)
             obey(s, m);
@@ -313,7 +313,7 @@ session_round_done(struct session *s)
 {
     session_token_done(s);
     if (s->pace > 0) { /* behind time it doesn't hurry */
-        uint64_t now = session_now_us();
+        uint64_t now = clock_us();
         s->next_us = (s->next_us + 100000 > now ? s->next_us : now) + (uint64_t)(s->round.emitted * 1e6 / s->pace);
     }
     if (s->break_at > 0 && s->round.number >= s->break_at) {

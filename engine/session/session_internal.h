@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "engine/base/clock.h"
 #include "engine/session/round.h"
 #include "engine/session/session.h"
 #include "engine/tokenizer/chat.h"
@@ -98,8 +99,6 @@ struct session {
 /* A prompt's tokens, written as a turn where that is wanted. Any thread. */
 bool session_encode(const struct session *, const char *prompt, size_t len, token_t **ids, size_t *n, struct err *);
 bool pace_parse(const char *text, double *tokens_per_s); /* a number from 0 */
-uint64_t session_now_us(void);                           /* monotonic */
-uint64_t session_now_ns(void);
 /* Stamps and appends. */
 void session_emit(struct session *, struct event *);
 void session_vocab(struct session *, token_t);
