@@ -2,11 +2,13 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "engine/base/file_text.h"
 
 #define FILE_MOST ((size_t)64 << 20)
 
@@ -19,37 +21,15 @@ file_exists(const char *path)
 bool
 file_read(const char *path, char **bytes, size_t *len, struct err *err)
 {
-    bool standard = strcmp(path, "-") == 0;
-    FILE *f = standard ? stdin : fopen(path, "rb");
-    if (f == NULL)
+    const bool standard = strcmp(path, "-") == 0;
+    const int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    *bytes = NULL;
+    if (fd < 0)
         return err_set(err, ERR_WORK, "%s: %s", path, strerror(errno));
-    char *all = NULL;
-    size_t n = 0, room = 0;
-    bool ok = true;
-    do {
-        if (n + 1 >= room) {
-            room = room > 0 ? room * 2 : 4096;
-            char *more = room <= FILE_MOST ? realloc(all, room) : NULL;
-            if (more == NULL) {
-                ok = err_set(err, ERR_WORK, "%s: larger than a prompt or a list of prompts can be", path);
-                break;
-            }
-            all = more;
-        }
-        n += fread(all + n, 1, room - n - 1, f);
-    } while (!feof(f) && !ferror(f));
-    if (ok && ferror(f))
-        ok = err_set(err, ERR_WORK, "%s: %s", path, strerror(errno));
+    const bool ok = file_text_from(fd, path, FILE_MOST, bytes, len, err);
     if (!standard)
-        fclose(f);
-    if (!ok) {
-        free(all);
-        return false;
-    }
-    all[n] = '\0';
-    *bytes = all;
-    *len = n;
-    return true;
+        close(fd);
+    return ok;
 }
 
 static bool

@@ -2,9 +2,14 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "engine/base/file_replace.h"
+#include "engine/base/file_text.h"
 
 #define KAPPA     2.5
 #define FILE_MOST 65536
@@ -130,13 +135,13 @@ bool
 search_load(struct swift_search *s, const char *path, struct err *err)
 {
     *err = (struct err){0};
-    FILE *f = fopen(path, "rb");
-    if (f == NULL)
-        return errno == ENOENT ? false : err_set(err, ERR_WORK, "%s: %s", path, strerror(errno));
-    char *text = malloc(FILE_MOST);
-    size_t n = text != NULL ? fread(text, 1, FILE_MOST, f) : 0;
-    fclose(f);
-    cJSON *j = n < FILE_MOST && text != NULL ? cJSON_ParseWithLength(text, n) : NULL;
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return false;
+    char *text;
+    size_t n;
+    if (!file_text(path, FILE_MOST, &text, &n, err))
+        return false;
+    cJSON *j = cJSON_ParseWithLength(text, n);
     free(text);
     if (!cJSON_IsObject(j)) {
         cJSON_Delete(j);
@@ -150,8 +155,6 @@ search_load(struct swift_search *s, const char *path, struct err *err)
 bool
 search_save(const struct swift_search *s, const char *path, struct err *err)
 {
-    char beside[1024];
-    snprintf(beside, sizeof beside, "%s.new", path);
     cJSON *j = cJSON_CreateObject(), *set = cJSON_CreateArray();
     cJSON_AddNumberToObject(j, "switches", s->switches);
     cJSON_AddNumberToObject(j, "steps", s->steps);
@@ -162,12 +165,8 @@ search_save(const struct swift_search *s, const char *path, struct err *err)
     cJSON_AddItemToObject(j, "skipped", set);
     char *text = cJSON_Print(j);
     cJSON_Delete(j);
-    FILE *f = text != NULL ? fopen(beside, "wb") : NULL;
-    bool ok = f != NULL && fputs(text, f) >= 0;
-    if (f != NULL && fclose(f) != 0)
-        ok = false;
-    ok = ok && rename(beside, path) == 0;
-    int why = errno;
+    const bool ok = text != NULL ? file_replace_text(AT_FDCWD, path, 0666, text, strlen(text), err)
+                                 : err_set(err, ERR_WORK, "%s: out of memory", path);
     cJSON_free(text);
-    return ok || err_set(err, ERR_WORK, "%s: %s; the search is not saved", path, strerror(why));
+    return ok;
 }

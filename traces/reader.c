@@ -4,13 +4,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/file_text.h"
 #include "traces/run_json.h"
 #include "traces/table_file.h"
 
-#define RUN_JSON_MAX ((off_t)64 << 20)
+#define RUN_JSON_MAX ((size_t)64 << 20)
 #define LONGEST_US   ((uint64_t)1 << 62) /* where the time line stops growing */
 
 struct span { /* a run on the time line */
@@ -49,32 +49,18 @@ struct trace_reader {
 static bool
 read_run_json(struct trace_reader *r, struct err *err)
 {
-    char name[300];
-    snprintf(name, sizeof name, "%s/" RUN_JSON, r->folder);
-    int fd = openat(r->fd, RUN_JSON, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat st;
-    if (fd < 0)
-        return err_set(err, ERR_WORK, "%s is no trace: cannot open " RUN_JSON " in it: %s", r->folder, strerror(errno));
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > RUN_JSON_MAX) {
-        close(fd);
-        return err_set(err, ERR_WORK, "%s is not a file of a sensible size", name);
-    }
-    size_t size = (size_t)st.st_size, have = 0;
-    char *text = malloc(size + 1);
-    ssize_t n = 1;
-    while (text != NULL && have < size && n > 0) {
-        n = read(fd, text + have, size - have);
-        if (n < 0 && errno == EINTR)
-            n = 1;
-        else if (n > 0)
-            have += (size_t)n;
-    }
-    close(fd);
-    bool ok = text != NULL && n >= 0;
-    if (!ok)
-        err_set(err, ERR_WORK, "cannot read %s: %s", name, strerror(errno));
-    ok = ok && run_json_parse(name, text, have, &r->info, &r->closed_event, err);
+    const size_t room = strlen(r->folder) + sizeof "/" RUN_JSON;
+    char *name = malloc(room), *text = NULL;
+    size_t n;
+    struct err why;
+    if (name == NULL)
+        return err_set(err, ERR_WORK, "out of memory for reading %s", r->folder);
+    snprintf(name, room, "%s/" RUN_JSON, r->folder);
+    const bool ok = file_text(name, RUN_JSON_MAX, &text, &n, &why)
+                        ? run_json_parse(name, text, n, &r->info, &r->closed_event, err)
+                        : err_set(err, ERR_WORK, "%s is no trace: %s", r->folder, why.text);
     free(text);
+    free(name);
     return ok;
 }
 

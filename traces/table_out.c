@@ -7,20 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool
-write_all(int fd, const char *bytes, size_t n)
-{
-    while (n > 0) {
-        ssize_t written = write(fd, bytes, n);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        bytes += written;
-        n -= (size_t)written;
-    }
-    return true;
-}
+#include "engine/base/file_replace.h"
 
 static bool
 ensure(char **buffer, size_t *size, size_t need)
@@ -88,7 +75,7 @@ table_out_line(struct table_out *t, const struct event *e, struct err *err)
 bool
 table_out_write(struct table_out *t, struct err *err)
 {
-    if (t->used > 0 && !write_all(t->fd, t->lines, t->used))
+    if (t->used > 0 && !file_put(t->fd, t->lines, t->used))
         return err_set(err, ERR_WORK, "%s: %s", t->table->file, strerror(errno));
     t->used = 0;
     return true;

@@ -21,7 +21,4 @@ bool table_out_line(struct table_out *, const struct event *, struct err *); /* 
 bool table_out_write(struct table_out *, struct err *);
 bool table_out_deleted(const struct table_out *); /* the file has no name any more */
 
-/* All n bytes, whatever interrupts it. */
-bool write_all(int fd, const char *bytes, size_t n);
-
 #endif

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/base/file_replace.h"
 #include "traces/run_json.h"
 #include "traces/table_out.h"
 
@@ -294,18 +295,10 @@ is_empty_of_traces(const struct trace_writer *w, struct err *err)
            err_set(err, ERR_USAGE, "%s already holds a trace: give another folder, or delete that one", w->folder);
 }
 
-/* Under a name of its own first, so that run.json is always whole. */
 static bool
 put_run_json(const struct trace_writer *w, const char *text, struct err *err)
 {
-    int fd = openat(w->fd, RUN_JSON ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    bool ok = fd >= 0 && write_all(fd, text, strlen(text));
-    ok = (fd < 0 || close(fd) == 0) && ok && renameat(w->fd, RUN_JSON ".new", w->fd, RUN_JSON) == 0;
-    if (!ok) {
-        err_set(err, ERR_WORK, RUN_JSON ": %s", strerror(errno));
-        unlinkat(w->fd, RUN_JSON ".new", 0);
-    }
-    return ok;
+    return file_replace_text(w->fd, RUN_JSON, 0666, text, strlen(text), err);
 }
 
 /* run.json comes last: a folder without one is no trace. */

@@ -1,13 +1,13 @@
 #include "engine/model/exit_heads.h"
 
 #include <cjson/cJSON.h>
-#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "engine/base/file_replace.h"
 #include "engine/model/model.h"
 #include "engine/model/safetensors.h"
 
@@ -163,42 +163,25 @@ header_of(const struct exit_heads *h)
 }
 
 static bool
-write_all(const struct exit_heads *h, const char *header, FILE *f)
+exit_heads_put(const struct exit_heads *h, const char *header, struct file_replace *f, struct err *err)
 {
     const size_t n = strlen(header);
     unsigned char length[8];
     for (size_t i = 0; i < sizeof length; i++)
         length[i] = (unsigned char)((uint64_t)n >> (8 * i));
-    return fwrite(length, 1, sizeof length, f) == sizeof length && fwrite(header, 1, n, f) == n &&
-           fwrite(h->values, sizeof *h->values, h->n_values, f) == h->n_values && fflush(f) == 0 &&
-           fsync(fileno(f)) == 0;
+    return file_replace_put(f, length, sizeof length, err) && file_replace_put(f, header, n, err) &&
+           file_replace_put(f, h->values, h->n_values * sizeof *h->values, err);
 }
 
 bool
 exit_heads_write(const struct exit_heads *h, const char *path, struct err *err)
 {
-    const size_t room = strlen(path) + sizeof ".part";
-    char *part = malloc(room), *header = header_of(h);
-    FILE *f = NULL;
-    bool ok = part != NULL && header != NULL;
-    if (!ok) {
-        err_set(err, ERR_WORK, "out of memory writing heads to %s", path);
-    } else {
-        snprintf(part, room, "%s.part", path);
-        f = fopen(part, "wb");
-        ok = f != NULL && write_all(h, header, f);
-        const int why = errno;
-        if (f != NULL && fclose(f) != 0)
-            ok = false;
-        ok = ok && rename(part, path) == 0;
-        if (!ok) {
-            err_set(err, ERR_WORK, "heads can't be written to %s: %s; the file from before, if any, is untouched", path,
-                    strerror(why != 0 ? why : errno));
-            if (f != NULL)
-                remove(part);
-        }
-    }
-    free(part);
+    struct file_replace f;
+    char *header = header_of(h);
+    if (header == NULL)
+        return err_set(err, ERR_WORK, "out of memory writing heads to %s", path);
+    const bool ok = file_replace_begin(&f, AT_FDCWD, path, 0666, err) &&
+                    file_replace_end(&f, exit_heads_put(h, header, &f, err), err);
     free(header);
     return ok;
 }

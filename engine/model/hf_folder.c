@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/base/file_map.h"
+#include "engine/base/file_text.h"
 #include "engine/base/utf8.h"
 
-#define LARGEST_TEXT ((uint64_t)256 << 20) /* tokenizer.json of a large vocabulary has 20 MiB */
+#define LARGEST_TEXT ((size_t)256 << 20) /* tokenizer.json of a large vocabulary has 20 MiB */
 #define INDEX        "model.safetensors.index.json"
 #define SINGLE       "model.safetensors"
 #define MOST_FILES   9999u
@@ -47,27 +47,11 @@ hf_is_folder(const char *path)
 bool
 hf_folder_text(const char *folder, const char *file, char **text, size_t *len, struct err *err)
 {
-    const unsigned char *map = NULL;
-    uint64_t bytes = 0;
     *text = NULL;
     *len = 0;
     char *path = path_in(folder, file, err);
-    if (path == NULL)
-        return false;
-    bool ok = true;
-    if (access(path, F_OK) == 0 || errno != ENOENT) {
-        ok = file_map(path, "a text file should be there", &map, &bytes, err);
-        if (ok && bytes > LARGEST_TEXT)
-            ok = err_set(err, ERR_WORK, "%s: has %" PRIu64 " bytes, too many for what it should be", path, bytes);
-        if (ok && (*text = malloc((size_t)bytes + 1)) == NULL)
-            ok = err_set(err, ERR_WORK, "%s: out of memory", path);
-        if (ok) {
-            memcpy(*text, map, (size_t)bytes);
-            (*text)[bytes] = '\0';
-            *len = (size_t)bytes;
-        }
-        file_unmap(map, bytes);
-    }
+    const bool absent = path != NULL && access(path, F_OK) != 0 && errno == ENOENT;
+    const bool ok = absent || (path != NULL && file_text(path, LARGEST_TEXT, text, len, err));
     free(path);
     return ok;
 }

@@ -1,13 +1,11 @@
 #include "engine/planted/planted_gguf.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "engine/base/file_replace.h"
 #include "engine/model/gguf.h"
 #include "engine/model/gguf_types.h"
 #include "kernels/planted.h"
@@ -251,61 +249,39 @@ planted_gguf_header(const struct planted_weights *w, bool tensors, size_t *len)
 
 /* ---- the file ---- */
 
-struct writing {
-    int fd;
-    const char *path;
-    uint64_t written;
-    struct err *err;
-};
-
 static bool
-put_file(struct writing *f, const void *bytes, size_t n)
-{
-    for (size_t done = 0; done < n;) {
-        const ssize_t wrote = write(f->fd, (const char *)bytes + done, n - done);
-        if (wrote < 0 && errno != EINTR)
-            return err_set(f->err, ERR_WORK,
-                           "%s: cannot be written: %s after %" PRIu64 " MB; make room, or choose "
-                           "another place",
-                           f->path, strerror(errno), (f->written + done) / 1000000);
-        done += wrote > 0 ? (size_t)wrote : 0;
-    }
-    f->written += n;
-    return true;
-}
-
-static bool
-write_tensor(struct writing *f, const struct tensor *t, unsigned char *chunk)
+write_tensor(struct file_replace *f, const struct tensor *t, unsigned char *chunk, struct err *err)
 {
     static const unsigned char zeros[ALIGNMENT];
     const size_t bytes = row_bytes(t);
     const uint32_t most = CHUNK_BYTES / bytes > t->rows ? t->rows : (uint32_t)(CHUNK_BYTES / bytes);
     if (t->planted == NULL)
-        return put_file(f, t->data, bytes) && put_file(f, zeros, padding(bytes));
+        return file_replace_put(f, t->data, bytes, err) && file_replace_put(f, zeros, padding(bytes), err);
     for (uint32_t row = 0; row < t->rows; row += most) {
         const uint32_t n = t->rows - row < most ? t->rows - row : most;
         PARALLEL
         for (uint32_t i = 0; i < n; i++)
             planted_row(t, row + i, chunk + i * bytes);
-        if (!put_file(f, chunk, n * bytes))
+        if (!file_replace_put(f, chunk, n * bytes, err))
             return false;
     }
-    return put_file(f, zeros, padding(bytes * (uint64_t)t->rows));
+    return file_replace_put(f, zeros, padding(bytes * (uint64_t)t->rows), err);
 }
 
 static bool
-write_all(struct writing *f, const struct planted_weights *w, progress_fn progress, void *user)
+write_tensors(struct file_replace *f, const struct planted_weights *w, progress_fn progress, void *user,
+              struct err *err)
 {
     size_t len;
     unsigned char *header = planted_gguf_header(w, true, &len), *chunk = malloc(CHUNK_BYTES);
     bool ok = header != NULL && chunk != NULL;
     if (!ok)
-        err_set(f->err, ERR_WORK, "%s: out of memory for its header", f->path);
-    ok = ok && put_file(f, header, len);
+        err_set(err, ERR_WORK, "%s: out of memory for its header", f->name);
+    ok = ok && file_replace_put(f, header, len, err);
     for (size_t i = 0; i < w->n && ok; i++) {
         if (progress != NULL && !progress(user, (double)i / (double)w->n))
-            ok = err_set(f->err, ERR_CANCELLED, "%s: writing it was cancelled", f->path);
-        ok = ok && write_tensor(f, &w->all[i].tensor, chunk);
+            ok = err_set(err, ERR_CANCELLED, "%s: writing it was cancelled", f->name);
+        ok = ok && write_tensor(f, &w->all[i].tensor, chunk, err);
     }
     free(header);
     free(chunk);
@@ -315,27 +291,7 @@ write_all(struct writing *f, const struct planted_weights *w, progress_fn progre
 bool
 planted_gguf_write(const struct planted_weights *w, const char *path, progress_fn progress, void *user, struct err *err)
 {
-    static const char ending[] = ".XXXXXX";
-    char *part = malloc(strlen(path) + sizeof ending);
-    if (part == NULL)
-        return err_set(err, ERR_WORK, "%s: out of memory", path);
-    memcpy(part, path, strlen(path));
-    memcpy(part + strlen(path), ending, sizeof ending);
-    struct writing f = {.path = path, .err = err};
-    f.fd = mkostemp(part, O_CLOEXEC);
-    if (f.fd < 0) {
-        free(part);
-        return err_set(err, ERR_WORK, "%s: cannot be created: %s", path, strerror(errno));
-    }
-    const mode_t mask = umask(0);
-    umask(mask);
-    bool ok = write_all(&f, w, progress, user);
-    if (close(f.fd) != 0 && ok)
-        ok = err_set(err, ERR_WORK, "%s: cannot be written: %s", path, strerror(errno));
-    if (ok && (chmod(part, 0666 & ~mask) != 0 || rename(part, path) != 0))
-        ok = err_set(err, ERR_WORK, "%s: cannot be put into place: %s", path, strerror(errno));
-    if (!ok)
-        unlink(part);
-    free(part);
-    return ok;
+    struct file_replace f;
+    return file_replace_begin(&f, AT_FDCWD, path, 0666, err) &&
+           file_replace_end(&f, write_tensors(&f, w, progress, user, err), err);
 }

@@ -2,10 +2,11 @@
  * backslash \\. */
 #include "tui/app/prompt_editor.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "engine/base/file_replace.h"
 
 void
 history_add(struct history *h, const char *text)
@@ -70,31 +71,36 @@ history_open(struct history *h, const char *path)
 }
 
 static bool
-save(const struct history *h)
+save(const struct history *h, struct err *err)
 {
-    FILE *file = fopen(h->path, "w");
-    if (file == NULL)
-        return false;
-    chmod(h->path, 0600); /* prompts are nobody else's business */
-    bool fine = true;
-    for (int i = 0; i < h->n && fine; i++) {
-        for (const char *c = h->line[i]; *c != '\0' && fine; c++) {
+    char *text = NULL;
+    size_t n = 0;
+    FILE *lines = open_memstream(&text, &n);
+    if (lines == NULL)
+        return err_set(err, ERR_WORK, "%s: out of memory", h->path);
+    for (int i = 0; i < h->n; i++) {
+        for (const char *c = h->line[i]; *c != '\0'; c++) {
             if (*c == '\n' || *c == '\\')
-                fine = fputc('\\', file) != EOF;
-            fine = fine && fputc(*c == '\n' ? 'n' : *c, file) != EOF;
+                fputc('\\', lines);
+            fputc(*c == '\n' ? 'n' : *c, lines);
         }
-        fine = fine && fputc('\n', file) != EOF;
+        fputc('\n', lines);
     }
-    return fclose(file) == 0 && fine;
+    bool fine = ferror(lines) == 0;
+    fine = fclose(lines) == 0 && fine;
+    fine = fine ? file_replace_text(AT_FDCWD, h->path, 0600, text, n, err) /* prompts are nobody else's business */
+                : err_set(err, ERR_WORK, "%s: out of memory", h->path);
+    free(text);
+    return fine;
 }
 
 bool
 history_close(struct history *h, struct err *err)
 {
+    struct err why;
     bool fine = true;
-    if (h->path != NULL && h->n > 0 && !save(h))
-        fine =
-            err_set(err, ERR_WORK, "the history of prompts could not be written to %s: %s", h->path, strerror(errno));
+    if (h->path != NULL && h->n > 0 && !save(h, &why))
+        fine = err_set(err, ERR_WORK, "the history of prompts is lost: %s", why.text);
     for (int i = 0; i < h->n; i++)
         free(h->line[i]);
     free(h->path);

@@ -1,11 +1,15 @@
 #include "tui/app/script.h"
-#include "engine/base/printable.h"
-#include "tui/terminal/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <utf8proc.h>
+
+#include "engine/base/file_text.h"
+#include "engine/base/printable.h"
+#include "tui/terminal/text.h"
 
 #define LINE_MAX_BYTES (64 * 1024)
 
@@ -58,22 +62,16 @@ bool
 script_load(struct script *s, const char *path, struct err *err)
 {
     *s = (struct script){0};
-    FILE *file = fopen(path, "rb");
-    if (file == NULL)
+    char *text;
+    size_t n;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return err_set(err, ERR_USAGE, "%s: cannot be opened: %s", path, strerror(errno));
-    char *text = malloc(SCRIPT_MAX + 1);
-    if (text == NULL) {
-        fclose(file);
-        return err_set(err, ERR_WORK, "%s: out of memory", path);
-    }
-    const size_t n = fread(text, 1, SCRIPT_MAX + 1, file);
-    const bool failed = ferror(file) != 0;
-    fclose(file);
-    bool fine = false;
-    if (failed)
-        err_set(err, ERR_USAGE, "%s: cannot be read; it should be a file of commands", path);
-    else
-        fine = script_parse(s, text, n, path, err);
+    const bool read = file_text_from(fd, path, SCRIPT_MAX, &text, &n, err);
+    close(fd);
+    if (!read && err != NULL)
+        err->kind = ERR_USAGE;
+    const bool fine = read && script_parse(s, text, n, path, err);
     free(text);
     return fine;
 }

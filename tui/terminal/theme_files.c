@@ -2,10 +2,11 @@
 #include "tui/terminal/theme.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "engine/base/file_text.h"
 
 #define THEME_FILE_MAX (256 * 1024) /* bytes; the bundled ones have two thousand */
 
@@ -32,29 +33,14 @@ theme_builtin(struct theme *t)
 static bool
 load_file(struct theme *t, const char *path, const char *name, struct err *err)
 {
-    FILE *file = fopen(path, "rb");
-    struct stat about;
-    if (file == NULL || fstat(fileno(file), &about) != 0 || !S_ISREG(about.st_mode)) {
-        const int why = file == NULL ? errno : EISDIR;
-        if (file != NULL)
-            fclose(file);
-        return err_set(err, ERR_USAGE, "theme %s: cannot be read: %s", path, strerror(why));
+    char *json;
+    size_t n;
+    if (!file_text(path, THEME_FILE_MAX, &json, &n, err)) {
+        if (err != NULL)
+            err->kind = ERR_USAGE;
+        return false;
     }
-    char *json = malloc(THEME_FILE_MAX + 1);
-    if (json == NULL) {
-        fclose(file);
-        return err_set(err, ERR_WORK, "theme %s: out of memory", path);
-    }
-    const size_t n = fread(json, 1, THEME_FILE_MAX + 1, file);
-    const bool failed = ferror(file) != 0;
-    fclose(file);
-    bool fine = false;
-    if (failed)
-        err_set(err, ERR_USAGE, "theme %s: cannot be read", path);
-    else if (n > THEME_FILE_MAX)
-        err_set(err, ERR_USAGE, "theme %s: larger than a theme can be (%d bytes)", path, THEME_FILE_MAX);
-    else
-        fine = theme_parse(t, json, n, name, err);
+    const bool fine = theme_parse(t, json, n, name, err);
     free(json);
     return fine;
 }

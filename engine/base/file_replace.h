@@ -1,0 +1,33 @@
+/* A file written whole or not at all: beside its place first, then renamed onto it. Who opens it meanwhile, or after a
+ * crash, finds what stood there before or what was written, never a part. A file that is not a regular one (/dev/null)
+ * is refused; of a symbolic link the file that it points to is replaced. */
+#ifndef ENGINE_BASE_FILE_REPLACE_H
+#define ENGINE_BASE_FILE_REPLACE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "engine/base/err.h"
+
+struct file_replace {
+    const char *name;  /* for error lines; the caller's */
+    char *path, *part; /* the place, and the file beside it */
+    int folder, fd;    /* what they are relative to; the file beside, -1: none */
+};
+
+/* Creates the file beside. `path` is relative to the open folder (AT_FDCWD: the working directory), mode as for open().
+ * After true, file_replace_end() must follow. */
+bool file_replace_begin(struct file_replace *, int folder, const char *path, mode_t mode, struct err *);
+/* All n bytes, whatever interrupts it. After a failure errno says why, too. */
+bool file_replace_put(struct file_replace *, const void *bytes, size_t n, struct err *);
+/* ok: what was put is on the disk and in its place, or false. Not ok: the file beside is removed, *err stays as it is,
+ * false. */
+bool file_replace_end(struct file_replace *, bool ok, struct err *);
+
+/* All three for one text. */
+bool file_replace_text(int folder, const char *path, mode_t mode, const char *text, size_t n, struct err *);
+
+/* write() of all n bytes; false: errno says why. */
+bool file_put(int fd, const void *bytes, size_t n);
+
+#endif

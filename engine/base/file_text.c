@@ -1,0 +1,79 @@
+#include "engine/base/file_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Room for what a file says it has, so that most are read at once. */
+static size_t
+first_room(int fd, size_t most)
+{
+    struct stat about;
+    const bool known = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0;
+    const size_t size = known && (uint64_t)about.st_size <= most ? (size_t)about.st_size : 4096;
+    return size + 2; /* one more shows that nothing follows; and the zero */
+}
+
+bool
+file_text_from(int fd, const char *name, size_t most, char **text, size_t *n, struct err *err)
+{
+    size_t used = 0, room = first_room(fd, most);
+    char *all = malloc(room);
+    const char *wrong = all == NULL ? "out of memory" : NULL;
+    char too_large[64];
+    snprintf(too_large, sizeof too_large, "larger than it can be (%zu bytes)", most);
+    *text = NULL;
+    *n = 0;
+    while (wrong == NULL) {
+        const ssize_t got = read(fd, all + used, room - used - 1);
+        if (got == 0)
+            break;
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            wrong = strerror(errno);
+            break;
+        }
+        used += (size_t)got;
+        if (used > most)
+            wrong = too_large;
+        if (wrong != NULL || used + 1 < room)
+            continue;
+        char *more = realloc(all, 2 * room);
+        if (more == NULL) {
+            wrong = "out of memory";
+        } else {
+            all = more;
+            room *= 2;
+        }
+    }
+    if (wrong != NULL) {
+        free(all);
+        return err_set(err, ERR_WORK, "%s: cannot be read: %s", name, wrong);
+    }
+    all[used] = '\0';
+    *text = all;
+    *n = used;
+    return true;
+}
+
+bool
+file_text(const char *path, size_t most, char **text, size_t *n, struct err *err)
+{
+    *text = NULL;
+    *n = 0;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not hold us up */
+    if (fd < 0)
+        return err_set(err, ERR_WORK, "%s: cannot be read: %s", path, strerror(errno));
+    struct stat about;
+    bool ok = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+    if (!ok)
+        err_set(err, ERR_WORK, "%s: is not a file", path);
+    ok = ok && file_text_from(fd, path, most, text, n, err);
+    close(fd);
+    return ok;
+}

@@ -1,0 +1,16 @@
+/* A whole file in memory, with a zero behind it: how everything small is read that is not mapped. */
+#ifndef ENGINE_BASE_FILE_TEXT_H
+#define ENGINE_BASE_FILE_TEXT_H
+
+#include <stddef.h>
+
+#include "engine/base/err.h"
+
+/* Reads the regular file `path`, of at most `most` bytes. *text (*n bytes, then a zero) is the caller's to free; NULL
+ * after a failure, of which err says the path and why (ERR_WORK). */
+bool file_text(const char *path, size_t most, char **text, size_t *n, struct err *);
+
+/* The same of what is open already, up to its end, whatever it is: a pipe, a terminal. `name` is for error lines. */
+bool file_text_from(int fd, const char *name, size_t most, char **text, size_t *n, struct err *);
+
+#endif

@@ -1,0 +1,166 @@
+/* Small files read whole, and files replaced whole or not at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/file_replace.h"
+#include "engine/base/file_text.h"
+#include "tests/rigs/trace_events.h"
+
+static void
+assert_holds(const char *path, const char *expected)
+{
+    char *text;
+    size_t n;
+    struct err err;
+    if (!file_text(path, 100, &text, &n, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(n, strlen(expected));
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void
+assert_refused(const char *path, size_t most, const char *why)
+{
+    char *text = (char *)path;
+    size_t n = 1;
+    struct err err = {0};
+    assert_false(file_text(path, most, &text, &n, &err));
+    assert_null(text);
+    assert_int_equal(n, 0);
+    if (strstr(err.text, path) == NULL || strstr(err.text, why) == NULL)
+        fail_msg("%s", err.text);
+}
+
+static void
+test_a_file_is_read_up_to_its_bound_and_not_beyond(void **state)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/f", (const char *)*state);
+    write_text(*state, "f", "twelve bytes");
+    assert_holds(path, "twelve bytes");
+    char *text;
+    size_t n;
+    assert_true(file_text(path, 12, &text, &n, NULL));
+    assert_int_equal(n, 12);
+    free(text);
+    assert_refused(path, 11, "larger than it can be (11 bytes)");
+    write_text(*state, "f", "");
+    assert_holds(path, "");
+}
+
+static void
+test_what_is_no_file_is_refused_without_waiting_for_it(void **state)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/pipe", (const char *)*state);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_refused(path, 100, "is not a file");
+    assert_refused(*state, 100, "is not a file");
+    assert_refused("/nowhere/f", 100, strerror(ENOENT));
+}
+
+static void
+test_a_pipe_is_read_to_its_end_in_whatever_portions(void **state)
+{
+    (void)state;
+    static char sent[50000];
+    for (size_t i = 0; i < sizeof sent; i++)
+        sent[i] = (char)(i * 7);
+    int ends[2];
+    assert_int_equal(pipe(ends), 0); /* holds 64 KiB, so nobody waits */
+    for (size_t at = 0; at < sizeof sent; at += 1000)
+        assert_true(file_put(ends[1], sent + at, 1000));
+    close(ends[1]);
+    char *text;
+    size_t n;
+    assert_true(file_text_from(ends[0], "pipe", 1 << 20, &text, &n, NULL));
+    assert_int_equal(n, sizeof sent);
+    assert_memory_equal(text, sent, n);
+    assert_int_equal(text[n], '\0');
+    free(text);
+    close(ends[0]);
+}
+
+static void
+test_a_replacement_that_fails_leaves_the_file_as_it_was_and_nothing_beside_it(void **state)
+{
+    char path[300], big[8000] = {0};
+    struct err err;
+    struct rlimit before;
+    snprintf(path, sizeof path, "%s/f", (const char *)*state);
+    assert_true(file_replace_text(AT_FDCWD, path, 0600, "first", 5, &err));
+    struct stat about;
+    assert_int_equal(stat(path, &about), 0);
+    assert_int_equal(about.st_mode & 0777, 0600);
+
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 4000, .rlim_max = before.rlim_max});
+    const bool ok = file_replace_text(AT_FDCWD, path, 0600, big, sizeof big, &err);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_false(ok);
+    assert_non_null(strstr(err.text, path));
+    assert_non_null(strstr(err.text, strerror(EFBIG)));
+    assert_holds(path, "first");
+
+    struct file_replace r; /* given up by the caller: its own error stands */
+    err_set(&err, ERR_CANCELLED, "enough");
+    assert_true(file_replace_begin(&r, AT_FDCWD, path, 0600, &err));
+    assert_true(file_replace_put(&r, "second", 6, &err));
+    assert_holds(path, "first");
+    assert_false(file_replace_end(&r, false, &err));
+    assert_string_equal(err.text, "enough");
+    assert_holds(path, "first");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(*state), 0); /* it is empty */
+    assert_int_equal(mkdir(*state, 0700), 0);
+}
+
+static void
+test_a_link_stays_one_and_what_is_no_file_is_left_alone(void **state)
+{
+    char path[300], link[300];
+    struct err err;
+    snprintf(path, sizeof path, "%s/f", (const char *)*state);
+    snprintf(link, sizeof link, "%s/link", (const char *)*state);
+    write_text(*state, "f", "first");
+    assert_int_equal(symlink("f", link), 0);
+    assert_true(file_replace_text(AT_FDCWD, link, 0666, "second", 6, &err));
+    struct stat about;
+    assert_int_equal(lstat(link, &about), 0);
+    assert_true(S_ISLNK(about.st_mode));
+    assert_holds(path, "second");
+    assert_false(file_replace_text(AT_FDCWD, "/dev/null", 0666, "x", 1, &err));
+    assert_non_null(strstr(err.text, "is not a file"));
+    assert_false(file_replace_text(AT_FDCWD, "/nowhere/f", 0666, "x", 1, &err));
+    assert_non_null(strstr(err.text, "cannot be created"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_file_is_read_up_to_its_bound_and_not_beyond),
+        TEST(test_what_is_no_file_is_refused_without_waiting_for_it),
+        TEST(test_a_pipe_is_read_to_its_end_in_whatever_portions),
+        TEST(test_a_replacement_that_fails_leaves_the_file_as_it_was_and_nothing_beside_it),
+        TEST(test_a_link_stays_one_and_what_is_no_file_is_left_alone),
+    };
+    return cmocka_run_group_tests_name("files", tests, NULL, NULL);
+}
