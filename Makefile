@@ -11,6 +11,9 @@ BASE     := -std=c17 -D_GNU_SOURCE -I. -ffp-contract=off -pthread $(WARN)
 LDLIBS   := -lncursesw -ltinfo -lcsv -lcjson -lutf8proc -lpcre2-8 -llapacke -llapack -lblas -ldl -lm -pthread
 FUZZ_SECONDS ?= 60
 
+# As many jobs as processors, in targets that people wait for, unless -j was given (which make tells recipes only).
+JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN))
+
 # make V=1 shows the commands.
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
@@ -97,26 +100,35 @@ $(BUILD)/specscope: $(CLI_OBJ) $(BUILD)/libspecscope.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-run: all
+run:
+	@$(MAKE) --no-print-directory $(JOBS) $(BUILD)/specscope
+	$(if $(PLUGIN),@$(MAKE) --no-print-directory cuda-here)
 	@if [ -t 0 ] && [ -t 1 ]; then exec $(BUILD)/specscope; else exec $(BUILD)/specscope run; fi
 
 # ---- CUDA ----
-# The plug-in of the CUDA backend, where nvcc is (NVCC= for none). The program itself never links CUDA, and builds and runs
-# without the plug-in: nvcc failing is said, and stops only `make cuda`.
+# The plug-in of the CUDA backend, for who has nvcc (NVCC= for nobody). The program itself never links CUDA, and builds and
+# runs without the plug-in: nvcc failing is said, and stops only `make cuda`.
 NVCC      ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 CUDA_ROOT := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(NVCC))))
-CUDA_CODE := 80 86 89 90
-CUDA_PTX  := 90
+CUDA_CODE := sm_80 sm_86 sm_89 sm_90 compute_90
 NVCCFLAGS ?= -O3 -lineinfo --threads 0
-NVCC_CODE := -Wno-deprecated-gpu-targets $(foreach a,$(CUDA_CODE),-gencode arch=compute_$(a),code=sm_$(a)) \
-	-gencode arch=compute_$(CUDA_PTX),code=compute_$(CUDA_PTX)
+NVCC_CODE := -Wno-deprecated-gpu-targets $(foreach code,$(CUDA_CODE),-gencode arch=$(code:sm_%=compute_%),code=$(code))
 NVCC_BASE := -std=c++17 -I. -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(NVCC_CODE)
 
 CUDA_CU   := $(sort $(wildcard kernels/cuda/*.cu))
 CUDA_C    := $(sort $(wildcard kernels/cuda/*.c)) $(CUDA_SHARED_C)
 CUDA_OBJ  := $(CUDA_CU:%.cu=$(BUILD)/cuda/%.o) $(CUDA_C:%.c=$(BUILD)/cuda/%.o)
 
-$(BUILD)/cuda/%.o: %.cu
+# It belongs to `make test` where nvcc is, and to `make run` where a GPU is too.
+PLUGIN := $(if $(SANITIZE),,$(if $(NVCC),cuda-if-possible))
+
+# Which GPUs it is built for: another list, and all is compiled anew.
+$(BUILD)/cuda/code: FORCE
+	@mkdir -p $(@D)
+	@echo $(CUDA_CODE) | cmp -s - $@ || { echo "  the CUDA plug-in is compiled for $(CUDA_CODE)"; echo $(CUDA_CODE) >$@; }
+FORCE:
+
+$(BUILD)/cuda/%.o: %.cu $(BUILD)/cuda/code
 	@mkdir -p $(@D)
 	$(call say,NVCC,$<)
 	$(Q)$(NVCC) $(NVCC_BASE) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
@@ -130,18 +142,18 @@ $(BUILD)/specscope-cuda.so: $(CUDA_OBJ)
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) -shared -cudart static $(NVCC_CODE) -Xcompiler -fopenmp -Xlinker -z,defs,--exclude-libs,ALL -o $@.part $^ -lm && mv $@.part $@
 
-ifneq ($(NVCC),)
-ifndef SANITIZE
-all: cuda-if-possible
-endif
-endif
-.PHONY: cuda cuda-if-possible
-cuda-if-possible: $(BUILD)/specscope # first: it is what the user waits for
-	@$(MAKE) --no-print-directory $(BUILD)/specscope-cuda.so || \
-		echo "the CUDA plug-in could not be built with $(NVCC) (see above); the program is there, and runs on the CPU" >&2
+.PHONY: cuda cuda-here cuda-if-possible FORCE
 cuda:
 	@if [ -z "$(NVCC)" ]; then echo "make cuda: nvcc is not here; install the CUDA toolkit (12 or 13), or give NVCC=/path/to/nvcc" >&2; exit 1; fi
-	@$(MAKE) --no-print-directory $(BUILD)/specscope-cuda.so
+	@$(MAKE) --no-print-directory $(JOBS) $(BUILD)/specscope-cuda.so
+cuda-if-possible:
+	@$(MAKE) --no-print-directory $(BUILD)/specscope-cuda.so || \
+		echo "the CUDA plug-in could not be built with $(NVCC) (see above); the program runs on the CPU" >&2
+# Where a GPU is, and for that GPU alone.
+cuda-here:
+	@code=$$(.ci/gpus $(BUILD)/cuda/code $(CUDA_CODE)); \
+		if [ "$$code" ]; then $(MAKE) --no-print-directory $(JOBS) CUDA_CODE="$$code" cuda-if-possible; fi
+
 # Tests and measurements on a real GPU. What they need can be built on a machine without one and carried over: the kit
 # is a folder with the shared libraries (and the tmux) that the other machine may lack, for
 # `tests/cuda/run.sh build/cuda-kit test` there. RECORD=1 puts the figures into docs/measurements.md.
@@ -195,13 +207,11 @@ $(BUILD)/obj/tests/%.o: tests/%.c | $(BUILD)/.deps-test
 	$(call say,CC,$<)
 	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -MMD -MP -c $< -o $@
 
-test-programs: all $(UNIT) $(TOOLS) $(FUZZ)
+test-programs: all $(PLUGIN) $(UNIT) $(TOOLS) $(FUZZ)
 
-test: test-programs
-	@tests/run.sh $(BUILD)
-
-test-long: test-programs
-	@tests/run.sh $(BUILD) long
+test test-long:
+	@$(MAKE) --no-print-directory $(JOBS) test-programs
+	@tests/run.sh $(BUILD) $(patsubst test-%,%,$(filter test-%,$@))
 
 # Fuzz targets: libFuzzer where the compiler has it (see above), else a plain mutating driver.
 $(BUILD)/obj/tests/fuzz/%.o: tests/fuzz/%.c | $(BUILD)/.deps-test

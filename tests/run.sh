@@ -24,7 +24,8 @@ tally() { # name, log, exit status
     [ $((ok + bad + skipped)) -eq 0 ] && bad=1 # a program without tests is a mistake
     passed=$((passed + ok))
     failed=$((failed + bad))
-    printf '%-28s %4d passed %3d failed\n' "$1" "$ok" "$bad"
+    printf '%-28s %4d passed %3d failed%s\n' "$1" "$ok" "$bad" "$([ "$skipped" -eq 0 ] || echo " ($skipped skipped)")"
+    sed -n 's/^ok [0-9]* - \(.*\) # SKIP \(.*\)/    skipped: \1: \2/p' "$2"
     if [ "$bad" -gt 0 ]; then
         grep -v '^ok ' "$2" | tail -n 30 | sed 's/^/    /'
         echo "    (all of it: $2, exit status $3)"

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 EMULATED=$BUILD/tests/specscope-cuda-emulated.so
 PLUGIN=$BUILD/specscope-cuda.so
-NVCC=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
+NVCC=${NVCC-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)} # NVCC= for none
 
 # ---- the plug-in ----
 check "the program does not link CUDA" sh -c "! ldd '$PROGRAM' | grep -iq cuda"

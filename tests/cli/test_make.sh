@@ -1,0 +1,94 @@
+#!/bin/sh
+# What make does on a machine that is not this one: GPUs, nvcc, a compiler and packages are played by small programs that
+# write down how they were called.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+FAKE=$TMP/fake
+mkdir -p "$FAKE/bin"
+PATH=$FAKE/bin:$PATH
+unset MAKEFLAGS MFLAGS MAKELEVEL
+playing() { # name; its script is on stdin
+    { echo '#!/bin/sh'; cat; } >"$FAKE/bin/$1"
+    chmod +x "$FAKE/bin/$1"
+}
+playing nvidia-smi <<'SCRIPT'
+[ -n "$CAPABILITY" ] && echo "$CAPABILITY" && exit
+echo "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
+exit 9
+SCRIPT
+playing nvcc <<'SCRIPT'
+echo "$@" >>"$CALLS"
+while [ "$1" != -o ]; do shift; done
+: >"$2"
+SCRIPT
+playing cc <<'SCRIPT'
+while [ $# -gt 1 ] && [ "$1" != -o ]; do shift; done
+[ "$1" = -o ] && : >"$2"
+exit 0
+SCRIPT
+export CALLS="$TMP/calls"
+
+# ---- the CUDA plug-in ----
+CODE='sm_80 sm_86 sm_89 sm_90 compute_90'
+calls_of() { # make's arguments
+    : >"$CALLS"
+    make -s "$@" BUILD="$TMP/build" NVCC="$FAKE/bin/nvcc" CC="$FAKE/bin/cc" V=1 >"$TMP/made" 2>&1
+}
+compiled_for() { # what nvcc was asked for, in all its calls
+    [ "$(grep -o 'code=[a-z_0-9]*' "$CALLS" | sort -u | cut -d= -f2 | tr '\n' ' ')" = "$1 " ]
+}
+answers() { # capabilities, answer
+    # shellcheck disable=SC2086 # a list
+    [ "$(CAPABILITY="$1" .ci/gpus /dev/null $CODE)" = "$2" ]
+}
+check "a GPU's own code is asked for" answers 9.0 sm_90
+check "or its family's" answers 8.7 sm_86
+check "or, of a newer one, what its driver can compile" answers 12.1 compute_90
+check "of several GPUs each" answers '8.9
+8.0' "sm_80 sm_89"
+check "and nothing for one that is too old" answers 7.5 ''
+if [ ! -e /dev/nvidia0 ]; then
+    check "nor where there is none" answers '' ''
+fi
+export CAPABILITY=9.0
+calls_of cuda-here
+check "make run compiles the plug-in for the GPU that is here" compiled_for sm_90
+calls_of cuda-here
+check "once" [ ! -s "$CALLS" ]
+calls_of cuda
+check "make cuda compiles it for all" compiled_for "$(echo "$CODE" | tr ' ' '\n' | sort | tr '\n' ' ' | sed 's/ $//')"
+calls_of cuda-here
+check "which then serves make run" [ ! -s "$CALLS" ]
+export CAPABILITY=
+rm -rf "$TMP/build"
+calls_of cuda-here
+check "without a GPU make run leaves nvcc alone" [ ! -s "$CALLS" ]
+calls_of all -n
+check "so does make" sh -c "grep -q specscope '$TMP/made' && ! grep -q nvcc '$TMP/made'"
+calls_of test-programs -n
+check "make test builds it" grep -q "nvcc.*specscope-cuda.so" "$TMP/made"
+
+# ---- jobs ----
+check "make run has a job for each processor" sh -c \
+    "make -n run BUILD='$TMP/build' | grep -q -e ' -j$(getconf _NPROCESSORS_ONLN) .*specscope'"
+check "but for who says -j" sh -c "make -n -j3 run BUILD='$TMP/build' >'$TMP/made' 2>&1; ! grep -q -e ' -j[0-9]' '$TMP/made'"
+
+# ---- packages ----
+playing id <<'SCRIPT'
+echo 0
+SCRIPT
+playing apt-get <<'SCRIPT'
+mkdir "$CALLS.lock" || echo "apt-get is running already" >>"$CALLS"
+echo "apt-get $*" >>"$CALLS"
+sleep 0.3
+rmdir "$CALLS.lock"
+SCRIPT
+playing cc <<'SCRIPT'
+what=$(sed -n 's/.*<\(csv\|cmocka\)\.h>$/lib\1-dev/p') # these two are missing until apt-get brings them
+[ -z "$what" ] || grep -q "$what" "$CALLS"
+SCRIPT
+: >"$CALLS"
+check "packages are installed where they are missing" make -s -j4 deps-test deps BUILD="$TMP/build" CC="$FAKE/bin/cc"
+check "those to build with and those to test with" sh -c "grep -q libcsv-dev '$CALLS' && grep -q libcmocka-dev '$CALLS'"
+check "one apt-get at a time" sh -c "! grep -q already '$CALLS'"
+finish
