@@ -5,7 +5,7 @@ DESTDIR ?=
 CC      ?= cc
 VERSION := 0.1.0
 
-WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror=implicit-function-declaration
 CFLAGS   ?= -O2 -g
 BASE     := -std=c17 -D_GNU_SOURCE -I. -ffp-contract=off -pthread $(WARN)
 LDLIBS   := -lncursesw -ltinfo -lcsv -lcjson -lutf8proc -lpcre2-8 -llapacke -llapack -lblas -ldl -lm -pthread

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/file_replace.h"
 #include "traces/reader.h"
 #include "traces/run_json.h"
 #include "traces/schema.h"
@@ -152,7 +153,7 @@ remove_base(void)
 static void
 put(const struct base *b, unsigned file, const char *bytes, size_t n)
 {
-    must(ftruncate(b->fd[file], 0) == 0 && lseek(b->fd[file], 0, SEEK_SET) == 0 && write_all(b->fd[file], bytes, n));
+    must(ftruncate(b->fd[file], 0) == 0 && lseek(b->fd[file], 0, SEEK_SET) == 0 && file_put(b->fd[file], bytes, n));
 }
 
 static void
