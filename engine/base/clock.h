@@ -1,10 +1,7 @@
-/* The monotonic clock: for durations, and for moments to wait for; its zero is arbitrary. */
+/* The clock, for those who stand on the engine and know no backend. */
 #ifndef ENGINE_BASE_CLOCK_H
 #define ENGINE_BASE_CLOCK_H
 
-#include <stdint.h>
-
-uint64_t clock_ns(void);
-uint64_t clock_us(void);
+#include "kernels/clock.h"
 
 #endif

@@ -1,8 +1,8 @@
 #include "kernels/cpu/sweep.h"
 
 #include <math.h>
-#include <time.h>
 
+#include "kernels/clock.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/dequantise.h"
 #include "kernels/cpu/head.h"
@@ -261,19 +261,11 @@ run_layer(struct worker *w, const struct sweep *sweep, uint32_t l)
 
 /* ---- the sweep ---- */
 
-static uint64_t
-now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Does the last row leave after layer l? All workers come to the same answer. */
 static bool
 leaves(struct worker *w, const struct exit_watch *watch, uint32_t l)
 {
-    const uint64_t start = w->rank == 0 ? now_ns() : 0;
+    const uint64_t start = w->rank == 0 ? clock_ns() : 0;
     head_logits(w);
     head_pieces(w);
     meet(w);
@@ -289,7 +281,7 @@ leaves(struct worker *w, const struct exit_watch *watch, uint32_t l)
             watch->probed[l] = guess;
         if (!isfinite(guess.confidence))
             head_broken(w->store, l);
-        watch->out->probe_ns += now_ns() - start;
+        watch->out->probe_ns += clock_ns() - start;
     }
     return exited;
 }

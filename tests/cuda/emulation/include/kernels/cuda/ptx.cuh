@@ -5,7 +5,8 @@
 
 #include <cuda_runtime.h>
 #include <stdint.h>
-#include <time.h>
+
+#include "kernels/clock.h"
 
 /* ---- numbers of 16 bits ---- */
 
@@ -186,9 +187,7 @@ add_acquire_release(uint32_t *p, uint32_t v, EMULATED_SITE)
 static inline uint64_t
 globaltimer()
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return clock_ns();
 }
 
 #endif

@@ -1,8 +1,11 @@
-#include "engine/base/clock.h"
+/* The monotonic clock: for durations, and for moments to wait for; its zero is arbitrary. */
+#ifndef KERNELS_CLOCK_H
+#define KERNELS_CLOCK_H
 
+#include <stdint.h>
 #include <time.h>
 
-uint64_t
+static inline uint64_t
 clock_ns(void)
 {
     struct timespec now;
@@ -10,8 +13,10 @@ clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-uint64_t
+static inline uint64_t
 clock_us(void)
 {
     return clock_ns() / 1000;
 }
+
+#endif
