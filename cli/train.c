@@ -17,6 +17,7 @@
 #include "engine/training/blas.h"
 #include "engine/training/head_stream.h"
 #include "engine/training/head_training.h"
+#include "kernels/rng.h"
 #include "tui/terminal/text.h"
 
 static const char usage[] =
@@ -171,15 +172,6 @@ struct job {
     double start_us;
 };
 
-static uint64_t
-next_random(struct job *j)
-{
-    uint64_t z = j->random += UINT64_C(0x9E3779B97F4A7C15); /* splitmix64 */
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
-
 static double
 seconds(const struct job *j)
 {
@@ -311,7 +303,7 @@ fill_block(struct job *j, size_t *next, size_t *rows, struct err *err)
     for (size_t w = 0; w < j->block_rows / j->window; w++) {
         if (*next % j->n_turns == 0)
             for (size_t i = j->n_turns - 1; i > 0; i--) { /* a new pass over the text: another order */
-                const size_t k = next_random(j) % (i + 1);
+                const size_t k = splitmix64(&j->random) % (i + 1);
                 const uint32_t was = j->turn[i];
                 j->turn[i] = j->turn[k];
                 j->turn[k] = was;
@@ -326,7 +318,7 @@ fill_block(struct job *j, size_t *next, size_t *rows, struct err *err)
     for (size_t i = 0; i < *rows; i++)
         j->order[i] = i;
     for (size_t i = *rows; i-- > 1;) {
-        const size_t k = next_random(j) % (i + 1), was = j->order[i];
+        const size_t k = splitmix64(&j->random) % (i + 1), was = j->order[i];
         j->order[i] = j->order[k];
         j->order[k] = was;
     }

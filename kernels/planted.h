@@ -12,11 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __CUDACC__
-#define PLANTED_HOST_DEVICE __host__ __device__
-#else
-#define PLANTED_HOST_DEVICE
-#endif
+#include "kernels/rng.h"
 
 #define PLANTED_DEVIATION 73.8986 /* sqrt((128^2 - 1) / 3) */
 #define PLANTED_WORD      8u      /* columns that one hash makes */
@@ -29,27 +25,18 @@ struct planted {
     uint32_t faint_row, faint_col;
 };
 
-/* The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). */
-static inline PLANTED_HOST_DEVICE uint64_t
-planted_mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static inline PLANTED_HOST_DEVICE uint64_t
+static inline HOST_DEVICE uint64_t
 planted_key(uint64_t seed, uint32_t tensor)
 {
-    return planted_mix(planted_mix(seed + 0x9e3779b97f4a7c15u) + tensor);
+    return splitmix64_mix(splitmix64_mix(seed + SPLITMIX64_STEP) + tensor);
 }
 
 /* Eight n's of a row, for columns 8 * word and up: byte i (from the lowest) is column 8 * word + i, as an int8. */
-static inline PLANTED_HOST_DEVICE uint64_t
+static inline HOST_DEVICE uint64_t
 planted_word(const struct planted *p, uint32_t row, uint32_t word)
 {
     const uint64_t counter = (uint64_t)row << 32 | word;
-    const uint64_t n = planted_mix(p->key + (counter + 1) * 0x9e3779b97f4a7c15u);
+    const uint64_t n = splitmix64_mix(p->key + (counter + 1) * SPLITMIX64_STEP);
     const uint64_t signs = (n >> 7 & PLANTED_ONES) * 0xffu; /* 0 or -1 in each byte */
     const uint32_t first = word * PLANTED_WORD, bright = row >= p->faint_row ? 0 : p->faint_col;
     const uint64_t below = first >= bright                  ? 0
@@ -58,23 +45,19 @@ planted_word(const struct planted *p, uint32_t row, uint32_t word)
     return (n & below) | (signs & ~below) | PLANTED_ONES;
 }
 
-static inline PLANTED_HOST_DEVICE int
+static inline HOST_DEVICE int
 planted_integer(const struct planted *p, uint32_t row, uint32_t col)
 {
     return (int8_t)(planted_word(p, row, col / PLANTED_WORD) >> col % PLANTED_WORD * 8 & 0xffu);
 }
 
-static inline PLANTED_HOST_DEVICE float
+static inline HOST_DEVICE float
 planted_element(const struct planted *p, uint32_t row, uint32_t col)
 {
     return (float)planted_integer(p, row, col) * p->scale;
 }
 
 #ifndef __CUDACC__
-#include <stdbool.h>
-
-#include "kernels/backend.h"
-
 /* The scale nearest to a wanted one, above 0, that has four significant bits, if it is between 2^-24 and 2^8. */
 float planted_scale(double wanted);
 

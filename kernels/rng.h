@@ -1,25 +1,21 @@
-/* Random numbers by counter: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+/* Random numbers. By counter: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
  * SC 2011). A number is a pure function of its key, so a run does not depend on the order in which numbers are asked
- * for, on threads or on the backend; nothing is stored between calls. */
+ * for, on threads or on the backend; nothing is stored between calls. By state, where order is no matter: SplitMix64
+ * (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). */
 #ifndef KERNELS_RNG_H
 #define KERNELS_RNG_H
 
 #include <stdint.h>
 
 #include "kernels/backend.h"
-
-#ifdef __CUDACC__ /* the CUDA backend draws on the device */
-#define RNG_HOST_DEVICE __host__ __device__
-#else
-#define RNG_HOST_DEVICE
-#endif
+#include "kernels/host_device.h"
 
 struct philox {
     uint32_t v[4];
 };
 
 /* Ten rounds of the bijection that (key0, key1) selects. */
-static inline RNG_HOST_DEVICE struct philox
+static inline HOST_DEVICE struct philox
 philox4x32_10(struct philox c, uint32_t key0, uint32_t key1)
 {
     for (int round = 0; round < 10; round++) {
@@ -34,7 +30,7 @@ philox4x32_10(struct philox c, uint32_t key0, uint32_t key1)
 }
 
 /* The block that belongs to a key: the seed selects the bijection, everything else is the counter. */
-static inline RNG_HOST_DEVICE struct philox
+static inline HOST_DEVICE struct philox
 rng_block(const struct rng_key *k)
 {
     const struct philox counter = {{k->seq, k->pos, k->purpose, k->index}};
@@ -42,12 +38,30 @@ rng_block(const struct rng_key *k)
 }
 
 /* Uniform in [0, 1), 53 bits. */
-static inline RNG_HOST_DEVICE double
+static inline HOST_DEVICE double
 rng_uniform(const struct rng_key *k)
 {
     const struct philox b = rng_block(k);
     const uint64_t bits = ((uint64_t)b.v[0] << 32) | b.v[1];
     return (double)(bits >> 11) * 0x1p-53;
+}
+
+#define SPLITMIX64_STEP 0x9e3779b97f4a7c15u /* 2^64 / golden ratio, odd */
+
+/* The finaliser: a bijection. */
+static inline HOST_DEVICE uint64_t
+splitmix64_mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* The next number of a stream, from a state that any seed may begin. */
+static inline HOST_DEVICE uint64_t
+splitmix64(uint64_t *state)
+{
+    return splitmix64_mix(*state += SPLITMIX64_STEP);
 }
 
 #endif

@@ -5,23 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/rng.h"
+
 #define NOISE       1e-2
 #define CANDIDATES  96
 #define LOCAL_STEPS 64
 
-uint64_t
-gp_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
 static double
 uniform(uint64_t *state)
 {
-    return (double)(gp_random(state) >> 11) * 0x1p-53;
+    return (double)(splitmix64(state) >> 11) * 0x1p-53;
 }
 
 bool
@@ -169,7 +162,7 @@ gp_suggest(const struct gaussian_process *g, double kappa, uint64_t *random, dou
     for (uint32_t i = 0; i < g->d; i++) /* the same numbers again: the best candidate */
         x[i] = uniform(&best);
     for (int step = 0; step < LOCAL_STEPS; step++) {
-        uint32_t i = (uint32_t)(gp_random(random) % g->d);
+        uint32_t i = (uint32_t)(splitmix64(random) % g->d);
         double before = x[i];
         x[i] = before > 0.5 ? 0 : 1;
         double value = bound(g, kappa, x);

@@ -34,6 +34,4 @@ void gp_predict(const struct gaussian_process *, const double *x, double *mean, 
 /* Maximises mean + kappa · deviation over random points and a local search from the best of them, into x (d). */
 void gp_suggest(const struct gaussian_process *, double kappa, uint64_t *random, double *x);
 
-uint64_t gp_random(uint64_t *state); /* splitmix64 */
-
 #endif

@@ -11,6 +11,8 @@
 #include "engine/base/file_replace.h"
 #include "engine/base/file_text.h"
 
+#include "kernels/rng.h"
+
 #define KAPPA     2.5
 #define FILE_MOST 65536
 
@@ -53,7 +55,7 @@ random_set(struct swift_search *s)
 {
     memset(s->proposed, 0, s->switches * sizeof *s->proposed);
     for (uint32_t i = s->switches - s->skipped; i < s->switches; i++) { /* Floyd's sampling without replacement */
-        uint32_t k = (uint32_t)(gp_random(&s->random) % (i + 1));
+        uint32_t k = (uint32_t)(splitmix64(&s->random) % (i + 1));
         s->proposed[s->proposed[k] ? i : k] = true;
     }
 }

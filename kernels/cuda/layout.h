@@ -17,12 +17,7 @@
 #define KERNELS_CUDA_LAYOUT_H
 
 #include "kernels/backend.h"
-
-#ifdef __CUDACC__
-#define HOST_DEVICE __host__ __device__
-#else
-#define HOST_DEVICE
-#endif
+#include "kernels/host_device.h"
 
 #define STRIP      16  /* packed rows in a strip */
 #define UNIT       32  /* columns in a unit */

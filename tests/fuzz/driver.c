@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "kernels/rng.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define INPUT_MOST ((size_t)1 << 20)
@@ -15,19 +17,10 @@ struct input {
     size_t size;
 };
 
-static uint64_t
-next(uint64_t *state) /* splitmix64 */
-{
-    uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
 static size_t
 below(uint64_t *state, size_t n)
 {
-    return n > 0 ? (size_t)(next(state) % n) : 0;
+    return n > 0 ? (size_t)(splitmix64(state) % n) : 0;
 }
 
 static int
@@ -58,7 +51,7 @@ edit(uint8_t *d, size_t n, const struct input *other, uint64_t *rng)
         return n;
     case 1:
         if (n > 0)
-            d[at] = (uint8_t)next(rng);
+            d[at] = (uint8_t)splitmix64(rng);
         return n;
     case 2: {
         uint64_t v = numbers[below(rng, sizeof numbers / sizeof *numbers)];

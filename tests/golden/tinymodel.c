@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernels/rng.h"
 #include "tests/golden/gguf_bytes.h"
 #include "tests/golden/tinyvocab.h"
 
@@ -37,20 +38,11 @@ struct plan_of_file {
 static const uint32_t file_type[WEIGHT_TYPES] = {
     [WEIGHT_F32] = 0, [WEIGHT_F16] = 1, [WEIGHT_BF16] = 30, [WEIGHT_Q8_0] = 8};
 
-static uint64_t
-splitmix(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* Nearly normal, exactly reproducible: the sum of four 16-bit uniforms has variance 4/12 of their range squared. */
 static float
 normal(uint64_t *state)
 {
-    uint64_t u = splitmix(state);
+    uint64_t u = splitmix64(state);
     int32_t sum =
         (int32_t)(u & 0xffff) + (int32_t)(u >> 16 & 0xffff) + (int32_t)(u >> 32 & 0xffff) + (int32_t)(u >> 48);
     return (float)(sum - 131070) * (1.7320508f / 65535.0f);
@@ -291,7 +283,7 @@ put_data(struct gguf_bytes *b, const struct plan_of_file *plan, const struct tin
     for (size_t i = 0; i < plan->n; i++) {
         const struct entry *e = &plan->entries[i];
         uint64_t state = m->seed * 0x2545f4914f6cdd1du + i; /* a stream a tensor: types don't change the values */
-        splitmix(&state);
+        splitmix64(&state);
         for (uint32_t r = 0; r < (e->rows == 0 ? 1 : e->rows); r++) {
             const float size = e->vocabulary && !tinyvocab_is_text(m->vocab, r) ? 0.25f : 1.0f;
             for (uint32_t c = 0; c < e->cols; c++)

@@ -18,6 +18,7 @@ extern "C" {
 
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/layout.h"
+#include "kernels/rng.h"
 
 enum { BLOCKS = 3 };
 
@@ -26,10 +27,7 @@ static uint64_t seed, state_of_random;
 static uint64_t
 random64()
 {
-    uint64_t z = state_of_random += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    return splitmix64(&state_of_random);
 }
 
 static uint32_t

@@ -5,8 +5,8 @@
 
 #include "engine/model/model.h"
 #include "engine/planted/model_open.h"
+#include "kernels/rng.h"
 #include "kernels/tensor.h"
-#include "tests/rigs/session_rig.h"
 
 bool
 heads_rig_write_beside(const char *model_path, enum head_kind kind, uint64_t seed, char *path, size_t n,
@@ -20,7 +20,7 @@ heads_rig_write_beside(const char *model_path, enum head_kind kind, uint64_t see
     snprintf(path, n, "%.*s.heads.safetensors", stem, model_path);
     bool ok = exit_heads_new(&h, kind, m, err);
     for (size_t i = 0; ok && i < h->n_values; i++)
-        h->values[i] = ((float)(random64(&seed) % 2001) / 1000 - 1) * 0.15f;
+        h->values[i] = ((float)(splitmix64(&seed) % 2001) / 1000 - 1) * 0.15f;
     for (uint32_t l = 1; ok && kind == HEAD_FULL && l < h->n_layers; l++)
         for (uint32_t v = 0; v < h->vocab; v++) { /* near the model's own, so that some drafts are accepted */
             float row[4096];

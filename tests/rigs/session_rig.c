@@ -27,15 +27,6 @@ const char *const session_prompts[SESSION_PROMPTS] = {
     "for i in range(10):\n    print(",
 };
 
-uint64_t
-random64(uint64_t *state) /* splitmix64 */
-{
-    uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
 double
 session_rig_knob_value(const struct knob *k, int which, uint64_t *random)
 {
@@ -45,7 +36,7 @@ session_rig_knob_value(const struct knob *k, int which, uint64_t *random)
     else if (which == 2)
         value = k->max;
     else if (which > 2)
-        value = k->min + (k->max - k->min) * (double)(random64(random) % 1001) / 1000;
+        value = k->min + (k->max - k->min) * (double)(splitmix64(random) % 1001) / 1000;
     struct err err;
     return knob_check(k, k->kind == KNOB_REAL ? value : round(value), &value, &err) ? value : k->def;
 }

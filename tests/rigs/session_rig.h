@@ -5,6 +5,7 @@
 
 #include "engine/events/metrics.h"
 #include "engine/session/session.h"
+#include "kernels/rng.h"
 
 /* Called on every event, on the thread that runs the rig; it may post controls. */
 typedef void (*session_rig_hook)(void *user, struct session *, const struct event *);
@@ -25,7 +26,6 @@ bool session_rig_generate(struct engine *, const struct session_options *, sessi
 void session_rig_free(struct session_rig_result *);
 bool session_rig_engine(struct engine **, const char *model_path, const char *backend, uint32_t threads, struct err *);
 
-uint64_t random64(uint64_t *state);
 /* A value on the knob's grid: which = 0 the default, 1 the least, 2 the most, else random. */
 double session_rig_knob_value(const struct knob *, int which, uint64_t *random);
 

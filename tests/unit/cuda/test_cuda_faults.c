@@ -100,9 +100,9 @@ walk(const char *policy, float temperature)
     assert_int_equal(whole.n, 4);
     assert_int_equal(emulated.allocations(), lost);
     unsigned failed = 0, harmless = 0;
-    for (uint64_t n = 1; n <= calls; n += all ? 1 : 1 + random64(&random) % (calls / 16 + 1))
+    for (uint64_t n = 1; n <= calls; n += all ? 1 : 1 + splitmix64(&random) % (calls / 16 + 1))
         for (size_t k = 0; k < (all ? KINDS : 1); k++) {
-            const int kind = (int)(all ? k : random64(&random) % KINDS);
+            const int kind = (int)(all ? k : splitmix64(&random) % KINDS);
             const uint64_t stay = emulated.allocations(); /* of devices lost before: nobody can free them */
             emulated.fail_at(n, kind);
             const bool ok = live(policy, temperature, &out, &err);

@@ -18,7 +18,6 @@
 #include "kernels/planted.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/seed.h"
-#include "tests/rigs/session_rig.h"
 
 #define COLS 100 /* no multiple of anything */
 #define ROWS 37
@@ -28,7 +27,7 @@ static uint64_t seed;
 static struct planted
 formula(uint64_t *random)
 {
-    return (struct planted){.key = random64(random), .scale = 0.25f, .faint_row = ROWS, .faint_col = COLS};
+    return (struct planted){.key = splitmix64(random), .scale = 0.25f, .faint_row = ROWS, .faint_col = COLS};
 }
 
 /* ---- elements ---- */
@@ -86,7 +85,7 @@ test_integers_are_odd_uniform_and_without_correlation(void **state)
     (void)state;
     enum { N = 400000 };
     uint64_t random = seed;
-    const struct planted p = {.key = random64(&random), .scale = 1, .faint_row = N, .faint_col = 1000};
+    const struct planted p = {.key = splitmix64(&random), .scale = 1, .faint_row = N, .faint_col = 1000};
     uint32_t counts[256] = {0};
     double sum = 0, beside = 0, below = 0, squares = 0;
     for (uint32_t i = 0; i < N; i++) {
@@ -161,10 +160,10 @@ test_all_types_hold_the_same_numbers(void **state)
     static const enum weight_type types[] = {WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16, WEIGHT_Q8_0};
     uint64_t random = seed;
     for (int turn = 0; turn < 40; turn++) {
-        struct planted p = {.key = random64(&random),
-                            .scale = planted_scale(exp(-12 * (double)(random64(&random) % 1000) / 1000)),
+        struct planted p = {.key = splitmix64(&random),
+                            .scale = planted_scale(exp(-12 * (double)(splitmix64(&random) % 1000) / 1000)),
                             .faint_row = ROWS / 2,
-                            .faint_col = (uint32_t)(random64(&random) % (N + 1))};
+                            .faint_col = (uint32_t)(splitmix64(&random) % (N + 1))};
         unsigned char bytes[N * sizeof(float)];
         float y[N], formula_says[N];
         for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
@@ -194,7 +193,8 @@ test_all_types_hold_the_same_numbers(void **state)
 static double
 normal(uint64_t *random)
 {
-    const double u = ((double)(random64(random) >> 11) + 0.5) * 0x1p-53, v = (double)(random64(random) >> 11) * 0x1p-53;
+    const double u = ((double)(splitmix64(random) >> 11) + 0.5) * 0x1p-53,
+                 v = (double)(splitmix64(random) >> 11) * 0x1p-53;
     return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
 }
 

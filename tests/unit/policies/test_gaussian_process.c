@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/rng.h"
 #include "policies/swift_search.h"
 #include "tests/rigs/seed.h"
 
@@ -16,7 +17,7 @@ static uint64_t seed = 11;
 static double
 uniform(uint64_t *state)
 {
-    return (double)(gp_random(state) >> 11) * 0x1p-53;
+    return (double)(splitmix64(state) >> 11) * 0x1p-53;
 }
 
 static double
@@ -156,7 +157,7 @@ plant(struct planted *p, uint64_t *random, uint32_t skipped)
     for (uint32_t i = 0; i < n; i++)
         p->price[i] = 0.06 + 0.04 * uniform(random);
     for (uint32_t left = skipped; left > 0;) {
-        uint32_t i = (uint32_t)(gp_random(random) % n);
+        uint32_t i = (uint32_t)(splitmix64(random) % n);
         if (p->price[i] > 0.05) {
             p->price[i] = 0.004;
             left--;

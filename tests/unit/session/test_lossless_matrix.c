@@ -71,7 +71,7 @@ turn_and_step(void *user, struct session *s, const struct event *e)
         if (!session_post(s, &c, &err))
             fail_msg("%s", err.text);
     }
-    const struct control head = {.kind = CONTROL_HEAD, .text = head_mode_names[random64(t->random) % HEAD_MODES]};
+    const struct control head = {.kind = CONTROL_HEAD, .text = head_mode_names[splitmix64(t->random) % HEAD_MODES]};
     if (t->heads && !session_post(s, &head, &err))
         fail_msg("%s", err.text);
     assert_true(session_post(s, &(struct control){.kind = CONTROL_STEP_ROUNDS, .n = 1}, &err));

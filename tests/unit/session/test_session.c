@@ -374,29 +374,29 @@ random_controls(void *user, struct session *s, const struct event *e)
 {
     uint64_t *random = user;
     if (e->type == EVENT_CONTROL && event_is_control(e, "state", "paused")) {
-        session_control(s, random64(random) % 2 ? CONTROL_RESUME : CONTROL_STEP_TOKEN, NULL, NULL, 0);
+        session_control(s, splitmix64(random) % 2 ? CONTROL_RESUME : CONTROL_STEP_TOKEN, NULL, NULL, 0);
         return;
     }
-    if ((e->type != EVENT_TOKEN && e->type != EVENT_ROUND) || random64(random) % 6 != 0 || e->run > 12)
+    if ((e->type != EVENT_TOKEN && e->type != EVENT_ROUND) || splitmix64(random) % 6 != 0 || e->run > 12)
         return;
     static const char *const probes[] = {"off", "policy", "all"};
     uint32_t policies = 0;
     while (policy_registry[policies] != NULL)
         policies++;
-    switch (random64(random) % 9) {
+    switch (splitmix64(random) % 9) {
     case 0: session_control(s, CONTROL_PAUSE, NULL, NULL, 0); break;
-    case 1: session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, 1 + (uint32_t)(random64(random) % 3)); break;
+    case 1: session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, 1 + (uint32_t)(splitmix64(random) % 3)); break;
     case 2: session_control(s, CONTROL_STEP_TOKEN, NULL, NULL, 0); break;
-    case 3: session_control(s, CONTROL_POLICY, NULL, policy_registry[random64(random) % policies]->name, 0); break;
-    case 4: session_control(s, CONTROL_PROBE, NULL, probes[random64(random) % 3], 0); break;
+    case 3: session_control(s, CONTROL_POLICY, NULL, policy_registry[splitmix64(random) % policies]->name, 0); break;
+    case 4: session_control(s, CONTROL_PROBE, NULL, probes[splitmix64(random) % 3], 0); break;
     case 5: session_control(s, CONTROL_BASELINE, NULL, NULL, 0); break;
     case 6:
-        if (random64(random) % 4 == 0)
+        if (splitmix64(random) % 4 == 0)
             session_control(s, CONTROL_RESTART, NULL, NULL, 0);
         break;
     case 7:
-        if (random64(random) % 4 == 0)
-            session_control(s, CONTROL_PROMPT, NULL, session_prompts[random64(random) % SESSION_PROMPTS], 0);
+        if (splitmix64(random) % 4 == 0)
+            session_control(s, CONTROL_PROMPT, NULL, session_prompts[splitmix64(random) % SESSION_PROMPTS], 0);
         break;
     default: session_control(s, CONTROL_RESUME, NULL, NULL, 0); break;
     }

@@ -47,9 +47,9 @@ post_at_random(void *user)
     struct poster *p = user;
     static const char *const probes[] = {"off", "policy", "all"};
     for (p->posted = 0; p->posted < KNOB_TURNS;) {
-        const struct timespec moment = {0, (long)(random64(&p->random) % 200000)};
+        const struct timespec moment = {0, (long)(splitmix64(&p->random) % 200000)};
         nanosleep(&moment, NULL);
-        uint64_t r = random64(&p->random);
+        uint64_t r = splitmix64(&p->random);
         switch (r % 16) {
         case 0: post_quietly(p, CONTROL_PAUSE, NULL, NULL, 0); break;
         case 1: post_quietly(p, CONTROL_STEP_ROUNDS, NULL, NULL, (uint32_t)(r >> 8) % 3); break;
@@ -104,7 +104,7 @@ test_another_threads_controls_are_all_obeyed_in_order(void **state)
     for (int i = 0; i < 4; i++) {
         struct session_options o = session_usual();
         struct session_rig_result r;
-        struct poster p = {.random = random64(&random)};
+        struct poster p = {.random = splitmix64(&random)};
         o.stay = true;
         o.tokens = 200;
         session_run(f->engine, &o, watch, &p, &r);
@@ -255,7 +255,7 @@ test_a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting(void **state)
     assert_non_null(text);
     uint64_t random = seed;
     for (size_t i = 0; i < len; i++)
-        text[i] = (char)(' ' + random64(&random) % 90);
+        text[i] = (char)(' ' + splitmix64(&random) % 90);
     text[len] = '\0';
     struct session_options o = session_usual();
     struct session_rig_result plain, r;

@@ -1,5 +1,6 @@
 /* Text for the terminal: made safe, measured, cut, drawn. Random bytes come from a printed seed. */
 #include "engine/base/printable.h"
+#include "kernels/rng.h"
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/text.h"
 
@@ -16,12 +17,9 @@
 static uint64_t seed;
 
 static uint32_t
-draw(void) /* splitmix64 */
+draw(void)
 {
-    uint64_t z = seed += 0x9e3779b97f4a7c15U;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return (uint32_t)(z >> 32);
+    return (uint32_t)(splitmix64(&seed) >> 32);
 }
 
 /* Bytes that break things more often than chance would: escapes, lead bytes, bidi controls, marks, wide letters. */
