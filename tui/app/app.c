@@ -100,6 +100,18 @@ app_post(struct app *app, enum control_kind kind, const char *name, const char *
     return session_post(app->source->session, &control, err);
 }
 
+static bool
+host_command(void *user, const char *line)
+{
+    return app_command(user, line);
+}
+
+static void
+host_say(void *user, const char *text)
+{
+    say(user, ROLE_STATUS, text);
+}
+
 /* ---- opening and closing ---- */
 
 static bool
@@ -163,9 +175,10 @@ open_app(struct app *app, struct err *err)
     }
     if (!scope_open(&app->scope, app->info, err) || !open_panels(app, err))
         return false;
+    app->host = (struct panel_host){.user = app, .command = host_command, .say = host_say};
     app->view = (struct view){.scope = app->scope,
                               .info = app->info,
-                              .app = app,
+                              .host = &app->host,
                               .live = app_live(app),
                               .selection = &app->selection,
                               .search = app->search,

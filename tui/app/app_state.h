@@ -52,6 +52,7 @@ struct app {
     uint64_t saved_us;           /* when the run was exported last */
     bool baseline_asked, ended, trouble_said;
 
+    struct panel_host host;
     struct view view;
     struct selection selection;
     char search[256];
@@ -88,7 +89,9 @@ struct app {
 extern const struct verb app_verbs[]; /* ends with a name of NULL */
 
 uint64_t app_now_us(void); /* monotonic */
+__attribute__((format(printf, 2, 3))) void app_say(struct app *, const char *format, ...); /* status line */
 void app_fail(struct app *, const struct err *);
+bool app_command(struct app *, const char *line); /* false: it said why not */
 /* As app_command(), but tells why not. */
 bool app_execute(struct app *, const char *line, struct err *);
 bool app_post(struct app *, enum control_kind, const char *name, const char *text, uint32_t n, struct err *);

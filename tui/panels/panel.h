@@ -6,28 +6,29 @@
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/input.h"
 
-struct app;
-
-struct selection { /* the position that all panels point at; the app owns it, panels may move it */
+struct selection { /* the position that all panels point at; its owner is the host, panels may move it */
     uint32_t pos;
     int32_t layer; /* 0: none chosen */
     bool follow;   /* true: panels keep to the newest position */
 };
 
+struct panel_host { /* who shows the panels: what they may ask of it */
+    void *user;
+    /* The same interpreter as ':' lines have, so that what keys and mouse do a command can do. False: it said why not. */
+    bool (*command)(void *user, const char *line);
+    void (*say)(void *user, const char *text); /* on the status line */
+};
+
 struct view { /* what a panel may read when it draws */
     const struct scope *scope;
     const struct run_info *info;
-    struct app *app;
+    const struct panel_host *host;
     bool focused, live;          /* live: knobs can be moved */
     struct selection *selection; /* shared by all panels */
     const char *search;          /* the text that was searched for last, "" for none */
     const uint32_t *bookmarks;   /* positions */
     uint32_t n_bookmarks;
 };
-
-/* Commands go through the same interpreter as ':' lines, so that what keys and mouse do a command can do. */
-bool app_command(struct app *, const char *line);
-__attribute__((format(printf, 2, 3))) void app_say(struct app *, const char *format, ...); /* status line */
 
 struct key_help {
     const char *keys, *what;
@@ -41,7 +42,7 @@ struct panel_ops {
     int weight, min_cols;   /* share of the width beside the others there; below min_cols it is not worth drawing */
     bool (*active)(const struct view *); /* false: nothing to show, its space is shared out; NULL: always active */
     const struct key_help *keys;         /* ends with a {NULL, NULL}; for the help overlay */
-    void *(*open)(void);                 /* the panel's own view state; NULL allowed */
+    void *(*open)(void);                 /* the panel's own view state, handed to the others; NULL: it has none */
     void (*close)(void *state);
     void (*draw)(void *state, const struct view *, const struct canvas *); /* the inside of its box */
     void (*note)(void *state, const struct view *, char *out, int n);      /* text on the box's top edge; may be NULL */
@@ -52,7 +53,6 @@ struct panel_ops {
     bool (*command)(void *state, const struct view *, const char *verb, const char *rest);
 };
 
-extern const struct panel_ops panel_text, panel_layers, panel_rounds, panel_series, panel_mask, panel_knobs;
 extern const struct panel_ops *const panel_registry[]; /* NULL-terminated, in Tab order */
 
 #endif

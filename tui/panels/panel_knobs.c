@@ -56,7 +56,7 @@ ask(struct knobs_panel *p, const struct view *v, uint32_t i, double value)
     const struct knob *k = &scope_policy(v->scope)->knobs[i];
     char text[40], line[96];
     if (!v->live) {
-        app_say(v->app, "a replay shows what the knobs were; they can't be moved");
+        v->host->say(v->host->user, "a replay shows what the knobs were; they can't be moved");
         return;
     }
     value = fmin(fmax(value, k->min), k->max);
@@ -64,7 +64,7 @@ ask(struct knobs_panel *p, const struct view *v, uint32_t i, double value)
         return;
     knob_format(k, value, text, sizeof text);
     snprintf(line, sizeof line, "set %s %s", k->name, text);
-    if (!app_command(v->app, line))
+    if (!v->host->command(v->host->user, line))
         return;
     const uint32_t came = scope_knob_events(v->scope, i);
     p->due[i] = (p->pending[i] ? p->due[i] : came) + 1;
@@ -192,8 +192,6 @@ draw_knobs(void *state, const struct view *v, const struct canvas *c)
 {
     struct knobs_panel *p = state;
     const struct policy_info *policy = scope_policy(v->scope);
-    if (p == NULL)
-        return;
     settle(p, v);
     const struct places a = arrange(policy, c->rows, c->cols);
     if (p->focus >= policy->n_knobs)
@@ -225,7 +223,7 @@ note_knobs(void *state, const struct view *v, char *out, int n)
     const struct policy_info *policy = scope_policy(v->scope);
     if (!v->live)
         snprintf(out, (size_t)n, "as they were");
-    else if (p != NULL && p->rows > 0 && (uint32_t)p->rows < policy->n_knobs)
+    else if (p->rows > 0 && (uint32_t)p->rows < policy->n_knobs)
         snprintf(out, (size_t)n, "%u–%u of %u", (unsigned)p->top + 1, (unsigned)p->top + (unsigned)p->rows,
                  (unsigned)policy->n_knobs);
 }
@@ -261,7 +259,7 @@ type_key(struct knobs_panel *p, const struct view *v, int key)
         if (knob_parse(k, p->typed, &value, &err))
             ask(p, v, p->focus, value);
         else
-            app_say(v->app, "%s", err.text);
+            v->host->say(v->host->user, err.text);
         return true;
     }
     return key == INPUT_ESCAPE;
@@ -272,7 +270,7 @@ key_knobs(void *state, const struct view *v, int key)
 {
     struct knobs_panel *p = state;
     const struct policy_info *policy = scope_policy(v->scope);
-    if (p == NULL || policy->n_knobs == 0)
+    if (policy->n_knobs == 0)
         return false;
     settle(p, v);
     const struct knob *k = &policy->knobs[p->focus < policy->n_knobs ? p->focus : 0];
@@ -308,7 +306,7 @@ mouse_knobs(void *state, const struct view *v, const struct canvas *c, int y, in
 {
     struct knobs_panel *p = state;
     const struct policy_info *policy = scope_policy(v->scope);
-    if (p == NULL || policy->n_knobs == 0)
+    if (policy->n_knobs == 0)
         return false;
     settle(p, v);
     const struct places a = arrange(policy, c->rows, c->cols);

@@ -19,8 +19,7 @@ open_layers(void)
 static void
 draw_layers(void *state, const struct view *v, const struct canvas *c)
 {
-    if (state != NULL)
-        layers_draw(state, v, c);
+    layers_draw(state, v, c);
 }
 
 static void
@@ -28,8 +27,6 @@ note_layers(void *state, const struct view *v, char *out, int n)
 {
     const struct layers_panel *p = state;
     (void)v;
-    if (p == NULL)
-        return;
     static const char *const scales[SHOW_CHANNELS] = {"p 0 ▁▂▃▄▅▆▇█ 1", "H 0 ▁▂▃▄▅▆▇█ 6 nats", "KL 0 ▁▂▃▄▅▆▇█ 8 nats",
                                                       "rank 0 ▁▂▃▄▅▆▇█ 1023"};
     const char *marks = p->cols >= 62 ? " ── ▒ exited ── ▓ spurious" : p->cols >= 48 ? " ▒ exited ▓ spurious" : "";
@@ -89,8 +86,6 @@ static bool
 key_layers(void *state, const struct view *v, int key)
 {
     struct layers_panel *p = state;
-    if (p == NULL)
-        return false;
     const long page = p->n_columns > 1 ? p->n_columns - 1 : 1, far = (long)1 << 24;
     switch (key) {
     case 'h':
@@ -134,7 +129,7 @@ mouse_layers(void *state, const struct view *v, const struct canvas *c, int y, i
 {
     struct layers_panel *p = state;
     (void)c;
-    if (p == NULL || action == MOUSE_RELEASE)
+    if (action == MOUSE_RELEASE)
         return false;
     if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
         move(p, v, 0, action == MOUSE_WHEEL_UP ? -2 : 2);

@@ -142,8 +142,6 @@ draw_rounds(void *state, const struct view *v, const struct canvas *c)
 {
     struct rounds_panel *p = state;
     const struct scope_round *newest = scope_round(v->scope, 0);
-    if (p == NULL)
-        return;
     if (newest == NULL) {
         canvas_text(c, 0, 0, ROLE_DIM, "no rounds yet");
         return;
@@ -172,7 +170,7 @@ note_rounds(void *state, const struct view *v, char *out, int n)
 {
     const struct rounds_panel *p = state;
     (void)v;
-    if (p != NULL && p->back > 0)
+    if (p->back > 0)
         snprintf(out, (size_t)n, "scrolled by %u", (unsigned)p->back);
     else
         snprintf(out, (size_t)n, "■ accepted  □ rejected  ◆ correction  + bonus");
@@ -190,8 +188,6 @@ key_rounds(void *state, const struct view *v, int key)
 {
     struct rounds_panel *p = state;
     (void)v;
-    if (p == NULL)
-        return false;
     const long page = p->rows > 1 ? p->rows - 1 : 1;
     switch (key) {
     case 'j':
@@ -212,8 +208,6 @@ mouse_rounds(void *state, const struct view *v, const struct canvas *c, int y, i
     struct rounds_panel *p = state;
     (void)c;
     (void)x;
-    if (p == NULL)
-        return false;
     if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
         scroll(p, action == MOUSE_WHEEL_UP ? -3 : 3);
         return true;

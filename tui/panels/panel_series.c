@@ -132,7 +132,7 @@ draw_series(void *state, const struct view *v, const struct canvas *c)
 {
     struct series_panel *p = state;
     int which[POLICY_SERIES + DERIVED_CHARTS];
-    if (p == NULL || c->rows < 1)
+    if (c->rows < 1)
         return;
     p->charts = list(v->scope, which);
     const bool axis = c->rows >= 4;
@@ -165,7 +165,7 @@ note_series(void *state, const struct view *v, char *out, int n)
 {
     const struct series_panel *p = state;
     (void)v;
-    if (p != NULL && p->shown > 0 && p->shown < p->charts)
+    if (p->shown > 0 && p->shown < p->charts)
         snprintf(out, (size_t)n, "%d–%d of %d ↑↓", p->top + 1, p->top + p->shown, p->charts);
 }
 
@@ -174,8 +174,6 @@ key_series(void *state, const struct view *v, int key)
 {
     struct series_panel *p = state;
     (void)v;
-    if (p == NULL)
-        return false;
     const int most = (int)p->axis.rounds - 1;
     switch (key) {
     case 'j':
@@ -200,8 +198,6 @@ mouse_series(void *state, const struct view *v, const struct canvas *c, int y, i
     struct series_panel *p = state;
     (void)y;
     (void)c;
-    if (p == NULL)
-        return false;
     if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN)
         return key_series(p, v, action == MOUSE_WHEEL_UP ? INPUT_UP : INPUT_DOWN);
     if (action != MOUSE_PRESS && action != MOUSE_DRAG)

@@ -36,8 +36,7 @@ static void
 close_text(void *state)
 {
     struct text_panel *p = state;
-    if (p != NULL)
-        flow_close(&p->flow);
+    flow_close(&p->flow);
     free(p);
 }
 
@@ -184,7 +183,7 @@ static void
 draw_text(void *state, const struct view *v, const struct canvas *c)
 {
     struct text_panel *p = state;
-    if (p == NULL || c->rows < 1 || c->cols < 1)
+    if (c->rows < 1 || c->cols < 1)
         return;
     p->rows = c->rows;
     if (!flow_update(&p->flow, v->scope, c->cols)) {
@@ -210,8 +209,6 @@ static void
 note_text(void *state, const struct view *v, char *out, int n)
 {
     const struct text_panel *p = state;
-    if (p == NULL)
-        return;
     const struct progress_event *progress = scope_progress(v->scope);
     if (progress != NULL && p->flow.n_spans > 0) {
         snprintf(out, (size_t)n, "%s %.0f%%", progress->what, (double)progress->done * 100);
@@ -270,8 +267,6 @@ static bool
 key_text(void *state, const struct view *v, int key)
 {
     struct text_panel *p = state;
-    if (p == NULL)
-        return false;
     const long page = p->rows > 1 ? p->rows - 1 : 1;
     switch (key) {
     case 'c': p->channel = (enum channel)((p->channel + 1) % CHANNELS); return true;
@@ -300,8 +295,6 @@ static bool
 mouse_text(void *state, const struct view *v, const struct canvas *c, int y, int x, enum mouse_action action)
 {
     struct text_panel *p = state;
-    if (p == NULL)
-        return false;
     if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
         scroll(p, action == MOUSE_WHEEL_UP ? -3 : 3);
         return true;
@@ -341,7 +334,9 @@ search(struct text_panel *p, const struct view *v, const char *needle)
         p->seen_follow = false;
         return true;
     }
-    app_say(v->app, "'%s' does not occur in the text so far", needle);
+    char text[300];
+    snprintf(text, sizeof text, "'%s' does not occur in the text so far", needle);
+    v->host->say(v->host->user, text);
     return true;
 }
 
@@ -349,7 +344,7 @@ static bool
 command_text(void *state, const struct view *v, const char *verb, const char *rest)
 {
     struct text_panel *p = state;
-    return p != NULL && strcmp(verb, "search") == 0 && search(p, v, rest[0] != '\0' ? rest : v->search);
+    return strcmp(verb, "search") == 0 && search(p, v, rest[0] != '\0' ? rest : v->search);
 }
 
 static const struct key_help keys[] = {

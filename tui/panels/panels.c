@@ -1,9 +1,18 @@
-/* The panels, in the order in which Tab goes through them. The first one stays on top when the terminal is narrow. */
 #include "tui/panels/panel.h"
 
 #include <stddef.h>
 
-extern const struct panel_ops panel_text, panel_layers, panel_rounds, panel_series, panel_mask, panel_knobs;
+/* The panels, in the order in which Tab goes through them. The first one stays on top when the terminal is narrow. */
+#define PANELS(P)                                                                                                      \
+    P(panel_text)                                                                                                      \
+    P(panel_layers)                                                                                                    \
+    P(panel_rounds)                                                                                                    \
+    P(panel_series)                                                                                                    \
+    P(panel_mask)                                                                                                      \
+    P(panel_knobs)
 
-const struct panel_ops *const panel_registry[] = {&panel_text, &panel_layers, &panel_rounds, &panel_series,
-                                                  &panel_mask, &panel_knobs,  NULL};
+#define DECLARE(panel) extern const struct panel_ops panel;
+PANELS(DECLARE)
+
+#define ADDRESS(panel) &panel,
+const struct panel_ops *const panel_registry[] = {PANELS(ADDRESS) NULL};

@@ -1,0 +1,155 @@
+#include "tests/rigs/panel_rig.h"
+
+static bool
+take_command(void *user, const char *line)
+{
+    struct fixture *f = user;
+    snprintf(f->command, sizeof f->command, "%s", line);
+    return !f->refuse;
+}
+
+static void
+take_saying(void *user, const char *text)
+{
+    struct fixture *f = user;
+    snprintf(f->said, sizeof f->said, "%s", text);
+}
+
+const struct panel_ops *
+panel_named(const char *name)
+{
+    for (const struct panel_ops *const *p = panel_registry; *p != NULL; p++)
+        if (strcmp((*p)->name, name) == 0)
+            return *p;
+    fail_msg("there is no panel %s", name);
+    return NULL;
+}
+
+void
+open_panels(struct fixture *f, uint32_t layers)
+{
+    struct err err = {0};
+    memset(f, 0, sizeof *f);
+    fake_forms_run(&f->info, layers);
+    f->info.start_values[POLICY_KNOBS] = 0.55;
+    assert_true(scope_open(&f->scope, &f->info, &err));
+    stream_begin(&f->stream, 1);
+    f->selection.follow = true;
+    f->host = (struct panel_host){.user = f, .command = take_command, .say = take_saying};
+    f->view = (struct view){.scope = f->scope,
+                            .info = &f->info,
+                            .host = &f->host,
+                            .focused = true,
+                            .live = true,
+                            .selection = &f->selection,
+                            .search = ""};
+    f->grid.utf8 = true;
+}
+
+void
+close_panels(struct fixture *f)
+{
+    if (f->ops != NULL && f->ops->close != NULL)
+        f->ops->close(f->panel);
+    grid_close(&f->grid);
+    scope_close(f->scope);
+    run_info_free(&f->info);
+    stream_free(&f->stream);
+}
+
+void
+see(struct fixture *f)
+{
+    feed(f->scope, &f->stream, f->fed);
+    f->fed = f->stream.n;
+}
+
+void
+use(struct fixture *f, const char *name)
+{
+    f->ops = panel_named(name);
+    f->panel = f->ops->open != NULL ? f->ops->open() : NULL;
+}
+
+void
+draw(struct fixture *f, int rows, int cols)
+{
+    see(f);
+    assert_true(grid_open(&f->grid, rows, cols));
+    const struct canvas c = {.rows = rows, .cols = cols, .grid = &f->grid};
+    f->ops->draw(f->panel, &f->view, &c);
+}
+
+const char *
+line(struct fixture *f, int y)
+{
+    grid_row(&f->grid, y, f->line, sizeof f->line);
+    return f->line;
+}
+
+int
+row_with(struct fixture *f, const char *text)
+{
+    for (int y = 0; y < f->grid.rows; y++)
+        if (strstr(line(f, y), text) != NULL)
+            return y;
+    return -1;
+}
+
+void
+press(struct fixture *f, int key)
+{
+    f->ops->key(f->panel, &f->view, key);
+}
+
+int
+panel_set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    open_panels(f, FAKE_LAYERS);
+    f->stream.run = 1;
+    stream_control(&f->stream, "run", "start");
+    *state = f;
+    return 0;
+}
+
+int
+panel_tear_down(void **state)
+{
+    close_panels(*state);
+    free(*state);
+    return 0;
+}
+
+void
+prompt(struct fixture *f, const char *const *words, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        say_vocab(&f->stream, (token_t)i, words[i], strlen(words[i]));
+        say_token(&f->stream, SOURCE_PROMPT, i, (token_t)i);
+    }
+}
+
+void
+tell_a_round(struct fixture *f)
+{
+    static const char *const words[] = {"Once", " upon", " king", " man", " who", " had", " sons"};
+    prompt(f, words, 2);
+    for (token_t t = 2; t < 7; t++)
+        say_vocab(&f->stream, t, words[t], strlen(words[t]));
+    f->stream.round = 1;
+    say_layer(&f->stream, 2, 1, 3, 0.8f);
+    say_layer(&f->stream, 2, 2, 2, 0.9f);
+    say_draft(&f->stream, 2, 1, 0, 2, 2);
+    say_layer(&f->stream, 3, 1, 5, 0.3f);
+    say_layer(&f->stream, 3, 2, 6, 0.2f);
+    say_layer(&f->stream, 3, 3, 6, 0.9f);
+    say_draft(&f->stream, 3, 2, 1, 6, 3);
+    say_verdict(&f->stream, 1, true, true);
+    say_verdict(&f->stream, 2, false, false);
+    say_token(&f->stream, SOURCE_CORRECTION, 3, 4);
+    say_layer(&f->stream, 2, FAKE_LAYERS, 2, 0.95f)->layer.probed_by = PROBED_VERIFY;
+    say_layer(&f->stream, 3, FAKE_LAYERS, 4, 0.6f)->layer.probed_by = PROBED_VERIFY;
+    say_round(&f->stream, 2, 1, 2);
+}
