@@ -2,25 +2,14 @@
 # Dependencies point one way: the table of rooms in docs/design.md against every #include of the program. Speaks TAP.
 # usage: tests/structure/test_rooms.sh [TREE]   (another tree, to see that the test can fail)
 cd "${1:-$(dirname "$0")/../..}" || exit 1
-status=0
-result() { # sentence, what is wrong (none: all is well)
-    if [ -z "$2" ]; then
-        echo "ok - $1"
-    else
-        echo "not ok - $1"
-        echo "$2"
-        status=1
-    fi
-}
-if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
-    sources() { git ls-files -co --exclude-standard -- "$@"; }
-else
-    sources() { find "$@" -type f | sort; }
-fi
+. tests/structure/report.sh
+ROOMS="kernels engine policies traces tui cli"
 
 # room and the rooms it may include, a line each, as the table has them
 table=$(sed -n '/^## Rooms/,/^## /s/^| `\([^`]*\)` |[^|]*|\(.*\)|$/\1 \2/p' docs/design.md | tr -d '`,–')
-includes=$(sources kernels engine policies traces tui cli | grep -E '\.(c|h|cu|cuh)$' | xargs grep -Ho '^[ ]*#[ ]*include "[^"]*"' |
+# shellcheck disable=SC2086 # a list
+files=$(sources $ROOMS)
+includes=$(echo "$files" | xargs grep -Ho '^[ ]*#[ ]*include "[^"]*"' |
     sed 's/:[ ]*#[ ]*include "/ /; s/"$//')
 
 result "the table has rooms, and the rooms have includes" \
@@ -28,7 +17,7 @@ result "the table has rooms, and the rooms have includes" \
 result "every room of the table is a folder with sources" \
     "$(echo "$table" | while read -r room rest; do ls "$room"/*.[ch] >/dev/null 2>&1 || echo "  $room: there is no such room"; done)"
 result "every folder with sources is a room" \
-    "$(sources kernels engine policies traces tui cli | grep -E '\.(c|h|cu|cuh)$' | sed 's,/[^/]*$,,' | sort -u |
+    "$(echo "$files" | sed 's,/[^/]*$,,' | sort -u |
         while read -r folder; do echo "$table" | grep -q "^$folder " || echo "  $folder: not in the table of docs/design.md"; done)"
 result "no room includes what it may not" "$(printf '%s\n--\n%s\n' "$table" "$includes" | awk '
     function folder(path) { sub(/\/[^\/]*$/, "", path); return path }
