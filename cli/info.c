@@ -67,7 +67,7 @@ token_text(char out[48], const struct model *m, token_t id)
 {
     if (id == TOKEN_NONE)
         return "none";
-    const struct gguf_string s = tokenizer_bytes(m->tokenizer, id, true);
+    const struct slice s = tokenizer_bytes(m->tokenizer, id, true);
     char shown[32];
     snprintf(out, 48, "%" PRId32 " %s", id, utf8_printable(shown, sizeof shown, s.data, s.len));
     return out;

@@ -55,7 +55,7 @@ print_token(void *user, token_t token, enum token_source source)
 {
     (void)source;
     struct printer *p = user;
-    struct gguf_string bytes = tokenizer_bytes(p->tokenizer, token, false);
+    struct slice bytes = tokenizer_bytes(p->tokenizer, token, false);
     char out[512];
     for (size_t at = 0;
          at < bytes.len;) { /* a piece may be long; the stream writes at most 3 bytes more than it reads */

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "engine/base/utf8.h"
+#include "engine/model/gguf.h"
 #include "engine/model/hf_folder.h"
 #include "engine/tokenizer/tokenizer.h"
 
@@ -40,7 +41,7 @@ encode(const struct tokenizer *t, const struct request *r, const char *text, siz
         printf("%" PRId32, ids[i]);
         if (r->pieces) {
             char shown[128];
-            const struct gguf_string piece = tokenizer_bytes(t, ids[i], true);
+            const struct slice piece = tokenizer_bytes(t, ids[i], true);
             printf("\t%s", utf8_printable(shown, sizeof shown, piece.data, piece.len));
         }
         putchar('\n');

@@ -97,7 +97,7 @@ tensor_name(const struct arch_source *s, size_t index, const char **name, size_t
 static bool
 read_scaling(struct model *m, const struct gguf *g, const char *arch, struct err *err)
 {
-    struct gguf_string type;
+    struct slice type;
     float factor, old;
     char key[96], shown[32];
     snprintf(key, sizeof key, "%.32s.rope.scaling.type", arch);
@@ -109,9 +109,9 @@ read_scaling(struct model *m, const struct gguf *g, const char *arch, struct err
     snprintf(key, sizeof key, "%.32s.rope.scaling.factor", arch);
     if (!gguf_get_f32(g, key, old, &factor, err))
         return false;
-    if (type.len == 4 && memcmp(type.data, "none", 4) == 0)
+    if (slice_is(type, "none"))
         factor = 1;
-    else if (type.len != 0 && (type.len != 6 || memcmp(type.data, "linear", 6) != 0))
+    else if (type.len != 0 && !slice_is(type, "linear"))
         return err_set(err, ERR_WORK, "%s: RoPE scaling '%s' is not supported; 'linear' and 'none' are", m->path,
                        utf8_printable(shown, sizeof shown, type.data, type.len));
     return arch_scale_linear(m, factor, err);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/file_replace.h"
+#include "engine/base/little_endian.h"
 #include "engine/model/model.h"
 #include "engine/model/safetensors.h"
 
@@ -167,8 +168,7 @@ exit_heads_put(const struct exit_heads *h, const char *header, struct file_repla
 {
     const size_t n = strlen(header);
     unsigned char length[8];
-    for (size_t i = 0; i < sizeof length; i++)
-        length[i] = (unsigned char)((uint64_t)n >> (8 * i));
+    put_little_endian(length, sizeof length, n);
     return file_replace_put(f, length, sizeof length, err) && file_replace_put(f, header, n, err) &&
            file_replace_put(f, h->values, h->n_values * sizeof *h->values, err);
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "engine/base/file_map.h"
+#include "engine/base/little_endian.h"
 #include "engine/base/utf8.h"
 #include "engine/model/gguf_types.h"
 
@@ -37,17 +38,8 @@ static const uint8_t value_size[GGUF_TYPES] = {
     [GGUF_F32] = 4, [GGUF_BOOL] = 1, [GGUF_U64] = 8, [GGUF_I64] = 8, [GGUF_F64] = 8, /* strings and arrays: 0 */
 };
 
-static uint64_t
-little_endian(const unsigned char *at, size_t n)
-{
-    uint64_t v = 0;
-    for (size_t i = 0; i < n; i++)
-        v |= (uint64_t)at[i] << (8 * i);
-    return v;
-}
-
 static const char *
-shown(char out[NAME_SHOWN], struct gguf_string name)
+shown(char out[NAME_SHOWN], struct slice name)
 {
     return utf8_printable(out, NAME_SHOWN, name.data, name.len);
 }
@@ -72,7 +64,7 @@ read_u32(struct cursor *c, uint32_t *out, const char *what)
 }
 
 static bool
-read_string(struct cursor *c, struct gguf_string *out, const char *what)
+read_string(struct cursor *c, struct slice *out, const char *what)
 {
     size_t start = c->at;
     uint64_t n = 0;
@@ -82,7 +74,7 @@ read_string(struct cursor *c, struct gguf_string *out, const char *what)
         return err_set(c->err, ERR_WORK,
                        "%s: %s at byte %zu claims %" PRIu64 " bytes, but the file has %zu more" DAMAGED, c->g->path,
                        what, start, n, c->len - c->at);
-    *out = (struct gguf_string){(const char *)c->g->map + c->at, (size_t)n};
+    *out = (struct slice){(const char *)c->g->map + c->at, (size_t)n};
     c->at += (size_t)n;
     return true;
 }
@@ -121,7 +113,7 @@ skip_array(struct cursor *c, struct gguf_value *v)
                        "%s: metadata '%s' claims %" PRIu64 " elements, more than the %zu bytes left can hold" DAMAGED,
                        c->g->path, shown(key, v->key), v->count, c->len - c->at);
     if (element == GGUF_STRING) {
-        struct gguf_string ignored;
+        struct slice ignored;
         for (uint64_t i = 0; i < v->count; i++)
             if (!read_string(c, &ignored, "a string in an array"))
                 return false;
@@ -137,7 +129,7 @@ read_value(struct cursor *c, struct gguf_value *v)
     char key[NAME_SHOWN];
     uint32_t type = 0;
     uint64_t scalar;
-    struct gguf_string text;
+    struct slice text;
     if (!read_string(c, &v->key, "a metadata key") || !read_u32(c, &type, "a metadata value's type"))
         return false;
     if (type >= GGUF_TYPES)
@@ -153,29 +145,22 @@ read_value(struct cursor *c, struct gguf_value *v)
 }
 
 static int
-compare_strings(struct gguf_string a, struct gguf_string b)
-{
-    int order = memcmp(a.data, b.data, a.len < b.len ? a.len : b.len);
-    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
-}
-
-static int
 compare_names(const void *a, const void *b)
 {
-    return compare_strings(*(const struct gguf_string *)a, *(const struct gguf_string *)b);
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-/* `names` has n entries and is sorted by this call. */
+/* n entries of this size, each beginning with its name, are sorted by this call. */
 static bool
-refuse_duplicates(const struct cursor *c, struct gguf_string *names, size_t n, const char *what)
+refuse_duplicates(const struct cursor *c, void *entries, size_t n, size_t size, const char *what)
 {
     char name[NAME_SHOWN];
     if (n > 1)
-        qsort(names, n, sizeof *names, compare_names);
-    for (size_t i = 1; i < n; i++)
-        if (compare_strings(names[i - 1], names[i]) == 0)
+        qsort(entries, n, size, compare_names);
+    for (const char *at = entries; n > 1; n--, at += size)
+        if (compare_names(at, at + size) == 0)
             return err_set(c->err, ERR_WORK, "%s: %s '%s' is there twice; whatever wrote the file is broken",
-                           c->g->path, what, shown(name, names[i]));
+                           c->g->path, what, shown(name, *(const struct slice *)(const void *)at));
     return true;
 }
 
@@ -188,7 +173,7 @@ read_values(struct cursor *c, struct gguf *g)
                        g->n_values, c->len);
     const size_t n = (size_t)g->n_values;
     g->values = calloc(n + 1, sizeof *g->values);
-    struct gguf_string *names = calloc(n + 1, sizeof *names);
+    struct slice *names = calloc(n + 1, sizeof *names);
     bool ok = g->values != NULL && names != NULL;
     if (!ok)
         err_set(c->err, ERR_WORK, "%s: out of memory for %zu metadata values", g->path, n);
@@ -196,7 +181,7 @@ read_values(struct cursor *c, struct gguf *g)
         ok = read_value(c, &g->values[i]);
         names[i] = g->values[i].key;
     }
-    ok = ok && refuse_duplicates(c, names, n, "metadata");
+    ok = ok && refuse_duplicates(c, names, n, sizeof *names, "metadata");
     free(names);
     return ok;
 }
@@ -258,50 +243,41 @@ place_tensor(const struct cursor *c, struct gguf_tensor *t, uint64_t offset, uin
     return true;
 }
 
-/* Where a tensor's data lies, for finding overlaps. */
-struct extent {
-    const unsigned char *at;
-    uint64_t bytes;
-    struct gguf_string name;
-};
-
 static int
-compare_extents(const void *a, const void *b)
+compare_places(const void *a, const void *b)
 {
-    const struct extent *s = a, *t = b;
-    int order = (s->at > t->at) - (s->at < t->at);
+    const struct gguf_tensor *s = a, *t = b;
+    int order = (s->data > t->data) - (s->data < t->data);
     return order != 0 ? order : (s->bytes > t->bytes) - (s->bytes < t->bytes); /* of unknown size first: it counts 0 */
 }
 
 static bool
-refuse_overlaps(const struct cursor *c, const struct gguf *g, struct extent *extents)
+refuse_overlaps(const struct cursor *c, struct gguf_tensor *sorted, size_t n)
 {
     char one[NAME_SHOWN], two[NAME_SHOWN];
-    for (size_t i = 0; i < g->n_tensors; i++)
-        extents[i] = (struct extent){g->tensors[i].data, g->tensors[i].bytes, g->tensors[i].name};
-    qsort(extents, (size_t)g->n_tensors, sizeof *extents, compare_extents);
-    for (size_t i = 1; i < g->n_tensors; i++)
-        if (extents[i - 1].bytes > (uint64_t)(extents[i].at - extents[i - 1].at))
-            return err_set(c->err, ERR_WORK, "%s: tensors '%s' and '%s' lie on top of each other" DAMAGED, g->path,
-                           shown(one, extents[i - 1].name), shown(two, extents[i].name));
+    if (n > 1)
+        qsort(sorted, n, sizeof *sorted, compare_places);
+    for (size_t i = 1; i < n; i++)
+        if (sorted[i - 1].bytes > (uint64_t)(sorted[i].data - sorted[i - 1].data))
+            return err_set(c->err, ERR_WORK, "%s: tensors '%s' and '%s' lie on top of each other" DAMAGED, c->g->path,
+                           shown(one, sorted[i - 1].name), shown(two, sorted[i].name));
     return true;
 }
 
 static bool
-check_tensors(struct cursor *c, struct gguf *g, uint64_t *offsets, struct gguf_string *names, struct extent *extents)
+check_tensors(struct cursor *c, struct gguf *g, uint64_t *offsets, struct gguf_tensor *sorted)
 {
     const size_t n = (size_t)g->n_tensors;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (!read_tensor(c, &g->tensors[i], &offsets[i]))
             return false;
-        names[i] = g->tensors[i].name;
-    }
     const uint64_t data_start = (c->at + g->alignment - 1) & ~(g->alignment - 1); /* a power of two */
     g->data_start = data_start < c->len ? data_start : c->len;
     for (size_t i = 0; i < n; i++)
         if (!place_tensor(c, &g->tensors[i], offsets[i], data_start))
             return false;
-    return refuse_duplicates(c, names, n, "tensor") && refuse_overlaps(c, g, extents);
+    memcpy(sorted, g->tensors, n * sizeof *sorted);
+    return refuse_duplicates(c, sorted, n, sizeof *sorted, "tensor") && refuse_overlaps(c, sorted, n);
 }
 
 static bool
@@ -313,15 +289,13 @@ read_tensors(struct cursor *c, struct gguf *g)
     const size_t n = (size_t)g->n_tensors;
     g->tensors = calloc(n + 1, sizeof *g->tensors);
     uint64_t *offsets = calloc(n + 1, sizeof *offsets);
-    struct gguf_string *names = calloc(n + 1, sizeof *names);
-    struct extent *extents = calloc(n + 1, sizeof *extents);
-    bool ok = g->tensors != NULL && offsets != NULL && names != NULL && extents != NULL;
+    struct gguf_tensor *sorted = calloc(n + 1, sizeof *sorted);
+    bool ok = g->tensors != NULL && offsets != NULL && sorted != NULL;
     if (!ok)
         err_set(c->err, ERR_WORK, "%s: out of memory for %zu tensors", g->path, n);
-    ok = ok && check_tensors(c, g, offsets, names, extents);
+    ok = ok && check_tensors(c, g, offsets, sorted);
     free(offsets);
-    free(names);
-    free(extents);
+    free(sorted);
     return ok;
 }
 

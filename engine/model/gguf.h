@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/err.h"
+#include "engine/base/err.h"
+#include "engine/base/slice.h"
 
 /* Metadata value types, numbered as in the file. */
 enum gguf_type {
@@ -26,13 +27,8 @@ enum gguf_type {
     GGUF_TYPES
 };
 
-struct gguf_string {
-    const char *data;
-    size_t len;
-}; /* bytes in the file; not terminated, not necessarily UTF-8 */
-
 struct gguf_value {
-    struct gguf_string key;
+    struct slice key; /* in the file, as all slices are */
     enum gguf_type type;
     enum gguf_type element;  /* of an array */
     uint64_t count;          /* of an array */
@@ -40,7 +36,7 @@ struct gguf_value {
 };
 
 struct gguf_tensor {
-    struct gguf_string name;
+    struct slice name;
     uint32_t type; /* as in the file: 0 F32, 1 F16, 8 Q8_0, 30 BF16, … */
     uint32_t n_dims;
     uint64_t dims[4];          /* dims[0] is contiguous; 1 beyond n_dims */
@@ -77,12 +73,11 @@ const struct gguf_tensor *gguf_find_tensor(const struct gguf *, const char *name
 bool gguf_get_u32(const struct gguf *, const char *key, uint32_t otherwise, uint32_t *out, struct err *);
 bool gguf_get_f32(const struct gguf *, const char *key, float otherwise, float *out, struct err *);
 bool gguf_get_bool(const struct gguf *, const char *key, bool otherwise, bool *out, struct err *);
-bool gguf_get_string(const struct gguf *, const char *key, struct gguf_string *out,
-                     struct err *); /* len 0 if missing */
+bool gguf_get_string(const struct gguf *, const char *key, struct slice *out, struct err *); /* len 0 if missing */
 /* Element access for arrays; the caller checked `element` and the index. Strings are walked: use gguf_strings(). */
 double gguf_number(const struct gguf_value *, uint64_t index);
 /* All strings of an array, in memory that the caller frees (the bytes stay the file's); NULL on error. */
-struct gguf_string *gguf_strings(const struct gguf_value *, struct err *);
+struct slice *gguf_strings(const struct gguf_value *, struct err *);
 
 const char *gguf_type_name(uint32_t tensor_type); /* "Q8_0"; "type 31" or "an unknown type" otherwise */
 

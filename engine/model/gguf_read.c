@@ -4,19 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/little_endian.h"
 #include "engine/model/gguf.h"
 
 static const char *const type_names[GGUF_TYPES] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
                                                    "bool", "string", "array", "u64", "i64", "f64"};
-
-static uint64_t
-unsigned_at(const unsigned char *at, size_t n)
-{
-    uint64_t v = 0;
-    for (size_t i = 0; i < n; i++)
-        v |= (uint64_t)at[i] << (8 * i);
-    return v;
-}
 
 static double
 number_at(enum gguf_type type, const unsigned char *base, uint64_t i)
@@ -29,18 +21,18 @@ number_at(enum gguf_type type, const unsigned char *base, uint64_t i)
     case GGUF_U8:
     case GGUF_BOOL: return base[i];
     case GGUF_I8: return (int8_t)base[i];
-    case GGUF_U16: return (double)unsigned_at(base + 2 * i, 2);
-    case GGUF_I16: return (int16_t)unsigned_at(base + 2 * i, 2);
-    case GGUF_U32: return (double)unsigned_at(base + 4 * i, 4);
-    case GGUF_I32: return (int32_t)unsigned_at(base + 4 * i, 4);
+    case GGUF_U16: return (double)little_endian(base + 2 * i, 2);
+    case GGUF_I16: return (int16_t)little_endian(base + 2 * i, 2);
+    case GGUF_U32: return (double)little_endian(base + 4 * i, 4);
+    case GGUF_I32: return (int32_t)little_endian(base + 4 * i, 4);
     case GGUF_F32:
-        bits32 = (uint32_t)unsigned_at(base + 4 * i, 4);
+        bits32 = (uint32_t)little_endian(base + 4 * i, 4);
         memcpy(&f, &bits32, sizeof f);
         return f;
-    case GGUF_U64: return (double)unsigned_at(base + 8 * i, 8);
-    case GGUF_I64: return (double)(int64_t)unsigned_at(base + 8 * i, 8);
+    case GGUF_U64: return (double)little_endian(base + 8 * i, 8);
+    case GGUF_I64: return (double)(int64_t)little_endian(base + 8 * i, 8);
     case GGUF_F64:
-        bits64 = unsigned_at(base + 8 * i, 8);
+        bits64 = little_endian(base + 8 * i, 8);
         memcpy(&d, &bits64, sizeof d);
         return d;
     default: return NAN;
@@ -53,18 +45,11 @@ gguf_number(const struct gguf_value *v, uint64_t index)
     return number_at(v->element, v->at, index);
 }
 
-static bool
-same(struct gguf_string a, const char *b, size_t n)
-{
-    return a.len == n && memcmp(a.data, b, n) == 0;
-}
-
 const struct gguf_value *
 gguf_find(const struct gguf *g, const char *key)
 {
-    size_t n = strlen(key);
     for (uint64_t i = 0; i < g->n_values; i++)
-        if (same(g->values[i].key, key, n))
+        if (slice_is(g->values[i].key, key))
             return &g->values[i];
     return NULL;
 }
@@ -72,9 +57,8 @@ gguf_find(const struct gguf *g, const char *key)
 const struct gguf_tensor *
 gguf_find_tensor(const struct gguf *g, const char *name)
 {
-    size_t n = strlen(name);
     for (uint64_t i = 0; i < g->n_tensors; i++)
-        if (same(g->tensors[i].name, name, n))
+        if (slice_is(g->tensors[i].name, name))
             return &g->tensors[i];
     return NULL;
 }
@@ -136,33 +120,33 @@ gguf_get_bool(const struct gguf *g, const char *key, bool otherwise, bool *out, 
 }
 
 bool
-gguf_get_string(const struct gguf *g, const char *key, struct gguf_string *out, struct err *err)
+gguf_get_string(const struct gguf *g, const char *key, struct slice *out, struct err *err)
 {
     const struct gguf_value *v = gguf_find(g, key);
-    *out = (struct gguf_string){"", 0};
+    *out = (struct slice){"", 0};
     if (v == NULL)
         return true;
     if (v->type != GGUF_STRING)
         return wrong_type(g, v, key, "a string", err);
-    *out = (struct gguf_string){(const char *)v->at + 8, (size_t)unsigned_at(v->at, 8)};
+    *out = (struct slice){(const char *)v->at + 8, (size_t)little_endian(v->at, 8)};
     return true;
 }
 
-struct gguf_string *
+struct slice *
 gguf_strings(const struct gguf_value *v, struct err *err)
 {
     if (v->type != GGUF_ARRAY || v->element != GGUF_STRING) {
         err_set(err, ERR_WORK, "metadata of type %s should be an array of strings", type_names[v->type]);
         return NULL;
     }
-    struct gguf_string *strings = calloc((size_t)v->count + 1, sizeof *strings);
+    struct slice *strings = calloc((size_t)v->count + 1, sizeof *strings);
     if (strings == NULL) {
         err_set(err, ERR_WORK, "out of memory for %" PRIu64 " strings", v->count);
         return NULL;
     }
     const unsigned char *at = v->at;
     for (uint64_t i = 0; i < v->count; i++) {
-        strings[i] = (struct gguf_string){(const char *)at + 8, (size_t)unsigned_at(at, 8)};
+        strings[i] = (struct slice){(const char *)at + 8, (size_t)little_endian(at, 8)};
         at += 8 + strings[i].len;
     }
     return strings;

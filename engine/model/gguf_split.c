@@ -88,9 +88,7 @@ open_part(struct gguf **out, const struct gguf *g, const struct split *s, uint32
 static int
 compare_names(const void *a, const void *b)
 {
-    const struct gguf_string s = ((const struct gguf_tensor *)a)->name, t = ((const struct gguf_tensor *)b)->name;
-    int order = memcmp(s.data, t.data, s.len < t.len ? s.len : t.len);
-    return order != 0 ? order : (s.len > t.len) - (s.len < t.len);
+    return slice_compare(((const struct gguf_tensor *)a)->name, ((const struct gguf_tensor *)b)->name);
 }
 
 /* Lists the parts' tensors after the first's own. */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "engine/base/file_map.h"
+#include "engine/base/little_endian.h"
 #include "engine/base/utf8.h"
 
 #define LONGEST_HEADER (100u * 1000u * 1000u)
@@ -151,12 +152,10 @@ refuse_overlaps(const struct reading *r)
 static bool
 parse(struct safetensors *f, struct err *err)
 {
-    uint64_t n = 0;
     if (f->file_bytes < 8)
         return err_set(err, ERR_WORK, "%s: is no safetensors file (it has only %" PRIu64 " bytes)", f->path,
                        f->file_bytes);
-    for (int i = 0; i < 8; i++)
-        n |= (uint64_t)f->map[i] << (8 * i);
+    const uint64_t n = little_endian(f->map, 8);
     if (n > LONGEST_HEADER || n > f->file_bytes - 8)
         return err_set(err, ERR_WORK,
                        "%s: claims a header of %" PRIu64 " bytes, but has %" PRIu64

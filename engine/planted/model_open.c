@@ -119,7 +119,7 @@ static bool
 read_gguf(struct model *m, const struct model_options *options, struct err *err)
 {
     const struct gguf *g = m->file;
-    struct gguf_string arch, name;
+    struct slice arch, name;
     if (!gguf_get_string(g, "general.architecture", &arch, err) || !gguf_get_string(g, "general.name", &name, err))
         return false;
     if (arch.len == 0)

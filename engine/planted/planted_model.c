@@ -53,13 +53,13 @@ static bool
 open_vocabulary(struct model *m, const struct planted_weights *w, struct err *err)
 {
     size_t len;
-    unsigned char *header = planted_gguf_header(w, false, &len), *kept = header == NULL ? NULL : model_take(m, len);
-    if (kept != NULL)
-        memcpy(kept, header, len);
+    unsigned char *header = planted_gguf_header(w, false, &len), *copy = header == NULL ? NULL : model_take(m, len);
+    if (copy != NULL)
+        memcpy(copy, header, len);
     free(header);
-    if (kept == NULL)
+    if (copy == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory for its vocabulary", m->path);
-    return gguf_parse(&m->file, m->path, kept, len, err) && tokenizer_open(&m->tokenizer, m->file, err);
+    return gguf_parse(&m->file, m->path, copy, len, err) && tokenizer_open(&m->tokenizer, m->file, err);
 }
 
 static bool

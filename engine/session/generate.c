@@ -23,7 +23,7 @@ session_vocab(struct session *s, token_t token)
     if (token < 0 || (uint32_t)token >= s->model.vocab || (s->seen[token / 64] >> (token % 64) & 1u))
         return;
     s->seen[token / 64] |= (uint64_t)1 << (token % 64);
-    struct gguf_string bytes = tokenizer_bytes(s->engine->model->tokenizer, token, true);
+    struct slice bytes = tokenizer_bytes(s->engine->model->tokenizer, token, true);
     struct event e = {.type = EVENT_VOCAB, .vocab = {token, bytes.data, (uint32_t)bytes.len}};
     session_emit(s, &e);
 }

@@ -11,27 +11,27 @@ const char *const chat_names[CHAT_FORMATS] = {
 /* ---- reading a template ---- */
 
 static const char *
-find(struct gguf_string text, const char *what)
+find(struct slice text, const char *what)
 {
     return text.len == 0 ? NULL : memmem(text.data, text.len, what, strlen(what));
 }
 
 static bool
-has(struct gguf_string text, const char *what)
+has(struct slice text, const char *what)
 {
     return find(text, what) != NULL;
 }
 
-static struct gguf_string
-behind(struct gguf_string text, const char *at, size_t n)
+static struct slice
+behind(struct slice text, const char *at, size_t n)
 {
     const size_t skipped = (size_t)(at - text.data) + n;
-    return (struct gguf_string){text.data + skipped, text.len - skipped};
+    return (struct slice){text.data + skipped, text.len - skipped};
 }
 
 /* A piece of a Jinja string, its escapes resolved. False: it doesn't fit. */
 static bool
-copy_unescaped(char *out, size_t size, struct gguf_string text)
+copy_unescaped(char *out, size_t size, struct slice text)
 {
     size_t n = 0;
     for (size_t i = 0; i < text.len; i++) {
@@ -50,7 +50,7 @@ copy_unescaped(char *out, size_t size, struct gguf_string text)
 
 /* {% set system_message = '…' %} */
 static bool
-read_assigned_system(struct chat *chat, struct gguf_string rest)
+read_assigned_system(struct chat *chat, struct slice rest)
 {
     static const char assigned[] = "system_message = ";
     for (const char *at; (at = find(rest, assigned)) != NULL;) {
@@ -61,7 +61,7 @@ read_assigned_system(struct chat *chat, struct gguf_string rest)
             if (rest.data[n] == '\\')
                 n++;
             else if (rest.data[n] == rest.data[0])
-                return copy_unescaped(chat->system, sizeof chat->system, (struct gguf_string){rest.data + 1, n - 1});
+                return copy_unescaped(chat->system, sizeof chat->system, (struct slice){rest.data + 1, n - 1});
         }
     }
     return false;
@@ -69,17 +69,17 @@ read_assigned_system(struct chat *chat, struct gguf_string rest)
 
 /* '<|im_start|>system\n…<|im_end|>' in one string */
 static bool
-read_written_system(struct chat *chat, struct gguf_string rest)
+read_written_system(struct chat *chat, struct slice rest)
 {
     static const char begin[] = "<|im_start|>system";
     for (const char *at; (at = find(rest, begin)) != NULL;) {
         rest = behind(rest, at, sizeof begin - 1);
         const char *end = find(rest, "<|im_end|>");
-        struct gguf_string text = {rest.data, end == NULL ? 0 : (size_t)(end - rest.data)};
+        struct slice text = {rest.data, end == NULL ? 0 : (size_t)(end - rest.data)};
         if (text.len > 1 && text.data[0] == '\n')
-            text = (struct gguf_string){text.data + 1, text.len - 1};
+            text = (struct slice){text.data + 1, text.len - 1};
         else if (text.len > 2 && text.data[0] == '\\' && text.data[1] == 'n')
-            text = (struct gguf_string){text.data + 2, text.len - 2};
+            text = (struct slice){text.data + 2, text.len - 2};
         else
             continue;
         if (!has(text, "{") && !has(text, "' ") && !has(text, "'+") && !has(text, "\"") &&
@@ -91,7 +91,7 @@ read_written_system(struct chat *chat, struct gguf_string rest)
 
 /* What stands behind `what` up to the end of its Jinja string or of its line; "" if that is nothing, or doesn't fit. */
 static void
-read_rest(char *out, size_t size, struct gguf_string text, const char *what)
+read_rest(char *out, size_t size, struct slice text, const char *what)
 {
     const char *at = find(text, what);
     size_t n = 0;
@@ -119,7 +119,7 @@ chat_set_day(struct chat *chat, const struct tm *day)
 
 /* "Cutting Knowledge Date: …" and "Today Date: …": with strftime_now the day's, else what date_string is set to. */
 static void
-read_dates(struct chat *chat, struct gguf_string t)
+read_dates(struct chat *chat, struct slice t)
 {
     read_rest(chat->cutting, sizeof chat->cutting, t, "Cutting Knowledge Date: ");
     if (chat->cutting[0] == '\0' || !has(t, "Today Date: "))
@@ -138,7 +138,7 @@ read_dates(struct chat *chat, struct gguf_string t)
 bool
 chat_recognise(struct chat *chat, const char *template, size_t len)
 {
-    const struct gguf_string t = {template, len};
+    const struct slice t = {template, len};
     *chat = (struct chat){0};
     if (has(t, "<|im_start|>"))
         chat->format = CHAT_CHATML;
@@ -164,9 +164,9 @@ chat_recognise(struct chat *chat, const char *template, size_t len)
 bool
 chat_of_tokenizer(struct chat *chat, const struct tokenizer *t)
 {
-    const struct gguf_string template = tokenizer_chat_template(t);
+    const struct slice template = tokenizer_chat_template(t);
     const bool known = chat_recognise(chat, template.data, template.len);
-    const struct gguf_string eos = tokenizer_bytes(t, tokenizer_eos(t), true);
+    const struct slice eos = tokenizer_bytes(t, tokenizer_eos(t), true);
     if (eos.len < sizeof chat->eos)
         memcpy(chat->eos, eos.data, eos.len);
     return known;

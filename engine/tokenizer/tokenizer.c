@@ -61,7 +61,7 @@ tokenizer_note(const struct tokenizer *t)
     return t->note;
 }
 
-struct gguf_string
+struct slice
 tokenizer_chat_template(const struct tokenizer *t)
 {
     return t->chat_template;
@@ -70,15 +70,15 @@ tokenizer_chat_template(const struct tokenizer *t)
 bool
 tokenizer_set_chat_template(struct tokenizer *t, const char *text, size_t len, struct err *err)
 {
-    return tokenizer_keep_copy(t, text, len, &t->chat_template) ||
+    return tokenizer_copy(t, text, len, &t->chat_template) ||
            err_set(err, ERR_WORK, "out of memory for a chat template of %zu bytes", len);
 }
 
-struct gguf_string
+struct slice
 tokenizer_bytes(const struct tokenizer *t, token_t id, bool show_control)
 {
     if (!known(t, id) || (t->kind[id] == TOKEN_CONTROL && !show_control))
-        return (struct gguf_string){"", 0};
+        return (struct slice){"", 0};
     return t->plain[id];
 }
 
@@ -96,7 +96,7 @@ tokenizer_decode(const struct tokenizer *t, const token_t *ids, size_t n, char *
     size_t used = 0;
     bool first = t->strips_space; /* the first text may begin with the dummy prefix */
     for (size_t i = 0; i < n; i++) {
-        const struct gguf_string bytes = tokenizer_bytes(t, ids[i], false);
+        const struct slice bytes = tokenizer_bytes(t, ids[i], false);
         const size_t dummy = first && bytes.len > 0 && bytes.data[0] == ' ' ? 1 : 0;
         first = first && bytes.len == 0;
         if (bytes.len > dummy)

@@ -2,8 +2,10 @@
 #ifndef ENGINE_TOKENIZER_TOKENIZER_H
 #define ENGINE_TOKENIZER_TOKENIZER_H
 
-#include "engine/model/gguf.h"
+#include "engine/base/slice.h"
 #include "kernels/backend.h"
+
+struct gguf;
 
 struct tokenizer;
 
@@ -29,7 +31,7 @@ const char *tokenizer_description(const struct tokenizer *); /* "byte-level BPE,
 /* Something the user should know ("the model does not say how …"), or "". */
 const char *tokenizer_note(const struct tokenizer *);
 /* The Jinja text that came with the model; len 0 if none did. */
-struct gguf_string tokenizer_chat_template(const struct tokenizer *);
+struct slice tokenizer_chat_template(const struct tokenizer *);
 bool tokenizer_set_chat_template(struct tokenizer *, const char *, size_t len, struct err *); /* copies it */
 
 struct tokenize_options {
@@ -43,7 +45,7 @@ bool tokenizer_encode(const struct tokenizer *, const char *text, size_t len, st
 
 /* The bytes a token stands for in running text, in the tokenizer's own memory ('▁' already a space; a byte token is
  * that byte; a control token is empty unless `show_control`, then its name). May be half a character. */
-struct gguf_string tokenizer_bytes(const struct tokenizer *, token_t, bool show_control);
+struct slice tokenizer_bytes(const struct tokenizer *, token_t, bool show_control);
 
 /* Decodes a whole sequence; the space that the dummy prefix added is taken off again. Memory is the caller's. */
 bool tokenizer_decode(const struct tokenizer *, const token_t *, size_t n, char **text, size_t *len, struct err *);

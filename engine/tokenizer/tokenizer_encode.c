@@ -49,7 +49,7 @@ in_word(uint32_t code)
 }
 
 static bool
-stands_alone(struct gguf_string text, size_t at, size_t end)
+stands_alone(struct slice text, size_t at, size_t end)
 {
     size_t n;
     uint32_t code = character_before(text.data, at, &n);
@@ -65,7 +65,7 @@ struct found {
 
 /* The next special from `from` on; what it takes on its left begins at `done` at the earliest. */
 static struct found
-find_special(const struct special_set *set, struct gguf_string text, size_t from, size_t done, bool control)
+find_special(const struct special_set *set, struct slice text, size_t from, size_t done, bool control)
 {
     for (size_t at = from; set->n > 0 && at < text.len;) {
         const struct special *s = tokenizer_match_special(set, text.data + at, text.len - at, control);
@@ -93,7 +93,7 @@ find_special(const struct special_set *set, struct gguf_string text, size_t from
 /* ---- sections ---- */
 
 static bool
-encode_plain(struct encoding *e, struct gguf_string text, bool first)
+encode_plain(struct encoding *e, struct slice text, bool first)
 {
     const struct tokenizer *t = e->tokenizer;
     if (t->pre == NULL)
@@ -109,17 +109,17 @@ encode_plain(struct encoding *e, struct gguf_string text, bool first)
 }
 
 static bool
-encode_section(struct encoding *e, struct gguf_string section, bool first)
+encode_section(struct encoding *e, struct slice section, bool first)
 {
     const struct tokenizer *t = e->tokenizer;
-    struct gguf_string text;
+    struct slice text;
     if (section.len == 0)
         return true;
     if (!tokenizer_normalize(t, section, e->normal, &text))
         return out_of_memory(e);
     for (size_t done = 0; done < text.len;) {
         const struct found f = find_special(&t->normal_specials, text, done, done, e->control);
-        if (!encode_plain(e, (struct gguf_string){text.data + done, f.at - done}, first && done == 0))
+        if (!encode_plain(e, (struct slice){text.data + done, f.at - done}, first && done == 0))
             return false;
         if (f.special != NULL && !ids_push(&e->ids, f.special->id))
             return out_of_memory(e);
@@ -129,29 +129,29 @@ encode_section(struct encoding *e, struct gguf_string section, bool first)
 }
 
 static bool
-encode_around(struct encoding *e, const struct around *around, bool wanted)
+encode_ends(struct encoding *e, const struct end_tokens *ends, bool wanted)
 {
-    for (unsigned i = 0; wanted && i < around->n; i++)
-        if (!ids_push(&e->ids, around->ids[i]))
+    for (unsigned i = 0; wanted && i < ends->n; i++)
+        if (!ids_push(&e->ids, ends->ids[i]))
             return out_of_memory(e);
     return true;
 }
 
 static bool
-encode(struct encoding *e, struct gguf_string text, struct tokenize_options options)
+encode(struct encoding *e, struct slice text, struct tokenize_options options)
 {
     const struct tokenizer *t = e->tokenizer;
-    if (!encode_around(e, &t->before, options.bos))
+    if (!encode_ends(e, &t->before, options.bos))
         return false;
     for (size_t done = 0; done < text.len;) {
         const struct found f = find_special(&t->specials, text, done, done, e->control);
-        if (!encode_section(e, (struct gguf_string){text.data + done, f.at - done}, done == 0))
+        if (!encode_section(e, (struct slice){text.data + done, f.at - done}, done == 0))
             return false;
         if (f.special != NULL && !ids_push(&e->ids, f.special->id))
             return out_of_memory(e);
         done = f.end;
     }
-    return encode_around(e, &t->after, options.eos);
+    return encode_ends(e, &t->after, options.eos);
 }
 
 bool
@@ -165,7 +165,7 @@ tokenizer_encode(const struct tokenizer *t, const char *text, size_t len, struct
                        LONGEST_TEXT);
     struct encoding e = {.tokenizer = t, .control = options.special, .ids.room = len / 3 + 16, .err = err};
     e.ids.at = malloc(e.ids.room * sizeof *e.ids.at);
-    const bool ok = e.ids.at != NULL ? encode(&e, (struct gguf_string){text, len}, options) : out_of_memory(&e);
+    const bool ok = e.ids.at != NULL ? encode(&e, (struct slice){text, len}, options) : out_of_memory(&e);
     free(e.normal[0].at);
     free(e.normal[1].at);
     words_free(&e.words);

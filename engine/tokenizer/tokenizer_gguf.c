@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/base/utf8.h"
+#include "engine/model/gguf.h"
 #include "engine/tokenizer/tokenizer_internal.h"
 
 #define KEY(name) "tokenizer.ggml." name
@@ -149,8 +150,7 @@ add_specials(struct tokenizer *t)
             ok = tokenizer_add_special(&t->specials, s);
         else if (t->kind[id] == TOKEN_USER)
             ok = tokenizer_normalize(&marking, t->text[id], buffers, &s.text) &&
-                 tokenizer_keep_copy(t, s.text.data, s.text.len, &s.text) &&
-                 tokenizer_add_special(&t->normal_specials, s);
+                 tokenizer_copy(t, s.text.data, s.text.len, &s.text) && tokenizer_add_special(&t->normal_specials, s);
     }
     free(buffers[0].at);
     free(buffers[1].at);
@@ -160,7 +160,7 @@ add_specials(struct tokenizer *t)
 static bool
 open_pieces(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
-    const struct gguf_string space = {" ", 1}, mark = {SPACE_MARK, SPACE_MARK_LEN};
+    const struct slice space = {" ", 1}, mark = {SPACE_MARK, SPACE_MARK_LEN};
     bool collapse, prefix;
     if (!gguf_get_bool(g, KEY("add_space_prefix"), true, &prefix, err) ||
         !gguf_get_bool(g, KEY("remove_extra_whitespaces"), false, &collapse, err))
@@ -188,14 +188,14 @@ decode_pieces(struct tokenizer *t)
 }
 
 static bool
-read_merge(struct tokenizer *t, struct gguf_string merge, uint32_t rank)
+read_merge(struct tokenizer *t, struct slice merge, uint32_t rank)
 {
     const char *space = merge.len < 3 ? NULL : memchr(merge.data + 1, ' ', merge.len - 1);
     if (space == NULL)
         return false;
     const size_t n_left = (size_t)(space - merge.data);
-    return tokenizer_add_merge(t, (struct gguf_string){merge.data, n_left},
-                               (struct gguf_string){space + 1, merge.len - n_left - 1}, rank);
+    return tokenizer_add_merge(t, (struct slice){merge.data, n_left}, (struct slice){space + 1, merge.len - n_left - 1},
+                               rank);
 }
 
 static bool
@@ -208,7 +208,7 @@ read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
             "%s: has no merges (metadata '" KEY("merges") "'), which byte-level BPE needs; convert the model "
                                                           "again",
             g->path);
-    struct gguf_string *list = merges->count == 0 ? NULL : gguf_strings(merges, err);
+    struct slice *list = merges->count == 0 ? NULL : gguf_strings(merges, err);
     if (list == NULL && merges->count > 0)
         return false;
     bool ok = merge_table_make(&t->merges, (uint32_t)merges->count) || out_of_memory(t, g, err);
@@ -227,7 +227,7 @@ read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
 static bool
 choose_pretokenizer(struct tokenizer *t, const struct gguf *g, bool *bos, struct err *err)
 {
-    struct gguf_string name;
+    struct slice name;
     char shown[40];
     if (!gguf_get_string(g, KEY("pre"), &name, err))
         return false;
@@ -245,7 +245,7 @@ choose_pretokenizer(struct tokenizer *t, const struct gguf *g, bool *bos, struct
     struct err why = {0};
     if (!pretokenizer_of_family(&t->pre, family, &why))
         return err_set(err, why.kind, "%s: %.300s", g->path, why.text);
-    const struct gguf_string none = {"", 0};
+    const struct slice none = {"", 0};
     return !family->nfc || tokenizer_add_normal(t, NORMAL_NFC, none, none);
 }
 
@@ -284,7 +284,7 @@ open_byte_level(struct tokenizer *t, const struct gguf *g, struct err *err)
 static bool
 read_model(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
-    struct gguf_string model;
+    struct slice model;
     char shown[48];
     if (!gguf_get_string(g, KEY("model"), &model, err))
         return false;
@@ -293,8 +293,8 @@ read_model(struct tokenizer *t, const struct gguf *g, struct err *err)
                        "%s: does not name its tokenizer (metadata '" KEY("model") "'); convert the model "
                                                                                   "with its tokenizer",
                        g->path);
-    const bool pieces = model.len == 5 && memcmp(model.data, "llama", 5) == 0;
-    if (!pieces && (model.len != 4 || memcmp(model.data, "gpt2", 4) != 0))
+    const bool pieces = slice_is(model, "llama");
+    if (!pieces && !slice_is(model, "gpt2"))
         return err_set(
             err, ERR_WORK,
             "%s: its tokenizer is '%s'; 'llama' (SentencePiece BPE) and 'gpt2' (byte-level BPE) are supported", g->path,

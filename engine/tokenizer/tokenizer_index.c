@@ -41,7 +41,7 @@ tokenizer_index_pieces(struct tokenizer *t, const bool *pieces)
     for (uint64_t i = 0; i < n_slots; i++)
         t->slots[i] = TOKEN_NONE;
     for (uint32_t id = 0; id < t->n; id++) {
-        const struct gguf_string piece = t->text[id];
+        const struct slice piece = t->text[id];
         const bool wanted = pieces != NULL ? pieces[id] : t->kind[id] == TOKEN_NORMAL;
         if (!wanted || piece.len == 0 || piece.len > UINT32_MAX)
             continue;
@@ -106,10 +106,7 @@ static int
 compare_specials(const void *a, const void *b)
 {
     const struct special *s = a, *t = b;
-    size_t shorter = s->text.len < t->text.len ? s->text.len : t->text.len;
-    int order = memcmp(s->text.data, t->text.data, shorter);
-    if (order == 0)
-        order = (s->text.len > t->text.len) - (s->text.len < t->text.len);
+    const int order = slice_compare(s->text, t->text);
     return order != 0 ? order : (s->id > t->id) - (s->id < t->id);
 }
 
@@ -128,7 +125,7 @@ lower_bound(const struct special_set *set, uint32_t low, uint32_t high, size_t d
 {
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        const struct gguf_string s = set->list[middle].text;
+        const struct slice s = set->list[middle].text;
         if (s.len <= depth || (unsigned char)s.data[depth] < c)
             low = middle + 1;
         else

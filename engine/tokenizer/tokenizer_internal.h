@@ -11,7 +11,7 @@
 #define SPACE_MARK_LEN 3
 
 #define MOST_TOKENS       (INT32_MAX / 4)
-#define MOST_AROUND       8
+#define MOST_END_TOKENS   8 /* before a text, and after it */
 #define MOST_NORMAL_STEPS 8
 
 /* ---- tables ---- */
@@ -24,7 +24,7 @@ struct bytes {
 
 /* A user-defined or control token as it is looked for in text. */
 struct special {
-    struct gguf_string text; /* not empty */
+    struct slice text; /* not empty */
     token_t id;
     bool control;
     bool lstrip, rstrip, single_word; /* takes the white space on its left, right; stands between other than letters */
@@ -52,25 +52,23 @@ struct merge_table {
 enum normal_kind { NORMAL_NFC, NORMAL_NFD, NORMAL_NFKC, NORMAL_NFKD, NORMAL_PREPEND, NORMAL_REPLACE };
 struct normal_step {
     enum normal_kind kind;
-    struct gguf_string from, to; /* REPLACE; PREPEND (to a text that isn't empty): to */
+    struct slice from, to; /* REPLACE; PREPEND (to a text that isn't empty): to */
 };
 
-struct around {
-    token_t ids[MOST_AROUND];
+struct end_tokens {
+    token_t ids[MOST_END_TOKENS];
     unsigned n;
 };
 
-struct kept; /* memory that texts lie in */
+struct text_block; /* memory that texts lie in */
 
 struct tokenizer {
-    uint32_t n; /* vocabulary */
-    struct gguf_string
-        *text; /* (n) as merging sees them: the file's, or bytes of byte-level BPE; empty: no such token */
-    struct gguf_string
-        *plain;          /* (n) as they read in running text: ▁ as a space, a byte token's byte, a control's name */
+    uint32_t n;          /* vocabulary */
+    struct slice *text;  /* (n) as merging sees them: the file's, or bytes of byte-level BPE; empty: no such token */
+    struct slice *plain; /* (n) as they read in running text: ▁ as a space, a byte token's byte, a control's name */
     unsigned char *kind; /* (n) enum token_kind */
     bool *end;           /* (n) generation stops after it */
-    struct kept *kept;
+    struct text_block *blocks;
 
     float *score;              /* (n) SentencePiece: the pair with the best merges first; NULL: merges have ranks */
     struct merge_table merges; /* by rank */
@@ -80,7 +78,7 @@ struct tokenizer {
     bool fuse_unknown;         /* one <unk> for neighbours that are all unknown */
     bool whole_words;          /* a word that is a token is not merged from its symbols */
     bool strips_space;         /* a text's first space is the one that encoding put there */
-    struct around before, after;
+    struct end_tokens before, after;
 
     uint32_t longest_piece; /* bytes */
     uint32_t mask;          /* of the hash table of pieces: slots - 1 */
@@ -92,7 +90,7 @@ struct tokenizer {
     unsigned n_normal;
     struct pretokenizer *pre; /* NULL: a section is one word */
 
-    struct gguf_string chat_template; /* len 0: none */
+    struct slice chat_template; /* len 0: none */
     char description[64];
     char note[160];
 };
@@ -100,9 +98,9 @@ struct tokenizer {
 /* ---- memory ---- */
 
 /* n bytes that go with the tokenizer; NULL: there is no more. */
-char *tokenizer_keep(struct tokenizer *, size_t n);
+char *tokenizer_take(struct tokenizer *, size_t n);
 /* A copy of these bytes in such memory. */
-bool tokenizer_keep_copy(struct tokenizer *, const char *bytes, size_t n, struct gguf_string *out);
+bool tokenizer_copy(struct tokenizer *, const char *bytes, size_t n, struct slice *out);
 
 /* ---- making one (tokenizer_make.c): n, text, kind and what belongs to the model are set ---- */
 
@@ -112,15 +110,15 @@ bool tokenizer_make_room(struct tokenizer *, uint32_t n, const char *where, stru
  * by their names; sorted specials. After this the tokenizer is complete. */
 bool tokenizer_finish(struct tokenizer *, const char *where, struct err *);
 /* The value of a byte token's name, <0x0A>; -1: it is none. */
-int tokenizer_byte_value(struct gguf_string);
+int tokenizer_byte_value(struct slice);
 /* Characters that stand for bytes become those bytes, in memory of the tokenizer's; another text stays as it is. False: out
  * of memory. */
-bool tokenizer_decode_piece(struct tokenizer *, struct gguf_string *piece);
+bool tokenizer_decode_piece(struct tokenizer *, struct slice *piece);
 /* A merge of two pieces as the vocabulary's file writes them, once pieces are indexed and merge_table_make() was called.
  * False: they aren't both tokens, or together they make none. */
-bool tokenizer_add_merge(struct tokenizer *, struct gguf_string left, struct gguf_string right, uint32_t rank);
+bool tokenizer_add_merge(struct tokenizer *, struct slice left, struct slice right, uint32_t rank);
 bool tokenizer_add_special(struct special_set *, struct special);
-bool tokenizer_add_normal(struct tokenizer *, enum normal_kind, struct gguf_string from, struct gguf_string to);
+bool tokenizer_add_normal(struct tokenizer *, enum normal_kind, struct slice from, struct slice to);
 
 /* ---- looking up (tokenizer_index.c) ---- */
 
@@ -142,8 +140,7 @@ const struct merge *merge_table_find(const struct merge_table *, token_t left, t
 bool bytes_append(struct bytes *, const char *, size_t n);
 
 /* All normal steps on a text; *out is `text` itself or lies in one of the two buffers. Broken UTF-8 stays as it is. */
-bool tokenizer_normalize(const struct tokenizer *, struct gguf_string text, struct bytes buffers[2],
-                         struct gguf_string *out);
+bool tokenizer_normalize(const struct tokenizer *, struct slice text, struct bytes buffers[2], struct slice *out);
 
 struct ids {
     token_t *at;

@@ -16,11 +16,10 @@ out_of_memory(const struct tokenizer_json *j)
     return err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
 }
 
-struct gguf_string
+struct slice
 json_text(const cJSON *value)
 {
-    const char *text = cJSON_IsString(value) && value->valuestring != NULL ? value->valuestring : "";
-    return (struct gguf_string){text, strlen(text)};
+    return slice_of(cJSON_IsString(value) && value->valuestring != NULL ? value->valuestring : "");
 }
 
 const cJSON *
@@ -95,7 +94,7 @@ read_pieces(struct tokenizer_json *j)
     cJSON_ArrayForEach(item, j->vocab)
     {
         const uint32_t id = (uint32_t)item->valuedouble;
-        if (!tokenizer_keep_copy(t, item->string, strlen(item->string), &t->text[id]) ||
+        if (!tokenizer_copy(t, item->string, strlen(item->string), &t->text[id]) ||
             (t->byte_level && !tokenizer_decode_piece(t, &t->text[id])))
             return out_of_memory(j);
         t->kind[id] = byte_fallback && tokenizer_byte_value(t->text[id]) >= 0 ? TOKEN_BYTE : TOKEN_NORMAL;
@@ -122,14 +121,14 @@ read_added(struct tokenizer_json *j)
                             .rstrip = cJSON_IsTrue(json_get(item, "rstrip")),
                             .single_word = cJSON_IsTrue(json_get(item, "single_word"))};
         const bool normalized = cJSON_IsTrue(json_get(item, "normalized"));
-        ok = tokenizer_keep_copy(t, s.text.data, s.text.len, &t->plain[id]);
+        ok = tokenizer_copy(t, s.text.data, s.text.len, &t->plain[id]);
         t->kind[id] = s.control ? TOKEN_CONTROL : TOKEN_USER;
         if (ok && !j->pieces[id])
             t->text[id] = t->plain[id];
         s.text = t->plain[id];
         if (ok && normalized)
             ok = tokenizer_normalize(t, t->plain[id], buffers, &s.text) &&
-                 tokenizer_keep_copy(t, s.text.data, s.text.len, &s.text);
+                 tokenizer_copy(t, s.text.data, s.text.len, &s.text);
         ok = ok && tokenizer_add_special(normalized ? &t->normal_specials : &t->specials, s);
         if (!ok)
             break;
@@ -140,15 +139,15 @@ read_added(struct tokenizer_json *j)
 }
 
 bool
-json_find_token(const struct tokenizer_json *j, struct gguf_string text, token_t *id)
+json_find_token(const struct tokenizer_json *j, struct slice text, token_t *id)
 {
     const struct tokenizer *t = j->t;
     *id = TOKEN_NONE;
     const cJSON *item;
     cJSON_ArrayForEach(item, j->added)
     {
-        const struct gguf_string content = json_text(json_get(item, "content"));
-        if (content.len == text.len && memcmp(content.data, text.data, text.len) == 0) {
+        const struct slice content = json_text(json_get(item, "content"));
+        if (slice_compare(content, text) == 0) {
             *id = (token_t)json_get(item, "id")->valuedouble;
             return true;
         }
@@ -163,7 +162,7 @@ json_find_token(const struct tokenizer_json *j, struct gguf_string text, token_t
 static bool
 read_merge(struct tokenizer *t, const cJSON *merge, uint32_t rank)
 {
-    struct gguf_string left = json_text(merge), right;
+    struct slice left = json_text(merge), right;
     if (cJSON_IsArray(merge) && cJSON_GetArraySize(merge) == 2) {
         left = json_text(merge->child);
         right = json_text(merge->child->next);
@@ -171,7 +170,7 @@ read_merge(struct tokenizer *t, const cJSON *merge, uint32_t rank)
         const char *space = memchr(left.data, ' ', left.len);
         if (space == NULL)
             return false;
-        right = (struct gguf_string){space + 1, left.len - (size_t)(space - left.data) - 1};
+        right = (struct slice){space + 1, left.len - (size_t)(space - left.data) - 1};
         left.len = (size_t)(space - left.data);
     }
     return left.len > 0 && right.len > 0 && tokenizer_add_merge(t, left, right, rank);
@@ -222,7 +221,7 @@ static bool
 read_unknown(struct tokenizer_json *j)
 {
     struct tokenizer *t = j->t;
-    const struct gguf_string name = json_text(json_get(j->model, "unk_token"));
+    const struct slice name = json_text(json_get(j->model, "unk_token"));
     char shown[48];
     if (name.len == 0)
         return true;
@@ -250,7 +249,7 @@ read_tokenizer(struct tokenizer_json *j)
     if (j->pieces == NULL)
         return out_of_memory(j);
     return read_pieces(j) && read_added(j) && (tokenizer_index_pieces(t, j->pieces) || out_of_memory(j)) &&
-           read_merges(j) && read_unknown(j) && json_read_around(j) && tokenizer_finish(t, j->where, j->err);
+           read_merges(j) && read_unknown(j) && json_read_ends(j) && tokenizer_finish(t, j->where, j->err);
 }
 
 static bool

@@ -18,15 +18,15 @@ struct tokenizer_json {
 /* A member, NULL if there is none or it is null (or `object` is none). */
 const cJSON *json_get(const cJSON *object, const char *key);
 /* A string's bytes, "" if it is none. */
-struct gguf_string json_text(const cJSON *);
+struct slice json_text(const cJSON *);
 /* "…: the <what> '<name>' is not supported" */
 bool json_unsupported(const struct tokenizer_json *, const char *what, const char *name);
 /* The token written so, of the added ones first. */
-bool json_find_token(const struct tokenizer_json *, struct gguf_string, token_t *);
+bool json_find_token(const struct tokenizer_json *, struct slice, token_t *);
 
 /* normalizer and pre_tokenizer, after which it is known whether the model is byte-level. */
 bool json_read_steps(struct tokenizer_json *);
 /* What goes before and after a text (post_processor, tokenizer_config.json), BOS, EOS, the chat template. */
-bool json_read_around(struct tokenizer_json *);
+bool json_read_ends(struct tokenizer_json *);
 
 #endif

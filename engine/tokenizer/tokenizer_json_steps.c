@@ -11,7 +11,7 @@
 static const char *
 type_of(const cJSON *step)
 {
-    const struct gguf_string type = json_text(json_get(step, "type"));
+    const struct slice type = json_text(json_get(step, "type"));
     return type.len > 0 ? type.data : "without a type";
 }
 
@@ -24,11 +24,11 @@ is(const cJSON *step, const char *type)
 /* ---- normalizer ---- */
 
 static bool
-add_normal(struct tokenizer_json *j, enum normal_kind kind, struct gguf_string from, struct gguf_string to)
+add_normal(struct tokenizer_json *j, enum normal_kind kind, struct slice from, struct slice to)
 {
     if (from.len > MOST_REPLACE || to.len > MOST_REPLACE)
         return json_unsupported(j, "normalizer", "of long texts");
-    if (!tokenizer_keep_copy(j->t, from.data, from.len, &from) || !tokenizer_keep_copy(j->t, to.data, to.len, &to))
+    if (!tokenizer_copy(j->t, from.data, from.len, &from) || !tokenizer_copy(j->t, to.data, to.len, &to))
         return err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
     return tokenizer_add_normal(j->t, kind, from, to) ||
            err_set(j->err, ERR_WORK, "%s: a normalizer of more than %d steps is not supported", j->where,
@@ -40,18 +40,18 @@ read_normalizer(struct tokenizer_json *j, const cJSON *step, int depth)
 {
     static const char *const forms[] = {
         [NORMAL_NFC] = "NFC", [NORMAL_NFD] = "NFD", [NORMAL_NFKC] = "NFKC", [NORMAL_NFKD] = "NFKD"};
-    const struct gguf_string none = {"", 0};
+    const struct slice none = {"", 0};
     if (step == NULL)
         return true;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (is(step, forms[i]))
             return add_normal(j, (enum normal_kind)i, none, none);
     if (is(step, "Prepend")) {
-        const struct gguf_string prefix = json_text(json_get(step, "prepend"));
+        const struct slice prefix = json_text(json_get(step, "prepend"));
         j->t->strips_space = prefix.len > 0;
         return prefix.len == 0 || add_normal(j, NORMAL_PREPEND, none, prefix);
     }
-    const struct gguf_string from = json_text(json_get(json_get(step, "pattern"), "String"));
+    const struct slice from = json_text(json_get(json_get(step, "pattern"), "String"));
     if (is(step, "Replace") && from.len > 0)
         return add_normal(j, NORMAL_REPLACE, from, json_text(json_get(step, "content")));
     const cJSON *list = json_get(step, "normalizers"), *one;
@@ -89,7 +89,7 @@ next_step(struct pre_reading *r)
 }
 
 static bool
-add_split(struct pre_reading *r, struct gguf_string pattern, bool literal, enum split_behavior behavior, bool invert)
+add_split(struct pre_reading *r, struct slice pattern, bool literal, enum split_behavior behavior, bool invert)
 {
     return next_step(r) &&
            (pretokenizer_add_split(r->j->t->pre, pattern.data, pattern.len, literal, behavior, invert, &r->why) ||
@@ -99,7 +99,7 @@ add_split(struct pre_reading *r, struct gguf_string pattern, bool literal, enum 
 static bool
 add_regex(struct pre_reading *r, const char *pattern, enum split_behavior behavior)
 {
-    return add_split(r, (struct gguf_string){pattern, strlen(pattern)}, false, behavior, false);
+    return add_split(r, slice_of(pattern), false, behavior, false);
 }
 
 static bool
@@ -118,7 +118,7 @@ read_behavior(struct pre_reading *r, const cJSON *step, enum split_behavior *beh
                                         [SPLIT_WITH_PREVIOUS] = "MergedWithPrevious",
                                         [SPLIT_WITH_NEXT] = "MergedWithNext",
                                         [SPLIT_CONTIGUOUS] = "Contiguous"};
-    const struct gguf_string name = json_text(json_get(step, "behavior"));
+    const struct slice name = json_text(json_get(step, "behavior"));
     *behavior = SPLIT_ISOLATED;
     if (name.len == 0)
         return true;
@@ -134,8 +134,8 @@ static bool
 read_split(struct pre_reading *r, const cJSON *step)
 {
     const cJSON *pattern = json_get(step, "pattern");
-    const struct gguf_string regex = json_text(json_get(pattern, "Regex"));
-    const struct gguf_string text = json_text(json_get(pattern, "String"));
+    const struct slice regex = json_text(json_get(pattern, "Regex"));
+    const struct slice text = json_text(json_get(pattern, "String"));
     enum split_behavior behavior;
     return read_behavior(r, step, &behavior) &&
            add_split(r, regex.len > 0 ? regex : text, regex.len == 0, behavior, cJSON_IsTrue(json_get(step, "invert")));
@@ -157,8 +157,8 @@ read_byte_level(struct pre_reading *r, const cJSON *step)
 static bool
 read_metaspace(struct pre_reading *r, const cJSON *step)
 {
-    const struct gguf_string mark = json_text(json_get(step, "replacement"));
-    const struct gguf_string scheme = json_text(json_get(step, "prepend_scheme"));
+    const struct slice mark = json_text(json_get(step, "replacement"));
+    const struct slice scheme = json_text(json_get(step, "prepend_scheme"));
     const bool first = strcmp(scheme.data, "first") == 0;
     const bool prefix =
         scheme.len > 0 ? strcmp(scheme.data, "never") != 0 : !cJSON_IsFalse(json_get(step, "add_prefix_space"));

@@ -18,37 +18,37 @@ static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD, for <unk> */
 
 /* ---- memory ---- */
 
-struct kept {
-    struct kept *next;
+struct text_block {
+    struct text_block *next;
     size_t used, room;
     char bytes[];
 };
 
 char *
-tokenizer_keep(struct tokenizer *t, size_t n)
+tokenizer_take(struct tokenizer *t, size_t n)
 {
-    struct kept *block = t->kept;
+    struct text_block *block = t->blocks;
     if (block == NULL || n > block->room - block->used) {
         const size_t room = n > KEPT_BLOCK ? n : KEPT_BLOCK;
         block = room > SIZE_MAX - sizeof *block ? NULL : malloc(sizeof *block + room);
         if (block == NULL)
             return NULL;
-        *block = (struct kept){.next = t->kept, .room = room};
-        t->kept = block;
+        *block = (struct text_block){.next = t->blocks, .room = room};
+        t->blocks = block;
     }
     block->used += n;
     return block->bytes + block->used - n;
 }
 
 bool
-tokenizer_keep_copy(struct tokenizer *t, const char *bytes, size_t n, struct gguf_string *out)
+tokenizer_copy(struct tokenizer *t, const char *bytes, size_t n, struct slice *out)
 {
-    char *copy = tokenizer_keep(t, n);
+    char *copy = tokenizer_take(t, n);
     if (copy == NULL)
         return false;
     if (n > 0)
         memcpy(copy, bytes, n);
-    *out = (struct gguf_string){copy, n};
+    *out = (struct slice){copy, n};
     return true;
 }
 
@@ -57,9 +57,9 @@ tokenizer_close(struct tokenizer *t)
 {
     if (t == NULL)
         return;
-    for (struct kept *next; t->kept != NULL; t->kept = next) {
-        next = t->kept->next;
-        free(t->kept);
+    for (struct text_block *next; t->blocks != NULL; t->blocks = next) {
+        next = t->blocks->next;
+        free(t->blocks);
     }
     free(t->text);
     free(t->plain);
@@ -99,7 +99,7 @@ tokenizer_make_room(struct tokenizer *t, uint32_t n, const char *where, struct e
 /* ---- bytes ---- */
 
 int
-tokenizer_byte_value(struct gguf_string s)
+tokenizer_byte_value(struct slice s)
 {
     static const char digits[] = "0123456789abcdef";
     if (s.data == NULL || s.len != 6 || memcmp(s.data, "<0x", 3) != 0 || s.data[5] != '>')
@@ -140,7 +140,7 @@ find_bytes(struct tokenizer *t, const char *where, struct err *err)
 /* ---- running text ---- */
 
 static size_t
-unmark_spaces(char *out, struct gguf_string piece)
+unmark_spaces(char *out, struct slice piece)
 {
     size_t n = 0;
     for (size_t i = 0; i < piece.len;) {
@@ -158,11 +158,11 @@ unmark_spaces(char *out, struct gguf_string piece)
 static bool
 write_plain(struct tokenizer *t, uint32_t id)
 {
-    const struct gguf_string piece = t->text[id];
+    const struct slice piece = t->text[id];
     if (t->plain[id].data != NULL)
         return true;
     if (t->kind[id] == TOKEN_UNKNOWN) {
-        t->plain[id] = (struct gguf_string){replacement, sizeof replacement - 1};
+        t->plain[id] = (struct slice){replacement, sizeof replacement - 1};
         return true;
     }
     if (piece.data == NULL) { /* no such token */
@@ -172,7 +172,7 @@ write_plain(struct tokenizer *t, uint32_t id)
     t->plain[id] = piece;
     if (t->kind[id] == TOKEN_CONTROL || t->byte_level)
         return true;
-    char *at = tokenizer_keep(t, piece.len);
+    char *at = tokenizer_take(t, piece.len);
     if (at == NULL)
         return false;
     t->plain[id].data = at;
@@ -192,8 +192,7 @@ mark_ends(struct tokenizer *t)
         t->end[t->eos] = true;
     for (uint32_t id = 0; id < t->n; id++)
         for (size_t i = 0; t->kind[id] == TOKEN_CONTROL && i < sizeof end_names / sizeof end_names[0]; i++)
-            if (t->plain[id].len == strlen(end_names[i]) &&
-                memcmp(t->plain[id].data, end_names[i], t->plain[id].len) == 0)
+            if (slice_is(t->plain[id], end_names[i]))
                 t->end[id] = true;
 }
 
@@ -214,20 +213,20 @@ tokenizer_finish(struct tokenizer *t, const char *where, struct err *err)
 /* ---- parts ---- */
 
 bool
-tokenizer_decode_piece(struct tokenizer *t, struct gguf_string *piece)
+tokenizer_decode_piece(struct tokenizer *t, struct slice *piece)
 {
     if (piece->len == 0)
         return true;
-    char *bytes = tokenizer_keep(t, piece->len);
+    char *bytes = tokenizer_take(t, piece->len);
     const size_t n = bytes == NULL ? SIZE_MAX : byte_chars_read(bytes, piece->data, piece->len);
     if (n != SIZE_MAX)
-        *piece = (struct gguf_string){bytes, n};
+        *piece = (struct slice){bytes, n};
     return bytes != NULL;
 }
 
 /* The piece of this text, which the file may write in characters for bytes. */
 static token_t
-find_written(const struct tokenizer *t, struct gguf_string text, struct bytes *buffer)
+find_written(const struct tokenizer *t, struct slice text, struct bytes *buffer)
 {
     buffer->len = 0;
     if (!t->byte_level)
@@ -239,7 +238,7 @@ find_written(const struct tokenizer *t, struct gguf_string text, struct bytes *b
 }
 
 bool
-tokenizer_add_merge(struct tokenizer *t, struct gguf_string left, struct gguf_string right, uint32_t rank)
+tokenizer_add_merge(struct tokenizer *t, struct slice left, struct slice right, uint32_t rank)
 {
     struct bytes *buffer = &t->merges.buffer;
     const token_t l = find_written(t, left, buffer), r = find_written(t, right, buffer);
@@ -273,7 +272,7 @@ tokenizer_add_special(struct special_set *set, struct special special)
 }
 
 bool
-tokenizer_add_normal(struct tokenizer *t, enum normal_kind kind, struct gguf_string from, struct gguf_string to)
+tokenizer_add_normal(struct tokenizer *t, enum normal_kind kind, struct slice from, struct slice to)
 {
     if (t->n_normal == MOST_NORMAL_STEPS)
         return false;

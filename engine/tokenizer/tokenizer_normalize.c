@@ -25,7 +25,7 @@ bytes_append(struct bytes *b, const char *bytes, size_t n)
 }
 
 static bool
-is_ascii(struct gguf_string s)
+is_ascii(struct slice s)
 {
     for (size_t i = 0; i < s.len; i++)
         if ((unsigned char)s.data[i] >= 0x80)
@@ -46,7 +46,7 @@ append_form(utf8proc_option_t form, const char *text, size_t len, struct bytes *
 
 /* Stretches of whole characters are normalised; broken bytes between them stay. */
 static bool
-put_form(enum normal_kind kind, struct gguf_string in, struct bytes *out)
+put_form(enum normal_kind kind, struct slice in, struct bytes *out)
 {
     static const utf8proc_option_t forms[] = {[NORMAL_NFC] = UTF8PROC_COMPOSE,
                                               [NORMAL_NFD] = UTF8PROC_DECOMPOSE,
@@ -66,7 +66,7 @@ put_form(enum normal_kind kind, struct gguf_string in, struct bytes *out)
 }
 
 static bool
-put_replaced(const struct normal_step *step, struct gguf_string in, struct bytes *out)
+put_replaced(const struct normal_step *step, struct slice in, struct bytes *out)
 {
     while (in.len > 0) {
         const char *found = memmem(in.data, in.len, step->from.data, step->from.len);
@@ -84,8 +84,7 @@ put_replaced(const struct normal_step *step, struct gguf_string in, struct bytes
 }
 
 bool
-tokenizer_normalize(const struct tokenizer *t, struct gguf_string text, struct bytes buffers[2],
-                    struct gguf_string *out)
+tokenizer_normalize(const struct tokenizer *t, struct slice text, struct bytes buffers[2], struct slice *out)
 {
     const bool ascii = t->n_normal > 0 && is_ascii(text);
     for (unsigned i = 0, buffer = 0; i < t->n_normal; i++) {
@@ -103,7 +102,7 @@ tokenizer_normalize(const struct tokenizer *t, struct gguf_string text, struct b
             ok = put_form(step->kind, text, to);
         if (!ok)
             return false;
-        text = (struct gguf_string){to->at == NULL ? "" : to->at, to->len};
+        text = (struct slice){to->at == NULL ? "" : to->at, to->len};
         buffer = 1 - buffer;
     }
     *out = text;

@@ -179,8 +179,8 @@ load_all(struct weights *w, const struct model_desc *d, progress_fn progress, vo
 }
 
 bool
-weights_load(struct backend *b, const struct model_desc *d, progress_fn progress, void *user, struct weights **out,
-             struct err *err)
+cpu_weights_load(struct backend *b, const struct model_desc *d, progress_fn progress, void *user, struct weights **out,
+                 struct err *err)
 {
     *out = NULL;
     if (!check_shape(d, err))
@@ -194,7 +194,7 @@ weights_load(struct backend *b, const struct model_desc *d, progress_fn progress
     w->desc.layers = NULL;
     w->desc.rope_factors = NULL;
     if (!load_all(w, d, progress, user, err)) {
-        weights_unload(w);
+        cpu_weights_unload(w);
         return false;
     }
     *out = w;
@@ -202,7 +202,7 @@ weights_load(struct backend *b, const struct model_desc *d, progress_fn progress
 }
 
 void
-weights_unload(struct weights *w)
+cpu_weights_unload(struct weights *w)
 {
     if (w == NULL)
         return;
@@ -255,7 +255,7 @@ copy_heads(struct weights *w, const struct exit_head *by_layer, struct err *err)
 }
 
 bool
-weights_heads(struct weights *w, const struct exit_head *by_layer, struct err *err)
+cpu_weights_heads(struct weights *w, const struct exit_head *by_layer, struct err *err)
 {
     w->trained = NULL;
     blocks_free(&w->trained_blocks);

@@ -40,10 +40,10 @@ struct weights {
 
 /* Tensors stay the caller's; those in blocks and, when exact, all others are copied. Fails on shapes that don't fit each other, on
  * lack of memory, and with ERR_CANCELLED when progress says so. */
-bool weights_load(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **,
-                  struct err *);
-void weights_unload(struct weights *);
+bool cpu_weights_load(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **,
+                      struct err *);
+void cpu_weights_unload(struct weights *);
 /* backend_ops.heads */
-bool weights_heads(struct weights *, const struct exit_head *by_layer, struct err *);
+bool cpu_weights_heads(struct weights *, const struct exit_head *by_layer, struct err *);
 
 #endif

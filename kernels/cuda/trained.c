@@ -60,7 +60,7 @@ copy_heads(struct weights *w, const struct exit_head *by_layer, struct dev_head 
 }
 
 bool
-weights_heads(struct weights *w, const struct exit_head *by_layer, struct err *err)
+cuda_weights_heads(struct weights *w, const struct exit_head *by_layer, struct err *err)
 {
     if (!device_here(w->backend, err))
         return false;

@@ -301,8 +301,8 @@ remark_converted(struct backend *b, uint32_t converted)
 }
 
 bool
-weights_load(struct backend *b, const struct model_desc *d, progress_fn progress, void *user, struct weights **out,
-             struct err *err)
+cuda_weights_load(struct backend *b, const struct model_desc *d, progress_fn progress, void *user, struct weights **out,
+                  struct err *err)
 {
     struct census census;
     *out = NULL;
@@ -337,7 +337,7 @@ weights_load(struct backend *b, const struct model_desc *d, progress_fn progress
     const bool ok = upload_open(&u, err) && load_all(&u, w, d, err);
     upload_close(&u);
     if (!ok) {
-        weights_unload(w);
+        cuda_weights_unload(w);
         return false;
     }
     remark_converted(b, u.converted);
@@ -346,7 +346,7 @@ weights_load(struct backend *b, const struct model_desc *d, progress_fn progress
 }
 
 void
-weights_unload(struct weights *w)
+cuda_weights_unload(struct weights *w)
 {
     if (w == NULL)
         return;

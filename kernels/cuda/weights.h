@@ -16,12 +16,12 @@ struct weights {
 
 /* Packs on the CPU while what was packed before travels. Refuses, with the numbers, what cannot fit the device's free
  * memory together with keys and values of desc.ctx positions. */
-bool weights_load(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **,
-                  struct err *);
-void weights_unload(struct weights *);
+bool cuda_weights_load(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **,
+                       struct err *);
+void cuda_weights_unload(struct weights *);
 
 /* trained.c: backend_ops.heads. */
-bool weights_heads(struct weights *, const struct exit_head *by_layer, struct err *);
+bool cuda_weights_heads(struct weights *, const struct exit_head *by_layer, struct err *);
 /* Does that choice make a difference? */
 static inline bool
 weights_asked(const struct weights *w, enum head_choice head)

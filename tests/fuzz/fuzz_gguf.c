@@ -30,7 +30,7 @@ use_tokenizer(const struct tokenizer *t, const char *text, size_t len)
         struct utf8_stream stream = {0};
         for (size_t i = 0; i < n; i++) {
             MUST(ids[i] >= 0 && (uint32_t)ids[i] < tokenizer_size(t));
-            struct gguf_string piece = tokenizer_bytes(t, ids[i], true);
+            struct slice piece = tokenizer_bytes(t, ids[i], true);
             utf8_stream_feed(&stream, piece.data, piece.len < 5 ? piece.len : 5, out);
         }
         if (tokenizer_decode(t, ids, n, &back, &n_back, &err))

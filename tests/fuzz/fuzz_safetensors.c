@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/little_endian.h"
 #include "engine/model/safetensors.h"
 #include "tests/fuzz/must.h"
 
@@ -40,8 +41,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned char *bytes = malloc(8 + size + DATA_BYTES);
     if (bytes == NULL)
         return 0;
-    for (size_t i = 0; i < 8; i++)
-        bytes[i] = (unsigned char)((uint64_t)size >> (8 * i));
+    put_little_endian(bytes, 8, size);
     if (size > 0)
         memcpy(bytes + 8, data, size);
     memset(bytes + 8 + size, 0x3c, DATA_BYTES);

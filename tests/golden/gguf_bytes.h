@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/little_endian.h"
 #include "engine/model/gguf.h"
 
 struct gguf_bytes {
@@ -40,8 +41,7 @@ static inline void
 put_uint(struct gguf_bytes *b, uint64_t v, size_t n)
 {
     unsigned char little[8];
-    for (size_t i = 0; i < sizeof little; i++)
-        little[i] = (unsigned char)(v >> (8 * i));
+    put_little_endian(little, sizeof little, v);
     put_bytes(b, little, n);
 }
 

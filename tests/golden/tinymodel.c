@@ -333,7 +333,7 @@ tinymodel_build(const struct tinymodel *given, unsigned char **bytes, size_t *le
 }
 
 static bool
-write_all(int fd, const char *path, const unsigned char *bytes, size_t len, struct err *err)
+write_bytes(int fd, const char *path, const unsigned char *bytes, size_t len, struct err *err)
 {
     for (size_t done = 0; done < len;) {
         ssize_t n = write(fd, bytes + done, len - done);
@@ -352,7 +352,7 @@ tinymodel_write(const char *path, const struct tinymodel *m, struct err *err)
     if (!tinymodel_build(m, &bytes, &len, err))
         return false;
     FILE *file = fopen(path, "wb");
-    bool ok = file != NULL && write_all(fileno(file), path, bytes, len, err);
+    bool ok = file != NULL && write_bytes(fileno(file), path, bytes, len, err);
     if (file == NULL)
         err_set(err, ERR_WORK, "%s: cannot create: %s", path, strerror(errno));
     else if (fclose(file) != 0 && ok)
@@ -373,7 +373,7 @@ tinymodel_write_temp(char *path, size_t size, const struct tinymodel *m, struct 
         return err_set(err, ERR_WORK, "%s: cannot create: %s", path, strerror(errno));
     unsigned char *bytes = NULL;
     size_t len = 0;
-    bool ok = tinymodel_build(m, &bytes, &len, err) && write_all(fd, path, bytes, len, err);
+    bool ok = tinymodel_build(m, &bytes, &len, err) && write_bytes(fd, path, bytes, len, err);
     free(bytes);
     close(fd);
     if (!ok)

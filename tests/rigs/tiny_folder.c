@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/little_endian.h"
+
 #define HEADER_ROOM 4096
 
 struct writing {
@@ -71,8 +73,7 @@ tiny_weights(const struct tiny_weights *w, size_t *len)
     unsigned char *bytes = malloc(*len);
     if (bytes == NULL)
         return NULL;
-    for (size_t i = 0; i < 8; i++)
-        bytes[i] = (unsigned char)((uint64_t)to.n >> (8 * i));
+    put_little_endian(bytes, 8, to.n);
     memcpy(bytes + 8, to.header, to.n);
     for (size_t i = 0; i < to.data_bytes; i++) /* small finite numbers in every type */
         bytes[8 + to.n + i] = (unsigned char)(i % 2 == 1 ? 0x3c : i * 7);

@@ -124,7 +124,7 @@ test_typed_look_ups_check_type_and_range(void **state)
     uint32_t u;
     float f;
     bool flag;
-    struct gguf_string s;
+    struct slice s;
     assert_true(gguf_get_u32(g, "u", 1, &u, &err) && u == 7);
     assert_true(gguf_get_u32(g, "absent", 1, &u, &err) && u == 1);
     assert_false(gguf_get_u32(g, "f", 1, &u, &err));
@@ -158,7 +158,7 @@ test_arrays_of_strings_are_walked(void **state)
     put_text(&b, "t\0o", 3);
     put_key_array(&b, "none", GGUF_STRING, 0);
     struct gguf *g = parse(&b);
-    struct gguf_string *s = gguf_strings(gguf_find(g, "a"), NULL);
+    struct slice *s = gguf_strings(gguf_find(g, "a"), NULL);
     assert_non_null(s);
     assert_int_equal(s[0].len, 3);
     assert_int_equal(s[1].len, 0);
@@ -436,7 +436,7 @@ test_damaged_bytes_never_lead_outside_the_file(void **state)
                 assert_true((size_t)(g->tensors[i].data - bytes) + g->tensors[i].bytes <= len);
             for (uint64_t i = 0; i < g->n_values; i++) {
                 assert_true((size_t)(g->values[i].at - bytes) <= len);
-                struct gguf_string *s = gguf_strings(&g->values[i], NULL);
+                struct slice *s = gguf_strings(&g->values[i], NULL);
                 for (uint64_t k = 0; s != NULL && k < g->values[i].count; k++)
                     assert_true((size_t)((const unsigned char *)s[k].data - bytes) + s[k].len <= len);
                 free(s);

@@ -124,8 +124,8 @@ same_model(const struct model *file, const struct model *memory)
     }
     assert_int_equal(tokenizer_size(file->tokenizer), tokenizer_size(memory->tokenizer));
     for (uint32_t id = 0; id < a->vocab; id++) {
-        const struct gguf_string x = tokenizer_bytes(file->tokenizer, (token_t)id, true),
-                                 y = tokenizer_bytes(memory->tokenizer, (token_t)id, true);
+        const struct slice x = tokenizer_bytes(file->tokenizer, (token_t)id, true),
+                           y = tokenizer_bytes(memory->tokenizer, (token_t)id, true);
         assert_true(x.len == y.len && memcmp(x.data, y.data, x.len) == 0);
     }
 }

@@ -211,14 +211,14 @@ test_control_tokens_are_text_only_when_shown(void **state)
     (void)state;
     struct opened o = open_bundled();
     assert_int_equal(tokenizer_bytes(o.tokenizer, 2, false).len, 0);
-    const struct gguf_string shown = tokenizer_bytes(o.tokenizer, 2, true);
+    const struct slice shown = tokenizer_bytes(o.tokenizer, 2, true);
     assert_int_equal(shown.len, 4);
     assert_memory_equal(shown.data, "</s>", 4);
     assert_int_equal(tokenizer_bytes(o.tokenizer, -1, true).len, 0);
     assert_int_equal(tokenizer_bytes(o.tokenizer, 1 << 30, true).len, 0);
-    const struct gguf_string space = tokenizer_bytes(o.tokenizer, 1023, false);
+    const struct slice space = tokenizer_bytes(o.tokenizer, 1023, false);
     assert_memory_equal(space.data, " king", 5);
-    const struct gguf_string newline = tokenizer_bytes(o.tokenizer, 4 + '\n', false);
+    const struct slice newline = tokenizer_bytes(o.tokenizer, 4 + '\n', false);
     assert_int_equal(newline.len, 1);
     assert_int_equal(newline.data[0], '\n');
     close_opened(&o);
@@ -322,16 +322,16 @@ test_random_bytes_come_back_unchanged(void **state)
 static size_t
 naive_bpe(const struct tokenizer *t, const char *text, token_t *out)
 {
-    struct gguf_string pieces[300];
+    struct slice pieces[300];
     size_t n = 0;
     for (const char *c = text; *c != '\0'; c += pieces[n++].len)
-        pieces[n] = (struct gguf_string){c, utf8_character(c, strlen(c), NULL)};
+        pieces[n] = (struct slice){c, utf8_character(c, strlen(c), NULL)};
     for (;;) {
         size_t best = n;
         token_t best_id = (token_t)tokenizer_size(t);
         for (size_t i = 0; i + 1 < n; i++)
             for (token_t id = 259; id < best_id; id++) { /* the tiny vocabulary's scores fall with the id */
-                const struct gguf_string piece = tokenizer_bytes(t, id, false);
+                const struct slice piece = tokenizer_bytes(t, id, false);
                 if (tokenizer_kind(t, id) == TOKEN_NORMAL && piece.len == pieces[i].len + pieces[i + 1].len &&
                     memcmp(piece.data, pieces[i].data, piece.len) == 0) {
                     best = i;
@@ -347,7 +347,7 @@ naive_bpe(const struct tokenizer *t, const char *text, token_t *out)
     for (size_t i = 0; i < n; i++) {
         out[i] = TOKEN_NONE;
         for (token_t id = 259; out[i] == TOKEN_NONE && id < (token_t)tokenizer_size(t); id++) {
-            const struct gguf_string piece = tokenizer_bytes(t, id, false);
+            const struct slice piece = tokenizer_bytes(t, id, false);
             if (piece.len == pieces[i].len && memcmp(piece.data, pieces[i].data, piece.len) == 0)
                 out[i] = id;
         }

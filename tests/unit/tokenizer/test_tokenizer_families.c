@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "engine/base/utf8.h"
+#include "engine/model/gguf.h"
 #include "engine/tokenizer/byte_chars.h"
 #include "engine/tokenizer/pretokenizer.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -205,7 +206,7 @@ test_bos_goes_in_front_where_the_model_wants_it(void **state)
         for (int k = 0; k < 2; k++) {
             const struct tokenizer *t = both[k].tokenizer;
             assert_begins(expected[i].family, &both[k], expected[i].bos);
-            const struct gguf_string eos = tokenizer_bytes(t, tokenizer_eos(t), true);
+            const struct slice eos = tokenizer_bytes(t, tokenizer_eos(t), true);
             assert_int_equal(eos.len, strlen(expected[i].eos));
             assert_memory_equal(eos.data, expected[i].eos, eos.len);
             assert_true(tokenizer_is_end(t, tokenizer_eos(t)));

@@ -1,4 +1,4 @@
-/* What tokenizer.json and tokenizer_config.json put around a text, and how they name its beginning and end. */
+/* What goes before and after a text (post_processor, tokenizer_config.json), BOS, EOS, and the chat template. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,12 +6,12 @@
 #include "engine/tokenizer/tokenizer_json.h"
 
 static bool
-add_around(struct tokenizer_json *j, struct around *around, token_t id)
+add_end_token(struct tokenizer_json *j, struct end_tokens *ends, token_t id)
 {
-    if (around->n == MOST_AROUND)
-        return err_set(j->err, ERR_WORK, "%s: more than %d tokens around a text are not supported", j->where,
-                       MOST_AROUND);
-    around->ids[around->n++] = id;
+    if (ends->n == MOST_END_TOKENS)
+        return err_set(j->err, ERR_WORK, "%s: more than %d tokens before or after a text are not supported", j->where,
+                       MOST_END_TOKENS);
+    ends->ids[ends->n++] = id;
     return true;
 }
 
@@ -19,9 +19,9 @@ add_around(struct tokenizer_json *j, struct around *around, token_t id)
 
 /* {"SpecialToken": {"id": "<s>"}}, whose ids stand in special_tokens. */
 static bool
-add_template_token(struct tokenizer_json *j, const cJSON *template, const cJSON *token, struct around *around)
+add_template_token(struct tokenizer_json *j, const cJSON *template, const cJSON *token, struct end_tokens *ends)
 {
-    const struct gguf_string name = json_text(json_get(token, "id"));
+    const struct slice name = json_text(json_get(token, "id"));
     const cJSON *ids = json_get(json_get(json_get(template, "special_tokens"), name.data), "ids"), *id;
     char shown[48];
     cJSON_ArrayForEach(id, ids)
@@ -29,7 +29,7 @@ add_template_token(struct tokenizer_json *j, const cJSON *template, const cJSON 
         if (!cJSON_IsNumber(id) || !(id->valuedouble >= 0 && id->valuedouble < j->t->n))
             return err_set(j->err, ERR_WORK, "%s: the template's token '%s' is not in the vocabulary", j->where,
                            utf8_printable(shown, sizeof shown, name.data, name.len));
-        if (!add_around(j, around, (token_t)id->valuedouble))
+        if (!add_end_token(j, ends, (token_t)id->valuedouble))
             return false;
     }
     return true;
@@ -38,14 +38,14 @@ add_template_token(struct tokenizer_json *j, const cJSON *template, const cJSON 
 static bool
 read_template(struct tokenizer_json *j, const cJSON *template)
 {
-    struct around *around = &j->t->before;
+    struct end_tokens *ends = &j->t->before;
     const cJSON *item;
     cJSON_ArrayForEach(item, json_get(template, "single"))
     {
         const cJSON *token = json_get(item, "SpecialToken");
         if (token == NULL)
-            around = &j->t->after; /* the text itself */
-        else if (!add_template_token(j, template, token, around))
+            ends = &j->t->after; /* the text itself */
+        else if (!add_template_token(j, template, token, ends))
             return false;
     }
     return true;
@@ -54,7 +54,7 @@ read_template(struct tokenizer_json *j, const cJSON *template)
 static bool
 read_processor(struct tokenizer_json *j, const cJSON *processor, int depth)
 {
-    const struct gguf_string type = json_text(json_get(processor, "type"));
+    const struct slice type = json_text(json_get(processor, "type"));
     const cJSON *one;
     if (processor == NULL || strcmp(type.data, "ByteLevel") == 0)
         return true; /* which only moves offsets */
@@ -77,7 +77,7 @@ static token_t
 named_token(const struct tokenizer_json *j, const char *key)
 {
     const cJSON *value = json_get(j->config, key);
-    const struct gguf_string text = json_text(cJSON_IsObject(value) ? json_get(value, "content") : value);
+    const struct slice text = json_text(cJSON_IsObject(value) ? json_get(value, "content") : value);
     token_t id;
     return text.len > 0 && json_find_token(j, text, &id) ? id : TOKEN_NONE;
 }
@@ -87,7 +87,7 @@ static bool
 config_decides(const cJSON *config)
 {
     static const char *const classes[] = {"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer", "CohereTokenizer"};
-    const struct gguf_string name = json_text(json_get(config, "tokenizer_class"));
+    const struct slice name = json_text(json_get(config, "tokenizer_class"));
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
         const size_t n = strlen(classes[i]);
         if (strncmp(name.data, classes[i], n) == 0 && (name.data[n] == '\0' || strcmp(name.data + n, "Fast") == 0))
@@ -128,13 +128,13 @@ read_chat_template(struct tokenizer_json *j)
                 template = json_get(one, "template");
         }
     }
-    const struct gguf_string text = json_text(template);
-    return tokenizer_keep_copy(j->t, text.data, text.len, &j->t->chat_template) ||
+    const struct slice text = json_text(template);
+    return tokenizer_copy(j->t, text.data, text.len, &j->t->chat_template) ||
            err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
 }
 
 bool
-json_read_around(struct tokenizer_json *j)
+json_read_ends(struct tokenizer_json *j)
 {
     return read_processor(j, json_get(j->root, "post_processor"), 0) && read_config(j) && read_chat_template(j);
 }

@@ -1,0 +1,25 @@
+/* Numbers as files have them: little-endian, aligned to nothing. */
+#ifndef ENGINE_BASE_LITTLE_ENDIAN_H
+#define ENGINE_BASE_LITTLE_ENDIAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* An unsigned number of n bytes, 8 at most. */
+static inline uint64_t
+little_endian(const unsigned char *at, size_t n)
+{
+    uint64_t v = 0;
+    for (size_t i = 0; i < n; i++)
+        v |= (uint64_t)at[i] << (8 * i);
+    return v;
+}
+
+static inline void
+put_little_endian(unsigned char *at, size_t n, uint64_t v)
+{
+    for (size_t i = 0; i < n; i++)
+        at[i] = (unsigned char)(v >> (8 * i));
+}
+
+#endif

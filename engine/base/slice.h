@@ -1,0 +1,34 @@
+/* Bytes that are somebody else's: a piece of a mapped file, of a text. Not terminated, not necessarily UTF-8. */
+#ifndef ENGINE_BASE_SLICE_H
+#define ENGINE_BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct slice {
+    const char *data;
+    size_t len;
+};
+
+static inline struct slice
+slice_of(const char *text)
+{
+    return (struct slice){text, strlen(text)};
+}
+
+static inline bool
+slice_is(struct slice s, const char *text)
+{
+    return s.len == strlen(text) && memcmp(s.data, text, s.len) == 0;
+}
+
+/* As qsort() wants it: by bytes, what is cut short first. */
+static inline int
+slice_compare(struct slice a, struct slice b)
+{
+    const int order = memcmp(a.data, b.data, a.len < b.len ? a.len : b.len);
+    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+#endif
