@@ -1,14 +1,13 @@
 #include "cli/timing.h"
 
 #include <stdlib.h>
-#include <time.h>
+
+#include "engine/base/clock.h"
 
 double
 now_us(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+    return (double)clock_ns() * 1e-3;
 }
 
 static int

@@ -15,13 +15,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
+#include "engine/base/condition.h"
 #include "engine/base/file_replace.h"
 #include "traces/run_json.h"
 #include "traces/table_out.h"
 
 #define COMMIT_BYTES ((size_t)256 << 10) /* lines in memory that are reason enough to commit */
-#define POLL_MS      20                  /* between looks at the log while it fills, */
-#define IDLE_MS      50                  /* and while nothing happens: cheaper than being woken for every event */
+#define POLL_US      20000               /* between looks at the log while it fills, */
+#define IDLE_US      50000               /* and while nothing happens: cheaper than being woken for every event */
 #define HELD_MAX     ((size_t)1 << 16)
 
 struct held {
@@ -202,19 +204,6 @@ drain(struct trace_writer *w)
     return commit(w);
 }
 
-static void
-nap(struct trace_writer *w, int ms)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)ms * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
-    pthread_cond_timedwait(&w->wake, &w->lock, &until);
-}
-
 static void *
 writer_thread(void *user)
 {
@@ -228,7 +217,7 @@ writer_thread(void *user)
         pthread_cond_broadcast(&w->done);
         finished = w->closing && w->committed >= w->wanted;
         if (ok && !finished && w->committed >= w->wanted)
-            nap(w, w->seen == before ? IDLE_MS : POLL_MS);
+            condition_wait(&w->wake, &w->lock, clock_us() + (w->seen == before ? IDLE_US : POLL_US));
         pthread_mutex_unlock(&w->lock);
     }
     event_reader_close(w->reader); /* a stopped trace must not hold up the log */
@@ -372,12 +361,8 @@ trace_writer_open(struct trace_writer **out, const char *folder, const struct ru
     }
     w->fd = -1;
     w->log = log;
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->wake, &attr);
+    condition_open(&w->wake);
     pthread_cond_init(&w->done, NULL);
-    pthread_condattr_destroy(&attr);
     pthread_mutex_init(&w->lock, NULL);
     sigset_t before;
     block_signals(&before);

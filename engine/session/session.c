@@ -250,11 +250,7 @@ session_open(struct session **out, struct engine *engine, const struct session_o
     s->pace = o->pace;
     s->state.session = s;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    condition_open(&s->wake);
     if (!open_parts(s, o, err)) {
         session_close(s);
         return false;

@@ -31,11 +31,8 @@ static struct mail *
 take(struct session *s, uint64_t until_us)
 {
     pthread_mutex_lock(&s->lock);
-    while (s->first == NULL && until_us == UINT64_MAX)
-        pthread_cond_wait(&s->wake, &s->lock);
-    const struct timespec until = {(time_t)(until_us / 1000000), (long)(until_us % 1000000 * 1000)};
-    while (s->first == NULL && clock_us() < until_us)
-        pthread_cond_timedwait(&s->wake, &s->lock, &until); /* the condition's clock is the monotonic one */
+    while (s->first == NULL && condition_wait(&s->wake, &s->lock, until_us))
+        ;
     struct mail *m = s->first;
     if (m != NULL) {
         s->first = m->next;

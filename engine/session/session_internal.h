@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/condition.h"
 #include "engine/session/round.h"
 #include "engine/session/session.h"
 #include "engine/tokenizer/chat.h"
