@@ -46,7 +46,7 @@ specscope() {
     status=$?
 }
 
-one_line() { # of stderr, with the program's name, and no byte that a terminal obeys
+one_line() { # of stderr, with the program's name, and no control character
     [ "$(wc -l <"$TMP/err")" -eq 1 ] && grep -q '^specscope: .' "$TMP/err" &&
         [ "$(tr -d '\n -~\200-\377' <"$TMP/err" | wc -c)" -eq 0 ]
 }

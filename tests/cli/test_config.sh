@@ -42,9 +42,9 @@ config "$(printf '{"tok\\u001b[2Jens": 1}')"
 refuses "escape sequences in a name do no harm" 2 'is no option' run "$TINY"
 config '{"seed": 18446744073709551615}'
 specscope run -n 3 "$TINY"
-check "a seed that a JSON number cannot hold is refused or kept, never changed" [ "$status" -eq 2 ]
+check "a seed that a JSON number cannot hold is refused or taken as it is, never changed" [ "$status" -eq 2 ]
 config '{"seed": "18446744073709551615"}'
-works "as a string it is kept" run -n 3 --json "$TMP/j" "$TINY"
+works "as a string it is taken as it is" run -n 3 --json "$TMP/j" "$TINY"
 check "to the last digit" grep -q '18446744073709551615' "$TMP/j"
 works "info and tokenize need no config" info "$TINY"
 rm -rf "$XDG_CONFIG_HOME"

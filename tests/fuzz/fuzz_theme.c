@@ -1,4 +1,4 @@
-/* Themes are files that people pass around: any bytes are refused in one line, or become a theme that can be used. */
+/* Themes are files from strangers: any bytes are refused in one line, or become a theme that can be used. */
 #include "tui/terminal/theme.h"
 
 #include <string.h>
