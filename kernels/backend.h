@@ -31,7 +31,7 @@ typedef std::atomic<bool> atomic_bool;
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
 typedef uint32_t seq_t;  /* a sequence: a trunk of committed rows */
-typedef uint32_t dist_t; /* a distribution over the vocabulary, kept by the backend */
+typedef uint32_t dist_t; /* a distribution over the vocabulary, in the backend */
 
 #define TOKEN_NONE ((token_t)-1)
 #define SLOT_NONE  UINT32_MAX
@@ -259,14 +259,14 @@ struct verify_req {
 
 struct backend_options {
     uint32_t threads; /* 0: as many as there are cores */
-    const char *isa;  /* NULL or "auto": the best one; "reference", "avx2", "avx512", "neon" */
+    const char *isa;  /* NULL or "auto": the best one; else a family or name of kernels/cpu/isa.h */
     bool exact;       /* F32 weights, activations and keys: oracle-grade, slow */
     int gpu;          /* device number, -1: the first */
 };
 
 struct store_desc {
     uint32_t slots;      /* places for keys and values */
-    uint32_t ring;       /* rows whose hidden states are kept */
+    uint32_t ring;       /* rows whose hidden states are stored */
     uint32_t seqs;       /* trunk tables */
     uint32_t trunk;      /* length of a trunk table: the context size */
     uint32_t max_rows;   /* rows in one sweep */

@@ -1,7 +1,28 @@
 #include "kernels/request.h"
 
+#include <inttypes.h>
+
+struct store_desc
+store_defaults(uint32_t ctx)
+{
+    return (struct store_desc){.slots = ctx + STORE_SPARE,
+                               .ring = 128,
+                               .seqs = 4,
+                               .trunk = ctx,
+                               .max_rows = 64,
+                               .max_probes = 512,
+                               .dists = 64};
+}
+
 bool
-request_trunk(struct limits m, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
+request_store(const struct store_desc *d, struct err *err)
+{
+    return (d->slots != 0 && d->ring != 0 && d->seqs != 0 && d->trunk != 0 && d->max_rows != 0) ||
+           err_set(err, ERR_USAGE, "a context needs at least one slot, row, sequence and position");
+}
+
+bool
+request_trunk(struct request_limits m, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
     if (seq >= m.store->seqs || first > m.store->trunk || n > m.store->trunk - first)
         return false;
@@ -12,13 +33,13 @@ request_trunk(struct limits m, seq_t seq, uint32_t first, const slot_t *slots, s
 }
 
 static bool
-is_token(struct limits m, token_t token)
+is_token(struct request_limits m, token_t token)
 {
     return token >= 0 && (uint32_t)token < m.model->vocab;
 }
 
 bool
-request_embed(struct limits m, const struct row *rows, size_t n)
+request_embed(struct request_limits m, const struct row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!is_token(m, rows[i].token) || rows[i].ring >= m.store->ring || rows[i].slot >= m.store->slots)
@@ -27,7 +48,7 @@ request_embed(struct limits m, const struct row *rows, size_t n)
 }
 
 bool
-request_sweep(struct limits m, const struct sweep *w)
+request_sweep(struct request_limits m, const struct sweep *w)
 {
     if (w->n > m.store->max_rows || w->to > m.model->n_layers)
         return false;
@@ -51,7 +72,7 @@ is_head(enum head_choice head)
 }
 
 bool
-request_until(struct limits m, const struct sweep *w, const struct exit_rule *rule)
+request_until(struct request_limits m, const struct sweep *w, const struct exit_rule *rule)
 {
     if (!request_sweep(m, w) || w->n == 0 || !is_head(rule->head))
         return false;
@@ -62,13 +83,13 @@ request_until(struct limits m, const struct sweep *w, const struct exit_rule *ru
 }
 
 bool
-request_read(struct limits m, uint32_t ring, uint32_t layer)
+request_read(struct request_limits m, uint32_t ring, uint32_t layer)
 {
     return ring < m.store->ring && layer <= m.model->n_layers;
 }
 
 bool
-request_guess(struct limits m, const struct probe *probes, size_t n)
+request_guess(struct request_limits m, const struct probe *probes, size_t n)
 {
     if (n > m.store->max_probes || n > INT32_MAX)
         return false;
@@ -80,7 +101,7 @@ request_guess(struct limits m, const struct probe *probes, size_t n)
 }
 
 bool
-request_dist(struct limits m, const struct dist_req *requests, size_t n)
+request_dist(struct request_limits m, const struct dist_req *requests, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!request_read(m, requests[i].ring, requests[i].layer) || !is_head(requests[i].head) ||
@@ -90,7 +111,7 @@ request_dist(struct limits m, const struct dist_req *requests, size_t n)
 }
 
 bool
-request_draw(struct limits m, const struct draw_req *requests, size_t n)
+request_draw(struct request_limits m, const struct draw_req *requests, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (requests[i].from >= m.store->dists)
@@ -99,7 +120,7 @@ request_draw(struct limits m, const struct draw_req *requests, size_t n)
 }
 
 bool
-request_verify(struct limits m, const struct verify_req *r)
+request_verify(struct request_limits m, const struct verify_req *r)
 {
     if (r->n == 0 || r->n > VERIFY_NODES || r->nodes[0].ring == RING_NONE)
         return false;
@@ -111,4 +132,23 @@ request_verify(struct limits m, const struct verify_req *r)
             return false;
     }
     return true;
+}
+
+uint32_t
+request_first_layer(const struct sweep *w)
+{
+    uint32_t first = w->to + 1;
+    for (size_t i = 0; i < w->n; i++)
+        if (w->rows[i].from < first)
+            first = w->rows[i].from + 1;
+    return first;
+}
+
+bool
+request_not_numbers(uint32_t layer, struct err *err)
+{
+    return err_set(err, ERR_WORK,
+                   "the model's values after layer %" PRIu32
+                   " are not numbers: the file is damaged, or made for other kernels",
+                   layer);
 }

@@ -1,23 +1,37 @@
-/* Is a request well-formed? What every backend asks before it queues one: numbers in range, lists that fit. It is no
- * more than that: whether the named places hold what the request needs is known only where they are (kernels/check). */
+/* What all backends ask and say alike. Above all: is a request well-formed, that is, are its numbers in range and do its
+ * lists fit? No more than that: whether the places that it names hold what it needs is known only where they are
+ * (kernels/check). */
 #ifndef KERNELS_REQUEST_H
 #define KERNELS_REQUEST_H
 
 #include "kernels/backend.h"
 
-struct limits {
+/* What a store is opened with where nobody wants it otherwise: for a trunk of ctx positions, and so many slots beyond. */
+#define STORE_SPARE 128
+struct store_desc store_defaults(uint32_t ctx);
+
+/* Can a store be like that? */
+bool request_store(const struct store_desc *, struct err *);
+
+struct request_limits { /* both are the store's, or live as long */
     const struct model_desc *model;
     const struct store_desc *store;
 };
 
-bool request_trunk(struct limits, seq_t, uint32_t first, const slot_t *, size_t n);
-bool request_embed(struct limits, const struct row *, size_t n);
-bool request_sweep(struct limits, const struct sweep *);
-bool request_until(struct limits, const struct sweep *, const struct exit_rule *);
-bool request_guess(struct limits, const struct probe *, size_t n);
-bool request_dist(struct limits, const struct dist_req *, size_t n);
-bool request_draw(struct limits, const struct draw_req *, size_t n);
-bool request_verify(struct limits, const struct verify_req *);
-bool request_read(struct limits, uint32_t ring, uint32_t layer);
+bool request_trunk(struct request_limits, seq_t, uint32_t first, const slot_t *, size_t n);
+bool request_embed(struct request_limits, const struct row *, size_t n);
+bool request_sweep(struct request_limits, const struct sweep *);
+bool request_until(struct request_limits, const struct sweep *, const struct exit_rule *);
+bool request_guess(struct request_limits, const struct probe *, size_t n);
+bool request_dist(struct request_limits, const struct dist_req *, size_t n);
+bool request_draw(struct request_limits, const struct draw_req *, size_t n);
+bool request_verify(struct request_limits, const struct verify_req *);
+bool request_read(struct request_limits, uint32_t ring, uint32_t layer);
+
+/* The first layer that any row of a sweep has to go through; above w->to: none. */
+uint32_t request_first_layer(const struct sweep *w);
+
+/* The failure of a request whose numbers are none: returns false. */
+bool request_not_numbers(uint32_t layer, struct err *);
 
 #endif

@@ -1,6 +1,6 @@
 /* Threads that walk one request together: an OpenMP team, and a barrier that stays polite on a shared machine.
  *
- * A request opens one parallel region and its workers meet at barriers between steps; opening a region for every step
+ * A request opens one parallel region and its workers wait for each other at barriers between steps; opening a region for every step
  * would cost more than the steps of a small model. Without -fopenmp everything runs on the caller's thread.
  */
 #ifndef KERNELS_TEAM_H
@@ -51,7 +51,7 @@ team_size(void)
 /* Everyone's writes before it are visible to everyone after it. Spins for some microseconds, longer than any step of a
  * balanced team differs, then yields: the other thread was probably put aside for the screen's. */
 static inline void
-team_wait(struct team *t, uint32_t size)
+team_barrier(struct team *t, uint32_t size)
 {
     if (size == 1)
         return;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "engine/context/context_internal.h"
+#include "kernels/request.h"
 
 /* ---- opening ---- */
 
@@ -18,13 +19,14 @@ or_default(uint32_t value, uint32_t otherwise)
 static bool
 fill_limits(struct context_options *o, const struct context_options *asked, struct err *err)
 {
+    const struct store_desc usual = store_defaults(asked->ctx);
     *o = *asked;
-    o->spare = or_default(o->spare, 128);
-    o->ring = or_default(o->ring, 128);
-    o->seqs = or_default(o->seqs, 4);
-    o->max_rows = or_default(o->max_rows, 64);
-    o->max_probes = or_default(o->max_probes, 512);
-    o->dists = or_default(o->dists, 64);
+    o->spare = or_default(o->spare, STORE_SPARE);
+    o->ring = or_default(o->ring, usual.ring);
+    o->seqs = or_default(o->seqs, usual.seqs);
+    o->max_rows = or_default(o->max_rows, usual.max_rows);
+    o->max_probes = or_default(o->max_probes, usual.max_probes);
+    o->dists = or_default(o->dists, usual.dists);
     if (o->ctx == 0)
         return err_set(err, ERR_USAGE, "a context needs room for at least one position: use -c N with N > 0");
     if ((uint64_t)o->ctx + o->spare >= SLOT_NONE)

@@ -5,7 +5,7 @@
  * rows, position 0 upwards, all at depth L; uncommitted rows hang off its end as a tree. keep() commits a path of that
  * tree and frees the rest. A fork shares the first rows of another sequence's trunk and is dropped when done.
  *
- * Hidden states (depths 0..L) are kept for a ring of recent rows. A row that lost its place in the ring can still be
+ * Hidden states (depths 0..L) are stored for a ring of recent rows. A row that lost its place in the ring can still be
  * attended to, but not advanced or probed.
  *
  * Nothing is allocated after context_open(). Everything that can fail says why in context_error(), which is about the
@@ -19,14 +19,14 @@
 
 struct context;
 
-struct context_options {
-    uint32_t ctx;              /* longest trunk, in positions */
-    uint32_t spare;            /* uncommitted rows and forked rows beyond ctx; 0: 128 */
-    uint32_t ring;             /* 0: 128 */
-    uint32_t seqs;             /* sequences alive at a time; 0: 4 */
-    uint32_t max_rows;         /* rows in one advance; 0: 64, at most ring/2 */
-    uint32_t max_probes;       /* probes in one guess call; larger calls are split; 0: 512 */
-    uint32_t dists;            /* distributions alive at a time; 0: 64 */
+struct context_options {       /* 0 but in ctx: as kernels/request.h, store_defaults() */
+    uint32_t ctx;              /* longest trunk, in positions; above 0 */
+    uint32_t spare;            /* uncommitted rows and forked rows beyond ctx */
+    uint32_t ring;             /* rows whose hidden states are stored */
+    uint32_t seqs;             /* sequences alive at a time */
+    uint32_t max_rows;         /* rows in one advance; no more than ring/2 */
+    uint32_t max_probes;       /* probes in one guess call; larger calls are split */
+    uint32_t dists;            /* distributions alive at a time */
     const atomic_bool *cancel; /* or NULL */
     enum head_kind heads;      /* the trained heads that the weights have, for the accounts */
 };

@@ -38,6 +38,7 @@ struct command {
 struct check {
     struct store *inner;
     struct store_desc desc;
+    struct request_limits limits;
     const struct weights *weights;
     struct ledger *ledger;
 
@@ -54,12 +55,6 @@ static struct check *
 check_of(struct store *s)
 {
     return (struct check *)(void *)s;
-}
-
-static struct limits
-limits(const struct check *c)
-{
-    return (struct limits){.model = &c->weights->desc, .store = &c->desc};
 }
 
 /* ---- the worker ---- */
@@ -212,7 +207,7 @@ static bool
 check_trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
     struct check *c = check_of(s);
-    if (!request_trunk(limits(c), seq, first, slots, n))
+    if (!request_trunk(c->limits, seq, first, slots, n))
         return false;
     struct command *m = command(TRUNK, NULL, 0);
     bool ok = m != NULL;
@@ -229,7 +224,7 @@ static bool
 check_embed(struct store *s, const struct row *rows, size_t n)
 {
     struct check *c = check_of(s);
-    if (!request_embed(limits(c), rows, n))
+    if (!request_embed(c->limits, rows, n))
         return false;
     struct command *m = command(EMBED, NULL, 0);
     bool ok = m != NULL;
@@ -255,7 +250,7 @@ static bool
 check_step(struct store *s, const struct sweep *w)
 {
     struct check *c = check_of(s);
-    if (!request_sweep(limits(c), w))
+    if (!request_sweep(c->limits, w))
         return false;
     struct command *m = command(STEP, NULL, 0);
     bool ok = m != NULL;
@@ -269,7 +264,7 @@ check_until(struct store *s, const struct sweep *w, const struct exit_rule *rule
 {
     struct check *c = check_of(s);
     const size_t depths = c->weights->desc.n_layers + 1;
-    if (!request_until(limits(c), w, rule))
+    if (!request_until(c->limits, w, rule))
         return false;
     struct command *m = command(UNTIL, out, sizeof *out);
     bool ok = m != NULL;
@@ -293,7 +288,7 @@ static bool
 check_guess(struct store *s, const struct probe *probes, size_t n, struct guess *out)
 {
     struct check *c = check_of(s);
-    if (!request_guess(limits(c), probes, n))
+    if (!request_guess(c->limits, probes, n))
         return false;
     struct command *m = command(GUESS, out, n * sizeof *out);
     bool ok = m != NULL;
@@ -308,7 +303,7 @@ static bool
 check_dist(struct store *s, const struct dist_req *requests, size_t n)
 {
     struct check *c = check_of(s);
-    if (!request_dist(limits(c), requests, n))
+    if (!request_dist(c->limits, requests, n))
         return false;
     struct command *m = command(DIST, NULL, 0);
     bool ok = m != NULL;
@@ -323,7 +318,7 @@ static bool
 check_draw(struct store *s, const struct draw_req *requests, size_t n)
 {
     struct check *c = check_of(s);
-    if (!request_draw(limits(c), requests, n))
+    if (!request_draw(c->limits, requests, n))
         return false;
     struct command *m = command(DRAW, NULL, n * sizeof(token_t));
     bool ok = m != NULL;
@@ -345,7 +340,7 @@ static bool
 check_verify(struct store *s, const struct verify_req *request)
 {
     struct check *c = check_of(s);
-    if (!request_verify(limits(c), request))
+    if (!request_verify(c->limits, request))
         return false;
     struct command *m = command(VERIFY, request->out, sizeof *request->out);
     bool ok = m != NULL;
@@ -373,7 +368,7 @@ static bool
 check_read_logits(struct store *s, uint32_t ring, uint32_t layer, float *out)
 {
     struct check *c = check_of(s);
-    return request_read(limits(c), ring, layer) &&
+    return request_read(c->limits, ring, layer) &&
            read_back(c, READ_LOGITS, ring, layer, 0, out, c->weights->desc.vocab);
 }
 
@@ -381,7 +376,7 @@ static bool
 check_read_hidden(struct store *s, uint32_t ring, uint32_t layer, float *out)
 {
     struct check *c = check_of(s);
-    return request_read(limits(c), ring, layer) &&
+    return request_read(c->limits, ring, layer) &&
            read_back(c, READ_HIDDEN, ring, layer, 0, out, c->weights->desc.width);
 }
 
@@ -472,11 +467,12 @@ check_store(struct weights *w, const struct store_desc *desc, struct store **out
         return err_set(err, ERR_WORK, "not enough memory for a context");
     c->weights = w;
     c->desc = *desc;
+    c->limits = (struct request_limits){&w->desc, &c->desc};
     if (!cpu_backend.store(w, desc, &c->inner, err)) {
         free(c);
         return false;
     }
-    c->ledger = ledger_open(limits(c));
+    c->ledger = ledger_open(c->limits);
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->more, NULL);
     pthread_cond_init(&c->idle, NULL);

@@ -7,9 +7,9 @@
 #define NOTHING UINT32_MAX
 
 struct ledger {
-    struct limits limits;
+    struct request_limits limits;
     uint32_t stride;    /* L + 1 */
-    bool *kept;         /* (slots, L + 1): keys and values of a layer are there */
+    bool *stored;       /* (slots, L + 1): keys and values of a layer are there */
     uint32_t *position; /* (slots): the position they are rotated for */
     uint32_t *depth;    /* (ring): deepest hidden state, or NOTHING */
     slot_t *owner;      /* (ring): whose they are */
@@ -19,7 +19,7 @@ struct ledger {
 };
 
 struct ledger *
-ledger_open(struct limits limits)
+ledger_open(struct request_limits limits)
 {
     const struct store_desc *d = limits.store;
     struct ledger *g = calloc(1, sizeof *g);
@@ -27,14 +27,14 @@ ledger_open(struct limits limits)
         return NULL;
     g->limits = limits;
     g->stride = limits.model->n_layers + 1;
-    g->kept = calloc((size_t)d->slots * g->stride, sizeof *g->kept);
+    g->stored = calloc((size_t)d->slots * g->stride, sizeof *g->stored);
     g->position = calloc(d->slots, sizeof *g->position);
     g->joined = calloc(d->slots, sizeof *g->joined);
     g->depth = malloc(d->ring * sizeof *g->depth);
     g->owner = malloc(d->ring * sizeof *g->owner);
     g->trunk = malloc((size_t)d->seqs * d->trunk * sizeof *g->trunk);
     g->dists = calloc((size_t)d->dists + 1, sizeof *g->dists);
-    if (g->kept == NULL || g->position == NULL || g->joined == NULL || g->depth == NULL || g->owner == NULL ||
+    if (g->stored == NULL || g->position == NULL || g->joined == NULL || g->depth == NULL || g->owner == NULL ||
         g->trunk == NULL || g->dists == NULL) {
         ledger_close(g);
         return NULL;
@@ -50,7 +50,7 @@ ledger_close(struct ledger *g)
 {
     if (g == NULL)
         return;
-    free(g->kept);
+    free(g->stored);
     free(g->position);
     free(g->joined);
     free(g->depth);
@@ -89,7 +89,7 @@ check_ancestor(const struct ledger *g, const struct sweep *w, size_t i, slot_t s
     for (uint32_t l = r->from + 1; l <= w->to; l++) {
         if (!takes_part(w, r, l) || (ancestor != NULL && takes_part(w, ancestor, l)))
             continue;
-        if (!g->kept[(size_t)slot * g->stride + l])
+        if (!g->stored[(size_t)slot * g->stride + l])
             return err_set(err, ERR_WORK,
                            "the row in slot %" PRIu32 " attends at layer %" PRIu32 " to slot %" PRIu32
                            " (position %" PRIu32 "), whose keys were never computed there",
@@ -153,7 +153,7 @@ ledger_swept(struct ledger *g, const struct sweep *w, uint32_t to)
         g->position[r->slot] = r->n_trunk + r->n_tail - 1;
         for (uint32_t l = r->from + 1; l <= to; l++)
             if (takes_part(w, r, l))
-                g->kept[(size_t)r->slot * g->stride + l] = true;
+                g->stored[(size_t)r->slot * g->stride + l] = true;
     }
 }
 
@@ -171,7 +171,7 @@ ledger_embedded(struct ledger *g, const struct row *rows, size_t n)
     for (size_t i = 0; i < n; i++) {
         g->depth[rows[i].ring] = 0;
         g->owner[rows[i].ring] = rows[i].slot;
-        memset(g->kept + (size_t)rows[i].slot * g->stride, 0, g->stride * sizeof *g->kept);
+        memset(g->stored + (size_t)rows[i].slot * g->stride, 0, g->stride * sizeof *g->stored);
     }
 }
 

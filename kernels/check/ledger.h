@@ -8,7 +8,7 @@
 
 struct ledger;
 
-struct ledger *ledger_open(struct limits); /* NULL: no memory. What the limits point to must outlive it. */
+struct ledger *ledger_open(struct request_limits); /* NULL: no memory. What the limits point to must outlive it. */
 void ledger_close(struct ledger *);
 
 /* Each is true when the request may be carried out, else err says what it lacks. */

@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/sampling.h"
-#include "kernels/request.h"
+#include "kernels/cpu/sweep.h"
 #include "kernels/tensor.h"
 
 #define MAX_THREADS 256
@@ -46,16 +46,10 @@ cpu_describe(const struct backend *b)
 
 /* ---- requests ---- */
 
-static struct limits
-limits(const struct store *s)
-{
-    return (struct limits){.model = &s->weights->desc, .store = &s->desc};
-}
-
 static bool
 cpu_trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
-    if (!request_trunk(limits(s), seq, first, slots, n))
+    if (!request_trunk(s->limits, seq, first, slots, n))
         return false;
     memcpy(s->trunk + (size_t)seq * s->desc.trunk + first, slots, n * sizeof *slots);
     return true;
@@ -65,19 +59,19 @@ static bool
 cpu_embed(struct store *s, const struct row *rows, size_t n)
 {
     const struct model_desc *d = &s->weights->desc;
-    if (!request_embed(limits(s), rows, n))
+    if (!request_embed(s->limits, rows, n))
         return false;
     for (size_t i = 0; i < n; i++)
-        tensor_row(&d->embedding, (size_t)rows[i].token, store_hidden(s, rows[i].ring, 0));
+        tensor_row(&d->embedding, (size_t)rows[i].token, cpu_store_hidden(s, rows[i].ring, 0));
     return true;
 }
 
 static bool
 cpu_step(struct store *s, const struct sweep *w)
 {
-    if (!request_sweep(limits(s), w))
+    if (!request_sweep(s->limits, w))
         return false;
-    if (!store_stopped(s))
+    if (!cpu_store_stopped(s))
         sweep_run(s, w, NULL);
     return true;
 }
@@ -85,22 +79,22 @@ cpu_step(struct store *s, const struct sweep *w)
 static bool
 cpu_until(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct exit_result *out)
 {
-    if (!request_until(limits(s), w, rule))
+    if (!request_until(s->limits, w, rule))
         return false;
-    if (store_stopped(s))
+    if (cpu_store_stopped(s))
         return true;
     struct exit_result result = {
         .depth = w->rows[w->n - 1].from, .guess = {.token = TOKEN_NONE}, .probed = out->probed};
     struct guess *probed = NULL;
     if (out->probed != NULL) {
-        probed = store_stage(s, out->probed, (s->weights->desc.n_layers + 1) * sizeof *probed);
+        probed = cpu_store_stage(s, out->probed, (s->weights->desc.n_layers + 1) * sizeof *probed);
         if (probed == NULL)
             return true;
         for (uint32_t l = 0; l <= s->weights->desc.n_layers; l++)
             probed[l].token = TOKEN_NONE;
     }
     sweep_run(s, w, &(struct exit_watch){.rule = rule, .out = &result, .probed = probed});
-    struct exit_result *staged = store_stage(s, out, sizeof result);
+    struct exit_result *staged = cpu_store_stage(s, out, sizeof result);
     if (staged != NULL)
         *staged = result;
     return true;
@@ -109,11 +103,11 @@ cpu_until(struct store *s, const struct sweep *w, const struct exit_rule *rule, 
 static bool
 cpu_guess(struct store *s, const struct probe *probes, size_t n, struct guess *out)
 {
-    if (!request_guess(limits(s), probes, n))
+    if (!request_guess(s->limits, probes, n))
         return false;
-    if (n == 0 || store_stopped(s))
+    if (n == 0 || cpu_store_stopped(s))
         return true;
-    struct guess *staged = store_stage(s, out, n * sizeof *out);
+    struct guess *staged = cpu_store_stage(s, out, n * sizeof *out);
     if (staged != NULL)
         head_guess(s, probes, n, staged);
     return true;
@@ -132,10 +126,10 @@ static bool
 cpu_dist(struct store *s, const struct dist_req *requests, size_t n)
 {
     const uint32_t vocab = s->weights->desc.vocab;
-    if (!request_dist(limits(s), requests, n))
+    if (!request_dist(s->limits, requests, n))
         return false;
     for (size_t first = 0; first < n; first += HEAD_TILE) {
-        if (store_stopped(s))
+        if (cpu_store_stopped(s))
             return true;
         const size_t part = n - first < HEAD_TILE ? n - first : HEAD_TILE;
         s->head.n = s->head.ready = 0;
@@ -156,12 +150,12 @@ static bool
 cpu_draw(struct store *s, const struct draw_req *requests, size_t n)
 {
     const uint32_t vocab = s->weights->desc.vocab;
-    if (!request_draw(limits(s), requests, n))
+    if (!request_draw(s->limits, requests, n))
         return false;
     for (size_t i = 0; i < n && !s->cancelled && !s->failed; i++) {
         const struct draw_req *r = &requests[i];
         const float *p = s->dists + (size_t)r->from * vocab;
-        token_t *staged = store_stage(s, r->out, sizeof *staged);
+        token_t *staged = cpu_store_stage(s, r->out, sizeof *staged);
         if (staged != NULL)
             *staged = r->likeliest ? sampling_likeliest(p, vocab, r->without, r->n_without)
                                    : sampling_draw(p, vocab, &r->key, r->without, r->n_without);
@@ -174,7 +168,7 @@ cpu_verify(struct store *s, const struct verify_req *request)
 {
     const uint32_t vocab = s->weights->desc.vocab, depth = s->weights->desc.n_layers;
     struct head_table *t = &s->head;
-    if (!request_verify(limits(s), request))
+    if (!request_verify(s->limits, request))
         return false;
     const float *logits[VERIFY_NODES], *q[VERIFY_NODES];
     size_t at[VERIFY_NODES];
@@ -185,14 +179,14 @@ cpu_verify(struct store *s, const struct verify_req *request)
         logits[i] = node->ring == RING_NONE ? NULL : t->logits + rows++ * vocab;
         q[i] = node->q == DIST_NONE ? NULL : s->dists + (size_t)node->q * vocab;
     }
-    if (store_stopped(s))
+    if (cpu_store_stopped(s))
         return true;
     t->n = t->ready = 0;
     for (size_t i = 0; i < request->n; i++)
         if (request->nodes[i].ring != RING_NONE)
             add_row(t, request->nodes[i].ring, depth, USE_LENS);
     head_run(s, true);
-    struct verdict *staged = store_stage(s, request->out, sizeof *staged);
+    struct verdict *staged = cpu_store_stage(s, request->out, sizeof *staged);
     if (staged == NULL || s->failed)
         return true;
     if (!sampling_verify(request, vocab, logits, q, s->p, s->workers[0].order, staged)) {
@@ -211,14 +205,14 @@ static bool
 cpu_read_logits(struct store *s, uint32_t ring, uint32_t layer, float *out)
 {
     const size_t bytes = s->weights->desc.vocab * sizeof *out;
-    if (!request_read(limits(s), ring, layer))
+    if (!request_read(s->limits, ring, layer))
         return false;
-    if (store_stopped(s))
+    if (cpu_store_stopped(s))
         return true;
     s->head.n = s->head.ready = 0;
     add_row(&s->head, ring, layer, USE_LENS);
     head_run(s, false);
-    float *staged = store_stage(s, out, bytes);
+    float *staged = cpu_store_stage(s, out, bytes);
     if (staged != NULL)
         memcpy(staged, s->head.logits, bytes);
     return true;
@@ -228,11 +222,11 @@ static bool
 cpu_read_hidden(struct store *s, uint32_t ring, uint32_t layer, float *out)
 {
     const size_t bytes = s->weights->desc.width * sizeof *out;
-    if (!request_read(limits(s), ring, layer))
+    if (!request_read(s->limits, ring, layer))
         return false;
-    float *staged = s->cancelled || s->failed ? NULL : store_stage(s, out, bytes);
+    float *staged = s->cancelled || s->failed ? NULL : cpu_store_stage(s, out, bytes);
     if (staged != NULL)
-        memcpy(staged, store_hidden(s, ring, layer), bytes);
+        memcpy(staged, cpu_store_hidden(s, ring, layer), bytes);
     return true;
 }
 
@@ -242,7 +236,7 @@ cpu_read_dist(struct store *s, dist_t dist, float *out)
     const size_t bytes = s->weights->desc.vocab * sizeof *out;
     if (dist >= s->desc.dists)
         return false;
-    float *staged = s->cancelled || s->failed ? NULL : store_stage(s, out, bytes);
+    float *staged = s->cancelled || s->failed ? NULL : cpu_store_stage(s, out, bytes);
     if (staged != NULL)
         memcpy(staged, s->dists + (size_t)dist * s->weights->desc.vocab, bytes);
     return true;
@@ -257,8 +251,8 @@ const struct backend_ops cpu_backend = {
     .load = cpu_weights_load,
     .unload = cpu_weights_unload,
     .heads = cpu_weights_heads,
-    .store = store_open,
-    .drop = store_close,
+    .store = cpu_store_open,
+    .drop = cpu_store_close,
     .trunk = cpu_trunk,
     .embed = cpu_embed,
     .step = cpu_step,
@@ -270,5 +264,5 @@ const struct backend_ops cpu_backend = {
     .read_logits = cpu_read_logits,
     .read_hidden = cpu_read_hidden,
     .read_dist = cpu_read_dist,
-    .wait = store_deliver,
+    .wait = cpu_store_deliver,
 };

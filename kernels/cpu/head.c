@@ -1,6 +1,5 @@
 #include "kernels/cpu/head.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 #include "kernels/cpu/dequantise.h"
@@ -33,7 +32,7 @@ hidden_row(const struct worker *w, const void *unused, size_t i)
 {
     (void)unused;
     const struct head_row *row = &w->store->head.rows[w->store->head.ready + i];
-    return store_hidden(w->store, row->ring, row->layer);
+    return cpu_store_hidden(w->store, row->ring, row->layer);
 }
 
 /* What the final norm sees. */
@@ -43,14 +42,6 @@ seen_row(const struct worker *w, const void *unused, size_t i)
     const struct store *s = w->store;
     return is_affine(trained(s, i)) ? s->head.shifted + (s->head.ready + i) * s->weights->desc.width
                                     : hidden_row(w, unused, i);
-}
-
-/* This worker's share of a matrix's outputs, in whole groups. */
-static struct range
-outputs(const struct worker *w, const struct matrix *m)
-{
-    const struct range part = share(w, (m->rows + Q8_GROUP - 1) / Q8_GROUP);
-    return (struct range){part.first * Q8_GROUP, part.last * Q8_GROUP < m->rows ? part.last * Q8_GROUP : m->rows};
 }
 
 /* y = M x for row i alone. */
@@ -74,18 +65,18 @@ shift(struct worker *w, size_t n)
         any = is_affine(trained(s, i));
     if (!any)
         return;
-    const struct acts x = prepare(w, n, width, false, NULL, hidden_row, NULL, NULL);
+    const struct acts x = worker_activations(w, n, width, false, NULL, hidden_row, NULL, NULL);
     for (size_t i = 0; i < n; i++) {
         const struct trained_head *t = trained(s, i);
         if (!is_affine(t))
             continue;
-        const struct range part = outputs(w, &t->a);
+        const struct range part = worker_outputs(w, t->a.rows);
         float *y = s->head.shifted + (s->head.ready + i) * width;
         multiply_row(w, &t->a, &x, i, part, y);
         for (size_t o = part.first; o < part.last; o++)
             y[o] += x.x[i * width + o] + t->b[o];
     }
-    meet(w);
+    worker_barrier(w);
 }
 
 void
@@ -96,8 +87,9 @@ head_logits(struct worker *w)
     const size_t n = s->head.n - s->head.ready;
     if (n > 0) {
         shift(w, n);
-        const struct acts x = prepare(w, n, m->cols, m->q != NULL, s->weights->final_norm, seen_row, NULL, NULL);
-        const struct range part = outputs(w, m);
+        const struct acts x =
+            worker_activations(w, n, m->cols, m->q != NULL, s->weights->final_norm, seen_row, NULL, NULL);
+        const struct range part = worker_outputs(w, m->rows);
         float *z = s->head.logits + s->head.ready * m->rows;
         for (size_t i = 0, last; i < n; i = last) { /* rows that go through the same matrix go together */
             const struct trained_head *t = trained(s, i);
@@ -114,7 +106,7 @@ head_logits(struct worker *w)
             multiply(s->isa, m, &some, last - i, part.first, part.last, z + i * m->rows, m->rows);
         }
     }
-    meet(w);
+    worker_barrier(w);
 }
 
 /* ---- pieces of a row ---- */
@@ -152,7 +144,7 @@ void
 head_pieces(struct worker *w)
 {
     const struct head_table *t = &w->store->head;
-    const struct range part = share(w, t->n * t->n_pieces);
+    const struct range part = worker_share(w, t->n * t->n_pieces);
     for (size_t u = part.first; u < part.last; u++)
         summarise(w->store, u / t->n_pieces, u % t->n_pieces);
 }
@@ -233,19 +225,19 @@ guess_table(struct worker *w)
     struct store *s = w->store;
     struct head_table *t = &s->head;
     head_pieces(w);
-    meet(w);
-    struct range part = share(w, t->n);
+    worker_barrier(w);
+    struct range part = worker_share(w, t->n);
     for (size_t i = part.first; i < part.last; i++)
         head_combine(s, i, &t->guesses[i], &t->max[i], &t->sum[i]);
-    meet(w);
-    part = share(w, t->n * t->n_pieces);
+    worker_barrier(w);
+    part = worker_share(w, t->n * t->n_pieces);
     for (size_t u = part.first; u < part.last; u++) {
         size_t row = u / t->n_pieces;
         if (t->rows[row].final >= 0 && t->guesses[t->rows[row].final].token != TOKEN_NONE)
             compare_piece(s, row, u % t->n_pieces);
     }
-    meet(w);
-    part = share(w, t->n);
+    worker_barrier(w);
+    part = worker_share(w, t->n);
     for (size_t i = part.first; i < part.last; i++)
         if (t->rows[i].final >= 0)
             compare(s, i);
@@ -270,21 +262,18 @@ void
 head_broken(struct store *s, uint32_t layer)
 {
     s->failed = true;
-    err_set(&s->err, ERR_WORK,
-            "the model's values after layer %" PRIu32
-            " are not numbers: the file is damaged, or made for other kernels",
-            layer);
+    request_not_numbers(layer, &s->err);
 }
 
 /* ---- probes ---- */
 
 /* Runs the table and hands its guesses out. Row `keep`, when >= 0, stays with its logits as the table's first. */
 static void
-flush(struct store *s, struct guess *out, int32_t keep)
+run_table(struct store *s, struct guess *out, int32_t keep)
 {
     struct head_table *t = &s->head;
     const size_t vocab = s->weights->desc.vocab;
-    if (t->n > t->ready && !store_stopped(s)) {
+    if (t->n > t->ready && !cpu_store_stopped(s)) {
         head_run(s, true);
         for (size_t i = 0; i < t->n; i++)
             if (t->rows[i].request >= 0)
@@ -315,7 +304,7 @@ add_family(struct store *s, const struct probe *probes, size_t n, size_t i, stru
     int32_t final = -1;
     if (versus) {
         if (t->n == HEAD_TILE)
-            flush(s, out, -1);
+            run_table(s, out, -1);
         final = (int32_t)t->n;
         t->rows[t->n++] = (struct head_row){.ring = ring,
                                             .layer = depth,
@@ -327,7 +316,7 @@ add_family(struct store *s, const struct probe *probes, size_t n, size_t i, stru
         if (probes[j].ring != ring || (versus && j == own))
             continue;
         if (t->n == HEAD_TILE) {
-            flush(s, out, final);
+            run_table(s, out, final);
             final = final >= 0 ? 0 : -1;
         }
         t->rows[t->n++] = (struct head_row){.ring = ring,
@@ -350,5 +339,5 @@ head_guess(struct store *s, const struct probe *probes, size_t n, struct guess *
         if (first)
             add_family(s, probes, n, i, out);
     }
-    flush(s, out, -1);
+    run_table(s, out, -1);
 }

@@ -2,11 +2,11 @@
 #ifndef KERNELS_CPU_HEAD_H
 #define KERNELS_CPU_HEAD_H
 
-#include "kernels/cpu/sweep.h"
+#include "kernels/cpu/worker.h"
 
 /* In a parallel region, all workers together; the table is filled and everyone has seen it. */
-void head_logits(struct worker *); /* rows ready..n-1; ends with a meeting */
-void head_pieces(struct worker *); /* summaries of this worker's share; does not meet */
+void head_logits(struct worker *); /* rows ready..n-1; ends with a barrier */
+void head_pieces(struct worker *); /* summaries of this worker's share; no barrier */
 
 /* A row's guess from its pieces, and its softmax: max, sum exp(z - max). */
 void head_combine(const struct store *, size_t row, struct guess *, double *max, double *sum);

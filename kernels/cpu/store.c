@@ -72,19 +72,20 @@ take_all(struct store *s)
 }
 
 bool
-store_open(struct weights *w, const struct store_desc *desc, struct store **out, struct err *err)
+cpu_store_open(struct weights *w, const struct store_desc *desc, struct store **out, struct err *err)
 {
     *out = NULL;
-    if (desc->slots == 0 || desc->ring == 0 || desc->seqs == 0 || desc->trunk == 0 || desc->max_rows == 0)
-        return err_set(err, ERR_USAGE, "a context needs at least one slot, row, sequence and position");
+    if (!request_store(desc, err))
+        return false;
     struct store *s = aligned_alloc(_Alignof(struct store), sizeof *s);
     if (s == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");
     *s = (struct store){.weights = w, .isa = w->backend->isa, .threads = w->backend->threads, .desc = *desc};
+    s->limits = (struct request_limits){&w->desc, &s->desc};
     atomic_init(&s->team.arrived, 0);
     atomic_init(&s->team.generation, 0);
     if (!take_all(s)) {
-        store_close(s);
+        cpu_store_close(s);
         return err_set(err, ERR_WORK,
                        "not enough memory for keys and values of %" PRIu32
                        " positions; make the context smaller with --ctx",
@@ -95,7 +96,7 @@ store_open(struct weights *w, const struct store_desc *desc, struct store **out,
 }
 
 void
-store_close(struct store *s)
+cpu_store_close(struct store *s)
 {
     if (s == NULL)
         return;
@@ -120,7 +121,7 @@ grow(void **p, size_t *room, size_t want, size_t size)
 }
 
 void *
-store_stage(struct store *s, void *out, size_t bytes)
+cpu_store_stage(struct store *s, void *out, size_t bytes)
 {
     size_t at = (s->staged_bytes + 15) / 16 * 16;
     void *staged = s->staged, *deliveries = s->deliveries;
@@ -140,7 +141,7 @@ store_stage(struct store *s, void *out, size_t bytes)
 }
 
 bool
-store_deliver(struct store *s, struct err *err)
+cpu_store_deliver(struct store *s, struct err *err)
 {
     bool ok = !s->cancelled && !s->failed;
     if (ok)
@@ -156,7 +157,7 @@ store_deliver(struct store *s, struct err *err)
 }
 
 bool
-store_stopped(struct store *s)
+cpu_store_stopped(struct store *s)
 {
     if (s->desc.cancel != NULL && atomic_load_explicit(s->desc.cancel, memory_order_relaxed))
         s->cancelled = true;

@@ -4,11 +4,12 @@
 #define KERNELS_CPU_STORE_H
 
 #include "kernels/cpu/weights.h"
+#include "kernels/request.h"
 #include "kernels/team.h"
 
 #define HEAD_TILE    VERIFY_NODES /* rows in one pass of the head */
 #define PIECE        512          /* logits that one thread summarises at a time */
-#define PRIVATE_ROWS 2 /* up to here every thread prepares the activations for itself: cheaper than meeting */
+#define PRIVATE_ROWS 2 /* up to here every thread prepares the activations for itself: cheaper than a barrier */
 
 /* ---- the head's worktable ---- */
 
@@ -61,6 +62,7 @@ struct store {
     const struct cpu_isa *isa;
     uint32_t threads;
     struct store_desc desc;
+    struct request_limits limits;
     struct blocks blocks;
 
     float *hidden;       /* (ring, L + 1, width) */
@@ -89,19 +91,19 @@ struct store {
     struct err err; /* when failed */
 };
 
-bool store_open(struct weights *, const struct store_desc *, struct store **, struct err *);
-void store_close(struct store *);
+bool cpu_store_open(struct weights *, const struct store_desc *, struct store **, struct err *);
+void cpu_store_close(struct store *);
 
-/* Zeroed memory for a result of `bytes`, to be copied to `out` by store_deliver; valid until the next call. NULL, and
+/* Zeroed memory for a result of `bytes`, to be copied to `out` by cpu_store_deliver; valid until the next call. NULL, and
  * the store failed, when there is no memory. */
-void *store_stage(struct store *, void *out, size_t bytes);
+void *cpu_store_stage(struct store *, void *out, size_t bytes);
 /* wait(): hands results out, or says why there are none. */
-bool store_deliver(struct store *, struct err *);
+bool cpu_store_deliver(struct store *, struct err *);
 /* Is the work that comes now to be dropped? Looks at the cancel flag. */
-bool store_stopped(struct store *);
+bool cpu_store_stopped(struct store *);
 
 static inline float *
-store_hidden(const struct store *s, uint32_t ring, uint32_t depth)
+cpu_store_hidden(const struct store *s, uint32_t ring, uint32_t depth)
 {
     const struct model_desc *d = &s->weights->desc;
     return s->hidden + ((size_t)ring * (d->n_layers + 1) + depth) * d->width;

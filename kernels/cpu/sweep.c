@@ -6,38 +6,7 @@
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/dequantise.h"
 #include "kernels/cpu/head.h"
-
-struct worker
-worker_here(struct store *s)
-{
-    uint32_t rank = team_rank();
-    return (struct worker){.store = s, .own = &s->workers[rank], .rank = rank, .size = team_size()};
-}
-
-struct acts
-prepare(struct worker *w, size_t n, uint32_t cols, bool in_int8, const float *norm,
-        const float *(*row)(const struct worker *, const void *, size_t), const void *user, float *x)
-{
-    struct store *s = w->store;
-    const bool mine = n <= PRIVATE_ROWS;
-    struct acts a = mine ? w->own->acts : s->acts;
-    if (row == NULL)
-        a.x = x;
-    a.cols = cols;
-    a.stride = acts_stride(cols);
-    const struct range part = mine ? (struct range){0, n} : share(w, n);
-    for (size_t r = part.first; r < part.last; r++) {
-        if (norm != NULL)
-            s->isa->rms_norm(row(w, user, r), norm, cols, s->weights->desc.rms_eps, a.x + r * cols);
-        else if (row != NULL)
-            memcpy(a.x + r * cols, row(w, user, r), cols * sizeof *a.x);
-        if (in_int8)
-            s->isa->quantise(a.x + r * cols, cols, a.q + r * a.stride);
-    }
-    if (!mine)
-        meet(w);
-    return a;
-}
+#include "kernels/cpu/worker.h"
 
 /* ---- a layer ---- */
 
@@ -60,14 +29,14 @@ static const float *
 hidden_before(const struct worker *w, const void *pass, size_t i)
 {
     const struct pass *p = pass;
-    return store_hidden(w->store, row_at(p, i)->ring, p->l - 1);
+    return cpu_store_hidden(w->store, row_at(p, i)->ring, p->l - 1);
 }
 
 static const float *
 hidden_between(const struct worker *w, const void *pass, size_t i)
 {
     const struct pass *p = pass;
-    return store_hidden(w->store, row_at(p, i)->ring, p->l);
+    return cpu_store_hidden(w->store, row_at(p, i)->ring, p->l);
 }
 
 static void
@@ -122,8 +91,8 @@ project(struct worker *w, const struct pass *p)
     const struct layer *m = p->layer;
     const size_t dim = d->head_dim, q_width = d->heads * dim, kv_width = d->kv_heads * dim;
     const bool in_int8 = quantised(&m->wq) || quantised(&m->wk) || quantised(&m->wv);
-    const struct acts x = prepare(w, p->n, d->width, in_int8, m->attn_norm, hidden_before, p, NULL);
-    const struct range part = share(w, (size_t)d->heads + 2 * d->kv_heads);
+    const struct acts x = worker_activations(w, p->n, d->width, in_int8, m->attn_norm, hidden_before, p, NULL);
+    const struct range part = worker_share(w, (size_t)d->heads + 2 * d->kv_heads);
     const struct range q = overlap(part, 0, d->heads), k = overlap(part, d->heads, d->kv_heads),
                        v = overlap(part, d->heads + d->kv_heads, d->kv_heads);
     matmul(w, &m->wq, &x, p->n, times(q, dim), s->q);
@@ -185,7 +154,7 @@ attention(struct worker *w, const struct pass *p)
     parts = (p->n + per - 1) / per;
     const size_t ld = (size_t)d->heads * d->head_dim;
     const struct widened widened = {w->own->keys, w->own->values};
-    const struct range share_of = share(w, columns * parts);
+    const struct range share_of = worker_share(w, columns * parts);
     for (size_t u = share_of.first; u < share_of.last; u++) {
         const size_t head = u / parts * together, first = u % parts * per;
         const size_t n = p->n - first < per ? p->n - first : per, at = first * ld + head * d->head_dim;
@@ -201,13 +170,11 @@ static void
 add_to_stream(struct worker *w, const struct pass *p, const struct matrix *m, const struct acts *x, uint32_t from)
 {
     struct store *s = w->store;
-    const size_t groups = (m->rows + Q8_GROUP - 1) / Q8_GROUP;
-    struct range part = times(share(w, groups), Q8_GROUP);
-    part.last = part.last < m->rows ? part.last : m->rows;
+    const struct range part = worker_outputs(w, m->rows);
     matmul(w, m, x, p->n, part, s->y);
     for (size_t i = 0; i < p->n; i++) {
-        const float *before = store_hidden(s, row_at(p, i)->ring, from), *y = s->y + i * m->rows;
-        float *after = store_hidden(s, row_at(p, i)->ring, p->l);
+        const float *before = cpu_store_hidden(s, row_at(p, i)->ring, from), *y = s->y + i * m->rows;
+        float *after = cpu_store_hidden(s, row_at(p, i)->ring, p->l);
         for (size_t o = part.first; o < part.last; o++)
             after[o] = before[o] + y[o];
     }
@@ -220,19 +187,18 @@ mlp(struct worker *w, const struct pass *p)
     const struct model_desc *d = &s->weights->desc;
     const struct layer *m = p->layer;
     const bool in_int8 = quantised(&m->gate) || quantised(&m->up);
-    struct acts x = prepare(w, p->n, d->width, in_int8, m->ffn_norm, hidden_between, p, NULL);
-    struct range part = times(share(w, (d->ffn + Q8_GROUP - 1) / Q8_GROUP), Q8_GROUP);
-    part.last = part.last < d->ffn ? part.last : d->ffn;
+    struct acts x = worker_activations(w, p->n, d->width, in_int8, m->ffn_norm, hidden_between, p, NULL);
+    const struct range part = worker_outputs(w, d->ffn);
     matmul(w, &m->gate, &x, p->n, part, s->gate);
     matmul(w, &m->up, &x, p->n, part, s->up);
     for (size_t i = 0; i < p->n && part.first < part.last; i++)
         s->isa->swiglu(s->gate + i * d->ffn + part.first, s->up + i * d->ffn + part.first, part.last - part.first);
-    meet(w);
-    x = prepare(w, p->n, d->ffn, quantised(&m->down), NULL, NULL, NULL, s->gate);
+    worker_barrier(w);
+    x = worker_activations(w, p->n, d->ffn, quantised(&m->down), NULL, NULL, NULL, s->gate);
     add_to_stream(w, p, &m->down, &x, p->l);
 }
 
-/* Layer l on the rows that need it. Workers leave it without having met. */
+/* Layer l on the rows that need it. Ends without a barrier. */
 static void
 run_layer(struct worker *w, const struct sweep *sweep, uint32_t l)
 {
@@ -243,18 +209,19 @@ run_layer(struct worker *w, const struct sweep *sweep, uint32_t l)
         if (sweep->rows[i].from < l)
             w->own->active[p.n++] = (uint32_t)i;
     if (sweep->skip_attention != NULL && sweep->skip_attention[l]) {
-        const struct range part = share(w, p.n);
+        const struct range part = worker_share(w, p.n);
         for (size_t i = part.first; i < part.last; i++)
-            memcpy(store_hidden(s, row_at(&p, i)->ring, l), hidden_before(w, &p, i), d->width * sizeof(float));
+            memcpy(cpu_store_hidden(s, row_at(&p, i)->ring, l), hidden_before(w, &p, i), d->width * sizeof(float));
     } else {
         project(w, &p);
-        meet(w);
+        worker_barrier(w);
         attention(w, &p);
-        meet(w);
-        const struct acts x = prepare(w, p.n, p.layer->wo.cols, quantised(&p.layer->wo), NULL, NULL, NULL, s->attended);
+        worker_barrier(w);
+        const struct acts x =
+            worker_activations(w, p.n, p.layer->wo.cols, quantised(&p.layer->wo), NULL, NULL, NULL, s->attended);
         add_to_stream(w, &p, &p.layer->wo, &x, l - 1);
     }
-    meet(w);
+    worker_barrier(w);
     if (sweep->skip_mlp == NULL || !sweep->skip_mlp[l])
         mlp(w, &p);
 }
@@ -268,7 +235,7 @@ leaves(struct worker *w, const struct exit_watch *watch, uint32_t l)
     const uint64_t start = w->rank == 0 ? clock_ns() : 0;
     head_logits(w);
     head_pieces(w);
-    meet(w);
+    worker_barrier(w);
     struct guess guess;
     double max, sum;
     head_combine(w->store, 0, &guess, &max, &sum);
@@ -291,14 +258,14 @@ walk(struct worker *w, const struct sweep *sweep, const struct exit_watch *watch
 {
     struct store *s = w->store;
     const struct model_desc *d = &s->weights->desc;
-    const struct range part = share(w, sweep->n);
+    const struct range part = worker_share(w, sweep->n);
     for (size_t i = part.first; i < part.last; i++)
         rope_turns(s->weights, sweep->rows[i].n_trunk + sweep->rows[i].n_tail - 1, s->turns + i * d->rope_dims);
-    meet(w);
+    worker_barrier(w);
     for (uint32_t l = first; l <= sweep->to; l++) {
         run_layer(w, sweep, l);
         const bool probe = watch != NULL && watch->rule->threshold[l] <= 1;
-        if (w->rank == 0) { /* for all workers to read after they met */
+        if (w->rank == 0) { /* for all workers to read behind the barrier */
             if (watch != NULL)
                 watch->out->depth = l;
             if (probe) {
@@ -311,9 +278,9 @@ walk(struct worker *w, const struct sweep *sweep, const struct exit_watch *watch
                                                     .final = -1,
                                                     .request = -1};
             }
-            s->stop = l < sweep->to && store_stopped(s);
+            s->stop = l < sweep->to && cpu_store_stopped(s);
         }
-        meet(w);
+        worker_barrier(w);
         if ((probe && leaves(w, watch, l)) || s->stop)
             return;
     }
@@ -322,11 +289,8 @@ walk(struct worker *w, const struct sweep *sweep, const struct exit_watch *watch
 void
 sweep_run(struct store *s, const struct sweep *sweep, const struct exit_watch *watch)
 {
-    uint32_t first = sweep->to + 1;
-    for (size_t i = 0; i < sweep->n; i++)
-        if (sweep->rows[i].from < first)
-            first = sweep->rows[i].from + 1;
-    if (first > sweep->to || store_stopped(s))
+    const uint32_t first = request_first_layer(sweep);
+    if (first > sweep->to || cpu_store_stopped(s))
         return;
     PARALLEL(omp parallel num_threads(s->threads))
     {

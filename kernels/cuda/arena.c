@@ -38,7 +38,7 @@ arena_close(struct arena *a)
 }
 
 bool
-arena_take(struct arena *a, size_t bytes, struct piece *p, struct err *err)
+arena_take(struct arena *a, size_t bytes, struct arena_piece *p, struct err *err)
 {
     bytes = piece_room(bytes, 1);
     while (a->chunks[a->at].room - a->chunks[a->at].used < bytes) {
@@ -50,7 +50,7 @@ arena_take(struct arena *a, size_t bytes, struct piece *p, struct err *err)
         a->at++;
     }
     struct chunk *c = &a->chunks[a->at];
-    *p = (struct piece){.host = c->host + c->used, .device = c->device + c->used, .bytes = bytes};
+    *p = (struct arena_piece){.host = c->host + c->used, .device = c->device + c->used, .bytes = bytes};
     c->used += bytes;
     return true;
 }
@@ -64,7 +64,7 @@ arena_reset(struct arena *a)
 }
 
 void *
-piece_put(struct piece *p, size_t n, size_t size, void **host)
+piece_put(struct arena_piece *p, size_t n, size_t size, void **host)
 {
     void *device = p->device + p->used;
     if (host != NULL)
@@ -74,7 +74,7 @@ piece_put(struct piece *p, size_t n, size_t size, void **host)
 }
 
 void *
-piece_copy(struct piece *p, const void *from, size_t n, size_t size)
+piece_copy(struct arena_piece *p, const void *from, size_t n, size_t size)
 {
     void *host, *device;
     if (from == NULL)

@@ -21,14 +21,14 @@ struct arena {
     uint32_t n, at; /* chunks there are; the one in use */
 };
 
-struct piece {
+struct arena_piece {
     unsigned char *host, *device;
     size_t used, bytes;
 };
 
 bool arena_open(struct arena *, struct backend *, size_t room, struct err *);
 void arena_close(struct arena *);
-bool arena_take(struct arena *, size_t bytes, struct piece *, struct err *);
+bool arena_take(struct arena *, size_t bytes, struct arena_piece *, struct err *);
 void arena_reset(struct arena *);
 
 /* What a piece must hold to take n things of that size with piece_put(). */
@@ -39,8 +39,8 @@ piece_room(size_t n, size_t size)
 }
 
 /* Room for n things in the piece: its device address; *host, which may be NULL, gets the other one. */
-void *piece_put(struct piece *, size_t n, size_t size, void **host);
+void *piece_put(struct arena_piece *, size_t n, size_t size, void **host);
 /* The same, with the things copied in; NULL for NULL. */
-void *piece_copy(struct piece *, const void *from, size_t n, size_t size);
+void *piece_copy(struct arena_piece *, const void *from, size_t n, size_t size);
 
 #endif

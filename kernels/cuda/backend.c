@@ -11,8 +11,8 @@ static const struct backend_ops cuda_backend = {
     .load = cuda_weights_load,
     .unload = cuda_weights_unload,
     .heads = cuda_weights_heads,
-    .store = store_open,
-    .drop = store_close,
+    .store = cuda_store_open,
+    .drop = cuda_store_close,
     .trunk = rows_trunk,
     .embed = rows_embed,
     .step = rows_step,
@@ -24,7 +24,7 @@ static const struct backend_ops cuda_backend = {
     .read_logits = decide_read_logits,
     .read_hidden = decide_read_hidden,
     .read_dist = decide_read_dist,
-    .wait = store_wait,
+    .wait = cuda_store_wait,
 };
 
 __attribute__((visibility("default"))) const struct backend_ops *specscope_backend(void);

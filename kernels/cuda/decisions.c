@@ -1,24 +1,14 @@
 #include "kernels/cuda/decisions.h"
 
-#include <string.h>
-
-#include "kernels/request.h"
-
-static struct limits
-limits(const struct store *s)
-{
-    return (struct limits){.model = &s->weights->desc, .store = &s->desc};
-}
-
 /* ---- head calls ---- */
 
 /* Logits of s->head_rows[0..n), and their guesses unless that is NULL (a device pointer). */
 static bool
 run_head(struct store *s, uint32_t n, struct guess *guesses)
 {
-    struct piece args;
+    struct arena_piece args;
     bool trained = false;
-    if (!store_args(s, piece_room(n, sizeof *s->head_rows), &args))
+    if (!cuda_store_args(s, piece_room(n, sizeof *s->head_rows), &args))
         return false;
     for (uint32_t i = 0; i < n; i++)
         trained = trained || s->head_rows[i].trained;
@@ -29,7 +19,8 @@ run_head(struct store *s, uint32_t n, struct guess *guesses)
                                 .trained = trained,
                                 .guesses = guesses,
                                 .blocks = s->blocks};
-    return store_send(s, &args) && store_did(s, launch_head(a, &s->weights->sizes, s->stream), "running the head");
+    return cuda_store_send(s, &args) &&
+           cuda_store_did(s, launch_head(a, &s->weights->sizes, s->stream), "running the head");
 }
 
 static struct head_row
@@ -42,25 +33,25 @@ plain_row(uint32_t ring, uint32_t layer)
 
 /* Runs the n rows put together so far and has their guesses handed out. */
 static bool
-flush(struct store *s, uint32_t n, struct guess *out)
+run_probes(struct store *s, uint32_t n, struct guess *out)
 {
-    struct piece results;
+    struct arena_piece results;
     void *host;
     for (uint32_t i = 0; i < n; i++)
         s->final_row[s->head_rows[i].ring] = -1;
     if (n == 0)
         return true;
-    if (!store_results(s, piece_room(n, sizeof(struct guess)), &results))
+    if (!cuda_store_results(s, piece_room(n, sizeof(struct guess)), &results))
         return false;
     struct guess *there = piece_put(&results, n, sizeof *there, &host);
     const struct guess *here = host;
     if (!run_head(s, n, there))
         return false;
     for (uint32_t i = 0; i < n; i++)
-        if (s->requests[i] >= 0 && !store_deliver(s, (struct delivery){.kind = DELIVER_GUESS,
-                                                                       .out = &out[s->requests[i]],
-                                                                       .from = &here[i],
-                                                                       .layer = s->head_rows[i].layer}))
+        if (s->requests[i] >= 0 && !cuda_store_deliver(s, (struct delivery){.kind = DELIVER_GUESS,
+                                                                            .out = &out[s->requests[i]],
+                                                                            .from = &here[i],
+                                                                            .layer = s->head_rows[i].layer}))
             return false;
     return true;
 }
@@ -98,20 +89,20 @@ bool
 decide_guess(struct store *s, const struct probe *probes, size_t n, struct guess *out)
 {
     uint32_t rows = 0;
-    if (!request_guess(limits(s), probes, n))
+    if (!request_guess(s->limits, probes, n))
         return false;
-    if (n == 0 || store_stopped(s))
+    if (n == 0 || cuda_store_stopped(s))
         return true;
     s->stoppable = true;
     for (size_t i = 0; i < n; i++) {
         if (rows + 2 > s->dev.head_rows) { /* a probe may bring its final layer along */
-            if (!flush(s, rows, out))
+            if (!run_probes(s, rows, out))
                 return true;
             rows = 0;
         }
         rows = add_probe(s, rows, &probes[i], (int32_t)i);
     }
-    (void)flush(s, rows, out);
+    (void)run_probes(s, rows, out);
     return true;
 }
 
@@ -120,24 +111,24 @@ decide_guess(struct store *s, const struct probe *probes, size_t n, struct guess
 bool
 decide_dist(struct store *s, const struct dist_req *requests, size_t n)
 {
-    if (!request_dist(limits(s), requests, n))
+    if (!request_dist(s->limits, requests, n))
         return false;
-    for (size_t first = 0; first < n && !store_stopped(s); first += s->dev.head_rows) {
+    for (size_t first = 0; first < n && !cuda_store_stopped(s); first += s->dev.head_rows) {
         const uint32_t part = n - first < s->dev.head_rows ? (uint32_t)(n - first) : s->dev.head_rows;
-        struct piece args;
+        struct arena_piece args;
         s->stoppable = true;
         for (uint32_t i = 0; i < part; i++) {
             s->head_rows[i] = plain_row(requests[first + i].ring, requests[first + i].layer);
             s->head_rows[i].trained = weights_asked(s->weights, requests[first + i].head);
         }
-        if (!run_head(s, part, NULL) || !store_args(s, piece_room(part, sizeof *requests), &args))
+        if (!run_head(s, part, NULL) || !cuda_store_args(s, piece_room(part, sizeof *requests), &args))
             return true;
         const struct dist_args a = {.model = s->weights->model,
                                     .store = s->dev,
                                     .requests = piece_copy(&args, requests + first, part, sizeof *requests),
                                     .n = part};
-        if (!store_send(s, &args) ||
-            !store_did(s, launch_dist(a, &s->weights->sizes, s->stream), "making distributions"))
+        if (!cuda_store_send(s, &args) ||
+            !cuda_store_did(s, launch_dist(a, &s->weights->sizes, s->stream), "making distributions"))
             return true;
     }
     return true;
@@ -146,15 +137,15 @@ decide_dist(struct store *s, const struct dist_req *requests, size_t n)
 bool
 decide_draw(struct store *s, const struct draw_req *requests, size_t n)
 {
-    struct piece args, results;
+    struct arena_piece args, results;
     void *draws_host, *tokens_host;
     size_t room = piece_room(n, sizeof(struct dev_draw));
-    if (!request_draw(limits(s), requests, n) || n > UINT32_MAX)
+    if (!request_draw(s->limits, requests, n) || n > UINT32_MAX)
         return false;
     for (size_t i = 0; i < n; i++)
         room += piece_room(requests[i].n_without, sizeof(token_t));
-    if (n == 0 || store_stopped(s) || !store_args(s, room, &args) ||
-        !store_results(s, piece_room(n, sizeof(token_t)), &results))
+    if (n == 0 || cuda_store_stopped(s) || !cuda_store_args(s, room, &args) ||
+        !cuda_store_results(s, piece_room(n, sizeof(token_t)), &results))
         return true;
     s->stoppable = true;
     const struct dev_draw *draws = piece_put(&args, n, sizeof *draws, &draws_host);
@@ -164,15 +155,15 @@ decide_draw(struct store *s, const struct draw_req *requests, size_t n)
         *there = requests[i];
         there->without = piece_copy(&args, requests[i].without, requests[i].n_without, sizeof(token_t));
         there->out = &tokens[i];
-        if (!store_deliver(s, (struct delivery){.kind = DELIVER_BYTES,
-                                                .out = requests[i].out,
-                                                .from = (token_t *)tokens_host + i,
-                                                .bytes = sizeof(token_t)}))
+        if (!cuda_store_deliver(s, (struct delivery){.kind = DELIVER_BYTES,
+                                                     .out = requests[i].out,
+                                                     .from = (token_t *)tokens_host + i,
+                                                     .bytes = sizeof(token_t)}))
             return true;
     }
     const struct draw_args a = {.store = s->dev, .vocab = s->weights->desc.vocab, .draws = draws, .n = (uint32_t)n};
-    if (store_send(s, &args))
-        (void)store_did(s, launch_draw(a, s->stream), "drawing tokens");
+    if (cuda_store_send(s, &args))
+        (void)cuda_store_did(s, launch_draw(a, s->stream), "drawing tokens");
     return true;
 }
 
@@ -182,12 +173,13 @@ bool
 decide_verify(struct store *s, const struct verify_req *r)
 {
     const size_t n = r->n;
-    struct piece args, results;
+    struct arena_piece args, results;
     void *rows_host, *verdict_host;
-    if (!request_verify(limits(s), r))
+    if (!request_verify(s->limits, r))
         return false;
-    if (store_stopped(s) || !store_args(s, piece_room(n, sizeof *r->nodes) + piece_room(n, sizeof(int32_t)), &args) ||
-        !store_results(s, piece_room(n, sizeof(struct guess)) + piece_room(1, sizeof(struct verdict)), &results))
+    if (cuda_store_stopped(s) ||
+        !cuda_store_args(s, piece_room(n, sizeof *r->nodes) + piece_room(n, sizeof(int32_t)), &args) ||
+        !cuda_store_results(s, piece_room(n, sizeof(struct guess)) + piece_room(1, sizeof(struct verdict)), &results))
         return true;
     s->stoppable = true;
     struct guess *guesses = piece_put(&results, n, sizeof *guesses, NULL);
@@ -211,13 +203,13 @@ decide_verify(struct store *s, const struct verify_req *r)
         if (has)
             s->head_rows[rows++] = plain_row(r->nodes[i].ring, s->weights->desc.n_layers);
     }
-    if (run_head(s, rows, guesses) && store_send(s, &args) &&
-        store_did(s, launch_verify(a, &s->weights->sizes, s->stream), "verifying"))
-        (void)store_deliver(s, (struct delivery){.kind = DELIVER_VERDICT,
-                                                 .out = r->out,
-                                                 .from = verdict_host,
-                                                 .layer = s->weights->desc.n_layers,
-                                                 .judged = judged});
+    if (run_head(s, rows, guesses) && cuda_store_send(s, &args) &&
+        cuda_store_did(s, launch_verify(a, &s->weights->sizes, s->stream), "verifying"))
+        (void)cuda_store_deliver(s, (struct delivery){.kind = DELIVER_VERDICT,
+                                                      .out = r->out,
+                                                      .from = verdict_host,
+                                                      .layer = s->weights->desc.n_layers,
+                                                      .judged = judged});
     return true;
 }
 
@@ -227,22 +219,23 @@ decide_verify(struct store *s, const struct verify_req *r)
 static void
 read_floats(struct store *s, const float *from, size_t n, float *out)
 {
-    struct piece results;
+    struct arena_piece results;
     void *host;
-    if (!store_results(s, piece_room(n, sizeof *out), &results))
+    if (!cuda_store_results(s, piece_room(n, sizeof *out), &results))
         return;
     float *to = piece_put(&results, n, sizeof *out, &host);
-    if (store_did(s, cudaMemcpyAsync(to, from, n * sizeof *out, cudaMemcpyDeviceToDevice, s->stream), "reading values"))
-        (void)store_deliver(
+    if (cuda_store_did(s, cudaMemcpyAsync(to, from, n * sizeof *out, cudaMemcpyDeviceToDevice, s->stream),
+                       "reading values"))
+        (void)cuda_store_deliver(
             s, (struct delivery){.kind = DELIVER_BYTES, .out = out, .from = host, .bytes = n * sizeof *out});
 }
 
 bool
 decide_read_logits(struct store *s, uint32_t ring, uint32_t layer, float *out)
 {
-    if (!request_read(limits(s), ring, layer))
+    if (!request_read(s->limits, ring, layer))
         return false;
-    if (store_stopped(s))
+    if (cuda_store_stopped(s))
         return true;
     s->stoppable = true;
     s->head_rows[0] = plain_row(ring, layer);
@@ -255,9 +248,9 @@ bool
 decide_read_hidden(struct store *s, uint32_t ring, uint32_t layer, float *out)
 {
     const struct model_desc *d = &s->weights->desc;
-    if (!request_read(limits(s), ring, layer))
+    if (!request_read(s->limits, ring, layer))
         return false;
-    if (!s->cancelled && store_alive(s))
+    if (!s->cancelled && cuda_store_alive(s))
         read_floats(s, s->dev.hidden + ((size_t)ring * (d->n_layers + 1) + layer) * d->width, d->width, out);
     return true;
 }
@@ -268,7 +261,7 @@ decide_read_dist(struct store *s, dist_t dist, float *out)
     const size_t vocab = s->weights->desc.vocab;
     if (dist >= s->desc.dists)
         return false;
-    if (!s->cancelled && store_alive(s))
+    if (!s->cancelled && cuda_store_alive(s))
         read_floats(s, s->dev.dists_p + dist * vocab, vocab, out);
     return true;
 }

@@ -1,40 +1,32 @@
 #include "kernels/cuda/rows.h"
 
-#include <string.h>
-
-#include "kernels/request.h"
-
-static struct limits
-limits(const struct store *s)
-{
-    return (struct limits){.model = &s->weights->desc, .store = &s->desc};
-}
-
 bool
 rows_trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
-    struct piece args;
-    if (!request_trunk(limits(s), seq, first, slots, n))
+    struct arena_piece args;
+    if (!request_trunk(s->limits, seq, first, slots, n))
         return false;
-    if (n == 0 || !store_alive(s) || !store_args(s, piece_room(n, sizeof *slots), &args))
+    if (n == 0 || !cuda_store_alive(s) || !cuda_store_args(s, piece_room(n, sizeof *slots), &args))
         return true;
     const slot_t *there = piece_copy(&args, slots, n, sizeof *slots);
-    if (store_send(s, &args))
-        (void)store_did(s, launch_trunk(s->dev, seq, first, there, (uint32_t)n, s->stream), "taking a trunk table");
+    if (cuda_store_send(s, &args))
+        (void)cuda_store_did(s, launch_trunk(s->dev, seq, first, there, (uint32_t)n, s->stream),
+                             "taking a trunk table");
     return true;
 }
 
 bool
 rows_embed(struct store *s, const struct row *rows, size_t n)
 {
-    struct piece args;
-    if (!request_embed(limits(s), rows, n) || n > UINT32_MAX)
+    struct arena_piece args;
+    if (!request_embed(s->limits, rows, n) || n > UINT32_MAX)
         return false;
-    if (n == 0 || !store_alive(s) || !store_args(s, piece_room(n, sizeof *rows), &args))
+    if (n == 0 || !cuda_store_alive(s) || !cuda_store_args(s, piece_room(n, sizeof *rows), &args))
         return true;
     const struct row *there = piece_copy(&args, rows, n, sizeof *rows);
-    if (store_send(s, &args))
-        (void)store_did(s, launch_embed(s->weights->model, s->dev, there, (uint32_t)n, s->stream), "embedding tokens");
+    if (cuda_store_send(s, &args))
+        (void)cuda_store_did(s, launch_embed(s->weights->model, s->dev, there, (uint32_t)n, s->stream),
+                             "embedding tokens");
     return true;
 }
 
@@ -66,30 +58,19 @@ group_rows(const struct sweep *w, struct row_group *groups)
     return n;
 }
 
-/* The smallest layer that any row has to go through; above w->to: none. */
-static uint32_t
-first_layer(const struct sweep *w)
-{
-    uint32_t first = w->to + 1;
-    for (size_t i = 0; i < w->n; i++)
-        if (w->rows[i].from < first)
-            first = w->rows[i].from + 1;
-    return first;
-}
-
 /* Arguments of a sweep, and of its exit rule if there is one, on the device. */
 static bool
 send_sweep(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct until_state *state,
            struct sweep_args *a)
 {
     const size_t depths = s->weights->desc.n_layers + 1;
-    struct piece args;
+    struct arena_piece args;
     void *groups;
-    if (!store_args(s,
-                    piece_room(w->n, sizeof *w->rows) + piece_room(w->n_tails, sizeof *w->tails) +
-                        piece_room(w->n, sizeof(struct row_group)) + 2 * piece_room(depths, 1) +
-                        2 * piece_room(depths, sizeof(float)),
-                    &args))
+    if (!cuda_store_args(s,
+                         piece_room(w->n, sizeof *w->rows) + piece_room(w->n_tails, sizeof *w->tails) +
+                             piece_room(w->n, sizeof(struct row_group)) + 2 * piece_room(depths, 1) +
+                             2 * piece_room(depths, sizeof(float)),
+                         &args))
         return false;
     *a = (struct sweep_args){.model = s->weights->model,
                              .store = s->dev,
@@ -99,7 +80,7 @@ send_sweep(struct store *s, const struct sweep *w, const struct exit_rule *rule,
                              .skip_attention = piece_copy(&args, w->skip_attention, depths, sizeof(bool)),
                              .skip_mlp = piece_copy(&args, w->skip_mlp, depths, sizeof(bool)),
                              .n = (uint32_t)w->n,
-                             .first = first_layer(w),
+                             .first = request_first_layer(w),
                              .to = w->to};
     a->n_groups = group_rows(w, groups);
     if (rule != NULL)
@@ -107,35 +88,35 @@ send_sweep(struct store *s, const struct sweep *w, const struct exit_rule *rule,
                                        .threshold = piece_copy(&args, rule->threshold, depths, sizeof(float)),
                                        .state = state,
                                        .trained = weights_asked(s->weights, rule->head)};
-    return store_send(s, &args);
+    return cuda_store_send(s, &args);
 }
 
 bool
 rows_step(struct store *s, const struct sweep *w)
 {
     struct sweep_args a;
-    if (!request_sweep(limits(s), w) || !paths_fit(s, w))
+    if (!request_sweep(s->limits, w) || !paths_fit(s, w))
         return false;
-    if (first_layer(w) > w->to || store_stopped(s) || !send_sweep(s, w, NULL, NULL, &a))
+    if (request_first_layer(w) > w->to || cuda_store_stopped(s) || !send_sweep(s, w, NULL, NULL, &a))
         return true;
     s->stoppable = true;
-    (void)store_did(s, launch_sweep(a, s->blocks, s->stream), "running layers");
+    (void)cuda_store_did(s, launch_sweep(a, s->blocks, s->stream), "running layers");
     return true;
 }
 
 /* The state as it is when nothing was run: what the sweep then fills. */
 static bool
-send_state(struct store *s, uint32_t depth, const struct piece *to)
+send_state(struct store *s, uint32_t depth, const struct arena_piece *to)
 {
-    struct piece args;
+    struct arena_piece args;
     void *host;
-    if (!store_args(s, piece_room(1, sizeof(struct until_state)), &args))
+    if (!cuda_store_args(s, piece_room(1, sizeof(struct until_state)), &args))
         return false;
     (void)piece_put(&args, 1, sizeof(struct until_state), &host);
     *(struct until_state *)host = (struct until_state){.depth = depth};
-    return store_did(s,
-                     cudaMemcpyAsync(to->device, host, sizeof(struct until_state), cudaMemcpyHostToDevice, s->stream),
-                     "sending a request");
+    return cuda_store_did(
+        s, cudaMemcpyAsync(to->device, host, sizeof(struct until_state), cudaMemcpyHostToDevice, s->stream),
+        "sending a request");
 }
 
 bool
@@ -143,16 +124,16 @@ rows_until(struct store *s, const struct sweep *w, const struct exit_rule *rule,
 {
     const size_t depths = s->weights->desc.n_layers + 1;
     struct sweep_args a;
-    struct piece results;
+    struct arena_piece results;
     void *state, *last, *all;
-    if (!request_until(limits(s), w, rule) || !paths_fit(s, w))
+    if (!request_until(s->limits, w, rule) || !paths_fit(s, w))
         return false;
-    if (store_stopped(s))
+    if (cuda_store_stopped(s))
         return true;
-    if (!store_results(s,
-                       piece_room(1, sizeof(struct until_state)) + piece_room(1, sizeof(struct guess)) +
-                           piece_room(depths, sizeof(struct guess)),
-                       &results) ||
+    if (!cuda_store_results(s,
+                            piece_room(1, sizeof(struct until_state)) + piece_room(1, sizeof(struct guess)) +
+                                piece_room(depths, sizeof(struct guess)),
+                            &results) ||
         !send_state(s, w->rows[w->n - 1].from, &results))
         return true;
     struct until_state *there = piece_put(&results, 1, sizeof *there, &state);
@@ -161,11 +142,11 @@ rows_until(struct store *s, const struct sweep *w, const struct exit_rule *rule,
     if (!send_sweep(s, w, rule, there, &a))
         return true;
     s->stoppable = true;
-    if (a.first <= a.to && !store_did(s, launch_sweep(a, s->blocks, s->stream), "running layers until one exits"))
+    if (a.first <= a.to && !cuda_store_did(s, launch_sweep(a, s->blocks, s->stream), "running layers until one exits"))
         return true;
-    if (store_did(s, launch_until_guesses(a, all_there, last_there, &s->weights->sizes, s->stream),
-                  "looking at the layers' guesses"))
-        (void)store_deliver(
+    if (cuda_store_did(s, launch_until_guesses(a, all_there, last_there, &s->weights->sizes, s->stream),
+                       "looking at the layers' guesses"))
+        (void)cuda_store_deliver(
             s, (struct delivery){
                    .kind = DELIVER_EXIT, .out = out, .from = state, .last = last, .all = all, .probed = out->probed});
     return true;

@@ -83,15 +83,12 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
 }
 
 bool
-store_estimate(const struct model_desc *d, bool exact, uint32_t ctx, size_t *keys, size_t *work)
+cuda_store_estimate(const struct model_desc *d, bool exact, uint32_t ctx, size_t *keys, size_t *work)
 {
     struct place places[PLACES];
     size_t n;
-    struct store s = {
-        .blocks = 256, /* as the engine asks for it, or nearly: engine/context/context.c */
-        .desc = {
-            .slots = ctx + 128, .ring = 128, .seqs = 4, .trunk = ctx, .max_rows = 64, .max_probes = 512, .dists = 64}};
-    if (ctx > UINT32_MAX - 128 || !list_places(&s, d, exact, places, &n))
+    struct store s = {.blocks = 256, .desc = store_defaults(ctx)};
+    if (ctx > UINT32_MAX - STORE_SPARE || !list_places(&s, d, exact, places, &n))
         return false;
     *keys = *work = 0;
     for (size_t i = 0; i < n; i++)
@@ -148,14 +145,14 @@ take_host(struct store *s)
 }
 
 bool
-store_open(struct weights *w, const struct store_desc *desc, struct store **out, struct err *err)
+cuda_store_open(struct weights *w, const struct store_desc *desc, struct store **out, struct err *err)
 {
     static const char doing[] = "opening a context";
     struct backend *b = w->backend;
     void *words = NULL;
     *out = NULL;
-    if (desc->slots == 0 || desc->ring == 0 || desc->seqs == 0 || desc->trunk == 0 || desc->max_rows == 0)
-        return err_set(err, ERR_USAGE, "a context needs at least one slot, row, sequence and position");
+    if (!request_store(desc, err))
+        return false;
     struct store *s = calloc(1, sizeof *s);
     if (s == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");
@@ -163,6 +160,7 @@ store_open(struct weights *w, const struct store_desc *desc, struct store **out,
     s->backend = b;
     s->blocks = b->blocks;
     s->desc = *desc;
+    s->limits = (struct request_limits){&w->desc, &s->desc};
     bool ok = device_here(b, err) && take_places(s, err) && take_arenas(s, err) &&
               cuda_did(b, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), doing, err) &&
               cuda_did(b, cudaStreamCreateWithFlags(&s->side, cudaStreamNonBlocking), doing, err) &&
@@ -173,7 +171,7 @@ store_open(struct weights *w, const struct store_desc *desc, struct store **out,
         ok = err_set(err, ERR_WORK, "not enough memory for a context");
     /* What was zeroed was zeroed on the default stream, for which ours does not wait. */
     if (!ok || !cuda_did(b, cudaDeviceSynchronize(), doing, err)) {
-        store_close(s);
+        cuda_store_close(s);
         return false;
     }
     s->cancel_words[0] = 0;
@@ -183,7 +181,7 @@ store_open(struct weights *w, const struct store_desc *desc, struct store **out,
 }
 
 void
-store_close(struct store *s)
+cuda_store_close(struct store *s)
 {
     if (s == NULL)
         return;
@@ -211,21 +209,21 @@ store_close(struct store *s)
 /* ---- for requests ---- */
 
 bool
-store_alive(struct store *s)
+cuda_store_alive(struct store *s)
 {
     return !s->failed && device_here(s->backend, NULL); /* a lost device is said by wait() */
 }
 
 bool
-store_stopped(struct store *s)
+cuda_store_stopped(struct store *s)
 {
     if (s->desc.cancel != NULL && atomic_load_explicit(s->desc.cancel, memory_order_relaxed))
         s->cancelled = true;
-    return s->cancelled || !store_alive(s);
+    return s->cancelled || !cuda_store_alive(s);
 }
 
 bool
-store_did(struct store *s, cudaError_t code, const char *doing)
+cuda_store_did(struct store *s, cudaError_t code, const char *doing)
 {
     s->queued = true;
     if (!s->failed && !cuda_did(s->backend, code, doing, &s->err))
@@ -234,7 +232,7 @@ store_did(struct store *s, cudaError_t code, const char *doing)
 }
 
 bool
-store_args(struct store *s, size_t bytes, struct piece *p)
+cuda_store_args(struct store *s, size_t bytes, struct arena_piece *p)
 {
     if (!s->failed && !arena_take(&s->args, bytes, p, &s->err))
         s->failed = true;
@@ -242,14 +240,15 @@ store_args(struct store *s, size_t bytes, struct piece *p)
 }
 
 bool
-store_send(struct store *s, const struct piece *p)
+cuda_store_send(struct store *s, const struct arena_piece *p)
 {
-    return p->used == 0 || store_did(s, cudaMemcpyAsync(p->device, p->host, p->used, cudaMemcpyHostToDevice, s->stream),
-                                     "sending a request");
+    return p->used == 0 ||
+           cuda_store_did(s, cudaMemcpyAsync(p->device, p->host, p->used, cudaMemcpyHostToDevice, s->stream),
+                          "sending a request");
 }
 
 bool
-store_results(struct store *s, size_t bytes, struct piece *p)
+cuda_store_results(struct store *s, size_t bytes, struct arena_piece *p)
 {
     if (!s->failed && !arena_take(&s->results, bytes, p, &s->err))
         s->failed = true;
@@ -257,7 +256,7 @@ store_results(struct store *s, size_t bytes, struct piece *p)
 }
 
 bool
-store_deliver(struct store *s, struct delivery d)
+cuda_store_deliver(struct store *s, struct delivery d)
 {
     if (s->n_deliveries == s->deliveries_room) {
         struct delivery *more = realloc(s->deliveries, 2 * s->deliveries_room * sizeof *more);
@@ -283,15 +282,15 @@ poll(struct store *s)
     for (;;) {
         const cudaError_t code = cudaEventQuery(s->done);
         if (code != cudaErrorNotReady)
-            return store_did(s, code, doing);
+            return cuda_store_did(s, code, doing);
         (void)cudaGetLastError(); /* "not ready" counts as an error there */
         if (s->stoppable && !s->cancelled && s->desc.cancel != NULL &&
             atomic_load_explicit(s->desc.cancel, memory_order_relaxed)) {
             s->cancelled = s->word_raised = true;
-            if (!store_did(s,
-                           cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[1], sizeof *s->dev.cancel,
-                                           cudaMemcpyHostToDevice, s->side),
-                           "cancelling"))
+            if (!cuda_store_did(s,
+                                cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[1], sizeof *s->dev.cancel,
+                                                cudaMemcpyHostToDevice, s->side),
+                                "cancelling"))
                 return false;
         }
         sched_yield();
@@ -306,10 +305,10 @@ finish(struct store *s)
     for (uint32_t i = 0; i < s->results.n; i++) {
         const struct chunk *c = &s->results.chunks[i];
         if (c->used > 0 &&
-            !store_did(s, cudaMemcpyAsync(c->host, c->device, c->used, cudaMemcpyDeviceToHost, s->stream), doing))
+            !cuda_store_did(s, cudaMemcpyAsync(c->host, c->device, c->used, cudaMemcpyDeviceToHost, s->stream), doing))
             return false;
     }
-    return store_did(s, cudaEventRecord(s->done, s->stream), doing) && poll(s);
+    return cuda_store_did(s, cudaEventRecord(s->done, s->stream), doing) && poll(s);
 }
 
 /* Puts the cancel word back behind its being set, before anything that is queued from now on. */
@@ -317,11 +316,11 @@ static void
 lower_word(struct store *s)
 {
     static const char doing[] = "cancelling";
-    if (store_did(s, cudaStreamSynchronize(s->side), doing) &&
-        store_did(s,
-                  cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[0], sizeof *s->dev.cancel, cudaMemcpyHostToDevice,
-                                  s->stream),
-                  doing))
+    if (cuda_store_did(s, cudaStreamSynchronize(s->side), doing) &&
+        cuda_store_did(s,
+                       cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[0], sizeof *s->dev.cancel,
+                                       cudaMemcpyHostToDevice, s->stream),
+                       doing))
         s->word_raised = false;
 }
 
@@ -331,10 +330,7 @@ is_number(struct store *s, float value, uint32_t layer)
     if (isfinite(value))
         return true;
     s->failed = true;
-    return err_set(&s->err, ERR_WORK,
-                   "the model's values after layer %" PRIu32
-                   " are not numbers: the file is damaged, or made for other kernels",
-                   layer);
+    return request_not_numbers(layer, &s->err);
 }
 
 static bool
@@ -384,7 +380,7 @@ deliver(struct store *s, const struct delivery *d)
 }
 
 bool
-store_wait(struct store *s, struct err *err)
+cuda_store_wait(struct store *s, struct err *err)
 {
     struct backend *b = s->backend;
     if (!device_here(b, &s->err))

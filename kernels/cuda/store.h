@@ -9,6 +9,7 @@
 #include "kernels/cuda/arena.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/weights.h"
+#include "kernels/request.h"
 
 #define HEAD_ROWS 256 /* rows of logits that a head call works on at once, at most */
 
@@ -29,6 +30,7 @@ struct store {
     struct weights *weights;
     struct backend *backend;
     struct store_desc desc;
+    struct request_limits limits;
     struct dev_store dev;
     uint32_t blocks; /* of a sweep */
     struct memory memory;
@@ -50,25 +52,25 @@ struct store {
     struct err err; /* when failed */
 };
 
-bool store_open(struct weights *, const struct store_desc *, struct store **, struct err *);
-void store_close(struct store *);
-bool store_wait(struct store *, struct err *);
+bool cuda_store_open(struct weights *, const struct store_desc *, struct store **, struct err *);
+void cuda_store_close(struct store *);
+bool cuda_store_wait(struct store *, struct err *);
 
 /* Device memory for a context of ctx positions as the engine would open it: keys and values, and all else. False: more
  * than can be counted. */
-bool store_estimate(const struct model_desc *, bool exact, uint32_t ctx, size_t *keys, size_t *work);
+bool cuda_store_estimate(const struct model_desc *, bool exact, uint32_t ctx, size_t *keys, size_t *work);
 
 /* ---- for requests ---- */
 
 /* Is the work that comes now to be dropped: cancelled, failed, no device? */
-bool store_stopped(struct store *);
+bool cuda_store_stopped(struct store *);
 /* May data be moved into the store, which a cancel does not stop? */
-bool store_alive(struct store *);
+bool cuda_store_alive(struct store *);
 /* Each of these returns false when the store has failed by it; wait() will say why. */
-bool store_did(struct store *, cudaError_t, const char *doing);
-bool store_args(struct store *, size_t bytes, struct piece *);
-bool store_send(struct store *, const struct piece *); /* arguments to the device */
-bool store_results(struct store *, size_t bytes, struct piece *);
-bool store_deliver(struct store *, struct delivery);
+bool cuda_store_did(struct store *, cudaError_t, const char *doing);
+bool cuda_store_args(struct store *, size_t bytes, struct arena_piece *);
+bool cuda_store_send(struct store *, const struct arena_piece *); /* arguments to the device */
+bool cuda_store_results(struct store *, size_t bytes, struct arena_piece *);
+bool cuda_store_deliver(struct store *, struct delivery);
 
 #endif

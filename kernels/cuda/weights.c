@@ -143,7 +143,7 @@ check_room(struct backend *b, const struct model_desc *d, size_t weights, struct
     size_t left = 0, total = 0, keys = 0, work = 0;
     if (!cuda_did(b, cudaMemGetInfo(&left, &total), "asking for its free memory", err))
         return false;
-    if (d->ctx > 0 && !store_estimate(d, b->exact, d->ctx, &keys, &work))
+    if (d->ctx > 0 && !cuda_store_estimate(d, b->exact, d->ctx, &keys, &work))
         return err_set(err, ERR_WORK,
                        "a context of %" PRIu32 " positions is too large for any GPU; use a smaller --ctx", d->ctx);
     if (weights <= left && keys + work <= left - weights)

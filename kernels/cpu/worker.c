@@ -1,0 +1,40 @@
+#include "kernels/cpu/worker.h"
+
+struct worker
+worker_here(struct store *s)
+{
+    uint32_t rank = team_rank();
+    return (struct worker){.store = s, .own = &s->workers[rank], .rank = rank, .size = team_size()};
+}
+
+struct range
+worker_outputs(const struct worker *w, size_t n)
+{
+    const struct range part = worker_share(w, (n + Q8_GROUP - 1) / Q8_GROUP);
+    return (struct range){part.first * Q8_GROUP, part.last * Q8_GROUP < n ? part.last * Q8_GROUP : n};
+}
+
+struct acts
+worker_activations(struct worker *w, size_t n, uint32_t cols, bool in_int8, const float *norm, worker_row_fn row,
+                   const void *user, float *x)
+{
+    struct store *s = w->store;
+    const bool mine = n <= PRIVATE_ROWS;
+    struct acts a = mine ? w->own->acts : s->acts;
+    if (row == NULL)
+        a.x = x;
+    a.cols = cols;
+    a.stride = acts_stride(cols);
+    const struct range part = mine ? (struct range){0, n} : worker_share(w, n);
+    for (size_t r = part.first; r < part.last; r++) {
+        if (norm != NULL)
+            s->isa->rms_norm(row(w, user, r), norm, cols, s->weights->desc.rms_eps, a.x + r * cols);
+        else if (row != NULL)
+            memcpy(a.x + r * cols, row(w, user, r), cols * sizeof *a.x);
+        if (in_int8)
+            s->isa->quantise(a.x + r * cols, cols, a.q + r * a.stride);
+    }
+    if (!mine)
+        worker_barrier(w);
+    return a;
+}
