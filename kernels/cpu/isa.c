@@ -15,17 +15,20 @@ const struct cpu_isa *const cpu_isas[] = {
 const struct cpu_isa *
 cpu_isa_choose(const char *family, struct err *err)
 {
-    bool any = family == NULL || family[0] == '\0' || strcmp(family, "auto") == 0, known = false;
-    for (size_t i = 0; cpu_isas[i] != NULL; i++) {
+    const bool any = family == NULL || family[0] == '\0' || strcmp(family, "auto") == 0;
+    bool known = false;
+    char names[128] = "auto";
+    for (size_t i = 0, n = strlen(names); cpu_isas[i] != NULL; i++) {
+        n += (size_t)snprintf(names + n, sizeof names - n, ", %s", cpu_isas[i]->name);
         if (!any && strcmp(cpu_isas[i]->family, family) != 0 && strcmp(cpu_isas[i]->name, family) != 0)
             continue;
         known = true;
         if (cpu_isas[i]->usable())
             return cpu_isas[i];
     }
-    err_set(err, ERR_USAGE,
-            known ? "this processor does not have the instruction set '%s'; use --isa auto"
-                  : "no instruction set '%s' in this build; use auto, reference, avx2, avx512 or neon",
-            any ? "auto" : family);
+    if (known)
+        err_set(err, ERR_USAGE, "this processor does not have the instruction set '%s'; use --isa auto", family);
+    else
+        err_set(err, ERR_USAGE, "no instruction set '%s' in this build; --isa takes %s", family, names);
     return NULL;
 }

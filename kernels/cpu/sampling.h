@@ -19,10 +19,10 @@ void sampling_dist(const float *logits, uint32_t n, const struct sampling *, flo
 /* Does this setting need `order` on a vocabulary of n? */
 bool sampling_filters(const struct sampling *, uint32_t n);
 
-/* A token from p (n), those listed in `without` left out. The same key gives the same token. TOKEN_NONE if no
- * probability is left. */
-/* The likeliest token that is not in `without`, lowest id among equals; TOKEN_NONE if all that are left have p = 0. */
+/* The likeliest token of p (n) that is not in `without`, lowest id among equals; TOKEN_NONE if no probability is left. */
 token_t sampling_likeliest(const float *p, uint32_t n, const token_t *without, size_t n_without);
+/* A token drawn from p (n), those listed in `without` left out. The same key gives the same token. TOKEN_NONE if no
+ * probability is left. */
 token_t sampling_draw(const float *p, uint32_t n, const struct rng_key *, const token_t *without, size_t n_without);
 
 /* The walk that kernels/backend.h describes at struct verify_node. For node i:

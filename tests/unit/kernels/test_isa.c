@@ -56,6 +56,8 @@ test_an_unknown_instruction_set_is_a_usage_error(void **state)
     assert_null(cpu_isa_choose("mmx", &err));
     assert_int_equal(err.kind, ERR_USAGE);
     assert_non_null(strstr(err.text, "mmx"));
+    for (size_t i = 0; cpu_isas[i] != NULL; i++) /* those of this build are all named */
+        assert_non_null(strstr(err.text, cpu_isas[i]->name));
 }
 
 /* Integer dot products are exact and the rest is done in the same order: all vector tables agree to the bit, and one row
