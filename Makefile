@@ -226,7 +226,7 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/driver.o $(
 # A real campaign: sanitizers on, FUZZ_SECONDS a target.
 FUZZ_BUILD := build/fuzzing$(if $(HAS_LIBFUZZER),-libfuzzer)
 fuzz:
-	$(MAKE) BUILD=$(FUZZ_BUILD) SANITIZE=address,undefined FUZZER=1 fuzz-programs
+	$(MAKE) $(JOBS) BUILD=$(FUZZ_BUILD) SANITIZE=address,undefined FUZZER=1 fuzz-programs
 	@tests/fuzz/run.sh $(FUZZ_BUILD) $(FUZZ_SECONDS)
 .PHONY: fuzz-programs
 fuzz-programs: $(FUZZ) $(TOOLS)
@@ -250,7 +250,7 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/specscope $(DESTDIR)$(PREFIX)/share/man/man1/specscope.1
 	rm -rf $(DESTDIR)$(PREFIX)/share/specscope $(DESTDIR)$(PREFIX)/lib/specscope
 
-ALL_C := $(shell git ls-files '*.c' '*.h' '*.cc' '*.cu' '*.cuh')
+ALL_C = $(shell git ls-files '*.c' '*.h' '*.cc' '*.cu' '*.cuh')
 format:
 	clang-format -i $(ALL_C)
 format-check:

@@ -1,8 +1,18 @@
 #include "policies/policy.h"
 
-extern const struct policy_ops policy_ar, policy_layerskip, policy_fsm, policy_dv, policy_del, policy_specbound,
-    policy_swift;
+#include <stddef.h>
 
-const struct policy_ops *const policy_registry[] = {
-    &policy_ar, &policy_layerskip, &policy_fsm, &policy_dv, &policy_del, &policy_specbound, &policy_swift, NULL,
-};
+#define POLICIES(P)                                                                                                    \
+    P(policy_ar)                                                                                                       \
+    P(policy_layerskip)                                                                                                \
+    P(policy_fsm)                                                                                                      \
+    P(policy_dv)                                                                                                       \
+    P(policy_del)                                                                                                      \
+    P(policy_specbound)                                                                                                \
+    P(policy_swift)
+
+#define DECLARE(policy) extern const struct policy_ops policy;
+POLICIES(DECLARE)
+
+#define ADDRESS(policy) &policy,
+const struct policy_ops *const policy_registry[] = {POLICIES(ADDRESS) NULL};

@@ -1,0 +1,67 @@
+#!/bin/sh
+# CONTRIBUTING.md is done as it says: its policy, panel, architecture and theme go into a copy of the tree, which is built and
+# used. A block "```c FILE" or "```json FILE" is a new file; of "```diff FILE" each "+" line goes behind the line above it,
+# which FILE has once.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+COPY=$TMP/tree
+case $BUILD in "$PWD"/*) built=${BUILD#"$PWD"/} ;; *) built=build ;; esac
+mkdir -p "$COPY/$built"
+cp -a .ci Makefile cli engine kernels policies tests themes traces tui "$COPY"
+cp -a "$BUILD/obj" "$BUILD/gen" "$BUILD/.deps" "$BUILD/libspecscope.a" "$COPY/$built" # so that little is compiled
+
+extract() { # tree: what CONTRIBUTING.md adds to it
+    awk -v tree="$1/" '
+        function put(file,    all, line, hits) {
+            while ((getline line <file) > 0) {
+                all = all line "\n"
+                if (line == above) { all = all added; hits++ }
+            }
+            close(file)
+            if (hits != 1) { print file " has " hits + 0 " lines that read: " above; failed = 1 }
+            printf "%s", all >file
+            close(file)
+        }
+        /^```(c|json|diff) / { kind = $1; file = tree $2; next }
+        /^```/ { if (kind ~ /c$|json$/) close(file); kind = "" }
+        kind ~ /c$|json$/ { print >file }
+        kind == "```diff" && /^ / { above = substr($0, 2) }
+        kind == "```diff" && /^[+]/ { added = substr($0, 2) "\n"; put(file) }
+        END { exit failed }' CONTRIBUTING.md
+}
+check "the examples go where they should" extract "$COPY"
+before=$("$PROGRAM" --list-policies | grep -c '^[a-z]')
+check "they compile without a warning" sh -c \
+    "cd '$COPY' && make -s NVCC= BUILD='$built' '$built/specscope' >make.log 2>&1 && ! grep -v '^  [A-Z]* ' make.log"
+new=$(grep -c '^```c policies/' CONTRIBUTING.md)
+PROGRAM=$COPY/$built/specscope
+check "there is one policy more" [ "$("$PROGRAM" --list-policies | grep -c '^[a-z]')" -eq $((before + new)) ]
+
+works "autoregressive decoding" run -n 60 --ignore-eos --policy ar -p hello "$TINY"
+cp "$TMP/out" "$TMP/ar"
+for name in $(sed -n 's/^```c policies\/\(.*\)\.c$/\1/p' CONTRIBUTING.md); do
+    works "the policy $name drafts" run -n 60 --ignore-eos --policy "$name" --trace "$TMP/trace" -p hello "$TINY"
+    check "it is lossless" cmp "$TMP/ar" "$TMP/out"
+    check "some of its drafts are accepted" grep -q 'acceptance 0\.[1-9]\|acceptance 1' "$TMP/err"
+    check "its series are in the trace" [ "$(wc -l <"$TMP/trace/series.csv")" -gt 1 ]
+done
+
+theme=$(sed -n 's/^```json themes\/\(.*\)\.json$/\1/p' CONTRIBUTING.md)
+for name in $(sed -n 's/^```c tui\/panels\/panel_\(.*\)\.c$/\1/p' CONTRIBUTING.md); do
+    if ! command -v script >/dev/null 2>&1; then
+        skip "the panel $name" "there is no script(1)"
+        continue
+    fi
+    printf ':goto 9\n:wait idle\n:panel %s\n:key z\n:save-screen %s\n:quit\n' "$name" "$TMP/screen.txt" >"$TMP/script"
+    check "the panel $name opens in the theme $theme" in_terminal "'$PROGRAM' replay --theme $theme --script '$TMP/script' '$TMP/trace'"
+    title=$(sed -n 's/.*\.title = "\(.*\)".*/\1/p' "$COPY/tui/panels/panel_$name.c")
+    check "and is on the screen" grep -q "$title" "$TMP/screen.txt"
+    check "its numbers are those of nine rounds" [ "$(awk '/^┃/ { gsub(/[^0-9 ]/, ""); n += $NF } END { print n }' "$TMP/screen.txt")" -eq 9 ]
+done
+
+for name in $(sed -n '/^```diff engine\/model/,/^```$/s/^+.*\.gguf = "\([^"]*\)".*/\1/p' CONTRIBUTING.md); do
+    "$BUILD/tests/tinymodel" "$TMP/$name.gguf" --arch "$name" >/dev/null
+    works "a model of the architecture $name opens" run -n 8 --ignore-eos "$TMP/$name.gguf"
+    check "and is called so" sh -c "'$PROGRAM' info '$TMP/$name.gguf' | grep -q '$name'"
+done
+finish
