@@ -1,4 +1,4 @@
-/* The scope as a program: takes the terminal, starts the session (or plays the trace), obeys keys, mouse, ':' commands
+/* The scope as a program: takes the terminal, starts the session (or plays the trace), follows keys, mouse, ':' commands
  * and a script, and gives the terminal back. */
 #ifndef TUI_APP_APP_H
 #define TUI_APP_APP_H

@@ -1,5 +1,5 @@
 /* Bars of items: each is shown whole or not at all, the least important ones give way. */
-#include "tui/app/app_state.h"
+#include "tui/app/bars.h"
 
 #include <string.h>
 

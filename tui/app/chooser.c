@@ -1,83 +1,60 @@
-/* Menus: of policies, of themes. */
-#include "tui/app/app_state.h"
+#include "tui/app/chooser.h"
+#include "tui/terminal/input.h"
+#include "tui/terminal/theme.h"
 
 #include <string.h>
 
-bool
-chooser_open_policies(struct app *app)
-{
-    struct chooser *ch = &app->chooser;
-    *ch = (struct chooser){.title = "policy", .verb = "policy"};
-    const struct policy_info *now = scope_policy(app->scope);
-    for (uint32_t i = 0; i < app->info->n_policies && ch->n < CHOICES; i++) {
-        const struct policy_info *p = &app->info->policies[i];
-        snprintf(ch->name[ch->n], sizeof ch->name[0], "%s", p->name);
-        snprintf(ch->about[ch->n], sizeof ch->about[0], "%s", p->title);
-        if (now != NULL && strcmp(now->name, p->name) == 0)
-            ch->at = ch->n;
-        ch->n++;
-    }
-    app->mode = ch->n > 0 ? MODE_CHOOSER : MODE_PANELS;
-    return ch->n > 0;
-}
-
-bool
-chooser_open_themes(struct app *app)
-{
-    struct chooser *ch = &app->chooser;
-    *ch = (struct chooser){.title = "theme", .verb = "theme", .preview = true};
-    ch->n = theme_list(ch->name, CHOICES, app->options.data_dir);
-    for (int i = 0; i < ch->n; i++)
-        if (strcmp(ch->name[i], app->theme.name) == 0)
-            ch->at = i;
-    app->mode = ch->n > 0 ? MODE_CHOOSER : MODE_PANELS;
-    return ch->n > 0;
-}
-
-/* Shows the theme that the bar is on; the chosen one stays in app->theme. */
 static void
-preview(struct app *app)
+stand_at(struct chooser *ch, const char *name)
 {
-    struct theme theme;
-    if (app->chooser.preview && theme_load(&theme, app->chooser.name[app->chooser.at], app->options.data_dir, NULL))
-        paint_theme(&app->paint, &theme);
+    for (int i = 0; i < ch->n; i++)
+        if (strcmp(ch->name[i], name) == 0)
+            ch->at = i;
+}
+
+bool
+chooser_policies(struct chooser *ch, const struct run_info *info, const char *now)
+{
+    *ch = (struct chooser){.title = "policy", .verb = "policy"};
+    for (uint32_t i = 0; i < info->n_policies && ch->n < CHOICES; i++, ch->n++) {
+        snprintf(ch->name[i], sizeof ch->name[0], "%s", info->policies[i].name);
+        snprintf(ch->about[i], sizeof ch->about[0], "%s", info->policies[i].title);
+    }
+    stand_at(ch, now);
+    return ch->n > 0;
 }
 
 void
-chooser_key(struct app *app, int key)
+chooser_themes(struct chooser *ch, const char *data_dir, const char *now)
 {
-    struct chooser *ch = &app->chooser;
-    char line[64];
+    *ch = (struct chooser){.title = "theme", .verb = "theme", .preview = true};
+    ch->n = theme_list(ch->name, CHOICES, data_dir);
+    stand_at(ch, now);
+}
+
+enum chooser_result
+chooser_key(struct chooser *ch, int key)
+{
     switch (key) {
     case INPUT_UP:
-    case 'k': ch->at = (ch->at + ch->n - 1) % ch->n; break;
+    case 'k': ch->at = (ch->at + ch->n - 1) % ch->n; return CHOOSER_MOVED;
     case INPUT_DOWN:
     case 'j':
-    case INPUT_TAB: ch->at = (ch->at + 1) % ch->n; break;
-    case INPUT_HOME: ch->at = 0; break;
-    case INPUT_END: ch->at = ch->n - 1; break;
+    case INPUT_TAB: ch->at = (ch->at + 1) % ch->n; return CHOOSER_MOVED;
+    case INPUT_HOME: ch->at = 0; return CHOOSER_MOVED;
+    case INPUT_END: ch->at = ch->n - 1; return CHOOSER_MOVED;
     case INPUT_ENTER:
-    case ' ':
-        app->mode = MODE_PANELS;
-        snprintf(line, sizeof line, "%s %s", ch->verb, ch->name[ch->at]);
-        app_command(app, line);
-        return;
+    case ' ': return CHOOSER_CHOSEN;
     case INPUT_ESCAPE:
     case INPUT_CTRL('c'):
-    case 'q':
-        app->mode = MODE_PANELS;
-        if (ch->preview)
-            paint_theme(&app->paint, &app->theme);
-        return;
-    default: return;
+    case 'q': return CHOOSER_LEFT;
+    default: return CHOOSER_STAYS;
     }
-    preview(app);
 }
 
 void
-chooser_draw(const struct app *app, const struct canvas *c)
+chooser_draw(const struct chooser *ch, const struct canvas *c)
 {
-    const struct chooser *ch = &app->chooser;
     int widest = 24;
     for (int i = 0; i < ch->n; i++) {
         const int width = 16 + text_width(ch->about[i]);

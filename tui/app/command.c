@@ -19,7 +19,7 @@ command_split(const char *line, char verb[COMMAND_VERB], const char **rest)
 }
 
 const struct verb *
-command_find(const struct verb *table, const char *verb, struct err *err)
+command_find(const struct verb *table, const char *verb, bool *unknown, struct err *err)
 {
     const size_t n = strlen(verb);
     const struct verb *found = NULL;
@@ -37,6 +37,8 @@ command_find(const struct verb *table, const char *verb, struct err *err)
     }
     if (count == 1)
         return found;
+    if (unknown != NULL)
+        *unknown = count == 0;
     if (count > 1)
         err_set(err, ERR_USAGE, "\"%s\" could be %s; write more of it", verb, several);
     else
@@ -55,12 +57,8 @@ command_run(const struct verb *table, struct app *app, const char *line, bool *u
             return true; /* an empty line asks for nothing */
         return err_set(err, ERR_USAGE, "there is no such command; :help lists them all");
     }
-    const struct verb *v = command_find(table, verb, err);
-    if (v == NULL) {
-        *unknown = true;
-        return false;
-    }
-    return v->run(app, rest, err);
+    const struct verb *v = command_find(table, verb, unknown, err);
+    return v != NULL && v->run(app, rest, err);
 }
 
 bool
@@ -119,7 +117,7 @@ command_complete(const struct verb *table, struct app *app, const char *line, ch
         for (const struct verb *v = table; v->name != NULL; v++)
             match(&m, v->name);
     } else if (command_split(line, verb, &rest) && rest == m.word) { /* only first arguments are known */
-        const struct verb *v = command_find(table, verb, NULL);
+        const struct verb *v = command_find(table, verb, NULL, NULL);
         char candidate[128];
         for (int i = 0; v != NULL && v->offer != NULL && v->offer(app, i, candidate, sizeof candidate); i++)
             match(&m, candidate);

@@ -10,10 +10,12 @@
 
 struct app;
 
+/* rest: what follows the verb, without blanks at its ends. False with one line in err. */
+typedef bool verb_function(struct app *, const char *rest, struct err *);
+
 struct verb {
     const char *name, *arguments, *what; /* for help: "set", "KNOB VALUE", "turn a knob" */
-    /* rest: what follows the verb, without blanks around it. False with one line in err. */
-    bool (*run)(struct app *, const char *rest, struct err *);
+    verb_function *run;
     /* Writes the i-th word that could complete the argument `word`; false when there are no more. May be NULL. */
     bool (*offer)(struct app *, int i, char *out, size_t size);
 };
@@ -22,8 +24,8 @@ struct verb {
 
 /* Splits a line: the verb into verb[], *rest points behind it. False for an empty line or an impossible verb. */
 bool command_split(const char *line, char verb[COMMAND_VERB], const char **rest);
-/* Exact, else the only one that begins so; NULL with a line that says which there are. */
-const struct verb *command_find(const struct verb *table, const char *verb, struct err *);
+/* Exact, else the only one that begins so; NULL with a line that says which do. *unknown (may be NULL): none does. */
+const struct verb *command_find(const struct verb *table, const char *verb, bool *unknown, struct err *);
 /* Runs a line. Verbs that the table does not have (not even shortened) leave *unknown true and err filled. */
 bool command_run(const struct verb *table, struct app *, const char *line, bool *unknown, struct err *);
 /* A whole number in [min, max], nothing behind it. `what` is named in the error. */

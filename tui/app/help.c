@@ -1,5 +1,5 @@
-/* Every key of what is on screen, the commands, and what the marks mean. */
-#include "tui/app/app_state.h"
+#include "tui/app/help.h"
+#include "tui/app/key_table.h"
 
 #include <string.h>
 
@@ -20,19 +20,19 @@ row(struct page *p, enum role left_role, const char *left, const char *right)
 }
 
 static void
-write_page(const struct app *app, struct page *p)
+write_page(struct page *p, const struct panes *panes, const struct verb *verbs)
 {
     row(p, ROLE_TITLE, "Keys everywhere", NULL);
     for (const struct app_key *k = app_keys; k->key != INPUT_NONE; k++)
         if (k->what != NULL)
             row(p, ROLE_KEY, k->keys, k->what);
     row(p, ROLE_KEY, "mouse", "click focuses, wheel scrolls, drag moves knobs and the time line");
-    for (int i = 0; i < app->panels; i++) {
+    for (int i = 0; i < panes->n; i++) {
         const struct panel_ops *ops = panel_registry[i];
-        if (!app_panel_active(app, i) || ops->keys == NULL || ops->keys[0].keys == NULL)
+        if (!panes_active(panes, i) || ops->keys == NULL || ops->keys[0].keys == NULL)
             continue;
         char heading[80];
-        snprintf(heading, sizeof heading, "In %s%s", ops->title, i == app->focus ? " (focused)" : "");
+        snprintf(heading, sizeof heading, "In %s%s", ops->title, i == panes->focus ? " (focused)" : "");
         row(p, ROLE_TEXT, "", NULL);
         row(p, ROLE_TITLE, heading, NULL);
         for (const struct key_help *k = ops->keys; k->keys != NULL; k++)
@@ -40,7 +40,7 @@ write_page(const struct app *app, struct page *p)
     }
     row(p, ROLE_TEXT, "", NULL);
     row(p, ROLE_TITLE, "Commands, after ':' (Tab completes)", NULL);
-    for (const struct verb *v = app_verbs; v->name != NULL; v++) {
+    for (const struct verb *v = verbs; v->name != NULL; v++) {
         char usage[80];
         snprintf(usage, sizeof usage, ":%s %s", v->name, v->arguments);
         row(p, ROLE_KEY, usage, v->what);
@@ -48,17 +48,35 @@ write_page(const struct app *app, struct page *p)
 }
 
 void
-help_draw(struct app *app, const struct canvas *c)
+help_draw(int *top, const struct panes *panes, const struct verb *verbs, const struct canvas *c)
 {
     const int cols = c->cols > 96 ? 92 : c->cols - 4;
     const struct canvas box = canvas_inside(c, 1, (c->cols - cols) / 2, c->rows - 3, cols);
     const struct canvas inside = canvas_inside(&box, 1, 1, box.rows - 2, box.cols - 2);
     struct page count = {0};
-    write_page(app, &count);
+    write_page(&count, panes, verbs);
     const int last = count.line > inside.rows ? count.line - inside.rows : 0;
-    app->help_top = app->help_top > last ? last : app->help_top < 0 ? 0 : app->help_top;
+    *top = *top > last ? last : *top < 0 ? 0 : *top;
     canvas_clear(&box);
     canvas_box(&box, "help", last > 0 ? "arrows scroll, any other key closes" : "any key closes", true);
-    struct page page = {.canvas = &inside, .top = app->help_top};
-    write_page(app, &page);
+    struct page page = {.canvas = &inside, .top = *top};
+    write_page(&page, panes, verbs);
+}
+
+bool
+help_key(int *top, int page, int key)
+{
+    switch (key) {
+    case INPUT_UP:
+    case 'k': --*top; break;
+    case INPUT_DOWN:
+    case 'j': ++*top; break;
+    case INPUT_PAGE_UP: *top -= page; break;
+    case INPUT_PAGE_DOWN:
+    case ' ': *top += page; break;
+    case INPUT_HOME: *top = 0; break;
+    case INPUT_END: *top = 10000; break; /* drawing brings it back to the last page */
+    default: return false;
+    }
+    return true;
 }

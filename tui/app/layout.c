@@ -126,6 +126,12 @@ layout_compute(struct layout *l, int rows, int cols, const struct layout_item *i
         wide(l, items, n, focus, area);
 }
 
+struct canvas
+layout_canvas(struct rect r, struct grid *grid)
+{
+    return (struct canvas){.y = r.y, .x = r.x, .rows = r.rows, .cols = r.cols, .grid = grid};
+}
+
 int
 layout_at(const struct layout *l, int n, int y, int x)
 {

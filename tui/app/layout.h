@@ -28,6 +28,7 @@ struct layout {
 /* Item 0 is the one that stays on top when the others become tabs. `focus` is an item that is active; `zoom` gives it
  * all the space. The status line is the last row: messages, the ':' line, questions. */
 void layout_compute(struct layout *, int rows, int cols, const struct layout_item *, int n, int focus, bool zoom);
+struct canvas layout_canvas(struct rect, struct grid *);
 /* The panel at a place of the screen, -1: none. */
 int layout_at(const struct layout *, int n, int y, int x);
 

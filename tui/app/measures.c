@@ -1,5 +1,5 @@
 /* The bar at the bottom: the measures of docs/design.md, smoothed over the last METRICS_WINDOW rounds. */
-#include "tui/app/app_state.h"
+#include "tui/app/bars.h"
 
 #include <math.h>
 
@@ -29,9 +29,9 @@ where_the_time_goes(char *out, size_t size, const struct measures *m)
 }
 
 void
-measures_draw(const struct app *app, const struct canvas *c)
+measures_draw(const struct scope *s, const struct canvas *c)
 {
-    const struct metrics *m = scope_metrics(app->scope);
+    const struct metrics *m = scope_metrics(s);
     const struct tally window = metrics_window(m);
     const struct measures now = metrics_measures(m, &window);
     struct bar_item item[12] = {0};

@@ -86,14 +86,14 @@ editor_key(struct editor *e, const struct history *h, int key)
 {
     int width = 0;
     switch (key) {
-    case INPUT_PASTE_BEGIN: e->pasting = true; return EDITOR_KEPT;
-    case INPUT_PASTE_END: e->pasting = false; return EDITOR_KEPT;
+    case INPUT_PASTE_BEGIN: e->pasting = true; return EDITOR_OPEN;
+    case INPUT_PASTE_END: e->pasting = false; return EDITOR_OPEN;
     case INPUT_ENTER:
     case INPUT_CTRL('j'):
         if (!e->pasting && key == INPUT_ENTER)
             return EDITOR_DONE;
         insert(e, e->lines ? "\n" : " ", 1);
-        return EDITOR_KEPT;
+        return EDITOR_OPEN;
     case INPUT_ESCAPE:
     case INPUT_CTRL('c'):
     case INPUT_CTRL('g'): return EDITOR_CANCELLED;
@@ -101,36 +101,36 @@ editor_key(struct editor *e, const struct history *h, int key)
         if (!e->pasting)
             return EDITOR_COMPLETE;
         insert(e, " ", 1);
-        return EDITOR_KEPT;
+        return EDITOR_OPEN;
     case INPUT_LEFT:
-    case INPUT_CTRL('b'): e->at = text_before(e->text, e->at); return EDITOR_KEPT;
+    case INPUT_CTRL('b'): e->at = text_before(e->text, e->at); return EDITOR_OPEN;
     case INPUT_RIGHT:
-    case INPUT_CTRL('f'): e->at += text_cluster(e->text + e->at, &width); return EDITOR_KEPT;
+    case INPUT_CTRL('f'): e->at += text_cluster(e->text + e->at, &width); return EDITOR_OPEN;
     case INPUT_HOME:
-    case INPUT_CTRL('a'): e->at = 0; return EDITOR_KEPT;
+    case INPUT_CTRL('a'): e->at = 0; return EDITOR_OPEN;
     case INPUT_END:
-    case INPUT_CTRL('e'): e->at = e->length; return EDITOR_KEPT;
+    case INPUT_CTRL('e'): e->at = e->length; return EDITOR_OPEN;
     case INPUT_UP:
-    case INPUT_CTRL('p'): look_back(e, h, -1); return EDITOR_KEPT;
+    case INPUT_CTRL('p'): look_back(e, h, -1); return EDITOR_OPEN;
     case INPUT_DOWN:
-    case INPUT_CTRL('n'): look_back(e, h, 1); return EDITOR_KEPT;
-    case INPUT_CTRL('u'): erase_to(e, 0, e->at); return EDITOR_KEPT;
-    case INPUT_CTRL('k'): erase_to(e, e->at, e->length); return EDITOR_KEPT;
-    case INPUT_CTRL('w'): erase_to(e, word_before(e), e->at); return EDITOR_KEPT;
+    case INPUT_CTRL('n'): look_back(e, h, 1); return EDITOR_OPEN;
+    case INPUT_CTRL('u'): erase_to(e, 0, e->at); return EDITOR_OPEN;
+    case INPUT_CTRL('k'): erase_to(e, e->at, e->length); return EDITOR_OPEN;
+    case INPUT_CTRL('w'): erase_to(e, word_before(e), e->at); return EDITOR_OPEN;
     case INPUT_BACKSPACE:
         if (e->length == 0 && !e->lines)
             return EDITOR_CANCELLED;
         erase_to(e, text_before(e->text, e->at), e->at);
-        return EDITOR_KEPT;
+        return EDITOR_OPEN;
     case INPUT_DELETE:
-    case INPUT_CTRL('d'): erase_to(e, e->at, e->at + text_cluster(e->text + e->at, &width)); return EDITOR_KEPT;
+    case INPUT_CTRL('d'): erase_to(e, e->at, e->at + text_cluster(e->text + e->at, &width)); return EDITOR_OPEN;
     default: break;
     }
     char bytes[5];
     const size_t n = key >= ' ' && key < INPUT_UP && printable_code(key) ? text_encode(key, bytes) : 0;
     if (n > 0)
         insert(e, bytes, n);
-    return EDITOR_KEPT;
+    return EDITOR_OPEN;
 }
 
 /* Walks the wrapped text; draws when c is not NULL. Returns the rows; *cursor_row is where the cursor is. */

@@ -31,7 +31,7 @@ struct editor {
     bool pasting, lines; /* lines: line breaks are allowed */
 };
 
-enum editor_result { EDITOR_KEPT, EDITOR_DONE, EDITOR_CANCELLED, EDITOR_COMPLETE };
+enum editor_result { EDITOR_OPEN, EDITOR_DONE, EDITOR_CANCELLED, EDITOR_COMPLETE };
 
 bool editor_open(struct editor *, const char *text, bool lines, const struct history *); /* false: out of memory */
 void editor_close(struct editor *);

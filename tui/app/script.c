@@ -105,3 +105,9 @@ script_next(struct script *s)
     }
     return NULL;
 }
+
+bool
+script_running(const struct script *s)
+{
+    return s->text != NULL;
+}

@@ -6,20 +6,27 @@
 #include "engine/base/err.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define SCRIPT_MAX (1024 * 1024) /* bytes */
+
+/* What the line that ran last waits for: the end of a round, of the run, of all that is going on. */
+enum script_wait { WAIT_NOTHING, WAIT_ROUND, WAIT_END, WAIT_IDLE };
 
 struct script {
     char *text; /* owned; lines are cut by zeros */
     size_t length, at;
     unsigned line; /* number of the line that script_next() returned last */
     char name[128];
+    enum script_wait wait;
+    uint64_t wait_round;
 };
 
 bool script_load(struct script *, const char *path, struct err *); /* "-" is not special: keys come from stdin */
 /* Copies the text; refuses control characters, broken UTF-8 and lines above 64 KiB, naming the line. */
 bool script_parse(struct script *, const char *text, size_t n, const char *name, struct err *);
 void script_close(struct script *);
-const char *script_next(struct script *); /* without blanks around it; NULL at the end */
+bool script_running(const struct script *); /* it was loaded and is not closed */
+const char *script_next(struct script *);   /* without blanks around it; NULL at the end */
 
 #endif

@@ -1,6 +1,6 @@
 /* The time line: of a replay, where it is, how fast it goes, and a track to drag along; of a live run, its time and how
  * full the context is. Both have the same place, so that a live screen and its replay show panels of the same size. */
-#include "tui/app/app_state.h"
+#include "tui/app/bars.h"
 
 #include <math.h>
 
@@ -8,9 +8,9 @@
 #define TRACK_RIGHT 22 /* and behind it */
 
 static void
-draw_replay(const struct app *app, const struct canvas *c, int track)
+draw_replay(const struct followed *f, const struct canvas *c, int track)
 {
-    const struct replay_status status = replay_status(app->source->replay);
+    const struct replay_status status = replay_status(f->source->replay);
     char speed[16];
     if (status.speed >= 1)
         snprintf(speed, sizeof speed, "×%.0f", status.speed);
@@ -26,29 +26,29 @@ draw_replay(const struct app *app, const struct canvas *c, int track)
 }
 
 static void
-draw_live(const struct app *app, const struct canvas *c, int track)
+draw_live(const struct followed *f, const struct canvas *c, int track)
 {
-    const uint32_t length = scope_length(app->scope), ctx = app->info->ctx;
-    canvas_print(c, 0, 1, ROLE_DIM, "  %7.2f s", (double)app->run_us / 1e6);
+    const uint32_t length = scope_length(f->scope), ctx = f->info->ctx;
+    canvas_print(c, 0, 1, ROLE_DIM, "  %7.2f s", (double)f->run_us / 1e6);
     canvas_bar(c, 0, TRACK_LEFT, track, ctx == 0 ? 0 : (double)length / ctx, ROLE_DIM);
     canvas_print(c, 0, c->cols - TRACK_RIGHT + 2, ROLE_DIM, "context %u/%u", (unsigned)length, (unsigned)ctx);
 }
 
 void
-timeline_draw(const struct app *app, const struct canvas *c)
+timeline_draw(const struct followed *f, const struct canvas *c)
 {
     const int track = c->cols - TRACK_LEFT - TRACK_RIGHT;
-    if (app_live(app))
-        draw_live(app, c, track);
+    if (follow_live(f))
+        draw_live(f, c, track);
     else
-        draw_replay(app, c, track);
+        draw_replay(f, c, track);
 }
 
 double
-timeline_fraction(const struct app *app, int x)
+timeline_fraction(const struct followed *f, int cols, int x)
 {
-    const int track = app->layout.timeline.cols - TRACK_LEFT - TRACK_RIGHT;
-    if (app_live(app) || x < TRACK_LEFT || x >= TRACK_LEFT + track)
+    const int track = cols - TRACK_LEFT - TRACK_RIGHT;
+    if (follow_live(f) || x < TRACK_LEFT || x >= TRACK_LEFT + track)
         return NAN;
     const double at = (double)(x - TRACK_LEFT - 1) / (track - 3);
     return fmin(fmax(at, 0), 1);

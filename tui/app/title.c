@@ -1,17 +1,17 @@
 /* The line at the top: what runs, how, and how fast. */
 #include "engine/base/printable.h"
-#include "tui/app/app_state.h"
+#include "tui/app/bars.h"
 
 #include <math.h>
 #include <string.h>
 
 static const char *
-state_of(const struct app *app, enum role *role)
+state_of(const struct followed *f, enum role *role)
 {
-    const char *end = scope_end(app->scope);
+    const char *end = scope_end(f->scope);
     *role = ROLE_WARN;
-    if (!app_live(app)) {
-        const struct replay_status status = replay_status(app->source->replay);
+    if (!follow_live(f)) {
+        const struct replay_status status = replay_status(f->source->replay);
         *role = status.playing ? ROLE_OK : ROLE_WARN;
         return status.at_end ? "■ replay, at its end" : status.playing ? "► replay" : "‖ replay, paused";
     }
@@ -19,24 +19,23 @@ state_of(const struct app *app, enum role *role)
         *role = ROLE_ERROR;
         return "✗ failed";
     }
-    if (app->baseline_asked)
+    if (f->baseline_asked)
         return "◌ baseline";
     if (end[0] != '\0')
         return "■ ended";
-    if (!scope_running(app->scope))
+    if (!scope_running(f->scope))
         return "‖ paused";
     *role = ROLE_OK;
     return "● running";
 }
 
 void
-title_draw(const struct app *app, const struct canvas *c)
+title_draw(const struct followed *f, const struct canvas *c)
 {
-    const struct run_info *info = app->info;
-    const struct metrics *m = scope_metrics(app->scope);
+    const struct run_info *info = f->info;
+    const struct metrics *m = scope_metrics(f->scope);
     const struct tally window = metrics_window(m);
     const struct measures now = metrics_measures(m, &window);
-    const struct policy_info *policy = scope_policy(app->scope);
     struct bar_item item[10] = {{.text = "specscope", .role = ROLE_TITLE, .rank = 9}};
     int n = 1;
 
@@ -51,10 +50,10 @@ title_draw(const struct app *app, const struct canvas *c)
              runs_on);
     item[n].rank = 5;
     n++;
-    snprintf(item[n].text, sizeof item[n].text, "policy %s", policy == NULL ? info->policy : policy->name);
+    snprintf(item[n].text, sizeof item[n].text, "policy %s", scope_policy(f->scope)->name);
     item[n].role = ROLE_FOCUS;
     item[n++].rank = 1;
-    snprintf(item[n].text, sizeof item[n].text, "%s", state_of(app, &item[n].role));
+    snprintf(item[n].text, sizeof item[n].text, "%s", state_of(f, &item[n].role));
     item[n++].rank = 0;
     if (info->sampling.temperature > 0)
         snprintf(item[n].text, sizeof item[n].text, "T %.3g", (double)info->sampling.temperature);
@@ -85,7 +84,7 @@ title_draw(const struct app *app, const struct canvas *c)
     item[n].role = m->baseline > 0 ? ROLE_TITLE : ROLE_DIM;
     item[n].right = true;
     item[n++].rank = 4;
-    snprintf(item[n].text, sizeof item[n].text, "round %u", (unsigned)scope_round_number(app->scope));
+    snprintf(item[n].text, sizeof item[n].text, "round %u", (unsigned)scope_round_number(f->scope));
     item[n].right = true;
     item[n++].rank = 3;
     bar_draw(c, item, n, 3);

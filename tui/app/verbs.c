@@ -4,8 +4,8 @@
 static bool
 offer_knob(struct app *app, int i, char *out, size_t size)
 {
-    const struct policy_info *p = scope_policy(app->scope);
-    if (p == NULL || i >= (int)p->n_knobs)
+    const struct policy_info *p = scope_policy(app->run.scope);
+    if (i >= (int)p->n_knobs)
         return false;
     snprintf(out, size, "%s", p->knobs[i].name);
     return true;
@@ -14,9 +14,9 @@ offer_knob(struct app *app, int i, char *out, size_t size)
 static bool
 offer_policy(struct app *app, int i, char *out, size_t size)
 {
-    if (i >= (int)app->info->n_policies)
+    if (i >= (int)app->run.info->n_policies)
         return false;
-    snprintf(out, size, "%s", app->info->policies[i].name);
+    snprintf(out, size, "%s", app->run.info->policies[i].name);
     return true;
 }
 
@@ -33,7 +33,7 @@ offer_theme(struct app *app, int i, char *out, size_t size)
 static bool
 offer_panel(struct app *app, int i, char *out, size_t size)
 {
-    if (i >= app->panels)
+    if (i >= app->panes.n)
         return false;
     snprintf(out, size, "%s", panel_registry[i]->name);
     return true;

@@ -1,4 +1,5 @@
 /* Commands that steer the run: the engine, or a replay. */
+#include "kernels/clock.h"
 #include "tui/app/verbs.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 static bool
 only_live(const struct app *app, const char *what, struct err *err)
 {
-    return app_live(app) ||
+    return follow_live(&app->run) ||
            err_set(err, ERR_USAGE, "this is a replay: %s cannot be changed, only looked at; run the model for that",
                    what);
 }
@@ -19,10 +20,10 @@ only_live(const struct app *app, const char *what, struct err *err)
 static bool
 post_run(struct app *app, enum control_kind kind, const char *text, uint32_t n, struct err *err)
 {
-    if (!app_post(app, kind, NULL, text, n, err))
+    if (!follow_post(&app->run, kind, NULL, text, n, err))
         return false;
-    app->ended = false;
-    app->break_round = 0;
+    app->run.ended = false;
+    app->run.break_round = 0;
     return true;
 }
 
@@ -38,7 +39,16 @@ run_set(struct app *app, const char *rest, struct err *err)
         return err_set(err, ERR_USAGE, "set which knob to what? for example :set tau 0.6");
     memcpy(name, rest, n);
     name[n] = '\0';
-    return app_post(app, CONTROL_KNOB, name, value, 0, err);
+    return follow_post(&app->run, CONTROL_KNOB, name, value, 0, err);
+}
+
+static bool
+choose_policy(struct app *app, struct err *err)
+{
+    if (!chooser_policies(&app->chooser, app->run.info, scope_policy(app->run.scope)->name))
+        return err_set(err, ERR_WORK, "this run declares no policies to choose from");
+    app->mode = MODE_CHOOSER;
+    return true;
 }
 
 bool
@@ -47,8 +57,8 @@ run_policy(struct app *app, const char *rest, struct err *err)
     if (!only_live(app, "the policy", err))
         return false;
     if (rest[0] == '\0')
-        return chooser_open_policies(app) || err_set(err, ERR_WORK, "this run declares no policies to choose from");
-    return app_post(app, CONTROL_POLICY, NULL, rest, 0, err);
+        return choose_policy(app, err);
+    return follow_post(&app->run, CONTROL_POLICY, NULL, rest, 0, err);
 }
 
 bool
@@ -58,7 +68,7 @@ run_prompt(struct app *app, const char *rest, struct err *err)
         return false;
     if (rest[0] != '\0')
         return post_run(app, CONTROL_PROMPT, rest, 0, err);
-    const struct history *h = &app->history[LINE_PROMPT];
+    const struct history *h = &app->line.history[LINE_PROMPT];
     app_open_line(app, LINE_PROMPT, h->n > 0 ? h->line[h->n - 1] : "");
     return true;
 }
@@ -67,9 +77,9 @@ bool
 run_pause(struct app *app, const char *rest, struct err *err)
 {
     (void)rest;
-    if (app_live(app))
-        return app_post(app, CONTROL_PAUSE, NULL, NULL, 0, err);
-    replay_play(app->source->replay, false);
+    if (follow_live(&app->run))
+        return follow_post(&app->run, CONTROL_PAUSE, NULL, NULL, 0, err);
+    replay_play(app->run.source->replay, false);
     return true;
 }
 
@@ -77,18 +87,19 @@ bool
 run_resume(struct app *app, const char *rest, struct err *err)
 {
     (void)rest;
-    if (app_live(app))
-        return app_post(app, CONTROL_RESUME, NULL, NULL, 0, err);
-    replay_play(app->source->replay, true);
+    if (follow_live(&app->run))
+        return follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err);
+    replay_play(app->run.source->replay, true);
     return true;
 }
 
 bool
 run_toggle(struct app *app, const char *rest, struct err *err)
 {
-    const bool moving = app_live(app) ? scope_running(app->scope) : replay_status(app->source->replay).playing;
-    if (app_live(app) && app->ended) {
-        app_say(app, "the run is over: r runs it again, x goes on for more tokens");
+    const bool moving =
+        follow_live(&app->run) ? scope_running(app->run.scope) : replay_status(app->run.source->replay).playing;
+    if (follow_live(&app->run) && app->run.ended) {
+        message_say(&app->message, "the run is over: r runs it again, x goes on for more tokens");
         return true;
     }
     return moving ? run_pause(app, rest, err) : run_resume(app, rest, err);
@@ -99,16 +110,16 @@ run_step(struct app *app, const char *rest, struct err *err)
 {
     uint64_t n = 1;
     if (strcmp(rest, "token") == 0) {
-        if (app_live(app))
-            return app_post(app, CONTROL_STEP_TOKEN, NULL, NULL, 0, err);
-        replay_step_token(app->source->replay);
+        if (follow_live(&app->run))
+            return follow_post(&app->run, CONTROL_STEP_TOKEN, NULL, NULL, 0, err);
+        replay_step_token(app->run.source->replay);
         return true;
     }
     if (rest[0] != '\0' && !command_number(rest, "how many rounds to step", 1, UINT32_MAX, &n, err))
         return false;
-    if (app_live(app))
-        return app_post(app, CONTROL_STEP_ROUNDS, NULL, NULL, (uint32_t)n, err);
-    replay_step_rounds(app->source->replay, (uint32_t)n);
+    if (follow_live(&app->run))
+        return follow_post(&app->run, CONTROL_STEP_ROUNDS, NULL, NULL, (uint32_t)n, err);
+    replay_step_rounds(app->run.source->replay, (uint32_t)n);
     return true;
 }
 
@@ -116,26 +127,26 @@ bool
 run_restart(struct app *app, const char *rest, struct err *err)
 {
     (void)rest;
-    if (app_live(app))
+    if (follow_live(&app->run))
         return post_run(app, CONTROL_RESTART, NULL, 0, err);
-    replay_goto(app->source->replay, 0);
+    replay_goto(app->run.source->replay, 0);
     return true;
 }
 
 /* A live run cannot go back: the cursor does. */
 static bool
-goto_kept_round(struct app *app, uint64_t number, struct err *err)
+goto_round_in_view(struct app *app, uint64_t number, struct err *err)
 {
-    for (uint32_t back = 0; back < scope_rounds(app->scope); back++) {
-        const struct scope_round *round = scope_round(app->scope, back);
-        if (round->number != number || round->run != scope_run(app->scope))
+    for (uint32_t back = 0; back < scope_rounds(app->run.scope); back++) {
+        const struct scope_round *round = scope_round(app->run.scope, back);
+        if (round->number != number || round->run != scope_run(app->run.scope))
             continue;
-        app->selection.pos = round->first_pos;
-        app->selection.follow = false;
+        app->panes.selection.pos = round->first_pos;
+        app->panes.selection.follow = false;
         return true;
     }
     return err_set(err, ERR_USAGE, "round %llu is not in view (this is round %u)", (unsigned long long)number,
-                   (unsigned)scope_round_number(app->scope));
+                   (unsigned)scope_round_number(app->run.scope));
 }
 
 bool
@@ -143,19 +154,19 @@ run_goto(struct app *app, const char *rest, struct err *err)
 {
     uint64_t number;
     const size_t n = strlen(rest);
-    if (n > 1 && rest[n - 1] == '%' && !app_live(app)) {
+    if (n > 1 && rest[n - 1] == '%' && !follow_live(&app->run)) {
         char *end = NULL;
         const double percent = strtod(rest, &end);
         if (end != rest + n - 1 || !(percent >= 0 && percent <= 100))
             return err_set(err, ERR_USAGE, "goto takes a round, or 0%% to 100%% of the time, not \"%.20s\"", rest);
-        replay_goto_fraction(app->source->replay, percent / 100);
+        replay_goto_fraction(app->run.source->replay, percent / 100);
         return true;
     }
     if (!command_number(rest, "the round to go to", 0, UINT32_MAX, &number, err))
         return false;
-    if (app_live(app))
-        return goto_kept_round(app, number, err);
-    replay_goto(app->source->replay, number);
+    if (follow_live(&app->run))
+        return goto_round_in_view(app, number, err);
+    replay_goto(app->run.source->replay, number);
     return true;
 }
 
@@ -181,22 +192,22 @@ set_pace(struct app *app, const char *rest, struct err *err)
     }
     char text[32];
     snprintf(text, sizeof text, "%g", pace);
-    if (!session_post(app->source->session, &(struct control){.kind = CONTROL_PACE, .text = text}, err))
+    if (!follow_post(&app->run, CONTROL_PACE, NULL, text, 0, err))
         return false;
     app->options.pace = pace;
     if (pace > 0)
-        app_say(app, "at most %g tokens a second", pace);
+        message_say(&app->message, "at most %g tokens a second", pace);
     else
-        app_say(app, "as fast as it goes");
+        message_say(&app->message, "as fast as it goes");
     return true;
 }
 
 bool
 run_speed(struct app *app, const char *rest, struct err *err)
 {
-    if (app_live(app))
+    if (follow_live(&app->run))
         return set_pace(app, rest, err);
-    const double now = replay_status(app->source->replay).speed;
+    const double now = replay_status(app->run.source->replay).speed;
     double speed;
     char *end = NULL;
     if (strcmp(rest, "faster") == 0) {
@@ -208,7 +219,7 @@ run_speed(struct app *app, const char *rest, struct err *err)
         if (end == rest || *end != '\0' || !(speed >= REPLAY_SLOWEST && speed <= REPLAY_FASTEST))
             return err_set(err, ERR_USAGE, "speed takes a number from 0.25 to 64, or faster, or slower");
     }
-    replay_set_speed(app->source->replay, speed);
+    replay_set_speed(app->run.source->replay, speed);
     return true;
 }
 
@@ -224,53 +235,53 @@ run_export(struct app *app, const char *rest, struct err *err)
         app_open_line(app, LINE_EXPORT, name);
         return true;
     }
-    if (app->source->export_to == NULL)
+    if (app->run.source->export_to == NULL)
         return err_set(err, ERR_USAGE, "%s",
-                       app_live(app)
+                       follow_live(&app->run)
                            ? "no trace of this run is kept, so there is nothing to export; start with --trace DIR"
                            : "this is a replay of a trace that is there already");
-    if (!app->source->export_to(app->source->user, rest, err))
+    if (!app->run.source->export_to(app->run.source->user, rest, err))
         return false;
-    app->saved_us = app_now_us();
-    app_say(app, "exported to %.300s", rest);
+    app->run.saved_us = clock_us();
+    message_say(&app->message, "exported to %.300s", rest);
     return true;
 }
 
 bool
 run_probe(struct app *app, const char *rest, struct err *err)
 {
-    return only_live(app, "what is probed", err) && app_post(app, CONTROL_PROBE, NULL, rest, 0, err);
+    return only_live(app, "what is probed", err) && follow_post(&app->run, CONTROL_PROBE, NULL, rest, 0, err);
 }
 
 bool
 run_head(struct app *app, const char *rest, struct err *err)
 {
-    const char *now = scope_head(app->scope);
+    const char *now = scope_head(app->run.scope);
     const char *wanted = strcmp(rest, "other") != 0 ? rest : strcmp(now, "trained") == 0 ? "lens" : "trained";
-    if (app_live(app)) /* without trained heads it says so */
-        return app_post(app, CONTROL_HEAD, NULL, wanted, 0, err);
+    if (follow_live(&app->run)) /* without trained heads it says so */
+        return follow_post(&app->run, CONTROL_HEAD, NULL, wanted, 0, err);
     if (now[0] == '\0')
         return err_set(err, ERR_USAGE, "this run had no trained heads");
     if (strcmp(wanted, "lens") != 0 && strcmp(wanted, "trained") != 0)
         return err_set(err, ERR_USAGE, "in a replay there are lens and trained");
-    scope_show_head(app->scope, wanted[0] == 't');
+    scope_show_head(app->run.scope, wanted[0] == 't');
     return true;
 }
 
 static bool
 wait_round(struct app *app, const char *text, struct err *err)
 {
-    if (!command_number(text, "the round to wait for", 1, UINT32_MAX, &app->wait_round, err))
+    if (!command_number(text, "the round to wait for", 1, UINT32_MAX, &app->script.wait_round, err))
         return false;
-    if (!app_live(app)) {
-        if (replay_status(app->source->replay).round != app->wait_round)
-            replay_goto(app->source->replay, app->wait_round);
+    if (!follow_live(&app->run)) {
+        if (replay_status(app->run.source->replay).round != app->script.wait_round)
+            replay_goto(app->run.source->replay, app->script.wait_round);
         return true;
     }
-    app->break_round = 0;
+    app->run.break_round = 0;
     /* The engine stops there itself, exactly, however slow the screen is. */
-    return app_post(app, CONTROL_BREAK, NULL, NULL, (uint32_t)app->wait_round, err) &&
-           app_post(app, CONTROL_RESUME, NULL, NULL, 0, err);
+    return follow_post(&app->run, CONTROL_BREAK, NULL, NULL, (uint32_t)app->script.wait_round, err) &&
+           follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err);
 }
 
 bool
@@ -278,23 +289,23 @@ run_wait(struct app *app, const char *rest, struct err *err)
 {
     char what[COMMAND_VERB];
     const char *number;
-    if (!app->scripted)
+    if (!script_running(&app->script))
         return err_set(err, ERR_USAGE, "wait is for scripts (--script FILE); here the keys wait for you");
     if (!command_split(rest, what, &number))
         what[0] = '\0';
     if (strcmp(what, "round") == 0) {
         if (!wait_round(app, number, err))
             return false;
-        app->wait = WAIT_ROUND;
+        app->script.wait = WAIT_ROUND;
     } else if (strcmp(what, "end") == 0) {
-        if (!app_live(app))
-            replay_goto(app->source->replay, UINT64_MAX);
-        else if (!app->ended && !app_post(app, CONTROL_RESUME, NULL, NULL, 0, err))
+        if (!follow_live(&app->run))
+            replay_goto(app->run.source->replay, UINT64_MAX);
+        else if (!app->run.ended && !follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err))
             return false;
-        app->wait = WAIT_END;
+        app->script.wait = WAIT_END;
     } else if (strcmp(what, "idle") == 0) {
-        app->post_us = app_now_us(); /* what was asked for just now has time to begin */
-        app->wait = WAIT_IDLE;
+        app->run.post_us = clock_us(); /* what was asked for just now has time to begin */
+        app->script.wait = WAIT_IDLE;
     } else {
         return err_set(err, ERR_USAGE, "wait for what? :wait round N, :wait end or :wait idle");
     }
@@ -305,11 +316,13 @@ bool
 run_baseline(struct app *app, const char *rest, struct err *err)
 {
     (void)rest;
-    if (!only_live(app, "the baseline", err) || !app_post(app, CONTROL_BASELINE, NULL, NULL, 0, err))
+    if (!only_live(app, "the baseline", err) || !follow_post(&app->run, CONTROL_BASELINE, NULL, NULL, 0, err))
         return false;
-    app->baseline_asked = true;
+    app->run.baseline_asked = true;
     return true;
 }
+
+#define EXTEND_TOKENS 128 /* what `x` adds */
 
 bool
 run_extend(struct app *app, const char *rest, struct err *err)

@@ -1,5 +1,8 @@
 /* Commands that steer the screen. */
+#include "tui/app/frame.h"
+#include "tui/app/keys.h"
 #include "tui/app/verbs.h"
+#include "tui/terminal/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,13 +10,10 @@
 bool
 run_theme(struct app *app, const char *rest, struct err *err)
 {
-    struct theme theme;
-    if (rest[0] == '\0')
-        return chooser_open_themes(app);
-    if (!theme_load(&theme, rest, app->options.data_dir, err))
-        return false;
-    app->theme = theme;
-    paint_theme(&app->paint, &theme);
+    if (rest[0] != '\0')
+        return screen_theme(&app->screen, rest, app->options.data_dir, err);
+    chooser_themes(&app->chooser, app->options.data_dir, app->screen.theme.name);
+    app->mode = MODE_CHOOSER;
     return true;
 }
 
@@ -22,21 +22,21 @@ run_panel(struct app *app, const char *rest, struct err *err)
 {
     const bool next = strcmp(rest, "next") == 0;
     if (next || strcmp(rest, "previous") == 0) {
-        for (int i = 1; i <= app->panels; i++) {
-            const int to = (app->focus + (next ? i : app->panels - i)) % app->panels;
-            if (app_panel_active(app, to)) {
-                app->focus = to;
+        for (int i = 1; i <= app->panes.n; i++) {
+            const int to = (app->panes.focus + (next ? i : app->panes.n - i)) % app->panes.n;
+            if (panes_active(&app->panes, to)) {
+                app->panes.focus = to;
                 return true;
             }
         }
         return true;
     }
     char names[160] = "";
-    for (int i = 0; i < app->panels; i++) {
+    for (int i = 0; i < app->panes.n; i++) {
         if (strcmp(panel_registry[i]->name, rest) == 0) {
-            if (!app_panel_active(app, i))
+            if (!panes_active(&app->panes, i))
                 return err_set(err, ERR_USAGE, "the %s panel has nothing to show under this policy", rest);
-            app->focus = i;
+            app->panes.focus = i;
             return true;
         }
         const size_t used = strlen(names);
@@ -50,19 +50,20 @@ run_save_screen(struct app *app, const char *rest, struct err *err)
 {
     if (rest[0] == '\0')
         return err_set(err, ERR_USAGE, "save the screen to which file? for example :save-screen screen.txt");
-    app_follow(app); /* what is on the terminal is made to be what is known now */
-    if (!app_frame(app))
-        return err_set(err, ERR_WORK, "out of memory for the screen");
+    /* What is on the terminal is made to be what is known now. */
+    follow_events(&app->run, &app->panes.selection, &app->message);
+    if (!frame_draw(app, err))
+        return false;
     FILE *file = fopen(rest, "w");
     if (file == NULL)
         return err_set(err, ERR_WORK, "the screen could not be saved to %.200s: %s", rest, strerror(errno));
-    const bool written = grid_write(&app->grid, file);
+    const bool written = grid_write(&app->screen.grid, file);
     const int why = errno;
     if (fclose(file) != 0 || !written)
         return err_set(err, ERR_WORK, "the screen could not be saved to %.200s: %s", rest,
                        strerror(written ? errno : why));
-    if (!app->scripted)
-        app_say(app, "screen saved to %.300s", rest);
+    if (!script_running(&app->script))
+        message_say(&app->message, "screen saved to %.300s", rest);
     return true;
 }
 
@@ -70,43 +71,39 @@ run_save_screen(struct app *app, const char *rest, struct err *err)
 static bool
 search(struct app *app, struct err *err)
 {
-    for (int i = 0; i < app->panels; i++) {
-        const struct panel_ops *ops = panel_registry[i];
-        if (ops->command != NULL && ops->command(app->panel_state[i], &app->view, "search", app->search))
-            return true;
-    }
-    return err_set(err, ERR_USAGE, "\"%.100s\" is not in the text", app->search);
+    return panes_command(&app->panes, "search", app->panes.search) ||
+           err_set(err, ERR_USAGE, "\"%.100s\" is not in the text", app->panes.search);
 }
 
 bool
 run_search(struct app *app, const char *rest, struct err *err)
 {
     if (rest[0] == '\0') {
-        app_open_line(app, LINE_SEARCH, app->search);
+        app_open_line(app, LINE_SEARCH, app->panes.search);
         return true;
     }
-    snprintf(app->search, sizeof app->search, "%s", rest);
-    app->search[strlen(app->search) - text_incomplete(app->search, strlen(app->search))] = '\0';
+    snprintf(app->panes.search, sizeof app->panes.search, "%s", rest);
+    app->panes.search[strlen(app->panes.search) - text_incomplete(app->panes.search, strlen(app->panes.search))] = '\0';
     return search(app, err);
 }
 
 bool
 run_search_next(struct app *app, const char *rest, struct err *err)
 {
-    return app->search[0] == '\0' ? run_search(app, rest, err) : search(app, err);
+    return app->panes.search[0] == '\0' ? run_search(app, rest, err) : search(app, err);
 }
 
 static bool
 bookmark_next(struct app *app, struct err *err)
 {
-    const uint32_t n = app->view.n_bookmarks;
+    const uint32_t n = app->panes.view.n_bookmarks;
     if (n == 0)
         return err_set(err, ERR_USAGE, "there is no bookmark yet; m sets one at the cursor");
     uint32_t i = 0; /* sorted: the first one behind the cursor, else the first of all */
-    while (i < n && (app->selection.follow || app->bookmark[i] <= app->selection.pos))
+    while (i < n && (app->panes.selection.follow || app->panes.bookmark[i] <= app->panes.selection.pos))
         i++;
-    app->selection.pos = app->bookmark[i == n ? 0 : i];
-    app->selection.follow = false;
+    app->panes.selection.pos = app->panes.bookmark[i == n ? 0 : i];
+    app->panes.selection.follow = false;
     return true;
 }
 
@@ -115,23 +112,23 @@ run_bookmark(struct app *app, const char *rest, struct err *err)
 {
     if (strcmp(rest, "next") == 0)
         return bookmark_next(app, err);
-    const uint32_t length = scope_length(app->scope);
-    const uint32_t pos = app->selection.follow ? (length == 0 ? 0 : length - 1) : app->selection.pos;
-    uint32_t n = app->view.n_bookmarks, i = 0;
-    while (i < n && app->bookmark[i] < pos)
+    const uint32_t length = scope_length(app->run.scope);
+    const uint32_t pos = app->panes.selection.follow ? (length == 0 ? 0 : length - 1) : app->panes.selection.pos;
+    uint32_t n = app->panes.view.n_bookmarks, i = 0;
+    while (i < n && app->panes.bookmark[i] < pos)
         i++;
-    if (i < n && app->bookmark[i] == pos) {
-        memmove(&app->bookmark[i], &app->bookmark[i + 1], (n - i - 1) * sizeof app->bookmark[0]);
-        app->view.n_bookmarks = n - 1;
-        app_say(app, "bookmark at %u removed", (unsigned)pos);
+    if (i < n && app->panes.bookmark[i] == pos) {
+        memmove(&app->panes.bookmark[i], &app->panes.bookmark[i + 1], (n - i - 1) * sizeof app->panes.bookmark[0]);
+        app->panes.view.n_bookmarks = n - 1;
+        message_say(&app->message, "bookmark at %u removed", (unsigned)pos);
         return true;
     }
     if (n == BOOKMARKS)
         return err_set(err, ERR_USAGE, "there are %d bookmarks already; m on one of them removes it", BOOKMARKS);
-    memmove(&app->bookmark[i + 1], &app->bookmark[i], (n - i) * sizeof app->bookmark[0]);
-    app->bookmark[i] = pos;
-    app->view.n_bookmarks = n + 1;
-    app_say(app, "bookmark at %u: ' comes back", (unsigned)pos);
+    memmove(&app->panes.bookmark[i + 1], &app->panes.bookmark[i], (n - i) * sizeof app->panes.bookmark[0]);
+    app->panes.bookmark[i] = pos;
+    app->panes.view.n_bookmarks = n + 1;
+    message_say(&app->message, "bookmark at %u: ' comes back", (unsigned)pos);
     return true;
 }
 
@@ -158,7 +155,7 @@ run_zoom(struct app *app, const char *rest, struct err *err)
 {
     (void)rest;
     (void)err;
-    app->zoom = !app->zoom;
+    app->panes.zoom = !app->panes.zoom;
     return true;
 }
 
@@ -167,7 +164,7 @@ run_redraw(struct app *app, const char *rest, struct err *err)
 {
     (void)rest;
     (void)err;
-    app->repaint = true;
+    app->screen.repaint = true;
     return true;
 }
 
@@ -176,8 +173,8 @@ run_suspend(struct app *app, const char *rest, struct err *err)
 {
     (void)rest;
     (void)err;
-    terminal_suspend(&app->terminal);
-    app->repaint = true;
+    terminal_suspend(&app->screen.terminal);
+    app->screen.repaint = true;
     return true;
 }
 
@@ -211,9 +208,9 @@ run_quit(struct app *app, const char *rest, struct err *err)
 {
     (void)rest;
     (void)err;
-    const bool unsaved = app_live(app) && !app->source->saved && scope_rounds(app->scope) > 0 &&
-                         app->event_us > app->saved_us && app->source->export_to != NULL;
-    if (unsaved && !app->scripted)
+    const bool unsaved = follow_live(&app->run) && !app->run.source->saved && scope_rounds(app->run.scope) > 0 &&
+                         app->run.event_us > app->run.saved_us && app->run.source->export_to != NULL;
+    if (unsaved && !script_running(&app->script))
         app->mode = MODE_QUIT;
     else
         app->quit = true;

@@ -1,6 +1,6 @@
 /* ':' commands, scripts, key names, the line editor and its history: all without a terminal. */
 #include "tui/app/command.h"
-#include "tui/app/prompt_editor.h"
+#include "tui/app/line.h"
 #include "tui/app/script.h"
 #include "tui/terminal/input.h"
 
@@ -92,9 +92,9 @@ test_verbs_may_be_shortened_while_they_stay_the_only_one(void **state)
     assert_string_equal(ran("se x"), "set(x)");
     assert_string_equal(ran("rest x"), "set(x)"); /* a whole name is not short for a longer one */
     assert_string_equal(ran("resta"), "restart()");
-    assert_null(command_find(table, "s", &err));
+    assert_null(command_find(table, "s", NULL, &err));
     assert_non_null(strstr(err.text, "set, step"));
-    assert_null(command_find(table, "frobnicate", &err));
+    assert_null(command_find(table, "frobnicate", NULL, &err));
     assert_non_null(strstr(err.text, "frobnicate"));
 }
 
@@ -109,6 +109,9 @@ test_unknown_verbs_are_told_from_failures(void **state)
     assert_true(unknown);
     assert_false(command_run(table, &app, "step many", &unknown, &err));
     assert_false(unknown);
+    assert_false(command_run(table, &app, "s 3", &unknown, &err)); /* more than one begins so: nobody else is asked */
+    assert_false(unknown);
+    assert_string_equal(err.text, "\"s\" could be set, step; write more of it");
     assert_false(command_run(table, &app, "averyveryveryverylongverbindeed", &unknown, &err));
     assert_int_equal(err.kind, ERR_USAGE);
 }
@@ -215,7 +218,7 @@ test_keys_have_names(void **state)
 static enum editor_result
 type(struct editor *e, const struct history *h, const char *keys)
 {
-    enum editor_result result = EDITOR_KEPT;
+    enum editor_result result = EDITOR_OPEN;
     char name[32];
     for (const char *at = keys; *at != '\0'; at += strspn(at, " ")) {
         const size_t n = strcspn(at, " ");
@@ -252,10 +255,10 @@ test_pasted_text_is_text(void **state)
     struct editor e;
     assert_true(editor_open(&e, "", true, NULL));
     editor_key(&e, NULL, INPUT_PASTE_BEGIN);
-    assert_int_equal(editor_key(&e, NULL, 'a'), EDITOR_KEPT);
-    assert_int_equal(editor_key(&e, NULL, INPUT_ENTER), EDITOR_KEPT);
-    assert_int_equal(editor_key(&e, NULL, 0x202e), EDITOR_KEPT); /* a bidi override is not taken */
-    assert_int_equal(editor_key(&e, NULL, 'b'), EDITOR_KEPT);
+    assert_int_equal(editor_key(&e, NULL, 'a'), EDITOR_OPEN);
+    assert_int_equal(editor_key(&e, NULL, INPUT_ENTER), EDITOR_OPEN);
+    assert_int_equal(editor_key(&e, NULL, 0x202e), EDITOR_OPEN); /* a bidi override is not taken */
+    assert_int_equal(editor_key(&e, NULL, 'b'), EDITOR_OPEN);
     editor_key(&e, NULL, INPUT_PASTE_END);
     assert_string_equal(e.text, "a\nb");
     assert_int_equal(editor_key(&e, NULL, INPUT_ENTER), EDITOR_DONE);
@@ -338,6 +341,26 @@ test_the_editor_draws_its_cursor_into_any_room(void **state)
     grid_close(&g);
 }
 
+static void
+test_a_line_becomes_a_command_whole(void **state)
+{
+    (void)state;
+    struct line l;
+    line_begin(&l, NULL, NULL, 0);
+    assert_true(line_open(&l, LINE_PROMPT, ""));
+    assert_null(line_command(&l));
+    for (int i = 0; i < EDITOR_MAX; i++) /* as full as the editor can be */
+        line_key(&l, 0x20ac);
+    char *command = line_command(&l);
+    assert_non_null(command);
+    assert_memory_equal(command, "prompt €", strlen("prompt €"));
+    assert_string_equal(command + strlen("prompt "), l.editor.text);
+    assert_int_equal(text_incomplete(command, strlen(command)), 0);
+    assert_string_equal(l.history[LINE_PROMPT].line[0], l.editor.text);
+    free(command);
+    line_end(&l, NULL);
+}
+
 int
 main(void)
 {
@@ -355,6 +378,7 @@ main(void)
         cmocka_unit_test(test_the_editor_never_overflows),
         cmocka_unit_test(test_history_comes_back_after_a_restart),
         cmocka_unit_test(test_the_editor_draws_its_cursor_into_any_room),
+        cmocka_unit_test(test_a_line_becomes_a_command_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

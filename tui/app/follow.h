@@ -1,0 +1,36 @@
+/* Following the source: its events go into the scope, and what is asked of it goes out. */
+#ifndef TUI_APP_FOLLOW_H
+#define TUI_APP_FOLLOW_H
+
+#include "tui/app/message.h"
+#include "tui/app/source.h"
+#include "tui/panels/panel.h"
+
+struct followed {
+    const struct source *source;
+    const struct run_info *info;
+    struct scope *scope;
+    struct event_reader *reader; /* of a live session's log; NULL: not started, or a replay */
+    uint64_t lost;               /* events that the scope was told of as lost */
+    uint64_t event_us, post_us;  /* when the last event came, the last control went */
+    uint64_t run_us;             /* since the run's start, of the last event */
+    uint64_t saved_us;           /* when the run was exported last */
+    uint32_t break_round;        /* of the last breakpoint reached since it was asked for; 0: none */
+    bool baseline_asked, ended, trouble_said;
+    struct err broken; /* the replay cannot be read any further */
+};
+
+bool follow_open(struct followed *, const struct source *, struct err *); /* the source is borrowed */
+bool follow_start(struct followed *, struct err *);                       /* of a live session, or nothing */
+void follow_close(struct followed *);
+
+bool follow_live(const struct followed *);
+bool follow_moving(const struct followed *); /* generating, or playing */
+bool follow_idle(const struct followed *);   /* nothing is going on and nothing asked for is outstanding */
+/* For a live session only. */
+bool follow_post(struct followed *, enum control_kind, const char *name, const char *text, uint32_t n, struct err *);
+/* Takes events in, for a bounded time. A new run takes the selection to its end; what a person should know is said. True:
+ * there is something new to draw that the scope knows nothing of. */
+bool follow_events(struct followed *, struct selection *, struct message *);
+
+#endif

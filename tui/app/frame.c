@@ -1,0 +1,109 @@
+#include "tui/app/frame.h"
+#include "tui/app/bars.h"
+#include "tui/app/help.h"
+
+#include <string.h>
+
+static void
+draw_too_small(const struct followed *run, const struct canvas *c)
+{
+    char size[32], here[32];
+    snprintf(size, sizeof size, "%d×%d", LAYOUT_MIN_COLS, LAYOUT_MIN_ROWS);
+    snprintf(here, sizeof here, "this is %d×%d", c->cols, c->rows);
+    const char *const line[] = {"specscope needs", size, here, follow_moving(run) ? "it goes on" : "it waits"};
+    if (c->cols < text_width(line[0]) || c->rows < 4) {
+        /* The size is what must be read, however small this is. */
+        for (int y = 0, at = 0; y < c->rows && size[at] != '\0'; y++) {
+            const size_t n = text_fit(size + at, c->cols, NULL);
+            canvas_print(c, y, 0, ROLE_WARN, "%.*s", (int)n, size + at);
+            at += n == 0 ? 1 : (int)n;
+        }
+        return;
+    }
+    for (int i = 0; i < 4; i++)
+        canvas_text(c, (c->rows - 4) / 2 + i, (c->cols - text_width(line[i])) / 2, i == 1 ? ROLE_WARN : ROLE_TEXT,
+                    line[i]);
+}
+
+/* What there is to say when nobody said anything. */
+static void
+draw_hint(const struct followed *run, const struct canvas *c)
+{
+    static const struct {
+        const char *end, *hint;
+    } hints[] = {
+        {"eos", "the text has come to its end:  r again  p new prompt  x go on  e export"},
+        {"tokens", "all tokens that were asked for:  x more  r again  p new prompt  e export"},
+        {"context", "the context is full:  r again  p new prompt  e export"},
+    };
+    const char *end = scope_end(run->scope);
+    const struct progress_event *progress = scope_progress(run->scope);
+    if (progress != NULL) {
+        const int used =
+            canvas_print(c, 0, 1, ROLE_STATUS, "%.15s %3.0f%% ", progress->what, (double)progress->done * 100);
+        canvas_bar(c, 0, used + 2, 30, (double)progress->done, ROLE_KNOB);
+        return;
+    }
+    if (strncmp(end, "error", 5) == 0) {
+        canvas_text(c, 0, 1, ROLE_ERROR, end);
+        return;
+    }
+    for (size_t i = 0; follow_live(run) && i < sizeof hints / sizeof hints[0]; i++)
+        if (strcmp(end, hints[i].end) == 0)
+            canvas_text(c, 0, 1, ROLE_DIM, hints[i].hint);
+}
+
+static void
+draw_status(const struct app *app, const struct canvas *c)
+{
+    for (int x = 0; x < c->cols; x++)
+        canvas_text(c, 0, x, ROLE_STATUS, " ");
+    if (app->mode == MODE_LINE && app->line.use != LINE_PROMPT)
+        line_draw(&app->line, c);
+    else if (app->mode == MODE_QUIT)
+        canvas_text(c, 0, 1, ROLE_WARN,
+                    "this run is not exported yet:  q quit and lose it   e export   other keys stay");
+    else if (app->message.text[0] != '\0') {
+        const struct canvas room = canvas_inside(c, 0, 1, 1, c->cols - 2);
+        canvas_text(&room, 0, 0, app->message.role, app->message.text);
+    } else
+        draw_hint(&app->run, c);
+}
+
+static void
+draw(struct app *app)
+{
+    struct grid *g = &app->screen.grid;
+    const struct layout *l = &app->panes.layout;
+    const struct canvas whole = layout_canvas((struct rect){0, 0, g->rows, g->cols}, g);
+    panes_arrange(&app->panes, g->rows, g->cols);
+    if (l->too_small) {
+        draw_too_small(&app->run, &whole);
+        return;
+    }
+    const struct canvas title = layout_canvas(l->title, g), timeline = layout_canvas(l->timeline, g),
+                        measures = layout_canvas(l->measures, g), status = layout_canvas(l->status, g);
+    title_draw(&app->run, &title);
+    panes_draw(&app->panes, g);
+    timeline_draw(&app->run, &timeline);
+    measures_draw(app->run.scope, &measures);
+    draw_status(app, &status);
+    if (app->mode == MODE_HELP)
+        help_draw(&app->help_top, &app->panes, app->verbs, &whole);
+    else if (app->mode == MODE_CHOOSER)
+        chooser_draw(&app->chooser, &whole);
+    else if (app->mode == MODE_LINE && app->line.use == LINE_PROMPT)
+        line_draw_prompt(&app->line, &whole);
+}
+
+bool
+frame_draw(struct app *app, struct err *err)
+{
+    if (screen_begin(&app->screen)) {
+        app->screen.drawn_version = scope_version(app->run.scope);
+        draw(app);
+        if (screen_show(&app->screen))
+            return true;
+    }
+    return err_set(err, ERR_WORK, "out of memory for the screen");
+}

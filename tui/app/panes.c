@@ -1,0 +1,168 @@
+#include "tui/app/panes.h"
+
+bool
+panes_open(struct panes *p, const struct scope *scope, const struct run_info *info, bool live,
+           const struct panel_host *host, struct err *err)
+{
+    *p = (struct panes){.captured = -1, .selection.follow = true};
+    p->view = (struct view){.scope = scope,
+                            .info = info,
+                            .host = host,
+                            .live = live,
+                            .selection = &p->selection,
+                            .search = p->search,
+                            .bookmarks = p->bookmark};
+    while (panel_registry[p->n] != NULL && p->n < LAYOUT_PANELS) {
+        const struct panel_ops *ops = panel_registry[p->n];
+        if (ops->open != NULL && (p->state[p->n] = ops->open()) == NULL)
+            return err_set(err, ERR_WORK, "out of memory for the %s panel", ops->name);
+        p->n++;
+    }
+    return true;
+}
+
+void
+panes_close(struct panes *p)
+{
+    for (int i = 0; i < p->n; i++)
+        if (panel_registry[i]->close != NULL)
+            panel_registry[i]->close(p->state[i]);
+}
+
+bool
+panes_active(const struct panes *p, int i)
+{
+    return panel_registry[i]->active == NULL || panel_registry[i]->active(&p->view);
+}
+
+void
+panes_arrange(struct panes *p, int rows, int cols)
+{
+    struct layout_item items[LAYOUT_PANELS];
+    for (int i = 0; i < p->n; i++) {
+        const struct panel_ops *ops = panel_registry[i];
+        items[i] = (struct layout_item){ops->place, ops->weight, ops->min_cols, panes_active(p, i)};
+    }
+    for (int i = 0; i < p->n && !items[p->focus].active; i++)
+        p->focus = (p->focus + 1) % p->n;
+    layout_compute(&p->layout, rows, cols, items, p->n, p->focus, p->zoom);
+}
+
+static struct canvas
+inside_of(const struct panes *p, int i, struct grid *g)
+{
+    const struct canvas box = layout_canvas(p->layout.panel[i], g);
+    return canvas_inside(&box, 1, 1, box.rows - 2, box.cols - 2);
+}
+
+static struct view
+view_of(const struct panes *p, int i)
+{
+    struct view view = p->view;
+    view.focused = i == p->focus;
+    return view;
+}
+
+static void
+draw_panel(struct panes *p, int i, struct grid *g)
+{
+    const struct panel_ops *ops = panel_registry[i];
+    const struct canvas box = layout_canvas(p->layout.panel[i], g), inside = inside_of(p, i, g);
+    const struct view view = view_of(p, i);
+    char note[160] = "";
+    if (ops->note != NULL)
+        ops->note(p->state[i], &view, note, (int)sizeof note);
+    canvas_box(&box, ops->title, note, view.focused);
+    if (inside.rows > 0 && inside.cols > 0)
+        ops->draw(p->state[i], &view, &inside);
+}
+
+/* The tab at column x, -1: none; c: where to draw them all, or NULL. */
+static int
+tabs(const struct panes *p, const struct canvas *c, int x)
+{
+    int from = 1, found = -1;
+    for (int i = 1; i < p->n; i++) {
+        if (!panes_active(p, i))
+            continue;
+        const char *name = panel_registry[i]->name;
+        const bool shown = p->layout.panel[i].rows > 0;
+        const int width = text_width(name) + 3; /* brackets, and a gap */
+        if (c != NULL)
+            canvas_print(c, 0, from, shown ? ROLE_FOCUS : ROLE_DIM, shown ? "[%s]" : " %s ", name);
+        if (x >= from && x < from + width)
+            found = i;
+        from += width;
+    }
+    return found;
+}
+
+void
+panes_draw(struct panes *p, struct grid *g)
+{
+    for (int i = 0; i < p->n; i++)
+        if (p->layout.panel[i].rows > 0)
+            draw_panel(p, i, g);
+    if (p->layout.tab_bar.rows > 0) {
+        const struct canvas c = layout_canvas(p->layout.tab_bar, g);
+        tabs(p, &c, -1);
+        canvas_text(&c, 0, c.cols - 12, ROLE_DIM, "Tab: next");
+    }
+}
+
+bool
+panes_key(struct panes *p, int key)
+{
+    const struct panel_ops *ops = panel_registry[p->focus];
+    const struct view view = view_of(p, p->focus);
+    return ops->key != NULL && !p->layout.too_small && ops->key(p->state[p->focus], &view, key);
+}
+
+static void
+to_panel(struct panes *p, int i, struct grid *g, const struct input *in)
+{
+    const struct canvas inside = inside_of(p, i, g);
+    const struct view view = view_of(p, i);
+    if (panel_registry[i]->mouse != NULL)
+        panel_registry[i]->mouse(p->state[i], &view, &inside, in->y - inside.y, in->x - inside.x, in->mouse);
+}
+
+void
+panes_mouse(struct panes *p, struct grid *g, const struct input *in)
+{
+    const struct rect *bar = &p->layout.tab_bar;
+    const int panel = layout_at(&p->layout, p->n, in->y, in->x);
+    const int tab = bar->rows > 0 && in->y == bar->y ? tabs(p, NULL, in->x) : -1;
+    switch (in->mouse) {
+    case MOUSE_PRESS:
+    case MOUSE_DOUBLE:
+        p->captured = panel;
+        p->focus = tab >= 0 ? tab : panel >= 0 ? panel : p->focus;
+        if (panel >= 0)
+            to_panel(p, panel, g, in);
+        break;
+    case MOUSE_DRAG:
+    case MOUSE_RELEASE:
+        if (p->captured >= 0 && p->layout.panel[p->captured].rows > 0)
+            to_panel(p, p->captured, g, in);
+        if (in->mouse == MOUSE_RELEASE)
+            p->captured = -1;
+        break;
+    case MOUSE_WHEEL_UP:
+    case MOUSE_WHEEL_DOWN:
+        if (panel >= 0)
+            to_panel(p, panel, g, in);
+        break;
+    }
+}
+
+bool
+panes_command(struct panes *p, const char *verb, const char *rest)
+{
+    for (int i = 0; i < p->n; i++) {
+        const struct panel_ops *ops = panel_registry[i];
+        if (ops->command != NULL && panes_active(p, i) && ops->command(p->state[i], &p->view, verb, rest))
+            return true;
+    }
+    return false;
+}

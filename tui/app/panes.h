@@ -1,0 +1,34 @@
+/* The panels on the screen: each with its state and its place, the one in focus, and what they all look at. */
+#ifndef TUI_APP_PANES_H
+#define TUI_APP_PANES_H
+
+#include "tui/app/layout.h"
+
+#define BOOKMARKS 64
+
+struct panes {
+    void *state[LAYOUT_PANELS]; /* (n) of panel_registry[i] */
+    int n, focus;
+    int captured; /* the panel that gets the mouse while a button is down, -1 */
+    bool zoom;
+    struct layout layout;
+    struct view view;
+    struct selection selection;
+    char search[256];
+    uint32_t bookmark[BOOKMARKS]; /* (view.n_bookmarks) sorted */
+};
+
+/* The scope, the info and the host are borrowed. panes_close() also after a failure. */
+bool panes_open(struct panes *, const struct scope *, const struct run_info *, bool live, const struct panel_host *,
+                struct err *);
+void panes_close(struct panes *);
+bool panes_active(const struct panes *, int i);
+/* Layout, and the focus where it can be; rows and cols of the screen. */
+void panes_arrange(struct panes *, int rows, int cols);
+void panes_draw(struct panes *, struct grid *); /* with the row of tabs */
+/* The panel in focus, the ones under the mouse, the first of the active ones that knows the verb. True: it was used. */
+bool panes_key(struct panes *, int key);
+void panes_mouse(struct panes *, struct grid *, const struct input *);
+bool panes_command(struct panes *, const char *verb, const char *rest);
+
+#endif
