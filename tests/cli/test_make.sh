@@ -73,6 +73,11 @@ check "make run has a job for each processor" sh -c \
     "make -n run BUILD='$TMP/build' | grep -q -e ' -j$(getconf _NPROCESSORS_ONLN) .*specscope'"
 check "but for who says -j" sh -c "make -n -j3 run BUILD='$TMP/build' >'$TMP/made' 2>&1; ! grep -q -e ' -j[0-9]' '$TMP/made'"
 
+# ---- scripts ----
+for script in $(grep -o '[@ (]\(tests/[a-z_/]*\.sh\|\.ci/[a-z]*\) ' Makefile | tr -d '@ (' | sort -u); do
+    check "$script can be executed" [ -x "$script" ]
+done
+
 # ---- packages ----
 playing id <<'SCRIPT'
 echo 0
