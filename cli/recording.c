@@ -4,10 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/files.h"
+#include "traces/trace_copy.h"
 #include "traces/writer.h"
 
 struct recording {
@@ -66,24 +65,6 @@ recording_trouble(void *recording)
     return trace_writer_trouble(r->writer);
 }
 
-static bool
-copy_file(const char *from, const char *to, struct err *err)
-{
-    char block[65536];
-    FILE *in = fopen(from, "rb"), *out = fopen(to, "wbx");
-    bool ok = in != NULL && out != NULL;
-    for (size_t n; ok && (n = fread(block, 1, sizeof block, in)) > 0;)
-        ok = fwrite(block, 1, n, out) == n;
-    int why = errno;
-    if (in != NULL && fclose(in) != 0)
-        ok = false;
-    if (out != NULL && fclose(out) != 0) {
-        ok = false;
-        why = errno;
-    }
-    return ok || err_set(err, ERR_WORK, "%s: %s; the export is not complete", to, strerror(why));
-}
-
 bool
 recording_export(void *recording, const char *dir, struct err *err)
 {
@@ -92,23 +73,7 @@ recording_export(void *recording, const char *dir, struct err *err)
     if (r->writer == NULL)
         return err_set(err, ERR_WORK, "nothing was recorded: %s", trouble != NULL ? trouble : "no trace");
     trace_writer_flush(r->writer);
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-        return err_set(err, ERR_WORK, "%s: %s; choose another folder", dir, strerror(errno));
-    DIR *d = opendir(r->folder);
-    if (d == NULL)
-        return err_set(err, ERR_WORK, "%s: %s", r->folder, strerror(errno));
-    bool ok = true;
-    for (struct dirent *entry; ok && (entry = readdir(d)) != NULL;) {
-        char from[1024], to[1024];
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(from, sizeof from, "%s/%s", r->folder, entry->d_name);
-        snprintf(to, sizeof to, "%s/%s", dir, entry->d_name);
-        ok = file_exists(to) ? err_set(err, ERR_WORK, "%s: a trace is there already; choose a new folder", dir)
-                             : copy_file(from, to, err);
-    }
-    closedir(d);
-    return ok;
+    return trace_copy(r->folder, dir, err);
 }
 
 static void

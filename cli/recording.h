@@ -10,7 +10,7 @@ struct recording;
 /* trace: the folder the user named, or NULL. A disk that takes no trace is no error: then nothing is recorded and
  * recording_trouble() says why. A folder that holds a trace already is one. */
 bool recording_open(struct recording **, const char *trace, struct session *, struct err *);
-/* Copies what is on disk, after a flush, into a new folder. For struct source. */
+/* Copies the run up to its last whole round into a new folder (traces/trace_copy.h). For struct source. */
 bool recording_export(void *recording, const char *dir, struct err *);
 const char *recording_trouble(void *recording);
 /* Closes the trace; a temporary one is deleted. False: the trace had stopped, *err says why. */

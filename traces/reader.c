@@ -6,12 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/file_text.h"
 #include "traces/run_json.h"
 #include "traces/table_file.h"
+#include "traces/trace_folder.h"
 
-#define RUN_JSON_MAX ((size_t)64 << 20)
-#define LONGEST_US   ((uint64_t)1 << 62) /* where the time line stops growing */
+#define LONGEST_US ((uint64_t)1 << 62) /* where the time line stops growing */
 
 struct span { /* a run on the time line */
     uint32_t run;
@@ -49,18 +48,14 @@ struct trace_reader {
 static bool
 read_run_json(struct trace_reader *r, struct err *err)
 {
-    const size_t room = strlen(r->folder) + sizeof "/" RUN_JSON;
-    char *name = malloc(room), *text = NULL;
+    char name[300], *text;
     size_t n;
     struct err why;
-    if (name == NULL)
-        return err_set(err, ERR_WORK, "out of memory for reading %s", r->folder);
-    snprintf(name, room, "%s/" RUN_JSON, r->folder);
-    const bool ok = file_text(name, RUN_JSON_MAX, &text, &n, &why)
-                        ? run_json_parse(name, text, n, &r->info, &r->closed_event, err)
-                        : err_set(err, ERR_WORK, "%s is no trace: %s", r->folder, why.text);
+    if (!trace_folder_run_json(r->folder, &text, &n, &why))
+        return err_set(err, ERR_WORK, "%s is no trace: %s", r->folder, why.text);
+    snprintf(name, sizeof name, "%s/" RUN_JSON, r->folder);
+    const bool ok = run_json_parse(name, text, n, &r->info, &r->closed_event, err);
     free(text);
-    free(name);
     return ok;
 }
 

@@ -1,36 +1,23 @@
 /* The writer's thread reads the log, turns events into lines, and every so often commits: first the lines of all other
- * tables, then those of rounds.csv. So whatever a round's line promises is there.
- *
- * A draft's line also says what became of it. Drafts therefore wait, in a queue, for their verdict; as lines of a file
- * ascend, later tokens and the round's own line queue up behind them. */
+ * tables, then those of rounds.csv. So whatever a round's line promises is there. */
 #include "traces/writer.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "engine/base/clock.h"
 #include "engine/base/condition.h"
 #include "engine/base/file_replace.h"
+#include "traces/draft_queue.h"
 #include "traces/run_json.h"
 #include "traces/table_out.h"
+#include "traces/trace_folder.h"
 
 #define COMMIT_BYTES ((size_t)256 << 10) /* lines in memory that are reason enough to commit */
 #define POLL_US      20000               /* between looks at the log while it fills, */
 #define IDLE_US      50000               /* and while nothing happens: cheaper than being woken for every event */
-#define HELD_MAX     ((size_t)1 << 16)
-
-struct held {
-    struct event event; /* a token or a round: no text */
-    bool ready;         /* its line can be written */
-    bool dropped;       /* of a round that never ended */
-};
 
 struct trace_writer {
     char *folder;
@@ -39,11 +26,10 @@ struct trace_writer {
     struct table_out tables[TABLES];
     struct event_log *log;
     struct event_reader *reader; /* the thread's */
-    struct held *held;           /* the thread's: held[first_held .. n_held) */
-    size_t first_held, n_held, max_held;
-    uint64_t seen;    /* number of the last event taken; the thread's */
-    uint64_t rounds;  /* whole rounds handed to the file system; the thread's */
-    uint64_t pending; /* whole rounds in memory */
+    struct draft_queue queue;    /* the thread's */
+    uint64_t seen;               /* number of the last event taken; the thread's */
+    uint64_t rounds;             /* whole rounds handed to the file system; the thread's */
+    uint64_t pending;            /* whole rounds in memory */
 
     pthread_t thread;
     pthread_mutex_t lock;
@@ -99,71 +85,18 @@ write_line(struct trace_writer *w, const struct event *e)
 static bool
 write_ready(struct trace_writer *w)
 {
-    while (w->first_held < w->n_held && (w->held[w->first_held].ready || w->held[w->first_held].dropped)) {
-        struct held *h = &w->held[w->first_held++];
-        if (!h->dropped && !write_line(w, &h->event))
+    const struct event *e;
+    while ((e = draft_queue_next(&w->queue)) != NULL)
+        if (!write_line(w, e))
             return false;
-    }
-    if (w->first_held == w->n_held)
-        w->first_held = w->n_held = 0;
     return true;
 }
 
 static bool
-hold(struct trace_writer *w, const struct event *e, bool ready)
+queue(struct trace_writer *w, const struct event *e, bool ready)
 {
-    if (w->n_held == w->max_held && w->first_held > 0) {
-        w->n_held -= w->first_held;
-        memmove(w->held, w->held + w->first_held, w->n_held * sizeof *w->held);
-        w->first_held = 0;
-    }
-    if (w->n_held == w->max_held) {
-        size_t max = w->max_held == 0 ? 256 : 2 * w->max_held;
-        struct held *held = max <= HELD_MAX ? realloc(w->held, max * sizeof *held) : NULL;
-        if (held == NULL)
-            return stop_trace(w, max > HELD_MAX ? "too many drafts wait for their verdicts" : "out of memory");
-        w->held = held;
-        w->max_held = max;
-    }
-    w->held[w->n_held++] = (struct held){.event = *e, .ready = ready};
-    return write_ready(w);
-}
-
-static bool
-same_round(const struct event *a, const struct event *b)
-{
-    return a->run == b->run && a->seq == b->seq && a->round == b->round;
-}
-
-static void
-settle_draft(struct trace_writer *w, const struct event *verdict)
-{
-    for (size_t i = w->n_held; i > w->first_held; i--) {
-        struct held *h = &w->held[i - 1];
-        if (h->ready || h->event.type != EVENT_TOKEN || !same_round(&h->event, verdict) ||
-            h->event.token.candidate != verdict->verdict.candidate)
-            continue;
-        h->event.token.accepted = verdict->verdict.accepted;
-        h->event.token.committed = verdict->verdict.committed;
-        h->ready = true;
-        return;
-    }
-}
-
-/* The drafts that were never verified are known at the round's end. Those of rounds that never ended are dropped once
- * it is clear: at the same sequence's next round, or the next run. */
-static void
-settle_round(struct trace_writer *w, const struct event *end)
-{
-    for (size_t i = w->first_held; i < w->n_held; i++) {
-        struct held *h = &w->held[i];
-        if (h->ready)
-            continue;
-        if (same_round(&h->event, end))
-            h->ready = true;
-        else if (h->event.run != end->run || (h->event.seq == end->seq && end->type == EVENT_ROUND))
-            h->dropped = true;
-    }
+    const char *why = draft_queue_add(&w->queue, e, ready);
+    return why == NULL ? write_ready(w) : stop_trace(w, why);
 }
 
 static bool
@@ -171,12 +104,12 @@ take(struct trace_writer *w, const struct event *e)
 {
     w->seen = e->number;
     switch (e->type) {
-    case EVENT_TOKEN: return hold(w, e, e->token.source != SOURCE_DRAFT);
-    case EVENT_VERDICT: settle_draft(w, e); return write_ready(w);
-    case EVENT_ROUND: settle_round(w, e); return hold(w, e, true);
+    case EVENT_TOKEN: return queue(w, e, e->token.source != SOURCE_DRAFT);
+    case EVENT_VERDICT: draft_queue_verdict(&w->queue, e); return write_ready(w);
+    case EVENT_ROUND: draft_queue_end(&w->queue, e); return queue(w, e, true);
     case EVENT_CONTROL:
         if (strcmp(e->control.name, "run") == 0)
-            settle_round(w, e);
+            draft_queue_end(&w->queue, e);
         return write_ready(w) && write_line(w, e);
     case EVENT_LAYER:
     case EVENT_SERIES:
@@ -228,61 +161,7 @@ writer_thread(void *user)
     return NULL;
 }
 
-/* ---- signals ---- */
-
-/* Signals are for others; and a file that grows over the process's limit is an error of write(), not the end of the
- * process, as SIGXFSZ would have it. Threads inherit the mask. */
-static void
-block_signals(sigset_t *before)
-{
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, before);
-}
-
-static void
-unblock_signals(const sigset_t *before)
-{
-    sigset_t too_large;
-    sigemptyset(&too_large);
-    sigaddset(&too_large, SIGXFSZ);
-    if (!sigismember(before, SIGXFSZ)) /* one that came meanwhile was this thread's own doing */
-        sigtimedwait(&too_large, NULL, &(struct timespec){0});
-    pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-
-/* ---- the folder ---- */
-
-static bool
-make_folders(const char *folder, struct err *err)
-{
-    char *path = strdup(folder);
-    if (path == NULL)
-        return err_set(err, ERR_WORK, "out of memory for the trace");
-    bool ok = true;
-    for (char *slash = path + 1; ok && slash[-1] != '\0'; slash++) {
-        if (*slash != '/' && *slash != '\0')
-            continue;
-        char was = *slash;
-        *slash = '\0';
-        ok = mkdir(path, 0777) == 0 || errno == EEXIST || errno == EISDIR;
-        if (!ok)
-            err_set(err, ERR_WORK, "cannot make the folder %s for a trace: %s", path, strerror(errno));
-        *slash = was;
-    }
-    free(path);
-    return ok;
-}
-
-static bool
-is_empty_of_traces(const struct trace_writer *w, struct err *err)
-{
-    bool found = faccessat(w->fd, RUN_JSON, F_OK, 0) == 0;
-    for (unsigned i = 0; i < TABLES; i++)
-        found = found || faccessat(w->fd, trace_tables[i].file, F_OK, 0) == 0;
-    return !found ||
-           err_set(err, ERR_USAGE, "%s already holds a trace: give another folder, or delete that one", w->folder);
-}
+/* ---- opening and closing ---- */
 
 static bool
 put_run_json(const struct trace_writer *w, const char *text, struct err *err)
@@ -308,14 +187,10 @@ put_files(struct trace_writer *w, struct err *err)
 static bool
 set_up(struct trace_writer *w, const struct run_info *run, struct err *err)
 {
-    if (!run_json_print(run, &w->run_json, err) || !make_folders(w->folder, err))
+    if (!run_json_print(run, &w->run_json, err) || !trace_folder_make(w->folder, err) ||
+        !trace_folder_open(&w->fd, w->folder, err))
         return false;
-    w->fd = open(w->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (w->fd < 0)
-        return err_set(err, ERR_WORK, "cannot open the folder %s for a trace: %s", w->folder, strerror(errno));
     struct err why;
-    if (!is_empty_of_traces(w, err))
-        return false;
     if (!put_files(w, &why))
         return err_set(err, ERR_WORK, "cannot write a trace into %s: %s", w->folder, why.text);
     w->reader = event_reader_open(w->log);
@@ -339,7 +214,7 @@ writer_free(struct trace_writer *w)
     pthread_cond_destroy(&w->wake);
     pthread_cond_destroy(&w->done);
     pthread_mutex_destroy(&w->lock);
-    free(w->held);
+    draft_queue_free(&w->queue);
     free(w->run_json);
     free(w->folder);
     free(w);
@@ -365,9 +240,9 @@ trace_writer_open(struct trace_writer **out, const char *folder, const struct ru
     pthread_cond_init(&w->done, NULL);
     pthread_mutex_init(&w->lock, NULL);
     sigset_t before;
-    block_signals(&before);
+    trace_signals_block(&before);
     bool ok = set_up(w, run, err);
-    unblock_signals(&before);
+    trace_signals_restore(&before);
     if (!ok) {
         writer_free(w);
         return false;
@@ -419,9 +294,9 @@ trace_writer_close(struct trace_writer *w, struct err *err)
         struct err why;
         char *closed = NULL;
         sigset_t before;
-        block_signals(&before);
+        trace_signals_block(&before);
         ok = run_json_close(w->run_json, w->seen, &closed, &why) && put_run_json(w, closed, &why);
-        unblock_signals(&before);
+        trace_signals_restore(&before);
         if (!ok)
             err_set(err, ERR_WORK, "the trace %s could not be closed, but it replays up to its last round: %s",
                     w->folder, why.text);

@@ -1,11 +1,10 @@
-/* What the tests of the log and of traces share: a made-up run, random event streams in the order that event.h
- * describes, folders to write into. */
+/* What the tests of the log and of traces share: a made-up run, and random event streams in the order that event.h
+ * describes. */
 #ifndef TESTS_RIGS_TRACE_EVENTS_H
 #define TESTS_RIGS_TRACE_EVENTS_H
 
 #include "engine/events/event.h"
 #include "engine/events/run_info.h"
-#include "traces/reader.h"
 
 #define FAKE_LAYERS 6
 #define FAKE_CTX    512
@@ -37,23 +36,9 @@ void stream_fill(struct stream *);
 
 /* What a reader of a trace is to hand out: true for all but EVENT_PROGRESS. */
 bool stream_is_traced(const struct event *);
+
 /* cmocka assertions on every member, floats bit by bit; but for what a trace doesn't keep: a verdict's time, a vocab
  * event's round. */
 void assert_same_event(const struct event *expected, const struct event *got);
-
-/* An empty new folder under $TMPDIR or /tmp; path has room for 256 bytes. */
-void make_temp_folder(char path[256]);
-void remove_folder(const char *path);
-/* A test's set-up and tear-down: *state is the path of an empty folder of its own. */
-int folder_set_up(void **state);
-int folder_tear_down(void **state);
-/* A whole file, terminated, in memory of the caller; and back. */
-char *read_text(const char *folder, const char *file);
-void write_text(const char *folder, const char *file, const char *text);
-
-/* Writes the stream as a trace into folder/t, closes it cleanly or takes `closed_event` out again; returns the path in
- * path (256 bytes). */
-void write_trace(const char *folder, const struct stream *, bool closed, char path[256]);
-struct trace_reader *open_trace(const char *path); /* fails the running test if that fails */
 
 #endif

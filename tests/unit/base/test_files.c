@@ -17,7 +17,7 @@
 
 #include "engine/base/file_replace.h"
 #include "engine/base/file_text.h"
-#include "tests/rigs/trace_events.h"
+#include "tests/rigs/folders.h"
 
 static void
 assert_holds(const char *path, const char *expected)

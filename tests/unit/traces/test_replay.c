@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/rigs/trace_events.h"
+#include "tests/rigs/trace_checks.h"
 #include "traces/replay.h"
 
 struct fixture {

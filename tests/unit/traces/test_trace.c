@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/rigs/trace_events.h"
+#include "tests/rigs/trace_checks.h"
 #include "traces/escape.h"
-#include "traces/reader.h"
 #include "traces/schema.h"
 
 /* The next expected event, or the first one beyond `last`. */

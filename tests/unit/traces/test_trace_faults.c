@@ -19,17 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/rigs/trace_events.h"
-#include "traces/reader.h"
-#include "traces/writer.h"
-
-struct fixture {
-    char folder[256], path[300];
-    struct stream stream;
-    struct event_log *log;
-    struct trace_writer *writer;
-    bool mounted;
-};
+#include "tests/rigs/traced_run.h"
 
 static void
 sleep_us(uint32_t us)
@@ -37,61 +27,21 @@ sleep_us(uint32_t us)
     nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000}, NULL);
 }
 
-static bool
-open_writer(struct fixture *f, size_t cap, struct err *err)
-{
-    struct run_info run;
-    fake_run(&run);
-    assert_true(event_log_open(&f->log, cap, err));
-    bool ok = trace_writer_open(&f->writer, f->path, &run, f->log, err);
-    run_info_free(&run);
-    return ok;
-}
-
 /* Appends until the trace stops, as a run would; but not for ever. */
 static void
-append_until_trouble(struct fixture *f)
+append_until_trouble(struct traced_run *f)
 {
     stream_start_run(&f->stream);
-    size_t at = 0;
     for (int i = 0; i < 20000 && trace_writer_trouble(f->writer) == NULL; i++) {
         stream_round(&f->stream);
-        for (; at < f->stream.n; at++)
-            assert_int_equal(event_log_append(f->log, &f->stream.events[at]), at + 1);
+        traced_run_append(f);
         if (i % 20 == 0)
             trace_writer_flush(f->writer);
     }
 }
 
-/* Every event up to a round's end, and that round is whole; returns how many rounds. */
-static uint64_t
-assert_replays_a_beginning(const struct fixture *f)
-{
-    struct trace_reader *r;
-    struct event e = {0};
-    struct err err = {0};
-    if (!trace_reader_open(&r, f->path, &err))
-        fail_msg("%s", err.text);
-    size_t i = 0;
-    uint64_t rounds = 0;
-    while (trace_reader_next(r, &e, &err)) {
-        while (i < f->stream.n && !stream_is_traced(&f->stream.events[i]))
-            i++;
-        assert_true(i < f->stream.n);
-        assert_same_event(&f->stream.events[i++], &e);
-        rounds += e.type == EVENT_ROUND;
-    }
-    if (err.kind != ERR_NONE)
-        fail_msg("%s", err.text);
-    assert_int_equal(rounds, trace_reader_rounds(r));
-    if (!trace_reader_closed(r))
-        assert_true(i == 0 || e.type == EVENT_ROUND);
-    trace_reader_close(r);
-    return rounds;
-}
-
 static void
-assert_stopped(struct fixture *f, const char *why)
+assert_stopped(struct traced_run *f, const char *why)
 {
     struct err err = {0};
     const char *trouble = trace_writer_trouble(f->writer);
@@ -111,29 +61,29 @@ assert_stopped(struct fixture *f, const char *why)
 static void
 test_a_full_disk_stops_the_trace_with_a_message(void **state)
 {
-    struct fixture *f = *state;
+    struct traced_run *f = *state;
     struct err err;
     if (mount("tmpfs", f->folder, "tmpfs", 0, "size=256k") != 0) {
         print_message("cannot mount a small disk here (%s); the file size limit stands in for it\n", strerror(errno));
         skip();
     }
     f->mounted = true;
-    if (!open_writer(f, 0, &err))
+    if (!traced_run_open(f, 0, &err))
         fail_msg("%s", err.text);
     append_until_trouble(f);
     assert_stopped(f, strerror(ENOSPC));
-    assert_true(assert_replays_a_beginning(f) > 10);
+    assert_true(assert_replays_a_beginning(f->path, &f->stream) > 10);
 }
 
 static void
 test_a_disk_that_is_full_from_the_start_is_an_error_at_once(void **state)
 {
-    struct fixture *f = *state;
+    struct traced_run *f = *state;
     struct err err;
     if (mount("tmpfs", f->folder, "tmpfs", 0, "size=8k") != 0)
         skip();
     f->mounted = true;
-    assert_false(open_writer(f, 0, &err));
+    assert_false(traced_run_open(f, 0, &err));
     assert_non_null(strstr(err.text, strerror(ENOSPC)));
     char name[400];
     snprintf(name, sizeof name, "%s/tokens.csv", f->path);
@@ -143,38 +93,37 @@ test_a_disk_that_is_full_from_the_start_is_an_error_at_once(void **state)
 static void
 test_the_file_size_limit_stops_the_trace_and_not_the_process(void **state)
 {
-    struct fixture *f = *state;
+    struct traced_run *f = *state;
     struct err err;
     struct rlimit before;
-    if (!open_writer(f, 0, &err))
+    if (!traced_run_open(f, 0, &err))
         fail_msg("%s", err.text);
     getrlimit(RLIMIT_FSIZE, &before);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 50000, .rlim_max = before.rlim_max});
     append_until_trouble(f); /* SIGXFSZ has its default action: to kill */
     setrlimit(RLIMIT_FSIZE, &before);
     assert_stopped(f, strerror(EFBIG));
-    assert_true(assert_replays_a_beginning(f) > 10);
+    assert_true(assert_replays_a_beginning(f->path, &f->stream) > 10);
 }
 
 static void
 test_the_file_size_limit_at_opening_and_closing_is_an_error(void **state)
 {
-    struct fixture *f = *state;
+    struct traced_run *f = *state;
     struct err err;
     struct rlimit before;
     getrlimit(RLIMIT_FSIZE, &before);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 1000, .rlim_max = before.rlim_max});
-    bool ok = open_writer(f, 0, &err);
+    bool ok = traced_run_open(f, 0, &err);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_false(ok);
     assert_non_null(strstr(err.text, strerror(EFBIG)));
     event_log_close(f->log);
-    if (!open_writer(f, 0, &err))
+    if (!traced_run_open(f, 0, &err))
         fail_msg("%s", err.text);
     stream_start_run(&f->stream);
     stream_round(&f->stream);
-    for (size_t i = 0; i < f->stream.n; i++)
-        event_log_append(f->log, &f->stream.events[i]);
+    traced_run_append(f);
     trace_writer_flush(f->writer);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 1000, .rlim_max = before.rlim_max});
     ok = trace_writer_close(f->writer, &err);
@@ -182,15 +131,15 @@ test_the_file_size_limit_at_opening_and_closing_is_an_error(void **state)
     setrlimit(RLIMIT_FSIZE, &before);
     assert_false(ok);
     assert_non_null(strstr(err.text, "replays up to its last round"));
-    assert_int_equal(assert_replays_a_beginning(f), 1);
+    assert_int_equal(assert_replays_a_beginning(f->path, &f->stream), 1);
 }
 
 static void
 test_a_deleted_folder_stops_the_trace_with_a_message(void **state)
 {
-    struct fixture *f = *state;
+    struct traced_run *f = *state;
     struct err err;
-    if (!open_writer(f, 0, &err))
+    if (!traced_run_open(f, 0, &err))
         fail_msg("%s", err.text);
     remove_folder(f->path);
     append_until_trouble(f);
@@ -200,30 +149,27 @@ test_a_deleted_folder_stops_the_trace_with_a_message(void **state)
 static void
 test_a_log_that_ran_over_stops_the_trace_with_a_message(void **state)
 {
-    struct fixture *f = *state;
+    struct traced_run *f = *state;
     struct err err;
-    if (!open_writer(f, 64 << 10, &err))
+    if (!traced_run_open(f, 64 << 10, &err))
         fail_msg("%s", err.text);
     stream_start_run(&f->stream);
     for (int i = 0; i < 3000; i++)
         stream_round(&f->stream);
-    size_t at = 0;
-    /* Faster than any disk: the writer looks at the log every few milliseconds. */
-    for (; at < f->stream.n; at++)
-        event_log_append(f->log, &f->stream.events[at]);
+    traced_run_append(f); /* faster than any disk: the writer looks at the log every few milliseconds */
     trace_writer_flush(f->writer);
     assert_stopped(f, "events were lost");
-    assert_replays_a_beginning(f);
+    assert_replays_a_beginning(f->path, &f->stream);
 }
 
 static void
 test_a_folder_that_cannot_be_written_is_an_error_at_once(void **state)
 {
-    struct fixture *f = *state;
+    struct traced_run *f = *state;
     struct err err;
     write_text(f->folder, "file", "x");
     snprintf(f->path, sizeof f->path, "%.240s/file/t", f->folder);
-    assert_false(open_writer(f, 0, &err));
+    assert_false(traced_run_open(f, 0, &err));
     assert_non_null(strstr(err.text, f->path));
     event_log_close(f->log);
     f->log = NULL;
@@ -234,7 +180,7 @@ test_a_folder_that_cannot_be_written_is_an_error_at_once(void **state)
         f->mounted = true; /* root may write anywhere else */
     else
         return;
-    assert_false(open_writer(f, 0, &err));
+    assert_false(traced_run_open(f, 0, &err));
     assert_non_null(strstr(err.text, f->path));
     chmod(f->folder, 0700);
 }
@@ -242,17 +188,17 @@ test_a_folder_that_cannot_be_written_is_an_error_at_once(void **state)
 static void
 test_a_folder_that_holds_a_trace_is_refused_and_left_alone(void **state)
 {
-    struct fixture *f = *state;
+    struct traced_run *f = *state;
     struct err err;
     char path[256];
     stream_fill(&f->stream);
     write_trace(f->folder, &f->stream, true, path);
     char *before = read_text(path, "tokens.csv");
-    assert_false(open_writer(f, 0, &err));
+    assert_false(traced_run_open(f, 0, &err));
     assert_non_null(strstr(err.text, "already holds a trace"));
     char *after = read_text(path, "tokens.csv");
     assert_string_equal(before, after);
-    assert_replays_a_beginning(f);
+    assert_replays_a_beginning(f->path, &f->stream);
     free(before);
     free(after);
 }
@@ -260,31 +206,29 @@ test_a_folder_that_holds_a_trace_is_refused_and_left_alone(void **state)
 static void
 test_parents_are_made(void **state)
 {
-    struct fixture *f = *state;
+    struct traced_run *f = *state;
     struct err err;
     snprintf(f->path, sizeof f->path, "%.200s/a//b/c/", f->folder);
-    if (!open_writer(f, 0, &err))
+    if (!traced_run_open(f, 0, &err))
         fail_msg("%s", err.text);
     assert_true(trace_writer_close(f->writer, &err));
     f->writer = NULL;
-    assert_int_equal(assert_replays_a_beginning(f), 0);
+    assert_int_equal(assert_replays_a_beginning(f->path, &f->stream), 0);
 }
 
 static void
 test_what_was_flushed_can_be_read_while_the_run_goes_on(void **state)
 {
-    struct fixture *f = *state;
+    struct traced_run *f = *state;
     struct err err;
-    if (!open_writer(f, 0, &err))
+    if (!traced_run_open(f, 0, &err))
         fail_msg("%s", err.text);
     stream_start_run(&f->stream);
-    size_t at = 0;
     for (uint64_t i = 1; i <= 20; i++) {
         stream_round(&f->stream);
-        for (; at < f->stream.n; at++)
-            event_log_append(f->log, &f->stream.events[at]);
+        traced_run_append(f);
         trace_writer_flush(f->writer);
-        assert_int_equal(assert_replays_a_beginning(f), i);
+        assert_int_equal(assert_replays_a_beginning(f->path, &f->stream), i);
     }
     assert_null(trace_writer_trouble(f->writer));
 }
@@ -296,10 +240,10 @@ struct shared {
 };
 
 static void
-write_for_ever(struct fixture *f, struct shared *shared)
+write_for_ever(struct traced_run *f, struct shared *shared)
 {
     struct err err;
-    if (!open_writer(f, 0, &err))
+    if (!traced_run_open(f, 0, &err))
         _exit(1);
     uint64_t dice = f->stream.random;
     for (size_t i = 0; i < f->stream.n; i++) {
@@ -320,7 +264,7 @@ write_for_ever(struct fixture *f, struct shared *shared)
 static void
 test_killed_at_any_instant_a_trace_replays_up_to_its_last_round(void **state)
 {
-    struct fixture *f = *state;
+    struct traced_run *f = *state;
     struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(shared, MAP_FAILED);
     stream_start_run(&f->stream);
@@ -341,7 +285,7 @@ test_killed_at_any_instant_a_trace_replays_up_to_its_last_round(void **state)
         if (access(run_json, F_OK) != 0) { /* killed while it was still making the folder */
             assert_int_equal(atomic_load(&shared->flushed), 0);
         } else {
-            uint64_t rounds = assert_replays_a_beginning(f);
+            uint64_t rounds = assert_replays_a_beginning(f->path, &f->stream);
             assert_true(rounds >= atomic_load(&shared->flushed));
             most = rounds > most ? rounds : most;
         }
@@ -352,37 +296,7 @@ test_killed_at_any_instant_a_trace_replays_up_to_its_last_round(void **state)
     munmap(shared, sizeof *shared);
 }
 
-static int
-set_up(void **state)
-{
-    struct fixture *f = calloc(1, sizeof *f);
-    if (f == NULL)
-        return -1;
-    make_temp_folder(f->folder);
-    snprintf(f->path, sizeof f->path, "%.240s/t", f->folder);
-    uint64_t seed = (uint64_t)time(NULL);
-    print_message("seed %llu\n", (unsigned long long)seed);
-    stream_begin(&f->stream, seed);
-    *state = f;
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    struct fixture *f = *state;
-    if (f->writer != NULL)
-        trace_writer_close(f->writer, NULL);
-    event_log_close(f->log);
-    if (f->mounted)
-        umount2(f->folder, MNT_DETACH);
-    remove_folder(f->folder);
-    stream_free(&f->stream);
-    free(f);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, traced_run_set_up, traced_run_tear_down)
 
 int
 main(void)

@@ -12,8 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/rigs/trace_events.h"
-#include "traces/reader.h"
+#include "tests/rigs/trace_checks.h"
 
 /* A small trace whose every line is known. */
 static void

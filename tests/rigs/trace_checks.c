@@ -1,0 +1,75 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/rigs/trace_checks.h"
+#include "traces/writer.h"
+
+void
+write_trace(const char *folder, const struct stream *s, bool closed, char path[256])
+{
+    struct err err = {0};
+    struct event_log *log;
+    struct trace_writer *writer;
+    struct run_info run;
+    fake_run(&run);
+    snprintf(path, 256, "%.200s/t", folder);
+    assert_true(event_log_open(&log, 0, &err));
+    if (!trace_writer_open(&writer, path, &run, log, &err))
+        fail_msg("%s", err.text);
+    run_info_free(&run); /* the writer must not need it any more */
+    for (size_t i = 0; i < s->n; i++)
+        assert_int_equal(event_log_append(log, &s->events[i]), s->events[i].number);
+    if (!trace_writer_close(writer, &err))
+        fail_msg("%s", err.text);
+    event_log_close(log);
+    if (closed)
+        return;
+    char *json = read_text(path, "run.json"), *at = strstr(json, ",\n\t\"closed_event\"");
+    assert_non_null(at);
+    memcpy(at, "\n}\n", 4);
+    write_text(path, "run.json", json);
+    free(json);
+}
+
+struct trace_reader *
+open_trace(const char *path)
+{
+    struct trace_reader *r;
+    struct err err;
+    if (!trace_reader_open(&r, path, &err))
+        fail_msg("%s", err.text);
+    return r;
+}
+
+uint64_t
+assert_replays_a_beginning(const char *path, const struct stream *s)
+{
+    struct trace_reader *r;
+    struct event e = {0};
+    struct err err = {0};
+    if (!trace_reader_open(&r, path, &err))
+        fail_msg("%s", err.text);
+    size_t i = 0;
+    uint64_t rounds = 0;
+    while (trace_reader_next(r, &e, &err)) {
+        while (i < s->n && !stream_is_traced(&s->events[i]))
+            i++;
+        assert_true(i < s->n);
+        assert_same_event(&s->events[i++], &e);
+        rounds += e.type == EVENT_ROUND;
+    }
+    if (err.kind != ERR_NONE)
+        fail_msg("%s", err.text);
+    assert_int_equal(rounds, trace_reader_rounds(r));
+    if (!trace_reader_closed(r))
+        assert_true(i == 0 || e.type == EVENT_ROUND);
+    trace_reader_close(r);
+    return rounds;
+}

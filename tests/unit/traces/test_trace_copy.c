@@ -1,0 +1,320 @@
+/* An export: a trace copied while it is being written. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/rigs/traced_run.h"
+#include "traces/run_json.h"
+#include "traces/schema.h"
+#include "traces/trace_copy.h"
+
+static void
+open_run(struct traced_run *f)
+{
+    struct err err;
+    if (!traced_run_open(f, 0, &err))
+        fail_msg("%s", err.text);
+    stream_start_run(&f->stream);
+}
+
+static void
+copy(const struct traced_run *f, const char *to)
+{
+    struct err err;
+    if (!trace_copy(f->path, to, &err))
+        fail_msg("%s", err.text);
+}
+
+static void
+assert_fails(const struct traced_run *f, const char *to, const char *why)
+{
+    struct err err;
+    assert_false(trace_copy(f->path, to, &err));
+    if (strstr(err.text, why) == NULL)
+        fail_msg("%s", err.text);
+}
+
+/* "." and ".." not counted. */
+static int
+files_in(const char *folder)
+{
+    DIR *d = opendir(folder);
+    assert_non_null(d);
+    int n = -2;
+    while (readdir(d) != NULL)
+        n++;
+    closedir(d);
+    return n;
+}
+
+/* Nothing is there that a reader drops: tables of whole lines, the last event of all being the one that the trace was
+ * closed with. Returns the rounds. */
+static uint64_t
+assert_whole(const char *path, const struct stream *s)
+{
+    uint64_t last = 0, closed = 0;
+    assert_int_equal(files_in(path), TABLES + 1);
+    for (unsigned i = 0; i < TABLES; i++) {
+        char *text = read_text(path, trace_tables[i].file), *end = strrchr(text, '\n');
+        assert_true(end != NULL && end[1] == '\0');
+        *end = '\0';
+        char *line = strrchr(text, '\n');
+        const uint64_t event = line != NULL ? strtoull(line + 1, NULL, 10) : 0;
+        last = event > last ? event : last;
+        free(text);
+    }
+    char *json = read_text(path, RUN_JSON), *at = strstr(json, "\"closed_event\":");
+    if (at != NULL)
+        closed = strtoull(at + strlen("\"closed_event\":"), NULL, 10);
+    free(json);
+    assert_int_equal(last, closed);
+    return assert_replays_a_beginning(path, s);
+}
+
+struct growing {
+    struct traced_run *run;
+    atomic_bool enough;
+};
+
+static void *
+append_rounds(void *user)
+{
+    struct growing *g = user;
+    for (size_t i = 0; i < g->run->stream.n && !atomic_load(&g->enough); i++) {
+        event_log_append(g->run->log, &g->run->stream.events[i]);
+        if (i % 128 == 0)
+            usleep(1000);
+    }
+    return NULL;
+}
+
+static void
+test_every_copy_of_a_growing_trace_is_whole(void **state)
+{
+    struct traced_run *f = *state;
+    struct growing g = {.run = f};
+    char to[300];
+    pthread_t thread;
+    uint64_t before = 0, different = 0;
+    open_run(f);
+    for (int i = 0; i < 4000; i++)
+        stream_round(&f->stream);
+    assert_int_equal(pthread_create(&thread, NULL, append_rounds, &g), 0);
+    for (int i = 0; i < 30; i++) {
+        snprintf(to, sizeof to, "%.240s/copy%d", f->folder, i);
+        copy(f, to);
+        const uint64_t rounds = assert_whole(to, &f->stream);
+        assert_true(rounds >= before);
+        different += rounds > before;
+        before = rounds;
+        remove_folder(to);
+    }
+    atomic_store(&g.enough, true);
+    pthread_join(thread, NULL);
+    print_message("%llu rounds at last, %llu copies with more than the one before\n", (unsigned long long)before,
+                  (unsigned long long)different);
+    assert_true(different > 3);
+}
+
+static void
+test_what_directly_follows_the_last_round_is_copied_and_a_round_under_way_is_not(void **state)
+{
+    struct traced_run *f = *state;
+    char to[300];
+    open_run(f);
+    stream_round(&f->stream);
+    stream_round(&f->stream);
+    stream_control(&f->stream, "end", "tokens");
+    stream_control(&f->stream, "baseline", "398.5");
+    const size_t end = f->stream.n;
+    traced_run_append(f);
+    trace_writer_flush(f->writer);
+    snprintf(to, sizeof to, "%.240s/ended", f->folder);
+    copy(f, to);
+    assert_int_equal(assert_whole(to, &f->stream), 2);
+    char *controls = read_text(to, "controls.csv");
+    assert_non_null(strstr(controls, "\"baseline\",,\"398.5\""));
+    free(controls);
+
+    f->stream.round++; /* a third one: a draft's line waits for its verdict, a control is written meanwhile */
+    struct event *e = stream_add(&f->stream, EVENT_TOKEN);
+    e->token = (struct token_event){.source = SOURCE_DRAFT, .candidate = 1, .accepted = -1, .committed = -1};
+    stream_control(&f->stream, "pause", "");
+    traced_run_append(f);
+    trace_writer_flush(f->writer);
+    snprintf(to, sizeof to, "%.240s/under-way", f->folder);
+    copy(f, to);
+    assert_int_equal(assert_whole(to, &f->stream), 2);
+    struct trace_reader *r = open_trace(to);
+    struct event got;
+    uint64_t last = 0;
+    while (trace_reader_next(r, &got, NULL))
+        last = got.number;
+    assert_int_equal(last, end);
+    trace_reader_close(r);
+}
+
+static void
+test_a_trace_without_rounds_is_copied_too(void **state)
+{
+    struct traced_run *f = *state;
+    char to[300];
+    open_run(f);
+    traced_run_append(f);
+    trace_writer_flush(f->writer);
+    snprintf(to, sizeof to, "%.240s/copy", f->folder);
+    copy(f, to);
+    assert_int_equal(assert_whole(to, &f->stream), 0);
+}
+
+static void
+test_half_a_line_is_not_copied(void **state)
+{
+    struct traced_run *f = *state;
+    char path[256], to[300];
+    stream_start_run(&f->stream);
+    stream_round(&f->stream);
+    stream_round(&f->stream);
+    write_trace(f->folder, &f->stream, false, path);
+    snprintf(to, sizeof to, "%.240s/copy", f->folder);
+    char *rounds = read_text(path, "rounds.csv");
+    rounds[strlen(rounds) - 3] = '\0';
+    write_text(path, "rounds.csv", rounds);
+    free(rounds);
+    copy(f, to);
+    assert_int_equal(assert_whole(to, &f->stream), 1);
+}
+
+/* A folder in a table's place opens as a file does, and fails when it is read. */
+static void
+test_a_read_error_is_noticed_and_leaves_nothing_behind(void **state)
+{
+    struct traced_run *f = *state;
+    char to[300], name[400], aside[400];
+    open_run(f);
+    stream_round(&f->stream);
+    traced_run_append(f);
+    trace_writer_flush(f->writer);
+    snprintf(to, sizeof to, "%.240s/copy", f->folder);
+    for (unsigned i = 0; i <= TABLES; i++) {
+        const char *file = i < TABLES ? trace_tables[i].file : RUN_JSON;
+        snprintf(name, sizeof name, "%s/%s", f->path, file);
+        snprintf(aside, sizeof aside, "%s/aside", f->folder);
+        assert_int_equal(rename(name, aside), 0);
+        assert_int_equal(mkdir(name, 0700), 0);
+        assert_fails(f, to, file);
+        assert_int_not_equal(access(to, F_OK), 0);
+        assert_int_equal(rmdir(name), 0);
+        assert_fails(f, to, file); /* it isn't there at all */
+        assert_int_not_equal(access(to, F_OK), 0);
+        assert_int_equal(rename(aside, name), 0);
+    }
+    copy(f, to);
+    assert_int_equal(assert_whole(to, &f->stream), 1);
+}
+
+static void
+test_a_disk_that_fills_up_leaves_nothing_behind_and_can_be_tried_again(void **state)
+{
+    struct traced_run *f = *state;
+    char to[300], other[300], disk[256];
+    make_temp_folder(disk);
+    if (mount("tmpfs", disk, "tmpfs", 0, "size=64k") != 0) {
+        remove_folder(disk);
+        print_message("cannot mount a small disk here (%s); the file size limit stands in for it\n", strerror(errno));
+        skip();
+    }
+    open_run(f);
+    for (int i = 0; i < 300; i++)
+        stream_round(&f->stream);
+    traced_run_append(f);
+    trace_writer_flush(f->writer);
+    snprintf(to, sizeof to, "%.240s/copy", disk);
+    assert_fails(f, to, strerror(ENOSPC));
+    assert_int_equal(files_in(disk), 0);
+    write_text(disk, "note", "mine");
+    assert_fails(f, disk, strerror(ENOSPC)); /* into a folder that was there: what was in it stays */
+    assert_int_equal(files_in(disk), 1);
+    assert_int_equal(mount("tmpfs", disk, "tmpfs", MS_REMOUNT, "size=64m"), 0);
+    copy(f, to);
+    assert_int_equal(assert_whole(to, &f->stream), 300);
+    snprintf(other, sizeof other, "%.240s/other", f->folder); /* nor is the trace itself any worse for it */
+    copy(f, other);
+    assert_int_equal(assert_whole(other, &f->stream), 300);
+    umount2(disk, MNT_DETACH);
+    remove_folder(disk);
+}
+
+static void
+test_the_file_size_limit_is_an_error_and_not_the_end(void **state)
+{
+    struct traced_run *f = *state;
+    char to[300];
+    struct rlimit before;
+    open_run(f);
+    for (int i = 0; i < 300; i++)
+        stream_round(&f->stream);
+    traced_run_append(f);
+    trace_writer_flush(f->writer);
+    snprintf(to, sizeof to, "%.240s/copy", f->folder);
+    getrlimit(RLIMIT_FSIZE, &before);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 20000, .rlim_max = before.rlim_max});
+    struct err err;
+    const bool ok = trace_copy(f->path, to, &err); /* SIGXFSZ has its default action: to kill */
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_false(ok);
+    assert_non_null(strstr(err.text, strerror(EFBIG)));
+    assert_int_not_equal(access(to, F_OK), 0);
+    copy(f, to);
+    assert_int_equal(assert_whole(to, &f->stream), 300);
+}
+
+static void
+test_a_folder_with_a_trace_is_refused_and_one_with_other_files_is_not(void **state)
+{
+    struct traced_run *f = *state;
+    char to[300];
+    open_run(f);
+    stream_round(&f->stream);
+    traced_run_append(f);
+    trace_writer_flush(f->writer);
+    snprintf(to, sizeof to, "%.240s/copy", f->folder);
+    assert_int_equal(mkdir(to, 0700), 0);
+    write_text(to, "note", "mine");
+    copy(f, to);
+    assert_int_equal(files_in(to), TABLES + 2);
+    assert_fails(f, to, "already holds a trace");
+    assert_int_equal(files_in(to), TABLES + 2);
+    assert_fails(f, "/nowhere/at/all", "choose another folder");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, traced_run_set_up, traced_run_tear_down)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_every_copy_of_a_growing_trace_is_whole),
+        TEST(test_what_directly_follows_the_last_round_is_copied_and_a_round_under_way_is_not),
+        TEST(test_a_trace_without_rounds_is_copied_too),
+        TEST(test_half_a_line_is_not_copied),
+        TEST(test_a_read_error_is_noticed_and_leaves_nothing_behind),
+        TEST(test_a_disk_that_fills_up_leaves_nothing_behind_and_can_be_tried_again),
+        TEST(test_the_file_size_limit_is_an_error_and_not_the_end),
+        TEST(test_a_folder_with_a_trace_is_refused_and_one_with_other_files_is_not),
+    };
+    return cmocka_run_group_tests_name("trace copy", tests, NULL, NULL);
+}
