@@ -150,14 +150,14 @@ cuda-if-possible:
 	@$(MAKE) --no-print-directory $(BUILD)/specscope-cuda.so || \
 		echo "the CUDA plug-in could not be built with $(NVCC) (see above); the program runs on the CPU" >&2
 # Where a GPU is, and for that GPU alone.
+code_here = code=$$(.ci/gpus $(BUILD)/cuda/code $(CUDA_CODE))
 cuda-here:
-	@code=$$(.ci/gpus $(BUILD)/cuda/code $(CUDA_CODE)); \
-		if [ "$$code" ]; then $(MAKE) --no-print-directory $(JOBS) CUDA_CODE="$$code" cuda-if-possible; fi
+	@$(code_here); if [ "$$code" ]; then $(MAKE) --no-print-directory $(JOBS) CUDA_CODE="$$code" cuda-if-possible; fi
 
 # Tests and measurements on a real GPU. What they need can be built on a machine without one and carried over: the kit
 # is a folder with the shared libraries (and the tmux) that the other machine may lack, for
 # `tests/cuda/run.sh build/cuda-kit test` there. RECORD=1 puts the figures into docs/measurements.md.
-$(BUILD)/gpu_floors: tests/bench/gpu_floors.cu
+$(BUILD)/gpu_floors: tests/bench/gpu_floors.cu $(BUILD)/cuda/code
 	$(call say,NVCC,$<)
 	$(Q)$(NVCC) -std=c++17 -O3 $(NVCC_CODE) -cudart static -o $@ $<
 
@@ -175,7 +175,7 @@ cuda-kit: $(CUDA_RUNS:%=$(BUILD)/%)
 		grep -v '/lib\(c\|m\|dl\|pthread\|rt\)\.so' | xargs -I{} cp -L {} $(CUDA_KIT)/lib/
 	@tar -C $(BUILD) -cJf $(CUDA_KIT).tar.xz cuda-kit && du -sh $(CUDA_KIT) $(CUDA_KIT).tar.xz
 test-cuda bench-cuda:
-	@if [ -n "$(NVCC)" ]; then $(MAKE) --no-print-directory $(CUDA_RUNS:%=$(BUILD)/%); fi
+	@$(code_here); if [ -n "$(NVCC)" ]; then $(MAKE) --no-print-directory $(JOBS) $${code:+CUDA_CODE="$$code"} $(CUDA_RUNS:%=$(BUILD)/%); fi
 	@RECORD=$(RECORD) tests/cuda/run.sh $(BUILD) $(@:%-cuda=%)
 -include $(wildcard $(BUILD)/cuda/kernels/*/*.d $(BUILD)/cuda/kernels/*.d)
 include tests/cuda/emulation/rules.mk
