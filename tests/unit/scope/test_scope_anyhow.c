@@ -1,6 +1,6 @@
 /* The scope against long, broken, made up, traced and replayed streams. */
 #include "tests/rigs/scope_rig.h"
-#include "traces/reader.h"
+#include "tests/rigs/trace_checks.h"
 
 static void
 test_history_is_bounded(void **state)
