@@ -14,7 +14,7 @@ static const struct {
 void
 line_begin(struct line *l, const char *history_path, char *const *prompts, size_t n_prompts)
 {
-    *l = (struct line){.prompts = prompts, .n_prompts = n_prompts};
+    *l = (struct line){.offers = {.prompts = prompts, .n = n_prompts}};
     for (int i = 0; i < LINE_USES; i++)
         history_open(&l->history[i], i == LINE_PROMPT ? history_path : NULL);
 }
@@ -25,7 +25,7 @@ line_end(struct line *l, struct err *err)
     for (int i = 0; i < LINE_USES; i++)
         history_close(&l->history[i], err);
     editor_close(&l->editor);
-    offers_begin(l);
+    offers_begin(&l->offers);
 }
 
 bool
@@ -33,14 +33,14 @@ line_open(struct line *l, enum line_use use, const char *text)
 {
     editor_close(&l->editor);
     l->use = use;
-    offers_begin(l);
+    offers_begin(&l->offers);
     return editor_open(&l->editor, text, use == LINE_PROMPT, &l->history[use]);
 }
 
 enum editor_result
 line_key(struct line *l, int key)
 {
-    if (l->use == LINE_PROMPT && offers_key(l, key))
+    if (l->use == LINE_PROMPT && offers_key(&l->offers, &l->editor, key))
         return EDITOR_OPEN;
     return editor_key(&l->editor, &l->history[l->use], key);
 }
@@ -69,7 +69,7 @@ void
 line_draw_prompt(const struct line *l, const struct canvas *c)
 {
     const int cols = c->cols > 110 ? 100 : c->cols - 6;
-    int rows = editor_rows(&l->editor, cols - 4), offers = offers_rows(l);
+    int rows = editor_rows(&l->editor, cols - 4), offers = offers_rows(&l->offers);
     if (rows + offers > c->rows - 10)
         offers = 0;
     rows = rows < 3 ? 3 : rows > c->rows - 10 ? c->rows - 10 : rows;
@@ -81,5 +81,5 @@ line_draw_prompt(const struct line *l, const struct canvas *c)
     canvas_box(&box, "prompt", "Enter starts a run   Ctrl-J breaks the line   ↑ earlier ones   Esc leaves", true);
     editor_draw(&l->editor, &inside, uses[LINE_PROMPT].lead);
     if (offers > 0)
-        offers_draw(l, &below);
+        offers_draw(&l->offers, &below);
 }

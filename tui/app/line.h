@@ -3,7 +3,7 @@
 #ifndef TUI_APP_LINE_H
 #define TUI_APP_LINE_H
 
-#include "tui/app/prompt_editor.h"
+#include "tui/app/prompt_offers.h"
 
 enum line_use { LINE_COMMAND, LINE_PROMPT, LINE_SEARCH, LINE_EXPORT, LINE_USES };
 
@@ -11,13 +11,10 @@ struct line {
     enum line_use use;
     struct editor editor;
     struct history history[LINE_USES];
-    char *const *prompts; /* (n_prompts) offered; borrowed */
-    size_t n_prompts;
-    int offer;     /* the prompt offered that is in the editor, from 1; 0: what was written */
-    char *written; /* that, while offers are looked at; owned */
+    struct offers offers; /* under a prompt */
 };
 
-/* history_path: of prompts, or NULL. */
+/* history_path: of prompts, or NULL; prompts: (n_prompts) to offer, borrowed. */
 void line_begin(struct line *, const char *history_path, char *const *prompts, size_t n_prompts);
 void line_end(struct line *, struct err *); /* err: a history that could not be written */
 
@@ -27,12 +24,5 @@ enum editor_result line_key(struct line *, int key);
 char *line_command(struct line *);
 void line_draw(const struct line *, const struct canvas *);        /* on one row; not for prompts */
 void line_draw_prompt(const struct line *, const struct canvas *); /* a box on the whole screen */
-
-/* ---- prompt_offers.c ---- */
-#define OFFERS_SHOWN 16                  /* a longer list is not drawn; Tab goes through it all the same */
-void offers_begin(struct line *);        /* a prompt is about to be written */
-bool offers_key(struct line *, int key); /* false: not a key of theirs */
-int offers_rows(const struct line *);    /* that offers_draw() would like */
-void offers_draw(const struct line *, const struct canvas *);
 
 #endif

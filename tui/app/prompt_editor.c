@@ -1,5 +1,6 @@
 #include "tui/app/prompt_editor.h"
 #include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 #include "tui/terminal/input.h"
 
 #include <stdlib.h>
@@ -126,8 +127,8 @@ editor_key(struct editor *e, const struct history *h, int key)
     case INPUT_CTRL('d'): erase_to(e, e->at, e->at + text_cluster(e->text + e->at, &width)); return EDITOR_OPEN;
     default: break;
     }
-    char bytes[5];
-    const size_t n = key >= ' ' && key < INPUT_UP && printable_code(key) ? text_encode(key, bytes) : 0;
+    char bytes[4];
+    const size_t n = key >= ' ' && key < INPUT_UP && printable_code(key) ? utf8_put(bytes, (uint32_t)key) : 0;
     if (n > 0)
         insert(e, bytes, n);
     return EDITOR_OPEN;

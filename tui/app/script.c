@@ -5,11 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <utf8proc.h>
 
 #include "engine/base/file_text.h"
 #include "engine/base/printable.h"
-#include "tui/terminal/text.h"
+#include "engine/base/utf8.h"
 
 #define LINE_MAX_BYTES (64 * 1024)
 
@@ -19,21 +18,20 @@ check(const struct script *s, struct err *err)
     unsigned line = 1;
     size_t start = 0;
     for (size_t i = 0; i < s->length;) {
-        int32_t code = -1;
-        const utf8proc_ssize_t used =
-            utf8proc_iterate((const utf8proc_uint8_t *)s->text + i, (utf8proc_ssize_t)(s->length - i), &code);
-        if (used <= 0)
+        uint32_t code;
+        const size_t used = utf8_character(s->text + i, s->length - i, &code);
+        if (used == 0)
             return err_set(err, ERR_USAGE, "%s:%u: not UTF-8; save the script as UTF-8", s->name, line);
         if (code == '\n') {
             line++;
             start = i + 1;
-        } else if (code != '\t' && code != '\r' && !printable_code(code)) {
+        } else if (code != '\t' && code != '\r' && !printable_code((int32_t)code)) {
             return err_set(err, ERR_USAGE, "%s:%u: a control character (U+%04X); scripts are plain text", s->name, line,
                            (unsigned)code);
         }
         if (i + 1 - start > LINE_MAX_BYTES)
             return err_set(err, ERR_USAGE, "%s:%u: the line is longer than 64 KiB; shorten it", s->name, line);
-        i += (size_t)used;
+        i += used;
     }
     return true;
 }

@@ -1,5 +1,6 @@
 #include "tui/terminal/canvas.h"
 #include "engine/base/printable.h"
+#include "engine/base/utf8.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -55,25 +56,23 @@ clean(const char *cluster, size_t bytes, char *out, size_t size)
 {
     size_t length = 0;
     for (size_t i = 0; i < bytes;) {
-        int32_t code = -1;
-        const utf8proc_ssize_t used =
-            utf8proc_iterate((const utf8proc_uint8_t *)cluster + i, (utf8proc_ssize_t)(bytes - i), &code);
-        if (used <= 0 || !printable_code(code)) {
+        uint32_t code;
+        const size_t used = utf8_character(cluster + i, bytes - i, &code);
+        if (used == 0 || !printable_code((int32_t)code)) {
             out[0] = '?';
             return 1;
         }
         const bool dropped = code == 0x200c || code == 0x200d || (code >= 0xfe00 && code <= 0xfe0f) ||
                              (code >= 0xe0100 && code <= 0xe01ef);
-        if (!dropped && length == 0 && utf8proc_charwidth(code) <= 0) {
-            length = text_encode(0x25cc, out); /* ◌ */
-        }
+        if (!dropped && length == 0 && utf8proc_charwidth((int32_t)code) <= 0)
+            length = utf8_put(out, 0x25cc); /* ◌ */
         if (!dropped) {
-            if (length + (size_t)used > size)
+            if (length + used > size)
                 break;
-            memcpy(out + length, cluster + i, (size_t)used);
-            length += (size_t)used;
+            memcpy(out + length, cluster + i, used);
+            length += used;
         }
-        i += (size_t)used;
+        i += used;
     }
     if (length == 0)
         out[length++] = ' ';

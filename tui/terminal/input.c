@@ -1,8 +1,8 @@
 #include "tui/terminal/input.h"
+#include "engine/base/utf8.h"
 
 #include <string.h>
 #include <strings.h>
-#include <utf8proc.h>
 
 static const struct {
     const char *name;
@@ -55,8 +55,7 @@ input_named(const char *name)
         const char letter = (char)(name[2] | 0x20);
         return letter >= 'a' && letter <= 'z' ? INPUT_CTRL(letter) : INPUT_NONE;
     }
-    int32_t code = 0;
-    const utf8proc_ssize_t used =
-        utf8proc_iterate((const utf8proc_uint8_t *)name, (utf8proc_ssize_t)(length > 4 ? 4 : length), &code);
-    return used > 0 && (size_t)used == length && code >= ' ' && code != 0x7f ? code : INPUT_NONE;
+    uint32_t code;
+    return length > 0 && utf8_character(name, length, &code) == length && code >= ' ' && code != 0x7f ? (int)code
+                                                                                                      : INPUT_NONE;
 }

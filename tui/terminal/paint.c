@@ -3,8 +3,9 @@
 #include <curses.h>
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 #include <wchar.h>
+
+#include "engine/base/utf8.h"
 
 /* xterm's first sixteen; other terminals differ a little */
 static const int32_t base_colours[16] = {0x000000, 0xcd0000, 0x00cd00, 0xcdcd00, 0x2a4fd6, 0xcd00cd,
@@ -172,9 +173,9 @@ wide_text(struct grid_cell *c, wchar_t out[CCHARW_MAX + 1])
     const char *at = c->text;
     bool fits = true;
     while (*at != '\0' && n < CCHARW_MAX - 1) {
-        int32_t code = -1;
-        const utf8proc_ssize_t used = utf8proc_iterate((const utf8proc_uint8_t *)at, -1, &code);
-        if (used <= 0) {
+        uint32_t code;
+        const size_t used = utf8_character(at, strlen(at), &code);
+        if (used == 0) {
             fits = false;
             break;
         }

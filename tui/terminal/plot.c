@@ -1,9 +1,9 @@
 /* Line charts: two by four braille dots a cell, so that a panel of 40 × 8 cells draws 80 × 32 points. */
+#include "engine/base/utf8.h"
 #include "tui/terminal/canvas.h"
 
 #include <math.h>
 #include <string.h>
-#include <utf8proc.h>
 
 /* Bit of the dot at (row 0..3, column 0..1) in U+2800 + bits. */
 static const uint8_t dot_bits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
@@ -19,13 +19,12 @@ dot(const struct canvas *c, int row, int column, enum role role)
         canvas_text(c, y, x, role, heights[row % 4]);
         return;
     }
-    int32_t code = 0x2800;
+    uint32_t code = 0;
+    char glyph[5] = "";
     const struct grid_cell *cell = grid_at(c->grid, c->y + y, c->x + x);
-    if (cell != NULL && utf8proc_iterate((const utf8proc_uint8_t *)cell->text, 4, &code) > 0 &&
-        (code < 0x2800 || code > 0x28ff))
+    if (cell == NULL || utf8_character(cell->text, strlen(cell->text), &code) == 0 || code < 0x2800 || code > 0x28ff)
         code = 0x2800; /* not a chart's cell yet */
-    char glyph[5];
-    text_encode(code | dot_bits[row % 4][column % 2], glyph);
+    utf8_put(glyph, code | dot_bits[row % 4][column % 2]);
     canvas_text(c, y, x, role, glyph);
 }
 

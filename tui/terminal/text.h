@@ -23,7 +23,5 @@ int text_width(const char *utf8);
 size_t text_fit(const char *utf8, int columns, int *used);
 /* Where the cluster that ends at byte `at` begins; 0 at the beginning. */
 size_t text_before(const char *utf8, size_t at);
-/* Writes a code point as UTF-8 and a zero; returns 1 to 4, or 0 when it is none. */
-size_t text_encode(int32_t code, char out[5]);
 
 #endif
