@@ -53,15 +53,16 @@ CUDA_SHARED_C := kernels/request.c kernels/planted.c kernels/tensor.c
 
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
+COMPLETIONS := $(addprefix $(BUILD)/completions/,bash zsh fish)
 HELP_OBJ := $(HELP_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT     := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(UNIT_SRC)))
 TOOLS    := $(patsubst %_main.c,$(BUILD)/tests/%,$(notdir $(sort $(wildcard tests/golden/*_main.c tests/bench/*_main.c))))
 FUZZ     := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
-.PHONY: all run test test-long test-programs bench bench-llama fuzz fuzz-short install uninstall format tidy clean deps deps-test
+.PHONY: all run test test-long test-programs bench bench-llama fuzz fuzz-short install uninstall man format tidy clean deps deps-test
 .SECONDARY:
 
-all: $(BUILD)/specscope
+all: $(BUILD)/specscope $(COMPLETIONS)
 
 # ---- packages ----
 # Checks by compiling, so it works on any system; installs with apt-get when that is there and we are root.
@@ -99,6 +100,14 @@ $(BUILD)/libspecscope.a: $(LIB_OBJ)
 $(BUILD)/specscope: $(CLI_OBJ) $(BUILD)/libspecscope.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# What follows from the table of options (cli/option_table.c): the shells' completions, and the manual's list of options.
+$(BUILD)/completions/%: $(BUILD)/specscope
+	@mkdir -p $(@D)
+	$(Q)$< completions $* >$@.part && mv $@.part $@
+man: $(BUILD)/specscope
+	$(Q)$< completions mdoc >$(BUILD)/options.mdoc && sed -i -e '/^\.\\" Made by/,/^\.\\" So far/{//!d}' \
+		-e '/^\.\\" Made by/r $(BUILD)/options.mdoc' docs/specscope.1
 
 run:
 	@$(MAKE) --no-print-directory $(JOBS) $(BUILD)/specscope
@@ -237,18 +246,24 @@ bench-llama: all $(TOOLS)
 	@RECORD=$(RECORD) tests/bench/llama_cpp.sh $(BUILD) "$(LLAMA_CPP)"
 
 # ---- the rest ----
+SHARE := $(DESTDIR)$(PREFIX)/share
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/specscope/themes $(DESTDIR)$(PREFIX)/share/specscope/models $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/specscope/themes $(SHARE)/specscope/models $(SHARE)/man/man1 \
+		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	install -m 755 $(BUILD)/specscope $(DESTDIR)$(PREFIX)/bin/specscope
-	install -m 644 themes/*.json $(DESTDIR)$(PREFIX)/share/specscope/themes/
-	install -m 644 models/*.gguf models/*.safetensors models/*.jsonl $(DESTDIR)$(PREFIX)/share/specscope/models/
-	install -m 644 docs/specscope.1 $(DESTDIR)$(PREFIX)/share/man/man1/specscope.1
+	install -m 644 themes/*.json $(SHARE)/specscope/themes/
+	install -m 644 models/*.gguf models/*.safetensors models/*.jsonl $(SHARE)/specscope/models/
+	install -m 644 docs/specscope.1 $(SHARE)/man/man1/specscope.1
+	install -m 644 $(BUILD)/completions/bash $(SHARE)/bash-completion/completions/specscope
+	install -m 644 $(BUILD)/completions/zsh $(SHARE)/zsh/site-functions/_specscope
+	install -m 644 $(BUILD)/completions/fish $(SHARE)/fish/vendor_completions.d/specscope.fish
 	if [ -f $(BUILD)/specscope-cuda.so ]; then install -d $(DESTDIR)$(PREFIX)/lib/specscope && \
 		install -m 755 $(BUILD)/specscope-cuda.so $(DESTDIR)$(PREFIX)/lib/specscope/; fi
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/specscope $(DESTDIR)$(PREFIX)/share/man/man1/specscope.1
-	rm -rf $(DESTDIR)$(PREFIX)/share/specscope $(DESTDIR)$(PREFIX)/lib/specscope
+	rm -f $(DESTDIR)$(PREFIX)/bin/specscope $(SHARE)/man/man1/specscope.1 $(SHARE)/bash-completion/completions/specscope \
+		$(SHARE)/zsh/site-functions/_specscope $(SHARE)/fish/vendor_completions.d/specscope.fish
+	rm -rf $(SHARE)/specscope $(DESTDIR)$(PREFIX)/lib/specscope
 
 ALL_C = $(shell git ls-files '*.c' '*.h' '*.cc' '*.cu' '*.cuh')
 format:

@@ -22,8 +22,6 @@ one(struct bench *b, struct lane *lane, size_t prompt, struct err *err)
     g.session.head = lane->head;
     g.session.prompt = b->prompts[prompt];
     g.session.prompt_len = strlen(b->prompts[prompt]);
-    if (!b->o->probe_given)
-        g.session.probe = PROBE_OFF; /* nobody watches */
     struct outcome out;
     if (!generate(&g, &out, err))
         return false;
@@ -144,21 +142,20 @@ bench_main(int argc, char **argv)
     struct options o;
     struct err err = {0};
     struct bench b = {.o = &o};
+    int status;
     generation_catch_signals();
-    bool ok = options_read(&o, COMMAND_BENCH, argc, argv, &err);
-    if (ok && !o.finished) {
-        bool on_prompts = !o.speed && !o.steps;
-        ok = !on_prompts || read_prompts(&b, &err);
-        double start = now_us();
-        ok = ok && generation_engine(&o, &b.engine, &err);
-        double load_s = (now_us() - start) * 1e-6;
-        if (ok && o.speed)
-            ok = bench_speed(b.engine, &o, load_s, &err);
-        else if (ok && o.steps)
-            ok = bench_steps(b.engine, &o, &err);
-        else if (ok)
-            ok = policies(&b, &err);
-    }
+    if (!options_begin(&o, COMMAND_BENCH, argc, argv, &status))
+        return status;
+    bool ok = o.speed || o.steps || read_prompts(&b, &err);
+    const double start = now_us();
+    ok = ok && generation_engine(&o, &b.engine, &err);
+    const double load_s = (now_us() - start) * 1e-6;
+    if (ok && o.speed)
+        ok = bench_speed(b.engine, &o, load_s, &err);
+    else if (ok && o.steps)
+        ok = bench_steps(b.engine, &o, &err);
+    else if (ok)
+        ok = policies(&b, &err);
     close_bench(&b);
     options_free(&o);
     if (!ok)

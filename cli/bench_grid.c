@@ -166,9 +166,9 @@ list_policies(const struct options *o, const struct policy_ops **out)
     size_t n = 0;
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t i = 0; policy_registry[i] != NULL && n < OPTIONS_MOST; i++) {
-            bool asked = o->n_policies == 0, ar = strcmp(policy_registry[i]->name, "ar") == 0;
-            for (size_t k = 0; k < o->n_policies; k++)
-                asked = asked || strcmp(policy_registry[i]->name, o->policies[k]) == 0;
+            bool asked = o->policies.n == 0, ar = strcmp(policy_registry[i]->name, "ar") == 0;
+            for (size_t k = 0; k < o->policies.n; k++)
+                asked = asked || strcmp(policy_registry[i]->name, o->policies.at[k]) == 0;
             if (ar ? pass == 0 : pass == 1 && asked)
                 out[n++] = policy_registry[i];
         }
@@ -179,8 +179,8 @@ bool
 bench_lanes(struct bench *b, struct err *err)
 {
     struct axis axes[OPTIONS_MOST] = {{0}};
-    for (size_t i = 0; i < b->o->n_grid; i++)
-        if (!parse_axis(&axes[i], b->o->grid[i], err))
+    for (size_t i = 0; i < b->o->grid.n; i++)
+        if (!parse_axis(&axes[i], b->o->grid.at[i], err))
             return false;
     const struct model_info model = {b->engine->model->desc.n_layers, b->engine->model->desc.width,
                                      b->engine->model->desc.vocab, b->engine->model->rho};
@@ -191,7 +191,7 @@ bench_lanes(struct bench *b, struct err *err)
     for (size_t i = 0; i < n && ok; i++) {
         struct policy p = {.ops = policies[i]};
         snprintf(p.info.name, sizeof p.info.name, "%s", p.ops->name);
-        ok = p.ops->open(&p, &model, &args, err) && append_policy(b, &p.info, axes, b->o->n_grid, taken, err);
+        ok = p.ops->open(&p, &model, &args, err) && append_policy(b, &p.info, axes, b->o->grid.n, taken, err);
         if (p.ops->close != NULL)
             p.ops->close(&p);
     }
@@ -199,7 +199,7 @@ bench_lanes(struct bench *b, struct err *err)
         if (!taken[k])
             ok = err_set(err, ERR_USAGE, "--set %s: none of these policies has that knob; see --list-policies",
                          b->o->set[k].name);
-    for (size_t i = 0; i < b->o->n_grid && ok; i++)
+    for (size_t i = 0; i < b->o->grid.n && ok; i++)
         if (!axes[i].taken)
             ok = err_set(err, ERR_USAGE, "--grid %.60s: none of these policies has that knob; see --list-policies",
                          axes[i].text);

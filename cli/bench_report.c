@@ -1,5 +1,4 @@
 /* What came of a benchmark: a table as wide as the terminal allows, CSV, JSON. One list of columns serves all. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/bench.h"
+#include "cli/files.h"
 
 enum { WIDE = 120 }; /* columns of a terminal that takes the whole table */
 
@@ -234,32 +234,16 @@ csv_line(FILE *out, const struct bench *b, const struct lane *lane)
 bool
 bench_csv(const struct bench *b, const char *path, struct err *err)
 {
-    bool standard = strcmp(path, "-") == 0;
-    FILE *out = standard ? stdout : fopen(path, "w");
-    if (out == NULL)
-        return err_set(err, ERR_WORK, "%s: %s", path, strerror(errno));
+    FILE *out;
+    if (!results_open(&out, path, err))
+        return false;
     fputs("policy,params", out);
     for (int k = 0; k < COLUMNS; k++)
         fprintf(out, ",%s", columns[k].csv);
     fputs(",lossless,rounds,drafted,verified,accepted,emitted,layers_loaded,heads_loaded,decode_s\r\n", out);
     for (size_t i = 0; i < b->n_lanes; i++)
         csv_line(out, b, &b->lanes[i]);
-    bool ok = fflush(out) == 0 && ferror(out) == 0;
-    int why = errno;
-    if (!standard && fclose(out) != 0) {
-        ok = false;
-        why = errno;
-    }
-    return ok || err_set(err, ERR_WORK, "%s: %s", path, strerror(why));
-}
-
-static void
-add_number(cJSON *to, const char *name, double value)
-{
-    if (isnan(value))
-        cJSON_AddNullToObject(to, name);
-    else
-        cJSON_AddNumberToObject(to, name, value);
+    return results_close(out, path, err);
 }
 
 cJSON *
@@ -286,8 +270,8 @@ bench_json(const struct bench *b)
         cJSON_ReplaceItemInObject(j, "token_ids", ids);
         cJSON_DeleteItemFromObject(j, "end");
         struct figures f = figures_of(b, lane);
-        add_number(j, "speedup", f.speedup);
-        add_number(j, "measured_over_modelled", f.ratio);
+        json_number(j, "speedup", f.speedup);
+        json_number(j, "measured_over_modelled", f.ratio);
         cJSON_AddStringToObject(j, "lossless", lossless(b, lane));
         cJSON_AddItemToArray(results, j);
     }

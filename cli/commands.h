@@ -12,6 +12,7 @@ int bench_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int tokenize_main(int argc, char **argv);
 int train_main(int argc, char **argv);
+int completions_main(int argc, char **argv);
 
 /* Prints "specscope: …" on stderr and gives the exit status that the error stands for. */
 int command_failed(const struct err *);

@@ -32,6 +32,26 @@ file_read(const char *path, char **bytes, size_t *len, struct err *err)
     return ok;
 }
 
+bool
+results_open(FILE **f, const char *path, struct err *err)
+{
+    *f = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    return *f != NULL || err_set(err, ERR_WORK, "%s: %s", path, strerror(errno));
+}
+
+bool
+results_close(FILE *f, const char *path, struct err *err)
+{
+    const bool standard = f == stdout;
+    bool ok = fflush(f) == 0 && ferror(f) == 0;
+    int why = errno;
+    if (!standard && fclose(f) != 0 && ok) {
+        ok = false;
+        why = errno;
+    }
+    return ok || err_set(err, ERR_WORK, "%s: %s", standard ? "stdout" : path, strerror(why));
+}
+
 static bool
 add_prompt(const char *path, size_t line, const char *text, size_t len, char ***prompts, size_t *n, struct err *err)
 {

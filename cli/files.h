@@ -4,12 +4,19 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "kernels/err.h"
 
 bool file_exists(const char *path);
-/* "-" is stdin. Memory is the caller's; a NUL follows the last byte. At most 64 MiB. */
+/* "-" is stdin, and anything else that can be read to its end will do. Memory is the caller's; a NUL follows the last
+ * byte. At most 64 MiB. */
 bool file_read(const char *path, char **bytes, size_t *len, struct err *);
+
+/* Results go to a file, or to stdout for "-". */
+bool results_open(FILE **, const char *path, struct err *);
+/* Closes the file, whose errors so far it finds; stdout is only flushed. False: *err says what was not written. */
+bool results_close(FILE *, const char *path, struct err *);
 
 /* Spec-Bench's JSON lines: the first of every line's "turns". Memory is the caller's: free each, then the list;
  * there is none after a failure. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/files.h"
 #include "cli/timing.h"
 #include "engine/tokenizer/chat.h"
 #include "policies/policy.h"
@@ -93,7 +94,7 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
                                                          : o->model != NULL ? o->model
                                                                             : bundled_model_path(),
                                            .synth = o->synth != NULL,
-                                           .backend = o->backend_given ? o->backend : NULL,
+                                           .backend = o->backend,
                                            .backend_options = o->backend_options,
                                            .heads = o->heads,
                                            .quantize = o->quantize,
@@ -114,7 +115,7 @@ generation_options(const struct options *o)
 {
     bool given = o->prompt != NULL;
     return (struct session_options){.policies = policy_registry,
-                                    .policy = o->n_policies > 0 ? o->policies[0] : default_policy,
+                                    .policy = o->policies.n > 0 ? o->policies.at[0] : default_policy,
                                     .prompt = given ? o->prompt : default_prompt,
                                     .prompt_len = given ? o->prompt_len : strlen(default_prompt),
                                     .chat = o->chat,
@@ -251,8 +252,8 @@ outcome_free(struct outcome *out)
 
 /* ---- JSON ---- */
 
-static void
-add_number(cJSON *to, const char *name, double value)
+void
+json_number(cJSON *to, const char *name, double value)
 {
     if (isnan(value))
         cJSON_AddNullToObject(to, name);
@@ -274,9 +275,9 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
         cJSON_AddStringToObject(params, o->set[i].name, o->set[i].text);
     if (engine->heads != HEAD_LENS)
         cJSON_AddStringToObject(params, "head", head_mode_names[o->head]);
-    add_number(params, "temperature", (double)o->sampling.temperature);
-    add_number(params, "top_k", o->sampling.top_k);
-    add_number(params, "top_p", (double)o->sampling.top_p);
+    json_number(params, "temperature", (double)o->sampling.temperature);
+    json_number(params, "top_k", o->sampling.top_k);
+    json_number(params, "top_p", (double)o->sampling.top_p);
     char seed[24];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
     cJSON_AddStringToObject(params, "seed", seed);
@@ -285,42 +286,43 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
         cJSON_AddItemToArray(ids, cJSON_CreateNumber(out->tokens[i]));
     cJSON_AddItemToObject(j, "token_ids", ids);
     cJSON_AddStringToObject(j, "end", out->end);
-    add_number(j, "rounds", (double)t->rounds);
-    add_number(j, "drafted", (double)t->drafted);
-    add_number(j, "verified", (double)t->verified);
-    add_number(j, "accepted", (double)t->accepted);
-    add_number(j, "emitted", (double)t->emitted);
-    add_number(j, "acceptance_rate", m.acceptance_rate);
-    add_number(j, "per_token_acceptance", m.per_token_acceptance);
-    add_number(j, "tokens_per_round", m.tokens_per_round);
-    add_number(j, "etpl", m.etpl);
-    add_number(j, "discard_rate", m.discard_rate);
-    add_number(j, "verification_rate", m.verification_rate);
-    add_number(j, "layers_loaded", t->layers);
-    add_number(j, "heads_loaded", t->heads);
-    add_number(j, "modelled_speedup", m.modelled);
-    add_number(j, "decode_s", (t->draft_us + t->verify_us) * 1e-6);
-    add_number(j, "tok_per_s", m.tokens_per_s);
-    add_number(j, "draft_share", m.draft_share - m.heads_share);
-    add_number(j, "heads_share", m.heads_share);
-    add_number(j, "verify_share", m.verify_share);
-    add_number(j, "probe_share", m.probe_share);
-    add_number(j, "wait_share", m.wait_share);
+    json_number(j, "rounds", (double)t->rounds);
+    json_number(j, "drafted", (double)t->drafted);
+    json_number(j, "verified", (double)t->verified);
+    json_number(j, "accepted", (double)t->accepted);
+    json_number(j, "emitted", (double)t->emitted);
+    json_number(j, "acceptance_rate", m.acceptance_rate);
+    json_number(j, "per_token_acceptance", m.per_token_acceptance);
+    json_number(j, "tokens_per_round", m.tokens_per_round);
+    json_number(j, "etpl", m.etpl);
+    json_number(j, "discard_rate", m.discard_rate);
+    json_number(j, "verification_rate", m.verification_rate);
+    json_number(j, "layers_loaded", t->layers);
+    json_number(j, "heads_loaded", t->heads);
+    json_number(j, "modelled_speedup", m.modelled);
+    json_number(j, "decode_s", (t->draft_us + t->verify_us) * 1e-6);
+    json_number(j, "tok_per_s", m.tokens_per_s);
+    json_number(j, "draft_share", m.draft_share - m.heads_share);
+    json_number(j, "heads_share", m.heads_share);
+    json_number(j, "verify_share", m.verify_share);
+    json_number(j, "probe_share", m.probe_share);
+    json_number(j, "wait_share", m.wait_share);
     return j;
 }
 
 bool
 json_write(const cJSON *j, const char *path, struct err *err)
 {
+    FILE *f;
     char *text = cJSON_Print(j);
     if (text == NULL)
         return err_set(err, ERR_WORK, "out of memory for the JSON results");
-    bool standard = strcmp(path, "-") == 0;
-    FILE *f = standard ? stdout : fopen(path, "w");
-    bool ok = f != NULL && fputs(text, f) >= 0 && fputc('\n', f) != EOF && fflush(f) == 0;
-    int why = errno;
-    if (f != NULL && !standard && fclose(f) != 0)
-        ok = false;
+    bool ok = results_open(&f, path, err);
+    if (ok) {
+        fputs(text, f);
+        fputc('\n', f);
+        ok = results_close(f, path, err);
+    }
     cJSON_free(text);
-    return ok || err_set(err, ERR_WORK, "%s: %s", path, strerror(why));
+    return ok;
 }

@@ -17,7 +17,7 @@ struct outcome {
 /* Loads the model, with a bar on stderr when it takes over half a second, and a line there if the engine has a note
  * (the scope shows that itself). */
 bool generation_engine(const struct options *, struct engine **, struct err *);
-/* What a session needs from the options; the policy is options->policies[0]. */
+/* What a session needs from the options; the policy is the first of options->policies. */
 struct session_options generation_options(const struct options *);
 
 struct generation {
@@ -36,10 +36,11 @@ void outcome_free(struct outcome *);
 
 /* {model, backend, policy, params, token_ids, rounds, drafted, verified, accepted, emitted, acceptance_rate, …} */
 cJSON *outcome_json(const struct outcome *, const struct engine *, const struct session_options *);
+void json_number(cJSON *to, const char *name, double value); /* null where it is none */
 /* Prints to a file, or stdout for "-". */
 bool json_write(const cJSON *, const char *path, struct err *);
 
-/* Ctrl-C and SIGTERM set a flag instead of ending the process; generate() obeys it. */
+/* Ctrl-C and SIGTERM set a flag instead of ending the process; generate() looks at it. */
 void generation_catch_signals(void);
 bool generation_interrupted(void);
 

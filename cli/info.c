@@ -1,13 +1,12 @@
 /* specscope info MODEL: what is in a model file or folder. Everything that comes from the file is made printable first. */
 #include <cjson/cJSON.h>
-#include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "cli/commands.h"
+#include "cli/files.h"
+#include "cli/options.h"
 #include "engine/base/utf8.h"
 #include "engine/model/gguf.h"
 #include "engine/model/gguf_types.h"
@@ -17,18 +16,8 @@
 #include "engine/tokenizer/chat.h"
 #include "engine/tokenizer/tokenizer.h"
 
-#define MOST_CTX    (1u << 28)
 #define CTX_SHOWN   4
 #define TOKEN_KINDS 6
-
-static const char usage[] =
-    "usage: specscope info [--json] [-c N] [--quantize q8_0] [MODEL | --synth SHAPE[:TYPE],K,A]\n"
-    "what is in a .gguf file or a Hugging Face folder (default: the bundled model)\n\n"
-    "  -c, --ctx N          memory of keys and values for a context of N tokens\n"
-    "      --quantize TYPE  as it is after weights became TYPE on load: q8_0\n"
-    "      --synth SPEC     a planted model instead, as run --synth makes it\n"
-    "      --json           as JSON\n"
-    "  -h, --help           this\n";
 
 static const char *const kind_names[TOKEN_KINDS] = {
     [TOKEN_NORMAL] = "normal",     [TOKEN_UNKNOWN] = "unknown", [TOKEN_CONTROL] = "control",
@@ -278,65 +267,27 @@ print_json(const struct facts *f, struct err *err)
     return text != NULL;
 }
 
-/* ---- the command ---- */
-
-static bool
-parse_ctx(const char *text, uint32_t *out)
-{
-    char *end;
-    errno = 0;
-    unsigned long v = strtoul(text, &end, 10);
-    *out = (uint32_t)v;
-    return errno == 0 && end != text && *end == '\0' && text[0] != '-' && v >= 1 && v <= MOST_CTX;
-}
-
 int
 info_main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'},           {"ctx", required_argument, NULL, 'c'},
-        {"quantize", required_argument, NULL, 'q'}, {"synth", required_argument, NULL, 's'},
-        {"help", no_argument, NULL, 'h'},           {0},
-    };
+    struct options o;
     struct err err = {0};
-    bool json = false;
-    const char *synth = NULL;
-    uint32_t ctx = 0;
-    struct model_options how = {.vocabulary = true};
-    optind = 1;
-    opterr = 0;
-    for (int o; (o = getopt_long(argc, argv, "c:h", options, NULL)) != -1;) {
-        if (o == 'h')
-            return fputs(usage, stdout) < 0;
-        if (o == 'j')
-            json = true;
-        else if (o == 's')
-            synth = optarg;
-        else if (o == 'q')
-            how.quantize = strcasecmp(optarg, "q8_0") == 0 ||
-                           err_set(&err, ERR_USAGE, "info: --quantize %.32s is not known; there is q8_0", optarg);
-        else if (o != 'c')
-            err_set(&err, ERR_USAGE, "info: option '%s' is unknown or lacks its value; try info --help",
-                    argv[optind - 1]);
-        else if (!parse_ctx(optarg, &ctx))
-            err_set(&err, ERR_USAGE, "info: --ctx '%s' is not a number from 1 to %u", optarg, MOST_CTX);
-    }
-    if (err.kind == ERR_NONE && argc - optind > (synth == NULL))
-        err_set(&err, ERR_USAGE, "info: one model at a time; '%s' is too much", argv[optind + (synth == NULL)]);
-    if (err.kind != ERR_NONE)
-        return command_failed(&err);
+    int status;
+    if (!options_begin(&o, COMMAND_INFO, argc, argv, &status))
+        return status;
+    const struct model_options how = {.vocabulary = true, .quantize = o.quantize};
     struct model *m;
-    if (synth != NULL ? !model_open_planted(&m, synth, &how, &err)
-                      : !model_open_with(&m, optind < argc ? argv[optind] : bundled_model_path(), &how, &err))
-        return command_failed(&err);
-    const struct facts f = gather(m, ctx);
-    bool ok = true;
-    if (json)
-        ok = print_json(&f, &err);
-    else
-        print_text(&f);
-    if (ok && (fflush(stdout) != 0 || ferror(stdout)))
-        ok = err_set(&err, ERR_WORK, "info: cannot write to standard output: %s", strerror(errno));
-    model_close(m);
+    bool ok = o.synth != NULL ? model_open_planted(&m, o.synth, &how, &err)
+                              : model_open_with(&m, o.model != NULL ? o.model : bundled_model_path(), &how, &err);
+    if (ok) {
+        const struct facts f = gather(m, o.ctx);
+        if (o.info_json)
+            ok = print_json(&f, &err);
+        else
+            print_text(&f);
+        ok = ok && results_close(stdout, "-", &err);
+        model_close(m);
+    }
+    options_free(&o);
     return ok ? 0 : command_failed(&err);
 }

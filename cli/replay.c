@@ -14,12 +14,12 @@ replay_main(int argc, char **argv)
     struct err err = {0};
     struct replay *replay = NULL;
     int status = 0;
-    bool ok = options_read(&o, COMMAND_REPLAY, argc, argv, &err);
-    if (ok && !o.finished && o.model == NULL)
-        ok = err_set(&err, ERR_USAGE, "which trace? specscope replay FOLDER");
-    if (ok && !o.finished && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
+    if (!options_begin(&o, COMMAND_REPLAY, argc, argv, &status))
+        return status;
+    bool ok = o.model != NULL || err_set(&err, ERR_USAGE, "which trace? specscope replay FOLDER");
+    if (ok && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         ok = err_set(&err, ERR_USAGE, "a replay needs a terminal");
-    if (ok && !o.finished && (ok = replay_open(&replay, o.model, &err))) {
+    if (ok && (ok = replay_open(&replay, o.model, &err))) {
         const struct source source = {.replay = replay, .trace = o.model, .saved = true};
         const struct app_options app = {.theme = o.theme, .script = o.script, .data_dir = data_dir()};
         status = app_run(&source, &app, &err);

@@ -123,14 +123,11 @@ run_main(int argc, char **argv)
     char **prompts = NULL;
     size_t n_prompts = 1;
     cJSON *result = NULL;
+    int status;
     generation_catch_signals();
-    bool ok = options_read(&o, COMMAND_RUN, argc, argv, &err);
-    if (ok && o.finished) {
-        options_free(&o);
-        return 0;
-    }
-    if (ok && o.prompts_file != NULL)
-        ok = prompts_read(o.prompts_file, &prompts, &n_prompts, &err);
+    if (!options_begin(&o, COMMAND_RUN, argc, argv, &status))
+        return status;
+    bool ok = o.prompts_file == NULL || prompts_read(o.prompts_file, &prompts, &n_prompts, &err);
     if (ok && n_prompts > 1 && o.trace != NULL)
         ok = err_set(&err, ERR_USAGE, "--trace with several prompts: a trace holds one run's; give a single prompt");
     ok = ok && generation_engine(&o, &engine, &err) && run_prompts(&o, engine, prompts, n_prompts, &result, &err);

@@ -91,19 +91,18 @@ scope_main(int argc, char **argv)
     struct engine *engine = NULL;
     char **prompts = NULL;
     size_t n_prompts = 0;
-    bool ok = options_read(&o, COMMAND_SCOPE, argc, argv, &err);
-    if (ok && o.finished) {
-        options_free(&o);
-        return 0;
-    }
-    if (ok && o.prompts_file != NULL)
+    int status;
+    if (!options_begin(&o, COMMAND_SCOPE, argc, argv, &status))
+        return status;
+    bool ok = true;
+    if (o.prompts_file != NULL)
         ok = prompts_read(o.prompts_file, &prompts, &n_prompts, &err);
-    else if (ok)
+    else
         prompts_bundled(&prompts, &n_prompts, NULL); /* without them nothing is offered */
     if (ok && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         ok = err_set(&err, ERR_USAGE, "the scope needs a terminal; without one use `specscope run`");
     ok = ok && generation_engine(&o, &engine, &err);
-    int status = ok ? scope_run_live(&o, engine, prompts, n_prompts, &err) : command_failed(&err);
+    status = ok ? scope_run_live(&o, engine, prompts, n_prompts, &err) : command_failed(&err);
     prompts_free(prompts, n_prompts);
     engine_close(engine);
     options_free(&o);

@@ -1,7 +1,6 @@
 /* specscope tokenize MODEL: text on standard input to ids, one a line; --decode the other way. */
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,37 +8,24 @@
 
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "cli/options.h"
 #include "engine/base/utf8.h"
 #include "engine/model/gguf.h"
 #include "engine/model/hf_folder.h"
 #include "engine/tokenizer/tokenizer.h"
 
-static const char usage[] = "usage: specscope tokenize [options] [MODEL] < TEXT\n"
-                            "text on standard input to token ids, one a line; MODEL is a .gguf file, a Hugging Face\n"
-                            "folder or a tokenizer.json (a vocabulary without weights will do)\n\n"
-                            "      --decode    ids to text instead\n"
-                            "      --special   recognise control tokens written out in the text\n"
-                            "      --no-bos    without the token that begins a sequence\n"
-                            "      --no-eos    without the token that ends a sequence, where the model wants one\n"
-                            "      --pieces    the text of each token beside its id\n"
-                            "  -h, --help      this\n";
-
-struct request {
-    bool decode, special, no_bos, no_eos, pieces;
-    const char *model;
-};
-
 static bool
-encode(const struct tokenizer *t, const struct request *r, const char *text, size_t len, struct err *err)
+encode(const struct tokenizer *t, const struct options *o, const char *text, size_t len, struct err *err)
 {
     token_t *ids;
     size_t n;
-    const struct tokenize_options options = {.bos = !r->no_bos, .special = r->special, .eos = !r->no_eos};
+    const struct tokenize_options options = {
+        .bos = !o->tokenize.no_bos, .special = o->tokenize.special, .eos = !o->tokenize.no_eos};
     if (!tokenizer_encode(t, text, len, options, &ids, &n, err))
         return false;
     for (size_t i = 0; i < n; i++) {
         printf("%" PRId32, ids[i]);
-        if (r->pieces) {
+        if (o->tokenize.pieces) {
             char shown[128];
             const struct slice piece = tokenizer_bytes(t, ids[i], true);
             printf("\t%s", utf8_printable(shown, sizeof shown, piece.data, piece.len));
@@ -84,7 +70,7 @@ parse_ids(const struct tokenizer *t, const char *text, size_t len, token_t **ids
     return true;
 }
 
-/* To a pipe or a file the bytes as they are; to a terminal nothing that it would obey. */
+/* To a pipe or a file the bytes as they are; to a terminal nothing that it would take as a command. */
 static bool
 print_decoded(const char *text, size_t len, struct err *err)
 {
@@ -177,19 +163,19 @@ open_tokenizer(struct tokenizer **t, struct gguf **file, const char *path, struc
 }
 
 static bool
-answer(const struct request *r, struct err *err)
+answer(const struct options *o, struct err *err)
 {
+    const char *path = o->model != NULL ? o->model : bundled_model_path();
     struct gguf *file = NULL;
     struct tokenizer *t = NULL;
     char *input = NULL;
     size_t len = 0;
-    bool ok = open_tokenizer(&t, &file, r->model, err);
+    bool ok = open_tokenizer(&t, &file, path, err);
     if (ok && tokenizer_note(t)[0] != '\0')
-        fprintf(stderr, "specscope: %s: %s\n", r->model, tokenizer_note(t));
+        fprintf(stderr, "specscope: %s: %s\n", path, tokenizer_note(t));
     ok = ok && file_read("-", &input, &len, err) &&
-         (r->decode ? decode(t, input, len, err) : encode(t, r, input, len, err));
-    if (ok && (fflush(stdout) != 0 || ferror(stdout)))
-        ok = err_set(err, ERR_WORK, "tokenize: cannot write to standard output: %s", strerror(errno));
+         (o->tokenize.decode ? decode(t, input, len, err) : encode(t, o, input, len, err)) &&
+         results_close(stdout, "-", err);
     free(input);
     tokenizer_close(t);
     gguf_close(file);
@@ -199,32 +185,12 @@ answer(const struct request *r, struct err *err)
 int
 tokenize_main(int argc, char **argv)
 {
-    static const struct option options[] = {{"decode", no_argument, NULL, 'd'},
-                                            {"special", no_argument, NULL, 's'},
-                                            {"no-bos", no_argument, NULL, 'b'},
-                                            {"no-eos", no_argument, NULL, 'e'},
-                                            {"pieces", no_argument, NULL, 'p'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
+    struct options o;
     struct err err = {0};
-    struct request r = {0};
-    optind = 1;
-    opterr = 0;
-    for (int o; (o = getopt_long(argc, argv, "h", options, NULL)) != -1;)
-        switch (o) {
-        case 'd': r.decode = true; break;
-        case 's': r.special = true; break;
-        case 'b': r.no_bos = true; break;
-        case 'e': r.no_eos = true; break;
-        case 'p': r.pieces = true; break;
-        case 'h': return fputs(usage, stdout) < 0;
-        default: err_set(&err, ERR_USAGE, "tokenize: option '%s' is unknown; try tokenize --help", argv[optind - 1]);
-        }
-    if (err.kind == ERR_NONE && argc - optind > 1)
-        err_set(&err, ERR_USAGE, "tokenize: one model at a time; '%s' is too much (the text comes on standard input)",
-                argv[optind + 1]);
-    r.model = optind < argc ? argv[optind] : bundled_model_path();
-    if (err.kind != ERR_NONE || !answer(&r, &err))
-        return command_failed(&err);
-    return 0;
+    int status;
+    if (!options_begin(&o, COMMAND_TOKENIZE, argc, argv, &status))
+        return status;
+    status = answer(&o, &err) ? 0 : command_failed(&err);
+    options_free(&o);
+    return status;
 }

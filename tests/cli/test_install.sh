@@ -13,6 +13,9 @@ works "the bundled model is found" run -n 4
 works "its prompts and its trained heads too" bench -n 4 --repeat 1 --policy specbound --head lens --head trained
 check "both were measured" grep -q 'head=trained' "$TMP/out"
 check "themes are there" [ -s "$ROOT$PREFIX/share/specscope/themes/dark.json" ]
+for file in bash-completion/completions/specscope zsh/site-functions/_specscope fish/vendor_completions.d/specscope.fish; do
+    check "completions are there: $file" [ -s "$ROOT$PREFIX/share/$file" ]
+done
 check "the manual is there" [ -s "$ROOT$PREFIX/share/man/man1/specscope.1" ]
 
 cd - >/dev/null || exit 1

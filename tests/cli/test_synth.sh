@@ -48,7 +48,7 @@ refuses "an exit that is none" 2 'from 1 to 7' run --synth tiny,8,0.75
 refuses "an acceptance that cannot be planted" 2 '0.3 to 0.97' run --synth tiny,2,1
 refuses "a type that is not planted" 2 'q4_k' bench --synth tiny:q4_k,2,0.75
 refuses "a file beside --synth" 2 'leave' run --synth $SPEC "$TINY"
-refuses "info: a file beside --synth" 2 'too much' info --synth $SPEC "$TINY"
+refuses "info: a file beside --synth" 2 'leave' info --synth $SPEC "$TINY"
 mkdir -p "$XDG_CONFIG_HOME/specscope"
 echo "{\"synth\": \"$SPEC\"}" >"$XDG_CONFIG_HOME/specscope/config.json"
 works "a model wins over the config file" run -n 8 "$TINY"

@@ -8,7 +8,7 @@ echo short >"$TMP/short"
 
 refuses "train alone asks what" 2 "train heads" train
 refuses "a missing --out is named" 2 "out" train heads --text "$text"
-refuses "a kind that is none is bad usage" 2 "affine or full" train heads --text "$text" --out "$out_file" --kind cubic
+refuses "a kind that is none is bad usage" 2 "affine and full" train heads --text "$text" --out "$out_file" --kind cubic
 refuses "so is a batch of none" 2 "batch" train heads --text "$text" --out "$out_file" --batch 0
 
 specscope train heads --text "$TMP/none" --out "$out_file" --model "$TINY"

@@ -3,7 +3,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 
-for command in run bench replay info tokenize; do
+for command in run bench replay info tokenize train completions; do
     works "$command --help explains" $command --help
     check "$command --help goes to stdout" grep -q '^usage: specscope ' "$TMP/out"
     refuses "$command refuses an unknown option" 2 'bogus' $command --bogus
@@ -14,6 +14,8 @@ check "and nothing else" [ "$(wc -l <"$TMP/out")" -eq 1 ]
 works "--list-policies lists names and knobs" --list-policies
 check "with the knobs' defaults" grep -Eq '^ +tau +0\.55 ' "$TMP/out"
 refuses "the scope without a terminal points to run" 2 'specscope run'
+refuses "two measurements at once" 2 'give one of them' bench --speed --steps
+works "train heads --help is train's" train heads --help
 refuses "a replay without a folder is refused" 2 'specscope replay FOLDER' replay
 
 refuses "an option without its value" 2 '-n' run -n

@@ -15,20 +15,22 @@ names_a_file(const char *json, size_t len)
 static void
 read_as(enum command command, const char *json, size_t len)
 {
-    struct options o = {.command = command, .sampling = {.top_p = 1}, .tokens = 256, .repeat = 3};
+    struct options o;
     struct err err = {0};
+    options_init(&o, command);
     bool ok = options_config(&o, "config.json", json, len, &err);
     if (!ok && (err.kind == ERR_NONE || err.text[0] == '\0' || strpbrk(err.text, "\n\033\r") != NULL))
         __builtin_trap();
-    if (o.finished || o.n_set > OPTIONS_MOST || o.n_policies > OPTIONS_MOST || !(o.sampling.temperature >= 0) ||
-        !(o.sampling.top_p > 0 && o.sampling.top_p <= 1) || o.repeat == 0 || o.probe >= PROBE_MODES)
+    if (o.finished || o.n_set > OPTIONS_MOST || o.policies.n > OPTIONS_MOST || !(o.sampling.temperature >= 0) ||
+        !(o.sampling.top_p > 0 && o.sampling.top_p <= 1) || (command == COMMAND_BENCH && o.repeat == 0) ||
+        o.probe >= PROBE_MODES)
         __builtin_trap();
     for (size_t i = 0; i < o.n_set; i++)
         if (o.set[i].name[0] == '\0' || memchr(o.set[i].name, '\0', sizeof o.set[i].name) == NULL ||
             memchr(o.set[i].text, '\0', sizeof o.set[i].text) == NULL)
             __builtin_trap();
-    for (size_t i = 0; i < o.n_policies; i++)
-        if (o.policies[i] == NULL)
+    for (size_t i = 0; i < o.policies.n; i++)
+        if (o.policies.at[i] == NULL)
             __builtin_trap();
     options_free(&o);
 }

@@ -64,19 +64,26 @@ test_nothing_said_is_the_documented_defaults(void **state)
     assert_true(read_args(&o, COMMAND_RUN, (char *[]){"run", NULL}, &err));
     assert_int_equal(o.tokens, 256);
     assert_int_equal(o.ctx, 0);
-    assert_int_equal(o.repeat, 3);
     assert_true(o.seed == 1 && o.sampling.top_k == 0);
     assert_true(!(o.sampling.temperature > 0) && o.sampling.top_p >= 1);
-    assert_int_equal(o.n_policies, 0);
+    assert_int_equal(o.policies.n, 0);
     assert_int_equal(o.n_set, 0);
     assert_null(o.model);
     assert_null(o.prompt);
-    assert_string_equal(o.backend, "auto");
+    assert_null(o.backend);
     assert_int_equal(o.probe, PROBE_POLICY);
     options_free(&o);
     assert_true(read_args(&o, COMMAND_SCOPE, (char *[]){"specscope", NULL}, &err));
     assert_int_equal(o.probe, PROBE_ALL);
     assert_true(o.pace < 0); /* not given */
+    options_free(&o);
+    assert_true(read_args(&o, COMMAND_BENCH, (char *[]){"bench", NULL}, &err));
+    assert_int_equal(o.repeat, 3);
+    assert_int_equal(o.probe, PROBE_OFF);
+    options_free(&o);
+    assert_true(read_args(&o, COMMAND_TRAIN, (char *[]){"train", NULL}, &err));
+    assert_true(o.train.kind == HEAD_AFFINE && o.train.tokens == 200000 && o.train.batch == 256 && o.seed == 1);
+    assert_true(o.train.rate == 0.0003 && o.train.window == 0 && o.backend_options.gpu == -1);
     options_free(&o);
 }
 
@@ -96,8 +103,8 @@ test_every_option_is_read(void **state)
     assert_int_equal(o.prompt_len, 2);
     assert_int_equal(o.tokens, 12);
     assert_int_equal(o.ctx, 99);
-    assert_int_equal(o.n_policies, 1);
-    assert_string_equal(o.policies[0], "dv");
+    assert_int_equal(o.policies.n, 1);
+    assert_string_equal(o.policies.at[0], "dv");
     assert_int_equal(o.n_set, 1);
     assert_string_equal(o.set[0].name, "th");
     assert_string_equal(o.set[0].text, "0.5");
@@ -174,8 +181,8 @@ test_the_last_of_a_repeated_option_counts(void **state)
                                "--set", "window=8", "--set", "omega=0.2"),
                           &err));
     assert_string_equal(o.prompt, "two");
-    assert_int_equal(o.n_policies, 1);
-    assert_string_equal(o.policies[0], "del");
+    assert_int_equal(o.policies.n, 1);
+    assert_string_equal(o.policies.at[0], "del");
     assert_int_equal(o.n_set, 2);
     assert_string_equal(o.set[0].name, "window");
     assert_string_equal(o.set[1].text, "0.2");
@@ -189,7 +196,7 @@ test_bench_collects_policies(void **state)
     struct options o;
     struct err err = {0};
     assert_true(read_args(&o, COMMAND_BENCH, ARGS("--policy", "ar", "--policy", "del"), &err));
-    assert_int_equal(o.n_policies, 2);
+    assert_int_equal(o.policies.n, 2);
     options_free(&o);
 }
 
@@ -225,7 +232,7 @@ test_settings_of_the_config_file_stay_with_its_policy(void **state)
     struct err err = {0};
     config(*state, "{\"policy\": \"layerskip\", \"set\": [\"gamma=3\", \"exit_layer=2\"]}");
     assert_true(read_args(&o, COMMAND_RUN, ARGS("--set", "gamma=4"), &err));
-    assert_string_equal(o.policies[0], "layerskip");
+    assert_string_equal(o.policies.at[0], "layerskip");
     assert_int_equal(o.n_set, 2);
     assert_string_equal(o.set[0].name, "exit_layer");
     assert_string_equal(o.set[1].text, "4");
@@ -234,7 +241,7 @@ test_settings_of_the_config_file_stay_with_its_policy(void **state)
     assert_int_equal(o.n_set, 2);
     options_free(&o);
     assert_true(read_args(&o, COMMAND_RUN, ARGS("--set", "gamma=4", "--policy", "fsm"), &err));
-    assert_string_equal(o.policies[0], "fsm");
+    assert_string_equal(o.policies.at[0], "fsm");
     assert_int_equal(o.n_set, 1);
     assert_string_equal(o.set[0].text, "4");
     options_free(&o);
@@ -262,7 +269,7 @@ test_a_config_file_serves_every_command(void **state)
     options_free(&o);
     assert_true(read_args(&o, COMMAND_REPLAY, ARGS("T"), &err));
     assert_string_equal(o.theme, "light");
-    assert_int_equal(o.tokens, 256);
+    assert_int_equal(o.tokens, 0); /* none of its own */
     options_free(&o);
     assert_true(read_args(&o, COMMAND_BENCH, (char *[]){"bench", NULL}, &err));
     assert_true(o.repeat == 2 && o.tokens == 9);

@@ -1,0 +1,152 @@
+/* For bash, without the package bash-completion. Bash cuts words at "=", so they are joined before anything is looked
+ * at, and what it has already taken is cut off the answers. */
+#include <string.h>
+
+#include "cli/completions.h"
+#include "cli/policy_list.h"
+
+static const char intro[] =
+    "# bash completion of specscope, made by `specscope completions bash`\n"
+    "_specscope()\n"
+    "{\n"
+    "    local typed=${COMP_WORDS[COMP_CWORD]} word command=scope policies='' words='' files='' i\n"
+    "    local -a line=()\n"
+    "    for ((i = 1; i <= COMP_CWORD; i++)); do\n"
+    "        word=${COMP_WORDS[i]}\n"
+    "        if [[ ${#line[@]} -gt 0 && ( $word == '=' || ${line[-1]} == *= ) ]]; then\n"
+    "            line[-1]+=$word\n"
+    "        else\n"
+    "            line+=(\"$word\")\n"
+    "        fi\n"
+    "    done\n"
+    "    [[ $typed == '=' ]] && typed=''\n"
+    "    local last=$((${#line[@]} - 1))\n"
+    "    local cur=${line[last]} option=''\n"
+    "    ((last > 0)) && option=${line[last - 1]}\n"
+    "    [[ $cur == --*=* ]] && option=${cur%%=*} cur=${cur#*=}\n";
+
+static const char outro[] = "    esac\n"
+                            "    [[ $files == files ]] && mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+                            "    [[ $files == folders ]] && mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")\n"
+                            "    [[ -n $files ]] && compopt -o filenames 2>/dev/null\n"
+                            "    local -a found\n"
+                            "    mapfile -t found < <(compgen -W \"$words\" -- \"$cur\")\n"
+                            "    COMPREPLY+=(\"${found[@]}\")\n"
+                            "    [[ ${#found[@]} -eq 1 && $found == *[=,] ]] && compopt -o nospace 2>/dev/null\n"
+                            "    if [[ $cur == *\"$typed\" ]]; then\n"
+                            "        COMPREPLY=(\"${COMPREPLY[@]#\"${cur%\"$typed\"}\"}\")\n"
+                            "    else # bash was told not to cut words at \"=\"\n"
+                            "        COMPREPLY=(\"${COMPREPLY[@]/#/\"$option=\"}\")\n"
+                            "    fi\n"
+                            "}\n"
+                            "complete -F _specscope specscope\n";
+
+static void
+print_policy(void *user, const struct policy_ops *ops, const struct policy_info *info)
+{
+    (void)user;
+    if (info->n_knobs == 0)
+        return;
+    printf("            %s) words+=' ", ops->name);
+    completions_knobs(info);
+    puts("' ;;");
+}
+
+/* Which command, and the knobs of the policies that are named; of all of them where none is. */
+static void
+print_look_back(void)
+{
+    fputs("    case ${line[0]} in\n    ", stdout);
+    for (size_t i = 1; i < n_command_rows; i++)
+        printf("%s%s", i > 1 ? "|" : "", command_rows[i].name);
+    puts(") ((last > 0)) && command=${line[0]} ;;\n    esac\n"
+         "    for ((i = 0; i < last; i++)); do\n"
+         "        word=''\n"
+         "        [[ ${line[i]} == --policy ]] && word=${line[i + 1]}\n"
+         "        [[ ${line[i]} == --policy=* ]] && word=${line[i]#*=}\n"
+         "        [[ $command == bench && -n $word ]] && policies+=\" $word\"\n"
+         "        [[ $command != bench && -n $word ]] && policies=$word\n"
+         "    done");
+    printf("    [[ -z $policies && $command != bench ]] && policies=%s\n    [[ -z $policies ]] && policies='",
+           default_policy);
+    for (size_t i = 0; policy_registry[i] != NULL; i++)
+        printf("%s%s", i > 0 ? " " : "", policy_registry[i]->name);
+    puts("'");
+}
+
+/* "run:--file|run:-f|bench:--file|bench:-f" */
+static void
+print_pattern(const struct option_row *row)
+{
+    const char *between = "    ";
+    for (size_t i = 0; i < n_command_rows; i++) {
+        if ((row->commands & command_rows[i].command) == 0)
+            continue;
+        const char *command = command_rows[i].name[0] != '\0' ? command_rows[i].name : "scope";
+        printf("%s%s:--%s", between, command, row->name);
+        if (row->letter != 0)
+            printf("|%s:-%c", command, row->letter);
+        between = "|";
+    }
+    fputs(") ", stdout);
+}
+
+static void
+print_argument(const struct option_row *row)
+{
+    print_pattern(row);
+    if (row->takes == TAKES_KNOB) {
+        puts("\n        for word in $policies; do\n            case $word in");
+        policies_each(print_policy, NULL);
+        puts("            esac\n        done ;;");
+        return;
+    }
+    if (row->takes == TAKES_FILE || row->takes == TAKES_FOLDER)
+        fputs(row->takes == TAKES_FILE ? "files=files " : "files=folders ", stdout);
+    fputs("words='", stdout);
+    completions_words(row);
+    puts("' ;;");
+}
+
+/* What an operand or an option may be. */
+static void
+print_command(const struct command_row *c)
+{
+    printf("    %s:*) ", c->name[0] != '\0' ? c->name : "scope");
+    fputs("if [[ $cur == -* ]]; then words='", stdout);
+    const char *between = "";
+    for (size_t i = 0; i < n_option_rows; i++)
+        if ((option_rows[i].commands & c->command) != 0) {
+            printf("%s--%s", between, option_rows[i].name);
+            between = " ";
+        }
+    puts("'");
+    if (c->command == COMMAND_SCOPE) {
+        fputs("        else files=files; ((last == 0)) && words='", stdout);
+        for (size_t i = 1; i < n_command_rows; i++)
+            printf("%s%s", i > 1 ? " " : "", command_rows[i].name);
+        puts("'");
+    } else if (c->n_words > 0 || c->command == COMMAND_TRAIN) {
+        fputs("        else ((last == 1)) && words='", stdout);
+        for (size_t i = 0; i < c->n_words; i++)
+            printf("%s%s", i > 0 ? " " : "", c->words[i]);
+        puts(c->n_words > 0 ? "'" : "heads'");
+    } else {
+        printf("        else files=%s\n", c->takes == TAKES_FOLDER ? "folders" : "files");
+    }
+    puts("        fi ;;");
+}
+
+void
+completions_bash(void)
+{
+    fputs(intro, stdout);
+    print_look_back();
+    puts("    COMPREPLY=()\n    case $command:$option in");
+    for (size_t i = 0; i < n_option_rows; i++)
+        if (option_rows[i].argument != NULL)
+            print_argument(&option_rows[i]);
+    for (size_t i = 0; i < n_command_rows; i++)
+        print_command(&command_rows[i]);
+    fputs(outro, stdout);
+}

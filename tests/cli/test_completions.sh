@@ -1,0 +1,108 @@
+#!/bin/sh
+# Completions for bash, zsh and fish, and the manual's list of options: all from one table of options.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+
+for shell in bash zsh fish; do
+    works "there are completions for $shell" completions $shell
+    cp "$TMP/out" "$TMP/specscope.$shell"
+done
+refuses "no shell is a question" 2 'which shell' completions
+refuses "another shell is refused" 2 'csh' completions csh
+refuses "two shells are one too many" 2 'one shell' completions bash zsh
+
+# ---- bash, as a terminal drives it: COMP_WORDS are cut at "=", too ----
+cat >"$TMP/complete.bash" <<'EOS'
+source "$1"
+shift
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+_specscope
+printf '%s\n' "${COMPREPLY[@]}"
+EOS
+offers() { # sentence, the words that are offered, the command line as bash cuts it
+    sentence=$1 wanted=$2
+    shift 2
+    bash --norc "$TMP/complete.bash" "$TMP/specscope.bash" specscope "$@" 2>&1 | tr '\n' ' ' | sed 's/ *$//' >"$TMP/out"
+    check "$sentence" [ "$(cat "$TMP/out")" = "$wanted" ]
+}
+offers_among() { # sentence, one of the words that are offered, the command line
+    sentence=$1 wanted=$2
+    shift 2
+    bash --norc "$TMP/complete.bash" "$TMP/specscope.bash" specscope "$@" >"$TMP/out" 2>&1
+    check "$sentence" grep -qxe "$wanted" "$TMP/out"
+}
+if command -v bash >/dev/null 2>&1; then
+    check "the bash script is one" bash -n "$TMP/specscope.bash"
+    offers "a command" 'replay' rep
+    offers "all options of a command" '--theme --script --help --version' replay --
+    offers "an option of the scope" '--quit-at-end' --qui
+    offers "an option after a model" '--temp' run model.gguf --te
+    offers "no option of another command" '' run --cs
+    offers "policies" 'del' run --policy de
+    offers "policies after =" 'del' run --policy = de
+    offers "the default policy's knobs" 'tau=' run --set ta
+    offers "another policy's knobs" 'exit_layer= gamma=' run --policy layerskip --set ''
+    offers "with = as well" 'gamma=' --policy = layerskip --set = ga
+    offers "the last policy's in run" 'omega=' run --policy layerskip --policy del --set om
+    offers "every named policy's in bench" 'gamma=' bench --policy layerskip --policy del --set ga
+    offers "choices of a knob, by name" 'length=dynamic length=tpl' run --policy del --set len
+    offers "choices of a knob after its =" 'dynamic' run --policy del --set length = dy
+    offers "no value of a number" '' run --set tau = ''
+    offers "nothing for a text" '' run --prompt ''
+    offers "choices" 'off policy all' --probe ''
+    offers "backends" 'cpu cuda check' run --backend c
+    offers "shapes" 'TinyLlama-1.1B,' info --synth Tiny
+    offers "what can be trained" 'heads' train ''
+    offers "kinds of heads" 'full' train heads --kind fu
+    offers "shells" 'fish' completions f
+    offers "a switch where run has a file" '--json' info --js
+    mkdir "$TMP/files" "$TMP/files/folder" && : >"$TMP/files/a model.gguf" && : >"$TMP/files/dull"
+    cd "$TMP/files" || exit 1
+    offers_among "files for a model" 'a model.gguf' run ''
+    offers_among "folders, too" 'folder' info ''
+    offers_among "files for --script" 'dull' --script du
+    offers "folders alone for a trace" 'folder' replay ''
+    offers_among "themes" 'dark' --theme d
+    offers_among "and theme files" 'dull' --theme d
+    cd - >/dev/null || exit 1
+    if command -v script >/dev/null 2>&1; then
+        {
+            sleep 1
+            printf '%s\n' "PS1='> '; source '$TMP/specscope.bash'"
+            sleep 1
+            printf 'specscope ru\t--ign\t--policy lay\t--set exi\t3 #\n'
+            sleep 1
+            printf 'exit\n'
+        } | TERM=dumb timeout 20 script -qec "bash --norc --noprofile" /dev/null >"$TMP/screen" 2>&1
+        check "Tab in a terminal" grep -q 'specscope run --ignore-eos --policy layerskip --set exit_layer=3 #' "$TMP/screen"
+    else
+        skip "Tab in a terminal" "there is no script(1)"
+    fi
+else
+    skip "bash completes" "there is no bash"
+fi
+if command -v zsh >/dev/null 2>&1; then
+    check "the zsh script is one" zsh -n "$TMP/specscope.zsh"
+else
+    skip "the zsh script is one" "there is no zsh"
+fi
+if command -v fish >/dev/null 2>&1; then
+    check "the fish script is one" fish -n "$TMP/specscope.fish"
+    fish -c "source '$TMP/specscope.fish'; complete -C 'specscope run --policy de'" >"$TMP/out" 2>&1
+    check "fish completes policies" grep -q '^del' "$TMP/out"
+    fish -c "source '$TMP/specscope.fish'; complete -C 'specscope run --policy layerskip --set '" >"$TMP/out" 2>&1
+    check "and knobs" grep -q '^exit_layer=' "$TMP/out"
+else
+    skip "fish completes" "there is no fish"
+fi
+for option in $("$PROGRAM" bench --help | sed -n 's/^ .*--\([a-z-]*\).*/\1/p'); do
+    check "zsh and fish know bench --$option" sh -c "grep -q -e '--$option' '$TMP/specscope.zsh' &&
+        grep -q -e '-l $option ' '$TMP/specscope.fish'"
+done
+
+# ---- the manual ----
+"$PROGRAM" completions mdoc >"$TMP/options.mdoc"
+sed -n '/^\.\\" Made by/,/^\.\\" So far/{//!p}' docs/specscope.1 >"$TMP/manual.mdoc"
+check "the manual's list of options is the table's (else: make man)" diff "$TMP/manual.mdoc" "$TMP/options.mdoc"
+finish
