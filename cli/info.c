@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "cli/options.h"
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 #include "engine/model/gguf.h"
 #include "engine/model/gguf_types.h"
 #include "engine/model/hf_folder.h"
@@ -58,7 +58,7 @@ token_text(char out[48], const struct model *m, token_t id)
         return "none";
     const struct slice s = tokenizer_bytes(m->tokenizer, id, true);
     char shown[32];
-    snprintf(out, 48, "%" PRId32 " %s", id, utf8_printable(shown, sizeof shown, s.data, s.len));
+    snprintf(out, 48, "%" PRId32 " %s", id, printable_line(shown, sizeof shown, s.data, s.len));
     return out;
 }
 
@@ -147,7 +147,7 @@ print_text(const struct facts *f)
            m->planted != NULL  ? "planted"
            : m->folder != NULL ? "folder"
                                : "file",
-           utf8_printable(path, sizeof path, m->path, strlen(m->path)));
+           printable_line(path, sizeof path, m->path, strlen(m->path)));
     if (n_files(m) > 1)
         printf("%zu files, ", n_files(m));
     printf("%s, hash %016" PRIx64 "\n", memory_text(size, m->file_bytes), m->hash);
@@ -204,7 +204,7 @@ add_facts(cJSON *o, const struct facts *f)
     const struct model_desc *d = &m->desc;
     char hash[24], path[512];
     snprintf(hash, sizeof hash, "%016" PRIx64, m->hash);
-    utf8_printable(path, sizeof path, m->path, strlen(m->path));
+    printable_line(path, sizeof path, m->path, strlen(m->path));
     const struct {
         const char *key;
         double value;

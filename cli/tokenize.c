@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "cli/options.h"
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 #include "engine/model/gguf.h"
 #include "engine/model/hf_folder.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -28,7 +28,7 @@ encode(const struct tokenizer *t, const struct options *o, const char *text, siz
         if (o->tokenize.pieces) {
             char shown[128];
             const struct slice piece = tokenizer_bytes(t, ids[i], true);
-            printf("\t%s", utf8_printable(shown, sizeof shown, piece.data, piece.len));
+            printf("\t%s", printable_line(shown, sizeof shown, piece.data, piece.len));
         }
         putchar('\n');
     }
@@ -62,7 +62,7 @@ parse_ids(const struct tokenizer *t, const char *text, size_t len, token_t **ids
             char word[48];
             return err_set(err, ERR_WORK,
                            "tokenize: line %u of standard input: '%s' is no token id of this model (0 to %" PRIu32 ")",
-                           line, utf8_printable(word, sizeof word, text + at, (size_t)n_word), tokenizer_size(t) - 1);
+                           line, printable_line(word, sizeof word, text + at, (size_t)n_word), tokenizer_size(t) - 1);
         }
         (*ids)[(*n)++] = (token_t)id;
         at = (size_t)(end - text);
@@ -84,7 +84,7 @@ print_decoded(const char *text, size_t len, struct err *err)
     for (size_t at = 0; at < len;) {
         const char *newline = memchr(text + at, '\n', len - at);
         const size_t n = newline == NULL ? len - at : (size_t)(newline - (text + at));
-        fputs(utf8_printable(shown, 4 * n + 1, text + at, n), stdout);
+        fputs(printable_line(shown, 4 * n + 1, text + at, n), stdout);
         putchar('\n');
         at += n + 1;
     }

@@ -95,7 +95,7 @@ column_write(const struct column *c, const struct event *e, char *out, char *scr
     text = text_of(c, e, &n);
     if (n == 0 && c->optional)
         return 0;
-    n = escape(scratch, text, n);
+    n = trace_escape(scratch, text, n);
     return csv_write2(out, room, scratch, n, CSV_QUOTE);
 }
 
@@ -182,7 +182,7 @@ read_top(struct layer_event *l, char *field, const struct run_info *run, const c
 static bool
 read_text(const struct column *c, struct event *e, char *field, size_t n, const struct run_info *run, const char **why)
 {
-    if (!unescape(field, &n, field, n))
+    if (!trace_unescape(field, &n, field, n))
         return fail(why, "has a backslash that escapes nothing");
     if (c->kind == COLUMN_BYTES) {
         e->vocab.bytes = field;

@@ -69,7 +69,7 @@ get_bytes(struct parse *p, const cJSON *from, const char *key, size_t *n)
     char *text = malloc(len + 1);
     if (text == NULL)
         refuse(p, key, "does not fit into memory");
-    else if (!unescape(text, n, item->valuestring, len))
+    else if (!trace_unescape(text, n, item->valuestring, len))
         refuse(p, key, "has a backslash that escapes nothing");
     else if (memchr(text, '\0', *n) != NULL)
         refuse(p, key, "holds a NUL byte");

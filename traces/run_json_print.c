@@ -31,7 +31,7 @@ put_bytes(struct print *p, cJSON *to, const char *key, const char *bytes, size_t
         p->ok = false;
         return;
     }
-    escape(text, bytes, n);
+    trace_escape(text, bytes, n);
     put(p, cJSON_AddStringToObject(to, key, text));
     free(text);
 }

@@ -3,15 +3,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-/* Decodes one character; returns its bytes, or 0 when they are not UTF-8. n counts the bytes that may be read. */
-static size_t
-decode(const char *bytes, size_t n, int32_t *code)
-{
-    if (n > 4)
-        n = 4;
-    const utf8proc_ssize_t used = utf8proc_iterate((const utf8proc_uint8_t *)bytes, (utf8proc_ssize_t)n, code);
-    return used > 0 ? (size_t)used : 0;
-}
+#include "engine/base/utf8.h"
 
 bool
 printable_code(int32_t code)
@@ -30,37 +22,69 @@ printable_code(int32_t code)
 }
 
 size_t
-printable_text(const char *bytes, size_t n, char *out, size_t size)
+printable_character(const char *bytes, size_t len, char shown[PRINTABLE_ROOM], size_t *n_shown)
 {
     static const char hex[] = "0123456789abcdef";
+    uint32_t code;
+    size_t n = utf8_character(bytes, len, &code);
+    if (n > 0 && printable_code((int32_t)code)) {
+        memcpy(shown, bytes, n);
+        *n_shown = n;
+        return n;
+    }
+    n = n > 0 ? n : 1;
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char byte = (unsigned char)bytes[i];
+        memcpy(shown + 4 * i, (char[]){'\\', 'x', hex[byte >> 4], hex[byte & 15]}, 4);
+    }
+    *n_shown = 4 * n;
+    return n;
+}
+
+size_t
+printable_text(const char *bytes, size_t n, char *out, size_t size)
+{
     size_t length = 0;
     for (size_t i = 0; i < n;) {
-        int32_t code = -1;
-        size_t used = decode(bytes + i, n - i, &code);
-        const char *from = bytes + i;
-        size_t count = used;
-        char escape[16];
-        if (used == 1 && bytes[i] == '\n') {
-            from = "⏎";
-            count = strlen(from);
-        } else if (used == 0 || !printable_code(code)) {
-            used = used == 0 ? 1 : used;
-            count = 0;
-            for (size_t k = 0; k < used; k++) {
-                const unsigned char byte = (unsigned char)bytes[i + k];
-                escape[count++] = '\\';
-                escape[count++] = 'x';
-                escape[count++] = hex[byte >> 4];
-                escape[count++] = hex[byte & 15];
-            }
-            from = escape;
+        char shown[PRINTABLE_ROOM];
+        size_t count;
+        const size_t used = printable_character(bytes + i, n - i, shown, &count);
+        if (bytes[i] == '\n') {
+            count = strlen("⏎");
+            memcpy(shown, "⏎", count);
         }
         if (length + count >= size)
             break;
-        memcpy(out + length, from, count);
+        memcpy(out + length, shown, count);
         length += count;
         i += used;
     }
     out[length] = '\0';
     return length;
+}
+
+char *
+printable_line(char *out, size_t size, const char *bytes, size_t len)
+{
+    if (size == 0)
+        return out;
+    size_t used = 0, mark = 0; /* mark: where "..." still fits */
+    for (size_t at = 0; at < len;) {
+        char shown[PRINTABLE_ROOM];
+        size_t count;
+        const size_t n = printable_character(bytes + at, len - at, shown, &count);
+        if (count >= size - used) {
+            const size_t dots = size - 1 - mark < 3 ? size - 1 - mark : 3;
+            memcpy(out + mark, "...", dots);
+            used = mark + dots;
+            break;
+        }
+        memcpy(out + used, shown, count);
+        used += count;
+        if (used + 3 < size)
+            mark = used;
+        at += n;
+    }
+    out[used] = '\0';
+    return out;
 }

@@ -7,12 +7,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Copies n bytes as printable UTF-8: a newline becomes ⏎; control characters, bidi and other invisible format
- * characters, unassigned code points and broken UTF-8 become \xNN, byte by byte. Never cuts inside a character or an
+/* Is the code point printable: no control character, no bidi or other invisible format character, no line or paragraph
+ * separator, not unassigned? Which are assigned grows with utf8proc, from one Unicode version to the next. */
+bool printable_code(int32_t code);
+
+#define PRINTABLE_ROOM 16 /* bytes: four that are escaped */
+/* One character out of len > 0 bytes as it is shown: itself, or byte by byte as \xNN where it isn't printable or no
+ * character. Returns how many of the bytes that were. */
+size_t printable_character(const char *bytes, size_t len, char shown[PRINTABLE_ROOM], size_t *n_shown);
+
+/* Copies n bytes as printable UTF-8, a newline as ⏎. Never cuts inside a character or an
  * escape. Returns the length written, without the terminating zero; size must be at least 1. Four times n (and one)
  * is always enough. */
 size_t printable_text(const char *bytes, size_t n, char *out, size_t size);
-/* Is the code point one that printable_text() lets through? */
-bool printable_code(int32_t code);
+
+/* The same as one line of a message, a newline as \x0a: fills at most `size` bytes with the zero, and ends in "..." where
+ * it had to cut. Returns out. */
+char *printable_line(char *out, size_t size, const char *bytes, size_t len);
 
 #endif

@@ -1,4 +1,4 @@
-/* UTF-8 without trust: what counts as a character, and how bytes of a file are shown to a person. */
+/* UTF-8 without trust: what counts as a character. */
 #ifndef ENGINE_BASE_UTF8_H
 #define ENGINE_BASE_UTF8_H
 
@@ -25,10 +25,5 @@ bool utf8_valid(const char *bytes, size_t len);
 
 /* Unicode's White_Space. */
 bool utf8_is_space(uint32_t code);
-
-/* Bytes from a file as one line of text that is safe on any terminal: whatever is not printable UTF-8 (C0, C1, bidi
- * controls, line separators, broken bytes) becomes \xNN. Fills at most `size` bytes with the NUL, cutting between
- * characters and ending in "..." where it had to cut. Returns out. */
-char *utf8_printable(char *out, size_t size, const char *bytes, size_t len);
 
 #endif

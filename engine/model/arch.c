@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 
 /* Far above any model, low enough that no product of two of them overflows 64 bits. */
 #define MOST_LAYERS 4096u
@@ -27,7 +27,7 @@ unsupported(const char *path, const char *name, size_t len, struct err *err)
 {
     char shown[48];
     err_set(err, ERR_WORK, "%s: architecture '%s' is not supported; llama, mistral, qwen2 and qwen3 are", path,
-            utf8_printable(shown, sizeof shown, name, len));
+            printable_line(shown, sizeof shown, name, len));
 }
 
 const struct arch *

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 #include "engine/model/arch.h"
 #include "engine/model/gguf.h"
 #include "engine/model/gguf_types.h"
@@ -113,7 +113,7 @@ read_scaling(struct model *m, const struct gguf *g, const char *arch, struct err
         factor = 1;
     else if (type.len != 0 && !slice_is(type, "linear"))
         return err_set(err, ERR_WORK, "%s: RoPE scaling '%s' is not supported; 'linear' and 'none' are", m->path,
-                       utf8_printable(shown, sizeof shown, type.data, type.len));
+                       printable_line(shown, sizeof shown, type.data, type.len));
     return arch_scale_linear(m, factor, err);
 }
 

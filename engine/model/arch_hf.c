@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 #include "engine/model/arch.h"
 #include "engine/model/hf_folder.h"
 
@@ -183,7 +183,7 @@ read_rope(struct model *m, const struct hf_folder *f, struct err *err)
     if (strcmp(name, "llama3") == 0)
         return scale_llama3(m, f, rope, factor, err);
     return err_set(err, ERR_WORK, "%s: RoPE scaling '%s' is not supported; 'linear' and 'llama3' are", f->path,
-                   utf8_printable(shown, sizeof shown, name, strlen(name)));
+                   printable_line(shown, sizeof shown, name, strlen(name)));
 }
 
 /* Which layers attend to a window: one for all of them, or none. Qwen keeps sliding_window in its config even where it is
@@ -227,7 +227,7 @@ refuse_variants(const struct hf_folder *f, struct err *err)
         (!cJSON_IsString(act) || (strcmp(act->valuestring, "silu") != 0 && strcmp(act->valuestring, "swish") != 0)))
         return err_set(err, ERR_WORK, "%s: the activation '%s' is not supported; only SiLU is", f->path,
                        cJSON_IsString(act)
-                           ? utf8_printable(shown, sizeof shown, act->valuestring, strlen(act->valuestring))
+                           ? printable_line(shown, sizeof shown, act->valuestring, strlen(act->valuestring))
                            : "?");
     if (quant != NULL) {
         const cJSON *method = entry_of(quant, "quant_method");
@@ -236,7 +236,7 @@ refuse_variants(const struct hf_folder *f, struct err *err)
                        "F16, or a GGUF file",
                        f->path,
                        cJSON_IsString(method)
-                           ? utf8_printable(shown, sizeof shown, method->valuestring, strlen(method->valuestring))
+                           ? printable_line(shown, sizeof shown, method->valuestring, strlen(method->valuestring))
                            : "?");
     }
     return true;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 #include "engine/model/arch.h"
 #include "kernels/half.h"
 
@@ -167,7 +167,7 @@ refuse_leftovers(const struct taking *t)
         if (!computable)
             return err_set(t->err, ERR_WORK,
                            "%s: tensor '%s' is no part of a plain %s; a model that needs it is not supported", s->path,
-                           utf8_printable(shown, sizeof shown, name, len), s->arch->hf);
+                           printable_line(shown, sizeof shown, name, len), s->arch->hf);
     }
     return true;
 }

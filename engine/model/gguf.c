@@ -16,7 +16,7 @@
 
 #include "engine/base/file_map.h"
 #include "engine/base/little_endian.h"
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 #include "engine/model/gguf_types.h"
 
 #define DEFAULT_ALIGNMENT 32u
@@ -41,7 +41,7 @@ static const uint8_t value_size[GGUF_TYPES] = {
 static const char *
 shown(char out[NAME_SHOWN], struct slice name)
 {
-    return utf8_printable(out, NAME_SHOWN, name.data, name.len);
+    return printable_line(out, NAME_SHOWN, name.data, name.len);
 }
 
 static bool

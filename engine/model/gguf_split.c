@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 #include "engine/model/gguf.h"
 
 #define MOST_PARTS  99999u /* what five digits can count */
@@ -119,7 +119,7 @@ list_tensors(struct gguf *g, const struct split *s, struct err *err)
         if (compare_names(&all[i - 1], &all[i]) == 0) {
             char name[80];
             return err_set(err, ERR_WORK, "%s: tensor '%s' is in two parts of the model; fetch all of them again",
-                           g->path, utf8_printable(name, sizeof name, all[i].name.data, all[i].name.len));
+                           g->path, printable_line(name, sizeof name, all[i].name.data, all[i].name.len));
         }
     return true;
 }

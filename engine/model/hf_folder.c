@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "engine/base/file_text.h"
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 
 #define LARGEST_TEXT ((size_t)256 << 20) /* tokenizer.json of a large vocabulary has 20 MiB */
 #define INDEX        "model.safetensors.index.json"
@@ -103,7 +103,7 @@ list_tensors(struct hf_folder *f, struct err *err)
         if (by_name(&f->tensors[i - 1], &f->tensors[i]) == 0) {
             char name[80];
             return err_set(err, ERR_WORK, "%s: tensor '%s' is in two files; fetch the folder again", f->path,
-                           utf8_printable(name, sizeof name, f->tensors[i]->name, strlen(f->tensors[i]->name)));
+                           printable_line(name, sizeof name, f->tensors[i]->name, strlen(f->tensors[i]->name)));
         }
     return true;
 }
@@ -163,7 +163,7 @@ open_indexed(struct hf_folder *f, const cJSON *index, struct err *err)
         if (!cJSON_IsString(entry) || entry->valuestring[0] == '\0' || entry->valuestring[0] == '.' ||
             strchr(entry->valuestring, '/') != NULL)
             return err_set(err, ERR_WORK, "%s/" INDEX ": '%s' is mapped to no file of this folder", f->path,
-                           utf8_printable(shown, sizeof shown, entry->string, strlen(entry->string)));
+                           printable_line(shown, sizeof shown, entry->string, strlen(entry->string)));
         if (f->n_files > MOST_FILES)
             return err_set(err, ERR_WORK, "%s/" INDEX ": names more than %u files", f->path, MOST_FILES);
         if (!open_file(f, entry->valuestring, "the index names it", err))
@@ -177,7 +177,7 @@ open_indexed(struct hf_folder *f, const cJSON *index, struct err *err)
             return err_set(err, ERR_WORK,
                            "%s: tensor '%s' is in the index, but in none of the files; fetch the folder "
                            "again",
-                           f->path, utf8_printable(shown, sizeof shown, entry->string, strlen(entry->string)));
+                           f->path, printable_line(shown, sizeof shown, entry->string, strlen(entry->string)));
     }
     return true;
 }

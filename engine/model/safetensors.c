@@ -16,7 +16,7 @@
 
 #include "engine/base/file_map.h"
 #include "engine/base/little_endian.h"
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 
 #define LONGEST_HEADER (100u * 1000u * 1000u)
 #define MOST_DIMS      8
@@ -59,14 +59,14 @@ read_shape(const struct reading *r, const cJSON *shape, struct safetensor *t, ui
     *elements = 1;
     if (!cJSON_IsArray(shape))
         return err_set(r->err, ERR_WORK, "%s: tensor '%s' has no shape" DAMAGED, r->file->path,
-                       utf8_printable(name, sizeof name, t->name, strlen(t->name)));
+                       printable_line(name, sizeof name, t->name, strlen(t->name)));
     const cJSON *v;
     cJSON_ArrayForEach(v, shape)
     {
         uint64_t n;
         if (t->n_dims == MOST_DIMS || !whole(v, &n) || (n != 0 && *elements > ((uint64_t)1 << 53) / n))
             return err_set(r->err, ERR_WORK, "%s: tensor '%s' has an impossible shape" DAMAGED, r->file->path,
-                           utf8_printable(name, sizeof name, t->name, strlen(t->name)));
+                           printable_line(name, sizeof name, t->name, strlen(t->name)));
         dims[t->n_dims++] = n;
         *elements *= n;
     }
@@ -85,7 +85,7 @@ read_tensor(const struct reading *r, const cJSON *entry, struct safetensor *t)
     const struct dtype *known = NULL;
     t->name = entry->string;
     t->type = WEIGHT_TYPES;
-    utf8_printable(name, sizeof name, t->name, strlen(t->name));
+    printable_line(name, sizeof name, t->name, strlen(t->name));
     const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(entry, "dtype");
     const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(entry, "data_offsets");
     if (!cJSON_IsString(dtype) || cJSON_GetArraySize(offsets) != 2 || !cJSON_IsArray(offsets) ||
@@ -110,7 +110,7 @@ read_tensor(const struct reading *r, const cJSON *entry, struct safetensor *t)
     if (known != NULL && elements * known->bytes != t->bytes)
         return err_set(
             r->err, ERR_WORK, "%s: tensor '%s' has %" PRIu64 " elements of %s, which are not %" PRIu64 " bytes" DAMAGED,
-            r->file->path, name, elements, utf8_printable(text, sizeof text, t->dtype, strlen(t->dtype)), t->bytes);
+            r->file->path, name, elements, printable_line(text, sizeof text, t->dtype, strlen(t->dtype)), t->bytes);
     return true;
 }
 
@@ -139,13 +139,13 @@ refuse_overlaps(const struct reading *r)
     for (size_t i = 1; i < f->n_tensors; i++)
         if (t[i - 1].bytes > (uint64_t)(t[i].data - t[i - 1].data))
             return err_set(r->err, ERR_WORK, "%s: tensors '%s' and '%s' lie on top of each other" DAMAGED, f->path,
-                           utf8_printable(one, sizeof one, t[i - 1].name, strlen(t[i - 1].name)),
-                           utf8_printable(two, sizeof two, t[i].name, strlen(t[i].name)));
+                           printable_line(one, sizeof one, t[i - 1].name, strlen(t[i - 1].name)),
+                           printable_line(two, sizeof two, t[i].name, strlen(t[i].name)));
     qsort(t, (size_t)f->n_tensors, sizeof *t, by_name);
     for (size_t i = 1; i < f->n_tensors; i++)
         if (by_name(&t[i - 1], &t[i]) == 0)
             return err_set(r->err, ERR_WORK, "%s: tensor '%s' is there twice; whatever wrote the file is broken",
-                           f->path, utf8_printable(one, sizeof one, t[i].name, strlen(t[i].name)));
+                           f->path, printable_line(one, sizeof one, t[i].name, strlen(t[i].name)));
     return true;
 }
 

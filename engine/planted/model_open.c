@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 #include "engine/model/arch.h"
 #include "engine/model/gguf.h"
 #include "engine/model/gguf_types.h"
@@ -67,7 +67,7 @@ name_by_file(struct model *m)
     size_t n = strlen(name);
     if (n > sizeof ending - 1 && strcmp(name + n - (sizeof ending - 1), ending) == 0)
         n -= sizeof ending - 1;
-    utf8_printable(m->name, sizeof m->name, name, n);
+    printable_line(m->name, sizeof m->name, name, n);
 }
 
 /* The folder's name; in the cache of the hub's own tools, where it is …/models--OWNER--NAME/snapshots/REVISION, NAME. */
@@ -84,7 +84,7 @@ name_by_folder(struct model *m)
         owner = slash != NULL && strncmp(slash + 1, "models--", 8) == 0 ? strstr(slash + 9, "--") : NULL;
         name = owner != NULL ? owner + 2 : name;
     }
-    utf8_printable(m->name, sizeof m->name, name, strlen(name));
+    printable_line(m->name, sizeof m->name, name, strlen(name));
     free(real);
 }
 
@@ -126,11 +126,11 @@ read_gguf(struct model *m, const struct model_options *options, struct err *err)
         return err_set(err, ERR_WORK,
                        "%s: does not say what it is (metadata 'general.architecture'); convert the model again",
                        m->path);
-    utf8_printable(m->arch, sizeof m->arch, arch.data, arch.len);
+    printable_line(m->arch, sizeof m->arch, arch.data, arch.len);
     if (name.len == 0)
         name_by_file(m);
     else
-        utf8_printable(m->name, sizeof m->name, name.data, name.len);
+        printable_line(m->name, sizeof m->name, name.data, name.len);
     m->vocabulary_only = g->n_tensors == 0;
     if (m->vocabulary_only) {
         char key[64];
@@ -250,7 +250,7 @@ describe_vocabulary(struct model *m)
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(m->folder->config, "model_type");
     const cJSON *ctx = cJSON_GetObjectItemCaseSensitive(m->folder->config, "max_position_embeddings");
     const char *arch = cJSON_IsString(type) ? type->valuestring : "unknown";
-    utf8_printable(m->arch, sizeof m->arch, arch, strlen(arch));
+    printable_line(m->arch, sizeof m->arch, arch, strlen(arch));
     if (cJSON_IsNumber(ctx) && ctx->valuedouble >= 1 && ctx->valuedouble <= UINT32_MAX)
         m->ctx_train = (uint32_t)ctx->valuedouble;
 }

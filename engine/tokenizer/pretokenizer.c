@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/printable.h"
 #include "engine/base/utf8.h"
 
 /* Unicode's White_Space; PCRE2's \s has U+180E too. */
@@ -109,7 +110,7 @@ static pcre2_code *
 compile(const char *pattern, size_t len, bool literal, struct err *err)
 {
     char shown[120], message[160];
-    utf8_printable(shown, sizeof shown, pattern, len);
+    printable_line(shown, sizeof shown, pattern, len);
     const size_t longest = sizeof "[^" WHITE_SPACE "]"; /* of what stands for two bytes */
     if (len > LONGEST_PATTERN || len == 0) {
         err_set(err, ERR_WORK, "a pattern of %zu bytes is not supported", len);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 #include "engine/model/gguf.h"
 #include "engine/tokenizer/tokenizer_internal.h"
 
@@ -218,7 +218,7 @@ read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
              err_set(err, ERR_WORK,
                      "%s: merge %" PRIu32 " of " KEY("merges") ", '%s', does not join two tokens into a third; convert "
                                                                "the model again",
-                     g->path, i, utf8_printable(shown, sizeof shown, list[i].data, list[i].len));
+                     g->path, i, printable_line(shown, sizeof shown, list[i].data, list[i].len));
     }
     free(list);
     return ok;
@@ -232,7 +232,7 @@ choose_pretokenizer(struct tokenizer *t, const struct gguf *g, bool *bos, struct
     if (!gguf_get_string(g, KEY("pre"), &name, err))
         return false;
     const struct pre_family *family = pre_family_find(name.data, name.len);
-    utf8_printable(shown, sizeof shown, name.data, name.len);
+    printable_line(shown, sizeof shown, name.data, name.len);
     if (family == NULL)
         return err_set(err, ERR_WORK, "%s: the pre-tokenizer '%s' (metadata '" KEY("pre") "') is not supported",
                        g->path, shown);
@@ -298,7 +298,7 @@ read_model(struct tokenizer *t, const struct gguf *g, struct err *err)
         return err_set(
             err, ERR_WORK,
             "%s: its tokenizer is '%s'; 'llama' (SentencePiece BPE) and 'gpt2' (byte-level BPE) are supported", g->path,
-            utf8_printable(shown, sizeof shown, model.data, model.len));
+            printable_line(shown, sizeof shown, model.data, model.len));
     if (!gguf_get_string(g, "tokenizer.chat_template", &t->chat_template, err) || !read_pieces(t, g, err) ||
         !read_kinds(t, g, err))
         return false;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 #include "engine/tokenizer/tokenizer_json.h"
 
 #define GAPS 4096u /* ids without a token: at most so many, and three for each that there is */
@@ -34,7 +34,7 @@ json_unsupported(const struct tokenizer_json *j, const char *what, const char *n
 {
     char shown[80];
     return err_set(j->err, ERR_WORK, "%s: the %s '%s' is not supported", j->where, what,
-                   utf8_printable(shown, sizeof shown, name, strlen(name)));
+                   printable_line(shown, sizeof shown, name, strlen(name)));
 }
 
 /* ---- the vocabulary ---- */
@@ -62,7 +62,7 @@ count_ids(struct tokenizer_json *j, uint32_t *n)
         char shown[48];
         if (id < 0)
             return err_set(j->err, ERR_WORK, "%s: the id of token '%s' in model.vocab cannot be used", j->where,
-                           utf8_printable(shown, sizeof shown, item->string, strlen(item->string)));
+                           printable_line(shown, sizeof shown, item->string, strlen(item->string)));
         highest = id > highest ? id : highest;
         tokens++;
     }
@@ -227,7 +227,7 @@ read_unknown(struct tokenizer_json *j)
         return true;
     if (!json_find_token(j, name, &t->unknown))
         return err_set(j->err, ERR_WORK, "%s: the unknown token '%s' is not in the vocabulary", j->where,
-                       utf8_printable(shown, sizeof shown, name.data, name.len));
+                       printable_line(shown, sizeof shown, name.data, name.len));
     if (t->kind[t->unknown] == TOKEN_NORMAL)
         t->kind[t->unknown] = TOKEN_UNKNOWN;
     return true;

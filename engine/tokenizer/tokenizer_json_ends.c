@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 #include "engine/tokenizer/tokenizer_json.h"
 
 static bool
@@ -28,7 +28,7 @@ add_template_token(struct tokenizer_json *j, const cJSON *template, const cJSON 
     {
         if (!cJSON_IsNumber(id) || !(id->valuedouble >= 0 && id->valuedouble < j->t->n))
             return err_set(j->err, ERR_WORK, "%s: the template's token '%s' is not in the vocabulary", j->where,
-                           utf8_printable(shown, sizeof shown, name.data, name.len));
+                           printable_line(shown, sizeof shown, name.data, name.len));
         if (!add_end_token(j, ends, (token_t)id->valuedouble))
             return false;
     }

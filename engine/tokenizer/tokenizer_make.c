@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 #include "engine/tokenizer/byte_chars.h"
 #include "engine/tokenizer/tokenizer_internal.h"
 
@@ -130,7 +130,7 @@ find_bytes(struct tokenizer *t, const char *where, struct err *err)
         if (value < 0)
             return err_set(err, ERR_WORK,
                            "%s: byte token %" PRIu32 " is spelled '%s', not like <0x0A>; convert the model again",
-                           where, id, utf8_printable(shown, sizeof shown, t->text[id].data, t->text[id].len));
+                           where, id, printable_line(shown, sizeof shown, t->text[id].data, t->text[id].len));
         if (t->byte[value] == TOKEN_NONE)
             t->byte[value] = (token_t)id;
     }

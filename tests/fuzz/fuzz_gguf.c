@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "engine/base/printable.h"
 #include "engine/model/gguf.h"
 #include "engine/planted/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -38,7 +38,7 @@ use_tokenizer(const struct tokenizer *t, const char *text, size_t len)
         free(ids);
     }
     char shown[40];
-    utf8_printable(shown, sizeof shown, text, len);
+    printable_line(shown, sizeof shown, text, len);
     MUST(strlen(shown) < sizeof shown);
 }
 

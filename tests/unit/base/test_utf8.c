@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/base/printable.h"
 #include "engine/base/utf8.h"
 #include "engine/tokenizer/tokenizer.h"
 
@@ -133,7 +134,7 @@ test_a_stream_writes_at_most_what_its_header_promises(void **state)
 }
 
 static void
-test_printable_text_holds_nothing_that_a_terminal_obeys(void **state)
+test_printable_text_holds_nothing_that_a_terminal_acts_on(void **state)
 {
     (void)state;
     static const struct {
@@ -150,11 +151,11 @@ test_printable_text_holds_nothing_that_a_terminal_obeys(void **state)
     };
     char out[64];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_string_equal(utf8_printable(out, sizeof out, cases[i].in, strlen(cases[i].in)), cases[i].out);
-    assert_string_equal(utf8_printable(out, 8, "\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2", 9), "\xe6\xbc\xa2...");
-    assert_string_equal(utf8_printable(out, 4, "abc", 3), "abc");
-    assert_string_equal(utf8_printable(out, 4, "abcd", 4), "...");
-    assert_string_equal(utf8_printable(out, 1, "a", 1), "");
+        assert_string_equal(printable_line(out, sizeof out, cases[i].in, strlen(cases[i].in)), cases[i].out);
+    assert_string_equal(printable_line(out, 8, "\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2", 9), "\xe6\xbc\xa2...");
+    assert_string_equal(printable_line(out, 4, "abc", 3), "abc");
+    assert_string_equal(printable_line(out, 4, "abcd", 4), "...");
+    assert_string_equal(printable_line(out, 1, "a", 1), "");
 }
 
 int
@@ -165,7 +166,7 @@ main(void)
         cmocka_unit_test(test_broken_bytes_become_replacement_characters),
         cmocka_unit_test(test_any_split_of_the_bytes_gives_the_same_text),
         cmocka_unit_test(test_a_stream_writes_at_most_what_its_header_promises),
-        cmocka_unit_test(test_printable_text_holds_nothing_that_a_terminal_obeys),
+        cmocka_unit_test(test_printable_text_holds_nothing_that_a_terminal_acts_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

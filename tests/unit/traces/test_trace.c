@@ -262,7 +262,7 @@ test_files_hold_no_control_characters(void **state)
         char *again = malloc(ESCAPE_LONGEST * strlen(text) + 1);
         assert_non_null(again);
         for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-            escape(again, line, strlen(line)); /* finds nothing but backslashes to do */
+            trace_escape(again, line, strlen(line)); /* finds nothing but backslashes to do */
             for (char *at = again; (at = strchr(at, '\\')) != NULL; at += 2)
                 assert_int_equal(at[1], '\\');
         }
@@ -323,7 +323,7 @@ test_escaped_text_is_printable_and_comes_back(void **state)
     char text[4096], back[4096];
     size_t n;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        escape(text, known[i].bytes, strlen(known[i].bytes));
+        trace_escape(text, known[i].bytes, strlen(known[i].bytes));
         assert_string_equal(text, known[i].text);
     }
     print_message("seed 1\n");
@@ -334,16 +334,16 @@ test_escaped_text_is_printable_and_comes_back(void **state)
         size_t len = stream_below(&s, sizeof bytes);
         for (size_t i = 0; i < len; i++)
             bytes[i] = (char)(stream_below(&s, 2) == 0 ? 0x80 + stream_below(&s, 128) : stream_below(&s, 256));
-        size_t size = escape(text, bytes, len);
+        size_t size = trace_escape(text, bytes, len);
         for (size_t i = 0; i < size; i++)
             assert_true((unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
-        assert_true(unescape(back, &n, text, size));
+        assert_true(trace_unescape(back, &n, text, size));
         assert_int_equal(n, len);
         assert_memory_equal(back, bytes, len);
     }
-    assert_false(unescape(back, &n, "a\\", 2));
-    assert_false(unescape(back, &n, "\\x1", 3));
-    assert_false(unescape(back, &n, "\\n", 2));
+    assert_false(trace_unescape(back, &n, "a\\", 2));
+    assert_false(trace_unescape(back, &n, "\\x1", 3));
+    assert_false(trace_unescape(back, &n, "\\n", 2));
     stream_free(&s);
 }
 
