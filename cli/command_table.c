@@ -1,84 +1,42 @@
 #include "cli/commands.h"
 #include "cli/option_table.h"
 
-#define MODEL_IS "MODEL is a .gguf file or a Hugging Face folder; without it the bundled model is used."
+#define BUNDLED "without it the bundled model is used."
+#define MODEL   "\n\nMODEL is a .gguf file or a Hugging Face folder; " BUNDLED
 
+static const char *const heads[] = {"heads"};
 static const char *const shells[] = {"bash", "zsh", "fish", "mdoc"};
 
+#define ROW(id, word, function, use, does, ...)                                                                        \
+    {                                                                                                                  \
+        .command = id, .name = word, .main = function, .usage = use, .what = does, .too_many = __VA_ARGS__             \
+    }
+#define ONE_MODEL "one model is enough", .takes_operand = true, .takes = TAKES_FILE
+
 const struct command_row command_rows[] = {
-    {.command = COMMAND_SCOPE,
-     .name = "",
-     .main = scope_main,
-     .usage = "[options] [MODEL]",
-     .what = "watch a model generate, layer by layer, and tune how it speculates\n\n" MODEL_IS,
-     .after = "defaults are read from $XDG_CONFIG_HOME/specscope/config.json: {\"policy\": \"layerskip\", \"theme\": "
-              "\"light\", …}",
-     .too_many = "one model is enough",
-     .takes_operand = true,
-     .takes = TAKES_FILE,
-     .config = true},
-    {.command = COMMAND_RUN,
-     .name = "run",
-     .main = run_main,
-     .usage = "run [options] [MODEL]",
-     .what = "generate without the scope: text to stdout, a summary to stderr\n\n" MODEL_IS,
-     .too_many = "one model is enough",
-     .takes_operand = true,
-     .takes = TAKES_FILE,
-     .config = true},
-    {.command = COMMAND_REPLAY,
-     .name = "replay",
-     .main = replay_main,
-     .usage = "replay [options] TRACE",
-     .what = "the scope on a saved trace",
-     .too_many = "one trace is enough",
-     .takes_operand = true,
-     .takes = TAKES_FOLDER,
-     .config = true},
-    {.command = COMMAND_BENCH,
-     .name = "bench",
-     .main = bench_main,
-     .usage = "bench [options] [MODEL]",
-     .what = "policies side by side on the same prompts\n\n" MODEL_IS,
-     .too_many = "one model is enough",
-     .takes_operand = true,
-     .takes = TAKES_FILE,
-     .config = true},
-    {.command = COMMAND_INFO,
-     .name = "info",
-     .main = info_main,
-     .usage = "info [options] [MODEL]",
-     .what = "what is in a model\n\n" MODEL_IS,
-     .too_many = "one model is enough",
-     .takes_operand = true,
-     .takes = TAKES_FILE},
-    {.command = COMMAND_TOKENIZE,
-     .name = "tokenize",
-     .main = tokenize_main,
-     .usage = "tokenize [options] [MODEL] < TEXT",
-     .what =
-         "text on standard input to token ids, one a line\n\n"
-         "MODEL is a .gguf file, a Hugging Face folder or a tokenizer.json (a vocabulary without weights will do);\n"
-         "without it the bundled model is used.",
-     .too_many = "one model is enough, and the text comes on standard input",
-     .takes_operand = true,
-     .takes = TAKES_FILE},
-    {.command = COMMAND_TRAIN,
-     .name = "train",
-     .main = train_main,
-     .usage = "train heads --text FILE --out FILE [options]",
-     .what = "train a head for every layer but the last, so that early layers guess better; --heads FILE uses them",
-     .after = "Ctrl-C ends training; the best heads so far are in the file.",
-     .too_many = "one argument too many; the model goes after --model"},
-    {.command = COMMAND_COMPLETIONS,
-     .name = "completions",
-     .main = completions_main,
-     .usage = "completions bash|zsh|fish",
-     .what = "what a shell needs to complete this command line, to stdout (mdoc: the manual's list of options)",
-     .too_many = "one shell at a time",
-     .takes_operand = true,
-     .words = shells,
-     .n_words = sizeof shells / sizeof *shells},
+    ROW(COMMAND_SCOPE, "", scope_main, "[options] [MODEL]",
+        "watch a model generate, layer by layer, and tune how it speculates" MODEL, ONE_MODEL, .config = true,
+        .after =
+            "defaults are read from $XDG_CONFIG_HOME/specscope/config.json: {\"policy\": \"layerskip\", \"theme\": "
+            "\"light\", …}"),
+    ROW(COMMAND_RUN, "run", run_main, "run [options] [MODEL]",
+        "generate without the scope: text to stdout, a summary to stderr" MODEL, ONE_MODEL, .config = true),
+    ROW(COMMAND_REPLAY, "replay", replay_main, "replay [options] TRACE", "the scope on a saved trace",
+        "one trace is enough", .takes_operand = true, .takes = TAKES_FOLDER, .config = true),
+    ROW(COMMAND_BENCH, "bench", bench_main, "bench [options] [MODEL]",
+        "policies side by side on the same prompts" MODEL, ONE_MODEL, .config = true),
+    ROW(COMMAND_INFO, "info", info_main, "info [options] [MODEL]", "what is in a model" MODEL, ONE_MODEL),
+    ROW(COMMAND_TOKENIZE, "tokenize", tokenize_main, "tokenize [options] [MODEL] < TEXT",
+        "text on standard input to token ids, one a line\n\nMODEL is a .gguf file, a Hugging Face folder or a "
+        "tokenizer.json (a vocabulary without weights will do);\n" BUNDLED,
+        ONE_MODEL),
+    ROW(COMMAND_TRAIN, "train", train_main, "train heads --text FILE --out FILE [options]",
+        "train a head for every layer but the last, so that early layers guess better; --heads FILE uses them",
+        "one argument too many; the model goes after --model", .words = heads, .n_words = 1,
+        .after = "Ctrl-C ends training; the best heads so far are in the file."),
+    ROW(COMMAND_COMPLETIONS, "completions", completions_main, "completions bash|zsh|fish",
+        "what a shell needs to complete this command line, to stdout (mdoc: the manual's list of options)",
+        "one shell at a time", .takes_operand = true, .words = shells, .n_words = sizeof shells / sizeof *shells),
 };
 const size_t n_command_rows = sizeof command_rows / sizeof *command_rows;
 

@@ -8,16 +8,47 @@
 #include "cli/policy_list.h"
 #include "engine/planted/planted.h"
 
+static void
+print_words(const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        printf("%s%s", i > 0 ? " " : "", words[i]);
+}
+
 void
 completions_words(const struct option_row *row)
 {
-    const char *between = "";
-    for (size_t i = 0; i < row->n_words; i++, between = " ")
-        printf("%s%s", between, row->words[i]);
-    for (size_t i = 0; row->takes == TAKES_POLICY && policy_registry[i] != NULL; i++, between = " ")
-        printf("%s%s", between, policy_registry[i]->name);
-    for (size_t i = 0; row->takes == TAKES_SHAPE && planted_shapes[i].name != NULL; i++, between = " ")
-        printf("%s%s,", between, planted_shapes[i].name);
+    print_words(row->words, row->n_words);
+    if (row->takes == TAKES_POLICY)
+        completions_policies();
+    for (size_t i = 0; row->takes == TAKES_SHAPE && planted_shapes[i].name != NULL; i++)
+        printf("%s%s,", i > 0 ? " " : "", planted_shapes[i].name);
+}
+
+void
+completions_commands(const char *between)
+{
+    for (size_t i = 1; i < n_command_rows; i++)
+        printf("%s%s", i > 1 ? between : "", command_rows[i].name);
+}
+
+void
+completions_policies(void)
+{
+    for (size_t i = 0; policy_registry[i] != NULL; i++)
+        printf("%s%s", i > 0 ? " " : "", policy_registry[i]->name);
+}
+
+void
+completions_operands(const struct command_row *c)
+{
+    print_words(c->words, c->n_words);
+}
+
+const char *
+completions_name(const struct command_row *c)
+{
+    return c->name[0] != '\0' ? c->name : "scope";
 }
 
 void

@@ -9,8 +9,13 @@ void completions_bash(void);
 void completions_zsh(void);
 void completions_fish(void);
 
-/* Words that complete the row's argument, with spaces between them: of `words`, policies, shapes; none: nothing. */
+/* What completes the row's argument, with spaces between: `words`, policies, shapes; or nothing. */
 void completions_words(const struct option_row *);
+/* The same of commands (but the scope), policies, and of a command's operand. */
+void completions_commands(const char *between);
+void completions_policies(void);
+void completions_operands(const struct command_row *);
+const char *completions_name(const struct command_row *); /* of the scope: "scope" */
 /* "exit_layer= gamma= length=static length=dynamic" of a policy */
 void completions_knobs(const struct policy_info *);
 /* A command's description: the first line. Returns its length. */

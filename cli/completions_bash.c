@@ -57,8 +57,7 @@ static void
 print_look_back(void)
 {
     fputs("    case ${line[0]} in\n    ", stdout);
-    for (size_t i = 1; i < n_command_rows; i++)
-        printf("%s%s", i > 1 ? "|" : "", command_rows[i].name);
+    completions_commands("|");
     puts(") ((last > 0)) && command=${line[0]} ;;\n    esac\n"
          "    for ((i = 0; i < last; i++)); do\n"
          "        word=''\n"
@@ -69,8 +68,7 @@ print_look_back(void)
          "    done");
     printf("    [[ -z $policies && $command != bench ]] && policies=%s\n    [[ -z $policies ]] && policies='",
            default_policy);
-    for (size_t i = 0; policy_registry[i] != NULL; i++)
-        printf("%s%s", i > 0 ? " " : "", policy_registry[i]->name);
+    completions_policies();
     puts("'");
 }
 
@@ -82,7 +80,7 @@ print_pattern(const struct option_row *row)
     for (size_t i = 0; i < n_command_rows; i++) {
         if ((row->commands & command_rows[i].command) == 0)
             continue;
-        const char *command = command_rows[i].name[0] != '\0' ? command_rows[i].name : "scope";
+        const char *command = completions_name(&command_rows[i]);
         printf("%s%s:--%s", between, command, row->name);
         if (row->letter != 0)
             printf("|%s:-%c", command, row->letter);
@@ -112,7 +110,7 @@ print_argument(const struct option_row *row)
 static void
 print_command(const struct command_row *c)
 {
-    printf("    %s:*) ", c->name[0] != '\0' ? c->name : "scope");
+    printf("    %s:*) ", completions_name(c));
     fputs("if [[ $cur == -* ]]; then words='", stdout);
     const char *between = "";
     for (size_t i = 0; i < n_option_rows; i++)
@@ -121,18 +119,17 @@ print_command(const struct command_row *c)
             between = " ";
         }
     puts("'");
-    if (c->command == COMMAND_SCOPE) {
-        fputs("        else files=files; ((last == 0)) && words='", stdout);
-        for (size_t i = 1; i < n_command_rows; i++)
-            printf("%s%s", i > 1 ? " " : "", command_rows[i].name);
-        puts("'");
-    } else if (c->n_words > 0 || c->command == COMMAND_TRAIN) {
+    if (c->n_words > 0) {
         fputs("        else ((last == 1)) && words='", stdout);
-        for (size_t i = 0; i < c->n_words; i++)
-            printf("%s%s", i > 0 ? " " : "", c->words[i]);
-        puts(c->n_words > 0 ? "'" : "heads'");
+        completions_operands(c);
+        puts("'");
     } else {
         printf("        else files=%s\n", c->takes == TAKES_FOLDER ? "folders" : "files");
+    }
+    if (c->command == COMMAND_SCOPE) {
+        fputs("            ((last == 0)) && words='", stdout);
+        completions_commands(" ");
+        puts("'");
     }
     puts("        fi ;;");
 }

@@ -10,9 +10,8 @@ print_functions(void)
     puts("# fish completion of specscope, made by `specscope completions fish`\n"
          "function __specscope_command\n"
          "    set -l words (commandline -opc)");
-    fputs("    if set -q words[2]; and contains -- $words[2]", stdout);
-    for (size_t i = 1; i < n_command_rows; i++)
-        printf(" %s", command_rows[i].name);
+    fputs("    if set -q words[2]; and contains -- $words[2] ", stdout);
+    completions_commands(" ");
     puts("\n        echo $words[2]\n    else\n        echo scope\n    end\nend\n"
          "function __specscope_in\n    contains -- (__specscope_command) $argv\nend\n"
          "function __specscope_words\n    test (count (commandline -opc)) -eq $argv[1]\nend\n"
@@ -29,9 +28,8 @@ print_functions(void)
     puts("    if set -q found[1]; and not __specscope_in bench\n        echo $found[-1]\n"
          "    else if set -q found[1]\n        printf '%s\\n' $found\n"
          "    else if __specscope_in bench");
-    fputs("        printf '%s\\n'", stdout);
-    for (size_t i = 0; policy_registry[i] != NULL; i++)
-        printf(" %s", policy_registry[i]->name);
+    fputs("        printf '%s\\n' ", stdout);
+    completions_policies();
     printf("\n    else\n        echo %s\n    end\nend\n", default_policy);
 }
 
@@ -65,7 +63,7 @@ print_in(unsigned commands, bool second_word)
     fputs("complete -c specscope -n '__specscope_in", stdout);
     for (size_t i = 0; i < n_command_rows; i++)
         if ((commands & command_rows[i].command) != 0)
-            printf(" %s", command_rows[i].name[0] != '\0' ? command_rows[i].name : "scope");
+            printf(" %s", completions_name(&command_rows[i]));
     fputs(second_word ? "; and __specscope_words 2'" : "'", stdout);
 }
 
@@ -100,16 +98,14 @@ print_operand(const struct command_row *c)
         print_quoted(c->what, (size_t)completions_what(c));
         putchar('\n');
     }
-    print_in(c->command, c->n_words > 0 || c->command == COMMAND_TRAIN);
-    if (c->command == COMMAND_TRAIN)
-        puts(" -a heads");
-    else if (c->n_words > 0) {
+    print_in(c->command, c->n_words > 0);
+    if (c->n_words > 0) {
         fputs(" -a '", stdout);
-        for (size_t i = 0; i < c->n_words; i++)
-            printf("%s%s", i > 0 ? " " : "", c->words[i]);
+        completions_operands(c);
         puts("'");
-    } else
+    } else {
         puts(c->takes == TAKES_FOLDER ? " -a '(__fish_complete_directories)'" : " -F");
+    }
 }
 
 void

@@ -44,8 +44,7 @@ print_knobs(void)
          "    [[ $words[1] != bench ]] && policies=($policies[-1])");
     printf("    (($#policies == 0)) && [[ $words[1] != bench ]] && policies=(%s)\n", default_policy);
     fputs("    (($#policies == 0)) && policies=(", stdout);
-    for (size_t i = 0; policy_registry[i] != NULL; i++)
-        printf("%s%s", i > 0 ? " " : "", policy_registry[i]->name);
+    completions_policies();
     puts(")\n    for policy in $policies; do\n        case $policy in");
     policies_each(print_policy, NULL);
     puts("        esac\n    done\n    compadd -S '' -- $knobs\n}");
@@ -104,15 +103,13 @@ print_command(const struct command_row *c)
         if ((option_rows[i].commands & c->command) != 0)
             print_option(&option_rows[i]);
     fputs("            '1:", stdout);
-    if (c->command == COMMAND_TRAIN)
-        fputs("what:(heads)", stdout);
-    else if (c->n_words > 0) {
-        fputs("shell:(", stdout);
-        for (size_t i = 0; i < c->n_words; i++)
-            printf("%s%s", i > 0 ? " " : "", c->words[i]);
+    if (c->n_words > 0) {
+        fputs("what:(", stdout);
+        completions_operands(c);
         putchar(')');
-    } else
+    } else {
         fputs(c->takes == TAKES_FOLDER ? "trace:_files -/" : "model:_files", stdout);
+    }
     puts("' ;;");
 }
 

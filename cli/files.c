@@ -44,7 +44,7 @@ results_close(FILE *f, const char *path, struct err *err)
 {
     const bool standard = f == stdout;
     bool ok = fflush(f) == 0 && ferror(f) == 0;
-    int why = errno;
+    int why = errno != 0 ? errno : EIO; /* of an earlier write, which nobody remembers */
     if (!standard && fclose(f) != 0 && ok) {
         ok = false;
         why = errno;

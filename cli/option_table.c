@@ -32,7 +32,7 @@ const char default_prompt[] = "A baker sent Ruby to market with a leather fork. 
                               "baker, \"and do not stop on the way.\" In the park she met";
 
 static const char *const backend_words[] = {"auto", "cpu", "cuda", "check"};
-static const char *const isa_words[] = {"auto", "reference", "avx2", "avx512", "avx512vnni", "neon"};
+static const char *const isa_words[] = {"auto", "reference", "avx2", "avx512", "avx512vnni", "amx", "neon", "neondot"};
 static const char *const quantize_words[] = {"none", "q8_0"};
 static const char *const heads_words[] = {"none"};
 static const char *const theme_words[] = {"dark", "light", "cividis", "mono"};

@@ -64,6 +64,7 @@ if command -v bash >/dev/null 2>&1; then
     offers_among "files for --script" 'dull' --script du
     offers "folders alone for a trace" 'folder' replay ''
     offers_among "themes" 'dark' --theme d
+    offers "and no others" 'light' --theme li
     offers_among "and theme files" 'dull' --theme d
     cd - >/dev/null || exit 1
     if command -v script >/dev/null 2>&1; then
@@ -99,6 +100,11 @@ fi
 for option in $("$PROGRAM" bench --help | sed -n 's/^ .*--\([a-z-]*\).*/\1/p'); do
     check "zsh and fish know bench --$option" sh -c "grep -q -e '--$option' '$TMP/specscope.zsh' &&
         grep -q -e '-l $option ' '$TMP/specscope.fish'"
+done
+
+for theme in themes/*.json; do
+    theme=$(basename "$theme" .json)
+    check "--theme knows $theme" grep -qw "$theme" "$TMP/specscope.bash"
 done
 
 # ---- the manual ----

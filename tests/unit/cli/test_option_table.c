@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "cli/option_table.h"
+#include "kernels/cpu/isa.h"
 
 /* fail_msg() with the row's name. */
 #define ROW_ASSERT(row, condition)                                                                                     \
@@ -158,6 +159,21 @@ test_bounds_are_values(void **state)
     }
 }
 
+/* The words are written out, so that the manual is the same on every processor. */
+static void
+test_isa_has_the_names_of_this_build(void **state)
+{
+    (void)state;
+    const struct option_row *row = option_find("isa", COMMAND_RUN);
+    for (size_t i = 0; cpu_isas[i] != NULL; i++) {
+        bool found = false;
+        for (size_t k = 0; k < row->n_words; k++)
+            found = found || strcmp(row->words[k], cpu_isas[i]->name) == 0;
+        if (!found)
+            fail_msg("--isa does not know %s", cpu_isas[i]->name);
+    }
+}
+
 static void
 test_every_command_has_a_row_with_help(void **state)
 {
@@ -184,6 +200,7 @@ main(void)
         cmocka_unit_test(test_defaults_are_values),
         cmocka_unit_test(test_bad_values_are_refused),
         cmocka_unit_test(test_bounds_are_values),
+        cmocka_unit_test(test_isa_has_the_names_of_this_build),
         cmocka_unit_test(test_every_command_has_a_row_with_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

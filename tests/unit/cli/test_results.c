@@ -1,0 +1,87 @@
+/* Results files: what could not be written is said, whenever it turns out. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/files.h"
+#include "cli/generation.h"
+
+static void
+test_an_error_of_the_close_itself_is_said(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    FILE *f;
+    assert_true(results_open(&f, "/dev/null", &err));
+    fputs("all", f);
+    assert_int_equal(fflush(f), 0);
+    assert_int_equal(close(fileno(f)), 0); /* nothing is left to write; closing fails */
+    assert_false(results_close(f, "results", &err));
+    assert_string_equal(err.text, "results: Bad file descriptor");
+}
+
+static void
+test_a_full_disk_is_said(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    FILE *f;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    assert_true(results_open(&f, "/dev/full", &err));
+    fputs("one", f);
+    assert_false(results_close(f, "/dev/full", &err));
+    assert_string_equal(err.text, "/dev/full: No space left on device");
+    cJSON *j = cJSON_CreateObject();
+    err = (struct err){0};
+    assert_false(json_write(j, "/dev/full", &err));
+    assert_string_equal(err.text, "/dev/full: No space left on device");
+    cJSON_Delete(j);
+}
+
+static void
+test_a_write_that_failed_long_ago_is_an_error_still(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    FILE *f;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    assert_true(results_open(&f, "/dev/full", &err));
+    for (int i = 0; i < 100000; i++)
+        fputc('x', f);
+    fflush(f);
+    assert_false(results_close(f, "results", &err));
+    assert_non_null(strstr(err.text, "results: "));
+}
+
+static void
+test_stdout_stays_open(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    FILE *f;
+    assert_true(results_open(&f, "-", &err) && f == stdout);
+    assert_true(results_close(f, "-", &err));
+    assert_true(fcntl(STDOUT_FILENO, F_GETFD) != -1);
+    assert_false(results_open(&f, "/nowhere/results", &err));
+    assert_string_equal(err.text, "/nowhere/results: No such file or directory");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_error_of_the_close_itself_is_said),
+        cmocka_unit_test(test_a_full_disk_is_said),
+        cmocka_unit_test(test_a_write_that_failed_long_ago_is_an_error_still),
+        cmocka_unit_test(test_stdout_stays_open),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
