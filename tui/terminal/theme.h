@@ -1,4 +1,4 @@
-/* A theme says what each role looks like. A JSON file (docs/design.md, "Themes"):
+/* A theme says what each role looks like. A JSON file (CONTRIBUTING.md has an example):
  *
  *     { "roles": { "text": {"fg": "#c8ccd4", "bg": "#16181d"}, "rejected": {"fg": "#e06c75", "strike": true}, … },
  *       "heat":  ["#000004", "#56106e", "#bb3754", "#f98c0a", "#fcffa4"] }
