@@ -1,5 +1,5 @@
 # Sourced by run.sh: what a GPU makes of planted models of real sizes, beside the two floors (bytes over bandwidth,
-# operations over rate) that are measured in the same run. Leaves docs/measurements-cuda.md.
+# operations over rate) that are measured in the same run. Leaves cuda-logs/measurements-cuda.md.
 SHAPE=${SHAPE:-Llama-2-7B}
 EXIT=${EXIT:-8} # the planted model's layer after which little changes
 RESULTS=$LOG/measurements-cuda.md
