@@ -1,45 +1,18 @@
-/* The check backend: the CPU behind a worker thread, with an accelerator's manners. A request is copied into a queue
+/* The check backend: the CPU behind a worker thread, working as an accelerator does. A request is copied into a queue
  * and the call returns; the worker compares it with the ledger and carries it out; results lie in the queue's own
  * memory until wait(). Code that reads a result too early, changes arguments' memory and hopes, or relies on what was
  * never computed, fails here on every machine. It is for tests: it allocates for every request. */
 #include <pthread.h>
 
+#include "kernels/check/command.h"
 #include "kernels/check/ledger.h"
 #include "kernels/cpu/weights.h"
-
-enum kind { TRUNK, EMBED, STEP, UNTIL, GUESS, DIST, DRAW, VERIFY, READ_LOGITS, READ_HIDDEN, READ_DIST };
-
-struct command {
-    struct command *next;
-    enum kind kind;
-    struct blocks blocks; /* the copies below */
-
-    size_t n;
-    seq_t seq;
-    uint32_t first, ring, layer;
-    const slot_t *slots;
-    const struct row *rows;
-    struct sweep sweep;
-    struct exit_rule rule;
-    const struct probe *probes;
-    const struct dist_req *dists;
-    struct draw_req *draws;
-    struct verify_req verify;
-    dist_t dist;
-
-    void *out, *result; /* the caller's memory; ours, of `bytes` */
-    size_t bytes;
-    token_t **tokens;     /* (n) DRAW: the caller's */
-    struct guess *probed; /* UNTIL: the caller's (depths), or NULL */
-    size_t depths;        /* L + 1 */
-};
 
 /* What the world knows as struct store. */
 struct check {
     struct store *inner;
     struct store_desc desc;
     struct request_limits limits;
-    const struct weights *weights;
     struct ledger *ledger;
 
     pthread_t worker;
@@ -139,55 +112,15 @@ work(void *p)
     return NULL;
 }
 
-/* ---- the queue ---- */
-
-static void
-free_command(struct command *m)
-{
-    if (m == NULL)
-        return;
-    blocks_free(&m->blocks);
-    free(m);
-}
-
-static struct command *
-command(enum kind kind, void *out, size_t bytes)
-{
-    struct command *m = calloc(1, sizeof *m);
-    if (m == NULL)
-        return NULL;
-    m->kind = kind;
-    m->out = out;
-    m->bytes = bytes;
-    m->result = blocks_take(&m->blocks, bytes, 1);
-    if (m->result != NULL)
-        return m;
-    free_command(m);
-    return NULL;
-}
-
-/* A copy of n things, NULL for NULL; `ok` turns false when there is no memory. */
-static void *
-copy(struct command *m, const void *from, size_t n, size_t size, bool *ok)
-{
-    if (m == NULL || from == NULL)
-        return NULL;
-    void *p = blocks_take(&m->blocks, n, size);
-    if (p == NULL)
-        *ok = false;
-    else if (n > 0)
-        memcpy(p, from, n * size);
-    return p;
-}
+/* ---- requests ---- */
 
 /* Lack of memory is no malformed request: wait() will tell. */
 static bool
-queue(struct check *c, struct command *m, bool ok)
+queue(struct store *s, struct command request)
 {
-    if (m == NULL || !ok) {
-        free_command(m);
-        m = NULL;
-    }
+    struct check *c = check_of(s);
+    request.depths = (size_t)c->limits.model->n_layers + 1;
+    struct command *m = command_copy(&request);
     pthread_mutex_lock(&c->lock);
     if (m == NULL) {
         c->lost = true;
@@ -206,205 +139,90 @@ queue(struct check *c, struct command *m, bool ok)
 static bool
 check_trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
-    struct check *c = check_of(s);
-    if (!request_trunk(c->limits, seq, first, slots, n))
-        return false;
-    struct command *m = command(TRUNK, NULL, 0);
-    bool ok = m != NULL;
-    if (ok) {
-        m->seq = seq;
-        m->first = first;
-        m->slots = copy(m, slots, n, sizeof *slots, &ok);
-        m->n = n;
-    }
-    return queue(c, m, ok);
+    return request_trunk(check_of(s)->limits, seq, first, slots, n) &&
+           queue(s, (struct command){.kind = TRUNK, .seq = seq, .first = first, .slots = slots, .n = n});
 }
 
 static bool
 check_embed(struct store *s, const struct row *rows, size_t n)
 {
-    struct check *c = check_of(s);
-    if (!request_embed(c->limits, rows, n))
-        return false;
-    struct command *m = command(EMBED, NULL, 0);
-    bool ok = m != NULL;
-    if (ok) {
-        m->rows = copy(m, rows, n, sizeof *rows, &ok);
-        m->n = n;
-    }
-    return queue(c, m, ok);
-}
-
-static void
-copy_sweep(const struct check *c, struct command *m, const struct sweep *w, bool *ok)
-{
-    const size_t depths = c->weights->desc.n_layers + 1;
-    m->sweep = *w;
-    m->sweep.rows = copy(m, w->rows, w->n, sizeof *w->rows, ok);
-    m->sweep.tails = copy(m, w->tails, w->n_tails, sizeof *w->tails, ok);
-    m->sweep.skip_attention = copy(m, w->skip_attention, depths, sizeof(bool), ok);
-    m->sweep.skip_mlp = copy(m, w->skip_mlp, depths, sizeof(bool), ok);
+    return request_embed(check_of(s)->limits, rows, n) &&
+           queue(s, (struct command){.kind = EMBED, .rows = rows, .n = n});
 }
 
 static bool
 check_step(struct store *s, const struct sweep *w)
 {
-    struct check *c = check_of(s);
-    if (!request_sweep(c->limits, w))
-        return false;
-    struct command *m = command(STEP, NULL, 0);
-    bool ok = m != NULL;
-    if (ok)
-        copy_sweep(c, m, w, &ok);
-    return queue(c, m, ok);
+    return request_sweep(check_of(s)->limits, w) && queue(s, (struct command){.kind = STEP, .sweep = *w});
 }
 
 static bool
 check_until(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct exit_result *out)
 {
-    struct check *c = check_of(s);
-    const size_t depths = c->weights->desc.n_layers + 1;
-    if (!request_until(c->limits, w, rule))
-        return false;
-    struct command *m = command(UNTIL, out, sizeof *out);
-    bool ok = m != NULL;
-    if (ok) {
-        copy_sweep(c, m, w, &ok);
-        m->rule.head = rule->head;
-        m->rule.temperature = copy(m, rule->temperature, depths, sizeof(float), &ok);
-        m->rule.threshold = copy(m, rule->threshold, depths, sizeof(float), &ok);
-        m->probed = out->probed;
-        m->depths = depths;
-        if (m->probed != NULL) {
-            struct guess *probed = blocks_take(&m->blocks, depths, sizeof *probed);
-            ok = ok && probed != NULL;
-            ((struct exit_result *)m->result)->probed = probed;
-        }
-    }
-    return queue(c, m, ok);
+    return request_until(check_of(s)->limits, w, rule) &&
+           queue(
+               s,
+               (struct command){
+                   .kind = UNTIL, .sweep = *w, .rule = *rule, .out = out, .bytes = sizeof *out, .probed = out->probed});
 }
 
 static bool
 check_guess(struct store *s, const struct probe *probes, size_t n, struct guess *out)
 {
-    struct check *c = check_of(s);
-    if (!request_guess(c->limits, probes, n))
-        return false;
-    struct command *m = command(GUESS, out, n * sizeof *out);
-    bool ok = m != NULL;
-    if (ok) {
-        m->probes = copy(m, probes, n, sizeof *probes, &ok);
-        m->n = n;
-    }
-    return queue(c, m, ok);
+    return request_guess(check_of(s)->limits, probes, n) &&
+           queue(s, (struct command){.kind = GUESS, .probes = probes, .n = n, .out = out, .bytes = n * sizeof *out});
 }
 
 static bool
 check_dist(struct store *s, const struct dist_req *requests, size_t n)
 {
-    struct check *c = check_of(s);
-    if (!request_dist(c->limits, requests, n))
-        return false;
-    struct command *m = command(DIST, NULL, 0);
-    bool ok = m != NULL;
-    if (ok) {
-        m->dists = copy(m, requests, n, sizeof *requests, &ok);
-        m->n = n;
-    }
-    return queue(c, m, ok);
+    return request_dist(check_of(s)->limits, requests, n) &&
+           queue(s, (struct command){.kind = DIST, .dists = requests, .n = n});
 }
 
 static bool
 check_draw(struct store *s, const struct draw_req *requests, size_t n)
 {
-    struct check *c = check_of(s);
-    if (!request_draw(c->limits, requests, n))
-        return false;
-    struct command *m = command(DRAW, NULL, n * sizeof(token_t));
-    bool ok = m != NULL;
-    if (ok) {
-        m->draws = copy(m, requests, n, sizeof *requests, &ok);
-        m->tokens = blocks_take(&m->blocks, n, sizeof *m->tokens);
-        ok = ok && m->tokens != NULL;
-        m->n = n;
-    }
-    for (size_t i = 0; i < n && ok; i++) {
-        m->draws[i].without = copy(m, requests[i].without, requests[i].n_without, sizeof(token_t), &ok);
-        m->tokens[i] = requests[i].out;
-        m->draws[i].out = (token_t *)m->result + i;
-    }
-    return queue(c, m, ok);
+    return request_draw(check_of(s)->limits, requests, n) &&
+           queue(s, (struct command){.kind = DRAW, .asked = requests, .n = n, .bytes = n * sizeof(token_t)});
 }
 
 static bool
-check_verify(struct store *s, const struct verify_req *request)
+check_verify(struct store *s, const struct verify_req *r)
 {
-    struct check *c = check_of(s);
-    if (!request_verify(c->limits, request))
-        return false;
-    struct command *m = command(VERIFY, request->out, sizeof *request->out);
-    bool ok = m != NULL;
-    if (ok) {
-        m->verify = *request;
-        m->verify.nodes = copy(m, request->nodes, request->n, sizeof *request->nodes, &ok);
-        m->verify.out = m->result;
-    }
-    return queue(c, m, ok);
+    return request_verify(check_of(s)->limits, r) &&
+           queue(s, (struct command){.kind = VERIFY, .verify = *r, .out = r->out, .bytes = sizeof *r->out});
 }
 
 static bool
-read_back(struct check *c, enum kind kind, uint32_t ring, uint32_t layer, dist_t dist, float *out, size_t n)
+read_back(struct store *s, enum command_kind kind, uint32_t ring, uint32_t layer, float *out, size_t n)
 {
-    struct command *m = command(kind, out, n * sizeof *out);
-    if (m != NULL) {
-        m->ring = ring;
-        m->layer = layer;
-        m->dist = dist;
-    }
-    return queue(c, m, true);
+    return request_read(check_of(s)->limits, ring, layer) &&
+           queue(s, (struct command){.kind = kind, .ring = ring, .layer = layer, .out = out, .bytes = n * sizeof *out});
 }
 
 static bool
 check_read_logits(struct store *s, uint32_t ring, uint32_t layer, float *out)
 {
-    struct check *c = check_of(s);
-    return request_read(c->limits, ring, layer) &&
-           read_back(c, READ_LOGITS, ring, layer, 0, out, c->weights->desc.vocab);
+    return read_back(s, READ_LOGITS, ring, layer, out, check_of(s)->limits.model->vocab);
 }
 
 static bool
 check_read_hidden(struct store *s, uint32_t ring, uint32_t layer, float *out)
 {
-    struct check *c = check_of(s);
-    return request_read(c->limits, ring, layer) &&
-           read_back(c, READ_HIDDEN, ring, layer, 0, out, c->weights->desc.width);
+    return read_back(s, READ_HIDDEN, ring, layer, out, check_of(s)->limits.model->width);
 }
 
 static bool
 check_read_dist(struct store *s, dist_t dist, float *out)
 {
-    struct check *c = check_of(s);
-    return dist < c->desc.dists && read_back(c, READ_DIST, 0, 0, dist, out, c->weights->desc.vocab);
+    const struct request_limits m = check_of(s)->limits;
+    return dist < m.store->dists &&
+           queue(s,
+                 (struct command){.kind = READ_DIST, .dist = dist, .out = out, .bytes = m.model->vocab * sizeof *out});
 }
 
 /* ---- wait ---- */
-
-static void
-deliver(struct command *m)
-{
-    if (m->kind == UNTIL) {
-        struct exit_result *result = m->result;
-        struct guess *probed = result->probed;
-        if (m->probed != NULL)
-            memcpy(m->probed, probed, m->depths * sizeof *probed);
-        result->probed = m->probed;
-    }
-    if (m->kind == DRAW)
-        for (size_t i = 0; i < m->n; i++)
-            *m->tokens[i] = ((token_t *)m->result)[i];
-    else if (m->out != NULL)
-        memcpy(m->out, m->result, m->bytes);
-}
 
 static bool
 check_wait(struct store *s, struct err *err)
@@ -424,8 +242,8 @@ check_wait(struct store *s, struct err *err)
     while (m != NULL) {
         struct command *next = m->next;
         if (failure.kind == ERR_NONE)
-            deliver(m);
-        free_command(m);
+            command_deliver(m);
+        command_free(m);
         m = next;
     }
     if (failure.kind != ERR_NONE && err != NULL)
@@ -448,7 +266,7 @@ check_drop(struct store *s)
     pthread_join(c->worker, NULL);
     for (struct command *m = c->finished, *next; m != NULL; m = next) {
         next = m->next;
-        free_command(m);
+        command_free(m);
     }
     pthread_cond_destroy(&c->idle);
     pthread_cond_destroy(&c->more);
@@ -465,7 +283,6 @@ check_store(struct weights *w, const struct store_desc *desc, struct store **out
     struct check *c = calloc(1, sizeof *c);
     if (c == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");
-    c->weights = w;
     c->desc = *desc;
     c->limits = (struct request_limits){&w->desc, &c->desc};
     if (!cpu_backend.store(w, desc, &c->inner, err)) {

@@ -1,0 +1,43 @@
+/* A request with memory of its own: everything that it points to is copied, and its results lie here until they are
+ * handed out. */
+#ifndef KERNELS_CHECK_COMMAND_H
+#define KERNELS_CHECK_COMMAND_H
+
+#include "kernels/backend.h"
+#include "kernels/cpu/blocks.h"
+
+enum command_kind { TRUNK, EMBED, STEP, UNTIL, GUESS, DIST, DRAW, VERIFY, READ_LOGITS, READ_HIDDEN, READ_DIST };
+
+/* What its kind does not have is zero. */
+struct command {
+    enum command_kind kind;
+    size_t n; /* slots, rows, probes, dists, draws */
+    seq_t seq;
+    uint32_t first, ring, layer;
+    const slot_t *slots;
+    const struct row *rows;
+    struct sweep sweep;
+    struct exit_rule rule;
+    const struct probe *probes;
+    const struct dist_req *dists;
+    const struct draw_req *draws; /* `out` of each: in `result` */
+    struct verify_req verify;
+    dist_t dist;
+
+    void *out, *result; /* the caller's memory, in a draw NULL; ours, of `bytes` */
+    size_t bytes;
+    const struct draw_req *asked; /* DRAW: (n) with the caller's `out` */
+    struct guess *probed;         /* UNTIL: (depths) the caller's, or NULL */
+    size_t depths;                /* L + 1 */
+
+    struct blocks blocks; /* the copies */
+    struct command *next; /* in a queue */
+};
+
+/* A copy of a request that points to the caller's memory, its results zeroed; NULL: no memory. The caller frees it. */
+struct command *command_copy(const struct command *);
+void command_free(struct command *);
+/* The results to where the caller wants them. */
+void command_deliver(const struct command *);
+
+#endif
