@@ -4,12 +4,10 @@
 #ifndef KERNELS_CUDA_BLOCK_CUH
 #define KERNELS_CUDA_BLOCK_CUH
 
-#include <cuda_runtime.h>
 #include <math.h>
 
-#include "kernels/cuda/layout.h"
+#include "kernels/cuda/warp.cuh"
 
-#define ALL_LANES   0xffffffffu
 #define ROW_WARPS   16 /* of the blocks that work on one row of logits or one distribution; a power of 2 */
 #define ROW_THREADS (ROW_WARPS * WARP)
 
@@ -49,44 +47,6 @@ rank_id(uint64_t rank)
 }
 
 /* ---- reductions ---- */
-
-struct add_op {
-    template <class T>
-    __device__ __forceinline__ T
-    operator()(T a, T b) const
-    {
-        return a + b;
-    }
-};
-
-struct max_op {
-    template <class T>
-    __device__ __forceinline__ T
-    operator()(T a, T b) const
-    {
-        return a > b ? a : b;
-    }
-};
-
-struct min_op {
-    template <class T>
-    __device__ __forceinline__ T
-    operator()(T a, T b) const
-    {
-        return a < b ? a : b;
-    }
-};
-
-/* Over each `LANES` neighbours of a warp. */
-template <int LANES = WARP, class T, class Op>
-static __device__ __forceinline__ T
-warp_reduce(T value, Op op)
-{
-#pragma unroll
-    for (int step = LANES / 2; step > 0; step /= 2)
-        value = op(value, __shfl_xor_sync(ALL_LANES, value, step));
-    return value;
-}
 
 struct block_scratch {
     uint64_t words[ROW_WARPS];

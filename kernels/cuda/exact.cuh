@@ -4,6 +4,7 @@
 #define KERNELS_CUDA_EXACT_CUH
 
 #include "kernels/cuda/matmul.cuh"
+#include "kernels/cuda/warp.cuh"
 
 /* How outputs would lie in strips, were the matrix packed: pack_plain, pack_heads, pack_gate_up. */
 enum pairing { PAIR_NONE, PAIR_HEADS, PAIR_GATE_UP };
@@ -60,9 +61,7 @@ exact_matrix(const struct dev_matrix &m, uint32_t which, const struct product &p
                 float sum = 0;
                 for (uint32_t k = lane; k < m.cols && o != UINT32_MAX; k += WARP)
                     sum = fmaf(w[k], x[k], sum);
-#pragma unroll
-                for (int apart = 16; apart > 0; apart /= 2)
-                    sum += __shfl_xor_sync(0xffffffffu, sum, apart);
+                sum = warp_sum(sum);
                 if (lane == 0)
                     buffer[r * STRIP + warp] = sum;
             }

@@ -1,19 +1,19 @@
-/* The blocks of a cooperative grid meet. */
+/* The barrier of a cooperative grid. */
 #ifndef KERNELS_CUDA_GRID_CUH
 #define KERNELS_CUDA_GRID_CUH
 
 #include "kernels/cuda/layout.h"
 #include "kernels/cuda/ptx.cuh"
 
-/* What thread 0 of a block has to remember: how often the grid has met. The count in memory cannot move on before this
+/* What thread 0 of a block has to remember: how often the grid came to it. The count in memory cannot move on before this
  * block has arrived, so it is read once, at the start. */
-struct meeting {
+struct grid_barrier {
     struct dev_barrier *barrier;
     uint32_t generation;
 };
 
-static __device__ __forceinline__ struct meeting
-first_meeting(struct dev_barrier *b)
+static __device__ __forceinline__ struct grid_barrier
+grid_barrier_of(struct dev_barrier *b)
 {
     return {b, threadIdx.x == 0 ? load_acquire(&b->generation) : 0};
 }
@@ -23,21 +23,21 @@ first_meeting(struct dev_barrier *b)
  * again then. */
 template <class Meanwhile>
 static __device__ __forceinline__ void
-grid_meet(struct meeting &m, Meanwhile meanwhile)
+grid_sync(struct grid_barrier &b, Meanwhile meanwhile)
 {
     bool last = false;
     __syncthreads();
     if (threadIdx.x == 0) {
-        last = add_acquire_release(&m.barrier->arrived, 1) == gridDim.x - 1;
+        last = add_acquire_release(&b.barrier->arrived, 1) == gridDim.x - 1;
         if (last) {
-            m.barrier->arrived = 0;
-            store_release(&m.barrier->generation, m.generation + 1);
+            b.barrier->arrived = 0;
+            store_release(&b.barrier->generation, b.generation + 1);
         }
     }
     meanwhile();
     if (threadIdx.x == 0) {
-        while (!last && load_acquire(&m.barrier->generation) == m.generation) {}
-        m.generation++;
+        while (!last && load_acquire(&b.barrier->generation) == b.generation) {}
+        b.generation++;
     }
     __syncthreads();
 }

@@ -54,8 +54,8 @@ find_row(const struct guess_args *a, uint32_t i, struct guess_row *row)
 static __device__ __forceinline__ uint64_t
 warp_best(uint64_t rank)
 {
-    const uint32_t key = __reduce_max_sync(ALL_LANES, rank_key(rank));
-    return rank_of(key, __reduce_min_sync(ALL_LANES, rank_key(rank) == key ? rank_id(rank) : UINT32_MAX));
+    const uint32_t key = __reduce_max_sync(ALL_OF_WARP, rank_key(rank));
+    return rank_of(key, __reduce_min_sync(ALL_OF_WARP, rank_key(rank) == key ? rank_id(rank) : UINT32_MAX));
 }
 
 static __device__ __forceinline__ void

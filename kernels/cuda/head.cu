@@ -64,9 +64,7 @@ __launch_bounds__(TRAINED_WARPS *WARP) full_head_rows(struct head_args a)
         float z = 0;
         for (uint32_t k = threadIdx.x % WARP; k < m.width; k += WARP)
             z = fmaf(w[k], h[k] * inverse * m.final_norm[k], z);
-#pragma unroll
-        for (int apart = 16; apart > 0; apart /= 2)
-            z += __shfl_xor_sync(0xffffffffu, z, apart);
+        z = warp_sum(z);
         if (threadIdx.x % WARP == 0)
             a.store.head_logits[(size_t)blockIdx.x * m.vocab + o] = z;
     }

@@ -2,8 +2,8 @@
 #ifndef KERNELS_CUDA_NORM_CUH
 #define KERNELS_CUDA_NORM_CUH
 
-#include "kernels/cuda/layout.h"
 #include "kernels/cuda/ptx.cuh"
+#include "kernels/cuda/warp.cuh"
 
 /* Value k of row r of activations of `cols` columns: packed halves, or F32 when exact. */
 static __device__ __forceinline__ void
@@ -38,18 +38,12 @@ put_padding(void *to, bool exact, uint32_t cols, uint32_t r)
 static __device__ __forceinline__ float
 block_sum(float x, float *parts, uint32_t thread)
 {
-#pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2)
-        x += __shfl_xor_sync(0xffffffffu, x, apart);
+    x = warp_sum(x);
     __syncthreads(); /* parts may still be read from the call before */
     if (thread % WARP == 0)
         parts[thread / WARP] = x;
     __syncthreads();
-    x = thread % WARP < blockDim.x / WARP ? parts[thread % WARP] : 0;
-#pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2)
-        x += __shfl_xor_sync(0xffffffffu, x, apart);
-    return x;
+    return warp_sum(thread % WARP < blockDim.x / WARP ? parts[thread % WARP] : 0);
 }
 
 /* to[r] = from / rms(from) * weight, from (width) F32: by a whole block of SWEEP_THREADS threads, so that the order of

@@ -2,8 +2,7 @@
 #ifndef KERNELS_CUDA_TRAINED_CUH
 #define KERNELS_CUDA_TRAINED_CUH
 
-#include "kernels/cuda/layout.h"
-#include "kernels/cuda/ptx.cuh"
+#include "kernels/cuda/warp.cuh"
 
 /* Sum over k of w[k] x[k], by a warp: lanes take every 32nd and add up in a tree. */
 static __device__ __forceinline__ float
@@ -12,10 +11,7 @@ warp_dot(const float *w, const float *x, uint32_t n)
     float sum = 0;
     for (uint32_t k = threadIdx.x % WARP; k < n; k += WARP)
         sum = fmaf(w[k], x[k], sum);
-#pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2)
-        sum += __shfl_xor_sync(0xffffffffu, sum, apart);
-    return sum;
+    return warp_sum(sum);
 }
 
 /* Element o of h + A h + b, in every lane. */

@@ -451,10 +451,10 @@ static __global__ void
 ring(struct ring_args a)
 {
     const unsigned all = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
-    struct meeting meeting = first_meeting(a.barrier);
+    struct grid_barrier barrier = grid_barrier_of(a.barrier);
     a.cells[i] = i;
     for (unsigned round = 0; round < ROUNDS; round++) {
-        grid_meet(meeting, [] {});
+        grid_sync(barrier, [] {});
         const uint32_t *const from = a.cells + round % 2 * all;
         a.cells[(round + 1) % 2 * all + i] = from[(i + 1) % all] + from[(i + all - 1) % all];
     }

@@ -76,8 +76,8 @@ go_wrong(struct wrong_args a)
     case ANOTHER_MASK: a.out[t] = __ballot_sync(t % 2 ? 0xffffffffu : 0xffffff7fu, 1); break;
     case MISSING_AT_GRID:
         if (blockIdx.x != 1) {
-            struct meeting meeting = first_meeting(a.barrier);
-            grid_meet(meeting, [] {});
+            struct grid_barrier barrier = grid_barrier_of(a.barrier);
+            grid_sync(barrier, [] {});
         }
         break;
     default: load_weights(&loaded, (const char *)a.out + 4, true); a.out[t] = loaded.x;
