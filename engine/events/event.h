@@ -139,9 +139,9 @@ bool event_log_reserve(struct event_log *, size_t n, size_t text_bytes, struct e
 /* Copies the event and its text. The number is the log's when e->number is 0, else kept. Returns the number; 0 when it
  * had to allocate and memory ran out: every reader counts the event as lost. */
 uint64_t event_log_append(struct event_log *, const struct event *);
-uint64_t event_log_last(const struct event_log *); /* number of the newest event, 0: none; from any thread */
-void event_log_finish(struct event_log *);         /* no more will come; wakes waiting readers */
-bool event_log_finished(const struct event_log *);
+uint64_t event_log_last(struct event_log *); /* number of the newest event, 0: none; from any thread */
+void event_log_finish(struct event_log *);   /* no more will come; wakes waiting readers */
+bool event_log_finished(struct event_log *);
 
 struct event_reader *event_reader_open(struct event_log *); /* from the oldest event still kept; NULL: out of memory */
 void event_reader_close(struct event_reader *);

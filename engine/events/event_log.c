@@ -1,16 +1,15 @@
-/* The event log: a list of chunks, oldest first. The appender fills the last one, the tail, and publishes each event by
- * raising the chunk's count; a reader walks its chunk up to that count. Neither takes a lock for that. The lock guards
- * the list itself: who is in which chunk, linking a new tail, letting old chunks go.
+/* The event log: a list of chunks, oldest first. The appender fills the last one, the tail; a reader walks its chunk and
+ * crosses to the next. One lock guards all of it: an append or a look takes some 20 ns of a round's millisecond.
  *
  * A chunk is never taken from under a reader that stands in it (the event it holds stays valid, and it reads that chunk
  * to its end). Over the cap, chunks leave the list anyway; the reader finds out at the end of its chunk and goes on with
  * the oldest one still there. Each chunk knows how many events came before it, so the reader can tell what it missed. */
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "engine/base/clock.h"
+#include "engine/base/condition.h"
 #include "engine/events/event.h"
 
 #define DEFAULT_CAP  ((size_t)256 << 20)
@@ -19,10 +18,9 @@
 #define KEPT_FREE    2 /* chunks kept for the next reserve */
 
 struct chunk {
-    _Atomic(struct chunk *) next; /* set when the chunk is full, and then for good */
-    _Atomic size_t count;         /* events that may be read */
-    uint64_t first;               /* events appended before this chunk's first */
-    size_t max_events, max_text, used_text, bytes;
+    struct chunk *next;
+    uint64_t first; /* events appended before this chunk's first */
+    size_t count, max_events, max_text, used_text, bytes;
     size_t readers; /* standing in it */
     bool detached;  /* dropped over the cap while somebody stood in it */
     struct event *events;
@@ -30,21 +28,16 @@ struct chunk {
 };
 
 struct event_log {
-    pthread_mutex_t lock; /* the list, readers' places, the free chunks */
+    pthread_mutex_t lock; /* all that follows, readers' places, and what is in the chunks of the list */
     pthread_cond_t news;
-    atomic_int waiting;
-    atomic_bool finished;
-    _Atomic uint64_t last; /* number of the newest event */
-
+    bool finished;
+    uint64_t last;     /* number of the newest event */
+    uint64_t appended; /* ever */
     struct chunk *head, *tail;
-    struct chunk *spare; /* holds everything that was reserved, once the tail is full; the appender's */
+    struct chunk *spare; /* holds everything that was reserved, once the tail is full */
     struct chunk *free;  /* through next */
-    size_t n_free;
-    size_t bytes, cap;
-    size_t detached_readers, n_readers;
-
-    uint64_t appended; /* ever; the appender's */
-    bool tail_closed;  /* an event was lost for want of memory: the next one needs a new chunk */
+    size_t n_free, bytes, cap, detached_readers;
+    bool tail_closed; /* an event was lost for want of memory: the next one needs a new chunk */
 };
 
 struct event_reader {
@@ -65,22 +58,15 @@ chunk_new(size_t n, size_t text)
     struct chunk *c = malloc(bytes);
     if (c == NULL)
         return NULL;
-    memset(c, 0, sizeof *c);
-    atomic_init(&c->next, NULL);
-    atomic_init(&c->count, 0);
-    c->events = (struct event *)(void *)(c + 1);
+    *c = (struct chunk){.max_events = n, .max_text = text, .bytes = bytes, .events = (struct event *)(void *)(c + 1)};
     c->text = (char *)(c->events + n);
-    c->max_events = n;
-    c->max_text = text;
-    c->bytes = bytes;
     return c;
 }
 
 static bool
 chunk_fits(const struct chunk *c, size_t n, size_t text)
 {
-    size_t count = atomic_load_explicit(&c->count, memory_order_relaxed);
-    return c->max_events - count >= n && c->max_text - c->used_text >= text;
+    return c->max_events - c->count >= n && c->max_text - c->used_text >= text;
 }
 
 static void
@@ -90,7 +76,7 @@ recycle(struct event_log *log, struct chunk *c)
         free(c);
         return;
     }
-    atomic_store_explicit(&c->next, log->free, memory_order_relaxed);
+    c->next = log->free;
     log->free = c;
     log->n_free++;
 }
@@ -99,19 +85,14 @@ recycle(struct event_log *log, struct chunk *c)
 static struct chunk *
 chunk_get(struct event_log *log, size_t n, size_t text)
 {
-    struct chunk *before = NULL;
-    for (struct chunk *c = log->free; c != NULL; before = c, c = atomic_load_explicit(&c->next, memory_order_relaxed)) {
+    for (struct chunk **at = &log->free; *at != NULL; at = &(*at)->next) {
+        struct chunk *c = *at;
         if (c->max_events < n || c->max_text < text)
             continue;
-        struct chunk *next = atomic_load_explicit(&c->next, memory_order_relaxed);
-        if (before == NULL)
-            log->free = next;
-        else
-            atomic_store_explicit(&before->next, next, memory_order_relaxed);
+        *at = c->next;
         log->n_free--;
-        atomic_store_explicit(&c->next, NULL, memory_order_relaxed);
-        atomic_store_explicit(&c->count, 0, memory_order_relaxed);
-        c->used_text = 0;
+        c->next = NULL;
+        c->count = c->used_text = 0;
         c->detached = false;
         return c;
     }
@@ -126,7 +107,7 @@ static void
 unlink_head(struct event_log *log)
 {
     struct chunk *c = log->head;
-    log->head = atomic_load_explicit(&c->next, memory_order_relaxed);
+    log->head = c->next;
     log->bytes -= c->bytes;
     if (c->readers == 0) {
         recycle(log, c);
@@ -157,9 +138,8 @@ link_tail(struct event_log *log, struct chunk *c)
 {
     c->first = log->appended;
     log->bytes += c->bytes;
-    struct chunk *before = log->tail;
+    log->tail->next = c;
     log->tail = c;
-    atomic_store_explicit(&before->next, c, memory_order_release);
     enforce_cap(log, 0);
     trim(log);
 }
@@ -178,24 +158,19 @@ leave_chunk(struct event_log *log, struct chunk *c)
 bool
 event_log_open(struct event_log **out, size_t cap_bytes, struct err *err)
 {
-    *out = NULL;
-    struct event_log *log = calloc(1, sizeof *log);
-    if (log == NULL)
-        return err_set(err, ERR_WORK, "out of memory for the event log");
-    log->cap = cap_bytes == 0 ? DEFAULT_CAP : cap_bytes;
-    log->head = log->tail = chunk_get(log, 1, 0);
-    if (log->head == NULL) {
+    struct event_log *log = *out = calloc(1, sizeof *log);
+    if (log != NULL) {
+        log->cap = cap_bytes == 0 ? DEFAULT_CAP : cap_bytes;
+        log->head = log->tail = chunk_get(log, 1, 0);
+    }
+    if (log == NULL || log->head == NULL) {
         free(log);
+        *out = NULL;
         return err_set(err, ERR_WORK, "out of memory for the event log");
     }
     log->bytes = log->head->bytes;
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&log->news, &attr);
-    pthread_condattr_destroy(&attr);
+    condition_open(&log->news);
     pthread_mutex_init(&log->lock, NULL);
-    *out = log;
     return true;
 }
 
@@ -203,7 +178,7 @@ static void
 free_chunks(struct chunk *c)
 {
     while (c != NULL) {
-        struct chunk *next = atomic_load_explicit(&c->next, memory_order_relaxed);
+        struct chunk *next = c->next;
         free(c);
         c = next;
     }
@@ -230,123 +205,116 @@ event_log_reserve(struct event_log *log, size_t n, size_t text_bytes, struct err
     /* A terminator for each of an event's texts, of which it has two at most. Whatever does not fit into the tail goes
      * into the spare chunk, so that one chunk holding the whole request is enough for any order of events. */
     size_t text = n > SIZE_MAX / 4 || text_bytes > SIZE_MAX / 4 ? SIZE_MAX / 4 : text_bytes + 2 * n;
-    bool ok = true;
+    struct chunk *c = NULL;
     pthread_mutex_lock(&log->lock);
-    if ((log->tail_closed || !chunk_fits(log->tail, n, text)) &&
-        (log->spare == NULL || !chunk_fits(log->spare, n, text))) {
-        struct chunk *c = chunk_get(log, n, text);
-        if (c == NULL) {
-            ok = false;
-        } else {
-            if (log->spare != NULL)
-                recycle(log, log->spare);
-            log->spare = c;
-        }
+    const bool fits = (!log->tail_closed && chunk_fits(log->tail, n, text)) ||
+                      (log->spare != NULL && chunk_fits(log->spare, n, text));
+    if (!fits && (c = chunk_get(log, n, text)) != NULL) {
+        if (log->spare != NULL)
+            recycle(log, log->spare);
+        log->spare = c;
     }
     enforce_cap(log, log->spare != NULL ? log->spare->bytes : 0);
     pthread_mutex_unlock(&log->lock);
-    return ok || err_set(err, ERR_WORK, "out of memory for %zu events of the log", n);
+    return fits || c != NULL || err_set(err, ERR_WORK, "out of memory for %zu events of the log", n);
 }
 
 static const char *
 keep_text(struct chunk *c, const char *bytes, size_t n)
 {
+    if (n == 0)
+        return ""; /* takes no room */
     char *at = c->text + c->used_text;
-    if (n > 0)
-        memcpy(at, bytes, n);
+    memcpy(at, bytes, n);
     at[n] = '\0';
     c->used_text += n + 1;
     return at;
 }
 
-/* The texts of an event; the same two places for both kinds that have any. */
+/* Where an event has its texts, two at most, and their bytes. Returns the room that they take. */
 static size_t
-event_texts(const struct event *e, const char *text[2], size_t n[2])
+event_texts(struct event *e, const char **text[2], size_t n[2])
 {
     text[0] = text[1] = NULL;
     n[0] = n[1] = 0;
     if (e->type == EVENT_VOCAB) {
-        text[0] = e->vocab.bytes;
+        text[0] = &e->vocab.bytes;
         n[0] = e->vocab.n_bytes;
     } else if (e->type == EVENT_CONTROL) {
-        text[0] = e->control.old_text;
-        text[1] = e->control.new_text;
+        text[0] = &e->control.old_text;
+        text[1] = &e->control.new_text;
         for (int i = 0; i < 2; i++)
-            n[i] = text[i] == NULL ? 0 : strlen(text[i]);
+            n[i] = *text[i] == NULL ? 0 : strlen(*text[i]);
     }
     return (n[0] > 0 ? n[0] + 1 : 0) + (n[1] > 0 ? n[1] + 1 : 0);
+}
+
+/* The chunk that an event with so many bytes of text goes to; NULL: out of memory. */
+static struct chunk *
+room_for(struct event_log *log, size_t text)
+{
+    if (!log->tail_closed && chunk_fits(log->tail, 1, text))
+        return log->tail;
+    struct chunk *c = log->spare;
+    if (c != NULL && chunk_fits(c, 1, text))
+        log->spare = NULL;
+    else
+        c = chunk_get(log, 1, text); /* more was appended than reserved */
+    log->tail_closed = c == NULL;
+    if (c != NULL)
+        link_tail(log, c);
+    return c;
 }
 
 uint64_t
 event_log_append(struct event_log *log, const struct event *e)
 {
-    const char *text[2];
+    struct event own = *e;
+    const char **text[2];
     size_t n_text[2];
-    size_t need = event_texts(e, text, n_text);
-    if (log->tail_closed || !chunk_fits(log->tail, 1, need)) {
-        pthread_mutex_lock(&log->lock);
-        struct chunk *c = log->spare;
-        if (c != NULL && chunk_fits(c, 1, need))
-            log->spare = NULL;
-        else
-            c = chunk_get(log, 1, need); /* more was appended than reserved */
-        if (c == NULL) {
-            log->tail_closed = true;
-            log->appended++;
-            pthread_mutex_unlock(&log->lock);
-            return 0;
-        }
-        log->tail_closed = false;
-        link_tail(log, c);
-        pthread_mutex_unlock(&log->lock);
+    const size_t need = event_texts(&own, text, n_text);
+    pthread_mutex_lock(&log->lock);
+    struct chunk *c = room_for(log, need);
+    if (c != NULL) {
+        for (int i = 0; i < 2; i++)
+            if (text[i] != NULL)
+                *text[i] = keep_text(c, *text[i], n_text[i]);
+        if (own.number == 0)
+            own.number = log->last + 1;
+        log->last = own.number;
+        c->events[c->count++] = own;
     }
-    struct chunk *c = log->tail;
-    size_t count = atomic_load_explicit(&c->count, memory_order_relaxed);
-    struct event *to = &c->events[count];
-    *to = *e;
-    for (int i = 0; i < 2; i++) /* constant "" takes no room */
-        text[i] = n_text[i] > 0 ? keep_text(c, text[i], n_text[i]) : "";
-    if (e->type == EVENT_VOCAB) {
-        to->vocab.bytes = text[0];
-    } else if (e->type == EVENT_CONTROL) {
-        to->control.old_text = text[0];
-        to->control.new_text = text[1];
-    }
-    if (to->number == 0)
-        to->number = atomic_load_explicit(&log->last, memory_order_relaxed) + 1;
-    uint64_t number = to->number;
     log->appended++;
-    atomic_store_explicit(&log->last, number, memory_order_release);
-    /* Sequentially consistent, as is the load of `waiting` and their counterparts in event_reader_wait(): either we see
-     * the waiter or it sees the event. */
-    atomic_store(&c->count, count + 1);
-    if (atomic_load(&log->waiting) > 0) {
-        pthread_mutex_lock(&log->lock);
-        pthread_cond_broadcast(&log->news);
-        pthread_mutex_unlock(&log->lock);
-    }
-    return number;
+    pthread_mutex_unlock(&log->lock);
+    pthread_cond_broadcast(&log->news);
+    return c != NULL ? own.number : 0;
 }
 
 uint64_t
-event_log_last(const struct event_log *log)
+event_log_last(struct event_log *log)
 {
-    return atomic_load_explicit(&log->last, memory_order_acquire);
+    pthread_mutex_lock(&log->lock);
+    const uint64_t last = log->last;
+    pthread_mutex_unlock(&log->lock);
+    return last;
 }
 
 void
 event_log_finish(struct event_log *log)
 {
-    atomic_store(&log->finished, true);
     pthread_mutex_lock(&log->lock);
-    pthread_cond_broadcast(&log->news);
+    log->finished = true;
     pthread_mutex_unlock(&log->lock);
+    pthread_cond_broadcast(&log->news);
 }
 
 bool
-event_log_finished(const struct event_log *log)
+event_log_finished(struct event_log *log)
 {
-    return atomic_load(&log->finished);
+    pthread_mutex_lock(&log->lock);
+    const bool finished = log->finished;
+    pthread_mutex_unlock(&log->lock);
+    return finished;
 }
 
 /* ---- reading ---- */
@@ -361,7 +329,6 @@ event_reader_open(struct event_log *log)
     pthread_mutex_lock(&log->lock);
     r->chunk = log->head;
     r->chunk->readers++;
-    log->n_readers++;
     pthread_mutex_unlock(&log->lock);
     return r;
 }
@@ -374,69 +341,54 @@ event_reader_close(struct event_reader *r)
     struct event_log *log = r->log;
     pthread_mutex_lock(&log->lock);
     leave_chunk(log, r->chunk);
-    log->n_readers--;
     trim(log);
     pthread_mutex_unlock(&log->lock);
     free(r);
 }
 
+/* Called with the lock held, as has_news() is. */
 static void
 cross(struct event_reader *r)
 {
-    struct event_log *log = r->log;
-    pthread_mutex_lock(&log->lock);
     struct chunk *from = r->chunk;
-    struct chunk *to = from->detached ? log->head : atomic_load_explicit(&from->next, memory_order_relaxed);
+    struct chunk *to = from->detached ? r->log->head : from->next;
     r->lost += to->first - (from->first + r->at);
     to->readers++;
     r->chunk = to;
     r->at = 0;
-    leave_chunk(log, from);
-    trim(log);
-    pthread_mutex_unlock(&log->lock);
+    leave_chunk(r->log, from);
+    trim(r->log);
 }
 
 const struct event *
 event_reader_next(struct event_reader *r)
 {
-    for (;;) {
-        struct chunk *c = r->chunk;
-        bool full =
-            atomic_load_explicit(&c->next, memory_order_acquire) != NULL; /* looked at first: then count is final */
-        if (r->at < atomic_load_explicit(&c->count, memory_order_acquire))
-            return &c->events[r->at++];
-        if (!full)
-            return NULL;
+    const struct event *e = NULL;
+    pthread_mutex_lock(&r->log->lock);
+    while (r->at == r->chunk->count && r->chunk != r->log->tail)
         cross(r);
-    }
+    if (r->at < r->chunk->count)
+        e = &r->chunk->events[r->at++];
+    pthread_mutex_unlock(&r->log->lock);
+    return e;
 }
 
 static bool
 has_news(const struct event_reader *r)
 {
-    return r->at < atomic_load(&r->chunk->count) || atomic_load(&r->chunk->next) != NULL ||
-           atomic_load(&r->log->finished);
+    return r->at < r->chunk->count || r->chunk != r->log->tail || r->log->finished;
 }
 
 bool
 event_reader_wait(struct event_reader *r, int timeout_ms)
 {
-    if (has_news(r))
-        return true;
-    struct event_log *log = r->log;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    long ns = until.tv_nsec + (long)(timeout_ms % 1000) * 1000000L;
-    until.tv_sec += timeout_ms / 1000 + ns / 1000000000L;
-    until.tv_nsec = ns % 1000000000L;
-    pthread_mutex_lock(&log->lock);
-    atomic_fetch_add(&log->waiting, 1);
-    int rc = 0;
-    while (!has_news(r) && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&log->news, &log->lock, &until);
-    atomic_fetch_sub(&log->waiting, 1);
-    pthread_mutex_unlock(&log->lock);
-    return has_news(r);
+    const uint64_t until_us = clock_us() + (uint64_t)timeout_ms * 1000;
+    pthread_mutex_lock(&r->log->lock);
+    while (!has_news(r) && condition_wait(&r->log->news, &r->log->lock, until_us))
+        ;
+    const bool news = has_news(r);
+    pthread_mutex_unlock(&r->log->lock);
+    return news;
 }
 
 uint64_t
