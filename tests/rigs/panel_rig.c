@@ -36,13 +36,8 @@ open_panels(struct fixture *f, uint32_t layers)
     stream_begin(&f->stream, 1);
     f->selection.follow = true;
     f->host = (struct panel_host){.user = f, .command = take_command, .say = take_saying};
-    f->view = (struct view){.scope = f->scope,
-                            .info = &f->info,
-                            .host = &f->host,
-                            .focused = true,
-                            .live = true,
-                            .selection = &f->selection,
-                            .search = ""};
+    f->view = (struct view){
+        .scope = f->scope, .host = &f->host, .focused = true, .live = true, .selection = &f->selection, .search = ""};
     f->grid.utf8 = true;
 }
 

@@ -311,9 +311,9 @@ assert_same_cells(const struct scope *a, const struct scope *b, uint32_t pos)
 static void
 assert_same_columns(const struct scope *a, const struct scope *b)
 {
-    assert_int_equal(scope_length(a), scope_length(b));
-    assert_int_equal(scope_committed(a), scope_committed(b));
-    for (uint32_t pos = 0; pos < scope_length(a); pos++) {
+    assert_int_equal(scope_now(a)->length, scope_now(b)->length);
+    assert_int_equal(scope_now(a)->committed, scope_now(b)->committed);
+    for (uint32_t pos = 0; pos < scope_now(a)->length; pos++) {
         const struct scope_column *x = scope_column(a, pos), *y = scope_column(b, pos);
         assert_int_equal(x == NULL, y == NULL);
         assert_same_cells(a, b, pos);
@@ -362,11 +362,11 @@ assert_same_scope(const struct scope *a, const struct scope *b)
 {
     assert_same_columns(a, b);
     assert_same_rounds(a, b);
-    assert_int_equal(scope_run(a), scope_run(b));
-    assert_int_equal(scope_round_number(a), scope_round_number(b));
-    assert_int_equal(scope_running(a), scope_running(b));
-    assert_string_equal(scope_end(a), scope_end(b));
-    assert_string_equal(scope_probe(a), scope_probe(b));
+    assert_int_equal(scope_now(a)->run, scope_now(b)->run);
+    assert_int_equal(scope_now(a)->round, scope_now(b)->round);
+    assert_int_equal(scope_now(a)->running, scope_now(b)->running);
+    assert_string_equal(scope_now(a)->end, scope_now(b)->end);
+    assert_string_equal(scope_now(a)->probe, scope_now(b)->probe);
     assert_string_equal(scope_policy(a)->name, scope_policy(b)->name);
     for (uint32_t i = 0; i < scope_policy(a)->n_knobs; i++)
         assert_true(scope_knob(a, i) == scope_knob(b, i));
@@ -388,5 +388,5 @@ assert_same_scope(const struct scope *a, const struct scope *b)
     }
     const struct scope_draft *p, *q;
     assert_int_equal(scope_struck(a, &p), scope_struck(b, &q));
-    assert_memory_equal(scope_metrics(a), scope_metrics(b), sizeof(struct metrics));
+    assert_memory_equal(&scope_now(a)->metrics, &scope_now(b)->metrics, sizeof(struct metrics));
 }

@@ -25,7 +25,7 @@ check() { # sentence, command…: passes if the command does
 terminal() { # WxH, command line
     tm kill-server 2>/dev/null
     RUNS=$((${RUNS:-0} + 1))
-    SOCKET=$WORK/socket$RUNS # a server that is still going down must not be met again
+    SOCKET=$WORK/socket$RUNS # a server that is still going down must not be used again
     rm -rf "$WORK/run"
     mkdir -p "$WORK/run"
     tm new-session -d -x "${1%x*}" -y "${1#*x}" "cd $WORK/run && { $2; } 2>err; echo \$? >status.new; mv status.new status; sleep 60"

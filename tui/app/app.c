@@ -46,7 +46,7 @@ open_app(struct app *app, const struct source *source, struct err *err)
     line_begin(&app->line, o->history_path, o->prompts, o->n_prompts);
     app->host = (struct panel_host){.user = app, .command = host_command, .say = host_say};
     if ((o->script != NULL && !script_load(&app->script, o->script, err)) || !follow_open(&app->run, source, err) ||
-        !panes_open(&app->panes, app->run.scope, app->run.info, follow_live(&app->run), &app->host, err) ||
+        !panes_open(&app->panes, app->run.scope, follow_live(&app->run), &app->host, err) ||
         !screen_open(&app->screen, !script_running(&app->script), err))
         return false;
     if (app->run.info->prompt != NULL)

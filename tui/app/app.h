@@ -8,7 +8,7 @@
 struct app_options {
     const char *theme;        /* a name or a file; NULL: the default */
     const char *script;       /* a file of commands, or NULL */
-    const char *history_path; /* of prompts; NULL: kept in memory only */
+    const char *history_path; /* of prompts; NULL: in memory only */
     char *const *prompts;     /* (n_prompts) offered where one is written; they stay the caller's */
     size_t n_prompts;
     const char *data_dir; /* where themes/ lies; NULL: only the compiled-in ones */

@@ -55,7 +55,7 @@ bool
 follow_moving(const struct followed *f)
 {
     if (follow_live(f))
-        return (scope_running(f->scope) && !f->ended) || f->baseline_asked || scope_progress(f->scope) != NULL;
+        return (scope_now(f->scope)->running && !f->ended) || f->baseline_asked || scope_progress(f->scope) != NULL;
     const struct replay_status status = replay_status(f->source->replay);
     return (status.playing && !status.at_end) || status.seeking;
 }

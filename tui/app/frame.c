@@ -36,7 +36,7 @@ draw_hint(const struct followed *run, const struct canvas *c)
         {"tokens", "all tokens that were asked for:  x more  r again  p new prompt  e export"},
         {"context", "the context is full:  r again  p new prompt  e export"},
     };
-    const char *end = scope_end(run->scope);
+    const char *end = scope_now(run->scope)->end;
     const struct progress_event *progress = scope_progress(run->scope);
     if (progress != NULL) {
         const int used =
@@ -100,7 +100,7 @@ bool
 frame_draw(struct app *app, struct err *err)
 {
     if (screen_begin(&app->screen)) {
-        app->screen.drawn_version = scope_version(app->run.scope);
+        app->screen.drawn_version = scope_now(app->run.scope)->version;
         draw(app);
         if (screen_show(&app->screen))
             return true;

@@ -13,22 +13,22 @@ history_add(struct history *h, const char *text)
 {
     if (text[0] == '\0')
         return;
-    char *kept = NULL;
-    for (int i = 0; i < h->n && kept == NULL; i++) {
+    char *entry = NULL;
+    for (int i = 0; i < h->n && entry == NULL; i++) {
         if (strcmp(h->line[i], text) != 0)
             continue;
-        kept = h->line[i];
+        entry = h->line[i];
         memmove(&h->line[i], &h->line[i + 1], (size_t)(h->n - i - 1) * sizeof h->line[0]);
         h->n--;
     }
-    if (kept == NULL && (kept = strdup(text)) == NULL)
+    if (entry == NULL && (entry = strdup(text)) == NULL)
         return; /* a history without it still works */
     if (h->n == HISTORY_LINES) {
         free(h->line[0]);
         memmove(&h->line[0], &h->line[1], (HISTORY_LINES - 1) * sizeof h->line[0]);
         h->n--;
     }
-    h->line[h->n++] = kept;
+    h->line[h->n++] = entry;
 }
 
 /* Undoes the escapes, in place. */

@@ -31,7 +31,7 @@ where_the_time_goes(char *out, size_t size, const struct measures *m)
 void
 measures_draw(const struct scope *s, const struct canvas *c)
 {
-    const struct metrics *m = scope_metrics(s);
+    const struct metrics *m = &scope_now(s)->metrics;
     const struct tally window = metrics_window(m);
     const struct measures now = metrics_measures(m, &window);
     struct bar_item item[12] = {0};

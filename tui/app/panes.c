@@ -1,12 +1,10 @@
 #include "tui/app/panes.h"
 
 bool
-panes_open(struct panes *p, const struct scope *scope, const struct run_info *info, bool live,
-           const struct panel_host *host, struct err *err)
+panes_open(struct panes *p, const struct scope *scope, bool live, const struct panel_host *host, struct err *err)
 {
     *p = (struct panes){.captured = -1, .selection.follow = true};
     p->view = (struct view){.scope = scope,
-                            .info = info,
                             .host = host,
                             .live = live,
                             .selection = &p->selection,

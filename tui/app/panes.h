@@ -18,9 +18,8 @@ struct panes {
     uint32_t bookmark[BOOKMARKS]; /* (view.n_bookmarks) sorted */
 };
 
-/* The scope, the info and the host are borrowed. panes_close() also after a failure. */
-bool panes_open(struct panes *, const struct scope *, const struct run_info *, bool live, const struct panel_host *,
-                struct err *);
+/* The scope and the host are borrowed. panes_close() also after a failure. */
+bool panes_open(struct panes *, const struct scope *, bool live, const struct panel_host *, struct err *);
 void panes_close(struct panes *);
 bool panes_active(const struct panes *, int i);
 /* Layout, and the focus where it can be; rows and cols of the screen. */

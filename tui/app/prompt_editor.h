@@ -14,10 +14,10 @@
 struct history {
     char *line[HISTORY_LINES]; /* owned; oldest first */
     int n;
-    char *path; /* owned; NULL: not kept */
+    char *path; /* owned; NULL: it is not saved */
 };
 
-/* path: read now if it is there, rewritten by history_close(); NULL: kept in memory only. */
+/* path: read now if it is there, rewritten by history_close(); NULL: in memory only. */
 void history_open(struct history *, const char *path);
 void history_add(struct history *, const char *text); /* one that is there already moves to the end */
 /* False when the file could not be written: a line about it. Frees everything in any case. */

@@ -27,6 +27,6 @@ bool script_load(struct script *, const char *path, struct err *); /* "-" is not
 bool script_parse(struct script *, const char *text, size_t n, const char *name, struct err *);
 void script_close(struct script *);
 bool script_running(const struct script *); /* it was loaded and is not closed */
-const char *script_next(struct script *);   /* without blanks around it; NULL at the end */
+const char *script_next(struct script *);   /* without blanks at its ends; NULL: no more */
 
 #endif

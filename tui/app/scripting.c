@@ -17,8 +17,8 @@ wait_over(const struct script *script, const struct followed *run, struct err *e
         return true;
     if (live ? run->ended : status.at_end && !status.seeking)
         err_set(err, ERR_WORK, "round %llu never came: the run ended (%.60s) in round %llu",
-                (unsigned long long)script->wait_round, scope_end(run->scope),
-                (unsigned long long)(live ? scope_round_number(run->scope) : status.round));
+                (unsigned long long)script->wait_round, scope_now(run->scope)->end,
+                (unsigned long long)(live ? scope_now(run->scope)->round : status.round));
     return false;
 }
 

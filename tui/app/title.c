@@ -8,7 +8,7 @@
 static const char *
 state_of(const struct followed *f, enum role *role)
 {
-    const char *end = scope_end(f->scope);
+    const char *end = scope_now(f->scope)->end;
     *role = ROLE_WARN;
     if (!follow_live(f)) {
         const struct replay_status status = replay_status(f->source->replay);
@@ -23,7 +23,7 @@ state_of(const struct followed *f, enum role *role)
         return "◌ baseline";
     if (end[0] != '\0')
         return "■ ended";
-    if (!scope_running(f->scope))
+    if (!scope_now(f->scope)->running)
         return "‖ paused";
     *role = ROLE_OK;
     return "● running";
@@ -33,7 +33,7 @@ void
 title_draw(const struct followed *f, const struct canvas *c)
 {
     const struct run_info *info = f->info;
-    const struct metrics *m = scope_metrics(f->scope);
+    const struct metrics *m = &scope_now(f->scope)->metrics;
     const struct tally window = metrics_window(m);
     const struct measures now = metrics_measures(m, &window);
     struct bar_item item[10] = {{.text = "specscope", .role = ROLE_TITLE, .rank = 9}};
@@ -84,7 +84,7 @@ title_draw(const struct followed *f, const struct canvas *c)
     item[n].role = m->baseline > 0 ? ROLE_TITLE : ROLE_DIM;
     item[n].right = true;
     item[n++].rank = 4;
-    snprintf(item[n].text, sizeof item[n].text, "round %u", (unsigned)scope_round_number(f->scope));
+    snprintf(item[n].text, sizeof item[n].text, "round %u", (unsigned)scope_now(f->scope)->round);
     item[n].right = true;
     item[n++].rank = 3;
     bar_draw(c, item, n, 3);

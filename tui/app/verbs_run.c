@@ -97,7 +97,7 @@ bool
 run_toggle(struct app *app, const char *rest, struct err *err)
 {
     const bool moving =
-        follow_live(&app->run) ? scope_running(app->run.scope) : replay_status(app->run.source->replay).playing;
+        follow_live(&app->run) ? scope_now(app->run.scope)->running : replay_status(app->run.source->replay).playing;
     if (follow_live(&app->run) && app->run.ended) {
         message_say(&app->message, "the run is over: r runs it again, x goes on for more tokens");
         return true;
@@ -139,14 +139,14 @@ goto_round_in_view(struct app *app, uint64_t number, struct err *err)
 {
     for (uint32_t back = 0; back < scope_rounds(app->run.scope); back++) {
         const struct scope_round *round = scope_round(app->run.scope, back);
-        if (round->number != number || round->run != scope_run(app->run.scope))
+        if (round->number != number || round->run != scope_now(app->run.scope)->run)
             continue;
         app->panes.selection.pos = round->first_pos;
         app->panes.selection.follow = false;
         return true;
     }
     return err_set(err, ERR_USAGE, "round %llu is not in view (this is round %u)", (unsigned long long)number,
-                   (unsigned)scope_round_number(app->run.scope));
+                   (unsigned)scope_now(app->run.scope)->round);
 }
 
 bool

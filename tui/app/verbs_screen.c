@@ -112,7 +112,7 @@ run_bookmark(struct app *app, const char *rest, struct err *err)
 {
     if (strcmp(rest, "next") == 0)
         return bookmark_next(app, err);
-    const uint32_t length = scope_length(app->run.scope);
+    const uint32_t length = scope_now(app->run.scope)->length;
     const uint32_t pos = app->panes.selection.follow ? (length == 0 ? 0 : length - 1) : app->panes.selection.pos;
     uint32_t n = app->panes.view.n_bookmarks, i = 0;
     while (i < n && app->panes.bookmark[i] < pos)

@@ -5,9 +5,10 @@
 
 #include "tui/panels/panel.h"
 
-#define LAYERS_ROWS        256 /* layers on the screen at most */
-#define LAYERS_COLUMNS     512 /* positions on the screen at most */
-#define LAYERS_SHARES      15 /* cells at the right for how often layers agree with the last one, when there are two heads */
+#define LAYERS_ROWS    256 /* layers on the screen at most */
+#define LAYERS_COLUMNS 512 /* positions on the screen at most */
+/* Where there are two heads: cells at the right for how often layers agree with the last one, from so many columns. */
+#define LAYERS_SHARES      15
 #define LAYERS_SHARES_FROM 64
 #define LAYERS_LABEL       5 /* columns of a row's label */
 #define LAYERS_MIN_WIDTH   4
@@ -48,10 +49,8 @@ void layers_columns(struct layers_panel *, const struct scope *, const struct se
 const char *layers_word(const struct scope *, token_t);
 /* The layer whose exit a column's grey begins above; 0: none. */
 int layers_exit(const struct scope_column *);
-/* The token that the last layer says; TOKEN_NONE: not known. */
-bool layers_beyond(const struct scope *, const struct scope_column *,
-                   int layer); /* a layer that the token left before */
-token_t layers_final(const struct scope *, const struct scope_column *);
+/* Is it a layer that the token left before? */
+bool layers_beyond(const struct scope *, const struct scope_column *, int layer);
 /* How the cell ranks a token: 0 is first; GUESS_TOP: beyond the ones listed; -1: not known. */
 int32_t layers_rank(const struct scope_cell *, token_t final);
 

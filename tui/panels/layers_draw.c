@@ -22,18 +22,6 @@ heat_of(enum layers_channel channel, const struct scope_cell *cell, token_t fina
     return NAN;
 }
 
-/* Text cut to a width, in a role. */
-static int
-draw_word(const struct canvas *c, int y, int x, int width, enum role role, unsigned marks, const char *text)
-{
-    const struct canvas cell = canvas_inside(c, y, x, 1, width);
-    if (text_width(text) <= width)
-        return canvas_styled(&cell, 0, 0, role, NAN, marks, text);
-    const struct canvas most = canvas_inside(c, y, x, 1, width - 1);
-    const int used = canvas_styled(&most, 0, 0, role, NAN, marks, text);
-    return used + canvas_styled(&cell, 0, used, role, NAN, marks, "…");
-}
-
 static enum role
 role_of(enum fate fate)
 {
@@ -59,19 +47,19 @@ draw_fate(const struct scope *s, const struct canvas *c, int x, int width, const
     int used = 0;
     switch (column->fate) {
     case FATE_NONE: break;
-    case FATE_PROMPT: draw_word(c, 1, x, width, ROLE_DIM, MARK_NONE, "·"); return;
-    case FATE_PREFILL: draw_word(c, 1, x, width, ROLE_DIM, MARK_NONE, "▸"); return;
+    case FATE_PROMPT: canvas_word(c, 1, x, width, ROLE_DIM, MARK_NONE, "·"); return;
+    case FATE_PREFILL: canvas_word(c, 1, x, width, ROLE_DIM, MARK_NONE, "▸"); return;
     case FATE_GHOST: snprintf(text, sizeof text, "◌%.0d", column->exit_layer > 0 ? column->exit_layer : 0); break;
     case FATE_ACCEPTED: snprintf(text, sizeof text, "✓%.0d", column->exit_layer > 0 ? column->exit_layer : 0); break;
     case FATE_REJECTED: snprintf(text, sizeof text, "✗%.0d", column->exit_layer > 0 ? column->exit_layer : 0); break;
     case FATE_BONUS: snprintf(text, sizeof text, "+"); break;
     case FATE_CORRECTION: snprintf(text, sizeof text, "%s", correction); break;
     }
-    used = draw_word(c, 1, x, width, role_of(column->fate), MARK_NONE, text);
+    used = canvas_word(c, 1, x, width, role_of(column->fate), MARK_NONE, text);
     if (column->rejected == TOKEN_NONE || column->fate == FATE_ACCEPTED || column->fate == FATE_REJECTED)
         return;
-    used += draw_word(c, 1, x + used, width - used, ROLE_REJECTED, MARK_NONE, "✗");
-    draw_word(c, 1, x + used, width - used, ROLE_REJECTED, MARK_STRUCK, layers_word(s, column->rejected));
+    used += canvas_word(c, 1, x + used, width - used, ROLE_REJECTED, MARK_NONE, "✗");
+    canvas_word(c, 1, x + used, width - used, ROLE_REJECTED, MARK_STRUCK, layers_word(s, column->rejected));
 }
 
 static void
@@ -96,7 +84,7 @@ draw_cell(const struct layers_panel *p, const struct scope *s, const struct canv
     const struct scope_cell *cell = &cells[layer];
     if (scope_spurious(s, pos, (uint32_t)layer))
         marks |= MARK_SPURIOUS;
-    const float heat = heat_of(p->channel, cell, column != NULL ? layers_final(s, column) : TOKEN_NONE);
+    const float heat = heat_of(p->channel, cell, column != NULL ? scope_final(s, column) : TOKEN_NONE);
     const char *word = layers_word(s, cell->token);
     if (beyond && cell->probed_by != PROBED_POLICY && width > 1) { /* asked by the scope only: the token had left */
         canvas_heat(c, y, x, width - 1, heat, marks | MARK_FADED, word);
@@ -173,7 +161,7 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
         return;
     }
     const struct scope_cell *cell = &cells[layer];
-    const int32_t rank = layers_rank(cell, layers_final(s, column));
+    const int32_t rank = layers_rank(cell, scope_final(s, column));
     x += canvas_print(c, y, x, ROLE_TEXT, "  L%d '%s' %.2f", layer, layers_word(s, cell->token),
                       (double)cell->confidence);
     if (!isnan(cell->annealed))
@@ -216,8 +204,8 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
             const unsigned marks = (here ? MARK_CURSOR : 0U) | (marked ? MARK_BOLD | MARK_UNDERLINED : 0U) |
                                    (column->fate == FATE_REJECTED ? MARK_STRUCK : 0U);
             const bool none = column->token == TOKEN_NONE;
-            draw_word(c, 0, x, width, column->fate == FATE_ACCEPTED ? ROLE_TEXT : role_of(column->fate), marks,
-                      none ? "…" : layers_word(s, column->token));
+            canvas_word(c, 0, x, width, column->fate == FATE_ACCEPTED ? ROLE_TEXT : role_of(column->fate), marks,
+                        none ? "…" : layers_word(s, column->token));
             draw_fate(s, c, x, width, column);
         }
         for (int row = 0; row < p->n_rows; row++)

@@ -116,7 +116,7 @@ lay_out(struct layers_panel *p, const struct scope *s, int cols)
 {
     int x = LAYERS_LABEL;
     p->n_columns = 0;
-    for (uint32_t pos = p->left; pos < scope_length(s) && p->n_columns < LAYERS_COLUMNS; pos++) {
+    for (uint32_t pos = p->left; pos < scope_now(s)->length && p->n_columns < LAYERS_COLUMNS; pos++) {
         const int width = column_width(p, s, pos);
         if (x + width > cols)
             break;
@@ -134,7 +134,7 @@ lay_out(struct layers_panel *p, const struct scope *s, int cols)
 static uint32_t
 newest(const struct scope *s)
 {
-    uint32_t last = scope_length(s) - 1;
+    uint32_t last = scope_now(s)->length - 1;
     const struct scope_round *open = scope_round(s, 0), *before = scope_round(s, 1);
     if (open == NULL || open->whole || before == NULL)
         return last;
@@ -148,7 +148,7 @@ void
 layers_columns(struct layers_panel *p, const struct scope *s, const struct selection *sel, int cols)
 {
     const int room = cols - LAYERS_LABEL + 1;
-    const uint32_t length = scope_length(s);
+    const uint32_t length = scope_now(s)->length;
     p->n_columns = 0;
     if (length == 0 || room < 2)
         return;
@@ -187,16 +187,6 @@ layers_beyond(const struct scope *s, const struct scope_column *c, int layer)
 {
     const int exit = layers_exit(c);
     return exit > 0 && layer > exit && layer < (int)scope_info(s)->layers;
-}
-
-token_t
-layers_final(const struct scope *s, const struct scope_column *c)
-{
-    const bool targets_own =
-        c->fate == FATE_PREFILL || c->fate == FATE_ACCEPTED || c->fate == FATE_CORRECTION || c->fate == FATE_BONUS;
-    if (c->final != TOKEN_NONE)
-        return c->final;
-    return targets_own && !(scope_info(s)->sampling.temperature > 0) ? c->token : TOKEN_NONE;
 }
 
 int32_t

@@ -25,7 +25,6 @@ static void
 draw_ranks(const struct scope *s, const struct canvas *c, int y, const struct scope_cell *cells, token_t final,
            int at_layer)
 {
-    static const char *const heights[8] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     const int layers = (int)scope_info(s)->layers;
     const int shown = layers < c->cols ? layers : c->cols;
     int first = 0, stays = 0;
@@ -46,7 +45,7 @@ draw_ranks(const struct scope *s, const struct canvas *c, int y, const struct sc
                                : rank < 0        ? ROLE_DIM
                                : rank == 0       ? ROLE_OK
                                                  : ROLE_SERIES_1;
-        canvas_text(c, y, i, role, rank < 0 ? "·" : heights[step > 7 ? 0 : 7 - step]);
+        canvas_text(c, y, i, role, rank < 0 ? "·" : canvas_level((7.5 - step) / 8));
     }
     if (first > 0)
         canvas_print(c, y + 1, 0, ROLE_DIM, stays > 0 ? "first at L%d, stays from L%d" : "first at L%d, later not",
@@ -93,7 +92,7 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
     } else {
         draw_top(s, &inside, &cells[layer]);
     }
-    const token_t final = layers_final(s, column);
+    const token_t final = scope_final(s, column);
     if (final == TOKEN_NONE) {
         canvas_text(&inside, GUESS_TOP, 0, ROLE_DIM, "the last layer has not said anything yet");
     } else if (cells != NULL) {

@@ -21,7 +21,6 @@ struct panel_host { /* who shows the panels: what they may ask of it */
 
 struct view { /* what a panel may read when it draws */
     const struct scope *scope;
-    const struct run_info *info;
     const struct panel_host *host;
     bool focused, live;          /* live: knobs can be moved */
     struct selection *selection; /* shared by all panels */

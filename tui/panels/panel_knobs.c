@@ -171,7 +171,7 @@ static void
 draw_extra(const struct view *v, const struct canvas *c, int y)
 {
     const struct sampling *sampling = &scope_info(v->scope)->sampling;
-    const char *probe = scope_probe(v->scope);
+    const char *probe = scope_now(v->scope)->probe;
     int x = canvas_print(c, y, 1, ROLE_DIM, "probe %s", probe[0] != '\0' ? probe : "–") + 1;
     if (scope_head(v->scope)[0] != '\0')
         x += canvas_print(c, y, x, ROLE_DIM, " · %s%s", scope_head(v->scope),

@@ -49,7 +49,7 @@ static bool
 take_cursor(struct layers_panel *p, const struct view *v)
 {
     struct selection *sel = v->selection;
-    const uint32_t length = scope_length(v->scope);
+    const uint32_t length = scope_now(v->scope)->length;
     layers_fold(p, v->scope, 2, p->lines); /* what was drawn last may be long ago */
     if (length == 0 || p->n_rows == 0)
         return false;
@@ -76,7 +76,7 @@ move(struct layers_panel *p, const struct view *v, int rows, long columns)
     int row = row_of(p, sel->layer) + rows;
     row = row < 0 ? 0 : row >= p->n_rows ? p->n_rows - 1 : row;
     sel->layer = p->row_layer[row];
-    const long first = (long)scope_first_cells(v->scope), last = (long)scope_length(v->scope) - 1;
+    const long first = (long)scope_first_cells(v->scope), last = (long)scope_now(v->scope)->length - 1;
     long pos = (long)sel->pos + columns;
     pos = pos < first ? first : pos > last ? last : pos;
     sel->pos = (uint32_t)pos;

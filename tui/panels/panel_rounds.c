@@ -146,17 +146,17 @@ draw_rounds(void *state, const struct view *v, const struct canvas *c)
         canvas_text(c, 0, 0, ROLE_DIM, "no rounds yet");
         return;
     }
-    if (p->epoch != scope_epoch(v->scope)) {
-        p->epoch = scope_epoch(v->scope);
+    if (p->epoch != scope_now(v->scope)->epoch) {
+        p->epoch = scope_now(v->scope)->epoch;
         p->back = 0;
     } else if (p->back > 0 && newest->number > p->newest) {
         p->back += newest->number - p->newest;
     }
     p->newest = newest->number;
     p->rows = c->rows;
-    const uint32_t rows = (uint32_t)c->rows, kept = scope_rounds(v->scope);
-    if (p->back + rows > kept)
-        p->back = kept > rows ? kept - rows : 0;
+    const uint32_t rows = (uint32_t)c->rows, held = scope_rounds(v->scope);
+    if (p->back + rows > held)
+        p->back = held > rows ? held - rows : 0;
     const struct parts a = arrange(v, p, c->rows, c->cols);
     for (int y = 0; y < c->rows; y++) {
         const struct scope_round *r = scope_round(v->scope, p->back + (uint32_t)y);

@@ -93,7 +93,7 @@ draw_one(struct series_panel *p, const struct view *v, const struct canvas *c, i
 static void
 place_axis(struct series_panel *p, const struct scope *s, int cols)
 {
-    const uint32_t last = scope_round_number(s);
+    const uint32_t last = scope_now(s)->round;
     p->plot_x = 6;
     int dots = (cols - p->plot_x) * 2;
     dots = dots < 0 ? 0 : dots > SERIES_WINDOW ? SERIES_WINDOW : dots;

@@ -123,9 +123,9 @@ draw_line(const struct text_panel *p, const struct view *v, const struct canvas 
             *match_end = at + matched;
         word = word || f->text[at] != ' ';
         char cluster[64];
-        const size_t kept = n < sizeof cluster ? n : sizeof cluster - 1;
-        memcpy(cluster, f->text + at, kept);
-        cluster[kept] = '\0';
+        const size_t length = n < sizeof cluster ? n : sizeof cluster - 1;
+        memcpy(cluster, f->text + at, length);
+        cluster[length] = '\0';
         if (at < *match_end)
             canvas_styled(c, y, x, ROLE_WARN, NAN, style.marks | MARK_BOLD | MARK_UNDERLINED, cluster);
         else
@@ -150,8 +150,8 @@ show_byte(struct text_panel *p, size_t at)
 static void
 follow_selection(struct text_panel *p, const struct view *v)
 {
-    if (p->epoch != scope_epoch(v->scope)) {
-        p->epoch = scope_epoch(v->scope);
+    if (p->epoch != scope_now(v->scope)->epoch) {
+        p->epoch = scope_now(v->scope)->epoch;
         p->scrolled = false;
         p->found = 0;
     }

@@ -218,9 +218,7 @@ series_draw_strip(const struct canvas *c, const struct scope_series *series)
                 continue;
             }
             const double heat = high > low ? ((double)value - low) / (high - low) : 1;
-            static const char *const levels[8] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-            canvas_heat_text(c, 1 + y, x, (float)heat, MARK_NONE,
-                             c->grid->mono ? levels[heat >= 1 ? 7 : (int)(heat * 8)] : " ");
+            canvas_styled(c, 1 + y, x, ROLE_TEXT, (float)heat, MARK_NONE, c->grid->mono ? canvas_level(heat) : " ");
         }
     }
 }

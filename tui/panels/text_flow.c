@@ -77,7 +77,7 @@ append_bytes(struct flow *f, const char *bytes, size_t n)
 
 /* What waits will not be completed: it is shown as the bytes it is. */
 static bool
-flush(struct flow *f)
+append_waiting(struct flow *f)
 {
     const struct flow_carry c = f->carry;
     f->carry.n = 0;
@@ -116,9 +116,9 @@ append_committed(struct flow *f, const struct scope *s, uint32_t from, uint32_t 
 static bool
 append_tail(struct flow *f, const struct scope *s, const struct scope_draft *struck, uint32_t n_struck)
 {
-    const uint32_t committed = scope_committed(s);
+    const uint32_t committed = scope_now(s)->committed;
     if (n_struck > 0) {
-        if (!flush(f))
+        if (!append_waiting(f))
             return false;
         for (uint32_t i = 0; i < n_struck; i++)
             if (!append_token(f, s, struck[i].pos, struck[i].token, FLOW_STRUCK))
@@ -127,12 +127,12 @@ append_tail(struct flow *f, const struct scope *s, const struct scope_draft *str
         if (!append_committed(f, s, struck[0].pos, committed))
             return false;
     }
-    for (uint32_t pos = committed; pos < scope_length(s) && pos - committed < VERIFY_NODES; pos++) {
+    for (uint32_t pos = committed; pos < scope_now(s)->length && pos - committed < VERIFY_NODES; pos++) {
         const struct scope_column *c = scope_column(s, pos);
         if (c != NULL && c->fate == FATE_GHOST && !append_token(f, s, pos, c->token, FLOW_GHOST))
             return false;
     }
-    return flush(f);
+    return append_waiting(f);
 }
 
 /* ---- lines ---- */
@@ -205,7 +205,8 @@ update(struct flow *f, const struct scope *s)
 {
     const struct scope_draft *struck;
     const uint32_t n_struck = scope_struck(s, &struck);
-    const uint32_t until = n_struck > 0 && struck[0].pos < scope_committed(s) ? struck[0].pos : scope_committed(s);
+    const uint32_t until =
+        n_struck > 0 && struck[0].pos < scope_now(s)->committed ? struck[0].pos : scope_now(s)->committed;
     size_t keep = f->stable;
     while (keep > 0 && f->spans[keep - 1].pos >= until)
         keep--;
@@ -223,10 +224,10 @@ bool
 flow_update(struct flow *f, const struct scope *s, int width)
 {
     const bool old = f->n_spans > 0 && scope_first(s) > f->spans[0].pos + SCOPE_POSITIONS / 4;
-    if (f->epoch != scope_epoch(s) || old) {
+    if (f->epoch != scope_now(s)->epoch || old) {
         f->stable = f->stable_n = f->n_lines = 0;
         f->stable_carry.n = 0;
-        f->epoch = scope_epoch(s);
+        f->epoch = scope_now(s)->epoch;
     }
     if (f->width != width) {
         f->n_lines = 0;
@@ -249,13 +250,14 @@ flow_line_end(const struct flow *f, size_t line)
     return end > f->lines[line].start && f->text[end - 1] == '\n' ? end - 1 : end;
 }
 
-size_t
-flow_line_at(const struct flow *f, size_t at)
+/* The last of n items, each beginning with an offset, ascending, whose offset is not beyond `at`; 0 when all are. */
+static size_t
+last_up_to(const void *items, size_t each, size_t n, size_t at)
 {
-    size_t low = 0, high = f->n_lines;
+    size_t low = 0, high = n;
     while (high - low > 1) {
         const size_t middle = low + (high - low) / 2;
-        if (f->lines[middle].start <= at)
+        if (*(const size_t *)((const char *)items + middle * each) <= at)
             low = middle;
         else
             high = middle;
@@ -264,17 +266,15 @@ flow_line_at(const struct flow *f, size_t at)
 }
 
 size_t
+flow_line_at(const struct flow *f, size_t at)
+{
+    return last_up_to(f->lines, sizeof *f->lines, f->n_lines, at);
+}
+
+size_t
 flow_span_at(const struct flow *f, size_t at)
 {
-    size_t low = 0, high = f->n_spans;
-    while (high - low > 1) {
-        const size_t middle = low + (high - low) / 2;
-        if (f->spans[middle].at <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return last_up_to(f->spans, sizeof *f->spans, f->n_spans, at);
 }
 
 size_t

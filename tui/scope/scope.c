@@ -9,7 +9,7 @@
 
 #define MAX_LAYERS     4096
 #define MAX_VOCABULARY (1u << 24)
-#define MAX_WORD       256 /* bytes kept of a token's text */
+#define MAX_WORD       256 /* bytes held of a token's text */
 
 /* ---- the vocabulary ---- */
 
@@ -84,15 +84,26 @@ scope_clear_series(struct scope *s)
     }
 }
 
+static void
+take_policy(struct scope *s, const char *name)
+{
+    const struct policy_info *policy = run_info_policy(s->info, name);
+    if (policy == NULL || policy == scope_policy(s))
+        return;
+    s->policy = (uint32_t)(policy - s->info->policies);
+    memset(s->knob_events, 0, sizeof s->knob_events);
+    scope_clear_series(s);
+}
+
 /* A run begins: its positions, rounds and series are new. Policy, knobs and vocabulary stay. */
 static void
 begin_run(struct scope *s)
 {
-    s->epoch++;
-    s->round = 0;
+    s->now.epoch++;
+    s->now.round = 0;
     s->seq_known = false;
-    s->end[0] = '\0';
-    s->length = s->committed = s->base = 0;
+    s->now.end[0] = '\0';
+    s->now.length = s->now.committed = s->base = 0;
     memset(s->cells_of, 0, SCOPE_COLUMNS * sizeof *s->cells_of);
     memset(s->probed, 0, (s->info->layers + 1) * sizeof *s->probed);
     memset(s->compared, 0, (s->info->layers + 1) * sizeof *s->compared);
@@ -107,23 +118,21 @@ begin_run(struct scope *s)
 void
 scope_reset(struct scope *s)
 {
-    s->version++;
-    s->lost = 0;
-    s->run = 0;
-    s->running = true;
-    s->probe[0] = s->head[0] = '\0';
+    s->now.version++;
+    s->now.lost = 0;
+    s->now.run = 0;
+    s->now.running = true;
+    s->now.probe[0] = s->head[0] = '\0';
     s->show_trained = false;
     memset(s->knob_events, 0, sizeof s->knob_events);
     s->in_progress = false;
-    metrics_begin(&s->metrics, s->info->layers, s->info->rho);
+    metrics_begin(&s->now.metrics, s->info->layers, s->info->rho);
     for (uint32_t i = 0; i < s->info->vocab; i++) {
         free(s->words[i]);
         s->words[i] = NULL;
     }
     s->policy = s->info->n_policies;
-    for (uint32_t i = 0; i < s->info->n_policies; i++)
-        if (strcmp(s->info->policies[i].name, s->info->policy) == 0)
-            s->policy = i;
+    take_policy(s, s->info->policy);
     for (uint32_t i = 0; i < s->info->n_policies; i++)
         for (uint32_t k = 0; k < POLICY_KNOBS; k++)
             s->values[i * POLICY_KNOBS + k] = s->info->start_values != NULL
@@ -233,25 +242,19 @@ take_control(struct scope *s, const struct event *e)
         return;
     if (strcmp(c->name, "run") == 0) {
         begin_run(s);
-        s->run = e->run;
+        s->now.run = e->run;
     } else if (strcmp(c->name, "policy") == 0) {
-        for (uint32_t i = 0; i < s->info->n_policies; i++)
-            if (i != s->policy && strcmp(s->info->policies[i].name, c->new_text) == 0) {
-                s->policy = i;
-                memset(s->knob_events, 0, sizeof s->knob_events);
-                scope_clear_series(s);
-                break;
-            }
+        take_policy(s, c->new_text);
     } else if (strcmp(c->name, "state") == 0) {
-        s->running = strcmp(c->new_text, "paused") != 0;
+        s->now.running = strcmp(c->new_text, "paused") != 0;
     } else if (strcmp(c->name, "probe") == 0) {
-        snprintf(s->probe, sizeof s->probe, "%s", c->new_text);
+        snprintf(s->now.probe, sizeof s->now.probe, "%s", c->new_text);
     } else if (strcmp(c->name, "head") == 0) {
         snprintf(s->head, sizeof s->head, "%s", strcmp(c->new_text, "trained") == 0 ? "trained" : "lens");
         s->show_trained = s->head[0] == 't';
     } else if (strcmp(c->name, "end") == 0) {
-        /* It may come from a trace: nothing but text. Room for the longest sentence that is kept, escaped. */
-        printable_text(c->new_text, strnlen(c->new_text, sizeof s->end), s->end, sizeof s->end);
+        /* It may come from a trace: nothing but text. Room for the longest sentence that is held, escaped. */
+        printable_text(c->new_text, strnlen(c->new_text, sizeof s->now.end), s->now.end, sizeof s->now.end);
     } else {
         take_knob(s, c);
     }
@@ -268,7 +271,7 @@ scope_event(struct scope *s, const struct event *e)
         s->seq_known = true;
         s->seq = e->seq;
     }
-    s->version++;
+    s->now.version++;
     switch (e->type) {
     case EVENT_VOCAB: take_vocab(s, &e->vocab); break;
     case EVENT_TOKEN:
@@ -280,7 +283,7 @@ scope_event(struct scope *s, const struct event *e)
     case EVENT_SERIES: scope_series_event(s, e); break;
     case EVENT_CONTROL: take_control(s, e); break;
     case EVENT_ROUND:
-        s->end[0] = '\0'; /* an extended run goes on */
+        s->now.end[0] = '\0'; /* an extended run goes on */
         scope_round_event(s, e);
         break;
     case EVENT_PROGRESS:
@@ -291,16 +294,16 @@ scope_event(struct scope *s, const struct event *e)
     case EVENT_TYPES: break;
     }
     if (e->type == EVENT_ROUND || (e->type == EVENT_CONTROL && e->control.new_text != NULL))
-        metrics_event(&s->metrics, e);
+        metrics_event(&s->now.metrics, e);
 }
 
 void
 scope_lost(struct scope *s, uint64_t events)
 {
     /* What is under way can't be told from what is missing; the next whole round is right again. */
-    s->version++;
-    s->epoch++;
-    s->lost += events;
+    s->now.version++;
+    s->now.epoch++;
+    s->now.lost += events;
     if (s->open) {
         s->open = false;
         s->n_rounds--;

@@ -7,10 +7,10 @@
 #include "engine/events/metrics.h"
 #include "engine/events/run_info.h"
 
-#define SCOPE_POSITIONS 32768 /* positions kept with their tokens */
-#define SCOPE_COLUMNS   1024  /* of these, the newest are kept with what their layers said */
-#define SCOPE_ROUNDS    1024  /* rounds kept */
-#define SCOPE_SERIES    2048  /* values kept of a series */
+#define SCOPE_POSITIONS 32768 /* positions held with their tokens */
+#define SCOPE_COLUMNS   1024  /* of these, the newest are held with what their layers said */
+#define SCOPE_ROUNDS    1024  /* rounds held */
+#define SCOPE_SERIES    2048  /* values held of a series */
 #define SCOPE_BARS      256   /* cells at least that every series has, for forms without a declared size */
 
 struct scope_cell { /* what a layer said about a position */
@@ -44,7 +44,7 @@ struct scope_column { /* a position */
     token_t rejected;   /* the main line's draft that was rejected here, TOKEN_NONE */
     int32_t rejected_exit;
     float rejected_confidence;
-    token_t final;     /* what the last layer says; TOKEN_NONE while not known */
+    token_t final;     /* what the last layer was heard to say; TOKEN_NONE: nothing */
     float threshold;   /* the policy's in that round; NAN: none */
     uint32_t siblings; /* further candidates at this position */
 };
@@ -88,6 +88,19 @@ struct scope_series { /* of the current policy, one per declared series */
     uint32_t last_change;     /* the newest of these */
 };
 
+struct scope_now {       /* what stands at the moment */
+    uint64_t version;    /* changes with every event that can change the picture */
+    uint64_t lost;       /* events that the log dropped */
+    uint32_t epoch;      /* changes when what was committed is no longer true: reset, new run */
+    uint32_t run, round; /* the last whole round's number */
+    bool running;
+    char end[200];      /* "", "eos", "tokens", "context", "error: …" */
+    char probe[8];      /* "off", "policy", "all"; "" while not known */
+    uint32_t length;    /* positions known; drafts, guesses, drafts just rejected counted */
+    uint32_t committed; /* of these, the ones that stay */
+    struct metrics metrics;
+};
+
 struct scope;
 
 bool scope_open(struct scope **, const struct run_info *, struct err *); /* info is borrowed */
@@ -95,38 +108,29 @@ void scope_close(struct scope *);
 void scope_reset(struct scope *); /* as if just opened */
 void scope_event(struct scope *, const struct event *);
 void scope_lost(struct scope *, uint64_t events); /* the log dropped some before they were seen */
-uint64_t scope_version(const struct scope *);     /* changes with every event that can change the picture */
-uint32_t scope_epoch(const struct scope *); /* changes when what was committed is no longer true: reset, new run */
 
 /* ---- reading ---- */
+const struct scope_now *scope_now(const struct scope *);
 const struct run_info *scope_info(const struct scope *);
-uint32_t scope_run(const struct scope *);
-uint32_t scope_round_number(const struct scope *); /* of the last whole round */
-bool scope_running(const struct scope *);
-const char *scope_end(const struct scope *);                      /* "", "eos", "tokens", "context", "error: …" */
 const struct policy_info *scope_policy(const struct scope *);     /* the current one; never NULL */
 double scope_knob(const struct scope *, uint32_t index);          /* applied value of the current policy's knob */
 uint32_t scope_knob_events(const struct scope *, uint32_t index); /* how often it was applied since the policy came */
-const char *scope_probe(const struct scope *);                    /* "off", "policy", "all"; "" while not known */
 const char *scope_head(const struct scope *); /* that looks at layers: "lens", "trained"; "": there is only the lens */
-const struct metrics *scope_metrics(const struct scope *);
 const struct progress_event *scope_progress(const struct scope *); /* NULL when nothing is under way */
-uint64_t scope_events_lost(const struct scope *);
 
-uint32_t scope_first(const struct scope *);     /* first position that may still be kept */
-uint32_t scope_length(const struct scope *);    /* positions known; drafts, guesses, drafts just rejected counted */
-uint32_t scope_committed(const struct scope *); /* of these, the ones that stay */
-const struct scope_column *scope_column(const struct scope *, uint32_t pos); /* NULL: not kept */
-/* What the head in use said: (L + 1), indexed by layer, [0] unused; NULL: not kept. */
+uint32_t scope_first(const struct scope *);                                  /* first position that may still be held */
+const struct scope_column *scope_column(const struct scope *, uint32_t pos); /* NULL: not held */
+/* What the head in use said: (L + 1), indexed by layer, [0] unused; NULL: not held. */
 const struct scope_cell *scope_cells(const struct scope *, uint32_t pos);
-uint32_t scope_first_cells(const struct scope *); /* first position whose layers may still be kept */
+uint32_t scope_first_cells(const struct scope *); /* first position whose layers may still be held */
 /* How often a layer was probed in this run. */
 uint64_t scope_probed(const struct scope *, uint32_t layer);
 /* The share of positions of this run where a layer's first choice was the last layer's, by the lens or by its trained
  * head, among those where both were asked. NAN: none was. */
 double scope_agreement(const struct scope *, uint32_t layer, bool trained);
 void scope_show_head(struct scope *, bool trained); /* for replays: what scope_cells() gives, until the run says */
-/* METHODS, SpecBound: a layer that is sure of a token (at temperature 1, by the threshold in force, 0.5 when the policy
+token_t scope_final(const struct scope *, const struct scope_column *); /* the last layer's; TOKEN_NONE: not known */
+/* SpecBound's spurious confidence: a layer that is sure of a token (at temperature 1, by the threshold in force, 0.5 when the policy
  * has none) and wrong. */
 bool scope_spurious(const struct scope *, uint32_t pos, uint32_t layer);
 /* The main line's drafts that were rejected last, until the next round begins. */
@@ -135,8 +139,8 @@ uint32_t scope_struck(const struct scope *, const struct scope_draft **out);
 int32_t scope_exit_layer(const struct scope *);
 int32_t scope_d_max(const struct scope *);
 
-uint32_t scope_rounds(const struct scope *);                                   /* kept, the open one counted */
-const struct scope_round *scope_round(const struct scope *, uint32_t back);    /* 0: the newest; NULL: not kept */
+uint32_t scope_rounds(const struct scope *);                                   /* held, the open one counted */
+const struct scope_round *scope_round(const struct scope *, uint32_t back);    /* 0: the newest; NULL: not held */
 const struct scope_series *scope_series(const struct scope *, uint32_t index); /* of the current policy; NULL: none */
 /* A token's bytes made safe for the terminal (tui/terminal/text.h), memory of the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
 const char *scope_text(const struct scope *, token_t);

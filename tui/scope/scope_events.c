@@ -1,23 +1,23 @@
 /* Tokens, verdicts, guesses, series and rounds. Events come from traces too: every number is checked before it is an
- * index. In a trace a draft's verdict may come earlier than it did live, so what is kept never depends on the order of
- * verdicts and the tokens and guesses around them. */
+ * index. In a trace a draft's verdict may come earlier than it did live, so what the scope holds never depends on the order
+ * of verdicts, tokens and guesses. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tui/scope/scope_internal.h"
 
-/* The column of a position, made if it is new. NULL: beyond the context, or older than what is kept. */
+/* The column of a position, made if it is new. NULL: beyond the context, or older than what is held. */
 static struct scope_column *
 touch(struct scope *s, uint32_t pos)
 {
     const uint32_t limit = s->info->ctx > 0 ? s->info->ctx : UINT32_MAX / 2;
-    if (pos > limit || (s->length > SCOPE_POSITIONS && pos < s->length - SCOPE_POSITIONS))
+    if (pos > limit || (s->now.length > SCOPE_POSITIONS && pos < s->now.length - SCOPE_POSITIONS))
         return NULL;
     struct scope_column *c = &s->columns[pos % SCOPE_POSITIONS];
-    if (pos >= s->length || scope_column(s, pos) == NULL) {
+    if (pos >= s->now.length || scope_column(s, pos) == NULL) {
         /* Positions that were skipped must not show what stood in their place long ago. */
-        for (uint32_t p = s->length; p < pos && p < s->length + SCOPE_POSITIONS; p++)
+        for (uint32_t p = s->now.length; p < pos && p < s->now.length + SCOPE_POSITIONS; p++)
             s->columns[p % SCOPE_POSITIONS].pos = UINT32_MAX;
         *c = (struct scope_column){.pos = pos,
                                    .token = TOKEN_NONE,
@@ -28,7 +28,7 @@ touch(struct scope *s, uint32_t pos)
                                    .rejected_confidence = NAN,
                                    .final = TOKEN_NONE,
                                    .threshold = NAN};
-        s->length = pos >= s->length ? pos + 1 : s->length;
+        s->now.length = pos >= s->now.length ? pos + 1 : s->now.length;
     }
     return c;
 }
@@ -36,25 +36,25 @@ touch(struct scope *s, uint32_t pos)
 static void
 forget_from(struct scope *s, uint32_t from)
 {
-    for (uint32_t p = from; p < s->length && p < from + SCOPE_POSITIONS; p++) {
+    for (uint32_t p = from; p < s->now.length && p < from + SCOPE_POSITIONS; p++) {
         s->columns[p % SCOPE_POSITIONS].pos = UINT32_MAX;
         if (s->cells_of[p % SCOPE_COLUMNS] == p + 1)
             s->cells_of[p % SCOPE_COLUMNS] = 0;
     }
-    s->length = from < s->length ? from : s->length;
+    s->now.length = from < s->now.length ? from : s->now.length;
 }
 
 void
 scope_forget_tail(struct scope *s)
 {
-    forget_from(s, s->committed);
+    forget_from(s, s->now.committed);
 }
 
 static void
 commit(struct scope *s, uint32_t pos)
 {
-    if (pos + 1 > s->committed)
-        s->committed = pos + 1;
+    if (pos + 1 > s->now.committed)
+        s->now.committed = pos + 1;
 }
 
 /* ---- rounds ---- */
@@ -75,7 +75,7 @@ open_round(struct scope *s, const struct event *e, uint32_t pos)
     scope_forget_tail(s);
     s->n_rounds++;
     s->open = true;
-    s->base = s->committed;
+    s->base = s->now.committed;
     s->main_tail = 0;
     s->left_main = UINT32_MAX;
     s->n_struck = 0;
@@ -108,18 +108,18 @@ forget_guesses(struct scope *s, uint32_t pos)
 void
 scope_round_event(struct scope *s, const struct event *e)
 {
-    struct scope_round *r = open_round(s, e, s->committed);
+    struct scope_round *r = open_round(s, e, s->now.committed);
     r->end = e->round_end;
     r->end.policy[sizeof r->end.policy - 1] = '\0';
     r->end.stop_reason[sizeof r->end.stop_reason - 1] = '\0';
     r->t_us = e->t_us;
     r->whole = true;
     s->open = false;
-    s->round = e->round;
-    const uint32_t from = s->committed > SCOPE_POSITIONS && s->base < s->committed - SCOPE_POSITIONS
-                              ? s->committed - SCOPE_POSITIONS
+    s->now.round = e->round;
+    const uint32_t from = s->now.committed > SCOPE_POSITIONS && s->base < s->now.committed - SCOPE_POSITIONS
+                              ? s->now.committed - SCOPE_POSITIONS
                               : s->base;
-    for (uint32_t p = from; p < s->committed; p++) {
+    for (uint32_t p = from; p < s->now.committed; p++) {
         if (scope_column(s, p) == NULL)
             continue;
         s->columns[p % SCOPE_POSITIONS].threshold = r->end.threshold;
@@ -128,7 +128,7 @@ scope_round_event(struct scope *s, const struct event *e)
             forget_guesses(s, p);
     }
     /* Rejected drafts are looked at until the next round begins; what else is beyond the end of the text is gone. */
-    uint32_t tail = s->committed;
+    uint32_t tail = s->now.committed;
     for (const struct scope_column *c; (c = scope_column(s, tail)) != NULL && c->fate == FATE_REJECTED;)
         tail++;
     forget_from(s, tail);
@@ -141,7 +141,7 @@ take_draft(struct scope *s, const struct event *e)
 {
     const struct token_event *t = &e->token;
     if (t->candidate < 1 || t->candidate >= VERIFY_NODES || t->parent < 0 || t->parent >= t->candidate ||
-        t->pos < s->committed)
+        t->pos < s->now.committed)
         return;
     struct scope_round *r = open_round(s, e, t->pos);
     if (s->node[t->candidate] >= 0 || r->n_drafts >= SCOPE_DRAFTS)
@@ -192,7 +192,7 @@ scope_token_event(struct scope *s, const struct event *e)
                                                    [SOURCE_CORRECTION] = FATE_CORRECTION,
                                                    [SOURCE_BONUS] = FATE_BONUS};
     if (t->source == SOURCE_CORRECTION || t->source == SOURCE_BONUS) {
-        if (t->pos < s->committed && !s->open)
+        if (t->pos < s->now.committed && !s->open)
             return;
         open_round(s, e, t->pos)->last = (int8_t)t->source;
     }
@@ -240,10 +240,10 @@ scope_verdict_event(struct scope *s, const struct verdict_event *v)
 /* ---- layers ---- */
 
 static void
-prefer(float *kept, float value)
+prefer(float *held, float value)
 {
     if (!isnan(value))
-        *kept = value;
+        *held = value;
 }
 
 static void
@@ -306,10 +306,10 @@ void
 scope_layer_event(struct scope *s, const struct event *e)
 {
     const struct layer_event *g = &e->layer;
-    if (g->probed_by == PROBED_POLICY && e->round > s->round) /* drafting began */
+    if (g->probed_by == PROBED_POLICY && e->round > s->now.round) /* drafting began */
         open_round(s, e, g->pos);
     if (g->layer < 1 || (uint32_t)g->layer > s->info->layers || g->token < 0 || (uint32_t)g->token >= s->info->vocab ||
-        touch(s, g->pos) == NULL || (s->length > SCOPE_COLUMNS && g->pos < s->length - SCOPE_COLUMNS))
+        touch(s, g->pos) == NULL || (s->now.length > SCOPE_COLUMNS && g->pos < s->now.length - SCOPE_COLUMNS))
         return;
     const bool trained = g->head == 1, last = (uint32_t)g->layer == s->info->layers;
     if (trained && !make_trained(s))

@@ -14,25 +14,18 @@ struct scope_word { /* a token's text */
 
 struct scope {
     const struct run_info *info;
-    uint64_t version, lost;
-    uint32_t epoch;
-    struct metrics metrics;
+    struct scope_now now;
 
     struct scope_word **words; /* (vocab) */
 
-    uint32_t run, round; /* the last whole round's number */
     bool seq_known;
-    uint32_t seq; /* the one sequence that is shown: the first that is heard of */
-    bool running;
-    char end[200];
+    uint32_t seq;    /* the one sequence that is shown: the first that is heard of */
     uint32_t policy; /* index in info->policies */
     double *values;  /* (n_policies * POLICY_KNOBS) applied knob values */
     uint32_t knob_events[POLICY_KNOBS];
-    char probe[8];
     struct progress_event progress;
     bool in_progress;
 
-    uint32_t length, committed;
     struct scope_column *columns; /* (SCOPE_POSITIONS) position p at p % SCOPE_POSITIONS */
     uint32_t *cells_of;           /* (SCOPE_COLUMNS) 1 + the position whose cells stand there, 0: none */
     struct scope_cell *cells[2];  /* (SCOPE_COLUMNS * (L + 1)) by head; a trained one's come with its first guess */

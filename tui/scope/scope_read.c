@@ -4,46 +4,16 @@
 
 #include "tui/scope/scope_internal.h"
 
-uint64_t
-scope_version(const struct scope *s)
+const struct scope_now *
+scope_now(const struct scope *s)
 {
-    return s->version;
-}
-
-uint32_t
-scope_epoch(const struct scope *s)
-{
-    return s->epoch;
+    return &s->now;
 }
 
 const struct run_info *
 scope_info(const struct scope *s)
 {
     return s->info;
-}
-
-uint32_t
-scope_run(const struct scope *s)
-{
-    return s->run;
-}
-
-uint32_t
-scope_round_number(const struct scope *s)
-{
-    return s->round;
-}
-
-bool
-scope_running(const struct scope *s)
-{
-    return s->running;
-}
-
-const char *
-scope_end(const struct scope *s)
-{
-    return s->end;
 }
 
 double
@@ -65,28 +35,10 @@ scope_head(const struct scope *s)
     return s->head[0] == '\0' ? "" : s->show_trained ? "trained" : "lens";
 }
 
-const char *
-scope_probe(const struct scope *s)
-{
-    return s->probe;
-}
-
-const struct metrics *
-scope_metrics(const struct scope *s)
-{
-    return &s->metrics;
-}
-
 const struct progress_event *
 scope_progress(const struct scope *s)
 {
     return s->in_progress ? &s->progress : NULL;
-}
-
-uint64_t
-scope_events_lost(const struct scope *s)
-{
-    return s->lost;
 }
 
 /* ---- positions ---- */
@@ -94,32 +46,20 @@ scope_events_lost(const struct scope *s)
 uint32_t
 scope_first(const struct scope *s)
 {
-    return s->length > SCOPE_POSITIONS ? s->length - SCOPE_POSITIONS : 0;
+    return s->now.length > SCOPE_POSITIONS ? s->now.length - SCOPE_POSITIONS : 0;
 }
 
 uint32_t
 scope_first_cells(const struct scope *s)
 {
-    return s->length > SCOPE_COLUMNS ? s->length - SCOPE_COLUMNS : 0;
-}
-
-uint32_t
-scope_length(const struct scope *s)
-{
-    return s->length;
-}
-
-uint32_t
-scope_committed(const struct scope *s)
-{
-    return s->committed;
+    return s->now.length > SCOPE_COLUMNS ? s->now.length - SCOPE_COLUMNS : 0;
 }
 
 const struct scope_column *
 scope_column(const struct scope *s, uint32_t pos)
 {
     const struct scope_column *c = &s->columns[pos % SCOPE_POSITIONS];
-    return pos < s->length && pos >= scope_first(s) && c->pos == pos ? c : NULL;
+    return pos < s->now.length && pos >= scope_first(s) && c->pos == pos ? c : NULL;
 }
 
 const struct scope_cell *
@@ -127,7 +67,7 @@ scope_cells(const struct scope *s, uint32_t pos)
 {
     const size_t at = pos % SCOPE_COLUMNS;
     const struct scope_cell *cells = s->cells[s->show_trained && s->cells[1] != NULL ? 1 : 0];
-    return pos < s->length && s->cells_of[at] == pos + 1 ? &cells[at * (s->info->layers + 1)] : NULL;
+    return pos < s->now.length && s->cells_of[at] == pos + 1 ? &cells[at * (s->info->layers + 1)] : NULL;
 }
 
 double
@@ -141,7 +81,7 @@ void
 scope_show_head(struct scope *s, bool trained)
 {
     s->show_trained = trained;
-    s->version++;
+    s->now.version++;
 }
 
 uint64_t
@@ -182,9 +122,19 @@ threshold_at(const struct scope *s, const struct scope_column *c)
     if (!isnan(c->threshold))
         return c->threshold;
     const struct round_event *r = last_end(s);
-    if (c->pos >= s->committed && r != NULL && !isnan(r->threshold))
+    if (c->pos >= s->now.committed && r != NULL && !isnan(r->threshold))
         return r->threshold;
     return 0.5f;
+}
+
+token_t
+scope_final(const struct scope *s, const struct scope_column *c)
+{
+    const bool targets_own =
+        c->fate == FATE_PREFILL || c->fate == FATE_ACCEPTED || c->fate == FATE_CORRECTION || c->fate == FATE_BONUS;
+    if (c->final != TOKEN_NONE)
+        return c->final;
+    return targets_own && !(s->info->sampling.temperature > 0) ? c->token : TOKEN_NONE;
 }
 
 bool
@@ -194,11 +144,7 @@ scope_spurious(const struct scope *s, uint32_t pos, uint32_t layer)
     const struct scope_cell *cells = scope_cells(s, pos);
     if (c == NULL || cells == NULL || layer < 1 || layer >= s->info->layers || !cells[layer].known)
         return false;
-    token_t final = c->final;
-    const bool targets_own =
-        c->fate == FATE_PREFILL || c->fate == FATE_ACCEPTED || c->fate == FATE_CORRECTION || c->fate == FATE_BONUS;
-    if (final == TOKEN_NONE && targets_own && !(s->info->sampling.temperature > 0))
-        final = c->token;
+    const token_t final = scope_final(s, c);
     return final != TOKEN_NONE && cells[layer].token != final && cells[layer].confidence >= threshold_at(s, c);
 }
 

@@ -160,7 +160,28 @@ canvas_glyph(const struct canvas *c, const char *utf8, const char *ascii)
     return c->grid->utf8 ? utf8 : ascii;
 }
 
-static const char *const levels[8] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+const char *
+canvas_level(double fraction)
+{
+    static const char *const levels[8] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    return levels[fraction >= 1 ? 7 : fraction > 0 ? (int)(fraction * 8) : 0];
+}
+
+/* Text in `width` columns, cut with '…' where it is longer. */
+static int
+put_word(const struct canvas *c, int y, int x, int width, const char *utf8, struct grid_cell style)
+{
+    if (text_width(utf8) <= width)
+        return put_text(c, y, x, width, utf8, style);
+    const int used = put_text(c, y, x, width - 1, utf8, style);
+    return used + put_text(c, y, x + used, width - used, "…", style);
+}
+
+int
+canvas_word(const struct canvas *c, int y, int x, int width, enum role role, unsigned marks, const char *utf8)
+{
+    return put_word(c, y, x, width, utf8, style_of(role, marks, NAN));
+}
 
 void
 canvas_heat(const struct canvas *c, int y, int x, int width, float heat, unsigned marks, const char *utf8)
@@ -171,13 +192,7 @@ canvas_heat(const struct canvas *c, int y, int x, int width, float heat, unsigne
     const bool level = c->grid->mono && !exited && !isnan(heat) && width > 2;
     const struct grid_cell style = style_of(exited ? ROLE_EXITED : ROLE_TEXT, marks, exited ? NAN : heat);
     const int room = width - (spurious ? 1 : 0) - (level ? 1 : 0);
-    int used = 0;
-    if (text_width(utf8) <= room) {
-        used = put_text(c, y, x, room, utf8, style);
-    } else {
-        used = put_text(c, y, x, room - 1, utf8, style);
-        used += put_text(c, y, x + used, room - used, "…", style);
-    }
+    int used = put_word(c, y, x, room, utf8, style);
     if (exited) /* without colours too it is seen where the layers stop */
         while (used < room)
             used += put_text(c, y, x + used, 1, "▒", style);
@@ -186,18 +201,7 @@ canvas_heat(const struct canvas *c, int y, int x, int width, float heat, unsigne
     if (spurious)
         used += put_text(c, y, x + used, 1, "▓", style_of(ROLE_SPURIOUS, marks & MARK_CURSOR, NAN));
     if (level)
-        put_text(c, y, x + used, 1, levels[heat <= 0 ? 0 : heat >= 1 ? 7 : (int)(heat * 8)], style);
-}
-
-int
-canvas_heat_text(const struct canvas *c, int y, int x, float heat, unsigned marks, const char *utf8)
-{
-    const bool exited = (marks & MARK_EXITED) != 0;
-    return put_text(c, y, x, c->cols - x, utf8,
-                    style_of(exited                    ? ROLE_EXITED
-                             : (marks & MARK_SPURIOUS) ? ROLE_SPURIOUS
-                                                       : ROLE_TEXT,
-                             marks, heat));
+        put_text(c, y, x + used, 1, canvas_level((double)heat), style);
 }
 
 void

@@ -26,10 +26,10 @@ enum role {
     ROLE_EXITED,
     ROLE_SPURIOUS,
     ROLE_CURSOR,
-    ROLE_LINE, /* LINE: d_max, thresholds */
+    ROLE_LINE, /* d_max, thresholds */
     ROLE_KNOB,
     ROLE_KNOB_PENDING,
-    ROLE_KEY, /* KEY: a key's name in help */
+    ROLE_KEY, /* a key's name in help */
     ROLE_SERIES_1,
     ROLE_SERIES_2,
     ROLE_SERIES_3,
@@ -48,21 +48,20 @@ void canvas_clear(const struct canvas *);
 int canvas_text(const struct canvas *, int y, int x, enum role, const char *utf8);
 __attribute__((format(printf, 5, 6))) int canvas_print(const struct canvas *, int y, int x, enum role,
                                                        const char *format, ...);
-/* Text padded or cut (with '…') to exactly `width` columns, on a background of intensity heat in [0, 1] from the
- * theme's scale; `marks` adds what must be seen without colour. */
-enum cell_mark {
-    MARK_NONE = 0,
-    MARK_EXITED = 1,
-    MARK_SPURIOUS = 2,
-    MARK_CURSOR = 4,
-    MARK_FADED = 8,
-    MARK_BOLD = 16,
-    MARK_STRUCK = 32,
-    MARK_UNDERLINED = 64
+enum cell_mark { /* what must be seen without colour */
+                 MARK_NONE = 0,
+                 MARK_EXITED = 1,
+                 MARK_SPURIOUS = 2,
+                 MARK_CURSOR = 4,
+                 MARK_FADED = 8,
+                 MARK_BOLD = 16,
+                 MARK_STRUCK = 32,
+                 MARK_UNDERLINED = 64
 };
+/* Text padded or cut to exactly `width` columns, on a background of intensity heat in [0, 1] from the theme's scale. */
 void canvas_heat(const struct canvas *, int y, int x, int width, float heat, unsigned marks, const char *utf8);
-/* As canvas_text, on a background of that heat; returns columns used. For the text panel's channels. */
-int canvas_heat_text(const struct canvas *, int y, int x, float heat, unsigned marks, const char *utf8);
+/* Text cut (with '…') to at most `width` columns; returns the columns used. */
+int canvas_word(const struct canvas *, int y, int x, int width, enum role, unsigned marks, const char *utf8);
 /* The general form: a role, a background (NAN: none) and marks. */
 int canvas_styled(const struct canvas *, int y, int x, enum role, float heat, unsigned marks, const char *utf8);
 void canvas_box(const struct canvas *, const char *title, const char *note,
@@ -71,6 +70,7 @@ void canvas_slider(const struct canvas *, int y, int x, int width, double fracti
 void canvas_bar(const struct canvas *, int y, int x, int width, double fraction, enum role); /* a progress bar */
 /* A braille line chart of n values (NAN: gap) over [low, high] filling rows × cols; several may overlay. */
 void canvas_plot(const struct canvas *, const float *values, int n, double low, double high, enum role);
+const char *canvas_level(double fraction); /* of a cell's height, from ▁ to █ */
 const char *canvas_glyph(const struct canvas *, const char *utf8,
                          const char *ascii); /* the one that the terminal can show */
 

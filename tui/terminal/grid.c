@@ -87,7 +87,7 @@ grid_put(struct grid *g, int y, int x, const char *cluster, size_t bytes, int co
 size_t
 grid_row(const struct grid *g, int y, char *out, size_t size)
 {
-    size_t length = 0, kept = 0;
+    size_t length = 0, used = 0;
     for (int x = 0; x < g->cols; x++) {
         const struct grid_cell *c = grid_at(g, y, x);
         if (c == NULL)
@@ -98,10 +98,10 @@ grid_row(const struct grid *g, int y, char *out, size_t size)
         memcpy(out + length, c->text, n);
         length += n;
         if (!(n == 1 && c->text[0] == ' ') && n != 0)
-            kept = length;
+            used = length;
     }
-    out[kept] = '\0';
-    return kept;
+    out[used] = '\0';
+    return used;
 }
 
 bool

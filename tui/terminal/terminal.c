@@ -1,4 +1,5 @@
 #include "tui/terminal/terminal.h"
+#include "kernels/clock.h"
 #include "tui/terminal/terminal_signals.h"
 
 #include <curses.h>
@@ -11,21 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
-#define DOUBLE_CLICK_MS 400
+#define DOUBLE_CLICK_US 400000
 #define LOST_AFTER      64 /* reads in a row that were promised input and got none */
 
 enum { CODE_PASTE_BEGIN = 600, CODE_PASTE_END }; /* beyond curses' own */
-
-static int64_t
-now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* True for UTF-8. Numbers are always written with a point. */
 static bool
@@ -33,7 +25,7 @@ choose_locale(void)
 {
     bool utf8 = setlocale(LC_ALL, "") != NULL && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     const char *all = getenv("LC_ALL");
-    const bool plain = all != NULL && (strcmp(all, "C") == 0 || strcmp(all, "POSIX") == 0); /* asked for: obeyed */
+    const bool plain = all != NULL && (strcmp(all, "C") == 0 || strcmp(all, "POSIX") == 0); /* asked for */
     if (!utf8 && !plain && (setlocale(LC_CTYPE, "C.UTF-8") != NULL || setlocale(LC_CTYPE, "C.utf8") != NULL))
         utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     setlocale(LC_NUMERIC, "C");
@@ -219,12 +211,12 @@ read_mouse(struct terminal *t)
     } else if (event.bstate & BUTTON5_PRESSED) {
         in.mouse = MOUSE_WHEEL_DOWN;
     } else if (event.bstate & BUTTON1_PRESSED) {
-        const int64_t now = now_ms();
-        const bool twice = event.y == t->press_y && event.x == t->press_x && now - t->press_ms < DOUBLE_CLICK_MS;
+        const uint64_t now = clock_us();
+        const bool twice = event.y == t->press_y && event.x == t->press_x && now - t->press_us < DOUBLE_CLICK_US;
         in.mouse = twice ? MOUSE_DOUBLE : MOUSE_PRESS;
         t->press_y = twice ? -1 : event.y;
         t->press_x = event.x;
-        t->press_ms = now;
+        t->press_us = now;
         t->dragging = true;
     } else if (event.bstate & BUTTON1_RELEASED) {
         in.mouse = MOUSE_RELEASE;

@@ -17,7 +17,7 @@ struct terminal {
     struct terminal_output output;
     int failures;         /* reads that should have brought something and did not */
     int press_y, press_x; /* the last click, to tell a double one */
-    int64_t press_ms;
+    uint64_t press_us;
     bool dragging, no_more; /* no_more: the terminal is gone, nothing is written to it any more */
 };
 

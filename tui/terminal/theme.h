@@ -33,7 +33,7 @@ struct theme {
 
 extern const char *const role_names[ROLES]; /* "text", "knob-pending", … */
 
-/* `name` is said in errors and kept as the theme's. */
+/* `name` is said in errors, and becomes the theme's. */
 bool theme_parse(struct theme *, const char *json, size_t n, const char *name, struct err *);
 /* A name with a '/' is a file. Others are looked for as NAME.json in $XDG_CONFIG_HOME/specscope/themes (or
  * ~/.config/…), then in data_dir/themes (data_dir may be NULL). The default theme is always there: it is compiled in.

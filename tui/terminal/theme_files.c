@@ -66,12 +66,12 @@ theme_load(struct theme *t, const char *name, const char *data_dir, struct err *
     char path[4096], dir[4000];
     if (strchr(name, '/') != NULL) {
         const char *base = strrchr(name, '/') + 1;
-        char kept[32];
-        snprintf(kept, sizeof kept, "%.31s", base);
-        char *dot = strstr(kept, ".json");
+        char stem[32];
+        snprintf(stem, sizeof stem, "%.31s", base);
+        char *dot = strstr(stem, ".json");
         if (dot != NULL)
             *dot = '\0';
-        return load_file(t, name, kept, err);
+        return load_file(t, name, stem, err);
     }
     for (int i = 0; i < 2; i++) {
         struct stat about;

@@ -5,7 +5,7 @@
 
 #define MARGIN 3
 
-/* Draws every panel at the size, and looks for cells that changed around it. */
+/* Draws every panel at the size, and looks for cells that changed outside of it. */
 static void
 draw_inside(struct fixture *f, void **states, int rows, int cols)
 {

@@ -14,8 +14,8 @@ test_prompt_and_first_token_are_committed(void **state)
     struct fixture *f = *state;
     assert_int_equal(fate_at(f, 0), FATE_PROMPT);
     assert_int_equal(fate_at(f, 3), FATE_PREFILL);
-    assert_int_equal(scope_committed(f->scope), 4);
-    assert_int_equal(scope_length(f->scope), 4);
+    assert_int_equal(scope_now(f->scope)->committed, 4);
+    assert_int_equal(scope_now(f->scope)->length, 4);
     assert_int_equal(scope_rounds(f->scope), 0);
     assert_int_equal(scope_column(f->scope, 3)->exit_layer, FAKE_LAYERS);
 }
@@ -26,18 +26,18 @@ test_drafts_are_ghosts_until_they_are_judged(void **state)
     struct fixture *f = *state;
     say_layer(&f->stream, 4, 2, 41, 0.5f);
     assert_int_equal(fate_at(f, 4), FATE_NONE);
-    assert_int_equal(scope_length(f->scope), 5);
+    assert_int_equal(scope_now(f->scope)->length, 5);
     say_draft(&f->stream, 4, 1, 0, 40, 2);
     say_draft(&f->stream, 5, 2, 1, 50, 3);
     assert_int_equal(fate_at(f, 4), FATE_GHOST);
     assert_int_equal(fate_at(f, 5), FATE_GHOST);
-    assert_int_equal(scope_committed(f->scope), 4);
+    assert_int_equal(scope_now(f->scope)->committed, 4);
     assert_int_equal(scope_round(f->scope, 0)->n_drafts, 2);
     assert_false(scope_round(f->scope, 0)->whole);
     say_verdict(&f->stream, 1, true, true);
     assert_int_equal(fate_at(f, 4), FATE_ACCEPTED);
     assert_int_equal(scope_column(f->scope, 4)->exit_layer, 2);
-    assert_int_equal(scope_committed(f->scope), 5);
+    assert_int_equal(scope_now(f->scope)->committed, 5);
     assert_int_equal(scope_cells(f->scope, 4)[2].token, 41);
 }
 
@@ -63,8 +63,8 @@ test_a_rejected_draft_gives_way_to_the_correction(void **state)
     assert_int_equal(c->rejected_exit, 2);
     assert_true(scope_column(f->scope, 4)->rejected == TOKEN_NONE);
     /* What was drafted behind it is there to be looked at, until the next round begins. */
-    assert_int_equal(scope_committed(f->scope), 6);
-    assert_int_equal(scope_length(f->scope), 7);
+    assert_int_equal(scope_now(f->scope)->committed, 6);
+    assert_int_equal(scope_now(f->scope)->length, 7);
     assert_int_equal(fate_at(f, 6), FATE_REJECTED);
     assert_true(scope_cells(f->scope, 6)[1].known);
     assert_int_equal(scope_struck(f->scope, &struck), 2);
@@ -74,7 +74,7 @@ test_a_rejected_draft_gives_way_to_the_correction(void **state)
     say_layer(&f->stream, 6, 3, 60, 0.9f);
     seen(f);
     assert_int_equal(scope_struck(f->scope, &struck), 0);
-    assert_int_equal(scope_length(f->scope), 7);
+    assert_int_equal(scope_now(f->scope)->length, 7);
     assert_int_equal(fate_at(f, 6), FATE_NONE);
     assert_false(scope_cells(f->scope, 6)[1].known);
     assert_false(scope_round(f->scope, 0)->whole);
@@ -93,7 +93,7 @@ test_full_acceptance_ends_in_a_bonus(void **state)
     assert_int_equal(scope_column(f->scope, 5)->exit_layer, FAKE_LAYERS);
     assert_int_equal(scope_round(f->scope, 0)->last, SOURCE_BONUS);
     assert_int_equal(scope_round(f->scope, 0)->first_pos, 4);
-    assert_int_equal(scope_round_number(f->scope), 1);
+    assert_int_equal(scope_now(f->scope)->round, 1);
     assert_true(scope_column(f->scope, 4)->threshold == 0.6f);
     assert_int_equal(scope_d_max(f->scope), 3);
 }
@@ -136,7 +136,7 @@ test_a_cut_round_keeps_nothing_behind_the_end_of_the_text(void **state)
     say_verdict(&f->stream, 3, true, false);
     say_round(&f->stream, 3, 3, 1);
     assert_int_equal(fate_at(f, 4), FATE_ACCEPTED);
-    assert_int_equal(scope_length(f->scope), 5);
+    assert_int_equal(scope_now(f->scope)->length, 5);
     assert_int_equal(scope_round(f->scope, 0)->last, ROUND_OPEN);
 }
 
@@ -170,7 +170,7 @@ static void
 test_a_new_run_forgets_the_text_and_keeps_the_knobs(void **state)
 {
     struct fixture *f = *state;
-    const uint32_t epoch = scope_epoch(f->scope);
+    const uint32_t epoch = scope_now(f->scope)->epoch;
     stream_control(&f->stream, "tau", "0.35");
     decode_report(&(struct decoder){.stream = &f->stream}, "tau", 0, 0.35f);
     say_token(&f->stream, SOURCE_BONUS, 4, 40);
@@ -183,15 +183,15 @@ test_a_new_run_forgets_the_text_and_keeps_the_knobs(void **state)
     f->stream.round = 0;
     stream_control(&f->stream, "end", "tokens");
     seen(f);
-    assert_string_equal(scope_end(f->scope), "tokens");
+    assert_string_equal(scope_now(f->scope)->end, "tokens");
     stream_control(&f->stream, "run", "restart");
     seen(f);
-    assert_int_equal(scope_run(f->scope), 2);
-    assert_int_equal(scope_length(f->scope), 0);
+    assert_int_equal(scope_now(f->scope)->run, 2);
+    assert_int_equal(scope_now(f->scope)->length, 0);
     assert_int_equal(scope_rounds(f->scope), 0);
     assert_int_equal(scope_series(f->scope, 0)->count, 0);
-    assert_string_equal(scope_end(f->scope), "");
-    assert_true(scope_epoch(f->scope) != epoch);
+    assert_string_equal(scope_now(f->scope)->end, "");
+    assert_true(scope_now(f->scope)->epoch != epoch);
     assert_true(fabs(scope_knob(f->scope, 0) - 0.35) < 1e-9);
 }
 
@@ -231,9 +231,9 @@ test_lost_events_leave_what_was_committed(void **state)
     say_draft(&f->stream, 4, 1, 0, 40, 2);
     seen(f);
     scope_lost(f->scope, 12);
-    assert_int_equal(scope_length(f->scope), 4);
+    assert_int_equal(scope_now(f->scope)->length, 4);
     assert_int_equal(scope_rounds(f->scope), 0);
-    assert_int_equal(scope_events_lost(f->scope), 12);
+    assert_int_equal(scope_now(f->scope)->lost, 12);
     say_verdict(&f->stream, 1, true, true); /* of a draft that is not known any more */
     say_token(&f->stream, SOURCE_BONUS, 9, 90);
     say_round(&f->stream, 1, 1, 2);

@@ -15,7 +15,7 @@ test_history_is_bounded(void **state)
         say_round(&f->stream, 0, 0, 1);
     }
     seen(f);
-    assert_int_equal(scope_length(f->scope), n);
+    assert_int_equal(scope_now(f->scope)->length, n);
     assert_int_equal(scope_first(f->scope), 500);
     assert_null(scope_column(f->scope, 499));
     assert_int_equal(scope_column(f->scope, 500)->pos, 500);
@@ -28,7 +28,7 @@ test_history_is_bounded(void **state)
     say_layer(&f->stream, 3, 1, 9, 0.1f);
     say_token(&f->stream, SOURCE_PROMPT, 3, 9);
     seen(f);
-    assert_int_equal(scope_length(f->scope), n);
+    assert_int_equal(scope_now(f->scope)->length, n);
     assert_null(scope_column(f->scope, 3));
 }
 
@@ -70,8 +70,8 @@ test_broken_events_do_no_harm(void **state)
         scope_event(f->scope, e);
         if (stream_below(s, 500) == 0)
             scope_lost(f->scope, 3);
-        const uint32_t length = scope_length(f->scope);
-        assert_true(scope_committed(f->scope) <= length);
+        const uint32_t length = scope_now(f->scope)->length;
+        assert_true(scope_now(f->scope)->committed <= length);
         assert_true(length <= FAKE_CTX + 1);
         const struct scope_column *c = scope_column(f->scope, stream_below(s, FAKE_CTX + 9));
         if (c != NULL) {
@@ -103,7 +103,7 @@ test_a_reset_scope_is_a_new_one(void **state)
         feed(f->scope, &s, 0);
         assert_true(scope_open(&fresh, &f->info, &err));
         feed(fresh, &s, 0);
-        assert_int_equal(scope_committed(fresh), d.length);
+        assert_int_equal(scope_now(fresh)->committed, d.length);
         assert_int_equal(scope_rounds(fresh), 20);
         assert_same_scope(fresh, f->scope);
         scope_close(fresh);
