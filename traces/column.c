@@ -218,23 +218,43 @@ read_nothing(const struct column *c, struct event *e, const struct run_info *run
     }
 }
 
+static bool
+read_whole(const struct column *c, struct event *e, const char *field, const struct run_info *run, const char **why)
+{
+    static const int64_t most[] = {
+        [COLUMN_U64] = (int64_t)1 << 53, [COLUMN_U32] = UINT32_MAX, [COLUMN_I32] = INT32_MAX, [COLUMN_FLAG] = 1};
+    int64_t number;
+    if (!read_number(field, &number))
+        return fail(why, "is not a whole number");
+    if (!in_range(c, number, run, why))
+        return false;
+    if (number > most[c->kind])
+        return fail(why, c->kind == COLUMN_FLAG ? "is neither 0 nor 1" : "is too large");
+    switch (c->kind) {
+    case COLUMN_U64: SAVE(uint64_t, (uint64_t)number); break;
+    case COLUMN_U32: SAVE(uint32_t, (uint32_t)number); break;
+    case COLUMN_I32: SAVE(int32_t, (int32_t)number); break;
+    default: SAVE(int8_t, (int8_t)number); break;
+    }
+    return true;
+}
+
 bool
 column_read(const struct column *c, struct event *e, char *field, size_t n, const struct run_info *run,
             const char **why)
 {
-    int64_t number = 0;
     float real;
     char *end;
     unsigned named;
-    if (c->kind == COLUMN_NAME || c->kind == COLUMN_TEXT || c->kind == COLUMN_BYTES) {
-        if (n == 0 && !c->optional)
-            return fail(why, "is empty");
+    const bool text = c->kind == COLUMN_NAME || c->kind == COLUMN_TEXT || c->kind == COLUMN_BYTES;
+    if (n == 0 && !c->optional)
+        return fail(why, "is empty");
+    if (text)
         return read_text(c, e, field, n, run, why);
-    }
     if (strlen(field) != n)
         return fail(why, "holds a NUL byte");
     if (n == 0)
-        return c->optional ? read_nothing(c, e, run, why) : fail(why, "is empty");
+        return read_nothing(c, e, run, why);
     switch (c->kind) {
     case COLUMN_REAL:
         if (!read_real(field, &end, &real) || *end != '\0')
@@ -252,32 +272,6 @@ column_read(const struct column *c, struct event *e, char *field, size_t n, cons
             return fail(why, "is nobody who probes");
         SAVE(unsigned, named);
         return true;
-    default: break;
-    }
-    if (!read_number(field, &number))
-        return fail(why, "is not a whole number");
-    if (!in_range(c, number, run, why))
-        return false;
-    switch (c->kind) {
-    case COLUMN_U64:
-        if (number > (int64_t)1 << 53)
-            return fail(why, "is too large");
-        SAVE(uint64_t, (uint64_t)number);
-        return true;
-    case COLUMN_U32:
-        if (number > (int64_t)UINT32_MAX)
-            return fail(why, "is too large");
-        SAVE(uint32_t, (uint32_t)number);
-        return true;
-    case COLUMN_I32:
-        if (number > INT32_MAX)
-            return fail(why, "is too large");
-        SAVE(int32_t, (int32_t)number);
-        return true;
-    default:
-        if (number > 1)
-            return fail(why, "is neither 0 nor 1");
-        SAVE(int8_t, (int8_t)number);
-        return true;
+    default: return read_whole(c, e, field, run, why);
     }
 }

@@ -1,38 +1,23 @@
-/* The columns. Shorthands: MAYBE is a column that may be empty, ADDED one that may also be missing, RANGED one whose numbers a reader checks against a limit,
- * NAME a char array. */
+/* The columns. Shorthands: MAYBE is a column that may be empty, ADDED one that may also be missing, RANGED one whose
+ * numbers a reader checks against a limit, NAME a char array. */
 #include "traces/schema.h"
 
-#define AT(member) offsetof(struct event, member)
-#define COLUMN(name, kind, from)                                                                                       \
+#define FIELD(name, kind, from, size, limit, optional, added)                                                          \
     {                                                                                                                  \
-        name, COLUMN_##kind, AT(from), 0, LIMIT_NONE, false, false                                                     \
+        name, COLUMN_##kind, offsetof(struct event, from), size, LIMIT_##limit, optional, added                        \
     }
-#define MAYBE(name, kind, from)                                                                                        \
-    {                                                                                                                  \
-        name, COLUMN_##kind, AT(from), 0, LIMIT_NONE, true, false                                                      \
-    }
-#define ADDED(name, kind, from)                                                                                        \
-    {                                                                                                                  \
-        name, COLUMN_##kind, AT(from), 0, LIMIT_NONE, true, true                                                       \
-    }
-#define RANGED(name, kind, from, limit)                                                                                \
-    {                                                                                                                  \
-        name, COLUMN_##kind, AT(from), 0, LIMIT_##limit, false, false                                                  \
-    }
-#define MAYBE_RANGED(name, kind, from, limit)                                                                          \
-    {                                                                                                                  \
-        name, COLUMN_##kind, AT(from), 0, LIMIT_##limit, true, false                                                   \
-    }
+#define COLUMN(name, kind, from)              FIELD(name, kind, from, 0, NONE, false, false)
+#define MAYBE(name, kind, from)               FIELD(name, kind, from, 0, NONE, true, false)
+#define ADDED(name, kind, from)               FIELD(name, kind, from, 0, NONE, true, true)
+#define RANGED(name, kind, from, limit)       FIELD(name, kind, from, 0, limit, false, false)
+#define MAYBE_RANGED(name, kind, from, limit) FIELD(name, kind, from, 0, limit, true, false)
 #define NAME(name, from, limit, optional)                                                                              \
-    {                                                                                                                  \
-        name, COLUMN_NAME, AT(from), sizeof((struct event *)0)->from, LIMIT_##limit, optional, false                   \
-    }
+    FIELD(name, NAME, from, sizeof((struct event *)0)->from, limit, optional, false)
+
 /* Every line starts with these: a number that orders lines across files, microseconds since the run's start. */
-#define COMMON                                                                                                         \
-    COLUMN("event", U64, number), COLUMN("t_us", U64, t_us), COLUMN("run", U32, run), RANGED("seq", U32, seq, COUNT),  \
-        COLUMN("round", U32, round)
 #define COMMON_NO_ROUND                                                                                                \
     COLUMN("event", U64, number), COLUMN("t_us", U64, t_us), COLUMN("run", U32, run), RANGED("seq", U32, seq, COUNT)
+#define COMMON COMMON_NO_ROUND, COLUMN("round", U32, round)
 
 static const struct column tokens[] = {
     COMMON,

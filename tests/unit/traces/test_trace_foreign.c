@@ -138,79 +138,81 @@ test_the_lines_are_those_that_the_format_describes(void **state)
     }
 }
 
+static const struct {
+    const char *file, *old, *new, *where, *what;
+} bad_fields[] = {
+    {"tokens.csv", ",7,draft", ",300,draft", "tokens.csv, line 2, column token_id", "vocabulary"},
+    {"tokens.csv", ",7,draft", ",-7,draft", "column token_id", "whole number"},
+    {"tokens.csv", ",7,draft", ",7 x,draft", "column token_id", "whole number"},
+    {"tokens.csv", ",7,draft", ",,draft", "column token_id", "empty"},
+    {"tokens.csv", ",7,draft", ",7,sketch", "column source", "source"},
+    {"tokens.csv", ",draft,2,", ",draft,7,", "column exit_layer", "layers"},
+    {"tokens.csv", "3,1002,1,0,1,3,", "3,1002,1,0,1,513,", "column pos", "context"},
+    {"tokens.csv", ",0,1,7,draft", ",0,64,7,draft", "column candidate", "candidates"},
+    {"tokens.csv", ",0.5,0.25", ",0.5f,0.25", "column confidence", "not a number"},
+    {"tokens.csv", ",0.5,0.25", ",nan,0.25", "column confidence", "not a number"},
+    {"tokens.csv", ",0.5,0.25", ",0x1p3,0.25", "column confidence", "not a number"},
+    {"tokens.csv", ",1,1\n", ",2,1\n", "column accepted", "neither 0 nor 1"},
+    {"tokens.csv", ",1,1\n", ",1,1,1\n", "tokens.csv, line 2", "fields"},
+    {"tokens.csv", ",1,1\n", ",1\n", "tokens.csv, line 2", "fields"},
+    {"tokens.csv", "3,1002", "0,1002", "column event", "not above"},
+    {"tokens.csv", "3,1002", "2,1002", "column event", "another file"},
+    {"tokens.csv", "3,1002,1,0,", "3,1002,4294967296,0,", "column run", "too large"},
+    {"tokens.csv", "3,1002,1,0,", "3,1002,0,0,", "column run", "earlier run"},
+    {"tokens.csv", "3,1002,1,0,", "3,1002,1,70000,", "column seq", "too large"},
+    {"tokens.csv", "3,1002", "3,99999999999999999999", "column t_us", "whole number"},
+    {"layers.csv", ",3,2,7,", ",3,0,7,", "column layer", "no layer"},
+    {"layers.csv", ",3,2,7,", ",3,7,7,", "column layer", "no layer"},
+    {"layers.csv", "8:0.125", "300:0.125", "column top", "vocabulary"},
+    {"layers.csv", "8:0.125", "8:", "column top", "list"},
+    {"layers.csv", "8:0.125", "8:0.1:2", "column top", "list"},
+    {"layers.csv", "8:0.125", "1:0 2:0 3:0 4:0 5:0 6:0", "column top", "more tokens"},
+    {"layers.csv", ",policy\n", ",nobody\n", "column probed_by", "probes"},
+    {"series.csv", "\"tau\",0", "\"tau\",1048576", "column index", "too large"},
+    {"series.csv", "\"tau\"", "\"a key that is longer than keys can be\"", "column key", "too long"},
+    {"series.csv", "\"tau\"", "\"ta\"u", "series.csv, line 2", "quote"},
+    {"controls.csv", "\"start\"", "\"st\\art\"", "column new", "backslash"},
+    {"controls.csv", "\"start\"", "\"st\\x00art\"", "column new", "NUL"},
+    {"controls.csv", "\"run\",,\"start\"", "\"policy\",,\"nonesuch\"", "column new", "policy"},
+    {"vocab.csv", "\"seven\"", "\"sev\\x0gen\"", "column text", "backslash"},
+    {"rounds.csv", "\"specbound\"", "\"nonesuch\"", "rounds.csv, line 2, column policy", "declares"},
+    {"rounds.csv", ",1,1,1,1,", ",70000,1,1,1,", "column drafted", "too large"},
+    {"rounds.csv", "0.5,3,4", "0.5,7,4", "column d_max", "layers"},
+    {"tokens.csv", "annealed,", "other,", "tokens.csv, line 1, column annealed", "missing"},
+    {"rounds.csv", "event,", "number,", "rounds.csv, line 1, column event", "missing"},
+    {"run.json", "\"format\":\t1", "\"format\":\t2", "run.json", "newer"},
+    {"run.json", "\"vocab\":\t300", "\"vocab\":\t0", "\"vocab\"", "range"},
+    {"run.json", "\"layers\":\t6", "\"layers\":\t1e9", "\"layers\"", "range"},
+    {"run.json", "\"layers\":\t6", "\"layers\":\t6.5", "\"layers\"", "range"},
+    {"run.json", "\"rho\":", "\"rhu\":", "\"rho\"", "missing"},
+    {"run.json", "\"18446744073709551615\"", "\"18446744073709551616\"", "\"seed\"", "whole number"},
+    {"run.json", "\"policy\":\t\"specbound\"", "\"policy\":\t\"none\"", "\"policy\"", "declared"},
+    {"run.json", "\"dynamic\", ", "", "\"choices\"", "bounds"},
+    {"run.json", "\"name\":\t\"tau\"", "\"name\":\t\"prompt\"", "\"knobs\"", "control"},
+    {"run.json", "\"default\":\t0.55", "\"default\":\t1.55", "\"knobs\"", "default"},
+    {"run.json", "\"cols\":\t6", "\"cols\":\t0", "\"cols\"", "range"},
+    {"run.json", "{", "[", "run.json", "JSON"},
+};
+
 static void
 test_a_bad_field_is_refused_with_file_line_and_column(void **state)
 {
     const char *folder = *state;
-    static const struct {
-        const char *file, *old, *new, *where, *what;
-    } bad[] = {
-        {"tokens.csv", ",7,draft", ",300,draft", "tokens.csv, line 2, column token_id", "vocabulary"},
-        {"tokens.csv", ",7,draft", ",-7,draft", "column token_id", "whole number"},
-        {"tokens.csv", ",7,draft", ",7 x,draft", "column token_id", "whole number"},
-        {"tokens.csv", ",7,draft", ",,draft", "column token_id", "empty"},
-        {"tokens.csv", ",7,draft", ",7,sketch", "column source", "source"},
-        {"tokens.csv", ",draft,2,", ",draft,7,", "column exit_layer", "layers"},
-        {"tokens.csv", "3,1002,1,0,1,3,", "3,1002,1,0,1,513,", "column pos", "context"},
-        {"tokens.csv", ",0,1,7,draft", ",0,64,7,draft", "column candidate", "candidates"},
-        {"tokens.csv", ",0.5,0.25", ",0.5f,0.25", "column confidence", "not a number"},
-        {"tokens.csv", ",0.5,0.25", ",nan,0.25", "column confidence", "not a number"},
-        {"tokens.csv", ",0.5,0.25", ",0x1p3,0.25", "column confidence", "not a number"},
-        {"tokens.csv", ",1,1\n", ",2,1\n", "column accepted", "neither 0 nor 1"},
-        {"tokens.csv", ",1,1\n", ",1,1,1\n", "tokens.csv, line 2", "fields"},
-        {"tokens.csv", ",1,1\n", ",1\n", "tokens.csv, line 2", "fields"},
-        {"tokens.csv", "3,1002", "0,1002", "column event", "not above"},
-        {"tokens.csv", "3,1002", "2,1002", "column event", "another file"},
-        {"tokens.csv", "3,1002,1,0,", "3,1002,4294967296,0,", "column run", "too large"},
-        {"tokens.csv", "3,1002,1,0,", "3,1002,0,0,", "column run", "earlier run"},
-        {"tokens.csv", "3,1002,1,0,", "3,1002,1,70000,", "column seq", "too large"},
-        {"tokens.csv", "3,1002", "3,99999999999999999999", "column t_us", "whole number"},
-        {"layers.csv", ",3,2,7,", ",3,0,7,", "column layer", "no layer"},
-        {"layers.csv", ",3,2,7,", ",3,7,7,", "column layer", "no layer"},
-        {"layers.csv", "8:0.125", "300:0.125", "column top", "vocabulary"},
-        {"layers.csv", "8:0.125", "8:", "column top", "list"},
-        {"layers.csv", "8:0.125", "8:0.1:2", "column top", "list"},
-        {"layers.csv", "8:0.125", "1:0 2:0 3:0 4:0 5:0 6:0", "column top", "more tokens"},
-        {"layers.csv", ",policy\n", ",nobody\n", "column probed_by", "probes"},
-        {"series.csv", "\"tau\",0", "\"tau\",1048576", "column index", "too large"},
-        {"series.csv", "\"tau\"", "\"a key that is longer than keys can be\"", "column key", "too long"},
-        {"series.csv", "\"tau\"", "\"ta\"u", "series.csv, line 2", "quote"},
-        {"controls.csv", "\"start\"", "\"st\\art\"", "column new", "backslash"},
-        {"controls.csv", "\"start\"", "\"st\\x00art\"", "column new", "NUL"},
-        {"controls.csv", "\"run\",,\"start\"", "\"policy\",,\"nonesuch\"", "column new", "policy"},
-        {"vocab.csv", "\"seven\"", "\"sev\\x0gen\"", "column text", "backslash"},
-        {"rounds.csv", "\"specbound\"", "\"nonesuch\"", "rounds.csv, line 2, column policy", "declares"},
-        {"rounds.csv", ",1,1,1,1,", ",70000,1,1,1,", "column drafted", "too large"},
-        {"rounds.csv", "0.5,3,4", "0.5,7,4", "column d_max", "layers"},
-        {"tokens.csv", "annealed,", "other,", "tokens.csv, line 1, column annealed", "missing"},
-        {"rounds.csv", "event,", "number,", "rounds.csv, line 1, column event", "missing"},
-        {"run.json", "\"format\":\t1", "\"format\":\t2", "run.json", "newer"},
-        {"run.json", "\"vocab\":\t300", "\"vocab\":\t0", "\"vocab\"", "range"},
-        {"run.json", "\"layers\":\t6", "\"layers\":\t1e9", "\"layers\"", "range"},
-        {"run.json", "\"layers\":\t6", "\"layers\":\t6.5", "\"layers\"", "range"},
-        {"run.json", "\"rho\":", "\"rhu\":", "\"rho\"", "missing"},
-        {"run.json", "\"18446744073709551615\"", "\"18446744073709551616\"", "\"seed\"", "whole number"},
-        {"run.json", "\"policy\":\t\"specbound\"", "\"policy\":\t\"none\"", "\"policy\"", "declared"},
-        {"run.json", "\"dynamic\", ", "", "\"choices\"", "bounds"},
-        {"run.json", "\"name\":\t\"tau\"", "\"name\":\t\"prompt\"", "\"knobs\"", "control"},
-        {"run.json", "\"default\":\t0.55", "\"default\":\t1.55", "\"knobs\"", "default"},
-        {"run.json", "\"cols\":\t6", "\"cols\":\t0", "\"cols\"", "range"},
-        {"run.json", "{", "[", "run.json", "JSON"},
-    };
     char path[256];
     struct err err;
     write_small(folder, path);
     if (!read_all(path, &err))
         fail_msg("%s", err.text);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char *before = read_text(path, bad[i].file);
-        if (!edit(path, bad[i].file, bad[i].old, bad[i].new))
-            fail_msg("%s holds no %s", bad[i].file, bad[i].old);
+    for (size_t i = 0; i < sizeof bad_fields / sizeof *bad_fields; i++) {
+        char *before = read_text(path, bad_fields[i].file);
+        if (!edit(path, bad_fields[i].file, bad_fields[i].old, bad_fields[i].new))
+            fail_msg("%s holds no %s", bad_fields[i].file, bad_fields[i].old);
         bool ok = read_all(path, &err);
-        if (ok || strstr(err.text, bad[i].where) == NULL || strstr(err.text, bad[i].what) == NULL)
-            fail_msg("%s: %s for %s: %s", bad[i].file, bad[i].new, bad[i].old, ok ? "no error" : err.text);
+        if (ok || strstr(err.text, bad_fields[i].where) == NULL || strstr(err.text, bad_fields[i].what) == NULL)
+            fail_msg("%s: %s for %s: %s", bad_fields[i].file, bad_fields[i].new, bad_fields[i].old,
+                     ok ? "no error" : err.text);
         assert_int_equal(err.kind, ERR_WORK);
-        write_text(path, bad[i].file, before);
+        write_text(path, bad_fields[i].file, before);
         free(before);
     }
     assert_true(read_all(path, &err));
