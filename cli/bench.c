@@ -12,14 +12,21 @@
 #include "cli/files.h"
 #include "cli/timing.h"
 
+struct session_options
+bench_session(const struct bench *b, const struct lane *lane)
+{
+    struct session_options so = generation_options(b->o);
+    so.policy = lane->policy;
+    so.set = lane->set;
+    so.n_set = lane->n_set;
+    so.head = lane->head;
+    return so;
+}
+
 static bool
 one(struct bench *b, struct lane *lane, size_t prompt, struct err *err)
 {
-    struct generation g = {.engine = b->engine, .session = generation_options(b->o)};
-    g.session.policy = lane->policy;
-    g.session.set = lane->set;
-    g.session.n_set = lane->n_set;
-    g.session.head = lane->head;
+    struct generation g = {.engine = b->engine, .session = bench_session(b, lane)};
     g.session.prompt = b->prompts[prompt];
     g.session.prompt_len = strlen(b->prompts[prompt]);
     struct outcome out;
@@ -92,9 +99,7 @@ policies(struct bench *b, struct err *err)
 {
     if (!bench_lanes(b, err) || !all(b, err))
         return false;
-    bool stdout_taken =
-        (b->o->json != NULL && strcmp(b->o->json, "-") == 0) || (b->o->csv != NULL && strcmp(b->o->csv, "-") == 0);
-    if (!stdout_taken)
+    if (!results_take_stdout(b->o->json) && !results_take_stdout(b->o->csv))
         bench_table(b);
     if (b->o->csv != NULL && !bench_csv(b, b->o->csv, err))
         return false;

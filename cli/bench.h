@@ -28,6 +28,9 @@ struct bench {
     size_t n_lanes;
 };
 
+/* What a lane asks of a session; its prompt is still to be set. */
+struct session_options bench_session(const struct bench *, const struct lane *);
+
 /* Lanes: `ar`, then every policy asked for (all when none was) at the product of the grids that it has knobs for. A
  * --set goes to every policy that has the knob. ERR_USAGE: a knob that nobody has, a value out of its bounds, a grid of
  * more than BENCH_LANES points. */

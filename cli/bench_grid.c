@@ -111,13 +111,10 @@ append_points(struct bench *b, const struct lane *plain, const struct axis *cons
 }
 
 static bool
-append_policy(struct bench *b, const struct policy_info *info, struct axis *axes, size_t n_axes, bool *taken,
-              struct err *err)
+append_policy(struct bench *b, const struct policy *p, struct axis *axes, size_t n_axes, bool *taken, struct err *err)
 {
-    struct lane lane = {0};
-    for (size_t k = 0; policy_registry[k] != NULL; k++)
-        if (strcmp(policy_registry[k]->name, info->name) == 0)
-            lane.policy = policy_registry[k]->name;
+    const struct policy_info *info = &p->info;
+    struct lane lane = {.policy = p->ops->name};
     const struct axis *own[OPTIONS_MOST];
     const struct knob *knobs[OPTIONS_MOST];
     size_t n = 0;
@@ -128,7 +125,7 @@ append_policy(struct bench *b, const struct policy_info *info, struct axis *axes
         axes[i].taken = true;
         own[n] = &axes[i];
         knobs[n++] = &info->knobs[index];
-        if (!check_axis(&axes[i], info->name, &info->knobs[index], err))
+        if (!check_axis(&axes[i], p->ops->name, &info->knobs[index], err))
             return false;
         for (size_t k = 0; k + 1 < n; k++)
             if (knobs[k] == knobs[n - 1])
@@ -146,9 +143,9 @@ append_policy(struct bench *b, const struct policy_info *info, struct axis *axes
         lane.set[lane.n_set++] = b->o->set[k];
     }
     if (lane.n_set + n > OPTIONS_MOST)
-        return err_set(err, ERR_USAGE, "policy %s: more than %d settings and grids", info->name, OPTIONS_MOST);
+        return err_set(err, ERR_USAGE, "policy %s: more than %d settings and grids", p->ops->name, OPTIONS_MOST);
     /* The heads side by side; to autoregressive decoding they are one. */
-    const bool one = b->o->n_heads_given < 2 || strcmp(info->name, "ar") == 0;
+    const bool one = b->o->n_heads_given < 2 || strcmp(p->ops->name, "ar") == 0;
     bool ok = true;
     for (size_t i = 0; i < (one ? 1 : b->o->n_heads_given) && ok; i++) {
         lane.head = b->o->n_heads_given > 0 ? b->o->heads_given[i] : HEADS_POLICY;
@@ -190,8 +187,7 @@ bench_lanes(struct bench *b, struct err *err)
     bool taken[OPTIONS_MOST] = {false}, ok = true;
     for (size_t i = 0; i < n && ok; i++) {
         struct policy p = {.ops = policies[i]};
-        snprintf(p.info.name, sizeof p.info.name, "%s", p.ops->name);
-        ok = p.ops->open(&p, &model, &args, err) && append_policy(b, &p.info, axes, b->o->grid.n, taken, err);
+        ok = p.ops->open(&p, &model, &args, err) && append_policy(b, &p, axes, b->o->grid.n, taken, err);
         if (p.ops->close != NULL)
             p.ops->close(&p);
     }

@@ -254,11 +254,7 @@ bench_json(const struct bench *b)
         const struct lane *lane = &b->lanes[i];
         struct outcome out = {
             .metrics = {.layers = b->engine->model->desc.n_layers, .rho = b->engine->model->rho, .total = lane->total}};
-        struct session_options so = generation_options(b->o);
-        so.policy = lane->policy;
-        so.set = lane->set;
-        so.n_set = lane->n_set;
-        so.head = lane->head;
+        const struct session_options so = bench_session(b, lane);
         cJSON *j = outcome_json(&out, b->engine, &so);
         cJSON *ids = cJSON_CreateArray(); /* of every prompt in the first pass */
         for (size_t p = 0; p < b->n_prompts; p++) {

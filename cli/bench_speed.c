@@ -2,8 +2,8 @@
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "cli/files.h"
 #include "cli/generation.h"
 #include "cli/timing.h"
 #include "engine/context/context.h"
@@ -68,7 +68,7 @@ report(const struct speed *s, const struct engine *engine, const struct options 
 {
     double prefill_rate = s->n_prompt / median(s->prefill_s, o->repeat);
     double decode_rate = s->n_decoded / median(s->decode_s, o->repeat);
-    if (o->json == NULL || strcmp(o->json, "-") != 0)
+    if (!results_take_stdout(o->json))
         printf("%s, %s, medians of %u\n%-32s %10.3f s\n%-16s%5u tokens     %10.1f tokens/s\n"
                "%-16s%5u tokens     %10.1f tokens/s\n",
                engine->model->name, engine->ops->describe(engine->backend), (unsigned)o->repeat, "load", load_s,

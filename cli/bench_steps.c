@@ -2,8 +2,8 @@
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "cli/files.h"
 #include "cli/generation.h"
 #include "cli/timing.h"
 #include "engine/context/context.h"
@@ -101,7 +101,7 @@ bench_steps(struct engine *engine, const struct options *o, struct err *err)
     cJSON *j = cJSON_CreateObject(), *rows = cJSON_CreateObject();
     cJSON_AddItemToObject(j, "verify_rows", rows);
     if (ok) {
-        bool quiet = o->json != NULL && strcmp(o->json, "-") == 0;
+        bool quiet = results_take_stdout(o->json);
         double one = median(s->verify[0], REPEATS), layer = median(s->sweep, REPEATS) / m->n_layers;
         double probe = median(s->probe, REPEATS), all = median(s->probe_all, REPEATS);
         if (!quiet)

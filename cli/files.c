@@ -33,9 +33,15 @@ file_read(const char *path, char **bytes, size_t *len, struct err *err)
 }
 
 bool
+results_take_stdout(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+bool
 results_open(FILE **f, const char *path, struct err *err)
 {
-    *f = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    *f = results_take_stdout(path) ? stdout : fopen(path, "w");
     return *f != NULL || err_set(err, ERR_WORK, "%s: %s", path, strerror(errno));
 }
 

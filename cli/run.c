@@ -80,7 +80,7 @@ run_prompts(const struct options *o, struct engine *engine, char **prompts, size
 {
     struct printer printer = {.tokenizer = engine->model->tokenizer,
                               .terminal = isatty(STDOUT_FILENO),
-                              .quiet = o->json != NULL && strcmp(o->json, "-") == 0};
+                              .quiet = results_take_stdout(o->json)};
     for (size_t i = 0; i < n && !generation_interrupted(); i++) {
         struct generation g = {.engine = engine,
                                .session = generation_options(o),
