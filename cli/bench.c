@@ -27,6 +27,7 @@ static bool
 one(struct bench *b, struct lane *lane, size_t prompt, struct err *err)
 {
     struct generation g = {.engine = b->engine, .session = bench_session(b, lane)};
+    g.session.memory = &lane->memory;
     g.session.prompt = b->prompts[prompt];
     g.session.prompt_len = strlen(b->prompts[prompt]);
     struct outcome out;
@@ -110,6 +111,9 @@ policies(struct bench *b, struct err *err)
         if (!ok)
             return false;
     }
+    for (size_t i = 0; i < b->n_lanes; i++)
+        if (!policy_memory_close(&b->lanes[i].memory, err)) /* of one policy's lanes the last one's file stays */
+            return false;
     for (size_t i = 0; i < b->n_lanes; i++)
         if (!(b->o->sampling.temperature > 0) && b->lanes[i].differing > 0)
             return err_set(err, ERR_WORK,

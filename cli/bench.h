@@ -13,6 +13,8 @@ struct lane { /* one policy at one point of the grid */
     size_t n_set;
     enum head_mode head;
     char point[200]; /* "head=lens exit_layer=3 gamma=5", "" without a grid and several heads */
+    /* What the policy learns at this point goes from prompt to prompt and from pass to pass, and to no other lane. */
+    struct policy_memory memory;
     struct tally total;
     uint64_t compared, differing; /* runs against ar's */
     token_t **first;              /* (prompts) token ids of the first pass, for the JSON; owned */

@@ -76,6 +76,7 @@ append_lane(struct bench *b, const struct lane *lane, struct err *err)
     b->lanes = more;
     struct lane *new = &more[b->n_lanes++];
     *new = *lane;
+    new->memory = (struct policy_memory){.folder = b->o->policy_state, .model_hash = b->engine->model->hash};
     new->first = calloc(b->n_prompts, sizeof *new->first);
     new->n_first = calloc(b->n_prompts, sizeof *new->n_first);
     return (new->first != NULL &&new->n_first != NULL) || err_set(err, ERR_WORK, "out of memory");
@@ -181,15 +182,14 @@ bench_lanes(struct bench *b, struct err *err)
             return false;
     const struct model_info model = {b->engine->model->desc.n_layers, b->engine->model->desc.width,
                                      b->engine->model->desc.vocab, b->engine->model->rho};
-    const struct policy_args args = {.sampling = b->o->sampling};
     const struct policy_ops *policies[OPTIONS_MOST];
     size_t n = list_policies(b->o, policies);
     bool taken[OPTIONS_MOST] = {false}, ok = true;
     for (size_t i = 0; i < n && ok; i++) {
-        struct policy p = {.ops = policies[i]};
-        ok = p.ops->open(&p, &model, &args, err) && append_policy(b, &p, axes, b->o->grid.n, taken, err);
-        if (p.ops->close != NULL)
-            p.ops->close(&p);
+        struct policy p;
+        ok = policy_open(&p, policies[i], &model, &b->o->sampling, err) &&
+             append_policy(b, &p, axes, b->o->grid.n, taken, err);
+        policy_close(&p);
     }
     for (size_t k = 0; k < b->o->n_set && ok; k++)
         if (!taken[k])
@@ -210,6 +210,7 @@ bench_lanes_free(struct bench *b)
             free(b->lanes[i].first[p]);
         free(b->lanes[i].first);
         free(b->lanes[i].n_first);
+        policy_memory_close(&b->lanes[i].memory, NULL);
     }
     free(b->lanes);
 }

@@ -127,7 +127,6 @@ generation_options(const struct options *o)
                                     .ignore_eos = o->ignore_eos,
                                     .probe = o->probe,
                                     .head = o->n_heads_given > 0 ? o->heads_given[0] : HEADS_POLICY,
-                                    .state_dir = o->policy_state,
                                     .set = o->set,
                                     .n_set = o->n_set};
 }
@@ -301,12 +300,15 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     json_number(j, "heads_loaded", t->heads);
     json_number(j, "modelled_speedup", m.modelled);
     json_number(j, "decode_s", (t->draft_us + t->verify_us) * 1e-6);
+    json_number(j, "aside_s", t->aside_us * 1e-6);
     json_number(j, "tok_per_s", m.tokens_per_s);
+    json_number(j, "tok_per_s_all_in", m.tokens_per_s_all_in);
     json_number(j, "draft_share", m.draft_share - m.heads_share);
     json_number(j, "heads_share", m.heads_share);
     json_number(j, "verify_share", m.verify_share);
     json_number(j, "probe_share", m.probe_share);
     json_number(j, "wait_share", m.wait_share);
+    json_number(j, "aside_share", m.aside_share);
     return j;
 }
 

@@ -6,14 +6,13 @@ void
 policies_each(void (*look)(void *user, const struct policy_ops *, const struct policy_info *), void *user)
 {
     const struct model_info usual = {.layers = 32, .width = 4096, .vocab = 32000, .rho = 0.65};
-    const struct policy_args args = {0};
+    const struct sampling greedy = {.top_p = 1};
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
-        struct policy p = {.ops = policy_registry[i]};
-        if (!p.ops->open(&p, &usual, &args, NULL))
+        struct policy p;
+        if (!policy_open(&p, policy_registry[i], &usual, &greedy, NULL))
             p.info.n_knobs = 0;
         look(user, p.ops, &p.info);
-        if (p.ops->close != NULL)
-            p.ops->close(&p);
+        policy_close(&p);
     }
 }
 

@@ -69,14 +69,18 @@ static void
 summary(const struct outcome *out, const struct session_options *o, const char *why)
 {
     struct measures m = metrics_measures(&out->metrics, &out->metrics.total);
+    char all_in[48] = ""; /* learning passes, where there were any */
+    if (out->metrics.total.aside_us > 0)
+        snprintf(all_in, sizeof all_in, " (%.1f all in)", m.tokens_per_s_all_in);
     fprintf(stderr,
-            "%s: %zu tokens, %.1f tokens/s, %.2f tokens/round, acceptance %.2f, eTPL %.3f, modelled %.2f×; end: %s\n",
-            o->policy, out->n_tokens, m.tokens_per_s, m.tokens_per_round,
+            "%s: %zu tokens, %.1f tokens/s%s, %.2f tokens/round, acceptance %.2f, eTPL %.3f, modelled %.2f×; end: %s\n",
+            o->policy, out->n_tokens, m.tokens_per_s, all_in, m.tokens_per_round,
             m.acceptance_rate >= 0 ? m.acceptance_rate : 0.0, m.etpl, m.modelled, why);
 }
 
 static bool
-run_prompts(const struct options *o, struct engine *engine, char **prompts, size_t n, cJSON **result, struct err *err)
+run_prompts(const struct options *o, struct engine *engine, char **prompts, size_t n, struct policy_memory *memory,
+            cJSON **result, struct err *err)
 {
     struct printer printer = {.tokenizer = engine->model->tokenizer,
                               .terminal = isatty(STDOUT_FILENO),
@@ -88,6 +92,7 @@ run_prompts(const struct options *o, struct engine *engine, char **prompts, size
                                .token = print_token,
                                .user = &printer,
                                .progress = true};
+        g.session.memory = memory;
         if (prompts != NULL) {
             g.session.prompt = prompts[i];
             g.session.prompt_len = strlen(prompts[i]);
@@ -130,7 +135,12 @@ run_main(int argc, char **argv)
     bool ok = o.prompts_file == NULL || prompts_read(o.prompts_file, &prompts, &n_prompts, &err);
     if (ok && n_prompts > 1 && o.trace != NULL)
         ok = err_set(&err, ERR_USAGE, "--trace with several prompts: a trace holds one run's; give a single prompt");
-    ok = ok && generation_engine(&o, &engine, &err) && run_prompts(&o, engine, prompts, n_prompts, &result, &err);
+    ok = ok && generation_engine(&o, &engine, &err);
+    if (ok) {
+        struct policy_memory memory = {.folder = o.policy_state, .model_hash = engine->model->hash};
+        ok = run_prompts(&o, engine, prompts, n_prompts, &memory, &result, &err);
+        ok = policy_memory_close(&memory, ok ? &err : NULL) && ok;
+    }
     if (ok && o.json != NULL && result != NULL)
         ok = json_write(result, o.json, &err);
     cJSON_Delete(result);

@@ -45,9 +45,13 @@ scope_run_live(const struct options *o, struct engine *engine, char *const *prom
         so.prompt = prompts[0];
         so.prompt_len = strlen(prompts[0]);
     }
+    struct policy_memory memory = {.folder = o->policy_state, .model_hash = engine->model->hash};
+    so.memory = &memory;
     struct session *s;
-    if (!session_open(&s, engine, &so, err))
+    if (!session_open(&s, engine, &so, err)) {
+        policy_memory_close(&memory, NULL);
         return command_failed(err);
+    }
     struct recording *recording = NULL;
     int status = 1;
     if (recording_open(&recording, o->trace, s, err)) {
@@ -80,6 +84,8 @@ scope_run_live(const struct options *o, struct engine *engine, char *const *prom
     if (!recording_close(recording, &trouble))
         command_failed(&trouble);
     session_close(s);
+    if (!policy_memory_close(&memory, &trouble))
+        command_failed(&trouble);
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* DEL: dynamic exit layer and speculation length from cached hidden states (METHODS §4).
+/* DEL: dynamic exit layer and speculation length from cached hidden states (docs/methods.md: DEL).
  *
  * After each round, and after prefill over the last positions of the prompt, the hidden states of all layers at the
  * round's valid rows go through the head in one call: shadow tokens x̂_l and confidences cs_l. Sums decay by ω:
@@ -16,68 +16,40 @@
 #include "policies/del_sums.h"
 #include "policies/policy.h"
 
-enum { KNOB_OMEGA, KNOB_D_MAX, KNOB_WINDOW, KNOB_LENGTH };
+enum { KNOB_OMEGA, KNOB_D_MAX, KNOB_WINDOW, KNOB_LENGTH, KNOB_E_FIXED, KNOB_E_MIN, KNOB_E_MAX };
 
 enum { LENGTH_DYNAMIC, LENGTH_TPL };
 
 #define ROWS_MOST 128 /* valid rows learnt from at once: the prompt's window, or a round */
 
-static const char *const length_modes[] = {"dynamic", "tpl"};
+static const char *const length_modes[] = {"dynamic", "tpl", NULL};
 
 struct del {
     struct del_sums sums;
     struct context_probe *probes; /* (ROWS_MOST * L) */
-    struct guess *guesses;
+    struct guess *guesses;        /* (ROWS_MOST * L) */
 };
 
 static bool
-del_open(struct policy *p, const struct model_info *model, const struct policy_args *args, struct err *err)
+del_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
 {
-    (void)args;
-    if (model->layers < 2)
-        return err_set(err, ERR_WORK, "del needs a model of 2 layers or more, this one has %u",
-                       (unsigned)model->layers);
-    struct del *d = calloc(1, sizeof *d);
-    p->state = d;
-    if (d == NULL || !del_sums_open(&d->sums, model->layers) ||
+    (void)sampling;
+    struct del *d = p->state;
+    if (!del_sums_open(&d->sums, model->layers) ||
         (d->probes = calloc((size_t)model->layers * ROWS_MOST, sizeof *d->probes)) == NULL ||
         (d->guesses = calloc((size_t)model->layers * ROWS_MOST, sizeof *d->guesses)) == NULL)
         return err_set(err, ERR_WORK, "out of memory opening del");
-    int layers = (int)model->layers;
-    return policy_knob(p, &(struct knob){.name = "omega",
-                                         .symbol = "ω",
-                                         .kind = KNOB_REAL,
-                                         .min = 0,
-                                         .max = 1,
-                                         .step = 0.01,
-                                         .def = 0.95,
-                                         .help = "what past rounds still count in the sums"}) &&
-           policy_knob(p, &(struct knob){.name = "d_max",
-                                         .symbol = "d_max",
-                                         .kind = KNOB_INTEGER,
-                                         .min = 1,
-                                         .max = DEL_LENGTH_MOST,
-                                         .step = 1,
-                                         .def = 18,
-                                         .help = "most drafts in a round"}) &&
-           policy_knob(p, &(struct knob){.name = "window",
-                                         .symbol = "W",
-                                         .kind = KNOB_INTEGER,
-                                         .min = 1,
-                                         .max = 64,
-                                         .step = 1,
-                                         .def = 32,
-                                         .help = "last positions of the prompt that teach before the first round"}) &&
-           policy_knob(p,
-                       &(struct knob){.name = "length",
-                                      .symbol = "len",
-                                      .kind = KNOB_CHOICE,
-                                      .min = 0,
-                                      .max = 1,
-                                      .step = 1,
-                                      .def = LENGTH_DYNAMIC,
-                                      .choices = length_modes,
-                                      .help = "stop on confidence below τ_E, or after γ tokens (the paper's DEL-E)"}) &&
+    const int layers = (int)model->layers;
+    return policy_number(p, "omega", "ω", 0, 1, 0.01, 0.95, "what past rounds still count in the sums") &&
+           policy_number(p, "d_max", "d_max", 1, DEL_LENGTH_MOST, 1, 18, "most drafts in a round") &&
+           policy_number(p, "window", "W", 1, 64, 1, 32,
+                         "last positions of the prompt that teach before the first round") &&
+           policy_choice(p, "length", "len", length_modes, LENGTH_DYNAMIC,
+                         "stop on confidence below τ_E, or after γ tokens (the paper's DEL-E)") &&
+           policy_number(p, "e_fixed", "E", 0, layers - 1, 1, 0, "the exit layer (the paper's DEL-γ); 0: chosen") &&
+           policy_number(p, "e_min", "E_min", 1, layers - 1, 1, 1,
+                         "shallowest exit that is chosen (the paper's DEL-E-lim: 4)") &&
+           policy_number(p, "e_max", "E_max", 1, layers - 1, 1, layers - 1, "deepest exit that is chosen") &&
            policy_series(p, "E", "exit layer E", SERIES_LINE, 1, 1) &&
            policy_series(p, "gamma", "speculation length γ", SERIES_LINE, 1, 1) &&
            policy_series(p, "tau", "threshold τ_E", SERIES_LINE, 1, 1) &&
@@ -141,28 +113,33 @@ report(struct policy *p, struct round *r, struct del_choice c, uint32_t d_max)
         round_report(r, "tpl_d", (int)n, del_tpl(s, c.exit_layer, n) * r->layers);
 }
 
+/* What the knobs leave to choose from; bounds that cross leave the shallowest. */
+static struct del_bounds
+bounds(const struct policy *p)
+{
+    const uint32_t fixed = (uint32_t)p->value[KNOB_E_FIXED], d_max = (uint32_t)p->value[KNOB_D_MAX];
+    if (fixed > 0)
+        return (struct del_bounds){fixed, fixed, d_max};
+    return (struct del_bounds){(uint32_t)p->value[KNOB_E_MIN],
+                               (uint32_t)fmax(p->value[KNOB_E_MIN], p->value[KNOB_E_MAX]), d_max};
+}
+
 static bool
 del_draft(struct policy *p, struct round *r)
 {
-    struct del *d = p->state;
-    uint32_t d_max = (uint32_t)p->value[KNOB_D_MAX];
-    struct del_choice c = del_choose(&d->sums, d_max);
-    double tau = del_tau(&d->sums, c.exit_layer);
-    report(p, r, c, d_max);
-    bool dynamic = (int)p->value[KNOB_LENGTH] == LENGTH_DYNAMIC;
-    struct chain_rule rule = {.exit_layer = c.exit_layer, .most = dynamic ? d_max : c.length};
-    if (dynamic)
-        rule.stop_before = tau;
-    const char *reason = "one by one";
-    if (c.length > 0) {
-        static const char *const reasons[] = {[CHAIN_CONFIDENCE] = "threshold", [CHAIN_BUDGET] = "budget"};
-        uint32_t drafted;
-        enum chain_stop stop;
-        if (!chain_draft(r, &rule, &drafted, &stop))
-            return false;
-        reason = stop == CHAIN_MOST ? (dynamic ? "d_max" : "gamma") : reasons[stop];
-    }
-    round_summary(r, reason, (int)c.exit_layer, tau, -1, (int)rule.most); /* here d_max is a length, not a depth */
+    const struct del *d = p->state;
+    const struct del_bounds within = bounds(p);
+    const struct del_choice c = del_choose(&d->sums, within);
+    const bool dynamic = (int)p->value[KNOB_LENGTH] == LENGTH_DYNAMIC;
+    report(p, r, c, within.d_max);
+    const struct chain_rule rule = {.exit_layer = c.exit_layer,
+                                    .most = dynamic ? within.d_max : c.length, /* here d_max is a length, not a depth */
+                                    .full = dynamic ? "d_max" : "gamma",
+                                    .threshold = del_tau(&d->sums, c.exit_layer),
+                                    .below = dynamic ? CHAIN_STOPS_BEFORE : CHAIN_GOES_ON};
+    if (c.length > 0)
+        return chain_draft(r, &rule);
+    round_summary(r, "one by one", (int)c.exit_layer, rule.threshold, -1, (int)rule.most);
     return true;
 }
 
@@ -178,12 +155,9 @@ static void
 del_close(struct policy *p)
 {
     struct del *d = p->state;
-    if (d == NULL)
-        return;
     del_sums_close(&d->sums);
     free(d->probes);
     free(d->guesses);
-    free(d);
 }
 
 extern const struct policy_ops policy_del;
@@ -191,6 +165,8 @@ const struct policy_ops policy_del = {
     .name = "del",
     .title = "DEL: dynamic exit layer and length",
     .paper = "Entezari Zarch et al. 2025, arXiv:2504.05598",
+    .least_layers = 2,
+    .state_size = sizeof(struct del),
     .open = del_open,
     .prefilled = del_prefilled,
     .draft = del_draft,

@@ -88,12 +88,12 @@ del_tpl(const struct del_sums *s, uint32_t layer, uint32_t length)
 }
 
 struct del_choice
-del_choose(const struct del_sums *s, uint32_t d_max)
+del_choose(const struct del_sums *s, struct del_bounds within)
 {
-    struct del_choice best = {1, 0};
-    double most = del_tpl(s, 1, 0);
-    for (uint32_t length = 0; length <= d_max; length++) /* ties: the first one found stays */
-        for (uint32_t layer = 1; layer < s->layers; layer++) {
+    struct del_choice best = {within.e_min, 0};
+    double most = del_tpl(s, within.e_min, 0);
+    for (uint32_t length = 0; length <= within.d_max; length++) /* ties: the first one found stays */
+        for (uint32_t layer = within.e_min; layer <= within.e_max; layer++) {
             double tpl = del_tpl(s, layer, length);
             if (tpl > most) {
                 most = tpl;

@@ -1,4 +1,4 @@
-/* DEL's arithmetic (METHODS §4): decayed sums of matches and confidences per layer, and what is chosen from them. */
+/* DEL's arithmetic (docs/methods.md: DEL): decayed sums of matches and confidences per layer, and what is chosen from them. */
 #ifndef POLICIES_DEL_SUMS_H
 #define POLICIES_DEL_SUMS_H
 
@@ -27,7 +27,11 @@ double del_tpl(const struct del_sums *, uint32_t layer, uint32_t length); /* eq.
 struct del_choice {
     uint32_t exit_layer, length;
 };
-/* argmax of TPL over layers 1..L-1 and lengths 0..d_max; ties: the smaller length, then the smaller layer. */
-struct del_choice del_choose(const struct del_sums *, uint32_t d_max);
+struct del_bounds {
+    uint32_t e_min, e_max; /* exit layers in [1, L - 1] */
+    uint32_t d_max;        /* length */
+};
+/* argmax of TPL over layers e_min..e_max and lengths 0..d_max; ties: the smaller length, then the smaller layer. */
+struct del_choice del_choose(const struct del_sums *, struct del_bounds);
 
 #endif

@@ -1,12 +1,9 @@
-/* Draft & Verify's adaptive threshold on a fixed exit layer (METHODS §2): drafting stops *after* the token whose
- * confidence is below th, and th follows the acceptance of past rounds:
+/* Draft & Verify's adaptive threshold on a fixed exit layer (docs/methods.md: The LayerSkip family): drafting stops
+ * *after* the token whose confidence is below th, and th follows the acceptance of past rounds:
  *
  *   m̄  ← 0.5 m̄ + 0.5 m,  m = accepted / drafted
  *   th' = th + ε if m̄ < target;  th if the longest draft was reached;  else th − ε
  *   th ← 0.9 th + 0.1 th' */
-#include <math.h>
-#include <stdlib.h>
-
 #include "policies/chain.h"
 #include "policies/policy.h"
 
@@ -14,18 +11,15 @@ enum { KNOB_E = CHAIN_KNOB_EXIT, KNOB_TH, KNOB_TARGET, KNOB_EPSILON, KNOB_BETA_M
 
 struct dv {
     double th, mean; /* th, m̄ */
-    double start;    /* the knob that th began from: turning it begins again */
-    bool longest;    /* this round drafted as much as it may */
+    double start;    /* the knob that th began from: turning it begins again; -1: not begun */
 };
 
 static bool
-dv_open(struct policy *p, const struct model_info *model, const struct policy_args *args, struct err *err)
+dv_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
 {
-    p->state = calloc(1, sizeof(struct dv));
-    if (p->state == NULL)
-        return err_set(err, ERR_WORK, "out of memory opening dv");
-    double th = args->sampling.temperature > 0 ? 0.5 : 0.8;
-    return chain_exit_knob(p, model, err) &&
+    (void)err;
+    double th = sampling->temperature > 0 ? 0.5 : 0.8;
+    return chain_exit_knob(p, model) &&
            policy_number(p, "th", "th₀", 0, 1, 0.01, th, "confidence to begin with, below which a draft is the last") &&
            policy_number(p, "target", "m*", 0, 1, 0.01, 0.9, "acceptance that the threshold steers for") &&
            policy_number(p, "epsilon", "ε", 0, 0.2, 0.001, 0.01, "how far the threshold is moved") &&
@@ -50,19 +44,14 @@ dv_draft(struct policy *p, struct round *r)
     struct dv *d = p->state;
     if (d->start != p->value[KNOB_TH])
         *d = (struct dv){.th = p->value[KNOB_TH], .start = p->value[KNOB_TH]};
-    const struct chain_rule rule = {
-        .exit_layer = (uint32_t)p->value[KNOB_E], .most = (uint32_t)p->value[KNOB_MOST], .stop_after = d->th};
-    uint32_t drafted;
-    enum chain_stop stop;
-    if (!chain_draft(r, &rule, &drafted, &stop))
-        return false;
-    d->longest = drafted == rule.most;
+    const struct chain_rule rule = {.exit_layer = (uint32_t)p->value[KNOB_E],
+                                    .most = (uint32_t)p->value[KNOB_MOST],
+                                    .full = "w_max",
+                                    .threshold = d->th,
+                                    .below = CHAIN_STOPS_AFTER};
     round_report(r, "th", 0, d->th);
     round_report(r, "matched", 0, d->mean);
-    static const char *const reasons[] = {
-        [CHAIN_MOST] = "w_max", [CHAIN_CONFIDENCE] = "threshold", [CHAIN_BUDGET] = "budget"};
-    round_summary(r, reasons[stop], (int)rule.exit_layer, d->th, -1, (int)rule.most);
-    return true;
+    return chain_draft(r, &rule);
 }
 
 static bool
@@ -73,15 +62,10 @@ dv_observe(struct policy *p, struct round *r)
         return true;
     double beta = p->value[KNOB_BETA_M], epsilon = p->value[KNOB_EPSILON];
     d->mean = beta * d->mean + (1 - beta) * ((double)r->accepted / r->drafted);
-    double th = d->mean < p->value[KNOB_TARGET] ? d->th + epsilon : d->longest ? d->th : d->th - epsilon;
+    const bool longest = r->drafted == (uint32_t)p->value[KNOB_MOST];
+    double th = d->mean < p->value[KNOB_TARGET] ? d->th + epsilon : longest ? d->th : d->th - epsilon;
     d->th = p->value[KNOB_BETA_TH] * d->th + (1 - p->value[KNOB_BETA_TH]) * th;
     return true;
-}
-
-static void
-dv_close(struct policy *p)
-{
-    free(p->state);
 }
 
 extern const struct policy_ops policy_dv;
@@ -89,9 +73,10 @@ const struct policy_ops policy_dv = {
     .name = "dv",
     .title = "Draft & Verify's adaptive threshold",
     .paper = "Zhang et al. 2024, arXiv:2309.08168",
+    .least_layers = 2,
+    .state_size = sizeof(struct dv),
     .open = dv_open,
     .prefilled = dv_prefilled,
     .draft = dv_draft,
     .observe = dv_observe,
-    .close = dv_close,
 };

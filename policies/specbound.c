@@ -1,4 +1,4 @@
-/* SpecBound (METHODS §3): annealed confidence decides where a token leaves, and a round is bounded in depth and width.
+/* SpecBound (docs/methods.md: SpecBound): annealed confidence decides where a token leaves, and a round is bounded in depth and width.
  *
  *   T_l = 1 + α (1 − l/L)                                        (eq. 1)
  *   p_l = max softmax(z_l / T_l); exit at the first l ≤ d_max with p_l ≥ τ   (eq. 2)
@@ -25,82 +25,30 @@ struct specbound {
     float *temperature, *threshold; /* (L + 1), by layer */
 };
 
-static const char *const off_on[] = {"off", "on"};
+static const char *const off_on[] = {"off", "on", NULL};
 
 static bool
-specbound_open(struct policy *p, const struct model_info *model, const struct policy_args *args, struct err *err)
+specbound_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
 {
-    (void)args;
-    double layers = model->layers;
-    if (layers < 2)
-        return err_set(err, ERR_WORK, "specbound needs a model of 2 layers or more, this one has %u",
-                       (unsigned)model->layers);
-    struct specbound *b = calloc(1, sizeof *b);
-    if (b != NULL) {
-        b->layers = model->layers;
-        b->temperature = calloc(model->layers + 1, sizeof *b->temperature);
-        b->threshold = calloc(model->layers + 1, sizeof *b->threshold);
-    }
-    p->state = b;
-    if (b == NULL || b->temperature == NULL || b->threshold == NULL)
+    (void)sampling;
+    struct specbound *b = p->state;
+    b->layers = model->layers;
+    b->temperature = calloc(model->layers + 1, sizeof *b->temperature);
+    b->threshold = calloc(model->layers + 1, sizeof *b->threshold);
+    if (b->temperature == NULL || b->threshold == NULL)
         return err_set(err, ERR_WORK, "out of memory opening specbound");
-    return policy_knob(p, &(struct knob){.name = "alpha",
-                                         .symbol = "α",
-                                         .kind = KNOB_REAL,
-                                         .min = 0,
-                                         .max = 2,
-                                         .step = 0.05,
-                                         .def = 0.2,
-                                         .help = "annealing: shallow layers are softened by T = 1 + α(1 − l/L)"}) &&
-           policy_knob(p, &(struct knob){.name = "tau",
-                                         .symbol = "τ",
-                                         .kind = KNOB_REAL,
-                                         .min = 0,
-                                         .max = 1,
-                                         .step = 0.01,
-                                         .def = 0.55,
-                                         .help = "annealed confidence at which a token leaves"}) &&
-           policy_knob(p, &(struct knob){.name = "d_max",
-                                         .symbol = "d_max",
-                                         .kind = KNOB_INTEGER,
-                                         .min = 1,
-                                         .max = layers - 1,
-                                         .step = 1,
-                                         .def = fmax(1, round(layers * 10 / 32)), /* 10 of 32 in the paper */
-                                         .help = "deepest exit; a token that needs more ends the round"}) &&
-           policy_knob(p, &(struct knob){.name = "w_max",
-                                         .symbol = "w_max",
-                                         .kind = KNOB_INTEGER,
-                                         .min = 1,
-                                         .max = 32,
-                                         .step = 1,
-                                         .def = 8,
-                                         .help = "most drafts in a round"}) &&
-           policy_knob(p, &(struct knob){.name = "d_min",
-                                         .symbol = "d_min",
-                                         .kind = KNOB_INTEGER,
-                                         .min = 1,
-                                         .max = layers - 1,
-                                         .step = 1,
-                                         .def = 1,
-                                         .help = "first layer that is probed"}) &&
-           policy_knob(p, &(struct knob){.name = "stride",
-                                         .symbol = "k",
-                                         .kind = KNOB_INTEGER,
-                                         .min = 1,
-                                         .max = layers - 1,
-                                         .step = 1,
-                                         .def = 1,
-                                         .help = "probe every k-th layer from d_min on"}) &&
-           policy_knob(p, &(struct knob){.name = "bonus",
-                                         .symbol = "bonus",
-                                         .kind = KNOB_CHOICE,
-                                         .min = 0,
-                                         .max = 1,
-                                         .step = 1,
-                                         .def = 1,
-                                         .choices = off_on,
-                                         .help = "the last draft of a full chain gets a row, hence a bonus token"}) &&
+    const double deepest = model->layers - 1,
+                 d_max = fmax(1, round(model->layers * 10 / 32.0)); /* the paper's 10 of 32 */
+    return policy_number(p, "alpha", "α", 0, 2, 0.05, 0.2,
+                         "annealing: shallow layers are softened by T = 1 + α(1 − l/L)") &&
+           policy_number(p, "tau", "τ", 0, 1, 0.01, 0.55, "annealed confidence at which a token leaves") &&
+           policy_number(p, "d_max", "d_max", 1, deepest, 1, d_max,
+                         "deepest exit; a token that needs more ends the round") &&
+           policy_number(p, "w_max", "w_max", 1, 32, 1, 8, "most drafts in a round") &&
+           policy_number(p, "d_min", "d_min", 1, deepest, 1, 1, "first layer that is probed") &&
+           policy_number(p, "stride", "k", 1, deepest, 1, 1, "probe every k-th layer from d_min on") &&
+           policy_choice(p, "bonus", "bonus", off_on, 1,
+                         "the last draft of a full chain gets a row, hence a bonus token") &&
            policy_series(p, "exit", "mean exit layer", SERIES_LINE, 1, 1) &&
            policy_series(p, "annealed", "mean annealed confidence", SERIES_LINE, 1, 1);
 }
@@ -162,11 +110,8 @@ static void
 specbound_close(struct policy *p)
 {
     struct specbound *b = p->state;
-    if (b == NULL)
-        return;
     free(b->temperature);
     free(b->threshold);
-    free(b);
 }
 
 extern const struct policy_ops policy_specbound;
@@ -175,6 +120,8 @@ const struct policy_ops policy_specbound = {
     .title = "SpecBound: bounded early exits",
     .paper = "Wen & Feng 2026, arXiv:2604.12247",
     .trained_heads = true,
+    .least_layers = 2,
+    .state_size = sizeof(struct specbound),
     .open = specbound_open,
     .draft = specbound_draft,
     .close = specbound_close,

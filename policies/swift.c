@@ -1,4 +1,4 @@
-/* SWIFT: self-speculation with skipped sublayers, optimised on the fly (METHODS §5).
+/* SWIFT: self-speculation with skipped sublayers, optimised on the fly (docs/methods.md: SWIFT).
  *
  * The draft is the same model without some attention and MLP sublayers of layers 2..L-1. Its rows live in a fork of the
  * sequence, on top of the target's keys and values, dropped before verification. A draft step adds its best candidate to
@@ -6,11 +6,10 @@
  *
  * Before a round, while the search runs and enough tokens were generated, one set of sublayers is scored: the first
  * tokens after the prompt run through the reduced model in a fork at the prompt's end, and the share that it predicts is
- * its *matchness*. The search survives from prompt to prompt, and in a file when a folder for that was given.
+ * its *matchness*. That is a learning pass: its time and loads stand beside the round's. The search goes on from prompt
+ * to prompt, and from session to session (save, load).
  *
- * Where this departs: the paper's released code uses fewer siblings (the knob `tree`); rounds end early when the tree
- * is full (siblings are cut first); one set is scored a round. */
-#include <inttypes.h>
+ * The paper's text has fewer siblings than its released code, which adds more when greedy: the knob `tree` has both. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,60 +34,48 @@ enum phase { PHASE_WAITING, PHASE_OPTIMISING, PHASE_SETTLED };
 
 #define WINDOW_MOST   48 /* rows of one optimisation pass */
 #define SIBLINGS_MOST 10
+#define SEED          1
 
 struct swift {
     struct swift_search search;
-    double ratio; /* the search is for this one */
     uint32_t layers;
     bool *skip_attention, *skip_mlp; /* (L + 1) of the plan in use */
-    bool saved;                      /* nothing new to write */
-    char path[512];                  /* of the state file; "" for none */
-    uint64_t seed;
 };
 
-static const char *const trees[] = {"off", "paper", "code"};
+static const char *const trees[] = {"off", "paper", "code", NULL};
 
 /* candidates in all for a step of that confidence: above 0.95, 0.8, 0.5, below */
 static const uint32_t schedules[][4] = {{1, 1, 1, 1}, {1, 3, 5, 10}, {3, 5, 8, 10}};
 
+/* A search belongs to the number of sublayers that are skipped: another one begins afresh. */
 static bool
-begin_search(struct swift *w, double ratio, struct err *err)
+follow_ratio(struct policy *p)
 {
-    search_close(&w->search);
-    w->ratio = ratio;
-    w->saved = true;
-    if (!search_open(&w->search, w->layers, ratio, w->seed))
-        return err_set(err, ERR_WORK, "out of memory opening swift");
-    if (w->path[0] != '\0' && !search_load(&w->search, w->path, err) && err->kind != ERR_NONE)
-        return false;
-    return true;
+    struct swift *w = p->state;
+    const uint32_t skipped = search_skipped(w->layers, p->value[KNOB_RATIO]);
+    if (skipped == w->search.skipped)
+        return true;
+    struct swift_search fresh;
+    const bool ok = search_open(&fresh, w->layers, skipped, SEED);
+    search_close(ok ? &w->search : &fresh);
+    if (ok)
+        w->search = fresh;
+    return ok;
 }
 
 static bool
-swift_open(struct policy *p, const struct model_info *model, const struct policy_args *args, struct err *err)
+swift_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
 {
-    static const struct knob tree = {.name = "tree",
-                                     .symbol = "tree",
-                                     .kind = KNOB_CHOICE,
-                                     .max = 2,
-                                     .step = 1,
-                                     .def = 1,
-                                     .choices = trees,
-                                     .help =
-                                         "siblings beside the chain: none; the paper's 1 3 5 10; its code's 3 5 8 10"};
-    struct swift *w = calloc(1, sizeof *w);
-    p->state = w;
-    if (w == NULL)
-        return err_set(err, ERR_WORK, "out of memory opening swift");
+    (void)sampling;
+    struct swift *w = p->state;
+    const double ratio = 0.45;
     w->layers = model->layers;
-    w->seed = 1;
     w->skip_attention = calloc(model->layers + 1, sizeof *w->skip_attention);
     w->skip_mlp = calloc(model->layers + 1, sizeof *w->skip_mlp);
-    if (w->skip_attention == NULL || w->skip_mlp == NULL)
+    if (!search_open(&w->search, model->layers, search_skipped(model->layers, ratio), SEED) ||
+        w->skip_attention == NULL || w->skip_mlp == NULL)
         return err_set(err, ERR_WORK, "out of memory opening swift");
-    if (args->state_dir != NULL)
-        snprintf(w->path, sizeof w->path, "%s/swift-%016" PRIx64 ".json", args->state_dir, args->model_hash);
-    return policy_number(p, "skip_ratio", "r", 0, 0.9, 0.01, 0.45,
+    return policy_number(p, "skip_ratio", "r", 0, 0.9, 0.01, ratio,
                          "share of the sublayers of layers 2..L-1 that the draft skips") &&
            policy_number(p, "window", "W", 4, WINDOW_MOST, 1, 32, "generated tokens that a set is scored on") &&
            policy_number(p, "interval", "B", 0, 100, 1, 25,
@@ -97,14 +84,30 @@ swift_open(struct policy *p, const struct model_info *model, const struct policy
            policy_number(p, "patience", "P", 1, 10000, 1, 300, "sets without a gain after which the search ends") &&
            policy_number(p, "target", "m*", 0, 1, 0.01, 0.95, "matchness at which the search ends") &&
            policy_number(p, "stop", "τ", 0, 1, 0.01, 0.8, "a step of less confidence is the last one") &&
-           policy_number(p, "w_max", "w_max", 1, 32, 1, 25, "most drafts in a round") && policy_knob(p, &tree) &&
+           policy_number(p, "w_max", "w_max", 1, 32, 1, 25, "most drafts in a round") &&
+           policy_choice(p, "tree", "tree", trees, 1,
+                         "siblings beside the chain: none; the paper's 1 3 5 10; its code's 3 5 8 10") &&
            policy_series(p, "matchness", "matchness, best set", SERIES_LINE, 1, 1) &&
            policy_series(p, "scored", "matchness, last set", SERIES_LINE, 1, 1) &&
            policy_series(p, "phase", "search (1 runs, 2 ended)", SERIES_PHASE, 1, 1) &&
            policy_series(p, "age", "sets since the best", SERIES_LINE, 1, 1) &&
            policy_series(p, "aside", "optimisation, ms", SERIES_LINE, 1, 1) &&
-           policy_series(p, "mask", "skipped sublayers", SERIES_MASK, 2, (int)model->layers) &&
-           begin_search(w, p->value[KNOB_RATIO], err);
+           policy_series(p, "mask", "skipped sublayers", SERIES_MASK, 2, (int)model->layers);
+}
+
+static char *
+swift_save(const struct policy *p)
+{
+    const struct swift *w = p->state;
+    return w->search.steps > 0 ? search_save(&w->search) : NULL;
+}
+
+static bool
+swift_load(struct policy *p, const char *text, struct err *err)
+{
+    struct swift *w = p->state;
+    return (follow_ratio(p) || err_set(err, ERR_WORK, "out of memory for a search")) &&
+           search_load(&w->search, text, err);
 }
 
 static struct plan
@@ -144,33 +147,31 @@ score(struct swift *w, struct round *r, uint32_t window, double *matchness)
     return ok;
 }
 
+/* One set is scored, in the learning pass of a round that has the tokens for it. */
 static bool
 optimise(struct policy *p, struct round *r, enum phase *phase)
 {
     struct swift *w = p->state;
     uint32_t window = (uint32_t)p->value[KNOB_WINDOW];
-    const struct search_limits limits = {.interval = (uint32_t)p->value[KNOB_INTERVAL],
-                                         .max_steps = (uint32_t)p->value[KNOB_STEPS],
+    const struct search_limits limits = {.max_steps = (uint32_t)p->value[KNOB_STEPS],
                                          .patience = (uint32_t)p->value[KNOB_PATIENCE],
                                          .target = p->value[KNOB_TARGET]};
-    *phase = PHASE_SETTLED;
-    if (w->search.phase != SEARCH_RUNNING || w->search.steps >= limits.max_steps || w->search.skipped == 0)
-        return true;
-    *phase = r->n_tokens - r->prompt_len > window ? PHASE_OPTIMISING : PHASE_WAITING;
-    if (*phase == PHASE_WAITING)
+    const bool over = w->search.skipped == 0 || search_phase(&w->search, &limits) != SEARCH_RUNNING;
+    *phase = over ? PHASE_SETTLED : r->n_tokens - r->prompt_len > window ? PHASE_OPTIMISING : PHASE_WAITING;
+    if (*phase != PHASE_OPTIMISING)
         return true;
     double matchness;
     round_aside_begin(r);
-    search_propose(&w->search, limits.interval);
+    search_propose(&w->search, (uint32_t)p->value[KNOB_INTERVAL]);
     bool ok = score(w, r, window, &matchness);
-    if (ok && search_score(&w->search, matchness, &limits))
-        w->saved = false;
+    if (ok)
+        search_score(&w->search, matchness);
     round_aside_end(r);
     return ok;
 }
 
 static void
-report(struct policy *p, struct round *r, enum phase phase, double aside_ms)
+report(struct policy *p, struct round *r, enum phase phase)
 {
     const struct swift *w = p->state;
     const struct swift_search *s = &w->search;
@@ -182,7 +183,7 @@ report(struct policy *p, struct round *r, enum phase phase, double aside_ms)
         round_report(r, "age", 0, s->steps - s->best_step);
     }
     if (phase == PHASE_OPTIMISING)
-        round_report(r, "aside", 0, aside_ms);
+        round_report(r, "aside", 0, round_aside_ms(r));
     round_report(r, "phase", 0, phase);
     round_report(r, "phase", 1, phase == PHASE_SETTLED ? 1 : fmin(1, fmax(steps, patience)));
     for (uint32_t l = 1; l <= w->layers; l++) {
@@ -193,6 +194,17 @@ report(struct policy *p, struct round *r, enum phase phase, double aside_ms)
 
 /* ---- drafting ---- */
 
+struct tree {
+    seq_t fork;     /* where the reduced model's rows are */
+    slot_t row;     /* of the chain's last token there */
+    uint32_t pos;   /* of that token */
+    token_t token;  /* it */
+    int32_t node;   /* its node in the round's tree */
+    uint32_t nodes; /* of the tree, the pending token's counted */
+    uint32_t chain; /* tokens that the chain may still get */
+    bool last;      /* drafting stops here: it was not sure enough */
+};
+
 static uint32_t
 candidates_for(const struct policy *p, double confidence)
 {
@@ -200,62 +212,57 @@ candidates_for(const struct policy *p, double confidence)
     return confidence > 0.95 ? k[0] : confidence > 0.8 ? k[1] : confidence > 0.5 ? k[2] : k[3];
 }
 
-/* One draft step after chain node `node`: the chain's next token, siblings beside it. Its row in the fork is `row`. */
+/* The chain's next token, siblings beside it. */
 static bool
-step(struct policy *p, struct round *r, slot_t row, uint32_t pos, int32_t *node, uint32_t *nodes, token_t *next,
-     bool *last)
+step(struct policy *p, struct round *r, struct tree *t)
 {
-    const struct swift *w = p->state;
-    const struct context_probe probe = {.slot = row, .layer = w->layers, .temperature = 1};
+    struct swift *w = p->state;
+    const struct plan plan = plan_of(w, w->search.best);
+    t->row = context_append(r->ctx, t->fork, t->row, t->token);
+    const struct context_probe probe = {.slot = t->row, .layer = w->layers, .temperature = 1};
     struct guess g;
-    if (!round_look(r, &probe, 1, &g))
+    if (t->row == SLOT_NONE || !round_advance(r, &t->row, 1, w->layers, &plan) || !round_look(r, &probe, 1, &g))
         return false;
-    uint32_t k = candidates_for(p, (double)g.confidence), room = VERIFY_NODES - *nodes;
-    uint32_t chain = r->budget; /* places that the chain may still want: siblings are cut first */
-    k = room > chain + k - 1 ? k : room > chain ? room - chain + 1 : 1;
+    const uint32_t wish = candidates_for(p, (double)g.confidence);
+    const uint32_t room = VERIFY_NODES - t->nodes - (t->chain - 1); /* the rest of the chain keeps its places */
     token_t tokens[SIBLINGS_MOST];
     dist_t q;
-    uint32_t n = round_candidates(r, row, w->layers, pos, k, &g, tokens, &q);
+    const uint32_t n = round_candidates(r, t->row, w->layers, ++t->pos, wish < room ? wish : room, &g, tokens, &q);
     if (n == 0)
         return false;
-    const int32_t parent = *node;
+    const int32_t parent = t->node;
     for (uint32_t i = 0; i < n; i++) {
-        struct proposal draft = {.parent = parent, .token = tokens[i], .exit_layer = w->layers, .guess = &g, .q = q};
-        int32_t proposed = round_propose(r, &draft);
-        if (proposed < 0)
+        const struct proposal draft = {
+            .parent = parent, .token = tokens[i], .exit_layer = w->layers, .guess = &g, .q = q};
+        const int32_t node = round_propose(r, &draft);
+        if (node < 0)
             return false;
         if (i == 0)
-            *node = proposed;
-        ++*nodes;
+            t->node = node;
     }
-    *next = tokens[0];
-    *last = (double)g.confidence < p->value[KNOB_STOP];
+    t->nodes += n;
+    t->chain--;
+    t->token = tokens[0];
+    t->last = (double)g.confidence < p->value[KNOB_STOP];
     return true;
 }
 
+/* The chain ends at w_max tokens, or at as many as are wanted. */
 static bool
 draft_tree(struct policy *p, struct round *r, seq_t fork, const char **reason)
 {
-    struct swift *w = p->state;
-    struct plan plan = plan_of(w, w->search.best);
-    uint32_t most = (uint32_t)p->value[KNOB_DRAFTS], nodes = 1;
-    uint32_t pos = context_length(r->ctx, r->seq); /* of the pending token */
-    token_t token = r->tokens[r->n_tokens - 1];
-    int32_t node = 0;
-    slot_t row = SLOT_NONE;
-    bool last = false;
-    *reason = "w_max";
-    for (uint32_t drafted = 0; drafted < most && !last; drafted++) {
-        if (round_full(r)) {
-            *reason = "budget";
-            return true;
-        }
-        row = context_append(r->ctx, fork, row, token);
-        if (row == SLOT_NONE || !context_advance(r->ctx, &row, 1, w->layers, &plan) ||
-            !step(p, r, row, ++pos, &node, &nodes, &token, &last))
+    const uint32_t most = (uint32_t)p->value[KNOB_DRAFTS];
+    struct tree t = {.fork = fork,
+                     .row = SLOT_NONE,
+                     .pos = context_length(r->ctx, r->seq),
+                     .token = r->tokens[r->n_tokens - 1],
+                     .nodes = 1,
+                     .chain = most < r->budget ? most : r->budget};
+    *reason = most <= r->budget ? "w_max" : "budget";
+    while (t.chain > 0 && !t.last)
+        if (!step(p, r, &t))
             return false;
-    }
-    if (last)
+    if (t.last)
         *reason = "threshold";
     return true;
 }
@@ -264,23 +271,17 @@ static bool
 swift_draft(struct policy *p, struct round *r)
 {
     struct swift *w = p->state;
-    struct err ignored;
     enum phase phase;
-    if (w->ratio != p->value[KNOB_RATIO] && !begin_search(w, p->value[KNOB_RATIO], &ignored))
-        return false;
-    double before = round_aside_ms(r);
+    if (!follow_ratio(p))
+        return round_fail(r, "out of memory for a search");
     if (!optimise(p, r, &phase))
         return false;
-    if (w->search.steps == 0) /* nothing is scored yet: draft with the set that will be scored first */
-        search_propose(&w->search, 0);
-    if (w->search.best_matchness < 0)
-        memcpy(w->search.best, w->search.proposed, w->search.switches * sizeof *w->search.best);
     plan_of(w, w->search.best);
-    report(p, r, phase, round_aside_ms(r) - before);
+    report(p, r, phase);
     const char *reason = "budget";
     if (r->budget > 0) {
-        seq_t fork = context_fork(r->ctx, r->seq, context_length(r->ctx, r->seq));
-        bool ok = fork != SEQ_NONE && draft_tree(p, r, fork, &reason);
+        const seq_t fork = context_fork(r->ctx, r->seq, context_length(r->ctx, r->seq));
+        const bool ok = fork != SEQ_NONE && draft_tree(p, r, fork, &reason);
         if (fork != SEQ_NONE)
             context_drop(r->ctx, fork);
         if (!ok)
@@ -294,14 +295,9 @@ static void
 swift_close(struct policy *p)
 {
     struct swift *w = p->state;
-    if (w == NULL)
-        return;
-    if (w->path[0] != '\0' && !w->saved)
-        search_save(&w->search, w->path, NULL); /* a search that is not kept costs the next run only time */
     search_close(&w->search);
     free(w->skip_attention);
     free(w->skip_mlp);
-    free(w);
 }
 
 extern const struct policy_ops policy_swift;
@@ -309,7 +305,10 @@ const struct policy_ops policy_swift = {
     .name = "swift",
     .title = "SWIFT: skipped sublayers, searched on the fly",
     .paper = "Xia et al. 2025, arXiv:2410.06916",
+    .state_size = sizeof(struct swift),
     .open = swift_open,
     .draft = swift_draft,
+    .save = swift_save,
+    .load = swift_load,
     .close = swift_close,
 };

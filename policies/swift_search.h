@@ -1,4 +1,4 @@
-/* SWIFT's search for the sublayers to skip (METHODS §5): proposals, their matchness, the best set so far.
+/* SWIFT's search for the sublayers to skip (docs/methods.md: SWIFT): proposals, their matchness, the best set so far.
  *
  * Switches are the attention and MLP sublayers of layers 2..L-1: switch 2i is the attention of layer 2 + i, switch
  * 2i + 1 its MLP; true means skipped. Every set has the same number of skipped switches. */
@@ -16,33 +16,37 @@ enum search_phase {
 };
 
 struct search_limits {
-    uint32_t interval, max_steps, patience;
+    uint32_t max_steps, patience;
     double target;
-}; /* interval 0: never Bayesian */
-
-struct swift_search {
-    uint32_t switches, skipped; /* 2 (L - 2), and how many of them are off */
-    bool *best, *proposed;      /* (switches) */
-    double best_matchness, last_matchness;
-    uint32_t steps, best_step; /* sets scored; the one that gave the best */
-    enum search_phase phase;
-    uint64_t random;
-    struct gaussian_process gp;
-    double *point; /* (switches) scratch */
 };
 
-/* ratio in [0, 0.9]: floor(switches * ratio) are skipped. False: out of memory. */
-bool search_open(struct swift_search *, uint32_t layers, double ratio, uint64_t seed);
-void search_close(struct swift_search *);
-/* Fills `proposed` with the next set to score: first the initial one (both sublayers of every second layer), then
- * random ones, every interval-th the Gaussian process's suggestion. */
-void search_propose(struct swift_search *, uint32_t interval);
-/* Registers the proposed set's matchness; true when it is the best so far. */
-bool search_score(struct swift_search *, double matchness, const struct search_limits *);
+struct swift_search {
+    uint32_t switches, skipped;            /* 2 (L - 2), and how many of them are off */
+    bool *best, *proposed;                 /* (switches) both begin as the initial set */
+    double best_matchness, last_matchness; /* -1: nothing is scored yet */
+    uint32_t steps, best_step;             /* sets scored; the one that gave the best */
+    uint64_t random;                       /* the generator's place */
+    struct gaussian_process gp;
+    double *point;   /* (switches) scratch */
+    uint32_t *order; /* (switches) scratch */
+};
 
-/* The state in a text file, for the next run. Missing or for another shape: false with err->kind ERR_NONE, and nothing
- * changes. A file that cannot be read or is not one of ours: false with a line. */
-bool search_load(struct swift_search *, const char *path, struct err *);
-bool search_save(const struct swift_search *, const char *path, struct err *); /* written beside, then renamed */
+uint32_t search_skipped(uint32_t layers, double ratio);                                    /* floor(2 (L - 2) ratio) */
+bool search_open(struct swift_search *, uint32_t layers, uint32_t skipped, uint64_t seed); /* false: out of memory */
+void search_close(struct swift_search *);
+/* Whether it still runs, or why it ended: from the counts alone, so that other limits may set it going again. */
+enum search_phase search_phase(const struct swift_search *, const struct search_limits *);
+/* Fills `proposed` with the next set to score: first the initial one, then random ones, every interval-th the Gaussian
+ * process's suggestion; interval 0: none is. */
+void search_propose(struct swift_search *, uint32_t interval);
+/* Registers the proposed set's matchness. */
+void search_score(struct swift_search *, double matchness);
+
+/* All of its state as JSON, for another search: malloc'ed, the caller's; NULL: out of memory. */
+char *search_save(const struct swift_search *);
+/* Goes on where the saved one stood; what an older version saved was the best set alone. A text of another shape
+ * (switches, skipped) changes nothing: true. False: no text of search_save()'s; what is in the search then is not to be
+ * used. */
+bool search_load(struct swift_search *, const char *text, struct err *);
 
 #endif

@@ -90,6 +90,7 @@ static const struct column rounds[] = {
     NAME("stop_reason", round_end.stop_reason, NONE, true),
     ADDED("heads_us", REAL, round_end.heads_us),
     ADDED("wait_us", REAL, round_end.wait_us),
+    ADDED("aside_us", REAL, round_end.aside_us),
 };
 
 #define TABLE(file, type, columns)                                                                                     \

@@ -227,9 +227,12 @@ context_truncate(struct context *c, seq_t seq, uint32_t len)
 void
 context_drop(struct context *c, seq_t seq)
 {
+    const struct err before = c->err;
     context_truncate(c, seq, 0);
-    if (c->err.kind == ERR_NONE)
-        c->sequences[seq].used = false;
+    if (c->err.kind != ERR_NONE)
+        return;
+    c->sequences[seq].used = false;
+    c->err = before;
 }
 
 /* Does path lead from the trunk's end through rows of depth L? */

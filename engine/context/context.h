@@ -48,7 +48,8 @@ const struct context_options *context_limits(const struct context *); /* with th
 
 seq_t context_sequence(struct context *);                     /* an empty one; SEQ_NONE when all are in use */
 seq_t context_fork(struct context *, seq_t, uint32_t len);    /* shares trunk rows 0..len-1 */
-void context_drop(struct context *, seq_t);                   /* frees its rows that nobody shares */
+/* Frees its rows that nobody shares. It cleans up after others: what context_error() says of them stays. */
+void context_drop(struct context *, seq_t);
 void context_truncate(struct context *, seq_t, uint32_t len); /* trunk to len rows; uncommitted rows go */
 bool context_keep(struct context *, seq_t, const slot_t *path, size_t n); /* path: rows of depth L, the first a child of
                                                                       the trunk's end; all other uncommitted rows go */

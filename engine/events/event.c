@@ -3,3 +3,17 @@
 
 const char *const token_source_names[TOKEN_SOURCES] = {"prompt", "prefill", "draft", "correction", "bonus"};
 const char *const probed_by_names[PROBED_BY] = {"policy", "verify", "scope"};
+
+const char *const control_names[] = {
+    "run",      /* a run begins (new: start, restart, prompt); the event's `run` is the new one */
+    "prompt",   /* new: its text */
+    "policy",   /* new: its name */
+    "state",    /* new: running, paused */
+    "probe",    /* new: off, policy, all */
+    "head",     /* what looks at layers from then on (new: lens, trained); not told where there is only the lens */
+    "break",    /* a breakpoint was reached (new: the round) */
+    "end",      /* the run is over (new: eos, tokens, context, or "error: …") */
+    "baseline", /* autoregressive tokens/s of the same prompt were measured (new: the number) */
+    "lossless", /* and compared (new: "yes", "no: token 17", "sampled") */
+    NULL,
+};

@@ -66,16 +66,9 @@ struct series_event {
     float value;
 };
 
-/* Names: a knob's name; or one of
- *   run       a run begins (new: start, restart, prompt); the event's `run` is the new one
- *   prompt    (new: its text)            policy   (new: its name)
- *   state     (new: running, paused)     probe    (new: off, policy, all)
- *   head      what looks at layers from then on (new: lens, trained); not told where there is only the lens
- *   break     a breakpoint was reached (new: the round)
- *   end       the run is over (new: eos, tokens, context, or "error: …")
- *   baseline  autoregressive tokens/s of the same prompt were measured (new: the number)
- *   lossless  and compared (new: "yes", "no: token 17", "sampled")
- * Knobs may not take these names. */
+/* What happened is a knob's name, or one of these, which no knob may take; event.c says what each stands for. */
+extern const char *const control_names[]; /* NULL-terminated */
+
 struct control_event {
     char name[24];
     const char *old_text, *new_text; /* owned by the log; terminated; "" for none */
@@ -98,7 +91,8 @@ struct round_event {
     float layers_loaded, heads_loaded; /* the round's work, the scope's probes not counted */
     char stop_reason[16];              /* why drafting stopped: w_max, difficult, threshold, length, eos, … */
     float heads_us;                    /* of draft_us, in head calls; NAN: not known */
-    float wait_us; /* it stood at a gate, paused or stepping: in none of the above; NAN: not known */
+    float wait_us;  /* it stood at a gate, paused or stepping: in none of the above; NAN: not known */
+    float aside_us; /* learning passes of the policy (round_aside_begin()): in none of the above; NAN: not known */
 };
 
 struct progress_event {

@@ -30,6 +30,7 @@ tally_add(struct tally *to, const struct tally *t)
     to->probe_us += t->probe_us;
     to->heads_us += t->heads_us;
     to->wait_us += t->wait_us;
+    to->aside_us += t->aside_us;
     to->w_sum += t->w_sum;
 }
 
@@ -50,6 +51,7 @@ take_round(struct metrics *m, const struct round_event *r)
                       .probe_us = r->probe_us,
                       .heads_us = (double)r->heads_us,
                       .wait_us = (double)r->wait_us,
+                      .aside_us = (double)r->aside_us,
                       .w_sum = r->verified};
     tally_add(&m->total, &t);
     m->window[m->at] = t;
@@ -130,6 +132,7 @@ metrics_measures(const struct metrics *m, const struct tally *t)
     double work_us = t->draft_us + t->verify_us, all_us = work_us + t->probe_us;
     struct measures s = {
         .tokens_per_s = ratio(emitted * 1e6, work_us),
+        .tokens_per_s_all_in = ratio(emitted * 1e6, work_us + t->aside_us),
         .acceptance_rate = ratio(accepted, (double)t->verified),
         .per_token_acceptance = ratio(accepted, accepted + (double)t->rejected_rounds),
         .tokens_per_round = ratio(emitted, rounds),
@@ -142,8 +145,10 @@ metrics_measures(const struct metrics *m, const struct tally *t)
         .probe_share = ratio(t->probe_us, all_us),
         .heads_share = ratio(t->heads_us, all_us),
         .wait_share = ratio(t->wait_us, all_us + t->wait_us),
+        .aside_share = ratio(t->aside_us, all_us + t->aside_us),
     };
     s.speedup = ratio(s.tokens_per_s, (double)m->baseline);
+    s.speedup_all_in = ratio(s.tokens_per_s_all_in, (double)m->baseline);
     s.overhead = ratio(s.speedup, s.modelled);
     s.predicted = predicted_speedup(layers, s.per_token_acceptance, ratio(t->w_sum, rounds), (double)m->d_max);
     return s;

@@ -1,4 +1,4 @@
-/* The measures of one run, from events alone (docs/design.md names them; METHODS: "Measures"). */
+/* The measures of one run, from events alone (docs/methods.md, Measures). */
 #ifndef ENGINE_EVENTS_METRICS_H
 #define ENGINE_EVENTS_METRICS_H
 
@@ -10,8 +10,8 @@ struct tally {                                                              /* s
     uint64_t rounds, drafted, verified, accepted, emitted, rejected_rounds; /* rounds that ended in a rejection */
     double layers, heads;                                                   /* loads */
     double draft_us, verify_us, probe_us;
-    double heads_us, wait_us; /* as in struct round_event; NAN when a round's are not known */
-    double w_sum;             /* drafts verified, for the mean w of the predicted speedup */
+    double heads_us, wait_us, aside_us; /* as in struct round_event; NAN when a round's are not known */
+    double w_sum;                       /* drafts verified, for the mean w of the predicted speedup */
 };
 
 struct metrics {
@@ -29,19 +29,21 @@ struct metrics {
 
 struct measures {                                  /* NAN where not defined */
     double tokens_per_s;                           /* emitted / (draft + verify time) */
+    double tokens_per_s_all_in;                    /* learning passes are in the time, too */
     double acceptance_rate;                        /* accepted / verified */
     double per_token_acceptance;                   /* accepted / (accepted + rounds that ended in a rejection) */
     double tokens_per_round;                       /* emitted / rounds */
     double etpl;                                   /* emitted / layers loaded */
     double discard_rate;                           /* (drafted - accepted) / emitted */
     double verification_rate;                      /* target forwards (one a round) / emitted */
-    double speedup;                                /* tokens/s over the baseline's */
+    double speedup, speedup_all_in;                /* tokens/s over the baseline's */
     double predicted;                              /* SpecBound eq. 5 */
     double modelled;                               /* emitted (L + rho) / (layer loads + rho * head loads) */
     double overhead;                               /* speedup / modelled */
     double draft_share, verify_share, probe_share; /* of the rounds' work; the draft's head calls are in draft */
     double heads_share;                            /* the draft's head calls: a part of draft_share */
     double wait_share;                             /* of the rounds' whole time, standing at gates */
+    double aside_share;                            /* of the rounds' work and learning passes, the latter */
 };
 
 void metrics_begin(struct metrics *, uint32_t layers, double rho);

@@ -1,4 +1,4 @@
-/* Declaring knobs and series, and values of knobs as text. */
+/* Opening policies, declaring knobs and series, and values of knobs as text. */
 #include "engine/events/policy.h"
 
 #include <math.h>
@@ -6,10 +6,6 @@
 #include <string.h>
 
 const char *const series_form_names[SERIES_FORMS] = {"line", "band", "bars", "strip", "grid", "mask", "phase"};
-
-/* Names of controls that are not knobs; see struct control_event. */
-static const char *const reserved[] = {"run",  "prompt", "policy", "state",    "probe",
-                                       "head", "break",  "end",    "baseline", "lossless"};
 
 #define MAX_CELLS (1 << 20)
 
@@ -25,9 +21,9 @@ knob_valid(const struct knob *k, struct err *err)
     if (!terminated(k->name, sizeof k->name) || !terminated(k->symbol, sizeof k->symbol) ||
         !terminated(k->help, sizeof k->help) || k->name[0] == '\0')
         return err_set(err, ERR_WORK, "a knob needs a name of 1 to %zu bytes", sizeof k->name - 1);
-    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        if (strcmp(k->name, reserved[i]) == 0 || strcmp(k->symbol, reserved[i]) == 0)
-            return err_set(err, ERR_WORK, "no knob can be called %s: that is the name of a control", reserved[i]);
+    for (size_t i = 0; control_names[i] != NULL; i++)
+        if (strcmp(k->name, control_names[i]) == 0 || strcmp(k->symbol, control_names[i]) == 0)
+            return err_set(err, ERR_WORK, "no knob can be called %s: that is the name of a control", control_names[i]);
     if (!isfinite(k->min) || !isfinite(k->max) || !isfinite(k->step) || !isfinite(k->def))
         return err_set(err, ERR_WORK, "knob %s: bounds, step and default must be finite numbers", k->name);
     if (k->min > k->max || k->step < 0 || k->def < k->min || k->def > k->max)
@@ -66,6 +62,38 @@ series_cells(const struct series *s)
     return cells ? (uint32_t)(s->rows * s->cols) : 0;
 }
 
+/* ---- opening ---- */
+
+bool
+policy_open(struct policy *p, const struct policy_ops *ops, const struct model_info *model,
+            const struct sampling *sampling, struct err *err)
+{
+    *p = (struct policy){.ops = ops};
+    snprintf(p->info.name, sizeof p->info.name, "%s", ops->name);
+    snprintf(p->info.title, sizeof p->info.title, "%s", ops->title);
+    snprintf(p->info.paper, sizeof p->info.paper, "%s", ops->paper);
+    if (model->layers < ops->least_layers)
+        return err_set(err, ERR_WORK, "%s needs a model of %u layers or more, this one has %u", ops->name,
+                       (unsigned)ops->least_layers, (unsigned)model->layers);
+    if (ops->state_size > 0 && (p->state = calloc(1, ops->state_size)) == NULL)
+        return err_set(err, ERR_WORK, "out of memory opening %s", ops->name);
+    if (err != NULL)
+        err->kind = ERR_NONE;
+    const bool ok = ops->open == NULL || ops->open(p, model, sampling, err);
+    if (!ok && err != NULL && err->kind == ERR_NONE)
+        err_set(err, ERR_WORK, "%s declares a knob or a series that is not sound", ops->name);
+    return ok;
+}
+
+void
+policy_close(struct policy *p)
+{
+    if (p->ops != NULL && p->ops->close != NULL && p->state != NULL)
+        p->ops->close(p);
+    free(p->state);
+    p->state = NULL;
+}
+
 bool
 policy_knob(struct policy *policy, const struct knob *k)
 {
@@ -83,6 +111,19 @@ policy_number(struct policy *p, const char *name, const char *symbol, double min
               const char *help)
 {
     struct knob k = {.kind = step >= 1 ? KNOB_INTEGER : KNOB_REAL, .min = min, .max = max, .step = step, .def = def};
+    snprintf(k.name, sizeof k.name, "%s", name);
+    snprintf(k.symbol, sizeof k.symbol, "%s", symbol);
+    snprintf(k.help, sizeof k.help, "%s", help);
+    return policy_knob(p, &k);
+}
+
+bool
+policy_choice(struct policy *p, const char *name, const char *symbol, const char *const *names, int def,
+              const char *help)
+{
+    struct knob k = {.kind = KNOB_CHOICE, .max = -1, .step = 1, .def = def, .choices = names};
+    for (int i = 0; names[i] != NULL; i++)
+        k.max = i;
     snprintf(k.name, sizeof k.name, "%s", name);
     snprintf(k.symbol, sizeof k.symbol, "%s", symbol);
     snprintf(k.help, sizeof k.help, "%s", help);

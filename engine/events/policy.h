@@ -3,7 +3,7 @@
 #ifndef ENGINE_EVENTS_POLICY_H
 #define ENGINE_EVENTS_POLICY_H
 
-#include "kernels/backend.h"
+#include "engine/events/event.h"
 
 struct round;
 
@@ -50,38 +50,49 @@ struct model_info { /* what a policy needs to know about the model */
     double rho; /* head / layer parameters */
 };
 
-struct policy_args {
-    const char *state_dir; /* a folder for what a policy learns about a model, or NULL */
-    uint64_t model_hash;   /* names the model there */
-    struct sampling sampling;
-};
-
 struct policy {
     const struct policy_ops *ops;
-    struct policy_info info;    /* filled in by open() */
+    struct policy_info info;    /* filled in by policy_open() */
     double value[POLICY_KNOBS]; /* the round's snapshot; changes only between rounds */
-    void *state;                /* the policy's own; freed by close() */
+    void *state;                /* (ops->state_size) the policy's own, NULL for none */
 };
 
+/* Whatever is NULL or 0 a policy does without. Those that take a round return false to stop: a round_* or context_*
+ * helper said so, or round_fail() did. */
 struct policy_ops {
     const char *name, *title, *paper;
-    bool trained_heads; /* its paper trains heads: it asks them where the model has some, else the lens */
-    bool (*open)(struct policy *, const struct model_info *, const struct policy_args *,
-                 struct err *); /* fills knobs and series */
-    bool (*prefilled)(struct policy *,
-                      struct round *);                /* after prefill, and when switched to in mid-run; may be NULL */
-    bool (*draft)(struct policy *, struct round *);   /* through round_* helpers only */
-    bool (*observe)(struct policy *, struct round *); /* after verification; may be NULL */
-    void (*close)(struct policy *);                   /* may be NULL */
+    bool trained_heads;    /* its paper trains heads: it asks them where the model has some, else the lens */
+    uint32_t least_layers; /* of a model that it can work with */
+    size_t state_size;     /* of policy.state, zeroed; what hangs from it is freed by close() */
+    /* Declares knobs and series; the sampling may set defaults. */
+    bool (*open)(struct policy *, const struct model_info *, const struct sampling *, struct err *);
+    bool (*prefilled)(struct policy *, struct round *); /* after prefill, and when switched to in mid-run */
+    bool (*draft)(struct policy *, struct round *);     /* through round_* helpers only */
+    bool (*observe)(struct policy *, struct round *);   /* after verification */
+    /* What it has learned about the model, as a text for the next session (engine/events/policy_memory.h): malloc'ed,
+     * the caller's; NULL: nothing worth it. load() takes such a text once the knobs are set; a text for other knobs or
+     * another shape is passed over, one that is not a text of save()'s is an error. */
+    char *(*save)(const struct policy *);
+    bool (*load)(struct policy *, const char *text, struct err *);
+    void (*close)(struct policy *); /* also after an open() that failed half-way */
 };
 
+/* Opens and declares; policy_close() afterwards, also when it failed. False with a line: the model has too few layers,
+ * memory ran out, a declaration is not sound. */
+bool policy_open(struct policy *, const struct policy_ops *, const struct model_info *, const struct sampling *,
+                 struct err *);
+void policy_close(struct policy *);
+
 /* For open(): appends a declaration; values start at the default. False, and nothing is added, when there is no place
- * left or the declaration is not a sound one: an empty, reserved (struct control_event) or repeated name, bounds the
+ * left or the declaration is not a sound one: an empty or repeated name, a control's (event.h: control_names), bounds the
  * wrong way round, a default outside them, a choice without its names, a series of no cells. */
 bool policy_knob(struct policy *, const struct knob *);
 /* The same in one line, for numbers: an integer when the step is 1 or more. */
 bool policy_number(struct policy *, const char *name, const char *symbol, double min, double max, double step,
                    double def, const char *help);
+/* The same for a choice: names ends with NULL. */
+bool policy_choice(struct policy *, const char *name, const char *symbol, const char *const *names, int def,
+                   const char *help);
 bool policy_series(struct policy *, const char *key, const char *title, enum series_form, int rows, int cols);
 /* -1 when the policy has no such knob or series. Names and symbols both match. */
 int policy_knob_index(const struct policy_info *, const char *name);

@@ -38,7 +38,7 @@ session_layer_event(struct session *s, uint32_t pos, uint32_t layer, uint32_t he
                                 .head = (int32_t)head,
                                 .token = g->token,
                                 .confidence = g->confidence,
-                                .annealed = g->annealed,
+                                .annealed = s->state.annealed ? g->annealed : NAN,
                                 .entropy = g->entropy,
                                 .kl_final = g->kl_final,
                                 .rank_final = g->rank_final,
@@ -110,8 +110,6 @@ probe_rows(struct session *s, const slot_t *rows, size_t n_rows, enum head_choic
             return false;
         for (size_t i = 0; i < n; i++) {
             const uint32_t l = s->probes[i].layer;
-            if (!s->state.annealed)
-                s->guesses[i].annealed = NAN;
             token_t final = s->guesses[i / layers * layers + layers - 1].token;
             if (l == layers && head != s->head)
                 continue; /* the last layer has one word, and the head in use had it said */
@@ -295,7 +293,8 @@ end_round(struct session *s, struct loads before, const uint64_t at[4])
                                     .layers_loaded = (float)(after.layers - before.layers),
                                     .heads_loaded = (float)(after.heads - before.heads),
                                     .heads_us = st->heads_unknown ? NAN : (float)((double)st->heads_ns * 1e-3),
-                                    .wait_us = (float)((double)st->wait_ns * 1e-3)}};
+                                    .wait_us = (float)((double)st->wait_ns * 1e-3),
+                                    .aside_us = (float)st->aside_us}};
     snprintf(e.round_end.policy, sizeof e.round_end.policy, "%s", s->info.policies[s->policy].name);
     snprintf(e.round_end.stop_reason, sizeof e.round_end.stop_reason, "%s", st->stop_reason);
     session_emit(s, &e);

@@ -184,7 +184,7 @@ round_propose(struct round *r, const struct proposal *p)
                                 .source = SOURCE_DRAFT,
                                 .exit_layer = (int32_t)p->exit_layer,
                                 .confidence = p->guess != NULL ? p->guess->confidence : NAN,
-                                .annealed = p->guess != NULL ? p->guess->annealed : NAN,
+                                .annealed = p->guess != NULL && st->annealed ? p->guess->annealed : NAN,
                                 .head = (int32_t)session_head_at(s, p->exit_layer),
                                 .accepted = -1,
                                 .committed = -1}};
@@ -200,6 +200,13 @@ slot_t
 round_slot(const struct round *r, int32_t node)
 {
     return node >= 0 && (uint32_t)node < r->state->n ? r->state->node[node].slot : SLOT_NONE;
+}
+
+bool
+round_fail(struct round *r, const char *why)
+{
+    struct session *s = session_of(r);
+    return session_fail(s, s->info.policies[s->policy].name, why);
 }
 
 void

@@ -73,6 +73,8 @@ bool round_full(const struct round *);
 slot_t round_slot(const struct round *, int32_t node); /* its row; SLOT_NONE for no_row */
 
 /* ---- reports ---- */
+/* The policy's own trouble, in one line, where no helper had any to say: ends the run. Always false. */
+bool round_fail(struct round *, const char *why);
 void round_report(struct round *, const char *key, int index, double value); /* a SERIES event */
 /* Why drafting stopped, and what the round's line says of the policy's state: -1 / NAN where it does not apply. */
 void round_summary(struct round *, const char *stop_reason, int exit_layer, double threshold, int d_max, int w_max);

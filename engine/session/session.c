@@ -84,7 +84,7 @@ check_knob(const struct policy_info *policy, const char *name, const char *text,
 
 /* Every policy is opened, so that the screen and the trace know the declarations of all. */
 static bool
-open_policies(struct session *s, const struct policy_ops *const *registry, const char *state_dir, struct err *err)
+open_policies(struct session *s, const struct policy_ops *const *registry, struct err *err)
 {
     uint32_t n = 0;
     while (registry[n] != NULL)
@@ -94,16 +94,10 @@ open_policies(struct session *s, const struct policy_ops *const *registry, const
     s->info.start_values = calloc((size_t)n * POLICY_KNOBS, sizeof *s->info.start_values);
     if (s->policies == NULL || s->info.policies == NULL || s->info.start_values == NULL)
         return err_set(err, ERR_WORK, "out of memory opening the policies");
-    const struct policy_args args = {
-        .sampling = s->sampling, .state_dir = state_dir, .model_hash = s->engine->model->hash};
     for (uint32_t i = 0; i < n; i++) {
         struct policy *p = &s->policies[i];
-        p->ops = registry[i];
-        snprintf(p->info.name, sizeof p->info.name, "%s", p->ops->name);
-        snprintf(p->info.title, sizeof p->info.title, "%s", p->ops->title);
-        snprintf(p->info.paper, sizeof p->info.paper, "%s", p->ops->paper);
         s->info.n_policies = i + 1; /* closed even when opening fails half-way */
-        if (!p->ops->open(p, &s->model, &args, err))
+        if (!policy_open(p, registry[i], &s->model, &s->sampling, err))
             return false;
         s->info.policies[i] = p->info;
     }
@@ -174,6 +168,10 @@ apply_settings(struct session *s, const struct session_options *o, struct err *e
     }
     for (uint32_t p = 0; p < s->info.n_policies; p++)
         memcpy(s->info.start_values + (size_t)p * POLICY_KNOBS, s->policies[p].value, sizeof s->policies[p].value);
+    for (uint32_t p = 0; p < s->info.n_policies && o->memory != NULL; p++)
+        if (!policy_memory_recall(o->memory, &s->policies[p], err))
+            return false;
+    s->memory = o->memory;
     return true;
 }
 
@@ -196,7 +194,7 @@ open_parts(struct session *s, const struct session_options *o, struct err *err)
     s->info.ctx = o->ctx > 0 ? o->ctx : m->ctx_train;
     if (!(o->sampling.temperature >= 0) || !(o->sampling.top_p > 0) || o->sampling.top_p > 1)
         return err_set(err, ERR_USAGE, "sampling: the temperature must be 0 or more, top-p above 0 and at most 1");
-    if (!open_policies(s, o->policies, o->state_dir, err))
+    if (!open_policies(s, o->policies, err))
         return false;
     int policy = find_policy(s, o->policy);
     if (policy < 0)
@@ -328,9 +326,11 @@ session_close(struct session *s)
     }
     context_close(s->ctx);
     event_log_close(s->log);
-    for (uint32_t i = 0; i < s->info.n_policies; i++)
-        if (s->policies[i].ops->close != NULL)
-            s->policies[i].ops->close(&s->policies[i]);
+    for (uint32_t i = 0; i < s->info.n_policies; i++) {
+        if (s->memory != NULL)
+            policy_memory_keep(s->memory, &s->policies[i]);
+        policy_close(&s->policies[i]);
+    }
     free(s->policies);
     run_info_free(&s->info);
     free_mail(s->first);

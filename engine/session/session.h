@@ -5,6 +5,7 @@
 #define ENGINE_SESSION_SESSION_H
 
 #include "engine/events/event.h"
+#include "engine/events/policy_memory.h"
 #include "engine/events/run_info.h"
 #include "engine/session/engine.h"
 
@@ -34,7 +35,7 @@ struct session_options {
     bool ignore_eos;
     enum probe_mode probe;
     enum head_mode head;   /* HEADS_TRAINED wants an engine that has some */
-    const char *state_dir; /* where policies keep what they learn, or NULL */
+    struct policy_memory *memory; /* what policies learned before, and where they leave it at the end; borrowed; or NULL */
     const struct knob_setting *set;
     size_t n_set;
     double pace; /* tokens/s at most, for people who want to watch; 0: as fast as it goes */

@@ -49,6 +49,7 @@ struct session {
     struct event_log *log;
     struct context *ctx;
     struct policy *policies; /* (info.n_policies) */
+    struct policy_memory *memory;
     struct model_info model;
     struct sampling sampling;
     bool ignore_eos, stay;

@@ -78,6 +78,7 @@ assert_same_round(const struct round_event *a, const struct round_event *b)
     assert_string_equal(a->stop_reason, b->stop_reason);
     assert_same_real(a->heads_us, b->heads_us);
     assert_same_real(a->wait_us, b->wait_us);
+    assert_same_real(a->aside_us, b->aside_us);
 }
 
 void

@@ -282,7 +282,8 @@ stream_round(struct stream *s)
                               .layers_loaded = real(s),
                               .heads_loaded = real(s),
                               .heads_us = real(s),
-                              .wait_us = real(s)};
+                              .wait_us = real(s),
+                              .aside_us = real(s)};
     snprintf(r->policy, sizeof r->policy, "%s", drafts == 0 ? "ar" : "specbound");
     snprintf(r->stop_reason, sizeof r->stop_reason, "%s", drafts == 0 ? "" : "w_max");
 }

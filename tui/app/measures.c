@@ -14,7 +14,7 @@ number(struct bar_item *item, const char *name, int decimals, const char *unit, 
     item->rank = rank;
 }
 
-/* Shares of the rounds' work; time spent paused within rounds beside them, where there is any. */
+/* Shares of the rounds' work; time spent paused within rounds, and learning passes, beside them, where there are any. */
 static void
 where_the_time_goes(char *out, size_t size, const struct measures *m)
 {
@@ -25,7 +25,9 @@ where_the_time_goes(char *out, size_t size, const struct measures *m)
     n +=
         snprintf(out + n, size - (size_t)n, " verify %.0f%% probe %.0f%%", m->verify_share * 100, m->probe_share * 100);
     if (m->wait_share >= 0.005)
-        snprintf(out + n, size - (size_t)n, " waited %.0f%%", m->wait_share * 100);
+        n += snprintf(out + n, size - (size_t)n, " waited %.0f%%", m->wait_share * 100);
+    if (m->aside_share >= 0.005)
+        snprintf(out + n, size - (size_t)n, " learned %.0f%%", m->aside_share * 100);
 }
 
 void

@@ -78,7 +78,8 @@ title_draw(const struct followed *f, const struct canvas *c)
     item[n].right = true;
     item[n++].rank = 2;
     if (m->baseline > 0 && !isnan(now.speedup))
-        snprintf(item[n].text, sizeof item[n].text, "%.2f× ar", now.speedup);
+        snprintf(item[n].text, sizeof item[n].text, now.aside_share >= 0.005 ? "%.2f× ar, %.2f× all in" : "%.2f× ar",
+                 now.speedup, now.speedup_all_in);
     else
         snprintf(item[n].text, sizeof item[n].text, "–× ar");
     item[n].role = m->baseline > 0 ? ROLE_TITLE : ROLE_DIM;

@@ -276,6 +276,22 @@ test_positions_and_slots_run_out_with_a_message(void **state)
 }
 
 static void
+test_dropping_a_fork_keeps_the_word_about_what_went_wrong_in_it(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_with(&f, (struct context_options){.ctx = 6, .seqs = 2});
+    prefill(&f, 6);
+    const seq_t fork = context_fork(f.c, f.s, 6);
+    assert_int_equal(context_append(f.c, fork, SLOT_NONE, 1), SLOT_NONE);
+    context_drop(f.c, fork);
+    assert_error(f.c, ERR_WORK, "context of 6 positions is full");
+    assert_int_not_equal(context_sequence(f.c), SEQ_NONE); /* it is dropped all the same */
+    assert_int_equal(context_error(f.c)->kind, ERR_NONE);
+    close_fixture(&f);
+}
+
+static void
 test_one_sweep_takes_max_rows(void **state)
 {
     (void)state;
@@ -342,6 +358,7 @@ main(void)
         cmocka_unit_test(test_the_ring_keeps_the_most_recent_rows),
         cmocka_unit_test(test_rows_in_flight_never_lose_their_place),
         cmocka_unit_test(test_positions_and_slots_run_out_with_a_message),
+        cmocka_unit_test(test_dropping_a_fork_keeps_the_word_about_what_went_wrong_in_it),
         cmocka_unit_test(test_one_sweep_takes_max_rows),
         cmocka_unit_test(test_open_fills_in_defaults_and_refuses_nonsense),
     };

@@ -180,12 +180,36 @@ test_the_drafts_time_is_split_where_it_is_known(void **state)
     assert_near(0.6, s.draft_share);
 }
 
+static void
+test_learning_passes_stand_beside_the_speed(void **state)
+{
+    (void)state;
+    struct metrics m;
+    metrics_begin(&m, 32, 0.65);
+    control(&m, "baseline", "1000", 1, 1);
+    struct event e = {.type = EVENT_ROUND,
+                      .round_end = {.draft_us = 600, .verify_us = 300, .probe_us = 100, .emitted = 3, .aside_us = 600}};
+    metrics_event(&m, &e);
+    struct measures s = metrics_measures(&m, &m.total);
+    assert_near(3e6 / 900, s.tokens_per_s);
+    assert_near(3e6 / 1500, s.tokens_per_s_all_in);
+    assert_near(3e3 / 900, s.speedup);
+    assert_near(2, s.speedup_all_in);
+    assert_near(0.375, s.aside_share); /* 600 of 1600 */
+    e.round_end.aside_us = NAN;        /* an older trace */
+    metrics_event(&m, &e);
+    s = metrics_measures(&m, &m.total);
+    assert_true(isnan(s.tokens_per_s_all_in) && isnan(s.speedup_all_in) && isnan(s.aside_share));
+    assert_near(6e6 / 1800, s.tokens_per_s);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_measures_follow_their_definitions),
         cmocka_unit_test(test_the_drafts_time_is_split_where_it_is_known),
+        cmocka_unit_test(test_learning_passes_stand_beside_the_speed),
         cmocka_unit_test(test_measures_that_are_not_defined_are_nan),
         cmocka_unit_test(test_perfect_drafts_are_the_limit_of_the_prediction),
         cmocka_unit_test(test_the_window_holds_the_latest_rounds),

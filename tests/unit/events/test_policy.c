@@ -48,8 +48,8 @@ static void
 test_names_of_controls_are_refused(void **state)
 {
     (void)state;
-    static const char *const reserved[] = {"run",   "prompt", "policy",   "state",   "probe",
-                                           "break", "end",    "baseline", "lossless"};
+    static const char *const reserved[] = {"run",  "prompt", "policy", "state",    "probe",
+                                           "head", "break",  "end",    "baseline", "lossless"};
     struct policy p = {0};
     struct err err;
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
@@ -60,6 +60,51 @@ test_names_of_controls_are_refused(void **state)
         assert_non_null(strstr(err.text, reserved[i]));
     }
     assert_int_equal(p.info.n_knobs, 0);
+}
+
+static void
+test_numbers_and_choices_are_declared_in_a_line(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"off", "paper", "code", NULL};
+    struct policy p = {0};
+    assert_true(policy_number(&p, "tau", "τ", 0, 1, 0.05, 0.55, "confidence threshold"));
+    assert_true(policy_number(&p, "d_max", "", 1, 31, 1, 10, "deepest exit"));
+    assert_true(policy_choice(&p, "tree", "", names, 1, "siblings"));
+    assert_int_equal(p.info.knobs[0].kind, KNOB_REAL);
+    assert_int_equal(p.info.knobs[1].kind, KNOB_INTEGER);
+    const struct knob *tree = &p.info.knobs[2];
+    assert_true(tree->kind == KNOB_CHOICE && tree->min == 0 && tree->max == 2 && p.value[2] == 1);
+    assert_string_equal(tree->choices[2], "code");
+    assert_false(policy_choice(&p, "other", "", names, 3, "a default that there is not"));
+    assert_false(policy_choice(&p, "none", "", names + 3, 0, "nothing to choose"));
+}
+
+/* ---- opening ---- */
+
+static bool
+declares_twice(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
+{
+    (void)model, (void)sampling, (void)err;
+    return policy_knob(p, &tau) && policy_knob(p, &tau);
+}
+
+static void
+test_what_keeps_a_policy_from_opening_is_said(void **state)
+{
+    (void)state;
+    const struct policy_ops deep = {.name = "deep", .title = "", .paper = "", .least_layers = 3, .state_size = 8};
+    const struct policy_ops twice = {.name = "twice", .title = "", .paper = "", .open = declares_twice};
+    const struct model_info model = {.layers = 2};
+    const struct sampling greedy = {.top_p = 1};
+    struct policy p;
+    struct err err;
+    assert_false(policy_open(&p, &deep, &model, &greedy, &err));
+    assert_string_equal(err.text, "deep needs a model of 3 layers or more, this one has 2");
+    policy_close(&p);
+    assert_false(policy_open(&p, &twice, &model, &greedy, &err));
+    assert_non_null(strstr(err.text, "twice declares"));
+    policy_close(&p);
 }
 
 static void
@@ -212,6 +257,8 @@ main(void)
         cmocka_unit_test(test_knobs_start_at_their_default),
         cmocka_unit_test(test_knobs_are_found_by_name_and_symbol),
         cmocka_unit_test(test_names_of_controls_are_refused),
+        cmocka_unit_test(test_numbers_and_choices_are_declared_in_a_line),
+        cmocka_unit_test(test_what_keeps_a_policy_from_opening_is_said),
         cmocka_unit_test(test_unsound_declarations_are_refused),
         cmocka_unit_test(test_a_full_policy_takes_no_more),
         cmocka_unit_test(test_values_land_on_the_grid),

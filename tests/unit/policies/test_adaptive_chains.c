@@ -63,7 +63,7 @@ near_the_end(uint32_t generated)
     return TOKENS - generated <= MOST;
 }
 
-/* METHODS §2, `fsm`: γ + 1 up to the cap after a fully accepted round, max(1, γ − 1) after a rejection. */
+/* docs/methods.md, `fsm`: γ + 1 up to the cap after a fully accepted round, max(1, γ − 1) after a rejection. */
 static void
 check_fsm(const struct knob_setting *set, size_t n_set, uint32_t start, uint32_t cap, float temperature)
 {
@@ -103,7 +103,7 @@ test_fsm_length_follows_acceptance(void **state)
     check_fsm(sampled, 2, 1, 12, 0.8f);
 }
 
-/* METHODS §2, `dv`, with its constants written out. */
+/* docs/methods.md, `dv`, with its constants written out. */
 struct moves {
     uint32_t up, down, same;
 };
@@ -162,7 +162,31 @@ test_dv_threshold_follows_acceptance(void **state)
     check_dv(sure, 2, 0.95, 12, 0, &moves);
     print_message("th moved up %u, down %u, stayed %u times\n", (unsigned)moves.up, (unsigned)moves.down,
                   (unsigned)moves.same);
-    assert_true(moves.up > 0 && moves.down > 0 && moves.same > 0); /* all three cases of the rule were met */
+    assert_true(moves.up > 0 && moves.down > 0 && moves.same > 0); /* all three cases of the rule occurred */
+}
+
+static void
+test_where_nothing_is_annealed_nothing_is_said_of_it(void **state)
+{
+    (void)state;
+    for (size_t p = 0; policy_registry[p] != NULL; p++) {
+        const char *name = policy_registry[p]->name;
+        struct recorded_run run = record(name, NULL, 0, 0);
+        uint32_t confident = 0;
+        for (size_t i = 0; i < run.n; i++) {
+            const struct event *e = &run.events[i];
+            const bool token = e->type == EVENT_TOKEN, layer = e->type == EVENT_LAYER;
+            const float confidence = token ? e->token.confidence : layer ? e->layer.confidence : NAN;
+            const float annealed = token ? e->token.annealed : layer ? e->layer.annealed : NAN;
+            confident += isnan(confidence) ? 0 : 1;
+            if (strcmp(name, "specbound") != 0 && isfinite(annealed))
+                fail_msg("%s, round %u: annealed %g", name, (unsigned)e->round, (double)annealed);
+            if (strcmp(name, "specbound") == 0 && token && e->token.source == SOURCE_DRAFT)
+                assert_true(annealed > 0);
+        }
+        assert_true(confident > 0);
+        recorded_run_free(&run);
+    }
 }
 
 int
@@ -171,6 +195,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fsm_length_follows_acceptance),
         cmocka_unit_test(test_dv_threshold_follows_acceptance),
+        cmocka_unit_test(test_where_nothing_is_annealed_nothing_is_said_of_it),
     };
     return cmocka_run_group_tests(tests, open_model, close_model);
 }

@@ -311,13 +311,6 @@ draft_from_layer_one(struct round *r, bool picky, bool hot)
 }
 
 static bool
-planted_open(struct policy *p, const struct model_info *model, const struct policy_args *args, struct err *err)
-{
-    (void)p, (void)model, (void)args, (void)err;
-    return true;
-}
-
-static bool
 fair_draft(struct policy *p, struct round *r)
 {
     (void)p;
@@ -342,10 +335,9 @@ static void
 test_planted_biases_are_caught(void **state)
 {
     (void)state;
-    static const struct policy_ops
-        fair = {.name = "fair", .title = "", .paper = "", .open = planted_open, .draft = fair_draft},
-        picky = {.name = "drops by value", .title = "", .paper = "", .open = planted_open, .draft = picky_draft},
-        hot = {.name = "another q", .title = "", .paper = "", .open = planted_open, .draft = hot_draft};
+    static const struct policy_ops fair = {.name = "fair", .title = "", .paper = "", .draft = fair_draft},
+                                   picky = {.name = "drops by value", .title = "", .paper = "", .draft = picky_draft},
+                                   hot = {.name = "another q", .title = "", .paper = "", .draft = hot_draft};
     static const struct policy_ops *const planted[] = {&fair, &picky, &hot, NULL};
     expect(&settings[0].sampling);
     assert_true(keeps_the_distribution(planted, 0, &settings[0]));

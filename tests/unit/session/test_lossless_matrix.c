@@ -37,14 +37,12 @@ declare(const struct engine *engine, const struct policy_ops *ops, struct policy
 {
     const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
                                      engine->model->rho};
-    const struct policy_args args = {0};
-    struct policy p = {.ops = ops};
+    const struct sampling greedy = {.top_p = 1};
+    struct policy p;
     struct err err;
-    snprintf(p.info.name, sizeof p.info.name, "%s", ops->name);
-    assert_true(ops->open(&p, &model, &args, &err));
+    assert_true(policy_open(&p, ops, &model, &greedy, &err));
     *info = p.info;
-    if (ops->close != NULL)
-        ops->close(&p);
+    policy_close(&p);
 }
 
 struct turner {

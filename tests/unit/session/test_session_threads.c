@@ -285,17 +285,10 @@ test_a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting(void **state)
 /* ---- a policy that fails ---- */
 
 static bool
-open_nothing(struct policy *p, const struct model_info *model, const struct policy_args *args, struct err *err)
-{
-    (void)p, (void)model, (void)args, (void)err;
-    return true;
-}
-
-static bool
 fail_in_round_three(struct policy *p, struct round *r)
 {
     (void)p;
-    return r->number != 3;
+    return r->number != 3 || round_fail(r, "three is too many");
 }
 
 static void
@@ -314,7 +307,7 @@ test_a_policy_that_fails_ends_the_run_and_a_restart_tries_again(void **state)
 {
     struct fixture *f = *state;
     static const struct policy_ops failing = {
-        .name = "failing", .title = "fails", .paper = "", .open = open_nothing, .draft = fail_in_round_three};
+        .name = "failing", .title = "fails", .paper = "", .draft = fail_in_round_three};
     static const struct policy_ops *const registry[] = {&failing, NULL};
     struct session_options o = session_usual();
     struct session_rig_result r;
@@ -324,7 +317,7 @@ test_a_policy_that_fails_ends_the_run_and_a_restart_tries_again(void **state)
     o.policy = "failing";
     assert_false(session_rig_generate(f->engine, &o, NULL, NULL, &r, &err));
     assert_int_equal(err.kind, ERR_WORK);
-    assert_true(err.text[0] != '\0');
+    assert_string_equal(err.text, "failing: three is too many");
     o.stay = true;
     assert_false(session_rig_generate(f->engine, &o, restart_after_failure, &failures, &r, &err));
     assert_int_equal(failures, 3);

@@ -68,7 +68,8 @@ write_small(const char *folder, char path[256])
                                         .heads_loaded = 2,
                                         .stop_reason = "w_max",
                                         .heads_us = 2.5f,
-                                        .wait_us = NAN};
+                                        .wait_us = NAN,
+                                        .aside_us = 1.5f};
     for (size_t i = 0; i < s.n; i++) /* numbers instead of random times */
         s.events[i].t_us = 1000 + i;
     write_trace(folder, &s, true, path);
@@ -124,10 +125,10 @@ test_the_lines_are_those_that_the_format_describes(void **state)
         {"vocab.csv", "event,t_us,run,seq,token_id,text\n2,1001,1,0,7,\"seven\"\n"},
         {"rounds.csv",
          "event,t_us,run,seq,round,policy,draft_us,verify_us,probe_us,drafted,verified,accepted,emitted,exit_layer,"
-         "threshold,d_max,w_max,layers_loaded,heads_loaded,stop_reason,heads_us,wait_us\n7,1006,1,0,1,\"specbound\",10,"
+         "threshold,d_max,w_max,layers_loaded,heads_loaded,stop_reason,heads_us,wait_us,aside_us\n7,1006,1,0,1,\"specbound\",10,"
          "20,0,1,1,1,1,,0."
          "5,3,"
-         "4,6,2,\"w_max\",2.5,\n"},
+         "4,6,2,\"w_max\",2.5,,1.5\n"},
     };
     char path[256];
     write_small(folder, path);
@@ -287,8 +288,8 @@ test_columns_that_came_later_may_be_missing(void **state)
     const char *folder = *state;
     char path[256];
     write_small(folder, path);
-    assert_true(edit(path, "rounds.csv", ",heads_us,wait_us\n", "\n"));
-    assert_true(edit(path, "rounds.csv", ",2.5,\n", "\n"));
+    assert_true(edit(path, "rounds.csv", ",heads_us,wait_us,aside_us\n", "\n"));
+    assert_true(edit(path, "rounds.csv", ",2.5,,1.5\n", "\n"));
     struct trace_reader *r = open_trace(path);
     struct event e;
     struct err err = {0};
@@ -296,7 +297,7 @@ test_columns_that_came_later_may_be_missing(void **state)
     while (trace_reader_next(r, &e, &err))
         if (e.type == EVENT_ROUND) {
             rounds++;
-            assert_true(isnan(e.round_end.heads_us) && isnan(e.round_end.wait_us));
+            assert_true(isnan(e.round_end.heads_us) && isnan(e.round_end.wait_us) && isnan(e.round_end.aside_us));
         }
     if (err.kind != ERR_NONE)
         fail_msg("%s", err.text);

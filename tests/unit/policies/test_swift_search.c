@@ -1,0 +1,304 @@
+/* SWIFT's search on landscapes whose best set is known, where it begins, when it ends, and what survives as text. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/rng.h"
+#include "policies/swift_search.h"
+#include "tests/rigs/seed.h"
+
+static uint64_t seed = 11;
+
+static double
+uniform(uint64_t *state)
+{
+    return (double)(splitmix64(state) >> 11) * 0x1p-53;
+}
+
+/* ---- searching ---- */
+
+#define LAYERS 10 /* 16 switches, 7 of them skipped: 11440 sets */
+
+/* A synthetic model: each switch has a price for being skipped; matchness is what is left. The planted best set skips
+ * the cheap ones. */
+struct planted {
+    double price[2 * (LAYERS - 2)];
+    double best;
+};
+
+static void
+plant(struct planted *p, uint64_t *random, uint32_t skipped)
+{
+    uint32_t n = 2 * (LAYERS - 2);
+    for (uint32_t i = 0; i < n; i++)
+        p->price[i] = 0.06 + 0.04 * uniform(random);
+    for (uint32_t left = skipped; left > 0;) {
+        uint32_t i = (uint32_t)(splitmix64(random) % n);
+        if (p->price[i] > 0.05) {
+            p->price[i] = 0.004;
+            left--;
+        }
+    }
+    p->best = 1 - 0.004 * skipped;
+}
+
+static double
+matchness(const struct planted *p, const bool *set)
+{
+    double m = 1;
+    for (uint32_t i = 0; i < 2 * (LAYERS - 2); i++)
+        m -= set[i] ? p->price[i] : 0;
+    return m;
+}
+
+/* Steps until the planted set is found. */
+static uint32_t
+steps_to_find(uint64_t s, uint32_t interval, uint32_t most)
+{
+    struct swift_search search;
+    struct planted p;
+    uint64_t random = s;
+    assert_true(search_open(&search, LAYERS, search_skipped(LAYERS, 0.45), s));
+    plant(&p, &random, search.skipped);
+    const struct search_limits limits = {.max_steps = most, .patience = most, .target = p.best - 1e-9};
+    double kept = -1;
+    while (search_phase(&search, &limits) == SEARCH_RUNNING) {
+        search_propose(&search, interval);
+        uint32_t off = 0;
+        for (uint32_t i = 0; i < search.switches; i++)
+            off += search.proposed[i];
+        assert_int_equal(off, search.skipped);
+        search_score(&search, matchness(&p, search.proposed));
+        assert_true(search.best_matchness >= kept); /* the kept set never gets worse */
+        assert_true(fabs(matchness(&p, search.best) - search.best_matchness) < 1e-12);
+        kept = search.best_matchness;
+    }
+    uint32_t steps = search.steps;
+    search_close(&search);
+    return steps;
+}
+
+static int
+ascending(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void
+test_bayesian_search_finds_a_planted_set_in_fewer_steps_than_random_search(void **state)
+{
+    (void)state;
+    enum { SEEDS = 20 };
+    uint32_t bayesian[SEEDS], random[SEEDS];
+    for (uint64_t s = 0; s < SEEDS; s++) {
+        bayesian[s] = steps_to_find(seed + s, 5, 3000);
+        random[s] = steps_to_find(seed + s, 0, 3000);
+    }
+    qsort(bayesian, SEEDS, sizeof *bayesian, ascending);
+    qsort(random, SEEDS, sizeof *random, ascending);
+    print_message("# medians over %d seeds: Bayesian every 5th step %u, random %u\n", SEEDS,
+                  (unsigned)bayesian[SEEDS / 2], (unsigned)random[SEEDS / 2]);
+    assert_true(bayesian[SEEDS / 2] < random[SEEDS / 2]);
+}
+
+static void
+score_next(struct swift_search *s, uint32_t interval, double matchness)
+{
+    search_propose(s, interval);
+    search_score(s, matchness);
+}
+
+static void
+test_the_search_ends_by_target_patience_or_steps(void **state)
+{
+    (void)state;
+    struct swift_search s;
+    struct search_limits limits = {.max_steps = 50, .patience = 4, .target = 0.9};
+    assert_true(search_open(&s, 6, 4, 1));
+    score_next(&s, 0, 0.5);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(search_phase(&s, &limits), SEARCH_RUNNING);
+        score_next(&s, 0, 0.4);
+    }
+    assert_int_equal(search_phase(&s, &limits), SEARCH_STALE);
+    limits.patience = 10; /* more of it, and it goes on */
+    assert_int_equal(search_phase(&s, &limits), SEARCH_RUNNING);
+    limits.max_steps = s.steps;
+    assert_int_equal(search_phase(&s, &limits), SEARCH_SPENT);
+    score_next(&s, 0, 0.95);
+    assert_int_equal(search_phase(&s, &limits), SEARCH_FOUND);
+    search_close(&s);
+}
+
+/* ---- proposals ---- */
+
+static void
+test_the_initial_set_is_spread_evenly_attention_first(void **state)
+{
+    (void)state;
+    for (uint32_t layers = 2; layers <= 40; layers++)
+        for (int percent = 0; percent <= 90; percent += 5) {
+            struct swift_search s;
+            const uint32_t inner = layers - 2, skipped = search_skipped(layers, percent / 100.0);
+            assert_int_equal(skipped, 2 * inner * (uint32_t)percent / 100);
+            assert_true(search_open(&s, layers, skipped, 1));
+            uint32_t so_far = 0;
+            for (uint32_t i = 0; i < inner; i++) { /* up to every layer as many as its share of the depth */
+                assert_true(s.best[2 * i] || !s.best[2 * i + 1]);
+                so_far += (uint32_t)s.best[2 * i] + (uint32_t)s.best[2 * i + 1];
+                assert_true(fabs(so_far - (double)skipped * (i + 1) / inner) <= 1);
+            }
+            assert_int_equal(so_far, skipped);
+            search_propose(&s, 25); /* the first one that is scored */
+            assert_memory_equal(s.proposed, s.best, s.switches * sizeof *s.best);
+            search_close(&s);
+        }
+}
+
+/* Where all sets are equally good the Gaussian process's suggestions end in many equal values. */
+static void
+test_equal_values_at_the_cut_do_not_favour_the_shallow_end(void **state)
+{
+    (void)state;
+    uint32_t shallow = 0, all = 0;
+    for (uint64_t i = 0; i < 300; i++) {
+        struct swift_search s;
+        assert_true(search_open(&s, LAYERS, 2, seed + i));
+        for (int step = 0; step < 5; step++)
+            score_next(&s, 0, 0.5);
+        search_propose(&s, 6); /* the sixth: the process's */
+        for (uint32_t k = 0; k < s.switches; k++) {
+            all += s.proposed[k];
+            shallow += s.proposed[k] && k < s.switches / 2;
+        }
+        search_close(&s);
+    }
+    print_message("# %u of %u in the shallow half\n", (unsigned)shallow, (unsigned)all);
+    assert_in_range(shallow, all * 2 / 5, all * 3 / 5);
+}
+
+/* ---- the state as a text ---- */
+
+static double
+some_matchness(const struct swift_search *s)
+{
+    double m = 0;
+    for (uint32_t i = 0; i < s->switches; i++)
+        m += s->proposed[i] ? 0.9 / (i + 7) : 0;
+    return fmin(1, m);
+}
+
+static void
+test_a_search_that_was_saved_goes_on_as_if_it_had_not_stopped(void **state)
+{
+    (void)state;
+    enum { STEPS = 100, SAVED = 83 }; /* more than the process keeps points */
+    struct swift_search whole, begun, resumed;
+    struct err err = {0};
+    assert_true(search_open(&whole, LAYERS, 7, 1) && search_open(&begun, LAYERS, 7, 1) &&
+                search_open(&resumed, LAYERS, 7, 99));
+    for (int i = 0; i < STEPS; i++) {
+        search_propose(&whole, 5);
+        search_score(&whole, some_matchness(&whole));
+        if (i == SAVED) {
+            char *text = search_save(&begun);
+            assert_non_null(text);
+            assert_true(search_load(&resumed, text, &err));
+            free(text);
+        }
+        struct swift_search *s = i < SAVED ? &begun : &resumed;
+        search_propose(s, 5);
+        assert_memory_equal(s->proposed, whole.proposed, s->switches * sizeof *s->proposed);
+        search_score(s, some_matchness(s));
+        assert_memory_equal(s->best, whole.best, s->switches * sizeof *s->best);
+        assert_true(s->best_matchness == whole.best_matchness && s->last_matchness == whole.last_matchness);
+        assert_true(s->steps == whole.steps && s->best_step == whole.best_step && s->random == whole.random);
+    }
+    assert_int_equal(resumed.gp.n, GP_POINTS);
+    search_close(&whole);
+    search_close(&begun);
+    search_close(&resumed);
+}
+
+static void
+test_what_an_older_version_saved_is_still_read(void **state)
+{
+    (void)state;
+    struct swift_search s;
+    struct err err = {0};
+    assert_true(search_open(&s, 6, 3, 1));
+    assert_true(search_load(&s, "{\"switches\": 8, \"steps\": 12, \"matchness\": 0.75, \"skipped\": [0, 3, 6]}", &err));
+    const bool best[8] = {[0] = true, [3] = true, [6] = true};
+    assert_memory_equal(s.best, best, sizeof best);
+    assert_true(s.best_matchness == 0.75);
+    assert_int_equal(s.steps, 12);
+    score_next(&s, 2, 0.5); /* it goes on */
+    assert_int_equal(s.steps, 13);
+    search_close(&s);
+}
+
+static void
+test_texts_of_another_shape_change_nothing_and_broken_ones_are_refused(void **state)
+{
+    (void)state;
+    struct swift_search s, other;
+    struct err err = {0};
+    assert_true(search_open(&s, 6, 3, 1) && search_open(&other, 6, 4, 1));
+    score_next(&s, 0, 0.5);
+    score_next(&s, 0, 0.25);
+    char *text = search_save(&s);
+    assert_true(search_load(&other, text, &err)); /* another ratio */
+    assert_int_equal(other.steps, 0);
+    search_close(&other);
+    assert_true(search_open(&other, 8, 3, 1));
+    assert_true(search_load(&other, text, &err)); /* another model */
+    assert_int_equal(other.steps, 0);
+    search_close(&other);
+    for (size_t n = 0; n + 1 < strlen(text); n++) { /* wherever it is cut */
+        assert_true(search_open(&other, 6, 3, 1));
+        char *part = strndup(text, n);
+        assert_false(search_load(&other, part, &err));
+        free(part);
+        search_close(&other);
+    }
+    static const char *const broken[][2] = {
+        {"\"version\":\t2", "\"version\":\t3"},     {"\"steps\":\t2", "\"steps\":\t0"},
+        {"\"best_step\":\t1", "\"best_step\":\t3"}, {"\"matchness\":\t0.5", "\"matchness\":\t1.5"},
+        {"\"random\":\t\"", "\"random\":\t\"x"},    {"\"set\":\t\"1", "\"set\":\t\"0"}};
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        const char *at = strstr(text, broken[i][0]);
+        if (at == NULL)
+            fail_msg("no %s in %s", broken[i][0], text);
+        char edited[4096];
+        snprintf(edited, sizeof edited, "%.*s%s%s", (int)(at - text), text, broken[i][1], at + strlen(broken[i][0]));
+        assert_true(search_open(&other, 6, 3, 1));
+        if (search_load(&other, edited, &err))
+            fail_msg("%s is taken", edited);
+        search_close(&other);
+    }
+    free(text);
+    search_close(&s);
+}
+
+int
+main(void)
+{
+    seed = seed_or(seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bayesian_search_finds_a_planted_set_in_fewer_steps_than_random_search),
+        cmocka_unit_test(test_the_search_ends_by_target_patience_or_steps),
+        cmocka_unit_test(test_the_initial_set_is_spread_evenly_attention_first),
+        cmocka_unit_test(test_equal_values_at_the_cut_do_not_favour_the_shallow_end),
+        cmocka_unit_test(test_a_search_that_was_saved_goes_on_as_if_it_had_not_stopped),
+        cmocka_unit_test(test_what_an_older_version_saved_is_still_read),
+        cmocka_unit_test(test_texts_of_another_shape_change_nothing_and_broken_ones_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
