@@ -18,12 +18,11 @@ struct err {
     char text[400]; /* one line, UTF-8, no final newline, safe to print on a terminal */
 };
 
-/* Fills e (which may be NULL) and returns false, so that a failing function can `return err_set(…)`. */
-__attribute__((format(printf, 3, 4))) static inline bool
-err_set(struct err *e, enum err_kind kind, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static inline void
+err_fill(struct err *e, enum err_kind kind, const char *format, ...)
 {
     if (e == NULL)
-        return false;
+        return;
     va_list args;
     va_start(args, format);
     e->kind = kind;
@@ -32,7 +31,16 @@ err_set(struct err *e, enum err_kind kind, const char *format, ...)
     for (char *c = e->text; *c != '\0'; c++) /* file names and model bytes may hold control characters */
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             *c = '?';
+}
+
+static inline bool
+err_false(void)
+{
     return false;
 }
+
+/* Fills e (which may be NULL) and is false, so that a failing function can `return err_set(e, kind, format, …)`. A macro,
+ * for clang's analyzer does not look into functions of variable arguments. */
+#define err_set(...) (err_fill(__VA_ARGS__), err_false())
 
 #endif
