@@ -246,3 +246,17 @@ safetensors_close(struct safetensors *f)
     free(f->path);
     free(f);
 }
+
+const struct safetensor *
+safetensors_find(const struct safetensors *f, const char *name)
+{
+    const struct safetensor wanted = {.name = name};
+    return bsearch(&wanted, f->tensors, (size_t)f->n_tensors, sizeof *f->tensors, by_name);
+}
+
+const char *
+safetensors_metadata(const struct safetensors *f, const char *key)
+{
+    return cJSON_GetStringValue(
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(f->header, "__metadata__"), key));
+}

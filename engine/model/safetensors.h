@@ -34,4 +34,9 @@ bool safetensors_open(struct safetensors **, const char *path, struct err *);
 bool safetensors_parse(struct safetensors **, const char *name, const void *bytes, size_t len, struct err *);
 void safetensors_close(struct safetensors *);
 
+/* NULL: there is none of that name. */
+const struct safetensor *safetensors_find(const struct safetensors *, const char *name);
+/* A text of the file's metadata; NULL: it says nothing of the kind. */
+const char *safetensors_metadata(const struct safetensors *, const char *key);
+
 #endif

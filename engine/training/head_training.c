@@ -1,6 +1,5 @@
 #include "engine/training/head_training.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,11 +7,8 @@
 #include <omp.h>
 #endif
 
+#include "engine/training/adam.h"
 #include "engine/training/blas.h"
-
-#define FIRST  0.9 /* Adam's betas: Loshchilov and Hutter, "Decoupled weight decay regularization", 2019 */
-#define SECOND 0.999
-#define TINY   1e-8f
 
 struct thread {
     struct head_work *work;
@@ -24,12 +20,11 @@ struct head_training {
     struct exit_heads *heads;
     const struct lens *lens;
     struct head_training_options options;
-    float *first, *second; /* moments, as heads->values */
-    float *final;          /* (batch, vocab) */
-    double *entropy;       /* (batch) */
-    token_t *choice;       /* (batch) */
+    struct adam adam; /* as heads->values */
+    float *final;     /* (batch, vocab) */
+    double *entropy;  /* (batch) */
+    token_t *choice;  /* (batch) */
     struct thread *threads;
-    uint64_t steps;
 };
 
 uint64_t
@@ -53,13 +48,11 @@ head_training_open(struct head_training **out, struct exit_heads *heads, const s
     t->lens = lens;
     t->options = *options;
     t->options.threads = blas_callers(t->options.threads > 0 ? t->options.threads : 1);
-    t->first = calloc(heads->n_values, sizeof *t->first);
-    t->second = calloc(heads->n_values, sizeof *t->second);
     t->final = malloc(t->options.batch * lens->vocab * sizeof *t->final);
     t->entropy = malloc(t->options.batch * sizeof *t->entropy);
     t->choice = malloc(t->options.batch * sizeof *t->choice);
     t->threads = calloc(t->options.threads, sizeof *t->threads);
-    bool ok = t->first != NULL && t->second != NULL && t->final != NULL && t->entropy != NULL && t->choice != NULL &&
+    bool ok = adam_open(&t->adam, heads->n_values) && t->final != NULL && t->entropy != NULL && t->choice != NULL &&
               t->threads != NULL;
     for (uint32_t i = 0; i < t->options.threads && ok; i++) {
         struct thread *own = &t->threads[i];
@@ -96,8 +89,7 @@ head_training_close(struct head_training *t)
         free(t->threads[i].values);
     }
     free(t->threads);
-    free(t->first);
-    free(t->second);
+    adam_close(&t->adam);
     free(t->final);
     free(t->entropy);
     free(t->choice);
@@ -137,23 +129,6 @@ batch_of(const struct head_training *t, uint32_t l, const float *hidden, size_t 
                                .choice = t->choice};
 }
 
-/* values <- values - rate * (m / (sqrt(v) + tiny) + decay * (values - home)); home NULL: zero. */
-static void
-adam(struct head_training *t, uint32_t l, const float *gradient, float rate)
-{
-    const size_t n = t->heads->per_layer, at = (l - 1) * n;
-    float *values = t->heads->values + at, *m = t->first + at, *v = t->second + at;
-    const float *home = t->heads->kind == HEAD_FULL ? t->lens->head : NULL;
-    const float unbias_m = (float)(1 / (1 - pow(FIRST, (double)t->steps))),
-                unbias_v = (float)(1 / (1 - pow(SECOND, (double)t->steps)));
-    for (size_t i = 0; i < n; i++) {
-        m[i] = (float)FIRST * m[i] + (float)(1 - FIRST) * gradient[i];
-        v[i] = (float)SECOND * v[i] + (float)(1 - SECOND) * gradient[i] * gradient[i];
-        const float from_home = home != NULL ? values[i] - home[i] : values[i];
-        values[i] -= rate * (m[i] * unbias_m / (sqrtf(v[i] * unbias_v) + TINY) + t->options.decay * from_home);
-    }
-}
-
 static struct thread *
 this_thread(struct head_training *t)
 {
@@ -168,7 +143,7 @@ void
 head_training_step(struct head_training *t, const float *hidden, size_t n, float rate, struct head_score *scores)
 {
     find_final(t, hidden, n);
-    t->steps++;
+    adam_begin(&t->adam);
 #ifdef _OPENMP
 #pragma omp parallel for schedule(dynamic) num_threads(t->options.threads)
 #endif
@@ -176,7 +151,9 @@ head_training_step(struct head_training *t, const float *hidden, size_t n, float
         struct thread *own = this_thread(t);
         const struct head_batch batch = batch_of(t, l, hidden, n);
         scores[l] = head_loss(t->lens, t->heads->kind, &t->heads->layers[l], &batch, own->work, &own->gradient);
-        adam(t, l, own->values, rate);
+        const size_t n_values = t->heads->per_layer, first = (l - 1) * n_values;
+        adam_move(&t->adam, first, n_values, t->heads->values + first, own->values, rate, t->options.decay,
+                  t->heads->kind == HEAD_FULL ? t->lens->head : NULL);
     }
 }
 

@@ -1,0 +1,48 @@
+/* An acceptance head (SpecDec++): reads a draft model's final hidden state of the row whose input is a candidate, and says
+ * how likely the target will accept that candidate.
+ *
+ *     x_0 = norm(h)                       h: after the last layer; norm: the draft model's final one
+ *     x_{i+1} = x_i + SiLU(W_i x_i + b_i)    i = 0..D-1
+ *     (z_reject, z_accept) = V x_D + c,   p̂ = softmax(z)[accept] = sigmoid(z_accept - z_reject)
+ *
+ * The released checkpoints of SpecDec++ are read too: there all blocks are one, and only the first's weights are in the file. */
+#ifndef ENGINE_MODEL_ACCEPT_HEAD_H
+#define ENGINE_MODEL_ACCEPT_HEAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/err.h"
+
+#define ACCEPT_HEAD_BLOCKS 8 /* at most */
+
+struct model;
+
+struct accept_block {
+    float *w, *b; /* (width, width), (width) */
+};
+
+struct accept_head {
+    uint32_t width, n_blocks;
+    bool shared;                                   /* all blocks are the first one */
+    struct accept_block block[ACCEPT_HEAD_BLOCKS]; /* (n_blocks) into values */
+    float *v, *c;                                  /* (2, width), (2): reject, accept */
+    float *values;                                 /* owns all of them, in this order */
+    size_t n_values;
+    uint64_t draft_hash, target_hash; /* whose they are; 0: the file doesn't say */
+    char draft[64], target[64];       /* their names, for messages */
+};
+
+/* Zeros: every candidate is as likely accepted as not. */
+bool accept_head_new(struct accept_head **, uint32_t width, uint32_t n_blocks, bool shared, struct err *);
+void accept_head_free(struct accept_head *);
+
+/* p̂ of one row; x (width) is norm(h). scratch: 2 * width floats. */
+double accept_head_probability(const struct accept_head *, const float *x, float *scratch);
+
+/* A safetensors file: model.{i}.linear.weight|bias, model.{D}.weight|bias, F32, and metadata that names both models. */
+bool accept_head_write(const struct accept_head *, const char *path, struct err *);
+/* Any type of tensor is read. Refuses a head of another draft model, and files that are none, in one line. */
+bool accept_head_read(struct accept_head **, const char *path, const struct model *draft, struct err *);
+
+#endif

@@ -1,0 +1,261 @@
+#include "engine/training/accept_training.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/training/adam.h"
+#include "engine/training/blas.h"
+#include "kernels/rng.h"
+
+struct accept_work {
+    float *x;     /* (n_blocks + 1, n, width) what each block reads, and what the last one gives */
+    float *z;     /* (n_blocks, n, width) W x + b */
+    float *slope; /* (n, width) d loss / d x, then of the block before */
+    float *inner; /* (n, width) d loss / d z */
+};
+
+struct accept_work *
+accept_work_open(const struct accept_head *h, size_t n)
+{
+    struct accept_work *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return NULL;
+    const size_t rows = n * h->width;
+    w->x = malloc((h->n_blocks + 1) * rows * sizeof *w->x);
+    w->z = malloc((h->n_blocks > 0 ? h->n_blocks : 1) * rows * sizeof *w->z);
+    w->slope = malloc(rows * sizeof *w->slope);
+    w->inner = malloc(rows * sizeof *w->inner);
+    if (w->x == NULL || w->z == NULL || w->slope == NULL || w->inner == NULL) {
+        accept_work_close(w);
+        return NULL;
+    }
+    return w;
+}
+
+void
+accept_work_close(struct accept_work *w)
+{
+    if (w == NULL)
+        return;
+    free(w->x);
+    free(w->z);
+    free(w->slope);
+    free(w->inner);
+    free(w);
+}
+
+/* Every block on n rows, from w->x's first ones. */
+static void
+forward(const struct accept_head *h, struct accept_work *w, size_t n)
+{
+    const size_t rows = n * h->width;
+    for (uint32_t d = 0; d < h->n_blocks; d++) {
+        const float *x = w->x + d * rows;
+        float *z = w->z + d * rows, *next = w->x + (d + 1) * rows;
+        for (size_t i = 0; i < n; i++)
+            memcpy(z + i * h->width, h->block[d].b, h->width * sizeof *z);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)h->width, (int)h->width, 1, x, (int)h->width,
+                    h->block[d].w, (int)h->width, 1, z, (int)h->width);
+        for (size_t i = 0; i < rows; i++)
+            next[i] = x[i] + z[i] / (1 + expf(-z[i]));
+    }
+}
+
+/* d loss / d (z_accept - z_reject) of one row, whose score is added. */
+static double
+score_row(double difference, double a, double w_reject, struct accept_score *score)
+{
+    const double log_accept = difference > 0 ? -log1p(exp(-difference)) : difference - log1p(exp(difference));
+    const double log_reject = log_accept - difference, p = exp(log_accept);
+    score->loss -= a * log_accept + w_reject * (1 - a) * log_reject;
+    score->weight += a + w_reject * (1 - a);
+    score->kl += (a > 0 ? a * (log(a) - log_accept) : 0) + (a < 1 ? (1 - a) * (log1p(-a) - log_reject) : 0);
+    score->n++;
+    return w_reject * (1 - a) * p - a * (1 - p);
+}
+
+static size_t
+offset(const struct accept_head *h, const float *at)
+{
+    return (size_t)(at - h->values);
+}
+
+/* From w->slope, d loss / d x after the last block, back through all of them. */
+static void
+backward(const struct accept_head *h, struct accept_work *w, size_t n, float *gradient)
+{
+    const size_t rows = n * h->width;
+    for (uint32_t d = h->n_blocks; d-- > 0;) {
+        const float *x = w->x + d * rows, *z = w->z + d * rows;
+        float *slope_w = gradient + offset(h, h->block[d].w), *slope_b = gradient + offset(h, h->block[d].b);
+        for (size_t i = 0; i < rows; i++) {
+            const float s = 1 / (1 + expf(-z[i]));
+            w->inner[i] = w->slope[i] * s * (1 + z[i] * (1 - s));
+            slope_b[i % h->width] += w->inner[i];
+        }
+        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)h->width, (int)h->width, (int)n, 1, w->inner,
+                    (int)h->width, x, (int)h->width, 1, slope_w, (int)h->width);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)h->width, (int)h->width, 1, w->inner,
+                    (int)h->width, h->block[d].w, (int)h->width, 1, w->slope, (int)h->width);
+    }
+}
+
+void
+accept_loss(const struct accept_head *h, const struct accept_batch *batch, double w_reject, struct accept_work *w,
+            float *p, float *gradient, struct accept_score *score)
+{
+    const size_t n = batch->n, width = h->width;
+    memcpy(w->x, batch->x, n * width * sizeof *w->x);
+    forward(h, w, n);
+    const float *last = w->x + h->n_blocks * n * width, *reject = h->v, *accept = h->v + width;
+    for (size_t i = 0; i < n; i++) {
+        const float *x = last + i * width;
+        double difference = (double)h->c[1] - (double)h->c[0];
+        for (size_t k = 0; k < width; k++)
+            difference += (double)(accept[k] - reject[k]) * (double)x[k];
+        const float slope = (float)score_row(difference, (double)batch->label[i], w_reject, score);
+        if (p != NULL)
+            p[i] = (float)(1 / (1 + exp(-difference)));
+        if (gradient == NULL)
+            continue;
+        float *slope_v = gradient + offset(h, h->v), *slope_c = gradient + offset(h, h->c);
+        for (size_t k = 0; k < width; k++) {
+            slope_v[k] -= slope * x[k];
+            slope_v[width + k] += slope * x[k];
+            w->slope[i * width + k] = slope * (accept[k] - reject[k]);
+        }
+        slope_c[0] -= slope;
+        slope_c[1] += slope;
+    }
+    if (gradient != NULL)
+        backward(h, w, n, gradient);
+}
+
+/* ---- training ---- */
+
+struct own { /* a thread's */
+    struct accept_work *work;
+    float *gradient;
+    struct accept_score score;
+};
+
+struct accept_training {
+    struct accept_head *head;
+    struct accept_training_options options;
+    struct adam adam;
+    struct own *own; /* (threads) */
+    float *gradient; /* of all threads */
+};
+
+bool
+accept_training_open(struct accept_training **out, struct accept_head *head, uint64_t seed,
+                     const struct accept_training_options *options, struct err *err)
+{
+    *out = NULL;
+    struct accept_training *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return err_set(err, ERR_WORK, "out of memory for training an acceptance head");
+    t->head = head;
+    t->options = *options;
+    t->options.threads = blas_callers(options->threads > 0 ? options->threads : 1);
+    t->own = calloc(t->options.threads, sizeof *t->own);
+    t->gradient = malloc(head->n_values * sizeof *t->gradient);
+    bool ok = t->own != NULL && t->gradient != NULL && adam_open(&t->adam, head->n_values);
+    for (uint32_t i = 0; i < t->options.threads && ok; i++) {
+        t->own[i].work = accept_work_open(head, options->batch / t->options.threads + 1);
+        t->own[i].gradient = malloc(head->n_values * sizeof *t->own[i].gradient);
+        ok = t->own[i].work != NULL && t->own[i].gradient != NULL;
+    }
+    if (!ok) {
+        accept_training_close(t);
+        return err_set(err, ERR_WORK,
+                       "out of memory for training an acceptance head; use fewer --threads or a smaller --batch");
+    }
+    const double within = 1 / sqrt((double)head->width);
+    for (size_t i = 0; i < head->n_values; i++)
+        head->values[i] = (float)(((double)(splitmix64(&seed) >> 11) * 0x1p-52 - 1) * within);
+    *out = t;
+    return true;
+}
+
+void
+accept_training_close(struct accept_training *t)
+{
+    if (t == NULL)
+        return;
+    for (uint32_t i = 0; i < t->options.threads && t->own != NULL; i++) {
+        accept_work_close(t->own[i].work);
+        free(t->own[i].gradient);
+    }
+    adam_close(&t->adam);
+    free(t->own);
+    free(t->gradient);
+    free(t);
+}
+
+static void
+add_score(struct accept_score *to, const struct accept_score *s)
+{
+    to->n += s->n;
+    to->loss += s->loss;
+    to->weight += s->weight;
+    to->kl += s->kl;
+}
+
+/* At most `batch` rows, cut among the threads; added up in the threads' order. */
+static struct accept_score
+run(struct accept_training *t, const struct accept_batch *batch, float *p, bool gradient)
+{
+    const size_t threads = t->options.threads, width = t->head->width;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(t->options.threads)
+#endif
+    for (size_t i = 0; i < threads; i++) {
+        struct own *own = &t->own[i];
+        const size_t from = batch->n * i / threads, to = batch->n * (i + 1) / threads;
+        const struct accept_batch part = {.n = to - from, .x = batch->x + from * width, .label = batch->label + from};
+        own->score = (struct accept_score){0};
+        if (gradient)
+            memset(own->gradient, 0, t->head->n_values * sizeof *own->gradient);
+        if (part.n > 0)
+            accept_loss(t->head, &part, t->options.w_reject, own->work, p != NULL ? p + from : NULL,
+                        gradient ? own->gradient : NULL, &own->score);
+    }
+    struct accept_score sum = {0};
+    for (size_t i = 0; i < threads; i++)
+        add_score(&sum, &t->own[i].score);
+    return sum;
+}
+
+struct accept_score
+accept_training_step(struct accept_training *t, const struct accept_batch *batch, double rate)
+{
+    const struct accept_score score = run(t, batch, NULL, true);
+    const float each = (float)(1 / score.weight);
+    for (size_t k = 0; k < t->head->n_values; k++) {
+        float sum = 0;
+        for (uint32_t i = 0; i < t->options.threads; i++)
+            sum += t->own[i].gradient[k];
+        t->gradient[k] = sum * each;
+    }
+    adam_begin(&t->adam);
+    adam_move(&t->adam, 0, t->head->n_values, t->head->values, t->gradient, (float)rate, 0, NULL);
+    return score;
+}
+
+struct accept_score
+accept_training_score(struct accept_training *t, const struct accept_batch *batch, float *p)
+{
+    struct accept_score sum = {0};
+    for (size_t at = 0; at < batch->n; at += t->options.batch) {
+        const size_t left = batch->n - at;
+        const struct accept_batch part = {.n = left < t->options.batch ? left : t->options.batch,
+                                          .x = batch->x + at * t->head->width,
+                                          .label = batch->label + at};
+        const struct accept_score s = run(t, &part, p != NULL ? p + at : NULL, false);
+        add_score(&sum, &s);
+    }
+    return sum;
+}

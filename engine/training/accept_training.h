@@ -1,0 +1,50 @@
+/* Trains an acceptance head (SpecDec++, engine/model/accept_head.h): weighted binary cross-entropy, Adam.
+ *
+ *     loss = -Σ [a · log p̂ + w · (1 - a) · log(1 - p̂)] / Σ [a + w · (1 - a)]
+ *
+ * a in [0, 1] is the probability that the target accepts a candidate, w what a rejection weighs. The models stay as they
+ * are. */
+#ifndef ENGINE_TRAINING_ACCEPT_TRAINING_H
+#define ENGINE_TRAINING_ACCEPT_TRAINING_H
+
+#include "engine/model/accept_head.h"
+
+struct accept_batch {
+    size_t n;
+    const float *x;     /* (n, width): norm(h) of each candidate's row */
+    const float *label; /* (n): a */
+};
+
+struct accept_score { /* sums over rows: divide by n, loss by weight */
+    size_t n;
+    double loss, weight;
+    double kl; /* of (a, 1 - a) from (p̂, 1 - p̂), nats: unweighted, as the paper's Table 3 has it */
+};
+
+/* Buffers for up to n rows of a head. NULL: no memory. */
+struct accept_work;
+struct accept_work *accept_work_open(const struct accept_head *, size_t n);
+void accept_work_close(struct accept_work *);
+/* Adds to *score. p (n): every p̂, or NULL. gradient: as head->values, of the loss' sum, added to; NULL: none. */
+void accept_loss(const struct accept_head *, const struct accept_batch *, double w_reject, struct accept_work *,
+                 float *p, float *gradient, struct accept_score *);
+
+struct accept_training_options {
+    uint32_t threads; /* 0: one */
+    size_t batch;     /* rows in a step, at most */
+    double w_reject;  /* the paper's best: 6 */
+};
+
+struct accept_training;
+
+/* Gives the head random weights, uniform within 1 / sqrt(width) of 0. The head stays the caller's and must outlive the
+ * training. */
+bool accept_training_open(struct accept_training **, struct accept_head *, uint64_t seed,
+                          const struct accept_training_options *, struct err *);
+void accept_training_close(struct accept_training *);
+/* One step on n <= batch rows; its score, from before the step. */
+struct accept_score accept_training_step(struct accept_training *, const struct accept_batch *, double rate);
+/* The head as it is, on any number of rows; p as above. */
+struct accept_score accept_training_score(struct accept_training *, const struct accept_batch *, float *p);
+
+#endif

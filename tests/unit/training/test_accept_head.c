@@ -1,0 +1,311 @@
+/* Acceptance heads: the file, p̂ against the definition, gradients against finite differences, training that learns what can
+ * be learned. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/model/model.h"
+#include "engine/model/safetensors_write.h"
+#include "engine/training/accept_training.h"
+#include "kernels/rng.h"
+#include "tests/rigs/seed.h"
+
+#define WIDTH 10
+#define ROWS  23
+
+static uint64_t seed;
+static char path[64];
+
+static float
+noise(uint64_t *state)
+{
+    return (float)((double)(splitmix64(state) >> 11) * 0x1p-52 - 1);
+}
+
+static void
+fill(uint64_t *state, float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = noise(state);
+}
+
+static struct accept_head *
+random_head(uint32_t blocks, bool shared, uint64_t *state)
+{
+    struct accept_head *h;
+    struct err err = {0};
+    assert_true(accept_head_new(&h, WIDTH, blocks, shared, &err));
+    fill(state, h->values, h->n_values);
+    return h;
+}
+
+/* As the header defines it, in double. */
+static double
+probability(const struct accept_head *h, const float *row)
+{
+    double x[WIDTH], next[WIDTH], z[2];
+    for (int i = 0; i < WIDTH; i++)
+        x[i] = (double)row[i];
+    for (uint32_t d = 0; d < h->n_blocks; d++) {
+        for (int i = 0; i < WIDTH; i++) {
+            double y = (double)h->block[d].b[i];
+            for (int k = 0; k < WIDTH; k++)
+                y += (double)h->block[d].w[i * WIDTH + k] * x[k];
+            next[i] = x[i] + y / (1 + exp(-y));
+        }
+        memcpy(x, next, sizeof x);
+    }
+    for (int j = 0; j < 2; j++) {
+        z[j] = (double)h->c[j];
+        for (int k = 0; k < WIDTH; k++)
+            z[j] += (double)h->v[j * WIDTH + k] * x[k];
+    }
+    return exp(z[1]) / (exp(z[0]) + exp(z[1]));
+}
+
+static void
+test_probabilities_are_the_definitions(void **unused)
+{
+    (void)unused;
+    uint64_t state = seed;
+    for (uint32_t blocks = 0; blocks <= 4; blocks++) {
+        struct accept_head *h = random_head(blocks, blocks % 2 == 0, &state);
+        struct accept_work *work = accept_work_open(h, ROWS);
+        float x[ROWS * WIDTH], label[ROWS] = {0}, p[ROWS], scratch[2 * WIDTH];
+        fill(&state, x, ROWS * WIDTH);
+        struct accept_score score = {0};
+        accept_loss(h, &(struct accept_batch){ROWS, x, label}, 1, work, p, NULL, &score);
+        assert_int_equal(score.n, ROWS);
+        for (int i = 0; i < ROWS; i++) {
+            const double expected = probability(h, x + i * WIDTH);
+            assert_true(fabs(accept_head_probability(h, x + i * WIDTH, scratch) - expected) < 1e-5);
+            assert_true(fabs((double)p[i] - expected) < 1e-5);
+        }
+        accept_work_close(work);
+        accept_head_free(h);
+    }
+}
+
+static void
+test_the_loss_is_the_papers(void **unused)
+{
+    (void)unused;
+    uint64_t state = seed;
+    struct accept_head *h = random_head(2, false, &state);
+    struct accept_work *work = accept_work_open(h, ROWS);
+    float x[ROWS * WIDTH], label[ROWS];
+    fill(&state, x, ROWS * WIDTH);
+    double loss = 0, weight = 0, kl = 0;
+    const double w = 6;
+    for (int i = 0; i < ROWS; i++) {
+        label[i] = i == 0 ? 0 : i == 1 ? 1 : fabsf(noise(&state));
+        const double a = (double)label[i], p = probability(h, x + i * WIDTH);
+        loss -= a * log(p) + w * (1 - a) * log(1 - p);
+        weight += a + w * (1 - a);
+        kl += (a > 0 ? a * log(a / p) : 0) + (a < 1 ? (1 - a) * log((1 - a) / (1 - p)) : 0);
+    }
+    struct accept_score score = {0};
+    accept_loss(h, &(struct accept_batch){ROWS, x, label}, w, work, NULL, NULL, &score);
+    assert_true(fabs(score.loss - loss) < 1e-4 * loss);
+    assert_true(fabs(score.weight - weight) < 1e-4 * weight);
+    assert_true(fabs(score.kl - kl) < 1e-4 * kl);
+    accept_work_close(work);
+    accept_head_free(h);
+}
+
+static void
+check_gradient(uint32_t blocks, bool shared, uint64_t *state)
+{
+    struct accept_head *h = random_head(blocks, shared, state);
+    for (size_t i = 0; i < h->n_values; i++)
+        h->values[i] *= 0.5f;
+    struct accept_work *work = accept_work_open(h, ROWS);
+    float x[ROWS * WIDTH], label[ROWS], *slopes = calloc(h->n_values, sizeof *slopes);
+    fill(state, x, ROWS * WIDTH);
+    for (int i = 0; i < ROWS; i++)
+        label[i] = fabsf(noise(state));
+    const struct accept_batch batch = {ROWS, x, label};
+    struct accept_score score = {0};
+    accept_loss(h, &batch, 6, work, NULL, slopes, &score);
+    double off = 0, size = 0;
+    for (size_t i = 0; i < h->n_values; i++) {
+        const float was = h->values[i], step = 1e-2f;
+        struct accept_score up = {0}, down = {0};
+        h->values[i] = was + step;
+        accept_loss(h, &batch, 6, work, NULL, NULL, &up);
+        h->values[i] = was - step;
+        accept_loss(h, &batch, 6, work, NULL, NULL, &down);
+        h->values[i] = was;
+        const double slope = (up.loss - down.loss) / (2 * (double)step);
+        off += (slope - (double)slopes[i]) * (slope - (double)slopes[i]);
+        size += slope * slope;
+    }
+    assert_true(size > 0);
+    assert_true(sqrt(off / size) < 2e-3);
+    free(slopes);
+    accept_work_close(work);
+    accept_head_free(h);
+}
+
+static void
+test_gradients_are_those_of_finite_differences(void **unused)
+{
+    (void)unused;
+    uint64_t state = seed;
+    for (uint32_t blocks = 0; blocks <= 3; blocks++) {
+        check_gradient(blocks, false, &state);
+        check_gradient(blocks, true, &state);
+    }
+}
+
+/* Labels that a function of the row decides: they can be learned, and the binary KL nears 0. */
+static void
+test_training_learns_what_can_be_learned(void **unused)
+{
+    (void)unused;
+    enum { N = 4096 };
+    uint64_t state = seed;
+    float *x = malloc(N * WIDTH * sizeof *x), *label = malloc(N * sizeof *label);
+    fill(&state, x, N * WIDTH);
+    for (size_t i = 0; i < N; i++) /* not linear in x: a block is needed */
+        label[i] = 1 / (1 + expf(-6 * (fabsf(x[i * WIDTH]) - 0.5f) - 2 * x[i * WIDTH + 1]));
+    double kl[2];
+    for (uint32_t blocks = 0; blocks <= 1; blocks++) {
+        struct accept_head *h;
+        struct accept_training *t;
+        struct err err = {0};
+        assert_true(accept_head_new(&h, WIDTH, 2 * blocks, false, &err));
+        const struct accept_training_options options = {.threads = 2, .batch = 256, .w_reject = 1};
+        assert_true(accept_training_open(&t, h, seed, &options, &err));
+        for (int step = 0; step < 1500; step++) {
+            const size_t at = (size_t)step * 256 % N;
+            accept_training_step(t, &(struct accept_batch){256, x + at * WIDTH, label + at}, 3e-3);
+        }
+        const struct accept_score s = accept_training_score(t, &(struct accept_batch){N, x, label}, NULL);
+        assert_int_equal(s.n, N);
+        kl[blocks] = s.kl / N;
+        accept_training_close(t);
+        accept_head_free(h);
+    }
+    assert_true(kl[0] > 0.1); /* a linear head can't */
+    assert_true(kl[1] < 0.02);
+    free(x);
+    free(label);
+}
+
+/* ---- the file ---- */
+
+static struct model draft_model = {.name = "a draft", .hash = 0x1234, .desc = {.width = WIDTH}};
+
+static void
+test_a_head_is_read_as_it_was_written(void **unused)
+{
+    (void)unused;
+    uint64_t state = seed;
+    for (uint32_t blocks = 0; blocks <= 3; blocks++)
+        for (int shared = 0; shared <= 1; shared++) {
+            struct accept_head *h = random_head(blocks, shared == 1, &state), *back;
+            struct err err = {0};
+            h->draft_hash = draft_model.hash;
+            h->target_hash = 77;
+            snprintf(h->draft, sizeof h->draft, "a draft");
+            snprintf(h->target, sizeof h->target, "a target");
+            assert_true(accept_head_write(h, path, &err));
+            assert_true(accept_head_read(&back, path, &draft_model, &err));
+            assert_int_equal(back->n_blocks, blocks);
+            assert_int_equal(back->shared, h->shared);
+            assert_int_equal(back->n_values, h->n_values);
+            assert_memory_equal(back->values, h->values, h->n_values * sizeof *h->values);
+            assert_int_equal(back->target_hash, 77);
+            assert_string_equal(back->target, "a target");
+            accept_head_free(h);
+            accept_head_free(back);
+        }
+}
+
+/* As the released checkpoints lie: one block's weights, the last layer's index says how many there are; no metadata of ours. */
+static void
+test_a_released_checkpoint_is_read(void **unused)
+{
+    (void)unused;
+    uint64_t state = seed;
+    float w[WIDTH * WIDTH], b[WIDTH], v[2 * WIDTH], c[2];
+    fill(&state, w, WIDTH * WIDTH);
+    fill(&state, b, WIDTH);
+    fill(&state, v, 2 * WIDTH);
+    fill(&state, c, 2);
+    const struct safetensors_part parts[] = {{"model.0.linear.weight", WIDTH, WIDTH, w},
+                                             {"model.0.linear.bias", 0, WIDTH, b},
+                                             {"model.3.weight", 2, WIDTH, v},
+                                             {"model.3.bias", 0, 2, c}};
+    struct err err = {0};
+    struct accept_head *h;
+    assert_true(safetensors_write(path, NULL, 0, parts, 4, &err));
+    assert_true(accept_head_read(&h, path, &draft_model, &err));
+    assert_int_equal(h->n_blocks, 3);
+    assert_true(h->shared);
+    assert_ptr_equal(h->block[2].w, h->block[0].w);
+    assert_memory_equal(h->block[0].w, w, sizeof w);
+    assert_memory_equal(h->c, c, sizeof c);
+    accept_head_free(h);
+}
+
+static void
+refused(const struct safetensors_note *notes, size_t n_notes, const struct safetensors_part *parts, size_t n,
+        const char *said)
+{
+    struct err err = {0};
+    struct accept_head *h;
+    assert_true(safetensors_write(path, notes, n_notes, parts, n, &err));
+    assert_false(accept_head_read(&h, path, &draft_model, &err));
+    assert_null(h);
+    assert_int_equal(err.kind, ERR_WORK);
+    assert_non_null(strstr(err.text, said));
+    assert_non_null(strstr(err.text, path));
+}
+
+static void
+test_what_is_no_head_of_this_model_is_refused_in_one_line(void **unused)
+{
+    (void)unused;
+    float v[4 * WIDTH] = {0}, c[2] = {0}, nan[2] = {NAN, 0};
+    const struct safetensors_note other[] = {{"draft", "another"}, {"draft_hash", "99"}};
+    const struct safetensors_part head[] = {{"model.0.weight", 2, WIDTH, v}, {"model.0.bias", 0, 2, c}};
+    const struct safetensors_part wide[] = {{"model.0.weight", 2, 2 * WIDTH, v}, {"model.0.bias", 0, 2, c}};
+    const struct safetensors_part torn[] = {{"model.1.weight", 2, WIDTH, v}, {"model.1.bias", 0, 2, c}};
+    const struct safetensors_part odd[] = {{"model.0.weight", 2, WIDTH, v}, {"model.0.bias", 0, 1, c}};
+    const struct safetensors_part no_number[] = {{"model.0.weight", 2, WIDTH, v}, {"model.0.bias", 0, 2, nan}};
+    refused(other, 2, head, 2, "another draft model");
+    refused(NULL, 0, wide, 2, "another model's");
+    refused(NULL, 0, torn, 2, "model.0.linear.weight is missing");
+    refused(NULL, 0, odd, 2, "expected numbers");
+    refused(NULL, 0, no_number, 2, "not finite");
+    refused(NULL, 0, head + 1, 1, "not an acceptance head");
+}
+
+int
+main(void)
+{
+    seed = seed_or(20261122);
+    snprintf(path, sizeof path, "/tmp/accept-head-%ld.safetensors", (long)getpid());
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_probabilities_are_the_definitions),
+        cmocka_unit_test(test_the_loss_is_the_papers),
+        cmocka_unit_test(test_gradients_are_those_of_finite_differences),
+        cmocka_unit_test(test_training_learns_what_can_be_learned),
+        cmocka_unit_test(test_a_head_is_read_as_it_was_written),
+        cmocka_unit_test(test_a_released_checkpoint_is_read),
+        cmocka_unit_test(test_what_is_no_head_of_this_model_is_refused_in_one_line),
+    };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return failed;
+}
