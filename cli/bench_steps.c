@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/files.h"
-#include "cli/generation.h"
+#include "cli/outcome.h"
 #include "cli/timing.h"
 #include "engine/context/context.h"
 #include "engine/session/session.h"

@@ -4,14 +4,14 @@
 #include "cli/completions.h"
 #include "cli/policy_list.h"
 
-/* Within an argument of _arguments in single quotes. */
+/* In single quotes, with a backslash before each of `special`: what ends a description or a message. */
 static void
-print_escaped(const char *text, size_t len)
+print_escaped(const char *text, size_t len, const char *special)
 {
     for (size_t i = 0; i < len; i++) {
         if (text[i] == '\'')
             fputs("'\\'", stdout);
-        else if (strchr("[]:\\", text[i]) != NULL)
+        else if (strchr(special, text[i]) != NULL)
             putchar('\\');
         putchar(text[i]);
     }
@@ -55,7 +55,7 @@ static void
 print_argument(const struct option_row *row)
 {
     putchar(':');
-    print_escaped(row->argument, strlen(row->argument));
+    print_escaped(row->argument, strlen(row->argument), ":\\");
     putchar(':');
     if (row->takes == TAKES_KNOB)
         fputs("_specscope_knobs", stdout);
@@ -88,7 +88,7 @@ print_option(const struct option_row *row)
     else
         printf("--%s%s", row->name, value ? "=" : "");
     fputs("'[", stdout);
-    print_escaped(row->help, strlen(row->help));
+    print_escaped(row->help, strlen(row->help), "[]:\\");
     putchar(']');
     if (value)
         print_argument(row);
@@ -120,7 +120,7 @@ completions_zsh(void)
     puts("_specscope() {\n    local -a commands=(");
     for (size_t i = 1; i < n_command_rows; i++) {
         printf("        '%s:", command_rows[i].name);
-        print_escaped(command_rows[i].what, (size_t)completions_what(&command_rows[i]));
+        print_escaped(command_rows[i].what, (size_t)completions_what(&command_rows[i]), ":\\");
         puts("'");
     }
     puts("    )\n    local command=scope\n"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "cli/files.h"
-#include "cli/generation.h"
+#include "cli/outcome.h"
 
 static void
 test_an_error_of_the_close_itself_is_said(void **state)
