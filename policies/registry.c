@@ -14,5 +14,5 @@
 #define DECLARE(policy) extern const struct policy_ops policy;
 POLICIES(DECLARE)
 
-#define ADDRESS(policy) &policy,
+#define ADDRESS(policy) &(policy),
 const struct policy_ops *const policy_registry[] = {POLICIES(ADDRESS) NULL};

@@ -31,12 +31,13 @@ planted_agreement(uint32_t vocab, double tangent)
         low += step;
     while (vocab * above(high) > none)
         high += step;
+    const int steps = (int)ceil((high - low) / step);
     double sum = 0;
-    for (double y = low; y < high; y += step) {
-        const double y_above = above(y);
+    for (int j = 0; j < steps; j++) {
+        const double y = low + j * step, y_above = above(y);
         double both = 0, strip_before = 0; /* P(X > x and Y > y) */
-        for (double x = high; x > low; x -= step) {
-            const double z = (y - r * x) / s;
+        for (int i = 0; i < steps; i++) {
+            const double x = high - i * step, z = (y - r * x) / s;
             if (z > 8 && x < y) /* and lower x only raise it: nothing comes any more */
                 break;
             const double f = density(x), strip = f * above(z);

@@ -14,5 +14,5 @@
 #define DECLARE(panel) extern const struct panel_ops panel;
 PANELS(DECLARE)
 
-#define ADDRESS(panel) &panel,
+#define ADDRESS(panel) &(panel),
 const struct panel_ops *const panel_registry[] = {PANELS(ADDRESS) NULL};
