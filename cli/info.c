@@ -9,12 +9,13 @@
 #include "cli/options.h"
 #include "engine/base/printable.h"
 #include "engine/model/gguf.h"
-#include "engine/model/gguf_types.h"
 #include "engine/model/hf_folder.h"
 #include "engine/model/memory.h"
+#include "engine/model/model.h"
 #include "engine/planted/model_open.h"
 #include "engine/tokenizer/chat.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "kernels/tensor.h"
 
 #define CTX_SHOWN   4
 #define TOKEN_KINDS 6
@@ -121,7 +122,7 @@ print_weights(const struct facts *f)
     printf("types        ");
     for (int t = 0; t < WEIGHT_TYPES; t++)
         if (m->tensors_of[t] > 0)
-            printf(" %s %" PRIu64 " parameters in %" PRIu32 " tensors;", weight_type_size((enum weight_type)t)->name,
+            printf(" %s %" PRIu64 " parameters in %" PRIu32 " tensors;", tensor_type_name((enum weight_type)t),
                    m->parameters_of[t], m->tensors_of[t]);
     printf("%s\n", m->quantized ? " quantised to Q8_0 on load" : "");
     printf("RoPE          %s pairs, %" PRIu32 " of %" PRIu32 " dimensions, base %g, positions x %g%s\n",
@@ -182,7 +183,7 @@ add_lists(cJSON *o, const struct facts *f)
     for (int t = 0; ok && t < WEIGHT_TYPES; t++) {
         if (m->tensors_of[t] == 0)
             continue;
-        cJSON *one = cJSON_AddObjectToObject(types, weight_type_size((enum weight_type)t)->name);
+        cJSON *one = cJSON_AddObjectToObject(types, tensor_type_name((enum weight_type)t));
         ok = one != NULL && add_number(one, "tensors", m->tensors_of[t]) &&
              add_number(one, "parameters", (double)m->parameters_of[t]);
     }

@@ -25,8 +25,9 @@ typedef std::atomic<bool> atomic_bool;
 #include <stdint.h>
 
 #include "kernels/err.h"
+#include "kernels/layer_tensors.h"
 
-#define BACKEND_ABI 3u
+#define BACKEND_ABI (3u + 256u * LAYER_TENSORS) /* which are part of it */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
@@ -77,14 +78,15 @@ tensor_present(const struct tensor *t)
     return t->data != NULL || t->planted != NULL;
 }
 
-struct layer_desc {
-    struct tensor attn_norm;      /* (width) */
-    struct tensor wq, wk, wv;     /* (heads*head_dim, width), (kv_heads*head_dim, width) twice */
-    struct tensor bq, bk, bv;     /* F32, (heads*head_dim), (kv_heads*head_dim) twice: added to them; may be absent */
-    struct tensor q_norm, k_norm; /* F32, (head_dim): RMS norm of every head before it is rotated; may be absent */
-    struct tensor wo;             /* (width, heads*head_dim) */
-    struct tensor ffn_norm;       /* (width) */
-    struct tensor gate, up, down; /* (ffn, width) twice, (width, ffn) */
+struct layer_desc { /* layer_tensors.h says which there are, and their shapes; by name and by number */
+    union {
+        struct tensor all[LAYER_TENSORS];
+        __extension__ struct {
+#define FIELD(NAME, field, ...) struct tensor field;
+            FOR_LAYER_TENSORS(FIELD, FIELD, FIELD)
+#undef FIELD
+        };
+    };
 };
 
 enum rope_layout {

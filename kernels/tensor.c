@@ -10,31 +10,45 @@
 #define SUPER 256 /* values of a K-quant's block */
 
 static const struct {
-    size_t values, bytes;
-} blocks_of[WEIGHT_TYPES] = {
-    [WEIGHT_F32] = {1, 4},        [WEIGHT_F16] = {1, 2},        [WEIGHT_BF16] = {1, 2},
-    [WEIGHT_Q8_0] = {32, 34},     [WEIGHT_Q4_0] = {32, 18},     [WEIGHT_Q4_1] = {32, 20},
-    [WEIGHT_Q5_0] = {32, 22},     [WEIGHT_Q5_1] = {32, 24},     [WEIGHT_Q2_K] = {SUPER, 84},
-    [WEIGHT_Q3_K] = {SUPER, 110}, [WEIGHT_Q4_K] = {SUPER, 144}, [WEIGHT_Q5_K] = {SUPER, 176},
-    [WEIGHT_Q6_K] = {SUPER, 210},
+    const char *name;
+    size_t values, bytes; /* of a block */
+} types[WEIGHT_TYPES] = {
+    [WEIGHT_F32] = {"F32", 1, 4},         [WEIGHT_F16] = {"F16", 1, 2},         [WEIGHT_BF16] = {"BF16", 1, 2},
+    [WEIGHT_Q8_0] = {"Q8_0", 32, 34},     [WEIGHT_Q4_0] = {"Q4_0", 32, 18},     [WEIGHT_Q4_1] = {"Q4_1", 32, 20},
+    [WEIGHT_Q5_0] = {"Q5_0", 32, 22},     [WEIGHT_Q5_1] = {"Q5_1", 32, 24},     [WEIGHT_Q2_K] = {"Q2_K", SUPER, 84},
+    [WEIGHT_Q3_K] = {"Q3_K", SUPER, 110}, [WEIGHT_Q4_K] = {"Q4_K", SUPER, 144}, [WEIGHT_Q5_K] = {"Q5_K", SUPER, 176},
+    [WEIGHT_Q6_K] = {"Q6_K", SUPER, 210},
 };
+
+const char *
+tensor_type_name(enum weight_type type)
+{
+    return (unsigned)type < WEIGHT_TYPES ? types[type].name : "of no known type";
+}
 
 size_t
 tensor_block_values(enum weight_type type)
 {
-    return (unsigned)type < WEIGHT_TYPES ? blocks_of[type].values : 0;
+    return (unsigned)type < WEIGHT_TYPES ? types[type].values : 0;
 }
 
 size_t
 tensor_block_bytes(enum weight_type type)
 {
-    return (unsigned)type < WEIGHT_TYPES ? blocks_of[type].bytes : 0;
+    return (unsigned)type < WEIGHT_TYPES ? types[type].bytes : 0;
 }
 
 size_t
 tensor_row_bytes(enum weight_type type, size_t cols)
 {
-    return cols / blocks_of[type].values * blocks_of[type].bytes;
+    return cols / types[type].values * types[type].bytes;
+}
+
+bool
+tensor_possible(const struct tensor *t)
+{
+    const size_t block = tensor_block_values(t->type);
+    return block > 0 && t->cols % block == 0 && (t->data != NULL || planted_row_bytes(t->type, t->cols) > 0);
 }
 
 static float
@@ -181,7 +195,7 @@ void
 tensor_blocks(enum weight_type type, const void *blocks, size_t n, float *y)
 {
     const unsigned char *b = blocks;
-    const size_t values = blocks_of[type].values, bytes = blocks_of[type].bytes;
+    const size_t values = types[type].values, bytes = types[type].bytes;
     for (size_t i = 0; i + values <= n; i += values, b += bytes)
         one_block(type, b, y + i);
 }

@@ -4,11 +4,15 @@
 
 #include "kernels/backend.h"
 
+const char *tensor_type_name(enum weight_type); /* "Q8_0" */
 /* Values that share a block, and its bytes. 0 for what is no type. */
 size_t tensor_block_values(enum weight_type);
 size_t tensor_block_bytes(enum weight_type);
 /* Bytes of a row of cols values, a multiple of the block. */
 size_t tensor_row_bytes(enum weight_type, size_t cols);
+
+/* Do the tensor's type and columns fit each other (blocks along a row), and can it be made if it is planted? */
+bool tensor_possible(const struct tensor *);
 
 /* n values from whole blocks at `blocks` (aligned to nothing) in F32; n is a multiple of the block. */
 void tensor_blocks(enum weight_type, const void *blocks, size_t n, float *y);

@@ -12,33 +12,39 @@
 #define MOST_UNITS  (1u << 20) /* width, ffn, heads * head_dim */
 #define MOST_CTX    (1u << 28)
 
-/* Qwen 3 has heads of 128 whatever its width. */
+/* Most converters call a Mistral a Llama. Qwen 3 has heads of 128 whatever its width. */
 static const struct arch architectures[] = {
-    {.gguf = "llama", .hf = "llama", .gguf_rope = ROPE_ADJACENT},
-    {.gguf = "mistral", .hf = "mistral", .gguf_rope = ROPE_ADJACENT}, /* most converters call it a Llama */
-    {.gguf = "qwen2", .hf = "qwen2", .gguf_rope = ROPE_HALVES, .qkv_bias = true},
-    {.gguf = "qwen3", .hf = "qwen3", .gguf_rope = ROPE_HALVES, .qk_norm = true, .usual_head_dim = 128},
+    /* in GGUF, in Hugging Face, RoPE's pairs in GGUF, tensors it needs, and may have, dimensions of a head */
+    {"llama", "llama", ROPE_ADJACENT, 0, LAYER_QKV_BIAS, 0},
+    {"mistral", "mistral", ROPE_ADJACENT, 0, LAYER_QKV_BIAS, 0},
+    {"qwen2", "qwen2", ROPE_HALVES, LAYER_QKV_BIAS, 0, 0},
+    {"qwen3", "qwen3", ROPE_HALVES, LAYER_QK_NORM, LAYER_QKV_BIAS, 128},
 };
 
 #define N_ARCHITECTURES (sizeof architectures / sizeof architectures[0])
 
 static void
-unsupported(const char *path, const char *name, size_t len, struct err *err)
+unsupported(const char *path, struct slice name, struct err *err)
 {
-    char shown[48];
-    err_set(err, ERR_WORK, "%s: architecture '%s' is not supported; llama, mistral, qwen2 and qwen3 are", path,
-            printable_line(shown, sizeof shown, name, len));
+    char shown[48], known[160] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < N_ARCHITECTURES && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s",
+                              i == 0                     ? ""
+                              : i + 1 == N_ARCHITECTURES ? " and "
+                                                         : ", ",
+                              architectures[i].hf);
+    err_set(err, ERR_WORK, "%s: architecture '%s' is not supported; %s are", path,
+            printable_line(shown, sizeof shown, name.data, name.len), known);
 }
 
 const struct arch *
-arch_of_gguf(const char *path, const char *name, size_t len, struct err *err)
+arch_of_gguf(const char *path, struct slice name, struct err *err)
 {
-    for (size_t i = 0; i < N_ARCHITECTURES; i++) {
-        const char *known = architectures[i].gguf;
-        if (strlen(known) == len && memcmp(known, name, len) == 0)
+    for (size_t i = 0; i < N_ARCHITECTURES; i++)
+        if (slice_is(name, architectures[i].gguf))
             return &architectures[i];
-    }
-    unsupported(path, name, len, err);
+    unsupported(path, name, err);
     return NULL;
 }
 
@@ -48,7 +54,7 @@ arch_of_hf(const char *path, const char *model_type, struct err *err)
     for (size_t i = 0; i < N_ARCHITECTURES; i++)
         if (strcmp(architectures[i].hf, model_type) == 0)
             return &architectures[i];
-    unsupported(path, model_type, strlen(model_type), err);
+    unsupported(path, slice_of(model_type), err);
     return NULL;
 }
 

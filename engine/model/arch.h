@@ -6,6 +6,7 @@
 #ifndef ENGINE_MODEL_ARCH_H
 #define ENGINE_MODEL_ARCH_H
 
+#include "engine/base/slice.h"
 #include "engine/model/model.h"
 
 struct gguf;
@@ -15,13 +16,12 @@ struct arch {
     const char *gguf;           /* general.architecture */
     const char *hf;             /* config.json's model_type */
     enum rope_layout gguf_rope; /* ADJACENT where converters permute the rows of Q and K; Hugging Face's are HALVES */
-    bool qkv_bias;              /* it has them always; those of others may */
-    bool qk_norm;               /* it has them, others don't */
+    uint32_t needs, may;        /* optional tensors of a layer (1 << enum layer_tensor) that it has, that it may have */
     uint32_t usual_head_dim;    /* when a config.json doesn't say; 0: width / heads */
 };
 
-/* By general.architecture, or by model_type; NULL with a message that names it. `name` need not be terminated. */
-const struct arch *arch_of_gguf(const char *path, const char *name, size_t len, struct err *);
+/* By general.architecture, or by model_type; NULL with a message that names it. */
+const struct arch *arch_of_gguf(const char *path, struct slice name, struct err *);
 const struct arch *arch_of_hf(const char *path, const char *model_type, struct err *);
 
 /* ---- what a format says ---- */
@@ -44,29 +44,11 @@ enum arch_number {
     ARCH_NUMBERS
 };
 
-enum arch_part { /* of a layer */
-                 PART_ATTN_NORM,
-                 PART_Q,
-                 PART_K,
-                 PART_V,
-                 PART_Q_BIAS,
-                 PART_K_BIAS,
-                 PART_V_BIAS,
-                 PART_Q_NORM,
-                 PART_K_NORM,
-                 PART_O,
-                 PART_FFN_NORM,
-                 PART_GATE,
-                 PART_UP,
-                 PART_DOWN,
-                 ARCH_PARTS
-};
-
 struct arch_names {
     const char *numbers[ARCH_NUMBERS];         /* NULL: the format has no name for it */
     const char *embedding, *final_norm, *head; /* tensors */
-    const char *layer;                         /* "blk.": a layer's number, a point and the part's name follow */
-    const char *parts[ARCH_PARTS];             /* "attn_q.weight" */
+    const char *layer;                         /* "blk.": a layer's number, a point and the tensor's name follow */
+    enum layer_naming naming;                  /* of a layer's tensors */
     const char *computable[3];                 /* parts of names of tables that needn't be read; may end with NULL */
     const char *where;                         /* "metadata": where numbers stand */
     const char *remedy;                        /* "convert the model again" */

@@ -33,23 +33,7 @@ static const struct arch_names gguf_names = {
     .final_norm = "output_norm.weight",
     .head = "output.weight",
     .layer = "blk.",
-    .parts =
-        {
-            [PART_ATTN_NORM] = "attn_norm.weight",
-            [PART_Q] = "attn_q.weight",
-            [PART_K] = "attn_k.weight",
-            [PART_V] = "attn_v.weight",
-            [PART_Q_BIAS] = "attn_q.bias",
-            [PART_K_BIAS] = "attn_k.bias",
-            [PART_V_BIAS] = "attn_v.bias",
-            [PART_Q_NORM] = "attn_q_norm.weight",
-            [PART_K_NORM] = "attn_k_norm.weight",
-            [PART_O] = "attn_output.weight",
-            [PART_FFN_NORM] = "ffn_norm.weight",
-            [PART_GATE] = "ffn_gate.weight",
-            [PART_UP] = "ffn_up.weight",
-            [PART_DOWN] = "ffn_down.weight",
-        },
+    .naming = LAYER_NAMED_GGUF,
     .computable = {"rot_embd", "rope_freqs"},
     .where = "metadata",
     .remedy = REMEDY,
@@ -126,7 +110,8 @@ read_rope_factors(struct model *m, const struct gguf *g, struct err *err)
     const struct gguf_tensor *t = gguf_find_tensor(g, ROPE_FREQS);
     if (t == NULL)
         return true;
-    if (t->type != GGUF_TENSOR_F32 || t->dims[0] != n || t->dims[1] != 1 || t->dims[2] != 1 || t->dims[3] != 1)
+    if (gguf_weight_type(t->type) != WEIGHT_F32 || t->dims[0] != n || t->dims[1] != 1 || t->dims[2] != 1 ||
+        t->dims[3] != 1)
         return err_set(err, ERR_WORK, "%s: tensor '" ROPE_FREQS "' should be %u F32 values; " REMEDY, m->path,
                        (unsigned)n);
     for (uint32_t i = 0; i < n; i++) {

@@ -5,7 +5,7 @@
 
 #include "engine/base/printable.h"
 #include "engine/model/arch.h"
-#include "kernels/half.h"
+#include "kernels/tensor.h"
 
 #define NAME_SIZE 96
 
@@ -16,23 +16,11 @@ struct taking {
     struct err *err;
 };
 
-static size_t
-element_size(enum weight_type type)
-{
-    return type == WEIGHT_F32 ? sizeof(float) : type == WEIGHT_F16 || type == WEIGHT_BF16 ? sizeof(uint16_t) : 1;
-}
-
-static bool
-has_blocks(enum weight_type type)
-{
-    return type != WEIGHT_F32 && type != WEIGHT_F16 && type != WEIGHT_BF16;
-}
-
 /* Where a file doesn't align a tensor even to its elements, a copy that is. */
 static const void *
 aligned_data(const struct taking *t, const struct arch_tensor *found, size_t elements)
 {
-    const size_t size = element_size(found->type);
+    const size_t size = tensor_block_values(found->type) == 1 ? tensor_block_bytes(found->type) : 1;
     if ((uintptr_t)found->data % size == 0)
         return found->data;
     void *copy = model_take(t->model, elements * size);
@@ -72,77 +60,42 @@ take_tensor(const struct taking *t, const char *name, uint32_t rows, uint32_t co
     return out->data != NULL;
 }
 
+/* A vector, which becomes F32. */
 static bool
 take_vector(const struct taking *t, const char *name, uint32_t n, struct tensor *out)
 {
     if (!take_tensor(t, name, 1, n, out))
         return false;
-    if (has_blocks(out->type))
+    if (tensor_block_values(out->type) != 1)
         return err_set(t->err, ERR_WORK, "%s: tensor '%s' is quantised; a vector has to be F32, F16 or BF16; %s",
                        t->source->path, name, t->source->names->remedy);
-    return true;
-}
-
-/* A vector that backends want in F32 (biases, norms of heads); absent when the file has none, unless it is needed. */
-static bool
-take_f32(const struct taking *t, const char *name, uint32_t n, bool needed, struct tensor *out)
-{
-    struct arch_tensor found;
-    *out = (struct tensor){0};
-    if (!needed && !t->source->tensor(t->source, name, &found))
-        return true;
-    if (!take_vector(t, name, n, out))
-        return false;
     if (out->type == WEIGHT_F32)
         return true;
-    const uint16_t *half = out->data;
     float *wide = model_take(t->model, n * sizeof *wide);
     if (wide == NULL)
         return err_set(t->err, ERR_WORK, "%s: out of memory for tensor '%s'", t->source->path, name);
-    for (uint32_t i = 0; i < n; i++)
-        wide[i] = out->type == WEIGHT_F16 ? f16_to_f32(half[i]) : bf16_to_f32(half[i]);
+    tensor_row(out, 0, wide);
     *out = (struct tensor){.data = wide, .type = WEIGHT_F32, .rows = 1, .cols = n};
     return true;
 }
 
+/* What is optional is looked for where the architecture may have it, and only there: elsewhere it is left over. */
 static bool
 take_layer(const struct taking *t, uint32_t layer, struct layer_desc *out)
 {
-    const struct model_desc *d = &t->model->desc;
-    const struct arch *a = t->source->arch;
-    const uint32_t heads = d->heads * d->head_dim, kv = d->kv_heads * d->head_dim;
-    enum kind { MATRIX, VECTOR, BIAS, HEAD_NORM };
-    const struct {
-        struct tensor *to;
-        enum kind kind;
+    const struct arch_source *s = t->source;
+    struct arch_tensor found;
+    for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
+        const bool needed = layer_tensors[i].need == LAYER_NEEDED || (s->arch->needs >> i & 1u) != 0;
+        char name[NAME_SIZE], end[LAYER_NAME_SIZE];
         uint32_t rows, cols;
-    } parts[ARCH_PARTS] = {
-        [PART_ATTN_NORM] = {&out->attn_norm, VECTOR, 1, d->width},
-        [PART_Q] = {&out->wq, MATRIX, heads, d->width},
-        [PART_K] = {&out->wk, MATRIX, kv, d->width},
-        [PART_V] = {&out->wv, MATRIX, kv, d->width},
-        [PART_Q_BIAS] = {&out->bq, BIAS, 1, heads},
-        [PART_K_BIAS] = {&out->bk, BIAS, 1, kv},
-        [PART_V_BIAS] = {&out->bv, BIAS, 1, kv},
-        [PART_Q_NORM] = {&out->q_norm, HEAD_NORM, 1, d->head_dim},
-        [PART_K_NORM] = {&out->k_norm, HEAD_NORM, 1, d->head_dim},
-        [PART_O] = {&out->wo, MATRIX, d->width, heads},
-        [PART_FFN_NORM] = {&out->ffn_norm, VECTOR, 1, d->width},
-        [PART_GATE] = {&out->gate, MATRIX, d->ffn, d->width},
-        [PART_UP] = {&out->up, MATRIX, d->ffn, d->width},
-        [PART_DOWN] = {&out->down, MATRIX, d->width, d->ffn},
-    };
-    for (int i = 0; i < ARCH_PARTS; i++) {
-        char name[NAME_SIZE];
-        snprintf(name, sizeof name, "%s%" PRIu32 ".%s", t->source->names->layer, layer, t->source->names->parts[i]);
-        bool ok = true;
-        switch (parts[i].kind) {
-        case MATRIX: ok = take_tensor(t, name, parts[i].rows, parts[i].cols, parts[i].to); break;
-        case VECTOR: ok = take_vector(t, name, parts[i].cols, parts[i].to); break;
-        case BIAS: ok = take_f32(t, name, parts[i].cols, a->qkv_bias, parts[i].to); break;
-        case HEAD_NORM: ok = !a->qk_norm || take_f32(t, name, parts[i].cols, true, parts[i].to); break;
-        }
-        if (!ok)
+        snprintf(name, sizeof name, "%s%" PRIu32 ".%s", s->names->layer, layer,
+                 layer_tensor_name(end, i, s->names->naming));
+        if (!needed && ((s->arch->may >> i & 1u) == 0 || !s->tensor(s, name, &found)))
+            continue;
+        layer_tensor_shape(&t->model->desc, i, &rows, &cols);
+        if (!(layer_tensors[i].kind == LAYER_MATRIX ? take_tensor(t, name, rows, cols, &out->all[i])
+                                                    : take_vector(t, name, cols, &out->all[i])))
             return false;
     }
     return true;

@@ -209,17 +209,17 @@ read_tensor(struct cursor *c, struct gguf_tensor *t, uint64_t *offset)
     }
     if (!read_u32(c, &t->type, "a tensor's type") || !read_uint(c, 8, offset, "a tensor's offset"))
         return false;
-    const struct gguf_type_size *size = gguf_type_size(t->type);
-    if (size == NULL)
+    struct gguf_type_size size;
+    if (!gguf_type_size(t->type, &size))
         return true; /* whoever wants this tensor says that the type is unknown */
-    if (t->dims[0] % size->block != 0)
+    if (t->dims[0] % size.block != 0)
         return err_set(c->err, ERR_WORK,
                        "%s: tensor '%s' is %s, in blocks of %" PRIu32 ", but its rows have %" PRIu64 " values" DAMAGED,
-                       c->g->path, shown(name, t->name), size->name, size->block, t->dims[0]);
-    if (elements / size->block > UINT64_MAX / size->bytes)
+                       c->g->path, shown(name, t->name), size.name, size.block, t->dims[0]);
+    if (elements / size.block > UINT64_MAX / size.bytes)
         return err_set(c->err, ERR_WORK, "%s: tensor '%s' claims to be larger than any file" DAMAGED, c->g->path,
                        shown(name, t->name));
-    t->bytes = elements / size->block * size->bytes;
+    t->bytes = elements / size.block * size.bytes;
     return true;
 }
 

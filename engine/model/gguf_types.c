@@ -1,23 +1,22 @@
 #include "engine/model/gguf_types.h"
 
-#include <stddef.h>
-
 #include "engine/model/gguf.h"
+#include "kernels/tensor.h"
 
-/* Sizes follow from the block layouts that ggml documents: a scale (or two) and the packed quants. Those that this
- * program does not compute with are here so that a file that holds them can still be checked and described. */
-static const struct gguf_type_size types[] = {
-    [0] = {"F32", 1, 4},         [1] = {"F16", 1, 2},         [2] = {"Q4_0", 32, 18},      [3] = {"Q4_1", 32, 20},
-    [6] = {"Q5_0", 32, 22},      [7] = {"Q5_1", 32, 24},      [8] = {"Q8_0", 32, 34},      [9] = {"Q8_1", 32, 36},
-    [10] = {"Q2_K", 256, 84},    [11] = {"Q3_K", 256, 110},   [12] = {"Q4_K", 256, 144},   [13] = {"Q5_K", 256, 176},
-    [14] = {"Q6_K", 256, 210},   [15] = {"Q8_K", 256, 292},   [16] = {"IQ2_XXS", 256, 66}, [17] = {"IQ2_XS", 256, 74},
+static const uint32_t weight_types[WEIGHT_TYPES] = {
+    [WEIGHT_F32] = 0,   [WEIGHT_F16] = 1,   [WEIGHT_BF16] = 30, [WEIGHT_Q8_0] = 8,  [WEIGHT_Q4_0] = 2,
+    [WEIGHT_Q4_1] = 3,  [WEIGHT_Q5_0] = 6,  [WEIGHT_Q5_1] = 7,  [WEIGHT_Q2_K] = 10, [WEIGHT_Q3_K] = 11,
+    [WEIGHT_Q4_K] = 12, [WEIGHT_Q5_K] = 13, [WEIGHT_Q6_K] = 14,
+};
+
+/* Those that this program does not compute with, so that a file that holds them can still be checked and described. */
+static const struct gguf_type_size others[] = {
+    [9] = {"Q8_1", 32, 36},      [15] = {"Q8_K", 256, 292},   [16] = {"IQ2_XXS", 256, 66}, [17] = {"IQ2_XS", 256, 74},
     [18] = {"IQ3_XXS", 256, 98}, [19] = {"IQ1_S", 256, 50},   [20] = {"IQ4_NL", 32, 18},   [21] = {"IQ3_S", 256, 110},
     [22] = {"IQ2_S", 256, 82},   [23] = {"IQ4_XS", 256, 136}, [24] = {"I8", 1, 1},         [25] = {"I16", 1, 2},
     [26] = {"I32", 1, 4},        [27] = {"I64", 1, 8},        [28] = {"F64", 1, 8},        [29] = {"IQ1_M", 256, 56},
-    [30] = {"BF16", 1, 2},       [34] = {"TQ1_0", 256, 54},   [35] = {"TQ2_0", 256, 66},   [39] = {"MXFP4", 32, 17},
+    [34] = {"TQ1_0", 256, 54},   [35] = {"TQ2_0", 256, 66},   [39] = {"MXFP4", 32, 17},
 };
-
-#define N_TYPES (sizeof types / sizeof types[0])
 
 /* Unknown types get a name too: a table, so that the string is nobody's to free. */
 #define T(n) "type " #n
@@ -28,38 +27,40 @@ static const char *const unnamed[] = {
 };
 #undef T
 
-const struct gguf_type_size *
-gguf_type_size(uint32_t type)
+bool
+gguf_type_size(uint32_t type, struct gguf_type_size *out)
 {
-    return type < N_TYPES && types[type].name != NULL ? &types[type] : NULL;
+    const enum weight_type known = gguf_weight_type(type);
+    if (known != WEIGHT_TYPES)
+        *out = (struct gguf_type_size){tensor_type_name(known), (uint32_t)tensor_block_values(known),
+                                       (uint32_t)tensor_block_bytes(known)};
+    else if (type < sizeof others / sizeof others[0] && others[type].name != NULL)
+        *out = others[type];
+    else
+        return false;
+    return true;
 }
 
 const char *
 gguf_type_name(uint32_t type)
 {
-    const struct gguf_type_size *known = gguf_type_size(type);
-    if (known != NULL)
-        return known->name;
+    struct gguf_type_size known;
+    if (gguf_type_size(type, &known))
+        return known.name;
     return type < sizeof unnamed / sizeof unnamed[0] ? unnamed[type] : "an unknown type";
 }
-
-static const uint32_t weight_types[WEIGHT_TYPES] = {
-    [WEIGHT_F32] = 0,   [WEIGHT_F16] = 1,   [WEIGHT_BF16] = 30, [WEIGHT_Q8_0] = 8,  [WEIGHT_Q4_0] = 2,
-    [WEIGHT_Q4_1] = 3,  [WEIGHT_Q5_0] = 6,  [WEIGHT_Q5_1] = 7,  [WEIGHT_Q2_K] = 10, [WEIGHT_Q3_K] = 11,
-    [WEIGHT_Q4_K] = 12, [WEIGHT_Q5_K] = 13, [WEIGHT_Q6_K] = 14,
-};
 
 enum weight_type
 gguf_weight_type(uint32_t type)
 {
-    int t = 0;
+    enum weight_type t = 0;
     while (t < WEIGHT_TYPES && weight_types[t] != type)
         t++;
-    return (enum weight_type)t;
+    return t;
 }
 
-const struct gguf_type_size *
-weight_type_size(enum weight_type type)
+uint32_t
+gguf_type_of(enum weight_type type)
 {
-    return &types[weight_types[type]];
+    return weight_types[type];
 }

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "engine/model/gguf_types.h"
+#include "kernels/tensor.h"
 
 #define BLOCK_ALIGNMENT 64u
 
@@ -43,13 +43,11 @@ model_kv_bytes(const struct model *m, uint32_t ctx, bool exact)
 uint64_t
 model_weight_bytes(const struct model *m, bool exact, bool quantize)
 {
-    const struct gguf_type_size *q8_0 = weight_type_size(WEIGHT_Q8_0);
     uint64_t bytes = 0;
-    for (int t = 0; t < WEIGHT_TYPES; t++) {
-        const struct gguf_type_size *size = weight_type_size((enum weight_type)t);
-        const uint64_t own = m->parameters_of[t] / size->block * size->bytes;
-        const uint64_t small = m->parameters_of[t] / q8_0->block * q8_0->bytes;
-        const bool changes = quantize && size->block == 1;
+    for (enum weight_type t = 0; t < WEIGHT_TYPES; t++) {
+        const uint64_t own = tensor_row_bytes(t, m->parameters_of[t]);
+        const uint64_t small = tensor_row_bytes(WEIGHT_Q8_0, m->parameters_of[t]);
+        const bool changes = quantize && tensor_block_values(t) == 1;
         bytes += exact ? m->parameters_of[t] * sizeof(float) : changes ? small : own;
         bytes += changes ? small : 0; /* the model's, beside the backend's */
     }

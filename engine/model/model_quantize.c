@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engine/model/gguf_types.h"
 #include "engine/model/model.h"
 #include "kernels/half.h"
 
@@ -105,14 +104,11 @@ model_quantize(struct model *m, struct err *err)
     struct layer_desc *layers = (struct layer_desc *)d->layers; /* the model's own */
     if (!quantize(m, &d->embedding, "the embedding", 0, err))
         return false;
-    for (uint32_t l = 0; l < d->n_layers; l++) {
-        struct layer_desc *y = &layers[l];
-        if (!quantize(m, &y->wq, "Q", l, err) || !quantize(m, &y->wk, "K", l, err) ||
-            !quantize(m, &y->wv, "V", l, err) || !quantize(m, &y->wo, "attention's output", l, err) ||
-            !quantize(m, &y->gate, "gate", l, err) || !quantize(m, &y->up, "up", l, err) ||
-            !quantize(m, &y->down, "down", l, err))
-            return false;
-    }
+    for (uint32_t l = 0; l < d->n_layers; l++)
+        for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
+            if (layer_tensors[i].kind == LAYER_MATRIX &&
+                !quantize(m, &layers[l].all[i], layer_tensors[i].names[LAYER_NAMED_GGUF], l, err))
+                return false;
     if (m->tied)
         d->head = d->embedding;
     else if (!quantize(m, &d->head, "the head", d->n_layers, err))

@@ -9,12 +9,12 @@
 #include "engine/base/printable.h"
 #include "engine/model/arch.h"
 #include "engine/model/gguf.h"
-#include "engine/model/gguf_types.h"
 #include "engine/model/hf_folder.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_hash.h"
 #include "engine/planted/planted.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "kernels/tensor.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "weights are used as they lie in the file: little-endian");
 
@@ -54,7 +54,7 @@ name_types(struct model *m)
             break;
         left[most] = 0;
         used += (size_t)snprintf(m->types + used, sizeof m->types - used, "%s%s", used > 0 ? ", " : "",
-                                 weight_type_size((enum weight_type)most)->name);
+                                 tensor_type_name((enum weight_type)most));
     }
 }
 
@@ -138,7 +138,7 @@ read_gguf(struct model *m, const struct model_options *options, struct err *err)
         return refuse_vocabulary(m, options, err) && tokenizer_open(&m->tokenizer, g, err) &&
                gguf_get_u32(g, key, 0, &m->ctx_train, err);
     }
-    const struct arch *known = arch_of_gguf(m->path, arch.data, arch.len, err);
+    const struct arch *known = arch_of_gguf(m->path, arch, err);
     if (known == NULL)
         return false;
     if (g->alignment % WEIGHT_ALIGNMENT != 0)

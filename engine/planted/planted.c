@@ -6,9 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/model/gguf_types.h"
 #include "engine/planted/planted_acceptance.h"
 #include "kernels/planted.h"
+#include "kernels/tensor.h"
 
 /* See planted.h. */
 #define UNIT 8.0 /* standard deviation of the embedding, the residual stream's unit: keeps scales normal in F16 */
@@ -18,9 +18,6 @@
 #define ATTENTION_OUT   0.63 /* size of a weighted mean of a few values, of size 1 each */
 #define SILU_OUT        0.6  /* of silu(g) * u, sqrt(0.356) */
 #define SHARPNESS       3.0
-
-#define LAYER_TENSORS  9u
-#define LAYER_MATRICES 7u
 
 /* Sizes as their owners publish them. */
 const struct planted_shape planted_shapes[] = {
@@ -63,7 +60,7 @@ planted_find_type(const char *name, size_t len, enum weight_type *out, struct er
     static const enum weight_type types[] = {WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16, WEIGHT_Q8_0};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         *out = types[i];
-        if (same_name(weight_type_size(types[i])->name, name, len))
+        if (same_name(tensor_type_name(types[i]), name, len))
             return true;
     }
     return err_set(err, ERR_USAGE, "planted weights are not made in '%.*s'; there are f32, f16, bf16 and q8_0",
@@ -162,22 +159,24 @@ static void
 make_layer(struct making *m, uint32_t l, double square, bool faint, struct layer_desc *to)
 {
     const struct model_desc *d = &m->w->desc;
-    const uint32_t q = d->heads * d->head_dim, kv = d->kv_heads * d->head_dim;
     const double plain = 1 / sqrt(d->width), sharp = plain * sqrt(ATTENTION_LOGIT), gain = sqrt(square / 2);
-    char name[32];
-#define NAME(part) (snprintf(name, sizeof name, "blk.%" PRIu32 "." part, l - 1), name)
-    list_norm(m, NAME("attn_norm"), m->w->norms, &to->attn_norm);
-    matrix(m, NAME("attn_q"), q, d->width, sharp, &to->wq);
-    matrix(m, NAME("attn_k"), kv, d->width, sharp, &to->wk);
-    matrix(m, NAME("attn_v"), kv, d->width, plain, &to->wv);
-    struct planted *wo = output_matrix(m, NAME("attn_output"), q, ATTENTION_OUT, gain, &to->wo);
-    list_norm(m, NAME("ffn_norm"), m->w->norms, &to->ffn_norm);
-    matrix(m, NAME("ffn_gate"), d->ffn, d->width, plain, &to->gate);
-    matrix(m, NAME("ffn_up"), d->ffn, d->width, plain, &to->up);
-    struct planted *down = output_matrix(m, NAME("ffn_down"), d->ffn, SILU_OUT, gain, &to->down);
-#undef NAME
-    if (faint)
-        wo->faint_row = down->faint_row = d->width / 2;
+    for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
+        if (layer_tensors[i].need == LAYER_OPTIONAL)
+            continue;
+        struct planted *last = NULL;
+        char name[32];
+        uint32_t rows, cols;
+        layer_tensor_shape(d, i, &rows, &cols);
+        snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", l - 1, layer_tensors[i].names[LAYER_NAMED_GGUF]);
+        if (layer_tensors[i].kind == LAYER_NORM)
+            list_norm(m, name, m->w->norms, &to->all[i]);
+        else if (i == LAYER_WO || i == LAYER_DOWN)
+            last = output_matrix(m, name, cols, i == LAYER_WO ? ATTENTION_OUT : SILU_OUT, gain, &to->all[i]);
+        else
+            matrix(m, name, rows, cols, i == LAYER_WQ || i == LAYER_WK ? sharp : plain, &to->all[i]);
+        if (last != NULL && faint)
+            last->faint_row = d->width / 2;
+    }
 }
 
 /* 0 on the first half; on the second what makes logits of the wanted size at k, of whose stream's square that half has
@@ -245,7 +244,7 @@ planted_weights_make(struct planted_weights **out, const struct planted_spec *sp
     struct planted_weights *w = calloc(1, sizeof *w);
     if (w != NULL) {
         w->layers = calloc(s->n_layers, sizeof *w->layers);
-        w->formulas = calloc((size_t)s->n_layers * LAYER_MATRICES + 2, sizeof *w->formulas);
+        w->formulas = calloc((size_t)s->n_layers * LAYER_TENSORS + 2, sizeof *w->formulas);
         w->norms = calloc((size_t)s->width * 2, sizeof *w->norms);
         w->all = calloc((size_t)s->n_layers * LAYER_TENSORS + 3, sizeof *w->all);
     }

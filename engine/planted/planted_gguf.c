@@ -203,10 +203,6 @@ padding(uint64_t bytes)
 static void
 put_tensors(struct header *h, const struct planted_weights *w)
 {
-    static const uint32_t types[WEIGHT_TYPES] = {[WEIGHT_F32] = GGUF_TENSOR_F32,
-                                                 [WEIGHT_F16] = GGUF_TENSOR_F16,
-                                                 [WEIGHT_BF16] = GGUF_TENSOR_BF16,
-                                                 [WEIGHT_Q8_0] = GGUF_TENSOR_Q8_0};
     static const unsigned char zeros[ALIGNMENT];
     uint64_t offset = 0;
     for (size_t i = 0; i < w->n; i++) {
@@ -217,7 +213,7 @@ put_tensors(struct header *h, const struct planted_weights *w)
         put_u64(h, t->cols);
         if (!vector)
             put_u64(h, t->rows);
-        put_u32(h, types[t->type]);
+        put_u32(h, gguf_type_of(t->type));
         put_u64(h, offset);
         offset += row_bytes(t) * (uint64_t)t->rows;
         offset += padding(offset);

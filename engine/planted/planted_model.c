@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "engine/model/gguf.h"
-#include "engine/model/gguf_types.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_hash.h"
 #include "engine/planted/model_open.h"
 #include "engine/planted/planted_gguf.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/planted.h"
+#include "kernels/tensor.h"
 
 static void
 count_tensors(struct model *m, const struct planted_weights *w)
@@ -74,7 +74,7 @@ describe(struct model *m, const struct planted_weights *w, struct err *err)
     m->ctx_train = w->spec.shape->ctx;
     snprintf(m->arch, sizeof m->arch, "llama");
     snprintf(m->name, sizeof m->name, "%s planted %u, %g", w->spec.shape->name, w->spec.exit, w->spec.acceptance);
-    snprintf(m->types, sizeof m->types, "%s%s", weight_type_size(w->spec.type)->name,
+    snprintf(m->types, sizeof m->types, "%s%s", tensor_type_name(w->spec.type),
              w->spec.type == WEIGHT_F32 ? "" : ", F32");
     count_tensors(m, w);
     return true;

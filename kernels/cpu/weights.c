@@ -49,16 +49,10 @@ interleave_all(struct weights *w, const struct tensor *t, unsigned char *q, unsi
 }
 
 static bool
-load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, const char *name, uint32_t layer,
-            uint32_t rows, uint32_t cols, struct err *err)
+load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, struct err *err)
 {
-    *m = (struct matrix){.type = t->type, .rows = t->rows, .cols = t->cols, .data = t->data};
-    if (!tensor_present(t) || t->rows != rows || t->cols != cols || (unsigned)t->type >= WEIGHT_TYPES ||
-        cols % tensor_block_values(t->type) != 0)
-        return err_set(err, ERR_WORK,
-                       "%s of layer %" PRIu32 " is %" PRIu32 " by %" PRIu32 ", not %" PRIu32 " by %" PRIu32
-                       ": the model file is damaged or of a kind this program does not know",
-                       name, layer, t->rows, t->cols, rows, cols);
+    const uint32_t rows = t->rows, cols = t->cols;
+    *m = (struct matrix){.type = t->type, .rows = rows, .cols = cols, .data = t->data};
     const bool exact = w->backend->exact;
     if (exact && t->type != WEIGHT_F32) {
         float *data = blocks_take(&w->blocks, (size_t)rows * cols, sizeof *data);
@@ -85,17 +79,14 @@ load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, const c
     return true;
 }
 
+/* NULL for a vector that the model lacks. */
 static bool
-load_vector(struct weights *w, const struct tensor *t, const float **out, const char *name, uint32_t layer,
-            uint32_t width, struct err *err)
+load_vector(struct weights *w, const struct tensor *t, const float **out, struct err *err)
 {
-    if (t->data == NULL || (uint64_t)t->rows * t->cols != width || t->cols != width ||
-        tensor_block_values(t->type) != 1)
-        return err_set(err, ERR_WORK,
-                       "%s of layer %" PRIu32 " does not have %" PRIu32
-                       " plain numbers: the model file is damaged or of a kind this program does not know",
-                       name, layer, width);
-    float *data = blocks_take(&w->blocks, width, sizeof *data);
+    *out = NULL;
+    if (!tensor_present(t))
+        return true;
+    float *data = blocks_take(&w->blocks, t->cols, sizeof *data);
     if (data == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     tensor_row(t, 0, data);
@@ -103,49 +94,12 @@ load_vector(struct weights *w, const struct tensor *t, const float **out, const 
     return true;
 }
 
-/* A vector that a model may lack. */
 static bool
-load_optional(struct weights *w, const struct tensor *t, const float **out, const char *name, uint32_t layer,
-              uint32_t width, struct err *err)
+load_layer(struct weights *w, const struct layer_desc *from, struct layer *to, struct err *err)
 {
-    return !tensor_present(t) || load_vector(w, t, out, name, layer, width, err);
-}
-
-static bool
-check_shape(const struct model_desc *d, struct err *err)
-{
-    if (d->n_layers == 0 || d->n_layers > 4096 || d->width == 0 || d->heads == 0 || d->kv_heads == 0 ||
-        d->heads % d->kv_heads != 0 || d->head_dim == 0 || d->head_dim % 2 != 0 || d->ffn == 0 || d->vocab == 0 ||
-        d->vocab > INT32_MAX || d->rope_dims > d->head_dim || d->rope_dims % 2 != 0 ||
-        (uint64_t)d->heads * d->head_dim > UINT32_MAX || (d->rope_dims > 0 && !(d->rope_base > 0)) || d->layers == NULL)
-        return err_set(err, ERR_WORK,
-                       "%" PRIu32 " layers of width %" PRIu32 ", %" PRIu32 " heads of %" PRIu32 " on %" PRIu32
-                       ", FFN %" PRIu32 ", vocabulary %" PRIu32
-                       ": no model of this shape can be run; the file is damaged",
-                       d->n_layers, d->width, d->heads, d->head_dim, d->kv_heads, d->ffn, d->vocab);
-    return true;
-}
-
-static bool
-load_layer(struct weights *w, const struct layer_desc *from, uint32_t l, struct err *err)
-{
-    const struct model_desc *d = &w->desc;
-    struct layer *to = &w->layers[l];
-    uint32_t q = d->heads * d->head_dim, kv = d->kv_heads * d->head_dim;
-    return load_vector(w, &from->attn_norm, &to->attn_norm, "attn_norm", l, d->width, err) &&
-           load_matrix(w, &from->wq, &to->wq, "attn_q", l, q, d->width, err) &&
-           load_matrix(w, &from->wk, &to->wk, "attn_k", l, kv, d->width, err) &&
-           load_matrix(w, &from->wv, &to->wv, "attn_v", l, kv, d->width, err) &&
-           load_optional(w, &from->bq, &to->bq, "attn_q.bias", l, q, err) &&
-           load_optional(w, &from->bk, &to->bk, "attn_k.bias", l, kv, err) &&
-           load_optional(w, &from->bv, &to->bv, "attn_v.bias", l, kv, err) &&
-           load_optional(w, &from->q_norm, &to->q_norm, "attn_q_norm", l, d->head_dim, err) &&
-           load_optional(w, &from->k_norm, &to->k_norm, "attn_k_norm", l, d->head_dim, err) &&
-           load_matrix(w, &from->wo, &to->wo, "attn_output", l, d->width, q, err) &&
-           load_vector(w, &from->ffn_norm, &to->ffn_norm, "ffn_norm", l, d->width, err) &&
-           load_matrix(w, &from->gate, &to->gate, "ffn_gate", l, d->ffn, d->width, err) &&
-           load_matrix(w, &from->up, &to->up, "ffn_up", l, d->ffn, d->width, err) &&
-           load_matrix(w, &from->down, &to->down, "ffn_down", l, d->width, d->ffn, err);
+#define MATRIX(NAME, field, ...) load_matrix(w, &from->field, &to->field, err) &&
+#define VECTOR(NAME, field, ...) load_vector(w, &from->field, &to->field, err) &&
+    return FOR_LAYER_TENSORS(MATRIX, VECTOR, VECTOR) true;
 }
 
 static bool
@@ -161,17 +115,13 @@ load_all(struct weights *w, const struct model_desc *d, progress_fn progress, vo
             rope[i] /= d->rope_factors[i];
     }
     w->rope = rope;
-    if (!tensor_present(&d->embedding) || d->embedding.rows != d->vocab || d->embedding.cols != d->width ||
-        (unsigned)d->embedding.type >= WEIGHT_TYPES || d->width % tensor_block_values(d->embedding.type) != 0)
-        return err_set(err, ERR_WORK, "the embedding is not vocabulary by width: the model file is damaged");
     for (uint32_t l = 1; l <= d->n_layers; l++) {
         if (progress != NULL && !progress(user, (l - 1.0) / (d->n_layers + 1.0)))
             return err_set(err, ERR_CANCELLED, "loading was cancelled");
-        if (!load_layer(w, &d->layers[l - 1], l, err))
+        if (!load_layer(w, &d->layers[l - 1], &w->layers[l], err))
             return false;
     }
-    if (!load_vector(w, &d->final_norm, &w->final_norm, "output_norm", d->n_layers, d->width, err) ||
-        !load_matrix(w, &d->head, &w->head, "output", d->n_layers, d->vocab, d->width, err))
+    if (!load_vector(w, &d->final_norm, &w->final_norm, err) || !load_matrix(w, &d->head, &w->head, err))
         return false;
     if (progress != NULL && !progress(user, 1.0))
         return err_set(err, ERR_CANCELLED, "loading was cancelled");
@@ -183,7 +133,7 @@ cpu_weights_load(struct backend *b, const struct model_desc *d, progress_fn prog
                  struct err *err)
 {
     *out = NULL;
-    if (!check_shape(d, err))
+    if (!model_desc_fits(d, err))
         return false;
     struct weights *w = calloc(1, sizeof *w);
     if (w == NULL)

@@ -12,11 +12,12 @@ struct backend {
     char text[64];
 };
 
-struct layer {
-    const float *attn_norm, *ffn_norm; /* (width) */
-    const float *bq, *bk, *bv;         /* (heads*head_dim), (kv_heads*head_dim) twice; NULL: none */
-    const float *q_norm, *k_norm;      /* (head_dim); NULL: none */
-    struct matrix wq, wk, wv, wo, gate, up, down;
+struct layer { /* kernels/layer_tensors.h; a vector that the model lacks is NULL */
+#define MATRIX_FIELD(NAME, field, ...) struct matrix field;
+#define VECTOR_FIELD(NAME, field, ...) const float *field;
+    FOR_LAYER_TENSORS(MATRIX_FIELD, VECTOR_FIELD, VECTOR_FIELD)
+#undef MATRIX_FIELD
+#undef VECTOR_FIELD
 };
 
 /* A layer's trained head; parts that are absent have cols = 0 and b = NULL. */
@@ -38,7 +39,7 @@ struct weights {
     struct blocks trained_blocks;
 };
 
-/* Tensors stay the caller's; those in blocks and, when exact, all others are copied. Fails on shapes that don't fit each other, on
+/* Tensors stay the caller's; those in blocks and, when exact, all others are copied. Fails on what model_desc_fits() refuses, on
  * lack of memory, and with ERR_CANCELLED when progress says so. */
 bool cpu_weights_load(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **,
                       struct err *);

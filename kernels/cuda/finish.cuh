@@ -111,10 +111,9 @@ struct finish {
     put_qkv(uint32_t which, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
         const struct dev_model &m = s->model;
-        const uint32_t q = m.heads * m.head_dim, kv = m.kv_heads * m.head_dim;
-        const float *bias = layer_here(s).qkv_bias;
+        const struct dev_layer &layer = layer_here(s);
+        const float *bias = which == 0 ? layer.bq : which == 1 ? layer.bk : layer.bv;
         if (bias != NULL) {
-            bias += which == 0 ? 0 : which == 1 ? q : q + kv;
             y0 += o0 != UINT32_MAX ? bias[o0] : 0;
             y1 += o1 != UINT32_MAX ? bias[o1] : 0;
         }

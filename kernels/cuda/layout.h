@@ -57,10 +57,12 @@ struct dev_matrix {
  * wqkv: output o < heads*head_dim is q, then k, then v. gate_up: o < ffn is gate, then up.
  * A strip of wqkv never spans two heads; one of gate_up holds 8 hidden units. */
 struct dev_layer {
-    const float *attn_norm, *ffn_norm; /* (width) */
-    const float *q_norm, *k_norm;      /* (head_dim) or NULL */
-    const float *qkv_bias;             /* ((heads + 2 kv_heads) * head_dim) in the order of outputs, or NULL */
-    struct dev_matrix wq, wk, wv;      /* each with its own strips, taken one after the other; `source` local to each */
+#define NO_FIELD(...)
+#define VECTOR_FIELD(NAME, field, ...) const float *field; /* a vector that the model lacks is NULL */
+    FOR_LAYER_TENSORS(NO_FIELD, VECTOR_FIELD, VECTOR_FIELD)
+#undef NO_FIELD
+#undef VECTOR_FIELD
+    struct dev_matrix wq, wk, wv; /* each with its own strips, taken one after the other; `source` local to each */
     struct dev_matrix wo, gate_up, down;
 };
 

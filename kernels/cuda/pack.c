@@ -13,27 +13,6 @@
 #define UNIT_VALUES (STRIP * UNIT)
 #define Q8_BYTES    34 /* in a file: an F16 scale, 32 int8 */
 
-static const char *const type_names[WEIGHT_TYPES] = {
-    [WEIGHT_F32] = "F32",   [WEIGHT_F16] = "F16",   [WEIGHT_BF16] = "BF16", [WEIGHT_Q8_0] = "Q8_0",
-    [WEIGHT_Q4_0] = "Q4_0", [WEIGHT_Q4_1] = "Q4_1", [WEIGHT_Q5_0] = "Q5_0", [WEIGHT_Q5_1] = "Q5_1",
-    [WEIGHT_Q2_K] = "Q2_K", [WEIGHT_Q3_K] = "Q3_K", [WEIGHT_Q4_K] = "Q4_K", [WEIGHT_Q5_K] = "Q5_K",
-    [WEIGHT_Q6_K] = "Q6_K",
-};
-
-const char *
-weight_type_name(enum weight_type type)
-{
-    return (unsigned)type < WEIGHT_TYPES ? type_names[type] : "of no known type";
-}
-
-bool
-pack_possible(const struct tensor *t)
-{
-    if ((unsigned)t->type >= WEIGHT_TYPES || t->cols % tensor_block_values(t->type) != 0)
-        return false;
-    return t->data != NULL || planted_row_bytes(t->type, t->cols) > 0;
-}
-
 enum weight_type
 pack_type(enum weight_type type, bool exact)
 {

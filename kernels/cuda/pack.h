@@ -16,10 +16,6 @@ struct packing {
 
 /* The type in which the device holds a tensor: its own, or F16 (exact: always F32). */
 enum weight_type pack_type(enum weight_type, bool exact);
-const char *weight_type_name(enum weight_type);
-
-/* Do the tensor's type and columns fit each other (blocks along a row)? */
-bool pack_possible(const struct tensor *);
 
 /* Plans, which cost little: how rows are permuted. False: no memory. The tensors stay the caller's. */
 bool pack_plain(struct packing *, const struct tensor *, bool exact);

@@ -14,27 +14,22 @@
 
 enum matrix_kind { MATRIX_Q, MATRIX_K, MATRIX_V, MATRIX_OUT, MATRIX_GATE_UP, MATRIX_DOWN, MATRICES };
 
-/* Which tensors of a layer become which matrix, and what shape they must have. */
+/* Which tensors of a layer become which matrix. */
 struct matrix_plan {
-    const char *name, *second_name;
     const struct tensor *tensor, *second;
-    uint32_t rows, cols; /* of each */
     struct dev_matrix *to;
 };
 
 static struct matrix_plan
-matrix_of(const struct model_desc *d, uint32_t l, enum matrix_kind kind, struct dev_layer *to)
+matrix_of(const struct layer_desc *from, enum matrix_kind kind, struct dev_layer *to)
 {
-    const struct layer_desc *from = &d->layers[l - 1];
-    const uint32_t q = d->heads * d->head_dim, kv = d->kv_heads * d->head_dim;
     switch (kind) {
-    case MATRIX_Q: return (struct matrix_plan){"attn_q", NULL, &from->wq, NULL, q, d->width, &to->wq};
-    case MATRIX_K: return (struct matrix_plan){"attn_k", NULL, &from->wk, NULL, kv, d->width, &to->wk};
-    case MATRIX_V: return (struct matrix_plan){"attn_v", NULL, &from->wv, NULL, kv, d->width, &to->wv};
-    case MATRIX_OUT: return (struct matrix_plan){"attn_output", NULL, &from->wo, NULL, d->width, q, &to->wo};
-    case MATRIX_GATE_UP:
-        return (struct matrix_plan){"ffn_gate", "ffn_up", &from->gate, &from->up, d->ffn, d->width, &to->gate_up};
-    default: return (struct matrix_plan){"ffn_down", NULL, &from->down, NULL, d->width, d->ffn, &to->down};
+    case MATRIX_Q: return (struct matrix_plan){&from->wq, NULL, &to->wq};
+    case MATRIX_K: return (struct matrix_plan){&from->wk, NULL, &to->wk};
+    case MATRIX_V: return (struct matrix_plan){&from->wv, NULL, &to->wv};
+    case MATRIX_OUT: return (struct matrix_plan){&from->wo, NULL, &to->wo};
+    case MATRIX_GATE_UP: return (struct matrix_plan){&from->gate, &from->up, &to->gate_up};
+    default: return (struct matrix_plan){&from->down, NULL, &to->down};
     }
 }
 
@@ -56,18 +51,8 @@ plan_packing(const struct model_desc *d, bool exact, const struct matrix_plan *m
 /* ---- checks ---- */
 
 static bool
-check_shape(const struct model_desc *d, struct err *err)
+check_limits(const struct model_desc *d, struct err *err)
 {
-    if (d->n_layers == 0 || d->width == 0 || d->heads == 0 || d->kv_heads == 0 || d->heads % d->kv_heads != 0 ||
-        d->head_dim == 0 || d->head_dim % 2 != 0 || d->ffn == 0 || d->ffn > INT32_MAX || d->vocab == 0 ||
-        d->vocab > INT32_MAX || d->rope_dims > d->head_dim || d->rope_dims % 2 != 0 ||
-        (uint64_t)d->heads * d->head_dim > INT32_MAX || d->width > INT32_MAX ||
-        (d->rope_dims > 0 && !(d->rope_base > 0)) || d->layers == NULL)
-        return err_set(err, ERR_WORK,
-                       "%" PRIu32 " layers of width %" PRIu32 ", %" PRIu32 " heads of %" PRIu32 " on %" PRIu32
-                       ", FFN %" PRIu32 ", vocabulary %" PRIu32
-                       ": no model of this shape can be run; the file is damaged",
-                       d->n_layers, d->width, d->heads, d->head_dim, d->kv_heads, d->ffn, d->vocab);
     if (d->head_dim > MAX_HEAD_DIM)
         return err_set(err, ERR_WORK,
                        "backend cuda: heads of %" PRIu32 " dimensions are more than its %d; use --backend cpu",
@@ -76,17 +61,6 @@ check_shape(const struct model_desc *d, struct err *err)
         return err_set(err, ERR_WORK, "backend cuda: %" PRIu32 " layers are more than its %d; use --backend cpu",
                        d->n_layers, MAX_LAYERS);
     return true;
-}
-
-static bool
-check_tensor(const struct tensor *t, const char *name, uint32_t layer, uint32_t rows, uint32_t cols, struct err *err)
-{
-    if (tensor_present(t) && t->rows == rows && t->cols == cols && pack_possible(t))
-        return true;
-    return err_set(err, ERR_WORK,
-                   "%s of layer %" PRIu32 " is %" PRIu32 " by %" PRIu32 " (%s), not %" PRIu32 " by %" PRIu32
-                   ": the model file is damaged or of a kind this program does not know",
-                   name, layer, t->rows, t->cols, weight_type_name(t->type), rows, cols);
 }
 
 static bool
@@ -108,7 +82,7 @@ count_matrix(struct census *c, const struct packing *p)
     c->largest_strip = c->largest_strip > strip ? c->largest_strip : strip;
 }
 
-/* Checks every matrix and adds up. */
+/* Adds up. */
 static bool
 survey(const struct model_desc *d, bool exact, struct census *c, struct err *err)
 {
@@ -117,17 +91,12 @@ survey(const struct model_desc *d, bool exact, struct census *c, struct err *err
     *c = (struct census){0};
     for (uint32_t l = 1; l <= d->n_layers; l++)
         for (enum matrix_kind kind = 0; kind < MATRICES; kind++) {
-            struct matrix_plan m = matrix_of(d, l, kind, &none);
-            if (!check_tensor(m.tensor, m.name, l, m.rows, m.cols, err) ||
-                (m.second != NULL && !check_tensor(m.second, m.second_name, l, m.rows, m.cols, err)) ||
-                !plan_packing(d, exact, &m, kind, &p, err))
+            const struct matrix_plan m = matrix_of(&d->layers[l - 1], kind, &none);
+            if (!plan_packing(d, exact, &m, kind, &p, err))
                 return false;
             count_matrix(c, &p);
             free(p.source);
         }
-    if (!check_tensor(&d->embedding, "token_embd", 0, d->vocab, d->width, err) ||
-        !check_tensor(&d->head, "output", d->n_layers, d->vocab, d->width, err))
-        return false;
     pack_plain(&p, &d->embedding, exact);
     count_matrix(c, &p);
     pack_plain(&p, &d->head, exact);
@@ -158,70 +127,40 @@ check_room(struct backend *b, const struct model_desc *d, size_t weights, struct
 
 /* ---- loading ---- */
 
-/* A vector of a layer in F32; absent: NULL. */
+/* In F32; NULL for a vector that the model lacks. */
 static bool
-load_vector(struct upload *u, const struct tensor *t, const char *name, uint32_t layer, uint32_t cols, bool optional,
-            const float **out, struct err *err)
+load_vector(struct upload *u, const struct tensor *t, const char *name, const float **out, struct err *err)
 {
     *out = NULL;
-    if (optional && !tensor_present(t))
+    if (!tensor_present(t))
         return true;
-    if (!check_tensor(t, name, layer, 1, cols, err))
-        return false;
-    float *values = malloc(cols * sizeof *values);
+    float *values = malloc(t->cols * sizeof *values);
     if (values == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     tensor_row(t, 0, values);
     const void *there = NULL;
-    const bool ok = upload_array(u, values, cols * sizeof *values, name, &there, err);
+    const bool ok = upload_array(u, values, t->cols * sizeof *values, name, &there, err);
     *out = there;
     free(values);
     return ok;
 }
 
-/* The biases of q, k and v one after the other; those that the model lacks are zero. */
 static bool
-load_bias(struct upload *u, const struct model_desc *d, const struct layer_desc *from, uint32_t l, const float **out,
-          struct err *err)
+load_vectors(struct upload *u, const struct layer_desc *from, struct dev_layer *to, struct err *err)
 {
-    const uint32_t q = d->heads * d->head_dim, kv = d->kv_heads * d->head_dim;
-    const struct {
-        const struct tensor *tensor;
-        const char *name;
-        uint32_t first, n;
-    } parts[] = {
-        {&from->bq, "attn_q.bias", 0, q}, {&from->bk, "attn_k.bias", q, kv}, {&from->bv, "attn_v.bias", q + kv, kv}};
-    *out = NULL;
-    if (!tensor_present(&from->bq) && !tensor_present(&from->bk) && !tensor_present(&from->bv))
-        return true;
-    float *values = calloc((size_t)q + 2 * (size_t)kv, sizeof *values);
-    bool ok = values != NULL || err_set(err, ERR_WORK, "not enough memory for the model's weights");
-    for (size_t i = 0; i < 3 && ok; i++) {
-        if (!tensor_present(parts[i].tensor))
-            continue;
-        ok = check_tensor(parts[i].tensor, parts[i].name, l, 1, parts[i].n, err);
-        if (ok)
-            tensor_row(parts[i].tensor, 0, values + parts[i].first);
-    }
-    const void *there = NULL;
-    ok = ok && upload_array(u, values, ((size_t)q + 2 * (size_t)kv) * sizeof *values, "biases", &there, err);
-    *out = there;
-    free(values);
-    return ok;
+#define MATRIX(...)
+#define VECTOR(NAME, field, need, rows, cols, name, hf) load_vector(u, &from->field, name, &to->field, err) &&
+    return FOR_LAYER_TENSORS(MATRIX, VECTOR, VECTOR) true;
 }
 
 static bool
 load_layer(struct upload *u, const struct model_desc *d, uint32_t l, struct dev_layer *to, struct err *err)
 {
     const struct layer_desc *from = &d->layers[l - 1];
-    if (!load_vector(u, &from->attn_norm, "attn_norm", l, d->width, false, &to->attn_norm, err) ||
-        !load_vector(u, &from->ffn_norm, "ffn_norm", l, d->width, false, &to->ffn_norm, err) ||
-        !load_vector(u, &from->q_norm, "attn_q_norm", l, d->head_dim, true, &to->q_norm, err) ||
-        !load_vector(u, &from->k_norm, "attn_k_norm", l, d->head_dim, true, &to->k_norm, err) ||
-        !load_bias(u, d, from, l, &to->qkv_bias, err))
+    if (!load_vectors(u, from, to, err))
         return false;
     for (enum matrix_kind kind = 0; kind < MATRICES; kind++) {
-        const struct matrix_plan m = matrix_of(d, l, kind, to);
+        const struct matrix_plan m = matrix_of(from, kind, to);
         struct packing p;
         if (!plan_packing(d, u->backend->exact, &m, kind, &p, err))
             return false;
@@ -271,8 +210,7 @@ load_all(struct upload *u, struct weights *w, const struct model_desc *d, struct
     struct dev_layer *layers = calloc(d->n_layers + 1u, sizeof *layers);
     if (layers == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
-    bool ok = load_ends(u, d, to, err) &&
-              load_vector(u, &d->final_norm, "output_norm", d->n_layers, d->width, false, &to->final_norm, err) &&
+    bool ok = load_ends(u, d, to, err) && load_vector(u, &d->final_norm, "output_norm", &to->final_norm, err) &&
               load_rope(u, d, &to->inv_freq, err);
     for (uint32_t l = 1; l <= d->n_layers && ok; l++)
         ok = load_layer(u, d, l, &layers[l], err);
@@ -293,7 +231,7 @@ remark_converted(struct backend *b, uint32_t converted)
     size_t n = 0;
     for (enum weight_type t = 0; t < WEIGHT_TYPES; t++)
         if (converted >> t & 1u)
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n > 0 ? ", " : "", weight_type_name(t));
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n > 0 ? ", " : "", tensor_type_name(t));
     if (n > 0 && !b->exact) {
         snprintf(text + n, sizeof text - n, " held as F16");
         device_remark(b, text);
@@ -306,8 +244,8 @@ cuda_weights_load(struct backend *b, const struct model_desc *d, progress_fn pro
 {
     struct census census;
     *out = NULL;
-    if (!device_here(b, err) || !check_shape(d, err) || !survey(d, b->exact, &census, err) ||
-        !check_room(b, d, census.bytes, err))
+    if (!device_here(b, err) || !model_desc_fits(d, err) || !check_limits(d, err) ||
+        !survey(d, b->exact, &census, err) || !check_room(b, d, census.bytes, err))
         return false;
     struct weights *w = calloc(1, sizeof *w);
     if (w == NULL)

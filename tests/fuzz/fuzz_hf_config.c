@@ -33,7 +33,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;
-    const struct tiny_weights kinds[] = {{.headless = data[0] % 2 != 0}, {.bias = true}, {.qk_norm = true}};
+    const struct tiny_weights kinds[] = {
+        {.headless = data[0] % 2 != 0}, {.optional = LAYER_QKV_BIAS}, {.optional = LAYER_QK_NORM}};
     size_t len;
     struct err err = {0};
     struct safetensors *file;

@@ -12,7 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/model/gguf_types.h"
+#include "kernels/half.h"
 #include "kernels/rng.h"
+#include "kernels/tensor.h"
 #include "tests/golden/gguf_bytes.h"
 #include "tests/golden/tinyvocab.h"
 
@@ -35,9 +38,6 @@ struct plan_of_file {
     unsigned turn; /* of the mixed types */
 };
 
-static const uint32_t file_type[WEIGHT_TYPES] = {
-    [WEIGHT_F32] = 0, [WEIGHT_F16] = 1, [WEIGHT_BF16] = 30, [WEIGHT_Q8_0] = 8};
-
 /* Nearly normal, exactly reproducible: the sum of four 16-bit uniforms has variance 4/12 of their range squared. */
 static float
 normal(uint64_t *state)
@@ -48,31 +48,6 @@ normal(uint64_t *state)
     return (float)(sum - 131070) * (1.7320508f / 65535.0f);
 }
 
-static uint16_t
-half_bits(float f)
-{
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    uint32_t sign = bits >> 16 & 0x8000u, mag = bits & 0x7fffffffu;
-    if (mag >= 0x47800000u)
-        return (uint16_t)(sign | 0x7c00u);
-    if (mag < 0x38800000u) { /* subnormal: 0.5f has the last place that a subnormal half has */
-        float shifted;
-        memcpy(&shifted, &mag, sizeof shifted);
-        shifted += 0.5f;
-        memcpy(&mag, &shifted, sizeof mag);
-        return (uint16_t)(sign | (mag - 0x3f000000u));
-    }
-    mag += 0xfffu + (mag >> 13 & 1u); /* to nearest, ties to even */
-    return (uint16_t)(sign | ((mag >> 13) - (112u << 10)));
-}
-
-static float
-half_value(uint16_t h) /* of a positive, finite half */
-{
-    return h < 0x400 ? (float)h * 0x1p-24f : ldexpf((float)((h & 0x3ff) | 0x400), (h >> 10) - 25);
-}
-
 /* 32 values: a half scale d = max/127, then 32 signed bytes. */
 static void
 put_q8_0(struct gguf_bytes *b, const float *x, uint32_t n)
@@ -81,8 +56,8 @@ put_q8_0(struct gguf_bytes *b, const float *x, uint32_t n)
         float largest = 0;
         for (uint32_t i = 0; i < 32; i++)
             largest = fmaxf(largest, fabsf(x[at + i]));
-        uint16_t scale = half_bits(largest / 127.0f);
-        float d = half_value(scale);
+        uint16_t scale = f32_to_f16(largest / 127.0f);
+        float d = f16_to_f32(scale);
         signed char quants[32];
         for (uint32_t i = 0; i < 32; i++) {
             float q = d > 0 ? x[at + i] / d : 0;
@@ -106,23 +81,16 @@ put_row(struct gguf_bytes *b, enum weight_type type, const float *x, uint32_t n)
         if (type == WEIGHT_F32)
             put_u32(b, bits);
         else if (type == WEIGHT_F16)
-            put_uint(b, half_bits(x[i]), 2);
+            put_uint(b, f32_to_f16(x[i]), 2);
         else
             put_uint(b, (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, 2);
     }
 }
 
 static uint64_t
-row_bytes(const struct entry *e)
-{
-    static const uint64_t size[WEIGHT_TYPES] = {[WEIGHT_F32] = 4, [WEIGHT_F16] = 2, [WEIGHT_BF16] = 2};
-    return e->type == WEIGHT_Q8_0 ? e->cols / 32u * 34u : e->cols * size[e->type];
-}
-
-static uint64_t
 padded_bytes(const struct entry *e)
 {
-    uint64_t bytes = row_bytes(e) * (e->rows == 0 ? 1 : e->rows);
+    uint64_t bytes = tensor_row_bytes(e->type, e->cols) * (uint64_t)(e->rows == 0 ? 1 : e->rows);
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
@@ -187,11 +155,9 @@ add_norm(struct plan_of_file *plan, const char *name, uint32_t width)
 }
 
 static void
-add_matrix(struct plan_of_file *plan, const struct tinymodel *m, uint32_t layer, const char *part, uint32_t rows,
-           uint32_t cols, enum weight_type type, float gain)
+add_matrix(struct plan_of_file *plan, const struct tinymodel *m, const char *name, uint32_t rows, uint32_t cols,
+           enum weight_type type, float gain)
 {
-    char name[40];
-    snprintf(name, sizeof name, "blk.%u.%s", layer, part);
     if (m->mixed) {
         type = (enum weight_type)(plan->turn++ % (WEIGHT_Q8_0 + 1));
         if (type == WEIGHT_Q8_0 && cols % 32 != 0)
@@ -201,31 +167,44 @@ add_matrix(struct plan_of_file *plan, const struct tinymodel *m, uint32_t layer,
 }
 
 static void
+plan_layer(struct plan_of_file *plan, const struct tinymodel *m, uint32_t l, float gain)
+{
+    const float gains[LAYER_TENSORS] = {[LAYER_WQ] = 2,
+                                        [LAYER_WK] = 1,
+                                        [LAYER_WV] = 1,
+                                        [LAYER_WO] = gain,
+                                        [LAYER_GATE] = 1,
+                                        [LAYER_UP] = 1,
+                                        [LAYER_DOWN] = gain / 0.6f}; /* silu(g)·u has size 0.6 */
+    const struct model_desc d = {
+        .width = m->width, .heads = m->heads, .kv_heads = m->kv_heads, .head_dim = m->head_dim, .ffn = m->ffn};
+    for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
+        char name[40];
+        uint32_t rows, cols;
+        if (layer_tensors[i].need == LAYER_OPTIONAL)
+            continue;
+        layer_tensor_shape(&d, i, &rows, &cols);
+        snprintf(name, sizeof name, "blk.%u.%s", l, layer_tensors[i].names[LAYER_NAMED_GGUF]);
+        if (layer_tensors[i].kind == LAYER_MATRIX)
+            add_matrix(plan, m, name, rows, cols, i < LAYER_FFN_NORM ? m->attention : m->mlp, gains[i]);
+        else
+            add_norm(plan, name, cols);
+    }
+}
+
+static void
 plan_layers(struct plan_of_file *plan, const struct tinymodel *m, float residual)
 {
     for (uint32_t l = 0; l < m->n_layers; l++) {
-        float gain = residual / sqrtf(2.0f * (float)m->n_layers);
-        if (m->calm_after != 0 && l >= m->calm_after)
-            gain *= m->calm;
-        char name[40];
-        snprintf(name, sizeof name, "blk.%u.attn_norm", l);
-        add_norm(plan, name, m->width);
-        add_matrix(plan, m, l, "attn_q", m->heads * m->head_dim, m->width, m->attention, 2);
-        add_matrix(plan, m, l, "attn_k", m->kv_heads * m->head_dim, m->width, m->attention, 1);
-        add_matrix(plan, m, l, "attn_v", m->kv_heads * m->head_dim, m->width, m->attention, 1);
-        add_matrix(plan, m, l, "attn_output", m->width, m->heads * m->head_dim, m->attention, gain);
-        snprintf(name, sizeof name, "blk.%u.ffn_norm", l);
-        add_norm(plan, name, m->width);
-        add_matrix(plan, m, l, "ffn_gate", m->ffn, m->width, m->mlp, 1);
-        add_matrix(plan, m, l, "ffn_up", m->ffn, m->width, m->mlp, 1);
-        add_matrix(plan, m, l, "ffn_down", m->width, m->ffn, m->mlp, gain / 0.6f); /* silu(g)·u has size 0.6 */
+        const float gain = residual / sqrtf(2.0f * (float)m->n_layers);
+        plan_layer(plan, m, l, m->calm_after != 0 && l >= m->calm_after ? gain * m->calm : gain);
     }
 }
 
 static bool
 plan_tensors(struct plan_of_file *plan, const struct tinymodel *m, struct err *err)
 {
-    plan->entries = calloc(4 + 9 * (size_t)m->n_layers, sizeof *plan->entries);
+    plan->entries = calloc(4 + LAYER_TENSORS * (size_t)m->n_layers, sizeof *plan->entries);
     if (plan->entries == NULL)
         return err_set(err, ERR_WORK, "tiny model: out of memory");
     const float head = m->sharpness / sqrtf((float)m->width);
@@ -316,7 +295,7 @@ tinymodel_build(const struct tinymodel *given, unsigned char **bytes, size_t *le
         uint64_t offset = 0;
         for (size_t i = 0; i < plan.n; i++) {
             const struct entry *e = &plan.entries[i];
-            put_tensor(&b, e->name, e->cols, e->rows, file_type[e->type], offset);
+            put_tensor(&b, e->name, e->cols, e->rows, gguf_type_of(e->type), offset);
             offset += padded_bytes(e);
         }
         put_padding(&b, ALIGNMENT);

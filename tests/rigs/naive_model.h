@@ -10,7 +10,7 @@ struct naive_shape {
     enum rope_layout rope;
     enum weight_type type;   /* of the matrices; norms are F32. Types with blocks need widths of whole blocks */
     enum weight_type second; /* of values, down and head, where not F32: files mix types */
-    bool bias, head_norm;    /* of queries, keys and values; of queries and keys */
+    uint32_t optional;       /* tensors of a layer: 1 << enum layer_tensor */
     uint32_t window;         /* positions that a row sees; 0: all */
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/base/little_endian.h"
+#include "kernels/backend.h"
 
 #define HEADER_ROOM 4096
 
@@ -37,33 +38,20 @@ unsigned char *
 tiny_weights(const struct tiny_weights *w, size_t *len)
 {
     struct writing to = {.w = w, .header = "{", .n = 1};
-    static const struct {
-        const char *name;
-        unsigned rows, cols;
-        enum { ALWAYS, BIAS, NORM, HEAD } when;
-    } all[] = {
-        {"model.embed_tokens.weight", 10, 8, ALWAYS},
-        {"model.layers.0.input_layernorm.weight", 0, 8, ALWAYS},
-        {"model.layers.0.self_attn.q_proj.weight", 8, 8, ALWAYS},
-        {"model.layers.0.self_attn.k_proj.weight", 4, 8, ALWAYS},
-        {"model.layers.0.self_attn.v_proj.weight", 4, 8, ALWAYS},
-        {"model.layers.0.self_attn.q_proj.bias", 0, 8, BIAS},
-        {"model.layers.0.self_attn.k_proj.bias", 0, 4, BIAS},
-        {"model.layers.0.self_attn.v_proj.bias", 0, 4, BIAS},
-        {"model.layers.0.self_attn.q_norm.weight", 0, 4, NORM},
-        {"model.layers.0.self_attn.k_norm.weight", 0, 4, NORM},
-        {"model.layers.0.self_attn.o_proj.weight", 8, 8, ALWAYS},
-        {"model.layers.0.post_attention_layernorm.weight", 0, 8, ALWAYS},
-        {"model.layers.0.mlp.gate_proj.weight", 16, 8, ALWAYS},
-        {"model.layers.0.mlp.up_proj.weight", 16, 8, ALWAYS},
-        {"model.layers.0.mlp.down_proj.weight", 8, 16, ALWAYS},
-        {"model.norm.weight", 0, 8, ALWAYS},
-        {"lm_head.weight", 10, 8, HEAD},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (all[i].when == ALWAYS || (all[i].when == BIAS && w->bias) || (all[i].when == NORM && w->qk_norm) ||
-            (all[i].when == HEAD && !w->headless))
-            add(&to, all[i].name, all[i].rows, all[i].cols);
+    static const struct model_desc d = {.width = 8, .heads = 2, .kv_heads = 1, .head_dim = 4, .ffn = 16};
+    add(&to, "model.embed_tokens.weight", 10, 8);
+    for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
+        char name[80], end[LAYER_NAME_SIZE];
+        uint32_t rows, cols;
+        if (layer_tensors[i].need == LAYER_OPTIONAL && (w->optional >> i & 1u) == 0)
+            continue;
+        layer_tensor_shape(&d, i, &rows, &cols);
+        snprintf(name, sizeof name, "model.layers.0.%s", layer_tensor_name(end, i, LAYER_NAMED_HF));
+        add(&to, name, layer_tensors[i].kind == LAYER_MATRIX ? rows : 0, cols);
+    }
+    add(&to, "model.norm.weight", 0, 8);
+    if (!w->headless)
+        add(&to, "lm_head.weight", 10, 8);
     if (w->extra != NULL)
         add(&to, w->extra, 0, 2);
     to.header[to.n++] = '}';

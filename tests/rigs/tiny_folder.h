@@ -3,8 +3,7 @@
 #ifndef TESTS_RIGS_TINY_FOLDER_H
 #define TESTS_RIGS_TINY_FOLDER_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "kernels/layer_tensors.h"
 
 /* Sizes of all of them; "%s" takes the rest of the object: ,"rope_theta":500000 */
 #define TINY_CONFIG(model_type, rest)                                                                                  \
@@ -13,7 +12,7 @@
     "\"vocab_size\":10" rest "}"
 
 struct tiny_weights {
-    bool bias, qk_norm;
+    uint32_t optional; /* tensors of the layer: 1 << enum layer_tensor */
     bool headless;     /* no lm_head.weight */
     const char *extra; /* one more tensor, of two values; or NULL */
     const char *drop;  /* one tensor less; or NULL */

@@ -98,8 +98,9 @@ static const struct naive_shape shapes[] = {
     {SHAPE(3, 64, 4, 1, 16, 96, 40, ROPE_HALVES, WEIGHT_Q8_0)},
     {SHAPE(5, 24, 3, 3, 8, 40, 33, ROPE_ADJACENT, WEIGHT_F16)}, /* no dimension a power of two */
     {SHAPE(3, 48, 2, 2, 24, 56, 37, ROPE_HALVES, WEIGHT_BF16)},
-    {SHAPE(3, 40, 4, 2, 10, 48, 39, ROPE_HALVES, WEIGHT_F16), .bias = true, .window = 9},
-    {SHAPE(3, 32, 4, 2, 16, 64, 35, ROPE_ADJACENT, WEIGHT_F32), .bias = true, .head_norm = true, .window = 70},
+    {SHAPE(3, 40, 4, 2, 10, 48, 39, ROPE_HALVES, WEIGHT_F16), .optional = LAYER_QKV_BIAS, .window = 9},
+    {SHAPE(3, 32, 4, 2, 16, 64, 35, ROPE_ADJACENT, WEIGHT_F32), .optional = LAYER_QKV_BIAS | LAYER_QK_NORM,
+     .window = 70},
 };
 
 /* A program on one backend with one setting. False: this machine does not have the instruction set. */

@@ -25,7 +25,6 @@
 #include <cmocka.h>
 
 #include "cli/commands.h"
-#include "engine/model/gguf_types.h"
 #include "engine/planted/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/tensor.h"
@@ -81,25 +80,22 @@ copy_in(enum weight_type type)
     const struct model_desc *d = &model->desc;
     struct copy c = {.desc = *d};
     c.layers = calloc(d->n_layers, sizeof *c.layers);
-    c.memory = calloc(2 + 7 * (size_t)d->n_layers, sizeof *c.memory);
+    c.memory = calloc(2 + LAYER_TENSORS * (size_t)d->n_layers, sizeof *c.memory);
     assert_true(c.layers != NULL && c.memory != NULL);
-    const uint32_t width = d->width, q = d->heads * d->head_dim, kv = d->kv_heads * d->head_dim;
-    const uint32_t ffn = (d->ffn + BLOCK - 1) / BLOCK * BLOCK;
-    c.desc.ffn = ffn;
+    c.desc.ffn = (d->ffn + BLOCK - 1) / BLOCK * BLOCK;
     c.desc.layers = c.layers;
-    c.desc.embedding = requantised(&c, &d->embedding, type, d->vocab, width);
-    c.desc.head = model->tied ? c.desc.embedding : requantised(&c, &d->head, type, d->vocab, width);
+    c.desc.embedding = requantised(&c, &d->embedding, type, d->vocab, d->width);
+    c.desc.head = model->tied ? c.desc.embedding : requantised(&c, &d->head, type, d->vocab, d->width);
     for (uint32_t l = 0; l < d->n_layers; l++) {
         const struct layer_desc *from = &d->layers[l];
         struct layer_desc *to = &c.layers[l];
         *to = *from;
-        to->wq = requantised(&c, &from->wq, type, q, width);
-        to->wk = requantised(&c, &from->wk, type, kv, width);
-        to->wv = requantised(&c, &from->wv, type, kv, width);
-        to->wo = requantised(&c, &from->wo, type, width, q);
-        to->gate = requantised(&c, &from->gate, type, ffn, width);
-        to->up = requantised(&c, &from->up, type, ffn, width);
-        to->down = requantised(&c, &from->down, type, width, ffn);
+        for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
+            uint32_t rows, cols;
+            layer_tensor_shape(&c.desc, i, &rows, &cols);
+            if (layer_tensors[i].kind == LAYER_MATRIX)
+                to->all[i] = requantised(&c, &from->all[i], type, rows, cols);
+        }
     }
     return c;
 }
@@ -280,7 +276,7 @@ test_type(void **state)
     logits_of(&c.desc, false, fast);
     const struct difference d = compare(exact, fast, c.desc.vocab);
     print_message("%-5s KL %.2e nats, at most %.2e; top-1 %.2f%%; the text %.3f nats a token\n",
-                  weight_type_size(t->type)->name, d.kl, d.most_kl, 100.0 * d.same / POSITIONS, d.loss);
+                  tensor_type_name(t->type), d.kl, d.most_kl, 100.0 * d.same / POSITIONS, d.loss);
     assert_true(d.kl >= 0 && d.kl < MOST_KL);
     assert_mostly_same(d.same, POSITIONS);
     assert_true(d.loss < MOST_LOSS);

@@ -29,10 +29,12 @@ static const struct naive_shape shapes[] = {
     SHAPE(2, 64, 4, 2, 16, 90, 75, .type = WEIGHT_F16),
     SHAPE(3, 48, 6, 1, 6, 130, 70, .rope = ROPE_HALVES, .type = WEIGHT_BF16),
     SHAPE(2, 96, 4, 4, 24, 64, 90, .type = WEIGHT_Q8_0),
-    SHAPE(2, 64, 4, 2, 24, 64, 60, .rope = ROPE_HALVES, .type = WEIGHT_Q5_1, .bias = true, .head_norm = true),
+    SHAPE(2, 64, 4, 2, 24, 64, 60, .rope = ROPE_HALVES, .type = WEIGHT_Q5_1,
+          .optional = LAYER_QKV_BIAS | LAYER_QK_NORM),
     SHAPE(2, 40, 2, 1, 16, 48, 50, .type = WEIGHT_F16, .window = 4),
     SHAPE(2, 96, 3, 1, 32, 160, 70, .type = WEIGHT_Q4_0),
-    SHAPE(2, 256, 4, 2, 64, 512, 90, .rope = ROPE_HALVES, .type = WEIGHT_Q4_K, .second = WEIGHT_Q6_K, .bias = true),
+    SHAPE(2, 256, 4, 2, 64, 512, 90, .rope = ROPE_HALVES, .type = WEIGHT_Q4_K, .second = WEIGHT_Q6_K,
+          .optional = LAYER_QKV_BIAS),
     SHAPE(1, 256, 4, 4, 64, 256, 50, .type = WEIGHT_Q6_K),
 };
 #define N_SHAPES   (sizeof shapes / sizeof *shapes)

@@ -315,11 +315,11 @@ static void
 test_blocks_that_do_not_fill_a_row_are_refused(void **state)
 {
     (void)state;
-    assert_true(pack_possible(&(struct tensor){.type = WEIGHT_Q8_0, .rows = 1, .cols = 64}));
-    assert_false(pack_possible(&(struct tensor){.type = WEIGHT_Q8_0, .rows = 1, .cols = 65}));
-    assert_false(pack_possible(&(struct tensor){.type = WEIGHT_Q4_K, .rows = 1, .cols = 128}));
-    assert_true(pack_possible(&(struct tensor){.type = WEIGHT_F16, .rows = 1, .cols = 7}));
-    assert_false(pack_possible(&(struct tensor){.type = WEIGHT_TYPES, .rows = 1, .cols = 256}));
+    assert_true(tensor_possible(&(struct tensor){.type = WEIGHT_Q8_0, .rows = 1, .cols = 64}));
+    assert_false(tensor_possible(&(struct tensor){.type = WEIGHT_Q8_0, .rows = 1, .cols = 65}));
+    assert_false(tensor_possible(&(struct tensor){.type = WEIGHT_Q4_K, .rows = 1, .cols = 128}));
+    assert_true(tensor_possible(&(struct tensor){.type = WEIGHT_F16, .rows = 1, .cols = 7}));
+    assert_false(tensor_possible(&(struct tensor){.type = WEIGHT_TYPES, .rows = 1, .cols = 256}));
 }
 
 int

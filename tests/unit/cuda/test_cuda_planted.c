@@ -11,6 +11,7 @@
 
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/pack.h"
+#include "kernels/tensor.h"
 
 static uint64_t seed, random_state;
 
@@ -77,7 +78,7 @@ assert_same(struct packing *p)
     must(cudaDeviceSynchronize());
     must(cudaMemcpy(got, a.to.quants, plain, cudaMemcpyDeviceToHost));
     if (memcmp(got, want, plain) != 0)
-        fail_msg("seed %llu: %s, %u by %u: other bits", (unsigned long long)seed, weight_type_name(p->type), p->rows,
+        fail_msg("seed %llu: %s, %u by %u: other bits", (unsigned long long)seed, tensor_type_name(p->type), p->rows,
                  p->cols);
     if (scale > 0) {
         must(cudaMemcpy(got, a.to.scales, scale, cudaMemcpyDeviceToHost));

@@ -78,8 +78,8 @@ refuse(const char *config, const struct tiny_weights *weights, const char *says)
     free(r.bytes);
 }
 
-static const struct tiny_weights plain = {0}, biased = {.bias = true}, normed = {.qk_norm = true},
-                                 headless = {.headless = true};
+static const struct tiny_weights plain = {0}, biased = {.optional = LAYER_QKV_BIAS},
+                                 normed = {.optional = LAYER_QK_NORM}, headless = {.headless = true};
 
 static void
 test_sizes_and_tensors_are_read(void **state)
@@ -207,14 +207,14 @@ test_biases_and_head_norms_come_as_f32(void **state)
     (void)state;
     static const char *const dtypes[] = {"F32", "F16", "BF16"};
     for (size_t i = 0; i < 3; i++) {
-        struct tiny_weights w = {.bias = true, .dtype = dtypes[i]};
+        struct tiny_weights w = {.optional = LAYER_QKV_BIAS, .dtype = dtypes[i]};
         struct read r = accept(TINY_CONFIG("qwen2", ""), &w);
         const struct layer_desc *y = &r.model->desc.layers[0];
         assert_true(y->bq.type == WEIGHT_F32 && y->bq.cols == 8 && y->bk.cols == 4 && y->bv.cols == 4);
         assert_true(isfinite(((const float *)y->bv.data)[3]));
         assert_false(tensor_present(&y->q_norm));
         drop(&r);
-        w = (struct tiny_weights){.qk_norm = true, .dtype = dtypes[i]};
+        w = (struct tiny_weights){.optional = LAYER_QK_NORM, .dtype = dtypes[i]};
         r = accept(TINY_CONFIG("qwen3", ",\"head_dim\":4"), &w);
         y = &r.model->desc.layers[0];
         assert_true(y->q_norm.type == WEIGHT_F32 && y->q_norm.cols == 4 && y->k_norm.cols == 4);

@@ -383,7 +383,7 @@ test_quantising_takes_what_it_can_and_refuses_what_is_no_number(void **state)
         m = open_tiny(&b, &(struct tinymodel){.seed = 3});
         memcpy((unsigned char *)m->desc.layers[2].up.data + 64 * 4 * 5 + 40, &odd[i], 4);
         assert_false(model_quantize(m, &err));
-        assert_non_null(strstr(err.text, "row 5 of up in layer 2 holds weights that are no finite numbers"));
+        assert_non_null(strstr(err.text, "row 5 of ffn_up in layer 2 holds weights that are no finite numbers"));
         model_close(m);
         free(b.bytes);
     }

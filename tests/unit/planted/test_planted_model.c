@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/model/gguf_types.h"
 #include "engine/planted/model_open.h"
 #include "engine/planted/planted_gguf.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -111,16 +110,9 @@ same_model(const struct model *file, const struct model *memory)
     same_rows(&a->head, &b->head);
     same_rows(&a->final_norm, &b->final_norm);
     for (uint32_t l = 0; l < a->n_layers; l++) {
-        const struct layer_desc *x = &a->layers[l], *y = &b->layers[l];
-        same_rows(&x->attn_norm, &y->attn_norm);
-        same_rows(&x->wq, &y->wq);
-        same_rows(&x->wk, &y->wk);
-        same_rows(&x->wv, &y->wv);
-        same_rows(&x->wo, &y->wo);
-        same_rows(&x->ffn_norm, &y->ffn_norm);
-        same_rows(&x->gate, &y->gate);
-        same_rows(&x->up, &y->up);
-        same_rows(&x->down, &y->down);
+        for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
+            if (layer_tensors[i].need == LAYER_NEEDED)
+                same_rows(&a->layers[l].all[i], &b->layers[l].all[i]);
     }
     assert_int_equal(tokenizer_size(file->tokenizer), tokenizer_size(memory->tokenizer));
     for (uint32_t id = 0; id < a->vocab; id++) {

@@ -1,0 +1,95 @@
+#include "kernels/layer_tensors.h"
+
+#include <inttypes.h>
+
+#include "kernels/backend.h"
+#include "kernels/tensor.h"
+
+#define MOST_LAYERS 4096u
+
+const struct layer_tensor_info layer_tensors[LAYER_TENSORS] = {
+#define INFO(kind, NAME, need, gguf, hf)                                                                               \
+    [LAYER_##NAME] = {LAYER_##kind, LAYER_##need, {[LAYER_NAMED_GGUF] = gguf, [LAYER_NAMED_HF] = hf}},
+#define MATRIX(NAME, field, need, rows, cols, gguf, hf) INFO(MATRIX, NAME, need, gguf, hf)
+#define NORM(NAME, field, need, rows, cols, gguf, hf)   INFO(NORM, NAME, need, gguf, hf)
+#define BIAS(NAME, field, need, rows, cols, gguf, hf)   INFO(BIAS, NAME, need, gguf, hf)
+    FOR_LAYER_TENSORS(MATRIX, NORM, BIAS)};
+
+const char *
+layer_tensor_name(char out[LAYER_NAME_SIZE], enum layer_tensor which, enum layer_naming naming)
+{
+    const struct layer_tensor_info *t = &layer_tensors[which];
+    snprintf(out, LAYER_NAME_SIZE, "%s.%s", t->names[naming], t->kind == LAYER_BIAS ? "bias" : "weight");
+    return out;
+}
+
+void
+layer_tensor_shape(const struct model_desc *d, enum layer_tensor which, uint32_t *rows, uint32_t *cols)
+{
+    switch (which) {
+#define SHAPE(NAME, field, need, n_rows, n_cols, ...)                                                                  \
+    case LAYER_##NAME: *rows = n_rows, *cols = n_cols; break;
+        FOR_LAYER_TENSORS(SHAPE, SHAPE, SHAPE)
+    case LAYER_TENSORS: *rows = *cols = 0;
+    }
+}
+
+/* ---- checks ---- */
+
+static bool
+numbers_fit(const struct model_desc *d, struct err *err)
+{
+    if (d->n_layers == 0 || d->n_layers > MOST_LAYERS || d->width == 0 || d->width > INT32_MAX || d->heads == 0 ||
+        d->kv_heads == 0 || d->heads % d->kv_heads != 0 || d->head_dim == 0 || d->head_dim % 2 != 0 || d->ffn == 0 ||
+        d->ffn > INT32_MAX || d->vocab == 0 || d->vocab > INT32_MAX || d->rope_dims > d->head_dim ||
+        d->rope_dims % 2 != 0 || (uint64_t)d->heads * d->head_dim > INT32_MAX ||
+        (d->rope_dims > 0 && !(d->rope_base > 0)) || d->layers == NULL)
+        return err_set(err, ERR_WORK,
+                       "%" PRIu32 " layers of width %" PRIu32 ", %" PRIu32 " heads of %" PRIu32 " on %" PRIu32
+                       ", FFN %" PRIu32 ", vocabulary %" PRIu32
+                       ": no model of this shape can be run; the file is damaged",
+                       d->n_layers, d->width, d->heads, d->head_dim, d->kv_heads, d->ffn, d->vocab);
+    return true;
+}
+
+/* A vector, which has rows = 1, is plain numbers that a file holds. */
+static bool
+tensor_fits(const struct tensor *t, const char *name, uint32_t layer, bool vector, uint32_t rows, uint32_t cols,
+            struct err *err)
+{
+    if (tensor_present(t) && tensor_possible(t) && t->rows == rows && t->cols == cols &&
+        (!vector || (t->data != NULL && tensor_block_values(t->type) == 1)))
+        return true;
+    return err_set(err, ERR_WORK,
+                   "%s of layer %" PRIu32 " is %" PRIu32 " by %" PRIu32 " (%s), not %" PRIu32 " by %" PRIu32
+                   "%s: the model file is damaged or of a kind this program does not know",
+                   name, layer, t->rows, t->cols, tensor_type_name(t->type), rows, cols,
+                   vector ? " plain numbers" : "");
+}
+
+static bool
+layer_fits(const struct model_desc *d, uint32_t layer, struct err *err)
+{
+    for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
+        const struct tensor *t = &d->layers[layer - 1].all[i];
+        const struct layer_tensor_info *info = &layer_tensors[i];
+        uint32_t rows, cols;
+        layer_tensor_shape(d, i, &rows, &cols);
+        if ((info->need == LAYER_NEEDED || tensor_present(t)) &&
+            !tensor_fits(t, info->names[LAYER_NAMED_GGUF], layer, info->kind != LAYER_MATRIX, rows, cols, err))
+            return false;
+    }
+    return true;
+}
+
+bool
+model_desc_fits(const struct model_desc *d, struct err *err)
+{
+    if (!numbers_fit(d, err) || !tensor_fits(&d->embedding, "token_embd", 0, false, d->vocab, d->width, err))
+        return false;
+    for (uint32_t l = 1; l <= d->n_layers; l++)
+        if (!layer_fits(d, l, err))
+            return false;
+    return tensor_fits(&d->final_norm, "output_norm", d->n_layers, true, 1, d->width, err) &&
+           tensor_fits(&d->head, "output", d->n_layers, false, d->vocab, d->width, err);
+}

@@ -1,0 +1,77 @@
+/* A layer's tensors: the one list that everything which goes through them is made from, which is their description
+ * (struct layer_desc), the readers of files, the quantiser, the backends' checks and loaders, planted models and the models
+ * of the tests. A further norm or bias is a line here, a word where an architecture says that it has one
+ * (engine/model/arch.c), and its place in the forward passes.
+ *
+ *   kind(NAME, field, need, rows, cols, GGUF's name, Hugging Face's name)
+ *
+ * kind  MATRIX: rows outputs of cols inputs each; NORM (factors) and BIAS (summands): one row in F32
+ * need  NEEDED, or OPTIONAL: architectures differ in it (struct arch)
+ * rows, cols are made of the numbers of `d`, a struct model_desc. Names lack their ending, which the kind decides
+ * (layer_tensor_name()). The order is that of planted models' files and random numbers. */
+#ifndef KERNELS_LAYER_TENSORS_H
+#define KERNELS_LAYER_TENSORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/err.h"
+
+#define LAYER_Q(d)  ((d)->heads * (d)->head_dim)
+#define LAYER_KV(d) ((d)->kv_heads * (d)->head_dim)
+
+/* clang-format off */
+#define FOR_LAYER_TENSORS(MATRIX, NORM, BIAS)                                                                   \
+    NORM(  ATTN_NORM, attn_norm, NEEDED,   1,           d->width,    "attn_norm",   "input_layernorm")          \
+    MATRIX(WQ,        wq,        NEEDED,   LAYER_Q(d),  d->width,    "attn_q",      "self_attn.q_proj")         \
+    MATRIX(WK,        wk,        NEEDED,   LAYER_KV(d), d->width,    "attn_k",      "self_attn.k_proj")         \
+    MATRIX(WV,        wv,        NEEDED,   LAYER_KV(d), d->width,    "attn_v",      "self_attn.v_proj")         \
+    BIAS(  BQ,        bq,        OPTIONAL, 1,           LAYER_Q(d),  "attn_q",      "self_attn.q_proj")         \
+    BIAS(  BK,        bk,        OPTIONAL, 1,           LAYER_KV(d), "attn_k",      "self_attn.k_proj")         \
+    BIAS(  BV,        bv,        OPTIONAL, 1,           LAYER_KV(d), "attn_v",      "self_attn.v_proj")         \
+    NORM(  Q_NORM,    q_norm,    OPTIONAL, 1,           d->head_dim, "attn_q_norm", "self_attn.q_norm")         \
+    NORM(  K_NORM,    k_norm,    OPTIONAL, 1,           d->head_dim, "attn_k_norm", "self_attn.k_norm")         \
+    MATRIX(WO,        wo,        NEEDED,   d->width,    LAYER_Q(d),  "attn_output", "self_attn.o_proj")         \
+    NORM(  FFN_NORM,  ffn_norm,  NEEDED,   1,           d->width,    "ffn_norm",    "post_attention_layernorm") \
+    MATRIX(GATE,      gate,      NEEDED,   d->ffn,      d->width,    "ffn_gate",    "mlp.gate_proj")            \
+    MATRIX(UP,        up,        NEEDED,   d->ffn,      d->width,    "ffn_up",      "mlp.up_proj")              \
+    MATRIX(DOWN,      down,      NEEDED,   d->width,    d->ffn,      "ffn_down",    "mlp.down_proj")
+/* clang-format on */
+
+enum layer_tensor {
+#define NUMBER(NAME, ...) LAYER_##NAME,
+    FOR_LAYER_TENSORS(NUMBER, NUMBER, NUMBER)
+#undef NUMBER
+        LAYER_TENSORS
+};
+
+enum layer_tensor_kind { LAYER_MATRIX, LAYER_NORM, LAYER_BIAS };
+enum layer_tensor_need { LAYER_NEEDED, LAYER_OPTIONAL };
+enum layer_naming { LAYER_NAMED_GGUF, LAYER_NAMED_HF, LAYER_NAMINGS };
+
+/* Optional ones that come together, as bits. */
+#define LAYER_QKV_BIAS (1u << LAYER_BQ | 1u << LAYER_BK | 1u << LAYER_BV)
+#define LAYER_QK_NORM  (1u << LAYER_Q_NORM | 1u << LAYER_K_NORM)
+
+struct layer_tensor_info {
+    enum layer_tensor_kind kind;
+    enum layer_tensor_need need;
+    const char *names[LAYER_NAMINGS];
+};
+
+extern const struct layer_tensor_info layer_tensors[LAYER_TENSORS];
+
+struct model_desc;
+
+#define LAYER_NAME_SIZE 40
+/* "attn_q.weight", "attn_q.bias" */
+const char *layer_tensor_name(char out[LAYER_NAME_SIZE], enum layer_tensor, enum layer_naming);
+/* A vector is one row. */
+void layer_tensor_shape(const struct model_desc *, enum layer_tensor, uint32_t *rows, uint32_t *cols);
+
+/* Do a model's numbers and tensors fit each other? What every backend asks before it loads one: then what is needed is
+ * there, of the right shape and of a type whose blocks fill its rows, and vectors are plain numbers. */
+bool model_desc_fits(const struct model_desc *, struct err *);
+
+#endif

@@ -1,0 +1,122 @@
+/* What backends ask before they load a model: every tensor of the list is looked at, whichever they are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/rigs/naive_model.h"
+
+#define LAYERS 2u
+
+struct model { /* one that fits, to be damaged */
+    struct naive_model *naive;
+    struct model_desc desc;
+    struct layer_desc layers[LAYERS];
+};
+
+static struct model
+model(void)
+{
+    const struct naive_shape shape = {.n_layers = LAYERS,
+                                      .width = 32,
+                                      .heads = 2,
+                                      .kv_heads = 1,
+                                      .head_dim = 16,
+                                      .ffn = 64,
+                                      .vocab = 40,
+                                      .type = WEIGHT_Q8_0,
+                                      .optional = LAYER_QKV_BIAS | LAYER_QK_NORM};
+    struct model m = {.naive = naive_model_random(&shape, 1)};
+    assert_non_null(m.naive);
+    m.desc = *naive_model_desc(m.naive);
+    memcpy(m.layers, m.desc.layers, sizeof m.layers);
+    return m;
+}
+
+static bool
+fits(struct model *m, struct err *err)
+{
+    m->desc.layers = m->layers;
+    return model_desc_fits(&m->desc, err);
+}
+
+static void
+assert_refused(struct model *m, enum layer_tensor i)
+{
+    struct err err = {0};
+    char expected[64];
+    assert_false(fits(m, &err));
+    snprintf(expected, sizeof expected, "%s of layer 2 is ", layer_tensors[i].names[LAYER_NAMED_GGUF]);
+    if (strstr(err.text, expected) != err.text)
+        fail_msg("'%s' does not begin with '%s'", err.text, expected);
+}
+
+static void
+test_every_tensor_has_to_be_there_unless_it_is_optional(void **state)
+{
+    (void)state;
+    struct model m = model();
+    assert_true(fits(&m, NULL));
+    for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
+        const struct tensor was = m.layers[1].all[i];
+        m.layers[1].all[i] = (struct tensor){0};
+        if (layer_tensors[i].need == LAYER_OPTIONAL)
+            assert_true(fits(&m, NULL));
+        else
+            assert_refused(&m, i);
+        m.layers[1].all[i] = was;
+    }
+    naive_model_free(m.naive);
+}
+
+static void
+test_every_tensor_has_its_shape_and_a_type_that_fits_it(void **state)
+{
+    (void)state;
+    struct model m = model();
+    for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
+        struct tensor *t = &m.layers[1].all[i];
+        const struct tensor was = *t;
+        t->rows++;
+        assert_refused(&m, i);
+        *t = was;
+        t->cols += 32;
+        assert_refused(&m, i);
+        *t = was;
+        t->type = WEIGHT_TYPES;
+        assert_refused(&m, i);
+        t->type = WEIGHT_Q4_K; /* blocks of 256; a vector has none at all */
+        assert_refused(&m, i);
+        *t = was;
+    }
+    naive_model_free(m.naive);
+}
+
+static void
+test_names_in_files_end_as_their_kind_does(void **state)
+{
+    (void)state;
+    char name[LAYER_NAME_SIZE];
+    assert_string_equal(layer_tensor_name(name, LAYER_WQ, LAYER_NAMED_GGUF), "attn_q.weight");
+    assert_string_equal(layer_tensor_name(name, LAYER_BQ, LAYER_NAMED_GGUF), "attn_q.bias");
+    assert_string_equal(layer_tensor_name(name, LAYER_FFN_NORM, LAYER_NAMED_HF), "post_attention_layernorm.weight");
+    for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
+        for (enum layer_naming n = 0; n < LAYER_NAMINGS; n++)
+            assert_true(strlen(layer_tensor_name(name, i, n)) + 1 < LAYER_NAME_SIZE);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_tensor_has_to_be_there_unless_it_is_optional),
+        cmocka_unit_test(test_every_tensor_has_its_shape_and_a_type_that_fits_it),
+        cmocka_unit_test(test_names_in_files_end_as_their_kind_does),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
