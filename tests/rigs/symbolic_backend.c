@@ -1,119 +1,13 @@
 #include "tests/rigs/symbolic_backend.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cpu/sampling.h"
-
-enum { MAX_VOCAB = 64, MAX_OUT = 4096 };
+#include "tests/rigs/symbolic_internal.h"
 
 struct backend {
     char nothing;
 };
-
-struct weights {
-    uint32_t n_layers, vocab;
-    int fuse;
-    bool no_store;
-    struct symbolic_calls calls;
-};
-
-struct delivery { /* what wait() copies out */
-    void *to, *from;
-    size_t size;
-};
-
-struct store {
-    struct weights *w;
-    struct store_desc desc;
-    uint64_t *kv;     /* (slots, L + 1) */
-    uint64_t *hidden; /* (ring, L + 1) */
-    int *depth;       /* (ring) of the hidden states there; -1: not embedded */
-    bool *fresh;      /* (ring) embedded since the last wait() */
-    slot_t *tables;   /* (seqs, trunk) */
-    uint32_t *known;  /* (seqs) entries set */
-    float *dists;     /* (dists, vocab) */
-    struct delivery *deliveries;
-    size_t n_deliveries;
-    bool cancelled;
-    const char *violation; /* of the contract; wait() says it */
-};
-
-/* ---- hashes ---- */
-
-static uint64_t
-mix(uint64_t a, uint64_t b)
-{
-    uint64_t z = (a ^ (b + 0x9e3779b97f4a7c15u)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 29)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 32);
-}
-
-static double
-unit(uint64_t h)
-{
-    return (double)(h >> 40) * 0x1p-24;
-}
-
-static uint64_t
-embedding_of(token_t t)
-{
-    return mix(1, (uint64_t)t);
-}
-
-static uint64_t
-key_of(uint64_t hidden, uint32_t layer, size_t pos)
-{
-    return mix(mix(hidden, layer), pos);
-}
-
-static uint64_t
-mlp_of(uint64_t hidden, uint32_t layer)
-{
-    return mix(hidden, 1000 + layer);
-}
-
-static void
-show_hidden(uint64_t hash, float *out)
-{
-    for (int i = 0; i < SYMBOLIC_WIDTH; i++)
-        out[i] = (float)(hash >> (16 * i) & 0xffff);
-}
-
-static void
-logits_of(uint64_t hidden, uint32_t vocab, float *out)
-{
-    for (uint32_t v = 0; v < vocab; v++)
-        out[v] = 8 * (float)unit(mix(hidden, v));
-}
-
-void
-symbolic_hidden(const struct naive_token *path, size_t n, uint32_t depth, double *out)
-{
-    uint64_t *hidden = calloc(2 * n, sizeof *hidden);
-    if (hidden == NULL)
-        return;
-    uint64_t *keys = hidden + n;
-    for (size_t t = 0; t < n; t++)
-        hidden[t] = embedding_of(path[t].token);
-    for (uint32_t l = 0; l <= depth; l++) {
-        for (size_t t = 0; l > 0 && t < n; t++)
-            keys[t] = key_of(hidden[t], l, t);
-        for (size_t t = 0; l > 0 && t < n; t++) {
-            if (path[t].skip_attention == NULL || !path[t].skip_attention[l])
-                for (size_t k = 0; k <= t; k++)
-                    hidden[t] = mix(hidden[t], keys[k]);
-            if (path[t].skip_mlp == NULL || !path[t].skip_mlp[l])
-                hidden[t] = mlp_of(hidden[t], l);
-        }
-        float shown[SYMBOLIC_WIDTH];
-        show_hidden(hidden[n - 1], shown);
-        for (int i = 0; i < SYMBOLIC_WIDTH; i++)
-            out[l * SYMBOLIC_WIDTH + (uint32_t)i] = (double)shown[i];
-    }
-    free(hidden);
-}
 
 /* ---- opening ---- */
 
@@ -227,15 +121,15 @@ symbolic_calls(const struct weights *w)
 
 /* ---- the queue: run at once, delivered by wait() ---- */
 
-static void
-violate(struct store *s, const char *what)
+void
+symbolic_violate(struct store *s, const char *what)
 {
     if (s->violation == NULL)
         s->violation = what;
 }
 
-static bool
-deliver(struct store *s, void *to, const void *from, size_t size)
+bool
+symbolic_deliver(struct store *s, void *to, const void *from, size_t size)
 {
     void *copy = s->n_deliveries < MAX_OUT ? malloc(size) : NULL;
     if (copy == NULL)
@@ -302,7 +196,7 @@ embed(struct store *s, const struct row *rows, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (rows[i].ring >= s->desc.ring || rows[i].token < 0 || (uint32_t)rows[i].token >= s->w->vocab)
             return false;
-        s->hidden[(size_t)rows[i].ring * (s->w->n_layers + 1)] = embedding_of(rows[i].token);
+        s->hidden[(size_t)rows[i].ring * (s->w->n_layers + 1)] = symbolic_embedding(rows[i].token);
         s->depth[rows[i].ring] = 0;
         s->fresh[rows[i].ring] = true;
     }
@@ -320,9 +214,9 @@ check_sweep(struct store *s, const struct sweep *w)
             r->tail + r->n_tail > w->n_tails || w->tails[r->tail + r->n_tail - 1] != r->slot || r->from >= w->to)
             return false;
         if (r->n_trunk > s->known[r->seq])
-            violate(s, "a row attends to trunk entries that were never sent");
+            symbolic_violate(s, "a row attends to trunk entries that were never sent");
         if (s->depth[r->ring] != (int)r->from)
-            violate(s, "a row joins at a layer where its hidden state is not");
+            symbolic_violate(s, "a row joins at a layer where its hidden state is not");
     }
     return true;
 }
@@ -336,7 +230,7 @@ run_layer(struct store *s, const struct sweep *w, uint32_t l)
         const struct row *r = &w->rows[i];
         if (r->from < l)
             s->kv[(size_t)r->slot * stride + l] =
-                key_of(s->hidden[(size_t)r->ring * stride + l - 1], l, r->n_trunk + r->n_tail - 1);
+                symbolic_key(s->hidden[(size_t)r->ring * stride + l - 1], l, r->n_trunk + r->n_tail - 1);
     }
     for (size_t i = 0; i < w->n; i++) {
         const struct row *r = &w->rows[i];
@@ -344,11 +238,11 @@ run_layer(struct store *s, const struct sweep *w, uint32_t l)
             continue;
         uint64_t h = s->hidden[(size_t)r->ring * stride + l - 1];
         for (uint32_t t = 0; t < r->n_trunk && attention; t++)
-            h = mix(h, s->kv[(size_t)s->tables[(size_t)r->seq * s->desc.trunk + t] * stride + l]);
+            h = symbolic_mix(h, s->kv[(size_t)s->tables[(size_t)r->seq * s->desc.trunk + t] * stride + l]);
         for (uint32_t t = 0; t < r->n_tail && attention; t++)
-            h = mix(h, s->kv[(size_t)w->tails[r->tail + t] * stride + l]);
+            h = symbolic_mix(h, s->kv[(size_t)w->tails[r->tail + t] * stride + l]);
         if (w->skip_mlp == NULL || !w->skip_mlp[l])
-            h = mlp_of(h, l);
+            h = symbolic_mlp(h, l);
         s->hidden[(size_t)r->ring * stride + l] = h;
     }
 }
@@ -375,38 +269,6 @@ step(struct store *s, const struct sweep *w)
     return true;
 }
 
-/* ---- heads ---- */
-
-static bool
-head_at(struct store *s, uint32_t ring, uint32_t layer, uint32_t head, uint64_t *hidden)
-{
-    if (ring >= s->desc.ring || layer > s->w->n_layers || head != 0)
-        return false;
-    if (!s->cancelled && s->depth[ring] < (int)layer)
-        violate(s, "a head looks at a layer that was not run");
-    *hidden = s->hidden[(size_t)ring * (s->w->n_layers + 1) + layer];
-    return true;
-}
-
-static struct guess
-guess_of(struct store *s, uint64_t hidden, float temperature)
-{
-    float logits[MAX_VOCAB];
-    logits_of(hidden, s->w->vocab, logits);
-    uint32_t bits;
-    memcpy(&bits, &temperature, sizeof bits);
-    struct guess g = {.token = sampling_argmax(logits, s->w->vocab),
-                      .confidence = (float)unit(hidden),
-                      .annealed = (float)unit(mix(hidden, bits)),
-                      .entropy = (float)unit(mix(hidden, 7)),
-                      .kl_final = NAN,
-                      .rank_final = -1};
-    for (int i = 0; i < GUESS_TOP; i++)
-        g.top[i] = i == 0 ? g.token : TOKEN_NONE;
-    g.top_p[0] = g.confidence;
-    return g;
-}
-
 static bool
 until(struct store *s, const struct sweep *w, const struct exit_rule *rule, struct exit_result *out)
 {
@@ -416,7 +278,7 @@ until(struct store *s, const struct sweep *w, const struct exit_rule *rule, stru
     struct exit_result r = {.guess.token = TOKEN_NONE, .probed = out->probed};
     struct guess none = {.token = TOKEN_NONE};
     for (uint32_t l = 0; l <= s->w->n_layers && r.probed != NULL; l++)
-        if (!deliver(s, &r.probed[l], &none, sizeof none))
+        if (!symbolic_deliver(s, &r.probed[l], &none, sizeof none))
             return false;
     for (uint32_t l = 1; l <= w->to && !r.exited; l++) {
         if (cancelled(s))
@@ -425,119 +287,14 @@ until(struct store *s, const struct sweep *w, const struct exit_rule *rule, stru
         r.depth = l;
         if (l <= last->from || rule->threshold[l] > 1)
             continue;
-        r.guess = guess_of(s, s->hidden[(size_t)last->ring * (s->w->n_layers + 1) + l], rule->temperature[l]);
+        r.guess = symbolic_guess_of(s, s->hidden[(size_t)last->ring * (s->w->n_layers + 1) + l], rule->temperature[l]);
         r.probes++;
         r.exited = r.guess.annealed >= rule->threshold[l];
-        if (r.probed != NULL && !deliver(s, &r.probed[l], &r.guess, sizeof r.guess))
+        if (r.probed != NULL && !symbolic_deliver(s, &r.probed[l], &r.guess, sizeof r.guess))
             return false;
     }
     reach(s, w, r.depth);
-    return deliver(s, out, &r, sizeof r);
-}
-
-static bool
-guess(struct store *s, const struct probe *probes, size_t n, struct guess *out)
-{
-    if (n < 1 || n > s->desc.max_probes)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t hidden, final;
-        if (!head_at(s, probes[i].ring, probes[i].layer, probes[i].head, &hidden))
-            return false;
-        struct guess g = guess_of(s, hidden, probes[i].temperature);
-        if (probes[i].versus_final) {
-            if (!head_at(s, probes[i].ring, s->w->n_layers, 0, &final))
-                return false;
-            g.kl_final = (float)unit(mix(hidden, final));
-            g.rank_final = hidden == final ? 0 : 1;
-        }
-        if (!deliver(s, &out[i], &g, sizeof g))
-            return false;
-    }
-    return true;
-}
-
-static bool
-dist(struct store *s, const struct dist_req *r, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint64_t hidden;
-        float logits[MAX_VOCAB];
-        uint32_t order[MAX_VOCAB];
-        if (r[i].out >= s->desc.dists || !head_at(s, r[i].ring, r[i].layer, r[i].head, &hidden))
-            return false;
-        logits_of(hidden, s->w->vocab, logits);
-        sampling_dist(logits, s->w->vocab, &r[i].sampling, s->dists + (size_t)r[i].out * s->w->vocab, order);
-    }
-    return true;
-}
-
-static bool
-draw(struct store *s, const struct draw_req *r, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (r[i].from >= s->desc.dists)
-            return false;
-        const token_t t = sampling_draw(s->dists + (size_t)r[i].from * s->w->vocab, s->w->vocab, &r[i].key,
-                                        r[i].without, r[i].n_without);
-        if (!deliver(s, r[i].out, &t, sizeof t))
-            return false;
-    }
-    return true;
-}
-
-static bool
-verify(struct store *s, const struct verify_req *r)
-{
-    static const struct verdict empty;
-    struct verdict v = empty;
-    const float *logits[VERIFY_NODES] = {NULL}, *q[VERIFY_NODES] = {NULL};
-    float target[VERIFY_NODES][MAX_VOCAB], p[MAX_VOCAB];
-    uint32_t order[MAX_VOCAB];
-    if (r->n < 1 || r->n > VERIFY_NODES)
-        return false;
-    for (size_t i = 0; i < r->n; i++) {
-        v.judged[i].token = TOKEN_NONE;
-        if (r->nodes[i].q != DIST_NONE)
-            q[i] = s->dists + (size_t)r->nodes[i].q * s->w->vocab;
-        if (r->nodes[i].ring == RING_NONE)
-            continue;
-        uint64_t hidden;
-        if (!head_at(s, r->nodes[i].ring, s->w->n_layers, 0, &hidden))
-            return false;
-        logits_of(hidden, s->w->vocab, target[i]);
-        logits[i] = target[i];
-        v.judged[i] = guess_of(s, hidden, 1);
-    }
-    return sampling_verify(r, s->w->vocab, logits, q, p, order, &v) && deliver(s, r->out, &v, sizeof v);
-}
-
-static bool
-read_logits(struct store *s, uint32_t ring, uint32_t layer, float *out)
-{
-    uint64_t hidden;
-    float logits[MAX_VOCAB];
-    if (!head_at(s, ring, layer, 0, &hidden))
-        return false;
-    logits_of(hidden, s->w->vocab, logits);
-    return deliver(s, out, logits, s->w->vocab * sizeof *logits);
-}
-
-static bool
-read_hidden(struct store *s, uint32_t ring, uint32_t layer, float *out)
-{
-    uint64_t hidden;
-    float shown[SYMBOLIC_WIDTH];
-    if (!head_at(s, ring, layer, 0, &hidden))
-        return false;
-    show_hidden(hidden, shown);
-    return deliver(s, out, shown, sizeof shown);
-}
-
-static bool
-read_dist(struct store *s, dist_t d, float *out)
-{
-    return d < s->desc.dists && deliver(s, out, s->dists + (size_t)d * s->w->vocab, s->w->vocab * sizeof *out);
+    return symbolic_deliver(s, out, &r, sizeof r);
 }
 
 const struct backend_ops symbolic_backend = {.name = "symbolic",
@@ -553,11 +310,11 @@ const struct backend_ops symbolic_backend = {.name = "symbolic",
                                              .embed = embed,
                                              .step = step,
                                              .until = until,
-                                             .guess = guess,
-                                             .dist = dist,
-                                             .draw = draw,
-                                             .verify = verify,
-                                             .read_logits = read_logits,
-                                             .read_hidden = read_hidden,
-                                             .read_dist = read_dist,
+                                             .guess = symbolic_guess,
+                                             .dist = symbolic_dist,
+                                             .draw = symbolic_draw,
+                                             .verify = symbolic_verify,
+                                             .read_logits = symbolic_read_logits,
+                                             .read_hidden = symbolic_read_hidden,
+                                             .read_dist = symbolic_read_dist,
                                              .wait = wait_for};
