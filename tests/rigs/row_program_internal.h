@@ -1,4 +1,4 @@
-/* What row_program.c and row_operations.c share. */
+/* What the files of random programs share. */
 #ifndef TESTS_RIGS_ROW_PROGRAM_INTERNAL_H
 #define TESTS_RIGS_ROW_PROGRAM_INTERNAL_H
 
@@ -71,7 +71,16 @@ slot_t row_clean(struct program *, const struct naive_token *path, size_t n, uin
 /* A row's hidden states at every depth, and its logits: near the oracle's, and bit for bit the clean context's. */
 void row_compare(struct program *, seq_t, slot_t, bool committed);
 
+/* A sequence in use; plain: one that skips nothing. */
+seq_t row_random_seq(struct program *, bool plain);
+/* Any row whose hidden states are there; SLOT_NONE when the first try finds none. */
+slot_t row_random(struct program *, seq_t *, bool *committed);
+
 /* One random operation, on the context and its shadow. */
 void row_operation(struct program *);
+/* Of these, what is asked: an early exit, guesses, a verdict. */
+void row_until(struct program *);
+void row_guess(struct program *);
+void row_verify(struct program *);
 
 #endif
