@@ -16,14 +16,12 @@ run(struct app *app, const char *rest, struct err *err)
     return command_number(rest, "n", 1, 100, &n, err);
 }
 
-static bool
-offer(struct app *app, int i, char *out, size_t size)
+static const char *
+offer(struct app *app, int i)
 {
+    static const char *const knobs[] = {"knob0", "knob1", "knob2"};
     (void)app;
-    if (i >= 3)
-        return false;
-    snprintf(out, size, "knob%d", i);
-    return true;
+    return i < 3 ? knobs[i] : NULL;
 }
 
 static const struct verb table[] = {{"set", "", "", run, offer},

@@ -4,14 +4,20 @@
 
 #include "tui/app/follow.h"
 
-/* Items of a bar, whole or not at all: the ones with the highest `rank` go first when there is no room. */
-struct bar_item {
-    char text[96];
-    enum role role;
-    int rank;
-    bool right; /* from the right end */
+#define BAR_ITEMS 24
+
+/* Items are shown whole or not at all: the ones with the highest `rank` go first when there is no room. */
+struct bar {
+    struct bar_item {
+        char text[96];
+        enum role role;
+        int rank;
+        bool right; /* from the right end */
+    } item[BAR_ITEMS];
+    int n;
 };
-void bar_draw(const struct canvas *, const struct bar_item *, int n, int gap);
+__attribute__((format(printf, 5, 6))) void bar_add(struct bar *, enum role, int rank, bool right, const char *, ...);
+void bar_draw(const struct bar *, const struct canvas *);
 
 void title_draw(const struct followed *, const struct canvas *);
 void measures_draw(const struct scope *, const struct canvas *);

@@ -118,8 +118,8 @@ command_complete(const struct verb *table, struct app *app, const char *line, ch
             match(&m, v->name);
     } else if (command_split(line, verb, &rest) && rest == m.word) { /* only first arguments are known */
         const struct verb *v = command_find(table, verb, NULL, NULL);
-        char candidate[128];
-        for (int i = 0; v != NULL && v->offer != NULL && v->offer(app, i, candidate, sizeof candidate); i++)
+        const char *candidate;
+        for (int i = 0; v != NULL && v->offer != NULL && (candidate = v->offer(app, i)) != NULL; i++)
             match(&m, candidate);
     }
     if (m.n > 0)

@@ -16,8 +16,7 @@ typedef bool verb_function(struct app *, const char *rest, struct err *);
 struct verb {
     const char *name, *arguments, *what; /* for help: "set", "KNOB VALUE", "turn a knob" */
     verb_function *run;
-    /* Writes the i-th word that its argument can be; false when there are no more. May be NULL. */
-    bool (*offer)(struct app *, int i, char *out, size_t size);
+    const char *(*offer)(struct app *, int i); /* the i-th word that its argument can be; NULL: no more. May be NULL */
 };
 
 #define COMMAND_VERB 24

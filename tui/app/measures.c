@@ -4,14 +4,12 @@
 #include <math.h>
 
 static void
-number(struct bar_item *item, const char *name, int decimals, const char *unit, double value, int rank)
+number(struct bar *bar, int rank, const char *name, double value, int decimals, const char *unit)
 {
     if (isnan(value))
-        snprintf(item->text, sizeof item->text, "%s –", name);
+        bar_add(bar, ROLE_DIM, rank, false, "%s –", name);
     else
-        snprintf(item->text, sizeof item->text, "%s %.*f%s", name, decimals, value, unit);
-    item->role = isnan(value) ? ROLE_DIM : ROLE_TEXT;
-    item->rank = rank;
+        bar_add(bar, ROLE_TEXT, rank, false, "%s %.*f%s", name, decimals, value, unit);
 }
 
 /* Shares of the rounds' work; time spent paused within rounds, and learning passes, beside them, where there are any. */
@@ -36,30 +34,24 @@ measures_draw(const struct scope *s, const struct canvas *c)
     const struct metrics *m = &scope_now(s)->metrics;
     const struct tally window = metrics_window(m);
     const struct measures now = metrics_measures(m, &window);
-    struct bar_item item[12] = {0};
-    int n = 0;
-    number(&item[n++], "tokens/round", 2, "", now.tokens_per_round, 1);
-    number(&item[n++], "acceptance", 2, "", now.acceptance_rate, 2);
-    number(&item[n++], "eTPL", 3, "", now.etpl, 4);
-    number(&item[n++], "discard", 2, "", now.discard_rate, 6);
-    number(&item[n++], "predicted", 2, "×", now.predicted, 7);
-    number(&item[n], "modelled", 2, "×", now.modelled, 3);
+    struct bar bar = {0};
+    number(&bar, 1, "tokens/round", now.tokens_per_round, 2, "");
+    number(&bar, 2, "acceptance", now.acceptance_rate, 2, "");
+    number(&bar, 4, "eTPL", now.etpl, 3, "");
+    number(&bar, 6, "discard", now.discard_rate, 2, "");
+    number(&bar, 7, "predicted", now.predicted, 2, "×");
     if (!isnan(now.overhead)) /* measured ÷ modelled; below 1: time that the loads don't explain */
-        snprintf(item[n].text, sizeof item[n].text, "measured %.2f of modelled %.2f×", now.overhead, now.modelled);
-    n++;
+        bar_add(&bar, ROLE_TEXT, 3, false, "measured %.2f of modelled %.2f×", now.overhead, now.modelled);
+    else
+        number(&bar, 3, "modelled", now.modelled, 2, "×");
     if (!isnan(now.draft_share)) {
-        where_the_time_goes(item[n].text, sizeof item[n].text, &now);
-        item[n++].rank = 5;
+        char shares[96];
+        where_the_time_goes(shares, sizeof shares, &now);
+        bar_add(&bar, ROLE_TEXT, 5, false, "%s", shares);
     }
-    if (m->baseline > 0) {
-        snprintf(item[n].text, sizeof item[n].text, "ar %.0f tok/s in round %u", (double)m->baseline,
-                 (unsigned)m->baseline_round);
-        item[n].role = ROLE_DIM;
-        item[n++].rank = 8;
-    }
-    snprintf(item[n].text, sizeof item[n].text, "? help  : command");
-    item[n].role = ROLE_DIM;
-    item[n].right = true;
-    item[n++].rank = 0;
-    bar_draw(c, item, n, 3);
+    if (m->baseline > 0)
+        bar_add(&bar, ROLE_DIM, 8, false, "ar %.0f tok/s in round %u", (double)m->baseline,
+                (unsigned)m->baseline_round);
+    bar_add(&bar, ROLE_DIM, 0, true, "? help  : command");
+    bar_draw(&bar, c);
 }

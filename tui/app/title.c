@@ -36,30 +36,24 @@ title_draw(const struct followed *f, const struct canvas *c)
     const struct metrics *m = &scope_now(f->scope)->metrics;
     const struct tally window = metrics_window(m);
     const struct measures now = metrics_measures(m, &window);
-    struct bar_item item[10] = {{.text = "specscope", .role = ROLE_TITLE, .rank = 9}};
-    int n = 1;
+    struct bar bar = {0};
 
-    char runs_on[sizeof info->backend + sizeof info->isa];
+    bar_add(&bar, ROLE_TITLE, 9, false, "specscope");
+    char runs_on[sizeof info->backend + sizeof info->isa], name[48];
     if (strcmp(info->backend, "cpu") == 0 || info->isa[0] == '\0')
         snprintf(runs_on, sizeof runs_on, "%s×%u", info->backend, (unsigned)info->threads);
     else /* a GPU, as its backend describes it; behind a comma is how it holds the model */
         snprintf(runs_on, sizeof runs_on, "%.*s", (int)strcspn(info->isa, ","), info->isa);
-    printable_text(info->model_name, strlen(info->model_name), item[n].text, 48);
-    const size_t name = strlen(item[n].text);
-    snprintf(item[n].text + name, sizeof item[n].text - name, " %s %u layers %s %s", "·", (unsigned)info->layers, "·",
-             runs_on);
-    item[n].rank = 5;
-    n++;
-    snprintf(item[n].text, sizeof item[n].text, "policy %s", scope_policy(f->scope)->name);
-    item[n].role = ROLE_FOCUS;
-    item[n++].rank = 1;
-    snprintf(item[n].text, sizeof item[n].text, "%s", state_of(f, &item[n].role));
-    item[n++].rank = 0;
+    printable_text(info->model_name, strlen(info->model_name), name, sizeof name);
+    bar_add(&bar, ROLE_TEXT, 5, false, "%s · %u layers · %s", name, (unsigned)info->layers, runs_on);
+    bar_add(&bar, ROLE_FOCUS, 1, false, "policy %s", scope_policy(f->scope)->name);
+    enum role role;
+    const char *state = state_of(f, &role);
+    bar_add(&bar, role, 0, false, "%s", state);
     if (info->sampling.temperature > 0)
-        snprintf(item[n].text, sizeof item[n].text, "T %.3g", (double)info->sampling.temperature);
+        bar_add(&bar, ROLE_TEXT, 7, false, "T %.3g", (double)info->sampling.temperature);
     else
-        snprintf(item[n].text, sizeof item[n].text, "greedy");
-    item[n++].rank = 7;
+        bar_add(&bar, ROLE_TEXT, 7, false, "greedy");
     static const struct {
         const char *text;
         enum role role;
@@ -67,26 +61,15 @@ title_draw(const struct followed *f, const struct canvas *c)
                     [LOSSLESS_YES] = {"lossless ✓", ROLE_OK},
                     [LOSSLESS_NO] = {"NOT lossless ✗", ROLE_ERROR},
                     [LOSSLESS_SAMPLED] = {"lossless: sampled", ROLE_DIM}};
-    snprintf(item[n].text, sizeof item[n].text, "%s", lossless[m->lossless].text);
-    item[n].role = lossless[m->lossless].role;
-    item[n++].rank = m->lossless == LOSSLESS_NO ? 0 : 6;
+    bar_add(&bar, lossless[m->lossless].role, m->lossless == LOSSLESS_NO ? 0 : 6, false, "%s",
+            lossless[m->lossless].text);
 
     if (!isnan(now.tokens_per_s))
-        snprintf(item[n].text, sizeof item[n].text, now.tokens_per_s < 10 ? "%.1f tok/s" : "%.0f tok/s",
-                 now.tokens_per_s);
-    item[n].role = ROLE_TITLE;
-    item[n].right = true;
-    item[n++].rank = 2;
+        bar_add(&bar, ROLE_TITLE, 2, true, "%.*f tok/s", now.tokens_per_s < 10 ? 1 : 0, now.tokens_per_s);
     if (m->baseline > 0 && !isnan(now.speedup))
-        snprintf(item[n].text, sizeof item[n].text, now.aside_share >= 0.005 ? "%.2f× ar, %.2f× all in" : "%.2f× ar",
-                 now.speedup, now.speedup_all_in);
+        bar_add(&bar, ROLE_TITLE, 4, true, "%.2f× ar", now.speedup);
     else
-        snprintf(item[n].text, sizeof item[n].text, "–× ar");
-    item[n].role = m->baseline > 0 ? ROLE_TITLE : ROLE_DIM;
-    item[n].right = true;
-    item[n++].rank = 4;
-    snprintf(item[n].text, sizeof item[n].text, "round %u", (unsigned)scope_now(f->scope)->round);
-    item[n].right = true;
-    item[n++].rank = 3;
-    bar_draw(c, item, n, 3);
+        bar_add(&bar, m->baseline > 0 ? ROLE_TITLE : ROLE_DIM, 4, true, "–× ar");
+    bar_add(&bar, ROLE_TEXT, 3, true, "round %u", (unsigned)scope_now(f->scope)->round);
+    bar_draw(&bar, c);
 }

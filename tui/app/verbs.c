@@ -1,62 +1,44 @@
 /* The table of ':' commands, and what Tab offers behind them. */
 #include "tui/app/verbs.h"
 
-static bool
-offer_knob(struct app *app, int i, char *out, size_t size)
+static const char *
+offer_knob(struct app *app, int i)
 {
     const struct policy_info *p = scope_policy(app->run.scope);
-    if (i >= (int)p->n_knobs)
-        return false;
-    snprintf(out, size, "%s", p->knobs[i].name);
-    return true;
+    return i < (int)p->n_knobs ? p->knobs[i].name : NULL;
 }
 
-static bool
-offer_policy(struct app *app, int i, char *out, size_t size)
+static const char *
+offer_policy(struct app *app, int i)
 {
-    if (i >= (int)app->run.info->n_policies)
-        return false;
-    snprintf(out, size, "%s", app->run.info->policies[i].name);
-    return true;
+    return i < (int)app->run.info->n_policies ? app->run.info->policies[i].name : NULL;
 }
 
-static bool
-offer_theme(struct app *app, int i, char *out, size_t size)
+static const char *
+offer_theme(struct app *app, int i)
 {
-    char names[CHOICES][32];
-    if (i >= theme_list(names, CHOICES, app->options.data_dir))
-        return false;
-    snprintf(out, size, "%s", names[i]);
-    return true;
+    chooser_themes(&app->chooser, app->options.data_dir, ""); /* it is closed while a line is written */
+    return i < app->chooser.n ? app->chooser.name[i] : NULL;
 }
 
-static bool
-offer_panel(struct app *app, int i, char *out, size_t size)
+static const char *
+offer_panel(struct app *app, int i)
 {
-    if (i >= app->panes.n)
-        return false;
-    snprintf(out, size, "%s", panel_registry[i]->name);
-    return true;
+    return i < app->panes.n ? panel_registry[i]->name : NULL;
 }
 
-static bool
-offer_probe(struct app *app, int i, char *out, size_t size)
+static const char *
+offer_probe(struct app *app, int i)
 {
     (void)app;
-    if (i >= PROBE_MODES)
-        return false;
-    snprintf(out, size, "%s", probe_mode_names[i]);
-    return true;
+    return i < PROBE_MODES ? probe_mode_names[i] : NULL;
 }
 
-static bool
-offer_head(struct app *app, int i, char *out, size_t size)
+static const char *
+offer_head(struct app *app, int i)
 {
     (void)app;
-    if (i >= HEAD_MODES)
-        return false;
-    snprintf(out, size, "%s", head_mode_names[i]);
-    return true;
+    return i < HEAD_MODES ? head_mode_names[i] : NULL;
 }
 
 const struct verb app_verbs[] = {

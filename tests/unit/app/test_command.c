@@ -45,15 +45,12 @@ run_restart(struct app *app, const char *rest, struct err *err)
     return note(app, "restart", rest);
 }
 
-static bool
-offer_knob(struct app *app, int i, char *out, size_t size)
+static const char *
+offer_knob(struct app *app, int i)
 {
     static const char *const knobs[] = {"tau", "d_max", "d_min"};
     (void)app;
-    if (i >= 3)
-        return false;
-    snprintf(out, size, "%s", knobs[i]);
-    return true;
+    return i < 3 ? knobs[i] : NULL;
 }
 
 static const struct verb table[] = {{"set", "", "", run_set, offer_knob},
