@@ -59,9 +59,12 @@ for name in $(sed -n 's/^```c tui\/panels\/panel_\(.*\)\.c$/\1/p' CONTRIBUTING.m
     check "its numbers are those of nine rounds" [ "$(awk '/^┃/ { gsub(/[^0-9 ]/, ""); n += $NF } END { print n }' "$TMP/screen.txt")" -eq 9 ]
 done
 
-for name in $(sed -n '/^```diff engine\/model/,/^```$/s/^+.*\.gguf = "\([^"]*\)".*/\1/p' CONTRIBUTING.md); do
-    "$BUILD/tests/tinymodel" "$TMP/$name.gguf" --arch "$name" >/dev/null
-    works "a model of the architecture $name opens" run -n 8 --ignore-eos "$TMP/$name.gguf"
-    check "and is called so" sh -c "'$PROGRAM' info '$TMP/$name.gguf' | grep -q '$name'"
+specscope run -n 30 --ignore-eos -p hello "$TINY"
+cp "$TMP/out" "$TMP/llama"
+for name in $(sed -n '/^```diff engine\/model/,/^```$/s/^+ *{"\([^"]*\)".*/\1/p' CONTRIBUTING.md); do
+    "$BUILD/tests/tinymodel" "$TMP/$name.gguf" --arch "$name" --layers 4 --calm-after 1 --calm 0.1 --sharpness 8 >/dev/null # as $TINY
+    works "a model of the architecture $name opens" run -n 30 --ignore-eos -p hello "$TMP/$name.gguf"
+    check "and says what a Llama of the same weights says" cmp "$TMP/llama" "$TMP/out"
+    check "it is called so" sh -c "'$PROGRAM' info '$TMP/$name.gguf' | grep -q '$name'"
 done
 finish
