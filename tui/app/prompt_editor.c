@@ -172,7 +172,7 @@ walk(const struct editor *e, const struct canvas *c, int cols, int lead, int top
 void
 editor_draw(const struct editor *e, const struct canvas *c, const char *lead)
 {
-    if (e->text == NULL || c->cols < 2 || c->rows < 1)
+    if (c->cols < 2 || c->rows < 1)
         return;
     int cursor_row = 0;
     const int width = text_width(lead) < c->cols ? text_width(lead) : 0;
@@ -187,5 +187,5 @@ int
 editor_rows(const struct editor *e, int cols)
 {
     int cursor_row = 0;
-    return e->text == NULL || cols < 2 ? 1 : walk(e, NULL, cols, 0, 0, &cursor_row);
+    return cols < 2 ? 1 : walk(e, NULL, cols, 0, 0, &cursor_row);
 }

@@ -142,7 +142,7 @@ int32_t scope_d_max(const struct scope *);
 uint32_t scope_rounds(const struct scope *);                                   /* held, the open one counted */
 const struct scope_round *scope_round(const struct scope *, uint32_t back);    /* 0: the newest; NULL: not held */
 const struct scope_series *scope_series(const struct scope *, uint32_t index); /* of the current policy; NULL: none */
-/* A token's bytes made safe for the terminal (tui/terminal/text.h), memory of the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
+/* A token's bytes made safe for the terminal (engine/base/printable.h), memory of the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
 const char *scope_text(const struct scope *, token_t);
 /* The raw bytes, for joining halves of a character; NULL and 0 when they are not known. */
 const char *scope_bytes(const struct scope *, token_t, uint32_t *n);

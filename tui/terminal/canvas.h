@@ -1,6 +1,6 @@
 /* Drawing on the terminal by role, not by colour: a panel says "rejected" or "heat 0.7" and the theme and the
  * terminal's abilities decide what that looks like. A canvas is a rectangle; nothing is drawn outside it. Text is
- * UTF-8 that was made safe before (tui/terminal/text.h) and is measured in terminal columns (utf8proc). On a terminal without
+ * UTF-8 that was made safe before (engine/base/printable.h) and is measured in terminal columns (utf8proc). On a terminal without
  * UTF-8 glyphs fall back to ASCII. */
 #ifndef TUI_TERMINAL_CANVAS_H
 #define TUI_TERMINAL_CANVAS_H
