@@ -104,29 +104,36 @@ append_rounds(void *user)
 static void
 test_every_copy_of_a_growing_trace_is_whole(void **state)
 {
+    enum { COPIES = 16 };
     struct traced_run *f = *state;
     struct growing g = {.run = f};
-    char to[300];
+    char to[COPIES][300];
     pthread_t thread;
     uint64_t before = 0, different = 0;
     open_run(f);
     for (int i = 0; i < 4000; i++)
         stream_round(&f->stream);
     assert_int_equal(pthread_create(&thread, NULL, append_rounds, &g), 0);
-    for (int i = 0; i < 30; i++) {
-        snprintf(to, sizeof to, "%.240s/copy%d", f->folder, i);
-        copy(f, to);
-        const uint64_t rounds = assert_whole(to, &f->stream);
-        assert_true(rounds >= before);
-        different += rounds > before;
-        before = rounds;
-        remove_folder(to);
+    bool ok = true;
+    struct err err;
+    for (int i = 0; i < COPIES && ok; i++) {
+        usleep(20000);
+        snprintf(to[i], sizeof to[i], "%.240s/copy%d", f->folder, i);
+        ok = trace_copy(f->path, to[i], &err);
     }
     atomic_store(&g.enough, true);
     pthread_join(thread, NULL);
+    if (!ok)
+        fail_msg("%s", err.text);
+    for (int i = 0; i < COPIES; i++) {
+        const uint64_t rounds = assert_whole(to[i], &f->stream);
+        assert_true(rounds >= before);
+        different += rounds > before;
+        before = rounds;
+    }
     print_message("%llu rounds at last, %llu copies with more than the one before\n", (unsigned long long)before,
                   (unsigned long long)different);
-    assert_true(different > 3);
+    assert_true(different > 1);
 }
 
 static void

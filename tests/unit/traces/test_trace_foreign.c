@@ -256,7 +256,7 @@ test_unknown_columns_any_order_and_spreadsheet_habits_are_fine(void **state)
         "event,t_us,run,seq,round,key,index,value\n5,1004,1,0,1,tau,0,0.5\n",
         "\"event\",\"t_us\",\"run\",\"seq\",\"round\",\"key\",\"index\",\"value\"\r\n\"5\",1004,1,0,1,tau,0,0.5\r\n",
         "\357\273\277event,t_us,run,seq,round,key,index,value\n\n5,1004,1,0,1,tau,0,5e-1\n\n",
-        "value,index,key,mood,round,seq,run,t_us,event\n0.5,0,\"tau\",\"a \"\"b\"\",\nc\",1,0,1,1004,5\n",
+        "value,index,key,note,round,seq,run,t_us,event\n0.5,0,\"tau\",\"a \"\"b\"\",\nc\",1,0,1,1004,5\n",
         "event,t_us,run,seq,round,key,index,value\n 5 , 1004,1,0,1,tau ,0,0.500000\n",
     };
     char path[256];
