@@ -13,18 +13,12 @@
 #include <time.h>
 
 #include "engine/base/utf8.h"
-#include "engine/model/gguf.h"
 #include "engine/tokenizer/byte_chars.h"
 #include "engine/tokenizer/pretokenizer.h"
-#include "engine/tokenizer/tokenizer.h"
-#include "tests/rigs/seed.h"
+#include "kernels/rng.h"
+#include "tests/rigs/tokenizer_rig.h"
 
 #define FOLDER "tests/golden/tokenizers/"
-
-struct opened {
-    struct gguf *file;
-    struct tokenizer *tokenizer;
-};
 
 static char *
 read_text(const char *family, const char *name, size_t *len)
@@ -58,32 +52,11 @@ open_json(const char *family)
 }
 
 static struct opened
-open_gguf(const char *family)
+open_vocabulary(const char *family)
 {
-    struct opened o = {0};
-    struct err err = {0};
     char path[200];
     snprintf(path, sizeof path, FOLDER "%s/vocab.gguf", family);
-    if (!gguf_open(&o.file, path, &err) || !tokenizer_open(&o.tokenizer, o.file, &err))
-        fail_msg("%s", err.text);
-    return o;
-}
-
-static void
-close_opened(struct opened *o)
-{
-    tokenizer_close(o->tokenizer);
-    gguf_close(o->file);
-}
-
-static token_t *
-encode(const struct tokenizer *t, const char *text, size_t len, struct tokenize_options options, size_t *n)
-{
-    token_t *ids;
-    struct err err = {0};
-    if (!tokenizer_encode(t, text, len, options, &ids, n, &err))
-        fail_msg("%s", err.text);
-    return ids;
+    return open_gguf_tokenizer(path);
 }
 
 /* ---- goldens ---- */
@@ -169,7 +142,7 @@ test_ids_from_gguf_are_those_of_the_same_vocabulary_in_json(void **state)
 {
     (void)state;
     for (size_t i = 0; i < N_FAMILIES; i++) {
-        struct opened o = open_gguf(families[i].name);
+        struct opened o = open_vocabulary(families[i].name);
         assert_string_equal(tokenizer_description(o.tokenizer), families[i].description);
         assert_string_equal(tokenizer_note(o.tokenizer), "");
         compare_with_golden(&o, families[i].name, families[i].lines);
@@ -202,7 +175,7 @@ test_bos_goes_in_front_where_the_model_wants_it(void **state)
                     {"tekken", true, "</s>"},
                     {"smollm", false, "<|im_end|>"}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        struct opened both[] = {open_json(expected[i].family), open_gguf(expected[i].family)};
+        struct opened both[] = {open_json(expected[i].family), open_vocabulary(expected[i].family)};
         for (int k = 0; k < 2; k++) {
             const struct tokenizer *t = both[k].tokenizer;
             assert_begins(expected[i].family, &both[k], expected[i].bos);
@@ -217,51 +190,6 @@ test_bos_goes_in_front_where_the_model_wants_it(void **state)
 
 /* ---- any text ---- */
 
-static uint64_t
-next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    return *state ^= *state << 17;
-}
-
-static uint64_t
-random_seed(void)
-{
-    return seed_or((uint64_t)time(NULL)) * 2 + 1;
-}
-
-/* Characters of all kinds, spaces and letters more often; no ▁, which some vocabularies cannot tell from a space. */
-static size_t
-random_text(uint64_t *random, char *out, size_t characters)
-{
-    static const uint32_t limits[] = {0x80, 0x80, 0x80, 0x100, 0x500, 0x3000, 0x10000, 0x110000};
-    size_t len = 0;
-    for (size_t i = 0; i < characters; i++) {
-        uint32_t c = (uint32_t)(next_random(random) % limits[next_random(random) % 8]);
-        if (next_random(random) % 3 == 0)
-            c = (unsigned char)"  \n\tthe ing'sAE0123.,"[next_random(random) % 22];
-        if (c == 0x2581 || (c >= 0xd800 && c < 0xe000))
-            c = 'e';
-        len += utf8_put(out + len, c);
-    }
-    return len;
-}
-
-static void
-assert_round_trip(const struct tokenizer *t, const char *family, const char *text, size_t len)
-{
-    struct err err = {0};
-    size_t n, n_back;
-    char *back;
-    token_t *ids = encode(t, text, len, (struct tokenize_options){.bos = true}, &n);
-    assert_true(tokenizer_decode(t, ids, n, &back, &n_back, &err));
-    if (n_back != len || memcmp(back, text, len) != 0)
-        fail_msg("%s: %zu bytes come back as %zu others", family, len, n_back);
-    free(back);
-    free(ids);
-}
-
 /* Qwen's is not among them: it normalises. */
 static void
 test_random_unicode_and_random_bytes_come_back_unchanged(void **state)
@@ -270,14 +198,14 @@ test_random_unicode_and_random_bytes_come_back_unchanged(void **state)
     uint64_t random = random_seed();
     static const char *const lossless[] = {"llama-bpe", "gpt2", "spm", "falcon", "deepseek-v3", "tekken"};
     for (size_t f = 0; f < sizeof lossless / sizeof *lossless; f++) {
-        struct opened both[] = {open_json(lossless[f]), open_gguf(lossless[f])};
+        struct opened both[] = {open_json(lossless[f]), open_vocabulary(lossless[f])};
         char text[400];
         for (int i = 0; i < 400; i++) {
-            size_t len = random_text(&random, text, (size_t)(next_random(&random) % 100));
+            size_t len = random_text(&random, text, (size_t)(splitmix64(&random) % 100));
             assert_round_trip(both[i % 2].tokenizer, lossless[f], text, len);
             for (size_t k = 0; k < len; k++) /* some of it broken */
-                if (next_random(&random) % 8 == 0)
-                    text[k] = (char)next_random(&random);
+                if (splitmix64(&random) % 8 == 0)
+                    text[k] = (char)splitmix64(&random);
             if (memmem(text, len, "\xe2\x96\x81", 3) == NULL)
                 assert_round_trip(both[i % 2].tokenizer, lossless[f], text, len);
         }
@@ -382,7 +310,7 @@ test_merging_equals_merging_by_definition_on_random_unicode(void **state)
         for (int i = 0; i < 60; i++) {
             char text[160];
             token_t expected[160];
-            size_t len = random_text(&random, text, (size_t)(next_random(&random) % 40)), n = 0, n_got;
+            size_t len = random_text(&random, text, (size_t)(splitmix64(&random) % 40)), n = 0, n_got;
             assert_true(pretokenizer_split(pre, text, len, true, &words, &err));
             for (size_t w = 0; w < words.n; w++)
                 n += merge_by_definition(&d, words.text + words.word[w].at, words.word[w].len, expected + n);
@@ -409,7 +337,7 @@ test_long_texts_of_one_kind_do_not_take_quadratic_time(void **state)
     char *text = malloc(len);
     assert_non_null(text);
     for (size_t f = 0; f < N_FAMILIES; f++) {
-        struct opened o = open_gguf(families[f].name);
+        struct opened o = open_vocabulary(families[f].name);
         for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
             const size_t n_unit = strlen(units[u]);
             for (size_t i = 0; i < len; i++)

@@ -1,0 +1,49 @@
+#include "tests/rigs/built_model.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "engine/model/gguf.h"
+#include "engine/planted/model_open.h"
+
+struct built
+build(const struct tinymodel *options)
+{
+    struct built b = {0};
+    struct err err = {0};
+    if (!tinymodel_build(options, &b.bytes, &b.len, &err))
+        fail_msg("%s", err.text);
+    return b;
+}
+
+bool
+read_bytes(struct model **m, const struct built *b, struct err *err)
+{
+    struct gguf *file;
+    return gguf_parse(&file, "tiny.gguf", b->bytes, b->len, err) && model_read(m, file, err);
+}
+
+struct model *
+open_tiny_model(struct built *b, const struct tinymodel *options)
+{
+    struct model *m = NULL;
+    struct err err = {0};
+    *b = build(options);
+    if (!read_bytes(&m, b, &err))
+        fail_msg("%s", err.text);
+    return m;
+}
+
+struct model *
+open_golden_model(const char *path)
+{
+    struct model *m = NULL;
+    struct err err = {0};
+    if (!model_open(&m, path, &err))
+        fail_msg("%s", err.text);
+    return m;
+}

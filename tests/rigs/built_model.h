@@ -1,0 +1,20 @@
+/* A tiny model as the bytes of a file in memory, to be damaged and opened. What fails here fails the test. */
+#ifndef TESTS_RIGS_BUILT_MODEL_H
+#define TESTS_RIGS_BUILT_MODEL_H
+
+#include "engine/model/model.h"
+#include "tests/golden/tinymodel.h"
+
+struct built { /* bytes are the caller's */
+    unsigned char *bytes;
+    size_t len;
+};
+
+struct built build(const struct tinymodel *);
+bool read_bytes(struct model **, const struct built *, struct err *);
+/* build() and read_bytes() of what is right. The bytes must outlive the model. */
+struct model *open_tiny_model(struct built *, const struct tinymodel *);
+/* A file of the repository's. */
+struct model *open_golden_model(const char *path);
+
+#endif

@@ -1,0 +1,105 @@
+#include "tests/rigs/tokenizer_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/base/utf8.h"
+#include "engine/model/gguf.h"
+#include "kernels/rng.h"
+#include "tests/rigs/seed.h"
+
+struct opened
+open_tiny_tokenizer(const struct tinymodel *options)
+{
+    struct opened o = {0};
+    struct err err = {0};
+    size_t len;
+    if (!tinymodel_build(options, &o.bytes, &len, &err) || !gguf_parse(&o.file, "tiny", o.bytes, len, &err) ||
+        !tokenizer_open(&o.tokenizer, o.file, &err))
+        fail_msg("%s", err.text);
+    return o;
+}
+
+struct opened
+open_gguf_tokenizer(const char *path)
+{
+    struct opened o = {0};
+    struct err err = {0};
+    if (!gguf_open(&o.file, path, &err) || !tokenizer_open(&o.tokenizer, o.file, &err))
+        fail_msg("%s", err.text);
+    return o;
+}
+
+void
+close_opened(struct opened *o)
+{
+    tokenizer_close(o->tokenizer);
+    gguf_close(o->file);
+    free(o->bytes);
+}
+
+token_t *
+encode(const struct tokenizer *t, const char *text, size_t len, struct tokenize_options options, size_t *n)
+{
+    token_t *ids;
+    struct err err = {0};
+    if (!tokenizer_encode(t, text, len, options, &ids, n, &err))
+        fail_msg("%s", err.text);
+    return ids;
+}
+
+void
+assert_ids(const struct tokenizer *t, const char *text, struct tokenize_options options, const token_t *expected,
+           size_t n)
+{
+    size_t got;
+    token_t *ids = encode(t, text, strlen(text), options, &got);
+    assert_int_equal(got, n);
+    assert_memory_equal(ids, expected, n * sizeof *ids);
+    free(ids);
+}
+
+void
+assert_round_trip(const struct tokenizer *t, const char *name, const char *text, size_t len)
+{
+    struct err err = {0};
+    size_t n, n_back;
+    char *back;
+    token_t *ids = encode(t, text, len, (struct tokenize_options){.bos = true}, &n);
+    assert_true(tokenizer_decode(t, ids, n, &back, &n_back, &err));
+    if (n_back != len || memcmp(back, text, len) != 0)
+        fail_msg("%s: %zu bytes come back as %zu others", name, len, n_back);
+    assert_int_equal(back[len], '\0');
+    free(back);
+    free(ids);
+}
+
+uint64_t
+random_seed(void)
+{
+    return seed_or((uint64_t)time(NULL));
+}
+
+size_t
+random_text(uint64_t *random, char *out, size_t characters)
+{
+    static const uint32_t limits[] = {0x80, 0x80, 0x80, 0x100, 0x500, 0x3000, 0x10000, 0x110000};
+    size_t len = 0;
+    for (size_t i = 0; i < characters; i++) {
+        uint32_t c = (uint32_t)(splitmix64(random) % limits[splitmix64(random) % 8]);
+        if (splitmix64(random) % 3 == 0)
+            c = (unsigned char)"  \n\tthe ing'sAE0123.,"[splitmix64(random) % 22];
+        if (c == 0x2581 || (c >= 0xd800 && c < 0xe000))
+            c = 'e';
+        len += utf8_put(out + len, c);
+    }
+    return len;
+}
