@@ -32,6 +32,19 @@ else
     can_replay=
 fi
 
+# ---- exported ----
+if [ -n "$can_replay" ]; then
+    printf ':resume\n:wait round 5\n:export %s\n:wait end\n:baseline\n:wait idle\n:export %s\n:quit\n' \
+        "$TMP/early" "$TMP/late" >"$TMP/export.script"
+    in_terminal "'$PROGRAM' -n 200 --ignore-eos --script '$TMP/export.script' -p hello '$TINY'"
+    for folder in early late; do
+        check "the $folder export is marked as whole" grep -q '"closed_event"' "$TMP/$folder/run.json"
+        check "the $folder export has a trace's files and no others" [ "$(ls -A "$TMP/$folder" | wc -l)" -eq 7 ]
+        check "the $folder export replays" replays "$TMP/$folder"
+    done
+    check "the later one has the run's end" grep -q '"end",,' "$TMP/late/controls.csv"
+fi
+
 # ---- killed ----
 has_rounds() { # folder, how many
     [ "$(wc -l <"$1/rounds.csv")" -gt "$2" ]
