@@ -34,8 +34,8 @@ make_word(const char *bytes, uint32_t n, bool known)
     return w;
 }
 
-static void
-take_vocab(struct scope *s, const struct vocab_event *v)
+void
+scope_vocab_event(struct scope *s, const struct vocab_event *v)
 {
     if (!valid_token(s, v->token) || (v->bytes == NULL && v->n_bytes > 0))
         return;
@@ -67,8 +67,8 @@ scope_policy(const struct scope *s)
     return s->policy < s->info->n_policies ? &s->info->policies[s->policy] : &no_policy;
 }
 
-void
-scope_clear_series(struct scope *s)
+static void
+clear_series(struct scope *s)
 {
     const struct policy_info *policy = scope_policy(s);
     s->n_series = policy->n_series < POLICY_SERIES ? policy->n_series : POLICY_SERIES;
@@ -84,20 +84,19 @@ scope_clear_series(struct scope *s)
     }
 }
 
-static void
-take_policy(struct scope *s, const char *name)
+void
+scope_choose_policy(struct scope *s, const char *name)
 {
     const struct policy_info *policy = run_info_policy(s->info, name);
     if (policy == NULL || policy == scope_policy(s))
         return;
     s->policy = (uint32_t)(policy - s->info->policies);
     memset(s->knob_events, 0, sizeof s->knob_events);
-    scope_clear_series(s);
+    clear_series(s);
 }
 
-/* A run begins: its positions, rounds and series are new. Policy, knobs and vocabulary stay. */
-static void
-begin_run(struct scope *s)
+void
+scope_begin_run(struct scope *s)
 {
     s->now.epoch++;
     s->now.round = 0;
@@ -112,7 +111,7 @@ begin_run(struct scope *s)
     s->n_rounds = 0;
     s->open = false;
     s->n_struck = 0;
-    scope_clear_series(s);
+    clear_series(s);
 }
 
 void
@@ -132,13 +131,13 @@ scope_reset(struct scope *s)
         s->words[i] = NULL;
     }
     s->policy = s->info->n_policies;
-    take_policy(s, s->info->policy);
+    scope_choose_policy(s, s->info->policy);
     for (uint32_t i = 0; i < s->info->n_policies; i++)
         for (uint32_t k = 0; k < POLICY_KNOBS; k++)
             s->values[i * POLICY_KNOBS + k] = s->info->start_values != NULL
                                                   ? s->info->start_values[i * POLICY_KNOBS + k]
                                                   : s->info->policies[i].knobs[k].def;
-    begin_run(s);
+    scope_begin_run(s);
 }
 
 /* Series number i of whatever policy is chosen must fit. */
@@ -218,96 +217,4 @@ scope_close(struct scope *s)
     free(s->compared);
     free(s->rounds);
     free(s);
-}
-
-/* ---- events ---- */
-
-static void
-take_knob(struct scope *s, const struct control_event *c)
-{
-    const struct policy_info *policy = scope_policy(s);
-    const int i = policy_knob_index(policy, c->name);
-    double value;
-    if (i < 0 || !knob_parse(&policy->knobs[i], c->new_text, &value, NULL))
-        return;
-    s->values[s->policy * POLICY_KNOBS + (uint32_t)i] = value;
-    s->knob_events[i]++;
-}
-
-static void
-take_control(struct scope *s, const struct event *e)
-{
-    const struct control_event *c = &e->control;
-    if (c->new_text == NULL)
-        return;
-    if (strcmp(c->name, "run") == 0) {
-        begin_run(s);
-        s->now.run = e->run;
-    } else if (strcmp(c->name, "policy") == 0) {
-        take_policy(s, c->new_text);
-    } else if (strcmp(c->name, "state") == 0) {
-        s->now.running = strcmp(c->new_text, "paused") != 0;
-    } else if (strcmp(c->name, "probe") == 0) {
-        snprintf(s->now.probe, sizeof s->now.probe, "%s", c->new_text);
-    } else if (strcmp(c->name, "head") == 0) {
-        snprintf(s->head, sizeof s->head, "%s", strcmp(c->new_text, "trained") == 0 ? "trained" : "lens");
-        s->show_trained = s->head[0] == 't';
-    } else if (strcmp(c->name, "end") == 0) {
-        /* It may come from a trace: nothing but text. Room for the longest sentence that is held, escaped. */
-        printable_text(c->new_text, strnlen(c->new_text, sizeof s->now.end), s->now.end, sizeof s->now.end);
-    } else {
-        take_knob(s, c);
-    }
-}
-
-void
-scope_event(struct scope *s, const struct event *e)
-{
-    const bool of_sequence = e->type == EVENT_TOKEN || e->type == EVENT_VERDICT || e->type == EVENT_LAYER ||
-                             e->type == EVENT_SERIES || e->type == EVENT_ROUND;
-    if (of_sequence && s->seq_known && e->seq != s->seq)
-        return;
-    if (e->type == EVENT_TOKEN && !s->seq_known) {
-        s->seq_known = true;
-        s->seq = e->seq;
-    }
-    s->now.version++;
-    switch (e->type) {
-    case EVENT_VOCAB: take_vocab(s, &e->vocab); break;
-    case EVENT_TOKEN:
-        s->in_progress = false;
-        scope_token_event(s, e);
-        break;
-    case EVENT_VERDICT: scope_verdict_event(s, &e->verdict); break;
-    case EVENT_LAYER: scope_layer_event(s, e); break;
-    case EVENT_SERIES: scope_series_event(s, e); break;
-    case EVENT_CONTROL: take_control(s, e); break;
-    case EVENT_ROUND:
-        s->now.end[0] = '\0'; /* an extended run goes on */
-        scope_round_event(s, e);
-        break;
-    case EVENT_PROGRESS:
-        s->progress = e->progress;
-        s->progress.what[sizeof s->progress.what - 1] = '\0';
-        s->in_progress = e->progress.done < 1; /* NAN ends it too */
-        break;
-    case EVENT_TYPES: break;
-    }
-    if (e->type == EVENT_ROUND || (e->type == EVENT_CONTROL && e->control.new_text != NULL))
-        metrics_event(&s->now.metrics, e);
-}
-
-void
-scope_lost(struct scope *s, uint64_t events)
-{
-    /* What is under way can't be told from what is missing; the next whole round is right again. */
-    s->now.version++;
-    s->now.epoch++;
-    s->now.lost += events;
-    if (s->open) {
-        s->open = false;
-        s->n_rounds--;
-    }
-    s->n_struck = 0;
-    scope_forget_tail(s);
 }

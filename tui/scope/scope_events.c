@@ -1,368 +1,97 @@
-/* Tokens, verdicts, guesses, series and rounds. Events come from traces too: every number is checked before it is an
- * index. In a trace a draft's verdict may come earlier than it did live, so what the scope holds never depends on the order
- * of verdicts, tokens and guesses. */
-#include <math.h>
-#include <stdlib.h>
+/* Taking events in. They come from traces too: every number is checked before it is an index. In a trace a draft's
+ * verdict may come earlier than it did live, so what the scope holds never depends on the order of verdicts, tokens and
+ * guesses. */
 #include <string.h>
 
+#include "engine/base/printable.h"
 #include "tui/scope/scope_internal.h"
 
-/* The column of a position, made if it is new. NULL: beyond the context, or older than what is held. */
-static struct scope_column *
-touch(struct scope *s, uint32_t pos)
+static void
+take_knob(struct scope *s, const struct control_event *c)
 {
-    const uint32_t limit = s->info->ctx > 0 ? s->info->ctx : UINT32_MAX / 2;
-    if (pos > limit || (s->now.length > SCOPE_POSITIONS && pos < s->now.length - SCOPE_POSITIONS))
-        return NULL;
-    struct scope_column *c = &s->columns[pos % SCOPE_POSITIONS];
-    if (pos >= s->now.length || scope_column(s, pos) == NULL) {
-        /* Positions that were skipped must not show what stood in their place long ago. */
-        for (uint32_t p = s->now.length; p < pos && p < s->now.length + SCOPE_POSITIONS; p++)
-            s->columns[p % SCOPE_POSITIONS].pos = UINT32_MAX;
-        *c = (struct scope_column){.pos = pos,
-                                   .token = TOKEN_NONE,
-                                   .exit_layer = -1,
-                                   .confidence = NAN,
-                                   .rejected = TOKEN_NONE,
-                                   .rejected_exit = -1,
-                                   .rejected_confidence = NAN,
-                                   .final = TOKEN_NONE,
-                                   .threshold = NAN};
-        s->now.length = pos >= s->now.length ? pos + 1 : s->now.length;
-    }
-    return c;
+    const struct policy_info *policy = scope_policy(s);
+    const int i = policy_knob_index(policy, c->name);
+    double value;
+    if (i < 0 || !knob_parse(&policy->knobs[i], c->new_text, &value, NULL))
+        return;
+    s->values[s->policy * POLICY_KNOBS + (uint32_t)i] = value;
+    s->knob_events[i]++;
 }
 
 static void
-forget_from(struct scope *s, uint32_t from)
+take_control(struct scope *s, const struct event *e)
 {
-    for (uint32_t p = from; p < s->now.length && p < from + SCOPE_POSITIONS; p++) {
-        s->columns[p % SCOPE_POSITIONS].pos = UINT32_MAX;
-        if (s->cells_of[p % SCOPE_COLUMNS] == p + 1)
-            s->cells_of[p % SCOPE_COLUMNS] = 0;
+    const struct control_event *c = &e->control;
+    if (c->new_text == NULL)
+        return;
+    if (strcmp(c->name, "run") == 0) {
+        scope_begin_run(s);
+        s->now.run = e->run;
+    } else if (strcmp(c->name, "policy") == 0) {
+        scope_choose_policy(s, c->new_text);
+    } else if (strcmp(c->name, "state") == 0) {
+        s->now.running = strcmp(c->new_text, "paused") != 0;
+    } else if (strcmp(c->name, "probe") == 0) {
+        snprintf(s->now.probe, sizeof s->now.probe, "%s", c->new_text);
+    } else if (strcmp(c->name, "head") == 0) {
+        snprintf(s->head, sizeof s->head, "%s", strcmp(c->new_text, "trained") == 0 ? "trained" : "lens");
+        s->show_trained = s->head[0] == 't';
+    } else if (strcmp(c->name, "end") == 0) {
+        /* It may come from a trace: nothing but text. Room for the longest sentence that is held, escaped. */
+        printable_text(c->new_text, strnlen(c->new_text, sizeof s->now.end), s->now.end, sizeof s->now.end);
+    } else {
+        take_knob(s, c);
     }
-    s->now.length = from < s->now.length ? from : s->now.length;
 }
 
 void
-scope_forget_tail(struct scope *s)
+scope_event(struct scope *s, const struct event *e)
 {
-    forget_from(s, s->now.committed);
+    const bool of_sequence = e->type == EVENT_TOKEN || e->type == EVENT_VERDICT || e->type == EVENT_LAYER ||
+                             e->type == EVENT_SERIES || e->type == EVENT_ROUND;
+    if (of_sequence && s->seq_known && e->seq != s->seq)
+        return;
+    if (e->type == EVENT_TOKEN && !s->seq_known) {
+        s->seq_known = true;
+        s->seq = e->seq;
+    }
+    s->now.version++;
+    switch (e->type) {
+    case EVENT_VOCAB: scope_vocab_event(s, &e->vocab); break;
+    case EVENT_TOKEN:
+        s->in_progress = false;
+        scope_token_event(s, e);
+        break;
+    case EVENT_VERDICT: scope_verdict_event(s, &e->verdict); break;
+    case EVENT_LAYER: scope_layer_event(s, e); break;
+    case EVENT_SERIES: scope_series_event(s, e); break;
+    case EVENT_CONTROL: take_control(s, e); break;
+    case EVENT_ROUND:
+        s->now.end[0] = '\0'; /* an extended run goes on */
+        scope_round_event(s, e);
+        break;
+    case EVENT_PROGRESS:
+        s->progress = e->progress;
+        s->progress.what[sizeof s->progress.what - 1] = '\0';
+        s->in_progress = e->progress.done < 1; /* NAN ends it too */
+        break;
+    case EVENT_TYPES: break;
+    }
+    if (e->type == EVENT_ROUND || (e->type == EVENT_CONTROL && e->control.new_text != NULL))
+        metrics_event(&s->now.metrics, e);
 }
 
-static void
-commit(struct scope *s, uint32_t pos)
+void
+scope_lost(struct scope *s, uint64_t events)
 {
-    if (pos + 1 > s->now.committed)
-        s->now.committed = pos + 1;
-}
-
-/* ---- rounds ---- */
-
-static struct scope_round *
-newest(struct scope *s)
-{
-    return &s->rounds[(s->n_rounds - 1) % SCOPE_ROUNDS];
-}
-
-static struct scope_round *
-open_round(struct scope *s, const struct event *e, uint32_t pos)
-{
-    if (s->open && newest(s)->number == e->round)
-        return newest(s);
-    if (s->open) /* its end was lost */
+    /* What is under way can't be told from what is missing; the next whole round is right again. */
+    s->now.version++;
+    s->now.epoch++;
+    s->now.lost += events;
+    if (s->open) {
+        s->open = false;
         s->n_rounds--;
-    scope_forget_tail(s);
-    s->n_rounds++;
-    s->open = true;
-    s->base = s->now.committed;
-    s->main_tail = 0;
-    s->left_main = UINT32_MAX;
+    }
     s->n_struck = 0;
-    for (int i = 0; i < VERIFY_NODES; i++)
-        s->node[i] = -1;
-    struct scope_round *r = newest(s);
-    *r = (struct scope_round){.number = e->round, .run = e->run, .t_us = e->t_us, .first_pos = pos, .last = ROUND_OPEN};
-    r->end.exit_layer = r->end.d_max = r->end.w_max = -1;
-    r->end.threshold = NAN;
-    return r;
-}
-
-static struct scope_cell *
-cells_at(struct scope *s, int head, uint32_t pos)
-{
-    return &s->cells[head][(pos % SCOPE_COLUMNS) * ((size_t)s->info->layers + 1)];
-}
-
-static void
-forget_guesses(struct scope *s, uint32_t pos)
-{
-    for (int head = 0; head < 2 && s->cells[head] != NULL; head++)
-        for (uint32_t l = 1; l <= s->info->layers; l++) {
-            struct scope_cell *cell = &cells_at(s, head, pos)[l];
-            if (cell->probed_by == PROBED_POLICY)
-                cell->known = false;
-        }
-}
-
-void
-scope_round_event(struct scope *s, const struct event *e)
-{
-    struct scope_round *r = open_round(s, e, s->now.committed);
-    r->end = e->round_end;
-    r->end.policy[sizeof r->end.policy - 1] = '\0';
-    r->end.stop_reason[sizeof r->end.stop_reason - 1] = '\0';
-    r->t_us = e->t_us;
-    r->whole = true;
-    s->open = false;
-    s->now.round = e->round;
-    const uint32_t from = s->now.committed > SCOPE_POSITIONS && s->base < s->now.committed - SCOPE_POSITIONS
-                              ? s->now.committed - SCOPE_POSITIONS
-                              : s->base;
-    for (uint32_t p = from; p < s->now.committed; p++) {
-        if (scope_column(s, p) == NULL)
-            continue;
-        s->columns[p % SCOPE_POSITIONS].threshold = r->end.threshold;
-        /* Beyond where the path left the main line, the drafts' guesses were about another text. */
-        if (p > s->left_main && s->cells_of[p % SCOPE_COLUMNS] == p + 1)
-            forget_guesses(s, p);
-    }
-    /* Rejected drafts are looked at until the next round begins; what else is beyond the end of the text is gone. */
-    uint32_t tail = s->now.committed;
-    for (const struct scope_column *c; (c = scope_column(s, tail)) != NULL && c->fate == FATE_REJECTED;)
-        tail++;
-    forget_from(s, tail);
-}
-
-/* ---- tokens ---- */
-
-static void
-take_draft(struct scope *s, const struct event *e)
-{
-    const struct token_event *t = &e->token;
-    if (t->candidate < 1 || t->candidate >= VERIFY_NODES || t->parent < 0 || t->parent >= t->candidate ||
-        t->pos < s->now.committed)
-        return;
-    struct scope_round *r = open_round(s, e, t->pos);
-    if (s->node[t->candidate] >= 0 || r->n_drafts >= SCOPE_DRAFTS)
-        return;
-    struct scope_column *c = touch(s, t->pos);
-    if (c == NULL)
-        return;
-    const bool main_line = t->parent == s->main_tail;
-    s->node[t->candidate] = (int32_t)r->n_drafts;
-    r->drafts[r->n_drafts++] = (struct scope_draft){.pos = t->pos,
-                                                    .token = t->token,
-                                                    .parent = t->parent,
-                                                    .exit_layer = t->exit_layer,
-                                                    .confidence = t->confidence,
-                                                    .accepted = -1,
-                                                    .committed = -1,
-                                                    .main_line = main_line};
-    if (!main_line) {
-        c->siblings++;
-        return;
-    }
-    s->main_tail = t->candidate;
-    c->token = t->token;
-    c->fate = FATE_GHOST;
-    c->round = e->round;
-    c->exit_layer = t->exit_layer;
-    c->confidence = t->confidence;
-}
-
-void
-scope_token_event(struct scope *s, const struct event *e)
-{
-    const struct token_event *t = &e->token;
-    if (t->token < 0 || (uint32_t)t->token >= s->info->vocab)
-        return;
-    struct event safe = *e;
-    if (t->exit_layer < 1 || (uint32_t)t->exit_layer > s->info->layers)
-        safe.token.exit_layer = -1;
-    scope_need_word(s, t->token);
-    if (t->source == SOURCE_DRAFT) {
-        take_draft(s, &safe);
-        return;
-    }
-    if ((unsigned)t->source >= TOKEN_SOURCES || t->committed == 0)
-        return;
-    static const enum fate fates[TOKEN_SOURCES] = {[SOURCE_PROMPT] = FATE_PROMPT,
-                                                   [SOURCE_PREFILL] = FATE_PREFILL,
-                                                   [SOURCE_CORRECTION] = FATE_CORRECTION,
-                                                   [SOURCE_BONUS] = FATE_BONUS};
-    if (t->source == SOURCE_CORRECTION || t->source == SOURCE_BONUS) {
-        if (t->pos < s->now.committed && !s->open)
-            return;
-        open_round(s, e, t->pos)->last = (int8_t)t->source;
-    }
-    struct scope_column *c = touch(s, t->pos);
-    if (c == NULL)
-        return;
-    c->token = t->token;
-    c->fate = fates[t->source];
-    c->round = e->round;
-    c->confidence = t->confidence;
-    c->exit_layer = t->source == SOURCE_PROMPT ? -1 : (int32_t)s->info->layers;
-    commit(s, t->pos);
-}
-
-void
-scope_verdict_event(struct scope *s, const struct verdict_event *v)
-{
-    if (!s->open || v->candidate < 1 || v->candidate >= VERIFY_NODES || s->node[v->candidate] < 0)
-        return;
-    struct scope_draft *d = &newest(s)->drafts[s->node[v->candidate]];
-    struct scope_column *c = touch(s, d->pos);
-    if (c == NULL || d->accepted >= 0)
-        return;
-    d->accepted = v->accepted > 0;
-    d->committed = v->committed > 0;
-    if (d->accepted && d->committed) {
-        c->token = d->token;
-        c->fate = FATE_ACCEPTED;
-        c->round = newest(s)->number;
-        c->exit_layer = d->exit_layer;
-        c->confidence = d->confidence;
-        if (!d->main_line && d->pos < s->left_main)
-            s->left_main = d->pos;
-        commit(s, d->pos);
-    } else if (!d->accepted && d->main_line) {
-        c->rejected = d->token;
-        c->rejected_exit = d->exit_layer;
-        c->rejected_confidence = d->confidence;
-        if (c->fate == FATE_GHOST)
-            c->fate = FATE_REJECTED;
-        s->struck[s->n_struck++] = *d; /* at most one a draft: accepted was -1 */
-    }
-}
-
-/* ---- layers ---- */
-
-static void
-prefer(float *held, float value)
-{
-    if (!isnan(value))
-        *held = value;
-}
-
-static void
-take_guess(struct scope *s, struct scope_cell *cell, const struct layer_event *g)
-{
-    if (!cell->known) {
-        *cell = (struct scope_cell){.known = true,
-                                    .probed_by = (uint8_t)g->probed_by,
-                                    .confidence = NAN,
-                                    .annealed = NAN,
-                                    .entropy = NAN,
-                                    .kl_final = NAN,
-                                    .rank_final = -1};
-        s->probed[g->layer]++;
-    } else if ((uint8_t)g->probed_by < cell->probed_by) {
-        cell->probed_by = (uint8_t)g->probed_by;
-    }
-    cell->token = g->token;
-    prefer(&cell->confidence, g->confidence);
-    prefer(&cell->annealed, g->annealed);
-    prefer(&cell->entropy, g->entropy);
-    prefer(&cell->kl_final, g->kl_final);
-    if (g->rank_final >= 0)
-        cell->rank_final = g->rank_final;
-    for (int i = 0; i < GUESS_TOP; i++) {
-        const bool valid = g->top[i] >= 0 && (uint32_t)g->top[i] < s->info->vocab;
-        cell->top[i] = valid ? g->top[i] : TOKEN_NONE;
-        cell->top_p[i] = valid ? g->top_p[i] : NAN;
-        scope_need_word(s, cell->top[i]);
-    }
-}
-
-/* Room for what trained heads say, when the first of them speaks. The last layer's word is everybody's. */
-static bool
-make_trained(struct scope *s)
-{
-    const size_t layers = (size_t)s->info->layers + 1;
-    if (s->cells[1] == NULL && (s->cells[1] = calloc(SCOPE_COLUMNS * layers, sizeof *s->cells[1])) != NULL)
-        for (size_t at = 0; at < SCOPE_COLUMNS; at++)
-            s->cells[1][at * layers + s->info->layers] = s->cells[0][at * layers + s->info->layers];
-    return s->cells[1] != NULL;
-}
-
-/* Positions count where both heads have been asked, and once. */
-static void
-compare(struct scope *s, const struct layer_event *g, struct scope_cell *cell, bool trained)
-{
-    const struct scope_cell *other = s->cells[1] == NULL ? NULL : &cells_at(s, !trained, g->pos)[g->layer];
-    const bool first = !cell->compared;
-    cell->compared = true;
-    cell->agreed = g->final_agrees > 0;
-    if (!first || other == NULL || !other->known || !other->compared)
-        return;
-    s->compared[g->layer]++;
-    s->agreed[trained][g->layer] += cell->agreed;
-    s->agreed[!trained][g->layer] += other->agreed;
-}
-
-void
-scope_layer_event(struct scope *s, const struct event *e)
-{
-    const struct layer_event *g = &e->layer;
-    if (g->probed_by == PROBED_POLICY && e->round > s->now.round) /* drafting began */
-        open_round(s, e, g->pos);
-    if (g->layer < 1 || (uint32_t)g->layer > s->info->layers || g->token < 0 || (uint32_t)g->token >= s->info->vocab ||
-        touch(s, g->pos) == NULL || (s->now.length > SCOPE_COLUMNS && g->pos < s->now.length - SCOPE_COLUMNS))
-        return;
-    const bool trained = g->head == 1, last = (uint32_t)g->layer == s->info->layers;
-    if (trained && !make_trained(s))
-        return;
-    struct scope_column *c = touch(s, g->pos);
-    const size_t layers = s->info->layers + 1, at = g->pos % SCOPE_COLUMNS;
-    if (s->cells_of[at] != g->pos + 1) {
-        s->cells_of[at] = g->pos + 1;
-        for (int head = 0; head < 2 && s->cells[head] != NULL; head++)
-            memset(cells_at(s, head, g->pos), 0, layers * sizeof *s->cells[head]);
-    }
-    struct scope_cell *cell = &cells_at(s, trained && !last, g->pos)[g->layer];
-    take_guess(s, cell, g);
-    if (g->final_agrees >= 0 && !last)
-        compare(s, g, cell, trained);
-    if (last && s->cells[1] != NULL)
-        cells_at(s, 1, g->pos)[g->layer] = *cell;
-    scope_need_word(s, g->token);
-    if (last)
-        c->final = g->token;
-}
-
-/* ---- series ---- */
-
-void
-scope_series_event(struct scope *s, const struct event *e)
-{
-    const struct series_event *v = &e->series;
-    if (memchr(v->key, '\0', sizeof v->key) == NULL)
-        return;
-    const int i = policy_series_index(scope_policy(s), v->key);
-    if (i < 0 || (uint32_t)i >= s->n_series)
-        return;
-    struct scope_series *series = &s->series[i];
-    const uint32_t declared = series_cells(series->declared);
-    if (v->index < 0 || (uint32_t)v->index >= (declared > 0 ? declared : series->cells))
-        return;
-    const uint32_t index = (uint32_t)v->index;
-    const float before = series->latest[index];
-    if (before != v->value && !isnan(before)) {
-        series->changed[index] = e->round;
-        series->last_change = e->round;
-    }
-    series->latest[index] = v->value;
-    series->used = index + 1 > series->used ? index + 1 : series->used;
-    if (index == 0 || series->count == 0) {
-        series->ring[series->count % SCOPE_SERIES] =
-            (struct scope_value){.round = e->round, .value = NAN, .value2 = NAN};
-        series->count++;
-    }
-    struct scope_value *last = &series->ring[(series->count - 1) % SCOPE_SERIES];
-    if (index == 0)
-        last->value = v->value;
-    else if (index == 1)
-        last->value2 = v->value;
+    scope_forget_tail(s);
 }

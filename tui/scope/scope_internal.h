@@ -1,5 +1,5 @@
-/* What the scope's files share: scope.c (its life, controls, the vocabulary), scope_events.c (tokens, layers, rounds,
- * series), scope_read.c. Nobody else includes it. */
+/* What the scope's files share, from the bottom up: scope.c (its life, the vocabulary), scope_read.c, scope_rounds.c,
+ * scope_layers.c, scope_events.c (taking events in). Nobody else includes it. */
 #ifndef TUI_SCOPE_SCOPE_INTERNAL_H
 #define TUI_SCOPE_SCOPE_INTERNAL_H
 
@@ -51,14 +51,23 @@ struct scope {
 };
 
 /* scope.c */
+void scope_vocab_event(struct scope *, const struct vocab_event *);
 void scope_need_word(struct scope *, token_t); /* so that an id has a text, even without a VOCAB event */
-void scope_clear_series(struct scope *);       /* and binds them to the current policy */
-/* scope_events.c */
+void scope_choose_policy(struct scope *, const char *name);
+/* A run begins: its positions, rounds and series are new. Policy, knobs and vocabulary stay. */
+void scope_begin_run(struct scope *);
+/* scope_rounds.c */
+/* The column of a position, made if it is new. NULL: beyond the context, or older than what is held. */
+struct scope_column *scope_touch(struct scope *, uint32_t pos);
+/* The event's round, begun if it is new; pos is its first then. */
+struct scope_round *scope_open_round(struct scope *, const struct event *, uint32_t pos);
+struct scope_cell *scope_cells_at(struct scope *, int head, uint32_t pos);
+void scope_forget_tail(struct scope *); /* what is beyond the committed positions */
 void scope_token_event(struct scope *, const struct event *);
 void scope_verdict_event(struct scope *, const struct verdict_event *);
+void scope_round_event(struct scope *, const struct event *);
+/* scope_layers.c */
 void scope_layer_event(struct scope *, const struct event *);
 void scope_series_event(struct scope *, const struct event *);
-void scope_round_event(struct scope *, const struct event *);
-void scope_forget_tail(struct scope *); /* what is beyond the committed positions */
 
 #endif

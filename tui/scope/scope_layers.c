@@ -1,0 +1,134 @@
+/* What layers said, and what the policy reports. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tui/scope/scope_internal.h"
+
+static void
+prefer(float *held, float value)
+{
+    if (!isnan(value))
+        *held = value;
+}
+
+static void
+take_guess(struct scope *s, struct scope_cell *cell, const struct layer_event *g)
+{
+    if (!cell->known) {
+        *cell = (struct scope_cell){.known = true,
+                                    .probed_by = (uint8_t)g->probed_by,
+                                    .confidence = NAN,
+                                    .annealed = NAN,
+                                    .entropy = NAN,
+                                    .kl_final = NAN,
+                                    .rank_final = -1};
+        s->probed[g->layer]++;
+    } else if ((uint8_t)g->probed_by < cell->probed_by) {
+        cell->probed_by = (uint8_t)g->probed_by;
+    }
+    cell->token = g->token;
+    prefer(&cell->confidence, g->confidence);
+    prefer(&cell->annealed, g->annealed);
+    prefer(&cell->entropy, g->entropy);
+    prefer(&cell->kl_final, g->kl_final);
+    if (g->rank_final >= 0)
+        cell->rank_final = g->rank_final;
+    for (int i = 0; i < GUESS_TOP; i++) {
+        const bool valid = g->top[i] >= 0 && (uint32_t)g->top[i] < s->info->vocab;
+        cell->top[i] = valid ? g->top[i] : TOKEN_NONE;
+        cell->top_p[i] = valid ? g->top_p[i] : NAN;
+        scope_need_word(s, cell->top[i]);
+    }
+}
+
+/* Room for what trained heads say, when the first of them speaks. The last layer's word is everybody's. */
+static bool
+make_trained(struct scope *s)
+{
+    const size_t layers = (size_t)s->info->layers + 1;
+    if (s->cells[1] == NULL && (s->cells[1] = calloc(SCOPE_COLUMNS * layers, sizeof *s->cells[1])) != NULL)
+        for (size_t at = 0; at < SCOPE_COLUMNS; at++)
+            s->cells[1][at * layers + s->info->layers] = s->cells[0][at * layers + s->info->layers];
+    return s->cells[1] != NULL;
+}
+
+/* Positions count where both heads have been asked, and once. */
+static void
+compare(struct scope *s, const struct layer_event *g, struct scope_cell *cell, bool trained)
+{
+    const struct scope_cell *other = s->cells[1] == NULL ? NULL : &scope_cells_at(s, !trained, g->pos)[g->layer];
+    const bool first = !cell->compared;
+    cell->compared = true;
+    cell->agreed = g->final_agrees > 0;
+    if (!first || other == NULL || !other->known || !other->compared)
+        return;
+    s->compared[g->layer]++;
+    s->agreed[trained][g->layer] += cell->agreed;
+    s->agreed[!trained][g->layer] += other->agreed;
+}
+
+void
+scope_layer_event(struct scope *s, const struct event *e)
+{
+    const struct layer_event *g = &e->layer;
+    if (g->probed_by == PROBED_POLICY && e->round > s->now.round) /* drafting began */
+        scope_open_round(s, e, g->pos);
+    if (g->layer < 1 || (uint32_t)g->layer > s->info->layers || g->token < 0 || (uint32_t)g->token >= s->info->vocab ||
+        scope_touch(s, g->pos) == NULL || (s->now.length > SCOPE_COLUMNS && g->pos < s->now.length - SCOPE_COLUMNS))
+        return;
+    const bool trained = g->head == 1, last = (uint32_t)g->layer == s->info->layers;
+    if (trained && !make_trained(s))
+        return;
+    struct scope_column *c = scope_touch(s, g->pos);
+    const size_t layers = s->info->layers + 1, at = g->pos % SCOPE_COLUMNS;
+    if (s->cells_of[at] != g->pos + 1) {
+        s->cells_of[at] = g->pos + 1;
+        for (int head = 0; head < 2 && s->cells[head] != NULL; head++)
+            memset(scope_cells_at(s, head, g->pos), 0, layers * sizeof *s->cells[head]);
+    }
+    struct scope_cell *cell = &scope_cells_at(s, trained && !last, g->pos)[g->layer];
+    take_guess(s, cell, g);
+    if (g->final_agrees >= 0 && !last)
+        compare(s, g, cell, trained);
+    if (last && s->cells[1] != NULL)
+        scope_cells_at(s, 1, g->pos)[g->layer] = *cell;
+    scope_need_word(s, g->token);
+    if (last)
+        c->final = g->token;
+}
+
+/* ---- series ---- */
+
+void
+scope_series_event(struct scope *s, const struct event *e)
+{
+    const struct series_event *v = &e->series;
+    if (memchr(v->key, '\0', sizeof v->key) == NULL)
+        return;
+    const int i = policy_series_index(scope_policy(s), v->key);
+    if (i < 0 || (uint32_t)i >= s->n_series)
+        return;
+    struct scope_series *series = &s->series[i];
+    const uint32_t declared = series_cells(series->declared);
+    if (v->index < 0 || (uint32_t)v->index >= (declared > 0 ? declared : series->cells))
+        return;
+    const uint32_t index = (uint32_t)v->index;
+    const float before = series->latest[index];
+    if (before != v->value && !isnan(before)) {
+        series->changed[index] = e->round;
+        series->last_change = e->round;
+    }
+    series->latest[index] = v->value;
+    series->used = index + 1 > series->used ? index + 1 : series->used;
+    if (index == 0 || series->count == 0) {
+        series->ring[series->count % SCOPE_SERIES] =
+            (struct scope_value){.round = e->round, .value = NAN, .value2 = NAN};
+        series->count++;
+    }
+    struct scope_value *last = &series->ring[(series->count - 1) % SCOPE_SERIES];
+    if (index == 0)
+        last->value = v->value;
+    else if (index == 1)
+        last->value2 = v->value;
+}
