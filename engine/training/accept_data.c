@@ -4,24 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/context/context.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/tokenizer/vocabulary_match.h"
+#include "engine/training/categorical.h"
+#include "engine/training/reader.h"
 #include "kernels/rng.h"
 #include "kernels/tensor.h"
-
-#define CHUNK 64 /* rows between two readings: the ring keeps twice as many */
-
-struct reader { /* a model and where it is in a text */
-    const struct engine *engine;
-    struct context *context;
-    seq_t seq;
-    uint32_t vocab, layers, width;
-};
 
 struct accept_data {
     struct accept_data_options options;
     struct reader target, draft;
+    uint32_t vocab;                /* ids that both have */
     float *norm;                   /* (width of the draft) its final norm's weights */
     token_t *text;                 /* (prompt + response) what is read */
     token_t *response, *candidate; /* (response): X, Y */
@@ -35,38 +28,6 @@ struct accept_data {
     float *x, *labels; /* the caller's, n_rows of them are there */
     size_t n_rows;
 };
-
-static bool
-reader_open(struct reader *r, const struct engine *engine, uint32_t ctx, const atomic_bool *cancel, struct err *err)
-{
-    const struct model_desc *d = &engine->model->desc;
-    const struct context_options options = {
-        .ctx = ctx, .ring = 2 * CHUNK, .max_rows = CHUNK, .seqs = 1, .cancel = cancel};
-    *r = (struct reader){.engine = engine, .vocab = d->vocab, .layers = d->n_layers, .width = d->width};
-    if (!context_open(&r->context, engine->ops, engine->weights, d, &options, err))
-        return false;
-    r->seq = context_sequence(r->context);
-    return true;
-}
-
-/* Told of the row that reads text[at]. */
-typedef bool (*row_fn)(struct accept_data *, struct reader *, uint32_t at, slot_t);
-
-/* Reads text[from..to) behind what was read before, and tells of each row. */
-static bool
-read_text(struct accept_data *a, struct reader *r, uint32_t from, uint32_t to, row_fn told)
-{
-    while (from < to) {
-        const uint32_t n = to - from < CHUNK ? to - from : CHUNK;
-        if (!context_prefill(r->context, r->seq, a->text + from, n, NULL, NULL))
-            return false;
-        for (uint32_t i = from; i < from + n && told != NULL; i++)
-            if (!told(a, r, i, context_at(r->context, r->seq, i)))
-                return false;
-        from += n;
-    }
-    return true;
-}
 
 bool
 accept_data_open(struct accept_data **out, const struct engine *target, const struct engine *draft,
@@ -85,6 +46,7 @@ accept_data_open(struct accept_data **out, const struct engine *target, const st
         accept_data_close(a);
         return false;
     }
+    a->vocab = a->target.vocab < a->draft.vocab ? a->target.vocab : a->draft.vocab;
     a->norm = malloc(a->draft.width * sizeof *a->norm);
     a->text = malloc(ctx * sizeof *a->text);
     a->response = malloc(options->response * sizeof *a->response);
@@ -109,8 +71,8 @@ accept_data_close(struct accept_data *a)
 {
     if (a == NULL)
         return;
-    context_close(a->target.context);
-    context_close(a->draft.context);
+    reader_close(&a->target);
+    reader_close(&a->draft);
     free(a->norm);
     free(a->text);
     free(a->response);
@@ -122,120 +84,51 @@ accept_data_close(struct accept_data *a)
     free(a);
 }
 
-/* ---- distributions on the host ---- */
-
-static double
-uniform(struct accept_data *a)
-{
-    return (double)(splitmix64(&a->random) >> 11) * 0x1p-53;
-}
-
-static token_t
-first_choice(const float *z, uint32_t n)
-{
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < n; i++)
-        if (z[i] > z[best])
-            best = i;
-    return (token_t)best;
-}
-
-/* max z and Σ exp((z - max) / T): what softmax(z / T) needs. */
-struct partition {
-    double max, sum;
-};
-
-static struct partition
-partition_of(const float *z, uint32_t n, float temperature)
-{
-    struct partition p = {.max = (double)z[first_choice(z, n)]};
-    for (uint32_t i = 0; i < n; i++)
-        p.sum += exp(((double)z[i] - p.max) / (double)temperature);
-    return p;
-}
-
-static double
-probability(const float *z, struct partition p, float temperature, token_t token)
-{
-    return exp(((double)z[token] - p.max) / (double)temperature) / p.sum;
-}
-
-/* From softmax(z / T) over the first n tokens; the likeliest at T = 0. */
-static token_t
-draw(struct accept_data *a, const float *z, uint32_t n)
-{
-    const float temperature = a->options.temperature;
-    if (!(temperature > 0))
-        return first_choice(z, n);
-    const struct partition p = partition_of(z, n, temperature);
-    double left = uniform(a) * p.sum;
-    for (uint32_t i = 0; i + 1 < n; i++) {
-        left -= exp(((double)z[i] - p.max) / (double)temperature);
-        if (left < 0)
-            return (token_t)i;
-    }
-    return (token_t)(n - 1);
-}
-
-/* a = min(1, p(y) / q(y)) from both models' logits. */
-static float
-acceptance(const struct accept_data *a, const float *p, const float *q, token_t y)
-{
-    const float t = a->options.temperature;
-    if ((uint32_t)y >= a->target.vocab)
-        return 0; /* the target has no such token */
-    if (!(t > 0))
-        return y == first_choice(p, a->target.vocab);
-    const double ratio = probability(p, partition_of(p, a->target.vocab, t), t, y) /
-                         probability(q, partition_of(q, a->draft.vocab, t), t, y);
-    return (float)fmin(1, ratio);
-}
-
 /* ---- a prompt ---- */
 
-/* The target goes on from text[0..n); X, and its logits before each. Returns how many; 0: *err says why, or it had nothing to
- * say. */
+/* The target goes on from text[0..n_prompt): X, and its logits before each. Returns how many; 0: an error. */
 static uint32_t
-respond(struct accept_data *a, uint32_t n)
+respond(struct accept_data *a)
 {
     struct reader *r = &a->target;
-    const struct tokenizer *tokenizer = r->engine->model->tokenizer;
-    context_truncate(r->context, r->seq, 0);
-    if (!read_text(a, r, 0, n, NULL))
-        return 0;
     uint32_t said = 0;
-    const uint32_t both = r->vocab < a->draft.vocab ? r->vocab : a->draft.vocab; /* the draft can read these */
+    reader_forget(r, 0);
     while (said < a->options.response) {
         float *z = a->target_logits + (size_t)said * r->vocab;
-        if (!context_read_logits(r->context, context_at(r->context, r->seq, n + said - 1), r->layers, z))
+        const uint32_t n = a->n_prompt + said;
+        if (!reader_read(r, a->text, n, NULL, NULL) || !reader_logits(r, context_at(r->context, r->seq, n - 1), z))
             return 0;
-        const token_t token = draw(a, z, both);
-        a->response[said] = a->text[n + said] = token;
-        said++;
-        if (tokenizer_is_end(tokenizer, token))
+        const struct categorical p = categorical_of(z, a->vocab, a->options.temperature);
+        a->response[said++] = a->text[n] = categorical_draw(&p, &a->random);
+        if (tokenizer_is_end(r->engine->model->tokenizer, a->text[n]))
             break;
-        if (said < a->options.response && !read_text(a, r, n + said - 1, n + said, NULL))
-            return 0;
     }
     return said;
 }
 
 /* The draft model has read text[at], the prompt's last or X_i: the next candidate, and its label. */
 static bool
-propose(struct accept_data *a, struct reader *r, uint32_t at, slot_t slot)
+propose(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
+    struct accept_data *a = user;
+    if (at + 1 < a->n_prompt)
+        return true;
     const uint32_t i = at + 1 - a->n_prompt;
-    if (!context_read_logits(r->context, slot, r->layers, a->logits))
+    if (!reader_logits(r, slot, a->logits))
         return false;
-    a->candidate[i] = draw(a, a->logits, r->vocab);
-    a->label[i] = acceptance(a, a->target_logits + (size_t)i * a->target.vocab, a->logits, a->candidate[i]);
+    const float *z = a->target_logits + (size_t)i * a->target.vocab;
+    const struct categorical p = categorical_of(z, a->vocab, a->options.temperature);
+    const struct categorical q = categorical_of(a->logits, a->vocab, a->options.temperature);
+    a->candidate[i] = categorical_draw(&q, &a->random);
+    a->label[i] = (float)categorical_acceptance(&p, &q, a->candidate[i]);
     return true;
 }
 
 /* It has read text[at] = Z_i: where that is a candidate, norm(h) and the label go out. */
 static bool
-take(struct accept_data *a, struct reader *r, uint32_t at, slot_t slot)
+take(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
+    struct accept_data *a = user;
     const uint32_t i = at - a->n_prompt;
     float *x = a->x + a->n_rows * r->width;
     if (a->mixed[i])
@@ -264,22 +157,19 @@ accept_data_prompt(struct accept_data *a, uint64_t index, const token_t *prompt,
     a->labels = label;
     a->n_rows = 0;
     memcpy(a->text, prompt, n * sizeof *prompt);
-    const uint32_t said = respond(a, a->n_prompt);
+    const uint32_t said = respond(a);
     if (said == 0) {
         *err = *context_error(a->target.context);
         return false;
     }
-    context_truncate(r->context, r->seq, 0);
-    bool ok =
-        read_text(a, r, 0, a->n_prompt - 1, NULL) && read_text(a, r, a->n_prompt - 1, a->n_prompt + said - 1, propose);
+    reader_forget(r, 0);
+    bool ok = reader_read(r, a->text, a->n_prompt + said - 1, propose, a);
     for (uint32_t i = 0; i < said && ok; i++) {
-        a->mixed[i] = uniform(a) < a->options.mixing;
+        a->mixed[i] = (double)(splitmix64(&a->random) >> 11) * 0x1p-53 < a->options.mixing;
         a->text[a->n_prompt + i] = a->mixed[i] ? a->response[i] : a->candidate[i];
     }
-    if (ok) {
-        context_truncate(r->context, r->seq, a->n_prompt); /* its last row was read to propose the first */
-        ok = read_text(a, r, a->n_prompt, a->n_prompt + said, take);
-    }
+    reader_forget(r, a->n_prompt); /* Z begins like X: with the prompt */
+    ok = ok && reader_read(r, a->text, a->n_prompt + said, take, a);
     *rows = a->n_rows;
     if (!ok)
         *err = *context_error(r->context);

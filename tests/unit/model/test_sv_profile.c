@@ -1,0 +1,227 @@
+/* Speculative Verification's profile: cells against a plain count, entropies against their definition, the file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/model/sv_profile.h"
+#include "kernels/rng.h"
+#include "tests/rigs/seed.h"
+
+#define N 5000
+
+static uint64_t seed;
+static char path[64];
+
+static double
+uniform(uint64_t *state)
+{
+    return (double)(splitmix64(state) >> 11) * 0x1p-53;
+}
+
+/* Acceptance goes with s and a; a is often exactly 1, as in life. */
+static struct sv_observation *
+observe(uint64_t *state)
+{
+    struct sv_observation *o = malloc(N * sizeof *o);
+    for (size_t i = 0; i < N; i++) {
+        o[i].s = (float)uniform(state);
+        o[i].a = uniform(state) < 0.4 ? 1 : (float)uniform(state);
+        o[i].accepted = uniform(state) < (double)(o[i].s * o[i].a) ? 1 : (float)(uniform(state) * (double)o[i].a);
+    }
+    return o;
+}
+
+static double
+entropy_by(const int *group, const struct sv_observation *o, int groups)
+{
+    double h = 0;
+    for (int g = 0; g < groups; g++) {
+        double of[SV_ACCEPTED] = {0}, own = 0;
+        for (size_t i = 0; i < N; i++)
+            if (group[i] == g) {
+                int k = (int)((double)o[i].accepted * SV_ACCEPTED);
+                of[k < SV_ACCEPTED ? k : SV_ACCEPTED - 1]++;
+                own++;
+            }
+        for (int k = 0; k < SV_ACCEPTED; k++)
+            if (of[k] > 0)
+                h -= own / N * of[k] / own * log2(of[k] / own);
+    }
+    return h;
+}
+
+static int
+bin(const float *edge, uint32_t n, double value)
+{
+    int b = 0;
+    for (uint32_t i = 0; i + 1 < n; i++)
+        b += (double)edge[i] <= value;
+    return b;
+}
+
+static void
+test_cells_hold_means_and_entropies_are_the_definitions(void **unused)
+{
+    (void)unused;
+    uint64_t state = seed;
+    struct sv_observation *o = observe(&state);
+    struct sv_profile p;
+    struct err err = {0};
+    assert_true(sv_profile_make(&p, 12, 10, o, N, &err));
+    assert_int_equal(p.n_s, 12);
+    assert_true(p.n_a >= 6 && p.n_a < 10); /* four tenths of a are one value, and so one bin */
+    assert_int_equal(sv_profile_observations(&p), N);
+    int *s = malloc(N * sizeof *s), *a = malloc(N * sizeof *a), *both = malloc(N * sizeof *both),
+        *none = calloc(N, sizeof *none);
+    for (size_t i = 0; i < N; i++) {
+        s[i] = bin(p.s_edge, p.n_s, (double)o[i].s);
+        a[i] = bin(p.a_edge, p.n_a, (double)o[i].a);
+        both[i] = s[i] * SV_BINS + a[i];
+    }
+    for (int i = 0; i < (int)p.n_s; i++) {
+        double in_row = 0;
+        for (int k = 0; k < (int)p.n_a; k++) {
+            double n = 0, sum = 0;
+            const struct sv_observation *one = NULL;
+            for (size_t j = 0; j < N; j++)
+                if (s[j] == i && a[j] == k) {
+                    n++;
+                    sum += (double)o[j].accepted;
+                    one = &o[j];
+                }
+            assert_true(fabs((double)p.count[i][k] - n) < 0.5);
+            if (one != NULL)
+                assert_true(fabs(sv_profile_accepted(&p, (double)one->s, (double)one->a) - sum / n) < 1e-9);
+            in_row += n;
+        }
+        assert_true(fabs(in_row - N / 12.0) <= 2); /* of equal population */
+    }
+    assert_true(fabs(p.entropy.h - entropy_by(none, o, 1)) < 1e-9);
+    assert_true(fabs(p.entropy.given_s - entropy_by(s, o, SV_BINS)) < 1e-9);
+    assert_true(fabs(p.entropy.given_a - entropy_by(a, o, SV_BINS)) < 1e-9);
+    assert_true(fabs(p.entropy.given_both - entropy_by(both, o, SV_BINS * SV_BINS)) < 1e-9);
+    const double gain = sv_information_gain(&p.entropy);
+    assert_true(gain > 0.05 && gain < 1);
+    free(s);
+    free(a);
+    free(both);
+    free(none);
+    free(o);
+}
+
+static void
+test_an_empty_cell_is_the_mean_of_its_row_and_column(void **unused)
+{
+    (void)unused;
+    struct sv_observation o[] = {{0.1f, 0.1f, 0.2f}, {0.1f, 0.1f, 0.4f}, {0.9f, 0.9f, 1}, {0.9f, 0.9f, 0.8f}};
+    struct sv_profile p;
+    struct err err = {0};
+    assert_true(sv_profile_make(&p, 2, 2, o, 4, &err));
+    assert_true(fabs(sv_profile_accepted(&p, 0, 0) - 0.3) < 1e-6);
+    assert_true(fabs(sv_profile_accepted(&p, 1, 1) - 0.9) < 1e-6);
+    assert_true(fabs(sv_profile_accepted(&p, 0, 1) - 0.6) < 1e-6);
+    assert_true(fabs(sv_profile_accepted(&p, 1, 0) - 0.6) < 1e-6);
+}
+
+static void
+test_what_makes_no_profile_is_refused(void **unused)
+{
+    (void)unused;
+    struct sv_observation o = {0.5f, 1.5f, 0};
+    struct sv_profile p;
+    struct err err = {0};
+    assert_false(sv_profile_make(&p, 10, 10, &o, 0, &err));
+    assert_false(sv_profile_make(&p, 10, 10, &o, 1, &err));
+    assert_non_null(strstr(err.text, "[0, 1]"));
+    o.a = 1;
+    assert_false(sv_profile_make(&p, SV_BINS + 1, 10, &o, 1, &err));
+    assert_int_equal(err.kind, ERR_USAGE);
+    assert_true(sv_profile_make(&p, 10, 10, &o, 1, &err)); /* one observation is one bin */
+    assert_int_equal(p.n_s * p.n_a, 1);
+}
+
+static void
+test_a_profile_is_read_as_it_was_written(void **unused)
+{
+    (void)unused;
+    uint64_t state = seed + 1;
+    struct sv_observation *o = observe(&state);
+    struct sv_profile p = {0}, back;
+    struct err err = {0};
+    p.whose = (struct sv_whose){.name = {"large", "small", "other \"one\""},
+                                .hash = {1, UINT64_MAX, 3},
+                                .temperature = 0.7f,
+                                .top_p = 0.9f,
+                                .top_k = 40};
+    assert_true(sv_profile_make(&p, 20, 15, o, N, &err));
+    assert_true(sv_profile_write(&p, path, &err));
+    assert_true(sv_profile_read(&back, path, &err));
+    assert_string_equal(back.whose.name[2], "other \"one\"");
+    assert_true(back.whose.hash[1] == UINT64_MAX && back.whose.top_k == 40);
+    assert_true(back.whose.temperature == 0.7f && back.whose.top_p == 0.9f);
+    assert_memory_equal(back.count, p.count, sizeof p.count);
+    assert_memory_equal(back.s_edge, p.s_edge, (p.n_s - 1) * sizeof *p.s_edge);
+    for (int i = 0; i < 100; i++) {
+        const double s = uniform(&state), a = uniform(&state);
+        assert_true(fabs(sv_profile_accepted(&p, s, a) - sv_profile_accepted(&back, s, a)) < 1e-12);
+    }
+    assert_true(fabs(back.entropy.given_both - p.entropy.given_both) < 1e-12);
+    free(o);
+}
+
+/* Any one byte of the file changed, or its end cut off: read, or refused in one line; never worse. */
+static void
+test_damaged_files_are_refused_in_one_line(void **unused)
+{
+    (void)unused;
+    struct sv_observation o[] = {{0.1f, 0.1f, 0.2f}, {0.4f, 0.6f, 0.4f}, {0.9f, 0.9f, 1}, {0.5f, 0.2f, 0.8f}};
+    struct sv_profile p = {0}, back;
+    struct err err = {0};
+    uint64_t state = seed;
+    char json[4096], bad[4096];
+    assert_true(sv_profile_make(&p, 3, 3, o, 4, &err));
+    assert_true(sv_profile_write(&p, path, &err));
+    FILE *f = fopen(path, "r");
+    const size_t n = fread(json, 1, sizeof json, f);
+    fclose(f);
+    size_t refused = 0;
+    for (size_t i = 0; i < n; i++) {
+        err.text[0] = '\0';
+        if (!sv_profile_parse(&back, "it", json, i, &err)) {
+            refused++;
+            assert_non_null(strstr(err.text, "it: "));
+        }
+        memcpy(bad, json, n);
+        bad[i] = (char)(32 + splitmix64(&state) % 95);
+        if (sv_profile_parse(&back, "it", bad, n, &err)) {
+            const double q = sv_profile_accepted(&back, uniform(&state), uniform(&state));
+            assert_true(q >= 0 && q <= 1);
+        }
+    }
+    assert_int_equal(refused, n); /* cut anywhere */
+}
+
+int
+main(void)
+{
+    seed = seed_or(20261122);
+    snprintf(path, sizeof path, "/tmp/sv-profile-%ld.json", (long)getpid());
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cells_hold_means_and_entropies_are_the_definitions),
+        cmocka_unit_test(test_an_empty_cell_is_the_mean_of_its_row_and_column),
+        cmocka_unit_test(test_what_makes_no_profile_is_refused),
+        cmocka_unit_test(test_a_profile_is_read_as_it_was_written),
+        cmocka_unit_test(test_damaged_files_are_refused_in_one_line),
+    };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return failed;
+}
