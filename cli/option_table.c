@@ -78,7 +78,7 @@ const struct option_row option_rows[] = {
     CALL("set", 0, "KNOB=VALUE", GENERATES, set_knob, "set a knob of the policy", .repeats = true, .takes = TAKES_KNOB),
     TEXT("policy-state", 0, "DIR", GENERATES, policy_state,
          "where policies keep what they learn about a model, for the next run", .takes = TAKES_FOLDER,
-         .more = "For `swift` that is its best set of layers."),
+         .more = "For `swift` that is its search: it goes on where it stood."),
     REAL("temp", 0, "T", GENERATES, sampling.temperature, 0, 100, "sampling temperature; 0 is greedy", .def = "0"),
     WHOLE("top-k", 0, "K", GENERATES, sampling.top_k, 0, 1u << 24, "sample among the K likeliest; 0: all", .def = "0"),
     REAL("top-p", 0, "P", GENERATES, sampling.top_p, 1e-6, 1, "sample from the nucleus of mass P", .def = "1"),

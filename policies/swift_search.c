@@ -14,20 +14,15 @@ search_skipped(uint32_t layers, double ratio)
     return layers > 2 ? (uint32_t)floor(2 * (layers - 2) * ratio + 1e-9) : 0;
 }
 
-/* The switches spread evenly over the depth: layer i of n gets skipped/n of them, whole ones as they fill up, its
- * attention before its MLP. */
+/* Both sublayers of layers that are spread evenly over the depth, in the middles of as many equal parts of it as are
+ * needed; of the last one the attention alone where the number is odd. */
 static void
 initial_set(const struct swift_search *s, bool *set)
 {
-    const uint32_t layers = s->switches / 2;
+    const uint32_t layers = s->switches / 2, chosen = (s->skipped + 1) / 2;
     memset(set, 0, s->switches * sizeof *set);
-    for (uint32_t k = 0; k < s->skipped; k++) {
-        /* the middles of `skipped` equal parts of the depth, all attentions first when there are more than layers */
-        const uint32_t round = k / layers,
-                       of = round == 0 && s->skipped > layers ? layers : s->skipped - round * layers;
-        const uint32_t layer = (2 * (k % layers) + 1) * layers / (2 * of);
-        set[2 * layer + round] = true;
-    }
+    for (uint32_t k = 0; k < s->skipped; k++)
+        set[2 * ((2 * (k / 2) + 1) * layers / (2 * chosen)) + k % 2] = true;
 }
 
 bool
