@@ -1,0 +1,79 @@
+/* What is wrong with the grid that runs, in one line. */
+#include <cstdarg>
+#include <cstdio>
+
+#include "grid.h"
+
+namespace emulation
+{
+
+void
+complain(const char *format, ...)
+{
+    if (running.broken)
+        return;
+    running.broken = true;
+    int depth = 0; /* the kernel's name ends with the first comma that is not in its template's arguments */
+    size_t name = 0;
+    for (; running.what->kernel[name] != '\0' && (running.what->kernel[name] != ',' || depth > 0); name++)
+        depth += (running.what->kernel[name] == '<') - (running.what->kernel[name] == '>');
+    const int n = snprintf(running.complaint, running.complaint_room, "%.*s: ", (int)name, running.what->kernel);
+    va_list args;
+    va_start(args, format);
+    if (n > 0 && (size_t)n < running.complaint_room)
+        vsnprintf(running.complaint + n, running.complaint_room - (size_t)n, format, args);
+    va_end(args);
+}
+
+void
+misuse(site where, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    complain("%s:%d: thread %u of block %u %s", where.file, where.line, running.now->at.thread.x,
+             running.now->at.block.x, text);
+    running.now->state = DONE;
+    give_way(true);
+    __builtin_unreachable();
+}
+
+static const char *
+name_of(const fiber &f)
+{
+    static const char *const names[] = {"a __syncwarp", "a shuffle", "a vote", "a reduction", "a matrix instruction"};
+    return f.state == AT_BARRIER      ? "a barrier of the block"
+           : f.state == AT_COLLECTIVE ? names[f.kind]
+                                      : "memory to change";
+}
+
+void
+complain_of_standing_still()
+{
+    char text[384];
+    size_t n = 0;
+    for (state s : {AT_BARRIER, AT_COLLECTIVE, SPINNING}) {
+        const fiber *first = nullptr;
+        unsigned others = 0;
+        for (const fiber &f : running.fibers)
+            if (f.state == s && first == nullptr)
+                first = &f;
+            else if (f.state == s)
+                others++;
+        if (first == nullptr || n >= sizeof text)
+            continue;
+        const int more =
+            snprintf(text + n, sizeof text - n, "%s thread %u of block %u waits for %s at %s:%d", n > 0 ? ";" : "",
+                     first->at.thread.x, first->at.block.x, name_of(*first), first->where.file, first->where.line);
+        n += more > 0 ? (size_t)more : 0;
+        if (others > 0 && n < sizeof text) {
+            const int rest = snprintf(text + n, sizeof text - n, " (so do %u others, there or elsewhere)", others);
+            n += rest > 0 ? (size_t)rest : 0;
+        }
+    }
+    complain("stands still:%s", text);
+}
+
+} // namespace emulation

@@ -1,0 +1,86 @@
+/* The grid that runs: its threads, warps and blocks, and who of them waits for whom. */
+#ifndef EMULATION_GRID_H
+#define EMULATION_GRID_H
+
+#include <vector>
+
+#include "context.h"
+#include "fibers.h"
+#include "shared.h"
+
+namespace emulation
+{
+
+enum state { READY, AT_BARRIER, AT_COLLECTIVE, SPINNING, DONE };
+
+struct fiber {
+    place at;
+    struct block *block;
+    struct warp *warp;
+    enum state state;
+    bool begun;
+    unsigned touches;
+    collective kind;
+    site where; /* it waits */
+    context own;
+};
+
+struct warp {
+    fiber *lanes;     /* (32), those of `there` */
+    uint32_t there;   /* lanes that have not returned */
+    uint32_t ready;   /* of them, those that can run */
+    uint32_t came;    /* to a collective */
+    uint32_t mask;    /* that it is for */
+    uint32_t waiting; /* at the block's barrier */
+    uint32_t spinning;
+    collective kind;
+    site where;
+    void *data[32];
+    void (*work)(void *const data[32]);
+};
+
+struct block {
+    warp *warps;
+    uint32_t ready; /* warps with lanes that can run */
+    unsigned n_warps, live, waiting, sum, result;
+    site where; /* the barrier */
+    block_memory shared;
+};
+
+/* The grid that runs. */
+struct grid {
+    const launched *what;
+    std::vector<fiber> fibers;
+    std::vector<block> blocks;
+    std::vector<warp> warps;
+    stacks room;
+    context scheduler;
+    fiber *now;
+    unsigned block_now; /* number of now's block */
+    uint64_t random;
+    bool moved; /* since spinning threads were last let go: something happened */
+    bool broken;
+    char *complaint;
+    size_t complaint_room;
+};
+extern grid running;
+
+/* ---- whose turn it is (fibers.cc) ---- */
+void make_ready(warp *, uint32_t lanes);
+/* Leaves the running fiber to whoever is next; the scheduler when there is nobody. */
+void give_way(bool for_good);
+void wait_as(state, site where);
+
+/* ---- complaints.cc ---- */
+/* The grid is broken: the first complaint stays. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Nothing can go on: who waits where. */
+void complain_of_standing_still();
+
+/* ---- together.cc ---- */
+/* The running thread has returned: others may have waited for nobody else. */
+void finish();
+
+} // namespace emulation
+
+#endif

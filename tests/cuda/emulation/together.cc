@@ -1,0 +1,128 @@
+/* Where threads wait for each other: barriers of a block, collectives of a warp, memory that others change. */
+#include <cstring>
+
+#include "grid.h"
+
+namespace emulation
+{
+
+/* Atomics in a row before a thread lets others run. */
+static constexpr unsigned MOST_TOUCHES = 256;
+
+static void
+let_through(block *b)
+{
+    b->result = b->sum;
+    b->waiting = b->sum = 0;
+    for (unsigned i = 0; i < b->n_warps; i++) {
+        make_ready(&b->warps[i], b->warps[i].waiting);
+        b->warps[i].waiting = 0;
+    }
+}
+
+unsigned
+block_barrier(unsigned value, site where)
+{
+    fiber *f = running.now;
+    block *b = f->block;
+    running.moved = true;
+    f->touches = 0;
+    if (b->waiting == 0)
+        b->where = where;
+    else if (b->where.line != where.line || b->where.file != where.file)
+        misuse(where, "waits for its block here, others do at %s:%d", b->where.file, b->where.line);
+    b->sum += value;
+    if (++b->waiting == b->live) {
+        let_through(b);
+    } else {
+        f->warp->waiting |= 1u << f->at.lane;
+        wait_as(AT_BARRIER, where);
+    }
+    return b->result; /* nobody has got to the next barrier's end: that needs this thread too */
+}
+
+/* The lanes of a collective are there. */
+static void
+do_together(warp *w)
+{
+    const uint32_t came = w->came;
+    w->came = 0;
+    w->work(w->data);
+    make_ready(w, came);
+}
+
+void
+together(collective kind, uint32_t mask, void *data, void (*work)(void *const data[32]), site where)
+{
+    fiber *f = running.now;
+    warp *w = f->warp;
+    const uint32_t own = 1u << f->at.lane;
+    running.moved = true;
+    f->touches = 0;
+    f->kind = kind;
+    if (!(mask & own))
+        misuse(where, "is not in the mask that it gives");
+    if (kind == MATRIX && (w->there != UINT32_MAX || mask != UINT32_MAX))
+        misuse(where, "is at a matrix instruction, for which lanes of its warp are missing");
+    if (w->came == 0) {
+        w->kind = kind;
+        w->mask = mask;
+        w->where = where;
+        w->work = work;
+        memset(w->data, 0, sizeof w->data);
+    } else if (w->kind != kind || w->mask != mask || w->work != work ||
+               (kind != SYNC && (w->where.line != where.line || w->where.file != where.file))) {
+        misuse(where, "parts ways with lanes of its warp, which are at %s:%d, masks %08x and %08x", w->where.file,
+               w->where.line, mask, w->mask);
+    }
+    w->data[f->at.lane] = data;
+    if ((w->came | own) == (mask & w->there)) {
+        const uint32_t others = w->came;
+        w->came = 0;
+        work(w->data);
+        make_ready(w, others);
+        return;
+    }
+    w->came |= own;
+    wait_as(AT_COLLECTIVE, where);
+}
+
+void
+spin(site where)
+{
+    running.now->warp->spinning |= 1u << running.now->at.lane;
+    wait_as(SPINNING, where);
+}
+
+void
+touch(site where)
+{
+    if (++running.now->touches < MOST_TOUCHES)
+        return;
+    running.now->touches = 0;
+    spin(where);
+}
+
+void
+finish()
+{
+    fiber *f = running.now;
+    block *b = f->block;
+    warp *w = f->warp;
+    f->state = DONE;
+    running.moved = true;
+    b->live--;
+    w->there &= ~(1u << f->at.lane);
+    if (b->live > 0 && b->waiting == b->live)
+        let_through(b);
+    if (w->came != 0 && w->came == (w->mask & w->there)) {
+        if (w->kind == MATRIX)
+            complain("%s:%d: a lane of the warp has returned before the matrix instruction", w->where.file,
+                     w->where.line);
+        else
+            do_together(w);
+    }
+    give_way(true);
+}
+
+} // namespace emulation

@@ -1,0 +1,59 @@
+/* What the tests of the emulated device code share: random numbers, memory, kernels in random orders. */
+#ifndef TESTS_RIGS_EMULATION_RIG_CUH
+#define TESTS_RIGS_EMULATION_RIG_CUH
+
+#include <cmath>
+#include <csetjmp>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+extern "C" {
+#include <cmocka.h>
+}
+
+#include "kernels/cuda/launch.cuh"
+#include "kernels/rng.h"
+#include "tests/rigs/seed.h"
+
+enum { ORDERS = 5, LANES = 32 };
+
+static uint64_t state_of_random;
+
+static uint64_t
+random64()
+{
+    return splitmix64(&state_of_random);
+}
+
+/* Memory of the device that the test looks into when nothing runs. */
+template <class T> struct array {
+    T *p;
+    explicit array(size_t n, bool zero = false)
+    {
+        assert_int_equal(cudaMalloc(&p, n * sizeof *p), cudaSuccess);
+        if (zero)
+            memset((void *)p, 0, n * sizeof *p);
+    }
+    ~array()
+    {
+        assert_int_equal(cudaFree(p), cudaSuccess);
+    }
+    array(const array &) = delete;
+    T &
+    operator[](size_t i)
+    {
+        return p[i];
+    }
+};
+
+/* Runs a kernel in order, or for order > 0 in a random one. */
+#define RUN(order, ...)                                                                                                \
+    do {                                                                                                               \
+        emulated_cuda_seed((order) == 0 ? 0 : random64() | 1);                                                         \
+        assert_int_equal(__VA_ARGS__, cudaSuccess);                                                                    \
+        assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);                                                        \
+    } while (0)
+
+#endif
