@@ -11,9 +11,9 @@
 
 struct recording {
     struct trace_writer *writer;
-    char folder[512];
+    char folder[4096];
     bool temporary, asked; /* asked: the user named the folder */
-    struct err trouble;    /* of a folder that takes no trace */
+    struct err trouble;    /* why there is no writer */
 };
 
 static bool
@@ -40,12 +40,10 @@ recording_open(struct recording **out, const char *trace, struct session *s, str
     r->asked = trace != NULL;
     if (r->asked) {
         snprintf(r->folder, sizeof r->folder, "%s", trace);
-        if (trace_writer_open(&r->writer, trace, session_info(s), session_log(s), &r->trouble))
+        if (trace_writer_open(&r->writer, trace, session_info(s), session_log(s), &r->trouble) ||
+            r->trouble.kind != ERR_USAGE) /* a disk that takes no trace does not stop the run */
             return true;
-        if (r->trouble.kind != ERR_USAGE) /* a disk that takes no trace does not stop the run */
-            return true;
-        if (err != NULL)
-            *err = r->trouble;
+        *err = r->trouble;
         free(r);
         *out = NULL;
         return false;
@@ -60,18 +58,15 @@ const char *
 recording_trouble(void *recording)
 {
     struct recording *r = recording;
-    if (r->writer == NULL)
-        return r->trouble.kind != ERR_NONE ? r->trouble.text : NULL;
-    return trace_writer_trouble(r->writer);
+    return r->writer == NULL ? r->trouble.text : trace_writer_trouble(r->writer);
 }
 
 bool
 recording_export(void *recording, const char *dir, struct err *err)
 {
     struct recording *r = recording;
-    const char *trouble = recording_trouble(r);
     if (r->writer == NULL)
-        return err_set(err, ERR_WORK, "nothing was recorded: %s", trouble != NULL ? trouble : "no trace");
+        return err_set(err, ERR_WORK, "nothing was recorded: %s", r->trouble.text);
     trace_writer_flush(r->writer);
     return trace_copy(r->folder, dir, err);
 }
@@ -98,7 +93,7 @@ recording_close(struct recording *r, struct err *err)
     if (r->temporary)
         delete_folder(r->folder);
     ok = ok || !r->asked; /* nobody asked for it to be kept */
-    if (!ok && err != NULL)
+    if (!ok)
         *err = r->trouble;
     free(r);
     return ok;
