@@ -22,7 +22,7 @@ chain_draft(struct round *r, const struct chain_rule *rule)
         slot_t row = round_slot(r, node);
         const struct context_probe probe = {.slot = row, .layer = rule->exit_layer, .temperature = 1};
         struct guess g;
-        if (!round_advance(r, &row, 1, rule->exit_layer, NULL) || !round_guess(r, &probe, 1, &g))
+        if (!context_advance(r->ctx, &row, 1, rule->exit_layer, NULL) || !round_guess(r, &probe, 1, &g))
             return false;
         const bool unsure = rule->below != CHAIN_GOES_ON && (double)g.confidence < rule->threshold;
         if (unsure)

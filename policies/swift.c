@@ -136,8 +136,7 @@ score(struct swift *w, struct round *r, uint32_t window, double *matchness)
         ok = rows[i] != SLOT_NONE;
         probes[i] = (struct context_probe){.slot = rows[i], .layer = w->layers, .temperature = 1};
     }
-    ok =
-        ok && context_advance(r->ctx, rows, window, w->layers, &plan) && context_guess(r->ctx, probes, window, guesses);
+    ok = ok && context_advance(r->ctx, rows, window, w->layers, &plan) && round_look(r, probes, window, guesses);
     uint32_t matched = 0;
     for (uint32_t i = 0; i < window && ok; i++)
         matched += guesses[i].token == g[i + 1];
@@ -221,7 +220,7 @@ step(struct policy *p, struct round *r, struct tree *t)
     t->row = context_append(r->ctx, t->fork, t->row, t->token);
     const struct context_probe probe = {.slot = t->row, .layer = w->layers, .temperature = 1};
     struct guess g;
-    if (t->row == SLOT_NONE || !round_advance(r, &t->row, 1, w->layers, &plan) || !round_look(r, &probe, 1, &g))
+    if (t->row == SLOT_NONE || !context_advance(r->ctx, &t->row, 1, w->layers, &plan) || !round_look(r, &probe, 1, &g))
         return false;
     const uint32_t wish = candidates_for(p, (double)g.confidence);
     const uint32_t room = VERIFY_NODES - t->nodes - (t->chain - 1); /* the rest of the chain keeps its places */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
 #include "engine/session/session_internal.h"
 
 static struct session *
@@ -10,10 +11,11 @@ session_of(const struct round *r)
     return r->state->session;
 }
 
-bool
-round_advance(struct round *r, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan)
+/* Head calls were made since then. */
+static void
+heads_called(struct round *r, uint64_t since_ns)
 {
-    return context_advance(r->ctx, slots, n, to, plan);
+    spent_heads(&r->state->spent, clock_ns() - since_ns);
 }
 
 bool
@@ -22,21 +24,21 @@ round_until(struct round *r, const slot_t *rows, size_t n, uint32_t to, const st
 {
     struct session *s = session_of(r);
     struct exit_rule asked = *rule;
-    asked.head = s->head;
+    asked.head = s->settings.head;
     struct guess *mine = out->probed;
     if (mine == NULL) /* the caller doesn't care, the screen does */
-        out->probed = s->guesses;
+        out->probed = s->probing.guesses;
     bool ok = context_advance_until(r->ctx, rows, n, to, &asked, out);
     if (ok) {
-        r->state->heads_ns += out->probe_ns;
+        spent_heads(&r->state->spent, out->probe_ns);
         if (out->probes > 0 && out->probe_ns == 0)
-            r->state->heads_unknown = true;
+            r->state->spent.heads_unknown = true;
         memcpy(r->state->temperature, rule->temperature, (r->layers + 1) * sizeof *rule->temperature);
         r->state->annealed = true;
-        for (uint32_t l = 1; l <= out->depth && s->probe != PROBE_OFF; l++)
+        for (uint32_t l = 1; l <= out->depth && s->settings.probe != PROBE_OFF; l++)
             if (out->probed[l].token != TOKEN_NONE)
-                session_layer_event(s, context_position(r->ctx, rows[n - 1]) + 1, l, session_head_at(s, l),
-                                    &out->probed[l], PROBED_POLICY, TOKEN_NONE);
+                session_tell_guess(s, context_position(r->ctx, rows[n - 1]) + 1, l, session_head_at(s, l),
+                                   &out->probed[l], PROBED_POLICY, TOKEN_NONE);
     }
     out->probed = mine;
     return ok;
@@ -46,17 +48,17 @@ bool
 round_look(struct round *r, const struct context_probe *probes, size_t n, struct guess *out)
 {
     struct session *s = session_of(r);
-    const size_t room = s->n_probes;
+    const size_t room = s->probing.n;
     uint64_t start = clock_ns();
     bool ok = true;
     for (size_t at = 0; at < n && ok; at += room) {
         const size_t part = n - at < room ? n - at : room;
-        memcpy(s->probes, probes + at, part * sizeof *probes);
+        memcpy(s->probing.probes, probes + at, part * sizeof *probes);
         for (size_t i = 0; i < part; i++)
-            s->probes[i].head = s->head;
-        ok = context_guess(r->ctx, s->probes, part, out + at);
+            s->probing.probes[i].head = s->settings.head;
+        ok = context_guess(r->ctx, s->probing.probes, part, out + at);
     }
-    r->state->heads_ns += clock_ns() - start;
+    heads_called(r, start);
     return ok;
 }
 
@@ -66,9 +68,9 @@ round_guess(struct round *r, const struct context_probe *probes, size_t n, struc
     if (!round_look(r, probes, n, out))
         return false;
     struct session *s = session_of(r);
-    for (size_t i = 0; i < n && s->probe != PROBE_OFF; i++)
-        session_layer_event(s, context_position(r->ctx, probes[i].slot) + 1, probes[i].layer,
-                            session_head_at(s, probes[i].layer), &out[i], PROBED_POLICY, TOKEN_NONE);
+    for (size_t i = 0; i < n && s->settings.probe != PROBE_OFF; i++)
+        session_tell_guess(s, context_position(r->ctx, probes[i].slot) + 1, probes[i].layer,
+                           session_head_at(s, probes[i].layer), &out[i], PROBED_POLICY, TOKEN_NONE);
     return true;
 }
 
@@ -81,13 +83,13 @@ round_choose(struct round *r, slot_t slot, uint32_t layer, const struct guess *g
         return true;
     }
     uint64_t start = clock_ns();
-    *q = context_dist(r->ctx, slot, layer, session_of(r)->head, &r->sampling);
+    *q = context_dist(r->ctx, slot, layer, session_of(r)->settings.head, &r->sampling);
     if (*q == DIST_NONE)
         return false;
     struct rng_key key = {
         .seed = r->seed, .seq = r->seq, .pos = context_position(r->ctx, slot) + 1, .purpose = RNG_DRAFT};
     *token = context_draw(r->ctx, *q, &key, NULL, 0);
-    r->state->heads_ns += clock_ns() - start;
+    heads_called(r, start);
     return *token != TOKEN_NONE;
 }
 
@@ -107,7 +109,7 @@ round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uin
     }
     uint64_t start = clock_ns();
     const struct sampling whole = {.temperature = 1, .top_p = 1};
-    dist_t from = context_dist(r->ctx, slot, layer, session_of(r)->head, greedy ? &whole : &r->sampling);
+    dist_t from = context_dist(r->ctx, slot, layer, session_of(r)->settings.head, greedy ? &whole : &r->sampling);
     if (!greedy)
         *q = from;
     while (from != DIST_NONE && n < k) {
@@ -117,33 +119,26 @@ round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uin
             break;
         out[n++] = t;
     }
-    r->state->heads_ns += clock_ns() - start;
+    heads_called(r, start);
     return context_error(r->ctx)->kind == ERR_NONE ? n : 0;
 }
 
 void
 round_aside_begin(struct round *r)
 {
-    r->state->aside_since = clock_us();
-    r->state->aside_from = context_loads(r->ctx);
-    r->state->aside_heads_ns = r->state->heads_ns;
-}
-
-double
-round_aside_ms(const struct round *r)
-{
-    return (double)r->state->aside_us / 1000;
+    r->state->aside_from = spent_turn(&r->state->spent, SPENT_ASIDE, context_loads(r->ctx));
 }
 
 void
 round_aside_end(struct round *r)
 {
-    struct round_state *st = r->state;
-    struct loads now = context_loads(r->ctx);
-    st->aside_us += clock_us() - st->aside_since;
-    st->heads_ns = st->aside_heads_ns; /* head calls of the pass are not the draft's either */
-    st->aside.layers += now.layers - st->aside_from.layers;
-    st->aside.heads += now.heads - st->aside_from.heads;
+    spent_turn(&r->state->spent, r->state->aside_from, context_loads(r->ctx));
+}
+
+double
+round_aside_ms(const struct round *r)
+{
+    return (double)r->state->spent.ns[SPENT_ASIDE] * 1e-6;
 }
 
 bool
@@ -175,7 +170,7 @@ round_propose(struct round *r, const struct proposal *p)
     st->pos[node] = pos;
     if (pos - st->pos[0] > st->steps)
         st->steps = pos - st->pos[0];
-    session_vocab(s, p->token);
+    session_tell_vocab(s, p->token);
     struct event e = {.type = EVENT_TOKEN,
                       .token = {.pos = pos,
                                 .parent = p->parent,
@@ -190,10 +185,10 @@ round_propose(struct round *r, const struct proposal *p)
                                 .committed = -1}};
     session_emit(s, &e);
     session_token_done(s);
-    uint64_t start = clock_ns();
-    enum mood mood = session_gate(s, false);
-    st->wait_ns += clock_ns() - start;
-    return mood == MOOD_GO ? node : -1;
+    const enum account before = spent_turn(&st->spent, SPENT_WAIT, context_loads(r->ctx));
+    const enum next next = session_gate(s, GATE_TOKEN);
+    spent_turn(&st->spent, before, context_loads(r->ctx));
+    return next == NEXT_STOP ? -1 : node;
 }
 
 slot_t
@@ -206,7 +201,7 @@ bool
 round_fail(struct round *r, const char *why)
 {
     struct session *s = session_of(r);
-    return session_fail(s, s->info.policies[s->policy].name, why);
+    return session_fail(s, s->info.policies[s->settings.policy].name, why);
 }
 
 void
@@ -220,10 +215,10 @@ round_report(struct round *r, const char *key, int index, double value)
 void
 round_summary(struct round *r, const char *stop_reason, int exit_layer, double threshold, int d_max, int w_max)
 {
-    struct round_state *st = r->state;
-    snprintf(st->stop_reason, sizeof st->stop_reason, "%s", stop_reason);
-    st->exit_layer = exit_layer;
-    st->threshold = threshold;
-    st->d_max = d_max;
-    st->w_max = w_max;
+    struct round_event *line = &r->state->line;
+    snprintf(line->stop_reason, sizeof line->stop_reason, "%s", stop_reason);
+    line->exit_layer = exit_layer;
+    line->threshold = (float)threshold;
+    line->d_max = d_max;
+    line->w_max = w_max;
 }

@@ -1,10 +1,17 @@
-/* One round, as a policy sees it. All of a policy's work goes through these helpers: they append events, keep the
- * accounts, and are where stepping, pausing and cancelling happen. A helper that returns false (SLOT_NONE, -1) means
- * "stop now": the policy returns false at once and the session knows why.
+/* One round, as a policy sees it. Its work goes through these helpers: they append events, keep the accounts, and are
+ * where stepping, pausing and cancelling happen. A helper that returns false (SLOT_NONE, -1) means "stop now": the policy
+ * returns false at once and the session knows why.
  *
  * Nodes are the candidates of the round's tree: node 0 is the pending token, whose row exists at depth 0 when draft()
  * is called; round_propose() adds nodes. After draft() the session runs every node's row to depth L in one sweep,
- * verifies, keeps the accepted path and emits. */
+ * verifies, commits the accepted path and emits.
+ *
+ * Of the context (r->ctx) a policy may call these and no others (tests/structure/test_policy_calls.sh reads the list):
+ *   context_advance                     rows of the round's tree or of a fork, to a depth
+ *   context_length, context_at          the trunk r->seq, to look
+ *   context_hidden_kept                 whether a row can still be looked at
+ *   context_fork, context_drop          a sequence of its own, gone by the end of the call
+ *   context_append                      to such a fork only: the round's tree grows by round_propose() */
 #ifndef ENGINE_SESSION_ROUND_H
 #define ENGINE_SESSION_ROUND_H
 
@@ -33,7 +40,6 @@ struct round {
 
 /* ---- work ---- */
 /* Which head looks at a layer, the lens or a trained one, is the session's setting: it applies to all of these. */
-bool round_advance(struct round *, const slot_t *, size_t n, uint32_t to, const struct plan *);
 /* The guesses of every probed layer become LAYER events. */
 bool round_until(struct round *, const slot_t *rows, size_t n, uint32_t to, const struct exit_rule *,
                  struct exit_result *);

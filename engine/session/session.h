@@ -1,5 +1,5 @@
 /* A session: one prompt after another generated under one policy after another, on a thread of its own, telling all
- * through the event log and obeying controls at its gates (before every layer for cancelling, at every proposal and
+ * through the event log and doing what controls ask for at its gates (before every layer for cancelling, at every proposal and
  * between rounds for the rest). */
 #ifndef ENGINE_SESSION_SESSION_H
 #define ENGINE_SESSION_SESSION_H
@@ -34,8 +34,9 @@ struct session_options {
     uint32_t ctx;    /* 0: the model's own */
     bool ignore_eos;
     enum probe_mode probe;
-    enum head_mode head;   /* HEADS_TRAINED wants an engine that has some */
-    struct policy_memory *memory; /* what policies learned before, and where they leave it at the end; borrowed; or NULL */
+    enum head_mode head; /* HEADS_TRAINED wants an engine that has some */
+    struct policy_memory
+        *memory; /* what policies learned before, and where they leave it at the end; borrowed; or NULL */
     const struct knob_setting *set;
     size_t n_set;
     double pace; /* tokens/s at most, for people who want to watch; 0: as fast as it goes */
@@ -75,9 +76,9 @@ bool session_open(struct session **, struct engine *, const struct session_optio
 const struct run_info *session_info(const struct session *);
 struct event_log *session_log(struct session *);
 bool session_start(struct session *, struct err *); /* starts the thread; open readers and the trace before */
-/* Any thread. False with one line when it cannot be obeyed (an unknown knob, a bad value, a prompt that is too long). */
+/* Any thread. False with one line when it cannot be done (an unknown knob, a bad value, a prompt that is too long). */
 bool session_post(struct session *, const struct control *, struct err *);
-bool session_failed(const struct session *, struct err *); /* the engine failed: what it said */
-void session_close(struct session *); /* cancels, joins, frees; the log with it: close readers before */
+bool session_failed(struct session *, struct err *); /* the engine failed: what it said; any thread */
+void session_close(struct session *);                /* cancels, joins, frees; the log with it: close readers before */
 
 #endif

@@ -1,28 +1,15 @@
-/* What the session's files share: session.c (threads, controls), generate.c (a run and its rounds), round.c (the
- * policy's helpers), baseline.c. Nobody else includes it. */
+/* What the session's files share; nobody else includes it. Each file calls only those that stand above it here. */
 #ifndef ENGINE_SESSION_SESSION_INTERNAL_H
 #define ENGINE_SESSION_SESSION_INTERNAL_H
 
 #include <pthread.h>
 
-#include "engine/base/clock.h"
-#include "engine/base/condition.h"
+#include "engine/session/mailbox.h"
 #include "engine/session/round.h"
+#include "engine/session/run.h"
 #include "engine/session/session.h"
-#include "engine/tokenizer/chat.h"
-#include "engine/tokenizer/tokenizer.h"
-
-struct mail { /* a control on its way to the engine's thread */
-    struct mail *next;
-    struct control control;
-    char *text; /* owned copy of control.text, or NULL */
-    uint32_t asked_round;
-};
-
-enum mood { /* what a gate tells the work that came to it */
-            MOOD_GO,
-            MOOD_STOP /* a new run, quitting, or a failure: unwind */
-};
+#include "engine/session/spent.h"
+#include "engine/session/timing.h"
 
 /* Everything of a round that policies don't see. */
 struct round_state {
@@ -31,104 +18,123 @@ struct round_state {
     uint32_t pos[VERIFY_NODES];
     uint32_t n;     /* nodes, node 0 counted */
     uint32_t steps; /* depth of the tree: drafts on its longest path */
-    char stop_reason[16];
-    int exit_layer, d_max, w_max;
-    uint64_t aside_since, aside_us; /* passes that are not the draft's */
-    struct loads aside_from, aside;
-    uint64_t aside_heads_ns; /* heads_ns when the pass began */
-    double threshold;
-    uint64_t heads_ns, wait_ns; /* the policy's head calls; at gates */
-    bool heads_unknown;         /* the backend could not tell what a call's probes took */
-    bool annealed;              /* temperature[] below is this round's */
-    float *temperature;         /* (L + 1) of the last exit rule */
+    struct spent spent;
+    struct round_event line; /* the round's, filled in as it goes */
+    struct verdict verdict;
+    enum account aside_from; /* what a pass aside interrupted */
+    bool annealed;           /* temperature[] below is this round's */
+    float *temperature;      /* (L + 1) of the last exit rule */
 };
 
-struct session {
-    struct engine *engine;
-    struct run_info info;
-    struct event_log *log;
-    struct context *ctx;
-    struct policy *policies; /* (info.n_policies) */
-    struct policy_memory *memory;
-    struct model_info model;
-    struct sampling sampling;
-    bool ignore_eos, stay;
-    seq_t seq;
-
-    /* Shared with posting threads, under the lock. */
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    struct mail *first, *last;
-    uint32_t interrupts;      /* prompts, restarts and quits in the queue */
-    uint32_t asked_policy;    /* the policy that is asked for last: knob names are checked against it */
-    atomic_bool cancel;       /* = interrupts > 0; looked at before every layer */
-    atomic_uint round_number; /* for stamping what is asked */
-
-    /* The engine thread's own. */
-    pthread_t thread;
-    bool started;
+struct settings { /* what a session generates with; they change between rounds */
     uint32_t policy;
     enum probe_mode probe;
     enum head_mode head_mode;
-    enum head_choice head; /* that looks at a layer: what the mode, the policy and the engine come to */
-    bool paused, want_baseline;
-    uint32_t step_rounds; /* left before pausing again; 0: not stepping */
-    bool step_token;
-    uint32_t break_at;
-    double pace;                  /* tokens/s; 0: no bound */
-    uint64_t next_us;             /* the next round may begin */
-    struct mail *pending;         /* knobs, policies, probes: wait for the next round */
-    bool in_round, quit, new_run; /* new_run: a prompt or restart was taken from the queue */
-    const char *run_cause;
-    char *prompt; /* of the next run */
-    size_t prompt_len;
-    struct chat chat;                         /* how prompts are written; CHAT_NONE: as they are */
-    char *system;                             /* NULL: the template's own */
-    token_t *tokens;                          /* (ctx + 2) prompt and emitted */
-    uint32_t n_tokens, prompt_tokens, wanted; /* wanted: tokens to generate, UINT32_MAX: no bound */
-    uint32_t run;
-    uint64_t run_start_us;
-    uint64_t *seen; /* bit set of token ids whose VOCAB event is out */
-    struct round round;
-    struct round_state state;
-    struct guess *guesses;        /* (VERIFY_NODES * L) for the scope's probes, or one per layer */
-    struct context_probe *probes; /* (n_probes) as many */
-    size_t n_probes;
-    struct err failure; /* kind ERR_NONE: none */
-    atomic_bool failed;
+    enum head_choice head;  /* that looks at a layer: what the mode, the policy and the engine come to */
+    struct message *coming; /* in the order in which they were asked for, until the next round */
 };
 
-/* A prompt's tokens, written as a turn where that is wanted. Any thread. */
-bool session_encode(const struct session *, const char *prompt, size_t len, token_t **ids, size_t *n, struct err *);
-bool pace_parse(const char *text, double *tokens_per_s); /* a number from 0 */
-/* Stamps and appends. */
-void session_emit(struct session *, struct event *);
-void session_vocab(struct session *, token_t);
-void session_control_event(struct session *, const char *name, const char *old_text, const char *new_text,
-                           uint32_t asked, uint32_t applied);
-void session_layer_event(struct session *, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *,
-                         enum probed_by, token_t final);
+struct asked { /* for the engine's thread to do as soon as it can */
+    bool quit, new_run, baseline, extension;
+};
+
+struct probing { /* the scope's own probes, and room for those of a policy that doesn't care */
+    struct context_probe *probes;
+    struct guess *guesses;
+    size_t n; /* of each */
+};
+
+struct session {
+    /* The same from opening to closing. */
+    struct engine *engine; /* borrowed */
+    struct run_info info;
+    struct model_info model;
+    bool ignore_eos, stay;
+    char *system; /* owned; the format's */
+    struct prompt_format format;
+    struct event_log *log;
+    struct context *ctx;
+    seq_t seq;
+    struct policy *policies;      /* (info.n_policies) */
+    struct policy_memory *memory; /* borrowed; or NULL */
+    pthread_t thread;
+    bool started;
+
+    /* Shared with other threads, each under a lock of its own. */
+    struct mailbox mailbox;
+    pthread_mutex_t failure_lock;
+    struct err failure; /* kind ERR_NONE: none. Only the engine's thread writes it, so it reads without the lock */
+
+    /* The engine thread's own. */
+    struct settings settings;
+    struct timing timing;
+    struct asked asked;
+    struct run run;
+    uint64_t *told; /* bit set of token ids whose VOCAB event is out */
+    struct probing probing;
+    struct round round;
+    struct round_state state;
+};
+
+/* telling.c: events of this run and round. */
+void session_emit(struct session *, struct event *); /* stamps and appends */
+void session_tell_vocab(struct session *, token_t);
+/* A committed token, the prompt's or the target's own; the guess that it came from, or NULL. */
+void session_tell_token(struct session *, uint32_t pos, token_t, enum token_source, const struct guess *);
+void session_tell_guess(struct session *, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *,
+                        enum probed_by, token_t final);
+void session_tell_control(struct session *, const char *name, const char *old_text, const char *new_text,
+                          uint32_t asked, uint32_t applied);
+void session_tell_state(struct session *, const char *name, const char *old_text, const char *new_text); /* now */
+void session_tell_progress(struct session *, const char *what, double done);
+bool session_has_failed(const struct session *);                         /* for the engine's thread */
+bool session_fail(struct session *, const char *where, const char *why); /* ends the run, and says so once; false */
+
+/* probing.c: heads at layers. */
 /* The head that a layer's guesses come from, as events name it: 0 the lens, 1 a trained one. */
 uint32_t session_head_at(const struct session *, uint32_t layer);
-/* Sets the head by mode, policy and engine; tells when it changed, or always. True: it changed. */
-bool session_choose_head(struct session *, bool always, uint32_t asked, uint32_t applied);
-/* Handles controls; blocks while paused. at_round: between rounds, where knobs and policies take effect. */
-enum mood session_gate(struct session *, bool at_round);
-/* Blocks until something arrives that gives work: at the end of a run. */
-enum mood session_idle(struct session *);
-/* After one drafted or emitted token: stepping by token pauses here. */
-void session_token_done(struct session *);
-void session_round_done(struct session *);
-/* Context or policy said no: cancelled, or a failure to report. Always MOOD_STOP. */
-enum mood session_stop(struct session *, const char *where);
-bool session_fail(struct session *, const char *where, const char *why); /* false */
+/* With --probe all: the rows that a round committed, or the latest ones again, with the head that is in use now. */
+bool session_probe_round(struct session *, const slot_t *rows, size_t n);
+bool session_probe_recent(struct session *);
 
-/* generate.c: one run from prefill to its end; false when interrupted or failed. */
-bool session_probe_recent(struct session *); /* the latest rows again, with the head that is in use now */
-void session_generate(struct session *);
-void session_end(struct session *, const char *why); /* the run is over: an `end` control */
-void session_continue(struct session *);             /* goes on with rounds after an extension */
-/* baseline.c: between rounds. False when interrupted or failed. */
+/* gate.c: where controls arrive, and where the work waits while it is paused. What it was asked to do next is the
+ * caller's to do. */
+enum gate { GATE_TOKEN /* within a round */, GATE_ROUND /* between rounds */, GATE_END /* the run is over */ };
+enum next {
+    NEXT_STOP,     /* a new run, or quitting: unwind */
+    NEXT_SETTINGS, /* session_apply_settings(), and come again; not within a round */
+    NEXT_BASELINE, /* session_baseline(), and come again; not within a round */
+    NEXT_ROUND     /* go on */
+};
+enum next session_gate(struct session *, enum gate);
+void session_token_done(struct session *); /* a token was drafted or emitted */
+void session_round_done(struct session *);
+/* Work ended before it was done: by a control, or by a failure of context or policy, which is told. False. */
+bool session_stop(struct session *, const char *where);
+
+/* settings.c: between rounds. False: stopped. */
+bool session_apply_settings(struct session *);
+void session_begin_settings(struct session *); /* tells them, as a run begins */
+
+/* round_steps.c: one round. False: stopped. */
+bool session_round(struct session *);
+bool session_is_end(const struct session *, token_t);
+
+/* baseline.c: between rounds. False: stopped. */
 bool session_baseline(struct session *);
+
+/* run.c: a run, and after its end what is asked for until the next one. */
+void session_generate(struct session *);
+
+/* control.c: controls as values. Any thread; nothing of the engine's thread is looked at. */
+bool session_read_control(const struct session *, const struct control *, uint32_t policy, struct message *,
+                          struct err *);
+bool session_find_policy(const struct session *, const char *name, uint32_t *index, struct err *);
+bool session_read_knob(const struct session *, uint32_t policy, const char *name, const char *text, uint32_t *knob,
+                       double *value, struct err *);
+bool session_check_head(const struct session *, enum head_mode, struct err *);
+
+/* session_open.c */
+bool session_open_parts(struct session *, const struct session_options *, struct err *);
 
 #endif

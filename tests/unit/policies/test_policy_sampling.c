@@ -185,7 +185,7 @@ count(struct tallied *d, const token_t *tokens)
 static void
 turn_knobs(struct session *s, uint32_t draw)
 {
-    struct policy *p = &s->policies[s->policy];
+    struct policy *p = &s->policies[s->settings.policy];
     for (uint32_t k = 0; k < p->info.n_knobs; k++) {
         const struct knob *knob = &p->info.knobs[k];
         struct err err;
@@ -218,15 +218,15 @@ draw_all(const struct policy_ops *const *registry, const char *policy, const str
     for (uint32_t depth = 1; depth <= DEPTH; depth++)
         for (size_t i = 0; i < expected[depth].n; i++)
             expected[depth].cells[i].count = 0;
-    struct tallied d = {.tunable = s->info.policies[s->policy].n_knobs > 0};
+    struct tallied d = {.tunable = s->info.policies[s->settings.policy].n_knobs > 0};
     for (uint32_t i = 0; i < draws; i++) {
         s->info.seed = seed + i;
         turn_knobs(s, i);
         session_generate(s);
         if (session_failed(s, &err))
             fail_msg("%s, draw %u: %s", policy, (unsigned)i, err.text);
-        assert_int_equal(s->n_tokens - s->prompt_tokens, TOKENS);
-        count(&d, s->tokens + s->prompt_tokens);
+        assert_int_equal(run_emitted(&s->run), TOKENS);
+        count(&d, s->run.tokens + s->run.prompt_tokens);
         for (const struct event *e; (e = event_reader_next(reader)) != NULL;)
             if (e->type == EVENT_VERDICT && e->verdict.candidate == 1) {
                 d.first++;
@@ -293,7 +293,7 @@ draft_from_layer_one(struct round *r, bool picky, bool hot)
         struct proposal draft = {.parent = node, .exit_layer = 1};
         struct guess g;
         const struct context_probe probe = {.slot = row, .layer = 1, .temperature = 1};
-        if (!round_advance(r, &row, 1, 1, NULL) || !round_guess(r, &probe, 1, &g) ||
+        if (!context_advance(r->ctx, &row, 1, 1, NULL) || !round_guess(r, &probe, 1, &g) ||
             !round_choose(r, row, 1, &g, &draft.token, &draft.q))
             return false;
         if (hot) {

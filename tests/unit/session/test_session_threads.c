@@ -1,4 +1,4 @@
-/* Controls posted from a thread of their own at random moments, long prefills, full contexts, policies that fail.
+/* Controls posted from a thread of their own at random moments, long prefills, full contexts.
  * Every run's events are checked by the rig. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "engine/session/round.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "policies/policy.h"
 #include "tests/rigs/seed.h"
@@ -27,7 +26,7 @@ struct poster {
     pthread_t thread;
     uint64_t random;
     bool started;
-    uint32_t posted, obeyed;           /* turns of tau */
+    uint32_t posted, taken;            /* turns of tau */
     char value[KNOB_TURNS + 1][16];    /* in the order in which they were posted */
     bool out_of_order, refused, ended; /* ended: the sentinel came */
 };
@@ -91,13 +90,13 @@ watch(void *user, struct session *s, const struct event *e)
         session_control(s, CONTROL_QUIT, NULL, NULL, 0);
         return;
     }
-    double said = strtod(e->control.new_text, NULL), meant = strtod(p->value[p->obeyed], NULL);
+    double said = strtod(e->control.new_text, NULL), meant = strtod(p->value[p->taken], NULL);
     p->out_of_order = p->out_of_order || said < meant || said > meant;
-    p->obeyed++;
+    p->taken++;
 }
 
 static void
-test_another_threads_controls_are_all_obeyed_in_order(void **state)
+test_another_threads_controls_are_all_taken_in_order(void **state)
 {
     struct fixture *f = *state;
     uint64_t random = seed;
@@ -110,7 +109,7 @@ test_another_threads_controls_are_all_obeyed_in_order(void **state)
         session_run(f->engine, &o, watch, &p, &r);
         assert_true(p.ended);
         assert_false(p.refused);
-        assert_int_equal(p.obeyed, p.posted);
+        assert_int_equal(p.taken, p.posted);
         assert_false(p.out_of_order);
         assert_true(r.runs > 1);
         session_rig_free(&r);
@@ -282,58 +281,16 @@ test_a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting(void **state)
     free(text);
 }
 
-/* ---- a policy that fails ---- */
-
-static bool
-fail_in_round_three(struct policy *p, struct round *r)
-{
-    (void)p;
-    return r->number != 3 || round_fail(r, "three is too many");
-}
-
-static void
-restart_after_failure(void *user, struct session *s, const struct event *e)
-{
-    uint32_t *failures = user;
-    if (e->type == EVENT_CONTROL && strcmp(e->control.name, "end") == 0 &&
-        strncmp(e->control.new_text, "error: ", 7) == 0 && ++*failures < 3)
-        session_control(s, CONTROL_RESTART, NULL, NULL, 0);
-    else if (*failures == 3)
-        session_control(s, CONTROL_QUIT, NULL, NULL, 0);
-}
-
-static void
-test_a_policy_that_fails_ends_the_run_and_a_restart_tries_again(void **state)
-{
-    struct fixture *f = *state;
-    static const struct policy_ops failing = {
-        .name = "failing", .title = "fails", .paper = "", .draft = fail_in_round_three};
-    static const struct policy_ops *const registry[] = {&failing, NULL};
-    struct session_options o = session_usual();
-    struct session_rig_result r;
-    struct err err = {0};
-    uint32_t failures = 0;
-    o.policies = registry;
-    o.policy = "failing";
-    assert_false(session_rig_generate(f->engine, &o, NULL, NULL, &r, &err));
-    assert_int_equal(err.kind, ERR_WORK);
-    assert_string_equal(err.text, "failing: three is too many");
-    o.stay = true;
-    assert_false(session_rig_generate(f->engine, &o, restart_after_failure, &failures, &r, &err));
-    assert_int_equal(failures, 3);
-}
-
 int
 main(void)
 {
     seed = seed_or(seed);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_another_threads_controls_are_all_obeyed_in_order),
+        cmocka_unit_test(test_another_threads_controls_are_all_taken_in_order),
         cmocka_unit_test(test_a_step_by_token_stops_after_each_token_also_without_drafts),
         cmocka_unit_test(test_an_extended_run_says_what_a_longer_one_says),
         cmocka_unit_test(test_a_prompt_that_leaves_one_place_gives_two_tokens),
         cmocka_unit_test(test_a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting),
-        cmocka_unit_test(test_a_policy_that_fails_ends_the_run_and_a_restart_tries_again),
     };
     return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
 }

@@ -1,0 +1,100 @@
+/* Controls read into values, whoever brings them: what cannot be done is said here, before any lock is taken. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/session/session_internal.h"
+
+bool
+session_find_policy(const struct session *s, const char *name, uint32_t *index, struct err *err)
+{
+    for (*index = 0; *index < s->info.n_policies; ++*index)
+        if (strcmp(s->info.policies[*index].name, name) == 0)
+            return true;
+    char list[256] = "";
+    size_t n = 0;
+    for (uint32_t i = 0; i < s->info.n_policies && n < sizeof list; i++)
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i > 0 ? ", " : "", s->info.policies[i].name);
+    return err_set(err, ERR_USAGE, "there is no policy '%.32s'; there are %s", name, list);
+}
+
+bool
+session_read_knob(const struct session *s, uint32_t policy, const char *name, const char *text, uint32_t *knob,
+                  double *value, struct err *err)
+{
+    const struct policy_info *p = &s->info.policies[policy];
+    const int index = policy_knob_index(p, name);
+    if (index >= 0) {
+        *knob = (uint32_t)index;
+        return knob_parse(&p->knobs[index], text, value, err);
+    }
+    char list[256] = "";
+    size_t n = 0;
+    for (uint32_t i = 0; i < p->n_knobs && n < sizeof list; i++)
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i > 0 ? ", " : "", p->knobs[i].name);
+    return err_set(err, ERR_USAGE, "policy %s has no knob '%.16s'; it has %s", p->name, name,
+                   p->n_knobs > 0 ? list : "none");
+}
+
+bool
+session_check_head(const struct session *s, enum head_mode mode, struct err *err)
+{
+    return mode != HEADS_TRAINED || s->engine->heads != HEAD_LENS ||
+           err_set(err, ERR_USAGE,
+                   "there are no trained heads for %.60s; make some with `specscope train heads` and give them with "
+                   "--heads FILE",
+                   s->engine->model->name);
+}
+
+/* The place of a word among n names; -1: it is none of them. */
+static int
+place_of(const char *word, const char *const *names, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(word, names[i]) == 0)
+            return i;
+    return -1;
+}
+
+static bool
+read_probe(const struct control *c, struct message *m, struct err *err)
+{
+    const int mode = place_of(c->text, probe_mode_names, PROBE_MODES);
+    m->probe = (enum probe_mode)mode;
+    return mode >= 0 || err_set(err, ERR_USAGE, "probe '%.16s' is not known; there are off, policy and all", c->text);
+}
+
+static bool
+read_head(const struct session *s, const struct control *c, struct message *m, struct err *err)
+{
+    const int mode = place_of(c->text, head_mode_names, HEAD_MODES);
+    m->head = (enum head_mode)mode;
+    return mode >= 0
+               ? session_check_head(s, m->head, err)
+               : err_set(err, ERR_USAGE, "head '%.16s' is not known; there are policy, lens and trained", c->text);
+}
+
+static bool
+read_pace(const struct control *c, struct message *m, struct err *err)
+{
+    char *end;
+    m->value = strtod(c->text, &end);
+    return (end != c->text && *end == '\0' && m->value >= 0 && m->value <= 1e9) ||
+           err_set(err, ERR_USAGE, "speed %.16s: tokens a second are wanted, 0 for as fast as it goes", c->text);
+}
+
+bool
+session_read_control(const struct session *s, const struct control *c, uint32_t policy, struct message *m,
+                     struct err *err)
+{
+    *m = (struct message){.kind = c->kind, .n = c->n, .policy = policy};
+    switch (c->kind) {
+    case CONTROL_KNOB: return session_read_knob(s, policy, c->name, c->text, &m->knob, &m->value, err);
+    case CONTROL_POLICY: return session_find_policy(s, c->text, &m->policy, err);
+    case CONTROL_PROMPT: return prompt_read(&m->prompt, &s->format, c->text, strlen(c->text), err);
+    case CONTROL_PROBE: return read_probe(c, m, err);
+    case CONTROL_HEAD: return read_head(s, c, m, err);
+    case CONTROL_PACE: return read_pace(c, m, err);
+    case CONTROL_EXTEND: return c->n > 0 || err_set(err, ERR_USAGE, "extend by how many tokens? give a number above 0");
+    default: return true;
+    }
+}

@@ -1,0 +1,158 @@
+/* Where controls arrive at the engine's thread, and where it waits. */
+#include <stdlib.h>
+
+#include "engine/session/session_internal.h"
+
+static void
+set_paused(struct session *s, bool paused)
+{
+    static const char *const name[] = {"running", "paused"};
+    if (s->timing.paused == paused)
+        return;
+    s->timing.paused = paused;
+    session_tell_state(s, "state", name[!paused], name[paused]);
+}
+
+/* Goes on for one token, for so many rounds, or (neither) without an end. */
+static void
+resume(struct session *s, bool token, uint32_t rounds)
+{
+    timing_step(&s->timing, token, rounds);
+    set_paused(s, false);
+}
+
+static void
+check_break(struct session *s)
+{
+    if (!timing_break(&s->timing, s->round.number))
+        return;
+    char text[16];
+    snprintf(text, sizeof text, "%u", (unsigned)s->round.number);
+    set_paused(s, true);
+    session_tell_state(s, "break", "", text);
+}
+
+static void
+ask_new_run(struct session *s, struct message *m)
+{
+    s->asked = (struct asked){.quit = s->asked.quit, .new_run = true}; /* what was asked of this run goes with it */
+    s->run.cause = "restart";
+    s->run.wanted = s->info.tokens > 0 ? s->info.tokens : UINT32_MAX;
+    if (m->kind == CONTROL_PROMPT) {
+        s->run.cause = "prompt";
+        prompt_free(&s->run.prompt);
+        s->run.prompt = m->prompt;
+        m->prompt = (struct prompt){0};
+    }
+}
+
+static void
+extend(struct session *s, uint32_t n)
+{
+    uint32_t *wanted = &s->run.wanted;
+    if (*wanted == UINT32_MAX)
+        return;
+    *wanted = n < UINT32_MAX - *wanted ? *wanted + n : UINT32_MAX;
+    s->asked.extension = true;
+}
+
+static void
+queue_setting(struct session *s, struct message *m)
+{
+    struct message **end = &s->settings.coming;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = m;
+}
+
+/* Does what a control asks for, or notes it; the message is consumed. */
+static void
+receive(struct session *s, struct message *m, enum gate at)
+{
+    switch (m->kind) {
+    case CONTROL_KNOB:
+    case CONTROL_POLICY:
+    case CONTROL_HEAD:
+    case CONTROL_PROBE: queue_setting(s, m); return;
+    case CONTROL_PAUSE:
+        timing_step(&s->timing, false, 0);
+        set_paused(s, true);
+        break;
+    case CONTROL_RESUME: resume(s, false, 0); break;
+    case CONTROL_STEP_ROUNDS: /* finishing a round that a token step left half done counts as one */
+        resume(s, false, m->n > 0 ? m->n : 1);
+        break;
+    case CONTROL_STEP_TOKEN: resume(s, true, 0); break;
+    case CONTROL_BREAK:
+        s->timing.break_at = m->n;
+        if (m->n == s->round.number && at != GATE_TOKEN && !s->asked.new_run)
+            check_break(s); /* that round has just ended */
+        break;
+    case CONTROL_PACE:
+        s->timing.pace = m->value;
+        s->timing.next_us = 0;
+        break;
+    case CONTROL_PROMPT:
+    case CONTROL_RESTART: ask_new_run(s, m); break;
+    case CONTROL_BASELINE: s->asked.baseline = true; break;
+    case CONTROL_EXTEND: extend(s, m->n); break;
+    case CONTROL_QUIT: s->asked.quit = true; break;
+    }
+    message_free(m);
+}
+
+enum next
+session_gate(struct session *s, enum gate at)
+{
+    uint64_t until_us = 0;
+    for (;;) {
+        for (struct message *m; (m = mailbox_take(&s->mailbox, until_us)) != NULL; until_us = 0)
+            receive(s, m, at);
+        const bool able = !session_has_failed(s); /* after a failure nothing but a new run helps */
+        if (s->asked.quit || s->asked.new_run)
+            return NEXT_STOP;
+        if (able && at != GATE_TOKEN && s->settings.coming != NULL)
+            return NEXT_SETTINGS;
+        if (able && at != GATE_TOKEN && s->asked.baseline) {
+            s->asked.baseline = false;
+            return NEXT_BASELINE;
+        }
+        if (at == GATE_END)
+            until_us = able && s->asked.extension ? 0 : UINT64_MAX;
+        else
+            until_us = timing_stands(&s->timing, at == GATE_TOKEN);
+        if (until_us == 0)
+            return NEXT_ROUND;
+    }
+}
+
+void
+session_token_done(struct session *s)
+{
+    if (timing_token(&s->timing))
+        set_paused(s, true);
+}
+
+void
+session_round_done(struct session *s)
+{
+    session_token_done(s); /* its last token was emitted, not drafted */
+    timing_slow(&s->timing, s->round.emitted);
+    check_break(s);
+    if (timing_round(&s->timing))
+        set_paused(s, true);
+}
+
+bool
+session_stop(struct session *s, const char *where)
+{
+    const struct err *e = context_error(s->ctx);
+    if (s->asked.quit || s->asked.new_run || session_has_failed(s))
+        return false;
+    if (atomic_load(&s->mailbox.cancel) || e->kind == ERR_CANCELLED) /* what cancelled is in the mailbox */
+        for (struct message *m; (m = mailbox_take(&s->mailbox, 0)) != NULL;)
+            receive(s, m, GATE_TOKEN);
+    if (s->asked.quit || s->asked.new_run)
+        return false;
+    return session_fail(s, where, e->kind != ERR_NONE ? e->text : "failed without a word");
+}

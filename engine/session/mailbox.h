@@ -1,0 +1,54 @@
+/* Controls on their way from any thread to the engine's. What is in the mailbox was parsed and checked before, and is of
+ * values only: nothing in it can be refused any more. */
+#ifndef ENGINE_SESSION_MAILBOX_H
+#define ENGINE_SESSION_MAILBOX_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "engine/session/prompt.h"
+#include "engine/session/session.h"
+
+struct message { /* a control as values; which, its kind says */
+    struct message *next;
+    enum control_kind kind;
+    uint32_t asked_round; /* set by mailbox_post() */
+    uint32_t n;           /* rounds to step, the round to stop after, tokens to add */
+    uint32_t policy;      /* that is asked for, or whose knob it is */
+    uint32_t knob;
+    double value; /* of the knob; tokens/s of a pace */
+    enum probe_mode probe;
+    enum head_mode head;
+    struct prompt prompt; /* owned */
+};
+
+struct mailbox {
+    pthread_mutex_t lock; /* all of it */
+    pthread_cond_t wake;
+    struct message *first, *last;
+    uint32_t interrupts; /* prompts, restarts and quits in the queue */
+    uint32_t policy;     /* the one that is asked for last: a knob is meant for it */
+    uint32_t round;      /* the engine's: what is asked for is asked in it */
+    atomic_bool cancel;  /* = interrupts > 0; the context looks at it before every layer */
+};
+
+void mailbox_open(struct mailbox *);
+void mailbox_close(struct mailbox *);
+
+/* From any thread. The message is the mailbox's only when it was posted. */
+enum posted {
+    POSTED,
+    POSTED_LATE, /* a knob of a policy that is not the one asked for any more: read the control again */
+    POSTED_NOT   /* a breakpoint in the past, says *err */
+};
+enum posted mailbox_post(struct mailbox *, struct message *, struct err *);
+uint32_t mailbox_policy(struct mailbox *);
+
+/* From the engine's thread: the oldest message, waited for until clock_us() is until_us (0: not at all, UINT64_MAX: for
+ * ever); the caller's. NULL: there is none. */
+struct message *mailbox_take(struct mailbox *, uint64_t until_us);
+void mailbox_round(struct mailbox *, uint32_t number); /* this round runs now */
+
+void message_free(struct message *); /* and what follows it */
+
+#endif

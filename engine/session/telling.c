@@ -1,0 +1,121 @@
+/* What a session says: events, stamped with its run, round and time. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/base/clock.h"
+#include "engine/session/session_internal.h"
+
+static void
+append(struct session *s, struct event *e, uint32_t round)
+{
+    e->t_us = clock_us() - s->run.start_us;
+    e->run = s->run.number;
+    e->seq = 0;
+    e->round = round;
+    event_log_append(s->log, e);
+}
+
+void
+session_emit(struct session *s, struct event *e)
+{
+    append(s, e, s->round.number);
+}
+
+void
+session_tell_vocab(struct session *s, token_t token)
+{
+    if (token < 0 || (uint32_t)token >= s->model.vocab || (s->told[token / 64] >> (token % 64) & 1u))
+        return;
+    s->told[token / 64] |= (uint64_t)1 << (token % 64);
+    struct slice bytes = tokenizer_bytes(s->engine->model->tokenizer, token, true);
+    struct event e = {.type = EVENT_VOCAB, .vocab = {token, bytes.data, (uint32_t)bytes.len}};
+    session_emit(s, &e);
+}
+
+void
+session_tell_token(struct session *s, uint32_t pos, token_t token, enum token_source source, const struct guess *g)
+{
+    session_tell_vocab(s, token);
+    bool own = source != SOURCE_PROMPT; /* the target's own word, not the user's */
+    struct event e = {.type = EVENT_TOKEN,
+                      .token = {.pos = pos,
+                                .parent = -1,
+                                .candidate = -1,
+                                .token = token,
+                                .source = source,
+                                .exit_layer = own ? (int32_t)s->model.layers : -1,
+                                .confidence = g != NULL ? g->confidence : NAN,
+                                .annealed = NAN,
+                                .head = own ? 0 : -1,
+                                .accepted = -1,
+                                .committed = 1}};
+    session_emit(s, &e);
+}
+
+void
+session_tell_guess(struct session *s, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *g,
+                   enum probed_by by, token_t final)
+{
+    struct event e = {.type = EVENT_LAYER,
+                      .layer = {.pos = pos,
+                                .layer = (int32_t)layer,
+                                .head = (int32_t)head,
+                                .token = g->token,
+                                .confidence = g->confidence,
+                                .annealed = s->state.annealed ? g->annealed : NAN,
+                                .entropy = g->entropy,
+                                .kl_final = g->kl_final,
+                                .rank_final = g->rank_final,
+                                .final_agrees = (int8_t)(final == TOKEN_NONE ? -1 : g->token == final),
+                                .probed_by = by}};
+    for (int i = 0; i < GUESS_TOP; i++) {
+        session_tell_vocab(s, g->top[i]);
+        e.layer.top[i] = g->top[i];
+        e.layer.top_p[i] = g->top_p[i];
+    }
+    session_emit(s, &e);
+}
+
+void
+session_tell_control(struct session *s, const char *name, const char *old_text, const char *new_text, uint32_t asked,
+                     uint32_t applied)
+{
+    struct event e = {.type = EVENT_CONTROL,
+                      .control = {.old_text = old_text, .new_text = new_text, .applied_round = applied}};
+    snprintf(e.control.name, sizeof e.control.name, "%s", name);
+    append(s, &e, asked); /* the event's round is when it was asked */
+}
+
+void
+session_tell_state(struct session *s, const char *name, const char *old_text, const char *new_text)
+{
+    session_tell_control(s, name, old_text, new_text, s->round.number, s->round.number);
+}
+
+void
+session_tell_progress(struct session *s, const char *what, double done)
+{
+    struct event e = {.type = EVENT_PROGRESS, .progress = {.done = (float)done}};
+    snprintf(e.progress.what, sizeof e.progress.what, "%s", what);
+    session_emit(s, &e);
+}
+
+bool
+session_has_failed(const struct session *s)
+{
+    return s->failure.kind != ERR_NONE;
+}
+
+bool
+session_fail(struct session *s, const char *where, const char *why)
+{
+    if (session_has_failed(s))
+        return false;
+    pthread_mutex_lock(&s->failure_lock);
+    err_set(&s->failure, ERR_WORK, "%s: %s", where, why);
+    pthread_mutex_unlock(&s->failure_lock);
+    char text[sizeof s->failure.text + 8];
+    snprintf(text, sizeof text, "error: %s", s->failure.text);
+    session_tell_state(s, "end", "", text);
+    return false;
+}

@@ -1,0 +1,12 @@
+#!/bin/sh
+# Of the context policies call what engine/session/round.h lists, and all of that; the rest goes through round_* helpers.
+# Speaks TAP. usage: tests/structure/test_policy_calls.sh [TREE]
+cd "${1:-$(dirname "$0")/../..}" || exit 1
+. tests/structure/report.sh
+listed=$(sed -n '/^ \* Of the context/,/\*\//p' engine/session/round.h | grep -oE 'context_[a-z_]+' | sort -u)
+called=$(sources policies | xargs grep -ohE '\bcontext_[a-z_]+ *\(' | tr -d ' (' | sort -u)
+result "policies call of the context what round.h lists" \
+    "$(echo "$called" | grep -vxF "$listed" | sed 's/$/: a policy calls it, round.h does not list it/')"
+result "round.h lists of the context what policies call" \
+    "$(echo "$listed" | grep -vxF "$called" | sed 's/$/: round.h lists it, no policy calls it/')"
+exit $status

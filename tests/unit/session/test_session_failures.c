@@ -1,0 +1,203 @@
+/* Runs that fail: what is said, who may ask, and that the next run is as good as new. The event log's source is included,
+ * with an allocator that fails on request. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static atomic_bool no_memory; /* for chunks of the event log */
+
+static void *
+failing_malloc(size_t n)
+{
+    return atomic_load(&no_memory) ? NULL : malloc(n);
+}
+
+#define malloc failing_malloc
+#include "engine/events/event_log.c"
+#undef malloc
+
+#include "engine/session/round.h"
+#include "tests/rigs/session_fixture.h"
+
+/* ---- a policy that fails ---- */
+
+static bool
+fail_in_round_three(struct policy *p, struct round *r)
+{
+    (void)p;
+    return r->number != 3 || round_fail(r, "three is too many");
+}
+
+static const struct policy_ops failing = {
+    .name = "failing", .title = "fails", .paper = "", .draft = fail_in_round_three};
+static const struct policy_ops *const failing_registry[] = {&failing, NULL};
+
+static struct session_options
+failing_options(void)
+{
+    struct session_options o = session_usual();
+    o.policies = failing_registry;
+    o.policy = "failing";
+    return o;
+}
+
+static bool
+is_failure(const struct event *e)
+{
+    return event_is_control(e, "end", NULL) && strncmp(e->control.new_text, "error: ", 7) == 0;
+}
+
+static void
+restart_after_failure(void *user, struct session *s, const struct event *e)
+{
+    uint32_t *failures = user;
+    if (is_failure(e) && ++*failures < 3)
+        session_control(s, CONTROL_RESTART, NULL, NULL, 0);
+    else if (*failures == 3)
+        session_control(s, CONTROL_QUIT, NULL, NULL, 0);
+}
+
+static void
+test_a_policy_that_fails_ends_the_run_and_a_restart_tries_again(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = failing_options();
+    struct session_rig_result r;
+    struct err err = {0};
+    uint32_t failures = 0;
+    assert_false(session_rig_generate(f->engine, &o, NULL, NULL, &r, &err));
+    assert_int_equal(err.kind, ERR_WORK);
+    assert_string_equal(err.text, "failing: three is too many");
+    o.stay = true;
+    assert_false(session_rig_generate(f->engine, &o, restart_after_failure, &failures, &r, &err));
+    assert_int_equal(failures, 3);
+}
+
+/* ---- who asks while runs fail ---- */
+
+struct question {
+    uint32_t failures, answers;
+};
+
+static void
+ask_while_it_fails(void *user, struct session *s, const struct event *e)
+{
+    struct question *q = user;
+    struct err err;
+    if (is_failure(e))
+        session_control(s, ++q->failures < 200 ? CONTROL_RESTART : CONTROL_QUIT, NULL, NULL, 0);
+    if (session_failed(s, &err)) { /* the last run's, or already the next one's: the same words */
+        assert_string_equal(err.text, "failing: three is too many");
+        q->answers++;
+    }
+}
+
+static void
+test_a_failure_can_be_asked_for_while_runs_fail(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = failing_options();
+    struct session_rig_result r;
+    struct err err = {0};
+    struct question q = {0};
+    o.stay = true;
+    assert_false(session_rig_generate(f->engine, &o, ask_while_it_fails, &q, &r, &err));
+    assert_int_equal(q.failures, 200);
+    assert_true(q.answers > 0);
+}
+
+/* ---- what was asked of a run that failed ---- */
+
+struct leak {
+    uint32_t failures, measured;
+};
+
+static void
+ask_for_a_baseline_and_restart(void *user, struct session *s, const struct event *e)
+{
+    struct leak *l = user;
+    l->measured += event_is_control(e, "lossless", NULL);
+    if (is_failure(e) && ++l->failures == 1) {
+        session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
+        session_control(s, CONTROL_RESTART, NULL, NULL, 0);
+    } else if (l->failures == 2) {
+        session_control(s, CONTROL_QUIT, NULL, NULL, 0);
+    }
+}
+
+static void
+test_a_baseline_asked_of_a_failed_run_is_not_the_next_ones(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = failing_options();
+    struct session_rig_result r;
+    struct err err = {0};
+    struct leak l = {0};
+    o.stay = true;
+    assert_false(session_rig_generate(f->engine, &o, ask_for_a_baseline_and_restart, &l, &r, &err));
+    assert_int_equal(l.failures, 2);
+    assert_int_equal(l.measured, 0);
+}
+
+/* ---- no memory for events ---- */
+
+static bool
+draft_nothing(struct policy *p, struct round *r)
+{
+    (void)p, (void)r;
+    return true;
+}
+
+static void
+run_out_of_memory(void *user, struct session *s, const struct event *e)
+{
+    char *said = user;
+    if (event_is_control(e, "state", "paused") && said[0] == '\0')
+        atomic_store(&no_memory, true); /* before the first round: prefill's events have their place */
+    if (event_is_control(e, "state", "paused"))
+        session_control(s, CONTROL_RESUME, NULL, NULL, 0);
+    if (is_failure(e)) {
+        snprintf(said, 100, "%s", e->control.new_text);
+        atomic_store(&no_memory, false);
+        session_control(s, CONTROL_RESTART, NULL, NULL, 0);
+    } else if (event_is_control(e, "end", NULL)) {
+        session_control(s, CONTROL_QUIT, NULL, NULL, 0);
+    }
+}
+
+static void
+test_a_round_whose_events_find_no_memory_ends_the_run_and_says_so(void **state)
+{
+    struct fixture *f = *state;
+    static const struct policy_ops plain = {.name = "plain", .title = "", .paper = "", .draft = draft_nothing};
+    static const struct policy_ops *const registry[] = {&plain, NULL};
+    struct session_options o = session_usual();
+    struct session_rig_result r;
+    char said[100] = "";
+    o.policies = registry;
+    o.policy = "plain";
+    o.tokens = 0; /* a round may draft most: its events are more than a usual chunk holds */
+    o.paused = true;
+    o.stay = true;
+    session_run(f->engine, &o, run_out_of_memory, said, &r);
+    assert_non_null(strstr(said, "error: event log: out of memory for "));
+    assert_string_equal(r.end, "context");
+    assert_int_equal(r.runs, 2);
+    session_rig_free(&r);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_policy_that_fails_ends_the_run_and_a_restart_tries_again),
+        cmocka_unit_test(test_a_failure_can_be_asked_for_while_runs_fail),
+        cmocka_unit_test(test_a_baseline_asked_of_a_failed_run_is_not_the_next_ones),
+        cmocka_unit_test(test_a_round_whose_events_find_no_memory_ends_the_run_and_says_so),
+    };
+    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
+}
