@@ -3,32 +3,13 @@
 #ifndef TESTS_RIGS_CUDA_STEPS_H
 #define TESTS_RIGS_CUDA_STEPS_H
 
-#include <cmath>
-#include <csetjmp>
-#include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <vector>
 
-extern "C" {
-#include <cmocka.h>
-}
-
-#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/layout.h"
-#include "kernels/rng.h"
+#include "tests/rigs/emulation_rig.cuh"
 
 enum { BLOCKS = 3 };
-
-static uint64_t seed, state_of_random;
-
-static uint64_t
-random64()
-{
-    return splitmix64(&state_of_random);
-}
 
 static uint32_t
 below(uint32_t n)
@@ -47,7 +28,7 @@ static T *
 on_device(const std::vector<T> &from)
 {
     T *p;
-    assert_int_equal(cudaMalloc(&p, (from.size() + 1) * sizeof *p), cudaSuccess);
+    SUCCEEDS(cudaMalloc(&p, (from.size() + 1) * sizeof *p));
     if (!from.empty())
         memcpy((void *)p, from.data(), from.size() * sizeof *p);
     return p;
@@ -57,9 +38,7 @@ template <class A>
 static void
 run(void (*kernel)(A), A arguments, size_t shared)
 {
-    emulated_cuda_seed(random64() | 1);
-    assert_int_equal(launch_cooperative(kernel, BLOCKS, SWEEP_THREADS, arguments, nullptr, shared), cudaSuccess);
-    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
+    RUN(1, launch_cooperative(kernel, BLOCKS, SWEEP_THREADS, arguments, nullptr, shared));
 }
 
 /* |got - want| / |want|, norms over all of them. */
@@ -72,14 +51,6 @@ difference(const std::vector<double> &want, const float *got)
         all += want[i] * want[i];
     }
     return sqrt(apart / all);
-}
-
-static void
-choose_seed()
-{
-    const char *given = getenv("SPECSCOPE_SEED");
-    seed = state_of_random = given != nullptr ? strtoull(given, nullptr, 10) : (uint64_t)time(nullptr);
-    printf("seed %llu\n", (unsigned long long)seed);
 }
 
 #endif

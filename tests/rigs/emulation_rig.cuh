@@ -17,6 +17,8 @@ extern "C" {
 #include "kernels/rng.h"
 #include "tests/rigs/seed.h"
 
+#define SUCCEEDS(call) assert_int_equal(call, cudaSuccess)
+
 enum { ORDERS = 5, LANES = 32 };
 
 static uint64_t state_of_random;
@@ -32,13 +34,13 @@ template <class T> struct array {
     T *p;
     explicit array(size_t n, bool zero = false)
     {
-        assert_int_equal(cudaMalloc(&p, n * sizeof *p), cudaSuccess);
+        SUCCEEDS(cudaMalloc(&p, n * sizeof *p));
         if (zero)
             memset((void *)p, 0, n * sizeof *p);
     }
     ~array()
     {
-        assert_int_equal(cudaFree(p), cudaSuccess);
+        SUCCEEDS(cudaFree(p));
     }
     array(const array &) = delete;
     T &
@@ -52,8 +54,8 @@ template <class T> struct array {
 #define RUN(order, ...)                                                                                                \
     do {                                                                                                               \
         emulated_cuda_seed((order) == 0 ? 0 : random64() | 1);                                                         \
-        assert_int_equal(__VA_ARGS__, cudaSuccess);                                                                    \
-        assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);                                                        \
+        SUCCEEDS(__VA_ARGS__);                                                                                         \
+        SUCCEEDS(cudaDeviceSynchronize());                                                                             \
     } while (0)
 
 #endif

@@ -1,20 +1,8 @@
 /* What the emulation (tests/cuda/emulation) does not let pass: kernels that would hang or be undefined on a GPU, memory
  * that nobody wrote, copies to where there is none. */
-#include <csetjmp>
-#include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-
-extern "C" {
-#include <cmocka.h>
-}
-
 #include "kernels/cuda/grid.cuh"
-#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ptx.cuh"
-
-#define SUCCEEDS(call) assert_int_equal(call, cudaSuccess)
+#include "tests/rigs/emulation_rig.cuh"
 
 /* ---- kernels that are wrong ---- */
 

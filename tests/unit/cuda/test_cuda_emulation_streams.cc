@@ -1,17 +1,5 @@
 /* The emulation's streams: nothing happens before somebody waits; and the faults that it can be asked for. */
-#include <csetjmp>
-#include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-
-extern "C" {
-#include <cmocka.h>
-}
-
-#include "kernels/cuda/launch.cuh"
-
-#define SUCCEEDS(call) assert_int_equal(call, cudaSuccess)
+#include "tests/rigs/emulation_rig.cuh"
 
 /* ---- waiting ---- */
 

@@ -261,7 +261,7 @@ test_products_by_strips_are_products_whatever_the_type(void **)
 int
 main(void)
 {
-    choose_seed();
+    state_of_random = seed_or((uint64_t)time(nullptr));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products_by_strips_are_products_whatever_the_type),
     };

@@ -341,7 +341,7 @@ test_a_row_attends_with_the_same_bits_alone(void **)
 int
 main(void)
 {
-    choose_seed();
+    state_of_random = seed_or((uint64_t)time(nullptr));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_are_normed_by_their_root_mean_square),
         cmocka_unit_test(test_turns_are_exact_at_position_100000_too),
