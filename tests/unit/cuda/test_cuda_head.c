@@ -14,30 +14,24 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/pack.h"
 #include "kernels/half.h"
-#include "kernels/rng.h"
 #include "kernels/tensor.h"
+#include "tests/rigs/device_memory.h"
+#include "tests/rigs/draws.h"
 #include "tests/rigs/requantise.h"
 
 enum { MAX_ROWS = 144, BLOCKS = 3 };
 
-static uint64_t seed = 1;
-static uint32_t drawn;
-
 static float
-uniform(void) /* -1..1 */
+balanced(void) /* -1..1 */
 {
-    const struct rng_key key = {.seed = seed, .pos = drawn++};
-    return (float)(2 * rng_uniform(&key) - 1);
+    return (float)(2 * uniform() - 1);
 }
 
 static int
-choose_seed(void **state)
+prepare(void **state)
 {
     (void)state;
-    const char *given = getenv("SPECSCOPE_SEED");
-    if (given != NULL)
-        seed = strtoull(given, NULL, 10);
-    print_message("seed %llu\n", (unsigned long long)seed);
+    seed = seed_or(1);
     return head_prepare(0) == cudaSuccess ? 0 : -1;
 }
 
@@ -46,16 +40,6 @@ host_memory(size_t bytes)
 {
     void *p = calloc(1, bytes);
     assert_non_null(p);
-    return p;
-}
-
-static void *
-on_device(const void *from, size_t bytes) /* from NULL: as it comes */
-{
-    void *p;
-    assert_int_equal(cudaMalloc(&p, bytes), cudaSuccess);
-    if (from != NULL)
-        assert_int_equal(cudaMemcpy(p, from, bytes, cudaMemcpyHostToDevice), cudaSuccess);
     return p;
 }
 
@@ -78,7 +62,7 @@ random_tensor(enum weight_type type, uint32_t rows, uint32_t cols)
     unsigned char *const data = host_memory(rows * tensor_row_bytes(type, cols));
     for (uint32_t r = 0; r < rows; r++) {
         for (uint32_t k = 0; k < cols; k++)
-            x[k] = uniform();
+            x[k] = balanced();
         requantise_row(type, x, cols, data + r * tensor_row_bytes(type, cols));
     }
     free(x);
@@ -103,17 +87,17 @@ open_bench(struct bench *b, enum weight_type type, uint32_t vocab, uint32_t widt
     const size_t n = (size_t)b->ring * (b->layers + 1) * width;
     b->hidden = host_memory(n * sizeof *b->hidden);
     for (uint32_t i = 0; i < width; i++)
-        b->norm[i] = 1 + 0.5f * uniform();
+        b->norm[i] = 1 + 0.5f * balanced();
     for (size_t i = 0; i < n; i++)
-        b->hidden[i] = 3 * uniform();
+        b->hidden[i] = 3 * balanced();
 
     b->owned[0] = on_device(quants, quant_bytes);
     b->owned[1] = on_device(scales, scale_bytes + 1);
     b->owned[2] = on_device(b->norm, width * sizeof *b->norm);
     b->owned[3] = on_device(b->hidden, n * sizeof *b->hidden);
-    b->owned[4] = on_device(NULL, MAX_ROWS * padded * (exact ? 4 : 2));
-    b->owned[5] = on_device(NULL, (size_t)MAX_ROWS * vocab * sizeof(float));
-    b->owned[6] = on_device(NULL, MAX_ROWS * sizeof(struct head_row));
+    b->owned[4] = take(MAX_ROWS * padded * (exact ? 4 : 2));
+    b->owned[5] = take((size_t)MAX_ROWS * vocab * sizeof(float));
+    b->owned[6] = take(MAX_ROWS * sizeof(struct head_row));
     b->sizes = (struct dev_model){.n_layers = b->layers,
                                   .width = width,
                                   .heads = 1,
@@ -152,24 +136,23 @@ close_bench(struct bench *b)
     free(b->hidden);
 }
 
-/* Logits of ring entries first..first+n, each at a layer of its own, to out (n, vocab). */
 static struct head_row
 row_of(uint32_t ring)
 {
     return (struct head_row){.ring = ring, .layer = ring * 7 % 3, .temperature = 1, .final = -1};
 }
 
+/* Logits of ring entries first..first+n, each at a layer of its own, to out (n, vocab). */
 static void
 run(struct bench *b, uint32_t first, uint32_t n, float *out)
 {
     struct head_row rows[MAX_ROWS];
     for (uint32_t i = 0; i < n; i++)
         rows[i] = row_of(first + i);
-    assert_int_equal(cudaMemcpy(b->rows, rows, n * sizeof *rows, cudaMemcpyHostToDevice), cudaSuccess);
+    send(b->rows, rows, n * sizeof *rows);
     const struct head_args a = {.model = b->model, .store = b->store, .rows = b->rows, .n = n, .blocks = BLOCKS};
     assert_int_equal(launch_head(a, &b->sizes, 0), cudaSuccess);
-    assert_int_equal(cudaMemcpy(out, b->store.head_logits, (size_t)n * b->vocab * sizeof *out, cudaMemcpyDeviceToHost),
-                     cudaSuccess);
+    fetch(out, b->store.head_logits, (size_t)n * b->vocab * sizeof *out);
 }
 
 static void
@@ -268,5 +251,5 @@ main(void)
         cmocka_unit_test(test_logits_are_the_product_of_the_head_and_the_normed_state),
         cmocka_unit_test(test_a_rows_logits_have_the_same_bits_in_every_call),
     };
-    return cmocka_run_group_tests(tests, choose_seed, NULL);
+    return cmocka_run_group_tests(tests, prepare, NULL);
 }

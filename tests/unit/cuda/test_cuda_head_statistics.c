@@ -13,93 +13,11 @@
 
 #include "kernels/cuda/guess.h"
 #include "kernels/cuda/launch.h"
+#include "tests/rigs/device_memory.h"
 #include "tests/rigs/draws.h"
+#include "tests/rigs/guess_definition.h"
 
 enum { MAX_VOCAB = 14000, MAX_ROWS = 12, MAX_PIECES = MAX_VOCAB / HEAD_PIECE + 1, LAYERS = MAX_ROWS };
-
-/* ---- the definitions ---- */
-
-struct softmax {
-    double max, sum; /* of exp((z - max)/T) */
-};
-
-static struct softmax
-naive_softmax(const float *z, uint32_t n, double temperature)
-{
-    struct softmax s = {.max = -INFINITY};
-    for (uint32_t v = 0; v < n; v++)
-        s.max = (double)z[v] > s.max ? (double)z[v] : s.max;
-    for (uint32_t v = 0; v < n; v++)
-        s.sum += exp(((double)z[v] - s.max) / temperature);
-    return s;
-}
-
-static struct guess
-naive_guess(const float *z, uint32_t n, double temperature, const float *final)
-{
-    const struct softmax s = naive_softmax(z, n, 1);
-    struct guess g = {.confidence = (float)(1 / s.sum), .kl_final = NAN, .rank_final = -1};
-    double entropy = 0;
-    for (uint32_t v = 0; v < n; v++) {
-        const double p = exp((double)z[v] - s.max) / s.sum;
-        entropy -= p > 0 ? p * log(p) : 0;
-    }
-    g.entropy = (float)entropy;
-    g.annealed = (float)(1 / naive_softmax(z, n, temperature).sum);
-    for (int place = 0; place < GUESS_TOP; place++) {
-        g.top[place] = TOKEN_NONE;
-        for (uint32_t v = 0; v < n; v++) {
-            bool listed = !(z[v] > -INFINITY);
-            for (int i = 0; i < place; i++)
-                listed = listed || g.top[i] == (token_t)v;
-            if (!listed && (g.top[place] == TOKEN_NONE || z[v] > z[g.top[place]]))
-                g.top[place] = (token_t)v;
-        }
-        g.top_p[place] = g.top[place] == TOKEN_NONE ? 0 : (float)(exp((double)z[g.top[place]] - s.max) / s.sum);
-    }
-    g.token = g.top[0];
-    if (final == NULL)
-        return g;
-    const struct softmax f = naive_softmax(final, n, 1);
-    double kl = 0;
-    uint32_t best = 0;
-    for (uint32_t v = 0; v < n; v++) {
-        const double p = exp((double) final[v] - f.max) / f.sum;
-        if (p > 1e-44)
-            kl += p * (log(p) - ((double)z[v] - s.max - log(s.sum)));
-        best = final[v] > final[best] ? v : best;
-    }
-    g.kl_final = (float)kl;
-    g.rank_final = 0;
-    for (uint32_t v = 0; v < n; v++)
-        g.rank_final += z[v] > z[best] || (z[v] >= z[best] && v < best);
-    return g;
-}
-
-static bool
-close_to(float got, float expected, double tolerance)
-{
-    return fabs((double)got - (double)expected) <= tolerance * fmax(1, fabs((double)expected));
-}
-
-static void
-expect_guess(const struct guess *got, const struct guess *expected)
-{
-    assert_int_equal(got->token, expected->token);
-    assert_memory_equal(got->top, expected->top, sizeof got->top);
-    assert_true(close_to(got->confidence, expected->confidence, 1e-5));
-    assert_true(close_to(got->annealed, expected->annealed, 1e-5));
-    assert_true(close_to(got->entropy, expected->entropy, 1e-4));
-    for (int i = 0; i < GUESS_TOP; i++)
-        assert_true(close_to(got->top_p[i], expected->top_p[i], 1e-5));
-    assert_int_equal(got->rank_final, expected->rank_final);
-    if (expected->rank_final < 0)
-        assert_true(isnan(got->kl_final));
-    else
-        assert_true(close_to(got->kl_final, expected->kl_final, 1e-4));
-}
-
-/* ---- calls ---- */
 
 struct bench {
     float *logits;
@@ -110,36 +28,18 @@ struct bench {
     float *temperature; /* (LAYERS + 1) */
 };
 
-static void
-take(void *where, size_t bytes)
-{
-    assert_int_equal(cudaMalloc((void **)where, bytes), cudaSuccess);
-}
-
-static void
-send(void *to, const void *from, size_t bytes)
-{
-    assert_int_equal(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), cudaSuccess);
-}
-
-static void
-fetch(void *to, const void *from, size_t bytes)
-{
-    assert_int_equal(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
-}
-
 static int
 open_bench(void **state)
 {
     static struct bench b;
     seed = seed_or(1);
-    take(&b.logits, sizeof(float) * MAX_ROWS * MAX_VOCAB);
-    take(&b.pieces, sizeof(struct head_piece) * MAX_ROWS * MAX_PIECES);
-    take(&b.rows, sizeof(struct head_row) * MAX_ROWS);
-    take(&b.guesses, sizeof(struct guess) * (LAYERS + 1));
-    take(&b.last, sizeof(struct guess));
-    take(&b.until, sizeof(struct until_state));
-    take(&b.temperature, sizeof(float) * (LAYERS + 1));
+    b.logits = take(sizeof(float) * MAX_ROWS * MAX_VOCAB);
+    b.pieces = take(sizeof(struct head_piece) * MAX_ROWS * MAX_PIECES);
+    b.rows = take(sizeof(struct head_row) * MAX_ROWS);
+    b.guesses = take(sizeof(struct guess) * (LAYERS + 1));
+    b.last = take(sizeof(struct guess));
+    b.until = take(sizeof(struct until_state));
+    b.temperature = take(sizeof(float) * (LAYERS + 1));
     *state = &b;
     return 0;
 }
@@ -180,9 +80,10 @@ check_rows(struct bench *b, uint32_t vocab, const struct head_row *rows, uint32_
     struct guess got[MAX_ROWS];
     run(b, z, vocab, rows, n, got);
     for (uint32_t i = 0; i < n; i++) {
-        const struct guess expected = naive_guess(z + (size_t)i * vocab, vocab, (double)rows[i].temperature,
-                                                  rows[i].final >= 0 ? z + (size_t)rows[i].final * vocab : NULL);
-        expect_guess(&got[i], &expected);
+        const struct guess expected =
+            guess_by_definition(z + (size_t)i * vocab, vocab, (double)rows[i].temperature,
+                                rows[i].final >= 0 ? z + (size_t)rows[i].final * vocab : NULL);
+        assert_guess(&got[i], &expected);
     }
 }
 
@@ -310,8 +211,9 @@ test_probed_layers_get_their_guesses_and_the_others_none(void **state)
             uint32_t next = 0;
             for (uint32_t l = 0; l <= layers && listed; l++) {
                 if (next < probes && probed[next] == l) {
-                    const struct guess expected = naive_guess(z + next++ * vocab, vocab, (double)temperature[l], NULL);
-                    expect_guess(&all[l], &expected);
+                    const struct guess expected =
+                        guess_by_definition(z + next++ * vocab, vocab, (double)temperature[l], NULL);
+                    assert_guess(&all[l], &expected);
                 } else {
                     assert_int_equal(all[l].token, TOKEN_NONE);
                 }
@@ -320,8 +222,8 @@ test_probed_layers_get_their_guesses_and_the_others_none(void **state)
                 assert_int_equal(last.token, TOKEN_NONE);
             } else {
                 const struct guess expected =
-                    naive_guess(z + (probes - 1) * vocab, vocab, (double)temperature[probed[probes - 1]], NULL);
-                expect_guess(&last, &expected);
+                    guess_by_definition(z + (probes - 1) * vocab, vocab, (double)temperature[probed[probes - 1]], NULL);
+                assert_guess(&last, &expected);
             }
         }
 }

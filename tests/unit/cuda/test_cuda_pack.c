@@ -14,15 +14,7 @@
 #include "kernels/cuda/pack.h"
 #include "kernels/half.h"
 #include "kernels/tensor.h"
-
-static uint64_t seed, random_state;
-
-static uint32_t
-below(uint32_t n)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(random_state >> 33) % n;
-}
+#include "tests/rigs/draws.h"
 
 /* ---- fragments, as the manual has them ---- */
 
@@ -75,7 +67,8 @@ static void
 set_scales(enum weight_type type, unsigned char *data, size_t bytes)
 {
     for (size_t b = 0; b < bytes; b += tensor_block_bytes(type)) {
-        const uint16_t scale = f32_to_f16((float)(1 + below(1000)) / 1000), least = f32_to_f16((float)below(99) / 100);
+        const uint16_t scale = f32_to_f16((float)(1 + random_below(1000)) / 1000),
+                       least = f32_to_f16((float)random_below(99) / 100);
         memcpy(data + b + (type == WEIGHT_Q6_K ? 208 : 0), &scale, 2);
         if (type == WEIGHT_Q4_K)
             memcpy(data + b + 2, &least, 2);
@@ -89,12 +82,12 @@ random_tensor(enum weight_type type, uint32_t rows, uint32_t cols)
     unsigned char *data = malloc(bytes);
     assert_non_null(data);
     for (size_t i = 0; i < bytes; i++)
-        data[i] = (unsigned char)below(256);
+        data[i] = (unsigned char)random_below(256);
     if (tensor_block_values(type) > 1)
         set_scales(type, data, bytes);
     else
         for (size_t i = 0; i < (size_t)rows * cols; i++) { /* numbers, of moderate size */
-            const float x = (float)below(20001) / 10000 - 1;
+            const float x = (float)random_below(20001) / 10000 - 1;
             const uint16_t f16 = f32_to_f16(x), bf16 = (uint16_t)(bits_of_float(x) >> 16);
             if (type == WEIGHT_F32)
                 memcpy(data + 4 * i, &x, 4);
@@ -187,8 +180,9 @@ pack(struct packed *m)
     memset(m->quants, 0x55, p->strips * quant);
     memset(m->scales, 0x55, p->strips * scale);
     for (uint32_t first = 0, n; first < p->strips; first += n) {
-        n = 1 + below(p->strips - first);
-        assert_true(pack_strips(p, first, n, 1 + below(3), m->quants + first * quant, m->scales + first * scale));
+        n = 1 + random_below(p->strips - first);
+        assert_true(
+            pack_strips(p, first, n, 1 + random_below(3), m->quants + first * quant, m->scales + first * scale));
     }
 }
 
@@ -241,7 +235,7 @@ static uint32_t
 random_cols(enum weight_type type)
 {
     const uint32_t block = (uint32_t)tensor_block_values(type);
-    return block == 1 ? 1 + below(150) : block * (1 + below(block == 32 ? 5 : 2));
+    return block == 1 ? 1 + random_below(150) : block * (1 + random_below(block == 32 ? 5 : 2));
 }
 
 static void
@@ -250,7 +244,7 @@ test_unpacking_gives_back_every_element(void **state)
     (void)state;
     for (int i = 0; i < 105; i++) {
         const enum weight_type type = types[(size_t)i % TYPES];
-        struct sample t = random_tensor(type, 1 + below(70), random_cols(type));
+        struct sample t = random_tensor(type, 1 + random_below(70), random_cols(type));
         struct packed m;
         assert_true(pack_plain(&m.plan, &t.tensor, i % 3 == 0));
         assert_int_equal(m.plan.type, i % 3 == 0 ? WEIGHT_F32 : type == WEIGHT_F32 ? WEIGHT_F16 : type);
@@ -266,8 +260,9 @@ test_rotated_pairs_are_side_by_side(void **state)
     (void)state;
     for (int i = 0; i < 105; i++) {
         const enum weight_type type = types[(size_t)i % TYPES];
-        const uint32_t head_dim = 2 * (1 + below(40)), heads = 1 + below(4), rotated = below(head_dim / 2 + 1);
-        const enum rope_layout rope = below(2) ? ROPE_HALVES : ROPE_ADJACENT;
+        const uint32_t head_dim = 2 * (1 + random_below(40)), heads = 1 + random_below(4),
+                       rotated = random_below(head_dim / 2 + 1);
+        const enum rope_layout rope = random_below(2) ? ROPE_HALVES : ROPE_ADJACENT;
         struct sample t = random_tensor(type, heads * head_dim, random_cols(type));
         struct packed m;
         assert_true(pack_heads(&m.plan, &t.tensor, head_dim, 2 * rotated, rope, false));
@@ -296,7 +291,7 @@ test_gate_stands_beside_up(void **state)
     (void)state;
     for (int i = 0; i < 70; i++) {
         const enum weight_type type = types[(size_t)i % TYPES], other = i % 5 == 0 ? WEIGHT_F16 : type;
-        const uint32_t ffn = 1 + below(60), cols = random_cols(type);
+        const uint32_t ffn = 1 + random_below(60), cols = random_cols(type);
         struct sample gate = random_tensor(type, ffn, cols), up = random_tensor(other, ffn, cols);
         struct packed m;
         const bool exact = i % 9 == 0;
@@ -325,9 +320,7 @@ test_blocks_that_do_not_fill_a_row_are_refused(void **state)
 int
 main(void)
 {
-    const char *given = getenv("SPECSCOPE_SEED");
-    seed = random_state = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    printf("seed %llu\n", (unsigned long long)seed);
+    seed = seed_or((uint64_t)time(NULL));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_units_places_are_the_fragments_of_a),
         cmocka_unit_test(test_activations_places_are_the_fragments_of_b),

@@ -12,40 +12,16 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/pack.h"
 #include "kernels/tensor.h"
-
-static uint64_t seed, random_state;
-
-static uint32_t
-below(uint32_t n)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(random_state >> 33) % n;
-}
-
-static void
-must(cudaError_t code)
-{
-    if (code != cudaSuccess)
-        fail_msg("%s", cudaGetErrorString(code));
-}
-
-static void *
-to_device(const void *from, size_t bytes)
-{
-    void *p = NULL;
-    must(cudaMalloc(&p, bytes > 0 ? bytes : 1));
-    if (from != NULL)
-        must(cudaMemcpy(p, from, bytes, cudaMemcpyHostToDevice));
-    return p;
-}
+#include "tests/rigs/device_memory.h"
+#include "tests/rigs/draws.h"
 
 static struct tensor
 random_tensor(struct planted *p, enum weight_type type, uint32_t rows, uint32_t cols)
 {
-    *p = (struct planted){.key = planted_key(seed, below(1000)),
-                          .scale = planted_scale((double)(1 + below(1000)) / 30000),
-                          .faint_row = below(rows + 9),
-                          .faint_col = below(cols + 9)};
+    *p = (struct planted){.key = planted_key(seed, random_below(1000)),
+                          .scale = planted_scale((double)(1 + random_below(1000)) / 30000),
+                          .faint_row = random_below(rows + 9),
+                          .faint_col = random_below(cols + 9)};
     return (struct tensor){.type = type, .rows = rows, .cols = cols, .planted = p};
 }
 
@@ -61,27 +37,27 @@ assert_same(struct packing *p)
     struct planted_args a = {.parts = {*p->parts[0]->planted},
                              .from = {p->parts[0]->type},
                              .first = p->parts[0]->rows,
-                             .to = {.quants = to_device(NULL, quant),
-                                    .scales = scale > 0 ? to_device(NULL, scale) : NULL,
+                             .to = {.quants = take(quant),
+                                    .scales = scale > 0 ? take(scale) : NULL,
                                     .type = p->type,
                                     .rows = p->rows,
                                     .cols = p->cols,
                                     .strips = p->strips,
                                     .units = p->units}};
     if (p->source != NULL)
-        a.to.source = to_device(p->source, (size_t)p->strips * STRIP * sizeof *p->source);
+        a.to.source = on_device(p->source, (size_t)p->strips * STRIP * sizeof *p->source);
     if (p->n_parts == 2) {
         a.parts[1] = *p->parts[1]->planted;
         a.from[1] = p->parts[1]->type;
     }
     must(launch_planted(a, NULL));
     must(cudaDeviceSynchronize());
-    must(cudaMemcpy(got, a.to.quants, plain, cudaMemcpyDeviceToHost));
+    fetch(got, a.to.quants, plain);
     if (memcmp(got, want, plain) != 0)
         fail_msg("seed %llu: %s, %u by %u: other bits", (unsigned long long)seed, tensor_type_name(p->type), p->rows,
                  p->cols);
     if (scale > 0) {
-        must(cudaMemcpy(got, a.to.scales, scale, cudaMemcpyDeviceToHost));
+        fetch(got, a.to.scales, scale);
         assert_memory_equal(got, want_scales, scale);
     }
     must(cudaFree((void *)a.to.quants));
@@ -104,20 +80,20 @@ test_the_device_makes_what_the_host_packs(void **state)
     (void)state;
     for (uint32_t i = 0; i < 48; i++) {
         const enum weight_type type = types[i % TYPES];
-        const uint32_t cols = type == WEIGHT_Q8_0 ? 32 * (1 + below(4)) : 1 + below(120),
-                       head_dim = 2 * (1 + below(20));
+        const uint32_t cols = type == WEIGHT_Q8_0 ? 32 * (1 + random_below(4)) : 1 + random_below(120),
+                       head_dim = 2 * (1 + random_below(20));
         const bool exact = i / TYPES % 4 == 3;
         struct planted first, second;
         struct packing p;
-        struct tensor a = random_tensor(&first, type, 1 + below(50), cols), b;
+        struct tensor a = random_tensor(&first, type, 1 + random_below(50), cols), b;
         switch (i / TYPES % 3) {
         case 0: assert_true(pack_plain(&p, &a, exact)); break;
         case 1:
-            a.rows = head_dim * (1 + below(3));
+            a.rows = head_dim * (1 + random_below(3));
             assert_true(pack_heads(&p, &a, head_dim, head_dim, i % 2 ? ROPE_HALVES : ROPE_ADJACENT, exact));
             break;
         default:
-            b = random_tensor(&second, below(3) ? type : WEIGHT_F16, a.rows, cols);
+            b = random_tensor(&second, random_below(3) ? type : WEIGHT_F16, a.rows, cols);
             assert_true(pack_gate_up(&p, &a, &b, exact));
         }
         assert_same(&p);
@@ -127,9 +103,7 @@ test_the_device_makes_what_the_host_packs(void **state)
 int
 main(void)
 {
-    const char *given = getenv("SPECSCOPE_SEED");
-    seed = random_state = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    printf("seed %llu\n", (unsigned long long)seed);
+    seed = seed_or((uint64_t)time(NULL));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_device_makes_what_the_host_packs),
     };

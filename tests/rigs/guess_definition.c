@@ -1,0 +1,87 @@
+#include "tests/rigs/guess_definition.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct softmax {
+    double max, sum; /* of exp((z - max)/T) */
+};
+
+static struct softmax
+naive_softmax(const float *z, uint32_t n, double temperature)
+{
+    struct softmax s = {.max = -INFINITY};
+    for (uint32_t v = 0; v < n; v++)
+        s.max = (double)z[v] > s.max ? (double)z[v] : s.max;
+    for (uint32_t v = 0; v < n; v++)
+        s.sum += exp(((double)z[v] - s.max) / temperature);
+    return s;
+}
+
+struct guess
+guess_by_definition(const float *z, uint32_t n, double temperature, const float *final)
+{
+    const struct softmax s = naive_softmax(z, n, 1);
+    struct guess g = {.confidence = (float)(1 / s.sum), .kl_final = NAN, .rank_final = -1};
+    double entropy = 0;
+    for (uint32_t v = 0; v < n; v++) {
+        const double p = exp((double)z[v] - s.max) / s.sum;
+        entropy -= p > 0 ? p * log(p) : 0;
+    }
+    g.entropy = (float)entropy;
+    g.annealed = (float)(1 / naive_softmax(z, n, temperature).sum);
+    for (int place = 0; place < GUESS_TOP; place++) {
+        g.top[place] = TOKEN_NONE;
+        for (uint32_t v = 0; v < n; v++) {
+            bool listed = !(z[v] > -INFINITY);
+            for (int i = 0; i < place; i++)
+                listed = listed || g.top[i] == (token_t)v;
+            if (!listed && (g.top[place] == TOKEN_NONE || z[v] > z[g.top[place]]))
+                g.top[place] = (token_t)v;
+        }
+        g.top_p[place] = g.top[place] == TOKEN_NONE ? 0 : (float)(exp((double)z[g.top[place]] - s.max) / s.sum);
+    }
+    g.token = g.top[0];
+    if (final == NULL)
+        return g;
+    const struct softmax f = naive_softmax(final, n, 1);
+    double kl = 0;
+    uint32_t best = 0;
+    for (uint32_t v = 0; v < n; v++) {
+        const double p = exp((double) final[v] - f.max) / f.sum;
+        if (p > 1e-44)
+            kl += p * (log(p) - ((double)z[v] - s.max - log(s.sum)));
+        best = final[v] > final[best] ? v : best;
+    }
+    g.kl_final = (float)kl;
+    g.rank_final = 0;
+    for (uint32_t v = 0; v < n; v++)
+        g.rank_final += z[v] > z[best] || (z[v] >= z[best] && v < best);
+    return g;
+}
+
+static void
+assert_near(float got, float want, double bound, const char *what)
+{
+    if (isnan(want) ? !isnan(got) : !(fabs((double)got - (double)want) <= bound * fmax(1, fabs((double)want))))
+        fail_msg("%s is %g, not %g", what, (double)got, (double)want);
+}
+
+void
+assert_guess(const struct guess *got, const struct guess *want)
+{
+    assert_int_equal(got->token, want->token);
+    assert_memory_equal(got->top, want->top, sizeof got->top);
+    assert_int_equal(got->rank_final, want->rank_final);
+    assert_near(got->confidence, want->confidence, 1e-5, "confidence");
+    assert_near(got->annealed, want->annealed, 1e-5, "annealed");
+    assert_near(got->entropy, want->entropy, 1e-4, "entropy");
+    assert_near(got->kl_final, want->kl_final, 1e-4, "KL");
+    for (size_t i = 0; i < GUESS_TOP; i++)
+        assert_near(got->top_p[i], want->top_p[i], 1e-5, "probability");
+}

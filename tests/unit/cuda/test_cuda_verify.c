@@ -1,0 +1,242 @@
+/* Verification by the CUDA backend, run by the emulation (tests/cuda/emulation): against kernels/cpu/sampling.h, whose own
+ * tests hold it to the definitions. SPECSCOPE_SEED=N chooses the cases. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cpu/sampling.h"
+#include "kernels/cuda/launch.h"
+#include "tests/rigs/sampling_bench.h"
+
+struct tree {
+    struct verify_node nodes[VERIFY_NODES];
+    uint32_t n;
+    const float *logits[VERIFY_NODES], *q[VERIFY_NODES]; /* NULL: no row, none */
+    int32_t row[VERIFY_NODES];
+    struct guess guesses[VERIFY_NODES];
+};
+
+/* Verifies the tree, whose rows' logits and dists are on the device already. */
+static void
+verify(struct bench *b, const struct tree *t, const struct verify_req *r, struct verdict *out)
+{
+    char *const arena = b->arena;
+    struct verify_node *const nodes = b->arena;
+    int32_t *const rows = (int32_t *)(nodes + VERIFY_NODES);
+    struct guess *const guesses = (struct guess *)(rows + VERIFY_NODES);
+    struct verdict *const verdict = (struct verdict *)(arena + ARENA / 2);
+    send(nodes, t->nodes, t->n * sizeof *nodes);
+    send(rows, t->row, t->n * sizeof *rows);
+    send(guesses, t->guesses, VERIFY_NODES * sizeof *guesses);
+    const struct verify_args a = {.model = b->dev_model,
+                                  .store = b->store,
+                                  .nodes = nodes,
+                                  .logits_row = rows,
+                                  .n = t->n,
+                                  .sampling = r->sampling,
+                                  .seed = r->seed,
+                                  .seq = r->seq,
+                                  .guesses = guesses,
+                                  .verdict = verdict};
+    assert_int_equal(launch_verify(a, &b->model, 0), cudaSuccess);
+    fetch(out, verdict, sizeof *out);
+}
+
+/* A random tree: rows of z (VERIFY_NODES, vocab), dists of q likewise. Children's tokens differ among siblings. */
+static void
+random_tree(struct tree *t, uint32_t vocab, const float *z, const float *q, bool greedy)
+{
+    uint32_t rows = 0;
+    const uint32_t shape = random_below(4);
+    t->n = 1 + random_below(random_below(4) == 0 ? VERIFY_NODES : 12);
+    for (uint32_t i = 0; i < t->n; i++) {
+        struct verify_node *node = &t->nodes[i];
+        const bool row = i == 0 || random_below(8) > 0;
+        *node = (struct verify_node){.parent = -1, .pos = 100, .ring = row ? i : RING_NONE, .q = DIST_NONE};
+        t->row[i] = row ? (int32_t)rows : -1;
+        t->logits[i] = row ? z + (size_t)rows++ * vocab : NULL;
+        t->q[i] = NULL;
+        t->guesses[i] = (struct guess){.token = TOKEN_NONE};
+        if (row) {
+            struct guess *g = &t->guesses[t->row[i]];
+            *g =
+                (struct guess){.token = sampling_argmax(t->logits[i], vocab), .confidence = 0.5f, .rank_final = (int)i};
+        }
+        if (i == 0)
+            continue;
+        const uint32_t near = i - 1 - random_below(i < 3 ? i : 3);
+        const uint32_t parent = shape == 0 ? i - 1 : shape == 1 ? random_below(i) : shape == 2 ? near : (i - 1) / 4 * 4;
+        node->parent = (int32_t)parent;
+        node->pos = t->nodes[parent].pos + 1;
+        node->token = (token_t)random_below(vocab);
+        if (t->logits[parent] != NULL && random_below(greedy ? 2 : 6) == 0)
+            node->token = sampling_argmax(t->logits[parent], vocab);
+        if (!greedy && random_below(5) > 0) { /* siblings share their q */
+            const struct rng_key key = {.seed = seed, .pos = drawn++, .purpose = RNG_DRAFT};
+            node->q = parent;
+            t->q[i] = q + (size_t)parent * vocab;
+            if (random_below(4) > 0)
+                node->token = sampling_draw(t->q[i], vocab, &key, NULL, 0);
+        }
+    }
+}
+
+/* Many siblings drawn without replacement from one q. */
+static void
+random_siblings(struct tree *t, uint32_t vocab, const float *z, const float *q)
+{
+    token_t tokens[VERIFY_NODES];
+    t->nodes[0] = (struct verify_node){.parent = -1, .pos = 100, .q = DIST_NONE};
+    t->row[0] = 0;
+    t->logits[0] = z;
+    t->q[0] = NULL;
+    t->guesses[0] = (struct guess){.token = sampling_argmax(z, vocab)};
+    for (t->n = 1; t->n < 12; t->n++) {
+        const struct rng_key key = {.seed = seed, .pos = drawn++, .purpose = RNG_DRAFT};
+        const uint32_t i = t->n;
+        tokens[i - 1] = sampling_draw(q, vocab, &key, tokens, i - 1);
+        if (tokens[i - 1] == TOKEN_NONE)
+            return;
+        t->nodes[i] = (struct verify_node){.token = tokens[i - 1], .pos = 101, .ring = RING_NONE};
+        t->row[i] = -1;
+        t->logits[i] = NULL;
+        t->q[i] = q;
+    }
+}
+
+static bool
+same_walk(const struct verdict *a, const struct verdict *b)
+{
+    return a->n_path == b->n_path && memcmp(a->path, b->path, a->n_path * sizeof *a->path) == 0 && a->next == b->next &&
+           a->kind == b->kind;
+}
+
+static void
+expect_judged(const struct tree *t, const struct verdict *v)
+{
+    for (uint32_t i = 0; i < VERIFY_NODES; i++) {
+        if (i >= t->n || t->row[i] < 0)
+            assert_int_equal(v->judged[i].token, TOKEN_NONE);
+        else
+            assert_memory_equal(&v->judged[i], &t->guesses[t->row[i]], sizeof v->judged[i]);
+    }
+}
+
+static void
+test_greedy_walks_are_those_of_the_reference(void **state)
+{
+    struct bench *b = *state;
+    const uint32_t vocab = 9;
+    static float z[VERIFY_NODES * 9];
+    set_vocab(b, vocab);
+    uint32_t kinds[3] = {0}, accepted = 0;
+    for (int round = 0; round < 3000; round++) {
+        struct tree t;
+        struct verdict expected, got;
+        for (uint32_t i = 0; i < VERIFY_NODES * vocab; i++)
+            z[i] = (float)random_below(5);
+        random_tree(&t, vocab, z, NULL, true);
+        const struct verify_req r = {.nodes = t.nodes, .n = t.n, .sampling = {.top_p = 1}};
+        assert_true(sampling_verify(&r, vocab, t.logits, t.q, NULL, NULL, &expected));
+        verify(b, &t, &r, &got);
+        assert_true(same_walk(&expected, &got));
+        expect_judged(&t, &got);
+        kinds[got.kind]++;
+        accepted += got.n_path;
+    }
+    print_message("%u corrections, %u bonuses, %u candidates, %u accepted\n", kinds[0], kinds[1], kinds[2], accepted);
+    assert_true(kinds[NEXT_CORRECTION] > 100 && kinds[NEXT_BONUS] > 100 && kinds[NEXT_CANDIDATE] > 30);
+}
+
+/* The same random numbers lead the same way, but where one falls within a rounding of its threshold. */
+static void
+test_sampled_walks_are_those_of_the_reference(void **state)
+{
+    struct bench *b = *state;
+    enum { VOCAB = 23, TREES = 90 };
+    static float z[VERIFY_NODES * VOCAB], q[VERIFY_NODES * VOCAB], p[VOCAB];
+    uint32_t order[VOCAB], kinds[3] = {0}, different = 0, accepted = 0;
+    set_vocab(b, VOCAB);
+    for (uint32_t round = 0; round < TREES; round++) {
+        struct tree t;
+        struct verdict expected, got;
+        for (uint32_t i = 0; i < VERIFY_NODES; i++) {
+            random_logits(z + i * VOCAB, VOCAB, random_below(8) == 0 ? ODD : SMOOTH);
+            const struct sampling s = random_sampling(VOCAB);
+            float noisy[VOCAB];
+            for (uint32_t v = 0; v < VOCAB; v++)
+                noisy[v] = z[i * VOCAB + v] + 0.5f * gaussian();
+            sampling_dist(random_below(6) == 0 ? z + i * VOCAB : noisy, VOCAB, &s, q + i * VOCAB, order);
+        }
+        if (round % 2 == 0) {
+            random_tree(&t, VOCAB, z, q, false);
+        } else {
+            for (uint32_t v = 0; v < VOCAB; v++)
+                z[v] = gaussian(), q[v] = (float)(1 + random_below(9)) / (9 * VOCAB);
+            random_siblings(&t, VOCAB, z, q);
+        }
+        struct verify_req r = {
+            .nodes = t.nodes, .n = t.n, .sampling = random_sampling(VOCAB), .seed = seed + round, .seq = round % 3};
+        r.sampling.temperature += 0.1f;
+        assert_true(sampling_verify(&r, VOCAB, t.logits, t.q, p, order, &expected));
+        send(b->store.head_logits, z, sizeof z);
+        send(b->store.dists_p, q, sizeof q);
+        verify(b, &t, &r, &got);
+        different += !same_walk(&expected, &got);
+        expect_judged(&t, &got);
+        kinds[got.kind]++;
+        accepted += got.n_path;
+    }
+    print_message("%u corrections, %u bonuses, %u candidates, %u accepted; %u walks differ\n", kinds[0], kinds[1],
+                  kinds[2], accepted, different);
+    assert_true(different <= 1);
+    assert_true(kinds[NEXT_CORRECTION] > 15 && kinds[NEXT_BONUS] > 3 && kinds[NEXT_CANDIDATE] > 0);
+}
+
+/* Two siblings drawn from q without replacement, then tested: the first token of the round is distributed as p. */
+static void
+test_sampled_verification_keeps_the_distribution_of_the_target(void **state)
+{
+    struct bench *b = *state;
+    enum { VOCAB = 5, ROUNDS = 240 };
+    const float z[3 * VOCAB] = {0.9f, 0.1f, -0.5f, 0.4f, -1.2f}, q[VOCAB] = {0.1f, 0.35f, 0.3f, 0.05f, 0.2f};
+    const struct sampling s = {.temperature = 0.8f, .top_p = 1};
+    float p[VOCAB];
+    double exact[VOCAB], draft[VOCAB];
+    uint32_t counts[VOCAB] = {0};
+    set_vocab(b, VOCAB);
+    sampling_dist(z, VOCAB, &s, p, NULL);
+    for (uint32_t v = 0; v < VOCAB; v++)
+        exact[v] = (double)p[v], draft[v] = (double)q[v];
+    send(b->store.head_logits, z, sizeof z);
+    send(b->store.dists_p, q, sizeof q);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        struct tree t = {.n = 3,
+                         .nodes = {{.parent = -1, .pos = 7, .q = DIST_NONE},
+                                   {.parent = 0, .pos = 8, .ring = RING_NONE},
+                                   {.parent = 0, .pos = 8, .ring = RING_NONE}},
+                         .row = {0, -1, -1}};
+        struct rng_key key = {.seed = seed + 1000 + round, .pos = 8, .purpose = RNG_DRAFT};
+        t.nodes[1].token = sampling_draw(q, VOCAB, &key, NULL, 0);
+        key.index = 1;
+        t.nodes[2].token = sampling_draw(q, VOCAB, &key, &t.nodes[1].token, 1);
+        const struct verify_req r = {.nodes = t.nodes, .n = t.n, .sampling = s, .seed = seed + 1000 + round};
+        struct verdict got;
+        verify(b, &t, &r, &got);
+        counts[got.next]++; /* the candidate, or the correction */
+    }
+    const double limit = 23.5; /* 4 degrees of freedom: beyond in 1 of 10,000 cases */
+    assert_true(chi_square(counts, exact, VOCAB, ROUNDS) < limit);
+    assert_true(chi_square(counts, draft, VOCAB, ROUNDS) > limit);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_greedy_walks_are_those_of_the_reference),
+        cmocka_unit_test(test_sampled_walks_are_those_of_the_reference),
+        cmocka_unit_test(test_sampled_verification_keeps_the_distribution_of_the_target),
+    };
+    return cmocka_run_group_tests(tests, open_bench, close_bench);
+}
