@@ -195,6 +195,28 @@ rig_naive(struct rig *r, int node, double *hidden, double *logits)
     naive_logits(r->model, hidden + (size_t)r->desc->n_layers * r->desc->width, logits);
 }
 
+void
+rig_assert_near_naive(struct rig *r, int node, double embedding, double bound)
+{
+    static double hidden[(RIG_DEPTH + 1) * RIG_WIDTH], logits[RIG_VOCAB];
+    static float got[RIG_VOCAB];
+    const struct model_desc *d = r->desc;
+    assert_true(d->width <= RIG_WIDTH && d->vocab <= RIG_VOCAB);
+    rig_naive(r, node, hidden, logits);
+    for (uint32_t l = 0; l <= d->n_layers; l++) {
+        rig_hidden(r, node, l, got);
+        const double error = rig_distance(got, hidden + l * d->width, d->width);
+        if (!(error < (l == 0 ? embedding : bound)))
+            fail_msg("%s, width %u: node %d after layer %u: relative error %g", r->ops->describe(r->backend), d->width,
+                     node, l, error);
+    }
+    rig_logits(r, node, d->n_layers, got);
+    const double error = rig_distance(got, logits, d->vocab);
+    if (!(error < bound))
+        fail_msg("%s, width %u: logits of node %d: relative error %g", r->ops->describe(r->backend), d->width, node,
+                 error);
+}
+
 double
 rig_distance(const float *a, const double *b, size_t n)
 {

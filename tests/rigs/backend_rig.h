@@ -8,6 +8,14 @@
 
 #define RIG_NODES 96
 #define RIG_DEPTH 8 /* layers at most */
+#define RIG_WIDTH 256
+#define RIG_VOCAB 1300
+
+#define RIG_SHAPE(layers, width_, heads_, kv, dim, ffn_, vocab_, ...)                                                  \
+    {                                                                                                                  \
+        .n_layers = layers, .width = width_, .heads = heads_, .kv_heads = kv, .head_dim = dim, .ffn = ffn_,            \
+        .vocab = vocab_, __VA_ARGS__                                                                                   \
+    }
 
 struct rig_node {
     token_t token;
@@ -55,6 +63,9 @@ void rig_wait(struct rig *);     /* must succeed */
 void rig_logits(struct rig *, int node, uint32_t layer, float *out);    /* (vocab) */
 void rig_hidden(struct rig *, int node, uint32_t layer, float *out);    /* (width) */
 void rig_naive(struct rig *, int node, double *hidden, double *logits); /* (L + 1, width), (vocab) of layer L */
+
+/* The node's hidden states and last logits are the naive model's: at depth 0 to within `embedding`, then `bound`. */
+void rig_assert_near_naive(struct rig *, int node, double embedding, double bound);
 
 double rig_distance(const float *, const double *, size_t n); /* |a - b| / |b| */
 

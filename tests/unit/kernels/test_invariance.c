@@ -20,38 +20,13 @@
 
 static uint64_t seed; /* printed by main */
 
-#define IN_BLOCKS(kind, ...)                                                                                           \
-    {                                                                                                                  \
-        .n_layers = 2, .width = 256, .heads = 4, .kv_heads = 2, .head_dim = 64, .ffn = 256, .vocab = VOCAB,            \
-        .type = kind, __VA_ARGS__                                                                                      \
-    }
+#define IN_BLOCKS(kind, ...) RIG_SHAPE(2, 256, 4, 2, 64, 256, VOCAB, .type = kind, __VA_ARGS__)
 
 static const struct naive_shape shapes[WEIGHT_TYPES] = {
-    {.n_layers = 2, .width = 40, .heads = 5, .kv_heads = 1, .head_dim = 14, .ffn = 50, .vocab = VOCAB},
-    {.n_layers = 2,
-     .width = 72,
-     .heads = 4,
-     .kv_heads = 2,
-     .head_dim = 32,
-     .ffn = 90,
-     .vocab = VOCAB,
-     .type = WEIGHT_F16},
-    {.n_layers = 2,
-     .width = 96,
-     .heads = 6,
-     .kv_heads = 6,
-     .head_dim = 10,
-     .ffn = 64,
-     .vocab = VOCAB,
-     .type = WEIGHT_BF16},
-    {.n_layers = 3,
-     .width = 64,
-     .heads = 4,
-     .kv_heads = 2,
-     .head_dim = 32,
-     .ffn = 160,
-     .vocab = VOCAB,
-     .type = WEIGHT_Q8_0},
+    RIG_SHAPE(2, 40, 5, 1, 14, 50, VOCAB, .type = WEIGHT_F32),
+    RIG_SHAPE(2, 72, 4, 2, 32, 90, VOCAB, .type = WEIGHT_F16),
+    RIG_SHAPE(2, 96, 6, 6, 10, 64, VOCAB, .type = WEIGHT_BF16),
+    RIG_SHAPE(3, 64, 4, 2, 32, 160, VOCAB, .type = WEIGHT_Q8_0),
     IN_BLOCKS(WEIGHT_Q4_0, .optional = LAYER_QKV_BIAS),
     IN_BLOCKS(WEIGHT_Q4_1, .window = 20),
     IN_BLOCKS(WEIGHT_Q5_0, .optional = LAYER_QK_NORM),

@@ -19,15 +19,9 @@ enum { LAYERS = 4, MOST_WIDTH = 64, MOST_VOCAB = 700, NODES = 12 };
 static uint64_t seed = 20261121;
 
 static const struct naive_shape shapes[] = {
-    {.n_layers = LAYERS, .width = 40, .heads = 4, .kv_heads = 2, .head_dim = 10, .ffn = 50, .vocab = 700},
-    {.n_layers = LAYERS,
-     .width = 64,
-     .heads = 4,
-     .kv_heads = 2,
-     .head_dim = 16,
-     .ffn = 64,
-     .vocab = 530,
-     .type = WEIGHT_Q8_0}};
+    RIG_SHAPE(LAYERS, 40, 4, 2, 10, 50, 700, .type = WEIGHT_F32),
+    RIG_SHAPE(LAYERS, 64, 4, 2, 16, 64, 530, .type = WEIGHT_Q8_0),
+};
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
 
 /* Heads by layer: 1 has none, 2 an affine one, 3 a full one. */

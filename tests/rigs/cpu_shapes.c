@@ -1,0 +1,44 @@
+#include "tests/rigs/cpu_shapes.h"
+
+#include "kernels/cpu/isa.h"
+
+/* Blocks of 256 inputs. */
+#define IN_BLOCKS(kind, ...) RIG_SHAPE(2, 256, 4, 2, 64, 256, 300, .type = kind, __VA_ARGS__)
+
+const struct naive_shape cpu_shapes[] = {
+    RIG_SHAPE(3, 64, 4, 2, 16, 96, 200, .type = WEIGHT_Q8_0),
+    RIG_SHAPE(3, 50, 5, 5, 10, 77, 101, .type = WEIGHT_F16),
+    RIG_SHAPE(4, 48, 6, 1, 6, 130, 70, .type = WEIGHT_BF16),
+    RIG_SHAPE(2, 37, 3, 1, 22, 41, 1300, .rope = ROPE_HALVES),
+    RIG_SHAPE(2, 128, 4, 4, 24, 32, 1100, .rope = ROPE_HALVES, .type = WEIGHT_Q8_0),
+    IN_BLOCKS(WEIGHT_Q4_0, .optional = LAYER_QKV_BIAS),
+    IN_BLOCKS(WEIGHT_Q4_1, .window = 5),
+    IN_BLOCKS(WEIGHT_Q5_0, .optional = LAYER_QK_NORM),
+    IN_BLOCKS(WEIGHT_Q5_1, .rope = ROPE_HALVES),
+    IN_BLOCKS(WEIGHT_Q2_K, .optional = LAYER_QKV_BIAS, .window = 3),
+    IN_BLOCKS(WEIGHT_Q3_K, .optional = LAYER_QK_NORM | LAYER_QKV_BIAS),
+    IN_BLOCKS(WEIGHT_Q4_K, .rope = ROPE_HALVES, .optional = LAYER_QKV_BIAS),
+    IN_BLOCKS(WEIGHT_Q5_K, .window = 8),
+    IN_BLOCKS(WEIGHT_Q6_K, .window = 1),
+};
+
+/* Keys and values in F16, and for blocks activations in 7 bits and a sign at every matrix, about 0.7% each. The kernels
+ * themselves are held to 2e-6 in isa_checks.c. */
+static double
+bound_of(enum weight_type type)
+{
+    return type < WEIGHT_Q8_0 ? 5e-3 : 0.1;
+}
+
+void
+on_every_isa_and_shape(bool exact, uint64_t seed, void (*check)(struct rig *, double bound))
+{
+    for (size_t i = 0; cpu_isas[i] != NULL; i++)
+        for (size_t s = 0; s < sizeof cpu_shapes / sizeof *cpu_shapes && cpu_isas[i]->usable(); s++) {
+            struct rig r;
+            const struct backend_options o = {.threads = 1 + (uint32_t)s % 2, .isa = cpu_isas[i]->name, .exact = exact};
+            rig_open(&r, &cpu_backend, &cpu_shapes[s], seed + s, &o);
+            check(&r, exact ? 1e-5 : bound_of(cpu_shapes[s].type));
+            rig_close(&r);
+        }
+}

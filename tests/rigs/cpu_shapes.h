@@ -1,0 +1,13 @@
+/* Small models for tests of the CPU backend: odd sizes on purpose, widths that no vector divides, groups of heads,
+ * vocabularies of several pieces, every weight type. */
+#ifndef TESTS_RIGS_CPU_SHAPES_H
+#define TESTS_RIGS_CPU_SHAPES_H
+
+#include "tests/rigs/backend_rig.h"
+
+extern const struct naive_shape cpu_shapes[]; /* the first: Q8_0; the second: F16 */
+
+/* Opens each shape on each instruction set that is usable here, and has it checked, with what rounding may cost. */
+void on_every_isa_and_shape(bool exact, uint64_t seed, void (*check)(struct rig *, double bound));
+
+#endif
