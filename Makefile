@@ -170,7 +170,7 @@ $(BUILD)/gpu_floors: tests/bench/gpu_floors.cu $(BUILD)/cuda/code
 	$(call say,NVCC,$<)
 	$(Q)$(NVCC) -std=c++17 -O3 $(NVCC_CODE) -cudart static -o $@ $<
 
-CUDA_TESTS := test_cuda_backend test_invariance test_context_property test_lossless_matrix
+CUDA_TESTS := test_cuda_backend test_cuda_queue test_invariance test_context_property test_lossless_matrix
 CUDA_RUNS  := specscope specscope-cuda.so gpu_floors $(CUDA_TESTS:%=tests/%)
 CUDA_KIT   := $(BUILD)/cuda-kit
 .PHONY: cuda-kit test-cuda bench-cuda

@@ -81,6 +81,7 @@ test_all() {
     step "the bundled model generates" 60 limited "$S" run --backend cuda -n 32 "$MODEL"
     step "the same tokens twice in a row" 60 same_twice "$MODEL"
     step "steps agree with definitions" 120 limited "$BUILD/tests/test_cuda_backend"
+    step "results come with wait, and not before" 120 limited "$BUILD/tests/test_cuda_queue"
     step "all policies are lossless on the bundled model" 90 lossless "$MODEL"
     step "a row's bits are its own" 120 limited "$BUILD/tests/test_invariance"
     step "random programs" 120 limited "$BUILD/tests/test_context_property"

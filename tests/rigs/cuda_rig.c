@@ -40,3 +40,32 @@ cuda_is_emulated(void)
     const char *path = getenv("SPECSCOPE_CUDA_PLUGIN");
     return path != NULL && strstr(path, EMULATED) != NULL;
 }
+
+/* The one of Q4_K and Q6_K mixes them as files of Q4_K_M do. */
+const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
+    RIG_SHAPE(3, 37, 3, 1, 22, 41, 130, .rope = ROPE_HALVES),
+    RIG_SHAPE(2, 64, 4, 2, 16, 90, 75, .type = WEIGHT_F16),
+    RIG_SHAPE(3, 48, 6, 1, 6, 130, 70, .rope = ROPE_HALVES, .type = WEIGHT_BF16),
+    RIG_SHAPE(2, 96, 4, 4, 24, 64, 90, .type = WEIGHT_Q8_0),
+    RIG_SHAPE(2, 64, 4, 2, 24, 64, 60, .rope = ROPE_HALVES, .type = WEIGHT_Q5_1,
+              .optional = LAYER_QKV_BIAS | LAYER_QK_NORM),
+    RIG_SHAPE(2, 40, 2, 1, 16, 48, 50, .type = WEIGHT_F16, .window = 4),
+    RIG_SHAPE(2, 96, 3, 1, 32, 160, 70, .type = WEIGHT_Q4_0),
+    RIG_SHAPE(2, 256, 4, 2, 64, 512, 90, .rope = ROPE_HALVES, .type = WEIGHT_Q4_K, .second = WEIGHT_Q6_K,
+              .optional = LAYER_QKV_BIAS),
+    RIG_SHAPE(1, 256, 4, 4, 64, 256, 50, .type = WEIGHT_Q6_K),
+};
+
+void
+cuda_rig_open(struct rig *r, size_t shape, bool exact, uint64_t seed)
+{
+    rig_open(r, cuda_for_tests(), &cuda_shapes[shape], seed + shape,
+             &(struct backend_options){.threads = 2, .exact = exact, .gpu = -1});
+}
+
+/* A layer has some four products on its way; an F32 embedding is held as F16. */
+void
+cuda_rig_assert_near_naive(struct rig *r, int node, bool exact)
+{
+    rig_assert_near_naive(r, node, exact ? 1e-7 : 1e-3, exact ? 1e-5 : 1e-3 * (1 + r->desc->n_layers));
+}

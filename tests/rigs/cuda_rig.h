@@ -3,11 +3,26 @@
 #ifndef TESTS_RIGS_CUDA_RIG_H
 #define TESTS_RIGS_CUDA_RIG_H
 
-#include "kernels/backend.h"
+#include "tests/rigs/backend_rig.h"
 
 /* NULL: none was built here, the caller skips. Also sets $SPECSCOPE_CUDA_PLUGIN, so that an engine finds the same. */
 const struct backend_ops *cuda_for_tests(void);
 /* The plug-in is the emulated one (tests/cuda/emulation). */
 bool cuda_is_emulated(void);
+
+/* In a cmocka test: `cuda`, or the test is skipped. */
+#define NEEDS_CUDA                                                                                                     \
+    (void)state;                                                                                                       \
+    const struct backend_ops *const cuda = cuda_for_tests();                                                           \
+    if (cuda == NULL)                                                                                                  \
+    skip()
+
+/* Small models of the types that a device holds, and some that it does not. */
+#define CUDA_SHAPES 9
+extern const struct naive_shape cuda_shapes[CUDA_SHAPES];
+
+void cuda_rig_open(struct rig *, size_t shape, bool exact, uint64_t seed);
+/* To within the rounding of activations, keys and values to F16. */
+void cuda_rig_assert_near_naive(struct rig *, int node, bool exact);
 
 #endif

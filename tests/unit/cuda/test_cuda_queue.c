@@ -1,0 +1,211 @@
+/* The CUDA backend through kernels/backend.h: when results come, cancelling, refusals, loading; on emulated GPUs, and on a
+ * real one (make test-cuda). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "tests/rigs/cuda_rig.h"
+#include "tests/rigs/seed.h"
+
+static uint64_t seed; /* printed by main */
+
+/* ---- queue, wait, cancel ---- */
+
+static void
+test_results_come_with_wait_and_not_before(void **state)
+{
+    NEEDS_CUDA;
+    struct rig r;
+    struct guess guess = {.token = 12345};
+    float hidden[RIG_WIDTH] = {-77};
+    cuda_rig_open(&r, 1, false, seed);
+    rig_chain(&r, 3);
+    rig_step_all(&r);
+    assert_true(cuda->guess(r.store, &(struct probe){.ring = 1, .layer = 1, .temperature = 1}, 1, &guess));
+    assert_true(cuda->read_hidden(r.store, 1, 1, hidden));
+    assert_int_equal(guess.token, 12345);
+    assert_true(hidden[0] == -77);
+    rig_wait(&r);
+    assert_true(guess.token >= 0 && (uint32_t)guess.token < r.desc->vocab);
+    assert_true(hidden[0] != -77);
+    rig_close(&r);
+}
+
+/* Far more than the arenas were made for waits in the queue; all of it comes, in order. */
+static void
+test_a_queue_longer_than_its_memory_is_served(void **state)
+{
+    NEEDS_CUDA;
+    static struct guess guesses[12][300];
+    static float hidden[12][RIG_WIDTH];
+    struct probe probes[300];
+    struct rig r;
+    cuda_rig_open(&r, 2, false, seed);
+    rig_chain(&r, 30);
+    rig_step_all(&r);
+    for (uint32_t i = 0; i < 300; i++)
+        probes[i] = (struct probe){.ring = i % 30, .layer = i / 30 % 4, .temperature = 1};
+    for (int i = 0; i < 12; i++) {
+        assert_true(cuda->guess(r.store, probes, i == 11 ? 300 : 60, guesses[i]));
+        assert_true(cuda->read_hidden(r.store, (uint32_t)i, 1, hidden[i]));
+    }
+    rig_wait(&r);
+    for (int i = 1; i < 12; i++)
+        assert_memory_equal(guesses[0], guesses[i], 60 * sizeof guesses[0][0]);
+    for (int i = 0; i < 12; i++) {
+        float alone[RIG_WIDTH];
+        rig_hidden(&r, i, 1, alone);
+        assert_memory_equal(alone, hidden[i], r.desc->width * sizeof *alone);
+    }
+    rig_close(&r);
+}
+
+static void
+test_a_cancelled_sweep_is_dropped_and_the_next_one_runs(void **state)
+{
+    NEEDS_CUDA;
+    struct rig r;
+    struct err err = {.kind = ERR_NONE};
+    const int nodes[] = {0, 1, 2};
+    struct guess guess = {.token = 12345};
+    cuda_rig_open(&r, 0, true, seed);
+    rig_chain(&r, 3);
+    atomic_store(&r.cancel, true);
+    assert_true(cuda->step(r.store, rig_sweep(&r, nodes, 3, r.desc->n_layers, 0)));
+    assert_true(cuda->guess(r.store, &(struct probe){.ring = 1, .layer = 1, .temperature = 1}, 1, &guess));
+    assert_false(cuda->wait(r.store, &err));
+    assert_int_equal(err.kind, ERR_CANCELLED);
+    assert_int_equal(guess.token, 12345);
+    atomic_store(&r.cancel, false);
+    assert_true(cuda->step(r.store, rig_sweep(&r, nodes, 3, r.desc->n_layers, 0))); /* the flag rises behind it */
+    atomic_store(&r.cancel, true);
+    (void)cuda->wait(r.store, &err);
+    atomic_store(&r.cancel, false);
+    rig_step_all(&r);
+    for (int i = 0; i < 3; i++)
+        cuda_rig_assert_near_naive(&r, i, true);
+    rig_close(&r);
+}
+
+static void
+test_malformed_requests_are_refused(void **state)
+{
+    NEEDS_CUDA;
+    struct rig r;
+    struct guess guess;
+    slot_t tails[RIG_NODES + 1] = {0};
+    cuda_rig_open(&r, 0, false, seed);
+    rig_chain(&r, 1);
+    const struct row row = {.n_trunk = RIG_NODES, .tail = 0, .n_tail = 1}, bad = {.slot = RIG_NODES};
+    struct sweep w = {.rows = &row, .n = 1, .tails = tails, .n_tails = 1, .to = 1};
+    assert_false(cuda->step(r.store, &w)); /* longer than there are slots */
+    w.rows = &bad;
+    assert_false(cuda->step(r.store, &w));
+    assert_false(cuda->embed(r.store, &bad, 1));
+    assert_false(cuda->trunk(r.store, 3, 0, tails, 1));
+    assert_false(cuda->guess(r.store, &(struct probe){.layer = r.desc->n_layers + 1, .temperature = 1}, 1, &guess));
+    assert_false(cuda->read_dist(r.store, 70, NULL));
+    rig_wait(&r);
+    rig_close(&r);
+}
+
+/* ---- weights ---- */
+
+static bool
+stop_at_once(void *user, double done)
+{
+    (void)user;
+    (void)done;
+    return false;
+}
+
+static void
+test_loading_stops_when_it_is_cancelled(void **state)
+{
+    NEEDS_CUDA;
+    struct err err = {.kind = ERR_NONE};
+    struct backend *b;
+    struct weights *w;
+    struct naive_model *m = naive_model_random(&cuda_shapes[1], seed);
+    assert_non_null(m);
+    assert_true(cuda->open(&b, &(struct backend_options){.threads = 1, .gpu = -1}, &err));
+    assert_false(cuda->load(b, naive_model_desc(m), stop_at_once, NULL, &w, &err));
+    assert_int_equal(err.kind, ERR_CANCELLED);
+    cuda->close(b);
+    naive_model_free(m);
+}
+
+static void
+test_a_model_of_wrong_shapes_is_refused(void **state)
+{
+    NEEDS_CUDA;
+    struct err err = {.kind = ERR_NONE};
+    struct backend *b;
+    struct weights *w;
+    struct naive_model *m = naive_model_random(&cuda_shapes[1], seed);
+    assert_non_null(m);
+    assert_true(cuda->open(&b, &(struct backend_options){.threads = 1, .gpu = -1}, &err));
+    const struct model_desc *d = naive_model_desc(m);
+    for (int i = 0; i < 5; i++) {
+        struct model_desc wrong = *d;
+        struct layer_desc layers[2] = {d->layers[0], d->layers[1]};
+        wrong.layers = layers;
+        switch (i) {
+        case 0: layers[1].up.rows--; break;
+        case 1: layers[0].wq.type = WEIGHT_TYPES; break;
+        case 2: wrong.head.data = NULL; break;
+        case 3: wrong.kv_heads = 3; break;
+        default: wrong.final_norm.cols++; break;
+        }
+        err.kind = ERR_NONE;
+        assert_false(cuda->load(b, &wrong, NULL, NULL, &w, &err));
+        assert_int_equal(err.kind, ERR_WORK);
+    }
+    cuda->close(b);
+    naive_model_free(m);
+}
+
+static void
+test_types_that_the_device_does_not_hold_are_named(void **state)
+{
+    NEEDS_CUDA;
+    static const struct {
+        size_t shape;
+        bool exact;
+        const char *said;
+    } cases[] = {{0, false, "F32 held as F16"},
+                 {1, false, NULL},
+                 {0, true, NULL},
+                 {4, false, "Q5_1 held as F16"},
+                 {6, false, NULL},
+                 {7, false, NULL},
+                 {8, false, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rig r;
+        cuda_rig_open(&r, cases[i].shape, cases[i].exact, seed);
+        const char *said = cuda->describe(r.backend);
+        assert_true(cases[i].said != NULL ? strstr(said, cases[i].said) != NULL : strstr(said, "held as") == NULL);
+        rig_close(&r);
+    }
+}
+
+int
+main(void)
+{
+    seed = seed_or((uint64_t)time(NULL));
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_results_come_with_wait_and_not_before),
+        cmocka_unit_test(test_a_queue_longer_than_its_memory_is_served),
+        cmocka_unit_test(test_a_cancelled_sweep_is_dropped_and_the_next_one_runs),
+        cmocka_unit_test(test_malformed_requests_are_refused),
+        cmocka_unit_test(test_loading_stops_when_it_is_cancelled),
+        cmocka_unit_test(test_a_model_of_wrong_shapes_is_refused),
+        cmocka_unit_test(test_types_that_the_device_does_not_hold_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
