@@ -13,8 +13,9 @@
 #include "traces/schema.h"
 #include "traces/trace_folder.h"
 
-/* Looked at in this order, rounds first: a line that is there in one is there in those after it. Written in this order
- * too, but for the controls: how many belong is known when all others are written. */
+/* How long each table is is looked up in this order. What the writer had put on disk before a round's line, and before a
+ * control's, is so in the tables that come after; they are copied in this order too, but for the controls: how many of
+ * them belong is known when all others are copied. */
 static const enum table_id order[TABLES] = {TABLE_ROUNDS, TABLE_CONTROLS, TABLE_TOKENS,
                                             TABLE_LAYERS, TABLE_SERIES,   TABLE_VOCAB};
 
@@ -37,8 +38,12 @@ look(struct copy *c, struct err *err)
         struct stat about;
         const int fd = openat(c->from_fd, trace_tables[id].file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         c->in[id] = fd < 0 ? NULL : fdopen(fd, "r");
-        if (c->in[id] == NULL || fstat(fd, &about) != 0)
-            return err_set(err, ERR_WORK, "%s/%s: cannot be read: %s", c->from, trace_tables[id].file, strerror(errno));
+        if (c->in[id] == NULL || fstat(fd, &about) != 0) {
+            err_set(err, ERR_WORK, "%s/%s: cannot be read: %s", c->from, trace_tables[id].file, strerror(errno));
+            if (fd >= 0 && c->in[id] == NULL)
+                close(fd);
+            return false;
+        }
         c->bytes[id] = about.st_size;
     }
     return true;
@@ -91,8 +96,9 @@ copy_lines(struct copy *c, enum table_id id, FILE *out, struct err *err)
     }
     const int why = errno;
     const bool read = n > 0 || feof(c->in[id]);
-    if (left > 0 && n > 0 && (n > left || line[n - 1] != '\n') && c->following > c->last_round + 1)
-        c->following = c->last_round + 1; /* half a line: of an event whose number can't be told */
+    const bool half = n > 0 && (n > left ? left > 0 : line[n - 1] != '\n');
+    if (half) /* a line of an event whose number can't be told */
+        c->following = c->last_round + 1;
     free(line);
     if (!read)
         return err_set(err, ERR_WORK, "%s/%s: cannot be read: %s", c->from, file, strerror(why));
@@ -107,8 +113,12 @@ copy_table(struct copy *c, enum table_id id, struct err *err)
     const char *file = trace_tables[id].file;
     const int fd = openat(c->to_fd, file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (out == NULL)
-        return err_set(err, ERR_WORK, "%s: cannot be created: %s", file, strerror(errno));
+    if (out == NULL) {
+        err_set(err, ERR_WORK, "%s: cannot be created: %s", file, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
     const bool ok = copy_lines(c, id, out, err);
     if (fclose(out) != 0 && ok)
         return err_set(err, ERR_WORK, "%s: cannot be written: %s", file, strerror(errno));

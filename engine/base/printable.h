@@ -12,13 +12,13 @@
 bool printable_code(int32_t code);
 
 #define PRINTABLE_ROOM 16 /* bytes: four that are escaped */
+
 /* One character out of len > 0 bytes as it is shown: itself, or byte by byte as \xNN where it isn't printable or no
  * character. Returns how many of the bytes that were. */
 size_t printable_character(const char *bytes, size_t len, char shown[PRINTABLE_ROOM], size_t *n_shown);
 
-/* Copies n bytes as printable UTF-8, a newline as ⏎. Never cuts inside a character or an
- * escape. Returns the length written, without the terminating zero; size must be at least 1. Four times n (and one)
- * is always enough. */
+/* Copies n bytes as printable UTF-8, a newline as ⏎. Never cuts inside a character or an escape. Returns the length
+ * written, without the terminating zero; size must be at least 1. Four times n (and one) is always enough. */
 size_t printable_text(const char *bytes, size_t n, char *out, size_t size);
 
 /* The same as one line of a message, a newline as \x0a: fills at most `size` bytes with the zero, and ends in "..." where
