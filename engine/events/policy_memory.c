@@ -23,8 +23,8 @@ static struct memory_text *
 entry(struct policy_memory *m, const char *policy, struct err *err)
 {
     for (uint32_t i = 0; i < m->n; i++)
-        if (strcmp(m->kept[i].policy, policy) == 0)
-            return &m->kept[i];
+        if (strcmp(m->texts[i].policy, policy) == 0)
+            return &m->texts[i];
     struct memory_text t = {.text = NULL};
     snprintf(t.policy, sizeof t.policy, "%s", policy);
     char path[PATH_BYTES];
@@ -39,8 +39,8 @@ entry(struct policy_memory *m, const char *policy, struct err *err)
         err_set(err, ERR_WORK, "more than %d policies learn", MEMORY_POLICIES);
         return NULL;
     }
-    m->kept[m->n] = t;
-    return &m->kept[m->n++];
+    m->texts[m->n] = t;
+    return &m->texts[m->n++];
 }
 
 bool
@@ -79,7 +79,7 @@ policy_memory_close(struct policy_memory *m, struct err *err)
 {
     bool ok = true;
     for (uint32_t i = 0; i < m->n; i++) {
-        struct memory_text *t = &m->kept[i];
+        struct memory_text *t = &m->texts[i];
         char path[PATH_BYTES];
         if (ok && t->fresh && m->folder != NULL) {
             path_of(m, t->policy, path);

@@ -15,7 +15,7 @@ struct policy_memory {
         char policy[16];
         char *text; /* owned; NULL: there was no file */
         bool fresh; /* not in the file yet */
-    } kept[MEMORY_POLICIES];
+    } texts[MEMORY_POLICIES];
     uint32_t n;
 };
 

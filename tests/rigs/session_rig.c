@@ -54,6 +54,7 @@ session_rig_engine(struct engine **engine, const char *model_path, const char *b
 
 struct promises {
     struct session_rig_result *out;
+    const struct run_info *info;
     uint8_t *seen; /* by token id */
     uint32_t vocab, layers;
     uint64_t number, t_us;
@@ -104,6 +105,13 @@ check_control(struct promises *p, const struct event *e)
     const struct control_event *c = &e->control;
     if (c->applied_round < e->round || e->round > p->round + 1) /* a round may have begun and said nothing yet */
         broken(p, e, "a control that was applied before it was asked for, or asked for in a round to come");
+    bool known = false;
+    for (size_t i = 0; control_names[i] != NULL; i++)
+        known = known || strcmp(c->name, control_names[i]) == 0;
+    for (uint32_t i = 0; i < p->info->n_policies; i++)
+        known = known || policy_knob_index(&p->info->policies[i], c->name) >= 0;
+    if (!known)
+        broken(p, e, "a control that is no knob and that control_names does not have");
     if (strcmp(c->name, "end") == 0)
         snprintf(p->out->end, sizeof p->out->end, "%s", c->new_text);
     if (strcmp(c->name, "state") == 0)
@@ -255,7 +263,8 @@ session_rig_generate(struct engine *engine, const struct session_options *option
     struct session *s;
     if (!session_open(&s, engine, options, err))
         return false;
-    struct promises p = {.out = out, .vocab = session_info(s)->vocab, .layers = session_info(s)->layers};
+    struct promises p = {
+        .out = out, .info = session_info(s), .vocab = session_info(s)->vocab, .layers = session_info(s)->layers};
     metrics_begin(&out->metrics, p.layers, session_info(s)->rho);
     p.seen = calloc(p.vocab, 1);
     struct event_reader *reader = event_reader_open(session_log(s));
