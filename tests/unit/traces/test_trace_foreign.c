@@ -125,7 +125,8 @@ test_the_lines_are_those_that_the_format_describes(void **state)
         {"vocab.csv", "event,t_us,run,seq,token_id,text\n2,1001,1,0,7,\"seven\"\n"},
         {"rounds.csv",
          "event,t_us,run,seq,round,policy,draft_us,verify_us,probe_us,drafted,verified,accepted,emitted,exit_layer,"
-         "threshold,d_max,w_max,layers_loaded,heads_loaded,stop_reason,heads_us,wait_us,aside_us\n7,1006,1,0,1,\"specbound\",10,"
+         "threshold,d_max,w_max,layers_loaded,heads_loaded,stop_reason,heads_us,wait_us,aside_us\n7,1006,1,0,1,"
+         "\"specbound\",10,"
          "20,0,1,1,1,1,,0."
          "5,3,"
          "4,6,2,\"w_max\",2.5,,1.5\n"},
