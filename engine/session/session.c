@@ -5,9 +5,6 @@
 
 #include "engine/session/session_internal.h"
 
-const char *const probe_mode_names[PROBE_MODES] = {"off", "policy", "all"};
-const char *const head_mode_names[HEAD_MODES] = {"policy", "lens", "trained"};
-
 bool
 session_open(struct session **out, struct engine *engine, const struct session_options *o, struct err *err)
 {

@@ -3,6 +3,9 @@
 
 #include "engine/session/session_internal.h"
 
+const char *const probe_mode_names[PROBE_MODES] = {"off", "policy", "all"};
+const char *const head_mode_names[HEAD_MODES] = {"policy", "lens", "trained"};
+
 /* Sets the head by mode, policy and engine; tells when it changed, or always. True: it changed. */
 static bool
 choose_head(struct session *s, bool always, uint32_t asked, uint32_t applied)

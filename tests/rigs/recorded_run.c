@@ -52,8 +52,7 @@ record_run(struct engine *engine, const struct session_options *options, struct 
         *err = failure;
         ok = false;
     }
-    if (reader != NULL)
-        event_reader_close(reader);
+    event_reader_close(reader);
     session_close(s);
     if (!ok)
         recorded_run_free(run);

@@ -274,8 +274,7 @@ session_rig_generate(struct engine *engine, const struct session_options *option
         *err = failure;
         ok = false;
     }
-    if (reader != NULL)
-        event_reader_close(reader);
+    event_reader_close(reader);
     session_close(s);
     free(p.seen);
     if (!ok)
