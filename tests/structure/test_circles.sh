@@ -1,0 +1,18 @@
+#!/bin/sh
+# Within these rooms no file is called by one that it calls itself, near or far. Reads the objects of a build. Speaks TAP.
+# usage: BUILD=… tests/structure/test_circles.sh [ROOM …]
+cd "$(dirname "$0")/../.." || exit 1
+. tests/structure/report.sh
+[ $# -gt 0 ] || set -- engine/session engine/model traces tui/app
+for room; do
+    calls=$(for source in "$room"/*.c; do
+        nm -g "${BUILD:-build}/obj/${source%.c}.o" | sed "s|^|$(basename "$source" .c) |"
+    done | awk '
+        NF == 4 { defined[$4] = $1 }
+        NF == 3 { used[$1 " " $3] = 1 }
+        END { for (u in used) { split(u, part, " "); if (part[2] in defined) print part[1], defined[part[2]] } }')
+    result "the objects of $room call one another" \
+        "$([ "$(echo "$calls" | wc -l)" -ge 10 ] || echo "  only $(echo "$calls" | wc -l) calls are there")"
+    result "… in no circle" "$(echo "$calls" | tsort 2>&1 >/dev/null | sed 's/^/  /')"
+done
+exit $status
