@@ -68,13 +68,16 @@ tensor_fits(const struct tensor *t, const char *name, uint32_t layer, bool vecto
 }
 
 static bool
-layer_fits(const struct model_desc *d, uint32_t layer, struct err *err)
+layer_fits(const struct model_desc *d, uint32_t optional, uint32_t layer, struct err *err)
 {
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
         const struct tensor *t = &d->layers[layer - 1].all[i];
         const struct layer_tensor_info *info = &layer_tensors[i];
         uint32_t rows, cols;
         layer_tensor_shape(d, i, &rows, &cols);
+        if (info->need == LAYER_OPTIONAL && tensor_present(t) && (optional >> i & 1u) == 0)
+            return err_set(err, ERR_WORK, "%s of layer %" PRIu32 " is not known to this backend; choose another one",
+                           info->names[LAYER_NAMED_GGUF], layer);
         if ((info->need == LAYER_NEEDED || tensor_present(t)) &&
             !tensor_fits(t, info->names[LAYER_NAMED_GGUF], layer, info->kind != LAYER_MATRIX, rows, cols, err))
             return false;
@@ -83,12 +86,12 @@ layer_fits(const struct model_desc *d, uint32_t layer, struct err *err)
 }
 
 bool
-model_desc_fits(const struct model_desc *d, struct err *err)
+model_desc_fits(const struct model_desc *d, uint32_t optional, struct err *err)
 {
     if (!numbers_fit(d, err) || !tensor_fits(&d->embedding, "token_embd", 0, false, d->vocab, d->width, err))
         return false;
     for (uint32_t l = 1; l <= d->n_layers; l++)
-        if (!layer_fits(d, l, err))
+        if (!layer_fits(d, optional, l, err))
             return false;
     return tensor_fits(&d->final_norm, "output_norm", d->n_layers, true, 1, d->width, err) &&
            tensor_fits(&d->head, "output", d->n_layers, false, d->vocab, d->width, err);

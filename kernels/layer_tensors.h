@@ -1,7 +1,8 @@
 /* A layer's tensors: the one list that everything which goes through them is made from, which is their description
  * (struct layer_desc), the readers of files, the quantiser, the backends' checks and loaders, planted models and the models
  * of the tests. A further norm or bias is a line here, a word where an architecture says that it has one
- * (engine/model/arch.c), and its place in the forward passes.
+ * (engine/model/arch.c), and its place in the forward passes: those of the backends, which say that they have it, and the
+ * one of the tests (tests/rigs/naive_model.c).
  *
  *   kind(NAME, field, need, rows, cols, GGUF's name, Hugging Face's name)
  *
@@ -71,7 +72,8 @@ const char *layer_tensor_name(char out[LAYER_NAME_SIZE], enum layer_tensor, enum
 void layer_tensor_shape(const struct model_desc *, enum layer_tensor, uint32_t *rows, uint32_t *cols);
 
 /* Do a model's numbers and tensors fit each other? What every backend asks before it loads one: then what is needed is
- * there, of the right shape and of a type whose blocks fill its rows, and vectors are plain numbers. */
-bool model_desc_fits(const struct model_desc *, struct err *);
+ * there, of the right shape and of a type whose blocks fill its rows, and vectors are plain numbers. `optional` are those
+ * (1 << enum layer_tensor) that the backend computes with: a model that has others is refused. */
+bool model_desc_fits(const struct model_desc *, uint32_t optional, struct err *);
 
 #endif

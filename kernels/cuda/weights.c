@@ -10,6 +10,8 @@
 #include "kernels/cuda/upload.h"
 #include "kernels/tensor.h"
 
+#define OPTIONAL_TENSORS (LAYER_QKV_BIAS | LAYER_QK_NORM) /* what the sweep computes with */
+
 /* ---- what there is to load ---- */
 
 enum matrix_kind { MATRIX_Q, MATRIX_K, MATRIX_V, MATRIX_OUT, MATRIX_GATE_UP, MATRIX_DOWN, MATRICES };
@@ -244,7 +246,7 @@ cuda_weights_load(struct backend *b, const struct model_desc *d, progress_fn pro
 {
     struct census census;
     *out = NULL;
-    if (!device_here(b, err) || !model_desc_fits(d, err) || !check_limits(d, err) ||
+    if (!device_here(b, err) || !model_desc_fits(d, OPTIONAL_TENSORS, err) || !check_limits(d, err) ||
         !survey(d, b->exact, &census, err) || !check_room(b, d, census.bytes, err))
         return false;
     struct weights *w = calloc(1, sizeof *w);

@@ -12,6 +12,7 @@
 #include "tests/rigs/naive_model.h"
 
 #define LAYERS 2u
+#define ALL    UINT32_MAX
 
 struct model { /* one that fits, to be damaged */
     struct naive_model *naive;
@@ -30,7 +31,7 @@ model(void)
                                       .ffn = 64,
                                       .vocab = 40,
                                       .type = WEIGHT_Q8_0,
-                                      .optional = LAYER_QKV_BIAS | LAYER_QK_NORM};
+                                      .optional = ALL};
     struct model m = {.naive = naive_model_random(&shape, 1)};
     assert_non_null(m.naive);
     m.desc = *naive_model_desc(m.naive);
@@ -42,7 +43,7 @@ static bool
 fits(struct model *m, struct err *err)
 {
     m->desc.layers = m->layers;
-    return model_desc_fits(&m->desc, err);
+    return model_desc_fits(&m->desc, ALL, err);
 }
 
 static void
@@ -98,6 +99,20 @@ test_every_tensor_has_its_shape_and_a_type_that_fits_it(void **state)
 }
 
 static void
+test_an_optional_tensor_is_refused_where_a_backend_does_not_compute_with_it(void **state)
+{
+    (void)state;
+    struct model m = model();
+    for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
+        struct err err = {0};
+        assert_int_equal(model_desc_fits(&m.desc, ALL & ~(1u << i), &err), layer_tensors[i].need == LAYER_NEEDED);
+        assert_int_equal(strstr(err.text, "is not known to this backend") != NULL,
+                         layer_tensors[i].need == LAYER_OPTIONAL);
+    }
+    naive_model_free(m.naive);
+}
+
+static void
 test_names_in_files_end_as_their_kind_does(void **state)
 {
     (void)state;
@@ -116,6 +131,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_tensor_has_to_be_there_unless_it_is_optional),
         cmocka_unit_test(test_every_tensor_has_its_shape_and_a_type_that_fits_it),
+        cmocka_unit_test(test_an_optional_tensor_is_refused_where_a_backend_does_not_compute_with_it),
         cmocka_unit_test(test_names_in_files_end_as_their_kind_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
