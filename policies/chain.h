@@ -1,4 +1,5 @@
-/* Drafting a chain at one fixed exit layer: what layerskip, fsm, dv and del share (docs/methods.md: The LayerSkip family, DEL). */
+/* Drafting a chain at one fixed exit layer: what layerskip, fsm, dv and del share (docs/methods.md: The LayerSkip
+ * family, DEL). */
 #ifndef POLICIES_CHAIN_H
 #define POLICIES_CHAIN_H
 
@@ -9,16 +10,15 @@
 /* Declares `exit_layer` in [1, L - 1], a quarter of the depth by default. */
 bool chain_exit_knob(struct policy *, const struct model_info *);
 
+/* A token below the threshold: as any other; not taken, and drafting stops; taken, and drafting stops. */
+enum chain_below { CHAIN_GOES_ON, CHAIN_STOPS_BEFORE, CHAIN_STOPS_AFTER };
+
 struct chain_rule {
     uint32_t exit_layer; /* E */
     uint32_t most;       /* drafts */
     const char *full;    /* why drafting stopped when there are as many: "gamma", "w_max" */
     double threshold;    /* of confidence; NAN: none */
-    enum {
-        CHAIN_GOES_ON,
-        CHAIN_STOPS_BEFORE,
-        CHAIN_STOPS_AFTER
-    } below; /* a token below it is not taken; is the last */
+    enum chain_below below;
 };
 
 /* Drafts, and writes the round's summary. Each draft's row runs layers 1..E when the next one is asked for; the last

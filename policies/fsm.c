@@ -1,5 +1,5 @@
-/* LayerSkip with a length that follows acceptance, a finite-state machine (docs/methods.md: The LayerSkip family): γ grows by one
- * after a fully accepted round, up to a cap, and shrinks by one after a rejection, down to one. */
+/* LayerSkip with a length that follows acceptance, a finite-state machine (docs/methods.md: The LayerSkip family): γ
+ * grows by one after a fully accepted round, up to a cap, and shrinks by one after a rejection, down to one. */
 #include <math.h>
 
 #include "policies/chain.h"

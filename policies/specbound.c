@@ -1,4 +1,5 @@
-/* SpecBound (docs/methods.md: SpecBound): annealed confidence decides where a token leaves, and a round is bounded in depth and width.
+/* SpecBound (docs/methods.md: SpecBound): annealed confidence decides where a token leaves, and a round is bounded in
+ * depth and width.
  *
  *   T_l = 1 + α (1 − l/L)                                        (eq. 1)
  *   p_l = max softmax(z_l / T_l); exit at the first l ≤ d_max with p_l ≥ τ   (eq. 2)

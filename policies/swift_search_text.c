@@ -1,6 +1,7 @@
 /* The search's state as a text: {"version": 2, "switches", "steps", "best_step", "matchness", "last", "random" (64 bits
  * in hexadecimal), "skipped": the best set, "points": [{"set", "matchness"}, …], oldest first}. A set is a string of a
- * digit for each switch, 1 for skipped. Version 1 had no "version" and only the best set, its switches listed by number. */
+ * digit for each switch, 1 for skipped. Version 1 had no "version" and only the best set, its switches listed by
+ * number. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -67,7 +67,7 @@ struct policy_ops {
     /* Declares knobs and series; the sampling may set defaults. */
     bool (*open)(struct policy *, const struct model_info *, const struct sampling *, struct err *);
     bool (*prefilled)(struct policy *, struct round *); /* after prefill, and when switched to in mid-run */
-    bool (*draft)(struct policy *, struct round *);     /* through round_* helpers only */
+    bool (*draft)(struct policy *, struct round *);     /* engine/session/round.h says through what */
     bool (*observe)(struct policy *, struct round *);   /* after verification */
     /* What it has learned about the model, as a text for the next session (engine/events/policy_memory.h): malloc'ed,
      * the caller's; NULL: nothing worth it. load() takes such a text once the knobs are set; a text for other knobs or
