@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "engine/session/round.h"
 #include "policies/policy.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_fixture.h"
@@ -238,6 +239,49 @@ test_controls_at_random_moments_break_no_promise(void **state)
     }
 }
 
+/* ---- what comes with a restart ---- */
+
+static struct session *mine; /* set before the first round */
+
+static bool
+restart_and_extend(struct policy *p, struct round *r)
+{
+    (void)p;
+    if (r->number == 1 && mine != NULL) { /* on the engine's thread: both are in the queue before it looks */
+        session_control(mine, CONTROL_RESTART, NULL, NULL, 0);
+        session_control(mine, CONTROL_EXTEND, NULL, NULL, 7);
+        mine = NULL;
+    }
+    return true;
+}
+
+static void
+hand_over(void *user, struct session *s, const struct event *e)
+{
+    (void)user;
+    if (event_is_control(e, "state", "paused")) {
+        mine = s;
+        session_control(s, CONTROL_RESUME, NULL, NULL, 0);
+    }
+}
+
+static void
+test_tokens_added_after_a_restart_are_the_new_runs(void **state)
+{
+    struct fixture *f = *state;
+    static const struct policy_ops asking = {.name = "asking", .title = "", .paper = "", .draft = restart_and_extend};
+    static const struct policy_ops *const registry[] = {&asking, NULL};
+    struct session_options o = session_usual();
+    struct session_rig_result r;
+    o.policies = registry;
+    o.policy = "asking";
+    o.paused = true;
+    session_run(f->engine, &o, hand_over, NULL, &r);
+    assert_int_equal(r.runs, 2);
+    assert_int_equal(r.n, o.tokens + 7);
+    session_rig_free(&r);
+}
+
 /* ---- what is refused ---- */
 
 static void
@@ -281,6 +325,7 @@ main(void)
         cmocka_unit_test(test_a_knob_is_applied_at_the_next_round_and_the_event_says_so),
         cmocka_unit_test(test_policies_can_be_switched_in_mid_run_without_changing_a_token),
         cmocka_unit_test(test_controls_at_random_moments_break_no_promise),
+        cmocka_unit_test(test_tokens_added_after_a_restart_are_the_new_runs),
         cmocka_unit_test(test_nonsense_is_refused_and_the_run_goes_on),
     };
     return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);

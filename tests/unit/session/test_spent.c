@@ -1,0 +1,71 @@
+/* A round's accounts: what is spent goes into one of them, and nothing is taken back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "engine/base/clock.h"
+#include "engine/session/spent.h"
+
+static void
+test_loads_go_to_the_account_that_runs_and_those_aside_are_not_the_rounds_work(void **state)
+{
+    (void)state;
+    struct spent s;
+    spent_begin(&s, (struct loads){100, 10});
+    spent_heads(&s, 5);
+    const enum account before = spent_turn(&s, SPENT_ASIDE, (struct loads){104, 11});
+    assert_int_equal(before, SPENT_DRAFT);
+    spent_heads(&s, 1000); /* nobody drafted with it */
+    spent_turn(&s, before, (struct loads){120, 15});
+    spent_turn(&s, SPENT_VERIFY, (struct loads){122, 16});
+    spent_turn(&s, SPENT_LEARN, (struct loads){128.5, 17});
+    spent_heads(&s, 7);
+    spent_turn(&s, SPENT_PROBE, (struct loads){128.5, 18});
+    spent_turn(&s, SPENT_PROBE, (struct loads){128.5, 30});
+    assert_true(s.loads[SPENT_DRAFT].layers == 6 && s.loads[SPENT_DRAFT].heads == 2);
+    assert_true(s.loads[SPENT_ASIDE].layers == 16 && s.loads[SPENT_ASIDE].heads == 4);
+    assert_true(s.loads[SPENT_VERIFY].layers == 6.5 && s.loads[SPENT_VERIFY].heads == 1);
+    assert_true(s.loads[SPENT_LEARN].layers == 0 && s.loads[SPENT_LEARN].heads == 1);
+    assert_true(s.loads[SPENT_PROBE].layers == 0 && s.loads[SPENT_PROBE].heads == 12);
+    const struct loads work = spent_work(&s);
+    assert_true(work.layers == 12.5 && work.heads == 4);
+    assert_int_equal(s.heads_ns, 12);
+}
+
+static void
+test_the_accounts_add_up_to_the_rounds_time(void **state)
+{
+    (void)state;
+    const struct loads none = {0};
+    const struct timespec rest = {.tv_nsec = 3000000};
+    struct spent s;
+    const uint64_t start = clock_ns();
+    spent_begin(&s, none);
+    spent_turn(&s, SPENT_WAIT, none);
+    nanosleep(&rest, NULL);
+    spent_turn(&s, SPENT_DRAFT, none);
+    spent_turn(&s, SPENT_VERIFY, none);
+    nanosleep(&rest, NULL);
+    spent_turn(&s, SPENT_PROBE, none);
+    const uint64_t whole = clock_ns() - start;
+    uint64_t sum = 0;
+    for (int i = 0; i < ACCOUNTS; i++)
+        sum += s.ns[i];
+    assert_true(sum <= whole && sum >= 6000000);
+    assert_true(s.ns[SPENT_WAIT] >= 3000000 && s.ns[SPENT_VERIFY] >= 3000000);
+    assert_int_equal(s.ns[SPENT_ASIDE] + s.ns[SPENT_LEARN], 0);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loads_go_to_the_account_that_runs_and_those_aside_are_not_the_rounds_work),
+        cmocka_unit_test(test_the_accounts_add_up_to_the_rounds_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
