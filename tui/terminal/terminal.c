@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <term.h>
 #include <unistd.h>
 
 #define DOUBLE_CLICK_US 400000
@@ -86,6 +87,17 @@ declare_keys(void)
             define_key(keys[i].sequence, keys[i].code);
 }
 
+/* Asked before newterm(), which leaks what it began with when it does not know the type of the terminal. */
+static bool
+is_known(const struct terminal_output *output)
+{
+    int why = 0;
+    if (setupterm(NULL, fileno(output->file), &why) != OK)
+        return false;
+    del_curterm(cur_term);
+    return true;
+}
+
 bool
 terminal_open(struct terminal *t, bool keys, struct err *err)
 {
@@ -109,7 +121,8 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
         return false;
     }
     signals_install(t->fd >= 0 ? t->fd : STDOUT_FILENO);
-    t->screen = newterm(NULL, t->output.file, t->tty != NULL ? t->tty : stdin);
+    if (is_known(&t->output))
+        t->screen = newterm(NULL, t->output.file, t->tty != NULL ? t->tty : stdin);
     if (t->screen == NULL || terminal_string("cup") == NULL) {
         const char *type = getenv("TERM");
         terminal_close(t);
