@@ -64,9 +64,15 @@ title_draw(const struct followed *f, const struct canvas *c)
     bar_add(&bar, lossless[m->lossless].role, m->lossless == LOSSLESS_NO ? 0 : 6, false, "%s",
             lossless[m->lossless].text);
 
+    const bool learned = now.aside_share >= 0.005; /* then speeds are told with learning passes, too */
+    char all_in[32] = "";
+    if (learned)
+        snprintf(all_in, sizeof all_in, ", %.*f all in", now.tokens_per_s < 10 ? 1 : 0, now.tokens_per_s_all_in);
     if (!isnan(now.tokens_per_s))
-        bar_add(&bar, ROLE_TITLE, 2, true, "%.*f tok/s", now.tokens_per_s < 10 ? 1 : 0, now.tokens_per_s);
-    if (m->baseline > 0 && !isnan(now.speedup))
+        bar_add(&bar, ROLE_TITLE, 2, true, "%.*f tok/s%s", now.tokens_per_s < 10 ? 1 : 0, now.tokens_per_s, all_in);
+    if (m->baseline > 0 && learned)
+        bar_add(&bar, ROLE_TITLE, 4, true, "%.2f× ar, %.2f all in", now.speedup, now.speedup_all_in);
+    else if (m->baseline > 0 && !isnan(now.speedup))
         bar_add(&bar, ROLE_TITLE, 4, true, "%.2f× ar", now.speedup);
     else
         bar_add(&bar, m->baseline > 0 ? ROLE_TITLE : ROLE_DIM, 4, true, "–× ar");
