@@ -4,14 +4,15 @@
 #define BUNDLED "without it the bundled model is used."
 #define MODEL   "\n\nMODEL is a .gguf file or a Hugging Face folder; " BUNDLED
 
-static const char *const heads[] = {"heads"};
+static const char *const trained[] = {"heads", "accept", "profile"};
 static const char *const shells[] = {"bash", "zsh", "fish", "mdoc"};
 
 #define ROW(id, word, function, use, does, ...)                                                                        \
     {                                                                                                                  \
         .command = id, .name = word, .main = function, .usage = use, .what = does, .too_many = __VA_ARGS__             \
     }
-#define ONE_MODEL "one model is enough", .takes_operand = true, .takes = TAKES_FILE
+#define ONE_TOO_MANY "one argument too many; the model goes after --model"
+#define ONE_MODEL    "one model is enough", .takes_operand = true, .takes = TAKES_FILE
 
 const struct command_row command_rows[] = {
     ROW(COMMAND_SCOPE, "", scope_main, "[options] [MODEL]",
@@ -30,10 +31,20 @@ const struct command_row command_rows[] = {
         "text on standard input to token ids, one a line\n\nMODEL is a .gguf file, a Hugging Face folder or a "
         "tokenizer.json (a vocabulary without weights will do);\n" BUNDLED,
         ONE_MODEL),
-    ROW(COMMAND_TRAIN, "train", train_main, "train heads --text FILE --out FILE [options]",
+    ROW(COMMAND_TRAIN, "train", train_main, "train heads|accept|profile [options]",
+        "what policies learn about models beforehand; each has --help", "train what? heads, accept or profile",
+        .words = trained, .n_words = sizeof trained / sizeof *trained),
+    ROW(COMMAND_TRAIN_HEADS, "train heads", train_heads_main, "train heads --text FILE --out FILE [options]",
         "train a head for every layer but the last, so that early layers guess better; --heads FILE uses them",
-        "one argument too many; the model goes after --model", .words = heads, .n_words = 1,
-        .after = "Ctrl-C ends training; the best heads so far are in the file."),
+        ONE_TOO_MANY, .after = "Ctrl-C ends training; the best heads so far are in the file."),
+    ROW(COMMAND_TRAIN_ACCEPT, "train accept", train_accept_main,
+        "train accept --draft MODEL --text FILE --out FILE [options]",
+        "train a head that says how likely a draft model's candidate is accepted (SpecDec++)", ONE_TOO_MANY,
+        .after = "Ctrl-C ends training; the best head so far is in the file."),
+    ROW(COMMAND_TRAIN_PROFILE, "train profile", train_profile_main,
+        "train profile --draft MODEL --companion MODEL --text FILE --out FILE [options]",
+        "measure how likely drafts are accepted, given what a companion model says of them (Speculative Verification)",
+        ONE_TOO_MANY, .after = "Ctrl-C ends it; the profile of what was seen is written."),
     ROW(COMMAND_COMPLETIONS, "completions", completions_main, "completions bash|zsh|fish",
         "what a shell needs to complete this command line, to stdout (mdoc: the manual's list of options)",
         "one shell at a time", .takes_operand = true, .words = shells, .n_words = sizeof shells / sizeof *shells),

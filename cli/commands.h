@@ -11,7 +11,10 @@ int replay_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int tokenize_main(int argc, char **argv);
-int train_main(int argc, char **argv);
+int train_main(int argc, char **argv); /* says which there are */
+int train_heads_main(int argc, char **argv);
+int train_accept_main(int argc, char **argv);
+int train_profile_main(int argc, char **argv);
 int completions_main(int argc, char **argv);
 
 /* Prints "specscope: …" on stderr and gives the exit status that the error stands for. */

@@ -29,7 +29,8 @@ void
 completions_commands(const char *between)
 {
     for (size_t i = 1; i < n_command_rows; i++)
-        printf("%s%s", i > 1 ? between : "", command_rows[i].name);
+        if (completions_second(&command_rows[i]) == NULL)
+            printf("%s%s", i > 1 ? between : "", command_rows[i].name);
 }
 
 void
@@ -46,9 +47,17 @@ completions_operands(const struct command_row *c)
 }
 
 const char *
+completions_second(const struct command_row *c)
+{
+    const char *space = strchr(c->name, ' ');
+    return space != NULL ? space + 1 : NULL;
+}
+
+void
 completions_name(const struct command_row *c)
 {
-    return c->name[0] != '\0' ? c->name : "scope";
+    for (const char *at = c->name[0] != '\0' ? c->name : "scope"; *at != '\0'; at++)
+        putchar(*at != ' ' ? *at : '_');
 }
 
 void

@@ -58,8 +58,14 @@ print_look_back(void)
 {
     fputs("    case ${line[0]} in\n    ", stdout);
     completions_commands("|");
-    puts(") ((last > 0)) && command=${line[0]} ;;\n    esac\n"
-         "    for ((i = 0; i < last; i++)); do\n"
+    puts(") ((last > 0)) && command=${line[0]} ;;\n    esac");
+    for (size_t i = 0; i < n_command_rows; i++)
+        if (completions_second(&command_rows[i]) != NULL) {
+            printf("    ((last > 1)) && [[ \"${line[0]} ${line[1]}\" == '%s' ]] && command=", command_rows[i].name);
+            completions_name(&command_rows[i]);
+            putchar('\n');
+        }
+    puts("    for ((i = 0; i < last; i++)); do\n"
          "        word=''\n"
          "        [[ ${line[i]} == --policy ]] && word=${line[i + 1]}\n"
          "        [[ ${line[i]} == --policy=* ]] && word=${line[i]#*=}\n"
@@ -80,10 +86,14 @@ print_pattern(const struct option_row *row)
     for (size_t i = 0; i < n_command_rows; i++) {
         if ((row->commands & command_rows[i].command) == 0)
             continue;
-        const char *command = completions_name(&command_rows[i]);
-        printf("%s%s:--%s", between, command, row->name);
-        if (row->letter != 0)
-            printf("|%s:-%c", command, row->letter);
+        fputs(between, stdout);
+        completions_name(&command_rows[i]);
+        printf(":--%s", row->name);
+        if (row->letter != 0) {
+            putchar('|');
+            completions_name(&command_rows[i]);
+            printf(":-%c", row->letter);
+        }
         between = "|";
     }
     fputs(") ", stdout);
@@ -110,8 +120,9 @@ print_argument(const struct option_row *row)
 static void
 print_command(const struct command_row *c)
 {
-    printf("    %s:*) ", completions_name(c));
-    fputs("if [[ $cur == -* ]]; then words='", stdout);
+    fputs("    ", stdout);
+    completions_name(c);
+    fputs(":*) if [[ $cur == -* ]]; then words='", stdout);
     const char *between = "";
     for (size_t i = 0; i < n_option_rows; i++)
         if ((option_rows[i].commands & c->command) != 0) {
@@ -123,7 +134,7 @@ print_command(const struct command_row *c)
         fputs("        else ((last == 1)) && words='", stdout);
         completions_operands(c);
         puts("'");
-    } else {
+    } else if (c->takes_operand) {
         printf("        else files=%s\n", c->takes == TAKES_FOLDER ? "folders" : "files");
     }
     if (c->command == COMMAND_SCOPE) {

@@ -12,7 +12,14 @@ print_functions(void)
          "    set -l words (commandline -opc)");
     fputs("    if set -q words[2]; and contains -- $words[2] ", stdout);
     completions_commands(" ");
-    puts("\n        echo $words[2]\n    else\n        echo scope\n    end\nend\n"
+    putchar('\n');
+    for (size_t i = 0; i < n_command_rows; i++)
+        if (completions_second(&command_rows[i]) != NULL) {
+            printf("        if test \"$words[2] $words[3]\" = '%s'\n            echo ", command_rows[i].name);
+            completions_name(&command_rows[i]);
+            puts("\n            return\n        end");
+        }
+    puts("        echo $words[2]\n    else\n        echo scope\n    end\nend\n"
          "function __specscope_in\n    contains -- (__specscope_command) $argv\nend\n"
          "function __specscope_words\n    test (count (commandline -opc)) -eq $argv[1]\nend\n"
          "function __specscope_policies\n"
@@ -62,8 +69,10 @@ print_in(unsigned commands, bool second_word)
 {
     fputs("complete -c specscope -n '__specscope_in", stdout);
     for (size_t i = 0; i < n_command_rows; i++)
-        if ((commands & command_rows[i].command) != 0)
-            printf(" %s", completions_name(&command_rows[i]));
+        if ((commands & command_rows[i].command) != 0) {
+            putchar(' ');
+            completions_name(&command_rows[i]);
+        }
     fputs(second_word ? "; and __specscope_words 2'" : "'", stdout);
 }
 
@@ -93,11 +102,13 @@ print_option(const struct option_row *row)
 static void
 print_operand(const struct command_row *c)
 {
-    if (c->command != COMMAND_SCOPE) {
+    if (c->command != COMMAND_SCOPE && completions_second(c) == NULL) {
         printf("complete -c specscope -n '__specscope_words 1' -a %s -d ", c->name);
         print_quoted(c->what, (size_t)completions_what(c));
         putchar('\n');
     }
+    if (!c->takes_operand && c->n_words == 0)
+        return;
     print_in(c->command, c->n_words > 0);
     if (c->n_words > 0) {
         fputs(" -a '", stdout);

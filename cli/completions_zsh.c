@@ -98,10 +98,19 @@ print_option(const struct option_row *row)
 static void
 print_command(const struct command_row *c)
 {
-    printf("        %s)\n        _arguments -s -S : \\\n", c->name[0] != '\0' ? c->name : "*");
+    fputs("        ", stdout);
+    if (c->command == COMMAND_SCOPE)
+        putchar('*');
+    else
+        completions_name(c);
+    puts(")\n        _arguments -s -S : \\");
     for (size_t i = 0; i < n_option_rows; i++)
         if ((option_rows[i].commands & c->command) != 0)
             print_option(&option_rows[i]);
+    if (!c->takes_operand && c->n_words == 0) {
+        puts("            && return ;;");
+        return;
+    }
     fputs("            '1:", stdout);
     if (c->n_words > 0) {
         fputs("what:(", stdout);
@@ -119,6 +128,8 @@ completions_zsh(void)
     print_knobs();
     puts("_specscope() {\n    local -a commands=(");
     for (size_t i = 1; i < n_command_rows; i++) {
+        if (completions_second(&command_rows[i]) != NULL)
+            continue;
         printf("        '%s:", command_rows[i].name);
         print_escaped(command_rows[i].what, (size_t)completions_what(&command_rows[i]), ":\\");
         puts("'");
@@ -130,7 +141,15 @@ completions_zsh(void)
          "        command=$words[2]\n"
          "        shift words\n"
          "        ((CURRENT--))\n"
-         "    fi\n    case $command in");
+         "    fi");
+    for (size_t i = 1; i < n_command_rows; i++)
+        if (completions_second(&command_rows[i]) != NULL) {
+            printf("    if ((CURRENT > 2)) && [[ \"$words[1] $words[2]\" == '%s' ]]; then\n        command=",
+                   command_rows[i].name);
+            completions_name(&command_rows[i]);
+            puts("\n        shift words\n        ((CURRENT--))\n    fi");
+        }
+    puts("    case $command in");
     for (size_t i = 1; i < n_command_rows; i++)
         print_command(&command_rows[i]);
     print_command(&command_rows[0]);

@@ -5,13 +5,33 @@
 #include "cli/commands.h"
 #include "cli/option_table.h"
 
+/* How many words of the command line name this command; 0: another one. */
+static int
+words_of(const struct command_row *c, int argc, char **argv)
+{
+    int n = 0;
+    for (const char *name = c->name; *name != '\0'; n++) {
+        const size_t len = strcspn(name, " ");
+        if (n + 1 >= argc || strlen(argv[n + 1]) != len || strncmp(argv[n + 1], name, len) != 0)
+            return 0;
+        name += len + strspn(name + len, " ");
+    }
+    return n;
+}
+
 int
 main(int argc, char **argv)
 {
     setlocale(LC_ALL, "");
     setlocale(LC_NUMERIC, "C");
-    for (size_t i = 0; i < n_command_rows && argc > 1; i++)
-        if (command_rows[i].name[0] != '\0' && strcmp(argv[1], command_rows[i].name) == 0)
-            return command_rows[i].main(argc - 1, argv + 1);
-    return scope_main(argc, argv);
+    const struct command_row *best = command_row(COMMAND_SCOPE);
+    int n = 0;
+    for (size_t i = 0; i < n_command_rows; i++) {
+        const int words = words_of(&command_rows[i], argc, argv);
+        if (words > n) {
+            n = words;
+            best = &command_rows[i];
+        }
+    }
+    return best->main(argc - n, argv + n);
 }

@@ -39,7 +39,8 @@ options_help(enum command command)
     if (command == COMMAND_SCOPE) {
         fputs("\nother commands: specscope ", stdout);
         for (size_t i = 1; i < n_command_rows; i++)
-            printf("%s%s", i > 1 ? ", " : "", command_rows[i].name);
+            if (strchr(command_rows[i].name, ' ') == NULL)
+                printf("%s%s", i > 1 ? ", " : "", command_rows[i].name);
         puts("; each has --help");
     }
     if (c->after != NULL)

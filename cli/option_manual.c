@@ -126,7 +126,7 @@ options_manual(void)
     puts("Every command has\n.Fl h , -help\nand\n.Fl V , -version .\n.Ss The scope, run, replay, bench");
     print_list(first, generate, 0);
     for (size_t i = 0; i < n_command_rows; i++)
-        if ((command_rows[i].command & (first | COMMAND_COMPLETIONS)) == 0) {
+        if ((command_rows[i].command & (first | COMMAND_COMPLETIONS | COMMAND_TRAIN)) == 0) {
             printf(".Ss %s\n", command_rows[i].name);
             print_list(command_rows[i].command, 0, first);
         }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/files.h"
+#include "engine/model/accept_head.h"
 #include "engine/model/exit_heads.h"
 #include "policies/policy.h"
 
@@ -99,4 +100,23 @@ bool
 set_head_kind(struct options *o, const struct option_row *row, const char *name, struct err *err)
 {
     return head_kind_from(name, &o->train.kind) || option_unknown_word(row, name, err);
+}
+
+/* "0,1,3" */
+bool
+set_blocks(struct options *o, const struct option_row *row, const char *text, struct err *err)
+{
+    o->accept.n_blocks = 0;
+    for (const char *at = text; o->accept.n_blocks < OPTIONS_MOST;) {
+        char *end;
+        const unsigned long n = strtoul(at, &end, 10);
+        if (end == at || at[0] < '0' || at[0] > '9' || n > ACCEPT_HEAD_BLOCKS || (*end != ',' && *end != '\0'))
+            break;
+        o->accept.blocks[o->accept.n_blocks++] = (uint32_t)n;
+        if (*end == '\0')
+            return true;
+        at = end + 1;
+    }
+    return err_set(err, ERR_USAGE, "--%s %.60s: numbers from 0 to %d with commas between them are wanted", row->name,
+                   text, ACCEPT_HEAD_BLOCKS);
 }

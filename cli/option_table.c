@@ -7,6 +7,7 @@
 
 #define GENERATES (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
 #define SCREEN    (COMMAND_SCOPE | COMMAND_REPLAY)
+#define TRAINS    (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
 
 #define MEMBER(m)      .at = offsetof(struct options, m), .size = sizeof((struct options *)0)->m
 #define COUNT(list)    (sizeof list / sizeof *list)
@@ -100,15 +101,15 @@ const struct option_row option_rows[] = {
            "what weights in F32, F16 or BF16 become when they are loaded", WORDS(quantize_words, COUNT(quantize_words)),
            .def = "none"),
     TEXT(
-        "backend", 0, "NAME", GENERATES | COMMAND_TRAIN, backend, "what computes",
-        WORDS(backend_words, COUNT(backend_words)), .without = "a GPU if there is one",
+        "backend", 0, "NAME", GENERATES | TRAINS, backend, "what computes", WORDS(backend_words, COUNT(backend_words)),
+        .without = "a GPU if there is one",
         .more =
             "With 'auto' an NVIDIA GPU computes if there is one that will do, the plug-in `specscope-cuda.so` is there "
             "and the model fits; else the CPU, and a line says why. Without the option that line is said only where "
             "something is there that should have worked. 'check' is the CPU with an accelerator's manners, for tests."),
-    WHOLE("threads", 't', "N", GENERATES | COMMAND_TRAIN, backend_options.threads, 0, 1024, "CPU threads",
+    WHOLE("threads", 't', "N", GENERATES | TRAINS, backend_options.threads, 0, 1024, "CPU threads",
           .without = "all cores"),
-    WHOLE("seed", 0, "N", GENERATES | COMMAND_TRAIN, seed, 0, UINT64_MAX, "of the random numbers", .def = "1"),
+    WHOLE("seed", 0, "N", GENERATES | TRAINS, seed, 0, UINT64_MAX, "of the random numbers", .def = "1"),
     /* ---- layers and heads ---- */
     CHOICE("probe", 0, "MODE", COMMAND_SCOPE, probe, "layers shown", WORDS(probe_mode_names, PROBE_MODES), .def = "all",
            .more = "'policy' shows only what the policy looks at anyway."),
@@ -159,22 +160,56 @@ const struct option_row option_rows[] = {
     SWITCH("no-eos", 0, COMMAND_TOKENIZE, tokenize.no_eos,
            "without the token that ends a sequence, where the model wants one"),
     SWITCH("pieces", 0, COMMAND_TOKENIZE, tokenize.pieces, "the text of each token beside its id"),
-    /* ---- train heads ---- */
-    TEXT("model", 'm', "MODEL", COMMAND_TRAIN, model, "a .gguf file or a Hugging Face folder", .takes = TAKES_FILE,
+    /* ---- train ---- */
+    TEXT("model", 'm', "MODEL", TRAINS, model, "a .gguf file or a Hugging Face folder", .takes = TAKES_FILE,
          .without = "the bundled model"),
-    TEXT("text", 0, "FILE", COMMAND_TRAIN, train.text,
+    TEXT("draft", 0, "MODEL", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, draft,
+         "a smaller model with the same vocabulary, which drafts", .takes = TAKES_FILE),
+    TEXT("companion", 0, "MODEL", COMMAND_TRAIN_PROFILE, companion, "a third one, whose opinion of drafts is asked",
+         .takes = TAKES_FILE),
+    TEXT("text", 0, "FILE", COMMAND_TRAIN_HEADS, train.text,
          "plain text to train on, 64 MiB at most; every 16th window is held out", .takes = TAKES_FILE),
-    TEXT("out", 0, "FILE", COMMAND_TRAIN, train.out, "the safetensors file to write", .takes = TAKES_FILE),
-    CALL("kind", 0, "KIND", COMMAND_TRAIN, set_head_kind,
+    TEXT("text", 0, "FILE", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, train.text,
+         "plain text that prompts are cut out of, 64 MiB at most", .takes = TAKES_FILE),
+    TEXT("prompts", 0, "FILE.jsonl", COMMAND_TRAIN_PROFILE, prompts_file,
+         "prompts from Spec-Bench's `turns` instead, the first of each line", .takes = TAKES_FILE),
+    TEXT("out", 0, "FILE", COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT, train.out, "the safetensors file to write",
+         .takes = TAKES_FILE),
+    TEXT("out", 0, "FILE", COMMAND_TRAIN_PROFILE, train.out, "the JSON file to write", .takes = TAKES_FILE),
+    CALL("kind", 0, "KIND", COMMAND_TRAIN_HEADS, set_head_kind,
          "h + A h + b before the model's own head, or a head of its own", WORDS(kind_words, COUNT(kind_words)),
          .def = "affine"),
-    WHOLE("tokens", 0, "N", COMMAND_TRAIN, train.tokens, 1, UINT64_C(1) << 40,
+    WHOLE("tokens", 0, "N", COMMAND_TRAIN_HEADS, train.tokens, 1, UINT64_C(1) << 40,
           "tokens to train on, repeating the text as needed", .def = "200000"),
-    REAL("rate", 0, "R", COMMAND_TRAIN, train.rate, DBL_MIN, 1, "of the optimizer, falling to nothing",
+    WHOLE("tokens", 0, "N", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, train.tokens, 1, UINT64_C(1) << 30,
+          "tokens that the model answers with, in all", .def = "20000"),
+    REAL("rate", 0, "R", COMMAND_TRAIN_HEADS, train.rate, DBL_MIN, 1, "of the optimizer, falling to nothing",
          .def = "0.0003"),
-    WHOLE("batch", 0, "N", COMMAND_TRAIN, train.batch, 1, 1 << 16, "tokens in a step", .def = "256"),
-    WHOLE("window", 0, "N", COMMAND_TRAIN, train.window, 8, 1 << 20, "tokens that the model reads at a time",
+    REAL("rate", 0, "R", COMMAND_TRAIN_ACCEPT, train.rate, DBL_MIN, 1,
+         "of the optimizer, falling to nothing along a cosine", .def = "0.001"),
+    WHOLE("batch", 0, "N", COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT, train.batch, 1, 1 << 16, "tokens in a step",
+          .def = "256"),
+    WHOLE("window", 0, "N", COMMAND_TRAIN_HEADS, train.window, 8, 1 << 20, "tokens that the model reads at a time",
           .without = "512, or its context"),
+    WHOLE("prompt-tokens", 0, "N", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, answers.prompt, 2, 1 << 16,
+          "tokens of a prompt, at most", .def = "48"),
+    WHOLE("response", 0, "N", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, answers.response, 1, 1 << 16,
+          "tokens of an answer, at most", .def = "64"),
+    REAL("temp", 0, "T", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, answers.temperature, 0, 100,
+         "sampling temperature of answers and drafts; 0 is greedy", .def = "1"),
+    REAL("mixing", 0, "R", COMMAND_TRAIN_ACCEPT, accept.mixing, 0, 0.99,
+         "share of the model's own tokens among the candidates that the draft model reads", .def = "0.15"),
+    REAL("reject-weight", 0, "W", COMMAND_TRAIN_ACCEPT, accept.w_reject, 0.01, 1000,
+         "what a rejection weighs in the loss", .def = "6"),
+    CALL("blocks", 0, "D,D,...", COMMAND_TRAIN_ACCEPT, set_blocks,
+         "residual blocks of the head; of several the best head is written", .def = "3"),
+    WHOLE("passes", 0, "N", COMMAND_TRAIN_ACCEPT, accept.passes, 1, 10000, "times that each candidate is learnt from",
+          .def = "3"),
+    WHOLE("drafts", 0, "N", COMMAND_TRAIN_PROFILE, profile.drafts, 1, 32, "drafts of a round", .def = "5"),
+    WHOLE("similarity-bins", 0, "N", COMMAND_TRAIN_PROFILE, profile.s_bins, 1, 32,
+          "of the similarity of draft and companion, at most", .def = "16"),
+    WHOLE("acceptance-bins", 0, "N", COMMAND_TRAIN_PROFILE, profile.a_bins, 1, 32,
+          "of the companion's acceptance of a draft, at most", .def = "12"),
     /* ---- all ---- */
     SAY("list-policies", 0, GENERATES, say_policies, "names, papers and knobs"),
     SAY("help", 'h', COMMAND_ALL, options_help, "this"),

@@ -15,7 +15,10 @@ enum command {
     COMMAND_TOKENIZE = 32,
     COMMAND_TRAIN = 64,
     COMMAND_COMPLETIONS = 128,
-    COMMAND_ALL = 255
+    COMMAND_TRAIN_HEADS = 256, /* of COMMAND_TRAIN, which has no options of its own */
+    COMMAND_TRAIN_ACCEPT = 512,
+    COMMAND_TRAIN_PROFILE = 1024,
+    COMMAND_ALL = 2047
 };
 
 struct option_list {
@@ -61,6 +64,20 @@ struct options {
         double rate;
         uint32_t batch, window; /* window 0: 512, or the model's context */
     } train;
+    const char *draft, *companion; /* helper models; NULL: none given */
+    struct {
+        uint32_t prompt, response; /* tokens */
+        float temperature;
+    } answers; /* of the target, to what is cut out of a text */
+    struct {
+        double mixing, w_reject;
+        uint32_t blocks[OPTIONS_MOST]; /* (n_blocks) a head for each */
+        size_t n_blocks;
+        uint32_t passes;
+    } accept;
+    struct {
+        uint32_t drafts, s_bins, a_bins;
+    } profile;
     bool finished;   /* --help, --version, --list-policies said all there was to say */
     char *owned[64]; /* strings from the config file */
     size_t n_owned;

@@ -2,8 +2,6 @@
  * distribution is what the heads learn to guess. */
 #include "cli/train.h"
 
-#include <string.h>
-
 #include "cli/commands.h"
 #include "cli/generation.h"
 #include "engine/base/clock.h"
@@ -33,19 +31,28 @@ train_heads(const struct options *o, struct err *err)
 }
 
 int
+train_heads_main(int argc, char **argv)
+{
+    struct options o;
+    struct err err = {0};
+    int status;
+    if (!options_begin(&o, COMMAND_TRAIN_HEADS, argc, argv, &status))
+        return status;
+    generation_catch_signals();
+    const bool ok = check(&o, &err) && train_heads(&o, &err);
+    options_free(&o);
+    return ok ? 0 : command_failed(&err);
+}
+
+int
 train_main(int argc, char **argv)
 {
     struct options o;
     struct err err = {0};
     int status;
-    const bool heads = argc > 1 && strcmp(argv[1], "heads") == 0;
-    if (!options_begin(&o, COMMAND_TRAIN, argc - heads, argv + heads, &status))
+    if (!options_begin(&o, COMMAND_TRAIN, argc, argv, &status))
         return status;
-    generation_catch_signals();
-    bool ok = heads || err_set(&err, ERR_USAGE,
-                               "train what? `specscope train heads --text FILE --out FILE`; see "
-                               "specscope train --help");
-    ok = ok && check(&o, &err) && train_heads(&o, &err);
     options_free(&o);
-    return ok ? 0 : command_failed(&err);
+    err_set(&err, ERR_USAGE, "train what? specscope train heads, accept or profile; each has --help");
+    return command_failed(&err);
 }

@@ -53,8 +53,11 @@ if command -v bash >/dev/null 2>&1; then
     offers "choices" 'off policy all' --probe ''
     offers "backends" 'cpu cuda check' run --backend c
     offers "shapes" 'TinyLlama-1.1B,' info --synth Tiny
-    offers "what can be trained" 'heads' train ''
+    offers "what can be trained" 'heads accept profile' train ''
     offers "kinds of heads" 'full' train heads --kind fu
+    offers "options of what is trained" '--companion' train profile --com
+    offers "and no others" '' train heads --com
+    offers_among "files for its models" 'cli' train accept --draft ''
     offers "shells" 'fish' completions f
     offers "a switch where run has a file" '--json' info --js
     mkdir "$TMP/files" "$TMP/files/folder" && : >"$TMP/files/a model.gguf" && : >"$TMP/files/dull"

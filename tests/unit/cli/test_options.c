@@ -81,7 +81,7 @@ test_nothing_said_is_the_documented_defaults(void **state)
     assert_int_equal(o.repeat, 3);
     assert_int_equal(o.probe, PROBE_OFF);
     options_free(&o);
-    assert_true(read_args(&o, COMMAND_TRAIN, (char *[]){"train", NULL}, &err));
+    assert_true(read_args(&o, COMMAND_TRAIN_HEADS, (char *[]){"train heads", NULL}, &err));
     assert_true(o.train.kind == HEAD_AFFINE && o.train.tokens == 200000 && o.train.batch == 256 && o.seed == 1);
     assert_true(o.train.rate == 0.0003 && o.train.window == 0 && o.backend_options.gpu == -1);
     options_free(&o);

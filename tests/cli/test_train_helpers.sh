@@ -1,0 +1,70 @@
+#!/bin/sh
+# specscope train accept and train profile: usage, short trainings, what stops them.
+. tests/cli/checks.sh
+text=$TMP/text
+head_file=$TMP/accept.safetensors
+profile=$TMP/profile.json
+head -c 20000 README.md >"$text"
+"$BUILD/tests/tinymodel" "$TMP/draft.gguf" --layers 2 --calm-after 1 --calm 0.1 >/dev/null || exit 1
+"$BUILD/tests/tinymodel" "$TMP/other.gguf" --layers 2 --nasty >/dev/null || exit 1
+
+refuses "train accept wants a draft model" 2 "--draft MODEL is missing" train accept --text "$text" --out "$head_file"
+refuses "blocks are numbers" 2 "--blocks 1,x" train accept --blocks 1,x
+refuses "and not many" 2 "from 0 to 8" train accept --blocks 9
+refuses "train profile wants a companion" 2 "--companion MODEL is missing" train profile --draft "$TMP/draft.gguf" --text "$text" --out "$profile"
+refuses "an option of heads is none of profile's" 2 "not known" train profile --kind affine
+refuses "another vocabulary is refused by the token" 2 "token 259 " \
+    train accept --model "$TINY" --draft "$TMP/other.gguf" --text "$text" --out "$head_file"
+refuses "a text that is too short is told so" 1 "more text" \
+    train accept --model "$TINY" --draft "$TMP/draft.gguf" --text README.md --prompt-tokens 60000 --out "$head_file" --response 4
+check "and nothing is written" [ ! -e "$head_file" ]
+
+train_accept() {
+    specscope train accept --model "$TINY" --draft "$TMP/draft.gguf" --text "$text" --tokens 600 --response 16 --prompt-tokens 12 "$@"
+}
+train_accept --out "$head_file" --blocks 0,2 --passes 2
+check "a short training ends well" [ "$status" -eq 0 ]
+check "and tells of each number of blocks" [ "$(grep -cE '^ +[02]  ' "$TMP/out")" -eq 2 ]
+check "and of calibration" grep -q '^calibration' "$TMP/out"
+check "its file names both models" grep -aq '"draft_hash".*"target_hash"' "$head_file"
+check "and holds a linear layer" grep -aq '"model\.[02]\.weight"' "$head_file"
+cp "$head_file" "$TMP/first"
+train_accept --out "$head_file" --blocks 0,2 --passes 2
+check "the same again is the same file" cmp "$head_file" "$TMP/first"
+train_accept --out "$TMP/nowhere/h"
+check "a folder that is not there fails" [ "$status" -eq 1 ]
+train_accept --out "$head_file" --temp 0
+check "greedy labels train too" [ "$status" -eq 0 ]
+
+rm -f "$head_file"
+"$PROGRAM" train accept --model "$TINY" --draft "$TMP/draft.gguf" --text "$text" --out "$head_file" --tokens 600 --response 16 \
+    --prompt-tokens 12 --passes 10000 --rate 0.00001 >"$TMP/out" 2>"$TMP/err" &
+pid=$!
+for _ in $(seq 300); do
+    [ -s "$head_file" ] && break
+    sleep 0.1
+done
+kill -TERM $pid
+wait $pid
+check "being told to stop ends it well" [ $? -eq 0 ]
+check "and leaves a whole file" grep -aq '"draft_hash"' "$head_file"
+
+train_profile() {
+    specscope train profile --model "$TINY" --draft "$TMP/draft.gguf" --companion "$TINY" --tokens 600 --response 16 --prompt-tokens 12 "$@"
+}
+train_profile --text "$text" --out "$profile"
+check "a profile is made" [ "$status" -eq 0 ]
+check "and tells what is left of the uncertainty" grep -q 'information gain' "$TMP/out"
+check "its file is JSON that names its models" python3 -c "
+import json, sys
+p = json.load(open('$profile'))
+assert p['format'] == 'specscope verification profile 1' and all(p[m]['hash'] for m in ('target', 'draft', 'companion'))
+assert len(p['count']) == len(p['s_edges']) + 1 and all(len(row) == len(p['a_edges']) + 1 for row in p['count'])
+assert sum(map(sum, p['count'])) > 100"
+cp "$profile" "$TMP/first"
+train_profile --text "$text" --out "$profile"
+check "the same again is the same profile" cmp "$profile" "$TMP/first"
+printf '{"turns": ["Three mice sat on a wall."]}\n{"turns": ["A baker"]}\n' >"$TMP/prompts.jsonl"
+train_profile --prompts "$TMP/prompts.jsonl" --out "$profile"
+check "prompts come from lines, too" [ "$status" -eq 0 ]
+finish
