@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/base/file_replace.h"
-#include "engine/model/gguf.h"
+#include "engine/model/gguf_bytes.h"
 #include "engine/model/gguf_types.h"
 #include "kernels/planted.h"
 
@@ -24,100 +24,10 @@
 
 /* ---- the header ---- */
 
-/* Bytes that grow. After an allocation that failed nothing more is put, so that the end is the only place to look. */
-struct header {
-    unsigned char *at;
-    size_t len, room;
-    bool failed;
-    uint64_t n_values;
-};
-
-static void
-put(struct header *h, const void *bytes, size_t n)
-{
-    if (!h->failed && n > h->room - h->len) {
-        const size_t room = 2 * (h->len + n);
-        unsigned char *more = realloc(h->at, room);
-        h->failed = more == NULL;
-        if (more != NULL) {
-            h->at = more;
-            h->room = room;
-        }
-    }
-    if (h->failed)
-        return;
-    memcpy(h->at + h->len, bytes, n);
-    h->len += n;
-}
-
-static void
-put_u32(struct header *h, uint32_t v)
-{
-    put(h, &v, sizeof v); /* little-endian, as everything that reads weights where they lie */
-}
-
-static void
-put_u64(struct header *h, uint64_t v)
-{
-    put(h, &v, sizeof v);
-}
-
-static void
-put_text(struct header *h, const char *text)
-{
-    put_u64(h, strlen(text));
-    put(h, text, strlen(text));
-}
-
-static void
-put_key(struct header *h, const char *key, enum gguf_type type)
-{
-    put_text(h, key);
-    put_u32(h, (uint32_t)type);
-    h->n_values++;
-}
-
-static void
-put_key_text(struct header *h, const char *key, const char *text)
-{
-    put_key(h, key, GGUF_STRING);
-    put_text(h, text);
-}
-
-static void
-put_key_u32(struct header *h, const char *key, uint32_t v)
-{
-    put_key(h, key, GGUF_U32);
-    put_u32(h, v);
-}
-
-static void
-put_key_f32(struct header *h, const char *key, float v)
-{
-    put_key(h, key, GGUF_F32);
-    put(h, &v, sizeof v);
-}
-
-static void
-put_key_bool(struct header *h, const char *key, bool v)
-{
-    const unsigned char byte = v;
-    put_key(h, key, GGUF_BOOL);
-    put(h, &byte, 1);
-}
-
-static void
-put_key_array(struct header *h, const char *key, enum gguf_type element, uint64_t n)
-{
-    put_key(h, key, GGUF_ARRAY);
-    put_u32(h, (uint32_t)element);
-    put_u64(h, n);
-}
-
 /* Word i: ▁, then i in syllables, "ba" to "zu", first those of one, then of two, then of three. Whatever i is below
  * 105 + 105^2 + 105^3. */
 static void
-put_word(struct header *h, uint32_t i)
+put_word(struct gguf_bytes *b, uint32_t i)
 {
     char text[16] = SPACE;
     uint32_t syllables = 1, count = 105;
@@ -127,43 +37,43 @@ put_word(struct header *h, uint32_t i)
         text[at++] = "bcdfghjklmnpqrstvwxyz"[i % 105 / 5];
         text[at++] = "aeiou"[i % 5];
     }
-    put_text(h, text);
+    put_text(b, text, strlen(text));
 }
 
 static void
-put_vocabulary(struct header *h, uint32_t vocab)
+put_vocabulary(struct gguf_bytes *b, uint32_t vocab)
 {
     enum { NORMAL = 1, UNKNOWN, CONTROL, USER, UNUSED, BYTE }; /* as in the file */
-    put_key_text(h, "tokenizer.ggml.model", "llama");
-    put_key_array(h, "tokenizer.ggml.tokens", GGUF_STRING, vocab);
-    put_text(h, "<unk>");
-    put_text(h, "<s>");
+    put_key_text(b, "tokenizer.ggml.model", "llama");
+    put_key_array(b, "tokenizer.ggml.tokens", GGUF_STRING, vocab);
+    put_text(b, "<unk>", 5);
+    put_text(b, "<s>", 3);
     for (unsigned byte = 0; byte < 256; byte++) {
         char name[8];
         snprintf(name, sizeof name, "<0x%02X>", byte);
-        put_text(h, name);
+        put_text(b, name, strlen(name));
     }
-    put_text(h, SPACE);
+    put_text(b, SPACE, sizeof SPACE - 1);
     for (uint32_t id = FIRST_PIECE + 1; id < vocab; id++)
-        put_word(h, id - FIRST_PIECE - 1);
-    put_key_array(h, "tokenizer.ggml.scores", GGUF_F32, vocab);
+        put_word(b, id - FIRST_PIECE - 1);
+    put_key_array(b, "tokenizer.ggml.scores", GGUF_F32, vocab);
     for (uint32_t id = 0; id < vocab; id++) {
         const float score = id < FIRST_PIECE ? 0 : -(float)(id - FIRST_PIECE);
-        put(h, &score, sizeof score);
+        put_f32(b, score);
     }
-    put_key_array(h, "tokenizer.ggml.token_type", GGUF_I32, vocab);
+    put_key_array(b, "tokenizer.ggml.token_type", GGUF_I32, vocab);
     for (uint32_t id = 0; id < vocab; id++)
-        put_u32(h, id == 0 ? UNKNOWN : id == 1 ? CONTROL : id < FIRST_PIECE ? BYTE : NORMAL);
-    put_key_u32(h, "tokenizer.ggml.unknown_token_id", 0);
-    put_key_u32(h, "tokenizer.ggml.bos_token_id", 1);
-    put_key_u32(h, "tokenizer.ggml.eos_token_id", UINT32_MAX); /* none */
-    put_key_bool(h, "tokenizer.ggml.add_bos_token", true);
-    put_key_bool(h, "tokenizer.ggml.add_eos_token", false);
-    put_key_bool(h, "tokenizer.ggml.add_space_prefix", true);
+        put_u32(b, id == 0 ? UNKNOWN : id == 1 ? CONTROL : id < FIRST_PIECE ? BYTE : NORMAL);
+    put_key_u32(b, "tokenizer.ggml.unknown_token_id", 0);
+    put_key_u32(b, "tokenizer.ggml.bos_token_id", 1);
+    put_key_u32(b, "tokenizer.ggml.eos_token_id", UINT32_MAX); /* none */
+    put_key_bool(b, "tokenizer.ggml.add_bos_token", true);
+    put_key_bool(b, "tokenizer.ggml.add_eos_token", false);
+    put_key_bool(b, "tokenizer.ggml.add_space_prefix", true);
 }
 
 static void
-put_sizes(struct header *h, const struct planted_weights *w)
+put_sizes(struct gguf_bytes *b, const struct planted_weights *w)
 {
     const struct model_desc *d = &w->desc;
     char name[64];
@@ -172,20 +82,20 @@ put_sizes(struct header *h, const struct planted_weights *w)
                  w->spec.acceptance);
     else
         snprintf(name, sizeof name, "%s random", w->spec.shape->name);
-    put_key_text(h, "general.architecture", "llama");
-    put_key_text(h, "general.name", name);
-    put_key_u32(h, "llama.block_count", d->n_layers);
-    put_key_u32(h, "llama.context_length", w->spec.shape->ctx);
-    put_key_u32(h, "llama.embedding_length", d->width);
-    put_key_u32(h, "llama.feed_forward_length", d->ffn);
-    put_key_u32(h, "llama.vocab_size", d->vocab);
-    put_key_u32(h, "llama.attention.head_count", d->heads);
-    put_key_u32(h, "llama.attention.head_count_kv", d->kv_heads);
-    put_key_u32(h, "llama.attention.key_length", d->head_dim);
-    put_key_u32(h, "llama.attention.value_length", d->head_dim);
-    put_key_f32(h, "llama.attention.layer_norm_rms_epsilon", d->rms_eps);
-    put_key_u32(h, "llama.rope.dimension_count", d->rope_dims);
-    put_key_f32(h, "llama.rope.freq_base", d->rope_base);
+    put_key_text(b, "general.architecture", "llama");
+    put_key_text(b, "general.name", name);
+    put_key_u32(b, "llama.block_count", d->n_layers);
+    put_key_u32(b, "llama.context_length", w->spec.shape->ctx);
+    put_key_u32(b, "llama.embedding_length", d->width);
+    put_key_u32(b, "llama.feed_forward_length", d->ffn);
+    put_key_u32(b, "llama.vocab_size", d->vocab);
+    put_key_u32(b, "llama.attention.head_count", d->heads);
+    put_key_u32(b, "llama.attention.head_count_kv", d->kv_heads);
+    put_key_u32(b, "llama.attention.key_length", d->head_dim);
+    put_key_u32(b, "llama.attention.value_length", d->head_dim);
+    put_key_f32(b, "llama.attention.layer_norm_rms_epsilon", d->rms_eps);
+    put_key_u32(b, "llama.rope.dimension_count", d->rope_dims);
+    put_key_f32(b, "llama.rope.freq_base", d->rope_base);
 }
 
 static size_t
@@ -201,46 +111,34 @@ padding(uint64_t bytes)
 }
 
 static void
-put_tensors(struct header *h, const struct planted_weights *w)
+put_tensors(struct gguf_bytes *b, const struct planted_weights *w)
 {
-    static const unsigned char zeros[ALIGNMENT];
     uint64_t offset = 0;
     for (size_t i = 0; i < w->n; i++) {
         const struct tensor *t = &w->all[i].tensor;
-        const bool vector = t->planted == NULL;
-        put_text(h, w->all[i].name);
-        put_u32(h, vector ? 1 : 2);
-        put_u64(h, t->cols);
-        if (!vector)
-            put_u64(h, t->rows);
-        put_u32(h, gguf_type_of(t->type));
-        put_u64(h, offset);
+        put_tensor(b, w->all[i].name, t->cols, t->planted == NULL ? 0 : t->rows, gguf_type_of(t->type), offset);
         offset += row_bytes(t) * (uint64_t)t->rows;
         offset += padding(offset);
     }
-    put(h, zeros, padding(h->len));
+    put_padding(b, ALIGNMENT);
 }
 
 unsigned char *
 planted_gguf_header(const struct planted_weights *w, bool tensors, size_t *len)
 {
-    struct header h = {0};
-    put(&h, "GGUF", 4);
-    put_u32(&h, 3);
-    put_u64(&h, tensors ? w->n : 0);
-    const size_t n_values_at = h.len;
-    put_u64(&h, 0);
-    put_sizes(&h, w);
-    put_vocabulary(&h, w->desc.vocab);
+    struct gguf_bytes b = {0};
+    put_header(&b, 3, tensors ? w->n : 0, 0);
+    put_sizes(&b, w);
+    put_vocabulary(&b, w->desc.vocab);
     if (tensors)
-        put_tensors(&h, w);
-    if (h.failed) {
-        free(h.at);
+        put_tensors(&b, w);
+    if (b.failed) {
+        free(b.data);
         return NULL;
     }
-    memcpy(h.at + n_values_at, &h.n_values, sizeof h.n_values);
-    *len = h.len;
-    return h.at;
+    put_little_endian(b.data + GGUF_N_KEYS_AT, 8, b.n_keys);
+    *len = b.len;
+    return b.data;
 }
 
 /* ---- the file ---- */

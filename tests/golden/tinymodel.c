@@ -12,11 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/model/gguf_bytes.h"
 #include "engine/model/gguf_types.h"
 #include "kernels/half.h"
 #include "kernels/rng.h"
 #include "kernels/tensor.h"
-#include "tests/golden/gguf_bytes.h"
 #include "tests/golden/tinyvocab.h"
 
 #define RESIDUAL_GAIN  2.0f

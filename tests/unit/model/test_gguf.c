@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "engine/model/gguf.h"
-#include "tests/golden/gguf_bytes.h"
+#include "engine/model/gguf_bytes.h"
 #include "tests/golden/tinymodel.h"
 
 static struct gguf *

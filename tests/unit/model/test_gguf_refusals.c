@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "engine/model/gguf.h"
-#include "tests/golden/gguf_bytes.h"
+#include "engine/model/gguf_bytes.h"
 #include "tests/golden/tinymodel.h"
 
 /* Parses b and frees it. The reason of a failure has to say `says`. */

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "engine/model/gguf.h"
+#include "engine/model/gguf_bytes.h"
 #include "engine/planted/model_open.h"
-#include "tests/golden/gguf_bytes.h"
 #include "tests/golden/tinymodel.h"
 
 #define PARTS 3u

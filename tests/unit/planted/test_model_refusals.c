@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/model/gguf_bytes.h"
 #include "engine/planted/model_open.h"
-#include "tests/golden/gguf_bytes.h"
 #include "tests/rigs/built_model.h"
 
 static void

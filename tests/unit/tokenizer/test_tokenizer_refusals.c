@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/model/gguf_bytes.h"
 #include "engine/tokenizer/pretokenizer.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "tests/golden/gguf_bytes.h"
 
 /* ---- tokenizer.json ---- */
 

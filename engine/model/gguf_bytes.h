@@ -1,7 +1,7 @@
-/* GGUF written byte by byte, for tests: what is put is what is in the file, right or wrong. Little-endian on every
+/* GGUF written byte by byte: what is put is what is in the file, right or (in tests) wrong. Little-endian on every
  * machine. An allocation that fails sets `failed` and the rest is ignored, so only the end needs a check. */
-#ifndef TESTS_GOLDEN_GGUF_BYTES_H
-#define TESTS_GOLDEN_GGUF_BYTES_H
+#ifndef ENGINE_MODEL_GGUF_BYTES_H
+#define ENGINE_MODEL_GGUF_BYTES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,6 +14,7 @@
 struct gguf_bytes {
     unsigned char *data;
     size_t len, room;
+    uint64_t n_keys; /* put so far */
     bool failed;
 };
 
@@ -72,6 +73,8 @@ put_text(struct gguf_bytes *b, const char *text, size_t n)
     put_bytes(b, text, n);
 }
 
+#define GGUF_N_KEYS_AT 16 /* where the header has n_values */
+
 static inline void
 put_header(struct gguf_bytes *b, uint32_t version, uint64_t n_tensors, uint64_t n_values)
 {
@@ -86,6 +89,7 @@ put_key(struct gguf_bytes *b, const char *key, enum gguf_type type)
 {
     put_text(b, key, strlen(key));
     put_u32(b, (uint32_t)type);
+    b->n_keys++;
 }
 
 static inline void
