@@ -266,7 +266,7 @@ struct backend_options {
     int gpu;          /* device number, -1: the first */
 };
 
-struct store_desc {
+struct store_desc {      /* kernels/request.h, store_defaults() */
     uint32_t slots;      /* places for keys and values */
     uint32_t ring;       /* rows whose hidden states are stored */
     uint32_t seqs;       /* trunk tables */
@@ -297,6 +297,7 @@ struct backend_ops {
     /* Takes trained heads over, in place of those from before: by_layer is (L + 1), indexed by layer; NULL takes them
      * away. All is copied. Not while a store of these weights has anything queued. On failure there are none. */
     bool (*heads)(struct weights *, const struct exit_head *by_layer, struct err *);
+    /* The weights must outlive the store, which is the caller's until it is dropped. */
     bool (*store)(struct weights *, const struct store_desc *, struct store **, struct err *);
     void (*drop)(struct store *);
 

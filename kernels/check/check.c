@@ -256,8 +256,6 @@ check_wait(struct store *s, struct err *err)
 static void
 check_drop(struct store *s)
 {
-    if (s == NULL)
-        return;
     struct check *c = check_of(s);
     pthread_mutex_lock(&c->lock);
     c->quit = true;

@@ -118,59 +118,35 @@ from_f16(const uint16_t *x, size_t n, float *y)
 
 /* ---- attention ---- */
 
-static void
-dots_f16(const float *q, size_t heads, size_t dim, const uint16_t *base, size_t stride, const slot_t *at, size_t n,
-         float *scores)
-{
-    for (size_t h = 0; h < heads; h++)
-        for (size_t i = 0; i < n; i++) {
-            const uint16_t *key = base + at[i] * stride;
-            float sum = 0;
-            for (size_t d = 0; d < dim; d++)
-                sum += q[h * dim + d] * f16_to_f32(key[d]);
-            scores[h * ATTEND_BLOCK + i] = sum;
-        }
-}
+/* dots and mix on keys and values in one type; value(x) is what an element means. */
+#define ATTENTION(suffix, type, value)                                                                                 \
+    static void dots_##suffix(const float *q, size_t heads, size_t dim, const type *base, size_t stride,               \
+                              const slot_t *at, size_t n, float *scores)                                               \
+    {                                                                                                                  \
+        for (size_t h = 0; h < heads; h++)                                                                             \
+            for (size_t i = 0; i < n; i++) {                                                                           \
+                const type *key = base + at[i] * stride;                                                               \
+                float sum = 0;                                                                                         \
+                for (size_t d = 0; d < dim; d++)                                                                       \
+                    sum += q[h * dim + d] * value(key[d]);                                                             \
+                scores[h * ATTEND_BLOCK + i] = sum;                                                                    \
+            }                                                                                                          \
+    }                                                                                                                  \
+    static void mix_##suffix(const float *p, size_t heads, size_t dim, const type *base, size_t stride,                \
+                             const slot_t *at, size_t n, const float *keep, float *out)                                \
+    {                                                                                                                  \
+        for (size_t h = 0; h < heads; h++)                                                                             \
+            for (size_t d = 0; d < dim; d++) {                                                                         \
+                float sum = out[h * dim + d] * keep[h];                                                                \
+                for (size_t i = 0; i < n; i++)                                                                         \
+                    sum += p[h * ATTEND_BLOCK + i] * value(base[at[i] * stride + d]);                                  \
+                out[h * dim + d] = sum;                                                                                \
+            }                                                                                                          \
+    }
+#define AS_IT_IS(x) (x)
 
-static void
-mix_f16(const float *p, size_t heads, size_t dim, const uint16_t *base, size_t stride, const slot_t *at, size_t n,
-        const float *keep, float *out)
-{
-    for (size_t h = 0; h < heads; h++)
-        for (size_t d = 0; d < dim; d++) {
-            float sum = out[h * dim + d] * keep[h];
-            for (size_t i = 0; i < n; i++)
-                sum += p[h * ATTEND_BLOCK + i] * f16_to_f32(base[at[i] * stride + d]);
-            out[h * dim + d] = sum;
-        }
-}
-
-static void
-dots_f32(const float *q, size_t heads, size_t dim, const float *base, size_t stride, const slot_t *at, size_t n,
-         float *scores)
-{
-    for (size_t h = 0; h < heads; h++)
-        for (size_t i = 0; i < n; i++) {
-            const float *key = base + at[i] * stride;
-            float sum = 0;
-            for (size_t d = 0; d < dim; d++)
-                sum += q[h * dim + d] * key[d];
-            scores[h * ATTEND_BLOCK + i] = sum;
-        }
-}
-
-static void
-mix_f32(const float *p, size_t heads, size_t dim, const float *base, size_t stride, const slot_t *at, size_t n,
-        const float *keep, float *out)
-{
-    for (size_t h = 0; h < heads; h++)
-        for (size_t d = 0; d < dim; d++) {
-            float sum = out[h * dim + d] * keep[h];
-            for (size_t i = 0; i < n; i++)
-                sum += p[h * ATTEND_BLOCK + i] * base[at[i] * stride + d];
-            out[h * dim + d] = sum;
-        }
-}
+ATTENTION(f16, uint16_t, f16_to_f32)
+ATTENTION(f32, float, AS_IT_IS)
 
 static float
 most(const float *x, size_t n)

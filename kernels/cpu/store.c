@@ -98,8 +98,6 @@ cpu_store_open(struct weights *w, const struct store_desc *desc, struct store **
 void
 cpu_store_close(struct store *s)
 {
-    if (s == NULL)
-        return;
     blocks_free(&s->blocks);
     free(s->staged);
     free(s->deliveries);

@@ -91,6 +91,7 @@ struct store {
     struct err err; /* when failed */
 };
 
+/* backend_ops.store and .drop. */
 bool cpu_store_open(struct weights *, const struct store_desc *, struct store **, struct err *);
 void cpu_store_close(struct store *);
 

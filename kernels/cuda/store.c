@@ -183,8 +183,6 @@ cuda_store_open(struct weights *w, const struct store_desc *desc, struct store *
 void
 cuda_store_close(struct store *s)
 {
-    if (s == NULL)
-        return;
     (void)device_here(s->backend, NULL);
     if (s->stream != NULL) {
         (void)cudaStreamSynchronize(s->stream); /* what is queued works in what is freed now */

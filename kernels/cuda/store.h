@@ -52,6 +52,7 @@ struct store {
     struct err err; /* when failed */
 };
 
+/* backend_ops.store, .drop and .wait (wait.c). */
 bool cuda_store_open(struct weights *, const struct store_desc *, struct store **, struct err *);
 void cuda_store_close(struct store *);
 bool cuda_store_wait(struct store *, struct err *);

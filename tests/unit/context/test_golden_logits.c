@@ -54,26 +54,31 @@ test_the_bundled_models_logits_are_the_golden_ones(void **state)
     assert_golden(bundled_model_path(), "tests/golden/logits_fables.txt");
 }
 
+static const char *const architectures[] = {"llama", "llama3", "mistral", "qwen2", "qwen3"};
+
+static void
+assert_every_architecture(const char *ending)
+{
+    for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++) {
+        char model[64], expected[64];
+        snprintf(model, sizeof model, FOLDER "%s%s", architectures[i], ending);
+        snprintf(expected, sizeof expected, FOLDER "%s.txt", architectures[i]);
+        assert_golden(model, expected);
+    }
+}
+
 static void
 test_gguf_files_of_every_architecture_give_the_logits_of_transformers(void **state)
 {
     (void)state;
-    assert_golden(FOLDER "llama.gguf", FOLDER "llama.txt");
-    assert_golden(FOLDER "llama3.gguf", FOLDER "llama3.txt");
-    assert_golden(FOLDER "mistral.gguf", FOLDER "mistral.txt");
-    assert_golden(FOLDER "qwen2.gguf", FOLDER "qwen2.txt");
-    assert_golden(FOLDER "qwen3.gguf", FOLDER "qwen3.txt");
+    assert_every_architecture(".gguf");
 }
 
 static void
 test_hugging_face_folders_give_the_same_logits(void **state)
 {
     (void)state;
-    assert_golden(FOLDER "llama", FOLDER "llama.txt");
-    assert_golden(FOLDER "llama3", FOLDER "llama3.txt");
-    assert_golden(FOLDER "mistral", FOLDER "mistral.txt");
-    assert_golden(FOLDER "qwen2", FOLDER "qwen2.txt");
-    assert_golden(FOLDER "qwen3", FOLDER "qwen3.txt");
+    assert_every_architecture("");
 }
 
 static void

@@ -1,4 +1,4 @@
-/* Manners: what a backend may write and when, what it refuses, what cancelling leaves behind; and what the check backend
+/* The contract: what a backend may write and when, what it refuses, what cancelling leaves behind; and what the check backend
  * notices that the CPU alone would let pass. */
 #include <math.h>
 #include <setjmp.h>
