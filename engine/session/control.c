@@ -56,7 +56,7 @@ place_of(const char *word, const char *const *names, int n)
 }
 
 static bool
-read_probe(const struct control *c, struct message *m, struct err *err)
+read_probe(const struct control *c, struct mail *m, struct err *err)
 {
     const int mode = place_of(c->text, probe_mode_names, PROBE_MODES);
     m->probe = (enum probe_mode)mode;
@@ -64,7 +64,7 @@ read_probe(const struct control *c, struct message *m, struct err *err)
 }
 
 static bool
-read_head(const struct session *s, const struct control *c, struct message *m, struct err *err)
+read_head(const struct session *s, const struct control *c, struct mail *m, struct err *err)
 {
     const int mode = place_of(c->text, head_mode_names, HEAD_MODES);
     m->head = (enum head_mode)mode;
@@ -74,7 +74,7 @@ read_head(const struct session *s, const struct control *c, struct message *m, s
 }
 
 static bool
-read_pace(const struct control *c, struct message *m, struct err *err)
+read_pace(const struct control *c, struct mail *m, struct err *err)
 {
     char *end;
     m->value = strtod(c->text, &end);
@@ -83,10 +83,9 @@ read_pace(const struct control *c, struct message *m, struct err *err)
 }
 
 bool
-session_read_control(const struct session *s, const struct control *c, uint32_t policy, struct message *m,
-                     struct err *err)
+session_read_control(const struct session *s, const struct control *c, uint32_t policy, struct mail *m, struct err *err)
 {
-    *m = (struct message){.kind = c->kind, .n = c->n, .policy = policy};
+    *m = (struct mail){.kind = c->kind, .n = c->n, .policy = policy};
     switch (c->kind) {
     case CONTROL_KNOB: return session_read_knob(s, policy, c->name, c->text, &m->knob, &m->value, err);
     case CONTROL_POLICY: return session_find_policy(s, c->text, &m->policy, err);

@@ -33,7 +33,7 @@ check_break(struct session *s)
 }
 
 static void
-ask_new_run(struct session *s, struct message *m)
+ask_new_run(struct session *s, struct mail *m)
 {
     s->asked = (struct asked){.quit = s->asked.quit, .new_run = true}; /* what was asked of this run goes with it */
     s->run.cause = "restart";
@@ -57,17 +57,17 @@ extend(struct session *s, uint32_t n)
 }
 
 static void
-queue_setting(struct session *s, struct message *m)
+queue_setting(struct session *s, struct mail *m)
 {
-    struct message **end = &s->settings.coming;
+    struct mail **end = &s->settings.coming;
     while (*end != NULL)
         end = &(*end)->next;
     *end = m;
 }
 
-/* Does what a control asks for, or notes it; the message is consumed. */
+/* Does what a control asks for, or notes it; the mail is consumed. */
 static void
-receive(struct session *s, struct message *m, enum gate at)
+receive(struct session *s, struct mail *m, enum gate at)
 {
     switch (m->kind) {
     case CONTROL_KNOB:
@@ -98,7 +98,7 @@ receive(struct session *s, struct message *m, enum gate at)
     case CONTROL_EXTEND: extend(s, m->n); break;
     case CONTROL_QUIT: s->asked.quit = true; break;
     }
-    message_free(m);
+    mail_free(m);
 }
 
 enum next
@@ -106,7 +106,7 @@ session_gate(struct session *s, enum gate at)
 {
     uint64_t until_us = 0;
     for (;;) {
-        for (struct message *m; (m = mailbox_take(&s->mailbox, until_us)) != NULL; until_us = 0)
+        for (struct mail *m; (m = mailbox_take(&s->mailbox, until_us)) != NULL; until_us = 0)
             receive(s, m, at);
         const bool able = !session_has_failed(s); /* after a failure nothing but a new run helps */
         if (s->asked.quit || s->asked.new_run)
@@ -150,7 +150,7 @@ session_stop(struct session *s, const char *where)
     if (s->asked.quit || s->asked.new_run || session_has_failed(s))
         return false;
     if (atomic_load(&s->mailbox.cancel) || e->kind == ERR_CANCELLED) /* what cancelled is in the mailbox */
-        for (struct message *m; (m = mailbox_take(&s->mailbox, 0)) != NULL;)
+        for (struct mail *m; (m = mailbox_take(&s->mailbox, 0)) != NULL;)
             receive(s, m, GATE_TOKEN);
     if (s->asked.quit || s->asked.new_run)
         return false;

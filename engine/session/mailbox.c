@@ -14,16 +14,16 @@ mailbox_open(struct mailbox *box)
 void
 mailbox_close(struct mailbox *box)
 {
-    message_free(box->first);
+    mail_free(box->first);
     pthread_mutex_destroy(&box->lock);
     pthread_cond_destroy(&box->wake);
 }
 
 void
-message_free(struct message *m)
+mail_free(struct mail *m)
 {
     while (m != NULL) {
-        struct message *next = m->next;
+        struct mail *next = m->next;
         prompt_free(&m->prompt);
         free(m);
         m = next;
@@ -31,13 +31,13 @@ message_free(struct message *m)
 }
 
 static bool
-interrupts(const struct message *m)
+interrupts(const struct mail *m)
 {
     return m->kind == CONTROL_PROMPT || m->kind == CONTROL_RESTART || m->kind == CONTROL_QUIT;
 }
 
 static enum posted
-may_post(const struct mailbox *box, const struct message *m, struct err *err)
+may_post(const struct mailbox *box, const struct mail *m, struct err *err)
 {
     if (m->kind == CONTROL_KNOB && m->policy != box->policy)
         return POSTED_LATE;
@@ -49,7 +49,7 @@ may_post(const struct mailbox *box, const struct message *m, struct err *err)
 }
 
 enum posted
-mailbox_post(struct mailbox *box, struct message *m, struct err *err)
+mailbox_post(struct mailbox *box, struct mail *m, struct err *err)
 {
     pthread_mutex_lock(&box->lock);
     const enum posted posted = may_post(box, m, err);
@@ -77,13 +77,13 @@ mailbox_policy(struct mailbox *box)
     return policy;
 }
 
-struct message *
+struct mail *
 mailbox_take(struct mailbox *box, uint64_t until_us)
 {
     pthread_mutex_lock(&box->lock);
     while (box->first == NULL && until_us > 0 && condition_wait(&box->wake, &box->lock, until_us))
         ;
-    struct message *m = box->first;
+    struct mail *m = box->first;
     if (m != NULL) {
         box->first = m->next;
         if (box->first == NULL)

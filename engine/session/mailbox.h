@@ -9,8 +9,8 @@
 #include "engine/session/prompt.h"
 #include "engine/session/session.h"
 
-struct message { /* a control as values; which, its kind says */
-    struct message *next;
+struct mail { /* a control as values; which, its kind says */
+    struct mail *next;
     enum control_kind kind;
     uint32_t asked_round; /* set by mailbox_post() */
     uint32_t n;           /* rounds to step, the round to stop after, tokens to add */
@@ -25,7 +25,7 @@ struct message { /* a control as values; which, its kind says */
 struct mailbox {
     pthread_mutex_t lock; /* all of it */
     pthread_cond_t wake;
-    struct message *first, *last;
+    struct mail *first, *last;
     uint32_t interrupts; /* prompts, restarts and quits in the queue */
     uint32_t policy;     /* the one that is asked for last: a knob is meant for it */
     uint32_t round;      /* the engine's: what is asked for is asked in it */
@@ -35,20 +35,20 @@ struct mailbox {
 void mailbox_open(struct mailbox *);
 void mailbox_close(struct mailbox *);
 
-/* From any thread. The message is the mailbox's only when it was posted. */
+/* From any thread. The mail is the mailbox's only when it was posted. */
 enum posted {
     POSTED,
     POSTED_LATE, /* a knob of a policy that is not the one asked for any more: read the control again */
     POSTED_NOT   /* a breakpoint in the past, says *err */
 };
-enum posted mailbox_post(struct mailbox *, struct message *, struct err *);
+enum posted mailbox_post(struct mailbox *, struct mail *, struct err *);
 uint32_t mailbox_policy(struct mailbox *);
 
-/* From the engine's thread: the oldest message, waited for until clock_us() is until_us (0: not at all, UINT64_MAX: for
+/* From the engine's thread: the oldest mail, waited for until clock_us() is until_us (0: not at all, UINT64_MAX: for
  * ever); the caller's. NULL: there is none. */
-struct message *mailbox_take(struct mailbox *, uint64_t until_us);
+struct mail *mailbox_take(struct mailbox *, uint64_t until_us);
 void mailbox_round(struct mailbox *, uint32_t number); /* this round runs now */
 
-void message_free(struct message *); /* and what follows it */
+void mail_free(struct mail *); /* and what follows it */
 
 #endif

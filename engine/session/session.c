@@ -75,7 +75,7 @@ session_start(struct session *s, struct err *err)
 bool
 session_post(struct session *s, const struct control *c, struct err *err)
 {
-    struct message *m = malloc(sizeof *m);
+    struct mail *m = malloc(sizeof *m);
     if (m == NULL)
         return err_set(err, ERR_WORK, "out of memory");
     enum posted posted = POSTED_LATE;
@@ -83,7 +83,7 @@ session_post(struct session *s, const struct control *c, struct err *err)
         posted = session_read_control(s, c, mailbox_policy(&s->mailbox), m, err) ? mailbox_post(&s->mailbox, m, err)
                                                                                  : POSTED_NOT;
     if (posted == POSTED_NOT)
-        message_free(m);
+        mail_free(m);
     return posted == POSTED;
 }
 
@@ -106,7 +106,7 @@ session_close(struct session *s)
     free(s->policies);
     run_info_free(&s->info);
     mailbox_close(&s->mailbox);
-    message_free(s->settings.coming);
+    mail_free(s->settings.coming);
     prompt_free(&s->run.prompt);
     free(s->system);
     free(s->run.tokens);

@@ -30,8 +30,8 @@ struct settings { /* what a session generates with; they change between rounds *
     uint32_t policy;
     enum probe_mode probe;
     enum head_mode head_mode;
-    enum head_choice head;  /* that looks at a layer: what the mode, the policy and the engine come to */
-    struct message *coming; /* in the order in which they were asked for, until the next round */
+    enum head_choice head; /* that looks at a layer: what the mode, the policy and the engine come to */
+    struct mail *coming;   /* in the order in which they were asked for, until the next round */
 };
 
 struct asked { /* for the engine's thread to do as soon as it can */
@@ -127,8 +127,7 @@ bool session_baseline(struct session *);
 void session_generate(struct session *);
 
 /* control.c: controls as values. Any thread; nothing of the engine's thread is looked at. */
-bool session_read_control(const struct session *, const struct control *, uint32_t policy, struct message *,
-                          struct err *);
+bool session_read_control(const struct session *, const struct control *, uint32_t policy, struct mail *, struct err *);
 bool session_find_policy(const struct session *, const char *name, uint32_t *index, struct err *);
 bool session_read_knob(const struct session *, uint32_t policy, const char *name, const char *text, uint32_t *knob,
                        double *value, struct err *);

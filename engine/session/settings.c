@@ -31,7 +31,7 @@ session_begin_settings(struct session *s)
 }
 
 static void
-turn_knob(struct session *s, const struct message *m, uint32_t next)
+turn_knob(struct session *s, const struct mail *m, uint32_t next)
 {
     struct policy *p = &s->policies[m->policy];
     const struct knob *k = &p->info.knobs[m->knob];
@@ -56,7 +56,7 @@ look_back(struct session *s, bool other_head, bool other_policy)
 }
 
 static bool
-switch_policy(struct session *s, const struct message *m, uint32_t next)
+switch_policy(struct session *s, const struct mail *m, uint32_t next)
 {
     if (m->policy == s->settings.policy)
         return true;
@@ -67,14 +67,14 @@ switch_policy(struct session *s, const struct message *m, uint32_t next)
 }
 
 static bool
-switch_head(struct session *s, const struct message *m, uint32_t next)
+switch_head(struct session *s, const struct mail *m, uint32_t next)
 {
     s->settings.head_mode = m->head;
     return !choose_head(s, false, m->asked_round, next) || look_back(s, true, false);
 }
 
 static void
-switch_probe(struct session *s, const struct message *m, uint32_t next)
+switch_probe(struct session *s, const struct mail *m, uint32_t next)
 {
     session_tell_control(s, "probe", probe_mode_names[s->settings.probe], probe_mode_names[m->probe], m->asked_round,
                          next);
@@ -87,7 +87,7 @@ session_apply_settings(struct session *s)
     bool ok = true;
     const uint32_t next = s->round.number + 1;
     while (s->settings.coming != NULL && ok) {
-        struct message *m = s->settings.coming;
+        struct mail *m = s->settings.coming;
         s->settings.coming = m->next;
         m->next = NULL;
         if (m->asked_round > s->round.number) /* in the run before */
@@ -100,7 +100,7 @@ session_apply_settings(struct session *s)
             ok = switch_head(s, m, next);
         else
             switch_probe(s, m, next);
-        message_free(m);
+        mail_free(m);
     }
     return ok;
 }

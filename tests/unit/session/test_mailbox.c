@@ -29,17 +29,17 @@ close_box(void **state)
     return 0;
 }
 
-/* The message is freed when it was not posted. */
+/* The mail is freed when it was not posted. */
 static enum posted
-post(struct message values)
+post(struct mail values)
 {
     struct err err = {0};
-    struct message *m = malloc(sizeof *m);
+    struct mail *m = malloc(sizeof *m);
     assert_non_null(m);
     *m = values;
     const enum posted posted = mailbox_post(&box, m, &err);
     if (posted != POSTED)
-        message_free(m);
+        mail_free(m);
     assert_int_equal(err.kind, posted == POSTED_NOT ? ERR_USAGE : ERR_NONE);
     return posted;
 }
@@ -47,22 +47,22 @@ post(struct message values)
 static void
 take(enum control_kind kind, uint32_t asked_round)
 {
-    struct message *m = mailbox_take(&box, 0);
+    struct mail *m = mailbox_take(&box, 0);
     assert_non_null(m);
     assert_int_equal(m->kind, kind);
     assert_int_equal(m->asked_round, asked_round);
-    message_free(m);
+    mail_free(m);
 }
 
 static void
 test_a_knob_read_for_a_policy_that_is_left_meanwhile_is_read_again(void **state)
 {
     (void)state;
-    assert_int_equal(post((struct message){.kind = CONTROL_KNOB, .policy = 0}), POSTED);
-    assert_int_equal(post((struct message){.kind = CONTROL_POLICY, .policy = 2}), POSTED);
-    assert_int_equal(post((struct message){.kind = CONTROL_KNOB, .policy = 0}), POSTED_LATE);
+    assert_int_equal(post((struct mail){.kind = CONTROL_KNOB, .policy = 0}), POSTED);
+    assert_int_equal(post((struct mail){.kind = CONTROL_POLICY, .policy = 2}), POSTED);
+    assert_int_equal(post((struct mail){.kind = CONTROL_KNOB, .policy = 0}), POSTED_LATE);
     assert_int_equal(mailbox_policy(&box), 2); /* also before the engine has taken it */
-    assert_int_equal(post((struct message){.kind = CONTROL_KNOB, .policy = 2}), POSTED);
+    assert_int_equal(post((struct mail){.kind = CONTROL_KNOB, .policy = 2}), POSTED);
     take(CONTROL_KNOB, 0);
     take(CONTROL_POLICY, 0);
     take(CONTROL_KNOB, 0);
@@ -74,11 +74,11 @@ test_a_breakpoint_in_the_past_is_refused_unless_a_new_run_was_asked_for(void **s
 {
     (void)state;
     mailbox_round(&box, 7);
-    assert_int_equal(post((struct message){.kind = CONTROL_BREAK, .n = 6}), POSTED_NOT);
-    assert_int_equal(post((struct message){.kind = CONTROL_BREAK, .n = 7}), POSTED);
-    assert_int_equal(post((struct message){.kind = CONTROL_BREAK, .n = 0}), POSTED); /* clears it */
-    assert_int_equal(post((struct message){.kind = CONTROL_RESTART}), POSTED);
-    assert_int_equal(post((struct message){.kind = CONTROL_BREAK, .n = 6}), POSTED);
+    assert_int_equal(post((struct mail){.kind = CONTROL_BREAK, .n = 6}), POSTED_NOT);
+    assert_int_equal(post((struct mail){.kind = CONTROL_BREAK, .n = 7}), POSTED);
+    assert_int_equal(post((struct mail){.kind = CONTROL_BREAK, .n = 0}), POSTED); /* clears it */
+    assert_int_equal(post((struct mail){.kind = CONTROL_RESTART}), POSTED);
+    assert_int_equal(post((struct mail){.kind = CONTROL_BREAK, .n = 6}), POSTED);
 }
 
 static void
@@ -87,14 +87,14 @@ test_what_interrupts_cancels_until_all_of_it_is_taken(void **state)
     (void)state;
     mailbox_round(&box, 7);
     assert_false(atomic_load(&box.cancel));
-    post((struct message){.kind = CONTROL_PAUSE});
+    post((struct mail){.kind = CONTROL_PAUSE});
     assert_false(atomic_load(&box.cancel));
-    post((struct message){.kind = CONTROL_RESTART});
-    post((struct message){.kind = CONTROL_QUIT});
+    post((struct mail){.kind = CONTROL_RESTART});
+    post((struct mail){.kind = CONTROL_QUIT});
     take(CONTROL_PAUSE, 7);
     take(CONTROL_RESTART, 7);
     assert_true(atomic_load(&box.cancel));
-    post((struct message){.kind = CONTROL_RESUME});
+    post((struct mail){.kind = CONTROL_RESUME});
     take(CONTROL_QUIT, 7);
     assert_false(atomic_load(&box.cancel));
     take(CONTROL_RESUME, 0); /* asked of the new run */
