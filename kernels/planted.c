@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/half.h"
+#include "kernels/tensor.h"
 
 #define SCALE_BITS 4
 #define LEAST_UNIT 0x1p-24 /* of a subnormal F16 */
@@ -25,14 +26,8 @@ planted_scale(double wanted)
 size_t
 planted_row_bytes(enum weight_type type, uint32_t cols)
 {
-    switch (type) {
-    case WEIGHT_F32: return (size_t)cols * sizeof(float);
-    case WEIGHT_F16:
-    case WEIGHT_BF16: return (size_t)cols * sizeof(uint16_t);
-    case WEIGHT_Q8_0:
-        return cols % PLANTED_Q8_BLOCK != 0 ? 0 : cols / PLANTED_Q8_BLOCK * (sizeof(uint16_t) + PLANTED_Q8_BLOCK);
-    default: return 0;
-    }
+    const bool made = type == WEIGHT_F32 || type == WEIGHT_F16 || type == WEIGHT_BF16 || type == WEIGHT_Q8_0;
+    return made && cols % tensor_block_values(type) == 0 ? tensor_row_bytes(type, cols) : 0;
 }
 
 /* The n's of columns [first, first + n), first a multiple of PLANTED_WORD. */
