@@ -1,6 +1,6 @@
 #!/bin/sh
 # You can hold a file in your head: no file over 400 lines and no function over 60. Speaks TAP.
-# usage: tests/structure/sizes.sh [TREE]
+# usage: tests/structure/test_sizes.sh [TREE]
 cd "${1:-$(dirname "$0")/../..}" || exit 1
 . tests/structure/report.sh
 TABLES="tests/cuda/emulation/include/cuda_runtime.h" # a file that is one table may be longer
