@@ -42,7 +42,7 @@ else
 endif
 
 LIB_SRC  := $(sort $(wildcard kernels/*.c kernels/cpu/*.c kernels/check/*.c engine/*/*.c policies/*.c traces/*.c tui/*/*.c))
-CLI_SRC  := $(sort $(wildcard cli/*.c))
+CLI_SRC  := $(sort $(wildcard cli/*.c cli/*/*.c))
 HELP_SRC := $(filter-out %_main.c,$(sort $(wildcard tests/golden/*.c))) $(sort $(wildcard tests/rigs/*.c))
 HELP_SRC += kernels/cuda/pack.c kernels/cuda/pack_pairs.c
 UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
@@ -101,7 +101,7 @@ $(BUILD)/specscope: $(CLI_OBJ) $(BUILD)/libspecscope.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# What follows from the table of options (cli/option_table.c): the shells' completions, and the manual's list of options.
+# What follows from the table of options (cli/options/option_table.c): the shells' completions, and the manual's list of options.
 $(BUILD)/completions/%: $(BUILD)/specscope
 	@mkdir -p $(@D)
 	$(Q)$< completions $* >$@.part && mv $@.part $@

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/commands.h"
-#include "cli/files.h"
-#include "cli/options.h"
+#include "cli/base/commands.h"
+#include "cli/base/files.h"
+#include "cli/options/options.h"
 #include "engine/base/printable.h"
 #include "engine/model/gguf.h"
 #include "engine/model/hf_folder.h"

@@ -2,8 +2,8 @@
 #include <locale.h>
 #include <string.h>
 
-#include "cli/commands.h"
-#include "cli/option_table.h"
+#include "cli/base/commands.h"
+#include "cli/options/option_table.h"
 
 /* How many words of the command line name this command; 0: another one. */
 static int

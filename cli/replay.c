@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include "cli/commands.h"
-#include "cli/options.h"
+#include "cli/base/commands.h"
+#include "cli/options/options.h"
 #include "tui/app/app.h"
 
 int

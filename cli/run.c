@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
-#include "cli/files.h"
-#include "cli/generation.h"
+#include "cli/base/commands.h"
+#include "cli/base/files.h"
+#include "cli/generation/generation.h"
 #include "engine/base/printable.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tui/terminal/text.h"

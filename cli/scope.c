@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
-#include "cli/files.h"
-#include "cli/generation.h"
+#include "cli/base/commands.h"
+#include "cli/base/files.h"
+#include "cli/generation/generation.h"
 #include "cli/recording.h"
 #include "tui/app/app.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
-#include "cli/files.h"
-#include "cli/options.h"
+#include "cli/base/commands.h"
+#include "cli/base/files.h"
+#include "cli/options/options.h"
 #include "engine/base/printable.h"
 #include "engine/model/gguf.h"
 #include "engine/model/hf_folder.h"

@@ -1,5 +1,5 @@
 /* The config file: any bytes become options that can be used, or are refused in one line. */
-#include "cli/options.h"
+#include "cli/options/options.h"
 
 #include <string.h>
 

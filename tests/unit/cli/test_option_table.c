@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/option_table.h"
+#include "cli/options/option_table.h"
 #include "kernels/cpu/isa.h"
 
 /* fail_msg() with the row's name. */

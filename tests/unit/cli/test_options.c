@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "cli/options.h"
+#include "cli/options/options.h"
 
 #define ARGS(...) ((char *[]){"specscope", __VA_ARGS__, NULL})
 

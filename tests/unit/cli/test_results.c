@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "cli/files.h"
-#include "cli/outcome.h"
+#include "cli/base/files.h"
+#include "cli/generation/outcome.h"
 
 static void
 test_an_error_of_the_close_itself_is_said(void **state)

@@ -24,7 +24,7 @@
 
 #include <cmocka.h>
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "engine/planted/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/tensor.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/golden_logits.h"
 

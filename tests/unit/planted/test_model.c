@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "engine/model/gguf.h"
 #include "engine/planted/model_open.h"
 #include "engine/tokenizer/tokenizer.h"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "engine/context/context.h"
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"

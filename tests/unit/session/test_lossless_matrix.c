@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/cuda_rig.h"

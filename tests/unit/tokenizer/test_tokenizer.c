@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "tests/rigs/tokenizer_rig.h"
 
 #define BUNDLED bundled_model_path()

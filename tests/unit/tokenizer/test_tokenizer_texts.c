@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "engine/base/utf8.h"
 #include "kernels/rng.h"
 #include "tests/rigs/tokenizer_rig.h"

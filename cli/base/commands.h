@@ -1,0 +1,28 @@
+/* The subcommands, one file each. Each gets argv with its own name in argv[0] and returns the exit status:
+ * 0 fine, 1 the work failed, 2 bad usage. */
+#ifndef CLI_BASE_COMMANDS_H
+#define CLI_BASE_COMMANDS_H
+
+#include "kernels/err.h"
+
+int scope_main(int argc, char **argv);
+int run_main(int argc, char **argv);
+int replay_main(int argc, char **argv);
+int bench_main(int argc, char **argv);
+int info_main(int argc, char **argv);
+int tokenize_main(int argc, char **argv);
+int train_main(int argc, char **argv); /* says which there are */
+int train_heads_main(int argc, char **argv);
+int train_accept_main(int argc, char **argv);
+int train_profile_main(int argc, char **argv);
+int completions_main(int argc, char **argv);
+
+/* Prints "specscope: …" on stderr and gives the exit status that the error stands for. */
+int command_failed(const struct err *);
+
+/* Where themes/ and models/ lie: beside the program in its source tree, else the installed share folder. Constant for
+ * the life of the process. */
+const char *data_dir(void);
+const char *bundled_model_path(void);
+
+#endif

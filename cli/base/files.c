@@ -1,0 +1,122 @@
+#include "cli/base/files.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/base/commands.h"
+#include "engine/base/file_text.h"
+
+#define FILE_MOST ((size_t)64 << 20)
+
+bool
+file_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+bool
+file_read(const char *path, char **bytes, size_t *len, struct err *err)
+{
+    const bool standard = strcmp(path, "-") == 0;
+    const int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    *bytes = NULL;
+    if (fd < 0)
+        return err_set(err, ERR_WORK, "%s: %s", path, strerror(errno));
+    const bool ok = file_text_from(fd, path, FILE_MOST, bytes, len, err);
+    if (!standard)
+        close(fd);
+    return ok;
+}
+
+bool
+results_take_stdout(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+bool
+results_open(FILE **f, const char *path, struct err *err)
+{
+    *f = results_take_stdout(path) ? stdout : fopen(path, "w");
+    return *f != NULL || err_set(err, ERR_WORK, "%s: %s", path, strerror(errno));
+}
+
+bool
+results_close(FILE *f, const char *path, struct err *err)
+{
+    const bool standard = f == stdout;
+    bool ok = fflush(f) == 0 && ferror(f) == 0;
+    int why = errno != 0 ? errno : EIO; /* of an earlier write, which nobody remembers */
+    if (!standard && fclose(f) != 0 && ok) {
+        ok = false;
+        why = errno;
+    }
+    return ok || err_set(err, ERR_WORK, "%s: %s", standard ? "stdout" : path, strerror(why));
+}
+
+static bool
+add_prompt(const char *path, size_t line, const char *text, size_t len, char ***prompts, size_t *n, struct err *err)
+{
+    cJSON *root = cJSON_ParseWithLength(text, len);
+    const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "turns"), 0);
+    bool ok = cJSON_IsString(first);
+    char **more = ok ? realloc(*prompts, (*n + 1) * sizeof **prompts) : NULL;
+    if (more != NULL) {
+        *prompts = more;
+        more[*n] = strdup(first->valuestring);
+        ok = more[*n] != NULL;
+        *n += ok;
+    }
+    cJSON_Delete(root);
+    return ok || err_set(err, ERR_USAGE, "%s:%zu: a JSON object with \"turns\": [\"…\"] is wanted", path, line);
+}
+
+bool
+prompts_read(const char *path, char ***prompts, size_t *n, struct err *err)
+{
+    char *text;
+    size_t len, line = 0;
+    *prompts = NULL;
+    *n = 0;
+    if (!file_read(path, &text, &len, err))
+        return false;
+    bool ok = true;
+    for (const char *at = text; at < text + len && ok;) {
+        const char *end = memchr(at, '\n', (size_t)(text + len - at));
+        if (end == NULL)
+            end = text + len;
+        line++;
+        if (end > at && strspn(at, " \t\r") < (size_t)(end - at))
+            ok = add_prompt(path, line, at, (size_t)(end - at), prompts, n, err);
+        at = end + 1;
+    }
+    free(text);
+    if (ok && *n == 0)
+        ok = err_set(err, ERR_USAGE, "%s: no prompts in it", path);
+    if (!ok) {
+        prompts_free(*prompts, *n);
+        *prompts = NULL;
+        *n = 0;
+    }
+    return ok;
+}
+
+void
+prompts_free(char **prompts, size_t n)
+{
+    for (size_t i = 0; prompts != NULL && i < n; i++)
+        free(prompts[i]);
+    free(prompts);
+}
+
+bool
+prompts_bundled(char ***prompts, size_t *n, struct err *err)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/models/prompts.jsonl", data_dir());
+    return prompts_read(path, prompts, n, err);
+}

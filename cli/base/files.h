@@ -1,0 +1,29 @@
+/* Whole files and prompt lists. */
+#ifndef CLI_BASE_FILES_H
+#define CLI_BASE_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "kernels/err.h"
+
+bool file_exists(const char *path);
+/* "-" is stdin, and anything else that can be read to its end will do. Memory is the caller's; a NUL follows the last
+ * byte. At most 64 MiB. */
+bool file_read(const char *path, char **bytes, size_t *len, struct err *);
+
+/* Results go to a file, or to stdout for "-"; then nothing else may. NULL: there are none to write. */
+bool results_take_stdout(const char *path);
+bool results_open(FILE **, const char *path, struct err *);
+/* Closes the file, whose errors so far it finds; stdout is only flushed. False: *err says what was not written. */
+bool results_close(FILE *, const char *path, struct err *);
+
+/* Spec-Bench's JSON lines: the first of every line's "turns". Memory is the caller's: free each, then the list;
+ * there is none after a failure. */
+bool prompts_read(const char *path, char ***prompts, size_t *n, struct err *);
+void prompts_free(char **prompts, size_t n); /* NULL: there are none */
+/* The prompts that come with the program: for the benchmark, and to be offered. */
+bool prompts_bundled(char ***prompts, size_t *n, struct err *);
+
+#endif

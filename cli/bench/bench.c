@@ -1,0 +1,173 @@
+/* specscope bench: policies side by side on the same prompts. Every pass runs all policies on a prompt before the next
+ * prompt, so that a machine whose speed drifts drifts for all; `ar` always runs too, first, and every policy's tokens
+ * are compared with its tokens. Figures are ratios within the run. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/base/commands.h"
+#include "cli/base/files.h"
+#include "cli/bench/bench.h"
+#include "cli/bench/bench_speed.h"
+#include "cli/bench/bench_steps.h"
+#include "cli/generation/timing.h"
+
+struct session_options
+bench_session(const struct bench *b, const struct lane *lane)
+{
+    struct session_options so = generation_options(b->o);
+    so.policy = lane->policy;
+    so.set = lane->set;
+    so.n_set = lane->n_set;
+    so.head = lane->head;
+    return so;
+}
+
+static bool
+one(struct bench *b, struct lane *lane, size_t prompt, struct err *err)
+{
+    struct generation g = {.engine = b->engine, .session = bench_session(b, lane)};
+    g.session.memory = &lane->memory;
+    g.session.prompt = b->prompts[prompt];
+    g.session.prompt_len = strlen(b->prompts[prompt]);
+    struct outcome out;
+    if (!generate(&g, &out, err))
+        return false;
+    if (generation_interrupted()) { /* half a run says nothing */
+        outcome_free(&out);
+        return true;
+    }
+    tally_add(&lane->total, &out.metrics.total);
+    if (lane->first[prompt] == NULL) {
+        lane->first[prompt] = out.tokens;
+        lane->n_first[prompt] = out.n_tokens;
+        out.tokens = NULL;
+    }
+    const struct lane *ar = &b->lanes[0];
+    const token_t *ids = out.tokens != NULL ? out.tokens : lane->first[prompt];
+    lane->compared++;
+    if (out.n_tokens != ar->n_first[prompt] || memcmp(ids, ar->first[prompt], out.n_tokens * sizeof *ids) != 0)
+        lane->differing++;
+    outcome_free(&out);
+    return true;
+}
+
+/* ---- progress ---- */
+
+struct progress {
+    double start;      /* us */
+    size_t done, work; /* runs */
+    bool shown;        /* there is a terminal to show it on */
+};
+
+/* A bar, what is left of the time if runs go on as they went, and what runs now. */
+static void
+show(const struct progress *p, const char *policy, const char *point)
+{
+    double spent = (now_us() - p->start) * 1e-6;
+    char left[24] = "";
+    if (p->done > 0) {
+        unsigned seconds = (unsigned)(spent / (double)p->done * (double)(p->work - p->done) + 0.5);
+        snprintf(left, sizeof left, "%u:%02u left", seconds / 60, seconds % 60);
+    }
+    char bar[25] = "........................";
+    for (size_t i = 0; i < p->done * 24 / p->work; i++)
+        bar[i] = '#';
+    fprintf(stderr, "\r[%s] %3zu%% %-11s %.10s %.20s\x1b[K", bar, p->done * 100 / p->work, left, policy, point);
+}
+
+static bool
+all(struct bench *b, struct err *err)
+{
+    struct progress progress = {
+        .work = b->o->repeat * b->n_prompts * b->n_lanes, .shown = isatty(STDERR_FILENO), .start = now_us()};
+    bool ok = true;
+    for (uint32_t pass = 0; pass < b->o->repeat; pass++)
+        for (size_t p = 0; p < b->n_prompts; p++)
+            for (size_t i = 0; i < b->n_lanes && ok && !generation_interrupted(); i++) {
+                if (progress.shown)
+                    show(&progress, b->lanes[i].policy, b->lanes[i].point);
+                ok = one(b, &b->lanes[i], p, err);
+                progress.done++;
+            }
+    if (progress.shown)
+        fputs("\r\x1b[K", stderr);
+    return ok;
+}
+
+static bool
+policies(struct bench *b, struct err *err)
+{
+    if (!bench_lanes(b, err) || !all(b, err))
+        return false;
+    if (!results_take_stdout(b->o->json) && !results_take_stdout(b->o->csv))
+        bench_table(b);
+    if (b->o->csv != NULL && !bench_csv(b, b->o->csv, err))
+        return false;
+    if (b->o->json != NULL) {
+        cJSON *j = bench_json(b);
+        bool ok = json_write(j, b->o->json, err);
+        cJSON_Delete(j);
+        if (!ok)
+            return false;
+    }
+    for (size_t i = 0; i < b->n_lanes; i++)
+        if (!policy_memory_close(&b->lanes[i].memory, err)) /* of one policy's lanes the last one's file stays */
+            return false;
+    for (size_t i = 0; i < b->n_lanes; i++)
+        if (!(b->o->sampling.temperature > 0) && b->lanes[i].differing > 0)
+            return err_set(err, ERR_WORK,
+                           "%s: %llu of %llu runs differ from autoregressive decoding; that is a bug here",
+                           b->lanes[i].policy, (unsigned long long)b->lanes[i].differing,
+                           (unsigned long long)b->lanes[i].compared);
+    return true;
+}
+
+static void
+close_bench(struct bench *b)
+{
+    bench_lanes_free(b);
+    prompts_free(b->prompts, b->n_prompts);
+    engine_close(b->engine);
+}
+
+static bool
+read_prompts(struct bench *b, struct err *err)
+{
+    if (b->o->prompt != NULL) {
+        b->prompts = calloc(1, sizeof *b->prompts);
+        if (b->prompts == NULL || (b->prompts[0] = strdup(b->o->prompt)) == NULL)
+            return err_set(err, ERR_WORK, "out of memory");
+        b->n_prompts = 1;
+        return true;
+    }
+    return b->o->prompts_file != NULL ? prompts_read(b->o->prompts_file, &b->prompts, &b->n_prompts, err)
+                                      : prompts_bundled(&b->prompts, &b->n_prompts, err);
+}
+
+int
+bench_main(int argc, char **argv)
+{
+    struct options o;
+    struct err err = {0};
+    struct bench b = {.o = &o};
+    int status;
+    generation_catch_signals();
+    if (!options_begin(&o, COMMAND_BENCH, argc, argv, &status))
+        return status;
+    bool ok = o.speed || o.steps || read_prompts(&b, &err);
+    const double start = now_us();
+    ok = ok && generation_engine(&o, &b.engine, &err);
+    const double load_s = (now_us() - start) * 1e-6;
+    if (ok && o.speed)
+        ok = bench_speed(b.engine, &o, load_s, &err);
+    else if (ok && o.steps)
+        ok = bench_steps(b.engine, &o, &err);
+    else if (ok)
+        ok = policies(&b, &err);
+    close_bench(&b);
+    options_free(&o);
+    if (!ok)
+        return command_failed(&err);
+    return generation_interrupted() ? 130 : 0;
+}

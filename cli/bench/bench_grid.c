@@ -1,0 +1,216 @@
+/* Which lanes a benchmark has: policies × points of their grids. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/bench/bench.h"
+#include "policies/policy.h"
+
+struct axis { /* --grid KNOB=a:b:step */
+    const char *text;
+    char knob[16];
+    double from, step;
+    uint32_t n;
+    bool taken; /* some policy has the knob */
+};
+
+static bool
+number(const char **at, char end, double *out)
+{
+    char *stop;
+    *out = strtod(*at, &stop);
+    if (stop == *at || *stop != end || !isfinite(*out))
+        return false;
+    *at = stop + 1;
+    return true;
+}
+
+static bool
+parse_axis(struct axis *a, const char *text, struct err *err)
+{
+    double to = 0;
+    const char *equals = strchr(text, '='), *at = equals != NULL ? equals + 1 : text;
+    a->text = text;
+    if (equals == NULL || equals == text || (size_t)(equals - text) >= sizeof a->knob || !number(&at, ':', &a->from) ||
+        !number(&at, ':', &to) || !number(&at, '\0', &a->step) || !(a->step > 0) || !(to >= a->from))
+        return err_set(err, ERR_USAGE, "--grid %.60s: KNOB=from:to:step is wanted, as in --grid exit_layer=2:8:2",
+                       text);
+    memcpy(a->knob, text, (size_t)(equals - text));
+    double points = floor((to - a->from) / a->step + 1e-9) + 1;
+    if (!(points <= BENCH_LANES))
+        return err_set(err, ERR_USAGE, "--grid %.60s: that is %.0f points; %d are possible, take a larger step", text,
+                       points, BENCH_LANES);
+    a->n = (uint32_t)points;
+    return true;
+}
+
+/* All values of the axis must be on the knob's own grid, else two points would be the same one. */
+static bool
+check_axis(const struct axis *a, const char *policy, const struct knob *k, struct err *err)
+{
+    if (k->kind == KNOB_CHOICE)
+        return err_set(err, ERR_USAGE, "--grid %.60s: %s is a choice by name; compare with --set", a->text, k->name);
+    for (uint32_t i = 0; i < a->n; i++) {
+        double value = a->from + i * a->step, got;
+        struct err inner = {0};
+        if (!knob_check(k, value, &got, &inner))
+            return err_set(err, ERR_USAGE, "--grid %.60s: policy %s: %.200s", a->text, policy, inner.text);
+        if (fabs(got - value) > 1e-9 * (1 + fabs(value)))
+            return err_set(err, ERR_USAGE, "--grid %.60s: %s goes in steps of %.9g from %.9g, %.9g is between them",
+                           a->text, k->name, k->step, k->min, value);
+    }
+    return true;
+}
+
+static bool
+append_lane(struct bench *b, const struct lane *lane, struct err *err)
+{
+    if (b->n_lanes == BENCH_LANES)
+        return err_set(err, ERR_USAGE,
+                       "the grid has more than %d points over all policies: take larger steps, fewer knobs, or name "
+                       "one --policy",
+                       BENCH_LANES);
+    struct lane *more = realloc(b->lanes, (b->n_lanes + 1) * sizeof *more);
+    if (more == NULL)
+        return err_set(err, ERR_WORK, "out of memory");
+    b->lanes = more;
+    struct lane *new = &more[b->n_lanes++];
+    *new = *lane;
+    new->memory = (struct policy_memory){.folder = b->o->policy_state, .model_hash = b->engine->model->hash};
+    new->first = calloc(b->n_prompts, sizeof *new->first);
+    new->n_first = calloc(b->n_prompts, sizeof *new->n_first);
+    return (new->first != NULL &&new->n_first != NULL) || err_set(err, ERR_WORK, "out of memory");
+}
+
+/* Counts through the product of the policy's axes, the last one fastest. */
+static bool
+append_points(struct bench *b, const struct lane *plain, const struct axis *const *axes, size_t n_axes,
+              const struct knob *const *knobs, struct err *err)
+{
+    uint32_t at[OPTIONS_MOST] = {0};
+    for (;;) {
+        struct lane lane = *plain;
+        size_t used = strlen(lane.point);
+        for (size_t i = 0; i < n_axes; i++) {
+            struct knob_setting *s = &lane.set[lane.n_set++];
+            double value = 0;
+            knob_check(knobs[i], axes[i]->from + at[i] * axes[i]->step, &value, NULL);
+            snprintf(s->name, sizeof s->name, "%s", knobs[i]->name);
+            knob_format(knobs[i], value, s->text, sizeof s->text);
+            if (used < sizeof lane.point)
+                used += (size_t)snprintf(lane.point + used, sizeof lane.point - used, "%s%s=%s", used > 0 ? " " : "",
+                                         s->name, s->text);
+        }
+        if (!append_lane(b, &lane, err))
+            return false;
+        size_t turn = n_axes;
+        while (turn > 0 && ++at[turn - 1] == axes[turn - 1]->n)
+            at[--turn] = 0;
+        if (turn == 0)
+            return true;
+    }
+}
+
+static bool
+append_policy(struct bench *b, const struct policy *p, struct axis *axes, size_t n_axes, bool *taken, struct err *err)
+{
+    const struct policy_info *info = &p->info;
+    struct lane lane = {.policy = p->ops->name};
+    const struct axis *own[OPTIONS_MOST];
+    const struct knob *knobs[OPTIONS_MOST];
+    size_t n = 0;
+    for (size_t i = 0; i < n_axes; i++) {
+        int index = policy_knob_index(info, axes[i].knob);
+        if (index < 0)
+            continue;
+        axes[i].taken = true;
+        own[n] = &axes[i];
+        knobs[n++] = &info->knobs[index];
+        if (!check_axis(&axes[i], p->ops->name, &info->knobs[index], err))
+            return false;
+        for (size_t k = 0; k + 1 < n; k++)
+            if (knobs[k] == knobs[n - 1])
+                return err_set(err, ERR_USAGE, "--grid %.60s: the knob %s has a grid already", axes[i].text,
+                               knobs[k]->name);
+    }
+    for (size_t k = 0; k < b->o->n_set; k++) {
+        int index = policy_knob_index(info, b->o->set[k].name);
+        if (index < 0)
+            continue;
+        for (size_t i = 0; i < n; i++)
+            if (knobs[i] == &info->knobs[index])
+                return err_set(err, ERR_USAGE, "--set %s: that knob has a --grid; give one of them", b->o->set[k].name);
+        taken[k] = true;
+        lane.set[lane.n_set++] = b->o->set[k];
+    }
+    if (lane.n_set + n > OPTIONS_MOST)
+        return err_set(err, ERR_USAGE, "policy %s: more than %d settings and grids", p->ops->name, OPTIONS_MOST);
+    /* The heads side by side; to autoregressive decoding they are one. */
+    const bool one = b->o->n_heads_given < 2 || strcmp(p->ops->name, "ar") == 0;
+    bool ok = true;
+    for (size_t i = 0; i < (one ? 1 : b->o->n_heads_given) && ok; i++) {
+        lane.head = b->o->n_heads_given > 0 ? b->o->heads_given[i] : HEADS_POLICY;
+        if (!one)
+            snprintf(lane.point, sizeof lane.point, "head=%s", head_mode_names[lane.head]);
+        ok = append_points(b, &lane, own, n, knobs, err);
+    }
+    return ok;
+}
+
+/* `ar` first, then those asked for. */
+static size_t
+list_policies(const struct options *o, const struct policy_ops **out)
+{
+    size_t n = 0;
+    for (size_t pass = 0; pass < 2; pass++)
+        for (size_t i = 0; policy_registry[i] != NULL && n < OPTIONS_MOST; i++) {
+            bool asked = o->policies.n == 0, ar = strcmp(policy_registry[i]->name, "ar") == 0;
+            for (size_t k = 0; k < o->policies.n; k++)
+                asked = asked || strcmp(policy_registry[i]->name, o->policies.at[k]) == 0;
+            if (ar ? pass == 0 : pass == 1 && asked)
+                out[n++] = policy_registry[i];
+        }
+    return n;
+}
+
+bool
+bench_lanes(struct bench *b, struct err *err)
+{
+    struct axis axes[OPTIONS_MOST] = {{0}};
+    for (size_t i = 0; i < b->o->grid.n; i++)
+        if (!parse_axis(&axes[i], b->o->grid.at[i], err))
+            return false;
+    const struct model_info model = {b->engine->model->desc.n_layers, b->engine->model->desc.width,
+                                     b->engine->model->desc.vocab, b->engine->model->rho};
+    const struct policy_ops *policies[OPTIONS_MOST];
+    size_t n = list_policies(b->o, policies);
+    bool taken[OPTIONS_MOST] = {false}, ok = true;
+    for (size_t i = 0; i < n && ok; i++) {
+        struct policy p;
+        ok = policy_open(&p, policies[i], &model, &b->o->sampling, err) &&
+             append_policy(b, &p, axes, b->o->grid.n, taken, err);
+        policy_close(&p);
+    }
+    for (size_t k = 0; k < b->o->n_set && ok; k++)
+        if (!taken[k])
+            ok = err_set(err, ERR_USAGE, "--set %s: none of these policies has that knob; see --list-policies",
+                         b->o->set[k].name);
+    for (size_t i = 0; i < b->o->grid.n && ok; i++)
+        if (!axes[i].taken)
+            ok = err_set(err, ERR_USAGE, "--grid %.60s: none of these policies has that knob; see --list-policies",
+                         axes[i].text);
+    return ok;
+}
+
+void
+bench_lanes_free(struct bench *b)
+{
+    for (size_t i = 0; i < b->n_lanes; i++) {
+        for (size_t p = 0; b->lanes[i].first != NULL && p < b->n_prompts; p++)
+            free(b->lanes[i].first[p]);
+        free(b->lanes[i].first);
+        free(b->lanes[i].n_first);
+        policy_memory_close(&b->lanes[i].memory, NULL);
+    }
+    free(b->lanes);
+}

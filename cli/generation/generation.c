@@ -1,0 +1,239 @@
+#include "cli/generation/generation.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/base/commands.h"
+#include "cli/generation/timing.h"
+#include "engine/tokenizer/chat.h"
+#include "policies/policy.h"
+#include "traces/writer.h"
+
+static volatile sig_atomic_t interrupted;
+
+static void
+on_signal(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+void
+generation_catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}; /* twice ends it at once */
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+bool
+generation_interrupted(void)
+{
+    return interrupted != 0;
+}
+
+/* ---- progress ---- */
+
+static void
+show_progress(const char *what, double done)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r%s %3.0f%% ", what, done * 100);
+}
+
+static void
+clear_progress(void)
+{
+    if (isatty(STDERR_FILENO))
+        fputs("\r\x1b[K", stderr);
+}
+
+struct load_progress {
+    double start_us;
+    bool shown;
+};
+
+static bool
+load_progress(void *user, double done)
+{
+    struct load_progress *p = user;
+    if (now_us() - p->start_us > 5e5) {
+        show_progress("loading", done);
+        p->shown = true;
+    }
+    return !interrupted;
+}
+
+/* What there is to say about the tokenizer and the chat template, where the engine has nothing more important. */
+static void
+note_tokenizer(const struct options *o, struct engine *engine)
+{
+    const struct tokenizer *t = engine->model->tokenizer;
+    struct chat chat;
+    if (engine->note[0] != '\0')
+        return;
+    if (o->chat && !chat_of_tokenizer(&chat, t))
+        snprintf(engine->note, sizeof engine->note, "%s: prompts go to it as they are",
+                 tokenizer_chat_template(t).len > 0 ? "the model's chat template is not a known one"
+                                                    : "the model comes without a chat template");
+    else
+        snprintf(engine->note, sizeof engine->note, "%s", tokenizer_note(t));
+}
+
+bool
+generation_engine(const struct options *o, struct engine **engine, struct err *err)
+{
+    const struct engine_options options = {.model_path = o->synth != NULL   ? o->synth
+                                                         : o->model != NULL ? o->model
+                                                                            : bundled_model_path(),
+                                           .synth = o->synth != NULL,
+                                           .backend = o->backend,
+                                           .backend_options = o->backend_options,
+                                           .heads = o->heads,
+                                           .quantize = o->quantize,
+                                           .ctx = o->ctx};
+    struct load_progress progress = {.start_us = now_us()};
+    bool ok = engine_open(engine, &options, load_progress, &progress, err);
+    if (progress.shown)
+        clear_progress();
+    if (ok)
+        note_tokenizer(o, *engine);
+    if (ok && (*engine)->note[0] != '\0' && o->command != COMMAND_SCOPE) /* the scope has its status line for it */
+        fprintf(stderr, "specscope: %s\n", (*engine)->note);
+    return ok;
+}
+
+struct session_options
+generation_options(const struct options *o)
+{
+    bool given = o->prompt != NULL;
+    return (struct session_options){.policies = policy_registry,
+                                    .policy = o->policies.n > 0 ? o->policies.at[0] : default_policy,
+                                    .prompt = given ? o->prompt : default_prompt,
+                                    .prompt_len = given ? o->prompt_len : strlen(default_prompt),
+                                    .chat = o->chat,
+                                    .system = o->system,
+                                    .sampling = o->sampling,
+                                    .seed = o->seed,
+                                    .tokens = o->tokens,
+                                    .ctx = o->ctx,
+                                    .ignore_eos = o->ignore_eos,
+                                    .probe = o->probe,
+                                    .head = o->n_heads_given > 0 ? o->heads_given[0] : HEADS_POLICY,
+                                    .set = o->set,
+                                    .n_set = o->n_set};
+}
+
+/* ---- generating ---- */
+
+struct collector {
+    const struct generation *g;
+    struct outcome *out;
+    size_t room;
+    token_t draft[VERIFY_NODES];
+    bool shown, failed;
+};
+
+static void
+committed(struct collector *c, token_t token, enum token_source source)
+{
+    struct outcome *out = c->out;
+    if (out->n_tokens == c->room) {
+        size_t room = c->room > 0 ? c->room * 2 : 256;
+        token_t *more = realloc(out->tokens, room * sizeof *more);
+        if (more == NULL) {
+            c->failed = true;
+            return;
+        }
+        out->tokens = more;
+        c->room = room;
+    }
+    out->tokens[out->n_tokens++] = token;
+    if (c->g->token != NULL)
+        c->g->token(c->g->user, token, source);
+}
+
+static void
+collect(struct collector *c, const struct event *e)
+{
+    metrics_event(&c->out->metrics, e);
+    if (e->type == EVENT_PROGRESS && c->g->progress) {
+        show_progress(e->progress.what, (double)e->progress.done);
+        c->shown = true;
+    } else if (c->shown) {
+        clear_progress();
+        c->shown = false;
+    }
+    if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT) {
+        if (e->token.candidate > 0 && e->token.candidate < VERIFY_NODES)
+            c->draft[e->token.candidate] = e->token.token;
+    } else if (e->type == EVENT_TOKEN && e->token.source != SOURCE_PROMPT) {
+        committed(c, e->token.token, e->token.source);
+    } else if (e->type == EVENT_VERDICT && e->verdict.committed == 1) {
+        committed(c, c->draft[e->verdict.candidate], SOURCE_DRAFT);
+    } else if (e->type == EVENT_CONTROL && strcmp(e->control.name, "end") == 0) {
+        snprintf(c->out->end, sizeof c->out->end, "%s", e->control.new_text);
+    }
+}
+
+static bool
+follow(struct collector *c, struct session *s, struct event_reader *reader)
+{
+    bool asked = false;
+    for (;;) {
+        const struct event *e;
+        bool finished = event_log_finished(session_log(s)); /* before the last look: nothing can come after it */
+        while ((e = event_reader_next(reader)) != NULL)
+            collect(c, e);
+        if (finished)
+            return !c->failed;
+        if ((interrupted || c->failed) && !asked) {
+            asked = true;
+            snprintf(c->out->end, sizeof c->out->end, "cancelled");
+            session_post(s, &(struct control){.kind = CONTROL_QUIT}, NULL);
+        }
+        event_reader_wait(reader, 100);
+    }
+}
+
+bool
+generate(const struct generation *g, struct outcome *out, struct err *err)
+{
+    *out = (struct outcome){0};
+    struct session *s = NULL;
+    struct event_reader *reader = NULL;
+    struct trace_writer *writer = NULL;
+    struct collector c = {.g = g, .out = out};
+    bool ok = session_open(&s, g->engine, &g->session, err);
+    if (ok)
+        metrics_begin(&out->metrics, session_info(s)->layers, session_info(s)->rho);
+    if (ok && (reader = event_reader_open(session_log(s))) == NULL)
+        ok = err_set(err, ERR_WORK, "out of memory");
+    if (ok && g->trace != NULL && !trace_writer_open(&writer, g->trace, session_info(s), session_log(s), err)) {
+        ok = err->kind != ERR_USAGE; /* a disk that takes no trace does not stop the run */
+        if (ok)
+            command_failed(err);
+    }
+    if (ok)
+        ok = session_start(s, err);
+    if (ok && !follow(&c, s, reader))
+        ok = err_set(err, ERR_WORK, "out of memory");
+    struct err failure;
+    if (ok && session_failed(s, &failure)) {
+        ok = false;
+        *err = failure;
+    }
+    struct err trouble = {0};
+    if (writer != NULL && !trace_writer_close(writer, &trouble))
+        command_failed(&trouble);
+    if (reader != NULL)
+        event_reader_close(reader);
+    session_close(s);
+    if (!ok)
+        outcome_free(out);
+    return ok;
+}

@@ -1,0 +1,93 @@
+#include "cli/generation/outcome.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/files.h"
+
+void
+outcome_free(struct outcome *out)
+{
+    free(out->tokens);
+    out->tokens = NULL;
+    out->n_tokens = 0;
+}
+
+void
+json_number(cJSON *to, const char *name, double value)
+{
+    if (isnan(value))
+        cJSON_AddNullToObject(to, name);
+    else
+        cJSON_AddNumberToObject(to, name, value);
+}
+
+cJSON *
+outcome_json(const struct outcome *out, const struct engine *engine, const struct session_options *o)
+{
+    const struct tally *t = &out->metrics.total;
+    struct measures m = metrics_measures(&out->metrics, t);
+    cJSON *j = cJSON_CreateObject(), *params = cJSON_CreateObject(), *ids = cJSON_CreateArray();
+    cJSON_AddStringToObject(j, "model", engine->model->name);
+    cJSON_AddStringToObject(j, "backend", engine->ops->name);
+    cJSON_AddStringToObject(j, "isa", engine->ops->describe(engine->backend));
+    cJSON_AddStringToObject(j, "policy", o->policy);
+    for (size_t i = 0; i < o->n_set; i++)
+        cJSON_AddStringToObject(params, o->set[i].name, o->set[i].text);
+    if (engine->heads != HEAD_LENS)
+        cJSON_AddStringToObject(params, "head", head_mode_names[o->head]);
+    json_number(params, "temperature", (double)o->sampling.temperature);
+    json_number(params, "top_k", o->sampling.top_k);
+    json_number(params, "top_p", (double)o->sampling.top_p);
+    char seed[24];
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
+    cJSON_AddStringToObject(params, "seed", seed);
+    cJSON_AddItemToObject(j, "params", params);
+    for (size_t i = 0; i < out->n_tokens; i++)
+        cJSON_AddItemToArray(ids, cJSON_CreateNumber(out->tokens[i]));
+    cJSON_AddItemToObject(j, "token_ids", ids);
+    cJSON_AddStringToObject(j, "end", out->end);
+    json_number(j, "rounds", (double)t->rounds);
+    json_number(j, "drafted", (double)t->drafted);
+    json_number(j, "verified", (double)t->verified);
+    json_number(j, "accepted", (double)t->accepted);
+    json_number(j, "emitted", (double)t->emitted);
+    json_number(j, "acceptance_rate", m.acceptance_rate);
+    json_number(j, "per_token_acceptance", m.per_token_acceptance);
+    json_number(j, "tokens_per_round", m.tokens_per_round);
+    json_number(j, "etpl", m.etpl);
+    json_number(j, "discard_rate", m.discard_rate);
+    json_number(j, "verification_rate", m.verification_rate);
+    json_number(j, "layers_loaded", t->layers);
+    json_number(j, "heads_loaded", t->heads);
+    json_number(j, "modelled_speedup", m.modelled);
+    json_number(j, "decode_s", (t->draft_us + t->verify_us) * 1e-6);
+    json_number(j, "aside_s", t->aside_us * 1e-6);
+    json_number(j, "tok_per_s", m.tokens_per_s);
+    json_number(j, "tok_per_s_all_in", m.tokens_per_s_all_in);
+    json_number(j, "draft_share", m.draft_share - m.heads_share);
+    json_number(j, "heads_share", m.heads_share);
+    json_number(j, "verify_share", m.verify_share);
+    json_number(j, "probe_share", m.probe_share);
+    json_number(j, "wait_share", m.wait_share);
+    json_number(j, "aside_share", m.aside_share);
+    return j;
+}
+
+bool
+json_write(const cJSON *j, const char *path, struct err *err)
+{
+    FILE *f;
+    char *text = cJSON_Print(j);
+    if (text == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the JSON results");
+    bool ok = results_open(&f, path, err);
+    if (ok) {
+        fputs(text, f);
+        fputc('\n', f);
+        ok = results_close(f, path, err);
+    }
+    cJSON_free(text);
+    return ok;
+}

@@ -1,0 +1,218 @@
+#include "cli/options/option_table.h"
+
+#include <float.h>
+
+#include "cli/options/option_setters.h"
+#include "cli/options/policy_list.h"
+
+#define GENERATES (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
+#define SCREEN    (COMMAND_SCOPE | COMMAND_REPLAY)
+#define TRAINS    (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
+
+#define MEMBER(m)      .at = offsetof(struct options, m), .size = sizeof((struct options *)0)->m
+#define COUNT(list)    (sizeof list / sizeof *list)
+#define WORDS(list, n) .words = list, .n_words = n
+/* Name, letter, argument, commands, member or function, bounds, help; then what else there is. */
+#define ROW(t, n, l, a, c, ...)                                                                                        \
+    {                                                                                                                  \
+        .type = t, .name = n, .letter = l, .argument = a, .commands = c, __VA_ARGS__                                   \
+    }
+#define SWITCH(n, l, c, m, ...)    ROW(OPTION_SWITCH, n, l, NULL, c, MEMBER(m), .help = __VA_ARGS__)
+#define SAY(n, l, c, f, ...)       ROW(OPTION_SAY, n, l, NULL, c, .say = f, .help = __VA_ARGS__)
+#define CALL(n, l, a, c, f, ...)   ROW(OPTION_CALL, n, l, a, c, .set = f, .help = __VA_ARGS__)
+#define TEXT(n, l, a, c, m, ...)   ROW(OPTION_TEXT, n, l, a, c, MEMBER(m), .help = __VA_ARGS__)
+#define LIST(n, l, a, c, m, ...)   ROW(OPTION_LIST, n, l, a, c, MEMBER(m), .help = __VA_ARGS__)
+#define CHOICE(n, l, a, c, m, ...) ROW(OPTION_CHOICE, n, l, a, c, MEMBER(m), .help = __VA_ARGS__)
+#define WHOLE(n, l, a, c, m, from, to, ...)                                                                            \
+    ROW(OPTION_WHOLE, n, l, a, c, MEMBER(m), .least = from, .most = to, .help = __VA_ARGS__)
+#define REAL(n, l, a, c, m, from, to, ...)                                                                             \
+    ROW(OPTION_REAL, n, l, a, c, MEMBER(m), .low = from, .high = to, .help = __VA_ARGS__)
+
+const char default_policy[] = "specbound";
+const char default_prompt[] = "A baker sent Ruby to market with a leather fork. \"Bring me an oven for it,\" said the "
+                              "baker, \"and do not stop on the way.\" In the park she met";
+
+static const char *const backend_words[] = {"auto", "cpu", "cuda", "check"};
+static const char *const isa_words[] = {"auto", "reference", "avx2", "avx512", "avx512vnni", "amx", "neon", "neondot"};
+static const char *const quantize_words[] = {"none", "q8_0"};
+static const char *const heads_words[] = {"none"};
+static const char *const theme_words[] = {"dark", "light", "cividis", "mono"};
+static const char *const kind_words[] = {"affine", "full"};
+
+static void
+say_version(enum command command)
+{
+    (void)command;
+    puts("specscope " SPECSCOPE_VERSION);
+}
+
+static void
+say_policies(enum command command)
+{
+    (void)command;
+    policies_list();
+}
+
+const struct option_row option_rows[] = {
+    /* ---- what is generated ---- */
+    CALL("prompt", 'p', "TEXT", GENERATES, set_prompt, "what to go on from"),
+    CALL("file", 'f', "FILE", GENERATES, set_prompt_file, "the prompt from a file; - is stdin", .takes = TAKES_FILE),
+    TEXT("prompts", 0, "FILE.jsonl", GENERATES, prompts_file,
+         "prompts from Spec-Bench's `turns`, the first of each line (the scope takes the first line's)",
+         .takes = TAKES_FILE),
+    SWITCH(
+        "chat", 0, GENERATES, chat, "prompts are turns of a dialogue, as the model's chat template writes them",
+        .more =
+            "So are those typed later, up to where the model answers. Known are the formats of Llama 2, Llama 3, "
+            "Vicuna, ChatML, Mistral and Zephyr; with another one, or none, prompts go to the model as they are, and a "
+            "line says so. Where a template of Llama 3.1 or later asks for the day's date, it gets the local one."),
+    TEXT("system", 0, "TEXT", GENERATES, system, "what the dialogue is told first; with it, --chat",
+         .without = "what the template says, if anything"),
+    WHOLE("tokens", 'n', "N", GENERATES, tokens, 0, UINT32_MAX / 2, "tokens to generate; 0: to the end of the context",
+          .def = "256"),
+    WHOLE("ctx", 'c', "N", GENERATES, ctx, 0, 1u << 24, "context in tokens", .without = "the model's own"),
+    /* ---- how ---- */
+    CALL("policy", 0, "NAME", COMMAND_SCOPE | COMMAND_RUN, set_policy, "how to draft; --list-policies shows all",
+         .takes = TAKES_POLICY, .without = default_policy),
+    CALL("policy", 0, "NAME", COMMAND_BENCH, set_policy, "a policy to measure, beside ar", .repeats = true,
+         .takes = TAKES_POLICY, .without = "all"),
+    CALL("set", 0, "KNOB=VALUE", GENERATES, set_knob, "set a knob of the policy", .repeats = true, .takes = TAKES_KNOB),
+    TEXT("policy-state", 0, "DIR", GENERATES, policy_state,
+         "where policies keep what they learn about a model, for the next run", .takes = TAKES_FOLDER,
+         .more = "For `swift` that is its search: it goes on where it stood."),
+    REAL("temp", 0, "T", GENERATES, sampling.temperature, 0, 100, "sampling temperature; 0 is greedy", .def = "0"),
+    WHOLE("top-k", 0, "K", GENERATES, sampling.top_k, 0, 1u << 24, "sample among the K likeliest; 0: all", .def = "0"),
+    REAL("top-p", 0, "P", GENERATES, sampling.top_p, 1e-6, 1, "sample from the nucleus of mass P", .def = "1"),
+    SWITCH("ignore-eos", 0, GENERATES, ignore_eos, "go on after an end of sequence"),
+    /* ---- on what ---- */
+    SWITCH("exact", 0, GENERATES, backend_options.exact, "F32 weights, activations and KV: slow, oracle-grade"),
+    TEXT("isa", 0, "NAME", GENERATES, backend_options.isa, "force a CPU instruction set",
+         WORDS(isa_words, COUNT(isa_words)), .without = "the best that is here"),
+    WHOLE("gpu", 0, "N", GENERATES, backend_options.gpu, 0, 1024, "which GPU, numbered from 0",
+          .without = "the first that will do"),
+    TEXT(
+        "synth", 0, "SHAPE[:TYPE],K,A", GENERATES | COMMAND_INFO, synth,
+        "no file, but random weights in a real model's shape, of whose drafts from layer K a share A is accepted",
+        .takes = TAKES_SHAPE,
+        .more =
+            "A is from 0.3 to 0.97: the layers after K change little of what is said. For measuring what speculation "
+            "gains at real sizes; what is written is not language. Types: 'f32', 'f16', 'bf16', 'q8_0' (the default)."),
+    CHOICE("quantize", 0, "TYPE", GENERATES | COMMAND_INFO, quantize,
+           "what weights in F32, F16 or BF16 become when they are loaded", WORDS(quantize_words, COUNT(quantize_words)),
+           .def = "none"),
+    TEXT(
+        "backend", 0, "NAME", GENERATES | TRAINS, backend, "what computes", WORDS(backend_words, COUNT(backend_words)),
+        .without = "a GPU if there is one",
+        .more =
+            "With 'auto' an NVIDIA GPU computes if there is one that will do, the plug-in `specscope-cuda.so` is there "
+            "and the model fits; else the CPU, and a line says why. Without the option that line is said only where "
+            "something is there that should have worked. 'check' is the CPU with an accelerator's manners, for tests."),
+    WHOLE("threads", 't', "N", GENERATES | TRAINS, backend_options.threads, 0, 1024, "CPU threads",
+          .without = "all cores"),
+    WHOLE("seed", 0, "N", GENERATES | TRAINS, seed, 0, UINT64_MAX, "of the random numbers", .def = "1"),
+    /* ---- layers and heads ---- */
+    CHOICE("probe", 0, "MODE", COMMAND_SCOPE, probe, "layers shown", WORDS(probe_mode_names, PROBE_MODES), .def = "all",
+           .more = "'policy' shows only what the policy looks at anyway."),
+    CHOICE("probe", 0, "MODE", COMMAND_RUN, probe, "layers looked at, for the trace",
+           WORDS(probe_mode_names, PROBE_MODES), .def = "policy"),
+    CHOICE("probe", 0, "MODE", COMMAND_BENCH, probe, "layers looked at besides", WORDS(probe_mode_names, PROBE_MODES),
+           .def = "off"),
+    TEXT("heads", 0, "FILE", GENERATES, heads, "trained heads, of `specscope train heads`", .takes = TAKES_FILE,
+         WORDS(heads_words, COUNT(heads_words)), .without = "MODEL.heads.safetensors, if it is there",
+         .more =
+             "That is the file beside `MODEL.gguf`, or beside the folder `MODEL`. Heads of another model are refused."),
+    CALL("head", 0, "MODE", COMMAND_SCOPE | COMMAND_RUN, set_head, "what looks at layers",
+         WORDS(head_mode_names, HEAD_MODES), .without = "policy",
+         .more = "The model's own head through the 'lens', the 'trained' one, or, with 'policy', what the policy's "
+                 "paper has, which is the trained one for `specbound` and the lens for all others. Verification always "
+                 "goes by the model's own head, so the text is the same."),
+    CALL("head", 0, "MODE", COMMAND_BENCH, set_head, "what looks at layers", .repeats = true,
+         WORDS(head_mode_names, HEAD_MODES), .without = "policy"),
+    /* ---- run, the scope, replay ---- */
+    TEXT("trace", 0, "DIR", COMMAND_SCOPE | COMMAND_RUN, trace, "write a trace into a new folder",
+         .takes = TAKES_FOLDER),
+    TEXT("theme", 0, "NAME", SCREEN, theme, "colours", .takes = TAKES_FILE, WORDS(theme_words, COUNT(theme_words))),
+    TEXT("script", 0, "FILE", SCREEN, script, "run a file of ':' commands; a live run then starts paused",
+         .takes = TAKES_FILE),
+    REAL("pace", 0, "N", COMMAND_SCOPE, pace, 0, 1e6, "tokens a second at most; 0: as fast as it goes",
+         .without = "bundled model: 25; else 0"),
+    SWITCH("quit-at-end", 0, COMMAND_SCOPE, quit_at_end, "leave when the run is over"),
+    TEXT("json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH, json, "results as JSON; - is stdout", .takes = TAKES_FILE),
+    /* ---- bench ---- */
+    TEXT("csv", 0, "FILE", COMMAND_BENCH, csv, "results as CSV, a line for each policy or point of a grid; - is stdout",
+         .takes = TAKES_FILE),
+    LIST("grid", 0, "KNOB=a:b:step", COMMAND_BENCH, grid, "sweep a knob, or the product of several, and name the best",
+         .repeats = true, .takes = TAKES_KNOB,
+         .more = "Swept in every policy that has it; 1000 points at most. The table is sorted by speedup, and each "
+                 "policy's best points by speedup and by eTPL are named."),
+    WHOLE("repeat", 0, "N", COMMAND_BENCH, repeat, 1, 1000, "passes over the prompts, policies in turn", .def = "3"),
+    SWITCH("steps", 0, COMMAND_BENCH, steps, "measure steps instead: rows together, probes against layers"),
+    SWITCH("speed", 0, COMMAND_BENCH, speed,
+           "measure speed instead: loading, a prompt of 512 tokens, -n tokens one by one",
+           .more = "Those are the three figures by which engines are compared. Decoding begins with an empty context."),
+    /* ---- info ---- */
+    WHOLE("ctx", 'c', "N", COMMAND_INFO, ctx, 1, 1u << 28, "memory of keys and values for a context of N tokens"),
+    SWITCH("json", 0, COMMAND_INFO, info_json, "as JSON"),
+    /* ---- tokenize ---- */
+    SWITCH("decode", 0, COMMAND_TOKENIZE, tokenize.decode, "ids to text instead"),
+    SWITCH("special", 0, COMMAND_TOKENIZE, tokenize.special, "recognise control tokens written out in the text"),
+    SWITCH("no-bos", 0, COMMAND_TOKENIZE, tokenize.no_bos, "without the token that begins a sequence"),
+    SWITCH("no-eos", 0, COMMAND_TOKENIZE, tokenize.no_eos,
+           "without the token that ends a sequence, where the model wants one"),
+    SWITCH("pieces", 0, COMMAND_TOKENIZE, tokenize.pieces, "the text of each token beside its id"),
+    /* ---- train ---- */
+    TEXT("model", 'm', "MODEL", TRAINS, model, "a .gguf file or a Hugging Face folder", .takes = TAKES_FILE,
+         .without = "the bundled model"),
+    TEXT("draft", 0, "MODEL", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, draft,
+         "a smaller model with the same vocabulary, which drafts", .takes = TAKES_FILE),
+    TEXT("companion", 0, "MODEL", COMMAND_TRAIN_PROFILE, companion, "a third one, whose opinion of drafts is asked",
+         .takes = TAKES_FILE),
+    TEXT("text", 0, "FILE", COMMAND_TRAIN_HEADS, train.text,
+         "plain text to train on, 64 MiB at most; every 16th window is held out", .takes = TAKES_FILE),
+    TEXT("text", 0, "FILE", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, train.text,
+         "plain text that prompts are cut out of, 64 MiB at most", .takes = TAKES_FILE),
+    TEXT("prompts", 0, "FILE.jsonl", COMMAND_TRAIN_PROFILE, prompts_file,
+         "prompts from Spec-Bench's `turns` instead, the first of each line", .takes = TAKES_FILE),
+    TEXT("out", 0, "FILE", COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT, train.out, "the safetensors file to write",
+         .takes = TAKES_FILE),
+    TEXT("out", 0, "FILE", COMMAND_TRAIN_PROFILE, train.out, "the JSON file to write", .takes = TAKES_FILE),
+    CALL("kind", 0, "KIND", COMMAND_TRAIN_HEADS, set_head_kind,
+         "h + A h + b before the model's own head, or a head of its own", WORDS(kind_words, COUNT(kind_words)),
+         .def = "affine"),
+    WHOLE("tokens", 0, "N", COMMAND_TRAIN_HEADS, train.tokens, 1, UINT64_C(1) << 40,
+          "tokens to train on, repeating the text as needed", .def = "200000"),
+    WHOLE("tokens", 0, "N", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, train.tokens, 1, UINT64_C(1) << 30,
+          "tokens that the model answers with, in all", .def = "20000"),
+    REAL("rate", 0, "R", COMMAND_TRAIN_HEADS, train.rate, DBL_MIN, 1, "of the optimizer, falling to nothing",
+         .def = "0.0003"),
+    REAL("rate", 0, "R", COMMAND_TRAIN_ACCEPT, train.rate, DBL_MIN, 1,
+         "of the optimizer, falling to nothing along a cosine", .def = "0.001"),
+    WHOLE("batch", 0, "N", COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT, train.batch, 1, 1 << 16, "tokens in a step",
+          .def = "256"),
+    WHOLE("window", 0, "N", COMMAND_TRAIN_HEADS, train.window, 8, 1 << 20, "tokens that the model reads at a time",
+          .without = "512, or its context"),
+    WHOLE("prompt-tokens", 0, "N", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, answers.prompt, 2, 1 << 16,
+          "tokens of a prompt, at most", .def = "48"),
+    WHOLE("response", 0, "N", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, answers.response, 1, 1 << 16,
+          "tokens of an answer, at most", .def = "64"),
+    REAL("temp", 0, "T", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, answers.temperature, 0, 100,
+         "sampling temperature of answers and drafts; 0 is greedy", .def = "1"),
+    REAL("mixing", 0, "R", COMMAND_TRAIN_ACCEPT, accept.mixing, 0, 0.99,
+         "share of the model's own tokens among the candidates that the draft model reads", .def = "0.15"),
+    REAL("reject-weight", 0, "W", COMMAND_TRAIN_ACCEPT, accept.w_reject, 0.01, 1000,
+         "what a rejection weighs in the loss", .def = "6"),
+    CALL("blocks", 0, "D,D,...", COMMAND_TRAIN_ACCEPT, set_blocks,
+         "residual blocks of the head; of several the best head is written", .def = "3"),
+    WHOLE("passes", 0, "N", COMMAND_TRAIN_ACCEPT, accept.passes, 1, 10000, "times that each candidate is learnt from",
+          .def = "3"),
+    WHOLE("drafts", 0, "N", COMMAND_TRAIN_PROFILE, profile.drafts, 1, 32, "drafts of a round", .def = "5"),
+    WHOLE("similarity-bins", 0, "N", COMMAND_TRAIN_PROFILE, profile.s_bins, 1, 32,
+          "of the similarity of draft and companion, at most", .def = "16"),
+    WHOLE("acceptance-bins", 0, "N", COMMAND_TRAIN_PROFILE, profile.a_bins, 1, 32,
+          "of the companion's acceptance of a draft, at most", .def = "12"),
+    /* ---- all ---- */
+    SAY("list-policies", 0, GENERATES, say_policies, "names, papers and knobs"),
+    SAY("help", 'h', COMMAND_ALL, options_help, "this"),
+    SAY("version", 'V', COMMAND_ALL, say_version, "the version"),
+};
+const size_t n_option_rows = sizeof option_rows / sizeof *option_rows;

@@ -1,0 +1,159 @@
+/* Reading the command line. */
+#include "cli/options/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/commands.h"
+#include "cli/options/option_config.h"
+#include "cli/options/option_table.h"
+
+#define LONG 256 /* getopt's values from here on are rows of the table */
+#define MOST 128 /* rows */
+
+/* What getopt_long() wants to know about a command's options. */
+struct getopt_tables {
+    struct option longs[MOST + 1];
+    char shorts[2 * MOST + 3];
+};
+
+static void
+make_tables(struct getopt_tables *t, enum command command)
+{
+    struct option *l = t->longs;
+    char *s = t->shorts;
+    *s++ = '+'; /* stop at an operand; tell a value that is missing from an unknown option */
+    *s++ = ':';
+    for (size_t i = 0; i < n_option_rows; i++) {
+        const struct option_row *row = &option_rows[i];
+        if ((row->commands & command) == 0)
+            continue;
+        *l++ = (struct option){row->name, row->argument != NULL, NULL, LONG + (int)i};
+        if (row->letter != 0)
+            *s++ = row->letter;
+        if (row->letter != 0 && row->argument != NULL)
+            *s++ = ':';
+    }
+    *l = (struct option){0};
+    *s = '\0';
+}
+
+static const struct option_row *
+row_of(int c, enum command command)
+{
+    if (c >= LONG)
+        return &option_rows[c - LONG];
+    const struct option_row *row = option_rows;
+    while ((row->commands & command) == 0 || row->letter != c) /* getopt knows no other letters */
+        row++;
+    return row;
+}
+
+static bool
+take_operand(struct options *o, const char *text, struct err *err)
+{
+    const struct command_row *command = command_row(o->command);
+    if (!command->takes_operand || o->model != NULL)
+        return err_set(err, ERR_USAGE, "'%.60s': %s; see --help", text, command->too_many);
+    o->model = text;
+    return true;
+}
+
+/* A policy given by a flag takes the place of the config file's; another one has no use for the settings there. */
+static void
+forget_config_policy(struct options *o, const char *flag)
+{
+    const char *before = o->policies.n > 0 ? o->policies.at[0] : default_policy;
+    if (o->command == COMMAND_BENCH || strcmp(flag, before) != 0) {
+        o->n_set -= o->n_config_set;
+        memmove(o->set, o->set + o->n_config_set, o->n_set * sizeof *o->set);
+        o->n_config_set = 0;
+    }
+    o->policies.n = 0;
+}
+
+/* Options and operands may be mixed; what follows "--" is operands. */
+static bool
+read_arguments(struct options *o, int argc, char **argv, struct err *err)
+{
+    struct getopt_tables tables;
+    make_tables(&tables, o->command);
+    bool policy_given = false;
+    optind = 0;
+    opterr = 0;
+    while (!o->finished) {
+        const int at = optind > 0 ? optind : 1;
+        const int c = getopt_long(argc, argv, tables.shorts, tables.longs, NULL);
+        if (c == -1) {
+            const bool last = optind >= argc || optind > at; /* the end, or "--" */
+            for (const int end = last ? argc : optind + 1; optind < end; optind++)
+                if (!take_operand(o, argv[optind], err))
+                    return false;
+            if (last)
+                return true;
+            continue;
+        }
+        if (c == '?')
+            return err_set(err, ERR_USAGE, "option %.60s is not known; see --help", argv[optind > at ? at : optind]);
+        if (c == ':')
+            return err_set(err, ERR_USAGE, "option %.60s needs a value; see --help", argv[optind - 1]);
+        const struct option_row *row = row_of(c, o->command);
+        if (strcmp(row->name, "policy") == 0 && !policy_given) {
+            policy_given = true;
+            forget_config_policy(o, optarg);
+        }
+        if (!option_set(o, row, optarg, err))
+            return false;
+    }
+    return true;
+}
+
+/* What options mean to each other. */
+static bool
+settle(struct options *o, const char *config_synth, struct err *err)
+{
+    o->chat = o->chat || o->system != NULL;
+    if (o->synth == config_synth && o->model != NULL)
+        o->synth = NULL; /* a flag wins, and so does a model */
+    if (o->synth != NULL && o->model != NULL)
+        return err_set(err, ERR_USAGE, "--synth %.60s makes a model; leave '%.60s' out", o->synth, o->model);
+    if (o->speed && o->steps)
+        return err_set(err, ERR_USAGE, "--speed and --steps are two measurements; give one of them");
+    return true;
+}
+
+bool
+options_read(struct options *o, enum command command, int argc, char **argv, struct err *err)
+{
+    options_init(o, command);
+    if (command_row(command)->config && !options_config_file(o, err))
+        return false;
+    const char *config_synth = o->synth;
+    return read_arguments(o, argc, argv, err) && (o->finished || settle(o, config_synth, err));
+}
+
+void
+options_free(struct options *o)
+{
+    free(o->prompt);
+    for (size_t i = 0; i < o->n_owned; i++)
+        free(o->owned[i]);
+    o->prompt = NULL;
+    o->n_owned = 0;
+}
+
+bool
+options_begin(struct options *o, enum command command, int argc, char **argv, int *status)
+{
+    struct err err = {0};
+    bool ok = options_read(o, command, argc, argv, &err);
+    if (ok && o->finished && fflush(stdout) != 0)
+        ok = err_set(&err, ERR_WORK, "stdout: %s", strerror(errno));
+    *status = ok ? 0 : command_failed(&err);
+    if (ok && !o->finished)
+        return true;
+    options_free(o);
+    return false;
+}

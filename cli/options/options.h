@@ -1,0 +1,101 @@
+/* Options of the command line and the config file. option_table.h has one row for each; flags win over the config file. */
+#ifndef CLI_OPTIONS_OPTIONS_H
+#define CLI_OPTIONS_OPTIONS_H
+
+#include "engine/session/session.h"
+
+#define OPTIONS_MOST 32 /* of a repeatable one */
+
+enum command {
+    COMMAND_SCOPE = 1,
+    COMMAND_RUN = 2,
+    COMMAND_REPLAY = 4,
+    COMMAND_BENCH = 8,
+    COMMAND_INFO = 16,
+    COMMAND_TOKENIZE = 32,
+    COMMAND_TRAIN = 64,
+    COMMAND_COMPLETIONS = 128,
+    COMMAND_TRAIN_HEADS = 256, /* of COMMAND_TRAIN, which has no options of its own */
+    COMMAND_TRAIN_ACCEPT = 512,
+    COMMAND_TRAIN_PROFILE = 1024,
+    COMMAND_ALL = 2047
+};
+
+struct option_list {
+    const char *at[OPTIONS_MOST]; /* as given */
+    size_t n;
+};
+
+/* Strings are argv's, the registry's, or `owned`. What was not given is as the table's rows have it, else zero. */
+struct options {
+    enum command command;
+    const char *model; /* the operand: or the trace folder of replay, or the shell of completions; NULL: none given */
+    const char *synth; /* a model to be planted instead; NULL: none */
+    char *prompt;      /* owned; NULL: none given */
+    size_t prompt_len;
+    const char *prompts_file; /* JSON lines */
+    bool chat;
+    const char *system; /* NULL: the chat template's own */
+    uint32_t tokens, ctx, repeat;
+    struct option_list policies; /* one; several for bench alone */
+    struct knob_setting set[OPTIONS_MOST];
+    size_t n_set, n_config_set; /* the first ones are the config file's */
+    struct option_list grid;    /* KNOB=from:to:step */
+    struct sampling sampling;
+    uint64_t seed;
+    bool ignore_eos, quit_at_end, steps, speed, quantize;
+    float pace;          /* tokens/s; 0: no bound; below 0: not given */
+    const char *backend; /* NULL: not given */
+    struct backend_options backend_options;
+    enum probe_mode probe;
+    const char *heads;                      /* a file, "none", or NULL: the one beside the model */
+    enum head_mode heads_given[HEAD_MODES]; /* by --head, in order; several for bench alone */
+    size_t n_heads_given;
+    const char *policy_state;
+    const char *trace, *theme, *script, *json, *csv;
+    bool info_json;
+    struct {
+        bool decode, special, no_bos, no_eos, pieces;
+    } tokenize;
+    struct {
+        const char *text, *out;
+        enum head_kind kind;
+        uint64_t tokens;
+        double rate;
+        uint32_t batch, window; /* window 0: 512, or the model's context */
+    } train;
+    const char *draft, *companion; /* helper models; NULL: none given */
+    struct {
+        uint32_t prompt, response; /* tokens */
+        float temperature;
+    } answers; /* of the target, to what is cut out of a text */
+    struct {
+        double mixing, w_reject;
+        uint32_t blocks[OPTIONS_MOST]; /* (n_blocks) a head for each */
+        size_t n_blocks;
+        uint32_t passes;
+    } accept;
+    struct {
+        uint32_t drafts, s_bins, a_bins;
+    } profile;
+    bool finished;   /* --help, --version, --list-policies said all there was to say */
+    char *owned[64]; /* strings from the config file */
+    size_t n_owned;
+};
+
+/* The table's defaults. */
+void options_init(struct options *, enum command);
+/* Defaults, the config file (for commands that read it), then argv. False: *err says what is wrong (ERR_USAGE). */
+bool options_read(struct options *, enum command, int argc, char **argv, struct err *);
+/* The config file's part, on bytes (tests, fuzzing). */
+bool options_config(struct options *, const char *path, const char *json, size_t len, struct err *);
+void options_free(struct options *);
+
+/* For a command's main: options_read(), and false with the exit status when there is nothing more to do: bad usage was
+ * said on stderr, or help on stdout. The options are freed then. */
+bool options_begin(struct options *, enum command, int argc, char **argv, int *status);
+
+/* What is generated from, and how, when nothing is said. */
+extern const char default_prompt[], default_policy[];
+
+#endif

@@ -1,0 +1,50 @@
+/* What the files of `train heads` share: train.c (the command), train_job.c (text and memory), train_loop.c (the schedule),
+ * train_report.c (progress, results). */
+#ifndef CLI_TRAIN_TRAIN_H
+#define CLI_TRAIN_TRAIN_H
+
+#include "cli/options/options.h"
+#include "engine/training/head_stream.h"
+#include "engine/training/head_training.h"
+
+#define HELD_EVERY 16 /* windows, of which one is held out */
+
+struct job {
+    const struct options *options;
+    struct engine *engine;
+    struct lens lens;
+    struct exit_heads *heads;
+    struct head_training *training;
+    struct head_stream *stream;
+    token_t *tokens;
+    size_t n_tokens;
+    uint32_t window, layers;
+    size_t row;                  /* values of a row: (L + 1) * width */
+    float *block, *batch, *held; /* (block_rows, row), (batch, row), (held_rows, row) */
+    size_t block_rows, held_rows;
+    size_t *order;  /* (block_rows) a shuffle */
+    uint32_t *turn; /* (windows) the order of training windows */
+    size_t n_turns;
+    struct head_score *lens_score, *score, *best_score; /* (L + 1) of held-out text: sums over rows */
+    float *best;                                        /* values of every layer's best head so far */
+    bool looked;
+    double best_loss, first_loss;
+    uint64_t random;
+    uint64_t start_us;
+};
+
+/* Reads and tokenises the text, makes heads and memory, and reads the windows that are held out. job->engine is open. */
+bool train_job_open(struct job *, struct err *);
+void train_job_free(struct job *); /* the engine, too */
+
+/* Trains until options->train.tokens have been seen or Ctrl-C; the best heads so far are in the file all the time. */
+bool train_loop(struct job *, struct err *);
+
+/* Mean KL and agreement over layers, from sums over the held-out rows. */
+void train_mean(const struct job *, const struct head_score *sums, double *loss, double *agreement);
+/* A bar on a terminal's stderr; elsewhere a line where `line` says so. */
+void train_progress(const struct job *, double done, double loss, double agreement, bool line);
+/* The best heads against the lens, layer by layer, on held-out text, to stdout. */
+void train_report(const struct job *);
+
+#endif

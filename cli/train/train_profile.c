@@ -1,0 +1,155 @@
+/* specscope train profile: how likely the target accepts a draft, given what a companion model says of it (Speculative
+ * Verification), from plain speculative decoding of sample prompts. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/base/commands.h"
+#include "cli/generation/generation.h"
+#include "cli/train/train_prompts.h"
+#include "engine/base/clock.h"
+#include "engine/training/profile_data.h"
+
+enum { TARGET, DRAFT, COMPANION, MODELS };
+
+struct profile_job {
+    const struct options *options;
+    struct engine *engine[MODELS];
+    struct train_prompts prompts;
+    struct profile_data *data;
+    struct sv_observation *seen; /* (room) */
+    size_t n_seen, room;
+    struct profile_rounds rounds;
+    uint64_t start_us;
+};
+
+static bool
+check(const struct options *o, struct err *err)
+{
+    if (o->draft == NULL)
+        return err_set(err, ERR_USAGE, "train profile: --draft MODEL is missing: which model drafts");
+    if (o->companion == NULL)
+        return err_set(err, ERR_USAGE,
+                       "train profile: --companion MODEL is missing: which model is asked about drafts");
+    if (o->train.text == NULL && o->prompts_file == NULL)
+        return err_set(err, ERR_USAGE,
+                       "train profile: --text FILE is missing: what prompts are cut out of; or --prompts");
+    return o->train.out != NULL || err_set(err, ERR_USAGE, "train profile: --out FILE is missing: what to write");
+}
+
+static bool
+open_models(struct profile_job *j, struct err *err)
+{
+    const struct options *o = j->options;
+    const char *path[MODELS] = {o->model != NULL ? o->model : bundled_model_path(), o->draft, o->companion};
+    for (int i = 0; i < MODELS; i++) {
+        const struct engine_options engine = {.model_path = path[i],
+                                              .backend = o->backend,
+                                              .backend_options = o->backend_options,
+                                              .heads = "none",
+                                              .ctx = o->answers.prompt + o->answers.response};
+        if (!engine_open(&j->engine[i], &engine, NULL, NULL, err))
+            return false;
+    }
+    return true;
+}
+
+static bool
+make_room(struct profile_job *j, struct err *err)
+{
+    const size_t more = j->options->answers.response + j->options->profile.drafts;
+    if (j->n_seen + more <= j->room)
+        return true;
+    const size_t room = 2 * (j->n_seen + more);
+    struct sv_observation *seen = realloc(j->seen, room * sizeof *seen);
+    if (seen == NULL)
+        return err_set(err, ERR_WORK, "train profile: out of memory for %zu observations; ask for fewer --tokens",
+                       room);
+    j->seen = seen;
+    j->room = room;
+    return true;
+}
+
+static bool
+collect(struct profile_job *j, struct err *err)
+{
+    const size_t n = j->prompts.n;
+    for (size_t i = 0; i < n && !generation_interrupted() && j->rounds.emitted < j->options->train.tokens; i++) {
+        size_t len, more;
+        char text[64];
+        const token_t *prompt = train_prompts_at(&j->prompts, i, &len);
+        if (!make_room(j, err) ||
+            !profile_data_prompt(j->data, i, prompt, len, j->seen + j->n_seen, &more, &j->rounds, err))
+            return false;
+        j->n_seen += more;
+        snprintf(text, sizeof text, "%zu drafts judged, %.2f tokens a round", j->n_seen,
+                 (double)j->rounds.emitted / (double)j->rounds.rounds);
+        train_bar("decoding", (double)(i + 1) / (double)n, i + 1 == n, text, j->start_us);
+    }
+    return true;
+}
+
+/* "H(A) 1.38 bits" and what is left of it, as the paper's Table 2. */
+static void
+report(const struct profile_job *j, const struct sv_profile *p)
+{
+    const struct sv_entropy *e = &p->entropy;
+    const struct profile_rounds *r = &j->rounds;
+    printf("%" PRIu64 " rounds, %" PRIu64 " tokens: %.2f a round, %.1f%% of %" PRIu64 " drafts accepted\n", r->rounds,
+           r->emitted, (double)r->emitted / (double)r->rounds, 100 * (double)r->accepted / (double)r->drafted,
+           r->drafted);
+    printf("uncertainty, bits   H(A)   H(A|s)   H(A|a)   H(A|s,a)   information gain\n");
+    printf("%" PRIu32 " x %" PRIu32 " bins      %7.3f  %7.3f  %7.3f    %7.3f             %5.1f%%\n", p->n_s, p->n_a,
+           e->h, e->given_s, e->given_a, e->given_both, 100 * sv_information_gain(e));
+    printf("profile of %s, %s and %s: %s, %.0f s\n", p->whose.name[TARGET], p->whose.name[DRAFT],
+           p->whose.name[COMPANION], j->options->train.out, (double)(clock_us() - j->start_us) * 1e-6);
+}
+
+static bool
+run(struct profile_job *j, struct err *err)
+{
+    const struct options *o = j->options;
+    const struct profile_data_options options = {.prompt = o->answers.prompt,
+                                                 .response = o->answers.response,
+                                                 .drafts = o->profile.drafts,
+                                                 .temperature = o->answers.temperature,
+                                                 .seed = o->seed};
+    struct sv_profile profile = {.whose = {.temperature = o->answers.temperature, .top_p = 1}};
+    if (!open_models(j, err) ||
+        !train_prompts_open(&j->prompts, o, j->engine[TARGET]->model->tokenizer,
+                            o->train.tokens / o->answers.response + 1, err) ||
+        !profile_data_open(&j->data, j->engine[TARGET], j->engine[DRAFT], j->engine[COMPANION], &options, NULL, err) ||
+        !collect(j, err))
+        return false;
+    for (int i = 0; i < MODELS; i++) {
+        snprintf(profile.whose.name[i], sizeof profile.whose.name[i], "%s", j->engine[i]->model->name);
+        profile.whose.hash[i] = j->engine[i]->model->hash;
+    }
+    if (!sv_profile_make(&profile, o->profile.s_bins, o->profile.a_bins, j->seen, j->n_seen, err) ||
+        !sv_profile_write(&profile, o->train.out, err))
+        return false;
+    report(j, &profile);
+    return true;
+}
+
+int
+train_profile_main(int argc, char **argv)
+{
+    struct options o;
+    struct err err = {0};
+    int status;
+    if (!options_begin(&o, COMMAND_TRAIN_PROFILE, argc, argv, &status))
+        return status;
+    generation_catch_signals();
+    struct profile_job j = {.options = &o, .start_us = clock_us()};
+    const bool ok = check(&o, &err) && run(&j, &err);
+    if (ok && generation_interrupted())
+        fputs("specscope: interrupted; the profile is of what was seen\n", stderr);
+    profile_data_close(j.data);
+    train_prompts_close(&j.prompts);
+    for (int i = 0; i < MODELS; i++)
+        engine_close(j.engine[i]);
+    free(j.seen);
+    options_free(&o);
+    return ok ? 0 : command_failed(&err);
+}

@@ -1,0 +1,118 @@
+#include "cli/train/train_prompts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/base/files.h"
+#include "engine/base/clock.h"
+
+static const struct tokenize_options with_bos = {.bos = true};
+
+static bool
+read_text(struct train_prompts *p, const char *path, const struct tokenizer *t, size_t n, struct err *err)
+{
+    char *text;
+    size_t len;
+    if (!file_read(path, &text, &len, err))
+        return false;
+    const bool ok = tokenizer_encode(t, text, len, with_bos, &p->tokens, &p->n_tokens, err);
+    free(text);
+    if (!ok)
+        return false;
+    p->bos = p->n_tokens > 0 && p->tokens[0] == tokenizer_bos(t);
+    p->n = n;
+    return p->n_tokens >= 2 * (size_t)p->length || err_set(err, ERR_WORK,
+                                                           "train: %s has %zu tokens; two prompts of %" PRIu32
+                                                           " are the least: give more text, or fewer --prompt-tokens",
+                                                           path, p->n_tokens, p->length);
+}
+
+static bool
+add_line(struct train_prompts *p, const char *text, const struct tokenizer *t, struct err *err)
+{
+    token_t *ids, *all;
+    size_t n;
+    if (!tokenizer_encode(t, text, strlen(text), with_bos, &ids, &n, err))
+        return false;
+    n = n < p->length ? n : p->length; /* its beginning */
+    all = n > 0 ? realloc(p->tokens, (p->n_tokens + n) * sizeof *all) : NULL;
+    if (all != NULL) {
+        memcpy(all + p->n_tokens, ids, n * sizeof *ids);
+        p->tokens = all;
+        p->n_tokens += n;
+        p->line[++p->n] = p->n_tokens;
+    }
+    free(ids);
+    return all != NULL || n == 0 || err_set(err, ERR_WORK, "train: out of memory for prompts");
+}
+
+static bool
+read_lines(struct train_prompts *p, const char *path, const struct tokenizer *t, size_t most, struct err *err)
+{
+    char **lines;
+    size_t all;
+    if (!prompts_read(path, &lines, &all, err))
+        return false;
+    const size_t n = all < most ? all : most;
+    p->line = calloc(n + 1, sizeof *p->line);
+    bool ok = p->line != NULL || err_set(err, ERR_WORK, "train: out of memory for prompts");
+    for (size_t i = 0; i < n && ok; i++)
+        ok = add_line(p, lines[i], t, err);
+    prompts_free(lines, all);
+    return ok && (p->n > 0 || err_set(err, ERR_WORK, "train: %s has no prompts", path));
+}
+
+bool
+train_prompts_open(struct train_prompts *p, const struct options *o, const struct tokenizer *t, size_t n,
+                   struct err *err)
+{
+    *p = (struct train_prompts){.length = o->answers.prompt, .one = malloc(o->answers.prompt * sizeof *p->one)};
+    if (p->one == NULL)
+        return err_set(err, ERR_WORK, "train: out of memory for prompts");
+    return o->prompts_file != NULL ? read_lines(p, o->prompts_file, t, n, err) : read_text(p, o->train.text, t, n, err);
+}
+
+void
+train_prompts_close(struct train_prompts *p)
+{
+    free(p->tokens);
+    free(p->line);
+    free(p->one);
+    *p = (struct train_prompts){0};
+}
+
+const token_t *
+train_prompts_at(struct train_prompts *p, size_t i, size_t *len)
+{
+    if (p->line != NULL) {
+        *len = p->line[i + 1] - p->line[i];
+        return p->tokens + p->line[i];
+    }
+    const size_t own = p->length - p->bos, first = p->bos + (p->n_tokens - p->bos - own) * i / p->n;
+    if (p->bos)
+        p->one[0] = p->tokens[0];
+    memcpy(p->one + p->bos, p->tokens + first, own * sizeof *p->one);
+    *len = p->length;
+    return p->one;
+}
+
+void
+train_bar(const char *what, double done, bool line, const char *text, uint64_t start_us)
+{
+    const bool terminal = isatty(STDERR_FILENO) != 0;
+    if (!terminal && !line)
+        return;
+    char bar[31];
+    for (int i = 0; i < 30; i++)
+        bar[i] = i < (int)(done * 30) ? '#' : '.';
+    bar[30] = '\0';
+    fprintf(stderr, "%s%-9s [%s] %3.0f%%  %s  %.0f s%s", terminal ? "\r" : "", what, bar, done * 100, text,
+            (double)(clock_us() - start_us) * 1e-6,
+            !terminal  ? "\n"
+            : done < 1 ? " \x1b[K"
+                       : " \x1b[K\n");
+    fflush(stderr);
+}
