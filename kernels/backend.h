@@ -1,13 +1,18 @@
 /* The contract of a compute backend.
  *
- * A backend owns weights, a store of keys and values, a ring of hidden states and a pool of distributions. The host
- * names places in them by number and never sees inside. Requests are queued in order; what they write for the host
+ * A backend owns weights, stores of keys and values with a ring of hidden states each, and pools of distributions. The
+ * host names places in them by number and never sees inside. Requests are queued in order; what they write for the host
  * (every `out` pointer below) is written by wait() and by nothing else. That is an accelerator's way of working, and
  * the CPU backend keeps to it too.
  *
  * Batch invariance. For `step`, `until` and the final-layer logits behind `guess`, `dist` and `verify`: the bits of a
  * row depend on that row's own token, path and skip mask alone; not on which rows share the call, on the thread count,
  * or on how a path is divided into trunk and tail. Keys are visited in position order, in blocks fixed by position.
+ *
+ * Distributions meet in a pool: stores of several models, whose vocabularies may differ, share one. Each writes
+ * distributions over its own vocabulary, beyond which they are 0, and reads those of all. Stores queue independently, so
+ * between a request of one store that names a distribution and a request of another store that names the same one lies
+ * the first store's wait(). Distributions with different numbers are independent of each other.
  *
  * Layers are numbered 1..L; "depth d" of a row means that layers 1..d have run on it; depth 0 is the embedding.
  */
@@ -27,12 +32,12 @@ typedef std::atomic<bool> atomic_bool;
 #include "kernels/err.h"
 #include "kernels/layer_tensors.h"
 
-#define BACKEND_ABI (3u + 256u * LAYER_TENSORS) /* which are part of it */
+#define BACKEND_ABI (4u + 256u * LAYER_TENSORS) /* which are part of it */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
 typedef uint32_t seq_t;  /* a sequence: a trunk of committed rows */
-typedef uint32_t dist_t; /* a distribution over the vocabulary, in the backend */
+typedef uint32_t dist_t; /* a distribution over a vocabulary, in a pool of the backend */
 
 #define TOKEN_NONE ((token_t)-1)
 #define SLOT_NONE  UINT32_MAX
@@ -210,6 +215,20 @@ struct dist_req {
     dist_t out;
 };
 
+/* How well a cheap distribution stands for a better one: what Speculative Verification asks of a draft d and its
+ * companion c, per drafted token. */
+struct overlap {
+    float similarity; /* sum over v of min(d(v), c(v)) */
+    float acceptance; /* of the token x by verification if c were the target: min(1, c(x)/d(x)); c(x) where d(x) is 0, */
+                      /* which can't have been drawn from d and so counts as chosen deterministically */
+};
+
+struct overlap_req {
+    dist_t d, c;
+    token_t token; /* x, in the pool's vocabulary */
+    struct overlap *out;
+};
+
 struct draw_req {
     dist_t from;
     bool likeliest; /* the likeliest token, lowest id among equals, instead of a random one; the key is not used */
@@ -223,7 +242,10 @@ struct draw_req {
  * node, its children are tested in the order given, each accepted with probability min(1, p(x)/q(x)) where p is the
  * target's distribution at the node's row; a rejection sets p <- norm(max(0, p - q)) and takes x out of the q of the
  * siblings after it (candidates of one node are drawn without replacement). q = DIST_NONE is 1 at the token. With
- * temperature 0 all that is "is it the target's argmax". */
+ * temperature 0 all that is "is it the target's argmax".
+ * q may be over another vocabulary: p and q are 0 at what only the other one has, and q's mass there is part of its sum.
+ * So a candidate beyond the target's vocabulary (in the pool's, without a row) is always rejected, and takes its q out of
+ * p like any other. */
 struct verify_node {
     int32_t parent; /* index of a node before it; -1 for node 0 */
     token_t token;
@@ -273,7 +295,8 @@ struct store_desc {      /* kernels/request.h, store_defaults() */
     uint32_t trunk;      /* length of a trunk table: the context size */
     uint32_t max_rows;   /* rows in one sweep */
     uint32_t max_probes; /* probes in one guess call */
-    uint32_t dists;
+    struct dists *dists; /* of the same backend, over at least the model's vocabulary; borrowed, and outlives the store; */
+                         /* NULL: it has none */
     const atomic_bool *cancel; /* looked at before every layer; when set, queued work is dropped and wait() says */
                                /* ERR_CANCELLED; rows of the dropped sweep keep their depth */
 };
@@ -281,6 +304,7 @@ struct store_desc {      /* kernels/request.h, store_defaults() */
 struct backend;
 struct weights;
 struct store;
+struct dists; /* a pool of distributions */
 
 /* Called with work done so far in [0, 1]; returning false cancels. */
 typedef bool (*progress_fn)(void *user, double done);
@@ -297,7 +321,10 @@ struct backend_ops {
     /* Takes trained heads over, in place of those from before: by_layer is (L + 1), indexed by layer; NULL takes them
      * away. All is copied. Not while a store of these weights has anything queued. On failure there are none. */
     bool (*heads)(struct weights *, const struct exit_head *by_layer, struct err *);
-    /* The weights must outlive the store, which is the caller's until it is dropped. */
+    /* A pool of n distributions over vocab tokens: of the largest vocabulary of those who share it. */
+    bool (*dists)(struct backend *, uint32_t vocab, uint32_t n, struct dists **, struct err *);
+    void (*drop_dists)(struct dists *); /* after its stores */
+    /* The weights, and the pool, must outlive the store, which is the caller's until it is dropped. */
     bool (*store)(struct weights *, const struct store_desc *, struct store **, struct err *);
     void (*drop)(struct store *);
 
@@ -311,11 +338,12 @@ struct backend_ops {
     bool (*guess)(struct store *, const struct probe *, size_t n, struct guess *out);
     bool (*dist)(struct store *, const struct dist_req *, size_t n);
     bool (*draw)(struct store *, const struct draw_req *, size_t n);
+    bool (*overlap)(struct store *, const struct overlap_req *, size_t n); /* sums in one fixed order */
     bool (*verify)(struct store *, const struct verify_req *);
     /* For tests and oracle-grade comparison: logits (vocab) and hidden state (width), F32. */
     bool (*read_logits)(struct store *, uint32_t ring, uint32_t layer, float *out);
     bool (*read_hidden)(struct store *, uint32_t ring, uint32_t layer, float *out);
-    bool (*read_dist)(struct store *, dist_t, float *out);
+    bool (*read_dist)(struct store *, dist_t, float *out); /* (the pool's vocabulary) */
     bool (*wait)(struct store *, struct err *);
 };
 

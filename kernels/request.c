@@ -10,13 +10,24 @@ store_defaults(uint32_t ctx)
                                .seqs = 4,
                                .trunk = ctx,
                                .max_rows = 64,
-                               .max_probes = 512,
-                               .dists = 64};
+                               .max_probes = 512};
 }
 
 bool
-request_store(const struct store_desc *d, struct err *err)
+request_pool(struct pool_size pool, struct err *err)
 {
+    return (pool.vocab != 0 && pool.n != 0) ||
+           err_set(err, ERR_USAGE, "a pool of distributions needs at least one, over at least one token");
+}
+
+bool
+request_store(struct request_limits m, struct err *err)
+{
+    const struct store_desc *d = m.store;
+    if (m.dists.n != 0 && m.dists.vocab < m.model->vocab)
+        return err_set(err, ERR_USAGE,
+                       "distributions over %" PRIu32 " tokens are no place for a vocabulary of %" PRIu32,
+                       m.dists.vocab, m.model->vocab);
     return (d->slots != 0 && d->ring != 0 && d->seqs != 0 && d->trunk != 0 && d->max_rows != 0) ||
            err_set(err, ERR_USAGE, "a context needs at least one slot, row, sequence and position");
 }
@@ -33,16 +44,16 @@ request_trunk(struct request_limits m, seq_t seq, uint32_t first, const slot_t *
 }
 
 static bool
-is_token(struct request_limits m, token_t token)
+is_token(token_t token, uint32_t vocab)
 {
-    return token >= 0 && (uint32_t)token < m.model->vocab;
+    return token >= 0 && (uint32_t)token < vocab;
 }
 
 bool
 request_embed(struct request_limits m, const struct row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!is_token(m, rows[i].token) || rows[i].ring >= m.store->ring || rows[i].slot >= m.store->slots)
+        if (!is_token(rows[i].token, m.model->vocab) || rows[i].ring >= m.store->ring || rows[i].slot >= m.store->slots)
             return false;
     return true;
 }
@@ -89,6 +100,12 @@ request_read(struct request_limits m, uint32_t ring, uint32_t layer)
 }
 
 bool
+request_read_dist(struct request_limits m, dist_t dist)
+{
+    return dist < m.dists.n;
+}
+
+bool
 request_guess(struct request_limits m, const struct probe *probes, size_t n)
 {
     if (n > m.store->max_probes || n > INT32_MAX)
@@ -105,7 +122,7 @@ request_dist(struct request_limits m, const struct dist_req *requests, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!request_read(m, requests[i].ring, requests[i].layer) || !is_head(requests[i].head) ||
-            requests[i].out >= m.store->dists)
+            !request_read_dist(m, requests[i].out))
             return false;
     return true;
 }
@@ -114,7 +131,17 @@ bool
 request_draw(struct request_limits m, const struct draw_req *requests, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (requests[i].from >= m.store->dists)
+        if (!request_read_dist(m, requests[i].from))
+            return false;
+    return true;
+}
+
+bool
+request_overlap(struct request_limits m, const struct overlap_req *requests, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!request_read_dist(m, requests[i].d) || !request_read_dist(m, requests[i].c) ||
+            !is_token(requests[i].token, m.dists.vocab))
             return false;
     return true;
 }
@@ -124,11 +151,12 @@ request_verify(struct request_limits m, const struct verify_req *r)
 {
     if (r->n == 0 || r->n > VERIFY_NODES || r->nodes[0].ring == RING_NONE)
         return false;
+    const uint32_t beyond = m.dists.n != 0 ? m.dists.vocab : m.model->vocab;
     for (size_t i = 0; i < r->n; i++) {
         const struct verify_node *node = &r->nodes[i];
         if ((node->ring != RING_NONE && node->ring >= m.store->ring) ||
-            (node->q != DIST_NONE && node->q >= m.store->dists) ||
-            (i > 0 && (!is_token(m, node->token) || node->parent < 0 || (size_t)node->parent >= i)))
+            (node->q != DIST_NONE && !request_read_dist(m, node->q)) ||
+            (i > 0 && (!is_token(node->token, node->ring == RING_NONE ? beyond : m.model->vocab) || node->parent < 0 || (size_t)node->parent >= i)))
             return false;
     }
     return true;

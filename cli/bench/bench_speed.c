@@ -97,7 +97,7 @@ bench_speed(struct engine *engine, const struct options *o, double load_s, struc
                       .n_prompt = room < PROMPT ? room : PROMPT,
                       .n_decoded = o->tokens == 0 || o->tokens > room ? room : o->tokens};
     const struct context_options limits = {.ctx = s.n_prompt > s.n_decoded ? s.n_prompt : s.n_decoded};
-    if (!context_open(&s.ctx, engine->ops, engine->weights, m, &limits, err))
+    if (!context_open(&s.ctx, engine->ops, engine->backend, engine->weights, m, &limits, err))
         return false;
     s.prompt = calloc(s.n_prompt, sizeof *s.prompt);
     s.prefill_s = calloc(o->repeat, sizeof *s.prefill_s);

@@ -92,7 +92,7 @@ bench_steps(struct engine *engine, const struct options *o, struct err *err)
     const struct model_desc *m = &engine->model->desc;
     struct context *ctx;
     const struct context_options limits = {.ctx = 256};
-    if (!context_open(&ctx, engine->ops, engine->weights, m, &limits, err))
+    if (!context_open(&ctx, engine->ops, engine->backend, engine->weights, m, &limits, err))
         return false;
     struct steps *s = calloc(1, sizeof *s);
     bool ok = s != NULL && measure(ctx, m->n_layers, s);

@@ -26,7 +26,6 @@ fill_limits(struct context_options *o, const struct context_options *asked, stru
     o->seqs = or_default(o->seqs, usual.seqs);
     o->max_rows = or_default(o->max_rows, usual.max_rows);
     o->max_probes = or_default(o->max_probes, usual.max_probes);
-    o->dists = or_default(o->dists, usual.dists);
     if (o->ctx == 0)
         return err_set(err, ERR_USAGE, "a context needs room for at least one position: use -c N with N > 0");
     if ((uint64_t)o->ctx + o->spare >= SLOT_NONE)
@@ -68,7 +67,7 @@ allocate(struct context *c)
 }
 
 bool
-context_open(struct context **out, const struct backend_ops *ops, struct weights *weights,
+context_open(struct context **out, const struct backend_ops *ops, struct backend *backend, struct weights *weights,
              const struct model_desc *model, const struct context_options *options, struct err *err)
 {
     *out = NULL;
@@ -91,13 +90,19 @@ context_open(struct context **out, const struct backend_ops *ops, struct weights
                        "not enough memory for the row tables of a context of %" PRIu32 " positions: use a smaller -c",
                        limits.ctx);
     }
+    c->own_pool = limits.dists == NULL;
+    if (c->own_pool && !dist_pool_open(&c->limits.dists, ops, backend, model->vocab, STORE_DISTS, err)) {
+        context_close(c);
+        return false;
+    }
+    c->pool = c->limits.dists;
     const struct store_desc desc = {.slots = c->n_slots,
                                     .ring = limits.ring,
                                     .seqs = limits.seqs,
                                     .trunk = limits.ctx,
                                     .max_rows = limits.max_rows,
                                     .max_probes = limits.max_probes,
-                                    .dists = limits.dists,
+                                    .dists = c->pool->dists,
                                     .cancel = limits.cancel != NULL ? limits.cancel : &c->never};
     if (!ops->store(weights, &desc, &c->store, err)) {
         c->store = NULL;
@@ -115,6 +120,10 @@ context_close(struct context *c)
         return;
     if (c->store != NULL)
         c->ops->drop(c->store);
+    if (c->own_pool)
+        dist_pool_close(c->pool);
+    else if (c->pool != NULL)
+        dist_pool_forget(c->pool, c);
     free(c->slots);
     free(c->free);
     free(c->places);

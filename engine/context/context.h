@@ -14,6 +14,7 @@
 #ifndef ENGINE_CONTEXT_CONTEXT_H
 #define ENGINE_CONTEXT_CONTEXT_H
 
+#include "engine/context/dist_pool.h"
 #include "engine/model/exit_heads.h"
 #include "kernels/backend.h"
 
@@ -26,7 +27,7 @@ struct context_options {       /* 0 but in ctx: as kernels/request.h, store_defa
     uint32_t seqs;             /* sequences alive at a time */
     uint32_t max_rows;         /* rows in one advance; no more than ring/2 */
     uint32_t max_probes;       /* probes in one guess call; larger calls are split */
-    uint32_t dists;            /* distributions alive at a time */
+    struct dist_pool *dists;   /* shared with other contexts, borrowed; NULL: STORE_DISTS of its own */
     const atomic_bool *cancel; /* or NULL */
     enum head_kind heads;      /* the trained heads that the weights have, for the accounts */
 };
@@ -37,20 +38,20 @@ struct plan {
     const bool *skip_attention, *skip_mlp;
 };
 
-/* Weights are borrowed. */
-bool context_open(struct context **, const struct backend_ops *, struct weights *, const struct model_desc *,
-                  const struct context_options *, struct err *);
+/* Backend and weights are borrowed. */
+bool context_open(struct context **, const struct backend_ops *, struct backend *, struct weights *,
+                  const struct model_desc *, const struct context_options *, struct err *);
 void context_close(struct context *);
 const struct err *context_error(const struct context *);
 const struct context_options *context_limits(const struct context *); /* with the defaults filled in */
 
 /* ---- sequences ---- */
 
-seq_t context_sequence(struct context *);                     /* an empty one; SEQ_NONE when all are in use */
-seq_t context_fork(struct context *, seq_t, uint32_t len);    /* shares trunk rows 0..len-1 */
+seq_t context_sequence(struct context *);                  /* an empty one; SEQ_NONE when all are in use */
+seq_t context_fork(struct context *, seq_t, uint32_t len); /* shares trunk rows 0..len-1 */
 /* Frees its rows that nobody shares. It cleans up after others: what context_error() says of them stays. */
 void context_drop(struct context *, seq_t);
-void context_truncate(struct context *, seq_t, uint32_t len); /* trunk to len rows; uncommitted rows go */
+void context_truncate(struct context *, seq_t, uint32_t len);             /* trunk to len rows; uncommitted rows go */
 bool context_keep(struct context *, seq_t, const slot_t *path, size_t n); /* path: rows of depth L, the first a child of
                                                                       the trunk's end; all other uncommitted rows go */
 uint32_t context_length(const struct context *, seq_t);                   /* rows in the trunk */
@@ -92,7 +93,8 @@ bool context_guess(struct context *, const struct context_probe *, size_t n, str
  * in the trunk. */
 bool context_prefill(struct context *, seq_t, const token_t *, size_t n, progress_fn done, void *user);
 
-/* ---- distributions and decisions ---- */
+/* ---- distributions and decisions ----
+ * A dist_t may come from any context that shares the pool. */
 
 /* Only queued: it is made by the time it is used. DIST_NONE: error. */
 dist_t context_dist(struct context *, slot_t, uint32_t layer, enum head_choice head, const struct sampling *);
@@ -100,7 +102,10 @@ dist_t context_dist(struct context *, slot_t, uint32_t layer, enum head_choice h
 token_t context_draw(struct context *, dist_t, const struct rng_key *, const token_t *without, size_t n_without);
 /* The likeliest token that is not in `without`, lowest id among equals. TOKEN_NONE as above. */
 token_t context_likeliest(struct context *, dist_t, const token_t *without, size_t n_without);
-void context_release_dists(struct context *); /* all of them, at the end of a round */
+/* Of the drafted token x, and two distributions over it (kernels/backend.h). */
+bool context_overlap(struct context *, dist_t d, dist_t c, token_t x, struct overlap *out);
+/* All of them, at the end of a round; nothing where the pool is shared: dist_pool_release(). */
+void context_release_dists(struct context *);
 
 struct verify_row { /* as struct verify_node, with slots */
     int32_t parent;
@@ -126,7 +131,7 @@ struct loads context_loads(const struct context *);
 /* For tests. */
 bool context_read_logits(struct context *, slot_t, uint32_t layer, float *out); /* (vocab) */
 bool context_read_hidden(struct context *, slot_t, uint32_t layer, float *out); /* (width) */
-bool context_read_dist(struct context *, dist_t, float *out);                   /* (vocab) */
+bool context_read_dist(struct context *, dist_t, float *out);                   /* (the pool's vocab) */
 uint32_t context_free_slots(const struct context *);
 
 #endif

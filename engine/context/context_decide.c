@@ -91,6 +91,22 @@ check_sampling(struct context *c, const struct sampling *s)
     return true;
 }
 
+/* Waits for another context that may still be at work on a distribution. */
+static bool
+settle(struct context *c, dist_t d)
+{
+    struct context *maker = c->pool->maker[d];
+    if (maker == NULL || maker == c || !maker->making)
+        return true;
+    const struct err before = maker->err;
+    context_clear_error(maker);
+    const bool made = context_wait(maker);
+    if (!made)
+        c->err = maker->err;
+    maker->err = before;
+    return made;
+}
+
 dist_t
 context_dist(struct context *c, slot_t s, uint32_t layer, enum head_choice head, const struct sampling *sampling)
 {
@@ -98,25 +114,39 @@ context_dist(struct context *c, slot_t s, uint32_t layer, enum head_choice head,
     const uint32_t ring = hidden_at(c, s, layer);
     if (ring == RING_NONE || !check_sampling(c, sampling) || !context_flush(c))
         return DIST_NONE;
-    if (c->n_dists == c->limits.dists) {
-        err_set(&c->err, ERR_WORK, "all %" PRIu32 " distributions are in use: release them first", c->limits.dists);
+    struct dist_pool *pool = c->pool;
+    if (pool->used == pool->n) {
+        err_set(&c->err, ERR_WORK, "all %" PRIu32 " distributions are in use: release them first", pool->n);
         return DIST_NONE;
     }
+    if (!settle(c, pool->used))
+        return DIST_NONE;
     const struct dist_req request = {
-        .ring = ring, .layer = layer, .head = head, .sampling = *sampling, .out = c->n_dists};
+        .ring = ring, .layer = layer, .head = head, .sampling = *sampling, .out = pool->used};
     if (!c->ops->dist(c->store, &request, 1)) {
         context_refused(c, "keep a distribution");
         return DIST_NONE;
     }
     count_heads(c, &(struct probe){.layer = layer, .head = head}, 1);
-    return c->n_dists++;
+    c->making = true;
+    pool->maker[pool->used] = c;
+    return pool->used++;
 }
 
 static bool
 check_dist(struct context *c, dist_t d)
 {
-    return d < c->n_dists ||
-           err_set(&c->err, ERR_WORK, "there is no distribution %" PRIu32 ": it may have been released", d);
+    return d < c->pool->used
+               ? settle(c, d)
+               : err_set(&c->err, ERR_WORK, "there is no distribution %" PRIu32 ": it may have been released", d);
+}
+
+/* Is it in the vocabulary of any of the models? */
+static bool
+check_token(struct context *c, token_t t)
+{
+    return (t >= 0 && (uint32_t)t < c->pool->vocab) ||
+           err_set(&c->err, ERR_WORK, "token %" PRId32 " is not in the vocabulary of %" PRIu32, t, c->pool->vocab);
 }
 
 static token_t
@@ -149,7 +179,18 @@ context_likeliest(struct context *c, dist_t from, const token_t *without, size_t
 void
 context_release_dists(struct context *c)
 {
-    c->n_dists = 0;
+    if (c->own_pool)
+        dist_pool_release(c->pool);
+}
+
+bool
+context_overlap(struct context *c, dist_t d, dist_t companion, token_t x, struct overlap *out)
+{
+    context_clear_error(c);
+    if (!check_dist(c, d) || !check_dist(c, companion) || !check_token(c, x))
+        return false;
+    const struct overlap_req request = {.d = d, .c = companion, .token = x, .out = out};
+    return c->ops->overlap(c->store, &request, 1) ? context_wait(c) : context_refused(c, "compare distributions");
 }
 
 /* Is the row the child of the one in slot s, which may be the trunk's end? */
@@ -177,9 +218,8 @@ node_of(struct context *c, seq_t seq, const struct verify_row *rows, size_t i, s
     if (r->slot == SLOT_NONE) {
         if (root)
             return err_set(&c->err, ERR_WORK, "a round can't be verified without its first row");
-        if (r->token < 0 || (uint32_t)r->token >= c->vocab)
-            return err_set(&c->err, ERR_WORK, "token %" PRId32 " is not in the vocabulary of %" PRIu32, r->token,
-                           c->vocab);
+        if (!check_token(c, r->token))
+            return false;
         nodes[i].pos = nodes[r->parent].pos + 1;
         return true;
     }

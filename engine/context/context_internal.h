@@ -46,7 +46,9 @@ struct context {
     uint32_t n_open;            /* */
     struct sequence *sequences; /* (seqs) */
     slot_t *trunks;             /* (seqs, ctx) */
-    uint32_t n_dists;           /* in use */
+    struct dist_pool *pool;     /* limits.dists; */
+    bool own_pool;              /* nobody else's */
+    bool making;                /* distributions were queued since the last wait() */
     struct row *rows;           /* (max_rows) of the sweep being built */
     slot_t *tails;              /* (max_rows, ring) */
     slot_t *prefill;            /* (max_rows) the chunk of a prompt in flight */

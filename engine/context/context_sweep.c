@@ -13,6 +13,7 @@ context_wait(struct context *c)
     const bool ok = c->ops->wait(c->store, &c->err);
     if (!ok && c->err.kind == ERR_NONE)
         err_set(&c->err, ERR_WORK, "the %s backend failed and did not say why", c->ops->name);
+    c->making = false;
     if (!ok)
         for (seq_t i = 0; i < c->limits.seqs; i++)
             c->sequences[i].sent = 0;

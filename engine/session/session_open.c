@@ -133,7 +133,7 @@ session_open_parts(struct session *s, const struct session_options *o, struct er
         !event_log_open(&s->log, 0, err))
         return false;
     const struct context_options limits = {.ctx = s->info.ctx, .cancel = &s->mailbox.cancel, .heads = s->engine->heads};
-    if (!context_open(&s->ctx, s->engine->ops, s->engine->weights, &m->desc, &limits, err))
+    if (!context_open(&s->ctx, s->engine->ops, s->engine->backend, s->engine->weights, &m->desc, &limits, err))
         return false;
     s->seq = context_sequence(s->ctx);
     return s->seq != SEQ_NONE ||

@@ -28,7 +28,8 @@ head_stream_open(struct head_stream **out, const struct engine *engine, const to
     *s = (struct head_stream){.engine = engine, .tokens = tokens, .n = n, .window = window, .bos = bos};
     const struct context_options options = {
         .ctx = window + 1, .ring = 2 * CHUNK, .max_rows = CHUNK, .seqs = 1, .cancel = cancel};
-    if (!context_open(&s->context, engine->ops, engine->weights, &engine->model->desc, &options, err)) {
+    if (!context_open(&s->context, engine->ops, engine->backend, engine->weights, &engine->model->desc, &options,
+                      err)) {
         free(s);
         return false;
     }

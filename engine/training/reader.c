@@ -9,7 +9,7 @@ reader_open(struct reader *r, const struct engine *engine, uint32_t ctx, const a
     const struct context_options options = {
         .ctx = ctx, .ring = 2 * CHUNK, .max_rows = CHUNK, .seqs = 1, .cancel = cancel};
     *r = (struct reader){.engine = engine, .vocab = d->vocab, .layers = d->n_layers, .width = d->width};
-    if (!context_open(&r->context, engine->ops, engine->weights, d, &options, err))
+    if (!context_open(&r->context, engine->ops, engine->backend, engine->weights, d, &options, err))
         return false;
     r->seq = context_sequence(r->context);
     return true;

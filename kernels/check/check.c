@@ -6,6 +6,7 @@
 
 #include "kernels/check/command.h"
 #include "kernels/check/ledger.h"
+#include "kernels/cpu/dists.h"
 #include "kernels/cpu/weights.h"
 
 /* What the world knows as struct store. */
@@ -14,14 +15,16 @@ struct check {
     struct store_desc desc;
     struct request_limits limits;
     struct ledger *ledger;
+    struct pool *pool;   /* or NULL */
+    struct err queueing; /* what went wrong there since the last wait() */
 
     pthread_t worker;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t more, idle;
     struct command *first, *last; /* not yet carried out */
     struct command *finished, *finished_last;
-    bool busy, quit, lost; /* lost: out of memory while queueing */
-    struct err err;        /* the first thing that went wrong since the last wait() */
+    bool busy, quit;
+    struct err err; /* the first thing that went wrong in carrying requests out since the last wait() */
 };
 
 static struct check *
@@ -47,6 +50,7 @@ run(struct check *c, struct command *m, struct err *err)
     case GUESS: return ledger_guess(c->ledger, m->probes, m->n, err) && cpu->guess(s, m->probes, m->n, m->result);
     case DIST: return ledger_dist(c->ledger, m->dists, m->n, err) && cpu->dist(s, m->dists, m->n);
     case DRAW: return ledger_draw(c->ledger, m->draws, m->n, err) && cpu->draw(s, m->draws, m->n);
+    case OVERLAP: return ledger_overlap(c->ledger, m->overlaps, m->n, err) && cpu->overlap(s, m->overlaps, m->n);
     case VERIFY: return ledger_verify(c->ledger, &m->verify, err) && cpu->verify(s, &m->verify);
     case READ_LOGITS:
         return ledger_read(c->ledger, m->ring, m->layer, err) && cpu->read_logits(s, m->ring, m->layer, m->result);
@@ -114,24 +118,43 @@ work(void *p)
 
 /* ---- requests ---- */
 
-/* Lack of memory is no malformed request: wait() will tell. */
+/* Is no distribution that the request names another store's, as long as that has not waited? */
+static bool
+claim(struct check *c, const struct command *m, struct err *err)
+{
+    const struct store *s = (const struct store *)(const void *)c;
+    bool ok = m->kind != READ_DIST || pool_claim(c->pool, m->dist, s, err);
+    for (size_t i = 0; m->kind == DIST && i < m->n && ok; i++)
+        ok = pool_claim(c->pool, m->dists[i].out, s, err);
+    for (size_t i = 0; m->kind == DRAW && i < m->n && ok; i++)
+        ok = pool_claim(c->pool, m->draws[i].from, s, err);
+    for (size_t i = 0; m->kind == OVERLAP && i < m->n && ok; i++)
+        ok = pool_claim(c->pool, m->overlaps[i].d, s, err) && pool_claim(c->pool, m->overlaps[i].c, s, err);
+    for (size_t i = 0; m->kind == VERIFY && i < m->verify.n && ok; i++)
+        ok = pool_claim(c->pool, m->verify.nodes[i].q, s, err);
+    return ok;
+}
+
+/* Lack of memory is no malformed request, nor is what lacks a wait(): the next wait() will tell. */
 static bool
 queue(struct store *s, struct command request)
 {
     struct check *c = check_of(s);
     request.depths = (size_t)c->limits.model->n_layers + 1;
+    if (!claim(c, &request, &c->queueing))
+        return true;
     struct command *m = command_copy(&request);
-    pthread_mutex_lock(&c->lock);
     if (m == NULL) {
-        c->lost = true;
-    } else {
-        if (c->first == NULL)
-            c->first = m;
-        else
-            c->last->next = m;
-        c->last = m;
-        pthread_cond_signal(&c->more);
+        err_set(&c->queueing, ERR_WORK, "not enough memory for a request");
+        return true;
     }
+    pthread_mutex_lock(&c->lock);
+    if (c->first == NULL)
+        c->first = m;
+    else
+        c->last->next = m;
+    c->last = m;
+    pthread_cond_signal(&c->more);
     pthread_mutex_unlock(&c->lock);
     return true;
 }
@@ -184,7 +207,15 @@ static bool
 check_draw(struct store *s, const struct draw_req *requests, size_t n)
 {
     return request_draw(check_of(s)->limits, requests, n) &&
-           queue(s, (struct command){.kind = DRAW, .asked = requests, .n = n, .bytes = n * sizeof(token_t)});
+           queue(s, (struct command){.kind = DRAW, .draws = requests, .n = n, .bytes = n * sizeof(token_t)});
+}
+
+static bool
+check_overlap(struct store *s, const struct overlap_req *requests, size_t n)
+{
+    return request_overlap(check_of(s)->limits, requests, n) &&
+           queue(s, (struct command){
+                        .kind = OVERLAP, .overlaps = requests, .n = n, .bytes = n * sizeof(struct overlap)});
 }
 
 static bool
@@ -217,9 +248,9 @@ static bool
 check_read_dist(struct store *s, dist_t dist, float *out)
 {
     const struct request_limits m = check_of(s)->limits;
-    return dist < m.store->dists &&
+    return request_read_dist(m, dist) &&
            queue(s,
-                 (struct command){.kind = READ_DIST, .dist = dist, .out = out, .bytes = m.model->vocab * sizeof *out});
+                 (struct command){.kind = READ_DIST, .dist = dist, .out = out, .bytes = m.dists.vocab * sizeof *out});
 }
 
 /* ---- wait ---- */
@@ -232,13 +263,12 @@ check_wait(struct store *s, struct err *err)
     while (c->first != NULL || c->busy)
         pthread_cond_wait(&c->idle, &c->lock);
     struct command *m = c->finished;
-    struct err failure = c->err;
-    if (c->lost && failure.kind == ERR_NONE)
-        err_set(&failure, ERR_WORK, "not enough memory for a request");
+    struct err failure = c->queueing.kind != ERR_NONE ? c->queueing : c->err;
     c->finished = c->finished_last = NULL;
     c->err.kind = ERR_NONE;
-    c->lost = false;
     pthread_mutex_unlock(&c->lock);
+    c->queueing.kind = ERR_NONE;
+    pool_settle(c->pool, s);
     while (m != NULL) {
         struct command *next = m->next;
         if (failure.kind == ERR_NONE)
@@ -269,6 +299,7 @@ check_drop(struct store *s)
     pthread_cond_destroy(&c->idle);
     pthread_cond_destroy(&c->more);
     pthread_mutex_destroy(&c->lock);
+    pool_settle(c->pool, s);
     ledger_close(c->ledger);
     cpu_backend.drop(c->inner);
     free(c);
@@ -281,13 +312,15 @@ check_store(struct weights *w, const struct store_desc *desc, struct store **out
     struct check *c = calloc(1, sizeof *c);
     if (c == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");
+    c->pool = pool_of(desc->dists);
     c->desc = *desc;
-    c->limits = (struct request_limits){&w->desc, &c->desc};
-    if (!cpu_backend.store(w, desc, &c->inner, err)) {
+    c->desc.dists = c->pool != NULL ? c->pool->inner : NULL;
+    c->limits = (struct request_limits){&w->desc, &c->desc, cpu_dists_size(c->desc.dists)};
+    if (!cpu_backend.store(w, &c->desc, &c->inner, err)) {
         free(c);
         return false;
     }
-    c->ledger = ledger_open(c->limits);
+    c->ledger = ledger_open(c->limits, c->pool);
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->more, NULL);
     pthread_cond_init(&c->idle, NULL);
@@ -329,6 +362,8 @@ const struct backend_ops check_backend = {
     .load = cpu_weights_load,
     .unload = cpu_weights_unload,
     .heads = cpu_weights_heads,
+    .dists = pool_open,
+    .drop_dists = pool_close,
     .store = check_store,
     .drop = check_drop,
     .trunk = check_trunk,
@@ -338,6 +373,7 @@ const struct backend_ops check_backend = {
     .guess = check_guess,
     .dist = check_dist,
     .draw = check_draw,
+    .overlap = check_overlap,
     .verify = check_verify,
     .read_logits = check_read_logits,
     .read_hidden = check_read_hidden,

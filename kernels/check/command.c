@@ -36,12 +36,23 @@ copy_sweep(struct command *m, bool *ok)
 static void
 copy_draws(struct command *m, bool *ok)
 {
-    struct draw_req *draws = copy(m, m->asked, m->n, sizeof *draws, ok);
-    m->asked = copy(m, m->asked, m->n, sizeof *draws, ok);
+    struct draw_req *draws = copy(m, m->draws, m->n, sizeof *draws, ok);
     m->draws = draws;
     for (size_t i = 0; i < m->n && *ok; i++) {
+        m->outs[i] = draws[i].out;
         draws[i].without = copy(m, draws[i].without, draws[i].n_without, sizeof(token_t), ok);
         draws[i].out = (token_t *)m->result + i;
+    }
+}
+
+static void
+copy_overlaps(struct command *m, bool *ok)
+{
+    struct overlap_req *overlaps = copy(m, m->overlaps, m->n, sizeof *overlaps, ok);
+    m->overlaps = overlaps;
+    for (size_t i = 0; i < m->n && *ok; i++) {
+        m->outs[i] = overlaps[i].out;
+        overlaps[i].out = (struct overlap *)m->result + i;
     }
 }
 
@@ -53,7 +64,8 @@ command_copy(const struct command *from)
         return NULL;
     *m = *from;
     m->result = blocks_take(&m->blocks, m->bytes, 1);
-    bool ok = m->result != NULL;
+    m->outs = blocks_take(&m->blocks, m->n, sizeof *m->outs);
+    bool ok = m->result != NULL && m->outs != NULL;
     m->slots = copy(m, m->slots, m->n, sizeof *m->slots, &ok);
     m->rows = copy(m, m->rows, m->n, sizeof *m->rows, &ok);
     m->probes = copy(m, m->probes, m->n, sizeof *m->probes, &ok);
@@ -63,6 +75,8 @@ command_copy(const struct command *from)
     copy_sweep(m, &ok);
     if (m->kind == DRAW)
         copy_draws(m, &ok);
+    if (m->kind == OVERLAP)
+        copy_overlaps(m, &ok);
     if (ok)
         return m;
     command_free(m);
@@ -85,8 +99,9 @@ command_deliver(const struct command *m)
             memcpy(m->probed, result->probed, m->depths * sizeof *m->probed);
         result->probed = m->probed;
     }
-    for (size_t i = 0; m->kind == DRAW && i < m->n; i++)
-        *m->asked[i].out = ((token_t *)m->result)[i];
+    const bool each = m->kind == DRAW || m->kind == OVERLAP;
+    for (size_t i = 0; each && i < m->n; i++)
+        memcpy(m->outs[i], (char *)m->result + m->bytes / m->n * i, m->bytes / m->n);
     if (m->out != NULL)
         memcpy(m->out, m->result, m->bytes);
 }

@@ -6,12 +6,12 @@
 #include "kernels/backend.h"
 #include "kernels/cpu/blocks.h"
 
-enum command_kind { TRUNK, EMBED, STEP, UNTIL, GUESS, DIST, DRAW, VERIFY, READ_LOGITS, READ_HIDDEN, READ_DIST };
+enum command_kind { TRUNK, EMBED, STEP, UNTIL, GUESS, DIST, DRAW, OVERLAP, VERIFY, READ_LOGITS, READ_HIDDEN, READ_DIST };
 
 /* What its kind does not have is zero. */
 struct command {
     enum command_kind kind;
-    size_t n; /* slots, rows, probes, dists, draws */
+    size_t n; /* slots, rows, probes, dists, draws, overlaps */
     seq_t seq;
     uint32_t first, ring, layer;
     const slot_t *slots;
@@ -21,13 +21,14 @@ struct command {
     const struct probe *probes;
     const struct dist_req *dists;
     const struct draw_req *draws; /* `out` of each: in `result` */
+    const struct overlap_req *overlaps; /* likewise */
     struct verify_req verify;
     dist_t dist;
 
-    void *out, *result; /* the caller's memory, in a draw NULL; ours, of `bytes` */
+    void *out, *result; /* the caller's memory, in a draw and an overlap NULL; ours, of `bytes` */
     size_t bytes;
-    const struct draw_req *asked; /* DRAW: (n) with the caller's `out` */
-    struct guess *probed;         /* UNTIL: (depths) the caller's, or NULL */
+    void **outs;          /* DRAW, OVERLAP: (n) the caller's `out` of each */
+    struct guess *probed; /* UNTIL: (depths) the caller's, or NULL */
     size_t depths;                /* L + 1 */
 
     struct blocks blocks; /* the copies */

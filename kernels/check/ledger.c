@@ -14,18 +14,19 @@ struct ledger {
     uint32_t *depth;    /* (ring): deepest hidden state, or NOTHING */
     slot_t *owner;      /* (ring): whose they are */
     slot_t *trunk;      /* (seqs, trunk): SLOT_NONE where not given */
-    bool *dists;        /* (dists): written */
+    struct pool *pool;  /* or NULL */
     uint32_t *joined;   /* (slots): index + 1 of the row in the sweep at hand */
 };
 
 struct ledger *
-ledger_open(struct request_limits limits)
+ledger_open(struct request_limits limits, struct pool *pool)
 {
     const struct store_desc *d = limits.store;
     struct ledger *g = calloc(1, sizeof *g);
     if (g == NULL)
         return NULL;
     g->limits = limits;
+    g->pool = pool;
     g->stride = limits.model->n_layers + 1;
     g->stored = calloc((size_t)d->slots * g->stride, sizeof *g->stored);
     g->position = calloc(d->slots, sizeof *g->position);
@@ -33,9 +34,8 @@ ledger_open(struct request_limits limits)
     g->depth = malloc(d->ring * sizeof *g->depth);
     g->owner = malloc(d->ring * sizeof *g->owner);
     g->trunk = malloc((size_t)d->seqs * d->trunk * sizeof *g->trunk);
-    g->dists = calloc((size_t)d->dists + 1, sizeof *g->dists);
     if (g->stored == NULL || g->position == NULL || g->joined == NULL || g->depth == NULL || g->owner == NULL ||
-        g->trunk == NULL || g->dists == NULL) {
+        g->trunk == NULL) {
         ledger_close(g);
         return NULL;
     }
@@ -56,7 +56,6 @@ ledger_close(struct ledger *g)
     free(g->depth);
     free(g->owner);
     free(g->trunk);
-    free(g->dists);
     free(g);
 }
 
@@ -179,7 +178,7 @@ void
 ledger_dists(struct ledger *g, const struct dist_req *requests, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        g->dists[requests[i].out] = true;
+        g->pool->made[requests[i].out] = true;
 }
 
 bool
@@ -211,7 +210,7 @@ ledger_dist(const struct ledger *g, const struct dist_req *requests, size_t n, s
 bool
 ledger_read_dist(const struct ledger *g, dist_t dist, struct err *err)
 {
-    if (!g->dists[dist])
+    if (!g->pool->made[dist])
         return err_set(err, ERR_WORK, "distribution %" PRIu32 " is used before it was computed", dist);
     return true;
 }
@@ -221,6 +220,15 @@ ledger_draw(const struct ledger *g, const struct draw_req *requests, size_t n, s
 {
     for (size_t i = 0; i < n; i++)
         if (!ledger_read_dist(g, requests[i].from, err))
+            return false;
+    return true;
+}
+
+bool
+ledger_overlap(const struct ledger *g, const struct overlap_req *requests, size_t n, struct err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!ledger_read_dist(g, requests[i].d, err) || !ledger_read_dist(g, requests[i].c, err))
             return false;
     return true;
 }

@@ -1,14 +1,15 @@
 /* What a store really holds: which slots have keys and values at which layers, which ring entries have hidden states up
- * to which depth, which distributions were written. Requests are compared with it, so that code which relies on what
+ * to which depth, and, in the pool, which distributions were written. Requests are compared with it, so that code which relies on what
  * was never computed fails with a sentence instead of reading whatever lay there. */
 #ifndef KERNELS_CHECK_LEDGER_H
 #define KERNELS_CHECK_LEDGER_H
 
-#include "kernels/request.h"
+#include "kernels/check/pool.h"
 
 struct ledger;
 
-struct ledger *ledger_open(struct request_limits); /* NULL: no memory. What the limits point to must outlive it. */
+/* NULL: no memory. What the limits point to must outlive it, and so must the pool, which may be NULL. */
+struct ledger *ledger_open(struct request_limits, struct pool *);
 void ledger_close(struct ledger *);
 
 /* Each is true when the request may be carried out, else err says what it lacks. */
@@ -16,6 +17,7 @@ bool ledger_sweep(struct ledger *, const struct sweep *, struct err *);
 bool ledger_guess(const struct ledger *, const struct probe *, size_t n, struct err *);
 bool ledger_dist(const struct ledger *, const struct dist_req *, size_t n, struct err *);
 bool ledger_draw(const struct ledger *, const struct draw_req *, size_t n, struct err *);
+bool ledger_overlap(const struct ledger *, const struct overlap_req *, size_t n, struct err *);
 bool ledger_verify(const struct ledger *, const struct verify_req *, struct err *);
 bool ledger_read(const struct ledger *, uint32_t ring, uint32_t layer, struct err *);
 bool ledger_read_dist(const struct ledger *, dist_t, struct err *);

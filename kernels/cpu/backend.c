@@ -139,8 +139,9 @@ cpu_dist(struct store *s, const struct dist_req *requests, size_t n)
         PARALLEL(omp parallel for num_threads(s->threads))
         for (size_t i = 0; i < part; i++) {
             const struct dist_req *r = &requests[first + i];
-            sampling_dist(s->head.logits + i * vocab, vocab, &r->sampling, s->dists + (size_t)r->out * vocab,
-                          s->workers[team_rank()].order);
+            float *p = cpu_dists_at(s->dists, r->out);
+            sampling_dist(s->head.logits + i * vocab, vocab, &r->sampling, p, s->workers[team_rank()].order);
+            memset(p + vocab, 0, (s->dists->size.vocab - vocab) * sizeof *p);
         }
     }
     return true;
@@ -149,16 +150,31 @@ cpu_dist(struct store *s, const struct dist_req *requests, size_t n)
 static bool
 cpu_draw(struct store *s, const struct draw_req *requests, size_t n)
 {
-    const uint32_t vocab = s->weights->desc.vocab;
+    const uint32_t vocab = s->limits.dists.vocab;
     if (!request_draw(s->limits, requests, n))
         return false;
     for (size_t i = 0; i < n && !s->cancelled && !s->failed; i++) {
         const struct draw_req *r = &requests[i];
-        const float *p = s->dists + (size_t)r->from * vocab;
+        const float *p = cpu_dists_at(s->dists, r->from);
         token_t *staged = cpu_store_stage(s, r->out, sizeof *staged);
         if (staged != NULL)
             *staged = r->likeliest ? sampling_likeliest(p, vocab, r->without, r->n_without)
                                    : sampling_draw(p, vocab, &r->key, r->without, r->n_without);
+    }
+    return true;
+}
+
+static bool
+cpu_overlap(struct store *s, const struct overlap_req *requests, size_t n)
+{
+    if (!request_overlap(s->limits, requests, n))
+        return false;
+    for (size_t i = 0; i < n && !s->cancelled && !s->failed; i++) {
+        const struct overlap_req *r = &requests[i];
+        struct overlap *staged = cpu_store_stage(s, r->out, sizeof *staged);
+        if (staged != NULL)
+            *staged = sampling_overlap(cpu_dists_at(s->dists, r->d), cpu_dists_at(s->dists, r->c),
+                                       s->limits.dists.vocab, r->token);
     }
     return true;
 }
@@ -177,7 +193,7 @@ cpu_verify(struct store *s, const struct verify_req *request)
         const struct verify_node *node = &request->nodes[i];
         at[i] = rows;
         logits[i] = node->ring == RING_NONE ? NULL : t->logits + rows++ * vocab;
-        q[i] = node->q == DIST_NONE ? NULL : s->dists + (size_t)node->q * vocab;
+        q[i] = node->q == DIST_NONE ? NULL : cpu_dists_at(s->dists, node->q);
     }
     if (cpu_store_stopped(s))
         return true;
@@ -189,7 +205,7 @@ cpu_verify(struct store *s, const struct verify_req *request)
     struct verdict *staged = cpu_store_stage(s, request->out, sizeof *staged);
     if (staged == NULL || s->failed)
         return true;
-    if (!sampling_verify(request, vocab, logits, q, s->p, s->workers[0].order, staged)) {
+    if (!sampling_verify(request, vocab, logits, q, s->limits.dists.vocab, s->p, s->workers[0].order, staged)) {
         s->n_deliveries--; /* malformed: nothing to hand out */
         return false;
     }
@@ -233,12 +249,12 @@ cpu_read_hidden(struct store *s, uint32_t ring, uint32_t layer, float *out)
 static bool
 cpu_read_dist(struct store *s, dist_t dist, float *out)
 {
-    const size_t bytes = s->weights->desc.vocab * sizeof *out;
-    if (dist >= s->desc.dists)
+    const size_t bytes = s->limits.dists.vocab * sizeof *out;
+    if (!request_read_dist(s->limits, dist))
         return false;
     float *staged = s->cancelled || s->failed ? NULL : cpu_store_stage(s, out, bytes);
     if (staged != NULL)
-        memcpy(staged, s->dists + (size_t)dist * s->weights->desc.vocab, bytes);
+        memcpy(staged, cpu_dists_at(s->dists, dist), bytes);
     return true;
 }
 
@@ -251,6 +267,8 @@ const struct backend_ops cpu_backend = {
     .load = cpu_weights_load,
     .unload = cpu_weights_unload,
     .heads = cpu_weights_heads,
+    .dists = cpu_dists_open,
+    .drop_dists = cpu_dists_close,
     .store = cpu_store_open,
     .drop = cpu_store_close,
     .trunk = cpu_trunk,
@@ -260,6 +278,7 @@ const struct backend_ops cpu_backend = {
     .guess = cpu_guess,
     .dist = cpu_dist,
     .draw = cpu_draw,
+    .overlap = cpu_overlap,
     .verify = cpu_verify,
     .read_logits = cpu_read_logits,
     .read_hidden = cpu_read_hidden,

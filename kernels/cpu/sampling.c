@@ -184,12 +184,22 @@ sampling_draw(const float *p, uint32_t n, const struct rng_key *key, const token
     return drawn;
 }
 
+struct overlap
+sampling_overlap(const float *d, const float *c, uint32_t n, token_t x)
+{
+    double similarity = 0;
+    for (uint32_t v = 0; v < n; v++)
+        similarity += (double)(d[v] < c[v] ? d[v] : c[v]);
+    const float acceptance = d[x] > 0 ? c[x] / d[x] : c[x];
+    return (struct overlap){.similarity = (float)similarity, .acceptance = acceptance < 1 ? acceptance : 1};
+}
+
 /* ---- verification ---- */
 
 /* One node's children, tested one after the other. */
 struct test {
     float *p; /* (vocab) what is left of the target's distribution, not normalised */
-    uint32_t vocab;
+    uint32_t vocab, q_vocab;
     double sum; /* of p */
     token_t rejected[VERIFY_NODES];
     size_t n_rejected;
@@ -219,18 +229,19 @@ take_out(struct test *t, const float *q, double q_sum)
 static bool
 accept(struct test *t, token_t x, const float *q, const struct rng_key *key)
 {
-    const double px = (double)t->p[x] / t->sum;
+    const bool known = (uint32_t)x < t->vocab;
+    const double px = known ? (double)t->p[x] / t->sum : 0;
     double qx = 0, q_sum = 0;
     if (q != NULL) {
-        q_sum = sum_without(q, t->vocab, t->rejected, t->n_rejected);
-        qx = without_at(q, (uint32_t)x, t->rejected, t->n_rejected);
+        q_sum = sum_without(q, t->q_vocab, t->rejected, t->n_rejected);
+        qx = (uint32_t)x < t->q_vocab ? without_at(q, (uint32_t)x, t->rejected, t->n_rejected) : 0;
     }
     const bool drawn = q != NULL && qx > 0;
     if (rng_uniform(key) * (drawn ? qx / q_sum : 1) < px)
         return true;
     if (drawn) {
         take_out(t, q, q_sum);
-    } else if (t->sum > (double)t->p[x]) {
+    } else if (known && t->sum > (double)t->p[x]) {
         t->p[x] = 0;
         t->sum = sum_without(t->p, t->vocab, NULL, 0);
     }
@@ -245,20 +256,21 @@ well_formed(const struct verify_req *r, uint32_t vocab, const float *const *logi
         return false;
     for (size_t i = 1; i < r->n; i++) {
         const struct verify_node *node = &r->nodes[i];
-        if (node->parent < 0 || (size_t)node->parent >= i || node->token < 0 || (uint32_t)node->token >= vocab)
+        if (node->parent < 0 || (size_t)node->parent >= i || node->token < 0 ||
+            (logits[i] != NULL && (uint32_t)node->token >= vocab))
             return false;
     }
     return true;
 }
 
 bool
-sampling_verify(const struct verify_req *r, uint32_t vocab, const float *const *logits, const float *const *q, float *p,
-                uint32_t *order, struct verdict *out)
+sampling_verify(const struct verify_req *r, uint32_t vocab, const float *const *logits, const float *const *q,
+                uint32_t q_vocab, float *p, uint32_t *order, struct verdict *out)
 {
     if (!well_formed(r, vocab, logits))
         return false;
     const bool greedy = !(r->sampling.temperature > 0);
-    struct test t = {.p = p, .vocab = vocab};
+    struct test t = {.p = p, .vocab = vocab, .q_vocab = q_vocab};
     struct rng_key key = {.seed = r->seed, .seq = r->seq};
     out->n_path = 0;
     for (uint32_t node = 0;;) {

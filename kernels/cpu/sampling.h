@@ -25,9 +25,13 @@ token_t sampling_likeliest(const float *p, uint32_t n, const token_t *without, s
  * probability is left. */
 token_t sampling_draw(const float *p, uint32_t n, const struct rng_key *, const token_t *without, size_t n_without);
 
+/* struct overlap of the distributions d and c (n) at token x < n; the sum runs from token 0 up, in double. */
+struct overlap sampling_overlap(const float *d, const float *c, uint32_t n, token_t x);
+
 /* The walk that kernels/backend.h describes at struct verify_node. For node i:
  *   logits[i]  the target's logits (vocab) at its row; NULL where ring is RING_NONE
- *   q[i]       the distribution (vocab) it was drawn from; NULL where q is DIST_NONE
+ *   q[i]       the distribution (q_vocab) it was drawn from; NULL where q is DIST_NONE
+ * q_vocab is vocab at least; where all q are NULL it does not matter.
  * p (vocab) and order (vocab) are scratch; with temperature <= 0 neither these nor q are looked at.
  *
  * Fills n_path, path, next and kind of `out` and leaves `judged` alone. An accepted node without a row is the last on
@@ -36,8 +40,9 @@ token_t sampling_draw(const float *p, uint32_t n, const struct rng_key *, const 
  * been drawn from q) is treated as chosen deterministically, which is lossless.
  *
  * Returns false, with `out` untouched, when the request is malformed: n outside 1..VERIFY_NODES, a parent that is not
- * before its child, a token outside the vocabulary, node 0 without logits. */
+ * before its child, a token outside the vocabulary of a candidate with logits, node 0 without logits. A candidate
+ * without logits may be any token: beyond the vocabulary it is rejected. */
 bool sampling_verify(const struct verify_req *, uint32_t vocab, const float *const *logits, const float *const *q,
-                     float *p, uint32_t *order, struct verdict *out);
+                     uint32_t q_vocab, float *p, uint32_t *order, struct verdict *out);
 
 #endif

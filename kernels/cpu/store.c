@@ -32,7 +32,6 @@ take_all(struct store *s)
     s->keys = blocks_take(&s->blocks, places, element);
     s->values = blocks_take(&s->blocks, places, element);
     s->trunk = blocks_take(&s->blocks, (size_t)s->desc.seqs * s->desc.trunk, sizeof *s->trunk);
-    s->dists = blocks_take(&s->blocks, (size_t)s->desc.dists * d->vocab, sizeof *s->dists);
     s->p = blocks_take(&s->blocks, d->vocab, sizeof *s->p);
     s->q = blocks_take(&s->blocks, rows * heads, sizeof *s->q);
     s->attended = blocks_take(&s->blocks, rows * heads, sizeof *s->attended);
@@ -47,7 +46,7 @@ take_all(struct store *s)
     s->head.pieces = blocks_take(&s->blocks, HEAD_TILE * s->head.n_pieces, sizeof *s->head.pieces);
     s->head.shifted = blocks_take(&s->blocks, (size_t)HEAD_TILE * d->width, sizeof *s->head.shifted);
     s->workers = blocks_take(&s->blocks, s->threads, sizeof *s->workers);
-    if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL || s->dists == NULL ||
+    if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL ||
         s->p == NULL || s->q == NULL || s->attended == NULL || s->k == NULL || s->v == NULL || s->gate == NULL ||
         s->up == NULL || s->y == NULL || s->turns == NULL || s->head.logits == NULL || s->head.pieces == NULL ||
         s->head.shifted == NULL || s->workers == NULL || !take_acts(s, &s->acts, largest(rows, HEAD_TILE), widest))
@@ -75,13 +74,14 @@ bool
 cpu_store_open(struct weights *w, const struct store_desc *desc, struct store **out, struct err *err)
 {
     *out = NULL;
-    if (!request_store(desc, err))
+    const struct pool_size dists = cpu_dists_size(desc->dists);
+    if (!request_store((struct request_limits){&w->desc, desc, dists}, err))
         return false;
     struct store *s = aligned_alloc(_Alignof(struct store), sizeof *s);
     if (s == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");
-    *s = (struct store){.weights = w, .isa = w->backend->isa, .threads = w->backend->threads, .desc = *desc};
-    s->limits = (struct request_limits){&w->desc, &s->desc};
+    *s = (struct store){.weights = w, .isa = w->backend->isa, .threads = w->backend->threads, .desc = *desc, .dists = desc->dists};
+    s->limits = (struct request_limits){&w->desc, &s->desc, dists};
     atomic_init(&s->team.arrived, 0);
     atomic_init(&s->team.generation, 0);
     if (!take_all(s)) {

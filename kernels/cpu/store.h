@@ -1,8 +1,8 @@
-/* What a context keeps on the CPU: keys and values, the ring of hidden states, trunk tables, distributions; the
- * buffers that a sweep or a head call works in; and results that wait to be handed out. */
+/* What a context keeps on the CPU: keys and values, the ring of hidden states, trunk tables; the buffers that a sweep or a head call works in; and results that wait to be handed out. */
 #ifndef KERNELS_CPU_STORE_H
 #define KERNELS_CPU_STORE_H
 
+#include "kernels/cpu/dists.h"
 #include "kernels/cpu/weights.h"
 #include "kernels/request.h"
 #include "kernels/team.h"
@@ -68,7 +68,7 @@ struct store {
     float *hidden;       /* (ring, L + 1, width) */
     void *keys, *values; /* (L, slots, kv_heads * head_dim), F16, or F32 when exact */
     slot_t *trunk;       /* (seqs, trunk) */
-    float *dists;        /* (dists, vocab) */
+    struct dists *dists; /* shared, or NULL */
     float *p;            /* (vocab) the verifier's scratch */
 
     /* a sweep's; n is max_rows */

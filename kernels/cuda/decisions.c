@@ -161,9 +161,38 @@ decide_draw(struct store *s, const struct draw_req *requests, size_t n)
                                                      .bytes = sizeof(token_t)}))
             return true;
     }
-    const struct draw_args a = {.store = s->dev, .vocab = s->weights->desc.vocab, .draws = draws, .n = (uint32_t)n};
+    const struct draw_args a = {.store = s->dev, .draws = draws, .n = (uint32_t)n};
     if (cuda_store_send(s, &args))
         (void)cuda_store_did(s, launch_draw(a, s->stream), "drawing tokens");
+    return true;
+}
+
+bool
+decide_overlap(struct store *s, const struct overlap_req *requests, size_t n)
+{
+    struct arena_piece args, results;
+    void *there, *host;
+    if (!request_overlap(s->limits, requests, n) || n > UINT32_MAX)
+        return false;
+    if (n == 0 || cuda_store_stopped(s) || !cuda_store_args(s, piece_room(n, sizeof *requests), &args) ||
+        !cuda_store_results(s, piece_room(n, sizeof(struct overlap)), &results))
+        return true;
+    s->stoppable = true;
+    const struct overlap_args a = {
+        .store = s->dev, .requests = piece_put(&args, n, sizeof *requests, &there), .n = (uint32_t)n};
+    struct overlap *out = piece_put(&results, n, sizeof *out, &host);
+    for (size_t i = 0; i < n; i++) {
+        struct overlap_req *r = (struct overlap_req *)there + i;
+        *r = requests[i];
+        r->out = &out[i];
+        if (!cuda_store_deliver(s, (struct delivery){.kind = DELIVER_BYTES,
+                                                     .out = requests[i].out,
+                                                     .from = (struct overlap *)host + i,
+                                                     .bytes = sizeof *out}))
+            return true;
+    }
+    if (cuda_store_send(s, &args))
+        (void)cuda_store_did(s, launch_overlap(a, s->stream), "comparing distributions");
     return true;
 }
 
@@ -258,8 +287,8 @@ decide_read_hidden(struct store *s, uint32_t ring, uint32_t layer, float *out)
 bool
 decide_read_dist(struct store *s, dist_t dist, float *out)
 {
-    const size_t vocab = s->weights->desc.vocab;
-    if (dist >= s->desc.dists)
+    const size_t vocab = s->dev.dists_vocab;
+    if (!request_read_dist(s->limits, dist))
         return false;
     if (!s->cancelled && cuda_store_alive(s))
         read_floats(s, s->dev.dists_p + dist * vocab, vocab, out);

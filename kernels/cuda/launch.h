@@ -39,6 +39,7 @@ cudaError_t launch_until_guesses(struct sweep_args, struct guess *all, struct gu
 
 cudaError_t launch_dist(struct dist_args, const struct dev_model *sizes, cudaStream_t);
 cudaError_t launch_draw(struct draw_args, cudaStream_t);
+cudaError_t launch_overlap(struct overlap_args, cudaStream_t);
 cudaError_t launch_verify(struct verify_args, const struct dev_model *sizes, cudaStream_t);
 
 #ifdef __cplusplus

@@ -219,11 +219,12 @@ struct row_law {
 
 /* What lives as long as a store. Activations are packed F16, or (rows, cols) F32 when exact. */
 struct dev_store {
-    uint32_t slots, ring, trunk_room, max_rows, dists;
+    uint32_t slots, ring, trunk_room, max_rows;
     float *hidden;       /* (ring, L + 1, width) */
     void *keys, *values; /* (L + 1, slots, kv_heads, head_dim): layer l at index l - 1; F16, F32 when exact */
     slot_t *trunk;       /* (seqs, trunk_room) */
-    float *dists_p;      /* (dists, vocab) */
+    float *dists_p;      /* (dists, dists_vocab) the pool's, not the store's own; NULL: none */
+    uint32_t dists_vocab;
 
     void *normed;        /* (max_rows rounded up to a tile, width): what a product reads */
     void *attended;      /* as above, (rows, heads * head_dim) */
@@ -317,8 +318,13 @@ struct dev_draw {
 
 struct draw_args {
     struct dev_store store;
-    uint32_t vocab;
     const struct dev_draw *draws;
+    uint32_t n;
+};
+
+struct overlap_args {
+    struct dev_store store;
+    const struct overlap_req *requests; /* (n); `out` is a device pointer */
     uint32_t n;
 };
 

@@ -37,7 +37,6 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
     v->ring = o->ring;
     v->trunk_room = o->trunk;
     v->max_rows = o->max_rows;
-    v->dists = o->dists;
     v->head_rows = round_up(probes > VERIFY_NODES ? probes : VERIFY_NODES, SWEEP_TILE);
     v->max_splits = o->slots / ATTEND_SPLIT + 2; /* a path has no more rows than there are slots */
     const size_t width = (size_t)units_of(d->width) * UNIT, attended = units_of((uint32_t)heads) * (size_t)UNIT,
@@ -54,7 +53,6 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
         {&v->keys, slot_keys, act, false, true},
         {&v->values, slot_keys, act, false, true},
         {(void **)&v->trunk, (size_t)o->seqs * o->trunk, sizeof(slot_t), true, true},
-        {(void **)&v->dists_p, (size_t)o->dists * d->vocab, f32, false, false},
         {&v->normed, rows * width, act, true, false},
         {&v->attended, rows * attended, act, true, false},
         {&v->gated, rows * gated, act, true, false},
@@ -90,7 +88,8 @@ cuda_store_estimate(const struct model_desc *d, bool exact, uint32_t ctx, size_t
     struct store s = {.blocks = 256, .desc = store_defaults(ctx)};
     if (ctx > UINT32_MAX - STORE_SPARE || !list_places(&s, d, exact, places, &n))
         return false;
-    *keys = *work = 0;
+    *keys = 0;
+    *work = (size_t)STORE_DISTS * d->vocab * sizeof(float);
     for (size_t i = 0; i < n; i++)
         *(places[i].keys ? keys : work) += places[i].n * places[i].size;
     return true;
@@ -151,7 +150,9 @@ cuda_store_open(struct weights *w, const struct store_desc *desc, struct store *
     struct backend *b = w->backend;
     void *words = NULL;
     *out = NULL;
-    if (!request_store(desc, err))
+    const struct dists *pool = desc->dists;
+    const struct request_limits asked = {&w->desc, desc, pool != NULL ? pool->size : (struct pool_size){0, 0}};
+    if (!request_store(asked, err))
         return false;
     struct store *s = calloc(1, sizeof *s);
     if (s == NULL)
@@ -160,7 +161,9 @@ cuda_store_open(struct weights *w, const struct store_desc *desc, struct store *
     s->backend = b;
     s->blocks = b->blocks;
     s->desc = *desc;
-    s->limits = (struct request_limits){&w->desc, &s->desc};
+    s->limits = (struct request_limits){&w->desc, &s->desc, asked.dists};
+    s->dev.dists_p = pool != NULL ? pool->p : NULL;
+    s->dev.dists_vocab = asked.dists.vocab;
     bool ok = device_here(b, err) && take_places(s, err) && take_arenas(s, err) &&
               cuda_did(b, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), doing, err) &&
               cuda_did(b, cudaStreamCreateWithFlags(&s->side, cudaStreamNonBlocking), doing, err) &&

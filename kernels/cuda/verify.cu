@@ -79,8 +79,9 @@ __launch_bounds__(ROW_THREADS) measure_nodes(struct verify_args a)
         law.total = mass_value(block_mass([=](uint32_t v) { return law_p(&law, z[v], v); }, vocab, &scratch.block));
     }
     if (q != DIST_NONE) {
-        const struct stored_p drawn_from = {a.store.dists_p + (size_t)q * vocab, NULL, 0};
-        law.q_total = mass_value(block_mass(drawn_from, vocab, &scratch.block));
+        const uint32_t whole = a.store.dists_vocab;
+        const struct stored_p drawn_from = {a.store.dists_p + (size_t)q * whole, NULL, 0};
+        law.q_total = mass_value(block_mass(drawn_from, whole, &scratch.block));
     }
     if (threadIdx.x == 0)
         a.store.row_laws[node] = law;
@@ -153,12 +154,13 @@ accept(struct test *t, const struct verify_args *a, uint32_t child, uint32_t voc
 {
     const uint32_t x = (uint32_t)a->nodes[child].token;
     const dist_t dist = a->nodes[child].q;
-    const struct stored_p q = {dist == DIST_NONE ? NULL : a->store.dists_p + (size_t)dist * vocab, t->rejected,
+    const uint32_t whole = a->store.dists_vocab; /* q's, vocab at least */
+    const struct stored_p q = {dist == DIST_NONE ? NULL : a->store.dists_p + (size_t)dist * whole, t->rejected,
                                t->n_rejected};
-    const double px = (double)t->p(x) / t->total, qx = dist == DIST_NONE ? 0 : (double)q(x);
+    const double px = x < vocab ? (double)t->p(x) / t->total : 0, qx = dist == DIST_NONE ? 0 : (double)q(x);
     double q_total = 0;
     if (qx > 0)
-        q_total = t->n_rejected == 0 ? a->store.row_laws[child].q_total : mass_value(block_mass(q, vocab, scratch));
+        q_total = t->n_rejected == 0 ? a->store.row_laws[child].q_total : mass_value(block_mass(q, whole, scratch));
     if (rng_uniform(key) * (qx > 0 ? qx / q_total : 1) < px)
         return true;
     reject(t, x, q, q_total, vocab, scratch);

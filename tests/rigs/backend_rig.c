@@ -18,7 +18,7 @@ open_store(struct rig *r)
                                  .trunk = RIG_NODES,
                                  .max_rows = RIG_NODES,
                                  .max_probes = 300,
-                                 .dists = 70,
+                                 .dists = r->dists,
                                  .cancel = &r->cancel};
     if (!r->ops->store(r->weights, &d, &r->store, &err))
         fail_msg("%s", err.text);
@@ -38,7 +38,8 @@ rig_open(struct rig *r, const struct backend_ops *ops, const struct naive_shape 
     assert_non_null(r->model);
     r->desc = naive_model_desc(r->model);
     assert_true(r->desc->n_layers <= RIG_DEPTH);
-    if (!ops->open(&r->backend, options, &err) || !ops->load(r->backend, r->desc, NULL, NULL, &r->weights, &err))
+    if (!ops->open(&r->backend, options, &err) || !ops->load(r->backend, r->desc, NULL, NULL, &r->weights, &err) ||
+        !ops->dists(r->backend, r->desc->vocab, RIG_DISTS, &r->dists, &err))
         fail_msg("%s", err.text);
     open_store(r);
 }
@@ -47,6 +48,7 @@ void
 rig_close(struct rig *r)
 {
     r->ops->drop(r->store);
+    r->ops->drop_dists(r->dists);
     r->ops->unload(r->weights);
     r->ops->close(r->backend);
     naive_model_free(r->model);

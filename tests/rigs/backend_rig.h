@@ -10,6 +10,7 @@
 #define RIG_DEPTH 8 /* layers at most */
 #define RIG_WIDTH 256
 #define RIG_VOCAB 1300
+#define RIG_DISTS 70
 
 #define RIG_SHAPE(layers, width_, heads_, kv, dim, ffn_, vocab_, ...)                                                  \
     {                                                                                                                  \
@@ -33,6 +34,7 @@ struct rig {
     const struct model_desc *desc;
     struct backend *backend;
     struct weights *weights;
+    struct dists *dists; /* RIG_DISTS of them, over the model's vocabulary */
     struct store *store;
     atomic_bool cancel;
     struct rig_node nodes[RIG_NODES];

@@ -17,7 +17,7 @@ open_with(struct fixture *f, struct context_options o)
     o.cancel = &f->cancel;
     assert_true(symbolic_backend.open(&f->backend, &(struct backend_options){0}, &e));
     assert_true(symbolic_backend.load(f->backend, &f->desc, NULL, NULL, &f->weights, &e));
-    assert_true(context_open(&f->c, &symbolic_backend, f->weights, &f->desc, &o, &e));
+    assert_true(context_open(&f->c, &symbolic_backend, f->backend, f->weights, &f->desc, &o, &e));
     f->s = context_sequence(f->c);
     assert_int_not_equal(f->s, SEQ_NONE);
 }

@@ -53,8 +53,7 @@ golden_error(const struct model *m, const struct golden *g, const char *isa, boo
     struct weights *w;
     struct store *s;
     const struct backend_options o = {.threads = 2, .isa = isa, .exact = exact};
-    const struct store_desc d = {
-        .slots = 64, .ring = 64, .seqs = 1, .trunk = 64, .max_rows = 64, .max_probes = 1, .dists = 0};
+    const struct store_desc d = {.slots = 64, .ring = 64, .seqs = 1, .trunk = 64, .max_rows = 64, .max_probes = 1};
     if (!cpu_backend.open(&b, &o, &err) || !cpu_backend.load(b, &m->desc, NULL, NULL, &w, &err) ||
         !cpu_backend.store(w, &d, &s, &err))
         fail_msg("%s", err.text);

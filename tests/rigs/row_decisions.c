@@ -129,6 +129,15 @@ row_guess(struct program *p)
 
 /* A round of all rows at depth L, with one more candidate that has none; greedy or sampled, with the q of a random
  * layer. The verdict must be that of the same walk on the logits and distributions that the context reads out. */
+/* Of the row, or of the other context's last one: its distributions are as good, and need not be made yet. */
+static dist_t
+random_dist(struct program *p, slot_t s, const struct sampling *sampling)
+{
+    const slot_t last = context_at(p->clean, 0, context_length(p->clean, 0) - 1); /* SLOT_NONE in an empty trunk */
+    const bool other = context_hidden_kept(p->clean, last) && row_one_in(p, 3);
+    return context_dist(other ? p->clean : p->c, other ? last : s, row_below(p, p->layers + 1), 0, sampling);
+}
+
 void
 row_verify(struct program *p)
 {
@@ -141,10 +150,10 @@ row_verify(struct program *p)
         .temperature = ts[row_below(p, 3)], .top_k = row_one_in(p, 2) ? 6 : 0, .top_p = row_one_in(p, 2) ? 0.9f : 1};
     struct verify_row round[16];
     struct verify_node nodes[16];
-    float logits[16][MAX_VOCAB], dists[16][MAX_VOCAB], scratch[MAX_VOCAB];
+    float logits[16][MAX_VOCAB], dists[16][MAX_VOCAB + SPARE_VOCAB], scratch[MAX_VOCAB];
     const float *logits_at[16], *q_at[16];
     uint32_t order[MAX_VOCAB], n = 0, rowless = 1 + row_below(p, 8);
-    context_release_dists(p->c);
+    dist_pool_release(p->pool);
     for (uint32_t i = 0; i <= p->n_open && n < 14; i++) {
         const slot_t s = i == 0 ? q->trunk[q->len - 1] : p->open[i - 1];
         int32_t parent = i == 0 ? -1 : 0;
@@ -162,7 +171,7 @@ row_verify(struct program *p)
     if (n >= rowless) {
         const int32_t parent = (int32_t)row_below(p, n);
         round[n] = (struct verify_row){
-            .parent = parent, .token = (token_t)row_below(p, p->vocab), .slot = SLOT_NONE, .q = DIST_NONE};
+            .parent = parent, .token = (token_t)row_below(p, p->pool->vocab), .slot = SLOT_NONE, .q = DIST_NONE};
         nodes[n] = (struct verify_node){.parent = parent, .token = round[n].token, .pos = nodes[parent].pos + 1};
         n++;
     }
@@ -173,7 +182,7 @@ row_verify(struct program *p)
             logits_at[i] = logits[i];
         }
         if (i > 0 && row_one_in(p, 2)) {
-            round[i].q = context_dist(p->c, round[nodes[i].parent].slot, row_below(p, p->layers + 1), 0, &sampling);
+            round[i].q = random_dist(p, round[nodes[i].parent].slot, &sampling);
             EXPECT(p, round[i].q != DIST_NONE && context_read_dist(p->c, round[i].q, dists[i]));
             q_at[i] = dists[i];
         }
@@ -182,7 +191,7 @@ row_verify(struct program *p)
     const uint64_t seed = row_below(p, 1000);
     const struct verify_req request = {.nodes = nodes, .n = n, .sampling = sampling, .seed = seed, .seq = seq};
     EXPECT(p, context_verify(p->c, seq, round, n, &sampling, seed, &got));
-    EXPECT(p, sampling_verify(&request, p->vocab, logits_at, q_at, scratch, order, &expected));
+    EXPECT(p, sampling_verify(&request, p->vocab, logits_at, q_at, p->pool->vocab, scratch, order, &expected));
     EXPECT(p, got.kind == expected.kind && got.next == expected.next && got.n_path == expected.n_path);
     EXPECT(p, memcmp(got.path, expected.path, got.n_path * sizeof *got.path) == 0);
     for (uint32_t i = 0; i < n; i++)

@@ -169,17 +169,20 @@ open_contexts(struct program *p)
     const struct row_world *w = p->w;
     struct err e = {.kind = ERR_NONE};
     const uint32_t ring = 12 + row_below(p, MAX_RING - 12);
+    EXPECT(p, dist_pool_open(&p->pool, w->ops, w->backend, p->vocab + row_below(p, SPARE_VOCAB + 1), 24, &e));
     const struct context_options options = {.ctx = CTX,
                                             .spare = 8 + row_below(p, 48),
                                             .ring = ring,
                                             .seqs = SEQS,
                                             .max_rows = 3 + row_below(p, 24),
                                             .max_probes = 3 + row_below(p, 9),
+                                            .dists = p->pool,
                                             .cancel = &p->cancel};
-    const struct context_options alone = {.ctx = CTX, .spare = 4, .ring = 16, .seqs = 1, .max_rows = 1};
+    const struct context_options alone = {
+        .ctx = CTX, .spare = 4, .ring = 16, .seqs = 1, .max_rows = 1, .dists = p->pool};
     EXPECT(p, p->layers <= MAX_LAYERS && p->vocab <= MAX_VOCAB && p->vocab <= MAX_WIDTH && w->desc->width <= MAX_WIDTH);
-    EXPECT(p, context_open(&p->c, w->ops, w->weights, w->desc, &options, &e));
-    EXPECT(p, context_open(&p->clean, w->ops, w->weights, w->desc, &alone, &e));
+    EXPECT(p, context_open(&p->c, w->ops, w->backend, w->weights, w->desc, &options, &e));
+    EXPECT(p, context_open(&p->clean, w->ops, w->backend, w->weights, w->desc, &alone, &e));
     EXPECT(p, context_sequence(p->clean) == 0);
     EXPECT(p, context_sequence(p->c) == 0);
     p->n_slots = context_free_slots(p->c);
@@ -215,5 +218,6 @@ row_program_run(const struct row_world *w, uint64_t seed, unsigned n, struct row
         ((unsigned *)counts)[i] += from[i];
     context_close(p->c);
     context_close(p->clean);
+    dist_pool_close(p->pool);
     free(p);
 }

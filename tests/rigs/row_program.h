@@ -7,6 +7,7 @@
 
 struct row_world {
     const struct backend_ops *ops;
+    struct backend *backend;
     struct weights *weights;
     const struct model_desc *desc;
     /* The oracle: hidden states (depth + 1, width) of a path's last token; logits (vocab) of a hidden state, or NULL. */

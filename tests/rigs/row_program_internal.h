@@ -13,6 +13,7 @@ enum {
     MAX_LAYERS = 8,
     MAX_WIDTH = 128,
     MAX_VOCAB = 64,
+    SPARE_VOCAB = 4, /* tokens that only the pool knows, at most */
     PLANS = 4
 };
 
@@ -33,6 +34,7 @@ struct shadow_seq {
 
 struct program {
     const struct row_world *w;
+    struct dist_pool *pool;    /* theirs */
     struct context *c, *clean; /* clean: one sequence, one row at a time */
     struct naive_token clean_path[CTX];
     uint32_t clean_len;

@@ -57,6 +57,27 @@ unload(struct weights *w)
     free(w);
 }
 
+static bool
+dists(struct backend *b, uint32_t vocab, uint32_t n, struct dists **out, struct err *e)
+{
+    (void)b;
+    struct dists *pool = *out = calloc(1, sizeof *pool);
+    if (pool != NULL && (pool->p = calloc((size_t)n * vocab, sizeof *pool->p)) != NULL) {
+        pool->size = (struct pool_size){.vocab = vocab, .n = n};
+        return true;
+    }
+    free(pool);
+    *out = NULL;
+    return err_set(e, ERR_WORK, "no memory for distributions");
+}
+
+static void
+drop_dists(struct dists *pool)
+{
+    free(pool->p);
+    free(pool);
+}
+
 static void
 drop(struct store *s)
 {
@@ -68,7 +89,6 @@ drop(struct store *s)
     free(s->fresh);
     free(s->tables);
     free(s->known);
-    free(s->dists);
     free(s->deliveries);
     free(s);
 }
@@ -88,10 +108,10 @@ store(struct weights *w, const struct store_desc *d, struct store **out, struct 
     s->fresh = calloc(d->ring, sizeof *s->fresh);
     s->tables = calloc((size_t)d->seqs * d->trunk, sizeof *s->tables);
     s->known = calloc(d->seqs, sizeof *s->known);
-    s->dists = calloc((size_t)d->dists * w->vocab, sizeof *s->dists);
+    s->dists = d->dists != NULL ? d->dists->size : (struct pool_size){0, 0};
     s->deliveries = calloc(MAX_OUT, sizeof *s->deliveries);
     if (s->kv == NULL || s->hidden == NULL || s->depth == NULL || s->fresh == NULL || s->tables == NULL ||
-        s->known == NULL || s->dists == NULL || s->deliveries == NULL) {
+        s->known == NULL || s->deliveries == NULL) {
         drop(s);
         return err_set(e, ERR_WORK, "no memory for the store");
     }
@@ -304,6 +324,8 @@ const struct backend_ops symbolic_backend = {.name = "symbolic",
                                              .describe = describe,
                                              .load = load,
                                              .unload = unload,
+                                             .dists = dists,
+                                             .drop_dists = drop_dists,
                                              .store = store,
                                              .drop = drop,
                                              .trunk = trunk,
@@ -313,6 +335,7 @@ const struct backend_ops symbolic_backend = {.name = "symbolic",
                                              .guess = symbolic_guess,
                                              .dist = symbolic_dist,
                                              .draw = symbolic_draw,
+                                             .overlap = symbolic_overlap,
                                              .verify = symbolic_verify,
                                              .read_logits = symbolic_read_logits,
                                              .read_hidden = symbolic_read_hidden,

@@ -57,6 +57,12 @@ symbolic_guess(struct store *s, const struct probe *probes, size_t n, struct gue
     return true;
 }
 
+static float *
+dist_at(struct store *s, dist_t d)
+{
+    return s->desc.dists->p + (size_t)d * s->dists.vocab;
+}
+
 bool
 symbolic_dist(struct store *s, const struct dist_req *r, size_t n)
 {
@@ -64,10 +70,12 @@ symbolic_dist(struct store *s, const struct dist_req *r, size_t n)
         uint64_t hidden;
         float logits[MAX_VOCAB];
         uint32_t order[MAX_VOCAB];
-        if (r[i].out >= s->desc.dists || !head_at(s, r[i].ring, r[i].layer, r[i].head, &hidden))
+        if (r[i].out >= s->dists.n || !head_at(s, r[i].ring, r[i].layer, r[i].head, &hidden))
             return false;
         symbolic_logits(hidden, s->w->vocab, logits);
-        sampling_dist(logits, s->w->vocab, &r[i].sampling, s->dists + (size_t)r[i].out * s->w->vocab, order);
+        float *p = dist_at(s, r[i].out);
+        sampling_dist(logits, s->w->vocab, &r[i].sampling, p, order);
+        memset(p + s->w->vocab, 0, (s->dists.vocab - s->w->vocab) * sizeof *p);
     }
     return true;
 }
@@ -76,11 +84,23 @@ bool
 symbolic_draw(struct store *s, const struct draw_req *r, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (r[i].from >= s->desc.dists)
+        if (r[i].from >= s->dists.n)
             return false;
-        const token_t t = sampling_draw(s->dists + (size_t)r[i].from * s->w->vocab, s->w->vocab, &r[i].key,
-                                        r[i].without, r[i].n_without);
+        const token_t t = sampling_draw(dist_at(s, r[i].from), s->dists.vocab, &r[i].key, r[i].without, r[i].n_without);
         if (!symbolic_deliver(s, r[i].out, &t, sizeof t))
+            return false;
+    }
+    return true;
+}
+
+bool
+symbolic_overlap(struct store *s, const struct overlap_req *r, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (r[i].d >= s->dists.n || r[i].c >= s->dists.n || r[i].token < 0 || (uint32_t)r[i].token >= s->dists.vocab)
+            return false;
+        const struct overlap o = sampling_overlap(dist_at(s, r[i].d), dist_at(s, r[i].c), s->dists.vocab, r[i].token);
+        if (!symbolic_deliver(s, r[i].out, &o, sizeof o))
             return false;
     }
     return true;
@@ -99,7 +119,7 @@ symbolic_verify(struct store *s, const struct verify_req *r)
     for (size_t i = 0; i < r->n; i++) {
         v.judged[i].token = TOKEN_NONE;
         if (r->nodes[i].q != DIST_NONE)
-            q[i] = s->dists + (size_t)r->nodes[i].q * s->w->vocab;
+            q[i] = dist_at(s, r->nodes[i].q);
         if (r->nodes[i].ring == RING_NONE)
             continue;
         uint64_t hidden;
@@ -109,7 +129,8 @@ symbolic_verify(struct store *s, const struct verify_req *r)
         logits[i] = target[i];
         v.judged[i] = symbolic_guess_of(s, hidden, 1);
     }
-    return sampling_verify(r, s->w->vocab, logits, q, p, order, &v) && symbolic_deliver(s, r->out, &v, sizeof v);
+    return sampling_verify(r, s->w->vocab, logits, q, s->dists.vocab, p, order, &v) &&
+           symbolic_deliver(s, r->out, &v, sizeof v);
 }
 
 bool
@@ -137,5 +158,5 @@ symbolic_read_hidden(struct store *s, uint32_t ring, uint32_t layer, float *out)
 bool
 symbolic_read_dist(struct store *s, dist_t d, float *out)
 {
-    return d < s->desc.dists && symbolic_deliver(s, out, s->dists + (size_t)d * s->w->vocab, s->w->vocab * sizeof *out);
+    return d < s->dists.n && symbolic_deliver(s, out, dist_at(s, d), s->dists.vocab * sizeof *out);
 }

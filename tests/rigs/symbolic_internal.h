@@ -2,6 +2,7 @@
 #ifndef TESTS_RIGS_SYMBOLIC_INTERNAL_H
 #define TESTS_RIGS_SYMBOLIC_INTERNAL_H
 
+#include "kernels/request.h"
 #include "tests/rigs/symbolic_backend.h"
 
 enum { MAX_VOCAB = 64, MAX_OUT = 4096 };
@@ -18,16 +19,21 @@ struct delivery { /* what wait() copies out */
     size_t size;
 };
 
+struct dists {
+    struct pool_size size;
+    float *p; /* (n, vocab) */
+};
+
 struct store {
     struct weights *w;
     struct store_desc desc;
-    uint64_t *kv;     /* (slots, L + 1) */
-    uint64_t *hidden; /* (ring, L + 1) */
-    int *depth;       /* (ring) of the hidden states there; -1: not embedded */
-    bool *fresh;      /* (ring) embedded since the last wait() */
-    slot_t *tables;   /* (seqs, trunk) */
-    uint32_t *known;  /* (seqs) entries set */
-    float *dists;     /* (dists, vocab) */
+    uint64_t *kv;           /* (slots, L + 1) */
+    uint64_t *hidden;       /* (ring, L + 1) */
+    int *depth;             /* (ring) of the hidden states there; -1: not embedded */
+    bool *fresh;            /* (ring) embedded since the last wait() */
+    slot_t *tables;         /* (seqs, trunk) */
+    uint32_t *known;        /* (seqs) entries set */
+    struct pool_size dists; /* of desc.dists */
     struct delivery *deliveries;
     size_t n_deliveries;
     bool cancelled;
@@ -52,6 +58,7 @@ struct guess symbolic_guess_of(struct store *, uint64_t hidden, float temperatur
 bool symbolic_guess(struct store *, const struct probe *, size_t n, struct guess *out);
 bool symbolic_dist(struct store *, const struct dist_req *, size_t n);
 bool symbolic_draw(struct store *, const struct draw_req *, size_t n);
+bool symbolic_overlap(struct store *, const struct overlap_req *, size_t n);
 bool symbolic_verify(struct store *, const struct verify_req *);
 bool symbolic_read_logits(struct store *, uint32_t ring, uint32_t layer, float *out);
 bool symbolic_read_hidden(struct store *, uint32_t ring, uint32_t layer, float *out);

@@ -321,22 +321,24 @@ test_open_fills_in_defaults_and_refuses_nonsense(void **state)
     assert_int_equal(o->seqs, 4);
     assert_int_equal(o->max_rows, 64);
     assert_int_equal(o->max_probes, 512);
-    assert_int_equal(o->dists, 64);
+    assert_int_equal(o->dists->n, 64);
     assert_int_equal(context_free_slots(f.c), 138);
 
     struct context *c = f.c;
     struct err e = {.kind = ERR_NONE};
-    assert_false(context_open(&c, &symbolic_backend, f.weights, &f.desc, &(struct context_options){.ctx = 0}, &e));
+    assert_false(
+        context_open(&c, &symbolic_backend, f.backend, f.weights, &f.desc, &(struct context_options){.ctx = 0}, &e));
     assert_null(c);
     assert_int_equal(e.kind, ERR_USAGE);
-    assert_false(
-        context_open(&c, &symbolic_backend, f.weights, &f.desc, &(struct context_options){.ctx = UINT32_MAX}, &e));
+    assert_false(context_open(&c, &symbolic_backend, f.backend, f.weights, &f.desc,
+                              &(struct context_options){.ctx = UINT32_MAX}, &e));
     assert_int_equal(e.kind, ERR_USAGE);
-    assert_false(
-        context_open(&c, &symbolic_backend, f.weights, &f.desc, &(struct context_options){.ctx = 9, .ring = 1}, &e));
+    assert_false(context_open(&c, &symbolic_backend, f.backend, f.weights, &f.desc,
+                              &(struct context_options){.ctx = 9, .ring = 1}, &e));
     symbolic_fail_store(f.weights, true);
     e.kind = ERR_NONE;
-    assert_false(context_open(&c, &symbolic_backend, f.weights, &f.desc, &(struct context_options){.ctx = 9}, &e));
+    assert_false(
+        context_open(&c, &symbolic_backend, f.backend, f.weights, &f.desc, &(struct context_options){.ctx = 9}, &e));
     assert_null(c);
     assert_int_equal(e.kind, ERR_WORK);
     context_close(NULL);

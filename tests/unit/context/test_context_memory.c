@@ -35,6 +35,7 @@ counting_free(void *block)
 #include "engine/context/context_decide.c"
 #include "engine/context/context_rows.c"
 #include "engine/context/context_sweep.c"
+#include "engine/context/dist_pool.c"
 #undef calloc
 #undef free
 
@@ -56,7 +57,7 @@ test_every_failing_allocation_leaves_a_clean_error(void **state)
     for (; c == NULL && failed < 100; failed++) {
         e = (struct err){.kind = ERR_NONE};
         allocations_left = failed;
-        if (context_open(&c, &symbolic_backend, weights, &desc, &options, &e))
+        if (context_open(&c, &symbolic_backend, backend, weights, &desc, &options, &e))
             break;
         assert_null(c);
         assert_int_equal(e.kind, ERR_WORK);

@@ -63,6 +63,7 @@ test_random_programs_on_hashes(void **state)
         assert_true(symbolic_backend.open(&backend, &(struct backend_options){0}, NULL));
         assert_true(symbolic_backend.load(backend, &desc, NULL, NULL, &weights, NULL));
         const struct row_world world = {.ops = &symbolic_backend,
+                                        .backend = backend,
                                         .weights = weights,
                                         .desc = &desc,
                                         .hidden = hash_hidden,
@@ -120,6 +121,7 @@ run_backend(const struct backend_ops *ops, struct backend_options options, unsig
     if (!ops->load(backend, naive_model_desc(model), NULL, NULL, &weights, &e))
         fail_msg("%s", e.text);
     const struct row_world world = {.ops = ops,
+                                    .backend = backend,
                                     .weights = weights,
                                     .desc = naive_model_desc(model),
                                     .hidden = real_hidden,
@@ -181,7 +183,7 @@ test_random_programs_on_the_cuda_backend(void **state)
         skip();
     struct row_counts counts = {0};
     const uint64_t seed = first_seed();
-    const unsigned programs = times(cuda_is_emulated() ? 3 : 16), operations = cuda_is_emulated() ? 30 : 200;
+    const unsigned programs = times(cuda_is_emulated() ? 3 : 16), operations = cuda_is_emulated() ? 80 : 200;
     print_message("seeds from %llu\n", (unsigned long long)seed);
     for (unsigned i = 0; i < programs; i++) /* every shape, fast and exact in turn */
         assert_true(run_backend(cuda, (struct backend_options){.threads = 2, .exact = (i + i / 4) % 2, .gpu = -1},

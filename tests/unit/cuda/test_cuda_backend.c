@@ -268,7 +268,7 @@ test_greedy_verdicts_are_those_of_the_cpu(void **state)
         const struct verify_req request = {.nodes = nodes, .n = 20, .sampling = {.top_p = 1}, .out = &got};
         assert_true(cuda->verify(r.store, &request));
         rig_wait(&r);
-        assert_true(sampling_verify(&request, r.desc->vocab, logits, q, p, order, &want));
+        assert_true(sampling_verify(&request, r.desc->vocab, logits, q, r.desc->vocab, p, order, &want));
         assert_int_equal(got.n_path, want.n_path);
         assert_memory_equal(got.path, want.path, want.n_path * sizeof *want.path);
         assert_int_equal(got.next, want.next);

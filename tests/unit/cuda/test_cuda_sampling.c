@@ -129,7 +129,7 @@ make_draws(struct bench *b, const float *p, const struct rng_key *keys, uint32_t
     send(b->arena, draws, n * sizeof *draws);
     if (n_without > 0)
         send(dev_without, without, n_without * sizeof *without);
-    const struct draw_args a = {.store = b->store, .vocab = b->model.vocab, .draws = b->arena, .n = n};
+    const struct draw_args a = {.store = b->store, .draws = b->arena, .n = n};
     assert_int_equal(launch_draw(a, 0), cudaSuccess);
     fetch(out, dev_out, n * sizeof *out);
     free(draws);

@@ -137,7 +137,7 @@ test_greedy_walks_are_those_of_the_reference(void **state)
             z[i] = (float)random_below(5);
         random_tree(&t, vocab, z, NULL, true);
         const struct verify_req r = {.nodes = t.nodes, .n = t.n, .sampling = {.top_p = 1}};
-        assert_true(sampling_verify(&r, vocab, t.logits, t.q, NULL, NULL, &expected));
+        assert_true(sampling_verify(&r, vocab, t.logits, t.q, vocab, NULL, NULL, &expected));
         verify(b, &t, &r, &got);
         assert_true(same_walk(&expected, &got));
         expect_judged(&t, &got);
@@ -178,7 +178,7 @@ test_sampled_walks_are_those_of_the_reference(void **state)
         struct verify_req r = {
             .nodes = t.nodes, .n = t.n, .sampling = random_sampling(VOCAB), .seed = seed + round, .seq = round % 3};
         r.sampling.temperature += 0.1f;
-        assert_true(sampling_verify(&r, VOCAB, t.logits, t.q, p, order, &expected));
+        assert_true(sampling_verify(&r, VOCAB, t.logits, t.q, VOCAB, p, order, &expected));
         send(b->store.head_logits, z, sizeof z);
         send(b->store.dists_p, q, sizeof q);
         verify(b, &t, &r, &got);

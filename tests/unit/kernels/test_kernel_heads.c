@@ -176,7 +176,7 @@ test_verdicts_are_the_samplers_on_the_logits(void **state)
         .nodes = nodes, .n = 4, .sampling = {.temperature = 0, .top_p = 1}, .seed = 3, .out = &verdict};
     assert_true(r.ops->verify(r.store, &request));
     rig_wait(&r);
-    assert_true(sampling_verify(&request, vocab, rows, q, NULL, NULL, &expected));
+    assert_true(sampling_verify(&request, vocab, rows, q, vocab, NULL, NULL, &expected));
     assert_true(verdict.n_path >= 1);
     assert_int_equal(verdict.n_path, expected.n_path);
     assert_memory_equal(verdict.path, expected.path, sizeof *verdict.path * verdict.n_path);

@@ -98,7 +98,7 @@ speak(const struct round_shape *shape, uint64_t seed, token_t word[2])
         n--;
     struct verdict v;
     const struct verify_req r = {.nodes = nodes, .n = n, .sampling = shape->sampling, .seed = seed};
-    assert_true(sampling_verify(&r, V, logits, qs, p, order, &v));
+    assert_true(sampling_verify(&r, V, logits, qs, V, p, order, &v));
     uint32_t words = 0;
     for (; words < v.n_path && words < 2; words++)
         word[words] = nodes[v.path[words]].token;
@@ -223,7 +223,7 @@ test_a_draft_equal_to_the_target_is_always_accepted(void **state)
         const float *const logits[2] = {target[V], target[nodes[1].token]}, *const qs[2] = {NULL, q};
         struct verdict v;
         assert_true(sampling_verify(&(struct verify_req){.nodes = nodes, .n = 2, .sampling = s, .seed = seed}, V,
-                                    logits, qs, p, order, &v));
+                                    logits, qs, V, p, order, &v));
         assert_int_equal(v.n_path, 1);
         assert_int_equal(v.kind, NEXT_BONUS);
     }

@@ -204,7 +204,7 @@ greedy(const float *const *logits, size_t n, struct verdict *out)
     static const float *const q[NODES] = {NULL};
     const struct verify_req r = {.nodes = tree, .n = n, .seed = 1, .out = out};
     memset(out, 0x5a, sizeof *out);
-    return sampling_verify(&r, VOCAB, logits, q, NULL, NULL, out);
+    return sampling_verify(&r, VOCAB, logits, q, VOCAB, NULL, NULL, out);
 }
 
 static void
@@ -265,11 +265,13 @@ test_malformed_trees_are_refused_untouched(void **state)
     memset(&v, 0x5a, sizeof v);
     before = v;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_false(sampling_verify(&(struct verify_req){.nodes = bad[i], .n = 2}, VOCAB, logits, q, NULL, NULL, &v));
-    assert_false(sampling_verify(&(struct verify_req){.nodes = tree, .n = 0}, VOCAB, logits, q, NULL, NULL, &v));
-    assert_false(sampling_verify(&(struct verify_req){.nodes = tree, .n = 2}, VOCAB, no_root, q, NULL, NULL, &v));
+        assert_false(
+            sampling_verify(&(struct verify_req){.nodes = bad[i], .n = 2}, VOCAB, logits, q, VOCAB, NULL, NULL, &v));
+    assert_false(sampling_verify(&(struct verify_req){.nodes = tree, .n = 0}, VOCAB, logits, q, VOCAB, NULL, NULL, &v));
     assert_false(
-        sampling_verify(&(struct verify_req){.nodes = tree, .n = VERIFY_NODES + 1}, VOCAB, logits, q, NULL, NULL, &v));
+        sampling_verify(&(struct verify_req){.nodes = tree, .n = 2}, VOCAB, no_root, q, VOCAB, NULL, NULL, &v));
+    assert_false(sampling_verify(&(struct verify_req){.nodes = tree, .n = VERIFY_NODES + 1}, VOCAB, logits, q, VOCAB,
+                                 NULL, NULL, &v));
     assert_memory_equal(&v, &before, sizeof v);
 }
 

@@ -59,7 +59,8 @@ open_reference(struct reference *ref, const struct engine *engine, const struct 
     struct err err = {0};
     const struct context_options limits = {.ctx = CTX};
     *ref = (struct reference){.layers = run->layers, .vocab = engine->model->desc.vocab};
-    assert_true(context_open(&ref->ctx, engine->ops, engine->weights, &engine->model->desc, &limits, &err));
+    assert_true(
+        context_open(&ref->ctx, engine->ops, engine->backend, engine->weights, &engine->model->desc, &limits, &err));
     ref->seq = context_sequence(ref->ctx);
     ref->logits = calloc(ref->vocab, sizeof *ref->logits);
     assert_non_null(ref->logits);

@@ -47,7 +47,7 @@ read_all(const struct engine *e, const token_t *text, size_t n, float *logits, f
     struct err err = {0};
     const struct context_options options = {.ctx = 64};
     const uint32_t layers = e->model->desc.n_layers;
-    assert_true(context_open(&c, e->ops, e->weights, &e->model->desc, &options, &err));
+    assert_true(context_open(&c, e->ops, e->backend, e->weights, &e->model->desc, &options, &err));
     const seq_t seq = context_sequence(c);
     assert_true(context_prefill(c, seq, text, n, NULL, NULL));
     const slot_t last = context_at(c, seq, (uint32_t)n - 1);
