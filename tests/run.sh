@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.." || exit 1
 BUILD=$1
 LONG=${2:-}
 export BUILD
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES # of the make that runs this: tests that call make mean their own
 export CMOCKA_MESSAGE_OUTPUT=TAP
 export OMP_WAIT_POLICY=passive # two cores, several threads: idle ones must not spin
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1}
