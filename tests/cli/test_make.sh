@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 FAKE=$TMP/fake
 mkdir -p "$FAKE/bin"
 PATH=$FAKE/bin:$PATH
-unset MAKEFLAGS MFLAGS MAKELEVEL
+unset MAKEFLAGS MFLAGS MAKELEVEL SANITIZE
 playing() { # name; its script is on stdin
     { echo '#!/bin/sh'; cat; } >"$FAKE/bin/$1"
     chmod +x "$FAKE/bin/$1"
