@@ -25,11 +25,9 @@ open_store(struct rig *r)
     r->n = 0;
 }
 
-void
-rig_open(struct rig *r, const struct backend_ops *ops, const struct naive_shape *shape, uint64_t seed,
-         const struct backend_options *options)
+static void
+take_model(struct rig *r, const struct backend_ops *ops, const struct naive_shape *shape, uint64_t seed)
 {
-    struct err err = {.kind = ERR_NONE};
     memset(r, 0, sizeof *r);
     r->ops = ops;
     r->random = seed;
@@ -38,8 +36,29 @@ rig_open(struct rig *r, const struct backend_ops *ops, const struct naive_shape 
     assert_non_null(r->model);
     r->desc = naive_model_desc(r->model);
     assert_true(r->desc->n_layers <= RIG_DEPTH);
+}
+
+void
+rig_open(struct rig *r, const struct backend_ops *ops, const struct naive_shape *shape, uint64_t seed,
+         const struct backend_options *options)
+{
+    struct err err = {.kind = ERR_NONE};
+    take_model(r, ops, shape, seed);
     if (!ops->open(&r->backend, options, &err) || !ops->load(r->backend, r->desc, NULL, NULL, &r->weights, &err) ||
         !ops->dists(r->backend, r->desc->vocab, RIG_DISTS, &r->dists, &err))
+        fail_msg("%s", err.text);
+    open_store(r);
+}
+
+void
+rig_open_beside(struct rig *r, const struct rig *first, const struct naive_shape *shape, uint64_t seed)
+{
+    struct err err = {.kind = ERR_NONE};
+    take_model(r, first->ops, shape, seed);
+    r->beside = first;
+    r->backend = first->backend;
+    r->dists = first->dists;
+    if (!r->ops->load(r->backend, r->desc, NULL, NULL, &r->weights, &err))
         fail_msg("%s", err.text);
     open_store(r);
 }
@@ -48,9 +67,11 @@ void
 rig_close(struct rig *r)
 {
     r->ops->drop(r->store);
-    r->ops->drop_dists(r->dists);
     r->ops->unload(r->weights);
-    r->ops->close(r->backend);
+    if (r->beside == NULL) {
+        r->ops->drop_dists(r->dists);
+        r->ops->close(r->backend);
+    }
     naive_model_free(r->model);
 }
 

@@ -34,7 +34,8 @@ struct rig {
     const struct model_desc *desc;
     struct backend *backend;
     struct weights *weights;
-    struct dists *dists; /* RIG_DISTS of them, over the model's vocabulary */
+    struct dists *dists;      /* RIG_DISTS of them, over the model's vocabulary */
+    const struct rig *beside; /* whose backend and pool they are, or NULL: its own */
     struct store *store;
     atomic_bool cancel;
     struct rig_node nodes[RIG_NODES];
@@ -44,6 +45,8 @@ struct rig {
 
 void rig_open(struct rig *, const struct backend_ops *, const struct naive_shape *, uint64_t seed,
               const struct backend_options *);
+/* Another model on the same backend and pool, of a vocabulary that is no larger. It is closed first. */
+void rig_open_beside(struct rig *, const struct rig *, const struct naive_shape *, uint64_t seed);
 void rig_close(struct rig *);
 void rig_restart(struct rig *); /* an empty tree in a new store */
 

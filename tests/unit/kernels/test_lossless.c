@@ -13,7 +13,7 @@
 #include "kernels/rng.h"
 #include "tests/rigs/chi_square.h"
 
-enum { V = 6, DRAWS = 30000, TESTS = 14 };
+enum { V = 6, DRAWS = 30000, TESTS = 20 };
 
 /* Logits of the next word after each word; row V: at the start. */
 static const float target[V + 1][V] = {
@@ -207,6 +207,70 @@ test_the_same_test_catches_biased_verification(void **state)
         assert_false(keeps_the_distribution(&shapes[i]));
 }
 
+/* ---- a draft of another vocabulary ---- */
+
+enum { FEW = 5, MANY = 8 };
+
+/* One round of k candidates, drawn without replacement by a draft over so many words; dropped: those that the target does
+ * not know are left out instead of being verified. Are its first words the target's? */
+static bool
+keeps_it_across(uint32_t target_words, uint32_t draft_words, uint32_t k, const struct sampling *s, bool dropped)
+{
+    static const float z[MANY] = {0.2f, 1.1f, -0.4f, 0.8f, 0.0f, -0.9f, 0.6f, 0.3f},
+                       d[MANY] = {1.0f, -0.3f, 0.4f, 0.1f, 0.9f, 0.7f, -0.2f, 1.2f};
+    float q[MANY] = {0}, expected[MANY], p[MANY];
+    uint32_t order[MANY];
+    double count[MANY] = {0}, chi2 = 0;
+    int cells = 0;
+    sampling_dist(d, draft_words, s, q, order);
+    sampling_dist(z, target_words, s, expected, order);
+    for (uint64_t seed = 0; seed < DRAWS; seed++) {
+        struct verify_node nodes[1 + MANY] = {{.parent = -1, .ring = 0}};
+        const float *logits[1 + MANY] = {z}, *qs[1 + MANY] = {NULL};
+        token_t taken[MANY];
+        uint32_t n = 1;
+        for (; n <= k; n++) {
+            const struct rng_key key = {.seed = seed, .pos = 1, .purpose = RNG_DRAFT, .index = n};
+            taken[n - 1] = sampling_draw(q, MANY, &key, taken, n - 1);
+            if (taken[n - 1] == TOKEN_NONE || (dropped && (uint32_t)taken[n - 1] >= target_words))
+                break;
+            nodes[n] = (struct verify_node){.token = taken[n - 1], .pos = 1, .ring = RING_NONE};
+            qs[n] = q;
+        }
+        const struct verify_req r = {.nodes = nodes, .n = n, .sampling = *s, .seed = seed};
+        struct verdict v;
+        assert_true(sampling_verify(&r, target_words, logits, qs, MANY, p, order, &v));
+        assert_in_range(v.next, 0, target_words - 1);
+        count[v.next]++;
+    }
+    for (uint32_t v = 0; v < target_words; v++) {
+        const double want = (double)expected[v] * DRAWS;
+        if (!(want > 0)) {
+            assert_true(count[v] < 1);
+            continue;
+        }
+        chi2 += (count[v] - want) * (count[v] - want) / want;
+        cells++;
+    }
+    const double limit = chi_square_limit(cells - 1, 0.001 / TESTS);
+    print_message("%u words, a draft of %u, %u candidates%s: chi-square %8.1f, limit %5.1f\n", target_words,
+                  draft_words, k, dropped ? ", biased" : "", chi2, limit);
+    return chi2 < limit;
+}
+
+static void
+test_drafts_of_another_vocabulary_keep_the_targets_distribution(void **state)
+{
+    (void)state;
+    const struct sampling plain = PLAIN, filtered = FILTERED;
+    assert_true(keeps_it_across(FEW, MANY, 1, &plain, false));
+    assert_true(keeps_it_across(FEW, MANY, 3, &plain, false));
+    assert_true(keeps_it_across(FEW, MANY, MANY, &filtered, false));
+    assert_true(keeps_it_across(MANY, FEW, 1, &plain, false));
+    assert_true(keeps_it_across(MANY, FEW, 3, &filtered, false));
+    assert_false(keeps_it_across(FEW, MANY, 1, &plain, true));
+}
+
 /* A better draft is accepted more often, and a perfect one always: verification does not buy exactness with drafts. */
 static void
 test_a_draft_equal_to_the_target_is_always_accepted(void **state)
@@ -235,6 +299,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chains_keep_the_targets_distribution),
         cmocka_unit_test(test_trees_keep_the_targets_distribution),
+        cmocka_unit_test(test_drafts_of_another_vocabulary_keep_the_targets_distribution),
         cmocka_unit_test(test_the_same_test_catches_biased_verification),
         cmocka_unit_test(test_a_draft_equal_to_the_target_is_always_accepted),
     };
