@@ -1,0 +1,207 @@
+/* Contexts of two models, of many tokens and of few, share a pool of distributions; on the check backend, which notices
+ * every wait() that is missing. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/context/context.h"
+#include "tests/rigs/context_fixture.h"
+
+enum { MANY = 40, FEW = 30, PLACES = 5, LAYERS = 2, PROMPT = 3 };
+
+static const struct sampling plain = {.temperature = 1, .top_p = 1};
+
+struct reader {
+    struct naive_model *model;
+    struct weights *weights;
+    struct context *c;
+    atomic_bool cancel;
+    slot_t end; /* of a prompt */
+};
+
+struct readers {
+    struct backend *backend;
+    struct dist_pool *pool;
+    struct reader many, few;
+};
+
+static void
+open_reader(struct readers *all, struct reader *r, uint32_t vocab)
+{
+    const struct naive_shape shape = {.n_layers = LAYERS,
+                                      .width = 32,
+                                      .heads = 2,
+                                      .kv_heads = 1,
+                                      .head_dim = 16,
+                                      .ffn = 48,
+                                      .vocab = vocab,
+                                      .type = WEIGHT_F16};
+    const token_t tokens[PROMPT] = {1, 2, 3};
+    struct err e;
+    r->model = naive_model_random(&shape, vocab);
+    assert_non_null(r->model);
+    atomic_init(&r->cancel, false);
+    const struct model_desc *d = naive_model_desc(r->model);
+    const struct context_options o = {.ctx = 16, .dists = all->pool, .cancel = &r->cancel};
+    assert_true(check_backend.load(all->backend, d, NULL, NULL, &r->weights, &e));
+    assert_true(context_open(&r->c, &check_backend, all->backend, r->weights, d, &o, &e));
+    const seq_t s = context_sequence(r->c);
+    assert_true(context_prefill(r->c, s, tokens, PROMPT, NULL, NULL));
+    r->end = context_at(r->c, s, PROMPT - 1);
+}
+
+static void
+close_reader(struct reader *r)
+{
+    context_close(r->c);
+    check_backend.unload(r->weights);
+    naive_model_free(r->model);
+}
+
+static int
+open_readers(void **state)
+{
+    static struct readers all;
+    struct err e;
+    assert_true(check_backend.open(&all.backend, &(struct backend_options){.threads = 1}, &e));
+    assert_true(dist_pool_open(&all.pool, &check_backend, all.backend, MANY, PLACES, &e));
+    open_reader(&all, &all.many, MANY);
+    open_reader(&all, &all.few, FEW);
+    *state = &all;
+    return 0;
+}
+
+static int
+close_readers(void **state)
+{
+    struct readers *all = *state;
+    if (all->many.c != NULL)
+        close_reader(&all->many);
+    close_reader(&all->few);
+    dist_pool_close(all->pool);
+    check_backend.close(all->backend);
+    return 0;
+}
+
+static dist_t
+dist_of(struct reader *r)
+{
+    const dist_t d = context_dist(r->c, r->end, LAYERS, USE_LENS, &plain);
+    assert_int_not_equal(d, DIST_NONE);
+    return d;
+}
+
+static void
+test_a_context_waits_for_what_another_is_making(void **state)
+{
+    struct readers *all = *state;
+    float p[MANY], q[MANY];
+    struct overlap o;
+    const dist_t d = dist_of(&all->many), c = dist_of(&all->few); /* queued, both */
+    assert_int_not_equal(d, c);
+    assert_true(context_overlap(all->few.c, d, c, 7, &o));
+    assert_true(context_read_dist(all->few.c, d, p) && context_read_dist(all->many.c, c, q));
+    double similarity = 0;
+    for (int v = 0; v < MANY; v++) {
+        similarity += fmin((double)p[v], (double)q[v]);
+        assert_true(p[v] > 0 && (q[v] > 0) == (v < FEW));
+    }
+    assert_true(fabs((double)o.similarity - similarity) < 1e-6);
+    assert_true(fabs((double)o.acceptance - fmin(1, (double)q[7] / (double)p[7])) < 1e-6);
+    const struct rng_key key = {.seed = 4, .pos = 3};
+    const dist_t again = dist_of(&all->many);
+    assert_int_equal(context_draw(all->few.c, again, &key, NULL, 0), context_draw(all->many.c, d, &key, NULL, 0));
+    assert_false(context_overlap(all->few.c, d, c, MANY, &o));
+    assert_error(all->few.c, ERR_WORK, "token 40 is not in the vocabulary of 40");
+    assert_false(context_overlap(all->few.c, d, c, TOKEN_NONE, &o));
+    assert_false(context_overlap(all->few.c, d, 9, 7, &o));
+    assert_error(all->few.c, ERR_WORK, "no distribution 9");
+}
+
+static void
+test_numbers_are_handed_out_once_until_all_are_released(void **state)
+{
+    struct readers *all = *state;
+    float p[MANY];
+    for (dist_t i = 0; i < PLACES; i++)
+        assert_int_equal(dist_of(i % 2 ? &all->many : &all->few), i);
+    assert_int_equal(context_dist(all->few.c, all->few.end, 0, USE_LENS, &plain), DIST_NONE);
+    assert_error(all->few.c, ERR_WORK, "all 5 distributions");
+    context_release_dists(all->few.c); /* they are not its own */
+    assert_true(context_read_dist(all->few.c, 3, p));
+    dist_pool_release(all->pool); /* with some still queued */
+    assert_false(context_read_dist(all->many.c, 0, p));
+    assert_error(all->many.c, ERR_WORK, "released");
+    for (dist_t i = 0; i < PLACES; i++)
+        assert_int_equal(dist_of(i % 2 ? &all->few : &all->many), i);
+    assert_true(context_read_dist(all->few.c, 0, p) && p[FEW] > 0);
+    assert_true(context_read_dist(all->many.c, 1, p) && !(p[FEW] > 0));
+}
+
+static void
+test_a_draft_token_that_the_target_does_not_know_is_rejected(void **state)
+{
+    struct readers *all = *state;
+    struct verdict v;
+    struct verify_row rows[2] = {{.parent = -1, .token = PROMPT, .slot = all->few.end, .q = DIST_NONE},
+                                 {.token = FEW, .slot = SLOT_NONE, .q = dist_of(&all->many)}};
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        assert_true(context_verify(all->few.c, 0, rows, 2, &plain, seed, &v));
+        assert_true(v.kind == NEXT_CORRECTION && v.next >= 0 && v.next < FEW);
+    }
+    rows[1].token = MANY;
+    assert_false(context_verify(all->few.c, 0, rows, 2, &plain, 1, &v));
+    assert_error(all->few.c, ERR_WORK, "not in the vocabulary");
+}
+
+static void
+test_a_failure_is_told_by_the_context_that_came_for_it(void **state)
+{
+    struct readers *all = *state;
+    float p[MANY];
+    atomic_store(&all->many.cancel, true);
+    const dist_t d = dist_of(&all->many);
+    assert_false(context_read_dist(all->few.c, d, p));
+    assert_int_equal(context_error(all->few.c)->kind, ERR_CANCELLED);
+    assert_int_equal(context_error(all->many.c)->kind, ERR_NONE);
+    atomic_store(&all->many.cancel, false);
+    const dist_t next = dist_of(&all->many);
+    assert_true(context_read_dist(all->few.c, next, p));
+}
+
+static void
+test_what_a_context_made_outlives_it(void **state)
+{
+    struct readers *all = *state;
+    float before[MANY], after[MANY];
+    const dist_t d = dist_of(&all->many), queued = dist_of(&all->many);
+    assert_true(context_read_dist(all->few.c, d, before));
+    assert_int_equal(dist_of(&all->many), 2);
+    close_reader(&all->many);
+    all->many.c = NULL;
+    assert_true(context_read_dist(all->few.c, d, after));
+    assert_memory_equal(before, after, sizeof before);
+    assert_true(context_read_dist(all->few.c, queued, after) && context_read_dist(all->few.c, 2, after));
+    assert_memory_equal(before, after, sizeof before);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_context_waits_for_what_another_is_making, open_readers, close_readers),
+        cmocka_unit_test_setup_teardown(test_numbers_are_handed_out_once_until_all_are_released, open_readers,
+                                        close_readers),
+        cmocka_unit_test_setup_teardown(test_a_draft_token_that_the_target_does_not_know_is_rejected, open_readers,
+                                        close_readers),
+        cmocka_unit_test_setup_teardown(test_a_failure_is_told_by_the_context_that_came_for_it, open_readers,
+                                        close_readers),
+        cmocka_unit_test_setup_teardown(test_what_a_context_made_outlives_it, open_readers, close_readers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
