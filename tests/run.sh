@@ -11,6 +11,7 @@ unset MAKEFLAGS MFLAGS MAKEOVERRIDES # of the make that runs this: tests that ca
 export CMOCKA_MESSAGE_OUTPUT=TAP
 export OMP_WAIT_POLICY=passive # two cores, several threads: idle ones must not spin
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1}
+export TSAN_OPTIONS="${TSAN_OPTIONS:-allocator_may_return_null=1}" # as without it: what cannot be had is refused
 [ -n "$LONG" ] && export SPECSCOPE_LONG=1
 LOG=$BUILD/test-logs
 mkdir -p "$LOG"
