@@ -216,11 +216,11 @@ struct dist_req {
 };
 
 /* How well a cheap distribution stands for a better one: what Speculative Verification asks of a draft d and its
- * companion c, per drafted token. */
+ * companion c, per drafted token x. Where d(x) is 0, x can't have been drawn from d; it counts as chosen
+ * deterministically, as in verification, and c(x) is its acceptance. */
 struct overlap {
     float similarity; /* sum over v of min(d(v), c(v)) */
-    float acceptance; /* of the token x by verification if c were the target: min(1, c(x)/d(x)); c(x) where d(x) is 0, */
-                      /* which can't have been drawn from d and so counts as chosen deterministically */
+    float acceptance; /* of x, were c the target: min(1, c(x)/d(x)) */
 };
 
 struct overlap_req {
@@ -295,8 +295,7 @@ struct store_desc {      /* kernels/request.h, store_defaults() */
     uint32_t trunk;      /* length of a trunk table: the context size */
     uint32_t max_rows;   /* rows in one sweep */
     uint32_t max_probes; /* probes in one guess call */
-    struct dists *dists; /* of the same backend, over at least the model's vocabulary; borrowed, and outlives the store; */
-                         /* NULL: it has none */
+    struct dists *dists; /* of the same backend, over the model's vocabulary at least; borrowed; NULL: it has none */
     const atomic_bool *cancel; /* looked at before every layer; when set, queued work is dropped and wait() says */
                                /* ERR_CANCELLED; rows of the dropped sweep keep their depth */
 };

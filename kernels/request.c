@@ -5,12 +5,8 @@
 struct store_desc
 store_defaults(uint32_t ctx)
 {
-    return (struct store_desc){.slots = ctx + STORE_SPARE,
-                               .ring = 128,
-                               .seqs = 4,
-                               .trunk = ctx,
-                               .max_rows = 64,
-                               .max_probes = 512};
+    return (struct store_desc){
+        .slots = ctx + STORE_SPARE, .ring = 128, .seqs = 4, .trunk = ctx, .max_rows = 64, .max_probes = 512};
 }
 
 bool
@@ -26,8 +22,8 @@ request_store(struct request_limits m, struct err *err)
     const struct store_desc *d = m.store;
     if (m.dists.n != 0 && m.dists.vocab < m.model->vocab)
         return err_set(err, ERR_USAGE,
-                       "distributions over %" PRIu32 " tokens are no place for a vocabulary of %" PRIu32,
-                       m.dists.vocab, m.model->vocab);
+                       "distributions over %" PRIu32 " tokens are no place for a vocabulary of %" PRIu32, m.dists.vocab,
+                       m.model->vocab);
     return (d->slots != 0 && d->ring != 0 && d->seqs != 0 && d->trunk != 0 && d->max_rows != 0) ||
            err_set(err, ERR_USAGE, "a context needs at least one slot, row, sequence and position");
 }
@@ -156,7 +152,8 @@ request_verify(struct request_limits m, const struct verify_req *r)
         const struct verify_node *node = &r->nodes[i];
         if ((node->ring != RING_NONE && node->ring >= m.store->ring) ||
             (node->q != DIST_NONE && !request_read_dist(m, node->q)) ||
-            (i > 0 && (!is_token(node->token, node->ring == RING_NONE ? beyond : m.model->vocab) || node->parent < 0 || (size_t)node->parent >= i)))
+            (i > 0 && (!is_token(node->token, node->ring == RING_NONE ? beyond : m.model->vocab) || node->parent < 0 ||
+                       (size_t)node->parent >= i)))
             return false;
     }
     return true;

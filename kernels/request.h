@@ -8,7 +8,7 @@
 
 /* What a store is opened with where nobody wants it otherwise: for a trunk of ctx positions, and so many slots beyond. */
 #define STORE_SPARE 128
-#define STORE_DISTS 64 /* in the pool of a context that has one to itself */
+#define STORE_DISTS 64                          /* in the pool of a context that has one to itself */
 struct store_desc store_defaults(uint32_t ctx); /* without a pool */
 
 struct pool_size { /* n distributions over vocab tokens; no pool: 0, 0 */

@@ -46,7 +46,7 @@ struct context {
     uint32_t n_open;            /* */
     struct sequence *sequences; /* (seqs) */
     slot_t *trunks;             /* (seqs, ctx) */
-    struct dist_pool *pool;     /* limits.dists; */
+    struct dist_pool *pool;     /* as limits.dists */
     bool own_pool;              /* nobody else's */
     bool making;                /* distributions were queued since the last wait() */
     struct row *rows;           /* (max_rows) of the sweep being built */

@@ -214,8 +214,8 @@ static bool
 check_overlap(struct store *s, const struct overlap_req *requests, size_t n)
 {
     return request_overlap(check_of(s)->limits, requests, n) &&
-           queue(s, (struct command){
-                        .kind = OVERLAP, .overlaps = requests, .n = n, .bytes = n * sizeof(struct overlap)});
+           queue(s,
+                 (struct command){.kind = OVERLAP, .overlaps = requests, .n = n, .bytes = n * sizeof(struct overlap)});
 }
 
 static bool

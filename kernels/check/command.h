@@ -6,7 +6,20 @@
 #include "kernels/backend.h"
 #include "kernels/cpu/blocks.h"
 
-enum command_kind { TRUNK, EMBED, STEP, UNTIL, GUESS, DIST, DRAW, OVERLAP, VERIFY, READ_LOGITS, READ_HIDDEN, READ_DIST };
+enum command_kind {
+    TRUNK,
+    EMBED,
+    STEP,
+    UNTIL,
+    GUESS,
+    DIST,
+    DRAW,
+    OVERLAP,
+    VERIFY,
+    READ_LOGITS,
+    READ_HIDDEN,
+    READ_DIST
+};
 
 /* What its kind does not have is zero. */
 struct command {
@@ -20,7 +33,7 @@ struct command {
     struct exit_rule rule;
     const struct probe *probes;
     const struct dist_req *dists;
-    const struct draw_req *draws; /* `out` of each: in `result` */
+    const struct draw_req *draws;       /* `out` of each: in `result` */
     const struct overlap_req *overlaps; /* likewise */
     struct verify_req verify;
     dist_t dist;
@@ -29,7 +42,7 @@ struct command {
     size_t bytes;
     void **outs;          /* DRAW, OVERLAP: (n) the caller's `out` of each */
     struct guess *probed; /* UNTIL: (depths) the caller's, or NULL */
-    size_t depths;                /* L + 1 */
+    size_t depths;        /* L + 1 */
 
     struct blocks blocks; /* the copies */
     struct command *next; /* in a queue */

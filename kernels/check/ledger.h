@@ -1,6 +1,6 @@
 /* What a store really holds: which slots have keys and values at which layers, which ring entries have hidden states up
- * to which depth, and, in the pool, which distributions were written. Requests are compared with it, so that code which relies on what
- * was never computed fails with a sentence instead of reading whatever lay there. */
+ * to which depth, and, in its pool, which distributions were written. Requests are compared with it, so that code which
+ * relies on what was never computed fails with a sentence instead of reading whatever lay there. */
 #ifndef KERNELS_CHECK_LEDGER_H
 #define KERNELS_CHECK_LEDGER_H
 

@@ -46,10 +46,10 @@ take_all(struct store *s)
     s->head.pieces = blocks_take(&s->blocks, HEAD_TILE * s->head.n_pieces, sizeof *s->head.pieces);
     s->head.shifted = blocks_take(&s->blocks, (size_t)HEAD_TILE * d->width, sizeof *s->head.shifted);
     s->workers = blocks_take(&s->blocks, s->threads, sizeof *s->workers);
-    if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL ||
-        s->p == NULL || s->q == NULL || s->attended == NULL || s->k == NULL || s->v == NULL || s->gate == NULL ||
-        s->up == NULL || s->y == NULL || s->turns == NULL || s->head.logits == NULL || s->head.pieces == NULL ||
-        s->head.shifted == NULL || s->workers == NULL || !take_acts(s, &s->acts, largest(rows, HEAD_TILE), widest))
+    if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL || s->p == NULL || s->q == NULL ||
+        s->attended == NULL || s->k == NULL || s->v == NULL || s->gate == NULL || s->up == NULL || s->y == NULL ||
+        s->turns == NULL || s->head.logits == NULL || s->head.pieces == NULL || s->head.shifted == NULL ||
+        s->workers == NULL || !take_acts(s, &s->acts, largest(rows, HEAD_TILE), widest))
         return false;
     for (uint32_t t = 0; t < s->threads; t++) {
         struct worker_buffers *b = &s->workers[t];
@@ -80,7 +80,8 @@ cpu_store_open(struct weights *w, const struct store_desc *desc, struct store **
     struct store *s = aligned_alloc(_Alignof(struct store), sizeof *s);
     if (s == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");
-    *s = (struct store){.weights = w, .isa = w->backend->isa, .threads = w->backend->threads, .desc = *desc, .dists = desc->dists};
+    *s = (struct store){
+        .weights = w, .isa = w->backend->isa, .threads = w->backend->threads, .desc = *desc, .dists = desc->dists};
     s->limits = (struct request_limits){&w->desc, &s->desc, dists};
     atomic_init(&s->team.arrived, 0);
     atomic_init(&s->team.generation, 0);

@@ -1,4 +1,5 @@
-/* What a context keeps on the CPU: keys and values, the ring of hidden states, trunk tables; the buffers that a sweep or a head call works in; and results that wait to be handed out. */
+/* What a context keeps on the CPU: keys and values, the ring of hidden states, trunk tables; the buffers that a sweep or a
+ * head call works in; and results that wait to be handed out. */
 #ifndef KERNELS_CPU_STORE_H
 #define KERNELS_CPU_STORE_H
 
