@@ -157,14 +157,23 @@ append_policy(struct bench *b, const struct policy *p, struct axis *axes, size_t
     return ok;
 }
 
-/* `ar` first, then those asked for. */
+static bool
+has_all(const struct engine *e, unsigned needs)
+{
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        if ((needs & NEEDS(role)) != 0 && !engine_has(e, role))
+            return false;
+    return true;
+}
+
+/* `ar` first, then those asked for: all is all that have what they need. */
 static size_t
-list_policies(const struct options *o, const struct policy_ops **out)
+list_policies(const struct options *o, const struct engine *e, const struct policy_ops **out)
 {
     size_t n = 0;
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t i = 0; policy_registry[i] != NULL && n < OPTIONS_MOST; i++) {
-            bool asked = o->policies.n == 0, ar = strcmp(policy_registry[i]->name, "ar") == 0;
+            bool asked = o->policies.n == 0 && has_all(e, policy_registry[i]->needs), ar = strcmp(policy_registry[i]->name, "ar") == 0;
             for (size_t k = 0; k < o->policies.n; k++)
                 asked = asked || strcmp(policy_registry[i]->name, o->policies.at[k]) == 0;
             if (ar ? pass == 0 : pass == 1 && asked)
@@ -183,7 +192,7 @@ bench_lanes(struct bench *b, struct err *err)
     const struct model_info model = {b->engine->model->desc.n_layers, b->engine->model->desc.width,
                                      b->engine->model->desc.vocab, b->engine->model->rho};
     const struct policy_ops *policies[OPTIONS_MOST];
-    size_t n = list_policies(b->o, policies);
+    size_t n = list_policies(b->o, b->engine, policies);
     bool taken[OPTIONS_MOST] = {false}, ok = true;
     for (size_t i = 0; i < n && ok; i++) {
         struct policy p;

@@ -1,5 +1,6 @@
 #include "cli/generation/generation.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,35 @@ note_tokenizer(const struct options *o, struct engine *engine)
         snprintf(engine->note, sizeof engine->note, "%s", tokenizer_note(t));
 }
 
+/* Roles whose models are looked for beside the model where none is given: all that may be asked for on the screen, else
+ * those that the policies need. */
+static unsigned
+wanted(const struct options *o)
+{
+    unsigned roles = 0;
+    if (o->command == COMMAND_SCOPE)
+        return UINT_MAX;
+    for (size_t i = 0; policy_registry[i] != NULL && !o->steps && !o->speed; i++) {
+        bool asked = o->policies.n == 0 && o->command == COMMAND_BENCH;
+        for (size_t k = 0; k < o->policies.n; k++)
+            asked = asked || strcmp(policy_registry[i]->name, o->policies.at[k]) == 0;
+        roles |= asked ? policy_registry[i]->needs : 0;
+    }
+    return roles;
+}
+
+/* The scope says both itself. */
+static void
+tell_notes(const struct engine *engine)
+{
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        if (engine->helpers[role].found)
+            fprintf(stderr, "specscope: the %s model is %s, found beside the model\n", helper_names[role],
+                    engine->helpers[role].model->path);
+    if (engine->note[0] != '\0')
+        fprintf(stderr, "specscope: %s\n", engine->note);
+}
+
 bool
 generation_engine(const struct options *o, struct engine **engine, struct err *err)
 {
@@ -94,6 +124,8 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
                                            .backend = o->backend,
                                            .backend_options = o->backend_options,
                                            .heads = o->heads,
+                                           .helpers = {o->helpers[HELPER_DRAFT], o->helpers[HELPER_COMPANION]},
+                                           .wanted = wanted(o),
                                            .quantize = o->quantize,
                                            .ctx = o->ctx};
     struct load_progress progress = {.start_us = now_us()};
@@ -102,8 +134,8 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
         clear_progress();
     if (ok)
         note_tokenizer(o, *engine);
-    if (ok && (*engine)->note[0] != '\0' && o->command != COMMAND_SCOPE) /* the scope has its status line for it */
-        fprintf(stderr, "specscope: %s\n", (*engine)->note);
+    if (ok && o->command != COMMAND_SCOPE)
+        tell_notes(*engine);
     return ok;
 }
 

@@ -9,6 +9,11 @@
 #define SCREEN    (COMMAND_SCOPE | COMMAND_REPLAY)
 #define TRAINS    (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
 
+#define SIBLING(role) "NAME-" role "-TYPE.gguf beside NAME-TYPE.gguf, if it is there"
+#define SELF                                                                                                           \
+    "'self:E' stands for the model's own layers 1 to E; not for training. Without the option the file is looked for "  \
+    "where something needs it, and passed over where its vocabulary is another one."
+
 #define MEMBER(m)      .at = offsetof(struct options, m), .size = sizeof((struct options *)0)->m
 #define COUNT(list)    (sizeof list / sizeof *list)
 #define WORDS(list, n) .words = list, .n_words = n
@@ -36,6 +41,7 @@ static const char *const backend_words[] = {"auto", "cpu", "cuda", "check"};
 static const char *const isa_words[] = {"auto", "reference", "avx2", "avx512", "avx512vnni", "amx", "neon", "neondot"};
 static const char *const quantize_words[] = {"none", "q8_0"};
 static const char *const heads_words[] = {"none"};
+static const char *const helper_words[] = {"none", "self:"};
 static const char *const theme_words[] = {"dark", "light", "cividis", "mono"};
 static const char *const kind_words[] = {"affine", "full"};
 
@@ -110,6 +116,12 @@ const struct option_row option_rows[] = {
     WHOLE("threads", 't', "N", GENERATES | TRAINS, backend_options.threads, 0, 1024, "CPU threads",
           .without = "all cores"),
     WHOLE("seed", 0, "N", GENERATES | TRAINS, seed, 0, UINT64_MAX, "of the random numbers", .def = "1"),
+    TEXT("draft", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE,
+         helpers[HELPER_DRAFT], "a smaller model with the same vocabulary, which drafts", .takes = TAKES_FILE,
+         WORDS(helper_words, COUNT(helper_words)), .without = SIBLING("draft"), .more = SELF),
+    TEXT("companion", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_PROFILE, helpers[HELPER_COMPANION],
+         "a third one, whose opinion of drafts is asked", .takes = TAKES_FILE,
+         WORDS(helper_words, COUNT(helper_words)), .without = SIBLING("companion"), .more = SELF),
     /* ---- layers and heads ---- */
     CHOICE("probe", 0, "MODE", COMMAND_SCOPE, probe, "layers shown", WORDS(probe_mode_names, PROBE_MODES), .def = "all",
            .more = "'policy' shows only what the policy looks at anyway."),
@@ -163,10 +175,6 @@ const struct option_row option_rows[] = {
     /* ---- train ---- */
     TEXT("model", 'm', "MODEL", TRAINS, model, "a .gguf file or a Hugging Face folder", .takes = TAKES_FILE,
          .without = "the bundled model"),
-    TEXT("draft", 0, "MODEL", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, draft,
-         "a smaller model with the same vocabulary, which drafts", .takes = TAKES_FILE),
-    TEXT("companion", 0, "MODEL", COMMAND_TRAIN_PROFILE, companion, "a third one, whose opinion of drafts is asked",
-         .takes = TAKES_FILE),
     TEXT("text", 0, "FILE", COMMAND_TRAIN_HEADS, train.text,
          "plain text to train on, 64 MiB at most; every 16th window is held out", .takes = TAKES_FILE),
     TEXT("text", 0, "FILE", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, train.text,

@@ -64,7 +64,7 @@ struct options {
         double rate;
         uint32_t batch, window; /* window 0: 512, or the model's context */
     } train;
-    const char *draft, *companion; /* helper models; NULL: none given */
+    const char *helpers[HELPERS]; /* models that help; NULL: none given */
     struct {
         uint32_t prompt, response; /* tokens */
         float temperature;

@@ -6,14 +6,13 @@
 #include "cli/base/commands.h"
 #include "cli/generation/generation.h"
 #include "cli/train/train_accept.h"
+#include "cli/train/train_models.h"
 #include "cli/train/train_prompts.h"
 #include "engine/base/clock.h"
 
 static bool
 check(const struct options *o, struct err *err)
 {
-    if (o->draft == NULL)
-        return err_set(err, ERR_USAGE, "train accept: --draft MODEL is missing: whose candidates to judge");
     if (o->train.text == NULL)
         return err_set(err, ERR_USAGE, "train accept: --text FILE is missing: what the target goes on from");
     return o->train.out != NULL || err_set(err, ERR_USAGE, "train accept: --out FILE is missing: what to write");
@@ -72,16 +71,8 @@ collect(struct accept_job *j, struct train_prompts *p, struct accept_data *data,
 static bool
 open_models(struct accept_job *j, struct err *err)
 {
-    const struct options *o = j->options;
-    struct engine_options engine = {.model_path = o->model != NULL ? o->model : bundled_model_path(),
-                                    .backend = o->backend,
-                                    .backend_options = o->backend_options,
-                                    .heads = "none",
-                                    .ctx = o->answers.prompt + o->answers.response};
-    if (!engine_open(&j->target, &engine, NULL, NULL, err))
-        return false;
-    engine.model_path = o->draft;
-    return engine_open(&j->draft, &engine, NULL, NULL, err);
+    return train_helper(j->options, HELPER_DRAFT, "whose candidates to judge", &j->draft, err) &&
+           train_target(j->options, &j->target, err);
 }
 
 static bool

@@ -6,6 +6,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/generation/generation.h"
+#include "cli/train/train_models.h"
 #include "cli/train/train_prompts.h"
 #include "engine/base/clock.h"
 #include "engine/training/profile_data.h"
@@ -26,11 +27,6 @@ struct profile_job {
 static bool
 check(const struct options *o, struct err *err)
 {
-    if (o->draft == NULL)
-        return err_set(err, ERR_USAGE, "train profile: --draft MODEL is missing: which model drafts");
-    if (o->companion == NULL)
-        return err_set(err, ERR_USAGE,
-                       "train profile: --companion MODEL is missing: which model is asked about drafts");
     if (o->train.text == NULL && o->prompts_file == NULL)
         return err_set(err, ERR_USAGE,
                        "train profile: --text FILE is missing: what prompts are cut out of; or --prompts");
@@ -41,17 +37,9 @@ static bool
 open_models(struct profile_job *j, struct err *err)
 {
     const struct options *o = j->options;
-    const char *path[MODELS] = {o->model != NULL ? o->model : bundled_model_path(), o->draft, o->companion};
-    for (int i = 0; i < MODELS; i++) {
-        const struct engine_options engine = {.model_path = path[i],
-                                              .backend = o->backend,
-                                              .backend_options = o->backend_options,
-                                              .heads = "none",
-                                              .ctx = o->answers.prompt + o->answers.response};
-        if (!engine_open(&j->engine[i], &engine, NULL, NULL, err))
-            return false;
-    }
-    return true;
+    return train_helper(o, HELPER_DRAFT, "which model drafts", &j->engine[DRAFT], err) &&
+           train_helper(o, HELPER_COMPANION, "which model is asked about drafts", &j->engine[COMPANION], err) &&
+           train_target(o, &j->engine[TARGET], err);
 }
 
 static bool

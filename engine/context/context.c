@@ -26,6 +26,8 @@ fill_limits(struct context_options *o, const struct context_options *asked, stru
     o->seqs = or_default(o->seqs, usual.seqs);
     o->max_rows = or_default(o->max_rows, usual.max_rows);
     o->max_probes = or_default(o->max_probes, usual.max_probes);
+    o->layer_load = o->layer_load > 0 ? o->layer_load : 1;
+    o->head_load = o->head_load > 0 ? o->head_load : 1;
     if (o->ctx == 0)
         return err_set(err, ERR_USAGE, "a context needs room for at least one position: use -c N with N > 0");
     if ((uint64_t)o->ctx + o->spare >= SLOT_NONE)

@@ -30,6 +30,8 @@ struct context_options {       /* 0 but in ctx: as kernels/request.h, store_defa
     struct dist_pool *dists;   /* shared with other contexts, borrowed; NULL: STORE_DISTS of its own */
     const atomic_bool *cancel; /* or NULL */
     enum head_kind heads;      /* the trained heads that the weights have, for the accounts */
+    double layer_load;         /* what a layer counts in the accounts, */
+    double head_load;          /* and a head call; 0: 1, as in the target's own context */
 };
 
 /* Sublayers left out of an advance: (L + 1) switches indexed by layer 1..L, or NULL for none. A row may only attend to
@@ -120,7 +122,7 @@ bool context_verify(struct context *, seq_t, const struct verify_row *rows, size
 
 /* ---- accounts ---- */
 
-struct loads {     /* running totals */
+struct loads {     /* running totals, in units of the target's layers and head */
     double layers; /* one load = one layer's weights read once, however many rows pass; a skipped sublayer
                              counts one half less */
     double heads;  /* head calls; a call on several rows is one load. A layer's affine head adds its parameters'

@@ -269,7 +269,7 @@ context_verify(struct context *c, seq_t seq, const struct verify_row *rows, size
 struct loads
 context_loads(const struct context *c)
 {
-    return c->loads;
+    return (struct loads){c->loads.layers * c->limits.layer_load, c->loads.heads * c->limits.head_load};
 }
 
 bool

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const helper_names[HELPERS] = {"draft", "companion"};
 const char *const series_form_names[SERIES_FORMS] = {"line", "band", "bars", "strip", "grid", "mask", "phase"};
 
 #define MAX_CELLS (1 << 20)
@@ -92,6 +93,14 @@ policy_close(struct policy *p)
         p->ops->close(p);
     free(p->state);
     p->state = NULL;
+}
+
+const char *
+policy_missing(unsigned roles, char *out, size_t n)
+{
+    const char *name = helper_names[(roles & NEEDS(HELPER_DRAFT)) != 0 ? HELPER_DRAFT : HELPER_COMPANION];
+    snprintf(out, n, "a %s model: give one with --%s PATH or --%s self:E", name, name, name);
+    return out;
 }
 
 bool

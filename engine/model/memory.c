@@ -146,17 +146,28 @@ memory_text(char out[24], uint64_t bytes)
     return out;
 }
 
-bool
-memory_fits(const struct model *m, uint32_t ctx, bool exact, bool quantize, uint64_t available, struct err *err)
+uint64_t
+memory_need(const struct model *m, uint32_t ctx, bool exact, bool quantize)
 {
-    char weights[24], kv[24], there[24];
+    const uint64_t weights = model_weight_bytes(m, exact, quantize), kv = model_kv_bytes(m, ctx, exact);
+    return kv <= UINT64_MAX - weights ? weights + kv : UINT64_MAX;
+}
+
+bool
+memory_fits(const struct model *m, uint32_t ctx, bool exact, bool quantize, uint64_t available, uint64_t taken,
+            struct err *err)
+{
+    char weights[24], kv[24], there[24], others[64] = "", size[24];
     const uint64_t weight_bytes = model_weight_bytes(m, exact, quantize), kv_bytes = model_kv_bytes(m, ctx, exact);
-    if (weight_bytes <= available && kv_bytes <= available - weight_bytes)
+    const uint64_t left = available > taken ? available - taken : 0;
+    if (weight_bytes <= left && kv_bytes <= left - weight_bytes)
         return true;
+    if (taken > 0)
+        snprintf(others, sizeof others, ", of which other models take %s", memory_text(size, taken));
     return err_set(err, ERR_WORK,
                    "%s: needs %s for its weights%s and %s for a context of %" PRIu32
-                   ", but %s of memory are available; %s",
+                   ", but %s of memory are available%s; %s",
                    m->path, memory_text(weights, weight_bytes), exact ? " in F32" : "", memory_text(kv, kv_bytes), ctx,
-                   memory_text(there, available),
-                   weight_bytes < available ? "lower -c" : "take a smaller or more quantised model");
+                   memory_text(there, available), others,
+                   weight_bytes < left ? "lower -c" : "take a smaller or more quantised model");
 }

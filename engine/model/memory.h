@@ -13,7 +13,10 @@ uint64_t memory_available_under(const char *root);
 /* "13.4 MiB" */
 const char *memory_text(char out[24], uint64_t bytes);
 
-/* Whether weights (to be quantised or not) and a context of `ctx` positions fit into `available` bytes; if not, *err says the numbers. */
-bool memory_fits(const struct model *, uint32_t ctx, bool exact, bool quantize, uint64_t available, struct err *);
+/* What weights (to be quantised or not) and a context of `ctx` positions take. */
+uint64_t memory_need(const struct model *, uint32_t ctx, bool exact, bool quantize);
+/* Whether they fit into what is left of `available` bytes when other models take `taken`; if not, *err says the numbers. */
+bool memory_fits(const struct model *, uint32_t ctx, bool exact, bool quantize, uint64_t available, uint64_t taken,
+                 struct err *);
 
 #endif

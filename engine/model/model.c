@@ -40,6 +40,30 @@ model_kv_bytes(const struct model *m, uint32_t ctx, bool exact)
     return 2 * (uint64_t)d->n_layers * d->kv_heads * d->head_dim * ctx * (exact ? sizeof(float) : sizeof(uint16_t));
 }
 
+static double
+tensor_bytes(const struct tensor *t, bool exact)
+{
+    if (!tensor_present(t))
+        return 0;
+    return (double)t->rows * (double)(exact ? t->cols * sizeof(float) : tensor_row_bytes(t->type, t->cols));
+}
+
+double
+model_layer_bytes(const struct model *m, bool exact)
+{
+    double bytes = 0;
+    for (uint32_t l = 0; l < m->desc.n_layers; l++)
+        for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
+            bytes += tensor_bytes(&m->desc.layers[l].all[i], exact);
+    return bytes / m->desc.n_layers;
+}
+
+double
+model_head_bytes(const struct model *m, bool exact)
+{
+    return tensor_bytes(&m->desc.head, exact);
+}
+
 uint64_t
 model_weight_bytes(const struct model *m, bool exact, bool quantize)
 {

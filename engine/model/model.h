@@ -37,6 +37,10 @@ uint64_t model_kv_bytes(const struct model *, uint32_t ctx, bool exact);
  * quantised first, also what that takes. */
 uint64_t model_weight_bytes(const struct model *, bool exact, bool quantize);
 
+/* Bytes that a step reads of a layer's weights, in the mean, and that a head call reads: in their own types, or in F32. */
+double model_layer_bytes(const struct model *, bool exact);
+double model_head_bytes(const struct model *, bool exact);
+
 /* Memory, aligned to 64 bytes and not set to anything, that is the model's and goes with it; NULL: there is no more. */
 void *model_take(struct model *, size_t bytes);
 

@@ -7,9 +7,13 @@
 bool
 session_find_policy(const struct session *s, const char *name, uint32_t *index, struct err *err)
 {
-    for (*index = 0; *index < s->info.n_policies; ++*index)
-        if (strcmp(s->info.policies[*index].name, name) == 0)
-            return true;
+    char missing[96];
+    for (*index = 0; *index < s->info.n_policies; ++*index) {
+        const struct policy_info *p = &s->info.policies[*index];
+        if (strcmp(p->name, name) == 0)
+            return p->missing == 0 || err_set(err, ERR_USAGE, "policy %s needs %s", name,
+                                              policy_missing(p->missing, missing, sizeof missing));
+    }
     char list[256] = "";
     size_t n = 0;
     for (uint32_t i = 0; i < s->info.n_policies && n < sizeof list; i++)

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "engine/model/memory.h"
-#include "engine/planted/model_open.h"
+#include "engine/session/engine_helpers.h"
 #include "kernels/plugin.h"
 
 /* ---- which backend ---- */
@@ -71,15 +71,32 @@ is_cuda(const struct engine *e)
     return e->ops != &cpu_backend && e->ops != &check_backend;
 }
 
+static void
+unload(struct engine *e)
+{
+    if (e->weights != NULL)
+        e->ops->unload(e->weights);
+    e->weights = NULL;
+    engine_helpers_unload(e);
+}
+
+static bool
+load_all(struct engine *e, uint32_t ctx, progress_fn progress, void *user, struct err *err)
+{
+    struct model_desc desc = e->model->desc;
+    desc.ctx = ctx;
+    return e->ops->load(e->backend, &desc, progress, user, &e->weights, err) &&
+           engine_helpers_load(e, ctx, progress, user, err);
+}
+
 /* Loads the weights; a model that the GPU refuses goes to the CPU unless CUDA was asked for by name. */
 static bool
 load(struct engine *e, const struct engine_options *o, const struct backend_options *options, progress_fn progress,
      void *user, struct err *err)
 {
     struct err why = {.kind = ERR_NONE};
-    struct model_desc desc = e->model->desc;
-    desc.ctx = o->ctx > 0 ? o->ctx : e->model->ctx_train;
-    if (e->ops->load(e->backend, &desc, progress, user, &e->weights, &why))
+    const uint32_t ctx = o->ctx > 0 ? o->ctx : e->model->ctx_train;
+    if (load_all(e, ctx, progress, user, &why))
         return true;
     const bool asked = o->backend != NULL && strcmp(o->backend, "auto") != 0;
     if (!is_cuda(e) || asked || why.kind == ERR_CANCELLED) {
@@ -87,11 +104,14 @@ load(struct engine *e, const struct engine_options *o, const struct backend_opti
             *err = why;
         return false;
     }
+    unload(e);
     e->ops->close(e->backend);
     e->backend = NULL;
     note_fallback(e, &why);
-    return memory_fits(e->model, desc.ctx, e->exact, o->quantize, memory_available(), err) &&
-           open_cpu(e, options, err) && e->ops->load(e->backend, &desc, progress, user, &e->weights, err);
+    const uint64_t available = memory_available();
+    return memory_fits(e->model, ctx, e->exact, o->quantize, available, 0, err) &&
+           engine_helpers_fit(e, ctx, o->quantize, available, err) && open_cpu(e, options, err) &&
+           load_all(e, ctx, progress, user, err);
 }
 
 /* ---- trained heads ---- */
@@ -174,6 +194,7 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
     bool ok = open_backend(e, options, &backend, err);
     model.available = ok && is_cuda(e) ? UINT64_MAX : memory_available(); /* a GPU has its own, and says so itself */
     ok = ok && (options->synth ? model_open_planted : model_open_with)(&e->model, options->model_path, &model, err);
+    ok = ok && engine_helpers_open(e, options, &model, err);
     if (!ok || !load(e, options, &backend, progress, user, err) || !find_heads(e, options, err)) {
         engine_close(e);
         return false;
@@ -187,10 +208,10 @@ engine_close(struct engine *e)
 {
     if (e == NULL)
         return;
-    if (e->weights != NULL)
-        e->ops->unload(e->weights);
+    unload(e);
     if (e->backend != NULL)
         e->ops->close(e->backend);
+    engine_helpers_close(e);
     model_close(e->model);
     free(e);
 }

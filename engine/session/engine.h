@@ -2,6 +2,7 @@
 #ifndef ENGINE_SESSION_ENGINE_H
 #define ENGINE_SESSION_ENGINE_H
 
+#include "engine/events/policy.h"
 #include "engine/model/exit_heads.h"
 #include "engine/model/model.h"
 
@@ -11,8 +12,19 @@ struct engine_options {
     const char *backend;    /* "auto", "cpu", "check", "cuda"; NULL: auto, which nobody asked for */
     struct backend_options backend_options;
     const char *heads; /* a file of trained heads; "none": no heads; NULL: the file beside the model, if there is one */
+    /* Models that help this one: a path, "self:E" for its own layers 1..E, "none"; NULL: the file that stands beside the
+     * model, where the role is among those `wanted` (a set of NEEDS()). */
+    const char *helpers[HELPERS];
+    unsigned wanted;
     bool quantize;     /* matrices to Q8_0 on load */
     uint32_t ctx;      /* that will be asked for, for the check that all of it fits into memory; 0: the model's own */
+};
+
+struct helper_model { /* who plays a role; all 0: nobody */
+    struct model *model;
+    struct weights *weights; /* on the engine's backend */
+    uint32_t exit_layer;     /* self:E, no model of its own: the target's layers 1..E */
+    bool found;              /* beside the model, by its name */
 };
 
 struct engine {
@@ -23,15 +35,25 @@ struct engine {
     uint32_t threads;
     bool exact;
     enum head_kind heads; /* the trained heads that the backend has; HEAD_LENS: none */
+    struct helper_model helpers[HELPERS];
     char note[200];       /* something the user should know ("no usable GPU: …"), or "" */
 };
 
-/* Trained heads beside a model MODEL.gguf are called MODEL.heads.safetensors; they are passed over, and `note` says so,
+/* Helpers beside a model NAME-TYPE.gguf are called NAME-draft-TYPE.gguf and NAME-companion-TYPE.gguf. What they say must
+ * mean the same, so vocabularies are compared. They are passed over like trained heads:
+ *
+ * Trained heads beside a model MODEL.gguf are called MODEL.heads.safetensors; they are passed over, and `note` says so,
  * when they can't be used. Those asked for by name must be usable.
  * With "auto" CUDA computes where plug-in and GPU are there and the model fits, else the CPU, and `note` says why: always
  * when auto was asked for, otherwise only when there is something that should have worked.
  * progress may be NULL; it is called from this thread while weights load. */
 bool engine_open(struct engine **, const struct engine_options *, progress_fn progress, void *user, struct err *);
 void engine_close(struct engine *);
+
+bool engine_has(const struct engine *, enum helper_role);
+/* "fables-draft", "self:3"; "" for nobody. */
+const char *engine_helper_name(const struct engine *, enum helper_role, char *out, size_t n);
+/* The path of the file that stands beside the model at `path` and by its name plays the role, to be freed; NULL: none. */
+char *engine_sibling(const char *path, enum helper_role);
 
 #endif

@@ -146,7 +146,7 @@ session_round_done(struct session *s)
 bool
 session_stop(struct session *s, const char *where)
 {
-    const struct err *e = context_error(s->ctx);
+    const struct err *e = session_error(s);
     if (s->asked.quit || s->asked.new_run || session_has_failed(s))
         return false;
     if (atomic_load(&s->mailbox.cancel) || e->kind == ERR_CANCELLED) /* what cancelled is in the mailbox */

@@ -11,6 +11,16 @@ session_of(const struct round *r)
     return r->state->session;
 }
 
+/* Only the target's layers are layers of a picture, and of a trace. */
+static void
+tell_guess(const struct round *r, slot_t slot, uint32_t layer, const struct guess *g)
+{
+    struct session *s = session_of(r);
+    if (r->helper == NULL && s->settings.probe != PROBE_OFF)
+        session_tell_guess(s, context_position(r->ctx, slot) + 1, layer, session_head_at(s, layer), g, PROBED_POLICY,
+                           TOKEN_NONE);
+}
+
 /* Head calls were made since then. */
 static void
 heads_called(struct round *r, uint64_t since_ns)
@@ -33,12 +43,12 @@ round_until(struct round *r, const slot_t *rows, size_t n, uint32_t to, const st
         spent_heads(&r->state->spent, out->probe_ns);
         if (out->probes > 0 && out->probe_ns == 0)
             r->state->spent.heads_unknown = true;
-        memcpy(r->state->temperature, rule->temperature, (r->layers + 1) * sizeof *rule->temperature);
-        r->state->annealed = true;
-        for (uint32_t l = 1; l <= out->depth && s->settings.probe != PROBE_OFF; l++)
+        r->state->annealed = r->helper == NULL;
+        if (r->helper == NULL)
+            memcpy(r->state->temperature, rule->temperature, (r->layers + 1) * sizeof *rule->temperature);
+        for (uint32_t l = 1; l <= out->depth; l++)
             if (out->probed[l].token != TOKEN_NONE)
-                session_tell_guess(s, context_position(r->ctx, rows[n - 1]) + 1, l, session_head_at(s, l),
-                                   &out->probed[l], PROBED_POLICY, TOKEN_NONE);
+                tell_guess(r, rows[n - 1], l, &out->probed[l]);
     }
     out->probed = mine;
     return ok;
@@ -67,11 +77,20 @@ round_guess(struct round *r, const struct context_probe *probes, size_t n, struc
 {
     if (!round_look(r, probes, n, out))
         return false;
-    struct session *s = session_of(r);
-    for (size_t i = 0; i < n && s->settings.probe != PROBE_OFF; i++)
-        session_tell_guess(s, context_position(r->ctx, probes[i].slot) + 1, probes[i].layer,
-                           session_head_at(s, probes[i].layer), &out[i], PROBED_POLICY, TOKEN_NONE);
+    for (size_t i = 0; i < n; i++)
+        tell_guess(r, probes[i].slot, probes[i].layer, &out[i]);
     return true;
+}
+
+/* A helper may know tokens that the target lacks (padding, mostly): they can't be drafted. */
+static token_t
+likeliest_shared(const struct round *r, const struct guess *g)
+{
+    const uint32_t vocab = session_of(r)->model.vocab;
+    for (int i = 0; i < GUESS_TOP; i++)
+        if (g->top[i] != TOKEN_NONE && (uint32_t)g->top[i] < vocab)
+            return g->top[i];
+    return 0;
 }
 
 bool
@@ -79,7 +98,7 @@ round_choose(struct round *r, slot_t slot, uint32_t layer, const struct guess *g
 {
     *q = DIST_NONE;
     if (!(r->sampling.temperature > 0)) {
-        *token = g->token;
+        *token = likeliest_shared(r, g);
         return true;
     }
     uint64_t start = clock_ns();
@@ -126,13 +145,13 @@ round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uin
 void
 round_aside_begin(struct round *r)
 {
-    r->state->aside_from = spent_turn(&r->state->spent, SPENT_ASIDE, context_loads(r->ctx));
+    r->state->aside_from = spent_turn(&r->state->spent, SPENT_ASIDE, session_loads(session_of(r)));
 }
 
 void
 round_aside_end(struct round *r)
 {
-    spent_turn(&r->state->spent, r->state->aside_from, context_loads(r->ctx));
+    spent_turn(&r->state->spent, r->state->aside_from, session_loads(session_of(r)));
 }
 
 double
@@ -161,7 +180,7 @@ round_propose(struct round *r, const struct proposal *p)
         return -1;
     slot_t slot = SLOT_NONE;
     if (!p->no_row) {
-        slot = context_append(r->ctx, r->seq, st->node[p->parent].slot, p->token);
+        slot = context_append(s->ctx, s->seq, st->node[p->parent].slot, p->token);
         if (slot == SLOT_NONE)
             return -1;
     }
@@ -170,6 +189,7 @@ round_propose(struct round *r, const struct proposal *p)
     st->pos[node] = pos;
     if (pos - st->pos[0] > st->steps)
         st->steps = pos - st->pos[0];
+    const bool own = r->helper == NULL; /* a layer of the target said it */
     session_tell_vocab(s, p->token);
     struct event e = {.type = EVENT_TOKEN,
                       .token = {.pos = pos,
@@ -177,24 +197,43 @@ round_propose(struct round *r, const struct proposal *p)
                                 .candidate = node,
                                 .token = p->token,
                                 .source = SOURCE_DRAFT,
-                                .exit_layer = (int32_t)p->exit_layer,
+                                .exit_layer = own ? (int32_t)p->exit_layer : -1,
                                 .confidence = p->guess != NULL ? p->guess->confidence : NAN,
                                 .annealed = p->guess != NULL && st->annealed ? p->guess->annealed : NAN,
-                                .head = (int32_t)session_head_at(s, p->exit_layer),
+                                .head = own ? (int32_t)session_head_at(s, p->exit_layer) : -1,
                                 .accepted = -1,
                                 .committed = -1}};
     session_emit(s, &e);
     session_token_done(s);
-    const enum account before = spent_turn(&st->spent, SPENT_WAIT, context_loads(r->ctx));
+    const enum account before = spent_turn(&st->spent, SPENT_WAIT, session_loads(session_of(r)));
     const enum next next = session_gate(s, GATE_TOKEN);
-    spent_turn(&st->spent, before, context_loads(r->ctx));
+    spent_turn(&st->spent, before, session_loads(session_of(r)));
     return next == NEXT_STOP ? -1 : node;
 }
 
 slot_t
-round_slot(const struct round *r, int32_t node)
+round_slot(struct round *r, int32_t node)
 {
-    return node >= 0 && (uint32_t)node < r->state->n ? r->state->node[node].slot : SLOT_NONE;
+    const slot_t slot = node >= 0 && (uint32_t)node < r->state->n ? r->state->node[node].slot : SLOT_NONE;
+    return slot == SLOT_NONE || r->helper == NULL ? slot : session_helper_row(session_of(r), r->helper, node);
+}
+
+struct round *
+round_model(struct round *r, enum helper_role role)
+{
+    struct session *s = session_of(r);
+    struct helper *h = &s->helpers[role];
+    h->view = *r;
+    h->view.exit_layer = s->engine->helpers[role].exit_layer;
+    if (h->ctx == NULL)
+        return &h->view;
+    if (!round_full(r) && !session_helper_follow(s, h))
+        return NULL;
+    h->view.ctx = h->ctx;
+    h->view.seq = h->seq;
+    h->view.layers = h->view.exit_layer = h->layers;
+    h->view.helper = h;
+    return &h->view;
 }
 
 bool
@@ -217,7 +256,7 @@ round_summary(struct round *r, const char *stop_reason, int exit_layer, double t
 {
     struct round_event *line = &r->state->line;
     snprintf(line->stop_reason, sizeof line->stop_reason, "%s", stop_reason);
-    line->exit_layer = exit_layer;
+    line->exit_layer = r->helper == NULL ? exit_layer : -1;
     line->threshold = (float)threshold;
     line->d_max = d_max;
     line->w_max = w_max;

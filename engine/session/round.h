@@ -18,6 +18,8 @@
 #include "engine/context/context.h"
 #include "engine/events/policy.h"
 
+struct helper;
+
 struct round {
     uint32_t number; /* from 1; in prefilled(): 0, or the round to come when switched to in mid-run */
     struct context *ctx;
@@ -30,6 +32,10 @@ struct round {
     uint64_t seed;
     uint32_t layers; /* L */
 
+    /* Of a round as round_model() gives it: the layer whose word is the helper's. */
+    uint32_t exit_layer;
+    struct helper *helper; /* whose rows these are; NULL: the target's */
+
     /* for observe(): what verification said */
     const struct verdict *verdict;
     uint32_t drafted, accepted, emitted; /* accepted: as verification said, before any cut */
@@ -37,6 +43,13 @@ struct round {
 
     struct round_state *state; /* the session's */
 };
+
+/* ---- other models ---- */
+/* The same round on the rows of a helper that the policy declared to need: ctx and seq are its own, round_slot() gives its
+ * rows of the nodes, round_propose() goes on with the round's one tree, and guesses are told to nobody, for layers are the
+ * target's. It has read all tokens up to the pending one, whose row has run all of its layers already (unless nothing more
+ * can be drafted). Of self:E, ctx and seq are the target's, and all is as it is there. NULL: stop now. */
+struct round *round_model(struct round *, enum helper_role);
 
 /* ---- work ---- */
 /* Which head looks at a layer, the lens or a trained one, is the session's setting: it applies to all of these. */
@@ -76,7 +89,7 @@ struct proposal {
 /* The new node's number; -1 to stop, also when the budget is used up (round_full() tells beforehand). */
 int32_t round_propose(struct round *, const struct proposal *);
 bool round_full(const struct round *);
-slot_t round_slot(const struct round *, int32_t node); /* its row; SLOT_NONE for no_row */
+slot_t round_slot(struct round *, int32_t node); /* its row; SLOT_NONE for no_row, or to stop */
 
 /* ---- reports ---- */
 /* The policy's own trouble, in one line, where no helper had any to say: ends the run. Always false. */

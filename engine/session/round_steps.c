@@ -41,6 +41,7 @@ begin_round(struct session *s)
     st->pos[0] = s->run.n_tokens - 1;
     st->node[0] =
         (struct verify_row){.parent = -1, .token = s->run.tokens[st->pos[0]], .slot = SLOT_NONE, .q = DIST_NONE};
+    session_helpers_begin(s);
     st->annealed = false;
     st->line = (struct round_event){0};
     snprintf(st->line.policy, sizeof st->line.policy, "%s", s->info.policies[s->settings.policy].name);
@@ -52,7 +53,7 @@ begin_round(struct session *s)
 static void
 spend_on(struct session *s, enum account account)
 {
-    spent_turn(&s->state.spent, account, context_loads(s->ctx));
+    spent_turn(&s->state.spent, account, session_loads(s));
 }
 
 /* The pending token's row, and what the policy proposes after it. */
@@ -61,7 +62,7 @@ draft(struct session *s)
 {
     struct policy *policy = &s->policies[s->settings.policy];
     struct verify_row *pending = &s->state.node[0];
-    spent_begin(&s->state.spent, context_loads(s->ctx));
+    spent_begin(&s->state.spent, session_loads(s));
     pending->slot = context_append(s->ctx, s->seq, SLOT_NONE, pending->token);
     return (pending->slot != SLOT_NONE && policy->ops->draft(policy, &s->round)) || session_stop(s, "draft");
 }
@@ -152,7 +153,7 @@ commit(struct session *s, struct emission *m)
     r->accepted = st->verdict.n_path;
     r->emitted = m->n;
     r->cut = m->ended || (st->steps == r->budget && r->budget < context_limits(s->ctx)->max_rows - 1);
-    if (!context_keep(s->ctx, s->seq, m->row, m->n))
+    if (!context_keep(s->ctx, s->seq, m->row, m->n) || !session_helpers_keep(s, r->verdict, m->n))
         return session_stop(s, "commit");
     tell_verdict(s, m);
     memcpy(s->run.tokens + s->run.n_tokens, m->token, m->n * sizeof *m->token);

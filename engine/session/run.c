@@ -4,22 +4,15 @@
 #include "engine/base/clock.h"
 #include "engine/session/session_internal.h"
 
-#define PREFILL_QUIET_US 500000 /* prompts that take longer have their progress told */
-
-struct prefill_watch {
-    struct session *session;
-    bool told;
-};
-
-/* The end is told only to who was told of a beginning. */
+/* Those that the policy will ask in the first round: reading the prompt is nobody's round. */
 static bool
-prefill_progress(void *user, double done)
+prefill_helpers(struct session *s)
 {
-    struct prefill_watch *w = user;
-    if (w->told || (done < 1 && clock_us() - w->session->run.start_us > PREFILL_QUIET_US)) {
-        session_tell_progress(w->session, "prefill", done);
-        w->told = true;
-    }
+    const unsigned needs = s->policies[s->settings.policy].ops->needs;
+    session_helpers_forget(s);
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        if ((needs & NEEDS(role)) != 0 && !session_helper_follow(s, &s->helpers[role]))
+            return false;
     return true;
 }
 
@@ -32,8 +25,8 @@ prefill(struct session *s)
     for (uint32_t i = 0; i < n; i++)
         session_tell_token(s, i, run->tokens[i], SOURCE_PROMPT, NULL);
     context_truncate(s->ctx, s->seq, 0);
-    struct prefill_watch watch = {.session = s};
-    if (!context_prefill(s->ctx, s->seq, run->tokens, n, prefill_progress, &watch))
+    struct prefill_watch watch = {.session = s, .since_us = run->start_us};
+    if (!context_prefill(s->ctx, s->seq, run->tokens, n, session_tell_prefill, &watch) || !prefill_helpers(s))
         return false;
     struct verify_row last = {.parent = -1, .token = run->tokens[n - 1], .q = DIST_NONE};
     last.slot = context_at(s->ctx, s->seq, n - 1);

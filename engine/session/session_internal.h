@@ -44,6 +44,17 @@ struct probing { /* the scope's own probes, and room for those of a policy that 
     size_t n; /* of each */
 };
 
+/* A model that helps the target, and its rows, which follow the target's: its trunk is the first tokens of the run, the
+ * pending one's among them. */
+struct helper {
+    struct context *ctx; /* NULL: the role is nobody's, or the target's own first layers' */
+    seq_t seq;
+    uint32_t vocab, layers;
+    token_t unknown;           /* what it reads for a token that it lacks */
+    slot_t row[VERIFY_NODES]; /* of the round's nodes; SLOT_NONE: not asked for */
+    struct round view;        /* what round_model() hands out */
+};
+
 struct session {
     /* The same from opening to closing. */
     struct engine *engine; /* borrowed */
@@ -55,6 +66,7 @@ struct session {
     struct event_log *log;
     struct context *ctx;
     seq_t seq;
+    struct helper helpers[HELPERS];
     struct policy *policies;      /* (info.n_policies) */
     struct policy_memory *memory; /* borrowed; or NULL */
     pthread_t thread;
@@ -87,6 +99,13 @@ void session_tell_control(struct session *, const char *name, const char *old_te
                           uint32_t asked, uint32_t applied);
 void session_tell_state(struct session *, const char *name, const char *old_text, const char *new_text); /* now */
 void session_tell_progress(struct session *, const char *what, double done);
+/* Prompts that take long have their progress told; the end is told only to who was told of a beginning. A progress_fn. */
+struct prefill_watch {
+    struct session *session;
+    uint64_t since_us; /* by clock_us() */
+    bool told;
+};
+bool session_tell_prefill(void *watch, double done);
 bool session_has_failed(const struct session *);                         /* for the engine's thread */
 bool session_fail(struct session *, const char *where, const char *why); /* ends the run, and says so once; false */
 
@@ -96,6 +115,20 @@ uint32_t session_head_at(const struct session *, uint32_t layer);
 /* With --probe all: the rows that a round committed, or the latest ones again, with the head that is in use now. */
 bool session_probe_round(struct session *, const slot_t *rows, size_t n);
 bool session_probe_recent(struct session *);
+
+/* helpers.c: the contexts of all models. */
+bool session_open_helpers(struct session *, struct err *);
+void session_close_helpers(struct session *);
+struct loads session_loads(const struct session *);       /* of all of them, in units of the target's */
+const struct err *session_error(const struct session *); /* what the last call of one of them said; ERR_NONE: nothing */
+void session_helpers_forget(struct session *);           /* a new run */
+void session_helpers_begin(struct session *);            /* a round */
+/* Reads the run's tokens that it has not read, the pending one too. False: stopped; session_error(). */
+bool session_helper_follow(struct session *, struct helper *);
+/* The row of a round's node; SLOT_NONE: stopped. */
+slot_t session_helper_row(struct session *, struct helper *, int32_t node);
+/* Keeps the rows of the first n nodes of the verdict's path, as far as there are any; others go. */
+bool session_helpers_keep(struct session *, const struct verdict *, uint32_t n);
 
 /* gate.c: where controls arrive, and where the work waits while it is paused. What it was asked to do next is the
  * caller's to do. */

@@ -23,6 +23,9 @@ open_policies(struct session *s, const struct policy_ops *const *registry, struc
         s->info.n_policies = i + 1; /* closed even when opening fails half-way */
         if (!policy_open(p, registry[i], &s->model, &s->info.sampling, err))
             return false;
+        for (enum helper_role role = 0; role < HELPERS; role++)
+            if (!engine_has(s->engine, role))
+                p->info.missing |= p->ops->needs & NEEDS(role);
         s->info.policies[i] = p->info;
     }
     return true;
@@ -136,6 +139,7 @@ session_open_parts(struct session *s, const struct session_options *o, struct er
     if (!context_open(&s->ctx, s->engine->ops, s->engine->backend, s->engine->weights, &m->desc, &limits, err))
         return false;
     s->seq = context_sequence(s->ctx);
-    return s->seq != SEQ_NONE ||
-           err_set(err, ERR_WORK, "the context gave no sequence: %s", context_error(s->ctx)->text);
+    return (s->seq != SEQ_NONE ||
+            err_set(err, ERR_WORK, "the context gave no sequence: %s", context_error(s->ctx)->text)) &&
+           session_open_helpers(s, err);
 }

@@ -5,6 +5,8 @@
 #include "engine/base/clock.h"
 #include "engine/session/session_internal.h"
 
+#define PREFILL_QUIET_US 500000
+
 static void
 append(struct session *s, struct event *e, uint32_t round)
 {
@@ -98,6 +100,17 @@ session_tell_progress(struct session *s, const char *what, double done)
     struct event e = {.type = EVENT_PROGRESS, .progress = {.done = (float)done}};
     snprintf(e.progress.what, sizeof e.progress.what, "%s", what);
     session_emit(s, &e);
+}
+
+bool
+session_tell_prefill(void *watch, double done)
+{
+    struct prefill_watch *w = watch;
+    if (w->told || (done < 1 && clock_us() - w->since_us > PREFILL_QUIET_US)) {
+        session_tell_progress(w->session, "prefill", done);
+        w->told = true;
+    }
+    return true;
 }
 
 bool

@@ -8,10 +8,10 @@ head -c 20000 README.md >"$text"
 "$BUILD/tests/tinymodel" "$TMP/draft.gguf" --layers 2 --calm-after 1 --calm 0.1 >/dev/null || exit 1
 "$BUILD/tests/tinymodel" "$TMP/other.gguf" --layers 2 --nasty >/dev/null || exit 1
 
-refuses "train accept wants a draft model" 2 "--draft MODEL is missing" train accept --text "$text" --out "$head_file"
+refuses "train accept wants a draft model" 2 "--draft MODEL is missing" train accept --model "$TINY" --text "$text" --out "$head_file"
 refuses "blocks are numbers" 2 "--blocks 1,x" train accept --blocks 1,x
 refuses "and not many" 2 "from 0 to 8" train accept --blocks 9
-refuses "train profile wants a companion" 2 "--companion MODEL is missing" train profile --draft "$TMP/draft.gguf" --text "$text" --out "$profile"
+refuses "train profile wants a companion" 2 "--companion MODEL is missing" train profile --model "$TINY" --draft "$TMP/draft.gguf" --text "$text" --out "$profile"
 refuses "an option of heads is none of profile's" 2 "not known" train profile --kind affine
 refuses "another vocabulary is refused by the token" 2 "token 259 " \
     train accept --model "$TINY" --draft "$TMP/other.gguf" --text "$text" --out "$head_file"

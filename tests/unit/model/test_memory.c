@@ -121,14 +121,14 @@ test_a_model_that_does_not_fit_is_refused_with_the_numbers(void **state)
     const uint64_t weights = model_weight_bytes(m, false, false), kv = model_kv_bytes(m, 512, false);
     assert_int_equal(kv, 2 * 4 * 2 * 16 * 512 * 2);
     assert_int_equal(weights, m->parameters_of[WEIGHT_F32] * 4 + m->parameters_of[WEIGHT_F16] * 2);
-    assert_true(memory_fits(m, 512, false, false, weights + kv, &err));
-    assert_false(memory_fits(m, 512, false, false, weights + kv - 1, &err));
+    assert_true(memory_fits(m, 512, false, false, weights + kv, 0, &err));
+    assert_false(memory_fits(m, 512, false, false, weights + kv - 1, 0, &err));
     assert_non_null(strstr(err.text, "tiny.gguf: needs "));
     assert_non_null(strstr(err.text, " for its weights and 256.0 KiB for a context of 512, but "));
     assert_non_null(strstr(err.text, " of memory are available; lower -c"));
-    assert_false(memory_fits(m, 1, false, false, weights / 2, &err));
+    assert_false(memory_fits(m, 1, false, false, weights / 2, 0, &err));
     assert_non_null(strstr(err.text, "take a smaller or more quantised model"));
-    assert_false(memory_fits(m, 512, true, false, weights + kv, &err));
+    assert_false(memory_fits(m, 512, true, false, weights + kv, 0, &err));
     assert_non_null(strstr(err.text, " for its weights in F32 and 512.0 KiB"));
     assert_int_equal(model_weight_bytes(m, true, false), m->parameters * 4);
     assert_true(model_weight_bytes(m, false, true) < weights); /* a copy for the model and one for the backend */

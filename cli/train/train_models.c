@@ -1,0 +1,44 @@
+#include "cli/train/train_models.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/commands.h"
+#include "cli/options/option_table.h"
+
+static const char *
+target_path(const struct options *o)
+{
+    return o->model != NULL ? o->model : bundled_model_path();
+}
+
+static bool
+open_engine(const struct options *o, const char *path, struct engine **engine, struct err *err)
+{
+    const struct engine_options options = {.model_path = path,
+                                           .backend = o->backend,
+                                           .backend_options = o->backend_options,
+                                           .heads = "none",
+                                           .ctx = o->answers.prompt + o->answers.response};
+    return engine_open(engine, &options, NULL, NULL, err);
+}
+
+bool
+train_target(const struct options *o, struct engine **engine, struct err *err)
+{
+    return open_engine(o, target_path(o), engine, err);
+}
+
+bool
+train_helper(const struct options *o, enum helper_role role, const char *what, struct engine **engine, struct err *err)
+{
+    const char *given = o->helpers[role], *command = command_row(o->command)->name, *name = helper_names[role];
+    if (given != NULL && strncmp(given, "self:", 5) == 0)
+        return err_set(err, ERR_USAGE, "%s: --%s %.24s: a model of its own is wanted", command, name, given);
+    char *found = given == NULL ? engine_sibling(target_path(o), role) : NULL;
+    const char *path = given != NULL ? given : found;
+    const bool ok = path != NULL ? open_engine(o, path, engine, err)
+                                 : err_set(err, ERR_USAGE, "%s: --%s MODEL is missing: %s", command, name, what);
+    free(found);
+    return ok;
+}

@@ -1,0 +1,182 @@
+#include "engine/session/engine_helpers.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/model/memory.h"
+#include "engine/tokenizer/vocabulary_match.h"
+
+/* ---- which ---- */
+
+char *
+engine_sibling(const char *path, enum helper_role role)
+{
+    static const char ending[] = ".gguf";
+    const size_t len = strlen(path), room = len + 16;
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    if (len < sizeof ending || strcmp(path + len - (sizeof ending - 1), ending) != 0)
+        return NULL;
+    const char *dash = strrchr(name, '-');
+    const int before = (int)(dash != NULL ? (size_t)(dash - path) : len - (sizeof ending - 1));
+    char *out = malloc(room);
+    if (out == NULL)
+        return NULL;
+    snprintf(out, room, "%.*s-%s%s", before, path, helper_names[role], path + before);
+    if (access(out, F_OK) == 0)
+        return out;
+    free(out);
+    return NULL;
+}
+
+/* "self:3" */
+static bool
+take_layers(struct engine *e, enum helper_role role, const char *text, struct err *err)
+{
+    char *end;
+    const unsigned long layer = strtoul(text, &end, 10);
+    const uint32_t layers = e->model->desc.n_layers;
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || layer < 1 || layer >= layers)
+        return layers < 2 ? err_set(err, ERR_USAGE, "--%s self:%.20s: a model of one layer has none to spare",
+                                    helper_names[role], text)
+                          : err_set(err, ERR_USAGE, "--%s self:%.20s: a layer from 1 to %" PRIu32 " is wanted",
+                                    helper_names[role], text, layers - 1);
+    e->helpers[role].exit_layer = (uint32_t)layer;
+    return true;
+}
+
+static bool
+take_model(struct engine *e, enum helper_role role, const char *path, const struct model_options *options,
+           struct err *err)
+{
+    struct model *m;
+    if (!model_open_with(&m, path, options, err))
+        return false;
+    if (!vocabularies_match(e->model->tokenizer, e->model->name, m->tokenizer, m->name, err)) {
+        model_close(m);
+        return false;
+    }
+    e->helpers[role].model = m;
+    return true;
+}
+
+/* Why one that nobody asked for isn't used, where there is nothing more important to say. */
+static void
+pass_over(struct engine *e, enum helper_role role, const struct err *why)
+{
+    if (e->note[0] == '\0')
+        snprintf(e->note, sizeof e->note, "without the %s model beside it: %.150s", helper_names[role], why->text);
+}
+
+static bool
+find(struct engine *e, enum helper_role role, const struct engine_options *o, const struct model_options *options,
+     struct err *err)
+{
+    static const char self[] = "self:";
+    const char *given = o->helpers[role];
+    if (given != NULL && strcmp(given, "none") == 0)
+        return true;
+    if (given != NULL)
+        return strncmp(given, self, sizeof self - 1) == 0 ? take_layers(e, role, given + sizeof self - 1, err)
+                                                          : take_model(e, role, given, options, err);
+    char *path = (o->wanted & NEEDS(role)) != 0 && !o->synth ? engine_sibling(e->model->path, role) : NULL;
+    struct err why = {.kind = ERR_NONE};
+    e->helpers[role].found = path != NULL && take_model(e, role, path, options, &why);
+    if (path != NULL && !e->helpers[role].found)
+        pass_over(e, role, &why);
+    free(path);
+    return true;
+}
+
+bool
+engine_helpers_open(struct engine *e, const struct engine_options *o, const struct model_options *options,
+                    struct err *err)
+{
+    struct model_options one = *options;
+    one.ctx = options->ctx > 0 ? options->ctx : e->model->ctx_train;
+    one.taken = memory_need(e->model, one.ctx, one.exact, one.quantize);
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        if (!find(e, role, o, &one, err))
+            return false;
+        if (e->helpers[role].model != NULL)
+            one.taken += memory_need(e->helpers[role].model, one.ctx, one.exact, one.quantize);
+    }
+    return true;
+}
+
+bool
+engine_helpers_fit(const struct engine *e, uint32_t ctx, bool quantize, uint64_t available, struct err *err)
+{
+    uint64_t taken = memory_need(e->model, ctx, e->exact, quantize);
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        const struct model *m = e->helpers[role].model;
+        if (m == NULL)
+            continue;
+        if (!memory_fits(m, ctx, e->exact, quantize, available, taken, err))
+            return false;
+        taken += memory_need(m, ctx, e->exact, quantize);
+    }
+    return true;
+}
+
+/* ---- weights ---- */
+
+bool
+engine_helpers_load(struct engine *e, uint32_t ctx, progress_fn progress, void *user, struct err *err)
+{
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        struct helper_model *h = &e->helpers[role];
+        if (h->model == NULL)
+            continue;
+        struct model_desc desc = h->model->desc;
+        struct err why = {.kind = ERR_NONE};
+        desc.ctx = ctx;
+        if (e->ops->load(e->backend, &desc, progress, user, &h->weights, &why))
+            continue;
+        h->weights = NULL;
+        if (!h->found || why.kind == ERR_CANCELLED) {
+            if (err != NULL)
+                *err = why;
+            return false;
+        }
+        pass_over(e, role, &why);
+        model_close(h->model);
+        *h = (struct helper_model){0};
+    }
+    return true;
+}
+
+void
+engine_helpers_unload(struct engine *e)
+{
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        if (e->helpers[role].weights != NULL)
+            e->ops->unload(e->helpers[role].weights);
+        e->helpers[role].weights = NULL;
+    }
+}
+
+void
+engine_helpers_close(struct engine *e)
+{
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        model_close(e->helpers[role].model);
+}
+
+bool
+engine_has(const struct engine *e, enum helper_role role)
+{
+    return e->helpers[role].model != NULL || e->helpers[role].exit_layer > 0;
+}
+
+const char *
+engine_helper_name(const struct engine *e, enum helper_role role, char *out, size_t n)
+{
+    const struct helper_model *h = &e->helpers[role];
+    if (h->exit_layer > 0)
+        snprintf(out, n, "self:%" PRIu32, h->exit_layer);
+    else
+        snprintf(out, n, "%s", h->model != NULL ? h->model->name : "");
+    return out;
+}

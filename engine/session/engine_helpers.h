@@ -1,0 +1,19 @@
+/* Models that help an engine's own: which they are, whether they fit it, where they are found. */
+#ifndef ENGINE_SESSION_ENGINE_HELPERS_H
+#define ENGINE_SESSION_ENGINE_HELPERS_H
+
+#include "engine/planted/model_open.h"
+#include "engine/session/engine.h"
+
+/* Opens those that were asked for, and those that stand beside the engine's model, which is open; `options` are the ones
+ * that it was opened with. False: one that was asked for can't be used; e->helpers is to be closed all the same. */
+bool engine_helpers_open(struct engine *, const struct engine_options *, const struct model_options *options,
+                         struct err *);
+/* Do they fit into memory, together and with the engine's own model? What is asked again when another backend loads them. */
+bool engine_helpers_fit(const struct engine *, uint32_t ctx, bool quantize, uint64_t available, struct err *);
+/* Their weights, onto the engine's backend. One that was only found is left out when it can't be loaded. */
+bool engine_helpers_load(struct engine *, uint32_t ctx, progress_fn progress, void *user, struct err *);
+void engine_helpers_unload(struct engine *);
+void engine_helpers_close(struct engine *); /* when they are unloaded */
+
+#endif
