@@ -6,6 +6,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
+#include "cli/info_compare.h"
 #include "cli/options/options.h"
 #include "engine/base/printable.h"
 #include "engine/model/gguf.h"
@@ -255,13 +256,23 @@ add_facts(cJSON *o, const struct facts *f)
 }
 
 static bool
-print_json(const struct facts *f, struct err *err)
+compare_helpers(const struct facts *f, const struct options *o, cJSON *json, struct err *err)
+{
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        if (o->helpers[role] != NULL && !info_compare(f->model, role, o->helpers[role], json, err))
+            return false;
+    return true;
+}
+
+static bool
+print_json(const struct facts *f, const struct options *options, struct err *err)
 {
     cJSON *o = cJSON_CreateObject();
-    char *text = o != NULL && add_facts(o, f) ? cJSON_Print(o) : NULL;
+    const bool ok = compare_helpers(f, options, o, err);
+    char *text = ok && o != NULL && add_facts(o, f) ? cJSON_Print(o) : NULL;
     if (text != NULL)
         puts(text);
-    else
+    else if (ok)
         err_set(err, ERR_WORK, "out of memory writing JSON");
     cJSON_free(text);
     cJSON_Delete(o);
@@ -283,9 +294,10 @@ info_main(int argc, char **argv)
     if (ok) {
         const struct facts f = gather(m, o.ctx);
         if (o.info_json)
-            ok = print_json(&f, &err);
+            ok = print_json(&f, &o, &err);
         else
             print_text(&f);
+        ok = ok && (o.info_json || compare_helpers(&f, &o, NULL, &err));
         ok = ok && results_close(stdout, "-", &err);
         model_close(m);
     }

@@ -290,6 +290,18 @@ get_policies(struct parse *p, const cJSON *root, struct run_info *run)
 
 /* ---- the whole ---- */
 
+/* Older traces have none, and so have runs without. */
+static void
+get_helper(struct parse *p, const cJSON *root, const char *role, struct helper_info *helper)
+{
+    if (cJSON_GetObjectItemCaseSensitive(root, role) == NULL)
+        return;
+    const cJSON *at = get_object(p, root, role);
+    get_string(p, at, "path", helper->path, sizeof helper->path);
+    get_label(p, at, "name", helper->name, sizeof helper->name);
+    helper->hash = get_u64(p, at, "hash", 16);
+}
+
 static void
 get_run(struct parse *p, const cJSON *root, struct run_info *run)
 {
@@ -312,6 +324,9 @@ get_run(struct parse *p, const cJSON *root, struct run_info *run)
     run->rho = get_real(p, model, "rho");
     if (run->rho < 0)
         refuse(p, "rho", "is negative");
+
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        get_helper(p, root, helper_names[role], &run->helpers[role]);
 
     get_label(p, root, "backend", run->backend, sizeof run->backend);
     get_label(p, root, "isa", run->isa, sizeof run->isa);

@@ -128,6 +128,16 @@ put_policy(struct print *p, cJSON *to, const struct policy_info *policy, const d
 }
 
 static void
+put_helper(struct print *p, cJSON *to, const struct helper_info *helper)
+{
+    char hash[32];
+    snprintf(hash, sizeof hash, "%016" PRIx64, helper->hash);
+    put_string(p, to, "path", helper->path);
+    put_string(p, to, "name", helper->name);
+    put_string(p, to, "hash", hash);
+}
+
+static void
 put_run(struct print *p, cJSON *root, const struct run_info *run)
 {
     char hash[32];
@@ -150,6 +160,10 @@ put_run(struct print *p, cJSON *root, const struct run_info *run)
     put_u64(p, model, "parameters", run->parameters);
     put_string(p, model, "hash", hash);
     put_real(p, model, "rho", run->rho);
+
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        if (run->helpers[role].name[0] != '\0')
+            put_helper(p, put(p, cJSON_AddObjectToObject(root, helper_names[role])), &run->helpers[role]);
 
     put_string(p, root, "backend", run->backend);
     put_string(p, root, "isa", run->isa);

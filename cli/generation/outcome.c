@@ -29,7 +29,11 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     const struct tally *t = &out->metrics.total;
     struct measures m = metrics_measures(&out->metrics, t);
     cJSON *j = cJSON_CreateObject(), *params = cJSON_CreateObject(), *ids = cJSON_CreateArray();
+    char name[64];
     cJSON_AddStringToObject(j, "model", engine->model->name);
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        if (engine_has(engine, role))
+            cJSON_AddStringToObject(j, helper_names[role], engine_helper_name(engine, role, name, sizeof name));
     cJSON_AddStringToObject(j, "backend", engine->ops->name);
     cJSON_AddStringToObject(j, "isa", engine->ops->describe(engine->backend));
     cJSON_AddStringToObject(j, "policy", o->policy);

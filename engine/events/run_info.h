@@ -6,6 +6,11 @@
 
 #define TRACE_FORMAT 1
 
+struct helper_info { /* a model that helps; name "": there is none */
+    char name[64], path[512]; /* "self:3" and "" for the target's own first layers */
+    uint64_t hash;
+};
+
 struct run_info {
     uint32_t format;  /* TRACE_FORMAT */
     char version[16]; /* of specscope */
@@ -13,6 +18,7 @@ struct run_info {
     uint32_t layers, width, heads, kv_heads, ffn, vocab, ctx;
     uint64_t parameters, model_hash;
     double rho;
+    struct helper_info helpers[HELPERS];
     char backend[16], isa[96], host[64];
     uint32_t threads;
     bool exact;

@@ -51,6 +51,13 @@ describe(struct session *s, const struct session_options *o)
     info->parameters = m->parameters;
     info->model_hash = m->hash;
     info->rho = m->rho;
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        const struct model *helper = s->engine->helpers[role].model;
+        struct helper_info *h = &info->helpers[role];
+        engine_helper_name(s->engine, role, h->name, sizeof h->name);
+        snprintf(h->path, sizeof h->path, "%s", helper != NULL ? helper->path : "");
+        h->hash = helper != NULL ? helper->hash : m->hash;
+    }
     snprintf(info->backend, sizeof info->backend, "%s", s->engine->ops->name);
     snprintf(info->isa, sizeof info->isa, "%s", s->engine->ops->describe(s->engine->backend));
     if (gethostname(info->host, sizeof info->host) != 0)

@@ -12,19 +12,37 @@
 
 #include "policies/policy.h"
 
-bool
-session_fixture_engine(struct engine **engine, const struct tinymodel *model)
+/* The first layers of the target as a model of its own, or nearly so. */
+static struct tinymodel
+draft_of(const struct tinymodel *model)
 {
-    char path[128];
+    struct tinymodel draft = *model;
+    draft.n_layers = model->calm_after > 0 ? model->calm_after : 1;
+    draft.calm_after = 0;
+    return draft;
+}
+
+bool
+session_fixture_pair(struct engine **engine, const struct tinymodel *model, const struct tinymodel *draft,
+                     const char *backend, uint32_t threads)
+{
+    char path[128], second[128] = "";
     struct err err = {0};
-    bool ok = tinymodel_write_temp(path, sizeof path, model, &err);
-    if (ok) {
-        ok = session_rig_engine(engine, path, "cpu", 1, &err);
-        unlink(path); /* it is mapped */
-    }
+    const struct tinymodel usual = draft_of(model);
+    bool ok = tinymodel_write_temp(path, sizeof path, model, &err) &&
+              tinymodel_write_temp(second, sizeof second, draft != NULL ? draft : &usual, &err) &&
+              session_rig_engine_with(engine, path, second, backend, threads, &err);
+    unlink(path); /* they are mapped */
+    unlink(second);
     if (!ok)
         fprintf(stderr, "%s\n", err.text);
     return ok;
+}
+
+bool
+session_fixture_engine(struct engine **engine, const struct tinymodel *model)
+{
+    return session_fixture_pair(engine, model, NULL, "cpu", 1);
 }
 
 int

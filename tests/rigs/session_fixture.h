@@ -12,6 +12,9 @@ struct fixture {
 
 /* An engine on a tiny model that leaves no file behind; on stderr why not. */
 bool session_fixture_engine(struct engine **, const struct tinymodel *);
+/* The same with this draft model; NULL: one of the target's first layers, which is right rather often. */
+bool session_fixture_pair(struct engine **, const struct tinymodel *, const struct tinymodel *draft,
+                          const char *backend, uint32_t threads);
 /* A group's set-up and tear-down: *state is a struct fixture. */
 int session_fixture_open(void **state);
 int session_fixture_close(void **state);

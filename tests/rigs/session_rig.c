@@ -42,12 +42,26 @@ session_rig_knob_value(const struct knob *k, int which, uint64_t *random)
 }
 
 bool
+session_rig_engine_with(struct engine **engine, const char *model_path, const char *draft, const char *backend,
+                        uint32_t threads, struct err *err)
+{
+    const struct engine_options options = {.model_path = model_path,
+                                           .backend = backend,
+                                           .backend_options = {.threads = threads, .gpu = -1},
+                                           .helpers = {[HELPER_DRAFT] = draft}};
+    return engine_open(engine, &options, NULL, NULL, err);
+}
+
+bool
 session_rig_engine(struct engine **engine, const char *model_path, const char *backend, uint32_t threads,
                    struct err *err)
 {
-    const struct engine_options options = {
-        .model_path = model_path, .backend = backend, .backend_options = {.threads = threads, .gpu = -1}};
-    return engine_open(engine, &options, NULL, NULL, err);
+    char *beside = engine_sibling(model_path, HELPER_DRAFT);
+    const bool ok = session_rig_engine_with(engine, model_path, beside, backend, threads, err);
+    free(beside);
+    if (ok && !engine_has(*engine, HELPER_DRAFT) && (*engine)->model->desc.n_layers > 1)
+        (*engine)->helpers[HELPER_DRAFT].exit_layer = 1;
+    return ok;
 }
 
 /* ---- what event.h promises ---- */
@@ -62,6 +76,7 @@ struct promises {
     uint32_t accepted, committed; /* drafts in this round; tokens in this round */
     bool judged, whole;           /* the round's verification began; its ROUND came */
     bool paused;
+    bool other_model; /* drafts may be nobody's layer */
     token_t draft[VERIFY_NODES];
 };
 
@@ -143,7 +158,8 @@ check_token(struct promises *p, const struct event *e)
             broken(p, e, "a draft after verification began");
         if (t->candidate != (int32_t)++p->drafts || t->parent < 0 || t->parent >= t->candidate)
             broken(p, e, "a draft whose node numbers are not in order");
-        if (t->pos < p->next_pos || t->accepted != -1 || t->exit_layer < 1 || t->exit_layer > (int32_t)p->layers)
+        if (t->pos < p->next_pos || t->accepted != -1 || t->exit_layer > (int32_t)p->layers ||
+            (t->exit_layer < 1 && (t->exit_layer != -1 || !p->other_model)))
             broken(p, e, "a draft with a wrong position, fate or exit layer");
         if (t->candidate > 0 && t->candidate < VERIFY_NODES)
             p->draft[t->candidate] = t->token;
@@ -264,7 +280,8 @@ session_rig_generate(struct engine *engine, const struct session_options *option
     if (!session_open(&s, engine, options, err))
         return false;
     struct promises p = {
-        .out = out, .info = session_info(s), .vocab = session_info(s)->vocab, .layers = session_info(s)->layers};
+        .out = out, .info = session_info(s), .vocab = session_info(s)->vocab, .layers = session_info(s)->layers,
+        .other_model = session_info(s)->helpers[HELPER_DRAFT].path[0] != '\0'};
     metrics_begin(&out->metrics, p.layers, session_info(s)->rho);
     p.seen = calloc(p.vocab, 1);
     struct event_reader *reader = event_reader_open(session_log(s));

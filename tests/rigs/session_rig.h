@@ -25,6 +25,9 @@ bool session_rig_generate(struct engine *, const struct session_options *, sessi
                           struct session_rig_result *, struct err *);
 void session_rig_free(struct session_rig_result *);
 bool session_rig_engine(struct engine **, const char *model_path, const char *backend, uint32_t threads, struct err *);
+/* The same with a draft model: a path, "self:E", "none". */
+bool session_rig_engine_with(struct engine **, const char *model_path, const char *draft, const char *backend,
+                             uint32_t threads, struct err *);
 
 /* A value on the knob's grid: which = 0 the default, 1 the least, 2 the most, else random. */
 double session_rig_knob_value(const struct knob *, int which, uint64_t *random);

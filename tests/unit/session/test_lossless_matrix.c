@@ -21,6 +21,7 @@
 
 #define SETTINGS 6
 #define BUNDLED  bundled_model_path()
+#define DRAFT    "models/fables-draft-q8_0.gguf"
 
 static uint64_t seed = 7;
 
@@ -112,12 +113,12 @@ compare(const struct session_rig_result *got, const struct session_rig_result *a
 }
 
 static uint64_t
-run_matrix(const char *path, const struct matrix *m)
+run_matrix(const char *path, const char *draft, const struct matrix *m)
 {
     struct err err = {0};
     struct engine *engine;
     uint64_t random = seed, compared = 0, drafted = 0;
-    if (!session_rig_engine(&engine, path, m->backend, 2, &err))
+    if (!session_rig_engine_with(&engine, path, draft, m->backend, 2, &err))
         fail_msg("%s", err.text);
     struct session_rig_result ar[SESSION_PROMPTS];
     for (size_t p = 0; p < m->prompts; p++) {
@@ -167,12 +168,16 @@ on_a_tiny_model(const struct matrix *m)
         .seed = seed, .n_layers = 6, .calm_after = 2, .calm = 0.15f, .mixed = true, .sharpness = 8};
     if (!tinymodel_write_temp(path, sizeof path, &tiny, &err))
         fail_msg("%s", err.text);
-    char heads[160];
+    char draft[128], heads[160];
+    const struct tinymodel small = {.seed = seed, .n_layers = 2, .mixed = true, .sharpness = 8};
+    if (!tinymodel_write_temp(draft, sizeof draft, &small, &err))
+        fail_msg("%s", err.text);
     if (m->heads != HEAD_LENS && !heads_rig_write_beside(path, m->heads, seed, heads, sizeof heads, &err))
         fail_msg("%s", err.text);
-    run_matrix(path, m);
+    run_matrix(path, draft, m);
     if (m->heads != HEAD_LENS)
         unlink(heads);
+    unlink(draft);
     unlink(path);
 }
 
@@ -222,19 +227,19 @@ test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda(void **state)
                                         .sharpness = 8};
         if (!tinymodel_write_temp(path, sizeof path, &small, &err))
             fail_msg("%s", err.text);
-        run_matrix(path,
+        run_matrix(path, path,
                    &(struct matrix){"cuda", 1, 12, false, getenv("SPECSCOPE_LONG") != NULL ? SETTINGS : 2, HEAD_LENS});
         char heads[160];
         if (!heads_rig_write_beside(path, HEAD_AFFINE, seed, heads, sizeof heads, &err))
             fail_msg("%s", err.text);
-        run_matrix(path, &(struct matrix){"cuda", 1, 12, false, 1, HEAD_AFFINE});
+        run_matrix(path, path, &(struct matrix){"cuda", 1, 12, false, 1, HEAD_AFFINE});
         unlink(heads);
         unlink(path);
         return;
     }
     on_a_tiny_model(&(struct matrix){"cuda", 1, 40, false, 0, HEAD_LENS});
     on_a_tiny_model(&(struct matrix){"cuda", 2, 40, true, 0, HEAD_LENS});
-    run_matrix(BUNDLED, &(struct matrix){"cuda", 2, 64, false, 0, HEAD_LENS});
+    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cuda", 2, 64, false, 0, HEAD_LENS});
 }
 
 static void
@@ -248,7 +253,7 @@ static void
 test_the_bundled_model_gives_autoregressive_tokens(void **state)
 {
     (void)state;
-    run_matrix(BUNDLED, &(struct matrix){"cpu", 1, 48, false, 0, HEAD_LENS});
+    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", 1, 48, false, 0, HEAD_LENS});
 }
 
 static void
@@ -257,10 +262,10 @@ test_the_whole_matrix_on_the_bundled_model(void **state)
     (void)state;
     if (getenv("SPECSCOPE_LONG") == NULL)
         skip();
-    uint64_t n = run_matrix(BUNDLED, &(struct matrix){"cpu", SESSION_PROMPTS, 128, false, 0, HEAD_LENS});
-    n += run_matrix(BUNDLED, &(struct matrix){"cpu", SESSION_PROMPTS, 128, true, 0, HEAD_LENS});
-    n += run_matrix(BUNDLED, &(struct matrix){"check", SESSION_PROMPTS, 128, false, 0, HEAD_LENS});
-    n += run_matrix(BUNDLED, &(struct matrix){"check", SESSION_PROMPTS, 128, true, 0, HEAD_LENS});
+    uint64_t n = run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", SESSION_PROMPTS, 128, false, 0, HEAD_LENS});
+    n += run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", SESSION_PROMPTS, 128, true, 0, HEAD_LENS});
+    n += run_matrix(BUNDLED, DRAFT, &(struct matrix){"check", SESSION_PROMPTS, 128, false, 0, HEAD_LENS});
+    n += run_matrix(BUNDLED, DRAFT, &(struct matrix){"check", SESSION_PROMPTS, 128, true, 0, HEAD_LENS});
     printf("# %llu runs of 128 tokens compared\n", (unsigned long long)n);
 }
 
