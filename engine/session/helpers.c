@@ -3,6 +3,8 @@
 
 #include "engine/base/clock.h"
 #include "engine/session/session_internal.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "kernels/request.h"
 
 #define FOLLOW_TOKENS 256 /* read in a call */
 
@@ -18,40 +20,59 @@ token_for_unknown(const struct tokenizer *t)
 }
 
 static bool
-open_helper(struct session *s, const struct helper_model *from, struct helper *h, struct err *err)
+open_context(struct session *s, const struct model *m, struct weights *weights, enum head_kind heads,
+             struct context **ctx, seq_t *seq, struct err *err)
 {
     const struct engine *e = s->engine;
-    const struct model *m = from->model;
     const struct context_options limits = {
         .ctx = s->info.ctx,
+        .dists = s->dists,
         .cancel = &s->mailbox.cancel,
+        .heads = heads,
         .layer_load = model_layer_bytes(m, e->exact) / model_layer_bytes(e->model, e->exact),
         .head_load = model_head_bytes(m, e->exact) / model_head_bytes(e->model, e->exact)};
-    if (!context_open(&h->ctx, e->ops, from->weights, &m->desc, &limits, err))
+    if (!context_open(ctx, e->ops, e->backend, weights, &m->desc, &limits, err))
         return false;
-    h->seq = context_sequence(h->ctx);
-    h->vocab = m->desc.vocab;
-    h->layers = m->desc.n_layers;
-    h->unknown = token_for_unknown(m->tokenizer);
-    return h->seq != SEQ_NONE ||
-           err_set(err, ERR_WORK, "a helper's context gave no sequence: %s", context_error(h->ctx)->text);
+    *seq = context_sequence(*ctx);
+    return *seq != SEQ_NONE ||
+           err_set(err, ERR_WORK, "the context of %s gave no sequence: %s", m->name, context_error(*ctx)->text);
 }
 
 bool
-session_open_helpers(struct session *s, struct err *err)
+session_open_contexts(struct session *s, struct err *err)
 {
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        if (s->engine->helpers[role].model != NULL &&
-            !open_helper(s, &s->engine->helpers[role], &s->helpers[role], err))
+    const struct engine *e = s->engine;
+    uint32_t vocab = e->model->desc.vocab, models = 0;
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        const struct model *m = e->helpers[role].model;
+        vocab = m != NULL && m->desc.vocab > vocab ? m->desc.vocab : vocab;
+        models += engine_has(e, role);
+    }
+    s->unknown = token_for_unknown(e->model->tokenizer);
+    if (!dist_pool_open(&s->dists, e->ops, e->backend, vocab, STORE_DISTS * (models > 1 ? models : 1), err) ||
+        !open_context(s, e->model, e->weights, e->heads, &s->ctx, &s->seq, err))
+        return false;
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        const struct model *m = e->helpers[role].model;
+        struct helper *h = &s->helpers[role];
+        if (m == NULL)
+            continue;
+        h->vocab = m->desc.vocab;
+        h->layers = m->desc.n_layers;
+        h->unknown = token_for_unknown(m->tokenizer);
+        if (!open_context(s, m, e->helpers[role].weights, HEAD_LENS, &h->ctx, &h->seq, err))
             return false;
+    }
     return true;
 }
 
 void
-session_close_helpers(struct session *s)
+session_close_contexts(struct session *s)
 {
     for (enum helper_role role = 0; role < HELPERS; role++)
         context_close(s->helpers[role].ctx);
+    context_close(s->ctx);
+    dist_pool_close(s->dists);
 }
 
 struct loads

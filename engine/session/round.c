@@ -82,23 +82,12 @@ round_guess(struct round *r, const struct context_probe *probes, size_t n, struc
     return true;
 }
 
-/* A helper may know tokens that the target lacks (padding, mostly): they can't be drafted. */
-static token_t
-likeliest_shared(const struct round *r, const struct guess *g)
-{
-    const uint32_t vocab = session_of(r)->model.vocab;
-    for (int i = 0; i < GUESS_TOP; i++)
-        if (g->top[i] != TOKEN_NONE && (uint32_t)g->top[i] < vocab)
-            return g->top[i];
-    return 0;
-}
-
 bool
 round_choose(struct round *r, slot_t slot, uint32_t layer, const struct guess *g, token_t *token, dist_t *q)
 {
     *q = DIST_NONE;
     if (!(r->sampling.temperature > 0)) {
-        *token = likeliest_shared(r, g);
+        *token = g->token;
         return true;
     }
     uint64_t start = clock_ns();
@@ -163,7 +152,7 @@ round_aside_ms(const struct round *r)
 bool
 round_full(const struct round *r)
 {
-    return r->state->steps >= r->budget || r->state->n == VERIFY_NODES;
+    return r->state->steps >= r->budget || r->state->n == VERIFY_NODES || r->state->lacks_last;
 }
 
 int32_t
@@ -179,7 +168,8 @@ round_propose(struct round *r, const struct proposal *p)
     if (st->n >= VERIFY_NODES || pos - st->pos[0] > r->budget)
         return -1;
     slot_t slot = SLOT_NONE;
-    if (!p->no_row) {
+    st->lacks_last = (uint32_t)p->token >= s->model.vocab;
+    if (!p->no_row && !st->lacks_last) {
         slot = context_append(s->ctx, s->seq, st->node[p->parent].slot, p->token);
         if (slot == SLOT_NONE)
             return -1;
@@ -190,12 +180,13 @@ round_propose(struct round *r, const struct proposal *p)
     if (pos - st->pos[0] > st->steps)
         st->steps = pos - st->pos[0];
     const bool own = r->helper == NULL; /* a layer of the target said it */
-    session_tell_vocab(s, p->token);
+    const token_t told = st->lacks_last ? s->unknown : p->token;
+    session_tell_vocab(s, told);
     struct event e = {.type = EVENT_TOKEN,
                       .token = {.pos = pos,
                                 .parent = p->parent,
                                 .candidate = node,
-                                .token = p->token,
+                                .token = told,
                                 .source = SOURCE_DRAFT,
                                 .exit_layer = own ? (int32_t)p->exit_layer : -1,
                                 .confidence = p->guess != NULL ? p->guess->confidence : NAN,

@@ -86,7 +86,8 @@ struct proposal {
     dist_t q;
     bool no_row; /* it gets no row of its own: accepted, it takes the bonus's place */
 };
-/* The new node's number; -1 to stop, also when the budget is used up (round_full() tells beforehand). */
+/* A token that the target lacks, which a helper may say, is rejected for certain, gets no row, and fills the round.
+ * The new node's number; -1 to stop, also when the budget is used up (round_full() tells beforehand). */
 int32_t round_propose(struct round *, const struct proposal *);
 bool round_full(const struct round *);
 slot_t round_slot(struct round *, int32_t node); /* its row; SLOT_NONE for no_row, or to stop */

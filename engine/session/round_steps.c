@@ -38,6 +38,7 @@ begin_round(struct session *s)
     r->cut = false;
     st->n = 1;
     st->steps = 0;
+    st->lacks_last = false;
     st->pos[0] = s->run.n_tokens - 1;
     st->node[0] =
         (struct verify_row){.parent = -1, .token = s->run.tokens[st->pos[0]], .slot = SLOT_NONE, .q = DIST_NONE};
@@ -210,7 +211,7 @@ session_round(struct session *s)
     struct emission m;
     if (!begin_round(s) || !draft(s) || !verify(s) || !commit(s, &m) || !learn(s) || !probe(s, &m))
         return false;
-    context_release_dists(s->ctx);
+    dist_pool_release(s->dists);
     end_round(s, &m);
     session_round_done(s);
     return true;

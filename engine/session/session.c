@@ -96,8 +96,7 @@ session_close(struct session *s)
         session_post(s, &(struct control){.kind = CONTROL_QUIT}, NULL);
         pthread_join(s->thread, NULL);
     }
-    session_close_helpers(s);
-    context_close(s->ctx);
+    session_close_contexts(s);
     event_log_close(s->log);
     for (uint32_t i = 0; i < s->info.n_policies; i++) {
         if (s->memory != NULL)

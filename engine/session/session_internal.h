@@ -22,6 +22,7 @@ struct round_state {
     struct round_event line; /* the round's, filled in as it goes */
     struct verdict verdict;
     enum account aside_from; /* what a pass aside interrupted */
+    bool lacks_last;         /* the last draft is a token that the target lacks: it is rejected, nothing follows it */
     bool annealed;           /* temperature[] below is this round's */
     float *temperature;      /* (L + 1) of the last exit rule */
 };
@@ -67,6 +68,8 @@ struct session {
     struct context *ctx;
     seq_t seq;
     struct helper helpers[HELPERS];
+    struct dist_pool *dists; /* of all models, for verification goes by those that others made */
+    token_t unknown;         /* what drafts are called that the target has no token for */
     struct policy *policies;      /* (info.n_policies) */
     struct policy_memory *memory; /* borrowed; or NULL */
     pthread_t thread;
@@ -117,8 +120,8 @@ bool session_probe_round(struct session *, const slot_t *rows, size_t n);
 bool session_probe_recent(struct session *);
 
 /* helpers.c: the contexts of all models. */
-bool session_open_helpers(struct session *, struct err *);
-void session_close_helpers(struct session *);
+bool session_open_contexts(struct session *, struct err *);
+void session_close_contexts(struct session *);
 struct loads session_loads(const struct session *);       /* of all of them, in units of the target's */
 const struct err *session_error(const struct session *); /* what the last call of one of them said; ERR_NONE: nothing */
 void session_helpers_forget(struct session *);           /* a new run */

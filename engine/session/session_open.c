@@ -142,11 +142,5 @@ session_open_parts(struct session *s, const struct session_options *o, struct er
         !set_knobs(s, o, err) || !session_check_head(s, o->head, err) || !take_prompt(s, o, err) || !allocate(s, err) ||
         !event_log_open(&s->log, 0, err))
         return false;
-    const struct context_options limits = {.ctx = s->info.ctx, .cancel = &s->mailbox.cancel, .heads = s->engine->heads};
-    if (!context_open(&s->ctx, s->engine->ops, s->engine->backend, s->engine->weights, &m->desc, &limits, err))
-        return false;
-    s->seq = context_sequence(s->ctx);
-    return (s->seq != SEQ_NONE ||
-            err_set(err, ERR_WORK, "the context gave no sequence: %s", context_error(s->ctx)->text)) &&
-           session_open_helpers(s, err);
+    return session_open_contexts(s, err);
 }
