@@ -44,7 +44,8 @@ print(const struct comparison *c, enum helper_role role)
            memory_text(size, model_weight_bytes(h, false, false)), c->bytes);
     printf("              a layer has %.3f of the bytes of the model's, the head %.3f\n", c->layer, c->head);
     if (c->match)
-        printf("              %" PRIu32 " tokens are the same; the model has %" PRIu32 " more, the %s model %" PRIu32 "\n",
+        printf("              %" PRIu32 " tokens are the same; the model has %" PRIu32 " more, the %s model %" PRIu32
+               "\n",
                c->shared, tokenizer_size(c->target->tokenizer) - c->shared, helper_names[role],
                tokenizer_size(h->tokenizer) - c->shared);
     else

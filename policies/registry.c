@@ -9,7 +9,7 @@
     P(policy_dv)                                                                                                       \
     P(policy_del)                                                                                                      \
     P(policy_specbound)                                                                                                \
-    P(policy_swift)                                                                                                     \
+    P(policy_swift)                                                                                                    \
     P(policy_sd)
 
 #define DECLARE(policy) extern const struct policy_ops policy;

@@ -173,7 +173,8 @@ list_policies(const struct options *o, const struct engine *e, const struct poli
     size_t n = 0;
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t i = 0; policy_registry[i] != NULL && n < OPTIONS_MOST; i++) {
-            bool asked = o->policies.n == 0 && has_all(e, policy_registry[i]->needs), ar = strcmp(policy_registry[i]->name, "ar") == 0;
+            bool asked = o->policies.n == 0 && has_all(e, policy_registry[i]->needs),
+                 ar = strcmp(policy_registry[i]->name, "ar") == 0;
             for (size_t k = 0; k < o->policies.n; k++)
                 asked = asked || strcmp(policy_registry[i]->name, o->policies.at[k]) == 0;
             if (ar ? pass == 0 : pass == 1 && asked)

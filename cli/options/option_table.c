@@ -120,8 +120,8 @@ const struct option_row option_rows[] = {
          helpers[HELPER_DRAFT], "a smaller model with the same vocabulary, which drafts", .takes = TAKES_FILE,
          WORDS(helper_words, COUNT(helper_words)), .without = SIBLING("draft"), .more = SELF),
     TEXT("companion", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_PROFILE, helpers[HELPER_COMPANION],
-         "a third one, whose opinion of drafts is asked", .takes = TAKES_FILE,
-         WORDS(helper_words, COUNT(helper_words)), .without = SIBLING("companion"), .more = SELF),
+         "a third one, whose opinion of drafts is asked", .takes = TAKES_FILE, WORDS(helper_words, COUNT(helper_words)),
+         .without = SIBLING("companion"), .more = SELF),
     /* ---- layers and heads ---- */
     CHOICE("probe", 0, "MODE", COMMAND_SCOPE, probe, "layers shown", WORDS(probe_mode_names, PROBE_MODES), .def = "all",
            .more = "'policy' shows only what the policy looks at anyway."),

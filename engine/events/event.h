@@ -37,8 +37,8 @@ struct token_event {
     int32_t parent, candidate; /* node numbers within the round's tree; node 0 is the pending token; -1: not a draft */
     token_t token;
     enum token_source source;
-    int32_t exit_layer;         /* the layer that said it; L for the target's own; -1: a draft model did, whose layers */
-                                /* are none of the target's (no LAYER event tells of them; head is -1, too) */
+    int32_t exit_layer; /* the layer that said it; L for the target's own; -1: a draft model did, whose layers */
+                        /* are none of the target's (no LAYER event tells of them; head is -1, too) */
     float confidence, annealed; /* of the guess it came from */
     int32_t head;               /* 0: the lens, 1: the layer's trained head */
     int8_t accepted, committed; /* 1, 0, or -1 while unknown or not applicable */

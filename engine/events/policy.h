@@ -39,7 +39,7 @@ struct series {
 
 /* Models beside the one that generates (the target), by what they do for it. */
 enum helper_role { HELPER_DRAFT, HELPER_COMPANION, HELPERS };
-#define NEEDS(role) (1u << (role))                /* of a set of them */
+#define NEEDS(role) (1u << (role))              /* of a set of them */
 extern const char *const helper_names[HELPERS]; /* "draft", "companion": also the names of the options */
 
 /* A declaration that outlives the policy: for the screen, the trace and replay. */

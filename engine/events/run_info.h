@@ -6,7 +6,7 @@
 
 #define TRACE_FORMAT 1
 
-struct helper_info { /* a model that helps; name "": there is none */
+struct helper_info {          /* a model that helps; name "": there is none */
     char name[64], path[512]; /* "self:3" and "" for the target's own first layers */
     uint64_t hash;
 };

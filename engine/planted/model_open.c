@@ -92,8 +92,8 @@ static bool
 finish(struct model **out, struct model *m, const struct model_options *options, struct err *err)
 {
     const uint32_t ctx = options->ctx != 0 ? options->ctx : m->ctx_train;
-    if (options->available != 0 && !memory_fits(m, ctx, options->exact, options->quantize, options->available,
-                     options->taken, err))
+    if (options->available != 0 &&
+        !memory_fits(m, ctx, options->exact, options->quantize, options->available, options->taken, err))
         return false;
     if (options->quantize && !m->vocabulary_only) {
         if (!model_quantize(m, err))

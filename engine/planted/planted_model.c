@@ -96,7 +96,9 @@ model_open_planted(struct model **out, const char *text, const struct model_opti
         err_set(err, ERR_WORK, "%s: out of memory", text);
     ok = ok && planted_weights_make(&m->planted, &spec, err) && describe(m, m->planted, err);
     const uint32_t ctx = ok && options->ctx == 0 ? m->ctx_train : options->ctx;
-    ok = ok && (options->available == 0 || memory_fits(m, ctx, options->exact, false, options->available, options->taken, err)) &&
+    ok = ok &&
+         (options->available == 0 ||
+          memory_fits(m, ctx, options->exact, false, options->available, options->taken, err)) &&
          hash_planted(m, m->planted, err) && open_vocabulary(m, m->planted, err);
     if (!ok) {
         model_close(m);

@@ -16,8 +16,8 @@ struct engine_options {
      * model, where the role is among those `wanted` (a set of NEEDS()). */
     const char *helpers[HELPERS];
     unsigned wanted;
-    bool quantize;     /* matrices to Q8_0 on load */
-    uint32_t ctx;      /* that will be asked for, for the check that all of it fits into memory; 0: the model's own */
+    bool quantize; /* matrices to Q8_0 on load */
+    uint32_t ctx;  /* that will be asked for, for the check that all of it fits into memory; 0: the model's own */
 };
 
 struct helper_model { /* who plays a role; all 0: nobody */
@@ -36,7 +36,7 @@ struct engine {
     bool exact;
     enum head_kind heads; /* the trained heads that the backend has; HEAD_LENS: none */
     struct helper_model helpers[HELPERS];
-    char note[200];       /* something the user should know ("no usable GPU: …"), or "" */
+    char note[200]; /* something the user should know ("no usable GPU: …"), or "" */
 };
 
 /* Helpers beside a model NAME-TYPE.gguf are called NAME-draft-TYPE.gguf and NAME-companion-TYPE.gguf. What they say must

@@ -51,7 +51,7 @@ struct helper {
     struct context *ctx; /* NULL: the role is nobody's, or the target's own first layers' */
     seq_t seq;
     uint32_t vocab, layers;
-    token_t unknown;           /* what it reads for a token that it lacks */
+    token_t unknown;          /* what it reads for a token that it lacks */
     slot_t row[VERIFY_NODES]; /* of the round's nodes; SLOT_NONE: not asked for */
     struct round view;        /* what round_model() hands out */
 };
@@ -68,8 +68,8 @@ struct session {
     struct context *ctx;
     seq_t seq;
     struct helper helpers[HELPERS];
-    struct dist_pool *dists; /* of all models, for verification goes by those that others made */
-    token_t unknown;         /* what drafts are called that the target has no token for */
+    struct dist_pool *dists;      /* of all models, for verification goes by those that others made */
+    token_t unknown;              /* what drafts are called that the target has no token for */
     struct policy *policies;      /* (info.n_policies) */
     struct policy_memory *memory; /* borrowed; or NULL */
     pthread_t thread;
@@ -122,7 +122,7 @@ bool session_probe_recent(struct session *);
 /* helpers.c: the contexts of all models. */
 bool session_open_contexts(struct session *, struct err *);
 void session_close_contexts(struct session *);
-struct loads session_loads(const struct session *);       /* of all of them, in units of the target's */
+struct loads session_loads(const struct session *);      /* of all of them, in units of the target's */
 const struct err *session_error(const struct session *); /* what the last call of one of them said; ERR_NONE: nothing */
 void session_helpers_forget(struct session *);           /* a new run */
 void session_helpers_begin(struct session *);            /* a round */

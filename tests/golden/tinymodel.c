@@ -30,12 +30,14 @@ struct entry {
     enum weight_type type;
     float mean, deviation;
     bool vocabulary; /* rows are tokens: those of byte and control tokens are small */
+    uint64_t stream; /* of random numbers: a tensor's place in the whole model */
 };
 
 struct plan_of_file {
     struct entry *entries;
     size_t n;
     unsigned turn; /* of the mixed types */
+    uint64_t streams;
 };
 
 /* Nearly normal, exactly reproducible: the sum of four 16-bit uniforms has variance 4/12 of their range squared. */
@@ -143,7 +145,7 @@ static struct entry *
 add(struct plan_of_file *plan, const char *name, uint32_t rows, uint32_t cols, enum weight_type type, float deviation)
 {
     struct entry *e = &plan->entries[plan->n++];
-    *e = (struct entry){.rows = rows, .cols = cols, .type = type, .deviation = deviation};
+    *e = (struct entry){.rows = rows, .cols = cols, .type = type, .deviation = deviation, .stream = plan->streams++};
     snprintf(e->name, sizeof e->name, "%s.weight", name);
     return e;
 }
@@ -192,12 +194,21 @@ plan_layer(struct plan_of_file *plan, const struct tinymodel *m, uint32_t l, flo
     }
 }
 
+static uint32_t
+layers_kept(const struct tinymodel *m)
+{
+    return m->first_layers > 0 && m->first_layers < m->n_layers ? m->first_layers : m->n_layers;
+}
+
 static void
 plan_layers(struct plan_of_file *plan, const struct tinymodel *m, float residual)
 {
     for (uint32_t l = 0; l < m->n_layers; l++) {
         const float gain = residual / sqrtf(2.0f * (float)m->n_layers);
+        const size_t before = plan->n;
         plan_layer(plan, m, l, m->calm_after != 0 && l >= m->calm_after ? gain * m->calm : gain);
+        if (l >= layers_kept(m))
+            plan->n = before;
     }
 }
 
@@ -230,7 +241,7 @@ put_metadata(struct gguf_bytes *b, const struct tinymodel *m, uint64_t n_tensors
                12 + (linear ? 2u : 0u) + (m->chat_template != NULL ? 1u : 0u) + TINYVOCAB_KEYS);
     put_key_text(b, "general.architecture", m->arch);
     put_key_text(b, "general.name", m->nasty ? "tiny \x1b[31mnasty\x1b[0m" : "tiny");
-    put_key_u32(b, ARCH_KEY("block_count"), m->n_layers);
+    put_key_u32(b, ARCH_KEY("block_count"), layers_kept(m));
     put_key_u32(b, ARCH_KEY("context_length"), m->ctx);
     put_key_u32(b, ARCH_KEY("embedding_length"), m->width);
     put_key_u32(b, ARCH_KEY("feed_forward_length"), m->ffn);
@@ -261,7 +272,8 @@ put_data(struct gguf_bytes *b, const struct plan_of_file *plan, const struct tin
         return false;
     for (size_t i = 0; i < plan->n; i++) {
         const struct entry *e = &plan->entries[i];
-        uint64_t state = m->seed * 0x2545f4914f6cdd1du + i; /* a stream a tensor: types don't change the values */
+        uint64_t state =
+            m->seed * 0x2545f4914f6cdd1du + e->stream; /* a stream a tensor: types don't change the values */
         splitmix64(&state);
         for (uint32_t r = 0; r < (e->rows == 0 ? 1 : e->rows); r++) {
             const float size = e->vocabulary && !tinyvocab_is_text(m->vocab, r) ? 0.25f : 1.0f;

@@ -17,6 +17,7 @@
 struct tinymodel {
     uint64_t seed;
     uint32_t n_layers;        /* 4 */
+    uint32_t first_layers;    /* all: else the file has the first so many, a draft model for the whole one */
     uint32_t width;           /* 64; rows of Q8_0 tensors need a multiple of 32 */
     uint32_t heads, kv_heads; /* 4, 2; heads is a multiple of kv_heads */
     uint32_t head_dim;        /* width / heads; even */

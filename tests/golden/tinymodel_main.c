@@ -7,7 +7,8 @@
 #include "tests/golden/tinymodel.h"
 
 static const char usage[] =
-    "usage: tinymodel OUT.gguf [--seed N] [--layers N] [--width N] [--heads N] [--kv-heads N] [--head-dim N]\n"
+    "usage: tinymodel OUT.gguf [--seed N] [--layers N] [--first-layers N] [--width N] [--heads N] [--kv-heads N] "
+    "[--head-dim N]\n"
     "           [--ffn N] [--vocab N] [--ctx N] [--tied] [--type f32|f16|bf16|q8_0|mixed]\n"
     "           [--embedding T] [--attention T] [--mlp T] [--head T] [--rope-dims N] [--rope-base X]\n"
     "           [--rope-linear X] [--rope-factors] [--calm-after N] [--calm X] [--sharpness X] [--nasty]\n"
@@ -16,6 +17,7 @@ static const char usage[] =
 enum option_id {
     SEED = 256,
     LAYERS,
+    FIRST_LAYERS,
     WIDTH,
     HEADS,
     KV_HEADS,
@@ -47,6 +49,7 @@ enum option_id {
 static const struct option options[] = {
     {"seed", required_argument, NULL, SEED},
     {"layers", required_argument, NULL, LAYERS},
+    {"first-layers", required_argument, NULL, FIRST_LAYERS},
     {"width", required_argument, NULL, WIDTH},
     {"heads", required_argument, NULL, HEADS},
     {"kv-heads", required_argument, NULL, KV_HEADS},
@@ -131,6 +134,7 @@ apply(int id, const char *text, struct tinymodel *m)
     switch (id) {
     case SEED: return parse_whole(text, &m->seed);
     case LAYERS: return parse_u32(text, &m->n_layers);
+    case FIRST_LAYERS: return parse_u32(text, &m->first_layers);
     case WIDTH: return parse_u32(text, &m->width);
     case HEADS: return parse_u32(text, &m->heads);
     case KV_HEADS: return parse_u32(text, &m->kv_heads);

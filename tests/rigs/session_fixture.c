@@ -12,23 +12,14 @@
 
 #include "policies/policy.h"
 
-/* The first layers of the target as a model of its own, or nearly so. */
-static struct tinymodel
-draft_of(const struct tinymodel *model)
-{
-    struct tinymodel draft = *model;
-    draft.n_layers = model->calm_after > 0 ? model->calm_after : 1;
-    draft.calm_after = 0;
-    return draft;
-}
-
 bool
 session_fixture_pair(struct engine **engine, const struct tinymodel *model, const struct tinymodel *draft,
                      const char *backend, uint32_t threads)
 {
     char path[128], second[128] = "";
     struct err err = {0};
-    const struct tinymodel usual = draft_of(model);
+    struct tinymodel usual = *model;
+    usual.first_layers = model->calm_after > 0 ? model->calm_after : 1;
     bool ok = tinymodel_write_temp(path, sizeof path, model, &err) &&
               tinymodel_write_temp(second, sizeof second, draft != NULL ? draft : &usual, &err) &&
               session_rig_engine_with(engine, path, second, backend, threads, &err);

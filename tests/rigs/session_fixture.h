@@ -12,7 +12,7 @@ struct fixture {
 
 /* An engine on a tiny model that leaves no file behind; on stderr why not. */
 bool session_fixture_engine(struct engine **, const struct tinymodel *);
-/* The same with this draft model; NULL: one of the target's first layers, which is right rather often. */
+/* The same with this draft model; NULL: the target's layers before the calm ones, or its first. */
 bool session_fixture_pair(struct engine **, const struct tinymodel *, const struct tinymodel *draft,
                           const char *backend, uint32_t threads);
 /* A group's set-up and tear-down: *state is a struct fixture. */

@@ -279,9 +279,11 @@ session_rig_generate(struct engine *engine, const struct session_options *option
     struct session *s;
     if (!session_open(&s, engine, options, err))
         return false;
-    struct promises p = {
-        .out = out, .info = session_info(s), .vocab = session_info(s)->vocab, .layers = session_info(s)->layers,
-        .other_model = session_info(s)->helpers[HELPER_DRAFT].path[0] != '\0'};
+    struct promises p = {.out = out,
+                         .info = session_info(s),
+                         .vocab = session_info(s)->vocab,
+                         .layers = session_info(s)->layers,
+                         .other_model = session_info(s)->helpers[HELPER_DRAFT].path[0] != '\0'};
     metrics_begin(&out->metrics, p.layers, session_info(s)->rho);
     p.seen = calloc(p.vocab, 1);
     struct event_reader *reader = event_reader_open(session_log(s));

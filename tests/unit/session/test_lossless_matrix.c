@@ -169,7 +169,8 @@ on_a_tiny_model(const struct matrix *m)
     if (!tinymodel_write_temp(path, sizeof path, &tiny, &err))
         fail_msg("%s", err.text);
     char draft[128], heads[160];
-    const struct tinymodel small = {.seed = seed, .n_layers = 2, .mixed = true, .sharpness = 8};
+    struct tinymodel small = tiny;
+    small.first_layers = 2;
     if (!tinymodel_write_temp(draft, sizeof draft, &small, &err))
         fail_msg("%s", err.text);
     if (m->heads != HEAD_LENS && !heads_rig_write_beside(path, m->heads, seed, heads, sizeof heads, &err))
