@@ -99,7 +99,8 @@ padded_bytes(const struct entry *e)
 static bool
 shape_possible(const struct tinymodel *m, struct err *err)
 {
-    if (m->n_layers > 1024 || m->width > 16384 || m->ffn > 65536 || m->vocab > TINYVOCAB_MAX || m->head_dim > 1024)
+    if (m->n_layers > 1024 || m->width > 16384 || m->ffn > 65536 || m->vocab > TINYVOCAB_MAX ||
+        m->padding > TINYVOCAB_MAX || m->head_dim > 1024)
         return err_set(err, ERR_USAGE, "tiny model: that is not tiny; choose smaller sizes");
     if (m->vocab < TINYMODEL_MIN_VOCAB)
         return err_set(err, ERR_USAGE, "tiny model: vocabulary %u is below %u", m->vocab, TINYMODEL_MIN_VOCAB);
@@ -221,13 +222,13 @@ plan_tensors(struct plan_of_file *plan, const struct tinymodel *m, struct err *e
     const float head = m->sharpness / sqrtf((float)m->width);
     const float residual = m->tied ? head * sqrtf((float)m->width) / 2 : RESIDUAL_GAIN;
     const enum weight_type embedding = m->mixed ? WEIGHT_F16 : m->embedding;
-    add(plan, "token_embd", m->vocab, m->width, embedding, m->tied ? head : 1)->vocabulary = m->tied;
+    add(plan, "token_embd", m->vocab + m->padding, m->width, embedding, m->tied ? head : 1)->vocabulary = m->tied;
     if (m->rope_factors)
         add(plan, "rope_freqs", 0, m->rope_dims / 2, WEIGHT_F32, 0);
     plan_layers(plan, m, residual);
     add_norm(plan, "output_norm", m->width);
     if (!m->tied)
-        add(plan, "output", m->vocab, m->width, m->mixed ? WEIGHT_BF16 : m->head, head)->vocabulary = true;
+        add(plan, "output", m->vocab + m->padding, m->width, m->mixed ? WEIGHT_BF16 : m->head, head)->vocabulary = true;
     return true;
 }
 
@@ -256,7 +257,7 @@ put_metadata(struct gguf_bytes *b, const struct tinymodel *m, uint64_t n_tensors
         put_key_f32(b, ARCH_KEY("rope.scaling.factor"), m->rope_linear);
     }
 #undef ARCH_KEY
-    tinyvocab_put(b, m->vocab, m->nasty, !m->no_space_prefix);
+    tinyvocab_put(b, m->vocab, m->padding, m->nasty, !m->no_space_prefix);
     if (m->chat_template != NULL)
         put_key_text(b, "tokenizer.chat_template", m->chat_template);
 }

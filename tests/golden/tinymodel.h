@@ -23,6 +23,7 @@ struct tinymodel {
     uint32_t head_dim;        /* width / heads; even */
     uint32_t ffn;             /* 2 * width */
     uint32_t vocab;           /* 320; at least TINYMODEL_MIN_VOCAB */
+    uint32_t padding;         /* unused tokens beyond these, as likely as others: 0 */
     uint32_t ctx;             /* 512: what the file says, nothing depends on it */
     bool tied;                /* no output.weight: the head is the embedding */
 

@@ -90,9 +90,9 @@ ordinary_piece(uint32_t i, char *out)
 }
 
 static void
-put_tokens(struct gguf_bytes *b, uint32_t vocab, bool nasty)
+put_tokens(struct gguf_bytes *b, uint32_t vocab, uint32_t padding, bool nasty)
 {
-    put_key_array(b, "tokenizer.ggml.tokens", GGUF_STRING, vocab);
+    put_key_array(b, "tokenizer.ggml.tokens", GGUF_STRING, vocab + padding);
     put_text(b, "<unk>", 5);
     put_text(b, "<s>", 3);
     put_text(b, "</s>", 4);
@@ -109,23 +109,27 @@ put_tokens(struct gguf_bytes *b, uint32_t vocab, bool nasty)
     }
     put_text(b, "<|end|>", 7);
     put_text(b, "<|note|>", 8);
+    for (uint32_t i = 0; i < padding; i++) {
+        char name[24];
+        put_text(b, name, (size_t)snprintf(name, sizeof name, "<pad %u>", (unsigned)i));
+    }
 }
 
 void
-tinyvocab_put(struct gguf_bytes *b, uint32_t vocab, bool nasty, bool space_prefix)
+tinyvocab_put(struct gguf_bytes *b, uint32_t vocab, uint32_t padding, bool nasty, bool space_prefix)
 {
     enum { NORMAL = 1, UNKNOWN, CONTROL, USER, UNUSED, BYTE }; /* as in the file */
     put_key_text(b, "tokenizer.ggml.model", "llama");
-    put_tokens(b, vocab, nasty);
-    put_key_array(b, "tokenizer.ggml.scores", GGUF_F32, vocab);
-    for (uint32_t id = 0; id < vocab; id++)
+    put_tokens(b, vocab, padding, nasty);
+    put_key_array(b, "tokenizer.ggml.scores", GGUF_F32, vocab + padding);
+    for (uint32_t id = 0; id < vocab + padding; id++)
         put_f32(b, id < TINYMODEL_FIRST_PIECE || id >= vocab - 2 ? 0 : -(float)(id - TINYMODEL_FIRST_PIECE));
-    put_key_array(b, "tokenizer.ggml.token_type", GGUF_I32, vocab);
-    for (uint32_t id = 0; id < vocab; id++) {
+    put_key_array(b, "tokenizer.ggml.token_type", GGUF_I32, vocab + padding);
+    for (uint32_t id = 0; id < vocab + padding; id++) {
         uint32_t kind = id == 0 ? UNKNOWN : id <= 2 || id == vocab - 2 ? CONTROL : NORMAL;
         if (id >= 3 && id < TINYMODEL_FIRST_PIECE)
             kind = BYTE;
-        put_u32(b, id == vocab - 1 ? USER : kind);
+        put_u32(b, id >= vocab ? UNUSED : id == vocab - 1 ? USER : kind);
     }
     put_key_u32(b, "tokenizer.ggml.unknown_token_id", 0);
     put_key_u32(b, "tokenizer.ggml.bos_token_id", 1);

@@ -13,7 +13,8 @@
 #define TINYVOCAB_MAX  (1u << 20)
 #define TINYVOCAB_KEYS 11u /* metadata entries put */
 
-void tinyvocab_put(struct gguf_bytes *, uint32_t vocab, bool nasty, bool space_prefix);
+/* Behind `vocab` tokens stand `padding` unused ones. */
+void tinyvocab_put(struct gguf_bytes *, uint32_t vocab, uint32_t padding, bool nasty, bool space_prefix);
 /* A piece or </s>, as opposed to a byte or control token. */
 bool tinyvocab_is_text(uint32_t vocab, uint32_t id);
 

@@ -28,6 +28,8 @@ enum {
     TESTS = POLICIES * (DEPTH - 1) * 2 /* they share the level: Bonferroni */
 };
 
+extern const struct policy_ops policy_sd;
+
 static const char prompt[] = "a";
 static const uint64_t first_seed = UINT64_C(0x5eed000000);
 static struct engine *engine;
@@ -43,18 +45,14 @@ static const struct setting settings[] = {
     {"temperature 0.7, top-p 0.95", {.temperature = 0.7f, .top_p = 0.95f}},
 };
 
+static const struct tinymodel tiny = {
+    .seed = 6, .n_layers = 4, .width = 16, .vocab = TINYMODEL_MIN_VOCAB, .calm_after = 1, .calm = 0.6f, .sharpness = 5};
+
 static int
 open_model(void **state)
 {
     (void)state;
     draws = getenv("SPECSCOPE_LONG") != NULL ? 20000 : 4000;
-    const struct tinymodel tiny = {.seed = 6,
-                                   .n_layers = 4,
-                                   .width = 16,
-                                   .vocab = TINYMODEL_MIN_VOCAB,
-                                   .calm_after = 1,
-                                   .calm = 0.6f,
-                                   .sharpness = 5};
     return session_fixture_engine(&engine, &tiny) ? 0 : 1;
 }
 
@@ -278,6 +276,25 @@ test_every_policy_keeps_the_targets_distribution(void **state)
     }
 }
 
+/* Ids that only one of target and draft has are in the distributions of that one. */
+static void
+test_a_draft_model_of_another_vocabulary_keeps_the_targets_distribution(void **state)
+{
+    (void)state;
+    static const struct policy_ops *const only_sd[] = {&policy_sd, NULL};
+    struct engine *usual = engine;
+    for (int larger = 0; larger < 2; larger++) {
+        struct tinymodel whole = tiny, draft = tiny;
+        draft.first_layers = 1;
+        *(larger ? &draft.padding : &whole.padding) = 24;
+        assert_true(session_fixture_pair(&engine, &whole, &draft, "cpu", 1));
+        expect(&settings[0].sampling);
+        assert_true(keeps_the_distribution(only_sd, 0, &settings[0]));
+        engine_close(engine);
+    }
+    engine = usual;
+}
+
 /* ---- planted biases ---- */
 
 static const struct sampling hotter = {.temperature = 3, .top_k = 12, .top_p = 1};
@@ -350,6 +367,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_policy_keeps_the_targets_distribution),
+        cmocka_unit_test(test_a_draft_model_of_another_vocabulary_keeps_the_targets_distribution),
         cmocka_unit_test(test_planted_biases_are_caught),
     };
     return cmocka_run_group_tests(tests, open_model, close_model);

@@ -168,12 +168,12 @@ static void
 test_vocabularies_may_differ_in_size(void **state)
 {
     (void)state;
-    for (uint32_t vocab = 300; vocab <= 352; vocab += 52) { /* the target has 320 */
+    for (int larger = 0; larger < 2; larger++) {
         struct engine *engine;
-        struct tinymodel draft = target;
+        struct tinymodel whole = target, draft = target;
         draft.first_layers = 2;
-        draft.vocab = vocab;
-        assert_true(session_fixture_pair(&engine, &target, &draft, "check", 1));
+        *(larger ? &draft.padding : &whole.padding) = 80;
+        assert_true(session_fixture_pair(&engine, &whole, &draft, "check", 1));
         memset(&watch, 0, sizeof watch);
         watch.random = 9;
         watch_run(engine, 1, 0);
@@ -270,8 +270,8 @@ check_loads(void *user, struct session *s, const struct event *e)
     if (e->type != EVENT_ROUND || e->round_end.drafted < 3)
         return;
     ++*rounds;
-    assert_float_equal(e->round_end.layers_loaded, 6 + 3 * 2, 1e-5);
-    assert_float_equal(e->round_end.heads_loaded, 1 + 3, 1e-5);
+    assert_float_equal(e->round_end.layers_loaded, 6 + 3 * 2, 1e-5f);
+    assert_float_equal(e->round_end.heads_loaded, 1 + 3, 1e-5f);
     assert_int_equal(e->round_end.exit_layer, -1);
 }
 
