@@ -126,6 +126,10 @@ test_a_model_that_does_not_fit_is_refused_with_the_numbers(void **state)
     assert_non_null(strstr(err.text, "tiny.gguf: needs "));
     assert_non_null(strstr(err.text, " for its weights and 256.0 KiB for a context of 512, but "));
     assert_non_null(strstr(err.text, " of memory are available; lower -c"));
+    assert_true(memory_fits(m, 512, false, false, weights + kv + 4096, 4096, &err)); /* beside others */
+    assert_false(memory_fits(m, 512, false, false, weights + kv + 4095, 4096, &err));
+    assert_non_null(strstr(err.text, " of memory are available, of which other models take 4.0 KiB; lower -c"));
+    assert_int_equal(memory_need(m, 512, false, false), weights + kv);
     assert_false(memory_fits(m, 1, false, false, weights / 2, 0, &err));
     assert_non_null(strstr(err.text, "take a smaller or more quantised model"));
     assert_false(memory_fits(m, 512, true, false, weights + kv, 0, &err));

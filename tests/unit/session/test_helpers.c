@@ -259,6 +259,54 @@ test_sd_with_the_targets_own_layers_is_layerskip_round_by_round(void **state)
     engine_close(engine);
 }
 
+/* ---- policies change in mid-run ---- */
+
+struct switcher {
+    uint64_t random;
+    uint32_t to_sd;
+};
+
+static void
+switch_policy(void *user, struct session *s, const struct event *e)
+{
+    struct switcher *w = user;
+    if (!event_is_control(e, "state", "paused"))
+        return;
+    uint32_t n = 0;
+    while (policy_registry[n] != NULL)
+        n++;
+    const bool sd = splitmix64(&w->random) % 2 == 0; /* now this one, now any */
+    w->to_sd += sd;
+    session_control(s, CONTROL_POLICY, NULL, sd ? "sd" : policy_registry[splitmix64(&w->random) % n]->name, 0);
+    session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, 1 + (uint32_t)(splitmix64(&w->random) % 3));
+}
+
+static void
+test_switching_to_and_from_a_draft_model_keeps_autoregressive_tokens(void **state)
+{
+    (void)state;
+    static const char *const backends[] = {"cpu", "check"};
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        struct engine *engine;
+        assert_true(session_fixture_pair(&engine, &target, NULL, backends[i], 2));
+        struct session_options o = session_usual();
+        struct session_rig_result ar, got;
+        o.policy = "ar";
+        session_run(engine, &o, NULL, NULL, &ar);
+        for (uint32_t run = 0; run < 4; run++) {
+            struct switcher w = {.random = seed_or(11) + run};
+            o.paused = true;
+            session_run(engine, &o, switch_policy, &w, &got);
+            assert_int_equal(got.n, ar.n);
+            assert_memory_equal(got.tokens, ar.tokens, ar.n * sizeof *ar.tokens);
+            assert_true(w.to_sd > 1 && got.metrics.total.accepted > 5);
+            session_rig_free(&got);
+        }
+        session_rig_free(&ar);
+        engine_close(engine);
+    }
+}
+
 /* ---- accounts ---- */
 
 /* A draft of two of the target's six equal layers, and its head: K drafts are K + … sweeps of it. */
@@ -300,10 +348,10 @@ test_loads_are_in_units_of_the_targets(void **state)
     struct err err = {0};
     assert_true(session_open(&s, engine, &o, &err));
     const struct context_options *limits = context_limits(s->helpers[HELPER_DRAFT].ctx);
-    assert_float_equal(limits->head_load, 0.5, 1e-6);
-    assert_float_equal(
-        limits->layer_load,
-        model_layer_bytes(engine->helpers[HELPER_DRAFT].model, false) / model_layer_bytes(engine->model, false), 1e-9);
+    const double layer = model_layer_bytes(engine->model, false),
+                 its = model_layer_bytes(engine->helpers[0].model, false);
+    assert_float_equal((float)limits->head_load, 0.5f, 1e-6f);
+    assert_float_equal((float)limits->layer_load, (float)(its / layer), 1e-6f);
     session_close(s);
     engine_close(engine);
 }
@@ -342,6 +390,7 @@ main(void)
         cmocka_unit_test(test_they_follow_through_baseline_restart_and_rounds_without_them),
         cmocka_unit_test(test_vocabularies_may_differ_in_size),
         cmocka_unit_test(test_sd_with_the_targets_own_layers_is_layerskip_round_by_round),
+        cmocka_unit_test(test_switching_to_and_from_a_draft_model_keeps_autoregressive_tokens),
         cmocka_unit_test(test_loads_are_in_units_of_the_targets),
         cmocka_unit_test(test_a_policy_without_its_model_says_what_is_missing),
     };
