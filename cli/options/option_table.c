@@ -41,7 +41,7 @@ static const char *const backend_words[] = {"auto", "cpu", "cuda", "check"};
 static const char *const isa_words[] = {"auto", "reference", "avx2", "avx512", "avx512vnni", "amx", "neon", "neondot"};
 static const char *const quantize_words[] = {"none", "q8_0"};
 static const char *const heads_words[] = {"none"};
-static const char *const helper_words[] = {"none", "self:"};
+static const char *const helper_words[] = {"none"};
 static const char *const theme_words[] = {"dark", "light", "cividis", "mono"};
 static const char *const kind_words[] = {"affine", "full"};
 
@@ -117,11 +117,11 @@ const struct option_row option_rows[] = {
           .without = "all cores"),
     WHOLE("seed", 0, "N", GENERATES | TRAINS, seed, 0, UINT64_MAX, "of the random numbers", .def = "1"),
     TEXT("draft", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE,
-         helpers[HELPER_DRAFT], "a smaller model with the same vocabulary, which drafts", .takes = TAKES_FILE,
-         WORDS(helper_words, COUNT(helper_words)), .without = SIBLING("draft"), .more = SELF),
+         helpers[HELPER_DRAFT], "a smaller model with the same vocabulary, which drafts; or self:E",
+         .takes = TAKES_FILE, WORDS(helper_words, COUNT(helper_words)), .without = SIBLING("draft"), .more = SELF),
     TEXT("companion", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_PROFILE, helpers[HELPER_COMPANION],
-         "a third one, whose opinion of drafts is asked", .takes = TAKES_FILE, WORDS(helper_words, COUNT(helper_words)),
-         .without = SIBLING("companion"), .more = SELF),
+         "a third one, whose opinion of drafts is asked; or self:E", .takes = TAKES_FILE,
+         WORDS(helper_words, COUNT(helper_words)), .without = SIBLING("companion"), .more = SELF),
     /* ---- layers and heads ---- */
     CHOICE("probe", 0, "MODE", COMMAND_SCOPE, probe, "layers shown", WORDS(probe_mode_names, PROBE_MODES), .def = "all",
            .more = "'policy' shows only what the policy looks at anyway."),

@@ -33,7 +33,7 @@ bool
 train_helper(const struct options *o, enum helper_role role, const char *what, struct engine **engine, struct err *err)
 {
     const char *given = o->helpers[role], *command = command_row(o->command)->name, *name = helper_names[role];
-    if (given != NULL && strncmp(given, "self:", 5) == 0)
+    if (given != NULL && (strncmp(given, "self:", 5) == 0 || strcmp(given, "none") == 0))
         return err_set(err, ERR_USAGE, "%s: --%s %.24s: a model of its own is wanted", command, name, given);
     char *found = given == NULL ? engine_sibling(target_path(o), role) : NULL;
     const char *path = given != NULL ? given : found;

@@ -214,7 +214,7 @@ round_model(struct round *r, enum helper_role role)
 {
     struct session *s = session_of(r);
     struct helper *h = &s->helpers[role];
-    h->view = *r;
+    h->view = s->round;
     h->view.exit_layer = s->engine->helpers[role].exit_layer;
     if (h->ctx == NULL)
         return &h->view;

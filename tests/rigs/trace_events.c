@@ -44,6 +44,7 @@ fake_run(struct run_info *run)
     run->sampling = (struct sampling){.temperature = 0.7f, .top_k = 40, .top_p = 0.95f};
     run->seed = UINT64_MAX;
     run->tokens = 128;
+    run->helpers[HELPER_DRAFT] = (struct helper_info){.name = "small \"draft\"", .path = "a\\b\n", .hash = 77};
     snprintf(run->policy, sizeof run->policy, "specbound");
     snprintf(run->started, sizeof run->started, "2024-02-29T12:34:56Z");
 
@@ -194,6 +195,8 @@ add_token(struct stream *s, enum token_source source, int32_t candidate)
                              .head = (int32_t)stream_below(s, 2),
                              .accepted = -1,
                              .committed = -1};
+    if (source == SOURCE_DRAFT && stream_below(s, 4) == 0) /* another model's */
+        e->token.exit_layer = e->token.head = -1;
 }
 
 static void

@@ -226,6 +226,11 @@ test_run_json_brings_everything_back(void **state)
     assert_true(got->parameters == run.parameters);
     assert_true(got->model_hash == run.model_hash);
     assert_true(got->rho == run.rho);
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        assert_string_equal(got->helpers[role].name, run.helpers[role].name);
+        assert_string_equal(got->helpers[role].path, run.helpers[role].path);
+        assert_true(got->helpers[role].hash == run.helpers[role].hash);
+    }
     assert_string_equal(got->backend, run.backend);
     assert_string_equal(got->isa, run.isa);
     assert_string_equal(got->host, run.host);
