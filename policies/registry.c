@@ -10,7 +10,8 @@
     P(policy_del)                                                                                                      \
     P(policy_specbound)                                                                                                \
     P(policy_swift)                                                                                                    \
-    P(policy_sd)
+    P(policy_sd)                                                                                                       \
+    P(policy_specdecpp)
 
 #define DECLARE(policy) extern const struct policy_ops policy;
 POLICIES(DECLARE)

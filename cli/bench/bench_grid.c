@@ -157,15 +157,6 @@ append_policy(struct bench *b, const struct policy *p, struct axis *axes, size_t
     return ok;
 }
 
-static bool
-has_all(const struct engine *e, unsigned needs)
-{
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        if ((needs & NEEDS(role)) != 0 && !engine_has(e, role))
-            return false;
-    return true;
-}
-
 /* `ar` first, then those asked for: all is all that have what they need. */
 static size_t
 list_policies(const struct options *o, const struct engine *e, const struct policy_ops **out)
@@ -173,7 +164,7 @@ list_policies(const struct options *o, const struct engine *e, const struct poli
     size_t n = 0;
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t i = 0; policy_registry[i] != NULL && n < OPTIONS_MOST; i++) {
-            bool asked = o->policies.n == 0 && has_all(e, policy_registry[i]->needs),
+            bool asked = o->policies.n == 0 && engine_missing(e, policy_registry[i]->needs) == 0,
                  ar = strcmp(policy_registry[i]->name, "ar") == 0;
             for (size_t k = 0; k < o->policies.n; k++)
                 asked = asked || strcmp(policy_registry[i]->name, o->policies.at[k]) == 0;

@@ -126,6 +126,7 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
                                            .heads = o->heads,
                                            .helpers = {o->helpers[HELPER_DRAFT], o->helpers[HELPER_COMPANION]},
                                            .wanted = wanted(o),
+                                           .accept = o->accept_head,
                                            .quantize = o->quantize,
                                            .ctx = o->ctx};
     struct load_progress progress = {.start_us = now_us()};

@@ -122,6 +122,10 @@ const struct option_row option_rows[] = {
     TEXT("companion", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_PROFILE, helpers[HELPER_COMPANION],
          "a third one, whose opinion of drafts is asked; or self:E", .takes = TAKES_FILE,
          WORDS(helper_words, COUNT(helper_words)), .without = SIBLING("companion"), .more = SELF),
+    TEXT("accept", 0, "FILE", GENERATES, accept_head,
+         "the draft model's acceptance head, of `specscope train accept`, for `specdecpp`", .takes = TAKES_FILE,
+         WORDS(heads_words, COUNT(heads_words)), .without = "DRAFT.accept.safetensors, if it is there",
+         .more = "That is the file beside the draft model `DRAFT.gguf`. A head of another draft model is refused."),
     /* ---- layers and heads ---- */
     CHOICE("probe", 0, "MODE", COMMAND_SCOPE, probe, "layers shown", WORDS(probe_mode_names, PROBE_MODES), .def = "all",
            .more = "'policy' shows only what the policy looks at anyway."),

@@ -90,6 +90,10 @@ struct context_probe {
 };
 bool context_guess(struct context *, const struct context_probe *, size_t n, struct guess *out);
 
+/* The row's hidden state after a layer that it has run, while the ring keeps it: (width) floats, before any norm. For what
+ * the host computes from it; whatever only asks heads asks context_guess(). */
+bool context_read_hidden(struct context *, slot_t, uint32_t layer, float *out);
+
 /* Prefill: append, advance to L and keep, in chunks; uncommitted rows of the sequence go. `done` may be NULL; it is
  * called after every chunk. Stops with ERR_CANCELLED when the cancel flag is set or done() says so; whole chunks stay
  * in the trunk. */
@@ -132,7 +136,6 @@ struct loads context_loads(const struct context *);
 
 /* For tests. */
 bool context_read_logits(struct context *, slot_t, uint32_t layer, float *out); /* (vocab) */
-bool context_read_hidden(struct context *, slot_t, uint32_t layer, float *out); /* (width) */
 bool context_read_dist(struct context *, dist_t, float *out);                   /* (the pool's vocab) */
 uint32_t context_free_slots(const struct context *);
 

@@ -96,10 +96,16 @@ policy_close(struct policy *p)
 }
 
 const char *
-policy_missing(unsigned roles, char *out, size_t n)
+policy_missing(unsigned needs, char *out, size_t n)
 {
-    const char *name = helper_names[(roles & NEEDS(HELPER_DRAFT)) != 0 ? HELPER_DRAFT : HELPER_COMPANION];
-    snprintf(out, n, "a %s model: give one with --%s PATH or --%s self:E", name, name, name);
+    enum helper_role role = 0;
+    while (role < HELPERS && (needs & NEEDS(role)) == 0)
+        role++;
+    const char *name = role < HELPERS ? helper_names[role] : "";
+    if (role == HELPERS)
+        snprintf(out, n, "an acceptance head: give one with --accept FILE; `specscope train accept` makes it");
+    else
+        snprintf(out, n, "a %s model: give one with --%s PATH or --%s self:E", name, name, name);
     return out;
 }
 

@@ -42,10 +42,12 @@ enum helper_role { HELPER_DRAFT, HELPER_COMPANION, HELPERS };
 #define NEEDS(role) (1u << (role))              /* of a set of them */
 extern const char *const helper_names[HELPERS]; /* "draft", "companion": also the names of the options */
 
+#define NEEDS_ACCEPT_HEAD NEEDS(HELPERS) /* what is trained about them: the draft model's acceptance head */
+
 /* A declaration that outlives the policy: for the screen, the trace and replay. */
 struct policy_info {
     char name[16], title[48], paper[96];
-    unsigned missing; /* a set of roles that it needs and nobody plays: it can't be chosen; 0 in a trace */
+    unsigned missing; /* a set of what it needs and is not there: it can't be chosen; 0 in a trace */
     uint32_t n_knobs, n_series;
     struct knob knobs[POLICY_KNOBS];
     struct series series[POLICY_SERIES];
@@ -69,7 +71,7 @@ struct policy_ops {
     const char *name, *title, *paper;
     bool trained_heads;    /* its paper trains heads: it asks them where the model has some, else the lens */
     uint32_t least_layers; /* of a model that it can work with */
-    unsigned needs;        /* a set of roles: NEEDS(HELPER_DRAFT) | … */
+    unsigned needs;        /* a set: NEEDS(HELPER_DRAFT) | … */
     size_t state_size;     /* of policy.state, zeroed; what hangs from it is freed by close() */
     /* Declares knobs and series; the sampling may set defaults. */
     bool (*open)(struct policy *, const struct model_info *, const struct sampling *, struct err *);
@@ -89,8 +91,8 @@ struct policy_ops {
 bool policy_open(struct policy *, const struct policy_ops *, const struct model_info *, const struct sampling *,
                  struct err *);
 void policy_close(struct policy *);
-/* "a draft model: give one with --draft PATH or --draft self:E", of the first role in the set, which isn't empty. */
-const char *policy_missing(unsigned roles, char *out, size_t n);
+/* "a draft model: give one with --draft PATH or --draft self:E", of the first need in the set, which isn't empty. */
+const char *policy_missing(unsigned needs, char *out, size_t n);
 
 /* For open(): appends a declaration; values start at the default. False, and nothing is added, when there is no place
  * left or the declaration is not a sound one: an empty or repeated name, a control's (event.h: control_names), bounds the

@@ -142,33 +142,12 @@ take_heads(struct engine *e, const char *path, struct err *err)
     return ok;
 }
 
-/* The file that stands beside the model: its name without ".gguf", and ".heads.safetensors". NULL: there is none. */
-static char *
-heads_beside(const struct model *m)
-{
-    static const char suffix[] = ".gguf", ending[] = ".heads.safetensors";
-    size_t n = strlen(m->path);
-    if (n >= sizeof suffix && strcmp(m->path + n - (sizeof suffix - 1), suffix) == 0)
-        n -= sizeof suffix - 1;
-    while (n > 1 && m->path[n - 1] == '/')
-        n--;
-    char *path = malloc(n + sizeof ending);
-    if (path == NULL)
-        return NULL;
-    memcpy(path, m->path, n);
-    memcpy(path + n, ending, sizeof ending);
-    if (access(path, F_OK) == 0)
-        return path;
-    free(path);
-    return NULL;
-}
-
 static bool
 find_heads(struct engine *e, const struct engine_options *o, struct err *err)
 {
     if (o->heads != NULL)
         return strcmp(o->heads, "none") == 0 || take_heads(e, o->heads, err);
-    char *path = o->synth ? NULL : heads_beside(e->model);
+    char *path = o->synth ? NULL : engine_beside(e->model, ".heads.safetensors");
     struct err why = {.kind = ERR_NONE};
     if (path != NULL && !take_heads(e, path, &why) && e->note[0] == '\0')
         snprintf(e->note, sizeof e->note, "without trained heads: %.170s", why.text);
@@ -195,7 +174,8 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
     model.available = ok && is_cuda(e) ? UINT64_MAX : memory_available(); /* a GPU has its own, and says so itself */
     ok = ok && (options->synth ? model_open_planted : model_open_with)(&e->model, options->model_path, &model, err);
     ok = ok && engine_helpers_open(e, options, &model, err);
-    if (!ok || !load(e, options, &backend, progress, user, err) || !find_heads(e, options, err)) {
+    if (!ok || !load(e, options, &backend, progress, user, err) || !find_heads(e, options, err) ||
+        !engine_accept_open(e, options->accept, err)) {
         engine_close(e);
         return false;
     }
@@ -212,6 +192,7 @@ engine_close(struct engine *e)
     if (e->backend != NULL)
         e->ops->close(e->backend);
     engine_helpers_close(e);
+    accept_head_free(e->accept);
     model_close(e->model);
     free(e);
 }

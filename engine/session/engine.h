@@ -3,6 +3,7 @@
 #define ENGINE_SESSION_ENGINE_H
 
 #include "engine/events/policy.h"
+#include "engine/model/accept_head.h"
 #include "engine/model/exit_heads.h"
 #include "engine/model/model.h"
 
@@ -16,8 +17,9 @@ struct engine_options {
      * model, where the role is among those `wanted` (a set of NEEDS()). */
     const char *helpers[HELPERS];
     unsigned wanted;
-    bool quantize; /* matrices to Q8_0 on load */
-    uint32_t ctx;  /* that will be asked for, for the check that all of it fits into memory; 0: the model's own */
+    const char *accept; /* a file with the draft model's acceptance head; "none"; NULL: the one beside it */
+    bool quantize;      /* matrices to Q8_0 on load */
+    uint32_t ctx;       /* that will be asked for, for the check that all of it fits into memory; 0: the model's own */
 };
 
 struct helper_model { /* who plays a role; all 0: nobody */
@@ -36,10 +38,12 @@ struct engine {
     bool exact;
     enum head_kind heads; /* the trained heads that the backend has; HEAD_LENS: none */
     struct helper_model helpers[HELPERS];
-    char note[200]; /* something the user should know ("no usable GPU: …"), or "" */
+    struct accept_head *accept; /* the draft model's; NULL: none */
+    char note[200];             /* something the user should know ("no usable GPU: …"), or "" */
 };
 
-/* Helpers beside a model NAME-TYPE.gguf are called NAME-draft-TYPE.gguf and NAME-companion-TYPE.gguf. What they say must
+/* An acceptance head beside a draft model DRAFT.gguf is called DRAFT.accept.safetensors; it is passed over like trained heads.
+ * Helpers beside a model NAME-TYPE.gguf are called NAME-draft-TYPE.gguf and NAME-companion-TYPE.gguf. What they say must
  * mean the same, so vocabularies are compared. They are passed over like trained heads:
  *
  * Trained heads beside a model MODEL.gguf are called MODEL.heads.safetensors; they are passed over, and `note` says so,
@@ -51,6 +55,9 @@ bool engine_open(struct engine **, const struct engine_options *, progress_fn pr
 void engine_close(struct engine *);
 
 bool engine_has(const struct engine *, enum helper_role);
+unsigned engine_missing(const struct engine *, unsigned needs); /* of what a policy needs */
+/* The model that drafts: of self:E, the target. NULL: none. */
+const struct model *engine_draft_model(const struct engine *);
 /* "fables-draft", "self:3"; "" for nobody. */
 const char *engine_helper_name(const struct engine *, enum helper_role, char *out, size_t n);
 /* The path of the file that stands beside the model at `path` and by its name plays the role, to be freed; NULL: none. */

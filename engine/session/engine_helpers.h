@@ -16,4 +16,9 @@ bool engine_helpers_load(struct engine *, uint32_t ctx, progress_fn progress, vo
 void engine_helpers_unload(struct engine *);
 void engine_helpers_close(struct engine *); /* when they are unloaded */
 
+/* The file that stands beside a model: its name without ".gguf", and the ending. To be freed; NULL: there is none. */
+char *engine_beside(const struct model *, const char *ending);
+/* The draft model's acceptance head, once that is loaded. False: the one that was asked for can't be used. */
+bool engine_accept_open(struct engine *, const char *given, struct err *);
+
 #endif

@@ -63,12 +63,13 @@ session_open_contexts(struct session *s, struct err *err)
         if (!open_context(s, m, e->helpers[role].weights, HEAD_LENS, &h->ctx, &h->seq, err))
             return false;
     }
-    return true;
+    return session_open_acceptance(s, err);
 }
 
 void
 session_close_contexts(struct session *s)
 {
+    session_close_acceptance(s);
     for (enum helper_role role = 0; role < HELPERS; role++)
         context_close(s->helpers[role].ctx);
     context_close(s->ctx);
@@ -79,6 +80,7 @@ struct loads
 session_loads(const struct session *s)
 {
     struct loads sum = context_loads(s->ctx);
+    sum.heads += s->acceptance.heads;
     for (enum helper_role role = 0; role < HELPERS; role++)
         if (s->helpers[role].ctx != NULL) {
             const struct loads more = context_loads(s->helpers[role].ctx);

@@ -101,6 +101,15 @@ round_choose(struct round *r, slot_t slot, uint32_t layer, const struct guess *g
     return *token != TOKEN_NONE;
 }
 
+bool
+round_acceptance(struct round *r, slot_t row, double *p)
+{
+    const uint64_t start = clock_ns();
+    const bool ok = session_acceptance(session_of(r), r->ctx, row, r->exit_layer, p);
+    heads_called(r, start);
+    return ok;
+}
+
 uint32_t
 round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k, const struct guess *g,
                  token_t *out, dist_t *q)

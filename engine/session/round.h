@@ -65,6 +65,10 @@ bool round_look(struct round *, const struct context_probe *, size_t n, struct g
  * that the greedy case needs no second head call. */
 bool round_choose(struct round *, slot_t slot, uint32_t layer, const struct guess *g, token_t *, dist_t *q);
 
+/* How likely the target accepts the token of a row that has run through the draft model, in whose round this is asked
+ * (round_model()): p̂ of the acceptance head, which the policy declared to need. */
+bool round_acceptance(struct round *, slot_t row, double *p);
+
 /* k different candidates for the token after `slot`, as layer `layer` would say them: the k likeliest when greedy
  * (*q = DIST_NONE), else drawn without replacement from its distribution *q, in the order drawn. `g` is the layer's guess
  * there. Returns how many there are (fewer when no more have a probability); 0: stop now. The slot may be a fork's:

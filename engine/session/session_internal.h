@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 
+#include "engine/model/final_norm.h"
+#include "engine/session/engine.h"
 #include "engine/session/mailbox.h"
 #include "engine/session/round.h"
 #include "engine/session/run.h"
@@ -56,6 +58,12 @@ struct helper {
     struct round view;        /* what round_model() hands out */
 };
 
+struct acceptance { /* what the acceptance head works with; empty where there is none */
+    struct final_norm norm; /* the draft model's */
+    float *x;               /* (3, width) a row, and room */
+    double load, heads;     /* what a call counts, and all calls so far: units of the target's head */
+};
+
 struct session {
     /* The same from opening to closing. */
     struct engine *engine; /* borrowed */
@@ -68,6 +76,7 @@ struct session {
     struct context *ctx;
     seq_t seq;
     struct helper helpers[HELPERS];
+    struct acceptance acceptance;
     struct dist_pool *dists;      /* of all models, for verification goes by those that others made */
     token_t unknown;              /* what drafts are called that the target has no token for */
     struct policy *policies;      /* (info.n_policies) */
@@ -118,6 +127,12 @@ uint32_t session_head_at(const struct session *, uint32_t layer);
 /* With --probe all: the rows that a round committed, or the latest ones again, with the head that is in use now. */
 bool session_probe_round(struct session *, const slot_t *rows, size_t n);
 bool session_probe_recent(struct session *);
+
+/* acceptance.c: the draft model's acceptance head. */
+bool session_open_acceptance(struct session *, struct err *);
+void session_close_acceptance(struct session *);
+/* p̂ of the token of a row that has run up to the draft's last layer. False: stopped; session_error(). */
+bool session_acceptance(struct session *, struct context *, slot_t row, uint32_t layer, double *p);
 
 /* helpers.c: the contexts of all models. */
 bool session_open_contexts(struct session *, struct err *);

@@ -23,9 +23,7 @@ open_policies(struct session *s, const struct policy_ops *const *registry, struc
         s->info.n_policies = i + 1; /* closed even when opening fails half-way */
         if (!policy_open(p, registry[i], &s->model, &s->info.sampling, err))
             return false;
-        for (enum helper_role role = 0; role < HELPERS; role++)
-            if (!engine_has(s->engine, role))
-                p->info.missing |= p->ops->needs & NEEDS(role);
+        p->info.missing = engine_missing(s->engine, p->ops->needs);
         s->info.policies[i] = p->info;
     }
     return true;

@@ -1,21 +1,20 @@
 #include "engine/training/accept_data.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/model/final_norm.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/tokenizer/vocabulary_match.h"
 #include "engine/training/categorical.h"
 #include "engine/training/reader.h"
 #include "kernels/rng.h"
-#include "kernels/tensor.h"
 
 struct accept_data {
     struct accept_data_options options;
     struct reader target, draft;
     uint32_t vocab;                /* ids that both have */
-    float *norm;                   /* (width of the draft) its final norm's weights */
+    struct final_norm norm;        /* the draft's */
     token_t *text;                 /* (prompt + response) what is read */
     token_t *response, *candidate; /* (response): X, Y */
     bool *mixed;                   /* (response): Z_i is X_i */
@@ -42,12 +41,12 @@ accept_data_open(struct accept_data **out, const struct engine *target, const st
         return err_set(err, ERR_WORK, "out of memory reading responses");
     const uint32_t ctx = options->prompt + options->response;
     a->options = *options;
-    if (!reader_open(&a->target, target, ctx, cancel, err) || !reader_open(&a->draft, draft, ctx, cancel, err)) {
+    if (!reader_open(&a->target, target, ctx, cancel, err) || !reader_open(&a->draft, draft, ctx, cancel, err) ||
+        !final_norm_open(&a->norm, &draft->model->desc, err)) {
         accept_data_close(a);
         return false;
     }
     a->vocab = a->target.vocab < a->draft.vocab ? a->target.vocab : a->draft.vocab;
-    a->norm = malloc(a->draft.width * sizeof *a->norm);
     a->text = malloc(ctx * sizeof *a->text);
     a->response = malloc(options->response * sizeof *a->response);
     a->candidate = malloc(options->response * sizeof *a->candidate);
@@ -55,13 +54,12 @@ accept_data_open(struct accept_data **out, const struct engine *target, const st
     a->label = malloc(options->response * sizeof *a->label);
     a->target_logits = malloc((size_t)options->response * a->target.vocab * sizeof *a->target_logits);
     a->logits = malloc(a->draft.vocab * sizeof *a->logits);
-    if (a->norm == NULL || a->text == NULL || a->response == NULL || a->candidate == NULL || a->mixed == NULL ||
-        a->label == NULL || a->target_logits == NULL || a->logits == NULL) {
+    if (a->text == NULL || a->response == NULL || a->candidate == NULL || a->mixed == NULL || a->label == NULL ||
+        a->target_logits == NULL || a->logits == NULL) {
         accept_data_close(a);
         return err_set(err, ERR_WORK, "out of memory for responses of %u tokens; ask for shorter ones",
                        (unsigned)options->response);
     }
-    tensor_row(&draft->model->desc.final_norm, 0, a->norm);
     *out = a;
     return true;
 }
@@ -73,7 +71,7 @@ accept_data_close(struct accept_data *a)
         return;
     reader_close(&a->target);
     reader_close(&a->draft);
-    free(a->norm);
+    final_norm_free(&a->norm);
     free(a->text);
     free(a->response);
     free(a->candidate);
@@ -135,12 +133,7 @@ take(void *user, struct reader *r, uint32_t at, slot_t slot)
         return true;
     if (!context_read_hidden(r->context, slot, r->layers, x))
         return false;
-    double squares = 0;
-    for (uint32_t k = 0; k < r->width; k++)
-        squares += (double)x[k] * (double)x[k];
-    const float scale = (float)(1 / sqrt(squares / r->width + (double)r->engine->model->desc.rms_eps));
-    for (uint32_t k = 0; k < r->width; k++)
-        x[k] *= scale * a->norm[k];
+    final_norm_apply(&a->norm, x, x);
     a->labels[a->n_rows++] = a->label[i];
     return true;
 }

@@ -64,15 +64,8 @@ static void
 normalise(const struct lens *lens, struct head_work *w, size_t n)
 {
     const size_t width = lens->width;
-    for (size_t i = 0; i < n; i++) {
-        const float *x = w->shifted + i * width;
-        double squares = 0;
-        for (size_t j = 0; j < width; j++)
-            squares += (double)x[j] * (double)x[j];
-        w->inverse[i] = (float)(1 / sqrt(squares / (double)width + (double)lens->eps));
-        for (size_t j = 0; j < width; j++)
-            w->normed[i * width + j] = x[j] * w->inverse[i] * lens->norm[j];
-    }
+    for (size_t i = 0; i < n; i++)
+        w->inverse[i] = final_norm_apply(&lens->norm, w->shifted + i * width, w->normed + i * width);
 }
 
 /* Logits become exp(z - max) in place. */
@@ -132,7 +125,7 @@ back_through_norm(const struct lens *lens, struct head_work *w, size_t n)
         float *s = w->slope + i * width;
         double dot = 0;
         for (size_t j = 0; j < width; j++) {
-            s[j] *= lens->norm[j];
+            s[j] *= lens->norm.weight[j];
             dot += (double)x[j] * (double)s[j];
         }
         const float back = (float)(dot * (double)r * (double)r * (double)r / (double)width);

@@ -8,24 +8,25 @@
 bool
 lens_open(struct lens *lens, const struct model_desc *d, struct err *err)
 {
-    float *norm = malloc(d->width * sizeof *norm), *head = malloc((size_t)d->vocab * d->width * sizeof *head);
-    if (norm == NULL || head == NULL) {
-        free(norm);
-        free(head);
+    struct final_norm norm;
+    if (!final_norm_open(&norm, d, err))
+        return false;
+    float *head = malloc((size_t)d->vocab * d->width * sizeof *head);
+    if (head == NULL) {
+        final_norm_free(&norm);
         return err_set(err, ERR_WORK, "out of memory: the head in F32 takes %.1f GB",
                        (double)d->vocab * d->width * sizeof *head * 1e-9);
     }
-    tensor_row(&d->final_norm, 0, norm);
     for (uint32_t v = 0; v < d->vocab; v++)
         tensor_row(&d->head, v, head + (size_t)v * d->width);
-    *lens = (struct lens){.width = d->width, .vocab = d->vocab, .eps = d->rms_eps, .norm = norm, .head = head};
+    *lens = (struct lens){.width = d->width, .vocab = d->vocab, .norm = norm, .head = head};
     return true;
 }
 
 void
 lens_free(struct lens *lens)
 {
-    free((float *)(uintptr_t)lens->norm);
+    final_norm_free(&lens->norm);
     free((float *)(uintptr_t)lens->head);
     *lens = (struct lens){.width = 0};
 }

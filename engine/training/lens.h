@@ -2,12 +2,11 @@
 #ifndef ENGINE_TRAINING_LENS_H
 #define ENGINE_TRAINING_LENS_H
 
-#include "kernels/backend.h"
+#include "engine/model/final_norm.h"
 
 struct lens {
     uint32_t width, vocab;
-    float eps;
-    const float *norm; /* (width) */
+    struct final_norm norm;
     const float *head; /* (vocab, width) */
 };
 

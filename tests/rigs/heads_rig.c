@@ -1,5 +1,6 @@
 #include "tests/rigs/heads_rig.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,4 +33,20 @@ heads_rig_write_beside(const char *model_path, enum head_kind kind, uint64_t see
     exit_heads_free(h);
     model_close(m);
     return ok;
+}
+
+bool
+heads_rig_accept(struct engine *e, uint32_t blocks, uint64_t seed, struct err *err)
+{
+    const struct model *draft = engine_draft_model(e);
+    if (draft == NULL)
+        return true;
+    accept_head_free(e->accept);
+    if (!accept_head_new(&e->accept, draft->desc.width, blocks, false, err))
+        return false;
+    const float scale = 2 / sqrtf((float)draft->desc.width);
+    for (size_t i = 0; i < e->accept->n_values; i++)
+        e->accept->values[i] = ((float)(splitmix64(&seed) % 2001) / 1000 - 1) * scale;
+    e->accept->c[1] += 1;
+    return true;
 }

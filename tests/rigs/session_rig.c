@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/rigs/heads_rig.h"
+
 const char *const session_prompts[SESSION_PROMPTS] = {
     "Once upon a time there was a little girl named Lily. Lily had a red ball, and she",
     "A fox was walking to the mill with a basket of bread. On the way",
@@ -49,7 +51,7 @@ session_rig_engine_with(struct engine **engine, const char *model_path, const ch
                                            .backend = backend,
                                            .backend_options = {.threads = threads, .gpu = -1},
                                            .helpers = {[HELPER_DRAFT] = draft}};
-    return engine_open(engine, &options, NULL, NULL, err);
+    return engine_open(engine, &options, NULL, NULL, err) && heads_rig_accept(*engine, 1, 9, err);
 }
 
 bool
@@ -61,7 +63,7 @@ session_rig_engine(struct engine **engine, const char *model_path, const char *b
     free(beside);
     if (ok && !engine_has(*engine, HELPER_DRAFT) && (*engine)->model->desc.n_layers > 1)
         (*engine)->helpers[HELPER_DRAFT].exit_layer = 1;
-    return ok;
+    return ok && heads_rig_accept(*engine, 1, 9, err);
 }
 
 /* ---- what event.h promises ---- */

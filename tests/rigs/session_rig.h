@@ -25,7 +25,7 @@ bool session_rig_generate(struct engine *, const struct session_options *, sessi
                           struct session_rig_result *, struct err *);
 void session_rig_free(struct session_rig_result *);
 bool session_rig_engine(struct engine **, const char *model_path, const char *backend, uint32_t threads, struct err *);
-/* The same with a draft model: a path, "self:E", "none". */
+/* The same with a draft model: a path, "self:E", "none". Draft models get a random acceptance head (heads_rig.h). */
 bool session_rig_engine_with(struct engine **, const char *model_path, const char *draft, const char *backend,
                              uint32_t threads, struct err *);
 

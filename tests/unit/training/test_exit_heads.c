@@ -57,7 +57,7 @@ set_scene(struct scene *s, uint64_t *state)
         s->norm[i] += 1;
     fill(state, s->head, VOCAB * WIDTH, 1);
     fill(state, s->hidden, sizeof s->hidden / sizeof *s->hidden, 2);
-    s->lens = (struct lens){.width = WIDTH, .vocab = VOCAB, .eps = 1e-5f, .norm = s->norm, .head = s->head};
+    s->lens = (struct lens){.width = WIDTH, .vocab = VOCAB, .norm = {WIDTH, 1e-5f, s->norm}, .head = s->head};
     s->work = head_work_open(&s->lens, ROWS);
     assert_non_null(s->work);
     head_final(&s->lens, s->work, s->hidden + LAYERS * WIDTH, (LAYERS + 1) * WIDTH, ROWS, s->final, s->entropy,
