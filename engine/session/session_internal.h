@@ -5,7 +5,6 @@
 #include <pthread.h>
 
 #include "engine/model/final_norm.h"
-#include "engine/session/engine.h"
 #include "engine/session/mailbox.h"
 #include "engine/session/round.h"
 #include "engine/session/run.h"

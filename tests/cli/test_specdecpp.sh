@@ -1,0 +1,64 @@
+#!/bin/sh
+# specdecpp and its acceptance head: trained in a moment, found by name or given, refused, noted, missed.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+
+pair=$TMP/pair-q8_0.gguf draft=$TMP/pair-draft-q8_0.gguf other=$TMP/other.gguf
+found=$TMP/pair-draft-q8_0.accept.safetensors head=$TMP/head.safetensors
+cp "$TINY" "$pair"
+"$BUILD/tests/tinymodel" "$draft" --layers 4 --first-layers 1 --calm-after 1 --calm 0.1 --sharpness 8 >/dev/null || exit 1
+"$BUILD/tests/tinymodel" "$other" --layers 2 --seed 8 >/dev/null || exit 1
+head -c 20000 README.md >"$TMP/text"
+says() { # file, pattern
+    grep -Eq "$2" "$TMP/$1"
+}
+text_of() { # arguments of run
+    "$PROGRAM" run -n 40 --ignore-eos -p "a b" "$@" 2>/dev/null
+}
+drafts() { # arguments of run: how many drafts each round had
+    rm -rf "$TMP/trace"
+    specscope run -n 40 --ignore-eos -p "a b" --policy specdecpp --trace "$TMP/trace" "$@"
+    python3 -c "
+import csv
+print(*sorted({r['stop_reason'] + r['drafted'] for r in csv.DictReader(open('$TMP/trace/rounds.csv')) if r['stop_reason'] != 'budget'}))"
+}
+
+refuses "specdecpp wants a draft model" 2 "policy specdecpp needs a draft model" run --policy specdecpp -n 4 "$TINY"
+refuses "and an acceptance head" 2 "policy specdecpp needs an acceptance head: give one with --accept FILE" \
+    run --policy specdecpp -n 4 --draft self:1 "$TINY"
+works "bench without a head leaves it out" bench -n 4 --repeat 1 -p a "$pair"
+check "quietly" sh -c "! grep -q '^specdecpp' '$TMP/out'"
+
+works "a head is trained" train accept --model "$pair" --text "$TMP/text" --tokens 600 --response 16 --prompt-tokens 12 \
+    --blocks 1 --passes 2 --out "$head"
+works "the head is used where it is given" run -n 40 --policy specdecpp --accept "$head" "$pair"
+check "and nothing is noted" sh -c "! grep -q head '$TMP/err'"
+check "the text is the model's own" [ "$(text_of --policy specdecpp --accept "$head" "$pair")" = "$(text_of --policy ar "$pair")" ]
+check "h=0 drafts as few as it may" [ "$(drafts --accept "$head" --set h=0 --set min=3 "$pair")" = "h3" ]
+check "h=1 as many" [ "$(drafts --accept "$head" --set h=1 --set max=6 "$pair")" = "max6" ]
+check "p̂ is in the trace" grep -Eq ',"p",5,0?\.[0-9]+' "$TMP/trace/series.csv"
+check "so is the probability of a rejection beside h" grep -Eq ',"stop",1,1$' "$TMP/trace/series.csv"
+
+cp "$head" "$found"
+works "the file beside the draft model is found by its name" run -n 8 --policy specdecpp "$pair"
+refuses "--accept none leaves it out" 2 "needs an acceptance head" run --policy specdecpp --draft "$draft" --accept none -n 8 "$pair"
+works "bench has it among all policies, then" bench -n 4 --repeat 1 -p a --draft "$draft" "$pair"
+check "with its line" says out '^specdecpp'
+check "all lossless" sh -c "! grep -q 'no: token' '$TMP/out'"
+works "a grid over h" bench -n 8 --repeat 1 -p "a b" --policy specdecpp --grid h=0.1:0.9:0.4 --csv "$TMP/csv" "$pair"
+check "has a line for each point" [ "$(grep -c '^specdecpp' "$TMP/csv")" -eq 3 ]
+
+refuses "another draft model's head is refused" 1 "trained for another draft model" \
+    run --policy specdecpp --draft "$other" --accept "$head" -n 4 "$pair"
+refuses "a file that is none, too" 1 "README.md" run --policy specdecpp --accept README.md -n 4 "$pair"
+refuses "and one that is not there" 1 "nowhere" run --policy specdecpp --accept "$TMP/nowhere" -n 4 "$pair"
+cp README.md "$found"
+specscope run --policy sd -n 4 "$pair"
+check "one that is found and is none is passed over" says err 'without the acceptance head beside the draft model: '
+check "which hurts nobody else" [ "$status" -eq 0 ]
+cp "$head" "$found"
+works "another target is noted" run -n 4 --policy specdecpp --draft "$draft" "$other"
+check "by its name" says err 'the acceptance head learned what another target accepts: tiny'
+works "--list-policies says what it needs" run --list-policies
+check "both" sh -c "grep -A2 '^specdecpp' '$TMP/out' | grep -c '    needs ' | grep -qx 2"
+finish
