@@ -46,6 +46,16 @@ specscope() {
     status=$?
 }
 
+# A head that finds every candidate of a draft model of this width as likely accepted as not.
+accept_head() { # file, width
+    weights=$((8 * $2))
+    json=$(printf '{"model.0.weight":{"dtype":"F32","shape":[2,%d],"data_offsets":[0,%d]},"model.0.bias":{"dtype":"F32","shape":[2],"data_offsets":[%d,%d]}}' \
+        "$2" $weights $weights $((weights + 8)))
+    json=$(printf '%-192s' "$json") # the data is aligned
+    printf '\300\0\0\0\0\0\0\0%s' "$json" >"$1"
+    head -c $((weights + 8)) /dev/zero >>"$1"
+}
+
 one_line() { # of stderr, with the program's name, and no control character
     [ "$(wc -l <"$TMP/err")" -eq 1 ] && grep -q '^specscope: .' "$TMP/err" &&
         [ "$(tr -d '\n -~\200-\377' <"$TMP/err" | wc -c)" -eq 0 ]
