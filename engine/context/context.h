@@ -104,6 +104,9 @@ bool context_prefill(struct context *, seq_t, const token_t *, size_t n, progres
 
 /* Only queued: it is made by the time it is used. DIST_NONE: error. */
 dist_t context_dist(struct context *, slot_t, uint32_t layer, enum head_choice head, const struct sampling *);
+/* The same at n rows, at most VERIFY_NODES, in one head call: their distributions are out[i]. */
+bool context_dists(struct context *, const slot_t *, size_t n, uint32_t layer, enum head_choice head,
+                   const struct sampling *, dist_t *out);
 /* TOKEN_NONE: an error, or (context_error() is ERR_NONE) nothing is left to draw. */
 token_t context_draw(struct context *, dist_t, const struct rng_key *, const token_t *without, size_t n_without);
 /* The likeliest token that is not in `without`, lowest id among equals. TOKEN_NONE as above. */

@@ -107,30 +107,43 @@ settle(struct context *c, dist_t d)
     return made;
 }
 
+bool
+context_dists(struct context *c, const slot_t *rows, size_t n, uint32_t layer, enum head_choice head,
+              const struct sampling *sampling, dist_t *out)
+{
+    struct dist_pool *pool = c->pool;
+    struct dist_req requests[VERIFY_NODES];
+    context_clear_error(c);
+    if (n > VERIFY_NODES || n > pool->n - pool->used)
+        return err_set(&c->err, ERR_WORK, "all %" PRIu32 " distributions are in use: release them first", pool->n);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t ring = hidden_at(c, rows[i], layer);
+        if (ring == RING_NONE)
+            return false;
+        out[i] = pool->used + (dist_t)i;
+        requests[i] =
+            (struct dist_req){.ring = ring, .layer = layer, .head = head, .sampling = *sampling, .out = out[i]};
+    }
+    if (!check_sampling(c, sampling) || !context_flush(c))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!settle(c, out[i]))
+            return false;
+    if (!c->ops->dist(c->store, requests, n))
+        return context_refused(c, "keep a distribution");
+    count_heads(c, &(struct probe){.layer = layer, .head = head}, 1);
+    c->making = true;
+    for (size_t i = 0; i < n; i++)
+        pool->maker[out[i]] = c;
+    pool->used += (uint32_t)n;
+    return true;
+}
+
 dist_t
 context_dist(struct context *c, slot_t s, uint32_t layer, enum head_choice head, const struct sampling *sampling)
 {
-    context_clear_error(c);
-    const uint32_t ring = hidden_at(c, s, layer);
-    if (ring == RING_NONE || !check_sampling(c, sampling) || !context_flush(c))
-        return DIST_NONE;
-    struct dist_pool *pool = c->pool;
-    if (pool->used == pool->n) {
-        err_set(&c->err, ERR_WORK, "all %" PRIu32 " distributions are in use: release them first", pool->n);
-        return DIST_NONE;
-    }
-    if (!settle(c, pool->used))
-        return DIST_NONE;
-    const struct dist_req request = {
-        .ring = ring, .layer = layer, .head = head, .sampling = *sampling, .out = pool->used};
-    if (!c->ops->dist(c->store, &request, 1)) {
-        context_refused(c, "keep a distribution");
-        return DIST_NONE;
-    }
-    count_heads(c, &(struct probe){.layer = layer, .head = head}, 1);
-    c->making = true;
-    pool->maker[pool->used] = c;
-    return pool->used++;
+    dist_t out;
+    return context_dists(c, &s, 1, layer, head, sampling, &out) ? out : DIST_NONE;
 }
 
 static bool

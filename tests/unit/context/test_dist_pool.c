@@ -124,6 +124,26 @@ test_a_context_waits_for_what_another_is_making(void **state)
 }
 
 static void
+test_distributions_of_many_rows_are_those_of_each_and_one_head_call(void **state)
+{
+    struct readers *all = *state;
+    struct reader *r = &all->many;
+    const slot_t rows[PROMPT] = {context_at(r->c, 0, 0), context_at(r->c, 0, 1), r->end};
+    dist_t many[PROMPT], d;
+    float p[MANY], q[MANY];
+    const double before = context_loads(r->c).heads;
+    assert_true(context_dists(r->c, rows, PROMPT, LAYERS, USE_LENS, &plain, many));
+    assert_float_equal(context_loads(r->c).heads, before + 1, 1e-9);
+    for (int i = 0; i < 2; i++) {
+        assert_int_not_equal(d = context_dist(r->c, rows[i + 1], LAYERS, USE_LENS, &plain), DIST_NONE);
+        assert_true(context_read_dist(r->c, many[i + 1], p) && context_read_dist(r->c, d, q));
+        assert_memory_equal(p, q, sizeof p);
+    }
+    assert_false(context_dists(r->c, rows, 1, LAYERS, USE_LENS, &plain, many)); /* all places are taken */
+    assert_int_equal(context_error(r->c)->kind, ERR_WORK);
+}
+
+static void
 test_numbers_are_handed_out_once_until_all_are_released(void **state)
 {
     struct readers *all = *state;
@@ -195,6 +215,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_context_waits_for_what_another_is_making, open_readers, close_readers),
+        cmocka_unit_test_setup_teardown(test_distributions_of_many_rows_are_those_of_each_and_one_head_call,
+                                        open_readers, close_readers),
         cmocka_unit_test_setup_teardown(test_numbers_are_handed_out_once_until_all_are_released, open_readers,
                                         close_readers),
         cmocka_unit_test_setup_teardown(test_a_draft_token_that_the_target_does_not_know_is_rejected, open_readers,
