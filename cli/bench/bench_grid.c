@@ -182,7 +182,7 @@ bench_lanes(struct bench *b, struct err *err)
         if (!parse_axis(&axes[i], b->o->grid.at[i], err))
             return false;
     const struct model_info model = {b->engine->model->desc.n_layers, b->engine->model->desc.width,
-                                     b->engine->model->desc.vocab, b->engine->model->rho};
+                                     b->engine->model->desc.vocab, b->engine->model->rho, b->engine->profile};
     const struct policy_ops *policies[OPTIONS_MOST];
     size_t n = list_policies(b->o, b->engine, policies);
     bool taken[OPTIONS_MOST] = {false}, ok = true;

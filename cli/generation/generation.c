@@ -8,6 +8,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/generation/timing.h"
+#include "engine/model/sv_profile.h"
 #include "engine/tokenizer/chat.h"
 #include "policies/policy.h"
 #include "traces/writer.h"
@@ -85,14 +86,11 @@ note_tokenizer(const struct options *o, struct engine *engine)
         snprintf(engine->note, sizeof engine->note, "%s", tokenizer_note(t));
 }
 
-/* Roles whose models are looked for beside the model where none is given: all that may be asked for on the screen, else
- * those that the policies need. */
+/* What the policies need that were asked for. */
 static unsigned
-wanted(const struct options *o)
+needed(const struct options *o)
 {
     unsigned roles = 0;
-    if (o->command == COMMAND_SCOPE)
-        return UINT_MAX;
     for (size_t i = 0; policy_registry[i] != NULL && !o->steps && !o->speed; i++) {
         bool asked = o->policies.n == 0 && o->command == COMMAND_BENCH;
         for (size_t k = 0; k < o->policies.n; k++)
@@ -100,6 +98,27 @@ wanted(const struct options *o)
         roles |= asked ? policy_registry[i]->needs : 0;
     }
     return roles;
+}
+
+/* What is looked for beside the model where it isn't given: on the screen all that may be asked for. */
+static unsigned
+wanted(const struct options *o)
+{
+    return o->command == COMMAND_SCOPE ? UINT_MAX : needed(o);
+}
+
+/* A profile is of one way of sampling. */
+static void
+note_profile(const struct options *o, struct engine *engine)
+{
+    const struct sv_whose *w = engine->profile != NULL ? &engine->profile->whose : NULL;
+    const struct sampling *s = &o->sampling;
+    if (w == NULL || (needed(o) & NEEDS_PROFILE) == 0 || engine->note[0] != '\0')
+        return;
+    if (w->temperature != s->temperature || w->top_k != s->top_k || w->top_p != s->top_p)
+        snprintf(engine->note, sizeof engine->note,
+                 "the profile is of temperature %g, top-k %u, top-p %g: how likely drafts are accepted may differ here",
+                 (double)w->temperature, (unsigned)w->top_k, (double)w->top_p);
 }
 
 /* The scope says both itself. */
@@ -127,14 +146,17 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
                                            .helpers = {o->helpers[HELPER_DRAFT], o->helpers[HELPER_COMPANION]},
                                            .wanted = wanted(o),
                                            .accept = o->accept_head,
+                                           .profile = o->profile_file,
                                            .quantize = o->quantize,
                                            .ctx = o->ctx};
     struct load_progress progress = {.start_us = now_us()};
     bool ok = engine_open(engine, &options, load_progress, &progress, err);
     if (progress.shown)
         clear_progress();
-    if (ok)
+    if (ok) {
+        note_profile(o, *engine);
         note_tokenizer(o, *engine);
+    }
     if (ok && o->command != COMMAND_SCOPE)
         tell_notes(*engine);
     return ok;

@@ -126,6 +126,10 @@ const struct option_row option_rows[] = {
          "the draft model's acceptance head, of `specscope train accept`, for `specdecpp`", .takes = TAKES_FILE,
          WORDS(heads_words, COUNT(heads_words)), .without = "DRAFT.accept.safetensors, if it is there",
          .more = "That is the file beside the draft model `DRAFT.gguf`. A head of another draft model is refused."),
+    TEXT("profile", 0, "FILE", GENERATES, profile_file, "how likely drafts are accepted, of `specscope train profile`",
+         .takes = TAKES_FILE, WORDS(heads_words, COUNT(heads_words)), .without = "MODEL.profile.json, if it is there",
+         .more = "For `sv`. A profile is of one target, draft and companion, and of one temperature; that of other "
+                 "models is refused."),
     /* ---- layers and heads ---- */
     CHOICE("probe", 0, "MODE", COMMAND_SCOPE, probe, "layers shown", WORDS(probe_mode_names, PROBE_MODES), .def = "all",
            .more = "'policy' shows only what the policy looks at anyway."),

@@ -65,6 +65,7 @@ struct options {
         double rate;
         uint32_t batch, window; /* window 0: 512, or the model's context */
     } train;
+    const char *profile_file;     /* a file, "none", or NULL: the one beside the model */
     const char *helpers[HELPERS]; /* models that help; NULL: none given */
     struct {
         uint32_t prompt, response; /* tokens */

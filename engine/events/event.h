@@ -6,8 +6,8 @@
  * integer that does not apply is -1. Layers are 1..L.
  *
  * Order within a round: drafts (TOKEN) with the policy's guesses (LAYER) and values (SERIES) between them; then
- * verification: a VERDICT a draft, the correction or bonus (TOKEN), guesses of layer L at the judged positions, the
- * scope's probes; last ROUND, the round's commit record. VOCAB precedes the first use of an id.
+ * verification: a VERDICT a draft that was verified, the correction or bonus (TOKEN), guesses of layer L at the judged
+ * positions, the scope's probes; last ROUND, the round's commit record. VOCAB precedes the first use of an id.
  */
 #ifndef ENGINE_EVENTS_EVENT_H
 #define ENGINE_EVENTS_EVENT_H

@@ -98,14 +98,16 @@ policy_close(struct policy *p)
 const char *
 policy_missing(unsigned needs, char *out, size_t n)
 {
-    enum helper_role role = 0;
-    while (role < HELPERS && (needs & NEEDS(role)) == 0)
-        role++;
-    const char *name = role < HELPERS ? helper_names[role] : "";
-    if (role == HELPERS)
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        if ((needs & NEEDS(role)) != 0) {
+            const char *name = helper_names[role];
+            snprintf(out, n, "a %s model: give one with --%s PATH or --%s self:E", name, name, name);
+            return out;
+        }
+    if ((needs & NEEDS_ACCEPT_HEAD) != 0)
         snprintf(out, n, "an acceptance head: give one with --accept FILE; `specscope train accept` makes it");
     else
-        snprintf(out, n, "a %s model: give one with --%s PATH or --%s self:E", name, name, name);
+        snprintf(out, n, "a profile of the three models: give one with --profile FILE; train profile makes it");
     return out;
 }
 

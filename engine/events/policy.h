@@ -6,6 +6,7 @@
 #include "engine/events/event.h"
 
 struct round;
+struct sv_profile;
 
 #define POLICY_KNOBS  16
 #define POLICY_SERIES 12
@@ -42,7 +43,8 @@ enum helper_role { HELPER_DRAFT, HELPER_COMPANION, HELPERS };
 #define NEEDS(role) (1u << (role))              /* of a set of them */
 extern const char *const helper_names[HELPERS]; /* "draft", "companion": also the names of the options */
 
-#define NEEDS_ACCEPT_HEAD NEEDS(HELPERS) /* what is trained about them: the draft model's acceptance head */
+#define NEEDS_ACCEPT_HEAD NEEDS(HELPERS)     /* what is trained about them: the draft model's acceptance head */
+#define NEEDS_PROFILE     NEEDS(HELPERS + 1) /* what is known of how the three agree: a verification profile */
 
 /* A declaration that outlives the policy: for the screen, the trace and replay. */
 struct policy_info {
@@ -55,7 +57,8 @@ struct policy_info {
 
 struct model_info { /* what a policy needs to know about the model */
     uint32_t layers, width, vocab;
-    double rho; /* head / layer parameters */
+    double rho;                       /* head / layer parameters */
+    const struct sv_profile *profile; /* of the model and its helpers (engine/model/sv_profile.h), or NULL */
 };
 
 struct policy {
@@ -71,7 +74,7 @@ struct policy_ops {
     const char *name, *title, *paper;
     bool trained_heads;    /* its paper trains heads: it asks them where the model has some, else the lens */
     uint32_t least_layers; /* of a model that it can work with */
-    unsigned needs;        /* a set: NEEDS(HELPER_DRAFT) | … */
+    unsigned needs;        /* a set: NEEDS(HELPER_DRAFT) | … | NEEDS_PROFILE */
     size_t state_size;     /* of policy.state, zeroed; what hangs from it is freed by close() */
     /* Declares knobs and series; the sampling may set defaults. */
     bool (*open)(struct policy *, const struct model_info *, const struct sampling *, struct err *);

@@ -126,6 +126,12 @@ sv_profile_make(struct sv_profile *p, uint32_t n_s, uint32_t n_a, const struct s
     return find_entropy(p, o, n) || err_set(err, ERR_WORK, "out of memory for a profile");
 }
 
+uint32_t
+sv_profile_cell(const struct sv_profile *p, double s, double a)
+{
+    return bin_of(p->s_edge, p->n_s, s) * p->n_a + bin_of(p->a_edge, p->n_a, a);
+}
+
 double
 sv_profile_accepted(const struct sv_profile *p, double s, double a)
 {

@@ -45,6 +45,8 @@ struct sv_profile {
  * False: there are none, or values out of bounds. */
 bool sv_profile_make(struct sv_profile *, uint32_t n_s, uint32_t n_a, const struct sv_observation *, size_t n,
                      struct err *);
+/* The number of their cell, row by row: (bin of s) * n_a + (bin of a). */
+uint32_t sv_profile_cell(const struct sv_profile *, double s, double a);
 /* p̂ */
 double sv_profile_accepted(const struct sv_profile *, double s, double a);
 /* (H(A) - H(A | s, a)) / H(A); 0 where nothing is uncertain. */

@@ -6,6 +6,7 @@
 
 #include "engine/model/memory.h"
 #include "engine/session/engine_helpers.h"
+#include "engine/session/engine_profile.h"
 #include "kernels/plugin.h"
 
 /* ---- which backend ---- */
@@ -175,7 +176,7 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
     ok = ok && (options->synth ? model_open_planted : model_open_with)(&e->model, options->model_path, &model, err);
     ok = ok && engine_helpers_open(e, options, &model, err);
     if (!ok || !load(e, options, &backend, progress, user, err) || !find_heads(e, options, err) ||
-        !engine_accept_open(e, options->accept, err)) {
+        !engine_accept_open(e, options->accept, err) || !engine_profile_find(e, options, err)) {
         engine_close(e);
         return false;
     }
@@ -194,5 +195,6 @@ engine_close(struct engine *e)
     engine_helpers_close(e);
     accept_head_free(e->accept);
     model_close(e->model);
+    free(e->profile);
     free(e);
 }

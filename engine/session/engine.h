@@ -16,10 +16,11 @@ struct engine_options {
     /* Models that help this one: a path, "self:E" for its own layers 1..E, "none"; NULL: the file that stands beside the
      * model, where the role is among those `wanted` (a set of NEEDS()). */
     const char *helpers[HELPERS];
-    unsigned wanted;
-    const char *accept; /* a file with the draft model's acceptance head; "none"; NULL: the one beside it */
-    bool quantize;      /* matrices to Q8_0 on load */
-    uint32_t ctx;       /* that will be asked for, for the check that all of it fits into memory; 0: the model's own */
+    unsigned wanted;     /* among them NEEDS_PROFILE: the file beside the model, where no profile is given */
+    const char *accept;  /* a file with the draft model's acceptance head; "none"; NULL: the one beside it */
+    const char *profile; /* a file, "none", or NULL */
+    bool quantize;       /* matrices to Q8_0 on load */
+    uint32_t ctx;        /* that will be asked for, for the check that all of it fits into memory; 0: the model's own */
 };
 
 struct helper_model { /* who plays a role; all 0: nobody */
@@ -39,10 +40,12 @@ struct engine {
     enum head_kind heads; /* the trained heads that the backend has; HEAD_LENS: none */
     struct helper_model helpers[HELPERS];
     struct accept_head *accept; /* the draft model's; NULL: none */
+    struct sv_profile *profile; /* of the model and its helpers; owned; NULL: none */
     char note[200];             /* something the user should know ("no usable GPU: …"), or "" */
 };
 
 /* An acceptance head beside a draft model DRAFT.gguf is called DRAFT.accept.safetensors; it is passed over like trained heads.
+ * A profile beside MODEL.gguf is called MODEL.profile.json; it names its three models by their hashes.
  * Helpers beside a model NAME-TYPE.gguf are called NAME-draft-TYPE.gguf and NAME-companion-TYPE.gguf. What they say must
  * mean the same, so vocabularies are compared. They are passed over like trained heads:
  *

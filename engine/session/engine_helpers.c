@@ -30,6 +30,26 @@ engine_sibling(const char *path, enum helper_role role)
     return NULL;
 }
 
+char *
+engine_beside(const struct model *m, const char *ending)
+{
+    static const char suffix[] = ".gguf";
+    size_t n = strlen(m->path);
+    if (n >= sizeof suffix && strcmp(m->path + n - (sizeof suffix - 1), suffix) == 0)
+        n -= sizeof suffix - 1;
+    while (n > 1 && m->path[n - 1] == '/')
+        n--;
+    const size_t room = n + strlen(ending) + 1;
+    char *path = malloc(room);
+    if (path == NULL)
+        return NULL;
+    snprintf(path, room, "%.*s%s", (int)n, m->path, ending);
+    if (access(path, F_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
 /* "self:3" */
 static bool
 take_layers(struct engine *e, enum helper_role role, const char *text, struct err *err)
@@ -168,6 +188,15 @@ bool
 engine_has(const struct engine *e, enum helper_role role)
 {
     return e->helpers[role].model != NULL || e->helpers[role].exit_layer > 0;
+}
+
+unsigned
+engine_missing(const struct engine *e, unsigned needs)
+{
+    unsigned here = e->profile != NULL ? NEEDS_PROFILE : 0;
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        here |= engine_has(e, role) ? NEEDS(role) : 0;
+    return needs & ~here;
 }
 
 const char *

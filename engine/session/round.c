@@ -153,9 +153,38 @@ round_aside_end(struct round *r)
 }
 
 double
+round_draft_ms(const struct round *r)
+{
+    struct spent *spent = &r->state->spent;
+    spent_turn(spent, spent->account, session_loads(session_of(r)));
+    return (double)spent->ns[SPENT_DRAFT] * 1e-6;
+}
+
+double
 round_aside_ms(const struct round *r)
 {
     return (double)r->state->spent.ns[SPENT_ASIDE] * 1e-6;
+}
+
+uint32_t
+round_drafted(const struct round *r)
+{
+    return r->state->n - 1;
+}
+
+void
+round_verify_first(struct round *r, uint32_t n)
+{
+    struct session *s = session_of(r);
+    struct round_state *st = r->state;
+    if (n >= round_drafted(r))
+        return;
+    struct verify_row *last = &st->node[n + 1];
+    if (last->slot != SLOT_NONE)
+        context_discard(s->ctx, last->slot); /* and what hangs off it */
+    last->slot = SLOT_NONE;
+    st->n = n + 2;
+    st->cut = st->steps - (n + 1);
 }
 
 bool

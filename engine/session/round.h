@@ -76,10 +76,16 @@ bool round_acceptance(struct round *, slot_t row, double *p);
 uint32_t round_candidates(struct round *, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k, const struct guess *g,
                           token_t *out, dist_t *q);
 
+/* What a companion model says of drafts 1..n of a chain, from the distributions that were drawn from and its own under the
+ * user's sampling settings; greedy: both at temperature 1. `draft` and `companion` are of round_model(), before drafting
+ * began; the companion reads what it hasn't read in one pass. */
+bool round_overlap(struct round *draft, struct round *companion, uint32_t n, struct overlap *out);
+
 /* Work between these is not the round's draft: its time and loads are counted apart (learning passes). */
 void round_aside_begin(struct round *);
 void round_aside_end(struct round *);
 double round_aside_ms(const struct round *); /* of this round so far */
+double round_draft_ms(const struct round *); /* the same of the draft, without passes aside and waiting */
 
 /* ---- proposals ---- */
 struct proposal {
@@ -94,6 +100,10 @@ struct proposal {
  * The new node's number; -1 to stop, also when the budget is used up (round_full() tells beforehand). */
 int32_t round_propose(struct round *, const struct proposal *);
 bool round_full(const struct round *);
+uint32_t round_drafted(const struct round *); /* nodes so far, but the pending one */
+/* Of a chain the first n drafts are verified, and what follows is drafted in vain; but a rule that went by draft n + 1 may
+ * not drop it for its own value: it is tested, without a row. To be called when drafting is over. */
+void round_verify_first(struct round *, uint32_t n);
 slot_t round_slot(struct round *, int32_t node); /* its row; SLOT_NONE for no_row, or to stop */
 
 /* ---- reports ---- */

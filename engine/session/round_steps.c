@@ -37,7 +37,7 @@ begin_round(struct session *s)
     r->drafted = r->accepted = r->emitted = 0;
     r->cut = false;
     st->n = 1;
-    st->steps = 0;
+    st->steps = st->cut = 0;
     st->lacks_last = false;
     st->pos[0] = s->run.n_tokens - 1;
     st->node[0] =
@@ -195,7 +195,8 @@ end_round(struct session *s, const struct emission *m)
     line->heads_us = spent->heads_unknown ? NAN : (float)((double)spent->heads_ns * 1e-3);
     line->wait_us = (float)((double)spent->ns[SPENT_WAIT] * 1e-3);
     line->aside_us = (float)((double)spent->ns[SPENT_ASIDE] * 1e-3);
-    line->drafted = line->verified = r->drafted;
+    line->drafted = r->drafted;
+    line->verified = r->drafted - s->state.cut;
     line->accepted = r->accepted;
     line->emitted = r->emitted;
     line->layers_loaded = (float)work.layers;

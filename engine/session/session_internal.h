@@ -19,6 +19,7 @@ struct round_state {
     uint32_t pos[VERIFY_NODES];
     uint32_t n;     /* nodes, node 0 counted */
     uint32_t steps; /* depth of the tree: drafts on its longest path */
+    uint32_t cut;   /* of them, those that are not verified */
     struct spent spent;
     struct round_event line; /* the round's, filled in as it goes */
     struct verdict verdict;

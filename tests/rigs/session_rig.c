@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/model/sv_profile.h"
 #include "tests/rigs/heads_rig.h"
 
 const char *const session_prompts[SESSION_PROMPTS] = {
@@ -43,6 +44,24 @@ session_rig_knob_value(const struct knob *k, int which, uint64_t *random)
     return knob_check(k, k->kind == KNOB_REAL ? value : round(value), &value, &err) ? value : k->def;
 }
 
+/* What a policy may need beside a draft model, so that every policy runs: the layers before the last one as a companion, and
+ * a profile that is made up. */
+static bool
+add_companion(struct engine *e, struct err *err)
+{
+    enum { EACH = 24 };
+    struct sv_observation seen[EACH * EACH];
+    const uint32_t layers = e->model->desc.n_layers;
+    if (!engine_has(e, HELPER_COMPANION) && layers > 1)
+        e->helpers[HELPER_COMPANION].exit_layer = layers - 1;
+    for (int i = 0; i < EACH * EACH; i++) {
+        const float s = (float)(i / EACH) / (EACH - 1), a = (float)(i % EACH) / (EACH - 1);
+        seen[i] = (struct sv_observation){s, a, (s + a) / 2};
+    }
+    e->profile = calloc(1, sizeof *e->profile);
+    return e->profile != NULL && sv_profile_make(e->profile, 6, 5, seen, EACH * EACH, err);
+}
+
 bool
 session_rig_engine_with(struct engine **engine, const char *model_path, const char *draft, const char *backend,
                         uint32_t threads, struct err *err)
@@ -51,7 +70,8 @@ session_rig_engine_with(struct engine **engine, const char *model_path, const ch
                                            .backend = backend,
                                            .backend_options = {.threads = threads, .gpu = -1},
                                            .helpers = {[HELPER_DRAFT] = draft}};
-    return engine_open(engine, &options, NULL, NULL, err) && heads_rig_accept(*engine, 1, 9, err);
+    return engine_open(engine, &options, NULL, NULL, err) &&
+           (!engine_has(*engine, HELPER_DRAFT) || add_companion(*engine, err)) && heads_rig_accept(*engine, 1, 9, err);
 }
 
 bool
@@ -61,9 +81,10 @@ session_rig_engine(struct engine **engine, const char *model_path, const char *b
     char *beside = engine_sibling(model_path, HELPER_DRAFT);
     const bool ok = session_rig_engine_with(engine, model_path, beside, backend, threads, err);
     free(beside);
-    if (ok && !engine_has(*engine, HELPER_DRAFT) && (*engine)->model->desc.n_layers > 1)
-        (*engine)->helpers[HELPER_DRAFT].exit_layer = 1;
-    return ok && heads_rig_accept(*engine, 1, 9, err);
+    if (!ok || engine_has(*engine, HELPER_DRAFT) || (*engine)->model->desc.n_layers < 2)
+        return ok;
+    (*engine)->helpers[HELPER_DRAFT].exit_layer = 1;
+    return add_companion(*engine, err) && heads_rig_accept(*engine, 1, 9, err);
 }
 
 /* ---- what event.h promises ---- */
@@ -76,7 +97,7 @@ struct promises {
     uint64_t number, t_us;
     uint32_t run, round, next_pos, drafts, verdicts;
     uint32_t accepted, committed; /* drafts in this round; tokens in this round */
-    bool judged, whole;           /* the round's verification began; its ROUND came */
+    bool judged, own, whole;      /* the round's verification began; the target's own token, its ROUND came */
     bool paused;
     bool other_model; /* drafts may be nobody's layer */
     token_t draft[VERIFY_NODES];
@@ -139,8 +160,8 @@ static void
 check_round(struct promises *p, const struct event *e)
 {
     const struct round_event *r = &e->round_end;
-    if (p->verdicts != p->drafts)
-        broken(p, e, "a round without all verdicts");
+    if (p->verdicts + (r->drafted - r->verified) != p->drafts)
+        broken(p, e, "a round without all verdicts of what it verified");
     if (r->emitted == 0 || r->emitted != p->committed || r->accepted != p->accepted)
         broken(p, e, "a round that says other counts than its tokens and verdicts");
     if (r->accepted > r->verified || r->verified > r->drafted || r->drafted > p->drafts)
@@ -173,9 +194,7 @@ check_token(struct promises *p, const struct event *e)
         p->next_pos++;
         return;
     }
-    if (t->source != SOURCE_PREFILL && p->verdicts != p->drafts)
-        broken(p, e, "the target's token before all verdicts");
-    p->judged = true;
+    p->judged = p->own = true;
     commit(p, t->token);
 }
 
@@ -224,7 +243,7 @@ check(struct promises *p, const struct event *e)
             broken(p, e, "a round that is not the next one, or the last one has no ROUND event");
         p->round = e->round;
         p->drafts = p->verdicts = p->accepted = p->committed = 0;
-        p->judged = p->whole = false;
+        p->judged = p->own = p->whole = false;
     } else if (p->whole && p->round > 0) {
         broken(p, e, "something of a round after its ROUND event");
     }
@@ -239,8 +258,8 @@ check(struct promises *p, const struct event *e)
         break;
     case EVENT_TOKEN: check_token(p, e); break;
     case EVENT_VERDICT:
-        if (e->verdict.candidate != (int32_t)++p->verdicts || (e->verdict.committed && !e->verdict.accepted))
-            broken(p, e, "verdicts out of order, or committed and not accepted");
+        if (p->own || e->verdict.candidate != (int32_t)++p->verdicts || (e->verdict.committed && !e->verdict.accepted))
+            broken(p, e, "verdicts out of order, after the target's token, or committed and not accepted");
         else if (e->verdict.committed)
             commit(p, p->draft[e->verdict.candidate]);
         p->accepted += e->verdict.accepted == 1;

@@ -1,0 +1,47 @@
+#include "engine/session/engine_profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/session/engine_helpers.h"
+
+/* The file names target, draft and companion; roles that nobody plays can't be compared. */
+static bool
+is_of(const struct engine *e, const struct sv_whose *whose, const char *path, struct err *err)
+{
+    if (whose->hash[0] != e->model->hash)
+        return err_set(err, ERR_USAGE, "%.150s is the profile of another model, %.60s", path, whose->name[0]);
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        const struct model *m = e->helpers[role].model != NULL ? e->helpers[role].model : e->model;
+        if (engine_has(e, role) && whose->hash[1 + role] != m->hash)
+            return err_set(err, ERR_USAGE, "%.150s is the profile of another %s model, %.60s", path, helper_names[role],
+                           whose->name[1 + role]);
+    }
+    return true;
+}
+
+static bool
+take(struct engine *e, const char *path, struct err *err)
+{
+    e->profile = malloc(sizeof *e->profile);
+    if (e->profile == NULL)
+        return err_set(err, ERR_WORK, "out of memory for %.200s", path);
+    if (sv_profile_read(e->profile, path, err) && is_of(e, &e->profile->whose, path, err))
+        return true;
+    free(e->profile);
+    e->profile = NULL;
+    return false;
+}
+
+bool
+engine_profile_find(struct engine *e, const struct engine_options *o, struct err *err)
+{
+    if (o->profile != NULL)
+        return strcmp(o->profile, "none") == 0 || take(e, o->profile, err);
+    char *path = (o->wanted & NEEDS_PROFILE) != 0 && !o->synth ? engine_beside(e->model, ".profile.json") : NULL;
+    struct err why = {.kind = ERR_NONE};
+    if (path != NULL && !take(e, path, &why) && e->note[0] == '\0')
+        snprintf(e->note, sizeof e->note, "without the profile beside the model: %.150s", why.text);
+    free(path);
+    return true;
+}
