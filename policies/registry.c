@@ -11,7 +11,8 @@
     P(policy_specbound)                                                                                                \
     P(policy_swift)                                                                                                    \
     P(policy_sd)                                                                                                       \
-    P(policy_specdecpp)
+    P(policy_specdecpp)                                                                                                \
+    P(policy_sv)
 
 #define DECLARE(policy) extern const struct policy_ops policy;
 POLICIES(DECLARE)

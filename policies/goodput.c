@@ -1,0 +1,44 @@
+#include "policies/goodput.h"
+
+double
+goodput_expected(const double *p, uint32_t gamma)
+{
+    double expected = 0, all = 1;
+    for (uint32_t i = 0; i < gamma; i++)
+        expected += all *= p[i];
+    return expected;
+}
+
+double
+goodput(const double *p, uint32_t gamma, const double *latency)
+{
+    return (goodput_expected(p, gamma) + 1) / latency[gamma];
+}
+
+uint32_t
+goodput_choose(const double *p, uint32_t n, const double *latency)
+{
+    uint32_t gamma = 0;
+    while (gamma < n && goodput(p, gamma + 1, latency) > goodput(p, gamma, latency))
+        gamma++;
+    return gamma;
+}
+
+void
+goodput_monotone(double *latency, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        double mean = latency[i];
+        uint32_t first = i; /* of the block that ends at i, whose mean must not be below what is before it */
+        while (first > 0 && latency[first - 1] > mean) {
+            const double before = latency[first - 1];
+            uint32_t start = first - 1;
+            while (start > 0 && latency[start - 1] == before)
+                start--;
+            mean = (mean * (i + 1 - first) + before * (first - start)) / (i + 1 - start);
+            first = start;
+        }
+        for (uint32_t k = first; k <= i; k++)
+            latency[k] = mean;
+    }
+}

@@ -1,0 +1,59 @@
+#!/bin/sh
+# Speculative Verification: a profile trained, found or given; what is missing, what isn't of these models.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+
+model=$TMP/trio-q8_0.gguf draft=$TMP/trio-draft-q8_0.gguf companion=$TMP/trio-companion-q8_0.gguf
+profile=$TMP/trio-q8_0.profile.json
+tiny() { # file, arguments
+    "$BUILD/tests/tinymodel" "$@" >/dev/null || exit 1
+}
+tiny "$model" --layers 4 --calm-after 1 --calm 0.1 --sharpness 8
+tiny "$draft" --layers 4 --first-layers 1 --calm-after 1 --calm 0.1 --sharpness 8
+tiny "$companion" --layers 4 --first-layers 2 --calm-after 1 --calm 0.1 --sharpness 8
+head -c 20000 README.md >"$TMP/text"
+says() { # file, pattern
+    grep -Eq "$2" "$TMP/$1"
+}
+text_of() { # arguments of run
+    "$PROGRAM" run -n 40 --ignore-eos -p "a b" "$@" 2>/dev/null
+}
+
+refuses "sv wants a draft model" 2 "policy sv needs a draft model: give one with --draft" run --policy sv --draft none --companion none "$model"
+refuses "and a companion" 2 "policy sv needs a companion model: give one with --companion" \
+    run --policy sv --draft "$draft" --companion none "$model"
+refuses "and a profile" 2 "policy sv needs a profile of the three models: give one with --profile FILE" \
+    run --policy sv --draft "$draft" --companion "$companion" "$model"
+refuses "a file that is not there is named" 1 "none.json" run --policy sv --profile "$TMP/none.json" "$model"
+
+works "a profile is trained" train profile --model "$model" --text "$TMP/text" --tokens 600 --response 16 --prompt-tokens 12 \
+    --temp 0 --out "$profile"
+works "it is found by its name" run -n 40 --policy sv --set row_cost=0.3 --trace "$TMP/trace" -p "a b" --ignore-eos "$model"
+check "its drafts are cut" awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    $at["verified"] < $at["drafted"] { n++ } END { exit n == 0 }' "$TMP/trace/rounds.csv"
+for key in s a p cell gamma cut goodput latency table; do
+    check "$key is in the trace" grep -q ",\"$key\"," "$TMP/trace/series.csv"
+done
+check "drafts that were not verified have no verdict" grep -q 'draft,.*,,$' "$TMP/trace/tokens.csv"
+for set in row_cost=0 row_cost=0.2 window=12 cap=1 verify=all; do
+    check "with $set it says what ar says" [ "$(text_of --policy sv --set $set "$model")" = "$(text_of --policy ar "$model")" ]
+done
+specscope run -n 4 --policy sv --temp 0.7 "$model"
+check "another temperature is told" says err 'profile is of temperature 0'
+specscope run -n 4 --policy sd --temp 0.7 "$model"
+check "where it matters" sh -c "! grep -q profile '$TMP/err'"
+works "bench has it" bench -n 8 --repeat 1 -p "a b" --policy sv --policy sd --csv "$TMP/csv" "$model"
+check "and is lossless" sh -c "! grep -q 'no: token' '$TMP/out'"
+
+refuses "a profile of another draft model is refused" 2 "is the profile of another draft model, tiny" \
+    run --policy sv --draft "$companion" --companion "$companion" --profile "$profile" "$model"
+refuses "of another target, too" 2 "is the profile of another model, tiny" \
+    run --policy sv --draft "$draft" --companion "$companion" --profile "$profile" "$companion"
+specscope run -n 4 --policy sv --draft "$companion" "$model"
+check "one that was only found is passed over" says err 'without the profile beside the model: .*another draft model'
+check "and missed" [ "$status" -eq 2 ]
+refuses "--profile none leaves it out" 2 "needs a profile" \
+    run --policy sv --draft "$draft" --companion "$companion" --profile none "$model"
+works "--list-policies has it" run --list-policies
+check "with its knobs" says out '^    row_cost '
+finish

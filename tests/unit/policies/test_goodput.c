@@ -1,0 +1,141 @@
+/* Goodput against its definition, and the choice of γ against one that tries all. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "kernels/rng.h"
+#include "policies/goodput.h"
+#include "tests/rigs/seed.h"
+
+enum { MOST = 10, TRIALS = 2000 };
+
+static uint64_t random_state;
+
+static double
+uniform(void)
+{
+    return (double)(splitmix64(&random_state) >> 11) * 0x1p-53;
+}
+
+/* Drafts accepted, over all outcomes of tests of γ drafts: the mean of how many come before the first rejection. */
+static double
+mean_accepted(const double *p, uint32_t gamma)
+{
+    double mean = 0;
+    for (uint32_t outcome = 0; outcome < 1u << gamma; outcome++) {
+        double probability = 1;
+        uint32_t accepted = 0;
+        for (uint32_t i = 0; i < gamma; i++)
+            probability *= (outcome >> i & 1) != 0 ? p[i] : 1 - p[i];
+        while (accepted < gamma && (outcome >> accepted & 1) != 0)
+            accepted++;
+        mean += probability * accepted;
+    }
+    return mean;
+}
+
+static void
+test_expected_is_the_mean_over_all_outcomes(void **state)
+{
+    (void)state;
+    for (uint32_t trial = 0; trial < 50; trial++) {
+        double p[MOST], latency[MOST + 1];
+        for (uint32_t i = 0; i < MOST; i++)
+            p[i] = uniform();
+        for (uint32_t gamma = 0; gamma <= MOST; gamma++) {
+            latency[gamma] = 1 + uniform();
+            const double want = mean_accepted(p, gamma);
+            assert_true(fabs(goodput_expected(p, gamma) - want) < 1e-12);
+            assert_true(fabs(goodput(p, gamma, latency) - (want + 1) / latency[gamma]) < 1e-12);
+        }
+    }
+}
+
+static void
+test_the_choice_is_the_first_that_nothing_next_to_it_betters(void **state)
+{
+    (void)state;
+    for (uint32_t trial = 0; trial < TRIALS; trial++) {
+        double p[MOST], latency[MOST + 1] = {0.5 + uniform()};
+        const uint32_t n = (uint32_t)(splitmix64(&random_state) % (MOST + 1));
+        for (uint32_t i = 0; i < MOST; i++) {
+            p[i] = uniform();
+            latency[i + 1] = latency[i] + 0.4 * uniform();
+        }
+        uint32_t want = n;
+        for (uint32_t gamma = n; gamma-- > 0;)
+            if ((mean_accepted(p, gamma + 1) + 1) / latency[gamma + 1] <=
+                (mean_accepted(p, gamma) + 1) / latency[gamma])
+                want = gamma;
+        const uint32_t got = goodput_choose(p, n, latency);
+        assert_int_equal(got, want);
+        for (uint32_t i = got + 1; i < MOST; i++) /* nothing behind draft γ + 1 matters */
+            p[i] = uniform();
+        assert_int_equal(goodput_choose(p, n, latency), got);
+    }
+}
+
+static void
+test_where_a_row_costs_the_same_the_choice_is_the_best_of_all(void **state)
+{
+    (void)state;
+    for (uint32_t trial = 0; trial < TRIALS; trial++) {
+        double p[MOST], latency[MOST + 1];
+        const double base = 0.5 + uniform(), row = 0.5 * uniform();
+        uint32_t best = 0;
+        for (uint32_t i = 0; i < MOST; i++)
+            p[i] = uniform();
+        for (uint32_t gamma = 0; gamma <= MOST; gamma++) {
+            latency[gamma] = base + row * gamma;
+            if (goodput(p, gamma, latency) > goodput(p, best, latency))
+                best = gamma;
+        }
+        const double chosen = goodput(p, goodput_choose(p, MOST, latency), latency);
+        assert_true(fabs(chosen - goodput(p, best, latency)) < 1e-12);
+    }
+}
+
+/* Isotonic regression is the greatest, over blocks that begin at or before i, of the least mean of those that end at or
+ * behind it. */
+static void
+test_monotone_is_the_isotonic_regression(void **state)
+{
+    (void)state;
+    for (uint32_t trial = 0; trial < TRIALS; trial++) {
+        double x[MOST], got[MOST];
+        const uint32_t n = 1 + (uint32_t)(splitmix64(&random_state) % MOST);
+        for (uint32_t i = 0; i < n; i++)
+            got[i] = x[i] = trial % 2 == 0 ? uniform() + 0.1 * i : floor(4 * uniform());
+        goodput_monotone(got, n);
+        for (uint32_t i = 0; i < n; i++) {
+            double most = -INFINITY;
+            for (uint32_t a = 0; a <= i; a++) {
+                double least = INFINITY, sum = 0;
+                for (uint32_t b = a; b < n; b++) {
+                    sum += x[b];
+                    least = b >= i ? fmin(least, sum / (b - a + 1)) : least;
+                }
+                most = fmax(most, least);
+            }
+            assert_true(fabs(got[i] - most) < 1e-12);
+            assert_true(i == 0 || got[i] >= got[i - 1]);
+        }
+    }
+}
+
+int
+main(void)
+{
+    random_state = seed_or(13);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_expected_is_the_mean_over_all_outcomes),
+        cmocka_unit_test(test_the_choice_is_the_first_that_nothing_next_to_it_betters),
+        cmocka_unit_test(test_where_a_row_costs_the_same_the_choice_is_the_best_of_all),
+        cmocka_unit_test(test_monotone_is_the_isotonic_regression),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,339 @@
+/* Speculative Verification against a slow reference on recorded exact runs: s and a from logits of contexts that read every
+ * token anew, p̂ from the profile's file, γ from its definition. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/context/context.h"
+#include "engine/model/sv_profile.h"
+#include "policies/policy.h"
+#include "tests/rigs/recorded_run.h"
+#include "tests/rigs/session_fixture.h"
+
+enum { TOKENS = 120, WINDOW = 6, MOST = 64 };
+
+static struct engine *engine;
+
+/* Three models of their own: a draft of the target's first layers, and a companion of one more. */
+static int
+open_models(void **state)
+{
+    (void)state;
+    const struct tinymodel target = {.seed = 11, .n_layers = 5, .calm_after = 2, .calm = 0.12f, .sharpness = 8};
+    struct tinymodel draft = target, companion = target;
+    char path[3][128];
+    struct err err = {0};
+    draft.first_layers = 2;
+    companion.first_layers = 3;
+    const bool ok = tinymodel_write_temp(path[0], sizeof path[0], &target, &err) &&
+                    tinymodel_write_temp(path[1], sizeof path[1], &draft, &err) &&
+                    tinymodel_write_temp(path[2], sizeof path[2], &companion, &err);
+    const struct engine_options options = {.model_path = path[0],
+                                           .backend = "cpu",
+                                           .backend_options = {.threads = 1, .exact = true, .gpu = -1},
+                                           .helpers = {path[1], path[2]}};
+    const bool opened = ok && engine_open(&engine, &options, NULL, NULL, &err);
+    for (int i = 0; i < 3; i++)
+        unlink(path[i]);
+    if (!opened) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    struct sv_observation seen[400];
+    for (int i = 0; i < 400; i++) {
+        const float s = (float)(i / 20) / 19, a = (float)(i % 20) / 19;
+        seen[i] = (struct sv_observation){s, a, 0.1f + 0.45f * (s + a * s)};
+    }
+    engine->profile = calloc(1, sizeof *engine->profile);
+    return engine->profile != NULL && sv_profile_make(engine->profile, 8, 6, seen, 400, &err) ? 0 : 1;
+}
+
+static int
+close_models(void **state)
+{
+    (void)state;
+    engine_close(engine);
+    return 0;
+}
+
+static void
+record(const char *policy, const struct knob_setting *set, size_t n_set, float temperature, struct recorded_run *run)
+{
+    const struct session_options o = {.policies = policy_registry,
+                                      .policy = policy,
+                                      .prompt = "the little",
+                                      .prompt_len = 10,
+                                      .sampling = {.temperature = temperature, .top_p = 1},
+                                      .seed = 2,
+                                      .tokens = TOKENS,
+                                      .ctx = 512,
+                                      .set = set,
+                                      .n_set = n_set,
+                                      .ignore_eos = true,
+                                      .probe = PROBE_OFF};
+    struct err err = {0};
+    if (!record_run(engine, &o, run, &err))
+        fail_msg("%s", err.text);
+}
+
+/* ---- the reference ---- */
+
+struct reference {
+    struct context *ctx;
+    seq_t seq;
+    float *logits;
+    double *p; /* (vocab) */
+    uint32_t vocab;
+};
+
+static void
+open_reference(struct reference *f, enum helper_role role)
+{
+    const struct helper_model *h = &engine->helpers[role];
+    const struct context_options limits = {.ctx = 512};
+    struct err err = {0};
+    assert_true(context_open(&f->ctx, engine->ops, engine->backend, h->weights, &h->model->desc, &limits, &err));
+    f->seq = context_sequence(f->ctx);
+    f->vocab = h->model->desc.vocab;
+    f->logits = calloc(f->vocab, sizeof *f->logits);
+    f->p = calloc(f->vocab, sizeof *f->p);
+    assert_non_null(f->logits);
+    assert_non_null(f->p);
+}
+
+static void
+close_reference(struct reference *f)
+{
+    context_close(f->ctx);
+    free(f->logits);
+    free(f->p);
+}
+
+/* p after these tokens, read from the first. */
+static void
+say(struct reference *f, const token_t *tokens, uint32_t n, double temperature)
+{
+    double sum = 0, most = -INFINITY;
+    context_truncate(f->ctx, f->seq, 0);
+    assert_true(context_prefill(f->ctx, f->seq, tokens, n, NULL, NULL));
+    const slot_t last = context_at(f->ctx, f->seq, n - 1);
+    assert_true(context_read_logits(f->ctx, last, context_depth(f->ctx, last), f->logits));
+    for (uint32_t v = 0; v < f->vocab; v++)
+        most = fmax(most, (double)f->logits[v]);
+    for (uint32_t v = 0; v < f->vocab; v++)
+        sum += f->p[v] = exp(((double)f->logits[v] - most) / temperature);
+    for (uint32_t v = 0; v < f->vocab; v++)
+        f->p[v] /= sum;
+}
+
+struct compared {
+    uint32_t rounds, stopped, drafts;
+    double worst; /* of s and a */
+};
+
+/* γ as METHODS has it: from E[K|γ] and latencies in units of a verification of one row. */
+static uint32_t
+reference_gamma(const double *p, uint32_t n, double row_cost, double draft_cost)
+{
+    for (uint32_t gamma = 0; gamma < n; gamma++) {
+        double value[2];
+        for (uint32_t more = 0; more < 2; more++) {
+            double accepted = 0;
+            for (uint32_t i = 1; i <= gamma + more; i++) {
+                double all = 1;
+                for (uint32_t j = 1; j <= i; j++)
+                    all *= p[j - 1];
+                accepted += all;
+            }
+            value[more] = (accepted + 1) / (draft_cost + 1 + row_cost * (gamma + more));
+        }
+        if (!(value[1] > value[0]))
+            return gamma;
+    }
+    return n;
+}
+
+/* A round whose drafts are tokens[n..n + drafted): what it reported against the reference. */
+static void
+check_round(const struct recorded_run *run, uint32_t round, const struct round_event *line, struct reference *f,
+            const token_t *tokens, uint32_t n, double temperature, struct compared *c)
+{
+    double p[MOST];
+    for (uint32_t i = 0; i < line->drafted; i++) {
+        const token_t x = tokens[n + i];
+        double s = 0;
+        say(&f[HELPER_DRAFT], tokens, n + i, temperature);
+        say(&f[HELPER_COMPANION], tokens, n + i, temperature);
+        const double *d = f[HELPER_DRAFT].p, *q = f[HELPER_COMPANION].p;
+        for (uint32_t v = 0; v < f[HELPER_DRAFT].vocab; v++)
+            s += fmin(d[v], q[v]);
+        const double got_s = recorded_value(run, round, "s", (int)i), got_a = recorded_value(run, round, "a", (int)i);
+        c->worst = fmax(c->worst, fmax(fabs(got_s - s), fabs(got_a - fmin(1, q[x] / d[x]))));
+        p[i] = sv_profile_accepted(engine->profile, got_s, got_a);
+        assert_true(fabs(recorded_value(run, round, "p", (int)i) - p[i]) < 1e-6);
+        assert_true(recorded_value(run, round, "cell", (int)i) == sv_profile_cell(engine->profile, got_s, got_a));
+        c->drafts++;
+    }
+    const uint32_t gamma = reference_gamma(p, line->drafted, 0.5, 0.5);
+    assert_true(recorded_value(run, round, "gamma", 0) == gamma);
+    assert_int_equal(line->w_max, gamma);
+    assert_int_equal(line->verified, gamma < line->drafted ? gamma + 1 : gamma);
+    assert_string_equal(line->stop_reason, gamma < line->drafted     ? "goodput"
+                                           : line->drafted == WINDOW ? "window"
+                                                                     : "budget");
+    c->rounds++;
+    c->stopped += gamma + 1 < line->drafted;
+}
+
+static void
+compare(float temperature)
+{
+    static const struct knob_setting set[] = {{"window", "6"}, {"row_cost", "0.5"}, {"draft_cost", "0.5"}};
+    struct recorded_run run;
+    struct reference f[HELPERS];
+    struct compared c = {0};
+    token_t tokens[512], drafts[MOST];
+    uint32_t n = 0, drafted = 0;
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        open_reference(&f[role], role);
+    record("sv", set, 3, temperature, &run);
+    for (size_t i = 0; i < run.n; i++) {
+        const struct event *e = &run.events[i];
+        if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT) {
+            drafts[drafted++] = e->token.token;
+        } else if (e->type == EVENT_TOKEN) {
+            if (e->token.source == SOURCE_CORRECTION || e->token.source == SOURCE_BONUS)
+                tokens[e->token.pos] = e->token.token; /* behind the accepted drafts */
+            else
+                tokens[n++] = e->token.token;
+        } else if (e->type == EVENT_ROUND) {
+            const struct round_event *line = &e->round_end;
+            token_t own = tokens[n + line->emitted - 1];
+            assert_int_equal(line->drafted, drafted);
+            memcpy(tokens + n, drafts, drafted * sizeof *drafts);
+            check_round(&run, e->round, line, f, tokens, n, temperature > 0 ? (double)temperature : 1, &c);
+            n += line->emitted;
+            if (line->emitted > line->accepted)
+                tokens[n - 1] = own;
+            drafted = 0;
+        }
+    }
+    print_message("temperature %g: %u rounds, %u drafts, %u rounds verified fewer; s and a within %.1e\n",
+                  (double)temperature, (unsigned)c.rounds, (unsigned)c.drafts, (unsigned)c.stopped, c.worst);
+    assert_true(c.rounds > 20 && c.stopped > 5);
+    assert_true(c.worst < 1e-6);
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        close_reference(&f[role]);
+    recorded_run_free(&run);
+}
+
+static void
+test_greedy_rounds_follow_the_reference(void **state)
+{
+    (void)state;
+    compare(0);
+}
+
+static void
+test_sampled_rounds_follow_the_reference(void **state)
+{
+    (void)state;
+    compare(0.8f);
+}
+
+/* ---- beside sd ---- */
+
+static void
+test_verifying_all_is_sd(void **state)
+{
+    (void)state;
+    static const struct knob_setting all[] = {{"window", "6"}, {"verify", "all"}}, k = {"k", "6"};
+    for (int temperature = 0; temperature <= 1; temperature++) {
+        struct recorded_run run[2];
+        size_t at[2] = {0, 0};
+        uint32_t rounds = 0;
+        record("sv", all, 2, (float)temperature, &run[0]);
+        record("sd", &k, 1, (float)temperature, &run[1]);
+        for (;; rounds++) {
+            for (int i = 0; i < 2; i++)
+                while (at[i] < run[i].n && run[i].events[at[i]].type != EVENT_ROUND)
+                    at[i]++;
+            if (at[0] == run[0].n || at[1] == run[1].n)
+                break;
+            const struct round_event *a = &run[0].events[at[0]++].round_end, *b = &run[1].events[at[1]++].round_end;
+            assert_int_equal(a->drafted, b->drafted);
+            assert_int_equal(a->verified, b->verified);
+            assert_int_equal(a->accepted, b->accepted);
+            assert_int_equal(a->emitted, b->emitted);
+            assert_true(a->layers_loaded == b->layers_loaded && a->heads_loaded == b->heads_loaded);
+        }
+        assert_true(rounds > 20 && at[0] == run[0].n && at[1] == run[1].n);
+        recorded_run_free(&run[0]);
+        recorded_run_free(&run[1]);
+    }
+}
+
+/* ---- measured latencies ---- */
+
+static void
+test_the_first_rounds_measure(void **state)
+{
+    (void)state;
+    struct recorded_run run;
+    uint32_t rounds = 0, aside = 0;
+    record("sv", NULL, 0, 0, &run);
+    for (size_t i = 0; i < run.n; i++) {
+        const struct round_event *line = &run.events[i].round_end;
+        if (run.events[i].type != EVENT_ROUND)
+            continue;
+        const uint32_t round = run.events[i].round;
+        aside += line->aside_us > 0;
+        assert_true((strcmp(line->stop_reason, "measuring") == 0) == (++rounds <= 2));
+        double before = 0;
+        for (int gamma = 0; rounds > 2 && gamma <= (int)line->drafted; gamma++) {
+            const double latency = recorded_value(&run, round, "latency", gamma);
+            assert_true(latency > 0 && latency >= before);
+            before = latency;
+        }
+    }
+    assert_true(rounds > 10);
+    assert_int_equal(aside, 1); /* outside of the rounds' accounts */
+    recorded_run_free(&run);
+}
+
+static void
+test_a_cap_is_kept(void **state)
+{
+    (void)state;
+    static const struct knob_setting set[] = {{"window", "6"}, {"cap", "2"}, {"row_cost", "0.001"}};
+    struct recorded_run run;
+    uint32_t capped = 0;
+    record("sv", set, 3, 0, &run);
+    for (size_t i = 0; i < run.n; i++)
+        if (run.events[i].type == EVENT_ROUND) {
+            assert_in_range(run.events[i].round_end.verified, 0, 3); /* two rows, and the one after them */
+            capped += strcmp(run.events[i].round_end.stop_reason, "cap") == 0;
+        }
+    assert_true(capped > 10);
+    recorded_run_free(&run);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_greedy_rounds_follow_the_reference),
+        cmocka_unit_test(test_sampled_rounds_follow_the_reference),
+        cmocka_unit_test(test_verifying_all_is_sd),
+        cmocka_unit_test(test_the_first_rounds_measure),
+        cmocka_unit_test(test_a_cap_is_kept),
+    };
+    return cmocka_run_group_tests(tests, open_models, close_models);
+}
