@@ -252,7 +252,7 @@ install: all
 		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	install -m 755 $(BUILD)/specscope $(DESTDIR)$(PREFIX)/bin/specscope
 	install -m 644 themes/*.json $(SHARE)/specscope/themes/
-	install -m 644 models/*.gguf models/*.safetensors models/*.jsonl $(SHARE)/specscope/models/
+	install -m 644 models/*.gguf models/*.safetensors models/*.json models/*.jsonl $(SHARE)/specscope/models/
 	install -m 644 docs/specscope.1 $(SHARE)/man/man1/specscope.1
 	install -m 644 $(BUILD)/completions/bash $(SHARE)/bash-completion/completions/specscope
 	install -m 644 $(BUILD)/completions/zsh $(SHARE)/zsh/site-functions/_specscope

@@ -1,29 +1,8 @@
 /* The acceptance head of an engine's draft model. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/session/engine_helpers.h"
-
-char *
-engine_beside(const struct model *m, const char *ending)
-{
-    static const char suffix[] = ".gguf";
-    size_t n = strlen(m->path);
-    if (n >= sizeof suffix && strcmp(m->path + n - (sizeof suffix - 1), suffix) == 0)
-        n -= sizeof suffix - 1;
-    while (n > 1 && m->path[n - 1] == '/')
-        n--;
-    char *path = malloc(n + strlen(ending) + 1);
-    if (path == NULL)
-        return NULL;
-    memcpy(path, m->path, n);
-    strcpy(path + n, ending);
-    if (access(path, F_OK) == 0)
-        return path;
-    free(path);
-    return NULL;
-}
 
 const struct model *
 engine_draft_model(const struct engine *e)
@@ -51,13 +30,4 @@ engine_accept_open(struct engine *e, const char *given, struct err *err)
         snprintf(e->note, sizeof e->note, "the acceptance head learned what another target accepts: %s", h->target);
     free(found);
     return ok || given == NULL;
-}
-
-unsigned
-engine_missing(const struct engine *e, unsigned needs)
-{
-    unsigned there = e->accept != NULL ? NEEDS_ACCEPT_HEAD : 0;
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        there |= engine_has(e, role) ? NEEDS(role) : 0;
-    return needs & ~there;
 }

@@ -193,7 +193,7 @@ engine_has(const struct engine *e, enum helper_role role)
 unsigned
 engine_missing(const struct engine *e, unsigned needs)
 {
-    unsigned here = e->profile != NULL ? NEEDS_PROFILE : 0;
+    unsigned here = (e->profile != NULL ? NEEDS_PROFILE : 0) | (e->accept != NULL ? NEEDS_ACCEPT_HEAD : 0);
     for (enum helper_role role = 0; role < HELPERS; role++)
         here |= engine_has(e, role) ? NEEDS(role) : 0;
     return needs & ~here;
