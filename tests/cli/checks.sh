@@ -56,6 +56,15 @@ accept_head() { # file, width
     head -c $((weights + 8)) /dev/zero >>"$1"
 }
 
+# What policies need beside $TINY: its own first layers as helpers, a head that knows nothing, a profile.
+helpers_of_tiny() {
+    accept_head "$TMP/accept" 64
+    head -c 8000 README.md >"$TMP/profile.txt"
+    "$PROGRAM" train profile --model "$TINY" --draft "$TINY" --companion "$TINY" --text "$TMP/profile.txt" --tokens 100 --response 8 \
+        --prompt-tokens 8 --temp 0 --out "$TMP/profile.json" >/dev/null 2>&1 || exit 1
+    HELPERS="--draft self:1 --companion self:2 --accept $TMP/accept --profile $TMP/profile.json"
+}
+
 one_line() { # of stderr, with the program's name, and no control character
     [ "$(wc -l <"$TMP/err")" -eq 1 ] && grep -q '^specscope: .' "$TMP/err" &&
         [ "$(tr -d '\n -~\200-\377' <"$TMP/err" | wc -c)" -eq 0 ]
