@@ -58,7 +58,7 @@ struct helper {
     struct round view;        /* what round_model() hands out */
 };
 
-struct acceptance { /* what the acceptance head works with; empty where there is none */
+struct acceptance {         /* what the acceptance head works with; empty where there is none */
     struct final_norm norm; /* the draft model's */
     float *x;               /* (3, width) a row, and room */
     double load, heads;     /* what a call counts, and all calls so far: units of the target's head */
