@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/rng.h"
+#include "engine/base/rng.h"
 
 #define NOISE       1e-2
 #define CANDIDATES  96

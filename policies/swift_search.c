@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/rng.h"
+#include "engine/base/rng.h"
 
 #define KAPPA 2.5
 

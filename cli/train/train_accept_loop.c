@@ -5,7 +5,7 @@
 #include "cli/generation/generation.h"
 #include "cli/train/train_accept.h"
 #include "cli/train/train_prompts.h"
-#include "kernels/rng.h"
+#include "engine/base/rng.h"
 
 #define LOOKS 4 /* at held-out candidates, in a pass */
 

@@ -5,7 +5,7 @@
 
 #include "cli/generation/generation.h"
 #include "cli/train/train.h"
-#include "kernels/rng.h"
+#include "engine/base/rng.h"
 
 #define LOOKS 10 /* how often held-out text is looked at */
 
@@ -97,7 +97,7 @@ train_loop(struct job *j, struct err *err)
         }
     }
     free(each);
-    if (isatty(STDERR_FILENO))
+    if (done < o->train.tokens && isatty(STDERR_FILENO)) /* the bar stands half-way */
         fputc('\n', stderr);
     return ok;
 }

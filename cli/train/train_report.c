@@ -1,8 +1,8 @@
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "cli/train/train.h"
+#include "cli/train/train_prompts.h"
 #include "engine/base/clock.h"
 
 static double
@@ -21,23 +21,15 @@ train_mean(const struct job *j, const struct head_score *sums, double *loss, dou
     }
 }
 
-/* "training  [#####.....]  52%  KL 0.412 (was 0.731)  agreement 71.2% (was 60.3%)  18 s" */
 void
 train_progress(const struct job *j, double done, double loss, double agreement, bool line)
 {
-    const bool terminal = isatty(STDERR_FILENO) != 0;
-    if (!terminal && !line)
-        return;
-    char bar[31];
-    for (int i = 0; i < 30; i++)
-        bar[i] = i < (int)(done * 30) ? '#' : '.';
-    bar[30] = '\0';
     double was_loss, was_agreement;
+    char text[128];
     train_mean(j, j->lens_score, &was_loss, &was_agreement);
-    fprintf(stderr, "%straining [%s] %3.0f%%  held out: KL %.3f (lens %.3f)  agreement %.1f%% (lens %.1f%%)  %.0f s%s",
-            terminal ? "\r" : "", bar, done * 100, loss, was_loss, agreement * 100, was_agreement * 100, seconds(j),
-            terminal ? " \x1b[K" : "\n");
-    fflush(stderr);
+    snprintf(text, sizeof text, "held out: KL %.3f (lens %.3f)  agreement %.1f%% (lens %.1f%%)", loss, was_loss,
+             agreement * 100, was_agreement * 100);
+    train_bar("training", done, line, text, j->start_us);
 }
 
 void

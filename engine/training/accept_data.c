@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/rng.h"
 #include "engine/model/final_norm.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/tokenizer/vocabulary_match.h"
 #include "engine/training/categorical.h"
 #include "engine/training/reader.h"
-#include "kernels/rng.h"
 
 struct accept_data {
     struct accept_data_options options;

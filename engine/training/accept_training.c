@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/rng.h"
 #include "engine/training/adam.h"
 #include "engine/training/blas.h"
-#include "kernels/rng.h"
 
 struct accept_work {
     float *x;     /* (n_blocks + 1, n, width) what each block reads, and what the last one gives */

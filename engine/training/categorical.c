@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "kernels/rng.h"
+#include "engine/base/rng.h"
 
 static double
 weight(const struct categorical *c, uint32_t token)

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/rng.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/tokenizer/vocabulary_match.h"
 #include "engine/training/categorical.h"
 #include "engine/training/reader.h"
-#include "kernels/rng.h"
 
 enum { TARGET, DRAFT, COMPANION, MODELS };
 

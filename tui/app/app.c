@@ -1,4 +1,4 @@
-#include "kernels/clock.h"
+#include "engine/base/clock.h"
 #include "tui/app/frame.h"
 #include "tui/app/keys.h"
 #include "tui/app/scripting.h"

@@ -1,5 +1,5 @@
 #include "tui/app/follow.h"
-#include "kernels/clock.h"
+#include "engine/base/clock.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 #include "tui/app/screen.h"
-#include "kernels/clock.h"
+#include "engine/base/clock.h"
 
 bool
 screen_open(struct screen *s, bool keys, struct err *err)

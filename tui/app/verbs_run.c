@@ -1,5 +1,5 @@
 /* Commands that steer the run: the engine, or a replay. */
-#include "kernels/clock.h"
+#include "engine/base/clock.h"
 #include "tui/app/verbs.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 #include "tui/terminal/terminal.h"
-#include "kernels/clock.h"
+#include "engine/base/clock.h"
 #include "tui/terminal/terminal_signals.h"
 
 #include <curses.h>
