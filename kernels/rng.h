@@ -64,4 +64,11 @@ splitmix64(uint64_t *state)
     return splitmix64_mix(*state += SPLITMIX64_STEP);
 }
 
+/* The same as a real, uniform in [0, 1), 53 bits. */
+static inline HOST_DEVICE double
+splitmix64_uniform(uint64_t *state)
+{
+    return (double)(splitmix64(state) >> 11) * 0x1p-53;
+}
+
 #endif

@@ -14,7 +14,7 @@
 static double
 uniform(uint64_t *state)
 {
-    return (double)(splitmix64(state) >> 11) * 0x1p-53;
+    return splitmix64_uniform(state);
 }
 
 bool

@@ -158,7 +158,7 @@ accept_data_prompt(struct accept_data *a, uint64_t index, const token_t *prompt,
     reader_forget(r, 0);
     bool ok = reader_read(r, a->text, a->n_prompt + said - 1, propose, a);
     for (uint32_t i = 0; i < said && ok; i++) {
-        a->mixed[i] = (double)(splitmix64(&a->random) >> 11) * 0x1p-53 < a->options.mixing;
+        a->mixed[i] = splitmix64_uniform(&a->random) < a->options.mixing;
         a->text[a->n_prompt + i] = a->mixed[i] ? a->response[i] : a->candidate[i];
     }
     reader_forget(r, a->n_prompt); /* Z begins like X: with the prompt */

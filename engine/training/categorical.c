@@ -34,7 +34,7 @@ categorical_probability(const struct categorical *c, token_t token)
 token_t
 categorical_draw(const struct categorical *c, uint64_t *random)
 {
-    double left = (double)(splitmix64(random) >> 11) * 0x1p-53 * c->sum;
+    double left = splitmix64_uniform(random) * c->sum;
     token_t last = c->first;
     for (uint32_t i = 0; i < c->n; i++) {
         const double w = weight(c, i);
@@ -55,7 +55,7 @@ categorical_residual(const struct categorical *p, const struct categorical *q, u
         sum += fmax(0, weight(p, i) / p->sum - categorical_probability(q, (token_t)i));
     if (!(sum > 0))
         return categorical_draw(p, random);
-    double left = (double)(splitmix64(random) >> 11) * 0x1p-53 * sum;
+    double left = splitmix64_uniform(random) * sum;
     token_t last = p->first;
     for (uint32_t i = 0; i < p->n; i++) {
         const double w = fmax(0, weight(p, i) / p->sum - categorical_probability(q, (token_t)i));

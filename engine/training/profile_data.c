@@ -114,7 +114,7 @@ observe(struct profile_data *d, uint32_t i, struct sv_observation *o)
     *o = (struct sv_observation){.s = (float)(s < 1 ? s : 1), /* rounding */
                                  .a = (float)categorical_acceptance(&companion, &draft, x),
                                  .accepted = (float)accepted};
-    return (double)(splitmix64(&d->random) >> 11) * 0x1p-53 < accepted;
+    return splitmix64_uniform(&d->random) < accepted;
 }
 
 /* Drafts, at most `most` >= 1 of them; judges them; adds what stands to the text, the target's own word with it. */
