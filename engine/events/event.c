@@ -12,7 +12,9 @@ const char *const control_names[] = {
     "probe",    /* new: off, policy, all */
     "head",     /* what looks at layers from then on (new: lens, trained); not told where there is only the lens */
     "break",    /* a breakpoint was reached (new: the round) */
-    "end",      /* the run is over (new: eos, tokens, context, or "error: …") */
+    "joined",   /* a sequence of a batch, which the event's `seq` numbers, begins (new: its prompt's text) */
+    "left",     /* … and ends (new: eos, tokens, context) */
+    "end",      /* the run is over (new: eos, tokens, context, or "error: …"; batch: all sequences left) */
     "baseline", /* autoregressive tokens/s of the same prompt were measured (new: the number) */
     "lossless", /* and compared (new: "yes", "no: token 17", "sampled") */
     NULL,
