@@ -303,6 +303,16 @@ get_helper(struct parse *p, const cJSON *root, const char *role, struct helper_i
 }
 
 static void
+get_trained(struct parse *p, const cJSON *root, const char *key, struct trained_info *file)
+{
+    if (cJSON_GetObjectItemCaseSensitive(root, key) == NULL)
+        return;
+    const cJSON *at = get_object(p, root, key);
+    get_string(p, at, "path", file->path, sizeof file->path);
+    file->hash = get_u64(p, at, "hash", 16);
+}
+
+static void
 get_run(struct parse *p, const cJSON *root, struct run_info *run)
 {
     get_label(p, root, "specscope", run->version, sizeof run->version);
@@ -327,6 +337,8 @@ get_run(struct parse *p, const cJSON *root, struct run_info *run)
 
     for (enum helper_role role = 0; role < HELPERS; role++)
         get_helper(p, root, helper_names[role], &run->helpers[role]);
+    get_trained(p, root, "accept_head", &run->accept_head);
+    get_trained(p, root, "profile", &run->profile);
 
     get_label(p, root, "backend", run->backend, sizeof run->backend);
     get_label(p, root, "isa", run->isa, sizeof run->isa);

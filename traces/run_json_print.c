@@ -138,6 +138,18 @@ put_helper(struct print *p, cJSON *to, const struct helper_info *helper)
 }
 
 static void
+put_trained(struct print *p, cJSON *root, const char *key, const struct trained_info *file)
+{
+    if (file->path[0] == '\0')
+        return;
+    char hash[32];
+    snprintf(hash, sizeof hash, "%016" PRIx64, file->hash);
+    cJSON *to = put(p, cJSON_AddObjectToObject(root, key));
+    put_string(p, to, "path", file->path);
+    put_string(p, to, "hash", hash);
+}
+
+static void
 put_run(struct print *p, cJSON *root, const struct run_info *run)
 {
     char hash[32];
@@ -164,6 +176,8 @@ put_run(struct print *p, cJSON *root, const struct run_info *run)
     for (enum helper_role role = 0; role < HELPERS; role++)
         if (run->helpers[role].name[0] != '\0')
             put_helper(p, put(p, cJSON_AddObjectToObject(root, helper_names[role])), &run->helpers[role]);
+    put_trained(p, root, "accept_head", &run->accept_head);
+    put_trained(p, root, "profile", &run->profile);
 
     put_string(p, root, "backend", run->backend);
     put_string(p, root, "isa", run->isa);

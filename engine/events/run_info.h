@@ -11,6 +11,11 @@ struct helper_info {          /* a model that helps; name "": there is none */
     uint64_t hash;
 };
 
+struct trained_info { /* a file of what was trained about models that help; path "": there is none */
+    char path[512];
+    uint64_t hash;
+};
+
 struct run_info {
     uint32_t format;  /* TRACE_FORMAT */
     char version[16]; /* of specscope */
@@ -19,6 +24,7 @@ struct run_info {
     uint64_t parameters, model_hash;
     double rho;
     struct helper_info helpers[HELPERS];
+    struct trained_info accept_head, profile;
     char backend[16], isa[96], host[64];
     uint32_t threads;
     bool exact;

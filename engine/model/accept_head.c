@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/model/model.h"
+#include "engine/model/model_hash.h"
 #include "engine/model/safetensors.h"
 #include "engine/model/safetensors_write.h"
 #include "kernels/tensor.h"
@@ -198,6 +199,10 @@ accept_head_read(struct accept_head **out, const char *path, const struct model 
     const size_t n = ok ? parts_of(h, parts) : 0;
     for (size_t i = 0; i < n && ok; i++)
         ok = read_part(s, path, &parts[i], err);
+    if (ok) {
+        snprintf(h->path, sizeof h->path, "%s", path);
+        h->hash = hash_map(HASH_START, s->map, s->file_bytes, s->data_start);
+    }
     safetensors_close(s);
     if (!ok) {
         accept_head_free(h);

@@ -31,6 +31,8 @@ struct accept_head {
     size_t n_values;
     uint64_t draft_hash, target_hash; /* whose they are; 0: the file doesn't say */
     char draft[64], target[64];       /* their names, for messages */
+    char path[512];                   /* the file that it was read from; "": none */
+    uint64_t hash;                    /* of that file */
 };
 
 /* Zeros: every candidate is as likely accepted as not. */

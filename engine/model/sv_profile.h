@@ -39,6 +39,8 @@ struct sv_profile {
     uint64_t count[SV_BINS][SV_BINS];       /* [s][a] */
     double sum[SV_BINS][SV_BINS];           /* of A */
     struct sv_entropy entropy;
+    char path[512]; /* the file that it was read from; "": none */
+    uint64_t hash;  /* of that file */
 };
 
 /* Bins for these observations, at most n_s and n_a of them (fewer where values are equal).

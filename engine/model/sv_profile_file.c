@@ -12,6 +12,7 @@
 
 #include "engine/base/file_replace.h"
 #include "engine/base/file_text.h"
+#include "engine/model/model_hash.h"
 #include "engine/model/sv_profile.h"
 
 #define FORMAT     "specscope verification profile 1"
@@ -201,6 +202,8 @@ sv_profile_parse(struct sv_profile *to, const char *path, const char *json, size
     cJSON *root = cJSON_ParseWithLength(json, n);
     const bool ok = root != NULL ? read_root(&p, root, to) : wrong(&p, "it is no JSON");
     cJSON_Delete(root);
+    snprintf(to->path, sizeof to->path, "%s", path);
+    to->hash = hash_bytes(HASH_START, json, n);
     return ok;
 }
 

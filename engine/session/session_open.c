@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/model/sv_profile.h"
 #include "engine/session/session_internal.h"
 
 /* Every policy is opened, so that the screen and the trace know the declarations of all. */
@@ -27,6 +28,19 @@ open_policies(struct session *s, const struct policy_ops *const *registry, struc
         s->info.policies[i] = p->info;
     }
     return true;
+}
+
+static void
+describe_trained(struct run_info *info, const struct engine *e)
+{
+    if (e->accept != NULL) {
+        snprintf(info->accept_head.path, sizeof info->accept_head.path, "%s", e->accept->path);
+        info->accept_head.hash = e->accept->hash;
+    }
+    if (e->profile != NULL) {
+        snprintf(info->profile.path, sizeof info->profile.path, "%s", e->profile->path);
+        info->profile.hash = e->profile->hash;
+    }
 }
 
 static void
@@ -56,6 +70,7 @@ describe(struct session *s, const struct session_options *o)
         snprintf(h->path, sizeof h->path, "%s", helper != NULL ? helper->path : "");
         h->hash = helper != NULL ? helper->hash : m->hash;
     }
+    describe_trained(info, s->engine);
     snprintf(info->backend, sizeof info->backend, "%s", s->engine->ops->name);
     snprintf(info->isa, sizeof info->isa, "%s", s->engine->ops->describe(s->engine->backend));
     if (gethostname(info->host, sizeof info->host) != 0)

@@ -31,7 +31,8 @@ check "quietly" sh -c "! grep -q '^specdecpp' '$TMP/out'"
 
 works "a head is trained" train accept --model "$pair" --text "$TMP/text" --tokens 600 --response 16 --prompt-tokens 12 \
     --blocks 1 --passes 2 --out "$head"
-works "the head is used where it is given" run -n 40 --policy specdecpp --accept "$head" "$pair"
+works "the head is used where it is given" run -n 40 --policy specdecpp --accept "$head" --trace "$TMP/trace" "$pair"
+check "the trace names it" grep -q '"path":.*head.safetensors"' "$TMP/trace/run.json"
 check "and nothing is noted" sh -c "! grep -q head '$TMP/err'"
 check "the text is the model's own" [ "$(text_of --policy specdecpp --accept "$head" "$pair")" = "$(text_of --policy ar "$pair")" ]
 check "h=0 drafts as few as it may" [ "$(drafts --accept "$head" --set h=0 --set min=3 "$pair")" = "h3" ]

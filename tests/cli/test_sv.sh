@@ -29,6 +29,7 @@ refuses "a file that is not there is named" 1 "none.json" run --policy sv --prof
 works "a profile is trained" train profile --model "$model" --text "$TMP/text" --tokens 600 --response 16 --prompt-tokens 12 \
     --temp 0 --out "$profile"
 works "it is found by its name" run -n 40 --policy sv --set row_cost=0.3 --trace "$TMP/trace" -p "a b" --ignore-eos "$model"
+check "the trace names it" grep -q '"path":.*trio-q8_0.profile.json"' "$TMP/trace/run.json"
 check "its drafts are cut" awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     $at["verified"] < $at["drafted"] { n++ } END { exit n == 0 }' "$TMP/trace/rounds.csv"
 for key in s a p cell gamma cut goodput latency table; do

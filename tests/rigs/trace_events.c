@@ -45,6 +45,7 @@ fake_run(struct run_info *run)
     run->seed = UINT64_MAX;
     run->tokens = 128;
     run->helpers[HELPER_DRAFT] = (struct helper_info){.name = "small \"draft\"", .path = "a\\b\n", .hash = 77};
+    run->profile = (struct trained_info){.path = "a\\profile \"of\" three\xff", .hash = UINT64_MAX};
     snprintf(run->policy, sizeof run->policy, "specbound");
     snprintf(run->started, sizeof run->started, "2024-02-29T12:34:56Z");
 

@@ -231,6 +231,9 @@ test_run_json_brings_everything_back(void **state)
         assert_string_equal(got->helpers[role].path, run.helpers[role].path);
         assert_true(got->helpers[role].hash == run.helpers[role].hash);
     }
+    assert_string_equal(got->accept_head.path, "");
+    assert_string_equal(got->profile.path, run.profile.path);
+    assert_true(got->profile.hash == run.profile.hash);
     assert_string_equal(got->backend, run.backend);
     assert_string_equal(got->isa, run.isa);
     assert_string_equal(got->host, run.host);
