@@ -1,6 +1,5 @@
 #include "tui/scope/scope.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,27 +60,16 @@ scope_need_word(struct scope *s, token_t token)
 
 static const struct policy_info no_policy = {.name = "–", .title = "unknown"};
 
+static const struct policy_info *
+chosen_policy(const struct scope *s)
+{
+    return s->policy < s->info->n_policies ? &s->info->policies[s->policy] : NULL;
+}
+
 const struct policy_info *
 scope_policy(const struct scope *s)
 {
-    return s->policy < s->info->n_policies ? &s->info->policies[s->policy] : &no_policy;
-}
-
-static void
-clear_series(struct scope *s)
-{
-    const struct policy_info *policy = scope_policy(s);
-    s->n_series = policy->n_series < POLICY_SERIES ? policy->n_series : POLICY_SERIES;
-    for (uint32_t i = 0; i < POLICY_SERIES; i++) {
-        struct scope_series *series = &s->series[i];
-        series->declared = i < s->n_series ? &policy->series[i] : NULL;
-        series->count = 0;
-        series->used = 0;
-        series->last_change = 0;
-        for (uint32_t k = 0; k < series->cells; k++)
-            series->latest[k] = NAN;
-        memset(series->changed, 0, series->cells * sizeof *series->changed);
-    }
+    return chosen_policy(s) != NULL ? chosen_policy(s) : &no_policy;
 }
 
 void
@@ -92,7 +80,7 @@ scope_choose_policy(struct scope *s, const char *name)
         return;
     s->policy = (uint32_t)(policy - s->info->policies);
     memset(s->knob_events, 0, sizeof s->knob_events);
-    clear_series(s);
+    sequence_choose_policy(s->focus, policy);
 }
 
 void
@@ -100,18 +88,9 @@ scope_begin_run(struct scope *s)
 {
     s->now.epoch++;
     s->now.round = 0;
-    s->seq_known = false;
     s->now.end[0] = '\0';
-    s->now.length = s->now.committed = s->base = 0;
-    memset(s->cells_of, 0, SCOPE_COLUMNS * sizeof *s->cells_of);
-    memset(s->probed, 0, (s->info->layers + 1) * sizeof *s->probed);
-    memset(s->compared, 0, (s->info->layers + 1) * sizeof *s->compared);
-    for (int head = 0; head < 2; head++)
-        memset(s->agreed[head], 0, (s->info->layers + 1) * sizeof *s->agreed[head]);
-    s->n_rounds = 0;
-    s->open = false;
-    s->n_struck = 0;
-    clear_series(s);
+    s->now.length = s->now.committed = 0;
+    sequence_begin(s->focus, chosen_policy(s));
 }
 
 void
@@ -140,25 +119,6 @@ scope_reset(struct scope *s)
     scope_begin_run(s);
 }
 
-/* Series number i of whatever policy is chosen must fit. */
-static bool
-open_series(struct scope *s)
-{
-    for (uint32_t i = 0; i < POLICY_SERIES; i++) {
-        struct scope_series *series = &s->series[i];
-        series->cells = SCOPE_BARS;
-        for (uint32_t p = 0; p < s->info->n_policies; p++)
-            if (i < s->info->policies[p].n_series && series_cells(&s->info->policies[p].series[i]) > series->cells)
-                series->cells = series_cells(&s->info->policies[p].series[i]);
-        series->ring = calloc(SCOPE_SERIES, sizeof *series->ring);
-        series->latest = calloc(series->cells, sizeof *series->latest);
-        series->changed = calloc(series->cells, sizeof *series->changed);
-        if (series->ring == NULL || series->latest == NULL || series->changed == NULL)
-            return false;
-    }
-    return true;
-}
-
 bool
 scope_open(struct scope **out, const struct run_info *info, struct err *err)
 {
@@ -171,20 +131,10 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
     if (s == NULL)
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
     s->info = info;
-    const size_t layers = info->layers + 1;
     s->words = calloc((size_t)info->vocab + 1, sizeof(struct scope_word *));
     s->values = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->values);
-    s->columns = calloc(SCOPE_POSITIONS, sizeof *s->columns);
-    s->cells_of = calloc(SCOPE_COLUMNS, sizeof *s->cells_of);
-    s->cells[0] = calloc(SCOPE_COLUMNS * layers, sizeof *s->cells[0]);
-    s->compared = calloc(layers, sizeof *s->compared);
-    s->agreed[0] = calloc(layers, sizeof *s->agreed[0]);
-    s->agreed[1] = calloc(layers, sizeof *s->agreed[1]);
-    s->probed = calloc(layers, sizeof *s->probed);
-    s->rounds = calloc(SCOPE_ROUNDS, sizeof *s->rounds);
-    if (s->words == NULL || s->values == NULL || s->columns == NULL || s->cells_of == NULL || s->cells[0] == NULL ||
-        s->compared == NULL || s->agreed[0] == NULL || s->agreed[1] == NULL || s->probed == NULL || s->rounds == NULL ||
-        !open_series(s)) {
+    s->focus = sequence_open(info, NULL, 1);
+    if (s->words == NULL || s->values == NULL || s->focus == NULL) {
         scope_close(s);
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
     }
@@ -200,21 +150,8 @@ scope_close(struct scope *s)
         return;
     for (uint32_t i = 0; s->words != NULL && i < s->info->vocab; i++)
         free(s->words[i]);
-    for (uint32_t i = 0; i < POLICY_SERIES; i++) {
-        free(s->series[i].ring);
-        free(s->series[i].latest);
-        free(s->series[i].changed);
-    }
+    sequence_close(s->focus);
     free(s->words);
     free(s->values);
-    free(s->columns);
-    free(s->cells_of);
-    for (int head = 0; head < 2; head++) {
-        free(s->cells[head]);
-        free(s->agreed[head]);
-    }
-    free(s->probed);
-    free(s->compared);
-    free(s->rounds);
     free(s);
 }

@@ -49,26 +49,28 @@ scope_event(struct scope *s, const struct event *e)
 {
     const bool of_sequence = e->type == EVENT_TOKEN || e->type == EVENT_VERDICT || e->type == EVENT_LAYER ||
                              e->type == EVENT_SERIES || e->type == EVENT_ROUND;
-    if (of_sequence && s->seq_known && e->seq != s->seq)
+    struct scope_sequence *q = s->focus;
+    if (of_sequence && q->heard && e->seq != q->seq)
         return;
-    if (e->type == EVENT_TOKEN && !s->seq_known) {
-        s->seq_known = true;
-        s->seq = e->seq;
+    if (e->type == EVENT_TOKEN && !q->heard) {
+        q->heard = true;
+        q->seq = e->seq;
     }
     s->now.version++;
     switch (e->type) {
     case EVENT_VOCAB: scope_vocab_event(s, &e->vocab); break;
     case EVENT_TOKEN:
         s->in_progress = false;
-        scope_token_event(s, e);
+        scope_token_event(s, q, e);
         break;
-    case EVENT_VERDICT: scope_verdict_event(s, &e->verdict); break;
-    case EVENT_LAYER: scope_layer_event(s, e); break;
-    case EVENT_SERIES: scope_series_event(s, e); break;
+    case EVENT_VERDICT: scope_verdict_event(q, &e->verdict); break;
+    case EVENT_LAYER: scope_layer_event(s, q, e); break;
+    case EVENT_SERIES: scope_series_event(s, q, e); break;
     case EVENT_CONTROL: take_control(s, e); break;
     case EVENT_ROUND:
         s->now.end[0] = '\0'; /* an extended run goes on */
-        scope_round_event(s, e);
+        s->now.round = e->round;
+        scope_round_event(q, e);
         break;
     case EVENT_PROGRESS:
         s->progress = e->progress;
@@ -79,6 +81,8 @@ scope_event(struct scope *s, const struct event *e)
     }
     if (e->type == EVENT_ROUND || (e->type == EVENT_CONTROL && e->control.new_text != NULL))
         metrics_event(&s->now.metrics, e);
+    s->now.length = q->length;
+    s->now.committed = q->committed;
 }
 
 void
@@ -88,10 +92,6 @@ scope_lost(struct scope *s, uint64_t events)
     s->now.version++;
     s->now.epoch++;
     s->now.lost += events;
-    if (s->open) {
-        s->open = false;
-        s->n_rounds--;
-    }
-    s->n_struck = 0;
-    scope_forget_tail(s);
+    sequence_lost(s->focus);
+    s->now.length = s->focus->length;
 }

@@ -13,7 +13,7 @@ prefer(float *held, float value)
 }
 
 static void
-take_guess(struct scope *s, struct scope_cell *cell, const struct layer_event *g)
+take_guess(struct scope *s, struct scope_sequence *q, struct scope_cell *cell, const struct layer_event *g)
 {
     if (!cell->known) {
         *cell = (struct scope_cell){.known = true,
@@ -23,7 +23,7 @@ take_guess(struct scope *s, struct scope_cell *cell, const struct layer_event *g
                                     .entropy = NAN,
                                     .kl_final = NAN,
                                     .rank_final = -1};
-        s->probed[g->layer]++;
+        q->probed[g->layer]++;
     } else if ((uint8_t)g->probed_by < cell->probed_by) {
         cell->probed_by = (uint8_t)g->probed_by;
     }
@@ -44,55 +44,55 @@ take_guess(struct scope *s, struct scope_cell *cell, const struct layer_event *g
 
 /* Room for what trained heads say, when the first of them speaks. The last layer's word is everybody's. */
 static bool
-make_trained(struct scope *s)
+make_trained(struct scope_sequence *q)
 {
-    const size_t layers = (size_t)s->info->layers + 1;
-    if (s->cells[1] == NULL && (s->cells[1] = calloc(SCOPE_COLUMNS * layers, sizeof *s->cells[1])) != NULL)
-        for (size_t at = 0; at < SCOPE_COLUMNS; at++)
-            s->cells[1][at * layers + s->info->layers] = s->cells[0][at * layers + s->info->layers];
-    return s->cells[1] != NULL;
+    const size_t layers = (size_t)q->info->layers + 1;
+    if (q->cells[1] == NULL && (q->cells[1] = calloc(q->max_columns * layers, sizeof *q->cells[1])) != NULL)
+        for (size_t at = 0; at < q->max_columns; at++)
+            q->cells[1][at * layers + q->info->layers] = q->cells[0][at * layers + q->info->layers];
+    return q->cells[1] != NULL;
 }
 
 /* Positions count where both heads have been asked, and once. */
 static void
-compare(struct scope *s, const struct layer_event *g, struct scope_cell *cell, bool trained)
+compare(struct scope_sequence *q, const struct layer_event *g, struct scope_cell *cell, bool trained)
 {
-    const struct scope_cell *other = s->cells[1] == NULL ? NULL : &scope_cells_at(s, !trained, g->pos)[g->layer];
+    const struct scope_cell *other = q->cells[1] == NULL ? NULL : &sequence_cells(q, !trained, g->pos)[g->layer];
     const bool first = !cell->compared;
     cell->compared = true;
     cell->agreed = g->final_agrees > 0;
     if (!first || other == NULL || !other->known || !other->compared)
         return;
-    s->compared[g->layer]++;
-    s->agreed[trained][g->layer] += cell->agreed;
-    s->agreed[!trained][g->layer] += other->agreed;
+    q->compared[g->layer]++;
+    q->agreed[trained][g->layer] += cell->agreed;
+    q->agreed[!trained][g->layer] += other->agreed;
 }
 
 void
-scope_layer_event(struct scope *s, const struct event *e)
+scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event *e)
 {
     const struct layer_event *g = &e->layer;
-    if (g->probed_by == PROBED_POLICY && e->round > s->now.round) /* drafting began */
-        scope_open_round(s, e, g->pos);
+    if (g->probed_by == PROBED_POLICY && e->round > q->round) /* drafting began */
+        sequence_open_round(q, e, g->pos);
     if (g->layer < 1 || (uint32_t)g->layer > s->info->layers || g->token < 0 || (uint32_t)g->token >= s->info->vocab ||
-        scope_touch(s, g->pos) == NULL || (s->now.length > SCOPE_COLUMNS && g->pos < s->now.length - SCOPE_COLUMNS))
+        sequence_touch(q, g->pos) == NULL || (q->length > q->max_columns && g->pos < q->length - q->max_columns))
         return;
     const bool trained = g->head == 1, last = (uint32_t)g->layer == s->info->layers;
-    if (trained && !make_trained(s))
+    if (trained && !make_trained(q))
         return;
-    struct scope_column *c = scope_touch(s, g->pos);
-    const size_t layers = s->info->layers + 1, at = g->pos % SCOPE_COLUMNS;
-    if (s->cells_of[at] != g->pos + 1) {
-        s->cells_of[at] = g->pos + 1;
-        for (int head = 0; head < 2 && s->cells[head] != NULL; head++)
-            memset(scope_cells_at(s, head, g->pos), 0, layers * sizeof *s->cells[head]);
+    struct scope_column *c = sequence_touch(q, g->pos);
+    const size_t layers = s->info->layers + 1;
+    if (!sequence_holds_cells(q, g->pos)) {
+        q->cells_of[g->pos % q->max_columns] = g->pos + 1;
+        for (int head = 0; head < 2 && q->cells[head] != NULL; head++)
+            memset(sequence_cells(q, head, g->pos), 0, layers * sizeof *q->cells[head]);
     }
-    struct scope_cell *cell = &scope_cells_at(s, trained && !last, g->pos)[g->layer];
-    take_guess(s, cell, g);
+    struct scope_cell *cell = &sequence_cells(q, trained && !last, g->pos)[g->layer];
+    take_guess(s, q, cell, g);
     if (g->final_agrees >= 0 && !last)
-        compare(s, g, cell, trained);
-    if (last && s->cells[1] != NULL)
-        scope_cells_at(s, 1, g->pos)[g->layer] = *cell;
+        compare(q, g, cell, trained);
+    if (last && q->cells[1] != NULL)
+        sequence_cells(q, 1, g->pos)[g->layer] = *cell;
     scope_need_word(s, g->token);
     if (last)
         c->final = g->token;
@@ -101,15 +101,15 @@ scope_layer_event(struct scope *s, const struct event *e)
 /* ---- series ---- */
 
 void
-scope_series_event(struct scope *s, const struct event *e)
+scope_series_event(const struct scope *s, struct scope_sequence *q, const struct event *e)
 {
     const struct series_event *v = &e->series;
     if (memchr(v->key, '\0', sizeof v->key) == NULL)
         return;
     const int i = policy_series_index(scope_policy(s), v->key);
-    if (i < 0 || (uint32_t)i >= s->n_series)
+    if (i < 0 || (uint32_t)i >= q->n_series)
         return;
-    struct scope_series *series = &s->series[i];
+    struct scope_series *series = &q->series[i];
     const uint32_t declared = series_cells(series->declared);
     if (v->index < 0 || (uint32_t)v->index >= (declared > 0 ? declared : series->cells))
         return;

@@ -46,35 +46,35 @@ scope_progress(const struct scope *s)
 uint32_t
 scope_first(const struct scope *s)
 {
-    return s->now.length > SCOPE_POSITIONS ? s->now.length - SCOPE_POSITIONS : 0;
+    return sequence_first(s->focus);
 }
 
 uint32_t
 scope_first_cells(const struct scope *s)
 {
-    return s->now.length > SCOPE_COLUMNS ? s->now.length - SCOPE_COLUMNS : 0;
+    return s->focus->length > s->focus->max_columns ? s->focus->length - s->focus->max_columns : 0;
 }
 
 const struct scope_column *
 scope_column(const struct scope *s, uint32_t pos)
 {
-    const struct scope_column *c = &s->columns[pos % SCOPE_POSITIONS];
-    return pos < s->now.length && pos >= scope_first(s) && c->pos == pos ? c : NULL;
+    return sequence_column(s->focus, pos);
 }
 
 const struct scope_cell *
 scope_cells(const struct scope *s, uint32_t pos)
 {
-    const size_t at = pos % SCOPE_COLUMNS;
-    const struct scope_cell *cells = s->cells[s->show_trained && s->cells[1] != NULL ? 1 : 0];
-    return pos < s->now.length && s->cells_of[at] == pos + 1 ? &cells[at * (s->info->layers + 1)] : NULL;
+    const struct scope_sequence *q = s->focus;
+    const int head = s->show_trained && q->cells[1] != NULL ? 1 : 0;
+    return pos < q->length && sequence_holds_cells(q, pos) ? sequence_cells(q, head, pos) : NULL;
 }
 
 double
 scope_agreement(const struct scope *s, uint32_t layer, bool trained)
 {
-    const bool asked = layer <= s->info->layers && s->compared[layer] > 0;
-    return asked ? (double)s->agreed[trained][layer] / (double)s->compared[layer] : NAN;
+    const struct scope_sequence *q = s->focus;
+    const bool asked = layer <= s->info->layers && q->compared[layer] > 0;
+    return asked ? (double)q->agreed[trained][layer] / (double)q->compared[layer] : NAN;
 }
 
 void
@@ -87,14 +87,14 @@ scope_show_head(struct scope *s, bool trained)
 uint64_t
 scope_probed(const struct scope *s, uint32_t layer)
 {
-    return layer <= s->info->layers ? s->probed[layer] : 0;
+    return layer <= s->info->layers ? s->focus->probed[layer] : 0;
 }
 
 /* The newest whole round, if the current policy ran it. */
 static const struct round_event *
 last_end(const struct scope *s)
 {
-    const struct scope_round *r = scope_round(s, s->open ? 1 : 0);
+    const struct scope_round *r = scope_round(s, s->focus->open ? 1 : 0);
     return r != NULL && strcmp(r->end.policy, scope_policy(s)->name) == 0 ? &r->end : NULL;
 }
 
@@ -122,7 +122,7 @@ threshold_at(const struct scope *s, const struct scope_column *c)
     if (!isnan(c->threshold))
         return c->threshold;
     const struct round_event *r = last_end(s);
-    if (c->pos >= s->now.committed && r != NULL && !isnan(r->threshold))
+    if (c->pos >= s->focus->committed && r != NULL && !isnan(r->threshold))
         return r->threshold;
     return 0.5f;
 }
@@ -151,8 +151,8 @@ scope_spurious(const struct scope *s, uint32_t pos, uint32_t layer)
 uint32_t
 scope_struck(const struct scope *s, const struct scope_draft **out)
 {
-    *out = s->struck;
-    return s->n_struck;
+    *out = s->focus->struck;
+    return s->focus->n_struck;
 }
 
 /* ---- rounds, series, words ---- */
@@ -160,19 +160,19 @@ scope_struck(const struct scope *s, const struct scope_draft **out)
 uint32_t
 scope_rounds(const struct scope *s)
 {
-    return s->n_rounds < SCOPE_ROUNDS ? (uint32_t)s->n_rounds : SCOPE_ROUNDS;
+    return sequence_rounds(s->focus);
 }
 
 const struct scope_round *
 scope_round(const struct scope *s, uint32_t back)
 {
-    return back < scope_rounds(s) ? &s->rounds[(s->n_rounds - 1 - back) % SCOPE_ROUNDS] : NULL;
+    return sequence_round(s->focus, back);
 }
 
 const struct scope_series *
 scope_series(const struct scope *s, uint32_t index)
 {
-    return index < s->n_series ? &s->series[index] : NULL;
+    return index < s->focus->n_series ? &s->focus->series[index] : NULL;
 }
 
 static const struct scope_word *

@@ -1,0 +1,61 @@
+/* What is held of one sequence: its positions with what layers said about them, its rounds, its policy's values. Lies below
+ * the scope and knows nothing of it. Only tui/scope includes it. */
+#ifndef TUI_SCOPE_SCOPE_SEQUENCE_H
+#define TUI_SCOPE_SCOPE_SEQUENCE_H
+
+#include "tui/scope/scope.h"
+
+struct scope_sequence {
+    const struct run_info *info; /* borrowed */
+    bool heard;                  /* it has an event; its number is */
+    uint32_t seq;
+    uint32_t length, committed; /* as in struct scope_now */
+    uint32_t round;             /* its last whole one */
+
+    uint32_t max_positions, max_columns, max_rounds; /* of the rings */
+    struct scope_column *columns;                    /* (max_positions) position p at p % max_positions */
+    uint32_t *cells_of;          /* (max_columns) 1 + the position whose cells stand there, 0: none */
+    struct scope_cell *cells[2]; /* (max_columns * (L + 1)) by head; a trained one's come with its first guess */
+    uint64_t *probed;            /* (L + 1) */
+    uint64_t *compared,
+        *agreed[2]; /* (L + 1) positions that both heads were asked about; by head: the last layer's word */
+
+    struct scope_round *rounds; /* (max_rounds) ring; round number i is rounds[i % max_rounds] */
+    uint64_t n_rounds;          /* ever, the open one counted */
+    bool open;                  /* the newest round is under way */
+    uint32_t base;              /* positions committed when it began */
+    int32_t node[VERIFY_NODES]; /* index in its drafts of a candidate, -1 */
+    int32_t main_tail;          /* candidate at the end of the main line; 0: none yet */
+    uint32_t left_main;         /* first position after which another branch than the main line was taken; */
+                                /* UINT32_MAX: none */
+    struct scope_draft struck[SCOPE_DRAFTS];
+    uint32_t n_struck;
+
+    struct scope_series series[POLICY_SERIES];
+    uint32_t n_series; /* of the current policy */
+};
+
+/* Empty, with the series of the policy, which may be NULL. `share`: its rings have room for one in so many of what
+ * scope.h says, 1 for all of it. NULL: out of memory. */
+struct scope_sequence *sequence_open(const struct run_info *, const struct policy_info *, uint32_t share);
+void sequence_close(struct scope_sequence *);                             /* may be NULL */
+void sequence_begin(struct scope_sequence *, const struct policy_info *); /* empty again */
+/* The series are the policy's from now on, without values. NULL: none. */
+void sequence_choose_policy(struct scope_sequence *, const struct policy_info *);
+
+uint32_t sequence_first(const struct scope_sequence *);                                   /* as scope_first() */
+const struct scope_column *sequence_column(const struct scope_sequence *, uint32_t pos);  /* as scope_column() */
+uint32_t sequence_rounds(const struct scope_sequence *);                                  /* as scope_rounds() */
+const struct scope_round *sequence_round(const struct scope_sequence *, uint32_t back);   /* as scope_round() */
+bool sequence_holds_cells(const struct scope_sequence *, uint32_t pos);                   /* of that very position */
+struct scope_cell *sequence_cells(const struct scope_sequence *, int head, uint32_t pos); /* its place; (L + 1) */
+
+/* The column of a position, made if it is new. NULL: beyond the context, or older than what is held. */
+struct scope_column *sequence_touch(struct scope_sequence *, uint32_t pos);
+/* The event's round, begun if it is new; pos is its first then. */
+struct scope_round *sequence_open_round(struct scope_sequence *, const struct event *, uint32_t pos);
+struct scope_round *sequence_newest(struct scope_sequence *); /* there must be one */
+void sequence_forget_from(struct scope_sequence *, uint32_t pos);
+void sequence_lost(struct scope_sequence *); /* events are missing: what was under way is gone */
+
+#endif
