@@ -84,8 +84,11 @@ column_write(const struct column *c, const struct event *e, char *out, char *scr
     case COLUMN_REAL: LOAD(float, real); return isnan(real) ? 0 : number_write_real(out, real);
     case COLUMN_SOURCE:
     case COLUMN_PROBED:
+    case COLUMN_MODEL:
         LOAD(unsigned, named);
-        text = c->kind == COLUMN_SOURCE ? token_source_names[named] : probed_by_names[named];
+        text = c->kind == COLUMN_SOURCE   ? token_source_names[named]
+               : c->kind == COLUMN_PROBED ? probed_by_names[named]
+                                          : layer_model_names[named];
         return (size_t)snprintf(out, room, "%s", text);
     case COLUMN_TOP: return write_top(&e->layer, out);
     case COLUMN_NAME:
@@ -129,13 +132,22 @@ read_real(const char *field, char **end, float *out)
     return n > 0 && *end > field && *end <= field + n;
 }
 
+/* A layer of the model that the event is about. */
 static bool
-in_range(const struct column *c, int64_t v, const struct run_info *run, const char **why)
+is_layer(const struct event *e, int64_t v, const struct run_info *run, const char **why)
+{
+    const uint32_t layers = run_info_layers(run, e->layer.model);
+    return (v >= 1 && v <= (int64_t)layers) ||
+           fail(why, layers > 0 ? "is no layer of the model that run.json gives"
+                                : "is of a model whose layers run.json does not give");
+}
+
+static bool
+in_range(const struct column *c, const struct event *e, int64_t v, const struct run_info *run, const char **why)
 {
     switch (c->limit) {
     case LIMIT_TOKEN: return v < (int64_t)run->vocab || fail(why, "is beyond the vocabulary that run.json gives");
-    case LIMIT_LAYER:
-        return (v >= 1 && v <= (int64_t)run->layers) || fail(why, "is no layer of the model that run.json gives");
+    case LIMIT_LAYER: return is_layer(e, v, run, why);
     case LIMIT_DEPTH: return v <= (int64_t)run->layers || fail(why, "is beyond the layers that run.json gives");
     case LIMIT_POSITION: return v <= (int64_t)run->ctx || fail(why, "is beyond the context that run.json gives");
     case LIMIT_NODE: return v < VERIFY_NODES || fail(why, "is beyond the candidates that a round can have");
@@ -214,6 +226,7 @@ read_nothing(const struct column *c, struct event *e, const struct run_info *run
     case COLUMN_FLAG: SAVE(int8_t, -1); return true;
     case COLUMN_REAL: SAVE(float, NAN); return true;
     case COLUMN_TOP: return read_top(&e->layer, (char[]){""}, run, why);
+    case COLUMN_MODEL: SAVE(unsigned, MODEL_TARGET); return true;
     default: return true;
     }
 }
@@ -226,7 +239,7 @@ read_whole(const struct column *c, struct event *e, const char *field, const str
     int64_t number;
     if (!read_number(field, &number))
         return fail(why, "is not a whole number");
-    if (!in_range(c, number, run, why))
+    if (!in_range(c, e, number, run, why))
         return false;
     if (number > most[c->kind])
         return fail(why, c->kind == COLUMN_FLAG ? "is neither 0 nor 1" : "is too large");
@@ -270,6 +283,11 @@ column_read(const struct column *c, struct event *e, char *field, size_t n, cons
     case COLUMN_PROBED:
         if (!read_name(field, probed_by_names, PROBED_BY, &named))
             return fail(why, "is nobody who probes");
+        SAVE(unsigned, named);
+        return true;
+    case COLUMN_MODEL:
+        if (!read_name(field, layer_model_names, LAYER_MODELS, &named))
+            return fail(why, "is no model of a run");
         SAVE(unsigned, named);
         return true;
     default: return read_whole(c, e, field, run, why);

@@ -107,11 +107,25 @@ put_knob(struct print *p, cJSON *to, const struct knob *k, double start)
 }
 
 static void
+put_needs(struct print *p, cJSON *to, unsigned needs)
+{
+    cJSON *names = put(p, cJSON_AddArrayToObject(to, "needs"));
+    for (unsigned i = 0; i < NEEDS_KINDS; i++) {
+        cJSON *name = (needs & NEEDS(i)) != 0 ? put(p, cJSON_CreateString(need_names[i])) : NULL;
+        if (name != NULL && !cJSON_AddItemToArray(names, name)) {
+            cJSON_Delete(name);
+            p->ok = false;
+        }
+    }
+}
+
+static void
 put_policy(struct print *p, cJSON *to, const struct policy_info *policy, const double *start)
 {
     put_string(p, to, "name", policy->name);
     put_string(p, to, "title", policy->title);
     put_string(p, to, "paper", policy->paper);
+    put_needs(p, to, policy->needs);
     cJSON *knobs = put(p, cJSON_AddArrayToObject(to, "knobs"));
     for (uint32_t i = 0; i < policy->n_knobs; i++)
         put_knob(p, put_item(p, knobs), &policy->knobs[i], start != NULL ? start[i] : policy->knobs[i].def);
@@ -135,6 +149,7 @@ put_helper(struct print *p, cJSON *to, const struct helper_info *helper)
     put_string(p, to, "path", helper->path);
     put_string(p, to, "name", helper->name);
     put_string(p, to, "hash", hash);
+    put_whole(p, to, "layers", helper->layers);
 }
 
 static void

@@ -37,6 +37,7 @@ static const struct column tokens[] = {
 static const struct column layers[] = {
     COMMON,
     RANGED("pos", U32, layer.pos, POSITION),
+    ADDED("model", MODEL, layer.model),
     RANGED("layer", I32, layer.layer, LAYER),
     MAYBE_RANGED("token_id", I32, layer.token, TOKEN),
     MAYBE("confidence", REAL, layer.confidence),

@@ -19,13 +19,14 @@ enum column_kind {
     COLUMN_BYTES,  /* vocab's bytes, escaped */
     COLUMN_SOURCE, /* token_source_names */
     COLUMN_PROBED, /* probed_by_names */
+    COLUMN_MODEL,  /* layer_model_names, or empty: the target */
     COLUMN_TOP     /* id:p id:p … in descending order, at most GUESS_TOP */
 };
 
 enum column_limit { /* what a reader refuses; L, ctx, vocab and policies are run.json's */
                     LIMIT_NONE,
                     LIMIT_TOKEN,    /* 0 .. vocab - 1 */
-                    LIMIT_LAYER,    /* 1 .. L */
+                    LIMIT_LAYER,    /* 1 .. L, of the event's model: its column stands before the layer's */
                     LIMIT_DEPTH,    /* 0 .. L */
                     LIMIT_POSITION, /* 0 .. ctx */
                     LIMIT_NODE,     /* 0 .. VERIFY_NODES - 1 */

@@ -3,6 +3,7 @@
 
 const char *const token_source_names[TOKEN_SOURCES] = {"prompt", "prefill", "draft", "correction", "bonus"};
 const char *const probed_by_names[PROBED_BY] = {"policy", "verify", "scope"};
+const char *const layer_model_names[LAYER_MODELS] = {"", "draft", "companion"};
 
 const char *const control_names[] = {
     "run",      /* a run begins (new: start, restart, prompt); the event's `run` is the new one */

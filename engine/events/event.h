@@ -32,13 +32,17 @@ enum probed_by { PROBED_POLICY, PROBED_VERIFY, PROBED_SCOPE, PROBED_BY };
 extern const char *const token_source_names[TOKEN_SOURCES]; /* "prompt", "prefill", … as in the trace */
 extern const char *const probed_by_names[PROBED_BY];        /* "policy", "verify", "scope" */
 
+/* Whose layers: those that help are numbered as their roles are (policy.h: LAYERS_OF). */
+enum layer_model { MODEL_TARGET, MODEL_DRAFT, MODEL_COMPANION, LAYER_MODELS };
+extern const char *const layer_model_names[LAYER_MODELS]; /* "", "draft", "companion" */
+
 struct token_event {
     uint32_t pos;
     int32_t parent, candidate; /* node numbers within the round's tree; node 0 is the pending token; -1: not a draft */
     token_t token;
     enum token_source source;
     int32_t exit_layer; /* the layer that said it; L for the target's own; -1: a draft model did, whose layers */
-                        /* are none of the target's (no LAYER event tells of them; head is -1, too) */
+                        /* are none of the target's (LAYER events tell of them as that model's; head is -1, too) */
     float confidence, annealed; /* of the guess it came from */
     int32_t head;               /* 0: the lens, 1: the layer's trained head */
     int8_t accepted, committed; /* 1, 0, or -1 while unknown or not applicable */
@@ -51,11 +55,12 @@ struct verdict_event {
 
 struct layer_event {
     uint32_t pos;
+    enum layer_model model; /* whose `layer` it is; kl_final and rank_final compare with this model's last one */
     int32_t layer, head;
     token_t token;
     float confidence, annealed, entropy, kl_final;
     int32_t rank_final;  /* -1: not known */
-    int8_t final_agrees; /* -1: not known yet */
+    int8_t final_agrees; /* with what the target's last layer says, whoever's layer it is; -1: not known yet */
     enum probed_by probed_by;
     token_t top[GUESS_TOP]; /* TOKEN_NONE beyond the last */
     float top_p[GUESS_TOP];

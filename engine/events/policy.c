@@ -6,6 +6,7 @@
 #include <string.h>
 
 const char *const helper_names[HELPERS] = {"draft", "companion"};
+const char *const need_names[NEEDS_KINDS] = {"draft", "companion", "accept_head", "profile"};
 const char *const series_form_names[SERIES_FORMS] = {"line", "band", "bars", "strip", "grid", "mask", "phase"};
 
 #define MAX_CELLS (1 << 20)
@@ -73,6 +74,7 @@ policy_open(struct policy *p, const struct policy_ops *ops, const struct model_i
     snprintf(p->info.name, sizeof p->info.name, "%s", ops->name);
     snprintf(p->info.title, sizeof p->info.title, "%s", ops->title);
     snprintf(p->info.paper, sizeof p->info.paper, "%s", ops->paper);
+    p->info.needs = ops->needs;
     if (model->layers < ops->least_layers)
         return err_set(err, ERR_WORK, "%s needs a model of %u layers or more, this one has %u", ops->name,
                        (unsigned)ops->least_layers, (unsigned)model->layers);

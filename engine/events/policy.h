@@ -42,14 +42,18 @@ struct series {
 enum helper_role { HELPER_DRAFT, HELPER_COMPANION, HELPERS };
 #define NEEDS(role) (1u << (role))              /* of a set of them */
 extern const char *const helper_names[HELPERS]; /* "draft", "companion": also the names of the options */
+#define LAYERS_OF(role) ((enum layer_model)(MODEL_TARGET + 1 + (role))) /* whose layers a helper's are, in events */
 
 #define NEEDS_ACCEPT_HEAD NEEDS(HELPERS)     /* what is trained about them: the draft model's acceptance head */
 #define NEEDS_PROFILE     NEEDS(HELPERS + 1) /* what is known of how the three agree: a verification profile */
+#define NEEDS_KINDS       (HELPERS + 2)
+extern const char *const need_names[NEEDS_KINDS]; /* by bit: "draft", "companion", "accept_head", "profile" */
 
 /* A declaration that outlives the policy: for the screen, the trace and replay. */
 struct policy_info {
     char name[16], title[48], paper[96];
-    unsigned missing; /* a set of what it needs and is not there: it can't be chosen; 0 in a trace */
+    unsigned needs;   /* a set, as policy_ops has it; 0 in older traces */
+    unsigned missing; /* of it, what is not there: the policy can't be chosen; 0 in a trace */
     uint32_t n_knobs, n_series;
     struct knob knobs[POLICY_KNOBS];
     struct series series[POLICY_SERIES];

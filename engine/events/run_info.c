@@ -27,3 +27,11 @@ run_info_free(struct run_info *info)
     info->start_values = NULL;
     info->choice_memory = NULL;
 }
+
+uint32_t
+run_info_layers(const struct run_info *run, enum layer_model model)
+{
+    if (model == MODEL_TARGET)
+        return run->layers;
+    return model < LAYER_MODELS ? run->helpers[model - LAYERS_OF(0)].layers : 0;
+}

@@ -9,6 +9,7 @@
 struct helper_info {          /* a model that helps; name "": there is none */
     char name[64], path[512]; /* "self:3" and "" for the target's own first layers */
     uint64_t hash;
+    uint32_t layers; /* 0: it has none of its own, or an older trace doesn't say */
 };
 
 struct trained_info { /* a file of what was trained about models that help; path "": there is none */
@@ -42,6 +43,7 @@ struct run_info {
 };
 
 const struct policy_info *run_info_policy(const struct run_info *, const char *name); /* NULL: unknown */
+uint32_t run_info_layers(const struct run_info *, enum layer_model);                  /* 0: no such model, not known */
 void run_info_free(struct run_info *);                                                /* what it owns, not itself */
 
 #endif

@@ -69,6 +69,7 @@ describe(struct session *s, const struct session_options *o)
         engine_helper_name(s->engine, role, h->name, sizeof h->name);
         snprintf(h->path, sizeof h->path, "%s", helper != NULL ? helper->path : "");
         h->hash = helper != NULL ? helper->hash : m->hash;
+        h->layers = helper != NULL ? helper->desc.n_layers : 0;
     }
     describe_trained(info, s->engine);
     snprintf(info->backend, sizeof info->backend, "%s", s->engine->ops->name);

@@ -55,7 +55,9 @@ declare(struct run_info *run, struct policy *p, char *prompt)
                              .prompt_len = strlen(prompt),
                              .policy = "specbound",
                              .n_policies = 1};
+    run->helpers[HELPER_DRAFT] = (struct helper_info){.name = "small", .path = "small.gguf", .layers = 1};
     snprintf(p->info.name, sizeof p->info.name, "specbound");
+    p->info.needs = NEEDS(HELPER_DRAFT);
     must(policy_knob(p, &(struct knob){"tau", "τ", "help", KNOB_REAL, 0, 1, 0.05, 0.55, NULL}));
     must(policy_knob(p, &(struct knob){"mode", "", "", KNOB_CHOICE, 0, 1, 1, 0, choices}));
     must(policy_series(p, "tau", "threshold", SERIES_LINE, 1, 1));
@@ -74,6 +76,7 @@ append_events(struct event_log *log)
             {.type = EVENT_TOKEN, .token = {.pos = 4, .parent = 1, .candidate = 2, .token = 6, .source = SOURCE_DRAFT}},
             {.type = EVENT_LAYER,
              .layer = {.pos = 3, .layer = 2, .token = 5, .top = {5, 6, -1, -1, -1}, .kl_final = 1e-9f}},
+            {.type = EVENT_LAYER, .layer = {.pos = 3, .model = MODEL_DRAFT, .layer = 1, .token = 6, .top = {-1}}},
             {.type = EVENT_SERIES, .series = {.key = "tau", .value = 0.1f}},
             {.type = EVENT_VERDICT, .verdict = {1, 1, 1}},
             {.type = EVENT_VERDICT, .verdict = {2, 0, 0}},
@@ -203,7 +206,8 @@ check_event(const struct event *e, const struct run_info *run)
         break;
     case EVENT_LAYER:
         check_token(l->token, true, run);
-        must(l->pos <= run->ctx && l->layer >= 1 && l->layer <= layers && l->probed_by < PROBED_BY);
+        must(l->pos <= run->ctx && l->layer >= 1 && l->layer <= (int32_t)run_info_layers(run, l->model) &&
+             l->probed_by < PROBED_BY);
         for (int i = 0; i < GUESS_TOP; i++)
             check_token(l->top[i], true, run);
         break;

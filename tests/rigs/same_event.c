@@ -26,6 +26,7 @@ static void
 assert_same_layer(const struct layer_event *a, const struct layer_event *b)
 {
     assert_int_equal(a->pos, b->pos);
+    assert_int_equal(a->model, b->model);
     assert_int_equal(a->layer, b->layer);
     assert_int_equal(a->head, b->head);
     assert_int_equal(a->token, b->token);

@@ -44,7 +44,8 @@ fake_run(struct run_info *run)
     run->sampling = (struct sampling){.temperature = 0.7f, .top_k = 40, .top_p = 0.95f};
     run->seed = UINT64_MAX;
     run->tokens = 128;
-    run->helpers[HELPER_DRAFT] = (struct helper_info){.name = "small \"draft\"", .path = "a\\b\n", .hash = 77};
+    run->helpers[HELPER_DRAFT] =
+        (struct helper_info){.name = "small \"draft\"", .path = "a\\b\n", .hash = 77, .layers = FAKE_DRAFT};
     run->profile = (struct trained_info){.path = "a\\profile \"of\" three\xff", .hash = UINT64_MAX};
     snprintf(run->policy, sizeof run->policy, "specbound");
     snprintf(run->started, sizeof run->started, "2024-02-29T12:34:56Z");
@@ -57,6 +58,7 @@ fake_run(struct run_info *run)
     struct policy p = {0};
     snprintf(p.info.name, sizeof p.info.name, "ar");
     run->policies[0] = p.info;
+    p.info.needs = NEEDS(HELPER_DRAFT) | NEEDS_PROFILE;
     snprintf(p.info.name, sizeof p.info.name, "specbound");
     snprintf(p.info.title, sizeof p.info.title, "SpecBound");
     snprintf(p.info.paper, sizeof p.info.paper, "a paper, \"quoted\"");
@@ -218,6 +220,10 @@ add_layers(struct stream *s, uint32_t n, enum probed_by by)
                                   .rank_final = (int32_t)stream_below(s, 9) - 1,
                                   .final_agrees = (int8_t)((int)stream_below(s, 3) - 1),
                                   .probed_by = by};
+        if (stream_below(s, 4) == 0) { /* another model's */
+            l->model = MODEL_DRAFT;
+            l->layer = 1 + (int32_t)stream_below(s, FAKE_DRAFT);
+        }
         uint32_t n_top = stream_below(s, GUESS_TOP + 1);
         for (uint32_t k = 0; k < GUESS_TOP; k++) {
             l->top[k] = k < n_top ? (token_t)stream_below(s, FAKE_VOCAB) : TOKEN_NONE;

@@ -7,6 +7,7 @@
 #include "engine/events/run_info.h"
 
 #define FAKE_LAYERS 6
+#define FAKE_DRAFT  2 /* layers of the draft model */
 #define FAKE_CTX    512
 #define FAKE_VOCAB  300
 

@@ -72,6 +72,8 @@ void
 scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event *e)
 {
     const struct layer_event *g = &e->layer;
+    if (g->model != MODEL_TARGET)
+        return;
     if (g->probed_by == PROBED_POLICY && e->round > q->round) /* drafting began */
         sequence_open_round(q, e, g->pos);
     if (g->layer < 1 || (uint32_t)g->layer > s->info->layers || g->token < 0 || (uint32_t)g->token >= s->info->vocab ||

@@ -176,6 +176,7 @@ assert_same_policy(const struct policy_info *a, const struct policy_info *b)
     assert_string_equal(a->name, b->name);
     assert_string_equal(a->title, b->title);
     assert_string_equal(a->paper, b->paper);
+    assert_int_equal(a->needs, b->needs);
     assert_int_equal(a->n_knobs, b->n_knobs);
     assert_int_equal(a->n_series, b->n_series);
     for (uint32_t i = 0; i < a->n_knobs; i++) {
@@ -194,6 +195,17 @@ assert_same_policy(const struct policy_info *a, const struct policy_info *b)
         assert_int_equal(a->series[i].form, b->series[i].form);
         assert_int_equal(a->series[i].rows, b->series[i].rows);
         assert_int_equal(a->series[i].cols, b->series[i].cols);
+    }
+}
+
+static void
+assert_same_helpers(const struct run_info *run, const struct run_info *got)
+{
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        assert_string_equal(got->helpers[role].name, run->helpers[role].name);
+        assert_string_equal(got->helpers[role].path, run->helpers[role].path);
+        assert_true(got->helpers[role].hash == run->helpers[role].hash);
+        assert_int_equal(got->helpers[role].layers, run->helpers[role].layers);
     }
 }
 
@@ -226,11 +238,7 @@ test_run_json_brings_everything_back(void **state)
     assert_true(got->parameters == run.parameters);
     assert_true(got->model_hash == run.model_hash);
     assert_true(got->rho == run.rho);
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        assert_string_equal(got->helpers[role].name, run.helpers[role].name);
-        assert_string_equal(got->helpers[role].path, run.helpers[role].path);
-        assert_true(got->helpers[role].hash == run.helpers[role].hash);
-    }
+    assert_same_helpers(&run, got);
     assert_string_equal(got->accept_head.path, "");
     assert_string_equal(got->profile.path, run.profile.path);
     assert_true(got->profile.hash == run.profile.hash);

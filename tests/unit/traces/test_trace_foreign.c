@@ -117,19 +117,16 @@ test_the_lines_are_those_that_the_format_describes(void **state)
         {"tokens.csv",
          "event,t_us,run,seq,round,pos,parent,candidate,token_id,source,exit_layer,confidence,annealed,head,accepted,"
          "committed\n3,1002,1,0,1,3,0,1,7,draft,2,0.5,0.25,0,1,1\n"},
-        {"layers.csv",
-         "event,t_us,run,seq,round,pos,layer,token_id,confidence,annealed,entropy,kl_final,rank_final,final_agrees,top,"
-         "head,probed_by\n4,1003,1,0,1,3,2,7,0.5,0.25,1.5,,,,7:0.5 8:0.125,0,policy\n"},
+        {"layers.csv", "event,t_us,run,seq,round,pos,model,layer,token_id,confidence,annealed,entropy,kl_final,"
+                       "rank_final,final_agrees,top,head,probed_by\n"
+                       "4,1003,1,0,1,3,,2,7,0.5,0.25,1.5,,,,7:0.5 8:0.125,0,policy\n"},
         {"series.csv", "event,t_us,run,seq,round,key,index,value\n5,1004,1,0,1,\"tau\",0,0.5\n"},
         {"controls.csv", "event,t_us,run,seq,round,name,old,new,applied_round\n1,1000,1,0,0,\"run\",,\"start\",1\n"},
         {"vocab.csv", "event,t_us,run,seq,token_id,text\n2,1001,1,0,7,\"seven\"\n"},
         {"rounds.csv",
          "event,t_us,run,seq,round,policy,draft_us,verify_us,probe_us,drafted,verified,accepted,emitted,exit_layer,"
-         "threshold,d_max,w_max,layers_loaded,heads_loaded,stop_reason,heads_us,wait_us,aside_us\n7,1006,1,0,1,"
-         "\"specbound\",10,"
-         "20,0,1,1,1,1,,0."
-         "5,3,"
-         "4,6,2,\"w_max\",2.5,,1.5\n"},
+         "threshold,d_max,w_max,layers_loaded,heads_loaded,stop_reason,heads_us,wait_us,aside_us\n"
+         "7,1006,1,0,1,\"specbound\",10,20,0,1,1,1,1,,0.5,3,4,6,2,\"w_max\",2.5,,1.5\n"},
     };
     char path[256];
     write_small(folder, path);
@@ -163,8 +160,11 @@ static const struct {
     {"tokens.csv", "3,1002,1,0,", "3,1002,0,0,", "column run", "earlier run"},
     {"tokens.csv", "3,1002,1,0,", "3,1002,1,70000,", "column seq", "too large"},
     {"tokens.csv", "3,1002", "3,99999999999999999999", "column t_us", "whole number"},
-    {"layers.csv", ",3,2,7,", ",3,0,7,", "column layer", "no layer"},
-    {"layers.csv", ",3,2,7,", ",3,7,7,", "column layer", "no layer"},
+    {"layers.csv", ",3,,2,7,", ",3,,0,7,", "column layer", "no layer"},
+    {"layers.csv", ",3,,2,7,", ",3,,7,7,", "column layer", "no layer"},
+    {"layers.csv", ",3,,2,7,", ",3,draft,3,7,", "column layer", "no layer"},
+    {"layers.csv", ",3,,2,7,", ",3,companion,1,7,", "column layer", "does not give"},
+    {"layers.csv", ",3,,2,7,", ",3,nobody,2,7,", "column model", "no model"},
     {"layers.csv", "8:0.125", "300:0.125", "column top", "vocabulary"},
     {"layers.csv", "8:0.125", "8:", "column top", "list"},
     {"layers.csv", "8:0.125", "8:0.1:2", "column top", "list"},
@@ -193,6 +193,8 @@ static const struct {
     {"run.json", "\"name\":\t\"tau\"", "\"name\":\t\"prompt\"", "\"knobs\"", "control"},
     {"run.json", "\"default\":\t0.55", "\"default\":\t1.55", "\"knobs\"", "default"},
     {"run.json", "\"cols\":\t6", "\"cols\":\t0", "\"cols\"", "range"},
+    {"run.json", "\"needs\":\t[\"draft\"", "\"needs\":\t[\"drift\"", "\"needs\"", "no policy needs"},
+    {"run.json", "\"layers\":\t2", "\"layers\":\t-2", "\"layers\"", "range"},
     {"run.json", "{", "[", "run.json", "JSON"},
 };
 
@@ -291,18 +293,28 @@ test_columns_that_came_later_may_be_missing(void **state)
     write_small(folder, path);
     assert_true(edit(path, "rounds.csv", ",heads_us,wait_us,aside_us\n", "\n"));
     assert_true(edit(path, "rounds.csv", ",2.5,,1.5\n", "\n"));
+    assert_true(edit(path, "layers.csv", ",model,", ","));
+    assert_true(edit(path, "layers.csv", ",3,,2,7,", ",3,2,7,"));
+    assert_true(edit(path, "run.json", ",\n\t\t\"layers\":\t2", ""));
+    for (int policy = 0; policy < 2; policy++)
+        assert_true(edit(path, "run.json", "\"needs\":", "\"other\":"));
     struct trace_reader *r = open_trace(path);
+    assert_int_equal(run_info_layers(trace_reader_info(r), MODEL_DRAFT), 0);
+    assert_int_equal(run_info_policy(trace_reader_info(r), "specbound")->needs, 0);
     struct event e;
     struct err err = {0};
-    int rounds = 0;
-    while (trace_reader_next(r, &e, &err))
+    int rounds = 0, layers = 0;
+    while (trace_reader_next(r, &e, &err)) {
+        layers += e.type == EVENT_LAYER && e.layer.model == MODEL_TARGET && e.layer.layer == 2;
         if (e.type == EVENT_ROUND) {
             rounds++;
             assert_true(isnan(e.round_end.heads_us) && isnan(e.round_end.wait_us) && isnan(e.round_end.aside_us));
         }
+    }
     if (err.kind != ERR_NONE)
         fail_msg("%s", err.text);
     assert_int_equal(rounds, 1);
+    assert_int_equal(layers, 1);
     trace_reader_close(r);
 }
 
