@@ -37,7 +37,8 @@ app_open_line(struct app *app, enum line_use use, const char *text)
 bool
 app_changed(const struct app *app)
 {
-    return app->screen.dirty || scope_now(app->run.scope)->version != app->screen.drawn_version;
+    return app->screen.dirty || screen_outdated(&app->screen) ||
+           scope_now(app->run.scope)->version != app->screen.drawn_version;
 }
 
 void

@@ -2,11 +2,31 @@
 #include "engine/base/clock.h"
 
 bool
+screen_outdated(const struct screen *s)
+{
+    return s->terminal.direct && !s->asked_direct;
+}
+
+/* 24-bit colours where the terminal has them; it may say so only after a while. True: they are new. */
+static bool
+take_direct(struct screen *s)
+{
+    if (!screen_outdated(s))
+        return false;
+    s->asked_direct = true;
+    if (!terminal_output_whole(&s->terminal.output) || !paint_direct(&s->paint))
+        return false;
+    s->terminal.output.slots = s->paint.slot;
+    return true;
+}
+
+bool
 screen_open(struct screen *s, bool keys, struct err *err)
 {
     if (!terminal_open(&s->terminal, keys, err))
         return false;
     paint_open(&s->paint, s->terminal.utf8);
+    take_direct(s);
     return true;
 }
 
@@ -39,6 +59,10 @@ bool
 screen_begin(struct screen *s)
 {
     int rows, cols;
+    if (take_direct(s)) {
+        paint_theme(&s->paint, &s->theme);
+        s->repaint = true;
+    }
     terminal_size(&rows, &cols);
     if ((s->grid.rows != rows || s->grid.cols != cols) && !grid_open(&s->grid, rows, cols))
         return false;

@@ -1,60 +1,12 @@
 #include "tui/terminal/paint.h"
 
 #include <curses.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 
 #include "engine/base/utf8.h"
-
-/* xterm's first sixteen; other terminals differ a little */
-static const int32_t base_colours[16] = {0x000000, 0xcd0000, 0x00cd00, 0xcdcd00, 0x2a4fd6, 0xcd00cd,
-                                         0x00cdcd, 0xe5e5e5, 0x7f7f7f, 0xff0000, 0x00ff00, 0xffff00,
-                                         0x5c7cff, 0xff00ff, 0x00ffff, 0xffffff};
-
-int32_t
-paint_rgb(enum paint_depth depth, int number)
-{
-    if (number < 0)
-        return THEME_NO_RGB;
-    if (depth == PAINT_DIRECT)
-        return number;
-    if (number < 16)
-        return base_colours[number];
-    if (number < 232) { /* a 6×6×6 cube with these steps */
-        static const int32_t step[6] = {0, 95, 135, 175, 215, 255};
-        const int at = number - 16;
-        return step[at / 36] << 16 | step[at / 6 % 6] << 8 | step[at % 6];
-    }
-    return (8 + 10 * (number - 232)) * 0x010101;
-}
-
-int
-paint_nearest(enum paint_depth depth, int32_t rgb)
-{
-    if (rgb < 0 || depth == PAINT_NONE)
-        return -1;
-    if (depth == PAINT_DIRECT) /* 1 to 7 would be taken for the palette's colours */
-        return rgb > 0 && rgb < 8 ? 0 : rgb;
-    int best = -1;
-    int64_t best_distance = INT64_MAX;
-    /* The first sixteen are what the user made of them: with 256 colours the fixed ones are taken. */
-    const int from = depth == PAINT_256 ? 16 : 0;
-    for (int i = from; i < (int)depth; i++) {
-        const int32_t there = paint_rgb(depth, i);
-        int64_t distance = 0;
-        static const int64_t weight[3] = {2, 4, 3}; /* of blue, green, red to the eye, roughly */
-        for (int k = 0; k < 3; k++) {
-            const int64_t d = ((rgb >> (8 * k)) & 0xff) - ((there >> (8 * k)) & 0xff);
-            distance += weight[k] * d * d;
-        }
-        if (distance < best_distance) {
-            best_distance = distance;
-            best = i;
-        }
-    }
-    return best;
-}
 
 void
 paint_open(struct paint *p, bool utf8)
@@ -63,14 +15,30 @@ paint_open(struct paint *p, bool utf8)
     const char *no_color = getenv("NO_COLOR");
     if (has_colors() && !(no_color != NULL && no_color[0] != '\0') && start_color() == OK) {
         use_default_colors();
-        const int rgb_flag = tigetflag("RGB");
-        if (COLORS >= 1 << 24 && rgb_flag > 0)
+        if (COLORS >= 1 << 24 && tigetflag("RGB") > 0)
             p->depth = PAINT_DIRECT;
         else
             p->depth = COLORS >= 256 ? PAINT_256 : COLORS >= 16 ? PAINT_16 : COLORS >= 8 ? PAINT_8 : PAINT_NONE;
         p->max_pairs = COLOR_PAIRS - 1 < PAINT_PAIRS ? COLOR_PAIRS - 1 : PAINT_PAIRS;
     }
     theme_mono(&p->theme);
+}
+
+bool
+paint_direct(struct paint *p)
+{
+    static const char *const takes[2] = {"setaf", "setab"};
+    if (p->depth != PAINT_256)
+        return false;
+    for (int i = 0; i < 2; i++) { /* what terminal_output_end() looks for */
+        const char *set = tigetstr(takes[i]), *made = set == NULL || set == (char *)-1 ? NULL : tiparm(set, 200);
+        if (made == NULL || strcmp(made, i == 0 ? "\033[38;5;200m" : "\033[48;5;200m") != 0)
+            return false;
+    }
+    p->depth = PAINT_DIRECT;
+    p->slots = true;
+    p->stale = true;
+    return true;
 }
 
 void
@@ -96,6 +64,9 @@ paint_theme(struct paint *p, const struct theme *theme)
         reset_color_pairs();
     memset(p->pair, 0, sizeof p->pair);
     p->pairs = 0;
+    p->n_slots = PAINT_FIRST_SLOT;
+    for (int i = 0; i < PAINT_SLOTS; i++)
+        p->slot[i] = THEME_NO_RGB;
     p->stale = true;
     for (int i = 0; i < ROLES; i++) {
         p->role[i].fg = paint_nearest(p->depth, p->theme.role[i].fg);
@@ -103,12 +74,36 @@ paint_theme(struct paint *p, const struct theme *theme)
         if (p->role[i].fg == p->role[i].bg && p->role[i].bg >= 0) /* few colours may not tell these two apart */
             p->role[i].fg = paint_nearest(p->depth, theme_contrast(paint_rgb(p->depth, p->role[i].bg)));
     }
+    int scale[GRID_HEATS];
+    paint_scale(p->depth, &p->theme, scale);
     for (int i = 0; i < GRID_HEATS; i++) {
-        const int32_t rgb = theme_heat(&p->theme, (float)i / (GRID_HEATS - 1));
-        p->heat[i].bg = paint_nearest(p->depth, rgb);
+        p->heat[i].bg = scale[i];
         p->heat[i].fg = p->heat[i].bg < 0 ? p->role[ROLE_TEXT].fg
                                           : paint_nearest(p->depth, theme_contrast(paint_rgb(p->depth, p->heat[i].bg)));
     }
+}
+
+/* The colour number that curses knows a colour by. When all slots are taken, the one that looks most like it. */
+static int
+slot_of(struct paint *p, int colour)
+{
+    if (!p->slots || colour < 0)
+        return colour;
+    int best = PAINT_FIRST_SLOT;
+    double least = INFINITY;
+    for (int i = PAINT_FIRST_SLOT; i < p->n_slots; i++) {
+        if (p->slot[i] == colour)
+            return i;
+        const double distance = fabs(theme_lightness(p->slot[i]) - theme_lightness(colour));
+        if (distance < least) {
+            least = distance;
+            best = i;
+        }
+    }
+    if (p->n_slots == PAINT_SLOTS)
+        return best;
+    p->slot[p->n_slots] = colour;
+    return p->n_slots++;
 }
 
 static int
@@ -123,7 +118,7 @@ pair_of(struct paint *p, int fg, int bg)
             return p->pair[at].number;
         at = (at + 1) % size;
     }
-    if (p->pairs >= p->max_pairs || init_extended_pair(p->pairs + 1, fg, bg) == ERR)
+    if (p->pairs >= p->max_pairs || init_extended_pair(p->pairs + 1, slot_of(p, fg), slot_of(p, bg)) == ERR)
         return 0;
     p->pair[at].fg = fg;
     p->pair[at].bg = bg;

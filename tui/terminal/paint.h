@@ -1,12 +1,18 @@
-/* From roles to what the terminal can show: 24-bit colours where terminfo says so, 256, 16, 8, or attributes alone.
- * Colour pairs are made when they are first used, at most PAINT_PAIRS of them. */
+/* From roles to what the terminal can show: 24-bit colours, 256, 16, 8, or attributes alone. Colour pairs are made when
+ * they are first used, at most PAINT_PAIRS of them.
+ *
+ * curses sets 24-bit colours only where terminfo describes a terminal of nothing else (xterm-direct), which hardly any
+ * says it is. Where a terminal of 256 colours shows them too, the numbers from PAINT_FIRST_SLOT on are slots: curses
+ * believes in 256 colours, and terminal_output.h writes what stands in the slot instead. */
 #ifndef TUI_TERMINAL_PAINT_H
 #define TUI_TERMINAL_PAINT_H
 
 #include "tui/terminal/grid.h"
 #include "tui/terminal/theme.h"
 
-#define PAINT_PAIRS 1024
+#define PAINT_PAIRS      1024
+#define PAINT_SLOTS      256
+#define PAINT_FIRST_SLOT 16 /* numbers below it are written another way */
 
 enum paint_depth { PAINT_NONE = 0, PAINT_8 = 8, PAINT_16 = 16, PAINT_256 = 256, PAINT_DIRECT = 1 << 24 };
 
@@ -19,6 +25,9 @@ struct paint {
     } role[ROLES], heat[GRID_HEATS]; /* the theme in the terminal's colour numbers */
     struct grid shown;               /* what the terminal has */
     bool stale;                      /* everything must be sent again */
+    bool slots;                      /* 24-bit colours through slots */
+    int32_t slot[PAINT_SLOTS];       /* 0xRRGGBB of a colour number, up to */
+    int n_slots;
     int pairs, max_pairs;
     struct {
         int fg, bg;
@@ -28,6 +37,9 @@ struct paint {
 
 /* After initscr(); colours only where the terminal has them and NO_COLOR is not set. */
 void paint_open(struct paint *, bool utf8);
+/* The terminal shows 24-bit colours, whatever terminfo says; before paint_theme(). False: it stays as it is, because it
+ * has them already, or shows no colours, or sets 256 of them in an unknown way. */
+bool paint_direct(struct paint *);
 void paint_close(struct paint *);
 void paint_theme(struct paint *, const struct theme *); /* copied; without colours only its attributes count */
 /* Puts what changed since the last time on curses' screen; the caller then calls doupdate(). Cells whose width the
@@ -38,5 +50,7 @@ void paint_forget(struct paint *); /* the terminal's contents were lost */
 /* Nearest colour number of a palette; rgb as 0xRRGGBB, THEME_NO_RGB gives -1. Pure; for tests. */
 int paint_nearest(enum paint_depth, int32_t rgb);
 int32_t paint_rgb(enum paint_depth, int number); /* and back */
+/* The scale of heat as colour numbers: lightness only grows, or only falls where theme.darker is set. Pure. */
+void paint_scale(enum paint_depth, const struct theme *, int numbers[GRID_HEATS]);
 
 #endif

@@ -1,5 +1,6 @@
 #include "tui/terminal/terminal.h"
 #include "engine/base/clock.h"
+#include "tui/terminal/terminal_keys.h"
 #include "tui/terminal/terminal_signals.h"
 
 #include <curses.h>
@@ -18,8 +19,6 @@
 #define DOUBLE_CLICK_US 400000
 #define LOST_AFTER      64 /* reads in a row that were promised input and got none */
 
-enum { CODE_PASTE_BEGIN = 600, CODE_PASTE_END }; /* beyond curses' own */
-
 /* True for UTF-8. Numbers are always written with a point. */
 static bool
 choose_locale(void)
@@ -33,69 +32,71 @@ choose_locale(void)
     return utf8;
 }
 
+/* Whether it is a terminal that can be asked for more than terminfo tells. */
+static bool
+understands(void)
+{
+    return terminal_string("kmous") != NULL; /* else a real vt100, or a console */
+}
+
+/* The mouse, dragged too, with coordinates in decimal, beyond column 223; and pasted text marked as such. Terminals that
+ * don't know them ignore them. curses has no part in it: for most terminals terminfo has only the older coordinates. */
 static void
 modes(bool on)
 {
-    const char *mouse = terminal_string("kmous");
-    if (mouse == NULL)
-        return; /* a real vt100, or a console */
-    /* Dragging, and pasted text marked as such; terminals that don't know them ignore them. SGR coordinates only where
-     * curses expects them, else it would take a click for keys. */
-    const bool sgr = strcmp(mouse, "\033[<") == 0;
-    fputs(on ? "\033[?1002h\033[?2004h" : "\033[?1002l\033[?2004l", stdout);
-    if (sgr)
-        fputs(on ? "\033[?1006h" : "\033[?1006l", stdout);
+    if (!understands())
+        return;
+    fputs(on ? "\033[?1000h\033[?1002h\033[?1006h\033[?2004h" : "\033[?2004l\033[?1006l\033[?1002l\033[?1000l", stdout);
     fflush(stdout);
 }
 
-static void
-declare_keys(void)
+/* ---- which terminal it is ---- */
+
+static bool
+environment_says_direct(void)
 {
-    static const struct {
-        const char *sequence;
-        int code;
-    } keys[] = {
-        {"\033[1;2A", KEY_SR},
-        {"\033[1;2B", KEY_SF},
-        {"\033[1;2C", KEY_SRIGHT},
-        {"\033[1;2D", KEY_SLEFT},
-        {"\033[a", KEY_SR},
-        {"\033[b", KEY_SF},
-        {"\033[c", KEY_SRIGHT},
-        {"\033[d", KEY_SLEFT},
-        {"\033[H", KEY_HOME},
-        {"\033OH", KEY_HOME},
-        {"\033[1~", KEY_HOME},
-        {"\033[7~", KEY_HOME},
-        {"\033[F", KEY_END},
-        {"\033OF", KEY_END},
-        {"\033[4~", KEY_END},
-        {"\033[8~", KEY_END},
-        {"\033[5~", KEY_PPAGE},
-        {"\033[6~", KEY_NPAGE},
-        {"\033[3~", KEY_DC},
-        {"\033[Z", KEY_BTAB},
-        {"\033[A", KEY_UP},
-        {"\033[B", KEY_DOWN},
-        {"\033[C", KEY_RIGHT},
-        {"\033[D", KEY_LEFT},
-        {"\033[200~", CODE_PASTE_BEGIN},
-        {"\033[201~", CODE_PASTE_END},
-    };
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (key_defined(keys[i].sequence) <= 0)
-            define_key(keys[i].sequence, keys[i].code);
+    const char *said = getenv("COLORTERM"), *type = getenv("TERM");
+    if (said == NULL || (strcmp(said, "truecolor") != 0 && strcmp(said, "24bit") != 0))
+        return false;
+    /* GNU screen hands on what the terminal around it says, and does not understand these colours itself. */
+    return type == NULL || strncmp(type, "screen", 6) != 0 || getenv("TMUX") != NULL;
+}
+
+/* The environment may say nothing, over ssh for one. The answer comes among the keys. */
+static void
+ask_colours(void)
+{
+    if (!understands() || tigetnum("colors") < 256)
+        return;
+    fputs(report_question, stdout);
+    fflush(stdout);
 }
 
 /* Asked before newterm(), which leaks what it began with when it does not know the type of the terminal. */
 static bool
-is_known(const struct terminal_output *output)
+is_known(const char *type, const struct terminal_output *output, bool *rich)
 {
     int why = 0;
-    if (setupterm(NULL, fileno(output->file), &why) != OK)
+    if (setupterm(type, fileno(output->file), &why) != OK)
         return false;
+    *rich = tigetnum("colors") >= 256;
     del_curterm(cur_term);
     return true;
+}
+
+/* A plain "xterm" that says it has 24-bit colours has 256 as well, and that is another entry of terminfo. */
+static SCREEN *
+start_curses(const struct terminal_output *output, FILE *keys)
+{
+    const char *type = getenv("TERM");
+    char richer[64];
+    bool rich = true, known = is_known(NULL, output, &rich);
+    if (known && !rich && environment_says_direct() && type != NULL && strlen(type) + 10 < sizeof richer) {
+        snprintf(richer, sizeof richer, "%s-256color", type);
+        if (is_known(richer, output, &rich) && rich)
+            return newterm(richer, output->file, keys);
+    }
+    return known ? newterm(NULL, output->file, keys) : NULL;
 }
 
 bool
@@ -121,8 +122,7 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
         return false;
     }
     signals_install(t->fd >= 0 ? t->fd : STDOUT_FILENO);
-    if (is_known(&t->output))
-        t->screen = newterm(NULL, t->output.file, t->tty != NULL ? t->tty : stdin);
+    t->screen = start_curses(&t->output, t->tty != NULL ? t->tty : stdin);
     if (t->screen == NULL || terminal_string("cup") == NULL) {
         const char *type = getenv("TERM");
         terminal_close(t);
@@ -145,10 +145,11 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
     }
     keypad(t->pad, TRUE);
     nodelay(t->pad, TRUE);
-    declare_keys();
-    mousemask(ALL_MOUSE_EVENTS | REPORT_MOUSE_POSITION, NULL);
-    mouseinterval(0);
+    keys_declare();
     modes(true);
+    t->direct = tigetflag("RGB") > 0 || tigetflag("Tc") > 0 || environment_says_direct();
+    if (!t->direct && t->fd >= 0)
+        ask_colours();
     return true;
 }
 
@@ -210,91 +211,60 @@ terminal_suspend(struct terminal *t)
     terminal_refresh(t, true);
 }
 
-static struct input
-read_mouse(struct terminal *t)
+/* A second press of the same place soon after the first is a double one. */
+static void
+tell_double(struct terminal *t, struct input *in)
 {
-    MEVENT event;
-    struct input in = {.key = INPUT_MOUSE};
-    if (getmouse(&event) != OK)
-        return (struct input){.key = INPUT_NONE};
-    in.y = event.y;
-    in.x = event.x;
-    if (event.bstate & BUTTON4_PRESSED) {
-        in.mouse = MOUSE_WHEEL_UP;
-    } else if (event.bstate & BUTTON5_PRESSED) {
-        in.mouse = MOUSE_WHEEL_DOWN;
-    } else if (event.bstate & BUTTON1_PRESSED) {
-        const uint64_t now = clock_us();
-        const bool twice = event.y == t->press_y && event.x == t->press_x && now - t->press_us < DOUBLE_CLICK_US;
-        in.mouse = twice ? MOUSE_DOUBLE : MOUSE_PRESS;
-        t->press_y = twice ? -1 : event.y;
-        t->press_x = event.x;
-        t->press_us = now;
-        t->dragging = true;
-    } else if (event.bstate & BUTTON1_RELEASED) {
-        in.mouse = MOUSE_RELEASE;
-        t->dragging = false;
-    } else if (t->dragging && (event.bstate & REPORT_MOUSE_POSITION)) {
-        in.mouse = MOUSE_DRAG;
-    } else {
-        in.key = INPUT_NONE;
-    }
+    if (in->mouse != MOUSE_PRESS)
+        return;
+    const uint64_t now = clock_us();
+    const bool twice = in->y == t->press_y && in->x == t->press_x && now - t->press_us < DOUBLE_CLICK_US;
+    in->mouse = twice ? MOUSE_DOUBLE : MOUSE_PRESS;
+    t->press_y = twice ? -1 : in->y;
+    t->press_x = in->x;
+    t->press_us = now;
+}
+
+/* What a report turns out to be, when its last character has come. */
+static struct input
+read_report(struct terminal *t, uint32_t code)
+{
+    struct input in = {.key = INPUT_NONE};
+    const enum report_result result = report_take(&t->report, code);
+    if (result == REPORT_OPEN)
+        return in;
+    if (result == REPORT_WHOLE && report_mouse(&t->report, &in))
+        tell_double(t, &in);
+    else if (result == REPORT_WHOLE && report_says_direct(&t->report))
+        t->direct = true;
+    report_begin(&t->report, REPORT_NONE);
     return in;
 }
 
-static int
-key_of(wint_t code)
-{
-    static const struct {
-        wint_t code;
-        int key;
-    } keys[] = {
-        {KEY_UP, INPUT_UP},
-        {KEY_DOWN, INPUT_DOWN},
-        {KEY_LEFT, INPUT_LEFT},
-        {KEY_RIGHT, INPUT_RIGHT},
-        {KEY_SR, INPUT_SHIFT_UP},
-        {KEY_SF, INPUT_SHIFT_DOWN},
-        {KEY_SLEFT, INPUT_SHIFT_LEFT},
-        {KEY_SRIGHT, INPUT_SHIFT_RIGHT},
-        {KEY_HOME, INPUT_HOME},
-        {KEY_END, INPUT_END},
-        {KEY_PPAGE, INPUT_PAGE_UP},
-        {KEY_NPAGE, INPUT_PAGE_DOWN},
-        {KEY_IC, INPUT_INSERT},
-        {KEY_DC, INPUT_DELETE},
-        {KEY_BTAB, INPUT_SHIFT_TAB},
-        {KEY_BACKSPACE, INPUT_BACKSPACE},
-        {KEY_ENTER, INPUT_ENTER},
-        {CODE_PASTE_BEGIN, INPUT_PASTE_BEGIN},
-        {CODE_PASTE_END, INPUT_PASTE_END},
-    };
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (keys[i].code == code)
-            return keys[i].key;
-    if (code >= KEY_F(1) && code <= KEY_F(12))
-        return INPUT_F1 + (int)(code - KEY_F(1));
-    return INPUT_NONE;
-}
-
-/* What curses has ready; false: nothing. */
+/* The next key or mouse event of what curses has ready; false: it has nothing. */
 static bool
 take(struct terminal *t, struct input *in)
 {
     wint_t code = 0;
-    const int kind = wget_wch(t->pad, &code);
-    if (kind == ERR)
-        return false;
-    t->failures = 0;
-    if (kind == KEY_CODE_YES && code == KEY_MOUSE)
-        *in = read_mouse(t);
-    else if (kind == KEY_CODE_YES && code == KEY_RESIZE)
-        in->key = INPUT_RESIZE;
-    else if (kind == KEY_CODE_YES)
-        in->key = key_of(code);
-    else
-        in->key = code == 8 ? INPUT_BACKSPACE : (int)code;
-    return true;
+    int kind;
+    bool any = false;
+    while (in->key == INPUT_NONE && (kind = wget_wch(t->pad, &code)) != ERR) {
+        any = true;
+        const bool named = kind == KEY_CODE_YES;
+        if (named && code > KEYS_REPORT && code <= KEYS_REPORT + REPORT_ATTRIBUTES)
+            report_begin(&t->report, (enum report_kind)(code - KEYS_REPORT));
+        else if (named && code == KEY_RESIZE)
+            in->key = INPUT_RESIZE;
+        else if (named)
+            in->key = keys_named(code);
+        else if (t->report.kind != REPORT_NONE)
+            *in = read_report(t, (uint32_t)code);
+        else
+            in->key = code == 8 ? INPUT_BACKSPACE : (int)code;
+    }
+    if (any)
+        t->failures = 0;
+    return any;
 }
 
 struct input

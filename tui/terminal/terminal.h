@@ -6,6 +6,7 @@
 
 #include "engine/base/err.h"
 #include "tui/terminal/input.h"
+#include "tui/terminal/report.h"
 #include "tui/terminal/terminal_output.h"
 
 struct terminal {
@@ -15,10 +16,12 @@ struct terminal {
     void *pad;    /* curses window that keys are read through: reading draws nothing */
     void *screen; /* curses' SCREEN */
     struct terminal_output output;
-    int failures;         /* reads that should have brought something and did not */
+    int failures; /* reads that should have brought something and did not */
+    bool direct;  /* it shows 24-bit colours: the environment, terminfo, or its answer says so */
+    struct report report;
     int press_y, press_x; /* the last click, to tell a double one */
     uint64_t press_us;
-    bool dragging, no_more; /* no_more: the terminal is gone, nothing is written to it any more */
+    bool no_more; /* the terminal is gone, nothing is written to it any more */
 };
 
 /* Sets the locale (UTF-8 if there is one), starts curses, installs the signal handlers. keys: false when nothing is to

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -44,6 +45,12 @@ terminal_output_begin(struct terminal_output *o)
         dup3(o->memory, fileno(o->file), O_CLOEXEC);
 }
 
+bool
+terminal_output_whole(const struct terminal_output *o)
+{
+    return o->memory >= 0;
+}
+
 static void
 send_all(const char *bytes, size_t n)
 {
@@ -60,6 +67,84 @@ send_all(const char *bytes, size_t n)
     }
 }
 
+/* The colour number, of two or three digits, of CSI 38;5;N m or CSI 48;5;N m, *used: its bytes; -1: it is something
+ * else. Numbers of one digit are never slots. */
+static int
+colour_set(const char *at, size_t n, size_t *used)
+{
+    if (n < 10 || at[0] != '\033' || at[1] != '[' || (at[2] != '3' && at[2] != '4') || memcmp(at + 3, "8;5;", 4) != 0)
+        return -1;
+    int number = 0;
+    size_t i = 7;
+    for (; i < n && i < 10 && at[i] >= '0' && at[i] <= '9'; i++)
+        number = number * 10 + (at[i] - '0');
+    if (i < 9 || i == n || at[i] != 'm' || number >= OUTPUT_SLOTS)
+        return -1;
+    *used = i + 1;
+    return number;
+}
+
+size_t
+terminal_output_direct(const int32_t slots[OUTPUT_SLOTS], const char *bytes, size_t n, char *out)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < n;) {
+        const char *escape = memchr(bytes + i, '\033', n - i);
+        const size_t plain = escape == NULL ? n - i : (size_t)(escape - bytes) - i;
+        memcpy(out + length, bytes + i, plain);
+        length += plain;
+        i += plain;
+        if (i == n)
+            break;
+        size_t used = 0;
+        const int number = colour_set(bytes + i, n - i, &used);
+        if (number < 0 || slots[number] < 0) {
+            out[length++] = bytes[i++];
+            continue;
+        }
+        const unsigned rgb = (unsigned)slots[number];
+        char set[24]; /* at most 19: less than twice the ten or eleven bytes it stands for */
+        const int made = snprintf(set, sizeof set, "\033[%c8;2;%u;%u;%um", bytes[i + 2], rgb >> 16 & 0xff,
+                                  rgb >> 8 & 0xff, rgb & 0xff);
+        memcpy(out + length, set, (size_t)made);
+        length += (size_t)made;
+        i += used;
+    }
+    return length;
+}
+
+#define BEGIN "\033[?2026h"
+#define END   "\033[?2026l"
+#define MARKS (sizeof BEGIN - 1 + sizeof END - 1)
+
+/* The whole frame in one piece; false: there is no memory for it. */
+static bool
+send_whole(struct terminal_output *o, size_t n)
+{
+    const size_t needed = 3 * n + MARKS; /* as sent, and behind it as curses wrote it */
+    if (needed > o->room) {
+        char *bytes = realloc(o->bytes, 2 * needed);
+        if (bytes == NULL)
+            return false;
+        o->bytes = bytes;
+        o->room = 2 * needed;
+    }
+    char *from = o->bytes + 2 * n + MARKS;
+    if (pread(o->memory, from, n, 0) != (ssize_t)n)
+        return false;
+    size_t length = sizeof BEGIN - 1;
+    memcpy(o->bytes, BEGIN, length);
+    if (o->slots != NULL) {
+        length += terminal_output_direct(o->slots, from, n, o->bytes + length);
+    } else {
+        memcpy(o->bytes + length, from, n);
+        length += n;
+    }
+    memcpy(o->bytes + length, END, sizeof END - 1);
+    send_all(o->bytes, length + sizeof END - 1);
+    return true;
+}
+
 void
 terminal_output_end(struct terminal_output *o)
 {
@@ -67,23 +152,10 @@ terminal_output_end(struct terminal_output *o)
         return;
     dup3(STDOUT_FILENO, fileno(o->file), O_CLOEXEC);
     const off_t length = lseek(o->memory, 0, SEEK_CUR);
-    if (length <= 0)
+    if (length <= 0 || send_whole(o, (size_t)length))
         return;
-    const size_t n = (size_t)length;
-    if (n > o->room) {
-        char *bytes = realloc(o->bytes, 2 * n);
-        if (bytes != NULL) {
-            o->bytes = bytes;
-            o->room = 2 * n;
-        }
-    }
-    if (o->room == 0)
-        return;
-    for (size_t done = 0; done < n;) { /* in one piece, unless memory is short */
-        const ssize_t part = pread(o->memory, o->bytes, n - done < o->room ? n - done : o->room, (off_t)done);
-        if (part <= 0)
-            return;
-        send_all(o->bytes, (size_t)part);
-        done += (size_t)part;
-    }
+    char part[4096]; /* memory is short: in pieces, and for this once in the numbers' own colours */
+    ssize_t n;
+    for (off_t done = 0; done < length && (n = pread(o->memory, part, sizeof part, done)) > 0; done += n)
+        send_all(part, (size_t)(done + n > length ? length - done : n));
 }

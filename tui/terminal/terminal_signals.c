@@ -117,7 +117,7 @@ signals_undo(void)
 {
     out_fd = STDOUT_FILENO;
     undo_length = 0;
-    append("\033[?1002l\033[?1006;1000l\033[?2004l");
+    append("\033[?2026l\033[?1002l\033[?1006l\033[?1000l\033[?2004l");
     append(terminal_string("sgr0"));
     append(terminal_string("op"));
     append(terminal_string("rmkx"));

@@ -134,7 +134,7 @@ parse_roles(struct theme *t, const cJSON *roles, struct err *err)
 }
 
 static bool
-parse_heat(struct theme *t, const cJSON *heat, struct err *err)
+parse_stops(struct theme *t, const cJSON *heat, struct err *err)
 {
     if (!cJSON_IsArray(heat) || cJSON_GetArraySize(heat) > THEME_STOPS || cJSON_GetArraySize(heat) == 1)
         return err_set(err, ERR_USAGE, "theme %s: \"heat\" must be a list of 2 to %d colours, or empty", t->name,
@@ -147,6 +147,57 @@ parse_heat(struct theme *t, const cJSON *heat, struct err *err)
             return err_set(err, ERR_USAGE, "theme %s: stop %d of \"heat\" must be a colour like \"#fde725\"", t->name,
                            t->stops + 1);
         t->stops++;
+    }
+    t->darker = t->stops > 0 && theme_lightness(t->heat[t->stops - 1]) < theme_lightness(t->heat[0]);
+    return true;
+}
+
+static bool
+parse_more(const struct theme *t, const cJSON *more, struct err *err)
+{
+    const char *said = cJSON_GetStringValue(more), *is = t->darker ? "darker" : "lighter";
+    if (said == NULL || (strcmp(said, "lighter") != 0 && strcmp(said, "darker") != 0))
+        return err_set(err, ERR_USAGE, "theme %s: \"more\" must be \"lighter\" or \"darker\"", t->name);
+    if (strcmp(said, is) != 0)
+        return err_set(err, ERR_USAGE, "theme %s: \"more\" says %s, but \"heat\" becomes %s; turn one of them round",
+                       t->name, said, is);
+    return true;
+}
+
+static bool
+parse_steps(struct theme *t, enum theme_palette palette, const cJSON *steps, struct err *err)
+{
+    static const int colours[THEME_PALETTES] = {256, 16, 8};
+    const int n = cJSON_GetArraySize(steps);
+    if (!cJSON_IsArray(steps) || n < 2 || n > THEME_STOPS)
+        return err_set(err, ERR_USAGE, "theme %s: \"%s\" must be a list of 2 to %d colour numbers", t->name,
+                       steps->string, THEME_STOPS);
+    t->steps[palette].n = 0;
+    const cJSON *step = NULL;
+    cJSON_ArrayForEach(step, steps)
+    {
+        const double number = cJSON_IsNumber(step) ? step->valuedouble : -1;
+        if (!(number >= 0 && number < colours[palette]) || number != floor(number))
+            return err_set(err, ERR_USAGE, "theme %s: step %d of \"%s\" must be a colour number from 0 to %d", t->name,
+                           t->steps[palette].n + 1, steps->string, colours[palette] - 1);
+        t->steps[palette].number[t->steps[palette].n++] = (uint8_t)number;
+    }
+    return true;
+}
+
+/* What the theme says of heat, all of it optional. */
+static bool
+parse_heat(struct theme *t, const cJSON *root, struct err *err)
+{
+    static const char *const keys[THEME_PALETTES] = {"heat-256", "heat-16", "heat-8"};
+    const cJSON *heat = cJSON_GetObjectItemCaseSensitive(root, "heat"),
+                *more = cJSON_GetObjectItemCaseSensitive(root, "more");
+    if ((heat != NULL && !parse_stops(t, heat, err)) || (more != NULL && !parse_more(t, more, err)))
+        return false;
+    for (int i = 0; i < THEME_PALETTES; i++) {
+        const cJSON *steps = cJSON_GetObjectItemCaseSensitive(root, keys[i]);
+        if (steps != NULL && !parse_steps(t, (enum theme_palette)i, steps, err))
+            return false;
     }
     return true;
 }
@@ -167,12 +218,11 @@ theme_parse(struct theme *out, const char *json, size_t n, const char *name, str
     }
     bool fine = false;
     const cJSON *roles = cJSON_GetObjectItemCaseSensitive(root, "roles");
-    const cJSON *heat = cJSON_GetObjectItemCaseSensitive(root, "heat");
     if (!cJSON_IsObject(root) || !cJSON_IsObject(roles))
         err_set(err, ERR_USAGE, "theme %s: an object with \"roles\" and \"heat\" was expected; see themes/dark.json",
                 t.name);
     else
-        fine = parse_roles(&t, roles, err) && (heat == NULL || parse_heat(&t, heat, err));
+        fine = parse_roles(&t, roles, err) && parse_heat(&t, root, err);
     cJSON_Delete(root);
     if (fine)
         *out = t;
@@ -238,6 +288,13 @@ luminance(int32_t rgb)
         sum += weight[i] * (s <= 0.04045 ? s / 12.92 : pow((s + 0.055) / 1.055, 2.4));
     }
     return sum;
+}
+
+double
+theme_lightness(int32_t rgb)
+{
+    const double y = luminance(rgb);
+    return y > 216.0 / 24389 ? 116 * cbrt(y) - 16 : y * 24389 / 27;
 }
 
 double

@@ -6,7 +6,9 @@
  * Roles have the names of enum role (canvas.h), in small letters with '-'. Keys of a role: fg, bg, bold, dim,
  * underline, reverse, strike. What is left out is as in "text"; the colours of "text" left out are the terminal's own.
  * "heat" is a scale from 0 to 1, interpolated between its stops; text on it is black or white, whichever reads better.
- */
+ * Its lightness only grows, or only falls: "more": "lighter" or "darker" says which. For terminals of fewer colours
+ * "heat-256", "heat-16" and "heat-8" are steps chosen by hand from those palettes (colour numbers); without them the
+ * nearest colours that keep the order are taken. */
 #ifndef TUI_TERMINAL_THEME_H
 #define TUI_TERMINAL_THEME_H
 
@@ -24,11 +26,18 @@ struct theme_style {
     uint8_t attributes;
 };
 
+enum theme_palette { THEME_256, THEME_16, THEME_8, THEME_PALETTES };
+
 struct theme {
     char name[32];
     struct theme_style role[ROLES];
     int32_t heat[THEME_STOPS];
-    int stops; /* 0: no colours for heat */
+    int stops;   /* 0: no colours for heat */
+    bool darker; /* more heat is darker, not lighter */
+    struct {
+        uint8_t number[THEME_STOPS];
+        int n; /* 0: none chosen */
+    } steps[THEME_PALETTES];
 };
 
 extern const char *const role_names[ROLES]; /* "text", "knob-pending", … */
@@ -47,5 +56,6 @@ int theme_list(char (*names)[32], int max, const char *data_dir);
 int32_t theme_heat(const struct theme *, float fraction); /* 0xRRGGBB; THEME_NO_RGB without stops */
 int32_t theme_contrast(int32_t background);               /* black or white, by WCAG's relative luminance */
 double theme_contrast_ratio(int32_t, int32_t);            /* 1 to 21, WCAG 2 */
+double theme_lightness(int32_t rgb);                      /* CIE L*, 0 to 100, of an sRGB colour under D65 */
 
 #endif

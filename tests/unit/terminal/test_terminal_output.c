@@ -61,7 +61,7 @@ take(const struct rig *r, char *out, size_t size)
 }
 
 static void
-test_a_frame_in_pieces_arrives_in_one(void **state)
+test_a_frame_in_pieces_arrives_in_one_synchronized_update(void **state)
 {
     (void)state;
     struct rig r;
@@ -69,7 +69,7 @@ test_a_frame_in_pieces_arrives_in_one(void **state)
     open_rig(&r);
     for (int frame = 0; frame < 3; frame++) { /* a long one, a shorter one, a longer one */
         const int pieces = frame == 0 ? 500 : frame == 1 ? 3 : 900;
-        size_t n = 0;
+        size_t n = (size_t)snprintf(want, sizeof want, "\033[?2026h");
         terminal_output_begin(&r.output);
         for (int i = 0; i < pieces; i++) {
             char piece[32];
@@ -78,12 +78,63 @@ test_a_frame_in_pieces_arrives_in_one(void **state)
             n += (size_t)snprintf(want + n, sizeof want - n, "%s", piece);
         }
         assert_int_equal(take(&r, got, sizeof got), 0);
+        n += (size_t)snprintf(want + n, sizeof want - n, "\033[?2026l");
         terminal_output_end(&r.output);
         assert_int_equal(take(&r, got, sizeof got), n);
         assert_string_equal(got, want);
         assert_int_equal(take(&r, got, sizeof got), 0);
     }
     close_rig(&r);
+}
+
+static void
+set_slots(int32_t slots[OUTPUT_SLOTS])
+{
+    for (int i = 0; i < OUTPUT_SLOTS; i++)
+        slots[i] = -1;
+    slots[16] = 0x000000;
+    slots[17] = 0x1f2bff;
+    slots[255] = 0xffffff;
+}
+
+static void
+test_colour_numbers_become_the_colours_of_their_slots(void **state)
+{
+    (void)state;
+    struct rig r;
+    char got[4096];
+    int32_t slots[OUTPUT_SLOTS];
+    set_slots(slots);
+    open_rig(&r);
+    r.output.slots = slots;
+    terminal_output_begin(&r.output);
+    write_out(&r, "\033[H\033[38;5;17ma\033[48;5;255m\033[38;5;16m");
+    write_out(&r, "b\033[39;49m");
+    terminal_output_end(&r.output);
+    take(&r, got, sizeof got);
+    assert_string_equal(got, "\033[?2026h\033[H\033[38;2;31;43;255ma\033[48;2;255;255;255m\033[38;2;0;0;0mb\033[39;49m"
+                             "\033[?2026l");
+    close_rig(&r);
+}
+
+static void
+test_what_is_no_slot_stays_as_it_is(void **state)
+{
+    (void)state;
+    static const char *const kept[] = {
+        "",           "plain",           "\033[38;5;18m", "\033[38;5;7m",   "\033[38;5;17",
+        "\033[38;5;", "\033[38;5;1234m", "\033[58;5;17m", "\033[38;2;17m",  "\033",
+        "38;5;17m",   "\033[38;5;999m",  "\033\033[H",    "\033[38;5;17;1m"};
+    int32_t slots[OUTPUT_SLOTS];
+    set_slots(slots);
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        char out[128];
+        const size_t n = strlen(kept[i]);
+        assert_int_equal(terminal_output_direct(slots, kept[i], n, out), n);
+        assert_memory_equal(out, kept[i], n);
+    }
+    char out[22]; /* two bytes for one are enough for the longest */
+    assert_int_equal(terminal_output_direct(slots, "\033[48;5;255m", 11, out), 19);
 }
 
 static void
@@ -156,7 +207,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_frame_in_pieces_arrives_in_one),
+        cmocka_unit_test(test_a_frame_in_pieces_arrives_in_one_synchronized_update),
+        cmocka_unit_test(test_colour_numbers_become_the_colours_of_their_slots),
+        cmocka_unit_test(test_what_is_no_slot_stays_as_it_is),
         cmocka_unit_test(test_between_frames_writes_go_straight_to_the_terminal),
         cmocka_unit_test(test_a_handler_that_writes_to_stdout_within_a_frame_reaches_the_terminal),
         cmocka_unit_test(test_without_memory_for_frames_pieces_go_out_as_they_come),

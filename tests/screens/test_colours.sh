@@ -1,0 +1,50 @@
+#!/bin/sh
+# Colours and reports in a real terminal: 24 bits where it says so or answers for them, 256 elsewhere; whole frames; the
+# mouse in columns beyond 223.
+BUILD=${BUILD:-build}
+. tests/screens/lib.sh
+
+TRACE=$ROOT/tests/screens/traces/del
+colours() { tm capture-pane -e -p; }
+has() { colours | grep -q "$(printf '\033')\\[[0-9;:]*$1"; }
+ESC=$(printf '\033')
+
+replay() { # WxH, environment
+    terminal "$1" "exec 2>/dev/tty; exec env $2 $PROGRAM replay $TRACE"
+    wait_for 'at its end' >/dev/null
+}
+
+replay 120x36 'TERM=tmux-256color COLORTERM=truecolor'
+check "COLORTERM=truecolor brings the theme's own colours" has '8;2;20;23;28'
+check "and no numbers of a palette beside them" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;5;'"
+tm send-keys -l ':theme light'
+tm send-keys Enter
+check "another theme brings other colours" until_true 10 has '8;2;251;251;248'
+check "and takes the earlier ones away" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;2;20;23;28'"
+
+replay 120x36 'TERM=xterm COLORTERM=24bit'
+check "a plain xterm that says 24bit has them, too" has '8;2;20;23;28'
+replay 120x36 '-u TMUX TERM=screen-256color COLORTERM=truecolor'
+check "GNU screen only hands the word on" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;2;'"
+replay 120x36 'TERM=tmux-256color COLORTERM=truecolor NO_COLOR=1'
+check "NO_COLOR has the last word" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;[25];'"
+
+replay 120x36 'TERM=tmux-256color'
+check "a terminal that says nothing shows 256 colours" has '8;5;'
+check "and its answers to questions are no keys" shows 'layers × tokens'
+tm send-keys -l "${ESC}P1\$r0;48:2::1:2:3m${ESC}\\"
+check "until it answers for 24 bits" until_true 10 has '8;2;20;23;28'
+
+replay 260x60 'TERM=tmux-256color'
+tm send-keys -l "${ESC}[<0;250;50M"
+tm send-keys -l "${ESC}[<0;250;50m"
+check "a click in column 250 finds its panel" until_true 10 shows '┏ knobs'
+
+printf ':wait end\n:quit\n' >"$WORK/end.script"
+terminal 120x36 "script -q -c '$PROGRAM replay --script $WORK/end.script $TRACE' raw"
+check "a replay under script ends well" exits 0
+check "frames are synchronized updates" grep -aq "${ESC}\[?2026h" "$WORK/run/raw"
+check "each begun is ended" sh -c "test \$(grep -ao '?2026h' '$WORK/run/raw' | wc -l) -le \$(grep -ao '?2026l' '$WORK/run/raw' | wc -l)"
+check "the mouse is asked for in decimal" grep -aq '?1006h' "$WORK/run/raw"
+check "and left as it was" grep -aq '?1006l' "$WORK/run/raw"
+exit $STATUS

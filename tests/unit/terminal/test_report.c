@@ -1,0 +1,142 @@
+/* What a terminal sends that is no key: mouse events in any column, answers, and what is broken. */
+#include "tui/terminal/report.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static enum report_result
+read_all(struct report *r, enum report_kind kind, const char *text)
+{
+    enum report_result result = REPORT_OPEN;
+    report_begin(r, kind);
+    for (; *text != '\0' && result == REPORT_OPEN; text++)
+        result = report_take(r, (unsigned char)*text);
+    return result;
+}
+
+static struct input
+mouse(enum report_kind kind, const char *text)
+{
+    struct report r;
+    struct input in;
+    assert_int_equal(read_all(&r, kind, text), REPORT_WHOLE);
+    report_mouse(&r, &in);
+    return in;
+}
+
+static void
+test_the_mouse_is_read_in_columns_beyond_223(void **state)
+{
+    (void)state;
+    struct input in = mouse(REPORT_MOUSE, "0;258;61M");
+    assert_int_equal(in.key, INPUT_MOUSE);
+    assert_int_equal(in.mouse, MOUSE_PRESS);
+    assert_int_equal(in.x, 257);
+    assert_int_equal(in.y, 60);
+    assert_int_equal(mouse(REPORT_MOUSE, "0;1;1m").mouse, MOUSE_RELEASE);
+    assert_int_equal(mouse(REPORT_MOUSE, "32;5;6M").mouse, MOUSE_DRAG);
+    assert_int_equal(mouse(REPORT_MOUSE, "64;5;6M").mouse, MOUSE_WHEEL_UP);
+    assert_int_equal(mouse(REPORT_MOUSE, "65;5;6M").mouse, MOUSE_WHEEL_DOWN);
+    assert_int_equal(mouse(REPORT_MOUSE, "20;5;6M").mouse, MOUSE_PRESS); /* with Shift and Control */
+}
+
+static void
+test_buttons_that_mean_nothing_here_are_passed_over(void **state)
+{
+    (void)state;
+    assert_int_equal(mouse(REPORT_MOUSE, "1;5;6M").key, INPUT_NONE);  /* the middle one */
+    assert_int_equal(mouse(REPORT_MOUSE, "2;5;6M").key, INPUT_NONE);  /* the right one */
+    assert_int_equal(mouse(REPORT_MOUSE, "35;5;6M").key, INPUT_NONE); /* moving with none down */
+    assert_int_equal(mouse(REPORT_MOUSE, "66;5;6M").key, INPUT_NONE); /* a wheel that goes sideways */
+    assert_int_equal(mouse(REPORT_MOUSE, "0;0;6M").key, INPUT_NONE);  /* there is no column 0 */
+    assert_int_equal(mouse(REPORT_MOUSE, "0;5M").key, INPUT_NONE);
+}
+
+static void
+test_terminals_that_know_only_the_old_coordinates_are_read(void **state)
+{
+    (void)state;
+    const struct input in = mouse(REPORT_OLD_MOUSE, " *%");
+    assert_int_equal(in.mouse, MOUSE_PRESS);
+    assert_int_equal(in.x, 9);
+    assert_int_equal(in.y, 4);
+    assert_int_equal(mouse(REPORT_OLD_MOUSE, "#*%").mouse, MOUSE_RELEASE);
+    assert_int_equal(mouse(REPORT_OLD_MOUSE, "@*%").mouse, MOUSE_DRAG);
+    assert_int_equal(mouse(REPORT_OLD_MOUSE, "`*%").mouse, MOUSE_WHEEL_UP);
+}
+
+static void
+test_an_answer_says_whether_24_bit_colours_are_shown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answer;
+        bool direct;
+    } answers[] = {{"0;48:2::1:2:3m\033\\", true}, {"48;2;1;2;3m\033\\", true}, {"0;48:2:1:2:3m\033\\", true},
+                   {"0;48;5;16m\033\\", false},    {"0m\033\\", false},         {"\033\\", false}};
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        struct report r;
+        assert_int_equal(read_all(&r, REPORT_STATE, answers[i].answer), REPORT_WHOLE);
+        assert_int_equal(report_says_direct(&r), answers[i].direct);
+    }
+    struct report r;
+    assert_int_equal(read_all(&r, REPORT_ATTRIBUTES, "64;1;2;22c"), REPORT_WHOLE);
+    assert_false(report_says_direct(&r));
+}
+
+static void
+test_what_is_no_report_ends_at_once(void **state)
+{
+    (void)state;
+    struct report r;
+    assert_int_equal(read_all(&r, REPORT_MOUSE, "0;q"), REPORT_BROKEN);
+    assert_int_equal(read_all(&r, REPORT_ATTRIBUTES, "6x"), REPORT_BROKEN);
+    assert_int_equal(read_all(&r, REPORT_OLD_MOUSE, " \x01"), REPORT_BROKEN);
+    assert_int_equal(report_take(&(struct report){0}, 'a'), REPORT_BROKEN);
+    report_begin(&r, REPORT_OLD_MOUSE);
+    assert_int_equal(report_take(&r, 0x1f600), REPORT_BROKEN);
+    char endless[4 * REPORT_MAX];
+    memset(endless, '7', sizeof endless);
+    endless[sizeof endless - 1] = '\0';
+    assert_int_equal(read_all(&r, REPORT_STATE, endless), REPORT_BROKEN);
+    assert_true(r.n < REPORT_MAX);
+}
+
+static void
+test_any_bytes_are_taken_without_harm(void **state)
+{
+    (void)state;
+    srand(11);
+    for (int n = 0; n < 20000; n++) {
+        struct report r;
+        struct input in;
+        report_begin(&r, (enum report_kind)(rand() % (REPORT_ATTRIBUTES + 1)));
+        enum report_result result = REPORT_OPEN;
+        for (int i = 0; i < 200 && result == REPORT_OPEN; i++) {
+            static const char likely[] = "0123456789;Mmc\\\033";
+            result = report_take(&r, rand() % 8 ? (uint32_t)likely[rand() % 16] : (uint32_t)rand());
+        }
+        assert_int_not_equal(result, REPORT_OPEN);
+        if (result == REPORT_WHOLE && report_mouse(&r, &in))
+            assert_true(in.x >= 0 && in.y >= 0);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_mouse_is_read_in_columns_beyond_223),
+        cmocka_unit_test(test_buttons_that_mean_nothing_here_are_passed_over),
+        cmocka_unit_test(test_terminals_that_know_only_the_old_coordinates_are_read),
+        cmocka_unit_test(test_an_answer_says_whether_24_bit_colours_are_shown),
+        cmocka_unit_test(test_what_is_no_report_ends_at_once),
+        cmocka_unit_test(test_any_bytes_are_taken_without_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
