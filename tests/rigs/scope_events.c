@@ -93,6 +93,14 @@ say_layer(struct stream *s, uint32_t pos, int layer, token_t token, float confid
     return e;
 }
 
+struct event *
+say_draft_layer(struct stream *s, uint32_t pos, int layer, token_t token, float confidence)
+{
+    struct event *e = say_layer(s, pos, layer, token, confidence);
+    e->layer.model = MODEL_DRAFT;
+    return e;
+}
+
 void
 say_vocab(struct stream *s, token_t token, const char *bytes, size_t n)
 {
@@ -175,6 +183,17 @@ layers_at(struct decoder *d, uint32_t pos, uint32_t to, enum probed_by by)
     }
 }
 
+static void
+draft_layers_at(struct decoder *d, uint32_t pos)
+{
+    for (int l = 1; l <= FAKE_DRAFT; l++) {
+        struct event *e = say_draft_layer(d->stream, pos, l, any(d), share(d));
+        e->layer.probed_by = PROBED_SCOPE;
+        e->layer.kl_final = share(d) * 9;
+        e->layer.final_agrees = stream_below(d->stream, 2) == 0;
+    }
+}
+
 void
 decode_report(struct decoder *d, const char *key, int index, float value)
 {
@@ -202,6 +221,8 @@ decode_begin(struct decoder *d, struct stream *s, const struct run_info *info, u
     say_token(s, SOURCE_PREFILL, prompt, any(d));
     if (d->probe_all)
         layers_at(d, prompt, info->layers, PROBED_SCOPE);
+    if (d->probe_all && d->draft_model)
+        draft_layers_at(d, prompt);
 }
 
 static void
@@ -236,6 +257,8 @@ decode_round(struct decoder *d)
     for (uint32_t i = 0; i < w; i++) {
         const int exit = 1 + (int)stream_below(s, d->info->layers - 1);
         layers_at(d, at + i, (uint32_t)exit, PROBED_POLICY);
+        if (d->draft_model)
+            say_draft_layer(s, at + i, FAKE_DRAFT, any(d), share(d));
         chain[i] = ++n;
         say_draft(s, at + i, n, tail, any(d), exit);
         sibling_token[i] = any(d);
@@ -263,6 +286,8 @@ decode_round(struct decoder *d)
             layers_at(d, at + i, d->info->layers, PROBED_SCOPE);
         else
             say_layer(s, at + i, (int)d->info->layers, any(d), share(d))->layer.probed_by = PROBED_VERIFY;
+        if (d->probe_all && d->draft_model)
+            draft_layers_at(d, at + i);
     }
     report_forms(d);
     struct event *e = say_round(s, w, path, path + !cut);
@@ -288,13 +313,13 @@ assert_same_real(float a, float b)
 }
 
 static void
-assert_same_cells(const struct scope *a, const struct scope *b, uint32_t pos)
+assert_same_cells(const struct scope *a, const struct scope *b, enum layer_model model, uint32_t pos)
 {
-    const struct scope_cell *x = scope_cells(a, pos), *y = scope_cells(b, pos);
+    const struct scope_cell *x = scope_model_cells(a, model, pos), *y = scope_model_cells(b, model, pos);
     assert_int_equal(x == NULL, y == NULL);
-    for (uint32_t l = 1; x != NULL && l <= scope_info(a)->layers; l++) {
+    for (uint32_t l = 1; x != NULL && l <= scope_model_layers(a, model); l++) {
         assert_int_equal(x[l].known, y[l].known);
-        assert_int_equal(scope_spurious(a, pos, l), scope_spurious(b, pos, l));
+        assert_int_equal(scope_model_spurious(a, model, pos, l), scope_model_spurious(b, model, pos, l));
         if (!x[l].known)
             continue;
         assert_int_equal(x[l].token, y[l].token);
@@ -316,7 +341,8 @@ assert_same_columns(const struct scope *a, const struct scope *b)
     for (uint32_t pos = 0; pos < scope_now(a)->length; pos++) {
         const struct scope_column *x = scope_column(a, pos), *y = scope_column(b, pos);
         assert_int_equal(x == NULL, y == NULL);
-        assert_same_cells(a, b, pos);
+        for (unsigned model = 0; model < LAYER_MODELS; model++)
+            assert_same_cells(a, b, (enum layer_model)model, pos);
         if (x == NULL)
             continue;
         assert_int_equal(x->token, y->token);
@@ -362,6 +388,11 @@ assert_same_scope(const struct scope *a, const struct scope *b)
 {
     assert_same_columns(a, b);
     assert_same_rounds(a, b);
+    for (uint32_t l = 1; l <= scope_model_layers(a, MODEL_DRAFT); l++) {
+        assert_int_equal(scope_model_probed(a, MODEL_DRAFT, l), scope_model_probed(b, MODEL_DRAFT, l));
+        assert_same_real((float)scope_model_agreement(a, MODEL_DRAFT, l),
+                         (float)scope_model_agreement(b, MODEL_DRAFT, l));
+    }
     assert_int_equal(scope_now(a)->run, scope_now(b)->run);
     assert_int_equal(scope_now(a)->round, scope_now(b)->round);
     assert_int_equal(scope_now(a)->running, scope_now(b)->running);

@@ -15,6 +15,7 @@ struct decoder {
     uint32_t length; /* tokens committed */
     bool trees;      /* drafts with siblings */
     bool probe_all;
+    bool draft_model; /* its last layer's guesses among the policy's, all its layers' among the scope's */
 };
 
 /* The vocabulary (halves of characters, line breaks, wide and forbidden characters among it) and a run's prefill. */
@@ -27,6 +28,8 @@ struct event *say_token(struct stream *, enum token_source, uint32_t pos, token_
 struct event *say_draft(struct stream *, uint32_t pos, int candidate, int parent, token_t, int exit_layer);
 void say_verdict(struct stream *, int candidate, bool accepted, bool committed);
 struct event *say_layer(struct stream *, uint32_t pos, int layer, token_t, float confidence);
+/* The same of the draft model's layer, of which fake_run() has FAKE_DRAFT. */
+struct event *say_draft_layer(struct stream *, uint32_t pos, int layer, token_t, float confidence);
 void say_vocab(struct stream *, token_t, const char *bytes, size_t n);
 struct event *say_round(struct stream *, uint32_t verified, uint32_t accepted, uint32_t emitted);
 

@@ -133,6 +133,20 @@ token_t scope_final(const struct scope *, const struct scope_column *); /* the l
 /* SpecBound's spurious confidence: a layer that is sure of a token (at temperature 1, by the threshold in force, 0.5 when the policy
  * has none) and wrong. */
 bool scope_spurious(const struct scope *, uint32_t pos, uint32_t layer);
+
+/* ---- any model's layers: the target's, and those of the models that help ---- */
+uint32_t scope_model_layers(const struct scope *, enum layer_model); /* 0: there is none with layers of its own */
+const char *scope_model_name(const struct scope *, enum layer_model);
+bool scope_model_used(const struct scope *, enum layer_model); /* the current policy needs it */
+/* As scope_cells(), with the model's layers; scope_probed(); scope_agreement() with the target's last layer, by the head in use. */
+const struct scope_cell *scope_model_cells(const struct scope *, enum layer_model, uint32_t pos);
+uint64_t scope_model_probed(const struct scope *, enum layer_model, uint32_t layer);
+double scope_model_agreement(const struct scope *, enum layer_model, uint32_t layer);
+token_t scope_model_final(const struct scope *, enum layer_model,
+                          const struct scope_column *); /* of its own last one */
+/* As scope_spurious(): sure of a token, at least 0.5 for a model that helps, and it is not the target's. */
+bool scope_model_spurious(const struct scope *, enum layer_model, uint32_t pos, uint32_t layer);
+
 /* The main line's drafts that were rejected last, until the next round begins. */
 uint32_t scope_struck(const struct scope *, const struct scope_draft **out);
 /* What the policy says last: the last whole round's own line; -1 or NAN: none. */

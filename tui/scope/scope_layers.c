@@ -13,7 +13,7 @@ prefer(float *held, float value)
 }
 
 static void
-take_guess(struct scope *s, struct scope_sequence *q, struct scope_cell *cell, const struct layer_event *g)
+take_guess(struct scope *s, uint64_t *probed, struct scope_cell *cell, const struct layer_event *g)
 {
     if (!cell->known) {
         *cell = (struct scope_cell){.known = true,
@@ -23,7 +23,7 @@ take_guess(struct scope *s, struct scope_sequence *q, struct scope_cell *cell, c
                                     .entropy = NAN,
                                     .kl_final = NAN,
                                     .rank_final = -1};
-        q->probed[g->layer]++;
+        probed[g->layer]++;
     } else if ((uint8_t)g->probed_by < cell->probed_by) {
         cell->probed_by = (uint8_t)g->probed_by;
     }
@@ -53,32 +53,58 @@ make_trained(struct scope_sequence *q)
     return q->cells[1] != NULL;
 }
 
-/* Positions count where both heads have been asked, and once. */
+/* Positions count where both heads have been asked, and once; all of them, where there is only the lens. */
 static void
-compare(struct scope_sequence *q, const struct layer_event *g, struct scope_cell *cell, bool trained)
+compare(struct scope_sequence *q, const struct layer_event *g, struct scope_cell *cell, bool trained, bool lens_only)
 {
     const struct scope_cell *other = q->cells[1] == NULL ? NULL : &sequence_cells(q, !trained, g->pos)[g->layer];
     const bool first = !cell->compared;
     cell->compared = true;
     cell->agreed = g->final_agrees > 0;
-    if (!first || other == NULL || !other->known || !other->compared)
+    if (first && lens_only) {
+        q->compared[g->layer]++;
+        q->agreed[0][g->layer] += cell->agreed;
+    }
+    if (!first || lens_only || other == NULL || !other->known || !other->compared)
         return;
     q->compared[g->layer]++;
     q->agreed[trained][g->layer] += cell->agreed;
     q->agreed[!trained][g->layer] += other->agreed;
 }
 
+/* A layer of a model that helps. */
+static void
+take_helper(struct scope *s, struct scope_sequence *q, const struct layer_event *g)
+{
+    struct helper_cells *h = &q->helpers[g->model - LAYERS_OF(0)];
+    struct scope_cell *cells = helper_cells_at(h, run_info_layers(s->info, g->model), q->max_columns, g->pos);
+    if (cells == NULL)
+        return;
+    struct scope_cell *cell = &cells[g->layer];
+    take_guess(s, h->probed, cell, g);
+    scope_need_word(s, g->token);
+    if (g->final_agrees < 0 || cell->compared)
+        return;
+    cell->compared = true;
+    cell->agreed = g->final_agrees > 0;
+    h->compared[g->layer]++;
+    h->agreed[g->layer] += cell->agreed;
+}
+
 void
 scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event *e)
 {
     const struct layer_event *g = &e->layer;
-    if (g->model != MODEL_TARGET)
-        return;
     if (g->probed_by == PROBED_POLICY && e->round > q->round) /* drafting began */
         sequence_open_round(q, e, g->pos);
-    if (g->layer < 1 || (uint32_t)g->layer > s->info->layers || g->token < 0 || (uint32_t)g->token >= s->info->vocab ||
-        sequence_touch(q, g->pos) == NULL || (q->length > q->max_columns && g->pos < q->length - q->max_columns))
+    if (g->layer < 1 || (uint32_t)g->layer > run_info_layers(s->info, g->model) || g->token < 0 ||
+        (uint32_t)g->token >= s->info->vocab || sequence_touch(q, g->pos) == NULL ||
+        (q->length > q->max_columns && g->pos < q->length - q->max_columns))
         return;
+    if (g->model != MODEL_TARGET) {
+        take_helper(s, q, g);
+        return;
+    }
     const bool trained = g->head == 1, last = (uint32_t)g->layer == s->info->layers;
     if (trained && !make_trained(q))
         return;
@@ -90,9 +116,9 @@ scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event 
             memset(sequence_cells(q, head, g->pos), 0, layers * sizeof *q->cells[head]);
     }
     struct scope_cell *cell = &sequence_cells(q, trained && !last, g->pos)[g->layer];
-    take_guess(s, q, cell, g);
+    take_guess(s, q->probed, cell, g);
     if (g->final_agrees >= 0 && !last)
-        compare(q, g, cell, trained);
+        compare(q, g, cell, trained, s->head[0] == '\0');
     if (last && q->cells[1] != NULL)
         sequence_cells(q, 1, g->pos)[g->layer] = *cell;
     scope_need_word(s, g->token);

@@ -15,7 +15,9 @@ commit(struct scope_sequence *q, uint32_t pos)
 static void
 forget_guesses(struct scope_sequence *q, uint32_t pos)
 {
-    for (int head = 0; head < 2 && q->cells[head] != NULL; head++)
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        helper_cells_forget_guesses(&q->helpers[role], pos);
+    for (int head = 0; head < 2 && q->cells[head] != NULL && sequence_holds_cells(q, pos); head++)
         for (uint32_t l = 1; l <= q->info->layers; l++) {
             struct scope_cell *cell = &sequence_cells(q, head, pos)[l];
             if (cell->probed_by == PROBED_POLICY)
@@ -42,7 +44,7 @@ scope_round_event(struct scope_sequence *q, const struct event *e)
             continue;
         q->columns[p % q->max_positions].threshold = r->end.threshold;
         /* Beyond where the path left the main line, the drafts' guesses were about another text. */
-        if (p > q->left_main && sequence_holds_cells(q, p))
+        if (p > q->left_main)
             forget_guesses(q, p);
     }
     /* Rejected drafts are looked at until the next round begins; what else is beyond the end of the text is gone. */

@@ -69,6 +69,8 @@ sequence_close(struct scope_sequence *q)
         free(q->cells[head]);
         free(q->agreed[head]);
     }
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        helper_cells_close(&q->helpers[role]);
     free(q->probed);
     free(q->compared);
     free(q->rounds);
@@ -86,6 +88,8 @@ sequence_begin(struct scope_sequence *q, const struct policy_info *policy)
     memset(q->compared, 0, layers * sizeof *q->compared);
     for (int head = 0; head < 2; head++)
         memset(q->agreed[head], 0, layers * sizeof *q->agreed[head]);
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        helper_cells_begin(&q->helpers[role]);
     q->n_rounds = 0;
     q->open = false;
     q->n_struck = 0;
@@ -168,6 +172,8 @@ sequence_forget_from(struct scope_sequence *q, uint32_t from)
         q->columns[p % q->max_positions].pos = UINT32_MAX;
         if (sequence_holds_cells(q, p))
             q->cells_of[p % q->max_columns] = 0;
+        for (enum helper_role role = 0; role < HELPERS; role++)
+            helper_cells_forget(&q->helpers[role], p);
     }
     q->length = from < q->length ? from : q->length;
 }

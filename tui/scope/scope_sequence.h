@@ -3,6 +3,7 @@
 #ifndef TUI_SCOPE_SCOPE_SEQUENCE_H
 #define TUI_SCOPE_SCOPE_SEQUENCE_H
 
+#include "tui/scope/helper_cells.h"
 #include "tui/scope/scope.h"
 
 struct scope_sequence {
@@ -19,6 +20,7 @@ struct scope_sequence {
     uint64_t *probed;            /* (L + 1) */
     uint64_t *compared,
         *agreed[2]; /* (L + 1) positions that both heads were asked about; by head: the last layer's word */
+    struct helper_cells helpers[HELPERS];
 
     struct scope_round *rounds; /* (max_rounds) ring; round number i is rounds[i % max_rounds] */
     uint64_t n_rounds;          /* ever, the open one counted */

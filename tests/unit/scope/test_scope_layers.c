@@ -72,6 +72,7 @@ static void
 test_agreement_counts_positions_where_both_heads_were_asked_once(void **state)
 {
     struct fixture *f = *state;
+    stream_control(&f->stream, "head", "lens");
     say_head(f, 4, 0, 7, false);
     say_head(f, 4, 1, 8, true);
     say_head(f, 4, 1, 8, true);  /* again: no news */
@@ -87,6 +88,114 @@ test_agreement_counts_positions_where_both_heads_were_asked_once(void **state)
     assert_true(isnan(scope_agreement(seen(f), 2, true)));
 }
 
+static void
+test_where_there_is_only_the_lens_its_agreement_counts_alone(void **state)
+{
+    struct fixture *f = *state;
+    say_head(f, 4, 0, 7, false);
+    say_head(f, 4, 0, 7, false); /* again: no news */
+    say_head(f, 5, 0, 8, true);
+    assert_true(scope_agreement(seen(f), 2, false) == 0.5);
+}
+
+/* What the scope's own probe says of the draft model's layer. */
+static void
+say_draft_probe(struct fixture *f, uint32_t pos, int layer, token_t token, bool agrees)
+{
+    struct event *e = say_draft_layer(&f->stream, pos, layer, token, 0.7f);
+    e->layer.probed_by = PROBED_SCOPE;
+    e->layer.final_agrees = agrees;
+    e->layer.kl_final = 0.25f;
+}
+
+static void
+test_a_draft_models_layers_are_kept_beside_the_targets(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(scope_model_layers(f->scope, MODEL_DRAFT), FAKE_DRAFT);
+    assert_int_equal(scope_model_layers(f->scope, MODEL_COMPANION), 0);
+    assert_null(scope_model_cells(seen(f), MODEL_DRAFT, 4));
+    say_draft_layer(&f->stream, 4, FAKE_DRAFT, 40, 0.9f);
+    assert_null(scope_cells(seen(f), 4)); /* nothing of the target's */
+    assert_int_equal(scope_probed(f->scope, FAKE_DRAFT), 0);
+    const struct scope_cell *cells = scope_model_cells(f->scope, MODEL_DRAFT, 4);
+    assert_non_null(cells);
+    assert_true(cells[FAKE_DRAFT].known && !cells[1].known);
+    assert_int_equal(cells[FAKE_DRAFT].token, 40);
+    assert_int_equal(cells[FAKE_DRAFT].probed_by, PROBED_POLICY);
+    assert_int_equal(scope_model_final(f->scope, MODEL_DRAFT, scope_column(f->scope, 4)), 40);
+    assert_int_equal(scope_final(f->scope, scope_column(f->scope, 4)), TOKEN_NONE);
+    say_layer(&f->stream, 4, FAKE_LAYERS, 41, 0.8f)->layer.probed_by = PROBED_VERIFY;
+    say_draft_probe(f, 4, 1, 41, true);
+    seen(f);
+    assert_true(scope_model_spurious(f->scope, MODEL_DRAFT, 4, FAKE_DRAFT)); /* sure, and the target says otherwise */
+    assert_false(scope_model_spurious(f->scope, MODEL_DRAFT, 4, 1));
+    assert_int_equal(scope_model_probed(f->scope, MODEL_DRAFT, 1), 1);
+    /* What is no layer of it, and a model that isn't there, are nobody's. */
+    say_draft_layer(&f->stream, 4, FAKE_DRAFT + 1, 42, 0.9f);
+    say_draft_layer(&f->stream, 4, 1, 42, 0.9f)->layer.model = MODEL_COMPANION;
+    assert_null(scope_model_cells(seen(f), MODEL_COMPANION, 4));
+    assert_int_equal(scope_model_cells(f->scope, MODEL_DRAFT, 4)[1].token, 41);
+}
+
+static void
+test_a_draft_models_agreement_is_with_the_target(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(isnan(scope_model_agreement(f->scope, MODEL_DRAFT, 1)));
+    say_draft_probe(f, 3, 1, 7, false);
+    say_draft_probe(f, 4, 1, 8, true);
+    say_draft_probe(f, 4, 1, 8, true); /* again: no news */
+    say_draft_probe(f, 4, FAKE_DRAFT, 8, true);
+    seen(f);
+    assert_true(scope_model_agreement(f->scope, MODEL_DRAFT, 1) == 0.5);
+    assert_true(scope_model_agreement(f->scope, MODEL_DRAFT, FAKE_DRAFT) == 1);
+    assert_true(isnan(scope_agreement(f->scope, 1, false)));
+    f->stream.run = 2;
+    stream_control(&f->stream, "run", "restart");
+    assert_true(isnan(scope_model_agreement(seen(f), MODEL_DRAFT, 1)));
+    assert_null(scope_model_cells(f->scope, MODEL_DRAFT, 4));
+}
+
+static void
+test_what_a_draft_model_said_of_rejected_drafts_goes_with_them(void **state)
+{
+    struct fixture *f = *state;
+    say_draft_layer(&f->stream, 4, FAKE_DRAFT, 40, 0.9f);
+    say_draft(&f->stream, 4, 1, 0, 40, -1);
+    say_draft_layer(&f->stream, 5, FAKE_DRAFT, 41, 0.9f);
+    say_draft(&f->stream, 5, 2, 1, 41, -1);
+    say_verdict(&f->stream, 1, false, false);
+    say_verdict(&f->stream, 2, false, false);
+    say_token(&f->stream, SOURCE_CORRECTION, 4, 50);
+    say_round(&f->stream, 2, 0, 1);
+    assert_non_null(scope_model_cells(seen(f), MODEL_DRAFT, 5)); /* looked at until the next round begins */
+    f->stream.round = 2;
+    say_draft_layer(&f->stream, 5, FAKE_DRAFT, 42, 0.9f);
+    assert_int_equal(scope_model_cells(seen(f), MODEL_DRAFT, 4)[FAKE_DRAFT].token, 40);
+    assert_int_equal(scope_model_cells(f->scope, MODEL_DRAFT, 5)[FAKE_DRAFT].token, 42);
+    assert_int_equal(scope_now(f->scope)->length, 6);
+}
+
+static void
+test_as_many_positions_are_held_of_a_draft_model_as_of_the_target(void **state)
+{
+    struct fixture *f = *state;
+    f->info.ctx = 1u << 20;
+    for (uint32_t pos = 4; pos < SCOPE_COLUMNS + 50; pos++) {
+        f->stream.round = pos - 3;
+        say_draft_layer(&f->stream, pos, 1, 9, 0.1f);
+        say_token(&f->stream, SOURCE_BONUS, pos, 8);
+        say_round(&f->stream, 0, 0, 1);
+    }
+    seen(f);
+    assert_null(scope_model_cells(f->scope, MODEL_DRAFT, 49));
+    assert_non_null(scope_model_cells(f->scope, MODEL_DRAFT, 50));
+    say_draft_layer(&f->stream, 30, 1, 9, 0.1f); /* about what is forgotten */
+    assert_null(scope_model_cells(seen(f), MODEL_DRAFT, 30));
+    assert_non_null(scope_model_cells(f->scope, MODEL_DRAFT, 30 + SCOPE_COLUMNS));
+}
+
 int
 main(void)
 {
@@ -95,6 +204,11 @@ main(void)
         SCOPE_TEST(test_a_later_probe_adds_to_what_the_policy_saw),
         SCOPE_TEST(test_both_heads_are_kept_and_the_one_in_use_is_shown),
         SCOPE_TEST(test_agreement_counts_positions_where_both_heads_were_asked_once),
+        SCOPE_TEST(test_where_there_is_only_the_lens_its_agreement_counts_alone),
+        SCOPE_TEST(test_a_draft_models_layers_are_kept_beside_the_targets),
+        SCOPE_TEST(test_a_draft_models_agreement_is_with_the_target),
+        SCOPE_TEST(test_what_a_draft_model_said_of_rejected_drafts_goes_with_them),
+        SCOPE_TEST(test_as_many_positions_are_held_of_a_draft_model_as_of_the_target),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
