@@ -9,10 +9,6 @@ enum { KNOB_H, KNOB_MIN, KNOB_MAX };
 
 #define MOST 32 /* drafts */
 
-struct specdecpp {
-    uint32_t told; /* candidates whose values are on the screen */
-};
-
 static bool
 specdecpp_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
 {
@@ -21,8 +17,8 @@ specdecpp_open(struct policy *p, const struct model_info *model, const struct sa
                          "stop when a rejection among the drafts is likelier than this") &&
            policy_number(p, "min", "min", 1, MOST, 1, 2, "least drafts a round") &&
            policy_number(p, "max", "max", 1, MOST, 1, 20, "most drafts a round") &&
-           policy_series(p, "p", "p̂ by candidate", SERIES_STRIP, 1, MOST) &&
-           policy_series(p, "reject", "1 − Π p̂ by candidate", SERIES_STRIP, 1, MOST) &&
+           policy_series(p, "p", "p̂", SERIES_DRAFTS, 1, MOST) &&
+           policy_series(p, "reject", "1 − Π p̂ against h", SERIES_DRAFTS, 2, MOST) &&
            policy_series(p, "stop", "1 − Π p̂ at the end, and h", SERIES_BAND, 1, 1);
 }
 
@@ -47,17 +43,6 @@ propose(struct round *draft, int32_t node)
         return -1;
     next.guess = &g;
     return round_propose(draft, &next);
-}
-
-/* Values of a longer round before this one go. */
-static void
-forget(struct specdecpp *s, struct round *r, uint32_t judged)
-{
-    for (uint32_t i = judged; i < s->told; i++) {
-        round_report(r, "p", (int)i, NAN);
-        round_report(r, "reject", (int)i, NAN);
-    }
-    s->told = judged;
 }
 
 /* Every candidate's row runs, the last one's too: p̂ is read from it. Candidates are kept whatever p̂ says: dropping one for
@@ -85,12 +70,12 @@ specdecpp_draft(struct policy *p, struct round *r)
         all *= accepted;
         round_report(r, "p", (int)judged, accepted);
         round_report(r, "reject", (int)judged, 1 - all);
+        round_report(r, "reject", MOST + (int)judged, h);
         if (1 - all > h && judged + 1 >= least)
             reason = "h";
         else if (judged + 1 >= most)
             reason = "max";
     }
-    forget(p->state, r, judged);
     round_report(r, "stop", 0, judged > 0 ? 1 - all : NAN);
     round_report(r, "stop", 1, h);
     round_summary(draft, reason != NULL ? reason : "budget", (int)draft->exit_layer, NAN, -1, (int)most);
@@ -103,7 +88,6 @@ const struct policy_ops policy_specdecpp = {
     .title = "SpecDec++: drafts while acceptance is likely",
     .paper = "Huang et al. 2024, arXiv:2405.19715",
     .needs = NEEDS(HELPER_DRAFT) | NEEDS_ACCEPT_HEAD,
-    .state_size = sizeof(struct specdecpp),
     .open = specdecpp_open,
     .draft = specdecpp_draft,
 };

@@ -48,11 +48,13 @@ sv_open(struct policy *p, const struct model_info *model, const struct sampling 
            policy_series(p, "gamma", "drafts verified γ", SERIES_LINE, 1, 1) &&
            policy_series(p, "cut", "drafts not tested", SERIES_LINE, 1, 1) &&
            policy_series(p, "table", "p̂ by s and a", SERIES_GRID, rows, cols) &&
-           policy_series(p, "cell", "cell of s and a by draft", SERIES_STRIP, 1, SV_DRAFTS) &&
-           policy_series(p, "s", "similarity s by draft", SERIES_STRIP, 1, SV_DRAFTS) &&
-           policy_series(p, "a", "acceptance a by draft", SERIES_STRIP, 1, SV_DRAFTS) &&
-           policy_series(p, "p", "p̂ by draft", SERIES_STRIP, 1, SV_DRAFTS) &&
-           policy_series(p, "goodput", "goodput by γ", SERIES_BARS, 1, 1) &&
+           policy_series(p, "s_edge", "s", SERIES_EDGES, rows, 1) &&
+           policy_series(p, "a_edge", "a", SERIES_EDGES, 1, cols) &&
+           policy_series(p, "cell", "cell of s and a", SERIES_MARKS, 1, SV_DRAFTS) &&
+           policy_series(p, "p", "p̂", SERIES_DRAFTS, 1, SV_DRAFTS) &&
+           policy_series(p, "s", "similarity s", SERIES_DRAFTS, 1, SV_DRAFTS) &&
+           policy_series(p, "a", "acceptance a", SERIES_DRAFTS, 1, SV_DRAFTS) &&
+           policy_series(p, "goodput", "goodput by γ", SERIES_CHOICE, 2, SV_DRAFTS + 1) &&
            policy_series(p, "latency", "latency by γ", SERIES_BARS, 1, 1);
 }
 
@@ -69,11 +71,16 @@ static void
 report_table(const struct sv *v, struct round *r)
 {
     const struct sv_profile *p = v->profile;
-    for (uint32_t i = 0; i < p->n_s; i++)
+    for (uint32_t i = 0; i < p->n_s; i++) {
+        const double s = i == 0 ? 0 : (double)p->s_edge[i - 1];
+        round_report(r, "s_edge", (int)i, s);
         for (uint32_t k = 0; k < p->n_a; k++) {
-            const double s = i == 0 ? 0 : (double)p->s_edge[i - 1], a = k == 0 ? 0 : (double)p->a_edge[k - 1];
+            const double a = k == 0 ? 0 : (double)p->a_edge[k - 1];
+            if (i == 0)
+                round_report(r, "a_edge", (int)k, a);
             round_report(r, "table", (int)(i * p->n_a + k), sv_profile_accepted(p, s, a));
         }
+    }
 }
 
 static bool
@@ -176,6 +183,7 @@ sv_draft(struct policy *p, struct round *r)
     }
     round_verify_first(r, gamma);
     round_report(r, "gamma", 0, gamma);
+    round_report(r, "goodput", SV_DRAFTS + 1 + (int)gamma, 1);
     round_report(r, "cut", 0, gamma + 1 < look.drafted ? look.drafted - gamma - 1 : 0);
     round_summary(draft, reason, (int)draft->exit_layer, NAN, -1, (int)gamma);
     return true;

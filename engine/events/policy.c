@@ -7,7 +7,8 @@
 
 const char *const helper_names[HELPERS] = {"draft", "companion"};
 const char *const need_names[NEEDS_KINDS] = {"draft", "companion", "accept_head", "profile"};
-const char *const series_form_names[SERIES_FORMS] = {"line", "band", "bars", "strip", "grid", "mask", "phase"};
+const char *const series_form_names[SERIES_FORMS] = {"line",  "band",   "bars",  "strip",  "grid", "mask",
+                                                     "phase", "drafts", "marks", "choice", "edges"};
 
 #define MAX_CELLS (1 << 20)
 
@@ -45,6 +46,14 @@ knob_valid(const struct knob *k, struct err *err)
     return true;
 }
 
+static bool
+fits_a_round(const struct series *s)
+{
+    if (s->form == SERIES_CHOICE) /* of 0 drafts, too */
+        return s->rows == 2 && s->cols <= VERIFY_NODES;
+    return s->rows <= (s->form == SERIES_DRAFTS ? 2 : 1) && s->cols < VERIFY_NODES;
+}
+
 bool
 series_valid(const struct series *s, struct err *err)
 {
@@ -54,14 +63,46 @@ series_valid(const struct series *s, struct err *err)
         return err_set(err, ERR_WORK, "series %s: of no known form", s->key);
     if (s->rows < 1 || s->cols < 1 || s->rows > MAX_CELLS || s->cols > MAX_CELLS / s->rows)
         return err_set(err, ERR_WORK, "series %s: needs 1 to %d cells", s->key, MAX_CELLS);
+    if (series_of_round(s) && !fits_a_round(s))
+        return err_set(err, ERR_WORK, "series %s: needs 1 to %d drafts; drafts in 1 or 2 rows, marks in 1, choice in 2",
+                       s->key, VERIFY_NODES - 1);
+    if (s->form == SERIES_EDGES && s->rows > 1 && s->cols > 1)
+        return err_set(err, ERR_WORK, "series %s: edges are of rows or of columns, so one of the two is 1", s->key);
     return true;
 }
 
 uint32_t
 series_cells(const struct series *s)
 {
-    bool cells = s->form == SERIES_STRIP || s->form == SERIES_GRID || s->form == SERIES_MASK;
+    bool cells = s->form == SERIES_STRIP || s->form == SERIES_GRID || s->form == SERIES_MASK ||
+                 s->form == SERIES_EDGES || series_of_round(s);
     return cells ? (uint32_t)(s->rows * s->cols) : 0;
+}
+
+bool
+series_of_round(const struct series *s)
+{
+    return s->form == SERIES_DRAFTS || s->form == SERIES_MARKS || s->form == SERIES_CHOICE;
+}
+
+int
+series_of_grid(const struct policy_info *info, uint32_t grid, enum series_form form, bool of_rows)
+{
+    for (uint32_t i = grid + 1; i < info->n_series && info->series[i].form != SERIES_GRID; i++) {
+        const struct series *s = &info->series[i];
+        if (s->form == form && (form != SERIES_EDGES || (of_rows ? s->rows == info->series[grid].rows && s->cols == 1
+                                                                 : s->cols == info->series[grid].cols && s->rows == 1)))
+            return (int)i;
+    }
+    return -1;
+}
+
+bool
+series_judges(const struct policy_info *info, uint32_t index)
+{
+    const enum series_form form = info->series[index].form;
+    return series_of_round(&info->series[index]) || form == SERIES_EDGES ||
+           (form == SERIES_GRID && series_of_grid(info, index, SERIES_MARKS, false) >= 0);
 }
 
 /* ---- opening ---- */

@@ -28,6 +28,13 @@ enum series_form {
     SERIES_GRID,
     SERIES_MASK,
     SERIES_PHASE,
+    /* How a round's drafts are judged, for the judge panel. Values are of the round that they are reported in. */
+    SERIES_DRAFTS, /* 1 or 2 × drafts: column i is of candidate i + 1; row 1, where declared, is the limit that row 0's
+                    * value is held against, and both are drawn as lines */
+    SERIES_MARKS,  /* 1 × drafts: the cell of the GRID declared before it where candidate i + 1 lies */
+    SERIES_CHOICE, /* 2 × numbers: row 0 what 0, 1, … drafts verified promise; a 1 in row 1 marks the number chosen */
+    SERIES_EDGES, /* rows × 1 or 1 × cols: lower edges of the rows or columns of the GRID declared before it; the title
+                    * is the axis's name. They hold until they are reported anew, as the GRID's cells do */
     SERIES_FORMS
 };
 extern const char *const series_form_names[SERIES_FORMS]; /* "line", … */
@@ -35,7 +42,7 @@ extern const char *const series_form_names[SERIES_FORMS]; /* "line", … */
 struct series {
     char key[24], title[32];
     enum series_form form;
-    int rows, cols; /* of STRIP, GRID, MASK; 1 × 1 otherwise. A value's index is row * cols + col */
+    int rows, cols; /* 1 × 1 for LINE, BAND, BARS and PHASE. A value's index is row * cols + col */
 };
 
 /* Models beside the one that generates (the target), by what they do for it. */
@@ -120,6 +127,13 @@ bool knob_valid(const struct knob *, struct err *);
 bool series_valid(const struct series *, struct err *);
 /* The cells of a series: a value's index is below this; 0: any index (LINE, BAND, BARS, PHASE). */
 uint32_t series_cells(const struct series *);
+/* Are its values those of one round, gone with the next: DRAFTS, MARKS, CHOICE? */
+bool series_of_round(const struct series *);
+/* The first series of a form that belongs to a GRID: MARKS, or EDGES of its rows or columns. -1: it has none. */
+int series_of_grid(const struct policy_info *, uint32_t grid, enum series_form, bool of_rows);
+/* Does a series say how drafts are judged: DRAFTS, MARKS, CHOICE, EDGES, or a GRID with MARKS? Then the judge panel has
+ * it, else the series panel (a MASK has a panel of its own). */
+bool series_judges(const struct policy_info *, uint32_t index);
 /* Checks a value and rounds it to the knob's grid, min + k * step, as the number that "%.9g" prints: what is written to
  * a trace reads back as the same value. One line on a bad one: not a number, out of bounds, no such choice. */
 bool knob_parse(const struct knob *, const char *text, double *out, struct err *);

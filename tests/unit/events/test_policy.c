@@ -143,6 +143,40 @@ test_unsound_declarations_are_refused(void **state)
 }
 
 static void
+test_how_drafts_are_judged_is_declared(void **state)
+{
+    (void)state;
+    struct policy p = {0};
+    assert_true(policy_series(&p, "plain", "", SERIES_GRID, 4, 3));
+    assert_true(policy_series(&p, "line", "", SERIES_LINE, 1, 1));
+    assert_true(policy_series(&p, "p", "", SERIES_DRAFTS, 1, 63));
+    assert_true(policy_series(&p, "reject", "", SERIES_DRAFTS, 2, 8));
+    assert_true(policy_series(&p, "table", "", SERIES_GRID, 4, 3));
+    assert_true(policy_series(&p, "rows", "", SERIES_EDGES, 4, 1));
+    assert_true(policy_series(&p, "columns", "", SERIES_EDGES, 1, 3));
+    assert_true(policy_series(&p, "cell", "", SERIES_MARKS, 1, 8));
+    assert_true(policy_series(&p, "goodput", "", SERIES_CHOICE, 2, 64));
+    assert_false(policy_series(&p, "x", "", SERIES_DRAFTS, 1, 64));
+    assert_false(policy_series(&p, "x", "", SERIES_DRAFTS, 3, 8));
+    assert_false(policy_series(&p, "x", "", SERIES_MARKS, 2, 8));
+    assert_false(policy_series(&p, "x", "", SERIES_CHOICE, 1, 8));
+    assert_false(policy_series(&p, "x", "", SERIES_CHOICE, 2, 65));
+    assert_false(policy_series(&p, "x", "", SERIES_EDGES, 2, 2));
+    static const bool judges[] = {false, false, true, true, true, true, true, true, true};
+    static const bool of_round[] = {false, false, true, true, false, false, false, true, true};
+    assert_int_equal(p.info.n_series, 9);
+    for (uint32_t i = 0; i < p.info.n_series; i++) {
+        assert_int_equal(series_judges(&p.info, i), judges[i]);
+        assert_int_equal(series_of_round(&p.info.series[i]), of_round[i]);
+    }
+    assert_int_equal(series_cells(&p.info.series[3]), 16);
+    assert_int_equal(series_of_grid(&p.info, 0, SERIES_MARKS, false), -1); /* those are the other grid's */
+    assert_int_equal(series_of_grid(&p.info, 4, SERIES_MARKS, false), 7);
+    assert_int_equal(series_of_grid(&p.info, 4, SERIES_EDGES, true), 5);
+    assert_int_equal(series_of_grid(&p.info, 4, SERIES_EDGES, false), 6);
+}
+
+static void
 test_a_full_policy_takes_no_more(void **state)
 {
     (void)state;
@@ -260,6 +294,7 @@ main(void)
         cmocka_unit_test(test_numbers_and_choices_are_declared_in_a_line),
         cmocka_unit_test(test_what_keeps_a_policy_from_opening_is_said),
         cmocka_unit_test(test_unsound_declarations_are_refused),
+        cmocka_unit_test(test_how_drafts_are_judged_is_declared),
         cmocka_unit_test(test_a_full_policy_takes_no_more),
         cmocka_unit_test(test_values_land_on_the_grid),
         cmocka_unit_test(test_bad_values_get_one_line_that_says_what_would_do),
