@@ -138,12 +138,12 @@ bool scope_spurious(const struct scope *, uint32_t pos, uint32_t layer);
 uint32_t scope_model_layers(const struct scope *, enum layer_model); /* 0: there is none with layers of its own */
 const char *scope_model_name(const struct scope *, enum layer_model);
 bool scope_model_used(const struct scope *, enum layer_model); /* the current policy needs it */
-/* As scope_cells(), with the model's layers; scope_probed(); scope_agreement() with the target's last layer, by the head in use. */
+/* As scope_cells(), for the model's layers; as scope_probed(); as scope_agreement(), with the target's last layer, by the
+ * head in use; the token of its own last layer. */
 const struct scope_cell *scope_model_cells(const struct scope *, enum layer_model, uint32_t pos);
 uint64_t scope_model_probed(const struct scope *, enum layer_model, uint32_t layer);
 double scope_model_agreement(const struct scope *, enum layer_model, uint32_t layer);
-token_t scope_model_final(const struct scope *, enum layer_model,
-                          const struct scope_column *); /* of its own last one */
+token_t scope_model_final(const struct scope *, enum layer_model, const struct scope_column *);
 /* As scope_spurious(): sure of a token, at least 0.5 for a model that helps, and it is not the target's. */
 bool scope_model_spurious(const struct scope *, enum layer_model, uint32_t pos, uint32_t layer);
 

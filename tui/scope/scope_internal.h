@@ -1,5 +1,6 @@
 /* What the scope's files share, from the bottom up: helper_cells.c, scope_sequence.c (what is one sequence's), scope.c
- * (its life, the vocabulary), scope_read.c, scope_models.c, scope_rounds.c, scope_layers.c, scope_events.c (taking events in). Nobody else includes it. */
+ * (its life, the vocabulary), scope_read.c, scope_models.c, scope_rounds.c, scope_layers.c, scope_events.c (taking events
+ * in). Nobody else includes it. */
 #ifndef TUI_SCOPE_SCOPE_INTERNAL_H
 #define TUI_SCOPE_SCOPE_INTERNAL_H
 

@@ -1,0 +1,131 @@
+/* Scopes compared through what can be read of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "tests/rigs/scope_events.h"
+
+static void
+assert_same_real(float a, float b)
+{
+    if (isnan(a) || isnan(b))
+        assert_true(isnan(a) && isnan(b));
+    else
+        assert_true(a == b);
+}
+
+static void
+assert_same_cells(const struct scope *a, const struct scope *b, enum layer_model model, uint32_t pos)
+{
+    const struct scope_cell *x = scope_model_cells(a, model, pos), *y = scope_model_cells(b, model, pos);
+    assert_int_equal(x == NULL, y == NULL);
+    for (uint32_t l = 1; x != NULL && l <= scope_model_layers(a, model); l++) {
+        assert_int_equal(x[l].known, y[l].known);
+        assert_int_equal(scope_model_spurious(a, model, pos, l), scope_model_spurious(b, model, pos, l));
+        if (!x[l].known)
+            continue;
+        assert_int_equal(x[l].token, y[l].token);
+        assert_int_equal(x[l].probed_by, y[l].probed_by);
+        assert_int_equal(x[l].rank_final, y[l].rank_final);
+        assert_same_real(x[l].confidence, y[l].confidence);
+        assert_same_real(x[l].annealed, y[l].annealed);
+        assert_same_real(x[l].entropy, y[l].entropy);
+        assert_same_real(x[l].kl_final, y[l].kl_final);
+        assert_memory_equal(x[l].top, y[l].top, sizeof x[l].top);
+    }
+}
+
+static void
+assert_same_columns(const struct scope *a, const struct scope *b)
+{
+    assert_int_equal(scope_now(a)->length, scope_now(b)->length);
+    assert_int_equal(scope_now(a)->committed, scope_now(b)->committed);
+    for (uint32_t pos = 0; pos < scope_now(a)->length; pos++) {
+        const struct scope_column *x = scope_column(a, pos), *y = scope_column(b, pos);
+        assert_int_equal(x == NULL, y == NULL);
+        for (unsigned model = 0; model < LAYER_MODELS; model++)
+            assert_same_cells(a, b, (enum layer_model)model, pos);
+        if (x == NULL)
+            continue;
+        assert_int_equal(x->token, y->token);
+        assert_int_equal(x->fate, y->fate);
+        assert_int_equal(x->round, y->round);
+        assert_int_equal(x->exit_layer, y->exit_layer);
+        assert_int_equal(x->rejected, y->rejected);
+        assert_int_equal(x->rejected_exit, y->rejected_exit);
+        assert_int_equal(x->final, y->final);
+        assert_int_equal(x->siblings, y->siblings);
+        assert_same_real(x->confidence, y->confidence);
+        assert_same_real(x->threshold, y->threshold);
+        assert_string_equal(scope_text(a, x->token), scope_text(b, y->token));
+    }
+}
+
+static void
+assert_same_rounds(const struct scope *a, const struct scope *b)
+{
+    assert_int_equal(scope_rounds(a), scope_rounds(b));
+    for (uint32_t i = 0; i < scope_rounds(a); i++) {
+        const struct scope_round *x = scope_round(a, i), *y = scope_round(b, i);
+        assert_int_equal(x->number, y->number);
+        assert_int_equal(x->run, y->run);
+        assert_int_equal(x->t_us, y->t_us);
+        assert_int_equal(x->first_pos, y->first_pos);
+        assert_int_equal(x->last, y->last);
+        assert_int_equal(x->whole, y->whole);
+        assert_int_equal(x->n_drafts, y->n_drafts);
+        assert_string_equal(x->end.stop_reason, y->end.stop_reason);
+        assert_int_equal(x->end.accepted, y->end.accepted);
+        for (uint32_t k = 0; k < x->n_drafts; k++) {
+            assert_int_equal(x->drafts[k].token, y->drafts[k].token);
+            assert_int_equal(x->drafts[k].accepted, y->drafts[k].accepted);
+            assert_int_equal(x->drafts[k].committed, y->drafts[k].committed);
+            assert_int_equal(x->drafts[k].main_line, y->drafts[k].main_line);
+        }
+    }
+}
+
+void
+assert_same_scope(const struct scope *a, const struct scope *b)
+{
+    assert_same_columns(a, b);
+    assert_same_rounds(a, b);
+    for (uint32_t l = 1; l <= scope_model_layers(a, MODEL_DRAFT); l++) {
+        assert_int_equal(scope_model_probed(a, MODEL_DRAFT, l), scope_model_probed(b, MODEL_DRAFT, l));
+        assert_same_real((float)scope_model_agreement(a, MODEL_DRAFT, l),
+                         (float)scope_model_agreement(b, MODEL_DRAFT, l));
+    }
+    assert_int_equal(scope_now(a)->run, scope_now(b)->run);
+    assert_int_equal(scope_now(a)->round, scope_now(b)->round);
+    assert_int_equal(scope_now(a)->running, scope_now(b)->running);
+    assert_string_equal(scope_now(a)->end, scope_now(b)->end);
+    assert_string_equal(scope_now(a)->probe, scope_now(b)->probe);
+    assert_string_equal(scope_policy(a)->name, scope_policy(b)->name);
+    for (uint32_t i = 0; i < scope_policy(a)->n_knobs; i++)
+        assert_true(scope_knob(a, i) == scope_knob(b, i));
+    const struct scope_series *x, *y;
+    for (uint32_t i = 0; (x = scope_series(a, i)) != NULL; i++) {
+        assert_non_null(y = scope_series(b, i));
+        assert_int_equal(x->count, y->count);
+        assert_int_equal(x->used, y->used);
+        assert_int_equal(x->last_change, y->last_change);
+        for (uint32_t k = 0; k < x->cells; k++) {
+            assert_same_real(x->latest[k], y->latest[k]);
+            assert_int_equal(x->changed[k], y->changed[k]);
+        }
+        for (uint64_t k = 0; k < x->count && k < SCOPE_SERIES; k++) {
+            assert_int_equal(x->ring[k].round, y->ring[k].round);
+            assert_same_real(x->ring[k].value, y->ring[k].value);
+            assert_same_real(x->ring[k].value2, y->ring[k].value2);
+        }
+    }
+    const struct scope_draft *p, *q;
+    assert_int_equal(scope_struck(a, &p), scope_struck(b, &q));
+    assert_memory_equal(&scope_now(a)->metrics, &scope_now(b)->metrics, sizeof(struct metrics));
+}
