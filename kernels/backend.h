@@ -32,7 +32,7 @@ typedef std::atomic<bool> atomic_bool;
 #include "kernels/err.h"
 #include "kernels/layer_tensors.h"
 
-#define BACKEND_ABI (4u + 256u * LAYER_TENSORS) /* which are part of it */
+#define BACKEND_ABI (5u + 256u * LAYER_TENSORS) /* which are part of it */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
@@ -270,12 +270,11 @@ struct verdict {
     struct guess judged[VERIFY_NODES]; /* the target's guess at every node's row; token TOKEN_NONE without a row */
 };
 
-struct verify_req {
+struct verify_req { /* a round of one sequence */
     const struct verify_node *nodes;
     size_t n; /* 1..VERIFY_NODES */
     struct sampling sampling;
-    uint64_t seed;
-    seq_t seq; /* names the random stream */
+    uint64_t seed; /* names the random stream: its keys are those of sequence 0 */
     struct verdict *out;
 };
 
@@ -338,7 +337,9 @@ struct backend_ops {
     bool (*dist)(struct store *, const struct dist_req *, size_t n);
     bool (*draw)(struct store *, const struct draw_req *, size_t n);
     bool (*overlap)(struct store *, const struct overlap_req *, size_t n); /* sums in one fixed order */
-    bool (*verify)(struct store *, const struct verify_req *);
+    /* Rounds of several sequences: the head runs on the rows of all together, so its weights are read once for many of
+     * them; then each is walked by itself. A verdict's bits are the same whatever rounds share the call. */
+    bool (*verify)(struct store *, const struct verify_req *, size_t n);
     /* For tests and oracle-grade comparison: logits (vocab) and hidden state (width), F32. */
     bool (*read_logits)(struct store *, uint32_t ring, uint32_t layer, float *out);
     bool (*read_hidden)(struct store *, uint32_t ring, uint32_t layer, float *out);

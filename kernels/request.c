@@ -142,8 +142,8 @@ request_overlap(struct request_limits m, const struct overlap_req *requests, siz
     return true;
 }
 
-bool
-request_verify(struct request_limits m, const struct verify_req *r)
+static bool
+is_round(struct request_limits m, const struct verify_req *r)
 {
     if (r->n == 0 || r->n > VERIFY_NODES || r->nodes[0].ring == RING_NONE)
         return false;
@@ -156,6 +156,15 @@ request_verify(struct request_limits m, const struct verify_req *r)
                        (size_t)node->parent >= i)))
             return false;
     }
+    return true;
+}
+
+bool
+request_verify(struct request_limits m, const struct verify_req *requests, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!is_round(m, &requests[i]))
+            return false;
     return true;
 }
 

@@ -33,7 +33,7 @@ bool request_guess(struct request_limits, const struct probe *, size_t n);
 bool request_dist(struct request_limits, const struct dist_req *, size_t n);
 bool request_draw(struct request_limits, const struct draw_req *, size_t n);
 bool request_overlap(struct request_limits, const struct overlap_req *, size_t n);
-bool request_verify(struct request_limits, const struct verify_req *);
+bool request_verify(struct request_limits, const struct verify_req *, size_t n);
 bool request_read(struct request_limits, uint32_t ring, uint32_t layer);
 bool request_read_dist(struct request_limits, dist_t);
 

@@ -53,6 +53,8 @@ allocate(struct context *c)
                     (c->tails = calloc((size_t)o->max_rows * o->ring, sizeof *c->tails)) != NULL &&
                     (c->prefill = calloc(o->max_rows, sizeof *c->prefill)) != NULL &&
                     (c->probes = calloc(o->max_probes, sizeof *c->probes)) != NULL &&
+                    (c->nodes = calloc((size_t)o->seqs * VERIFY_NODES, sizeof *c->nodes)) != NULL &&
+                    (c->rounds = calloc(o->seqs, sizeof *c->rounds)) != NULL &&
                     (c->counted = calloc(c->n_layers + 1u, sizeof *c->counted)) != NULL;
     if (!ok)
         return false;
@@ -136,6 +138,8 @@ context_close(struct context *c)
     free(c->tails);
     free(c->prefill);
     free(c->probes);
+    free(c->nodes);
+    free(c->rounds);
     free(c->counted);
     free(c);
 }

@@ -98,6 +98,9 @@ bool context_read_hidden(struct context *, slot_t, uint32_t layer, float *out);
  * called after every chunk. Stops with ERR_CANCELLED when the cancel flag is set or done() says so; whole chunks stay
  * in the trunk. */
 bool context_prefill(struct context *, seq_t, const token_t *, size_t n, progress_fn done, void *user);
+/* One committed row for each of n different sequences, max_rows at most, in one sweep: the same bits as prefills of one
+ * token each. Their uncommitted rows go. On failure none has grown. */
+bool context_extend(struct context *, const seq_t *, const token_t *, size_t n);
 
 /* ---- distributions and decisions ----
  * A dist_t may come from any context that shares the pool. */
@@ -126,6 +129,18 @@ struct verify_row { /* as struct verify_node, with slots */
  * with a slot is a child of its parent's slot. A candidate accepted without a row is the last on out->path. */
 bool context_verify(struct context *, seq_t, const struct verify_row *rows, size_t n, const struct sampling *,
                     uint64_t seed, struct verdict *out);
+
+/* Rounds of several sequences, at most as many as the context has: the same verdicts as one by one, with one head call
+ * for all of them. The seed alone names a round's random numbers, not the sequence. */
+struct verify_round {
+    seq_t seq;
+    const struct verify_row *rows;
+    size_t n;
+    struct sampling sampling;
+    uint64_t seed;
+    struct verdict *out;
+};
+bool context_verify_all(struct context *, const struct verify_round *, size_t n);
 
 /* ---- accounts ---- */
 

@@ -251,30 +251,51 @@ node_of(struct context *c, seq_t seq, const struct verify_row *rows, size_t i, s
     return true;
 }
 
+/* A round's checks, and its request. */
+static bool
+request_of(struct context *c, const struct verify_round *r, struct verify_node *nodes, struct verify_req *request)
+{
+    if (r->n < 1 || r->n > VERIFY_NODES)
+        return err_set(&c->err, ERR_WORK, "a round of %zu rows can't be verified: 1 to %d are possible", r->n,
+                       VERIFY_NODES);
+    if (context_trunk(c, r->seq) == NULL || !check_sampling(c, &r->sampling))
+        return false;
+    for (size_t i = 0; i < r->n; i++)
+        if (!node_of(c, r->seq, r->rows, i, nodes))
+            return false;
+    *request = (struct verify_req){.nodes = nodes, .n = r->n, .sampling = r->sampling, .seed = r->seed, .out = r->out};
+    return true;
+}
+
 bool
-context_verify(struct context *c, seq_t seq, const struct verify_row *rows, size_t n, const struct sampling *sampling,
-               uint64_t seed, struct verdict *out)
+context_verify_all(struct context *c, const struct verify_round *rounds, size_t n)
 {
     context_clear_error(c);
-    if (n < 1 || n > VERIFY_NODES)
-        return err_set(&c->err, ERR_WORK, "a round of %zu rows can't be verified: 1 to %d are possible", n,
-                       VERIFY_NODES);
-    if (context_trunk(c, seq) == NULL || !check_sampling(c, sampling))
-        return false;
-    struct verify_node nodes[VERIFY_NODES] = {{0}};
+    if (n > c->limits.seqs)
+        return err_set(&c->err, ERR_WORK, "%zu rounds can't be verified at once: the context has %" PRIu32 " sequences",
+                       n, c->limits.seqs);
     for (size_t i = 0; i < n; i++)
-        if (!node_of(c, seq, rows, i, nodes))
+        if (!request_of(c, &rounds[i], c->nodes + i * VERIFY_NODES, &c->rounds[i]))
             return false;
-    const struct verify_req request = {
-        .nodes = nodes, .n = n, .sampling = *sampling, .seed = seed, .seq = seq, .out = out};
+    if (n == 0)
+        return true;
     if (!context_flush(c))
         return false;
-    if (!c->ops->verify(c->store, &request))
+    if (!c->ops->verify(c->store, c->rounds, n))
         return context_refused(c, "verify a round");
     if (!context_wait(c))
         return false;
     c->loads.heads += 1;
     return true;
+}
+
+bool
+context_verify(struct context *c, seq_t seq, const struct verify_row *rows, size_t n, const struct sampling *sampling,
+               uint64_t seed, struct verdict *out)
+{
+    const struct verify_round round = {
+        .seq = seq, .rows = rows, .n = n, .sampling = *sampling, .seed = seed, .out = out};
+    return context_verify_all(c, &round, 1);
 }
 
 /* ---- accounts and tests ---- */

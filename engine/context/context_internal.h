@@ -53,6 +53,8 @@ struct context {
     slot_t *tails;              /* (max_rows, ring) */
     slot_t *prefill;            /* (max_rows) the chunk of a prompt in flight */
     struct probe *probes;       /* (max_probes) */
+    struct verify_node *nodes;  /* (seqs, VERIFY_NODES) of the rounds being verified */
+    struct verify_req *rounds;  /* (seqs) */
     struct loads loads;
     double trained_load; /* what a layer's trained head adds to it */
     uint64_t calls;      /* of the head, */

@@ -252,3 +252,50 @@ context_prefill(struct context *c, seq_t seq, const token_t *tokens, size_t n, p
     }
     return true;
 }
+
+/* May each of n different sequences grow by a row? */
+static bool
+check_extension(struct context *c, const seq_t *seqs, size_t n)
+{
+    if (n > c->limits.max_rows)
+        return err_set(&c->err, ERR_WORK, "one sweep takes %" PRIu32 " rows at most: extend %zu sequences in parts",
+                       c->limits.max_rows, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct sequence *q = context_trunk(c, seqs[i]);
+        if (q == NULL)
+            return false;
+        if (q->len == c->limits.ctx)
+            return err_set(&c->err, ERR_WORK,
+                           "the context of %" PRIu32 " positions is full in sequence %" PRIu32 ": use a larger -c",
+                           c->limits.ctx, seqs[i]);
+        for (size_t j = 0; j < i; j++)
+            if (seqs[j] == seqs[i])
+                return err_set(&c->err, ERR_WORK, "sequence %" PRIu32 " can't grow by two rows at once", seqs[i]);
+    }
+    return true;
+}
+
+bool
+context_extend(struct context *c, const seq_t *seqs, const token_t *tokens, size_t n)
+{
+    context_clear_error(c);
+    if (!check_extension(c, seqs, n))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        context_truncate(c, seqs[i], c->sequences[seqs[i]].len);
+    bool ok = true;
+    for (size_t i = 0; i < n && ok; i++) {
+        c->prefill[i] = context_append(c, seqs[i], SLOT_NONE, tokens[i]);
+        ok = c->prefill[i] != SLOT_NONE;
+    }
+    ok = ok && context_advance(c, c->prefill, n, c->n_layers, NULL);
+    for (size_t i = 0; i < n && ok; i++)
+        ok = context_keep(c, seqs[i], &c->prefill[i], 1); /* goes well: the row was made for it */
+    if (ok)
+        return true;
+    const struct err why = c->err;
+    for (size_t i = 0; i < n; i++)
+        context_truncate(c, seqs[i], c->sequences[seqs[i]].len);
+    c->err = why;
+    return false;
+}

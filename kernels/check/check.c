@@ -51,7 +51,7 @@ run(struct check *c, struct command *m, struct err *err)
     case DIST: return ledger_dist(c->ledger, m->dists, m->n, err) && cpu->dist(s, m->dists, m->n);
     case DRAW: return ledger_draw(c->ledger, m->draws, m->n, err) && cpu->draw(s, m->draws, m->n);
     case OVERLAP: return ledger_overlap(c->ledger, m->overlaps, m->n, err) && cpu->overlap(s, m->overlaps, m->n);
-    case VERIFY: return ledger_verify(c->ledger, &m->verify, err) && cpu->verify(s, &m->verify);
+    case VERIFY: return ledger_verify(c->ledger, m->verifies, m->n, err) && cpu->verify(s, m->verifies, m->n);
     case READ_LOGITS:
         return ledger_read(c->ledger, m->ring, m->layer, err) && cpu->read_logits(s, m->ring, m->layer, m->result);
     case READ_HIDDEN:
@@ -130,8 +130,9 @@ claim(struct check *c, const struct command *m, struct err *err)
         ok = pool_claim(c->pool, m->draws[i].from, s, err);
     for (size_t i = 0; m->kind == OVERLAP && i < m->n && ok; i++)
         ok = pool_claim(c->pool, m->overlaps[i].d, s, err) && pool_claim(c->pool, m->overlaps[i].c, s, err);
-    for (size_t i = 0; m->kind == VERIFY && i < m->verify.n && ok; i++)
-        ok = pool_claim(c->pool, m->verify.nodes[i].q, s, err);
+    for (size_t i = 0; m->kind == VERIFY && i < m->n && ok; i++)
+        for (size_t j = 0; j < m->verifies[i].n && ok; j++)
+            ok = pool_claim(c->pool, m->verifies[i].nodes[j].q, s, err);
     return ok;
 }
 
@@ -219,10 +220,11 @@ check_overlap(struct store *s, const struct overlap_req *requests, size_t n)
 }
 
 static bool
-check_verify(struct store *s, const struct verify_req *r)
+check_verify(struct store *s, const struct verify_req *requests, size_t n)
 {
-    return request_verify(check_of(s)->limits, r) &&
-           queue(s, (struct command){.kind = VERIFY, .verify = *r, .out = r->out, .bytes = sizeof *r->out});
+    return request_verify(check_of(s)->limits, requests, n) &&
+           queue(s,
+                 (struct command){.kind = VERIFY, .verifies = requests, .n = n, .bytes = n * sizeof(struct verdict)});
 }
 
 static bool

@@ -56,6 +56,18 @@ copy_overlaps(struct command *m, bool *ok)
     }
 }
 
+static void
+copy_verifies(struct command *m, bool *ok)
+{
+    struct verify_req *verifies = copy(m, m->verifies, m->n, sizeof *verifies, ok);
+    m->verifies = verifies;
+    for (size_t i = 0; i < m->n && *ok; i++) {
+        m->outs[i] = verifies[i].out;
+        verifies[i].nodes = copy(m, verifies[i].nodes, verifies[i].n, sizeof *verifies[i].nodes, ok);
+        verifies[i].out = (struct verdict *)m->result + i;
+    }
+}
+
 struct command *
 command_copy(const struct command *from)
 {
@@ -70,13 +82,13 @@ command_copy(const struct command *from)
     m->rows = copy(m, m->rows, m->n, sizeof *m->rows, &ok);
     m->probes = copy(m, m->probes, m->n, sizeof *m->probes, &ok);
     m->dists = copy(m, m->dists, m->n, sizeof *m->dists, &ok);
-    m->verify.nodes = copy(m, m->verify.nodes, m->verify.n, sizeof *m->verify.nodes, &ok);
-    m->verify.out = m->result;
     copy_sweep(m, &ok);
     if (m->kind == DRAW)
         copy_draws(m, &ok);
     if (m->kind == OVERLAP)
         copy_overlaps(m, &ok);
+    if (m->kind == VERIFY)
+        copy_verifies(m, &ok);
     if (ok)
         return m;
     command_free(m);
@@ -99,7 +111,7 @@ command_deliver(const struct command *m)
             memcpy(m->probed, result->probed, m->depths * sizeof *m->probed);
         result->probed = m->probed;
     }
-    const bool each = m->kind == DRAW || m->kind == OVERLAP;
+    const bool each = m->kind == DRAW || m->kind == OVERLAP || m->kind == VERIFY;
     for (size_t i = 0; each && i < m->n; i++)
         memcpy(m->outs[i], (char *)m->result + m->bytes / m->n * i, m->bytes / m->n);
     if (m->out != NULL)

@@ -24,7 +24,7 @@ enum command_kind {
 /* What its kind does not have is zero. */
 struct command {
     enum command_kind kind;
-    size_t n; /* slots, rows, probes, dists, draws, overlaps */
+    size_t n; /* slots, rows, probes, dists, draws, overlaps, verifies */
     seq_t seq;
     uint32_t first, ring, layer;
     const slot_t *slots;
@@ -35,12 +35,12 @@ struct command {
     const struct dist_req *dists;
     const struct draw_req *draws;       /* `out` of each: in `result` */
     const struct overlap_req *overlaps; /* likewise */
-    struct verify_req verify;
+    const struct verify_req *verifies;  /* likewise */
     dist_t dist;
 
-    void *out, *result; /* the caller's memory, in a draw and an overlap NULL; ours, of `bytes` */
+    void *out, *result; /* the caller's memory, NULL where each has its own; ours, of `bytes` */
     size_t bytes;
-    void **outs;          /* DRAW, OVERLAP: (n) the caller's `out` of each */
+    void **outs;          /* DRAW, OVERLAP, VERIFY: (n) the caller's `out` of each */
     struct guess *probed; /* UNTIL: (depths) the caller's, or NULL */
     size_t depths;        /* L + 1 */
 

@@ -233,8 +233,8 @@ ledger_overlap(const struct ledger *g, const struct overlap_req *requests, size_
     return true;
 }
 
-bool
-ledger_verify(const struct ledger *g, const struct verify_req *r, struct err *err)
+static bool
+check_round(const struct ledger *g, const struct verify_req *r, struct err *err)
 {
     for (size_t i = 0; i < r->n; i++) {
         const struct verify_node *node = &r->nodes[i];
@@ -243,5 +243,14 @@ ledger_verify(const struct ledger *g, const struct verify_req *r, struct err *er
         if (i > 0 && node->q != DIST_NONE && r->sampling.temperature > 0 && !ledger_read_dist(g, node->q, err))
             return false;
     }
+    return true;
+}
+
+bool
+ledger_verify(const struct ledger *g, const struct verify_req *requests, size_t n, struct err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!check_round(g, &requests[i], err))
+            return false;
     return true;
 }

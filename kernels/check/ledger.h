@@ -18,7 +18,7 @@ bool ledger_guess(const struct ledger *, const struct probe *, size_t n, struct 
 bool ledger_dist(const struct ledger *, const struct dist_req *, size_t n, struct err *);
 bool ledger_draw(const struct ledger *, const struct draw_req *, size_t n, struct err *);
 bool ledger_overlap(const struct ledger *, const struct overlap_req *, size_t n, struct err *);
-bool ledger_verify(const struct ledger *, const struct verify_req *, struct err *);
+bool ledger_verify(const struct ledger *, const struct verify_req *, size_t n, struct err *);
 bool ledger_read(const struct ledger *, uint32_t ring, uint32_t layer, struct err *);
 bool ledger_read_dist(const struct ledger *, dist_t, struct err *);
 

@@ -179,39 +179,77 @@ cpu_overlap(struct store *s, const struct overlap_req *requests, size_t n)
     return true;
 }
 
-static bool
-cpu_verify(struct store *s, const struct verify_req *request)
+/* ---- verification ---- */
+
+/* The walk of a round whose rows' logits begin at row `at` of the head's table. */
+static void
+walk(const struct store *s, const struct verify_req *r, size_t at, struct worker_buffers *b, struct verdict *out)
 {
-    const uint32_t vocab = s->weights->desc.vocab, depth = s->weights->desc.n_layers;
-    struct head_table *t = &s->head;
-    if (!request_verify(s->limits, request))
-        return false;
+    const struct head_table *t = &s->head;
+    const uint32_t vocab = s->weights->desc.vocab;
     const float *logits[VERIFY_NODES], *q[VERIFY_NODES];
-    size_t at[VERIFY_NODES];
-    size_t rows = 0;
-    for (size_t i = 0; i < request->n; i++) {
-        const struct verify_node *node = &request->nodes[i];
-        at[i] = rows;
-        logits[i] = node->ring == RING_NONE ? NULL : t->logits + rows++ * vocab;
-        q[i] = node->q == DIST_NONE ? NULL : cpu_dists_at(s->dists, node->q);
-    }
-    if (cpu_store_stopped(s))
-        return true;
-    t->n = t->ready = 0;
-    for (size_t i = 0; i < request->n; i++)
-        if (request->nodes[i].ring != RING_NONE)
-            add_row(t, request->nodes[i].ring, depth, USE_LENS);
-    head_run(s, true);
-    struct verdict *staged = cpu_store_stage(s, request->out, sizeof *staged);
-    if (staged == NULL || s->failed)
-        return true;
-    if (!sampling_verify(request, vocab, logits, q, s->limits.dists.vocab, s->p, s->workers[0].order, staged)) {
-        s->n_deliveries--; /* malformed: nothing to hand out */
-        return false;
-    }
     for (size_t i = 0; i < VERIFY_NODES; i++)
-        staged->judged[i] =
-            i < request->n && logits[i] != NULL ? t->guesses[at[i]] : (struct guess){.token = TOKEN_NONE};
+        out->judged[i].token = TOKEN_NONE;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct verify_node *node = &r->nodes[i];
+        q[i] = node->q == DIST_NONE ? NULL : cpu_dists_at(s->dists, node->q);
+        logits[i] = NULL;
+        if (node->ring != RING_NONE) {
+            logits[i] = t->logits + at * vocab;
+            out->judged[i] = t->guesses[at++];
+        }
+    }
+    (void)sampling_verify(r, vocab, logits, q, s->limits.dists.vocab, b->p, b->order, out); /* well-formed, as asked */
+}
+
+/* Rounds whose rows fit the head's table: at[i] is where those of round i begin. */
+static void
+verify_part(struct store *s, const struct verify_req *requests, size_t n, const size_t *at)
+{
+    const uint32_t depth = s->weights->desc.n_layers;
+    const size_t first = s->n_deliveries;
+    s->head.n = s->head.ready = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < requests[i].n; j++)
+            if (requests[i].nodes[j].ring != RING_NONE)
+                add_row(&s->head, requests[i].nodes[j].ring, depth, USE_LENS);
+    head_run(s, true);
+    for (size_t i = 0; i < n && !s->failed; i++)
+        (void)cpu_store_stage(s, requests[i].out, sizeof(struct verdict));
+    if (s->failed)
+        return;
+    PARALLEL(omp parallel for num_threads(s->threads) if (n > 1))
+    for (size_t i = 0; i < n; i++) {
+        void *staged = s->staged + s->deliveries[first + i].at;
+        walk(s, &requests[i], at[i], &s->workers[team_rank()], staged);
+    }
+}
+
+static size_t
+rows_of(const struct verify_req *r)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < r->n; i++)
+        rows += r->nodes[i].ring != RING_NONE;
+    return rows;
+}
+
+static bool
+cpu_verify(struct store *s, const struct verify_req *requests, size_t n)
+{
+    if (!request_verify(s->limits, requests, n))
+        return false;
+    for (size_t first = 0, last; first < n && !cpu_store_stopped(s); first = last) {
+        size_t at[HEAD_TILE], rows = 0; /* a round has a row at least */
+        for (last = first; last < n; last++) {
+            const size_t more = rows_of(&requests[last]);
+            if (rows + more > HEAD_TILE)
+                break;
+            at[last - first] = rows;
+            rows += more;
+        }
+        verify_part(s, requests + first, last - first, at);
+    }
     return true;
 }
 

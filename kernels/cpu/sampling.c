@@ -271,7 +271,7 @@ sampling_verify(const struct verify_req *r, uint32_t vocab, const float *const *
         return false;
     const bool greedy = !(r->sampling.temperature > 0);
     struct test t = {.p = p, .vocab = vocab, .q_vocab = q_vocab};
-    struct rng_key key = {.seed = r->seed, .seq = r->seq};
+    struct rng_key key = {.seed = r->seed};
     out->n_path = 0;
     for (uint32_t node = 0;;) {
         token_t argmax = TOKEN_NONE;

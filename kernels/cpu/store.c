@@ -32,7 +32,6 @@ take_all(struct store *s)
     s->keys = blocks_take(&s->blocks, places, element);
     s->values = blocks_take(&s->blocks, places, element);
     s->trunk = blocks_take(&s->blocks, (size_t)s->desc.seqs * s->desc.trunk, sizeof *s->trunk);
-    s->p = blocks_take(&s->blocks, d->vocab, sizeof *s->p);
     s->q = blocks_take(&s->blocks, rows * heads, sizeof *s->q);
     s->attended = blocks_take(&s->blocks, rows * heads, sizeof *s->attended);
     s->k = blocks_take(&s->blocks, rows * kv, sizeof *s->k);
@@ -46,7 +45,7 @@ take_all(struct store *s)
     s->head.pieces = blocks_take(&s->blocks, HEAD_TILE * s->head.n_pieces, sizeof *s->head.pieces);
     s->head.shifted = blocks_take(&s->blocks, (size_t)HEAD_TILE * d->width, sizeof *s->head.shifted);
     s->workers = blocks_take(&s->blocks, s->threads, sizeof *s->workers);
-    if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL || s->p == NULL || s->q == NULL ||
+    if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL || s->q == NULL ||
         s->attended == NULL || s->k == NULL || s->v == NULL || s->gate == NULL || s->up == NULL || s->y == NULL ||
         s->turns == NULL || s->head.logits == NULL || s->head.pieces == NULL || s->head.shifted == NULL ||
         s->workers == NULL || !take_acts(s, &s->acts, largest(rows, HEAD_TILE), widest))
@@ -55,9 +54,10 @@ take_all(struct store *s)
         struct worker_buffers *b = &s->workers[t];
         b->active = blocks_take(&s->blocks, rows, sizeof *b->active);
         b->order = blocks_take(&s->blocks, d->vocab, sizeof *b->order);
+        b->p = blocks_take(&s->blocks, d->vocab, sizeof *b->p);
         b->keys = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->keys);
         b->values = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->values);
-        if (b->active == NULL || b->order == NULL || b->keys == NULL || b->values == NULL ||
+        if (b->active == NULL || b->order == NULL || b->p == NULL || b->keys == NULL || b->values == NULL ||
             !take_acts(s, &b->acts, PRIVATE_ROWS, widest))
             return false;
     }

@@ -49,6 +49,7 @@ struct worker_buffers {
     float *keys, *values; /* (ATTEND_BLOCK, head_dim): a block in F32 */
     uint32_t *active;     /* (max_rows) rows that take part in a layer */
     uint32_t *order;      /* (vocab) scratch of the sampler */
+    float *p;             /* (vocab) and of the verifier */
 };
 
 /* ---- results that wait ---- */
@@ -70,7 +71,6 @@ struct store {
     void *keys, *values; /* (L, slots, kv_heads * head_dim), F16, or F32 when exact */
     slot_t *trunk;       /* (seqs, trunk) */
     struct dists *dists; /* shared, or NULL */
-    float *p;            /* (vocab) the verifier's scratch */
 
     /* a sweep's; n is max_rows */
     struct acts acts;               /* (n, widest input) */

@@ -198,47 +198,86 @@ decide_overlap(struct store *s, const struct overlap_req *requests, size_t n)
 
 /* ---- verification ---- */
 
-bool
-decide_verify(struct store *s, const struct verify_req *r)
+/* The arguments of n rounds, `nodes` nodes in all, with the head's rows in s->head_rows: their number is the result. */
+static uint32_t
+put_rounds(struct store *s, const struct verify_req *requests, uint32_t n, uint32_t nodes, struct verify_args *a,
+           struct arena_piece *args, struct verdict *verdicts)
 {
-    const size_t n = r->n;
-    struct arena_piece args, results;
-    void *rows_host, *verdict_host;
-    if (!request_verify(s->limits, r))
-        return false;
-    if (cuda_store_stopped(s) ||
-        !cuda_store_args(s, piece_room(n, sizeof *r->nodes) + piece_room(n, sizeof(int32_t)), &args) ||
-        !cuda_store_results(s, piece_room(n, sizeof(struct guess)) + piece_room(1, sizeof(struct verdict)), &results))
-        return true;
-    s->stoppable = true;
-    struct guess *guesses = piece_put(&results, n, sizeof *guesses, NULL);
-    struct verdict *verdict = piece_put(&results, 1, sizeof *verdict, &verdict_host);
-    struct verify_args a = {.model = s->weights->model,
-                            .store = s->dev,
-                            .nodes = piece_copy(&args, r->nodes, n, sizeof *r->nodes),
-                            .logits_row = piece_put(&args, n, sizeof(int32_t), &rows_host),
-                            .n = (uint32_t)n,
-                            .sampling = r->sampling,
-                            .seed = r->seed,
-                            .seq = r->seq,
-                            .guesses = guesses,
-                            .verdict = verdict};
-    uint32_t rows = 0;
-    uint64_t judged = 0;
-    for (size_t i = 0; i < n; i++) {
-        const bool has = r->nodes[i].ring != RING_NONE;
-        ((int32_t *)rows_host)[i] = has ? (int32_t)rows : -1;
-        judged |= (uint64_t)has << i;
-        if (has)
-            s->head_rows[rows++] = plain_row(r->nodes[i].ring, s->weights->desc.n_layers);
+    void *rounds_host, *nodes_host, *rows_host;
+    a->rounds = piece_put(args, n, sizeof *a->rounds, &rounds_host);
+    a->nodes = piece_put(args, nodes, sizeof *a->nodes, &nodes_host);
+    a->logits_row = piece_put(args, nodes, sizeof *a->logits_row, &rows_host);
+    a->n = n;
+    uint32_t at = 0, rows = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct verify_req *r = &requests[i];
+        ((struct dev_round *)rounds_host)[i] = (struct dev_round){
+            .first = at, .n = (uint32_t)r->n, .sampling = r->sampling, .seed = r->seed, .verdict = &verdicts[i]};
+        const bool sampled = r->sampling.temperature > 0;
+        a->sampled = a->sampled || sampled;
+        a->greedy = a->greedy || !sampled;
+        a->longest = r->n > a->longest ? (uint32_t)r->n : a->longest;
+        for (size_t j = 0; j < r->n; j++, at++) {
+            const uint32_t ring = r->nodes[j].ring;
+            ((struct verify_node *)nodes_host)[at] = r->nodes[j];
+            ((int32_t *)rows_host)[at] = ring != RING_NONE ? (int32_t)rows : -1;
+            if (ring != RING_NONE)
+                s->head_rows[rows++] = plain_row(ring, s->weights->desc.n_layers);
+        }
     }
-    if (run_head(s, rows, guesses) && cuda_store_send(s, &args) &&
-        cuda_store_did(s, launch_verify(a, &s->weights->sizes, s->stream), "verifying"))
-        (void)cuda_store_deliver(s, (struct delivery){.kind = DELIVER_VERDICT,
-                                                      .out = r->out,
-                                                      .from = verdict_host,
-                                                      .layer = s->weights->desc.n_layers,
-                                                      .judged = judged});
+    return rows;
+}
+
+static bool
+deliver_verdict(struct store *s, const struct verify_req *r, const struct verdict *from)
+{
+    uint64_t judged = 0;
+    for (size_t i = 0; i < r->n; i++)
+        judged |= (uint64_t)(r->nodes[i].ring != RING_NONE) << i;
+    return cuda_store_deliver(s, (struct delivery){.kind = DELIVER_VERDICT,
+                                                   .out = r->out,
+                                                   .from = from,
+                                                   .layer = s->weights->desc.n_layers,
+                                                   .judged = judged});
+}
+
+/* Rounds whose nodes, so many, fit one pass of the head. False: the store failed. */
+static bool
+verify_part(struct store *s, const struct verify_req *requests, uint32_t n, uint32_t nodes)
+{
+    struct arena_piece args, results;
+    void *host;
+    if (!cuda_store_args(s,
+                         piece_room(n, sizeof(struct dev_round)) + piece_room(nodes, sizeof(struct verify_node)) +
+                             piece_room(nodes, sizeof(int32_t)),
+                         &args) ||
+        !cuda_store_results(s, piece_room(nodes, sizeof(struct guess)) + piece_room(n, sizeof(struct verdict)),
+                            &results))
+        return false;
+    struct guess *guesses = piece_put(&results, nodes, sizeof *guesses, NULL);
+    struct verdict *verdicts = piece_put(&results, n, sizeof *verdicts, &host);
+    struct verify_args a = {.model = s->weights->model, .store = s->dev, .guesses = guesses};
+    const uint32_t rows = put_rounds(s, requests, n, nodes, &a, &args, verdicts);
+    bool ok = run_head(s, rows, guesses) && cuda_store_send(s, &args) &&
+              cuda_store_did(s, launch_verify(a, &s->weights->sizes, s->stream), "verifying");
+    for (uint32_t i = 0; i < n && ok; i++)
+        ok = deliver_verdict(s, &requests[i], (const struct verdict *)host + i);
+    return ok;
+}
+
+bool
+decide_verify(struct store *s, const struct verify_req *requests, size_t n)
+{
+    if (!request_verify(s->limits, requests, n))
+        return false;
+    for (size_t first = 0, last; first < n && !cuda_store_stopped(s); first = last) {
+        uint32_t nodes = 0;
+        for (last = first; last < n && nodes + requests[last].n <= s->dev.head_rows; last++)
+            nodes += (uint32_t)requests[last].n;
+        s->stoppable = true;
+        if (!verify_part(s, requests + first, (uint32_t)(last - first), nodes))
+            return true;
+    }
     return true;
 }
 

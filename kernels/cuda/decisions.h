@@ -9,7 +9,7 @@ bool decide_guess(struct store *, const struct probe *, size_t n, struct guess *
 bool decide_dist(struct store *, const struct dist_req *, size_t n);
 bool decide_draw(struct store *, const struct draw_req *, size_t n);
 bool decide_overlap(struct store *, const struct overlap_req *, size_t n);
-bool decide_verify(struct store *, const struct verify_req *);
+bool decide_verify(struct store *, const struct verify_req *, size_t n);
 bool decide_read_logits(struct store *, uint32_t ring, uint32_t layer, float *out);
 bool decide_read_hidden(struct store *, uint32_t ring, uint32_t layer, float *out);
 bool decide_read_dist(struct store *, dist_t, float *out);

@@ -217,6 +217,8 @@ struct row_law {
     double total, q_total;           /* of p as it is rounded; of the node's q */
 };
 
+#define VERIFY_WALKS 16 /* sampled rounds that are walked side by side */
+
 /* What lives as long as a store. Activations are packed F16, or (rows, cols) F32 when exact. */
 struct dev_store {
     uint32_t slots, ring, trunk_room, max_rows;
@@ -247,9 +249,9 @@ struct dev_store {
     float *head_shifted;            /* (head_rows, width) of rows with an affine head */
     float *head_logits;             /* (head_rows, vocab) */
     uint32_t head_rows;             /* rows in one pass of the head, >= VERIFY_NODES */
-    float *verify_p;                /* (2, vocab) what verification works in */
+    float *verify_p;                /* (VERIFY_WALKS, 2, vocab) what verification works in */
     struct head_piece *head_pieces; /* (max(head_rows, n_layers), head_pieces_of(vocab)) */
-    struct row_law *row_laws;       /* (head_rows) */
+    struct row_law *row_laws;       /* (head_rows) by node */
 };
 
 /* ---- sweeps ---- */
@@ -328,17 +330,23 @@ struct overlap_args {
     uint32_t n;
 };
 
+struct dev_round {     /* a round to verify */
+    uint32_t first, n; /* its nodes; the parents of nodes count from the first */
+    struct sampling sampling;
+    uint64_t seed;
+    struct verdict *verdict;
+};
+
 struct verify_args {
     const struct dev_model *model;
     struct dev_store store;
-    const struct verify_node *nodes; /* (n) */
-    const int32_t *logits_row;       /* (n) row of head_logits of a node, -1: none */
+    const struct dev_round *rounds;  /* (n) */
+    const struct verify_node *nodes; /* of all rounds, store.head_rows at most */
+    const int32_t *logits_row;       /* of each: row of head_logits, -1: none */
     uint32_t n;
-    struct sampling sampling;
-    uint64_t seed;
-    seq_t seq;
+    uint32_t longest;            /* nodes of a round, at most */
+    bool greedy, sampled;        /* some of the rounds are */
     const struct guess *guesses; /* of the rows of head_logits */
-    struct verdict *verdict;
 };
 
 #endif

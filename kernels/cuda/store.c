@@ -70,7 +70,7 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
         {&v->head_normed, v->head_rows * width, act, true, false},
         {(void **)&v->head_shifted, (size_t)v->head_rows * d->width, f32, false, false},
         {(void **)&v->head_logits, (size_t)v->head_rows * d->vocab, f32, false, false},
-        {(void **)&v->verify_p, (size_t)2 * d->vocab, f32, false, false},
+        {(void **)&v->verify_p, (size_t)VERIFY_WALKS * 2 * d->vocab, f32, false, false},
         {(void **)&v->head_pieces, stat_rows * head_pieces_of(d->vocab), sizeof *v->head_pieces, true, false},
         {(void **)&v->row_laws, v->head_rows, sizeof *v->row_laws, true, false},
     };

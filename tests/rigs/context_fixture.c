@@ -38,6 +38,15 @@ assert_error(const struct context *c, enum err_kind kind, const char *part)
 }
 
 void
+assert_loads(struct fixture *f, struct loads *since, double layers, double heads)
+{
+    const struct loads now = context_loads(f->c);
+    assert_true(now.layers - since->layers >= layers && now.layers - since->layers <= layers);
+    assert_true(now.heads - since->heads >= heads && now.heads - since->heads <= heads);
+    *since = now;
+}
+
+void
 append_chain(struct fixture *f, slot_t parent, token_t first, slot_t *slots, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

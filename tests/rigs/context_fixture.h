@@ -22,6 +22,8 @@ void close_fixture(struct fixture *);
 
 /* The context's error is of this kind and its text has this part. */
 void assert_error(const struct context *, enum err_kind, const char *part);
+/* What was loaded since the last look, exactly; *since becomes now. */
+void assert_loads(struct fixture *, struct loads *since, double layers, double heads);
 /* Appends tokens first, first + 1, … as a chain under parent. */
 void append_chain(struct fixture *, slot_t parent, token_t first, slot_t *slots, size_t n);
 void prefill(struct fixture *, size_t n); /* n tokens, 64 at most */

@@ -189,7 +189,7 @@ row_verify(struct program *p)
     }
     struct verdict got, expected;
     const uint64_t seed = row_below(p, 1000);
-    const struct verify_req request = {.nodes = nodes, .n = n, .sampling = sampling, .seed = seed, .seq = seq};
+    const struct verify_req request = {.nodes = nodes, .n = n, .sampling = sampling, .seed = seed};
     EXPECT(p, context_verify(p->c, seq, round, n, &sampling, seed, &got));
     EXPECT(p, sampling_verify(&request, p->vocab, logits_at, q_at, p->pool->vocab, scratch, order, &expected));
     EXPECT(p, got.kind == expected.kind && got.next == expected.next && got.n_path == expected.n_path);

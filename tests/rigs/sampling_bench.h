@@ -10,7 +10,7 @@
 #include "tests/rigs/device_memory.h"
 #include "tests/rigs/draws.h"
 
-enum { MAX_VOCAB = 20000, ROWS = VERIFY_NODES, DISTS = VERIFY_NODES };
+enum { MAX_VOCAB = 20000, ROWS = VERIFY_NODES, DISTS = VERIFY_NODES, BENCH_ROUNDS = 20 };
 
 struct bench {
     struct dev_model model, *dev_model;
@@ -29,8 +29,8 @@ open_bench(void **state)
     b.store.head_rows = ROWS;
     b.store.head_logits = take(sizeof(float) * ROWS * MAX_VOCAB);
     b.store.dists_p = take(sizeof(float) * DISTS * MAX_VOCAB);
-    b.store.verify_p = take(sizeof(float) * 2 * MAX_VOCAB);
-    b.store.row_laws = take(sizeof(struct row_law) * ROWS);
+    b.store.verify_p = take(sizeof(float) * VERIFY_WALKS * 2 * MAX_VOCAB);
+    b.store.row_laws = take(sizeof(struct row_law) * BENCH_ROUNDS * VERIFY_NODES);
     b.arena = take(ARENA);
     *state = &b;
     return 0;

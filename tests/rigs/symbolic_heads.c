@@ -106,8 +106,8 @@ symbolic_overlap(struct store *s, const struct overlap_req *r, size_t n)
     return true;
 }
 
-bool
-symbolic_verify(struct store *s, const struct verify_req *r)
+static bool
+verify_one(struct store *s, const struct verify_req *r)
 {
     static const struct verdict empty;
     struct verdict v = empty;
@@ -131,6 +131,15 @@ symbolic_verify(struct store *s, const struct verify_req *r)
     }
     return sampling_verify(r, s->w->vocab, logits, q, s->dists.vocab, p, order, &v) &&
            symbolic_deliver(s, r->out, &v, sizeof v);
+}
+
+bool
+symbolic_verify(struct store *s, const struct verify_req *requests, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!verify_one(s, &requests[i]))
+            return false;
+    return true;
 }
 
 bool

@@ -59,7 +59,7 @@ bool symbolic_guess(struct store *, const struct probe *, size_t n, struct guess
 bool symbolic_dist(struct store *, const struct dist_req *, size_t n);
 bool symbolic_draw(struct store *, const struct draw_req *, size_t n);
 bool symbolic_overlap(struct store *, const struct overlap_req *, size_t n);
-bool symbolic_verify(struct store *, const struct verify_req *);
+bool symbolic_verify(struct store *, const struct verify_req *, size_t n);
 bool symbolic_read_logits(struct store *, uint32_t ring, uint32_t layer, float *out);
 bool symbolic_read_hidden(struct store *, uint32_t ring, uint32_t layer, float *out);
 bool symbolic_read_dist(struct store *, dist_t, float *out);

@@ -12,15 +12,6 @@
 /* ---- accounts ---- */
 
 static void
-assert_loads(struct fixture *f, struct loads *since, double layers, double heads)
-{
-    const struct loads now = context_loads(f->c);
-    assert_true(now.layers - since->layers >= layers && now.layers - since->layers <= layers);
-    assert_true(now.heads - since->heads >= heads && now.heads - since->heads <= heads);
-    *since = now;
-}
-
-static void
 test_loads_count_each_layer_of_a_sweep_once(void **state)
 {
     (void)state;
@@ -221,8 +212,7 @@ test_verify_maps_slots_to_places_and_positions(void **state)
     /* The positions are those of the rows: what is drawn is what the keys say. */
     const struct sampling hot = {.temperature = 1, .top_p = 1};
     const dist_t p = context_dist(f.c, rows[0], L, 0, &hot);
-    const struct rng_key key = {
-        .seed = 99, .seq = f.s, .pos = context_position(f.c, rows[0]) + 1, .purpose = RNG_BONUS};
+    const struct rng_key key = {.seed = 99, .pos = context_position(f.c, rows[0]) + 1, .purpose = RNG_BONUS};
     assert_true(context_verify(f.c, f.s, round, 1, &hot, 99, &v));
     assert_int_equal(v.next, context_draw(f.c, p, &key, NULL, 0));
     close_fixture(&f);

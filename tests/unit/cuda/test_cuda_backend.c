@@ -266,7 +266,7 @@ test_greedy_verdicts_are_those_of_the_cpu(void **state)
                 nodes[i].token = sampling_argmax(z[nodes[i].parent], r.desc->vocab);
         }
         const struct verify_req request = {.nodes = nodes, .n = 20, .sampling = {.top_p = 1}, .out = &got};
-        assert_true(cuda->verify(r.store, &request));
+        assert_true(cuda->verify(r.store, &request, 1));
         rig_wait(&r);
         assert_true(sampling_verify(&request, r.desc->vocab, logits, q, r.desc->vocab, p, order, &want));
         assert_int_equal(got.n_path, want.n_path);

@@ -16,30 +16,45 @@ struct tree {
     struct guess guesses[VERIFY_NODES];
 };
 
-/* Verifies the tree, whose rows' logits and dists are on the device already. */
+/* Verifies n trees in one launch. Their rows' logits are on the device already, VERIFY_NODES rows for each tree, and the
+ * dists as well. */
+static void
+verify_all(struct bench *b, const struct tree *t, const struct verify_req *r, uint32_t n, struct verdict *out)
+{
+    struct verify_node *const nodes = b->arena;
+    int32_t *const rows = (int32_t *)(nodes + BENCH_ROUNDS * VERIFY_NODES);
+    struct guess *const guesses = (struct guess *)(rows + BENCH_ROUNDS * VERIFY_NODES);
+    struct dev_round *const rounds = (struct dev_round *)(guesses + BENCH_ROUNDS * VERIFY_NODES);
+    struct verdict *const verdicts = (struct verdict *)((char *)b->arena + ARENA / 2);
+    struct verify_args a = {.model = b->dev_model,
+                            .store = b->store,
+                            .rounds = rounds,
+                            .nodes = nodes,
+                            .logits_row = rows,
+                            .n = n,
+                            .guesses = guesses};
+    for (uint32_t i = 0, at = 0; i < n; at += t[i++].n) {
+        int32_t row[VERIFY_NODES];
+        for (uint32_t j = 0; j < t[i].n; j++)
+            row[j] = t[i].row[j] < 0 ? -1 : t[i].row[j] + (int32_t)(i * VERIFY_NODES);
+        const struct dev_round round = {
+            .first = at, .n = t[i].n, .sampling = r[i].sampling, .seed = r[i].seed, .verdict = verdicts + i};
+        send(&rounds[i], &round, sizeof round);
+        send(nodes + at, t[i].nodes, t[i].n * sizeof *nodes);
+        send(rows + at, row, t[i].n * sizeof *rows);
+        send(guesses + i * VERIFY_NODES, t[i].guesses, VERIFY_NODES * sizeof *guesses);
+        a.longest = t[i].n > a.longest ? t[i].n : a.longest;
+        a.sampled = a.sampled || r[i].sampling.temperature > 0;
+        a.greedy = a.greedy || !(r[i].sampling.temperature > 0);
+    }
+    assert_int_equal(launch_verify(a, &b->model, 0), cudaSuccess);
+    fetch(out, verdicts, n * sizeof *out);
+}
+
 static void
 verify(struct bench *b, const struct tree *t, const struct verify_req *r, struct verdict *out)
 {
-    char *const arena = b->arena;
-    struct verify_node *const nodes = b->arena;
-    int32_t *const rows = (int32_t *)(nodes + VERIFY_NODES);
-    struct guess *const guesses = (struct guess *)(rows + VERIFY_NODES);
-    struct verdict *const verdict = (struct verdict *)(arena + ARENA / 2);
-    send(nodes, t->nodes, t->n * sizeof *nodes);
-    send(rows, t->row, t->n * sizeof *rows);
-    send(guesses, t->guesses, VERIFY_NODES * sizeof *guesses);
-    const struct verify_args a = {.model = b->dev_model,
-                                  .store = b->store,
-                                  .nodes = nodes,
-                                  .logits_row = rows,
-                                  .n = t->n,
-                                  .sampling = r->sampling,
-                                  .seed = r->seed,
-                                  .seq = r->seq,
-                                  .guesses = guesses,
-                                  .verdict = verdict};
-    assert_int_equal(launch_verify(a, &b->model, 0), cudaSuccess);
-    fetch(out, verdict, sizeof *out);
+    verify_all(b, t, r, 1, out);
 }
 
 /* A random tree: rows of z (VERIFY_NODES, vocab), dists of q likewise. Children's tokens differ among siblings. */
@@ -175,8 +190,7 @@ test_sampled_walks_are_those_of_the_reference(void **state)
                 z[v] = gaussian(), q[v] = (float)(1 + random_below(9)) / (9 * VOCAB);
             random_siblings(&t, VOCAB, z, q);
         }
-        struct verify_req r = {
-            .nodes = t.nodes, .n = t.n, .sampling = random_sampling(VOCAB), .seed = seed + round, .seq = round % 3};
+        struct verify_req r = {.nodes = t.nodes, .n = t.n, .sampling = random_sampling(VOCAB), .seed = seed + round};
         r.sampling.temperature += 0.1f;
         assert_true(sampling_verify(&r, VOCAB, t.logits, t.q, VOCAB, p, order, &expected));
         send(b->store.head_logits, z, sizeof z);
@@ -191,6 +205,53 @@ test_sampled_walks_are_those_of_the_reference(void **state)
                   kinds[2], accepted, different);
     assert_true(different <= 1);
     assert_true(kinds[NEXT_CORRECTION] > 15 && kinds[NEXT_BONUS] > 3 && kinds[NEXT_CANDIDATE] > 0);
+}
+
+/* Greedy and sampled rounds in one launch, more of them than are walked side by side. */
+static void
+test_rounds_together_are_walked_as_alone(void **state)
+{
+    struct bench *b = *state;
+    enum { VOCAB = 19 };
+    static float z[BENCH_ROUNDS][VERIFY_NODES * VOCAB], q[VERIFY_NODES * VOCAB];
+    static struct tree t[BENCH_ROUNDS];
+    static struct verdict alone[BENCH_ROUNDS], together[BENCH_ROUNDS];
+    struct verify_req r[BENCH_ROUNDS];
+    uint32_t order[VOCAB], kinds[3] = {0}, accepted = 0;
+    assert_true(BENCH_ROUNDS > VERIFY_WALKS);
+    set_vocab(b, VOCAB);
+    for (uint32_t call = 0; call < 4; call++) {
+        for (uint32_t i = 0; i < VERIFY_NODES; i++) {
+            float logits[VOCAB];
+            random_logits(logits, VOCAB, SMOOTH);
+            sampling_dist(logits, VOCAB, &(struct sampling){.temperature = 1, .top_p = 1}, q + i * VOCAB, order);
+        }
+        send(b->store.dists_p, q, sizeof q);
+        for (uint32_t i = 0; i < BENCH_ROUNDS; i++) {
+            const bool greedy = call == 1 || (call > 1 && random_below(3) == 0);
+            for (uint32_t j = 0; j < VERIFY_NODES; j++)
+                random_logits(z[i] + j * VOCAB, VOCAB, SMOOTH);
+            random_tree(&t[i], VOCAB, z[i], q, greedy);
+            r[i] = (struct verify_req){.nodes = t[i].nodes,
+                                       .n = t[i].n,
+                                       .sampling = greedy ? (struct sampling){.top_p = 1} : random_sampling(VOCAB),
+                                       .seed = seed + call * BENCH_ROUNDS + i};
+            if (!greedy)
+                r[i].sampling.temperature += 0.1f;
+            send(b->store.head_logits, z[i], sizeof z[i]);
+            verify(b, &t[i], &r[i], &alone[i]);
+        }
+        send(b->store.head_logits, z, sizeof z);
+        verify_all(b, t, r, BENCH_ROUNDS, together);
+        for (uint32_t i = 0; i < BENCH_ROUNDS; i++) {
+            assert_true(same_walk(&alone[i], &together[i]));
+            expect_judged(&t[i], &together[i]);
+            kinds[together[i].kind]++;
+            accepted += together[i].n_path;
+        }
+    }
+    print_message("%u corrections, %u bonuses, %u candidates, %u accepted\n", kinds[0], kinds[1], kinds[2], accepted);
+    assert_true(kinds[NEXT_CORRECTION] > 10 && kinds[NEXT_BONUS] > 3 && kinds[NEXT_CANDIDATE] > 1 && accepted > 10);
 }
 
 /* Two siblings drawn from q without replacement, then tested: the first token of the round is distributed as p. */
@@ -236,6 +297,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_greedy_walks_are_those_of_the_reference),
         cmocka_unit_test(test_sampled_walks_are_those_of_the_reference),
+        cmocka_unit_test(test_rounds_together_are_walked_as_alone),
         cmocka_unit_test(test_sampled_verification_keeps_the_distribution_of_the_target),
     };
     return cmocka_run_group_tests(tests, open_bench, close_bench);

@@ -55,7 +55,7 @@ test_results_are_written_by_wait_and_nothing_else(void **state)
         assert_true(r.ops->until(r.store, rig_sweep(&r, &node, 1, 3, 0), &rule, &out));
         assert_true(r.ops->dist(r.store, &dist, 1));
         assert_true(r.ops->draw(r.store, &draw, 1));
-        assert_true(r.ops->verify(r.store, &verify));
+        assert_true(r.ops->verify(r.store, &verify, 1));
         assert_true(r.ops->read_logits(r.store, 5, 3, logits));
         memset(probes, 0xff, sizeof probes); /* arguments are the caller's again */
         memset(nodes, 0xff, sizeof nodes);
@@ -135,7 +135,7 @@ test_malformed_requests_are_refused_at_once(void **state)
         struct verify_node nodes[2] = {{.parent = -1, .ring = 3, .q = DIST_NONE},
                                        {.parent = 1, .ring = RING_NONE, .q = DIST_NONE}};
         struct verdict verdict;
-        assert_false(r.ops->verify(r.store, &(struct verify_req){.nodes = nodes, .n = 2, .out = &verdict}));
+        assert_false(r.ops->verify(r.store, &(struct verify_req){.nodes = nodes, .n = 2, .out = &verdict}, 1));
         rig_wait(&r); /* nothing of it left a trace */
         rig_step(&r, &node, 1, 3, 0);
         rig_close(&r);

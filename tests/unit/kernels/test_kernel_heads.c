@@ -174,7 +174,7 @@ test_verdicts_are_the_samplers_on_the_logits(void **state)
     memset(&expected, 0, sizeof expected);
     struct verify_req request = {
         .nodes = nodes, .n = 4, .sampling = {.temperature = 0, .top_p = 1}, .seed = 3, .out = &verdict};
-    assert_true(r.ops->verify(r.store, &request));
+    assert_true(r.ops->verify(r.store, &request, 1));
     rig_wait(&r);
     assert_true(sampling_verify(&request, vocab, rows, q, vocab, NULL, NULL, &expected));
     assert_true(verdict.n_path >= 1);

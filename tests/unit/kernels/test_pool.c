@@ -144,7 +144,7 @@ same_verdict(struct rig *target, struct rig *draft, uint32_t round, uint32_t *ki
     rig_logits(target, (int)nodes[0].ring, target->desc->n_layers, logits);
     struct verdict got, want;
     const struct verify_req r = {.nodes = nodes, .n = 4, .sampling = s, .seed = seed + round, .out = &got};
-    assert_true(target->ops->verify(target->store, &r));
+    assert_true(target->ops->verify(target->store, &r, 1));
     rig_wait(target);
     assert_true(sampling_verify(&r, target->desc->vocab, z, qs, MANY, p, order, &want));
     assert_true(got.next >= 0 && (uint32_t)got.next < target->desc->vocab);
@@ -167,7 +167,7 @@ check_verdicts(struct pair *p)
     struct verdict v;
     const struct verify_node greedy[2] = {{.parent = -1, .ring = 2, .q = DIST_NONE},
                                           {.token = FEW, .ring = RING_NONE, .q = DIST_NONE}};
-    assert_true(p->few.ops->verify(p->few.store, &(struct verify_req){.nodes = greedy, .n = 2, .out = &v}));
+    assert_true(p->few.ops->verify(p->few.store, &(struct verify_req){.nodes = greedy, .n = 2, .out = &v}, 1));
     rig_wait(&p->few);
     assert_true(v.kind == NEXT_CORRECTION && v.next == v.judged[0].token);
 }
@@ -264,10 +264,10 @@ check_refusals(struct pair *p)
         assert_false(ops->overlap(p->many.store, &bad[i], 1));
     struct verify_node nodes[2] = {{.parent = -1, .q = DIST_NONE}, {.token = FEW, .ring = 1, .q = DIST_NONE}};
     const struct verify_req r = {.nodes = nodes, .n = 2, .out = &v};
-    assert_false(ops->verify(p->few.store, &r)); /* such a token has no row here */
+    assert_false(ops->verify(p->few.store, &r, 1)); /* such a token has no row here */
     nodes[1].ring = RING_NONE;
     nodes[1].token = MANY;
-    assert_false(ops->verify(p->few.store, &r)); /* nobody knows it */
+    assert_false(ops->verify(p->few.store, &r, 1)); /* nobody knows it */
     rig_wait(&p->few);
     rig_wait(&p->many);
 

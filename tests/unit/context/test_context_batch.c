@@ -1,0 +1,106 @@
+/* Random rounds of sequences that share a context (batch_program.h), on hashes and on the real backends. SPECSCOPE_SEED=N
+ * chooses them, SPECSCOPE_LONG=1 runs five times as many. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/rigs/batch_program.h"
+#include "tests/rigs/cuda_rig.h"
+#include "tests/rigs/seed.h"
+#include "tests/rigs/symbolic_backend.h"
+
+static uint64_t seed;
+
+static unsigned
+times(unsigned n)
+{
+    return getenv("SPECSCOPE_LONG") != NULL ? 5 * n : n;
+}
+
+static void
+test_sixteen_long_sequences_of_hashes(void **state)
+{
+    (void)state;
+    const struct model_desc desc = {.n_layers = 4, .width = SYMBOLIC_WIDTH, .vocab = 16};
+    struct batch_world w = {.ops = &symbolic_backend, .desc = &desc, .n = BATCH_MOST, .ctx = BATCH_CTX};
+    assert_true(w.ops->open(&w.backend, &(struct backend_options){0}, NULL));
+    assert_true(w.ops->load(w.backend, &desc, NULL, NULL, &w.weights, NULL));
+    batch_program_run(&w, seed, times(30));
+    w.ops->unload(w.weights);
+    w.ops->close(w.backend);
+}
+
+#define SHAPE(layers, w, h, kv, dim, hidden, tokens, layout, kind)                                                     \
+    .n_layers = layers, .width = w, .heads = h, .kv_heads = kv, .head_dim = dim, .ffn = hidden, .vocab = tokens,       \
+    .rope = layout, .type = kind
+
+static const struct naive_shape shapes[] = {
+    {SHAPE(3, 64, 4, 1, 16, 96, 40, ROPE_HALVES, WEIGHT_Q8_0)},
+    {SHAPE(2, 32, 4, 2, 8, 64, 21, ROPE_ADJACENT, WEIGHT_F32)},
+    {SHAPE(2, 40, 4, 2, 10, 48, 33, ROPE_HALVES, WEIGHT_F16), .optional = LAYER_QKV_BIAS, .window = 9},
+};
+
+static void
+run_on(const struct backend_ops *ops, struct backend_options options, size_t shape, uint32_t n, uint32_t ctx,
+       unsigned rounds)
+{
+
+    struct err e = {.kind = ERR_NONE};
+    struct batch_world w = {.ops = ops, .n = n, .ctx = ctx};
+    if (!ops->open(&w.backend, &options, &e))
+        fail_msg("%s", e.text);
+    struct naive_model *model = naive_model_random(&shapes[shape], seed + shape);
+    assert_non_null(model);
+    w.model = model;
+    w.desc = naive_model_desc(model);
+    w.tolerance = options.exact ? 1e-4 : shapes[shape].type == WEIGHT_Q8_0 ? 0.08 : 0.02;
+    if (!ops->load(w.backend, w.desc, NULL, NULL, &w.weights, &e))
+        fail_msg("%s", e.text);
+    batch_program_run(&w, seed, rounds);
+    ops->unload(w.weights);
+    naive_model_free(model);
+    ops->close(w.backend);
+}
+
+static void
+test_sequences_of_the_cpu(void **state)
+{
+    (void)state;
+    run_on(&cpu_backend, (struct backend_options){.threads = 2}, 0, BATCH_MOST, 300, times(12));
+    run_on(&cpu_backend, (struct backend_options){.threads = 1}, 1, 5, 90, times(20));
+    run_on(&cpu_backend, (struct backend_options){.threads = 3, .isa = "reference"}, 2, 8, 60, times(10));
+    run_on(&cpu_backend, (struct backend_options){.threads = 2, .exact = true}, 0, 3, 60, times(15));
+}
+
+static void
+test_sequences_of_the_check_backend(void **state)
+{
+    (void)state;
+    run_on(&check_backend, (struct backend_options){.threads = 2}, 0, 8, 70, times(10));
+}
+
+static void
+test_sequences_of_a_gpu(void **state)
+{
+    NEEDS_CUDA;
+    const unsigned rounds = cuda_is_emulated() ? 3 : 30;
+    run_on(cuda, (struct backend_options){.threads = 2, .gpu = -1}, 0, 12, 45, rounds);
+    run_on(cuda, (struct backend_options){.threads = 2, .gpu = -1, .exact = true}, 2, 4, 45, rounds);
+}
+
+int
+main(void)
+{
+    seed = seed_or(1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sixteen_long_sequences_of_hashes),
+        cmocka_unit_test(test_sequences_of_the_cpu),
+        cmocka_unit_test(test_sequences_of_the_check_backend),
+        cmocka_unit_test(test_sequences_of_a_gpu),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,141 @@
+/* Several sequences in one call of the context: verified together, grown by a row each; on the symbolic backend.
+ * test_context_batch has their bits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/rigs/context_fixture.h"
+
+/* Sequences of one row each, 0 the fixture's own. */
+static void
+more_sequences(struct fixture *f, struct verify_row *rows, struct verify_round *rounds, struct verdict *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const seq_t seq = i == 0 ? f->s : context_sequence(f->c);
+        const token_t token = (token_t)(3 * i);
+        assert_true(context_prefill(f->c, seq, &token, 1, NULL, NULL));
+        rows[i] = (struct verify_row){.parent = -1, .token = token, .slot = context_at(f->c, seq, 0), .q = DIST_NONE};
+        rounds[i] = (struct verify_round){
+            .seq = seq, .rows = &rows[i], .n = 1, .sampling = {.top_p = 1}, .seed = i, .out = &out[i]};
+    }
+}
+
+static void
+test_rounds_are_verified_together_or_not_at_all(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct verify_row rows[3];
+    struct verify_round rounds[4] = {{0}};
+    struct verdict v[3];
+    open_with(&f, (struct context_options){.ctx = 8, .seqs = 3});
+    more_sequences(&f, rows, rounds, v, 3);
+    struct loads before = context_loads(f.c);
+    const uint32_t waits = symbolic_calls(f.weights).waits;
+    assert_true(context_verify_all(f.c, rounds, 3));
+    assert_int_equal(symbolic_calls(f.weights).waits, waits + 1);
+    assert_loads(&f, &before, 0, 1);
+    for (int i = 0; i < 3; i++)
+        assert_true(v[i].kind == NEXT_BONUS && v[i].next == v[i].judged[0].token);
+    assert_true(context_verify_all(f.c, rounds, 0));
+    assert_false(context_verify_all(f.c, rounds, 4));
+    assert_error(f.c, ERR_WORK, "4 rounds can't be verified at once: the context has 3 sequences");
+    v[0].next = TOKEN_NONE;
+    rounds[2].seq = rounds[1].seq; /* whose row it is not */
+    assert_false(context_verify_all(f.c, rounds, 3));
+    assert_error(f.c, ERR_WORK, "does not follow its parent in sequence 1");
+    rounds[1].n = VERIFY_NODES + 1;
+    assert_false(context_verify_all(f.c, rounds, 3));
+    assert_error(f.c, ERR_WORK, "a round of 65 rows");
+    assert_int_equal(v[0].next, TOKEN_NONE);
+    assert_int_equal(symbolic_calls(f.weights).waits, waits + 1);
+    assert_loads(&f, &before, 0, 0);
+    close_fixture(&f);
+}
+
+static void
+test_a_seed_alone_names_the_random_numbers_of_a_round(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct verdict v[2];
+    struct verify_row rows[2];
+    struct verify_round rounds[2];
+    const token_t same = 5;
+    uint32_t different = 0;
+    open_with(&f, (struct context_options){.ctx = 8});
+    for (int i = 0; i < 2; i++) {
+        const seq_t seq = i == 0 ? f.s : context_sequence(f.c);
+        assert_true(context_prefill(f.c, seq, &same, 1, NULL, NULL));
+        rows[i] = (struct verify_row){.parent = -1, .token = same, .slot = context_at(f.c, seq, 0), .q = DIST_NONE};
+        rounds[i] = (struct verify_round){
+            .seq = seq, .rows = &rows[i], .n = 1, .sampling = {.temperature = 2, .top_p = 1}, .out = &v[i]};
+    }
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        rounds[0].seed = rounds[1].seed = seed;
+        assert_true(context_verify_all(f.c, rounds, 2));
+        assert_int_equal(v[0].next, v[1].next);
+        rounds[1].seed++;
+        assert_true(context_verify_all(f.c, rounds, 2));
+        different += v[0].next != v[1].next;
+    }
+    assert_true(different > 10);
+    close_fixture(&f);
+}
+
+/* ---- a row for each of several sequences ---- */
+
+static void
+test_a_refused_extension_lets_no_sequence_grow(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct verify_row rows[3];
+    struct verify_round rounds[3];
+    struct verdict v[3];
+    open_with(&f, (struct context_options){.ctx = 3, .seqs = 4, .max_rows = 3});
+    more_sequences(&f, rows, rounds, v, 3);
+    const seq_t seqs[4] = {0, 1, 2, 3}, twice[2] = {1, 1};
+    const token_t tokens[4] = {7, 8, 9, 10}, odd[3] = {7, 8, VOCAB};
+    struct loads before = context_loads(f.c);
+    assert_false(context_extend(f.c, seqs, tokens, 4));
+    assert_error(f.c, ERR_WORK, "one sweep takes 3 rows at most");
+    assert_false(context_extend(f.c, seqs + 1, tokens, 3));
+    assert_error(f.c, ERR_WORK, "there is no sequence 3");
+    assert_false(context_extend(f.c, twice, tokens, 2));
+    assert_error(f.c, ERR_WORK, "sequence 1 can't grow by two rows at once");
+    assert_false(context_extend(f.c, seqs, odd, 3));
+    assert_error(f.c, ERR_WORK, "token 32 is not in the vocabulary");
+    symbolic_cancel_before(f.weights, 2);
+    assert_false(context_extend(f.c, seqs, tokens, 3));
+    assert_error(f.c, ERR_CANCELLED, "");
+    assert_loads(&f, &before, 0, 0);
+    const uint32_t slots = context_free_slots(f.c);
+    for (seq_t i = 0; i < 3; i++)
+        assert_int_equal(context_length(f.c, i), 1);
+    assert_true(context_extend(f.c, seqs, tokens, 0));
+    assert_true(context_extend(f.c, seqs, tokens, 3));
+    assert_loads(&f, &before, L, 0);
+    assert_int_equal(context_free_slots(f.c), slots - 3);
+    for (seq_t i = 0; i < 3; i++)
+        assert_saw(&f, context_at(f.c, i, 1), (token_t[]){(token_t)(3 * i), tokens[i]}, 2);
+    assert_true(context_extend(f.c, seqs + 1, tokens, 1));
+    assert_false(context_extend(f.c, seqs, tokens, 3));
+    assert_error(f.c, ERR_WORK, "the context of 3 positions is full in sequence 1");
+    assert_int_equal(context_length(f.c, 0), 2);
+    close_fixture(&f);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rounds_are_verified_together_or_not_at_all),
+        cmocka_unit_test(test_a_seed_alone_names_the_random_numbers_of_a_round),
+        cmocka_unit_test(test_a_refused_extension_lets_no_sequence_grow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
