@@ -193,6 +193,13 @@ get_trained(struct fields *p, const cJSON *root, const char *key, struct trained
     file->hash = field_u64(p, at, "hash", 16);
 }
 
+/* Came later than the rest. */
+static uint32_t
+get_count(struct fields *p, const cJSON *root, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(root, key) != NULL ? field_u32(p, root, key, 1, INT32_MAX) : 1;
+}
+
 static void
 get_run(struct fields *p, const cJSON *root, struct run_info *run)
 {
@@ -228,6 +235,8 @@ get_run(struct fields *p, const cJSON *root, struct run_info *run)
     run->exact = cJSON_IsTrue(field_get(p, root, "exact", cJSON_IsBool, "is neither true nor false"));
     run->ctx = field_u32(p, root, "ctx", 1, INT32_MAX);
     run->tokens = field_u32(p, root, "tokens", 0, UINT32_MAX);
+    run->sequences = get_count(p, root, "sequences");
+    run->prompts = get_count(p, root, "prompts");
     run->prompt = field_bytes(p, root, "prompt", &run->prompt_len);
 
     const cJSON *sampling = field_object(p, root, "sampling");

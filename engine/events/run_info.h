@@ -33,9 +33,10 @@ struct run_info {
     size_t prompt_len;
     struct sampling sampling;
     uint64_t seed;
-    uint32_t tokens;  /* -n */
-    char policy[16];  /* at the start */
-    char started[32]; /* ISO 8601, UTC */
+    uint32_t tokens;             /* -n */
+    uint32_t sequences, prompts; /* of a batch: at a time, and in all; else 1 and 1 */
+    char policy[16];             /* at the start */
+    char started[32];            /* ISO 8601, UTC */
     uint32_t n_policies;
     struct policy_info *policies; /* every policy of the registry, declared for this model; owned */
     double *start_values;         /* (n_policies * POLICY_KNOBS) knob values at the start; owned */

@@ -82,6 +82,7 @@ describe(struct session *s, const struct session_options *o)
     info->sampling = o->sampling;
     info->seed = o->seed;
     info->tokens = o->tokens;
+    info->sequences = info->prompts = 1;
     snprintf(info->policy, sizeof info->policy, "%s", o->policy);
     time_t now = time(NULL);
     struct tm utc;

@@ -15,6 +15,7 @@ void
 fake_forms_run(struct run_info *run, uint32_t layers)
 {
     fake_run(run);
+    run->sequences = run->prompts = 1;
     run->layers = layers;
     run->policies = realloc(run->policies, 3 * sizeof *run->policies);
     run->start_values = realloc(run->start_values, 3 * POLICY_KNOBS * sizeof *run->start_values);

@@ -44,6 +44,8 @@ fake_run(struct run_info *run)
     run->sampling = (struct sampling){.temperature = 0.7f, .top_k = 40, .top_p = 0.95f};
     run->seed = UINT64_MAX;
     run->tokens = 128;
+    run->sequences = 3;
+    run->prompts = 17;
     run->helpers[HELPER_DRAFT] =
         (struct helper_info){.name = "small \"draft\"", .path = "a\\b\n", .hash = 77, .layers = FAKE_DRAFT};
     run->profile = (struct trained_info){.path = "a\\profile \"of\" three\xff", .hash = UINT64_MAX};

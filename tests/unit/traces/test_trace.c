@@ -254,6 +254,8 @@ test_run_json_brings_everything_back(void **state)
     assert_true(got->sampling.top_p == run.sampling.top_p);
     assert_true(got->seed == run.seed);
     assert_int_equal(got->tokens, run.tokens);
+    assert_int_equal(got->sequences, run.sequences);
+    assert_int_equal(got->prompts, run.prompts);
     assert_string_equal(got->policy, run.policy);
     assert_string_equal(got->started, run.started);
     assert_int_equal(got->n_policies, run.n_policies);
