@@ -34,25 +34,31 @@ tally_add(struct tally *to, const struct tally *t)
     to->w_sum += t->w_sum;
 }
 
+struct tally
+tally_of(const struct round_event *r)
+{
+    return (struct tally){.rounds = 1,
+                          .drafted = r->drafted,
+                          .verified = r->verified,
+                          .accepted = r->accepted,
+                          .emitted = r->emitted,
+                          .rejected_rounds = r->accepted < r->verified, /* whoever stands behind the first rejected
+                                                                       one was verified too, but decides nothing */
+                          .layers = r->layers_loaded,
+                          .heads = r->heads_loaded,
+                          .draft_us = r->draft_us,
+                          .verify_us = r->verify_us,
+                          .probe_us = r->probe_us,
+                          .heads_us = (double)r->heads_us,
+                          .wait_us = (double)r->wait_us,
+                          .aside_us = (double)r->aside_us,
+                          .w_sum = r->verified};
+}
+
 static void
 take_round(struct metrics *m, const struct round_event *r)
 {
-    struct tally t = {.rounds = 1,
-                      .drafted = r->drafted,
-                      .verified = r->verified,
-                      .accepted = r->accepted,
-                      .emitted = r->emitted,
-                      .rejected_rounds = r->accepted < r->verified, /* whoever stands behind the first rejected
-                                                                       one was verified too, but decides nothing */
-                      .layers = r->layers_loaded,
-                      .heads = r->heads_loaded,
-                      .draft_us = r->draft_us,
-                      .verify_us = r->verify_us,
-                      .probe_us = r->probe_us,
-                      .heads_us = (double)r->heads_us,
-                      .wait_us = (double)r->wait_us,
-                      .aside_us = (double)r->aside_us,
-                      .w_sum = r->verified};
+    const struct tally t = tally_of(r);
     tally_add(&m->total, &t);
     m->window[m->at] = t;
     m->at = (m->at + 1) % METRICS_WINDOW;

@@ -48,6 +48,7 @@ struct measures {                                  /* NAN where not defined */
 
 void metrics_begin(struct metrics *, uint32_t layers, double rho);
 void metrics_event(struct metrics *, const struct event *); /* a `run` control starts over, but for the baseline */
+struct tally tally_of(const struct round_event *);          /* a single round's */
 void tally_add(struct tally *to, const struct tally *);
 struct tally metrics_window(const struct metrics *);
 struct measures metrics_measures(const struct metrics *, const struct tally *);

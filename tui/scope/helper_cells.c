@@ -44,6 +44,12 @@ helper_cells_begin(struct helper_cells *h)
     memset(h->agreed, 0, rows * sizeof *h->agreed);
 }
 
+size_t
+helper_cells_bytes(const struct helper_cells *h)
+{
+    return h->layers == 0 ? 0 : h->max_columns * ((size_t)h->layers + 1) * sizeof *h->cells;
+}
+
 static struct scope_cell *
 place(const struct helper_cells *h, uint32_t pos)
 {

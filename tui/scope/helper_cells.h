@@ -20,6 +20,7 @@ const struct scope_cell *helper_cells(const struct helper_cells *, uint32_t pos)
 void helper_cells_forget(struct helper_cells *, uint32_t pos);
 void helper_cells_forget_guesses(struct helper_cells *, uint32_t pos); /* those that the policy asked for */
 void helper_cells_begin(struct helper_cells *);                        /* empty again */
+size_t helper_cells_bytes(const struct helper_cells *);                /* that they take */
 void helper_cells_close(struct helper_cells *);
 
 #endif

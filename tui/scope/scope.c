@@ -60,16 +60,10 @@ scope_need_word(struct scope *s, token_t token)
 
 static const struct policy_info no_policy = {.name = "–", .title = "unknown"};
 
-static const struct policy_info *
-chosen_policy(const struct scope *s)
-{
-    return s->policy < s->info->n_policies ? &s->info->policies[s->policy] : NULL;
-}
-
 const struct policy_info *
 scope_policy(const struct scope *s)
 {
-    return chosen_policy(s) != NULL ? chosen_policy(s) : &no_policy;
+    return scope_chosen_policy(s) != NULL ? scope_chosen_policy(s) : &no_policy;
 }
 
 void
@@ -81,6 +75,9 @@ scope_choose_policy(struct scope *s, const char *name)
     s->policy = (uint32_t)(policy - s->info->policies);
     memset(s->knob_events, 0, sizeof s->knob_events);
     sequence_choose_policy(s->focus, policy);
+    for (uint32_t i = 0; i < s->n_members; i++)
+        if (s->members[i]->held != NULL)
+            sequence_choose_policy(s->members[i]->held, policy);
 }
 
 void
@@ -90,7 +87,8 @@ scope_begin_run(struct scope *s)
     s->now.round = 0;
     s->now.end[0] = '\0';
     s->now.length = s->now.committed = 0;
-    sequence_begin(s->focus, chosen_policy(s));
+    scope_forget_members(s);
+    sequence_begin(s->focus, scope_chosen_policy(s));
 }
 
 void
@@ -133,7 +131,7 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
     s->info = info;
     s->words = calloc((size_t)info->vocab + 1, sizeof(struct scope_word *));
     s->values = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->values);
-    s->focus = sequence_open(info, NULL, 1);
+    s->focus = sequence_open(info, NULL, info->sequences);
     if (s->words == NULL || s->values == NULL || s->focus == NULL) {
         scope_close(s);
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
@@ -150,7 +148,10 @@ scope_close(struct scope *s)
         return;
     for (uint32_t i = 0; s->words != NULL && i < s->info->vocab; i++)
         free(s->words[i]);
+    scope_forget_members(s);
     sequence_close(s->focus);
+    free(s->members);
+    free(s->round_members);
     free(s->words);
     free(s->values);
     free(s);

@@ -36,6 +36,12 @@ take_control(struct scope *s, const struct event *e)
     } else if (strcmp(c->name, "head") == 0) {
         snprintf(s->head, sizeof s->head, "%s", strcmp(c->new_text, "trained") == 0 ? "trained" : "lens");
         s->show_trained = s->head[0] == 't';
+    } else if (strcmp(c->name, "joined") == 0 || strcmp(c->name, "left") == 0) {
+        struct scope_member *m = scope_member(s, e->seq);
+        if (m != NULL && c->name[0] == 'j')
+            scope_joined(s, m, c->new_text);
+        else if (m != NULL)
+            scope_left(s, m, c->new_text);
     } else if (strcmp(c->name, "end") == 0) {
         /* It may come from a trace: nothing but text. Room for the longest sentence that is held, escaped. */
         printable_text(c->new_text, strnlen(c->new_text, sizeof s->now.end), s->now.end, sizeof s->now.end);
@@ -44,34 +50,52 @@ take_control(struct scope *s, const struct event *e)
     }
 }
 
-void
-scope_event(struct scope *s, const struct event *e)
+static void
+take_of_sequence(struct scope *s, const struct event *e)
 {
-    const bool of_sequence = e->type == EVENT_TOKEN || e->type == EVENT_VERDICT || e->type == EVENT_LAYER ||
-                             e->type == EVENT_SERIES || e->type == EVENT_ROUND;
-    struct scope_sequence *q = s->focus;
-    if (of_sequence && q->heard && e->seq != q->seq)
+    struct scope_member *m = scope_member(s, e->seq);
+    if (m == NULL)
         return;
-    if (e->type == EVENT_TOKEN && !q->heard) {
-        q->heard = true;
-        q->seq = e->seq;
+    struct scope_sequence *q = m->held;
+    if (e->type == EVENT_ROUND || e->type == EVENT_TOKEN) { /* an extended one goes on */
+        m->tile.live = true;
+        m->tile.left[0] = '\0';
     }
-    s->now.version++;
+    if (e->type == EVENT_ROUND)
+        scope_count_round(s, m, e);
+    if (q == NULL)
+        return;
     switch (e->type) {
-    case EVENT_VOCAB: scope_vocab_event(s, &e->vocab); break;
-    case EVENT_TOKEN:
-        s->in_progress = false;
-        scope_token_event(s, q, e);
-        break;
+    case EVENT_TOKEN: scope_token_event(s, q, e); break;
     case EVENT_VERDICT: scope_verdict_event(q, &e->verdict); break;
     case EVENT_LAYER: scope_layer_event(s, q, e); break;
     case EVENT_SERIES: scope_series_event(s, q, e); break;
+    case EVENT_ROUND: scope_round_event(q, e); break;
+    default: break;
+    }
+    if (q == s->focus)
+        scope_take_lengths(s);
+}
+
+void
+scope_event(struct scope *s, const struct event *e)
+{
+    s->now.version++;
+    switch (e->type) {
+    case EVENT_VOCAB: scope_vocab_event(s, &e->vocab); break;
     case EVENT_CONTROL: take_control(s, e); break;
+    case EVENT_TOKEN:
+        s->in_progress = false;
+        take_of_sequence(s, e);
+        break;
     case EVENT_ROUND:
         s->now.end[0] = '\0'; /* an extended run goes on */
         s->now.round = e->round;
-        scope_round_event(q, e);
+        take_of_sequence(s, e);
         break;
+    case EVENT_VERDICT:
+    case EVENT_LAYER:
+    case EVENT_SERIES: take_of_sequence(s, e); break;
     case EVENT_PROGRESS:
         s->progress = e->progress;
         s->progress.what[sizeof s->progress.what - 1] = '\0';
@@ -81,8 +105,6 @@ scope_event(struct scope *s, const struct event *e)
     }
     if (e->type == EVENT_ROUND || (e->type == EVENT_CONTROL && e->control.new_text != NULL))
         metrics_event(&s->now.metrics, e);
-    s->now.length = q->length;
-    s->now.committed = q->committed;
 }
 
 void
@@ -92,6 +114,8 @@ scope_lost(struct scope *s, uint64_t events)
     s->now.version++;
     s->now.epoch++;
     s->now.lost += events;
-    sequence_lost(s->focus);
-    s->now.length = s->focus->length;
+    for (uint32_t i = 0; i < s->n_members; i++)
+        if (s->members[i]->held != NULL)
+            sequence_lost(s->members[i]->held);
+    scope_take_lengths(s);
 }

@@ -1,6 +1,6 @@
-/* What the scope's files share, from the bottom up: helper_cells.c, scope_sequence.c (what is one sequence's), scope.c
- * (its life, the vocabulary), scope_read.c, scope_models.c, scope_rounds.c, scope_layers.c, scope_events.c (taking events
- * in). Nobody else includes it. */
+/* What the scope's files share, from the bottom up: helper_cells.c, scope_sequence.c (what is one sequence's), scope_batch.c
+ * (which there are), scope.c (its life, the vocabulary), scope_read.c, scope_models.c, scope_rounds.c, scope_layers.c,
+ * scope_events.c (taking events in). Nobody else includes it. */
 #ifndef TUI_SCOPE_SCOPE_INTERNAL_H
 #define TUI_SCOPE_SCOPE_INTERNAL_H
 
@@ -11,6 +11,14 @@ struct scope_word { /* a token's text */
     uint32_t safe;  /* where the safe text begins in data */
     bool known;
     char data[];
+};
+
+struct scope_member { /* a sequence of the run */
+    struct scope_tile tile;
+    struct scope_sequence *held;        /* its history; NULL: not held (any more) */
+    struct scope_said tail[SCOPE_TAIL]; /* (n_tail) when it isn't held any more */
+    uint32_t n_tail;
+    uint64_t ended; /* scope_now.version when it left */
 };
 
 struct scope {
@@ -28,9 +36,38 @@ struct scope {
     char head[8]; /* in use: "", "lens", "trained" */
     bool show_trained;
 
-    struct scope_sequence *focus; /* the one sequence that is shown: the first that is heard of */
+    struct scope_member **members; /* (n_members) by ascending number */
+    uint32_t n_members, max_members;
+    struct scope_member *last;           /* whose event came last; NULL: nobody's */
+    struct scope_sequence *focus;        /* never NULL: held by a member, or nobody's yet (!heard) */
+    bool focus_chosen;                   /* by a person: */
+    uint32_t wanted;                     /* that sequence, as soon as it is there */
+    struct scope_member **round_members; /* (n_round_members) whose lines of round `shared_round` came */
+    uint32_t n_round_members, shared_round;
+    double round_us; /* and what these lines say it took */
 };
 
+static inline const struct policy_info *
+scope_chosen_policy(const struct scope *s) /* NULL: unknown */
+{
+    return s->policy < s->info->n_policies ? &s->info->policies[s->policy] : NULL;
+}
+
+static inline void
+scope_take_lengths(struct scope *s) /* of the sequence in focus */
+{
+    s->now.length = s->focus->length;
+    s->now.committed = s->focus->committed;
+}
+
+/* scope_batch.c */
+/* The sequence of that number, new if it wasn't there. NULL: nothing is held of it. */
+struct scope_member *scope_member(struct scope *, uint32_t seq);
+void scope_joined(struct scope *, struct scope_member *, const char *prompt);
+void scope_left(struct scope *, struct scope_member *, const char *why);
+void scope_count_round(struct scope *, struct scope_member *, const struct event *);
+void scope_make_room(struct scope *);      /* lets histories of those that left go, the oldest first */
+void scope_forget_members(struct scope *); /* the sequence in focus stays, as nobody's */
 /* scope.c */
 void scope_vocab_event(struct scope *, const struct vocab_event *);
 void scope_need_word(struct scope *, token_t); /* so that an id has a text, even without a VOCAB event */

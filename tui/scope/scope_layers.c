@@ -42,17 +42,6 @@ take_guess(struct scope *s, uint64_t *probed, struct scope_cell *cell, const str
     }
 }
 
-/* Room for what trained heads say, when the first of them speaks. The last layer's word is everybody's. */
-static bool
-make_trained(struct scope_sequence *q)
-{
-    const size_t layers = (size_t)q->info->layers + 1;
-    if (q->cells[1] == NULL && (q->cells[1] = calloc(q->max_columns * layers, sizeof *q->cells[1])) != NULL)
-        for (size_t at = 0; at < q->max_columns; at++)
-            q->cells[1][at * layers + q->info->layers] = q->cells[0][at * layers + q->info->layers];
-    return q->cells[1] != NULL;
-}
-
 /* Positions count where both heads have been asked, and once; all of them, where there is only the lens. */
 static void
 compare(struct scope_sequence *q, const struct layer_event *g, struct scope_cell *cell, bool trained, bool lens_only)
@@ -106,7 +95,7 @@ scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event 
         return;
     }
     const bool trained = g->head == 1, last = (uint32_t)g->layer == s->info->layers;
-    if (trained && !make_trained(q))
+    if (!sequence_room_for_cells(q, trained, g->pos))
         return;
     struct scope_column *c = sequence_touch(q, g->pos);
     const size_t layers = s->info->layers + 1;
@@ -150,6 +139,8 @@ scope_series_event(const struct scope *s, struct scope_sequence *q, const struct
     series->latest[index] = v->value;
     series->used = index + 1 > series->used ? index + 1 : series->used;
     if (index == 0 || series->count == 0) {
+        if (!sequence_room_for_value(q, (uint32_t)i))
+            return;
         series->ring[series->count % SCOPE_SERIES] =
             (struct scope_value){.round = e->round, .value = NAN, .value2 = NAN};
         series->count++;

@@ -4,48 +4,149 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FIRST_ROOM 64 /* items of a ring at first */
+
+/* ---- room ---- */
+
+/* From `have` to `want` items, the new ones zeroed. False: it is as it was. */
+static bool
+extend(struct scope_sequence *q, void *memory, size_t have, size_t want, size_t each)
+{
+    void **at = memory;
+    char *more = realloc(*at, want * each);
+    if (more == NULL)
+        return false;
+    memset(more + have * each, 0, (want - have) * each);
+    *at = more;
+    q->bytes += (want - have) * each;
+    return true;
+}
+
+/* How many items there shall be, so that number `i` has a place. */
+static uint32_t
+enough(uint32_t have, uint32_t i, uint32_t most)
+{
+    uint32_t n = have > FIRST_ROOM ? have : FIRST_ROOM;
+    while (n <= i && n < most)
+        n *= 2;
+    return n < most ? n : most;
+}
+
+/* A ring that cannot grow any more goes round where it ends. It never did so before, for it does so at its full size
+ * only; so what is in it stays in its place. */
+static bool
+room_for_position(struct scope_sequence *q, uint32_t pos)
+{
+    const uint32_t n = enough(q->n_columns, pos, q->max_positions);
+    if (n <= q->n_columns)
+        return true;
+    if (extend(q, &q->columns, q->n_columns, n, sizeof *q->columns))
+        q->n_columns = n;
+    else
+        q->max_positions = q->n_columns;
+    return q->n_columns > 0;
+}
+
+static bool
+room_for_round(struct scope_sequence *q)
+{
+    const uint32_t n = enough(q->n_ring, q->n_rounds < q->max_rounds ? (uint32_t)q->n_rounds : 0, q->max_rounds);
+    if (n <= q->n_ring)
+        return true;
+    if (extend(q, &q->rounds, q->n_ring, n, sizeof *q->rounds))
+        q->n_ring = n;
+    else
+        q->max_rounds = q->n_ring;
+    return q->n_ring > 0;
+}
+
+/* The last layer's word is everybody's. */
+static bool
+make_trained(struct scope_sequence *q)
+{
+    const size_t layers = (size_t)q->info->layers + 1;
+    if (q->cells[1] != NULL || q->n_cells == 0)
+        return true;
+    if (!extend(q, &q->cells[1], 0, q->n_cells * layers, sizeof *q->cells[1]))
+        return false;
+    for (size_t at = 0; at < q->n_cells; at++)
+        q->cells[1][at * layers + q->info->layers] = q->cells[0][at * layers + q->info->layers];
+    return true;
+}
+
+bool
+sequence_room_for_cells(struct scope_sequence *q, int head, uint32_t pos)
+{
+    const size_t layers = (size_t)q->info->layers + 1, each = layers * sizeof *q->cells[0];
+    const uint32_t have = q->n_cells, n = enough(have, pos, q->max_columns);
+    if (head == 1 && !make_trained(q))
+        return false;
+    if (n <= have)
+        return true;
+    if (extend(q, &q->cells_of, have, n, sizeof *q->cells_of) && extend(q, &q->cells[0], have, n, each) &&
+        ((head == 0 && q->cells[1] == NULL) || extend(q, &q->cells[1], have, n, each)))
+        q->n_cells = n;
+    else
+        q->max_columns = have;
+    return q->n_cells > 0;
+}
+
+bool
+sequence_room_for_value(struct scope_sequence *q, uint32_t i)
+{
+    struct scope_series *series = &q->series[i];
+    const uint32_t last = series->count < SCOPE_SERIES ? (uint32_t)series->count : 0;
+    const uint32_t n = enough(q->n_values[i], last, SCOPE_SERIES);
+    if (n > q->n_values[i]) {
+        if (!extend(q, &series->ring, q->n_values[i], n, sizeof *series->ring))
+            return last < q->n_values[i];
+        q->n_values[i] = n;
+    }
+    return true;
+}
+
 /* ---- life ---- */
 
 /* Series number i of whatever policy is chosen must fit. */
 static bool
 open_series(struct scope_sequence *q)
 {
+    for (uint32_t p = 0; p < q->info->n_policies; p++)
+        for (uint32_t i = 0; i < q->info->policies[p].n_series && i < POLICY_SERIES; i++) {
+            const uint32_t cells = series_cells(&q->info->policies[p].series[i]);
+            struct scope_series *series = &q->series[i];
+            if (series->cells < SCOPE_BARS)
+                series->cells = SCOPE_BARS;
+            if (series->cells < cells)
+                series->cells = cells;
+        }
     for (uint32_t i = 0; i < POLICY_SERIES; i++) {
         struct scope_series *series = &q->series[i];
-        series->cells = SCOPE_BARS;
-        for (uint32_t p = 0; p < q->info->n_policies; p++)
-            if (i < q->info->policies[p].n_series && series_cells(&q->info->policies[p].series[i]) > series->cells)
-                series->cells = series_cells(&q->info->policies[p].series[i]);
-        series->ring = calloc(SCOPE_SERIES, sizeof *series->ring);
-        series->latest = calloc(series->cells, sizeof *series->latest);
-        series->changed = calloc(series->cells, sizeof *series->changed);
-        if (series->ring == NULL || series->latest == NULL || series->changed == NULL)
+        if (series->cells > 0 && (!extend(q, &series->latest, 0, series->cells, sizeof *series->latest) ||
+                                  !extend(q, &series->changed, 0, series->cells, sizeof *series->changed)))
             return false;
     }
     return true;
 }
 
 struct scope_sequence *
-sequence_open(const struct run_info *info, const struct policy_info *policy, uint32_t share)
+sequence_open(const struct run_info *info, const struct policy_info *policy, uint32_t at_a_time)
 {
     struct scope_sequence *q = calloc(1, sizeof *q);
     if (q == NULL)
         return NULL;
     const size_t layers = (size_t)info->layers + 1;
+    const uint32_t share = at_a_time <= 8 ? 1 : at_a_time <= 16 ? 2 : at_a_time <= 32 ? 4 : 8;
     q->info = info;
     q->max_positions = SCOPE_POSITIONS / share;
     q->max_columns = SCOPE_COLUMNS / share;
     q->max_rounds = SCOPE_ROUNDS / share;
-    q->columns = calloc(q->max_positions, sizeof *q->columns);
-    q->cells_of = calloc(q->max_columns, sizeof *q->cells_of);
-    q->cells[0] = calloc(q->max_columns * layers, sizeof *q->cells[0]);
-    q->compared = calloc(layers, sizeof *q->compared);
-    q->agreed[0] = calloc(layers, sizeof *q->agreed[0]);
-    q->agreed[1] = calloc(layers, sizeof *q->agreed[1]);
-    q->probed = calloc(layers, sizeof *q->probed);
-    q->rounds = calloc(q->max_rounds, sizeof *q->rounds);
-    if (q->columns == NULL || q->cells_of == NULL || q->cells[0] == NULL || q->compared == NULL ||
-        q->agreed[0] == NULL || q->agreed[1] == NULL || q->probed == NULL || q->rounds == NULL || !open_series(q)) {
+    q->bytes = sizeof *q;
+    if (!extend(q, &q->compared, 0, layers, sizeof *q->compared) ||
+        !extend(q, &q->agreed[0], 0, layers, sizeof *q->agreed[0]) ||
+        !extend(q, &q->agreed[1], 0, layers, sizeof *q->agreed[1]) ||
+        !extend(q, &q->probed, 0, layers, sizeof *q->probed) || !room_for_position(q, 0) || !room_for_round(q) ||
+        !sequence_room_for_cells(q, 0, 0) || !open_series(q)) {
         sequence_close(q);
         return NULL;
     }
@@ -77,13 +178,22 @@ sequence_close(struct scope_sequence *q)
     free(q);
 }
 
+size_t
+sequence_bytes(const struct scope_sequence *q)
+{
+    size_t n = q->bytes;
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        n += helper_cells_bytes(&q->helpers[role]);
+    return n;
+}
+
 void
 sequence_begin(struct scope_sequence *q, const struct policy_info *policy)
 {
     const size_t layers = (size_t)q->info->layers + 1;
     q->heard = false;
     q->length = q->committed = q->base = q->round = 0;
-    memset(q->cells_of, 0, q->max_columns * sizeof *q->cells_of);
+    memset(q->cells_of, 0, q->n_cells * sizeof *q->cells_of);
     memset(q->probed, 0, layers * sizeof *q->probed);
     memset(q->compared, 0, layers * sizeof *q->compared);
     for (int head = 0; head < 2; head++)
@@ -109,7 +219,8 @@ sequence_choose_policy(struct scope_sequence *q, const struct policy_info *polic
         series->last_change = 0;
         for (uint32_t k = 0; k < series->cells; k++)
             series->latest[k] = NAN;
-        memset(series->changed, 0, series->cells * sizeof *series->changed);
+        if (series->cells > 0)
+            memset(series->changed, 0, series->cells * sizeof *series->changed);
     }
 }
 
@@ -124,8 +235,10 @@ sequence_first(const struct scope_sequence *q)
 const struct scope_column *
 sequence_column(const struct scope_sequence *q, uint32_t pos)
 {
+    if (pos >= q->length || pos < sequence_first(q))
+        return NULL;
     const struct scope_column *c = &q->columns[pos % q->max_positions];
-    return pos < q->length && pos >= sequence_first(q) && c->pos == pos ? c : NULL;
+    return c->pos == pos ? c : NULL;
 }
 
 struct scope_cell *
@@ -137,7 +250,8 @@ sequence_cells(const struct scope_sequence *q, int head, uint32_t pos)
 bool
 sequence_holds_cells(const struct scope_sequence *q, uint32_t pos)
 {
-    return q->cells_of[pos % q->max_columns] == pos + 1;
+    const uint32_t at = pos % q->max_columns;
+    return at < q->n_cells && q->cells_of[at] == pos + 1;
 }
 
 struct scope_column *
@@ -145,6 +259,8 @@ sequence_touch(struct scope_sequence *q, uint32_t pos)
 {
     const uint32_t limit = q->info->ctx > 0 ? q->info->ctx : UINT32_MAX / 2;
     if (pos > limit || (q->length > q->max_positions && pos < q->length - q->max_positions))
+        return NULL;
+    if (!room_for_position(q, pos))
         return NULL;
     struct scope_column *c = &q->columns[pos % q->max_positions];
     if (pos >= q->length || sequence_column(q, pos) == NULL) {
@@ -178,6 +294,41 @@ sequence_forget_from(struct scope_sequence *q, uint32_t from)
     q->length = from < q->length ? from : q->length;
 }
 
+static uint32_t
+tail_of(const struct scope_sequence *q, uint32_t from, uint32_t to, uint32_t *skip, struct scope_said *out)
+{
+    uint32_t n = 0;
+    for (uint32_t pos = from; pos < to; pos++) {
+        const struct scope_column *c = sequence_column(q, pos);
+        if (c == NULL || c->token == TOKEN_NONE || (pos >= q->committed && c->fate != FATE_GHOST))
+            continue;
+        if (*skip > 0)
+            --*skip;
+        else
+            out[n++] = (struct scope_said){c->token, c->fate};
+    }
+    return n;
+}
+
+uint32_t
+sequence_tail(const struct scope_sequence *q, struct scope_said *out, uint32_t n)
+{
+    /* What was struck stands before what came in its place, ghosts at the end. */
+    const uint32_t fresh = q->n_struck > 0 && q->struck[0].pos < q->committed ? q->struck[0].pos : q->committed;
+    const uint32_t ghosts = q->length - q->committed < VERIFY_NODES ? q->length : q->committed + VERIFY_NODES;
+    const uint32_t first = sequence_first(q) < fresh ? sequence_first(q) : fresh;
+    const uint32_t from = fresh - first > n ? fresh - n : first;
+    const uint32_t all = ghosts - from + q->n_struck;
+    uint32_t skip = all > n ? all - n : 0;
+    uint32_t count = tail_of(q, from, fresh, &skip, out);
+    for (uint32_t i = 0; i < q->n_struck; i++)
+        if (skip > 0)
+            skip--;
+        else
+            out[count++] = (struct scope_said){q->struck[i].token, FATE_REJECTED};
+    return count + tail_of(q, fresh, ghosts, &skip, out + count);
+}
+
 /* ---- rounds ---- */
 
 uint32_t
@@ -205,6 +356,7 @@ sequence_open_round(struct scope_sequence *q, const struct event *e, uint32_t po
         return sequence_newest(q);
     if (q->open) /* its end was lost */
         q->n_rounds--;
+    room_for_round(q); /* there is some since it was opened */
     sequence_forget_from(q, q->committed);
     q->n_rounds++;
     q->open = true;

@@ -1,0 +1,295 @@
+/* The sequences of a run: who there is, whose history is held, what their tiles say. */
+#include "tui/scope/batch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/printable.h"
+#include "tui/scope/scope_internal.h"
+
+/* ---- who there is ---- */
+
+/* Where the sequence of that number is, or belongs. */
+static uint32_t
+place_of(const struct scope *s, uint32_t seq)
+{
+    uint32_t low = 0, high = s->n_members;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (s->members[middle]->tile.seq < seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct scope_member *
+find(const struct scope *s, uint32_t seq)
+{
+    const uint32_t at = place_of(s, seq);
+    return at < s->n_members && s->members[at]->tile.seq == seq ? s->members[at] : NULL;
+}
+
+static struct scope_member *
+add_member(struct scope *s, uint32_t seq)
+{
+    if (s->n_members == SCOPE_TILES)
+        return NULL;
+    if (s->n_members == s->max_members) {
+        const uint32_t max = 2 * s->max_members + 8;
+        struct scope_member **members = realloc(s->members, max * sizeof(struct scope_member *));
+        if (members != NULL)
+            s->members = members;
+        struct scope_member **round = realloc(s->round_members, max * sizeof(struct scope_member *));
+        if (round != NULL)
+            s->round_members = round;
+        if (members == NULL || round == NULL)
+            return NULL;
+        s->max_members = max;
+    }
+    struct scope_member *m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return NULL;
+    m->tile.seq = seq;
+    const uint32_t at = place_of(s, seq);
+    memmove(&s->members[at + 1], &s->members[at], (s->n_members - at) * sizeof(struct scope_member *));
+    s->members[at] = m;
+    s->n_members++;
+    return m;
+}
+
+/* ---- whose history is held ---- */
+
+/* What is told of how many there are at a time may be less than there are. */
+static uint32_t
+at_a_time(const struct scope *s)
+{
+    uint32_t n = 1;
+    for (uint32_t i = 0; i < s->n_members; i++)
+        n += s->members[i]->tile.live;
+    return s->info->sequences > n ? s->info->sequences : n;
+}
+
+static void
+let_go(struct scope_member *m)
+{
+    m->n_tail = sequence_tail(m->held, m->tail, SCOPE_TAIL);
+    sequence_close(m->held);
+    m->held = NULL;
+    m->tile.held = false;
+}
+
+void
+scope_make_room(struct scope *s)
+{
+    for (;;) {
+        struct scope_member *oldest = NULL;
+        size_t bytes = 0;
+        for (uint32_t i = 0; i < s->n_members; i++) {
+            struct scope_member *m = s->members[i];
+            if (m->held == NULL)
+                continue;
+            bytes += sequence_bytes(m->held);
+            if (!m->tile.live && m->held != s->focus && (oldest == NULL || m->ended < oldest->ended))
+                oldest = m;
+        }
+        if (bytes <= SCOPE_MEMORY || oldest == NULL)
+            return;
+        let_go(oldest);
+    }
+}
+
+static void
+hold(struct scope *s, struct scope_member *m)
+{
+    scope_make_room(s);
+    if (s->focus->heard)
+        m->held = sequence_open(s->info, scope_chosen_policy(s), at_a_time(s));
+    else
+        m->held = s->focus; /* nobody's yet */
+    if (m->held == NULL)
+        return; /* out of memory: its tile goes on counting */
+    m->held->heard = true;
+    m->held->seq = m->tile.seq;
+    m->tile.held = true;
+}
+
+static void
+focus_on(struct scope *s, struct scope_member *m)
+{
+    if (m->held == NULL || m->held == s->focus)
+        return;
+    s->focus = m->held;
+    s->now.epoch++;
+    scope_take_lengths(s);
+}
+
+struct scope_member *
+scope_member(struct scope *s, uint32_t seq)
+{
+    struct scope_member *m = s->last;
+    if (m == NULL || m->tile.seq != seq)
+        m = find(s, seq);
+    if (m == NULL && (m = add_member(s, seq)) != NULL) {
+        m->tile.live = true;
+        hold(s, m);
+        if (s->focus_chosen && s->wanted == seq)
+            focus_on(s, m);
+    }
+    return s->last = m;
+}
+
+/* ---- events ---- */
+
+void
+scope_joined(struct scope *s, struct scope_member *m, const char *prompt)
+{
+    const struct scope_member *shown = s->focus->heard ? find(s, s->focus->seq) : NULL;
+    if (m->tile.total.rounds > 0 || !m->tile.live) { /* it begins again */
+        m->tile.round = 0;
+        m->tile.rounds_us = 0;
+        m->tile.total = (struct tally){0};
+        if (m->held != NULL)
+            sequence_begin(m->held, scope_chosen_policy(s));
+        else
+            hold(s, m);
+        if (m->held != NULL) {
+            m->held->heard = true;
+            m->held->seq = m->tile.seq;
+        }
+        if (m->held == s->focus)
+            s->now.epoch++;
+    }
+    m->tile.live = true;
+    m->tile.left[0] = '\0';
+    printable_text(prompt, strnlen(prompt, sizeof m->tile.prompt), m->tile.prompt, sizeof m->tile.prompt);
+    if (!s->focus_chosen && shown != NULL && !shown->tile.live)
+        focus_on(s, m);
+}
+
+void
+scope_left(struct scope *s, struct scope_member *m, const char *why)
+{
+    m->tile.live = false;
+    m->ended = s->now.version;
+    printable_text(why, strnlen(why, sizeof m->tile.left), m->tile.left, sizeof m->tile.left);
+    scope_make_room(s);
+}
+
+void
+scope_count_round(struct scope *s, struct scope_member *m, const struct event *e)
+{
+    const double us = (double)e->round_end.draft_us + (double)e->round_end.verify_us;
+    if (e->round != s->shared_round) {
+        s->shared_round = e->round;
+        s->n_round_members = 0;
+        s->round_us = 0;
+    }
+    for (uint32_t i = 0; i < s->n_round_members; i++)
+        s->round_members[i]->tile.rounds_us += us;
+    if (m->tile.round != e->round && s->n_round_members < s->max_members) {
+        s->round_members[s->n_round_members++] = m;
+        m->tile.rounds_us += s->round_us + us;
+        m->tile.round = e->round;
+    }
+    s->round_us += us;
+    const struct tally t = tally_of(&e->round_end);
+    tally_add(&m->tile.total, &t);
+}
+
+void
+scope_forget_members(struct scope *s)
+{
+    for (uint32_t i = 0; i < s->n_members; i++) {
+        if (s->members[i]->held != s->focus)
+            sequence_close(s->members[i]->held);
+        free(s->members[i]);
+    }
+    s->n_members = s->n_round_members = s->shared_round = 0;
+    s->last = NULL;
+}
+
+/* ---- reading ---- */
+
+struct scope_batch
+scope_batch(const struct scope *s)
+{
+    struct scope_batch b = {.tiles = s->n_members};
+    for (uint32_t i = 0; i < s->n_members; i++)
+        b.live += s->members[i]->tile.live;
+    b.left = b.tiles - b.live;
+    b.waiting = s->info->prompts > b.tiles ? s->info->prompts - b.tiles : 0;
+    return b;
+}
+
+bool
+scope_is_batch(const struct scope *s)
+{
+    return s->n_members > 1 || s->info->sequences > 1 || s->info->prompts > 1;
+}
+
+const struct scope_tile *
+scope_tile(const struct scope *s, uint32_t index)
+{
+    return index < s->n_members ? &s->members[index]->tile : NULL;
+}
+
+uint32_t
+scope_tile_index(const struct scope *s, uint32_t seq)
+{
+    const uint32_t at = place_of(s, seq);
+    return at < s->n_members && s->members[at]->tile.seq == seq ? at : s->n_members;
+}
+
+double
+scope_tile_tokens_per_s(const struct scope_tile *t)
+{
+    return t->rounds_us > 0 ? (double)t->total.emitted * 1e6 / t->rounds_us : (double)NAN;
+}
+
+struct measures
+scope_tile_measures(const struct scope *s, const struct scope_tile *t)
+{
+    return metrics_measures(&s->now.metrics, &t->total);
+}
+
+const struct scope_round *
+scope_tile_round(const struct scope *s, const struct scope_tile *t)
+{
+    const struct scope_member *m = find(s, t->seq);
+    return m != NULL && m->held != NULL ? sequence_round(m->held, 0) : NULL;
+}
+
+uint32_t
+scope_tile_tail(const struct scope *s, const struct scope_tile *t, struct scope_said *out, uint32_t n)
+{
+    const struct scope_member *m = find(s, t->seq);
+    if (m == NULL)
+        return 0;
+    if (m->held != NULL)
+        return sequence_tail(m->held, out, n);
+    const uint32_t count = n < m->n_tail ? n : m->n_tail;
+    memcpy(out, m->tail + m->n_tail - count, count * sizeof *out);
+    return count;
+}
+
+uint32_t
+scope_focus(const struct scope *s)
+{
+    return s->focus->seq;
+}
+
+bool
+scope_set_focus(struct scope *s, uint32_t seq)
+{
+    struct scope_member *m = find(s, seq);
+    if (m == NULL || m->held == NULL)
+        return false;
+    s->focus_chosen = true;
+    s->wanted = seq;
+    s->now.version++;
+    focus_on(s, m);
+    return true;
+}
