@@ -22,6 +22,7 @@ struct layers_panel {
     uint32_t left; /* first position shown */
     bool placed;   /* `left` was chosen while the cursor was out; else it follows from the newest position */
     bool popup;
+    bool under; /* the heat under grey cells is shown */
     int spare_y, spare_rows; /* below the rows: room for the opened cell that hides nothing */
 
     /* As drawn last: what keys and mouse refer to. */

@@ -7,7 +7,8 @@
 
 const char *const layers_channel_names[SHOW_CHANNELS] = {"p", "H", "KL", "rank"};
 
-/* The background's intensity: how sure, how spread, how far from the last layer, how far down its token is. */
+/* The background's intensity: how sure, how spread, how far from the last layer, how near to its first
+ * place the final token is: best is most, as in the opened cell. */
 static float
 heat_of(enum layers_channel channel, const struct scope_cell *cell, token_t final)
 {
@@ -16,7 +17,7 @@ heat_of(enum layers_channel channel, const struct scope_cell *cell, token_t fina
     case SHOW_CONFIDENCE: return cell->confidence;
     case SHOW_ENTROPY: return cell->entropy / 6; /* nats: the scale ends where a guess is worth nothing */
     case SHOW_KL: return cell->kl_final / 8;
-    case SHOW_RANK: return rank < 0 ? NAN : log2f(1 + (float)rank) / 10;
+    case SHOW_RANK: return rank < 0 ? NAN : 1 - log2f(1 + (float)rank) / 10;
     case SHOW_CHANNELS: break;
     }
     return NAN;
@@ -87,7 +88,10 @@ draw_cell(const struct layers_panel *p, const struct scope *s, const struct canv
     const float heat = heat_of(p->channel, cell, column != NULL ? scope_final(s, column) : TOKEN_NONE);
     const char *word = layers_word(s, cell->token);
     if (beyond && cell->probed_by != PROBED_POLICY && width > 1) { /* asked by the scope only: the token had left */
-        canvas_heat(c, y, x, width - 1, heat, marks | MARK_FADED, word);
+        if (p->under)
+            canvas_heat(c, y, x, width - 1, heat, marks | MARK_FADED, word);
+        else
+            canvas_block(c, y, x, width - 1, ROLE_EXITED, marks, word);
         canvas_styled(c, y, x + width - 1, ROLE_EXITED, NAN, marks & MARK_CURSOR, "▒");
     } else {
         canvas_heat(c, y, x, width, heat, marks, word);
@@ -172,7 +176,7 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
         x += canvas_print(c, y, x, ROLE_TEXT, "  KL %.2f", (double)cell->kl_final);
     if (rank >= 0)
         x += canvas_print(c, y, x, ROLE_TEXT, "  rank %s%d", rank == GUESS_TOP && cell->rank_final < 0 ? "≥ " : "",
-                          (int)rank);
+                          (int)rank + 1);
     if (scope_spurious(s, sel->pos, (uint32_t)layer))
         x += canvas_text(c, y, x, ROLE_SPURIOUS, "  spurious");
     if (column->siblings > 0)

@@ -20,7 +20,7 @@ draw_top(const struct scope *s, const struct canvas *c, const struct scope_cell 
     }
 }
 
-/* A bar a layer, full height for rank 0 and one step less for each doubling. */
+/* A bar a layer, full height for the best rank, which is told as 1, and one step less for each doubling. */
 static void
 draw_ranks(const struct scope *s, const struct canvas *c, int y, const struct scope_cell *cells, token_t final,
            int at_layer)

@@ -28,7 +28,7 @@ note_layers(void *state, const struct view *v, char *out, int n)
     const struct layers_panel *p = state;
     (void)v;
     static const char *const scales[SHOW_CHANNELS] = {"p 0 ▁▂▃▄▅▆▇█ 1", "H 0 ▁▂▃▄▅▆▇█ 6 nats", "KL 0 ▁▂▃▄▅▆▇█ 8 nats",
-                                                      "rank 0 ▁▂▃▄▅▆▇█ 1023"};
+                                                      "rank 1024 ▁▂▃▄▅▆▇█ 1"};
     const char *marks = p->cols >= 62 ? " ── ▒ exited ── ▓ spurious" : p->cols >= 48 ? " ▒ exited ▓ spurious" : "";
     snprintf(out, (size_t)n, "%s%s", scales[p->channel], marks);
 }
@@ -96,8 +96,9 @@ key_layers(void *state, const struct view *v, int key)
     case INPUT_UP: move(p, v, v->selection->follow ? 0 : -1, 0); return true;
     case 'j':
     case INPUT_DOWN: move(p, v, v->selection->follow ? 0 : 1, 0); return true;
-    case 'g': move(p, v, -LAYERS_ROWS, 0); return true;
-    case 'G': move(p, v, LAYERS_ROWS, 0); return true;
+    case 'K': move(p, v, -LAYERS_ROWS, 0); return true;
+    case 'J': move(p, v, LAYERS_ROWS, 0); return true;
+    case 'g': p->under = !p->under; return true;
     case INPUT_PAGE_UP:
     case INPUT_SHIFT_LEFT: move(p, v, 0, -page); return true;
     case INPUT_PAGE_DOWN:
@@ -152,8 +153,9 @@ mouse_layers(void *state, const struct view *v, const struct canvas *c, int y, i
 
 static const struct key_help keys[] = {
     {"h j k l, arrows", "move the cursor; PgUp PgDn by a page"},
-    {"0 $ g G", "first and last position, top and bottom layer"},
+    {"0 $ K J", "first and last position, top and bottom layer"},
     {"Enter", "the cell's five best tokens, and every layer's rank of the final one"},
+    {"g", "after the exit: grey, or what these layers would have said"},
     {"f, End", "follow the newest position again"},
     {"v", "show confidence, entropy, KL to the final layer, rank of the final token"},
     {"+ -", "wider and narrower columns"},

@@ -205,6 +205,21 @@ canvas_heat(const struct canvas *c, int y, int x, int width, float heat, unsigne
 }
 
 void
+canvas_block(const struct canvas *c, int y, int x, int width, enum role role, unsigned marks, const char *utf8)
+{
+    if (width <= 0)
+        return;
+    const bool spurious = (marks & MARK_SPURIOUS) != 0 && width > 1;
+    const struct grid_cell style = style_of(role, marks, NAN);
+    const int room = width - spurious;
+    int used = put_word(c, y, x, room, utf8, style);
+    while (used < room)
+        used += put_text(c, y, x + used, 1, " ", style);
+    if (spurious)
+        put_text(c, y, x + used, 1, "▓", style_of(ROLE_SPURIOUS, marks & MARK_CURSOR, NAN));
+}
+
+void
 canvas_box(const struct canvas *c, const char *title, const char *note, bool focused)
 {
     if (c->rows < 2 || c->cols < 2)

@@ -60,6 +60,8 @@ enum cell_mark { /* what must be seen without colour */
 };
 /* Text padded or cut to exactly `width` columns, on a background of intensity heat in [0, 1] from the theme's scale. */
 void canvas_heat(const struct canvas *, int y, int x, int width, float heat, unsigned marks, const char *utf8);
+/* The same on a role's background, without heat. */
+void canvas_block(const struct canvas *, int y, int x, int width, enum role, unsigned marks, const char *utf8);
 /* Text cut (with '…') to at most `width` columns; returns the columns used. */
 int canvas_word(const struct canvas *, int y, int x, int width, enum role, unsigned marks, const char *utf8);
 /* The general form: a role, a background (NAN: none) and marks. */
