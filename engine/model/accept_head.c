@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/printable.h"
 #include "engine/model/model.h"
 #include "engine/model/model_hash.h"
 #include "engine/model/safetensors.h"
@@ -127,8 +128,10 @@ check_draft(struct accept_head *h, const struct safetensors *s, const char *path
 {
     const char *name = safetensors_metadata(s, "draft"), *hash = safetensors_metadata(s, "draft_hash");
     const char *target = safetensors_metadata(s, "target"), *target_hash = safetensors_metadata(s, "target_hash");
-    snprintf(h->draft, sizeof h->draft, "%s", name != NULL ? name : draft->name);
-    snprintf(h->target, sizeof h->target, "%s", target != NULL ? target : "");
+    name = name != NULL ? name : draft->name;
+    target = target != NULL ? target : "";
+    printable_line(h->draft, sizeof h->draft, name, strlen(name));
+    printable_line(h->target, sizeof h->target, target, strlen(target));
     h->draft_hash = hash != NULL ? strtoull(hash, NULL, 16) : 0;
     h->target_hash = target_hash != NULL ? strtoull(target_hash, NULL, 16) : 0;
     return h->draft_hash == 0 || h->draft_hash == draft->hash ||
@@ -183,13 +186,10 @@ read_part(const struct safetensors *s, const char *path, const struct safetensor
     return true;
 }
 
-bool
-accept_head_read(struct accept_head **out, const char *path, const struct model *draft, struct err *err)
+static bool
+read_file(struct accept_head **out, const struct safetensors *s, const char *path, const struct model *draft,
+          struct err *err)
 {
-    *out = NULL;
-    struct safetensors *s;
-    if (!safetensors_open(&s, path, err))
-        return false;
     struct accept_head *h = NULL;
     uint32_t n_blocks = 0;
     bool shared = false;
@@ -199,15 +199,37 @@ accept_head_read(struct accept_head **out, const char *path, const struct model 
     const size_t n = ok ? parts_of(h, parts) : 0;
     for (size_t i = 0; i < n && ok; i++)
         ok = read_part(s, path, &parts[i], err);
-    if (ok) {
-        snprintf(h->path, sizeof h->path, "%s", path);
-        h->hash = hash_map(HASH_START, s->map, s->file_bytes, s->data_start);
-    }
-    safetensors_close(s);
     if (!ok) {
         accept_head_free(h);
         return false;
     }
+    snprintf(h->path, sizeof h->path, "%s", path);
+    h->hash = hash_map(HASH_START, s->map, s->file_bytes, s->data_start);
     *out = h;
     return true;
+}
+
+bool
+accept_head_read(struct accept_head **out, const char *path, const struct model *draft, struct err *err)
+{
+    *out = NULL;
+    struct safetensors *s;
+    if (!safetensors_open(&s, path, err))
+        return false;
+    const bool ok = read_file(out, s, path, draft, err);
+    safetensors_close(s);
+    return ok;
+}
+
+bool
+accept_head_parse(struct accept_head **out, const char *name, const void *bytes, size_t len, const struct model *draft,
+                  struct err *err)
+{
+    *out = NULL;
+    struct safetensors *s;
+    if (!safetensors_parse(&s, name, bytes, len, err))
+        return false;
+    const bool ok = read_file(out, s, name, draft, err);
+    safetensors_close(s);
+    return ok;
 }

@@ -46,5 +46,8 @@ double accept_head_probability(const struct accept_head *, const float *x, float
 bool accept_head_write(const struct accept_head *, const char *path, struct err *);
 /* Any type of tensor is read. Refuses a head of another draft model, and files that are none, in one line. */
 bool accept_head_read(struct accept_head **, const char *path, const struct model *draft, struct err *);
+/* The same on bytes (fuzzing, tests); `name` names them in messages. */
+bool accept_head_parse(struct accept_head **, const char *name, const void *bytes, size_t len,
+                       const struct model *draft, struct err *);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "engine/base/file_replace.h"
 #include "engine/base/file_text.h"
+#include "engine/base/printable.h"
 #include "engine/model/model_hash.h"
 #include "engine/model/sv_profile.h"
 
@@ -123,7 +124,7 @@ read_whose(const struct parse *p, const cJSON *root, struct sv_whose *w)
         const char *hash = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "hash"));
         if (name == NULL || hash == NULL)
             return wrong(p, "it does not say of which models");
-        snprintf(w->name[i], sizeof w->name[i], "%s", name);
+        printable_line(w->name[i], sizeof w->name[i], name, strlen(name));
         w->hash[i] = strtoull(hash, NULL, 16);
     }
     const cJSON *sampling = cJSON_GetObjectItemCaseSensitive(root, "sampling");

@@ -1,0 +1,54 @@
+/* Acceptance heads for a draft model of width 4: any bytes, and any bytes as a header of the right length with some data
+ * behind it. Whatever is accepted has finite weights and can be asked and freed. */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/little_endian.h"
+#include "engine/model/accept_head.h"
+#include "engine/model/model.h"
+#include "tests/fuzz/must.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+#define WIDTH      4
+#define DATA_BYTES 1024
+
+static void
+use_file(const unsigned char *bytes, size_t len)
+{
+    struct model draft = {.desc = {.width = WIDTH}, .hash = 7};
+    struct accept_head *h;
+    struct err err = {0};
+    const float x[WIDTH] = {1, -0.5f, 0.25f, 2};
+    float scratch[2 * WIDTH];
+    snprintf(draft.name, sizeof draft.name, "draft");
+    if (!accept_head_parse(&h, "fuzz", bytes, len, &draft, &err)) {
+        MUST(h == NULL && err.kind != ERR_NONE && err.text[0] != '\0');
+        return;
+    }
+    MUST(h->width == WIDTH && h->n_blocks <= ACCEPT_HEAD_BLOCKS && (h->draft_hash == 0 || h->draft_hash == draft.hash));
+    for (size_t i = 0; i < h->n_values; i++)
+        MUST(isfinite(h->values[i]));
+    const double p = accept_head_probability(h, x, scratch);
+    MUST(isnan(p) || (p >= 0 && p <= 1)); /* finite weights may overflow on the way */
+    MUST(strpbrk(h->draft, "\n\r\033") == NULL && strpbrk(h->target, "\n\r\033") == NULL);
+    accept_head_free(h);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    use_file(data, size);
+    unsigned char *bytes = malloc(8 + size + DATA_BYTES);
+    if (bytes == NULL)
+        return 0;
+    put_little_endian(bytes, 8, size);
+    if (size > 0)
+        memcpy(bytes + 8, data, size);
+    memset(bytes + 8 + size, 0x3c, DATA_BYTES);
+    use_file(bytes, 8 + size + DATA_BYTES);
+    free(bytes);
+    return 0;
+}
