@@ -2,10 +2,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "engine/model/accept_head.h"
 #include "engine/model/memory.h"
 #include "engine/planted/model_open.h"
+#include "engine/session/engine_helpers.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/tokenizer/vocabulary_match.h"
 
@@ -15,10 +18,22 @@ struct comparison {
     bool match;
     char difference[sizeof((struct err *)0)->text]; /* in one line; "" when they match */
     double parameters, bytes, layer, head;          /* the helper's, as shares of the target's */
+    uint32_t accept_blocks;                         /* of the acceptance head beside a draft model, */
+    uint64_t accept_bytes;                          /* in memory; 0: there is none */
 };
 
+/* The acceptance head that stands beside a draft model, if it can be read. */
+static bool
+find_accept(const struct model *helper, enum helper_role role, uint32_t *n_blocks, uint64_t *bytes)
+{
+    char *path = role == HELPER_DRAFT ? engine_beside(helper, ".accept.safetensors") : NULL;
+    const bool ok = path != NULL && accept_head_measure(path, helper, n_blocks, bytes, NULL);
+    free(path);
+    return ok;
+}
+
 static struct comparison
-compare(const struct model *target, const struct model *helper)
+compare(const struct model *target, const struct model *helper, enum helper_role role)
 {
     struct comparison c = {.target = target, .helper = helper};
     struct err why = {.kind = ERR_NONE};
@@ -30,6 +45,8 @@ compare(const struct model *target, const struct model *helper)
     c.bytes = (double)model_weight_bytes(helper, false, false) / (double)model_weight_bytes(target, false, false);
     c.layer = model_layer_bytes(helper, false) / model_layer_bytes(target, false);
     c.head = model_head_bytes(helper, false) / model_head_bytes(target, false);
+    if (!find_accept(helper, role, &c.accept_blocks, &c.accept_bytes))
+        c.accept_bytes = 0;
     return c;
 }
 
@@ -50,6 +67,9 @@ print(const struct comparison *c, enum helper_role role)
                tokenizer_size(h->tokenizer) - c->shared);
     else
         printf("              %s\n", c->difference);
+    if (c->accept_bytes > 0)
+        printf("              beside it an acceptance head (D = %" PRIu32 "), which takes %s\n", c->accept_blocks,
+               memory_text(size, c->accept_bytes));
 }
 
 static bool
@@ -69,6 +89,7 @@ add(cJSON *json, const struct comparison *c, enum helper_role role)
            cJSON_AddNumberToObject(o, "head_of_target", c->head) != NULL &&
            cJSON_AddNumberToObject(o, "shared_tokens", c->shared) != NULL &&
            cJSON_AddBoolToObject(o, "same_vocabulary", c->match) != NULL &&
+           (c->accept_bytes == 0 || cJSON_AddNumberToObject(o, "accept_head_bytes", (double)c->accept_bytes) != NULL) &&
            (c->match || cJSON_AddStringToObject(o, "difference", c->difference) != NULL);
 }
 
@@ -82,7 +103,7 @@ info_compare(const struct model *target, enum helper_role role, const char *path
     struct model *helper;
     if (!model_open(&helper, path, err))
         return false;
-    const struct comparison c = compare(target, helper);
+    const struct comparison c = compare(target, helper, role);
     bool ok = true;
     if (json == NULL)
         print(&c, role);

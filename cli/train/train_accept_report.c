@@ -4,6 +4,7 @@
 
 #include "cli/train/train_accept.h"
 #include "engine/base/clock.h"
+#include "engine/model/accept_predictor.h"
 
 /* What a head comes to that says the same of every candidate: the mean label. */
 static double
@@ -43,14 +44,14 @@ bool
 train_accept_report(const struct accept_job *j, struct err *err)
 {
     const struct accept_rows *held = &j->held;
-    float *p = malloc(held->n * sizeof *p), *scratch = malloc(2 * (size_t)j->best->width * sizeof *scratch);
-    if (p == NULL || scratch == NULL) {
+    struct accept_predictor *predictor;
+    float *p = malloc(held->n * sizeof *p);
+    if (p == NULL || !accept_predictor_open(&predictor, j->best, j->draft->threads, err)) {
         free(p);
-        free(scratch);
         return err_set(err, ERR_WORK, "train accept: out of memory for the report; the head is in the file");
     }
     for (size_t i = 0; i < held->n; i++)
-        p[i] = (float)accept_head_probability(j->best, held->x + i * j->best->width, scratch);
+        p[i] = (float)accept_predictor_ask(predictor, held->x + i * j->best->width);
     printf("held out: %zu candidates, %zu to learn from\nblocks          loss       KL\n", held->n, j->train.n);
     printf("one number for all    %7.4f\n", constant_kl(held));
     for (size_t i = 0; i < j->n_results; i++)
@@ -58,7 +59,7 @@ train_accept_report(const struct accept_job *j, struct err *err)
     report_calibration(held, p);
     printf("acceptance head of %s for %s, %u blocks: %s, %.0f s\n", j->draft->model->name, j->target->model->name,
            (unsigned)j->best->n_blocks, j->options->train.out, (double)(clock_us() - j->start_us) * 1e-6);
+    accept_predictor_close(predictor);
     free(p);
-    free(scratch);
     return true;
 }

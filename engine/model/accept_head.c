@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/base/printable.h"
+#include "engine/model/accept_predictor.h"
 #include "engine/model/model.h"
 #include "engine/model/model_hash.h"
 #include "engine/model/safetensors.h"
@@ -54,40 +55,12 @@ accept_head_free(struct accept_head *h)
     free(h);
 }
 
-#define LANES 16 /* sums side by side, which a compiler makes vectors of */
-
-static float
-dot(const float *a, const float *b, uint32_t n)
+uint64_t
+accept_head_bytes(uint32_t width, uint32_t n_blocks, bool shared)
 {
-    float lane[LANES] = {0}, sum = 0;
-    uint32_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (uint32_t k = 0; k < LANES; k++)
-            lane[k] += a[i + k] * b[i + k];
-    for (uint32_t k = 0; k < LANES; k++)
-        sum += lane[k];
-    for (; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
-double
-accept_head_probability(const struct accept_head *h, const float *x, float *scratch)
-{
-    const uint32_t n = h->width;
-    float *now = scratch, *next = scratch + n;
-    memcpy(now, x, n * sizeof *now);
-    for (uint32_t d = 0; d < h->n_blocks; d++) {
-        for (uint32_t i = 0; i < n; i++) {
-            const float z = dot(h->block[d].w + (size_t)i * n, now, n) + h->block[d].b[i];
-            next[i] = now[i] + z / (1 + expf(-z));
-        }
-        float *was = now;
-        now = next;
-        next = was;
-    }
-    const double reject = (double)(dot(h->v, now, n) + h->c[0]), accept = (double)(dot(h->v + n, now, n) + h->c[1]);
-    return 1 / (1 + exp(reject - accept));
+    const uint32_t own = shared && n_blocks > 0 ? 1 : n_blocks;
+    const uint64_t values = (uint64_t)own * width * ((uint64_t)width + 1) + 2 * (uint64_t)width + 2;
+    return values * sizeof(float) + accept_predictor_bytes(width, own);
 }
 
 /* ---- the file ---- */
@@ -217,6 +190,20 @@ accept_head_read(struct accept_head **out, const char *path, const struct model 
     if (!safetensors_open(&s, path, err))
         return false;
     const bool ok = read_file(out, s, path, draft, err);
+    safetensors_close(s);
+    return ok;
+}
+
+bool
+accept_head_measure(const char *path, const struct model *draft, uint32_t *n_blocks, uint64_t *bytes, struct err *err)
+{
+    struct safetensors *s;
+    if (!safetensors_open(&s, path, err))
+        return false;
+    bool shared;
+    const bool ok = find_shape(s, path, draft->desc.width, n_blocks, &shared, err);
+    if (ok)
+        *bytes = accept_head_bytes(draft->desc.width, *n_blocks, shared);
     safetensors_close(s);
     return ok;
 }

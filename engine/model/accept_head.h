@@ -39,14 +39,17 @@ struct accept_head {
 bool accept_head_new(struct accept_head **, uint32_t width, uint32_t n_blocks, bool shared, struct err *);
 void accept_head_free(struct accept_head *);
 
-/* p̂ of one row; x (width) is norm(h). scratch: 2 * width floats. */
-double accept_head_probability(const struct accept_head *, const float *x, float *scratch);
+/* What a head takes in memory, with its predictor (accept_predictor.h), which says p̂. */
+uint64_t accept_head_bytes(uint32_t width, uint32_t n_blocks, bool shared);
 
 /* A safetensors file: model.{i}.linear.weight|bias, model.{D}.weight|bias, F32, and metadata that names both models. */
 bool accept_head_write(const struct accept_head *, const char *path, struct err *);
 /* Any type of tensor is read. Refuses a head of another draft model, and files that are none, in one line. */
 bool accept_head_read(struct accept_head **, const char *path, const struct model *draft, struct err *);
-/* The same on bytes (fuzzing, tests); `name` names them in messages. */
+/* How many blocks the head in the file has, and how much memory it will take. */
+bool accept_head_measure(const char *path, const struct model *draft, uint32_t *n_blocks, uint64_t *bytes,
+                         struct err *);
+/* The same as reading, on bytes (fuzzing, tests); `name` names them in messages. */
 bool accept_head_parse(struct accept_head **, const char *name, const void *bytes, size_t len,
                        const struct model *draft, struct err *);
 

@@ -156,6 +156,17 @@ find_heads(struct engine *e, const struct engine_options *o, struct err *err)
     return true;
 }
 
+/* Bytes of the machine's memory that the models leave, which on a GPU have its own. */
+static uint64_t
+room_beside_models(const struct engine *e, const struct model_options *o)
+{
+    const uint64_t available = memory_available();
+    if (is_cuda(e) || available == UINT64_MAX)
+        return available;
+    const uint64_t need = engine_models_need(e, o->ctx > 0 ? o->ctx : e->model->ctx_train, o->quantize);
+    return available > need ? available - need : 0;
+}
+
 bool
 engine_open(struct engine **out, const struct engine_options *options, progress_fn progress, void *user,
             struct err *err)
@@ -174,9 +185,10 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
     bool ok = open_backend(e, options, &backend, err);
     model.available = ok && is_cuda(e) ? UINT64_MAX : memory_available(); /* a GPU has its own, and says so itself */
     ok = ok && (options->synth ? model_open_planted : model_open_with)(&e->model, options->model_path, &model, err);
-    ok = ok && engine_helpers_open(e, options, &model, err);
+    ok = ok && engine_helpers_open(e, options, &model, err) &&
+         engine_accept_open(e, options->accept, room_beside_models(e, &model), err);
     if (!ok || !load(e, options, &backend, progress, user, err) || !find_heads(e, options, err) ||
-        !engine_accept_open(e, options->accept, err) || !engine_profile_find(e, options, err)) {
+        !engine_profile_find(e, options, err)) {
         engine_close(e);
         return false;
     }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/model/memory.h"
 #include "engine/session/engine_helpers.h"
 
 const struct model *
@@ -11,8 +12,32 @@ engine_draft_model(const struct engine *e)
     return h->model != NULL ? h->model : h->exit_layer > 0 ? e->model : NULL;
 }
 
+static bool
+take(struct engine *e, const char *path, uint64_t room, struct err *err)
+{
+    const struct model *draft = engine_draft_model(e);
+    uint32_t n_blocks;
+    uint64_t bytes;
+    char need[24], there[24];
+    if (!accept_head_measure(path, draft, &n_blocks, &bytes, err))
+        return false;
+    if (bytes > room)
+        return err_set(err, ERR_WORK,
+                       "%s: needs %s, but of the memory that is available models leave %s; take a smaller "
+                       "acceptance head",
+                       path, memory_text(need, bytes), memory_text(there, room));
+    return accept_head_read(&e->accept, path, draft, err);
+}
+
+uint64_t
+engine_accept_bytes(const struct engine *e)
+{
+    const struct accept_head *h = e->accept;
+    return h != NULL ? accept_head_bytes(h->width, h->n_blocks, h->shared) : 0;
+}
+
 bool
-engine_accept_open(struct engine *e, const char *given, struct err *err)
+engine_accept_open(struct engine *e, const char *given, uint64_t room, struct err *err)
 {
     const struct model *draft = engine_draft_model(e);
     if (draft == NULL || (given != NULL && strcmp(given, "none") == 0))
@@ -20,7 +45,7 @@ engine_accept_open(struct engine *e, const char *given, struct err *err)
     char *found = given == NULL && draft != e->model ? engine_beside(draft, ".accept.safetensors") : NULL;
     const char *path = given != NULL ? given : found;
     struct err why = {.kind = ERR_NONE};
-    bool ok = path == NULL || accept_head_read(&e->accept, path, draft, &why);
+    bool ok = path == NULL || take(e, path, room, &why);
     if (!ok && given != NULL)
         *err = why;
     else if (!ok && e->note[0] == '\0')

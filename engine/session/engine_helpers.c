@@ -125,10 +125,20 @@ engine_helpers_open(struct engine *e, const struct engine_options *o, const stru
     return true;
 }
 
+uint64_t
+engine_models_need(const struct engine *e, uint32_t ctx, bool quantize)
+{
+    uint64_t need = memory_need(e->model, ctx, e->exact, quantize);
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        if (e->helpers[role].model != NULL)
+            need += memory_need(e->helpers[role].model, ctx, e->exact, quantize);
+    return need;
+}
+
 bool
 engine_helpers_fit(const struct engine *e, uint32_t ctx, bool quantize, uint64_t available, struct err *err)
 {
-    uint64_t taken = memory_need(e->model, ctx, e->exact, quantize);
+    uint64_t taken = memory_need(e->model, ctx, e->exact, quantize) + engine_accept_bytes(e);
     for (enum helper_role role = 0; role < HELPERS; role++) {
         const struct model *m = e->helpers[role].model;
         if (m == NULL)
@@ -163,6 +173,10 @@ engine_helpers_load(struct engine *e, uint32_t ctx, progress_fn progress, void *
         pass_over(e, role, &why);
         model_close(h->model);
         *h = (struct helper_model){0};
+        if (role == HELPER_DRAFT) { /* whose it was */
+            accept_head_free(e->accept);
+            e->accept = NULL;
+        }
     }
     return true;
 }

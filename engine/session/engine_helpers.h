@@ -9,6 +9,8 @@
  * that it was opened with. False: one that was asked for can't be used; e->helpers is to be closed all the same. */
 bool engine_helpers_open(struct engine *, const struct engine_options *, const struct model_options *options,
                          struct err *);
+/* Bytes of weights and contexts of the engine's model and of all that help it. */
+uint64_t engine_models_need(const struct engine *, uint32_t ctx, bool quantize);
 /* Do they fit into memory, together and with the engine's own model? What is asked again when another backend loads them. */
 bool engine_helpers_fit(const struct engine *, uint32_t ctx, bool quantize, uint64_t available, struct err *);
 /* Their weights, onto the engine's backend. One that was only found is left out when it can't be loaded. */
@@ -18,7 +20,8 @@ void engine_helpers_close(struct engine *); /* when they are unloaded */
 
 /* The file that stands beside a model: its name without ".gguf", and the ending. To be freed; NULL: there is none. */
 char *engine_beside(const struct model *, const char *ending);
-/* The draft model's acceptance head, once that is loaded. False: the one that was asked for can't be used. */
-bool engine_accept_open(struct engine *, const char *given, struct err *);
+/* The draft model's acceptance head, which may take `room` bytes. False: the one that was asked for can't be used. */
+bool engine_accept_open(struct engine *, const char *given, uint64_t room, struct err *);
+uint64_t engine_accept_bytes(const struct engine *); /* what it takes */
 
 #endif

@@ -60,8 +60,9 @@ struct helper {
 
 struct acceptance {         /* what the acceptance head works with; empty where there is none */
     struct final_norm norm; /* the draft model's */
-    float *x;               /* (3, width) a row, and room */
-    double load, heads;     /* what a call counts, and all calls so far: units of the target's head */
+    struct accept_predictor *predictor;
+    float *x;           /* (width) a row */
+    double load, heads; /* what a call counts, and all calls so far: units of the target's head */
 };
 
 struct session {

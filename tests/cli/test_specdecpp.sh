@@ -42,6 +42,8 @@ check "so is the probability of a rejection beside h" grep -Eq ',"stop",1,1$' "$
 
 cp "$head" "$found"
 works "the file beside the draft model is found by its name" run -n 8 --policy specdecpp "$pair"
+works "info tells of it" info --draft "$draft" "$pair"
+check "with what it takes" says out 'beside it an acceptance head .D = 1., which takes [0-9.]+ KiB'
 refuses "--accept none leaves it out" 2 "needs an acceptance head" run --policy specdecpp --draft "$draft" --accept none -n 8 "$pair"
 works "bench has it among all policies, then" bench -n 4 --repeat 1 -p a --draft "$draft" "$pair"
 check "with its line" says out '^specdecpp'

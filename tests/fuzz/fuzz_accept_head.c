@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/base/little_endian.h"
-#include "engine/model/accept_head.h"
+#include "engine/model/accept_predictor.h"
 #include "engine/model/model.h"
 #include "tests/fuzz/must.h"
 
@@ -22,7 +22,7 @@ use_file(const unsigned char *bytes, size_t len)
     struct accept_head *h;
     struct err err = {0};
     const float x[WIDTH] = {1, -0.5f, 0.25f, 2};
-    float scratch[2 * WIDTH];
+    struct accept_predictor *predictor;
     snprintf(draft.name, sizeof draft.name, "draft");
     if (!accept_head_parse(&h, "fuzz", bytes, len, &draft, &err)) {
         MUST(h == NULL && err.kind != ERR_NONE && err.text[0] != '\0');
@@ -31,7 +31,9 @@ use_file(const unsigned char *bytes, size_t len)
     MUST(h->width == WIDTH && h->n_blocks <= ACCEPT_HEAD_BLOCKS && (h->draft_hash == 0 || h->draft_hash == draft.hash));
     for (size_t i = 0; i < h->n_values; i++)
         MUST(isfinite(h->values[i]));
-    const double p = accept_head_probability(h, x, scratch);
+    MUST(accept_predictor_open(&predictor, h, 1, &err));
+    const double p = accept_predictor_ask(predictor, x);
+    accept_predictor_close(predictor);
     MUST(isnan(p) || (p >= 0 && p <= 1)); /* finite weights may overflow on the way */
     MUST(strpbrk(h->draft, "\n\r\033") == NULL && strpbrk(h->target, "\n\r\033") == NULL);
     accept_head_free(h);
