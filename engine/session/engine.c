@@ -110,8 +110,9 @@ load(struct engine *e, const struct engine_options *o, const struct backend_opti
     e->backend = NULL;
     note_fallback(e, &why);
     const uint64_t available = memory_available();
-    return memory_fits(e->model, ctx, e->exact, o->quantize, available, 0, err) &&
-           engine_helpers_fit(e, ctx, o->quantize, available, err) && open_cpu(e, options, err) &&
+    const uint64_t head = engine_accept_bytes(e);
+    return memory_fits(e->model, ctx, e->exact, o->quantize, available, head, err) &&
+           engine_helpers_fit(e, ctx, o->quantize, available, head, err) && open_cpu(e, options, err) &&
            load_all(e, ctx, progress, user, err);
 }
 

@@ -136,9 +136,10 @@ engine_models_need(const struct engine *e, uint32_t ctx, bool quantize)
 }
 
 bool
-engine_helpers_fit(const struct engine *e, uint32_t ctx, bool quantize, uint64_t available, struct err *err)
+engine_helpers_fit(const struct engine *e, uint32_t ctx, bool quantize, uint64_t available, uint64_t others,
+                   struct err *err)
 {
-    uint64_t taken = memory_need(e->model, ctx, e->exact, quantize) + engine_accept_bytes(e);
+    uint64_t taken = memory_need(e->model, ctx, e->exact, quantize) + others;
     for (enum helper_role role = 0; role < HELPERS; role++) {
         const struct model *m = e->helpers[role].model;
         if (m == NULL)

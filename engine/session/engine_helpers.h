@@ -11,8 +11,10 @@ bool engine_helpers_open(struct engine *, const struct engine_options *, const s
                          struct err *);
 /* Bytes of weights and contexts of the engine's model and of all that help it. */
 uint64_t engine_models_need(const struct engine *, uint32_t ctx, bool quantize);
-/* Do they fit into memory, together and with the engine's own model? What is asked again when another backend loads them. */
-bool engine_helpers_fit(const struct engine *, uint32_t ctx, bool quantize, uint64_t available, struct err *);
+/* Do they fit into memory, together with the engine's own model and what `others` take? What is asked again when another
+ * backend loads them. */
+bool engine_helpers_fit(const struct engine *, uint32_t ctx, bool quantize, uint64_t available, uint64_t others,
+                        struct err *);
 /* Their weights, onto the engine's backend. One that was only found is left out when it can't be loaded. */
 bool engine_helpers_load(struct engine *, uint32_t ctx, progress_fn progress, void *user, struct err *);
 void engine_helpers_unload(struct engine *);

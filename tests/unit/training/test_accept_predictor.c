@@ -1,0 +1,130 @@
+/* What says p̂ again and again: sums in one order, memory that is counted. test_accept_head.c holds it to the definition. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/model/accept_predictor.h"
+#include "engine/session/engine_helpers.h"
+#include "kernels/rng.h"
+#include "tests/golden/tinymodel.h"
+#include "tests/rigs/seed.h"
+#include "tests/rigs/session_rig.h"
+
+static uint64_t seed;
+
+static void
+fill(uint64_t *state, float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)((double)(splitmix64(state) >> 11) * 0x1p-52 - 1);
+}
+
+/* z's of all outputs, each summed on its own: products in order, in pieces of 128, every step rounded. */
+static double
+probability_in_order(const struct accept_head *h, const float *row, float *x, float *next)
+{
+    const uint32_t n = h->width;
+    memcpy(x, row, n * sizeof *x);
+    for (uint32_t d = 0; d < h->n_blocks; d++) {
+        for (uint32_t o = 0; o < n; o++) {
+            float z = 0;
+            for (uint32_t at = 0; at < n; at += 128) {
+                volatile float piece = 0, product;
+                for (uint32_t k = at; k < n && k < at + 128; k++) {
+                    product = h->block[d].w[(size_t)o * n + k] * x[k];
+                    piece = piece + product;
+                }
+                z += piece;
+            }
+            z += h->block[d].b[o];
+            next[o] = x[o] + z / (1 + expf(-z));
+        }
+        memcpy(x, next, n * sizeof *x);
+    }
+    double difference = (double)h->c[1] - (double)h->c[0];
+    for (uint32_t k = 0; k < n; k++)
+        difference += ((double)h->v[n + k] - (double)h->v[k]) * (double)x[k];
+    return 1 / (1 + exp(-difference));
+}
+
+/* Bit for bit, at widths that fill groups and don't, with threads and without. */
+static void
+test_sums_have_one_order_whatever_the_vectors_and_threads(void **unused)
+{
+    (void)unused;
+    static const uint32_t widths[] = {1, 7, 32, 33, 130, 300, 1030};
+    uint64_t state = seed;
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+        const uint32_t width = widths[w];
+        struct accept_head *h;
+        struct err err = {0};
+        float *x = calloc(3 * (size_t)width, sizeof *x);
+        assert_true(accept_head_new(&h, width, 2, w % 2 == 0, &err));
+        fill(&state, h->values, h->n_values);
+        for (size_t i = 0; i < h->n_values; i++)
+            h->values[i] /= sqrtf((float)width);
+        for (uint32_t threads = 0; threads <= 3; threads += 3) {
+            struct accept_predictor *predictor;
+            assert_true(accept_predictor_open(&predictor, h, threads, &err));
+            for (int i = 0; i < 2; i++) {
+                fill(&state, x, width);
+                assert_true(accept_predictor_ask(predictor, x) == probability_in_order(h, x, x + width, x + 2 * width));
+            }
+            accept_predictor_close(predictor);
+        }
+        free(x);
+        accept_head_free(h);
+    }
+}
+
+static void
+test_one_that_does_not_fit_into_memory_is_refused_before_it_is_read(void **unused)
+{
+    (void)unused;
+    const struct tinymodel small = {.seed = 5, .n_layers = 2};
+    char model[128], path[64];
+    struct engine *engine;
+    struct accept_head *h;
+    struct err err = {0};
+    uint32_t n_blocks;
+    uint64_t bytes;
+    snprintf(path, sizeof path, "/tmp/accept-head-%ld.safetensors", (long)getpid());
+    assert_true(tinymodel_write_temp(model, sizeof model, &small, &err));
+    assert_true(session_rig_engine_with(&engine, model, "self:1", "cpu", 1, &err));
+    unlink(model);
+    assert_true(accept_head_new(&h, engine->model->desc.width, 3, false, &err));
+    assert_true(accept_head_write(h, path, &err));
+    assert_true(accept_head_measure(path, engine->model, &n_blocks, &bytes, &err));
+    assert_int_equal(n_blocks, 3);
+    assert_true(bytes >= 2 * h->n_values * sizeof *h->values - 64 && bytes < 3 * h->n_values * sizeof *h->values);
+    accept_head_free(engine->accept);
+    engine->accept = NULL;
+    assert_false(engine_accept_open(engine, path, bytes - 1, &err));
+    assert_null(engine->accept);
+    assert_non_null(strstr(err.text, "needs "));
+    assert_non_null(strstr(err.text, "models leave "));
+    assert_int_equal(engine_accept_bytes(engine), 0);
+    assert_true(engine_accept_open(engine, path, bytes, &err));
+    assert_int_equal(engine_accept_bytes(engine), bytes);
+    unlink(path);
+    accept_head_free(h);
+    engine_close(engine);
+}
+
+int
+main(void)
+{
+    seed = seed_or(20261122);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sums_have_one_order_whatever_the_vectors_and_threads),
+        cmocka_unit_test(test_one_that_does_not_fit_into_memory_is_refused_before_it_is_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
