@@ -9,18 +9,13 @@
 #include "traces/run_json.h"
 #include "traces/table_file.h"
 #include "traces/trace_folder.h"
+#include "traces/verdict_queue.h"
 
 #define LONGEST_US ((uint64_t)1 << 62) /* where the time line stops growing */
 
 struct span { /* a run on the time line */
     uint32_t run;
     uint64_t start_us, duration_us;
-};
-
-struct verdict_due {
-    uint32_t run, seq, round;
-    uint64_t t_us;
-    struct verdict_event verdict;
 };
 
 struct trace_reader {
@@ -38,8 +33,7 @@ struct trace_reader {
     struct table_file *used; /* the table whose event was handed out: read on before the next */
     uint64_t number;         /* of the last event handed out */
     uint32_t run, round;
-    struct verdict_due due[VERIFY_NODES]; /* of drafts handed out, in their order */
-    size_t n_due, next_due;               /* next_due > 0: half-way through them */
+    struct verdict_queue verdicts;
     struct err failure;
 };
 
@@ -175,6 +169,7 @@ trace_reader_close(struct trace_reader *r)
     if (r->fd >= 0)
         close(r->fd);
     run_info_free(&r->info);
+    verdict_queue_free(&r->verdicts);
     free(r->spans);
     free(r->folder);
     free(r);
@@ -228,7 +223,7 @@ trace_reader_rewind(struct trace_reader *r, struct err *err)
     r->used = NULL;
     r->number = 0;
     r->run = r->round = 0;
-    r->n_due = r->next_due = 0;
+    verdict_queue_begin(&r->verdicts);
     for (unsigned i = 0; i < TABLES; i++)
         if (!table_rewind(&r->tables[i], &r->failure) ||
             !table_next(&r->tables[i], &r->info, r->last_event, &r->failure)) {
@@ -241,44 +236,6 @@ trace_reader_rewind(struct trace_reader *r, struct err *err)
 
 /* ---- reading ---- */
 
-/* Verdicts have no lines of their own. They come before whatever can only follow them, or earlier, where as many numbers
- * are missing as there are verdicts. */
-static bool
-verdicts_before(const struct trace_reader *r, const struct event *e)
-{
-    if (r->n_due == 0)
-        return false;
-    if (r->next_due > 0 || e == NULL || e->type == EVENT_ROUND)
-        return true;
-    const struct verdict_due *last = &r->due[r->n_due - 1];
-    if (e->run != last->run || e->number > r->number + r->n_due)
-        return true;
-    return e->type == EVENT_TOKEN &&
-           (e->token.source != SOURCE_DRAFT || (e->seq == last->seq && e->round != last->round));
-}
-
-static void
-hand_out_verdict(struct trace_reader *r, const struct event *before, struct event *out)
-{
-    size_t left = r->n_due - r->next_due;
-    const struct verdict_due *due = &r->due[r->next_due];
-    memset(out, 0, sizeof *out);
-    out->type = EVENT_VERDICT;
-    if (before == NULL)
-        out->number = r->number + 1;
-    else if (before->number > r->number + left)
-        out->number = before->number - left;
-    else
-        out->number = r->number; /* no number was left for it */
-    out->t_us = before != NULL && before->run == due->run ? before->t_us : due->t_us;
-    out->run = due->run;
-    out->seq = due->seq;
-    out->round = due->round;
-    out->verdict = due->verdict;
-    if (++r->next_due == r->n_due)
-        r->n_due = r->next_due = 0;
-}
-
 static bool
 hand_out(struct trace_reader *r, struct table_file *t, struct event *out)
 {
@@ -290,21 +247,26 @@ hand_out(struct trace_reader *r, struct table_file *t, struct event *out)
         return table_refuse(t, "new", "is no policy that run.json declares", &r->failure);
     if (out->type != EVENT_TOKEN || out->token.source != SOURCE_DRAFT)
         return true;
-    if (out->token.accepted >= 0 || out->token.committed >= 0) {
-        if (r->n_due == VERIFY_NODES)
-            return table_refuse(t, "candidate", "has more drafts before it than a round can have", &r->failure);
-        r->due[r->n_due++] = (struct verdict_due){
-            .run = out->run,
-            .seq = out->seq,
-            .round = out->round,
-            .t_us = out->t_us,
-            .verdict = {.candidate = out->token.candidate,
-                        .accepted = out->token.accepted,
-                        .committed = out->token.committed},
-        };
-    }
+    const bool judged = out->token.accepted >= 0 || out->token.committed >= 0;
+    const char *trouble = judged ? verdict_queue_add(&r->verdicts, out) : NULL;
+    if (trouble != NULL)
+        return table_refuse(t, "candidate", trouble, &r->failure);
     out->token.accepted = out->token.committed = -1;
     return true;
+}
+
+/* The table whose event comes first; of_sequence: vocabulary and controls, which concern all sequences, aside. */
+static struct table_file *
+first_table(struct trace_reader *r, bool of_sequence)
+{
+    struct table_file *first = NULL;
+    for (unsigned i = 0; i < TABLES; i++) {
+        struct table_file *t = &r->tables[i];
+        if (t->more && (first == NULL || t->event.number < first->event.number) &&
+            !(of_sequence && (t->event.type == EVENT_VOCAB || t->event.type == EVENT_CONTROL)))
+            first = t;
+    }
+    return first;
 }
 
 static bool
@@ -313,14 +275,11 @@ next_event(struct trace_reader *r, struct event *out)
     if (r->used != NULL && !table_next(r->used, &r->info, r->last_event, &r->failure))
         return false;
     r->used = NULL;
-    struct table_file *first = NULL;
-    for (unsigned i = 0; i < TABLES; i++) {
-        struct table_file *t = &r->tables[i];
-        if (t->more && (first == NULL || t->event.number < first->event.number))
-            first = t;
-    }
-    if (verdicts_before(r, first != NULL ? &first->event : NULL)) {
-        hand_out_verdict(r, first != NULL ? &first->event : NULL, out);
+    const struct table_file *of_sequence = first_table(r, true);
+    struct table_file *first = first_table(r, false);
+    const struct event *next = first != NULL ? &first->event : NULL;
+    if (verdict_queue_due(&r->verdicts, r->number, next, of_sequence != NULL ? &of_sequence->event : NULL)) {
+        verdict_queue_next(&r->verdicts, r->number, next, out);
     } else {
         if (first == NULL)
             return false;

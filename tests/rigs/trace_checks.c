@@ -73,3 +73,48 @@ assert_replays_a_beginning(const char *path, const struct stream *s)
     trace_reader_close(r);
     return rounds;
 }
+
+/* ---- there and back ---- */
+
+/* The next expected event, or the first one beyond `last`. */
+static size_t
+skip_untraced(const struct stream *s, size_t i)
+{
+    while (i < s->n && !stream_is_traced(&s->events[i]))
+        i++;
+    return i;
+}
+
+void
+assert_reads_back(struct trace_reader *r, const struct stream *s, uint64_t last)
+{
+    struct event e;
+    struct err err = {0};
+    size_t i = skip_untraced(s, 0);
+    while (trace_reader_next(r, &e, &err)) {
+        assert_true(i < s->n);
+        assert_same_event(&s->events[i], &e);
+        i = skip_untraced(s, i + 1);
+    }
+    if (err.kind != ERR_NONE)
+        fail_msg("%s", err.text);
+    assert_true(i == s->n || s->events[i].number > last);
+    assert_true(i > 0 && s->events[i - 1].number <= last);
+    assert_false(trace_reader_next(r, &e, &err));
+}
+
+void
+assert_comes_back(const char *folder, struct stream *s, bool closed, uint64_t last)
+{
+    char path[256];
+    write_trace(folder, s, closed, path);
+    struct trace_reader *r = open_trace(path);
+    assert_int_equal(trace_reader_closed(r), closed);
+    assert_int_equal(trace_reader_rounds(r), s->rounds);
+    assert_reads_back(r, s, last);
+    assert_true(trace_reader_rewind(r, NULL));
+    assert_reads_back(r, s, last);
+    trace_reader_close(r);
+    remove_folder(path);
+    stream_free(s);
+}

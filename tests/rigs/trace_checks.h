@@ -14,5 +14,9 @@ struct trace_reader *open_trace(const char *path); /* fails the running test if 
 /* The trace has the stream's events up to an event: a round's end, unless it was closed cleanly. Returns how many rounds
  * that are. */
 uint64_t assert_replays_a_beginning(const char *path, const struct stream *);
+/* It has the stream's events up to that number. */
+void assert_reads_back(struct trace_reader *, const struct stream *, uint64_t last);
+/* Writes the stream as a trace, which has it all up to `last`, reads it back twice, and frees it. */
+void assert_comes_back(const char *folder, struct stream *, bool closed, uint64_t last);
 
 #endif

@@ -11,72 +11,6 @@
 
 #include "tests/rigs/trace_events.h"
 
-static const char *const modes[] = {"dynamic", "tpl", "length, \"quoted\""};
-
-void
-fake_run(struct run_info *run)
-{
-    memset(run, 0, sizeof *run);
-    run->format = TRACE_FORMAT;
-    snprintf(run->version, sizeof run->version, "0.1.0");
-    snprintf(run->model_path, sizeof run->model_path, "/some where/back\\slash,\"quo\x1bte\xff.gguf");
-    snprintf(run->model_name, sizeof run->model_name, "fables-13m");
-    snprintf(run->arch, sizeof run->arch, "llama");
-    snprintf(run->types, sizeof run->types, "Q8_0, F32");
-    run->layers = FAKE_LAYERS;
-    run->width = 64;
-    run->heads = 4;
-    run->kv_heads = 2;
-    run->ffn = 128;
-    run->vocab = FAKE_VOCAB;
-    run->ctx = FAKE_CTX;
-    run->parameters = 9007199254740993u; /* 2^53 + 1: no double holds it */
-    run->model_hash = 0xfedcba9876543210u;
-    run->rho = 1.0 / 3;
-    snprintf(run->backend, sizeof run->backend, "cpu");
-    snprintf(run->isa, sizeof run->isa, "avx2 x2");
-    snprintf(run->host, sizeof run->host, "bench-1");
-    run->threads = 2;
-    run->exact = true;
-    run->prompt = strdup("Once\n\"upon\", a \\time\x1b[31m \xe2\x80\xae\xc3\xa4 \xff\x80");
-    assert_non_null(run->prompt);
-    run->prompt_len = strlen(run->prompt);
-    run->sampling = (struct sampling){.temperature = 0.7f, .top_k = 40, .top_p = 0.95f};
-    run->seed = UINT64_MAX;
-    run->tokens = 128;
-    run->sequences = 3;
-    run->prompts = 17;
-    run->helpers[HELPER_DRAFT] =
-        (struct helper_info){.name = "small \"draft\"", .path = "a\\b\n", .hash = 77, .layers = FAKE_DRAFT};
-    run->profile = (struct trained_info){.path = "a\\profile \"of\" three\xff", .hash = UINT64_MAX};
-    snprintf(run->policy, sizeof run->policy, "specbound");
-    snprintf(run->started, sizeof run->started, "2024-02-29T12:34:56Z");
-
-    run->n_policies = 2;
-    run->policies = calloc(2, sizeof *run->policies);
-    run->start_values = calloc(2 * POLICY_KNOBS, sizeof *run->start_values);
-    assert_non_null(run->policies);
-    assert_non_null(run->start_values);
-    struct policy p = {0};
-    snprintf(p.info.name, sizeof p.info.name, "ar");
-    run->policies[0] = p.info;
-    p.info.needs = NEEDS(HELPER_DRAFT) | NEEDS_PROFILE;
-    snprintf(p.info.name, sizeof p.info.name, "specbound");
-    snprintf(p.info.title, sizeof p.info.title, "SpecBound");
-    snprintf(p.info.paper, sizeof p.info.paper, "a paper, \"quoted\"");
-    assert_true(policy_knob(&p, &(struct knob){"tau", "τ", "confidence threshold", KNOB_REAL, 0, 1, 0.05, 0.55, NULL}));
-    assert_true(policy_knob(&p, &(struct knob){"d_max", "", "depth", KNOB_INTEGER, 1, 5, 1, 3, NULL}));
-    assert_true(policy_knob(&p, &(struct knob){"mode", "", "", KNOB_CHOICE, 0, 2, 1, 1, modes}));
-    assert_true(policy_series(&p, "tau", "threshold", SERIES_LINE, 1, 1));
-    assert_true(policy_series(&p, "alpha", "acceptance", SERIES_BARS, 1, FAKE_LAYERS));
-    run->policies[1] = p.info;
-    run->start_values[POLICY_KNOBS] = 0.1 + 0.2; /* not 0.3 */
-    run->start_values[POLICY_KNOBS + 1] = 4;
-    run->start_values[POLICY_KNOBS + 2] = 2;
-}
-
-/* ---- streams ---- */
-
 void
 stream_begin(struct stream *s, uint64_t seed)
 {
@@ -156,6 +90,7 @@ stream_add(struct stream *s, enum event_type type)
     e->t_us = s->t_us;
     e->run = s->run;
     e->round = s->round;
+    e->seq = type == EVENT_VOCAB || type == EVENT_PROGRESS ? 0 : s->seq;
     e->type = type;
     return e;
 }
@@ -250,43 +185,72 @@ stream_start_run(struct stream *s)
     add_token(s, SOURCE_PREFILL, -1);
 }
 
-void
-stream_round(struct stream *s)
+struct plan {                                          /* of a sequence's round */
+    uint32_t seq, drafts, verified, accepted, drafted; /* drafted: so far */
+    bool cut;
+};
+
+static struct plan
+plan(struct stream *s, uint32_t seq)
 {
-    s->round++;
-    s->rounds++;
-    uint32_t drafts = stream_below(s, 6), unverified = stream_below(s, 4) == 0 ? stream_below(s, drafts + 1) : 0;
-    for (uint32_t i = 0; i < drafts; i++) {
-        add_layers(s, stream_below(s, 3), PROBED_POLICY);
-        add_token(s, SOURCE_DRAFT, (int32_t)i + 1);
-        struct event *e = stream_add(s, EVENT_SERIES);
-        snprintf(e->series.key, sizeof e->series.key, "%s", i % 2 == 0 ? "tau" : "alpha");
-        e->series.index = (int32_t)stream_below(s, FAKE_LAYERS);
-        e->series.value = real(s);
-        if (stream_below(s, 8) == 0)
-            stream_control(s, "tau", "0.6");
-    }
-    uint32_t verified = drafts - unverified, accepted = stream_below(s, verified + 1);
-    for (uint32_t i = 0; i < verified; i++) {
+    struct plan p = {.seq = seq, .drafts = stream_below(s, 6)};
+    p.verified = p.drafts - (stream_below(s, 4) == 0 ? stream_below(s, p.drafts + 1) : 0);
+    p.accepted = stream_below(s, p.verified + 1);
+    p.cut = stream_below(s, 5) == 0;
+    return p;
+}
+
+static void
+add_draft(struct stream *s, struct plan *p)
+{
+    const uint32_t i = p->drafted++;
+    s->seq = p->seq;
+    add_layers(s, stream_below(s, 3), PROBED_POLICY);
+    add_token(s, SOURCE_DRAFT, (int32_t)i + 1);
+    struct event *e = stream_add(s, EVENT_SERIES);
+    snprintf(e->series.key, sizeof e->series.key, "%s", i % 2 == 0 ? "tau" : "alpha");
+    e->series.index = (int32_t)stream_below(s, FAKE_LAYERS);
+    e->series.value = real(s);
+    if (stream_below(s, 8) == 0)
+        stream_control(s, "tau", "0.6");
+}
+
+static void
+add_verdicts(struct stream *s, const struct plan *p)
+{
+    s->seq = p->seq;
+    for (uint32_t i = 0; i < p->verified; i++) {
         struct event *e = stream_add(s, EVENT_VERDICT);
         e->verdict.candidate = (int32_t)i + 1;
-        e->verdict.accepted = i < accepted;
-        e->verdict.committed = i < accepted && stream_below(s, 8) > 0;
+        e->verdict.accepted = i < p->accepted;
+        e->verdict.committed = i < p->accepted && stream_below(s, 8) > 0;
     }
-    bool cut = stream_below(s, 5) == 0;
-    if (!cut)
-        add_token(s, accepted < verified ? SOURCE_CORRECTION : SOURCE_BONUS, -1);
+}
+
+static void
+add_outcome(struct stream *s, const struct plan *p)
+{
+    s->seq = p->seq;
+    if (!p->cut)
+        add_token(s, p->accepted < p->verified ? SOURCE_CORRECTION : SOURCE_BONUS, -1);
     add_layers(s, stream_below(s, 3), PROBED_VERIFY);
     add_layers(s, stream_below(s, 3), PROBED_SCOPE);
+}
+
+static void
+add_end(struct stream *s, const struct plan *p)
+{
+    s->seq = p->seq;
+    s->rounds++;
     struct event *e = stream_add(s, EVENT_ROUND);
     struct round_event *r = &e->round_end;
     *r = (struct round_event){.draft_us = bits(s),
                               .verify_us = stream_below(s, 5000),
                               .probe_us = stream_below(s, 500),
-                              .drafted = drafts,
-                              .verified = verified,
-                              .accepted = accepted,
-                              .emitted = accepted + !cut,
+                              .drafted = p->drafts,
+                              .verified = p->verified,
+                              .accepted = p->accepted,
+                              .emitted = p->accepted + !p->cut,
                               .exit_layer = (int32_t)stream_below(s, FAKE_LAYERS + 1) - 1,
                               .threshold = real(s),
                               .d_max = (int32_t)stream_below(s, FAKE_LAYERS + 1) - 1,
@@ -296,8 +260,104 @@ stream_round(struct stream *s)
                               .heads_us = real(s),
                               .wait_us = real(s),
                               .aside_us = real(s)};
-    snprintf(r->policy, sizeof r->policy, "%s", drafts == 0 ? "ar" : "specbound");
-    snprintf(r->stop_reason, sizeof r->stop_reason, "%s", drafts == 0 ? "" : "w_max");
+    snprintf(r->policy, sizeof r->policy, "%s", p->drafts == 0 ? "ar" : "specbound");
+    snprintf(r->stop_reason, sizeof r->stop_reason, "%s", p->drafts == 0 ? "" : "w_max");
+}
+
+void
+stream_round(struct stream *s)
+{
+    struct plan p = plan(s, s->seq);
+    s->round++;
+    while (p.drafted < p.drafts)
+        add_draft(s, &p);
+    add_verdicts(s, &p);
+    add_outcome(s, &p);
+    add_end(s, &p);
+}
+
+/* Sequences draft in turns of any order. What follows comes in the order in which they began: all verdicts first; or a
+ * sequence's verdicts with what came of them; or all of a sequence, then in any order. */
+void
+stream_batch_round(struct stream *s, const uint32_t *seqs, uint32_t n)
+{
+    struct plan plans[STREAM_BATCH], begun[STREAM_BATCH];
+    uint32_t n_begun = 0, left = 0;
+    s->round++;
+    for (uint32_t i = 0; i < n; i++) {
+        plans[i] = plan(s, seqs[i]);
+        left += plans[i].drafts;
+    }
+    while (left > 0) {
+        struct plan *p = &plans[stream_below(s, n)];
+        if (p->drafted == p->drafts)
+            continue;
+        if (p->drafted == 0)
+            begun[n_begun++] = *p;
+        add_draft(s, p);
+        left--;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (plans[i].drafts == 0)
+            begun[n_begun++] = plans[i];
+    const uint32_t way = stream_below(s, 3);
+    for (uint32_t i = 0; way == 0 && i < n; i++)
+        add_verdicts(s, &begun[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t other = i + stream_below(s, n - i);
+        if (way == 2) {
+            const struct plan p = begun[other];
+            begun[other] = begun[i];
+            begun[i] = p;
+        }
+        if (way > 0)
+            add_verdicts(s, &begun[i]);
+        add_outcome(s, &begun[i]);
+        if (way == 2)
+            add_end(s, &begun[i]);
+    }
+    for (uint32_t i = 0; way < 2 && i < n; i++)
+        add_end(s, &begun[i]);
+    s->seq = 0;
+}
+
+static void
+join(struct stream *s, uint32_t seq)
+{
+    s->seq = seq;
+    stream_control(s, "joined", text(s, stream_below(s, 60), false));
+    for (uint32_t i = stream_below(s, 6); i > 0; i--)
+        add_token(s, SOURCE_PROMPT, -1);
+    add_token(s, SOURCE_PREFILL, -1);
+    s->seq = 0;
+}
+
+void
+stream_batch(struct stream *s, uint32_t at_a_time, uint32_t prompts)
+{
+    uint32_t live[STREAM_BATCH], n = 0, next = 0;
+    s->run++;
+    s->t_us = 0;
+    s->round = 0;
+    stream_control(s, "run", s->run == 1 ? "start" : "restart");
+    while (next < at_a_time && next < prompts) {
+        join(s, next);
+        live[n++] = next++;
+    }
+    while (n > 0) {
+        stream_batch_round(s, live, n);
+        if (stream_below(s, 4) > 0)
+            continue;
+        const uint32_t gone = stream_below(s, n);
+        s->seq = live[gone];
+        stream_control(s, "left", "eos");
+        s->seq = 0;
+        if (next < prompts)
+            join(s, live[gone] = next++);
+        else
+            live[gone] = live[--n];
+    }
+    stream_control(s, "end", "batch");
 }
 
 void

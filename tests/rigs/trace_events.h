@@ -21,8 +21,8 @@ struct stream {
     size_t n_texts, max_texts;
     uint64_t random;
     uint64_t t_us;
-    uint32_t run, round;
-    uint64_t rounds; /* ROUND events in it */
+    uint32_t run, round, seq; /* of the events that are added */
+    uint64_t rounds;          /* ROUND events in it */
 };
 
 void stream_begin(struct stream *, uint64_t seed);
@@ -31,6 +31,11 @@ uint32_t stream_below(struct stream *, uint32_t n); /* a random number below n *
 struct event *stream_add(struct stream *, enum event_type);
 void stream_start_run(struct stream *); /* controls, prompt, prefill */
 void stream_round(struct stream *);     /* a whole one; at times cut, at times with drafts that nobody verifies */
+#define STREAM_BATCH 16
+/* One of all these sequences, STREAM_BATCH at most, whose drafts alternate. */
+void stream_batch_round(struct stream *, const uint32_t *seqs, uint32_t n);
+/* A run of so many prompts, so many at a time; they join and leave at random. */
+void stream_batch(struct stream *, uint32_t at_a_time, uint32_t prompts);
 void stream_control(struct stream *, const char *name, const char *new_text);
 /* Two or three runs of a few rounds each, with their ends. */
 void stream_fill(struct stream *);

@@ -1,0 +1,135 @@
+/* Traces of several sequences at a time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/rigs/trace_checks.h"
+#include "traces/schema.h"
+
+static void
+test_sequences_of_a_batch_read_back_event_for_event(void **state)
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        print_message("seed %d\n", (int)seed);
+        struct stream s;
+        stream_begin(&s, seed);
+        const uint32_t at_a_time = 1 + stream_below(&s, 8);
+        stream_batch(&s, at_a_time, at_a_time + stream_below(&s, 5));
+        if (seed % 4 == 0)
+            stream_fill(&s);
+        assert_comes_back(*state, &s, true, s.n);
+    }
+}
+
+/* The numbers of all lines become 1, 2, 3, …: no gap says where verdicts were. */
+static void
+renumber(const char *path)
+{
+    char *text[TABLES], *line[TABLES];
+    FILE *out[TABLES];
+    size_t size[TABLES];
+    char *made[TABLES];
+    for (unsigned t = 0; t < TABLES; t++) {
+        text[t] = read_text(path, trace_tables[t].file);
+        line[t] = strchr(text[t], '\n') + 1;
+        assert_non_null(out[t] = open_memstream(&made[t], &size[t]));
+        fprintf(out[t], "%.*s", (int)(line[t] - text[t]), text[t]);
+    }
+    for (unsigned long long number = 1;; number++) {
+        int first = -1;
+        for (int t = 0; t < TABLES; t++)
+            if (*line[t] != '\0' && (first < 0 || strtoull(line[t], NULL, 10) < strtoull(line[first], NULL, 10)))
+                first = t;
+        if (first < 0)
+            break;
+        const char *rest = strchr(line[first], ',');
+        char *end = strchr(rest, '\n') + 1;
+        fprintf(out[first], "%llu%.*s", number, (int)(end - rest), rest);
+        line[first] = end;
+    }
+    for (unsigned t = 0; t < TABLES; t++) {
+        fclose(out[t]);
+        write_text(path, trace_tables[t].file, made[t]);
+        free(made[t]);
+        free(text[t]);
+    }
+}
+
+static bool
+judged(const struct stream *s, const struct event *draft)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct event *e = &s->events[i];
+        if (e->type == EVENT_VERDICT && e->run == draft->run && e->seq == draft->seq && e->round == draft->round &&
+            e->verdict.candidate == draft->token.candidate)
+            return true;
+    }
+    return false;
+}
+
+static void
+test_a_batch_that_was_not_closed_ends_with_its_last_line(void **state)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        print_message("seed %d\n", (int)seed);
+        struct stream s;
+        stream_begin(&s, seed);
+        stream_batch(&s, 4, 6);
+        uint64_t last = 0;
+        for (size_t i = 0; i < s.n; i++)
+            if (s.events[i].type == EVENT_ROUND)
+                last = s.events[i].number;
+        assert_comes_back(*state, &s, false, last);
+    }
+}
+
+/* Who numbers its events without gaps for verdicts loses nothing but their places: each has its own before its line. */
+static void
+test_verdicts_without_numbers_come_before_what_follows_them(void **state)
+{
+    const char *folder = *state;
+    struct stream s;
+    char path[256];
+    stream_begin(&s, 5);
+    stream_batch(&s, 5, 9);
+    write_trace(folder, &s, true, path);
+    renumber(path);
+    struct trace_reader *r = open_trace(path);
+    struct event e;
+    struct err err = {0};
+    uint32_t due[16] = {0}, verdicts = 0;
+    while (trace_reader_next(r, &e, &err)) {
+        if (e.type == EVENT_VERDICT) {
+            verdicts++;
+            assert_true(due[e.seq]-- > 0);
+        } else if (e.type == EVENT_ROUND || (e.type == EVENT_TOKEN && e.token.source != SOURCE_DRAFT)) {
+            assert_int_equal(due[e.seq], 0);
+        } else if (e.type == EVENT_TOKEN) {
+            due[e.seq] += judged(&s, &e);
+        }
+    }
+    if (err.kind != ERR_NONE)
+        fail_msg("%s", err.text);
+    assert_true(verdicts > 20);
+    trace_reader_close(r);
+    stream_free(&s);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_sequences_of_a_batch_read_back_event_for_event),
+        TEST(test_a_batch_that_was_not_closed_ends_with_its_last_line),
+        TEST(test_verdicts_without_numbers_come_before_what_follows_them),
+    };
+    return cmocka_run_group_tests_name("traces of batches", tests, NULL, NULL);
+}
