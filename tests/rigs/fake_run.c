@@ -60,7 +60,7 @@ fake_run(struct run_info *run)
     struct policy p = {0};
     snprintf(p.info.name, sizeof p.info.name, "ar");
     run->policies[0] = p.info;
-    p.info.needs = NEEDS(HELPER_DRAFT) | NEEDS_PROFILE;
+    run->policies[0].needs = NEEDS(HELPER_DRAFT) | NEEDS_PROFILE;
     snprintf(p.info.name, sizeof p.info.name, "specbound");
     snprintf(p.info.title, sizeof p.info.title, "SpecBound");
     snprintf(p.info.paper, sizeof p.info.paper, "a paper, \"quoted\"");

@@ -25,4 +25,12 @@ for size in 120x36 100x30 80x24; do
     check "and the GPU's name whole or not at all" sh -c \
         "! grep -q NVIDIA '$WORK/title' || grep -q 'Ada Generation' '$WORK/title'"
 done
+
+# ---- the draft model's name, while the policy drafts with it ----
+printf ':wait round 2\n:save-screen without.txt\n:policy sd\n:step\n:wait idle\n:save-screen with.txt\n:policy layerskip\n:step\n:wait idle\n:save-screen again.txt\n:quit\n' >"$WORK/draft.script"
+terminal 160x48 "$PROGRAM --trace trace --script $WORK/draft.script"
+check "a script that goes from policy to policy ends well" exits 0
+check "the title names the draft model under a policy that drafts with it" grep -q 'fables-14m + fables-draft-1m' "$WORK/run/with.txt"
+check "and under no other" sh -c "! grep -q 'fables-14m +' '$WORK/run/without.txt' '$WORK/run/again.txt'"
+check "the trace says which policies need it" grep -q '"needs":.*\["draft"\]' "$WORK/run/trace/run.json"
 exit $STATUS

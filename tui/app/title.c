@@ -45,7 +45,7 @@ title_draw(const struct followed *f, const struct canvas *c)
     else /* a GPU, as its backend describes it; behind a comma is how it holds the model */
         snprintf(runs_on, sizeof runs_on, "%.*s", (int)strcspn(info->isa, ","), info->isa);
     printable_text(info->model_name, strlen(info->model_name), name, sizeof name);
-    const char *draft = info->helpers[HELPER_DRAFT].name;
+    const char *draft = scope_model_used(f->scope, MODEL_DRAFT) ? info->helpers[HELPER_DRAFT].name : "";
     if (draft[0] != '\0')
         printable_text(draft, strlen(draft), helper, sizeof helper);
     bar_add(&bar, ROLE_TEXT, 5, false, "%s%s%s · %u layers · %s", name, draft[0] != '\0' ? " + " : "", helper,

@@ -1,5 +1,5 @@
-/* What the files of the layers × tokens panel share: panel_layers.c (view state, keys), layers_fold.c (which layers and
- * positions are shown), layers_draw.c (cells), layers_popup.c. Nobody else includes it. */
+/* What the files of the layers × tokens panel share: panel_layers.c (view state, keys), layers_fold.c (which layers are
+ * shown), layers_columns.c (which positions), layers_draw.c (cells), layers_popup.c. Nobody else includes it. */
 #ifndef TUI_PANELS_LAYERS_H
 #define TUI_PANELS_LAYERS_H
 
@@ -22,14 +22,20 @@ struct layers_panel {
     uint32_t left; /* first position shown */
     bool placed;   /* `left` was chosen while the cursor was out; else it follows from the newest position */
     bool popup;
-    bool under; /* the heat under grey cells is shown */
+    bool under;              /* the heat under grey cells is shown */
+    bool alone;              /* without the layers of models that help */
     int spare_y, spare_rows; /* below the rows: room for the opened cell that hides nothing */
 
     /* As drawn last: what keys and mouse refer to. */
     int cols, lines;
-    bool mono;                                              /* heat takes a column of its own */
-    int n_rows, row_layer[LAYERS_ROWS], row_y[LAYERS_ROWS]; /* deepest first */
-    int line_y;                                             /* of the d_max line, -1: none */
+    bool mono; /* heat takes a column of its own */
+    int n_rows;
+    struct {
+        enum layer_model model; /* the companion's, the draft's, the target's, each model's deepest first */
+        int layer, y;
+    } row[LAYERS_ROWS];
+    int edge_y[LAYER_MODELS]; /* below a helper's rows, with its name; -1: none */
+    int line_y;               /* of the d_max line, -1: none */
     int n_columns;
     struct {
         uint32_t pos;
@@ -42,8 +48,14 @@ struct layers_panel {
 /* Chooses at most `rows` of the layers 1..layers: those of must[] (0 and -1 are passed over) first, then evenly of the
  * probed ones, then of the others. out: descending; returns how many. */
 int layers_choose(int layers, int rows, const int *must, int n_must, const bool *probed, int *out);
-/* Fills p's rows for a body of that many lines beginning at y. */
-void layers_fold(struct layers_panel *, const struct scope *, int y, int lines);
+/* Fills p's rows for a body of that many lines beginning at y: above the target's layers those of the models that help,
+ * where the policy needs them or what they said is in view. The target keeps half of the lines at least. */
+void layers_fold(struct layers_panel *, const struct view *, int y, int lines);
+/* The row of a layer, or of the next one below it that is shown; the target's deepest where the model isn't shown. */
+int layers_row(const struct layers_panel *, enum layer_model, int layer);
+
+/* ---- layers_columns.c ---- */
+
 /* Fills p's columns: up to the newest position, or from p->left, which it moves so that the selection is seen. */
 void layers_columns(struct layers_panel *, const struct scope *, const struct selection *, int cols);
 /* A token as a cell shows it: without its leading space. */
@@ -54,6 +66,9 @@ int layers_exit(const struct scope_column *);
 bool layers_beyond(const struct scope *, const struct scope_column *, int layer);
 /* How the cell ranks a token: 0 is first; GUESS_TOP: beyond the ones listed; -1: not known. */
 int32_t layers_rank(const struct scope_cell *, token_t final);
+
+/* "L16", "d4", "c6": a layer of the target, the draft model, the companion. */
+const char *layers_name(enum layer_model, int layer, char out[16]);
 
 /* ---- layers_draw.c ---- */
 void layers_draw(struct layers_panel *, const struct view *, const struct canvas *);

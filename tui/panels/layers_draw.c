@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/printable.h"
 #include "tui/panels/layers.h"
 
 const char *const layers_channel_names[SHOW_CHANNELS] = {"p", "H", "KL", "rank"};
@@ -64,12 +65,14 @@ draw_fate(const struct scope *s, const struct canvas *c, int x, int width, const
 }
 
 static void
-draw_cell(const struct layers_panel *p, const struct scope *s, const struct canvas *c, int y, int x, int width,
-          uint32_t pos, int layer, bool cursor)
+draw_cell(const struct layers_panel *p, const struct scope *s, const struct canvas *c, int row, int x, int width,
+          uint32_t pos, bool cursor)
 {
+    const enum layer_model model = p->row[row].model;
+    const int layer = p->row[row].layer, y = p->row[row].y;
     const struct scope_column *column = scope_column(s, pos);
-    const struct scope_cell *cells = scope_cells(s, pos);
-    const bool beyond = column != NULL && layers_beyond(s, column, layer);
+    const struct scope_cell *cells = scope_model_cells(s, model, pos);
+    const bool beyond = model == MODEL_TARGET && column != NULL && layers_beyond(s, column, layer);
     unsigned marks = cursor ? MARK_CURSOR : MARK_NONE;
     if (cursor)
         canvas_text(c, y, x - 1, ROLE_FOCUS, "▸");
@@ -83,9 +86,9 @@ draw_cell(const struct layers_panel *p, const struct scope *s, const struct canv
         return;
     }
     const struct scope_cell *cell = &cells[layer];
-    if (scope_spurious(s, pos, (uint32_t)layer))
+    if (scope_model_spurious(s, model, pos, (uint32_t)layer))
         marks |= MARK_SPURIOUS;
-    const float heat = heat_of(p->channel, cell, column != NULL ? scope_final(s, column) : TOKEN_NONE);
+    const float heat = heat_of(p->channel, cell, column != NULL ? scope_model_final(s, model, column) : TOKEN_NONE);
     const char *word = layers_word(s, cell->token);
     if (beyond && cell->probed_by != PROBED_POLICY && width > 1) { /* asked by the scope only: the token had left */
         if (p->under)
@@ -101,34 +104,71 @@ draw_cell(const struct layers_panel *p, const struct scope *s, const struct canv
 static void
 draw_label(const struct layers_panel *p, const struct scope *s, const struct canvas *c, int row)
 {
-    const int layer = p->row_layer[row], exit = scope_exit_layer(s);
-    char number[16];
-    snprintf(number, sizeof number, layer == (int)scope_info(s)->layers && layer < 100 ? "L%d" : "%d", layer);
+    const enum layer_model model = p->row[row].model;
+    const int layer = p->row[row].layer, y = p->row[row].y;
+    const bool target = model == MODEL_TARGET, exit = target && layer == scope_exit_layer(s);
+    char name[16];
+    if (target && (layer != (int)scope_info(s)->layers || layer >= 100))
+        snprintf(name, sizeof name, "%d", layer);
+    else
+        layers_name(model, layer, name);
     /* Layers that are folded away between this row and the one above. */
-    const bool gap = row > 0 && p->row_layer[row - 1] != layer + 1;
-    if (gap && p->line_y != p->row_y[row] - 1)
-        canvas_text(c, p->row_y[row], 0, ROLE_DIM, "┆");
-    canvas_print(c, p->row_y[row], 0 + (layer > 999 ? 0 : 1), layer == exit ? ROLE_TITLE : ROLE_DIM, "%3s%s", number,
-                 layer == exit ? "►" : "");
+    const bool gap = row > 0 && p->row[row - 1].model == model && p->row[row - 1].layer != layer + 1;
+    if (gap && p->line_y != y - 1)
+        canvas_text(c, y, 0, ROLE_DIM, "┆");
+    canvas_print(c, y, strlen(name) > 3 ? 0 : 1, exit ? ROLE_TITLE : ROLE_DIM, "%3s%s", name, exit ? "►" : "");
 }
 
-/* How often each layer's first choice was the last one's, by the lens and by its trained head: the one in use stands
- * out. */
+/* Is there anything to say at the right? Two heads to compare, or a model that helps with the target. */
+static bool
+has_shares(const struct layers_panel *p, const struct scope *s)
+{
+    bool any = scope_head(s)[0] != '\0';
+    for (int row = 0; row < p->n_rows && p->row[row].model != MODEL_TARGET; row++)
+        any = any || !isnan(scope_model_agreement(s, p->row[row].model, (uint32_t)p->row[row].layer));
+    return any;
+}
+
+/* How often each layer's first choice was the target's last one's, by the lens and by its trained head: the one in use
+ * stands out. Models that help have the lens. */
 static void
 draw_shares(const struct layers_panel *p, const struct scope *s, const struct canvas *c)
 {
     const struct canvas side = canvas_inside(c, 0, c->cols - LAYERS_SHARES + 1, c->rows, LAYERS_SHARES - 1);
-    const bool trained = strcmp(scope_head(s), "trained") == 0;
+    const bool trained = strcmp(scope_head(s), "trained") == 0, both = scope_head(s)[0] != '\0';
     canvas_text(&side, 0, 0, ROLE_DIM, " agree with L");
-    canvas_text(&side, 1, 1, trained ? ROLE_DIM : ROLE_TITLE, "lens");
-    canvas_text(&side, 1, 7, trained ? ROLE_TITLE : ROLE_DIM, "trained");
-    for (int row = 0; row < p->n_rows; row++)
-        for (int head = 0; head < 2; head++) {
-            const double share = scope_agreement(s, (uint32_t)p->row_layer[row], head);
-            if (!isnan(share) && p->row_layer[row] < (int)scope_info(s)->layers)
-                canvas_print(&side, p->row_y[row], head * 8, (head == 1) == trained ? ROLE_TEXT : ROLE_DIM, "%4.0f%%",
-                             share * 100);
+    if (both) {
+        canvas_text(&side, 1, 1, trained ? ROLE_DIM : ROLE_TITLE, "lens");
+        canvas_text(&side, 1, 7, trained ? ROLE_TITLE : ROLE_DIM, "trained");
+    }
+    for (int row = 0; row < p->n_rows; row++) {
+        const bool target = p->row[row].model == MODEL_TARGET;
+        const uint32_t layer = (uint32_t)p->row[row].layer;
+        for (int head = 0; head < (target && both ? 2 : 1); head++) {
+            const double share =
+                target ? scope_agreement(s, layer, head) : scope_model_agreement(s, p->row[row].model, layer);
+            if (!isnan(share) && !(target && layer == scope_info(s)->layers))
+                canvas_print(&side, p->row[row].y, head * 8, !target || (head == 1) == trained ? ROLE_TEXT : ROLE_DIM,
+                             "%4.0f%%", share * 100);
         }
+    }
+}
+
+/* Below the layers of a model that helps: whose they are. */
+static void
+draw_edges(const struct layers_panel *p, const struct scope *s, const struct canvas *c)
+{
+    for (int model = 0; model < LAYER_MODELS; model++) {
+        if (p->edge_y[model] < 0)
+            continue;
+        for (int x = 0; x < c->cols; x++)
+            canvas_text(c, p->edge_y[model], x, ROLE_BORDER, "─");
+        char name[80];
+        const char *from = scope_model_name(s, (enum layer_model)model);
+        printable_text(from, strlen(from), name, sizeof name);
+        canvas_print(c, p->edge_y[model], 1, ROLE_TITLE, " %s %s %s ", canvas_glyph(c, "▲", "^"),
+                     layer_model_names[model], name);
+    }
 }
 
 static void
@@ -156,18 +196,19 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
         return;
     }
     int x = canvas_print(c, y, 0, ROLE_TITLE, "%u '%s'", (unsigned)sel->pos, layers_word(s, column->token));
-    const struct scope_cell *cells = scope_cells(s, sel->pos);
+    const struct scope_cell *cells = scope_model_cells(s, sel->model, sel->pos);
     const int layer = sel->layer;
-    if (layer < 1 || layer > (int)scope_info(s)->layers)
+    char name[16];
+    if (layer < 1 || layer > (int)scope_model_layers(s, sel->model))
         return;
     if (cells == NULL || !cells[layer].known) {
-        canvas_print(c, y, x, ROLE_DIM, "  L%d not probed", layer);
+        canvas_print(c, y, x, ROLE_DIM, "  %s not probed", layers_name(sel->model, layer, name));
         return;
     }
     const struct scope_cell *cell = &cells[layer];
-    const int32_t rank = layers_rank(cell, scope_final(s, column));
-    x += canvas_print(c, y, x, ROLE_TEXT, "  L%d '%s' %.2f", layer, layers_word(s, cell->token),
-                      (double)cell->confidence);
+    const int32_t rank = layers_rank(cell, scope_model_final(s, sel->model, column));
+    x += canvas_print(c, y, x, ROLE_TEXT, "  %s '%s' %.2f", layers_name(sel->model, layer, name),
+                      layers_word(s, cell->token), (double)cell->confidence);
     if (!isnan(cell->annealed))
         x += canvas_print(c, y, x, ROLE_DIM, " (annealed %.2f)", (double)cell->annealed);
     if (!isnan(cell->entropy))
@@ -177,7 +218,7 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
     if (rank >= 0)
         x += canvas_print(c, y, x, ROLE_TEXT, "  rank %s%d", rank == GUESS_TOP && cell->rank_final < 0 ? "≥ " : "",
                           (int)rank + 1);
-    if (scope_spurious(s, sel->pos, (uint32_t)layer))
+    if (scope_model_spurious(s, sel->model, sel->pos, (uint32_t)layer))
         x += canvas_text(c, y, x, ROLE_SPURIOUS, "  spurious");
     if (column->siblings > 0)
         canvas_print(c, y, x, ROLE_DIM, "  %u siblings", (unsigned)column->siblings);
@@ -191,8 +232,8 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
     const struct selection *sel = v->selection;
     p->cols = c->cols;
     p->mono = c->grid->mono;
-    layers_fold(p, s, 2, c->rows - 2 - readout);
-    const bool shares = c->cols >= LAYERS_SHARES_FROM && scope_head(s)[0] != '\0';
+    layers_fold(p, v, 2, c->rows - 2 - readout);
+    const bool shares = c->cols >= LAYERS_SHARES_FROM && has_shares(p, s);
     layers_columns(p, s, sel, c->cols - (shares ? LAYERS_SHARES : 0));
     for (int row = 0; row < p->n_rows; row++)
         draw_label(p, s, c, row);
@@ -213,9 +254,10 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
             draw_fate(s, c, x, width, column);
         }
         for (int row = 0; row < p->n_rows; row++)
-            draw_cell(p, s, c, p->row_y[row], x, width, pos, p->row_layer[row],
-                      here && sel->layer == p->row_layer[row]);
+            draw_cell(p, s, c, row, x, width, pos,
+                      here && sel->model == p->row[row].model && sel->layer == p->row[row].layer);
     }
+    draw_edges(p, s, c);
     draw_line(p, s, c);
     if (shares)
         draw_shares(p, s, c);

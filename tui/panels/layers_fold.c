@@ -1,4 +1,5 @@
-/* Which layers and which positions are on the screen. */
+/* Which layers are on the screen, and where. */
+#include <limits.h>
 #include <string.h>
 
 #include "tui/panels/layers.h"
@@ -50,156 +51,140 @@ layers_choose(int layers, int rows, const int *must, int n_must, const bool *pro
     return n;
 }
 
-void
-layers_fold(struct layers_panel *p, const struct scope *s, int y, int lines)
+/* ---- the layers of models that help ---- */
+
+/* The model has layers of its own, and the policy needs it, or it spoke about positions that may be in view: they are told
+ * by the number of the narrowest columns, not by those drawn last, for what is shown here makes these. */
+static bool
+in_view(const struct layers_panel *p, const struct view *v, enum layer_model model)
 {
-    const int layers = (int)scope_info(s)->layers, d_max = scope_d_max(s);
-    bool probed[FOLD_LAYERS];
+    const struct scope *s = v->scope;
+    if (p->alone || scope_model_layers(s, model) == 0)
+        return false;
+    if (scope_model_used(s, model))
+        return true;
+    const uint32_t most = (uint32_t)(p->cols / (LAYERS_MIN_WIDTH + 1)) + 1, length = scope_now(s)->length;
+    const uint32_t from = p->placed && !v->selection->follow ? p->left : length > most ? length - most : 0;
+    for (uint32_t pos = from; pos < from + most; pos++)
+        if (scope_model_cells(s, model, pos) != NULL)
+            return true;
+    return false;
+}
+
+/* How many of its layers there is something to say about. */
+static int
+speaking(const struct scope *s, enum layer_model model)
+{
+    const int layers = (int)scope_model_layers(s, model);
+    int n = 0;
+    if (strcmp(scope_now(s)->probe, "all") == 0)
+        return layers;
+    for (int l = 1; l <= layers; l++)
+        n += scope_model_probed(s, model, (uint32_t)l) > 0;
+    return n > 0 || strcmp(scope_now(s)->probe, "off") == 0 ? n : 1; /* the last one, which drafts */
+}
+
+static void
+mark_probed(const struct scope *s, enum layer_model model, int layers, bool probed[FOLD_LAYERS])
+{
     for (int l = 0; l <= layers && l < FOLD_LAYERS; l++)
-        probed[l] = scope_probed(s, (uint32_t)l) > 0;
+        probed[l] = scope_model_probed(s, model, (uint32_t)l) > 0;
+}
+
+/* Its rows and the edge below them, in at most that many lines. Returns the first y below. */
+static int
+fold_helper(struct layers_panel *p, const struct scope *s, enum layer_model model, int y, int lines)
+{
+    const int layers = (int)scope_model_layers(s, model), all = speaking(s, model);
+    const bool edge = lines >= 3 || lines > all;
+    int rows = lines - edge < all ? lines - edge : all;
+    rows = rows < LAYERS_ROWS - p->n_rows ? rows : LAYERS_ROWS - p->n_rows;
+    if (rows <= 0)
+        return y;
+    bool probed[FOLD_LAYERS];
+    int chosen[LAYERS_ROWS];
+    mark_probed(s, model, layers, probed);
+    const int must[] = {layers, probed[1] ? 1 : 0};
+    const int n = layers_choose(layers, rows, must, 2, probed, chosen);
+    for (int i = 0; i < n; i++) {
+        p->row[p->n_rows].model = model;
+        p->row[p->n_rows].layer = chosen[i];
+        p->row[p->n_rows++].y = y++;
+    }
+    if (edge)
+        p->edge_y[model] = y++;
+    return y;
+}
+
+/* A quarter of the lines each, and what the target's layers leave over: the draft model's first. */
+static int
+fold_helpers(struct layers_panel *p, const struct view *v, int y, int lines, int target)
+{
+    static const enum layer_model models[] = {MODEL_COMPANION, MODEL_DRAFT}; /* from the top */
+    enum { N = sizeof models / sizeof *models };
+    int wanted[N], room[N], left = 0, spare = lines - target;
+    for (int i = 0; i < N; i++) {
+        wanted[i] = in_view(p, v, models[i]) ? speaking(v->scope, models[i]) + 1 : 0; /* and its edge */
+        left += wanted[i] > 1;
+    }
+    const int quarter = (lines + 1) / 4, half = left > 0 ? lines / (2 * left) : 0;
+    const int share = quarter < half ? quarter : half;
+    for (int i = 0; i < N; i++) {
+        room[i] = wanted[i] < share ? wanted[i] : share;
+        spare -= room[i];
+    }
+    for (int i = N - 1; i >= 0; i--) {
+        const int more = wanted[i] - room[i] < spare ? wanted[i] - room[i] : spare;
+        room[i] += more > 0 ? more : 0;
+        spare -= more > 0 ? more : 0;
+    }
+    for (int i = 0; i < N; i++)
+        y = wanted[i] > 1 ? fold_helper(p, v->scope, models[i], y, room[i]) : y;
+    return y;
+}
+
+void
+layers_fold(struct layers_panel *p, const struct view *v, int y, int lines)
+{
+    const struct scope *s = v->scope;
+    const int layers = (int)scope_info(s)->layers, d_max = scope_d_max(s), first = y;
+    bool probed[FOLD_LAYERS];
+    int chosen[LAYERS_ROWS];
     const bool line = lines >= 6 && d_max >= 1 && d_max < layers;
     p->lines = lines;
-    int rows = lines - line;
-    rows = rows > LAYERS_ROWS ? LAYERS_ROWS : rows;
-    const int must[] = {layers, 1, scope_exit_layer(s), d_max};
-    p->n_rows = rows > 0 ? layers_choose(layers, rows, must, 4, probed, p->row_layer) : 0;
+    p->n_rows = 0;
     p->line_y = -1;
-    const int first = y;
-    for (int i = 0; i < p->n_rows; i++) {
-        if (line && p->line_y < 0 && p->row_layer[i] <= d_max)
+    for (int model = 0; model < LAYER_MODELS; model++)
+        p->edge_y[model] = -1;
+    y = fold_helpers(p, v, y, lines, layers + line);
+    int rows = lines - (y - first) - line;
+    rows = rows < LAYERS_ROWS - p->n_rows ? rows : LAYERS_ROWS - p->n_rows;
+    mark_probed(s, MODEL_TARGET, layers, probed);
+    const int must[] = {layers, 1, scope_exit_layer(s), d_max};
+    const int n = rows > 0 ? layers_choose(layers, rows, must, 4, probed, chosen) : 0;
+    for (int i = 0; i < n; i++) {
+        if (line && p->line_y < 0 && chosen[i] <= d_max)
             p->line_y = y++;
-        p->row_y[i] = y++;
+        p->row[p->n_rows].model = MODEL_TARGET;
+        p->row[p->n_rows].layer = chosen[i];
+        p->row[p->n_rows++].y = y++;
     }
     p->spare_y = y;
     p->spare_rows = first + lines - y;
 }
 
-/* ---- positions ---- */
-
-static int
-column_width(const struct layers_panel *p, const struct scope *s, uint32_t pos)
-{
-    const struct scope_column *c = scope_column(s, pos);
-    const struct scope_cell *cells = scope_cells(s, pos);
-    int width = c != NULL ? text_width(layers_word(s, c->token)) : 0;
-    if (c != NULL && c->rejected != TOKEN_NONE && c->fate == FATE_CORRECTION &&
-        2 + text_width(layers_word(s, c->rejected)) > width)
-        width = 2 + text_width(layers_word(s, c->rejected)); /* said in the second row */
-    for (int i = 0; i < p->n_rows && cells != NULL; i++) {
-        const struct scope_cell *cell = &cells[p->row_layer[i]];
-        const int spurious = scope_spurious(s, pos, (uint32_t)p->row_layer[i]);
-        const int left = c != NULL && layers_beyond(s, c, p->row_layer[i]) && cell->probed_by != PROBED_POLICY;
-        const int here = cell->known ? text_width(layers_word(s, cell->token)) + spurious + left + p->mono : 0;
-        width = here > width ? here : width;
-    }
-    const int least = p->max_width < LAYERS_MIN_WIDTH ? p->max_width : LAYERS_MIN_WIDTH;
-    return width < least ? least : width > p->max_width ? p->max_width : width;
-}
-
-/* The first position of those that fit into `room` and end with `last`. */
-static uint32_t
-first_before(const struct layers_panel *p, const struct scope *s, uint32_t last, int room)
-{
-    uint32_t first = last;
-    room -= column_width(p, s, last) + 1;
-    while (first > scope_first_cells(s)) {
-        room -= column_width(p, s, first - 1) + 1;
-        if (room < 0)
-            break;
-        first--;
-    }
-    return first;
-}
-
-static void
-lay_out(struct layers_panel *p, const struct scope *s, int cols)
-{
-    int x = LAYERS_LABEL;
-    p->n_columns = 0;
-    for (uint32_t pos = p->left; pos < scope_now(s)->length && p->n_columns < LAYERS_COLUMNS; pos++) {
-        const int width = column_width(p, s, pos);
-        if (x + width > cols)
-            break;
-        p->column[p->n_columns].pos = pos;
-        p->column[p->n_columns].x = x;
-        p->column[p->n_columns].width = width;
-        p->n_columns++;
-        x += width + 1;
-    }
-}
-
-/* Where the columns end while they follow: as far as drafts reach. While a round drafts, as far as the last one did, so
- * that the columns don't run to and fro with every rejection. A function of the scope alone: live and replayed pictures
- * are the same. */
-static uint32_t
-newest(const struct scope *s)
-{
-    uint32_t last = scope_now(s)->length - 1;
-    const struct scope_round *open = scope_round(s, 0), *before = scope_round(s, 1);
-    if (open == NULL || open->whole || before == NULL)
-        return last;
-    for (uint32_t i = 0; i < before->n_drafts; i++)
-        if (before->drafts[i].pos > last && before->drafts[i].pos < last + VERIFY_NODES)
-            last = before->drafts[i].pos;
-    return last;
-}
-
-void
-layers_columns(struct layers_panel *p, const struct scope *s, const struct selection *sel, int cols)
-{
-    const int room = cols - LAYERS_LABEL + 1;
-    const uint32_t length = scope_now(s)->length;
-    p->n_columns = 0;
-    if (length == 0 || room < 2)
-        return;
-    const uint32_t cursor = sel->pos < length ? sel->pos : length - 1;
-    if (sel->follow || !p->placed || p->left < scope_first_cells(s) || p->left >= length)
-        p->left = first_before(p, s, newest(s), room);
-    p->placed = !sel->follow;
-    if (p->placed && cursor < p->left)
-        p->left = cursor;
-    lay_out(p, s, cols);
-    if (p->placed && (p->n_columns == 0 || cursor > p->column[p->n_columns - 1].pos)) {
-        p->left = first_before(p, s, cursor, room);
-        lay_out(p, s, cols);
-    }
-}
-
-/* ---- what cells say ---- */
-
-const char *
-layers_word(const struct scope *s, token_t token)
-{
-    const char *text = scope_text(s, token);
-    return text[0] == ' ' && text[1] != '\0' ? text + 1 : text[0] == ' ' ? "␣" : text;
-}
-
 int
-layers_exit(const struct scope_column *c)
+layers_row(const struct layers_panel *p, enum layer_model model, int layer)
 {
-    if (c->fate == FATE_GHOST || c->fate == FATE_ACCEPTED || c->fate == FATE_REJECTED)
-        return c->exit_layer > 0 ? c->exit_layer : 0;
-    return c->rejected != TOKEN_NONE && c->rejected_exit > 0 ? c->rejected_exit : 0;
-}
-
-bool
-layers_beyond(const struct scope *s, const struct scope_column *c, int layer)
-{
-    const int exit = layers_exit(c);
-    return exit > 0 && layer > exit && layer < (int)scope_info(s)->layers;
-}
-
-int32_t
-layers_rank(const struct scope_cell *cell, token_t final)
-{
-    if (!cell->known || final == TOKEN_NONE)
-        return -1;
-    if (cell->token == final)
-        return 0;
-    if (cell->rank_final >= 0)
-        return cell->rank_final;
-    for (int32_t i = 0; i < GUESS_TOP; i++)
-        if (cell->top[i] == final)
-            return i;
-    return cell->top[0] == TOKEN_NONE ? -1 : GUESS_TOP;
+    int at = -1;
+    for (int i = 0; i < p->n_rows; i++) {
+        if (p->row[i].model != model)
+            continue;
+        at = i;
+        if (p->row[i].layer <= layer)
+            break;
+    }
+    if (at < 0 && model != MODEL_TARGET)
+        return layers_row(p, MODEL_TARGET, INT_MAX);
+    return at;
 }

@@ -1,4 +1,4 @@
-/* A cell opened: its five best tokens, and how every layer ranks the token that the last one says. */
+/* A cell opened: its five best tokens, and how every layer of its model ranks the token that the last one says. */
 #include <math.h>
 #include <stdio.h>
 
@@ -22,12 +22,13 @@ draw_top(const struct scope *s, const struct canvas *c, const struct scope_cell 
 
 /* A bar a layer, full height for the best rank, which is told as 1, and one step less for each doubling. */
 static void
-draw_ranks(const struct scope *s, const struct canvas *c, int y, const struct scope_cell *cells, token_t final,
-           int at_layer)
+draw_ranks(const struct scope *s, const struct canvas *c, int y, enum layer_model model, const struct scope_cell *cells,
+           token_t final, int at_layer)
 {
-    const int layers = (int)scope_info(s)->layers;
+    const int layers = (int)scope_model_layers(s, model);
     const int shown = layers < c->cols ? layers : c->cols;
     int first = 0, stays = 0;
+    char name[16], since[16];
     for (int l = 1; l <= layers; l++) {
         const int32_t rank = layers_rank(&cells[l], final);
         if (rank == 0 && first == 0)
@@ -48,8 +49,8 @@ draw_ranks(const struct scope *s, const struct canvas *c, int y, const struct sc
         canvas_text(c, y, i, role, rank < 0 ? "·" : canvas_level((7.5 - step) / 8));
     }
     if (first > 0)
-        canvas_print(c, y + 1, 0, ROLE_DIM, stays > 0 ? "first at L%d, stays from L%d" : "first at L%d, later not",
-                     first, stays);
+        canvas_print(c, y + 1, 0, ROLE_DIM, stays > 0 ? "first at %s, stays from %s" : "first at %s, later not",
+                     layers_name(model, first, name), layers_name(model, stays, since));
     else
         canvas_text(c, y + 1, 0, ROLE_DIM, "first at no layer that was asked");
 }
@@ -60,17 +61,18 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
     const struct scope *s = v->scope;
     const struct selection *sel = v->selection;
     const struct scope_column *column = scope_column(s, sel->pos);
-    const struct scope_cell *cells = scope_cells(s, sel->pos);
-    const int layer = sel->layer;
-    if (column == NULL || layer < 1 || layer > (int)scope_info(s)->layers || c->rows < 3 || c->cols < 24)
+    const struct scope_cell *cells = scope_model_cells(s, sel->model, sel->pos);
+    const int layer = sel->layer, layers = (int)scope_model_layers(s, sel->model);
+    if (column == NULL || layer < 1 || layer > layers || c->rows < 3 || c->cols < 24)
         return;
     /* Below the rows where there is room, else over them, on the side where the cursor is not. */
     int at = 0;
     for (int i = 0; i < p->n_columns; i++)
         if (p->column[i].pos == sel->pos)
             at = p->column[i].x;
-    char title[160];
-    snprintf(title, sizeof title, "L%d at %u '%.60s'", layer, (unsigned)sel->pos, layers_word(s, column->token));
+    char title[160], name[16], deepest[16];
+    snprintf(title, sizeof title, "%s at %u '%.60s'", layers_name(sel->model, layer, name), (unsigned)sel->pos,
+             layers_word(s, column->token));
     struct canvas inside;
     if (p->spare_rows >= LAYERS_BELOW) {
         inside = canvas_inside(c, p->spare_y + 1, 1, LAYERS_BELOW - 1, c->cols > 80 ? 78 : c->cols - 2);
@@ -92,12 +94,12 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
     } else {
         draw_top(s, &inside, &cells[layer]);
     }
-    const token_t final = scope_final(s, column);
+    const token_t final = scope_model_final(s, sel->model, column);
     if (final == TOKEN_NONE) {
         canvas_text(&inside, GUESS_TOP, 0, ROLE_DIM, "the last layer has not said anything yet");
     } else if (cells != NULL) {
-        canvas_print(&inside, GUESS_TOP, 0, ROLE_DIM, "rank of '%s' in L1..L%u", layers_word(s, final),
-                     (unsigned)scope_info(s)->layers);
-        draw_ranks(s, &inside, GUESS_TOP + 1, cells, final, layer);
+        canvas_print(&inside, GUESS_TOP, 0, ROLE_DIM, "rank of '%s' in %s..%s", layers_word(s, final),
+                     layers_name(sel->model, 1, name), layers_name(sel->model, layers, deepest));
+        draw_ranks(s, &inside, GUESS_TOP + 1, sel->model, cells, final, layer);
     }
 }

@@ -8,8 +8,9 @@
 
 struct selection { /* the position that all panels point at; its owner is the host, panels may move it */
     uint32_t pos;
-    int32_t layer; /* 0: none chosen */
-    bool follow;   /* true: panels keep to the newest position */
+    int32_t layer;          /* 0: none chosen */
+    enum layer_model model; /* whose layer */
+    bool follow;            /* true: panels keep to the newest position */
 };
 
 struct panel_host { /* who shows the panels: what they may ask of it */

@@ -1,5 +1,5 @@
 /* Layers × tokens: a column a position, a row a layer, the deepest on top; what each layer would have said, how sure it
- * was, and where the token left the model. */
+ * was, and where the token left the model. Above the model's layers stand those of the models that help it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,13 +35,11 @@ note_layers(void *state, const struct view *v, char *out, int n)
 
 /* ---- the cursor ---- */
 
-static int
-row_of(const struct layers_panel *p, int layer)
+static void
+point_at(const struct layers_panel *p, struct selection *sel, int row)
 {
-    for (int i = 0; i < p->n_rows; i++)
-        if (p->row_layer[i] <= layer)
-            return i;
-    return p->n_rows - 1;
+    sel->model = p->row[row].model;
+    sel->layer = p->row[row].layer;
 }
 
 /* The first move puts the cursor on the newest position, where its token left the model. */
@@ -50,7 +48,7 @@ take_cursor(struct layers_panel *p, const struct view *v)
 {
     struct selection *sel = v->selection;
     const uint32_t length = scope_now(v->scope)->length;
-    layers_fold(p, v->scope, 2, p->lines); /* what was drawn last may be long ago */
+    layers_fold(p, v, 2, p->lines); /* what was drawn last may be long ago */
     if (length == 0 || p->n_rows == 0)
         return false;
     if (sel->follow || sel->pos >= length) {
@@ -62,8 +60,9 @@ take_cursor(struct layers_panel *p, const struct view *v)
     if (sel->layer < 1) {
         const struct scope_column *c = scope_column(v->scope, sel->pos);
         sel->layer = c != NULL && c->exit_layer > 0 ? c->exit_layer : (int32_t)scope_info(v->scope)->layers;
+        sel->model = MODEL_TARGET;
     }
-    sel->layer = p->row_layer[row_of(p, sel->layer)];
+    point_at(p, sel, layers_row(p, sel->model, sel->layer));
     return true;
 }
 
@@ -73,13 +72,26 @@ move(struct layers_panel *p, const struct view *v, int rows, long columns)
     if (!take_cursor(p, v))
         return;
     struct selection *sel = v->selection;
-    int row = row_of(p, sel->layer) + rows;
-    row = row < 0 ? 0 : row >= p->n_rows ? p->n_rows - 1 : row;
-    sel->layer = p->row_layer[row];
+    const int row = layers_row(p, sel->model, sel->layer) + rows;
+    point_at(p, sel, row < 0 ? 0 : row >= p->n_rows ? p->n_rows - 1 : row);
     const long first = (long)scope_first_cells(v->scope), last = (long)scope_now(v->scope)->length - 1;
     long pos = (long)sel->pos + columns;
     pos = pos < first ? first : pos > last ? last : pos;
     sel->pos = (uint32_t)pos;
+}
+
+/* The layers of models that help, and back. */
+static void
+show_alone(struct layers_panel *p, const struct view *v)
+{
+    const bool any = scope_model_layers(v->scope, MODEL_DRAFT) > 0 || scope_model_layers(v->scope, MODEL_COMPANION) > 0;
+    if (!any) {
+        v->host->say(v->host->user, "no other model with layers of its own helps this one");
+        return;
+    }
+    p->alone = !p->alone;
+    if (!v->selection->follow)
+        take_cursor(p, v);
 }
 
 static bool
@@ -112,6 +124,7 @@ key_layers(void *state, const struct view *v, int key)
         v->selection->follow = true;
         return true;
     case 'v': p->channel = (enum layers_channel)((p->channel + 1) % SHOW_CHANNELS); return true;
+    case 'd': show_alone(p, v); return true;
     case '+':
     case '=': p->max_width += p->max_width < LAYERS_MAX_WIDTH; return true;
     case '-': p->max_width -= p->max_width > LAYERS_MIN_WIDTH; return true;
@@ -142,8 +155,8 @@ mouse_layers(void *state, const struct view *v, const struct canvas *c, int y, i
         v->selection->pos = p->column[i].pos;
         v->selection->follow = false;
         for (int row = 0; row < p->n_rows; row++)
-            if (p->row_y[row] == y)
-                v->selection->layer = p->row_layer[row];
+            if (p->row[row].y == y)
+                point_at(p, v->selection, row);
         if (action == MOUSE_DOUBLE)
             p->popup = take_cursor(p, v);
         return true;
@@ -158,6 +171,7 @@ static const struct key_help keys[] = {
     {"g", "after the exit: grey, or what these layers would have said"},
     {"f, End", "follow the newest position again"},
     {"v", "show confidence, entropy, KL to the final layer, rank of the final token"},
+    {"d", "hide and show the layers of the draft model and the companion"},
     {"+ -", "wider and narrower columns"},
     {NULL, NULL},
 };

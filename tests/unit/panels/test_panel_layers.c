@@ -134,6 +134,160 @@ test_a_tall_model_folds(void **state)
     close_panels(&f);
 }
 
+/* The draft model's word about the round that tell_a_round() tells. */
+static void
+tell_draft_layers(struct fixture *f)
+{
+    tell_a_round(f);
+    say_draft_layer(&f->stream, 2, FAKE_DRAFT, 2, 0.9f);
+    for (int l = 1; l <= FAKE_DRAFT; l++) {
+        struct event *e = say_draft_layer(&f->stream, 3, l, l == 1 ? 3 : 6, 0.7f);
+        e->layer.probed_by = PROBED_SCOPE;
+        e->layer.final_agrees = false;
+    }
+}
+
+static void
+test_a_draft_models_layers_stand_in_a_strip_above(void **state)
+{
+    struct fixture *f = *state;
+    tell_draft_layers(f);
+    use(f, "layers");
+    draw(f, 16, 60);
+    assert_int_equal(strncmp(line(f, 2), "  d2", 4), 0);
+    assert_non_null(strstr(line(f, 2), "king"));
+    assert_non_null(strstr(line(f, 2), "sons ▓")); /* sure, and the target says who */
+    assert_int_equal(strncmp(line(f, 3), "  d1", 4), 0);
+    assert_non_null(strstr(line(f, 4), "▲ draft small"));
+    assert_int_equal(strncmp(line(f, 5), "  L6", 4), 0);
+    assert_non_null(strstr(line(f, 5), "who"));
+    assert_non_null(strstr(line(f, 8), "d_max 3"));
+    draw(f, 16, 80); /* room for what they have in common with the target */
+    assert_non_null(strstr(line(f, 0), "agree with L"));
+    assert_non_null(strstr(line(f, 2), "0%"));
+}
+
+static void
+test_the_cursor_goes_through_the_strip(void **state)
+{
+    struct fixture *f = *state;
+    tell_draft_layers(f);
+    use(f, "layers");
+    draw(f, 16, 70);
+    press(f, 'h');
+    assert_int_equal(f->selection.model, MODEL_TARGET);
+    press(f, 'K');
+    assert_int_equal(f->selection.model, MODEL_DRAFT);
+    assert_int_equal(f->selection.layer, FAKE_DRAFT);
+    press(f, 'j');
+    assert_int_equal(f->selection.layer, 1);
+    draw(f, 16, 70);
+    assert_non_null(strstr(line(f, 15), "3 'who'  d1 'man' 0.70"));
+    press(f, INPUT_ENTER);
+    draw(f, 16, 70);
+    assert_true(row_with(f, "d1 at 3 'who'") >= 0);
+    assert_true(row_with(f, "rank of 'sons' in d1..d2") >= 0); /* what its own last layer says */
+    assert_true(row_with(f, "first at d2, stays from d2") >= 0);
+    press(f, INPUT_ESCAPE);
+    press(f, 'j');
+    assert_int_equal(f->selection.model, MODEL_TARGET);
+    assert_int_equal(f->selection.layer, FAKE_LAYERS);
+    press(f, 'k');
+    assert_int_equal(f->selection.model, MODEL_DRAFT);
+    press(f, 'd'); /* the strip goes, and the cursor not with it */
+    assert_int_equal(f->selection.model, MODEL_TARGET);
+    draw(f, 16, 70);
+    assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0);
+    assert_int_equal(row_with(f, "▲ draft"), -1);
+    press(f, 'd');
+    draw(f, 16, 70);
+    assert_int_equal(strncmp(line(f, 2), "  d2", 4), 0);
+}
+
+static void
+test_a_click_on_the_strip_points_at_it(void **state)
+{
+    struct fixture *f = *state;
+    tell_draft_layers(f);
+    use(f, "layers");
+    draw(f, 16, 70);
+    const struct canvas c = {.rows = 16, .cols = 70, .grid = &f->grid};
+    assert_true(f->ops->mouse(f->panel, &f->view, &c, 3, 6, MOUSE_PRESS));
+    assert_int_equal(f->selection.model, MODEL_DRAFT);
+    assert_int_equal(f->selection.layer, 1);
+    assert_true(f->ops->mouse(f->panel, &f->view, &c, 5, 6, MOUSE_PRESS));
+    assert_int_equal(f->selection.model, MODEL_TARGET);
+    assert_int_equal(f->selection.layer, FAKE_LAYERS);
+}
+
+/* At every height the target keeps half of the lines (one of them may be that of d_max). */
+static void
+test_the_strip_folds_where_there_is_little_room(void **state)
+{
+    struct fixture *f = *state;
+    tell_draft_layers(f);
+    f->info.helpers[HELPER_COMPANION] = (struct helper_info){.name = "third", .layers = 9};
+    stream_control(&f->stream, "probe", "all");
+    for (int l = 1; l <= 9; l++)
+        say_draft_layer(&f->stream, 3, l, 4, 0.5f)->layer.model = MODEL_COMPANION;
+    use(f, "layers");
+    for (int rows = 3; rows < 40; rows++) {
+        int target = 0, helpers = 0, edges = 0;
+        draw(f, rows, 70);
+        for (int y = 2; y < rows; y++) {
+            const char *text = line(f, y);
+            edges += strstr(text, "▲") != NULL;
+            text += strspn(text, "┆ ");
+            helpers += (text[0] == 'd' || text[0] == 'c') && text[1] >= '1' && text[1] <= '9' && y < rows - 1;
+            target += text[0] == 'L' || (text[0] >= '1' && text[0] <= '5');
+        }
+        const int lines = rows - 2 - (rows >= 6);
+        assert_true(target == FAKE_LAYERS || 2 * (target + (lines >= 6)) >= lines);
+        assert_true(helpers == FAKE_DRAFT + 9 || helpers + edges <= lines - target);
+        if (lines >= 4)
+            assert_true(helpers >= 2);
+        if (lines >= FAKE_LAYERS + 1 + FAKE_DRAFT + 1 + 9 + 1) /* with the line of d_max */
+            assert_true(helpers == FAKE_DRAFT + 9 && edges == 2 && target == FAKE_LAYERS);
+    }
+}
+
+static void
+test_without_a_draft_model_there_is_no_strip_and_d_says_so(void **state)
+{
+    struct fixture *f = *state;
+    f->info.helpers[HELPER_DRAFT] = (struct helper_info){.name = "self:3"};
+    tell_a_round(f);
+    use(f, "layers");
+    draw(f, 16, 60);
+    assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0);
+    press(f, 'd');
+    assert_non_null(strstr(f->said, "no other model"));
+}
+
+/* The strip is there while the policy needs the model, and otherwise where it said something. */
+static void
+test_the_strip_goes_with_the_policy(void **state)
+{
+    struct fixture *f = *state;
+    tell_a_round(f);
+    use(f, "layers");
+    draw(f, 16, 60);
+    assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0);
+    stream_control(&f->stream, "policy", "ar"); /* needs one, says fake_run() */
+    draw(f, 16, 60);
+    assert_int_equal(strncmp(line(f, 2), "  d2", 4), 0);
+    stream_control(&f->stream, "policy", "specbound");
+    draw(f, 16, 60);
+    assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0);
+    say_draft_layer(&f->stream, 3, FAKE_DRAFT, 6, 0.7f);
+    draw(f, 16, 60);
+    assert_int_equal(strncmp(line(f, 2), "  d2", 4), 0);
+    for (uint32_t pos = 4; pos < 60; pos++)
+        say_token(&f->stream, SOURCE_BONUS, pos, 4);
+    draw(f, 16, 60);
+    assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0); /* what it said is long past */
+}
+
 int
 main(void)
 {
@@ -143,6 +297,12 @@ main(void)
         PANEL_TEST(test_after_the_exit_a_cell_is_grey_until_g),
         PANEL_TEST(test_the_best_rank_is_1_and_most),
         cmocka_unit_test(test_a_tall_model_folds),
+        PANEL_TEST(test_a_draft_models_layers_stand_in_a_strip_above),
+        PANEL_TEST(test_the_cursor_goes_through_the_strip),
+        PANEL_TEST(test_a_click_on_the_strip_points_at_it),
+        PANEL_TEST(test_the_strip_folds_where_there_is_little_room),
+        PANEL_TEST(test_without_a_draft_model_there_is_no_strip_and_d_says_so),
+        PANEL_TEST(test_the_strip_goes_with_the_policy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

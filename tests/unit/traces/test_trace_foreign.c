@@ -301,7 +301,7 @@ test_columns_that_came_later_may_be_missing(void **state)
         assert_true(edit(path, "run.json", "\"needs\":", "\"other\":"));
     struct trace_reader *r = open_trace(path);
     assert_int_equal(run_info_layers(trace_reader_info(r), MODEL_DRAFT), 0);
-    assert_int_equal(run_info_policy(trace_reader_info(r), "specbound")->needs, 0);
+    assert_int_equal(run_info_policy(trace_reader_info(r), "ar")->needs, 0);
     assert_true(trace_reader_info(r)->sequences == 1 && trace_reader_info(r)->prompts == 1);
     struct event e;
     struct err err = {0};
