@@ -29,19 +29,19 @@ test_results_are_written_by_wait_and_nothing_else(void **state)
         struct probe probes[2] = {{.ring = 3, .layer = 2, .temperature = 1}, {.ring = 5, .layer = 3, .temperature = 1}};
         struct guess guesses[2], was_guesses[2], probed[4], was_probed[4];
         struct exit_result out, was_out;
-        struct verdict verdict, was_verdict;
+        struct verdict verdicts[2], was_verdicts[2];
         float logits[90], was_logits[90], threshold[4] = {2, 0, 2, 2}, temperature[4] = {1, 1, 1, 1};
         token_t token = -77;
         memset(guesses, 0x5a, sizeof guesses);
         memset(probed, 0x5a, sizeof probed);
         memset(&out, 0x5a, sizeof out);
-        memset(&verdict, 0x5a, sizeof verdict);
+        memset(verdicts, 0x5a, sizeof verdicts);
         memset(logits, 0x5a, sizeof logits);
         out.probed = probed;
         memcpy(was_guesses, guesses, sizeof guesses);
         memcpy(was_probed, probed, sizeof probed);
         memcpy(&was_out, &out, sizeof out);
-        memcpy(&was_verdict, &verdict, sizeof verdict);
+        memcpy(was_verdicts, verdicts, sizeof verdicts);
         memcpy(was_logits, logits, sizeof logits);
 
         int node = rig_add(&r, 5, 11);
@@ -50,20 +50,22 @@ test_results_are_written_by_wait_and_nothing_else(void **state)
                                        {.parent = 0, .token = 3, .ring = 5, .q = DIST_NONE}};
         struct dist_req dist = {.ring = 5, .layer = 3, .sampling = {.temperature = 1, .top_p = 1}, .out = 0};
         struct draw_req draw = {.from = 0, .out = &token};
-        struct verify_req verify = {.nodes = nodes, .n = 2, .sampling = {.top_p = 1}, .out = &verdict};
+        struct verify_req rounds[2] = {{.nodes = nodes + 1, .n = 1, .sampling = {.top_p = 1}, .out = &verdicts[1]},
+                                       {.nodes = nodes, .n = 2, .sampling = {.top_p = 1}, .out = &verdicts[0]}};
         assert_true(r.ops->guess(r.store, probes, 2, guesses));
         assert_true(r.ops->until(r.store, rig_sweep(&r, &node, 1, 3, 0), &rule, &out));
         assert_true(r.ops->dist(r.store, &dist, 1));
         assert_true(r.ops->draw(r.store, &draw, 1));
-        assert_true(r.ops->verify(r.store, &verify, 1));
+        assert_true(r.ops->verify(r.store, rounds, 2));
         assert_true(r.ops->read_logits(r.store, 5, 3, logits));
         memset(probes, 0xff, sizeof probes); /* arguments are the caller's again */
         memset(nodes, 0xff, sizeof nodes);
+        memset(rounds, 0xff, sizeof rounds);
         memset(threshold, 0xff, sizeof threshold);
         assert_memory_equal(guesses, was_guesses, sizeof guesses);
         assert_memory_equal(probed, was_probed, sizeof probed);
         assert_memory_equal(&out, &was_out, sizeof out);
-        assert_memory_equal(&verdict, &was_verdict, sizeof verdict);
+        assert_memory_equal(verdicts, was_verdicts, sizeof verdicts);
         assert_memory_equal(logits, was_logits, sizeof logits);
         assert_int_equal(token, -77);
         rig_wait(&r);
@@ -71,7 +73,8 @@ test_results_are_written_by_wait_and_nothing_else(void **state)
         assert_int_equal(probed[1].token, out.guess.token);
         assert_int_equal(probed[2].token, TOKEN_NONE);
         assert_true(guesses[1].token >= 0 && guesses[1].token < 90 && token >= 0 && token < 90);
-        assert_int_equal(verdict.judged[1].token, guesses[1].token);
+        assert_int_equal(verdicts[0].judged[1].token, guesses[1].token);
+        assert_memory_equal(&verdicts[1].judged[0], &verdicts[0].judged[1], sizeof(struct guess));
         assert_true(logits[guesses[1].token] >= logits[0]);
         rig_close(&r);
     }
@@ -135,8 +138,11 @@ test_malformed_requests_are_refused_at_once(void **state)
         struct verify_node nodes[2] = {{.parent = -1, .ring = 3, .q = DIST_NONE},
                                        {.parent = 1, .ring = RING_NONE, .q = DIST_NONE}};
         struct verdict verdict;
-        assert_false(r.ops->verify(r.store, &(struct verify_req){.nodes = nodes, .n = 2, .out = &verdict}, 1));
-        rig_wait(&r); /* nothing of it left a trace */
+        const struct verify_req rounds[2] = {{.nodes = nodes, .n = 1, .out = &verdict},
+                                             {.nodes = nodes, .n = 2, .out = &verdict}};
+        assert_false(r.ops->verify(r.store, &rounds[1], 1));
+        assert_false(r.ops->verify(r.store, rounds, 2)); /* none of them, then */
+        rig_wait(&r);                                    /* nothing of it left a trace */
         rig_step(&r, &node, 1, 3, 0);
         rig_close(&r);
     }
