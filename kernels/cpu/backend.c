@@ -218,7 +218,7 @@ verify_part(struct store *s, const struct verify_req *requests, size_t n, const 
         (void)cpu_store_stage(s, requests[i].out, sizeof(struct verdict));
     if (s->failed)
         return;
-    PARALLEL(omp parallel for num_threads(s->threads) if (n > 1))
+    PARALLEL(omp parallel for num_threads(s->threads) schedule(dynamic) if (n > 1))
     for (size_t i = 0; i < n; i++) {
         void *staged = s->staged + s->deliveries[first + i].at;
         walk(s, &requests[i], at[i], &s->workers[team_rank()], staged);
