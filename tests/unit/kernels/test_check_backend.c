@@ -49,13 +49,12 @@ test_results_are_written_by_wait_and_nothing_else(void **state)
         struct verify_node nodes[2] = {{.parent = -1, .ring = 4, .q = DIST_NONE},
                                        {.parent = 0, .token = 3, .ring = 5, .q = DIST_NONE}};
         struct dist_req dist = {.ring = 5, .layer = 3, .sampling = {.temperature = 1, .top_p = 1}, .out = 0};
-        struct draw_req draw = {.from = 0, .out = &token};
         struct verify_req rounds[2] = {{.nodes = nodes + 1, .n = 1, .sampling = {.top_p = 1}, .out = &verdicts[1]},
                                        {.nodes = nodes, .n = 2, .sampling = {.top_p = 1}, .out = &verdicts[0]}};
         assert_true(r.ops->guess(r.store, probes, 2, guesses));
         assert_true(r.ops->until(r.store, rig_sweep(&r, &node, 1, 3, 0), &rule, &out));
         assert_true(r.ops->dist(r.store, &dist, 1));
-        assert_true(r.ops->draw(r.store, &draw, 1));
+        assert_true(r.ops->draw(r.store, &(struct draw_req){.from = 0, .out = &token}, 1));
         assert_true(r.ops->verify(r.store, rounds, 2));
         assert_true(r.ops->read_logits(r.store, 5, 3, logits));
         memset(probes, 0xff, sizeof probes); /* arguments are the caller's again */
