@@ -43,9 +43,9 @@ tally_of(const struct round_event *r)
                           .accepted = r->accepted,
                           .emitted = r->emitted,
                           .rejected_rounds = r->accepted < r->verified, /* whoever stands behind the first rejected
-                                                                       one was verified too, but decides nothing */
-                          .layers = r->layers_loaded,
-                          .heads = r->heads_loaded,
+                                                                           one was verified too, but decides nothing */
+                          .layers = (double)r->layers_loaded,
+                          .heads = (double)r->heads_loaded,
                           .draft_us = r->draft_us,
                           .verify_us = r->verify_us,
                           .probe_us = r->probe_us,
@@ -56,15 +56,22 @@ tally_of(const struct round_event *r)
 }
 
 static void
-take_round(struct metrics *m, const struct round_event *r)
+take_round(struct metrics *m, const struct event *e)
 {
-    const struct tally t = tally_of(r);
+    const struct tally t = tally_of(&e->round_end);
     tally_add(&m->total, &t);
+    m->d_max = (float)e->round_end.d_max;
+    if (e->seq >= m->sequences)
+        m->sequences = e->seq + 1;
+    if (m->n > 0 && e->round > 0 && e->round == m->round) { /* another sequence's line of the same round */
+        tally_add(&m->window[(m->at + METRICS_WINDOW - 1) % METRICS_WINDOW], &t);
+        return;
+    }
+    m->round = e->round;
     m->window[m->at] = t;
     m->at = (m->at + 1) % METRICS_WINDOW;
     if (m->n < METRICS_WINDOW)
         m->n++;
-    m->d_max = (float)r->d_max;
 }
 
 static void
@@ -72,13 +79,13 @@ take_control(struct metrics *m, const struct event *e)
 {
     const char *name = e->control.name, *text = e->control.new_text;
     if (strcmp(name, "run") == 0) {
-        float baseline = m->baseline;
-        uint64_t t_us = m->baseline_t_us;
-        uint32_t round = m->baseline_round;
+        const struct metrics before = *m;
         metrics_begin(m, m->layers, m->rho);
-        m->baseline = baseline;
-        m->baseline_t_us = t_us;
-        m->baseline_round = round;
+        if (strcmp(text, "prompt") == 0) /* another one: what its baseline is nobody knows yet */
+            return;
+        m->baseline = before.baseline;
+        m->baseline_t_us = before.baseline_t_us;
+        m->baseline_round = before.baseline_round;
     } else if (strcmp(name, "baseline") == 0) {
         char *end;
         float tokens_per_s = strtof(text, &end);
@@ -88,10 +95,13 @@ take_control(struct metrics *m, const struct event *e)
             m->baseline_round = e->round;
         }
     } else if (strcmp(name, "lossless") == 0) {
+        if (strncmp(text, "nothing", 7) == 0)
+            return;
         m->lossless = strcmp(text, "yes") == 0       ? LOSSLESS_YES
                       : strcmp(text, "sampled") == 0 ? LOSSLESS_SAMPLED
                       : strncmp(text, "no", 2) == 0  ? LOSSLESS_NO
                                                      : LOSSLESS_UNKNOWN;
+        m->compared = metrics_generated(m);
     }
 }
 
@@ -99,7 +109,7 @@ void
 metrics_event(struct metrics *m, const struct event *e)
 {
     if (e->type == EVENT_ROUND)
-        take_round(m, &e->round_end);
+        take_round(m, e);
     else if (e->type == EVENT_CONTROL)
         take_control(m, e);
 }
@@ -111,6 +121,39 @@ metrics_window(const struct metrics *m)
     for (uint32_t i = 0; i < m->n; i++)
         tally_add(&t, &m->window[i]);
     return t;
+}
+
+uint64_t
+metrics_generated(const struct metrics *m)
+{
+    return m->total.emitted + m->sequences; /* the prefill brought each its first */
+}
+
+void
+round_sums_add(struct round_sums *s, const struct tally *t, double rho)
+{
+    ratio_add(&s->speed, (double)t->emitted, (t->draft_us + t->verify_us) * 1e-6);
+    ratio_add(&s->length, (double)t->emitted, (double)t->rounds);
+    ratio_add(&s->acceptance, (double)t->accepted, (double)t->verified);
+    ratio_add(&s->loads, (double)t->emitted, t->layers + rho * t->heads);
+}
+
+struct estimates
+round_sums_estimates(const struct round_sums *s, uint32_t layers, double rho)
+{
+    return (struct estimates){.tokens_per_s = ratio_estimate(&s->speed),
+                              .tokens_per_round = ratio_estimate(&s->length),
+                              .acceptance_rate = ratio_estimate(&s->acceptance),
+                              .modelled = estimate_times(ratio_estimate(&s->loads), (double)layers + rho)};
+}
+
+struct estimates
+metrics_estimates(const struct metrics *m)
+{
+    struct round_sums s = {0};
+    for (uint32_t i = 0; i < m->n; i++)
+        round_sums_add(&s, &m->window[i], m->rho);
+    return round_sums_estimates(&s, m->layers, m->rho);
 }
 
 static double

@@ -2,9 +2,10 @@
 #ifndef ENGINE_EVENTS_METRICS_H
 #define ENGINE_EVENTS_METRICS_H
 
+#include "engine/events/estimate.h"
 #include "engine/events/event.h"
 
-#define METRICS_WINDOW 32 /* rounds behind the smoothed figures */
+#define METRICS_WINDOW 32 /* rounds behind the smoothed figures; one of several sequences is one */
 
 struct tally {                                                              /* sums over rounds */
     uint64_t rounds, drafted, verified, accepted, emitted, rejected_rounds; /* rounds that ended in a rejection */
@@ -14,17 +15,29 @@ struct tally {                                                              /* s
     double w_sum;                       /* drafts verified, for the mean w of the predicted speedup */
 };
 
+/* Sums over rounds for measures with a standard error. A round's sample is the tally of all its lines: with several
+ * sequences there is one for each, and their shares of its time say nothing of how rounds differ. */
+struct round_sums {
+    struct ratio_sums speed, length, acceptance, loads; /* emitted / s, / lines; accepted / verified; emitted / loads */
+};
+
+struct estimates {
+    struct estimate tokens_per_s, tokens_per_round, acceptance_rate, modelled; /* as in struct measures */
+};
+
 struct metrics {
     uint32_t layers; /* L */
     double rho;
     struct tally total;                  /* since the run began */
     struct tally window[METRICS_WINDOW]; /* ring of single rounds */
-    uint32_t at, n;
-    float baseline;         /* autoregressive tokens/s; 0: not measured */
-    uint64_t baseline_t_us; /* when */
+    uint32_t at, n, round;               /* round: the newest one's number; 0: none */
+    uint32_t sequences;                  /* that had a round */
+    float baseline;                      /* autoregressive tokens/s; 0: not measured */
+    uint64_t baseline_t_us;              /* when */
     uint32_t baseline_round;
     enum lossless { LOSSLESS_UNKNOWN, LOSSLESS_YES, LOSSLESS_NO, LOSSLESS_SAMPLED } lossless;
-    float d_max; /* last seen, -1: none */
+    uint64_t compared; /* of the run's generated tokens, how many that is about; the first came with the prefill */
+    float d_max;       /* last seen, -1: none */
 };
 
 struct measures {                                  /* NAN where not defined */
@@ -47,10 +60,15 @@ struct measures {                                  /* NAN where not defined */
 };
 
 void metrics_begin(struct metrics *, uint32_t layers, double rho);
-void metrics_event(struct metrics *, const struct event *); /* a `run` control starts over, but for the baseline */
-struct tally tally_of(const struct round_event *);          /* a single round's */
+void metrics_event(struct metrics *,
+                   const struct event *);          /* a `run` control starts over, but for the prompt's baseline */
+struct tally tally_of(const struct round_event *); /* a single round's */
 void tally_add(struct tally *to, const struct tally *);
 struct tally metrics_window(const struct metrics *);
+uint64_t metrics_generated(const struct metrics *); /* tokens of the run so far, the prefill's counted */
+void round_sums_add(struct round_sums *, const struct tally *round, double rho);
+struct estimates round_sums_estimates(const struct round_sums *, uint32_t layers, double rho);
+struct estimates metrics_estimates(const struct metrics *); /* of the window */
 struct measures metrics_measures(const struct metrics *, const struct tally *);
 
 #endif

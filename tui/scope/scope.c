@@ -103,6 +103,7 @@ scope_reset(struct scope *s)
     memset(s->knob_events, 0, sizeof s->knob_events);
     s->in_progress = false;
     metrics_begin(&s->now.metrics, s->info->layers, s->info->rho);
+    stretches_reset(s->stretches);
     for (uint32_t i = 0; i < s->info->vocab; i++) {
         free(s->words[i]);
         s->words[i] = NULL;
@@ -132,7 +133,7 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
     s->words = calloc((size_t)info->vocab + 1, sizeof(struct scope_word *));
     s->values = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->values);
     s->focus = sequence_open(info, NULL, info->sequences);
-    if (s->words == NULL || s->values == NULL || s->focus == NULL) {
+    if (s->words == NULL || s->values == NULL || s->focus == NULL || !stretches_open(&s->stretches, info, NULL)) {
         scope_close(s);
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
     }
@@ -152,6 +153,7 @@ scope_close(struct scope *s)
     sequence_close(s->focus);
     free(s->members);
     free(s->round_members);
+    stretches_close(s->stretches);
     free(s->words);
     free(s->values);
     free(s);

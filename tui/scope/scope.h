@@ -6,6 +6,7 @@
 #include "engine/events/event.h"
 #include "engine/events/metrics.h"
 #include "engine/events/run_info.h"
+#include "engine/events/stretches.h"
 
 #define SCOPE_POSITIONS 32768 /* positions held with their tokens */
 #define SCOPE_COLUMNS   1024  /* of these, the newest are held with what their layers said */
@@ -156,6 +157,7 @@ int32_t scope_d_max(const struct scope *);
 uint32_t scope_rounds(const struct scope *);                                   /* held, the open one counted */
 const struct scope_round *scope_round(const struct scope *, uint32_t back);    /* 0: the newest; NULL: not held */
 const struct scope_series *scope_series(const struct scope *, uint32_t index); /* of the current policy; NULL: none */
+const struct stretches *scope_stretches(const struct scope *);                 /* of all sequences */
 /* A token's bytes made safe for the terminal (engine/base/printable.h), memory of the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
 const char *scope_text(const struct scope *, token_t);
 /* The raw bytes, for joining halves of a character; NULL and 0 when they are not known. */

@@ -80,6 +80,7 @@ take_of_sequence(struct scope *s, const struct event *e)
 void
 scope_event(struct scope *s, const struct event *e)
 {
+    stretches_event(s->stretches, e);
     s->now.version++;
     switch (e->type) {
     case EVENT_VOCAB: scope_vocab_event(s, &e->vocab); break;

@@ -24,6 +24,7 @@ struct scope_member { /* a sequence of the run */
 struct scope {
     const struct run_info *info;
     struct scope_now now;
+    struct stretches *stretches;
 
     struct scope_word **words; /* (vocab) */
 

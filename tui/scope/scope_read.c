@@ -41,6 +41,12 @@ scope_progress(const struct scope *s)
     return s->in_progress ? &s->progress : NULL;
 }
 
+const struct stretches *
+scope_stretches(const struct scope *s)
+{
+    return s->stretches;
+}
+
 /* ---- positions ---- */
 
 uint32_t

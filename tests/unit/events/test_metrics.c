@@ -136,6 +136,44 @@ test_a_new_run_starts_over_but_for_the_baseline(void **state)
     assert_int_equal(m.baseline_round, 1);
     assert_int_equal(m.lossless, LOSSLESS_UNKNOWN); /* of a run that is not compared yet */
     assert_int_equal(m.layers, 32);
+    control(&m, "run", "prompt", 0, 0);
+    assert_true(m.baseline == 0); /* that was another prompt's */
+}
+
+static void
+test_a_round_of_several_sequences_is_one_sample(void **state)
+{
+    (void)state;
+    struct metrics m;
+    metrics_begin(&m, 32, 0.65);
+    struct ratio_sums speed = {0}, length = {0};
+    for (uint32_t round = 1; round <= METRICS_WINDOW + 5; round++) {
+        double emitted = 0;
+        for (uint32_t seq = 0; seq < 3; seq++) {
+            const uint32_t accepted = (round * 7 + seq * 3) % 5;
+            struct event e = {.type = EVENT_ROUND, .round = round, .seq = seq};
+            e.round_end = (struct round_event){.draft_us = 100 + round,
+                                               .verify_us = 200,
+                                               .verified = 5,
+                                               .accepted = accepted,
+                                               .emitted = accepted + 1};
+            emitted += accepted + 1;
+            metrics_event(&m, &e);
+        }
+        if (round <= 5)
+            continue;
+        ratio_add(&speed, emitted, 3 * (300 + round) * 1e-6);
+        ratio_add(&length, emitted, 3);
+    }
+    assert_int_equal(m.n, METRICS_WINDOW);
+    assert_int_equal(metrics_window(&m).rounds, 3 * METRICS_WINDOW);
+    const struct estimates e = metrics_estimates(&m);
+    assert_int_equal(e.tokens_per_s.n, METRICS_WINDOW);
+    assert_near(1, e.tokens_per_s.value / ratio_estimate(&speed).value);
+    assert_near(1, e.tokens_per_s.se / ratio_estimate(&speed).se);
+    assert_near(ratio_estimate(&length).value, e.tokens_per_round.value);
+    assert_near(1, e.tokens_per_round.se / ratio_estimate(&length).se);
+    assert_int_equal(metrics_generated(&m), m.total.emitted + 3);
 }
 
 static void
@@ -145,8 +183,16 @@ test_what_a_comparison_found_is_remembered(void **state)
     struct metrics m;
     metrics_begin(&m, 32, 0.65);
     assert_int_equal(m.lossless, LOSSLESS_UNKNOWN);
+    round_of(&m, 8, 8, 8, 9, 72, 30);
+    control(&m, "lossless", "yes", 1, 1);
+    assert_int_equal(m.compared, 10); /* the prefill's token among them */
+    round_of(&m, 8, 8, 8, 9, 72, 30);
+    control(&m, "lossless", "nothing to compare yet", 1, 1);
+    assert_int_equal(m.lossless, LOSSLESS_YES);
+    assert_int_equal(m.compared, 10);
     control(&m, "lossless", "no: token 17", 1, 1);
     assert_int_equal(m.lossless, LOSSLESS_NO);
+    assert_int_equal(m.compared, 19);
     control(&m, "lossless", "sampled", 1, 1);
     assert_int_equal(m.lossless, LOSSLESS_SAMPLED);
     control(&m, "baseline", "nonsense", 1, 1); /* as a foreign trace may say */
@@ -213,6 +259,7 @@ main(void)
         cmocka_unit_test(test_measures_that_are_not_defined_are_nan),
         cmocka_unit_test(test_perfect_drafts_are_the_limit_of_the_prediction),
         cmocka_unit_test(test_the_window_holds_the_latest_rounds),
+        cmocka_unit_test(test_a_round_of_several_sequences_is_one_sample),
         cmocka_unit_test(test_a_new_run_starts_over_but_for_the_baseline),
         cmocka_unit_test(test_what_a_comparison_found_is_remembered),
     };

@@ -1,0 +1,88 @@
+#include "engine/events/estimate.h"
+
+#include <math.h>
+
+void
+ratio_add(struct ratio_sums *s, double y, double x)
+{
+    s->n++;
+    s->y += y;
+    s->x += x;
+    s->yy += y * y;
+    s->xy += x * y;
+    s->xx += x * x;
+}
+
+struct estimate
+ratio_estimate(const struct ratio_sums *s)
+{
+    struct estimate e = {.value = NAN, .se = NAN, .n = s->n};
+    if (!(s->x > 0))
+        return e;
+    e.value = s->y / s->x;
+    if (s->n < 2)
+        return e;
+    const double n = (double)s->n, mean = s->x / n;
+    const double residuals = fmax(s->yy - 2 * e.value * s->xy + e.value * e.value * s->xx, 0);
+    e.se = sqrt(residuals / (n * (n - 1))) / mean;
+    return e;
+}
+
+struct estimate
+estimate_quotient(struct estimate a, struct estimate b)
+{
+    struct estimate q = {.value = NAN, .se = NAN, .n = a.n < b.n ? a.n : b.n};
+    if (!(b.value > 0))
+        return q;
+    q.value = a.value / b.value;
+    q.se = hypot(a.se, q.value * b.se) / b.value;
+    return q;
+}
+
+struct estimate
+estimate_times(struct estimate e, double factor)
+{
+    e.value *= factor;
+    e.se *= fabs(factor);
+    return e;
+}
+
+double
+estimate_reach(double degrees)
+{
+    const double z = 1.959963984540054, v = floor(degrees);
+    if (!(v >= 1))
+        return INFINITY;
+    if (v < 2)
+        return 12.706204736;
+    if (v < 3)
+        return 4.302652730;
+    /* Cornish and Fisher's expansion of Student's t around the normal quantile. */
+    const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+    const double t = z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
+                     (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
+    return fmax(t, 2);
+}
+
+/* Welch and Satterthwaite: what the sum of two variances knows of itself. */
+static double
+degrees_of(struct estimate a, struct estimate b)
+{
+    const double va = a.se * a.se, vb = b.se * b.se;
+    const double below = va * va / (double)(a.n - 1) + vb * vb / (double)(b.n - 1);
+    return below > 0 ? (va + vb) * (va + vb) / below : (double)(a.n < b.n ? a.n : b.n) - 1;
+}
+
+struct difference
+estimate_difference(struct estimate a, struct estimate b)
+{
+    struct difference d = {.value = a.value - b.value, .se = NAN, .verdict = DIFFERENCE_UNKNOWN};
+    if (isnan(d.value) || a.n < 2 || b.n < 2 || isnan(a.se) || isnan(b.se))
+        return d;
+    d.se = hypot(a.se, b.se);
+    if (fabs(d.value) <= estimate_reach(degrees_of(a, b)) * d.se)
+        d.verdict = DIFFERENCE_NOISE;
+    else
+        d.verdict = d.value > 0 ? DIFFERENCE_MORE : DIFFERENCE_LESS;
+    return d;
+}

@@ -1,0 +1,40 @@
+/* Measures with their uncertainty. A measure is a ratio of sums over n samples, R = Σy / Σx: of tokens and seconds, of
+ * tokens and rounds; a sample is a round, of all sequences where there are several, or a pass of a benchmark. Its
+ * standard error is the ratio estimator's, by the delta method (Cochran 1977, Sampling Techniques, 3rd edition, chapter
+ * 6, without the correction for finite populations):
+ *
+ *     se(R)² = Σ (y − R·x)² / (n·(n − 1)·x̄²),   x̄ = Σx / n
+ *
+ * Samples count as independent; what drifts over many of them (a machine that heats up) is not in it. */
+#ifndef ENGINE_EVENTS_ESTIMATE_H
+#define ENGINE_EVENTS_ESTIMATE_H
+
+#include <stdint.h>
+
+struct estimate {     /* NAN where not defined */
+    double value, se; /* se: needs two samples */
+    uint64_t n;       /* samples */
+};
+
+struct ratio_sums { /* zeroed: no samples */
+    uint64_t n;
+    double y, x, yy, xy, xx;
+};
+void ratio_add(struct ratio_sums *, double y, double x);
+struct estimate ratio_estimate(const struct ratio_sums *);
+
+/* a / b, measured apart: se² / value² adds up. Its n is the smaller one. */
+struct estimate estimate_quotient(struct estimate a, struct estimate b);
+struct estimate estimate_times(struct estimate, double factor);
+
+/* The difference of two that were measured apart. It is more than noise beyond two of its standard errors, and where
+ * samples are few beyond as many as Student's t has for 95% (Welch's degrees of freedom). */
+struct difference {
+    double value, se; /* a − b; NAN where not defined */
+    enum { DIFFERENCE_UNKNOWN, DIFFERENCE_NOISE, DIFFERENCE_MORE, DIFFERENCE_LESS } verdict;
+};
+struct difference estimate_difference(struct estimate a, struct estimate b);
+/* Standard errors that hold 95% on both sides: 12.7 with 1 degree of freedom, 2 with 60 and more. */
+double estimate_reach(double degrees);
+
+#endif

@@ -1,0 +1,61 @@
+/* Stretches: the rounds between two changes of settings (policy, knobs, head; what began a run), from events alone, so
+ * that a replay has them as the run had. What turns take effect together, with no round between them, begins one
+ * stretch; a knob that is back where it was before any round ran has not changed. */
+#ifndef ENGINE_EVENTS_STRETCHES_H
+#define ENGINE_EVENTS_STRETCHES_H
+
+#include "engine/events/metrics.h"
+#include "engine/events/run_info.h"
+
+#define STRETCHES       256 /* held; older ones are forgotten */
+#define STRETCH_CHANGES 8   /* held of what one begins with */
+
+struct stretch_change {
+    char name[24], before[32], after[32]; /* a knob's name, "policy", "head"; printable */
+};
+
+struct stretch {
+    uint32_t number;      /* from 0: A, B, … (stretch_letter()) */
+    uint32_t run, prompt; /* prompt: stretches of the same one have the same */
+    char cause[8];        /* "start", "restart", "prompt" where a run begins with it, else "" */
+    struct stretch_change change[STRETCH_CHANGES];
+    uint32_t n_changes;
+    uint32_t policy; /* index in run_info.policies; n_policies: unknown */
+    double value[POLICY_KNOBS];
+    char head[8];             /* "lens", "trained"; "": there is only the lens */
+    uint32_t first_round;     /* that ran with it; */
+    uint64_t t_us;            /* when it began, in its run; */
+    uint64_t before;          /* and how many tokens of the run were generated then */
+    struct tally total;       /* of all lines */
+    struct estimate baseline; /* autoregressive tokens/s of the prompt; NAN: not measured */
+    enum lossless lossless;
+    uint64_t compared; /* tokens of it that the verdict is about */
+
+    struct round_sums sums; /* of whole rounds; */
+    struct tally joint;     /* the newest, whose other lines may still come, */
+    uint32_t joint_round;   /* and its number */
+};
+
+struct stretches;
+
+bool stretches_open(struct stretches **, const struct run_info *, struct err *); /* info is borrowed */
+void stretches_close(struct stretches *);
+void stretches_reset(struct stretches *); /* as if just opened */
+/* CONTROL and ROUND events, of all sequences; others are passed over. */
+void stretches_event(struct stretches *, const struct event *);
+
+uint32_t stretches_held(const struct stretches *);
+const struct stretch *stretches_at(const struct stretches *, uint32_t back);         /* 0: the newest; NULL: not held */
+const struct stretch *stretches_named(const struct stretches *, const char *letter); /* "C"; NULL: not held */
+/* What is asked for and begins with the next round, without rounds of its own yet; NULL: nothing. */
+const struct stretch *stretches_coming(const struct stretches *);
+
+struct estimates stretch_estimates(const struct stretch *, const struct run_info *);
+/* tokens/s over the baseline's of the same prompt; NAN where none was measured. */
+struct estimate stretch_speedup(const struct stretch *, const struct run_info *);
+/* "A" to "Z", "AA", … */
+void stretch_letter(uint32_t number, char out[8]);
+/* What changed: "τ 0.7", with `arrows` "τ 0.55→0.7"; "layerskip", "start", "again", "new prompt". */
+void stretch_text(const struct stretch *, const struct run_info *, bool arrows, char *out, size_t n);
+
+#endif
