@@ -91,24 +91,9 @@ assert_same_rounds(const struct scope *a, const struct scope *b)
     }
 }
 
-void
-assert_same_scope(const struct scope *a, const struct scope *b)
+static void
+assert_same_series(const struct scope *a, const struct scope *b)
 {
-    assert_same_columns(a, b);
-    assert_same_rounds(a, b);
-    for (uint32_t l = 1; l <= scope_model_layers(a, MODEL_DRAFT); l++) {
-        assert_int_equal(scope_model_probed(a, MODEL_DRAFT, l), scope_model_probed(b, MODEL_DRAFT, l));
-        assert_same_real((float)scope_model_agreement(a, MODEL_DRAFT, l),
-                         (float)scope_model_agreement(b, MODEL_DRAFT, l));
-    }
-    assert_int_equal(scope_now(a)->run, scope_now(b)->run);
-    assert_int_equal(scope_now(a)->round, scope_now(b)->round);
-    assert_int_equal(scope_now(a)->running, scope_now(b)->running);
-    assert_string_equal(scope_now(a)->end, scope_now(b)->end);
-    assert_string_equal(scope_now(a)->probe, scope_now(b)->probe);
-    assert_string_equal(scope_policy(a)->name, scope_policy(b)->name);
-    for (uint32_t i = 0; i < scope_policy(a)->n_knobs; i++)
-        assert_true(scope_knob(a, i) == scope_knob(b, i));
     const struct scope_series *x, *y;
     for (uint32_t i = 0; (x = scope_series(a, i)) != NULL; i++) {
         assert_non_null(y = scope_series(b, i));
@@ -125,7 +110,44 @@ assert_same_scope(const struct scope *a, const struct scope *b)
             assert_same_real(x->ring[k].value2, y->ring[k].value2);
         }
     }
+}
+
+void
+assert_same_sequence(const struct scope *a, const struct scope *b)
+{
+    assert_same_columns(a, b);
+    assert_same_rounds(a, b);
+    assert_same_series(a, b);
+    for (uint32_t l = 1; l <= scope_model_layers(a, MODEL_TARGET); l++) {
+        assert_int_equal(scope_probed(a, l), scope_probed(b, l));
+        for (int trained = 0; trained < 2; trained++)
+            assert_same_real((float)scope_agreement(a, l, trained), (float)scope_agreement(b, l, trained));
+    }
+    for (uint32_t l = 1; l <= scope_model_layers(a, MODEL_DRAFT); l++) {
+        assert_int_equal(scope_model_probed(a, MODEL_DRAFT, l), scope_model_probed(b, MODEL_DRAFT, l));
+        assert_same_real((float)scope_model_agreement(a, MODEL_DRAFT, l),
+                         (float)scope_model_agreement(b, MODEL_DRAFT, l));
+    }
     const struct scope_draft *p, *q;
-    assert_int_equal(scope_struck(a, &p), scope_struck(b, &q));
+    const uint32_t n = scope_struck(a, &p);
+    assert_int_equal(n, scope_struck(b, &q));
+    for (uint32_t i = 0; i < n; i++)
+        assert_int_equal(p[i].token, q[i].token);
+    assert_int_equal(scope_exit_layer(a), scope_exit_layer(b));
+    assert_int_equal(scope_d_max(a), scope_d_max(b));
+}
+
+void
+assert_same_scope(const struct scope *a, const struct scope *b)
+{
+    assert_same_sequence(a, b);
+    assert_int_equal(scope_now(a)->run, scope_now(b)->run);
+    assert_int_equal(scope_now(a)->round, scope_now(b)->round);
+    assert_int_equal(scope_now(a)->running, scope_now(b)->running);
+    assert_string_equal(scope_now(a)->end, scope_now(b)->end);
+    assert_string_equal(scope_now(a)->probe, scope_now(b)->probe);
+    assert_string_equal(scope_policy(a)->name, scope_policy(b)->name);
+    for (uint32_t i = 0; i < scope_policy(a)->n_knobs; i++)
+        assert_true(scope_knob(a, i) == scope_knob(b, i));
     assert_memory_equal(&scope_now(a)->metrics, &scope_now(b)->metrics, sizeof(struct metrics));
 }

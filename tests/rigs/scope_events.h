@@ -34,6 +34,8 @@ void say_vocab(struct stream *, token_t, const char *bytes, size_t n);
 struct event *say_round(struct stream *, uint32_t verified, uint32_t accepted, uint32_t emitted);
 
 void feed(struct scope *, const struct stream *, size_t from); /* from that event on */
+/* What is held of the sequence in focus; and all there is. */
+void assert_same_sequence(const struct scope *, const struct scope *);
 void assert_same_scope(const struct scope *, const struct scope *);
 
 #endif

@@ -66,7 +66,7 @@ add_member(struct scope *s, uint32_t seq)
 static uint32_t
 at_a_time(const struct scope *s)
 {
-    uint32_t n = 1;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < s->n_members; i++)
         n += s->members[i]->tile.live;
     return s->info->sequences > n ? s->info->sequences : n;
@@ -147,7 +147,10 @@ void
 scope_joined(struct scope *s, struct scope_member *m, const char *prompt)
 {
     const struct scope_member *shown = s->focus->heard ? find(s, s->focus->seq) : NULL;
-    if (m->tile.total.rounds > 0 || !m->tile.live) { /* it begins again */
+    const bool again = m->tile.total.rounds > 0 || !m->tile.live;
+    m->tile.live = true;
+    m->tile.left[0] = '\0';
+    if (again) {
         m->tile.round = 0;
         m->tile.rounds_us = 0;
         m->tile.total = (struct tally){0};
@@ -159,11 +162,11 @@ scope_joined(struct scope *s, struct scope_member *m, const char *prompt)
             m->held->heard = true;
             m->held->seq = m->tile.seq;
         }
-        if (m->held == s->focus)
+        if (m->held == s->focus) {
             s->now.epoch++;
+            scope_take_lengths(s);
+        }
     }
-    m->tile.live = true;
-    m->tile.left[0] = '\0';
     printable_text(prompt, strnlen(prompt, sizeof m->tile.prompt), m->tile.prompt, sizeof m->tile.prompt);
     if (!s->focus_chosen && shown != NULL && !shown->tile.live)
         focus_on(s, m);
@@ -186,6 +189,8 @@ scope_count_round(struct scope *s, struct scope_member *m, const struct event *e
         s->shared_round = e->round;
         s->n_round_members = 0;
         s->round_us = 0;
+        if (e->round % 16 == 0) /* what is live grows */
+            scope_make_room(s);
     }
     for (uint32_t i = 0; i < s->n_round_members; i++)
         s->round_members[i]->tile.rounds_us += us;
