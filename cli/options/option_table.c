@@ -14,6 +14,10 @@
     "'self:E' stands for the model's own layers 1 to E; not for training. Without the option the file is looked for "  \
     "where something needs it, and passed over where its vocabulary is another one."
 
+#define GOES_ON                                                                                                        \
+    "What was collected stands in FILE.partial until the end: after an interruption the same command goes on from "    \
+    "there."
+
 #define MEMBER(m)      .at = offsetof(struct options, m), .size = sizeof((struct options *)0)->m
 #define COUNT(list)    (sizeof list / sizeof *list)
 #define WORDS(list, n) .words = list, .n_words = n
@@ -189,9 +193,11 @@ const struct option_row option_rows[] = {
          "plain text that prompts are cut out of, 64 MiB at most", .takes = TAKES_FILE),
     TEXT("prompts", 0, "FILE.jsonl", COMMAND_TRAIN_PROFILE, prompts_file,
          "prompts from Spec-Bench's `turns` instead, the first of each line", .takes = TAKES_FILE),
-    TEXT("out", 0, "FILE", COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT, train.out, "the safetensors file to write",
-         .takes = TAKES_FILE),
-    TEXT("out", 0, "FILE", COMMAND_TRAIN_PROFILE, train.out, "the JSON file to write", .takes = TAKES_FILE),
+    TEXT("out", 0, "FILE", COMMAND_TRAIN_HEADS, train.out, "the safetensors file to write", .takes = TAKES_FILE),
+    TEXT("out", 0, "FILE", COMMAND_TRAIN_ACCEPT, train.out, "the safetensors file to write", .takes = TAKES_FILE,
+         .more = GOES_ON),
+    TEXT("out", 0, "FILE", COMMAND_TRAIN_PROFILE, train.out, "the JSON file to write", .takes = TAKES_FILE,
+         .more = GOES_ON),
     CALL("kind", 0, "KIND", COMMAND_TRAIN_HEADS, set_head_kind,
          "h + A h + b before the model's own head, or a head of its own", WORDS(kind_words, COUNT(kind_words)),
          .def = "affine"),

@@ -1,7 +1,9 @@
 /* specscope train accept: an acceptance head (SpecDec++) for a draft model, from the target's own responses to any text. Both
  * models stay as they are. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/base/commands.h"
 #include "cli/generation/generation.h"
@@ -9,6 +11,7 @@
 #include "cli/train/train_models.h"
 #include "cli/train/train_prompts.h"
 #include "engine/base/clock.h"
+#include "engine/model/model_hash.h"
 
 static bool
 check(const struct options *o, struct err *err)
@@ -44,25 +47,103 @@ accepted(const struct accept_rows *r)
     return r->n > 0 ? sum / (double)r->n : 0;
 }
 
+/* ---- records: what they are, then a number, then what follows ---- */
+
+enum { CANDIDATES /* how many; x, labels */, LOOK /* of which schedule */ };
+
+struct record {
+    uint64_t what, n;
+};
+
+static struct accept_rows *
+rows_of(struct accept_job *j, size_t prompt)
+{
+    return prompt % ACCEPT_HELD_EVERY == 0 ? &j->held : &j->train;
+}
+
+static bool
+take_record(void *user, const unsigned char *bytes, size_t n, struct err *err)
+{
+    struct accept_job *j = user;
+    const uint32_t width = j->draft->model->desc.width;
+    struct record head;
+    if (n < sizeof head)
+        return false;
+    memcpy(&head, bytes, sizeof head);
+    if (head.what == LOOK) {
+        j->looked += head.n == j->schedule;
+        return true;
+    }
+    if (head.what != CANDIDATES || head.n > j->options->answers.response ||
+        n != sizeof head + (size_t)head.n * (width + 1) * sizeof(float))
+        return false;
+    struct accept_rows *r = rows_of(j, j->n_prompts++);
+    if (!make_room(r, (size_t)head.n, width, err))
+        return false;
+    const size_t x_bytes = (size_t)head.n * width * sizeof *r->x;
+    memcpy(r->x + r->n * width, bytes + sizeof head, x_bytes);
+    memcpy(r->label + r->n, bytes + sizeof head + x_bytes, (size_t)head.n * sizeof *r->label);
+    r->n += (size_t)head.n;
+    return true;
+}
+
+bool
+train_accept_looked(struct accept_job *j, struct err *err)
+{
+    const struct record head = {LOOK, j->schedule};
+    return train_partial_add(&j->partial, &(struct slice){(const char *)&head, sizeof head}, 1, err);
+}
+
+static bool
+open_partial(struct accept_job *j, struct train_prompts *p, struct err *err)
+{
+    const struct options *o = j->options;
+    struct train_settings s = {.n = 0}, schedule = {.n = 0};
+    train_settings_add(&s, "train accept");
+    train_settings_model(&s, "target", j->target);
+    train_settings_model(&s, "draft", j->draft);
+    train_settings_add(&s, "mixing %.17g", o->accept.mixing);
+    train_settings_answers(&s, o, p);
+    train_settings_add(&schedule, "%.17g %.17g %zu %" PRIu32 " %" PRIu32, o->train.rate, o->accept.w_reject,
+                       (size_t)o->train.batch, o->accept.passes, j->draft->threads);
+    for (size_t i = 0; i < o->accept.n_blocks; i++)
+        train_settings_add(&schedule, "%" PRIu32, o->accept.blocks[i]);
+    j->schedule = hash_bytes(HASH_START, schedule.text, schedule.n);
+    if (!train_partial_open(&j->partial, o->train.out, &s, take_record, j, err))
+        return false;
+    if (j->n_prompts > 0)
+        fprintf(stderr, "specscope: %s has candidates of %zu of %zu prompts; going on\n", j->partial.path, j->n_prompts,
+                p->n);
+    return true;
+}
+
 static bool
 collect(struct accept_job *j, struct train_prompts *p, struct accept_data *data, struct err *err)
 {
     const struct options *o = j->options;
     const uint32_t width = j->draft->model->desc.width;
-    for (size_t i = 0; i < p->n; i++) {
-        struct accept_rows *r = i % ACCEPT_HELD_EVERY == 0 ? &j->held : &j->train;
+    for (; j->n_prompts < p->n; j->n_prompts++) {
+        struct accept_rows *r = rows_of(j, j->n_prompts);
         size_t rows, n;
         char text[64];
         if (generation_interrupted())
-            return err_set(err, ERR_CANCELLED, "interrupted before training began");
-        const token_t *prompt = train_prompts_at(p, i, &n);
-        if (!make_room(r, o->answers.response, width, err) ||
-            !accept_data_prompt(data, i, prompt, n, r->x + r->n * width, r->label + r->n, &rows, err))
+            return err_set(err, ERR_CANCELLED, "interrupted before training began; the same command goes on");
+        const token_t *prompt = train_prompts_at(p, j->n_prompts, &n);
+        if (!make_room(r, o->answers.response, width, err))
+            return false;
+        float *x = r->x + r->n * width, *label = r->label + r->n;
+        if (!accept_data_prompt(data, j->n_prompts, prompt, n, x, label, &rows, err))
+            return false;
+        const struct record head = {CANDIDATES, rows};
+        const struct slice record[] = {{(const char *)&head, sizeof head},
+                                       {(const char *)x, rows * width * sizeof *x},
+                                       {(const char *)label, rows * sizeof *label}};
+        if (!train_partial_add(&j->partial, record, 3, err))
             return false;
         r->n += rows;
         snprintf(text, sizeof text, "%zu candidates, %.1f%% accepted", j->train.n + j->held.n,
                  accepted(&j->train) * 100);
-        train_bar("responses", (double)(i + 1) / (double)p->n, i + 1 == p->n, text, j->start_us);
+        train_bar("responses", (double)(j->n_prompts + 1) / (double)p->n, j->n_prompts + 1 == p->n, text, j->start_us);
     }
     return (j->train.n > 0 && j->held.n > 0) ||
            err_set(err, ERR_WORK, "train accept: there is nothing to learn from; lower --mixing or raise --tokens");
@@ -90,7 +171,8 @@ run(struct accept_job *j, struct err *err)
     const bool ok =
         open_models(j, err) &&
         train_prompts_open(&prompts, o, j->target->model->tokenizer, wanted > least ? wanted : least, err) &&
-        accept_data_open(&data, j->target, j->draft, &options, NULL, err) && collect(j, &prompts, data, err);
+        accept_data_open(&data, j->target, j->draft, &options, NULL, err) && open_partial(j, &prompts, err) &&
+        collect(j, &prompts, data, err);
     accept_data_close(data);
     train_prompts_close(&prompts);
     return ok && train_accept_loop(j, err) && train_accept_report(j, err);
@@ -120,7 +202,8 @@ train_accept_main(int argc, char **argv)
     struct accept_job j = {.options = &o, .start_us = clock_us()};
     const bool ok = check(&o, &err) && run(&j, &err);
     if (ok && generation_interrupted())
-        fputs("specscope: interrupted; the best head so far is in the file\n", stderr);
+        fputs("specscope: interrupted; the best head so far is in the file, the same command goes on\n", stderr);
+    train_partial_close(&j.partial, ok && !generation_interrupted());
     free_job(&j);
     options_free(&o);
     return ok ? 0 : command_failed(&err);

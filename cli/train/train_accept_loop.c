@@ -50,15 +50,20 @@ pass_close(struct pass *p)
 }
 
 static bool
-remember(struct accept_job *j, const struct accept_head *h, struct err *err)
+remember(struct accept_job *j, const struct accept_head *h, double loss, struct err *err)
 {
+    j->best_loss = loss;
     if (j->best == NULL || j->best->n_blocks != h->n_blocks) {
         accept_head_free(j->best);
         if (!accept_head_new(&j->best, h->width, h->n_blocks, false, err))
             return false;
     }
     memcpy(j->best->values, h->values, h->n_values * sizeof *h->values);
-    return accept_head_write(h, j->options->train.out, err);
+    j->best->draft_hash = h->draft_hash;
+    j->best->target_hash = h->target_hash;
+    snprintf(j->best->draft, sizeof j->best->draft, "%s", h->draft);
+    snprintf(j->best->target, sizeof j->best->target, "%s", h->target);
+    return true;
 }
 
 /* On held-out candidates; the file has the head that was best there. */
@@ -72,10 +77,14 @@ look(struct accept_job *j, const struct pass *p, struct accept_result *result, s
         result->loss = loss;
         result->kl = s.kl / (double)s.n;
     }
-    if (j->best != NULL && !(loss < j->best_loss))
+    const bool better = j->best == NULL || loss < j->best_loss;
+    if (better && !remember(j, p->head, loss, err))
+        return false;
+    if (++j->looks < j->looked) /* the file has what was best at a later look */
         return true;
-    j->best_loss = loss;
-    return remember(j, p->head, err);
+    const bool level = j->looks == j->looked;
+    return (!(better || level) || accept_head_write(j->best, j->options->train.out, err)) &&
+           (level || train_accept_looked(j, err));
 }
 
 static void

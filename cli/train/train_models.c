@@ -1,5 +1,6 @@
 #include "cli/train/train_models.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,4 +42,19 @@ train_helper(const struct options *o, enum helper_role role, const char *what, s
                                  : err_set(err, ERR_USAGE, "%s: --%s MODEL is missing: %s", command, name, what);
     free(found);
     return ok;
+}
+
+void
+train_settings_model(struct train_settings *s, const char *role, const struct engine *e)
+{
+    train_settings_add(s, "%s %s %016" PRIx64, role, e->model->name, e->model->hash);
+}
+
+void
+train_settings_answers(struct train_settings *s, const struct options *o, struct train_prompts *prompts)
+{
+    train_settings_add(s, "temperature %.9g", (double)o->answers.temperature);
+    train_settings_add(s, "answers of %" PRIu32 " tokens, seed %" PRIu64, o->answers.response, o->seed);
+    train_settings_add(s, "%zu prompts of %" PRIu32 " tokens, %016" PRIx64, prompts->n, prompts->length,
+                       train_prompts_hash(prompts));
 }

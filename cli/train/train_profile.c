@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/base/commands.h"
 #include "cli/generation/generation.h"
@@ -21,6 +22,8 @@ struct profile_job {
     struct sv_observation *seen; /* (room) */
     size_t n_seen, room;
     struct profile_rounds rounds;
+    struct train_partial partial; /* what was seen, a record a prompt: rounds so far, and the prompt's observations */
+    bool whole;                   /* all that was wanted was seen */
     uint64_t start_us;
 };
 
@@ -43,9 +46,8 @@ open_models(struct profile_job *j, struct err *err)
 }
 
 static bool
-make_room(struct profile_job *j, struct err *err)
+make_room(struct profile_job *j, size_t more, struct err *err)
 {
-    const size_t more = j->options->answers.response + j->options->profile.drafts;
     if (j->n_seen + more <= j->room)
         return true;
     const size_t room = 2 * (j->n_seen + more);
@@ -59,22 +61,62 @@ make_room(struct profile_job *j, struct err *err)
 }
 
 static bool
+take_record(void *user, const unsigned char *bytes, size_t n, struct err *err)
+{
+    struct profile_job *j = user;
+    const size_t more = (n - sizeof j->rounds) / sizeof *j->seen;
+    if (n < sizeof j->rounds || n != sizeof j->rounds + more * sizeof *j->seen)
+        return false;
+    if (!make_room(j, more, err))
+        return false;
+    memcpy(&j->rounds, bytes, sizeof j->rounds);
+    memcpy(j->seen + j->n_seen, bytes + sizeof j->rounds, more * sizeof *j->seen);
+    j->n_seen += more;
+    return true;
+}
+
+static bool
+open_partial(struct profile_job *j, struct err *err)
+{
+    struct train_settings s = {.n = 0};
+    train_settings_add(&s, "train profile");
+    train_settings_model(&s, "target", j->engine[TARGET]);
+    for (int i = DRAFT; i < MODELS; i++)
+        train_settings_model(&s, helper_names[i - DRAFT], j->engine[i]);
+    train_settings_add(&s, "drafts %" PRIu32, j->options->profile.drafts);
+    train_settings_answers(&s, j->options, &j->prompts);
+    if (!train_partial_open(&j->partial, j->options->train.out, &s, take_record, j, err))
+        return false;
+    if (j->partial.n_records > 0)
+        fprintf(stderr, "specscope: %s has seen %zu of %zu prompts; going on\n", j->partial.path, j->partial.n_records,
+                j->prompts.n);
+    return true;
+}
+
+static bool
 collect(struct profile_job *j, struct err *err)
 {
-    const size_t n = j->prompts.n;
-    for (size_t i = 0; i < n && !generation_interrupted() && j->rounds.emitted < j->options->train.tokens; i++) {
+    const size_t n = j->prompts.n, most = j->options->answers.response + j->options->profile.drafts;
+    size_t i = j->partial.n_records;
+    for (; i < n && !generation_interrupted() && j->rounds.emitted < j->options->train.tokens; i++) {
         size_t len, more;
         char text[64];
         const token_t *prompt = train_prompts_at(&j->prompts, i, &len);
-        if (!make_room(j, err) ||
+        if (!make_room(j, most, err) ||
             !profile_data_prompt(j->data, i, prompt, len, j->seen + j->n_seen, &more, &j->rounds, err))
             return false;
+        const struct slice record[] = {{(const char *)&j->rounds, sizeof j->rounds},
+                                       {(const char *)(j->seen + j->n_seen), more * sizeof *j->seen}};
         j->n_seen += more;
+        if (!train_partial_add(&j->partial, record, 2, err))
+            return false;
         snprintf(text, sizeof text, "%zu drafts judged, %.2f tokens a round", j->n_seen,
                  (double)j->rounds.emitted / (double)j->rounds.rounds);
         train_bar("decoding", (double)(i + 1) / (double)n, i + 1 == n, text, j->start_us);
     }
-    return true;
+    j->whole = i >= n || j->rounds.emitted >= j->options->train.tokens;
+    return j->n_seen > 0 || !generation_interrupted() ||
+           err_set(err, ERR_CANCELLED, "interrupted before anything was seen");
 }
 
 /* "H(A) 1.38 bits" and what is left of it, as the paper's Table 2. */
@@ -107,7 +149,7 @@ run(struct profile_job *j, struct err *err)
         !train_prompts_open(&j->prompts, o, j->engine[TARGET]->model->tokenizer,
                             o->train.tokens / o->answers.response + 1, err) ||
         !profile_data_open(&j->data, j->engine[TARGET], j->engine[DRAFT], j->engine[COMPANION], &options, NULL, err) ||
-        !collect(j, err))
+        !open_partial(j, err) || !collect(j, err))
         return false;
     for (int i = 0; i < MODELS; i++) {
         snprintf(profile.whose.name[i], sizeof profile.whose.name[i], "%s", j->engine[i]->model->name);
@@ -131,8 +173,9 @@ train_profile_main(int argc, char **argv)
     generation_catch_signals();
     struct profile_job j = {.options = &o, .start_us = clock_us()};
     const bool ok = check(&o, &err) && run(&j, &err);
-    if (ok && generation_interrupted())
-        fputs("specscope: interrupted; the profile is of what was seen\n", stderr);
+    if (ok && !j.whole)
+        fputs("specscope: interrupted; the profile is of what was seen, the same command goes on\n", stderr);
+    train_partial_close(&j.partial, ok && j.whole);
     profile_data_close(j.data);
     train_prompts_close(&j.prompts);
     for (int i = 0; i < MODELS; i++)

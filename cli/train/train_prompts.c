@@ -8,6 +8,7 @@
 
 #include "cli/base/files.h"
 #include "engine/base/clock.h"
+#include "engine/model/model_hash.h"
 
 static const struct tokenize_options with_bos = {.bos = true};
 
@@ -97,6 +98,18 @@ train_prompts_at(struct train_prompts *p, size_t i, size_t *len)
     memcpy(p->one + p->bos, p->tokens + first, own * sizeof *p->one);
     *len = p->length;
     return p->one;
+}
+
+uint64_t
+train_prompts_hash(struct train_prompts *p)
+{
+    uint64_t hash = HASH_START;
+    for (size_t i = 0; i < p->n; i++) {
+        size_t len;
+        const token_t *prompt = train_prompts_at(p, i, &len);
+        hash = hash_bytes(hash_bytes(hash, &len, sizeof len), prompt, len * sizeof *prompt);
+    }
+    return hash;
 }
 
 void

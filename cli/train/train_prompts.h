@@ -21,6 +21,8 @@ bool train_prompts_open(struct train_prompts *, const struct options *, const st
 void train_prompts_close(struct train_prompts *);
 /* Prompt i < n; *len tokens of it, valid until the next call. */
 const token_t *train_prompts_at(struct train_prompts *, size_t i, size_t *len);
+/* A number that tells these prompts from others. */
+uint64_t train_prompts_hash(struct train_prompts *);
 
 /* "responses [#####.....]  52%  TEXT  18 s" on a terminal's stderr; elsewhere a line where `line` says so. */
 void train_bar(const char *what, double done, bool line, const char *text, uint64_t start_us);
