@@ -23,6 +23,7 @@ grown() { # file, bytes
 interrupt() { # signal, bytes, file that is to have more than that, arguments: leaves what wait says in $left
     signal=$1 bytes=$2 file=$3
     shift 3
+    : >"$TMP/err"
     "$PROGRAM" "$@" >"$TMP/out" 2>"$TMP/err" &
     pid=$!
     wait_until 60 grown "$file" "$bytes"
@@ -82,7 +83,7 @@ interrupt KILL 0 "$out" $(accept --passes 60 --out "$out")
 check "killed, it leaves candidates and a head" [ "$left" -gt 128 -a -s "$out.partial" -a -s "$out" ]
 cp "$out.partial" "$TMP/saved"
 cp "$out" "$TMP/head"
-interrupt INT 0 "$out" $(accept --passes 60 --out "$out")
+interrupt INT 0 "$TMP/err" $(accept --passes 60 --out "$out") # it says that it goes on
 check "interrupted before it is as far again, it leaves a head" [ "$left" -eq 0 -a -s "$out" ]
 works "it comes to an end" $(accept --passes 60 --out "$out")
 check "with the head of one that was not interrupted" cmp "$out" "$TMP/whole.head"
