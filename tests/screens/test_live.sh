@@ -86,7 +86,7 @@ tm send-keys -l fg
 tm send-keys Enter
 check "and fg brings the scope back" wait_for 'layers × tokens'
 tm resize-window -x 90 -y 30
-check "resized, panels become tabs" wait_for '\[layers\]\|\[text\]\|\[rounds\]'
+check "resized, panels become tabs" wait_for '\[2 layers\]\|\[5 knobs\]'
 tm resize-window -x 5 -y 3
 sleep 0.3
 tm resize-window -x 160 -y 48

@@ -1,6 +1,7 @@
 #include "tui/app/frame.h"
 #include "tui/app/bars.h"
 #include "tui/app/help.h"
+#include "tui/app/key_bar.h"
 
 #include <string.h>
 
@@ -25,49 +26,43 @@ draw_too_small(const struct followed *run, const struct canvas *c)
                     line[i]);
 }
 
-/* What there is to say when nobody said anything. */
-static void
-draw_hint(const struct followed *run, const struct canvas *c)
+/* What there is to say when nobody said anything; false: nothing. */
+static bool
+draw_progress(const struct followed *run, const struct canvas *c)
 {
-    static const struct {
-        const char *end, *hint;
-    } hints[] = {
-        {"eos", "the text has come to its end:  r again  p new prompt  x go on  e export"},
-        {"tokens", "all tokens that were asked for:  x more  r again  p new prompt  e export"},
-        {"context", "the context is full:  r again  p new prompt  e export"},
-    };
     const char *end = scope_now(run->scope)->end;
     const struct progress_event *progress = scope_progress(run->scope);
     if (progress != NULL) {
         const int used =
             canvas_print(c, 0, 1, ROLE_STATUS, "%.15s %3.0f%% ", progress->what, (double)progress->done * 100);
         canvas_bar(c, 0, used + 2, 30, (double)progress->done, ROLE_KNOB);
-        return;
+        return true;
     }
-    if (strncmp(end, "error", 5) == 0) {
-        canvas_text(c, 0, 1, ROLE_ERROR, end);
-        return;
-    }
-    for (size_t i = 0; follow_live(run) && i < sizeof hints / sizeof hints[0]; i++)
-        if (strcmp(end, hints[i].end) == 0)
-            canvas_text(c, 0, 1, ROLE_DIM, hints[i].hint);
+    if (strncmp(end, "error", 5) != 0)
+        return false;
+    canvas_text(c, 0, 1, ROLE_ERROR, end);
+    return true;
 }
 
 static void
 draw_status(const struct app *app, const struct canvas *c)
 {
+    const bool line = app->mode == MODE_LINE && app->line.use != LINE_PROMPT, asks = app->mode == MODE_QUIT;
+    if (!line && !asks && app->message.text[0] == '\0') {
+        if (!draw_progress(&app->run, c))
+            key_bar_draw(&app->panes, &app->run, c);
+        return;
+    }
     for (int x = 0; x < c->cols; x++)
         canvas_text(c, 0, x, ROLE_STATUS, " ");
-    if (app->mode == MODE_LINE && app->line.use != LINE_PROMPT)
+    const struct canvas room = canvas_inside(c, 0, 1, 1, c->cols - 2);
+    if (line)
         line_draw(&app->line, c);
-    else if (app->mode == MODE_QUIT)
-        canvas_text(c, 0, 1, ROLE_WARN,
+    else if (asks)
+        canvas_text(&room, 0, 0, ROLE_WARN,
                     "this run is not exported yet:  q quit and lose it   e export   other keys stay");
-    else if (app->message.text[0] != '\0') {
-        const struct canvas room = canvas_inside(c, 0, 1, 1, c->cols - 2);
+    else
         canvas_text(&room, 0, 0, app->message.role, app->message.text);
-    } else
-        draw_hint(&app->run, c);
 }
 
 static void
@@ -85,7 +80,8 @@ draw(struct app *app)
                         measures = layout_canvas(l->measures, g), status = layout_canvas(l->status, g);
     title_draw(&app->run, &title);
     panes_draw(&app->panes, g);
-    timeline_draw(&app->run, &timeline);
+    if (timeline.rows > 0)
+        timeline_draw(&app->run, &timeline);
     measures_draw(app->run.scope, &measures);
     draw_status(app, &status);
     if (app->mode == MODE_HELP)

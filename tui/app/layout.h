@@ -1,13 +1,24 @@
-/* Where everything stands, as a pure function of the terminal's size and of what there is to show. */
+/* Where everything stands, as a pure function of the terminal's size and of what there is to show.
+ *
+ * Panels say their place, weight and least width; nothing here knows one from another. Those of a place stand beside each
+ * other as far as their widths allow, in bands, and bands below each other as far as the height allows: on a large screen
+ * all of them, on 120×36 the first band of the upper and of the lower place. What has the focus is always among them. A
+ * narrow terminal stacks bands when it is tall, else it keeps item 0 above a row of tabs; a small one does so without
+ * boxes. */
 #ifndef TUI_APP_LAYOUT_H
 #define TUI_APP_LAYOUT_H
 
 #include "tui/panels/panel.h"
 
-#define LAYOUT_PANELS   12
-#define LAYOUT_MIN_COLS 80
-#define LAYOUT_MIN_ROWS 24
-#define LAYOUT_WIDE     120 /* columns from which panels stand side by side */
+#define LAYOUT_PANELS     24
+#define LAYOUT_MIN_COLS   40
+#define LAYOUT_MIN_ROWS   10
+#define LAYOUT_BOXED_COLS 80 /* below, boxes go */
+#define LAYOUT_BOXED_ROWS 24
+#define LAYOUT_WIDE       120 /* columns from which panels stand side by side */
+#define LAYOUT_TIMED      14  /* rows from which there is a time line */
+#define LAYOUT_SPLIT      100 /* columns from which a low one has the text beside the tab */
+#define LAYOUT_TALL       44  /* rows from which narrow terminals stack panels */
 
 struct rect {
     int y, x, rows, cols; /* rows == 0: not shown */
@@ -20,9 +31,10 @@ struct layout_item { /* a panel, as far as its place is concerned */
 };
 
 struct layout {
-    bool too_small, tabs;
+    bool too_small, tabs, bare; /* bare: panels have no boxes */
     struct rect title, tab_bar, timeline, measures, status;
-    struct rect panel[LAYOUT_PANELS]; /* with their boxes */
+    struct rect gap;                  /* between two panels without boxes */
+    struct rect panel[LAYOUT_PANELS]; /* with their boxes, if they have any */
 };
 
 /* Item 0 is the one that stays on top when the others become tabs. `focus` is an item that is active; `zoom` gives it

@@ -52,6 +52,5 @@ measures_draw(const struct scope *s, const struct canvas *c)
     if (m->baseline > 0)
         bar_add(&bar, ROLE_DIM, 8, false, "ar %.0f tok/s in round %u", (double)m->baseline,
                 (unsigned)m->baseline_round);
-    bar_add(&bar, ROLE_DIM, 0, true, "? help  : command");
     bar_draw(&bar, c);
 }

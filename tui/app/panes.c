@@ -14,6 +14,7 @@ panes_open(struct panes *p, const struct scope *scope, bool live, const struct p
         const struct panel_ops *ops = panel_registry[p->n];
         if (ops->open != NULL && (p->state[p->n] = ops->open()) == NULL)
             return err_set(err, ERR_WORK, "out of memory for the %s panel", ops->name);
+        p->focus = ops->first_focus ? p->n : p->focus;
         p->n++;
     }
     return true;
@@ -44,13 +45,19 @@ panes_arrange(struct panes *p, int rows, int cols)
     for (int i = 0; i < p->n && !items[p->focus].active; i++)
         p->focus = (p->focus + 1) % p->n;
     layout_compute(&p->layout, rows, cols, items, p->n, p->focus, p->zoom);
+    if (!p->arranged &&
+        p->layout.tabs) { /* with one panel below the text, that is the first one, not the focused one */
+        p->focus = 0;
+        layout_compute(&p->layout, rows, cols, items, p->n, p->focus, p->zoom);
+    }
+    p->arranged = true;
 }
 
 static struct canvas
 inside_of(const struct panes *p, int i, struct grid *g)
 {
     const struct canvas box = layout_canvas(p->layout.panel[i], g);
-    return canvas_inside(&box, 1, 1, box.rows - 2, box.cols - 2);
+    return p->layout.bare ? box : canvas_inside(&box, 1, 1, box.rows - 2, box.cols - 2);
 }
 
 static struct view
@@ -70,24 +77,42 @@ draw_panel(struct panes *p, int i, struct grid *g)
     char note[160] = "";
     if (ops->note != NULL)
         ops->note(p->state[i], &view, note, (int)sizeof note);
-    canvas_box(&box, ops->title, note, view.focused);
+    if (!p->layout.bare)
+        canvas_box(&box, ops->title, note, view.focused);
     if (inside.rows > 0 && inside.cols > 0)
         ops->draw(p->state[i], &view, &inside);
 }
 
-/* The tab at column x, -1: none; c: where to draw them all, or NULL. */
+static int
+tab_text(const struct panes *p, int i, bool brief, char *out, size_t size)
+{
+    const bool shown = p->layout.panel[i].rows > 0;
+    if (brief && !shown && i != p->focus)
+        snprintf(out, size, " %d ", i + 1);
+    else
+        snprintf(out, size, shown ? "[%d %s]" : " %d %s ", i + 1, panel_registry[i]->name);
+    return text_width(out) + !brief; /* and a gap */
+}
+
+/* The tab at column x, -1: none; c: where to draw them all, or NULL. Where names have no room digits stand alone. */
 static int
 tabs(const struct panes *p, const struct canvas *c, int x)
 {
-    int from = 1, found = -1;
-    for (int i = 1; i < p->n; i++) {
+    char text[40];
+    int width = 0, from = 0, found = -1;
+    for (int i = 0; i < p->n; i++)
+        width += panes_active(p, i) ? tab_text(p, i, false, text, sizeof text) : 0;
+    const bool brief = width > p->layout.tab_bar.cols;
+    for (int i = 0; i < p->n; i++) {
         if (!panes_active(p, i))
             continue;
-        const char *name = panel_registry[i]->name;
-        const bool shown = p->layout.panel[i].rows > 0;
-        const int width = text_width(name) + 3; /* brackets, and a gap */
+        width = tab_text(p, i, brief, text, sizeof text);
         if (c != NULL)
-            canvas_print(c, 0, from, shown ? ROLE_FOCUS : ROLE_DIM, shown ? "[%s]" : " %s ", name);
+            canvas_text(c, 0, from,
+                        i == p->focus                 ? ROLE_FOCUS
+                        : p->layout.panel[i].rows > 0 ? ROLE_TEXT
+                                                      : ROLE_DIM,
+                        text);
         if (x >= from && x < from + width)
             found = i;
         from += width;
@@ -104,8 +129,10 @@ panes_draw(struct panes *p, struct grid *g)
     if (p->layout.tab_bar.rows > 0) {
         const struct canvas c = layout_canvas(p->layout.tab_bar, g);
         tabs(p, &c, -1);
-        canvas_text(&c, 0, c.cols - 12, ROLE_DIM, "Tab: next");
     }
+    const struct canvas gap = layout_canvas(p->layout.gap, g);
+    for (int y = 0; y < gap.rows; y++)
+        canvas_text(&gap, y, 0, ROLE_BORDER, "│");
 }
 
 bool

@@ -9,8 +9,8 @@
 struct panes {
     void *state[LAYOUT_PANELS]; /* (n) of panel_registry[i] */
     int n, focus;
-    int captured; /* the panel that gets the mouse while a button is down, -1 */
-    bool zoom;
+    int captured;        /* the panel that gets the mouse while a button is down, -1 */
+    bool zoom, arranged; /* arranged: the screen's size was seen */
     struct layout layout;
     struct view view;
     struct selection selection;

@@ -54,7 +54,7 @@ const struct verb app_verbs[] = {
     {"speed", "X", "tokens a second, or max; a replay's: 0.25 to 64; faster, slower", run_speed, NULL},
     {"export", "[DIR]", "write the run as CSV into a folder", run_export, NULL},
     {"theme", "[NAME]", "choose the theme: a name, or a file with a '/'", run_theme, offer_theme},
-    {"panel", "NAME", "focus a panel; next, previous", run_panel, offer_panel},
+    {"panel", "NAME | N", "focus a panel; next, previous", run_panel, offer_panel},
     {"zoom", "", "the focused panel alone, and back", run_zoom, NULL},
     {"probe", "MODE", "what the scope asks of all layers: off, policy, all", run_probe, offer_probe},
     {"head", "MODE", "what looks at layers: lens, trained, policy (its paper's); other", run_head, offer_head},

@@ -31,11 +31,13 @@ run_panel(struct app *app, const char *rest, struct err *err)
         }
         return true;
     }
-    char names[160] = "";
+    char names[160] = "", digit[12];
     for (int i = 0; i < app->panes.n; i++) {
-        if (strcmp(panel_registry[i]->name, rest) == 0) {
+        snprintf(digit, sizeof digit, "%d", i + 1);
+        if (strcmp(panel_registry[i]->name, rest) == 0 || strcmp(digit, rest) == 0) {
             if (!panes_active(&app->panes, i))
-                return err_set(err, ERR_USAGE, "the %s panel has nothing to show under this policy", rest);
+                return err_set(err, ERR_USAGE, "the %s panel has nothing to show under this policy",
+                               panel_registry[i]->name);
             app->panes.focus = i;
             return true;
         }

@@ -224,6 +224,19 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
         canvas_print(c, y, x, ROLE_DIM, "  %u siblings", (unsigned)column->siblings);
 }
 
+/* What is opened below the rows while nobody points at a cell: the newest token, where it left the model. */
+static struct selection
+newest_exit(const struct scope *s)
+{
+    const uint32_t committed = scope_now(s)->committed;
+    struct selection newest = {.pos = committed > 0 ? committed - 1 : 0};
+    const struct scope_column *column = scope_column(s, newest.pos);
+    newest.layer = column != NULL && column->fate == FATE_ACCEPTED && column->exit_layer > 0
+                       ? column->exit_layer
+                       : (int32_t)scope_info(s)->layers;
+    return newest;
+}
+
 void
 layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c)
 {
@@ -263,6 +276,9 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
         draw_shares(p, s, c);
     if (readout)
         draw_readout(p, v, c, c->rows - 1);
-    if (!sel->follow && (p->popup || p->spare_rows >= LAYERS_BELOW))
-        layers_popup(p, v, c);
+    struct selection opened = sel->follow ? newest_exit(s) : *sel;
+    struct view seen = *v;
+    seen.selection = &opened;
+    if (p->spare_rows >= LAYERS_BELOW || (p->popup && !sel->follow))
+        layers_popup(p, &seen, c);
 }

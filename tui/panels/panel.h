@@ -34,11 +34,14 @@ struct key_help {
     const char *keys, *what;
 };
 
-enum panel_place { PANEL_TOP, PANEL_BOTTOM };
+/* The screen from top to bottom. What stands in the middle is there when the screen is high enough, or has the focus. */
+enum panel_place { PANEL_TOP, PANEL_MIDDLE, PANEL_BOTTOM };
 
 struct panel_ops {
     const char *name, *title;
-    enum panel_place place; /* the screen's upper or lower half */
+    const char *brief;      /* its keys in a few words, for the key bar; NULL: none */
+    bool first_focus;       /* has the focus at the start, where there is room for several panels */
+    enum panel_place place; /* see tui/app/layout.h */
     int weight, min_cols;   /* share of the width beside the others there; below min_cols it is not worth drawing */
     bool (*active)(const struct view *); /* false: nothing to show, its space is shared out; NULL: always active */
     const struct key_help *keys;         /* ends with a {NULL, NULL}; for the help overlay */

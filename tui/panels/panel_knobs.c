@@ -233,26 +233,29 @@ note_knobs(void *state, const struct view *v, char *out, int n)
 static bool
 type_key(struct knobs_panel *p, const struct view *v, int key)
 {
-    const size_t n = p->typing ? strlen(p->typed) : 0;
-    if ((key >= '0' && key <= '9') || key == '.' || (key == '-' && n == 0) ||
-        (p->typing && (key == 'e' || key == '-'))) {
+    if (!p->typing && key == INPUT_ENTER) {
         p->typing = true;
+        p->typed[0] = '\0';
+        return true;
+    }
+    if (!p->typing)
+        return false;
+    const size_t n = strlen(p->typed);
+    if ((key >= '0' && key <= '9') || key == '.' || key == 'e' || key == '-') {
         if (n + 1 < sizeof p->typed) {
             p->typed[n] = (char)key;
             p->typed[n + 1] = '\0';
         }
         return true;
     }
-    if (!p->typing)
-        return false;
     if (key == INPUT_BACKSPACE || key == INPUT_DELETE) {
         if (n > 0)
             p->typed[n - 1] = '\0';
-        p->typing = n > 1;
+        p->typing = n > 0;
         return true;
     }
     p->typing = false;
-    if (key == INPUT_ENTER) {
+    if (key == INPUT_ENTER && n > 0) {
         const struct knob *k = &scope_policy(v->scope)->knobs[p->focus];
         double value;
         struct err err = {0};
@@ -262,7 +265,7 @@ type_key(struct knobs_panel *p, const struct view *v, int key)
             v->host->say(v->host->user, err.text);
         return true;
     }
-    return key == INPUT_ESCAPE;
+    return key == INPUT_ESCAPE || key == INPUT_ENTER;
 }
 
 static bool
@@ -274,7 +277,7 @@ key_knobs(void *state, const struct view *v, int key)
         return false;
     settle(p, v);
     const struct knob *k = &policy->knobs[p->focus < policy->n_knobs ? p->focus : 0];
-    if (k->kind != KNOB_CHOICE && v->live && (p->typing || key != '.') && type_key(p, v, key))
+    if (k->kind != KNOB_CHOICE && v->live && type_key(p, v, key))
         return true;
     switch (key) {
     case 'k':
@@ -285,9 +288,7 @@ key_knobs(void *state, const struct view *v, int key)
     case INPUT_LEFT: step(p, v, p->focus, -1); return true;
     case 'l':
     case INPUT_RIGHT: step(p, v, p->focus, 1); return true;
-    case 'H':
     case INPUT_SHIFT_LEFT: step(p, v, p->focus, -10); return true;
-    case 'L':
     case INPUT_SHIFT_RIGHT: step(p, v, p->focus, 10); return true;
     case INPUT_HOME: ask(p, v, p->focus, k->min); return true;
     case INPUT_END: ask(p, v, p->focus, k->max); return true;
@@ -334,7 +335,7 @@ static const struct key_help keys[] = {
     {"↑ ↓", "choose a knob"},
     {"← →", "one step; with Shift ten; a choice goes round"},
     {"Home End", "least and most"},
-    {"digits", "type a value; Enter sets it, Esc leaves it"},
+    {"Enter", "type a value; Enter sets it, Esc leaves it"},
     {"=", "back to the default (┼)"},
     {"mouse", "drag, wheel; double click for the default"},
     {NULL, NULL},
@@ -343,6 +344,8 @@ static const struct key_help keys[] = {
 const struct panel_ops panel_knobs = {
     .name = "knobs",
     .title = "knobs",
+    .brief = "← → turn  ↑ ↓ knob  Enter type  = default",
+    .first_focus = true,
     .place = PANEL_BOTTOM,
     .weight = 3,
     .min_cols = 22,

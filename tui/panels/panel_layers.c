@@ -179,6 +179,7 @@ static const struct key_help keys[] = {
 const struct panel_ops panel_layers = {
     .name = "layers",
     .title = "layers × tokens",
+    .brief = "v measure  g under grey  Enter cell  ←↑↓→ point",
     .place = PANEL_TOP,
     .weight = 4,
     .min_cols = 30,

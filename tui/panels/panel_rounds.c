@@ -230,6 +230,7 @@ static const struct key_help keys[] = {
 const struct panel_ops panel_rounds = {
     .name = "rounds",
     .title = "rounds",
+    .brief = "↑ ↓ scroll",
     .place = PANEL_BOTTOM,
     .weight = 4,
     .min_cols = 24,

@@ -218,6 +218,7 @@ static const struct key_help keys[] = {
 const struct panel_ops panel_series = {
     .name = "series",
     .title = "series",
+    .brief = "← → read  ↑ ↓ charts",
     .place = PANEL_BOTTOM,
     .weight = 4,
     .min_cols = 26,

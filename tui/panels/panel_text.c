@@ -359,6 +359,7 @@ static const struct key_help keys[] = {
 const struct panel_ops panel_text = {
     .name = "text",
     .title = "text",
+    .brief = "c colour  ← → token  ↑ ↓ scroll",
     .place = PANEL_TOP,
     .weight = 3,
     .min_cols = 24,

@@ -2,14 +2,14 @@
 
 #include <stddef.h>
 
-/* The panels, in the order in which Tab goes through them. The first one stays on top when the terminal is narrow. */
+/* The panels, in the order in which Tab goes through them and digits name them. The first one stays on top when the terminal is narrow. */
 #define PANELS(P)                                                                                                      \
     P(panel_text)                                                                                                      \
     P(panel_layers)                                                                                                    \
     P(panel_rounds)                                                                                                    \
     P(panel_series)                                                                                                    \
-    P(panel_mask)                                                                                                      \
-    P(panel_knobs)
+    P(panel_knobs)                                                                                                     \
+    P(panel_mask)
 
 #define DECLARE(panel) extern const struct panel_ops panel;
 PANELS(DECLARE)

@@ -8,11 +8,12 @@
 
 #include <cmocka.h>
 
-enum { PANELS = 6 };
+enum { PANELS = 9, EVERY = (1 << PANELS) - 1 };
 
 static const struct layout_item all[PANELS] = {
     {PANEL_TOP, 2, 30, true},    {PANEL_TOP, 3, 40, true},    {PANEL_BOTTOM, 4, 40, true},
     {PANEL_BOTTOM, 3, 30, true}, {PANEL_BOTTOM, 2, 24, true}, {PANEL_BOTTOM, 3, 30, true},
+    {PANEL_MIDDLE, 3, 50, true}, {PANEL_MIDDLE, 4, 40, true}, {PANEL_MIDDLE, 3, 36, true},
 };
 
 static struct layout
@@ -48,6 +49,7 @@ check_cover(int rows, int cols, unsigned active, int focus, bool zoom)
     memset(cells, 0, sizeof cells);
     cover(cells, cols, rows, &l.title);
     cover(cells, cols, rows, &l.tab_bar);
+    cover(cells, cols, rows, &l.gap);
     cover(cells, cols, rows, &l.timeline);
     cover(cells, cols, rows, &l.measures);
     cover(cells, cols, rows, &l.status);
@@ -60,15 +62,15 @@ check_cover(int rows, int cols, unsigned active, int focus, bool zoom)
         if (cells[i] != 1)
             fail_msg("%d×%d, active %x, focus %d: cell %d,%d is covered %d times", cols, rows, active, focus, i / cols,
                      i % cols, cells[i]);
-    assert_true(l.panel[focus].rows >= 3);
+    assert_true(l.panel[focus].rows >= (l.bare ? 2 : 3)); /* and the focus is there */
 }
 
 static void
 test_every_cell_belongs_to_exactly_one_thing(void **state)
 {
     (void)state;
-    for (int rows = LAYOUT_MIN_ROWS; rows < 100; rows += 7)
-        for (int cols = LAYOUT_MIN_COLS; cols < 300; cols += 13)
+    for (int rows = LAYOUT_MIN_ROWS; rows < 100; rows += 9)
+        for (int cols = LAYOUT_MIN_COLS; cols < 300; cols += 19)
             for (unsigned active = 1; active < 1U << PANELS; active += 2) /* the text is always there */
                 for (int focus = 0; focus < PANELS; focus++)
                     if ((active >> focus & 1) != 0) {
@@ -77,18 +79,47 @@ test_every_cell_belongs_to_exactly_one_thing(void **state)
                     }
 }
 
+static int
+shown(const struct layout *l)
+{
+    int n = 0;
+    for (int i = 0; i < PANELS; i++)
+        n += l->panel[i].rows > 0;
+    return n;
+}
+
 static void
-test_small_terminals_show_nothing_but_the_size_they_need(void **state)
+test_tiny_terminals_show_nothing_but_the_size_they_need(void **state)
 {
     (void)state;
     for (int rows = 1; rows < 40; rows++)
         for (int cols = 1; cols < 100; cols++) {
-            const struct layout l = laid(rows, cols, 63, 0, false);
+            const struct layout l = laid(rows, cols, EVERY, 0, false);
             assert_int_equal(l.too_small, rows < LAYOUT_MIN_ROWS || cols < LAYOUT_MIN_COLS);
             if (l.too_small)
-                for (int i = 0; i < PANELS; i++)
-                    assert_int_equal(l.panel[i].rows, 0);
+                assert_int_equal(shown(&l), 0);
         }
+}
+
+static void
+test_small_terminals_lose_the_boxes_and_keep_text_bar_and_one_tab(void **state)
+{
+    (void)state;
+    static const struct {
+        int rows, cols;
+    } sizes[] = {{10, 40}, {23, 79}, {23, 200}, {60, 79}, {10, 300}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int focus = 0; focus < PANELS; focus++) {
+            const struct layout l = laid(sizes[i].rows, sizes[i].cols, EVERY, focus, false);
+            assert_true(l.bare);
+            assert_int_equal(shown(&l), 2);
+            assert_true(l.panel[0].rows >= 2);
+            assert_true(l.panel[focus].rows >= 2);
+            assert_int_equal(l.measures.rows, 1);
+            assert_int_equal(l.status.rows, 1);
+            assert_int_equal(l.tab_bar.rows, 1);
+        }
+    assert_false(laid(24, 80, EVERY, 0, false).bare);
 }
 
 static void
@@ -96,15 +127,27 @@ test_narrow_terminals_keep_the_text_above_one_tab(void **state)
 {
     (void)state;
     for (int focus = 0; focus < PANELS; focus++) {
-        const struct layout l = laid(24, 80, 63, focus, false);
-        int shown = 0;
-        for (int i = 0; i < PANELS; i++)
-            shown += l.panel[i].rows > 0;
+        const struct layout l = laid(24, 80, EVERY, focus, false);
         assert_true(l.tabs);
-        assert_int_equal(shown, 2);
+        assert_int_equal(shown(&l), 2);
         assert_true(l.panel[0].rows >= 6);
         assert_true(l.panel[0].y < l.tab_bar.y);
         assert_int_equal(l.tab_bar.rows, 1);
+    }
+}
+
+static void
+test_tall_narrow_terminals_stack_panels(void **state)
+{
+    (void)state;
+    for (int focus = 0; focus < PANELS; focus++) {
+        const struct layout l = laid(60, 80, EVERY, focus, false);
+        assert_false(l.tabs);
+        assert_int_equal(l.panel[0].cols, 80);
+        assert_int_equal(l.panel[1].cols, 80);
+        assert_true(l.panel[1].y > l.panel[0].y);
+        assert_true(shown(&l) >= 4);
+        assert_true(l.panel[focus].rows >= 8);
     }
 }
 
@@ -114,13 +157,54 @@ test_wide_terminals_show_panels_side_by_side(void **state)
     (void)state;
     const struct layout l = laid(42, 150, 63, 0, false);
     assert_false(l.tabs);
-    for (int i = 0; i < PANELS; i++) {
+    for (int i = 0; i < 6; i++) {
         assert_true(l.panel[i].rows > 0);
         assert_true(l.panel[i].cols >= all[i].min_cols);
     }
     assert_int_equal(l.panel[0].y, l.panel[1].y);
     assert_int_equal(l.panel[2].y, l.panel[5].y);
     assert_true(l.panel[0].rows > l.panel[2].rows);
+}
+
+/* 120×36: two panels above, three or four below, whatever else there is; what stands between waits for the focus. */
+static void
+test_what_stands_in_the_middle_needs_height_or_the_focus(void **state)
+{
+    (void)state;
+    for (int focus = 0; focus < 6; focus++) {
+        const struct layout with = laid(36, 120, EVERY, focus, false), without = laid(36, 120, 63, focus, false);
+        assert_memory_equal(with.panel, without.panel, sizeof with.panel);
+    }
+    const struct layout asked = laid(36, 120, EVERY, 7, false);
+    assert_true(asked.panel[7].rows >= 8 && asked.panel[0].rows >= 11);
+    static const struct {
+        int rows, cols;
+    } large[] = {{48, 160}, {60, 200}, {60, 260}, {100, 300}};
+    for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
+        const struct layout l = laid(large[i].rows, large[i].cols, EVERY, 4, false);
+        for (int k = 0; k < PANELS; k++) {
+            assert_true(l.panel[k].rows >= 8);
+            assert_true(l.panel[k].cols >= all[k].min_cols);
+        }
+        assert_true(l.panel[6].y > l.panel[0].y && l.panel[2].y > l.panel[6].y);
+    }
+}
+
+/* More panels than stand beside each other make a further band, not a gap. */
+static void
+test_many_panels_of_a_place_make_further_bands(void **state)
+{
+    (void)state;
+    struct layout_item items[12];
+    for (int i = 0; i < 12; i++)
+        items[i] = (struct layout_item){i < 2 ? PANEL_TOP : i < 6 ? PANEL_MIDDLE : PANEL_BOTTOM, 1, 40, true};
+    struct layout l;
+    layout_compute(&l, 70, 130, items, 12, 11, false);
+    for (int i = 0; i < 12; i++)
+        assert_true(l.panel[i].rows >= 7 && l.panel[i].cols >= 40);
+    layout_compute(&l, 36, 130, items, 12, 11, false);
+    assert_true(l.panel[11].rows >= 8); /* with the focus before those that were declared earlier */
+    assert_int_equal(l.panel[8].rows, 0);
 }
 
 static void
@@ -138,7 +222,7 @@ test_a_click_finds_the_panel_under_it(void **state)
 {
     (void)state;
     const struct layout l = laid(42, 150, 63, 0, false);
-    for (int i = 0; i < PANELS; i++) {
+    for (int i = 0; i < 6; i++) {
         const struct rect *r = &l.panel[i];
         assert_int_equal(layout_at(&l, PANELS, r->y, r->x), i);
         assert_int_equal(layout_at(&l, PANELS, r->y + r->rows - 1, r->x + r->cols - 1), i);
@@ -152,8 +236,12 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_cell_belongs_to_exactly_one_thing),
-        cmocka_unit_test(test_small_terminals_show_nothing_but_the_size_they_need),
+        cmocka_unit_test(test_tiny_terminals_show_nothing_but_the_size_they_need),
+        cmocka_unit_test(test_small_terminals_lose_the_boxes_and_keep_text_bar_and_one_tab),
         cmocka_unit_test(test_narrow_terminals_keep_the_text_above_one_tab),
+        cmocka_unit_test(test_tall_narrow_terminals_stack_panels),
+        cmocka_unit_test(test_what_stands_in_the_middle_needs_height_or_the_focus),
+        cmocka_unit_test(test_many_panels_of_a_place_make_further_bands),
         cmocka_unit_test(test_wide_terminals_show_panels_side_by_side),
         cmocka_unit_test(test_the_space_of_an_inactive_panel_is_shared_out),
         cmocka_unit_test(test_a_click_finds_the_panel_under_it),

@@ -61,14 +61,23 @@ test_knobs_take_numbers_choices_and_the_mouse(void **state)
     struct fixture *f = *state;
     use(f, "knobs");
     draw(f, 8, 40);
+    assert_false(f->ops->key(f->panel, &f->view, '3')); /* digits go to panels, until a value is typed */
+    assert_string_equal(f->command, "");
+    press(f, INPUT_ENTER);
     press(f, '0');
     press(f, '.');
     press(f, '3');
     press(f, INPUT_ENTER);
     assert_string_equal(f->command, "set tau 0.3");
+    press(f, INPUT_ENTER);
+    press(f, INPUT_ENTER); /* nothing was typed: nothing is set */
+    assert_string_equal(f->command, "set tau 0.3");
+    assert_string_equal(f->said, "");
+    press(f, INPUT_ENTER);
     press(f, '7');
     press(f, INPUT_ENTER);
     assert_non_null(strstr(f->said, "tau = 7"));
+    press(f, INPUT_ENTER);
     press(f, '1');
     press(f, INPUT_ESCAPE);
     assert_string_equal(f->command, "set tau 0.3");
