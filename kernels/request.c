@@ -3,10 +3,21 @@
 #include <inttypes.h>
 
 struct store_desc
+store_for_sequences(uint32_t ctx, uint32_t n)
+{
+    const uint32_t rows = STORE_SPARE + (n - 1) * VERIFY_NODES;
+    return (struct store_desc){.slots = n * ctx + rows,
+                               .ring = rows,
+                               .seqs = n + 3, /* and forks */
+                               .trunk = ctx,
+                               .max_rows = 64,
+                               .max_probes = 512};
+}
+
+struct store_desc
 store_defaults(uint32_t ctx)
 {
-    return (struct store_desc){
-        .slots = ctx + STORE_SPARE, .ring = 128, .seqs = 4, .trunk = ctx, .max_rows = 64, .max_probes = 512};
+    return store_for_sequences(ctx, 1);
 }
 
 bool

@@ -7,9 +7,11 @@
 #include "kernels/backend.h"
 
 /* What a store is opened with where nobody wants it otherwise: for a trunk of ctx positions, and so many slots beyond. */
-#define STORE_SPARE 128
+#define STORE_SPARE (2 * VERIFY_NODES)
 #define STORE_DISTS 64                          /* in the pool of a context that has one to itself */
 struct store_desc store_defaults(uint32_t ctx); /* without a pool */
+/* The same for n trunks of ctx positions, with the slots and places in the ring that a round of each may need. */
+struct store_desc store_for_sequences(uint32_t ctx, uint32_t n);
 
 struct pool_size { /* n distributions over vocab tokens; no pool: 0, 0 */
     uint32_t vocab, n;

@@ -9,33 +9,94 @@ chain_exit_knob(struct policy *p, const struct model_info *model)
                          "draft with layers 1..E, then the head");
 }
 
-bool
-chain_draft(struct round *r, const struct chain_rule *rule)
+struct chain {
+    struct round *round;
+    const struct chain_rule *rule;
+    int32_t node;       /* its end */
+    const char *reason; /* why it stopped; NULL: it goes on */
+    bool unsure;        /* of the token that is to be proposed: below the threshold */
+};
+
+/* Those that go on. */
+static uint32_t
+going_on(struct chain *chains, uint32_t n, struct chain **out)
 {
-    const char *reason = rule->full;
-    int32_t node = 0;
-    for (uint32_t drafted = 0; drafted < rule->most; drafted++) {
-        if (round_full(r)) {
-            reason = "budget";
-            break;
-        }
-        slot_t row = round_slot(r, node);
-        const struct context_probe probe = {.slot = row, .layer = rule->exit_layer, .temperature = 1};
-        struct guess g;
-        if (!context_advance(r->ctx, &row, 1, rule->exit_layer, NULL) || !round_guess(r, &probe, 1, &g))
-            return false;
-        const bool unsure = rule->below != CHAIN_GOES_ON && (double)g.confidence < rule->threshold;
-        if (unsure)
-            reason = "threshold";
-        if (unsure && rule->below == CHAIN_STOPS_BEFORE)
-            break;
-        struct proposal draft = {.parent = node, .exit_layer = rule->exit_layer, .guess = &g};
-        if (!round_choose(r, row, rule->exit_layer, &g, &draft.token, &draft.q) ||
-            (node = round_propose(r, &draft)) < 0)
-            return false;
-        if (unsure)
-            break;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct chain *c = &chains[i];
+        if (c->reason == NULL)
+            c->reason = round_drafted(c->round) >= c->rule->most ? c->rule->full
+                        : round_full(c->round)                   ? "budget"
+                                                                 : NULL;
+        if (c->reason == NULL)
+            out[count++] = c;
     }
-    round_summary(r, reason, (int)rule->exit_layer, rule->threshold, -1, (int)rule->most);
+    return count;
+}
+
+/* Looks at the chains' ends; those that are too unsure to go on stop here. */
+static bool
+look(struct chain **chains, uint32_t *n, slot_t *rows, struct guess *guesses)
+{
+    struct round *rounds[ROUNDS_MOST];
+    const uint32_t to = chains[0]->rule->exit_layer;
+    for (uint32_t i = 0; i < *n; i++) {
+        rounds[i] = chains[i]->round;
+        rows[i] = round_slot(rounds[i], chains[i]->node);
+        if (rows[i] == SLOT_NONE)
+            return false;
+    }
+    if (!context_advance(rounds[0]->ctx, rows, *n, to, NULL) || !rounds_guess(rounds, rows, *n, to, guesses))
+        return false;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < *n; i++) {
+        struct chain *c = chains[i];
+        c->unsure = c->rule->below != CHAIN_GOES_ON && (double)guesses[i].confidence < c->rule->threshold;
+        if (c->unsure)
+            c->reason = "threshold";
+        if (c->unsure && c->rule->below == CHAIN_STOPS_BEFORE)
+            continue;
+        chains[left] = c;
+        rows[left] = rows[i];
+        guesses[left++] = guesses[i];
+    }
+    *n = left;
+    return true;
+}
+
+static bool
+propose(struct chain *const *chains, uint32_t n, const slot_t *rows, const struct guess *guesses)
+{
+    struct round *rounds[ROUNDS_MOST];
+    token_t tokens[ROUNDS_MOST];
+    dist_t q[ROUNDS_MOST];
+    for (uint32_t i = 0; i < n; i++)
+        rounds[i] = chains[i]->round;
+    if (n > 0 && !rounds_choose(rounds, rows, n, chains[0]->rule->exit_layer, guesses, tokens, q))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        struct chain *c = chains[i];
+        const struct proposal draft = {
+            .parent = c->node, .token = tokens[i], .exit_layer = c->rule->exit_layer, .guess = &guesses[i], .q = q[i]};
+        if ((c->node = round_propose(c->round, &draft)) < 0)
+            return false;
+    }
+    return true;
+}
+
+bool
+chain_draft(struct round *const *rounds, uint32_t n, const struct chain_rule *rules)
+{
+    struct chain all[ROUNDS_MOST], *some[ROUNDS_MOST];
+    slot_t rows[ROUNDS_MOST];
+    struct guess guesses[ROUNDS_MOST];
+    uint32_t count;
+    for (uint32_t i = 0; i < n; i++)
+        all[i] = (struct chain){.round = rounds[i], .rule = &rules[i]};
+    while ((count = going_on(all, n, some)) > 0)
+        if (!look(some, &count, rows, guesses) || !propose(some, count, rows, guesses))
+            return false;
+    for (uint32_t i = 0; i < n; i++)
+        round_summary(rounds[i], all[i].reason, (int)rules[i].exit_layer, rules[i].threshold, -1, (int)rules[i].most);
     return true;
 }

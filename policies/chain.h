@@ -3,7 +3,7 @@
 #ifndef POLICIES_CHAIN_H
 #define POLICIES_CHAIN_H
 
-#include "engine/session/round.h"
+#include "engine/session/rounds.h"
 
 #define CHAIN_KNOB_EXIT 0 /* index of the knob that chain_exit_knob() declares: it comes first */
 
@@ -21,8 +21,9 @@ struct chain_rule {
     enum chain_below below;
 };
 
-/* Drafts, and writes the round's summary. Each draft's row runs layers 1..E when the next one is asked for; the last
- * draft's row stays at depth 0, unless drafting stopped before a token. False: stop now. */
-bool chain_draft(struct round *, const struct chain_rule *);
+/* Drafts n chains in step, each by its own rule (all with the same E), and writes their rounds' summaries. Each draft's row
+ * runs layers 1..E when the next one is asked for; the last draft's row stays at depth 0, unless drafting stopped before
+ * a token. False: stop now. */
+bool chain_draft(struct round *const *, uint32_t n, const struct chain_rule *rules);
 
 #endif

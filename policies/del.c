@@ -138,7 +138,7 @@ del_draft(struct policy *p, struct round *r)
                                     .threshold = del_tau(&d->sums, c.exit_layer),
                                     .below = dynamic ? CHAIN_STOPS_BEFORE : CHAIN_GOES_ON};
     if (c.length > 0)
-        return chain_draft(r, &rule);
+        return chain_draft(&r, 1, &rule);
     round_summary(r, "one by one", (int)c.exit_layer, rule.threshold, -1, (int)rule.most);
     return true;
 }

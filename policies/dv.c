@@ -39,19 +39,23 @@ dv_prefilled(struct policy *p, struct round *r)
 }
 
 static bool
-dv_draft(struct policy *p, struct round *r)
+dv_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    struct dv *d = p->state;
-    if (d->start != p->value[KNOB_TH])
-        *d = (struct dv){.th = p->value[KNOB_TH], .start = p->value[KNOB_TH]};
-    const struct chain_rule rule = {.exit_layer = (uint32_t)p->value[KNOB_E],
-                                    .most = (uint32_t)p->value[KNOB_MOST],
-                                    .full = "w_max",
-                                    .threshold = d->th,
-                                    .below = CHAIN_STOPS_AFTER};
-    round_report(r, "th", 0, d->th);
-    round_report(r, "matched", 0, d->mean);
-    return chain_draft(r, &rule);
+    struct chain_rule rules[ROUNDS_MOST];
+    for (uint32_t i = 0; i < n; i++) {
+        struct dv *d = p[i]->state;
+        const double *value = p[i]->value;
+        if (d->start != value[KNOB_TH])
+            *d = (struct dv){.th = value[KNOB_TH], .start = value[KNOB_TH]};
+        rules[i] = (struct chain_rule){.exit_layer = (uint32_t)value[KNOB_E],
+                                       .most = (uint32_t)value[KNOB_MOST],
+                                       .full = "w_max",
+                                       .threshold = d->th,
+                                       .below = CHAIN_STOPS_AFTER};
+        round_report(r[i], "th", 0, d->th);
+        round_report(r[i], "matched", 0, d->mean);
+    }
+    return chain_draft(r, n, rules);
 }
 
 static bool
@@ -77,6 +81,6 @@ const struct policy_ops policy_dv = {
     .state_size = sizeof(struct dv),
     .open = dv_open,
     .prefilled = dv_prefilled,
-    .draft = dv_draft,
+    .draft_batch = dv_draft,
     .observe = dv_observe,
 };

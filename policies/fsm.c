@@ -31,17 +31,21 @@ fsm_prefilled(struct policy *p, struct round *r)
 }
 
 static bool
-fsm_draft(struct policy *p, struct round *r)
+fsm_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    struct fsm *f = p->state;
-    if (f->start != p->value[KNOB_START])
-        *f = (struct fsm){(uint32_t)p->value[KNOB_START], p->value[KNOB_START]};
-    if (f->gamma > (uint32_t)p->value[KNOB_CAP])
-        f->gamma = (uint32_t)p->value[KNOB_CAP];
-    const struct chain_rule rule = {
-        .exit_layer = (uint32_t)p->value[KNOB_E], .most = f->gamma, .full = "gamma", .threshold = NAN};
-    round_report(r, "gamma", 0, f->gamma);
-    return chain_draft(r, &rule);
+    struct chain_rule rules[ROUNDS_MOST];
+    for (uint32_t i = 0; i < n; i++) {
+        struct fsm *f = p[i]->state;
+        const double *value = p[i]->value;
+        if (f->start != value[KNOB_START])
+            *f = (struct fsm){(uint32_t)value[KNOB_START], value[KNOB_START]};
+        if (f->gamma > (uint32_t)value[KNOB_CAP])
+            f->gamma = (uint32_t)value[KNOB_CAP];
+        rules[i] = (struct chain_rule){
+            .exit_layer = (uint32_t)value[KNOB_E], .most = f->gamma, .full = "gamma", .threshold = NAN};
+        round_report(r[i], "gamma", 0, f->gamma);
+    }
+    return chain_draft(r, n, rules);
 }
 
 static bool
@@ -66,6 +70,6 @@ const struct policy_ops policy_fsm = {
     .state_size = sizeof(struct fsm),
     .open = fsm_open,
     .prefilled = fsm_prefilled,
-    .draft = fsm_draft,
+    .draft_batch = fsm_draft,
     .observe = fsm_observe,
 };

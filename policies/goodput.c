@@ -15,13 +15,27 @@ goodput(const double *p, uint32_t gamma, const double *latency)
     return (goodput_expected(p, gamma) + 1) / latency[gamma];
 }
 
-uint32_t
-goodput_choose(const double *p, uint32_t n, const double *latency)
+void
+goodput_allocate(const double *const *p, const uint32_t *most, uint32_t n, const double *latency, uint32_t *gamma)
 {
-    uint32_t gamma = 0;
-    while (gamma < n && goodput(p, gamma + 1, latency) > goodput(p, gamma, latency))
-        gamma++;
-    return gamma;
+    double next[GOODPUT_SEQUENCES], tokens = n; /* what a sequence's next draft adds; expected in all */
+    uint32_t drafts = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        gamma[i] = 0;
+        next[i] = most[i] > 0 ? p[i][0] : -1;
+    }
+    for (;;) {
+        uint32_t best = 0;
+        for (uint32_t i = 1; i < n; i++)
+            if (next[i] > next[best])
+                best = i;
+        if (next[best] < 0 || !((tokens + next[best]) / latency[drafts + 1] > tokens / latency[drafts]))
+            return;
+        tokens += next[best];
+        drafts++;
+        gamma[best]++;
+        next[best] = gamma[best] < most[best] ? next[best] * p[best][gamma[best]] : -1;
+    }
 }
 
 void

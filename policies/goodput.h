@@ -12,11 +12,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define GOODPUT_SEQUENCES 64 /* at most */
+
 double goodput_expected(const double *p, uint32_t gamma);
 double goodput(const double *p, uint32_t gamma, const double *latency);
-/* γ is raised from 0 while goodput rises, to at most n. It hangs on p̂_1 .. p̂_{γ+1} and on nothing behind them: so that a
- * round which tests drafts 1 to γ + 1 drops none for its own value. */
-uint32_t goodput_choose(const double *p, uint32_t n, const double *latency);
+
+/* The same of n sequences that are verified together: γ of each, for the goodput of the whole round,
+ *
+ *     (Σ_i E[K_i|γ_i] + n) / latency(Σ_i γ_i)
+ *
+ * All begin at 0; time and again the sequence whose next draft adds most has its γ raised, while goodput rises. p[i] has
+ * the p̂ of sequence i's drafts, of which most[i] may be verified; latency[] is over drafts in all. γ of a sequence hangs on
+ * its p̂_1 .. p̂_{γ+1} and on nothing behind them: a round that tests drafts 1 to γ + 1 drops none for its own value. */
+void goodput_allocate(const double *const *p, const uint32_t *most, uint32_t n, const double *latency, uint32_t *gamma);
 
 /* The non-decreasing numbers that are nearest to these n, by squares (pool adjacent violators). */
 void goodput_monotone(double *latency, uint32_t n);

@@ -16,13 +16,15 @@ layerskip_open(struct policy *p, const struct model_info *model, const struct sa
 }
 
 static bool
-layerskip_draft(struct policy *p, struct round *r)
+layerskip_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    const struct chain_rule rule = {.exit_layer = (uint32_t)p->value[KNOB_E],
-                                    .most = (uint32_t)p->value[KNOB_GAMMA],
-                                    .full = "gamma",
-                                    .threshold = NAN};
-    return chain_draft(r, &rule);
+    struct chain_rule rules[ROUNDS_MOST];
+    for (uint32_t i = 0; i < n; i++)
+        rules[i] = (struct chain_rule){.exit_layer = (uint32_t)p[i]->value[KNOB_E],
+                                       .most = (uint32_t)p[i]->value[KNOB_GAMMA],
+                                       .full = "gamma",
+                                       .threshold = NAN};
+    return chain_draft(r, n, rules);
 }
 
 extern const struct policy_ops policy_layerskip;
@@ -32,5 +34,5 @@ const struct policy_ops policy_layerskip = {
     .paper = "Elhoushi et al. 2024, arXiv:2404.16710",
     .least_layers = 2,
     .open = layerskip_open,
-    .draft = layerskip_draft,
+    .draft_batch = layerskip_draft,
 };

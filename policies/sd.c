@@ -15,14 +15,16 @@ sd_open(struct policy *p, const struct model_info *model, const struct sampling 
 }
 
 static bool
-sd_draft(struct policy *p, struct round *r)
+sd_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    struct round *draft = round_model(r, HELPER_DRAFT);
-    if (draft == NULL)
+    struct round *draft[ROUNDS_MOST];
+    struct chain_rule rules[ROUNDS_MOST];
+    if (!rounds_model(r, n, HELPER_DRAFT, draft))
         return false;
-    const struct chain_rule rule = {
-        .exit_layer = draft->exit_layer, .most = (uint32_t)p->value[KNOB_K], .full = "k", .threshold = NAN};
-    return chain_draft(draft, &rule);
+    for (uint32_t i = 0; i < n; i++)
+        rules[i] = (struct chain_rule){
+            .exit_layer = draft[i]->exit_layer, .most = (uint32_t)p[i]->value[KNOB_K], .full = "k", .threshold = NAN};
+    return chain_draft(draft, n, rules);
 }
 
 extern const struct policy_ops policy_sd;
@@ -32,5 +34,5 @@ const struct policy_ops policy_sd = {
     .paper = "Leviathan et al. 2023, arXiv:2211.17192",
     .needs = NEEDS(HELPER_DRAFT),
     .open = sd_open,
-    .draft = sd_draft,
+    .draft_batch = sd_draft,
 };

@@ -19,14 +19,23 @@ static const char *const verify_modes[] = {"goodput", "all", NULL};
 
 struct sv {
     const struct sv_profile *profile; /* the engine's */
-    struct sv_latency latency;
-    bool fresh; /* no round since a prompt */
+    bool fresh;                       /* no round since a prompt */
 };
 
-struct look { /* at a round's drafts */
+struct look { /* at a sequence's drafts */
     double p[SV_DRAFTS];
-    double latency[SV_DRAFTS + 1];
     uint32_t drafted, most; /* most that may be verified */
+};
+
+struct batch { /* the sequences of a round */
+    struct policy *const *policy;
+    struct round *const *round;
+    struct round *draft[ROUNDS_MOST], *companion[ROUNDS_MOST];
+    struct look look[ROUNDS_MOST];
+    uint32_t gamma[ROUNDS_MOST]; /* drafts that get a row in verification */
+    uint32_t n, window;
+    bool known; /* what rounds take: latency[k] with k drafts verified in all */
+    double latency[ROUNDS_MOST * SV_DRAFTS + 1];
 };
 
 static bool
@@ -83,109 +92,157 @@ report_table(const struct sv *v, struct round *r)
     }
 }
 
-static bool
-ask(struct sv *v, struct round *r, struct round *draft, struct round *companion, struct look *look)
-{
-    struct overlap said[SV_DRAFTS];
-    if (!round_overlap(draft, companion, look->drafted, said))
-        return false;
-    for (uint32_t i = 0; i < look->drafted; i++) {
-        const double s = fmin((double)said[i].similarity, 1), a = (double)said[i].acceptance;
-        look->p[i] = sv_profile_accepted(v->profile, s, a);
-        round_report(r, "s", (int)i, s);
-        round_report(r, "a", (int)i, a);
-        round_report(r, "cell", (int)i, sv_profile_cell(v->profile, s, a));
-        round_report(r, "p", (int)i, look->p[i]);
-    }
-    return true;
-}
-
-/* latency(0..most); false: it isn't known yet. */
-static bool
-find_latency(const struct policy *p, struct look *look)
-{
-    const struct sv *v = p->state;
-    const double row = p->value[KNOB_ROW_COST];
-    if (!(row > 0) && !sv_latency_known(&v->latency, (uint32_t)p->value[KNOB_WINDOW], look->most))
-        return false;
-    for (uint32_t i = 0; i <= look->most; i++)
-        look->latency[i] =
-            row > 0 ? p->value[KNOB_DRAFT_COST] + 1 + row * i : v->latency.draft_ms + v->latency.verify_ms[i];
-    return true;
-}
-
-static uint32_t
-choose(const struct policy *p, struct round *r, struct look *look, const char **reason)
-{
-    const uint32_t cap = (uint32_t)p->value[KNOB_CAP];
-    look->most = cap > 0 && cap < look->drafted ? cap : look->drafted;
-    uint32_t gamma = look->most;
-    if (find_latency(p, look)) {
-        gamma = goodput_choose(look->p, look->most, look->latency);
-        for (uint32_t i = 0; i <= look->most; i++) {
-            round_report(r, "goodput", (int)i, goodput(look->p, i, look->latency));
-            round_report(r, "latency", (int)i, look->latency[i]);
-        }
-    } else {
-        *reason = "measuring";
-    }
-    if (gamma < look->most)
-        *reason = "goodput";
-    else if (gamma < look->drafted)
-        *reason = "cap";
-    return gamma;
-}
-
 /* Where latencies are the engine's: measures those that this round may need. */
 static bool
-measure(const struct policy *p, struct round *r)
+measure(const struct batch *b)
 {
-    struct sv *v = p->state;
-    const uint32_t window = (uint32_t)p->value[KNOB_WINDOW], n = window < r->budget ? window : r->budget;
-    if (p->value[KNOB_ROW_COST] > 0)
-        v->latency = (struct sv_latency){0};
-    if (p->value[KNOB_ROW_COST] > 0 || p->value[KNOB_VERIFY] == VERIFY_ALL || n == 0 || v->latency.rows > n)
+    const double *value = b->policy[0]->value;
+    struct sv_latency *l = b->policy[0]->shared;
+    struct round *const r = b->round[0];
+    uint32_t rows = b->n;
+    for (uint32_t i = 0; i < b->n; i++)
+        rows += b->window < b->round[i]->budget ? b->window : b->round[i]->budget;
+    rows = rows < SV_ROWS ? rows : SV_ROWS;
+    if (value[KNOB_ROW_COST] > 0)
+        *l = (struct sv_latency){0};
+    if (value[KNOB_ROW_COST] > 0 || value[KNOB_VERIFY] == VERIFY_ALL || rows == b->n || l->rows >= rows)
         return true;
-    const uint32_t room = r->n_tokens + r->budget; /* the context has them all */
-    return sv_latency_measure(&v->latency, r, window + 1 < room ? window + 1 : room);
+    const uint32_t room = r->n_tokens + r->budget, most = b->n * (b->window + 1); /* the context has room for them */
+    rows = most < SV_ROWS ? most : SV_ROWS;
+    return sv_latency_measure(l, r, rows < room ? rows : room);
+}
+
+/* Drafts all windows, and asks what the companion says of them. */
+static bool
+draft(struct batch *b, bool selective)
+{
+    struct chain_rule rules[ROUNDS_MOST];
+    struct overlap said[ROUNDS_MOST][SV_DRAFTS], *rows[ROUNDS_MOST];
+    if (!rounds_model(b->round, b->n, HELPER_DRAFT, b->draft) ||
+        (selective && !rounds_model(b->round, b->n, HELPER_COMPANION, b->companion)))
+        return false;
+    for (uint32_t i = 0; i < b->n; i++) {
+        rules[i] = (struct chain_rule){
+            .exit_layer = b->draft[i]->exit_layer, .most = b->window, .full = "window", .threshold = NAN};
+        rows[i] = said[i];
+    }
+    if (!chain_draft(b->draft, b->n, rules) || (selective && !rounds_overlap(b->draft, b->companion, b->n, rows)))
+        return false;
+    for (uint32_t i = 0; i < b->n; i++) {
+        struct look *look = &b->look[i];
+        const struct sv_profile *profile = ((struct sv *)b->policy[i]->state)->profile;
+        look->drafted = round_drafted(b->round[i]);
+        for (uint32_t k = 0; k < look->drafted && selective; k++) {
+            const double s = fmin((double)said[i][k].similarity, 1), a = (double)said[i][k].acceptance;
+            look->p[k] = sv_profile_accepted(profile, s, a);
+            round_report(b->round[i], "s", (int)k, s);
+            round_report(b->round[i], "a", (int)k, a);
+            round_report(b->round[i], "cell", (int)k, sv_profile_cell(profile, s, a));
+            round_report(b->round[i], "p", (int)k, look->p[k]);
+        }
+    }
+    return true;
+}
+
+/* latency(0 .. drafts in all). */
+static void
+find_latency(struct batch *b, uint32_t drafts)
+{
+    const double *value = b->policy[0]->value, row = value[KNOB_ROW_COST];
+    b->known = true;
+    for (uint32_t k = 0; k <= drafts && b->known; k++) {
+        const uint32_t rows = b->n + k;
+        b->latency[k] = row > 0 ? value[KNOB_DRAFT_COST] + 1 + row * (rows - 1)
+                                : sv_latency_of(b->policy[0]->shared, b->window, b->n, rows);
+        b->known = b->latency[k] > 0;
+    }
+}
+
+/* Goodput of the round and its latency by γ of one sequence, that of the others as chosen. */
+static void
+report_goodput(const struct batch *b, uint32_t i)
+{
+    double others = 0;
+    uint32_t drafts = 0;
+    for (uint32_t k = 0; k < b->n; k++)
+        if (k != i) {
+            others += goodput_expected(b->look[k].p, b->gamma[k]) + 1;
+            drafts += b->gamma[k];
+        }
+    for (uint32_t gamma = 0; gamma <= b->look[i].most; gamma++) {
+        const double latency = b->latency[drafts + gamma];
+        round_report(b->round[i], "goodput", (int)gamma,
+                     (others + goodput_expected(b->look[i].p, gamma) + 1) / latency);
+        round_report(b->round[i], "latency", (int)gamma, latency);
+    }
+}
+
+/* How many drafts of each sequence are verified. */
+static void
+allocate(struct batch *b)
+{
+    const uint32_t cap = (uint32_t)b->policy[0]->value[KNOB_CAP];
+    const double *p[ROUNDS_MOST];
+    uint32_t most[ROUNDS_MOST], drafts = 0;
+    for (uint32_t i = 0; i < b->n; i++) {
+        struct look *look = &b->look[i];
+        look->most = cap > 0 && cap < look->drafted ? cap : look->drafted;
+        b->gamma[i] = most[i] = look->most;
+        p[i] = look->p;
+        drafts += most[i];
+    }
+    find_latency(b, drafts);
+    if (!b->known)
+        return;
+    goodput_allocate(p, most, b->n, b->latency, b->gamma);
+    for (uint32_t i = 0; i < b->n; i++)
+        report_goodput(b, i);
+}
+
+static void
+conclude(const struct batch *b, uint32_t i, bool selective)
+{
+    const struct look *look = &b->look[i];
+    const uint32_t gamma = b->gamma[i];
+    const char *reason = look->drafted == b->window ? "window" : "budget";
+    if (selective && look->drafted > 0)
+        reason = gamma < look->most ? "goodput" : gamma < look->drafted ? "cap" : b->known ? reason : "measuring";
+    round_verify_first(b->round[i], gamma);
+    round_report(b->round[i], "gamma", 0, gamma);
+    round_report(b->round[i], "goodput", SV_DRAFTS + 1 + (int)gamma, 1);
+    round_report(b->round[i], "cut", 0, gamma + 1 < look->drafted ? look->drafted - gamma - 1 : 0);
+    round_summary(b->draft[i], reason, (int)b->draft[i]->exit_layer, NAN, -1, (int)gamma);
 }
 
 static bool
-sv_draft(struct policy *p, struct round *r)
+sv_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    struct sv *v = p->state;
-    const uint32_t window = (uint32_t)p->value[KNOB_WINDOW];
-    const bool selective = p->value[KNOB_VERIFY] == VERIFY_GOODPUT, fresh = v->fresh;
-    if (!measure(p, r))
+    const bool selective = p[0]->value[KNOB_VERIFY] == VERIFY_GOODPUT;
+    struct batch b = {.policy = p, .round = r, .n = n, .window = (uint32_t)p[0]->value[KNOB_WINDOW]};
+    bool whole = true; /* all drafted as much as they may, and read no prompt for it */
+    if (!measure(&b))
         return false;
-    if (fresh)
-        report_table(v, r);
-    v->fresh = false;
-    const double since = round_draft_ms(r);
-    struct round *draft = round_model(r, HELPER_DRAFT);
-    struct round *companion = draft != NULL && selective ? round_model(r, HELPER_COMPANION) : draft;
-    const struct chain_rule rule = {.most = window, .full = "window", .threshold = NAN};
-    struct chain_rule chain = rule;
-    if (companion == NULL)
-        return false;
-    chain.exit_layer = draft->exit_layer;
-    if (!chain_draft(draft, &chain))
-        return false;
-    struct look look = {.drafted = round_drafted(r)};
-    const char *reason = look.drafted == window ? "window" : "budget";
-    uint32_t gamma = look.drafted;
-    if (selective && gamma > 0) {
-        if (!ask(v, r, draft, companion, &look))
-            return false;
-        gamma = choose(p, r, &look, &reason);
-        if (look.drafted == window && !fresh)
-            sv_latency_drafted(&v->latency, window, round_draft_ms(r) - since);
+    for (uint32_t i = 0; i < n; i++) {
+        struct sv *v = p[i]->state;
+        if (v->fresh)
+            report_table(v, r[i]);
+        whole = whole && !v->fresh;
+        v->fresh = false;
     }
-    round_verify_first(r, gamma);
-    round_report(r, "gamma", 0, gamma);
-    round_report(r, "goodput", SV_DRAFTS + 1 + (int)gamma, 1);
-    round_report(r, "cut", 0, gamma + 1 < look.drafted ? look.drafted - gamma - 1 : 0);
-    round_summary(draft, reason, (int)draft->exit_layer, NAN, -1, (int)gamma);
+    const double since = round_draft_ms(r[0]);
+    if (!draft(&b, selective))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        b.gamma[i] = b.look[i].drafted;
+        whole = whole && b.look[i].drafted == b.window;
+    }
+    if (selective) {
+        allocate(&b);
+        if (whole)
+            sv_latency_drafted(p[0]->shared, b.window, n, round_draft_ms(r[0]) - since);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        conclude(&b, i, selective);
     return true;
 }
 
@@ -196,7 +253,8 @@ const struct policy_ops policy_sv = {
     .paper = "PAPER",
     .needs = NEEDS(HELPER_DRAFT) | NEEDS(HELPER_COMPANION) | NEEDS_PROFILE,
     .state_size = sizeof(struct sv),
+    .shared_size = sizeof(struct sv_latency),
     .open = sv_open,
     .prefilled = sv_prefilled,
-    .draft = sv_draft,
+    .draft_batch = sv_draft,
 };

@@ -6,13 +6,21 @@
 
 enum { PASSES = 3 }; /* over all numbers of rows; of each number the least time counts */
 
+/* The number of rows to measure after n: all up to 8, then an eighth more at least. */
+static uint32_t
+after(uint32_t n, uint32_t rows)
+{
+    const uint32_t next = n < 8 ? n + 1 : n + (n + 7) / 8;
+    return n < rows && next > rows ? rows : next;
+}
+
 /* What the rows hold makes no difference. */
 static bool
 verify(struct round *r, uint32_t n, double *ms)
 {
-    slot_t rows[SV_DRAFTS + 1];
-    struct context_probe probes[SV_DRAFTS + 1];
-    struct guess guesses[SV_DRAFTS + 1];
+    slot_t rows[SV_ROWS];
+    struct context_probe probes[SV_ROWS];
+    struct guess guesses[SV_ROWS];
     const uint32_t length = context_length(r->ctx, r->seq), before = length < n ? 0 : length - n;
     const seq_t fork = context_fork(r->ctx, r->seq, before);
     bool ok = fork != SEQ_NONE;
@@ -34,33 +42,44 @@ verify(struct round *r, uint32_t n, double *ms)
 bool
 sv_latency_measure(struct sv_latency *l, struct round *r, uint32_t rows)
 {
+    double *ms = l->verify_ms;
     l->rows = 0;
     for (uint32_t i = 0; i < rows; i++)
-        l->verify_ms[i] = INFINITY;
+        ms[i] = INFINITY;
     for (int pass = 0; pass < PASSES; pass++)
-        for (uint32_t i = 0; i < rows; i++) {
-            double ms;
-            if (!verify(r, i + 1, &ms))
+        for (uint32_t n = 1; n <= rows; n = after(n, rows)) {
+            double taken;
+            if (!verify(r, n, &taken))
                 return false;
-            l->verify_ms[i] = fmin(l->verify_ms[i], ms);
+            ms[n - 1] = fmin(ms[n - 1], taken);
         }
-    goodput_monotone(l->verify_ms, rows);
+    for (uint32_t n = 1, next; n < rows; n = next) {
+        next = after(n, rows);
+        for (uint32_t i = n + 1; i < next; i++)
+            ms[i - 1] = ms[n - 1] + (ms[next - 1] - ms[n - 1]) * (i - n) / (next - n);
+    }
+    goodput_monotone(ms, rows);
     l->rows = rows;
     return true;
 }
 
 void
-sv_latency_drafted(struct sv_latency *l, uint32_t window, double ms)
+sv_latency_drafted(struct sv_latency *l, uint32_t window, uint32_t sequences, double ms)
 {
-    if (l->window != window) {
-        l->window = window;
-        l->rounds = 0;
-    }
-    l->draft_ms = l->rounds++ == 0 ? ms : fmin(l->draft_ms, ms);
+    if (l->window != window)
+        for (uint32_t i = 0; i <= SV_ROWS; i++)
+            l->draft_ms[i] = 0;
+    l->window = window;
+    double *least = &l->draft_ms[sequences];
+    *least = *least > 0 ? fmin(*least, ms) : ms;
 }
 
-bool
-sv_latency_known(const struct sv_latency *l, uint32_t window, uint32_t n)
+double
+sv_latency_of(const struct sv_latency *l, uint32_t window, uint32_t sequences, uint32_t rows)
 {
-    return l->rows > n && l->window == window && l->rounds > 0;
+    const uint32_t whole = rows / SV_ROWS, rest = rows % SV_ROWS, most = whole > 0 ? SV_ROWS : rest;
+    if (l->rows < most || l->window != window || !(l->draft_ms[sequences] > 0))
+        return (double)NAN;
+    return l->draft_ms[sequences] + (whole > 0 ? whole * l->verify_ms[SV_ROWS - 1] : 0) +
+           (rest > 0 ? l->verify_ms[rest - 1] : 0);
 }

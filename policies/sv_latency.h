@@ -1,26 +1,28 @@
 /* How long a round of Speculative Verification takes when γ drafts are verified, as measured on this machine: drafting and
- * asking the companion, which cost the same for every γ, and a verification of γ + 1 rows. */
+ * asking the companion, which cost the same for every γ, and a verification of so many rows: γ + 1 for each sequence. */
 #ifndef POLICIES_SV_LATENCY_H
 #define POLICIES_SV_LATENCY_H
 
 #include "engine/session/round.h"
 
-#define SV_DRAFTS 32 /* at most */
+#define SV_DRAFTS 32           /* of a sequence, at most */
+#define SV_ROWS   VERIFY_NODES /* of a sweep */
 
-struct sv_latency {                  /* zeroed: nothing is known */
-    uint32_t rows;                   /* whose verification was measured */
-    double verify_ms[SV_DRAFTS + 1]; /* (rows) of 1..rows rows, never less than of fewer */
-    uint32_t window, rounds;         /* drafting was measured for so many drafts, in so many rounds */
-    double draft_ms;                 /* the least */
+struct sv_latency {               /* zeroed: nothing is known */
+    uint32_t rows;                /* whose verification was measured */
+    double verify_ms[SV_ROWS];    /* (rows) of 1..rows rows, never less than of fewer */
+    uint32_t window;              /* drafting was measured for so many drafts of each sequence */
+    double draft_ms[SV_ROWS + 1]; /* by the number of sequences: the least; 0: not known */
 };
 
-/* Verifies 1..rows rows behind a few tokens of the round's sequence, in passes aside; `rows` is at most SV_DRAFTS + 1 and
- * fits into the context. False: stop. */
+/* Verifies up to `rows` rows, at most SV_ROWS, behind a few tokens of the round's sequence, in passes aside; they fit into
+ * the context. Of many rows not every number is measured: what lies between is interpolated. False: stop. */
 bool sv_latency_measure(struct sv_latency *, struct round *, uint32_t rows);
-/* A round drafted `window` tokens and asked about them in so many ms. What prefills a helper's context tells nothing: the
- * first round after a prompt is not to be counted. */
-void sv_latency_drafted(struct sv_latency *, uint32_t window, double ms);
-/* Are rounds known that draft `window` tokens, of which up to n are verified? */
-bool sv_latency_known(const struct sv_latency *, uint32_t window, uint32_t n);
+/* A round of n sequences drafted `window` tokens each and asked about them in so many ms. What prefills a helper's context
+ * tells nothing: the first round after a prompt is not to be counted. */
+void sv_latency_drafted(struct sv_latency *, uint32_t window, uint32_t sequences, double ms);
+/* ms of a round of n sequences that drafts `window` tokens of each and verifies so many rows, in sweeps of SV_ROWS at most;
+ * NAN: not known. */
+double sv_latency_of(const struct sv_latency *, uint32_t window, uint32_t sequences, uint32_t rows);
 
 #endif

@@ -107,11 +107,12 @@ series_judges(const struct policy_info *info, uint32_t index)
 
 /* ---- opening ---- */
 
-bool
-policy_open(struct policy *p, const struct policy_ops *ops, const struct model_info *model,
-            const struct sampling *sampling, struct err *err)
+/* `shared` is another's; NULL: its own. */
+static bool
+open_instance(struct policy *p, const struct policy_ops *ops, void *shared, const struct model_info *model,
+              const struct sampling *sampling, struct err *err)
 {
-    *p = (struct policy){.ops = ops};
+    *p = (struct policy){.ops = ops, .shared = shared, .owns_shared = shared == NULL};
     snprintf(p->info.name, sizeof p->info.name, "%s", ops->name);
     snprintf(p->info.title, sizeof p->info.title, "%s", ops->title);
     snprintf(p->info.paper, sizeof p->info.paper, "%s", ops->paper);
@@ -119,7 +120,8 @@ policy_open(struct policy *p, const struct policy_ops *ops, const struct model_i
     if (model->layers < ops->least_layers)
         return err_set(err, ERR_WORK, "%s needs a model of %u layers or more, this one has %u", ops->name,
                        (unsigned)ops->least_layers, (unsigned)model->layers);
-    if (ops->state_size > 0 && (p->state = calloc(1, ops->state_size)) == NULL)
+    if ((ops->state_size > 0 && (p->state = calloc(1, ops->state_size)) == NULL) ||
+        (ops->shared_size > 0 && p->shared == NULL && (p->shared = calloc(1, ops->shared_size)) == NULL))
         return err_set(err, ERR_WORK, "out of memory opening %s", ops->name);
     if (err != NULL)
         err->kind = ERR_NONE;
@@ -129,13 +131,29 @@ policy_open(struct policy *p, const struct policy_ops *ops, const struct model_i
     return ok;
 }
 
+bool
+policy_open(struct policy *p, const struct policy_ops *ops, const struct model_info *model,
+            const struct sampling *sampling, struct err *err)
+{
+    return open_instance(p, ops, NULL, model, sampling, err);
+}
+
+bool
+policy_open_beside(struct policy *p, const struct policy *first, const struct model_info *model,
+                   const struct sampling *sampling, struct err *err)
+{
+    return open_instance(p, first->ops, first->shared, model, sampling, err);
+}
+
 void
 policy_close(struct policy *p)
 {
     if (p->ops != NULL && p->ops->close != NULL && p->state != NULL)
         p->ops->close(p);
     free(p->state);
-    p->state = NULL;
+    if (p->owns_shared)
+        free(p->shared);
+    p->state = p->shared = NULL;
 }
 
 const char *

@@ -76,7 +76,9 @@ struct policy {
     const struct policy_ops *ops;
     struct policy_info info;    /* filled in by policy_open() */
     double value[POLICY_KNOBS]; /* the round's snapshot; changes only between rounds */
-    void *state;                /* (ops->state_size) the policy's own, NULL for none */
+    void *state;                /* (ops->state_size) the instance's own, NULL for none */
+    void *shared;               /* (ops->shared_size) what the instances of a session have in common, NULL for none */
+    bool owns_shared;           /* the first one does, and outlives the others */
 };
 
 /* Whatever is NULL or 0 a policy does without. Those that take a round return false to stop: a round_* or context_*
@@ -87,11 +89,15 @@ struct policy_ops {
     uint32_t least_layers; /* of a model that it can work with */
     unsigned needs;        /* a set: NEEDS(HELPER_DRAFT) | … | NEEDS_PROFILE */
     size_t state_size;     /* of policy.state, zeroed; what hangs from it is freed by close() */
+    size_t shared_size;    /* of policy.shared, zeroed; nothing hangs from it */
     /* Declares knobs and series; the sampling may set defaults. */
     bool (*open)(struct policy *, const struct model_info *, const struct sampling *, struct err *);
     bool (*prefilled)(struct policy *, struct round *); /* after prefill, and when switched to in mid-run */
-    bool (*draft)(struct policy *, struct round *);     /* engine/session/round.h says through what */
-    bool (*observe)(struct policy *, struct round *);   /* after verification */
+    /* One of the two: engine/session/round.h says through what; or n sequences in step, an instance and a round of each
+     * (engine/session/rounds.h). The instances' knobs are equal. */
+    bool (*draft)(struct policy *, struct round *);
+    bool (*draft_batch)(struct policy *const *, struct round *const *, uint32_t n);
+    bool (*observe)(struct policy *, struct round *); /* after verification */
     /* What it has learned about the model, as a text for the next session (engine/events/policy_memory.h): malloc'ed,
      * the caller's; NULL: nothing worth it. load() takes such a text once the knobs are set; a text for other knobs or
      * another shape is passed over, one that is not a text of save()'s is an error. */
@@ -104,6 +110,9 @@ struct policy_ops {
  * memory ran out, a declaration is not sound. */
 bool policy_open(struct policy *, const struct policy_ops *, const struct model_info *, const struct sampling *,
                  struct err *);
+/* Another instance beside the first one, which is open, for another sequence. */
+bool policy_open_beside(struct policy *, const struct policy *first, const struct model_info *, const struct sampling *,
+                        struct err *);
 void policy_close(struct policy *);
 /* "a draft model: give one with --draft PATH or --draft self:E", of the first need in the set, which isn't empty. */
 const char *policy_missing(unsigned needs, char *out, size_t n);

@@ -88,10 +88,17 @@ name_by_folder(struct model *m)
     free(real);
 }
 
+uint32_t
+model_positions(const struct model *m, uint32_t ctx, uint32_t sequences)
+{
+    const uint64_t each = ctx != 0 ? ctx : m->ctx_train, all = each * (sequences > 0 ? sequences : 1);
+    return all < UINT32_MAX ? (uint32_t)all : UINT32_MAX;
+}
+
 static bool
 finish(struct model **out, struct model *m, const struct model_options *options, struct err *err)
 {
-    const uint32_t ctx = options->ctx != 0 ? options->ctx : m->ctx_train;
+    const uint32_t ctx = model_positions(m, options->ctx, options->sequences);
     if (options->available != 0 &&
         !memory_fits(m, ctx, options->exact, options->quantize, options->available, options->taken, err))
         return false;

@@ -8,9 +8,10 @@
 struct model_options {
     bool quantize;   /* matrices in F32, F16 and BF16 become Q8_0, in memory of the model's own */
     bool vocabulary; /* a file or folder without weights will do */
-    /* What it has to fit into: bytes available, 0: it isn't checked; with a context of ctx, 0: the model's own. */
+    /* What it has to fit into: bytes available, 0: it isn't checked; with a context of ctx, 0: the model's own, for each
+     * of so many sequences, 0: one. */
     uint64_t available, taken; /* … `taken` of them by other models */
-    uint32_t ctx;
+    uint32_t ctx, sequences;
     bool exact;
 };
 
@@ -22,6 +23,8 @@ bool model_open_planted(struct model **, const char *spec, const struct model_op
 /* The same on a parsed file or folder, which becomes the model's, and is closed when this fails. */
 bool model_read(struct model **, struct gguf *, struct err *);
 bool model_read_folder(struct model **, struct hf_folder *, const struct model_options *, struct err *);
+/* The positions that contexts will have in all. */
+uint32_t model_positions(const struct model *, uint32_t ctx, uint32_t sequences);
 void model_close(struct model *); /* not before every backend's weights made from it are unloaded */
 
 #endif

@@ -95,7 +95,7 @@ model_open_planted(struct model **out, const char *text, const struct model_opti
     if (!ok)
         err_set(err, ERR_WORK, "%s: out of memory", text);
     ok = ok && planted_weights_make(&m->planted, &spec, err) && describe(m, m->planted, err);
-    const uint32_t ctx = ok && options->ctx == 0 ? m->ctx_train : options->ctx;
+    const uint32_t ctx = ok ? model_positions(m, options->ctx, options->sequences) : 0;
     ok = ok &&
          (options->available == 0 ||
           memory_fits(m, ctx, options->exact, false, options->available, options->taken, err)) &&

@@ -96,7 +96,7 @@ load(struct engine *e, const struct engine_options *o, const struct backend_opti
      void *user, struct err *err)
 {
     struct err why = {.kind = ERR_NONE};
-    const uint32_t ctx = o->ctx > 0 ? o->ctx : e->model->ctx_train;
+    const uint32_t ctx = model_positions(e->model, o->ctx, o->sequences);
     if (load_all(e, ctx, progress, user, &why))
         return true;
     const bool asked = o->backend != NULL && strcmp(o->backend, "auto") != 0;
@@ -182,7 +182,8 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
         backend.threads = cores > 0 ? (uint32_t)cores : 1;
     e->threads = backend.threads;
     e->exact = options->backend_options.exact;
-    struct model_options model = {.quantize = options->quantize, .exact = backend.exact, .ctx = options->ctx};
+    struct model_options model = {
+        .quantize = options->quantize, .exact = backend.exact, .ctx = options->ctx, .sequences = options->sequences};
     bool ok = open_backend(e, options, &backend, err);
     model.available = ok && is_cuda(e) ? UINT64_MAX : memory_available(); /* a GPU has its own, and says so itself */
     ok = ok && (options->synth ? model_open_planted : model_open_with)(&e->model, options->model_path, &model, err);

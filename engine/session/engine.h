@@ -21,6 +21,7 @@ struct engine_options {
     const char *profile; /* a file, "none", or NULL */
     bool quantize;       /* matrices to Q8_0 on load */
     uint32_t ctx;        /* that will be asked for, for the check that all of it fits into memory; 0: the model's own */
+    uint32_t sequences;  /* … at a time; 0: one */
 };
 
 struct helper_model { /* who plays a role; all 0: nobody */

@@ -115,12 +115,13 @@ engine_helpers_open(struct engine *e, const struct engine_options *o, const stru
 {
     struct model_options one = *options;
     one.ctx = options->ctx > 0 ? options->ctx : e->model->ctx_train;
-    one.taken = memory_need(e->model, one.ctx, one.exact, one.quantize);
+    const uint32_t positions = model_positions(e->model, one.ctx, one.sequences);
+    one.taken = memory_need(e->model, positions, one.exact, one.quantize);
     for (enum helper_role role = 0; role < HELPERS; role++) {
         if (!find(e, role, o, &one, err))
             return false;
         if (e->helpers[role].model != NULL)
-            one.taken += memory_need(e->helpers[role].model, one.ctx, one.exact, one.quantize);
+            one.taken += memory_need(e->helpers[role].model, positions, one.exact, one.quantize);
     }
     return true;
 }

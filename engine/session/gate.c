@@ -24,10 +24,10 @@ resume(struct session *s, bool token, uint32_t rounds)
 static void
 check_break(struct session *s)
 {
-    if (!timing_break(&s->timing, s->round.number))
+    if (!timing_break(&s->timing, s->round))
         return;
     char text[16];
-    snprintf(text, sizeof text, "%u", (unsigned)s->round.number);
+    snprintf(text, sizeof text, "%u", (unsigned)s->round);
     set_paused(s, true);
     session_tell_state(s, "break", "", text);
 }
@@ -38,11 +38,10 @@ ask_new_run(struct session *s, struct mail *m)
     s->asked = (struct asked){.quit = s->asked.quit, .new_run = true}; /* what was asked of this run goes with it */
     s->run.cause = "restart";
     s->run.wanted = s->info.tokens > 0 ? s->info.tokens : UINT32_MAX;
-    if (m->kind == CONTROL_PROMPT) {
+    if (m->kind == CONTROL_PROMPT) { /* in a batch one for all lanes */
         s->run.cause = "prompt";
-        prompt_free(&s->run.prompt);
-        s->run.prompt = m->prompt;
-        m->prompt = (struct prompt){0};
+        run_take_prompt(&s->run, &m->prompt);
+        s->run.sequences = s->n_lanes;
     }
 }
 
@@ -50,8 +49,6 @@ static void
 extend(struct session *s, uint32_t n)
 {
     uint32_t *wanted = &s->run.wanted;
-    if (*wanted == UINT32_MAX)
-        return;
     *wanted = n < UINT32_MAX - *wanted ? *wanted + n : UINT32_MAX;
     s->asked.extension = true;
 }
@@ -85,7 +82,7 @@ receive(struct session *s, struct mail *m, enum gate at)
     case CONTROL_STEP_TOKEN: resume(s, true, 0); break;
     case CONTROL_BREAK:
         s->timing.break_at = m->n;
-        if (m->n == s->round.number && at != GATE_TOKEN && !s->asked.new_run)
+        if (m->n == s->round && at != GATE_TOKEN && !s->asked.new_run)
             check_break(s); /* that round has just ended */
         break;
     case CONTROL_PACE:
@@ -134,10 +131,10 @@ session_token_done(struct session *s)
 }
 
 void
-session_round_done(struct session *s)
+session_round_done(struct session *s, uint32_t emitted)
 {
     session_token_done(s); /* its last token was emitted, not drafted */
-    timing_slow(&s->timing, s->round.emitted);
+    timing_slow(&s->timing, emitted);
     check_break(s);
     if (timing_round(&s->timing))
         set_paused(s, true);

@@ -7,6 +7,7 @@
 #include "kernels/request.h"
 
 #define FOLLOW_TOKENS 256 /* read in a call */
+#define FEW_TOKENS    8   /* of a lane, read in one sweep with those of others */
 
 /* ---- all models' contexts ---- */
 
@@ -19,23 +20,53 @@ token_for_unknown(const struct tokenizer *t)
     return 0;
 }
 
-static bool
-open_context(struct session *s, const struct model *m, struct weights *weights, enum head_kind heads,
-             struct context **ctx, seq_t *seq, struct err *err)
+/* Room for all lanes: each has a trunk of its own, and as many uncommitted rows as a round may have. */
+static struct context_options
+limits_of(const struct session *s, const struct model *m, enum head_kind heads)
 {
     const struct engine *e = s->engine;
-    const struct context_options limits = {
-        .ctx = s->info.ctx,
-        .dists = s->dists,
-        .cancel = &s->mailbox.cancel,
-        .heads = heads,
-        .layer_load = model_layer_bytes(m, e->exact) / model_layer_bytes(e->model, e->exact),
-        .head_load = model_head_bytes(m, e->exact) / model_head_bytes(e->model, e->exact)};
-    if (!context_open(ctx, e->ops, e->backend, weights, &m->desc, &limits, err))
-        return false;
-    *seq = context_sequence(*ctx);
+    struct context_options limits = {.ctx = s->info.ctx,
+                                     .dists = s->dists,
+                                     .cancel = &s->mailbox.cancel,
+                                     .heads = heads,
+                                     .layer_load =
+                                         model_layer_bytes(m, e->exact) / model_layer_bytes(e->model, e->exact),
+                                     .head_load = model_head_bytes(m, e->exact) / model_head_bytes(e->model, e->exact)};
+    const struct store_desc more = store_for_sequences(s->info.ctx, s->n_lanes);
+    limits.spare = more.slots - s->info.ctx;
+    limits.ring = more.ring;
+    limits.seqs = more.seqs;
+    return limits;
+}
+
+static bool
+open_context(struct session *s, const struct model *m, struct weights *weights, enum head_kind heads,
+             struct context **ctx, struct err *err)
+{
+    const struct engine *e = s->engine;
+    const struct context_options limits = limits_of(s, m, heads);
+    return context_open(ctx, e->ops, e->backend, weights, &m->desc, &limits, err);
+}
+
+static bool
+open_sequence(struct context *ctx, const struct model *m, seq_t *seq, struct err *err)
+{
+    *seq = context_sequence(ctx);
     return *seq != SEQ_NONE ||
-           err_set(err, ERR_WORK, "the context of %s gave no sequence: %s", m->name, context_error(*ctx)->text);
+           err_set(err, ERR_WORK, "the context of %s gave no sequence: %s", m->name, context_error(ctx)->text);
+}
+
+static bool
+open_lane(struct session *s, struct lane *l, struct err *err)
+{
+    const struct engine *e = s->engine;
+    bool ok = open_sequence(s->ctx, e->model, &l->seq, err);
+    for (enum helper_role role = 0; role < HELPERS && ok; role++) {
+        struct helper *h = &l->helpers[role];
+        h->of = &s->helpers[role];
+        ok = h->of->ctx == NULL || open_sequence(h->of->ctx, e->helpers[role].model, &h->seq, err);
+    }
+    return ok;
 }
 
 bool
@@ -49,21 +80,22 @@ session_open_contexts(struct session *s, struct err *err)
         models += engine_has(e, role);
     }
     s->unknown = token_for_unknown(e->model->tokenizer);
-    if (!dist_pool_open(&s->dists, e->ops, e->backend, vocab, STORE_DISTS * (models > 1 ? models : 1), err) ||
-        !open_context(s, e->model, e->weights, e->heads, &s->ctx, &s->seq, err))
-        return false;
-    for (enum helper_role role = 0; role < HELPERS; role++) {
+    bool ok = dist_pool_open(&s->dists, e->ops, e->backend, vocab, STORE_DISTS * s->n_lanes * (models > 1 ? models : 1),
+                             err) &&
+              open_context(s, e->model, e->weights, e->heads, &s->ctx, err);
+    for (enum helper_role role = 0; role < HELPERS && ok; role++) {
         const struct model *m = e->helpers[role].model;
-        struct helper *h = &s->helpers[role];
+        struct helper_context *h = &s->helpers[role];
         if (m == NULL)
             continue;
         h->vocab = m->desc.vocab;
         h->layers = m->desc.n_layers;
         h->unknown = token_for_unknown(m->tokenizer);
-        if (!open_context(s, m, e->helpers[role].weights, HEAD_LENS, &h->ctx, &h->seq, err))
-            return false;
+        ok = open_context(s, m, e->helpers[role].weights, HEAD_LENS, &h->ctx, err);
     }
-    return session_open_acceptance(s, err);
+    for (uint32_t i = 0; i < s->n_lanes && ok; i++)
+        ok = open_lane(s, &s->lanes[i], err);
+    return ok && session_open_acceptance(s, err);
 }
 
 void
@@ -103,58 +135,126 @@ session_error(const struct session *s)
 /* ---- rows ---- */
 
 void
-session_helpers_forget(struct session *s)
+lane_helpers_forget(struct lane *l)
 {
     for (enum helper_role role = 0; role < HELPERS; role++)
-        if (s->helpers[role].ctx != NULL)
-            context_truncate(s->helpers[role].ctx, s->helpers[role].seq, 0);
+        if (l->helpers[role].of->ctx != NULL)
+            context_truncate(l->helpers[role].of->ctx, l->helpers[role].seq, 0);
 }
 
 void
-session_helpers_begin(struct session *s)
+lane_helpers_begin(struct lane *l)
 {
     for (enum helper_role role = 0; role < HELPERS; role++)
         for (uint32_t node = 0; node < VERIFY_NODES; node++)
-            s->helpers[role].row[node] = SLOT_NONE;
+            l->helpers[role].row[node] = SLOT_NONE;
 }
 
-bool
-session_helper_follow(struct session *s, struct helper *h)
+static token_t
+as_read_by(const struct helper_context *h, token_t token)
 {
-    if (h->ctx == NULL)
-        return true;
-    struct prefill_watch watch = {.session = s, .since_us = clock_us()};
-    const uint32_t n = s->run.n_tokens, before = context_length(h->ctx, h->seq);
+    return (uint32_t)token < h->vocab ? token : h->unknown;
+}
+
+static uint32_t
+unread(const struct lane *l, enum helper_role role)
+{
+    return l->n_tokens - context_length(l->helpers[role].of->ctx, l->helpers[role].seq);
+}
+
+static bool
+read_many(struct lane *l, enum helper_role role)
+{
+    const struct helper *h = &l->helpers[role];
+    struct prefill_watch watch = {.session = l->session, .since_us = clock_us()};
+    const uint32_t n = l->n_tokens, before = n - unread(l, role);
     for (uint32_t at = before; at < n;) {
         token_t part[FOLLOW_TOKENS];
         const uint32_t count = n - at < FOLLOW_TOKENS ? n - at : FOLLOW_TOKENS;
-        for (uint32_t i = 0; i < count; i++) {
-            const token_t t = s->run.tokens[at + i];
-            part[i] = (uint32_t)t < h->vocab ? t : h->unknown;
-        }
-        if (!context_prefill(h->ctx, h->seq, part, count, NULL, NULL))
+        for (uint32_t i = 0; i < count; i++)
+            part[i] = as_read_by(h->of, l->tokens[at + i]);
+        if (!context_prefill(h->of->ctx, h->seq, part, count, NULL, NULL))
             return false;
         at += count;
         session_tell_prefill(&watch, (double)(at - before) / (double)(n - before));
     }
-    h->row[0] = context_at(h->ctx, h->seq, n - 1);
+    return true;
+}
+
+/* The unread tokens of a lane as rows behind its trunk. */
+static bool
+append_few(const struct lane *l, enum helper_role role, slot_t *rows)
+{
+    const struct helper *h = &l->helpers[role];
+    const uint32_t n = unread(l, role), first = l->n_tokens - n;
+    context_truncate(h->of->ctx, h->seq, first); /* what a stopped call left */
+    for (uint32_t i = 0; i < n; i++) {
+        rows[i] = context_append(h->of->ctx, h->seq, i > 0 ? rows[i - 1] : SLOT_NONE,
+                                 as_read_by(h->of, l->tokens[first + i]));
+        if (rows[i] == SLOT_NONE)
+            return false;
+    }
+    return true;
+}
+
+/* As many lanes as fit into one sweep, none of which has more than a few tokens to read. Returns how many; 0: stopped. */
+static uint32_t
+read_few(struct lane *const *lanes, uint32_t n, enum helper_role role)
+{
+    const struct helper_context *h = lanes[0]->helpers[role].of;
+    const uint32_t room = context_limits(h->ctx)->max_rows;
+    slot_t rows[VERIFY_NODES];
+    uint32_t count = 0, taken = 0, at = 0;
+    for (; taken < n && count + unread(lanes[taken], role) <= (room < VERIFY_NODES ? room : VERIFY_NODES); taken++) {
+        if (!append_few(lanes[taken], role, rows + count))
+            return 0;
+        count += unread(lanes[taken], role);
+    }
+    bool ok = context_advance(h->ctx, rows, count, h->layers, NULL);
+    for (uint32_t i = 0; i < taken && ok; i++) {
+        const uint32_t kept = unread(lanes[i], role);
+        ok = kept == 0 || context_keep(h->ctx, lanes[i]->helpers[role].seq, rows + at, kept);
+        at += kept;
+    }
+    return ok ? taken : 0;
+}
+
+bool
+session_helpers_follow(struct lane *const *lanes, uint32_t n, enum helper_role role)
+{
+    if (n == 0 || lanes[0]->helpers[role].of->ctx == NULL)
+        return true;
+    for (uint32_t i = 0; i < n; i++)
+        if (unread(lanes[i], role) > FEW_TOKENS && !read_many(lanes[i], role))
+            return false;
+    for (uint32_t i = 0; i < n;) {
+        const uint32_t taken = read_few(lanes + i, n - i, role);
+        if (taken == 0)
+            return false;
+        i += taken;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        struct helper *h = &lanes[i]->helpers[role];
+        h->row[0] = context_at(h->of->ctx, h->seq, lanes[i]->n_tokens - 1);
+    }
     return true;
 }
 
 slot_t
-session_helper_row(struct session *s, struct helper *h, int32_t node)
+lane_helper_row(struct lane *l, struct helper *h, int32_t node)
 {
     int32_t missing[VERIFY_NODES];
     uint32_t n = 0;
-    const struct round_state *st = &s->state;
+    const struct round_state *st = &l->state;
     for (int32_t at = node; at >= 0 && h->row[at] == SLOT_NONE; at = st->node[at].parent)
         missing[n++] = at;
     while (n > 0) {
         const struct verify_row *next = &st->node[missing[--n]];
-        const token_t token = (uint32_t)next->token < h->vocab ? next->token : h->unknown;
-        h->row[missing[n]] = context_append(h->ctx, h->seq, next->parent < 0 ? SLOT_NONE : h->row[next->parent], token);
-        if (h->row[missing[n]] == SLOT_NONE) {
-            session_fail(s, "helper", context_error(h->ctx)->text);
+        slot_t *row = &h->row[missing[n]];
+        *row = context_append(h->of->ctx, h->seq, next->parent < 0 ? SLOT_NONE : h->row[next->parent],
+                              as_read_by(h->of, next->token));
+        if (*row == SLOT_NONE) {
+            session_fail(l->session, "helper", context_error(h->of->ctx)->text);
             return SLOT_NONE;
         }
     }
@@ -162,24 +262,25 @@ session_helper_row(struct session *s, struct helper *h, int32_t node)
 }
 
 bool
-session_helpers_keep(struct session *s, const struct verdict *v, uint32_t n)
+lane_helpers_keep(struct lane *l, const struct verdict *v, uint32_t n)
 {
     bool ok = true;
     for (enum helper_role role = 0; role < HELPERS && ok; role++) {
-        struct helper *h = &s->helpers[role];
+        struct helper *h = &l->helpers[role];
+        struct context *ctx = h->of->ctx;
         slot_t path[VERIFY_NODES];
         uint32_t kept = 0;
-        if (h->ctx == NULL || h->row[0] == SLOT_NONE)
+        if (ctx == NULL || h->row[0] == SLOT_NONE)
             continue;
         while (kept < n && kept < v->n_path && h->row[v->path[kept]] != SLOT_NONE &&
-               context_depth(h->ctx, h->row[v->path[kept]]) == h->layers) {
+               context_depth(ctx, h->row[v->path[kept]]) == h->of->layers) {
             path[kept] = h->row[v->path[kept]];
             kept++;
         }
         if (kept > 0)
-            ok = context_keep(h->ctx, h->seq, path, kept);
+            ok = context_keep(ctx, h->seq, path, kept);
         else
-            context_truncate(h->ctx, h->seq, context_length(h->ctx, h->seq));
+            context_truncate(ctx, h->seq, context_length(ctx, h->seq));
     }
     return ok;
 }

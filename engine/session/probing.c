@@ -12,40 +12,42 @@ session_head_at(const struct session *s, uint32_t layer)
 
 /* Tells what a head said of n_rows rows at all layers, against the final layer. */
 static void
-tell(struct session *s, size_t n, enum head_choice head)
+tell(struct lane *l, size_t n, enum head_choice head)
 {
+    struct session *s = l->session;
     const struct probing *p = &s->probing;
     const uint32_t layers = s->model.layers;
     for (size_t i = 0; i < n; i++) {
-        const uint32_t l = p->probes[i].layer;
+        const uint32_t layer = p->probes[i].layer;
         const token_t final = p->guesses[i / layers * layers + layers - 1].token;
-        if (l == layers && head != s->settings.head)
+        if (layer == layers && head != s->settings.head)
             continue; /* the last layer has one word, and the head in use had it said */
-        session_tell_guess(s, context_position(s->ctx, p->probes[i].slot) + 1, l,
-                           head == USE_TRAINED && l < layers ? 1 : 0, &p->guesses[i], PROBED_SCOPE, final);
+        lane_tell_guess(l, context_position(s->ctx, p->probes[i].slot) + 1, layer,
+                        head == USE_TRAINED && layer < layers ? 1 : 0, &p->guesses[i], PROBED_SCOPE, final);
     }
 }
 
 /* One head's guesses of all layers at the given rows. Rows that fell out of the ring are passed over. */
 static bool
-probe_rows(struct session *s, const slot_t *rows, size_t n_rows, enum head_choice head)
+probe_rows(struct lane *l, const slot_t *rows, size_t n_rows, enum head_choice head)
 {
+    struct session *s = l->session;
     struct probing *p = &s->probing;
     for (size_t first = 0; first < n_rows; first += VERIFY_NODES) {
         size_t n = 0;
         for (size_t i = first; i < n_rows && i < first + VERIFY_NODES; i++) {
             if (!context_hidden_kept(s->ctx, rows[i]))
                 continue;
-            for (uint32_t l = 1; l <= s->model.layers; l++)
+            for (uint32_t at = 1; at <= s->model.layers; at++)
                 p->probes[n++] = (struct context_probe){.slot = rows[i],
-                                                        .layer = l,
+                                                        .layer = at,
                                                         .head = head,
-                                                        .temperature = s->state.annealed ? s->state.temperature[l] : 1,
+                                                        .temperature = l->state.annealed ? l->state.temperature[at] : 1,
                                                         .versus_final = true};
         }
         if (!context_guess(s->ctx, p->probes, n, p->guesses))
             return false;
-        tell(s, n, head);
+        tell(l, n, head);
     }
     return true;
 }
@@ -53,24 +55,26 @@ probe_rows(struct session *s, const slot_t *rows, size_t n_rows, enum head_choic
 /* The head in use at every new row. The other one is asked now and then, which is enough to compare how often they agree
  * with the last layer and costs a fraction. */
 bool
-session_probe_round(struct session *s, const slot_t *rows, size_t n)
+lane_probe_round(struct lane *l, const slot_t *rows, size_t n)
 {
+    const struct session *s = l->session;
     const enum head_choice head = s->settings.head;
     if (s->settings.probe != PROBE_ALL)
         return true;
-    if (!probe_rows(s, rows, n, head))
+    if (!probe_rows(l, rows, n, head))
         return false;
-    return s->engine->heads == HEAD_LENS || s->round.number % OTHER_HEAD_EVERY != 0 ||
-           probe_rows(s, rows, n, head == USE_LENS ? USE_TRAINED : USE_LENS);
+    return s->engine->heads == HEAD_LENS || s->round % OTHER_HEAD_EVERY != 0 ||
+           probe_rows(l, rows, n, head == USE_LENS ? USE_TRAINED : USE_LENS);
 }
 
 bool
-session_probe_recent(struct session *s)
+lane_probe_recent(struct lane *l)
 {
+    const struct session *s = l->session;
     slot_t rows[RECENT_ROWS];
     size_t n = 0;
-    const uint32_t length = s->settings.probe == PROBE_ALL ? context_length(s->ctx, s->seq) : 0;
+    const uint32_t length = s->settings.probe == PROBE_ALL ? context_length(s->ctx, l->seq) : 0;
     for (uint32_t i = length > RECENT_ROWS ? length - RECENT_ROWS : 0; i < length; i++)
-        rows[n++] = context_at(s->ctx, s->seq, i);
-    return probe_rows(s, rows, n, s->settings.head);
+        rows[n++] = context_at(s->ctx, l->seq, i);
+    return probe_rows(l, rows, n, s->settings.head);
 }

@@ -8,24 +8,24 @@
 static struct session *
 session_of(const struct round *r)
 {
-    return r->state->session;
+    return r->state->lane->session;
 }
 
 /* Only the target's layers are layers of a picture, and of a trace. */
-static void
-tell_guess(const struct round *r, slot_t slot, uint32_t layer, const struct guess *g)
+void
+round_tell_guess(const struct round *r, slot_t slot, uint32_t layer, const struct guess *g)
 {
     struct session *s = session_of(r);
     if (r->helper == NULL && s->settings.probe != PROBE_OFF)
-        session_tell_guess(s, context_position(r->ctx, slot) + 1, layer, session_head_at(s, layer), g, PROBED_POLICY,
-                           TOKEN_NONE);
+        lane_tell_guess(r->state->lane, context_position(r->ctx, slot) + 1, layer, session_head_at(s, layer), g,
+                        PROBED_POLICY, TOKEN_NONE);
 }
 
 /* Head calls were made since then. */
 static void
 heads_called(struct round *r, uint64_t since_ns)
 {
-    spent_heads(&r->state->spent, clock_ns() - since_ns);
+    spent_heads(&session_of(r)->spent, clock_ns() - since_ns);
 }
 
 bool
@@ -40,15 +40,15 @@ round_until(struct round *r, const slot_t *rows, size_t n, uint32_t to, const st
         out->probed = s->probing.guesses;
     bool ok = context_advance_until(r->ctx, rows, n, to, &asked, out);
     if (ok) {
-        spent_heads(&r->state->spent, out->probe_ns);
+        spent_heads(&session_of(r)->spent, out->probe_ns);
         if (out->probes > 0 && out->probe_ns == 0)
-            r->state->spent.heads_unknown = true;
+            s->spent.heads_unknown = true;
         r->state->annealed = r->helper == NULL;
         if (r->helper == NULL)
             memcpy(r->state->temperature, rule->temperature, (r->layers + 1) * sizeof *rule->temperature);
         for (uint32_t l = 1; l <= out->depth; l++)
             if (out->probed[l].token != TOKEN_NONE)
-                tell_guess(r, rows[n - 1], l, &out->probed[l]);
+                round_tell_guess(r, rows[n - 1], l, &out->probed[l]);
     }
     out->probed = mine;
     return ok;
@@ -78,27 +78,8 @@ round_guess(struct round *r, const struct context_probe *probes, size_t n, struc
     if (!round_look(r, probes, n, out))
         return false;
     for (size_t i = 0; i < n; i++)
-        tell_guess(r, probes[i].slot, probes[i].layer, &out[i]);
+        round_tell_guess(r, probes[i].slot, probes[i].layer, &out[i]);
     return true;
-}
-
-bool
-round_choose(struct round *r, slot_t slot, uint32_t layer, const struct guess *g, token_t *token, dist_t *q)
-{
-    *q = DIST_NONE;
-    if (!(r->sampling.temperature > 0)) {
-        *token = g->token;
-        return true;
-    }
-    uint64_t start = clock_ns();
-    *q = context_dist(r->ctx, slot, layer, session_of(r)->settings.head, &r->sampling);
-    if (*q == DIST_NONE)
-        return false;
-    struct rng_key key = {
-        .seed = r->seed, .seq = r->seq, .pos = context_position(r->ctx, slot) + 1, .purpose = RNG_DRAFT};
-    *token = context_draw(r->ctx, *q, &key, NULL, 0);
-    heads_called(r, start);
-    return *token != TOKEN_NONE;
 }
 
 bool
@@ -130,7 +111,7 @@ round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uin
     if (!greedy)
         *q = from;
     while (from != DIST_NONE && n < k) {
-        const struct rng_key key = {.seed = r->seed, .seq = r->seq, .pos = pos, .purpose = RNG_DRAFT, .index = n};
+        const struct rng_key key = {.seed = r->seed, .pos = pos, .purpose = RNG_DRAFT, .index = n};
         token_t t = greedy ? context_likeliest(r->ctx, from, out, n) : context_draw(r->ctx, from, &key, out, n);
         if (t == TOKEN_NONE)
             break;
@@ -143,27 +124,29 @@ round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uin
 void
 round_aside_begin(struct round *r)
 {
-    r->state->aside_from = spent_turn(&r->state->spent, SPENT_ASIDE, session_loads(session_of(r)));
+    struct session *s = session_of(r);
+    s->aside_from = spent_turn(&s->spent, SPENT_ASIDE, session_loads(s));
 }
 
 void
 round_aside_end(struct round *r)
 {
-    spent_turn(&r->state->spent, r->state->aside_from, session_loads(session_of(r)));
+    struct session *s = session_of(r);
+    spent_turn(&s->spent, s->aside_from, session_loads(s));
 }
 
 double
 round_draft_ms(const struct round *r)
 {
-    struct spent *spent = &r->state->spent;
-    spent_turn(spent, spent->account, session_loads(session_of(r)));
-    return (double)spent->ns[SPENT_DRAFT] * 1e-6;
+    struct session *s = session_of(r);
+    spent_turn(&s->spent, s->spent.account, session_loads(s));
+    return (double)s->spent.ns[SPENT_DRAFT] * 1e-6;
 }
 
 double
 round_aside_ms(const struct round *r)
 {
-    return (double)r->state->spent.ns[SPENT_ASIDE] * 1e-6;
+    return (double)session_of(r)->spent.ns[SPENT_ASIDE] * 1e-6;
 }
 
 uint32_t
@@ -208,7 +191,7 @@ round_propose(struct round *r, const struct proposal *p)
     slot_t slot = SLOT_NONE;
     st->lacks_last = (uint32_t)p->token >= s->model.vocab;
     if (!p->no_row && !st->lacks_last) {
-        slot = context_append(s->ctx, s->seq, st->node[p->parent].slot, p->token);
+        slot = context_append(s->ctx, st->lane->seq, st->node[p->parent].slot, p->token);
         if (slot == SLOT_NONE)
             return -1;
     }
@@ -232,11 +215,11 @@ round_propose(struct round *r, const struct proposal *p)
                                 .head = own ? (int32_t)session_head_at(s, p->exit_layer) : -1,
                                 .accepted = -1,
                                 .committed = -1}};
-    session_emit(s, &e);
+    lane_emit(st->lane, &e);
     session_token_done(s);
-    const enum account before = spent_turn(&st->spent, SPENT_WAIT, session_loads(session_of(r)));
+    const enum account before = spent_turn(&s->spent, SPENT_WAIT, session_loads(s));
     const enum next next = session_gate(s, GATE_TOKEN);
-    spent_turn(&st->spent, before, session_loads(session_of(r)));
+    spent_turn(&s->spent, before, session_loads(s));
     return next == NEXT_STOP ? -1 : node;
 }
 
@@ -244,25 +227,7 @@ slot_t
 round_slot(struct round *r, int32_t node)
 {
     const slot_t slot = node >= 0 && (uint32_t)node < r->state->n ? r->state->node[node].slot : SLOT_NONE;
-    return slot == SLOT_NONE || r->helper == NULL ? slot : session_helper_row(session_of(r), r->helper, node);
-}
-
-struct round *
-round_model(struct round *r, enum helper_role role)
-{
-    struct session *s = session_of(r);
-    struct helper *h = &s->helpers[role];
-    h->view = s->round;
-    h->view.exit_layer = s->engine->helpers[role].exit_layer;
-    if (h->ctx == NULL)
-        return &h->view;
-    if (!round_full(r) && !session_helper_follow(s, h))
-        return NULL;
-    h->view.ctx = h->ctx;
-    h->view.seq = h->seq;
-    h->view.layers = h->view.exit_layer = h->layers;
-    h->view.helper = h;
-    return &h->view;
+    return slot == SLOT_NONE || r->helper == NULL ? slot : lane_helper_row(r->state->lane, r->helper, node);
 }
 
 bool
@@ -277,7 +242,7 @@ round_report(struct round *r, const char *key, int index, double value)
 {
     struct event e = {.type = EVENT_SERIES, .series = {.index = index, .value = (float)value}};
     snprintf(e.series.key, sizeof e.series.key, "%s", key);
-    session_emit(session_of(r), &e);
+    lane_emit(r->state->lane, &e);
 }
 
 void

@@ -76,11 +76,6 @@ bool round_acceptance(struct round *, slot_t row, double *p);
 uint32_t round_candidates(struct round *, slot_t slot, uint32_t layer, uint32_t pos, uint32_t k, const struct guess *g,
                           token_t *out, dist_t *q);
 
-/* What a companion model says of drafts 1..n of a chain, from the distributions that were drawn from and its own under the
- * user's sampling settings; greedy: both at temperature 1. `draft` and `companion` are of round_model(), before drafting
- * began; the companion reads what it hasn't read in one pass. */
-bool round_overlap(struct round *draft, struct round *companion, uint32_t n, struct overlap *out);
-
 /* Work between these is not the round's draft: its time and loads are counted apart (learning passes). */
 void round_aside_begin(struct round *);
 void round_aside_end(struct round *);

@@ -1,48 +1,123 @@
-/* One run: prefill, then rounds until the end; and what is asked for after it. */
+/* A run: sequences begin, rounds until the end of all, and what is asked for after it. */
 #include <string.h>
 
 #include "engine/base/clock.h"
 #include "engine/session/session_internal.h"
 
+/* ---- a sequence begins ---- */
+
 /* Those that the policy will ask in the first round: reading the prompt is nobody's round. */
 static bool
-prefill_helpers(struct session *s)
+prefill_helpers(struct lane *l)
 {
-    const unsigned needs = s->policies[s->settings.policy].ops->needs;
-    session_helpers_forget(s);
+    const unsigned needs = l->policies[l->session->settings.policy].ops->needs;
+    lane_helpers_forget(l);
     for (enum helper_role role = 0; role < HELPERS; role++)
-        if ((needs & NEEDS(role)) != 0 && !session_helper_follow(s, &s->helpers[role]))
+        if ((needs & NEEDS(role)) != 0 && !session_helpers_follow(&l, 1, role))
             return false;
     return true;
 }
 
 /* The prompt through all layers, and the first token. */
 static bool
-prefill(struct session *s)
+prefill(struct lane *l)
 {
-    struct run *run = &s->run;
-    const uint32_t n = run->prompt_tokens;
+    struct session *s = l->session;
+    const uint32_t n = l->prompt_tokens;
     for (uint32_t i = 0; i < n; i++)
-        session_tell_token(s, i, run->tokens[i], SOURCE_PROMPT, NULL);
-    context_truncate(s->ctx, s->seq, 0);
-    struct prefill_watch watch = {.session = s, .since_us = run->start_us};
-    if (!context_prefill(s->ctx, s->seq, run->tokens, n, session_tell_prefill, &watch) || !prefill_helpers(s))
+        lane_tell_token(l, i, l->tokens[i], SOURCE_PROMPT, NULL);
+    context_truncate(s->ctx, l->seq, 0);
+    struct prefill_watch watch = {.session = s, .since_us = clock_us()};
+    if (!context_prefill(s->ctx, l->seq, l->tokens, n, session_tell_prefill, &watch) || !prefill_helpers(l))
         return false;
-    struct verify_row last = {.parent = -1, .token = run->tokens[n - 1], .q = DIST_NONE};
-    last.slot = context_at(s->ctx, s->seq, n - 1);
+    struct verify_row last = {.parent = -1, .token = l->tokens[n - 1], .q = DIST_NONE};
+    last.slot = context_at(s->ctx, l->seq, n - 1);
     struct verdict first;
-    if (!context_verify(s->ctx, s->seq, &last, 1, &s->info.sampling, s->round.seed, &first))
+    if (!context_verify(s->ctx, l->seq, &last, 1, &s->info.sampling, l->round.seed, &first))
         return false;
-    run->tokens[run->n_tokens++] = first.next;
-    session_tell_token(s, n, first.next, SOURCE_PREFILL, &first.judged[0]);
+    l->tokens[l->n_tokens++] = first.next;
+    lane_tell_token(l, n, first.next, SOURCE_PREFILL, &first.judged[0]);
     if (s->settings.probe == PROBE_POLICY)
-        session_tell_guess(s, n, s->model.layers, 0, &first.judged[0], PROBED_VERIFY, first.judged[0].token);
-    if (!session_probe_recent(s)) /* the end of the prompt, so that the picture begins full */
+        lane_tell_guess(l, n, s->model.layers, 0, &first.judged[0], PROBED_VERIFY, first.judged[0].token);
+    if (!lane_probe_recent(l)) /* the end of the prompt, so that the picture begins full */
         return false;
-    struct policy *policy = &s->policies[s->settings.policy];
-    s->round.n_tokens = run->n_tokens;
-    return policy->ops->prefilled == NULL || policy->ops->prefilled(policy, &s->round);
+    struct policy *policy = &l->policies[s->settings.policy];
+    l->met = s->settings.policy;
+    l->round.n_tokens = l->n_tokens;
+    return policy->ops->prefilled == NULL || policy->ops->prefilled(policy, &l->round);
 }
+
+/* The next of the run's sequences takes the lane. */
+static bool
+join(struct lane *l)
+{
+    struct session *s = l->session;
+    l->number = s->run.joined++;
+    const struct prompt *prompt = run_prompt(&s->run, l->number);
+    l->over = false;
+    l->past = 0;
+    l->n_tokens = l->prompt_tokens = prompt->n;
+    memcpy(l->tokens, prompt->ids, prompt->n * sizeof *prompt->ids); /* n < ctx */
+    l->round = (struct round){.number = s->round,
+                              .ctx = s->ctx,
+                              .seq = l->seq,
+                              .tokens = l->tokens,
+                              .prompt_len = l->prompt_tokens,
+                              .sampling = s->info.sampling,
+                              .seed = s->info.seed + l->number,
+                              .layers = s->model.layers,
+                              .state = &l->state};
+    l->state.annealed = false;
+    if (s->batch)
+        lane_tell_state(l, "joined", prompt->text);
+    return prefill(l) || session_stop(s, "prefill");
+}
+
+/* NULL: it goes on. */
+static const char *
+why_over(const struct lane *l)
+{
+    const struct session *s = l->session;
+    if (lane_emitted(l) > 0 && l->n_tokens > l->past && lane_is_end(l, l->tokens[l->n_tokens - 1]))
+        return "eos";
+    if (lane_emitted(l) >= s->run.wanted)
+        return "tokens";
+    return l->n_tokens > s->info.ctx ? "context" : NULL; /* the pending token needs a row */
+}
+
+/* Sequences that are over leave, and the next ones come, as long as there are some. False: stopped. */
+static bool
+look(struct session *s)
+{
+    for (uint32_t i = 0; i < s->n_lanes; i++) {
+        struct lane *l = &s->lanes[i];
+        for (const char *why; (why = why_over(l)) != NULL;) {
+            if (!l->over && s->batch)
+                lane_tell_state(l, "left", why);
+            l->over = true;
+            if (s->run.joined == s->run.sequences)
+                break;
+            if (!join(l))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* More tokens are wanted: those that are over go on, as far as there is room, behind an end of sequence, too. */
+static bool
+extend(struct session *s)
+{
+    for (uint32_t i = 0; i < s->n_lanes; i++) {
+        struct lane *l = &s->lanes[i];
+        l->past = l->n_tokens;
+        l->over = why_over(l) != NULL;
+    }
+    s->asked.extension = false;
+    return session_look_back(s, false);
+}
+
+/* ---- a run ---- */
 
 static bool
 begin_run(struct session *s)
@@ -54,49 +129,40 @@ begin_run(struct session *s)
     s->asked.new_run = false;
     run->number++;
     run->start_us = clock_us();
-    run->n_tokens = run->prompt_tokens = run->prompt.n;
-    memcpy(run->tokens, run->prompt.ids, run->prompt.n * sizeof *run->prompt.ids); /* n < ctx */
-    s->round = (struct round){.ctx = s->ctx,
-                              .seq = s->seq,
-                              .tokens = run->tokens,
-                              .prompt_len = run->prompt_tokens,
-                              .sampling = s->info.sampling,
-                              .seed = s->info.seed,
-                              .layers = s->model.layers,
-                              .state = &s->state};
-    s->state.annealed = false;
+    run->joined = 0;
+    s->round = 0;
     mailbox_round(&s->mailbox, 0);
     session_tell_state(s, "run", "", run->cause);
     if (strcmp(run->cause, "prompt") == 0)
-        session_tell_state(s, "prompt", "", run->prompt.text);
+        session_tell_state(s, "prompt", "", run->prompts[0].text);
     session_begin_settings(s);
     if (s->timing.paused) /* a run begins as it was asked to: say so to who sees only this run */
         session_tell_state(s, "state", "", "paused");
-    return prefill(s) || session_stop(s, "prefill");
-}
-
-/* NULL: it goes on. */
-static const char *
-why_over(const struct session *s)
-{
-    const struct run *run = &s->run;
-    if (run_emitted(run) > 0 && session_is_end(s, run->tokens[run->n_tokens - 1]))
-        return "eos";
-    if (run_emitted(run) >= run->wanted)
-        return "tokens";
-    return run->n_tokens > s->info.ctx ? "context" : NULL; /* the pending token needs a row */
+    for (uint32_t i = 0; i < s->n_lanes; i++) {
+        s->lanes[i].over = true;
+        if (!join(&s->lanes[i]))
+            return false;
+    }
+    return look(s);
 }
 
 /* False: the run is over, by its end or before. */
 static bool
 go_on(struct session *s)
 {
-    const char *why = why_over(s);
-    if (why == NULL)
-        return session_round(s);
-    s->asked.extension = false;
-    session_tell_state(s, "end", "", why);
-    return false;
+    uint32_t live = 0, emitted;
+    if (s->asked.extension && !extend(s))
+        return false;
+    for (uint32_t i = 0; i < s->n_lanes; i++)
+        live += !s->lanes[i].over;
+    if (live == 0) {
+        session_tell_state(s, "end", "", s->batch ? "batch" : why_over(&s->lanes[0]));
+        return false;
+    }
+    if (!session_round(s, &emitted) || !look(s))
+        return false;
+    session_round_done(s, emitted);
+    return true;
 }
 
 void

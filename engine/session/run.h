@@ -1,4 +1,4 @@
-/* A run: a prompt and the tokens that were made after it. */
+/* A run: prompts, and what is generated after them by as many sequences at a time as there are lanes. */
 #ifndef ENGINE_SESSION_RUN_H
 #define ENGINE_SESSION_RUN_H
 
@@ -7,18 +7,29 @@
 struct run {
     uint32_t number;        /* from 1 */
     const char *cause;      /* start, restart, prompt */
-    struct prompt prompt;   /* of this run; of the next one once that is asked for */
-    token_t *tokens;        /* (ctx + 2) the prompt's and the emitted ones; the last is pending, once one is emitted */
-    uint32_t n_tokens;      /* … at most ctx + 1 */
-    uint32_t prompt_tokens; /* the first of them */
-    uint32_t wanted;        /* tokens to emit; UINT32_MAX: no bound */
-    uint64_t start_us;      /* by clock_us(); events count from it */
+    struct prompt *prompts; /* (n_prompts) owned */
+    uint32_t n_prompts;
+    uint32_t sequences; /* in all: sequence i begins with prompts[i], or where there is one prompt, with that */
+    uint32_t joined;    /* of them, those that have begun */
+    uint32_t wanted;    /* tokens that each emits; UINT32_MAX: no bound */
+    uint64_t start_us;  /* by clock_us(); events count from it */
 };
 
-static inline uint32_t
-run_emitted(const struct run *r)
+static inline const struct prompt *
+run_prompt(const struct run *r, uint32_t sequence)
 {
-    return r->n_tokens - r->prompt_tokens;
+    return &r->prompts[r->n_prompts > 1 ? sequence : 0];
+}
+
+/* The prompt is the run's now, in place of all others. */
+static inline void
+run_take_prompt(struct run *r, struct prompt *p)
+{
+    for (uint32_t i = 0; i < r->n_prompts; i++)
+        prompt_free(&r->prompts[i]);
+    r->prompts[0] = *p;
+    r->n_prompts = 1;
+    *p = (struct prompt){0};
 }
 
 #endif

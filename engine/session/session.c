@@ -17,7 +17,6 @@ session_open(struct session **out, struct engine *engine, const struct session_o
     s->stay = o->stay;
     s->settings = (struct settings){.probe = o->probe, .head_mode = o->head};
     s->timing = (struct timing){.paused = o->paused, .pace = o->pace};
-    s->state.session = s;
     pthread_mutex_init(&s->failure_lock, NULL);
     mailbox_open(&s->mailbox);
     if (!session_open_parts(s, o, err)) {
@@ -98,22 +97,20 @@ session_close(struct session *s)
     }
     session_close_contexts(s);
     event_log_close(s->log);
-    for (uint32_t i = 0; i < s->info.n_policies; i++) {
+    for (uint32_t i = 0; i < s->info.n_policies; i++)
         if (s->memory != NULL)
-            policy_memory_keep(s->memory, &s->policies[i]);
-        policy_close(&s->policies[i]);
-    }
-    free(s->policies);
+            policy_memory_keep(s->memory, &s->lanes[0].policies[i]);
+    session_close_lanes(s);
     run_info_free(&s->info);
     mailbox_close(&s->mailbox);
     mail_free(s->settings.coming);
-    prompt_free(&s->run.prompt);
+    for (uint32_t i = 0; i < s->run.n_prompts; i++)
+        prompt_free(&s->run.prompts[i]);
+    free(s->run.prompts);
     free(s->system);
-    free(s->run.tokens);
     free(s->told);
     free(s->probing.guesses);
     free(s->probing.probes);
-    free(s->state.temperature);
     pthread_mutex_destroy(&s->failure_lock);
     free(s);
 }

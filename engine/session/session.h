@@ -21,11 +21,23 @@ struct knob_setting {
     char text[32];
 }; /* --set name=text */
 
+struct prompt_text {
+    const char *text; /* bytes; borrowed while a session is opened */
+    size_t len;
+};
+
+#define BATCH_MOST 64 /* sequences at a time */
+
 struct session_options {
     const struct policy_ops *const *policies; /* NULL-terminated registry */
     const char *policy;
     const char *prompt; /* bytes */
     size_t prompt_len;
+    /* Several sequences, so many at a time; 0: one, which is no batch. */
+    uint32_t batch;
+    const struct prompt_text
+        *prompts;     /* what they begin with, one after another, in place of `prompt`; NULL: all with */
+    size_t n_prompts; /* `prompt` */
     bool chat; /* prompts are turns in the model's chat format, if it has a known one (engine/tokenizer/chat.h) */
     const char *system; /* … under this system text; NULL: the template's own */
     struct sampling sampling;

@@ -5,29 +5,12 @@
 #include <pthread.h>
 
 #include "engine/model/final_norm.h"
+#include "engine/session/lane.h"
 #include "engine/session/mailbox.h"
-#include "engine/session/round.h"
 #include "engine/session/run.h"
 #include "engine/session/session.h"
 #include "engine/session/spent.h"
 #include "engine/session/timing.h"
-
-/* Everything of a round that policies don't see. */
-struct round_state {
-    struct session *session;
-    struct verify_row node[VERIFY_NODES];
-    uint32_t pos[VERIFY_NODES];
-    uint32_t n;     /* nodes, node 0 counted */
-    uint32_t steps; /* depth of the tree: drafts on its longest path */
-    uint32_t cut;   /* of them, those that are not verified */
-    struct spent spent;
-    struct round_event line; /* the round's, filled in as it goes */
-    struct verdict verdict;
-    enum account aside_from; /* what a pass aside interrupted */
-    bool lacks_last;         /* the last draft is a token that the target lacks: it is rejected, nothing follows it */
-    bool annealed;           /* temperature[] below is this round's */
-    float *temperature;      /* (L + 1) of the last exit rule */
-};
 
 struct settings { /* what a session generates with; they change between rounds */
     uint32_t policy;
@@ -47,17 +30,6 @@ struct probing { /* the scope's own probes, and room for those of a policy that 
     size_t n; /* of each */
 };
 
-/* A model that helps the target, and its rows, which follow the target's: its trunk is the first tokens of the run, the
- * pending one's among them. */
-struct helper {
-    struct context *ctx; /* NULL: the role is nobody's, or the target's own first layers' */
-    seq_t seq;
-    uint32_t vocab, layers;
-    token_t unknown;          /* what it reads for a token that it lacks */
-    slot_t row[VERIFY_NODES]; /* of the round's nodes; SLOT_NONE: not asked for */
-    struct round view;        /* what round_model() hands out */
-};
-
 struct acceptance {         /* what the acceptance head works with; empty where there is none */
     struct final_norm norm; /* the draft model's */
     struct accept_predictor *predictor;
@@ -71,16 +43,15 @@ struct session {
     struct run_info info;
     struct model_info model;
     bool ignore_eos, stay;
+    bool batch;   /* sequences join and leave, and say so */
     char *system; /* owned; the format's */
     struct prompt_format format;
     struct event_log *log;
     struct context *ctx;
-    seq_t seq;
-    struct helper helpers[HELPERS];
+    struct helper_context helpers[HELPERS];
     struct acceptance acceptance;
     struct dist_pool *dists;      /* of all models, for verification goes by those that others made */
     token_t unknown;              /* what drafts are called that the target has no token for */
-    struct policy *policies;      /* (info.n_policies) */
     struct policy_memory *memory; /* borrowed; or NULL */
     pthread_t thread;
     bool started;
@@ -95,19 +66,23 @@ struct session {
     struct timing timing;
     struct asked asked;
     struct run run;
-    uint64_t *told; /* bit set of token ids whose VOCAB event is out */
+    uint32_t round;          /* the number of the latest, which all live lanes take part in */
+    struct spent spent;      /* by all of them together */
+    enum account aside_from; /* what a pass aside interrupted */
+    uint64_t *told;          /* bit set of token ids whose VOCAB event is out */
     struct probing probing;
-    struct round round;
-    struct round_state state;
+    struct lane *lanes; /* (n_lanes) */
+    uint32_t n_lanes;
 };
 
 /* telling.c: events of this run and round. */
-void session_emit(struct session *, struct event *); /* stamps and appends */
+void lane_emit(struct lane *, struct event *); /* stamps and appends */
 void session_tell_vocab(struct session *, token_t);
 /* A committed token, the prompt's or the target's own; the guess that it came from, or NULL. */
-void session_tell_token(struct session *, uint32_t pos, token_t, enum token_source, const struct guess *);
-void session_tell_guess(struct session *, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *,
-                        enum probed_by, token_t final);
+void lane_tell_token(struct lane *, uint32_t pos, token_t, enum token_source, const struct guess *);
+void lane_tell_guess(struct lane *, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *, enum probed_by,
+                     token_t final);
+void lane_tell_state(struct lane *, const char *name, const char *new_text); /* of its sequence alone, now */
 void session_tell_control(struct session *, const char *name, const char *old_text, const char *new_text,
                           uint32_t asked, uint32_t applied);
 void session_tell_state(struct session *, const char *name, const char *old_text, const char *new_text); /* now */
@@ -126,8 +101,8 @@ bool session_fail(struct session *, const char *where, const char *why); /* ends
 /* The head that a layer's guesses come from, as events name it: 0 the lens, 1 a trained one. */
 uint32_t session_head_at(const struct session *, uint32_t layer);
 /* With --probe all: the rows that a round committed, or the latest ones again, with the head that is in use now. */
-bool session_probe_round(struct session *, const slot_t *rows, size_t n);
-bool session_probe_recent(struct session *);
+bool lane_probe_round(struct lane *, const slot_t *rows, size_t n);
+bool lane_probe_recent(struct lane *);
 
 /* acceptance.c: the draft model's acceptance head. */
 bool session_open_acceptance(struct session *, struct err *);
@@ -140,14 +115,15 @@ bool session_open_contexts(struct session *, struct err *);
 void session_close_contexts(struct session *);
 struct loads session_loads(const struct session *);      /* of all of them, in units of the target's */
 const struct err *session_error(const struct session *); /* what the last call of one of them said; ERR_NONE: nothing */
-void session_helpers_forget(struct session *);           /* a new run */
-void session_helpers_begin(struct session *);            /* a round */
-/* Reads the run's tokens that it has not read, the pending one too. False: stopped; session_error(). */
-bool session_helper_follow(struct session *, struct helper *);
+void lane_helpers_forget(struct lane *);                 /* a new sequence */
+void lane_helpers_begin(struct lane *);                  /* a round */
+/* The role's rows of these lanes read what they have not read of the tokens, the pending ones too, in as few sweeps as
+ * they fit in. False: stopped; session_error(). */
+bool session_helpers_follow(struct lane *const *, uint32_t n, enum helper_role);
 /* The row of a round's node; SLOT_NONE: stopped. */
-slot_t session_helper_row(struct session *, struct helper *, int32_t node);
+slot_t lane_helper_row(struct lane *, struct helper *, int32_t node);
 /* Keeps the rows of the first n nodes of the verdict's path, as far as there are any; others go. */
-bool session_helpers_keep(struct session *, const struct verdict *, uint32_t n);
+bool lane_helpers_keep(struct lane *, const struct verdict *, uint32_t n);
 
 /* gate.c: where controls arrive, and where the work waits while it is paused. What it was asked to do next is the
  * caller's to do. */
@@ -160,17 +136,30 @@ enum next {
 };
 enum next session_gate(struct session *, enum gate);
 void session_token_done(struct session *); /* a token was drafted or emitted */
-void session_round_done(struct session *);
+void session_round_done(struct session *, uint32_t emitted);
 /* Work ended before it was done: by a control, or by a failure of context or policy, which is told. False. */
 bool session_stop(struct session *, const char *where);
 
 /* settings.c: between rounds. False: stopped. */
 bool session_apply_settings(struct session *);
 void session_begin_settings(struct session *); /* tells them, as a run begins */
+/* Another policy has not seen the rows yet, another head has not been seen at them. In a batch a sequence that is over is
+ * left as it is: its policy sees the rows when it goes on. What is said of them is told as the next round's: this one is closed. False: stopped. */
+bool session_look_back(struct session *, bool other_head);
 
-/* round_steps.c: one round. False: stopped. */
-bool session_round(struct session *);
-bool session_is_end(const struct session *, token_t);
+/* round.c: its LAYER event. */
+void round_tell_guess(const struct round *, slot_t, uint32_t layer, const struct guess *);
+
+/* lane_steps.c: of one round. */
+bool lane_is_end(const struct lane *, token_t);
+void lane_begin_round(struct lane *);
+uint32_t lane_rows(const struct lane *, slot_t *rows); /* of its nodes; returns how many */
+bool lane_commit(struct lane *);                       /* what the verdict says. False: stopped */
+/* Its line, and its share of what so many lanes spent. */
+void lane_end_round(struct lane *, const struct spent *, uint32_t lanes);
+
+/* round_steps.c: one round, and what all lanes emitted in it. False: stopped. */
+bool session_round(struct session *, uint32_t *emitted);
 
 /* baseline.c: between rounds. False: stopped. */
 bool session_baseline(struct session *);
@@ -184,6 +173,10 @@ bool session_find_policy(const struct session *, const char *name, uint32_t *ind
 bool session_read_knob(const struct session *, uint32_t policy, const char *name, const char *text, uint32_t *knob,
                        double *value, struct err *);
 bool session_check_head(const struct session *, enum head_mode, struct err *);
+
+/* lanes.c */
+bool session_open_lanes(struct session *, const struct policy_ops *const *registry, struct err *);
+void session_close_lanes(struct session *);
 
 /* session_open.c */
 bool session_open_parts(struct session *, const struct session_options *, struct err *);

@@ -7,29 +7,6 @@
 #include "engine/model/sv_profile.h"
 #include "engine/session/session_internal.h"
 
-/* Every policy is opened, so that the screen and the trace know the declarations of all. */
-static bool
-open_policies(struct session *s, const struct policy_ops *const *registry, struct err *err)
-{
-    uint32_t n = 0;
-    while (registry[n] != NULL)
-        n++;
-    s->policies = calloc(n, sizeof *s->policies);
-    s->info.policies = calloc(n, sizeof *s->info.policies);
-    s->info.start_values = calloc((size_t)n * POLICY_KNOBS, sizeof *s->info.start_values);
-    if (s->policies == NULL || s->info.policies == NULL || s->info.start_values == NULL)
-        return err_set(err, ERR_WORK, "out of memory opening the policies");
-    for (uint32_t i = 0; i < n; i++) {
-        struct policy *p = &s->policies[i];
-        s->info.n_policies = i + 1; /* closed even when opening fails half-way */
-        if (!policy_open(p, registry[i], &s->model, &s->info.sampling, err))
-            return false;
-        p->info.missing = engine_missing(s->engine, p->ops->needs);
-        s->info.policies[i] = p->info;
-    }
-    return true;
-}
-
 static void
 describe_trained(struct run_info *info, const struct engine *e)
 {
@@ -93,55 +70,88 @@ describe(struct session *s, const struct session_options *o)
 static bool
 allocate(struct session *s, struct err *err)
 {
-    const size_t layers = s->model.layers, ctx = s->info.ctx;
     struct probing *p = &s->probing;
-    p->n = (layers + 1) * VERIFY_NODES;
+    p->n = ((size_t)s->model.layers + 1) * VERIFY_NODES;
     p->guesses = calloc(p->n, sizeof *p->guesses);
     p->probes = calloc(p->n, sizeof *p->probes);
-    s->run.tokens = calloc(ctx + 2, sizeof *s->run.tokens);
     s->told = calloc(s->model.vocab / 64 + 1, sizeof *s->told);
-    s->state.temperature = calloc(layers + 1, sizeof *s->state.temperature);
-    if (p->guesses == NULL || p->probes == NULL || s->run.tokens == NULL || s->told == NULL ||
-        s->state.temperature == NULL)
-        return err_set(err, ERR_WORK, "out of memory for a context of %zu tokens; lower --ctx", ctx);
-    return true;
+    return (p->guesses != NULL && p->probes != NULL && s->told != NULL) ||
+           err_set(err, ERR_WORK, "out of memory for what layers say");
 }
 
 static bool
 set_knobs(struct session *s, const struct session_options *o, struct err *err)
 {
-    const uint32_t policy = s->settings.policy;
+    const uint32_t policy = s->settings.policy, n_policies = s->info.n_policies;
+    const struct policy *first = s->lanes[0].policies;
     for (size_t i = 0; i < o->n_set; i++) {
         uint32_t knob;
         double value;
         if (!session_read_knob(s, policy, o->set[i].name, o->set[i].text, &knob, &value, err))
             return false;
-        s->policies[policy].value[knob] = value;
+        for (uint32_t l = 0; l < s->n_lanes; l++)
+            s->lanes[l].policies[policy].value[knob] = value;
     }
-    for (uint32_t p = 0; p < s->info.n_policies; p++)
-        memcpy(s->info.start_values + (size_t)p * POLICY_KNOBS, s->policies[p].value, sizeof s->policies[p].value);
-    for (uint32_t p = 0; p < s->info.n_policies && o->memory != NULL; p++)
-        if (!policy_memory_recall(o->memory, &s->policies[p], err))
+    for (uint32_t p = 0; p < n_policies; p++)
+        memcpy(s->info.start_values + (size_t)p * POLICY_KNOBS, first[p].value, sizeof first[p].value);
+    for (uint32_t i = 0; i < s->n_lanes * n_policies && o->memory != NULL; i++)
+        if (!policy_memory_recall(o->memory, &s->lanes[i / n_policies].policies[i % n_policies], err))
             return false;
     s->memory = o->memory;
     return true;
 }
 
 static bool
-take_prompt(struct session *s, const struct session_options *o, struct err *err)
+read_prompts(struct session *s, const struct prompt_text *texts, size_t n, struct err *err)
+{
+    s->run.prompts = calloc(n, sizeof *s->run.prompts);
+    if (s->run.prompts == NULL)
+        return err_set(err, ERR_WORK, "out of memory for %zu prompts", n);
+    for (size_t i = 0; i < n; i++) {
+        struct err why;
+        if (!prompt_read(&s->run.prompts[i], &s->format, texts[i].text, texts[i].len, &why))
+            return n == 1 ? err_set(err, why.kind, "%s", why.text)
+                          : err_set(err, why.kind, "prompt %zu: %s", i + 1, why.text);
+        s->run.n_prompts++;
+    }
+    return true;
+}
+
+static bool
+take_prompts(struct session *s, const struct session_options *o, struct err *err)
 {
     s->format = (struct prompt_format){.tokenizer = s->engine->model->tokenizer, .ctx = s->info.ctx};
     if (o->chat)
         chat_of_tokenizer(&s->format.chat, s->format.tokenizer); /* an unknown one: prompts stay as they are */
     if (o->system != NULL && (s->format.system = s->system = strdup(o->system)) == NULL)
         return err_set(err, ERR_WORK, "out of memory for the system text");
-    if (!prompt_read(&s->run.prompt, &s->format, o->prompt, o->prompt_len, err))
+    const struct prompt_text one = {o->prompt, o->prompt_len}, *texts = o->n_prompts > 0 ? o->prompts : &one;
+    if (!read_prompts(s, texts, o->n_prompts > 0 ? o->n_prompts : 1, err))
         return false;
-    s->info.prompt_len = o->prompt_len;
-    s->info.prompt = strndup(o->prompt, o->prompt_len);
+    s->info.prompt_len = texts->len;
+    s->info.prompt = strndup(texts->text, texts->len);
     s->run.cause = "start";
     s->run.wanted = o->tokens > 0 ? o->tokens : UINT32_MAX;
     return s->info.prompt != NULL || err_set(err, ERR_WORK, "out of memory for the prompt");
+}
+
+/* How many lanes there are, and how many sequences. */
+static bool
+count_sequences(struct session *s, const struct session_options *o, struct err *err)
+{
+    if (o->batch > BATCH_MOST)
+        return err_set(err, ERR_USAGE, "%u sequences at a time are too many: %d are possible", (unsigned)o->batch,
+                       BATCH_MOST);
+    s->batch = o->batch > 0;
+    s->n_lanes = s->batch ? o->batch : 1;
+    s->run.sequences = s->n_lanes;
+    if (o->n_prompts > 1) {
+        s->run.sequences = s->batch ? (uint32_t)o->n_prompts : 1;
+        s->n_lanes = s->n_lanes < s->run.sequences ? s->n_lanes : s->run.sequences;
+    }
+    s->info.sequences = s->n_lanes;
+    s->info.prompts = s->run.sequences;
+    return true;
 }
 
 bool
@@ -153,9 +163,8 @@ session_open_parts(struct session *s, const struct session_options *o, struct er
     s->info.ctx = o->ctx > 0 ? o->ctx : m->ctx_train;
     if (!(o->sampling.temperature >= 0) || !(o->sampling.top_p > 0) || o->sampling.top_p > 1)
         return err_set(err, ERR_USAGE, "sampling: the temperature must be 0 or more, top-p above 0 and at most 1");
-    if (!open_policies(s, o->policies, err) || !session_find_policy(s, o->policy, &s->settings.policy, err) ||
-        !set_knobs(s, o, err) || !session_check_head(s, o->head, err) || !take_prompt(s, o, err) || !allocate(s, err) ||
-        !event_log_open(&s->log, 0, err))
-        return false;
-    return session_open_contexts(s, err);
+    return count_sequences(s, o, err) && session_open_lanes(s, o->policies, err) &&
+           session_find_policy(s, o->policy, &s->settings.policy, err) && set_knobs(s, o, err) &&
+           session_check_head(s, o->head, err) && take_prompts(s, o, err) && allocate(s, err) &&
+           event_log_open(&s->log, 0, err) && session_open_contexts(s, err);
 }

@@ -15,7 +15,7 @@ choose_head(struct session *s, bool always, uint32_t asked, uint32_t applied)
         return false; /* and nothing to say about it */
     const bool before = now->head == USE_TRAINED;
     const bool trained = now->head_mode == HEADS_TRAINED ||
-                         (now->head_mode == HEADS_POLICY && s->policies[now->policy].ops->trained_heads);
+                         (now->head_mode == HEADS_POLICY && s->lanes[0].policies[now->policy].ops->trained_heads);
     now->head = trained ? USE_TRAINED : USE_LENS;
     if (always || trained != before)
         session_tell_control(s, "head", always ? "" : head_mode_names[before ? HEADS_TRAINED : HEADS_LENS],
@@ -33,25 +33,39 @@ session_begin_settings(struct session *s)
 static void
 turn_knob(struct session *s, const struct mail *m, uint32_t next)
 {
-    struct policy *p = &s->policies[m->policy];
-    const struct knob *k = &p->info.knobs[m->knob];
+    const struct knob *k = &s->info.policies[m->policy].knobs[m->knob];
     char before[32], after[32];
-    knob_format(k, p->value[m->knob], before, sizeof before);
+    knob_format(k, s->lanes[0].policies[m->policy].value[m->knob], before, sizeof before);
     knob_format(k, m->value, after, sizeof after);
-    p->value[m->knob] = m->value;
+    for (uint32_t i = 0; i < s->n_lanes; i++)
+        s->lanes[i].policies[m->policy].value[m->knob] = m->value;
     session_tell_control(s, k->name, before, after, m->asked_round, next);
 }
 
-/* Another policy has not seen the rows yet, another head has not been seen at them. What is said of them is told as the
- * next round's: this one is closed. */
 static bool
-look_back(struct session *s, bool other_head, bool other_policy)
+lane_meet_policy(struct lane *l)
 {
-    struct policy *p = &s->policies[s->settings.policy];
-    s->round.number++;
-    const bool ok = (!other_head || session_probe_recent(s)) &&
-                    (!other_policy || p->ops->prefilled == NULL || p->ops->prefilled(p, &s->round));
-    s->round.number--;
+    const uint32_t policy = l->session->settings.policy;
+    struct policy *p = &l->policies[policy];
+    l->round.number = l->session->round;
+    if (l->met == policy)
+        return true;
+    l->met = policy;
+    return p->ops->prefilled == NULL || p->ops->prefilled(p, &l->round);
+}
+
+bool
+session_look_back(struct session *s, bool other_head)
+{
+    bool ok = true;
+    s->round++;
+    for (uint32_t i = 0; i < s->n_lanes && ok; i++) {
+        struct lane *l = &s->lanes[i];
+        if (s->batch && l->over)
+            continue;
+        ok = (!other_head || lane_probe_recent(l)) && lane_meet_policy(l);
+    }
+    s->round--;
     return ok || session_stop(s, "policy");
 }
 
@@ -63,14 +77,14 @@ switch_policy(struct session *s, const struct mail *m, uint32_t next)
     session_tell_control(s, "policy", s->info.policies[s->settings.policy].name, s->info.policies[m->policy].name,
                          m->asked_round, next);
     s->settings.policy = m->policy;
-    return look_back(s, choose_head(s, false, m->asked_round, next), true);
+    return session_look_back(s, choose_head(s, false, m->asked_round, next));
 }
 
 static bool
 switch_head(struct session *s, const struct mail *m, uint32_t next)
 {
     s->settings.head_mode = m->head;
-    return !choose_head(s, false, m->asked_round, next) || look_back(s, true, false);
+    return !choose_head(s, false, m->asked_round, next) || session_look_back(s, true);
 }
 
 static void
@@ -85,13 +99,13 @@ bool
 session_apply_settings(struct session *s)
 {
     bool ok = true;
-    const uint32_t next = s->round.number + 1;
+    const uint32_t next = s->round + 1;
     while (s->settings.coming != NULL && ok) {
         struct mail *m = s->settings.coming;
         s->settings.coming = m->next;
         m->next = NULL;
-        if (m->asked_round > s->round.number) /* in the run before */
-            m->asked_round = s->round.number;
+        if (m->asked_round > s->round) /* in the run before */
+            m->asked_round = s->round;
         if (m->kind == CONTROL_KNOB)
             turn_knob(s, m, next);
         else if (m->kind == CONTROL_POLICY)

@@ -8,19 +8,19 @@
 #define PREFILL_QUIET_US 500000
 
 static void
-append(struct session *s, struct event *e, uint32_t round)
+append(struct session *s, struct event *e, uint32_t seq, uint32_t round)
 {
     e->t_us = clock_us() - s->run.start_us;
     e->run = s->run.number;
-    e->seq = 0;
+    e->seq = seq;
     e->round = round;
     event_log_append(s->log, e);
 }
 
 void
-session_emit(struct session *s, struct event *e)
+lane_emit(struct lane *l, struct event *e)
 {
-    append(s, e, s->round.number);
+    append(l->session, e, l->number, l->session->round);
 }
 
 void
@@ -31,13 +31,14 @@ session_tell_vocab(struct session *s, token_t token)
     s->told[token / 64] |= (uint64_t)1 << (token % 64);
     struct slice bytes = tokenizer_bytes(s->engine->model->tokenizer, token, true);
     struct event e = {.type = EVENT_VOCAB, .vocab = {token, bytes.data, (uint32_t)bytes.len}};
-    session_emit(s, &e);
+    append(s, &e, 0, s->round);
 }
 
 void
-session_tell_token(struct session *s, uint32_t pos, token_t token, enum token_source source, const struct guess *g)
+lane_tell_token(struct lane *l, uint32_t pos, token_t token, enum token_source source, const struct guess *g)
 {
-    session_tell_vocab(s, token);
+    const struct session *s = l->session;
+    session_tell_vocab(l->session, token);
     bool own = source != SOURCE_PROMPT; /* the target's own word, not the user's */
     struct event e = {.type = EVENT_TOKEN,
                       .token = {.pos = pos,
@@ -51,12 +52,12 @@ session_tell_token(struct session *s, uint32_t pos, token_t token, enum token_so
                                 .head = own ? 0 : -1,
                                 .accepted = -1,
                                 .committed = 1}};
-    session_emit(s, &e);
+    lane_emit(l, &e);
 }
 
 void
-session_tell_guess(struct session *s, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *g,
-                   enum probed_by by, token_t final)
+lane_tell_guess(struct lane *l, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *g, enum probed_by by,
+                token_t final)
 {
     struct event e = {.type = EVENT_LAYER,
                       .layer = {.pos = pos,
@@ -64,34 +65,47 @@ session_tell_guess(struct session *s, uint32_t pos, uint32_t layer, uint32_t hea
                                 .head = (int32_t)head,
                                 .token = g->token,
                                 .confidence = g->confidence,
-                                .annealed = s->state.annealed ? g->annealed : NAN,
+                                .annealed = l->state.annealed ? g->annealed : NAN,
                                 .entropy = g->entropy,
                                 .kl_final = g->kl_final,
                                 .rank_final = g->rank_final,
                                 .final_agrees = (int8_t)(final == TOKEN_NONE ? -1 : g->token == final),
                                 .probed_by = by}};
     for (int i = 0; i < GUESS_TOP; i++) {
-        session_tell_vocab(s, g->top[i]);
+        session_tell_vocab(l->session, g->top[i]);
         e.layer.top[i] = g->top[i];
         e.layer.top_p[i] = g->top_p[i];
     }
-    session_emit(s, &e);
+    lane_emit(l, &e);
+}
+
+static void
+tell_control(struct session *s, uint32_t seq, const char *name, const char *old_text, const char *new_text,
+             uint32_t asked, uint32_t applied)
+{
+    struct event e = {.type = EVENT_CONTROL,
+                      .control = {.old_text = old_text, .new_text = new_text, .applied_round = applied}};
+    snprintf(e.control.name, sizeof e.control.name, "%s", name);
+    append(s, &e, seq, asked); /* the event's round is when it was asked */
 }
 
 void
 session_tell_control(struct session *s, const char *name, const char *old_text, const char *new_text, uint32_t asked,
                      uint32_t applied)
 {
-    struct event e = {.type = EVENT_CONTROL,
-                      .control = {.old_text = old_text, .new_text = new_text, .applied_round = applied}};
-    snprintf(e.control.name, sizeof e.control.name, "%s", name);
-    append(s, &e, asked); /* the event's round is when it was asked */
+    tell_control(s, 0, name, old_text, new_text, asked, applied);
 }
 
 void
 session_tell_state(struct session *s, const char *name, const char *old_text, const char *new_text)
 {
-    session_tell_control(s, name, old_text, new_text, s->round.number, s->round.number);
+    tell_control(s, 0, name, old_text, new_text, s->round, s->round);
+}
+
+void
+lane_tell_state(struct lane *l, const char *name, const char *new_text)
+{
+    tell_control(l->session, l->number, name, "", new_text, l->session->round, l->session->round);
 }
 
 void
@@ -99,7 +113,7 @@ session_tell_progress(struct session *s, const char *what, double done)
 {
     struct event e = {.type = EVENT_PROGRESS, .progress = {.done = (float)done}};
     snprintf(e.progress.what, sizeof e.progress.what, "%s", what);
-    session_emit(s, &e);
+    append(s, &e, 0, s->round);
 }
 
 bool

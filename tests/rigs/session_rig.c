@@ -6,6 +6,7 @@
 
 #include "engine/model/sv_profile.h"
 #include "tests/rigs/heads_rig.h"
+#include "tests/rigs/session_promises.h"
 
 const char *const session_prompts[SESSION_PROMPTS] = {
     "Once upon a time there was a little girl named Lily. Lily had a red ball, and she",
@@ -87,190 +88,6 @@ session_rig_engine(struct engine **engine, const char *model_path, const char *b
     return add_companion(*engine, err) && heads_rig_accept(*engine, 1, 9, err);
 }
 
-/* ---- what event.h promises ---- */
-
-struct promises {
-    struct session_rig_result *out;
-    const struct run_info *info;
-    uint8_t *seen; /* by token id */
-    uint32_t vocab, layers;
-    uint64_t number, t_us;
-    uint32_t run, round, next_pos, drafts, verdicts;
-    uint32_t accepted, committed; /* drafts in this round; tokens in this round */
-    bool judged, own, whole;      /* the round's verification began; the target's own token, its ROUND came */
-    bool paused;
-    bool other_model; /* drafts may be nobody's layer */
-    token_t draft[VERIFY_NODES];
-};
-
-static void
-broken(struct promises *p, const struct event *e, const char *what)
-{
-    if (p->out->wrong[0] == '\0')
-        snprintf(p->out->wrong, sizeof p->out->wrong, "event %llu, run %u, round %u: %s", (unsigned long long)e->number,
-                 (unsigned)e->run, (unsigned)e->round, what);
-}
-
-static void
-known(struct promises *p, const struct event *e, token_t token)
-{
-    if (token == TOKEN_NONE)
-        return;
-    if (token < 0 || (uint32_t)token >= p->vocab || !p->seen[token])
-        broken(p, e, "a token id before its VOCAB event");
-}
-
-static void
-commit(struct promises *p, token_t token)
-{
-    struct session_rig_result *out = p->out;
-    if (out->n == out->room) {
-        size_t room = out->room > 0 ? out->room * 2 : 256;
-        token_t *more = realloc(out->tokens, room * sizeof *more);
-        if (more == NULL)
-            return;
-        out->tokens = more;
-        out->room = room;
-    }
-    out->tokens[out->n++] = token;
-    p->next_pos++;
-    p->committed++;
-}
-
-static void
-check_control(struct promises *p, const struct event *e)
-{
-    const struct control_event *c = &e->control;
-    if (c->applied_round < e->round || e->round > p->round + 1) /* a round may have begun and said nothing yet */
-        broken(p, e, "a control that was applied before it was asked for, or asked for in a round to come");
-    bool known = false;
-    for (size_t i = 0; control_names[i] != NULL; i++)
-        known = known || strcmp(c->name, control_names[i]) == 0;
-    for (uint32_t i = 0; i < p->info->n_policies; i++)
-        known = known || policy_knob_index(&p->info->policies[i], c->name) >= 0;
-    if (!known)
-        broken(p, e, "a control that is no knob and that control_names does not have");
-    if (strcmp(c->name, "end") == 0)
-        snprintf(p->out->end, sizeof p->out->end, "%s", c->new_text);
-    if (strcmp(c->name, "state") == 0)
-        p->paused = strcmp(c->new_text, "paused") == 0;
-}
-
-static void
-check_round(struct promises *p, const struct event *e)
-{
-    const struct round_event *r = &e->round_end;
-    if (p->verdicts + (r->drafted - r->verified) != p->drafts)
-        broken(p, e, "a round without all verdicts of what it verified");
-    if (r->emitted == 0 || r->emitted != p->committed || r->accepted != p->accepted)
-        broken(p, e, "a round that says other counts than its tokens and verdicts");
-    if (r->accepted > r->verified || r->verified > r->drafted || r->drafted > p->drafts)
-        broken(p, e, "a round that accepts more than it verified, or verifies more than it drafted");
-    if (!(r->layers_loaded >= (float)p->layers) || !(r->heads_loaded >= 1))
-        broken(p, e, "a round with less work than one verification");
-    p->whole = true;
-}
-
-static void
-check_token(struct promises *p, const struct event *e)
-{
-    const struct token_event *t = &e->token;
-    known(p, e, t->token);
-    if (t->source == SOURCE_DRAFT) {
-        if (p->judged)
-            broken(p, e, "a draft after verification began");
-        if (t->candidate != (int32_t)++p->drafts || t->parent < 0 || t->parent >= t->candidate)
-            broken(p, e, "a draft whose node numbers are not in order");
-        if (t->pos < p->next_pos || t->accepted != -1 || t->exit_layer > (int32_t)p->layers ||
-            (t->exit_layer < 1 && (t->exit_layer != -1 || !p->other_model)))
-            broken(p, e, "a draft with a wrong position, fate or exit layer");
-        if (t->candidate > 0 && t->candidate < VERIFY_NODES)
-            p->draft[t->candidate] = t->token;
-        return;
-    }
-    if (t->pos != p->next_pos)
-        broken(p, e, "a committed token out of place");
-    if (t->source == SOURCE_PROMPT) {
-        p->next_pos++;
-        return;
-    }
-    p->judged = p->own = true;
-    commit(p, t->token);
-}
-
-static void
-check_layer(struct promises *p, const struct event *e)
-{
-    const struct layer_event *l = &e->layer;
-    known(p, e, l->token);
-    for (int i = 0; i < GUESS_TOP; i++)
-        known(p, e, l->top[i]);
-    if (l->layer < 1 || l->layer > (int32_t)p->layers || !(l->confidence > 0 && l->confidence <= 1.0001f) ||
-        l->entropy < -1e-4f)
-        broken(p, e, "a guess with a layer, confidence or entropy that cannot be");
-    if (l->probed_by == PROBED_SCOPE && (isnan(l->kl_final) || l->rank_final < 0 || l->final_agrees < 0))
-        broken(p, e, "the scope's probe without its relation to the final layer");
-}
-
-static void
-check(struct promises *p, const struct event *e)
-{
-    if (e->number != p->number + 1)
-        broken(p, e, "numbers are not consecutive");
-    p->number = e->number;
-    bool begins = e->type == EVENT_CONTROL && strcmp(e->control.name, "run") == 0;
-    if (begins) {
-        p->run++;
-        p->round = p->next_pos = p->drafts = p->verdicts = 0;
-        p->t_us = 0;
-        p->judged = false;
-        p->whole = true;
-        p->committed = p->accepted = 0;
-        p->out->n = 0;
-        p->out->runs++;
-    }
-    if (e->run != p->run)
-        broken(p, e, "a wrong run number");
-    if (e->t_us < p->t_us)
-        broken(p, e, "time runs backwards");
-    p->t_us = e->t_us;
-    if (e->type == EVENT_CONTROL)
-        check_control(p, e);
-    if (e->type == EVENT_CONTROL || e->type == EVENT_PROGRESS)
-        return;
-    if (e->round != p->round) {
-        if (e->round != p->round + 1 || !p->whole)
-            broken(p, e, "a round that is not the next one, or the last one has no ROUND event");
-        p->round = e->round;
-        p->drafts = p->verdicts = p->accepted = p->committed = 0;
-        p->judged = p->own = p->whole = false;
-    } else if (p->whole && p->round > 0) {
-        broken(p, e, "something of a round after its ROUND event");
-    }
-    if (p->paused && p->round > 0 && (e->type == EVENT_TOKEN || e->type == EVENT_VERDICT || e->type == EVENT_ROUND))
-        broken(p, e, "work while paused");
-    switch (e->type) {
-    case EVENT_VOCAB:
-        if (e->vocab.token < 0 || (uint32_t)e->vocab.token >= p->vocab || p->seen[e->vocab.token])
-            broken(p, e, "a VOCAB event for an id out of range or seen before");
-        else
-            p->seen[e->vocab.token] = 1;
-        break;
-    case EVENT_TOKEN: check_token(p, e); break;
-    case EVENT_VERDICT:
-        if (p->own || e->verdict.candidate != (int32_t)++p->verdicts || (e->verdict.committed && !e->verdict.accepted))
-            broken(p, e, "verdicts out of order, after the target's token, or committed and not accepted");
-        else if (e->verdict.committed)
-            commit(p, p->draft[e->verdict.candidate]);
-        p->accepted += e->verdict.accepted == 1;
-        p->judged = true;
-        break;
-    case EVENT_LAYER: check_layer(p, e); break;
-    case EVENT_ROUND: check_round(p, e); break;
-    default: break;
-    }
-}
-
 /* ---- running ---- */
 
 static bool
@@ -280,7 +97,7 @@ follow(struct session *s, struct event_reader *reader, struct promises *p, sessi
         bool finished = event_log_finished(session_log(s));
         const struct event *e;
         while ((e = event_reader_next(reader)) != NULL) {
-            check(p, e);
+            promises_check(p, e);
             metrics_event(&p->out->metrics, e);
             p->out->events++;
             if (hook != NULL)
@@ -300,15 +117,21 @@ session_rig_generate(struct engine *engine, const struct session_options *option
     struct session *s;
     if (!session_open(&s, engine, options, err))
         return false;
+    const struct run_info *info = session_info(s);
     struct promises p = {.out = out,
-                         .info = session_info(s),
-                         .vocab = session_info(s)->vocab,
-                         .layers = session_info(s)->layers,
-                         .other_model = session_info(s)->helpers[HELPER_DRAFT].path[0] != '\0'};
-    metrics_begin(&out->metrics, p.layers, session_info(s)->rho);
+                         .info = info,
+                         .vocab = info->vocab,
+                         .layers = info->layers,
+                         .batch = options->batch > 0,
+                         .other_model = info->helpers[HELPER_DRAFT].path[0] != '\0'};
+    metrics_begin(&out->metrics, p.layers, info->rho);
+    out->n_sequences = info->prompts;
+    out->sequences = calloc(out->n_sequences, sizeof *out->sequences);
+    p.all = calloc(out->n_sequences, sizeof *p.all);
     p.seen = calloc(p.vocab, 1);
     struct event_reader *reader = event_reader_open(session_log(s));
-    bool ok = p.seen != NULL && reader != NULL && session_start(s, err) && follow(s, reader, &p, hook, user);
+    bool ok = out->sequences != NULL && p.all != NULL && p.seen != NULL && reader != NULL && session_start(s, err) &&
+              follow(s, reader, &p, hook, user);
     struct err failure;
     if (ok && session_failed(s, &failure)) {
         *err = failure;
@@ -317,15 +140,21 @@ session_rig_generate(struct engine *engine, const struct session_options *option
     event_reader_close(reader);
     session_close(s);
     free(p.seen);
+    free(p.all);
     if (!ok)
         session_rig_free(out);
+    else {
+        out->tokens = out->sequences[0].tokens;
+        out->n = out->sequences[0].n;
+    }
     return ok;
 }
 
 void
 session_rig_free(struct session_rig_result *out)
 {
-    free(out->tokens);
-    out->tokens = NULL;
-    out->n = out->room = 0;
+    for (size_t i = 0; i < out->n_sequences; i++)
+        free(out->sequences[i].tokens);
+    free(out->sequences);
+    *out = (struct session_rig_result){0};
 }

@@ -10,9 +10,17 @@
 /* Called on every event, on the thread that runs the rig; it may post controls. */
 typedef void (*session_rig_hook)(void *user, struct session *, const struct event *);
 
-struct session_rig_result {
+struct session_rig_sequence {
     token_t *tokens; /* (n) generated in the last run; owned */
     size_t n, room;
+    char left[16]; /* new text of its `left` control, in a batch */
+};
+
+struct session_rig_result {
+    struct session_rig_sequence *sequences; /* (n_sequences) by number; owned */
+    size_t n_sequences;
+    const token_t *tokens; /* (n) the first one's */
+    size_t n;
     struct metrics metrics;
     char end[64]; /* new text of the last `end` control */
     uint64_t events;

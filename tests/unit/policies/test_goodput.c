@@ -55,6 +55,14 @@ test_expected_is_the_mean_over_all_outcomes(void **state)
     }
 }
 
+static uint32_t
+choose(const double *p, uint32_t n, const double *latency)
+{
+    uint32_t gamma;
+    goodput_allocate(&p, &n, 1, latency, &gamma);
+    return gamma;
+}
+
 static void
 test_the_choice_is_the_first_that_nothing_next_to_it_betters(void **state)
 {
@@ -71,11 +79,11 @@ test_the_choice_is_the_first_that_nothing_next_to_it_betters(void **state)
             if ((mean_accepted(p, gamma + 1) + 1) / latency[gamma + 1] <=
                 (mean_accepted(p, gamma) + 1) / latency[gamma])
                 want = gamma;
-        const uint32_t got = goodput_choose(p, n, latency);
+        const uint32_t got = choose(p, n, latency);
         assert_int_equal(got, want);
         for (uint32_t i = got + 1; i < MOST; i++) /* nothing behind draft γ + 1 matters */
             p[i] = uniform();
-        assert_int_equal(goodput_choose(p, n, latency), got);
+        assert_int_equal(choose(p, n, latency), got);
     }
 }
 
@@ -94,8 +102,49 @@ test_where_a_row_costs_the_same_the_choice_is_the_best_of_all(void **state)
             if (goodput(p, gamma, latency) > goodput(p, best, latency))
                 best = gamma;
         }
-        const double chosen = goodput(p, goodput_choose(p, MOST, latency), latency);
+        const double chosen = goodput(p, choose(p, MOST, latency), latency);
         assert_true(fabs(chosen - goodput(p, best, latency)) < 1e-12);
+    }
+}
+
+/* Several sequences. Tries all allocations where the latency's rows cost the same; elsewhere the defining property: nobody's
+ * next draft would have been the better one to take, and what was not looked at does not matter. */
+static void
+test_a_batch_gives_rows_to_whoever_gains_most(void **state)
+{
+    (void)state;
+    enum { SEQUENCES = 3, LONG = 4 };
+    for (uint32_t trial = 0; trial < TRIALS; trial++) {
+        double p[SEQUENCES][LONG], latency[SEQUENCES * LONG + 1];
+        const double *rows[SEQUENCES] = {p[0], p[1], p[2]};
+        uint32_t most[SEQUENCES], gamma[SEQUENCES], again[SEQUENCES];
+        const double base = 0.5 + uniform(), row = 0.5 * uniform();
+        for (uint32_t k = 0; k <= SEQUENCES * LONG; k++)
+            latency[k] = base + row * k;
+        for (uint32_t i = 0; i < SEQUENCES; i++) {
+            most[i] = (uint32_t)(splitmix64(&random_state) % (LONG + 1));
+            for (uint32_t k = 0; k < LONG; k++)
+                p[i][k] = uniform();
+        }
+        double best = 0, mine = SEQUENCES;
+        for (uint32_t a = 0; a <= most[0]; a++)
+            for (uint32_t b = 0; b <= most[1]; b++)
+                for (uint32_t c = 0; c <= most[2]; c++)
+                    best = fmax(best, (mean_accepted(p[0], a) + mean_accepted(p[1], b) + mean_accepted(p[2], c) + 3) /
+                                          latency[a + b + c]);
+        goodput_allocate(rows, most, SEQUENCES, latency, gamma);
+        uint32_t drafts = 0;
+        for (uint32_t i = 0; i < SEQUENCES; i++) {
+            assert_true(gamma[i] <= most[i]);
+            mine += mean_accepted(p[i], gamma[i]);
+            drafts += gamma[i];
+        }
+        assert_true(fabs(mine / latency[drafts] - best) < 1e-12);
+        for (uint32_t i = 0; i < SEQUENCES; i++)
+            for (uint32_t k = gamma[i] + 1; k < LONG; k++) /* nothing behind draft γ + 1 matters, to anybody */
+                p[i][k] = uniform();
+        goodput_allocate(rows, most, SEQUENCES, latency, again);
+        assert_memory_equal(again, gamma, sizeof gamma);
     }
 }
 
@@ -135,6 +184,7 @@ main(void)
         cmocka_unit_test(test_expected_is_the_mean_over_all_outcomes),
         cmocka_unit_test(test_the_choice_is_the_first_that_nothing_next_to_it_betters),
         cmocka_unit_test(test_where_a_row_costs_the_same_the_choice_is_the_best_of_all),
+        cmocka_unit_test(test_a_batch_gives_rows_to_whoever_gains_most),
         cmocka_unit_test(test_monotone_is_the_isotonic_regression),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

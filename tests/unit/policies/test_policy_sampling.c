@@ -182,7 +182,7 @@ count(struct tallied *d, const token_t *tokens)
 static void
 turn_knobs(struct session *s, uint32_t draw)
 {
-    struct policy *p = &s->policies[s->settings.policy];
+    struct policy *p = &s->lanes[0].policies[s->settings.policy];
     for (uint32_t k = 0; k < p->info.n_knobs; k++) {
         const struct knob *knob = &p->info.knobs[k];
         struct err err;
@@ -222,8 +222,8 @@ draw_all(const struct policy_ops *const *registry, const char *policy, const str
         session_generate(s);
         if (session_failed(s, &err))
             fail_msg("%s, draw %u: %s", policy, (unsigned)i, err.text);
-        assert_int_equal(run_emitted(&s->run), TOKENS);
-        count(&d, s->run.tokens + s->run.prompt_tokens);
+        assert_int_equal(lane_emitted(&s->lanes[0]), TOKENS);
+        count(&d, s->lanes[0].tokens + s->lanes[0].prompt_tokens);
         for (const struct event *e; (e = event_reader_next(reader)) != NULL;)
             if (e->type == EVENT_VERDICT && e->verdict.candidate == 1) {
                 d.first++;
@@ -360,12 +360,12 @@ costly_open(struct policy *p, const struct model_info *model, const struct sampl
 
 /* … and drops, for its own value, the draft after those that it verifies, whose place is then drawn from p. */
 static bool
-dropping_draft(struct policy *p, struct round *r)
+dropping_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    const bool ok = policy_sv.draft(p, r);
-    const uint32_t last = r->state->n - 1, dropped = last > 0 && r->state->node[last].slot == SLOT_NONE;
-    r->state->n -= dropped;
-    r->state->cut += dropped;
+    struct round_state *st = r[0]->state;
+    const bool ok = policy_sv.draft_batch(p, r, n);
+    if (st->n > 1 && st->node[st->n - 1].slot == SLOT_NONE)
+        st->n--, st->cut++;
     return ok;
 }
 
@@ -380,7 +380,7 @@ test_planted_biases_are_caught(void **state)
     costly.name = "sv, rows cost";
     dropping.name = "sv, drops one";
     costly.open = dropping.open = costly_open;
-    dropping.draft = dropping_draft;
+    dropping.draft_batch = dropping_draft;
     const struct policy_ops *const planted[] = {&fair, &picky, &hot, &costly, &dropping, NULL};
     expect(&settings[0].sampling);
     for (size_t i = 0; planted[i] != NULL; i++)

@@ -292,20 +292,20 @@ test_knobs_at_their_ends(void **state)
 
 static struct {
     struct session *session;
-    bool (*draft)(struct policy *, struct round *);
+    bool (*draft)(struct policy *const *, struct round *const *, uint32_t);
     uint32_t full; /* rounds after one that was accepted in full */
     bool was_full;
 } watch;
 
 /* What the draft model has read when a round begins: all but the pending token, since the last candidate's row has run. */
 static bool
-watch_draft(struct policy *p, struct round *r)
+watch_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    const struct helper *h = &watch.session->helpers[HELPER_DRAFT];
-    if (r->number > 1)
-        assert_int_equal(context_length(h->ctx, h->seq), r->n_tokens - 1);
+    const struct helper *h = &watch.session->lanes[0].helpers[HELPER_DRAFT];
+    if (r[0]->number > 1)
+        assert_int_equal(context_length(h->of->ctx, h->seq), r[0]->n_tokens - 1);
     watch.full += watch.was_full;
-    return watch.draft(p, r);
+    return watch.draft(p, r, n);
 }
 
 static bool
@@ -325,8 +325,8 @@ test_no_row_of_an_accepted_draft_runs_twice(void **state)
         own++;
     struct policy_ops watching = *policy_registry[own];
     const struct policy_ops *const registry[] = {&watching, NULL};
-    watch.draft = watching.draft;
-    watching.draft = watch_draft;
+    watch.draft = watching.draft_batch;
+    watching.draft_batch = watch_draft;
     watching.observe = watch_observe;
     struct session_options o = session_usual();
     struct engine *engine = open_exact(1, EQUAL);

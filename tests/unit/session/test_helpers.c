@@ -86,7 +86,7 @@ watch_draft(struct policy *p, struct round *r)
     compare_rows(r, d);
     const uint32_t most = watch.most > 0 ? watch.most : 1 + (uint32_t)(splitmix64(&watch.random) % 6);
     const struct chain_rule rule = {.exit_layer = d->exit_layer, .most = most, .full = "k"};
-    return chain_draft(d, &rule);
+    return chain_draft(&d, 1, &rule);
 }
 
 static bool
@@ -126,7 +126,7 @@ watch_run(struct engine *engine, uint32_t runs, float temperature)
         if (session_failed(watch.session, &err))
             fail_msg("%s", err.text);
     }
-    assert_int_equal(run_emitted(&watch.session->run), o.tokens);
+    assert_int_equal(lane_emitted(&watch.session->lanes[0]), o.tokens);
     context_close(watch.scratch);
     session_close(watch.session);
 }

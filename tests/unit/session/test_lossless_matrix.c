@@ -31,6 +31,7 @@ struct matrix {
     bool changing;        /* knobs change at random each round */
     int settings;         /* 0: all */
     enum head_kind heads; /* random ones, that every policy asks: nothing good comes of it, and nothing wrong */
+    uint32_t batch;       /* so many of the prompts at a time in one session; 0: each in its own */
 };
 
 static void
@@ -77,14 +78,20 @@ turn_and_step(void *user, struct session *s, const struct event *e)
 }
 
 static void
-generate(struct engine *engine, const char *policy, const struct knob_setting *set, size_t n_set, const char *prompt,
-         const struct matrix *m, struct turner *turner, struct session_rig_result *out)
+generate(struct engine *engine, const char *policy, const struct knob_setting *set, size_t n_set, size_t prompt,
+         uint32_t batch, const struct matrix *m, struct turner *turner, struct session_rig_result *out)
 {
     struct err err = {0};
+    struct prompt_text prompts[SESSION_PROMPTS];
+    for (size_t i = 0; i < m->prompts; i++)
+        prompts[i] = (struct prompt_text){session_prompts[i], strlen(session_prompts[i])};
     const struct session_options options = {.policies = policy_registry,
                                             .policy = policy,
-                                            .prompt = prompt,
-                                            .prompt_len = strlen(prompt),
+                                            .prompt = session_prompts[prompt],
+                                            .prompt_len = strlen(session_prompts[prompt]),
+                                            .batch = batch,
+                                            .prompts = prompts,
+                                            .n_prompts = batch > 0 ? m->prompts : 0,
                                             .sampling = {.top_p = 1},
                                             .seed = 1,
                                             .tokens = m->tokens,
@@ -102,7 +109,7 @@ generate(struct engine *engine, const char *policy, const struct knob_setting *s
 }
 
 static void
-compare(const struct session_rig_result *got, const struct session_rig_result *ar, const char *policy,
+compare(const struct session_rig_sequence *got, const struct session_rig_sequence *ar, const char *policy,
         const char *setting, size_t prompt)
 {
     for (size_t i = 0; i < got->n && i < ar->n; i++)
@@ -122,7 +129,7 @@ run_matrix(const char *path, const char *draft, const struct matrix *m)
         fail_msg("%s", err.text);
     struct session_rig_result ar[SESSION_PROMPTS];
     for (size_t p = 0; p < m->prompts; p++) {
-        generate(engine, "ar", NULL, 0, session_prompts[p], m, NULL, &ar[p]);
+        generate(engine, "ar", NULL, 0, p, 0, m, NULL, &ar[p]);
         assert_int_equal(ar[p].n, m->tokens);
     }
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
@@ -138,13 +145,14 @@ run_matrix(const char *path, const char *draft, const struct matrix *m)
                 size_t len = strlen(text);
                 snprintf(text + len, sizeof text - len, "%s=%s ", set[k].name, set[k].text);
             }
-            for (size_t p = 0; p < m->prompts; p++) {
+            for (size_t p = 0; p < (m->batch > 0 ? 1 : m->prompts); p++) {
                 struct session_rig_result got;
                 struct turner turner = {&info, m->heads != HEAD_LENS, &random};
-                generate(engine, info.name, set, info.n_knobs, session_prompts[p], m, m->changing ? &turner : NULL,
-                         &got);
-                compare(&got, &ar[p], info.name, text, p);
-                compared++;
+                generate(engine, info.name, set, info.n_knobs, p, m->batch, m, m->changing ? &turner : NULL, &got);
+                for (size_t q = 0; q < got.n_sequences; q++)
+                    compare(&got.sequences[q], &ar[p + q].sequences[0], info.name, text, p + q);
+                assert_int_equal(got.n_sequences, m->batch > 0 ? m->prompts : 1);
+                compared += got.n_sequences;
                 drafted += got.metrics.total.accepted;
                 session_rig_free(&got);
             }
@@ -186,23 +194,35 @@ static void
 test_trained_heads_keep_autoregressive_tokens(void **state)
 {
     (void)state;
-    on_a_tiny_model(&(struct matrix){"cpu", 1, 40, false, 2, HEAD_AFFINE});
-    on_a_tiny_model(&(struct matrix){"cpu", 1, 40, false, 1, HEAD_FULL});
-    on_a_tiny_model(&(struct matrix){"check", 1, 40, true, 2, HEAD_AFFINE});
+    on_a_tiny_model(&(struct matrix){"cpu", 1, 40, false, 2, HEAD_AFFINE, 0});
+    on_a_tiny_model(&(struct matrix){"cpu", 1, 40, false, 1, HEAD_FULL, 0});
+    on_a_tiny_model(&(struct matrix){"check", 1, 40, true, 2, HEAD_AFFINE, 0});
 }
 
 static void
 test_every_policy_and_setting_gives_autoregressive_tokens_on_cpu(void **state)
 {
     (void)state;
-    on_a_tiny_model(&(struct matrix){"cpu", 3, 40, false, 0, HEAD_LENS});
+    on_a_tiny_model(&(struct matrix){"cpu", 3, 40, false, 0, HEAD_LENS, 0});
 }
 
 static void
 test_every_policy_and_setting_gives_autoregressive_tokens_on_check(void **state)
 {
     (void)state;
-    on_a_tiny_model(&(struct matrix){"check", 1, 40, false, 0, HEAD_LENS});
+    on_a_tiny_model(&(struct matrix){"check", 1, 40, false, 0, HEAD_LENS, 0});
+}
+
+static void
+test_every_sequence_of_a_batch_gives_autoregressive_tokens(void **state)
+{
+    (void)state;
+    on_a_tiny_model(&(struct matrix){"cpu", 2, 24, false, 2, HEAD_LENS, 1});
+    on_a_tiny_model(&(struct matrix){"cpu", 5, 24, false, 3, HEAD_LENS, 3});
+    on_a_tiny_model(&(struct matrix){"cpu", 9, 24, true, 1, HEAD_LENS, 8});
+    on_a_tiny_model(&(struct matrix){"check", 4, 16, true, 1, HEAD_LENS, 3});
+    on_a_tiny_model(&(struct matrix){"cpu", 4, 24, true, 1, HEAD_AFFINE, 3});
+    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", 5, 24, false, 1, HEAD_LENS, 3});
 }
 
 /* An emulated GPU runs a very small model for a few tokens, a real one all of it and the bundled model. */
@@ -228,33 +248,36 @@ test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda(void **state)
                                         .sharpness = 8};
         if (!tinymodel_write_temp(path, sizeof path, &small, &err))
             fail_msg("%s", err.text);
-        run_matrix(path, path,
-                   &(struct matrix){"cuda", 1, 12, false, getenv("SPECSCOPE_LONG") != NULL ? SETTINGS : 2, HEAD_LENS});
+        run_matrix(
+            path, path,
+            &(struct matrix){"cuda", 1, 12, false, getenv("SPECSCOPE_LONG") != NULL ? SETTINGS : 2, HEAD_LENS, 0});
+        run_matrix(path, path, &(struct matrix){"cuda", 4, 8, false, 1, HEAD_LENS, 3});
         char heads[160];
         if (!heads_rig_write_beside(path, HEAD_AFFINE, seed, heads, sizeof heads, &err))
             fail_msg("%s", err.text);
-        run_matrix(path, path, &(struct matrix){"cuda", 1, 12, false, 1, HEAD_AFFINE});
+        run_matrix(path, path, &(struct matrix){"cuda", 1, 12, false, 1, HEAD_AFFINE, 0});
         unlink(heads);
         unlink(path);
         return;
     }
-    on_a_tiny_model(&(struct matrix){"cuda", 1, 40, false, 0, HEAD_LENS});
-    on_a_tiny_model(&(struct matrix){"cuda", 2, 40, true, 0, HEAD_LENS});
-    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cuda", 2, 64, false, 0, HEAD_LENS});
+    on_a_tiny_model(&(struct matrix){"cuda", 1, 40, false, 0, HEAD_LENS, 0});
+    on_a_tiny_model(&(struct matrix){"cuda", 2, 40, true, 0, HEAD_LENS, 0});
+    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cuda", 2, 64, false, 0, HEAD_LENS, 0});
+    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cuda", 9, 64, false, 0, HEAD_LENS, 8});
 }
 
 static void
 test_knobs_changing_every_round_keep_autoregressive_tokens(void **state)
 {
     (void)state;
-    on_a_tiny_model(&(struct matrix){"cpu", 2, 40, true, 0, HEAD_LENS});
+    on_a_tiny_model(&(struct matrix){"cpu", 2, 40, true, 0, HEAD_LENS, 0});
 }
 
 static void
 test_the_bundled_model_gives_autoregressive_tokens(void **state)
 {
     (void)state;
-    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", 1, 48, false, 0, HEAD_LENS});
+    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", 1, 48, false, 0, HEAD_LENS, 0});
 }
 
 static void
@@ -263,11 +286,17 @@ test_the_whole_matrix_on_the_bundled_model(void **state)
     (void)state;
     if (getenv("SPECSCOPE_LONG") == NULL)
         skip();
-    uint64_t n = run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", SESSION_PROMPTS, 128, false, 0, HEAD_LENS});
-    n += run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", SESSION_PROMPTS, 128, true, 0, HEAD_LENS});
-    n += run_matrix(BUNDLED, DRAFT, &(struct matrix){"check", SESSION_PROMPTS, 128, false, 0, HEAD_LENS});
-    n += run_matrix(BUNDLED, DRAFT, &(struct matrix){"check", SESSION_PROMPTS, 128, true, 0, HEAD_LENS});
-    printf("# %llu runs of 128 tokens compared\n", (unsigned long long)n);
+    uint64_t n = run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", SESSION_PROMPTS, 128, false, 0, HEAD_LENS, 0});
+    n += run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", SESSION_PROMPTS, 128, true, 0, HEAD_LENS, 0});
+    n += run_matrix(BUNDLED, DRAFT, &(struct matrix){"check", SESSION_PROMPTS, 128, false, 0, HEAD_LENS, 0});
+    n += run_matrix(BUNDLED, DRAFT, &(struct matrix){"check", SESSION_PROMPTS, 128, true, 0, HEAD_LENS, 0});
+    for (uint32_t batch = 1; batch <= 8; batch = batch == 1 ? 3 : batch + 5)
+        for (int check = 0; check < 2; check++)
+            for (int changing = 0; changing < 2; changing++)
+                n += run_matrix(BUNDLED, DRAFT,
+                                &(struct matrix){check ? "check" : "cpu", SESSION_PROMPTS, 64, changing,
+                                                 changing ? 2 : 3, HEAD_LENS, batch});
+    printf("# %llu runs compared\n", (unsigned long long)n);
 }
 
 int
@@ -277,6 +306,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_cpu),
         cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_check),
+        cmocka_unit_test(test_every_sequence_of_a_batch_gives_autoregressive_tokens),
         cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda),
         cmocka_unit_test(test_trained_heads_keep_autoregressive_tokens),
         cmocka_unit_test(test_knobs_changing_every_round_keep_autoregressive_tokens),

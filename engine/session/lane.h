@@ -1,0 +1,71 @@
+/* A lane of a session: a place where a sequence runs, and after its end the next one. A session without a batch has one.
+ * Everything here is the engine thread's own. */
+#ifndef ENGINE_SESSION_LANE_H
+#define ENGINE_SESSION_LANE_H
+
+#include "engine/session/round.h"
+
+/* What a verdict emits: accepted drafts, then the target's own token; cut after an end of sequence. The rows of all
+ * emitted tokens but the last are committed, behind the pending token's: KV length = tokens - 1. */
+struct emission {
+    token_t token[VERIFY_NODES + 1];
+    uint32_t n;
+    slot_t row[VERIFY_NODES]; /* (n) */
+    bool own;                 /* the last one is the target's own */
+    bool ended;               /* … or ends the sequence */
+};
+
+/* Everything of a sequence's round that policies don't see. */
+struct round_state {
+    struct lane *lane;
+    struct verify_row node[VERIFY_NODES];
+    uint32_t pos[VERIFY_NODES];
+    uint32_t n;              /* nodes, node 0 counted */
+    uint32_t steps;          /* depth of the tree: drafts on its longest path */
+    uint32_t cut;            /* of them, those that are not verified */
+    struct round_event line; /* the round's, filled in as it goes */
+    struct verdict verdict;
+    struct emission emission;
+    bool lacks_last;    /* the last draft is a token that the target lacks: it is rejected, nothing follows it */
+    bool annealed;      /* temperature[] below is this round's */
+    float *temperature; /* (L + 1) of the last exit rule */
+};
+
+struct helper_context { /* of a model that helps the target; all 0: the role is nobody's, or the target's own layers' */
+    struct context *ctx;
+    uint32_t vocab, layers;
+    token_t unknown; /* what it reads for a token that it lacks */
+};
+
+/* A lane's rows in a helper's context, which follow the target's: its trunk is the first tokens of the sequence, the
+ * pending one's among them. */
+struct helper {
+    const struct helper_context *of; /* the session's */
+    seq_t seq;
+    slot_t row[VERIFY_NODES]; /* of the round's nodes; SLOT_NONE: not asked for */
+    struct round view;        /* what round_model() hands out */
+};
+
+struct lane {
+    struct session *session;
+    uint32_t number;        /* of its sequence, from 0: `seq` in events */
+    bool over;              /* the sequence has ended, and no other took its place */
+    uint32_t past;          /* so many tokens end no sequence: it was asked to go on behind them */
+    token_t *tokens;        /* (ctx + 2) the prompt's and the emitted ones; the last is pending, once one is emitted */
+    uint32_t n_tokens;      /* … at most ctx + 1 */
+    uint32_t prompt_tokens; /* the first of them */
+    seq_t seq;              /* in the target's context */
+    struct helper helpers[HELPERS];
+    struct policy *policies; /* (info.n_policies) */
+    uint32_t met;            /* of them, the one that has seen the rows */
+    struct round round;
+    struct round_state state;
+};
+
+static inline uint32_t
+lane_emitted(const struct lane *l)
+{
+    return l->n_tokens - l->prompt_tokens;
+}
+
+#endif

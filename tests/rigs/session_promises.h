@@ -1,0 +1,33 @@
+/* What engine/events/event.h promises of the events of a session, held to every one. */
+#ifndef TESTS_RIGS_SESSION_PROMISES_H
+#define TESTS_RIGS_SESSION_PROMISES_H
+
+#include "tests/rigs/session_rig.h"
+
+struct sequence_promises {
+    uint32_t round, next_pos, drafts, verdicts;
+    uint32_t accepted, committed; /* drafts in this round; tokens in this round */
+    bool judged, own, whole;      /* the round's verification began; the target's own token, its ROUND came */
+    bool live, joining;           /* of a batch: joined, and has not left; no round since then */
+    token_t draft[VERIFY_NODES];
+};
+
+struct promises {
+    struct session_rig_result *out;
+    const struct run_info *info;
+    uint8_t *seen; /* by token id */
+    uint32_t vocab, layers;
+    uint64_t number, t_us;
+    uint32_t run, round;
+    bool batch;
+    bool paused;
+    bool other_model;                   /* drafts may be nobody's layer */
+    struct sequence_promises *all, *at; /* (out->n_sequences); the event's */
+    double layers_loaded, heads_loaded; /* in this round, by all sequences */
+    uint32_t live, lanes, lines;        /* sequences that run; those of this round, and their lines so far */
+};
+
+/* Takes the next event, and with it the tokens that it commits. The first broken promise is in out->wrong. */
+void promises_check(struct promises *, const struct event *);
+
+#endif
