@@ -69,7 +69,7 @@ struct options {
     const char *helpers[HELPERS]; /* models that help; NULL: none given */
     struct {
         uint32_t prompt, response; /* tokens */
-        float temperature;
+        struct sampling sampling;
     } answers; /* of the target, to what is cut out of a text */
     struct {
         double mixing, w_reject;

@@ -163,7 +163,7 @@ run(struct accept_job *j, struct err *err)
     const struct accept_data_options options = {.prompt = o->answers.prompt,
                                                 .response = o->answers.response,
                                                 .mixing = o->accept.mixing,
-                                                .temperature = o->answers.temperature,
+                                                .sampling = o->answers.sampling,
                                                 .seed = o->seed};
     const size_t wanted = o->train.tokens / o->answers.response + 1, least = 2 * (size_t)ACCEPT_HELD_EVERY;
     struct train_prompts prompts = {0};

@@ -53,7 +53,9 @@ train_settings_model(struct train_settings *s, const char *role, const struct en
 void
 train_settings_answers(struct train_settings *s, const struct options *o, struct train_prompts *prompts)
 {
-    train_settings_add(s, "temperature %.9g", (double)o->answers.temperature);
+    const struct sampling *how = &o->answers.sampling;
+    train_settings_add(s, "temperature %.6g, top-k %" PRIu32 ", top-p %.6g", (double)how->temperature, how->top_k,
+                       (double)how->top_p);
     train_settings_add(s, "answers of %" PRIu32 " tokens, seed %" PRIu64, o->answers.response, o->seed);
     train_settings_add(s, "%zu prompts of %" PRIu32 " tokens, %016" PRIx64, prompts->n, prompts->length,
                        train_prompts_hash(prompts));

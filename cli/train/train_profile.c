@@ -142,9 +142,10 @@ run(struct profile_job *j, struct err *err)
     const struct profile_data_options options = {.prompt = o->answers.prompt,
                                                  .response = o->answers.response,
                                                  .drafts = o->profile.drafts,
-                                                 .temperature = o->answers.temperature,
+                                                 .sampling = o->answers.sampling,
                                                  .seed = o->seed};
-    struct sv_profile profile = {.whose = {.temperature = o->answers.temperature, .top_p = 1}};
+    const struct sampling *how = &o->answers.sampling;
+    struct sv_profile profile = {.whose = {.temperature = how->temperature, .top_k = how->top_k, .top_p = how->top_p}};
     if (!open_models(j, err) ||
         !train_prompts_open(&j->prompts, o, j->engine[TARGET]->model->tokenizer,
                             o->train.tokens / o->answers.response + 1, err) ||

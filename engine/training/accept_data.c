@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/rng.h"
 #include "engine/model/final_norm.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/tokenizer/vocabulary_match.h"
-#include "engine/training/categorical.h"
 #include "engine/training/reader.h"
+#include "kernels/cpu/sampling.h"
+#include "kernels/rng.h"
 
 struct accept_data {
     struct accept_data_options options;
@@ -18,11 +18,13 @@ struct accept_data {
     token_t *text;                 /* (prompt + response) what is read */
     token_t *response, *candidate; /* (response): X, Y */
     bool *mixed;                   /* (response): Z_i is X_i */
-    float *label, *target_logits;  /* (response): a; (response, target's vocabulary) */
-    float *logits;                 /* (draft's vocabulary) */
+    float *label;                  /* (response): a */
+    float *p;                      /* (response, vocab) what the target said before each X */
+    float *z, *q;                  /* (the larger vocabulary), (vocab) */
+    uint32_t *order;               /* (vocab) scratch */
 
     /* the prompt at hand */
-    uint64_t random;
+    uint64_t seed;
     uint32_t n_prompt;
     float *x, *labels; /* the caller's, n_rows of them are there */
     size_t n_rows;
@@ -52,10 +54,12 @@ accept_data_open(struct accept_data **out, const struct engine *target, const st
     a->candidate = malloc(options->response * sizeof *a->candidate);
     a->mixed = malloc(options->response * sizeof *a->mixed);
     a->label = malloc(options->response * sizeof *a->label);
-    a->target_logits = malloc((size_t)options->response * a->target.vocab * sizeof *a->target_logits);
-    a->logits = malloc(a->draft.vocab * sizeof *a->logits);
+    a->p = malloc((size_t)options->response * a->vocab * sizeof *a->p);
+    a->z = malloc((a->target.vocab > a->draft.vocab ? a->target.vocab : a->draft.vocab) * sizeof *a->z);
+    a->q = malloc(a->vocab * sizeof *a->q);
+    a->order = malloc(a->vocab * sizeof *a->order);
     if (a->text == NULL || a->response == NULL || a->candidate == NULL || a->mixed == NULL || a->label == NULL ||
-        a->target_logits == NULL || a->logits == NULL) {
+        a->p == NULL || a->z == NULL || a->q == NULL || a->order == NULL) {
         accept_data_close(a);
         return err_set(err, ERR_WORK, "out of memory for responses of %u tokens; ask for shorter ones",
                        (unsigned)options->response);
@@ -77,14 +81,22 @@ accept_data_close(struct accept_data *a)
     free(a->candidate);
     free(a->mixed);
     free(a->label);
-    free(a->target_logits);
-    free(a->logits);
+    free(a->p);
+    free(a->z);
+    free(a->q);
+    free(a->order);
     free(a);
 }
 
 /* ---- a prompt ---- */
 
-/* The target goes on from text[0..n_prompt): X, and its logits before each. Returns how many; 0: an error. */
+static struct rng_key
+key_of(const struct accept_data *a, uint32_t pos, enum rng_purpose purpose)
+{
+    return (struct rng_key){.seed = a->seed, .pos = pos, .purpose = purpose};
+}
+
+/* The target goes on from text[0..n_prompt): X, and its distribution before each. Returns how many; 0: an error. */
 static uint32_t
 respond(struct accept_data *a)
 {
@@ -92,12 +104,13 @@ respond(struct accept_data *a)
     uint32_t said = 0;
     reader_forget(r, 0);
     while (said < a->options.response) {
-        float *z = a->target_logits + (size_t)said * r->vocab;
+        float *p = a->p + (size_t)said * a->vocab;
         const uint32_t n = a->n_prompt + said;
-        if (!reader_read(r, a->text, n, NULL, NULL) || !reader_logits(r, context_at(r->context, r->seq, n - 1), z))
+        const struct rng_key key = key_of(a, n, RNG_BONUS);
+        if (!reader_read(r, a->text, n, NULL, NULL) || !reader_logits(r, context_at(r->context, r->seq, n - 1), a->z))
             return 0;
-        const struct categorical p = categorical_of(z, a->vocab, a->options.temperature);
-        a->response[said++] = a->text[n] = categorical_draw(&p, &a->random);
+        sampling_dist(a->z, a->vocab, &a->options.sampling, p, a->order);
+        a->response[said++] = a->text[n] = sampling_draw(p, a->vocab, &key, NULL, 0);
         if (tokenizer_is_end(r->engine->model->tokenizer, a->text[n]))
             break;
     }
@@ -112,13 +125,14 @@ propose(void *user, struct reader *r, uint32_t at, slot_t slot)
     if (at + 1 < a->n_prompt)
         return true;
     const uint32_t i = at + 1 - a->n_prompt;
-    if (!reader_logits(r, slot, a->logits))
+    const struct rng_key key = key_of(a, at + 1, RNG_DRAFT);
+    if (!reader_logits(r, slot, a->z))
         return false;
-    const float *z = a->target_logits + (size_t)i * a->target.vocab;
-    const struct categorical p = categorical_of(z, a->vocab, a->options.temperature);
-    const struct categorical q = categorical_of(a->logits, a->vocab, a->options.temperature);
-    a->candidate[i] = categorical_draw(&q, &a->random);
-    a->label[i] = (float)categorical_acceptance(&p, &q, a->candidate[i]);
+    sampling_dist(a->z, a->vocab, &a->options.sampling, a->q, a->order);
+    const token_t y = sampling_draw(a->q, a->vocab, &key, NULL, 0);
+    const float ratio = a->p[(size_t)i * a->vocab + (size_t)y] / a->q[y];
+    a->candidate[i] = y;
+    a->label[i] = ratio < 1 ? ratio : 1;
     return true;
 }
 
@@ -144,7 +158,7 @@ accept_data_prompt(struct accept_data *a, uint64_t index, const token_t *prompt,
 {
     struct reader *r = &a->draft;
     *rows = 0;
-    a->random = splitmix64_mix(a->options.seed + index * SPLITMIX64_STEP);
+    a->seed = splitmix64_mix(a->options.seed + index * SPLITMIX64_STEP);
     a->n_prompt = (uint32_t)n;
     a->x = x;
     a->labels = label;
@@ -158,7 +172,8 @@ accept_data_prompt(struct accept_data *a, uint64_t index, const token_t *prompt,
     reader_forget(r, 0);
     bool ok = reader_read(r, a->text, a->n_prompt + said - 1, propose, a);
     for (uint32_t i = 0; i < said && ok; i++) {
-        a->mixed[i] = splitmix64_uniform(&a->random) < a->options.mixing;
+        const struct rng_key key = key_of(a, a->n_prompt + i, RNG_ACCEPT);
+        a->mixed[i] = rng_uniform(&key) < a->options.mixing;
         a->text[a->n_prompt + i] = a->mixed[i] ? a->response[i] : a->candidate[i];
     }
     reader_forget(r, a->n_prompt); /* Z begins like X: with the prompt */

@@ -13,7 +13,7 @@
 struct accept_data_options {
     uint32_t prompt, response; /* tokens of a prompt at most, and of the target's response */
     double mixing;             /* 0.15 */
-    float temperature;         /* of p and q, and of the response */
+    struct sampling sampling;  /* of p and q, and of the response */
     uint64_t seed;
 };
 

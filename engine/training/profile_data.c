@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/rng.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/tokenizer/vocabulary_match.h"
-#include "engine/training/categorical.h"
 #include "engine/training/reader.h"
+#include "kernels/cpu/sampling.h"
+#include "kernels/rng.h"
 
 enum { TARGET, DRAFT, COMPANION, MODELS };
 
@@ -15,13 +15,26 @@ struct profile_data {
     struct profile_data_options options;
     struct reader reader[MODELS];
     float *logits[MODELS]; /* (drafts + 1, vocabulary of each): before each draft, and after the last */
+    float *q;              /* (drafts, vocab) what drafts were drawn from */
+    float *scratch[3];     /* (vocab) distributions at hand */
+    uint32_t *order;       /* (vocab) scratch */
     token_t *text;         /* (prompt + response + drafts + 1) */
 
     /* the prompt at hand */
-    uint64_t random;
+    uint64_t seed;
     uint32_t n;     /* tokens that stand; the last of them no model has read */
     uint32_t vocab; /* ids that all three have */
 };
+
+static bool
+make_room(struct profile_data *d)
+{
+    bool ok = (d->q = malloc((size_t)d->options.drafts * d->vocab * sizeof *d->q)) != NULL &&
+              (d->order = malloc(d->vocab * sizeof *d->order)) != NULL;
+    for (int i = 0; i < 3 && ok; i++)
+        ok = (d->scratch[i] = malloc(d->vocab * sizeof *d->scratch[i])) != NULL;
+    return ok;
+}
 
 bool
 profile_data_open(struct profile_data **out, const struct engine *target, const struct engine *draft,
@@ -48,6 +61,7 @@ profile_data_open(struct profile_data **out, const struct engine *target, const 
             ok = d->logits[i] != NULL || err_set(err, ERR_WORK, "out of memory for a profile: fewer --drafts");
         }
     }
+    ok = ok && (make_room(d) || err_set(err, ERR_WORK, "out of memory for a profile"));
     if (!ok) {
         profile_data_close(d);
         return false;
@@ -65,6 +79,10 @@ profile_data_close(struct profile_data *d)
         reader_close(&d->reader[i]);
         free(d->logits[i]);
     }
+    for (int i = 0; i < 3; i++)
+        free(d->scratch[i]);
+    free(d->q);
+    free(d->order);
     free(d->text);
     free(d);
 }
@@ -96,53 +114,78 @@ read_on(struct profile_data *d, int model, uint32_t to)
     return reader_read(&d->reader[model], d->text, to, keep_logits, &(struct reading){d, model});
 }
 
-static struct categorical
-said(const struct profile_data *d, int model, uint32_t i, float temperature)
+/* What a model says at place i of the round, into `to`. */
+static const float *
+said(struct profile_data *d, int model, uint32_t i, const struct sampling *how, float *to)
 {
-    return categorical_of(logits_at(d, model, i), d->vocab, temperature);
+    sampling_dist(logits_at(d, model, i), d->vocab, how, to, d->order);
+    return to;
 }
 
-/* Judges draft i; true: accepted. */
-static bool
-observe(struct profile_data *d, uint32_t i, struct sv_observation *o)
+static float *
+q_at(const struct profile_data *d, uint32_t i)
 {
-    const float t = d->options.temperature, warm = t > 0 ? t : 1;
+    return d->q + (size_t)i * d->vocab;
+}
+
+static struct sv_observation
+observe(struct profile_data *d, uint32_t i)
+{
+    const struct sampling *how = &d->options.sampling, whole = {.temperature = 1, .top_p = 1};
+    const bool greedy = !(how->temperature > 0);
     const token_t x = d->text[d->n + i];
-    const struct categorical p = said(d, TARGET, i, t), q = said(d, DRAFT, i, t);
-    const struct categorical draft = said(d, DRAFT, i, warm), companion = said(d, COMPANION, i, warm);
-    const double accepted = categorical_acceptance(&p, &q, x), s = categorical_overlap(&draft, &companion);
-    *o = (struct sv_observation){.s = (float)(s < 1 ? s : 1), /* rounding */
-                                 .a = (float)categorical_acceptance(&companion, &draft, x),
-                                 .accepted = (float)accepted};
-    return splitmix64_uniform(&d->random) < accepted;
+    const float *p = said(d, TARGET, i, how, d->scratch[0]);
+    const float *q = greedy ? said(d, DRAFT, i, &whole, d->scratch[1]) : q_at(d, i);
+    const float *c = said(d, COMPANION, i, greedy ? &whole : how, d->scratch[2]);
+    const struct overlap of = sampling_overlap(q, c, d->vocab, x);
+    const float ratio = p[x] / q_at(d, i)[x];
+    return (struct sv_observation){.s = of.similarity < 1 ? of.similarity : 1, /* rounding */
+                                   .a = of.acceptance,
+                                   .accepted = ratio < 1 ? ratio : 1};
+}
+
+static bool
+draw_drafts(struct profile_data *d, uint32_t most)
+{
+    for (uint32_t i = 0; i < most; i++) {
+        const struct rng_key key = {.seed = d->seed, .pos = d->n + i, .purpose = RNG_DRAFT};
+        if (!read_on(d, DRAFT, d->n + i))
+            return false;
+        said(d, DRAFT, i, &d->options.sampling, q_at(d, i));
+        d->text[d->n + i] = sampling_draw(q_at(d, i), d->vocab, &key, NULL, 0);
+    }
+    return true;
+}
+
+/* The target's verdict on a chain of so many drafts, as in generation. */
+static void
+verify(struct profile_data *d, uint32_t drafts, struct verdict *verdict)
+{
+    struct verify_node node[VERIFY_NODES];
+    const float *logits[VERIFY_NODES], *q[VERIFY_NODES] = {NULL};
+    for (uint32_t i = 0; i <= drafts; i++) {
+        node[i] = (struct verify_node){
+            .parent = (int32_t)i - 1, .token = d->text[d->n + i - 1], .pos = d->n + i - 1, .q = DIST_NONE};
+        logits[i] = logits_at(d, TARGET, i);
+        q[i] = i > 0 ? q_at(d, i - 1) : NULL;
+    }
+    const struct verify_req req = {
+        .nodes = node, .n = drafts + 1, .sampling = d->options.sampling, .seed = d->seed, .out = verdict};
+    sampling_verify(&req, d->vocab, logits, q, d->vocab, d->scratch[0], d->order, verdict);
 }
 
 /* Drafts, at most `most` >= 1 of them; judges them; adds what stands to the text, the target's own word with it. */
 static bool
 play_round(struct profile_data *d, uint32_t most, struct sv_observation *out, size_t *n_out, uint32_t *accepted)
 {
-    const float t = d->options.temperature;
-    for (uint32_t i = 0; i < most; i++) {
-        if (!read_on(d, DRAFT, d->n + i))
-            return false;
-        const struct categorical q = said(d, DRAFT, i, t);
-        d->text[d->n + i] = categorical_draw(&q, &d->random);
-    }
-    if (!read_on(d, COMPANION, d->n + most - 1) || !read_on(d, TARGET, d->n + most))
+    struct verdict verdict;
+    if (!draw_drafts(d, most) || !read_on(d, COMPANION, d->n + most - 1) || !read_on(d, TARGET, d->n + most))
         return false;
-    bool rejected = false;
-    *accepted = 0;
-    while (*accepted < most && !rejected) {
-        rejected = !observe(d, *accepted, &out[(*n_out)++]);
-        *accepted += !rejected;
-    }
-    const struct categorical p = said(d, TARGET, *accepted, t);
-    if (rejected) {
-        const struct categorical q = said(d, DRAFT, *accepted, t);
-        d->text[d->n + *accepted] = categorical_residual(&p, &q, &d->random);
-    } else {
-        d->text[d->n + *accepted] = categorical_draw(&p, &d->random);
-    }
+    verify(d, most, &verdict);
+    *accepted = verdict.n_path;
+    for (uint32_t i = 0; i < most && i <= *accepted; i++)
+        out[(*n_out)++] = observe(d, i);
+    d->text[d->n + *accepted] = verdict.next;
     return true;
 }
 
@@ -153,7 +196,7 @@ profile_data_prompt(struct profile_data *d, uint64_t index, const token_t *promp
     const struct tokenizer *tokenizer = d->reader[TARGET].engine->model->tokenizer;
     const uint32_t end = (uint32_t)n + d->options.response;
     *n_out = 0;
-    d->random = splitmix64_mix(d->options.seed + index * SPLITMIX64_STEP);
+    d->seed = splitmix64_mix(d->options.seed + index * SPLITMIX64_STEP);
     d->n = (uint32_t)n;
     memcpy(d->text, prompt, n * sizeof *prompt);
     for (int i = 0; i < MODELS; i++)

@@ -13,7 +13,7 @@
 struct profile_data_options {
     uint32_t prompt, response; /* tokens of a prompt at most, and of a response */
     uint32_t drafts;           /* of a round */
-    float temperature;
+    struct sampling sampling;
     uint64_t seed;
 };
 

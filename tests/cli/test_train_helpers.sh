@@ -64,6 +64,18 @@ assert sum(map(sum, p['count'])) > 100"
 cp "$profile" "$TMP/first"
 train_profile --text "$text" --out "$profile"
 check "the same again is the same profile" cmp "$profile" "$TMP/first"
+train_profile --text "$text" --out "$profile" --temp 0.7 --top-k 20 --top-p 0.9
+check "a profile of filtered distributions" [ "$status" -eq 0 ]
+check "says so" json_holds "$profile" "j['sampling']['top_k'] == 20 and abs(j['sampling']['top_p'] - 0.9) < 1e-6"
+sv() {
+    specscope run --policy sv --draft "$TMP/draft.gguf" --companion "$TINY" --profile "$profile" -n 8 -p a "$@" "$TINY"
+}
+sv --temp 0.7 --top-k 20 --top-p 0.9
+check "and serves such sampling without a note" sh -c "[ $status -eq 0 ] && ! grep -q 'the profile is of' '$TMP/err'"
+sv --temp 0.7 --top-k 20
+check "other sampling with one" grep -q 'the profile is of temperature 0.7, top-k 20, top-p 0.9' "$TMP/err"
+train_accept --out "$head_file" --top-k 5 --top-p 0.8
+check "heads learn what is filtered, too" [ "$status" -eq 0 ]
 printf '{"turns": ["Three mice sat on a wall."]}\n{"turns": ["A baker"]}\n' >"$TMP/prompts.jsonl"
 train_profile --prompts "$TMP/prompts.jsonl" --out "$profile"
 check "prompts come from lines, too" [ "$status" -eq 0 ]

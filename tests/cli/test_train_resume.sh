@@ -63,8 +63,9 @@ refuses_to_go_on() { # what, pattern, arguments
     check "and keeps what it has, with $1" cmp "$TMP/saved" "$out.partial"
 }
 refuses_to_go_on "other drafts" "drafts 5', not 'drafts 3'" "--drafts 3"
-refuses_to_go_on "another temperature" "temperature 1" "--temp 0.5"
+refuses_to_go_on "another temperature" "temperature 1, top-k 0" "--temp 0.5"
 refuses_to_go_on "another companion" "companion tiny" "--companion $TINY"
+refuses_to_go_on "other nuclei" "temperature 1, top-k 0, top-p 1', not 'temperature 1, top-k 0, top-p 0.9'" "--top-p 0.9"
 refuses_to_go_on "other prompts" "251 prompts" "--tokens 3000"
 refuses_to_go_on "another seed" "answers of 16" "--seed 9"
 refuses "nor with a training of another kind" 2 "was begun with 'train profile', not 'train accept'" $(accept --out "$out")
