@@ -74,7 +74,7 @@ sv --temp 0.7 --top-k 20 --top-p 0.9
 check "and serves such sampling without a note" sh -c "[ $status -eq 0 ] && ! grep -q 'the profile is of' '$TMP/err'"
 sv --temp 0.7 --top-k 20
 check "other sampling with one" grep -q 'the profile is of temperature 0.7, top-k 20, top-p 0.9' "$TMP/err"
-train_accept --out "$head_file" --top-k 5 --top-p 0.8
+train_accept --out "$TMP/filtered" --top-k 5 --top-p 0.8
 check "heads learn what is filtered, too" [ "$status" -eq 0 ]
 printf '{"turns": ["Three mice sat on a wall."]}\n{"turns": ["A baker"]}\n' >"$TMP/prompts.jsonl"
 train_profile --prompts "$TMP/prompts.jsonl" --out "$profile"
