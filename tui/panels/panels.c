@@ -9,6 +9,7 @@
     P(panel_rounds)                                                                                                    \
     P(panel_series)                                                                                                    \
     P(panel_knobs)                                                                                                     \
+    P(panel_ledger)                                                                                                    \
     P(panel_mask)
 
 #define DECLARE(panel) extern const struct panel_ops panel;

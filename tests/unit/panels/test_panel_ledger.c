@@ -1,0 +1,202 @@
+/* The ledger drawn into a grid: its rows, what it compares, what its keys ask for. */
+#include "tests/rigs/panel_rig.h"
+
+/* `n` rounds whose time goes up and down by a tenth around us, with `emitted` tokens each. */
+static void
+rounds(struct fixture *f, int n, uint32_t us, uint32_t emitted)
+{
+    for (int i = 0; i < n; i++) {
+        f->stream.round++;
+        struct event *e = say_round(&f->stream, 5, emitted - 1, emitted);
+        e->round_end.draft_us = us / 2;
+        e->round_end.verify_us = us / 2 + (i % 3 == 0 ? 0 : i % 3 == 1 ? us / 10 : us / 20);
+    }
+}
+
+static void
+turn(struct fixture *f, const char *knob, const char *before, const char *after)
+{
+    stream_control(&f->stream, knob, after);
+    f->stream.events[f->stream.n - 1].control.old_text = before;
+}
+
+static void
+test_a_row_is_a_stretch_the_newest_first(void **state)
+{
+    struct fixture *f = *state;
+    use(f, "ledger");
+    draw(f, 6, 100);
+    assert_non_null(strstr(line(f, 0), "no rounds yet"));
+    rounds(f, 10, 2000, 3);
+    turn(f, "tau", "0.55", "0.7");
+    draw(f, 6, 100);
+    assert_non_null(strstr(line(f, 1), "τ 0.55→0.7  with the next round"));
+    assert_non_null(strstr(line(f, 2), "▸A   start"));
+    rounds(f, 12, 2000, 4);
+    draw(f, 6, 100);
+    assert_non_null(strstr(line(f, 0), "what changed"));
+    assert_non_null(strstr(line(f, 1), "▸B★  τ 0.7"));
+    assert_non_null(strstr(line(f, 1), " 48  4.00  0.60"));
+    assert_non_null(strstr(line(f, 1), "(2.45×)"));
+    assert_non_null(strstr(line(f, 2), " A   start"));
+    assert_non_null(strstr(line(f, 2), " 30  3.00  0.40"));
+    assert_non_null(strstr(line(f, 2), "reference"));
+    f->grid.utf8 = false;
+    draw(f, 6, 100);
+    assert_true(row_with(f, "B*  ") == 1);
+}
+
+static void
+test_differences_say_whether_they_are_more_than_noise(void **state)
+{
+    struct fixture *f = *state;
+    char note[160];
+    use(f, "ledger");
+    rounds(f, 30, 2000, 3);
+    turn(f, "tau", "0.55", "0.7");
+    rounds(f, 30, 2010, 3); /* half a per cent of the time, among rounds that vary by a tenth */
+    turn(f, "tau", "0.7", "0.8");
+    rounds(f, 30, 1500, 3);
+    turn(f, "tau", "0.8", "0.9");
+    rounds(f, 30, 4000, 3);
+    turn(f, "tau", "0.9", "1");
+    rounds(f, 1, 1000, 3);
+    draw(f, 8, 100);
+    assert_non_null(strstr(line(f, 1), "E☆"));
+    assert_null(strstr(line(f, 1), "▲")); /* one round tells nothing */
+    assert_non_null(strstr(line(f, 2), "▼"));
+    assert_non_null(strstr(line(f, 3), "+33%"));
+    assert_non_null(strstr(line(f, 3), "▲"));
+    assert_non_null(strstr(line(f, 4), "≈"));
+    press(f, INPUT_DOWN);
+    press(f, INPUT_DOWN);
+    f->ops->note(f->panel, &f->view, note, (int)sizeof note);
+    assert_non_null(strstr(note, "C is 33%"));
+    assert_non_null(strstr(note, "faster than A"));
+    press(f, INPUT_ENTER); /* pins C */
+    press(f, INPUT_END);
+    draw(f, 8, 100);
+    assert_non_null(strstr(line(f, 3), "reference"));
+    assert_non_null(strstr(line(f, 5), "-25%"));
+    f->ops->note(f->panel, &f->view, note, (int)sizeof note);
+    assert_non_null(strstr(note, "A is 25%"));
+    assert_non_null(strstr(note, "slower than C"));
+    assert_true(f->ops->command(f->panel, &f->view, "pin", "b"));
+    draw(f, 8, 100);
+    assert_non_null(strstr(line(f, 4), "reference"));
+    assert_false(f->ops->command(f->panel, &f->view, "pin", "Q"));
+    assert_false(f->ops->command(f->panel, &f->view, "find", "b"));
+}
+
+static void
+test_speeds_are_compared_by_the_baseline_once_there_is_one(void **state)
+{
+    struct fixture *f = *state;
+    use(f, "ledger");
+    rounds(f, 20, 2000, 3);
+    draw(f, 6, 100);
+    assert_non_null(strstr(line(f, 1), "–"));
+    stream_control(&f->stream, "baseline", "1000");
+    stream_control(&f->stream, "lossless", "yes");
+    draw(f, 6, 100);
+    assert_non_null(strstr(line(f, 1), "1.43× ")); /* 3 tokens in 2.1 ms */
+    assert_non_null(strstr(line(f, 1), "✓"));
+    press(f, 'v');
+    draw(f, 6, 100);
+    assert_non_null(strstr(line(f, 0), "(model)"));
+    assert_non_null(strstr(line(f, 1), "(1.84×)"));
+    stream_control(&f->stream, "lossless", "no: token 3");
+    draw(f, 6, 100);
+    assert_non_null(strstr(line(f, 1), "✗"));
+}
+
+static void
+test_keys_ask_for_the_rows_settings(void **state)
+{
+    struct fixture *f = *state;
+    use(f, "ledger");
+    rounds(f, 3, 2000, 3);
+    turn(f, "tau", "0.55", "0.7");
+    rounds(f, 3, 2000, 3);
+    draw(f, 6, 60);
+    press(f, 'a');
+    assert_string_equal(f->command, "take B ");
+    press(f, INPUT_DOWN);
+    press(f, 's');
+    assert_string_equal(f->command, "command preset save A ");
+    press(f, 'y');
+    assert_string_equal(f->command, "copy-command A ");
+    press(f, INPUT_HOME);
+    turn(f, "tau", "0.7", "0.8");
+    rounds(f, 3, 2000, 3);
+    draw(f, 6, 60);
+    press(f, 'a'); /* the newest is followed */
+    assert_string_equal(f->command, "take C ");
+    press(f, INPUT_DOWN);
+    turn(f, "tau", "0.8", "0.9");
+    rounds(f, 3, 2000, 3);
+    draw(f, 6, 60);
+    press(f, 'a'); /* but a row that was chosen stays */
+    assert_string_equal(f->command, "take B ");
+    const struct canvas c = {.rows = 6, .cols = 60, .grid = &f->grid};
+    assert_true(f->ops->mouse(f->panel, &f->view, &c, 4, 5, MOUSE_PRESS));
+    press(f, 'a');
+    assert_string_equal(f->command, "take A ");
+}
+
+static void
+test_narrow_ledgers_keep_what_matters(void **state)
+{
+    struct fixture *f = *state;
+    use(f, "ledger");
+    rounds(f, 30, 2000, 3);
+    turn(f, "tau", "0.55", "0.7");
+    rounds(f, 30, 1000, 3);
+    draw(f, 6, 40);
+    assert_non_null(strstr(line(f, 1), "τ 0.7"));
+    assert_non_null(strstr(line(f, 1), "▲"));
+    draw(f, 6, 22);
+    assert_non_null(strstr(line(f, 1), "×"));
+    draw(f, 2, 12);
+    assert_non_null(strstr(line(f, 0), "τ 0.7"));
+}
+
+static void
+test_many_stretches_scroll(void **state)
+{
+    struct fixture *f = *state;
+    use(f, "ledger");
+    for (int i = 0; i < STRETCHES + 30; i++) {
+        turn(f, "d_max", i % 2 == 0 ? "4" : "3", i % 2 == 0 ? "3" : "4");
+        rounds(f, 2, 2000, 3);
+    }
+    draw(f, 9, 80);
+    press(f, INPUT_PAGE_DOWN);
+    press(f, INPUT_END);
+    draw(f, 9, 80);
+    char letter[8], row[16];
+    stretch_letter(30, letter);
+    snprintf(row, sizeof row, "▸%s ", letter);
+    assert_true(row_with(f, row) == 8);
+    turn(f, "d_max", "4", "5");
+    rounds(f, 2, 2000, 3);
+    draw(f, 9, 80); /* the one in focus was forgotten: now it is the oldest that is left */
+    press(f, 'a');
+    stretch_letter(31, letter);
+    snprintf(row, sizeof row, "take %s ", letter);
+    assert_string_equal(f->command, row);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PANEL_TEST(test_a_row_is_a_stretch_the_newest_first),
+        PANEL_TEST(test_differences_say_whether_they_are_more_than_noise),
+        PANEL_TEST(test_speeds_are_compared_by_the_baseline_once_there_is_one),
+        PANEL_TEST(test_keys_ask_for_the_rows_settings),
+        PANEL_TEST(test_narrow_ledgers_keep_what_matters),
+        PANEL_TEST(test_many_stretches_scroll),
+    };
+    return cmocka_run_group_tests_name("panel_ledger", tests, NULL, NULL);
+}

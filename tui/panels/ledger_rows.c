@@ -1,0 +1,227 @@
+/* Rows of the ledger: what stands in their columns, and how stretches compare. */
+#include <math.h>
+#include <stdio.h>
+
+#include "tui/panels/ledger.h"
+#include "tui/terminal/text.h"
+
+/* ---- comparisons ---- */
+
+static struct estimate
+value_of(const struct ledger_choice *ch, const struct scope *s, const struct stretch *stretch)
+{
+    const struct estimates e = stretch_estimates(stretch, scope_info(s));
+    return ch->modelled ? e.modelled : e.tokens_per_s;
+}
+
+/* Without a pin: the oldest held of the newest's prompt. */
+static const struct stretch *
+reference(const struct ledger_choice *ch, const struct stretches *all)
+{
+    const struct stretch *newest = stretches_at(all, 0), *found = NULL, *s;
+    for (uint32_t back = 0; (s = stretches_at(all, back)) != NULL; back++)
+        if (ch->pinned ? s->number == ch->reference : s->prompt == newest->prompt)
+            found = s;
+    return found;
+}
+
+void
+ledger_judge(struct ledger_choice *ch, const struct scope *scope)
+{
+    const struct stretches *all = scope_stretches(scope);
+    const struct stretch *newest = stretches_at(all, 0), *s;
+    struct estimate best = {.value = -INFINITY, .se = NAN};
+    ch->against = newest != NULL ? reference(ch, all) : NULL;
+    ch->best = NULL;
+    int others = -1;
+    for (uint32_t back = 0; (s = stretches_at(all, back)) != NULL; back++) {
+        const struct estimate e = value_of(ch, scope, s);
+        if (s->prompt != newest->prompt || isnan(e.value))
+            continue;
+        others++;
+        if (e.value > best.value) {
+            best = e;
+            ch->best = s;
+        }
+    }
+    ch->best_by_far = ch->best != NULL;
+    for (uint32_t back = 0; ch->best_by_far && (s = stretches_at(all, back)) != NULL; back++)
+        if (s != ch->best && s->prompt == newest->prompt)
+            ch->best_by_far = estimate_difference(best, value_of(ch, scope, s)).verdict == DIFFERENCE_MORE;
+    if (others < 1)
+        ch->best = NULL;
+}
+
+/* In per cent of the reference. */
+static struct difference
+against(const struct ledger_choice *ch, const struct scope *scope, const struct stretch *s)
+{
+    if (ch->against == NULL || ch->against == s)
+        return (struct difference){.value = NAN, .se = NAN, .verdict = DIFFERENCE_UNKNOWN};
+    const struct estimate base = value_of(ch, scope, ch->against);
+    struct difference d = estimate_difference(value_of(ch, scope, s), base);
+    d.value *= 100 / base.value;
+    d.se *= 100 / base.value;
+    return d;
+}
+
+static int
+decimals(double value)
+{
+    return fabs(value) < 9.95 ? 1 : 0;
+}
+
+void
+ledger_say(struct ledger_choice *ch, const struct scope *scope, const struct stretch *s, char *out, size_t n)
+{
+    ledger_judge(ch, scope);
+    const struct difference d = against(ch, scope, s);
+    char own[8], other[8];
+    out[0] = '\0';
+    if (ch->against == NULL || isnan(d.value))
+        return;
+    stretch_letter(s->number, own);
+    stretch_letter(ch->against->number, other);
+    const char *text = ch->against->prompt != s->prompt ? ", on another prompt" : ch->modelled ? ", modelled" : "";
+    if (d.verdict == DIFFERENCE_UNKNOWN)
+        snprintf(out, n, "%s and %s: too few rounds to tell", own, other);
+    else if (d.verdict == DIFFERENCE_NOISE)
+        snprintf(out, n, "%s and %s: within noise%s", own, other, text);
+    else
+        snprintf(out, n, "%s is %.*f%% ±%.*f %s than %s%s", own, decimals(d.value), fabs(d.value), decimals(d.se), d.se,
+                 d.value > 0 ? "faster" : "slower", other, text);
+}
+
+/* ---- columns ---- */
+
+#define LETTER 5 /* cursor, letter, star, a blank */
+
+/* Columns come in this order of importance; what changed has the rest, 8 at least. */
+struct ledger_columns
+ledger_arrange(int cols)
+{
+    enum { RATIO, DIFFERENCE, TOKENS, LOSSLESS, LENGTH, SPEED, ACCEPTANCE, COLUMNS };
+    static const int width[COLUMNS] = {
+        [RATIO] = 8, [DIFFERENCE] = 13, [TOKENS] = 7, [LOSSLESS] = 3, [LENGTH] = 6, [SPEED] = 12, [ACCEPTANCE] = 6};
+    int room = cols - LETTER - 8;
+    bool has[COLUMNS] = {false};
+    for (int k = 0; k < COLUMNS && room >= width[k]; k++) {
+        has[k] = true;
+        room -= width[k];
+    }
+    struct ledger_columns c = {.what = LETTER + 8 + (room > 52 ? 52 : room)};
+    int at = c.what;
+    const struct {
+        int which, *end;
+    } order[] = {{TOKENS, &c.tokens}, {LENGTH, &c.length},         {ACCEPTANCE, &c.acceptance}, {SPEED, &c.speed},
+                 {RATIO, &c.ratio},   {DIFFERENCE, &c.difference}, {LOSSLESS, &c.lossless}};
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+        if (has[order[i].which])
+            *order[i].end = at += width[order[i].which];
+    return c;
+}
+
+/* Ends before column `end`. */
+static void
+put(const struct canvas *c, int y, int end, enum role role, const char *text)
+{
+    if (end > 0)
+        canvas_text(c, y, end - text_width(text), role, text);
+}
+
+void
+ledger_draw_heading(const struct ledger_choice *ch, const struct scope *scope, const struct ledger_columns *a,
+                    const struct canvas *c, int y)
+{
+    char letter[8] = "", to[24] = "";
+    (void)scope;
+    canvas_text(c, y, LETTER, ROLE_DIM, "what changed");
+    put(c, y, a->tokens, ROLE_DIM, "tokens");
+    put(c, y, a->length, ROLE_DIM, "t/rnd");
+    put(c, y, a->acceptance, ROLE_DIM, "acc");
+    put(c, y, a->speed, ROLE_DIM, "tok/s");
+    put(c, y, a->ratio, ROLE_DIM, ch->modelled ? "(model)" : "× ar");
+    if (ch->against != NULL)
+        stretch_letter(ch->against->number, letter);
+    snprintf(to, sizeof to, "%s to %s", canvas_glyph(c, "Δ", "d"), letter);
+    put(c, y, a->difference, ROLE_DIM, to);
+}
+
+static void
+draw_difference(const struct ledger_choice *ch, const struct scope *scope, const struct stretch *s, int end,
+                const struct canvas *c, int y)
+{
+    const struct difference d = against(ch, scope, s);
+    char text[40];
+    if (s == ch->against)
+        put(c, y, end, ROLE_DIM, "reference");
+    if (isnan(d.value))
+        return;
+    if (isnan(d.se))
+        snprintf(text, sizeof text, "%+.*f%%   ", decimals(d.value), d.value);
+    else
+        snprintf(text, sizeof text, "%+.*f%% ±%.*f %s", decimals(d.value), d.value, decimals(d.se), d.se,
+                 d.verdict == DIFFERENCE_MORE   ? canvas_glyph(c, "▲", "^")
+                 : d.verdict == DIFFERENCE_LESS ? canvas_glyph(c, "▼", "v")
+                                                : canvas_glyph(c, "≈", "~"));
+    put(c, y, end, d.verdict == DIFFERENCE_MORE ? ROLE_OK : d.verdict == DIFFERENCE_LESS ? ROLE_WARN : ROLE_DIM, text);
+}
+
+/* Compared to its end, up to somewhere, or not at all. */
+static void
+draw_lossless(const struct stretch *s, int end, const struct canvas *c, int y)
+{
+    switch (s->lossless) {
+    case LOSSLESS_UNKNOWN: put(c, y, end, ROLE_DIM, "–"); break;
+    case LOSSLESS_SAMPLED: put(c, y, end, ROLE_DIM, "~"); break;
+    case LOSSLESS_NO: put(c, y, end, ROLE_ERROR, "✗"); break;
+    case LOSSLESS_YES: put(c, y, end, s->compared < s->total.emitted ? ROLE_DIM : ROLE_OK, "✓"); break;
+    }
+}
+
+static void
+draw_measures(const struct ledger_choice *ch, const struct scope *scope, const struct stretch *s,
+              const struct ledger_columns *a, const struct canvas *c, int y)
+{
+    const struct estimates e = stretch_estimates(s, scope_info(scope));
+    const struct estimate speedup = stretch_speedup(s, scope_info(scope));
+    char text[40];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)s->total.emitted);
+    put(c, y, a->tokens, ROLE_TEXT, text);
+    snprintf(text, sizeof text, "%.2f", e.tokens_per_round.value);
+    put(c, y, a->length, ROLE_TEXT, text);
+    if (isnan(e.acceptance_rate.value))
+        snprintf(text, sizeof text, "–");
+    else
+        snprintf(text, sizeof text, "%.2f", e.acceptance_rate.value);
+    put(c, y, a->acceptance, ROLE_TEXT, text);
+    const int places = e.tokens_per_s.value < 99.5 ? 1 : 0;
+    int used = snprintf(text, sizeof text, "%.*f", places, e.tokens_per_s.value);
+    if (!isnan(e.tokens_per_s.se) && used > 0)
+        snprintf(text + used, sizeof text - (size_t)used, " ±%.*f", places, e.tokens_per_s.se);
+    put(c, y, a->speed, isnan(e.tokens_per_s.value) ? ROLE_DIM : ROLE_TEXT, isnan(e.tokens_per_s.value) ? "–" : text);
+    const bool modelled = ch->modelled || isnan(speedup.value);
+    snprintf(text, sizeof text, modelled ? "(%.2f×)" : "%.2f×", modelled ? e.modelled.value : speedup.value);
+    put(c, y, a->ratio, modelled && !ch->modelled ? ROLE_DIM : ROLE_TEXT, text);
+}
+
+void
+ledger_draw_row(const struct ledger_choice *ch, const struct scope *scope, const struct stretch *s,
+                const struct ledger_columns *a, const struct canvas *c, int y, bool here)
+{
+    char letter[8], text[256];
+    const enum role role = here ? ROLE_FOCUS : s == ch->against ? ROLE_TITLE : ROLE_TEXT;
+    if (here)
+        canvas_text(c, y, 0, ROLE_FOCUS, "▸");
+    stretch_letter(s->number, letter);
+    const int x = 1 + canvas_text(c, y, 1, role, letter);
+    if (s == ch->best)
+        canvas_text(c, y, x, ROLE_OK, ch->best_by_far ? canvas_glyph(c, "★", "*") : canvas_glyph(c, "☆", "'"));
+    stretch_text(s, scope_info(scope), false, text, sizeof text);
+    canvas_word(c, y, LETTER, a->what - LETTER, role, MARK_NONE, text);
+    draw_measures(ch, scope, s, a, c, y);
+    if (a->difference > 0)
+        draw_difference(ch, scope, s, a->difference, c, y);
+    if (a->lossless > 0)
+        draw_lossless(s, a->lossless, c, y);
+}

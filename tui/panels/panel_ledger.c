@@ -1,0 +1,215 @@
+/* The ledger: a row a stretch of rounds under one setting, the newest first; what changed, what it brought, and by how
+ * much it differs from the one that is pinned as reference. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tui/panels/ledger.h"
+#include "tui/terminal/input.h"
+#include "tui/terminal/text.h"
+
+struct ledger_panel {
+    struct ledger_choice choice;
+    uint32_t at;   /* the number of the stretch in focus */
+    bool scrolled; /* else the newest is */
+    uint32_t top;  /* stretches passed over at the top */
+    int rows;      /* of stretches, as drawn last */
+};
+
+static void *
+open_ledger(void)
+{
+    return calloc(1, sizeof(struct ledger_panel));
+}
+
+static const struct stretches *
+all(const struct view *v)
+{
+    return scope_stretches(v->scope);
+}
+
+/* The stretch in focus; NULL: there is none at all. Stretches that are gone take the focus to the oldest that is held. */
+static const struct stretch *
+focus(struct ledger_panel *p, const struct view *v, uint32_t *back)
+{
+    const struct stretch *newest = stretches_at(all(v), 0);
+    const uint32_t held = stretches_held(all(v));
+    if (newest == NULL)
+        return NULL;
+    if (!p->scrolled || p->at > newest->number)
+        p->at = newest->number;
+    *back = newest->number - p->at;
+    if (*back >= held) {
+        *back = held - 1;
+        p->at = newest->number - *back;
+    }
+    return stretches_at(all(v), *back);
+}
+
+static void
+draw_coming(const struct view *v, const struct canvas *c, int y, const struct stretch *coming)
+{
+    char text[256];
+    stretch_text(coming, scope_info(v->scope), true, text, sizeof text);
+    canvas_print(c, y, 0, ROLE_KNOB_PENDING, "   %s  with the next round", text);
+}
+
+static void
+draw_ledger(void *state, const struct view *v, const struct canvas *c)
+{
+    struct ledger_panel *p = state;
+    uint32_t back = 0;
+    const struct stretch *at = focus(p, v, &back), *coming = stretches_coming(all(v));
+    if (at == NULL) {
+        canvas_text(c, 0, 0, ROLE_DIM, "no rounds yet");
+        return;
+    }
+    ledger_judge(&p->choice, v->scope);
+    const struct ledger_columns columns = ledger_arrange(c->cols);
+    int y = 0;
+    if (c->rows >= 4)
+        ledger_draw_heading(&p->choice, v->scope, &columns, c, y++);
+    if (coming != NULL && c->rows >= 3)
+        draw_coming(v, c, y++, coming);
+    p->rows = c->rows - y;
+    if (back < p->top)
+        p->top = back;
+    if (p->rows > 0 && back >= p->top + (uint32_t)p->rows)
+        p->top = back - (uint32_t)p->rows + 1;
+    for (uint32_t i = p->top; y < c->rows; i++, y++) {
+        const struct stretch *s = stretches_at(all(v), i);
+        if (s != NULL)
+            ledger_draw_row(&p->choice, v->scope, s, &columns, c, y, s == at && v->focused);
+    }
+}
+
+static void
+note_ledger(void *state, const struct view *v, char *out, int n)
+{
+    struct ledger_panel *p = state;
+    uint32_t back = 0;
+    const struct stretch *at = focus(p, v, &back);
+    if (at != NULL)
+        ledger_say(&p->choice, v->scope, at, out, (size_t)n);
+}
+
+/* ---- keys ---- */
+
+static void
+move(struct ledger_panel *p, const struct view *v, long by)
+{
+    uint32_t back = 0;
+    if (focus(p, v, &back) == NULL)
+        return;
+    const long held = (long)stretches_held(all(v)), to = (long)back + by;
+    const uint32_t now = (uint32_t)(to < 0 ? 0 : to >= held ? held - 1 : to);
+    p->scrolled = now > 0;
+    p->at = stretches_at(all(v), now)->number;
+}
+
+static void
+pin(struct ledger_panel *p, const struct stretch *s)
+{
+    const bool unpin = p->choice.pinned && p->choice.reference == s->number;
+    p->choice.pinned = !unpin;
+    p->choice.reference = s->number;
+}
+
+/* A command about the stretch in focus: "take C". */
+static bool
+command_of(const struct view *v, const struct stretch *s, const char *verb)
+{
+    char letter[8], line[64];
+    stretch_letter(s->number, letter);
+    snprintf(line, sizeof line, "%s %s ", verb, letter);
+    v->host->command(v->host->user, line);
+    return true;
+}
+
+static bool
+key_ledger(void *state, const struct view *v, int key)
+{
+    struct ledger_panel *p = state;
+    uint32_t back = 0;
+    const struct stretch *at = focus(p, v, &back);
+    const long page = p->rows > 1 ? p->rows - 1 : 1;
+    if (at == NULL)
+        return false;
+    switch (key) {
+    case 'j':
+    case INPUT_DOWN: move(p, v, 1); return true;
+    case 'k':
+    case INPUT_UP: move(p, v, -1); return true;
+    case INPUT_PAGE_DOWN: move(p, v, page); return true;
+    case INPUT_PAGE_UP: move(p, v, -page); return true;
+    case INPUT_HOME: move(p, v, -STRETCHES); return true;
+    case INPUT_END: move(p, v, STRETCHES); return true;
+    case INPUT_ENTER: pin(p, at); return true;
+    case 'v': p->choice.modelled = !p->choice.modelled; return true;
+    case 'a': return command_of(v, at, "take");
+    case 's': return command_of(v, at, "command preset save");
+    case 'y': return command_of(v, at, "copy-command");
+    default: return false;
+    }
+}
+
+static bool
+mouse_ledger(void *state, const struct view *v, const struct canvas *c, int y, int x, enum mouse_action action)
+{
+    struct ledger_panel *p = state;
+    (void)x;
+    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
+        move(p, v, action == MOUSE_WHEEL_UP ? -1 : 1);
+        return true;
+    }
+    const int row = y - (c->rows - p->rows);
+    const struct stretch *s = row >= 0 ? stretches_at(all(v), p->top + (uint32_t)row) : NULL;
+    if ((action != MOUSE_PRESS && action != MOUSE_DOUBLE) || s == NULL || y >= c->rows)
+        return false;
+    p->at = s->number;
+    p->scrolled = s != stretches_at(all(v), 0);
+    if (action == MOUSE_DOUBLE)
+        pin(p, s);
+    return true;
+}
+
+static bool
+command_ledger(void *state, const struct view *v, const char *verb, const char *rest)
+{
+    struct ledger_panel *p = state;
+    const struct stretch *s = strcmp(verb, "pin") == 0 ? stretches_named(all(v), rest) : NULL;
+    if (s != NULL)
+        p->choice = (struct ledger_choice){.pinned = true, .reference = s->number, .modelled = p->choice.modelled};
+    return s != NULL;
+}
+
+static const struct key_help keys[] = {
+    {"↑ ↓ PgUp PgDn", "choose a row; Home: the newest, which new rows then follow"},
+    {"Enter", "pin the row as reference, or take the pin off; double click; :pin C"},
+    {"Δ", "against the reference: ▲ ▼ more than noise, ≈ within it (two standard errors, more with few rounds)"},
+    {"±", "one standard error, over rounds"},
+    {"★ ☆", "the best of this prompt; ☆: others are within noise of it"},
+    {"v", "compare tokens/s, or modelled speed, which no clock disturbs; × in brackets is modelled, too"},
+    {"a", "take the row's settings again"},
+    {"s", "save them under a name; :preset NAME brings them back, --preset NAME begins with them"},
+    {"y", "copy them as a command line"},
+    {NULL, NULL},
+};
+
+extern const struct panel_ops panel_ledger;
+const struct panel_ops panel_ledger = {
+    .name = "ledger",
+    .title = "ledger",
+    .brief = "Enter pin  a take again  s save  y copy",
+    .place = PANEL_MIDDLE,
+    .weight = 5,
+    .min_cols = 50,
+    .keys = keys,
+    .open = open_ledger,
+    .close = free,
+    .draw = draw_ledger,
+    .note = note_ledger,
+    .key = key_ledger,
+    .mouse = mouse_ledger,
+    .command = command_ledger,
+};
