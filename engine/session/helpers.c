@@ -137,9 +137,12 @@ session_error(const struct session *s)
 void
 lane_helpers_forget(struct lane *l)
 {
-    for (enum helper_role role = 0; role < HELPERS; role++)
+    for (enum helper_role role = 0; role < HELPERS; role++) {
         if (l->helpers[role].of->ctx != NULL)
             context_truncate(l->helpers[role].of->ctx, l->helpers[role].seq, 0);
+        l->helpers[role].looked_at = 0;
+    }
+    memset(l->final, 0, sizeof l->final);
 }
 
 void

@@ -44,7 +44,10 @@ struct helper {
     seq_t seq;
     slot_t row[VERIFY_NODES]; /* of the round's nodes; SLOT_NONE: not asked for */
     struct round view;        /* what round_model() hands out */
+    uint32_t looked_at;       /* rows of its trunk that the scope's probes have passed */
 };
+
+#define LANE_FINALS (4 * VERIFY_NODES)
 
 struct lane {
     struct session *session;
@@ -56,6 +59,10 @@ struct lane {
     uint32_t prompt_tokens; /* the first of them */
     seq_t seq;              /* in the target's context */
     struct helper helpers[HELPERS];
+    struct {
+        uint32_t pos; /* 0: nothing yet; no guess is about the first token */
+        token_t token;
+    } final[LANE_FINALS];    /* what the target's last layer said of position p, as probed: p % LANE_FINALS */
     struct policy *policies; /* (info.n_policies) */
     uint32_t met;            /* of them, the one that has seen the rows */
     struct round round;

@@ -20,10 +20,13 @@ tell(struct lane *l, size_t n, enum head_choice head)
     for (size_t i = 0; i < n; i++) {
         const uint32_t layer = p->probes[i].layer;
         const token_t final = p->guesses[i / layers * layers + layers - 1].token;
+        const uint32_t pos = context_position(s->ctx, p->probes[i].slot) + 1;
+        l->final[pos % LANE_FINALS].pos = pos; /* helpers may come to it a round later */
+        l->final[pos % LANE_FINALS].token = final;
         if (layer == layers && head != s->settings.head)
             continue; /* the last layer has one word, and the head in use had it said */
-        lane_tell_guess(l, context_position(s->ctx, p->probes[i].slot) + 1, layer,
-                        head == USE_TRAINED && layer < layers ? 1 : 0, &p->guesses[i], PROBED_SCOPE, final);
+        lane_tell_guess(l, pos, layer, head == USE_TRAINED && layer < layers ? 1 : 0, &p->guesses[i], PROBED_SCOPE,
+                        final);
     }
 }
 
@@ -52,6 +55,54 @@ probe_rows(struct lane *l, const slot_t *rows, size_t n_rows, enum head_choice h
     return true;
 }
 
+/* All layers of a helper at the given rows, by its lens, against its own last layer and the target's. */
+static bool
+probe_helper_rows(struct lane *lane, enum helper_role role, const slot_t *rows, size_t n_rows)
+{
+    struct probing *p = &lane->session->probing;
+    const struct helper_context *h = lane->helpers[role].of;
+    const size_t most = p->n / h->layers;
+    for (size_t first = 0; first < n_rows; first += most) {
+        size_t n = 0;
+        for (size_t i = first; i < n_rows && i < first + most; i++)
+            for (uint32_t l = 1; l <= h->layers; l++)
+                p->probes[n++] = (struct context_probe){
+                    .slot = rows[i], .layer = l, .head = USE_LENS, .temperature = 1, .versus_final = true};
+        if (!context_guess(h->ctx, p->probes, n, p->guesses))
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t pos = context_position(h->ctx, p->probes[i].slot) + 1, at = pos % LANE_FINALS;
+            const token_t final = lane->final[at].pos == pos ? lane->final[at].token : TOKEN_NONE;
+            lane_tell_helper_guess(lane, role, pos, p->probes[i].layer, &p->guesses[i], PROBED_SCOPE, final);
+        }
+    }
+    return true;
+}
+
+/* The rows that came to the helpers' trunks since they were looked at last, which may be a round later than they came to
+ * the target's: a helper reads when it is asked. Those that nobody wanted to be looked at are passed over. */
+static bool
+probe_helpers(struct lane *l)
+{
+    const bool all = l->session->settings.probe == PROBE_ALL;
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        struct helper *h = &l->helpers[role];
+        struct context *ctx = h->of->ctx;
+        slot_t rows[RECENT_ROWS + VERIFY_NODES];
+        size_t n = 0;
+        const uint32_t length = ctx != NULL ? context_length(ctx, h->seq) : 0;
+        const uint32_t most = h->looked_at == 0 ? RECENT_ROWS : RECENT_ROWS + VERIFY_NODES;
+        for (uint32_t i = length - h->looked_at > most ? length - most : h->looked_at; i < length && all; i++) {
+            rows[n] = context_at(ctx, h->seq, i);
+            n += context_hidden_kept(ctx, rows[n]);
+        }
+        if (n > 0 && !probe_helper_rows(l, role, rows, n))
+            return false;
+        h->looked_at = length;
+    }
+    return true;
+}
+
 /* The head in use at every new row. The other one is asked now and then, which is enough to compare how often they agree
  * with the last layer and costs a fraction. */
 bool
@@ -59,12 +110,12 @@ lane_probe_round(struct lane *l, const slot_t *rows, size_t n)
 {
     const struct session *s = l->session;
     const enum head_choice head = s->settings.head;
-    if (s->settings.probe != PROBE_ALL)
-        return true;
-    if (!probe_rows(l, rows, n, head))
+    const bool other = s->engine->heads != HEAD_LENS && s->round % OTHER_HEAD_EVERY == 0;
+    if (s->settings.probe == PROBE_ALL &&
+        (!probe_rows(l, rows, n, head) ||
+         (other && !probe_rows(l, rows, n, head == USE_LENS ? USE_TRAINED : USE_LENS))))
         return false;
-    return s->engine->heads == HEAD_LENS || s->round % OTHER_HEAD_EVERY != 0 ||
-           probe_rows(l, rows, n, head == USE_LENS ? USE_TRAINED : USE_LENS);
+    return probe_helpers(l);
 }
 
 bool
@@ -76,5 +127,5 @@ lane_probe_recent(struct lane *l)
     const uint32_t length = s->settings.probe == PROBE_ALL ? context_length(s->ctx, l->seq) : 0;
     for (uint32_t i = length > RECENT_ROWS ? length - RECENT_ROWS : 0; i < length; i++)
         rows[n++] = context_at(s->ctx, l->seq, i);
-    return probe_rows(l, rows, n, s->settings.head);
+    return probe_rows(l, rows, n, s->settings.head) && probe_helpers(l);
 }

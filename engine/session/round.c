@@ -11,14 +11,18 @@ session_of(const struct round *r)
     return r->state->lane->session;
 }
 
-/* Only the target's layers are layers of a picture, and of a trace. */
 void
 round_tell_guess(const struct round *r, slot_t slot, uint32_t layer, const struct guess *g)
 {
-    struct session *s = session_of(r);
-    if (r->helper == NULL && s->settings.probe != PROBE_OFF)
-        lane_tell_guess(r->state->lane, context_position(r->ctx, slot) + 1, layer, session_head_at(s, layer), g,
-                        PROBED_POLICY, TOKEN_NONE);
+    const struct session *s = session_of(r);
+    struct lane *l = r->state->lane;
+    const uint32_t pos = context_position(r->ctx, slot) + 1;
+    if (s->settings.probe == PROBE_OFF)
+        return;
+    if (r->helper == NULL)
+        lane_tell_guess(l, pos, layer, session_head_at(s, layer), g, PROBED_POLICY, TOKEN_NONE);
+    else
+        lane_tell_helper_guess(l, (enum helper_role)(r->helper - l->helpers), pos, layer, g, PROBED_POLICY, TOKEN_NONE);
 }
 
 /* Head calls were made since then. */

@@ -23,8 +23,10 @@ begin(struct session *s, struct batch *b)
         most += l->round.budget + 2;
         b->lane[b->n++] = l;
     }
-    return event_log_reserve(s->log, ((size_t)s->model.layers + 2) * most * 2, 16384, &err) ||
-           session_fail(s, "event log", err.text);
+    size_t layers = s->model.layers;
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        layers += s->helpers[role].layers;
+    return event_log_reserve(s->log, (layers + 2) * most * 2, 16384, &err) || session_fail(s, "event log", err.text);
 }
 
 static void

@@ -82,6 +82,9 @@ void session_tell_vocab(struct session *, token_t);
 void lane_tell_token(struct lane *, uint32_t pos, token_t, enum token_source, const struct guess *);
 void lane_tell_guess(struct lane *, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *, enum probed_by,
                      token_t final);
+/* The same of a layer of a model that helps; final is the target's word here, too. */
+void lane_tell_helper_guess(struct lane *, enum helper_role, uint32_t pos, uint32_t layer, const struct guess *,
+                            enum probed_by, token_t final);
 void lane_tell_state(struct lane *, const char *name, const char *new_text); /* of its sequence alone, now */
 void session_tell_control(struct session *, const char *name, const char *old_text, const char *new_text,
                           uint32_t asked, uint32_t applied);
@@ -100,7 +103,8 @@ bool session_fail(struct session *, const char *where, const char *why); /* ends
 /* probing.c: heads at layers. */
 /* The head that a layer's guesses come from, as events name it: 0 the lens, 1 a trained one. */
 uint32_t session_head_at(const struct session *, uint32_t layer);
-/* With --probe all: the rows that a round committed, or the latest ones again, with the head that is in use now. */
+/* With --probe all: the rows that a round committed, or the latest ones again, with the head that is in use now; and
+ * whatever rows have come to the models that help. */
 bool lane_probe_round(struct lane *, const slot_t *rows, size_t n);
 bool lane_probe_recent(struct lane *);
 

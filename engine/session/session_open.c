@@ -71,7 +71,10 @@ static bool
 allocate(struct session *s, struct err *err)
 {
     struct probing *p = &s->probing;
-    p->n = ((size_t)s->model.layers + 1) * VERIFY_NODES;
+    size_t layers = s->model.layers;
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        layers = s->info.helpers[role].layers > layers ? s->info.helpers[role].layers : layers;
+    p->n = (layers + 1) * VERIFY_NODES;
     p->guesses = calloc(p->n, sizeof *p->guesses);
     p->probes = calloc(p->n, sizeof *p->probes);
     s->told = calloc(s->model.vocab / 64 + 1, sizeof *s->told);

@@ -55,28 +55,49 @@ lane_tell_token(struct lane *l, uint32_t pos, token_t token, enum token_source s
     lane_emit(l, &e);
 }
 
+/* A draft model's vocabulary may go beyond the target's, which is what events have. */
+static token_t
+in_vocabulary(const struct session *s, token_t token)
+{
+    return token != TOKEN_NONE && (uint32_t)token >= s->model.vocab ? s->unknown : token;
+}
+
+static void
+tell_layer(struct lane *lane, const struct layer_event *about, const struct guess *g, token_t final)
+{
+    struct session *s = lane->session;
+    const int32_t last = (int32_t)s->model.vocab - 1;
+    struct event e = {.type = EVENT_LAYER, .layer = *about};
+    struct layer_event *l = &e.layer;
+    l->token = in_vocabulary(s, g->token);
+    l->confidence = g->confidence;
+    l->annealed = lane->state.annealed && about->model == MODEL_TARGET ? g->annealed : NAN;
+    l->entropy = g->entropy;
+    l->kl_final = g->kl_final;
+    l->rank_final = g->rank_final < last ? g->rank_final : last;
+    l->final_agrees = (int8_t)(final == TOKEN_NONE ? -1 : g->token == final);
+    for (int i = 0; i < GUESS_TOP; i++) {
+        l->top[i] = in_vocabulary(s, g->top[i]);
+        l->top_p[i] = g->top_p[i];
+        session_tell_vocab(s, l->top[i]);
+    }
+    lane_emit(lane, &e);
+}
+
 void
 lane_tell_guess(struct lane *l, uint32_t pos, uint32_t layer, uint32_t head, const struct guess *g, enum probed_by by,
                 token_t final)
 {
-    struct event e = {.type = EVENT_LAYER,
-                      .layer = {.pos = pos,
-                                .layer = (int32_t)layer,
-                                .head = (int32_t)head,
-                                .token = g->token,
-                                .confidence = g->confidence,
-                                .annealed = l->state.annealed ? g->annealed : NAN,
-                                .entropy = g->entropy,
-                                .kl_final = g->kl_final,
-                                .rank_final = g->rank_final,
-                                .final_agrees = (int8_t)(final == TOKEN_NONE ? -1 : g->token == final),
-                                .probed_by = by}};
-    for (int i = 0; i < GUESS_TOP; i++) {
-        session_tell_vocab(l->session, g->top[i]);
-        e.layer.top[i] = g->top[i];
-        e.layer.top_p[i] = g->top_p[i];
-    }
-    lane_emit(l, &e);
+    const struct layer_event about = {.pos = pos, .layer = (int32_t)layer, .head = (int32_t)head, .probed_by = by};
+    tell_layer(l, &about, g, final);
+}
+
+void
+lane_tell_helper_guess(struct lane *l, enum helper_role role, uint32_t pos, uint32_t layer, const struct guess *g,
+                       enum probed_by by, token_t final)
+{
+    const struct layer_event about = {.pos = pos, .model = LAYERS_OF(role), .layer = (int32_t)layer, .probed_by = by};
+    tell_layer(l, &about, g, final);
 }
 
 static void

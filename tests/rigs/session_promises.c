@@ -129,10 +129,11 @@ check_layer(struct promises *p, const struct event *e)
     known(p, e, l->token);
     for (int i = 0; i < GUESS_TOP; i++)
         known(p, e, l->top[i]);
-    if (l->layer < 1 || l->layer > (int32_t)p->layers || !(l->confidence > 0 && l->confidence <= 1.0001f) ||
-        l->entropy < -1e-4f)
+    if (l->layer < 1 || l->layer > (int32_t)run_info_layers(p->info, l->model) ||
+        !(l->confidence > 0 && l->confidence <= 1.0001f) || l->entropy < -1e-4f)
         broken(p, e, "a guess with a layer, confidence or entropy that cannot be");
-    if (l->probed_by == PROBED_SCOPE && (isnan(l->kl_final) || l->rank_final < 0 || l->final_agrees < 0))
+    if (l->probed_by == PROBED_SCOPE &&
+        (isnan(l->kl_final) || l->rank_final < 0 || (l->final_agrees < 0 && l->model == MODEL_TARGET)))
         broken(p, e, "the scope's probe without its relation to the final layer");
 }
 
