@@ -10,9 +10,10 @@ make_trace() { # name, prompt, options…
     shift 2
     rm -rf "tests/screens/traces/$name"
     "$BUILD/specscope" run --isa reference --threads 1 --probe all --trace "tests/screens/traces/$name" -p "$prompt" "$@" >/dev/null
-    sed -i -e 's#\("path":[[:space:]]*"\)[^"]*"#\1models/fables-q8_0.gguf"#' -e 's#\("host":[[:space:]]*"\)[^"]*"#\1here"#' \
+    sed -i -e 's#\("path":[[:space:]]*"\)[^"]*/models/#\1models/#' -e 's#\("host":[[:space:]]*"\)[^"]*"#\1here"#' \
         "tests/screens/traces/$name/run.json"
 }
 make_trace specbound 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' --policy specbound -n 48
 make_trace swift 'Everybody in the valley knew Willa and Lorgar. Willa sat in the chapel and was merry. Lorgar was in the attic. Lorgar had a magic cheese. "Are you calm?" asked' --policy swift --set window=8 --set skip_ratio=0.7 --probe policy -n 60
 make_trace del 'Everybody in the valley knew Willa and Lorgar. Willa sat in the chapel and was merry. Lorgar was in the attic. Lorgar had a magic cheese. "Are you calm?" asked' --policy del -n 40
+make_trace sd 'Three mice sat on a wall,' --policy sd -n 30

@@ -45,6 +45,36 @@ check "rounds.csv has the new threshold from that round on" test "$(csv "$WORK/r
 check "rounds.csv says which policy a round ran" test "$(csv "$WORK/run/trace/rounds.csv" policy '$c["round"] == 9')" = layerskip
 check "a knob of the new policy is applied too" test "$(csv "$WORK/run/trace/rounds.csv" w_max '$c["round"] == 11')" = 3
 
+# ---- a draft model's layers ----
+cat >"$WORK/live.script" <<'END'
+:wait round 3
+:policy sd
+:step 4
+:wait idle
+:probe policy
+:step 2
+:wait idle
+:probe all
+:resume
+:wait end
+:wait idle
+:panel layers
+:save-screen live.txt
+:quit
+END
+printf ':goto 99999\n:wait idle\n:panel layers\n:save-screen replay.txt\n:quit\n' >"$WORK/replay.script"
+for size in 80x24 160x48; do
+    terminal $size "$PROGRAM -n 70 --trace trace --script $WORK/live.script && $PROGRAM replay --script $WORK/replay.script trace"
+    check "a live run with a draft model and its replay end well at $size" exits 0
+    rows=$((${size#*x} - 4))
+    panels "$WORK/run/live.txt" $rows >"$WORK/a"
+    panels "$WORK/run/replay.txt" $rows >"$WORK/b"
+    check "the draft model's layers are the same live and replayed at $size" diff -u "$WORK/a" "$WORK/b"
+    check "they stand above the target's" test "$(grep -n ' d3 ' "$WORK/a" | cut -d: -f1)" -lt "$(grep -n ' L16 ' "$WORK/a" | cut -d: -f1)"
+done
+check "layers.csv says whose layers they are" test "$(csv "$WORK/run/trace/layers.csv" model 1 | sort | uniq | tr '\n' '-')" = "-draft-"
+check "while the policy alone asks, the draft's last layer" test "$(csv "$WORK/run/trace/layers.csv" layer '$c["model"] == "draft" && $c["round"] == 8' | uniq)" = 3
+
 # ---- stopping exactly ----
 printf ':wait round 4\n:save-screen four.txt\n:step token\n:wait idle\n:save-screen token.txt\n:quit\n' >"$WORK/stop.script"
 terminal 120x36 "$PROGRAM --trace trace --script $WORK/stop.script"

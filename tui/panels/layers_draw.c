@@ -156,7 +156,7 @@ draw_shares(const struct layers_panel *p, const struct scope *s, const struct ca
 
 /* Below the layers of a model that helps: whose they are. */
 static void
-draw_edges(const struct layers_panel *p, const struct scope *s, const struct canvas *c)
+draw_edges(const struct layers_panel *p, const struct view *v, const struct canvas *c)
 {
     for (int model = 0; model < LAYER_MODELS; model++) {
         if (p->edge_y[model] < 0)
@@ -164,10 +164,12 @@ draw_edges(const struct layers_panel *p, const struct scope *s, const struct can
         for (int x = 0; x < c->cols; x++)
             canvas_text(c, p->edge_y[model], x, ROLE_BORDER, "─");
         char name[80];
-        const char *from = scope_model_name(s, (enum layer_model)model);
+        const char *from = scope_model_name(v->scope, (enum layer_model)model);
         printable_text(from, strlen(from), name, sizeof name);
         canvas_print(c, p->edge_y[model], 1, ROLE_TITLE, " %s %s %s ", canvas_glyph(c, "▲", "^"),
                      layer_model_names[model], name);
+        if (v->focused && model == MODEL_DRAFT && c->cols >= LAYERS_SHARES_FROM)
+            canvas_text(c, p->edge_y[model], c->cols - 10, ROLE_DIM, " d hides ");
     }
 }
 
@@ -270,7 +272,7 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
             draw_cell(p, s, c, row, x, width, pos,
                       here && sel->model == p->row[row].model && sel->layer == p->row[row].layer);
     }
-    draw_edges(p, s, c);
+    draw_edges(p, v, c);
     draw_line(p, s, c);
     if (shares)
         draw_shares(p, s, c);
