@@ -1,5 +1,6 @@
 #include "tui/app/follow.h"
 #include "engine/base/clock.h"
+#include "tui/scope/batch.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -111,6 +112,9 @@ control_seen(struct followed *f, const struct control_event *c, struct selection
 static void
 event_seen(struct followed *f, const struct event *e, struct selection *selection, struct message *message)
 {
+    /* Who points at a token stays with its sequence. */
+    if (e->type == EVENT_CONTROL && strcmp(e->control.name, "joined") == 0 && !selection->follow)
+        scope_set_focus(f->scope, scope_focus(f->scope));
     scope_event(f->scope, e);
     f->event_us = clock_us();
     f->run_us = e->t_us;

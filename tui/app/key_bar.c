@@ -70,6 +70,7 @@ add_run(struct items *bar, const struct followed *run)
         const char *end, *say, *pairs;
     } ends[] = {
         {"eos", "the text has come to its end", "x go on  r again  p new prompt  e export"},
+        {"batch", "all sequences have ended", "x more  r again  e export"},
         {"tokens", "all tokens that were asked for", "x more  r again  p new prompt  e export"},
         {"context", "the context is full", "r again  p new prompt  e export"},
     };

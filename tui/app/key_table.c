@@ -29,6 +29,8 @@ const struct app_key app_keys[] = {
     {'9', "9", "panel 9", NULL},
     {INPUT_TAB, "Tab  S-Tab", "panel next", "move the focus"},
     {INPUT_SHIFT_TAB, "S-Tab", "panel previous", NULL},
+    {'}', "{  }", "sequence next", "a batch's sequence before, after: it fills the panels"},
+    {'{', "{", "sequence previous", NULL},
     {'z', "z", "zoom", "the focused panel alone, and back"},
     {'/', "/", "search", "search the text; N: the next place"},
     {'N', "N", "search-next", NULL},

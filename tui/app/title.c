@@ -1,6 +1,7 @@
 /* The line at the top: what runs, how, and how fast. */
 #include "engine/base/printable.h"
 #include "tui/app/bars.h"
+#include "tui/scope/batch.h"
 
 #include <math.h>
 #include <string.h>
@@ -54,6 +55,10 @@ title_draw(const struct followed *f, const struct canvas *c)
     enum role role;
     const char *state = state_of(f, &role);
     bar_add(&bar, role, 0, false, "%s", state);
+    const struct scope_batch batch = scope_batch(f->scope);
+    if (scope_is_batch(f->scope))
+        bar_add(&bar, ROLE_TITLE, 1, false, "seq %u of %u", (unsigned)scope_focus(f->scope),
+                (unsigned)(batch.tiles + batch.waiting));
     if (info->sampling.temperature > 0)
         bar_add(&bar, ROLE_TEXT, 7, false, "T %.3g", (double)info->sampling.temperature);
     else

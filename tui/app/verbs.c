@@ -55,6 +55,7 @@ const struct verb app_verbs[] = {
     {"export", "[DIR]", "write the run as CSV into a folder", run_export, NULL},
     {"theme", "[NAME]", "choose the theme: a name, or a file with a '/'", run_theme, offer_theme},
     {"panel", "NAME | N", "focus a panel; next, previous", run_panel, offer_panel},
+    {"sequence", "N", "a batch's sequence that fills the panels; next, previous", run_sequence, NULL},
     {"zoom", "", "the focused panel alone, and back", run_zoom, NULL},
     {"probe", "MODE", "what the scope asks of all layers: off, policy, all", run_probe, offer_probe},
     {"head", "MODE", "what looks at layers: lens, trained, policy (its paper's); other", run_head, offer_head},

@@ -2,9 +2,11 @@
 #include "tui/app/frame.h"
 #include "tui/app/keys.h"
 #include "tui/app/verbs.h"
+#include "tui/scope/batch.h"
 #include "tui/terminal/text.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool
@@ -45,6 +47,51 @@ run_panel(struct app *app, const char *rest, struct err *err)
         snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ", panel_registry[i]->name);
     }
     return err_set(err, ERR_USAGE, "there is no panel \"%.20s\"; there are %s", rest, names);
+}
+
+/* The next one whose history is held; they go round. */
+static bool
+neighbour(const struct scope *s, int by, uint32_t *seq)
+{
+    const uint32_t n = scope_batch(s).tiles, from = scope_tile_index(s, scope_focus(s));
+    for (uint32_t i = 1; i < n; i++) {
+        const struct scope_tile *t = scope_tile(s, (from + (by > 0 ? i : n - i)) % n);
+        *seq = t->seq;
+        if (t->held)
+            return true;
+    }
+    return false;
+}
+
+bool
+run_sequence(struct app *app, const char *rest, struct err *err)
+{
+    struct scope *s = app->run.scope;
+    const struct scope_batch b = scope_batch(s);
+    uint32_t seq = 0;
+    char *end;
+    const bool next = strcmp(rest, "next") == 0;
+    if (!scope_is_batch(s) || b.tiles == 0)
+        return err_set(err, ERR_USAGE, "this run has one sequence; --batch runs several");
+    if (next || strcmp(rest, "previous") == 0) {
+        if (!neighbour(s, next ? 1 : -1, &seq))
+            return err_set(err, ERR_USAGE, "there is no other sequence yet");
+    } else {
+        errno = 0;
+        const unsigned long number = strtoul(rest, &end, 10);
+        if (rest[0] < '0' || rest[0] > '9' || *end != '\0' || errno != 0 || number > UINT32_MAX)
+            return err_set(err, ERR_USAGE, "show which sequence? a number from 0, next or previous");
+        seq = (uint32_t)number;
+    }
+    const struct scope_tile *t = scope_tile(s, scope_tile_index(s, seq));
+    if (t == NULL)
+        return err_set(err, ERR_USAGE, "there is no sequence %u yet; so far there are %u", (unsigned)seq,
+                       (unsigned)b.tiles);
+    if (!scope_set_focus(s, seq))
+        return err_set(err, ERR_USAGE, "sequence %u left so long ago that it is no more held; a trace has it",
+                       (unsigned)seq);
+    app->panes.selection.follow = true;
+    return true;
 }
 
 bool

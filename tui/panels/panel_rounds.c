@@ -6,6 +6,7 @@
 
 #include "engine/base/printable.h"
 #include "tui/panels/panel.h"
+#include "tui/panels/round_marks.h"
 #include "tui/terminal/input.h"
 
 struct rounds_panel {
@@ -59,29 +60,6 @@ arrange(const struct view *v, const struct rounds_panel *p, int rows, int cols)
 }
 
 static void
-draw_boxes(const struct canvas *c, int y, int x, int width, const struct scope_round *r)
-{
-    const int room = width - 1; /* one for the target's own token */
-    int at = 0;
-    for (uint32_t i = 0; i < r->n_drafts && at < room; i++, at++) {
-        const struct scope_draft *d = &r->drafts[i];
-        const bool more = at == room - 1 && i + 1 < r->n_drafts;
-        if (more)
-            canvas_text(c, y, x + at, ROLE_DIM, "…");
-        else if (d->accepted > 0)
-            canvas_text(c, y, x + at, ROLE_ACCEPTED, "■");
-        else if (d->accepted == 0)
-            canvas_text(c, y, x + at, ROLE_REJECTED, d->main_line ? "□" : canvas_glyph(c, "▫", ","));
-        else
-            canvas_text(c, y, x + at, ROLE_DRAFT, d->main_line ? "○" : canvas_glyph(c, "◦", "-"));
-    }
-    if (r->last == SOURCE_CORRECTION)
-        canvas_text(c, y, x + at, ROLE_CORRECTION, canvas_glyph(c, "◆", "*"));
-    else if (r->last == SOURCE_BONUS)
-        canvas_text(c, y, x + at, ROLE_BONUS, "+");
-}
-
-static void
 draw_exits(const struct canvas *c, int y, int x, int width, const struct scope_round *r)
 {
     char text[64 * 6] = "";
@@ -113,7 +91,7 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
     if (here)
         canvas_text(c, y, 0, ROLE_CURSOR, "▸");
     int x = 1 + canvas_print(c, y, 1, here ? ROLE_TITLE : r->whole ? ROLE_TEXT : ROLE_DIM, "%3u ", (unsigned)r->number);
-    draw_boxes(c, y, x, a.boxes, r);
+    round_marks(c, y, x, a.boxes, r);
     x += a.boxes + 1;
     if (a.ratio > 0) {
         if (r->whole && e->verified > 0)

@@ -10,7 +10,8 @@
     P(panel_series)                                                                                                    \
     P(panel_knobs)                                                                                                     \
     P(panel_ledger)                                                                                                    \
-    P(panel_mask)
+    P(panel_mask)                                                                                                      \
+    P(panel_batch)
 
 #define DECLARE(panel) extern const struct panel_ops panel;
 PANELS(DECLARE)

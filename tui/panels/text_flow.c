@@ -239,6 +239,34 @@ flow_update(struct flow *f, const struct scope *s, int width)
     return false;
 }
 
+bool
+flow_said(struct flow *f, const struct scope *s, const struct scope_said *said, uint32_t n, int width)
+{
+    struct flow_carry before = {.n = 0}; /* what waited before drafts that were struck */
+    bool fine = append_plain(f, "", 0), struck = false;
+    f->width = width < 1 ? 1 : width;
+    f->n = f->n_spans = f->n_lines = f->stable = f->stable_n = 0;
+    f->carry.n = 0;
+    for (uint32_t i = 0; i <= n && fine; i++) {
+        const bool strikes = i < n && said[i].fate == FATE_REJECTED;
+        if (strikes != struck) {
+            before = strikes ? f->carry : before;
+            fine = append_waiting(f);
+            f->carry = strikes ? f->carry : before;
+            struck = strikes;
+        }
+        fine = fine && (i == n ? append_waiting(f)
+                               : append_token(f, s, i, said[i].token,
+                                              strikes                      ? FLOW_STRUCK
+                                              : said[i].fate == FATE_GHOST ? FLOW_GHOST
+                                                                           : FLOW_COMMITTED));
+    }
+    if (fine && wrap(f))
+        return true;
+    flow_close(f);
+    return false;
+}
+
 /* ---- finding ---- */
 
 size_t

@@ -4,7 +4,7 @@
 #ifndef TUI_PANELS_TEXT_FLOW_H
 #define TUI_PANELS_TEXT_FLOW_H
 
-#include "tui/scope/scope.h"
+#include "tui/scope/batch.h"
 
 enum flow_kind { FLOW_COMMITTED, FLOW_STRUCK, FLOW_GHOST };
 
@@ -44,6 +44,8 @@ struct flow {
 void flow_close(struct flow *);
 /* Brings it up to date, in lines of `width` columns. False: no memory; it is empty then. */
 bool flow_update(struct flow *, const struct scope *, int width);
+/* Makes it anew of the end of a tile's text; a span's pos is its token's index in said[n]. */
+bool flow_said(struct flow *, const struct scope *, const struct scope_said *said, uint32_t n, int width);
 size_t flow_line_end(const struct flow *, size_t line); /* without its '\n' */
 size_t flow_line_at(const struct flow *, size_t at);    /* the line that byte `at` is on */
 size_t flow_span_at(const struct flow *, size_t at);    /* the span that byte `at` is in; there must be one */

@@ -15,6 +15,8 @@
 
 struct scope_tile {
     uint32_t seq;       /* its number */
+    uint32_t lane;      /* from 0: the first that was free when it joined, so at most as many as there are at a time */
+    bool in_lane;       /* live, or nobody took its lane since */
     char prompt[128];   /* the beginning of its prompt, safe for the terminal; "" when it was not told */
     bool live, held;    /* held: the focus can go to it */
     char left[16];      /* why it ended: eos, tokens, context; "" while live. Safe for the terminal */

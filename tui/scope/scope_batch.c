@@ -32,6 +32,22 @@ find(const struct scope *s, uint32_t seq)
     return at < s->n_members && s->members[at]->tile.seq == seq ? s->members[at] : NULL;
 }
 
+static void
+take_lane(struct scope *s, struct scope_member *m)
+{
+    uint32_t lane = 0;
+    for (bool taken = true; taken; lane += taken) {
+        taken = false;
+        for (uint32_t i = 0; i < s->n_members && !taken; i++)
+            taken = s->members[i] != m && s->members[i]->tile.live && s->members[i]->tile.lane == lane;
+    }
+    for (uint32_t i = 0; i < s->n_members; i++)
+        if (s->members[i]->tile.lane == lane)
+            s->members[i]->tile.in_lane = false;
+    m->tile.lane = lane;
+    m->tile.in_lane = true;
+}
+
 static struct scope_member *
 add_member(struct scope *s, uint32_t seq)
 {
@@ -134,6 +150,7 @@ scope_member(struct scope *s, uint32_t seq)
         m = find(s, seq);
     if (m == NULL && (m = add_member(s, seq)) != NULL) {
         m->tile.live = true;
+        take_lane(s, m);
         hold(s, m);
         if (s->focus_chosen && s->wanted == seq)
             focus_on(s, m);
@@ -151,6 +168,7 @@ scope_joined(struct scope *s, struct scope_member *m, const char *prompt)
     m->tile.live = true;
     m->tile.left[0] = '\0';
     if (again) {
+        take_lane(s, m);
         m->tile.round = 0;
         m->tile.rounds_us = 0;
         m->tile.total = (struct tally){0};

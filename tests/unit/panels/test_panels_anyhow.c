@@ -102,6 +102,8 @@ test_panels_stay_inside_whatever_happens(void **state)
         for (size_t i = 0; panel_registry[i] != NULL; i++)
             states[i] = panel_registry[i]->open != NULL ? panel_registry[i]->open() : NULL;
         if (seed <= 3) { /* events that have nothing to do with one another */
+            if (seed > 1)
+                stream_batch(&f.stream, 5, 14);
             stream_fill(&f.stream);
         } else {
             struct decoder d = {.trees = seed % 2 == 0, .probe_all = seed % 3 == 0};

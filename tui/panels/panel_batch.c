@@ -1,0 +1,257 @@
+/* A tile a sequence of a batch: where each stands, how fast it is, and the choice of the one that fills the other panels.
+ * They stand by lane, so that none moves while it is live; who gave a lane up comes behind them, the latest first. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tui/panels/batch_tiles.h"
+#include "tui/panels/panel.h"
+#include "tui/terminal/input.h"
+#include "tui/terminal/text.h"
+
+#define TITLE "sequences"
+
+struct batch_panel {
+    uint32_t order[SCOPE_TILES]; /* (n) indices of tiles as they stand here, with their lanes */
+    uint32_t n;
+    uint32_t cursor; /* the number of the tile that is pointed at, */
+    uint32_t focus;  /* and of the one in focus, as drawn last */
+    bool drawn;      /* once there was one */
+    int top;         /* lines of tiles that are passed over */
+    int cols;        /* of all of it, as drawn last */
+    struct tiling tiling;
+    struct flow flow;
+};
+
+static void *
+open_batch(void)
+{
+    return calloc(1, sizeof(struct batch_panel));
+}
+
+static void
+close_batch(void *state)
+{
+    struct batch_panel *p = state;
+    flow_close(&p->flow);
+    free(p);
+}
+
+static bool
+active_batch(const struct view *v)
+{
+    return scope_is_batch(v->scope);
+}
+
+/* ---- where they stand ---- */
+
+/* Returns how many have lanes. */
+static uint32_t
+arrange(struct batch_panel *p, const struct scope *s)
+{
+    const uint32_t n = scope_batch(s).tiles;
+    uint32_t lanes = 0;
+    p->n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct scope_tile *t = scope_tile(s, i);
+        lanes = t->in_lane && t->lane + 1 > lanes ? t->lane + 1 : lanes;
+    }
+    for (uint32_t lane = 0; lane < lanes; lane++)
+        for (uint32_t i = 0; i < n; i++)
+            if (scope_tile(s, i)->in_lane && scope_tile(s, i)->lane == lane)
+                p->order[p->n++] = i;
+    const uint32_t with_lanes = p->n;
+    for (uint32_t i = n; i-- > 0;)
+        if (!scope_tile(s, i)->in_lane)
+            p->order[p->n++] = i;
+    return with_lanes;
+}
+
+/* Its place, p->n: it has none. */
+static uint32_t
+place_of(const struct batch_panel *p, const struct scope *s, uint32_t seq)
+{
+    const uint32_t index = scope_tile_index(s, seq);
+    uint32_t at = 0;
+    while (at < p->n && p->order[at] != index)
+        at++;
+    return at;
+}
+
+static void
+scroll_to(struct batch_panel *p, uint32_t place)
+{
+    const int line = (int)place / p->tiling.columns;
+    if (line < p->top)
+        p->top = line;
+    if (line >= p->top + p->tiling.visible)
+        p->top = line - p->tiling.visible + 1;
+}
+
+static void
+settle(struct batch_panel *p, const struct view *v, int rows, int cols)
+{
+    const struct scope *s = v->scope;
+    const uint32_t lanes = arrange(p, s);
+    p->tiling = tiling_of(p->n, rows, cols);
+    if (!p->tiling.boxed) /* those with lanes are large, the others further down */
+        p->tiling = tiling_of(lanes, rows, cols);
+    const uint32_t focus = scope_focus(s);
+    if (!p->drawn || focus != p->focus) {
+        p->cursor = focus;
+        scroll_to(p, place_of(p, s, focus));
+    }
+    p->focus = focus;
+    p->drawn = p->n > 0;
+    const int lines = ((int)p->n + p->tiling.columns - 1) / p->tiling.columns, last = lines - p->tiling.visible;
+    p->top = p->top > last ? last : p->top;
+    p->top = p->top < 0 ? 0 : p->top;
+}
+
+static void
+draw_batch(void *state, const struct view *v, const struct canvas *c)
+{
+    struct batch_panel *p = state;
+    p->cols = c->cols;
+    settle(p, v, c->rows, c->cols);
+    if (p->n == 0) {
+        canvas_text(c, 0, 0, ROLE_DIM, "no sequences yet");
+        return;
+    }
+    const struct tiling t = p->tiling;
+    struct tile_look look = {.digits = snprintf(NULL, 0, "%u", (unsigned)scope_tile(v->scope, p->n - 1)->seq)};
+    for (int line = 0; line < t.visible; line++)
+        for (int column = 0; column < t.columns; column++) {
+            const uint32_t place = (uint32_t)((p->top + line) * t.columns + column);
+            const int x = c->cols * column / t.columns, end = c->cols * (column + 1) / t.columns;
+            const struct canvas tile = canvas_inside(c, line * t.rows, x, t.rows, end - x);
+            if (place >= p->n)
+                return;
+            const struct scope_tile *what = scope_tile(v->scope, p->order[place]);
+            look.focused = what->seq == p->focus;
+            look.pointed = v->focused && what->seq == p->cursor;
+            tile_draw(&tile, v->scope, what, look, t.boxed, &p->flow);
+        }
+}
+
+/* The longest that stands on the panel's edge, as wide as it was drawn last. */
+static void
+note_batch(void *state, const struct view *v, char *out, int n)
+{
+    const struct batch_panel *p = state;
+    const struct scope_batch b = scope_batch(v->scope);
+    const struct metrics *all = &scope_now(v->scope)->metrics;
+    const double goodput = metrics_measures(all, &all->total).tokens_per_s;
+    const int seen = (p->top + p->tiling.visible) * p->tiling.columns;
+    char speed[32] = "", left[32] = "", waiting[32] = "", hidden[32] = "", text[3][160];
+    if (!isnan(goodput))
+        snprintf(speed, sizeof speed, "%.*f tok/s · ", goodput < 10 ? 1 : 0, goodput);
+    if (b.left > 0)
+        snprintf(left, sizeof left, " · %u ended", (unsigned)b.left);
+    if (b.waiting > 0)
+        snprintf(waiting, sizeof waiting, " · %u waiting", (unsigned)b.waiting);
+    if ((uint32_t)seen < p->n)
+        snprintf(hidden, sizeof hidden, " · %u below", (unsigned)(p->n - (uint32_t)seen));
+    snprintf(text[0], sizeof text[0], "%s%u live", speed, (unsigned)b.live);
+    snprintf(text[1], sizeof text[1], "%s%u live%s%s", speed, (unsigned)b.live, left, waiting);
+    snprintf(text[2], sizeof text[2], "goodput %s%u live%s%s%s", speed, (unsigned)b.live, left, waiting, hidden);
+    int longest = speed[0] != '\0' ? 2 : 1;
+    while (longest > 0 && text_width(text[longest]) + text_width(TITLE) + 5 > p->cols)
+        longest--;
+    snprintf(out, (size_t)n, "%s", text[longest]);
+}
+
+/* ---- keys and mouse ---- */
+
+static void
+focus_on(const struct batch_panel *p, const struct view *v, uint32_t place)
+{
+    char line[32];
+    snprintf(line, sizeof line, "sequence %u", (unsigned)scope_tile(v->scope, p->order[place])->seq);
+    v->host->command(v->host->user, line);
+}
+
+static void
+point(struct batch_panel *p, const struct view *v, long by)
+{
+    const long from = (long)place_of(p, v->scope, p->cursor), to = from + by;
+    if (p->n == 0)
+        return;
+    const uint32_t place = to < 0 ? 0 : to >= (long)p->n ? p->n - 1 : (uint32_t)to;
+    p->cursor = scope_tile(v->scope, p->order[place])->seq;
+    scroll_to(p, place);
+}
+
+static bool
+key_batch(void *state, const struct view *v, int key)
+{
+    struct batch_panel *p = state;
+    if (p->n == 0)
+        return false;
+    const long line = p->tiling.columns, page = line * p->tiling.visible;
+    const uint32_t at = place_of(p, v->scope, p->cursor);
+    switch (key) {
+    case 'h':
+    case INPUT_LEFT: point(p, v, -1); return true;
+    case 'l':
+    case INPUT_RIGHT: point(p, v, 1); return true;
+    case 'k':
+    case INPUT_UP: point(p, v, at >= (uint32_t)line ? -line : 0); return true;
+    case 'j':
+    case INPUT_DOWN: point(p, v, line); return true;
+    case INPUT_PAGE_UP: point(p, v, -page); return true;
+    case INPUT_PAGE_DOWN: point(p, v, page); return true;
+    case INPUT_HOME: point(p, v, -(long)p->n); return true;
+    case INPUT_END: point(p, v, (long)p->n); return true;
+    case INPUT_ENTER:
+        if (at < p->n)
+            focus_on(p, v, at);
+        return true;
+    default: return false;
+    }
+}
+
+static bool
+mouse_batch(void *state, const struct view *v, const struct canvas *c, int y, int x, enum mouse_action action)
+{
+    struct batch_panel *p = state;
+    if (p->n == 0)
+        return false;
+    if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {
+        p->top += action == MOUSE_WHEEL_UP ? -1 : 1; /* drawing keeps it within bounds */
+        return true;
+    }
+    if (action != MOUSE_PRESS || y < 0 || x < 0 || y >= p->tiling.visible * p->tiling.rows || x >= c->cols)
+        return false;
+    const int column = ((x + 1) * p->tiling.columns - 1) / c->cols;
+    const uint32_t place = (uint32_t)((p->top + y / p->tiling.rows) * p->tiling.columns + column);
+    if (place >= p->n)
+        return false;
+    focus_on(p, v, place);
+    return true;
+}
+
+static const struct key_help keys[] = {
+    {"← → ↑ ↓", "point at a sequence"},
+    {"Enter, click", "it fills the other panels"},
+    {"PgUp PgDn", "scroll"},
+    {NULL, NULL},
+};
+
+extern const struct panel_ops panel_batch;
+const struct panel_ops panel_batch = {
+    .name = "batch",
+    .title = TITLE,
+    .brief = "←↑↓→ point  Enter focus",
+    .place = PANEL_TOP,
+    .weight = 3,
+    .min_cols = 30,
+    .active = active_batch,
+    .keys = keys,
+    .open = open_batch,
+    .close = close_batch,
+    .draw = draw_batch,
+    .note = note_batch,
+    .key = key_batch,
+    .mouse = mouse_batch,
+};
