@@ -29,7 +29,7 @@ const struct app_key app_keys[] = {
     {'9', "9", "panel 9", NULL},
     {INPUT_TAB, "Tab  S-Tab", "panel next", "move the focus"},
     {INPUT_SHIFT_TAB, "S-Tab", "panel previous", NULL},
-    {'}', "{  }", "sequence next", "a batch's sequence before, after: it fills the panels"},
+    {'}', "{  }", "sequence next", "the sequence of a batch before, or after"},
     {'{', "{", "sequence previous", NULL},
     {'z', "z", "zoom", "the focused panel alone, and back"},
     {'/', "/", "search", "search the text; N: the next place"},
