@@ -11,7 +11,7 @@
 
 #define SIBLING(role) "NAME-" role "-TYPE.gguf beside NAME-TYPE.gguf, if it is there"
 #define SELF                                                                                                           \
-    "'self:E' stands for the model's own layers 1 to E; not for training. Without the option the file is looked for "  \
+    "'self:E' stands for the model's own layers 1 to E; not for `info`. Without the option the file is looked for "    \
     "where something needs it, and passed over where its vocabulary is another one."
 
 #define GOES_ON                                                                                                        \

@@ -13,6 +13,8 @@
 #include "engine/base/clock.h"
 #include "engine/model/model_hash.h"
 
+#define NEEDS_HERE NEEDS(HELPER_DRAFT)
+
 static bool
 check(const struct options *o, struct err *err)
 {
@@ -65,7 +67,7 @@ static bool
 take_record(void *user, const unsigned char *bytes, size_t n, struct err *err)
 {
     struct accept_job *j = user;
-    const uint32_t width = j->draft->model->desc.width;
+    const uint32_t width = engine_draft_model(j->engine)->desc.width;
     struct record head;
     if (n < sizeof head)
         return false;
@@ -100,12 +102,11 @@ open_partial(struct accept_job *j, struct train_prompts *p, struct err *err)
     const struct options *o = j->options;
     struct train_settings s = {.n = 0}, schedule = {.n = 0};
     train_settings_add(&s, "train accept");
-    train_settings_model(&s, "target", j->target);
-    train_settings_model(&s, "draft", j->draft);
+    train_settings_models(&s, j->engine, NEEDS_HERE);
     train_settings_add(&s, "mixing %.17g", o->accept.mixing);
     train_settings_answers(&s, o, p);
     train_settings_add(&schedule, "%.17g %.17g %zu %" PRIu32 " %" PRIu32, o->train.rate, o->accept.w_reject,
-                       (size_t)o->train.batch, o->accept.passes, j->draft->threads);
+                       (size_t)o->train.batch, o->accept.passes, j->engine->threads);
     for (size_t i = 0; i < o->accept.n_blocks; i++)
         train_settings_add(&schedule, "%" PRIu32, o->accept.blocks[i]);
     j->schedule = hash_bytes(HASH_START, schedule.text, schedule.n);
@@ -121,7 +122,7 @@ static bool
 collect(struct accept_job *j, struct train_prompts *p, struct accept_data *data, struct err *err)
 {
     const struct options *o = j->options;
-    const uint32_t width = j->draft->model->desc.width;
+    const uint32_t width = engine_draft_model(j->engine)->desc.width;
     for (; j->n_prompts < p->n; j->n_prompts++) {
         struct accept_rows *r = rows_of(j, j->n_prompts);
         size_t rows, n;
@@ -150,13 +151,6 @@ collect(struct accept_job *j, struct train_prompts *p, struct accept_data *data,
 }
 
 static bool
-open_models(struct accept_job *j, struct err *err)
-{
-    return train_helper(j->options, HELPER_DRAFT, "whose candidates to judge", &j->draft, err) &&
-           train_target(j->options, &j->target, err);
-}
-
-static bool
 run(struct accept_job *j, struct err *err)
 {
     const struct options *o = j->options;
@@ -169,9 +163,9 @@ run(struct accept_job *j, struct err *err)
     struct train_prompts prompts = {0};
     struct accept_data *data = NULL;
     const bool ok =
-        open_models(j, err) &&
-        train_prompts_open(&prompts, o, j->target->model->tokenizer, wanted > least ? wanted : least, err) &&
-        accept_data_open(&data, j->target, j->draft, &options, NULL, err) && open_partial(j, &prompts, err) &&
+        train_engine(o, NEEDS_HERE, &j->engine, err) &&
+        train_prompts_open(&prompts, o, j->engine->model->tokenizer, wanted > least ? wanted : least, err) &&
+        accept_data_open(&data, j->engine, &options, NULL, err) && open_partial(j, &prompts, err) &&
         collect(j, &prompts, data, err);
     accept_data_close(data);
     train_prompts_close(&prompts);
@@ -182,8 +176,7 @@ static void
 free_job(struct accept_job *j)
 {
     accept_head_free(j->best);
-    engine_close(j->draft);
-    engine_close(j->target);
+    engine_close(j->engine);
     free(j->train.x);
     free(j->train.label);
     free(j->held.x);

@@ -20,15 +20,17 @@ static bool
 pass_open(struct pass *p, const struct accept_job *j, uint32_t blocks, struct err *err)
 {
     const struct options *o = j->options;
-    const struct model *draft = j->draft->model, *target = j->target->model;
+    const struct engine *e = j->engine;
+    const struct model *draft = engine_draft_model(e), *target = e->model;
     const struct accept_training_options options = {
-        .threads = j->draft->threads, .batch = o->train.batch, .w_reject = o->accept.w_reject};
+        .threads = e->threads, .batch = o->train.batch, .w_reject = o->accept.w_reject};
     if (!accept_head_new(&p->head, draft->desc.width, blocks, false, err) ||
         !accept_training_open(&p->training, p->head, o->seed, &options, err))
         return false;
-    p->head->draft_hash = draft->hash;
+    p->head->draft_hash = engine_helper_hash(e, HELPER_DRAFT);
+    p->head->draft_layers = e->helpers[HELPER_DRAFT].exit_layer;
     p->head->target_hash = target->hash;
-    snprintf(p->head->draft, sizeof p->head->draft, "%s", draft->name);
+    engine_helper_name(e, HELPER_DRAFT, p->head->draft, sizeof p->head->draft);
     snprintf(p->head->target, sizeof p->head->target, "%s", target->name);
     p->order = malloc(j->train.n * sizeof *p->order);
     p->x = malloc(o->train.batch * draft->desc.width * sizeof *p->x);
@@ -60,6 +62,7 @@ remember(struct accept_job *j, const struct accept_head *h, double loss, struct 
     }
     memcpy(j->best->values, h->values, h->n_values * sizeof *h->values);
     j->best->draft_hash = h->draft_hash;
+    j->best->draft_layers = h->draft_layers;
     j->best->target_hash = h->target_hash;
     snprintf(j->best->draft, sizeof j->best->draft, "%s", h->draft);
     snprintf(j->best->target, sizeof j->best->target, "%s", h->target);

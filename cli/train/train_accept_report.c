@@ -46,7 +46,7 @@ train_accept_report(const struct accept_job *j, struct err *err)
     const struct accept_rows *held = &j->held;
     struct accept_predictor *predictor;
     float *p = malloc(held->n * sizeof *p);
-    if (p == NULL || !accept_predictor_open(&predictor, j->best, j->draft->threads, err)) {
+    if (p == NULL || !accept_predictor_open(&predictor, j->best, j->engine->threads, err)) {
         free(p);
         return err_set(err, ERR_WORK, "train accept: out of memory for the report; the head is in the file");
     }
@@ -57,7 +57,7 @@ train_accept_report(const struct accept_job *j, struct err *err)
     for (size_t i = 0; i < j->n_results; i++)
         printf("%6u       %7.4f  %7.4f\n", (unsigned)j->results[i].blocks, j->results[i].loss, j->results[i].kl);
     report_calibration(held, p);
-    printf("acceptance head of %s for %s, %u blocks: %s, %.0f s\n", j->draft->model->name, j->target->model->name,
+    printf("acceptance head of %s for %s, %u blocks: %s, %.0f s\n", j->best->draft, j->best->target,
            (unsigned)j->best->n_blocks, j->options->train.out, (double)(clock_us() - j->start_us) * 1e-6);
     accept_predictor_close(predictor);
     free(p);

@@ -1,53 +1,44 @@
 #include "cli/train/train_models.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/base/commands.h"
 #include "cli/options/option_table.h"
 
-static const char *
-target_path(const struct options *o)
+bool
+train_engine(const struct options *o, unsigned needs, struct engine **engine, struct err *err)
 {
-    return o->model != NULL ? o->model : bundled_model_path();
-}
-
-static bool
-open_engine(const struct options *o, const char *path, struct engine **engine, struct err *err)
-{
-    const struct engine_options options = {.model_path = path,
+    static const char *const what[HELPERS] = {"which model drafts", "which model is asked about drafts"};
+    const struct engine_options options = {.model_path = o->model != NULL ? o->model : bundled_model_path(),
                                            .backend = o->backend,
                                            .backend_options = o->backend_options,
                                            .heads = "none",
+                                           .helpers = {o->helpers[HELPER_DRAFT], o->helpers[HELPER_COMPANION]},
+                                           .wanted = needs,
+                                           .accept = "none",
+                                           .profile = "none",
                                            .ctx = o->answers.prompt + o->answers.response};
-    return engine_open(engine, &options, NULL, NULL, err);
-}
-
-bool
-train_target(const struct options *o, struct engine **engine, struct err *err)
-{
-    return open_engine(o, target_path(o), engine, err);
-}
-
-bool
-train_helper(const struct options *o, enum helper_role role, const char *what, struct engine **engine, struct err *err)
-{
-    const char *given = o->helpers[role], *command = command_row(o->command)->name, *name = helper_names[role];
-    if (given != NULL && (strncmp(given, "self:", 5) == 0 || strcmp(given, "none") == 0))
-        return err_set(err, ERR_USAGE, "%s: --%s %.24s: a model of its own is wanted", command, name, given);
-    char *found = given == NULL ? engine_sibling(target_path(o), role) : NULL;
-    const char *path = given != NULL ? given : found;
-    const bool ok = path != NULL ? open_engine(o, path, engine, err)
-                                 : err_set(err, ERR_USAGE, "%s: --%s MODEL is missing: %s", command, name, what);
-    free(found);
-    return ok;
+    if (!engine_open(engine, &options, NULL, NULL, err))
+        return false;
+    const unsigned missing = engine_missing(*engine, needs);
+    const char *note = (*engine)->note; /* a file that was found and is of no use, perhaps */
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        if ((missing & NEEDS(role)) != 0)
+            return err_set(err, ERR_USAGE, "%s: --%s MODEL is missing: %s%s%s", command_row(o->command)->name,
+                           helper_names[role], what[role], note[0] != '\0' ? "; " : "", note);
+    return true;
 }
 
 void
-train_settings_model(struct train_settings *s, const char *role, const struct engine *e)
+train_settings_models(struct train_settings *s, const struct engine *e, unsigned needs)
 {
-    train_settings_add(s, "%s %s %016" PRIx64, role, e->model->name, e->model->hash);
+    train_settings_add(s, "target %s %016" PRIx64, e->model->name, e->model->hash);
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        char name[64];
+        if ((needs & NEEDS(role)) != 0)
+            train_settings_add(s, "%s %s %016" PRIx64, helper_names[role],
+                               engine_helper_name(e, role, name, sizeof name), engine_helper_hash(e, role));
+    }
 }
 
 void

@@ -1,17 +1,17 @@
-/* The models that training is about, each an engine of its own. */
-#ifndef CLI_TRAIN_MODELS_H
-#define CLI_TRAIN_MODELS_H
+/* The models that training is about: an engine with those that help it, as generation has them. */
+#ifndef CLI_TRAIN_TRAIN_MODELS_H
+#define CLI_TRAIN_TRAIN_MODELS_H
 
 #include "cli/options/options.h"
 #include "cli/train/train_partial.h"
 #include "cli/train/train_prompts.h"
 
-bool train_target(const struct options *, struct engine **, struct err *);
-/* The one that was given for the role, or the file beside the target. `what` it does is said where there is none. */
-bool train_helper(const struct options *, enum helper_role, const char *what, struct engine **, struct err *);
+/* With all roles in `needs` (NEEDS()) played: by those that were given, the target's own first layers among them, or by the
+ * files beside the target. */
+bool train_engine(const struct options *, unsigned needs, struct engine **, struct err *);
 
-/* "draft fables-draft-1m 0123456789abcdef" */
-void train_settings_model(struct train_settings *, const char *role, const struct engine *);
+/* "target fables-14m 0123456789abcdef", and so on for each role in `needs`. */
+void train_settings_models(struct train_settings *, const struct engine *, unsigned needs);
 /* How answers are made from the prompts. */
 void train_settings_answers(struct train_settings *, const struct options *, struct train_prompts *);
 

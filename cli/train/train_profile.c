@@ -12,11 +12,11 @@
 #include "engine/base/clock.h"
 #include "engine/training/profile_data.h"
 
-enum { TARGET, DRAFT, COMPANION, MODELS };
+#define NEEDS_HERE (NEEDS(HELPER_DRAFT) | NEEDS(HELPER_COMPANION))
 
 struct profile_job {
     const struct options *options;
-    struct engine *engine[MODELS];
+    struct engine *engine; /* with draft and companion */
     struct train_prompts prompts;
     struct profile_data *data;
     struct sv_observation *seen; /* (room) */
@@ -34,15 +34,6 @@ check(const struct options *o, struct err *err)
         return err_set(err, ERR_USAGE,
                        "train profile: --text FILE is missing: what prompts are cut out of; or --prompts");
     return o->train.out != NULL || err_set(err, ERR_USAGE, "train profile: --out FILE is missing: what to write");
-}
-
-static bool
-open_models(struct profile_job *j, struct err *err)
-{
-    const struct options *o = j->options;
-    return train_helper(o, HELPER_DRAFT, "which model drafts", &j->engine[DRAFT], err) &&
-           train_helper(o, HELPER_COMPANION, "which model is asked about drafts", &j->engine[COMPANION], err) &&
-           train_target(o, &j->engine[TARGET], err);
 }
 
 static bool
@@ -80,9 +71,7 @@ open_partial(struct profile_job *j, struct err *err)
 {
     struct train_settings s = {.n = 0};
     train_settings_add(&s, "train profile");
-    train_settings_model(&s, "target", j->engine[TARGET]);
-    for (int i = DRAFT; i < MODELS; i++)
-        train_settings_model(&s, helper_names[i - DRAFT], j->engine[i]);
+    train_settings_models(&s, j->engine, NEEDS_HERE);
     train_settings_add(&s, "drafts %" PRIu32, j->options->profile.drafts);
     train_settings_answers(&s, j->options, &j->prompts);
     if (!train_partial_open(&j->partial, j->options->train.out, &s, take_record, j, err))
@@ -131,8 +120,20 @@ report(const struct profile_job *j, const struct sv_profile *p)
     printf("uncertainty, bits   H(A)   H(A|s)   H(A|a)   H(A|s,a)   information gain\n");
     printf("%" PRIu32 " x %" PRIu32 " bins      %7.3f  %7.3f  %7.3f    %7.3f             %5.1f%%\n", p->n_s, p->n_a,
            e->h, e->given_s, e->given_a, e->given_both, 100 * sv_information_gain(e));
-    printf("profile of %s, %s and %s: %s, %.0f s\n", p->whose.name[TARGET], p->whose.name[DRAFT],
-           p->whose.name[COMPANION], j->options->train.out, (double)(clock_us() - j->start_us) * 1e-6);
+    printf("profile of %s, %s and %s: %s, %.0f s\n", p->whose.name[0], p->whose.name[1], p->whose.name[2],
+           j->options->train.out, (double)(clock_us() - j->start_us) * 1e-6);
+}
+
+static void
+name_models(struct sv_whose *w, const struct engine *e)
+{
+    snprintf(w->name[0], sizeof w->name[0], "%s", e->model->name);
+    w->hash[0] = e->model->hash;
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        engine_helper_name(e, role, w->name[1 + role], sizeof w->name[1 + role]);
+        w->hash[1 + role] = engine_helper_hash(e, role);
+        w->layers[1 + role] = e->helpers[role].exit_layer;
+    }
 }
 
 static bool
@@ -146,16 +147,12 @@ run(struct profile_job *j, struct err *err)
                                                  .seed = o->seed};
     const struct sampling *how = &o->answers.sampling;
     struct sv_profile profile = {.whose = {.temperature = how->temperature, .top_k = how->top_k, .top_p = how->top_p}};
-    if (!open_models(j, err) ||
-        !train_prompts_open(&j->prompts, o, j->engine[TARGET]->model->tokenizer,
-                            o->train.tokens / o->answers.response + 1, err) ||
-        !profile_data_open(&j->data, j->engine[TARGET], j->engine[DRAFT], j->engine[COMPANION], &options, NULL, err) ||
-        !open_partial(j, err) || !collect(j, err))
+    if (!train_engine(o, NEEDS_HERE, &j->engine, err) ||
+        !train_prompts_open(&j->prompts, o, j->engine->model->tokenizer, o->train.tokens / o->answers.response + 1,
+                            err) ||
+        !profile_data_open(&j->data, j->engine, &options, NULL, err) || !open_partial(j, err) || !collect(j, err))
         return false;
-    for (int i = 0; i < MODELS; i++) {
-        snprintf(profile.whose.name[i], sizeof profile.whose.name[i], "%s", j->engine[i]->model->name);
-        profile.whose.hash[i] = j->engine[i]->model->hash;
-    }
+    name_models(&profile.whose, j->engine);
     if (!sv_profile_make(&profile, o->profile.s_bins, o->profile.a_bins, j->seen, j->n_seen, err) ||
         !sv_profile_write(&profile, o->train.out, err))
         return false;
@@ -179,8 +176,7 @@ train_profile_main(int argc, char **argv)
     train_partial_close(&j.partial, ok && j.whole);
     profile_data_close(j.data);
     train_prompts_close(&j.prompts);
-    for (int i = 0; i < MODELS; i++)
-        engine_close(j.engine[i]);
+    engine_close(j.engine);
     free(j.seen);
     options_free(&o);
     return ok ? 0 : command_failed(&err);

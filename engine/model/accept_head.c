@@ -87,31 +87,39 @@ bool
 accept_head_write(const struct accept_head *h, const char *path, struct err *err)
 {
     struct safetensors_part parts[2 * (ACCEPT_HEAD_BLOCKS + 1)];
-    char draft[24], target[24];
+    char draft[24], target[24], layers[16];
     snprintf(draft, sizeof draft, "%016" PRIx64, h->draft_hash);
+    snprintf(layers, sizeof layers, "%" PRIu32, h->draft_layers);
     snprintf(target, sizeof target, "%016" PRIx64, h->target_hash);
-    const struct safetensors_note notes[] = {
-        {"format", FORMAT}, {"draft", h->draft}, {"draft_hash", draft}, {"target", h->target}, {"target_hash", target}};
-    return safetensors_write(path, notes, sizeof notes / sizeof *notes, parts, parts_of(h, parts), err);
+    const struct safetensors_note notes[] = {{"format", FORMAT},    {"draft", h->draft},     {"draft_hash", draft},
+                                             {"target", h->target}, {"target_hash", target}, {"draft_layers", layers}};
+    const size_t n_notes = sizeof notes / sizeof *notes - (h->draft_layers == 0); /* the last one is of few */
+    return safetensors_write(path, notes, n_notes, parts, parts_of(h, parts), err);
 }
 
 static bool
-check_draft(struct accept_head *h, const struct safetensors *s, const char *path, const struct model *draft,
+check_draft(struct accept_head *h, const struct safetensors *s, const char *path, const struct accept_whose *whose,
             struct err *err)
 {
+    const struct model *draft = whose->draft;
     const char *name = safetensors_metadata(s, "draft"), *hash = safetensors_metadata(s, "draft_hash");
     const char *target = safetensors_metadata(s, "target"), *target_hash = safetensors_metadata(s, "target_hash");
+    const char *layers = safetensors_metadata(s, "draft_layers");
     name = name != NULL ? name : draft->name;
     target = target != NULL ? target : "";
     printable_line(h->draft, sizeof h->draft, name, strlen(name));
     printable_line(h->target, sizeof h->target, target, strlen(target));
     h->draft_hash = hash != NULL ? strtoull(hash, NULL, 16) : 0;
     h->target_hash = target_hash != NULL ? strtoull(target_hash, NULL, 16) : 0;
-    return h->draft_hash == 0 || h->draft_hash == draft->hash ||
-           err_set(err, ERR_WORK,
+    h->draft_layers = layers != NULL ? (uint32_t)strtoul(layers, NULL, 10) : 0;
+    if (h->draft_hash == 0 || (h->draft_hash == draft->hash && h->draft_layers == whose->layers))
+        return true;
+    char is[32];
+    snprintf(is, sizeof is, "self:%" PRIu32, whose->layers);
+    return err_set(err, ERR_WORK,
                    "%s: this acceptance head was trained for another draft model (%.48s; this is %s); train one with "
                    "`specscope train accept`",
-                   path, h->draft, draft->name);
+                   path, h->draft, whose->layers > 0 ? is : draft->name);
 }
 
 /* The number of blocks is the index of the last linear layer; those that are missing in between are the first one. */
@@ -160,14 +168,15 @@ read_part(const struct safetensors *s, const char *path, const struct safetensor
 }
 
 static bool
-read_file(struct accept_head **out, const struct safetensors *s, const char *path, const struct model *draft,
+read_file(struct accept_head **out, const struct safetensors *s, const char *path, const struct accept_whose *whose,
           struct err *err)
 {
     struct accept_head *h = NULL;
     uint32_t n_blocks = 0;
     bool shared = false;
-    bool ok = find_shape(s, path, draft->desc.width, &n_blocks, &shared, err) &&
-              accept_head_new(&h, draft->desc.width, n_blocks, shared, err) && check_draft(h, s, path, draft, err);
+    bool ok = find_shape(s, path, whose->draft->desc.width, &n_blocks, &shared, err) &&
+              accept_head_new(&h, whose->draft->desc.width, n_blocks, shared, err) &&
+              check_draft(h, s, path, whose, err);
     struct safetensors_part parts[2 * (ACCEPT_HEAD_BLOCKS + 1)];
     const size_t n = ok ? parts_of(h, parts) : 0;
     for (size_t i = 0; i < n && ok; i++)
@@ -183,13 +192,13 @@ read_file(struct accept_head **out, const struct safetensors *s, const char *pat
 }
 
 bool
-accept_head_read(struct accept_head **out, const char *path, const struct model *draft, struct err *err)
+accept_head_read(struct accept_head **out, const char *path, const struct accept_whose *whose, struct err *err)
 {
     *out = NULL;
     struct safetensors *s;
     if (!safetensors_open(&s, path, err))
         return false;
-    const bool ok = read_file(out, s, path, draft, err);
+    const bool ok = read_file(out, s, path, whose, err);
     safetensors_close(s);
     return ok;
 }
@@ -209,14 +218,14 @@ accept_head_measure(const char *path, const struct model *draft, uint32_t *n_blo
 }
 
 bool
-accept_head_parse(struct accept_head **out, const char *name, const void *bytes, size_t len, const struct model *draft,
-                  struct err *err)
+accept_head_parse(struct accept_head **out, const char *name, const void *bytes, size_t len,
+                  const struct accept_whose *whose, struct err *err)
 {
     *out = NULL;
     struct safetensors *s;
     if (!safetensors_parse(&s, name, bytes, len, err))
         return false;
-    const bool ok = read_file(out, s, name, draft, err);
+    const bool ok = read_file(out, s, name, whose, err);
     safetensors_close(s);
     return ok;
 }

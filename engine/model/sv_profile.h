@@ -28,6 +28,7 @@ struct sv_entropy { /* bits: of A in SV_ACCEPTED sub-ranges, and of what is left
 struct sv_whose {
     char name[3][64]; /* target, draft, companion */
     uint64_t hash[3];
+    uint32_t layers[3];       /* the first ones, of self:E; 0: all */
     float temperature, top_p; /* how was sampled */
     uint32_t top_k;
 };

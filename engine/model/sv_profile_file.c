@@ -1,6 +1,6 @@
 /* The profile's file:
  *
- *     {"format": "specscope verification profile 1", "target": {"name": …, "hash": "…"}, "draft": …, "companion": …,
+ *     {"format": "specscope verification profile 1", "target": {"name": …, "hash": "…", "layers": 3 (of self:3)}, "draft": …, "companion": …,
  *      "sampling": {"temperature": 0, "top_k": 0, "top_p": 1}, "s_edges": [...], "a_edges": [...],
  *      "count": [[by a] by s], "accepted": [[mean A, or null] …], "entropy": {"h": …, "given_s": …, "given_a": …, "given_both": …}} */
 #include <cjson/cJSON.h>
@@ -41,7 +41,8 @@ add_whose(cJSON *root, const struct sv_whose *w)
         snprintf(hash, sizeof hash, "%016" PRIx64, w->hash[i]);
         cJSON *model = cJSON_AddObjectToObject(root, roles[i]);
         if (model == NULL || cJSON_AddStringToObject(model, "name", w->name[i]) == NULL ||
-            cJSON_AddStringToObject(model, "hash", hash) == NULL)
+            cJSON_AddStringToObject(model, "hash", hash) == NULL ||
+            (w->layers[i] > 0 && cJSON_AddNumberToObject(model, "layers", w->layers[i]) == NULL))
             return false;
     }
     cJSON *sampling = cJSON_AddObjectToObject(root, "sampling");
@@ -126,6 +127,10 @@ read_whose(const struct parse *p, const cJSON *root, struct sv_whose *w)
             return wrong(p, "it does not say of which models");
         printable_line(w->name[i], sizeof w->name[i], name, strlen(name));
         w->hash[i] = strtoull(hash, NULL, 16);
+        double layers = 0;
+        if (cJSON_GetObjectItemCaseSensitive(model, "layers") != NULL && !number(p, model, "layers", 0, 1e6, &layers))
+            return false;
+        w->layers[i] = (uint32_t)layers;
     }
     const cJSON *sampling = cJSON_GetObjectItemCaseSensitive(root, "sampling");
     double temperature, top_k, top_p;

@@ -64,6 +64,7 @@ unsigned engine_missing(const struct engine *, unsigned needs); /* of what a pol
 const struct model *engine_draft_model(const struct engine *);
 /* "fables-draft", "self:3"; "" for nobody. */
 const char *engine_helper_name(const struct engine *, enum helper_role, char *out, size_t n);
+uint64_t engine_helper_hash(const struct engine *, enum helper_role); /* of self:E the target's */
 /* The path of the file that stands beside the model at `path` and by its name plays the role, to be freed; NULL: none. */
 char *engine_sibling(const char *path, enum helper_role);
 

@@ -26,7 +26,8 @@ take(struct engine *e, const char *path, uint64_t room, struct err *err)
                        "%s: needs %s, but of the memory that is available models leave %s; take a smaller "
                        "acceptance head",
                        path, memory_text(need, bytes), memory_text(there, room));
-    return accept_head_read(&e->accept, path, draft, err);
+    const struct accept_whose whose = {draft, e->helpers[HELPER_DRAFT].exit_layer};
+    return accept_head_read(&e->accept, path, &whose, err);
 }
 
 uint64_t

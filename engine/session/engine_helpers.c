@@ -225,3 +225,10 @@ engine_helper_name(const struct engine *e, enum helper_role role, char *out, siz
         snprintf(out, n, "%s", h->model != NULL ? h->model->name : "");
     return out;
 }
+
+uint64_t
+engine_helper_hash(const struct engine *e, enum helper_role role)
+{
+    const struct helper_model *h = &e->helpers[role];
+    return h->model != NULL ? h->model->hash : e->model->hash;
+}

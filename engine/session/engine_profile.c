@@ -12,8 +12,9 @@ is_of(const struct engine *e, const struct sv_whose *whose, const char *path, st
     if (whose->hash[0] != e->model->hash)
         return err_set(err, ERR_USAGE, "%.150s is the profile of another model, %.60s", path, whose->name[0]);
     for (enum helper_role role = 0; role < HELPERS; role++) {
-        const struct model *m = e->helpers[role].model != NULL ? e->helpers[role].model : e->model;
-        if (engine_has(e, role) && whose->hash[1 + role] != m->hash)
+        const struct helper_model *h = &e->helpers[role];
+        if (engine_has(e, role) &&
+            (whose->hash[1 + role] != engine_helper_hash(e, role) || whose->layers[1 + role] != h->exit_layer))
             return err_set(err, ERR_USAGE, "%.150s is the profile of another %s model, %.60s", path, helper_names[role],
                            whose->name[1 + role]);
     }

@@ -5,7 +5,6 @@
 
 #include "engine/model/final_norm.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "engine/tokenizer/vocabulary_match.h"
 #include "engine/training/reader.h"
 #include "kernels/cpu/sampling.h"
 #include "kernels/rng.h"
@@ -31,20 +30,18 @@ struct accept_data {
 };
 
 bool
-accept_data_open(struct accept_data **out, const struct engine *target, const struct engine *draft,
-                 const struct accept_data_options *options, const atomic_bool *cancel, struct err *err)
+accept_data_open(struct accept_data **out, const struct engine *engine, const struct accept_data_options *options,
+                 const atomic_bool *cancel, struct err *err)
 {
     *out = NULL;
-    if (!vocabularies_match(target->model->tokenizer, target->model->name, draft->model->tokenizer, draft->model->name,
-                            err))
-        return false;
     struct accept_data *a = calloc(1, sizeof *a);
     if (a == NULL)
         return err_set(err, ERR_WORK, "out of memory reading responses");
     const uint32_t ctx = options->prompt + options->response;
     a->options = *options;
-    if (!reader_open(&a->target, target, ctx, cancel, err) || !reader_open(&a->draft, draft, ctx, cancel, err) ||
-        !final_norm_open(&a->norm, &draft->model->desc, err)) {
+    if (!reader_open(&a->target, engine, READS_TARGET, ctx, cancel, err) ||
+        !reader_open(&a->draft, engine, READS_DRAFT, ctx, cancel, err) ||
+        !final_norm_open(&a->norm, &a->draft.model->desc, err)) {
         accept_data_close(a);
         return false;
     }
@@ -111,7 +108,7 @@ respond(struct accept_data *a)
             return 0;
         sampling_dist(a->z, a->vocab, &a->options.sampling, p, a->order);
         a->response[said++] = a->text[n] = sampling_draw(p, a->vocab, &key, NULL, 0);
-        if (tokenizer_is_end(r->engine->model->tokenizer, a->text[n]))
+        if (tokenizer_is_end(r->model->tokenizer, a->text[n]))
             break;
     }
     return said;

@@ -19,9 +19,9 @@ struct accept_data_options {
 
 struct accept_data;
 
-/* Engines are borrowed; their vocabularies are compared. */
-bool accept_data_open(struct accept_data **, const struct engine *target, const struct engine *draft,
-                      const struct accept_data_options *, const atomic_bool *cancel, struct err *);
+/* The engine, which has a draft model, is borrowed. */
+bool accept_data_open(struct accept_data **, const struct engine *, const struct accept_data_options *,
+                      const atomic_bool *cancel, struct err *);
 void accept_data_close(struct accept_data *);
 
 /* One prompt of n <= options.prompt tokens, `index` naming its random numbers. Rows: x (response, width of the draft) and

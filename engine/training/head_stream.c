@@ -3,18 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/context/context.h"
-
-#define CHUNK 64 /* rows between two readings: the ring keeps twice as many */
+#include "engine/training/reader.h"
 
 struct head_stream {
-    const struct engine *engine;
+    struct reader reader;
     const token_t *tokens;
     size_t n;
     uint32_t window;
     token_t bos;
-    struct context *context;
-    seq_t seq;
+    token_t *text; /* (1 + window) what is read */
+    uint32_t skip; /* of these, those without an answer: BOS */
+    float *hidden; /* the caller's */
 };
 
 bool
@@ -23,17 +22,17 @@ head_stream_open(struct head_stream **out, const struct engine *engine, const to
 {
     *out = NULL;
     struct head_stream *s = calloc(1, sizeof *s);
-    if (s == NULL)
-        return err_set(err, ERR_WORK, "out of memory reading hidden states");
-    *s = (struct head_stream){.engine = engine, .tokens = tokens, .n = n, .window = window, .bos = bos};
-    const struct context_options options = {
-        .ctx = window + 1, .ring = 2 * CHUNK, .max_rows = CHUNK, .seqs = 1, .cancel = cancel};
-    if (!context_open(&s->context, engine->ops, engine->backend, engine->weights, &engine->model->desc, &options,
-                      err)) {
+    token_t *text = malloc(((size_t)window + 1) * sizeof *text);
+    if (s == NULL || text == NULL) {
         free(s);
+        free(text);
+        return err_set(err, ERR_WORK, "out of memory reading hidden states");
+    }
+    *s = (struct head_stream){.tokens = tokens, .n = n, .window = window, .bos = bos, .text = text};
+    if (!reader_open(&s->reader, engine, READS_TARGET, window + 1, cancel, err)) {
+        head_stream_close(s);
         return false;
     }
-    s->seq = context_sequence(s->context);
     *out = s;
     return true;
 }
@@ -43,7 +42,8 @@ head_stream_close(struct head_stream *s)
 {
     if (s == NULL)
         return;
-    context_close(s->context);
+    reader_close(&s->reader);
+    free(s->text);
     free(s);
 }
 
@@ -53,16 +53,17 @@ head_stream_windows(const struct head_stream *s)
     return (s->n + s->window - 1) / s->window;
 }
 
+/* All depths of one row. */
 static bool
-read_chunk(struct head_stream *s, uint32_t first, size_t n, float *hidden)
+take_row(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
-    const uint32_t layers = s->engine->model->desc.n_layers, width = s->engine->model->desc.width;
-    for (size_t i = 0; i < n; i++) {
-        const slot_t slot = context_at(s->context, s->seq, first + (uint32_t)i);
-        for (uint32_t l = 0; l <= layers; l++)
-            if (!context_read_hidden(s->context, slot, l, hidden + (i * (layers + 1) + l) * width))
-                return false;
-    }
+    const struct head_stream *s = user;
+    if (at < s->skip)
+        return true;
+    float *to = s->hidden + (size_t)(at - s->skip) * (r->layers + 1) * r->width;
+    for (uint32_t l = 0; l <= r->layers; l++)
+        if (!context_read_hidden(r->context, slot, l, to + (size_t)l * r->width))
+            return false;
     return true;
 }
 
@@ -70,19 +71,14 @@ bool
 head_stream_window(struct head_stream *s, size_t index, float *hidden, size_t *rows, struct err *err)
 {
     const size_t begin = index * s->window, left = s->n - begin, n = left < s->window ? left : s->window;
-    const size_t row = ((size_t)s->engine->model->desc.n_layers + 1) * s->engine->model->desc.width;
-    context_truncate(s->context, s->seq, 0);
-    bool ok = true;
-    if (index > 0 && s->bos != TOKEN_NONE)
-        ok = context_prefill(s->context, s->seq, &s->bos, 1, NULL, NULL);
-    for (size_t done = 0; done < n && ok; done += CHUNK) {
-        const size_t part = n - done < CHUNK ? n - done : CHUNK;
-        const uint32_t first = context_length(s->context, s->seq);
-        ok = context_prefill(s->context, s->seq, s->tokens + begin + done, part, NULL, NULL) &&
-             read_chunk(s, first, part, hidden + done * row);
-    }
+    s->skip = index > 0 && s->bos != TOKEN_NONE;
+    s->hidden = hidden;
+    s->text[0] = s->bos;
+    memcpy(s->text + s->skip, s->tokens + begin, n * sizeof *s->text);
+    reader_forget(&s->reader, 0);
+    const bool ok = reader_read(&s->reader, s->text, s->skip + (uint32_t)n, take_row, s);
     *rows = ok ? n : 0;
     if (!ok)
-        *err = *context_error(s->context);
+        *err = *context_error(s->reader.context);
     return ok;
 }

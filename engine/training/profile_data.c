@@ -4,21 +4,18 @@
 #include <string.h>
 
 #include "engine/tokenizer/tokenizer.h"
-#include "engine/tokenizer/vocabulary_match.h"
 #include "engine/training/reader.h"
 #include "kernels/cpu/sampling.h"
 #include "kernels/rng.h"
 
-enum { TARGET, DRAFT, COMPANION, MODELS };
-
 struct profile_data {
     struct profile_data_options options;
-    struct reader reader[MODELS];
-    float *logits[MODELS]; /* (drafts + 1, vocabulary of each): before each draft, and after the last */
-    float *q;              /* (drafts, vocab) what drafts were drawn from */
-    float *scratch[3];     /* (vocab) distributions at hand */
-    uint32_t *order;       /* (vocab) scratch */
-    token_t *text;         /* (prompt + response + drafts + 1) */
+    struct reader reader[READS];
+    float *logits[READS]; /* (drafts + 1, vocabulary of each): before each draft, and after the last */
+    float *q;             /* (drafts, vocab) what drafts were drawn from */
+    float *scratch[3];    /* (vocab) distributions at hand */
+    uint32_t *order;      /* (vocab) scratch */
+    token_t *text;        /* (prompt + response + drafts + 1) */
 
     /* the prompt at hand */
     uint64_t seed;
@@ -37,11 +34,9 @@ make_room(struct profile_data *d)
 }
 
 bool
-profile_data_open(struct profile_data **out, const struct engine *target, const struct engine *draft,
-                  const struct engine *companion, const struct profile_data_options *options, const atomic_bool *cancel,
-                  struct err *err)
+profile_data_open(struct profile_data **out, const struct engine *engine, const struct profile_data_options *options,
+                  const atomic_bool *cancel, struct err *err)
 {
-    const struct engine *engines[MODELS] = {[TARGET] = target, [DRAFT] = draft, [COMPANION] = companion};
     *out = NULL;
     struct profile_data *d = calloc(1, sizeof *d);
     if (d == NULL)
@@ -51,13 +46,12 @@ profile_data_open(struct profile_data **out, const struct engine *target, const 
     const uint32_t room = options->prompt + options->response + options->drafts + 1;
     bool ok =
         (d->text = malloc(room * sizeof *d->text)) != NULL || err_set(err, ERR_WORK, "out of memory for a profile");
-    for (int i = 0; i < MODELS && ok; i++) {
-        const struct model *m = engines[i]->model;
-        ok = vocabularies_match(target->model->tokenizer, target->model->name, m->tokenizer, m->name, err) &&
-             reader_open(&d->reader[i], engines[i], room, cancel, err);
+    for (enum reads i = 0; i < READS && ok; i++) {
+        ok = reader_open(&d->reader[i], engine, i, room, cancel, err);
         if (ok) {
-            d->vocab = m->desc.vocab < d->vocab ? m->desc.vocab : d->vocab;
-            d->logits[i] = malloc(((size_t)options->drafts + 1) * m->desc.vocab * sizeof *d->logits[i]);
+            const uint32_t vocab = d->reader[i].vocab;
+            d->vocab = vocab < d->vocab ? vocab : d->vocab;
+            d->logits[i] = malloc(((size_t)options->drafts + 1) * vocab * sizeof *d->logits[i]);
             ok = d->logits[i] != NULL || err_set(err, ERR_WORK, "out of memory for a profile: fewer --drafts");
         }
     }
@@ -75,7 +69,7 @@ profile_data_close(struct profile_data *d)
 {
     if (d == NULL)
         return;
-    for (int i = 0; i < MODELS; i++) {
+    for (enum reads i = 0; i < READS; i++) {
         reader_close(&d->reader[i]);
         free(d->logits[i]);
     }
@@ -91,11 +85,11 @@ profile_data_close(struct profile_data *d)
 
 struct reading {
     struct profile_data *data;
-    int model;
+    enum reads model;
 };
 
 static float *
-logits_at(const struct profile_data *d, int model, uint32_t i)
+logits_at(const struct profile_data *d, enum reads model, uint32_t i)
 {
     return d->logits[model] + (size_t)i * d->reader[model].vocab;
 }
@@ -109,14 +103,14 @@ keep_logits(void *user, struct reader *r, uint32_t at, slot_t slot)
 
 /* Reads up to `to`; the logits after the standing text's end and behind are there then. */
 static bool
-read_on(struct profile_data *d, int model, uint32_t to)
+read_on(struct profile_data *d, enum reads model, uint32_t to)
 {
     return reader_read(&d->reader[model], d->text, to, keep_logits, &(struct reading){d, model});
 }
 
 /* What a model says at place i of the round, into `to`. */
 static const float *
-said(struct profile_data *d, int model, uint32_t i, const struct sampling *how, float *to)
+said(struct profile_data *d, enum reads model, uint32_t i, const struct sampling *how, float *to)
 {
     sampling_dist(logits_at(d, model, i), d->vocab, how, to, d->order);
     return to;
@@ -134,9 +128,9 @@ observe(struct profile_data *d, uint32_t i)
     const struct sampling *how = &d->options.sampling, whole = {.temperature = 1, .top_p = 1};
     const bool greedy = !(how->temperature > 0);
     const token_t x = d->text[d->n + i];
-    const float *p = said(d, TARGET, i, how, d->scratch[0]);
-    const float *q = greedy ? said(d, DRAFT, i, &whole, d->scratch[1]) : q_at(d, i);
-    const float *c = said(d, COMPANION, i, greedy ? &whole : how, d->scratch[2]);
+    const float *p = said(d, READS_TARGET, i, how, d->scratch[0]);
+    const float *q = greedy ? said(d, READS_DRAFT, i, &whole, d->scratch[1]) : q_at(d, i);
+    const float *c = said(d, READS_COMPANION, i, greedy ? &whole : how, d->scratch[2]);
     const struct overlap of = sampling_overlap(q, c, d->vocab, x);
     const float ratio = p[x] / q_at(d, i)[x];
     return (struct sv_observation){.s = of.similarity < 1 ? of.similarity : 1, /* rounding */
@@ -149,9 +143,9 @@ draw_drafts(struct profile_data *d, uint32_t most)
 {
     for (uint32_t i = 0; i < most; i++) {
         const struct rng_key key = {.seed = d->seed, .pos = d->n + i, .purpose = RNG_DRAFT};
-        if (!read_on(d, DRAFT, d->n + i))
+        if (!read_on(d, READS_DRAFT, d->n + i))
             return false;
-        said(d, DRAFT, i, &d->options.sampling, q_at(d, i));
+        said(d, READS_DRAFT, i, &d->options.sampling, q_at(d, i));
         d->text[d->n + i] = sampling_draw(q_at(d, i), d->vocab, &key, NULL, 0);
     }
     return true;
@@ -166,7 +160,7 @@ verify(struct profile_data *d, uint32_t drafts, struct verdict *verdict)
     for (uint32_t i = 0; i <= drafts; i++) {
         node[i] = (struct verify_node){
             .parent = (int32_t)i - 1, .token = d->text[d->n + i - 1], .pos = d->n + i - 1, .q = DIST_NONE};
-        logits[i] = logits_at(d, TARGET, i);
+        logits[i] = logits_at(d, READS_TARGET, i);
         q[i] = i > 0 ? q_at(d, i - 1) : NULL;
     }
     const struct verify_req req = {
@@ -179,7 +173,8 @@ static bool
 play_round(struct profile_data *d, uint32_t most, struct sv_observation *out, size_t *n_out, uint32_t *accepted)
 {
     struct verdict verdict;
-    if (!draw_drafts(d, most) || !read_on(d, COMPANION, d->n + most - 1) || !read_on(d, TARGET, d->n + most))
+    if (!draw_drafts(d, most) || !read_on(d, READS_COMPANION, d->n + most - 1) ||
+        !read_on(d, READS_TARGET, d->n + most))
         return false;
     verify(d, most, &verdict);
     *accepted = verdict.n_path;
@@ -193,19 +188,19 @@ bool
 profile_data_prompt(struct profile_data *d, uint64_t index, const token_t *prompt, size_t n, struct sv_observation *out,
                     size_t *n_out, struct profile_rounds *rounds, struct err *err)
 {
-    const struct tokenizer *tokenizer = d->reader[TARGET].engine->model->tokenizer;
+    const struct tokenizer *tokenizer = d->reader[READS_TARGET].model->tokenizer;
     const uint32_t end = (uint32_t)n + d->options.response;
     *n_out = 0;
     d->seed = splitmix64_mix(d->options.seed + index * SPLITMIX64_STEP);
     d->n = (uint32_t)n;
     memcpy(d->text, prompt, n * sizeof *prompt);
-    for (int i = 0; i < MODELS; i++)
+    for (enum reads i = 0; i < READS; i++)
         reader_forget(&d->reader[i], 0);
     for (bool over = false; !over && d->n + 1 < end;) {
         const uint32_t left = end - d->n - 1, most = left < d->options.drafts ? left : d->options.drafts;
         uint32_t accepted;
         if (!play_round(d, most, out, n_out, &accepted)) {
-            for (int i = 0; i < MODELS; i++)
+            for (enum reads i = 0; i < READS; i++)
                 if (context_error(d->reader[i].context)->kind != ERR_NONE)
                     *err = *context_error(d->reader[i].context);
             return false;
@@ -217,7 +212,7 @@ profile_data_prompt(struct profile_data *d, uint64_t index, const token_t *promp
             over = tokenizer_is_end(tokenizer, d->text[d->n++]);
             rounds->emitted++;
         }
-        for (int i = 0; i < MODELS; i++)
+        for (enum reads i = 0; i < READS; i++)
             reader_forget(&d->reader[i], d->n - 1);
     }
     return true;

@@ -19,10 +19,9 @@ struct profile_data_options {
 
 struct profile_data;
 
-/* Engines are borrowed; their vocabularies are compared. */
-bool profile_data_open(struct profile_data **, const struct engine *target, const struct engine *draft,
-                       const struct engine *companion, const struct profile_data_options *, const atomic_bool *cancel,
-                       struct err *);
+/* The engine, which has a draft model and a companion, is borrowed. */
+bool profile_data_open(struct profile_data **, const struct engine *, const struct profile_data_options *,
+                       const atomic_bool *cancel, struct err *);
 void profile_data_close(struct profile_data *);
 
 struct profile_rounds { /* what was seen, added up */

@@ -6,14 +6,21 @@
 #include "engine/context/context.h"
 #include "engine/session/engine.h"
 
+/* Who reads: the engine's own model, or who plays a role (READS_DRAFT + role). */
+enum reads { READS_TARGET, READS_DRAFT, READS_COMPANION, READS };
+
 struct reader {
     const struct engine *engine; /* borrowed */
+    const struct model *model;   /* the one whose layers read */
+    struct weights *own;         /* of self:E: the first E layers alone, or NULL */
     struct context *context;
     seq_t seq;
     uint32_t vocab, layers, width;
 };
 
-bool reader_open(struct reader *, const struct engine *, uint32_t ctx, const atomic_bool *cancel, struct err *);
+/* For texts of up to ctx tokens. The role is somebody's (engine_has). */
+bool reader_open(struct reader *, const struct engine *, enum reads, uint32_t ctx, const atomic_bool *cancel,
+                 struct err *);
 void reader_close(struct reader *); /* also when it is all zero */
 
 /* Told of the row that read the text's token `at`; false stops. */

@@ -19,16 +19,18 @@ static void
 use_file(const unsigned char *bytes, size_t len)
 {
     struct model draft = {.desc = {.width = WIDTH}, .hash = 7};
+    const struct accept_whose whose = {&draft, 0};
     struct accept_head *h;
     struct err err = {0};
     const float x[WIDTH] = {1, -0.5f, 0.25f, 2};
     struct accept_predictor *predictor;
     snprintf(draft.name, sizeof draft.name, "draft");
-    if (!accept_head_parse(&h, "fuzz", bytes, len, &draft, &err)) {
+    if (!accept_head_parse(&h, "fuzz", bytes, len, &whose, &err)) {
         MUST(h == NULL && err.kind != ERR_NONE && err.text[0] != '\0');
         return;
     }
-    MUST(h->width == WIDTH && h->n_blocks <= ACCEPT_HEAD_BLOCKS && (h->draft_hash == 0 || h->draft_hash == draft.hash));
+    MUST(h->width == WIDTH && h->n_blocks <= ACCEPT_HEAD_BLOCKS &&
+         (h->draft_hash == 0 || (h->draft_hash == draft.hash && h->draft_layers == 0)));
     for (size_t i = 0; i < h->n_values; i++)
         MUST(isfinite(h->values[i]));
     MUST(accept_predictor_open(&predictor, h, 1, &err));

@@ -6,36 +6,65 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "engine/context/context.h"
 #include "tests/rigs/training_rig.h"
 
+static struct engine *
+open_engine(const char *target, const char *draft, const char *companion)
+{
+    struct err err = {0};
+    struct engine *e = NULL;
+    const struct engine_options options = {.model_path = target,
+                                           .backend = "cpu",
+                                           .heads = "none",
+                                           .helpers = {draft, companion},
+                                           .backend_options = {.threads = 1, .exact = true}};
+    if (!engine_open(&e, &options, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    return e;
+}
+
 struct engine *
-training_rig_engine(const struct tinymodel *shape)
+training_rig_engine(const struct tinymodel *target, const struct tinymodel *draft, const struct tinymodel *companion)
+{
+    const struct tinymodel *const shapes[READS] = {target, draft, companion};
+    char path[READS][64];
+    struct err err = {0};
+    for (int i = 0; i < READS; i++)
+        assert_true(shapes[i] == NULL || tinymodel_write_temp(path[i], sizeof path[i], shapes[i], &err));
+    struct engine *e = open_engine(path[0], draft != NULL ? path[1] : NULL, companion != NULL ? path[2] : NULL);
+    for (int i = 0; i < READS; i++)
+        if (shapes[i] != NULL)
+            unlink(path[i]);
+    return e;
+}
+
+struct engine *
+training_rig_own_layers(const struct tinymodel *target, const char *draft, const char *companion)
 {
     char path[64];
     struct err err = {0};
-    struct engine *e = NULL;
-    assert_true(tinymodel_write_temp(path, sizeof path, shape, &err));
-    const struct engine_options options = {
-        .model_path = path, .backend = "cpu", .heads = "none", .backend_options = {.threads = 1, .exact = true}};
-    if (!engine_open(&e, &options, NULL, NULL, &err))
-        fail_msg("%s", err.text);
+    assert_true(tinymodel_write_temp(path, sizeof path, target, &err));
+    struct engine *e = open_engine(path, draft, companion);
     unlink(path);
     return e;
 }
 
 void
-training_rig_read(const struct engine *e, uint32_t layer, const token_t *text, size_t n, float *logits, float *hidden)
+training_rig_read(const struct engine *e, enum reads who, const token_t *text, size_t n, float *logits, float *hidden)
 {
+    static const struct helper_model nobody;
+    const struct helper_model *h = who == READS_TARGET ? &nobody : &e->helpers[who - READS_DRAFT];
+    const struct model *m = h->model != NULL ? h->model : e->model;
+    const uint32_t layer = h->exit_layer > 0 ? h->exit_layer : m->desc.n_layers;
     struct context *c;
     struct err err = {0};
     const struct context_options options = {.ctx = 64};
-    const uint32_t at = layer > 0 ? layer : e->model->desc.n_layers;
-    assert_true(context_open(&c, e->ops, e->backend, e->weights, &e->model->desc, &options, &err));
+    assert_true(
+        context_open(&c, e->ops, e->backend, h->model != NULL ? h->weights : e->weights, &m->desc, &options, &err));
     const seq_t seq = context_sequence(c);
     assert_true(context_prefill(c, seq, text, n, NULL, NULL));
     const slot_t last = context_at(c, seq, (uint32_t)n - 1);
-    assert_true(logits == NULL || context_read_logits(c, last, at, logits));
-    assert_true(hidden == NULL || context_read_hidden(c, last, at, hidden));
+    assert_true(logits == NULL || context_read_logits(c, last, layer, logits));
+    assert_true(hidden == NULL || context_read_hidden(c, last, layer, hidden));
     context_close(c);
 }

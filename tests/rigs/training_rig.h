@@ -2,14 +2,16 @@
 #ifndef TESTS_RIGS_TRAINING_RIG_H
 #define TESTS_RIGS_TRAINING_RIG_H
 
-#include "engine/session/engine.h"
+#include "engine/training/reader.h"
 #include "tests/golden/tinymodel.h"
 
-struct engine *training_rig_engine(const struct tinymodel *);
+/* draft, companion: NULL where there is none; or the target's own layers, "self:2". */
+struct engine *training_rig_engine(const struct tinymodel *target, const struct tinymodel *draft,
+                                   const struct tinymodel *companion);
+struct engine *training_rig_own_layers(const struct tinymodel *, const char *draft, const char *companion);
 
-/* After the text's n tokens, in a context of its own: what layer `layer` (0: the last) says, logits (vocab) and hidden state
- * (width); either may be NULL. */
-void training_rig_read(const struct engine *, uint32_t layer, const token_t *text, size_t n, float *logits,
-                       float *hidden);
+/* After the text's n tokens, read from the beginning at full depth: what one of the engine's models says, logits (vocab) and
+ * hidden state (width) at the last layer that is its; either may be NULL. */
+void training_rig_read(const struct engine *, enum reads, const token_t *text, size_t n, float *logits, float *hidden);
 
 #endif

@@ -158,6 +158,7 @@ test_a_profile_is_read_as_it_was_written(void **unused)
     struct err err = {0};
     p.whose = (struct sv_whose){.name = {"large", "small", "other \"one\""},
                                 .hash = {1, UINT64_MAX, 3},
+                                .layers = {0, 2, 6},
                                 .temperature = 0.7f,
                                 .top_p = 0.9f,
                                 .top_k = 40};
@@ -166,6 +167,7 @@ test_a_profile_is_read_as_it_was_written(void **unused)
     assert_true(sv_profile_read(&back, path, &err));
     assert_string_equal(back.whose.name[2], "other \"one\"");
     assert_true(back.whose.hash[1] == UINT64_MAX && back.whose.top_k == 40);
+    assert_memory_equal(back.whose.layers, p.whose.layers, sizeof p.whose.layers);
     assert_true(back.whose.temperature == 0.7f && back.whose.top_p == 0.9f);
     assert_memory_equal(back.count, p.count, sizeof p.count);
     assert_memory_equal(back.s_edge, p.s_edge, (p.n_s - 1) * sizeof *p.s_edge);

@@ -209,6 +209,7 @@ test_training_learns_what_can_be_learned(void **unused)
 /* ---- the file ---- */
 
 static struct model draft_model = {.name = "a draft", .hash = 0x1234, .desc = {.width = WIDTH}};
+static const struct accept_whose draft_whose = {.draft = &draft_model};
 
 static void
 test_a_head_is_read_as_it_was_written(void **unused)
@@ -221,10 +222,14 @@ test_a_head_is_read_as_it_was_written(void **unused)
             struct err err = {0};
             h->draft_hash = draft_model.hash;
             h->target_hash = 77;
+            h->draft_layers = blocks;
             snprintf(h->draft, sizeof h->draft, "a draft");
             snprintf(h->target, sizeof h->target, "a target");
             assert_true(accept_head_write(h, path, &err));
-            assert_true(accept_head_read(&back, path, &draft_model, &err));
+            assert_false(accept_head_read(&back, path, &(struct accept_whose){&draft_model, blocks + 1}, &err));
+            assert_non_null(strstr(err.text, "this is self:"));
+            assert_true(accept_head_read(&back, path, &(struct accept_whose){&draft_model, blocks}, &err));
+            assert_int_equal(back->draft_layers, blocks);
             assert_int_equal(back->n_blocks, blocks);
             assert_int_equal(back->shared, h->shared);
             assert_int_equal(back->n_values, h->n_values);
@@ -254,7 +259,7 @@ test_a_released_checkpoint_is_read(void **unused)
     struct err err = {0};
     struct accept_head *h;
     assert_true(safetensors_write(path, NULL, 0, parts, 4, &err));
-    assert_true(accept_head_read(&h, path, &draft_model, &err));
+    assert_true(accept_head_read(&h, path, &draft_whose, &err));
     assert_int_equal(h->n_blocks, 3);
     assert_true(h->shared);
     assert_ptr_equal(h->block[2].w, h->block[0].w);
@@ -270,7 +275,7 @@ refused(const struct safetensors_note *notes, size_t n_notes, const struct safet
     struct err err = {0};
     struct accept_head *h;
     assert_true(safetensors_write(path, notes, n_notes, parts, n, &err));
-    assert_false(accept_head_read(&h, path, &draft_model, &err));
+    assert_false(accept_head_read(&h, path, &draft_whose, &err));
     assert_null(h);
     assert_int_equal(err.kind, ERR_WORK);
     assert_non_null(strstr(err.text, said));

@@ -18,16 +18,26 @@
 #define VOCAB    320
 
 static uint64_t seed;
-static struct engine *target, *draft, *companion;
 
 static const struct sampling greedy = {.top_p = 1}, whole = {.temperature = 1, .top_p = 1};
 
 /* The same weights, turned by other angles: models that agree now and then. */
 static struct engine *
-open_tiny(float rope_base, float sharpness)
+open_three(float sharpness)
 {
-    const struct tinymodel shape = {.seed = seed, .sharpness = sharpness, .rope_base = rope_base, .vocab = VOCAB};
-    return training_rig_engine(&shape);
+    const struct tinymodel target = {.seed = seed, .sharpness = sharpness, .rope_base = 10000, .vocab = VOCAB};
+    struct tinymodel draft = target, companion = target;
+    draft.rope_base = 20;
+    companion.rope_base = 300;
+    return training_rig_engine(&target, &draft, &companion);
+}
+
+static struct engine *
+open_layers(void)
+{
+    const struct tinymodel target = {
+        .seed = seed, .sharpness = 8, .n_layers = 5, .calm_after = 2, .calm = 0.3f, .vocab = VOCAB};
+    return training_rig_own_layers(&target, "self:1", "self:3");
 }
 
 struct said {
@@ -37,12 +47,12 @@ struct said {
 
 /* What a model says after a text, read from its beginning. */
 static struct said
-after(struct engine *e, const token_t *text, uint32_t n, const struct sampling *how)
+after(const struct engine *e, enum reads who, const token_t *text, uint32_t n, const struct sampling *how)
 {
     struct said s;
     float z[VOCAB];
     uint32_t order[VOCAB];
-    training_rig_read(e, 0, text, n, z, NULL);
+    training_rig_read(e, who, text, n, z, NULL);
     sampling_dist(z, VOCAB, how, s.p, order);
     s.first = sampling_argmax(z, VOCAB);
     return s;
@@ -59,15 +69,14 @@ overlap(const struct said *p, const struct said *q)
 }
 
 static void
-test_greedy_rounds_are_speculative_decodings(void **unused)
+check_greedy(const struct engine *e)
 {
-    (void)unused;
     const struct profile_data_options options = {
         .prompt = PROMPT, .response = RESPONSE, .drafts = DRAFTS, .sampling = greedy, .seed = seed};
     struct profile_data *d;
     struct err err = {0};
     struct profile_rounds rounds = {0};
-    assert_true(profile_data_open(&d, target, draft, companion, &options, NULL, &err));
+    assert_true(profile_data_open(&d, e, &options, NULL, &err));
     size_t seen = 0, matched = 0;
     for (token_t first = 300; first < 304; first++) {
         token_t text[PROMPT + RESPONSE + DRAFTS] = {1, 280, first, 285};
@@ -78,8 +87,9 @@ test_greedy_rounds_are_speculative_decodings(void **unused)
             bool rejected = false;
             uint32_t i = 0;
             for (; i < DRAFTS && !rejected && at < n_out; i++, at++) {
-                const struct said p = after(target, text, n + i, &greedy), q = after(draft, text, n + i, &whole),
-                                  c = after(companion, text, n + i, &whole);
+                const struct said p = after(e, READS_TARGET, text, n + i, &greedy),
+                                  q = after(e, READS_DRAFT, text, n + i, &whole),
+                                  c = after(e, READS_COMPANION, text, n + i, &whole);
                 const double a = fmin(1, (double)(c.p[q.first] / q.p[q.first]));
                 assert_true(fabs((double)o[at].s - overlap(&q, &c)) < 1e-5);
                 assert_true(fabs((double)o[at].a - a) < 1e-5);
@@ -89,7 +99,7 @@ test_greedy_rounds_are_speculative_decodings(void **unused)
                 matched += !rejected;
             }
             if (!rejected)
-                text[n + i] = after(target, text, n + i, &greedy).first;
+                text[n + i] = after(e, READS_TARGET, text, n + i, &greedy).first;
             n += i + !rejected;
         }
         seen += n_out;
@@ -100,9 +110,27 @@ test_greedy_rounds_are_speculative_decodings(void **unused)
     profile_data_close(d);
 }
 
+static void
+test_greedy_rounds_are_speculative_decodings(void **unused)
+{
+    (void)unused;
+    struct engine *e = open_three(8);
+    check_greedy(e);
+    engine_close(e);
+}
+
+static void
+test_so_are_those_of_the_targets_own_layers(void **unused)
+{
+    (void)unused;
+    struct engine *e = open_layers();
+    check_greedy(e);
+    engine_close(e);
+}
+
 /* E[A] = Σ min(p, q), E[a] = Σ min(q, c) = s, all of them as the setting leaves them. */
 static void
-check_means(struct engine *const engines[3], const struct sampling *how)
+check_means(const struct engine *e, const struct sampling *how)
 {
     enum { N = 4000 };
     const struct profile_data_options options = {
@@ -111,9 +139,9 @@ check_means(struct engine *const engines[3], const struct sampling *how)
     struct profile_data *d;
     struct err err = {0};
     struct profile_rounds rounds = {0};
-    const struct said p = after(engines[0], text, PROMPT, how), q = after(engines[1], text, PROMPT, how),
-                      c = after(engines[2], text, PROMPT, how);
-    assert_true(profile_data_open(&d, engines[0], engines[1], engines[2], &options, NULL, &err));
+    const struct said p = after(e, READS_TARGET, text, PROMPT, how), q = after(e, READS_DRAFT, text, PROMPT, how),
+                      c = after(e, READS_COMPANION, text, PROMPT, how);
+    assert_true(profile_data_open(&d, e, &options, NULL, &err));
     double sum = 0, squares = 0, sum_a = 0, squares_a = 0;
     for (uint64_t i = 0; i < N; i++) {
         struct sv_observation o[8];
@@ -136,14 +164,12 @@ static void
 test_the_means_of_sampled_rounds_are_overlaps(void **unused)
 {
     (void)unused;
-    struct engine *flat[3] = {open_tiny(10000, 1), open_tiny(20, 1),
-                              open_tiny(300, 1)}; /* or what counts is too rare */
+    struct engine *flat = open_three(1); /* or what counts is too rare */
     const struct sampling all = {.temperature = 0.8f, .top_p = 1},
                           few = {.temperature = 0.8f, .top_k = 40, .top_p = 0.7f};
     check_means(flat, &all);
     check_means(flat, &few);
-    for (int i = 0; i < 3; i++)
-        engine_close(flat[i]);
+    engine_close(flat);
 }
 
 /* Of one candidate nothing is left to chance. */
@@ -154,13 +180,14 @@ test_top_k_of_one_is_greedy_but_for_the_companion(void **unused)
     struct profile_data_options options = {
         .prompt = PROMPT, .response = RESPONSE, .drafts = DRAFTS, .sampling = greedy, .seed = seed};
     const token_t text[PROMPT] = {1, 280, 302, 285};
+    struct engine *e = open_three(8);
     struct sv_observation o[2][RESPONSE + DRAFTS];
     size_t n[2];
     struct profile_rounds rounds[2] = {{0}, {0}};
     struct err err = {0};
     for (int i = 0; i < 2; i++) {
         struct profile_data *d;
-        assert_true(profile_data_open(&d, target, draft, companion, &options, NULL, &err));
+        assert_true(profile_data_open(&d, e, &options, NULL, &err));
         assert_true(profile_data_prompt(d, 0, text, PROMPT, o[i], &n[i], &rounds[i], &err));
         profile_data_close(d);
         options.sampling = (struct sampling){.temperature = 0.9f, .top_k = 1, .top_p = 1};
@@ -171,23 +198,18 @@ test_top_k_of_one_is_greedy_but_for_the_companion(void **unused)
         assert_true(o[0][i].accepted == o[1][i].accepted);
         assert_true(o[1][i].s == 0 || o[1][i].s == 1); /* so is the companion, then */
     }
+    engine_close(e);
 }
 
 int
 main(void)
 {
     seed = seed_or(11);
-    target = open_tiny(10000, 8);
-    draft = open_tiny(20, 8);
-    companion = open_tiny(300, 8);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_greedy_rounds_are_speculative_decodings),
+        cmocka_unit_test(test_so_are_those_of_the_targets_own_layers),
         cmocka_unit_test(test_the_means_of_sampled_rounds_are_overlaps),
         cmocka_unit_test(test_top_k_of_one_is_greedy_but_for_the_companion),
     };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    engine_close(companion);
-    engine_close(draft);
-    engine_close(target);
-    return failed;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
