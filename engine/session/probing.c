@@ -80,7 +80,8 @@ probe_helper_rows(struct lane *lane, enum helper_role role, const slot_t *rows, 
 }
 
 /* The rows that came to the helpers' trunks since they were looked at last, which may be a round later than they came to
- * the target's: a helper reads when it is asked. Those that nobody wanted to be looked at are passed over. */
+ * the target's: a helper reads when it is asked. The pending token's row waits for the token that it is about; those
+ * that nobody wanted to be looked at are passed over. */
 static bool
 probe_helpers(struct lane *l)
 {
@@ -90,7 +91,8 @@ probe_helpers(struct lane *l)
         struct context *ctx = h->of->ctx;
         slot_t rows[RECENT_ROWS + VERIFY_NODES];
         size_t n = 0;
-        const uint32_t length = ctx != NULL ? context_length(ctx, h->seq) : 0;
+        const uint32_t read = ctx != NULL ? context_length(ctx, h->seq) : 0;
+        const uint32_t length = read < l->n_tokens ? read : l->n_tokens - 1;
         const uint32_t most = h->looked_at == 0 ? RECENT_ROWS : RECENT_ROWS + VERIFY_NODES;
         for (uint32_t i = length - h->looked_at > most ? length - most : h->looked_at; i < length && all; i++) {
             rows[n] = context_at(ctx, h->seq, i);

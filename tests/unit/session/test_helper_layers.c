@@ -19,6 +19,7 @@ struct heard {                                                                  
     uint32_t helpers, prompt, length;                                                     /* events; positions */
     token_t token[POSITIONS];
     float layers_loaded[ROUNDS], heads_loaded[ROUNDS];
+    uint32_t untested;          /* rounds whose last token was accepted without a row */
     uint32_t rounds, switch_at; /* after so many rounds; 0: nothing is switched */
     uint32_t before;            /* positions then */
     enum control_kind kind;
@@ -62,6 +63,7 @@ hear(void *user, struct session *s, const struct event *e)
         h->prompt += e->token.source == SOURCE_PROMPT;
     }
     if (e->type == EVENT_ROUND) {
+        h->untested += e->round_end.emitted == e->round_end.accepted;
         h->layers_loaded[h->rounds] = e->round_end.layers_loaded;
         h->heads_loaded[h->rounds++] = e->round_end.heads_loaded;
     }
@@ -99,7 +101,7 @@ run(struct engine *engine, const struct session_options *o, uint32_t switch_at, 
     h->switch_to = switch_to;
     whole.paused = switch_at > 0;
     session_run(engine, &whole, hear, h, &r);
-    if (o->policy[0] == 's' && o->policy[1] == 'd')
+    if (o->policy[0] == 's')
         assert_true(r.metrics.total.accepted > 5);
     session_rig_free(&r);
     return h;
@@ -150,6 +152,25 @@ test_every_layer_of_the_draft_model_is_looked_at_once_at_every_row_that_it_keeps
         free(h);
         engine_close(engine);
     }
+}
+
+/* Then the draft model may have read the pending token already: what it says of the one after it waits for its turn. */
+static void
+test_a_row_is_looked_at_when_the_token_after_it_is_there(void **state)
+{
+    (void)state;
+    struct engine *engine = pair(NULL, "cpu");
+    static const struct knob_setting cost = {"row_cost", "0.5"};
+    struct session_options o = drafting(PROBE_ALL);
+    o.policy = "sv";
+    o.set = &cost;
+    o.tokens = 120;
+    struct heard *h = run(engine, &o, 0, CONTROL_PROBE, NULL);
+    assert_true(h->untested > 0);
+    for (uint32_t pos = h->prompt; pos + 2 < h->length; pos++)
+        check_position(h, pos, 2);
+    free(h);
+    engine_close(engine);
 }
 
 static void
@@ -313,6 +334,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_layer_of_the_draft_model_is_looked_at_once_at_every_row_that_it_keeps),
+        cmocka_unit_test(test_a_row_is_looked_at_when_the_token_after_it_is_there),
         cmocka_unit_test(test_what_the_scope_asks_of_a_draft_model_is_in_nobodys_account),
         cmocka_unit_test(test_with_policy_only_its_own_questions_are_told),
         cmocka_unit_test(test_probes_are_switched_in_mid_run),
