@@ -33,6 +33,7 @@ struct trace_reader {
     struct table_file *used; /* the table whose event was handed out: read on before the next */
     uint64_t number;         /* of the last event handed out */
     uint32_t run, round;
+    bool round_ended; /* the last ROUND event was its round's last line */
     struct verdict_queue verdicts;
     struct err failure;
 };
@@ -89,24 +90,31 @@ extend_span(struct trace_reader *r, struct span **span, const struct event *e, s
     return true;
 }
 
+/* Sequences of a batch have their lines under the same number. */
+static bool
+same_round(const struct event *before, const struct event *e)
+{
+    return before->number > 0 && before->run == e->run && before->round == e->round && before->seq != e->seq;
+}
+
 /* Where the trace ends, how many rounds it has, and how long each run took. Every run begins with a control, and ends
  * with a round or a control. */
 static bool
 survey(struct trace_reader *r, struct err *err)
 {
     struct table_file *rounds = &r->tables[TABLE_ROUNDS], *controls = &r->tables[TABLE_CONTROLS];
-    uint64_t last_round = 0;
+    struct event last_round = {.number = 0};
     r->last_event = r->closed_event > 0 ? r->closed_event : UINT64_MAX;
     for (;;) {
         if (!table_next(rounds, &r->info, r->last_event, err))
             return false;
         if (!rounds->more)
             break;
-        last_round = rounds->event.number;
-        r->rounds++;
+        r->rounds += !same_round(&last_round, &rounds->event);
+        last_round = rounds->event;
     }
     if (r->closed_event == 0)
-        r->last_event = last_round;
+        r->last_event = last_round.number;
     if (!table_rewind(rounds, err) || !table_next(rounds, &r->info, r->last_event, err) ||
         !table_next(controls, &r->info, r->last_event, err))
         return false;
@@ -185,6 +193,12 @@ uint64_t
 trace_reader_rounds(const struct trace_reader *r)
 {
     return r->rounds;
+}
+
+bool
+trace_reader_round_ended(const struct trace_reader *r)
+{
+    return r->round_ended;
 }
 
 bool
@@ -292,6 +306,11 @@ next_event(struct trace_reader *r, struct event *out)
     r->number = out->number;
     r->run = out->run;
     r->round = out->round;
+    if (out->type == EVENT_ROUND) { /* nothing in it points into the table; a failure is the next call's */
+        r->used = NULL;
+        r->round_ended =
+            !table_next(first, &r->info, r->last_event, &r->failure) || !first->more || !same_round(out, &first->event);
+    }
     return true;
 }
 

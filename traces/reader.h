@@ -22,7 +22,9 @@ struct trace_reader;
 bool trace_reader_open(struct trace_reader **, const char *folder, struct err *);
 void trace_reader_close(struct trace_reader *);
 const struct run_info *trace_reader_info(const struct trace_reader *);
-uint64_t trace_reader_rounds(const struct trace_reader *);      /* whole rounds in it */
+uint64_t trace_reader_rounds(const struct trace_reader *); /* in it; all sequences' lines under a number are one */
+/* After a ROUND event: no other sequence has a line of that round. */
+bool trace_reader_round_ended(const struct trace_reader *);
 bool trace_reader_closed(const struct trace_reader *);          /* was it closed cleanly? */
 uint64_t trace_reader_duration_us(const struct trace_reader *); /* of all its runs, one after another */
 /* Where an event is on that time line. */

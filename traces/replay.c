@@ -122,7 +122,7 @@ handed_out(struct replay *r)
     double t_us = (double)trace_reader_time(r->reader, &r->event);
     if (r->target != TO_NOTHING && t_us > r->head_us)
         r->head_us = t_us;
-    r->round += r->event.type == EVENT_ROUND;
+    r->round += r->event.type == EVENT_ROUND && trace_reader_round_ended(r->reader);
     if ((r->target == TO_TOKEN && r->event.type == EVENT_TOKEN) ||
         (r->target == TO_ROUND && r->round >= r->target_round))
         r->target = TO_NOTHING;

@@ -241,7 +241,6 @@ static void
 add_end(struct stream *s, const struct plan *p)
 {
     s->seq = p->seq;
-    s->rounds++;
     struct event *e = stream_add(s, EVENT_ROUND);
     struct round_event *r = &e->round_end;
     *r = (struct round_event){.draft_us = bits(s),
@@ -269,6 +268,7 @@ stream_round(struct stream *s)
 {
     struct plan p = plan(s, s->seq);
     s->round++;
+    s->rounds++;
     while (p.drafted < p.drafts)
         add_draft(s, &p);
     add_verdicts(s, &p);
@@ -284,6 +284,7 @@ stream_batch_round(struct stream *s, const uint32_t *seqs, uint32_t n)
     struct plan plans[STREAM_BATCH], begun[STREAM_BATCH];
     uint32_t n_begun = 0, left = 0;
     s->round++;
+    s->rounds++;
     for (uint32_t i = 0; i < n; i++) {
         plans[i] = plan(s, seqs[i]);
         left += plans[i].drafts;

@@ -22,7 +22,7 @@ struct stream {
     uint64_t random;
     uint64_t t_us;
     uint32_t run, round, seq; /* of the events that are added */
-    uint64_t rounds;          /* ROUND events in it */
+    uint64_t rounds;          /* in it; a batch has one for all its sequences */
 };
 
 void stream_begin(struct stream *, uint64_t seed);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tests/rigs/trace_checks.h"
+#include "traces/replay.h"
 #include "traces/schema.h"
 
 static void
@@ -121,6 +122,43 @@ test_verdicts_without_numbers_come_before_what_follows_them(void **state)
     stream_free(&s);
 }
 
+/* Sequences share their rounds: a step is a step of all of them. */
+static void
+test_a_replay_steps_through_rounds_of_all_sequences(void **state)
+{
+    const char *folder = *state;
+    struct stream s;
+    char path[256];
+    stream_begin(&s, 3);
+    stream_batch(&s, 4, 7);
+    write_trace(folder, &s, true, path);
+    struct replay *r;
+    struct err err = {0};
+    const struct event *e;
+    if (!replay_open(&r, path, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(replay_status(r).rounds, s.round);
+    for (uint32_t round = 1; round <= s.round; round++) {
+        replay_step_rounds(r, 1);
+        struct event last = {.number = 0};
+        while (replay_next(r, 0, &e, &err) && e != NULL) {
+            assert_true(e->type != EVENT_ROUND || e->round == round);
+            last = *e;
+        }
+        assert_int_equal(last.type, EVENT_ROUND);
+        assert_int_equal(replay_status(r).round, round);
+        for (size_t i = last.number; i < s.n; i++)
+            assert_true(s.events[i].type != EVENT_ROUND || s.events[i].round > round);
+    }
+    replay_goto(r, 2);
+    assert_true(replay_rewound(r));
+    while (replay_next(r, 0, &e, &err) && e != NULL)
+        assert_true(e->round <= 2);
+    assert_int_equal(replay_status(r).round, 2);
+    replay_close(r);
+    stream_free(&s);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
 
 int
@@ -130,6 +168,7 @@ main(void)
         TEST(test_sequences_of_a_batch_read_back_event_for_event),
         TEST(test_a_batch_that_was_not_closed_ends_with_its_last_line),
         TEST(test_verdicts_without_numbers_come_before_what_follows_them),
+        TEST(test_a_replay_steps_through_rounds_of_all_sequences),
     };
     return cmocka_run_group_tests_name("traces of batches", tests, NULL, NULL);
 }
