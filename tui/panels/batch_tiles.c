@@ -120,7 +120,8 @@ draw_head(const struct canvas *c, const struct scope *s, const struct scope_tile
 {
     const enum role role = look.focused ? ROLE_FOCUS : t->live ? ROLE_TITLE : ROLE_DIM;
     const struct scope_round *r = t->live ? scope_tile_round(s, t) : NULL;
-    const int marks = r != NULL ? (int)r->n_drafts + 1 : 0, least = marks > 9 ? 9 : marks;
+    const int marks = r != NULL ? (int)r->n_drafts + 1 : 0;
+    const int least = (marks > 9 ? 9 : marks) + 5; /* and how many of how many */
     char number[16];
     snprintf(number, sizeof number, "%*u", look.digits, (unsigned)t->seq);
     int x = canvas_text(c, 0, 0, role, look.focused ? canvas_glyph(c, "▸", ">") : " ");
