@@ -1,6 +1,6 @@
 #!/bin/sh
-# Golden CSV: a run on the portable kernels, one thread, gives the committed trace, but for the clock.
-# tests/screens/make_traces.sh makes the committed one. Ids, ranks and counts are compared exactly; probabilities to 1e-4,
+# Golden CSV: runs on the portable kernels, one thread, give the committed traces, but for the clock.
+# tests/screens/make_traces.sh makes them. Ids, ranks and counts are compared exactly; probabilities to 1e-4,
 # because the C library's exp is not the same everywhere.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
@@ -16,11 +16,18 @@ same() { # line by line, field by field
           if (bad) { print "line " FNR; print "- " line[FNR]; print "+ " $0; wrong = 1; exit } }
         END { if (!wrong && FNR != n) { print n " lines are wanted, there are " FNR; wrong = 1 }; exit wrong }' "$1" "$2"
 }
-"$PROGRAM" run --isa reference --threads 1 --probe all --trace "$WORK/trace" --policy specbound -n 48 \
-    -p 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' >/dev/null 2>"$WORK/err" || cat "$WORK/err"
-for table in tokens layers series controls vocab rounds; do
-    mask "tests/screens/traces/specbound/$table.csv" >"$WORK/expected"
-    mask "$WORK/trace/$table.csv" >"$WORK/got"
-    check "$table.csv is the golden one" same "$WORK/expected" "$WORK/got"
-done
+golden() { # name, prompt, options…
+    name=$1
+    prompt=$2
+    shift 2
+    rm -rf "$WORK/trace"
+    "$PROGRAM" run --isa reference --threads 1 --probe all --trace "$WORK/trace" -p "$prompt" "$@" >/dev/null 2>"$WORK/err" || cat "$WORK/err"
+    for table in tokens layers series controls vocab rounds; do
+        mask "tests/screens/traces/$name/$table.csv" >"$WORK/expected"
+        mask "$WORK/trace/$table.csv" >"$WORK/got"
+        check "$table.csv of $name is the golden one" same "$WORK/expected" "$WORK/got"
+    done
+}
+golden specbound 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' --policy specbound -n 48
+golden sd 'Three mice sat on a wall,' --policy sd -n 30
 exit $STATUS
