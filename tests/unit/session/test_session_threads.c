@@ -158,7 +158,7 @@ test_a_step_by_token_stops_after_each_token_also_without_drafts(void **state)
 /* ---- the end of a run, and after it ---- */
 
 struct extension {
-    uint32_t ends;
+    uint32_t ends, eos;
 };
 
 static void
@@ -194,6 +194,54 @@ test_an_extended_run_says_what_a_longer_one_says(void **state)
         session_rig_free(&longer);
         session_rig_free(&r);
     }
+}
+
+static void
+go_on_after_the_end(void *user, struct session *s, const struct event *e)
+{
+    struct extension *x = user;
+    if (!event_is_control(e, "end", NULL))
+        return;
+    x->eos += event_is_control(e, "end", "eos");
+    x->ends++;
+    if (x->ends == 1)
+        session_control(s, CONTROL_EXTEND, NULL, NULL, 25);
+    else
+        session_control(s, CONTROL_QUIT, NULL, NULL, 0);
+}
+
+/* Greedy text with ends of sequence passed over is the text that ends nowhere. */
+static void
+test_a_run_goes_on_after_an_end_of_sequence(void **state)
+{
+    struct fixture *f = *state;
+    unsigned ended = 0;
+    for (unsigned k = 0; k < SESSION_PROMPTS; k++) {
+        struct session_options o = session_usual();
+        struct session_rig_result endless, first, r;
+        struct extension x = {0};
+        o.prompt = session_prompts[k];
+        o.prompt_len = strlen(o.prompt);
+        o.tokens = 120;
+        session_run(f->engine, &o, NULL, NULL, &endless);
+        o.ignore_eos = false;
+        session_run(f->engine, &o, NULL, NULL, &first);
+        o.stay = true;
+        session_run(f->engine, &o, go_on_after_the_end, &x, &r);
+        assert_int_equal(x.ends, 2);
+        if (x.eos > 0 && strcmp(first.end, "eos") == 0) {
+            ended++;
+            assert_true(r.n > first.n && r.n <= 145);
+            assert_memory_equal(r.tokens, endless.tokens, (r.n < endless.n ? r.n : endless.n) * sizeof *r.tokens);
+        } else {
+            assert_int_equal(r.n, 145);
+        }
+        session_rig_free(&endless);
+        session_rig_free(&first);
+        session_rig_free(&r);
+    }
+    print_message("# %u of %d prompts ended with eos\n", ended, SESSION_PROMPTS);
+    assert_true(ended > 0);
 }
 
 static uint32_t
@@ -288,6 +336,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_another_threads_controls_are_all_taken_in_order),
         cmocka_unit_test(test_a_step_by_token_stops_after_each_token_also_without_drafts),
+        cmocka_unit_test(test_a_run_goes_on_after_an_end_of_sequence),
         cmocka_unit_test(test_an_extended_run_says_what_a_longer_one_says),
         cmocka_unit_test(test_a_prompt_that_leaves_one_place_gives_two_tokens),
         cmocka_unit_test(test_a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting),
