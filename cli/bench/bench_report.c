@@ -166,10 +166,12 @@ say_why_not_faster(const struct bench *b, const struct figures *f)
         printf("  %-10s %8.2f of %.2f (%2.0f%%)", lane->policy, top->speedup, top->m.modelled, top->ratio * 100);
         const double shares[] = {layers_share(top),  top->m.heads_share, top->m.verify_share,
                                  top->m.probe_share, top->m.wait_share,  top->m.aside_share};
+        int percent[4]; /* of the rounds' work; the others are shares of something else */
+        metrics_percents(shares, percent, 4);
         for (size_t k = 0; k < sizeof shares / sizeof *shares; k++) {
             char text[16] = "-";
             if (!isnan(shares[k]))
-                snprintf(text, sizeof text, "%.0f%%", shares[k] * 100);
+                snprintf(text, sizeof text, "%.0f%%", k < 4 ? percent[k] : shares[k] * 100);
             printf(" %7s", text);
         }
         printf("%s%s\n", lane->point[0] != '\0' ? "  " : "", top->lane->point);

@@ -202,3 +202,26 @@ metrics_measures(const struct metrics *m, const struct tally *t)
     s.predicted = predicted_speedup(layers, s.per_token_acceptance, ratio(t->w_sum, rounds), (double)m->d_max);
     return s;
 }
+
+/* The ones that lose most by rounding down are rounded up. */
+void
+metrics_percents(const double *share, int *percent, int n)
+{
+    double lost[METRICS_SHARES], sum = 0;
+    int left = 100;
+    for (int i = 0; i < n; i++)
+        sum += share[i] > 0 ? share[i] : 0;
+    for (int i = 0; i < n; i++) {
+        const double exact = sum > 0 && share[i] > 0 ? share[i] / sum * 100 : 0;
+        percent[i] = (int)exact;
+        lost[i] = exact - percent[i];
+        left -= percent[i];
+    }
+    for (; sum > 0 && left > 0; left--) {
+        int most = 0;
+        for (int i = 1; i < n; i++)
+            most = lost[i] > lost[most] ? i : most;
+        percent[most]++;
+        lost[most] = -1;
+    }
+}

@@ -70,5 +70,9 @@ void round_sums_add(struct round_sums *, const struct tally *round, double rho);
 struct estimates round_sums_estimates(const struct round_sums *, uint32_t layers, double rho);
 struct estimates metrics_estimates(const struct metrics *); /* of the window */
 struct measures metrics_measures(const struct metrics *, const struct tally *);
+/* Shares of a whole as whole percents that add up to 100, as they are shown; all 0 where nothing is shared. A share of NAN
+ * is none. n <= METRICS_SHARES. */
+#define METRICS_SHARES 8
+void metrics_percents(const double *share, int *percent, int n);
 
 #endif

@@ -68,6 +68,7 @@ close_app(struct app *app)
     screen_close(&app->screen);
     panes_close(&app->panes);
     follow_close(&app->run);
+    path_offers_close(&app->paths);
     line_end(&app->line, app->failure.kind == ERR_NONE ? &app->failure : NULL);
     script_close(&app->script);
 }

@@ -10,6 +10,7 @@
 #include "tui/app/follow.h"
 #include "tui/app/line.h"
 #include "tui/app/panes.h"
+#include "tui/app/path_offers.h"
 #include "tui/app/screen.h"
 #include "tui/app/script.h"
 
@@ -25,6 +26,7 @@ struct app {
     enum app_mode mode;
     struct line line;
     struct chooser chooser;
+    struct path_offers paths; /* for Tab on a line that wants a path */
     int help_top;
     struct message message;
     struct script script;

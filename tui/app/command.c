@@ -58,7 +58,11 @@ command_run(const struct verb *table, struct app *app, const char *line, bool *u
         return err_set(err, ERR_USAGE, "there is no such command; :help lists them all");
     }
     const struct verb *v = command_find(table, verb, unknown, err);
-    return v != NULL && v->run(app, rest, err);
+    if (v == NULL)
+        return false;
+    if (v->arguments[0] == '\0' && rest[0] != '\0')
+        return err_set(err, ERR_USAGE, ":%s takes nothing behind it; leave \"%.40s\" out", v->name, rest);
+    return v->run(app, rest, err);
 }
 
 bool
@@ -77,7 +81,7 @@ command_number(const char *text, const char *what, uint64_t min, uint64_t max, u
 struct matches {
     const char *word; /* what is there of it */
     size_t length;
-    char common[128];
+    char common[512];
     char *list;
     size_t list_size;
     int n;
@@ -123,6 +127,7 @@ command_complete(const struct verb *table, struct app *app, const char *line, ch
             match(&m, candidate);
     }
     if (m.n > 0)
-        snprintf(out, out_size, "%.*s%s%s", (int)(m.word - line), line, m.common, m.n == 1 ? " " : "");
+        snprintf(out, out_size, "%.*s%s%s", (int)(m.word - line), line, m.common,
+                 m.n == 1 && m.common[strlen(m.common) - 1] != '/' ? " " : ""); /* a folder has more in it */
     return m.n;
 }

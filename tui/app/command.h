@@ -29,8 +29,8 @@ const struct verb *command_find(const struct verb *table, const char *verb, bool
 bool command_run(const struct verb *table, struct app *, const char *line, bool *unknown, struct err *);
 /* A whole number in [min, max], nothing behind it. `what` is named in the error. */
 bool command_number(const char *text, const char *what, uint64_t min, uint64_t max, uint64_t *out, struct err *);
-/* Extends the line's last word as far as all that match agree, with a blank behind it when there is only one. The
- * matches are listed in `list` (size > 0) when there are several. Returns their number. */
+/* Extends the line's last word as far as all that match agree, with a blank behind it when there is only one and it is no
+ * folder. The matches are listed in `list` (size > 0) when there are several. Returns their number. */
 int command_complete(const struct verb *table, struct app *, const char *line, char *out, size_t out_size, char *list,
                      size_t list_size);
 

@@ -45,6 +45,20 @@ draw_progress(const struct followed *run, const struct canvas *c)
 }
 
 static void
+fill(const struct canvas *c, enum role role)
+{
+    for (int x = 0; x < c->cols; x++)
+        canvas_text(c, 0, x, role, " ");
+}
+
+static void
+draw_message(const struct app *app, const struct canvas *c)
+{
+    fill(c, ROLE_STATUS);
+    canvas_word(c, 0, 1, c->cols - 2, app->message.role, MARK_NONE, app->message.text);
+}
+
+static void
 draw_status(const struct app *app, const struct canvas *c)
 {
     const bool line = app->mode == MODE_LINE && app->line.use != LINE_PROMPT, asks = app->mode == MODE_QUIT;
@@ -53,16 +67,17 @@ draw_status(const struct app *app, const struct canvas *c)
             key_bar_draw(&app->panes, &app->run, c);
         return;
     }
-    for (int x = 0; x < c->cols; x++)
-        canvas_text(c, 0, x, ROLE_STATUS, " ");
+    if (!line && !asks) {
+        draw_message(app, c);
+        return;
+    }
+    fill(c, ROLE_STATUS);
     const struct canvas room = canvas_inside(c, 0, 1, 1, c->cols - 2);
     if (line)
         line_draw(&app->line, c);
-    else if (asks)
+    else
         canvas_text(&room, 0, 0, ROLE_WARN,
                     "this run is not exported yet:  q quit and lose it   e export   other keys stay");
-    else
-        canvas_text(&room, 0, 0, app->message.role, app->message.text);
 }
 
 static void
@@ -84,6 +99,9 @@ draw(struct app *app)
         timeline_draw(&app->run, &timeline);
     measures_draw(app->run.scope, &measures);
     draw_status(app, &status);
+    if (app->mode == MODE_LINE &&
+        app->message.text[0] != '\0') /* the line has the status line: what Tab found stands above */
+        draw_message(app, &measures);
     if (app->mode == MODE_HELP)
         help_draw(&app->help_top, &app->panes, app->verbs, &whole);
     else if (app->mode == MODE_CHOOSER)

@@ -3,20 +3,27 @@
 
 #include <string.h>
 
-struct page { /* writes lines, of which only some are on screen */
-    const struct canvas *canvas;
-    int line, top;
+struct page {                    /* writes lines, of which only some are on screen */
+    const struct canvas *canvas; /* NULL: they are counted */
+    int cols, line, top;
 };
 
+/* What keys do is wrapped beside them. */
 static void
 row(struct page *p, enum role left_role, const char *left, const char *right)
 {
-    const int y = p->line++ - p->top;
-    if (p->canvas == NULL || y < 0 || y >= p->canvas->rows)
-        return;
-    int x = 1 + canvas_text(p->canvas, y, 1, left_role, left);
-    if (right != NULL)
-        canvas_text(p->canvas, y, x < 26 ? 26 : x + 2, ROLE_TEXT, right);
+    const int used = text_width(left), column = p->cols < 60 ? 12 : 26, x = used < column - 1 ? column : used + 3;
+    bool first = true;
+    do {
+        const int y = p->line++ - p->top;
+        const size_t n = right == NULL ? 0 : text_wrap(right, p->cols - x);
+        if (p->canvas != NULL && y >= 0 && y < p->canvas->rows) {
+            canvas_text(p->canvas, y, 1, left_role, first ? left : "");
+            canvas_print(p->canvas, y, x, ROLE_TEXT, "%.*s", (int)n, right == NULL ? "" : right);
+        }
+        right = right == NULL ? NULL : right + n + strspn(right + n, " ");
+        first = false;
+    } while (right != NULL && right[0] != '\0');
 }
 
 static void
@@ -53,13 +60,13 @@ help_draw(int *top, const struct panes *panes, const struct verb *verbs, const s
     const int cols = c->cols > 96 ? 92 : c->cols - 4;
     const struct canvas box = canvas_inside(c, 1, (c->cols - cols) / 2, c->rows - 3, cols);
     const struct canvas inside = canvas_inside(&box, 1, 1, box.rows - 2, box.cols - 2);
-    struct page count = {0};
+    struct page count = {.cols = inside.cols};
     write_page(&count, panes, verbs);
     const int last = count.line > inside.rows ? count.line - inside.rows : 0;
     *top = *top > last ? last : *top < 0 ? 0 : *top;
     canvas_clear(&box);
     canvas_box(&box, "help", last > 0 ? "arrows scroll, any other key closes" : "any key closes", true);
-    struct page page = {.canvas = &inside, .top = *top};
+    struct page page = {.canvas = &inside, .cols = inside.cols, .top = *top};
     write_page(&page, panes, verbs);
 }
 

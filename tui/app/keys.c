@@ -11,14 +11,16 @@
 static void
 complete(struct app *app)
 {
-    const struct editor *e = &app->line.editor;
-    char completed[512], list[300];
-    if (app->line.use != LINE_COMMAND || e->length >= sizeof completed)
+    const char *verb = line_verb(&app->line);
+    const size_t lead = strlen(verb);
+    char text[1024], completed[1024], list[300];
+    const int n = snprintf(text, sizeof text, "%s%s", verb, app->line.editor.text);
+    if ((app->line.use != LINE_COMMAND && app->line.use != LINE_EXPORT) || n < 0 || (size_t)n >= sizeof text)
         return;
-    if (command_complete(app->verbs, app, e->text, completed, sizeof completed, list, sizeof list) > 1 &&
-        strcmp(completed, e->text) == 0)
+    if (command_complete(app->verbs, app, text, completed, sizeof completed, list, sizeof list) > 1)
         message_say(&app->message, "%s", list);
-    editor_replace(&app->line.editor, completed);
+    if (strlen(completed) >= lead)
+        editor_replace(&app->line.editor, completed + lead);
 }
 
 static void

@@ -40,9 +40,15 @@ line_open(struct line *l, enum line_use use, const char *text)
 enum editor_result
 line_key(struct line *l, int key)
 {
-    if (l->use == LINE_PROMPT && offers_key(&l->offers, &l->editor, key))
+    if (l->use == LINE_PROMPT && !l->editor.pasting && offers_key(&l->offers, &l->editor, key))
         return EDITOR_OPEN;
     return editor_key(&l->editor, &l->history[l->use], key);
+}
+
+const char *
+line_verb(const struct line *l)
+{
+    return uses[l->use].verb;
 }
 
 char *
@@ -50,6 +56,8 @@ line_command(struct line *l)
 {
     const char *verb = uses[l->use].verb;
     const size_t lead = strlen(verb), n = l->editor.length;
+    if (n == 0 && l->use == LINE_SEARCH)
+        return strdup("search-next");
     char *command = n > 0 ? malloc(lead + n + 1) : NULL;
     if (command == NULL)
         return NULL;
@@ -66,7 +74,7 @@ line_draw(const struct line *l, const struct canvas *c)
 }
 
 void
-line_draw_prompt(const struct line *l, const struct canvas *c)
+line_draw_prompt(struct line *l, const struct canvas *c)
 {
     const int cols = c->cols > 110 ? 100 : c->cols - 6;
     int rows = editor_rows(&l->editor, cols - 4), offers = offers_rows(&l->offers);
@@ -79,6 +87,7 @@ line_draw_prompt(const struct line *l, const struct canvas *c)
                         below = canvas_inside(&box, 1 + rows, 2, offers, box.cols - 4);
     canvas_clear(&box);
     canvas_box(&box, "prompt", "Enter starts a run   Ctrl-J breaks the line   ↑ earlier ones   Esc leaves", true);
+    l->editor.cols = inside.cols; /* ↑ goes up a row of what is seen */
     editor_draw(&l->editor, &inside, uses[LINE_PROMPT].lead);
     if (offers > 0)
         offers_draw(&l->offers, &below);

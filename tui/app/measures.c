@@ -17,11 +17,14 @@ static void
 where_the_time_goes(char *out, size_t size, const struct measures *m)
 {
     const bool heads = !isnan(m->heads_share); /* an older trace, or a backend that can't tell */
-    int n = snprintf(out, size, "draft %.0f%%", (m->draft_share - (heads ? m->heads_share : 0)) * 100);
+    const double share[] = {m->draft_share - (heads ? m->heads_share : 0), m->verify_share, m->probe_share,
+                            heads ? m->heads_share : 0};
+    int percent[4];
+    metrics_percents(share, percent, 4);
+    int n = snprintf(out, size, "draft %d%%", percent[0]);
     if (heads)
-        n += snprintf(out + n, size - (size_t)n, " heads %.0f%%", m->heads_share * 100);
-    n +=
-        snprintf(out + n, size - (size_t)n, " verify %.0f%% probe %.0f%%", m->verify_share * 100, m->probe_share * 100);
+        n += snprintf(out + n, size - (size_t)n, " heads %d%%", percent[3]);
+    n += snprintf(out + n, size - (size_t)n, " verify %d%% probe %d%%", percent[1], percent[2]);
     if (m->wait_share >= 0.005)
         n += snprintf(out + n, size - (size_t)n, " waited %.0f%%", m->wait_share * 100);
     if (m->aside_share >= 0.005)

@@ -74,13 +74,13 @@ draw_panel(struct panes *p, int i, struct grid *g)
     const struct panel_ops *ops = panel_registry[i];
     const struct canvas box = layout_canvas(p->layout.panel[i], g), inside = inside_of(p, i, g);
     const struct view view = view_of(p, i);
+    if (inside.rows > 0 && inside.cols > 0)
+        ops->draw(p->state[i], &view, &inside);
     char note[160] = "";
-    if (ops->note != NULL)
+    if (ops->note != NULL && !p->layout.bare) /* it may tell of what has just been drawn, at this size */
         ops->note(p->state[i], &view, note, (int)sizeof note);
     if (!p->layout.bare)
         canvas_box(&box, ops->title, note, view.focused);
-    if (inside.rows > 0 && inside.cols > 0)
-        ops->draw(p->state[i], &view, &inside);
 }
 
 static int

@@ -82,6 +82,57 @@ look_back(struct editor *e, const struct history *h, int step)
     editor_replace(e, to < h->n ? h->line[to] : e->aside == NULL ? "" : e->aside);
 }
 
+/* Where a cluster stands in the text wrapped at `cols`; bytes 0: the place behind the end. */
+struct spot {
+    size_t at, bytes;
+    int y, x, columns;
+    bool begun;
+};
+
+/* The next one; .x of a fresh spot is where the first row begins. False behind the end. */
+static bool
+next_spot(const struct editor *e, int cols, struct spot *s)
+{
+    if (s->begun) {
+        if (s->bytes == 0)
+            return false;
+        const bool line_break = e->text[s->at] == '\n';
+        s->y += line_break;
+        s->x = line_break ? 0 : s->x + s->columns;
+        s->at += s->bytes;
+    }
+    s->begun = true;
+    s->bytes = text_cluster(e->text + s->at, &s->columns);
+    if (s->bytes == 0)
+        s->columns = 1; /* the cursor behind the end needs a place */
+    if (s->x + s->columns > cols) {
+        s->y++;
+        s->x = 0;
+    }
+    return true;
+}
+
+/* A row up or down, to the same column or the row's end. False: there is no such row. */
+static bool
+step_row(struct editor *e, int by)
+{
+    struct spot s = {.at = 0}, from = {.at = 0};
+    if (!e->lines || e->cols < 2)
+        return false;
+    while (next_spot(e, e->cols, &s))
+        if (s.at <= e->at)
+            from = s;
+    if (from.y + by < 0 || from.y + by > s.y)
+        return false;
+    size_t to = e->at;
+    s = (struct spot){.at = 0};
+    while (next_spot(e, e->cols, &s))
+        if (s.y == from.y + by && (s.x <= from.x || s.x == 0))
+            to = s.at;
+    e->at = to;
+    return true;
+}
+
 enum editor_result
 editor_key(struct editor *e, const struct history *h, int key)
 {
@@ -101,7 +152,7 @@ editor_key(struct editor *e, const struct history *h, int key)
     case INPUT_TAB:
         if (!e->pasting)
             return EDITOR_COMPLETE;
-        insert(e, " ", 1);
+        insert(e, e->lines ? "\t" : " ", 1); /* pasted, it is text */
         return EDITOR_OPEN;
     case INPUT_LEFT:
     case INPUT_CTRL('b'): e->at = text_before(e->text, e->at); return EDITOR_OPEN;
@@ -112,9 +163,15 @@ editor_key(struct editor *e, const struct history *h, int key)
     case INPUT_END:
     case INPUT_CTRL('e'): e->at = e->length; return EDITOR_OPEN;
     case INPUT_UP:
-    case INPUT_CTRL('p'): look_back(e, h, -1); return EDITOR_OPEN;
+    case INPUT_CTRL('p'):
+        if (!step_row(e, -1)) /* the first row's neighbour is the history */
+            look_back(e, h, -1);
+        return EDITOR_OPEN;
     case INPUT_DOWN:
-    case INPUT_CTRL('n'): look_back(e, h, 1); return EDITOR_OPEN;
+    case INPUT_CTRL('n'):
+        if (!step_row(e, 1))
+            look_back(e, h, 1);
+        return EDITOR_OPEN;
     case INPUT_CTRL('u'): erase_to(e, 0, e->at); return EDITOR_OPEN;
     case INPUT_CTRL('k'): erase_to(e, e->at, e->length); return EDITOR_OPEN;
     case INPUT_CTRL('w'): erase_to(e, word_before(e), e->at); return EDITOR_OPEN;
@@ -138,35 +195,23 @@ editor_key(struct editor *e, const struct history *h, int key)
 static int
 walk(const struct editor *e, const struct canvas *c, int cols, int lead, int top, int *cursor_row)
 {
-    int y = 0, x = lead, width = 0;
-    for (size_t i = 0; i <= e->length;) {
-        const size_t n = text_cluster(e->text + i, &width);
-        if (n == 0)
-            width = 1; /* the cursor behind the end needs a place */
-        if (x + width > cols) {
-            y++;
-            x = 0;
-        }
-        const bool here = e->at >= i && e->at < i + (n == 0 ? 1 : n);
+    struct spot s = {.x = lead};
+    while (next_spot(e, cols, &s)) {
+        const bool here = e->at >= s.at && e->at < s.at + (s.bytes == 0 ? 1 : s.bytes);
         if (here)
-            *cursor_row = y;
-        const bool line_break = e->text[i] == '\n';
-        if (c != NULL && y >= top) {
-            char cluster[64] = " ";
-            if (line_break)
-                snprintf(cluster, sizeof cluster, "%s", "⏎");
-            else if (n > 0 && n < sizeof cluster)
-                snprintf(cluster, sizeof cluster, "%.*s", (int)n, e->text + i);
-            canvas_text(c, y - top, x, here ? ROLE_CURSOR : line_break ? ROLE_DIM : ROLE_TEXT, cluster);
-        }
-        x += width;
-        if (line_break) {
-            y++;
-            x = 0;
-        }
-        i += n == 0 ? 1 : n;
+            *cursor_row = s.y;
+        if (c == NULL || s.y < top)
+            continue;
+        const char sign = e->text[s.at];
+        char cluster[64] = " ";
+        if (sign == '\n' || sign == '\t')
+            snprintf(cluster, sizeof cluster, "%s", sign == '\n' ? "⏎" : "→");
+        else if (s.bytes > 0 && s.bytes < sizeof cluster)
+            snprintf(cluster, sizeof cluster, "%.*s", (int)s.bytes, e->text + s.at);
+        const bool mark = sign == '\n' || sign == '\t';
+        canvas_text(c, s.y - top, s.x, here ? ROLE_CURSOR : mark ? ROLE_DIM : ROLE_TEXT, cluster);
     }
-    return y + 1;
+    return s.y + 1;
 }
 
 void

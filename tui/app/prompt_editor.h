@@ -29,6 +29,7 @@ struct editor {
     char *aside;         /* what was being written while the history is looked through; owned */
     int look;            /* where in the history; n: the text itself */
     bool pasting, lines; /* lines: line breaks are allowed */
+    int cols;            /* that it is wrapped at, for going up and down a row; 0: it was not drawn as rows */
 };
 
 enum editor_result { EDITOR_OPEN, EDITOR_DONE, EDITOR_CANCELLED, EDITOR_COMPLETE };

@@ -28,7 +28,9 @@ draw_replay(const struct followed *f, const struct canvas *c, int track)
 static void
 draw_live(const struct followed *f, const struct canvas *c, int track)
 {
-    const uint32_t length = scope_now(f->scope)->length, ctx = f->info->ctx;
+    /* Of what stays: drafts that are verified now come and go, and the pending token has no row yet. */
+    const uint32_t ctx = f->info->ctx, committed = scope_now(f->scope)->committed;
+    const uint32_t length = committed < ctx ? committed : ctx;
     canvas_print(c, 0, 1, ROLE_DIM, "  %7.2f s", (double)f->run_us / 1e6);
     canvas_bar(c, 0, TRACK_LEFT, track, ctx == 0 ? 0 : (double)length / ctx, ROLE_DIM);
     canvas_print(c, 0, c->cols - TRACK_RIGHT + 2, ROLE_DIM, "context %u/%u", (unsigned)length, (unsigned)ctx);

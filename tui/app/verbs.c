@@ -1,6 +1,8 @@
 /* The table of ':' commands, and what Tab offers behind them. */
 #include "tui/app/verbs.h"
 
+#include <string.h>
+
 static const char *
 offer_knob(struct app *app, int i)
 {
@@ -15,8 +17,19 @@ offer_policy(struct app *app, int i)
 }
 
 static const char *
+offer_path(struct app *app, int i)
+{
+    const char *blank = strrchr(app->line.editor.text, ' ');
+    if (i == 0)
+        path_offers_find(&app->paths, blank == NULL ? app->line.editor.text : blank + 1);
+    return (size_t)i < app->paths.n ? app->paths.path[i] : NULL;
+}
+
+static const char *
 offer_theme(struct app *app, int i)
 {
+    if (strchr(app->line.editor.text, '/') != NULL) /* a file of one's own */
+        return offer_path(app, i);
     chooser_themes(&app->chooser, app->options.data_dir, ""); /* it is closed while a line is written */
     return i < app->chooser.n ? app->chooser.name[i] : NULL;
 }
@@ -52,19 +65,20 @@ const struct verb app_verbs[] = {
     {"restart", "", "again from the same prompt", run_restart, NULL},
     {"goto", "ROUND | P%", "to the end of a round; a replay jumps there", run_goto, NULL},
     {"speed", "X", "tokens a second, or max; a replay's: 0.25 to 64; faster, slower", run_speed, NULL},
-    {"export", "[DIR]", "write the run as CSV into a folder", run_export, NULL},
+    {"export", "[DIR]", "write the run as CSV into a folder", run_export, offer_path},
     {"theme", "[NAME]", "choose the theme: a name, or a file with a '/'", run_theme, offer_theme},
     {"panel", "NAME | N", "focus a panel; next, previous", run_panel, offer_panel},
     {"sequence", "N", "a batch's sequence that fills the panels; next, previous", run_sequence, NULL},
     {"zoom", "", "the focused panel alone, and back", run_zoom, NULL},
     {"probe", "MODE", "what the scope asks of all layers: off, policy, all", run_probe, offer_probe},
     {"head", "MODE", "what looks at layers: lens, trained, policy (its paper's); other", run_head, offer_head},
-    {"save-screen", "FILE", "write what is on the terminal as text", run_save_screen, NULL},
+    {"save-screen", "FILE", "write what is on the terminal as text", run_save_screen, offer_path},
     {"wait", "round N | end | idle", "in a script: until it is so", run_wait, NULL},
     {"baseline", "", "run autoregressively and compare", run_baseline, NULL},
     {"extend", "[N]", "go on for N more tokens", run_extend, NULL},
     {"search", "[TEXT]", "find a text; again: the next place", run_search, NULL},
     {"search-next", "", "the next place", run_search_next, NULL},
+    {"search-back", "", "the place before", run_search_back, NULL},
     {"bookmark", "[next]", "set or remove one at the cursor; go to the next", run_bookmark, NULL},
     {"key", "NAME…", "press keys: x, Enter, Tab, Up, S-Left, C-l, …", run_key, NULL},
     {"command", "[TEXT]", "open this line", run_command, NULL},

@@ -66,8 +66,9 @@ run_prompt(struct app *app, const char *rest, struct err *err)
 {
     if (!only_live(app, "the prompt", err))
         return false;
-    if (rest[0] != '\0')
-        return post_run(app, CONTROL_PROMPT, rest, 0, err);
+    if (rest[0] != '\0') /* it runs, also when the last one was paused */
+        return post_run(app, CONTROL_PROMPT, rest, 0, err) &&
+               follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err);
     const struct history *h = &app->line.history[LINE_PROMPT];
     app_open_line(app, LINE_PROMPT, h->n > 0 ? h->line[h->n - 1] : "");
     return true;
@@ -291,12 +292,16 @@ run_wait(struct app *app, const char *rest, struct err *err)
     const char *number;
     if (!script_running(&app->script))
         return err_set(err, ERR_USAGE, "wait is for scripts (--script FILE); here the keys wait for you");
-    if (!command_split(rest, what, &number))
+    if (!command_split(rest, what, &number)) {
         what[0] = '\0';
+        number = "";
+    }
     if (strcmp(what, "round") == 0) {
         if (!wait_round(app, number, err))
             return false;
         app->script.wait = WAIT_ROUND;
+    } else if (number[0] != '\0') {
+        return err_set(err, ERR_USAGE, "wait for what? :wait round N, :wait end or :wait idle");
     } else if (strcmp(what, "end") == 0) {
         if (!follow_live(&app->run))
             replay_goto(app->run.source->replay, UINT64_MAX);

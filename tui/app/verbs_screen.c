@@ -118,9 +118,9 @@ run_save_screen(struct app *app, const char *rest, struct err *err)
 
 /* The search belongs to the panel that shows the text: the app only remembers what was looked for. */
 static bool
-search(struct app *app, struct err *err)
+search(struct app *app, const char *verb, struct err *err)
 {
-    return panes_command(&app->panes, "search", app->panes.search) ||
+    return panes_command(&app->panes, verb, app->panes.search) ||
            err_set(err, ERR_USAGE, "\"%.100s\" is not in the text", app->panes.search);
 }
 
@@ -128,18 +128,24 @@ bool
 run_search(struct app *app, const char *rest, struct err *err)
 {
     if (rest[0] == '\0') {
-        app_open_line(app, LINE_SEARCH, app->panes.search);
+        app_open_line(app, LINE_SEARCH, "");
         return true;
     }
     snprintf(app->panes.search, sizeof app->panes.search, "%s", rest);
     app->panes.search[strlen(app->panes.search) - text_incomplete(app->panes.search, strlen(app->panes.search))] = '\0';
-    return search(app, err);
+    return search(app, "search", err);
 }
 
 bool
 run_search_next(struct app *app, const char *rest, struct err *err)
 {
-    return app->panes.search[0] == '\0' ? run_search(app, rest, err) : search(app, err);
+    return app->panes.search[0] == '\0' ? run_search(app, rest, err) : search(app, "search", err);
+}
+
+bool
+run_search_back(struct app *app, const char *rest, struct err *err)
+{
+    return app->panes.search[0] == '\0' ? run_search(app, rest, err) : search(app, "search-back", err);
 }
 
 static bool
@@ -161,6 +167,8 @@ run_bookmark(struct app *app, const char *rest, struct err *err)
 {
     if (strcmp(rest, "next") == 0)
         return bookmark_next(app, err);
+    if (rest[0] != '\0')
+        return err_set(err, ERR_USAGE, "bookmark takes nothing, or next, not \"%.40s\"", rest);
     const uint32_t length = scope_now(app->run.scope)->length;
     const uint32_t pos = app->panes.selection.follow ? (length == 0 ? 0 : length - 1) : app->panes.selection.pos;
     uint32_t n = app->panes.view.n_bookmarks, i = 0;

@@ -95,7 +95,7 @@ step(struct knobs_panel *p, const struct view *v, uint32_t i, int by)
 struct places {
     int name, slider, value; /* columns */
     int sliders;             /* rows */
-    int help;                /* row, -1: none */
+    int help, help_rows;     /* row, -1: none */
     int extra;               /* row of probe and sampling, -1: none */
 };
 
@@ -105,6 +105,18 @@ static bool
 has_symbol(const struct knob *k)
 {
     return k->symbol[0] != '\0' && strcmp(k->symbol, k->name) != 0;
+}
+
+static int
+longest_help(const struct policy_info *policy, int cols)
+{
+    const struct canvas one = {.cols = cols - 2};
+    int most = 1;
+    for (uint32_t i = 0; i < policy->n_knobs; i++) {
+        const int rows = canvas_paragraph(&one, ROLE_DIM, policy->knobs[i].help);
+        most = rows > most ? rows : most;
+    }
+    return most;
 }
 
 static struct places
@@ -129,6 +141,14 @@ arrange(const struct policy_info *policy, int rows, int cols)
     else if (rows >= 4 && a.help < 0)
         a.help = --a.sliders;
     a.sliders = a.sliders > n ? n : a.sliders;
+    a.help_rows = 1;
+    for (int spare = rows - a.sliders - 1 - (a.extra >= 0); a.help >= 0 && spare > 0; spare--) {
+        if (a.help_rows >= longest_help(policy, cols))
+            break;
+        a.help_rows++; /* as many as the longest takes, so that nothing moves with the focus */
+        a.help--;
+        a.extra -= a.extra >= 0;
+    }
     return a;
 }
 
@@ -212,8 +232,9 @@ draw_knobs(void *state, const struct view *v, const struct canvas *c)
         draw_knob(p, v, c, y, p->top + (uint32_t)y, &a);
     if (a.extra >= 0)
         draw_extra(v, c, a.extra);
+    const struct canvas help = canvas_inside(c, a.help, 1, a.help_rows, c->cols - 2);
     if (a.help >= 0 && v->focused)
-        canvas_text(c, a.help, 1, ROLE_DIM, policy->knobs[p->focus].help);
+        canvas_paragraph(&help, ROLE_DIM, policy->knobs[p->focus].help);
 }
 
 static void

@@ -316,15 +316,16 @@ mouse_text(void *state, const struct view *v, const struct canvas *c, int y, int
 
 /* ---- searching ---- */
 
+/* From the place found last, on or back, round the ends. */
 static bool
-search(struct text_panel *p, const struct view *v, const char *needle)
+search(struct text_panel *p, const struct view *v, const char *needle, bool back)
 {
     struct flow *f = &p->flow;
     if (needle[0] == '\0' || f->n == 0)
         return false;
-    const size_t from = p->found < f->n ? p->found + 1 : 0;
-    for (size_t i = 0; i <= f->n; i++) {
-        const size_t at = (from + i) % (f->n + 1);
+    const size_t round = f->n + 1, found = p->found < round ? p->found : 0;
+    for (size_t i = 1; i <= round; i++) {
+        const size_t at = (back ? found + round - i : found + i) % round;
         if (match_at(f, at, needle) == 0)
             continue;
         p->found = at;
@@ -344,7 +345,8 @@ static bool
 command_text(void *state, const struct view *v, const char *verb, const char *rest)
 {
     struct text_panel *p = state;
-    return strcmp(verb, "search") == 0 && search(p, v, rest[0] != '\0' ? rest : v->search);
+    const bool back = strcmp(verb, "search-back") == 0;
+    return (back || strcmp(verb, "search") == 0) && search(p, v, rest[0] != '\0' ? rest : v->search, back);
 }
 
 static const struct key_help keys[] = {

@@ -110,6 +110,37 @@ print_value(char *out, size_t size, double value, bool whole)
 
 #define LABEL 5 /* columns of the y labels */
 
+/* Of the range's ends; where there is one value, or the ends read alike, of that one alone, in its row. */
+static void
+draw_labels(const struct canvas *c, const struct chart *chart, int rows, uint32_t n, double low, double high)
+{
+    char top[24], bottom[24];
+    double only = NAN;
+    bool one = true;
+    for (uint32_t i = 0; i < n && one; i++) {
+        const double value = (double)chart->value[i];
+        if (!isfinite(value))
+            continue;
+        one = isnan(only) || value == only;
+        only = value;
+    }
+    one = one && !chart->band && !isnan(only);
+    print_value(top, sizeof top, high, chart->whole);
+    print_value(bottom, sizeof bottom, low, chart->whole);
+    const bool share = low == 0 && high == 1 && !chart->whole; /* its scale is what it is, whatever the value */
+    const bool single = one && !share;
+    const double up = single ? (only - low) / (high - low) : 1;
+    const int at = (4 * rows - 1 - (int)lrint(up * (4 * rows - 1))) / 4; /* as canvas_plot() has it */
+    if (single)
+        print_value(top, sizeof top, only, chart->whole);
+    for (int y = 0; y < rows; y++) {
+        const bool labelled = y == at || (!single && y == rows - 1 && rows > 1 && strcmp(top, bottom) != 0);
+        canvas_text(c, 1 + y, LABEL, ROLE_DIM, labelled ? "┤" : "│");
+        if (labelled)
+            canvas_print(c, 1 + y, 0, ROLE_DIM, "%*s", LABEL, y == at ? top : bottom);
+    }
+}
+
 void
 series_draw_chart(const struct canvas *c, const struct chart *chart, const struct series_axis *axis, int read)
 {
@@ -126,14 +157,7 @@ series_draw_chart(const struct canvas *c, const struct chart *chart, const struc
     const struct canvas plot = canvas_inside(c, 1, LABEL + 1, c->rows - 1, c->cols - LABEL - 1);
     if (plot.rows < 1 || plot.cols < 1 || !range_of(chart, axis->rounds, &low, &high))
         return;
-    for (int y = 0; y < plot.rows; y++)
-        canvas_text(c, 1 + y, LABEL, ROLE_DIM, y == 0 || y == plot.rows - 1 ? "┤" : "│");
-    print_value(text, sizeof text, high, chart->whole);
-    canvas_print(c, 1, 0, ROLE_DIM, "%*s", LABEL, text);
-    if (plot.rows > 1) {
-        print_value(text, sizeof text, low, chart->whole);
-        canvas_print(c, plot.rows, 0, ROLE_DIM, "%*s", LABEL, text);
-    }
+    draw_labels(c, chart, plot.rows, axis->rounds, low, high);
     const int n = axis->capacity, cell = read * axis->scale / 2;
     const struct canvas part = canvas_inside(&plot, 0, 0, plot.rows, n * axis->scale / 2);
     canvas_plot(&part, chart->value, n, low, high, chart->role);

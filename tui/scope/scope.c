@@ -99,7 +99,7 @@ scope_reset(struct scope *s)
     s->now.run = 0;
     s->now.running = true;
     s->now.probe[0] = s->head[0] = '\0';
-    s->show_trained = false;
+    s->show_trained = s->policy_turned = s->other_head = false;
     memset(s->knob_events, 0, sizeof s->knob_events);
     s->in_progress = false;
     metrics_begin(&s->now.metrics, s->info->layers, s->info->rho);

@@ -24,11 +24,13 @@ take_control(struct scope *s, const struct event *e)
     const struct control_event *c = &e->control;
     if (c->new_text == NULL)
         return;
+    s->policy_turned = s->policy_turned && strcmp(c->name, "head") == 0;
     if (strcmp(c->name, "run") == 0) {
         scope_begin_run(s);
         s->now.run = e->run;
     } else if (strcmp(c->name, "policy") == 0) {
         scope_choose_policy(s, c->new_text);
+        s->policy_turned = true;
     } else if (strcmp(c->name, "state") == 0) {
         s->now.running = strcmp(c->new_text, "paused") != 0;
     } else if (strcmp(c->name, "probe") == 0) {
@@ -36,6 +38,8 @@ take_control(struct scope *s, const struct event *e)
     } else if (strcmp(c->name, "head") == 0) {
         snprintf(s->head, sizeof s->head, "%s", strcmp(c->new_text, "trained") == 0 ? "trained" : "lens");
         s->show_trained = s->head[0] == 't';
+        s->other_head = s->policy_turned;
+        s->policy_turned = false;
     } else if (strcmp(c->name, "joined") == 0 || strcmp(c->name, "left") == 0) {
         struct scope_member *m = scope_member(s, e->seq);
         if (m != NULL && c->name[0] == 'j')

@@ -36,6 +36,8 @@ struct scope {
 
     char head[8]; /* in use: "", "lens", "trained" */
     bool show_trained;
+    bool policy_turned; /* the last event was another policy, with which the head may change */
+    bool other_head;    /* it did: where the new head was not asked, the other one is shown */
 
     struct scope_member **members; /* (n_members) by ascending number */
     uint32_t n_members, max_members;

@@ -67,12 +67,28 @@ scope_column(const struct scope *s, uint32_t pos)
     return sequence_column(s->focus, pos);
 }
 
+/* Any layer but the last, whose word is every head's. */
+static bool
+was_asked(const struct scope *s, const struct scope_cell *cells)
+{
+    for (uint32_t l = 1; l < s->info->layers; l++)
+        if (cells[l].known)
+            return true;
+    return false;
+}
+
 const struct scope_cell *
 scope_cells(const struct scope *s, uint32_t pos)
 {
     const struct scope_sequence *q = s->focus;
     const int head = s->show_trained && q->cells[1] != NULL ? 1 : 0;
-    return pos < q->length && sequence_holds_cells(q, pos) ? sequence_cells(q, head, pos) : NULL;
+    if (pos >= q->length || !sequence_holds_cells(q, pos))
+        return NULL;
+    const struct scope_cell *cells = sequence_cells(q, head, pos);
+    if (!s->other_head || q->cells[1] == NULL || was_asked(s, cells))
+        return cells;
+    const struct scope_cell *other = sequence_cells(q, !head, pos);
+    return was_asked(s, other) ? other : cells;
 }
 
 double
@@ -87,6 +103,7 @@ void
 scope_show_head(struct scope *s, bool trained)
 {
     s->show_trained = trained;
+    s->other_head = false; /* this one was asked for, and nothing else is shown in its place */
     s->now.version++;
 }
 

@@ -204,6 +204,21 @@ canvas_heat(const struct canvas *c, int y, int x, int width, float heat, unsigne
         put_text(c, y, x + used, 1, canvas_level((double)heat), style);
 }
 
+int
+canvas_paragraph(const struct canvas *c, enum role role, const char *utf8)
+{
+    int rows = 0;
+    for (utf8 += strspn(utf8, " "); c->cols > 0 && utf8[0] != '\0'; rows++) {
+        const size_t n = text_wrap(utf8, c->cols);
+        char line[512]; /* of the last row all that there is: it is cut where it ends */
+        snprintf(line, sizeof line, "%.*s", (int)(rows == c->rows - 1 || n >= sizeof line ? sizeof line - 1 : n), utf8);
+        if (rows < c->rows)
+            canvas_word(c, rows, 0, c->cols, role, MARK_NONE, line);
+        utf8 += n + strspn(utf8 + n, " ");
+    }
+    return rows;
+}
+
 void
 canvas_block(const struct canvas *c, int y, int x, int width, enum role role, unsigned marks, const char *utf8)
 {

@@ -66,6 +66,9 @@ void canvas_block(const struct canvas *, int y, int x, int width, enum role, uns
 int canvas_word(const struct canvas *, int y, int x, int width, enum role, unsigned marks, const char *utf8);
 /* The general form: a role, a background (NAN: none) and marks. */
 int canvas_styled(const struct canvas *, int y, int x, enum role, float heat, unsigned marks, const char *utf8);
+/* Text wrapped at blanks into the canvas, its last row cut with '…' where there is more. Returns the rows that it would
+ * take; c->rows may be 0 to ask for that alone. */
+int canvas_paragraph(const struct canvas *c, enum role, const char *utf8);
 void canvas_box(const struct canvas *, const char *title, const char *note,
                 bool focused); /* note: right end of the top edge */
 void canvas_slider(const struct canvas *, int y, int x, int width, double fraction, double default_fraction, enum role);

@@ -68,6 +68,19 @@ text_fit(const char *utf8, int columns, int *used)
 }
 
 size_t
+text_wrap(const char *utf8, int columns)
+{
+    int width;
+    const size_t fits = text_fit(utf8, columns, NULL);
+    if (utf8[fits] == '\0' || utf8[fits] == ' ')
+        return fits > 0 ? fits : text_cluster(utf8, &width);
+    size_t n = fits;
+    while (n > 0 && utf8[n] != ' ')
+        n--;
+    return n > 0 ? n : fits > 0 ? fits : text_cluster(utf8, &width);
+}
+
+size_t
 text_before(const char *utf8, size_t at)
 {
     size_t before = 0;

@@ -21,6 +21,8 @@ size_t text_cluster(const char *utf8, int *columns);
 int text_width(const char *utf8);
 /* How many bytes of a string fit into so many columns, whole clusters only; *used (may be NULL): the columns taken. */
 size_t text_fit(const char *utf8, int columns, int *used);
+/* Bytes of the first row of a string that is wrapped at blanks; a word longer than a row is broken. Above 0, but for "". */
+size_t text_wrap(const char *utf8, int columns);
 /* Where the cluster that ends at byte `at` begins; 0 at the beginning. */
 size_t text_before(const char *utf8, size_t at);
 

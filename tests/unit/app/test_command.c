@@ -1,6 +1,6 @@
 /* ':' commands, scripts, key names, the line editor and its history: all without a terminal. */
 #include "tui/app/command.h"
-#include "tui/app/line.h"
+#include "tui/app/prompt_editor.h"
 #include "tui/app/script.h"
 #include "tui/terminal/input.h"
 
@@ -53,11 +53,16 @@ offer_knob(struct app *app, int i)
     return i < 3 ? knobs[i] : NULL;
 }
 
-static const struct verb table[] = {{"set", "", "", run_set, offer_knob},
-                                    {"step", "", "", run_step, NULL},
-                                    {"restart", "", "", run_restart, NULL},
-                                    {"rest", "", "", run_set, NULL},
-                                    {NULL, NULL, NULL, NULL, NULL}};
+static const char *
+offer_folder(struct app *app, int i)
+{
+    (void)app;
+    return i == 0 ? "traces/" : NULL;
+}
+
+static const struct verb table[] = {{"set", "KNOB VALUE", "", run_set, offer_knob}, {"step", "[N]", "", run_step, NULL},
+                                    {"restart", "", "", run_restart, NULL},         {"rest", "[X]", "", run_set, NULL},
+                                    {"export", "DIR", "", run_set, offer_folder},   {NULL, NULL, NULL, NULL, NULL}};
 
 static const char *
 ran(const char *line)
@@ -79,6 +84,21 @@ test_a_verb_gets_the_rest_of_its_line(void **state)
     assert_string_equal(ran("restart"), "restart()");
     assert_string_equal(ran(""), "");
     assert_string_equal(ran("  : "), "");
+}
+
+static void
+test_a_verb_that_takes_nothing_refuses_what_stands_behind_it(void **state)
+{
+    (void)state;
+    struct app app = {.ran = ""};
+    struct err err = {0};
+    bool unknown = false;
+    assert_false(command_run(table, &app, "restart now", &unknown, &err));
+    assert_false(unknown);
+    assert_string_equal(app.ran, "");
+    assert_int_equal(err.kind, ERR_USAGE);
+    assert_string_equal(err.text, ":restart takes nothing behind it; leave \"now\" out");
+    assert_string_equal(ran("restart  "), "restart()");
 }
 
 static void
@@ -146,6 +166,8 @@ test_tab_completes_as_far_as_all_agree(void **state)
     assert_string_equal(out, "set d_max ");
     assert_int_equal(command_complete(table, &app, "set d_max 3", out, sizeof out, list, sizeof list), 0);
     assert_string_equal(out, "set d_max 3");
+    assert_int_equal(command_complete(table, &app, "export tr", out, sizeof out, list, sizeof list), 1);
+    assert_string_equal(out, "export traces/"); /* no blank: the path goes on */
 }
 
 static void
@@ -338,31 +360,12 @@ test_the_editor_draws_its_cursor_into_any_room(void **state)
     grid_close(&g);
 }
 
-static void
-test_a_line_becomes_a_command_whole(void **state)
-{
-    (void)state;
-    struct line l;
-    line_begin(&l, NULL, NULL, 0);
-    assert_true(line_open(&l, LINE_PROMPT, ""));
-    assert_null(line_command(&l));
-    for (int i = 0; i < EDITOR_MAX; i++) /* as full as the editor can be */
-        line_key(&l, 0x20ac);
-    char *command = line_command(&l);
-    assert_non_null(command);
-    assert_memory_equal(command, "prompt €", strlen("prompt €"));
-    assert_string_equal(command + strlen("prompt "), l.editor.text);
-    assert_int_equal(text_incomplete(command, strlen(command)), 0);
-    assert_string_equal(l.history[LINE_PROMPT].line[0], l.editor.text);
-    free(command);
-    line_end(&l, NULL);
-}
-
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_verb_gets_the_rest_of_its_line),
+        cmocka_unit_test(test_a_verb_that_takes_nothing_refuses_what_stands_behind_it),
         cmocka_unit_test(test_verbs_may_be_shortened_while_they_stay_the_only_one),
         cmocka_unit_test(test_unknown_verbs_are_told_from_failures),
         cmocka_unit_test(test_numbers_are_whole_and_in_bounds),
@@ -375,7 +378,6 @@ main(void)
         cmocka_unit_test(test_the_editor_never_overflows),
         cmocka_unit_test(test_history_comes_back_after_a_restart),
         cmocka_unit_test(test_the_editor_draws_its_cursor_into_any_room),
-        cmocka_unit_test(test_a_line_becomes_a_command_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -249,10 +249,45 @@ test_learning_passes_stand_beside_the_speed(void **state)
     assert_near(6e6 / 1800, s.tokens_per_s);
 }
 
+static void
+test_percents_add_up_to_a_hundred(void **state)
+{
+    (void)state;
+    int percent[METRICS_SHARES];
+    const double thirds[] = {1 / 3.0, 1 / 3.0, 1 / 3.0, 0};
+    metrics_percents(thirds, percent, 4);
+    assert_int_equal(percent[0] + percent[1] + percent[2], 100);
+    assert_int_equal(percent[3], 0);
+    const double halves[] = {0.125, 0.125, 0.125, 0.625}; /* each rounded by itself: 13 + 13 + 13 + 63 */
+    metrics_percents(halves, percent, 4);
+    assert_int_equal(percent[0] + percent[1] + percent[2] + percent[3], 100);
+    const double none[] = {(double)NAN, (double)NAN, 0};
+    metrics_percents(none, percent, 3);
+    assert_int_equal(percent[0] + percent[1] + percent[2], 0);
+    uint32_t random = 5;
+    for (int n = 0; n < 10000; n++) {
+        double share[METRICS_SHARES], sum = 0;
+        const int count = 1 + n % METRICS_SHARES;
+        for (int i = 0; i < count; i++) {
+            random = random * 1664525U + 1013904223U;
+            sum += share[i] = random >> 28 == 0 ? 0 : (double)(random >> 8);
+        }
+        int all = 0;
+        metrics_percents(share, percent, count);
+        for (int i = 0; i < count; i++) {
+            all += percent[i];
+            if (sum > 0)
+                assert_true(fabs(percent[i] - share[i] / sum * 100) < 1); /* none is off by a whole percent */
+        }
+        assert_int_equal(all, sum > 0 ? 100 : 0);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_percents_add_up_to_a_hundred),
         cmocka_unit_test(test_measures_follow_their_definitions),
         cmocka_unit_test(test_the_drafts_time_is_split_where_it_is_known),
         cmocka_unit_test(test_learning_passes_stand_beside_the_speed),

@@ -94,6 +94,11 @@ test_text_is_found_and_pointed_at(void **state)
     assert_true(f->ops->command(f->panel, &f->view, "search", "one"));
     assert_int_equal(first + f->selection.pos, 4); /* both places, 0 and 4 */
     assert_false(f->selection.follow);
+    const uint32_t second = f->selection.pos;
+    assert_true(f->ops->command(f->panel, &f->view, "search-back", "one"));
+    assert_int_equal(f->selection.pos, first);
+    assert_true(f->ops->command(f->panel, &f->view, "search-back", "one")); /* round the beginning */
+    assert_int_equal(f->selection.pos, second);
     f->ops->command(f->panel, &f->view, "search", "dragon");
     assert_non_null(strstr(f->said, "dragon"));
     assert_false(f->ops->command(f->panel, &f->view, "panel", "one"));

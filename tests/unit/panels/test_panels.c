@@ -96,6 +96,23 @@ test_knobs_take_numbers_choices_and_the_mouse(void **state)
 }
 
 static void
+test_the_help_of_a_knob_wraps(void **state)
+{
+    struct fixture *f = *state;
+    struct policy_info *policy = &f->info.policies[scope_policy(f->scope) - f->info.policies];
+    snprintf(policy->knobs[0].help, sizeof policy->knobs[0].help, "one two three four five six seven eight nine ten");
+    use(f, "knobs");
+    draw(f, 12, 24);
+    const int first = row_with(f, "one two three four");
+    assert_true(first > 0);
+    assert_int_equal(row_with(f, "five six seven eight"), first + 1);
+    assert_int_equal(row_with(f, "nine ten"), first + 2);
+    assert_int_equal(first + 2, 11);       /* at the bottom */
+    draw(f, (int)policy->n_knobs + 1, 24); /* no room for more: one row that says it goes on */
+    assert_non_null(strstr(line(f, (int)policy->n_knobs), "…"));
+}
+
+static void
 test_a_replay_moves_no_knob(void **state)
 {
     struct fixture *f = *state;
@@ -140,6 +157,38 @@ test_series_take_the_declared_form(void **state)
     draw(f, 5, 50);
     assert_int_equal(row_with(f, "a line"), -1);
     assert_true(row_with(f, "a band") == 0);
+}
+
+static void
+test_a_chart_of_one_value_has_one_label(void **state)
+{
+    struct fixture *f = *state;
+    stream_control(&f->stream, "policy", "ar");
+    for (uint32_t i = 1; i <= 6; i++) {
+        f->stream.round = i;
+        say_token(&f->stream, SOURCE_BONUS, i, 1);
+        say_round(&f->stream, 4, 2, 3);
+    }
+    use(f, "series");
+    draw(f, 16, 50);
+    const int title = row_with(f, "tokens/round 3");
+    assert_true(title >= 0);
+    int labels = 0, plotted = 0;
+    for (int y = title + 1; y < 16 && strstr(line(f, y), "tokens/s") == NULL; y++) {
+        labels += strstr(line(f, y), "┤") != NULL;
+        const bool here = strncmp(line(f, y), "    3┤", strlen("    3┤")) == 0;
+        plotted += here && strlen(line(f, y)) > strlen("    3┤"); /* in the row of the line */
+    }
+    assert_int_equal(labels, 1);
+    assert_int_equal(plotted, 1);
+    f->stream.round = 7;
+    say_token(&f->stream, SOURCE_BONUS, 7, 1);
+    say_round(&f->stream, 4, 4, 5);
+    draw(f, 16, 50);
+    labels = 0;
+    for (int y = title + 1; y < 16 && strstr(line(f, y), "tokens/s") == NULL; y++)
+        labels += strstr(line(f, y), "┤") != NULL;
+    assert_int_equal(labels, 2);
 }
 
 static void
@@ -195,8 +244,10 @@ main(void)
         PANEL_TEST(test_a_round_is_one_line),
         PANEL_TEST(test_a_knob_asks_and_waits_for_the_event),
         PANEL_TEST(test_knobs_take_numbers_choices_and_the_mouse),
+        PANEL_TEST(test_the_help_of_a_knob_wraps),
         PANEL_TEST(test_a_replay_moves_no_knob),
         PANEL_TEST(test_series_take_the_declared_form),
+        PANEL_TEST(test_a_chart_of_one_value_has_one_label),
         PANEL_TEST(test_without_series_the_rounds_are_charted),
         PANEL_TEST(test_a_mask_shows_what_is_skipped_and_what_changed),
     };

@@ -196,6 +196,27 @@ test_as_many_positions_are_held_of_a_draft_model_as_of_the_target(void **state)
     assert_non_null(scope_model_cells(f->scope, MODEL_DRAFT, 30 + SCOPE_COLUMNS));
 }
 
+static void
+test_a_policy_with_another_head_keeps_what_was_probed_before_it(void **state)
+{
+    struct fixture *f = *state;
+    stream_control(&f->stream, "head", "trained");
+    say_head(f, 3, 1, 8, true);
+    say_head(f, 4, 1, 9, true);
+    stream_control(&f->stream, "policy", f->info.policies[1].name);
+    stream_control(&f->stream, "head", "lens");
+    say_head(f, 4, 0, 7, false); /* asked again, as recent rows are */
+    seen(f);
+    assert_int_equal(scope_cells(f->scope, 4)[2].token, 7);
+    assert_true(scope_cells(f->scope, 3)[2].known); /* not asked by the lens: what there is */
+    assert_int_equal(scope_cells(f->scope, 3)[2].token, 8);
+    stream_control(&f->stream, "head", "trained"); /* asked for by a person, one sees that head alone */
+    stream_control(&f->stream, "head", "lens");
+    seen(f);
+    assert_false(scope_cells(f->scope, 3)[2].known);
+    assert_int_equal(scope_cells(f->scope, 4)[2].token, 7);
+}
+
 int
 main(void)
 {
@@ -203,6 +224,7 @@ main(void)
         SCOPE_TEST(test_sure_and_wrong_is_spurious),
         SCOPE_TEST(test_a_later_probe_adds_to_what_the_policy_saw),
         SCOPE_TEST(test_both_heads_are_kept_and_the_one_in_use_is_shown),
+        SCOPE_TEST(test_a_policy_with_another_head_keeps_what_was_probed_before_it),
         SCOPE_TEST(test_agreement_counts_positions_where_both_heads_were_asked_once),
         SCOPE_TEST(test_where_there_is_only_the_lens_its_agreement_counts_alone),
         SCOPE_TEST(test_a_draft_models_layers_are_kept_beside_the_targets),

@@ -327,6 +327,19 @@ test_charts_join_their_points_and_break_at_gaps(void **state)
     grid_close(&g);
 }
 
+static void
+test_text_wraps_at_blanks_and_breaks_only_what_is_longer_than_a_row(void **state)
+{
+    (void)state;
+    assert_int_equal(text_wrap("one two three", 7), 7);
+    assert_int_equal(text_wrap("one two three", 6), 3);
+    assert_int_equal(text_wrap("one two three", 40), 13);
+    assert_int_equal(text_wrap("incomprehensible", 5), 5);
+    assert_int_equal(text_wrap("日本 日本", 5), 6);
+    assert_int_equal(text_wrap("日", 1), 3); /* never nothing: whoever loops comes to an end */
+    assert_int_equal(text_wrap("", 5), 0);
+}
+
 int
 main(void)
 {
@@ -336,6 +349,7 @@ main(void)
         seed = strtoull(given, NULL, 10);
     printf("seed %llu (SEED=… repeats it)\n", (unsigned long long)seed);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text_wraps_at_blanks_and_breaks_only_what_is_longer_than_a_row),
         cmocka_unit_test(test_what_could_act_on_the_terminal_is_shown_as_bytes),
         cmocka_unit_test(test_broken_utf8_is_shown_byte_by_byte),
         cmocka_unit_test(test_random_bytes_become_harmless_text),

@@ -1,0 +1,78 @@
+#!/bin/sh
+# What keys and lines do on the bundled model: going on after an end, prompts after a pause, searches, completions,
+# surplus arguments, how full the context is, titles after a resize.
+BUILD=${BUILD:-build}
+. tests/screens/lib.sh
+
+line() { # the screen's last line that is not empty
+    tm capture-pane -p | grep -v '^ *$' | tail -n 1
+}
+says() { line | grep -q -- "$1"; }
+type_line() {
+    tm send-keys -l "$1"
+    tm send-keys Enter
+}
+
+terminal 120x36 "exec $PROGRAM --pace 0"
+check "the text comes to its end" wait_for 'come to its end'
+check "the focus starts on the knobs" shows '┏ knobs'
+check "the key bar says what x does" says 'x go on'
+before=$(tm capture-pane -p | head -n 1 | sed 's/.*round *//')
+tm send-keys x
+check "x goes on after an end of sequence" until_true 10 sh -c "r=\$(tmux -S $SOCKET capture-pane -p | head -n 1 | sed 's/.*round *//'); test \"\$r\" -gt $before"
+until_true 20 shows 'ended' >/dev/null
+type_line ':speed 20'
+tm send-keys r
+wait_for 'running' >/dev/null
+tm send-keys Space
+check "it pauses" wait_for 'paused'
+tm send-keys p C-u
+tm send-keys -l 'Three mice sat on a wall,'
+tm send-keys Enter
+check "a new prompt runs even when the last one was paused" wait_for 'running'
+wait_for 'Three mice sat' >/dev/null
+tm send-keys Space
+wait_for 'paused' >/dev/null
+
+type_line ':baseline now'
+check "surplus arguments are refused" until_true 5 says 'takes nothing behind it; leave "now" out'
+tm send-keys Escape
+tm send-keys -l ':set d'
+tm send-keys Tab
+check "Tab lists the candidates where they are seen" wait_for 'd_max  d_min'
+tm send-keys Escape
+mkdir "$WORK/run/tracks" && : >"$WORK/run/tracks/one.txt"
+tm send-keys -l ':save-screen tra'
+tm send-keys Tab
+check "Tab completes a folder" until_true 5 says ':save-screen tracks/'
+tm send-keys Tab
+check "and what lies in it" until_true 5 says ':save-screen tracks/one.txt'
+tm send-keys Escape
+tm send-keys e C-u
+tm send-keys -l 'tra'
+tm send-keys Tab
+check "and where an export goes to" until_true 5 says 'export to: tracks/'
+tm send-keys Escape
+
+tm send-keys /
+type_line 'mice'
+tm send-keys /
+check "/ starts empty" until_true 5 sh -c "tmux -S $SOCKET capture-pane -p | grep -v '^ *\$' | tail -n 1 | grep -q '^/ *\$'"
+tm send-keys Escape
+tm send-keys 2
+check "a digit goes to its panel" wait_for '┏ layers'
+check "and the key bar to what has the focus" says 'v measure'
+tm resize-window -x 100 -y 44
+wait_for '1 ▒ exited ▓ spurious' >/dev/null
+tm resize-window -x 260 -y 60
+check "titles follow a resize" wait_for 'exited ── ▓ spurious'
+tm resize-window -x 79 -y 23
+check "small terminals lose the boxes" until_true 10 sh -c "! tmux -S $SOCKET capture-pane -p | grep -q '[┌┏]'"
+check "and keep the tab in focus" shows '\[2 layers\]'
+
+terminal 120x36 "exec $PROGRAM --pace 0 --ctx 64 --ignore-eos -p 'Once upon a time there was a king who had three daughters'"
+check "the context fills" wait_for 'the context is full'
+check "and is never more than full" shows 'context 64/64'
+tm send-keys q q
+until_true 5 sh -c "! tmux -S $SOCKET has-session" >/dev/null
+exit $STATUS

@@ -1,0 +1,207 @@
+/* Writing a line: rows of a prompt, pasted tabs, an empty search, and paths that Tab completes. */
+#include "tui/app/line.h"
+#include "tui/app/path_offers.h"
+#include "tui/terminal/input.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char *offered[] = {"offered one", "offered two"};
+
+static void
+draw(struct line *l, int rows, int cols)
+{
+    struct grid g = {.utf8 = true};
+    assert_true(grid_open(&g, rows, cols));
+    line_draw_prompt(l, &(struct canvas){.rows = rows, .cols = cols, .grid = &g});
+    grid_close(&g);
+}
+
+static void
+open_prompt(struct line *l, const char *text)
+{
+    line_begin(l, NULL, offered, 2);
+    history_add(&l->history[LINE_PROMPT], "an earlier one");
+    assert_true(line_open(l, LINE_PROMPT, text));
+    draw(l, 40, 50); /* 40 columns for the text */
+}
+
+static void
+test_up_goes_up_a_line_before_it_goes_into_the_history(void **state)
+{
+    (void)state;
+    struct line l;
+    open_prompt(&l, "first line\nsecond\nthe third");
+    line_key(&l, INPUT_UP);
+    assert_int_equal(l.editor.at, strlen("first line\nsecond")); /* the row is shorter: its end */
+    line_key(&l, INPUT_UP);
+    assert_int_equal(l.editor.at, strlen("second"));
+    line_key(&l, INPUT_DOWN);
+    line_key(&l, INPUT_DOWN);
+    assert_int_equal(l.editor.at, strlen("first line\nsecond\nthe th"));
+    for (int i = 0; i < 3; i++)
+        line_key(&l, INPUT_UP);
+    assert_string_equal(l.editor.text, "an earlier one");
+    line_key(&l, INPUT_DOWN);
+    assert_string_equal(l.editor.text, "first line\nsecond\nthe third");
+    line_end(&l, NULL);
+}
+
+static void
+test_rows_that_only_wrap_are_rows_too(void **state)
+{
+    (void)state;
+    struct line l;
+    char text[101];
+    memset(text, 'x', 100);
+    text[100] = '\0';
+    open_prompt(&l, text);
+    l.editor.at = 95; /* the third row's column 15 */
+    line_key(&l, INPUT_UP);
+    assert_int_equal(l.editor.at, 55);
+    line_key(&l, INPUT_UP);
+    assert_int_equal(l.editor.at, 15);
+    line_key(&l, INPUT_DOWN);
+    assert_int_equal(l.editor.at, 55);
+    line_key(&l, INPUT_UP);
+    line_key(&l, INPUT_UP);
+    assert_string_equal(l.editor.text, "an earlier one");
+    line_end(&l, NULL);
+}
+
+static void
+test_a_line_of_one_row_has_its_history_at_once(void **state)
+{
+    (void)state;
+    struct line l;
+    line_begin(&l, NULL, NULL, 0);
+    history_add(&l.history[LINE_COMMAND], "set tau 0.6");
+    assert_true(line_open(&l, LINE_COMMAND, ""));
+    line_key(&l, INPUT_UP);
+    assert_string_equal(l.editor.text, "set tau 0.6");
+    line_end(&l, NULL);
+}
+
+static void
+test_a_pasted_tab_is_text(void **state)
+{
+    (void)state;
+    struct line l;
+    open_prompt(&l, "");
+    line_key(&l, INPUT_PASTE_BEGIN);
+    static const char pasted[] = "a\tb";
+    for (const char *c = pasted; *c != '\0'; c++)
+        assert_int_equal(line_key(&l, *c), EDITOR_OPEN);
+    line_key(&l, INPUT_PASTE_END);
+    assert_string_equal(l.editor.text, "a\tb");
+    assert_int_equal(editor_rows(&l.editor, 40), 1);
+    line_key(&l, INPUT_TAB); /* typed, it offers prompts */
+    assert_string_equal(l.editor.text, "offered one");
+    line_end(&l, NULL);
+}
+
+static void
+test_enter_on_an_empty_search_goes_to_the_next_place(void **state)
+{
+    (void)state;
+    struct line l;
+    line_begin(&l, NULL, NULL, 0);
+    assert_true(line_open(&l, LINE_SEARCH, ""));
+    char *command = line_command(&l);
+    assert_string_equal(command, "search-next");
+    free(command);
+    line_key(&l, 'x');
+    command = line_command(&l);
+    assert_string_equal(command, "search x");
+    free(command);
+    line_end(&l, NULL);
+}
+
+static void
+test_a_line_becomes_a_command_whole(void **state)
+{
+    (void)state;
+    struct line l;
+    line_begin(&l, NULL, NULL, 0);
+    assert_true(line_open(&l, LINE_PROMPT, ""));
+    assert_null(line_command(&l));
+    for (int i = 0; i < EDITOR_MAX; i++) /* as full as the editor can be */
+        line_key(&l, 0x20ac);
+    char *command = line_command(&l);
+    assert_non_null(command);
+    assert_memory_equal(command, "prompt €", strlen("prompt €"));
+    assert_string_equal(command + strlen("prompt "), l.editor.text);
+    assert_int_equal(text_incomplete(command, strlen(command)), 0);
+    assert_string_equal(l.history[LINE_PROMPT].line[0], l.editor.text);
+    free(command);
+    line_end(&l, NULL);
+}
+
+static void
+make(const char *root, const char *name)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    if (name[strlen(name) - 1] == '/')
+        assert_int_equal(mkdir(path, 0700), 0);
+    else
+        fclose(fopen(path, "w"));
+}
+
+static void
+test_paths_are_offered_from_where_the_word_points(void **state)
+{
+    (void)state;
+    static const char *const made[] = {"traces/", "tracks.csv", ".hidden", "traces/del", "traces/deeper/"};
+    char root[] = "/tmp/specscope-paths-XXXXXX", word[200], want[200];
+    struct path_offers o = {0};
+    assert_non_null(mkdtemp(root));
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
+        make(root, made[i]);
+    snprintf(word, sizeof word, "%s/tra", root);
+    path_offers_find(&o, word);
+    assert_int_equal(o.n, 2);
+    snprintf(want, sizeof want, "%s/traces/", root); /* a folder */
+    assert_string_equal(o.path[0], want);
+    snprintf(want, sizeof want, "%s/tracks.csv", root);
+    assert_string_equal(o.path[1], want);
+    snprintf(word, sizeof word, "%s/", root);
+    path_offers_find(&o, word);
+    assert_int_equal(o.n, 2); /* nothing hidden */
+    snprintf(word, sizeof word, "%s/.", root);
+    path_offers_find(&o, word);
+    assert_int_equal(o.n, 1);
+    snprintf(word, sizeof word, "%s/traces/de", root);
+    path_offers_find(&o, word);
+    assert_int_equal(o.n, 2);
+    path_offers_find(&o, "/nowhere/at/all");
+    assert_int_equal(o.n, 0);
+    path_offers_close(&o);
+    for (size_t i = sizeof made / sizeof made[0]; i-- > 0;) {
+        snprintf(word, sizeof word, "%s/%s", root, made[i]);
+        remove(word);
+    }
+    assert_int_equal(rmdir(root), 0);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_up_goes_up_a_line_before_it_goes_into_the_history),
+        cmocka_unit_test(test_rows_that_only_wrap_are_rows_too),
+        cmocka_unit_test(test_a_line_of_one_row_has_its_history_at_once),
+        cmocka_unit_test(test_a_pasted_tab_is_text),
+        cmocka_unit_test(test_enter_on_an_empty_search_goes_to_the_next_place),
+        cmocka_unit_test(test_a_line_becomes_a_command_whole),
+        cmocka_unit_test(test_paths_are_offered_from_where_the_word_points),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
