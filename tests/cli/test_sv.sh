@@ -30,6 +30,8 @@ works "a profile is trained" train profile --model "$model" --text "$TMP/text" -
     --temp 0 --out "$profile"
 works "it is found by its name" run -n 40 --policy sv --set row_cost=0.3 --trace "$TMP/trace" -p "a b" --ignore-eos "$model"
 check "the trace names it" grep -q '"path":.*trio-q8_0.profile.json"' "$TMP/trace/run.json"
+works "all layers of all three models can be looked at" run -n 40 --policy sv --probe all --trace "$TMP/layers" -p "a b" --ignore-eos "$model"
+check "layers.csv says whose they are" [ "$(cut -d, -f7 "$TMP/layers/layers.csv" | sort -u | tr '\n' ' ')" = " companion draft model " ]
 check "its drafts are cut" awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     $at["verified"] < $at["drafted"] { n++ } END { exit n == 0 }' "$TMP/trace/rounds.csv"
 for key in s a p cell gamma cut goodput latency table; do
