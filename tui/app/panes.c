@@ -1,4 +1,7 @@
 #include "tui/app/panes.h"
+#include "tui/scope/batch.h"
+
+#include <string.h>
 
 bool
 panes_open(struct panes *p, const struct scope *scope, bool live, const struct panel_host *host, struct err *err)
@@ -35,9 +38,40 @@ panes_active(const struct panes *p, int i)
 }
 
 void
+panes_take_bookmarks(struct panes *p)
+{
+    p->view.n_bookmarks = 0;
+    for (uint32_t i = 0; i < p->n_bookmarks; i++)
+        if (p->bookmarks[i] >> 32 == scope_focus(p->view.scope))
+            p->bookmark[p->view.n_bookmarks++] = (uint32_t)p->bookmarks[i];
+}
+
+bool
+panes_bookmark(struct panes *p, uint32_t pos, bool *set)
+{
+    const uint64_t mark = (uint64_t)scope_focus(p->view.scope) << 32 | pos, *at = p->bookmarks;
+    uint32_t i = 0, n = p->n_bookmarks;
+    while (i < n && at[i] < mark)
+        i++;
+    *set = i == n || at[i] != mark;
+    if (*set && n == BOOKMARKS)
+        return false;
+    if (*set)
+        memmove(&p->bookmarks[i + 1], &p->bookmarks[i], (n - i) * sizeof mark);
+    else
+        memmove(&p->bookmarks[i], &p->bookmarks[i + 1], (n - i - 1) * sizeof mark);
+    if (*set)
+        p->bookmarks[i] = mark;
+    p->n_bookmarks = *set ? n + 1 : n - 1;
+    panes_take_bookmarks(p);
+    return true;
+}
+
+void
 panes_arrange(struct panes *p, int rows, int cols)
 {
     struct layout_item items[LAYOUT_PANELS];
+    panes_take_bookmarks(p);
     for (int i = 0; i < p->n; i++) {
         const struct panel_ops *ops = panel_registry[i];
         items[i] = (struct layout_item){ops->place, ops->weight, ops->min_cols, panes_active(p, i)};

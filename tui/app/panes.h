@@ -15,7 +15,9 @@ struct panes {
     struct view view;
     struct selection selection;
     char search[256];
-    uint32_t bookmark[BOOKMARKS]; /* (view.n_bookmarks) sorted */
+    uint64_t bookmarks[BOOKMARKS]; /* (n_bookmarks) sorted: a sequence's number << 32, and a position */
+    uint32_t n_bookmarks;
+    uint32_t bookmark[BOOKMARKS]; /* (view.n_bookmarks) the positions of the sequence in focus */
 };
 
 /* The scope and the host are borrowed. panes_close() also after a failure. */
@@ -25,6 +27,10 @@ bool panes_active(const struct panes *, int i);
 /* Layout, and the focus where it can be; rows and cols of the screen. */
 void panes_arrange(struct panes *, int rows, int cols);
 void panes_draw(struct panes *, struct grid *); /* with the row of tabs */
+/* Which bookmarks are shown: those of the sequence that has the focus now. */
+void panes_take_bookmarks(struct panes *);
+/* Sets one, or takes away the one that is there. False: there are BOOKMARKS already. */
+bool panes_bookmark(struct panes *, uint32_t pos, bool *set);
 /* The panel in focus, the ones under the mouse, the first of the active ones that knows the verb. True: it was used. */
 bool panes_key(struct panes *, int key);
 void panes_mouse(struct panes *, struct grid *, const struct input *);

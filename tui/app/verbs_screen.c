@@ -151,6 +151,7 @@ run_search_back(struct app *app, const char *rest, struct err *err)
 static bool
 bookmark_next(struct app *app, struct err *err)
 {
+    panes_take_bookmarks(&app->panes);
     const uint32_t n = app->panes.view.n_bookmarks;
     if (n == 0)
         return err_set(err, ERR_USAGE, "there is no bookmark yet; m sets one at the cursor");
@@ -171,21 +172,13 @@ run_bookmark(struct app *app, const char *rest, struct err *err)
         return err_set(err, ERR_USAGE, "bookmark takes nothing, or next, not \"%.40s\"", rest);
     const uint32_t length = scope_now(app->run.scope)->length;
     const uint32_t pos = app->panes.selection.follow ? (length == 0 ? 0 : length - 1) : app->panes.selection.pos;
-    uint32_t n = app->panes.view.n_bookmarks, i = 0;
-    while (i < n && app->panes.bookmark[i] < pos)
-        i++;
-    if (i < n && app->panes.bookmark[i] == pos) {
-        memmove(&app->panes.bookmark[i], &app->panes.bookmark[i + 1], (n - i - 1) * sizeof app->panes.bookmark[0]);
-        app->panes.view.n_bookmarks = n - 1;
-        message_say(&app->message, "bookmark at %u removed", (unsigned)pos);
-        return true;
-    }
-    if (n == BOOKMARKS)
+    bool set;
+    if (!panes_bookmark(&app->panes, pos, &set))
         return err_set(err, ERR_USAGE, "there are %d bookmarks already; m on one of them removes it", BOOKMARKS);
-    memmove(&app->panes.bookmark[i + 1], &app->panes.bookmark[i], (n - i) * sizeof app->panes.bookmark[0]);
-    app->panes.bookmark[i] = pos;
-    app->panes.view.n_bookmarks = n + 1;
-    message_say(&app->message, "bookmark at %u: ' comes back", (unsigned)pos);
+    if (set)
+        message_say(&app->message, "bookmark at %u: ' comes back", (unsigned)pos);
+    else
+        message_say(&app->message, "bookmark at %u removed", (unsigned)pos);
     return true;
 }
 
