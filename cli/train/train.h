@@ -22,8 +22,8 @@ struct job {
     size_t row;                  /* values of a row: (L + 1) * width */
     float *block, *batch, *held; /* (block_rows, row), (batch, row), (held_rows, row) */
     size_t block_rows, held_rows;
-    size_t *order;  /* (block_rows) a shuffle */
-    uint32_t *turn; /* (windows) the order of training windows */
+    size_t *order; /* (block_rows) a shuffle */
+    size_t *turn;  /* (windows) the order of training windows */
     size_t n_turns;
     struct head_score *lens_score, *score, *best_score; /* (L + 1) of held-out text: sums over rows */
     float *best;                                        /* values of every layer's best head so far */

@@ -5,7 +5,7 @@
 #include "cli/generation/generation.h"
 #include "cli/train/train_accept.h"
 #include "cli/train/train_prompts.h"
-#include "engine/base/rng.h"
+#include "engine/training/shuffle.h"
 
 #define LOOKS 4 /* at held-out candidates, in a pass */
 
@@ -88,16 +88,6 @@ look(struct accept_job *j, const struct pass *p, struct accept_result *result, s
     const bool level = j->looks == j->looked;
     return (!(better || level) || accept_head_write(j->best, j->options->train.out, err)) &&
            (level || train_accept_looked(j, err));
-}
-
-static void
-shuffle(size_t *order, size_t n, uint64_t *random)
-{
-    for (size_t i = n; i-- > 1;) {
-        const size_t k = splitmix64(random) % (i + 1), was = order[i];
-        order[i] = order[k];
-        order[k] = was;
-    }
 }
 
 static struct accept_batch

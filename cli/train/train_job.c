@@ -68,7 +68,7 @@ prepare_memory(struct job *j, struct err *err)
                 return false;
             j->held_rows += rows;
         } else if (w % HELD_EVERY != 0) {
-            j->turn[j->n_turns++] = (uint32_t)w;
+            j->turn[j->n_turns++] = w;
         }
     }
     return true;

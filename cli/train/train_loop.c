@@ -5,7 +5,7 @@
 
 #include "cli/generation/generation.h"
 #include "cli/train/train.h"
-#include "engine/base/rng.h"
+#include "engine/training/shuffle.h"
 
 #define LOOKS 10 /* how often held-out text is looked at */
 
@@ -39,13 +39,8 @@ fill_block(struct job *j, size_t *next, size_t *rows, struct err *err)
 {
     *rows = 0;
     for (size_t w = 0; w < j->block_rows / j->window; w++) {
-        if (*next % j->n_turns == 0)
-            for (size_t i = j->n_turns - 1; i > 0; i--) { /* a new pass over the text: another order */
-                const size_t k = splitmix64(&j->random) % (i + 1);
-                const uint32_t was = j->turn[i];
-                j->turn[i] = j->turn[k];
-                j->turn[k] = was;
-            }
+        if (*next % j->n_turns == 0) /* a new pass over the text: another order */
+            shuffle(j->turn, j->n_turns, &j->random);
         size_t n;
         if (generation_interrupted())
             break;
@@ -55,11 +50,7 @@ fill_block(struct job *j, size_t *next, size_t *rows, struct err *err)
     }
     for (size_t i = 0; i < *rows; i++)
         j->order[i] = i;
-    for (size_t i = *rows; i-- > 1;) {
-        const size_t k = splitmix64(&j->random) % (i + 1), was = j->order[i];
-        j->order[i] = j->order[k];
-        j->order[k] = was;
-    }
+    shuffle(j->order, *rows, &j->random);
     return true;
 }
 

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,7 +15,7 @@
 #include "policies/del_sums.h"
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
-#include "tests/rigs/recorded_run.h"
+#include "tests/rigs/exact_rig.h"
 
 #define BUNDLED bundled_model_path()
 
@@ -183,10 +182,7 @@ static const struct settings usual = {.omega = 0.95, .d_max = 18, .dynamic = tru
 static void
 compare(struct engine *engine, const struct session_options *options, struct settings with)
 {
-    struct recorded_run run;
-    struct err err = {0};
-    if (!record_run(engine, options, &run, &err))
-        fail_msg("%s", err.text);
+    struct recorded_run run = exact_rig_record(engine, options);
     struct reference ref = {.layers = run.layers,
                             .d_max = with.d_max,
                             .omega = with.omega,
@@ -228,33 +224,12 @@ compare(struct engine *engine, const struct session_options *options, struct set
 
 /* ---- recorded runs ---- */
 
-static struct engine *
-open_exact(const char *path)
-{
-    const struct engine_options options = {.model_path = path,
-                                           .heads = "none",
-                                           .backend = "cpu",
-                                           .backend_options = {.threads = 1, .gpu = -1, .exact = true}};
-    struct engine *engine = NULL;
-    struct err err = {0};
-    if (!engine_open(&engine, &options, NULL, NULL, &err))
-        fail_msg("%s", err.text);
-    return engine;
-}
-
 static struct session_options
 session_of(const char *prompt, uint32_t tokens)
 {
-    return (struct session_options){.policies = policy_registry,
-                                    .policy = "del",
-                                    .prompt = prompt,
-                                    .prompt_len = strlen(prompt),
-                                    .sampling = {.top_p = 1},
-                                    .seed = 4,
-                                    .tokens = tokens,
-                                    .ctx = 512,
-                                    .ignore_eos = true,
-                                    .probe = PROBE_ALL};
+    struct session_options o = exact_rig_session("del", prompt, tokens);
+    o.probe = PROBE_ALL;
+    return o;
 }
 
 static void
@@ -267,12 +242,8 @@ test_del_follows_its_formulas_on_tiny_models(void **state)
         {.seed = 3, .n_layers = 9, .width = 32, .calm_after = 3, .calm = 0.3f},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        char path[128];
-        struct err err = {0};
-        assert_true(tinymodel_write_temp(path, sizeof path, &shapes[i], &err));
         print_message("model seed %llu\n", (unsigned long long)shapes[i].seed);
-        struct engine *engine = open_exact(path);
-        unlink(path);
+        struct engine *engine = exact_rig_tiny(&shapes[i], NULL, NULL);
         struct session_options o = session_of("a longer prompt, so that the window has an edge to it: 1, 2, 3", 120);
         compare(engine, &o, usual);
         o.sampling.temperature = 0.7f; /* shadow tokens are compared by argmax, also when sampling */
@@ -292,7 +263,7 @@ static void
 test_del_follows_its_formulas_on_the_bundled_model(void **state)
 {
     (void)state;
-    struct engine *engine = open_exact(BUNDLED);
+    struct engine *engine = exact_rig_open(BUNDLED, NULL, NULL);
     struct session_options o = session_of("Once upon a time there was a king who had three daughters, and", 60);
     compare(engine, &o, usual);
     engine_close(engine);
@@ -303,11 +274,7 @@ test_del_keeps_to_the_exit_layers_that_are_left_to_it(void **state)
 {
     (void)state;
     const struct tinymodel shape = {.seed = 3, .n_layers = 9, .width = 32, .calm_after = 3, .calm = 0.3f};
-    char path[128];
-    struct err err = {0};
-    assert_true(tinymodel_write_temp(path, sizeof path, &shape, &err));
-    struct engine *engine = open_exact(path);
-    unlink(path);
+    struct engine *engine = exact_rig_tiny(&shape, NULL, NULL);
     struct session_options o = session_of("a longer prompt, so that the window has an edge to it: 1, 2, 3", 80);
     const struct {
         struct knob_setting set[2];

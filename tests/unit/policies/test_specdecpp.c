@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,8 +15,8 @@
 #include "kernels/tensor.h"
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
+#include "tests/rigs/exact_rig.h"
 #include "tests/rigs/heads_rig.h"
-#include "tests/rigs/recorded_run.h"
 #include "tests/rigs/session_fixture.h"
 
 enum { CTX = 256, TOKENS = 60, WIDTH = 64 };
@@ -31,21 +30,11 @@ static struct engine *
 open_exact(uint32_t blocks, enum draft which)
 {
     struct tinymodel small = target;
-    char path[128], draft[128];
     struct err err = {0};
-    struct engine *engine = NULL;
     small.calm = which == EQUAL ? target.calm : target.calm * 0.4f;
-    assert_true(tinymodel_write_temp(path, sizeof path, &target, &err));
-    assert_true(tinymodel_write_temp(draft, sizeof draft, &small, &err));
-    const struct engine_options options = {.model_path = path,
-                                           .heads = "none",
-                                           .backend = "cpu",
-                                           .backend_options = {.threads = 1, .gpu = -1, .exact = true},
-                                           .helpers = {[HELPER_DRAFT] = which == OWN ? "self:2" : draft}};
-    const bool ok = engine_open(&engine, &options, NULL, NULL, &err) && heads_rig_accept(engine, blocks, 11, &err);
-    unlink(path);
-    unlink(draft);
-    if (!ok)
+    struct engine *engine =
+        which == OWN ? exact_rig_own_layers(&target, "self:2", NULL) : exact_rig_tiny(&target, &small, NULL);
+    if (!heads_rig_accept(engine, blocks, 11, &err))
         fail_msg("%s", err.text);
     return engine;
 }
@@ -211,9 +200,7 @@ compare(struct engine *engine, const char *h, const char *min, const char *max, 
     const struct knob_setting set[] = {{"min", ""}, {"max", ""}, {"h", ""}};
     struct knob_setting given[3];
     struct session_options o = session_usual();
-    struct recorded_run run;
     struct reference ref;
-    struct err err = {0};
     memcpy(given, set, sizeof given);
     snprintf(given[0].text, sizeof given[0].text, "%s", min);
     snprintf(given[1].text, sizeof given[1].text, "%s", max);
@@ -224,8 +211,7 @@ compare(struct engine *engine, const char *h, const char *min, const char *max, 
     o.ctx = CTX;
     o.set = given;
     o.n_set = 3;
-    if (!record_run(engine, &o, &run, &err))
-        fail_msg("%s", err.text);
+    struct recorded_run run = exact_rig_record(engine, &o);
     open_reference(&ref, engine);
     for (size_t i = 0; i < run.n; i++)
         if (run.events[i].type == EVENT_TOKEN && run.events[i].round == 0)

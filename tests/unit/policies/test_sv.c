@@ -7,14 +7,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "engine/context/context.h"
 #include "engine/model/sv_profile.h"
 #include "policies/policy.h"
-#include "tests/rigs/recorded_run.h"
+#include "tests/rigs/exact_rig.h"
 #include "tests/rigs/session_fixture.h"
 
 enum { TOKENS = 120, WINDOW = 6, MOST = 64 };
@@ -28,24 +27,10 @@ open_models(void **state)
     (void)state;
     const struct tinymodel target = {.seed = 11, .n_layers = 5, .calm_after = 2, .calm = 0.12f, .sharpness = 8};
     struct tinymodel draft = target, companion = target;
-    char path[3][128];
     struct err err = {0};
     draft.first_layers = 2;
     companion.first_layers = 3;
-    const bool ok = tinymodel_write_temp(path[0], sizeof path[0], &target, &err) &&
-                    tinymodel_write_temp(path[1], sizeof path[1], &draft, &err) &&
-                    tinymodel_write_temp(path[2], sizeof path[2], &companion, &err);
-    const struct engine_options options = {.model_path = path[0],
-                                           .backend = "cpu",
-                                           .backend_options = {.threads = 1, .exact = true, .gpu = -1},
-                                           .helpers = {path[1], path[2]}};
-    const bool opened = ok && engine_open(&engine, &options, NULL, NULL, &err);
-    for (int i = 0; i < 3; i++)
-        unlink(path[i]);
-    if (!opened) {
-        fprintf(stderr, "%s\n", err.text);
-        return 1;
-    }
+    engine = exact_rig_tiny(&target, &draft, &companion);
     struct sv_observation seen[400];
     for (int i = 0; i < 400; i++) {
         const float s = (float)(i / 20) / 19, a = (float)(i % 20) / 19;
@@ -63,24 +48,14 @@ close_models(void **state)
     return 0;
 }
 
-static void
-record(const char *policy, const struct knob_setting *set, size_t n_set, float temperature, struct recorded_run *run)
+static struct recorded_run
+record(const char *policy, const struct knob_setting *set, size_t n_set, float temperature)
 {
-    const struct session_options o = {.policies = policy_registry,
-                                      .policy = policy,
-                                      .prompt = "the little",
-                                      .prompt_len = 10,
-                                      .sampling = {.temperature = temperature, .top_p = 1},
-                                      .seed = 2,
-                                      .tokens = TOKENS,
-                                      .ctx = 512,
-                                      .set = set,
-                                      .n_set = n_set,
-                                      .ignore_eos = true,
-                                      .probe = PROBE_OFF};
-    struct err err = {0};
-    if (!record_run(engine, &o, run, &err))
-        fail_msg("%s", err.text);
+    struct session_options o = exact_rig_session(policy, "the little", TOKENS);
+    o.sampling.temperature = temperature;
+    o.set = set;
+    o.n_set = n_set;
+    return exact_rig_record(engine, &o);
 }
 
 /* ---- the reference ---- */
@@ -196,14 +171,13 @@ static void
 compare(float temperature)
 {
     static const struct knob_setting set[] = {{"window", "6"}, {"row_cost", "0.5"}, {"draft_cost", "0.5"}};
-    struct recorded_run run;
     struct reference f[HELPERS];
     struct compared c = {0};
     token_t tokens[512], drafts[MOST];
     uint32_t n = 0, drafted = 0;
     for (enum helper_role role = 0; role < HELPERS; role++)
         open_reference(&f[role], role);
-    record("sv", set, 3, temperature, &run);
+    struct recorded_run run = record("sv", set, 3, temperature);
     for (size_t i = 0; i < run.n; i++) {
         const struct event *e = &run.events[i];
         if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT) {
@@ -259,8 +233,8 @@ test_verifying_all_is_sd(void **state)
         struct recorded_run run[2];
         size_t at[2] = {0, 0};
         uint32_t rounds = 0;
-        record("sv", all, 2, (float)temperature, &run[0]);
-        record("sd", &k, 1, (float)temperature, &run[1]);
+        run[0] = record("sv", all, 2, (float)temperature);
+        run[1] = record("sd", &k, 1, (float)temperature);
         for (;; rounds++) {
             for (int i = 0; i < 2; i++)
                 while (at[i] < run[i].n && run[i].events[at[i]].type != EVENT_ROUND)
@@ -286,9 +260,8 @@ static void
 test_the_first_rounds_measure(void **state)
 {
     (void)state;
-    struct recorded_run run;
     uint32_t rounds = 0, aside = 0;
-    record("sv", NULL, 0, 0, &run);
+    struct recorded_run run = record("sv", NULL, 0, 0);
     for (size_t i = 0; i < run.n; i++) {
         const struct round_event *line = &run.events[i].round_end;
         if (run.events[i].type != EVENT_ROUND)
@@ -313,9 +286,8 @@ test_a_cap_is_kept(void **state)
 {
     (void)state;
     static const struct knob_setting set[] = {{"window", "6"}, {"cap", "2"}, {"row_cost", "0.001"}};
-    struct recorded_run run;
     uint32_t capped = 0;
-    record("sv", set, 3, 0, &run);
+    struct recorded_run run = record("sv", set, 3, 0);
     for (size_t i = 0; i < run.n; i++)
         if (run.events[i].type == EVENT_ROUND) {
             assert_in_range(run.events[i].round_end.verified, 0, 3); /* two rows, and the one after them */

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,7 +15,7 @@
 #include "engine/context/context.h"
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
-#include "tests/rigs/recorded_run.h"
+#include "tests/rigs/exact_rig.h"
 
 enum { LAYERS = 32, CTX = 512, CANDIDATES = 10 };
 
@@ -251,46 +250,6 @@ compare(struct engine *engine, const struct session_options *options, struct set
     recorded_run_free(&run);
 }
 
-static struct engine *
-open_exact(const char *path)
-{
-    const struct engine_options options = {.model_path = path,
-                                           .heads = "none",
-                                           .backend = "cpu",
-                                           .backend_options = {.threads = 1, .gpu = -1, .exact = true}};
-    struct engine *engine = NULL;
-    struct err err = {0};
-    if (!engine_open(&engine, &options, NULL, NULL, &err))
-        fail_msg("%s", err.text);
-    return engine;
-}
-
-static struct engine *
-open_tiny(const struct tinymodel *shape)
-{
-    char path[128];
-    struct err err = {0};
-    assert_true(tinymodel_write_temp(path, sizeof path, shape, &err));
-    struct engine *engine = open_exact(path);
-    unlink(path);
-    return engine;
-}
-
-static struct session_options
-session_of(const char *prompt, uint32_t tokens)
-{
-    return (struct session_options){.policies = policy_registry,
-                                    .policy = "swift",
-                                    .prompt = prompt,
-                                    .prompt_len = strlen(prompt),
-                                    .sampling = {.top_p = 1},
-                                    .seed = 4,
-                                    .tokens = tokens,
-                                    .ctx = CTX,
-                                    .ignore_eos = true,
-                                    .probe = PROBE_OFF};
-}
-
 static void
 test_trees_are_dealt_out_as_the_method_says_on_tiny_models(void **state)
 {
@@ -300,8 +259,8 @@ test_trees_are_dealt_out_as_the_method_says_on_tiny_models(void **state)
         {.seed = 3, .n_layers = 9, .width = 32, .calm_after = 3, .calm = 0.3f},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        struct engine *engine = open_tiny(&shapes[i]);
-        struct session_options o = session_of("a longer prompt: 1, 2, 3", 150);
+        struct engine *engine = exact_rig_tiny(&shapes[i], NULL, NULL);
+        struct session_options o = exact_rig_session("swift", "a longer prompt: 1, 2, 3", 150);
         compare(engine, &o, (struct settings){25, 32, 0.8, paper});
         const struct knob_setting unstopped[] = {{"stop", "0"}, {"tree", "code"}, {"window", "8"}, {"interval", "3"}};
         o.set = unstopped; /* trees run full */
@@ -318,8 +277,9 @@ static void
 test_trees_are_dealt_out_as_the_method_says_on_the_bundled_model(void **state)
 {
     (void)state;
-    struct engine *engine = open_exact(bundled_model_path());
-    struct session_options o = session_of("Once upon a time there was a king who had three daughters, and", 90);
+    struct engine *engine = exact_rig_open(bundled_model_path(), NULL, NULL);
+    struct session_options o =
+        exact_rig_session("swift", "Once upon a time there was a king who had three daughters, and", 90);
     compare(engine, &o, (struct settings){25, 32, 0.8, paper});
     engine_close(engine);
 }
@@ -328,21 +288,21 @@ static void
 test_the_search_goes_on_in_the_next_session(void **state)
 {
     (void)state;
-    struct engine *engine = open_tiny(&(struct tinymodel){.seed = 3, .n_layers = 9, .calm_after = 3, .calm = 0.3f});
-    struct session_options o = session_of("a longer prompt: 1, 2, 3", 100);
+    struct engine *engine =
+        exact_rig_tiny(&(struct tinymodel){.seed = 3, .n_layers = 9, .calm_after = 3, .calm = 0.3f}, NULL, NULL);
+    struct session_options o = exact_rig_session("swift", "a longer prompt: 1, 2, 3", 100);
     const struct knob_setting set[] = {{"window", "8"}, {"target", "1"}, {"patience", "10000"}};
     o.set = set;
     o.n_set = 3;
     struct policy_memory memory = {.folder = NULL};
-    struct recorded_run first, next, alone;
     struct round_seen last = {0}, begun = {0};
     struct err err = {0};
-    assert_true(record_run(engine, &o, &alone, &err)); /* without a memory */
+    struct recorded_run alone = exact_rig_record(engine, &o); /* without a memory */
     o.memory = &memory;
-    assert_true(record_run(engine, &o, &first, &err));
+    struct recorded_run first = exact_rig_record(engine, &o);
     o.prompt = "another one";
     o.prompt_len = strlen(o.prompt);
-    assert_true(record_run(engine, &o, &next, &err));
+    struct recorded_run next = exact_rig_record(engine, &o);
     uint32_t rounds = 0;
     for (size_t i = 0; i < first.n; i++)
         rounds += first.events[i].type == EVENT_ROUND;

@@ -13,8 +13,8 @@
 #include "engine/tokenizer/vocabulary_match.h"
 #include "engine/training/accept_data.h"
 #include "kernels/tensor.h"
+#include "tests/rigs/exact_rig.h"
 #include "tests/rigs/seed.h"
-#include "tests/rigs/training_rig.h"
 
 #define PROMPT   5
 #define RESPONSE 9
@@ -37,7 +37,7 @@ check_hidden(const struct engine *e, const token_t *text, size_t n, const float 
     const struct model_desc *d = &engine_draft_model(e)->desc;
     float *hidden = malloc(d->width * sizeof *hidden), *norm = malloc(d->width * sizeof *norm);
     double squares = 0;
-    training_rig_read(e, READS_DRAFT, text, n, NULL, hidden);
+    exact_rig_read(e, READS_DRAFT, text, n, NULL, hidden);
     tensor_row(&d->final_norm, 0, norm);
     for (uint32_t k = 0; k < d->width; k++)
         squares += (double)hidden[k] * (double)hidden[k];
@@ -67,9 +67,9 @@ check_greedy(const struct engine *e)
         assert_true(rows >= 1 && rows <= RESPONSE);
         memcpy(drafted, text, sizeof drafted);
         for (size_t i = 0; i < rows; i++) {
-            training_rig_read(e, READS_DRAFT, text, PROMPT + i, z, NULL);
+            exact_rig_read(e, READS_DRAFT, text, PROMPT + i, z, NULL);
             drafted[PROMPT + i] = argmax(z, more);
-            training_rig_read(e, READS_TARGET, text, PROMPT + i, z, NULL);
+            exact_rig_read(e, READS_TARGET, text, PROMPT + i, z, NULL);
             text[PROMPT + i] = argmax(z, vocab);
             assert_true(fabs((double)label[i] - (drafted[PROMPT + i] == text[PROMPT + i])) < 0.1);
             check_hidden(e, drafted, PROMPT + i + 1, x + i * width); /* none is mixed in */
@@ -87,7 +87,7 @@ test_greedy_candidates_are_labelled_by_what_the_target_says(void **unused)
     (void)unused;
     const struct tinymodel shape = {.seed = seed, .sharpness = 8},
                            small = {.seed = seed, .sharpness = 8, .n_layers = 2};
-    struct engine *e = training_rig_engine(&shape, &small, NULL);
+    struct engine *e = exact_rig_tiny(&shape, &small, NULL);
     check_greedy(e);
     engine_close(e);
 }
@@ -97,7 +97,7 @@ test_so_are_those_of_the_targets_own_first_layers(void **unused)
 {
     (void)unused;
     const struct tinymodel shape = {.seed = seed, .sharpness = 8, .n_layers = 4};
-    struct engine *e = training_rig_own_layers(&shape, "self:2", NULL);
+    struct engine *e = exact_rig_own_layers(&shape, "self:2", NULL);
     check_greedy(e);
     engine_close(e);
 }
@@ -108,8 +108,7 @@ test_the_mean_label_is_the_overlap(void **unused)
 {
     (void)unused;
     enum { N = 3000 };
-    struct engine *e =
-        training_rig_engine(&(struct tinymodel){.seed = seed}, &(struct tinymodel){.seed = seed + 1}, NULL);
+    struct engine *e = exact_rig_tiny(&(struct tinymodel){.seed = seed}, &(struct tinymodel){.seed = seed + 1}, NULL);
     const uint32_t vocab = e->model->desc.vocab;
     const struct accept_data_options options = {
         .prompt = 3, .response = 1, .sampling = {.temperature = 0.7f, .top_p = 1}, .mixing = 0.2, .seed = seed};
@@ -118,8 +117,8 @@ test_the_mean_label_is_the_overlap(void **unused)
     struct err err = {0};
     float *p = malloc(vocab * sizeof *p), *q = malloc(vocab * sizeof *q);
     float *x = malloc(engine_draft_model(e)->desc.width * sizeof *x), label;
-    training_rig_read(e, READS_TARGET, text, 3, p, NULL);
-    training_rig_read(e, READS_DRAFT, text, 3, q, NULL);
+    exact_rig_read(e, READS_TARGET, text, 3, p, NULL);
+    exact_rig_read(e, READS_DRAFT, text, 3, q, NULL);
     double sum_p = 0, sum_q = 0, overlap = 0, sum = 0, squares = 0;
     for (uint32_t i = 0; i < vocab; i++) {
         sum_p += exp((double)p[i] / 0.7);
@@ -152,7 +151,7 @@ test_a_model_as_its_own_draft_is_always_accepted(void **unused)
 {
     (void)unused;
     const struct tinymodel shape = {.seed = seed};
-    struct engine *e = training_rig_engine(&shape, &shape, NULL);
+    struct engine *e = exact_rig_tiny(&shape, &shape, NULL);
     const struct accept_data_options options = {
         .prompt = 4, .response = RESPONSE, .sampling = {.temperature = 1, .top_p = 1}, .mixing = 0.15, .seed = seed};
     const token_t text[4] = {1, 300, 270, 299};
@@ -175,9 +174,9 @@ static void
 test_other_vocabularies_are_refused_by_the_first_token_that_differs(void **unused)
 {
     (void)unused;
-    struct engine *one = training_rig_engine(&(struct tinymodel){.seed = seed}, NULL, NULL),
-                  *nasty = training_rig_engine(&(struct tinymodel){.seed = seed, .nasty = true}, NULL, NULL),
-                  *larger = training_rig_engine(&(struct tinymodel){.seed = seed, .vocab = 352}, NULL, NULL);
+    struct engine *one = exact_rig_tiny(&(struct tinymodel){.seed = seed}, NULL, NULL),
+                  *nasty = exact_rig_tiny(&(struct tinymodel){.seed = seed, .nasty = true}, NULL, NULL),
+                  *larger = exact_rig_tiny(&(struct tinymodel){.seed = seed, .vocab = 352}, NULL, NULL);
     struct err err = {0};
     const struct tokenizer *t = one->model->tokenizer;
     assert_true(vocabularies_match(t, "one", t, "two", &err));

@@ -9,8 +9,8 @@
 
 #include "engine/training/profile_data.h"
 #include "kernels/cpu/sampling.h"
+#include "tests/rigs/exact_rig.h"
 #include "tests/rigs/seed.h"
-#include "tests/rigs/training_rig.h"
 
 #define PROMPT   4
 #define RESPONSE 20
@@ -29,7 +29,7 @@ open_three(float sharpness)
     struct tinymodel draft = target, companion = target;
     draft.rope_base = 20;
     companion.rope_base = 300;
-    return training_rig_engine(&target, &draft, &companion);
+    return exact_rig_tiny(&target, &draft, &companion);
 }
 
 static struct engine *
@@ -37,7 +37,7 @@ open_layers(void)
 {
     const struct tinymodel target = {
         .seed = seed, .sharpness = 8, .n_layers = 5, .calm_after = 2, .calm = 0.3f, .vocab = VOCAB};
-    return training_rig_own_layers(&target, "self:1", "self:3");
+    return exact_rig_own_layers(&target, "self:1", "self:3");
 }
 
 struct said {
@@ -52,7 +52,7 @@ after(const struct engine *e, enum reads who, const token_t *text, uint32_t n, c
     struct said s;
     float z[VOCAB];
     uint32_t order[VOCAB];
-    training_rig_read(e, who, text, n, z, NULL);
+    exact_rig_read(e, who, text, n, z, NULL);
     sampling_dist(z, VOCAB, how, s.p, order);
     s.first = sampling_argmax(z, VOCAB);
     return s;

@@ -4,34 +4,36 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "tests/rigs/training_rig.h"
+#include "policies/policy.h"
+#include "tests/rigs/exact_rig.h"
 
-static struct engine *
-open_engine(const char *target, const char *draft, const char *companion)
+struct engine *
+exact_rig_open(const char *path, const char *draft, const char *companion)
 {
     struct err err = {0};
     struct engine *e = NULL;
-    const struct engine_options options = {.model_path = target,
+    const struct engine_options options = {.model_path = path,
                                            .backend = "cpu",
                                            .heads = "none",
                                            .helpers = {draft, companion},
-                                           .backend_options = {.threads = 1, .exact = true}};
+                                           .backend_options = {.threads = 1, .gpu = -1, .exact = true}};
     if (!engine_open(&e, &options, NULL, NULL, &err))
         fail_msg("%s", err.text);
     return e;
 }
 
 struct engine *
-training_rig_engine(const struct tinymodel *target, const struct tinymodel *draft, const struct tinymodel *companion)
+exact_rig_tiny(const struct tinymodel *target, const struct tinymodel *draft, const struct tinymodel *companion)
 {
     const struct tinymodel *const shapes[READS] = {target, draft, companion};
     char path[READS][64];
     struct err err = {0};
     for (int i = 0; i < READS; i++)
         assert_true(shapes[i] == NULL || tinymodel_write_temp(path[i], sizeof path[i], shapes[i], &err));
-    struct engine *e = open_engine(path[0], draft != NULL ? path[1] : NULL, companion != NULL ? path[2] : NULL);
+    struct engine *e = exact_rig_open(path[0], draft != NULL ? path[1] : NULL, companion != NULL ? path[2] : NULL);
     for (int i = 0; i < READS; i++)
         if (shapes[i] != NULL)
             unlink(path[i]);
@@ -39,18 +41,18 @@ training_rig_engine(const struct tinymodel *target, const struct tinymodel *draf
 }
 
 struct engine *
-training_rig_own_layers(const struct tinymodel *target, const char *draft, const char *companion)
+exact_rig_own_layers(const struct tinymodel *target, const char *draft, const char *companion)
 {
     char path[64];
     struct err err = {0};
     assert_true(tinymodel_write_temp(path, sizeof path, target, &err));
-    struct engine *e = open_engine(path, draft, companion);
+    struct engine *e = exact_rig_open(path, draft, companion);
     unlink(path);
     return e;
 }
 
 void
-training_rig_read(const struct engine *e, enum reads who, const token_t *text, size_t n, float *logits, float *hidden)
+exact_rig_read(const struct engine *e, enum reads who, const token_t *text, size_t n, float *logits, float *hidden)
 {
     static const struct helper_model nobody;
     const struct helper_model *h = who == READS_TARGET ? &nobody : &e->helpers[who - READS_DRAFT];
@@ -67,4 +69,29 @@ training_rig_read(const struct engine *e, enum reads who, const token_t *text, s
     assert_true(logits == NULL || context_read_logits(c, last, layer, logits));
     assert_true(hidden == NULL || context_read_hidden(c, last, layer, hidden));
     context_close(c);
+}
+
+struct session_options
+exact_rig_session(const char *policy, const char *prompt, uint32_t tokens)
+{
+    return (struct session_options){.policies = policy_registry,
+                                    .policy = policy,
+                                    .prompt = prompt,
+                                    .prompt_len = strlen(prompt),
+                                    .sampling = {.top_p = 1},
+                                    .seed = 4,
+                                    .tokens = tokens,
+                                    .ctx = 512,
+                                    .ignore_eos = true,
+                                    .probe = PROBE_OFF};
+}
+
+struct recorded_run
+exact_rig_record(struct engine *e, const struct session_options *o)
+{
+    struct recorded_run run;
+    struct err err = {0};
+    if (!record_run(e, o, &run, &err))
+        fail_msg("%s", err.text);
+    return run;
 }
