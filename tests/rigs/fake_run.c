@@ -51,7 +51,6 @@ fake_run(struct run_info *run)
     run->profile = (struct trained_info){.path = "a\\profile \"of\" three\xff", .hash = UINT64_MAX};
     snprintf(run->policy, sizeof run->policy, "specbound");
     snprintf(run->started, sizeof run->started, "2024-02-29T12:34:56Z");
-
     run->n_policies = 2;
     run->policies = calloc(2, sizeof *run->policies);
     run->start_values = calloc(2 * POLICY_KNOBS, sizeof *run->start_values);
@@ -69,6 +68,7 @@ fake_run(struct run_info *run)
     assert_true(policy_knob(&p, &(struct knob){"mode", "", "", KNOB_CHOICE, 0, 2, 1, 1, modes}));
     assert_true(policy_series(&p, "tau", "threshold", SERIES_LINE, 1, 1));
     assert_true(policy_series(&p, "alpha", "acceptance", SERIES_BARS, 1, FAKE_LAYERS));
+    assert_true(policy_series(&p, "sure", "p", SERIES_DRAFTS, 1, 8));
     run->policies[1] = p.info;
     run->start_values[POLICY_KNOBS] = 0.1 + 0.2; /* not 0.3 */
     run->start_values[POLICY_KNOBS + 1] = 4;

@@ -91,12 +91,26 @@ assert_same_rounds(const struct scope *a, const struct scope *b)
     }
 }
 
+/* What a series said of the rounds that are held. */
+static void
+assert_same_values(const struct scope *a, const struct scope *b, uint32_t series)
+{
+    const struct scope_round *r;
+    for (uint32_t back = 0; (r = scope_round(a, back)) != NULL; back++) {
+        const float *x = scope_round_values(a, series, r->number), *y = scope_round_values(b, series, r->number);
+        assert_int_equal(x == NULL, y == NULL);
+        for (uint32_t k = 0; x != NULL && k < series_cells(scope_series(a, series)->declared); k++)
+            assert_same_real(x[k], y[k]);
+    }
+}
+
 static void
 assert_same_series(const struct scope *a, const struct scope *b)
 {
     const struct scope_series *x, *y;
     for (uint32_t i = 0; (x = scope_series(a, i)) != NULL; i++) {
         assert_non_null(y = scope_series(b, i));
+        assert_same_values(a, b, i);
         assert_int_equal(x->count, y->count);
         assert_int_equal(x->used, y->used);
         assert_int_equal(x->last_change, y->last_change);

@@ -11,14 +11,30 @@
 
 #include "tests/rigs/scope_events.h"
 
+static void
+declare_judging(struct run_info *run)
+{
+    struct policy p = {0};
+    snprintf(p.info.name, sizeof p.info.name, "judges");
+    assert_true(policy_series(&p, "table", "a table", SERIES_GRID, 4, 3));
+    assert_true(policy_series(&p, "rows", "s", SERIES_EDGES, 4, 1));
+    assert_true(policy_series(&p, "columns", "a", SERIES_EDGES, 1, 3));
+    assert_true(policy_series(&p, "cell", "cells", SERIES_MARKS, 1, 8));
+    assert_true(policy_series(&p, "sure", "p", SERIES_DRAFTS, 1, 8));
+    assert_true(policy_series(&p, "reject", "rejection against h", SERIES_DRAFTS, 2, 8));
+    assert_true(policy_series(&p, "gain", "gain by number", SERIES_CHOICE, 2, 9));
+    run->policies[3] = p.info;
+    run->n_policies = 4;
+}
+
 void
 fake_forms_run(struct run_info *run, uint32_t layers)
 {
     fake_run(run);
     run->sequences = run->prompts = 1;
     run->layers = layers;
-    run->policies = realloc(run->policies, 3 * sizeof *run->policies);
-    run->start_values = realloc(run->start_values, 3 * POLICY_KNOBS * sizeof *run->start_values);
+    run->policies = realloc(run->policies, 4 * sizeof *run->policies);
+    run->start_values = realloc(run->start_values, 4 * POLICY_KNOBS * sizeof *run->start_values);
     assert_non_null(run->policies);
     assert_non_null(run->start_values);
     struct policy p = {0};
@@ -32,8 +48,9 @@ fake_forms_run(struct run_info *run, uint32_t layers)
     assert_true(policy_series(&p, "mask", "sublayers", SERIES_MASK, 2, (int)layers));
     assert_true(policy_series(&p, "phase", "phase", SERIES_PHASE, 1, 1));
     run->policies[2] = p.info;
-    run->n_policies = 3;
     memcpy(run->start_values + (size_t)2 * POLICY_KNOBS, p.value, sizeof p.value);
+    memset(run->start_values + (size_t)3 * POLICY_KNOBS, 0, sizeof p.value);
+    declare_judging(run);
 }
 
 /* ---- single events ---- */
@@ -227,6 +244,22 @@ decode_begin(struct decoder *d, struct stream *s, const struct run_info *info, u
 }
 
 static void
+report_judging(struct decoder *d)
+{
+    for (int i = 0; i < 8; i++) {
+        decode_report(d, "table", (int)stream_below(d->stream, 12), share(d));
+        decode_report(d, "rows", i / 2, share(d));
+        decode_report(d, "columns", i % 3, share(d));
+        decode_report(d, "cell", i, (float)stream_below(d->stream, 14) - 1);
+        decode_report(d, "sure", i, share(d));
+        decode_report(d, "reject", i, share(d));
+        decode_report(d, "reject", 8 + i, share(d));
+        decode_report(d, "gain", i, share(d) * 3);
+    }
+    decode_report(d, "gain", 9 + (int)stream_below(d->stream, 9), 1);
+}
+
+static void
 report_forms(struct decoder *d)
 {
     decode_report(d, "tau", 0, share(d));
@@ -242,6 +275,7 @@ report_forms(struct decoder *d)
         decode_report(d, "grid", (int)stream_below(d->stream, 35), share(d) * 100 - 50);
         decode_report(d, "mask", (int)stream_below(d->stream, 2 * d->info->layers), (float)stream_below(d->stream, 2));
     }
+    report_judging(d);
 }
 
 /* A chain, or a tree with siblings off the chain; a prefix is accepted, at times a sibling at its end; at times the

@@ -30,6 +30,9 @@ struct view { /* what a panel may read when it draws */
     uint32_t n_bookmarks;
 };
 
+/* Is the selected position one of this round's? False while panels follow. */
+bool selection_in_round(const struct view *, const struct scope_round *);
+
 struct key_help {
     const char *keys, *what;
 };

@@ -75,19 +75,11 @@ draw_exits(const struct canvas *c, int y, int x, int width, const struct scope_r
         canvas_text(&part, 0, part.cols - 1, ROLE_DIM, "…");
 }
 
-/* Is the selected position one of this round's? */
-static bool
-holds(const struct scope *s, const struct scope_round *r, const struct selection *sel)
-{
-    const struct scope_column *c = scope_column(s, sel->pos);
-    return !sel->follow && c != NULL && c->fate != FATE_PROMPT && c->fate != FATE_PREFILL && c->round == r->number;
-}
-
 static void
 draw_round(const struct view *v, const struct canvas *c, int y, const struct scope_round *r, struct parts a)
 {
     const struct round_event *e = &r->end;
-    const bool here = holds(v->scope, r, v->selection);
+    const bool here = selection_in_round(v, r);
     if (here)
         canvas_text(c, y, 0, ROLE_CURSOR, "▸");
     int x = 1 + canvas_print(c, y, 1, here ? ROLE_TITLE : r->whole ? ROLE_TEXT : ROLE_DIM, "%3u ", (unsigned)r->number);

@@ -25,14 +25,15 @@ open_series(void)
     return p;
 }
 
-/* Which series have a chart here: masks have a panel of their own. The policy's number, or -1 - derived. */
+/* Which series have a chart here: masks, and how drafts are judged, have panels of their own. The policy's number, or
+ * -1 - derived. */
 static int
 list(const struct scope *s, int out[POLICY_SERIES + DERIVED_CHARTS])
 {
     int n = 0;
     const struct scope_series *series;
     for (uint32_t i = 0; (series = scope_series(s, i)) != NULL; i++)
-        if (series->declared->form != SERIES_MASK)
+        if (series->declared->form != SERIES_MASK && !series_judges(scope_policy(s), i))
             out[n++] = (int)i;
     if (n == 0)
         for (int i = 0; i < DERIVED_CHARTS; i++)

@@ -11,7 +11,8 @@
     P(panel_knobs)                                                                                                     \
     P(panel_ledger)                                                                                                    \
     P(panel_mask)                                                                                                      \
-    P(panel_batch)
+    P(panel_batch)                                                                                                     \
+    P(panel_judge)
 
 #define DECLARE(panel) extern const struct panel_ops panel;
 PANELS(DECLARE)

@@ -193,7 +193,7 @@ series_draw_bars(const struct canvas *c, const struct scope_series *series, enum
     print_value(text, sizeof text, best_at >= 0 ? best : (double)NAN, false);
     const int used = canvas_print(c, 0, 0, role, "%s", series->declared->title);
     if (best_at >= 0)
-        canvas_print(c, 0, used + 1, ROLE_TITLE, "best %s at %d", text, best_at);
+        canvas_print(c, 0, used + 1, ROLE_TITLE, "most %s at %d", text, best_at);
     if (rows < 1 || cols < 1 || n == 0 || !(high > 0))
         return;
     print_value(text, sizeof text, high, false);

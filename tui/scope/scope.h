@@ -157,6 +157,9 @@ int32_t scope_d_max(const struct scope *);
 uint32_t scope_rounds(const struct scope *);                                   /* held, the open one counted */
 const struct scope_round *scope_round(const struct scope *, uint32_t back);    /* 0: the newest; NULL: not held */
 const struct scope_series *scope_series(const struct scope *, uint32_t index); /* of the current policy; NULL: none */
+/* What a series whose values are a round's (series_of_round) said of that round: (rows * cols), NAN where nothing. NULL: the
+ * round is not held, or was another policy's. */
+const float *scope_round_values(const struct scope *, uint32_t index, uint32_t round);
 const struct stretches *scope_stretches(const struct scope *);                 /* of all sequences */
 /* A token's bytes made safe for the terminal (engine/base/printable.h), memory of the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
 const char *scope_text(const struct scope *, token_t);

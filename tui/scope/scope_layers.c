@@ -131,6 +131,8 @@ scope_series_event(const struct scope *s, struct scope_sequence *q, const struct
     if (v->index < 0 || (uint32_t)v->index >= (declared > 0 ? declared : series->cells))
         return;
     const uint32_t index = (uint32_t)v->index;
+    if (series_of_round(series->declared))
+        round_values_keep(&q->by_round[i], q->max_rounds, declared, e->round, index, v->value);
     const float before = series->latest[index];
     if (before != v->value && !isnan(before)) {
         series->changed[index] = e->round;

@@ -198,6 +198,12 @@ scope_series(const struct scope *s, uint32_t index)
     return index < s->focus->n_series ? &s->focus->series[index] : NULL;
 }
 
+const float *
+scope_round_values(const struct scope *s, uint32_t index, uint32_t round)
+{
+    return index < s->focus->n_series ? round_values(&s->focus->by_round[index], round) : NULL;
+}
+
 static const struct scope_word *
 word_of(const struct scope *s, token_t token)
 {

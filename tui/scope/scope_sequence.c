@@ -163,6 +163,7 @@ sequence_close(struct scope_sequence *q)
         free(q->series[i].ring);
         free(q->series[i].latest);
         free(q->series[i].changed);
+        round_values_close(&q->by_round[i]);
     }
     free(q->columns);
     free(q->cells_of);
@@ -184,6 +185,8 @@ sequence_bytes(const struct scope_sequence *q)
     size_t n = q->bytes;
     for (enum helper_role role = 0; role < HELPERS; role++)
         n += helper_cells_bytes(&q->helpers[role]);
+    for (uint32_t i = 0; i < POLICY_SERIES; i++)
+        n += round_values_bytes(&q->by_round[i]);
     return n;
 }
 
@@ -221,6 +224,7 @@ sequence_choose_policy(struct scope_sequence *q, const struct policy_info *polic
             series->latest[k] = NAN;
         if (series->cells > 0)
             memset(series->changed, 0, series->cells * sizeof *series->changed);
+        round_values_close(&q->by_round[i]);
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include "tui/scope/batch.h"
 #include "tui/scope/helper_cells.h"
+#include "tui/scope/round_values.h"
 
 struct scope_sequence {
     const struct run_info *info; /* borrowed */
@@ -38,7 +39,8 @@ struct scope_sequence {
     uint32_t n_struck;
 
     struct scope_series series[POLICY_SERIES];
-    uint32_t n_series; /* of the current policy */
+    struct round_values by_round[POLICY_SERIES]; /* of those whose values are a round's */
+    uint32_t n_series;                           /* of the current policy */
 };
 
 /* Empty, with the series of the policy, which may be NULL. It is one of so many at a time: up to 8 have rings as scope.h

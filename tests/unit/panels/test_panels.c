@@ -147,7 +147,7 @@ test_series_take_the_declared_form(void **state)
     draw(f, 40, 50);
     assert_true(row_with(f, "a line 12.5") >= 0);
     assert_true(row_with(f, "a band 0.25 – 0.75") >= 0);
-    assert_true(row_with(f, "best 2.00 at 3") >= 0);
+    assert_true(row_with(f, "most 2.00 at 3") >= 0);
     assert_true(row_with(f, "a strip") >= 0);
     assert_true(row_with(f, "phase 2") >= 0);
     assert_true(row_with(f, "40%") >= 0);

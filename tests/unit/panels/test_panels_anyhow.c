@@ -111,7 +111,7 @@ test_panels_stay_inside_whatever_happens(void **state)
                 decode_begin(&d, &f.stream, &f.info, 6);
                 for (int i = 0; i < 12; i++)
                     decode_round(&d);
-                stream_control(&f.stream, "policy", seed % 2 == 0 ? "forms" : "ar");
+                stream_control(&f.stream, "policy", seed % 3 == 0 ? "judges" : seed % 2 == 0 ? "forms" : "ar");
             }
         }
         const size_t n = f.stream.n;
@@ -144,10 +144,12 @@ test_a_picture_does_not_depend_on_when_it_was_drawn(void **state)
         stream_begin(&f.stream, seed);
         struct decoder d = {.trees = seed % 2 == 0, .probe_all = seed % 3 == 0};
         decode_begin(&d, &f.stream, &f.info, 6);
+        if (seed % 2 == 0)
+            stream_control(&f.stream, "policy", "judges");
         for (int i = 0; i < 40; i++)
             decode_round(&d);
         feed(g.scope, &f.stream, 0);
-        static const char *const still[] = {"text", "layers", "rounds", "series", "knobs"};
+        static const char *const still[] = {"text", "layers", "rounds", "series", "knobs", "judge"};
         for (size_t k = 0; k < sizeof still / sizeof still[0]; k++) {
             use(&f, still[k]);
             use(&g, still[k]);

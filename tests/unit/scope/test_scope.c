@@ -225,6 +225,43 @@ test_another_policy_brings_its_own_knobs_and_series(void **state)
 }
 
 static void
+test_what_was_said_of_drafts_is_kept_by_round(void **state)
+{
+    struct fixture *f = *state;
+    struct decoder d = {.stream = &f->stream};
+    stream_control(&f->stream, "policy", "judges");
+    for (uint32_t round = 1; round <= SCOPE_ROUNDS + 5; round++) {
+        f->stream.round = round;
+        decode_report(&d, "sure", 0, (float)round / 4096);
+        decode_report(&d, "table", 0, 1);
+        if (round % 2 == 0)
+            decode_report(&d, "sure", 7, 0.5f);
+        decode_report(&d, "sure", 8, 0.5f); /* beyond its cells */
+    }
+    seen(f);
+    const uint32_t newest = SCOPE_ROUNDS + 5, sure = 4;
+    for (uint32_t round = newest; round > newest - SCOPE_ROUNDS; round--) {
+        const float *value = scope_round_values(f->scope, sure, round);
+        assert_non_null(value);
+        assert_true(value[0] == (float)round / 4096);
+        assert_true(isnan(value[1]));
+        assert_true(round % 2 == 0 ? value[7] == 0.5f : isnan(value[7])); /* nothing of the round before */
+    }
+    assert_null(scope_round_values(f->scope, sure, newest - SCOPE_ROUNDS));
+    assert_null(scope_round_values(f->scope, sure, newest + 1));
+    assert_null(scope_round_values(f->scope, 0, newest)); /* a grid holds until it is told anew */
+    assert_null(scope_round_values(f->scope, 99, newest));
+    f->stream.round = 3;
+    decode_report(&d, "sure", 0, 0.9f); /* too old to be taken for another round's */
+    seen(f);
+    assert_true(scope_round_values(f->scope, sure, 3 + SCOPE_ROUNDS)[0] == (float)(3 + SCOPE_ROUNDS) / 4096);
+    stream_control(&f->stream, "policy", "specbound");
+    stream_control(&f->stream, "policy", "judges");
+    seen(f);
+    assert_null(scope_round_values(f->scope, sure, newest));
+}
+
+static void
 test_lost_events_leave_what_was_committed(void **state)
 {
     struct fixture *f = *state;
@@ -272,6 +309,7 @@ main(void)
         SCOPE_TEST(test_verdicts_may_come_after_the_correction),
         SCOPE_TEST(test_a_new_run_forgets_the_text_and_keeps_the_knobs),
         SCOPE_TEST(test_another_policy_brings_its_own_knobs_and_series),
+        SCOPE_TEST(test_what_was_said_of_drafts_is_kept_by_round),
         SCOPE_TEST(test_lost_events_leave_what_was_committed),
         SCOPE_TEST(test_words_are_safe_and_unknown_ones_have_a_number),
     };

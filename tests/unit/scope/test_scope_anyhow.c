@@ -41,7 +41,8 @@ test_broken_events_do_no_harm(void **state)
     print_message("seed 1\n");
     static const int32_t odd[] = {-1, 0, 1, 63, 64, FAKE_LAYERS, FAKE_LAYERS + 1, FAKE_VOCAB, INT32_MAX, INT32_MIN};
     static const char *const names[] = {"run", "policy", "state", "probe", "end", "tau", "d_max", "mode", "nothing"};
-    static const char *const texts[] = {"", "forms", "ar", "specbound", "paused", "0.5", "1e999", "dynamic", "\x1b[2J"};
+    static const char *const texts[] = {"",       "forms", "judges", "ar",      "specbound",
+                                        "paused", "0.5",   "1e999",  "dynamic", "\x1b[2J"};
     for (int i = 0; i < 60000; i++) {
         const enum event_type type = (enum event_type)stream_below(s, EVENT_TYPES);
         s->n = 0;

@@ -1,0 +1,211 @@
+/* A grid of values as heat, with a round's drafts in the cells where they lie, by their numbers. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/panels/judge.h"
+
+#define MOST_CELL 6 /* columns of a cell */
+
+struct grid_axis { /* cells along an axis, some to a line */
+    int cells, lines, fold;
+    const struct scope_series *edges; /* NULL: none were declared */
+    char name[32];
+};
+
+struct grid_picture {
+    const struct scope_series *grid;
+    const float *marks;  /* of the round's drafts; NULL: none */
+    int n_marks, stride; /* columns of the declared grid */
+    struct grid_axis down, along;
+    bool transposed;
+    double low, high;
+    int cell; /* columns */
+};
+
+static struct grid_axis
+axis_of(const struct scope *s, int grid, bool rows, int room)
+{
+    const struct series *declared = scope_series(s, (uint32_t)grid)->declared;
+    const int edges = series_of_grid(scope_policy(s), (uint32_t)grid, SERIES_EDGES, rows);
+    struct grid_axis a = {.cells = rows ? declared->rows : declared->cols};
+    a.edges = edges >= 0 ? scope_series(s, (uint32_t)edges) : NULL;
+    snprintf(a.name, sizeof a.name, "%s", a.edges != NULL ? a.edges->declared->title : "");
+    room = room > 0 ? room : 1;
+    a.fold = (a.cells + room - 1) / room;
+    a.lines = (a.cells + a.fold - 1) / a.fold;
+    return a;
+}
+
+/* ---- labels ---- */
+
+/* An edge is cut, not rounded: what is just below 1 must not say 1. */
+static double
+cut(double value, int digits)
+{
+    const double scale = pow(10, digits);
+    return floor(value * (1 + 2e-7) * scale) / scale; /* so much may be lost in a float */
+}
+
+/* Decimals that tell an axis's edges apart, at most four. */
+static int
+decimals(const struct grid_axis *a)
+{
+    for (int n = 2; n < 4; n++) {
+        bool apart = true;
+        for (int i = a->fold; i < a->cells; i += a->fold)
+            apart = apart && cut((double)a->edges->latest[i], n) != cut((double)a->edges->latest[i - a->fold], n);
+        if (apart)
+            return n;
+    }
+    return 4;
+}
+
+/* The edge where a line begins: ".52", "1"; its number where no edges are known. */
+static const char *
+edge(const struct grid_axis *a, int line, int digits, char out[16])
+{
+    const int i = line * a->fold;
+    const double value = a->edges != NULL ? (double)a->edges->latest[i] : NAN;
+    if (isnan(value)) {
+        snprintf(out, 16, "%d", i + 1);
+        return out;
+    }
+    if (value == 0 || value == 1 || fabs(value) >= 1000)
+        snprintf(out, 16, "%.4g", value);
+    else
+        snprintf(out, 16, "%.*f", digits, cut(value, digits));
+    return value > 0 && value < 1 && out[0] == '0' ? out + 1 : out;
+}
+
+static void
+draw_edges(const struct grid_picture *p, const struct canvas *c, int y, int lines)
+{
+    char text[16], corner[80];
+    int digits = p->down.edges != NULL ? decimals(&p->down) : 0;
+    for (int i = 0; i < lines; i++)
+        canvas_print(c, y + lines - 1 - i, 0, ROLE_DIM, "%*s", JUDGE_LABEL - 1, edge(&p->down, i, digits, text));
+    snprintf(corner, sizeof corner, "%s\\%s≥", p->down.name, p->along.name);
+    canvas_word(c, y + lines, 0, JUDGE_LABEL, ROLE_TITLE, MARK_NONE, corner);
+    digits = p->along.edges != NULL ? decimals(&p->along) : 0;
+    int end = 0;
+    for (int i = 0; i < p->along.lines; i++) {
+        const int x = JUDGE_LABEL + i * p->cell;
+        const char *label = edge(&p->along, i, digits, text);
+        if (x >= end && x + text_width(label) <= c->cols)
+            end = x + canvas_text(c, y + lines, x, ROLE_DIM, label) + 1;
+    }
+}
+
+/* ---- cells ---- */
+
+/* The mean of what a place on the screen stands for; NAN: nothing is known. */
+static double
+mean_at(const struct grid_picture *p, int down, int along)
+{
+    double sum = 0;
+    int n = 0;
+    for (int i = down * p->down.fold; i < (down + 1) * p->down.fold && i < p->down.cells; i++)
+        for (int k = along * p->along.fold; k < (along + 1) * p->along.fold && k < p->along.cells; k++) {
+            const int row = p->transposed ? k : i, col = p->transposed ? i : k;
+            const double value = (double)p->grid->latest[row * p->stride + col];
+            if (isfinite(value)) {
+                sum += value;
+                n++;
+            }
+        }
+    return n > 0 ? sum / n : NAN;
+}
+
+static bool
+lies_at(const struct grid_picture *p, int draft, int down, int along)
+{
+    const float value = p->marks[draft];
+    if (!(value >= 0 && value < (float)(p->down.cells * p->along.cells)))
+        return false;
+    const int row = (int)value / p->stride, col = (int)value % p->stride;
+    const int i = p->transposed ? col : row, k = p->transposed ? row : col;
+    return i / p->down.fold == down && k / p->along.fold == along;
+}
+
+/* "▸1,2", or "1+" where they don't fit. False: no draft lies there. */
+static bool
+marks_at(const struct grid_picture *p, const struct canvas *c, int down, int along, int room, char *out, size_t size)
+{
+    int first = -1, n = 0;
+    size_t at = 0;
+    out[0] = '\0';
+    for (int i = 0; p->marks != NULL && i < p->n_marks; i++) {
+        if (!lies_at(p, i, down, along))
+            continue;
+        first = n++ == 0 ? i : first;
+        if (at < size)
+            at += (size_t)snprintf(out + at, size - at, n == 1 ? "%s%d" : "%s,%d",
+                                   n > 1 || room < 2 ? "" : canvas_glyph(c, "▸", ">"), i + 1);
+    }
+    if (n > 0 && (at >= size || text_width(out) > room))
+        snprintf(out, size, n > 1 ? "%d+" : "%d", first + 1);
+    return n > 0;
+}
+
+static void
+draw_cell(const struct grid_picture *p, const struct canvas *c, int y, int down, int along)
+{
+    const int x = JUDGE_LABEL + along * p->cell, room = p->cell - (c->grid->mono && p->cell > 2);
+    const double value = mean_at(p, down, along);
+    const double heat = p->high > p->low ? (value - p->low) / (p->high - p->low) : value;
+    char text[64], number[16];
+    const bool marked = marks_at(p, c, down, along, room, text, sizeof text);
+    if (!marked && isnan(value))
+        snprintf(text, sizeof text, "·");
+    else if (!marked && p->cell >= 4)
+        snprintf(text, sizeof text, "%s", judge_number(value, number));
+    else if (!marked)
+        snprintf(text, sizeof text, "%s", c->grid->mono && p->cell <= 2 ? canvas_level(heat) : "");
+    /* Marks are holes in the heat, to be seen in every theme and without colours. */
+    canvas_heat(c, y, x, p->cell, marked ? NAN : (float)heat, marked ? MARK_BOLD : MARK_NONE, text);
+}
+
+static void
+draw_title(const struct grid_picture *p, const struct canvas *c, uint32_t round)
+{
+    char low[16], high[16], from[16] = "", to[16] = "";
+    int x = canvas_text(c, 0, JUDGE_LABEL, ROLE_TITLE, p->grid->declared->title);
+    if (p->low <= p->high) {
+        snprintf(from, sizeof from, "%s", p->low == 0 ? "0" : judge_number(p->low, low));
+        snprintf(to, sizeof to, "%s", p->high == 1 ? "1" : judge_number(p->high, high));
+        x += canvas_print(c, 0, JUDGE_LABEL + x, ROLE_DIM, "  %s ▁▂▃▄▅▆▇█ %s", from, to);
+    }
+    if (p->marks != NULL && JUDGE_LABEL + x + 12 <= c->cols)
+        canvas_print(c, 0, JUDGE_LABEL + x, ROLE_DIM, "  round %u", (unsigned)round);
+}
+
+void
+judge_draw_grid(const struct judge *j, const struct scope *s, const struct canvas *c, uint32_t round, bool transposed)
+{
+    struct grid_picture p = {.grid = scope_series(s, (uint32_t)j->grid), .transposed = transposed};
+    p.marks = scope_round_values(s, (uint32_t)j->marks, round);
+    p.n_marks = scope_series(s, (uint32_t)j->marks)->declared->cols;
+    p.stride = p.grid->declared->cols;
+    p.down = axis_of(s, j->grid, !transposed, c->rows - 1);
+    p.along = axis_of(s, j->grid, transposed, c->cols - JUDGE_LABEL);
+    if (c->rows < 2 || c->cols <= JUDGE_LABEL)
+        return;
+    p.cell = (c->cols - JUDGE_LABEL) / p.along.lines;
+    p.cell = p.cell > MOST_CELL ? MOST_CELL : p.cell;
+    p.low = INFINITY, p.high = -INFINITY;
+    for (int i = 0; i < p.down.cells * p.along.cells; i++)
+        if (isfinite(p.grid->latest[i])) {
+            p.low = fmin(p.low, (double)p.grid->latest[i]);
+            p.high = fmax(p.high, (double)p.grid->latest[i]);
+        }
+    if (p.low >= 0 && p.high <= 1)
+        p.low = 0, p.high = 1;
+    const int top = c->rows - 1 > p.down.lines;
+    if (top)
+        draw_title(&p, c, round);
+    for (int i = 0; i < p.down.lines; i++)
+        for (int k = 0; k < p.along.lines; k++)
+            draw_cell(&p, c, top + p.down.lines - 1 - i, i, k);
+    draw_edges(&p, c, top, p.down.lines);
+}
