@@ -16,6 +16,7 @@ struct printer {
     struct utf8_stream stream;
     bool terminal, quiet; /* quiet: JSON goes to stdout */
     bool broken;          /* stdout can't take more */
+    size_t said;          /* texts of a batch */
 };
 
 static void
@@ -66,16 +67,80 @@ print_token(void *user, token_t token, enum token_source source)
 }
 
 static void
+end_text(struct printer *p)
+{
+    char rest[4];
+    put(p, rest, utf8_stream_end(&p->stream, rest));
+    put(p, "\n", 1);
+}
+
+/* The texts of a batch in the order of their numbers, each when it and those before it are there. */
+static void
+print_texts(void *user, const struct outcome *out)
+{
+    struct printer *p = user;
+    for (const struct outcome_text *text; p->said < out->n_texts && (text = &out->texts[p->said])->end[0] != '\0';
+         p->said++) {
+        for (size_t i = 0; i < text->n_tokens; i++)
+            print_token(p, text->tokens[i], SOURCE_DRAFT);
+        end_text(p);
+    }
+}
+
+static void
 summary(const struct outcome *out, const struct session_options *o, const char *why)
 {
     struct measures m = metrics_measures(&out->metrics, &out->metrics.total);
     char all_in[48] = ""; /* learning passes, where there were any */
     if (out->metrics.total.aside_us > 0)
         snprintf(all_in, sizeof all_in, " (%.1f all in)", m.tokens_per_s_all_in);
-    fprintf(stderr,
-            "%s: %zu tokens, %.1f tokens/s%s, %.2f tokens/round, acceptance %.2f, eTPL %.3f, modelled %.2f×; end: %s\n",
-            o->policy, out->n_tokens, m.tokens_per_s, all_in, m.tokens_per_round,
-            m.acceptance_rate >= 0 ? m.acceptance_rate : 0.0, m.etpl, m.modelled, why);
+    char sequences[40] = "";
+    if (o->batch > 0)
+        snprintf(sequences, sizeof sequences, "%zu sequences, ", out->n_texts);
+    fprintf(
+        stderr,
+        "%s: %s%zu tokens, %.1f tokens/s%s, %.2f tokens/round, acceptance %.2f, eTPL %.3f, modelled %.2f×; end: %s\n",
+        o->policy, sequences, outcome_tokens(out), m.tokens_per_s, all_in, m.tokens_per_round,
+        m.acceptance_rate >= 0 ? m.acceptance_rate : 0.0, m.etpl, m.modelled, why);
+}
+
+/* One session: of a prompt, or a batch of them. */
+static bool
+run_once(struct generation *g, const struct options *o, struct printer *printer, cJSON **result, struct err *err)
+{
+    struct outcome out;
+    g->trace = o->trace;
+    g->token = o->batch > 0 ? NULL : print_token;
+    g->left = o->batch > 0 ? print_texts : NULL;
+    g->user = printer;
+    g->progress = true;
+    if (!generate(g, &out, err))
+        return false;
+    if (o->batch == 0)
+        end_text(printer);
+    summary(&out, &g->session, out.end);
+    *result = outcome_json(&out, g->engine, &g->session);
+    outcome_free(&out);
+    return !printer->broken || err_set(err, ERR_WORK, "stdout: %s", strerror(errno));
+}
+
+static bool
+run_batch(const struct options *o, struct engine *engine, char **prompts, size_t n, struct policy_memory *memory,
+          cJSON **result, struct err *err)
+{
+    struct printer printer = {.tokenizer = engine->model->tokenizer,
+                              .terminal = isatty(STDOUT_FILENO),
+                              .quiet = results_take_stdout(o->json)};
+    struct prompt_text *texts = prompts != NULL ? generation_prompts(prompts, n, err) : NULL;
+    if (prompts != NULL && texts == NULL)
+        return false;
+    struct generation g = {.engine = engine, .session = generation_options(o)};
+    g.session.memory = memory;
+    g.session.prompts = texts;
+    g.session.n_prompts = texts != NULL ? n : 0;
+    const bool ok = run_once(&g, o, &printer, result, err);
+    free(texts);
+    return ok;
 }
 
 static bool
@@ -86,25 +151,15 @@ run_prompts(const struct options *o, struct engine *engine, char **prompts, size
                               .terminal = isatty(STDOUT_FILENO),
                               .quiet = results_take_stdout(o->json)};
     for (size_t i = 0; i < n && !generation_interrupted(); i++) {
-        struct generation g = {.engine = engine,
-                               .session = generation_options(o),
-                               .trace = o->trace,
-                               .token = print_token,
-                               .user = &printer,
-                               .progress = true};
+        struct generation g = {.engine = engine, .session = generation_options(o)};
         g.session.memory = memory;
         if (prompts != NULL) {
             g.session.prompt = prompts[i];
             g.session.prompt_len = strlen(prompts[i]);
         }
-        struct outcome out;
-        if (!generate(&g, &out, err))
+        cJSON *j;
+        if (!run_once(&g, o, &printer, &j, err))
             return false;
-        char rest[4];
-        put(&printer, rest, utf8_stream_end(&printer.stream, rest));
-        put(&printer, "\n", 1);
-        summary(&out, &g.session, out.end);
-        cJSON *j = outcome_json(&out, engine, &g.session);
         if (prompts == NULL) {
             *result = j;
         } else {
@@ -112,9 +167,6 @@ run_prompts(const struct options *o, struct engine *engine, char **prompts, size
                 cJSON_AddItemToObject(*result = cJSON_CreateObject(), "results", cJSON_CreateArray());
             cJSON_AddItemToArray(cJSON_GetObjectItem(*result, "results"), j);
         }
-        outcome_free(&out);
-        if (printer.broken)
-            return err_set(err, ERR_WORK, "stdout: %s", strerror(errno));
     }
     return true;
 }
@@ -133,12 +185,13 @@ run_main(int argc, char **argv)
     if (!options_begin(&o, COMMAND_RUN, argc, argv, &status))
         return status;
     bool ok = o.prompts_file == NULL || prompts_read(o.prompts_file, &prompts, &n_prompts, &err);
-    if (ok && n_prompts > 1 && o.trace != NULL)
-        ok = err_set(&err, ERR_USAGE, "--trace with several prompts: a trace holds one run's; give a single prompt");
+    if (ok && n_prompts > 1 && o.trace != NULL && o.batch == 0)
+        ok = err_set(&err, ERR_USAGE,
+                     "--trace with several prompts: a trace holds one run's; give a single prompt, or --batch");
     ok = ok && generation_engine(&o, &engine, &err);
     if (ok) {
         struct policy_memory memory = {.folder = o.policy_state, .model_hash = engine->model->hash};
-        ok = run_prompts(&o, engine, prompts, n_prompts, &memory, &result, &err);
+        ok = (o.batch > 0 ? run_batch : run_prompts)(&o, engine, prompts, n_prompts, &memory, &result, &err);
         ok = policy_memory_close(&memory, ok ? &err : NULL) && ok;
     }
     if (ok && o.json != NULL && result != NULL)

@@ -41,14 +41,23 @@ scope_run_live(const struct options *o, struct engine *engine, char *const *prom
     bool slowed = o->pace < 0 && o->model == NULL && o->synth == NULL &&
                   o->script == NULL; /* the bundled model is over in a blink */
     so.pace = slowed ? WATCHABLE : o->pace > 0 ? (double)o->pace : 0;
+    struct prompt_text *batch = NULL; /* (n_prompts) */
     if (o->prompts_file != NULL) {
         so.prompt = prompts[0];
         so.prompt_len = strlen(prompts[0]);
     }
+    if (o->prompts_file != NULL && o->batch > 0) {
+        if ((batch = generation_prompts(prompts, n_prompts, err)) == NULL)
+            return command_failed(err);
+        so.prompts = batch;
+        so.n_prompts = n_prompts;
+    }
     struct policy_memory memory = {.folder = o->policy_state, .model_hash = engine->model->hash};
     so.memory = &memory;
     struct session *s;
-    if (!session_open(&s, engine, &so, err)) {
+    const bool open = session_open(&s, engine, &so, err);
+    free(batch);
+    if (!open) {
         policy_memory_close(&memory, NULL);
         return command_failed(err);
     }

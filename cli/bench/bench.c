@@ -23,6 +23,23 @@ bench_session(const struct bench *b, const struct lane *lane)
     return so;
 }
 
+/* Against ar's of the first pass; kept where it is the lane's first. */
+static void
+take_text(const struct bench *b, struct lane *lane, size_t i, struct outcome_text *text)
+{
+    const struct outcome_text *ar = &b->lanes[0].first[i];
+    struct outcome_text *first = &lane->first[i];
+    const token_t *ids = text->tokens;
+    if (first->tokens == NULL) {
+        *first = *text;
+        text->tokens = NULL;
+    }
+    lane->compared++;
+    if (text->n_tokens != ar->n_tokens || memcmp(ids, ar->tokens, text->n_tokens * sizeof *ids) != 0)
+        lane->differing++;
+}
+
+/* One prompt; or all of them, where they are a batch. */
 static bool
 one(struct bench *b, struct lane *lane, size_t prompt, struct err *err)
 {
@@ -30,24 +47,16 @@ one(struct bench *b, struct lane *lane, size_t prompt, struct err *err)
     g.session.memory = &lane->memory;
     g.session.prompt = b->prompts[prompt];
     g.session.prompt_len = strlen(b->prompts[prompt]);
+    g.session.prompts = b->batch;
+    g.session.n_prompts = b->batch != NULL ? b->n_prompts : 0;
     struct outcome out;
     if (!generate(&g, &out, err))
         return false;
-    if (generation_interrupted()) { /* half a run says nothing */
-        outcome_free(&out);
-        return true;
+    if (!generation_interrupted()) { /* half a run says nothing */
+        tally_add(&lane->total, &out.metrics.total);
+        for (size_t i = 0; i < out.n_texts; i++)
+            take_text(b, lane, prompt + i, &out.texts[i]);
     }
-    tally_add(&lane->total, &out.metrics.total);
-    if (lane->first[prompt] == NULL) {
-        lane->first[prompt] = out.tokens;
-        lane->n_first[prompt] = out.n_tokens;
-        out.tokens = NULL;
-    }
-    const struct lane *ar = &b->lanes[0];
-    const token_t *ids = out.tokens != NULL ? out.tokens : lane->first[prompt];
-    lane->compared++;
-    if (out.n_tokens != ar->n_first[prompt] || memcmp(ids, ar->first[prompt], out.n_tokens * sizeof *ids) != 0)
-        lane->differing++;
     outcome_free(&out);
     return true;
 }
@@ -79,11 +88,12 @@ show(const struct progress *p, const char *policy, const char *point)
 static bool
 all(struct bench *b, struct err *err)
 {
+    const size_t runs = b->batch != NULL ? 1 : b->n_prompts; /* of a pass */
     struct progress progress = {
-        .work = b->o->repeat * b->n_prompts * b->n_lanes, .shown = isatty(STDERR_FILENO), .start = now_us()};
+        .work = b->o->repeat * runs * b->n_lanes, .shown = isatty(STDERR_FILENO), .start = now_us()};
     bool ok = true;
     for (uint32_t pass = 0; pass < b->o->repeat; pass++)
-        for (size_t p = 0; p < b->n_prompts; p++)
+        for (size_t p = 0; p < runs; p++)
             for (size_t i = 0; i < b->n_lanes && ok && !generation_interrupted(); i++) {
                 if (progress.shown)
                     show(&progress, b->lanes[i].policy, b->lanes[i].point);
@@ -127,6 +137,7 @@ static void
 close_bench(struct bench *b)
 {
     bench_lanes_free(b);
+    free(b->batch);
     prompts_free(b->prompts, b->n_prompts);
     engine_close(b->engine);
 }
@@ -145,6 +156,18 @@ read_prompts(struct bench *b, struct err *err)
                                       : prompts_bundled(&b->prompts, &b->n_prompts, err);
 }
 
+static bool
+list_texts(struct bench *b, struct err *err)
+{
+    b->n_texts = b->n_prompts;
+    if (b->o->batch == 0)
+        return true;
+    if (b->n_prompts == 1)
+        b->n_texts = b->o->batch;
+    b->batch = generation_prompts(b->prompts, b->n_prompts, err);
+    return b->batch != NULL;
+}
+
 int
 bench_main(int argc, char **argv)
 {
@@ -155,7 +178,7 @@ bench_main(int argc, char **argv)
     generation_catch_signals();
     if (!options_begin(&o, COMMAND_BENCH, argc, argv, &status))
         return status;
-    bool ok = o.speed || o.steps || read_prompts(&b, &err);
+    bool ok = o.speed || o.steps || (read_prompts(&b, &err) && list_texts(&b, &err));
     const double start = now_us();
     ok = ok && generation_engine(&o, &b.engine, &err);
     const double load_s = (now_us() - start) * 1e-6;

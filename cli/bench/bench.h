@@ -17,8 +17,7 @@ struct lane { /* one policy at one point of the grid */
     struct policy_memory memory;
     struct tally total;
     uint64_t compared, differing; /* runs against ar's */
-    token_t **first;              /* (prompts) token ids of the first pass, for the JSON; owned */
-    size_t *n_first;
+    struct outcome_text *first;   /* (n_texts) of the first pass, for the JSON; owned */
 };
 
 struct bench {
@@ -26,6 +25,9 @@ struct bench {
     struct engine *engine;
     char **prompts; /* (n_prompts) owned */
     size_t n_prompts;
+    struct prompt_text
+        *batch;         /* (n_prompts) the same, for a session that has them all; owned; NULL: each has its own */
+    size_t n_texts;     /* of a pass: as many as there are prompts, or sequences */
     struct lane *lanes; /* (n_lanes) owned; the first is ar */
     size_t n_lanes;
 };

@@ -77,9 +77,8 @@ append_lane(struct bench *b, const struct lane *lane, struct err *err)
     struct lane *new = &more[b->n_lanes++];
     *new = *lane;
     new->memory = (struct policy_memory){.folder = b->o->policy_state, .model_hash = b->engine->model->hash};
-    new->first = calloc(b->n_prompts, sizeof *new->first);
-    new->n_first = calloc(b->n_prompts, sizeof *new->n_first);
-    return (new->first != NULL &&new->n_first != NULL) || err_set(err, ERR_WORK, "out of memory");
+    new->first = calloc(b->n_texts, sizeof *new->first);
+    return new->first != NULL || err_set(err, ERR_WORK, "out of memory");
 }
 
 /* Counts through the product of the policy's axes, the last one fastest. */
@@ -207,10 +206,9 @@ void
 bench_lanes_free(struct bench *b)
 {
     for (size_t i = 0; i < b->n_lanes; i++) {
-        for (size_t p = 0; b->lanes[i].first != NULL && p < b->n_prompts; p++)
-            free(b->lanes[i].first[p]);
+        for (size_t p = 0; b->lanes[i].first != NULL && p < b->n_texts; p++)
+            free(b->lanes[i].first[p].tokens);
         free(b->lanes[i].first);
-        free(b->lanes[i].n_first);
         policy_memory_close(&b->lanes[i].memory, NULL);
     }
     free(b->lanes);

@@ -195,9 +195,12 @@ bench_table(const struct bench *b)
     }
     if (point > 0)
         qsort(f, b->n_lanes, sizeof *f, faster_first);
-    printf("%s, %s, %zu prompts x %u passes, %u tokens, %s\n", b->engine->model->name,
-           b->engine->ops->describe(b->engine->backend), b->n_prompts, (unsigned)b->o->repeat, (unsigned)b->o->tokens,
-           b->o->sampling.temperature > 0 ? "sampled" : "greedy");
+    char batch[32] = "";
+    if (b->o->batch > 0)
+        snprintf(batch, sizeof batch, " %u at a time", (unsigned)b->o->batch);
+    printf("%s, %s, %zu prompts%s x %u passes, %u tokens, %s\n", b->engine->model->name,
+           b->engine->ops->describe(b->engine->backend), b->n_prompts, batch, (unsigned)b->o->repeat,
+           (unsigned)b->o->tokens, b->o->sampling.temperature > 0 ? "sampled" : "greedy");
     printf("%-10s", "policy");
     for (int k = 0; k < COLUMNS; k++)
         if (columns[k].shown >= least)
@@ -271,13 +274,14 @@ bench_json(const struct bench *b)
         const struct session_options so = bench_session(b, lane);
         cJSON *j = outcome_json(&out, b->engine, &so);
         cJSON *ids = cJSON_CreateArray(); /* of every prompt in the first pass */
-        for (size_t p = 0; p < b->n_prompts; p++) {
+        for (size_t p = 0; p < b->n_texts; p++) {
             cJSON *list = cJSON_CreateArray();
-            for (size_t t = 0; t < lane->n_first[p]; t++)
-                cJSON_AddItemToArray(list, cJSON_CreateNumber(lane->first[p][t]));
+            for (size_t t = 0; t < lane->first[p].n_tokens; t++)
+                cJSON_AddItemToArray(list, cJSON_CreateNumber(lane->first[p].tokens[t]));
             cJSON_AddItemToArray(ids, list);
         }
-        cJSON_ReplaceItemInObject(j, "token_ids", ids);
+        cJSON_DeleteItemFromObject(j, "sequences");
+        cJSON_AddItemToObject(j, "token_ids", ids);
         cJSON_DeleteItemFromObject(j, "end");
         struct figures f = figures_of(b, lane);
         json_number(j, "speedup", f.speedup);

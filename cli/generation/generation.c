@@ -148,7 +148,8 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
                                            .accept = o->accept_head,
                                            .profile = o->profile_file,
                                            .quantize = o->quantize,
-                                           .ctx = o->ctx};
+                                           .ctx = o->ctx,
+                                           .sequences = o->batch};
     struct load_progress progress = {.start_us = now_us()};
     bool ok = engine_open(engine, &options, load_progress, &progress, err);
     if (progress.shown)
@@ -170,6 +171,7 @@ generation_options(const struct options *o)
                                     .policy = o->policies.n > 0 ? o->policies.at[0] : default_policy,
                                     .prompt = given ? o->prompt : default_prompt,
                                     .prompt_len = given ? o->prompt_len : strlen(default_prompt),
+                                    .batch = o->batch,
                                     .chat = o->chat,
                                     .system = o->system,
                                     .sampling = o->sampling,
@@ -183,38 +185,64 @@ generation_options(const struct options *o)
                                     .n_set = o->n_set};
 }
 
+struct prompt_text *
+generation_prompts(char *const *prompts, size_t n, struct err *err)
+{
+    struct prompt_text *texts = calloc(n, sizeof *texts);
+    for (size_t i = 0; i < n && texts != NULL; i++)
+        texts[i] = (struct prompt_text){prompts[i], strlen(prompts[i])};
+    if (texts == NULL)
+        err_set(err, ERR_WORK, "out of memory for %zu prompts", n);
+    return texts;
+}
+
 /* ---- generating ---- */
 
 struct collector {
     const struct generation *g;
     struct outcome *out;
-    size_t room;
-    token_t draft[VERIFY_NODES];
+    token_t (*drafts)[VERIFY_NODES]; /* of each sequence's round */
     bool shown, failed;
 };
 
 static void
-committed(struct collector *c, token_t token, enum token_source source)
+committed(struct collector *c, uint32_t seq, token_t token, enum token_source source)
 {
-    struct outcome *out = c->out;
-    if (out->n_tokens == c->room) {
-        size_t room = c->room > 0 ? c->room * 2 : 256;
-        token_t *more = realloc(out->tokens, room * sizeof *more);
+    struct outcome_text *text = &c->out->texts[seq];
+    if (text->n_tokens == text->room) {
+        size_t room = text->room > 0 ? text->room * 2 : 256;
+        token_t *more = realloc(text->tokens, room * sizeof *more);
         if (more == NULL) {
             c->failed = true;
             return;
         }
-        out->tokens = more;
-        c->room = room;
+        text->tokens = more;
+        text->room = room;
     }
-    out->tokens[out->n_tokens++] = token;
+    text->tokens[text->n_tokens++] = token;
     if (c->g->token != NULL)
         c->g->token(c->g->user, token, source);
 }
 
 static void
+collect_end(struct collector *c, const struct event *e)
+{
+    struct outcome *out = c->out;
+    struct outcome_text *text = &out->texts[e->seq];
+    if (strcmp(e->control.name, "end") == 0)
+        snprintf(out->end, sizeof out->end, "%s", e->control.new_text);
+    if (strcmp(e->control.name, "left") != 0)
+        return;
+    snprintf(text->end, sizeof text->end, "%s", e->control.new_text);
+    if (c->g->left != NULL)
+        c->g->left(c->g->user, out);
+}
+
+static void
 collect(struct collector *c, const struct event *e)
 {
+    if (e->seq >= c->out->n_texts) /* it has them all */
+        return;
     metrics_event(&c->out->metrics, e);
     if (e->type == EVENT_PROGRESS && c->g->progress) {
         show_progress(e->progress.what, (double)e->progress.done);
@@ -225,13 +253,13 @@ collect(struct collector *c, const struct event *e)
     }
     if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT) {
         if (e->token.candidate > 0 && e->token.candidate < VERIFY_NODES)
-            c->draft[e->token.candidate] = e->token.token;
+            c->drafts[e->seq][e->token.candidate] = e->token.token;
     } else if (e->type == EVENT_TOKEN && e->token.source != SOURCE_PROMPT) {
-        committed(c, e->token.token, e->token.source);
+        committed(c, e->seq, e->token.token, e->token.source);
     } else if (e->type == EVENT_VERDICT && e->verdict.committed == 1) {
-        committed(c, c->draft[e->verdict.candidate], SOURCE_DRAFT);
-    } else if (e->type == EVENT_CONTROL && strcmp(e->control.name, "end") == 0) {
-        snprintf(c->out->end, sizeof c->out->end, "%s", e->control.new_text);
+        committed(c, e->seq, c->drafts[e->seq][e->verdict.candidate], SOURCE_DRAFT);
+    } else if (e->type == EVENT_CONTROL) {
+        collect_end(c, e);
     }
 }
 
@@ -264,8 +292,14 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
     struct trace_writer *writer = NULL;
     struct collector c = {.g = g, .out = out};
     bool ok = session_open(&s, g->engine, &g->session, err);
-    if (ok)
+    if (ok) {
         metrics_begin(&out->metrics, session_info(s)->layers, session_info(s)->rho);
+        out->n_texts = session_info(s)->prompts;
+        out->texts = calloc(out->n_texts, sizeof *out->texts);
+        c.drafts = calloc(out->n_texts, sizeof *c.drafts);
+        ok = (out->texts != NULL && c.drafts != NULL) || err_set(err, ERR_WORK, "out of memory");
+        out->n_texts = out->texts != NULL ? out->n_texts : 0;
+    }
     if (ok && (reader = event_reader_open(session_log(s))) == NULL)
         ok = err_set(err, ERR_WORK, "out of memory");
     if (ok && g->trace != NULL && !trace_writer_open(&writer, g->trace, session_info(s), session_log(s), err)) {
@@ -288,6 +322,7 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
     if (reader != NULL)
         event_reader_close(reader);
     session_close(s);
+    free(c.drafts);
     if (!ok)
         outcome_free(out);
     return ok;

@@ -11,11 +11,16 @@ bool generation_engine(const struct options *, struct engine **, struct err *);
 /* What a session needs from the options; the policy is the first of options->policies. */
 struct session_options generation_options(const struct options *);
 
+/* The prompts of a session that has them all; memory is the caller's, what it points to is not. NULL: out of memory. */
+struct prompt_text *generation_prompts(char *const *prompts, size_t n, struct err *);
+
 struct generation {
     struct engine *engine;
     struct session_options session;
-    const char *trace;                                     /* folder or NULL */
-    void (*token)(void *user, token_t, enum token_source); /* every committed generated token; may be NULL */
+    const char *trace; /* folder or NULL */
+    void (*token)(void *user, token_t,
+                  enum token_source);                 /* every committed generated token, of no batch; may be NULL */
+    void (*left)(void *user, const struct outcome *); /* a sequence of a batch ended; may be NULL */
     void *user;
     bool progress; /* of a long prefill, on stderr */
 };

@@ -9,9 +9,35 @@
 void
 outcome_free(struct outcome *out)
 {
-    free(out->tokens);
-    out->tokens = NULL;
-    out->n_tokens = 0;
+    for (size_t i = 0; i < out->n_texts; i++)
+        free(out->texts[i].tokens);
+    free(out->texts);
+    *out = (struct outcome){0};
+}
+
+size_t
+outcome_tokens(const struct outcome *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < out->n_texts; i++)
+        n += out->texts[i].n_tokens;
+    return n;
+}
+
+static void
+add_texts(cJSON *to, const struct outcome *out, bool batch)
+{
+    cJSON *list = batch ? cJSON_AddArrayToObject(to, "sequences") : NULL;
+    for (size_t i = 0; i < out->n_texts; i++) {
+        const struct outcome_text *text = &out->texts[i];
+        cJSON *at = batch ? cJSON_CreateObject() : to, *ids = cJSON_AddArrayToObject(at, "token_ids");
+        for (size_t k = 0; k < text->n_tokens; k++)
+            cJSON_AddItemToArray(ids, cJSON_CreateNumber(text->tokens[k]));
+        if (!batch)
+            continue;
+        cJSON_AddStringToObject(at, "end", text->end);
+        cJSON_AddItemToArray(list, at);
+    }
 }
 
 void
@@ -28,7 +54,7 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
 {
     const struct tally *t = &out->metrics.total;
     struct measures m = metrics_measures(&out->metrics, t);
-    cJSON *j = cJSON_CreateObject(), *params = cJSON_CreateObject(), *ids = cJSON_CreateArray();
+    cJSON *j = cJSON_CreateObject(), *params = cJSON_CreateObject();
     char name[64];
     cJSON_AddStringToObject(j, "model", engine->model->name);
     for (enum helper_role role = 0; role < HELPERS; role++)
@@ -48,9 +74,9 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
     cJSON_AddStringToObject(params, "seed", seed);
     cJSON_AddItemToObject(j, "params", params);
-    for (size_t i = 0; i < out->n_tokens; i++)
-        cJSON_AddItemToArray(ids, cJSON_CreateNumber(out->tokens[i]));
-    cJSON_AddItemToObject(j, "token_ids", ids);
+    if (o->batch > 0)
+        json_number(params, "batch", o->batch);
+    add_texts(j, out, o->batch > 0);
     cJSON_AddStringToObject(j, "end", out->end);
     json_number(j, "rounds", (double)t->rounds);
     json_number(j, "drafted", (double)t->drafted);

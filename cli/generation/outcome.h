@@ -7,15 +7,22 @@
 #include "engine/events/metrics.h"
 #include "engine/session/session.h"
 
+struct outcome_text { /* of a sequence */
+    token_t *tokens;  /* (n_tokens) generated ones; owned */
+    size_t n_tokens, room;
+    char end[64]; /* eos, tokens, context, cancelled, batch */
+};
+
 struct outcome {
-    token_t *tokens; /* (n_tokens) generated ones; owned */
-    size_t n_tokens;
-    struct metrics metrics;
-    char end[64]; /* eos, tokens, context, cancelled */
+    struct outcome_text *texts; /* (n_texts) by the sequence's number; one where there is no batch; owned */
+    size_t n_texts;
+    struct metrics metrics; /* over all of them */
+    char end[64];
 };
 void outcome_free(struct outcome *);
+size_t outcome_tokens(const struct outcome *); /* of all texts */
 
-/* {model, backend, policy, params, token_ids, rounds, drafted, verified, accepted, emitted, acceptance_rate, …} */
+/* {model, backend, policy, params, token_ids (of a batch: sequences), rounds, drafted, verified, accepted, emitted, acceptance_rate, …} */
 cJSON *outcome_json(const struct outcome *, const struct engine *, const struct session_options *);
 void json_number(cJSON *to, const char *name, double value); /* null where it is none */
 /* Prints to a file, or stdout for "-". */

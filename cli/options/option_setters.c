@@ -8,6 +8,8 @@
 #include "engine/model/exit_heads.h"
 #include "policies/policy.h"
 
+enum { USUAL_BATCH = 8 };
+
 static bool
 copy_prompt(struct options *o, const char *text, size_t len, struct err *err)
 {
@@ -42,6 +44,21 @@ set_prompt_file(struct options *o, const struct option_row *row, const char *pat
     const bool ok = copy_prompt(o, text, len, err);
     free(text);
     return ok;
+}
+
+bool
+set_batch(struct options *o, const struct option_row *row, const char *text, struct err *err)
+{
+    (void)row;
+    if (text[0] == '\0' || strspn(text, "0123456789") != strlen(text)) {
+        o->prompts_file = text;
+        o->batch = USUAL_BATCH;
+        return true;
+    }
+    o->batch = strlen(text) < 4 ? (uint32_t)atoi(text) : BATCH_MOST + 1;
+    return (o->batch >= 1 && o->batch <= BATCH_MOST) ||
+           err_set(err, ERR_USAGE, "--batch %.20s: 1 to %d sequences at a time, or a file of prompts", text,
+                   BATCH_MOST);
 }
 
 bool

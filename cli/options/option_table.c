@@ -70,6 +70,12 @@ const struct option_row option_rows[] = {
     TEXT("prompts", 0, "FILE.jsonl", GENERATES, prompts_file,
          "prompts from Spec-Bench's `turns`, the first of each line (the scope takes the first line's)",
          .takes = TAKES_FILE),
+    CALL("batch", 0, "N|FILE.jsonl", GENERATES, set_batch,
+         "so many sequences at a time, drafted in step and verified together; or 8, on a file's prompts",
+         .takes = TAKES_FILE,
+         .more =
+             "With --prompts they are its prompts: when one ends the next takes its place. Without, all go on from the "
+             "one prompt. Sequence i, from 0, draws with --seed + i, and says what it would say alone with that seed."),
     SWITCH(
         "chat", 0, GENERATES, chat, "prompts are turns of a dialogue, as the model's chat template writes them",
         .more =

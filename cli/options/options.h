@@ -34,6 +34,7 @@ struct options {
     char *prompt;      /* owned; NULL: none given */
     size_t prompt_len;
     const char *prompts_file; /* JSON lines */
+    uint32_t batch;           /* sequences at a time; 0: one, and no batch */
     bool chat;
     const char *system; /* NULL: the chat template's own */
     uint32_t tokens, ctx, repeat;
