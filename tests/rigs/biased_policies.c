@@ -1,0 +1,94 @@
+#include "tests/rigs/biased_policies.h"
+
+#include "engine/session/session_internal.h"
+#include "policies/policy.h"
+
+static const struct sampling hotter = {.temperature = 3, .top_k = 12, .top_p = 1};
+
+/* Three drafts from layer 1. `picky` drops a token whose id is odd, once it was drawn; `hot` draws from another
+ * temperature than that of the distribution that it declares; neither: a fair policy. */
+static bool
+draft_from_layer_one(struct round *r, bool picky, bool hot)
+{
+    int32_t node = 0;
+    for (uint32_t i = 0; i < 3 && !round_full(r); i++) {
+        slot_t row = round_slot(r, node);
+        struct proposal draft = {.parent = node, .exit_layer = 1};
+        struct guess g;
+        const struct context_probe probe = {.slot = row, .layer = 1, .temperature = 1};
+        if (!context_advance(r->ctx, &row, 1, 1, NULL) || !round_guess(r, &probe, 1, &g) ||
+            !round_choose(r, row, 1, &g, &draft.token, &draft.q))
+            return false;
+        if (hot) {
+            const struct rng_key key = {.seed = r->seed, .pos = context_position(r->ctx, row) + 1};
+            const dist_t other = context_dist(r->ctx, row, 1, 0, &hotter);
+            if (other == DIST_NONE || (draft.token = context_draw(r->ctx, other, &key, NULL, 0)) == TOKEN_NONE)
+                return false;
+        }
+        if (picky && draft.token % 2 == 1)
+            return true;
+        if ((node = round_propose(r, &draft)) < 0)
+            return false;
+    }
+    return true;
+}
+
+static bool
+fair_draft(struct policy *p, struct round *r)
+{
+    (void)p;
+    return draft_from_layer_one(r, false, false);
+}
+
+static bool
+picky_draft(struct policy *p, struct round *r)
+{
+    (void)p;
+    return draft_from_layer_one(r, true, false);
+}
+
+static bool
+hot_draft(struct policy *p, struct round *r)
+{
+    (void)p;
+    return draft_from_layer_one(r, false, true);
+}
+
+extern const struct policy_ops policy_sv;
+
+/* Speculative Verification where rows cost something, so that it verifies fewer than it drafts. */
+static bool
+costly_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
+{
+    const bool ok = policy_sv.open(p, model, sampling, err);
+    p->info.knobs[policy_knob_index(&p->info, "row_cost")].def = 0.4;
+    return ok;
+}
+
+/* … and drops, for its own value, the draft after those that it verifies, whose place is then drawn from p. */
+static bool
+dropping_draft(struct policy *const *p, struct round *const *r, uint32_t n)
+{
+    struct round_state *st = r[0]->state;
+    const bool ok = policy_sv.draft_batch(p, r, n);
+    if (st->n > 1 && st->node[st->n - 1].slot == SLOT_NONE)
+        st->n--, st->cut++;
+    return ok;
+}
+
+void
+biased_policies(struct biased_policies *b)
+{
+    static const struct policy_ops fair = {.name = "fair", .title = "", .paper = "", .draft = fair_draft},
+                                   picky = {.name = "drops by value", .title = "", .paper = "", .draft = picky_draft},
+                                   hot = {.name = "another q", .title = "", .paper = "", .draft = hot_draft};
+    struct policy_ops costly = policy_sv, dropping = policy_sv;
+    costly.name = "sv, rows cost";
+    dropping.name = "sv, drops one";
+    costly.open = dropping.open = costly_open;
+    dropping.draft_batch = dropping_draft;
+    *b = (struct biased_policies){.ops = {fair, picky, hot, costly, dropping},
+                                  .fair = {true, false, false, true, false}};
+    for (int i = 0; i < BIASED_POLICIES; i++)
+        b->list[i] = &b->ops[i];
+}
