@@ -21,7 +21,12 @@ replay_main(int argc, char **argv)
         ok = err_set(&err, ERR_USAGE, "a replay needs a terminal");
     if (ok && (ok = replay_open(&replay, o.model, &err))) {
         const struct source source = {.replay = replay, .trace = o.model, .saved = true};
-        const struct app_options app = {.theme = o.theme, .script = o.script, .data_dir = data_dir()};
+        char presets[1024], command[1024];
+        const struct app_options app = {.theme = o.theme,
+                                        .script = o.script,
+                                        .presets = config_path(presets, sizeof presets, "presets"),
+                                        .command_path = state_path(command, sizeof command, "command"),
+                                        .data_dir = data_dir()};
         status = app_run(&source, &app, &err);
         if (status == 1 || status == 2)
             command_failed(&err);

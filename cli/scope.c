@@ -1,7 +1,6 @@
 /* specscope: the scope on a live model. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/base/commands.h"
@@ -9,26 +8,6 @@
 #include "cli/generation/generation.h"
 #include "cli/recording.h"
 #include "tui/app/app.h"
-
-/* $XDG_STATE_HOME/specscope/prompts, its folder made; NULL: history stays in memory. */
-static const char *
-history_path(char *out, size_t n)
-{
-    const char *home = getenv("HOME"), *state = getenv("XDG_STATE_HOME");
-    int len = state != NULL && state[0] == '/' ? snprintf(out, n, "%s/specscope", state)
-              : home != NULL                   ? snprintf(out, n, "%s/.local/state/specscope", home)
-                                               : -1;
-    if (len < 0 || (size_t)len + 16 > n)
-        return NULL;
-    for (char *slash = strchr(out + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(out, 0777);
-        *slash = '/';
-    }
-    mkdir(out, 0777);
-    memcpy(out + len, "/prompts", sizeof "/prompts");
-    return out;
-}
 
 #define WATCHABLE 25.0 /* tokens a second */
 
@@ -73,12 +52,14 @@ scope_run_live(const struct options *o, struct engine *engine, char *const *prom
                                       .export_to = recording_export,
                                       .trouble = recording_trouble,
                                       .user = recording};
-        char history[1024];
+        char history[1024], presets[1024], command[1024];
         const struct app_options app = {.theme = o->theme,
                                         .script = o->script,
-                                        .history_path = history_path(history, sizeof history),
+                                        .history_path = state_path(history, sizeof history, "prompts"),
                                         .prompts = prompts,
                                         .n_prompts = n_prompts,
+                                        .presets = config_path(presets, sizeof presets, "presets"),
+                                        .command_path = state_path(command, sizeof command, "command"),
                                         .data_dir = data_dir(),
                                         .pace = so.pace,
                                         .quit_at_end = o->quit_at_end};

@@ -3,6 +3,8 @@
 #ifndef CLI_BASE_COMMANDS_H
 #define CLI_BASE_COMMANDS_H
 
+#include <stddef.h>
+
 #include "kernels/err.h"
 
 int scope_main(int argc, char **argv);
@@ -24,5 +26,9 @@ int command_failed(const struct err *);
  * the life of the process. */
 const char *data_dir(void);
 const char *bundled_model_path(void);
+/* A file or folder of the user's: $XDG_CONFIG_HOME/specscope/NAME, or ~/.config/…; $XDG_STATE_HOME/specscope/NAME, or
+ * ~/.local/state/…, whose folder is made. NULL: the environment names no home, or it is too long a path. */
+const char *config_path(char *out, size_t n, const char *name);
+const char *state_path(char *out, size_t n, const char *name);
 
 #endif

@@ -1,6 +1,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/base/commands.h"
@@ -49,4 +50,34 @@ bundled_model_path(void)
     if (path[0] == '\0')
         snprintf(path, sizeof path, "%s/models/fables-q8_0.gguf", data_dir());
     return path;
+}
+
+/* Below the folder that a variable names, or below the one in $HOME. */
+static const char *
+user_path(char *out, size_t n, const char *variable, const char *in_home, const char *name)
+{
+    const char *home = getenv("HOME"), *given = getenv(variable);
+    const int len = given != NULL && given[0] == '/' ? snprintf(out, n, "%s/specscope/%s", given, name)
+                    : home != NULL                   ? snprintf(out, n, "%s/%s/specscope/%s", home, in_home, name)
+                                                     : -1;
+    return len < 0 || (size_t)len >= n ? NULL : out;
+}
+
+const char *
+config_path(char *out, size_t n, const char *name)
+{
+    return user_path(out, n, "XDG_CONFIG_HOME", ".config", name);
+}
+
+const char *
+state_path(char *out, size_t n, const char *name)
+{
+    if (user_path(out, n, "XDG_STATE_HOME", ".local/state", name) == NULL)
+        return NULL;
+    for (char *slash = strchr(out + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(out, 0777);
+        *slash = '/';
+    }
+    return out;
 }

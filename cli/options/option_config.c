@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
 
@@ -70,12 +71,7 @@ bool
 options_config_file(struct options *o, struct err *err)
 {
     char path[1024];
-    const char *home = getenv("HOME"), *xdg = getenv("XDG_CONFIG_HOME");
-    if (xdg != NULL && xdg[0] == '/')
-        snprintf(path, sizeof path, "%s/specscope/config.json", xdg);
-    else if (home != NULL)
-        snprintf(path, sizeof path, "%s/.config/specscope/config.json", home);
-    else
+    if (config_path(path, sizeof path, "config.json") == NULL)
         return true;
     if (!file_exists(path))
         return true;

@@ -4,6 +4,7 @@
 
 #include "cli/options/option_setters.h"
 #include "cli/options/policy_list.h"
+#include "cli/options/preset_option.h"
 
 #define GENERATES (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
 #define SCREEN    (COMMAND_SCOPE | COMMAND_REPLAY)
@@ -63,6 +64,13 @@ say_policies(enum command command)
     policies_list();
 }
 
+static void
+say_presets(enum command command)
+{
+    (void)command;
+    presets_list();
+}
+
 const struct option_row option_rows[] = {
     /* ---- what is generated ---- */
     CALL("prompt", 'p', "TEXT", GENERATES, set_prompt, "what to go on from"),
@@ -93,6 +101,10 @@ const struct option_row option_rows[] = {
     CALL("policy", 0, "NAME", COMMAND_BENCH, set_policy, "a policy to measure, beside ar", .repeats = true,
          .takes = TAKES_POLICY, .without = "all"),
     CALL("set", 0, "KNOB=VALUE", GENERATES, set_knob, "set a knob of the policy", .repeats = true, .takes = TAKES_KNOB),
+    CALL("preset", 0, "NAME", GENERATES, set_preset, "the policy, knobs and head that were saved under a name",
+         .more =
+             "In the scope `:preset save NAME` saves them, in `$XDG_CONFIG_HOME/specscope/presets/NAME.json`. Options "
+             "behind it count more."),
     TEXT("policy-state", 0, "DIR", GENERATES, policy_state,
          "where policies keep what they learn about a model, for the next run", .takes = TAKES_FOLDER,
          .more = "For `swift` that is its search: it goes on where it stood."),
@@ -244,6 +256,7 @@ const struct option_row option_rows[] = {
           "of the companion's acceptance of a draft, at most", .def = "12"),
     /* ---- all ---- */
     SAY("list-policies", 0, GENERATES, say_policies, "names, papers and knobs"),
+    SAY("list-presets", 0, GENERATES, say_presets, "settings that were saved under a name"),
     SAY("help", 'h', COMMAND_ALL, options_help, "this"),
     SAY("version", 'V', COMMAND_ALL, say_version, "the version"),
 };

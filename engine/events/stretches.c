@@ -17,6 +17,7 @@ struct stretches {
     double *values, *ran; /* (n_policies * POLICY_KNOBS) of all policies, now and when the newest began */
     struct stretch_change other[OTHERS]; /* what turned that no policy known here declares */
     uint32_t n_other;
+    char **prompt;      /* (STRETCHES) texts of prompts but the first, number i at i % STRETCHES; owned */
     uint64_t generated; /* tokens of the run */
     uint32_t sequences; /* that had a round in it */
 };
@@ -161,6 +162,14 @@ begin_run(struct stretches *s, const struct event *e)
     s->generated = s->sequences = 0;
 }
 
+static void
+take_prompt(struct stretches *s, const char *text)
+{
+    char **at = &s->prompt[s->next.prompt % STRETCHES];
+    free(*at);
+    *at = strdup(text);
+}
+
 /* ---- verdicts ---- */
 
 static void
@@ -219,6 +228,8 @@ take_control(struct stretches *s, const struct event *e)
         choose_policy(s, c->new_text);
     } else if (strcmp(c->name, "head") == 0) {
         copy_text(s->next.head, sizeof s->next.head, c->new_text);
+    } else if (strcmp(c->name, "prompt") == 0) {
+        take_prompt(s, c->new_text);
     } else if (strcmp(c->name, "baseline") == 0) {
         take_baseline(s, c->new_text);
     } else if (strcmp(c->name, "lossless") == 0) {
@@ -277,9 +288,19 @@ stretches_event(struct stretches *s, const struct event *e)
 
 /* ---- life ---- */
 
+static void
+forget_prompts(struct stretches *s)
+{
+    for (uint32_t i = 0; s->prompt != NULL && i < STRETCHES; i++) {
+        free(s->prompt[i]);
+        s->prompt[i] = NULL;
+    }
+}
+
 void
 stretches_reset(struct stretches *s)
 {
+    forget_prompts(s);
     s->n = 0;
     s->generated = s->sequences = 0;
     for (uint32_t i = 0; i < s->info->n_policies; i++)
@@ -302,8 +323,9 @@ stretches_open(struct stretches **out, const struct run_info *info, struct err *
         s->ring = calloc(STRETCHES, sizeof *s->ring);
         s->values = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->values);
         s->ran = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->ran);
+        s->prompt = calloc(STRETCHES, sizeof *s->prompt);
     }
-    if (s == NULL || s->ring == NULL || s->values == NULL || s->ran == NULL) {
+    if (s == NULL || s->ring == NULL || s->values == NULL || s->ran == NULL || s->prompt == NULL) {
         stretches_close(s);
         *out = NULL;
         return err_set(err, ERR_WORK, "out of memory for the stretches of a run");
@@ -317,6 +339,8 @@ stretches_close(struct stretches *s)
 {
     if (s == NULL)
         return;
+    forget_prompts(s);
+    free(s->prompt);
     free(s->ring);
     free(s->values);
     free(s->ran);
@@ -354,4 +378,23 @@ const struct stretch *
 stretches_coming(const struct stretches *s)
 {
     return s->n > 0 && coming(s) ? &s->next : NULL;
+}
+
+const struct stretch *
+stretches_now(const struct stretches *s)
+{
+    return &s->next;
+}
+
+double
+stretches_value(const struct stretches *s, uint32_t policy, uint32_t knob)
+{
+    return policy < s->info->n_policies && knob < POLICY_KNOBS ? s->values[policy * POLICY_KNOBS + knob] : NAN;
+}
+
+const char *
+stretches_prompt(const struct stretches *s, const struct stretch *at)
+{
+    const char *told = s->next.prompt - at->prompt < STRETCHES ? s->prompt[at->prompt % STRETCHES] : NULL;
+    return at->prompt == 0 && told == NULL ? s->info->prompt : told;
 }

@@ -50,6 +50,12 @@ const struct stretch *stretches_named(const struct stretches *, const char *lett
 /* What is asked for and begins with the next round, without rounds of its own yet; NULL: nothing. */
 const struct stretch *stretches_coming(const struct stretches *);
 
+/* The settings in force: policy, value and head of it. */
+const struct stretch *stretches_now(const struct stretches *);
+double stretches_value(const struct stretches *, uint32_t policy, uint32_t knob); /* in force, of any policy */
+/* The text of a stretch's prompt, which lives as long as the stretches; NULL: it was never told. */
+const char *stretches_prompt(const struct stretches *, const struct stretch *);
+
 struct estimates stretch_estimates(const struct stretch *, const struct run_info *);
 /* tokens/s over the baseline's of the same prompt; NAN where none was measured. */
 struct estimate stretch_speedup(const struct stretch *, const struct run_info *);

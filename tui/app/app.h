@@ -11,9 +11,11 @@ struct app_options {
     const char *history_path; /* of prompts; NULL: in memory only */
     char *const *prompts;     /* (n_prompts) offered where one is written; they stay the caller's */
     size_t n_prompts;
-    const char *data_dir; /* where themes/ lies; NULL: only the compiled-in ones */
-    double pace;          /* tokens/s that a live session was told to keep to; 0: as fast as it goes */
-    bool quit_at_end;     /* leave when the run is over */
+    const char *presets;      /* the folder of presets; NULL: there is none */
+    const char *command_path; /* the file for a command line that was copied; NULL: none */
+    const char *data_dir;     /* where themes/ lies; NULL: only the compiled-in ones */
+    double pace;              /* tokens/s that a live session was told to keep to; 0: as fast as it goes */
+    bool quit_at_end;         /* leave when the run is over */
 };
 
 /* A live session must be open and not started: the app opens its reader first, then starts it. With a script a live

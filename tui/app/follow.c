@@ -116,6 +116,7 @@ event_seen(struct followed *f, const struct event *e, struct selection *selectio
     if (e->type == EVENT_CONTROL && strcmp(e->control.name, "joined") == 0 && !selection->follow)
         scope_set_focus(f->scope, scope_focus(f->scope));
     scope_event(f->scope, e);
+    turns_event(&f->turns, e);
     f->event_us = clock_us();
     f->run_us = e->t_us;
     if (e->type == EVENT_CONTROL)

@@ -4,6 +4,7 @@
 
 #include "tui/app/message.h"
 #include "tui/app/source.h"
+#include "tui/app/turns.h"
 #include "tui/panels/panel.h"
 
 struct followed {
@@ -16,6 +17,7 @@ struct followed {
     uint64_t run_us;             /* since the run's start, of the last event */
     uint64_t saved_us;           /* when the run was exported last */
     uint32_t break_round;        /* of the last breakpoint reached since it was asked for; 0: none */
+    struct turns turns;          /* of a live session */
     bool baseline_asked, ended, trouble_said;
     struct err broken; /* the replay cannot be read any further */
 };

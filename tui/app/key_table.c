@@ -13,6 +13,8 @@ const struct app_key app_keys[] = {
     {'p', "p", "prompt", "edit the prompt"},
     {'P', "P", "policy", "choose the policy"},
     {'H', "H", "head other", "the layers by the lens, or by their trained heads"},
+    {'u', "u  U", "undo", "take back the last turn of a knob, policy or head; bring it again"},
+    {'U', "U", "redo", NULL},
     {'b', "b", "baseline", "run autoregressively: measures the speedup, checks losslessness"},
     {'x', "x", "extend", "go on for more tokens"},
     {'e', "e", "export", "export the run as CSV"},

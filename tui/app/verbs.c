@@ -56,6 +56,11 @@ offer_head(struct app *app, int i)
 
 const struct verb app_verbs[] = {
     {"set", "KNOB VALUE", "turn a knob of the policy; it takes effect at the next round", run_set, offer_knob},
+    {"undo", "", "take back the last turn of a knob, a policy or a head", run_undo, NULL},
+    {"redo", "", "bring it again", run_redo, NULL},
+    {"take", "ROW", "the settings of a row of the ledger again", run_take, NULL},
+    {"preset", "[save [ROW]] [NAME]", "settings under a name: bring back, save, list", run_preset, NULL},
+    {"copy-command", "[ROW]", "the settings as a command line, to the clipboard", run_copy_command, NULL},
     {"policy", "[NAME]", "choose the policy", run_policy, offer_policy},
     {"prompt", "[TEXT]", "a new run from this prompt", run_prompt, NULL},
     {"pause", "", "pause", run_pause, NULL},

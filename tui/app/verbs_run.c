@@ -8,8 +8,8 @@
 #include <time.h>
 
 /* In a replay knobs, policies and prompts are what they were. */
-static bool
-only_live(const struct app *app, const char *what, struct err *err)
+bool
+verb_only_live(const struct app *app, const char *what, struct err *err)
 {
     return follow_live(&app->run) ||
            err_set(err, ERR_USAGE, "this is a replay: %s cannot be changed, only looked at; run the model for that",
@@ -33,7 +33,7 @@ run_set(struct app *app, const char *rest, struct err *err)
     char name[16];
     const size_t n = strcspn(rest, " \t=");
     const char *value = rest + n + strspn(rest + n, " \t=");
-    if (!only_live(app, "a knob", err))
+    if (!verb_only_live(app, "a knob", err))
         return false;
     if (n == 0 || n >= sizeof name || value[0] == '\0')
         return err_set(err, ERR_USAGE, "set which knob to what? for example :set tau 0.6");
@@ -54,7 +54,7 @@ choose_policy(struct app *app, struct err *err)
 bool
 run_policy(struct app *app, const char *rest, struct err *err)
 {
-    if (!only_live(app, "the policy", err))
+    if (!verb_only_live(app, "the policy", err))
         return false;
     if (rest[0] == '\0')
         return choose_policy(app, err);
@@ -64,7 +64,7 @@ run_policy(struct app *app, const char *rest, struct err *err)
 bool
 run_prompt(struct app *app, const char *rest, struct err *err)
 {
-    if (!only_live(app, "the prompt", err))
+    if (!verb_only_live(app, "the prompt", err))
         return false;
     if (rest[0] != '\0') /* it runs, also when the last one was paused */
         return post_run(app, CONTROL_PROMPT, rest, 0, err) &&
@@ -251,7 +251,7 @@ run_export(struct app *app, const char *rest, struct err *err)
 bool
 run_probe(struct app *app, const char *rest, struct err *err)
 {
-    return only_live(app, "what is probed", err) && follow_post(&app->run, CONTROL_PROBE, NULL, rest, 0, err);
+    return verb_only_live(app, "what is probed", err) && follow_post(&app->run, CONTROL_PROBE, NULL, rest, 0, err);
 }
 
 bool
@@ -321,7 +321,7 @@ bool
 run_baseline(struct app *app, const char *rest, struct err *err)
 {
     (void)rest;
-    if (!only_live(app, "the baseline", err) || !follow_post(&app->run, CONTROL_BASELINE, NULL, NULL, 0, err))
+    if (!verb_only_live(app, "the baseline", err) || !follow_post(&app->run, CONTROL_BASELINE, NULL, NULL, 0, err))
         return false;
     app->run.baseline_asked = true;
     return true;
@@ -333,7 +333,7 @@ bool
 run_extend(struct app *app, const char *rest, struct err *err)
 {
     uint64_t n = EXTEND_TOKENS;
-    if (!only_live(app, "its length", err) ||
+    if (!verb_only_live(app, "its length", err) ||
         (rest[0] != '\0' && !command_number(rest, "how many tokens more", 1, UINT32_MAX, &n, err)))
         return false;
     return post_run(app, CONTROL_EXTEND, NULL, (uint32_t)n, err);

@@ -115,13 +115,13 @@ pin(struct ledger_panel *p, const struct stretch *s)
     p->choice.reference = s->number;
 }
 
-/* A command about the stretch in focus: "take C". */
+/* A command about the stretch in focus: "take", its letter, what follows. */
 static bool
-command_of(const struct view *v, const struct stretch *s, const char *verb)
+command_of(const struct view *v, const struct stretch *s, const char *verb, const char *rest)
 {
     char letter[8], line[64];
     stretch_letter(s->number, letter);
-    snprintf(line, sizeof line, "%s %s ", verb, letter);
+    snprintf(line, sizeof line, "%s %s%s", verb, letter, rest);
     v->host->command(v->host->user, line);
     return true;
 }
@@ -146,9 +146,9 @@ key_ledger(void *state, const struct view *v, int key)
     case INPUT_END: move(p, v, STRETCHES); return true;
     case INPUT_ENTER: pin(p, at); return true;
     case 'v': p->choice.modelled = !p->choice.modelled; return true;
-    case 'a': return command_of(v, at, "take");
-    case 's': return command_of(v, at, "command preset save");
-    case 'y': return command_of(v, at, "copy-command");
+    case 'a': return command_of(v, at, "take", "");
+    case 's': return command_of(v, at, "command preset save", " ");
+    case 'y': return command_of(v, at, "copy-command", "");
     default: return false;
     }
 }

@@ -120,28 +120,28 @@ test_keys_ask_for_the_rows_settings(void **state)
     rounds(f, 3, 2000, 3);
     draw(f, 6, 60);
     press(f, 'a');
-    assert_string_equal(f->command, "take B ");
+    assert_string_equal(f->command, "take B");
     press(f, INPUT_DOWN);
     press(f, 's');
     assert_string_equal(f->command, "command preset save A ");
     press(f, 'y');
-    assert_string_equal(f->command, "copy-command A ");
+    assert_string_equal(f->command, "copy-command A");
     press(f, INPUT_HOME);
     turn(f, "tau", "0.7", "0.8");
     rounds(f, 3, 2000, 3);
     draw(f, 6, 60);
     press(f, 'a'); /* the newest is followed */
-    assert_string_equal(f->command, "take C ");
+    assert_string_equal(f->command, "take C");
     press(f, INPUT_DOWN);
     turn(f, "tau", "0.8", "0.9");
     rounds(f, 3, 2000, 3);
     draw(f, 6, 60);
     press(f, 'a'); /* but a row that was chosen stays */
-    assert_string_equal(f->command, "take B ");
+    assert_string_equal(f->command, "take B");
     const struct canvas c = {.rows = 6, .cols = 60, .grid = &f->grid};
     assert_true(f->ops->mouse(f->panel, &f->view, &c, 4, 5, MOUSE_PRESS));
     press(f, 'a');
-    assert_string_equal(f->command, "take A ");
+    assert_string_equal(f->command, "take A");
 }
 
 static void
@@ -183,7 +183,7 @@ test_many_stretches_scroll(void **state)
     draw(f, 9, 80); /* the one in focus was forgotten: now it is the oldest that is left */
     press(f, 'a');
     stretch_letter(31, letter);
-    snprintf(row, sizeof row, "take %s ", letter);
+    snprintf(row, sizeof row, "take %s", letter);
     assert_string_equal(f->command, row);
 }
 

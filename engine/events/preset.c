@@ -1,0 +1,236 @@
+/* Presets, one JSON file each. */
+#include "engine/events/preset.h"
+
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/file_replace.h"
+#include "engine/base/file_text.h"
+
+#define MOST   ((size_t)64 << 10) /* bytes of a file */
+#define SUFFIX ".json"
+
+static bool
+is_name(const char *name, size_t n)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    return n > 0 && n < PRESET_NAME && name[0] != '.' && strspn(name, allowed) >= n;
+}
+
+static bool
+path_of(char *out, size_t size, const char *folder, const char *name, struct err *err)
+{
+    if (!is_name(name, strlen(name)))
+        return err_set(err, ERR_USAGE,
+                       "'%.60s' is no name for a preset: letters, digits, '-', '_' and '.' are, %d of them at most",
+                       name, PRESET_NAME - 1);
+    return (size_t)snprintf(out, size, "%s/%s" SUFFIX, folder, name) < size ||
+           err_set(err, ERR_WORK, "the folder of presets has too long a name: %.200s", folder);
+}
+
+bool
+preset_of_stretch(struct preset *p, const struct stretch *s, const struct run_info *info)
+{
+    *p = (struct preset){.n_set = 0};
+    if (s->policy >= info->n_policies)
+        return false;
+    const struct policy_info *policy = &info->policies[s->policy];
+    memcpy(p->policy, policy->name, sizeof p->policy);
+    memcpy(p->head, s->head, sizeof p->head);
+    for (uint32_t k = 0; k < policy->n_knobs; k++) {
+        struct preset_knob *set = &p->set[p->n_set++];
+        memcpy(set->name, policy->knobs[k].name, sizeof set->name);
+        knob_format(&policy->knobs[k], s->value[k], set->text, sizeof set->text);
+    }
+    return true;
+}
+
+/* ---- reading ---- */
+
+static bool
+take_word(char *out, size_t size, const cJSON *item, const char *path, struct err *err)
+{
+    if (!cJSON_IsString(item) || item->valuestring[0] == '\0' || strlen(item->valuestring) >= size)
+        return err_set(err, ERR_USAGE, "%s: \"%s\" must be a name", path, item->string);
+    memcpy(out, item->valuestring, strlen(item->valuestring) + 1);
+    return true;
+}
+
+static bool
+take_knob(struct preset *p, const cJSON *item, const char *path, struct err *err)
+{
+    const char *text = cJSON_IsString(item) ? item->valuestring : "", *equals = strchr(text, '=');
+    struct preset_knob knob = {{0}, {0}};
+    if (equals == NULL || equals == text || equals[1] == '\0' || (size_t)(equals - text) >= sizeof knob.name ||
+        strlen(equals + 1) >= sizeof knob.text)
+        return err_set(err, ERR_USAGE, "%s: \"set\" must be a list of \"KNOB=VALUE\"", path);
+    if (p->n_set == POLICY_KNOBS)
+        return err_set(err, ERR_USAGE, "%s: more than %d knobs", path, POLICY_KNOBS);
+    memcpy(knob.name, text, (size_t)(equals - text));
+    memcpy(knob.text, equals + 1, strlen(equals + 1));
+    p->set[p->n_set++] = knob;
+    return true;
+}
+
+static bool
+take_item(struct preset *p, const cJSON *item, const char *path, struct err *err)
+{
+    if (strcmp(item->string, "policy") == 0)
+        return take_word(p->policy, sizeof p->policy, item, path, err);
+    if (strcmp(item->string, "head") == 0)
+        return take_word(p->head, sizeof p->head, item, path, err);
+    if (strcmp(item->string, "set") != 0)
+        return err_set(err, ERR_USAGE, "%s: \"%.40s\" is not known; a preset has policy, set and head", path,
+                       item->string);
+    if (!cJSON_IsArray(item))
+        return err_set(err, ERR_USAGE, "%s: \"set\" must be a list of \"KNOB=VALUE\"", path);
+    for (const cJSON *knob = item->child; knob != NULL; knob = knob->next)
+        if (!take_knob(p, knob, path, err))
+            return false;
+    return true;
+}
+
+bool
+preset_parse(struct preset *p, const char *path, const char *json, size_t n, struct err *err)
+{
+    cJSON *root = cJSON_ParseWithLength(json, n);
+    *p = (struct preset){.n_set = 0};
+    bool ok = cJSON_IsObject(root) || err_set(err, ERR_USAGE, "%s: not a JSON object", path);
+    for (const cJSON *item = ok ? root->child : NULL; item != NULL && ok; item = item->next)
+        ok = take_item(p, item, path, err);
+    if (ok && p->policy[0] == '\0')
+        ok = err_set(err, ERR_USAGE, "%s: it names no \"policy\"", path);
+    cJSON_Delete(root);
+    return ok;
+}
+
+static bool
+say_which(const char *folder, const char *name, struct err *err)
+{
+    struct preset_names names = {NULL, 0};
+    char list[400] = "";
+    preset_list(&names, folder, NULL);
+    for (size_t i = 0, used = 0; i < names.n && used + PRESET_NAME < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", names.name[i]);
+    preset_names_free(&names);
+    if (list[0] == '\0')
+        return err_set(err, ERR_USAGE,
+                       "there is no preset '%.60s', nor any other in %.200s; :preset save NAME makes one", name,
+                       folder);
+    return err_set(err, ERR_USAGE, "there is no preset '%.60s'; there are %s", name, list);
+}
+
+bool
+preset_read(struct preset *p, const char *folder, const char *name, struct err *err)
+{
+    char path[1024], *text;
+    size_t n;
+    if (!path_of(path, sizeof path, folder, name, err))
+        return false;
+    if (access(path, F_OK) != 0)
+        return say_which(folder, name, err);
+    if (!file_text(path, MOST, &text, &n, err))
+        return false;
+    const bool ok = preset_parse(p, path, text, n, err);
+    free(text);
+    return ok;
+}
+
+/* ---- writing ---- */
+
+static cJSON *
+to_json(const struct preset *p)
+{
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "policy", p->policy);
+    cJSON *set = cJSON_AddArrayToObject(root, "set");
+    for (uint32_t i = 0; i < p->n_set; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "%s=%s", p->set[i].name, p->set[i].text);
+        cJSON_AddItemToArray(set, cJSON_CreateString(text));
+    }
+    if (p->head[0] != '\0')
+        cJSON_AddStringToObject(root, "head", p->head);
+    return root;
+}
+
+/* With the folders above it. */
+static bool
+make_folder(const char *folder, struct err *err)
+{
+    char path[1024];
+    if ((size_t)snprintf(path, sizeof path, "%s", folder) >= sizeof path)
+        return err_set(err, ERR_WORK, "the folder of presets has too long a name: %.200s", folder);
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0777);
+        *slash = '/';
+    }
+    return mkdir(path, 0777) == 0 || errno == EEXIST || err_set(err, ERR_WORK, "%s: %s", path, strerror(errno));
+}
+
+bool
+preset_write(const struct preset *p, const char *folder, const char *name, struct err *err)
+{
+    char path[1024];
+    if (!path_of(path, sizeof path, folder, name, err) || !make_folder(folder, err))
+        return false;
+    cJSON *json = to_json(p);
+    char *text = cJSON_Print(json);
+    cJSON_Delete(json);
+    if (text == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the preset");
+    struct file_replace file;
+    const bool ok =
+        file_replace_begin(&file, AT_FDCWD, path, 0666, err) &&
+        file_replace_end(
+            &file, file_replace_put(&file, text, strlen(text), err) && file_replace_put(&file, "\n", 1, err), err);
+    cJSON_free(text);
+    return ok;
+}
+
+/* ---- which there are ---- */
+
+static int
+by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+bool
+preset_list(struct preset_names *names, const char *folder, struct err *err)
+{
+    DIR *dir = opendir(folder);
+    bool ok = true;
+    *names = (struct preset_names){NULL, 0};
+    for (const struct dirent *entry; dir != NULL && ok && (entry = readdir(dir)) != NULL;) {
+        const size_t n = strlen(entry->d_name), suffix = strlen(SUFFIX);
+        if (n <= suffix || strcmp(entry->d_name + n - suffix, SUFFIX) != 0 || !is_name(entry->d_name, n - suffix))
+            continue;
+        char(*more)[PRESET_NAME] = realloc(names->name, (names->n + 1) * sizeof *more);
+        ok = more != NULL || err_set(err, ERR_WORK, "out of memory for the presets' names");
+        if (ok) {
+            names->name = more;
+            memcpy(more[names->n], entry->d_name, n - suffix);
+            more[names->n++][n - suffix] = '\0';
+        }
+    }
+    if (dir != NULL)
+        closedir(dir);
+    if (names->n > 0)
+        qsort(names->name, names->n, sizeof *names->name, by_name);
+    return ok;
+}
+
+void
+preset_names_free(struct preset_names *names)
+{
+    free(names->name);
+    *names = (struct preset_names){NULL, 0};
+}

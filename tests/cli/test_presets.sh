@@ -1,0 +1,38 @@
+#!/bin/sh
+# Presets: settings under a name, for the scope, run and bench; a broken one is one line.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+
+preset() { # name, JSON
+    mkdir -p "$XDG_CONFIG_HOME/specscope/presets"
+    printf '%s' "$2" >"$XDG_CONFIG_HOME/specscope/presets/$1.json"
+}
+
+works "without presets the list says how to make one" run --list-presets
+check "by a command of the scope" grep -q ':preset save NAME' "$TMP/out"
+refuses "a preset that is not there is refused" 2 "there is no preset 'quick', nor any other" run --preset quick "$TINY"
+preset quick '{"policy": "layerskip", "set": ["gamma=3", "exit_layer=2"]}'
+preset broken '{"policy": "layerskip", "set": "gamma=3"}'
+works "a preset is policy and knobs" run --preset quick -n 5 -p hello --json "$TMP/j" "$TINY"
+check "the policy" grep -q '"policy":.*"layerskip"' "$TMP/j"
+check "the knobs" grep -q '"gamma":.*"3"' "$TMP/j"
+works "what follows it counts more" run --preset quick --set gamma=4 -n 5 -p hello --json "$TMP/j" "$TINY"
+check "over its knob" grep -q '"gamma":.*"4"' "$TMP/j"
+works "another policy behind it has no use for its knobs" run --preset quick --policy ar -n 5 -p hello --json "$TMP/j" "$TINY"
+check "over its policy" grep -q '"policy":.*"ar"' "$TMP/j"
+printf '{"policy": "specbound", "set": ["tau=0.7"]}' >"$XDG_CONFIG_HOME/specscope/config.json"
+works "it takes the place of the config file's policy and knobs" run --preset quick -n 5 -p hello --json "$TMP/j" "$TINY"
+rm "$XDG_CONFIG_HOME/specscope/config.json"
+works "bench takes one, too" bench --preset quick --repeat 2 -n 5 -p hello --csv "$TMP/csv" "$TINY"
+check "and measures it beside ar" grep -q '^layerskip,"gamma=3 exit_layer=2"' "$TMP/csv"
+works "--list-presets says what is in each" bench --list-presets
+check "in a line" grep -qx 'quick  *layerskip gamma=3 exit_layer=2' "$TMP/out"
+check "and of a broken one what is wrong" grep -q '^broken  *cannot be used: .*"set" must be a list' "$TMP/out"
+refuses "a broken preset is refused in one line" 2 '--preset broken: .*broken.json: "set" must be' run --preset broken "$TINY"
+refuses "and so is an unknown one, with those that there are" 2 'there are broken, quick' run --preset slow "$TINY"
+refuses "a name is no path" 2 'is no name for a preset' run --preset ../config "$TINY"
+preset policy '{"policy": "magic"}'
+refuses "a policy that nobody has is named" 2 'magic is not known' run --preset policy "$TINY"
+preset knob '{"policy": "layerskip", "set": ["tau=0.7"]}'
+refuses "and so is a knob that it hasn't got" 2 "no knob 'tau'" run --preset knob "$TINY"
+finish

@@ -1,0 +1,133 @@
+#!/bin/sh
+# The ledger on the bundled model, live: turns taken back and brought again, a row's settings again, presets, command lines.
+BUILD=${BUILD:-build}
+. tests/screens/lib.sh
+
+knob() { # saved screen, knob: its value
+    sed -n "s/.* $2 .*├[^┤]*┤ *\([^ ┃│]*\).*/\1/p" "$1" | head -n 1
+}
+row() { # saved screen, letter: the ledger's row
+    grep -m 1 "[│┃]▸\{0,1\} *$2[★☆ ] " "$1"
+}
+
+# ---- turns ----
+cat >"$WORK/turns.script" <<'END'
+:wait round 3
+:set tau 0.3
+:step 2
+:wait idle
+:set tau 0.8
+:step 2
+:wait idle
+:policy layerskip
+:step
+:wait idle
+:save-screen turned.txt
+:key u
+:wait idle
+:save-screen back1.txt
+:key u
+:wait idle
+:save-screen back2.txt
+:step
+:wait idle
+:key U
+:wait idle
+:save-screen again.txt
+:step
+:wait idle
+:undo
+:undo
+:wait idle
+:save-screen first.txt
+:take B
+:wait idle
+:save-screen taken.txt
+:step
+:wait idle
+:take D
+:wait idle
+:step
+:wait idle
+:save-screen layerskip.txt
+:undo
+:wait idle
+:save-screen ungrouped.txt
+:step
+:wait idle
+:copy-command D
+:preset save D mine
+:preset save now
+:quit
+END
+terminal 160x48 "$PROGRAM -n 200 -p \"Three mice's wall\" --script $WORK/turns.script"
+check "a script of turns ends well" exits 0
+check "the newest row says the policy" sh -c "grep -q 'D.  layerskip' '$WORK/run/turned.txt'"
+check "u takes the policy back" grep -q 'policy specbound' "$WORK/run/back1.txt"
+check "with the value that its knob had" test "$(knob "$WORK/run/back1.txt" tau)" = 0.8
+check "u again takes the turn before back" test "$(knob "$WORK/run/back2.txt" tau)" = 0.3
+check "U brings it again" test "$(knob "$WORK/run/again.txt" tau)" = 0.8
+check "two turns back and it is the first value" test "$(knob "$WORK/run/first.txt" tau)" = 0.55
+check ":take has a row's settings again" test "$(knob "$WORK/run/taken.txt" tau)" = 0.3
+check "its policy, too" grep -q 'policy layerskip' "$WORK/run/layerskip.txt"
+check "and one undo takes all of that back" test "$(knob "$WORK/run/ungrouped.txt" tau)" = 0.3
+cat >"$WORK/wanted.json" <<'END'
+{
+	"policy":	"layerskip",
+	"set":	["exit_layer=4", "gamma=5"],
+	"head":	"lens"
+}
+END
+check ":preset save writes a row's settings" diff -u "$WORK/wanted.json" "$WORK/home/specscope/presets/mine.json"
+check "or those in force" grep -q '"tau=0.3"' "$WORK/home/specscope/presets/now.json"
+check ":copy-command leaves the command line in a file" grep -q "^specscope run --policy layerskip --head lens .*-n 200 -p 'Three mice'\\\\''s wall' -- /" "$WORK/home/specscope/command"
+sed -e "s#^specscope#'$PROGRAM'#" "$WORK/home/specscope/command" >"$WORK/command"
+check "which runs" sh -c "cd '$WORK' && sh ./command >/dev/null 2>'$WORK/said' && grep -q '^layerskip: ' '$WORK/said'"
+
+# ---- presets ----
+cat >"$WORK/preset.script" <<'END'
+:wait round 2
+:save-screen begun.txt
+:preset now
+:wait idle
+:step
+:wait idle
+:save-screen now.txt
+:undo
+:wait idle
+:save-screen undone.txt
+:quit
+END
+terminal 160x48 "$PROGRAM --preset mine -n 100 --script $WORK/preset.script"
+check "a script with presets ends well" exits 0
+check "--preset begins with one" grep -q 'policy layerskip' "$WORK/run/begun.txt"
+check ":preset brings one back" test "$(knob "$WORK/run/now.txt" tau)" = 0.3
+check "as one turn" grep -q 'policy layerskip' "$WORK/run/undone.txt"
+
+# ---- what can't be done ----
+for line in ':undo' ':redo' ':take Q' ':take' ':preset none' ':preset save a/b' ':preset save Q name' ':undo now'; do
+    printf ':wait round 1\n%s\n:quit\n' "$line" >"$WORK/wrong.script"
+    terminal 120x36 "$PROGRAM --script $WORK/wrong.script"
+    check "$line is refused in one line" sh -c "until test -s $WORK/run/status; do sleep 0.1; done; grep -q '^2$' $WORK/run/status && test \$(wc -l < $WORK/run/err) = 1"
+done
+printf ':goto 3\n:wait idle\n:undo\n:quit\n' >"$WORK/replay.script"
+terminal 120x36 "$PROGRAM replay --script $WORK/replay.script $ROOT/tests/screens/traces/specbound"
+check "and nothing is taken back in a replay" exits 2
+
+# ---- keys, and the clipboard ----
+tm kill-server 2>/dev/null
+terminal 160x48 "exec $PROGRAM --pace 30"
+tm set-option -s set-clipboard on
+wait_for 'layers × tokens' >/dev/null
+tm send-keys 6
+check "6 goes to the ledger, whose keys stand in the key bar" wait_for 'Enter pin'
+check "its first row grows" wait_for 'A   start  *[1-9][0-9]'
+tm send-keys y
+check "y says where the command line is" wait_for 'copied, and in .*specscope/command'
+check "and the terminal's clipboard has it" until_true 10 sh -c "tmux -S $SOCKET show-buffer | grep -q '^specscope run --policy specbound'"
+tm send-keys s
+check "s asks for a preset's name" wait_for ':preset save A'
+tm send-keys -l typed
+tm send-keys Enter
+check "and saves it" until_true 10 test -s "$WORK/home/specscope/presets/typed.json"
+exit $STATUS
