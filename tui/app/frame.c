@@ -63,7 +63,13 @@ draw_status(const struct app *app, const struct canvas *c)
 {
     const bool line = app->mode == MODE_LINE && app->line.use != LINE_PROMPT, asks = app->mode == MODE_QUIT;
     if (!line && !asks && app->message.text[0] == '\0') {
-        if (!draw_progress(&app->run, c))
+        static const char *const over[] = {[MODE_HELP] = "↑ ↓ scroll  Esc close",
+                                           [MODE_CHOOSER] = "Enter choose  ↑ ↓ move  Esc leave",
+                                           [MODE_LINE] = "Enter run  Esc leave  ↑ earlier  Tab offers  Ctrl-J new line",
+                                           [MODE_QUIT] = NULL};
+        if (over[app->mode] != NULL)
+            key_bar_say(over[app->mode], c);
+        else if (!draw_progress(&app->run, c))
             key_bar_draw(&app->panes, &app->run, c);
         return;
     }

@@ -112,11 +112,39 @@ fit(const struct items *bar, int room, bool shown[ITEMS])
         }
 }
 
+static void
+draw(const struct items *bar, const struct canvas *c)
+{
+    bool shown[ITEMS] = {false}, any = false, parts = false;
+    fit(bar, c->cols - 2 + GAP, shown);
+    int x = 1;
+    for (int i = 0; i < bar->n; i++) {
+        const struct item *item = &bar->item[i];
+        parts = parts || item->parts;
+        if (!shown[i])
+            continue;
+        if (parts && any)
+            x += canvas_text(c, 0, x, ROLE_BORDER, "│ ");
+        const int key = canvas_text(c, 0, x, ROLE_KEY, item->key);
+        x += key + (key > 0);
+        x += canvas_text(c, 0, x, item->role, item->what) + GAP;
+        any = true;
+        parts = false;
+    }
+}
+
+void
+key_bar_say(const char *pairs, const struct canvas *c)
+{
+    struct items bar = {.n = 0};
+    add_pairs(&bar, 0, pairs);
+    draw(&bar, c);
+}
+
 void
 key_bar_draw(const struct panes *p, const struct followed *run, const struct canvas *c)
 {
     struct items bar = {.n = 0};
-    bool shown[ITEMS] = {false}, any = false, parts = false;
     const bool over = follow_live(run) && scope_now(run->scope)->end[0] != '\0';
     if (over) /* what is over stands first: it is what one waits for */
         add_run(&bar, run);
@@ -130,19 +158,5 @@ key_bar_draw(const struct panes *p, const struct followed *run, const struct can
         add_run(&bar, run);
     add_pairs(&bar, 0, "? help");
     add_pairs(&bar, 1, ": command");
-    fit(&bar, c->cols - 2 + GAP, shown);
-    int x = 1;
-    for (int i = 0; i < bar.n; i++) {
-        const struct item *item = &bar.item[i];
-        parts = parts || item->parts;
-        if (!shown[i])
-            continue;
-        if (parts && any)
-            x += canvas_text(c, 0, x, ROLE_BORDER, "│ ");
-        const int key = canvas_text(c, 0, x, ROLE_KEY, item->key);
-        x += key + (key > 0);
-        x += canvas_text(c, 0, x, item->role, item->what) + GAP;
-        any = true;
-        parts = false;
-    }
+    draw(&bar, c);
 }

@@ -6,6 +6,7 @@
 #include "tui/app/panes.h"
 
 /* On one row. Items are shown whole or not at all; the least important ones give way. */
+void key_bar_say(const char *pairs, const struct canvas *); /* of what lies over the panels: "Enter run  Esc leave" */
 void key_bar_draw(const struct panes *, const struct followed *, const struct canvas *);
 
 #endif

@@ -78,9 +78,11 @@ line_draw_prompt(struct line *l, const struct canvas *c)
 {
     const int cols = c->cols > 110 ? 100 : c->cols - 6;
     int rows = editor_rows(&l->editor, cols - 4), offers = offers_rows(&l->offers);
-    if (rows + offers > c->rows - 10)
+    const int most = c->rows - (c->rows >= 24 ? 10 : 5); /* something of what it covers is seen */
+    if (rows + offers > most)
         offers = 0;
-    rows = rows < 3 ? 3 : rows > c->rows - 10 ? c->rows - 10 : rows;
+    rows = rows < 3 ? 3 : rows;
+    rows = rows > most ? most : rows;
     const struct canvas box =
         canvas_inside(c, (c->rows - rows - offers) / 3, (c->cols - cols) / 2, rows + offers + 2, cols);
     const struct canvas inside = canvas_inside(&box, 1, 2, rows, box.cols - 4),

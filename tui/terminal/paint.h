@@ -10,7 +10,7 @@
 #include "tui/terminal/grid.h"
 #include "tui/terminal/theme.h"
 
-#define PAINT_PAIRS      1024
+#define PAINT_PAIRS      4096
 #define PAINT_SLOTS      256
 #define PAINT_FIRST_SLOT 16 /* numbers below it are written another way */
 
