@@ -15,6 +15,7 @@ const char *const control_names[] = {
     "break",    /* a breakpoint was reached (new: the round) */
     "joined",   /* a sequence of a batch, which the event's `seq` numbers, begins (new: its prompt's text) */
     "left",     /* … and ends (new: eos, tokens, context) */
+    "back",     /* … and goes on after that: more tokens are wanted */
     "end",      /* the run is over (new: eos, tokens, context, or "error: …"; batch: all sequences left) */
     "baseline", /* autoregressive tokens/s of the same prompt were measured (new: the number) */
     "lossless", /* and compared (new: "yes", "no: token 17", "sampled") */

@@ -110,8 +110,11 @@ extend(struct session *s)
 {
     for (uint32_t i = 0; i < s->n_lanes; i++) {
         struct lane *l = &s->lanes[i];
+        const bool was = l->over;
         l->past = l->n_tokens;
         l->over = why_over(l) != NULL;
+        if (was && !l->over && s->batch)
+            lane_tell_state(l, "back", "");
     }
     s->asked.extension = false;
     return session_look_back(s, false);

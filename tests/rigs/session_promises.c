@@ -41,7 +41,7 @@ commit(struct promises *p, const struct event *e, token_t token)
 static void
 check_membership(struct promises *p, const struct event *e)
 {
-    const bool joins = strcmp(e->control.name, "joined") == 0;
+    const bool joins = strcmp(e->control.name, "left") != 0;
     if (!p->batch || p->at->live == joins)
         broken(p, e, "a sequence that joined or left, where there is no batch, or twice");
     p->at->live = joins;
@@ -72,7 +72,7 @@ check_control(struct promises *p, const struct event *e)
         snprintf(p->out->end, sizeof p->out->end, "%s", c->new_text);
     if (strcmp(c->name, "state") == 0)
         p->paused = strcmp(c->new_text, "paused") == 0;
-    if (strcmp(c->name, "joined") == 0 || strcmp(c->name, "left") == 0)
+    if (strcmp(c->name, "joined") == 0 || strcmp(c->name, "left") == 0 || strcmp(c->name, "back") == 0)
         check_membership(p, e);
 }
 

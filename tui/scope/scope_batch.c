@@ -191,6 +191,15 @@ scope_joined(struct scope *s, struct scope_member *m, const char *prompt)
 }
 
 void
+scope_back(struct scope *s, struct scope_member *m)
+{
+    m->tile.live = true;
+    m->tile.left[0] = '\0';
+    if (m->held == NULL)
+        hold(s, m);
+}
+
+void
 scope_left(struct scope *s, struct scope_member *m, const char *why)
 {
     m->tile.live = false;

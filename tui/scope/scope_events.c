@@ -40,10 +40,12 @@ take_control(struct scope *s, const struct event *e)
         s->show_trained = s->head[0] == 't';
         s->other_head = s->policy_turned;
         s->policy_turned = false;
-    } else if (strcmp(c->name, "joined") == 0 || strcmp(c->name, "left") == 0) {
+    } else if (strcmp(c->name, "joined") == 0 || strcmp(c->name, "left") == 0 || strcmp(c->name, "back") == 0) {
         struct scope_member *m = scope_member(s, e->seq);
         if (m != NULL && c->name[0] == 'j')
             scope_joined(s, m, c->new_text);
+        else if (m != NULL && c->name[0] == 'b')
+            scope_back(s, m);
         else if (m != NULL)
             scope_left(s, m, c->new_text);
     } else if (strcmp(c->name, "end") == 0) {

@@ -1,0 +1,311 @@
+/* Several sequences in a session: each says what it says alone, and its rounds are those that it has alone; they come and
+ * go; what they did together is counted once. Every run's events are also checked by the rig. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "policies/policy.h"
+#include "tests/rigs/session_fixture.h"
+
+enum { PROMPTS = 7, ROUNDS = 512 };
+
+static struct prompt_text prompts[PROMPTS];
+
+static void
+take_prompts(void)
+{
+    for (size_t i = 0; i < PROMPTS; i++)
+        prompts[i] = (struct prompt_text){session_prompts[i], strlen(session_prompts[i])};
+}
+
+static struct session_options
+batch_of(uint32_t n)
+{
+    struct session_options o = session_usual();
+    o.batch = n;
+    o.prompts = prompts;
+    o.n_prompts = PROMPTS;
+    return o;
+}
+
+/* ---- alone and in company ---- */
+
+struct lines { /* ROUND lines of each sequence */
+    struct round_event at[PROMPTS][ROUNDS];
+    size_t n[PROMPTS];
+};
+
+static void
+note_line(void *user, struct session *s, const struct event *e)
+{
+    (void)s;
+    struct lines *l = user;
+    if (e->type == EVENT_ROUND && e->seq < PROMPTS && l->n[e->seq] < ROUNDS)
+        l->at[e->seq][l->n[e->seq]++] = e->round_end;
+}
+
+static void
+same_line(const struct round_event *a, const struct round_event *b)
+{
+    assert_int_equal(a->drafted, b->drafted);
+    assert_int_equal(a->verified, b->verified);
+    assert_int_equal(a->accepted, b->accepted);
+    assert_int_equal(a->emitted, b->emitted);
+    assert_int_equal(a->exit_layer, b->exit_layer);
+    assert_memory_equal(&a->threshold, &b->threshold, sizeof a->threshold);
+    assert_int_equal(a->d_max, b->d_max);
+    assert_int_equal(a->w_max, b->w_max);
+    assert_string_equal(a->stop_reason, b->stop_reason);
+}
+
+static void
+compare_with_alone(struct engine *engine, const struct session_options *batch)
+{
+    static struct lines together, alone;
+    struct session_rig_result all, one;
+    memset(&together, 0, sizeof together);
+    session_run(engine, batch, note_line, &together, &all);
+    assert_int_equal(all.n_sequences, PROMPTS);
+    assert_string_equal(all.end, "batch");
+    /* What sv verifies hangs on how long rounds take and on the others; what it says does not. */
+    const bool same_rounds = strcmp(batch->policy, "sv") != 0;
+    for (uint32_t i = 0; i < PROMPTS; i++) {
+        struct session_options o = *batch;
+        o.batch = 0;
+        o.n_prompts = 0;
+        o.prompt = prompts[i].text;
+        o.prompt_len = prompts[i].len;
+        o.seed = batch->seed + i;
+        memset(&alone, 0, sizeof alone);
+        session_run(engine, &o, note_line, &alone, &one);
+        assert_int_equal(all.sequences[i].n, one.n);
+        assert_memory_equal(all.sequences[i].tokens, one.tokens, one.n * sizeof *one.tokens);
+        assert_string_equal(all.sequences[i].left, one.end);
+        if (same_rounds) {
+            assert_int_equal(together.n[i], alone.n[0]);
+            for (size_t k = 0; k < alone.n[0]; k++)
+                same_line(&together.at[i][k], &alone.at[0][k]);
+        }
+        session_rig_free(&one);
+    }
+    session_rig_free(&all);
+}
+
+static void
+test_sequences_are_in_company_what_they_are_alone(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t p = 0; policy_registry[p] != NULL; p++)
+        for (int sampled = 0; sampled < 2; sampled++) {
+            struct session_options o = batch_of(sampled ? 3 : 4);
+            o.policy = policy_registry[p]->name;
+            o.tokens = 30;
+            o.sampling.temperature = sampled ? 0.9f : 0;
+            o.seed = 11;
+            compare_with_alone(f->engine, &o);
+        }
+}
+
+/* Long drafts of many: a verification in parts. */
+static void
+test_more_rows_than_a_sweep_has_go_in_parts(void **state)
+{
+    struct fixture *f = *state;
+    const struct knob_setting longest[] = {{"k", "32"}};
+    struct session_options o = batch_of(PROMPTS);
+    o.policy = "sd";
+    o.set = longest;
+    o.n_set = 1;
+    compare_with_alone(f->engine, &o);
+}
+
+static void
+test_they_leave_by_an_end_of_sequence_and_by_the_contexts(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = batch_of(3);
+    struct session_rig_result r;
+    size_t ends[3] = {0};
+    o.policy = "layerskip";
+    o.ignore_eos = false;
+    o.sampling.temperature = 4;
+    o.tokens = 110;
+    o.ctx = 128;
+    compare_with_alone(f->engine, &o);
+    session_run(f->engine, &o, NULL, NULL, &r);
+    for (size_t i = 0; i < r.n_sequences; i++)
+        ends[r.sequences[i].left[0] == 'e' ? 0 : r.sequences[i].left[0] == 'c' ? 1 : 2]++;
+    assert_true(ends[0] > 0 && ends[1] + ends[2] > 0); /* else the seed shows nothing */
+    session_rig_free(&r);
+}
+
+/* ---- accounts ---- */
+
+struct totals {
+    double layers, heads;
+    uint32_t round, lines;
+};
+
+static void
+sum_round(void *user, struct session *s, const struct event *e)
+{
+    struct totals *t = user;
+    if (e->type != EVENT_ROUND)
+        return;
+    if (e->round != t->round) {
+        if (t->round > 0) { /* one sweep and one head call for all of them */
+            assert_true(t->layers > session_info(s)->layers - 1e-3 && t->layers < session_info(s)->layers + 1e-3);
+            assert_true(t->heads > 1 - 1e-3 && t->heads < 1 + 1e-3);
+        }
+        *t = (struct totals){.round = e->round};
+    }
+    t->layers += (double)e->round_end.layers_loaded;
+    t->heads += (double)e->round_end.heads_loaded;
+    t->lines++;
+}
+
+static void
+test_a_layer_that_all_pass_is_loaded_once(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = batch_of(5);
+    struct session_rig_result r;
+    struct totals t = {0};
+    o.policy = "ar";
+    session_run(f->engine, &o, sum_round, &t, &r);
+    assert_true(r.metrics.total.emitted > 0);
+    session_rig_free(&r);
+}
+
+/* ---- controls ---- */
+
+struct watch {
+    uint32_t baselines, lossless;
+    bool waits; /* a policy is asked for */
+};
+
+static void
+ask_in_the_middle(void *user, struct session *s, const struct event *e)
+{
+    struct watch *w = user;
+    w->lossless += event_is_control(e, "lossless", "yes");
+    w->baselines += event_is_control(e, "baseline", NULL);
+    if (e->type != EVENT_ROUND || e->seq != 0 || e->round > 12)
+        return;
+    static const char *const others[] = {"sd", "del", "specdecpp", "swift", "sv", "specbound"};
+    if (e->round % 4 == 1)
+        session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
+    if (e->round % 2 == 0)
+        session_control(s, CONTROL_POLICY, NULL, others[e->round / 2 % 6], 0);
+    if (e->round == 5)
+        session_control(s, CONTROL_HEAD, NULL, "lens", 0);
+}
+
+static void
+test_policies_and_baselines_change_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = batch_of(3);
+    struct session_rig_result plain, busy;
+    struct watch w = {0};
+    o.pace = 2000;
+    session_run(f->engine, &o, NULL, NULL, &plain);
+    session_run(f->engine, &o, ask_in_the_middle, &w, &busy);
+    assert_true(w.baselines > 0);
+    assert_int_equal(w.lossless, w.baselines);
+    for (size_t i = 0; i < PROMPTS; i++) {
+        assert_int_equal(busy.sequences[i].n, plain.sequences[i].n);
+        assert_memory_equal(busy.sequences[i].tokens, plain.sequences[i].tokens,
+                            plain.sequences[i].n * sizeof *plain.sequences[i].tokens);
+    }
+    session_rig_free(&plain);
+    session_rig_free(&busy);
+}
+
+struct story {
+    uint32_t ends, backs, joined, run;
+};
+
+/* More tokens after the end; then another prompt, which all lanes take; then the end. */
+static void
+go_on(void *user, struct session *s, const struct event *e)
+{
+    struct story *t = user;
+    t->backs += event_is_control(e, "back", NULL);
+    t->joined += event_is_control(e, "joined", session_prompts[9]);
+    if (!event_is_control(e, "end", "batch"))
+        return;
+    t->ends++;
+    if (t->ends == 1)
+        session_control(s, CONTROL_EXTEND, NULL, NULL, 8);
+    else if (t->ends == 2)
+        session_control(s, CONTROL_PROMPT, NULL, session_prompts[9], 0);
+    else
+        session_control(s, CONTROL_QUIT, NULL, NULL, 0);
+}
+
+static void
+test_they_go_on_and_take_another_prompt(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = batch_of(3);
+    struct session_rig_result r, alone;
+    struct story t = {0};
+    o.stay = true;
+    session_run(f->engine, &o, go_on, &t, &r);
+    assert_int_equal(t.ends, 3);
+    assert_int_equal(t.backs, 3); /* those that were there at the end */
+    assert_int_equal(t.joined, 3);
+    o = session_usual();
+    o.prompt = session_prompts[9];
+    o.prompt_len = strlen(o.prompt);
+    session_run(f->engine, &o, NULL, NULL, &alone);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(r.sequences[i].n, alone.n);
+        assert_memory_equal(r.sequences[i].tokens, alone.tokens, alone.n * sizeof *alone.tokens);
+    }
+    session_rig_free(&r);
+    session_rig_free(&alone);
+}
+
+/* ---- what is refused ---- */
+
+static void
+refuses(struct engine *engine, const struct session_options *o, const char *what)
+{
+    struct session *s;
+    struct err err = {0};
+    assert_false(session_open(&s, engine, o, &err));
+    assert_int_equal(err.kind, ERR_USAGE);
+    assert_non_null(strstr(err.text, what));
+}
+
+static void
+test_what_cannot_be_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = batch_of(BATCH_MOST + 1);
+    refuses(f->engine, &o, "64 are possible");
+    o = batch_of(2);
+    o.ctx = 12; /* for some of them */
+    refuses(f->engine, &o, "prompt ");
+}
+
+int
+main(void)
+{
+    take_prompts();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sequences_are_in_company_what_they_are_alone),
+        cmocka_unit_test(test_more_rows_than_a_sweep_has_go_in_parts),
+        cmocka_unit_test(test_they_leave_by_an_end_of_sequence_and_by_the_contexts),
+        cmocka_unit_test(test_a_layer_that_all_pass_is_loaded_once),
+        cmocka_unit_test(test_policies_and_baselines_change_nothing),
+        cmocka_unit_test(test_they_go_on_and_take_another_prompt),
+        cmocka_unit_test(test_what_cannot_be_is_refused),
+    };
+    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
+}
