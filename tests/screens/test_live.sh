@@ -75,6 +75,29 @@ done
 check "layers.csv says whose layers they are" test "$(csv "$WORK/run/trace/layers.csv" model 1 | sort | uniq | tr '\n' '-')" = "-draft-"
 check "while the policy alone asks, the draft's last layer" test "$(csv "$WORK/run/trace/layers.csv" layer '$c["model"] == "draft" && $c["round"] == 8' | uniq)" = 3
 
+# ---- drafts judged ----
+cat >"$WORK/live.script" <<'END'
+:wait round 4
+:policy sv
+:step 6
+:wait idle
+:panel judge
+:save-screen live.txt
+:quit
+END
+printf ':goto 99999\n:wait idle\n:panel judge\n:save-screen replay.txt\n:quit\n' >"$WORK/replay.script"
+for size in 80x24 160x48; do
+    terminal $size "$PROGRAM --policy specdecpp --set h=0.4 --trace trace --script $WORK/live.script && $PROGRAM replay --script $WORK/replay.script trace"
+    check "live runs of policies that judge and their replay end well at $size" exits 0
+    rows=$((${size#*x} - 4))
+    panels "$WORK/run/live.txt" $rows >"$WORK/a"
+    panels "$WORK/run/replay.txt" $rows >"$WORK/b"
+    check "how drafts were judged is the same live and replayed at $size" diff -u "$WORK/a" "$WORK/b"
+    check "the grid has its edges and the first draft's mark" sh -c "grep -q 's.a≥\|a.s≥' '$WORK/a' && grep -q '[▸+]1' '$WORK/a'"
+done
+check "series.csv has what stopped specdecpp" test "$(csv "$WORK/run/trace/series.csv" value '$c["key"] == "reject" && $c["round"] == 1 && $c["index"] == 32')" = 0.400000006
+check "and what sv chose" test -n "$(csv "$WORK/run/trace/series.csv" value '$c["key"] == "goodput" && $c["index"] >= 33 && $c["value"] == 1')"
+
 # ---- stopping exactly ----
 printf ':wait round 4\n:save-screen four.txt\n:step token\n:wait idle\n:save-screen token.txt\n:quit\n' >"$WORK/stop.script"
 terminal 120x36 "$PROGRAM --trace trace --script $WORK/stop.script"

@@ -128,7 +128,7 @@ lies_at(const struct grid_picture *p, int draft, int down, int along)
     return i / p->down.fold == down && k / p->along.fold == along;
 }
 
-/* "▸1,2", or "1+" where they don't fit. False: no draft lies there. */
+/* "▸1,2", or "+1", the first of several, where they don't fit. False: no draft lies there. */
 static bool
 marks_at(const struct grid_picture *p, const struct canvas *c, int down, int along, int room, char *out, size_t size)
 {
@@ -144,7 +144,7 @@ marks_at(const struct grid_picture *p, const struct canvas *c, int down, int alo
                                    n > 1 || room < 2 ? "" : canvas_glyph(c, "▸", ">"), i + 1);
     }
     if (n > 0 && (at >= size || text_width(out) > room))
-        snprintf(out, size, n > 1 ? "%d+" : "%d", first + 1);
+        snprintf(out, size, n > 1 ? "+%d" : "%d", first + 1);
     return n > 0;
 }
 

@@ -136,7 +136,7 @@ test_the_grid_shows_where_drafts_lie_and_what_was_cut(void **state)
     assert_int_equal(row_with(f, "1✓king  2✗man   3╌who   4╌had   5╌sons"), 1);
     assert_true(row_with(f, "a table  0 ▁") >= 0);
     assert_true(row_with(f, "  .90 .45 .50 ▸1") > 0); /* the highest row of the grid is at the top */
-    assert_true(row_with(f, "  .75 .30 3+  .40") > row_with(f, "  .90 .45"));
+    assert_true(row_with(f, "  .75 .30 +3  .40") > row_with(f, "  .90 .45"));
     assert_true(row_with(f, "  .50 .15 .20 .25") > row_with(f, "  .75 .30"));
     assert_true(row_with(f, "    0 ▸2  .05 .10") > row_with(f, "  .50 .15"));
     assert_true(row_with(f, "s\\a≥   0   .40 .99") > row_with(f, "    0 ▸2"));
@@ -146,7 +146,7 @@ test_the_grid_shows_where_drafts_lie_and_what_was_cut(void **state)
     f->grid.mono = true; /* without colours and UTF-8 marks differ from heat */
     f->grid.utf8 = false;
     draw(f, 16, 70);
-    assert_true(row_with(f, ">1") > 0 && row_with(f, "3+") > 0 && row_with(f, ">2") > 0);
+    assert_true(row_with(f, ">1") > 0 && row_with(f, "+3") > 0 && row_with(f, ">2") > 0);
     assert_true(row_with(f, "^1 2") >= 0);
 }
 
