@@ -12,6 +12,27 @@
 #define WATCHABLE 25.0 /* tokens a second */
 
 static int
+show(const struct source *source, const struct options *o, char *const *prompts, size_t n_prompts, double pace,
+     struct err *err)
+{
+    char history[1024], presets[1024], command[1024];
+    const struct app_options app = {.theme = o->theme,
+                                    .script = o->script,
+                                    .history_path = state_path(history, sizeof history, "prompts"),
+                                    .prompts = prompts,
+                                    .n_prompts = n_prompts,
+                                    .presets = config_path(presets, sizeof presets, "presets"),
+                                    .command_path = state_path(command, sizeof command, "command"),
+                                    .data_dir = data_dir(),
+                                    .pace = pace,
+                                    .quit_at_end = o->quit_at_end};
+    const int status = app_run(source, &app, err);
+    if (status == 1 || status == 2)
+        command_failed(err);
+    return status;
+}
+
+static int
 scope_run_live(const struct options *o, struct engine *engine, char *const *prompts, size_t n_prompts, struct err *err)
 {
     struct session_options so = generation_options(o);
@@ -52,20 +73,7 @@ scope_run_live(const struct options *o, struct engine *engine, char *const *prom
                                       .export_to = recording_export,
                                       .trouble = recording_trouble,
                                       .user = recording};
-        char history[1024], presets[1024], command[1024];
-        const struct app_options app = {.theme = o->theme,
-                                        .script = o->script,
-                                        .history_path = state_path(history, sizeof history, "prompts"),
-                                        .prompts = prompts,
-                                        .n_prompts = n_prompts,
-                                        .presets = config_path(presets, sizeof presets, "presets"),
-                                        .command_path = state_path(command, sizeof command, "command"),
-                                        .data_dir = data_dir(),
-                                        .pace = so.pace,
-                                        .quit_at_end = o->quit_at_end};
-        status = app_run(&source, &app, err);
-        if (status == 1 || status == 2)
-            command_failed(err);
+        status = show(&source, o, prompts, n_prompts, so.pace, err);
     } else {
         status = command_failed(err);
     }

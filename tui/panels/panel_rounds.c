@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/printable.h"
+#include "tui/panels/marks.h"
 #include "tui/panels/panel.h"
 #include "tui/panels/round_marks.h"
 #include "tui/terminal/input.h"
@@ -59,7 +60,8 @@ arrange(const struct view *v, const struct rounds_panel *p, int rows, int cols)
     return a;
 }
 
-static void
+/* Returns the columns used. */
+static int
 draw_exits(const struct canvas *c, int y, int x, int width, const struct scope_round *r)
 {
     char text[64 * 6] = "";
@@ -73,6 +75,19 @@ draw_exits(const struct canvas *c, int y, int x, int width, const struct scope_r
     canvas_text(&part, 0, 0, ROLE_DIM, text);
     if ((int)n > width - 1)
         canvas_text(&part, 0, part.cols - 1, ROLE_DIM, "…");
+    return (int)n < width ? (int)n : width;
+}
+
+/* What was turned before this round. */
+static void
+draw_mark(const struct view *v, const struct canvas *c, int y, int x, int width, const struct stretch *turned)
+{
+    char text[256];
+    stretch_text(turned, scope_info(v->scope), true, text, sizeof text);
+    if (width < 6)
+        return;
+    canvas_text(c, y, x, ROLE_LINE, canvas_glyph(c, "┊", ":"));
+    canvas_word(c, y, x + 1, width - 2, ROLE_LINE, MARK_NONE, text);
 }
 
 static void
@@ -80,8 +95,11 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
 {
     const struct round_event *e = &r->end;
     const bool here = selection_in_round(v, r);
+    const struct stretch *turned = mark_of_round(v->scope, r->number);
     if (here)
         canvas_text(c, y, 0, ROLE_CURSOR, "▸");
+    else if (turned != NULL)
+        marks_draw_tick(c, y, 0);
     int x = 1 + canvas_print(c, y, 1, here ? ROLE_TITLE : r->whole ? ROLE_TEXT : ROLE_DIM, "%3u ", (unsigned)r->number);
     round_marks(c, y, x, a.boxes, r);
     x += a.boxes + 1;
@@ -93,8 +111,9 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
             canvas_text(c, y, x, ROLE_DIM, "–");
         x += a.ratio;
     }
-    if (a.exits > 0)
-        draw_exits(c, y, x, a.exits, r);
+    const int used = a.exits > 0 ? draw_exits(c, y, x, a.exits, r) : 0;
+    if (turned != NULL)
+        draw_mark(v, c, y, x + used + (used > 0), a.exits - used - (used > 0), turned);
     x += a.exits;
     if (a.reason > 0) {
         const struct canvas part = canvas_inside(c, y, x, 1, a.reason - 1);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tui/panels/marks.h"
 #include "tui/panels/series.h"
 #include "tui/terminal/input.h"
 
@@ -13,6 +14,7 @@ struct series_panel {
     int read;   /* rounds back from the newest where the read-out stands; -1: nowhere */
     int plot_x; /* where the dots begin, and */
     struct series_axis axis;
+    struct marks marks; /* turns on that axis */
     struct chart chart; /* the one being drawn */
 };
 
@@ -88,6 +90,9 @@ draw_one(struct series_panel *p, const struct view *v, const struct canvas *c, i
             series_derived(&p->chart, v->scope, (enum derived)(-1 - which), &p->axis);
         p->chart.role = role;
         series_draw_chart(c, &p->chart, &p->axis, read);
+        for (int i = 0; i < p->marks.n; i++)
+            for (int y = 1; y < c->rows; y++)
+                marks_draw_tick(c, y, p->marks.mark[i].x);
     }
 }
 
@@ -107,9 +112,18 @@ place_axis(struct series_panel *p, const struct scope *s, int cols)
         p->read = (int)p->axis.rounds - 1;
 }
 
+static int
+place_mark(const void *user, const struct stretch *s)
+{
+    const struct series_panel *p = user;
+    return s->first_round >= p->axis.first && s->first_round - p->axis.first < p->axis.rounds
+               ? p->plot_x + (int)(s->first_round - p->axis.first) * p->axis.scale / 2
+               : -1;
+}
+
 /* "41 ──── round ──── 120", or the round that is read. */
 static void
-draw_axis(const struct series_panel *p, const struct canvas *c, int y)
+draw_axis(const struct series_panel *p, const struct scope *s, const struct canvas *c, int y)
 {
     if (p->axis.rounds == 0)
         return;
@@ -126,6 +140,7 @@ draw_axis(const struct series_panel *p, const struct canvas *c, int y)
     const int x = c->cols - text_width(text);
     if (x > p->plot_x + 6)
         canvas_text(c, y, x, p->read >= 0 ? ROLE_TITLE : ROLE_DIM, text);
+    marks_draw(&p->marks, s, c, y, x);
 }
 
 static void
@@ -139,6 +154,7 @@ draw_series(void *state, const struct view *v, const struct canvas *c)
     const bool axis = c->rows >= 4;
     const int rows = c->rows - axis;
     place_axis(p, v->scope, c->cols);
+    marks_find(&p->marks, v->scope, place_mark, p);
     if (p->top >= p->charts)
         p->top = p->charts - 1;
     /* As many as fit, from the one that was scrolled to. */
@@ -158,7 +174,7 @@ draw_series(void *state, const struct view *v, const struct canvas *c)
         y += mine;
     }
     if (axis)
-        draw_axis(p, c, c->rows - 1);
+        draw_axis(p, v->scope, c, c->rows - 1);
 }
 
 static void

@@ -1,0 +1,122 @@
+/* Turns as marks: in rounds, and along series and any other time axis. */
+#include "tests/rigs/panel_rig.h"
+#include "tui/panels/marks.h"
+#include "tui/terminal/text.h"
+
+static void
+turn(struct fixture *f, const char *knob, const char *before, const char *after)
+{
+    stream_control(&f->stream, knob, after);
+    f->stream.events[f->stream.n - 1].control.old_text = before;
+}
+
+static void
+rounds(struct fixture *f, int n)
+{
+    for (int i = 0; i < n; i++) {
+        f->stream.round++;
+        say_round(&f->stream, 2, 1, 2);
+    }
+}
+
+static void
+turn_twice(struct fixture *f)
+{
+    rounds(f, 4);
+    turn(f, "tau", "0.55", "0.7");
+    rounds(f, 12);
+    turn(f, "d_max", "3", "2");
+    turn(f, "tau", "0.7", "0.3");
+    rounds(f, 4);
+}
+
+static void
+test_a_rounds_line_says_what_was_turned_before_it(void **state)
+{
+    struct fixture *f = *state;
+    use(f, "rounds");
+    turn_twice(f);
+    draw(f, 20, 90);
+    assert_int_equal(row_with(f, "τ 0.7→0.3"), 3);
+    assert_int_equal(row_with(f, "┊ 17"), 3);
+    assert_int_equal(row_with(f, "┊τ 0.55→0.7"), 15);
+    assert_int_equal(row_with(f, "┊  5"), 15);
+    draw(f, 20, 26); /* no room for the text: the tick says that there is one */
+    assert_int_equal(row_with(f, "τ"), -1);
+    assert_int_equal(row_with(f, "┊  5"), 15);
+    f->grid.utf8 = false;
+    draw(f, 20, 90);
+    assert_int_equal(row_with(f, ":  5"), 15);
+}
+
+static void
+test_series_have_a_tick_with_its_text(void **state)
+{
+    struct fixture *f = *state;
+    use(f, "series");
+    turn_twice(f);
+    draw(f, 8, 80);
+    assert_non_null(strstr(line(f, 7), "┊τ 0.55→0.7─"));
+    assert_non_null(strstr(line(f, 7), "→0.3"));
+    const char *axis = strstr(line(f, 7), "┊");
+    assert_non_null(axis);
+    char before[4096];
+    snprintf(before, sizeof before, "%.*s", (int)(axis - f->line), f->line);
+    const int x = text_width(before);
+    bool above = false; /* the same column of the chart */
+    for (int y = 1; y < 7; y++)
+        above = above || strcmp(grid_at(&f->grid, y, x)->text, "┊") == 0;
+    assert_true(above);
+    stream_control(&f->stream, "run", "restart"); /* another run has its own rounds */
+    f->stream.run = 2;
+    f->stream.events[f->stream.n - 1].run = 2;
+    f->stream.round = 0;
+    rounds(f, 8);
+    draw(f, 8, 80);
+    assert_int_equal(row_with(f, "┊"), -1);
+}
+
+static int
+place(const void *user, const struct stretch *s)
+{
+    const int *scale = user;
+    return (int)s->first_round * *scale / 2;
+}
+
+static void
+test_texts_give_way_to_the_next_tick(void **state)
+{
+    struct fixture *f = *state;
+    turn_twice(f);
+    see(f);
+    assert_true(grid_open(&f->grid, 1, 100));
+    const struct canvas c = {.rows = 1, .cols = 100, .grid = &f->grid};
+    struct marks marks;
+    for (int scale = 5; scale > 0; scale--) {
+        for (int x = 0; x < 100; x++)
+            canvas_text(&c, 0, x, ROLE_DIM, "─");
+        marks_find(&marks, f->scope, place, &scale);
+        assert_int_equal(marks.n, 2);
+        marks_draw(&marks, f->scope, &c, 0, 100);
+        for (int i = 0; i < 2; i++)
+            assert_string_equal(grid_at(&f->grid, 0, marks.mark[i].x)->text, "┊");
+        const bool whole = strstr(line(f, 0), "┊τ 0.55→0.7") != NULL;
+        assert_true(whole == (6 * scale > 11));
+    }
+    canvas_text(&c, 0, 18, ROLE_KNOB, "●"); /* where a replay stands is never hidden */
+    marks_draw(&marks, f->scope, &c, 0, 100);
+    assert_string_equal(grid_at(&f->grid, 0, 18)->text, "●");
+    assert_null(mark_of_round(f->scope, 4));
+    assert_non_null(mark_of_round(f->scope, 5));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PANEL_TEST(test_a_rounds_line_says_what_was_turned_before_it),
+        PANEL_TEST(test_series_have_a_tick_with_its_text),
+        PANEL_TEST(test_texts_give_way_to_the_next_tick),
+    };
+    return cmocka_run_group_tests_name("marks", tests, NULL, NULL);
+}
