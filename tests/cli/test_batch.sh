@@ -1,0 +1,63 @@
+#!/bin/sh
+# Several sequences: each says what it says alone; texts in order, results, a trace of all, the table of bench; what is refused.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+helpers_of_tiny
+
+for i in 1 2 3 4 5; do
+    printf '{"turns": ["%s of them"]}\n' "$(seq -s' ' "$i")"
+done >"$TMP/prompts.jsonl"
+alone() { # sequence, arguments of run
+    sequence=$1
+    shift
+    "$PROGRAM" run --ignore-eos -n 20 --seed $((7 + sequence)) "$@" "$TINY" 2>/dev/null
+}
+together() {
+    "$PROGRAM" run --ignore-eos -n 20 --seed 7 "$@" "$TINY" 2>"$TMP/err"
+}
+
+for policy in ar layerskip specbound sd specdecpp sv; do
+    together --policy $policy $HELPERS --temp 0.8 -p 'a b' --batch 3 >"$TMP/out"
+    for i in 0 1 2; do alone $i --policy $policy $HELPERS --temp 0.8 -p 'a b'; done >"$TMP/alone"
+    check "$policy: three go on from a prompt as each would alone" cmp "$TMP/out" "$TMP/alone"
+done
+check "the summary is of all" grep -q '^sv: 3 sequences, 60 tokens, .*; end: batch$' "$TMP/err"
+
+together --batch 2 --prompts "$TMP/prompts.jsonl" >"$TMP/out"
+"$PROGRAM" run --ignore-eos -n 20 --prompts "$TMP/prompts.jsonl" "$TINY" >"$TMP/alone" 2>/dev/null
+check "five prompts, two at a time, in their order" cmp "$TMP/out" "$TMP/alone"
+together --batch "$TMP/prompts.jsonl" >"$TMP/out"
+check "a file is a batch of its prompts" cmp "$TMP/out" "$TMP/alone"
+
+specscope run --ignore-eos -n 6 --batch 2 --prompts "$TMP/prompts.jsonl" --json "$TMP/json" --trace "$TMP/trace" "$TINY"
+check "results have the sequences" python3 -c "
+import json
+j = json.load(open('$TMP/json'))
+assert j['params']['batch'] == 2 and j['end'] == 'batch' and 'token_ids' not in j
+assert [len(s['token_ids']) for s in j['sequences']] == [6] * 5 and {s['end'] for s in j['sequences']} == {'tokens'}"
+check "the trace says how many there are" python3 -c "
+import json
+run = json.load(open('$TMP/trace/run.json'))
+assert (run['sequences'], run['prompts']) == (2, 5)"
+check "each has its lines" sh -c "cut -d, -f4 '$TMP/trace/rounds.csv' | sort -u | tr '\n' ' ' | grep -q '^0 1 2 3 4 seq'"
+check "each joins with its prompt and leaves" sh -c "
+    [ \$(grep -c ',\"joined\",' '$TMP/trace/controls.csv') = 5 ] && [ \$(grep -c ',\"left\",' '$TMP/trace/controls.csv') = 5 ]"
+specscope run -n 4 -p a --trace "$TMP/single" "$TINY"
+check "one that is no batch neither joins nor leaves" sh -c "! grep -Eq '\"(joined|left)\"' '$TMP/single/controls.csv'"
+
+works "bench runs batches" bench --ignore-eos -n 10 --repeat 1 --policy sd --policy sv $HELPERS --prompts "$TMP/prompts.jsonl" \
+    --batch 4 --json "$TMP/bench.json" --csv "$TMP/bench.csv" "$TINY"
+check "and compares every text" python3 -c "
+import json
+results = json.load(open('$TMP/bench.json'))['results']
+assert [len(r['token_ids']) for r in results] == [5] * 3 and {r['lossless'] for r in results} == {'yes'}"
+check "its table says how many at a time" sh -c "'$PROGRAM' bench -n 4 --repeat 1 --policy sd $HELPERS -p a --batch 3 '$TINY' 2>/dev/null | grep -q '1 prompts 3 at a time'"
+
+for bad in 0 65 4096; do
+    refuses "--batch $bad" 2 "1 to 64 sequences" run --batch $bad "$TINY"
+done
+refuses "a file that is not there" 1 "none.jsonl" run --batch "$TMP/none.jsonl" "$TINY"
+printf '{"turns": ["a"]}\n{"turns": ["%s"]}\n' "$(seq -s' ' 200)" >"$TMP/long.jsonl"
+refuses "a prompt that is too long is named" 2 "prompt 2: the prompt has" run --batch 2 --prompts "$TMP/long.jsonl" -c 64 "$TINY"
+refuses "a context that does not fit so often" 1 "memory are available" run --batch 64 -c 16000000 "$TINY"
+finish
