@@ -84,14 +84,18 @@ def render(text, path, columns, rows):
     draw = ImageDraw.Draw(image)
     style = Style()
     for row, line in enumerate(text.split("\n")[:rows]):
-        x = 0
+        x, carrier = 0, " "
         for m in re.finditer(r"\x1b\[([0-9;:]*)m|\x1b[^m]*?[A-Za-z\\]|(.)", line):
             if m.group(1) is not None:
                 style.apply(m.group(1))
             elif m.group(2) is not None:
-                if 0x300 <= ord(m.group(2)) <= 0x36F:  # a mark on the cell before
+                if 0x335 <= ord(m.group(2)) <= 0x338:  # a stroke through the cell before
                     draw.line(((x - 1) * CELL_W, row * CELL_H + 9, x * CELL_W, row * CELL_H + 9), fill=style.colours()[0])
                     continue
+                if 0x300 <= ord(m.group(2)) <= 0x36F:  # another mark on it, drawn with the letter that carries it
+                    draw.text(((x - 1) * CELL_W, row * CELL_H), carrier + m.group(2), font=FONT[style.bold], fill=style.colours()[0])
+                    continue
+                carrier = m.group(2)
                 ink, paper = style.colours()
                 left, top = x * CELL_W, row * CELL_H
                 draw.rectangle((left, top, left + CELL_W - 1, top + CELL_H - 1), fill=paper)
@@ -100,13 +104,18 @@ def render(text, path, columns, rows):
     image.quantize(128).save(path, optimize=True)
 
 
-def shot(path, columns, rows, command, keys=(), seconds=4.0):
-    socket = os.path.join(tempfile.mkdtemp(), "tmux")
+def shot(path, columns, rows, command, keys=(), seconds=4.0, script=""):
+    folder = tempfile.mkdtemp()
+    socket = os.path.join(folder, "tmux")
+    if script:
+        with open(os.path.join(folder, "script"), "w") as file:
+            file.write(script)
+        command += " --script " + file.name
 
     def tmux(*arguments):
         return subprocess.run(["tmux", "-S", socket, "-f", "/dev/null", *arguments], check=True, capture_output=True, text=True).stdout
 
-    environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "COLORTERM": "truecolor"}
     subprocess.run(["tmux", "-S", socket, "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command],
                    check=True, env=environment)
     time.sleep(seconds)
@@ -124,6 +133,8 @@ def main():
     shot("docs/screenshot.png", 160, 48, program + " --pace 12", ["b"], 9.0)
     shot("docs/del.png", 160, 48, f"{program} --policy del --pace 12 {names}", ["Tab Tab Tab"], 6.0)
     shot("docs/swift.png", 160, 48, f"{program} --policy swift --pace 30 --ignore-eos", ["Tab Tab Tab"], 9.0)
+    shot("docs/specdecpp.png", 160, 48, f"{program} --policy specdecpp", [], 6.0, ":wait round 9\n:panel judge\n")
+    shot("docs/sv.png", 160, 48, f"{program} --policy sv --set row_cost=0.2", [], 6.0, ":wait round 7\n:panel judge\n")
     shot("docs/narrow.png", 80, 24, program + " --pace 12", [], 5.0)
 
 
