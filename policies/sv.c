@@ -107,9 +107,8 @@ measure(const struct batch *b)
         *l = (struct sv_latency){0};
     if (value[KNOB_ROW_COST] > 0 || value[KNOB_VERIFY] == VERIFY_ALL || rows == b->n || l->rows >= rows)
         return true;
-    const uint32_t room = r->n_tokens + r->budget, most = b->n * (b->window + 1); /* the context has room for them */
-    rows = most < SV_ROWS ? most : SV_ROWS;
-    return sv_latency_measure(l, r, rows < room ? rows : room);
+    const uint32_t most = b->n * (b->window + 1);
+    return sv_latency_measure(l, r, most < SV_ROWS ? most : SV_ROWS, r->n_tokens + r->budget);
 }
 
 /* Drafts all windows, and asks what the companion says of them. */

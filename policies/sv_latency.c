@@ -6,11 +6,11 @@
 
 enum { PASSES = 3 }; /* over all numbers of rows; of each number the least time counts */
 
-/* The number of rows to measure after n: all up to 8, then an eighth more at least. */
+/* The number of rows to measure after n: all up to 8, then a quarter more. */
 static uint32_t
 after(uint32_t n, uint32_t rows)
 {
-    const uint32_t next = n < 8 ? n + 1 : n + (n + 7) / 8;
+    const uint32_t next = n < 8 ? n + 1 : n + n / 4;
     return n < rows && next > rows ? rows : next;
 }
 
@@ -39,25 +39,36 @@ verify(struct round *r, uint32_t n, double *ms)
     return ok;
 }
 
+/* Every number from 1 to `last`, from those that were measured; and on to `rows`. */
+static void
+fill(double *ms, uint32_t last, uint32_t rows)
+{
+    for (uint32_t n = 1, next; n < last; n = next) {
+        next = after(n, last);
+        for (uint32_t i = n + 1; i < next; i++)
+            ms[i - 1] = ms[n - 1] + (ms[next - 1] - ms[n - 1]) * (i - n) / (next - n);
+    }
+    const double row = last > 1 ? (ms[last - 1] - ms[0]) / (last - 1) : ms[0];
+    for (uint32_t i = last; i < rows; i++)
+        ms[i] = ms[i - 1] + row;
+}
+
 bool
-sv_latency_measure(struct sv_latency *l, struct round *r, uint32_t rows)
+sv_latency_measure(struct sv_latency *l, struct round *r, uint32_t rows, uint32_t room)
 {
     double *ms = l->verify_ms;
+    const uint32_t last = rows < room ? rows : room;
     l->rows = 0;
-    for (uint32_t i = 0; i < rows; i++)
+    for (uint32_t i = 0; i < last; i++)
         ms[i] = INFINITY;
     for (int pass = 0; pass < PASSES; pass++)
-        for (uint32_t n = 1; n <= rows; n = after(n, rows)) {
+        for (uint32_t n = 1; n <= last; n = after(n, last)) {
             double taken;
             if (!verify(r, n, &taken))
                 return false;
             ms[n - 1] = fmin(ms[n - 1], taken);
         }
-    for (uint32_t n = 1, next; n < rows; n = next) {
-        next = after(n, rows);
-        for (uint32_t i = n + 1; i < next; i++)
-            ms[i - 1] = ms[n - 1] + (ms[next - 1] - ms[n - 1]) * (i - n) / (next - n);
-    }
+    fill(ms, last, rows);
     goodput_monotone(ms, rows);
     l->rows = rows;
     return true;

@@ -15,9 +15,10 @@ struct sv_latency {               /* zeroed: nothing is known */
     double draft_ms[SV_ROWS + 1]; /* by the number of sequences: the least; 0: not known */
 };
 
-/* Verifies up to `rows` rows, at most SV_ROWS, behind a few tokens of the round's sequence, in passes aside; they fit into
- * the context. Of many rows not every number is measured: what lies between is interpolated. False: stop. */
-bool sv_latency_measure(struct sv_latency *, struct round *, uint32_t rows);
+/* Verifies up to `rows` rows, at most SV_ROWS, behind a few tokens of the round's sequence, in passes aside; no more than
+ * `room`, which the context has, and for more goes on in a straight line. Of many rows not every number is measured: what
+ * lies between is interpolated. False: stop. */
+bool sv_latency_measure(struct sv_latency *, struct round *, uint32_t rows, uint32_t room);
 /* A round of n sequences drafted `window` tokens each and asked about them in so many ms. What prefills a helper's context
  * tells nothing: the first round after a prompt is not to be counted. */
 void sv_latency_drafted(struct sv_latency *, uint32_t window, uint32_t sequences, double ms);
