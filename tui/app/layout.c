@@ -1,43 +1,4 @@
-#include "tui/app/layout.h"
-
-/* Shares `cols` among the chosen items by weight, none below its min_cols while that is possible; whole columns, no
- * gap, no overlap. */
-static void
-side_by_side(struct layout *l, const struct layout_item *items, const int *chosen, int n, struct rect area)
-{
-    int width[LAYOUT_PANELS] = {0};
-    int left = area.cols, weights = 0;
-    bool settled[LAYOUT_PANELS] = {false};
-    for (int i = 0; i < n; i++)
-        weights += items[chosen[i]].weight > 0 ? items[chosen[i]].weight : 1;
-    /* Whoever would get less than it needs gets just that, and the rest is shared by the others. */
-    for (bool again = true; again;) {
-        again = false;
-        for (int i = 0; i < n; i++) {
-            const int weight = items[chosen[i]].weight > 0 ? items[chosen[i]].weight : 1;
-            const int wanted = items[chosen[i]].min_cols;
-            if (settled[i] || weights <= weight || left * weight / weights >= wanted || wanted >= left)
-                continue;
-            width[i] = wanted;
-            settled[i] = again = true;
-            left -= wanted;
-            weights -= weight;
-        }
-    }
-    for (int i = 0; i < n; i++) {
-        const int weight = items[chosen[i]].weight > 0 ? items[chosen[i]].weight : 1;
-        if (settled[i])
-            continue;
-        width[i] = weights <= weight ? left : left * weight / weights;
-        left -= width[i];
-        weights -= weight;
-    }
-    int x = area.x;
-    for (int i = 0; i < n; i++) {
-        l->panel[chosen[i]] = (struct rect){area.y, x, area.rows, width[i]};
-        x += width[i];
-    }
-}
+#include "tui/app/layout_columns.h"
 
 /* ---- bands ---- */
 
@@ -127,7 +88,7 @@ choose_bands(struct stack *s, int rows)
         }
 }
 
-/* Upper bands hold what one looks at; a lower one needs 8 rows and is best at a third, or less when there are more. */
+/* Upper bands hold what one looks at; a lower one needs 8 rows and is best below a third, or less when there are more. */
 static void
 share_rows(struct stack *s, int rows)
 {
@@ -135,8 +96,9 @@ share_rows(struct stack *s, int rows)
     for (int i = 0; i < s->n; i++)
         if (s->band[i].shown)
             *(s->band[i].place == PANEL_TOP ? &tops : &lowers) += 1;
-    int lower = lowers > 0 ? rows / (lowers + tops + 1) : 0;
-    lower = lower < 8 ? 8 : lower > 16 ? 16 : lower;
+    int lower = lowers > 0 ? rows * 9 / 10 / (lowers + tops + 1) : 0;
+    const int least = lowers == 1 && rows >= 30 ? 10 : 8; /* seven knobs and what one of them does */
+    lower = lower < least ? least : lower > 16 ? 16 : lower;
     if (tops > 0 && lowers > 0 && lower * lowers > rows - 6 * tops)
         lower = (rows - 6 * tops) / lowers;
     int parts = tops > 0 ? tops : lowers;
@@ -153,6 +115,20 @@ share_rows(struct stack *s, int rows)
     }
 }
 
+static void
+place_bands(struct layout *l, const struct layout_item *items, const struct stack *s, int from, struct rect area)
+{
+    int y = area.y;
+    for (int i = 0; i < s->n; i++) {
+        const struct band *band = &s->band[i];
+        if (!band->shown)
+            continue;
+        if (i >= from)
+            layout_side_by_side(l, items, band->item, band->n, (struct rect){y, area.x, band->rows, area.cols});
+        y += band->rows;
+    }
+}
+
 /* focus: the panel that goes before all others, -1: none does. */
 static void
 stack(struct layout *l, const struct layout_item *items, int n, int focus, struct rect area)
@@ -165,21 +141,35 @@ stack(struct layout *l, const struct layout_item *items, int n, int focus, struc
             ;
     choose_bands(&s, area.rows);
     share_rows(&s, area.rows);
-    int y = area.y;
-    for (int i = 0; i < s.n; i++) {
-        const struct band *band = &s.band[i];
-        if (!band->shown)
-            continue;
-        side_by_side(l, items, band->item, band->n, (struct rect){y, area.x, band->rows, area.cols});
-        y += band->rows;
-    }
+    place_bands(l, items, &s, 0, area);
+}
+
+/* A large screen: what stands in the middle is below one of the upper panels, not across the whole width. */
+static bool
+columned(struct layout *l, const struct layout_item *items, int n, struct rect area)
+{
+    struct stack s = {.n = 0};
+    bool taken[LAYOUT_PANELS] = {false};
+    if (area.cols < LAYOUT_COLUMNED || !take_band(&s, items, n, PANEL_TOP, -1, area.cols, taken) ||
+        take_band(&s, items, n, PANEL_TOP, -1, area.cols, taken))
+        return false;
+    while (take_band(&s, items, n, PANEL_BOTTOM, -1, area.cols, taken))
+        ;
+    choose_bands(&s, area.rows);
+    share_rows(&s, area.rows);
+    const struct rect upper = {area.y, area.x, s.band[0].rows, area.cols};
+    if (!layout_columns(l, items, n, s.band[0].item, s.band[0].n, upper))
+        return false;
+    place_bands(l, items, &s, 1, area);
+    return true;
 }
 
 /* Panels stand where they are declared, so that nothing moves with the focus; unless it would not be seen. */
 static void
 stacked(struct layout *l, const struct layout_item *items, int n, int focus, struct rect area)
 {
-    stack(l, items, n, -1, area);
+    if (!columned(l, items, n, area))
+        stack(l, items, n, -1, area);
     if (focus < 0 || focus >= n || !items[focus].active || l->panel[focus].rows > 0)
         return;
     for (int i = 0; i < n; i++)

@@ -2,7 +2,8 @@
  *
  * Panels say their place, weight and least width; nothing here knows one from another. Those of a place stand beside each
  * other as far as their widths allow, in bands, and bands below each other as far as the height allows: on a large screen
- * all of them, on 120×36 the first band of the upper and of the lower place. What has the focus is always among them. A
+ * all of them, on 120×36 the first band of the upper and of the lower place. A large screen
+ * has those of the middle below one of the upper ones. What has the focus is always among them. A
  * narrow terminal stacks bands when it is tall, else it keeps item 0 above a row of tabs; a small one does so without
  * boxes. */
 #ifndef TUI_APP_LAYOUT_H
@@ -18,6 +19,8 @@
 #define LAYOUT_WIDE       120 /* columns from which panels stand side by side */
 #define LAYOUT_TIMED      14  /* rows from which there is a time line */
 #define LAYOUT_SPLIT      100 /* columns from which a low one has the text beside the tab */
+#define LAYOUT_COLUMNED   150 /* columns from which what stands in the middle is below one of the upper panels */
+#define LAYOUT_LEAST      8   /* rows of a panel beside or below others */
 #define LAYOUT_TALL       44  /* rows from which narrow terminals stack panels */
 
 struct rect {

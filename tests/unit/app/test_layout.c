@@ -190,6 +190,21 @@ test_what_stands_in_the_middle_needs_height_or_the_focus(void **state)
     }
 }
 
+/* 160×48 with a ledger alone: it stands below the text, and the layers beside both keep the whole height. */
+static void
+test_a_large_screen_has_the_middle_below_one_of_the_upper_panels(void **state)
+{
+    (void)state;
+    const struct layout one = laid(48, 170, 63 | 1 << 6, 4, false);
+    assert_int_equal(one.panel[6].x, one.panel[0].x);
+    assert_int_equal(one.panel[6].cols, one.panel[0].cols);
+    assert_int_equal(one.panel[6].y, one.panel[0].y + one.panel[0].rows);
+    assert_int_equal(one.panel[1].rows, one.panel[0].rows + one.panel[6].rows);
+    const struct layout two = laid(60, 200, 63 | 3 << 6, 4, false); /* the second goes below the other one */
+    assert_int_equal(two.panel[7].x, two.panel[1].x);
+    assert_true(two.panel[7].rows >= LAYOUT_LEAST && two.panel[1].rows >= 18);
+}
+
 /* More panels than stand beside each other make a further band, not a gap. */
 static void
 test_many_panels_of_a_place_make_further_bands(void **state)
@@ -241,6 +256,7 @@ main(void)
         cmocka_unit_test(test_narrow_terminals_keep_the_text_above_one_tab),
         cmocka_unit_test(test_tall_narrow_terminals_stack_panels),
         cmocka_unit_test(test_what_stands_in_the_middle_needs_height_or_the_focus),
+        cmocka_unit_test(test_a_large_screen_has_the_middle_below_one_of_the_upper_panels),
         cmocka_unit_test(test_many_panels_of_a_place_make_further_bands),
         cmocka_unit_test(test_wide_terminals_show_panels_side_by_side),
         cmocka_unit_test(test_the_space_of_an_inactive_panel_is_shared_out),
