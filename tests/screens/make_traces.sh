@@ -9,7 +9,8 @@ make_trace() { # name, prompt, options…
     prompt=$2
     shift 2
     rm -rf "tests/screens/traces/$name"
-    "$BUILD/specscope" run --isa reference --threads 1 --probe all --trace "tests/screens/traces/$name" -p "$prompt" "$@" >/dev/null
+    [ -z "$prompt" ] || set -- -p "$prompt" "$@"
+    "$BUILD/specscope" run --isa reference --threads 1 --probe all --trace "tests/screens/traces/$name" "$@" >/dev/null
     sed -i -e 's#\("path":[[:space:]]*"\)[^"]*/models/#\1models/#' -e 's#\("host":[[:space:]]*"\)[^"]*"#\1here"#' \
         "tests/screens/traces/$name/run.json"
 }
@@ -17,5 +18,6 @@ make_trace specbound 'A baker sent Ruby to market with a leather fork. "Bring me
 make_trace swift 'Everybody in the valley knew Willa and Lorgar. Willa sat in the chapel and was merry. Lorgar was in the attic. Lorgar had a magic cheese. "Are you calm?" asked' --policy swift --set window=8 --set skip_ratio=0.7 --probe policy -n 60
 make_trace del 'Everybody in the valley knew Willa and Lorgar. Willa sat in the chapel and was merry. Lorgar was in the attic. Lorgar had a magic cheese. "Are you calm?" asked' --policy del -n 40
 make_trace sd 'Three mice sat on a wall,' --policy sd -n 30
+make_trace batch "" --prompts tests/screens/prompts.jsonl --batch 3 --policy specbound -n 20
 make_trace specdecpp 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' --policy specdecpp --probe policy -n 60
 make_trace sv 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' --policy sv --set row_cost=0.2 --probe policy -n 60

@@ -21,7 +21,8 @@ golden() { # name, prompt, options…
     prompt=$2
     shift 2
     rm -rf "$WORK/trace"
-    "$PROGRAM" run --isa reference --threads 1 --probe all --trace "$WORK/trace" -p "$prompt" "$@" >/dev/null 2>"$WORK/err" || cat "$WORK/err"
+    [ -z "$prompt" ] || set -- -p "$prompt" "$@"
+    "$PROGRAM" run --isa reference --threads 1 --probe all --trace "$WORK/trace" "$@" >/dev/null 2>"$WORK/err" || cat "$WORK/err"
     for table in tokens layers series controls vocab rounds; do
         mask "tests/screens/traces/$name/$table.csv" >"$WORK/expected"
         mask "$WORK/trace/$table.csv" >"$WORK/got"
@@ -30,4 +31,5 @@ golden() { # name, prompt, options…
 }
 golden specbound 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' --policy specbound -n 48
 golden sd 'Three mice sat on a wall,' --policy sd -n 30
+golden batch '' --prompts tests/screens/prompts.jsonl --batch 3 --policy specbound -n 20
 exit $STATUS

@@ -9,7 +9,7 @@
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 
-#define TITLE "sequences"
+#define TITLE "batch"
 
 struct batch_panel {
     uint32_t order[SCOPE_TILES]; /* (n) indices of tiles as they stand here, with their lanes */
