@@ -128,7 +128,8 @@ draw_head(const struct canvas *c, const struct scope *s, const struct scope_tile
     x += canvas_styled(c, 0, x, role, NAN, look.pointed ? MARK_CURSOR : MARK_NONE, number);
     x += canvas_text(c, 0, x, role, " ");
     if (!t->live) {
-        x += canvas_word(c, 0, x, c->cols - x, ROLE_DIM, MARK_NONE, t->left[0] != '\0' ? t->left : "ended");
+        x += canvas_text(c, 0, x, ROLE_DIM, t->left[0] != '\0' ? "ended: " : "ended");
+        x += canvas_word(c, 0, x, c->cols - x, ROLE_DIM, MARK_NONE, t->left);
         x += canvas_text(c, 0, x, ROLE_DIM, t->held ? " " : ", not held ");
         draw_figures(c, s, t, c->cols - x);
         return;

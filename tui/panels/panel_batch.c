@@ -152,7 +152,10 @@ note_batch(void *state, const struct view *v, char *out, int n)
         snprintf(waiting, sizeof waiting, " · %u waiting", (unsigned)b.waiting);
     if ((uint32_t)seen < p->n)
         snprintf(hidden, sizeof hidden, " · %u below", (unsigned)(p->n - (uint32_t)seen));
-    snprintf(text[0], sizeof text[0], "%s%u live", speed, (unsigned)b.live);
+    if (b.live > 0)
+        snprintf(text[0], sizeof text[0], "%s%u live", speed, (unsigned)b.live);
+    else
+        snprintf(text[0], sizeof text[0], "%s%u ended", speed, (unsigned)b.left);
     snprintf(text[1], sizeof text[1], "%s%u live%s%s", speed, (unsigned)b.live, left, waiting);
     snprintf(text[2], sizeof text[2], "goodput %s%u live%s%s%s", speed, (unsigned)b.live, left, waiting, hidden);
     int longest = speed[0] != '\0' ? 2 : 1;

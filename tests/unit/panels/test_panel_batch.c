@@ -80,7 +80,7 @@ test_a_tile_says_what_its_sequence_does(void **state)
     assert_string_equal(note, "200 tok/s · 2 live");
     tell_left(&f, 1, "eos");
     draw(&f, 14, 80);
-    assert_non_null(strstr(line(&f, 7), "1 eos"));
+    assert_non_null(strstr(line(&f, 7), "1 ended: eos"));
     assert_null(strstr(line(&f, 7), "■"));
     f.ops->note(f.panel, &f.view, note, sizeof note);
     assert_string_equal(note, "goodput 200 tok/s · 1 live · 1 ended · 1 waiting");
@@ -125,15 +125,15 @@ test_tiles_stay_with_their_lanes(void **state)
     draw(&f, 15, 30);
     assert_non_null(strstr(line(&f, 0), "┌ 2 "));
     assert_non_null(strstr(line(&f, 5), "┌ 1 "));
-    assert_non_null(strstr(line(&f, 10), "▸0 eos"));
+    assert_non_null(strstr(line(&f, 10), "▸0 ended: eos"));
     tell_left(&f, 1, "tokens"); /* stays where it is until somebody comes */
     draw(&f, 15, 30);
-    assert_non_null(strstr(line(&f, 5), "1 tokens"));
+    assert_non_null(strstr(line(&f, 5), "1 ended: tokens"));
     tell_joined(&f, 3);
     draw(&f, 20, 30);
     assert_non_null(strstr(line(&f, 0), "┌ 2 "));
     assert_non_null(strstr(line(&f, 5), "┌ 3 "));
-    assert_non_null(strstr(line(&f, 10), "1 tokens"));
+    assert_non_null(strstr(line(&f, 10), "1 ended: tokens"));
     close_panels(&f);
 }
 
