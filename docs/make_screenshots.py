@@ -135,6 +135,7 @@ def main():
     shot("docs/swift.png", 160, 48, f"{program} --policy swift --pace 30 --ignore-eos", ["Tab Tab Tab"], 9.0)
     shot("docs/specdecpp.png", 160, 48, f"{program} --policy specdecpp", [], 6.0, ":wait round 9\n:panel judge\n")
     shot("docs/sv.png", 160, 48, f"{program} --policy sv --set row_cost=0.2", [], 6.0, ":wait round 7\n:panel judge\n")
+    shot("docs/batch.png", 160, 48, program + " --prompts tests/screens/prompts.jsonl --batch 4 --policy sd --pace 40 --ignore-eos", ["}"], 6.0)
     shot("docs/narrow.png", 80, 24, program + " --pace 12", [], 5.0)
 
 

@@ -98,6 +98,46 @@ done
 check "series.csv has what stopped specdecpp" test "$(csv "$WORK/run/trace/series.csv" value '$c["key"] == "reject" && $c["round"] == 1 && $c["index"] == 32')" = 0.400000006
 check "and what sv chose" test -n "$(csv "$WORK/run/trace/series.csv" value '$c["key"] == "goodput" && $c["index"] >= 33 && $c["value"] == 1')"
 
+# ---- several sequences ----
+cat >"$WORK/live.script" <<'END'
+:wait round 3
+:set tau 0.3
+:step 2
+:wait idle
+:policy sd
+:step 2
+:wait idle
+:panel batch
+:sequence 1
+:save-screen one.txt
+:resume
+:wait end
+:wait idle
+:sequence 4
+:save-screen four.txt
+:key {
+:save-screen three.txt
+:sequence 7
+:quit
+END
+sed -e '/^:set\|^:policy\|^:step\|^:resume\|^:sequence 7/d' -e 's/^:wait round 3/:goto 7/' -e 's/^:wait end/:goto 99999/' "$WORK/live.script" >"$WORK/replay.script"
+for size in 80x24 160x48; do
+    terminal $size "$PROGRAM --prompts $ROOT/tests/screens/prompts.jsonl --batch 3 -n 20 --trace trace --script $WORK/live.script; echo \$? >live.status; mv one.txt one.live; mv four.txt four.live; mv three.txt three.live; $PROGRAM replay --script $WORK/replay.script trace"
+    check "a live batch's replay ends well at $size" exits 0
+    check "a sequence that is not there is refused" grep -q 'no sequence 7 yet; so far there are 5' "$WORK/run/err"
+    rows=$((${size#*x} - 4))
+    for screen in one four three; do
+        panels "$WORK/run/$screen.live" $rows >"$WORK/a"
+        panels "$WORK/run/$screen.txt" $rows >"$WORK/b"
+        check "sequence $screen, live and replayed, is the same at $size" diff -u "$WORK/a" "$WORK/b"
+    done
+    check "the title names the sequence" grep -q 'seq 4 of 5' "$WORK/run/four.live"
+    check "the text is that sequence's" grep -q 'In the park she met a badger' "$WORK/run/four.live"
+    check "its tile has the mark" grep -q '▸4' "$WORK/run/four.live"
+    check "{ goes to the one before" grep -q '▸3' "$WORK/run/three.live"
+done
+check "rounds.csv has a line for each sequence of a round" test "$(csv "$WORK/run/trace/rounds.csv" seq '$c["round"] == 1' | tr '\n' ' ')" = "0 1 2 "
+
 # ---- stopping exactly ----
 printf ':wait round 4\n:save-screen four.txt\n:step token\n:wait idle\n:save-screen token.txt\n:quit\n' >"$WORK/stop.script"
 terminal 120x36 "$PROGRAM --trace trace --script $WORK/stop.script"
