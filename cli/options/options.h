@@ -70,6 +70,7 @@ struct options {
     const char *helpers[HELPERS]; /* models that help; NULL: none given */
     struct {
         uint32_t prompt, response; /* tokens */
+        uint32_t at_once;
         struct sampling sampling;
     } answers; /* of the target, to what is cut out of a text */
     struct {

@@ -118,36 +118,91 @@ open_partial(struct accept_job *j, struct train_prompts *p, struct err *err)
     return true;
 }
 
+/* Prompts that are answered at once, and what comes of them. */
+struct batch {
+    struct accept_prompt prompt[READER_LANES];
+    token_t *tokens;
+    float *x, *label;
+};
+
 static bool
-collect(struct accept_job *j, struct train_prompts *p, struct accept_data *data, struct err *err)
+open_batch(struct batch *b, const struct options *o, uint32_t width, struct err *err)
 {
-    const struct options *o = j->options;
+    const size_t n = o->answers.at_once, response = o->answers.response;
+    b->tokens = malloc(n * o->answers.prompt * sizeof *b->tokens);
+    b->x = malloc(n * response * width * sizeof *b->x);
+    b->label = malloc(n * response * sizeof *b->label);
+    for (size_t i = 0; i < n; i++)
+        b->prompt[i] = (struct accept_prompt){.tokens = b->tokens + i * o->answers.prompt,
+                                              .x = b->x + i * response * width,
+                                              .label = b->label + i * response};
+    return (b->tokens != NULL && b->x != NULL && b->label != NULL) ||
+           err_set(err, ERR_WORK, "train accept: out of memory for answers; ask for fewer --at-once");
+}
+
+static void
+close_batch(struct batch *b)
+{
+    free(b->tokens);
+    free(b->x);
+    free(b->label);
+}
+
+/* The next prompt's candidates, behind the others and into the file. */
+static bool
+keep(struct accept_job *j, const struct accept_prompt *p, uint32_t width, struct err *err)
+{
+    struct accept_rows *r = rows_of(j, j->n_prompts);
+    const size_t x_bytes = p->rows * width * sizeof *p->x, label_bytes = p->rows * sizeof *p->label;
+    const struct record head = {CANDIDATES, p->rows};
+    const struct slice record[] = {
+        {(const char *)&head, sizeof head}, {(const char *)p->x, x_bytes}, {(const char *)p->label, label_bytes}};
+    if (!make_room(r, p->rows, width, err) || !train_partial_add(&j->partial, record, 3, err))
+        return false;
+    memcpy(r->x + r->n * width, p->x, x_bytes);
+    memcpy(r->label + r->n, p->label, label_bytes);
+    r->n += p->rows;
+    j->n_prompts++;
+    return true;
+}
+
+static bool
+collect_batch(struct accept_job *j, const struct train_prompts *p, struct accept_data *data, struct batch *b,
+              uint32_t width, struct err *err)
+{
+    const size_t left = p->n - j->n_prompts, most = j->options->answers.at_once, n = left < most ? left : most;
+    for (size_t i = 0; i < n; i++) {
+        b->prompt[i].index = j->n_prompts + i;
+        b->prompt[i].n = train_prompts_copy(p, j->n_prompts + i, b->tokens + i * j->options->answers.prompt);
+    }
+    if (!accept_data_prompts(data, b->prompt, n, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!keep(j, &b->prompt[i], width, err))
+            return false;
+    return true;
+}
+
+static bool
+collect(struct accept_job *j, const struct train_prompts *p, struct accept_data *data, struct err *err)
+{
     const uint32_t width = engine_draft_model(j->engine)->desc.width;
-    for (; j->n_prompts < p->n; j->n_prompts++) {
-        struct accept_rows *r = rows_of(j, j->n_prompts);
-        size_t rows, n;
+    struct batch b = {0};
+    bool ok = open_batch(&b, j->options, width, err);
+    while (ok && j->n_prompts < p->n) {
         char text[64];
-        if (generation_interrupted())
-            return err_set(err, ERR_CANCELLED, "interrupted before training began; the same command goes on");
-        const token_t *prompt = train_prompts_at(p, j->n_prompts, &n);
-        if (!make_room(r, o->answers.response, width, err))
-            return false;
-        float *x = r->x + r->n * width, *label = r->label + r->n;
-        if (!accept_data_prompt(data, j->n_prompts, prompt, n, x, label, &rows, err))
-            return false;
-        const struct record head = {CANDIDATES, rows};
-        const struct slice record[] = {{(const char *)&head, sizeof head},
-                                       {(const char *)x, rows * width * sizeof *x},
-                                       {(const char *)label, rows * sizeof *label}};
-        if (!train_partial_add(&j->partial, record, 3, err))
-            return false;
-        r->n += rows;
+        ok = generation_interrupted()
+                 ? err_set(err, ERR_CANCELLED, "interrupted before training began; the same command goes on")
+                 : collect_batch(j, p, data, &b, width, err);
         snprintf(text, sizeof text, "%zu candidates, %.1f%% accepted", j->train.n + j->held.n,
                  accepted(&j->train) * 100);
-        train_bar("responses", (double)(j->n_prompts + 1) / (double)p->n, j->n_prompts + 1 == p->n, text, j->start_us);
+        if (ok)
+            train_bar("responses", (double)j->n_prompts / (double)p->n, j->n_prompts == p->n, text, j->start_us);
     }
-    return (j->train.n > 0 && j->held.n > 0) ||
-           err_set(err, ERR_WORK, "train accept: there is nothing to learn from; lower --mixing or raise --tokens");
+    close_batch(&b);
+    return ok &&
+           ((j->train.n > 0 && j->held.n > 0) ||
+            err_set(err, ERR_WORK, "train accept: there is nothing to learn from; lower --mixing or raise --tokens"));
 }
 
 static bool
@@ -158,7 +213,8 @@ run(struct accept_job *j, struct err *err)
                                                 .response = o->answers.response,
                                                 .mixing = o->accept.mixing,
                                                 .sampling = o->answers.sampling,
-                                                .seed = o->seed};
+                                                .seed = o->seed,
+                                                .lanes = o->answers.at_once};
     const size_t wanted = o->train.tokens / o->answers.response + 1, least = 2 * (size_t)ACCEPT_HELD_EVERY;
     struct train_prompts prompts = {0};
     struct accept_data *data = NULL;

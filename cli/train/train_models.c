@@ -17,7 +17,7 @@ train_engine(const struct options *o, unsigned needs, struct engine **engine, st
                                            .wanted = needs,
                                            .accept = "none",
                                            .profile = "none",
-                                           .ctx = o->answers.prompt + o->answers.response};
+                                           .ctx = o->answers.at_once * (o->answers.prompt + o->answers.response)};
     if (!engine_open(engine, &options, NULL, NULL, err))
         return false;
     const unsigned missing = engine_missing(*engine, needs);
@@ -42,7 +42,7 @@ train_settings_models(struct train_settings *s, const struct engine *e, unsigned
 }
 
 void
-train_settings_answers(struct train_settings *s, const struct options *o, struct train_prompts *prompts)
+train_settings_answers(struct train_settings *s, const struct options *o, const struct train_prompts *prompts)
 {
     const struct sampling *how = &o->answers.sampling;
     train_settings_add(s, "temperature %.6g, top-k %" PRIu32 ", top-p %.6g", (double)how->temperature, how->top_k,

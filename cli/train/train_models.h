@@ -13,6 +13,6 @@ bool train_engine(const struct options *, unsigned needs, struct engine **, stru
 /* "target fables-14m 0123456789abcdef", and so on for each role in `needs`. */
 void train_settings_models(struct train_settings *, const struct engine *, unsigned needs);
 /* How answers are made from the prompts. */
-void train_settings_answers(struct train_settings *, const struct options *, struct train_prompts *);
+void train_settings_answers(struct train_settings *, const struct options *, const struct train_prompts *);
 
 #endif

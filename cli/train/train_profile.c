@@ -82,30 +82,85 @@ open_partial(struct profile_job *j, struct err *err)
     return true;
 }
 
+/* Prompts that are answered at once, and what comes of them. */
+struct batch {
+    struct profile_prompt prompt[READER_LANES];
+    token_t *tokens;
+    struct sv_observation *seen;
+};
+
+static bool
+open_batch(struct batch *b, const struct options *o, struct err *err)
+{
+    const size_t n = o->answers.at_once, most = o->answers.response + o->profile.drafts;
+    b->tokens = malloc(n * o->answers.prompt * sizeof *b->tokens);
+    b->seen = malloc(n * most * sizeof *b->seen);
+    for (size_t i = 0; i < n; i++)
+        b->prompt[i] = (struct profile_prompt){.tokens = b->tokens + i * o->answers.prompt, .seen = b->seen + i * most};
+    return (b->tokens != NULL && b->seen != NULL) ||
+           err_set(err, ERR_WORK, "train profile: out of memory for answers; ask for fewer --at-once");
+}
+
+static bool
+is_whole(const struct profile_job *j)
+{
+    return j->partial.n_records >= j->prompts.n || j->rounds.emitted >= j->options->train.tokens;
+}
+
+/* The next prompt's observations, behind the others and into the file. */
+static bool
+keep(struct profile_job *j, const struct profile_prompt *p, struct err *err)
+{
+    j->rounds.rounds += p->rounds.rounds;
+    j->rounds.drafted += p->rounds.drafted;
+    j->rounds.accepted += p->rounds.accepted;
+    j->rounds.emitted += p->rounds.emitted;
+    const struct slice record[] = {{(const char *)&j->rounds, sizeof j->rounds},
+                                   {(const char *)p->seen, p->n_seen * sizeof *p->seen}};
+    if (!make_room(j, p->n_seen, err) || !train_partial_add(&j->partial, record, 2, err))
+        return false;
+    memcpy(j->seen + j->n_seen, p->seen, p->n_seen * sizeof *p->seen);
+    j->n_seen += p->n_seen;
+    return true;
+}
+
+static bool
+collect_batch(struct profile_job *j, struct batch *b, struct err *err)
+{
+    const size_t first = j->partial.n_records, left = j->prompts.n - first, most = j->options->answers.at_once,
+                 n = left < most ? left : most;
+    for (size_t i = 0; i < n; i++) {
+        b->prompt[i].index = first + i;
+        b->prompt[i].n = train_prompts_copy(&j->prompts, first + i, b->tokens + i * j->options->answers.prompt);
+    }
+    if (!profile_data_prompts(j->data, b->prompt, n, err))
+        return false;
+    for (size_t i = 0; i < n && !is_whole(j); i++) /* no more than prompts one by one would come to */
+        if (!keep(j, &b->prompt[i], err))
+            return false;
+    return true;
+}
+
 static bool
 collect(struct profile_job *j, struct err *err)
 {
-    const size_t n = j->prompts.n, most = j->options->answers.response + j->options->profile.drafts;
-    size_t i = j->partial.n_records;
-    for (; i < n && !generation_interrupted() && j->rounds.emitted < j->options->train.tokens; i++) {
-        size_t len, more;
+    struct batch b = {0};
+    bool ok = open_batch(&b, j->options, err);
+    while (ok && !is_whole(j) && !generation_interrupted()) {
         char text[64];
-        const token_t *prompt = train_prompts_at(&j->prompts, i, &len);
-        if (!make_room(j, most, err) ||
-            !profile_data_prompt(j->data, i, prompt, len, j->seen + j->n_seen, &more, &j->rounds, err))
-            return false;
-        const struct slice record[] = {{(const char *)&j->rounds, sizeof j->rounds},
-                                       {(const char *)(j->seen + j->n_seen), more * sizeof *j->seen}};
-        j->n_seen += more;
-        if (!train_partial_add(&j->partial, record, 2, err))
-            return false;
+        const double n = (double)j->prompts.n;
+        ok = collect_batch(j, &b, err);
         snprintf(text, sizeof text, "%zu drafts judged, %.2f tokens a round", j->n_seen,
                  (double)j->rounds.emitted / (double)j->rounds.rounds);
-        train_bar("decoding", (double)(i + 1) / (double)n, i + 1 == n, text, j->start_us);
+        if (ok)
+            train_bar("decoding", (double)j->partial.n_records / n, j->partial.n_records == j->prompts.n, text,
+                      j->start_us);
     }
-    j->whole = i >= n || j->rounds.emitted >= j->options->train.tokens;
-    return j->n_seen > 0 || !generation_interrupted() ||
-           err_set(err, ERR_CANCELLED, "interrupted before anything was seen");
+    free(b.tokens);
+    free(b.seen);
+    j->whole = is_whole(j);
+    return ok && (j->n_seen > 0 || !generation_interrupted() ||
+                  err_set(err, ERR_CANCELLED, "interrupted before anything was seen"));
 }
 
 /* "H(A) 1.38 bits" and what is left of it, as the paper's Table 2. */
@@ -144,7 +199,8 @@ run(struct profile_job *j, struct err *err)
                                                  .response = o->answers.response,
                                                  .drafts = o->profile.drafts,
                                                  .sampling = o->answers.sampling,
-                                                 .seed = o->seed};
+                                                 .seed = o->seed,
+                                                 .lanes = o->answers.at_once};
     const struct sampling *how = &o->answers.sampling;
     struct sv_profile profile = {.whose = {.temperature = how->temperature, .top_k = how->top_k, .top_p = how->top_p}};
     if (!train_engine(o, NEEDS_HERE, &j->engine, err) ||

@@ -70,9 +70,7 @@ bool
 train_prompts_open(struct train_prompts *p, const struct options *o, const struct tokenizer *t, size_t n,
                    struct err *err)
 {
-    *p = (struct train_prompts){.length = o->answers.prompt, .one = malloc(o->answers.prompt * sizeof *p->one)};
-    if (p->one == NULL)
-        return err_set(err, ERR_WORK, "train: out of memory for prompts");
+    *p = (struct train_prompts){.length = o->answers.prompt};
     return o->prompts_file != NULL ? read_lines(p, o->prompts_file, t, n, err) : read_text(p, o->train.text, t, n, err);
 }
 
@@ -81,33 +79,41 @@ train_prompts_close(struct train_prompts *p)
 {
     free(p->tokens);
     free(p->line);
-    free(p->one);
     *p = (struct train_prompts){0};
 }
 
-const token_t *
-train_prompts_at(struct train_prompts *p, size_t i, size_t *len)
+/* A line's tokens, or of a text those behind its BOS. */
+static const token_t *
+find(const struct train_prompts *p, size_t i, size_t *n)
 {
     if (p->line != NULL) {
-        *len = p->line[i + 1] - p->line[i];
+        *n = p->line[i + 1] - p->line[i];
         return p->tokens + p->line[i];
     }
-    const size_t own = p->length - p->bos, first = p->bos + (p->n_tokens - p->bos - own) * i / p->n;
-    if (p->bos)
-        p->one[0] = p->tokens[0];
-    memcpy(p->one + p->bos, p->tokens + first, own * sizeof *p->one);
-    *len = p->length;
-    return p->one;
+    *n = p->length - p->bos;
+    return p->tokens + p->bos + (p->n_tokens - p->bos - *n) * i / p->n;
+}
+
+size_t
+train_prompts_copy(const struct train_prompts *p, size_t i, token_t *to)
+{
+    size_t n;
+    const token_t *own = find(p, i, &n);
+    const size_t bos = p->line == NULL && p->bos;
+    if (bos > 0)
+        to[0] = p->tokens[0];
+    memcpy(to + bos, own, n * sizeof *to);
+    return bos + n;
 }
 
 uint64_t
-train_prompts_hash(struct train_prompts *p)
+train_prompts_hash(const struct train_prompts *p)
 {
     uint64_t hash = HASH_START;
     for (size_t i = 0; i < p->n; i++) {
-        size_t len;
-        const token_t *prompt = train_prompts_at(p, i, &len);
-        hash = hash_bytes(hash_bytes(hash, &len, sizeof len), prompt, len * sizeof *prompt);
+        size_t n;
+        const token_t *own = find(p, i, &n);
+        hash = hash_bytes(hash_bytes(hash, &n, sizeof n), own, n * sizeof *own);
     }
     return hash;
 }

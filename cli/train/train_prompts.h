@@ -12,17 +12,16 @@ struct train_prompts {
     token_t *tokens; /* (n_tokens) of the text; or of all lines, one behind another */
     size_t n_tokens;
     size_t *line; /* (n + 1) where each line's begin; NULL: a text */
-    token_t *one; /* (length) the one at hand */
 };
 
 /* From options->prompts_file, else options->train.text: about `n` of them, evenly spread (of lines, no more than there are). */
 bool train_prompts_open(struct train_prompts *, const struct options *, const struct tokenizer *, size_t n,
                         struct err *);
 void train_prompts_close(struct train_prompts *);
-/* Prompt i < n; *len tokens of it, valid until the next call. */
-const token_t *train_prompts_at(struct train_prompts *, size_t i, size_t *len);
+/* Prompt i < n, into `to` (length); returns how many tokens it has. */
+size_t train_prompts_copy(const struct train_prompts *, size_t i, token_t *to);
 /* A number that tells these prompts from others. */
-uint64_t train_prompts_hash(struct train_prompts *);
+uint64_t train_prompts_hash(const struct train_prompts *);
 
 /* "responses [#####.....]  52%  TEXT  18 s" on a terminal's stderr; elsewhere a line where `line` says so. */
 void train_bar(const char *what, double done, bool line, const char *text, uint64_t start_us);

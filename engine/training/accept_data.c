@@ -5,29 +5,61 @@
 
 #include "engine/model/final_norm.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "engine/training/reader.h"
 #include "kernels/cpu/sampling.h"
 #include "kernels/rng.h"
 
-struct accept_data {
-    struct accept_data_options options;
-    struct reader target, draft;
-    uint32_t vocab;                /* ids that both have */
-    struct final_norm norm;        /* the draft's */
+struct lane { /* a prompt at hand */
+    struct accept_data *data;
+    struct accept_prompt *prompt;
+    uint64_t seed;
+    uint32_t said;                 /* of the response */
+    bool over;                     /* it has ended */
     token_t *text;                 /* (prompt + response) what is read */
     token_t *response, *candidate; /* (response): X, Y */
     bool *mixed;                   /* (response): Z_i is X_i */
     float *label;                  /* (response): a */
     float *p;                      /* (response, vocab) what the target said before each X */
-    float *z, *q;                  /* (the larger vocabulary), (vocab) */
-    uint32_t *order;               /* (vocab) scratch */
-
-    /* the prompt at hand */
-    uint64_t seed;
-    uint32_t n_prompt;
-    float *x, *labels; /* the caller's, n_rows of them are there */
-    size_t n_rows;
 };
+
+struct accept_data {
+    struct accept_data_options options;
+    struct reader target, draft;
+    uint32_t vocab;         /* ids that both have */
+    struct final_norm norm; /* the draft's */
+    float *z, *q;           /* (the larger vocabulary), (vocab) */
+    uint32_t *order;        /* (vocab) scratch */
+    struct lane *lanes;     /* (options.lanes) */
+};
+
+static bool
+open_lane(struct accept_data *a, struct lane *l)
+{
+    const uint32_t prompt = a->options.prompt, response = a->options.response;
+    l->data = a;
+    l->text = malloc((prompt + response) * sizeof *l->text);
+    l->response = malloc(response * sizeof *l->response);
+    l->candidate = malloc(response * sizeof *l->candidate);
+    l->mixed = malloc(response * sizeof *l->mixed);
+    l->label = malloc(response * sizeof *l->label);
+    l->p = malloc((size_t)response * a->vocab * sizeof *l->p);
+    return l->text != NULL && l->response != NULL && l->candidate != NULL && l->mixed != NULL && l->label != NULL &&
+           l->p != NULL;
+}
+
+static bool
+make_room(struct accept_data *a)
+{
+    const uint32_t more = a->target.vocab > a->draft.vocab ? a->target.vocab : a->draft.vocab;
+    a->vocab = a->target.vocab < a->draft.vocab ? a->target.vocab : a->draft.vocab;
+    a->z = malloc(more * sizeof *a->z);
+    a->q = malloc(a->vocab * sizeof *a->q);
+    a->order = malloc(a->vocab * sizeof *a->order);
+    a->lanes = calloc(a->options.lanes, sizeof *a->lanes);
+    bool ok = a->z != NULL && a->q != NULL && a->order != NULL && a->lanes != NULL;
+    for (uint32_t i = 0; i < a->options.lanes && ok; i++)
+        ok = open_lane(a, &a->lanes[i]);
+    return ok;
+}
 
 bool
 accept_data_open(struct accept_data **out, const struct engine *engine, const struct accept_data_options *options,
@@ -37,29 +69,17 @@ accept_data_open(struct accept_data **out, const struct engine *engine, const st
     struct accept_data *a = calloc(1, sizeof *a);
     if (a == NULL)
         return err_set(err, ERR_WORK, "out of memory reading responses");
-    const uint32_t ctx = options->prompt + options->response;
+    const uint32_t ctx = options->prompt + options->response, lanes = options->lanes;
     a->options = *options;
-    if (!reader_open(&a->target, engine, READS_TARGET, ctx, cancel, err) ||
-        !reader_open(&a->draft, engine, READS_DRAFT, ctx, cancel, err) ||
-        !final_norm_open(&a->norm, &a->draft.model->desc, err)) {
+    bool ok = reader_open(&a->target, engine, READS_TARGET, ctx, lanes, cancel, err) &&
+              reader_open(&a->draft, engine, READS_DRAFT, ctx, lanes, cancel, err) &&
+              final_norm_open(&a->norm, &a->draft.model->desc, err);
+    ok = ok && (make_room(a) ||
+                err_set(err, ERR_WORK, "out of memory for %u responses of %u tokens; ask for fewer or shorter ones",
+                        (unsigned)lanes, (unsigned)options->response));
+    if (!ok) {
         accept_data_close(a);
         return false;
-    }
-    a->vocab = a->target.vocab < a->draft.vocab ? a->target.vocab : a->draft.vocab;
-    a->text = malloc(ctx * sizeof *a->text);
-    a->response = malloc(options->response * sizeof *a->response);
-    a->candidate = malloc(options->response * sizeof *a->candidate);
-    a->mixed = malloc(options->response * sizeof *a->mixed);
-    a->label = malloc(options->response * sizeof *a->label);
-    a->p = malloc((size_t)options->response * a->vocab * sizeof *a->p);
-    a->z = malloc((a->target.vocab > a->draft.vocab ? a->target.vocab : a->draft.vocab) * sizeof *a->z);
-    a->q = malloc(a->vocab * sizeof *a->q);
-    a->order = malloc(a->vocab * sizeof *a->order);
-    if (a->text == NULL || a->response == NULL || a->candidate == NULL || a->mixed == NULL || a->label == NULL ||
-        a->p == NULL || a->z == NULL || a->q == NULL || a->order == NULL) {
-        accept_data_close(a);
-        return err_set(err, ERR_WORK, "out of memory for responses of %u tokens; ask for shorter ones",
-                       (unsigned)options->response);
     }
     *out = a;
     return true;
@@ -73,63 +93,65 @@ accept_data_close(struct accept_data *a)
     reader_close(&a->target);
     reader_close(&a->draft);
     final_norm_free(&a->norm);
-    free(a->text);
-    free(a->response);
-    free(a->candidate);
-    free(a->mixed);
-    free(a->label);
-    free(a->p);
+    for (uint32_t i = 0; i < a->options.lanes && a->lanes != NULL; i++) {
+        free(a->lanes[i].text);
+        free(a->lanes[i].response);
+        free(a->lanes[i].candidate);
+        free(a->lanes[i].mixed);
+        free(a->lanes[i].label);
+        free(a->lanes[i].p);
+    }
+    free(a->lanes);
     free(a->z);
     free(a->q);
     free(a->order);
     free(a);
 }
 
-/* ---- a prompt ---- */
+/* ---- prompts ---- */
 
 static struct rng_key
-key_of(const struct accept_data *a, uint32_t pos, enum rng_purpose purpose)
+key_of(const struct lane *l, uint32_t pos, enum rng_purpose purpose)
 {
-    return (struct rng_key){.seed = a->seed, .pos = pos, .purpose = purpose};
+    return (struct rng_key){.seed = l->seed, .pos = pos, .purpose = purpose};
 }
 
-/* The target goes on from text[0..n_prompt): X, and its distribution before each. Returns how many; 0: an error. */
-static uint32_t
-respond(struct accept_data *a)
+/* The target has read all of the text: X goes on, from its distribution. */
+static bool
+respond(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
-    struct reader *r = &a->target;
-    uint32_t said = 0;
-    reader_forget(r, 0);
-    while (said < a->options.response) {
-        float *p = a->p + (size_t)said * a->vocab;
-        const uint32_t n = a->n_prompt + said;
-        const struct rng_key key = key_of(a, n, RNG_BONUS);
-        if (!reader_read(r, a->text, n, NULL, NULL) || !reader_logits(r, context_at(r->context, r->seq, n - 1), a->z))
-            return 0;
-        sampling_dist(a->z, a->vocab, &a->options.sampling, p, a->order);
-        a->response[said++] = a->text[n] = sampling_draw(p, a->vocab, &key, NULL, 0);
-        if (tokenizer_is_end(r->model->tokenizer, a->text[n]))
-            break;
-    }
-    return said;
+    struct lane *l = user;
+    struct accept_data *a = l->data;
+    const uint32_t n = (uint32_t)l->prompt->n + l->said;
+    if (at + 1 < n)
+        return true;
+    float *p = l->p + (size_t)l->said * a->vocab;
+    const struct rng_key key = key_of(l, n, RNG_BONUS);
+    if (!reader_logits(r, slot, a->z))
+        return false;
+    sampling_dist(a->z, a->vocab, &a->options.sampling, p, a->order);
+    l->response[l->said++] = l->text[n] = sampling_draw(p, a->vocab, &key, NULL, 0);
+    l->over = l->said == a->options.response || tokenizer_is_end(r->model->tokenizer, l->text[n]);
+    return true;
 }
 
 /* The draft model has read text[at], the prompt's last or X_i: the next candidate, and its label. */
 static bool
 propose(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
-    struct accept_data *a = user;
-    if (at + 1 < a->n_prompt)
+    struct lane *l = user;
+    struct accept_data *a = l->data;
+    if (at + 1 < l->prompt->n)
         return true;
-    const uint32_t i = at + 1 - a->n_prompt;
-    const struct rng_key key = key_of(a, at + 1, RNG_DRAFT);
+    const uint32_t i = at + 1 - (uint32_t)l->prompt->n;
+    const struct rng_key key = key_of(l, at + 1, RNG_DRAFT);
     if (!reader_logits(r, slot, a->z))
         return false;
     sampling_dist(a->z, a->vocab, &a->options.sampling, a->q, a->order);
     const token_t y = sampling_draw(a->q, a->vocab, &key, NULL, 0);
-    const float ratio = a->p[(size_t)i * a->vocab + (size_t)y] / a->q[y];
-    a->candidate[i] = y;
-    a->label[i] = ratio < 1 ? ratio : 1;
+    const float ratio = l->p[(size_t)i * a->vocab + (size_t)y] / a->q[y];
+    l->candidate[i] = y;
+    l->label[i] = ratio < 1 ? ratio : 1;
     return true;
 }
 
@@ -137,46 +159,72 @@ propose(void *user, struct reader *r, uint32_t at, slot_t slot)
 static bool
 take(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
-    struct accept_data *a = user;
-    const uint32_t i = at - a->n_prompt;
-    float *x = a->x + a->n_rows * r->width;
-    if (a->mixed[i])
+    const struct lane *l = user;
+    struct accept_prompt *to = l->prompt;
+    const uint32_t i = at - (uint32_t)to->n;
+    float *x = to->x + to->rows * r->width;
+    if (l->mixed[i])
         return true;
     if (!context_read_hidden(r->context, slot, r->layers, x))
         return false;
-    final_norm_apply(&a->norm, x, x);
-    a->labels[a->n_rows++] = a->label[i];
+    final_norm_apply(&l->data->norm, x, x);
+    to->label[to->rows++] = l->label[i];
     return true;
 }
 
-bool
-accept_data_prompt(struct accept_data *a, uint64_t index, const token_t *prompt, size_t n, float *x, float *label,
-                   size_t *rows, struct err *err)
+/* Of each lane's text the prompt and `more` of what was said, less `less`; lanes whose response is over are left out where
+ * `alive`. */
+static size_t
+texts_of(struct accept_data *a, size_t n, uint32_t less, bool alive, struct reader_text *texts)
 {
-    struct reader *r = &a->draft;
-    *rows = 0;
-    a->seed = splitmix64_mix(a->options.seed + index * SPLITMIX64_STEP);
-    a->n_prompt = (uint32_t)n;
-    a->x = x;
-    a->labels = label;
-    a->n_rows = 0;
-    memcpy(a->text, prompt, n * sizeof *prompt);
-    const uint32_t said = respond(a);
-    if (said == 0) {
-        *err = *context_error(a->target.context);
-        return false;
+    size_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct lane *l = &a->lanes[i];
+        if (!alive || !l->over)
+            texts[count++] = (struct reader_text){
+                .lane = i, .tokens = l->text, .to = (uint32_t)l->prompt->n + l->said - less, .user = l};
     }
-    reader_forget(r, 0);
-    bool ok = reader_read(r, a->text, a->n_prompt + said - 1, propose, a);
-    for (uint32_t i = 0; i < said && ok; i++) {
-        const struct rng_key key = key_of(a, a->n_prompt + i, RNG_ACCEPT);
-        a->mixed[i] = rng_uniform(&key) < a->options.mixing;
-        a->text[a->n_prompt + i] = a->mixed[i] ? a->response[i] : a->candidate[i];
+    return count;
+}
+
+static void
+mix(struct lane *l)
+{
+    for (uint32_t i = 0; i < l->said; i++) {
+        const uint32_t pos = (uint32_t)l->prompt->n + i;
+        const struct rng_key key = key_of(l, pos, RNG_ACCEPT);
+        l->mixed[i] = rng_uniform(&key) < l->data->options.mixing;
+        l->text[pos] = l->mixed[i] ? l->response[i] : l->candidate[i];
     }
-    reader_forget(r, a->n_prompt); /* Z begins like X: with the prompt */
-    ok = ok && reader_read(r, a->text, a->n_prompt + said, take, a);
-    *rows = a->n_rows;
+}
+
+bool
+accept_data_prompts(struct accept_data *a, struct accept_prompt *prompts, size_t n, struct err *err)
+{
+    struct reader_text texts[READER_LANES];
+    for (uint32_t i = 0; i < n; i++) {
+        struct lane *l = &a->lanes[i];
+        l->prompt = &prompts[i];
+        l->prompt->rows = 0;
+        l->seed = splitmix64_mix(a->options.seed + prompts[i].index * SPLITMIX64_STEP);
+        l->said = 0;
+        l->over = false;
+        memcpy(l->text, prompts[i].tokens, prompts[i].n * sizeof *l->text);
+        reader_forget(&a->target, i, 0);
+        reader_forget(&a->draft, i, 0);
+    }
+    for (size_t left; (left = texts_of(a, n, 0, true, texts)) > 0;)
+        if (!reader_read(&a->target, texts, left, respond)) {
+            *err = *context_error(a->target.context);
+            return false;
+        }
+    bool ok = reader_read(&a->draft, texts, texts_of(a, n, 1, false, texts), propose);
+    for (uint32_t i = 0; i < n && ok; i++) {
+        mix(&a->lanes[i]);
+        reader_forget(&a->draft, i, (uint32_t)prompts[i].n); /* Z begins like X: with the prompt */
+    }
+    ok = ok && reader_read(&a->draft, texts, texts_of(a, n, 0, false, texts), take);
     if (!ok)
-        *err = *context_error(r->context);
+        *err = *context_error(a->draft.context);
     return ok;
 }

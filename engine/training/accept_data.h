@@ -8,13 +8,14 @@
 #ifndef ENGINE_TRAINING_ACCEPT_DATA_H
 #define ENGINE_TRAINING_ACCEPT_DATA_H
 
-#include "engine/session/engine.h"
+#include "engine/training/reader.h"
 
 struct accept_data_options {
     uint32_t prompt, response; /* tokens of a prompt at most, and of the target's response */
     double mixing;             /* 0.15 */
     struct sampling sampling;  /* of p and q, and of the response */
     uint64_t seed;
+    uint32_t lanes; /* prompts at a time, at most; 1 to READER_LANES */
 };
 
 struct accept_data;
@@ -24,9 +25,17 @@ bool accept_data_open(struct accept_data **, const struct engine *, const struct
                       const atomic_bool *cancel, struct err *);
 void accept_data_close(struct accept_data *);
 
-/* One prompt of n <= options.prompt tokens, `index` naming its random numbers. Rows: x (response, width of the draft) and
- * label (response); *rows of them. A response ends with the target's end of sequence. */
-bool accept_data_prompt(struct accept_data *, uint64_t index, const token_t *prompt, size_t n, float *x, float *label,
-                        size_t *rows, struct err *);
+struct accept_prompt {
+    uint64_t index; /* names its random numbers */
+    const token_t *tokens;
+    size_t n; /* 1 to options.prompt */
+    /* What comes out: rows of x (response, width of the draft) and label (response), which are the caller's. */
+    float *x, *label;
+    size_t rows;
+};
+
+/* Up to options.lanes prompts in passes that they share: of each the same as alone. A response ends with the target's end of
+ * sequence. */
+bool accept_data_prompts(struct accept_data *, struct accept_prompt *, size_t n, struct err *);
 
 #endif

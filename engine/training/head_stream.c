@@ -29,7 +29,7 @@ head_stream_open(struct head_stream **out, const struct engine *engine, const to
         return err_set(err, ERR_WORK, "out of memory reading hidden states");
     }
     *s = (struct head_stream){.tokens = tokens, .n = n, .window = window, .bos = bos, .text = text};
-    if (!reader_open(&s->reader, engine, READS_TARGET, window + 1, cancel, err)) {
+    if (!reader_open(&s->reader, engine, READS_TARGET, window + 1, 1, cancel, err)) {
         head_stream_close(s);
         return false;
     }
@@ -75,8 +75,9 @@ head_stream_window(struct head_stream *s, size_t index, float *hidden, size_t *r
     s->hidden = hidden;
     s->text[0] = s->bos;
     memcpy(s->text + s->skip, s->tokens + begin, n * sizeof *s->text);
-    reader_forget(&s->reader, 0);
-    const bool ok = reader_read(&s->reader, s->text, s->skip + (uint32_t)n, take_row, s);
+    reader_forget(&s->reader, 0, 0);
+    const struct reader_text text = {.tokens = s->text, .to = s->skip + (uint32_t)n, .user = s};
+    const bool ok = reader_read(&s->reader, &text, 1, take_row);
     *rows = ok ? n : 0;
     if (!ok)
         *err = *context_error(s->reader.context);

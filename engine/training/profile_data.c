@@ -4,32 +4,58 @@
 #include <string.h>
 
 #include "engine/tokenizer/tokenizer.h"
-#include "engine/training/reader.h"
 #include "kernels/cpu/sampling.h"
 #include "kernels/rng.h"
+
+struct lane { /* a prompt at hand */
+    struct profile_data *data;
+    struct profile_prompt *prompt;
+    uint64_t seed;
+    uint32_t n, end;      /* tokens that stand, the last of them no model has read; and how many there may be */
+    uint32_t drafts;      /* of this round; 0: the response is over */
+    float *logits[READS]; /* (drafts + 1, vocabulary of each): before each draft, and after the last */
+    float *q;             /* (drafts, vocab) what drafts were drawn from */
+    token_t *text;        /* (prompt + response + drafts + 1) */
+};
 
 struct profile_data {
     struct profile_data_options options;
     struct reader reader[READS];
-    float *logits[READS]; /* (drafts + 1, vocabulary of each): before each draft, and after the last */
-    float *q;             /* (drafts, vocab) what drafts were drawn from */
-    float *scratch[3];    /* (vocab) distributions at hand */
-    uint32_t *order;      /* (vocab) scratch */
-    token_t *text;        /* (prompt + response + drafts + 1) */
-
-    /* the prompt at hand */
-    uint64_t seed;
-    uint32_t n;     /* tokens that stand; the last of them no model has read */
-    uint32_t vocab; /* ids that all three have */
+    uint32_t vocab;     /* ids that all three have */
+    float *scratch[3];  /* (vocab) distributions at hand */
+    uint32_t *order;    /* (vocab) scratch */
+    struct lane *lanes; /* (options.lanes) */
 };
+
+static uint32_t
+room_of(const struct profile_data_options *o)
+{
+    return o->prompt + o->response + o->drafts + 1;
+}
+
+static bool
+open_lane(struct profile_data *d, struct lane *l)
+{
+    l->data = d;
+    bool ok = (l->text = malloc(room_of(&d->options) * sizeof *l->text)) != NULL &&
+              (l->q = malloc((size_t)d->options.drafts * d->vocab * sizeof *l->q)) != NULL;
+    for (enum reads i = 0; i < READS && ok; i++)
+        ok = (l->logits[i] = malloc(((size_t)d->options.drafts + 1) * d->reader[i].vocab * sizeof(float))) != NULL;
+    return ok;
+}
 
 static bool
 make_room(struct profile_data *d)
 {
-    bool ok = (d->q = malloc((size_t)d->options.drafts * d->vocab * sizeof *d->q)) != NULL &&
-              (d->order = malloc(d->vocab * sizeof *d->order)) != NULL;
+    d->vocab = UINT32_MAX;
+    for (enum reads i = 0; i < READS; i++)
+        d->vocab = d->reader[i].vocab < d->vocab ? d->reader[i].vocab : d->vocab;
+    bool ok = (d->order = malloc(d->vocab * sizeof *d->order)) != NULL &&
+              (d->lanes = calloc(d->options.lanes, sizeof *d->lanes)) != NULL;
     for (int i = 0; i < 3 && ok; i++)
         ok = (d->scratch[i] = malloc(d->vocab * sizeof *d->scratch[i])) != NULL;
+    for (uint32_t i = 0; i < d->options.lanes && ok; i++)
+        ok = open_lane(d, &d->lanes[i]);
     return ok;
 }
 
@@ -42,20 +68,10 @@ profile_data_open(struct profile_data **out, const struct engine *engine, const 
     if (d == NULL)
         return err_set(err, ERR_WORK, "out of memory for a profile");
     d->options = *options;
-    d->vocab = UINT32_MAX;
-    const uint32_t room = options->prompt + options->response + options->drafts + 1;
-    bool ok =
-        (d->text = malloc(room * sizeof *d->text)) != NULL || err_set(err, ERR_WORK, "out of memory for a profile");
-    for (enum reads i = 0; i < READS && ok; i++) {
-        ok = reader_open(&d->reader[i], engine, i, room, cancel, err);
-        if (ok) {
-            const uint32_t vocab = d->reader[i].vocab;
-            d->vocab = vocab < d->vocab ? vocab : d->vocab;
-            d->logits[i] = malloc(((size_t)options->drafts + 1) * vocab * sizeof *d->logits[i]);
-            ok = d->logits[i] != NULL || err_set(err, ERR_WORK, "out of memory for a profile: fewer --drafts");
-        }
-    }
-    ok = ok && (make_room(d) || err_set(err, ERR_WORK, "out of memory for a profile"));
+    bool ok = true;
+    for (enum reads i = 0; i < READS && ok; i++)
+        ok = reader_open(&d->reader[i], engine, i, room_of(options), options->lanes, cancel, err);
+    ok = ok && (make_room(d) || err_set(err, ERR_WORK, "out of memory for a profile: fewer --drafts or --at-once"));
     if (!ok) {
         profile_data_close(d);
         return false;
@@ -69,151 +85,192 @@ profile_data_close(struct profile_data *d)
 {
     if (d == NULL)
         return;
-    for (enum reads i = 0; i < READS; i++) {
-        reader_close(&d->reader[i]);
-        free(d->logits[i]);
+    for (uint32_t i = 0; i < d->options.lanes && d->lanes != NULL; i++) {
+        for (enum reads k = 0; k < READS; k++)
+            free(d->lanes[i].logits[k]);
+        free(d->lanes[i].q);
+        free(d->lanes[i].text);
     }
+    for (enum reads i = 0; i < READS; i++)
+        reader_close(&d->reader[i]);
     for (int i = 0; i < 3; i++)
         free(d->scratch[i]);
-    free(d->q);
+    free(d->lanes);
     free(d->order);
-    free(d->text);
     free(d);
 }
 
 /* ---- a round ---- */
 
-struct reading {
-    struct profile_data *data;
-    enum reads model;
-};
-
 static float *
-logits_at(const struct profile_data *d, enum reads model, uint32_t i)
+logits_at(const struct lane *l, enum reads model, uint32_t i)
 {
-    return d->logits[model] + (size_t)i * d->reader[model].vocab;
+    return l->logits[model] + (size_t)i * l->data->reader[model].vocab;
 }
 
 static bool
 keep_logits(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
-    const struct reading *to = user;
-    return at + 1 < to->data->n || reader_logits(r, slot, logits_at(to->data, to->model, at + 1 - to->data->n));
+    const struct lane *l = user;
+    const enum reads model = (enum reads)(r - l->data->reader);
+    return at + 1 < l->n || reader_logits(r, slot, logits_at(l, model, at + 1 - l->n));
 }
 
-/* Reads up to `to`; the logits after the standing text's end and behind are there then. */
+/* Reads so many tokens behind those that stand, in every lane that drafts more than `least`, and no more than it drafts; the
+ * logits after the last standing token and behind are there then. */
 static bool
-read_on(struct profile_data *d, enum reads model, uint32_t to)
+read_on(struct profile_data *d, size_t n, enum reads model, uint32_t drafts, uint32_t least)
 {
-    return reader_read(&d->reader[model], d->text, to, keep_logits, &(struct reading){d, model});
+    struct reader_text texts[READER_LANES];
+    size_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct lane *l = &d->lanes[i];
+        const uint32_t more = drafts < l->drafts ? drafts : l->drafts;
+        if (l->drafts > least)
+            texts[count++] = (struct reader_text){.lane = i, .tokens = l->text, .to = l->n + more, .user = l};
+    }
+    return reader_read(&d->reader[model], texts, count, keep_logits);
 }
 
 /* What a model says at place i of the round, into `to`. */
 static const float *
-said(struct profile_data *d, enum reads model, uint32_t i, const struct sampling *how, float *to)
+said(const struct lane *l, enum reads model, uint32_t i, const struct sampling *how, float *to)
 {
-    sampling_dist(logits_at(d, model, i), d->vocab, how, to, d->order);
+    sampling_dist(logits_at(l, model, i), l->data->vocab, how, to, l->data->order);
     return to;
 }
 
 static float *
-q_at(const struct profile_data *d, uint32_t i)
+q_at(const struct lane *l, uint32_t i)
 {
-    return d->q + (size_t)i * d->vocab;
+    return l->q + (size_t)i * l->data->vocab;
+}
+
+/* One draft in every lane that has room for it; then the next. */
+static bool
+draw_drafts(struct profile_data *d, size_t n)
+{
+    for (uint32_t i = 0; i < d->options.drafts; i++) {
+        if (!read_on(d, n, READS_DRAFT, i, i))
+            return false;
+        for (size_t k = 0; k < n; k++) {
+            struct lane *l = &d->lanes[k];
+            const struct rng_key key = {.seed = l->seed, .pos = l->n + i, .purpose = RNG_DRAFT};
+            if (i >= l->drafts)
+                continue;
+            said(l, READS_DRAFT, i, &d->options.sampling, q_at(l, i));
+            l->text[l->n + i] = sampling_draw(q_at(l, i), d->vocab, &key, NULL, 0);
+        }
+    }
+    return true;
+}
+
+/* The target's verdict on the lane's drafts, as in generation. */
+static void
+verify(const struct lane *l, struct verdict *verdict)
+{
+    const struct profile_data *d = l->data;
+    struct verify_node node[VERIFY_NODES];
+    const float *logits[VERIFY_NODES], *q[VERIFY_NODES] = {NULL};
+    for (uint32_t i = 0; i <= l->drafts; i++) {
+        node[i] = (struct verify_node){
+            .parent = (int32_t)i - 1, .token = l->text[l->n + i - 1], .pos = l->n + i - 1, .q = DIST_NONE};
+        logits[i] = logits_at(l, READS_TARGET, i);
+        q[i] = i > 0 ? q_at(l, i - 1) : NULL;
+    }
+    const struct verify_req req = {
+        .nodes = node, .n = l->drafts + 1, .sampling = d->options.sampling, .seed = l->seed, .out = verdict};
+    sampling_verify(&req, d->vocab, logits, q, d->vocab, d->scratch[0], d->order, verdict);
 }
 
 static struct sv_observation
-observe(struct profile_data *d, uint32_t i)
+observe(const struct lane *l, uint32_t i)
 {
+    struct profile_data *d = l->data;
     const struct sampling *how = &d->options.sampling, whole = {.temperature = 1, .top_p = 1};
     const bool greedy = !(how->temperature > 0);
-    const token_t x = d->text[d->n + i];
-    const float *p = said(d, READS_TARGET, i, how, d->scratch[0]);
-    const float *q = greedy ? said(d, READS_DRAFT, i, &whole, d->scratch[1]) : q_at(d, i);
-    const float *c = said(d, READS_COMPANION, i, greedy ? &whole : how, d->scratch[2]);
+    const token_t x = l->text[l->n + i];
+    const float *p = said(l, READS_TARGET, i, how, d->scratch[0]);
+    const float *q = greedy ? said(l, READS_DRAFT, i, &whole, d->scratch[1]) : q_at(l, i);
+    const float *c = said(l, READS_COMPANION, i, greedy ? &whole : how, d->scratch[2]);
     const struct overlap of = sampling_overlap(q, c, d->vocab, x);
-    const float ratio = p[x] / q_at(d, i)[x];
+    const float ratio = p[x] / q_at(l, i)[x];
     return (struct sv_observation){.s = of.similarity < 1 ? of.similarity : 1, /* rounding */
                                    .a = of.acceptance,
                                    .accepted = ratio < 1 ? ratio : 1};
 }
 
-static bool
-draw_drafts(struct profile_data *d, uint32_t most)
-{
-    for (uint32_t i = 0; i < most; i++) {
-        const struct rng_key key = {.seed = d->seed, .pos = d->n + i, .purpose = RNG_DRAFT};
-        if (!read_on(d, READS_DRAFT, d->n + i))
-            return false;
-        said(d, READS_DRAFT, i, &d->options.sampling, q_at(d, i));
-        d->text[d->n + i] = sampling_draw(q_at(d, i), d->vocab, &key, NULL, 0);
-    }
-    return true;
-}
-
-/* The target's verdict on a chain of so many drafts, as in generation. */
+/* How many drafts the next round has. */
 static void
-verify(struct profile_data *d, uint32_t drafts, struct verdict *verdict)
+plan_round(struct lane *l, bool over)
 {
-    struct verify_node node[VERIFY_NODES];
-    const float *logits[VERIFY_NODES], *q[VERIFY_NODES] = {NULL};
-    for (uint32_t i = 0; i <= drafts; i++) {
-        node[i] = (struct verify_node){
-            .parent = (int32_t)i - 1, .token = d->text[d->n + i - 1], .pos = d->n + i - 1, .q = DIST_NONE};
-        logits[i] = logits_at(d, READS_TARGET, i);
-        q[i] = i > 0 ? q_at(d, i - 1) : NULL;
-    }
-    const struct verify_req req = {
-        .nodes = node, .n = drafts + 1, .sampling = d->options.sampling, .seed = d->seed, .out = verdict};
-    sampling_verify(&req, d->vocab, logits, q, d->vocab, d->scratch[0], d->order, verdict);
+    const uint32_t left = l->n + 1 < l->end ? l->end - l->n - 1 : 0, most = l->data->options.drafts;
+    l->drafts = over ? 0 : left < most ? left : most;
 }
 
-/* Drafts, at most `most` >= 1 of them; judges them; adds what stands to the text, the target's own word with it. */
-static bool
-play_round(struct profile_data *d, uint32_t most, struct sv_observation *out, size_t *n_out, uint32_t *accepted)
+/* What was drafted is judged; what stands is added to the text, the target's own word with it. */
+static void
+judge(struct lane *l)
 {
+    struct profile_data *d = l->data;
+    struct profile_prompt *to = l->prompt;
+    const struct tokenizer *tokenizer = d->reader[READS_TARGET].model->tokenizer;
     struct verdict verdict;
-    if (!draw_drafts(d, most) || !read_on(d, READS_COMPANION, d->n + most - 1) ||
-        !read_on(d, READS_TARGET, d->n + most))
+    bool over = false;
+    verify(l, &verdict);
+    for (uint32_t i = 0; i < l->drafts && i <= verdict.n_path; i++)
+        to->seen[to->n_seen++] = observe(l, i);
+    l->text[l->n + verdict.n_path] = verdict.next;
+    to->rounds.rounds++;
+    to->rounds.drafted += l->drafts;
+    to->rounds.accepted += verdict.n_path;
+    for (uint32_t i = 0; i <= verdict.n_path && !over; i++) {
+        over = tokenizer_is_end(tokenizer, l->text[l->n++]);
+        to->rounds.emitted++;
+    }
+    for (enum reads i = 0; i < READS; i++)
+        reader_forget(&d->reader[i], (uint32_t)(l - d->lanes), l->n - 1);
+    plan_round(l, over);
+}
+
+/* A round in every lane that goes on; *left: there was one. */
+static bool
+play_round(struct profile_data *d, size_t n, bool *left)
+{
+    *left = false;
+    for (size_t i = 0; i < n; i++)
+        *left = *left || d->lanes[i].drafts > 0;
+    if (!draw_drafts(d, n) || !read_on(d, n, READS_COMPANION, d->options.drafts - 1, 0) ||
+        !read_on(d, n, READS_TARGET, d->options.drafts, 0))
         return false;
-    verify(d, most, &verdict);
-    *accepted = verdict.n_path;
-    for (uint32_t i = 0; i < most && i <= *accepted; i++)
-        out[(*n_out)++] = observe(d, i);
-    d->text[d->n + *accepted] = verdict.next;
+    for (size_t i = 0; i < n; i++)
+        if (d->lanes[i].drafts > 0)
+            judge(&d->lanes[i]);
     return true;
 }
 
 bool
-profile_data_prompt(struct profile_data *d, uint64_t index, const token_t *prompt, size_t n, struct sv_observation *out,
-                    size_t *n_out, struct profile_rounds *rounds, struct err *err)
+profile_data_prompts(struct profile_data *d, struct profile_prompt *prompts, size_t n, struct err *err)
 {
-    const struct tokenizer *tokenizer = d->reader[READS_TARGET].model->tokenizer;
-    const uint32_t end = (uint32_t)n + d->options.response;
-    *n_out = 0;
-    d->seed = splitmix64_mix(d->options.seed + index * SPLITMIX64_STEP);
-    d->n = (uint32_t)n;
-    memcpy(d->text, prompt, n * sizeof *prompt);
-    for (enum reads i = 0; i < READS; i++)
-        reader_forget(&d->reader[i], 0);
-    for (bool over = false; !over && d->n + 1 < end;) {
-        const uint32_t left = end - d->n - 1, most = left < d->options.drafts ? left : d->options.drafts;
-        uint32_t accepted;
-        if (!play_round(d, most, out, n_out, &accepted)) {
+    for (uint32_t i = 0; i < n; i++) {
+        struct lane *l = &d->lanes[i];
+        l->prompt = &prompts[i];
+        l->prompt->n_seen = 0;
+        l->prompt->rounds = (struct profile_rounds){0};
+        l->seed = splitmix64_mix(d->options.seed + prompts[i].index * SPLITMIX64_STEP);
+        l->n = (uint32_t)prompts[i].n;
+        l->end = l->n + d->options.response;
+        memcpy(l->text, prompts[i].tokens, prompts[i].n * sizeof *l->text);
+        for (enum reads k = 0; k < READS; k++)
+            reader_forget(&d->reader[k], i, 0);
+        plan_round(l, false);
+    }
+    for (bool left = true; left;)
+        if (!play_round(d, n, &left)) {
             for (enum reads i = 0; i < READS; i++)
                 if (context_error(d->reader[i].context)->kind != ERR_NONE)
                     *err = *context_error(d->reader[i].context);
             return false;
         }
-        rounds->rounds++;
-        rounds->drafted += most;
-        rounds->accepted += accepted;
-        for (uint32_t i = 0; i <= accepted && !over; i++) {
-            over = tokenizer_is_end(tokenizer, d->text[d->n++]);
-            rounds->emitted++;
-        }
-        for (enum reads i = 0; i < READS; i++)
-            reader_forget(&d->reader[i], d->n - 1);
-    }
     return true;
 }

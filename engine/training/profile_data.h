@@ -8,13 +8,14 @@
 #define ENGINE_TRAINING_PROFILE_DATA_H
 
 #include "engine/model/sv_profile.h"
-#include "engine/session/engine.h"
+#include "engine/training/reader.h"
 
 struct profile_data_options {
     uint32_t prompt, response; /* tokens of a prompt at most, and of a response */
     uint32_t drafts;           /* of a round */
     struct sampling sampling;
     uint64_t seed;
+    uint32_t lanes; /* prompts at a time, at most; 1 to READER_LANES */
 };
 
 struct profile_data;
@@ -28,9 +29,17 @@ struct profile_rounds { /* what was seen, added up */
     uint64_t rounds, drafted, accepted, emitted;
 };
 
-/* One prompt of n <= options.prompt tokens, `index` naming its random numbers. out: room for response + drafts observations;
- * *n_out of them. */
-bool profile_data_prompt(struct profile_data *, uint64_t index, const token_t *prompt, size_t n,
-                         struct sv_observation *out, size_t *n_out, struct profile_rounds *, struct err *);
+struct profile_prompt {
+    uint64_t index; /* names its random numbers */
+    const token_t *tokens;
+    size_t n; /* 1 to options.prompt */
+    /* What comes out: n_seen observations, into the caller's (response + drafts), and what the rounds came to. */
+    struct sv_observation *seen;
+    size_t n_seen;
+    struct profile_rounds rounds;
+};
+
+/* Up to options.lanes prompts in passes that they share: of each the same as alone. */
+bool profile_data_prompts(struct profile_data *, struct profile_prompt *, size_t n, struct err *);
 
 #endif

@@ -12,8 +12,8 @@ load_layers(struct reader *r, struct model_desc *d, uint32_t layers, uint32_t ct
 }
 
 bool
-reader_open(struct reader *r, const struct engine *e, enum reads who, uint32_t ctx, const atomic_bool *cancel,
-            struct err *err)
+reader_open(struct reader *r, const struct engine *e, enum reads who, uint32_t ctx, uint32_t lanes,
+            const atomic_bool *cancel, struct err *err)
 {
     static const struct helper_model nobody;
     const struct helper_model *h = who == READS_TARGET ? &nobody : &e->helpers[who - READS_DRAFT];
@@ -24,14 +24,19 @@ reader_open(struct reader *r, const struct engine *e, enum reads who, uint32_t c
         return false;
     }
     struct weights *weights = r->own != NULL ? r->own : h->model != NULL ? h->weights : e->weights;
-    const struct context_options options = {
-        .ctx = ctx, .ring = 2 * CHUNK, .max_rows = CHUNK, .seqs = 1, .cancel = cancel};
+    const struct context_options options = {.ctx = ctx,
+                                            .spare = (lanes - 1) * ctx + CHUNK,
+                                            .ring = 2 * CHUNK,
+                                            .max_rows = CHUNK,
+                                            .seqs = lanes,
+                                            .cancel = cancel};
     r->vocab = d.vocab;
     r->layers = d.n_layers;
     r->width = d.width;
     if (!context_open(&r->context, e->ops, e->backend, weights, &d, &options, err))
         return false;
-    r->seq = context_sequence(r->context);
+    for (uint32_t i = 0; i < lanes; i++)
+        r->seq[i] = context_sequence(r->context);
     return true;
 }
 
@@ -45,30 +50,68 @@ reader_close(struct reader *r)
 }
 
 uint32_t
-reader_length(const struct reader *r)
+reader_length(const struct reader *r, uint32_t lane)
 {
-    return context_length(r->context, r->seq);
+    return context_length(r->context, r->seq[lane]);
 }
 
 void
-reader_forget(struct reader *r, uint32_t length)
+reader_forget(struct reader *r, uint32_t lane, uint32_t length)
 {
-    if (length < reader_length(r))
-        context_truncate(r->context, r->seq, length);
+    if (length < reader_length(r, lane))
+        context_truncate(r->context, r->seq[lane], length);
+}
+
+/* Rows for the next n tokens of a text, behind one another. */
+static bool
+append(struct reader *r, const struct reader_text *t, uint32_t n, slot_t *rows)
+{
+    const uint32_t from = reader_length(r, t->lane);
+    for (uint32_t i = 0; i < n; i++)
+        if ((rows[i] = context_append(r->context, r->seq[t->lane], i > 0 ? rows[i - 1] : SLOT_NONE,
+                                      t->tokens[from + i])) == SLOT_NONE)
+            return false;
+    return true;
+}
+
+/* They have been read; tells of them. */
+static bool
+take(struct reader *r, const struct reader_text *t, const slot_t *rows, uint32_t n, reader_fn told)
+{
+    const uint32_t from = reader_length(r, t->lane);
+    if (!context_keep(r->context, r->seq[t->lane], rows, n))
+        return false;
+    for (uint32_t i = 0; i < n && told != NULL; i++)
+        if (!told(t->user, r, from + i, rows[i]))
+            return false;
+    return true;
 }
 
 bool
-reader_read(struct reader *r, const token_t *text, uint32_t to, reader_fn told, void *user)
+reader_read(struct reader *r, const struct reader_text *texts, size_t n, reader_fn told)
 {
-    for (uint32_t from; (from = reader_length(r)) < to;) {
-        const uint32_t n = to - from < CHUNK ? to - from : CHUNK;
-        if (!context_prefill(r->context, r->seq, text + from, n, NULL, NULL))
-            return false;
-        for (uint32_t i = from; i < from + n && told != NULL; i++)
-            if (!told(user, r, i, context_at(r->context, r->seq, i)))
+    for (;;) { /* a sweep: of the first text what fits, of the next what fits beside it */
+        slot_t rows[CHUNK];
+        uint32_t n_rows = 0, first = 0;
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t from = reader_length(r, texts[i].lane), left = texts[i].to > from ? texts[i].to - from : 0,
+                           more = left < CHUNK - n_rows ? left : CHUNK - n_rows;
+            if (!append(r, &texts[i], more, rows + n_rows))
                 return false;
+            n_rows += more;
+        }
+        if (n_rows == 0)
+            return true;
+        if (!context_advance(r->context, rows, n_rows, r->layers, NULL))
+            return false;
+        for (size_t i = 0; i < n && first < n_rows; i++) {
+            const uint32_t from = reader_length(r, texts[i].lane), left = texts[i].to > from ? texts[i].to - from : 0,
+                           more = left < n_rows - first ? left : n_rows - first;
+            if (more > 0 && !take(r, &texts[i], rows + first, more, told))
+                return false;
+            first += more;
+        }
     }
-    return true;
 }
 
 bool

@@ -31,6 +31,8 @@ check "and holds a linear layer" grep -aq '"model\.[02]\.weight"' "$head_file"
 cp "$head_file" "$TMP/first"
 train_accept --out "$head_file" --blocks 0,2 --passes 2
 check "the same again is the same file" cmp "$head_file" "$TMP/first"
+train_accept --out "$head_file" --blocks 0,2 --passes 2 --at-once 1
+check "one answer at a time, too" cmp "$head_file" "$TMP/first"
 train_accept --out "$TMP/nowhere/h"
 check "a folder that is not there fails" [ "$status" -eq 1 ]
 train_accept --out "$head_file" --temp 0
@@ -64,6 +66,8 @@ assert sum(map(sum, p['count'])) > 100"
 cp "$profile" "$TMP/first"
 train_profile --text "$text" --out "$profile"
 check "the same again is the same profile" cmp "$profile" "$TMP/first"
+train_profile --text "$text" --out "$profile" --at-once 3
+check "so it is with fewer answers at once" cmp "$profile" "$TMP/first"
 train_profile --text "$text" --out "$profile" --temp 0.7 --top-k 20 --top-p 0.9
 check "a profile of filtered distributions" [ "$status" -eq 0 ]
 check "says so" json_holds "$profile" "j['sampling']['top_k'] == 20 and abs(j['sampling']['top_p'] - 0.9) < 1e-6"

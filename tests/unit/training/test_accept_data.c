@@ -49,21 +49,30 @@ check_hidden(const struct engine *e, const token_t *text, size_t n, const float 
     free(norm);
 }
 
+/* One prompt; its rows. */
+static size_t
+answer(struct accept_data *a, uint64_t index, const token_t *text, size_t n, float *x, float *label)
+{
+    struct accept_prompt p = {.index = index, .tokens = text, .n = n, .x = x, .label = label};
+    struct err err = {0};
+    assert_true(accept_data_prompts(a, &p, 1, &err));
+    return p.rows;
+}
+
 static void
 check_greedy(const struct engine *e)
 {
     const uint32_t vocab = e->model->desc.vocab, more = engine_draft_model(e)->desc.vocab,
                    width = engine_draft_model(e)->desc.width;
     const struct accept_data_options options = {
-        .prompt = PROMPT, .response = RESPONSE, .sampling = {.top_p = 1}, .seed = seed};
+        .prompt = PROMPT, .response = RESPONSE, .sampling = {.top_p = 1}, .seed = seed, .lanes = 1};
     struct accept_data *a;
     struct err err = {0};
     assert_true(accept_data_open(&a, e, &options, NULL, &err));
     float *z = malloc(more * sizeof *z), *x = malloc(RESPONSE * width * sizeof *x), label[RESPONSE];
     for (token_t first = 300; first < 306; first++) {
         token_t text[PROMPT + RESPONSE] = {1, 280, first, 290, 285}, drafted[PROMPT + RESPONSE];
-        size_t rows;
-        assert_true(accept_data_prompt(a, (uint64_t)first, text, PROMPT, x, label, &rows, &err));
+        const size_t rows = answer(a, (uint64_t)first, text, PROMPT, x, label);
         assert_true(rows >= 1 && rows <= RESPONSE);
         memcpy(drafted, text, sizeof drafted);
         for (size_t i = 0; i < rows; i++) {
@@ -110,8 +119,12 @@ test_the_mean_label_is_the_overlap(void **unused)
     enum { N = 3000 };
     struct engine *e = exact_rig_tiny(&(struct tinymodel){.seed = seed}, &(struct tinymodel){.seed = seed + 1}, NULL);
     const uint32_t vocab = e->model->desc.vocab;
-    const struct accept_data_options options = {
-        .prompt = 3, .response = 1, .sampling = {.temperature = 0.7f, .top_p = 1}, .mixing = 0.2, .seed = seed};
+    const struct accept_data_options options = {.prompt = 3,
+                                                .response = 1,
+                                                .sampling = {.temperature = 0.7f, .top_p = 1},
+                                                .mixing = 0.2,
+                                                .seed = seed,
+                                                .lanes = 1};
     const token_t text[3] = {1, 300, 270};
     struct accept_data *a;
     struct err err = {0};
@@ -129,8 +142,7 @@ test_the_mean_label_is_the_overlap(void **unused)
     assert_true(accept_data_open(&a, e, &options, NULL, &err));
     size_t n = 0;
     for (uint64_t i = 0; i < N; i++) {
-        size_t rows;
-        assert_true(accept_data_prompt(a, i, text, 3, x, &label, &rows, &err));
+        const size_t rows = answer(a, i, text, 3, x, &label);
         for (size_t k = 0; k < rows; k++, n++) {
             sum += (double)label;
             squares += (double)label * (double)label;
@@ -152,22 +164,83 @@ test_a_model_as_its_own_draft_is_always_accepted(void **unused)
     (void)unused;
     const struct tinymodel shape = {.seed = seed};
     struct engine *e = exact_rig_tiny(&shape, &shape, NULL);
-    const struct accept_data_options options = {
-        .prompt = 4, .response = RESPONSE, .sampling = {.temperature = 1, .top_p = 1}, .mixing = 0.15, .seed = seed};
+    const struct accept_data_options options = {.prompt = 4,
+                                                .response = RESPONSE,
+                                                .sampling = {.temperature = 1, .top_p = 1},
+                                                .mixing = 0.15,
+                                                .seed = seed,
+                                                .lanes = 1};
     const token_t text[4] = {1, 300, 270, 299};
     struct accept_data *a;
     struct err err = {0};
     float *x = malloc(RESPONSE * e->model->desc.width * sizeof *x), label[RESPONSE];
     assert_true(accept_data_open(&a, e, &options, NULL, &err));
     for (uint64_t i = 0; i < 20; i++) {
-        size_t rows;
-        assert_true(accept_data_prompt(a, i, text, 4, x, label, &rows, &err));
+        const size_t rows = answer(a, i, text, 4, x, label);
         for (size_t k = 0; k < rows; k++)
             assert_true(label[k] > 0.999f);
     }
     free(x);
     accept_data_close(a);
     engine_close(e);
+}
+
+/* Bit for bit: prompts of several lengths, answers that end early, more of them than lanes. */
+static void
+check_lanes(struct engine *e)
+{
+    enum { N = 7, LONG = 70 };
+    const uint32_t width = engine_draft_model(e)->desc.width;
+    struct accept_data_options options = {.prompt = LONG,
+                                          .response = RESPONSE,
+                                          .sampling = {.temperature = 1.2f, .top_p = 1},
+                                          .mixing = 0.15,
+                                          .seed = seed};
+    float *x[2], label[2][N][RESPONSE];
+    token_t text[N][LONG];
+    size_t rows[2][N];
+    struct err err = {0};
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < LONG; k++)
+            text[i][k] = k == 0 ? 1 : 259 + (i * 7 + k * 3) % 50;
+    for (int side = 0; side < 2; side++) { /* one by one, then three at a time */
+        struct accept_data *a;
+        options.lanes = side == 0 ? 1 : 3;
+        x[side] = calloc((size_t)N * RESPONSE * width, sizeof *x[side]);
+        assert_true(accept_data_open(&a, e, &options, NULL, &err));
+        for (size_t at = 0; at < N; at += options.lanes) {
+            struct accept_prompt p[3];
+            const size_t n = N - at < options.lanes ? N - at : options.lanes;
+            for (size_t i = 0; i < n; i++)
+                p[i] = (struct accept_prompt){.index = at + i,
+                                              .tokens = text[at + i],
+                                              .n = at + i == 1 ? LONG : 3 + at + i,
+                                              .x = x[side] + (at + i) * RESPONSE * width,
+                                              .label = label[side][at + i]};
+            assert_true(accept_data_prompts(a, p, n, &err));
+            for (size_t i = 0; i < n; i++)
+                rows[side][at + i] = p[i].rows;
+        }
+        accept_data_close(a);
+    }
+    assert_memory_equal(rows[0], rows[1], sizeof rows[0]);
+    assert_memory_equal(x[0], x[1], (size_t)N * RESPONSE * width * sizeof *x[0]);
+    for (int i = 0; i < N; i++)
+        assert_memory_equal(label[0][i], label[1][i], rows[0][i] * sizeof label[0][i][0]);
+    free(x[0]);
+    free(x[1]);
+}
+
+static void
+test_prompts_that_share_passes_get_what_they_get_alone(void **unused)
+{
+    (void)unused;
+    const struct tinymodel shape = {.seed = seed, .n_layers = 4}, small = {.seed = seed + 1, .n_layers = 2};
+    struct engine *two = exact_rig_tiny(&shape, &small, NULL), *own = exact_rig_own_layers(&shape, "self:1", NULL);
+    check_lanes(two);
+    check_lanes(own);
+    engine_close(two);
+    engine_close(own);
 }
 
 static void
@@ -201,6 +274,7 @@ main(void)
         cmocka_unit_test(test_so_are_those_of_the_targets_own_first_layers),
         cmocka_unit_test(test_the_mean_label_is_the_overlap),
         cmocka_unit_test(test_a_model_as_its_own_draft_is_always_accepted),
+        cmocka_unit_test(test_prompts_that_share_passes_get_what_they_get_alone),
         cmocka_unit_test(test_other_vocabularies_are_refused_by_the_first_token_that_differs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,10 +69,31 @@ overlap(const struct said *p, const struct said *q)
 }
 
 static void
+add(struct profile_rounds *to, const struct profile_rounds *r)
+{
+    to->rounds += r->rounds;
+    to->drafted += r->drafted;
+    to->accepted += r->accepted;
+    to->emitted += r->emitted;
+}
+
+/* One prompt; how many observations. */
+static size_t
+observe(struct profile_data *d, uint64_t index, const token_t *text, struct sv_observation *o,
+        struct profile_rounds *rounds)
+{
+    struct profile_prompt p = {.index = index, .tokens = text, .n = PROMPT, .seen = o};
+    struct err err = {0};
+    assert_true(profile_data_prompts(d, &p, 1, &err));
+    add(rounds, &p.rounds);
+    return p.n_seen;
+}
+
+static void
 check_greedy(const struct engine *e)
 {
     const struct profile_data_options options = {
-        .prompt = PROMPT, .response = RESPONSE, .drafts = DRAFTS, .sampling = greedy, .seed = seed};
+        .prompt = PROMPT, .response = RESPONSE, .drafts = DRAFTS, .sampling = greedy, .seed = seed, .lanes = 1};
     struct profile_data *d;
     struct err err = {0};
     struct profile_rounds rounds = {0};
@@ -81,8 +102,8 @@ check_greedy(const struct engine *e)
     for (token_t first = 300; first < 304; first++) {
         token_t text[PROMPT + RESPONSE + DRAFTS] = {1, 280, first, 285};
         struct sv_observation o[RESPONSE + DRAFTS];
-        size_t n_out, at = 0;
-        assert_true(profile_data_prompt(d, 0, text, PROMPT, o, &n_out, &rounds, &err));
+        size_t at = 0;
+        const size_t n_out = observe(d, 0, text, o, &rounds);
         for (uint32_t n = PROMPT; at < n_out;) { /* rounds, as the observations say they went */
             bool rejected = false;
             uint32_t i = 0;
@@ -134,7 +155,7 @@ check_means(const struct engine *e, const struct sampling *how)
 {
     enum { N = 4000 };
     const struct profile_data_options options = {
-        .prompt = PROMPT, .response = 3, .drafts = 1, .sampling = *how, .seed = seed};
+        .prompt = PROMPT, .response = 3, .drafts = 1, .sampling = *how, .seed = seed, .lanes = 1};
     const token_t text[PROMPT] = {1, 280, 301, 285};
     struct profile_data *d;
     struct err err = {0};
@@ -145,8 +166,7 @@ check_means(const struct engine *e, const struct sampling *how)
     double sum = 0, squares = 0, sum_a = 0, squares_a = 0;
     for (uint64_t i = 0; i < N; i++) {
         struct sv_observation o[8];
-        size_t n_out;
-        assert_true(profile_data_prompt(d, i, text, PROMPT, o, &n_out, &rounds, &err));
+        const size_t n_out = observe(d, i, text, o, &rounds);
         assert_true(n_out >= 1);
         sum += (double)o[0].accepted;
         squares += (double)o[0].accepted * (double)o[0].accepted;
@@ -178,7 +198,7 @@ test_top_k_of_one_is_greedy_but_for_the_companion(void **unused)
 {
     (void)unused;
     struct profile_data_options options = {
-        .prompt = PROMPT, .response = RESPONSE, .drafts = DRAFTS, .sampling = greedy, .seed = seed};
+        .prompt = PROMPT, .response = RESPONSE, .drafts = DRAFTS, .sampling = greedy, .seed = seed, .lanes = 1};
     const token_t text[PROMPT] = {1, 280, 302, 285};
     struct engine *e = open_three(8);
     struct sv_observation o[2][RESPONSE + DRAFTS];
@@ -188,7 +208,7 @@ test_top_k_of_one_is_greedy_but_for_the_companion(void **unused)
     for (int i = 0; i < 2; i++) {
         struct profile_data *d;
         assert_true(profile_data_open(&d, e, &options, NULL, &err));
-        assert_true(profile_data_prompt(d, 0, text, PROMPT, o[i], &n[i], &rounds[i], &err));
+        n[i] = observe(d, 0, text, o[i], &rounds[i]);
         profile_data_close(d);
         options.sampling = (struct sampling){.temperature = 0.9f, .top_k = 1, .top_p = 1};
     }
@@ -201,6 +221,58 @@ test_top_k_of_one_is_greedy_but_for_the_companion(void **unused)
     engine_close(e);
 }
 
+/* Bit for bit: rounds of several lengths, more prompts than lanes. */
+static void
+check_lanes(const struct engine *e)
+{
+    enum { N = 7 };
+    struct profile_data_options options = {.prompt = PROMPT + N,
+                                           .response = RESPONSE,
+                                           .drafts = DRAFTS,
+                                           .sampling = {.temperature = 0.9f, .top_p = 0.95f},
+                                           .seed = seed};
+    struct sv_observation o[2][N][RESPONSE + DRAFTS];
+    size_t n_seen[2][N];
+    struct profile_rounds rounds[2] = {{0}, {0}};
+    struct err err = {0};
+    const token_t text[PROMPT + N] = {1, 280, 302, 285, 290, 299, 277, 310, 260, 270, 281};
+    for (int side = 0; side < 2; side++) { /* one by one, then three at a time */
+        struct profile_data *d;
+        options.lanes = side == 0 ? 1 : 3;
+        assert_true(profile_data_open(&d, e, &options, NULL, &err));
+        for (size_t at = 0; at < N; at += options.lanes) {
+            struct profile_prompt p[3];
+            const size_t n = N - at < options.lanes ? N - at : options.lanes;
+            for (size_t i = 0; i < n; i++)
+                p[i] = (struct profile_prompt){
+                    .index = at + i, .tokens = text, .n = PROMPT + at + i, .seen = o[side][at + i]};
+            assert_true(profile_data_prompts(d, p, n, &err));
+            for (size_t i = 0; i < n; i++) {
+                n_seen[side][at + i] = p[i].n_seen;
+                add(&rounds[side], &p[i].rounds);
+            }
+        }
+        profile_data_close(d);
+    }
+    assert_memory_equal(&rounds[0], &rounds[1], sizeof rounds[0]);
+    assert_true(rounds[0].accepted > 0 && rounds[0].accepted < rounds[0].drafted);
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(n_seen[0][i], n_seen[1][i]);
+        assert_memory_equal(o[0][i], o[1][i], n_seen[0][i] * sizeof o[0][i][0]);
+    }
+}
+
+static void
+test_prompts_that_share_passes_get_what_they_get_alone(void **unused)
+{
+    (void)unused;
+    struct engine *three = open_three(8), *own = open_layers();
+    check_lanes(three);
+    check_lanes(own);
+    engine_close(three);
+    engine_close(own);
+}
+
 int
 main(void)
 {
@@ -209,6 +281,7 @@ main(void)
         cmocka_unit_test(test_greedy_rounds_are_speculative_decodings),
         cmocka_unit_test(test_so_are_those_of_the_targets_own_layers),
         cmocka_unit_test(test_the_means_of_sampled_rounds_are_overlaps),
+        cmocka_unit_test(test_prompts_that_share_passes_get_what_they_get_alone),
         cmocka_unit_test(test_top_k_of_one_is_greedy_but_for_the_companion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
