@@ -4,7 +4,8 @@
 
 #include "tui/panels/judge.h"
 
-#define MOST_BAR 6 /* columns, the gap to the next one included */
+#define MOST_BAR  6 /* columns, the gap to the next one included */
+#define VALUE_BAR 5 /* so wide there is room for the value below it */
 
 /* One bar over `rows` rows, in eighths of a row. */
 static void
@@ -14,6 +15,18 @@ draw_bar(const struct canvas *c, int x, int width, int rows, double share, enum 
         const double here = share * rows - (rows - 1 - y);
         for (int k = 0; k < width && here > 0; k++)
             canvas_text(c, 1 + y, x + k, role, canvas_level(here));
+    }
+}
+
+/* Bars are drawn from 0 and may look alike: their values in three digits. */
+static void
+draw_values(const struct canvas *c, int y, const float *value, int n, int wide, int chosen)
+{
+    for (int i = 0; i < n; i++) {
+        char text[24];
+        snprintf(text, sizeof text, fabsf(value[i]) < 10 ? "%.2f" : "%.3g", (double)value[i]);
+        if (isfinite(value[i]))
+            canvas_word(c, y, i * wide, wide - 1, i == chosen ? ROLE_TITLE : ROLE_TEXT, MARK_NONE, text);
     }
 }
 
@@ -61,10 +74,13 @@ judge_draw_choice(const struct judge *j, const struct scope *s, const struct can
     if (x + 1 + text_width(promise) <= c->cols)
         canvas_text(c, 0, x + 1, ROLE_TEXT, promise);
     const int wide = c->cols / n > MOST_BAR ? MOST_BAR : c->cols / n < 1 ? 1 : c->cols / n;
-    const int rows = c->rows - 2 - (c->rows >= 6);
+    const bool values = wide >= VALUE_BAR && c->rows >= 5;
+    const int rows = c->rows - 2 - values - (c->rows >= 6);
     for (int i = 0; i < n; i++)
         if (isfinite(value[i]) && value[i] > 0)
             draw_bar(c, i * wide, wide > 1 ? wide - 1 : 1, rows, (double)value[i] / most,
                      i == chosen ? ROLE_OK : ROLE_SERIES_1);
-    draw_numbers(c, 1 + rows, n, wide, chosen);
+    if (values)
+        draw_values(c, 1 + rows, value, n, wide, chosen);
+    draw_numbers(c, 1 + rows + values, n, wide, chosen);
 }
