@@ -212,6 +212,7 @@ test_sixteen_long_sequences_of_a_large_model_stay_within_bounds(void **state)
     assert_true(scope_open(&s, &info, &err));
     for (uint32_t seq = 0; seq < 16; seq++)
         tell_much(s, &info, seq, 36000);
+    print_message("16 at a time: %zu MB\n", (heap() - before) >> 20);
     assert_true(heap() - before < (size_t)110 << 20);
     for (uint32_t seq = 0; seq < 16; seq++) {
         assert_true(scope_set_focus(s, seq));
@@ -237,6 +238,35 @@ test_sixteen_long_sequences_of_a_large_model_stay_within_bounds(void **state)
     assert_true(scope_set_focus(s, 31));
     scope_close(s);
     run_info_free(&info);
+}
+
+/* However many there are at a time, up to 64. */
+static void
+test_more_sequences_have_smaller_shares(void **state)
+{
+    (void)state;
+    static const uint32_t at_a_time[] = {8, 33, 64};
+    for (int i = 0; i < 3; i++) {
+        const uint32_t n = at_a_time[i], share = i == 0 ? 1 : 8;
+        struct run_info info;
+        struct scope *s;
+        struct err err = {0};
+        fake_forms_run(&info, 32);
+        info.ctx = 40000;
+        info.sequences = n;
+        const size_t before = heap();
+        assert_true(scope_open(&s, &info, &err));
+        for (uint32_t seq = 0; seq < n; seq++)
+            tell_much(s, &info, seq, SCOPE_POSITIONS / share + 10);
+        print_message("%u at a time: %zu MB\n", (unsigned)n, (heap() - before) >> 20);
+        assert_true(heap() - before < (size_t)110 << 20);
+        assert_true(scope_set_focus(s, n - 1));
+        assert_null(scope_column(s, 9));
+        assert_non_null(scope_column(s, 10));
+        assert_int_equal(scope_rounds(s), SCOPE_ROUNDS / share);
+        scope_close(s);
+        run_info_free(&info);
+    }
 }
 
 static void
@@ -282,6 +312,7 @@ main(void)
         cmocka_unit_test(test_lost_events_leave_no_sequence_half_way),
         cmocka_unit_test(test_a_new_policy_is_every_sequences),
         cmocka_unit_test(test_sixteen_long_sequences_of_a_large_model_stay_within_bounds),
+        cmocka_unit_test(test_more_sequences_have_smaller_shares),
         cmocka_unit_test(test_nonsense_does_no_harm),
     };
     return cmocka_run_group_tests_name("scope of a batch", tests, NULL, NULL);
