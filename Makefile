@@ -8,8 +8,12 @@ VERSION := 0.1.0
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror=implicit-function-declaration
 CFLAGS   ?= -O2 -g
 BASE     := -std=c17 -D_GNU_SOURCE -I. -ffp-contract=off -pthread $(WARN)
-LDLIBS   := -lncursesw -ltinfo -lcsv -lcjson -lutf8proc -lpcre2-8 -llapacke -llapack -lblas -ldl -lm -pthread
+LDLIBS    = -lncursesw -ltinfo -lcsv -lcjson -lutf8proc -lpcre2-8 -llapacke -llapack -lblas $(CAIRO_LIBS) -ldl -lm -pthread
 FUZZ_SECONDS ?= 60
+# What figures are rendered by, where it is (CAIRO= for nobody). Looked for when it is needed, for .ci/deps may just have installed it.
+CAIRO       ?= cairo fontconfig
+CAIRO_LIBS   = $(if $(CAIRO),$(shell pkg-config --libs $(CAIRO) 2>/dev/null))
+CAIRO_CFLAGS = $(if $(CAIRO_LIBS),-DSPECSCOPE_CAIRO $(shell pkg-config --cflags $(CAIRO) 2>/dev/null))
 
 # As many jobs as processors, in targets that people wait for, unless -j was given (which make tells recipes only).
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN))
@@ -81,7 +85,7 @@ deps-test: $(BUILD)/.deps-test
 $(BUILD)/obj/%.o: %.c | $(BUILD)/.deps
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -DSPECSCOPE_DATADIR='"$(PREFIX)/share/specscope"' -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -DSPECSCOPE_DATADIR='"$(PREFIX)/share/specscope"' -MMD -MP -c $< -o $@
 
 # The default theme is compiled in, so that the scope has its colours without any file.
 $(BUILD)/gen/theme_dark.inc: themes/dark.json
@@ -89,6 +93,13 @@ $(BUILD)/gen/theme_dark.inc: themes/dark.json
 	$(Q)od -An -v -tu1 $< | sed 's/[0-9][0-9]*/&,/g' > $@
 $(BUILD)/obj/tui/terminal/theme_files.o: $(BUILD)/gen/theme_dark.inc
 $(BUILD)/obj/tui/terminal/theme_files.o: BASE += -I$(BUILD)/gen
+
+# With cairo or without: when that becomes another, so does what is compiled.
+$(BUILD)/gen/cairo: FORCE | $(BUILD)/.deps
+	@mkdir -p $(@D)
+	@echo "$(CAIRO_CFLAGS)" | cmp -s - $@ || echo "$(CAIRO_CFLAGS)" >$@
+$(BUILD)/obj/tui/figures/render.o: $(BUILD)/gen/cairo
+$(BUILD)/obj/tui/figures/render.o: ITS_FLAGS = $(CAIRO_CFLAGS)
 
 $(BUILD)/obj/kernels/plugin.o: BASE += -DSPECSCOPE_LIBDIR='"$(PREFIX)/lib/specscope"'
 

@@ -71,6 +71,7 @@ scope_run_live(const struct options *o, struct engine *engine, char *const *prom
                                               : slowed ? "slowed down to be watched:  > faster  < slower  :speed max"
                                                        : NULL,
                                       .export_to = recording_export,
+                                      .trace_now = recording_folder,
                                       .trouble = recording_trouble,
                                       .user = recording};
         status = show(&source, o, prompts, n_prompts, so.pace, err);

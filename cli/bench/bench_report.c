@@ -233,6 +233,18 @@ bench_table(const struct bench *b)
 /* ---- files ---- */
 
 static void
+csv_text(FILE *out, const char *text) /* RFC 4180: a quote is written twice */
+{
+    fputs(",\"", out);
+    for (; *text != '\0'; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void
 csv_line(FILE *out, const struct bench *b, const struct lane *lane)
 {
     const struct figures f = figures_of(b, lane);
@@ -249,9 +261,12 @@ csv_line(FILE *out, const struct bench *b, const struct lane *lane)
         if (!isnan(value))
             fprintf(out, "%.9g", value);
     }
-    fprintf(out, ",%s,%llu,%llu,%llu,%llu,%llu,%.9g,%.9g,%.9g\r\n", lossless(b, lane), (unsigned long long)t->rounds,
+    fprintf(out, ",%s,%llu,%llu,%llu,%llu,%llu,%.9g,%.9g,%.9g", lossless(b, lane), (unsigned long long)t->rounds,
             (unsigned long long)t->drafted, (unsigned long long)t->verified, (unsigned long long)t->accepted,
             (unsigned long long)t->emitted, t->layers, t->heads, (t->draft_us + t->verify_us) * 1e-6);
+    csv_text(out, b->engine->model->name);
+    csv_text(out, b->engine->ops->describe(b->engine->backend));
+    fputs("\r\n", out);
 }
 
 bool
@@ -263,7 +278,8 @@ bench_csv(const struct bench *b, const char *path, struct err *err)
     fputs("policy,params", out);
     for (int k = 0; k < COLUMNS; k++)
         fprintf(out, ",%s", columns[k].csv);
-    fputs(",lossless,rounds,drafted,verified,accepted,emitted,layers_loaded,heads_loaded,decode_s\r\n", out);
+    fputs(",lossless,rounds,drafted,verified,accepted,emitted,layers_loaded,heads_loaded,decode_s,model,machine\r\n",
+          out);
     for (size_t i = 0; i < b->n_lanes; i++)
         csv_line(out, b, &b->lanes[i]);
     return results_close(out, path, err);

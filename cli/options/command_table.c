@@ -5,6 +5,7 @@
 #define MODEL   "\n\nMODEL is a .gguf file or a Hugging Face folder; " BUNDLED
 
 static const char *const trained[] = {"heads", "accept", "profile"};
+static const char *const figures[] = {"layers", "series", "exits", "reliability", "mask", "grid", "pareto", "versus"};
 static const char *const shells[] = {"bash", "zsh", "fish", "mdoc"};
 
 #define ROW(id, word, function, use, does, ...)                                                                        \
@@ -45,6 +46,19 @@ const struct command_row command_rows[] = {
         "train profile --draft MODEL --companion MODEL --text FILE --out FILE [options]",
         "measure how likely drafts are accepted, given what a companion model says of them (Speculative Verification)",
         ONE_TOO_MANY, .after = "Ctrl-C ends it; the profile of what was seen is written."),
+    ROW(COMMAND_PLOT, "plot", plot_main, "plot TRACE... KIND -o FILE [options]",
+        "a figure of saved traces or of what bench --csv wrote, as SVG, PDF or PNG\n\n"
+        "KIND is\n"
+        "  layers       what each layer said at each position, as SpecBound's Figure 1\n"
+        "  series       tokens a round, acceptance, tokens a second, the policy's series, turns of knobs\n"
+        "  exits        exit layers, and acceptance by position in the draft\n"
+        "  reliability  confidence against acceptance, with ECE and the threshold\n"
+        "  mask         sublayers skipped over the rounds (swift)\n"
+        "  grid         a sweep, from the CSV of bench --grid\n"
+        "  pareto       two measures against each other, of traces and CSV files\n"
+        "  versus       two traces beside each other",
+        "too many inputs; 31 are possible", .takes_operand = true, .several = true, .takes = TAKES_FILE,
+        .words = figures, .n_words = sizeof figures / sizeof *figures),
     ROW(COMMAND_COMPLETIONS, "completions", completions_main, "completions bash|zsh|fish",
         "what a shell needs to complete this command line, to stdout (mdoc: the manual's list of options)",
         "one shell at a time", .takes_operand = true, .words = shells, .n_words = sizeof shells / sizeof *shells),

@@ -131,9 +131,9 @@ print_command(const struct command_row *c)
         }
     puts("'");
     if (c->n_words > 0) {
-        fputs("        else ((last == 1)) && words='", stdout);
+        fputs(c->several ? "        else words='" : "        else ((last == 1)) && words='", stdout);
         completions_operands(c);
-        puts("'");
+        puts(c->several ? "' files=files" : "'");
     } else if (c->takes_operand) {
         printf("        else files=%s\n", c->takes == TAKES_FOLDER ? "folders" : "files");
     }

@@ -109,9 +109,9 @@ print_operand(const struct command_row *c)
     }
     if (!c->takes_operand && c->n_words == 0)
         return;
-    print_in(c->command, c->n_words > 0);
+    print_in(c->command, c->n_words > 0 && !c->several);
     if (c->n_words > 0) {
-        fputs(" -a '", stdout);
+        fputs(c->several ? " -F -a '" : " -a '", stdout);
         completions_operands(c);
         puts("'");
     } else {

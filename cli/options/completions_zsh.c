@@ -111,8 +111,12 @@ print_command(const struct command_row *c)
         puts("            && return ;;");
         return;
     }
-    fputs("            '1:", stdout);
-    if (c->n_words > 0) {
+    fputs(c->several ? "            '*:" : "            '1:", stdout);
+    if (c->several) {
+        fputs("what:{compadd -- ", stdout);
+        completions_operands(c);
+        fputs("; _files}", stdout);
+    } else if (c->n_words > 0) {
         fputs("what:(", stdout);
         completions_operands(c);
         putchar(')');

@@ -48,6 +48,9 @@ static const char *const quantize_words[] = {"none", "q8_0"};
 static const char *const heads_words[] = {"none"};
 static const char *const helper_words[] = {"none"};
 static const char *const theme_words[] = {"dark", "light", "cividis", "mono"};
+static const char *const measure_words[] = {
+    "tok_per_s", "speedup",      "modelled_speedup", "tokens_per_round", "acceptance_rate", "per_token_acceptance",
+    "etpl",      "discard_rate", "verification_rate"};
 static const char *const kind_words[] = {"affine", "full"};
 
 static void
@@ -257,6 +260,25 @@ const struct option_row option_rows[] = {
           "of the similarity of draft and companion, at most", .def = "16"),
     WHOLE("acceptance-bins", 0, "N", COMMAND_TRAIN_PROFILE, profile.a_bins, 1, 32,
           "of the companion's acceptance of a draft, at most", .def = "12"),
+    /* ---- plot ---- */
+    TEXT("out", 'o', "FILE", COMMAND_PLOT, plot.out, "the figure's file, which ends in .svg, .pdf or .png",
+         .takes = TAKES_FILE),
+    TEXT("width", 0, "LENGTH", COMMAND_PLOT, plot.width, "how wide it is, in mm, cm, in or pt: 85mm is a column's",
+         .without = "as the kind wants it"),
+    WHOLE("from", 0, "N", COMMAND_PLOT, plot.from, 0, UINT32_MAX, "the first position (layers) or round",
+          .without = "the first"),
+    WHOLE("to", 0, "N", COMMAND_PLOT, plot.to, 0, UINT32_MAX, "the last one", .without = "the last that has room"),
+    WHOLE("run", 0, "N", COMMAND_PLOT, plot.run, 1, UINT32_MAX, "which run of a trace with several",
+          .without = "the last with a round"),
+    WHOLE("seq", 0, "N", COMMAND_PLOT, plot.seq, 0, UINT32_MAX, "one sequence of a batch",
+          .without = "the first, or all that can be counted together"),
+    TEXT("measure", 0, "NAME", COMMAND_PLOT, plot.measure, "what a grid shows",
+         WORDS(measure_words, COUNT(measure_words)), .without = "speedup"),
+    TEXT("axes", 0, "X,Y", COMMAND_PLOT, plot.axes, "which two measures a pareto shows",
+         .without = "verification_rate,discard_rate",
+         .more = "Of those that --measure knows, for example acceptance_rate,speedup."),
+    TEXT("caption", 0, "TEXT", COMMAND_PLOT, plot.caption,
+         "in the place of the line with model, policy, knobs, machine"),
     /* ---- all ---- */
     SAY("list-policies", 0, GENERATES, say_policies, "names, papers and knobs"),
     SAY("list-presets", 0, GENERATES, say_presets, "settings that were saved under a name"),

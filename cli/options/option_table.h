@@ -53,8 +53,9 @@ struct command_row {
     const char *after;    /* below the options; NULL: nothing */
     const char *too_many; /* said of an operand too many; of any operand where takes_operand is false */
     bool takes_operand;
+    bool several; /* operands, in struct options' list */
     enum option_takes takes;
-    const char *const *words; /* (n_words) what the operand may be */
+    const char *const *words; /* (n_words) what the operand may be; beside files or folders that it takes */
     size_t n_words;
     bool config; /* reads the config file */
 };

@@ -115,7 +115,10 @@ option_find(const char *name, unsigned commands)
 void
 options_init(struct options *o, enum command command)
 {
-    *o = (struct options){.command = command, .pace = -1, .backend_options = {.gpu = -1}};
+    *o = (struct options){.command = command,
+                          .pace = -1,
+                          .backend_options = {.gpu = -1},
+                          .plot = {.from = UINT64_MAX, .to = UINT64_MAX, .seq = UINT64_MAX}};
     for (size_t i = 0; i < n_option_rows; i++)
         if ((option_rows[i].commands & command) != 0 && option_rows[i].def != NULL)
             option_set(o, &option_rows[i], option_rows[i].def, NULL); /* a test sets them all */

@@ -55,7 +55,11 @@ static bool
 take_operand(struct options *o, const char *text, struct err *err)
 {
     const struct command_row *command = command_row(o->command);
-    if (!command->takes_operand || o->model != NULL)
+    if (command->several && o->operands.n < OPTIONS_MOST) {
+        o->operands.at[o->operands.n++] = text;
+        return true;
+    }
+    if (!command->takes_operand || command->several || o->model != NULL)
         return err_set(err, ERR_USAGE, "'%.60s': %s; see --help", text, command->too_many);
     o->model = text;
     return true;

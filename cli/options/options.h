@@ -18,7 +18,8 @@ enum command {
     COMMAND_TRAIN_HEADS = 256, /* of COMMAND_TRAIN, which has no options of its own */
     COMMAND_TRAIN_ACCEPT = 512,
     COMMAND_TRAIN_PROFILE = 1024,
-    COMMAND_ALL = 2047
+    COMMAND_PLOT = 2048,
+    COMMAND_ALL = 4095
 };
 
 struct option_list {
@@ -30,8 +31,9 @@ struct option_list {
 struct options {
     enum command command;
     const char *model; /* the operand: or the trace folder of replay, or the shell of completions; NULL: none given */
-    const char *synth; /* a model to be planted instead; NULL: none */
-    char *prompt;      /* owned; NULL: none given */
+    struct option_list operands; /* of a command that takes several */
+    const char *synth;           /* a model to be planted instead; NULL: none */
+    char *prompt;                /* owned; NULL: none given */
     size_t prompt_len;
     const char *prompts_file; /* JSON lines */
     uint32_t batch;           /* sequences at a time; 0: one, and no batch */
@@ -82,6 +84,11 @@ struct options {
     struct {
         uint32_t drafts, s_bins, a_bins;
     } profile;
+    struct {
+        const char *out, *width, *measure, *axes, *caption; /* NULL: not given */
+        uint64_t from, to, seq;                             /* UINT64_MAX: not given */
+        uint32_t run;                                       /* 0: not given */
+    } plot;
     bool finished;   /* --help, --version, --list-policies said all there was to say */
     char *owned[64]; /* strings from the config file */
     size_t n_owned;

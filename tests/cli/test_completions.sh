@@ -54,6 +54,9 @@ if command -v bash >/dev/null 2>&1; then
     offers "backends" 'cpu cuda check' run --backend c
     offers "shapes" 'TinyLlama-1.1B,' info --synth Tiny
     offers "what can be trained" 'heads accept profile' train ''
+    offers_among "kinds of figures" 'reliability' plot some/trace ''
+    offers_among "traces to draw" 'cli' plot ''
+    offers "measures of a grid" 'etpl' plot --measure et
     offers "kinds of heads" 'full' train heads --kind fu
     offers "options of what is trained" '--companion' train profile --com
     offers "and no others" '' train heads --com

@@ -95,5 +95,15 @@ SCRIPT
 : >"$CALLS"
 check "packages are installed where they are missing" make -s -j4 deps-test deps BUILD="$TMP/build" CC="$FAKE/bin/cc"
 check "those to build with and those to test with" sh -c "grep -q libcsv-dev '$CALLS' && grep -q libcmocka-dev '$CALLS'"
+playing pkg-config <<'SCRIPT'
+exit 1
+SCRIPT
+playing apt-get <<'SCRIPT'
+echo "apt-get $*" >>"$CALLS"
+case $* in *libcairo2-dev*) exit 1 ;; esac
+SCRIPT
+rm -rf "$TMP/build"
+check "what figures are rendered by may be missing" make -s deps BUILD="$TMP/build" CC="$FAKE/bin/cc"
+check "it is asked for" grep -q libcairo2-dev "$CALLS"
 check "one apt-get at a time" sh -c "! grep -q already '$CALLS'"
 finish

@@ -3,7 +3,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 
-for command in run bench replay info tokenize train completions; do
+for command in run bench replay info tokenize train plot completions; do
     works "$command --help explains" $command --help
     check "$command --help goes to stdout" grep -q '^usage: specscope ' "$TMP/out"
     refuses "$command refuses an unknown option" 2 'bogus' $command --bogus

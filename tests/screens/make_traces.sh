@@ -21,3 +21,10 @@ make_trace sd 'Three mice sat on a wall,' --policy sd -n 30
 make_trace batch "" --prompts tests/screens/prompts.jsonl --batch 3 --policy specbound -n 20
 make_trace specdecpp 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' --policy specdecpp --probe policy -n 60
 make_trace sv 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' --policy sv --set row_cost=0.2 --probe policy -n 60
+# Knobs turned while it runs, and a baseline at the end: only the scope can, in a terminal.
+rm -rf tests/screens/traces/turned
+TERM=xterm-256color script -qec "stty rows 40 cols 140; $BUILD/specscope --isa reference --threads 1 --head lens -n 120 --probe policy \
+    --trace tests/screens/traces/turned --script tests/screens/turned.script \
+    -p 'Everybody in the valley knew Willa and Lorgar. Willa sat in the chapel and was merry. Lorgar was in the attic.'" /dev/null >/dev/null
+sed -i -e 's#\("path":[[:space:]]*"\)[^"]*/models/#\1models/#' -e 's#\("host":[[:space:]]*"\)[^"]*"#\1here"#' \
+    tests/screens/traces/turned/run.json

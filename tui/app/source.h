@@ -13,6 +13,8 @@ struct source {
     const char *note;  /* shown once on the status line at the start, or NULL */
     /* Writes what is known of the run into a folder; may be NULL. From the app's thread; may take a moment. */
     bool (*export_to)(void *user, const char *dir, struct err *);
+    /* The folder of the run's trace, once all so far is on the disk; NULL: *err says why there is none. May be NULL. */
+    const char *(*trace_now)(void *user, struct err *);
     const char *(*trouble)(void *user); /* why the trace stopped, or NULL while all is well; may be NULL itself */
     void *user;
 };

@@ -1,5 +1,6 @@
 /* The table of ':' commands, and what Tab offers behind them. */
 #include "tui/app/verbs.h"
+#include "tui/figures/figure.h"
 
 #include <string.h>
 
@@ -41,6 +42,13 @@ offer_panel(struct app *app, int i)
 }
 
 static const char *
+offer_figure(struct app *app, int i)
+{
+    (void)app;
+    return figure_kind_names[i];
+}
+
+static const char *
 offer_probe(struct app *app, int i)
 {
     (void)app;
@@ -71,6 +79,8 @@ const struct verb app_verbs[] = {
     {"goto", "ROUND | P%", "to the end of a round; a replay jumps there", run_goto, NULL},
     {"speed", "X", "tokens a second, or max; a replay's: 0.25 to 64; faster, slower", run_speed, NULL},
     {"export", "[DIR]", "write the run as CSV into a folder", run_export, offer_path},
+    {"plot", "KIND FILE [NAME=…]", "a figure of the run, as .svg, .pdf or .png; from=, to=, width=, axes=", run_plot,
+     offer_figure},
     {"theme", "[NAME]", "choose the theme: a name, or a file with a '/'", run_theme, offer_theme},
     {"panel", "NAME | N", "focus a panel; next, previous", run_panel, offer_panel},
     {"sequence", "N", "a batch's sequence that fills the panels; next, previous", run_sequence, NULL},

@@ -9,6 +9,8 @@
 
 #include "cli/options/option_table.h"
 #include "kernels/cpu/isa.h"
+#include "tui/figures/figure.h"
+#include "tui/figures/measures.h"
 
 /* fail_msg() with the row's name. */
 #define ROW_ASSERT(row, condition)                                                                                     \
@@ -175,6 +177,26 @@ test_isa_has_the_names_of_this_build(void **state)
 }
 
 static void
+test_plot_has_the_kinds_and_measures_of_this_build(void **state)
+{
+    (void)state;
+    const struct command_row *plot = command_row(COMMAND_PLOT);
+    const struct option_row *measure = option_find("measure", COMMAND_PLOT);
+    size_t n = 0;
+    for (; figure_kind_names[n] != NULL; n++) {
+        assert_true(n < plot->n_words);
+        assert_string_equal(plot->words[n], figure_kind_names[n]);
+        assert_non_null(strstr(plot->what, plot->words[n]));
+    }
+    assert_int_equal(n, plot->n_words);
+    for (n = 0; named_measures[n].name != NULL; n++) {
+        assert_true(n < measure->n_words);
+        assert_string_equal(measure->words[n], named_measures[n].name);
+    }
+    assert_int_equal(n, measure->n_words);
+}
+
+static void
 test_every_command_has_a_row_with_help(void **state)
 {
     (void)state;
@@ -201,6 +223,7 @@ main(void)
         cmocka_unit_test(test_bad_values_are_refused),
         cmocka_unit_test(test_bounds_are_values),
         cmocka_unit_test(test_isa_has_the_names_of_this_build),
+        cmocka_unit_test(test_plot_has_the_kinds_and_measures_of_this_build),
         cmocka_unit_test(test_every_command_has_a_row_with_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

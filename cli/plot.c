@@ -1,0 +1,59 @@
+/* specscope plot: figures of saved traces and benchmarks. */
+#include <string.h>
+
+#include "cli/base/commands.h"
+#include "cli/options/options.h"
+#include "tui/figures/figure.h"
+
+static int64_t
+given(uint64_t number)
+{
+    return number == UINT64_MAX ? -1 : (int64_t)number;
+}
+
+static bool
+is_kind(const char *word)
+{
+    return figure_kind_what(word) != NULL;
+}
+
+/* The kind is the last operand, or the first where that is one and the last isn't. */
+static bool
+plot(const struct options *o, struct err *err)
+{
+    const char *const *inputs = o->operands.at;
+    size_t n = o->operands.n;
+    if (n == 0)
+        return err_set(err, ERR_USAGE, "which trace, and what of it? specscope plot TRACE KIND -o FILE; see --help");
+    const bool first = n > 1 && !is_kind(inputs[n - 1]) && is_kind(inputs[0]);
+    const char *kind = inputs[first ? 0 : n - 1];
+    inputs += first;
+    n--;
+    struct figure_options f = {.from = given(o->plot.from),
+                               .to = given(o->plot.to),
+                               .run = o->plot.run,
+                               .seq = given(o->plot.seq),
+                               .measure = o->plot.measure,
+                               .axes = o->plot.axes,
+                               .caption = o->plot.caption};
+    if (o->plot.width != NULL && !figure_length(o->plot.width, &f.width, err))
+        return false;
+    if (n == 0 && is_kind(kind))
+        return err_set(err, ERR_USAGE, "%s of which trace? specscope plot TRACE %s -o FILE", kind, kind);
+    if (o->plot.out == NULL && is_kind(kind))
+        return err_set(err, ERR_USAGE, "into which file? -o FILE, which ends in .svg, .pdf or .png");
+    return figure_make(o->plot.out != NULL ? o->plot.out : ".svg", kind, inputs, n, &f, err);
+}
+
+int
+plot_main(int argc, char **argv)
+{
+    struct options o;
+    struct err err = {0};
+    int status;
+    if (!options_begin(&o, COMMAND_PLOT, argc, argv, &status))
+        return status;
+    status = plot(&o, &err) ? 0 : command_failed(&err);
+    options_free(&o);
+    return status;
+}

@@ -1,0 +1,125 @@
+#!/bin/sh
+# specscope plot: every kind as every kind of file, and what it refuses.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+
+TRACES=tests/screens/traces
+SWEEP=tests/golden/figures/two.csv
+OUT=$TMP/figure
+kinds="layers series exits reliability mask grid pareto versus"
+inputs() { # kind
+    case $1 in
+    mask) echo $TRACES/swift ;;
+    grid) echo $SWEEP ;;
+    pareto) echo $SWEEP $TRACES/turned ;;
+    versus) echo $TRACES/swift $TRACES/del ;;
+    *) echo $TRACES/turned ;;
+    esac
+}
+
+# ---- what needs no cairo ----
+refuses "plot without anything is a question" 2 'which trace' plot
+refuses "a kind without a trace" 2 'of which trace' plot layers
+refuses "a trace without a file" 2 'into which file' plot $TRACES/del layers
+refuses "an unknown kind lists them all" 2 'layers, series, exits, reliability, mask, grid, pareto and versus' plot $TRACES/del pie -o "$OUT.svg"
+refuses "a file of another kind" 2 '.svg, .pdf or .png' plot $TRACES/del layers -o "$OUT.jpg"
+refuses "a trace that is not there" 1 'No such file' plot "$TMP/none" layers -o "$OUT.svg"
+refuses "a kind that the trace has nothing for" 2 'policy swift' plot $TRACES/del mask -o "$OUT.svg"
+refuses "one trace for two" 2 'two traces' plot $TRACES/del versus -o "$OUT.svg"
+refuses "a trace for a sweep" 2 'bench --grid' plot $TRACES/del grid -o "$OUT.svg"
+refuses "a width that is none" 2 '85mm' plot $TRACES/del layers --width 85 -o "$OUT.svg"
+refuses "a width that is too narrow" 2 '45mm at least' plot $TRACES/del series --width 20mm -o "$OUT.svg"
+refuses "a range backwards" 2 'beyond' plot $TRACES/del series --from 9 --to 3 -o "$OUT.svg"
+refuses "a range where nothing is" 2 'ends before position 900' plot $TRACES/del layers --from 900 -o "$OUT.svg"
+refuses "a measure that is none" 2 'tokens_per_round' plot $SWEEP grid --measure joy -o "$OUT.svg"
+mkdir "$TMP/empty" && cp $TRACES/del/* "$TMP/empty" && for table in tokens layers series controls rounds vocab; do
+    head -n 1 $TRACES/del/$table.csv >"$TMP/empty/$table.csv"
+done
+refuses "a trace without a round" 2 'no whole round' plot "$TMP/empty" exits -o "$OUT.svg"
+printf 'not,a\r\n"benchmark' >"$TMP/bad.csv"
+refuses "a file that is no benchmark" 1 'bad.csv' plot "$TMP/bad.csv" grid -o "$OUT.svg"
+check "nothing was written" [ -z "$(ls "$OUT".* 2>/dev/null)" ]
+for kind in $kinds; do
+    check "--help tells what $kind is" sh -c "'$PROGRAM' plot --help | grep -q '^  $kind '"
+done
+
+# ---- a program that was built without cairo ----
+case $BUILD in "$PWD"/*) built=${BUILD#"$PWD"/} ;; *) built=build ;; esac
+case $built in
+*sanitize*) skip "a program is built without cairo" "this one is instrumented" ;;
+*)
+    COPY=$TMP/tree
+    mkdir -p "$COPY/$built"
+    cp -a .ci Makefile cli engine kernels policies tests themes traces tui "$COPY"
+    cp -a "$BUILD/obj" "$BUILD/gen" "$BUILD/.deps" "$BUILD/libspecscope.a" "$COPY/$built" # so that little is compiled
+    check "a program is built without cairo" make -s -C "$COPY" NVCC= CAIRO= BUILD="$built" "$built/specscope"
+    with=$PROGRAM PROGRAM=$COPY/$built/specscope
+    refuses "it says in one line what to install" 1 'libcairo2-dev' plot $TRACES/del exits -o "$OUT.svg"
+    refuses "and what is wrong with a figure before that" 2 'there is no figure' plot $TRACES/del pie -o "$OUT.svg"
+    PROGRAM=$with
+    ;;
+esac
+
+specscope plot $TRACES/del exits -o "$OUT.svg"
+if grep -q 'built without' "$TMP/err"; then
+    skip "figures are drawn" "there is no cairo"
+    finish
+fi
+
+# ---- files ----
+is_svg() { # file
+    head -c 200 "$1" | grep -q '<svg' && [ "$(wc -c <"$1")" -gt 3000 ] && tail -c 20 "$1" | grep -q '</svg>'
+}
+for kind in $kinds; do
+    for end in svg pdf png; do
+        # shellcheck disable=SC2046 # a list
+        works "$kind as $end" plot $(inputs "$kind") "$kind" -o "$OUT-$kind.$end"
+    done
+    check "$kind is an SVG" is_svg "$OUT-$kind.svg"
+    check "$kind is a PDF" sh -c "head -c 5 '$OUT-$kind.pdf' | grep -q '%PDF-' && tail -c 10 '$OUT-$kind.pdf' | grep -q '%%EOF'"
+    check "$kind is a PNG" sh -c "head -c 4 '$OUT-$kind.png' | od -An -tx1 | grep -q '89 50 4e 47'"
+    if [ -n "$HAVE_PYTHON" ]; then
+        check "its SVG is well-formed, and without a bitmap" python3 -c 'import sys, xml.etree.ElementTree as x
+names = [e.tag.split("}")[1] for e in x.parse(sys.argv[1]).iter()]
+sys.exit(not (len(names) > 50 and "image" not in names and ("use" in names or "text" in names)))' "$OUT-$kind.svg"
+    fi
+done
+check "nothing is said" [ ! -s "$TMP/out" ] && [ ! -s "$TMP/err" ]
+works "the kind may come first" plot layers $TRACES/specbound -o "$TMP/first.svg"
+works "a width in inches" plot $TRACES/del reliability --width 3.5in -o "$TMP/wide.svg"
+check "is that wide" grep -q 'width="252pt"' "$TMP/wide.svg"
+works "a caption of one's own, whatever is in it" plot $TRACES/del exits --caption "$(printf 'x <&> \033[2J\377 "y"')" -o "$TMP/caption.svg"
+if [ -n "$HAVE_PYTHON" ]; then
+    check "leaves the SVG well-formed" python3 -c 'import sys, xml.etree.ElementTree as x; x.parse(sys.argv[1])' "$TMP/caption.svg"
+fi
+refuses "a file that can't be written" 1 "$TMP/no/x.svg" plot $TRACES/del exits -o "$TMP/no/x.svg"
+echo before >"$TMP/kept.svg"
+refuses "what was there stays" 2 'no round' plot $TRACES/del series --from 99 -o "$TMP/kept.svg"
+check "as it was" grep -qx before "$TMP/kept.svg"
+
+# ---- a run of one's own, in several sequences of events ----
+works "a run is traced" run -n 40 --ignore-eos --policy layerskip --trace "$TMP/own" -p hello "$TINY"
+works "and drawn" plot "$TMP/own" exits -o "$TMP/own.svg"
+"$PROGRAM" run -n 0 -c 200000 --ignore-eos --trace "$TMP/growing" "$TINY" >/dev/null 2>&1 &
+pid=$!
+wait_until 20 sh -c "[ \$(wc -l <'$TMP/growing/rounds.csv') -gt 20 ]"
+works "a trace is drawn while it grows" plot "$TMP/growing" series --to 15 -o "$TMP/growing.svg"
+kill -KILL $pid
+wait $pid 2>/dev/null
+
+# ---- from the scope ----
+if command -v script >/dev/null 2>&1; then
+    printf ':resume\n:wait round 8\n:plot exits %s\n:plot series %s from=2 to=6 width=60mm\n:quit\n' "$TMP/live.svg" "$TMP/live.pdf" \
+        >"$TMP/live.script"
+    check "the scope draws its run" in_terminal "'$PROGRAM' -n 100 --ignore-eos --script '$TMP/live.script' -p hello '$TINY'"
+    check "as SVG" is_svg "$TMP/live.svg"
+    check "and as PDF" [ -s "$TMP/live.pdf" ]
+    printf ':plot layers %s\n:quit\n' "$TMP/saved.svg" >"$TMP/saved.script"
+    check "a replay draws its trace" in_terminal "'$PROGRAM' replay --script '$TMP/saved.script' $TRACES/del"
+    check "the whole of it" is_svg "$TMP/saved.svg"
+    printf ':plot pie x.svg\n' >"$TMP/wrong.script"
+    check "an unknown kind is refused there, too" sh -c "! script -qec \"'$PROGRAM' replay --script '$TMP/wrong.script' $TRACES/del\" /dev/null >'$TMP/screen' 2>&1 </dev/null && grep -q 'there is no figure' '$TMP/screen'"
+else
+    skip "the scope draws its run" "there is no script(1)"
+fi
+finish

@@ -1,0 +1,303 @@
+/* Scales, ticks, labels, statistics and ramps against slow definitions of them. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/rng.h"
+#include "tests/rigs/seed.h"
+#include "tui/figures/drawing.h"
+#include "tui/figures/figure.h"
+#include "tui/figures/scale.h"
+#include "tui/figures/statistics.h"
+#include "tui/figures/style.h"
+
+static double
+uniform(uint64_t *state)
+{
+    return splitmix64_uniform(state);
+}
+
+/* How many multiples of a step lie in a range: counted one by one. */
+static int
+multiples(double low, double high, double step)
+{
+    int n = 0;
+    for (double k = ceil(low / step) - 1; k * step <= high + 1e-9 * step; k++)
+        n += k * step >= low - 1e-9 * step;
+    return n;
+}
+
+static void
+test_ticks_are_as_many_round_numbers_as_there_is_room_for(void **state)
+{
+    (void)state;
+    uint64_t random = seed_or(20);
+    for (int i = 0; i < 2000; i++) {
+        const double low = (uniform(&random) - 0.5) * pow(10, 8 * uniform(&random) - 4);
+        const double high = low + pow(10, 8 * uniform(&random) - 4);
+        const int most = 2 + (int)(uniform(&random) * 12);
+        double ticks[SCALE_TICKS], step;
+        if (high - low < 1e-4 * fabs(low)) /* no axis: its numbers would be the same */
+            continue;
+        const int n = scale_ticks(low, high, most, false, ticks, &step);
+        const double power = pow(10, floor(log10(step) + 1e-9)), digit = step / power;
+        assert_true(fabs(digit - 1) < 1e-6 || fabs(digit - 2) < 1e-6 || fabs(digit - 5) < 1e-6);
+        assert_true(n <= most && n == multiples(low, high, step));
+        for (int k = 0; k < n; k++) {
+            assert_true(ticks[k] >= low - 1e-6 * step && ticks[k] <= high + 1e-6 * step);
+            assert_true(fabs(ticks[k] / step - rint(ticks[k] / step)) < 1e-6);
+            assert_true(k == 0 || fabs(ticks[k] - ticks[k - 1] - step) < 1e-6 * step);
+        }
+        const double finer = fabs(digit - 1) < 1e-6 ? power / 2 : fabs(digit - 2) < 1e-6 ? power : 2 * power;
+        assert_true(multiples(low, high, finer) > most);
+    }
+}
+
+static void
+test_ticks_of_whole_numbers_are_whole(void **state)
+{
+    (void)state;
+    double ticks[SCALE_TICKS], step;
+    assert_int_equal(scale_ticks(0.5, 3.5, 20, true, ticks, &step), 3);
+    assert_true(ticks[0] == 1 && ticks[1] == 2 && ticks[2] == 3 && step == 1);
+    assert_int_equal(scale_ticks(0, 0, 5, true, ticks, &step), 0);
+    assert_int_equal(scale_ticks(1, NAN, 5, false, ticks, &step), 0);
+}
+
+static void
+test_labels_tell_ticks_apart_and_read_back(void **state)
+{
+    (void)state;
+    for (double low = -3; low < 3; low += 0.37)
+        for (double span = 1e-3; span < 1e5; span *= 3.7) {
+            double ticks[SCALE_TICKS], step;
+            char text[32], before[32] = "";
+            const int n = scale_ticks(low, low + span, 8, false, ticks, &step);
+            for (int k = 0; k < n; k++) {
+                assert_true(fabs(strtod(scale_label(ticks[k], step, text, sizeof text), NULL) - ticks[k]) <
+                            1e-3 * step);
+                assert_string_not_equal(text, before);
+                memcpy(before, text, sizeof before);
+            }
+        }
+    char text[32];
+    assert_string_equal(scale_label(-0.0, 0.5, text, sizeof text), "0.0");
+    assert_string_equal(value_label(NAN, text, sizeof text), "–");
+    assert_string_equal(value_label(0.1234, text, sizeof text), "0.123");
+    assert_string_equal(value_label(12.34, text, sizeof text), "12.3");
+    assert_string_equal(value_label(1234.5, text, sizeof text), "1234");
+    assert_string_equal(value_label(3, text, sizeof text), "3");
+}
+
+static void
+test_a_scale_is_a_straight_line(void **state)
+{
+    (void)state;
+    const struct scale up = {.low = -1, .high = 3, .from = 100, .to = 20};
+    assert_true(scale_at(&up, -1) == 100 && scale_at(&up, 3) == 20 && scale_at(&up, 1) == 60);
+    const struct scale point = {.low = 2, .high = 2, .from = 0, .to = 10};
+    assert_true(scale_at(&point, 2) == 5);
+}
+
+static void
+test_ranges_take_what_is_a_number(void **state)
+{
+    (void)state;
+    struct range r = RANGE_NONE;
+    assert_true(range_shown(r, false).low < range_shown(r, false).high);
+    range_add(&r, NAN);
+    range_add(&r, INFINITY);
+    assert_true(r.low > r.high);
+    range_add(&r, 5);
+    assert_true(range_shown(r, false).low < 5 && range_shown(r, false).high > 5);
+    range_add(&r, 4.5);
+    const struct range shown = range_shown(r, false);
+    assert_true(shown.low < 4.5 && shown.low > 0 && shown.high > 5);
+    range_add(&r, 1);
+    assert_true(range_shown(r, false).low == 0);
+    const struct range share = range_shown((struct range){0.2, 0.3}, true);
+    assert_true(share.low == 0 && share.high >= 1 && share.high < 1.1);
+}
+
+/* Wilson's bounds are where the share is z standard errors away: found by halving. */
+static double
+bound_by_halving(double share, double n, double from, double to)
+{
+    for (int i = 0; i < 200; i++) {
+        const double p = (from + to) / 2;
+        if (fabs(share - p) > 1.959963985 * sqrt(p * (1 - p) / n))
+            from = p; /* outside */
+        else
+            to = p;
+    }
+    return (from + to) / 2;
+}
+
+static void
+test_intervals_of_shares_are_wilsons(void **state)
+{
+    (void)state;
+    for (uint64_t of = 1; of < 60; of += 3)
+        for (uint64_t n = 0; n <= of; n++) {
+            const double share = (double)n / (double)of;
+            double low, high;
+            share_interval(n, of, &low, &high);
+            assert_true(n == 0 ? low < 1e-9 : fabs(low - bound_by_halving(share, (double)of, 0, share)) < 1e-9);
+            assert_true(n == of ? high > 1 - 1e-9 : fabs(high - bound_by_halving(share, (double)of, 1, share)) < 1e-9);
+        }
+    double low, high;
+    share_interval(0, 0, &low, &high);
+    assert_true(low == 0 && high == 1);
+}
+
+static void
+test_the_calibration_error_is_its_definition(void **state)
+{
+    (void)state;
+    uint64_t random = seed_or(20);
+    enum { N = 500 };
+    for (int round = 0; round < 40; round++) {
+        double confidence[N];
+        int right[N];
+        struct calibration c = {0};
+        const int n = 1 + (int)(uniform(&random) * (N - 1));
+        for (int i = 0; i < n; i++) {
+            confidence[i] = i == 0 ? 1 : uniform(&random);
+            right[i] = uniform(&random) < confidence[i];
+            calibration_add(&c, confidence[i], right[i]);
+        }
+        calibration_add(&c, NAN, 1);
+        calibration_add(&c, -0.1, 1);
+        double error = 0;
+        for (int bin = 0; bin < CALIBRATION_BINS; bin++) {
+            double in = 0, sure = 0, good = 0;
+            for (int i = 0; i < n; i++) {
+                const bool last = bin == CALIBRATION_BINS - 1 && confidence[i] == 1;
+                if (last || (confidence[i] * CALIBRATION_BINS >= bin && confidence[i] * CALIBRATION_BINS < bin + 1)) {
+                    in++;
+                    sure += confidence[i];
+                    good += right[i];
+                }
+            }
+            assert_true((uint64_t)in == c.n[bin] && (uint64_t)good == c.right[bin]);
+            error += in > 0 ? in / n * fabs(good / in - sure / in) : 0;
+        }
+        assert_true((int)c.all == n && fabs(calibration_error(&c) - error) < 1e-12);
+    }
+    assert_true(isnan(calibration_error(&(struct calibration){.all = 0})));
+}
+
+static void
+test_the_ramp_grows_darker_all_the_way(void **state)
+{
+    (void)state;
+    assert_true(fabs(lightness(0xffffff) - 100) < 1e-6 && fabs(lightness(0)) < 1e-6);
+    for (int i = 1; i <= 256; i++) {
+        const double before = lightness(ramp((i - 1) / 256.0)), here = lightness(ramp(i / 256.0));
+        assert_true(here < before);
+    }
+    assert_int_equal(ramp(NAN), 0xffffff);
+    assert_int_equal(ramp(7), ramp(1));
+}
+
+static void
+test_inks_are_read_on_every_step_of_the_ramp(void **state)
+{
+    (void)state;
+    for (int i = 0; i <= 64; i++) {
+        const int32_t ground = ramp(i / 64.0);
+        assert_true(fabs(lightness(ground) - lightness(ink_on(ground))) > 38);
+    }
+}
+
+/* Printed in grey, they are still not the same; what is close has another dash and another mark. */
+static void
+test_lines_differ_without_their_hues(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LINE_STYLES; i++)
+        for (int k = 0; k < i; k++) {
+            const bool lighter = fabs(lightness(line_styles[i].colour) - lightness(line_styles[k].colour)) > 12;
+            assert_true(line_styles[i].mark != line_styles[k].mark);
+            assert_true(lighter || line_styles[i].dash != line_styles[k].dash);
+        }
+}
+
+static void
+test_texts_are_cut_between_characters_to_fit(void **state)
+{
+    (void)state;
+    const struct lettering l = LETTERS(10, INK);
+    static const char text[] = "Größe ⏎ 大きい ok";
+    char out[64];
+    for (double room = 0; room < 200; room += 0.7) {
+        lettering_fit(&l, text, room, out, sizeof out);
+        assert_true(lettering_width(&l, out) <= room + 1e-9);
+        if (strcmp(out, text) == 0 || out[0] == '\0')
+            continue;
+        const char *dots = strstr(out, "…");
+        assert_non_null(dots);
+        assert_true(dots[3] == '\0' && memcmp(out, text, (size_t)(dots - out)) == 0);
+        assert_true(((unsigned char)text[dots - out] & 0xc0) != 0x80);
+    }
+    assert_string_equal(lettering_fit(&l, text, 1000, out, sizeof out), text);
+    char small[12];
+    assert_true(strlen(lettering_fit(&l, text, 1000, small, sizeof small)) < sizeof small);
+}
+
+static void
+test_what_texts_hold_is_made_visible(void **state)
+{
+    (void)state;
+    struct drawing d;
+    drawing_open(&d, 100);
+    drawing_text(&d, 1, 2, LETTERS(10, INK), "a\033[2J<&>\"\n\xff");
+    drawing_text(&d, 1, 2, LETTERS(10, INK), "");
+    assert_int_equal(d.n_shapes, 1);
+    assert_string_equal(d.texts, "a\\x1b[2J<&>\"⏎\\xff");
+    drawing_close(&d);
+}
+
+static void
+test_lengths_have_units(void **state)
+{
+    (void)state;
+    struct err err;
+    double points = 0;
+    assert_true(figure_length("25.4mm", &points, &err) && fabs(points - 72) < 1e-9);
+    assert_true(figure_length("2.54cm", &points, &err) && fabs(points - 72) < 1e-9);
+    assert_true(figure_length("3.5in", &points, &err) && fabs(points - 252) < 1e-9);
+    assert_true(figure_length("240pt", &points, &err) && points == 240);
+    static const char *const bad[] = {"", "85", "mm", "85 mm", "85km", "-85mm", "1mm", "nanmm", "1e9mm", "85mmm"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_false(figure_length(bad[i], &points, &err));
+        assert_int_equal(err.kind, ERR_USAGE);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ticks_are_as_many_round_numbers_as_there_is_room_for),
+        cmocka_unit_test(test_ticks_of_whole_numbers_are_whole),
+        cmocka_unit_test(test_labels_tell_ticks_apart_and_read_back),
+        cmocka_unit_test(test_a_scale_is_a_straight_line),
+        cmocka_unit_test(test_ranges_take_what_is_a_number),
+        cmocka_unit_test(test_intervals_of_shares_are_wilsons),
+        cmocka_unit_test(test_the_calibration_error_is_its_definition),
+        cmocka_unit_test(test_the_ramp_grows_darker_all_the_way),
+        cmocka_unit_test(test_inks_are_read_on_every_step_of_the_ramp),
+        cmocka_unit_test(test_lines_differ_without_their_hues),
+        cmocka_unit_test(test_texts_are_cut_between_characters_to_fit),
+        cmocka_unit_test(test_what_texts_hold_is_made_visible),
+        cmocka_unit_test(test_lengths_have_units),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

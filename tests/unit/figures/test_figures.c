@@ -1,0 +1,334 @@
+/* Every kind of figure, drawn from committed traces and benchmarks and compared shape by shape with what was looked at once
+ * (tests/golden/figures; UPDATE=1 writes it anew), and what figures can't be made from. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/rigs/folders.h"
+#include "traces/reader.h"
+#include "tui/figures/figure.h"
+#include "tui/figures/record.h"
+
+#define TRACES         "tests/screens/traces/"
+#define GOLDENS        "tests/golden/figures"
+#define MILLIMETRES(n) ((n)*72 / 25.4)
+
+static const struct golden {
+    const char *file, *kind, *inputs[3];
+    struct figure_options options;
+} goldens[] = {
+    {"layers.txt", "layers", {TRACES "specbound"}, {.width = MILLIMETRES(85), .from = 43, .to = 49, .seq = -1}},
+    {"layers-rejected.txt", "layers", {TRACES "turned"}, {.width = MILLIMETRES(100), .from = 52, .to = 61, .seq = -1}},
+    {"layers-many.txt", "layers", {TRACES "turned"}, {.width = MILLIMETRES(60), .from = 40, .to = 79, .seq = -1}},
+    {"series.txt", "series", {TRACES "turned"}, {.from = -1, .to = -1, .seq = -1}},
+    {"series-strips.txt", "series", {TRACES "del"}, {.width = MILLIMETRES(85), .from = 3, .to = 9, .seq = -1}},
+    {"exits.txt", "exits", {TRACES "turned"}, {.from = -1, .to = -1, .seq = -1}},
+    {"exits-narrow.txt", "exits", {TRACES "swift"}, {.width = MILLIMETRES(85), .from = -1, .to = -1, .seq = -1}},
+    {"reliability.txt", "reliability", {TRACES "turned"}, {.from = -1, .to = -1, .seq = -1}},
+    {"reliability-moving.txt", "reliability", {TRACES "del"}, {.from = -1, .to = -1, .seq = -1}},
+    {"mask.txt", "mask", {TRACES "swift"}, {.from = -1, .to = -1, .seq = -1}},
+    {"grid-one.txt", "grid", {GOLDENS "/one.csv"}, {.from = -1, .to = -1, .seq = -1}},
+    {"grid.txt", "grid", {GOLDENS "/two.csv"}, {.from = -1, .to = -1, .seq = -1}},
+    {"grid-three.txt", "grid", {GOLDENS "/three.csv"}, {.from = -1, .to = -1, .seq = -1, .measure = "etpl"}},
+    {"pareto.txt", "pareto", {GOLDENS "/two.csv"}, {.from = -1, .to = -1, .seq = -1}},
+    {"pareto-axes.txt",
+     "pareto",
+     {GOLDENS "/three.csv", TRACES "turned"},
+     {.from = -1, .to = -1, .seq = -1, .axes = "acceptance_rate,speedup"}},
+    {"versus.txt", "versus", {TRACES "swift", TRACES "del"}, {.from = -1, .to = -1, .seq = -1}},
+    {"versus-narrow.txt",
+     "versus",
+     {TRACES "turned", TRACES "del"},
+     {.width = MILLIMETRES(85), .from = -1, .to = -1, .seq = -1, .caption = "A caption of one's own."}},
+};
+
+static size_t
+inputs_of(const struct golden *g)
+{
+    size_t n = 0;
+    while (n < 3 && g->inputs[n] != NULL)
+        n++;
+    return n;
+}
+
+/* The list of shapes, without the program's version. Memory of the caller. */
+static char *
+list_of(const struct drawing *d)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *out = open_memstream(&text, &n);
+    assert_non_null(out);
+    assert_true(drawing_list(d, out));
+    assert_int_equal(fclose(out), 0);
+    for (char *at; (at = strstr(text, "specscope " SPECSCOPE_VERSION)) != NULL;)
+        memmove(at + 9, at + 10 + strlen(SPECSCOPE_VERSION), strlen(at + 10 + strlen(SPECSCOPE_VERSION)) + 1);
+    return text;
+}
+
+static void
+same_lines(const char *file, const char *wanted, const char *got)
+{
+    for (size_t line = 1; *wanted != '\0' || *got != '\0'; line++) {
+        const size_t a = strcspn(wanted, "\n"), b = strcspn(got, "\n");
+        if (a != b || memcmp(wanted, got, a) != 0)
+            fail_msg("%s/%s:%zu: wanted\n%.*s\nbut there is\n%.*s", GOLDENS, file, line, (int)a, wanted, (int)b, got);
+        wanted += a + (wanted[a] == '\n');
+        got += b + (got[b] == '\n');
+    }
+}
+
+static void
+test_figures_are_as_they_were_looked_at(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
+        const struct golden *g = &goldens[i];
+        struct drawing d;
+        struct err err = {0};
+        if (!figure_draw(&d, g->kind, g->inputs, inputs_of(g), &g->options, &err))
+            fail_msg("%s: %s", g->file, err.text);
+        char *list = list_of(&d);
+        drawing_close(&d);
+        if (getenv("UPDATE") != NULL)
+            write_text(GOLDENS, g->file, list);
+        char *wanted = read_text(GOLDENS, g->file);
+        same_lines(g->file, wanted, list);
+        free(wanted);
+        free(list);
+    }
+}
+
+static void
+test_every_kind_has_a_golden_figure_and_a_line_about_it(void **state)
+{
+    (void)state;
+    for (size_t k = 0; figure_kind_names[k] != NULL; k++) {
+        bool found = false;
+        for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++)
+            found = found || strcmp(goldens[i].kind, figure_kind_names[k]) == 0;
+        assert_true(found);
+        assert_non_null(figure_kind_what(figure_kind_names[k]));
+    }
+    assert_null(figure_kind_what("pie"));
+}
+
+/* Nothing sticks out of the paper, and nothing is drawn that is no number. */
+static void
+test_shapes_lie_on_the_paper(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
+        const struct golden *g = &goldens[i];
+        struct drawing d;
+        struct err err = {0};
+        assert_true(figure_draw(&d, g->kind, g->inputs, inputs_of(g), &g->options, &err));
+        for (size_t k = 0; k < d.n_shapes; k++) {
+            const struct shape *s = &d.shapes[k];
+            for (size_t p = s->first; p < s->first + s->n; p++)
+                if (!(d.points[p].x >= -0.01 && d.points[p].x <= d.width + 0.01 && d.points[p].y >= -0.01 &&
+                      d.points[p].y <= d.height + 0.01))
+                    fail_msg("%s: shape %zu has a point at %g, %g of %g, %g", g->file, k, d.points[p].x, d.points[p].y,
+                             d.width, d.height);
+            if (s->kind != SHAPE_TEXT || s->lettering.upwards)
+                continue;
+            double wide = lettering_width(&s->lettering, d.texts + s->text);
+            if (s->lettering.room > 0)
+                wide = fmin(wide, s->lettering.room);
+            const double left = d.points[s->first].x - (s->lettering.anchor == ANCHOR_MIDDLE  ? wide / 2
+                                                        : s->lettering.anchor == ANCHOR_RIGHT ? wide
+                                                                                              : 0);
+            if (left < -1 || left + wide > d.width + 1)
+                fail_msg("%s: \"%s\" goes from %g to %g of %g", g->file, d.texts + s->text, left, left + wide, d.width);
+        }
+        drawing_close(&d);
+    }
+}
+
+/* ---- what they are counted from ---- */
+
+static const struct record_wanted everything = {.seq = -1, .to = UINT32_MAX, .scope_to = UINT32_MAX};
+
+static void
+test_a_record_has_what_the_trace_has(void **state)
+{
+    (void)state;
+    static const char *const traces[] = {TRACES "specbound", TRACES "swift", TRACES "del", TRACES "turned"};
+    for (size_t i = 0; i < 4; i++) {
+        struct record r;
+        struct err err = {0};
+        struct trace_reader *reader;
+        struct event e;
+        uint64_t drafts = 0, drafted = 0, verified = 0, accepted = 0, emitted = 0, rounds = 0, got_verified = 0,
+                 got_accepted = 0;
+        assert_true(record_open(&r, traces[i], &everything, &err));
+        assert_true(trace_reader_open(&reader, traces[i], &err));
+        while (trace_reader_next(reader, &e, &err)) {
+            drafts += e.type == EVENT_TOKEN && e.token.source == SOURCE_DRAFT;
+            if (e.type != EVENT_ROUND)
+                continue;
+            rounds++;
+            drafted += e.round_end.drafted;
+            verified += e.round_end.verified;
+            accepted += e.round_end.accepted;
+            emitted += e.round_end.emitted;
+        }
+        for (size_t k = 0; k < r.n_steps; k++) {
+            got_verified += r.steps[k].accepted >= 0;
+            got_accepted += r.steps[k].accepted == 1;
+            assert_true(r.steps[k].depth >= 1 && (r.steps[k].accepted != 1 || r.steps[k].tried));
+        }
+        assert_int_equal(r.n_drafts, drafts);
+        assert_int_equal(r.n_steps, drafted);
+        assert_int_equal(got_verified, verified);
+        assert_int_equal(got_accepted, accepted);
+        assert_int_equal(r.n_rounds, rounds);
+        assert_int_equal(r.n_tokens, emitted + 1); /* and the prefill's */
+        for (size_t k = 1; k < r.n_tokens; k++)
+            assert_int_equal(r.tokens[k].pos, r.tokens[k - 1].pos + 1);
+        trace_reader_close(reader);
+        record_close(&r);
+    }
+}
+
+static void
+test_turns_are_those_after_the_first_round(void **state)
+{
+    (void)state;
+    struct record r;
+    struct err err = {0};
+    assert_true(record_open(&r, TRACES "turned", &everything, &err));
+    assert_string_equal(r.policy->name, "specbound");
+    assert_true(fabs(r.knobs[policy_knob_index(r.policy, "tau")] - 0.9) < 1e-9);
+    static const char *const turned[] = {"τ 0.9 → 0.3", "α 0.2 → 0.05", "d_max 5 → 7", "τ 0.3 → 0.6",
+                                         "policy layerskip"};
+    assert_int_equal(r.n_turns, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(r.turns[i].text, turned[i]);
+    record_close(&r);
+    struct record_wanted later = everything;
+    later.from = 20;
+    later.to = 25;
+    assert_true(record_open(&r, TRACES "turned", &later, &err));
+    assert_int_equal(r.n_rounds, 6);
+    assert_true(fabs(r.knobs[policy_knob_index(r.policy, "d_max")] - 7) < 1e-9);
+    assert_int_equal(r.n_turns, 1);
+    record_close(&r);
+}
+
+/* ---- what can't be drawn ---- */
+
+static void
+refused(const char *kind, const char *const *inputs, size_t n, struct figure_options o, const char *words)
+{
+    struct drawing d;
+    struct err err = {0};
+    assert_false(figure_draw(&d, kind, inputs, n, &o, &err));
+    drawing_close(&d);
+    if (err.kind == ERR_NONE || strstr(err.text, words) == NULL || strchr(err.text, '\n') != NULL)
+        fail_msg("%s: said \"%s\", wanted something of \"%s\"", kind, err.text, words);
+}
+#define INPUTS(...) (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)
+
+static void
+test_what_can_not_be_drawn_says_what_to_do(void **state)
+{
+    const char *folder = *state;
+    char path[300];
+    struct figure_options o = FIGURE_OPTIONS;
+    refused("pie", INPUTS(TRACES "del"), o, "layers, series, exits, reliability, mask, grid, pareto and versus");
+    refused("mask", INPUTS(TRACES "del"), o, "--policy swift");
+    refused("layers", INPUTS(TRACES "swift"), o, "--probe all");
+    refused("grid", INPUTS(TRACES "del"), o, "bench --grid");
+    refused("versus", INPUTS(TRACES "del"), o, "two traces");
+    refused("series", INPUTS(GOLDENS "/two.csv"), o, "--trace DIR");
+    refused("series", INPUTS(TRACES "none"), o, "No such file");
+    o.from = 1000;
+    refused("series", INPUTS(TRACES "del"), o, "no round from 1000");
+    refused("layers", INPUTS(TRACES "del"), o, "ends before position 1000");
+    refused("pareto", INPUTS(GOLDENS "/one.csv", TRACES "del"), o, "no round from 1000");
+    refused("grid", INPUTS(GOLDENS "/two.csv"), o, "--from");
+    o = FIGURE_OPTIONS;
+    o.run = 7;
+    refused("series", INPUTS(TRACES "del"), o, "run 7");
+    o = FIGURE_OPTIONS;
+    o.seq = 3;
+    refused("series", INPUTS(TRACES "del"), o, "sequence 3");
+    o = FIGURE_OPTIONS;
+    o.width = MILLIMETRES(30);
+    refused("series", INPUTS(TRACES "del"), o, "45mm at least");
+    o.width = MILLIMETRES(40);
+    o.from = 0;
+    o.to = 900;
+    refused("layers", INPUTS(TRACES "turned"), o, "--width");
+    o = FIGURE_OPTIONS;
+    o.measure = "beauty";
+    refused("grid", INPUTS(GOLDENS "/two.csv"), o, "tokens_per_round");
+    o = FIGURE_OPTIONS;
+    o.axes = "speedup";
+    refused("pareto", INPUTS(GOLDENS "/two.csv"), o, "comma");
+    o.axes = "speedup,etpl";
+    refused("pareto", INPUTS(TRACES "del"), o, "baseline");
+    snprintf(path, sizeof path, "%s/x.csv", folder);
+    o = FIGURE_OPTIONS;
+    static const char *const tables[][2] = {{"", "no table of a benchmark"},
+                                            {"a,b\r\n1,2\r\n", "no columns policy and params"},
+                                            {"policy,params,speedup\r\n", "no line below"},
+                                            {"policy,params,speedup\r\nar,1\r\n", "different numbers of fields"},
+                                            {"policy,params,speedup\r\nar,\"x\"y,1\r\n", "is no CSV"},
+                                            {"policy,params,speedup\r\nar,,1\r\n", "no knob was swept"},
+                                            {"policy,params\r\nar,a=1\r\nar,a=2\r\n", "no measure"}};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        write_text(folder, "x.csv", tables[i][0]);
+        refused("grid", INPUTS(path), o, tables[i][1]);
+    }
+}
+
+static void
+test_a_best_point_must_stand_out(void **state)
+{
+    const char *folder = *state;
+    static const struct {
+        const char *table;
+        bool best;
+    } cases[] = {{"policy,params,speedup,speedup_se\nx,a=1,1.5,0.01\nx,a=2,1.2,0.01\n", true},
+                 {"policy,params,speedup,speedup_se\nx,a=1,1.5,0.2\nx,a=2,1.2,0.2\n", false},
+                 {"policy,params,speedup\nx,a=1,1.5\nx,a=2,1.2\n", true}};
+    char path[300];
+    const char *input = path;
+    const struct figure_options o = FIGURE_OPTIONS;
+    snprintf(path, sizeof path, "%s/best.csv", folder);
+    for (size_t i = 0; i < 3; i++) {
+        struct drawing d;
+        struct err err = {0};
+        write_text(folder, "best.csv", cases[i].table);
+        assert_true(figure_draw(&d, "grid", &input, 1, &o, &err));
+        bool ring = false;
+        for (size_t k = 0; k < d.n_shapes; k++)
+            ring = ring || (d.shapes[k].kind == SHAPE_CIRCLE && d.shapes[k].pen.stroke != NO_COLOUR);
+        assert_int_equal(ring, cases[i].best);
+        drawing_close(&d);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_figures_are_as_they_were_looked_at),
+        cmocka_unit_test(test_every_kind_has_a_golden_figure_and_a_line_about_it),
+        cmocka_unit_test(test_shapes_lie_on_the_paper),
+        cmocka_unit_test(test_a_record_has_what_the_trace_has),
+        cmocka_unit_test(test_turns_are_those_after_the_first_round),
+        cmocka_unit_test_setup_teardown(test_what_can_not_be_drawn_says_what_to_do, folder_set_up, folder_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_best_point_must_stand_out, folder_set_up, folder_tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

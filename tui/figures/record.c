@@ -1,0 +1,376 @@
+#include "tui/figures/record.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/printable.h"
+
+/* What stands while events are taken in. */
+struct taking {
+    struct record *r;
+    const struct record_wanted *want;
+    uint32_t policy;                 /* of info->policies */
+    double knobs[POLICY_KNOBS * 64]; /* of the first 64 policies */
+    bool trained, begun, scope_done; /* begun: the first round of the range has its first event */
+    uint32_t first_token_pos;
+    bool no_memory;
+};
+#define POLICIES_MOST 64
+
+/* Room for one more at the end of a list. */
+static bool
+room(struct taking *t, void **list, size_t n, size_t *most, size_t element)
+{
+    if (n < *most)
+        return true;
+    const size_t wanted = 2 * n + 256;
+    void *longer = realloc(*list, wanted * element);
+    if (longer == NULL) {
+        t->no_memory = true;
+        return false;
+    }
+    *list = longer;
+    *most = wanted;
+    return true;
+}
+#define PUSH(t, list, ...)                                                                                             \
+    do {                                                                                                               \
+        struct record *pushed = (t)->r;                                                                                \
+        if (room((t), (void **)&pushed->list, pushed->n_##list, &pushed->most_##list, sizeof *pushed->list))           \
+            pushed->list[pushed->n_##list++] = __VA_ARGS__;                                                            \
+    } while (0)
+
+static bool
+in_range(const struct taking *t, uint32_t round)
+{
+    return round >= t->want->from && round <= t->want->to;
+}
+
+/* ---- settings ---- */
+
+static void
+begin_range(struct taking *t)
+{
+    if (t->begun)
+        return;
+    t->begun = true;
+    t->r->policy = &t->r->info->policies[t->policy];
+    t->r->trained = t->trained;
+    memcpy(t->r->knobs, t->knobs + POLICY_KNOBS * t->policy, sizeof t->r->knobs);
+}
+
+static void
+take_turn(struct taking *t, const struct event *e, const char *symbol, const char *old_text, const char *new_text)
+{
+    const struct control_event *c = &e->control;
+    if (!t->begun || e->run != t->r->run || c->applied_round > t->want->to)
+        return;
+    struct record_turn turn = {.round = c->applied_round};
+    if (old_text[0] != '\0')
+        snprintf(turn.text, sizeof turn.text, "%s %.20s → %.20s", symbol, old_text, new_text);
+    else
+        snprintf(turn.text, sizeof turn.text, "%s %.20s", symbol, new_text);
+    PUSH(t, turns, turn);
+}
+
+static void
+take_control(struct taking *t, const struct event *e)
+{
+    const struct control_event *c = &e->control;
+    const struct run_info *info = t->r->info;
+    if (c->new_text == NULL)
+        return;
+    if (strcmp(c->name, "policy") == 0) {
+        for (uint32_t i = 0; i < info->n_policies && i < POLICIES_MOST; i++)
+            if (strcmp(info->policies[i].name, c->new_text) == 0 && i != t->policy) {
+                take_turn(t, e, "policy", "", c->new_text);
+                t->policy = i;
+            }
+        return;
+    }
+    if (strcmp(c->name, "head") == 0) {
+        const bool trained = strcmp(c->new_text, "trained") == 0;
+        if (trained != t->trained)
+            take_turn(t, e, "head", "", c->new_text);
+        t->trained = trained;
+        return;
+    }
+    const struct policy_info *p = &info->policies[t->policy];
+    const int i = policy_knob_index(p, c->name);
+    double value;
+    if (i < 0 || !knob_parse(&p->knobs[i], c->new_text, &value, NULL))
+        return;
+    double *held = &t->knobs[POLICY_KNOBS * t->policy + (uint32_t)i];
+    char old_text[32], new_text[32];
+    knob_format(&p->knobs[i], *held, old_text, sizeof old_text);
+    knob_format(&p->knobs[i], value, new_text, sizeof new_text);
+    if (*held != value)
+        take_turn(t, e, p->knobs[i].symbol[0] != '\0' ? p->knobs[i].symbol : p->knobs[i].name, old_text, new_text);
+    *held = value;
+}
+
+/* ---- rounds ---- */
+
+static struct record_draft *
+draft_of(struct taking *t, const struct event *e, int32_t candidate)
+{
+    for (size_t i = t->r->n_drafts; i-- > 0 && t->r->drafts[i].round == e->round;)
+        if (t->r->drafts[i].candidate == candidate && t->r->drafts[i].seq == e->seq)
+            return &t->r->drafts[i];
+    return NULL;
+}
+
+static void
+take_token(struct taking *t, const struct event *e)
+{
+    const struct token_event *k = &e->token;
+    if (k->source == SOURCE_PREFILL)
+        t->first_token_pos = k->pos;
+    if (k->source == SOURCE_DRAFT) {
+        const struct record_draft *parent = k->parent > 0 ? draft_of(t, e, k->parent) : NULL;
+        if (k->parent < 0 || (k->parent > 0 && parent == NULL) || !in_range(t, e->round))
+            return;
+        begin_range(t);
+        PUSH(t, drafts,
+             (struct record_draft){.round = e->round,
+                                   .seq = e->seq,
+                                   .pos = k->pos,
+                                   .depth = parent != NULL ? parent->depth + 1 : 1,
+                                   .parent = k->parent,
+                                   .candidate = k->candidate,
+                                   .exit_layer = k->exit_layer,
+                                   .token = k->token,
+                                   .confidence = k->confidence,
+                                   .accepted = -1,
+                                   .committed = -1});
+    } else if (k->source != SOURCE_PROMPT && k->committed != 0 &&
+               (k->source == SOURCE_PREFILL || in_range(t, e->round))) {
+        PUSH(t, tokens, (struct record_token){.round = e->round, .seq = e->seq, .pos = k->pos, .token = k->token});
+    }
+}
+
+static void
+take_verdict(struct taking *t, const struct event *e)
+{
+    struct record_draft *d = draft_of(t, e, e->verdict.candidate);
+    if (d == NULL || d->accepted >= 0)
+        return;
+    d->accepted = e->verdict.accepted > 0;
+    d->committed = e->verdict.committed > 0;
+    if (d->committed)
+        PUSH(t, tokens, (struct record_token){.round = e->round, .seq = e->seq, .pos = d->pos, .token = d->token});
+}
+
+/* What of the round stands at this depth; false: nothing. */
+static bool
+step_at(const struct record *r, const struct event *e, uint32_t depth, struct record_step *step)
+{
+    bool found = false;
+    for (size_t i = r->n_drafts; i-- > 0 && r->drafts[i].round == e->round;) {
+        const struct record_draft *d = &r->drafts[i];
+        if (d->seq != e->seq || d->depth != depth)
+            continue;
+        if (!found)
+            *step = (struct record_step){.round = e->round, .seq = e->seq, .depth = depth, .accepted = -1};
+        found = true;
+        step->tried = step->tried || d->tried;
+        if (step->accepted < 1) { /* backwards: the first one's stay, unless one was accepted */
+            step->exit_layer = d->exit_layer;
+            step->confidence = d->confidence;
+            step->accepted = d->accepted > step->accepted ? d->accepted : step->accepted;
+        }
+    }
+    return found;
+}
+
+/* Verdicts come in any order: now they are all there. */
+static void
+take_round(struct taking *t, const struct event *e)
+{
+    struct record_step step;
+    if (!in_range(t, e->round))
+        return;
+    begin_range(t);
+    PUSH(t, rounds, (struct record_round){.number = e->round, .seq = e->seq, .end = e->round_end});
+    for (size_t i = t->r->n_drafts; i-- > 0 && t->r->drafts[i].round == e->round;) {
+        struct record_draft *d = &t->r->drafts[i];
+        const struct record_draft *parent = d->parent > 0 ? draft_of(t, e, d->parent) : NULL;
+        if (d->seq == e->seq)
+            d->tried = d->accepted >= 0 && (d->parent == 0 || (parent != NULL && parent->accepted == 1));
+    }
+    for (uint32_t depth = 1; step_at(t->r, e, depth, &step); depth++)
+        PUSH(t, steps, step);
+}
+
+static void
+take_series(struct taking *t, const struct event *e)
+{
+    const int i = policy_series_index(&t->r->info->policies[t->policy], e->series.key);
+    if (i < 0 || e->round > t->want->to || (t->begun && t->r->policy != &t->r->info->policies[t->policy]))
+        return;
+    if (in_range(t, e->round))
+        begin_range(t);
+    PUSH(t, values,
+         (struct record_value){
+             .round = e->round, .seq = e->seq, .series = i, .index = e->series.index, .value = e->series.value});
+}
+
+static bool
+take_vocab(struct taking *t, const struct event *e)
+{
+    struct record *r = t->r;
+    if (r->texts == NULL && (r->texts = calloc(r->info->vocab, sizeof *r->texts)) == NULL)
+        t->no_memory = true;
+    else
+        printable_text(e->vocab.bytes, e->vocab.n_bytes, r->texts[e->vocab.token], sizeof *r->texts);
+    return !t->no_memory;
+}
+
+static void
+take_scope(struct taking *t, const struct event *e)
+{
+    if (t->r->scope == NULL || t->scope_done || e->run > t->r->run)
+        return;
+    scope_event(t->r->scope, e);
+    const uint64_t to = t->want->scope_to != UINT32_MAX ? t->want->scope_to : (uint64_t)t->first_token_pos + SCOPE_SPAN;
+    t->scope_done = e->type == EVENT_ROUND && e->run == t->r->run && scope_now(t->r->scope)->committed > to;
+}
+
+static void
+take(struct taking *t, const struct event *e)
+{
+    const bool of_sequence = e->type == EVENT_TOKEN || e->type == EVENT_VERDICT || e->type == EVENT_LAYER ||
+                             e->type == EVENT_SERIES || e->type == EVENT_ROUND;
+    if (of_sequence && t->want->seq >= 0 && e->seq != t->want->seq)
+        return;
+    take_scope(t, e);
+    if (e->type == EVENT_CONTROL && e->run <= t->r->run)
+        take_control(t, e);
+    if (e->type == EVENT_VOCAB)
+        take_vocab(t, e);
+    if (e->run != t->r->run)
+        return;
+    if ((e->type == EVENT_ROUND && in_range(t, e->round)) || (e->type == EVENT_CONTROL && e->control.new_text != NULL))
+        metrics_event(&t->r->metrics, e);
+    switch (e->type) {
+    case EVENT_TOKEN: take_token(t, e); break;
+    case EVENT_VERDICT: take_verdict(t, e); break;
+    case EVENT_ROUND: take_round(t, e); break;
+    case EVENT_SERIES: take_series(t, e); break;
+    default: break;
+    }
+}
+
+/* ---- the whole ---- */
+
+static int
+by_place(const void *a, const void *b)
+{
+    const struct record_token *x = a, *y = b;
+    return x->seq != y->seq ? (x->seq > y->seq) - (x->seq < y->seq) : (x->pos > y->pos) - (x->pos < y->pos);
+}
+
+/* Which run: the one that is wanted, or the last with a round. */
+static bool
+find_run(struct record *r, const struct record_wanted *want, struct err *err)
+{
+    struct event e;
+    struct err stop = {0};
+    uint32_t last = 0;
+    bool there = false;
+    while (trace_reader_next(r->reader, &e, &stop))
+        if (e.type == EVENT_ROUND) {
+            last = e.run;
+            there = there || want->run == 0 || e.run == want->run;
+        }
+    if (stop.kind != ERR_NONE) {
+        *err = stop;
+        return false;
+    }
+    if (last == 0)
+        return err_set(err, ERR_USAGE, "%s: this trace has no whole round, so there is nothing to draw", r->path);
+    if (!there)
+        return err_set(err, ERR_USAGE, "%s: there is no round of run %u; its last one is run %u", r->path,
+                       (unsigned)want->run, (unsigned)last);
+    r->run = want->run > 0 ? want->run : last;
+    return trace_reader_rewind(r->reader, err);
+}
+
+static bool
+take_all(struct record *r, const struct record_wanted *want, struct err *err)
+{
+    struct taking *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return err_set(err, ERR_WORK, "out of memory");
+    *t = (struct taking){.r = r, .want = want};
+    for (uint32_t i = 0; i < r->info->n_policies && i < POLICIES_MOST; i++) {
+        memcpy(t->knobs + POLICY_KNOBS * i, r->info->start_values + POLICY_KNOBS * i, sizeof r->knobs);
+        if (strcmp(r->info->policies[i].name, r->info->policy) == 0)
+            t->policy = i;
+    }
+    metrics_begin(&r->metrics, r->info->layers, r->info->rho);
+    struct event e;
+    struct err stop = {0};
+    while (!t->no_memory && trace_reader_next(r->reader, &e, &stop))
+        take(t, &e);
+    const bool no_memory = t->no_memory;
+    free(t);
+    if (stop.kind != ERR_NONE) {
+        *err = stop;
+        return false;
+    }
+    r->baseline = r->metrics.baseline;
+    return !no_memory || err_set(err, ERR_WORK, "out of memory for the events of %s", r->path);
+}
+
+bool
+record_open(struct record *r, const char *folder, const struct record_wanted *want, struct err *err)
+{
+    *r = (struct record){.path = folder};
+    if (!trace_reader_open(&r->reader, folder, err))
+        return false;
+    r->info = trace_reader_info(r->reader);
+    if (!find_run(r, want, err) || (want->scope && !scope_open(&r->scope, r->info, err)) || !take_all(r, want, err))
+        return false;
+    if (r->n_rounds == 0 && want->seq > 0)
+        return err_set(err, ERR_USAGE, "%s: sequence %lld has no round there; take another --seq or another range",
+                       folder, (long long)want->seq);
+    if (r->n_rounds == 0)
+        return err_set(err, ERR_USAGE, "%s: run %u has no round from %u to %u", folder, (unsigned)r->run,
+                       (unsigned)want->from, (unsigned)want->to);
+    qsort(r->tokens, r->n_tokens, sizeof *r->tokens, by_place);
+    return true;
+}
+
+void
+record_close(struct record *r)
+{
+    if (r->reader != NULL)
+        trace_reader_close(r->reader);
+    if (r->scope != NULL)
+        scope_close(r->scope);
+    free(r->rounds);
+    free(r->drafts);
+    free(r->steps);
+    free(r->tokens);
+    free(r->values);
+    free(r->turns);
+    free(r->texts);
+    *r = (struct record){0};
+}
+
+void
+record_values(const struct record *r, int series, int index, double *out)
+{
+    double held = NAN;
+    size_t at = 0;
+    for (size_t i = 0; i < r->n_rounds; i++) {
+        for (; at < r->n_values && r->values[at].round <= r->rounds[i].number; at++)
+            if (r->values[at].series == series && r->values[at].index == index)
+                held = (double)r->values[at].value;
+        if (strcmp(r->rounds[i].end.policy, r->policy->name) != 0)
+            held = NAN;
+        out[i] = held;
+    }
+}

@@ -1,0 +1,90 @@
+/* What figures need to know of a trace: one run's rounds, drafts, tokens, series and turns of knobs, as lists; and, where it
+ * is asked for, the scope as it stood when the range was over. */
+#ifndef TUI_FIGURES_RECORD_H
+#define TUI_FIGURES_RECORD_H
+
+#include "traces/reader.h"
+#include "tui/scope/scope.h"
+
+struct record_round {
+    uint32_t number, seq;
+    struct round_event end;
+};
+
+struct record_draft {
+    uint32_t round, seq, pos, depth; /* depth: 1 for a child of the pending token */
+    int32_t parent, candidate, exit_layer;
+    token_t token;
+    float confidence;
+    int8_t accepted, committed; /* -1: not verified */
+    bool tried;                 /* verified, and accepted was all that it hangs from */
+};
+
+/* Of a round's drafts those at one depth, which count as one: a chain's are its drafts, a tree's the tokens on its longest
+ * path (docs/methods.md, Measures). */
+struct record_step {
+    uint32_t round, seq, depth;
+    int32_t exit_layer; /* of the accepted one, else of the first; -1: a draft model's */
+    float confidence;
+    int8_t accepted; /* -1: none was verified */
+    bool tried;      /* verified, and so was accepted all before it: the verdict is about this step */
+};
+
+struct record_token { /* of the text, the prompt not counted */
+    uint32_t round, seq, pos;
+    token_t token;
+};
+
+struct record_value {
+    uint32_t round, seq;
+    int32_t series, index;
+    float value;
+};
+
+struct record_turn { /* of a knob, the policy or the head, after the first round of the range */
+    uint32_t round;
+    char text[64]; /* "τ 0.55 → 0.70" */
+};
+
+struct record_wanted {
+    uint32_t run;      /* 0: the last one with a round */
+    int64_t seq;       /* -1: all sequences; the scope then follows the first */
+    uint32_t from, to; /* rounds */
+    bool scope;
+    uint32_t
+        scope_to; /* the scope stops when positions beyond this one stand; UINT32_MAX: SCOPE_SPAN after the prompt */
+};
+#define SCOPE_SPAN 512
+
+struct record {
+    const char *path; /* the caller's */
+    struct trace_reader *reader;
+    const struct run_info *info; /* the reader's */
+    uint32_t run;
+    struct record_round *rounds;
+    struct record_draft *drafts;
+    struct record_step *steps;
+    struct record_token *tokens;
+    struct record_value *values;
+    struct record_turn *turns;
+    size_t n_rounds, n_drafts, n_steps, n_tokens, n_values, n_turns, most_rounds, most_drafts, most_steps, most_tokens,
+        most_values, most_turns;
+    const struct policy_info *policy; /* at the first round of the range */
+    double knobs[POLICY_KNOBS];       /* its values then */
+    bool trained;                     /* trained heads looked at layers then */
+    float baseline;                   /* autoregressive tokens/s; 0: not measured */
+    struct metrics metrics;           /* of the rounds in the range */
+    char (*texts)[48];                /* (vocab) printable; "" where an id did not occur */
+    struct scope *scope;              /* NULL: not asked for */
+};
+
+/* ERR_USAGE where the trace has nothing of what is wanted: no such run or sequence, no round in the range. The trace's own
+ * errors are the reader's. record_close() also after a failure. */
+bool record_open(struct record *, const char *folder, const struct record_wanted *, struct err *);
+void record_close(struct record *);
+
+/* What a series of the policy held at the end of each round, of one sequence: out[i] belongs to rounds[i]; NAN before the
+ * first report, and under another policy. */
+void record_values(const struct record *, int series, int index, double *out);
+
+#endif
