@@ -137,6 +137,10 @@ for size in 80x24 160x48; do
     check "{ goes to the one before" grep -q '▸3' "$WORK/run/three.live"
 done
 check "rounds.csv has a line for each sequence of a round" test "$(csv "$WORK/run/trace/rounds.csv" seq '$c["round"] == 1' | tr '\n' ' ')" = "0 1 2 "
+printf ':wait round 2\n:sequence 1\n:quit\n' >"$WORK/single.script"
+terminal 80x24 "$PROGRAM --script $WORK/single.script"
+check "a run of one sequence has no other" exits 2
+check "and the line says how to get some" grep -q 'one sequence; --batch runs several' "$WORK/run/err"
 
 # ---- stopping exactly ----
 printf ':wait round 4\n:save-screen four.txt\n:step token\n:wait idle\n:save-screen token.txt\n:quit\n' >"$WORK/stop.script"
