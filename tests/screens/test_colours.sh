@@ -35,6 +35,12 @@ check "and its answers to questions are no keys" shows 'layers × tokens'
 tm send-keys -l "${ESC}P1\$r0;48:2::1:2:3m${ESC}\\"
 check "until it answers for 24 bits" until_true 10 has '8;2;20;23;28'
 
+terminal 100x30 "exec 2>/dev/tty; env TERM=tmux-256color $PROGRAM replay $TRACE; echo shell; exec cat -v"
+tm send-keys q
+wait_for 'shell' >/dev/null
+sleep 0.5
+check "an answer that comes late is not left to the shell" sh -c "! tmux -S $SOCKET capture-pane -p | grep -q '\^\['"
+
 replay 260x60 'TERM=tmux-256color'
 tm send-keys -l "${ESC}[<0;250;50M"
 tm send-keys -l "${ESC}[<0;250;50m"

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define DOUBLE_CLICK_US 400000
+#define ANSWER_MS       200
 #define LOST_AFTER      64 /* reads in a row that were promised input and got none */
 
 /* True for UTF-8. Numbers are always written with a point. */
@@ -62,13 +63,14 @@ environment_says_direct(void)
     return type == NULL || strncmp(type, "screen", 6) != 0 || getenv("TMUX") != NULL;
 }
 
-/* The environment may say nothing, over ssh for one. The answer comes among the keys. */
+/* The environment may say nothing, over ssh for one. The answer comes among the keys. curses has switched to its screen
+ * and will clear it: a terminal that shows the question instead of answering shows it to nobody. */
 static void
-ask_colours(void)
+ask_colours(struct terminal *t)
 {
-    if (!understands() || tigetnum("colors") < 256)
-        return;
-    fputs(report_question, stdout);
+    t->asked = understands() && tigetnum("colors") >= 256;
+    if (t->asked)
+        fputs(report_question, stdout);
     fflush(stdout);
 }
 
@@ -148,29 +150,9 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
     keys_declare();
     modes(true);
     t->direct = tigetflag("RGB") > 0 || tigetflag("Tc") > 0 || environment_says_direct();
-    if (!t->direct && t->fd >= 0)
-        ask_colours();
+    if (!t->direct && keys && t->fd >= 0)
+        ask_colours(t);
     return true;
-}
-
-void
-terminal_close(struct terminal *t)
-{
-    if (t->screen != NULL && !t->no_more) {
-        modes(false);
-        curs_set(1);
-        endwin();
-        fflush(stdout);
-    }
-    if (t->pad != NULL)
-        delwin(t->pad);
-    if (t->screen != NULL)
-        delscreen(t->screen);
-    signals_remove();
-    terminal_output_close(&t->output);
-    if (t->tty != NULL)
-        fclose(t->tty);
-    *t = (struct terminal){.fd = -1};
 }
 
 void
@@ -237,6 +219,8 @@ read_report(struct terminal *t, uint32_t code)
         tell_double(t, &in);
     else if (result == REPORT_WHOLE && report_says_direct(&t->report))
         t->direct = true;
+    else if (result == REPORT_WHOLE && t->report.kind == REPORT_ATTRIBUTES)
+        t->asked = false; /* the last of the answers */
     report_begin(&t->report, REPORT_NONE);
     return in;
 }
@@ -303,4 +287,37 @@ terminal_read(struct terminal *t, int timeout_ms)
         in.key = INPUT_LOST;
     }
     return in;
+}
+
+/* What the terminal still has to answer must not be left to the shell. */
+static void
+take_answers(struct terminal *t)
+{
+    struct input in;
+    for (int i = 0; i < 64 && t->asked && t->fd >= 0; i++) {
+        in.key = INPUT_NONE;
+        if (!take(t, &in) && poll(&(struct pollfd){.fd = t->fd, .events = POLLIN}, 1, ANSWER_MS) <= 0)
+            return;
+    }
+}
+
+void
+terminal_close(struct terminal *t)
+{
+    if (t->screen != NULL && !t->no_more) {
+        take_answers(t);
+        modes(false);
+        curs_set(1);
+        endwin();
+        fflush(stdout);
+    }
+    if (t->pad != NULL)
+        delwin(t->pad);
+    if (t->screen != NULL)
+        delscreen(t->screen);
+    signals_remove();
+    terminal_output_close(&t->output);
+    if (t->tty != NULL)
+        fclose(t->tty);
+    *t = (struct terminal){.fd = -1};
 }

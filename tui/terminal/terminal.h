@@ -18,6 +18,7 @@ struct terminal {
     struct terminal_output output;
     int failures; /* reads that should have brought something and did not */
     bool direct;  /* it shows 24-bit colours: the environment, terminfo, or its answer says so */
+    bool asked;   /* and its answer has not come */
     struct report report;
     int press_y, press_x; /* the last click, to tell a double one */
     uint64_t press_us;
