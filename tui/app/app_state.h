@@ -14,7 +14,7 @@
 #include "tui/app/screen.h"
 #include "tui/app/script.h"
 
-enum app_mode { MODE_PANELS, MODE_LINE, MODE_HELP, MODE_CHOOSER, MODE_QUIT };
+enum app_mode { MODE_PANELS, MODE_LINE, MODE_HELP, MODE_MESSAGES, MODE_CHOOSER, MODE_QUIT };
 
 struct app {
     struct app_options options;

@@ -64,6 +64,7 @@ draw_status(const struct app *app, const struct canvas *c)
     const bool line = app->mode == MODE_LINE && app->line.use != LINE_PROMPT, asks = app->mode == MODE_QUIT;
     if (!line && !asks && app->message.text[0] == '\0') {
         static const char *const over[] = {[MODE_HELP] = "↑ ↓ scroll  Esc close",
+                                           [MODE_MESSAGES] = "↑ ↓ scroll  Esc close",
                                            [MODE_CHOOSER] = "Enter choose  ↑ ↓ move  Esc leave",
                                            [MODE_LINE] = "Enter run  Esc leave  ↑ earlier  Tab offers  Ctrl-J new line",
                                            [MODE_QUIT] = NULL};
@@ -110,6 +111,8 @@ draw(struct app *app)
         draw_message(app, &measures);
     if (app->mode == MODE_HELP)
         help_draw(&app->help_top, &app->panes, app->verbs, &whole);
+    else if (app->mode == MODE_MESSAGES)
+        messages_draw(&app->message, &app->help_top, &whole);
     else if (app->mode == MODE_CHOOSER)
         chooser_draw(&app->chooser, &whole);
     else if (app->mode == MODE_LINE && app->line.use == LINE_PROMPT)

@@ -1,4 +1,5 @@
 #include "tui/app/help.h"
+#include "tui/app/glossary.h"
 #include "tui/app/key_table.h"
 
 #include <string.h>
@@ -45,6 +46,10 @@ write_page(struct page *p, const struct panes *panes, const struct verb *verbs)
         for (const struct key_help *k = ops->keys; k->keys != NULL; k++)
             row(p, ROLE_KEY, k->keys, k->what);
     }
+    row(p, ROLE_TEXT, "", NULL);
+    row(p, ROLE_TITLE, "Measures and marks", NULL);
+    for (const struct glossary *g = glossary; g->name != NULL; g++)
+        row(p, ROLE_KEY, g->name, g->what);
     row(p, ROLE_TEXT, "", NULL);
     row(p, ROLE_TITLE, "Commands, after ':' (Tab completes)", NULL);
     for (const struct verb *v = verbs; v->name != NULL; v++) {

@@ -38,6 +38,7 @@ const struct app_key app_keys[] = {
     {'N', "N", "search-back", NULL},
     {'m', "m", "bookmark", "set or remove a bookmark at the cursor"},
     {'\'', "'", "bookmark next", "to the next bookmark"},
+    {'M', "M", "messages", "what was said so far"},
     {'t', "t", "theme", "choose the theme"},
     {':', ":", "command", "a command; Tab completes, arrows bring back earlier ones"},
     {INPUT_CTRL('l'), "Ctrl-L", "redraw", "draw the screen again"},

@@ -18,7 +18,7 @@ complete(struct app *app)
     if ((app->line.use != LINE_COMMAND && app->line.use != LINE_EXPORT) || n < 0 || (size_t)n >= sizeof text)
         return;
     if (command_complete(app->verbs, app, text, completed, sizeof completed, list, sizeof list) > 1)
-        message_say(&app->message, "%s", list);
+        message_show(&app->message, list);
     if (strlen(completed) >= lead)
         editor_replace(&app->line.editor, completed + lead);
 }
@@ -124,11 +124,11 @@ mouse(struct app *app, const struct input *in)
     const bool wheel = in->mouse == MOUSE_WHEEL_UP || in->mouse == MOUSE_WHEEL_DOWN;
     if (app->mode == MODE_PANELS)
         panels_mouse(app, in);
-    else if (app->mode == MODE_HELP && wheel)
+    else if ((app->mode == MODE_HELP || app->mode == MODE_MESSAGES) && wheel)
         app->help_top += in->mouse == MOUSE_WHEEL_UP ? -3 : 3;
     else if (app->mode == MODE_CHOOSER && wheel)
         choose(app, in->mouse == MOUSE_WHEEL_UP ? INPUT_UP : INPUT_DOWN);
-    else if (in->mouse == MOUSE_PRESS && app->mode == MODE_HELP)
+    else if (in->mouse == MOUSE_PRESS && (app->mode == MODE_HELP || app->mode == MODE_MESSAGES))
         app->mode = MODE_PANELS;
 }
 
@@ -152,7 +152,8 @@ app_key(struct app *app, const struct input *in)
     switch (app->mode) {
     case MODE_PANELS: panels_key(app, in->key); break;
     case MODE_LINE: edit(app, in->key); break;
-    case MODE_HELP: scroll_help(app, in->key); break;
+    case MODE_HELP:
+    case MODE_MESSAGES: scroll_help(app, in->key); break;
     case MODE_CHOOSER: choose(app, in->key); break;
     case MODE_QUIT:
         app->mode = MODE_PANELS;

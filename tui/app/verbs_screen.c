@@ -6,6 +6,7 @@
 #include "tui/terminal/text.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,6 +190,16 @@ run_help(struct app *app, const char *rest, struct err *err)
     (void)err;
     app->mode = MODE_HELP;
     app->help_top = 0;
+    return true;
+}
+
+bool
+run_messages(struct app *app, const char *rest, struct err *err)
+{
+    (void)rest;
+    (void)err;
+    app->mode = MODE_MESSAGES;
+    app->help_top = INT_MAX; /* the newest */
     return true;
 }
 

@@ -1,0 +1,82 @@
+/* What was said: kept, the newest last, and drawn into any room. */
+#include "tui/app/message.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char row[4096];
+
+static bool
+shows(struct message *m, int *top, int rows, int cols, const char *text)
+{
+    struct grid g = {.utf8 = true};
+    bool found = false;
+    assert_true(grid_open(&g, rows, cols));
+    messages_draw(m, top, &(struct canvas){.rows = rows, .cols = cols, .grid = &g});
+    for (int y = 0; y < rows; y++) {
+        grid_row(&g, y, row, sizeof row);
+        found = found || strstr(row, text) != NULL;
+    }
+    grid_close(&g);
+    return found;
+}
+
+static void
+test_what_was_said_is_kept_and_what_was_only_shown_is_not(void **state)
+{
+    (void)state;
+    struct message *m = calloc(1, sizeof *m);
+    struct err err = {0};
+    int top = 1000;
+    assert_non_null(m);
+    assert_true(shows(m, &top, 24, 80, "nothing was said yet"));
+    message_say(m, "exported to %s", "here");
+    message_show(m, "d_max  d_min");
+    err_set(&err, ERR_USAGE, "there is no knob \"\033[31m\"");
+    message_fail(m, &err);
+    assert_int_equal(m->role, ROLE_ERROR);
+    assert_int_equal(m->n, 2);
+    assert_true(shows(m, &top, 24, 80, "exported to here"));
+    assert_true(shows(m, &top, 24, 80, "there is no knob"));
+    assert_false(shows(m, &top, 24, 80, "d_max"));
+    assert_null(strchr(m->said[1].text, '\033'));
+    free(m);
+}
+
+static void
+test_the_newest_messages_are_kept_and_scrolled_to(void **state)
+{
+    (void)state;
+    struct message *m = calloc(1, sizeof *m);
+    assert_non_null(m);
+    for (int i = 1; i <= MESSAGES_KEPT + 50; i++)
+        message_say(m, "message %d, which is long enough to be wrapped on a terminal that is as narrow as this one", i);
+    int top = 1 << 30;
+    char last[32];
+    snprintf(last, sizeof last, "message %d,", MESSAGES_KEPT + 50);
+    assert_true(shows(m, &top, 24, 60, last));
+    assert_true(top > 0);
+    top = 0;
+    assert_true(shows(m, &top, 24, 60, "message 51,")); /* the oldest that is kept */
+    top = -5;
+    assert_false(shows(m, &top, 24, 60, "message 50,"));
+    for (int rows = 10; rows < 40; rows += 3) /* any size of terminal */
+        for (int cols = 40; cols < 120; cols += 7)
+            assert_true(shows(m, &top, rows, cols, "messages"));
+    free(m);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_was_said_is_kept_and_what_was_only_shown_is_not),
+        cmocka_unit_test(test_the_newest_messages_are_kept_and_scrolled_to),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,27 @@
+#include "tui/app/glossary.h"
+
+#include <stddef.h>
+
+const struct glossary glossary[] = {
+    {"tokens/round", "emitted tokens by rounds: accepted drafts and the target's own"},
+    {"acceptance", "accepted by verified drafts, of the last rounds"},
+    {"eTPL", "emitted tokens by layers loaded; a load is one layer's weights read once"},
+    {"discard", "drafts thrown away by emitted tokens"},
+    {"predicted", "SpecBound's equation 5: the speedup that acceptance and depth promise"},
+    {"modelled ×", "the speedup that the loads of layers and heads allow"},
+    {"measured of modelled", "measured speedup by the modelled one; below 1 is time that loads don't explain"},
+    {"draft heads verify probe",
+     "where the rounds' time went; draft is without its head calls, probe is the scope's own"},
+    {"waited, learned", "time paused within rounds; passes that a policy learns in (SWIFT's search)"},
+    {"tok/s", "emitted tokens by the time of drafting and verifying"},
+    {"× ar", "tok/s by those of the same text generated autoregressively (b measures it)"},
+    {"lossless ✓", "the autoregressive tokens were generated too and are the same, one by one"},
+    {"p, H, KL, rank",
+     "of a layer's guess: its confidence; its entropy in nats; how far it is from the last layer's; the place it "
+     "gives the last layer's token, of which 1 is the best"},
+    {"▒ exited, ▓ spurious",
+     "layers behind the exit; sure and wrong: above the threshold, and not what the last layer says"},
+    {"✓ ✗ ◆ + ◌",
+     "a draft accepted, rejected; a correction; a bonus token; a draft not yet verified. The number is its exit layer"},
+    {NULL, NULL},
+};
