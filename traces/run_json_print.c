@@ -201,8 +201,8 @@ put_run(struct print *p, cJSON *root, const struct run_info *run)
     put(p, cJSON_AddBoolToObject(root, "exact", run->exact));
     put_whole(p, root, "ctx", run->ctx);
     put_whole(p, root, "tokens", run->tokens);
-    put_whole(p, root, "sequences", run->sequences);
-    put_whole(p, root, "prompts", run->prompts);
+    put_whole(p, root, "sequences", run->sequences > 0 ? run->sequences : 1);
+    put_whole(p, root, "prompts", run->prompts > 0 ? run->prompts : 1);
     put_bytes(p, root, "prompt", run->prompt != NULL ? run->prompt : "", run->prompt != NULL ? run->prompt_len : 0);
 
     cJSON *sampling = put(p, cJSON_AddObjectToObject(root, "sampling"));

@@ -53,6 +53,8 @@ declare(struct run_info *run, struct policy *p, char *prompt)
                              .rho = 0.5,
                              .prompt = prompt,
                              .prompt_len = strlen(prompt),
+                             .sequences = 2,
+                             .prompts = 3,
                              .policy = "specbound",
                              .n_policies = 1};
     run->helpers[HELPER_DRAFT] = (struct helper_info){.name = "small", .path = "small.gguf", .layers = 1};
@@ -95,7 +97,8 @@ append_events(struct event_log *log)
             e[i].run = 1;
             e[i].round = round;
             e[i].t_us = 1000 * round + i;
-            event_log_append(log, &e[i]);
+            for (e[i].seq = 0; e[i].seq < (i < 2 ? 1 : 2); e[i].seq++) /* two sequences take turns */
+                event_log_append(log, &e[i]);
         }
     }
 }
@@ -125,6 +128,9 @@ write_base(void)
     append_events(log);
     must(trace_writer_close(writer, NULL));
     event_log_close(log);
+    struct trace_reader *reader;
+    must(trace_reader_open(&reader, base.path, NULL));
+    trace_reader_close(reader);
     for (unsigned i = 0; i < FILES; i++) {
         char name[128];
         snprintf(name, sizeof name, "%s/%s", base.path, file_name(i));
