@@ -6,18 +6,21 @@ const char *const probed_by_names[PROBED_BY] = {"policy", "verify", "scope"};
 const char *const layer_model_names[LAYER_MODELS] = {"", "draft", "companion"};
 
 const char *const control_names[] = {
-    "run",      /* a run begins (new: start, restart, prompt); the event's `run` is the new one */
-    "prompt",   /* new: its text */
-    "policy",   /* new: its name */
-    "state",    /* new: running, paused */
-    "probe",    /* new: off, policy, all */
-    "head",     /* what looks at layers from then on (new: lens, trained); not told where there is only the lens */
-    "break",    /* a breakpoint was reached (new: the round) */
-    "joined",   /* a sequence of a batch, which the event's `seq` numbers, begins (new: its prompt's text) */
-    "left",     /* … and ends (new: eos, tokens, context) */
-    "back",     /* … and goes on after that: more tokens are wanted */
-    "end",      /* the run is over (new: eos, tokens, context, or "error: …"; batch: all sequences left) */
-    "baseline", /* autoregressive tokens/s of the same prompt were measured (new: the number) */
-    "lossless", /* and compared (new: "yes", "no: token 17", "sampled") */
+    "run",    /* a run begins (new: start, restart, prompt); the event's `run` is the new one */
+    "prompt", /* new: its text */
+    "policy", /* new: its name */
+    "state",  /* new: running, paused */
+    "probe",  /* new: off, policy, all */
+    "head",   /* what looks at layers from then on (new: lens, trained); not told where there is only the lens */
+    "break",  /* a breakpoint was reached (new: the round) */
+    "joined", /* a sequence of a batch, which the event's `seq` numbers, begins (new: its prompt's text) */
+    "left",   /* … and ends (new: eos, tokens, context) */
+    "back",   /* … and goes on after that: more tokens are wanted */
+    "end",    /* the run is over (new: eos, tokens, context, or "error: …"; batch: all sequences left) */
+    "pace",   /* what it is slowed down to from then on (new: tokens/s; 0: as fast as it goes); not told of a run that
+                   begins as fast as it goes */
+    "baseline_se", /* standard error of the baseline that is told next (new: the number) */
+    "baseline",    /* autoregressive tokens/s of the same prompt were measured (new: the number) */
+    "lossless",    /* and compared (new: "yes", "no: token 17", "sampled") */
     NULL,
 };

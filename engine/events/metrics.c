@@ -74,6 +74,15 @@ take_round(struct metrics *m, const struct event *e)
         m->n++;
 }
 
+/* A number above 0; anything else, as a foreign trace may have it, is 0. */
+static float
+positive(const char *text)
+{
+    char *end;
+    const float value = strtof(text, &end);
+    return end != text && isfinite(value) && value > 0 ? value : 0;
+}
+
 static void
 take_control(struct metrics *m, const struct event *e)
 {
@@ -81,19 +90,25 @@ take_control(struct metrics *m, const struct event *e)
     if (strcmp(name, "run") == 0) {
         const struct metrics before = *m;
         metrics_begin(m, m->layers, m->rho);
+        m->pace = before.pace;
         if (strcmp(text, "prompt") == 0) /* another one: what its baseline is nobody knows yet */
             return;
         m->baseline = before.baseline;
+        m->baseline_se = before.baseline_se;
+        m->baseline_paced = before.baseline_paced;
         m->baseline_t_us = before.baseline_t_us;
         m->baseline_round = before.baseline_round;
-    } else if (strcmp(name, "baseline") == 0) {
-        char *end;
-        float tokens_per_s = strtof(text, &end);
-        if (end != text && isfinite(tokens_per_s) && tokens_per_s > 0) {
-            m->baseline = tokens_per_s;
-            m->baseline_t_us = e->t_us;
-            m->baseline_round = e->round;
-        }
+    } else if (strcmp(name, "pace") == 0) {
+        m->pace = positive(text);
+    } else if (strcmp(name, "baseline_se") == 0) {
+        m->next_se = positive(text);
+    } else if (strcmp(name, "baseline") == 0 && positive(text) > 0) {
+        m->baseline = positive(text);
+        m->baseline_se = m->next_se > 0 ? m->next_se : NAN;
+        m->baseline_paced = m->pace > 0;
+        m->next_se = 0;
+        m->baseline_t_us = e->t_us;
+        m->baseline_round = e->round;
     } else if (strcmp(name, "lossless") == 0) {
         if (strncmp(text, "nothing", 7) == 0)
             return;
@@ -121,6 +136,14 @@ metrics_window(const struct metrics *m)
     for (uint32_t i = 0; i < m->n; i++)
         tally_add(&t, &m->window[i]);
     return t;
+}
+
+struct estimate
+metrics_baseline(const struct metrics *m)
+{
+    const bool same = m->baseline > 0 && m->baseline_paced == (m->pace > 0);
+    return same ? (struct estimate){.value = (double)m->baseline, .se = (double)m->baseline_se, .n = UINT64_MAX}
+                : (struct estimate){.value = NAN, .se = NAN};
 }
 
 uint64_t
@@ -196,8 +219,8 @@ metrics_measures(const struct metrics *m, const struct tally *t)
         .wait_share = ratio(t->wait_us, all_us + t->wait_us),
         .aside_share = ratio(t->aside_us, all_us + t->aside_us),
     };
-    s.speedup = ratio(s.tokens_per_s, (double)m->baseline);
-    s.speedup_all_in = ratio(s.tokens_per_s_all_in, (double)m->baseline);
+    s.speedup = ratio(s.tokens_per_s, metrics_baseline(m).value);
+    s.speedup_all_in = ratio(s.tokens_per_s_all_in, metrics_baseline(m).value);
     s.overhead = ratio(s.speedup, s.modelled);
     s.predicted = predicted_speedup(layers, s.per_token_acceptance, ratio(t->w_sum, rounds), (double)m->d_max);
     return s;

@@ -32,8 +32,12 @@ struct metrics {
     struct tally window[METRICS_WINDOW]; /* ring of single rounds */
     uint32_t at, n, round;               /* round: the newest one's number; 0: none */
     uint32_t sequences;                  /* that had a round */
-    float baseline;                      /* autoregressive tokens/s; 0: not measured */
-    uint64_t baseline_t_us;              /* when */
+    float pace;                          /* what the run is slowed down to, tokens/s; 0: as fast as it goes */
+    float baseline;                      /* autoregressive tokens/s of this prompt; 0: not measured */
+    float baseline_se;                   /* its standard error; NAN: not known */
+    float next_se;                       /* of one that is told next */
+    bool baseline_paced;    /* it was measured of a run that was slowed down, which begins each round cold */
+    uint64_t baseline_t_us; /* when */
     uint32_t baseline_round;
     enum lossless { LOSSLESS_UNKNOWN, LOSSLESS_YES, LOSSLESS_NO, LOSSLESS_SAMPLED } lossless;
     uint64_t compared; /* of the run's generated tokens, how many that is about; the first came with the prefill */
@@ -65,6 +69,8 @@ void metrics_event(struct metrics *,
 struct tally tally_of(const struct round_event *); /* a single round's */
 void tally_add(struct tally *to, const struct tally *);
 struct tally metrics_window(const struct metrics *);
+/* The baseline, if it was measured while the machine was as it is now; else NAN. */
+struct estimate metrics_baseline(const struct metrics *);
 uint64_t metrics_generated(const struct metrics *); /* tokens of the run so far, the prefill's counted */
 void round_sums_add(struct round_sums *, const struct tally *round, double rho);
 struct estimates round_sums_estimates(const struct round_sums *, uint32_t layers, double rho);

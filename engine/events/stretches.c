@@ -1,26 +1,11 @@
 /* Stretches of rounds under one setting. */
-#include "engine/events/stretches.h"
+#include "engine/events/stretches_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/printable.h"
-
-#define OTHERS 4
-
-struct stretches {
-    const struct run_info *info;
-    struct stretch *ring; /* (STRETCHES) stretch number i is ring[i % STRETCHES] */
-    uint32_t n;           /* ever */
-    struct stretch next;  /* the settings in force, and in what they differ from the newest's */
-    double *values, *ran; /* (n_policies * POLICY_KNOBS) of all policies, now and when the newest began */
-    struct stretch_change other[OTHERS]; /* what turned that no policy known here declares */
-    uint32_t n_other;
-    char **prompt;      /* (STRETCHES) texts of prompts but the first, number i at i % STRETCHES; owned */
-    uint64_t generated; /* tokens of the run */
-    uint32_t sequences; /* that had a round in it */
-};
 
 static struct stretch *
 newest(struct stretches *s)
@@ -98,6 +83,10 @@ compare(struct stretches *s)
         snprintf(c->before, sizeof c->before, "%s", last->head);
         snprintf(c->after, sizeof c->after, "%s", next->head);
     }
+    if (next->paced != last->paced && (c = add_change(next, "speed")) != NULL) {
+        snprintf(c->before, sizeof c->before, "%s", last->paced ? "slowed" : "max");
+        snprintf(c->after, sizeof c->after, "%s", next->paced ? "slowed" : "max");
+    }
     for (uint32_t i = 0; i < s->n_other; i++)
         if (strcmp(s->other[i].before, s->other[i].after) != 0 && (c = add_change(next, s->other[i].name)) != NULL)
             *c = s->other[i];
@@ -147,6 +136,20 @@ take_knob(struct stretches *s, const struct control_event *c)
 }
 
 static void
+forget_baselines(struct stretches *s)
+{
+    s->next.baseline = s->baseline[0] = s->baseline[1] = (struct estimate){.value = NAN, .se = NAN};
+    s->next_se = NAN;
+}
+
+static void
+take_pace(struct stretches *s, const char *text)
+{
+    s->next.paced = strtod(text, NULL) > 0;
+    s->next.baseline = s->baseline[s->next.paced];
+}
+
+static void
 begin_run(struct stretches *s, const struct event *e)
 {
     struct stretch *next = &s->next;
@@ -157,7 +160,7 @@ begin_run(struct stretches *s, const struct event *e)
         snprintf(next->cause, sizeof next->cause, "start");
     if (other) {
         next->prompt++;
-        next->baseline = (struct estimate){.value = NAN, .se = NAN};
+        forget_baselines(s);
     }
     s->generated = s->sequences = 0;
 }
@@ -168,50 +171,6 @@ take_prompt(struct stretches *s, const char *text)
     char **at = &s->prompt[s->next.prompt % STRETCHES];
     free(*at);
     *at = strdup(text);
-}
-
-/* ---- verdicts ---- */
-
-static void
-take_baseline(struct stretches *s, const char *text)
-{
-    char *end;
-    const double value = strtod(text, &end);
-    if (end == text || !isfinite(value) || !(value > 0))
-        return;
-    s->next.baseline = (struct estimate){.value = value, .se = NAN};
-    for (uint32_t back = 0; back < stretches_held(s); back++) {
-        struct stretch *at = &s->ring[(s->n - 1 - back) % STRETCHES];
-        if (at->prompt == s->next.prompt)
-            at->baseline = s->next.baseline;
-    }
-}
-
-/* "yes", "sampled", or "no: token 17", counted from the run's first generated one. What comes behind a difference can't
- * be compared, and of several sequences it isn't known whose token that is. */
-static void
-take_lossless(struct stretches *s, const char *text)
-{
-    const bool yes = strcmp(text, "yes") == 0, sampled = strcmp(text, "sampled") == 0;
-    uint64_t differs = UINT64_MAX;
-    if (strncmp(text, "no: token ", 10) == 0 && s->sequences < 2)
-        differs = strtoull(text + 10, NULL, 10);
-    else if (strncmp(text, "no:", 3) == 0)
-        differs = 0;
-    else if (!yes && !sampled)
-        return;
-    for (uint32_t back = 0; back < stretches_held(s); back++) {
-        struct stretch *at = &s->ring[(s->n - 1 - back) % STRETCHES];
-        if (at->run != s->next.run)
-            break;
-        at->compared = at->total.emitted;
-        if (sampled)
-            at->lossless = LOSSLESS_SAMPLED;
-        else if (differs > at->before + at->total.emitted)
-            at->lossless = LOSSLESS_YES;
-        else
-            at->lossless = differs > at->before || differs == 0 ? LOSSLESS_NO : LOSSLESS_UNKNOWN;
-    }
 }
 
 /* ---- events ---- */
@@ -230,10 +189,14 @@ take_control(struct stretches *s, const struct event *e)
         copy_text(s->next.head, sizeof s->next.head, c->new_text);
     } else if (strcmp(c->name, "prompt") == 0) {
         take_prompt(s, c->new_text);
+    } else if (strcmp(c->name, "pace") == 0) {
+        take_pace(s, c->new_text);
+    } else if (strcmp(c->name, "baseline_se") == 0) {
+        s->next_se = strtod(c->new_text, NULL);
     } else if (strcmp(c->name, "baseline") == 0) {
-        take_baseline(s, c->new_text);
+        stretches_take_baseline(s, c->new_text);
     } else if (strcmp(c->name, "lossless") == 0) {
-        take_lossless(s, c->new_text);
+        stretches_take_lossless(s, c->new_text);
     } else {
         take_knob(s, c);
     }
@@ -308,7 +271,8 @@ stretches_reset(struct stretches *s)
             s->values[i * POLICY_KNOBS + k] = s->info->start_values != NULL
                                                   ? s->info->start_values[i * POLICY_KNOBS + k]
                                                   : s->info->policies[i].knobs[k].def;
-    s->next = (struct stretch){.cause = "start", .baseline = {.value = NAN, .se = NAN}};
+    s->next = (struct stretch){.cause = "start"};
+    forget_baselines(s);
     memcpy(s->ran, s->values, (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *s->ran);
     s->n_other = 0;
     choose_policy(s, s->info->policy);

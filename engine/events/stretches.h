@@ -23,6 +23,7 @@ struct stretch {
     uint32_t policy; /* index in run_info.policies; n_policies: unknown */
     double value[POLICY_KNOBS];
     char head[8];             /* "lens", "trained"; "": there is only the lens */
+    bool paced;               /* slowed down: rounds begin cold */
     uint32_t first_round;     /* that ran with it; */
     uint64_t t_us;            /* when it began, in its run; */
     uint64_t before;          /* and how many tokens of the run were generated then */

@@ -1,5 +1,6 @@
 /* The measured baseline: the run's tokens generated again one by one, by the same engine, compared and timed; of all lanes
  * in step, one sweep a token. */
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -11,6 +12,7 @@
  * baseline's first steps rest before they begin, too, and only they are timed. */
 #define COLD_STEPS 24
 #define COLD_NS    40000000L
+#define SLICE      8 /* steps between two rounds */
 
 struct again { /* a lane's tokens, generated again */
     struct lane *lane;
@@ -20,18 +22,13 @@ struct again { /* a lane's tokens, generated again */
     struct verdict verdict;
 };
 
-struct speed {
-    uint64_t us;
-    uint32_t steps, tokens;
-};
-
 /* The next token of each. Rows are committed as they come, so that after an equal run the sequences stand exactly where
  * they stood. */
 static bool
 step(struct session *s, struct again *const *again, uint32_t n)
 {
     struct verify_round rounds[ROUNDS_MOST];
-    slot_t rows[ROUNDS_MOST];
+    slot_t rows[ROUNDS_MOST] = {0};
     for (uint32_t i = 0; i < n; i++) {
         struct again *a = again[i];
         a->row = (struct verify_row){.parent = -1, .token = a->pending, .q = DIST_NONE};
@@ -64,25 +61,40 @@ still(struct again *all, uint32_t n, uint32_t i, struct again **out)
     return count;
 }
 
-/* Autoregressive tokens after the first, compared with the run's. */
+/* A step that counts: as cold as a round of a run that is slowed down. */
 static bool
-regenerate(struct session *s, struct again *all, uint32_t n, uint32_t longest, struct speed *speed)
+timed_step(struct session *s, struct again *const *again, uint32_t n)
 {
     const struct timespec rest = {.tv_nsec = COLD_NS};
-    const bool cold = s->timing.pace > 0;
-    *speed = (struct speed){0};
+    if (s->measured.paced)
+        nanosleep(&rest, NULL);
+    const uint64_t start = clock_us();
+    const bool ok = step(s, again, n);
+    if (ok)
+        ratio_add(&s->measured.steps, n, (double)(clock_us() - start) * 1e-6);
+    return ok;
+}
+
+/* What was measured while the machine was in another state is no part of it. */
+static void
+measure_as_it_is(struct session *s)
+{
+    const bool paced = s->timing.pace > 0;
+    if (s->measured.paced != paced)
+        s->measured = (struct measured){.paced = paced};
+}
+
+/* Autoregressive tokens after the first, compared with the run's. */
+static bool
+regenerate(struct session *s, struct again *all, uint32_t n, uint32_t longest)
+{
     struct again *some[ROUNDS_MOST];
     uint32_t count;
+    measure_as_it_is(s);
     for (uint32_t i = 1; (count = still(all, n, i, some)) > 0; i++) {
-        const bool timed = !cold || speed->steps < COLD_STEPS;
-        if (cold && timed)
-            nanosleep(&rest, NULL);
-        const uint64_t start = clock_us();
-        if (!step(s, some, count))
+        const bool timed = !s->measured.paced || i <= COLD_STEPS;
+        if (!(timed ? timed_step : step)(s, some, count))
             return false;
-        speed->us += timed ? clock_us() - start : 0;
-        speed->tokens += timed ? count : 0;
-        speed->steps += timed;
         for (uint32_t k = 0; k < count; k++) {
             const uint32_t at = some[k]->lane->prompt_tokens + i;
             if (some[k]->pending != some[k]->lane->tokens[at] && some[k]->differs_at == UINT32_MAX)
@@ -117,6 +129,20 @@ tell_lossless(struct session *s, const struct again *all, uint32_t n)
     session_tell_state(s, "lossless", "", s->info.sampling.temperature > 0 ? "sampled" : text);
 }
 
+static void
+tell_speed(struct session *s)
+{
+    const struct estimate speed = ratio_estimate(&s->measured.steps);
+    char text[48];
+    if (isnan(speed.value))
+        return;
+    snprintf(text, sizeof text, "%.9g", (double)(float)speed.se);
+    if (!isnan(speed.se))
+        session_tell_state(s, "baseline_se", "", text);
+    snprintf(text, sizeof text, "%.9g", (double)(float)speed.value);
+    session_tell_state(s, "baseline", "", text);
+}
+
 bool
 session_baseline(struct session *s)
 {
@@ -131,19 +157,41 @@ session_baseline(struct session *s)
         session_tell_state(s, "lossless", "", "nothing to compare yet");
         return true;
     }
-    struct speed speed;
     session_tell_progress(s, "baseline", 0);
     for (uint32_t i = 0; i < n; i++)
         context_truncate(s->ctx, all[i].lane->seq, all[i].lane->prompt_tokens);
-    bool ok = regenerate(s, all, n, longest, &speed);
+    bool ok = regenerate(s, all, n, longest);
     for (uint32_t i = 0; i < n && ok; i++)
         ok = all[i].differs_at == UINT32_MAX || restore(s, all[i].lane);
     if (!ok)
         return session_stop(s, "baseline");
     session_tell_progress(s, "baseline", 1);
-    char text[48];
-    snprintf(text, sizeof text, "%.9g", (double)(float)(speed.tokens * 1e6 / (double)(speed.us > 0 ? speed.us : 1)));
-    session_tell_state(s, "baseline", "", text);
+    tell_speed(s);
     tell_lossless(s, all, n);
     return true;
+}
+
+/* Some steps from where the lanes stand, whose rows then go: what they say was or will be said anyway. */
+bool
+session_baseline_slice(struct session *s)
+{
+    struct again all[ROUNDS_MOST], *some[ROUNDS_MOST];
+    uint32_t n = 0;
+    bool ok = true;
+    if (--s->asked.slices == 0)
+        s->asked.baseline = true;
+    for (uint32_t i = 0; i < s->n_lanes; i++) {
+        struct lane *l = &s->lanes[i];
+        if (l->over || l->n_tokens + SLICE > s->info.ctx)
+            continue;
+        all[n] = (struct again){.lane = l, .pending = l->tokens[l->n_tokens - 1], .differs_at = UINT32_MAX};
+        some[n] = &all[n];
+        n++;
+    }
+    measure_as_it_is(s);
+    for (int i = 0; i < SLICE && n > 0 && ok; i++)
+        ok = timed_step(s, some, n);
+    for (uint32_t i = 0; i < n; i++)
+        context_truncate(s->ctx, all[i].lane->seq, all[i].lane->n_tokens - 1);
+    return ok;
 }

@@ -10,6 +10,8 @@ set_paused(struct session *s, bool paused)
     if (s->timing.paused == paused)
         return;
     s->timing.paused = paused;
+    if (paused && s->asked.slices > 0) /* there are no rounds to stand between */
+        s->asked.slices = 0, s->asked.baseline = true;
     session_tell_state(s, "state", name[!paused], name[paused]);
 }
 
@@ -41,8 +43,21 @@ ask_new_run(struct session *s, struct mail *m)
     if (m->kind == CONTROL_PROMPT) { /* in a batch one for all lanes */
         s->run.cause = "prompt";
         run_take_prompt(&s->run, &m->prompt);
+        s->measured = (struct measured){.paced = false};
         s->run.sequences = s->n_lanes;
     }
+}
+
+static void
+set_pace(struct session *s, double pace)
+{
+    char before[32], after[32];
+    snprintf(before, sizeof before, "%.9g", s->timing.pace);
+    snprintf(after, sizeof after, "%.9g", pace);
+    if (pace != s->timing.pace)
+        session_tell_state(s, "pace", before, after);
+    s->timing.pace = pace;
+    s->timing.next_us = 0;
 }
 
 static void
@@ -85,13 +100,15 @@ receive(struct session *s, struct mail *m, enum gate at)
         if (m->n == s->round && at != GATE_TOKEN && !s->asked.new_run)
             check_break(s); /* that round has just ended */
         break;
-    case CONTROL_PACE:
-        s->timing.pace = m->value;
-        s->timing.next_us = 0;
-        break;
+    case CONTROL_PACE: set_pace(s, m->value); break;
     case CONTROL_PROMPT:
     case CONTROL_RESTART: ask_new_run(s, m); break;
-    case CONTROL_BASELINE: s->asked.baseline = true; break;
+    case CONTROL_BASELINE:
+        if (at != GATE_END && !s->timing.paused && session_baseline_refines(s))
+            s->asked.slices = BASELINE_SLICES;
+        else
+            s->asked.baseline = true;
+        break;
     case CONTROL_EXTEND: extend(s, m->n); break;
     case CONTROL_QUIT: s->asked.quit = true; break;
     }
@@ -105,6 +122,10 @@ session_gate(struct session *s, enum gate at)
     for (;;) {
         for (struct mail *m; (m = mailbox_take(&s->mailbox, until_us)) != NULL; until_us = 0)
             receive(s, m, at);
+        if (at == GATE_END && s->asked.slices > 0) {
+            s->asked.slices = 0;
+            s->asked.baseline = true;
+        }
         const bool able = !session_has_failed(s); /* after a failure nothing but a new run helps */
         if (s->asked.quit || s->asked.new_run)
             return NEXT_STOP;

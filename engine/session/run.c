@@ -141,6 +141,11 @@ begin_run(struct session *s)
     session_begin_settings(s);
     if (s->timing.paused) /* a run begins as it was asked to: say so to who sees only this run */
         session_tell_state(s, "state", "", "paused");
+    if (s->timing.pace > 0) {
+        char pace[32];
+        snprintf(pace, sizeof pace, "%.9g", s->timing.pace);
+        session_tell_state(s, "pace", "", pace);
+    }
     for (uint32_t i = 0; i < s->n_lanes; i++) {
         s->lanes[i].over = true;
         if (!join(&s->lanes[i]))
@@ -162,6 +167,8 @@ go_on(struct session *s)
         session_tell_state(s, "end", "", s->batch ? "batch" : why_over(&s->lanes[0]));
         return false;
     }
+    if (s->asked.slices > 0 && !session_baseline_slice(s))
+        return session_stop(s, "baseline");
     if (!session_round(s, &emitted) || !look(s))
         return false;
     session_round_done(s, emitted);

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "engine/events/estimate.h"
 #include "engine/model/final_norm.h"
 #include "engine/session/lane.h"
 #include "engine/session/mailbox.h"
@@ -22,6 +23,12 @@ struct settings { /* what a session generates with; they change between rounds *
 
 struct asked { /* for the engine's thread to do as soon as it can */
     bool quit, new_run, baseline, extension;
+    uint32_t slices; /* of a baseline, one before each round */
+};
+
+struct measured { /* autoregressive steps of this prompt, all of one state of the machine: slowed down, or not */
+    struct ratio_sums steps; /* tokens / s */
+    bool paced;
 };
 
 struct probing { /* the scope's own probes, and room for those of a policy that doesn't care */
@@ -65,6 +72,7 @@ struct session {
     struct settings settings;
     struct timing timing;
     struct asked asked;
+    struct measured measured;
     struct run run;
     uint32_t round;          /* the number of the latest, which all live lanes take part in */
     struct spent spent;      /* by all of them together */
@@ -167,6 +175,14 @@ bool session_round(struct session *, uint32_t *emitted);
 
 /* baseline.c: between rounds. False: stopped. */
 bool session_baseline(struct session *);
+/* A further one, of what was measured already, is done in short slices between rounds and ends with session_baseline(). */
+#define BASELINE_SLICES 12
+static inline bool
+session_baseline_refines(const struct session *s)
+{
+    return s->measured.steps.n > 0 && s->measured.paced == (s->timing.pace > 0);
+}
+bool session_baseline_slice(struct session *); /* one of asked.slices */
 
 /* run.c: a run, and after its end what is asked for until the next one. */
 void session_generate(struct session *);

@@ -2,6 +2,7 @@
 #include "engine/base/clock.h"
 #include "tui/scope/batch.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -95,7 +96,12 @@ control_seen(struct followed *f, const struct control_event *c, struct selection
         f->ended = true;
         f->baseline_asked = f->baseline_asked && strncmp(c->new_text, "error", 5) != 0;
     } else if (strcmp(c->name, "baseline") == 0 && f->baseline_asked) {
-        message_say(message, "autoregressive: %.0f tokens/s on the same prompt", strtod(c->new_text, NULL));
+        const double se = metrics_baseline(&scope_now(f->scope)->metrics).se;
+        if (isnan(se))
+            message_say(message, "autoregressive: %.0f tokens/s on the same prompt", strtod(c->new_text, NULL));
+        else
+            message_say(message, "autoregressive: %.0f ±%.*f tokens/s on the same prompt", strtod(c->new_text, NULL),
+                        se < 9.95 ? 1 : 0, se);
     } else if (strcmp(c->name, "lossless") == 0) {
         const bool asked = f->baseline_asked;
         f->baseline_asked = false;

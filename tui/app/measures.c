@@ -38,7 +38,11 @@ measures_draw(const struct scope *s, const struct canvas *c)
     const struct tally window = metrics_window(m);
     const struct measures now = metrics_measures(m, &window);
     struct bar bar = {0};
-    number(&bar, 1, "tokens/round", now.tokens_per_round, 2, "");
+    const struct estimate length = metrics_estimates(m).tokens_per_round;
+    if (isnan(length.se))
+        number(&bar, 1, "tokens/round", now.tokens_per_round, 2, "");
+    else
+        bar_add(&bar, ROLE_TEXT, 1, false, "tokens/round %.2f ±%.2f", length.value, length.se);
     number(&bar, 2, "acceptance", now.acceptance_rate, 2, "");
     number(&bar, 4, "eTPL", now.etpl, 3, "");
     number(&bar, 6, "discard", now.discard_rate, 2, "");
@@ -53,7 +57,8 @@ measures_draw(const struct scope *s, const struct canvas *c)
         bar_add(&bar, ROLE_TEXT, 5, false, "%s", shares);
     }
     if (m->baseline > 0)
-        bar_add(&bar, ROLE_DIM, 8, false, "ar %.0f tok/s in round %u", (double)m->baseline,
-                (unsigned)m->baseline_round);
+        bar_add(&bar, ROLE_DIM, 8, false, "ar %.0f tok/s in round %u%s", (double)m->baseline,
+                (unsigned)m->baseline_round,
+                isnan(metrics_baseline(m).value) ? m->pace > 0 ? ", not slowed" : ", slowed" : "");
     bar_draw(&bar, c);
 }

@@ -30,6 +30,66 @@ state_of(const struct followed *f, enum role *role)
     return "● running";
 }
 
+/* How far it was compared: what came after that is not known to be so. */
+static void
+add_lossless(struct bar *bar, const struct metrics *m)
+{
+    const unsigned long long compared = m->compared, generated = metrics_generated(m);
+    switch (m->lossless) {
+    case LOSSLESS_UNKNOWN: bar_add(bar, ROLE_DIM, 6, false, "lossless –"); break;
+    case LOSSLESS_SAMPLED: bar_add(bar, ROLE_DIM, 6, false, "lossless: sampled"); break;
+    case LOSSLESS_NO: bar_add(bar, ROLE_ERROR, 0, false, "NOT lossless ✗"); break;
+    case LOSSLESS_YES:
+        if (compared < generated)
+            bar_add(bar, ROLE_DIM, 6, false, "lossless ✓ %llu of %llu", compared, generated);
+        else
+            bar_add(bar, ROLE_OK, 6, false, "lossless ✓ %llu", compared);
+    }
+}
+
+/* " ±6", with as many decimals; "" where it isn't known. */
+static const char *
+spread(char *out, size_t n, double se, int decimals)
+{
+    if (isnan(se))
+        return "";
+    snprintf(out, n, " ±%.*f", decimals, se);
+    return out;
+}
+
+static bool
+is_slowed(const struct followed *f, const struct metrics *m, const struct measures *now)
+{
+    return follow_live(f) && scope_now(f->scope)->running && scope_now(f->scope)->end[0] == '\0' && m->pace > 0 &&
+           now->tokens_per_s > (double)m->pace;
+}
+
+/* Speeds of the window: with learning passes beside those without, where there are any. A speedup is of a baseline of this
+ * prompt while the machine was as it is now. */
+static void
+add_speed(struct bar *bar, const struct followed *f, const struct metrics *m, const struct measures *now)
+{
+    const struct estimate speed = metrics_estimates(m).tokens_per_s,
+                          speedup = estimate_quotient(speed, metrics_baseline(m));
+    const bool learned = now->aside_share >= 0.005;
+    const int places = speed.value < 10 ? 1 : 0;
+    char se[24], all_in[32] = "", shown[32] = "";
+    if (learned)
+        snprintf(all_in, sizeof all_in, ", %.*f all in", places, now->tokens_per_s_all_in);
+    if (is_slowed(f, m, now))
+        snprintf(shown, sizeof shown, "%.3g/s shown · ", (double)m->pace);
+    if (!isnan(speed.value))
+        bar_add(bar, ROLE_TITLE, 2, true, "%s%.*f%s %s%s", shown, places, speed.value,
+                spread(se, sizeof se, speed.se, places), shown[0] != '\0' ? "engine" : "tok/s", all_in);
+    if (!isnan(speedup.value) && learned)
+        bar_add(bar, ROLE_TITLE, 4, true, "%.2f%s× ar, %.2f all in", speedup.value,
+                spread(se, sizeof se, speedup.se, 2), now->speedup_all_in);
+    else if (!isnan(speedup.value))
+        bar_add(bar, ROLE_TITLE, 4, true, "%.2f%s× ar", speedup.value, spread(se, sizeof se, speedup.se, 2));
+    else
+        bar_add(bar, m->baseline > 0 ? ROLE_TITLE : ROLE_DIM, 4, true, "–× ar");
+}
+
 void
 title_draw(const struct followed *f, const struct canvas *c)
 {
@@ -63,28 +123,8 @@ title_draw(const struct followed *f, const struct canvas *c)
         bar_add(&bar, ROLE_TEXT, 7, false, "T %.3g", (double)info->sampling.temperature);
     else
         bar_add(&bar, ROLE_TEXT, 7, false, "greedy");
-    static const struct {
-        const char *text;
-        enum role role;
-    } lossless[] = {[LOSSLESS_UNKNOWN] = {"lossless –", ROLE_DIM},
-                    [LOSSLESS_YES] = {"lossless ✓", ROLE_OK},
-                    [LOSSLESS_NO] = {"NOT lossless ✗", ROLE_ERROR},
-                    [LOSSLESS_SAMPLED] = {"lossless: sampled", ROLE_DIM}};
-    bar_add(&bar, lossless[m->lossless].role, m->lossless == LOSSLESS_NO ? 0 : 6, false, "%s",
-            lossless[m->lossless].text);
-
-    const bool learned = now.aside_share >= 0.005; /* then speeds are told with learning passes, too */
-    char all_in[32] = "";
-    if (learned)
-        snprintf(all_in, sizeof all_in, ", %.*f all in", now.tokens_per_s < 10 ? 1 : 0, now.tokens_per_s_all_in);
-    if (!isnan(now.tokens_per_s))
-        bar_add(&bar, ROLE_TITLE, 2, true, "%.*f tok/s%s", now.tokens_per_s < 10 ? 1 : 0, now.tokens_per_s, all_in);
-    if (m->baseline > 0 && learned)
-        bar_add(&bar, ROLE_TITLE, 4, true, "%.2f× ar, %.2f all in", now.speedup, now.speedup_all_in);
-    else if (m->baseline > 0 && !isnan(now.speedup))
-        bar_add(&bar, ROLE_TITLE, 4, true, "%.2f× ar", now.speedup);
-    else
-        bar_add(&bar, m->baseline > 0 ? ROLE_TITLE : ROLE_DIM, 4, true, "–× ar");
+    add_lossless(&bar, m);
+    add_speed(&bar, f, m, &now);
     bar_add(&bar, ROLE_TEXT, 3, true, "round %u", (unsigned)scope_now(f->scope)->round);
     bar_draw(&bar, c);
 }

@@ -141,6 +141,29 @@ test_a_new_run_starts_over_but_for_the_baseline(void **state)
 }
 
 static void
+test_a_speedup_is_of_one_state_of_the_machine(void **state)
+{
+    (void)state;
+    struct metrics m;
+    metrics_begin(&m, 32, 0.65);
+    for (int i = 0; i < 4; i++)
+        round_of(&m, 8, 8, 8, 9, 72, 30);
+    control(&m, "baseline_se", "20", 1, 1);
+    control(&m, "baseline", "1000", 1, 1);
+    assert_near(10, metrics_measures(&m, &m.total).speedup); /* 9 tokens in 900 us */
+    assert_near(20, metrics_baseline(&m).se);
+    control(&m, "pace", "25", 1, 1); /* from here on rounds begin cold */
+    assert_true(isnan(metrics_baseline(&m).value) && isnan(metrics_measures(&m, &m.total).speedup));
+    control(&m, "baseline", "500", 1, 1);
+    assert_near(20, metrics_measures(&m, &m.total).speedup);
+    assert_true(isnan(metrics_baseline(&m).se)); /* nobody said */
+    control(&m, "run", "restart", 0, 0);
+    assert_near(500, metrics_baseline(&m).value);
+    control(&m, "pace", "0", 1, 1);
+    assert_true(isnan(metrics_baseline(&m).value));
+}
+
+static void
 test_a_round_of_several_sequences_is_one_sample(void **state)
 {
     (void)state;
@@ -294,6 +317,7 @@ main(void)
         cmocka_unit_test(test_measures_that_are_not_defined_are_nan),
         cmocka_unit_test(test_perfect_drafts_are_the_limit_of_the_prediction),
         cmocka_unit_test(test_the_window_holds_the_latest_rounds),
+        cmocka_unit_test(test_a_speedup_is_of_one_state_of_the_machine),
         cmocka_unit_test(test_a_round_of_several_sequences_is_one_sample),
         cmocka_unit_test(test_a_new_run_starts_over_but_for_the_baseline),
         cmocka_unit_test(test_what_a_comparison_found_is_remembered),

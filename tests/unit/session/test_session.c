@@ -168,6 +168,50 @@ test_a_baseline_in_mid_run_compares_and_changes_nothing(void **state)
     }
 }
 
+struct refined {
+    uint32_t asked, baselines, comparisons, round[2];
+    double se[2];
+};
+
+static void
+ask_again(void *user, struct session *s, const struct event *e)
+{
+    struct refined *w = user;
+    if (e->type == EVENT_ROUND && e->round == 4 && w->asked == 0) {
+        w->asked++;
+        session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
+    }
+    if (event_is_control(e, "lossless", NULL)) {
+        assert_string_equal(e->control.new_text, "yes");
+        w->round[w->comparisons++ % 2] = e->round;
+        if (w->asked++ == 1)
+            session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
+    }
+    if (event_is_control(e, "baseline_se", NULL))
+        w->se[w->baselines++ % 2] = strtod(e->control.new_text, NULL);
+}
+
+static void
+test_a_baseline_is_refined_between_rounds_and_changes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = session_usual();
+    o.tokens = 100;
+    o.pace = 500; /* so that there are rounds left when it is asked for */
+    struct session_rig_result plain, r;
+    struct refined w = {0};
+    session_run(f->engine, &o, NULL, NULL, &plain);
+    session_run(f->engine, &o, ask_again, &w, &r);
+    assert_int_equal(w.baselines, 2);
+    assert_int_equal(w.comparisons, 2);
+    assert_true(w.round[1] > w.round[0]); /* rounds ran between the two */
+    assert_true(w.se[0] > 0 && w.se[1] > 0);
+    assert_int_equal(r.n, plain.n);
+    assert_memory_equal(r.tokens, plain.tokens, r.n * sizeof *r.tokens);
+    session_rig_free(&plain);
+    session_rig_free(&r);
+}
+
 static void
 test_a_seed_repeats_a_sampled_run(void **state)
 {
@@ -231,6 +275,7 @@ main(void)
         cmocka_unit_test(test_a_run_ends_after_its_tokens_or_with_its_context),
         cmocka_unit_test(test_an_end_of_sequence_ends_the_run_at_the_same_token_under_every_policy),
         cmocka_unit_test(test_a_baseline_in_mid_run_compares_and_changes_nothing),
+        cmocka_unit_test(test_a_baseline_is_refined_between_rounds_and_changes_nothing),
         cmocka_unit_test(test_a_seed_repeats_a_sampled_run),
         cmocka_unit_test(test_what_cannot_be_run_is_refused_with_a_line),
     };

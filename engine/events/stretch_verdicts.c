@@ -1,0 +1,51 @@
+/* Baselines of stretches: what they measured, and what they compared. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/events/stretches_internal.h"
+
+void
+stretches_take_baseline(struct stretches *s, const char *text)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    if (end == text || !isfinite(value) || !(value > 0))
+        return;
+    const bool paced = s->next.paced;
+    s->baseline[paced] = (struct estimate){.value = value, .se = s->next_se, .n = UINT64_MAX};
+    s->next_se = NAN;
+    s->next.baseline = s->baseline[paced];
+    for (uint32_t back = 0; back < stretches_held(s); back++) {
+        struct stretch *at = &s->ring[(s->n - 1 - back) % STRETCHES];
+        if (at->prompt == s->next.prompt && at->paced == paced)
+            at->baseline = s->baseline[paced];
+    }
+}
+
+/* "yes", "sampled", or "no: token 17", counted from the run's first generated one. What comes behind a difference can't
+ * be compared, and of several sequences it isn't known whose token that is. */
+void
+stretches_take_lossless(struct stretches *s, const char *text)
+{
+    const bool yes = strcmp(text, "yes") == 0, sampled = strcmp(text, "sampled") == 0;
+    uint64_t differs = UINT64_MAX;
+    if (strncmp(text, "no: token ", 10) == 0 && s->sequences < 2)
+        differs = strtoull(text + 10, NULL, 10);
+    else if (strncmp(text, "no:", 3) == 0)
+        differs = 0;
+    else if (!yes && !sampled)
+        return;
+    for (uint32_t back = 0; back < stretches_held(s); back++) {
+        struct stretch *at = &s->ring[(s->n - 1 - back) % STRETCHES];
+        if (at->run != s->next.run)
+            break;
+        at->compared = at->total.emitted;
+        if (sampled)
+            at->lossless = LOSSLESS_SAMPLED;
+        else if (differs > at->before + at->total.emitted)
+            at->lossless = LOSSLESS_YES;
+        else
+            at->lossless = differs > at->before || differs == 0 ? LOSSLESS_NO : LOSSLESS_UNKNOWN;
+    }
+}

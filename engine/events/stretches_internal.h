@@ -1,0 +1,29 @@
+/* What the files of the stretches share: stretches.c (where one begins), stretch_verdicts.c (baselines and comparisons).
+ * Nobody else includes it. */
+#ifndef ENGINE_EVENTS_STRETCHES_INTERNAL_H
+#define ENGINE_EVENTS_STRETCHES_INTERNAL_H
+
+#include "engine/events/stretches.h"
+
+#define OTHERS 4
+
+struct stretches {
+    const struct run_info *info;
+    struct stretch *ring; /* (STRETCHES) stretch number i is ring[i % STRETCHES] */
+    uint32_t n;           /* ever */
+    struct stretch next;  /* the settings in force, and in what they differ from the newest's */
+    double *values, *ran; /* (n_policies * POLICY_KNOBS) of all policies, now and when the newest began */
+    struct stretch_change other[OTHERS]; /* what turned that no policy known here declares */
+    uint32_t n_other;
+    char **prompt;               /* (STRETCHES) texts of prompts but the first, number i at i % STRETCHES; owned */
+    struct estimate baseline[2]; /* of the prompt, and of one that is slowed down */
+    double next_se;              /* of a baseline that is told next; NAN: not known */
+    uint64_t generated;          /* tokens of the run */
+    uint32_t sequences;          /* that had a round in it */
+};
+
+/* stretch_verdicts.c: what a baseline measured, and what it compared. */
+void stretches_take_baseline(struct stretches *, const char *text);
+void stretches_take_lossless(struct stretches *, const char *text);
+
+#endif
