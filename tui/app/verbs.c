@@ -87,7 +87,7 @@ const struct verb app_verbs[] = {
     {"zoom", "", "the focused panel alone, and back", run_zoom, NULL},
     {"probe", "MODE", "what the scope asks of all layers: off, policy, all", run_probe, offer_probe},
     {"head", "MODE", "what looks at layers: lens, trained, policy (its paper's); other", run_head, offer_head},
-    {"save-screen", "FILE", "write what is on the terminal as text", run_save_screen, offer_path},
+    {"save-screen", "FILE", "write what is on the terminal: as text, with colours as .svg or .ans", run_save_screen, offer_path},
     {"wait", "round N | end | idle", "in a script: until it is so", run_wait, NULL},
     {"baseline", "", "run autoregressively and compare", run_baseline, NULL},
     {"extend", "[N]", "go on for N more tokens", run_extend, NULL},

@@ -3,6 +3,7 @@
 
 #include "tui/app/verbs.h"
 #include "tui/figures/figure.h"
+#include "tui/scope/batch.h"
 
 /* A number with nothing behind it. */
 static bool
@@ -56,6 +57,7 @@ bool
 run_plot(struct app *app, const char *rest, struct err *err)
 {
     struct figure_options o = FIGURE_OPTIONS;
+    o.focus = scope_is_batch(app->run.scope) ? scope_focus(app->run.scope) : 0;
     char words[1024], *save = NULL;
     snprintf(words, sizeof words, "%s", rest);
     const char *kind = strtok_r(words, " \t", &save), *file = strtok_r(NULL, " \t", &save);

@@ -3,12 +3,14 @@
 #include "tui/app/keys.h"
 #include "tui/app/verbs.h"
 #include "tui/scope/batch.h"
+#include "tui/terminal/grid_picture.h"
 #include "tui/terminal/text.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 bool
 run_theme(struct app *app, const char *rest, struct err *err)
@@ -95,6 +97,13 @@ run_sequence(struct app *app, const char *rest, struct err *err)
     return true;
 }
 
+static bool
+ends_in(const char *name, const char *end)
+{
+    const size_t n = strlen(name), n_end = strlen(end);
+    return n > n_end && strcasecmp(name + n - n_end, end) == 0;
+}
+
 bool
 run_save_screen(struct app *app, const char *rest, struct err *err)
 {
@@ -107,7 +116,11 @@ run_save_screen(struct app *app, const char *rest, struct err *err)
     FILE *file = fopen(rest, "w");
     if (file == NULL)
         return err_set(err, ERR_WORK, "the screen could not be saved to %.200s: %s", rest, strerror(errno));
-    const bool written = grid_write(&app->screen.grid, file);
+    const struct grid *grid = &app->screen.grid;
+    const struct theme *theme = &app->screen.paint.theme;
+    const bool written = ends_in(rest, ".svg")   ? grid_write_svg(grid, theme, file)
+                         : ends_in(rest, ".ans") ? grid_write_ansi(grid, theme, file)
+                                                 : grid_write(grid, file);
     const int why = errno;
     if (fclose(file) != 0 || !written)
         return err_set(err, ERR_WORK, "the screen could not be saved to %.200s: %s", rest,

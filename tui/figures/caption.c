@@ -58,6 +58,8 @@ say_run(const struct figure *f, const struct record *r, char *out, size_t size)
             say(out, size, ", %s %s", helper_names[i], info->helpers[i].name);
     if (f->kind->range == RANGE_OF_ROUNDS)
         say(out, size, "; rounds %u to %u", (unsigned)r->rounds[0].number, (unsigned)r->rounds[r->n_rounds - 1].number);
+    if (f->o->seq >= 0 || (f->o->focus > 0 && f->kind->one_sequence))
+        say(out, size, "; sequence %u", (unsigned)(f->o->seq >= 0 ? f->o->seq : f->o->focus));
     if (r->run > 1)
         say(out, size, " of run %u", (unsigned)r->run);
 }

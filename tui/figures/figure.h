@@ -12,6 +12,7 @@ struct figure_options {
     double width;        /* in points; 0: the kind's own */
     int64_t from, to;    /* positions or rounds, as the kind has it, both counted; -1: not given */
     uint32_t run;        /* 0: the last one with a round */
+    uint32_t focus;      /* the sequence that kinds show which show one, where seq is not given */
     int64_t seq;         /* -1: not given */
     const char *measure; /* what a grid shows; NULL: the speedup */
     const char *axes;    /* "acceptance_rate,speedup" of a pareto; NULL: its own */

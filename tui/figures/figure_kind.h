@@ -34,7 +34,7 @@ struct figure_kind {
     size_t least, most;  /* inputs */
     enum figure_range range;
     double width, narrow; /* mm: without --width, and the least that it takes */
-    bool one_sequence;    /* --seq is 0 where it isn't given; else it counts all sequences */
+    bool one_sequence;    /* one sequence, --seq or the focus; else all are counted together unless --seq is given */
     bool scope;
     bool (*draw)(struct figure *, struct err *);
 };

@@ -159,7 +159,8 @@ static void
 draw_strip(struct rounds *f, double y, int series, int used, bool numbers)
 {
     const struct series *s = &f->r->policy->series[series];
-    const double least = s->cols == (int)f->r->info->layers ? 0.5 : -0.5; /* layers are numbered from 1 */
+    const bool from_one = s->cols == (int)f->r->info->layers || s->form == SERIES_DRAFTS; /* lengths begin at 0 */
+    const double least = from_one ? 0.5 : -0.5;
     struct range range = RANGE_NONE;
     struct panel_area p =
         axes_panel(f->x, y, f->width, HEIGHT, f->across, (struct axis){{least, least + used}, true, NULL});
@@ -187,12 +188,21 @@ draw_strip(struct rounds *f, double y, int series, int used, bool numbers)
 static int
 cells_used(const struct record *r, int series)
 {
+    const struct series *s = &r->policy->series[series];
     int used = 0;
     for (size_t i = 0; i < r->n_values; i++)
-        if (r->values[i].series == series && r->values[i].index + 1 > used)
+        if (r->values[i].series == series && r->values[i].index + 1 > used &&
+            (s->rows == 1 || r->values[i].index < s->cols)) /* the first row of several: the others explain it */
             used = r->values[i].index + 1;
     return used;
 }
+
+/* What has no course over rounds is no panel: a GRID and what belongs to it; a MASK has a figure of its own. */
+enum panel_form { NO_PANEL, LINES, CELLS };
+static const enum panel_form panel_forms[SERIES_FORMS] = {
+    [SERIES_LINE] = LINES,  [SERIES_BAND] = LINES,   [SERIES_PHASE] = LINES,  [SERIES_BARS] = CELLS,
+    [SERIES_STRIP] = CELLS, [SERIES_DRAFTS] = CELLS, [SERIES_CHOICE] = CELLS,
+};
 
 /* Lines through the panels, and above the first of them what was turned. */
 static void
@@ -250,8 +260,7 @@ draw_series(struct figure *figure, struct err *err)
     for (int i = 0; i < (int)COMMONS; i++)
         panels[n++] = i - (int)COMMONS;
     for (int i = 0; i < (int)policy->n_series; i++) {
-        const enum series_form form = policy->series[i].form;
-        if (form != SERIES_GRID && form != SERIES_MASK && cells_used(f.r, i) > 0)
+        if (panel_forms[policy->series[i].form] != NO_PANEL && cells_used(f.r, i) > 0)
             panels[n++] = i;
     }
     const double above = f.r->n_turns > 0 ? TURN_ROWS * TURN_ROW : 0;
@@ -263,8 +272,7 @@ draw_series(struct figure *figure, struct err *err)
             draw_common(&f, y, &commons[panels[k] + (int)COMMONS], last);
             continue;
         }
-        const enum series_form form = policy->series[panels[k]].form;
-        if (form == SERIES_STRIP || form == SERIES_BARS)
+        if (panel_forms[policy->series[panels[k]].form] == CELLS)
             draw_strip(&f, y, panels[k], cells_used(f.r, panels[k]), last);
         else
             draw_reported(&f, y, panels[k], last);

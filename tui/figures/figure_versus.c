@@ -48,9 +48,7 @@ static size_t
 common_tokens(const struct record *a, const struct record *b)
 {
     size_t n = 0;
-    if (a->info->prompt_len != b->info->prompt_len ||
-        memcmp(a->info->prompt, b->info->prompt, a->info->prompt_len) != 0 ||
-        a->info->model_hash != b->info->model_hash)
+    if (a->prompt != b->prompt || a->info->model_hash != b->info->model_hash)
         return SIZE_MAX;
     while (n < a->n_tokens && n < b->n_tokens && a->tokens[n].token == b->tokens[n].token &&
            a->tokens[n].pos == b->tokens[n].pos)

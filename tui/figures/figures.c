@@ -135,7 +135,7 @@ open_input(const struct figure *f, struct figure_input *in, struct err *err)
     const bool rounds = f->kind->range == RANGE_OF_ROUNDS;
     const struct record_wanted want = {
         .run = o->run,
-        .seq = o->seq < 0 && f->kind->one_sequence ? 0 : o->seq,
+        .seq = o->seq < 0 && f->kind->one_sequence ? (int64_t)o->focus : o->seq,
         .from = rounds ? round_of(o->from, 0) : 0,
         .to = rounds ? round_of(o->to, UINT32_MAX) : UINT32_MAX,
         .scope = f->kind->scope,

@@ -5,14 +5,16 @@
 #include <string.h>
 
 #include "engine/base/printable.h"
+#include "kernels/rng.h"
+#include "tui/scope/batch.h"
 
 /* What stands while events are taken in. */
 struct taking {
     struct record *r;
     const struct record_wanted *want;
-    uint32_t policy;                 /* of info->policies */
-    double knobs[POLICY_KNOBS * 64]; /* of the first 64 policies */
-    bool trained, begun, scope_done; /* begun: the first round of the range has its first event */
+    uint32_t policy;                          /* of info->policies */
+    double knobs[POLICY_KNOBS * 64];          /* of the first 64 policies */
+    bool trained, begun, focused, scope_done; /* begun: the first round of the range has its first event */
     uint32_t first_token_pos;
     bool no_memory;
 };
@@ -127,6 +129,8 @@ take_token(struct taking *t, const struct event *e)
     const struct token_event *k = &e->token;
     if (k->source == SOURCE_PREFILL)
         t->first_token_pos = k->pos;
+    if (k->source == SOURCE_PROMPT)
+        t->r->prompt = splitmix64_mix(t->r->prompt + (uint64_t)k->token + 1);
     if (k->source == SOURCE_DRAFT) {
         const struct record_draft *parent = k->parent > 0 ? draft_of(t, e, k->parent) : NULL;
         if (k->parent < 0 || (k->parent > 0 && parent == NULL) || !in_range(t, e->round))
@@ -233,6 +237,7 @@ take_scope(struct taking *t, const struct event *e)
     if (t->r->scope == NULL || t->scope_done || e->run > t->r->run)
         return;
     scope_event(t->r->scope, e);
+    t->focused = t->focused || scope_set_focus(t->r->scope, t->want->seq > 0 ? (uint32_t)t->want->seq : 0);
     const uint64_t to = t->want->scope_to != UINT32_MAX ? t->want->scope_to : (uint64_t)t->first_token_pos + SCOPE_SPAN;
     t->scope_done = e->type == EVENT_ROUND && e->run == t->r->run && scope_now(t->r->scope)->committed > to;
 }
@@ -363,11 +368,15 @@ record_close(struct record *r)
 void
 record_values(const struct record *r, int series, int index, double *out)
 {
+    const bool of_round = series_of_round(&r->policy->series[series]);
     double held = NAN;
     size_t at = 0;
     for (size_t i = 0; i < r->n_rounds; i++) {
+        if (of_round)
+            held = NAN;
         for (; at < r->n_values && r->values[at].round <= r->rounds[i].number; at++)
-            if (r->values[at].series == series && r->values[at].index == index)
+            if (r->values[at].series == series && r->values[at].index == index &&
+                (!of_round || r->values[at].round == r->rounds[i].number))
                 held = (double)r->values[at].value;
         if (strcmp(r->rounds[i].end.policy, r->policy->name) != 0)
             held = NAN;

@@ -72,6 +72,7 @@ struct record {
     const struct policy_info *policy; /* at the first round of the range */
     double knobs[POLICY_KNOBS];       /* its values then */
     bool trained;                     /* trained heads looked at layers then */
+    uint64_t prompt;                  /* a hash of the prompt's tokens, of all sequences taken in */
     float baseline;                   /* autoregressive tokens/s; 0: not measured */
     struct metrics metrics;           /* of the rounds in the range */
     char (*texts)[48];                /* (vocab) printable; "" where an id did not occur */

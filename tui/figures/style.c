@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "tui/terminal/theme.h"
+
 const struct line_style line_styles[LINE_STYLES] = {
     {0x12355b, DASH_NONE, 0},  {0xd9772b, DASH_NONE, 1}, {0x3f7d7a, DASH_LONG, 2},
     {0x9c2f4f, DASH_SHORT, 3}, {0xa0a0a0, DASH_LONG, 4}, {0xb9a44c, DASH_DOTS, 5},
@@ -26,24 +28,10 @@ ramp(double fraction)
     return rgb;
 }
 
-static double
-linear(int32_t byte)
-{
-    const double v = byte / 255.0;
-    return v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
-}
-
-double
-lightness(int32_t rgb)
-{
-    const double y = 0.2126 * linear(rgb >> 16 & 0xff) + 0.7152 * linear(rgb >> 8 & 0xff) + 0.0722 * linear(rgb & 0xff);
-    return y <= 216.0 / 24389 ? y * 24389 / 27 : 116 * cbrt(y) - 16;
-}
-
 int32_t
 ink_on(int32_t background)
 {
-    return lightness(background) > 58 ? INK : PAPER;
+    return theme_lightness(background) > 58 ? INK : PAPER;
 }
 
 void

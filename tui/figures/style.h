@@ -25,8 +25,6 @@
 int32_t ramp(double fraction);
 /* Black or white, whichever reads better on it. */
 int32_t ink_on(int32_t background);
-/* Lightness as the eye sees it, CIE L*, 0 to 100. */
-double lightness(int32_t rgb);
 
 #define LINE_STYLES 6
 struct line_style {

@@ -7,6 +7,7 @@
 #include <wchar.h>
 
 #include "engine/base/utf8.h"
+#include "tui/terminal/cell_style.h"
 
 void
 paint_open(struct paint *p, bool utf8)
@@ -135,24 +136,10 @@ struct look {
 static struct look
 look_of(struct paint *p, const struct grid_cell *c)
 {
-    const int role = c->role < ROLES ? c->role : ROLE_TEXT;
-    unsigned attributes = p->theme.role[role].attributes;
-    int fg = p->role[role].fg, bg = p->role[role].bg;
-    if (c->heat >= 0 && p->theme.stops > 0) {
-        fg = p->heat[c->heat].fg;
-        bg = p->heat[c->heat].bg;
-    } else if (c->heat >= 0) { /* a weaker scale of three, beside the level's glyph */
-        attributes |= c->heat < GRID_HEATS / 3 ? THEME_DIM : c->heat >= GRID_HEATS * 2 / 3 ? THEME_BOLD : 0;
-    }
-    if (c->marks & MARK_CURSOR) {
-        fg = p->role[ROLE_CURSOR].fg;
-        bg = p->role[ROLE_CURSOR].bg;
-        attributes = (attributes & ~(unsigned)THEME_DIM) | p->theme.role[ROLE_CURSOR].attributes;
-    }
-    if ((c->marks & MARK_FADED) && !(c->marks & MARK_CURSOR))
-        attributes |= THEME_DIM;
-    attributes |= (c->marks & MARK_BOLD ? THEME_BOLD : 0U) | (c->marks & MARK_STRUCK ? THEME_STRIKE : 0U) |
-                  (c->marks & MARK_UNDERLINED ? THEME_UNDERLINE : 0U);
+    const struct cell_style s = cell_style(&p->theme, c);
+    const unsigned attributes = s.attributes;
+    const bool hot = s.heat != GRID_NO_HEAT;
+    const int fg = hot ? p->heat[s.heat].fg : p->role[s.role].fg, bg = hot ? p->heat[s.heat].bg : p->role[s.role].bg;
     struct look look = {.pair = pair_of(p, fg, bg), .strike = (attributes & THEME_STRIKE) != 0};
     look.attributes = (attributes & THEME_BOLD ? A_BOLD : 0U) | (attributes & THEME_DIM ? A_DIM : 0U) |
                       (attributes & THEME_UNDERLINE ? A_UNDERLINE : 0U) | (attributes & THEME_REVERSE ? A_REVERSE : 0U);

@@ -16,6 +16,7 @@
 #include "tui/figures/scale.h"
 #include "tui/figures/statistics.h"
 #include "tui/figures/style.h"
+#include "tui/terminal/theme.h"
 
 static double
 uniform(uint64_t *state)
@@ -197,9 +198,9 @@ static void
 test_the_ramp_grows_darker_all_the_way(void **state)
 {
     (void)state;
-    assert_true(fabs(lightness(0xffffff) - 100) < 1e-6 && fabs(lightness(0)) < 1e-6);
+    assert_true(fabs(theme_lightness(0xffffff) - 100) < 1e-6 && fabs(theme_lightness(0)) < 1e-6);
     for (int i = 1; i <= 256; i++) {
-        const double before = lightness(ramp((i - 1) / 256.0)), here = lightness(ramp(i / 256.0));
+        const double before = theme_lightness(ramp((i - 1) / 256.0)), here = theme_lightness(ramp(i / 256.0));
         assert_true(here < before);
     }
     assert_int_equal(ramp(NAN), 0xffffff);
@@ -212,7 +213,7 @@ test_inks_are_read_on_every_step_of_the_ramp(void **state)
     (void)state;
     for (int i = 0; i <= 64; i++) {
         const int32_t ground = ramp(i / 64.0);
-        assert_true(fabs(lightness(ground) - lightness(ink_on(ground))) > 38);
+        assert_true(fabs(theme_lightness(ground) - theme_lightness(ink_on(ground))) > 38);
     }
 }
 
@@ -223,7 +224,8 @@ test_lines_differ_without_their_hues(void **state)
     (void)state;
     for (int i = 0; i < LINE_STYLES; i++)
         for (int k = 0; k < i; k++) {
-            const bool lighter = fabs(lightness(line_styles[i].colour) - lightness(line_styles[k].colour)) > 12;
+            const bool lighter =
+                fabs(theme_lightness(line_styles[i].colour) - theme_lightness(line_styles[k].colour)) > 12;
             assert_true(line_styles[i].mark != line_styles[k].mark);
             assert_true(lighter || line_styles[i].dash != line_styles[k].dash);
         }

@@ -27,6 +27,8 @@ static const struct golden {
     {"layers.txt", "layers", {TRACES "specbound"}, {.width = MILLIMETRES(85), .from = 43, .to = 49, .seq = -1}},
     {"layers-rejected.txt", "layers", {TRACES "turned"}, {.width = MILLIMETRES(100), .from = 52, .to = 61, .seq = -1}},
     {"layers-many.txt", "layers", {TRACES "turned"}, {.width = MILLIMETRES(60), .from = 40, .to = 79, .seq = -1}},
+    {"layers-batch.txt", "layers", {TRACES "batch"}, {.width = MILLIMETRES(85), .from = 15, .to = 20, .seq = 2}},
+    {"series-judged.txt", "series", {TRACES "sv"}, {.width = MILLIMETRES(85), .from = -1, .to = -1, .seq = -1}},
     {"series.txt", "series", {TRACES "turned"}, {.from = -1, .to = -1, .seq = -1}},
     {"series-strips.txt", "series", {TRACES "del"}, {.width = MILLIMETRES(85), .from = 3, .to = 9, .seq = -1}},
     {"exits.txt", "exits", {TRACES "turned"}, {.from = -1, .to = -1, .seq = -1}},
