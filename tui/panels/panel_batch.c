@@ -108,6 +108,19 @@ settle(struct batch_panel *p, const struct view *v, int rows, int cols)
     p->top = p->top < 0 ? 0 : p->top;
 }
 
+/* On the rows that are left over. */
+static void
+draw_hidden(const struct batch_panel *p, const struct canvas *c)
+{
+    const int above = p->top * p->tiling.columns, seen = (p->top + p->tiling.visible) * p->tiling.columns;
+    const int below = (int)p->n - seen, y = p->tiling.visible * p->tiling.rows;
+    int x = 1;
+    if (above > 0)
+        x += canvas_print(c, y, x, ROLE_DIM, "%d above  ", above);
+    if (below > 0)
+        canvas_print(c, y, x, ROLE_DIM, "%d below", below);
+}
+
 static void
 draw_batch(void *state, const struct view *v, const struct canvas *c)
 {
@@ -119,6 +132,7 @@ draw_batch(void *state, const struct view *v, const struct canvas *c)
         return;
     }
     const struct tiling t = p->tiling;
+    draw_hidden(p, c);
     struct tile_look look = {.digits = snprintf(NULL, 0, "%u", (unsigned)scope_tile(v->scope, p->n - 1)->seq)};
     for (int line = 0; line < t.visible; line++)
         for (int column = 0; column < t.columns; column++) {

@@ -181,8 +181,9 @@ test_many_tiles_scroll_and_follow_the_focus(void **state)
     assert_int_equal(row_with(&f, " 0"), 0);
     assert_int_equal(row_with(&f, " 2"), 6);
     assert_true(scope_set_focus(f.scope, 20));
-    draw(&f, 9, 34);
+    draw(&f, 10, 34);
     assert_int_equal(row_with(&f, "▸20"), 6);
+    assert_int_equal(row_with(&f, "18 above  19 below"), 9);
     press(&f, INPUT_END);
     press(&f, INPUT_ENTER);
     assert_string_equal(f.command, "sequence 39");
