@@ -13,13 +13,13 @@
 #include "policies/policy.h"
 #include "traces/writer.h"
 
-static volatile sig_atomic_t interrupted;
+static atomic_bool interrupted;
 
 static void
 on_signal(int number)
 {
     (void)number;
-    interrupted = 1;
+    atomic_store(&interrupted, true); /* lock-free everywhere, so a handler may */
 }
 
 void
@@ -35,7 +35,13 @@ generation_catch_signals(void)
 bool
 generation_interrupted(void)
 {
-    return interrupted != 0;
+    return atomic_load(&interrupted);
+}
+
+const atomic_bool *
+generation_interruption(void)
+{
+    return &interrupted;
 }
 
 /* ---- progress ---- */

@@ -32,5 +32,6 @@ bool generate(const struct generation *, struct outcome *, struct err *);
 /* Ctrl-C and SIGTERM set a flag instead of ending the process; generate() looks at it. */
 void generation_catch_signals(void);
 bool generation_interrupted(void);
+const atomic_bool *generation_interruption(void); /* the flag, for what computes without a session */
 
 #endif

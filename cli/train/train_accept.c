@@ -191,15 +191,15 @@ collect(struct accept_job *j, const struct train_prompts *p, struct accept_data 
     bool ok = open_batch(&b, j->options, width, err);
     while (ok && j->n_prompts < p->n) {
         char text[64];
-        ok = generation_interrupted()
-                 ? err_set(err, ERR_CANCELLED, "interrupted before training began; the same command goes on")
-                 : collect_batch(j, p, data, &b, width, err);
+        ok = collect_batch(j, p, data, &b, width, err);
         snprintf(text, sizeof text, "%zu candidates, %.1f%% accepted", j->train.n + j->held.n,
                  accepted(&j->train) * 100);
         if (ok)
             train_bar("responses", (double)j->n_prompts / (double)p->n, j->n_prompts == p->n, text, j->start_us);
     }
     close_batch(&b);
+    if (!ok && err->kind == ERR_CANCELLED)
+        return err_set(err, ERR_CANCELLED, "interrupted before training began; the same command goes on");
     return ok &&
            ((j->train.n > 0 && j->held.n > 0) ||
             err_set(err, ERR_WORK, "train accept: there is nothing to learn from; lower --mixing or raise --tokens"));
@@ -221,8 +221,8 @@ run(struct accept_job *j, struct err *err)
     const bool ok =
         train_engine(o, NEEDS_HERE, &j->engine, err) &&
         train_prompts_open(&prompts, o, j->engine->model->tokenizer, wanted > least ? wanted : least, err) &&
-        accept_data_open(&data, j->engine, &options, NULL, err) && open_partial(j, &prompts, err) &&
-        collect(j, &prompts, data, err);
+        accept_data_open(&data, j->engine, &options, generation_interruption(), err) &&
+        open_partial(j, &prompts, err) && collect(j, &prompts, data, err);
     accept_data_close(data);
     train_prompts_close(&prompts);
     return ok && train_accept_loop(j, err) && train_accept_report(j, err);

@@ -149,10 +149,10 @@ collect(struct profile_job *j, struct err *err)
     while (ok && !is_whole(j) && !generation_interrupted()) {
         char text[64];
         const double n = (double)j->prompts.n;
-        ok = collect_batch(j, &b, err);
+        ok = collect_batch(j, &b, err) || err->kind == ERR_CANCELLED;
         snprintf(text, sizeof text, "%zu drafts judged, %.2f tokens a round", j->n_seen,
                  (double)j->rounds.emitted / (double)j->rounds.rounds);
-        if (ok)
+        if (ok && j->n_seen > 0)
             train_bar("decoding", (double)j->partial.n_records / n, j->partial.n_records == j->prompts.n, text,
                       j->start_us);
     }
@@ -206,7 +206,8 @@ run(struct profile_job *j, struct err *err)
     if (!train_engine(o, NEEDS_HERE, &j->engine, err) ||
         !train_prompts_open(&j->prompts, o, j->engine->model->tokenizer, o->train.tokens / o->answers.response + 1,
                             err) ||
-        !profile_data_open(&j->data, j->engine, &options, NULL, err) || !open_partial(j, err) || !collect(j, err))
+        !profile_data_open(&j->data, j->engine, &options, generation_interruption(), err) || !open_partial(j, err) ||
+        !collect(j, err))
         return false;
     name_models(&profile.whose, j->engine);
     if (!sv_profile_make(&profile, o->profile.s_bins, o->profile.a_bins, j->seen, j->n_seen, err) ||

@@ -80,6 +80,9 @@ refuses "a place that is no file is refused at once" 1 "not a regular file" $(pr
 
 works "a head without an interruption" $(accept --passes 60 --out "$TMP/whole.head")
 out=$TMP/h
+interrupt INT 3000 "$TMP/i.partial" $(accept --tokens 60000 --out "$TMP/i")
+check "interrupted while candidates are collected, it has no head" [ "$left" -eq 1 -a ! -e "$TMP/i" -a -s "$TMP/i.partial" ]
+check "and says how to go on" says 'interrupted before training began; the same command goes on'
 interrupt KILL 0 "$out" $(accept --passes 60 --out "$out")
 check "killed, it leaves candidates and a head" [ "$left" -gt 128 -a -s "$out.partial" -a -s "$out" ]
 cp "$out.partial" "$TMP/saved"
