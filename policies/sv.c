@@ -249,7 +249,7 @@ extern const struct policy_ops policy_sv;
 const struct policy_ops policy_sv = {
     .name = "sv",
     .title = "Speculative Verification",
-    .paper = "PAPER",
+    .paper = "Kim et al. 2025, arXiv:2509.24328",
     .needs = NEEDS(HELPER_DRAFT) | NEEDS(HELPER_COMPANION) | NEEDS_PROFILE,
     .state_size = sizeof(struct sv),
     .shared_size = sizeof(struct sv_latency),

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/events/sampling_knobs.h"
+
 const char *const helper_names[HELPERS] = {"draft", "companion"};
 const char *const need_names[NEEDS_KINDS] = {"draft", "companion", "accept_head", "profile"};
 const char *const series_form_names[SERIES_FORMS] = {"line",  "band",   "bars",  "strip",  "grid", "mask",
@@ -27,6 +29,10 @@ knob_valid(const struct knob *k, struct err *err)
     for (size_t i = 0; control_names[i] != NULL; i++)
         if (strcmp(k->name, control_names[i]) == 0 || strcmp(k->symbol, control_names[i]) == 0)
             return err_set(err, ERR_WORK, "no knob can be called %s: that is the name of a control", control_names[i]);
+    const int sampling =
+        sampling_knob_index(k->name) >= 0 ? sampling_knob_index(k->name) : sampling_knob_index(k->symbol);
+    if (sampling >= 0)
+        return err_set(err, ERR_WORK, "no knob can be called %s: every session has one", sampling_knobs[sampling].name);
     if (!isfinite(k->min) || !isfinite(k->max) || !isfinite(k->step) || !isfinite(k->def))
         return err_set(err, ERR_WORK, "knob %s: bounds, step and default must be finite numbers", k->name);
     if (k->min > k->max || k->step < 0 || k->def < k->min || k->def > k->max)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/base/printable.h"
+#include "engine/events/sampling_knobs.h"
 
 static struct stretch *
 newest(struct stretches *s)
@@ -176,6 +177,15 @@ take_prompt(struct stretches *s, const char *text)
 /* ---- events ---- */
 
 static void
+take_sampling(struct stretches *s, const struct control_event *c)
+{
+    const int i = sampling_knob_index(c->name);
+    double value;
+    if (i >= 0 && knob_parse(&sampling_knobs[i], c->new_text, &value, NULL))
+        sampling_knob_set(&s->next.sampling, &s->next.seed, i, value);
+}
+
+static void
 take_control(struct stretches *s, const struct event *e)
 {
     const struct control_event *c = &e->control;
@@ -198,6 +208,7 @@ take_control(struct stretches *s, const struct event *e)
     } else if (strcmp(c->name, "lossless") == 0) {
         stretches_take_lossless(s, c->new_text);
     } else {
+        take_sampling(s, c);
         take_knob(s, c);
     }
     compare(s);
@@ -271,7 +282,7 @@ stretches_reset(struct stretches *s)
             s->values[i * POLICY_KNOBS + k] = s->info->start_values != NULL
                                                   ? s->info->start_values[i * POLICY_KNOBS + k]
                                                   : s->info->policies[i].knobs[k].def;
-    s->next = (struct stretch){.cause = "start"};
+    s->next = (struct stretch){.cause = "start", .sampling = s->info->sampling, .seed = s->info->seed};
     forget_baselines(s);
     memcpy(s->ran, s->values, (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *s->ran);
     s->n_other = 0;

@@ -1,4 +1,4 @@
-/* Stretches: the rounds between two changes of settings (policy, knobs, head; what began a run), from events alone, so
+/* Stretches: the rounds between two changes of settings (policy, knobs, head, sampling; what began a run), from events alone, so
  * that a replay has them as the run had. What turns take effect together, with no round between them, begins one
  * stretch; a knob that is back where it was before any round ran has not changed. */
 #ifndef ENGINE_EVENTS_STRETCHES_H
@@ -24,6 +24,8 @@ struct stretch {
     double value[POLICY_KNOBS];
     char head[8];             /* "lens", "trained"; "": there is only the lens */
     bool paced;               /* slowed down: rounds begin cold */
+    struct sampling sampling; /* and the first sequence's seed */
+    uint64_t seed;
     uint32_t first_round;     /* that ran with it; */
     uint64_t t_us;            /* when it began, in its run; */
     uint64_t before;          /* and how many tokens of the run were generated then */

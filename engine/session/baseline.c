@@ -38,7 +38,7 @@ step(struct session *s, struct again *const *again, uint32_t n)
         rounds[i] = (struct verify_round){.seq = a->lane->seq,
                                           .rows = &a->row,
                                           .n = 1,
-                                          .sampling = s->info.sampling,
+                                          .sampling = s->settings.sampling,
                                           .seed = a->lane->round.seed,
                                           .out = &a->verdict};
     }
@@ -126,7 +126,7 @@ tell_lossless(struct session *s, const struct again *all, uint32_t n)
             if (s->batch)
                 snprintf(text + length, sizeof text - (size_t)length, " of sequence %u", (unsigned)all[i].lane->number);
         }
-    session_tell_state(s, "lossless", "", s->info.sampling.temperature > 0 ? "sampled" : text);
+    session_tell_state(s, "lossless", "", s->run.sampled ? "sampled" : text);
 }
 
 static void

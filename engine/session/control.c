@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/events/sampling_knobs.h"
 #include "engine/session/session_internal.h"
 
 bool
@@ -78,6 +79,13 @@ read_head(const struct session *s, const struct control *c, struct mail *m, stru
 }
 
 static bool
+read_sampling(const struct control *c, struct mail *m, struct err *err)
+{
+    m->knob = (uint32_t)sampling_knob_index(c->name);
+    return knob_parse(&sampling_knobs[m->knob], c->text, &m->value, err);
+}
+
+static bool
 read_pace(const struct control *c, struct mail *m, struct err *err)
 {
     char *end;
@@ -91,7 +99,10 @@ session_read_control(const struct session *s, const struct control *c, uint32_t 
 {
     *m = (struct mail){.kind = c->kind, .n = c->n, .policy = policy};
     switch (c->kind) {
-    case CONTROL_KNOB: return session_read_knob(s, policy, c->name, c->text, &m->knob, &m->value, err);
+    case CONTROL_KNOB:
+        m->sampling = sampling_knob_index(c->name) >= 0;
+        return m->sampling ? read_sampling(c, m, err)
+                           : session_read_knob(s, policy, c->name, c->text, &m->knob, &m->value, err);
     case CONTROL_POLICY: return session_find_policy(s, c->text, &m->policy, err);
     case CONTROL_PROMPT: return prompt_read(&m->prompt, &s->format, c->text, strlen(c->text), err);
     case CONTROL_PROBE: return read_probe(c, m, err);

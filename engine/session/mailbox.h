@@ -16,7 +16,8 @@ struct mail { /* a control as values; which, its kind says */
     uint32_t n;           /* rounds to step, the round to stop after, tokens to add */
     uint32_t policy;      /* that is asked for, or whose knob it is */
     uint32_t knob;
-    double value; /* of the knob; tokens/s of a pace */
+    bool sampling; /* … which is one of sampling, not of a policy */
+    double value;  /* of the knob; tokens/s of a pace */
     enum probe_mode probe;
     enum head_mode head;
     struct prompt prompt; /* owned */

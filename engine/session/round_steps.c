@@ -80,7 +80,7 @@ verify_part(struct session *s, struct lane *const *lanes, uint32_t n)
         rounds[i] = (struct verify_round){.seq = lanes[i]->seq,
                                           .rows = st->node,
                                           .n = st->n,
-                                          .sampling = s->info.sampling,
+                                          .sampling = s->settings.sampling,
                                           .seed = lanes[i]->round.seed,
                                           .out = &st->verdict};
     }

@@ -33,7 +33,7 @@ prefill(struct lane *l)
     struct verify_row last = {.parent = -1, .token = l->tokens[n - 1], .q = DIST_NONE};
     last.slot = context_at(s->ctx, l->seq, n - 1);
     struct verdict first;
-    if (!context_verify(s->ctx, l->seq, &last, 1, &s->info.sampling, l->round.seed, &first))
+    if (!context_verify(s->ctx, l->seq, &last, 1, &s->settings.sampling, l->round.seed, &first))
         return false;
     l->tokens[l->n_tokens++] = first.next;
     lane_tell_token(l, n, first.next, SOURCE_PREFILL, &first.judged[0]);
@@ -63,8 +63,8 @@ join(struct lane *l)
                               .seq = l->seq,
                               .tokens = l->tokens,
                               .prompt_len = l->prompt_tokens,
-                              .sampling = s->info.sampling,
-                              .seed = s->info.seed + l->number,
+                              .sampling = s->settings.sampling,
+                              .seed = s->settings.seed + l->number,
                               .layers = s->model.layers,
                               .state = &l->state};
     l->state.annealed = false;
@@ -133,6 +133,7 @@ begin_run(struct session *s)
     run->number++;
     run->start_us = clock_us();
     run->joined = 0;
+    run->sampled = s->settings.sampling.temperature > 0;
     s->round = 0;
     mailbox_round(&s->mailbox, 0);
     session_tell_state(s, "run", "", run->cause);

@@ -12,6 +12,7 @@ struct run {
     uint32_t sequences; /* in all: sequence i begins with prompts[i], or where there is one prompt, with that */
     uint32_t joined;    /* of them, those that have begun */
     uint32_t wanted;    /* tokens that each emits; UINT32_MAX: no bound */
+    bool sampled;       /* with a temperature, now or before */
     uint64_t start_us;  /* by clock_us(); events count from it */
 };
 

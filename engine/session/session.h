@@ -62,7 +62,7 @@ enum control_kind {
     CONTROL_STEP_ROUNDS, /* n rounds, then pause */
     CONTROL_STEP_TOKEN,  /* to the next drafted or emitted token, then pause */
     CONTROL_BREAK,       /* pause after round n; 0 clears it */
-    CONTROL_KNOB,        /* name, text */
+    CONTROL_KNOB,        /* name, text: of the policy, or of sampling (engine/events/sampling_knobs.h) */
     CONTROL_POLICY,      /* text */
     CONTROL_PROMPT,      /* text: a new run */
     CONTROL_RESTART,     /* same prompt: a new run */

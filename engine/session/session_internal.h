@@ -18,7 +18,9 @@ struct settings { /* what a session generates with; they change between rounds *
     enum probe_mode probe;
     enum head_mode head_mode;
     enum head_choice head; /* that looks at a layer: what the mode, the policy and the engine come to */
-    struct mail *coming;   /* in the order in which they were asked for, until the next round */
+    struct sampling sampling;
+    uint64_t seed;       /* of the first sequence; the others' follow it */
+    struct mail *coming; /* in the order in which they were asked for, until the next round */
 };
 
 struct asked { /* for the engine's thread to do as soon as it can */

@@ -166,6 +166,8 @@ session_open_parts(struct session *s, const struct session_options *o, struct er
     s->info.ctx = o->ctx > 0 ? o->ctx : m->ctx_train;
     if (!(o->sampling.temperature >= 0) || !(o->sampling.top_p > 0) || o->sampling.top_p > 1)
         return err_set(err, ERR_USAGE, "sampling: the temperature must be 0 or more, top-p above 0 and at most 1");
+    s->settings.sampling = o->sampling;
+    s->settings.seed = o->seed;
     return count_sequences(s, o, err) && session_open_lanes(s, o->policies, err) &&
            session_find_policy(s, o->policy, &s->settings.policy, err) && set_knobs(s, o, err) &&
            session_check_head(s, o->head, err) && take_prompts(s, o, err) && allocate(s, err) &&

@@ -1,6 +1,7 @@
 /* Knobs, policies, heads and probes take effect between rounds, in the order in which they were asked for. */
 #include <stdlib.h>
 
+#include "engine/events/sampling_knobs.h"
 #include "engine/session/session_internal.h"
 
 const char *const probe_mode_names[PROBE_MODES] = {"off", "policy", "all"};
@@ -28,6 +29,24 @@ session_begin_settings(struct session *s)
 {
     session_tell_state(s, "probe", "", probe_mode_names[s->settings.probe]);
     choose_head(s, true, 0, 0);
+}
+
+/* From the next round on. What was drawn otherwise cannot be compared with autoregressive tokens any more. */
+static void
+turn_sampling(struct session *s, const struct mail *m, uint32_t next)
+{
+    struct settings *now = &s->settings;
+    const struct knob *k = &sampling_knobs[m->knob];
+    char before[32], after[32];
+    knob_format(k, sampling_knob_get(&now->sampling, now->seed, (int)m->knob), before, sizeof before);
+    knob_format(k, m->value, after, sizeof after);
+    sampling_knob_set(&now->sampling, &now->seed, (int)m->knob, m->value);
+    s->run.sampled = s->run.sampled || now->sampling.temperature > 0;
+    for (uint32_t i = 0; i < s->n_lanes; i++) {
+        s->lanes[i].round.sampling = now->sampling;
+        s->lanes[i].round.seed = now->seed + s->lanes[i].number;
+    }
+    session_tell_control(s, k->name, before, after, m->asked_round, next);
 }
 
 static void
@@ -107,7 +126,7 @@ session_apply_settings(struct session *s)
         if (m->asked_round > s->round) /* in the run before */
             m->asked_round = s->round;
         if (m->kind == CONTROL_KNOB)
-            turn_knob(s, m, next);
+            (m->sampling ? turn_sampling : turn_knob)(s, m, next);
         else if (m->kind == CONTROL_POLICY)
             ok = switch_policy(s, m, next);
         else if (m->kind == CONTROL_HEAD)

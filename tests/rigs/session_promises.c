@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/events/sampling_knobs.h"
+
 static void
 broken(struct promises *p, const struct event *e, const char *what)
 {
@@ -66,7 +68,7 @@ check_control(struct promises *p, const struct event *e)
         known = known || strcmp(c->name, control_names[i]) == 0;
     for (uint32_t i = 0; i < p->info->n_policies; i++)
         known = known || policy_knob_index(&p->info->policies[i], c->name) >= 0;
-    if (!known)
+    if (!known && sampling_knob_index(c->name) < 0)
         broken(p, e, "a control that is no knob and that control_names does not have");
     if (strcmp(c->name, "end") == 0)
         snprintf(p->out->end, sizeof p->out->end, "%s", c->new_text);

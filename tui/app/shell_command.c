@@ -65,16 +65,16 @@ put_models(FILE *out, const struct run_info *info)
 }
 
 static void
-put_sampling(FILE *out, const struct run_info *info)
+put_sampling(FILE *out, const struct stretch *stretch, const struct run_info *info)
 {
-    const struct sampling *s = &info->sampling;
+    const struct sampling *s = &stretch->sampling;
     if (s->temperature > 0) {
         fprintf(out, " --temp %.9g", (double)s->temperature);
         if (s->top_k > 0)
             fprintf(out, " --top-k %u", (unsigned)s->top_k);
         if (s->top_p < 1)
             fprintf(out, " --top-p %.9g", (double)s->top_p);
-        fprintf(out, " --seed %llu", (unsigned long long)info->seed);
+        fprintf(out, " --seed %llu", (unsigned long long)stretch->seed);
     }
     fprintf(out, " -n %u", (unsigned)info->tokens);
     if (info->exact)
@@ -92,7 +92,7 @@ shell_command(const struct stretch *s, const struct run_info *info, const char *
     fputs("specscope run", out);
     put_policy(out, s, info);
     put_models(out, info);
-    put_sampling(out, info);
+    put_sampling(out, s, info);
     if (prompt != NULL)
         put_option(out, "-p", prompt);
     /* Weights by formula have a shape in the place of a file: "TinyLlama-1.1B,6,0.75". */

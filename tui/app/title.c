@@ -119,8 +119,9 @@ title_draw(const struct followed *f, const struct canvas *c)
     if (scope_is_batch(f->scope))
         bar_add(&bar, ROLE_TITLE, 1, false, "seq %u of %u", (unsigned)scope_focus(f->scope),
                 (unsigned)(batch.tiles + batch.waiting));
-    if (info->sampling.temperature > 0)
-        bar_add(&bar, ROLE_TEXT, 7, false, "T %.3g", (double)info->sampling.temperature);
+    const struct sampling *sampling = scope_sampling(f->scope, NULL);
+    if (sampling->temperature > 0)
+        bar_add(&bar, ROLE_TEXT, 7, false, "T %.3g", (double)sampling->temperature);
     else
         bar_add(&bar, ROLE_TEXT, 7, false, "greedy");
     add_lossless(&bar, m);

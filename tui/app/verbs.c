@@ -1,5 +1,6 @@
 /* The table of ':' commands, and what Tab offers behind them. */
 #include "tui/app/verbs.h"
+#include "engine/events/sampling_knobs.h"
 #include "tui/figures/figure.h"
 
 #include <string.h>
@@ -8,7 +9,8 @@ static const char *
 offer_knob(struct app *app, int i)
 {
     const struct policy_info *p = scope_policy(app->run.scope);
-    return i < (int)p->n_knobs ? p->knobs[i].name : NULL;
+    const int n = (int)p->n_knobs;
+    return i < n ? p->knobs[i].name : i < n + SAMPLING_KNOBS ? sampling_knobs[i - n].name : NULL;
 }
 
 static const char *
@@ -63,7 +65,8 @@ offer_head(struct app *app, int i)
 }
 
 const struct verb app_verbs[] = {
-    {"set", "KNOB VALUE", "turn a knob of the policy; it takes effect at the next round", run_set, offer_knob},
+    {"set", "KNOB VALUE", "turn a knob of the policy, or temperature, top_k, top_p, seed; from the next round on",
+     run_set, offer_knob},
     {"undo", "", "take back the last turn of a knob, a policy or a head", run_undo, NULL},
     {"redo", "", "bring it again", run_redo, NULL},
     {"take", "ROW", "the settings of a row of the ledger again", run_take, NULL},

@@ -190,7 +190,8 @@ draw_knob(const struct knobs_panel *p, const struct view *v, const struct canvas
 static void
 draw_extra(const struct view *v, const struct canvas *c, int y)
 {
-    const struct sampling *sampling = &scope_info(v->scope)->sampling;
+    uint64_t seed;
+    const struct sampling *sampling = scope_sampling(v->scope, &seed);
     const char *probe = scope_now(v->scope)->probe;
     int x = canvas_print(c, y, 1, ROLE_DIM, "probe %s", probe[0] != '\0' ? probe : "–") + 1;
     if (scope_head(v->scope)[0] != '\0')
@@ -204,7 +205,8 @@ draw_extra(const struct view *v, const struct canvas *c, int y)
     if (sampling->top_k > 0)
         x += canvas_print(c, y, x, ROLE_DIM, " · top-k %u", (unsigned)sampling->top_k);
     if (sampling->top_p < 1)
-        canvas_print(c, y, x, ROLE_DIM, " · top-p %.3g", (double)sampling->top_p);
+        x += canvas_print(c, y, x, ROLE_DIM, " · top-p %.3g", (double)sampling->top_p);
+    canvas_print(c, y, x, ROLE_DIM, " · seed %llu", (unsigned long long)seed);
 }
 
 static void

@@ -83,6 +83,7 @@ scope_choose_policy(struct scope *s, const char *name)
 void
 scope_begin_run(struct scope *s)
 {
+    s->sampled = s->sampling.temperature > 0;
     s->now.epoch++;
     s->now.round = 0;
     s->now.end[0] = '\0';
@@ -108,6 +109,8 @@ scope_reset(struct scope *s)
         free(s->words[i]);
         s->words[i] = NULL;
     }
+    s->sampling = s->info->sampling;
+    s->seed = s->info->seed;
     s->policy = s->info->n_policies;
     scope_choose_policy(s, s->info->policy);
     for (uint32_t i = 0; i < s->info->n_policies; i++)

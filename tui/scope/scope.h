@@ -116,6 +116,7 @@ const struct run_info *scope_info(const struct scope *);
 const struct policy_info *scope_policy(const struct scope *);     /* the current one; never NULL */
 double scope_knob(const struct scope *, uint32_t index);          /* applied value of the current policy's knob */
 uint32_t scope_knob_events(const struct scope *, uint32_t index); /* how often it was applied since the policy came */
+const struct sampling *scope_sampling(const struct scope *, uint64_t *seed); /* in force; seed may be NULL */
 const char *scope_head(const struct scope *); /* that looks at layers: "lens", "trained"; "": there is only the lens */
 const struct progress_event *scope_progress(const struct scope *); /* NULL when nothing is under way */
 
@@ -160,7 +161,7 @@ const struct scope_series *scope_series(const struct scope *, uint32_t index); /
 /* What a series whose values are a round's (series_of_round) said of that round: (rows * cols), NAN where nothing. NULL: the
  * round is not held, or was another policy's. */
 const float *scope_round_values(const struct scope *, uint32_t index, uint32_t round);
-const struct stretches *scope_stretches(const struct scope *);                 /* of all sequences */
+const struct stretches *scope_stretches(const struct scope *); /* of all sequences */
 /* A token's bytes made safe for the terminal (engine/base/printable.h), memory of the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
 const char *scope_text(const struct scope *, token_t);
 /* The raw bytes, for joining halves of a character; NULL and 0 when they are not known. */

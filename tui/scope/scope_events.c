@@ -4,14 +4,27 @@
 #include <string.h>
 
 #include "engine/base/printable.h"
+#include "engine/events/sampling_knobs.h"
 #include "tui/scope/scope_internal.h"
+
+static void
+take_sampling(struct scope *s, int knob, const char *text)
+{
+    double value;
+    if (!knob_parse(&sampling_knobs[knob], text, &value, NULL))
+        return;
+    sampling_knob_set(&s->sampling, &s->seed, knob, value);
+    s->sampled = s->sampled || s->sampling.temperature > 0;
+}
 
 static void
 take_knob(struct scope *s, const struct control_event *c)
 {
     const struct policy_info *policy = scope_policy(s);
-    const int i = policy_knob_index(policy, c->name);
+    const int i = policy_knob_index(policy, c->name), sampling = sampling_knob_index(c->name);
     double value;
+    if (sampling >= 0)
+        take_sampling(s, sampling, c->new_text);
     if (i < 0 || !knob_parse(&policy->knobs[i], c->new_text, &value, NULL))
         return;
     s->values[s->policy * POLICY_KNOBS + (uint32_t)i] = value;

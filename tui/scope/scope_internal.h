@@ -28,8 +28,11 @@ struct scope {
 
     struct scope_word **words; /* (vocab) */
 
-    uint32_t policy; /* index in info->policies */
-    double *values;  /* (n_policies * POLICY_KNOBS) applied knob values */
+    uint32_t policy;          /* index in info->policies */
+    struct sampling sampling; /* in force */
+    uint64_t seed;
+    bool sampled;   /* with a temperature, in this run */
+    double *values; /* (n_policies * POLICY_KNOBS) applied knob values */
     uint32_t knob_events[POLICY_KNOBS];
     struct progress_event progress;
     bool in_progress;

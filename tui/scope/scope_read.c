@@ -150,6 +150,14 @@ threshold_at(const struct scope *s, const struct scope_column *c)
     return 0.5f;
 }
 
+const struct sampling *
+scope_sampling(const struct scope *s, uint64_t *seed)
+{
+    if (seed != NULL)
+        *seed = s->seed;
+    return &s->sampling;
+}
+
 token_t
 scope_final(const struct scope *s, const struct scope_column *c)
 {
@@ -157,7 +165,7 @@ scope_final(const struct scope *s, const struct scope_column *c)
         c->fate == FATE_PREFILL || c->fate == FATE_ACCEPTED || c->fate == FATE_CORRECTION || c->fate == FATE_BONUS;
     if (c->final != TOKEN_NONE)
         return c->final;
-    return targets_own && !(s->info->sampling.temperature > 0) ? c->token : TOKEN_NONE;
+    return targets_own && !s->sampled ? c->token : TOKEN_NONE;
 }
 
 bool

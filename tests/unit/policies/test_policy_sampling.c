@@ -224,7 +224,7 @@ draw(struct session *s, struct event_reader *reader, struct tallied *d)
     struct err err = {0};
     session_generate(s); /* on this thread */
     if (session_failed(s, &err))
-        fail_msg("seed %llu: %s", (unsigned long long)s->info.seed, err.text);
+        fail_msg("seed %llu: %s", (unsigned long long)s->settings.seed, err.text);
     const struct lane *l = &s->lanes[0];
     assert_int_equal(lane_emitted(l), TOKENS);
     count(d, l->tokens + l->prompt_tokens);
@@ -252,7 +252,7 @@ draw_all(const struct policy_ops *const *registry, const char *policy, const str
     struct tallied d = {.tunable = sessions[0]->info.policies[sessions[0]->settings.policy].n_knobs > 0};
     for (uint32_t i = 0; i < draws; i++) {
         struct session *s = sessions[i % 2];
-        s->info.seed = seed + (uint64_t)i * BATCH_MOST;
+        s->settings.seed = seed + (uint64_t)i * BATCH_MOST;
         turn_knobs(s, i / 2);
         draw(s, readers[i % 2], &d);
     }
