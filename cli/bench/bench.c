@@ -41,7 +41,7 @@ take_text(const struct bench *b, struct lane *lane, size_t i, struct outcome_tex
 
 /* One prompt; or all of them, where they are a batch. */
 static bool
-one(struct bench *b, struct lane *lane, size_t prompt, struct err *err)
+one(struct bench *b, struct lane *lane, uint32_t pass, size_t prompt, struct err *err)
 {
     struct generation g = {.engine = b->engine, .session = bench_session(b, lane)};
     g.session.memory = &lane->memory;
@@ -53,7 +53,10 @@ one(struct bench *b, struct lane *lane, size_t prompt, struct err *err)
     if (!generate(&g, &out, err))
         return false;
     if (!generation_interrupted()) { /* half a run says nothing */
-        tally_add(&lane->total, &out.metrics.total);
+        const struct tally *t = &out.metrics.total;
+        tally_add(&lane->total, t);
+        lane->pass[pass].tokens += (double)t->emitted;
+        lane->pass[pass].s += (t->draft_us + t->verify_us) * 1e-6;
         for (size_t i = 0; i < out.n_texts; i++)
             take_text(b, lane, prompt + i, &out.texts[i]);
     }
@@ -92,14 +95,16 @@ all(struct bench *b, struct err *err)
     struct progress progress = {
         .work = b->o->repeat * runs * b->n_lanes, .shown = isatty(STDERR_FILENO), .start = now_us()};
     bool ok = true;
-    for (uint32_t pass = 0; pass < b->o->repeat; pass++)
+    for (uint32_t pass = 0; pass < b->o->repeat; pass++) {
         for (size_t p = 0; p < runs; p++)
             for (size_t i = 0; i < b->n_lanes && ok && !generation_interrupted(); i++) {
                 if (progress.shown)
                     show(&progress, b->lanes[i].policy, b->lanes[i].point);
-                ok = one(b, &b->lanes[i], p, err);
+                ok = one(b, &b->lanes[i], pass, p, err);
                 progress.done++;
             }
+        b->passes += ok && !generation_interrupted();
+    }
     if (progress.shown)
         fputs("\r\x1b[K", stderr);
     return ok;

@@ -1,9 +1,13 @@
-/* What the benchmark's files share: bench.c (running), bench_grid.c (which lanes there are), bench_report.c (table, CSV,
+/* What the benchmark's files share: bench.c (running), bench_grid.c (which lanes there are), bench_passes.c (how sure it is), bench_report.c (table, CSV,
  * JSON). */
 #ifndef CLI_BENCH_BENCH_H
 #define CLI_BENCH_BENCH_H
 
 #include "cli/generation/generation.h"
+
+struct pass {         /* over the prompts */
+    double tokens, s; /* emitted; drafting and verifying */
+};
 
 #define BENCH_LANES 1000 /* most points of a grid, over all policies */
 
@@ -16,6 +20,7 @@ struct lane { /* one policy at one point of the grid */
     /* What the policy learns at this point goes from prompt to prompt and from pass to pass, and to no other lane. */
     struct policy_memory memory;
     struct tally total;
+    struct pass *pass;            /* (repeat) owned */
     uint64_t compared, differing; /* runs against ar's */
     struct outcome_text *first;   /* (n_texts) of the first pass, for the JSON; owned */
 };
@@ -30,6 +35,7 @@ struct bench {
     size_t n_texts;     /* of a pass: as many as there are prompts, or sequences */
     struct lane *lanes; /* (n_lanes) owned; the first is ar */
     size_t n_lanes;
+    uint32_t passes; /* that all lanes ran to their ends */
 };
 
 /* What a lane asks of a session; its prompt is still to be set. */

@@ -77,8 +77,9 @@ append_lane(struct bench *b, const struct lane *lane, struct err *err)
     struct lane *new = &more[b->n_lanes++];
     *new = *lane;
     new->memory = (struct policy_memory){.folder = b->o->policy_state, .model_hash = b->engine->model->hash};
+    new->pass = calloc(b->o->repeat, sizeof *new->pass);
     new->first = calloc(b->n_texts, sizeof *new->first);
-    return new->first != NULL || err_set(err, ERR_WORK, "out of memory");
+    return (new->pass != NULL &&new->first != NULL) || err_set(err, ERR_WORK, "out of memory");
 }
 
 /* Counts through the product of the policy's axes, the last one fastest. */
@@ -209,6 +210,7 @@ bench_lanes_free(struct bench *b)
         for (size_t p = 0; b->lanes[i].first != NULL && p < b->n_texts; p++)
             free(b->lanes[i].first[p].tokens);
         free(b->lanes[i].first);
+        free(b->lanes[i].pass);
         policy_memory_close(&b->lanes[i].memory, NULL);
     }
     free(b->lanes);

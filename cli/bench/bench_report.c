@@ -6,14 +6,15 @@
 #include <unistd.h>
 
 #include "cli/base/files.h"
-#include "cli/bench/bench.h"
+#include "cli/bench/bench_passes.h"
 
-enum { WIDE = 130 }; /* columns of a terminal that takes the whole table */
+enum { WIDE = 140 }; /* columns of a terminal that takes the whole table */
 
 struct figures {
     const struct lane *lane;
     struct measures m;
     double speedup, speedup_all_in; /* against ar in this run */
+    double speedup_se, speed_se;    /* over passes; NAN: not known */
     double modelled, ratio;         /* likewise: in a batch ar, too, reads a layer once for all; measured over that */
 };
 
@@ -26,6 +27,8 @@ figures_of(const struct bench *b, const struct lane *lane)
     const struct measures ar = metrics_measures(&metrics, &b->lanes[0].total);
     f.speedup = f.m.tokens_per_s / ar.tokens_per_s;
     f.speedup_all_in = f.m.tokens_per_s_all_in / ar.tokens_per_s;
+    f.speedup_se = lane == &b->lanes[0] ? NAN : bench_ratio(b, lane, &b->lanes[0]).se;
+    f.speed_se = bench_tokens_per_s(b, lane).se;
     f.modelled = f.m.modelled / ar.modelled;
     f.ratio = f.speedup / f.modelled; /* overhead beyond autoregressive decoding's */
     return f;
@@ -71,6 +74,18 @@ speedup(const struct figures *f)
 }
 
 static double
+speedup_se(const struct figures *f)
+{
+    return f->speedup_se;
+}
+
+static double
+speed_se(const struct figures *f)
+{
+    return f->speed_se;
+}
+
+static double
 speedup_all_in(const struct figures *f)
 {
     return f->speedup_all_in;
@@ -97,6 +112,7 @@ static const struct column {
 } columns[] = {
     {"tokens/s", "tok_per_s", "%.1f", tokens_per_s, TABLE},
     {"x ar", "speedup", "%.2f", speedup, TABLE},
+    {"+-", "speedup_se", "%.3f", speedup_se, TABLE},
     {"all in", "speedup_all_in", "%.2f", speedup_all_in, TABLE},
     {"tok/round", "tokens_per_round", "%.2f", tokens_per_round, TABLE},
     {"accept", "acceptance_rate", "%.2f", acceptance_rate, TABLE},
@@ -113,6 +129,7 @@ static const struct column {
     {"", "wait_share", "", wait_share, FILES},
     {"", "aside_share", "", aside_share, FILES},
     {"", "tok_per_s_all_in", "", tokens_per_s_all_in, FILES},
+    {"", "tok_per_s_se", "", speed_se, FILES},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -153,8 +170,12 @@ name_the_best(const struct bench *b, const struct figures *f)
             continue; /* once a policy, at the first of its points */
         const struct figures *fast = best(f, b->n_lanes, lane->policy, speedup),
                              *lean = best(f, b->n_lanes, lane->policy, etpl);
-        printf("best %s: by speedup %s (%.2f x ar), by eTPL %s (%.3f)\n", lane->policy, fast->lane->point,
-               fast->speedup, lean->lane->point, lean->m.etpl);
+        char standing[sizeof lane->point * 4], se[24] = "";
+        if (!isnan(fast->speedup_se))
+            snprintf(se, sizeof se, " +-%.3f", fast->speedup_se);
+        printf("best %s: by speedup %s (%.2f%s x ar%s), by eTPL %s (%.3f)\n", lane->policy, fast->lane->point,
+               fast->speedup, se, bench_standing(b, fast->lane, standing, sizeof standing), lean->lane->point,
+               lean->m.etpl);
     }
 }
 
@@ -308,6 +329,8 @@ bench_json(const struct bench *b)
         struct figures f = figures_of(b, lane);
         json_number(j, "speedup", f.speedup);
         json_number(j, "speedup_all_in", f.speedup_all_in);
+        json_number(j, "speedup_se", f.speedup_se);
+        json_number(j, "tok_per_s_se", f.speed_se);
         json_number(j, "measured_over_modelled", f.ratio);
         cJSON_AddStringToObject(j, "lossless", lossless(b, lane));
         cJSON_AddItemToArray(results, j);

@@ -9,7 +9,7 @@ check "all points of the product are there" sh -c "[ \$(grep -c '^layerskip .*ex
 check "a policy without those knobs runs once" sh -c "[ \$(grep -c '^del ' '$TMP/out') -eq 1 ]"
 check "the table is sorted by speedup" sh -c "sed -n 's/^[a-z]* *[0-9.]* *\([0-9.]*\) .*yes.*/\1/p' '$TMP/out' | sort -rnc"
 check "the best is named by speedup and by eTPL" \
-    grep -Eq '^best layerskip: by speedup exit_layer=. gamma=. \(.* x ar\), by eTPL exit_layer=. gamma=. ' "$TMP/out"
+    grep -Eq '^best layerskip: by speedup exit_layer=. gamma=. \(.* x ar.*\), by eTPL exit_layer=. gamma=. ' "$TMP/out"
 check "the CSV has a line for each" sh -c "[ \$(wc -l <'$TMP/grid.csv') -eq 12 ]"
 if [ -n "$HAVE_PYTHON" ]; then
     check "the named ones are the best in the CSV" python3 - "$TMP/grid.csv" "$TMP/out" <<'PY'
@@ -22,6 +22,11 @@ assert max(rows, key=lambda r: float(r["etpl"]))["params"] == lean
 assert all(r["lossless"] == "yes" for r in rows)
 PY
 fi
+check "one pass calls nobody ahead" grep -q '^best layerskip: .*one pass says nothing of noise' "$TMP/out"
+works "several passes have a standard error" bench -n 24 --repeat 3 -p hello --policy layerskip --grid gamma=2:6:2 "$TINY"
+check "in the table" grep -Eq '^layerskip +[0-9.]+ +[0-9.]+ +[0-9]+\.[0-9]{3} ' "$TMP/out"
+check "and the best is beyond noise, or the others are named" \
+    grep -Eq '^best layerskip: by speedup gamma=. \([0-9.]+ \+-[0-9.]+ x ar, (beyond noise|within noise of gamma=.(, gamma=.)?)\)' "$TMP/out"
 works "CSV goes to stdout" bench -n 8 --repeat 1 -p hello --policy ar --csv - "$TINY"
 check "and nothing else does" sh -c "[ \$(wc -l <'$TMP/out') -eq 2 ]"
 works "fractions are swept" bench -n 8 --repeat 1 -p hello --policy specbound --grid tau=0.5:0.8:0.1 "$TINY"

@@ -1,0 +1,80 @@
+/* What a benchmark is sure of, on passes that are made up: lanes are compared pass by pass. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "cli/bench/bench_passes.h"
+
+enum { PASSES = 5, LANES = 4 };
+
+struct made {
+    struct pass pass[LANES][PASSES];
+    struct lane lanes[LANES];
+    struct bench bench;
+};
+
+/* ar at 100 tokens/s and three points; every pass the machine is slower than in the one before. */
+static void
+make(struct made *m, const double speed[LANES], double noise)
+{
+    static const char *const points[LANES] = {"", "gamma=2", "gamma=3", "gamma=4"};
+    memset(m, 0, sizeof *m);
+    for (int i = 0; i < LANES; i++) {
+        m->lanes[i].policy = i == 0 ? "ar" : "layerskip";
+        snprintf(m->lanes[i].point, sizeof m->lanes[i].point, "%s", points[i]);
+        m->lanes[i].pass = m->pass[i];
+        for (int p = 0; p < PASSES; p++) {
+            const double drift = 1 + 0.2 * p, off = noise * ((i * 7 + p * 3) % 5 - 2);
+            m->pass[i][p] = (struct pass){.tokens = 1000, .s = 1000 / speed[i] * drift * (1 + off)};
+        }
+    }
+    m->bench = (struct bench){.lanes = m->lanes, .n_lanes = LANES, .passes = PASSES};
+}
+
+static void
+test_what_drifts_for_all_is_no_noise_between_them(void **state)
+{
+    (void)state;
+    struct made m;
+    make(&m, (const double[]){100, 120, 121, 90}, 0.0001);
+    const struct estimate r = bench_ratio(&m.bench, &m.lanes[2], &m.lanes[0]);
+    assert_true(fabs(r.value - 1.21) < 0.001);
+    assert_true(r.se < 0.001);
+    assert_true(bench_tokens_per_s(&m.bench, &m.lanes[2]).se > 3); /* of the speed itself it is */
+    assert_true(bench_is_ahead(&m.bench, &m.lanes[2], &m.lanes[1]));
+    assert_false(bench_is_ahead(&m.bench, &m.lanes[1], &m.lanes[2]));
+    char standing[400];
+    assert_string_equal(bench_standing(&m.bench, &m.lanes[2], standing, sizeof standing), ", beyond noise");
+    assert_string_equal(bench_standing(&m.bench, &m.lanes[0], standing, sizeof standing), ""); /* ar has no others */
+}
+
+static void
+test_who_is_within_noise_is_named(void **state)
+{
+    (void)state;
+    struct made m;
+    make(&m, (const double[]){100, 120, 121, 60}, 0.02);
+    char standing[400];
+    assert_false(bench_is_ahead(&m.bench, &m.lanes[2], &m.lanes[1]));
+    assert_string_equal(bench_standing(&m.bench, &m.lanes[2], standing, sizeof standing), ", within noise of gamma=2");
+    m.bench.passes = 1;
+    assert_false(bench_is_ahead(&m.bench, &m.lanes[2], &m.lanes[3]));
+    assert_string_equal(bench_standing(&m.bench, &m.lanes[2], standing, sizeof standing),
+                        "; one pass says nothing of noise");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_drifts_for_all_is_no_noise_between_them),
+        cmocka_unit_test(test_who_is_within_noise_is_named),
+    };
+    return cmocka_run_group_tests_name("bench_passes", tests, NULL, NULL);
+}
