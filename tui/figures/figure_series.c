@@ -6,11 +6,12 @@
 
 #include "tui/figures/figure_kind.h"
 
-#define HEIGHT    46.0
-#define GAP       17.0
-#define WINDOW    8 /* rounds to each side behind the strong line, at most */
-#define TURN_ROWS 3
-#define TURN_ROW  8.0
+#define HEIGHT     46.0
+#define GAP        17.0
+#define WINDOW     8 /* rounds to each side behind the strong line, at most */
+#define TURN_ROWS  3
+#define CELLS_MOST 256 /* rows of a strip */
+#define TURN_ROW   8.0
 
 struct rounds {
     const struct record *r;
@@ -190,11 +191,11 @@ cells_used(const struct record *r, int series)
 {
     const struct series *s = &r->policy->series[series];
     int used = 0;
-    for (size_t i = 0; i < r->n_values; i++)
+    for (size_t i = 0; i < r->n_values && used < CELLS_MOST; i++)
         if (r->values[i].series == series && r->values[i].index + 1 > used &&
             (s->rows == 1 || r->values[i].index < s->cols)) /* the first row of several: the others explain it */
             used = r->values[i].index + 1;
-    return used;
+    return used < CELLS_MOST ? used : CELLS_MOST;
 }
 
 /* What has no course over rounds is no panel: a GRID and what belongs to it; a MASK has a figure of its own. */

@@ -351,10 +351,10 @@ record_open(struct record *r, const char *folder, const struct record_wanted *wa
 void
 record_close(struct record *r)
 {
-    if (r->reader != NULL)
-        trace_reader_close(r->reader);
     if (r->scope != NULL)
         scope_close(r->scope);
+    if (r->reader != NULL) /* whose info the scope had */
+        trace_reader_close(r->reader);
     free(r->rounds);
     free(r->drafts);
     free(r->steps);

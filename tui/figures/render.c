@@ -197,6 +197,8 @@ render_file(const struct drawing *d, enum render_format format, const char *file
     if (!file_replace_begin(&s.file, AT_FDCWD, file, 0666, err))
         return false;
     const bool fine = render(d, format, &s, err);
+    cairo_debug_reset_static_data(); /* fonts that were found: a scope goes on for days */
+    FcFini();
     return file_replace_end(&s.file, fine, err);
 }
 

@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
+#include "kernels/rng.h"
 #include "tests/rigs/folders.h"
+#include "tests/rigs/seed.h"
 #include "traces/reader.h"
 #include "tui/figures/figure.h"
 #include "tui/figures/record.h"
@@ -320,6 +322,42 @@ test_a_best_point_must_stand_out(void **state)
     }
 }
 
+/* A trace is anybody's bytes: whatever stands in it, there is a figure or a sentence. */
+static void
+test_broken_traces_do_no_harm(void **state)
+{
+    const char *folder = *state, *const tables[] = {"tokens.csv",   "rounds.csv", "series.csv",
+                                                    "controls.csv", "vocab.csv",  "layers.csv"};
+    static const char *const traces[] = {TRACES "swift", TRACES "turned", TRACES "sv", TRACES "batch"};
+    static const char marks[] = "0123456789-.,\"\nxe\\";
+    uint64_t random = seed_or(21);
+    const int times = getenv("SPECSCOPE_LONG") != NULL ? 400 : 24;
+    for (int i = 0; i < times; i++) {
+        const char *trace = traces[splitmix64(&random) % 4], *broken = tables[splitmix64(&random) % 6];
+        char *run = read_text(trace, "run.json");
+        write_text(folder, "run.json", run);
+        free(run);
+        for (int k = 0; k < 6; k++) {
+            char *text = read_text(trace, tables[k]);
+            const size_t n = strlen(text);
+            for (int hits = tables[k] == broken ? 1 + (int)(splitmix64(&random) % 4) : 0; hits > 0; hits--)
+                text[splitmix64(&random) % n] = marks[splitmix64(&random) % (sizeof marks - 1)];
+            write_text(folder, tables[k], text);
+            free(text);
+        }
+        for (int k = 0; figure_kind_names[k] != NULL; k++) {
+            const char *inputs[] = {folder, TRACES "del"};
+            const struct figure_options o = FIGURE_OPTIONS;
+            struct drawing d;
+            struct err err = {0};
+            const bool two = strcmp(figure_kind_names[k], "versus") == 0 || strcmp(figure_kind_names[k], "pareto") == 0;
+            const bool drawn = figure_draw(&d, figure_kind_names[k], inputs, two ? 2 : 1, &o, &err);
+            assert_true(drawn || err.text[0] != '\0');
+            drawing_close(&d);
+        }
+    }
+}
+
 int
 main(void)
 {
@@ -331,6 +369,7 @@ main(void)
         cmocka_unit_test(test_turns_are_those_after_the_first_round),
         cmocka_unit_test_setup_teardown(test_what_can_not_be_drawn_says_what_to_do, folder_set_up, folder_tear_down),
         cmocka_unit_test_setup_teardown(test_a_best_point_must_stand_out, folder_set_up, folder_tear_down),
+        cmocka_unit_test_setup_teardown(test_broken_traces_do_no_harm, folder_set_up, folder_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
