@@ -86,7 +86,8 @@ const struct option_row option_rows[] = {
          .takes = TAKES_FILE,
          .more =
              "With --prompts they are its prompts: when one ends the next takes its place. Without, all go on from the "
-             "one prompt. Sequence i, from 0, draws with --seed + i, and says what it would say alone with that seed."),
+             "one prompt. Sequence i, from 0, draws with --seed + i, and says what it would say alone with that seed "
+             "(sampled under `sv`: as likely)."),
     SWITCH(
         "chat", 0, GENERATES, chat, "prompts are turns of a dialogue, as the model's chat template writes them",
         .more =
