@@ -1,0 +1,66 @@
+#!/bin/sh
+# Five turns of τ on the bundled model, a run each: the ledger's rows are the points of `bench --grid`. What is counted is
+# compared to the last digit shown. What is timed is only held to what it says itself: a machine that others use, too, has no
+# best setting that could be known beforehand.
+BUILD=${BUILD:-build}
+. tests/screens/lib.sh
+
+PROMPT='Three mice sat on a wall,'
+{
+    echo ':wait end'
+    for tau in 0.3 0.4 0.5 0.6 0.7; do
+        printf ':set tau %s\n:restart\n:wait end\n:wait idle\n' $tau
+    done
+    printf ':panel ledger\n:zoom\n:save-screen timed.txt\n:key v\n:save-screen modelled.txt\n:baseline\n:wait idle\n:save-screen baseline.txt\n'
+    printf ':key v\n:save-screen speedups.txt\n:quit\n'
+} >"$WORK/turns.script"
+terminal 160x48 "$PROGRAM --set tau=0.2 -n 100 --ignore-eos -p '$PROMPT' --script $WORK/turns.script"
+check "five turns, a run each, end well" exits 0
+check "bench sweeps the same" sh -c "'$PROGRAM' bench --policy specbound --grid tau=0.2:0.7:0.1 --repeat 3 -n 100 --ignore-eos -p '$PROMPT' --csv '$WORK/grid.csv' >'$WORK/grid.txt' && test -s '$WORK/grid.csv'"
+
+# "0.3 99 4.12 (1.87×)" of every row, the first being the one that the run began with; then the same of the sweep.
+rows() { # saved screen
+    sed -n 's/^[│┃]\(.*\)[│┃]$/\1/p' "$1" | sed 's/▸/ /; s/[★☆]/ /' | awk '
+        $1 ~ /^[A-F]$/ { tau = $2 == "start" ? 0.2 : $3; at = $2 == "start" ? 3 : 4
+                         for (i = at; i <= NF; i++) if ($i ~ /^\(/) modelled = $i
+                         print tau, $at, $(at + 1), modelled }' | sort -n
+}
+column() { # of the sweep: name
+    awk -F, -v want="$1" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } /tau=/ { gsub(/"/, ""); sub(/tau=/, "", $2); print $2, $c[want] }' "$WORK/grid.csv"
+}
+rows "$WORK/run/modelled.txt" >"$WORK/ledger"
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+    /tau=/ { gsub(/"/, ""); sub(/tau=/, "", $2)
+             printf "%s %d %.2f (%.2f×)\n", $2, $c["emitted"] / 3, $c["tokens_per_round"], $c["modelled_speedup"] }' "$WORK/grid.csv" |
+    sort -n >"$WORK/grid"
+check "there are six rows" test "$(wc -l <"$WORK/ledger")" -eq 6
+check "tokens, tokens a round and modelled speedup of each are those of the sweep" diff -u "$WORK/grid" "$WORK/ledger"
+star() { # saved screen: τ of the row that is marked as the best
+    sed -n 's/^[│┃][ ▸][A-F][★☆] *\([^ ]*\) *\([^ ]*\).*/\1 \2/p' "$1" | awk '{ print $1 == "start" ? 0.2 : $2 }'
+}
+highest() { column "$1" | sort -k2 -g | tail -n 1; }
+top=$(highest modelled_speedup)
+check "the row that is best by modelled speedup is the sweep's" \
+    test "$(column modelled_speedup | awk -v v="${top#* }" '$2 == v { print $1 }' | grep -cx "$(star "$WORK/run/modelled.txt")")" -eq 1
+
+# ---- what is timed ----
+speeds() { # saved screen: τ and tokens/s
+    sed -n 's/^[│┃]\(.*\)[│┃]$/\1/p' "$1" | sed 's/▸/ /; s/[★☆]/ /' | awk '
+        $1 ~ /^[A-F]$/ { tau = $2 == "start" ? 0.2 : $3; for (i = 3; i <= NF; i++) if ($i ~ /^±/) { print tau, $(i - 1); next } }'
+}
+best=$(speeds "$WORK/run/timed.txt" | sort -k2 -g | tail -n 1)
+check "the star stands at the highest tokens/s" \
+    test "$(speeds "$WORK/run/timed.txt" | awk -v v="${best#* }" '$2 == v { print $1 }' | grep -cx "$(star "$WORK/run/timed.txt")")" -eq 1
+check "the best of the sweep is said to be so, or who is within noise of it" \
+    grep -Eq '^best specbound: by speedup tau=0\.[2-7] \([0-9.]+ \+-[0-9.]+ x ar, (beyond noise|within noise of .*)\)' "$WORK/grid.txt"
+named=$(sed -n 's/^best specbound: by speedup tau=\([0-9.]*\) .*/\1/p' "$WORK/grid.txt")
+if [ "$named" = "${best% *}" ]; then
+    echo "# ledger and sweep name the same best by time: τ $named"
+else
+    echo "# the ledger's best by time is τ ${best% *}, the sweep's $named: $(grep -o 'within noise.*)\|beyond noise' "$WORK/grid.txt" | head -n 1)"
+fi
+check "a baseline gives every row of its prompt a speedup" test "$(sed 's/▸/ /' "$WORK/run/speedups.txt" | grep -c '^[│┃] [A-F][★☆ ].* [0-9.]*× ')" -eq 6
+check "and says of the run that it compared that it is lossless" grep -q '^[│┃][ ▸]F.*✓ *[│┃]$' "$WORK/run/speedups.txt"
+check "with the tokens that it compared" grep -q 'lossless ✓ 100' "$WORK/run/baseline.txt"
+check "and how sure its speed is" grep -q 'autoregressive: [0-9]* ±[0-9.]* tokens/s' "$WORK/run/baseline.txt"
+exit $STATUS
