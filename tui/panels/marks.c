@@ -50,7 +50,7 @@ marks_draw_tick(const struct canvas *c, int y, int x)
 static int
 room_at(const struct canvas *c, int y, int x, int end)
 {
-    static const char *const own[] = {"─", "░", "█", "-", ".", "#", " "};
+    static const char *const own[] = {"─", "░", "█", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "-", ".", "#", " "};
     int n = 0;
     for (; x + n < end; n++) {
         const struct grid_cell *there = grid_at(c->grid, c->y + y, c->x + x + n);

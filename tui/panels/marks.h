@@ -23,7 +23,7 @@ const struct stretch *mark_of_round(const struct scope *, uint32_t round);
 void marks_find(struct marks *, const struct scope *, int (*place)(const void *user, const struct stretch *),
                 const void *user);
 /* Ticks on a row and, behind each, as much of its text as fits before the next tick, before `end`, and before what isn't
- * one of the row's own glyphs ("─░█"). */
+ * one of the row's own glyphs (of a line or a bar). */
 void marks_draw(const struct marks *, const struct scope *, const struct canvas *, int y, int end);
 void marks_draw_tick(const struct canvas *, int y, int x); /* where nothing stands yet */
 
