@@ -1,50 +1,17 @@
 /* Where drafts left, and how far they were accepted: a histogram of exit layers, and acceptance by position in the draft. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tui/figures/figure_kind.h"
-#include "tui/figures/statistics.h"
 
-#define DEPTHS 64
 #define HEIGHT 96.0
 
-struct by_depth {
-    uint64_t verified, accepted; /* of all drafts at this depth that were verified */
-    uint64_t tried, passed;      /* of those behind accepted ones alone */
-};
-
-struct counts {
-    uint64_t *accepted, *others; /* (layers + 1) drafts by exit layer */
-    uint64_t most, elsewhere;
-    struct by_depth depth[DEPTHS + 1];
-    uint32_t deepest;
-};
-
 static bool
-count(const struct record *r, struct counts *c, struct err *err)
+count(const struct record *r, struct draft_counts *c, struct err *err)
 {
-    c->accepted = calloc(2 * ((size_t)r->info->layers + 1), sizeof *c->accepted);
-    if (c->accepted == NULL)
+    if (!draft_counts_open(c, r->info->layers))
         return err_set(err, ERR_WORK, "out of memory");
-    c->others = c->accepted + r->info->layers + 1;
-    for (size_t i = 0; i < r->n_steps; i++) {
-        const struct record_step *d = &r->steps[i];
-        if (d->exit_layer < 1)
-            c->elsewhere++;
-        else
-            (d->accepted == 1 ? c->accepted : c->others)[d->exit_layer]++;
-        if (d->depth > DEPTHS || d->accepted < 0)
-            continue;
-        struct by_depth *at = &c->depth[d->depth];
-        at->verified++;
-        at->accepted += d->accepted == 1;
-        at->tried += d->tried;
-        at->passed += d->tried && d->accepted == 1;
-        c->deepest = d->depth > c->deepest ? d->depth : c->deepest;
-    }
-    for (uint32_t l = 1; l <= r->info->layers; l++)
-        c->most = c->accepted[l] + c->others[l] > c->most ? c->accepted[l] + c->others[l] : c->most;
+    for (size_t i = 0; i < r->n_steps; i++)
+        draft_counts_add(c, &r->steps[i].of);
     return true;
 }
 
@@ -56,11 +23,12 @@ legend(struct drawing *d, double x, double y, int32_t colour, const char *text)
 }
 
 static void
-draw_histogram(struct drawing *d, const struct record *r, const struct counts *c, double x, double y, double width)
+draw_histogram(struct drawing *d, const struct record *r, const struct draft_counts *c, double x, double y,
+               double width)
 {
     const struct panel_area p =
         axes_panel(x, y, width, HEIGHT, (struct axis){{0.4, r->info->layers + 0.6}, true, "exit layer"},
-                   (struct axis){{0, (double)c->most * 1.06}, true, "drafts"});
+                   (struct axis){{0, (double)draft_counts_most(c) * 1.06}, true, "drafts"});
     axes_draw(d, &p, true);
     axes_title(d, &p, "where drafts left");
     const double bar = width / (r->info->layers + 0.2) * 0.8;
@@ -80,17 +48,17 @@ draw_histogram(struct drawing *d, const struct record *r, const struct counts *c
 }
 
 static void
-draw_depths(struct drawing *d, const struct counts *c, double x, double y, double width)
+draw_depths(struct drawing *d, const struct draft_counts *c, double x, double y, double width)
 {
     const struct panel_area p =
         axes_panel(x, y, width, HEIGHT, (struct axis){{0.5, c->deepest + 0.5}, true, "position in the draft"},
                    (struct axis){{0, 1.04}, false, "acceptance"});
-    double at[DEPTHS], share[DEPTHS], all[DEPTHS];
+    double at[DRAFT_DEPTHS], share[DRAFT_DEPTHS], all[DRAFT_DEPTHS];
     size_t n = 0;
     axes_draw(d, &p, true);
     axes_title(d, &p, "how far they were accepted");
     for (uint32_t k = 1; k <= c->deepest; k++) {
-        const struct by_depth *b = &c->depth[k];
+        const struct depth_counts *b = &c->depth[k];
         double low, high;
         at[n] = k;
         share[n] = b->tried > 0 ? (double)b->passed / (double)b->tried : (double)NAN;
@@ -123,16 +91,17 @@ static bool
 draw_exits(struct figure *f, struct err *err)
 {
     const struct record *r = &f->input->record;
-    struct counts c = {0};
+    struct draft_counts c = {0};
     if (r->n_drafts == 0)
         return err_set(err, ERR_USAGE, "%s: nothing was drafted (policy %s); record a run of a policy that drafts",
                        r->path, r->policy->name);
     if (!count(r, &c, err))
         return false;
-    const bool beside = f->width >= 130 * MM && c.most > 0 && c.deepest > 0;
+    const uint64_t most = draft_counts_most(&c);
+    const bool beside = f->width >= 130 * MM && most > 0 && c.deepest > 0;
     const double width = beside ? (f->width - 14) / 2 : f->width;
     double x = 0, y = AXES_TITLE;
-    if (c.most > 0) {
+    if (most > 0) {
         draw_histogram(f->d, r, &c, x + AXES_LEFT, y, width - AXES_LEFT - AXES_RIGHT);
         f->y = y + HEIGHT + AXES_BOTTOM + 8;
         x = beside ? width + 14 : 0;
@@ -144,7 +113,7 @@ draw_exits(struct figure *f, struct err *err)
     }
     snprintf(f->note, sizeof f->note, "%zu drafts in %zu rounds%s.", r->n_steps, r->n_rounds,
              c.elsewhere > 0 ? "; those of a draft model leave at none of these layers" : "");
-    free(c.accepted);
+    draft_counts_close(&c);
     return true;
 }
 

@@ -166,45 +166,32 @@ take_verdict(struct taking *t, const struct event *e)
         PUSH(t, tokens, (struct record_token){.round = e->round, .seq = e->seq, .pos = d->pos, .token = d->token});
 }
 
-/* What of the round stands at this depth; false: nothing. */
-static bool
-step_at(const struct record *r, const struct event *e, uint32_t depth, struct record_step *step)
-{
-    bool found = false;
-    for (size_t i = r->n_drafts; i-- > 0 && r->drafts[i].round == e->round;) {
-        const struct record_draft *d = &r->drafts[i];
-        if (d->seq != e->seq || d->depth != depth)
-            continue;
-        if (!found)
-            *step = (struct record_step){.round = e->round, .seq = e->seq, .depth = depth, .accepted = -1};
-        found = true;
-        step->tried = step->tried || d->tried;
-        if (step->accepted < 1) { /* backwards: the first one's stay, unless one was accepted */
-            step->exit_layer = d->exit_layer;
-            step->confidence = d->confidence;
-            step->accepted = d->accepted > step->accepted ? d->accepted : step->accepted;
-        }
-    }
-    return found;
-}
-
 /* Verdicts come in any order: now they are all there. */
 static void
 take_round(struct taking *t, const struct event *e)
 {
-    struct record_step step;
+    struct step_draft drafts[VERIFY_NODES];
+    struct draft_step steps[VERIFY_NODES];
+    uint32_t n = 0;
     if (!in_range(t, e->round))
         return;
     begin_range(t);
     PUSH(t, rounds, (struct record_round){.number = e->round, .seq = e->seq, .end = e->round_end});
-    for (size_t i = t->r->n_drafts; i-- > 0 && t->r->drafts[i].round == e->round;) {
-        struct record_draft *d = &t->r->drafts[i];
-        const struct record_draft *parent = d->parent > 0 ? draft_of(t, e, d->parent) : NULL;
-        if (d->seq == e->seq)
-            d->tried = d->accepted >= 0 && (d->parent == 0 || (parent != NULL && parent->accepted == 1));
+    size_t first = t->r->n_drafts;
+    while (first > 0 && t->r->drafts[first - 1].round == e->round)
+        first--;
+    for (size_t i = first; i < t->r->n_drafts; i++) {
+        const struct record_draft *d = &t->r->drafts[i];
+        if (d->seq == e->seq && n < VERIFY_NODES)
+            drafts[n++] = (struct step_draft){.parent = d->parent,
+                                              .candidate = d->candidate,
+                                              .exit_layer = d->exit_layer,
+                                              .confidence = d->confidence,
+                                              .accepted = d->accepted};
     }
-    for (uint32_t depth = 1; step_at(t->r, e, depth, &step); depth++)
-        PUSH(t, steps, step);
+    n = draft_steps(drafts, n, steps);
+    for (uint32_t i = 0; i < n; i++)
+        PUSH(t, steps, (struct record_step){.round = e->round, .seq = e->seq, .of = steps[i]});
 }
 
 static void

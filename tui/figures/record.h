@@ -4,6 +4,7 @@
 #define TUI_FIGURES_RECORD_H
 
 #include "traces/reader.h"
+#include "tui/scope/draft_steps.h"
 #include "tui/scope/scope.h"
 
 struct record_round {
@@ -17,17 +18,11 @@ struct record_draft {
     token_t token;
     float confidence;
     int8_t accepted, committed; /* -1: not verified */
-    bool tried;                 /* verified, and accepted was all that it hangs from */
 };
 
-/* Of a round's drafts those at one depth, which count as one: a chain's are its drafts, a tree's the tokens on its longest
- * path (docs/methods.md, Measures). */
 struct record_step {
-    uint32_t round, seq, depth;
-    int32_t exit_layer; /* of the accepted one, else of the first; -1: a draft model's */
-    float confidence;
-    int8_t accepted; /* -1: none was verified */
-    bool tried;      /* verified, and so was accepted all before it: the verdict is about this step */
+    uint32_t round, seq;
+    struct draft_step of;
 };
 
 struct record_token { /* of the text, the prompt not counted */

@@ -89,6 +89,9 @@ scope_begin_run(struct scope *s)
     s->now.end[0] = '\0';
     s->now.length = s->now.committed = 0;
     scope_forget_members(s);
+    memset(s->pace, 0, sizeof s->pace);
+    aggregates_reset(&s->of_run);
+    aggregates_reset(&s->of_stretch);
     sequence_begin(s->focus, scope_chosen_policy(s));
 }
 
@@ -136,7 +139,8 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
     s->words = calloc((size_t)info->vocab + 1, sizeof(struct scope_word *));
     s->values = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->values);
     s->focus = sequence_open(info, NULL, info->sequences);
-    if (s->words == NULL || s->values == NULL || s->focus == NULL || !stretches_open(&s->stretches, info, NULL)) {
+    if (s->words == NULL || s->values == NULL || s->focus == NULL || !aggregates_open(&s->of_run, info->layers) ||
+        !aggregates_open(&s->of_stretch, info->layers) || !stretches_open(&s->stretches, info, NULL)) {
         scope_close(s);
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
     }
@@ -157,6 +161,8 @@ scope_close(struct scope *s)
     free(s->members);
     free(s->round_members);
     stretches_close(s->stretches);
+    aggregates_close(&s->of_run);
+    aggregates_close(&s->of_stretch);
     free(s->words);
     free(s->values);
     free(s);

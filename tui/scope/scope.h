@@ -53,7 +53,7 @@ struct scope_column { /* a position */
 struct scope_draft { /* a candidate of a round's tree */
     uint32_t pos;
     token_t token;
-    int32_t parent, exit_layer;
+    int32_t parent, candidate, exit_layer;
     float confidence;
     int8_t accepted, committed; /* -1: not judged yet */
     bool main_line;             /* the first child of the first child …; else a sibling */
@@ -125,6 +125,9 @@ const struct scope_column *scope_column(const struct scope *, uint32_t pos); /* 
 /* What the head in use said: (L + 1), indexed by layer, [0] unused; NULL: not held. */
 const struct scope_cell *scope_cells(const struct scope *, uint32_t pos);
 uint32_t scope_first_cells(const struct scope *); /* first position whose layers may still be held */
+/* What is left of them, as far back as positions are held: (L) bytes as glimpses.h has them, layer l at l - 1. False: nothing
+ * is known. */
+bool scope_glimpse(const struct scope *, uint32_t pos, uint8_t *out);
 /* How often a layer was probed in this run. */
 uint64_t scope_probed(const struct scope *, uint32_t layer);
 /* The share of positions of this run where a layer's first choice was the last layer's, by the lens or by its trained
@@ -158,6 +161,8 @@ int32_t scope_d_max(const struct scope *);
 uint32_t scope_rounds(const struct scope *);                                   /* held, the open one counted */
 const struct scope_round *scope_round(const struct scope *, uint32_t back);    /* 0: the newest; NULL: not held */
 const struct scope_series *scope_series(const struct scope *, uint32_t index); /* of the current policy; NULL: none */
+/* Tokens a second of a round of all sequences; NAN: it is not held. */
+double scope_round_tokens_per_s(const struct scope *, uint32_t round);
 /* What a series whose values are a round's (series_of_round) said of that round: (rows * cols), NAN where nothing. NULL: the
  * round is not held, or was another policy's. */
 const float *scope_round_values(const struct scope *, uint32_t index, uint32_t round);

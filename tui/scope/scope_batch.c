@@ -227,6 +227,11 @@ scope_count_round(struct scope *s, struct scope_member *m, const struct event *e
         m->tile.round = e->round;
     }
     s->round_us += us;
+    struct scope_pace *pace = &s->pace[e->round % SCOPE_ROUNDS];
+    if (pace->round != e->round)
+        *pace = (struct scope_pace){.round = e->round};
+    pace->emitted += e->round_end.emitted;
+    pace->us += us;
     const struct tally t = tally_of(&e->round_end);
     tally_add(&m->tile.total, &t);
 }

@@ -89,7 +89,10 @@ take_of_sequence(struct scope *s, const struct event *e)
     case EVENT_VERDICT: scope_verdict_event(q, &e->verdict); break;
     case EVENT_LAYER: scope_layer_event(s, q, e); break;
     case EVENT_SERIES: scope_series_event(s, q, e); break;
-    case EVENT_ROUND: scope_round_event(q, e); break;
+    case EVENT_ROUND:
+        scope_round_event(q, e);
+        scope_aggregate_round(s, q);
+        break;
     default: break;
     }
     if (q == s->focus)

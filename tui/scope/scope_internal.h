@@ -1,9 +1,10 @@
 /* What the scope's files share, from the bottom up: helper_cells.c, scope_sequence.c (what is one sequence's), scope_batch.c
- * (which there are), scope.c (its life, the vocabulary), scope_read.c, scope_models.c, scope_rounds.c, scope_layers.c,
- * scope_events.c (taking events in). Nobody else includes it. */
+ * (which there are), scope.c (its life, the vocabulary), scope_read.c, scope_models.c, scope_rounds.c, aggregates.c,
+ * scope_layers.c, scope_events.c (taking events in). Nobody else includes it. */
 #ifndef TUI_SCOPE_SCOPE_INTERNAL_H
 #define TUI_SCOPE_SCOPE_INTERNAL_H
 
+#include "tui/scope/aggregates.h"
 #include "tui/scope/scope_sequence.h"
 
 struct scope_word { /* a token's text */
@@ -19,6 +20,11 @@ struct scope_member { /* a sequence of the run */
     struct scope_said tail[SCOPE_TAIL]; /* (n_tail) when it isn't held any more */
     uint32_t n_tail;
     uint64_t ended; /* scope_now.version when it left */
+};
+
+struct scope_pace { /* what all sequences did in a round */
+    uint32_t round, emitted;
+    double us; /* of drafting and verification */
 };
 
 struct scope {
@@ -50,7 +56,11 @@ struct scope {
     uint32_t wanted;                     /* that sequence, as soon as it is there */
     struct scope_member **round_members; /* (n_round_members) whose lines of round `shared_round` came */
     uint32_t n_round_members, shared_round;
-    double round_us; /* and what these lines say it took */
+    double round_us;                      /* and what these lines say it took */
+    struct scope_pace pace[SCOPE_ROUNDS]; /* round r's at r % SCOPE_ROUNDS */
+
+    struct aggregates of_run, of_stretch;
+    uint32_t stretch; /* whose the latter are */
 };
 
 static inline const struct policy_info *
@@ -75,6 +85,10 @@ void scope_left(struct scope *, struct scope_member *, const char *why);
 void scope_count_round(struct scope *, struct scope_member *, const struct event *);
 void scope_make_room(struct scope *);      /* lets histories of those that left go, the oldest first */
 void scope_forget_members(struct scope *); /* the sequence in focus stays, as nobody's */
+/* scope_read.c: what a position's cells leave behind when they go. */
+void scope_take_glimpse(const struct scope *, struct scope_sequence *, uint32_t pos);
+/* aggregates.c */
+void scope_aggregate_round(struct scope *, const struct scope_sequence *); /* its newest, which is whole */
 /* scope.c */
 void scope_vocab_event(struct scope *, const struct vocab_event *);
 void scope_need_word(struct scope *, token_t); /* so that an id has a text, even without a VOCAB event */

@@ -100,6 +100,8 @@ scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event 
     struct scope_column *c = sequence_touch(q, g->pos);
     const size_t layers = s->info->layers + 1;
     if (!sequence_holds_cells(q, g->pos)) {
+        if (q->cells_of[g->pos % q->max_columns] > 0) /* what stands there is about to go */
+            scope_take_glimpse(s, q, q->cells_of[g->pos % q->max_columns] - 1);
         q->cells_of[g->pos % q->max_columns] = g->pos + 1;
         for (int head = 0; head < 2 && q->cells[head] != NULL; head++)
             memset(sequence_cells(q, head, g->pos), 0, layers * sizeof *q->cells[head]);

@@ -77,10 +77,9 @@ was_asked(const struct scope *s, const struct scope_cell *cells)
     return false;
 }
 
-const struct scope_cell *
-scope_cells(const struct scope *s, uint32_t pos)
+static const struct scope_cell *
+cells_of(const struct scope *s, const struct scope_sequence *q, uint32_t pos)
 {
-    const struct scope_sequence *q = s->focus;
     const int head = s->show_trained && q->cells[1] != NULL ? 1 : 0;
     if (pos >= q->length || !sequence_holds_cells(q, pos))
         return NULL;
@@ -89,6 +88,12 @@ scope_cells(const struct scope *s, uint32_t pos)
         return cells;
     const struct scope_cell *other = sequence_cells(q, !head, pos);
     return was_asked(s, other) ? other : cells;
+}
+
+const struct scope_cell *
+scope_cells(const struct scope *s, uint32_t pos)
+{
+    return cells_of(s, s->focus, pos);
 }
 
 double
@@ -168,15 +173,53 @@ scope_final(const struct scope *s, const struct scope_column *c)
     return targets_own && !s->sampled ? c->token : TOKEN_NONE;
 }
 
+static bool
+is_spurious(const struct scope_cell *cell, token_t final, float threshold)
+{
+    return cell->known && final != TOKEN_NONE && cell->token != final && cell->confidence >= threshold;
+}
+
 bool
 scope_spurious(const struct scope *s, uint32_t pos, uint32_t layer)
 {
     const struct scope_column *c = scope_column(s, pos);
     const struct scope_cell *cells = scope_cells(s, pos);
-    if (c == NULL || cells == NULL || layer < 1 || layer >= s->info->layers || !cells[layer].known)
-        return false;
+    return c != NULL && cells != NULL && layer >= 1 && layer < s->info->layers &&
+           is_spurious(&cells[layer], scope_final(s, c), threshold_at(s, c));
+}
+
+static void
+glimpse_at(const struct scope *s, const struct scope_column *c, const struct scope_cell *cells, float threshold,
+           uint8_t *out)
+{
     const token_t final = scope_final(s, c);
-    return final != TOKEN_NONE && cells[layer].token != final && cells[layer].confidence >= threshold_at(s, c);
+    for (uint32_t l = 1; l <= s->info->layers; l++)
+        out[l - 1] = cells[l].known ? glimpse_make(cells[l].confidence,
+                                                   l < s->info->layers && is_spurious(&cells[l], final, threshold))
+                                    : 0;
+}
+
+void
+scope_take_glimpse(const struct scope *s, struct scope_sequence *q, uint32_t pos)
+{
+    const struct scope_column *c = sequence_column(q, pos);
+    const struct scope_cell *cells = c == NULL ? NULL : cells_of(s, q, pos);
+    uint8_t *out = cells == NULL ? NULL : glimpses_keep(&q->glimpses, q->max_positions, s->info->layers, pos);
+    if (out != NULL)
+        glimpse_at(s, c, cells, isnan(c->threshold) ? 0.5f : c->threshold, out);
+}
+
+bool
+scope_glimpse(const struct scope *s, uint32_t pos, uint8_t *out)
+{
+    const struct scope_column *c = scope_column(s, pos);
+    const struct scope_cell *cells = c == NULL ? NULL : scope_cells(s, pos);
+    const uint8_t *kept = c == NULL ? NULL : glimpses_at(&s->focus->glimpses, pos);
+    if (cells != NULL)
+        glimpse_at(s, c, cells, threshold_at(s, c), out);
+    else if (kept != NULL)
+        memcpy(out, kept, s->info->layers);
+    return cells != NULL || kept != NULL;
 }
 
 uint32_t
@@ -204,6 +247,13 @@ const struct scope_series *
 scope_series(const struct scope *s, uint32_t index)
 {
     return index < s->focus->n_series ? &s->focus->series[index] : NULL;
+}
+
+double
+scope_round_tokens_per_s(const struct scope *s, uint32_t round)
+{
+    const struct scope_pace *pace = &s->pace[round % SCOPE_ROUNDS];
+    return pace->round == round && pace->us > 0 ? pace->emitted * 1e6 / pace->us : (double)NAN;
 }
 
 const float *

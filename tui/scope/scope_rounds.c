@@ -74,6 +74,7 @@ take_draft(struct scope_sequence *q, const struct event *e)
     r->drafts[r->n_drafts++] = (struct scope_draft){.pos = t->pos,
                                                     .token = t->token,
                                                     .parent = t->parent,
+                                                    .candidate = t->candidate,
                                                     .exit_layer = t->exit_layer,
                                                     .confidence = t->confidence,
                                                     .accepted = -1,

@@ -173,6 +173,7 @@ sequence_close(struct scope_sequence *q)
     }
     for (enum helper_role role = 0; role < HELPERS; role++)
         helper_cells_close(&q->helpers[role]);
+    glimpses_close(&q->glimpses);
     free(q->probed);
     free(q->compared);
     free(q->rounds);
@@ -182,7 +183,7 @@ sequence_close(struct scope_sequence *q)
 size_t
 sequence_bytes(const struct scope_sequence *q)
 {
-    size_t n = q->bytes;
+    size_t n = q->bytes + glimpses_bytes(&q->glimpses);
     for (enum helper_role role = 0; role < HELPERS; role++)
         n += helper_cells_bytes(&q->helpers[role]);
     for (uint32_t i = 0; i < POLICY_SERIES; i++)
@@ -203,6 +204,7 @@ sequence_begin(struct scope_sequence *q, const struct policy_info *policy)
         memset(q->agreed[head], 0, layers * sizeof *q->agreed[head]);
     for (enum helper_role role = 0; role < HELPERS; role++)
         helper_cells_begin(&q->helpers[role]);
+    glimpses_close(&q->glimpses);
     q->n_rounds = 0;
     q->open = false;
     q->n_struck = 0;

@@ -14,8 +14,8 @@
 #include "tui/figures/drawing.h"
 #include "tui/figures/figure.h"
 #include "tui/figures/scale.h"
-#include "tui/figures/statistics.h"
 #include "tui/figures/style.h"
+#include "tui/scope/statistics.h"
 #include "tui/terminal/theme.h"
 
 static double

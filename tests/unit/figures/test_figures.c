@@ -185,9 +185,9 @@ test_a_record_has_what_the_trace_has(void **state)
             emitted += e.round_end.emitted;
         }
         for (size_t k = 0; k < r.n_steps; k++) {
-            got_verified += r.steps[k].accepted >= 0;
-            got_accepted += r.steps[k].accepted == 1;
-            assert_true(r.steps[k].depth >= 1 && (r.steps[k].accepted != 1 || r.steps[k].tried));
+            got_verified += r.steps[k].of.accepted >= 0;
+            got_accepted += r.steps[k].of.accepted == 1;
+            assert_true(r.steps[k].of.depth >= 1 && (r.steps[k].of.accepted != 1 || r.steps[k].of.tried));
         }
         assert_int_equal(r.n_drafts, drafts);
         assert_int_equal(r.n_steps, drafted);

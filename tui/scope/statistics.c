@@ -1,4 +1,4 @@
-#include "tui/figures/statistics.h"
+#include "tui/scope/statistics.h"
 
 #include <math.h>
 

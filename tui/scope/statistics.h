@@ -1,6 +1,7 @@
-/* What is counted for figures. */
-#ifndef TUI_FIGURES_STATISTICS_H
-#define TUI_FIGURES_STATISTICS_H
+/* What is counted of drafts, for panels and figures alike: intervals of shares, and confidence against acceptance. Lies below the
+ * scope and knows nothing of it. */
+#ifndef TUI_SCOPE_STATISTICS_H
+#define TUI_SCOPE_STATISTICS_H
 
 #include <stdint.h>
 
