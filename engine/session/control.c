@@ -1,4 +1,6 @@
 /* Controls read into values, whoever brings them: what cannot be done is said here, before any lock is taken. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +96,20 @@ read_pace(const struct control *c, struct mail *m, struct err *err)
            err_set(err, ERR_USAGE, "speed %.16s: tokens a second are wanted, 0 for as fast as it goes", c->text);
 }
 
+static bool
+read_note(const struct control *c, struct mail *m, struct err *err)
+{
+    const size_t n = strlen(c->text);
+    if (n >= SESSION_NOTE)
+        return err_set(err, ERR_USAGE, "a note has at most %d bytes, this one has %zu", SESSION_NOTE - 1, n);
+    m->seq = c->seq;
+    m->note = malloc(n + 16);
+    if (m->note == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the note");
+    snprintf(m->note, n + 16, "%" PRIu32 " %s", c->n, c->text);
+    return true;
+}
+
 bool
 session_read_control(const struct session *s, const struct control *c, uint32_t policy, struct mail *m, struct err *err)
 {
@@ -108,6 +124,7 @@ session_read_control(const struct session *s, const struct control *c, uint32_t 
     case CONTROL_PROBE: return read_probe(c, m, err);
     case CONTROL_HEAD: return read_head(s, c, m, err);
     case CONTROL_PACE: return read_pace(c, m, err);
+    case CONTROL_NOTE: return read_note(c, m, err);
     case CONTROL_EXTEND: return c->n > 0 || err_set(err, ERR_USAGE, "extend by how many tokens? give a number above 0");
     default: return true;
     }

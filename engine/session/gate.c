@@ -110,6 +110,7 @@ receive(struct session *s, struct mail *m, enum gate at)
             s->asked.baseline = true;
         break;
     case CONTROL_EXTEND: extend(s, m->n); break;
+    case CONTROL_NOTE: session_tell_note(s, m->seq, m->note); break;
     case CONTROL_QUIT: s->asked.quit = true; break;
     }
     mail_free(m);

@@ -25,6 +25,7 @@ mail_free(struct mail *m)
     while (m != NULL) {
         struct mail *next = m->next;
         prompt_free(&m->prompt);
+        free(m->note);
         free(m);
         m = next;
     }

@@ -14,6 +14,8 @@ struct mail { /* a control as values; which, its kind says */
     enum control_kind kind;
     uint32_t asked_round; /* set by mailbox_post() */
     uint32_t n;           /* rounds to step, the round to stop after, tokens to add */
+    uint32_t seq;         /* whose note it is */
+    char *note;           /* what it says, as its event does: "POSITION TEXT"; owned */
     uint32_t policy;      /* that is asked for, or whose knob it is */
     uint32_t knob;
     bool sampling; /* … which is one of sampling, not of a policy */

@@ -71,6 +71,7 @@ enum control_kind {
     CONTROL_BASELINE,    /* run autoregressively, measure, compare */
     CONTROL_EXTEND,      /* n more tokens */
     CONTROL_PACE,        /* text: tokens/s, 0: as fast as it goes */
+    CONTROL_NOTE,        /* text: about position n of sequence seq; "": it is taken back */
     CONTROL_QUIT
 };
 
@@ -78,8 +79,10 @@ struct control {
     enum control_kind kind;
     char name[16];
     const char *text; /* copied by session_post() */
-    uint32_t n;
+    uint32_t n, seq;
 };
+
+#define SESSION_NOTE 200 /* bytes of a note at most, the terminating zero counted */
 
 struct session;
 

@@ -99,6 +99,7 @@ void lane_tell_state(struct lane *, const char *name, const char *new_text); /* 
 void session_tell_control(struct session *, const char *name, const char *old_text, const char *new_text,
                           uint32_t asked, uint32_t applied);
 void session_tell_state(struct session *, const char *name, const char *old_text, const char *new_text); /* now */
+void session_tell_note(struct session *, uint32_t seq, const char *text);
 void session_tell_progress(struct session *, const char *what, double done);
 /* Prompts that take long have their progress told; the end is told only to who was told of a beginning. A progress_fn. */
 struct prefill_watch {

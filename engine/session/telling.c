@@ -124,6 +124,12 @@ session_tell_state(struct session *s, const char *name, const char *old_text, co
 }
 
 void
+session_tell_note(struct session *s, uint32_t seq, const char *text)
+{
+    tell_control(s, seq, "note", "", text, s->round, s->round);
+}
+
+void
 lane_tell_state(struct lane *l, const char *name, const char *new_text)
 {
     tell_control(l->session, l->number, name, "", new_text, l->session->round, l->session->round);

@@ -70,6 +70,19 @@ tm resize-window -x 79 -y 23
 check "small terminals lose the boxes" until_true 10 sh -c "! tmux -S $SOCKET capture-pane -p | grep -q '[┌┏]'"
 check "and keep the tab in focus" shows '\[2 layers\]'
 
+printf ':wait round 3\n:note here it doubts\n:wait idle\n:panel text\n:key Left\n:bookmark next\n:save-screen noted.txt\n:wait end\n:quit\n' >"$WORK/note.script"
+terminal 160x48 "$PROGRAM --pace 0 -n 40 --trace noted --script $WORK/note.script"
+check "a script that notes something ends well" exits 0
+check "the key bar reads the note where it is pointed at" sh -c "tail -n 1 '$WORK/run/noted.txt' | grep -q 'here it doubts'"
+check "the time line has it" sh -c "tail -n 3 '$WORK/run/noted.txt' | grep -q '▾'"
+check "and the trace" grep -q 'note.*here it doubts' "$WORK/run/noted/controls.csv"
+printf ':goto 99999\n:wait idle\n:bookmark next\n:save-screen noted.txt\n:note more\n:quit\n' >"$WORK/note.script"
+cp -r "$WORK/run/noted" "$WORK/noted"
+terminal 160x48 "$PROGRAM replay --script $WORK/note.script $WORK/noted"
+check "a replay has the notes of the trace alone" exits 2
+check "and goes to them" sh -c "tail -n 1 '$WORK/run/noted.txt' | grep -q 'here it doubts'"
+check "the time line of a replay has it, too" sh -c "tail -n 3 '$WORK/run/noted.txt' | grep -q '▾'"
+
 terminal 120x36 "exec $PROGRAM --pace 0 --ctx 64 --ignore-eos -p 'Once upon a time there was a king who had three daughters'"
 check "the context fills" wait_for 'the context is full'
 check "and is never more than full" shows 'context 64/64'

@@ -1,4 +1,5 @@
 #include "tui/app/key_bar.h"
+#include "tui/scope/batch.h"
 
 #include <string.h>
 
@@ -6,7 +7,7 @@
 #define GAP   2 /* columns between items */
 
 struct item {
-    char key[16], what[48];
+    char key[16], what[256];
     enum role role; /* of what it does */
     int rank;       /* the highest go first when there is no room */
     bool parts;     /* another group begins here */
@@ -148,6 +149,10 @@ key_bar_draw(const struct panes *p, const struct followed *run, const struct can
     const bool over = follow_live(run) && scope_now(run->scope)->end[0] != '\0';
     if (over) /* what is over stands first: it is what one waits for */
         add_run(&bar, run);
+    const struct scope_note *note =
+        p->selection.follow ? NULL : scope_note_at(run->scope, scope_focus(run->scope), p->selection.pos);
+    if (note != NULL) /* of the place that is pointed at */
+        add(&bar, 0, ROLE_WARN, "", note->text);
     bar.parts = true;
     if (p->layout.tab_bar.rows == 0)
         add_panels(&bar, p);

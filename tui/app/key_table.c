@@ -36,7 +36,7 @@ const struct app_key app_keys[] = {
     {'z', "z", "zoom", "the focused panel alone, and back"},
     {'/', "/  N", "search", "search the text; Enter alone: the next place; N: the one before"},
     {'N', "N", "search-back", NULL},
-    {'m', "m", "bookmark", "set or remove a bookmark at the cursor"},
+    {'m', "m", "bookmark", "set or remove a bookmark at the cursor; :note TEXT sets one that says why"},
     {'\'', "'", "bookmark next", "to the next bookmark"},
     {'M', "M", "messages", "what was said so far"},
     {'t', "t", "theme", "choose the theme"},

@@ -44,6 +44,18 @@ panes_take_bookmarks(struct panes *p)
     for (uint32_t i = 0; i < p->n_bookmarks; i++)
         if (p->bookmarks[i] >> 32 == scope_focus(p->view.scope))
             p->bookmark[p->view.n_bookmarks++] = (uint32_t)p->bookmarks[i];
+    const struct scope_note *note;
+    const uint32_t n = scope_notes(p->view.scope, &note);
+    for (uint32_t k = 0; k < n && p->view.n_bookmarks < BOOKMARKS; k++) { /* a note is a bookmark as well */
+        uint32_t i = 0, *at = p->bookmark, *count = &p->view.n_bookmarks;
+        while (i < *count && at[i] < note[k].pos)
+            i++;
+        if (note[k].seq != scope_focus(p->view.scope) || (i < *count && at[i] == note[k].pos))
+            continue;
+        memmove(&at[i + 1], &at[i], (*count - i) * sizeof *at);
+        at[i] = note[k].pos;
+        ++*count;
+    }
 }
 
 bool

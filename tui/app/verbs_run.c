@@ -1,6 +1,7 @@
 /* Commands that steer the run: the engine, or a replay. */
 #include "engine/base/clock.h"
 #include "tui/app/verbs.h"
+#include "tui/scope/batch.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -324,6 +325,27 @@ run_baseline(struct app *app, const char *rest, struct err *err)
     if (!verb_only_live(app, "the baseline", err) || !follow_post(&app->run, CONTROL_BASELINE, NULL, NULL, 0, err))
         return false;
     app->run.baseline_asked = true;
+    return true;
+}
+
+bool
+run_note(struct app *app, const char *rest, struct err *err)
+{
+    const struct selection *at = &app->panes.selection;
+    const uint32_t length = scope_now(app->run.scope)->committed;
+    if (!follow_live(&app->run))
+        return err_set(err, ERR_USAGE, "this is a replay: its notes are those that the trace has");
+    const struct control note = {.kind = CONTROL_NOTE,
+                                 .text = rest,
+                                 .n = at->follow ? (length == 0 ? 0 : length - 1) : at->pos,
+                                 .seq = scope_focus(app->run.scope)};
+    app->run.post_us = clock_us();
+    if (!session_post(app->run.source->session, &note, err))
+        return false;
+    if (rest[0] != '\0')
+        message_say(&app->message, "noted at %u: ' comes back", (unsigned)note.n);
+    else
+        message_say(&app->message, "nothing is noted at %u any more", (unsigned)note.n);
     return true;
 }
 

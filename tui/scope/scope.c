@@ -86,6 +86,7 @@ scope_begin_run(struct scope *s)
     s->sampled = s->sampling.temperature > 0;
     s->now.epoch++;
     s->now.round = 0;
+    s->n_notes = 0;
     s->now.end[0] = '\0';
     s->now.length = s->now.committed = 0;
     scope_forget_members(s);

@@ -102,6 +102,14 @@ struct scope_now {       /* what stands at the moment */
     struct metrics metrics;
 };
 
+#define SCOPE_NOTES 64
+
+struct scope_note { /* that a person wrote about a position of this run */
+    uint32_t seq, pos;
+    uint64_t t_us;  /* when */
+    char text[256]; /* printable */
+};
+
 struct scope;
 
 bool scope_open(struct scope **, const struct run_info *, struct err *); /* info is borrowed */
@@ -118,6 +126,8 @@ double scope_knob(const struct scope *, uint32_t index);          /* applied val
 uint32_t scope_knob_events(const struct scope *, uint32_t index); /* how often it was applied since the policy came */
 const struct sampling *scope_sampling(const struct scope *, uint64_t *seed); /* in force; seed may be NULL */
 const char *scope_head(const struct scope *); /* that looks at layers: "lens", "trained"; "": there is only the lens */
+uint32_t scope_notes(const struct scope *, const struct scope_note **); /* how many, by sequence and position */
+const struct scope_note *scope_note_at(const struct scope *, uint32_t seq, uint32_t pos); /* NULL: there is none */
 const struct progress_event *scope_progress(const struct scope *); /* NULL when nothing is under way */
 
 uint32_t scope_first(const struct scope *);                                  /* first position that may still be held */

@@ -44,6 +44,8 @@ take_control(struct scope *s, const struct event *e)
     } else if (strcmp(c->name, "policy") == 0) {
         scope_choose_policy(s, c->new_text);
         s->policy_turned = true;
+    } else if (strcmp(c->name, "note") == 0) {
+        scope_note_event(s, e);
     } else if (strcmp(c->name, "state") == 0) {
         s->now.running = strcmp(c->new_text, "paused") != 0;
     } else if (strcmp(c->name, "probe") == 0) {

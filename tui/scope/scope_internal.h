@@ -43,6 +43,9 @@ struct scope {
     struct progress_event progress;
     bool in_progress;
 
+    struct scope_note notes[SCOPE_NOTES]; /* (n_notes) of this run, by sequence and position */
+    uint32_t n_notes;
+
     char head[8]; /* in use: "", "lens", "trained" */
     bool show_trained;
     bool policy_turned; /* the last event was another policy, with which the head may change */
@@ -75,6 +78,9 @@ scope_take_lengths(struct scope *s) /* of the sequence in focus */
     s->now.length = s->focus->length;
     s->now.committed = s->focus->committed;
 }
+
+/* scope_notes.c */
+void scope_note_event(struct scope *, const struct event *);
 
 /* scope_batch.c */
 /* The sequence of that number, new if it wasn't there. NULL: nothing is held of it. */
