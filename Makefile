@@ -63,7 +63,7 @@ UNIT     := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(UNIT_SRC)))
 TOOLS    := $(patsubst %_main.c,$(BUILD)/tests/%,$(notdir $(sort $(wildcard tests/golden/*_main.c tests/bench/*_main.c))))
 FUZZ     := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
-.PHONY: all run test test-long test-programs bench bench-llama fuzz fuzz-short install uninstall man format tidy clean deps deps-test
+.PHONY: all run test test-long test-programs bench bench-llama bench-batch fuzz fuzz-short install uninstall man format tidy clean deps deps-test
 .SECONDARY:
 
 all: $(BUILD)/specscope $(COMPLETIONS)
@@ -253,6 +253,8 @@ fuzz-programs: $(FUZZ) $(TOOLS)
 
 bench: all $(TOOLS)
 	@tests/bench/run.sh $(BUILD)
+bench-batch: all
+	@RECORD=$(RECORD) tests/bench/batches.sh $(BUILD)
 bench-llama: all $(TOOLS)
 	@RECORD=$(RECORD) tests/bench/llama_cpp.sh $(BUILD) "$(LLAMA_CPP)"
 

@@ -64,8 +64,8 @@ cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
         echo
         cat docs/measurements-notes.md
     fi
-    # What `make bench-llama RECORD=1` and `make bench-cuda RECORD=1` wrote stays.
-    awk '/^# Against llama\.cpp$/ || /^# On a GPU$/ { kept = 1; print "" } kept' "$OUT" | cat -s
+    # What `make bench-batch`, `make bench-llama` and `make bench-cuda` wrote with RECORD=1 stays.
+    awk '/^# Batches: / || /^# Against llama\.cpp$/ || /^# On a GPU$/ { kept = 1; print "" } kept' "$OUT" | cat -s
 } >"$WORK/measurements.md"
 mv "$WORK/measurements.md" "$OUT"
 cat "$OUT"

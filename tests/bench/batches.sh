@@ -1,0 +1,72 @@
+#!/bin/sh
+# make bench-batch [MODEL='FILE --draft …']: sd at its best K against sv, batches of several sizes, in one run each. Passes go
+# through all policies in turn, so that a machine that drifts drifts for all. RECORD=1 puts the tables into
+# docs/measurements.md, NAME=… says what the model is.
+#
+# usage: tests/bench/batches.sh BUILD; MODEL, NAME, BATCHES, WINDOWS, DRAFTS, TOKENS, PASSES from the environment
+set -eu
+cd "$(dirname "$0")/../.."
+BUILD=${1:-build}
+S=$BUILD/specscope
+MODEL=${MODEL:-}
+NAME=${NAME:-the bundled family}
+BATCHES=${BATCHES:-1 2 4 8 16}
+DRAFTS=${DRAFTS:-1:6:1} # K
+WINDOWS=${WINDOWS:-2:6:2}
+TOKENS=${TOKENS:-64}
+PASSES=${PASSES:-3}
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+trap 'exit 1' INT TERM
+export LC_ALL=C.UTF-8
+
+# As many sequences as keep the largest batch full for most of its time.
+for _ in 1 2 3 4; do cat models/prompts.jsonl; done >"$WORK/prompts.jsonl"
+
+row() { # batch, CSV: ar's tokens/s, sd at its best K, sv at its best window
+    awk -F, -v batch="$1" '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        $1 == "ar" { ar = sprintf("%.0f", $at["tok_per_s"]) }
+        $1 != "ar" && (!($1 in best) || $at["speedup"] + 0 > best[$1] + 0) {
+            best[$1] = $at["speedup"]
+            point = $at["params"]
+            gsub(/"|[a-z]+=/, "", point)
+            all[$1] = $at["speedup_all_in"]; se[$1] = $at["speedup_se"]; verified[$1] = $at["verified"] / $at["emitted"]
+            said[$1] = sprintf("%.2f ± %.2f (%s)", $at["speedup"], $at["speedup_se"], point)
+        }
+        END { printf "| %s | %s | %s | %s | %.2f | %.2f ± %.2f | %.2f, %.2f |\n", batch, ar, said["sd"], said["sv"], all["sv"],
+                  best["sv"] / best["sd"], best["sv"] / best["sd"] * sqrt((se["sv"] / best["sv"])^2 + (se["sd"] / best["sd"])^2),
+                  verified["sd"], verified["sv"] }' "$2"
+}
+
+for batch in $BATCHES; do
+    echo "$NAME, $batch at a time …" >&2
+    # shellcheck disable=SC2086
+    "$S" bench --ignore-eos -n "$TOKENS" --repeat "$PASSES" --batch "$batch" --prompts "$WORK/prompts.jsonl" --policy sd \
+        --grid "k=$DRAFTS" --policy sv --grid "window=$WINDOWS" --csv "$WORK/csv" $MODEL >"$WORK/said" 2>&1 || { cat "$WORK/said" >&2; exit 1; }
+    row "$batch" "$WORK/csv" >>"$WORK/rows"
+done
+
+cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
+{
+    echo "# Batches: $NAME"
+    echo
+    echo "Written by \`make bench-batch\` on $(date -u +%Y-%m-%d), $(nproc) cores of ${cpu:-an unknown processor}. $TOKENS tokens of each of"
+    echo "$(wc -l <"$WORK/prompts.jsonl" | tr -d ' ') sequences, greedy, $PASSES passes. Speeds are over \`ar\` with the same batch, ± one standard error over passes; in"
+    echo "brackets the best K of \`sd\` ($DRAFTS) and the best window of \`sv\` ($WINDOWS). *All in* counts the passes in which \`sv\` measures"
+    echo "what verifications take. The last column: drafts verified for a token that is said."
+    echo
+    echo "| at a time | \`ar\`, tokens/s | \`sd\`, x ar (K) | \`sv\`, x ar (window) | \`sv\` all in | \`sv\` over \`sd\` | verified: \`sd\`, \`sv\` |"
+    echo "| --- | --- | --- | --- | --- | --- | --- |"
+    cat "$WORK/rows"
+} >"$WORK/section.md"
+cat "$WORK/section.md"
+if [ -n "${RECORD:-}" ]; then # in the place of the section of this name, or before those that other programs write
+    awk -v section="$WORK/section.md" -v title="# Batches: $NAME" '
+        function put() { while ((getline line < section) > 0) print line; print ""; done = 1 }
+        $0 == title { put(); skip = 1; next }
+        /^# / && NR > 1 { skip = 0; if (!done && /^# (Against llama\.cpp|On a GPU)$/) put() }
+        !skip
+        END { if (!done) { print ""; put() } }' docs/measurements.md | cat -s >"$WORK/measurements.md"
+    cp "$WORK/measurements.md" docs/measurements.md
+fi
