@@ -22,6 +22,7 @@ check_edges(const float *edge, uint32_t n_bins)
 static void
 check_whose(const struct sv_whose *w)
 {
+    MUST(w->layers[0] <= 1000000 && w->layers[1] <= 1000000 && w->layers[2] <= 1000000);
     MUST(w->temperature >= 0 && isfinite(w->temperature) && w->top_p >= 0 && w->top_p <= 1);
     for (int i = 0; i < 3; i++)
         MUST(memchr(w->name[i], '\0', sizeof w->name[i]) != NULL && strpbrk(w->name[i], "\n\r\033") == NULL);
