@@ -12,7 +12,8 @@
 #define COLUMN_LEAST 1.5
 
 struct cells {
-    const struct scope *scope;
+    const struct record *record;
+    const struct scope *scope; /* the record's */
     struct drawing *d;
     uint32_t from, to;              /* positions, both shown */
     double x, y, column, row, head; /* head: room above the cells, up to the rounds */
@@ -113,6 +114,39 @@ draw_column(const struct cells *c, uint32_t pos)
         draw_cell(c, pos, layer);
 }
 
+/* The policy's bound in the round that a position came from; 0: it has none. */
+static int
+bound_of(const struct cells *c, uint32_t pos)
+{
+    const uint32_t round = scope_column(c->scope, pos)->round;
+    for (size_t i = 0; i < c->record->n_rounds; i++)
+        if (c->record->rounds[i].number == round && c->record->rounds[i].end.d_max < c->layers)
+            return c->record->rounds[i].end.d_max > 0 ? c->record->rounds[i].end.d_max : 0;
+    return 0;
+}
+
+static void
+draw_bound(const struct cells *c)
+{
+    for (uint32_t from = c->from, to; from <= c->to; from = to) {
+        const int bound = bound_of(c, from);
+        for (to = from + 1; to <= c->to && bound_of(c, to) == bound;)
+            to++;
+        if (bound > 0)
+            drawing_line(c->d, cell_x(c, from), cell_y(c, bound), cell_x(c, to), cell_y(c, bound),
+                         STROKE(INK, .line = 0.6, .dash = DASH_SHORT));
+    }
+}
+
+static bool
+has_bound(const struct cells *c)
+{
+    for (uint32_t pos = c->from; pos <= c->to; pos++)
+        if (bound_of(c, pos) > 0)
+            return true;
+    return false;
+}
+
 static void
 draw_grid(const struct cells *c)
 {
@@ -127,10 +161,7 @@ draw_grid(const struct cells *c)
         if (exit > 0 && exit <= c->layers)
             drawing_rect(c->d, cell_x(c, pos), cell_y(c, exit), c->column, c->row, STROKE(INK, .line = 0.9));
     }
-    const int d_max = scope_d_max(c->scope);
-    if (d_max > 0 && d_max < c->layers)
-        drawing_line(c->d, c->x - 4, cell_y(c, d_max), right, cell_y(c, d_max),
-                     STROKE(INK, .line = 0.6, .dash = DASH_SHORT));
+    draw_bound(c);
     for (int layer = 1; layer <= c->layers; layer++)
         if (c->row >= 5 || layer == 1 || layer % 4 == 0)
             drawing_print(c->d, c->x - 3, cell_y(c, layer) + c->row / 2 + letter_size(c) * 0.35,
@@ -204,7 +235,7 @@ draw_legend(const struct cells *c, double width)
     double x = c->x, y = c->y + c->layers * c->row + 6;
     x += ramp_legend(c->d, x, y, 44, "confidence", "0", "1") + 12;
     for (int i = 0; i < 4; i++) {
-        if (i == 3 && scope_d_max(c->scope) <= 0)
+        if (i == 3 && !has_bound(c))
             break;
         const double wide = 9 + 3 + lettering_width(&l, words[i]);
         if (x + wide > width) {
@@ -266,7 +297,7 @@ static bool
 draw_layers(struct figure *f, struct err *err)
 {
     const struct record *r = &f->input->record;
-    struct cells c = {.scope = r->scope, .d = f->d, .x = LABELS, .layers = (int)r->info->layers};
+    struct cells c = {.record = r, .scope = r->scope, .d = f->d, .x = LABELS, .layers = (int)r->info->layers};
     c.row = c.layers <= 24 ? 9.6 : c.layers <= 40 ? 7.4 : 4.6;
     if (!choose_positions(f, &c, err))
         return false;

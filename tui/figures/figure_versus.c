@@ -64,6 +64,7 @@ draw_courses(struct figure *f, const struct course *c, double width, double part
         range_add(&x, c[i].seconds[c[i].n - 1]);
         range_add(&y, c[i].tokens[c[i].n - 1]);
     }
+    y.high *= 1.08; /* room for a name above the highest end */
     const struct panel_area p =
         axes_panel(AXES_LEFT, AXES_TITLE, width - AXES_LEFT - AXES_RIGHT, HEIGHT,
                    (struct axis){range_shown(x, false), false, "seconds of drafting and verifying"},
