@@ -14,13 +14,13 @@ say(char *out, size_t size, const char *format, ...)
 }
 
 char *
-caption_settings(const struct record *r, char *out, size_t size)
+caption_settings(const struct record_setting *s, char *out, size_t size)
 {
-    snprintf(out, size, "%s", r->policy->name);
-    for (uint32_t i = 0; i < r->policy->n_knobs; i++) {
-        const struct knob *k = &r->policy->knobs[i];
+    snprintf(out, size, "%s", s->policy->name);
+    for (uint32_t i = 0; i < s->policy->n_knobs; i++) {
+        const struct knob *k = &s->policy->knobs[i];
         char value[32];
-        knob_format(k, r->knobs[i], value, sizeof value);
+        knob_format(k, s->knobs[i], value, sizeof value);
         say(out, size, "%s %s %s", i == 0 ? ":" : ",", k->symbol[0] != '\0' ? k->symbol : k->name, value);
     }
     return out;
@@ -47,17 +47,24 @@ say_run(const struct figure *f, const struct record *r, char *out, size_t size)
 {
     char settings[300];
     const struct run_info *info = r->info;
-    say(out, size, "%s%s", caption_settings(r, settings, sizeof settings), r->trained ? ", trained heads" : "");
-    if (r->n_turns > 0)
-        say(out, size, ", then %zu turn%s", r->n_turns, r->n_turns == 1 ? "" : "s");
+    const bool rounds = f->shown_from == 0; /* else some of them are shown */
+    const uint32_t from = rounds ? r->rounds[0].number : f->shown_from;
+    const uint32_t to = rounds ? r->rounds[r->n_rounds - 1].number : f->shown_to;
+    const struct record_setting *setting = record_setting(r, from);
+    say(out, size, "%s%s", caption_settings(setting, settings, sizeof settings),
+        setting->trained ? ", trained heads" : "");
+    size_t turns = 0;
+    for (size_t i = 0; i < r->n_turns; i++)
+        turns += r->turns[i].round > from && r->turns[i].round <= to;
+    if (turns > 0)
+        say(out, size, ", then %zu turn%s", turns, turns == 1 ? "" : "s");
     bool helped = false; /* models that are there need not have been asked */
     for (size_t i = 0; i < r->n_drafts && !helped; i++)
         helped = r->drafts[i].exit_layer < 0;
     for (int i = 0; i < HELPERS && helped; i++)
         if (info->helpers[i].name[0] != '\0')
             say(out, size, ", %s %s", helper_names[i], info->helpers[i].name);
-    if (f->kind->range == RANGE_OF_ROUNDS)
-        say(out, size, "; rounds %u to %u", (unsigned)r->rounds[0].number, (unsigned)r->rounds[r->n_rounds - 1].number);
+    say(out, size, "; rounds %u to %u", (unsigned)from, (unsigned)to);
     if (f->o->seq >= 0 || (f->o->focus > 0 && f->kind->one_sequence))
         say(out, size, "; sequence %u", (unsigned)(f->o->seq >= 0 ? f->o->seq : f->o->focus));
     if (r->run > 1)

@@ -129,7 +129,7 @@ draw_over_one(struct figure *f, const struct swept_policy *s, const char *label)
     const struct swept *a = &s->axis[0];
     const bool numbers = !isnan(a->value[0]);
     double x[AXIS_VALUES], y[AXIS_VALUES];
-    struct range across = RANGE_NONE;
+    struct range across = RANGE_NONE, up = s->range;
     bool whole = true;
     for (int i = 0; i < a->n; i++) {
         x[i] = numbers ? a->value[i] : i;
@@ -137,12 +137,17 @@ draw_over_one(struct figure *f, const struct swept_policy *s, const char *label)
         whole = whole && x[i] == rint(x[i]);
         range_add(&across, x[i]);
     }
+    for (size_t i = 0; i < s->t->n_lines; i++) /* bars of uncertainty, too */
+        if (strcmp(s->t->line[i].policy, s->policy) == 0) {
+            range_add(&up, value_of(s, i) - 2 * bench_table_value(s->t, i, s->spread));
+            range_add(&up, value_of(s, i) + 2 * bench_table_value(s->t, i, s->spread));
+        }
     const double air = (across.high - across.low) * 0.03;
     across.low -= air;
     across.high += air;
     const struct panel_area p =
         axes_panel(AXES_LEFT, f->y + AXES_TITLE, f->width - AXES_LEFT - AXES_RIGHT, LINE_HEIGHT,
-                   (struct axis){across, whole, a->name}, (struct axis){range_shown(s->range, false), false, label});
+                   (struct axis){across, whole, a->name}, (struct axis){range_shown(up, false), false, label});
     axes_draw(f->d, &p, true);
     axes_title(f->d, &p, s->policy);
     for (size_t i = 0; i < s->t->n_lines; i++) {
@@ -280,6 +285,7 @@ draw_grid(struct figure *f, struct err *err)
                        measure_names(names, sizeof names));
     snprintf(spread, sizeof spread, "%s_se", measure);
     int drawn = 0;
+    bool bars = false; /* of uncertainty: over one knob, where they are known */
     for (size_t i = 0; i < t->n_lines; i++) {
         struct swept_policy s = {
             .t = t, .policy = t->line[i].policy, .column = column, .spread = bench_table_column(t, spread)};
@@ -294,6 +300,7 @@ draw_grid(struct figure *f, struct err *err)
             draw_over_one(f, &s, named->label);
         else
             draw_over_more(f, &s, named->label);
+        bars = bars || (s.n_axes == 1 && s.spread != SIZE_MAX);
         drawn++;
     }
     if (drawn == 0)
@@ -302,7 +309,8 @@ draw_grid(struct figure *f, struct err *err)
             "%s: no knob was swept in it; specscope bench --grid KNOB=from:to:step --csv FILE writes such a file",
             t->path);
     f->y -= 6;
-    snprintf(f->note, sizeof f->note, "By %s; the best point, if one stands out, is outlined and bold.", named->label);
+    snprintf(f->note, sizeof f->note, "By %s%s; the best point, if one stands out, is outlined and bold.", named->label,
+             bars ? ", bars of two standard errors" : "");
     return true;
 }
 

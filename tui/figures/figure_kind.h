@@ -22,8 +22,9 @@ struct figure {
     size_t n_inputs;
     struct drawing *d;
     double width;
-    double y;       /* below what is drawn so far; the caption goes there */
-    char note[400]; /* the caption's first sentence: what the kind has to say */
+    double y;                      /* below what is drawn so far; the caption goes there */
+    uint32_t shown_from, shown_to; /* rounds, of the only input, where a kind shows some of them; 0: all */
+    char note[400];                /* the caption's first sentence: what the kind has to say */
 };
 
 enum figure_range { RANGE_OF_ROUNDS, RANGE_OF_POSITIONS, RANGE_OF_NOTHING };
@@ -44,7 +45,7 @@ extern const struct figure_kind figure_layers, figure_series, figure_exits, figu
 
 /* The caption below all: the note, then model, policy, knobs, machine of every input. Sets the drawing's height. */
 void caption_draw(struct figure *);
-/* "specbound: α 0.2, τ 0.55" as it stood at the record's first round. Returns out. */
-char *caption_settings(const struct record *, char *out, size_t size);
+/* "specbound: α 0.2, τ 0.55". Returns out. */
+char *caption_settings(const struct record_setting *, char *out, size_t size);
 
 #endif

@@ -311,6 +311,9 @@ draw_layers(struct figure *f, struct err *err)
     drawing_text(f->d, 6.5, c.y + c.layers * c.row / 2,
                  LETTERS(SIZE_LABEL, INK, .anchor = ANCHOR_MIDDLE, .upwards = true), "layer");
     f->y = draw_legend(&c, f->width);
+    f->shown_from = scope_column(c.scope, c.from)->round;
+    f->shown_to = scope_column(c.scope, c.to)->round;
+    f->shown_from = f->shown_from > 0 ? f->shown_from : 1; /* the prompt and what follows it come from none */
     snprintf(f->note, sizeof f->note, "Each layer's most likely token at positions %u to %u, by the %s.",
              (unsigned)c.from, (unsigned)c.to,
              strcmp(scope_head(r->scope), "trained") == 0 ? "layer's trained head" : "model's own head");

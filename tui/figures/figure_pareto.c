@@ -58,7 +58,7 @@ take_record(struct points *all, const struct record *r)
 {
     const struct measures m = metrics_measures(&r->metrics, &r->metrics.total);
     char settings[300];
-    caption_settings(r, settings, sizeof settings);
+    caption_settings(r->settings, settings, sizeof settings);
     const char *knobs = strstr(settings, ": ");
     add_point(all, measure_value(all->x, &m), measure_value(all->y, &m), r->policy->name,
               knobs != NULL ? knobs + 2 : "");

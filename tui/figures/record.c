@@ -51,15 +51,19 @@ in_range(const struct taking *t, uint32_t round)
 
 /* ---- settings ---- */
 
+/* The range has begun with this round at the latest; what stands in it is noted where it is something new. */
 static void
-begin_range(struct taking *t)
+begin_round(struct taking *t, uint32_t round)
 {
-    if (t->begun)
-        return;
+    struct record_setting now = {.round = round, .policy = &t->r->info->policies[t->policy], .trained = t->trained};
+    memcpy(now.knobs, t->knobs + POLICY_KNOBS * t->policy, sizeof now.knobs);
+    if (!t->begun)
+        t->r->policy = now.policy;
     t->begun = true;
-    t->r->policy = &t->r->info->policies[t->policy];
-    t->r->trained = t->trained;
-    memcpy(t->r->knobs, t->knobs + POLICY_KNOBS * t->policy, sizeof t->r->knobs);
+    const struct record_setting *last = t->r->n_settings > 0 ? &t->r->settings[t->r->n_settings - 1] : NULL;
+    if (last == NULL || last->policy != now.policy || last->trained != now.trained ||
+        memcmp(last->knobs, now.knobs, sizeof now.knobs) != 0)
+        PUSH(t, settings, now);
 }
 
 static void
@@ -135,7 +139,7 @@ take_token(struct taking *t, const struct event *e)
         const struct record_draft *parent = k->parent > 0 ? draft_of(t, e, k->parent) : NULL;
         if (k->parent < 0 || (k->parent > 0 && parent == NULL) || !in_range(t, e->round))
             return;
-        begin_range(t);
+        begin_round(t, e->round);
         PUSH(t, drafts,
              (struct record_draft){.round = e->round,
                                    .seq = e->seq,
@@ -175,7 +179,7 @@ take_round(struct taking *t, const struct event *e)
     uint32_t n = 0;
     if (!in_range(t, e->round))
         return;
-    begin_range(t);
+    begin_round(t, e->round);
     PUSH(t, rounds, (struct record_round){.number = e->round, .seq = e->seq, .end = e->round_end});
     size_t first = t->r->n_drafts;
     while (first > 0 && t->r->drafts[first - 1].round == e->round)
@@ -201,7 +205,7 @@ take_series(struct taking *t, const struct event *e)
     if (i < 0 || e->round > t->want->to || (t->begun && t->r->policy != &t->r->info->policies[t->policy]))
         return;
     if (in_range(t, e->round))
-        begin_range(t);
+        begin_round(t, e->round);
     PUSH(t, values,
          (struct record_value){
              .round = e->round, .seq = e->seq, .series = i, .index = e->series.index, .value = e->series.value});
@@ -297,7 +301,7 @@ take_all(struct record *r, const struct record_wanted *want, struct err *err)
         return err_set(err, ERR_WORK, "out of memory");
     *t = (struct taking){.r = r, .want = want};
     for (uint32_t i = 0; i < r->info->n_policies && i < POLICIES_MOST; i++) {
-        memcpy(t->knobs + POLICY_KNOBS * i, r->info->start_values + POLICY_KNOBS * i, sizeof r->knobs);
+        memcpy(t->knobs + POLICY_KNOBS * i, r->info->start_values + POLICY_KNOBS * i, POLICY_KNOBS * sizeof *t->knobs);
         if (strcmp(r->info->policies[i].name, r->info->policy) == 0)
             t->policy = i;
     }
@@ -348,25 +352,7 @@ record_close(struct record *r)
     free(r->tokens);
     free(r->values);
     free(r->turns);
+    free(r->settings);
     free(r->texts);
     *r = (struct record){0};
-}
-
-void
-record_values(const struct record *r, int series, int index, double *out)
-{
-    const bool of_round = series_of_round(&r->policy->series[series]);
-    double held = NAN;
-    size_t at = 0;
-    for (size_t i = 0; i < r->n_rounds; i++) {
-        if (of_round)
-            held = NAN;
-        for (; at < r->n_values && r->values[at].round <= r->rounds[i].number; at++)
-            if (r->values[at].series == series && r->values[at].index == index &&
-                (!of_round || r->values[at].round == r->rounds[i].number))
-                held = (double)r->values[at].value;
-        if (strcmp(r->rounds[i].end.policy, r->policy->name) != 0)
-            held = NAN;
-        out[i] = held;
-    }
 }

@@ -41,6 +41,13 @@ struct record_turn { /* of a knob, the policy or the head, after the first round
     char text[64]; /* "τ 0.55 → 0.70" */
 };
 
+struct record_setting { /* what stood from a round on */
+    uint32_t round;
+    const struct policy_info *policy;
+    double knobs[POLICY_KNOBS];
+    bool trained; /* trained heads looked at layers */
+};
+
 struct record_wanted {
     uint32_t run;      /* 0: the last one with a round */
     int64_t seq;       /* -1: all sequences; the scope then follows the first */
@@ -62,11 +69,10 @@ struct record {
     struct record_token *tokens;
     struct record_value *values;
     struct record_turn *turns;
-    size_t n_rounds, n_drafts, n_steps, n_tokens, n_values, n_turns, most_rounds, most_drafts, most_steps, most_tokens,
-        most_values, most_turns;
-    const struct policy_info *policy; /* at the first round of the range */
-    double knobs[POLICY_KNOBS];       /* its values then */
-    bool trained;                     /* trained heads looked at layers then */
+    size_t n_rounds, n_drafts, n_steps, n_tokens, n_values, n_turns, n_settings, most_rounds, most_drafts, most_steps,
+        most_tokens, most_values, most_settings, most_turns;
+    struct record_setting *settings;  /* the first stood at the first round of the range */
+    const struct policy_info *policy; /* its policy */
     uint64_t prompt;                  /* a hash of the prompt's tokens, of all sequences taken in */
     float baseline;                   /* autoregressive tokens/s; 0: not measured */
     struct metrics metrics;           /* of the rounds in the range */
@@ -79,6 +85,8 @@ struct record {
 bool record_open(struct record *, const char *folder, const struct record_wanted *, struct err *);
 void record_close(struct record *);
 
+/* What stood in a round; before the first one, what stood in that. */
+const struct record_setting *record_setting(const struct record *, uint32_t round);
 /* What a series of the policy held at the end of each round, of one sequence: out[i] belongs to rounds[i]; NAN before the
  * first report, and under another policy. */
 void record_values(const struct record *, int series, int index, double *out);

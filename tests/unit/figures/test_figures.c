@@ -210,7 +210,10 @@ test_turns_are_those_after_the_first_round(void **state)
     struct err err = {0};
     assert_true(record_open(&r, TRACES "turned", &everything, &err));
     assert_string_equal(r.policy->name, "specbound");
-    assert_true(fabs(r.knobs[policy_knob_index(r.policy, "tau")] - 0.9) < 1e-9);
+    assert_true(fabs(r.settings->knobs[policy_knob_index(r.policy, "tau")] - 0.9) < 1e-9);
+    assert_true(fabs(record_setting(&r, 14)->knobs[policy_knob_index(r.policy, "tau")] - 0.3) < 1e-9);
+    assert_true(fabs(record_setting(&r, 15)->knobs[policy_knob_index(r.policy, "d_max")] - 7) < 1e-9);
+    assert_string_equal(record_setting(&r, 36)->policy->name, "layerskip");
     static const char *const turned[] = {"τ 0.9 → 0.3", "α 0.2 → 0.05", "d_max 5 → 7", "τ 0.3 → 0.6",
                                          "policy layerskip"};
     assert_int_equal(r.n_turns, 5);
@@ -222,7 +225,7 @@ test_turns_are_those_after_the_first_round(void **state)
     later.to = 25;
     assert_true(record_open(&r, TRACES "turned", &later, &err));
     assert_int_equal(r.n_rounds, 6);
-    assert_true(fabs(r.knobs[policy_knob_index(r.policy, "d_max")] - 7) < 1e-9);
+    assert_true(fabs(r.settings->knobs[policy_knob_index(r.policy, "d_max")] - 7) < 1e-9);
     assert_int_equal(r.n_turns, 1);
     record_close(&r);
 }
