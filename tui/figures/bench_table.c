@@ -138,7 +138,7 @@ size_t
 bench_table_column(const struct bench_table *t, const char *name)
 {
     for (size_t i = 0; i < t->n_columns; i++)
-        if (strcmp(t->column[i], name) == 0)
+        if (t->column[i] != NULL && strcmp(t->column[i], name) == 0)
             return i;
     return SIZE_MAX;
 }

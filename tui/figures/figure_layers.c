@@ -52,7 +52,8 @@ static void
 draw_hatched(struct drawing *d, double x, double y, double width, double height)
 {
     drawing_rect(d, x, y, width, height, FILL(GREY_BLOCK));
-    for (double at = 4; at < width + height; at += 4) { /* from the left or the bottom edge up to the right */
+    for (int i = 1; i * 4 < width + height; i++) { /* from the left or the bottom edge up to the right */
+        const double at = i * 4;
         const double x1 = fmax(0, at - height), y1 = fmin(height, at), x2 = fmin(width, at), y2 = fmax(0, at - width);
         drawing_line(d, x + x1, y + y1, x + x2, y + y2, STROKE(GREY_HATCH, .line = 0.4));
     }

@@ -72,7 +72,7 @@ draw_mask(struct figure *f, struct err *err)
     bool any = false;
     for (size_t k = 0; k < r->n_rounds; k++)
         at[k] = r->rounds[k].number - 0.5;
-    for (int row = s->rows; row-- > 0; y += height + GAP) { /* MLP above attention, as in a layer */
+    for (int row = s->rows; row-- > 0;) { /* MLP above attention, as in a layer */
         struct panel_area p = axes_panel(AXES_LEFT, y, width, height, (struct axis){rounds, true, NULL},
                                          (struct axis){{0.5, s->cols + 0.5}, true, "layer"});
         char title[24];
@@ -82,6 +82,7 @@ draw_mask(struct figure *f, struct err *err)
         any = draw_row(f, &p, series, row, value, skipped) || any;
         axes_title(f->d, &p, s->rows != 2 ? title : row == 0 ? "attention" : "MLP");
         drawing_rect(f->d, p.x, p.y, p.width, p.height, STROKE(INK_LIGHT));
+        y += height + GAP;
     }
     for (size_t k = 0; k < r->n_rounds; k++)
         most = fmax(most, skipped[k]);

@@ -207,7 +207,7 @@ static const enum panel_form panel_forms[SERIES_FORMS] = {
 
 /* Lines through the panels, and above the first of them what was turned. */
 static void
-draw_turns(const struct rounds *f, double top, double bottom)
+draw_turns(const struct rounds *f, double top, int panels)
 {
     const struct scale s = {f->across.range.low, f->across.range.high, f->x, f->x + f->width};
     const struct lettering l = LETTERS(SIZE_TICK, INK);
@@ -217,8 +217,9 @@ draw_turns(const struct rounds *f, double top, double bottom)
         const double x = scale_at(&s, (double)t->round - 0.5), wide = lettering_width(&l, t->text);
         if (t->round < f->r->rounds[0].number || x > f->x + f->width)
             continue;
-        for (double y = top; y < bottom; y += HEIGHT + GAP)
-            drawing_line(f->d, x, y, x, y + HEIGHT, STROKE(INK, .line = 0.5, .dash = DASH_DOTS));
+        for (int k = 0; k < panels; k++)
+            drawing_line(f->d, x, top + k * (HEIGHT + GAP), x, top + k * (HEIGHT + GAP) + HEIGHT,
+                         STROKE(INK, .line = 0.5, .dash = DASH_DOTS));
         const double left = fmax(f->x, fmin(x - 1, f->x + f->width - wide));
         for (int row = 0; row < TURN_ROWS; row++)
             if (taken[row] <= left) {
@@ -265,10 +266,10 @@ draw_series(struct figure *figure, struct err *err)
             panels[n++] = i;
     }
     const double above = f.r->n_turns > 0 ? TURN_ROWS * TURN_ROW : 0;
-    double y = above + AXES_TITLE + (above > 0 ? 3 : 0);
-    const double top = y;
-    for (int k = 0; k < n; k++, y += HEIGHT + GAP) {
+    const double top = above + AXES_TITLE + (above > 0 ? 3 : 0);
+    for (int k = 0; k < n; k++) {
         const bool last = k == n - 1;
+        const double y = top + k * (HEIGHT + GAP);
         if (panels[k] < 0) {
             draw_common(&f, y, &commons[panels[k] + (int)COMMONS], last);
             continue;
@@ -278,9 +279,8 @@ draw_series(struct figure *figure, struct err *err)
         else
             draw_reported(&f, y, panels[k], last);
     }
-    const double bottom = y - GAP;
-    draw_turns(&f, top, bottom);
-    figure->y = bottom + AXES_BOTTOM;
+    draw_turns(&f, top, n);
+    figure->y = top + n * (HEIGHT + GAP) - GAP + AXES_BOTTOM;
     snprintf(figure->note, sizeof figure->note,
              "Dots: single rounds; lines of the first %d panels: with %zu round%s to each side.", (int)COMMONS,
              f.window, f.window == 1 ? "" : "s");

@@ -88,22 +88,28 @@ draw_courses(struct figure *f, const struct course *c, double width, double part
     }
 }
 
+/* By how much A was faster from one token to another: log2 of the other's time over its own. */
+static double
+faster(const struct course *c, double from, double to)
+{
+    return log2((when(&c[1], to) - when(&c[1], from)) / (when(&c[0], to) - when(&c[0], from)));
+}
+
 /* Spans of the text: how much faster one was than the other, upwards A, downwards B. */
 static double
 draw_spans(struct figure *f, const struct course *c, double y, double parted)
 {
     const double both = fmin(c[0].tokens[c[0].n - 1], c[1].tokens[c[1].n - 1]);
     const double span = fmax(4, ceil(both / 48)), width = f->width - AXES_LEFT - AXES_RIGHT;
+    const int spans = (int)(both / span);
     double most = log2(1.25);
-    for (double from = 0; from + span <= both; from += span)
-        most = fmax(most, fabs(log2((when(&c[1], from + span) - when(&c[1], from)) /
-                                    (when(&c[0], from + span) - when(&c[0], from)))));
+    for (int i = 0; i < spans; i++)
+        most = fmax(most, fabs(faster(c, i * span, (i + 1) * span)));
     most = isfinite(most) ? most : 3;
     const struct panel_area p = axes_panel(AXES_LEFT, y, width, 2 * SPANS, (struct axis){{0, both}, true, "token"},
                                            (struct axis){{-most * 1.08, most * 1.08}, false, NULL});
-    for (double from = 0; from + span <= both; from += span) {
-        const double ratio =
-            log2((when(&c[1], from + span) - when(&c[1], from)) / (when(&c[0], from + span) - when(&c[0], from)));
+    for (int i = 0; i < spans; i++) {
+        const double from = i * span, ratio = faster(c, from, from + span);
         const double x1 = scale_at(&p.across, from), x2 = scale_at(&p.across, from + span);
         const double zero = scale_at(&p.up, 0), top = scale_at(&p.up, fmax(-most, fmin(most, ratio)));
         if (!isnan(ratio))

@@ -6,7 +6,8 @@
 
 #define ROW(column, title, sign, is_share, member)                                                                     \
     {                                                                                                                  \
-        .name = column, .label = title, .better = sign, .share = is_share, .at = offsetof(struct measures, member)     \
+        .name = (column), .label = (title), .better = (sign), .share = (is_share),                                     \
+        .at = offsetof(struct measures, member)                                                                        \
     }
 
 const struct named_measure named_measures[] = {

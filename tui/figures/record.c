@@ -20,7 +20,7 @@ struct taking {
 };
 #define POLICIES_MOST 64
 
-/* Room for one more at the end of a list. */
+/* Room for one more at the end of a list; the list may move. */
 static bool
 room(struct taking *t, void **list, size_t n, size_t *most, size_t element)
 {
@@ -51,6 +51,15 @@ in_range(const struct taking *t, uint32_t round)
 
 /* ---- settings ---- */
 
+static bool
+same_settings(const struct record_setting *a, const struct record_setting *b)
+{
+    bool same = a->policy == b->policy && a->trained == b->trained;
+    for (int i = 0; i < POLICY_KNOBS; i++)
+        same = same && a->knobs[i] == b->knobs[i];
+    return same;
+}
+
 /* The range has begun with this round at the latest; what stands in it is noted where it is something new. */
 static void
 begin_round(struct taking *t, uint32_t round)
@@ -61,8 +70,7 @@ begin_round(struct taking *t, uint32_t round)
         t->r->policy = now.policy;
     t->begun = true;
     const struct record_setting *last = t->r->n_settings > 0 ? &t->r->settings[t->r->n_settings - 1] : NULL;
-    if (last == NULL || last->policy != now.policy || last->trained != now.trained ||
-        memcmp(last->knobs, now.knobs, sizeof now.knobs) != 0)
+    if (last == NULL || !same_settings(last, &now))
         PUSH(t, settings, now);
 }
 
@@ -140,18 +148,18 @@ take_token(struct taking *t, const struct event *e)
         if (k->parent < 0 || (k->parent > 0 && parent == NULL) || !in_range(t, e->round))
             return;
         begin_round(t, e->round);
-        PUSH(t, drafts,
-             (struct record_draft){.round = e->round,
-                                   .seq = e->seq,
-                                   .pos = k->pos,
-                                   .depth = parent != NULL ? parent->depth + 1 : 1,
-                                   .parent = k->parent,
-                                   .candidate = k->candidate,
-                                   .exit_layer = k->exit_layer,
-                                   .token = k->token,
-                                   .confidence = k->confidence,
-                                   .accepted = -1,
-                                   .committed = -1});
+        const struct record_draft draft = {.round = e->round, /* before the list moves, and the parent with it */
+                                           .seq = e->seq,
+                                           .pos = k->pos,
+                                           .depth = parent != NULL ? parent->depth + 1 : 1,
+                                           .parent = k->parent,
+                                           .candidate = k->candidate,
+                                           .exit_layer = k->exit_layer,
+                                           .token = k->token,
+                                           .confidence = k->confidence,
+                                           .accepted = -1,
+                                           .committed = -1};
+        PUSH(t, drafts, draft);
     } else if (k->source != SOURCE_PROMPT && k->committed != 0 &&
                (k->source == SOURCE_PREFILL || in_range(t, e->round))) {
         PUSH(t, tokens, (struct record_token){.round = e->round, .seq = e->seq, .pos = k->pos, .token = k->token});

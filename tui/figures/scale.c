@@ -70,8 +70,10 @@ char *
 scale_label(double value, double step, char *out, size_t size)
 {
     int decimals = 0;
-    for (double s = step; decimals < 9 && s < 0.999999; s *= 10)
+    while (decimals < 9 && step < 0.999999) {
+        step *= 10;
         decimals++;
+    }
     snprintf(out, size, "%.*f", decimals, value == 0 ? 0.0 : value);
     return out;
 }

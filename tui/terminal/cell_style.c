@@ -6,7 +6,7 @@ cell_style(const struct theme *theme, const struct grid_cell *c)
     struct cell_style s = {.heat = GRID_NO_HEAT, .role = c->role < ROLES ? (enum role)c->role : ROLE_TEXT};
     s.attributes = theme->role[s.role].attributes;
     if (c->heat >= 0 && theme->stops > 0)
-        s.heat = c->heat;
+        s.heat = (uint8_t)c->heat;
     else if (c->heat >= 0) /* a weaker scale of three, beside the level's glyph */
         s.attributes |= c->heat < GRID_HEATS / 3 ? THEME_DIM : c->heat >= GRID_HEATS * 2 / 3 ? THEME_BOLD : 0;
     if (c->marks & MARK_CURSOR) {
