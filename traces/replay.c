@@ -14,6 +14,7 @@ struct replay {
     bool playing;
     double speed;
     double head_us;  /* the play head, on the time line */
+    uint64_t run_us; /* where the run of the event handed out last begins on it */
     uint64_t now_us; /* the clock when it was moved last; */
     bool clocked;    /* once there was one */
 
@@ -68,6 +69,7 @@ replay_status(const struct replay *r)
         .rounds = trace_reader_rounds(r->reader),
         .t_us = (uint64_t)r->head_us,
         .duration_us = trace_reader_duration_us(r->reader),
+        .run_us = r->run_us,
     };
 }
 
@@ -119,7 +121,9 @@ is_due(struct replay *r)
 static void
 handed_out(struct replay *r)
 {
-    double t_us = (double)trace_reader_time(r->reader, &r->event);
+    const uint64_t on_line = trace_reader_time(r->reader, &r->event);
+    const double t_us = (double)on_line;
+    r->run_us = on_line > r->event.t_us ? on_line - r->event.t_us : 0;
     if (r->target != TO_NOTHING && t_us > r->head_us)
         r->head_us = t_us;
     r->round += r->event.type == EVENT_ROUND && trace_reader_round_ended(r->reader);

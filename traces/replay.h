@@ -26,6 +26,7 @@ struct replay_status {
     double speed;                  /* REPLAY_SLOWEST .. REPLAY_FASTEST */
     uint64_t round, rounds;        /* whole rounds played so far, counted over all runs; in the trace */
     uint64_t t_us, duration_us;    /* on the time line */
+    uint64_t run_us;               /* where the run that is played begins on it */
 };
 
 /* Paused, before the first event. */

@@ -208,7 +208,7 @@ preset_list(struct preset_names *names, const char *folder, struct err *err)
 {
     DIR *dir = opendir(folder);
     bool ok = true;
-    *names = (struct preset_names){NULL, 0};
+    preset_names_free(names);
     for (const struct dirent *entry; dir != NULL && ok && (entry = readdir(dir)) != NULL;) {
         const size_t n = strlen(entry->d_name), suffix = strlen(SUFFIX);
         if (n <= suffix || strcmp(entry->d_name + n - suffix, SUFFIX) != 0 || !is_name(entry->d_name, n - suffix))

@@ -31,7 +31,7 @@ struct preset_names {
     char (*name)[PRESET_NAME]; /* (n) sorted; owned */
     size_t n;
 };
-/* Those that lie in a folder; one that isn't there has none. False: out of memory. */
+/* Those that lie in a folder, in place of those before; one that isn't there has none. False: out of memory. */
 bool preset_list(struct preset_names *, const char *folder, struct err *);
 void preset_names_free(struct preset_names *);
 

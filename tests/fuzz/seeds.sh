@@ -19,6 +19,7 @@ for target in "$here"/fuzz_*.c; do
     fuzz_config) printf '{"policy": "layerskip", "set": ["gamma=6"], "temp": 0.5, "ignore-eos": true}' >"$OUT/$name/config.json"
         printf '{"policy": ["del", "dv"], "set": ["omega=0.9", "length=tpl"], "repeat": 2, "steps": true}' >"$OUT/$name/bench.json"
         printf '{"theme": "mono", "seed": "18446744073709551615", "probe": "all", "top-p": 0.9, "trace": "/tmp/x", "pace": 0}' >"$OUT/$name/scope.json" ;;
+    fuzz_preset) printf '{"policy": "specbound", "set": ["tau=0.7", "d_max=5"], "head": "trained"}' >"$OUT/$name/quick.json" ;;
     fuzz_trace)
         printf '\000\001\000\010\000\001{"format": 1}' >"$OUT/$name/a"
         printf '\003\000event,t_us,run,seq,round,pos\n1,2,3,4,5,6\n' >"$OUT/$name/b" ;;

@@ -99,12 +99,24 @@ cat >"$WORK/preset.script" <<'END'
 :undo
 :wait idle
 :save-screen undone.txt
+:step
+:wait idle
+:set temperature 0.7
+:step
+:wait idle
+:save-screen warm.txt
+:take A
+:wait idle
+:step
+:wait idle
+:save-screen greedy.txt
 :quit
 END
 terminal 160x48 "$PROGRAM --preset mine -n 100 --script $WORK/preset.script"
 check "a script with presets ends well" exits 0
 check "--preset begins with one" grep -q 'policy layerskip' "$WORK/run/begun.txt"
 check ":preset brings one back" test "$(knob "$WORK/run/now.txt" tau)" = 0.3
+check "what a row was sampled with is taken again, too" sh -c "grep -q ' T 0.7 ' '$WORK/run/warm.txt' && grep -q ' greedy ' '$WORK/run/greedy.txt'"
 check "as one turn" grep -q 'policy layerskip' "$WORK/run/undone.txt"
 
 # ---- what can't be done ----
@@ -125,6 +137,7 @@ wait_for 'layers × tokens' >/dev/null
 tm send-keys 6
 check "6 goes to the ledger, whose keys stand in the key bar" wait_for 'Enter pin'
 check "its first row grows" wait_for 'A   start  *[1-9][0-9]'
+check "while it is slowed down the title says so" wait_for '30/s shown · [0-9]* ±[0-9]* engine'
 tm send-keys y
 check "y says where the command line is" wait_for 'copied, and in .*specscope/command'
 check "and the terminal's clipboard has it" until_true 10 sh -c "tmux -S $SOCKET show-buffer | grep -q '^specscope run --policy specbound'"

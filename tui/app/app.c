@@ -65,6 +65,7 @@ open_app(struct app *app, const struct source *source, struct err *err)
 static void
 close_app(struct app *app)
 {
+    preset_names_free(&app->presets);
     screen_close(&app->screen);
     panes_close(&app->panes);
     follow_close(&app->run);

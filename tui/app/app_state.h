@@ -4,6 +4,7 @@
 #ifndef TUI_APP_APP_STATE_H
 #define TUI_APP_APP_STATE_H
 
+#include "engine/events/preset.h"
 #include "tui/app/app.h"
 #include "tui/app/chooser.h"
 #include "tui/app/command.h"
@@ -26,7 +27,8 @@ struct app {
     enum app_mode mode;
     struct line line;
     struct chooser chooser;
-    struct path_offers paths; /* for Tab on a line that wants a path */
+    struct path_offers paths;    /* for Tab on a line that wants a path, */
+    struct preset_names presets; /* or a preset */
     int help_top;
     struct message message;
     struct script script;

@@ -11,7 +11,7 @@
 struct track {
     const struct followed *run;
     int columns;
-    uint64_t duration_us; /* of a replay; 0: the context is the track */
+    uint64_t run_us, duration_us; /* of a replay; 0: the context is the track */
 };
 
 static int
@@ -19,7 +19,8 @@ place_mark(const void *user, const struct stretch *s)
 {
     const struct track *t = user;
     if (t->duration_us > 0)
-        return TRACK_LEFT + 1 + (int)lrint(fmin((double)s->t_us / (double)t->duration_us, 1) * (t->columns - 3));
+        return TRACK_LEFT + 1 +
+               (int)lrint(fmin((double)(t->run_us + s->t_us) / (double)t->duration_us, 1) * (t->columns - 3));
     for (uint32_t back = 0; back < scope_rounds(t->run->scope); back++) {
         const struct scope_round *r = scope_round(t->run->scope, back);
         if (r->number == s->first_round && t->run->info->ctx > 0)
@@ -29,9 +30,9 @@ place_mark(const void *user, const struct stretch *s)
 }
 
 static void
-draw_marks(const struct followed *f, const struct canvas *c, int track, uint64_t duration_us)
+draw_marks(const struct followed *f, const struct canvas *c, int track, uint64_t run_us, uint64_t duration_us)
 {
-    const struct track t = {.run = f, .columns = track, .duration_us = duration_us};
+    const struct track t = {.run = f, .columns = track, .run_us = run_us, .duration_us = duration_us};
     struct marks marks;
     marks_find(&marks, f->scope, place_mark, &t);
     marks_draw(&marks, f->scope, c, 0, TRACK_LEFT + track - 1);
@@ -65,7 +66,7 @@ draw_replay(const struct followed *f, const struct canvas *c, int track)
                  (double)status.duration_us / 1e6, speed);
     const double at = status.duration_us == 0 ? 0 : (double)status.t_us / (double)status.duration_us;
     canvas_slider(c, 0, TRACK_LEFT, track, at, NAN, ROLE_KNOB);
-    draw_marks(f, c, track, status.duration_us);
+    draw_marks(f, c, track, status.run_us, status.duration_us);
     draw_notes(f, c, track, status.duration_us);
     canvas_print(c, 0, c->cols - TRACK_RIGHT + 2, ROLE_TEXT, "round %llu/%llu", (unsigned long long)status.round,
                  (unsigned long long)status.rounds);
@@ -79,7 +80,7 @@ draw_live(const struct followed *f, const struct canvas *c, int track)
     const uint32_t length = committed < ctx ? committed : ctx;
     canvas_print(c, 0, 1, ROLE_DIM, "  %7.2f s", (double)f->run_us / 1e6);
     canvas_bar(c, 0, TRACK_LEFT, track, ctx == 0 ? 0 : (double)length / ctx, ROLE_DIM);
-    draw_marks(f, c, track, 0);
+    draw_marks(f, c, track, 0, 0);
     draw_notes(f, c, track, 0);
     canvas_print(c, 0, c->cols - TRACK_RIGHT + 2, ROLE_DIM, "context %u/%u", (unsigned)length, (unsigned)ctx);
 }

@@ -38,6 +38,14 @@ offer_theme(struct app *app, int i)
 }
 
 static const char *
+offer_preset(struct app *app, int i)
+{
+    if (i == 0 && (app->options.presets == NULL || !preset_list(&app->presets, app->options.presets, NULL)))
+        preset_names_free(&app->presets);
+    return (size_t)i < app->presets.n ? app->presets.name[i] : (size_t)i == app->presets.n ? "save" : NULL;
+}
+
+static const char *
 offer_panel(struct app *app, int i)
 {
     return i < app->panes.n ? panel_registry[i]->name : NULL;
@@ -70,7 +78,7 @@ const struct verb app_verbs[] = {
     {"undo", "", "take back the last turn of a knob, a policy or a head", run_undo, NULL},
     {"redo", "", "bring it again", run_redo, NULL},
     {"take", "ROW", "the settings of a row of the ledger again", run_take, NULL},
-    {"preset", "[save [ROW]] [NAME]", "settings under a name: bring back, save, list", run_preset, NULL},
+    {"preset", "[save [ROW]] [NAME]", "settings under a name: bring back, save, list", run_preset, offer_preset},
     {"copy-command", "[ROW]", "the settings as a command line, to the clipboard", run_copy_command, NULL},
     {"policy", "[NAME]", "choose the policy", run_policy, offer_policy},
     {"prompt", "[TEXT]", "a new run from this prompt", run_prompt, NULL},

@@ -9,6 +9,7 @@
 
 #include "engine/base/file_replace.h"
 #include "engine/events/preset.h"
+#include "engine/events/sampling_knobs.h"
 
 /* ---- turns ---- */
 
@@ -78,9 +79,27 @@ check(const struct app *app, const struct preset *p, struct err *err)
     return true;
 }
 
-/* Posts what differs from what is in force, as one turn. */
+/* How tokens are drawn, where that differs from what is in force. */
 static bool
-apply(struct app *app, const struct preset *p, struct err *err)
+apply_sampling(struct app *app, const struct stretch *s, uint32_t *posted, struct err *err)
+{
+    const struct stretch *now = stretches_now(scope_stretches(app->run.scope));
+    bool ok = true;
+    for (int i = 0; i < SAMPLING_KNOBS && ok; i++) {
+        const double value = sampling_knob_get(&s->sampling, s->seed, i);
+        char text[40];
+        if (value == sampling_knob_get(&now->sampling, now->seed, i))
+            continue;
+        knob_format(&sampling_knobs[i], value, text, sizeof text);
+        ok = post_setting(app, sampling_knobs[i].name, text, err);
+        ++*posted;
+    }
+    return ok;
+}
+
+/* Posts what differs from what is in force, as one turn; of a stretch the sampling, too. */
+static bool
+apply(struct app *app, const struct preset *p, const struct stretch *s, struct err *err)
 {
     if (!verb_only_live(app, "a setting", err) || !check(app, p, err))
         return false;
@@ -105,6 +124,7 @@ apply(struct app *app, const struct preset *p, struct err *err)
         ok = post_setting(app, "head", p->head, err);
         posted++;
     }
+    ok = ok && (s == NULL || apply_sampling(app, s, &posted, err));
     turns_together(&app->run.turns, posted);
     return ok;
 }
@@ -133,7 +153,7 @@ run_take(struct app *app, const char *rest, struct err *err)
         return false;
     if (!preset_of_stretch(&p, s, app->run.info))
         return err_set(err, ERR_USAGE, "row %.20s ran under a policy that is not known here", rest);
-    if (!apply(app, &p, err))
+    if (!apply(app, &p, s, err))
         return false;
     message_say(&app->message, "the settings of row %.20s: %.15s", rest, p.policy);
     return true;
@@ -167,7 +187,7 @@ save_preset(struct app *app, const char *rest, struct err *err)
 static bool
 list_presets(struct app *app, struct err *err)
 {
-    struct preset_names names;
+    struct preset_names names = {NULL, 0};
     char list[300] = "";
     if (!preset_list(&names, app->options.presets, err))
         return false;
@@ -191,7 +211,7 @@ run_preset(struct app *app, const char *rest, struct err *err)
     if (rest[0] == '\0')
         return list_presets(app, err);
     struct preset p;
-    if (!preset_read(&p, app->options.presets, rest, err) || !apply(app, &p, err))
+    if (!preset_read(&p, app->options.presets, rest, err) || !apply(app, &p, NULL, err))
         return false;
     message_say(&app->message, "preset %s: %.15s", rest, p.policy);
     return true;

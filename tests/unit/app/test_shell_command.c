@@ -21,7 +21,7 @@ test_a_shell_takes_every_word_as_it_was_meant(void **state)
     struct run_info info;
     fake_run(&info);
     static const char prompt[] = "It's \"so\" $HOME `ls` \\\n* end";
-    struct stretch s = {.policy = 1, .head = "trained"};
+    struct stretch s = {.policy = 1, .head = "trained", .sampling = info.sampling, .seed = info.seed};
     for (uint32_t k = 0; k < info.policies[1].n_knobs; k++)
         s.value[k] = info.policies[1].knobs[k].def;
     s.value[0] = 0.7;

@@ -26,7 +26,7 @@ test_what_is_written_reads_back(void **state)
     assert_true(preset_read(&got, folder, "quick-2.b_", &err));
     assert_memory_equal(&got, &p, sizeof p);
     assert_true(preset_write(&p, folder, "another", &err));
-    struct preset_names names;
+    struct preset_names names = {NULL, 0};
     assert_true(preset_list(&names, folder, &err));
     assert_int_equal(names.n, 2);
     assert_string_equal(names.name[0], "another");
@@ -51,7 +51,7 @@ test_what_is_no_name_is_refused(void **state)
         assert_int_equal(err.kind, ERR_USAGE);
         assert_false(preset_read(&got, *state, bad[i], &err));
     }
-    struct preset_names names;
+    struct preset_names names = {NULL, 0};
     assert_true(preset_list(&names, *state, NULL));
     assert_int_equal(names.n, 0);
 }

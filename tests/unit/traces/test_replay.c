@@ -206,6 +206,8 @@ test_goto_works_in_both_directions(void **state)
         assert_false(replay_status(f->replay).at_end);
         if (to[i] == 0)
             assert_int_equal(f->at, 0);
+        else
+            assert_int_equal(replay_status(f->replay).run_us, time_of(f, f->at - 1) - f->stream.events[f->at - 1].t_us);
     }
     replay_goto(f->replay, n + 100);
     drain(f, NULL);
