@@ -26,7 +26,7 @@ room(struct taking *t, void **list, size_t n, size_t *most, size_t element)
 {
     if (n < *most)
         return true;
-    const size_t wanted = 2 * n + 256;
+    const size_t wanted = 2 * n + 16;
     void *longer = realloc(*list, wanted * element);
     if (longer == NULL) {
         t->no_memory = true;
