@@ -2,7 +2,8 @@
 
 #include <stddef.h>
 
-/* The panels, in the order in which Tab goes through them and digits name them. The first one stays on top when the terminal is narrow. */
+/* The panels, in the order in which Tab goes through them and digits name them. The first one stays on top when the
+ * terminal is narrow. */
 #define PANELS(P)                                                                                                      \
     P(panel_text)                                                                                                      \
     P(panel_layers)                                                                                                    \
