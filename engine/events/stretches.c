@@ -8,10 +8,11 @@
 #include "engine/base/printable.h"
 #include "engine/events/sampling_knobs.h"
 
+/* An empty one where there is none yet. */
 static struct stretch *
 newest(struct stretches *s)
 {
-    return s->n > 0 ? &s->ring[(s->n - 1) % STRETCHES] : NULL;
+    return &s->ring[(s->n - 1) % STRETCHES];
 }
 
 /* ---- settings ---- */
@@ -73,7 +74,7 @@ compare(struct stretches *s)
     struct stretch *next = &s->next;
     struct stretch_change *c;
     next->n_changes = 0;
-    if (last == NULL)
+    if (s->n == 0)
         return;
     if (next->policy != last->policy && (c = add_change(next, "policy")) != NULL) {
         snprintf(c->before, sizeof c->before, "%s", policy_name(s, last->policy));
@@ -214,19 +215,22 @@ take_control(struct stretches *s, const struct event *e)
     compare(s);
 }
 
-static void
+static struct stretch *
 begin_stretch(struct stretches *s, const struct event *e)
 {
+    struct stretch *at = &s->ring[s->n % STRETCHES];
     s->next.number = s->n;
     s->next.run = e->run;
     s->next.first_round = e->round;
     s->next.before = s->generated + 1;
     const uint64_t spent = (uint64_t)e->round_end.draft_us + e->round_end.verify_us;
     s->next.t_us = e->t_us > spent ? e->t_us - spent : 0;
-    s->ring[s->n++ % STRETCHES] = s->next;
+    s->n++;
+    *at = s->next;
     memcpy(s->ran, s->values, (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *s->ran);
     s->next.n_changes = s->n_other = 0;
     s->next.cause[0] = '\0';
+    return at;
 }
 
 static void
@@ -234,11 +238,9 @@ take_round(struct stretches *s, const struct event *e)
 {
     const struct tally t = tally_of(&e->round_end);
     struct stretch *at = newest(s);
-    const bool same = at != NULL && at->run == e->run && at->joint.rounds > 0 && at->joint_round == e->round;
-    if (!same && (coming(s) || at->run != e->run)) {
-        begin_stretch(s, e);
-        at = newest(s);
-    }
+    const bool same = at->run == e->run && at->joint.rounds > 0 && at->joint_round == e->round;
+    if (!same && (coming(s) || at->run != e->run))
+        at = begin_stretch(s, e);
     if (at->joint.rounds > 0 && !same) {
         round_sums_add(&at->sums, &at->joint, s->info->rho);
         at->joint = (struct tally){0};
@@ -276,6 +278,7 @@ stretches_reset(struct stretches *s)
 {
     forget_prompts(s);
     s->n = 0;
+    memset(s->ring, 0, STRETCHES * sizeof *s->ring);
     s->generated = s->sequences = 0;
     for (uint32_t i = 0; i < s->info->n_policies; i++)
         for (uint32_t k = 0; k < POLICY_KNOBS; k++)

@@ -31,8 +31,10 @@ ledger_judge(struct ledger_choice *ch, const struct scope *scope)
     const struct stretches *all = scope_stretches(scope);
     const struct stretch *newest = stretches_at(all, 0), *s;
     struct estimate best = {.value = -INFINITY, .se = NAN};
-    ch->against = newest != NULL ? reference(ch, all) : NULL;
-    ch->best = NULL;
+    ch->against = ch->best = NULL;
+    if (newest == NULL)
+        return;
+    ch->against = reference(ch, all);
     int others = -1;
     for (uint32_t back = 0; (s = stretches_at(all, back)) != NULL; back++) {
         const struct estimate e = value_of(ch, scope, s);
