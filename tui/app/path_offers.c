@@ -50,6 +50,8 @@ path_offers_find(struct path_offers *o, const char *word)
     snprintf(folder, sizeof folder, "%.*s", (int)length, word);
     DIR *dir = opendir(length > 0 ? folder : ".");
     o->path = dir == NULL ? NULL : calloc(PATHS, sizeof *o->path);
+    if (dir == NULL)
+        return;
     for (const struct dirent *entry; o->path != NULL && o->n < PATHS && (entry = readdir(dir)) != NULL;) {
         const char *name = entry->d_name;
         if (strncmp(name, begin, wanted) != 0 || (name[0] == '.' && begin[0] != '.') || strcmp(name, ".") == 0 ||
@@ -57,8 +59,7 @@ path_offers_find(struct path_offers *o, const char *word)
             continue;
         o->n++;
     }
-    if (dir != NULL)
-        closedir(dir);
+    closedir(dir);
     if (o->n > 0)
         qsort(o->path, o->n, sizeof *o->path, by_name);
 }

@@ -1,6 +1,6 @@
 #include "tui/terminal/report.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *const report_question = "\033[48;2;1;2;3m\033P$qm\033\\\033[0m\033[c";
@@ -67,16 +67,34 @@ mouse_action(unsigned button, bool released, enum mouse_action *action)
     return true;
 }
 
+/* Three numbers with ';' between them and one character behind them; false: it is something else. */
+static bool
+three_numbers(const char *text, unsigned number[3], char *end)
+{
+    for (int i = 0; i < 3; i++) {
+        char *behind = NULL;
+        const unsigned long value = strtoul(text, &behind, 10);
+        if (behind == text || value > 0xffff || behind[0] == '\0' || (i < 2 && behind[0] != ';'))
+            return false;
+        number[i] = (unsigned)value;
+        *end = behind[0];
+        text = behind + 1;
+    }
+    return text[0] == '\0';
+}
+
 bool
 report_mouse(const struct report *r, struct input *in)
 {
-    unsigned button, x, y;
+    unsigned button, x, y, number[3];
     char end;
     *in = (struct input){.key = INPUT_NONE};
     if (r->kind == REPORT_MOUSE) {
-        if (sscanf(r->text, "%5u;%5u;%5u%c", &button, &x, &y, &end) != 4 || x == 0 || y == 0)
+        if (!three_numbers(r->text, number, &end) || !mouse_action(number[0], end == 'm', &in->mouse))
             return false;
-        if (!mouse_action(button, end == 'm', &in->mouse))
+        x = number[1];
+        y = number[2];
+        if (x == 0 || y == 0)
             return false;
     } else if (r->kind == REPORT_OLD_MOUSE && r->n == 3) {
         button = (unsigned)(r->text[0] - ' ');
