@@ -60,6 +60,6 @@ path_offers_find(struct path_offers *o, const char *word)
         o->n++;
     }
     closedir(dir);
-    if (o->n > 0)
+    if (o->path != NULL && o->n > 0)
         qsort(o->path, o->n, sizeof *o->path, by_name);
 }
