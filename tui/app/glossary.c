@@ -14,11 +14,16 @@ const struct glossary glossary[] = {
      "where the rounds' time went; draft is without its head calls, probe is the scope's own"},
     {"waited, learned", "time paused within rounds; passes that a policy learns in (SWIFT's search)"},
     {"tok/s", "emitted tokens by the time of drafting and verifying"},
+    {"±", "one standard error, over the rounds that the number is of; of × ar, the baseline's is in it"},
+    {"25/s shown · 410 engine", "what the run is slowed down to, and how fast the engine is in its rounds"},
     {"goodput", "the same of a batch: tokens of all its sequences by the rounds' time"},
     {"a tile's tok/s",
      "its tokens by the whole time of the rounds that it took part in: what one who waits for it sees"},
-    {"× ar", "tok/s by those of the same text generated autoregressively (b measures it)"},
-    {"lossless ✓", "the autoregressive tokens were generated too and are the same, one by one"},
+    {"× ar", "tok/s by those of the same text generated autoregressively (b measures it, again: further, between "
+             "rounds), slowed "
+             "down alike or not at all"},
+    {"lossless ✓ 214", "the autoregressive tokens were generated too and are the same, one by one, so many of them"},
+    {"┊", "a knob, a policy or a head was turned here; before this round"},
     {"p, H, KL, rank",
      "of a layer's guess: its confidence; its entropy in nats; how far it is from the last layer's; the place it "
      "gives the last layer's token, of which 1 is the best"},
