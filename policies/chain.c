@@ -9,12 +9,29 @@ chain_exit_knob(struct policy *p, const struct model_info *model)
                          "draft with layers 1..E, then the head");
 }
 
+/* ---- the rule ---- */
+
+/* Why a chain of so many drafts is long enough; NULL: it goes on. */
+static const char *
+long_enough(const struct chain_rule *rule, uint32_t drafted, bool full)
+{
+    return drafted >= rule->most ? rule->full : full ? "budget" : NULL;
+}
+
+/* Is the token that a layer says with this confidence the last, or one too many? */
+static bool
+unsure(const struct chain_rule *rule, double confidence)
+{
+    return rule->below != CHAIN_GOES_ON && confidence < rule->threshold;
+}
+
+/* ---- on rounds ---- */
+
 struct chain {
     struct round *round;
     const struct chain_rule *rule;
     int32_t node;       /* its end */
     const char *reason; /* why it stopped; NULL: it goes on */
-    bool unsure;        /* of the token that is to be proposed: below the threshold */
 };
 
 /* Those that go on. */
@@ -25,9 +42,7 @@ going_on(struct chain *chains, uint32_t n, struct chain **out)
     for (uint32_t i = 0; i < n; i++) {
         struct chain *c = &chains[i];
         if (c->reason == NULL)
-            c->reason = round_drafted(c->round) >= c->rule->most ? c->rule->full
-                        : round_full(c->round)                   ? "budget"
-                                                                 : NULL;
+            c->reason = long_enough(c->rule, round_drafted(c->round), round_full(c->round));
         if (c->reason == NULL)
             out[count++] = c;
     }
@@ -51,10 +66,10 @@ look(struct chain **chains, uint32_t *n, slot_t *rows, struct guess *guesses)
     uint32_t left = 0;
     for (uint32_t i = 0; i < *n; i++) {
         struct chain *c = chains[i];
-        c->unsure = c->rule->below != CHAIN_GOES_ON && (double)guesses[i].confidence < c->rule->threshold;
-        if (c->unsure)
+        const bool stops = unsure(c->rule, (double)guesses[i].confidence);
+        if (stops)
             c->reason = "threshold";
-        if (c->unsure && c->rule->below == CHAIN_STOPS_BEFORE)
+        if (stops && c->rule->below == CHAIN_STOPS_BEFORE)
             continue;
         chains[left] = c;
         rows[left] = rows[i];
@@ -99,4 +114,18 @@ chain_draft(struct round *const *rounds, uint32_t n, const struct chain_rule *ru
     for (uint32_t i = 0; i < n; i++)
         round_summary(rounds[i], all[i].reason, (int)rules[i].exit_layer, rules[i].threshold, -1, (int)rules[i].most);
     return true;
+}
+
+/* ---- on a record ---- */
+
+void
+chain_what_if(struct what_if *w, const struct chain_rule *rule)
+{
+    bool stops = false;
+    while (!stops && long_enough(rule, w->drafted, what_if_full(w)) == NULL) {
+        stops = unsure(rule, (double)what_if_look(w, rule->exit_layer)->confidence);
+        if (stops && rule->below == CHAIN_STOPS_BEFORE)
+            return;
+        what_if_propose(w, rule->exit_layer, false);
+    }
 }

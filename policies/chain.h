@@ -4,6 +4,7 @@
 #define POLICIES_CHAIN_H
 
 #include "engine/session/rounds.h"
+#include "policies/what_if.h"
 
 #define CHAIN_KNOB_EXIT 0 /* index of the knob that chain_exit_knob() declares: it comes first */
 
@@ -25,5 +26,7 @@ struct chain_rule {
  * runs layers 1..E when the next one is asked for; the last draft's row stays at depth 0, unless drafting stopped before
  * a token. False: stop now. */
 bool chain_draft(struct round *const *, uint32_t n, const struct chain_rule *rules);
+/* The same on a record; it isn't verified yet. */
+void chain_what_if(struct what_if *, const struct chain_rule *);
 
 #endif

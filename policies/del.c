@@ -93,6 +93,33 @@ del_prefilled(struct policy *p, struct round *r)
     return learn(p, r, length - n, n, 1);
 }
 
+/* ---- the rule ---- */
+
+/* What the knobs leave to choose from; bounds that cross leave the shallowest. */
+static struct del_bounds
+bounds(const double *value)
+{
+    const uint32_t fixed = (uint32_t)value[KNOB_E_FIXED], d_max = (uint32_t)value[KNOB_D_MAX];
+    if (fixed > 0)
+        return (struct del_bounds){fixed, fixed, d_max};
+    return (struct del_bounds){(uint32_t)value[KNOB_E_MIN], (uint32_t)fmax(value[KNOB_E_MIN], value[KNOB_E_MAX]),
+                               d_max};
+}
+
+static struct chain_rule
+rule_of(const struct del_sums *sums, const double *value, struct del_choice c)
+{
+    const bool dynamic = (int)value[KNOB_LENGTH] == LENGTH_DYNAMIC;
+    return (struct chain_rule){.exit_layer = c.exit_layer,
+                               .most =
+                                   dynamic ? bounds(value).d_max : c.length, /* here d_max is a length, not a depth */
+                               .full = dynamic ? "d_max" : "gamma",
+                               .threshold = del_tau(sums, c.exit_layer),
+                               .below = dynamic ? CHAIN_STOPS_BEFORE : CHAIN_GOES_ON};
+}
+
+/* ---- on rounds ---- */
+
 static void
 report(struct policy *p, struct round *r, struct del_choice c, uint32_t d_max)
 {
@@ -113,30 +140,14 @@ report(struct policy *p, struct round *r, struct del_choice c, uint32_t d_max)
         round_report(r, "tpl_d", (int)n, del_tpl(s, c.exit_layer, n) * r->layers);
 }
 
-/* What the knobs leave to choose from; bounds that cross leave the shallowest. */
-static struct del_bounds
-bounds(const struct policy *p)
-{
-    const uint32_t fixed = (uint32_t)p->value[KNOB_E_FIXED], d_max = (uint32_t)p->value[KNOB_D_MAX];
-    if (fixed > 0)
-        return (struct del_bounds){fixed, fixed, d_max};
-    return (struct del_bounds){(uint32_t)p->value[KNOB_E_MIN],
-                               (uint32_t)fmax(p->value[KNOB_E_MIN], p->value[KNOB_E_MAX]), d_max};
-}
-
 static bool
 del_draft(struct policy *p, struct round *r)
 {
     const struct del *d = p->state;
-    const struct del_bounds within = bounds(p);
+    const struct del_bounds within = bounds(p->value);
     const struct del_choice c = del_choose(&d->sums, within);
-    const bool dynamic = (int)p->value[KNOB_LENGTH] == LENGTH_DYNAMIC;
+    const struct chain_rule rule = rule_of(&d->sums, p->value, c);
     report(p, r, c, within.d_max);
-    const struct chain_rule rule = {.exit_layer = c.exit_layer,
-                                    .most = dynamic ? within.d_max : c.length, /* here d_max is a length, not a depth */
-                                    .full = dynamic ? "d_max" : "gamma",
-                                    .threshold = del_tau(&d->sums, c.exit_layer),
-                                    .below = dynamic ? CHAIN_STOPS_BEFORE : CHAIN_GOES_ON};
     if (c.length > 0)
         return chain_draft(&r, 1, &rule);
     round_summary(r, "one by one", (int)c.exit_layer, rule.threshold, -1, (int)rule.most);
@@ -149,6 +160,50 @@ del_observe(struct policy *p, struct round *r)
 {
     uint32_t length = context_length(r->ctx, r->seq);
     return learn(p, r, length - r->emitted, r->emitted, p->value[KNOB_OMEGA]);
+}
+
+/* ---- on a record ---- */
+
+/* Rows first..first+n-1: whether layers agree, and how sure they are, is what counts. */
+static void
+learn_rows(struct del_sums *sums, const struct record *record, uint32_t first, uint32_t n, double omega,
+           struct guess *row)
+{
+    if (n == 0)
+        return;
+    del_sums_decay(sums, omega);
+    for (uint32_t i = first; i < first + n; i++) {
+        for (uint32_t l = 1; l <= record->layers; l++) {
+            const struct record_cell *c = record_cell(record, i, l);
+            row[l - 1] = (struct guess){.token = c->agrees ? 1 : 0, .confidence = c->confidence};
+        }
+        del_sums_add(sums, row);
+    }
+}
+
+static bool
+del_what_if(const struct record *record, const double *value, struct tally *out)
+{
+    struct del_sums sums;
+    struct guess *row = calloc(record->layers, sizeof *row);
+    const uint32_t window = (uint32_t)value[KNOB_WINDOW], lead = record->begin < window ? record->begin : window;
+    const bool ok = del_sums_open(&sums, record->layers) && row != NULL;
+    struct what_if w;
+    what_if_begin(&w, record, out);
+    if (ok)
+        learn_rows(&sums, record, record->begin - lead, lead, 1, row);
+    while (ok && what_if_round(&w)) {
+        const struct del_choice c = del_choose(&sums, bounds(value));
+        const struct chain_rule rule = rule_of(&sums, value, c);
+        if (c.length > 0)
+            chain_what_if(&w, &rule);
+        what_if_verify(&w);
+        what_if_ask_all(&w);
+        learn_rows(&sums, record, w.at, w.emitted, value[KNOB_OMEGA], row);
+    }
+    del_sums_close(&sums);
+    free(row);
+    return ok;
 }
 
 static void
@@ -171,5 +226,6 @@ const struct policy_ops policy_del = {
     .prefilled = del_prefilled,
     .draft = del_draft,
     .observe = del_observe,
+    .what_if = del_what_if,
     .close = del_close,
 };

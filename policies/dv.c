@@ -38,20 +38,38 @@ dv_prefilled(struct policy *p, struct round *r)
     return true;
 }
 
+static struct chain_rule
+begin_round(struct dv *d, const double *value)
+{
+    if (d->start != value[KNOB_TH])
+        *d = (struct dv){.th = value[KNOB_TH], .start = value[KNOB_TH]};
+    return (struct chain_rule){.exit_layer = (uint32_t)value[KNOB_E],
+                               .most = (uint32_t)value[KNOB_MOST],
+                               .full = "w_max",
+                               .threshold = d->th,
+                               .below = CHAIN_STOPS_AFTER};
+}
+
+/* The verdict of a round that the text's end didn't cut. */
+static void
+learn(struct dv *d, const double *value, uint32_t drafted, uint32_t accepted)
+{
+    if (drafted == 0)
+        return;
+    const double beta = value[KNOB_BETA_M], epsilon = value[KNOB_EPSILON];
+    d->mean = beta * d->mean + (1 - beta) * ((double)accepted / drafted);
+    const bool longest = drafted == (uint32_t)value[KNOB_MOST];
+    const double th = d->mean < value[KNOB_TARGET] ? d->th + epsilon : longest ? d->th : d->th - epsilon;
+    d->th = value[KNOB_BETA_TH] * d->th + (1 - value[KNOB_BETA_TH]) * th;
+}
+
 static bool
 dv_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
     struct chain_rule rules[ROUNDS_MOST];
     for (uint32_t i = 0; i < n; i++) {
-        struct dv *d = p[i]->state;
-        const double *value = p[i]->value;
-        if (d->start != value[KNOB_TH])
-            *d = (struct dv){.th = value[KNOB_TH], .start = value[KNOB_TH]};
-        rules[i] = (struct chain_rule){.exit_layer = (uint32_t)value[KNOB_E],
-                                       .most = (uint32_t)value[KNOB_MOST],
-                                       .full = "w_max",
-                                       .threshold = d->th,
-                                       .below = CHAIN_STOPS_AFTER};
+        const struct dv *d = p[i]->state;
+        rules[i] = begin_round(p[i]->state, p[i]->value);
         round_report(r[i], "th", 0, d->th);
         round_report(r[i], "matched", 0, d->mean);
     }
@@ -61,14 +79,24 @@ dv_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 static bool
 dv_observe(struct policy *p, struct round *r)
 {
-    struct dv *d = p->state;
-    if (r->cut || r->drafted == 0)
-        return true;
-    double beta = p->value[KNOB_BETA_M], epsilon = p->value[KNOB_EPSILON];
-    d->mean = beta * d->mean + (1 - beta) * ((double)r->accepted / r->drafted);
-    const bool longest = r->drafted == (uint32_t)p->value[KNOB_MOST];
-    double th = d->mean < p->value[KNOB_TARGET] ? d->th + epsilon : longest ? d->th : d->th - epsilon;
-    d->th = p->value[KNOB_BETA_TH] * d->th + (1 - p->value[KNOB_BETA_TH]) * th;
+    if (!r->cut)
+        learn(p->state, p->value, r->drafted, r->accepted);
+    return true;
+}
+
+static bool
+dv_what_if(const struct record *record, const double *value, struct tally *out)
+{
+    struct dv d = {.start = -1};
+    struct what_if w;
+    what_if_begin(&w, record, out);
+    while (what_if_round(&w)) {
+        const struct chain_rule rule = begin_round(&d, value);
+        chain_what_if(&w, &rule);
+        what_if_verify(&w);
+        if (!w.cut)
+            learn(&d, value, w.drafted, w.accepted);
+    }
     return true;
 }
 
@@ -83,4 +111,5 @@ const struct policy_ops policy_dv = {
     .prefilled = dv_prefilled,
     .draft_batch = dv_draft,
     .observe = dv_observe,
+    .what_if = dv_what_if,
 };

@@ -30,20 +30,36 @@ fsm_prefilled(struct policy *p, struct round *r)
     return true;
 }
 
+static struct chain_rule
+begin_round(struct fsm *f, const double *value)
+{
+    if (f->start != value[KNOB_START])
+        *f = (struct fsm){(uint32_t)value[KNOB_START], value[KNOB_START]};
+    if (f->gamma > (uint32_t)value[KNOB_CAP])
+        f->gamma = (uint32_t)value[KNOB_CAP];
+    return (struct chain_rule){
+        .exit_layer = (uint32_t)value[KNOB_E], .most = f->gamma, .full = "gamma", .threshold = NAN};
+}
+
+/* The verdict of a round that the text's end didn't cut. */
+static void
+learn(struct fsm *f, const double *value, uint32_t drafted, uint32_t accepted)
+{
+    if (drafted == 0)
+        return;
+    if (accepted == drafted)
+        f->gamma += f->gamma < (uint32_t)value[KNOB_CAP];
+    else
+        f->gamma -= f->gamma > 1;
+}
+
 static bool
 fsm_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
     struct chain_rule rules[ROUNDS_MOST];
     for (uint32_t i = 0; i < n; i++) {
-        struct fsm *f = p[i]->state;
-        const double *value = p[i]->value;
-        if (f->start != value[KNOB_START])
-            *f = (struct fsm){(uint32_t)value[KNOB_START], value[KNOB_START]};
-        if (f->gamma > (uint32_t)value[KNOB_CAP])
-            f->gamma = (uint32_t)value[KNOB_CAP];
-        rules[i] = (struct chain_rule){
-            .exit_layer = (uint32_t)value[KNOB_E], .most = f->gamma, .full = "gamma", .threshold = NAN};
-        round_report(r[i], "gamma", 0, f->gamma);
+        rules[i] = begin_round(p[i]->state, p[i]->value);
+        round_report(r[i], "gamma", 0, rules[i].most);
     }
     return chain_draft(r, n, rules);
 }
@@ -51,13 +67,24 @@ fsm_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 static bool
 fsm_observe(struct policy *p, struct round *r)
 {
-    struct fsm *f = p->state;
-    if (r->cut || r->drafted == 0)
-        return true;
-    if (r->accepted == r->drafted)
-        f->gamma += f->gamma < (uint32_t)p->value[KNOB_CAP];
-    else
-        f->gamma -= f->gamma > 1;
+    if (!r->cut)
+        learn(p->state, p->value, r->drafted, r->accepted);
+    return true;
+}
+
+static bool
+fsm_what_if(const struct record *record, const double *value, struct tally *out)
+{
+    struct fsm f = {0};
+    struct what_if w;
+    what_if_begin(&w, record, out);
+    while (what_if_round(&w)) {
+        const struct chain_rule rule = begin_round(&f, value);
+        chain_what_if(&w, &rule);
+        what_if_verify(&w);
+        if (!w.cut)
+            learn(&f, value, w.drafted, w.accepted);
+    }
     return true;
 }
 
@@ -72,4 +99,5 @@ const struct policy_ops policy_fsm = {
     .prefilled = fsm_prefilled,
     .draft_batch = fsm_draft,
     .observe = fsm_observe,
+    .what_if = fsm_what_if,
 };

@@ -15,16 +15,33 @@ layerskip_open(struct policy *p, const struct model_info *model, const struct sa
     return chain_exit_knob(p, model) && policy_number(p, "gamma", "γ", 1, 32, 1, 5, "tokens drafted a round");
 }
 
+static struct chain_rule
+rule_of(const double *value)
+{
+    return (struct chain_rule){
+        .exit_layer = (uint32_t)value[KNOB_E], .most = (uint32_t)value[KNOB_GAMMA], .full = "gamma", .threshold = NAN};
+}
+
 static bool
 layerskip_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
     struct chain_rule rules[ROUNDS_MOST];
     for (uint32_t i = 0; i < n; i++)
-        rules[i] = (struct chain_rule){.exit_layer = (uint32_t)p[i]->value[KNOB_E],
-                                       .most = (uint32_t)p[i]->value[KNOB_GAMMA],
-                                       .full = "gamma",
-                                       .threshold = NAN};
+        rules[i] = rule_of(p[i]->value);
     return chain_draft(r, n, rules);
+}
+
+static bool
+layerskip_what_if(const struct record *record, const double *value, struct tally *out)
+{
+    const struct chain_rule rule = rule_of(value);
+    struct what_if w;
+    what_if_begin(&w, record, out);
+    while (what_if_round(&w)) {
+        chain_what_if(&w, &rule);
+        what_if_verify(&w);
+    }
+    return true;
 }
 
 extern const struct policy_ops policy_layerskip;
@@ -35,4 +52,5 @@ const struct policy_ops policy_layerskip = {
     .least_layers = 2,
     .open = layerskip_open,
     .draft_batch = layerskip_draft,
+    .what_if = layerskip_what_if,
 };

@@ -16,6 +16,7 @@
 
 #include "engine/session/round.h"
 #include "policies/policy.h"
+#include "policies/what_if.h"
 
 enum { KNOB_ALPHA, KNOB_TAU, KNOB_D_MAX, KNOB_W_MAX, KNOB_D_MIN, KNOB_STRIDE, KNOB_BONUS };
 
@@ -54,32 +55,54 @@ specbound_open(struct policy *p, const struct model_info *model, const struct sa
            policy_series(p, "annealed", "mean annealed confidence", SERIES_LINE, 1, 1);
 }
 
-/* eq. 1 and the probed layers, from the knobs. */
-static void
-set_rule(const struct policy *p, struct specbound *b)
+/* ---- the rule ---- */
+
+/* eq. 1 and the probed layers. */
+static float
+temperature(const double *value, uint32_t l, uint32_t layers)
 {
-    uint32_t d_min = (uint32_t)p->value[KNOB_D_MIN], stride = (uint32_t)p->value[KNOB_STRIDE];
-    for (uint32_t l = 1; l <= b->layers; l++) {
-        bool probed = l >= d_min && (l - d_min) % stride == 0;
-        b->temperature[l] = (float)(1 + p->value[KNOB_ALPHA] * (1 - (double)l / b->layers));
-        b->threshold[l] = probed ? (float)p->value[KNOB_TAU] : NO_EXIT;
-    }
+    return (float)(1 + value[KNOB_ALPHA] * (1 - (double)l / layers));
 }
+
+static float
+threshold(const double *value, uint32_t l)
+{
+    const uint32_t d_min = (uint32_t)value[KNOB_D_MIN], stride = (uint32_t)value[KNOB_STRIDE];
+    return l >= d_min && (l - d_min) % stride == 0 ? (float)value[KNOB_TAU] : NO_EXIT;
+}
+
+/* Why a round of so many drafts has enough; NULL: it goes on. */
+static const char *
+enough(const double *value, uint32_t drafted, bool full)
+{
+    return drafted >= (uint32_t)value[KNOB_W_MAX] ? "w_max" : full ? "budget" : NULL;
+}
+
+/* Has draft number n no row of its own? */
+static bool
+rowless(const double *value, uint32_t n)
+{
+    return !(value[KNOB_BONUS] > 0) && n == (uint32_t)value[KNOB_W_MAX];
+}
+
+/* ---- on a round ---- */
 
 static bool
 specbound_draft(struct policy *p, struct round *r)
 {
     struct specbound *b = p->state;
-    set_rule(p, b);
+    for (uint32_t l = 1; l <= b->layers; l++) {
+        b->temperature[l] = temperature(p->value, l, b->layers);
+        b->threshold[l] = threshold(p->value, l);
+    }
     const struct exit_rule rule = {.temperature = b->temperature, .threshold = b->threshold};
-    uint32_t d_max = (uint32_t)p->value[KNOB_D_MAX], w_max = (uint32_t)p->value[KNOB_W_MAX];
-    bool bonus = p->value[KNOB_BONUS] > 0;
-    const char *stop = "w_max";
+    const uint32_t d_max = (uint32_t)p->value[KNOB_D_MAX];
+    const char *stop;
     slot_t rows[VERIFY_NODES] = {round_slot(r, 0)};
     uint32_t n = 0;
     double exits = 0, confidence = 0;
     int deepest = -1;
-    while (n < w_max && !round_full(r)) {
+    while ((stop = enough(p->value, n, round_full(r))) == NULL) {
         struct exit_result exit = {0};
         if (!round_until(r, rows, n + 1, d_max, &rule, &exit))
             return false;
@@ -88,7 +111,7 @@ specbound_draft(struct policy *p, struct round *r)
             break;
         }
         struct proposal draft = {
-            .parent = (int32_t)n, .exit_layer = exit.depth, .guess = &exit.guess, .no_row = !bonus && n + 1 == w_max};
+            .parent = (int32_t)n, .exit_layer = exit.depth, .guess = &exit.guess, .no_row = rowless(p->value, n + 1)};
         if (!round_choose(r, rows[n], exit.depth, &exit.guess, &draft.token, &draft.q) || round_propose(r, &draft) < 0)
             return false;
         exits += exit.depth;
@@ -97,13 +120,39 @@ specbound_draft(struct policy *p, struct round *r)
         n++;
         rows[n] = round_slot(r, (int32_t)n);
     }
-    if (round_full(r) && n < w_max && stop[0] == 'w')
-        stop = "budget";
     if (n > 0) {
         round_report(r, "exit", 0, exits / n);
         round_report(r, "annealed", 0, confidence / n);
     }
-    round_summary(r, stop, deepest, p->value[KNOB_TAU], (int)d_max, (int)w_max);
+    round_summary(r, stop, deepest, p->value[KNOB_TAU], (int)d_max, (int)p->value[KNOB_W_MAX]);
+    return true;
+}
+
+/* ---- on a record ---- */
+
+static bool
+specbound_what_if(const struct record *record, const double *value, struct tally *out)
+{
+    const uint32_t layers = record->layers;
+    float *schedule = calloc(2 * (size_t)(layers + 1), sizeof *schedule);
+    if (schedule == NULL)
+        return false;
+    float *least = schedule + layers + 1;
+    for (uint32_t l = 1; l <= layers; l++) {
+        schedule[l] = temperature(value, l, layers);
+        least[l] = threshold(value, l);
+    }
+    const struct exit_rule rule = {.temperature = schedule, .threshold = least};
+    struct what_if w;
+    what_if_begin(&w, record, out);
+    while (what_if_round(&w)) {
+        uint32_t exit;
+        while (enough(value, w.drafted, what_if_full(&w)) == NULL &&
+               (exit = what_if_until(&w, (uint32_t)value[KNOB_D_MAX], &rule)) > 0)
+            what_if_propose(&w, exit, rowless(value, w.drafted + 1));
+        what_if_verify(&w);
+    }
+    free(schedule);
     return true;
 }
 
@@ -125,5 +174,6 @@ const struct policy_ops policy_specbound = {
     .state_size = sizeof(struct specbound),
     .open = specbound_open,
     .draft = specbound_draft,
+    .what_if = specbound_what_if,
     .close = specbound_close,
 };

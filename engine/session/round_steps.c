@@ -58,6 +58,7 @@ static bool
 draft(struct session *s, const struct batch *b)
 {
     spent_begin(&s->spent, session_loads(s));
+    s->spent.ns[SPENT_PROBE] += session_record_cost(s); /* since the last round */
     bool ok = true;
     for (uint32_t i = 0; i < b->n && ok; i++) {
         struct verify_row *pending = &b->lane[i]->state.node[0];

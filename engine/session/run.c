@@ -185,6 +185,7 @@ session_generate(struct session *s)
         case NEXT_STOP: return;
         case NEXT_SETTINGS: over = !session_apply_settings(s) || over; break;
         case NEXT_BASELINE: over = !session_baseline(s) || over; break;
+        case NEXT_RECORD: over = !(session_keep_record(s) || session_stop(s, "what-if")) || over; break;
         case NEXT_ROUND: over = !over && !go_on(s); break; /* extended, it is not over any more */
         }
 }

@@ -18,6 +18,7 @@ session_open(struct session **out, struct engine *engine, const struct session_o
     s->settings = (struct settings){.probe = o->probe, .head_mode = o->head};
     s->timing = (struct timing){.paused = o->paused, .pace = o->pace};
     pthread_mutex_init(&s->failure_lock, NULL);
+    pthread_mutex_init(&s->record.lock, NULL);
     mailbox_open(&s->mailbox);
     if (!session_open_parts(s, o, err)) {
         session_close(s);
@@ -49,6 +50,28 @@ session_failed(struct session *s, struct err *err)
         *err = s->failure;
     pthread_mutex_unlock(&s->failure_lock);
     return failed;
+}
+
+uint64_t
+session_record(struct session *s, struct record *out, uint64_t seen)
+{
+    pthread_mutex_lock(&s->record.lock);
+    const uint64_t version = s->record.version;
+    if (version != seen)
+        record_copy(out, &s->record.shown);
+    pthread_mutex_unlock(&s->record.lock);
+    return version;
+}
+
+bool
+session_what_if(const struct session *s, const char *policy, const struct record *record, const double *values,
+                struct tally *out)
+{
+    uint32_t index;
+    if (!session_find_policy(s, policy, &index, NULL))
+        return false;
+    const struct policy_ops *ops = s->lanes[0].policies[index].ops;
+    return ops->what_if != NULL && ops->what_if(record, values, out) && out->rounds > 0;
 }
 
 static void *
@@ -95,6 +118,7 @@ session_close(struct session *s)
         session_post(s, &(struct control){.kind = CONTROL_QUIT}, NULL);
         pthread_join(s->thread, NULL);
     }
+    session_close_record(s);
     session_close_contexts(s);
     event_log_close(s->log);
     for (uint32_t i = 0; i < s->info.n_policies; i++)
@@ -111,6 +135,7 @@ session_close(struct session *s)
     free(s->told);
     free(s->probing.guesses);
     free(s->probing.probes);
+    pthread_mutex_destroy(&s->record.lock);
     pthread_mutex_destroy(&s->failure_lock);
     free(s);
 }

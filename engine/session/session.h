@@ -51,9 +51,10 @@ struct session_options {
         *memory; /* what policies learned before, and where they leave it at the end; borrowed; or NULL */
     const struct knob_setting *set;
     size_t n_set;
-    double pace; /* tokens/s at most, for people who want to watch; 0: as fast as it goes */
-    bool paused; /* start paused, after prefill */
-    bool stay;   /* at the end of a run wait for controls (the scope); else finish the log */
+    double pace;    /* tokens/s at most, for people who want to watch; 0: as fast as it goes */
+    double what_if; /* share of the time in [0, 1] for the record of what layers say; 0: none is kept */
+    bool paused;    /* start paused, after prefill */
+    bool stay;      /* at the end of a run wait for controls (the scope); else finish the log */
 };
 
 enum control_kind {
@@ -72,6 +73,7 @@ enum control_kind {
     CONTROL_EXTEND,      /* n more tokens */
     CONTROL_PACE,        /* text: tokens/s, 0: as fast as it goes */
     CONTROL_NOTE,        /* text: about position n of sequence seq; "": it is taken back */
+    CONTROL_WHAT_IF,     /* text: a share of the time, as "5%", or "off" */
     CONTROL_QUIT
 };
 
@@ -84,7 +86,9 @@ struct control {
 
 #define SESSION_NOTE 200 /* bytes of a note at most, the terminating zero counted */
 
+struct record;
 struct session;
+struct tally;
 
 /* Checks everything (knobs, policy, prompt against the context) before it starts anything. The engine is borrowed. */
 bool session_open(struct session **, struct engine *, const struct session_options *, struct err *);
@@ -94,6 +98,12 @@ bool session_start(struct session *, struct err *); /* starts the thread; open r
 /* Any thread. False with one line when it cannot be done (an unknown knob, a bad value, a prompt that is too long). */
 bool session_post(struct session *, const struct control *, struct err *);
 bool session_failed(struct session *, struct err *); /* the engine failed: what it said; any thread */
-void session_close(struct session *);                /* cancels, joins, frees; the log with it: close readers before */
+/* What-if (docs/methods.md), from any thread. The record of what layers say at the latest positions, copied into *out (of as
+ * many layers) unless it is the one seen; returns its number, 0: there is none yet. */
+uint64_t session_record(struct session *, struct record *out, uint64_t seen);
+/* What its rounds would come to under a policy with these values. False: the policy can't tell, or there are no rounds. */
+bool session_what_if(const struct session *, const char *policy, const struct record *, const double *values,
+                     struct tally *out);
+void session_close(struct session *); /* cancels, joins, frees; the log with it: close readers before */
 
 #endif

@@ -5,6 +5,8 @@
 #include <pthread.h>
 
 #include "engine/events/estimate.h"
+#include "engine/events/metrics.h"
+#include "engine/events/record.h"
 #include "engine/model/final_norm.h"
 #include "engine/session/lane.h"
 #include "engine/session/mailbox.h"
@@ -46,6 +48,22 @@ struct acceptance {         /* what the acceptance head works with; empty where 
     double load, heads; /* what a call counts, and all calls so far: units of the target's head */
 };
 
+struct record_keeping {
+    double share;                /* of the time; 0: none is kept */
+    struct record work;          /* the engine thread's */
+    uint32_t run, sequence;      /* what its rows are of, */
+    enum head_choice head;       /* and what looked at them */
+    uint32_t rows, since_shown;  /* in a slice; new ones since it was shown */
+    double credit_us;            /* what is left of the share, */
+    uint64_t asked_us, slice_us; /* when it was counted last; what the last slice took */
+    uint64_t unpaid_ns;          /* what slices took while there was work, since a round paid for it */
+    bool idle;                   /* the next slice is in nobody's way */
+    bool stale;                  /* what is shown is of another text, or another head */
+    pthread_mutex_t lock;        /* what follows */
+    struct record shown;
+    uint64_t version; /* of it; 0: none */
+};
+
 struct session {
     /* The same from opening to closing. */
     struct engine *engine; /* borrowed */
@@ -81,6 +99,7 @@ struct session {
     enum account aside_from; /* what a pass aside interrupted */
     uint64_t *told;          /* bit set of token ids whose VOCAB event is out */
     struct probing probing;
+    struct record_keeping record;
     struct lane *lanes; /* (n_lanes) */
     uint32_t n_lanes;
 };
@@ -140,6 +159,14 @@ slot_t lane_helper_row(struct lane *, struct helper *, int32_t node);
 /* Keeps the rows of the first n nodes of the verdict's path, as far as there are any; others go. */
 bool lane_helpers_keep(struct lane *, const struct verdict *, uint32_t n);
 
+/* record_keeping.c: what layers say at the latest positions, for what-if. */
+bool session_open_record(struct session *, double share, struct err *);
+void session_close_record(struct session *);
+/* Is there a slice to do now, while nothing else is until then (0: something is)? */
+bool session_record_due(struct session *, uint64_t idle_until_us);
+bool session_keep_record(struct session *);     /* a slice that is due. False: stopped; session_error() */
+uint64_t session_record_cost(struct session *); /* ns of work's time since it was asked last */
+
 /* gate.c: where controls arrive, and where the work waits while it is paused. What it was asked to do next is the
  * caller's to do. */
 enum gate { GATE_TOKEN /* within a round */, GATE_ROUND /* between rounds */, GATE_END /* the run is over */ };
@@ -147,6 +174,7 @@ enum next {
     NEXT_STOP,     /* a new run, or quitting: unwind */
     NEXT_SETTINGS, /* session_apply_settings(), and come again; not within a round */
     NEXT_BASELINE, /* session_baseline(), and come again; not within a round */
+    NEXT_RECORD,   /* session_keep_record(), and come again; not within a round */
     NEXT_ROUND     /* go on */
 };
 enum next session_gate(struct session *, enum gate);

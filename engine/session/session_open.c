@@ -171,5 +171,5 @@ session_open_parts(struct session *s, const struct session_options *o, struct er
     return count_sequences(s, o, err) && session_open_lanes(s, o->policies, err) &&
            session_find_policy(s, o->policy, &s->settings.policy, err) && set_knobs(s, o, err) &&
            session_check_head(s, o->head, err) && take_prompts(s, o, err) && allocate(s, err) &&
-           event_log_open(&s->log, 0, err) && session_open_contexts(s, err);
+           event_log_open(&s->log, 0, err) && session_open_record(s, o->what_if, err) && session_open_contexts(s, err);
 }

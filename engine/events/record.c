@@ -1,0 +1,109 @@
+#include "engine/events/record.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool
+record_open(struct record *r, uint32_t layers, struct err *err)
+{
+    *r = (struct record){.layers = layers};
+    r->cells = calloc((size_t)RECORD_ROWS * layers, sizeof *r->cells);
+    return r->cells != NULL || err_set(err, ERR_WORK, "out of memory for a record of what layers say");
+}
+
+void
+record_close(struct record *r)
+{
+    free(r->cells);
+    r->cells = NULL;
+}
+
+void
+record_copy(struct record *to, const struct record *from)
+{
+    struct record_cell *cells = to->cells;
+    memcpy(cells, from->cells, (size_t)from->n * from->layers * sizeof *cells);
+    *to = *from;
+    to->cells = cells;
+}
+
+/* With d_i how far the i-th likeliest token's logit lies below the highest, and x = 1/T:
+ *
+ *   1/p(T) − 1 = S(x) = Σ_{i≥2} exp(−d_i x)
+ *
+ * Of these the guess lists the first few. What the many others come to, R(x), is smooth: ln R is a cubic in x through what it is at
+ * the three temperatures and its slope at T = 1, which follows from the entropy H = ln(1 + S) − S'/(1 + S). Where R has no
+ * digits left, because p is near 1 and nearly all listed, it hardly matters, and its slope is left out. */
+static const double warm_x = 1 / (double)RECORD_WARM, hot_x = 1 / (double)RECORD_HOT;
+
+static double
+listed(const struct record_cell *c, double x)
+{
+    double sum = 0;
+    for (int i = 0; i < RECORD_LISTED; i++)
+        sum += exp(-(double)c->gap[i] * x);
+    return sum;
+}
+
+static double
+others(const struct record_cell *c, double p, double x)
+{
+    const double digits = 1e-7 / (p * p); /* that S has, p being a float */
+    return fmax((1 - p) / p - listed(c, x), digits);
+}
+
+static void
+fit(struct record_cell *c, const struct guess *warm, const struct guess *hot)
+{
+    const double p = (double)warm->confidence, r = others(c, p, 1), at_1 = log(r),
+                 at_warm = log(others(c, (double)warm->annealed, warm_x)),
+                 at_hot = log(others(c, (double)hot->annealed, hot_x));
+    const double to_warm = (at_warm - at_1) / (warm_x - 1), to_hot = (at_hot - at_warm) / (hot_x - warm_x);
+    double bend = (to_hot - to_warm) / (hot_x - 1), slope = to_warm + (1 - warm_x) * bend, twist = 0;
+    if (r > 1e-5) {
+        double of_all = (-log(p) - (double)warm->entropy) / p; /* S' */
+        for (int i = 0; i < RECORD_LISTED; i++)
+            of_all += isinf(c->gap[i]) ? 0 : (double)c->gap[i] * exp(-(double)c->gap[i]);
+        slope = of_all / r;
+        const double bend_warm = (to_warm - slope) / (warm_x - 1);
+        twist = (bend - bend_warm) / (hot_x - 1);
+        bend = bend_warm;
+    }
+    c->fit[0] = (float)at_1;
+    c->fit[1] = (float)slope;
+    c->fit[2] = (float)bend;
+    c->fit[3] = (float)twist;
+}
+
+void
+record_add(struct record *r, const struct guess *warm, const struct guess *hot)
+{
+    if (r->n == RECORD_ROWS) {
+        memmove(r->cells, r->cells + r->layers, (size_t)(RECORD_ROWS - 1) * r->layers * sizeof *r->cells);
+        r->n--;
+        r->first++;
+    }
+    for (uint32_t l = 0; l < r->layers; l++) {
+        struct record_cell *c = &r->cells[(size_t)r->n * r->layers + l];
+        c->agrees = warm[l].token == warm[r->layers - 1].token;
+        c->confidence = warm[l].confidence;
+        for (int i = 0; i < RECORD_LISTED; i++)
+            c->gap[i] = warm[l].top[i + 1] != TOKEN_NONE && warm[l].top_p[i + 1] > 0
+                            ? logf(warm[l].confidence / warm[l].top_p[i + 1])
+                            : INFINITY;
+        fit(c, &warm[l], &hot[l]);
+    }
+    r->n++;
+}
+
+float
+record_annealed(const struct record_cell *c, float temperature)
+{
+    if (!(temperature > 1))
+        return c->confidence;
+    const double x = 1 / (double)temperature, d = x - 1;
+    const double rest =
+        (double)c->fit[0] + d * ((double)c->fit[1] + d * ((double)c->fit[2] + (x - warm_x) * (double)c->fit[3]));
+    return (float)(1 / (1 + listed(c, x) + exp(rest)));
+}

@@ -1,0 +1,264 @@
+/* What-if against what then happens: a record is kept in one run of the bundled model under a policy's defaults; each policy's knobs
+ * are turned to twenty settings, its rounds are foretold from that record, and the same text is generated with them. Counts
+ * only, no times. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "cli/base/commands.h"
+#include "engine/events/record.h"
+#include "policies/policy.h"
+#include "tests/rigs/recorded_run.h"
+#include "tests/rigs/session_rig.h"
+
+enum { SETTINGS = 20, PROMPTS = 4, TOKENS = 120, TURNED = 2 };
+
+static struct engine *engine;
+static struct record record;
+static size_t prompt; /* of session_prompts */
+
+static const struct session_options usual = {.policies = policy_registry,
+                                             .policy = "specbound",
+                                             .sampling = {.top_p = 1},
+                                             .seed = 1,
+                                             .tokens = TOKENS,
+                                             .ctx = 320,
+                                             .ignore_eos = true};
+
+static struct session_options
+options_of(const char *policy)
+{
+    struct session_options o = usual;
+    o.policy = policy;
+    o.prompt = session_prompts[prompt];
+    o.prompt_len = strlen(o.prompt);
+    return o;
+}
+
+/* A run to its end, and the record of all of it. */
+static void
+keep_record(const char *policy)
+{
+    struct session_options o = options_of(policy);
+    struct session *s;
+    struct err err = {0};
+    o.what_if = 1;
+    o.stay = true;
+    if (!session_open(&s, engine, &o, &err) || !session_start(s, &err))
+        fail_msg("%s", err.text);
+    uint64_t seen = 0;
+    record.n = record.begin = 0;
+    for (int i = 0; i < 6000 && (record.n <= record.begin || record.n - record.begin < TOKENS - 1); i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        seen = session_record(s, &record, seen);
+    }
+    session_close(s);
+    assert_int_equal(record.n - record.begin, TOKENS - 1);
+}
+
+static const struct policy_ops *
+policy_named(const char *name)
+{
+    for (size_t i = 0; policy_registry[i] != NULL; i++)
+        if (strcmp(policy_registry[i]->name, name) == 0)
+            return policy_registry[i];
+    fail_msg("there is no policy %s", name);
+    return NULL;
+}
+
+struct errors {
+    double tokens, acceptance, layers,
+        heads;      /* mean absolute error of tokens/round, accepted/verified, loads a token; relative */
+    uint32_t exact; /* settings whose rounds are foretold to the last draft */
+};
+
+static struct tally
+measure(const char *policy, const struct knob_setting *set, size_t n_set)
+{
+    struct session_options o = options_of(policy);
+    o.set = set;
+    o.n_set = n_set;
+    struct session_rig_result r;
+    struct err err = {0};
+    if (!session_rig_generate(engine, &o, NULL, NULL, &r, &err))
+        fail_msg("%s: %s", policy, err.text);
+    const struct tally t = r.metrics.total;
+    session_rig_free(&r);
+    return t;
+}
+
+static double
+off_by(double foretold, double measured)
+{
+    return measured != 0 ? fabs(foretold - measured) / fabs(measured) : fabs(foretold);
+}
+
+static double
+share(const struct tally *t) /* accepted of verified */
+{
+    return t->verified > 0 ? (double)t->accepted / (double)t->verified : 1;
+}
+
+/* Some knobs of the policy turned at random; the first setting is the default. */
+static size_t
+turn(const struct policy_info *info, int setting, uint64_t *random, double *values, struct knob_setting *set)
+{
+    size_t n = 0;
+    for (uint32_t k = 0; k < info->n_knobs; k++)
+        values[k] = info->knobs[k].def;
+    for (int i = 0; i < (setting > 0 ? TURNED : 0); i++) {
+        const uint32_t k = (uint32_t)(splitmix64(random) % info->n_knobs);
+        values[k] = session_rig_knob_value(&info->knobs[k], 3, random);
+    }
+    for (uint32_t k = 0; k < info->n_knobs; k++) {
+        snprintf(set[n].name, sizeof set[n].name, "%s", info->knobs[k].name);
+        knob_format(&info->knobs[k], values[k], set[n].text, sizeof set[n].text);
+        n++;
+    }
+    return n;
+}
+
+static struct errors
+compare(const char *name)
+{
+    const struct policy_ops *ops = policy_named(name);
+    const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
+                                     engine->model->rho, NULL};
+    const struct sampling greedy = {.top_p = 1};
+    struct policy p;
+    struct err err;
+    struct errors sum = {0};
+    uint64_t random = 5;
+    assert_true(policy_open(&p, ops, &model, &greedy, &err));
+    for (int i = 0; i < SETTINGS; i++) {
+        double values[POLICY_KNOBS];
+        struct knob_setting set[POLICY_KNOBS];
+        const size_t n = turn(&p.info, i, &random, values, set);
+        if (i % (SETTINGS / PROMPTS) == 0) {
+            prompt = (size_t)i / (SETTINGS / PROMPTS);
+            keep_record(name);
+        }
+        struct tally f;
+        assert_true(ops->what_if(&record, values, &f));
+        const struct tally m = measure(name, set, n);
+        assert_int_equal(f.emitted, m.emitted);
+        sum.tokens += off_by((double)m.rounds, (double)f.rounds) / SETTINGS; /* the tokens are the same */
+        sum.acceptance += off_by(share(&f), share(&m)) / SETTINGS;
+        sum.layers += off_by(f.layers, m.layers) / SETTINGS;
+        sum.heads += off_by(f.heads, m.heads) / SETTINGS;
+        sum.exact += f.rounds == m.rounds && f.drafted == m.drafted && f.accepted == m.accepted &&
+                     f.layers == m.layers && fabs(f.heads - m.heads) < 1e-3;
+    }
+    policy_close(&p);
+    print_message("%s: tokens/round off by %.2f%%, acceptance %.2f%%, layers %.2f%%, heads %.2f%%; %u of %d exact\n",
+                  name, sum.tokens * 100, sum.acceptance * 100, sum.layers * 100, sum.heads * 100, (unsigned)sum.exact,
+                  SETTINGS);
+    return sum;
+}
+
+struct distance {
+    double worst, sum;
+    uint32_t n;
+};
+
+/* Of the record's annealed confidences from those that a run with this alpha tells. */
+static struct distance
+distance(const char *text, double alpha)
+{
+    struct session_options o = options_of("specbound");
+    struct knob_setting set = {.name = "alpha"};
+    snprintf(set.text, sizeof set.text, "%s", text);
+    o.set = &set;
+    o.n_set = 1;
+    o.probe = PROBE_ALL;
+    struct recorded_run run;
+    struct err err;
+    struct distance off = {0};
+    if (!record_run(engine, &o, &run, &err))
+        fail_msg("%s", err.text);
+    for (size_t i = 0; i < run.n; i++) {
+        const struct layer_event *e = &run.events[i].layer;
+        const uint32_t row = e->pos - 1 - record.first;
+        if (run.events[i].type != EVENT_LAYER || e->probed_by != PROBED_SCOPE || run.events[i].round == 0 ||
+            isnan(e->annealed) || row >= record.n || (e->head == 0 && (uint32_t)e->layer < record.layers))
+            continue;
+        const struct record_cell *c = record_cell(&record, row, (uint32_t)e->layer);
+        const float t = (float)(1 + alpha * (1 - (double)e->layer / record.layers));
+        const double by = fabs((double)record_annealed(c, t) - (double)e->annealed);
+        assert_int_equal(c->agrees, e->final_agrees);
+        assert_true(fabs((double)(c->confidence - e->confidence)) < 1e-6);
+        off.worst = fmax(off.worst, by);
+        off.sum += by;
+        off.n++;
+    }
+    recorded_run_free(&run);
+    return off;
+}
+
+static void
+test_forecasts_are_what_then_happens(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"specbound", "layerskip", "dv", "fsm", "del"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const struct errors e = compare(names[i]);
+        assert_true(e.tokens < 0.02);
+        assert_true(e.acceptance < 0.05 && e.layers < 0.02 && e.heads < 0.03);
+        assert_true(e.exact >= SETTINGS / 2);
+    }
+}
+
+/* Between the temperatures that were asked, too: against what the backend says at every layer of every accepted position. */
+static void
+test_a_record_has_the_annealed_confidence_at_any_alpha(void **state)
+{
+    (void)state;
+    static const char *const alphas[] = {"0", "0.05", "0.2", "0.8", "2"};
+    keep_record("specbound");
+    for (size_t i = 0; i < sizeof alphas / sizeof alphas[0]; i++) {
+        const double alpha = strtod(alphas[i], NULL);
+        const struct distance off = distance(alphas[i], alpha);
+        print_message("alpha %s: %u cells, off by %.2g at most, %.2g on average\n", alphas[i], (unsigned)off.n,
+                      off.worst, off.sum / off.n);
+        assert_true(off.n > 500 && off.worst < (alpha > 0 ? 0.01 : 1e-6) && off.sum / off.n < 0.001);
+    }
+}
+
+static int
+open_model(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    if (!session_rig_engine_with(&engine, bundled_model_path(), "none", "cpu", 2, &err) ||
+        !record_open(&record, engine->model->desc.n_layers, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    return 0;
+}
+
+static int
+close_model(void **state)
+{
+    (void)state;
+    record_close(&record);
+    engine_close(engine);
+    return 0;
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_record_has_the_annealed_confidence_at_any_alpha),
+        cmocka_unit_test(test_forecasts_are_what_then_happens),
+    };
+    return cmocka_run_group_tests(tests, open_model, close_model);
+}
