@@ -9,7 +9,8 @@
 #include "cli/recording.h"
 #include "tui/app/app.h"
 
-#define WATCHABLE 25.0 /* tokens a second */
+#define WATCHABLE     25.0  /* tokens a second */
+#define WHAT_IF_SHARE 0.005 /* of the time of an engine that has work; its rests are taken besides */
 
 static int
 show(const struct source *source, const struct options *o, char *const *prompts, size_t n_prompts, double pace,
@@ -37,6 +38,7 @@ scope_run_live(const struct options *o, struct engine *engine, char *const *prom
 {
     struct session_options so = generation_options(o);
     so.stay = true;
+    so.what_if = WHAT_IF_SHARE;
     so.paused = o->script != NULL;
     bool slowed = o->pace < 0 && o->model == NULL && o->synth == NULL &&
                   o->script == NULL; /* the bundled model is over in a blink */

@@ -166,7 +166,7 @@ del_observe(struct policy *p, struct round *r)
 
 /* Rows first..first+n-1: whether layers agree, and how sure they are, is what counts. */
 static void
-learn_rows(struct del_sums *sums, const struct record *record, uint32_t first, uint32_t n, double omega,
+learn_rows(struct del_sums *sums, const struct layer_record *record, uint32_t first, uint32_t n, double omega,
            struct guess *row)
 {
     if (n == 0)
@@ -174,7 +174,7 @@ learn_rows(struct del_sums *sums, const struct record *record, uint32_t first, u
     del_sums_decay(sums, omega);
     for (uint32_t i = first; i < first + n; i++) {
         for (uint32_t l = 1; l <= record->layers; l++) {
-            const struct record_cell *c = record_cell(record, i, l);
+            const struct layer_word *c = layer_word(record, i, l);
             row[l - 1] = (struct guess){.token = c->agrees ? 1 : 0, .confidence = c->confidence};
         }
         del_sums_add(sums, row);
@@ -182,7 +182,7 @@ learn_rows(struct del_sums *sums, const struct record *record, uint32_t first, u
 }
 
 static bool
-del_what_if(const struct record *record, const double *value, struct tally *out)
+del_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
     struct del_sums sums;
     struct guess *row = calloc(record->layers, sizeof *row);

@@ -85,7 +85,7 @@ dv_observe(struct policy *p, struct round *r)
 }
 
 static bool
-dv_what_if(const struct record *record, const double *value, struct tally *out)
+dv_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
     struct dv d = {.start = -1};
     struct what_if w;

@@ -73,7 +73,7 @@ fsm_observe(struct policy *p, struct round *r)
 }
 
 static bool
-fsm_what_if(const struct record *record, const double *value, struct tally *out)
+fsm_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
     struct fsm f = {0};
     struct what_if w;

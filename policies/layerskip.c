@@ -32,7 +32,7 @@ layerskip_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 }
 
 static bool
-layerskip_what_if(const struct record *record, const double *value, struct tally *out)
+layerskip_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
     const struct chain_rule rule = rule_of(value);
     struct what_if w;

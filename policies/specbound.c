@@ -131,7 +131,7 @@ specbound_draft(struct policy *p, struct round *r)
 /* ---- on a record ---- */
 
 static bool
-specbound_what_if(const struct record *record, const double *value, struct tally *out)
+specbound_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
     const uint32_t layers = record->layers;
     float *schedule = calloc(2 * (size_t)(layers + 1), sizeof *schedule);

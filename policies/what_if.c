@@ -1,7 +1,7 @@
 #include "policies/what_if.h"
 
 void
-what_if_begin(struct what_if *w, const struct record *record, struct tally *out)
+what_if_begin(struct what_if *w, const struct layer_record *record, struct tally *out)
 {
     *out = (struct tally){0};
     *w = (struct what_if){.record = record, .out = out, .at = record->begin};
@@ -26,14 +26,14 @@ what_if_full(const struct what_if *w)
 }
 
 /* What a layer says of the last row: after a wrong draft it is sure of nothing, and wrong. */
-static const struct record_cell *
+static const struct layer_word *
 cell(const struct what_if *w, uint32_t layer)
 {
-    static const struct record_cell lost; /* p(T) is below 1/6 */
-    return w->wrong ? &lost : record_cell(w->record, w->at + w->drafted, layer);
+    static const struct layer_word lost; /* p(T) is below 1/6 */
+    return w->wrong ? &lost : layer_word(w->record, w->at + w->drafted, layer);
 }
 
-const struct record_cell *
+const struct layer_word *
 what_if_look(struct what_if *w, uint32_t layer)
 {
     w->layers += layer;
@@ -52,7 +52,7 @@ what_if_until(struct what_if *w, uint32_t to, const struct exit_rule *rule)
         if (rule->threshold[l] > 1)
             continue;
         w->heads += w->record->head_load;
-        exits = record_annealed(cell(w, l), rule->temperature[l]) >= rule->threshold[l];
+        exits = layer_record_annealed(cell(w, l), rule->temperature[l]) >= rule->threshold[l];
     }
     w->layers += w->depth;
     return exits ? w->depth : 0;
@@ -91,7 +91,7 @@ what_if_verify(struct what_if *w)
 void
 what_if_ask_all(struct what_if *w)
 {
-    const struct record *r = w->record;
+    const struct layer_record *r = w->record;
     const uint32_t asked = w->emitted * r->layers, calls = (asked + r->probes - 1) / r->probes;
     w->out->heads += calls * r->layers_load;
 }

@@ -6,11 +6,11 @@
 #ifndef POLICIES_WHAT_IF_H
 #define POLICIES_WHAT_IF_H
 
+#include "engine/events/layer_record.h"
 #include "engine/events/metrics.h"
-#include "engine/events/record.h"
 
 struct what_if {
-    const struct record *record;
+    const struct layer_record *record;
     struct tally *out;
     uint32_t at;     /* the pending token's row */
     uint32_t budget; /* drafts: the record's end is the text's */
@@ -24,12 +24,12 @@ struct what_if {
     double layers, heads;
 };
 
-void what_if_begin(struct what_if *, const struct record *, struct tally *out); /* before the first round */
+void what_if_begin(struct what_if *, const struct layer_record *, struct tally *out); /* before the first round */
 bool what_if_round(struct what_if *); /* the next round begins; false: the text has ended */
 
 bool what_if_full(const struct what_if *); /* round_full() */
 /* The last row runs to a layer and its head looks: the layer's word. */
-const struct record_cell *what_if_look(struct what_if *, uint32_t layer);
+const struct layer_word *what_if_look(struct what_if *, uint32_t layer);
 /* As round_until(): the layer where the last row exits, 0: nowhere up to `to`. */
 uint32_t what_if_until(struct what_if *, uint32_t to, const struct exit_rule *);
 void what_if_propose(struct what_if *, uint32_t layer, bool no_row); /* what that layer says */

@@ -5,7 +5,7 @@
 
 #include "engine/events/event.h"
 
-struct record;
+struct layer_record;
 struct round;
 struct sv_profile;
 struct tally;
@@ -100,9 +100,9 @@ struct policy_ops {
     bool (*draft)(struct policy *, struct round *);
     bool (*draft_batch)(struct policy *const *, struct round *const *, uint32_t n);
     bool (*observe)(struct policy *, struct round *); /* after verification */
-    /* What the rounds over a record (engine/events/record.h) would come to with these knob values, begun afresh at its first
+    /* What the rounds over a record (engine/events/layer_record.h) would come to with these knob values, begun afresh at its first
      * round, greedily: by the same rules as draft() and observe(). Any thread. False: out of memory. */
-    bool (*what_if)(const struct record *, const double *values, struct tally *);
+    bool (*what_if)(const struct layer_record *, const double *values, struct tally *);
     /* What it has learned about the model, as a text for the next session (engine/events/policy_memory.h): malloc'ed,
      * the caller's; NULL: nothing worth it. load() takes such a text once the knobs are set; a text for other knobs or
      * another shape is passed over, one that is not a text of save()'s is an error. */

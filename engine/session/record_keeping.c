@@ -1,4 +1,4 @@
-/* The record of what layers say at the latest positions of the first live sequence (engine/events/record.h): kept in small
+/* The record of what layers say at the latest positions of the first live sequence (engine/events/layer_record.h): kept in small
  * slices between rounds, when nothing else is to be done or within a share of the time. It follows the committed rows, and is shown to other
  * threads as a copy. Rows whose hidden states are gone are run again on a fork. */
 #include <string.h>
@@ -18,14 +18,14 @@ session_open_record(struct session *s, double share, struct err *err)
     struct record_keeping *k = &s->record;
     k->share = share;
     k->rows = 2;
-    return record_open(&k->work, s->model.layers, err) && record_open(&k->shown, s->model.layers, err);
+    return layer_record_open(&k->work, s->model.layers, err) && layer_record_open(&k->shown, s->model.layers, err);
 }
 
 void
 session_close_record(struct session *s)
 {
-    record_close(&s->record.work);
-    record_close(&s->record.shown);
+    layer_record_close(&s->record.work);
+    layer_record_close(&s->record.shown);
 }
 
 static struct lane *
@@ -42,7 +42,7 @@ static void
 catch_up(struct session *s, const struct lane *l)
 {
     struct record_keeping *k = &s->record;
-    struct record *r = &k->work;
+    struct layer_record *r = &k->work;
     const uint32_t length = context_length(s->ctx, l->seq), next = r->first + r->n;
     const bool same = k->run == s->run.number && k->sequence == l->number && k->head == s->settings.head;
     if (same && next <= length && length - next <= RECORD_ROWS)
@@ -67,7 +67,7 @@ session_record_due(struct session *s, uint64_t idle_until_us)
     k->credit_us += k->share * (double)(now - k->asked_us);
     k->credit_us = k->credit_us < CREDIT_US ? k->credit_us : CREDIT_US;
     k->asked_us = now;
-    if (!(k->share > 0) || s->info.sampling.temperature > 0 || l->policies[s->settings.policy].ops->what_if == NULL)
+    if (!(k->share > 0) || s->run.sampled || s->settings.sampling.temperature > 0 || l->policies[s->settings.policy].ops->what_if == NULL)
         return false;
     catch_up(s, l);
     k->idle = idle_until_us > now && idle_until_us - now > 2 * k->slice_us;
@@ -89,7 +89,7 @@ ask(struct session *s, const slot_t *rows, uint32_t n)
     if (!context_guess(s->ctx, p->probes, 2 * half, p->guesses))
         return false;
     for (uint32_t i = 0; i < n; i++)
-        record_add(&s->record.work, p->guesses + (size_t)i * layers, p->guesses + half + (size_t)i * layers);
+        layer_record_add(&s->record.work, p->guesses + (size_t)i * layers, p->guesses + half + (size_t)i * layers);
     return true;
 }
 
@@ -129,7 +129,7 @@ slice(struct session *s, const struct lane *l)
 static void
 complete(struct session *s, const struct lane *l)
 {
-    struct record *r = &s->record.work;
+    struct layer_record *r = &s->record.work;
     const uint32_t of_prompt = l->prompt_tokens > r->first ? l->prompt_tokens - r->first : 0;
     const uint32_t over = r->n > RECORD_TOKENS ? r->n - RECORD_TOKENS : 0;
     const uint32_t lead = of_prompt > 0 ? of_prompt : r->n / (RECORD_ROWS / RECORD_LEAD);
@@ -156,7 +156,7 @@ show(struct session *s, const struct lane *l)
     if (rows == 0 || (k->stale ? !all && rows < SHOWN_LEAST : k->work.n < k->shown.n && !all))
         return;
     pthread_mutex_lock(&k->lock);
-    record_copy(&k->shown, &k->work);
+    layer_record_copy(&k->shown, &k->work);
     k->version++;
     pthread_mutex_unlock(&k->lock);
     k->since_shown = 0;

@@ -53,18 +53,18 @@ session_failed(struct session *s, struct err *err)
 }
 
 uint64_t
-session_record(struct session *s, struct record *out, uint64_t seen)
+session_record(struct session *s, struct layer_record *out, uint64_t seen)
 {
     pthread_mutex_lock(&s->record.lock);
     const uint64_t version = s->record.version;
     if (version != seen)
-        record_copy(out, &s->record.shown);
+        layer_record_copy(out, &s->record.shown);
     pthread_mutex_unlock(&s->record.lock);
     return version;
 }
 
 bool
-session_what_if(const struct session *s, const char *policy, const struct record *record, const double *values,
+session_what_if(const struct session *s, const char *policy, const struct layer_record *record, const double *values,
                 struct tally *out)
 {
     uint32_t index;

@@ -86,7 +86,7 @@ struct control {
 
 #define SESSION_NOTE 200 /* bytes of a note at most, the terminating zero counted */
 
-struct record;
+struct layer_record;
 struct session;
 struct tally;
 
@@ -100,9 +100,9 @@ bool session_post(struct session *, const struct control *, struct err *);
 bool session_failed(struct session *, struct err *); /* the engine failed: what it said; any thread */
 /* What-if (docs/methods.md), from any thread. The record of what layers say at the latest positions, copied into *out (of as
  * many layers) unless it is the one seen; returns its number, 0: there is none yet. */
-uint64_t session_record(struct session *, struct record *out, uint64_t seen);
+uint64_t session_record(struct session *, struct layer_record *out, uint64_t seen);
 /* What its rounds would come to under a policy with these values. False: the policy can't tell, or there are no rounds. */
-bool session_what_if(const struct session *, const char *policy, const struct record *, const double *values,
+bool session_what_if(const struct session *, const char *policy, const struct layer_record *, const double *values,
                      struct tally *out);
 void session_close(struct session *); /* cancels, joins, frees; the log with it: close readers before */
 

@@ -5,8 +5,8 @@
 #include <pthread.h>
 
 #include "engine/events/estimate.h"
+#include "engine/events/layer_record.h"
 #include "engine/events/metrics.h"
-#include "engine/events/record.h"
 #include "engine/model/final_norm.h"
 #include "engine/session/lane.h"
 #include "engine/session/mailbox.h"
@@ -50,7 +50,7 @@ struct acceptance {         /* what the acceptance head works with; empty where 
 
 struct record_keeping {
     double share;                /* of the time; 0: none is kept */
-    struct record work;          /* the engine thread's */
+    struct layer_record work;    /* the engine thread's */
     uint32_t run, sequence;      /* what its rows are of, */
     enum head_choice head;       /* and what looked at them */
     uint32_t rows, since_shown;  /* in a slice; new ones since it was shown */
@@ -60,7 +60,7 @@ struct record_keeping {
     bool idle;                   /* the next slice is in nobody's way */
     bool stale;                  /* what is shown is of another text, or another head */
     pthread_mutex_t lock;        /* what follows */
-    struct record shown;
+    struct layer_record shown;
     uint64_t version; /* of it; 0: none */
 };
 

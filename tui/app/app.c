@@ -47,8 +47,10 @@ open_app(struct app *app, const struct source *source, struct err *err)
     app->host = (struct panel_host){.user = app, .command = host_command, .say = host_say};
     if ((o->script != NULL && !script_load(&app->script, o->script, err)) || !follow_open(&app->run, source, err) ||
         !panes_open(&app->panes, app->run.scope, follow_live(&app->run), &app->host, err) ||
+        !foretell_open(&app->foretell, &app->run, err) ||
         !screen_open(&app->screen, !script_running(&app->script), err))
         return false;
+    app->panes.view.landscape = &app->foretell.shown;
     if (app->run.info->prompt != NULL)
         history_add(&app->line.history[LINE_PROMPT], app->run.info->prompt);
     if (source->note != NULL)
@@ -68,6 +70,7 @@ close_app(struct app *app)
     preset_names_free(&app->presets);
     screen_close(&app->screen);
     panes_close(&app->panes);
+    foretell_close(&app->foretell);
     follow_close(&app->run);
     path_offers_close(&app->paths);
     line_end(&app->line, app->failure.kind == ERR_NONE ? &app->failure : NULL);
@@ -76,14 +79,19 @@ close_app(struct app *app)
 
 /* ---- the loop ---- */
 
+static bool
+flat_out(const struct app *app)
+{
+    return follow_live(&app->run) && app->options.pace == 0 && follow_moving(&app->run) &&
+           !script_running(&app->script);
+}
+
 /* A frame in answer to the user comes at once. One that only follows an engine running flat out waits until the screen's
  * share of the processor allows it: every core is the engine's, and what the screen takes is missing there. */
 static uint64_t
 frame_interval_us(const struct app *app)
 {
-    const bool flat_out = follow_live(&app->run) && app->options.pace == 0 && follow_moving(&app->run) &&
-                          !app->screen.dirty && !script_running(&app->script);
-    const uint64_t wanted = flat_out ? app->screen.frame_cost_us * FRAME_SHARE : FRAME_US;
+    const uint64_t wanted = flat_out(app) && !app->screen.dirty ? app->screen.frame_cost_us * FRAME_SHARE : FRAME_US;
     return wanted < FRAME_US ? FRAME_US : wanted > FRAME_SLOW_US ? FRAME_SLOW_US : wanted;
 }
 
@@ -108,6 +116,8 @@ draw_frame(struct app *app)
 static int
 patience_ms(const struct app *app)
 {
+    if (app->foretell.working)
+        return 0;
     if (app_changed(app)) {
         const uint64_t since = clock_us() - app->screen.frame_us, interval = frame_interval_us(app);
         return since >= interval ? 0 : (int)((interval - since + 999) / 1000);
@@ -148,6 +158,8 @@ loop(struct app *app)
         }
         take_signals(app);
         if (follow_events(&app->run, &app->panes.selection, &app->message))
+            app->screen.dirty = true;
+        if (foretell_step(&app->foretell, &app->run, flat_out(app)))
             app->screen.dirty = true;
         if (script_running(&app->script) && !app->quit)
             script_run(app);

@@ -9,6 +9,7 @@
 #include "tui/app/chooser.h"
 #include "tui/app/command.h"
 #include "tui/app/follow.h"
+#include "tui/app/foretell.h"
 #include "tui/app/line.h"
 #include "tui/app/panes.h"
 #include "tui/app/path_offers.h"
@@ -21,6 +22,7 @@ struct app {
     struct app_options options;
     const struct verb *verbs; /* what ':' lines can do */
     struct followed run;
+    struct foretelling foretell;
     struct screen screen;
     struct panes panes;
     struct panel_host host;

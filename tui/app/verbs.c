@@ -75,6 +75,8 @@ offer_head(struct app *app, int i)
 const struct verb app_verbs[] = {
     {"set", "KNOB VALUE", "turn a knob of the policy, or temperature, top_k, top_p, seed; from the next round on",
      run_set, offer_knob},
+    {"what-if", "P% | off | KNOB KNOB", "the share of time that looks at other values; a grid of two knobs",
+     run_what_if, offer_knob},
     {"undo", "", "take back the last turn of a knob, a policy or a head", run_undo, NULL},
     {"redo", "", "bring it again", run_redo, NULL},
     {"take", "ROW", "the settings of a row of the ledger again", run_take, NULL},

@@ -13,6 +13,8 @@ struct selection { /* the position that all panels point at; its owner is the ho
     bool follow;            /* true: panels keep to the newest position */
 };
 
+struct landscape;
+
 struct panel_host { /* who shows the panels: what they may ask of it */
     void *user;
     /* The same interpreter as ':' lines have, so that what keys and mouse do a command can do. False: it said why not. */
@@ -28,6 +30,7 @@ struct view { /* what a panel may read when it draws */
     const char *search;          /* the text that was searched for last, "" for none */
     const uint32_t *bookmarks;   /* positions */
     uint32_t n_bookmarks;
+    const struct landscape *landscape; /* what other knobs would have come to (landscape.h); NULL: not known */
 };
 
 /* Is the selected position one of this round's? False while panels follow. */

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tui/panels/panel.h"
+#include "tui/panels/knobs_grid.h"
+#include "tui/panels/knobs_settings.h"
+#include "tui/panels/landscape.h"
 #include "tui/terminal/input.h"
 
 #define TYPED 16
@@ -19,6 +21,7 @@ struct knobs_panel {
     char typed[TYPED];          /* a value being typed; "": none */
     bool typing;
     int rows; /* of sliders, as drawn last */
+    struct knobs_grid grid;
 };
 
 static void *
@@ -93,13 +96,15 @@ step(struct knobs_panel *p, const struct view *v, uint32_t i, int by)
 /* ---- drawing ---- */
 
 struct places {
-    int name, slider, value; /* columns */
-    int sliders;             /* rows */
-    int help, help_rows;     /* row, -1: none */
-    int extra;               /* row of probe and sampling, -1: none */
+    int name, slider, value, best; /* columns */
+    int sliders;                   /* rows */
+    int help, help_rows;           /* row, -1: none */
+    int extra;                     /* row of probe and sampling, -1: none */
 };
 
 #define VALUE_COLUMNS 8
+#define BEST_COLUMNS  19 /* "best dynamic: 1.46×" */
+#define BEST_FROM     64 /* columns of the panel, where that has room */
 
 static bool
 has_symbol(const struct knob *k)
@@ -129,7 +134,8 @@ arrange(const struct policy_info *policy, int rows, int cols)
         a.name = width > a.name ? width : a.name;
     }
     a.name = a.name > cols / 2 ? cols / 2 : a.name;
-    a.slider = cols - 1 - a.name - 1 - 1 - a.value;
+    a.best = cols >= BEST_FROM ? BEST_COLUMNS : 0;
+    a.slider = cols - 1 - a.name - 1 - 1 - a.value - a.best;
     if (a.slider < 5)
         a.slider = 0;
     const int n = (int)policy->n_knobs;
@@ -158,6 +164,16 @@ fraction(const struct knob *k, double value)
     return k->max > k->min ? (value - k->min) / (k->max - k->min) : 0;
 }
 
+/* What is foretold of a knob's values; NULL: nothing. */
+static const struct landscape_strip *
+strip_of(const struct view *v, uint32_t i)
+{
+    const struct landscape *l = v->landscape;
+    return l != NULL && l->tokens > 0 && strcmp(l->policy, scope_policy(v->scope)->name) == 0 && l->strip[i].n > 1
+               ? &l->strip[i]
+               : NULL;
+}
+
 static void
 draw_knob(const struct knobs_panel *p, const struct view *v, const struct canvas *c, int y, uint32_t i,
           const struct places *a)
@@ -173,7 +189,10 @@ draw_knob(const struct knobs_panel *p, const struct view *v, const struct canvas
         x = canvas_print(&name, 0, 0, focus ? ROLE_FOCUS : ROLE_KNOB, "%s ", k->symbol);
     canvas_text(&name, 0, x, focus ? ROLE_FOCUS : ROLE_TEXT, k->name);
     x = 1 + a->name + 1;
-    if (a->slider > 0)
+    const struct landscape_strip *strip = strip_of(v, i);
+    if (a->slider > 0 && strip != NULL)
+        landscape_draw_strip(strip, c, y, x, a->slider, fraction(k, value), pending ? ROLE_KNOB_PENDING : ROLE_KNOB);
+    else if (a->slider > 0)
         canvas_slider(c, y, x, a->slider, fraction(k, value), fraction(k, k->def),
                       pending ? ROLE_KNOB_PENDING : ROLE_KNOB);
     x += a->slider + 1;
@@ -185,28 +204,10 @@ draw_knob(const struct knobs_panel *p, const struct view *v, const struct canvas
     const int used = canvas_text(c, y, x, pending ? ROLE_KNOB_PENDING : ROLE_TEXT, text);
     if (pending)
         canvas_text(c, y, x + used, ROLE_KNOB_PENDING, "…");
-}
-
-static void
-draw_extra(const struct view *v, const struct canvas *c, int y)
-{
-    uint64_t seed;
-    const struct sampling *sampling = scope_sampling(v->scope, &seed);
-    const char *probe = scope_now(v->scope)->probe;
-    int x = canvas_print(c, y, 1, ROLE_DIM, "probe %s", probe[0] != '\0' ? probe : "–") + 1;
-    if (scope_head(v->scope)[0] != '\0')
-        x += canvas_print(c, y, x, ROLE_DIM, " · %s%s", scope_head(v->scope),
-                          strcmp(scope_head(v->scope), "trained") == 0 ? " heads" : "");
-    if (!(sampling->temperature > 0)) {
-        canvas_text(c, y, x, ROLE_DIM, " · greedy");
+    if (strip == NULL || a->best == 0)
         return;
-    }
-    x += canvas_print(c, y, x, ROLE_DIM, " · T %.3g", (double)sampling->temperature);
-    if (sampling->top_k > 0)
-        x += canvas_print(c, y, x, ROLE_DIM, " · top-k %u", (unsigned)sampling->top_k);
-    if (sampling->top_p < 1)
-        x += canvas_print(c, y, x, ROLE_DIM, " · top-p %.3g", (double)sampling->top_p);
-    canvas_print(c, y, x, ROLE_DIM, " · seed %llu", (unsigned long long)seed);
+    landscape_best(v->landscape, scope_policy(v->scope), i, text, sizeof text);
+    canvas_text(c, y, x + a->value, ROLE_DIM, text);
 }
 
 static void
@@ -225,15 +226,19 @@ draw_knobs(void *state, const struct view *v, const struct canvas *c)
     if (p->top + (uint32_t)a.sliders > policy->n_knobs)
         p->top = policy->n_knobs - (uint32_t)a.sliders;
     p->rows = a.sliders;
+    if (knobs_grid_open(v)) {
+        knobs_grid_draw(&p->grid, v, c);
+        return;
+    }
     if (policy->n_knobs == 0) {
         canvas_print(c, 0, 1, ROLE_DIM, "%s has no knobs", policy->name);
-        draw_extra(v, c, c->rows > 2 ? 2 : 1);
+        knobs_draw_settings(v, c, c->rows > 2 ? 2 : 1);
         return;
     }
     for (int y = 0; y < a.sliders; y++)
         draw_knob(p, v, c, y, p->top + (uint32_t)y, &a);
     if (a.extra >= 0)
-        draw_extra(v, c, a.extra);
+        knobs_draw_settings(v, c, a.extra);
     const struct canvas help = canvas_inside(c, a.help, 1, a.help_rows, c->cols - 2);
     if (a.help >= 0 && v->focused)
         canvas_paragraph(&help, ROLE_DIM, policy->knobs[p->focus].help);
@@ -244,8 +249,13 @@ note_knobs(void *state, const struct view *v, char *out, int n)
 {
     const struct knobs_panel *p = state;
     const struct policy_info *policy = scope_policy(v->scope);
+    const struct landscape *l = v->landscape;
     if (!v->live)
         snprintf(out, (size_t)n, "as they were");
+    else if (knobs_grid_open(v))
+        snprintf(out, (size_t)n, "what if, of the last %u tokens", (unsigned)l->tokens);
+    else if (p->focus < policy->n_knobs && strip_of(v, p->focus) != NULL)
+        landscape_best(l, policy, p->focus, out, (size_t)n);
     else if (p->rows > 0 && (uint32_t)p->rows < policy->n_knobs)
         snprintf(out, (size_t)n, "%u–%u of %u", (unsigned)p->top + 1, (unsigned)p->top + (unsigned)p->rows,
                  (unsigned)policy->n_knobs);
@@ -300,6 +310,8 @@ key_knobs(void *state, const struct view *v, int key)
         return false;
     settle(p, v);
     const struct knob *k = &policy->knobs[p->focus < policy->n_knobs ? p->focus : 0];
+    if (!p->typing && knobs_grid_key(&p->grid, v, p->focus, key))
+        return true;
     if (k->kind != KNOB_CHOICE && v->live && type_key(p, v, key))
         return true;
     switch (key) {
@@ -360,6 +372,8 @@ static const struct key_help keys[] = {
     {"Home End", "least and most"},
     {"Enter", "type a value; Enter sets it, Esc leaves it"},
     {"=", "back to the default (┼)"},
+    {"▁▄█", "the track: the modelled speedup that the last tokens would have had at every value, ● the one in force"},
+    {"w", "this knob and the next as a grid: arrows move, Enter takes both values, Esc leaves"},
     {"mouse", "drag, wheel; double click for the default"},
     {NULL, NULL},
 };
@@ -367,7 +381,7 @@ static const struct key_help keys[] = {
 const struct panel_ops panel_knobs = {
     .name = "knobs",
     .title = "knobs",
-    .brief = "← → turn  ↑ ↓ knob  Enter type  = default",
+    .brief = "← → turn  ↑ ↓ knob  Enter type  = default  w what-if",
     .first_focus = true,
     .place = PANEL_BOTTOM,
     .weight = 3,

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "cli/base/commands.h"
-#include "engine/events/record.h"
+#include "engine/events/layer_record.h"
 #include "policies/policy.h"
 #include "tests/rigs/recorded_run.h"
 #include "tests/rigs/session_rig.h"
@@ -21,7 +21,7 @@
 enum { SETTINGS = 20, PROMPTS = 4, TOKENS = 120, TURNED = 2 };
 
 static struct engine *engine;
-static struct record record;
+static struct layer_record record;
 static size_t prompt; /* of session_prompts */
 
 static const struct session_options usual = {.policies = policy_registry,
@@ -189,9 +189,9 @@ distance(const char *text, double alpha)
         if (run.events[i].type != EVENT_LAYER || e->probed_by != PROBED_SCOPE || run.events[i].round == 0 ||
             isnan(e->annealed) || row >= record.n || (e->head == 0 && (uint32_t)e->layer < record.layers))
             continue;
-        const struct record_cell *c = record_cell(&record, row, (uint32_t)e->layer);
+        const struct layer_word *c = layer_word(&record, row, (uint32_t)e->layer);
         const float t = (float)(1 + alpha * (1 - (double)e->layer / record.layers));
-        const double by = fabs((double)record_annealed(c, t) - (double)e->annealed);
+        const double by = fabs((double)layer_record_annealed(c, t) - (double)e->annealed);
         assert_int_equal(c->agrees, e->final_agrees);
         assert_true(fabs((double)(c->confidence - e->confidence)) < 1e-6);
         off.worst = fmax(off.worst, by);
@@ -237,7 +237,7 @@ open_model(void **state)
     (void)state;
     struct err err = {0};
     if (!session_rig_engine_with(&engine, bundled_model_path(), "none", "cpu", 2, &err) ||
-        !record_open(&record, engine->model->desc.n_layers, &err)) {
+        !layer_record_open(&record, engine->model->desc.n_layers, &err)) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
@@ -248,7 +248,7 @@ static int
 close_model(void **state)
 {
     (void)state;
-    record_close(&record);
+    layer_record_close(&record);
     engine_close(engine);
     return 0;
 }

@@ -1,28 +1,28 @@
-#include "engine/events/record.h"
+#include "engine/events/layer_record.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 bool
-record_open(struct record *r, uint32_t layers, struct err *err)
+layer_record_open(struct layer_record *r, uint32_t layers, struct err *err)
 {
-    *r = (struct record){.layers = layers};
+    *r = (struct layer_record){.layers = layers};
     r->cells = calloc((size_t)RECORD_ROWS * layers, sizeof *r->cells);
     return r->cells != NULL || err_set(err, ERR_WORK, "out of memory for a record of what layers say");
 }
 
 void
-record_close(struct record *r)
+layer_record_close(struct layer_record *r)
 {
     free(r->cells);
     r->cells = NULL;
 }
 
 void
-record_copy(struct record *to, const struct record *from)
+layer_record_copy(struct layer_record *to, const struct layer_record *from)
 {
-    struct record_cell *cells = to->cells;
+    struct layer_word *cells = to->cells;
     memcpy(cells, from->cells, (size_t)from->n * from->layers * sizeof *cells);
     *to = *from;
     to->cells = cells;
@@ -38,7 +38,7 @@ record_copy(struct record *to, const struct record *from)
 static const double warm_x = 1 / (double)RECORD_WARM, hot_x = 1 / (double)RECORD_HOT;
 
 static double
-listed(const struct record_cell *c, double x)
+listed(const struct layer_word *c, double x)
 {
     double sum = 0;
     for (int i = 0; i < RECORD_LISTED; i++)
@@ -47,14 +47,14 @@ listed(const struct record_cell *c, double x)
 }
 
 static double
-others(const struct record_cell *c, double p, double x)
+others(const struct layer_word *c, double p, double x)
 {
     const double digits = 1e-7 / (p * p); /* that S has, p being a float */
     return fmax((1 - p) / p - listed(c, x), digits);
 }
 
 static void
-fit(struct record_cell *c, const struct guess *warm, const struct guess *hot)
+fit(struct layer_word *c, const struct guess *warm, const struct guess *hot)
 {
     const double p = (double)warm->confidence, r = others(c, p, 1), at_1 = log(r),
                  at_warm = log(others(c, (double)warm->annealed, warm_x)),
@@ -77,7 +77,7 @@ fit(struct record_cell *c, const struct guess *warm, const struct guess *hot)
 }
 
 void
-record_add(struct record *r, const struct guess *warm, const struct guess *hot)
+layer_record_add(struct layer_record *r, const struct guess *warm, const struct guess *hot)
 {
     if (r->n == RECORD_ROWS) {
         memmove(r->cells, r->cells + r->layers, (size_t)(RECORD_ROWS - 1) * r->layers * sizeof *r->cells);
@@ -85,7 +85,7 @@ record_add(struct record *r, const struct guess *warm, const struct guess *hot)
         r->first++;
     }
     for (uint32_t l = 0; l < r->layers; l++) {
-        struct record_cell *c = &r->cells[(size_t)r->n * r->layers + l];
+        struct layer_word *c = &r->cells[(size_t)r->n * r->layers + l];
         c->agrees = warm[l].token == warm[r->layers - 1].token;
         c->confidence = warm[l].confidence;
         for (int i = 0; i < RECORD_LISTED; i++)
@@ -98,7 +98,7 @@ record_add(struct record *r, const struct guess *warm, const struct guess *hot)
 }
 
 float
-record_annealed(const struct record_cell *c, float temperature)
+layer_record_annealed(const struct layer_word *c, float temperature)
 {
     if (!(temperature > 1))
         return c->confidence;

@@ -1,8 +1,8 @@
 /* What the layers of the target say at the latest positions of a text: what turns of knobs are judged by before they are
  * made (docs/methods.md: What-if). Row i of a record is the token at position first + i; its cells are about the token
  * after it. Rows are neighbours, and all of one text. */
-#ifndef ENGINE_EVENTS_RECORD_H
-#define ENGINE_EVENTS_RECORD_H
+#ifndef ENGINE_EVENTS_LAYER_RECORD_H
+#define ENGINE_EVENTS_LAYER_RECORD_H
 
 #include "engine/base/err.h"
 #include "kernels/backend.h"
@@ -17,40 +17,40 @@
 
 #define RECORD_LISTED (GUESS_TOP - 1)
 
-struct record_cell { /* a layer's word */
-    bool agrees;     /* its token is the target's */
+struct layer_word {
+    bool agrees;    /* its token is the target's */
     float confidence;
-    /* The annealed one at any temperature, record_annealed(): how far the next tokens' logits lie below the highest, and the
+    /* The annealed one at any temperature, layer_record_annealed(): how far the next tokens' logits lie below the highest, and the
      * logarithm of what all others come to, a polynomial in 1/T. */
     float gap[RECORD_LISTED], fit[4];
 };
 
-struct record {
+struct layer_record {
     uint32_t layers; /* L */
     double rho;
-    uint32_t first, n;         /* position of row 0; rows */
-    uint32_t begin;            /* the first round's pending token is row `begin`; those before only teach */
-    double head_load;          /* what a head call at a layer below L counts, */
-    double layers_load;        /* and one that asks all layers, in units of the target's head */
-    uint32_t probes;           /* rows × layers in such a call, at most: more are several */
-    struct record_cell *cells; /* (RECORD_ROWS, L); owned */
+    uint32_t first, n;        /* position of row 0; rows */
+    uint32_t begin;           /* the first round's pending token is row `begin`; those before only teach */
+    double head_load;         /* what a head call at a layer below L counts, */
+    double layers_load;       /* and one that asks all layers, in units of the target's head */
+    uint32_t probes;          /* rows × layers in such a call, at most: more are several */
+    struct layer_word *cells; /* (RECORD_ROWS, L); owned */
 };
 
-bool record_open(struct record *, uint32_t layers, struct err *); /* no rows */
-void record_close(struct record *);
+bool layer_record_open(struct layer_record *, uint32_t layers, struct err *); /* no rows */
+void layer_record_close(struct layer_record *);
 /* The other's rows and numbers; both are of as many layers. */
-void record_copy(struct record *, const struct record *);
+void layer_record_copy(struct layer_record *, const struct layer_record *);
 /* Appends a row: its guesses of layers 1..L, with `annealed` at RECORD_WARM and at RECORD_HOT. When it is full the oldest row
  * goes. */
-void record_add(struct record *, const struct guess *warm, const struct guess *hot);
+void layer_record_add(struct layer_record *, const struct guess *warm, const struct guess *hot);
 
-static inline const struct record_cell *
-record_cell(const struct record *r, uint32_t row, uint32_t layer)
+static inline const struct layer_word *
+layer_word(const struct layer_record *r, uint32_t row, uint32_t layer)
 {
     return &r->cells[(size_t)row * r->layers + layer - 1];
 }
 
 /* max softmax(z/T) for T in [1, 3]: exact at 1, RECORD_WARM and RECORD_HOT, elsewhere to about 1e-3 at worst. */
-float record_annealed(const struct record_cell *, float temperature);
+float layer_record_annealed(const struct layer_word *, float temperature);
 
 #endif

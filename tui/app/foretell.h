@@ -1,0 +1,33 @@
+/* The landscape of a live run: what the last tokens would have come to at other values of the knobs, computed in small
+ * slices from the record that the session keeps. */
+#ifndef TUI_APP_FORETELL_H
+#define TUI_APP_FORETELL_H
+
+#include "engine/events/layer_record.h"
+#include "tui/app/follow.h"
+#include "tui/panels/landscape.h"
+
+struct foretelling {
+    struct layer_record record; /* as taken last */
+    uint64_t seen;              /* its number; 0: none */
+    uint64_t looked_us;         /* when there was a look for a newer one */
+    double values[POLICY_KNOBS];
+    uint32_t at;           /* of the work, what comes next */
+    bool working;          /* on `next`, */
+    struct landscape next; /* which becomes `shown` when it is done */
+    struct landscape shown;
+    bool off;  /* nothing is shown */
+    bool grid; /* a grid is wanted, of these knobs */
+    uint32_t knob[2];
+};
+
+bool foretell_open(struct foretelling *, const struct followed *, struct err *); /* foretell_close() anyway */
+void foretell_close(struct foretelling *);
+/* Some of the work, for a millisecond at most. True: there is a new landscape. */
+bool foretell_step(struct foretelling *, const struct followed *, bool flat_out);
+/* The grid of two knobs of the current policy, by their places; closed again. */
+void foretell_grid(struct foretelling *, uint32_t across, uint32_t up);
+void foretell_grid_close(struct foretelling *);
+void foretell_turn(struct foretelling *, bool on); /* off: sliders are plain */
+
+#endif

@@ -1,0 +1,168 @@
+#include "tui/panels/landscape.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LEAST_RANGE 0.05 /* of a speedup: less is drawn as nearly flat */
+
+struct forecast
+forecast_of(const struct tally *t, uint32_t layers, double rho)
+{
+    const struct metrics model = {.layers = layers, .rho = rho};
+    const struct measures m = metrics_measures(&model, t);
+    const double emitted = t->emitted > 0 ? (double)t->emitted : (double)NAN;
+    return (struct forecast){.modelled = (float)m.modelled,
+                             .tokens_per_round = (float)m.tokens_per_round,
+                             .acceptance = (float)m.acceptance_rate,
+                             .layers = (float)(t->layers / emitted),
+                             .heads = (float)(t->heads / emitted)};
+}
+
+uint32_t
+landscape_points(const struct knob *k, uint32_t most)
+{
+    const double steps = k->kind == KNOB_CHOICE ? k->max : k->step > 0 ? (k->max - k->min) / k->step : most;
+    const double n = floor(steps + 1e-9) + 1;
+    return n < most ? (uint32_t)n : most;
+}
+
+double
+landscape_value(const struct knob *k, uint32_t n, uint32_t point)
+{
+    double value = n > 1 ? k->min + (k->max - k->min) * point / (n - 1) : k->min;
+    if (!knob_check(k, fmin(value, k->max), &value, NULL))
+        return k->min;
+    return value;
+}
+
+uint32_t
+landscape_nearest(const struct knob *k, uint32_t n, double value)
+{
+    const double at = k->max > k->min ? (value - k->min) / (k->max - k->min) * (n - 1) : 0;
+    return (uint32_t)lrint(fmin(fmax(at, 0), n - 1));
+}
+
+/* ---- strips ---- */
+
+struct range {
+    float low, high;
+};
+
+static void
+widen(struct range *r, float value)
+{
+    if (isnan(value))
+        return;
+    r->low = isnan(r->low) || value < r->low ? value : r->low;
+    r->high = isnan(r->high) || value > r->high ? value : r->high;
+}
+
+/* A value's place between low and high; the middle of nearly nothing is in the middle. */
+static double
+place(const struct range *r, float value)
+{
+    const double span = (double)(r->high - r->low), least = LEAST_RANGE * (double)r->high;
+    return span > least ? (double)(value - r->low) / span : 0.5 + (double)(value - (r->low + r->high) / 2) / least;
+}
+
+static void
+draw_point(const struct canvas *c, int y, int x, const struct range *r, float value, bool cursor)
+{
+    const double at = isnan(value) ? 0 : fmin(fmax(place(r, value), 0), 1);
+    canvas_styled(c, y, x, isnan(value) ? ROLE_DIM : ROLE_TEXT, isnan(value) ? NAN : (float)at,
+                  cursor ? MARK_CURSOR : MARK_NONE, isnan(value) ? "·" : canvas_level(at));
+}
+
+void
+landscape_draw_strip(const struct landscape_strip *s, const struct canvas *c, int y, int x, int width, double fraction,
+                     enum role role)
+{
+    const int track = width - 2;
+    struct range r = {NAN, NAN};
+    for (uint32_t i = 0; i < s->n; i++)
+        widen(&r, s->modelled[i]);
+    canvas_text(c, y, x, ROLE_DIM, "├");
+    canvas_text(c, y, x + width - 1, ROLE_DIM, "┤");
+    for (int i = 0; i < track; i++) {
+        const uint32_t point = track > 1 ? (uint32_t)lrint((double)i / (track - 1) * (s->n - 1)) : 0;
+        draw_point(c, y, x + 1 + i, &r, s->modelled[point], false);
+    }
+    canvas_text(c, y, x + 1 + (int)lrint(fmin(fmax(fraction, 0), 1) * (track - 1)), role, "●");
+}
+
+void
+landscape_best(const struct landscape *l, const struct policy_info *policy, uint32_t knob, char *out, size_t n)
+{
+    const struct landscape_strip *s = &l->strip[knob];
+    char value[40];
+    out[0] = '\0';
+    if (s->n < 2 || isnan(s->modelled[s->best]) || !(s->modelled[s->best] > l->now.modelled))
+        return;
+    knob_format(&policy->knobs[knob], landscape_value(&policy->knobs[knob], s->n, s->best), value, sizeof value);
+    snprintf(out, n, "best %s: %.2f×", value, (double)s->modelled[s->best]);
+}
+
+/* ---- the grid ---- */
+
+static const char *
+label(const struct knob *k)
+{
+    return k->symbol[0] != '\0' ? k->symbol : k->name;
+}
+
+static void
+draw_forecast(const struct landscape *l, const struct policy_info *policy, const struct canvas *c, int y,
+              const uint32_t at[2])
+{
+    const struct landscape_grid *g = &l->grid;
+    const struct knob *k[2] = {&policy->knobs[g->knob[0]], &policy->knobs[g->knob[1]]};
+    const struct forecast *f = &g->cell[at[1]][at[0]];
+    char value[2][40];
+    for (int i = 0; i < 2; i++)
+        knob_format(k[i], landscape_value(k[i], g->n[i], at[i]), value[i], sizeof value[i]);
+    int x = canvas_print(c, y, 0, ROLE_FOCUS, "%s %s  %s %s", label(k[0]), value[0], label(k[1]), value[1]);
+    x += canvas_print(c, y, x, ROLE_TEXT, "  %.2f×", (double)f->modelled);
+    x += canvas_print(c, y, x, ROLE_DIM, " (now %.2f×)", (double)l->now.modelled);
+    canvas_print(c, y + 1, 0, ROLE_DIM, "%.2f tokens/round  acceptance %.2f  %.1f layers  %.1f heads a token",
+                 (double)f->tokens_per_round, (double)f->acceptance, (double)f->layers, (double)f->heads);
+}
+
+void
+landscape_draw_grid(const struct landscape *l, const struct policy_info *policy, const struct canvas *c,
+                    const uint32_t at[2], const double in_force[2])
+{
+    const struct landscape_grid *g = &l->grid;
+    const struct knob *k[2] = {&policy->knobs[g->knob[0]], &policy->knobs[g->knob[1]]};
+    if (g->n[0] == 0 || g->n[1] == 0) {
+        canvas_print(c, 0, 0, ROLE_DIM, "%s × %s: computing …", label(k[0]), label(k[1]));
+        return;
+    }
+    char text[40];
+    const int margin = 7, rows = c->rows > 3 ? c->rows - 3 : 1;
+    const int wide = (c->cols - margin) / (int)g->n[0] > 0 ? (c->cols - margin) / (int)g->n[0] : 1;
+    const int cols = wide * (int)g->n[0] < c->cols - margin ? (int)g->n[0] : c->cols - margin;
+    const int high = rows < (int)g->n[1] ? rows : (int)g->n[1];
+    const uint32_t now[2] = {landscape_nearest(k[0], g->n[0], in_force[0]),
+                             landscape_nearest(k[1], g->n[1], in_force[1])};
+    struct range r = {NAN, NAN};
+    for (uint32_t i = 0; i < g->n[1]; i++)
+        for (uint32_t j = 0; j < g->n[0]; j++)
+            widen(&r, g->cell[i][j].modelled);
+    /* Where there are fewer rows than values, those around the cursor. */
+    const int below = (int)at[1] - high / 2 < 0 ? 0 : (int)at[1] - high / 2;
+    const int first = below + high > (int)g->n[1] ? (int)g->n[1] - high : below;
+    for (int y = 0; y < high; y++) {
+        const uint32_t i = (uint32_t)(first + high - 1 - y);
+        knob_format(k[1], landscape_value(k[1], g->n[1], i), text, sizeof text);
+        canvas_print(c, y, 0, i == at[1] ? ROLE_FOCUS : ROLE_DIM, "%6.6s", text);
+        for (int j = 0; j < cols; j++) {
+            const bool cursor = (uint32_t)j == at[0] && i == at[1], here = (uint32_t)j == now[0] && i == now[1];
+            for (int x = 0; x < wide; x++)
+                draw_point(c, y, margin + j * wide + x, &r, g->cell[i][j].modelled, cursor);
+            if (here)
+                canvas_text(c, y, margin + j * wide + (wide - 1) / 2, ROLE_KNOB, "●");
+        }
+    }
+    draw_forecast(l, policy, c, high, at);
+}

@@ -1,0 +1,54 @@
+/* What the last tokens would have come to at other values of the knobs (docs/methods.md: What-if): computed by the app, drawn by
+ * the knobs panel, as strips, one for each knob with the others as they are, and as a grid of two knobs. */
+#ifndef TUI_PANELS_LANDSCAPE_H
+#define TUI_PANELS_LANDSCAPE_H
+
+#include "engine/events/metrics.h"
+#include "engine/events/policy.h"
+#include "tui/terminal/canvas.h"
+
+#define LANDSCAPE_POINTS 128 /* of a strip, at most */
+#define LANDSCAPE_COLS   32  /* of the grid, at most */
+#define LANDSCAPE_ROWS   16
+
+struct forecast { /* NAN where not defined */
+    float modelled, tokens_per_round, acceptance;
+    float layers, heads; /* loads a token */
+};
+
+struct landscape_strip {
+    uint32_t n, best;                 /* points, 0: none; the one that promises most */
+    float modelled[LANDSCAPE_POINTS]; /* (n) */
+};
+
+struct landscape_grid {
+    bool open;
+    uint32_t knob[2]; /* across and up */
+    uint32_t n[2];    /* points; 0: not computed yet */
+    struct forecast cell[LANDSCAPE_ROWS][LANDSCAPE_COLS];
+};
+
+struct landscape {
+    char policy[16]; /* whose knobs they are */
+    uint32_t tokens; /* foretold; 0: nothing is */
+    struct forecast now;
+    struct landscape_strip strip[POLICY_KNOBS];
+    struct landscape_grid grid;
+};
+
+struct forecast forecast_of(const struct tally *, uint32_t layers, double rho);
+/* All values of a knob, or so many evenly spread ones. */
+uint32_t landscape_points(const struct knob *, uint32_t most);
+double landscape_value(const struct knob *, uint32_t n, uint32_t point);
+uint32_t landscape_nearest(const struct knob *, uint32_t n, double value);
+
+/* The track of a slider, with ● at a fraction of its width. */
+void landscape_draw_strip(const struct landscape_strip *, const struct canvas *, int y, int x, int width,
+                          double fraction, enum role);
+/* "best 0.66: 1.46×"; "" where no value promises more than the one in force. */
+void landscape_best(const struct landscape *, const struct policy_info *, uint32_t knob, char *out, size_t n);
+/* The grid with a cursor on a point, and below it what is foretold there. */
+void landscape_draw_grid(const struct landscape *, const struct policy_info *, const struct canvas *,
+                         const uint32_t at[2], const double in_force[2]);
+
+#endif
