@@ -12,6 +12,7 @@ csv() { # file, column name, awk condition on c[...]: prints the column
 
 # ---- live and replayed panels; knobs in the trace ----
 cat >"$WORK/live.script" <<'END'
+:what-if off
 :wait round 5
 :set tau 0.3
 :step 3

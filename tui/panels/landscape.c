@@ -66,12 +66,27 @@ place(const struct range *r, float value)
     return span > least ? (double)(value - r->low) / span : 0.5 + (double)(value - (r->low + r->high) / 2) / least;
 }
 
+#define FAINTEST 0.3 /* of the scale: what is drawn in it must be seen */
+
 static void
-draw_point(const struct canvas *c, int y, int x, const struct range *r, float value, bool cursor)
+draw_point(const struct canvas *c, int y, int x, const struct range *r, float value)
 {
     const double at = isnan(value) ? 0 : fmin(fmax(place(r, value), 0), 1);
-    canvas_styled(c, y, x, isnan(value) ? ROLE_DIM : ROLE_TEXT, isnan(value) ? NAN : (float)at,
-                  cursor ? MARK_CURSOR : MARK_NONE, isnan(value) ? "·" : canvas_level(at));
+    if (isnan(value))
+        canvas_text(c, y, x, ROLE_DIM, "·");
+    else
+        canvas_styled(c, y, x, ROLE_TEXT, (float)(FAINTEST + (1 - FAINTEST) * at), MARK_INK, canvas_level(at));
+}
+
+/* A cell of the grid: its colour says it, and where there are none a height. */
+static void
+draw_cell(const struct canvas *c, int y, int x, int width, const struct range *r, float value, unsigned marks,
+          const char *text)
+{
+    const double at = isnan(value) ? 0 : fmin(fmax(place(r, value), 0), 1);
+    if (c->grid->mono && width < 3)
+        text = text[0] != '\0' ? text : canvas_level(at);
+    canvas_heat(c, y, x, width, isnan(value) ? NAN : (float)at, marks, text);
 }
 
 void
@@ -86,7 +101,7 @@ landscape_draw_strip(const struct landscape_strip *s, const struct canvas *c, in
     canvas_text(c, y, x + width - 1, ROLE_DIM, "┤");
     for (int i = 0; i < track; i++) {
         const uint32_t point = track > 1 ? (uint32_t)lrint((double)i / (track - 1) * (s->n - 1)) : 0;
-        draw_point(c, y, x + 1 + i, &r, s->modelled[point], false);
+        draw_point(c, y, x + 1 + i, &r, s->modelled[point]);
     }
     canvas_text(c, y, x + 1 + (int)lrint(fmin(fmax(fraction, 0), 1) * (track - 1)), role, "●");
 }
@@ -139,7 +154,7 @@ landscape_draw_grid(const struct landscape *l, const struct policy_info *policy,
         return;
     }
     char text[40];
-    const int margin = 7, rows = c->rows > 3 ? c->rows - 3 : 1;
+    const int margin = 7, rows = c->rows > 3 ? c->rows - 2 : 1;
     const int wide = (c->cols - margin) / (int)g->n[0] > 0 ? (c->cols - margin) / (int)g->n[0] : 1;
     const int cols = wide * (int)g->n[0] < c->cols - margin ? (int)g->n[0] : c->cols - margin;
     const int high = rows < (int)g->n[1] ? rows : (int)g->n[1];
@@ -158,10 +173,10 @@ landscape_draw_grid(const struct landscape *l, const struct policy_info *policy,
         canvas_print(c, y, 0, i == at[1] ? ROLE_FOCUS : ROLE_DIM, "%6.6s", text);
         for (int j = 0; j < cols; j++) {
             const bool cursor = (uint32_t)j == at[0] && i == at[1], here = (uint32_t)j == now[0] && i == now[1];
-            for (int x = 0; x < wide; x++)
-                draw_point(c, y, margin + j * wide + x, &r, g->cell[i][j].modelled, cursor);
-            if (here)
-                canvas_text(c, y, margin + j * wide + (wide - 1) / 2, ROLE_KNOB, "●");
+            draw_cell(c, y, margin + j * wide, wide, &r, g->cell[i][j].modelled, cursor ? MARK_CURSOR : MARK_NONE,
+                      here     ? "●"
+                      : cursor ? "+"
+                               : "");
         }
     }
     draw_forecast(l, policy, c, high, at);

@@ -191,7 +191,7 @@ draw_knob(const struct knobs_panel *p, const struct view *v, const struct canvas
     x = 1 + a->name + 1;
     const struct landscape_strip *strip = strip_of(v, i);
     if (a->slider > 0 && strip != NULL)
-        landscape_draw_strip(strip, c, y, x, a->slider, fraction(k, value), pending ? ROLE_KNOB_PENDING : ROLE_KNOB);
+        landscape_draw_strip(strip, c, y, x, a->slider, fraction(k, value), pending ? ROLE_KNOB_PENDING : ROLE_TITLE);
     else if (a->slider > 0)
         canvas_slider(c, y, x, a->slider, fraction(k, value), fraction(k, k->def),
                       pending ? ROLE_KNOB_PENDING : ROLE_KNOB);

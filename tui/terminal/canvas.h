@@ -56,7 +56,8 @@ enum cell_mark { /* what must be seen without colour */
                  MARK_FADED = 8,
                  MARK_BOLD = 16,
                  MARK_STRUCK = 32,
-                 MARK_UNDERLINED = 64
+                 MARK_UNDERLINED = 64,
+                 MARK_INK = 128 /* heat is the text's colour, not that of what is behind it */
 };
 /* Text padded or cut to exactly `width` columns, on a background of intensity heat in [0, 1] from the theme's scale. */
 void canvas_heat(const struct canvas *, int y, int x, int width, float heat, unsigned marks, const char *utf8);

@@ -5,6 +5,7 @@ cell_style(const struct theme *theme, const struct grid_cell *c)
 {
     struct cell_style s = {.heat = GRID_NO_HEAT, .role = c->role < ROLES ? (enum role)c->role : ROLE_TEXT};
     s.attributes = theme->role[s.role].attributes;
+    s.ink = (c->marks & MARK_INK) != 0;
     if (c->heat >= 0 && theme->stops > 0)
         s.heat = (uint8_t)c->heat;
     else if (c->heat >= 0) /* a weaker scale of three, beside the level's glyph */

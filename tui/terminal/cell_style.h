@@ -9,6 +9,7 @@
 struct cell_style {
     int heat;            /* the colours of this level of the scale; GRID_NO_HEAT: */
     enum role role;      /* the role's */
+    bool ink;            /* the level's colour is the text's, and what is behind it is the role's */
     unsigned attributes; /* a set of enum theme_attribute */
 };
 

@@ -14,7 +14,9 @@ shown_at(const struct grid *g, const struct theme *theme, int y, int x)
 {
     const struct cell_style s = cell_style(theme, grid_at(g, y, x));
     struct shown shown = {theme->role[s.role].fg, theme->role[s.role].bg, s.attributes};
-    if (s.heat != GRID_NO_HEAT) {
+    if (s.heat != GRID_NO_HEAT && s.ink) {
+        shown.fg = theme_heat(theme, (float)s.heat / (GRID_HEATS - 1));
+    } else if (s.heat != GRID_NO_HEAT) {
         shown.bg = theme_heat(theme, (float)s.heat / (GRID_HEATS - 1));
         shown.fg = theme_contrast(shown.bg);
     }

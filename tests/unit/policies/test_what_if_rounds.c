@@ -1,0 +1,282 @@
+/* Simulated rounds against a slow reference: a text of which every layer's word is known, walked token by token, with the
+ * papers' rules written down once more and loads counted by giving every row its depth. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/events/layer_record.h"
+#include "engine/events/metrics.h"
+#include "kernels/rng.h"
+#include "policies/policy.h"
+#include "tests/rigs/seed.h"
+
+enum { LAYERS = 6, TEXTS = 200 };
+
+static struct layer_record record;
+
+static double
+uniform(uint64_t *random)
+{
+    return (double)(splitmix64(random) >> 11) * 0x1p-53;
+}
+
+/* A text in which deeper layers agree more often and are surer. */
+static void
+make_text(uint64_t *random)
+{
+    record.first = 3;
+    record.n = 0;
+    const uint32_t n = 1 + (uint32_t)(splitmix64(random) % 60);
+    for (uint32_t i = 0; i < n; i++) {
+        struct guess row[LAYERS];
+        for (uint32_t l = 1; l <= LAYERS; l++) {
+            const bool agrees = l == LAYERS || uniform(random) < 0.3 + 0.1 * l;
+            const float p = (float)fmin(0.999, uniform(random) * (agrees ? 1.2 : 0.8));
+            row[l - 1] = (struct guess){.token = agrees ? 7 : 8,
+                                        .confidence = p,
+                                        .annealed = p,
+                                        .entropy = 1,
+                                        .top = {agrees ? 7 : 8, TOKEN_NONE, TOKEN_NONE, TOKEN_NONE, TOKEN_NONE},
+                                        .top_p = {p}};
+        }
+        layer_record_add(&record, row, row);
+    }
+    record.begin = (uint32_t)(splitmix64(random) % n);
+    record.head_load = 1.5;
+    record.layers_load = 3;
+    record.probes = 12;
+}
+
+struct walk { /* the reference's round */
+    uint32_t at, depth[64], rows, drafted, right;
+    bool wrong, rowless;
+};
+
+static float
+sure(const struct walk *w, uint32_t layer)
+{
+    return w->wrong ? 0 : layer_word(&record, w->at + w->drafted, layer)->confidence;
+}
+
+static void
+take(struct walk *w, uint32_t layer, bool rowless)
+{
+    w->wrong = w->wrong || !layer_word(&record, w->at + w->drafted, layer)->agrees;
+    w->right += !w->wrong;
+    w->drafted++;
+    w->rowless = rowless;
+    if (!rowless)
+        w->depth[w->rows++] = 0;
+}
+
+/* Loads layer by layer: a layer is loaded when any row of the call goes through it. */
+static void
+run_rows(struct walk *w, uint32_t to, bool carry, struct tally *t)
+{
+    for (uint32_t l = 1; l <= to; l++) {
+        bool loaded = false;
+        for (uint32_t r = 0; r < w->rows; r++)
+            if (w->depth[r] == l - 1 && (carry || r + 1 == w->rows)) {
+                w->depth[r] = l;
+                loaded = true;
+            }
+        t->layers += loaded;
+    }
+}
+
+static uint32_t
+verify(struct walk *w, struct tally *t)
+{
+    run_rows(w, LAYERS, true, t);
+    t->heads += 1;
+    const uint32_t emitted = w->right + (w->rowless && !w->wrong ? 0 : 1);
+    t->rounds++;
+    t->drafted += w->drafted;
+    t->accepted += w->right;
+    t->emitted += emitted;
+    return emitted;
+}
+
+static bool
+enough(const struct walk *w, uint32_t most)
+{
+    return w->drafted >= most || w->at + w->drafted + 1 >= record.n;
+}
+
+static void
+specbound_reference(const double *v, struct tally *t)
+{
+    for (uint32_t at = record.begin; at < record.n;) {
+        struct walk w = {.at = at, .rows = 1};
+        bool exits = true;
+        while (!enough(&w, (uint32_t)v[3]) && exits) {
+            exits = false;
+            for (uint32_t l = 1; l <= (uint32_t)v[2] && !exits; l++) {
+                run_rows(&w, l, true, t);
+                if (l < (uint32_t)v[4] || (l - (uint32_t)v[4]) % (uint32_t)v[5] != 0)
+                    continue;
+                t->heads += record.head_load;
+                if (sure(&w, l) >= (float)v[1]) {
+                    take(&w, l, v[6] == 0 && w.drafted + 1 == (uint32_t)v[3]);
+                    exits = true;
+                }
+            }
+        }
+        at += verify(&w, t);
+    }
+}
+
+static void
+chain(struct walk *w, uint32_t exit, uint32_t most, double below, struct tally *t)
+{
+    bool stops = false;
+    while (!stops && !enough(w, most)) {
+        run_rows(w, exit, false, t);
+        t->heads += record.head_load;
+        stops = (double)sure(w, exit) < below;
+        take(w, exit, false);
+    }
+}
+
+static void
+layerskip_reference(const double *v, struct tally *t)
+{
+    for (uint32_t at = record.begin; at < record.n;) {
+        struct walk w = {.at = at, .rows = 1};
+        chain(&w, (uint32_t)v[0], (uint32_t)v[1], -1, t);
+        at += verify(&w, t);
+    }
+}
+
+static void
+fsm_reference(const double *v, struct tally *t)
+{
+    uint32_t gamma = (uint32_t)fmin(v[1], v[2]);
+    for (uint32_t at = record.begin; at < record.n;) {
+        struct walk w = {.at = at, .rows = 1};
+        chain(&w, (uint32_t)v[0], gamma, -1, t);
+        const bool cut = w.at + w.drafted + 1 >= record.n;
+        at += verify(&w, t);
+        if (!cut)
+            gamma = w.wrong ? (gamma > 1 ? gamma - 1 : 1) : gamma < (uint32_t)v[2] ? gamma + 1 : gamma;
+    }
+}
+
+static void
+dv_reference(const double *v, struct tally *t)
+{
+    double th = v[1], mean = 0;
+    for (uint32_t at = record.begin; at < record.n;) {
+        struct walk w = {.at = at, .rows = 1};
+        chain(&w, (uint32_t)v[0], (uint32_t)v[6], th, t);
+        const bool cut = w.at + w.drafted + 1 >= record.n;
+        at += verify(&w, t);
+        if (cut)
+            continue;
+        mean = v[4] * mean + (1 - v[4]) * ((double)w.right / w.drafted);
+        const double to = mean < v[2] ? th + v[3] : w.drafted == (uint32_t)v[6] ? th : th - v[3];
+        th = v[5] * th + (1 - v[5]) * to;
+    }
+}
+
+static const struct {
+    const char *policy;
+    void (*reference)(const double *, struct tally *);
+} cases[] = {{"specbound", specbound_reference},
+             {"layerskip", layerskip_reference},
+             {"fsm", fsm_reference},
+             {"dv", dv_reference}};
+
+static void
+turn(const struct policy_info *info, uint64_t *random, double *values)
+{
+    for (uint32_t k = 0; k < info->n_knobs; k++) {
+        const struct knob *knob = &info->knobs[k];
+        assert_true(knob_check(knob, knob->min + uniform(random) * (knob->max - knob->min), &values[k], NULL));
+    }
+    if (strcmp(info->knobs[0].name, "alpha") == 0)
+        values[0] = 0; /* what is known is the confidence at temperature 1 */
+}
+
+static void
+test_rounds_are_those_of_a_slow_reference(void **state)
+{
+    (void)state;
+    uint64_t random = seed_or(31);
+    const struct model_info model = {LAYERS, 8, 64, 1, NULL};
+    const struct sampling greedy = {.top_p = 1};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const struct policy_ops *ops = NULL;
+        for (size_t i = 0; policy_registry[i] != NULL; i++)
+            ops = strcmp(policy_registry[i]->name, cases[c].policy) == 0 ? policy_registry[i] : ops;
+        assert_non_null(ops);
+        struct policy p;
+        struct err err;
+        assert_true(policy_open(&p, ops, &model, &greedy, &err));
+        for (int i = 0; i < TEXTS; i++) {
+            double values[POLICY_KNOBS];
+            make_text(&random);
+            turn(&p.info, &random, values);
+            struct tally got, expected = {0};
+            assert_true(ops->what_if(&record, values, &got));
+            cases[c].reference(values, &expected);
+            assert_int_equal(got.rounds, expected.rounds);
+            assert_int_equal(got.drafted, expected.drafted);
+            assert_int_equal(got.accepted, expected.accepted);
+            assert_int_equal(got.emitted, record.n - record.begin);
+            assert_int_equal(got.emitted, expected.emitted);
+            assert_true(got.layers == expected.layers);
+            assert_true(fabs(got.heads - expected.heads) < 1e-9);
+        }
+        policy_close(&p);
+    }
+}
+
+/* The latest rows stay, in order. */
+static void
+test_a_full_record_lets_the_oldest_go(void **state)
+{
+    (void)state;
+    struct guess row[LAYERS] = {{0}};
+    record.n = record.first = 0;
+    for (uint32_t i = 0; i < RECORD_ROWS + 10; i++) {
+        for (uint32_t l = 0; l < LAYERS; l++)
+            row[l] = (struct guess){.confidence = 0.5f + (float)i / 1000, .annealed = 0.4f, .top_p = {0.5f}};
+        layer_record_add(&record, row, row);
+    }
+    assert_int_equal(record.n, RECORD_ROWS);
+    assert_int_equal(record.first, 10);
+    for (uint32_t i = 0; i < RECORD_ROWS; i++)
+        assert_true(layer_word(&record, i, 1)->confidence == 0.5f + (float)(i + 10) / 1000);
+}
+
+static int
+open_record(void **state)
+{
+    (void)state;
+    struct err err;
+    return layer_record_open(&record, LAYERS, &err) ? 0 : 1;
+}
+
+static int
+close_record(void **state)
+{
+    (void)state;
+    layer_record_close(&record);
+    return 0;
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rounds_are_those_of_a_slow_reference),
+        cmocka_unit_test(test_a_full_record_lets_the_oldest_go),
+    };
+    return cmocka_run_group_tests(tests, open_record, close_record);
+}
