@@ -125,8 +125,9 @@ longest_help(const struct policy_info *policy, int cols)
 }
 
 static struct places
-arrange(const struct policy_info *policy, int rows, int cols)
+arrange(const struct view *v, int rows, int cols)
 {
+    const struct policy_info *policy = scope_policy(v->scope);
     struct places a = {.name = 6, .value = VALUE_COLUMNS, .help = -1, .extra = -1};
     for (uint32_t i = 0; i < policy->n_knobs; i++) {
         const struct knob *k = &policy->knobs[i];
@@ -134,7 +135,7 @@ arrange(const struct policy_info *policy, int rows, int cols)
         a.name = width > a.name ? width : a.name;
     }
     a.name = a.name > cols / 2 ? cols / 2 : a.name;
-    a.best = cols >= BEST_FROM ? BEST_COLUMNS : 0;
+    a.best = v->landscape != NULL && v->landscape->tokens > 0 && cols >= BEST_FROM ? BEST_COLUMNS : 0;
     a.slider = cols - 1 - a.name - 1 - 1 - a.value - a.best;
     if (a.slider < 5)
         a.slider = 0;
@@ -216,7 +217,7 @@ draw_knobs(void *state, const struct view *v, const struct canvas *c)
     struct knobs_panel *p = state;
     const struct policy_info *policy = scope_policy(v->scope);
     settle(p, v);
-    const struct places a = arrange(policy, c->rows, c->cols);
+    const struct places a = arrange(v, c->rows, c->cols);
     if (p->focus >= policy->n_knobs)
         p->focus = policy->n_knobs > 0 ? policy->n_knobs - 1 : 0;
     if (p->focus < p->top)
@@ -345,7 +346,7 @@ mouse_knobs(void *state, const struct view *v, const struct canvas *c, int y, in
     if (policy->n_knobs == 0)
         return false;
     settle(p, v);
-    const struct places a = arrange(policy, c->rows, c->cols);
+    const struct places a = arrange(v, c->rows, c->cols);
     /* A drag that leaves its row goes on moving the same knob. */
     if (action != MOUSE_DRAG) {
         if (y < 0 || y >= a.sliders || p->top + (uint32_t)y >= policy->n_knobs || action == MOUSE_RELEASE)
@@ -381,7 +382,7 @@ static const struct key_help keys[] = {
 const struct panel_ops panel_knobs = {
     .name = "knobs",
     .title = "knobs",
-    .brief = "← → turn  ↑ ↓ knob  Enter type  = default  w what-if",
+    .brief = "← → turn  ↑ ↓ knob  Enter type  = default",
     .first_focus = true,
     .place = PANEL_BOTTOM,
     .weight = 3,

@@ -1,0 +1,170 @@
+/* The landscape on the sliders and as a grid: strips, the best value, the grid's cursor, and what its keys ask for. */
+#include "tests/rigs/panel_rig.h"
+#include "tui/panels/landscape.h"
+
+/* tau's strip rises to a peak at 0.8, d_max's is flat. */
+static struct landscape
+landscape_of(const struct fixture *f)
+{
+    const struct policy_info *policy = scope_policy(f->scope);
+    struct landscape l = {.tokens = 199, .now = {.modelled = 1.2f}};
+    memcpy(l.policy, policy->name, sizeof l.policy);
+    for (uint32_t k = 0; k < 2; k++) {
+        struct landscape_strip *s = &l.strip[k];
+        s->n = landscape_points(&policy->knobs[k], LANDSCAPE_POINTS);
+        for (uint32_t i = 0; i < s->n; i++) {
+            const double value = landscape_value(&policy->knobs[k], s->n, i);
+            s->modelled[i] = k == 0 ? (float)(1.6 - fabs(value - 0.8)) : 1.2f;
+            s->best = s->modelled[i] > s->modelled[s->best] ? i : s->best;
+        }
+    }
+    return l;
+}
+
+static void
+open_grid(const struct fixture *f, struct landscape *l)
+{
+    const struct policy_info *policy = scope_policy(f->scope);
+    struct landscape_grid *g = &l->grid;
+    *g = (struct landscape_grid){.open = true, .knob = {0, 1}};
+    g->n[0] = landscape_points(&policy->knobs[0], LANDSCAPE_COLS);
+    g->n[1] = landscape_points(&policy->knobs[1], LANDSCAPE_ROWS);
+    for (uint32_t y = 0; y < g->n[1]; y++)
+        for (uint32_t x = 0; x < g->n[0]; x++)
+            g->cell[y][x] = (struct forecast){.modelled = 1 + 0.01f * (float)x + 0.1f * (float)y,
+                                              .tokens_per_round = 3.5f,
+                                              .acceptance = 0.75f,
+                                              .layers = 8,
+                                              .heads = 2};
+}
+
+static void
+test_points_are_the_values_of_a_knob(void **state)
+{
+    (void)state;
+    const struct knob tau = {.kind = KNOB_REAL, .min = 0, .max = 1, .step = 0.01, .def = 0.5},
+                      d = {.kind = KNOB_INTEGER, .min = 1, .max = 15, .step = 1, .def = 5},
+                      mode = {.kind = KNOB_CHOICE, .min = 0, .max = 2};
+    assert_int_equal(landscape_points(&tau, 128), 101);
+    assert_int_equal(landscape_points(&tau, 32), 32);
+    assert_int_equal(landscape_points(&d, 128), 15);
+    assert_int_equal(landscape_points(&mode, 128), 3);
+    assert_true(landscape_value(&tau, 101, 66) == 0.66);
+    assert_true(landscape_value(&d, 15, 14) == 15);
+    for (uint32_t i = 0; i < 15; i++)
+        assert_int_equal(landscape_nearest(&d, 15, landscape_value(&d, 15, i)), i);
+    assert_int_equal(landscape_nearest(&tau, 32, 5), 31);
+}
+
+static void
+test_a_forecast_has_the_measures_of_its_rounds(void **state)
+{
+    (void)state;
+    const struct tally t = {
+        .rounds = 10, .drafted = 40, .verified = 40, .accepted = 30, .emitted = 40, .layers = 240, .heads = 60};
+    const struct forecast f = forecast_of(&t, 16, 1);
+    assert_true(f.tokens_per_round == 4);
+    assert_true(f.acceptance == 0.75f);
+    assert_true(f.layers == 6 && f.heads == 1.5f);
+    assert_true(fabs((double)f.modelled - 40.0 * 17 / 300) < 1e-6);
+}
+
+static void
+test_a_track_rises_to_the_best_value(void **state)
+{
+    struct fixture *f = *state;
+    const struct landscape l = landscape_of(f);
+    f->view.landscape = &l;
+    use(f, "knobs");
+    draw(f, 8, 90);
+    assert_non_null(strstr(line(f, 0), "├▁"));
+    assert_non_null(strstr(line(f, 0), "█"));
+    assert_non_null(strstr(line(f, 0), "●"));
+    assert_non_null(strstr(line(f, 0), "best 0.8: 1.60×"));
+    assert_null(strstr(line(f, 1), "best")); /* nothing is better than what is in force */
+    assert_null(strstr(line(f, 1), "█"));
+    assert_null(strstr(line(f, 2), "▁")); /* of this one nothing is foretold */
+    draw(f, 8, 40);
+    assert_non_null(strstr(line(f, 0), "█"));
+    assert_null(strstr(line(f, 0), "best")); /* no room: the box's edge says it */
+    char note[160] = "";
+    f->ops->note(f->panel, &f->view, note, (int)sizeof note);
+    assert_non_null(strstr(note, "best 0.8: 1.60×"));
+}
+
+static void
+test_another_policys_landscape_is_not_drawn(void **state)
+{
+    struct fixture *f = *state;
+    struct landscape l = landscape_of(f);
+    snprintf(l.policy, sizeof l.policy, "other");
+    f->view.landscape = &l;
+    use(f, "knobs");
+    draw(f, 8, 90);
+    assert_null(strstr(line(f, 0), "█"));
+    assert_non_null(strstr(line(f, 0), "─"));
+}
+
+static void
+test_w_opens_a_grid_and_enter_takes_both_values(void **state)
+{
+    struct fixture *f = *state;
+    struct landscape l = landscape_of(f);
+    f->view.landscape = &l;
+    use(f, "knobs");
+    draw(f, 8, 60);
+    press(f, 'w');
+    assert_string_equal(f->command, "what-if tau d_max");
+    open_grid(f, &l);
+    draw(f, 10, 76);
+    assert_true(row_with(f, "●") >= 0);
+    assert_true(row_with(f, "3.50 tokens/round") > 0);
+    assert_true(row_with(f, "acceptance 0.75") > 0);
+    assert_true(row_with(f, "(now 1.20×)") > 0);
+    press(f, INPUT_RIGHT);
+    press(f, INPUT_UP);
+    draw(f, 10, 76);
+    assert_true(row_with(f, "●") >= 0); /* where it stands is still seen */
+    f->refuse = true;
+    press(f, INPUT_ENTER); /* the first one is refused, so nothing follows */
+    assert_int_equal(strncmp(f->command, "set tau ", 8), 0);
+    f->refuse = false;
+    press(f, INPUT_ENTER);
+    assert_string_equal(f->command, "what-if close");
+    press(f, INPUT_ESCAPE);
+    assert_string_equal(f->command, "what-if close");
+}
+
+static void
+test_a_grid_fits_any_panel(void **state)
+{
+    struct fixture *f = *state;
+    struct landscape l = landscape_of(f);
+    f->view.landscape = &l;
+    open_grid(f, &l);
+    use(f, "knobs");
+    for (int rows = 1; rows < 24; rows++)
+        for (int cols = 2; cols < 140; cols += 7) {
+            draw(f, rows, cols);
+            press(f, rows % 2 ? INPUT_UP : INPUT_SHIFT_RIGHT);
+        }
+    l.grid.n[0] = l.grid.n[1] = 0; /* not computed yet */
+    draw(f, 8, 60);
+    press(f, INPUT_UP);
+    press(f, INPUT_ENTER);
+    assert_non_null(strstr(line(f, 0), "computing"));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_points_are_the_values_of_a_knob),
+        cmocka_unit_test(test_a_forecast_has_the_measures_of_its_rounds),
+        PANEL_TEST(test_a_track_rises_to_the_best_value),
+        PANEL_TEST(test_another_policys_landscape_is_not_drawn),
+        PANEL_TEST(test_w_opens_a_grid_and_enter_takes_both_values),
+        PANEL_TEST(test_a_grid_fits_any_panel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
