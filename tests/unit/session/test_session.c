@@ -213,6 +213,34 @@ test_a_baseline_is_refined_between_rounds_and_changes_nothing(void **state)
 }
 
 static void
+pause_meanwhile(void *user, struct session *s, const struct event *e)
+{
+    struct refined *w = user;
+    const uint32_t before = w->comparisons;
+    ask_again(user, s, e);
+    if (w->comparisons == 1 && before == 0)
+        session_control(s, CONTROL_PAUSE, NULL, NULL, 0);
+    if (w->comparisons == 2 && before == 1)
+        session_control(s, CONTROL_RESUME, NULL, NULL, 0);
+}
+
+static void
+test_a_pause_does_not_hold_a_baseline_up(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = session_usual();
+    o.tokens = 100;
+    o.pace = 500;
+    struct session_rig_result r;
+    struct refined w = {0};
+    session_run(f->engine, &o, pause_meanwhile, &w, &r);
+    assert_int_equal(w.comparisons, 2);
+    assert_int_equal(w.baselines, 2);
+    assert_int_equal(r.n, 100);
+    session_rig_free(&r);
+}
+
+static void
 test_a_seed_repeats_a_sampled_run(void **state)
 {
     struct fixture *f = *state;
@@ -276,6 +304,7 @@ main(void)
         cmocka_unit_test(test_an_end_of_sequence_ends_the_run_at_the_same_token_under_every_policy),
         cmocka_unit_test(test_a_baseline_in_mid_run_compares_and_changes_nothing),
         cmocka_unit_test(test_a_baseline_is_refined_between_rounds_and_changes_nothing),
+        cmocka_unit_test(test_a_pause_does_not_hold_a_baseline_up),
         cmocka_unit_test(test_a_seed_repeats_a_sampled_run),
         cmocka_unit_test(test_what_cannot_be_run_is_refused_with_a_line),
     };
