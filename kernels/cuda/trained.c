@@ -5,13 +5,16 @@
 #include "kernels/cuda/weights.h"
 #include "kernels/tensor.h"
 
-/* Tells the device of w->sizes. */
+/* Tells the device of w->sizes. A copy from pageable memory may return while it is on its way, and the stores' streams do
+ * not wait for the default one's: all copies so far are there when it returns true. */
 static bool
 send_model(struct weights *w, struct err *err)
 {
+    static const char doing[] = "taking trained heads over";
     return cuda_did(w->backend,
-                    cudaMemcpy((void *)(uintptr_t)w->model, &w->sizes, sizeof w->sizes, cudaMemcpyHostToDevice),
-                    "taking trained heads over", err);
+                    cudaMemcpy((void *)(uintptr_t)w->model, &w->sizes, sizeof w->sizes, cudaMemcpyHostToDevice), doing,
+                    err) &&
+           cuda_did(w->backend, cudaStreamSynchronize(NULL), doing, err);
 }
 
 static bool

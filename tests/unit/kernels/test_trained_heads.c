@@ -282,6 +282,32 @@ test_a_gpu_has_them_too(void **state)
             }
 }
 
+/* No step in between, which would give copies that are on their way the time to arrive. */
+static void
+test_heads_are_there_for_the_very_next_request(void **state)
+{
+    (void)state;
+    static struct heads heads;
+    const struct backend_ops *ops = cuda_for_tests();
+    const struct probe p = {.layer = 2, .head = USE_TRAINED, .temperature = 1};
+    struct guess at_once, later;
+    struct rig r;
+    if (ops == NULL)
+        skip();
+    rig_open(&r, ops, &shapes[0], seed, &(struct backend_options){.gpu = -1});
+    rig_chain(&r, 1);
+    rig_step_all(&r);
+    for (int i = 0; i < 3; i++) {
+        make_heads(&r, &heads);
+        assert_true(r.ops->guess(r.store, &p, 1, &at_once));
+        rig_wait(&r);
+        assert_true(r.ops->guess(r.store, &p, 1, &later));
+        rig_wait(&r);
+        assert_memory_equal(&at_once, &later, offsetof(struct guess, kl_final));
+    }
+    rig_close(&r);
+}
+
 static void
 test_heads_of_another_shape_are_refused_and_leave_none(void **state)
 {
@@ -334,6 +360,7 @@ main(void)
         cmocka_unit_test(test_early_exits_ask_the_head_that_was_asked_for),
         cmocka_unit_test(test_the_last_layer_is_never_changed),
         cmocka_unit_test(test_a_gpu_has_them_too),
+        cmocka_unit_test(test_heads_are_there_for_the_very_next_request),
         cmocka_unit_test(test_heads_of_another_shape_are_refused_and_leave_none),
         cmocka_unit_test(test_a_head_that_does_not_exist_is_a_malformed_request),
     };
