@@ -18,7 +18,7 @@ $S bench --steps --isa reference $MODEL >"$WORK/steps-reference"
 echo "policies …" >&2
 $S bench -n 200 --ignore-eos $MODEL >"$WORK/policies" 2>/dev/null
 echo "layerskip's grid …" >&2
-$S bench -n 200 --ignore-eos --repeat 1 --policy layerskip --grid exit_layer=2:8:2 --grid gamma=2:6:2 $MODEL >"$WORK/grid" 2>/dev/null
+$S bench -n 200 --ignore-eos --policy layerskip --grid exit_layer=2:8:2 --grid gamma=2:6:2 $MODEL >"$WORK/grid" 2>/dev/null
 echo "heads …" >&2
 $S bench -n 200 --ignore-eos --policy specbound --head lens --head trained $MODEL >"$WORK/heads" 2>"$WORK/no-heads" || cp "$WORK/no-heads" "$WORK/heads"
 echo "the scope's cost …" >&2
@@ -43,7 +43,7 @@ cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
     echo '```'
     echo
     echo "## Policies"
-    echo "\`x ar\` is measured, \`modelled\` is emitted·(L + ρ) / (layer loads + ρ·head loads), \`meas/mod\` their quotient: below 1"
+    echo "\`x ar\` is measured, \`+-\` its standard error over passes, \`modelled\` is emitted·(L + ρ) / (layer loads + ρ·head loads), \`meas/mod\` their quotient: below 1"
     echo "is overhead that the model does not know: on a CPU whose caches hold the weights, a row more in a sweep costs"
     echo "arithmetic (see Steps), while the model counts weights read."
     echo '```'
