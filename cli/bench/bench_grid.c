@@ -1,66 +1,17 @@
 /* Which lanes a benchmark has: policies × points of their grids. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/bench/bench.h"
+#include "engine/events/knob_grid.h"
 #include "policies/policy.h"
 
+#define GRID "--grid"
+
 struct axis { /* --grid KNOB=a:b:step */
-    const char *text;
-    char knob[16];
-    double from, step;
-    uint32_t n;
+    struct knob_axis grid;
     bool taken; /* some policy has the knob */
 };
-
-static bool
-number(const char **at, char end, double *out)
-{
-    char *stop;
-    *out = strtod(*at, &stop);
-    if (stop == *at || *stop != end || !isfinite(*out))
-        return false;
-    *at = stop + 1;
-    return true;
-}
-
-static bool
-parse_axis(struct axis *a, const char *text, struct err *err)
-{
-    double to = 0;
-    const char *equals = strchr(text, '='), *at = equals != NULL ? equals + 1 : text;
-    a->text = text;
-    if (equals == NULL || equals == text || (size_t)(equals - text) >= sizeof a->knob || !number(&at, ':', &a->from) ||
-        !number(&at, ':', &to) || !number(&at, '\0', &a->step) || !(a->step > 0) || !(to >= a->from))
-        return err_set(err, ERR_USAGE, "--grid %.60s: KNOB=from:to:step is wanted, as in --grid exit_layer=2:8:2",
-                       text);
-    memcpy(a->knob, text, (size_t)(equals - text));
-    double points = floor((to - a->from) / a->step + 1e-9) + 1;
-    if (!(points <= BENCH_LANES))
-        return err_set(err, ERR_USAGE, "--grid %.60s: that is %.0f points; %d are possible, take a larger step", text,
-                       points, BENCH_LANES);
-    a->n = (uint32_t)points;
-    return true;
-}
-
-/* All values of the axis must be on the knob's own grid, else two points would be the same one. */
-static bool
-check_axis(const struct axis *a, const char *policy, const struct knob *k, struct err *err)
-{
-    if (k->kind == KNOB_CHOICE)
-        return err_set(err, ERR_USAGE, "--grid %.60s: %s is a choice by name; compare with --set", a->text, k->name);
-    for (uint32_t i = 0; i < a->n; i++) {
-        double value = a->from + i * a->step, got;
-        struct err inner = {0};
-        if (!knob_check(k, value, &got, &inner))
-            return err_set(err, ERR_USAGE, "--grid %.60s: policy %s: %.200s", a->text, policy, inner.text);
-        if (fabs(got - value) > 1e-9 * (1 + fabs(value)))
-            return err_set(err, ERR_USAGE, "--grid %.60s: %s goes in steps of %.9g from %.9g, %.9g is between them",
-                           a->text, k->name, k->step, k->min, value);
-    }
-    return true;
-}
 
 static bool
 append_lane(struct bench *b, const struct lane *lane, struct err *err)
@@ -82,33 +33,29 @@ append_lane(struct bench *b, const struct lane *lane, struct err *err)
     return (new->pass != NULL &&new->first != NULL) || err_set(err, ERR_WORK, "out of memory");
 }
 
-/* Counts through the product of the policy's axes, the last one fastest. */
+/* All points of the policy's axes. */
 static bool
-append_points(struct bench *b, const struct lane *plain, const struct axis *const *axes, size_t n_axes,
+append_points(struct bench *b, const struct lane *plain, const struct knob_axis *const *axes, size_t n_axes,
               const struct knob *const *knobs, struct err *err)
 {
-    uint32_t at[OPTIONS_MOST] = {0};
-    for (;;) {
+    const uint32_t points = knob_grid_points(axes, n_axes);
+    for (uint32_t point = 0; point < points; point++) {
+        uint32_t at[OPTIONS_MOST];
         struct lane lane = *plain;
         size_t used = strlen(lane.point);
+        knob_grid_at(axes, n_axes, point, at);
         for (size_t i = 0; i < n_axes; i++) {
             struct knob_setting *s = &lane.set[lane.n_set++];
-            double value = 0;
-            knob_check(knobs[i], axes[i]->from + at[i] * axes[i]->step, &value, NULL);
             snprintf(s->name, sizeof s->name, "%s", knobs[i]->name);
-            knob_format(knobs[i], value, s->text, sizeof s->text);
+            knob_format(knobs[i], knob_axis_value(axes[i], knobs[i], at[i]), s->text, sizeof s->text);
             if (used < sizeof lane.point)
                 used += (size_t)snprintf(lane.point + used, sizeof lane.point - used, "%s%s=%s", used > 0 ? " " : "",
                                          s->name, s->text);
         }
         if (!append_lane(b, &lane, err))
             return false;
-        size_t turn = n_axes;
-        while (turn > 0 && ++at[turn - 1] == axes[turn - 1]->n)
-            at[--turn] = 0;
-        if (turn == 0)
-            return true;
     }
+    return true;
 }
 
 static bool
@@ -116,21 +63,21 @@ append_policy(struct bench *b, const struct policy *p, struct axis *axes, size_t
 {
     const struct policy_info *info = &p->info;
     struct lane lane = {.policy = p->ops->name};
-    const struct axis *own[OPTIONS_MOST];
+    const struct knob_axis *own[OPTIONS_MOST];
     const struct knob *knobs[OPTIONS_MOST];
     size_t n = 0;
     for (size_t i = 0; i < n_axes; i++) {
-        int index = policy_knob_index(info, axes[i].knob);
+        int index = policy_knob_index(info, axes[i].grid.name);
         if (index < 0)
             continue;
         axes[i].taken = true;
-        own[n] = &axes[i];
+        own[n] = &axes[i].grid;
         knobs[n++] = &info->knobs[index];
-        if (!check_axis(&axes[i], p->ops->name, &info->knobs[index], err))
+        if (!knob_axis_check(&axes[i].grid, &info->knobs[index], p->ops->name, GRID, err))
             return false;
         for (size_t k = 0; k + 1 < n; k++)
             if (knobs[k] == knobs[n - 1])
-                return err_set(err, ERR_USAGE, "--grid %.60s: the knob %s has a grid already", axes[i].text,
+                return err_set(err, ERR_USAGE, "--grid %.60s: the knob %s has a grid already", axes[i].grid.text,
                                knobs[k]->name);
     }
     for (size_t k = 0; k < b->o->n_set; k++) {
@@ -177,9 +124,9 @@ list_policies(const struct options *o, const struct engine *e, const struct poli
 bool
 bench_lanes(struct bench *b, struct err *err)
 {
-    struct axis axes[OPTIONS_MOST] = {{0}};
+    struct axis axes[OPTIONS_MOST] = {{.taken = false}};
     for (size_t i = 0; i < b->o->grid.n; i++)
-        if (!parse_axis(&axes[i], b->o->grid.at[i], err))
+        if (!knob_axis_parse(&axes[i].grid, b->o->grid.at[i], GRID, err))
             return false;
     const struct model_info model = {b->engine->model->desc.n_layers, b->engine->model->desc.width,
                                      b->engine->model->desc.vocab, b->engine->model->rho, b->engine->profile};
@@ -199,7 +146,7 @@ bench_lanes(struct bench *b, struct err *err)
     for (size_t i = 0; i < b->o->grid.n && ok; i++)
         if (!axes[i].taken)
             ok = err_set(err, ERR_USAGE, "--grid %.60s: none of these policies has that knob; see --list-policies",
-                         axes[i].text);
+                         axes[i].grid.text);
     return ok;
 }
 

@@ -1,0 +1,324 @@
+/* Which run of a sweep comes next, and when one is over. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/events/knob_sweep_internal.h"
+
+#define WHO ":sweep"
+
+/* ---- life ---- */
+
+bool
+sweep_open(struct knob_sweep **out, const struct run_info *info, struct err *err)
+{
+    if ((*out = calloc(1, sizeof **out)) == NULL)
+        return err_set(err, ERR_WORK, "out of memory for sweeps");
+    (*out)->info = info;
+    return true;
+}
+
+/* What it was about; what is under way is over. */
+static void
+forget(struct knob_sweep *s)
+{
+    for (uint32_t i = 0; i < s->n_prompts; i++)
+        free(s->prompts[i]);
+    free(s->prompts);
+    free(s->own_prompt);
+    free(s->words);
+    free(s->point);
+    *s = (struct knob_sweep){.info = s->info};
+}
+
+void
+sweep_close(struct knob_sweep *s)
+{
+    if (s == NULL)
+        return;
+    forget(s);
+    free(s);
+}
+
+/* ---- beginning ---- */
+
+/* The words of the grid into axes of the policy's knobs. */
+static bool
+read_axes(struct knob_sweep *s, const struct policy_info *policy, struct err *err)
+{
+    char *save = NULL;
+    for (char *word = strtok_r(s->words, " \t", &save); word != NULL; word = strtok_r(NULL, " \t", &save)) {
+        struct knob_axis a;
+        if (!knob_axis_parse(&a, word, WHO, err))
+            return false;
+        const int k = policy_knob_index(policy, a.name);
+        if (k < 0)
+            return err_set(err, ERR_USAGE, WHO " %.60s: policy %s has no such knob", word, policy->name);
+        if (s->n_axes == SWEEP_AXES)
+            return err_set(err, ERR_USAGE, WHO " %.60s: more than %d knobs; sweep fewer at a time", word, SWEEP_AXES);
+        for (uint32_t i = 0; i < s->n_axes; i++)
+            if (s->knob[i] == (uint32_t)k)
+                return err_set(err, ERR_USAGE, WHO " %.60s: %s is swept already", word, policy->knobs[k].name);
+        if (!knob_axis_check(&a, &policy->knobs[k], policy->name, WHO, err))
+            return false;
+        s->knob[s->n_axes] = (uint32_t)k;
+        s->axis[s->n_axes++] = a;
+    }
+    if (s->n_axes == 0)
+        return err_set(err, ERR_USAGE, "sweep which knobs? for example " WHO " tau=0.3:0.9:0.1 d_max=3:8:1");
+    const struct knob_axis *axes[SWEEP_AXES];
+    for (uint32_t i = 0; i < s->n_axes; i++)
+        axes[i] = &s->axis[i];
+    s->n_points = knob_grid_points(axes, s->n_axes);
+    return s->n_points <= KNOB_GRID_MOST ||
+           err_set(err, ERR_USAGE, WHO " has more than %d points: take larger steps, or fewer knobs", KNOB_GRID_MOST);
+}
+
+static bool
+copy_prompts(struct knob_sweep *s, char *const *prompts, size_t n, const char *own)
+{
+    if (own != NULL && (s->own_prompt = strdup(own)) == NULL)
+        return false;
+    if (n > 0 && (s->prompts = calloc(n, sizeof *s->prompts)) == NULL)
+        return false;
+    for (; s->n_prompts < n; s->n_prompts++)
+        if ((s->prompts[s->n_prompts] = strdup(prompts[s->n_prompts])) == NULL)
+            return false;
+    return true;
+}
+
+static bool
+same_text(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static bool
+same_prompts(const struct knob_sweep *a, const struct knob_sweep *b)
+{
+    if (a->n_prompts != b->n_prompts)
+        return false;
+    for (uint32_t i = 0; i < a->n_prompts; i++)
+        if (strcmp(a->prompts[i], b->prompts[i]) != 0)
+            return false;
+    return a->n_prompts > 0 || same_text(a->own_prompt, b->own_prompt);
+}
+
+/* Everything that a point's figures hang on, but for where the swept knobs stand. */
+static bool
+same_sweep(const struct knob_sweep *a, const struct knob_sweep *b)
+{
+    const struct stretch *x = &a->setting, *y = &b->setting;
+    if (a->n_axes != b->n_axes || x->policy != y->policy || strcmp(x->head, y->head) != 0 || x->seed != y->seed ||
+        x->sampling.temperature != y->sampling.temperature || x->sampling.top_k != y->sampling.top_k ||
+        x->sampling.top_p != y->sampling.top_p || !same_prompts(a, b))
+        return false;
+    bool swept[POLICY_KNOBS] = {false};
+    for (uint32_t i = 0; i < a->n_axes; i++) {
+        if (a->knob[i] != b->knob[i] || a->axis[i].from != b->axis[i].from || a->axis[i].step != b->axis[i].step ||
+            a->axis[i].n != b->axis[i].n)
+            return false;
+        swept[a->knob[i]] = true;
+    }
+    for (uint32_t k = 0; k < a->info->policies[x->policy].n_knobs; k++)
+        if (!swept[k] && x->value[k] != y->value[k])
+            return false;
+    return true;
+}
+
+/* The next point that lacks the pass; n_points: none does. */
+static uint32_t
+missing(const struct knob_sweep *s, uint32_t from)
+{
+    while (from < s->n_points && s->point[from].passes >= s->pass)
+        from++;
+    return from;
+}
+
+static void
+begin_point(struct knob_sweep *s, uint32_t point)
+{
+    s->at = point;
+    s->prompt_at = 0;
+    if (point < s->n_points)
+        s->now = s->point[point];
+}
+
+bool
+sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t n_prompts, const struct stretches *all,
+            struct err *err)
+{
+    struct knob_sweep new = {.info = s->info, .setting = *stretches_now(all), .pass = 1};
+    if (sweep_running(s))
+        return err_set(err, ERR_USAGE, "a sweep is under way; Esc or " WHO " stop ends it");
+    if (new.setting.policy >= s->info->n_policies)
+        return err_set(err, ERR_USAGE, WHO ": the policy is not known here");
+    new.words = strdup(grid);
+    bool ok = (new.words != NULL &&copy_prompts(&new, prompts, n_prompts, stretches_prompt(all, &new.setting))) ||
+              err_set(err, ERR_WORK, "out of memory for a sweep");
+    ok = ok && read_axes(&new, &s->info->policies[new.setting.policy], err);
+    if (ok && s->n_points > 0 && same_sweep(s, &new)) { /* it goes on where it was, with what is missing */
+        new.point = s->point;
+        s->point = NULL;
+        new.pass = s->pass;
+        if (missing(&new, 0) == new.n_points)
+            new.pass++;
+    } else if (ok) {
+        new.point = calloc(new.n_points, sizeof *new.point);
+        ok = new.point != NULL || err_set(err, ERR_WORK, "out of memory for a sweep of %u points", new.n_points);
+    }
+    if (!ok) {
+        forget(&new);
+        return false;
+    }
+    forget(s);
+    *s = new;
+    for (uint32_t i = 0; i < s->n_axes; i++)
+        s->before[i] = s->setting.value[s->knob[i]];
+    s->first = true;
+    s->state = SWEEP_DUE;
+    begin_point(s, missing(s, 0));
+    return true;
+}
+
+/* ---- what happens ---- */
+
+static void
+end_round(struct knob_sweep *s)
+{
+    if (s->joint.rounds > 0)
+        round_sums_add(&s->now.sums, &s->joint, s->info->rho);
+    s->joint = (struct tally){0};
+}
+
+static void
+take_round(struct knob_sweep *s, const struct event *e)
+{
+    const struct tally t = tally_of(&e->round_end);
+    if (e->round != s->joint_round)
+        end_round(s);
+    tally_add(&s->joint, &t);
+    tally_add(&s->now.total, &t);
+    s->joint_round = e->round;
+}
+
+static void
+end_run(struct knob_sweep *s)
+{
+    end_round(s);
+    s->runs++;
+    s->runs_us += (double)s->run_us;
+    s->run_us = 0;
+    s->state = SWEEP_DUE;
+    if (++s->prompt_at < s->n_prompts)
+        return;
+    s->now.passes = s->pass;
+    s->point[s->at] = s->now;
+    begin_point(s, missing(s, s->at + 1));
+}
+
+/* A turn that was asked for before the sweep and is told only now: that is how the knob stood. */
+static void
+take_turn(struct knob_sweep *s, const struct control_event *c)
+{
+    for (uint32_t i = 0; i < s->n_axes; i++) {
+        const struct knob *k = sweep_knob(s, i);
+        double value;
+        if (strcmp(k->name, c->name) == 0 && knob_parse(k, c->new_text, &value, NULL) &&
+            value != sweep_value(s, s->at, i))
+            s->before[i] = value;
+    }
+}
+
+static void
+take_control(struct knob_sweep *s, const struct control_event *c)
+{
+    const char *cause = s->n_prompts > 0 ? "prompt" : "restart";
+    if (s->state == SWEEP_ASKED && strcmp(c->name, "run") == 0 && strcmp(c->new_text, cause) == 0) {
+        s->state = SWEEP_RUNS;
+        s->first = false;
+        s->joint_round = 0;
+        s->joint = (struct tally){0};
+    } else if (s->first) {
+        take_turn(s, c);
+    } else if (s->state == SWEEP_RUNS && strcmp(c->name, "end") == 0 && strncmp(c->new_text, "error", 5) == 0) {
+        snprintf(s->failed, sizeof s->failed, "%s", c->new_text);
+        s->state = SWEEP_DUE;
+    } else if (s->state == SWEEP_RUNS && strcmp(c->name, "end") == 0) {
+        end_run(s);
+    }
+}
+
+void
+sweep_event(struct knob_sweep *s, const struct event *e)
+{
+    if (s->state == SWEEP_RUNS)
+        s->run_us = e->t_us;
+    if (e->type == EVENT_CONTROL && s->state != SWEEP_OVER && e->control.new_text != NULL)
+        take_control(s, &e->control);
+    else if (e->type == EVENT_ROUND && s->state == SWEEP_RUNS)
+        take_round(s, e);
+}
+
+/* ---- what is asked for ---- */
+
+/* Also where one can't be had back the others are. */
+static bool
+bring_back(struct knob_sweep *s, const struct sweep_host *host, struct err *err)
+{
+    bool ok = true;
+    s->state = SWEEP_OVER;
+    s->run_us = 0;
+    for (uint32_t i = 0; i < s->n_axes; i++) {
+        char text[32];
+        knob_format(sweep_knob(s, i), s->before[i], text, sizeof text);
+        ok = host->knob(host->user, sweep_knob(s, i)->name, text, ok ? err : NULL) && ok;
+    }
+    if (s->n_prompts > 0 && s->own_prompt != NULL)
+        ok = host->run(host->user, s->own_prompt, ok ? err : NULL) && ok;
+    return ok;
+}
+
+bool
+sweep_next(struct knob_sweep *s, const struct sweep_host *host, struct err *err)
+{
+    if (s->state != SWEEP_DUE)
+        return true;
+    if (s->failed[0] != '\0') {
+        err_set(err, ERR_WORK, "the sweep stopped: %s", s->failed);
+        s->failed[0] = '\0';
+        bring_back(s, host, NULL);
+        return false;
+    }
+    if (s->at == s->n_points)
+        return bring_back(s, host, err);
+    bool ok = true;
+    for (uint32_t i = 0; i < s->n_axes && ok; i++) {
+        char text[32];
+        knob_format(sweep_knob(s, i), sweep_value(s, s->at, i), text, sizeof text);
+        ok = host->knob(host->user, sweep_knob(s, i)->name, text, err);
+    }
+    ok = ok && host->run(host->user, s->n_prompts > 0 ? s->prompts[s->prompt_at] : NULL, err);
+    if (!ok)
+        bring_back(s, host, NULL);
+    else
+        s->state = SWEEP_ASKED;
+    return ok;
+}
+
+bool
+sweep_stop(struct knob_sweep *s, const struct sweep_host *host, struct err *err)
+{
+    return !sweep_running(s) || bring_back(s, host, err);
+}
+
+enum sweep_state
+sweep_state(const struct knob_sweep *s)
+{
+    return s->state;
+}
+
+bool
+sweep_running(const struct knob_sweep *s)
+{
+    return s->state != SWEEP_OVER;
+}

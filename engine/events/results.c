@@ -1,0 +1,130 @@
+#include "engine/events/results.h"
+
+#include <math.h>
+
+#define MEASURE(name)                                                                                                  \
+    static double name(const struct result *r)                                                                         \
+    {                                                                                                                  \
+        return r->m.name;                                                                                              \
+    }
+MEASURE(tokens_per_s)
+MEASURE(tokens_per_round)
+MEASURE(acceptance_rate)
+MEASURE(per_token_acceptance)
+MEASURE(etpl)
+MEASURE(discard_rate)
+MEASURE(verification_rate)
+MEASURE(heads_share)
+MEASURE(verify_share)
+MEASURE(probe_share)
+MEASURE(wait_share)
+MEASURE(aside_share)
+MEASURE(tokens_per_s_all_in)
+
+static double
+layers_share(const struct result *r) /* of the draft's work what is not the heads' */
+{
+    return r->m.draft_share - r->m.heads_share;
+}
+
+static double
+speedup(const struct result *r)
+{
+    return r->speedup;
+}
+
+static double
+speedup_se(const struct result *r)
+{
+    return r->speedup_se;
+}
+
+static double
+speed_se(const struct result *r)
+{
+    return r->speed_se;
+}
+
+static double
+speedup_all_in(const struct result *r)
+{
+    return r->speedup_all_in;
+}
+
+static double
+modelled(const struct result *r)
+{
+    return r->modelled;
+}
+
+static double
+ratio(const struct result *r)
+{
+    return r->ratio;
+}
+
+const struct result_column result_columns[RESULT_COLUMNS] = {
+    {"tokens/s", "tok_per_s", "%.1f", tokens_per_s, SHOWN},
+    {"x ar", "speedup", "%.2f", speedup, SHOWN},
+    {"+-", "speedup_se", "%.3f", speedup_se, SHOWN},
+    {"all in", "speedup_all_in", "%.2f", speedup_all_in, SHOWN},
+    {"tok/round", "tokens_per_round", "%.2f", tokens_per_round, SHOWN},
+    {"accept", "acceptance_rate", "%.2f", acceptance_rate, SHOWN},
+    {"per token", "per_token_acceptance", "%.2f", per_token_acceptance, SHOWN_WIDE},
+    {"eTPL", "etpl", "%.3f", etpl, SHOWN},
+    {"discard", "discard_rate", "%.2f", discard_rate, SHOWN_WIDE},
+    {"verify", "verification_rate", "%.2f", verification_rate, SHOWN_WIDE},
+    {"modelled", "modelled_speedup", "%.2f", modelled, SHOWN_WIDE},
+    {"meas/mod", "measured_over_modelled", "%.2f", ratio, SHOWN_WIDE},
+    {"", "draft_share", "", layers_share, SHOWN_FILES},
+    {"", "heads_share", "", heads_share, SHOWN_FILES},
+    {"", "verify_share", "", verify_share, SHOWN_FILES},
+    {"", "probe_share", "", probe_share, SHOWN_FILES},
+    {"", "wait_share", "", wait_share, SHOWN_FILES},
+    {"", "aside_share", "", aside_share, SHOWN_FILES},
+    {"", "tok_per_s_all_in", "", tokens_per_s_all_in, SHOWN_FILES},
+    {"", "tok_per_s_se", "", speed_se, SHOWN_FILES},
+};
+
+static void
+csv_text(FILE *out, const char *text) /* a quote is written twice */
+{
+    fputc('"', out);
+    for (; *text != '\0'; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+void
+results_csv_head(FILE *out)
+{
+    fputs("policy,params", out);
+    for (int k = 0; k < RESULT_COLUMNS; k++)
+        fprintf(out, ",%s", result_columns[k].csv);
+    fputs(",lossless,rounds,drafted,verified,accepted,emitted,layers_loaded,heads_loaded,decode_s,model,machine\r\n",
+          out);
+}
+
+void
+results_csv_line(FILE *out, const struct result *r)
+{
+    const struct tally *t = r->total;
+    fprintf(out, "%s,", r->policy);
+    csv_text(out, r->params);
+    for (int k = 0; k < RESULT_COLUMNS; k++) {
+        const double value = result_columns[k].value(r);
+        fputc(',', out);
+        if (!isnan(value))
+            fprintf(out, "%.9g", value);
+    }
+    fprintf(out, ",%s,%llu,%llu,%llu,%llu,%llu,%.9g,%.9g,%.9g,", r->lossless, (unsigned long long)t->rounds,
+            (unsigned long long)t->drafted, (unsigned long long)t->verified, (unsigned long long)t->accepted,
+            (unsigned long long)t->emitted, t->layers, t->heads, (t->draft_us + t->verify_us) * 1e-6);
+    csv_text(out, r->model);
+    fputc(',', out);
+    csv_text(out, r->machine);
+    fputs("\r\n", out);
+}

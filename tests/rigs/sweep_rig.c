@@ -1,0 +1,136 @@
+#include "tests/rigs/sweep_rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void
+made_tell(struct made *m, const struct event *e)
+{
+    stretches_event(m->f->stretches, e);
+    sweep_event(m->sweep, e);
+}
+
+void
+made_tell_control(struct made *m, const char *name, const char *before, const char *after)
+{
+    struct event e = {
+        .type = EVENT_CONTROL, .run = m->f->run, .round = m->f->round, .t_us = 2000 * (uint64_t)m->f->round};
+    e.control = (struct control_event){.old_text = before, .new_text = after};
+    snprintf(e.control.name, sizeof e.control.name, "%s", name);
+    made_tell(m, &e);
+}
+
+bool
+made_ask_knob(void *user, const char *name, const char *text, struct err *err)
+{
+    struct made *m = user;
+    char before[32];
+    double *value = strcmp(name, "tau") == 0 ? &m->tau : &m->d_max;
+    if (m->refuse != NULL && strcmp(m->refuse, name) == 0)
+        return err_set(err, ERR_USAGE, "%s can't be turned", name);
+    snprintf(before, sizeof before, "%.9g", *value);
+    *value = strtod(text, NULL);
+    made_tell_control(m, name, before, text);
+    return true;
+}
+
+bool
+made_ask_run(void *user, const char *prompt, struct err *err)
+{
+    struct made *m = user;
+    (void)err;
+    snprintf(m->run, sizeof m->run, "%s", prompt != NULL ? "prompt" : "restart");
+    if (prompt != NULL)
+        snprintf(m->prompt, sizeof m->prompt, "%s", prompt);
+    m->asked++;
+    return true;
+}
+
+struct sweep_host
+made_host_of(struct made *m)
+{
+    return (struct sweep_host){.user = m, .knob = made_ask_knob, .run = made_ask_run};
+}
+
+/* Rounds whose tokens and time hang on knobs, prompt and round alone. */
+void
+made_tell_round(struct made *m, uint32_t sequences)
+{
+    const uint32_t round = ++m->f->round, deep = (uint32_t)m->d_max, wide = (uint32_t)(m->tau * 20 + 0.5);
+    for (uint32_t seq = 0; seq < sequences; seq++) {
+        const uint32_t accepted = (round * 7 + deep * wide + seq + (uint32_t)strlen(m->prompt)) % 5;
+        const struct event e = {.type = EVENT_ROUND,
+                                .run = m->f->run,
+                                .seq = seq,
+                                .round = round,
+                                .t_us = 2000 * (uint64_t)round,
+                                .round_end = {.draft_us = 500 + 10 * (round % 3) + 20 * deep,
+                                              .verify_us = 900 + 5 * wide,
+                                              .drafted = 5,
+                                              .verified = 5,
+                                              .accepted = accepted,
+                                              .emitted = accepted + 1,
+                                              .layers_loaded = 20 + (float)deep,
+                                              .heads_loaded = 3}};
+        made_tell(m, &e);
+    }
+}
+
+/* The run that was asked for, up to `rounds` of it; true: to its end. */
+bool
+made_run(struct made *m, uint32_t rounds)
+{
+    char run[16];
+    memcpy(run, m->run, sizeof run);
+    m->run[0] = '\0';
+    if (run[0] == '\0')
+        return false;
+    m->f->run++;
+    m->f->round = 0;
+    made_tell_control(m, "run", "", run);
+    if (strcmp(run, "prompt") == 0)
+        made_tell_control(m, "prompt", "", m->prompt);
+    for (uint32_t i = 0; i < rounds && i < m->rounds; i++)
+        made_tell_round(m, 1);
+    if (rounds >= m->rounds)
+        made_tell_control(m, "end", "", m->end);
+    return rounds >= m->rounds;
+}
+
+void
+made_next(struct made *m)
+{
+    const struct sweep_host host = made_host_of(m);
+    struct err err = {0};
+    assert_true(sweep_next(m->sweep, &host, &err));
+}
+
+/* n further runs, or all. */
+void
+made_go_on(struct made *m, uint32_t n)
+{
+    for (; n > 0 && sweep_running(m->sweep); n--) {
+        made_next(m);
+        made_run(m, UINT32_MAX);
+    }
+    made_next(m);
+}
+
+void
+made_sweep(struct made *m, const char *grid, char *const *prompts, size_t n)
+{
+    struct err err = {0};
+    if (!sweep_begin(m->sweep, grid, prompts, n, m->f->stretches, &err))
+        fail_msg("%s", err.text);
+}
+
+void
+made_session(struct made *m, struct fixture *f)
+{
+    struct err err = {0};
+    *m = (struct made){.f = f, .tau = 0.55, .d_max = 5, .rounds = 6, .end = "tokens"};
+    assert_true(sweep_open(&m->sweep, &f->info, &err));
+    made_tell_control(m, "run", "", "start");
+    made_tell_round(m, 1);
+}

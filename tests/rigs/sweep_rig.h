@@ -1,0 +1,31 @@
+/* A session that is made up, of specbound's two knobs, and a sweep that it is asked by: what a run does hangs on its settings
+ * alone. It does at once what it is asked for, but tells of a run only in made_run(). */
+#ifndef TESTS_RIGS_SWEEP_RIG_H
+#define TESTS_RIGS_SWEEP_RIG_H
+
+#include "tests/rigs/stretch_rig.h"
+
+#include "engine/events/knob_sweep.h"
+
+struct made {
+    struct fixture *f;
+    struct knob_sweep *sweep;
+    double tau, d_max;
+    char run[16], prompt[64]; /* asked for; "": nothing */
+    uint32_t asked, rounds;   /* runs and how many rounds each has */
+    const char *refuse;       /* a knob that can't be turned */
+    char end[16];
+};
+
+void made_session(struct made *, struct fixture *); /* with a run that goes; its sweep is to be closed */
+struct sweep_host made_host_of(struct made *);
+bool made_ask_knob(void *user, const char *name, const char *text, struct err *);
+bool made_ask_run(void *user, const char *prompt, struct err *);
+void made_tell_control(struct made *, const char *name, const char *before, const char *after);
+void made_tell_round(struct made *, uint32_t sequences);
+bool made_run(struct made *, uint32_t rounds); /* the one asked for, up to so many rounds of it; true: to its end */
+void made_sweep(struct made *, const char *grid, char *const *prompts, size_t n);
+void made_next(struct made *);              /* what is asked for is asked for */
+void made_go_on(struct made *, uint32_t n); /* n further runs, or all */
+
+#endif

@@ -1,0 +1,296 @@
+/* A sweep against a session that is made up: what a run does hangs on its settings alone, so that a sweep which was cut off
+ * half-way and goes on must come to what one in a piece comes to. */
+#include "tests/rigs/sweep_rig.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GRID   "tau=0.3:0.9:0.15 d_max=3:8:1" /* 5 × 6 */
+#define POINTS 30
+
+/* All that the points say, as text. */
+static char *
+report(const struct knob_sweep *s)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    assert_non_null(out);
+    sweep_csv(s, (struct estimate){.value = NAN, .se = NAN}, out);
+    fclose(out);
+    return text;
+}
+
+static void
+test_every_point_is_run_once_and_knobs_come_back(void **state)
+{
+    struct made m;
+    made_session(&m, *state);
+    made_sweep(&m, GRID, NULL, 0);
+    assert_int_equal(sweep_points(m.sweep), POINTS);
+    made_go_on(&m, UINT32_MAX);
+    assert_int_equal(m.asked, POINTS);
+    assert_int_equal(sweep_done(m.sweep), POINTS);
+    assert_true(m.tau == 0.55 && m.d_max == 5);
+    for (uint32_t i = 0; i < POINTS; i++) {
+        char text[64], wanted[64];
+        snprintf(wanted, sizeof wanted, "tau=%.9g d_max=%d", 0.3 + 0.15 * (i / 6), 3 + (int)(i % 6));
+        sweep_text(m.sweep, i, text, sizeof text);
+        assert_string_equal(text, wanted);
+        const struct sweep_point *p = sweep_result(m.sweep, i);
+        assert_int_equal(p->total.rounds, 6);
+        assert_true(p->total.draft_us == 6 * 500 + 2 * 30 + 6 * 20 * (3 + (int)(i % 6)));
+        const struct estimates e = sweep_estimates(m.sweep, i);
+        assert_int_equal(e.tokens_per_s.n, 6);
+        const double us = p->total.draft_us + p->total.verify_us;
+        assert_true(fabs(e.tokens_per_s.value - (double)p->total.emitted / us * 1e6) < 1e-6);
+        assert_true(e.tokens_per_s.se > 0);
+    }
+    sweep_close(m.sweep);
+}
+
+static void
+test_cut_off_half_way_and_resumed_it_is_the_same(void **state)
+{
+    struct made m;
+    made_session(&m, *state);
+    made_sweep(&m, GRID, NULL, 0);
+    made_go_on(&m, UINT32_MAX);
+    char *whole = report(m.sweep);
+    sweep_close(m.sweep);
+    for (uint32_t cut = 0; cut < POINTS; cut += 7) {
+        const struct sweep_host host = made_host_of(&m);
+        struct err err = {0};
+        assert_true(sweep_open(&m.sweep, &m.f->info, &err));
+        made_sweep(&m, GRID, NULL, 0);
+        m.asked = 0;
+        made_go_on(&m, cut);
+        made_run(&m, 3); /* half of the next run */
+        assert_true(sweep_stop(m.sweep, &host, &err));
+        assert_false(sweep_running(m.sweep));
+        assert_int_equal(sweep_done(m.sweep), cut);
+        assert_true(m.tau == 0.55 && m.d_max == 5);
+        made_tell_round(&m, 1); /* that run goes on, and is none of the sweep's */
+        made_tell_control(&m, "end", "", "tokens");
+        made_sweep(&m, GRID, NULL, 0);
+        made_tell_round(&m, 1); /* nor is what runs before it begins again */
+        made_go_on(&m, UINT32_MAX);
+        assert_int_equal(m.asked, POINTS + 1); /* the one that was cut off, twice */
+        char *again = report(m.sweep);
+        assert_string_equal(again, whole);
+        free(again);
+        sweep_close(m.sweep);
+    }
+    free(whole);
+}
+
+static void
+test_a_whole_sweep_begun_again_adds_a_pass(void **state)
+{
+    struct made m;
+    made_session(&m, *state);
+    for (uint32_t pass = 1; pass <= 3; pass++) {
+        made_sweep(&m, "tau=0.3:0.9:0.3", NULL, 0);
+        assert_int_equal(sweep_pass(m.sweep), pass);
+        assert_int_equal(sweep_done(m.sweep), 0);
+        made_go_on(&m, UINT32_MAX);
+        assert_int_equal(m.asked, 3 * pass);
+        assert_int_equal(sweep_result(m.sweep, 1)->total.rounds, 6 * pass);
+        assert_int_equal(sweep_estimates(m.sweep, 1).tokens_per_s.n, 6 * pass);
+    }
+    sweep_close(m.sweep);
+}
+
+static void
+test_other_settings_begin_anew(void **state)
+{
+    struct made m;
+    made_session(&m, *state);
+    made_sweep(&m, "tau=0.3:0.9:0.3", NULL, 0);
+    made_go_on(&m, UINT32_MAX);
+    m.refuse = NULL;
+    made_ask_knob(&m, "d_max", "7", NULL); /* a knob that is not swept */
+    made_sweep(&m, "tau=0.3:0.9:0.3", NULL, 0);
+    assert_int_equal(sweep_pass(m.sweep), 1);
+    made_go_on(&m, 1);
+    assert_int_equal(sweep_done(m.sweep), 1);
+    const struct sweep_host host = made_host_of(&m);
+    assert_true(sweep_stop(m.sweep, &host, NULL));
+    made_ask_knob(&m, "tau", "0.5", NULL); /* where the swept one stands is all the same */
+    made_sweep(&m, "tau=0.3:0.9:0.3", NULL, 0);
+    assert_int_equal(sweep_done(m.sweep), 1);
+    assert_true(sweep_stop(m.sweep, &host, NULL));
+    assert_true(m.tau == 0.5);
+    made_sweep(&m, "tau=0.3:0.6:0.3", NULL, 0);
+    assert_int_equal(sweep_done(m.sweep), 0);
+    sweep_close(m.sweep);
+}
+
+static void
+test_a_list_of_prompts_is_run_at_every_point(void **state)
+{
+    struct made m;
+    char one[] = "one", three[] = "three", *prompts[] = {one, three};
+    made_session(&m, *state);
+    made_ask_run(&m, "mine", NULL);
+    made_run(&m, UINT32_MAX);
+    m.asked = 0;
+    made_sweep(&m, "d_max=3:5:1", prompts, 2);
+    made_go_on(&m, 3);
+    assert_int_equal(sweep_done(m.sweep), 1); /* half a list is no result */
+    assert_null(sweep_result(m.sweep, 1));
+    made_go_on(&m, UINT32_MAX);
+    assert_int_equal(sweep_done(m.sweep), 3);
+    assert_int_equal(m.asked, 7);
+    assert_string_equal(m.prompt, "mine"); /* the prompt as it was */
+    assert_int_equal(sweep_result(m.sweep, 2)->total.rounds, 12);
+    sweep_close(m.sweep);
+}
+
+static void
+test_a_round_of_several_sequences_is_one_sample(void **state)
+{
+    struct made m;
+    made_session(&m, *state);
+    made_sweep(&m, "d_max=3:4:1", NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        made_next(&m);
+        made_run(&m, 0);
+        for (int round = 0; round < 4; round++)
+            made_tell_round(&m, 3);
+        made_tell_control(&m, "end", "", "batch");
+    }
+    made_next(&m);
+    assert_int_equal(sweep_done(m.sweep), 2);
+    assert_int_equal(sweep_result(m.sweep, 0)->total.rounds, 12);
+    assert_int_equal(sweep_estimates(m.sweep, 0).tokens_per_s.n, 4);
+    sweep_close(m.sweep);
+}
+
+static void
+test_failures_end_it_with_knobs_as_they_were(void **state)
+{
+    struct made m;
+    struct err err = {0};
+    made_session(&m, *state);
+    const struct sweep_host host = made_host_of(&m);
+    made_sweep(&m, GRID, NULL, 0);
+    made_go_on(&m, 2);
+    snprintf(m.end, sizeof m.end, "error: gone");
+    made_run(&m, UINT32_MAX);
+    assert_true(m.tau == 0.3);
+    assert_false(sweep_next(m.sweep, &host, &err));
+    assert_non_null(strstr(err.text, "error: gone"));
+    assert_false(sweep_running(m.sweep));
+    assert_int_equal(sweep_done(m.sweep), 2);
+    assert_true(m.tau == 0.55 && m.d_max == 5);
+    m.refuse = "d_max";
+    made_sweep(&m, GRID, NULL, 0);
+    assert_false(sweep_next(m.sweep, &host, &err));
+    assert_non_null(strstr(err.text, "d_max can't be turned"));
+    assert_false(sweep_running(m.sweep));
+    assert_true(m.tau == 0.55);
+    sweep_close(m.sweep);
+}
+
+static void
+test_a_turn_told_late_is_how_the_knob_stood(void **state)
+{
+    struct made m;
+    made_session(&m, *state);
+    made_sweep(&m, "tau=0.3:0.6:0.3", NULL, 0);
+    made_tell_control(&m, "tau", "0.55", "0.8"); /* asked for just before */
+    made_go_on(&m, UINT32_MAX);
+    assert_true(m.tau == 0.8);
+    sweep_close(m.sweep);
+}
+
+static void
+test_the_best_is_one_or_has_others_near(void **state)
+{
+    struct made m;
+    uint32_t best, near;
+    made_session(&m, *state);
+    made_sweep(&m, "d_max=3:6:1", NULL, 0);
+    made_go_on(&m, 1);
+    assert_false(sweep_best(m.sweep, SWEEP_SPEED, &best, &near));
+    made_go_on(&m, UINT32_MAX);
+    for (enum sweep_measure k = 0; k < SWEEP_MEASURES; k++) {
+        uint32_t wanted = 0;
+        assert_true(sweep_best(m.sweep, k, &best, &near));
+        for (uint32_t i = 0; i < 4; i++) {
+            const struct estimate a = sweep_estimate(m.sweep, best, k), b = sweep_estimate(m.sweep, i, k);
+            assert_true(a.value >= b.value);
+            wanted += i != best && estimate_difference(a, b).verdict != DIFFERENCE_MORE;
+        }
+        assert_int_equal(near, wanted);
+    }
+    sweep_close(m.sweep);
+}
+
+static void
+test_what_remains_is_told_in_seconds(void **state)
+{
+    struct made m;
+    made_session(&m, *state);
+    made_sweep(&m, "d_max=3:6:1", NULL, 0);
+    assert_true(isnan(sweep_left_s(m.sweep)));
+    made_next(&m);
+    made_run(&m, UINT32_MAX);
+    assert_true(fabs(sweep_left_s(m.sweep) - 3 * 0.012) < 1e-9); /* rounds of 2 ms, six a run */
+    made_next(&m);
+    made_run(&m, 3);
+    assert_true(fabs(sweep_left_s(m.sweep) - (3 * 0.012 - 0.006)) < 1e-9);
+    sweep_close(m.sweep);
+}
+
+static void
+test_what_can_not_be_swept_is_refused_in_a_line(void **state)
+{
+    static const struct {
+        const char *grid, *why;
+    } wrong[] = {{"", "sweep which knobs?"},
+                 {"tau", "KNOB=from:to:step is wanted"},
+                 {"gamma=1:2:1", "policy specbound has no such knob"},
+                 {"tau=0:1:0.5 tau=0:1:0.5", "swept already"},
+                 {"tau=0:2:0.5", "policy specbound"},
+                 {"tau=0:0.1:0.01", "is between them"}};
+    struct made m;
+    made_session(&m, *state);
+    made_sweep(&m, "d_max=3:4:1", NULL, 0);
+    made_go_on(&m, UINT32_MAX);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct err err = {0};
+        assert_false(sweep_begin(m.sweep, wrong[i].grid, NULL, 0, m.f->stretches, &err));
+        assert_int_equal(err.kind, ERR_USAGE);
+        if (strstr(err.text, wrong[i].why) == NULL)
+            fail_msg("'%s' does not say '%s'", err.text, wrong[i].why);
+        assert_int_equal(sweep_done(m.sweep), 2); /* the last one is still there */
+    }
+    made_sweep(&m, "d_max=3:4:1", NULL, 0);
+    struct err err = {0};
+    assert_false(sweep_begin(m.sweep, "d_max=3:4:1", NULL, 0, m.f->stretches, &err));
+    assert_non_null(strstr(err.text, "under way"));
+    sweep_close(m.sweep);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STRETCHES_TEST(test_every_point_is_run_once_and_knobs_come_back),
+        STRETCHES_TEST(test_cut_off_half_way_and_resumed_it_is_the_same),
+        STRETCHES_TEST(test_a_whole_sweep_begun_again_adds_a_pass),
+        STRETCHES_TEST(test_other_settings_begin_anew),
+        STRETCHES_TEST(test_a_list_of_prompts_is_run_at_every_point),
+        STRETCHES_TEST(test_a_round_of_several_sequences_is_one_sample),
+        STRETCHES_TEST(test_failures_end_it_with_knobs_as_they_were),
+        STRETCHES_TEST(test_a_turn_told_late_is_how_the_knob_stood),
+        STRETCHES_TEST(test_the_best_is_one_or_has_others_near),
+        STRETCHES_TEST(test_what_remains_is_told_in_seconds),
+        STRETCHES_TEST(test_what_can_not_be_swept_is_refused_in_a_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
