@@ -101,7 +101,7 @@ receive(struct session *s, struct mail *m, enum gate at)
             check_break(s); /* that round has just ended */
         break;
     case CONTROL_PACE: set_pace(s, m->value); break;
-    case CONTROL_WHAT_IF: s->record.share = m->value; break;
+    case CONTROL_WHAT_IF: s->record.time.share = m->value; break;
     case CONTROL_PROMPT:
     case CONTROL_RESTART: ask_new_run(s, m); break;
     case CONTROL_BASELINE:

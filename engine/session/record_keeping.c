@@ -6,17 +6,16 @@
 #include "engine/base/clock.h"
 #include "engine/session/session_internal.h"
 
-#define SLICE_US    6000  /* that a slice is to take */
-#define SLICE_ROWS  16    /* at most: rows of a fork take places of hidden states that others would look at */
-#define CREDIT_US   20000 /* at most, of the share: time that nobody used is not saved up */
-#define SHOWN_EVERY 32    /* new rows, unless it has caught up */
-#define SHOWN_LEAST 64    /* rows to simulate before it takes the place of one of another text */
+#define SLICE_US    6000 /* that a slice is to take */
+#define SLICE_ROWS  16   /* at most: rows of a fork take places of hidden states that others would look at */
+#define SHOWN_EVERY 32   /* new rows, unless it has caught up */
+#define SHOWN_LEAST 64   /* rows to simulate before it takes the place of one of another text */
 
 bool
 session_open_record(struct session *s, double share, struct err *err)
 {
     struct record_keeping *k = &s->record;
-    k->share = share;
+    k->time.share = share;
     k->rows = 2;
     return layer_record_open(&k->work, s->model.layers, err) && layer_record_open(&k->shown, s->model.layers, err);
 }
@@ -64,14 +63,13 @@ session_record_due(struct session *s, uint64_t idle_until_us)
     struct record_keeping *k = &s->record;
     const struct lane *l = lane_of(s);
     const uint64_t now = clock_us();
-    k->credit_us += k->share * (double)(now - k->asked_us);
-    k->credit_us = k->credit_us < CREDIT_US ? k->credit_us : CREDIT_US;
-    k->asked_us = now;
-    if (!(k->share > 0) || s->run.sampled || s->settings.sampling.temperature > 0 || l->policies[s->settings.policy].ops->what_if == NULL)
+    const bool left = time_share_left(&k->time, now);
+    if (!(k->time.share > 0) || s->run.sampled || s->settings.sampling.temperature > 0 ||
+        l->policies[s->settings.policy].ops->what_if == NULL)
         return false;
     catch_up(s, l);
     k->idle = idle_until_us > now && idle_until_us - now > 2 * k->slice_us;
-    return k->work.first + k->work.n < context_length(s->ctx, l->seq) && (k->idle || k->credit_us > 0);
+    return k->work.first + k->work.n < context_length(s->ctx, l->seq) && (k->idle || left);
 }
 
 /* Asks at rows of depth L, and appends what is said. */
@@ -178,7 +176,7 @@ session_keep_record(struct session *s)
     else if (k->slice_us > SLICE_US && k->rows > 1)
         k->rows /= 2;
     if (!k->idle) {
-        k->credit_us -= (double)k->slice_us;
+        time_share_spend(&k->time, k->slice_us);
         k->unpaid_ns += k->slice_us * 1000;
     }
     return ok;

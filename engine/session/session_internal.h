@@ -13,6 +13,7 @@
 #include "engine/session/run.h"
 #include "engine/session/session.h"
 #include "engine/session/spent.h"
+#include "engine/session/time_share.h"
 #include "engine/session/timing.h"
 
 struct settings { /* what a session generates with; they change between rounds */
@@ -49,17 +50,16 @@ struct acceptance {         /* what the acceptance head works with; empty where 
 };
 
 struct record_keeping {
-    double share;                /* of the time; 0: none is kept */
-    struct layer_record work;    /* the engine thread's */
-    uint32_t run, sequence;      /* what its rows are of, */
-    enum head_choice head;       /* and what looked at them */
-    uint32_t rows, since_shown;  /* in a slice; new ones since it was shown */
-    double credit_us;            /* what is left of the share, */
-    uint64_t asked_us, slice_us; /* when it was counted last; what the last slice took */
-    uint64_t unpaid_ns;          /* what slices took while there was work, since a round paid for it */
-    bool idle;                   /* the next slice is in nobody's way */
-    bool stale;                  /* what is shown is of another text, or another head */
-    pthread_mutex_t lock;        /* what follows */
+    struct time_share time;     /* share 0: none is kept */
+    struct layer_record work;   /* the engine thread's */
+    uint32_t run, sequence;     /* what its rows are of, */
+    enum head_choice head;      /* and what looked at them */
+    uint32_t rows, since_shown; /* in a slice; new ones since it was shown */
+    uint64_t slice_us;          /* that the last slice took */
+    uint64_t unpaid_ns;         /* what slices took while there was work, since a round paid for it */
+    bool idle;                  /* the next slice is in nobody's way */
+    bool stale;                 /* what is shown is of another text, or another head */
+    pthread_mutex_t lock;       /* what follows */
     struct layer_record shown;
     uint64_t version; /* of it; 0: none */
 };

@@ -126,6 +126,14 @@ label(const struct knob *k)
     return k->symbol[0] != '\0' ? k->symbol : k->name;
 }
 
+#define NARROW 64 /* columns: below, what is foretold takes four lines instead of two */
+
+static int
+forecast_rows(const struct canvas *c)
+{
+    return c->cols < NARROW ? 4 : 2;
+}
+
 static void
 draw_forecast(const struct landscape *l, const struct policy_info *policy, const struct canvas *c, int y,
               const uint32_t at[2])
@@ -133,14 +141,22 @@ draw_forecast(const struct landscape *l, const struct policy_info *policy, const
     const struct landscape_grid *g = &l->grid;
     const struct knob *k[2] = {&policy->knobs[g->knob[0]], &policy->knobs[g->knob[1]]};
     const struct forecast *f = &g->cell[at[1]][at[0]];
+    const bool narrow = forecast_rows(c) > 2;
     char value[2][40];
     for (int i = 0; i < 2; i++)
         knob_format(k[i], landscape_value(k[i], g->n[i], at[i]), value[i], sizeof value[i]);
-    int x = canvas_print(c, y, 0, ROLE_FOCUS, "%s %s  %s %s", label(k[0]), value[0], label(k[1]), value[1]);
-    x += canvas_print(c, y, x, ROLE_TEXT, "  %.2f×", (double)f->modelled);
-    x += canvas_print(c, y, x, ROLE_DIM, " (now %.2f×)", (double)l->now.modelled);
-    canvas_print(c, y + 1, 0, ROLE_DIM, "%.2f tokens/round  acceptance %.2f  %.1f layers  %.1f heads a token",
-                 (double)f->tokens_per_round, (double)f->acceptance, (double)f->layers, (double)f->heads);
+    int x = canvas_print(c, y, 0, ROLE_FOCUS, "%s %s  %s %s", label(k[0]), value[0], label(k[1]), value[1]) + 2;
+    if (narrow) {
+        y++;
+        x = 0;
+    }
+    x += canvas_print(c, y, x, ROLE_TEXT, "%.2f×", (double)f->modelled);
+    canvas_print(c, y, x, ROLE_DIM, " (now %.2f×)", (double)l->now.modelled);
+    x = canvas_print(c, ++y, 0, ROLE_DIM, "%.2f tokens/round  acceptance %.2f", (double)f->tokens_per_round,
+                     (double)f->acceptance) +
+        2;
+    canvas_print(c, narrow ? y + 1 : y, narrow ? 0 : x, ROLE_DIM, "%.1f layers  %.1f heads a token", (double)f->layers,
+                 (double)f->heads);
 }
 
 void
@@ -154,7 +170,7 @@ landscape_draw_grid(const struct landscape *l, const struct policy_info *policy,
         return;
     }
     char text[40];
-    const int margin = 7, rows = c->rows > 3 ? c->rows - 2 : 1;
+    const int margin = 7, lines = forecast_rows(c), rows = c->rows > lines ? c->rows - lines : 1;
     const int wide = (c->cols - margin) / (int)g->n[0] > 0 ? (c->cols - margin) / (int)g->n[0] : 1;
     const int cols = wide * (int)g->n[0] < c->cols - margin ? (int)g->n[0] : c->cols - margin;
     const int high = rows < (int)g->n[1] ? rows : (int)g->n[1];

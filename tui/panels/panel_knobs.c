@@ -254,7 +254,7 @@ note_knobs(void *state, const struct view *v, char *out, int n)
     if (!v->live)
         snprintf(out, (size_t)n, "as they were");
     else if (knobs_grid_open(v))
-        snprintf(out, (size_t)n, "what if, of the last %u tokens", (unsigned)l->tokens);
+        snprintf(out, (size_t)n, "what if, %u tokens", (unsigned)l->tokens);
     else if (p->focus < policy->n_knobs && strip_of(v, p->focus) != NULL)
         landscape_best(l, policy, p->focus, out, (size_t)n);
     else if (p->rows > 0 && (uint32_t)p->rows < policy->n_knobs)

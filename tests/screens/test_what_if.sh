@@ -1,0 +1,63 @@
+#!/bin/sh
+# What-if on the bundled model: strips on the sliders, a grid of two knobs, both values taken.
+BUILD=${BUILD:-build}
+. tests/screens/lib.sh
+
+hides() { ! shows "$1"; }
+controls() { # knob, new value: was it turned so?
+    awk -F, -v name="\"$1\"" -v new="\"$2\"" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+        { gsub(/"/, "", name); gsub(/"/, "", new); gsub(/"/, "") } $c["name"] == name && $c["new"] == new { found = 1 }
+        END { exit !found }' "$WORK/run/trace/controls.csv"
+}
+
+# ---- strips ----
+terminal 160x48 "$PROGRAM --pace 0 --ignore-eos -n 160"
+check "at the end of a run the best value of a knob is named" wait_for 'best .*: [0-9.]*×'
+check "tracks are as high as what they promise" shows 'tau .*[▃▄▅▆]*[▇█].*├*'
+tm send-keys : ; tm send-keys -l 'what-if off'; tm send-keys Enter
+check ":what-if off leaves plain sliders" until_true 15 shows 'tau *├─*'
+tm send-keys : ; tm send-keys -l 'what-if 5%'; tm send-keys Enter
+check ":what-if 5% brings them back" wait_for 'best .*: [0-9.]*×'
+tm send-keys : ; tm send-keys -l 'what-if 500%'; tm send-keys Enter
+check "a share that is none is said" wait_for 'as 5%, or off'
+tm send-keys : ; tm send-keys -l 'what-if tau nothing'; tm send-keys Enter
+check "a knob that is none is said" wait_for 'no knob "nothing"'
+tm send-keys : ; tm send-keys -l 'what-if tau tau'; tm send-keys Enter
+check "a grid of one knob is refused" wait_for 'two different knobs'
+tm send-keys : ; tm send-keys -l 'policy swift'; tm send-keys Enter
+check "a policy that can't tell has plain sliders" wait_for 'ratio.*├─*'
+tm send-keys : ; tm send-keys -l 'policy dv'; tm send-keys Enter
+check "another one that can has strips at once" wait_for 'best .*: [0-9.]*×'
+tm send-keys q q
+check "the scope ends well" until_true 15 test -s "$WORK/run/status"
+
+# ---- the grid, in a small terminal too ----
+for size in 80x24 120x36 160x48; do
+    terminal $size "$PROGRAM --pace 0 --ignore-eos -n 160 --trace trace"
+    tm send-keys 5
+    check "a record is there at $size" wait_for 'best .*: [0-9.]*×'
+    tm send-keys Down w
+    check "w opens a grid at $size" wait_for 'what if, [0-9]* tokens'
+    check "what is foretold at the cursor stands below it at $size" wait_for 'tokens/round  acceptance'
+    check "the cursor begins on what is in force at $size" wait_for 'τ 0.5[0-9]*  d_max 5 '
+    tm send-keys Up Up Up
+    check "arrows move the cursor at $size" wait_for 'd_max 8 '
+    tm send-keys Enter
+    check "Enter takes the values and closes the grid at $size" until_true 15 hides 'what if, '
+    check "the knob is turned at $size" wait_for 'd_max .* 8 '
+    tm send-keys w
+    check "it opens again at $size" wait_for 'd_max 8 '
+    tm send-keys Escape
+    check "Esc leaves it at $size" until_true 15 hides 'what if, '
+    tm send-keys q
+    check "the scope ends well at $size" until_true 15 test -s "$WORK/run/status"
+    check "the trace has the turn at $size" controls d_max 8
+done
+
+# ---- replays ----
+terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/specbound"
+check "a replay has plain sliders" wait_for 'tau .*├─*'
+tm send-keys w
+check "… and no grid" until_true 5 hides 'what if, '
+tm send-keys q
+exit $STATUS
