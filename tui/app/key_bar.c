@@ -57,9 +57,10 @@ add_panels(struct items *bar, const struct panes *p)
 {
     for (int i = 0; i < p->n; i++) {
         char digit[12];
-        if (!panes_active(p, i) || i > 8)
+        const int number = panes_number(p, i);
+        if (number < 1 || number > 9)
             continue;
-        snprintf(digit, sizeof digit, "%d", i + 1);
+        snprintf(digit, sizeof digit, "%d", number);
         add(bar, i == p->focus ? 2 : 4, i == p->focus ? ROLE_FOCUS : ROLE_DIM, digit, panel_registry[i]->name);
     }
 }

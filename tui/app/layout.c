@@ -59,13 +59,14 @@ least_rows(const struct stack *s, const struct band *band)
     return band->place != PANEL_TOP ? 8 : tops > 1 ? 11 : 18; /* what one looks at most has most */
 }
 
-/* How much a band is wanted: the focus, the first of the upper and of the lower place, all upper ones, the others. */
+/* How much a band is wanted: the focus, the first of the upper and of the lower place, all upper ones, the first in the middle, the
+ * others. */
 static int
 rank_of(const struct stack *s, int i)
 {
     const struct band *band = &s->band[i];
     const bool first = i == 0 || s->band[i - 1].place != band->place;
-    const int of_place[] = {[PANEL_TOP] = 2, [PANEL_MIDDLE] = 3, [PANEL_BOTTOM] = 4};
+    const int of_place[] = {[PANEL_TOP] = 2, [PANEL_MIDDLE] = first ? 3 : 5, [PANEL_BOTTOM] = 4};
     return band->has_focus ? 0 : first && band->place != PANEL_MIDDLE ? 1 : of_place[band->place];
 }
 
@@ -74,7 +75,7 @@ static void
 choose_bands(struct stack *s, int rows)
 {
     int left = rows, lower = 0;
-    for (int rank = 0; rank <= 4; rank++)
+    for (int rank = 0; rank <= 5; rank++)
         for (int i = 0; i < s->n; i++) {
             struct band *band = &s->band[i];
             const int least = least_rows(s, band);

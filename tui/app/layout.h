@@ -21,7 +21,9 @@
 #define LAYOUT_SPLIT      100 /* columns from which a low one has the text beside the tab */
 #define LAYOUT_COLUMNED   150 /* columns from which what stands in the middle is below one of the upper panels */
 #define LAYOUT_LEAST      8   /* rows of a panel beside or below others */
-#define LAYOUT_TALL       44  /* rows from which narrow terminals stack panels */
+#define LAYOUT_LOOKED_AT                                                                                               \
+    21 /* rows of an upper panel that is no text, where others stand below it: 16 layers and what is around them */
+#define LAYOUT_TALL 44 /* rows from which narrow terminals stack panels */
 
 struct rect {
     int y, x, rows, cols; /* rows == 0: not shown */
@@ -31,6 +33,7 @@ struct layout_item { /* a panel, as far as its place is concerned */
     enum panel_place place;
     int weight, min_cols;
     bool active;
+    bool alone, tall; /* in the middle: nothing stands beside it; at the top: nothing below it */
 };
 
 struct layout {

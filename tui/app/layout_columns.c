@@ -42,19 +42,21 @@ layout_side_by_side(struct layout *l, const struct layout_item *items, const int
 struct place { /* a row of a column */
     int item[LAYOUT_PANELS], n;
     int used; /* columns that its items need at least */
+    bool alone;
 };
 
 struct column {
     struct rect rect; /* with the panel on top */
     struct place place[LAYOUT_PANELS];
-    int n;     /* places below the top one */
-    int least; /* rows that the top one keeps */
+    int n; /* places below the top one */
+    bool tall;
+    int least, want; /* rows that the top one keeps, and would like to keep */
 };
 
 static bool
 has_room(const struct column *c)
 {
-    return c->least + LAYOUT_LEAST * (c->n + 1) <= c->rect.rows;
+    return !c->tall && c->least + LAYOUT_LEAST * (c->n + 1) <= c->rect.rows;
 }
 
 /* Beside others where there is room for it, else in the column with the fewest below. */
@@ -67,7 +69,7 @@ put(struct column *columns, int n, const struct layout_item *items, int item)
     for (int i = 0; i < n; i++) {
         struct column *c = &columns[i];
         for (int k = 0; k < c->n && place == NULL; k++)
-            if (c->place[k].used + wanted <= c->rect.cols)
+            if (!items[item].alone && !c->place[k].alone && c->place[k].used + wanted <= c->rect.cols)
                 place = &c->place[k];
         if (wanted <= c->rect.cols && has_room(c) && (fewest == NULL || c->n < fewest->n))
             fewest = c;
@@ -77,6 +79,7 @@ put(struct column *columns, int n, const struct layout_item *items, int item)
     if (place == NULL)
         return false;
     place->item[place->n++] = item;
+    place->alone = items[item].alone;
     place->used += wanted;
     return true;
 }
@@ -84,7 +87,8 @@ put(struct column *columns, int n, const struct layout_item *items, int item)
 static void
 share(struct layout *l, const struct layout_item *items, const struct column *c, int top)
 {
-    int each = c->rect.rows / (c->n + 2);
+    int each = c->n > 0 ? (c->rect.rows - c->want) / c->n : 0;
+    each = each > c->rect.rows / (c->n + 1) ? c->rect.rows / (c->n + 1) : each;
     each = each < LAYOUT_LEAST ? LAYOUT_LEAST : each > 14 ? 14 : each;
     int y = c->rect.y + c->rect.rows - each * c->n;
     l->panel[top] = (struct rect){c->rect.y, c->rect.x, y - c->rect.y, c->rect.cols};
@@ -101,13 +105,14 @@ layout_columns(struct layout *l, const struct layout_item *items, int n, const i
     int found = 0;
     layout_side_by_side(&tops, items, chosen, n_chosen, area);
     for (int i = 0; i < n_chosen; i++) /* the first one has text, of which any number of rows will do */
-        columns[i] = (struct column){.rect = tops.panel[chosen[i]], .least = i == 0 ? 10 : 18};
+        columns[i] = (struct column){.rect = tops.panel[chosen[i]],
+                                     .tall = items[chosen[i]].tall,
+                                     .least = i == 0 ? 10 : 18,
+                                     .want = i == 0 ? 10 : LAYOUT_LOOKED_AT};
     for (int i = 0; i < n; i++) {
         if (!items[i].active || items[i].place != PANEL_MIDDLE)
             continue;
-        found++;
-        if (!put(columns, n_chosen, items, i))
-            return false;
+        found += put(columns, n_chosen, items, i);
     }
     if (found == 0)
         return false;

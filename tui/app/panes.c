@@ -6,7 +6,7 @@
 bool
 panes_open(struct panes *p, const struct scope *scope, bool live, const struct panel_host *host, struct err *err)
 {
-    *p = (struct panes){.captured = -1, .selection.follow = true};
+    *p = (struct panes){.captured = -1, .selection = {.follow = true, .of = AGGREGATES_STRETCH}};
     p->view = (struct view){.scope = scope,
                             .host = host,
                             .live = live,
@@ -35,6 +35,15 @@ bool
 panes_active(const struct panes *p, int i)
 {
     return panel_registry[i]->active == NULL || panel_registry[i]->active(&p->view);
+}
+
+int
+panes_number(const struct panes *p, int i)
+{
+    int number = 0;
+    for (int k = 0; k <= i; k++)
+        number += panes_active(p, k);
+    return panes_active(p, i) ? number : 0;
 }
 
 void
@@ -86,7 +95,8 @@ panes_arrange(struct panes *p, int rows, int cols)
     panes_take_bookmarks(p);
     for (int i = 0; i < p->n; i++) {
         const struct panel_ops *ops = panel_registry[i];
-        items[i] = (struct layout_item){ops->place, ops->weight, ops->min_cols, panes_active(p, i)};
+        items[i] =
+            (struct layout_item){ops->place, ops->weight, ops->min_cols, panes_active(p, i), ops->alone, ops->tall};
     }
     for (int i = 0; i < p->n && !items[p->focus].active; i++)
         p->focus = (p->focus + 1) % p->n;
@@ -129,30 +139,50 @@ draw_panel(struct panes *p, int i, struct grid *g)
         canvas_box(&box, ops->title, note, view.focused);
 }
 
+#define TAB_NAME 16 /* bytes of a panel's name at most */
+
+/* With so many letters of its name; what is shown has them all. */
 static int
-tab_text(const struct panes *p, int i, bool brief, char *out, size_t size)
+tab_text(const struct panes *p, int i, int letters, char *out, size_t size)
 {
     const bool shown = p->layout.panel[i].rows > 0;
-    if (brief && !shown && i != p->focus)
-        snprintf(out, size, " %d ", i + 1);
+    const char *name = panel_registry[i]->name;
+    if (shown)
+        snprintf(out, size, "[%d %s]", panes_number(p, i), name);
+    else if (letters == TAB_NAME)
+        snprintf(out, size, " %d %s ", panes_number(p, i), name);
     else
-        snprintf(out, size, shown ? "[%d %s]" : " %d %s ", i + 1, panel_registry[i]->name);
-    return text_width(out) + !brief; /* and a gap */
+        snprintf(out, size, " %d%s%.*s", panes_number(p, i), letters > 0 ? " " : "", i == p->focus ? TAB_NAME : letters,
+                 name);
+    return text_width(out) + 1; /* and a gap */
 }
 
-/* The tab at column x, -1: none; c: where to draw them all, or NULL. Where names have no room digits stand alone. */
+/* How many letters of names have room. */
+static int
+tab_letters(const struct panes *p)
+{
+    char text[40];
+    for (int letters = TAB_NAME; letters > 2; letters--) {
+        int width = 0;
+        for (int i = 0; i < p->n; i++)
+            width += panes_active(p, i) ? tab_text(p, i, letters, text, sizeof text) : 0;
+        if (width <= p->layout.tab_bar.cols)
+            return letters;
+    }
+    return 0;
+}
+
+/* The tab at column x, -1: none; c: where to draw them all, or NULL. Names are cut where they have no room. */
 static int
 tabs(const struct panes *p, const struct canvas *c, int x)
 {
     char text[40];
-    int width = 0, from = 0, found = -1;
-    for (int i = 0; i < p->n; i++)
-        width += panes_active(p, i) ? tab_text(p, i, false, text, sizeof text) : 0;
-    const bool brief = width > p->layout.tab_bar.cols;
+    const int letters = tab_letters(p);
+    int width, from = 0, found = -1;
     for (int i = 0; i < p->n; i++) {
         if (!panes_active(p, i))
             continue;
-        width = tab_text(p, i, brief, text, sizeof text);
+        width = tab_text(p, i, letters, text, sizeof text);
         if (c != NULL)
             canvas_text(c, 0, from,
                         i == p->focus                 ? ROLE_FOCUS
@@ -169,6 +199,7 @@ tabs(const struct panes *p, const struct canvas *c, int x)
 void
 panes_draw(struct panes *p, struct grid *g)
 {
+    p->selection.text = p->selection.layers = (struct positions){0};
     for (int i = 0; i < p->n; i++)
         if (p->layout.panel[i].rows > 0)
             draw_panel(p, i, g);

@@ -24,6 +24,8 @@ struct panes {
 bool panes_open(struct panes *, const struct scope *, bool live, const struct panel_host *, struct err *);
 void panes_close(struct panes *);
 bool panes_active(const struct panes *, int i);
+int panes_number(const struct panes *,
+                 int i); /* among the active ones, from 1: the digit that goes to it; 0: it isn't */
 /* Layout, and the focus where it can be; rows and cols of the screen. */
 void panes_arrange(struct panes *, int rows, int cols);
 void panes_draw(struct panes *, struct grid *); /* with the row of tabs */

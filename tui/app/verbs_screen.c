@@ -36,9 +36,9 @@ run_panel(struct app *app, const char *rest, struct err *err)
         }
         return true;
     }
-    char names[160] = "", digit[12];
+    char names[200] = "", digit[12];
     for (int i = 0; i < app->panes.n; i++) {
-        snprintf(digit, sizeof digit, "%d", i + 1);
+        snprintf(digit, sizeof digit, "%d", panes_number(&app->panes, i));
         if (strcmp(panel_registry[i]->name, rest) == 0 || strcmp(digit, rest) == 0) {
             if (!panes_active(&app->panes, i))
                 return err_set(err, ERR_USAGE, "the %s panel has nothing to show under this policy",

@@ -1,5 +1,5 @@
 /* What the files of the layers × tokens panel share: panel_layers.c (view state, keys), layers_fold.c (which layers are
- * shown), layers_columns.c (which positions), layers_draw.c (cells), layers_popup.c. Nobody else includes it. */
+ * shown), layers_columns.c (which positions), layers_draw.c (cells), layers_popup.c. Of others the whole run asks layers_beyond() alone. */
 #ifndef TUI_PANELS_LAYERS_H
 #define TUI_PANELS_LAYERS_H
 

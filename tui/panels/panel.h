@@ -6,11 +6,20 @@
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/input.h"
 
+struct positions { /* from, up to and without `to` */
+    uint32_t from, to;
+};
+
+/* What aggregates are of: what the text and the layers show, the stretch in which the cursor is, or the whole run. */
+enum aggregates_of { AGGREGATES_VIEW, AGGREGATES_STRETCH, AGGREGATES_RUN, AGGREGATES_OF };
+
 struct selection { /* the position that all panels point at; its owner is the host, panels may move it */
     uint32_t pos;
-    int32_t layer;          /* 0: none chosen */
-    enum layer_model model; /* whose layer */
-    bool follow;            /* true: panels keep to the newest position */
+    int32_t layer;                 /* 0: none chosen */
+    enum layer_model model;        /* whose layer */
+    bool follow;                   /* true: panels keep to the newest position */
+    struct positions text, layers; /* that these panels show, as drawn last; empty: none */
+    enum aggregates_of of;
 };
 
 struct landscape;
@@ -36,6 +45,9 @@ struct view { /* what a panel may read when it draws */
 /* Is the selected position one of this round's? False while panels follow. */
 bool selection_in_round(const struct view *, const struct scope_round *);
 
+/* Points at the first position of that round, or of the one after it that is there; the panels don't follow then. */
+void selection_to_round(const struct view *, uint32_t round);
+
 struct key_help {
     const char *keys, *what;
 };
@@ -48,6 +60,7 @@ struct panel_ops {
     const char *brief;      /* its keys in a few words, for the key bar; NULL: none */
     bool first_focus;       /* has the focus at the start, where there is room for several panels */
     enum panel_place place; /* see tui/app/layout.h */
+    bool alone, tall;       /* in the middle: nothing stands beside it; at the top: nothing below it */
     int weight, min_cols;   /* share of the width beside the others there; below min_cols it is not worth drawing */
     bool (*active)(const struct view *); /* false: nothing to show, its space is shared out; NULL: always active */
     const struct key_help *keys;         /* ends with a {NULL, NULL}; for the help overlay */

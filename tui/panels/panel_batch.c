@@ -261,6 +261,7 @@ const struct panel_ops panel_batch = {
     .title = TITLE,
     .brief = "←↑↓→ point  Enter focus",
     .place = PANEL_TOP,
+    .tall = true,
     .weight = 3,
     .min_cols = 30,
     .active = active_batch,

@@ -19,7 +19,10 @@ open_layers(void)
 static void
 draw_layers(void *state, const struct view *v, const struct canvas *c)
 {
+    const struct layers_panel *p = state;
     layers_draw(state, v, c);
+    if (p->n_columns > 0)
+        v->selection->layers = (struct positions){p->column[0].pos, p->column[p->n_columns - 1].pos + 1};
 }
 
 static void

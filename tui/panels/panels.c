@@ -11,9 +11,12 @@
     P(panel_series)                                                                                                    \
     P(panel_knobs)                                                                                                     \
     P(panel_ledger)                                                                                                    \
+    P(panel_run)                                                                                                       \
     P(panel_mask)                                                                                                      \
     P(panel_batch)                                                                                                     \
-    P(panel_judge)
+    P(panel_judge)                                                                                                     \
+    P(panel_exits)                                                                                                     \
+    P(panel_reliability)
 
 #define DECLARE(panel) extern const struct panel_ops panel;
 PANELS(DECLARE)

@@ -171,6 +171,8 @@ int32_t scope_d_max(const struct scope *);
 uint32_t scope_rounds(const struct scope *);                                   /* held, the open one counted */
 const struct scope_round *scope_round(const struct scope *, uint32_t back);    /* 0: the newest; NULL: not held */
 const struct scope_series *scope_series(const struct scope *, uint32_t index); /* of the current policy; NULL: none */
+/* The first position that a round of that number, or a later one, emitted or drafts; now.length: there is none. */
+uint32_t scope_round_position(const struct scope *, uint32_t round);
 /* Tokens a second of a round of all sequences; NAN: it is not held. */
 double scope_round_tokens_per_s(const struct scope *, uint32_t round);
 /* What a series whose values are a round's (series_of_round) said of that round: (rows * cols), NAN where nothing. NULL: the

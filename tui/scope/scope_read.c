@@ -249,6 +249,21 @@ scope_series(const struct scope *s, uint32_t index)
     return index < s->focus->n_series ? &s->focus->series[index] : NULL;
 }
 
+uint32_t
+scope_round_position(const struct scope *s, uint32_t round)
+{
+    uint32_t low = scope_first(s), high = s->focus->length; /* rounds only grow along the text */
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        const struct scope_column *c = scope_column(s, middle);
+        if (c == NULL || c->round < round || c->fate == FATE_PROMPT || c->fate == FATE_PREFILL)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 double
 scope_round_tokens_per_s(const struct scope *s, uint32_t round)
 {

@@ -61,6 +61,10 @@ enum cell_mark { /* what must be seen without colour */
 };
 /* Text padded or cut to exactly `width` columns, on a background of intensity heat in [0, 1] from the theme's scale. */
 void canvas_heat(const struct canvas *, int y, int x, int width, float heat, unsigned marks, const char *utf8);
+/* One cell as two halves above each other, each on a background of intensity [0, 1], or CANVAS_GREY: that of what exited, or NAN:
+ * none. Without colours or UTF-8 the mean as a level. */
+#define CANVAS_GREY (-1.0f)
+void canvas_halves(const struct canvas *, int y, int x, float upper, float lower);
 /* The same on a role's background, without heat. */
 void canvas_block(const struct canvas *, int y, int x, int width, enum role, unsigned marks, const char *utf8);
 /* Text cut (with '…') to at most `width` columns; returns the columns used. */

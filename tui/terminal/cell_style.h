@@ -10,6 +10,8 @@ struct cell_style {
     int heat;            /* the colours of this level of the scale; GRID_NO_HEAT: */
     enum role role;      /* the role's */
     bool ink;            /* the level's colour is the text's, and what is behind it is the role's */
+    int upper;           /* its text in the ground colour of this level of the scale; GRID_NO_HEAT: not so */
+    bool grey;           /* its text in the ground colour of what exited */
     unsigned attributes; /* a set of enum theme_attribute */
 };
 

@@ -8,7 +8,8 @@
 #include <stdio.h>
 
 #define GRID_NO_HEAT (-1)
-#define GRID_HEATS   64 /* levels of the heat scale */
+#define GRID_HEATS   64               /* levels of the heat scale */
+#define GRID_GREY    (GRID_HEATS + 1) /* the ground of what exited */
 
 struct grid_cell {
     char text[TEXT_CLUSTER]; /* one cluster; "" in the right half of a wide character */
@@ -16,6 +17,7 @@ struct grid_cell {
     uint8_t role;            /* enum role */
     uint8_t marks;           /* enum cell_mark */
     int8_t heat;             /* 0 .. GRID_HEATS - 1, or GRID_NO_HEAT */
+    uint8_t upper;           /* of a half block: 1 + a level of the heat scale, GRID_GREY; 0: the role's */
 };
 
 struct grid {

@@ -20,6 +20,8 @@ shown_at(const struct grid *g, const struct theme *theme, int y, int x)
         shown.bg = theme_heat(theme, (float)s.heat / (GRID_HEATS - 1));
         shown.fg = theme_contrast(shown.bg);
     }
+    if (s.grey || s.upper != GRID_NO_HEAT)
+        shown.fg = s.grey ? theme->role[ROLE_EXITED].bg : theme_heat(theme, (float)s.upper / (GRID_HEATS - 1));
     return shown;
 }
 

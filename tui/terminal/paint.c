@@ -139,10 +139,10 @@ look_of(struct paint *p, const struct grid_cell *c)
     const struct cell_style s = cell_style(&p->theme, c);
     const unsigned attributes = s.attributes;
     const bool hot = s.heat != GRID_NO_HEAT;
-    const int fg = !hot    ? p->role[s.role].fg
-                   : s.ink ? p->heat[s.heat].bg
-                           : p->heat[s.heat].fg,
-              bg = hot && !s.ink ? p->heat[s.heat].bg : p->role[s.role].bg;
+    const int bg = hot && !s.ink ? p->heat[s.heat].bg : p->role[s.role].bg;
+    int fg = !hot ? p->role[s.role].fg : s.ink ? p->heat[s.heat].bg : p->heat[s.heat].fg;
+    if (s.grey || s.upper != GRID_NO_HEAT) /* of a half block */
+        fg = s.grey ? p->role[ROLE_EXITED].bg : p->heat[s.upper].bg;
     struct look look = {.pair = pair_of(p, fg, bg), .strike = (attributes & THEME_STRIKE) != 0};
     look.attributes = (attributes & THEME_BOLD ? A_BOLD : 0U) | (attributes & THEME_DIM ? A_DIM : 0U) |
                       (attributes & THEME_UNDERLINE ? A_UNDERLINE : 0U) | (attributes & THEME_REVERSE ? A_REVERSE : 0U);

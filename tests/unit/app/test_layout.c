@@ -11,9 +11,11 @@
 enum { PANELS = 9, EVERY = (1 << PANELS) - 1 };
 
 static const struct layout_item all[PANELS] = {
-    {PANEL_TOP, 2, 30, true},    {PANEL_TOP, 3, 40, true},    {PANEL_BOTTOM, 4, 40, true},
-    {PANEL_BOTTOM, 3, 30, true}, {PANEL_BOTTOM, 2, 24, true}, {PANEL_BOTTOM, 3, 30, true},
-    {PANEL_MIDDLE, 3, 50, true}, {PANEL_MIDDLE, 4, 40, true}, {PANEL_MIDDLE, 3, 36, true},
+    {PANEL_TOP, 2, 30, true, false, false},    {PANEL_TOP, 3, 40, true, false, false},
+    {PANEL_BOTTOM, 4, 40, true, false, false}, {PANEL_BOTTOM, 3, 30, true, false, false},
+    {PANEL_BOTTOM, 2, 24, true, false, false}, {PANEL_BOTTOM, 3, 30, true, false, false},
+    {PANEL_MIDDLE, 3, 50, true, false, false}, {PANEL_MIDDLE, 4, 40, true, true, false},
+    {PANEL_MIDDLE, 3, 36, true, false, false},
 };
 
 static struct layout
@@ -212,7 +214,8 @@ test_many_panels_of_a_place_make_further_bands(void **state)
     (void)state;
     struct layout_item items[12];
     for (int i = 0; i < 12; i++)
-        items[i] = (struct layout_item){i < 2 ? PANEL_TOP : i < 6 ? PANEL_MIDDLE : PANEL_BOTTOM, 1, 40, true};
+        items[i] =
+            (struct layout_item){i < 2 ? PANEL_TOP : i < 6 ? PANEL_MIDDLE : PANEL_BOTTOM, 1, 40, true, false, false};
     struct layout l;
     layout_compute(&l, 70, 130, items, 12, 11, false);
     for (int i = 0; i < 12; i++)

@@ -1,0 +1,182 @@
+/* The reliability diagram: how often drafts were accepted that had this confidence, with the threshold; and how often each layer was
+ * sure of a wrong token. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/panels/aggregated.h"
+
+#define LEFT 4 /* columns of the labels of a scale */
+
+/* Rows of the diagram, from 1 at the top to 0 at the bottom: which one a share is in, counted in eighths of a row. */
+static int
+height_of(const struct canvas *c, double share)
+{
+    return (int)lrint(share * 8 * c->rows);
+}
+
+static void
+draw_bin(const struct canvas *c, int x, int width, const struct calibration *k, int bin)
+{
+    const double n = (double)k->n[bin], share = (double)k->right[bin] / n;
+    const int top = height_of(c, share);
+    for (int y = 0; y < c->rows; y++) {
+        const int here = top - 8 * (c->rows - 1 - y);
+        for (int i = 0; i < width && here > 0; i++)
+            canvas_text(c, y, x + i, ROLE_SERIES_1, canvas_level((double)(here > 8 ? 8 : here) / 8 - 0.01));
+    }
+    double low, high;
+    share_interval(k->right[bin], k->n[bin], &low, &high);
+    for (int y = 0; y < c->rows; y++) { /* 95%, where the bar leaves room */
+        const double middle = (c->rows - 0.5 - y) / c->rows;
+        const struct grid_cell *there = grid_at(c->grid, c->y + y, c->x + x + width / 2);
+        if (middle > low && middle < high && there != NULL && there->text[0] == ' ')
+            canvas_text(c, y, x + width / 2, ROLE_DIM, "│");
+    }
+}
+
+/* As often right as sure: where the bars would end. */
+static void
+draw_ideal(const struct canvas *c)
+{
+    for (int x = 0; x < c->cols; x++) {
+        const int y = c->rows - 1 - (int)((x + 0.5) / c->cols * c->rows);
+        const struct grid_cell *there = grid_at(c->grid, c->y + y, c->x + x);
+        if (there != NULL && there->text[0] == ' ')
+            canvas_text(c, y, x, ROLE_DIM, "·");
+    }
+}
+
+static void
+draw_threshold(const struct canvas *c, const struct canvas *axis, const struct aggregates *a)
+{
+    const float ends[2] = {a->low, a->high};
+    for (int i = 0; i < 2; i++) {
+        if (!(ends[i] >= 0 && ends[i] <= 1) || (i == 1 && ends[1] == ends[0]))
+            continue;
+        const int x = (int)lrint((double)ends[i] * (c->cols - 1));
+        char text[16];
+        for (int y = 0; y < c->rows; y++)
+            canvas_text(c, y, x, ROLE_LINE, canvas_glyph(c, "┊", ":"));
+        const int n = snprintf(text, sizeof text, "τ %.2g", (double)ends[i]) - 1;
+        const bool second = i == 1 && (double)(ends[1] - ends[0]) * (c->cols - 1) < n + 1;
+        if (!second)
+            canvas_text(axis, 0, x + n > axis->cols ? axis->cols - n : x, ROLE_LINE, text);
+    }
+}
+
+static void
+draw_diagram(const struct canvas *c, const struct aggregates *a)
+{
+    const struct calibration *k = &a->drafts.calibration;
+    const int width = (c->cols - LEFT) / CALIBRATION_BINS;
+    const struct canvas plot = canvas_inside(c, 0, LEFT, c->rows - 1, width * CALIBRATION_BINS),
+                        axis = canvas_inside(c, c->rows - 1, LEFT, 1, width * CALIBRATION_BINS);
+    if (width < 1 || plot.rows < 1)
+        return;
+    for (int i = 0; i < CALIBRATION_BINS; i++)
+        if (k->n[i] > 0)
+            draw_bin(&plot, i * width, width > 1 ? width - 1 : 1, k, i);
+    draw_ideal(&plot);
+    canvas_text(c, 0, 0, ROLE_DIM, "1.0");
+    canvas_text(&axis, 0, 0, ROLE_DIM, "0");
+    canvas_text(&axis, 0, axis.cols - 1, ROLE_DIM, "1");
+    draw_threshold(&plot, &axis, a);
+}
+
+/* A row for a head: a cell a layer, as high as it was spurious, and the worst of them. */
+static void
+draw_spurious(const struct canvas *c, int y, const struct aggregates *a, int head, const char *name)
+{
+    const uint32_t layers = a->drafts.layers;
+    const bool wide = c->cols >= 48;
+    const int room = c->cols - 11 - (wide ? 16 : 8);
+    double worst = -1, most = 0;
+    uint32_t at = 0;
+    for (uint32_t l = 1; l < layers; l++) {
+        const double asked = (double)a->asked[l], rate = asked > 0 ? (double)a->spurious[head][l] / asked : 0;
+        const double other = asked > 0 ? (double)a->spurious[!head][l] / asked : 0;
+        at = asked > 0 && rate > worst ? l : at;
+        worst = asked > 0 && rate > worst ? rate : worst;
+        most = fmax(most, fmax(rate, other));
+    }
+    canvas_print(c, y, 0, ROLE_SPURIOUS, "%s", canvas_glyph(c, "▓", "!"));
+    canvas_print(c, y, 2, ROLE_DIM, "%s", name);
+    if (worst < 0)
+        return;
+    const int n = room < (int)layers - 1 ? room : (int)layers - 1;
+    for (int i = 0; i < n; i++) { /* the worst of those that share a cell */
+        double rate = 0;
+        for (uint32_t l = 1 + (layers - 1) * (uint32_t)i / (uint32_t)n;
+             l < 1 + (layers - 1) * (uint32_t)(i + 1) / (uint32_t)n; l++)
+            rate = a->asked[l] > 0 ? fmax(rate, (double)a->spurious[head][l] / (double)a->asked[l]) : rate;
+        canvas_text(c, y, 10 + i, rate > 0 ? ROLE_WARN : ROLE_DIM, rate > 0 ? canvas_level(rate / most - 0.01) : "·");
+    }
+    canvas_print(c, y, 11 + n, ROLE_TEXT, wide ? "most %.0f%% at L%u" : "%.0f%% L%u", worst * 100, (unsigned)at);
+}
+
+static void
+draw_reliability(void *state, const struct view *v, const struct canvas *c)
+{
+    const struct aggregates *a = aggregated_now(state, v);
+    uint64_t asked = 0;
+    if (a == NULL) {
+        canvas_text(c, 0, 0, ROLE_DIM, "out of memory for what is counted");
+        return;
+    }
+    for (uint32_t l = 1; l < a->drafts.layers; l++)
+        asked += a->asked[l];
+    const bool trained = scope_head(v->scope)[0] != '\0';
+    const int below = asked == 0 || c->rows < 6 ? 0 : trained ? 2 : 1;
+    if (a->drafts.calibration.all == 0) {
+        canvas_text(c, 0, 0, ROLE_DIM, "no draft with a confidence was verified");
+    } else {
+        const struct canvas diagram = canvas_inside(c, 1, 0, c->rows - 1 - below, c->cols);
+        canvas_print(c, 0, 0, ROLE_TEXT, "ECE %.3f of %llu drafts", calibration_error(&a->drafts.calibration),
+                     (unsigned long long)a->drafts.calibration.all);
+        draw_diagram(&diagram, a);
+    }
+    if (below > 0)
+        draw_spurious(c, c->rows - below, a, 0, "lens");
+    if (below > 1)
+        draw_spurious(c, c->rows - 1, a, 1, "trained");
+}
+
+static void
+note_reliability(void *state, const struct view *v, char *out, int n)
+{
+    (void)state;
+    aggregated_note(v, out, (size_t)n);
+}
+
+static bool
+key_reliability(void *state, const struct view *v, int key)
+{
+    (void)state;
+    return aggregated_key(v, key);
+}
+
+static const struct key_help keys[] = {
+    {"v", "of the stretch in which the cursor is, of all rounds, of what text and layers show"},
+    {"█ ·", "how often drafts of that confidence were accepted, with 95% (│); dots: as often as they were sure"},
+    {"τ ┊", "the threshold in force: the lowest and the highest"},
+    {"ECE", "expected calibration error: how far the bars are from the dots, weighted by drafts"},
+    {"▓",
+     "by layer: how often it was sure of a wrong token, by the lens and by its trained head where both were asked"},
+    {NULL, NULL},
+};
+
+const struct panel_ops panel_reliability = {
+    .name = "reliability",
+    .title = "reliability",
+    .brief = "v which rounds",
+    .place = PANEL_MIDDLE,
+    .weight = 4,
+    .min_cols = 30,
+    .keys = keys,
+    .open = aggregated_open,
+    .close = aggregated_close,
+    .draw = draw_reliability,
+    .note = note_reliability,
+    .key = key_reliability,
+};

@@ -1,0 +1,204 @@
+/* The whole run on a canvas: layers over positions, both folded where there are more of them than there is room for. */
+#include "tui/panels/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tui/panels/layers.h"
+#include "tui/panels/marks.h"
+#include "tui/scope/batch.h"
+#include "tui/scope/glimpses.h"
+
+#define LAYERS_MOST 4096 /* of a model that can be shown */
+
+static uint32_t
+first_behind_prompt(const struct scope *s)
+{
+    const struct scope_column *c;
+    uint32_t pos = scope_first(s);
+    while ((c = scope_column(s, pos)) != NULL && c->fate == FATE_PROMPT)
+        pos++;
+    return pos;
+}
+
+/* ---- what the columns hold ---- */
+
+struct fold { /* of a half */
+    double sum;
+    uint32_t known, grey;
+};
+
+/* The layers of a half row are those above `from`, up to `to`. */
+static void
+layers_of_half(const struct run_panel *p, uint32_t layers, int half, uint32_t *from, uint32_t *to)
+{
+    const uint32_t below = (uint32_t)(p->halves - 1 - half), n = (uint32_t)p->halves;
+    *from = n >= layers ? below / (n / layers) : below * layers / n;
+    *to = n >= layers ? *from + 1 : (below + 1) * layers / n;
+}
+
+static void
+fold_position(const struct run_panel *p, const struct scope *s, uint32_t pos, struct fold *half)
+{
+    uint8_t glimpse[LAYERS_MOST];
+    const uint32_t layers = scope_info(s)->layers;
+    const struct scope_column *c = scope_column(s, pos);
+    if (c == NULL || layers > LAYERS_MOST)
+        return;
+    const bool known = scope_glimpse(s, pos, glimpse);
+    for (int h = 0; h < p->halves; h++) {
+        uint32_t from, to;
+        layers_of_half(p, layers, h, &from, &to);
+        for (uint32_t l = from + 1; l <= to; l++) {
+            const float confidence = known ? glimpse_confidence(glimpse[l - 1]) : NAN;
+            if (layers_beyond(s, c, (int)l)) {
+                half[h].grey++;
+            } else if (!isnan(confidence)) {
+                half[h].sum += (double)confidence;
+                half[h].known++;
+            }
+        }
+    }
+}
+
+static void
+fold_column(const struct run_panel *p, const struct scope *s, int x)
+{
+    struct fold half[2 * 256] = {{0}};
+    float *value = p->value + (size_t)x * (size_t)p->halves;
+    const uint32_t from = p->first + (uint32_t)x * p->fold;
+    for (uint32_t pos = from; pos < from + p->fold && pos < scope_now(s)->length; pos++)
+        fold_position(p, s, pos, half);
+    for (int h = 0; h < p->halves; h++)
+        value[h] = half[h].grey > half[h].known ? CANVAS_GREY
+                   : half[h].known > 0          ? (float)(half[h].sum / half[h].known)
+                                                : NAN;
+}
+
+/* Where columns stand, and from which on they are to be folded anew: those whose cells may still change. */
+static bool
+arrange(struct run_panel *p, const struct scope *s, int rows, int cols, int *anew)
+{
+    const struct scope_now *now = scope_now(s);
+    const uint32_t layers = scope_info(s)->layers, first = first_behind_prompt(s), n = now->length - first;
+    struct run_panel next = *p;
+    rows = rows > 256 ? 256 : rows;
+    next.first = first;
+    next.cols = cols;
+    next.fold = n <= (uint32_t)cols ? 1 : (n + (uint32_t)cols - 1) / (uint32_t)cols;
+    next.halves = 2 * rows >= (int)layers ? 2 * rows / (int)layers * (int)layers : 2 * rows;
+    next.epoch = now->epoch;
+    next.seq = scope_focus(s);
+    next.cells = scope_first_cells(s);
+    snprintf(next.head, sizeof next.head, "%s", scope_head(s));
+    const size_t room = (size_t)cols * (size_t)next.halves;
+    if (room > p->room) {
+        float *value = realloc(p->value, room * sizeof *value);
+        if (value == NULL)
+            return false;
+        next.value = value;
+        next.room = room;
+    }
+    const bool same = p->value == next.value && p->first == first && p->cols == cols && p->fold == next.fold &&
+                      p->halves == next.halves && p->epoch == next.epoch && p->seq == next.seq &&
+                      p->cells <= next.cells && strcmp(p->head, next.head) == 0;
+    *anew = same && p->cells > first ? (int)((p->cells - first) / next.fold) : 0;
+    *p = next;
+    return true;
+}
+
+/* ---- the rows below ---- */
+
+struct axis {
+    const struct run_panel *p;
+    const struct scope *scope;
+};
+
+static int
+column_of(const struct run_panel *p, uint32_t pos)
+{
+    return pos < p->first ? 0 : (int)((pos - p->first) / p->fold);
+}
+
+static int
+place_mark(const void *user, const struct stretch *t)
+{
+    const struct axis *a = user;
+    const uint32_t pos = scope_round_position(a->scope, t->first_round);
+    return pos < scope_now(a->scope)->length ? RUN_LABEL + column_of(a->p, pos) : -1;
+}
+
+static void
+draw_span(const struct run_panel *p, const struct scope *s, const struct canvas *c, int y, struct positions span,
+          bool bracket)
+{
+    if (span.from >= span.to || span.to <= p->first)
+        return;
+    const uint32_t last = span.to - 1 < scope_now(s)->length ? span.to - 1 : scope_now(s)->length - 1;
+    const int from = column_of(p, span.from), to = column_of(p, last);
+    for (int x = from; x <= to && x < p->cols; x++)
+        canvas_text(c, y, RUN_LABEL + x, bracket ? ROLE_TEXT : ROLE_DIM,
+                    !bracket    ? "─"
+                    : x == from ? "└"
+                    : x == to   ? "┘"
+                                : "━");
+}
+
+/* What the text shows, and in brackets what the layers do; turns; the cursor. */
+static void
+draw_axis(const struct run_panel *p, const struct view *v, const struct canvas *c, int y)
+{
+    const struct axis a = {.p = p, .scope = v->scope};
+    const struct selection *sel = v->selection;
+    struct marks marks;
+    draw_span(p, v->scope, c, y, sel->text, false);
+    draw_span(p, v->scope, c, y, sel->layers, true);
+    marks_find(&marks, v->scope, place_mark, &a);
+    marks_draw(&marks, v->scope, c, y, c->cols);
+    if (!sel->follow && sel->pos >= p->first && sel->pos < scope_now(v->scope)->length)
+        canvas_text(c, y, RUN_LABEL + column_of(p, sel->pos), ROLE_CURSOR, "▲");
+}
+
+/* Where drafts were rejected, and corrected. */
+static void
+draw_fates(const struct run_panel *p, const struct scope *s, const struct canvas *c, int y)
+{
+    for (uint32_t pos = p->first; pos < scope_now(s)->length; pos++) {
+        const struct scope_column *column = scope_column(s, pos);
+        if (column != NULL && column->fate == FATE_CORRECTION)
+            canvas_text(c, y, RUN_LABEL + column_of(p, pos), ROLE_CORRECTION, canvas_glyph(c, "◆", "*"));
+    }
+}
+
+void
+run_draw(struct run_panel *p, const struct view *v, const struct canvas *c)
+{
+    const uint32_t layers = scope_info(v->scope)->layers;
+    const int below = c->rows >= 6 ? 2 : c->rows >= 3 ? 1 : 0, rows = c->rows - below, cols = c->cols - RUN_LABEL;
+    int anew;
+    if (scope_now(v->scope)->length == 0 || rows < 1 || cols < 1) {
+        canvas_text(c, 0, 0, ROLE_DIM, "no tokens yet");
+        return;
+    }
+    if (!arrange(p, v->scope, rows, cols, &anew)) {
+        canvas_text(c, 0, 0, ROLE_ERROR, "out of memory for the whole run");
+        return;
+    }
+    const uint32_t n = scope_now(v->scope)->length - p->first;
+    const int shown = (int)((n + p->fold - 1) / p->fold), used = (p->halves + 1) / 2;
+    for (int x = anew; x < shown; x++)
+        fold_column(p, v->scope, x);
+    for (int x = 0; x < shown; x++)
+        for (int y = 0; y < used; y++) {
+            const float *value = p->value + (size_t)x * (size_t)p->halves + 2 * y;
+            canvas_halves(c, y, RUN_LABEL + x, value[0], 2 * y + 1 < p->halves ? value[1] : NAN);
+        }
+    canvas_print(c, 0, 0, ROLE_DIM, "L%u", (unsigned)layers);
+    if (used > 1)
+        canvas_text(c, used - 1, 0, ROLE_DIM, " 1");
+    if (below > 1)
+        draw_fates(p, v->scope, c, used);
+    if (below > 0)
+        draw_axis(p, v, c, used + (below > 1));
+}
