@@ -76,6 +76,9 @@ put_sampling(FILE *out, const struct stretch *stretch, const struct run_info *in
             fprintf(out, " --top-p %.9g", (double)s->top_p);
         fprintf(out, " --seed %llu", (unsigned long long)stretch->seed);
     }
+    fprintf(out, " -c %u", (unsigned)info->ctx);
+    if (info->sequences > 1 && info->prompts == info->sequences) /* of one prompt */
+        fprintf(out, " --batch %u", (unsigned)info->sequences);
     fprintf(out, " -n %u", (unsigned)info->tokens);
     if (info->exact)
         fputs(" --exact", out);

@@ -40,12 +40,12 @@ draw_marks(const struct followed *f, const struct canvas *c, int track, uint64_t
 
 /* Notes where they were written, or in a live run where they are about. */
 static void
-draw_notes(const struct followed *f, const struct canvas *c, int track, uint64_t duration_us)
+draw_notes(const struct followed *f, const struct canvas *c, int track, uint64_t run_us, uint64_t duration_us)
 {
     const struct scope_note *note;
     const uint32_t n = scope_notes(f->scope, &note), ctx = f->info->ctx;
     for (uint32_t i = 0; i < n; i++) {
-        const double at = duration_us > 0 ? (double)note[i].t_us / (double)duration_us
+        const double at = duration_us > 0 ? (double)(run_us + note[i].t_us) / (double)duration_us
                           : ctx > 0       ? (double)note[i].pos / ctx
                                           : 0;
         canvas_text(c, 0, TRACK_LEFT + (int)lrint(fmin(at, 1) * (track - 1)), ROLE_FOCUS, canvas_glyph(c, "▾", "v"));
@@ -67,7 +67,7 @@ draw_replay(const struct followed *f, const struct canvas *c, int track)
     const double at = status.duration_us == 0 ? 0 : (double)status.t_us / (double)status.duration_us;
     canvas_slider(c, 0, TRACK_LEFT, track, at, NAN, ROLE_KNOB);
     draw_marks(f, c, track, status.run_us, status.duration_us);
-    draw_notes(f, c, track, status.duration_us);
+    draw_notes(f, c, track, status.run_us, status.duration_us);
     canvas_print(c, 0, c->cols - TRACK_RIGHT + 2, ROLE_TEXT, "round %llu/%llu", (unsigned long long)status.round,
                  (unsigned long long)status.rounds);
 }
@@ -81,7 +81,7 @@ draw_live(const struct followed *f, const struct canvas *c, int track)
     canvas_print(c, 0, 1, ROLE_DIM, "  %7.2f s", (double)f->run_us / 1e6);
     canvas_bar(c, 0, TRACK_LEFT, track, ctx == 0 ? 0 : (double)length / ctx, ROLE_DIM);
     draw_marks(f, c, track, 0, 0);
-    draw_notes(f, c, track, 0);
+    draw_notes(f, c, track, 0, 0);
     canvas_print(c, 0, c->cols - TRACK_RIGHT + 2, ROLE_DIM, "context %u/%u", (unsigned)length, (unsigned)ctx);
 }
 
