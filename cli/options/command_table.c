@@ -59,6 +59,11 @@ const struct command_row command_rows[] = {
         "  versus       two traces beside each other",
         "too many inputs; 31 are possible", .takes_operand = true, .several = true, .takes = TAKES_FILE,
         .words = figures, .n_words = sizeof figures / sizeof *figures),
+    ROW(COMMAND_DIFF, "diff", diff_main, "diff TRACE [TRACE] [options]",
+        "two saved runs beside each other: settings, measures with their standard errors, where the texts part, who "
+        "was "
+        "faster where\n\nOf one trace that was made with --versus, its two settings.",
+        "two traces are compared", .takes_operand = true, .several = true, .takes = TAKES_FOLDER),
     ROW(COMMAND_COMPLETIONS, "completions", completions_main, "completions bash|zsh|fish",
         "what a shell needs to complete this command line, to stdout (mdoc: the manual's list of options)",
         "one shell at a time", .takes_operand = true, .words = shells, .n_words = sizeof shells / sizeof *shells),

@@ -19,7 +19,8 @@ enum command {
     COMMAND_TRAIN_ACCEPT = 512,
     COMMAND_TRAIN_PROFILE = 1024,
     COMMAND_PLOT = 2048,
-    COMMAND_ALL = 4095
+    COMMAND_DIFF = 4096,
+    COMMAND_ALL = 8191
 };
 
 struct option_list {

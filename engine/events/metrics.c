@@ -159,6 +159,10 @@ round_sums_add(struct round_sums *s, const struct tally *t, double rho)
     ratio_add(&s->length, (double)t->emitted, (double)t->rounds);
     ratio_add(&s->acceptance, (double)t->accepted, (double)t->verified);
     ratio_add(&s->loads, (double)t->emitted, t->layers + rho * t->heads);
+    ratio_add(&s->per_token, (double)t->accepted, (double)(t->accepted + t->rejected_rounds));
+    ratio_add(&s->layers, (double)t->emitted, t->layers);
+    ratio_add(&s->discard, (double)t->drafted - (double)t->accepted, (double)t->emitted);
+    ratio_add(&s->lines, (double)t->rounds, (double)t->emitted);
 }
 
 struct estimates
@@ -167,7 +171,11 @@ round_sums_estimates(const struct round_sums *s, uint32_t layers, double rho)
     return (struct estimates){.tokens_per_s = ratio_estimate(&s->speed),
                               .tokens_per_round = ratio_estimate(&s->length),
                               .acceptance_rate = ratio_estimate(&s->acceptance),
-                              .modelled = estimate_times(ratio_estimate(&s->loads), (double)layers + rho)};
+                              .modelled = estimate_times(ratio_estimate(&s->loads), (double)layers + rho),
+                              .per_token_acceptance = ratio_estimate(&s->per_token),
+                              .etpl = ratio_estimate(&s->layers),
+                              .discard_rate = ratio_estimate(&s->discard),
+                              .verification_rate = ratio_estimate(&s->lines)};
 }
 
 struct estimates

@@ -19,10 +19,14 @@ struct tally {                                                              /* s
  * sequences there is one for each, and their shares of its time say nothing of how rounds differ. */
 struct round_sums {
     struct ratio_sums speed, length, acceptance, loads; /* emitted / s, / lines; accepted / verified; emitted / loads */
+    struct ratio_sums per_token, layers, discard,
+        lines; /* accepted / (… and rejections); emitted / layers; discarded, */
+               /* lines / emitted */
 };
 
 struct estimates {
     struct estimate tokens_per_s, tokens_per_round, acceptance_rate, modelled; /* as in struct measures */
+    struct estimate per_token_acceptance, etpl, discard_rate, verification_rate;
 };
 
 struct metrics {

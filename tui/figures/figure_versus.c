@@ -2,59 +2,12 @@
  * part, and the measures of both. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "tui/figures/course.h"
 #include "tui/figures/figure_kind.h"
 
 #define HEIGHT 110.0
 #define SPANS  26.0 /* height of the strip of spans */
-
-struct course { /* of one trace */
-    const struct record *r;
-    double *seconds, *tokens; /* (n) at the end of each round, before the first: 0 */
-    size_t n;
-};
-
-static bool
-open_course(struct course *c, const struct record *r, struct err *err)
-{
-    *c = (struct course){.r = r, .n = r->n_rounds + 1};
-    c->seconds = calloc(2 * c->n, sizeof *c->seconds);
-    if (c->seconds == NULL)
-        return err_set(err, ERR_WORK, "out of memory");
-    c->tokens = c->seconds + c->n;
-    for (size_t i = 0; i < r->n_rounds; i++) {
-        const struct round_event *e = &r->rounds[i].end;
-        c->seconds[i + 1] = c->seconds[i] + ((double)e->draft_us + (double)e->verify_us) * 1e-6;
-        c->tokens[i + 1] = c->tokens[i] + e->emitted;
-    }
-    return true;
-}
-
-/* When so many tokens stood; within a round in proportion. */
-static double
-when(const struct course *c, double tokens)
-{
-    size_t i = 1;
-    while (i + 1 < c->n && c->tokens[i] < tokens)
-        i++;
-    const double n = c->tokens[i] - c->tokens[i - 1];
-    return n > 0 ? c->seconds[i - 1] + (c->seconds[i] - c->seconds[i - 1]) * (tokens - c->tokens[i - 1]) / n
-                 : c->seconds[i];
-}
-
-/* How many tokens from the first on are the same; SIZE_MAX: their prompts differ. */
-static size_t
-common_tokens(const struct record *a, const struct record *b)
-{
-    size_t n = 0;
-    if (a->prompt != b->prompt || a->info->model_hash != b->info->model_hash)
-        return SIZE_MAX;
-    while (n < a->n_tokens && n < b->n_tokens && a->tokens[n].token == b->tokens[n].token &&
-           a->tokens[n].pos == b->tokens[n].pos)
-        n++;
-    return n;
-}
 
 static void
 draw_courses(struct figure *f, const struct course *c, double width, double parted)
@@ -92,7 +45,8 @@ draw_courses(struct figure *f, const struct course *c, double width, double part
 static double
 faster(const struct course *c, double from, double to)
 {
-    return log2((when(&c[1], to) - when(&c[1], from)) / (when(&c[0], to) - when(&c[0], from)));
+    return log2((course_when(&c[1], to) - course_when(&c[1], from)) /
+                (course_when(&c[0], to) - course_when(&c[0], from)));
 }
 
 /* Spans of the text: how much faster one was than the other, upwards A, downwards B. */
@@ -178,7 +132,7 @@ static void
 say_texts(struct figure *f, size_t same)
 {
     const struct record *a = &f->input[0].record, *b = &f->input[1].record;
-    if (same == SIZE_MAX)
+    if (same == TEXTS_APART)
         snprintf(f->note, sizeof f->note, "The two went on from different prompts or models.");
     else if (same == a->n_tokens || same == b->n_tokens)
         snprintf(f->note, sizeof f->note, "The texts are the same for %zu tokens, as far as both go.", same);
@@ -194,11 +148,10 @@ draw_versus(struct figure *f, struct err *err)
     struct course c[2] = {{0}};
     bool ok = true;
     for (int i = 0; i < 2 && ok; i++)
-        ok = open_course(&c[i], &f->input[i].record, err);
+        ok = course_open(&c[i], &f->input[i].record, err);
     if (ok) {
-        const size_t same = common_tokens(c[0].r, c[1].r);
-        const bool parts = same != SIZE_MAX && same < c[0].r->n_tokens && same < c[1].r->n_tokens;
-        const double parted = parts ? (double)same : (double)NAN;
+        const size_t same = texts_common(c[0].r, c[1].r);
+        const double parted = texts_part(c[0].r, c[1].r, same) ? (double)same : (double)NAN;
         const bool beside = f->width >= 120 * MM;
         const double left = beside ? f->width * 0.56 : f->width;
         draw_courses(f, c, left, parted);
@@ -210,8 +163,8 @@ draw_versus(struct figure *f, struct err *err)
         f->y = draw_spans(f, c, y + 8 + AXES_TITLE, parted);
         say_texts(f, same);
     }
-    free(c[0].seconds);
-    free(c[1].seconds);
+    course_close(&c[0]);
+    course_close(&c[1]);
     return ok;
 }
 

@@ -4,23 +4,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROW(column, title, sign, is_share, member)                                                                     \
+#define ROW(column, title, sign, is_share, member, and)                                                                \
     {                                                                                                                  \
         .name = (column), .label = (title), .better = (sign), .share = (is_share),                                     \
-        .at = offsetof(struct measures, member)                                                                        \
+        .at = offsetof(struct measures, member), .estimated = (and)                                                    \
     }
+#define OF_ONE(column, title, sign, is_share, member)                                                                  \
+    ROW(column, title, sign, is_share, member, offsetof(struct estimates, member))
 
 const struct named_measure named_measures[] = {
-    ROW("tok_per_s", "tokens/s", 1, false, tokens_per_s),
-    ROW("speedup", "speedup over autoregressive", 1, false, speedup),
-    ROW("modelled_speedup", "modelled speedup", 1, false, modelled),
-    ROW("tokens_per_round", "tokens/round", 1, false, tokens_per_round),
-    ROW("acceptance_rate", "acceptance", 1, true, acceptance_rate),
-    ROW("per_token_acceptance", "acceptance per token", 1, true, per_token_acceptance),
-    ROW("etpl", "tokens per layer (eTPL)", 1, false, etpl),
-    ROW("discard_rate", "drafts discarded per token", -1, false, discard_rate),
-    ROW("verification_rate", "verifications per token", -1, false, verification_rate),
-    {NULL, NULL, 0, false, 0},
+    OF_ONE("tok_per_s", "tokens/s", 1, false, tokens_per_s),
+    ROW("speedup", "speedup over autoregressive", 1, false, speedup, MEASURE_OF_TWO),
+    OF_ONE("modelled_speedup", "modelled speedup", 1, false, modelled),
+    OF_ONE("tokens_per_round", "tokens/round", 1, false, tokens_per_round),
+    OF_ONE("acceptance_rate", "acceptance", 1, true, acceptance_rate),
+    OF_ONE("per_token_acceptance", "acceptance per token", 1, true, per_token_acceptance),
+    OF_ONE("etpl", "tokens per layer (eTPL)", 1, false, etpl),
+    OF_ONE("discard_rate", "drafts discarded per token", -1, false, discard_rate),
+    OF_ONE("verification_rate", "verifications per token", -1, false, verification_rate),
+    {NULL, NULL, 0, false, 0, 0},
 };
 
 const struct named_measure *
@@ -38,6 +40,16 @@ measure_value(const struct named_measure *m, const struct measures *of)
     double value;
     memcpy(&value, (const char *)of + m->at, sizeof value);
     return value;
+}
+
+struct estimate
+measure_estimate(const struct named_measure *m, const struct estimates *of, struct estimate baseline)
+{
+    struct estimate e;
+    if (m->estimated == MEASURE_OF_TWO)
+        return estimate_quotient(of->tokens_per_s, baseline);
+    memcpy(&e, (const char *)of + m->estimated, sizeof e);
+    return e;
 }
 
 const char *

@@ -5,17 +5,23 @@
 
 #include "engine/events/metrics.h"
 
+#include <stddef.h>
+
 struct named_measure {
     const char *name;  /* "tokens_per_round" */
     const char *label; /* "tokens/round" */
     int better;        /* 1: more is better, -1: less is; 0: neither */
     bool share;        /* lies in [0, 1] */
-    size_t at;         /* in struct measures */
+    size_t at;         /* in struct measures, */
+    size_t estimated;  /* and in struct estimates; MEASURE_OF_TWO: it isn't one run's alone */
 };
+#define MEASURE_OF_TWO SIZE_MAX
 extern const struct named_measure named_measures[]; /* ends with a name of NULL */
 
 const struct named_measure *measure_named(const char *name); /* NULL: there is none */
 double measure_value(const struct named_measure *, const struct measures *);
+/* The same with its standard error; the speedup over the baseline, if that was measured (else NAN). */
+struct estimate measure_estimate(const struct named_measure *, const struct estimates *, struct estimate baseline);
 /* "tok_per_s, speedup, …" Returns out. */
 const char *measure_names(char *out, size_t size);
 

@@ -1,0 +1,159 @@
+/* specscope diff: two traces beside each other. */
+#include "cli/diff.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/commands.h"
+#include "cli/options/options.h"
+
+#define EQUAL_SPANS 3
+
+/* ---- one side ---- */
+
+static bool
+read_side(struct diff_side *s, const char *folder, const struct options *o, int64_t seq, struct err *err)
+{
+    const struct record_wanted want = {.run = o->plot.run, .seq = seq, .to = UINT32_MAX};
+    struct round_sums sums = {0};
+    if (!record_open(&s->record, folder, &want, err) || !course_open(&s->course, &s->record, err))
+        return false;
+    const struct record *r = &s->record;
+    for (size_t i = 0; i < r->n_rounds; i++) {
+        const struct tally t = tally_of(&r->rounds[i].end);
+        round_sums_add(&sums, &t, r->info->rho);
+    }
+    s->measured = round_sums_estimates(&sums, r->info->layers, r->info->rho);
+    s->baseline = metrics_baseline(&r->metrics);
+    return true;
+}
+
+static double
+emitted(const struct diff_side *s)
+{
+    return s->course.tokens[s->course.n - 1];
+}
+
+/* ---- spans ---- */
+
+static struct estimate
+speed_within(const struct diff_side *s, const struct diff_span *span)
+{
+    struct ratio_sums sums = {0};
+    const struct course *c = &s->course;
+    for (size_t i = 1; i < c->n; i++)
+        if (c->tokens[i - 1] + 1 >= (double)span->from && c->tokens[i - 1] + 1 <= (double)span->to)
+            ratio_add(&sums, c->tokens[i] - c->tokens[i - 1], c->seconds[i] - c->seconds[i - 1]);
+    return ratio_estimate(&sums);
+}
+
+/* Behind which tokens one of its knobs was turned. */
+static void
+note_turns(const struct diff_side *s, double both, double *ends, size_t *n)
+{
+    const struct record *r = &s->record;
+    for (size_t i = 0; i < r->n_turns && *n < DIFF_SPANS - 1; i++) {
+        size_t k = 0;
+        while (k < r->n_rounds && r->rounds[k].number < r->turns[i].round)
+            k++;
+        const double at = s->course.tokens[k];
+        bool there = at <= 0 || at >= both;
+        for (size_t e = 0; e < *n; e++)
+            there = there || ends[e] == at;
+        if (!there)
+            ends[(*n)++] = at;
+    }
+}
+
+static int
+ascending(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static void
+cut_spans(struct diff *d)
+{
+    const double both = fmin(emitted(&d->a), emitted(&d->b));
+    double ends[DIFF_SPANS];
+    size_t n = 0;
+    note_turns(&d->a, both, ends, &n);
+    note_turns(&d->b, both, ends, &n);
+    d->turned = n > 0;
+    for (int i = 1; !d->turned && i < EQUAL_SPANS && both >= EQUAL_SPANS; i++)
+        ends[n++] = floor(both * i / EQUAL_SPANS);
+    ends[n++] = both;
+    qsort(ends, n, sizeof *ends, ascending);
+    for (size_t i = 0; i < n; i++) {
+        struct diff_span *s = &d->span[d->n_spans++];
+        *s = (struct diff_span){.from = i > 0 ? (uint64_t)ends[i - 1] + 1 : 1, .to = (uint64_t)ends[i]};
+        s->a = speed_within(&d->a, s);
+        s->b = speed_within(&d->b, s);
+    }
+}
+
+/* ---- texts ---- */
+
+char *
+diff_words(const struct record *r, size_t from, size_t n, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = from; i < r->n_tokens && i - from < n; i++) {
+        const char *text = r->texts != NULL ? r->texts[r->tokens[i].token] : "?";
+        if (used + strlen(text) + 1 > size)
+            break;
+        used += (size_t)snprintf(out + used, size - used, "%s", text);
+    }
+    return out;
+}
+
+/* ---- both ---- */
+
+static bool
+compare(struct diff *d, const struct options *o, struct err *err)
+{
+    const char *const *folder = o->operands.at;
+    const bool one = o->operands.n == 1, given = o->plot.seq != UINT64_MAX;
+    if (o->operands.n == 0)
+        return err_set(err, ERR_USAGE, "which traces? specscope diff TRACE TRACE");
+    if (o->operands.n > 2)
+        return err_set(err, ERR_USAGE, "'%.60s': two traces are compared; see --help", folder[2]);
+    if (one && given)
+        return err_set(err, ERR_USAGE, "--seq %llu against what? give a second trace", (unsigned long long)o->plot.seq);
+    const int64_t seq = given ? (int64_t)o->plot.seq : 0;
+    if (!read_side(&d->a, folder[0], o, seq, err))
+        return false;
+    struct err why = {0};
+    if (!read_side(&d->b, folder[one ? 0 : 1], o, one ? 1 : seq, &why))
+        return one && why.kind == ERR_USAGE
+                   ? err_set(err, ERR_USAGE, "%s has one sequence in it; against which other trace?", folder[0])
+                   : err_set(err, why.kind, "%s", why.text);
+    d->common = texts_common(&d->a.record, &d->b.record);
+    cut_spans(d);
+    return true;
+}
+
+int
+diff_main(int argc, char **argv)
+{
+    struct options o;
+    struct err err = {0};
+    struct diff *d;
+    int status;
+    if (!options_begin(&o, COMMAND_DIFF, argc, argv, &status))
+        return status;
+    bool ok = (d = calloc(1, sizeof *d)) != NULL || err_set(&err, ERR_WORK, "out of memory");
+    ok = ok && compare(d, &o, &err) && (o.json == NULL ? diff_table(d, &err) : diff_json(d, o.json, &err));
+    if (d != NULL) {
+        course_close(&d->a.course);
+        course_close(&d->b.course);
+        record_close(&d->a.record);
+        record_close(&d->b.record);
+    }
+    free(d);
+    options_free(&o);
+    return ok ? 0 : command_failed(&err);
+}

@@ -1,0 +1,66 @@
+#!/bin/sh
+# specscope diff: two traces beside each other, held to what the traces say, and what it refuses.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+
+TRACES=tests/screens/traces
+prints() { grep -q -e "$1" "$TMP/out"; }
+
+refuses "diff without anything is a question" 2 'which traces' diff
+refuses "one trace of one sequence wants another" 2 'which other trace' diff $TRACES/del
+refuses "three are too many" 2 'two traces' diff $TRACES/del $TRACES/swift $TRACES/sd
+refuses "a trace that is not there" 1 'No such file' diff $TRACES/del "$TMP/none"
+refuses "a run that is not there" 2 'run 9' diff $TRACES/del $TRACES/swift --run 9
+refuses "a sequence that is not there" 2 'sequence 7' diff $TRACES/batch $TRACES/batch --seq 7
+refuses "a sequence against nothing" 2 'second trace' diff $TRACES/batch --seq 1
+refuses "a file that cannot be written" 1 "$TMP/none" diff $TRACES/del $TRACES/swift --json "$TMP/none/file"
+
+works "two policies on one prompt" diff $TRACES/swift $TRACES/del
+check "the policies are told" prints '^policy  *swift  *del$'
+check "a knob that only one has" prints '^omega ω  *–  *0.95$'
+check "what is the same is told once" prints '^head  *lens  *the same$'
+check "measures have standard errors" prints '^tokens/round  *2.810 ±0.273  *3.545 ±1.030  *within noise$'
+check "a difference that is more than noise has its size" prints '^tokens/s .*B [0-9]*% ±[0-9]* faster$'
+check "the texts are compared" prints '^texts: the same for 40 tokens, as far as both go$'
+check "spans end where the shorter one does" prints '^tokens 27 to 39 '
+works "a trace against itself" diff $TRACES/turned $TRACES/turned
+check "is the same" prints '^tokens/round .* the same$'
+check "spans end where knobs were turned" prints '^tokens/s between turns'
+works "two sequences of a batch" diff $TRACES/batch
+check "are told apart" prints '^sequence  *0  *1$'
+
+# Texts that part, where the tokens of both say.
+for seed in 1 2; do
+    specscope run --policy layerskip --temp 1 --seed $seed -n 40 -p 'one two three' --trace "$TMP/seed$seed" --json "$TMP/$seed.json" "$TINY"
+done
+works "two seeds" diff "$TMP/seed1" "$TMP/seed2"
+check "the texts part" prints '^texts: they part at token [0-9]*, position [0-9]*, after '
+check "both go on" prints '^  B goes on: .'
+if [ -n "$HAVE_PYTHON" ]; then
+    works "as JSON" diff "$TMP/seed1" "$TMP/seed2" --json "$TMP/diff.json"
+    cat >"$TMP/check.py" <<'END'
+import csv, json, sys
+tmp = sys.argv[1]
+d = json.load(open(tmp + "/diff.json"))
+a, b = (json.load(open(f"{tmp}/{seed}.json"))["token_ids"] for seed in (1, 2))
+same = next(i for i in range(len(a)) if a[i] != b[i])
+assert d["texts"]["same_tokens"] == same, (d["texts"], same)
+measures = {m["name"]: m for m in d["measures"]}
+for side, seed in (("a", 1), ("b", 2)):
+    rounds = list(csv.DictReader(open(f"{tmp}/seed{seed}/rounds.csv")))
+    y = [int(r["emitted"]) for r in rounds]
+    for name, x in (("tok_per_s", [(int(r["draft_us"]) + int(r["verify_us"])) * 1e-6 for r in rounds]),
+                    ("tokens_per_round", [1] * len(rounds))):
+        n, ratio = len(y), sum(y) / sum(x)
+        se = (sum((p - ratio * q) ** 2 for p, q in zip(y, x)) / (n * (n - 1))) ** .5 / (sum(x) / n)
+        m = measures[name]
+        assert abs(m[side] / ratio - 1) < 1e-6 and abs(m[side + "_se"] - se) < 1e-6 * ratio, (name, m, ratio, se)
+last = d["spans"][-1]
+assert d["spans"][0]["from"] == 1 and last["to"] <= 39 and len(d["spans"]) == 3, d["spans"]
+assert all(p["to"] + 1 == q["from"] for p, q in zip(d["spans"], d["spans"][1:]))
+END
+    check "its numbers are those of the traces, by the ratio estimator" python3 "$TMP/check.py" "$TMP"
+else
+    skip "as JSON" "no python3"
+fi
+finish
