@@ -58,6 +58,6 @@ done
 terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/specbound"
 check "a replay has plain sliders" wait_for 'tau .*├─*'
 tm send-keys w
-check "… and no grid" until_true 5 hides 'what if, '
+check "… and no grid" wait_for 'this is a replay: what-if'
 tm send-keys q
 exit $STATUS

@@ -15,6 +15,7 @@ const struct app_key app_keys[] = {
     {'H', "H", "head other", "the layers by the lens, or by their trained heads"},
     {'u', "u  U", "undo", "take back the last turn of a knob, policy or head; bring it again"},
     {'U', "U", "redo", NULL},
+    {'w', "w", "what-if", "what other values of two knobs would have come to, as a grid"},
     {'b', "b", "baseline", "run autoregressively: measures the speedup, checks losslessness"},
     {'x', "x", "extend", "go on for more tokens"},
     {'e', "e", "export", "export the run as CSV"},

@@ -75,7 +75,7 @@ offer_head(struct app *app, int i)
 const struct verb app_verbs[] = {
     {"set", "KNOB VALUE", "turn a knob of the policy, or temperature, top_k, top_p, seed; from the next round on",
      run_set, offer_knob},
-    {"what-if", "P% | off | KNOB KNOB", "the share of time that looks at other values; a grid of two knobs",
+    {"what-if", "[P% | off | KNOB KNOB]", "what other values of knobs would have come to: share of time, a grid",
      run_what_if, offer_knob},
     {"undo", "", "take back the last turn of a knob, a policy or a head", run_undo, NULL},
     {"redo", "", "bring it again", run_redo, NULL},

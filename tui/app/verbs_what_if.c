@@ -31,6 +31,8 @@ run_what_if(struct app *app, const char *rest, struct err *err)
         foretell_grid_close(&app->foretell);
         return true;
     }
+    if (rest[0] == '\0') /* of the knob that is chosen there */
+        return app_command(app, "panel knobs") && panes_command(&app->panes, "what-if", "");
     if (!command_split(rest, first, &second))
         return err_set(err, ERR_USAGE,
                        "what-if takes a share of the time, as 5%%, off, or two knobs: what-if tau d_max");

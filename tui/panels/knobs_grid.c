@@ -4,6 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+const struct landscape_strip *
+knobs_strip(const struct view *v, uint32_t knob)
+{
+    const struct landscape *l = v->landscape;
+    const bool told = l != NULL && l->tokens > 0 && strcmp(l->policy, scope_policy(v->scope)->name) == 0;
+    return told && l->strip[knob].n > 1 ? &l->strip[knob] : NULL;
+}
+
 bool
 knobs_grid_open(const struct view *v)
 {
@@ -61,27 +69,24 @@ step(struct knobs_grid *k, const struct view *v, int axis, int by)
         k->at[axis] = to < 0 ? 0 : to >= n ? n - 1 : (uint32_t)to;
 }
 
-static bool
-open_grid(struct knobs_grid *k, const struct view *v, uint32_t knob)
+void
+knobs_grid_ask(struct knobs_grid *k, const struct view *v, uint32_t knob)
 {
     const struct policy_info *policy = scope_policy(v->scope);
     char line[96];
     k->placed = false;
     if (policy->n_knobs < 2) {
         v->host->say(v->host->user, "what-if wants two knobs to open a grid");
-        return true;
+        return;
     }
     snprintf(line, sizeof line, "what-if %s %s", policy->knobs[knob].name,
              policy->knobs[(knob + 1) % policy->n_knobs].name);
     v->host->command(v->host->user, line);
-    return true;
 }
 
 bool
-knobs_grid_key(struct knobs_grid *k, const struct view *v, uint32_t knob, int key)
+knobs_grid_key(struct knobs_grid *k, const struct view *v, int key)
 {
-    if (!knobs_grid_open(v))
-        return key == 'w' && open_grid(k, v, knob);
     place(k, v);
     switch (key) {
     case 'h':

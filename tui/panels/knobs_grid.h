@@ -9,9 +9,13 @@ struct knobs_grid {
     uint32_t at[2]; /* the cursor: points across and up */
 };
 
+/* What is foretold of a knob's values; NULL: nothing. */
+const struct landscape_strip *knobs_strip(const struct view *, uint32_t knob);
+
 bool knobs_grid_open(const struct view *);
+void knobs_grid_ask(struct knobs_grid *, const struct view *, uint32_t knob); /* to open, of this knob and the next */
 void knobs_grid_draw(struct knobs_grid *, const struct view *, const struct canvas *);
-/* `w` opens it with a knob and the one after it; then keys move the cursor, Enter takes both values, w and Esc close. */
-bool knobs_grid_key(struct knobs_grid *, const struct view *, uint32_t knob, int key);
+/* While it is open keys move the cursor, Enter takes both values, w and Esc close. */
+bool knobs_grid_key(struct knobs_grid *, const struct view *, int key);
 
 #endif

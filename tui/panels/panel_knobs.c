@@ -165,16 +165,6 @@ fraction(const struct knob *k, double value)
     return k->max > k->min ? (value - k->min) / (k->max - k->min) : 0;
 }
 
-/* What is foretold of a knob's values; NULL: nothing. */
-static const struct landscape_strip *
-strip_of(const struct view *v, uint32_t i)
-{
-    const struct landscape *l = v->landscape;
-    return l != NULL && l->tokens > 0 && strcmp(l->policy, scope_policy(v->scope)->name) == 0 && l->strip[i].n > 1
-               ? &l->strip[i]
-               : NULL;
-}
-
 static void
 draw_knob(const struct knobs_panel *p, const struct view *v, const struct canvas *c, int y, uint32_t i,
           const struct places *a)
@@ -190,7 +180,7 @@ draw_knob(const struct knobs_panel *p, const struct view *v, const struct canvas
         x = canvas_print(&name, 0, 0, focus ? ROLE_FOCUS : ROLE_KNOB, "%s ", k->symbol);
     canvas_text(&name, 0, x, focus ? ROLE_FOCUS : ROLE_TEXT, k->name);
     x = 1 + a->name + 1;
-    const struct landscape_strip *strip = strip_of(v, i);
+    const struct landscape_strip *strip = knobs_strip(v, i);
     if (a->slider > 0 && strip != NULL)
         landscape_draw_strip(strip, c, y, x, a->slider, fraction(k, value), pending ? ROLE_KNOB_PENDING : ROLE_TITLE);
     else if (a->slider > 0)
@@ -255,7 +245,7 @@ note_knobs(void *state, const struct view *v, char *out, int n)
         snprintf(out, (size_t)n, "as they were");
     else if (knobs_grid_open(v))
         snprintf(out, (size_t)n, "what if, %u tokens", (unsigned)l->tokens);
-    else if (p->focus < policy->n_knobs && strip_of(v, p->focus) != NULL)
+    else if (p->focus < policy->n_knobs && knobs_strip(v, p->focus) != NULL)
         landscape_best(l, policy, p->focus, out, (size_t)n);
     else if (p->rows > 0 && (uint32_t)p->rows < policy->n_knobs)
         snprintf(out, (size_t)n, "%u–%u of %u", (unsigned)p->top + 1, (unsigned)p->top + (unsigned)p->rows,
@@ -311,8 +301,8 @@ key_knobs(void *state, const struct view *v, int key)
         return false;
     settle(p, v);
     const struct knob *k = &policy->knobs[p->focus < policy->n_knobs ? p->focus : 0];
-    if (!p->typing && knobs_grid_key(&p->grid, v, p->focus, key))
-        return true;
+    if (knobs_grid_open(v))
+        return knobs_grid_key(&p->grid, v, key);
     if (k->kind != KNOB_CHOICE && v->live && type_key(p, v, key))
         return true;
     switch (key) {
@@ -343,7 +333,7 @@ mouse_knobs(void *state, const struct view *v, const struct canvas *c, int y, in
 {
     struct knobs_panel *p = state;
     const struct policy_info *policy = scope_policy(v->scope);
-    if (policy->n_knobs == 0)
+    if (policy->n_knobs == 0 || knobs_grid_open(v))
         return false;
     settle(p, v);
     const struct places a = arrange(v, c->rows, c->cols);
@@ -364,6 +354,17 @@ mouse_knobs(void *state, const struct view *v, const struct canvas *c, int y, in
         const double at = fmin(fmax((double)(x - from - 1) / (track - 1), 0), 1);
         ask(p, v, p->focus, k->min + at * (k->max - k->min));
     }
+    return true;
+}
+
+static bool
+command_knobs(void *state, const struct view *v, const char *verb, const char *rest)
+{
+    struct knobs_panel *p = state;
+    if (strcmp(verb, "what-if") != 0 || rest[0] != '\0')
+        return false;
+    settle(p, v);
+    knobs_grid_ask(&p->grid, v, p->focus);
     return true;
 }
 
@@ -394,4 +395,5 @@ const struct panel_ops panel_knobs = {
     .note = note_knobs,
     .key = key_knobs,
     .mouse = mouse_knobs,
+    .command = command_knobs,
 };

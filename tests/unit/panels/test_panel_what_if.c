@@ -113,7 +113,7 @@ test_w_opens_a_grid_and_enter_takes_both_values(void **state)
     f->view.landscape = &l;
     use(f, "knobs");
     draw(f, 8, 60);
-    press(f, 'w');
+    assert_true(f->ops->command(f->panel, &f->view, "what-if", ""));
     assert_string_equal(f->command, "what-if tau d_max");
     open_grid(f, &l);
     draw(f, 10, 76);
@@ -133,6 +133,14 @@ test_w_opens_a_grid_and_enter_takes_both_values(void **state)
     assert_string_equal(f->command, "what-if close");
     press(f, INPUT_ESCAPE);
     assert_string_equal(f->command, "what-if close");
+    f->command[0] = '\0';
+    press(f, 'w');
+    assert_string_equal(f->command, "what-if close");
+    f->command[0] = '\0';
+    assert_false(f->ops->key(f->panel, &f->view, '=')); /* no slider that nobody sees is turned */
+    const struct canvas c = {.rows = 10, .cols = 76, .grid = &f->grid};
+    f->ops->mouse(f->panel, &f->view, &c, 0, 40, MOUSE_PRESS);
+    assert_string_equal(f->command, "");
 }
 
 static void
