@@ -130,10 +130,13 @@ run:
 # runs without the plug-in: nvcc failing is said, and stops only `make cuda`.
 NVCC      ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 CUDA_ROOT := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(NVCC))))
-CUDA_CODE := sm_80 sm_86 sm_89 sm_90 compute_90
+# Machine code for these, of the newer ones where nvcc knows them; all others' drivers translate the PTX (device.c says so).
+CUDA_CODE := sm_80 sm_86 sm_89 sm_90 \
+	$(if $(NVCC),$(filter sm_100 sm_120,$(shell $(NVCC) --list-gpu-code 2>/dev/null))) compute_90
 NVCCFLAGS ?= -O3 -lineinfo --threads 0
 NVCC_CODE := -Wno-deprecated-gpu-targets $(foreach code,$(CUDA_CODE),-gencode arch=$(code:sm_%=compute_%),code=$(code))
-NVCC_BASE := -std=c++17 -I. -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(NVCC_CODE)
+# -fmad=false: what is a fused multiply-add is written as one, so that no compiler chooses bits (the emulation: -ffp-contract=off).
+NVCC_BASE := -std=c++17 -I. -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(NVCC_CODE)
 
 CUDA_CU   := $(sort $(wildcard kernels/cuda/*.cu))
 CUDA_C    := $(sort $(wildcard kernels/cuda/*.c)) $(CUDA_SHARED_C)
@@ -156,7 +159,10 @@ $(BUILD)/cuda/%.o: %.cu $(BUILD)/cuda/code
 $(BUILD)/cuda/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,"$< (CUDA)")
-	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) -fPIC -fvisibility=hidden -isystem $(CUDA_ROOT)/include -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -fPIC -fvisibility=hidden -isystem $(CUDA_ROOT)/include -MMD -MP -c $< -o $@
+
+$(BUILD)/cuda/kernels/cuda/device.o: $(BUILD)/cuda/code
+$(BUILD)/cuda/kernels/cuda/device.o: ITS_FLAGS = -DCUDA_CODE='"$(strip $(CUDA_CODE))"'
 
 $(BUILD)/specscope-cuda.so: $(CUDA_OBJ)
 	$(call say,NVCC,$@)

@@ -32,7 +32,7 @@ typedef std::atomic<bool> atomic_bool;
 #include "kernels/err.h"
 #include "kernels/layer_tensors.h"
 
-#define BACKEND_ABI (5u + 256u * LAYER_TENSORS) /* which are part of it */
+#define BACKEND_ABI (6u + 256u * LAYER_TENSORS) /* which are part of it */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
@@ -313,6 +313,7 @@ struct backend_ops {
     bool (*open)(struct backend **, const struct backend_options *, struct err *);
     void (*close)(struct backend *);
     const char *(*describe)(const struct backend *); /* "avx512vnni x2": instruction set and threads, for people */
+    const char *(*note)(const struct backend *); /* what a user should know of it, in one line, or ""; NULL: nothing */
     /* The tensors of the model stay the caller's and must outlive the weights. */
     bool (*load)(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **, struct err *);
     void (*unload)(struct weights *);

@@ -157,6 +157,14 @@ find_heads(struct engine *e, const struct engine_options *o, struct err *err)
     return true;
 }
 
+/* What the backend has to say, where nothing else has to be said. */
+static void
+note_backend(struct engine *e)
+{
+    if (e->note[0] == '\0' && e->ops->note != NULL)
+        snprintf(e->note, sizeof e->note, "%s", e->ops->note(e->backend));
+}
+
 /* Bytes of the machine's memory that the models leave, which on a GPU have its own. */
 static uint64_t
 room_beside_models(const struct engine *e, const struct model_options *o)
@@ -194,6 +202,7 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
         engine_close(e);
         return false;
     }
+    note_backend(e);
     *out = e;
     return true;
 }

@@ -8,6 +8,7 @@ static const struct backend_ops cuda_backend = {
     .open = device_open,
     .close = device_close,
     .describe = device_describe,
+    .note = device_note,
     .load = cuda_weights_load,
     .unload = cuda_weights_unload,
     .heads = cuda_weights_heads,

@@ -7,6 +7,9 @@
 #include "kernels/cuda/launch.h"
 
 #define CAPABILITY 80 /* 8.0, Ampere: mma of bf16, asynchronous barriers; what the plug-in has code for */
+#ifndef CUDA_CODE     /* the GPUs that the kernels were compiled for: the Makefile says it */
+#error "CUDA_CODE is not defined"
+#endif
 
 /* What stands between this program and any GPU at all. */
 static bool
@@ -38,6 +41,18 @@ count_devices(int *n, struct err *err)
                    cudaGetErrorName(code), cudaGetErrorString(code));
 }
 
+bool
+device_has_code(const char *codes, int major, int minor)
+{
+    for (const char *at = codes; (at = strstr(at, "sm_")) != NULL;) {
+        at += strlen("sm_");
+        const int code = atoi(at);
+        if (code / 10 == major && code % 10 <= minor)
+            return true;
+    }
+    return false;
+}
+
 static bool
 suits(struct backend *b, int device, struct err *err)
 {
@@ -54,6 +69,13 @@ suits(struct backend *b, int device, struct err *err)
             "with --gpu, or use --backend cpu",
             device, b->name, p.major, p.minor, CAPABILITY / 10, CAPABILITY % 10);
     snprintf(b->text, sizeof b->text, "%s (sm_%d%d)%s", b->name, p.major, p.minor, b->exact ? ", exact" : "");
+    b->note[0] = '\0';
+    if (!device_has_code(CUDA_CODE, p.major, p.minor))
+        snprintf(
+            b->note, sizeof b->note,
+            "the plug-in has no machine code for this GPU (sm_%d%d): the driver translates it, a minute once; make "
+            "cuda CUDA_CODE=sm_%d%d builds it in",
+            p.major, p.minor, p.major, p.minor);
     return true;
 }
 
@@ -109,6 +131,12 @@ const char *
 device_describe(const struct backend *b)
 {
     return b->text;
+}
+
+const char *
+device_note(const struct backend *b)
+{
+    return b->note;
 }
 
 void

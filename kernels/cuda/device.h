@@ -14,6 +14,7 @@ struct backend {
     int device;
     char name[64];  /* "NVIDIA H200" */
     char text[160]; /* describe() */
+    char note[160]; /* note() */
     bool exact;
     uint32_t threads; /* of the CPU, that pack weights */
     uint32_t blocks;  /* of a sweep: one a multiprocessor */
@@ -25,6 +26,10 @@ struct backend {
 bool device_open(struct backend **, const struct backend_options *, struct err *);
 void device_close(struct backend *);
 const char *device_describe(const struct backend *);
+const char *device_note(const struct backend *);
+/* Has the plug-in machine code for a GPU, "sm_90"s of its major version and of no later minor one among `codes`? Else the
+ * driver translates the PTX. */
+bool device_has_code(const char *codes, int major, int minor);
 /* Adds ", …" to what describe() says, as far as there is room. */
 void device_remark(struct backend *, const char *what);
 

@@ -136,9 +136,9 @@ struct finish {
         const float *before = hidden + (size_t)s->how.from * width;
         float *after = hidden + (size_t)s->l * width;
         if (o0 != UINT32_MAX)
-            after[o0] = before[o0] + y0 * s->how.scale;
+            after[o0] = fmaf(y0, s->how.scale, before[o0]);
         if (o1 != UINT32_MAX)
-            after[o1] = before[o1] + y1 * s->how.scale;
+            after[o1] = fmaf(y1, s->how.scale, before[o1]);
     }
 
     __device__ __forceinline__ void

@@ -153,7 +153,7 @@ __launch_bounds__(PIECE_THREADS) summarise(struct guess_args a)
     for (uint32_t i = 0; i < THREAD_LOGITS && max > -INFINITY; i++) {
         const float d = fmaxf(COUNTS_AS_ZERO, z[i] - max), e = expf(d);
         sum[0] += e;
-        sum[1] += e * d;
+        sum[1] = fmaf(e, d, sum[1]);
         if (row.temperature < 1 || row.temperature > 1)
             sum[2] += expf(fmaxf(COUNTS_AS_ZERO, (z[i] - max) * cold));
     }
@@ -282,7 +282,7 @@ compare(const struct guess_args *a, const struct guess_row *row, struct head_pie
     for (uint32_t v = first + threadIdx.x; v < end; v += PIECE_THREADS) {
         const float zv = row->z[v], fv = f[v], e = expf(fv - f_max);
         if (e > 0)
-            sum[0] += e * (fv - zv);
+            sum[0] = fmaf(e, fv - zv, sum[0]);
         above += zv > bar || (zv >= bar && v < best) ? 1 : 0;
     }
     sum[1] = (float)above; /* at most HEAD_PIECE: exact */

@@ -2,6 +2,8 @@
 #ifndef KERNELS_CUDA_ROPE_CUH
 #define KERNELS_CUDA_ROPE_CUH
 
+#include <math.h>
+
 #include "kernels/cuda/layout.h"
 
 /* Cosine and sine of position * frequency. The angle is brought below half a turn in double: a float has no digits left
@@ -19,8 +21,8 @@ static __device__ __forceinline__ void
 rotate(const float2 turn, float *a, float *b)
 {
     const float was = *a;
-    *a = was * turn.x - *b * turn.y;
-    *b = was * turn.y + *b * turn.x;
+    *a = fmaf(was, turn.x, -(*b * turn.y));
+    *b = fmaf(was, turn.y, *b * turn.x);
 }
 
 /* The pair that dimension d of a head is the first of; false: it is the second of one, or not rotated. */

@@ -108,6 +108,12 @@ refuses "no driver is one line" 1 'no NVIDIA driver' run -n 3 --backend cuda "$T
 unset EMULATED_CUDA_DRIVER
 export EMULATED_CUDA_CAPABILITY=75
 refuses "a GPU that is too old is one line" 1 'compute capability 7.5' run -n 3 --backend cuda "$TINY"
+export EMULATED_CUDA_CAPABILITY=103
+works "a GPU runs what was compiled for an older one of its family" run -n 3 --backend cuda "$TINY"
+check "without a word" [ "$(wc -l <"$TMP/err")" -eq 1 ]
+export EMULATED_CUDA_CAPABILITY=121
+works "a GPU that the plug-in has no machine code for is used" run -n 3 --backend cuda "$TINY"
+check "and one line says that the driver translates" grep -q '^specscope: the plug-in has no machine code .*sm_121' "$TMP/err"
 unset EMULATED_CUDA_CAPABILITY
 export EMULATED_CUDA_MEMORY_MIB=64
 refuses "a context that does not fit is refused with the numbers" 1 'GiB of keys and values for 300000 positions' \

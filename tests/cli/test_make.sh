@@ -17,6 +17,7 @@ echo "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driv
 exit 9
 SCRIPT
 playing nvcc <<'SCRIPT'
+[ "$1" = --list-gpu-code ] && echo $LISTED && exit
 echo "$@" >>"$CALLS"
 while [ "$1" != -o ]; do shift; done
 : >"$2"
@@ -33,6 +34,9 @@ CODE='sm_80 sm_86 sm_89 sm_90 compute_90'
 calls_of() { # make's arguments
     : >"$CALLS"
     make -s "$@" BUILD="$TMP/build" NVCC="$FAKE/bin/nvcc" CC="$FAKE/bin/cc" V=1 >"$TMP/made" 2>&1
+}
+sorted() {
+    printf '%s\n' "$@" | sort | tr '\n' ' ' | sed 's/ $//'
 }
 compiled_for() { # what nvcc was asked for, in all its calls
     [ "$(grep -o 'code=[a-z_0-9]*' "$CALLS" | sort -u | cut -d= -f2 | tr '\n' ' ')" = "$1 " ]
@@ -56,9 +60,15 @@ check "make run compiles the plug-in for the GPU that is here" compiled_for sm_9
 calls_of cuda-here
 check "once" [ ! -s "$CALLS" ]
 calls_of cuda
-check "make cuda compiles it for all" compiled_for "$(echo "$CODE" | tr ' ' '\n' | sort | tr '\n' ' ' | sed 's/ $//')"
+check "make cuda compiles it for all" compiled_for "$(sorted $CODE)"
 calls_of cuda-here
 check "which then serves make run" [ ! -s "$CALLS" ]
+export LISTED='sm_75 sm_90 sm_100 sm_103 sm_120'
+calls_of cuda
+check "of newer GPUs too, where nvcc knows them" compiled_for "$(sorted $CODE sm_100 sm_120)"
+check "and nowhere makes a multiply-add of what is not written as one" \
+    [ "$(grep -c -- '-c kernels' "$CALLS")" -eq "$(grep -c -- '-fmad=false.*-c kernels' "$CALLS")" ]
+export LISTED=
 export CAPABILITY=
 rm -rf "$TMP/build"
 calls_of cuda-here

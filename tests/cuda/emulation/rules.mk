@@ -21,7 +21,10 @@ $(BUILD)/emulated/%.o: %.cc | $(BUILD)/.deps-test
 $(BUILD)/emulated/%.o: %.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,CC,"$< (emulated)")
-	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) -fPIC -fvisibility=hidden -I$(EMULATION)/include -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -fPIC -fvisibility=hidden -I$(EMULATION)/include -MMD -MP -c $< -o $@
+
+# As if it had been built for these; EMULATED_CUDA_CAPABILITY says what the GPU is.
+$(BUILD)/emulated/kernels/cuda/device.o: ITS_FLAGS = -DCUDA_CODE='"sm_80 sm_86 sm_89 sm_90 sm_100 compute_90"'
 
 # Threads of streams may outlive dlclose().
 $(EMULATED_SO): $(EMULATED_OBJ)
