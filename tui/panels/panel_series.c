@@ -1,4 +1,5 @@
-/* What the policy declares, in the form it declares; without declarations, what the rounds say. */
+/* What the rounds say of any policy, then what the policy declares, in the form it declares; beside each other where there is
+ * room. Its cursor is the one that all panels point with. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,12 +8,15 @@
 #include "tui/panels/series.h"
 #include "tui/terminal/input.h"
 
+#define BESIDE 28 /* columns of a chart at least, where several stand beside each other */
+
 struct series_panel {
     int top;    /* the first chart shown */
     int shown;  /* as drawn last */
     int charts; /* of them there are */
-    int read;   /* rounds back from the newest where the read-out stands; -1: nowhere */
-    int plot_x; /* where the dots begin, and */
+    int read;   /* rounds back from the newest where the cursor is; -1: it follows, or is in no round on the axis */
+    int plot_x; /* where the dots begin, */
+    int cols;   /* columns of a chart, a gap behind it, and */
     struct series_axis axis;
     struct marks marks; /* turns on that axis */
     struct chart chart; /* the one being drawn */
@@ -34,12 +38,11 @@ list(const struct scope *s, int out[POLICY_SERIES + DERIVED_CHARTS])
 {
     int n = 0;
     const struct scope_series *series;
+    for (int i = 0; i < DERIVED_CHARTS; i++)
+        out[n++] = -1 - i;
     for (uint32_t i = 0; (series = scope_series(s, i)) != NULL; i++)
         if (series->declared->form != SERIES_MASK && !series_judges(scope_policy(s), i))
             out[n++] = (int)i;
-    if (n == 0)
-        for (int i = 0; i < DERIVED_CHARTS; i++)
-            out[n++] = -1 - i;
     return n;
 }
 
@@ -96,6 +99,17 @@ draw_one(struct series_panel *p, const struct view *v, const struct canvas *c, i
     }
 }
 
+/* Which round the cursor is in. */
+static void
+take_cursor(struct series_panel *p, const struct view *v)
+{
+    const struct scope_column *c = v->selection->follow ? NULL : scope_column(v->scope, v->selection->pos);
+    const uint32_t last = p->axis.first + p->axis.rounds - 1;
+    const bool there = c != NULL && c->round >= p->axis.first && c->round <= last && p->axis.rounds > 0 &&
+                       c->fate != FATE_PROMPT && c->fate != FATE_PREFILL;
+    p->read = there ? (int)(last - c->round) : -1;
+}
+
 static void
 place_axis(struct series_panel *p, const struct scope *s, int cols)
 {
@@ -108,8 +122,6 @@ place_axis(struct series_panel *p, const struct scope *s, int cols)
     p->axis.capacity = dots / p->axis.scale;
     p->axis.rounds = last < (uint32_t)p->axis.capacity ? last : (uint32_t)p->axis.capacity;
     p->axis.first = last - p->axis.rounds + 1;
-    if (p->read >= (int)p->axis.rounds)
-        p->read = (int)p->axis.rounds - 1;
 }
 
 static int
@@ -143,38 +155,72 @@ draw_axis(const struct series_panel *p, const struct scope *s, const struct canv
     marks_draw(&p->marks, s, c, y, x);
 }
 
-static void
-draw_series(void *state, const struct view *v, const struct canvas *c)
+/* As many as fit below each other, from number `from` on. */
+static int
+fit(const struct scope *s, const int *which, int from, int charts, int rows)
 {
-    struct series_panel *p = state;
-    int which[POLICY_SERIES + DERIVED_CHARTS];
-    if (c->rows < 1)
-        return;
-    p->charts = list(v->scope, which);
+    int n = 0;
+    for (int need = 0; from + n < charts; n++) {
+        need += least_rows(s, which[from + n]);
+        if (n > 0 && need > rows)
+            break;
+    }
+    return n;
+}
+
+/* Charts from number `from` on, below each other; how many they are. */
+static int
+draw_column(struct series_panel *p, const struct view *v, const struct canvas *c, const int *which, int from)
+{
     const bool axis = c->rows >= 4;
-    const int rows = c->rows - axis;
-    place_axis(p, v->scope, c->cols);
-    marks_find(&p->marks, v->scope, place_mark, p);
-    if (p->top >= p->charts)
-        p->top = p->charts - 1;
-    /* As many as fit, from the one that was scrolled to. */
-    int n = 0, need = 0;
-    while (p->top + n < p->charts && (n == 0 || need + least_rows(v->scope, which[p->top + n]) <= rows))
-        need += least_rows(v->scope, which[p->top + n++]);
-    p->shown = n;
-    int y = 0, spare = rows - need;
+    const int rows = c->rows - axis, n = fit(v->scope, which, from, p->charts, rows);
+    int y = 0, spare = rows;
+    for (int i = 0; i < n; i++)
+        spare -= least_rows(v->scope, which[from + i]);
     for (int i = 0; i < n; i++) {
-        const int number = which[p->top + i], least = least_rows(v->scope, number);
+        const int number = which[from + i], least = least_rows(v->scope, number);
         int mine = least + (spare > 0 ? spare / (n - i) : 0);
         const int most = most_rows(v->scope, number);
         mine = mine > most ? (most > least ? most : least) : mine;
         spare -= mine - least;
         const struct canvas part = canvas_inside(c, y, 0, mine, c->cols);
-        draw_one(p, v, &part, number, p->top + i);
+        draw_one(p, v, &part, number, from + i);
         y += mine;
     }
     if (axis)
         draw_axis(p, v->scope, c, c->rows - 1);
+    return n;
+}
+
+static void
+draw_series(void *state, const struct view *v, const struct canvas *c)
+{
+    struct series_panel *p = state;
+    int which[POLICY_SERIES + DERIVED_CHARTS], beside = 1;
+    if (c->rows < 1)
+        return;
+    p->charts = list(v->scope, which);
+    if (p->top >= p->charts)
+        p->top = p->charts - 1;
+    /* No more beside each other than are needed to show all. */
+    const int most = c->cols / BESIDE > 1 ? c->cols / BESIDE : 1, rows = c->rows - (c->rows >= 4);
+    for (int shown = 0; beside <= most; beside++) {
+        shown = 0;
+        for (int i = 0; i < beside; i++)
+            shown += fit(v->scope, which, shown, p->charts, rows);
+        if (shown == p->charts)
+            break;
+    }
+    beside = beside > most ? most : beside;
+    p->cols = (c->cols - (beside - 1)) / beside;
+    place_axis(p, v->scope, p->cols);
+    take_cursor(p, v);
+    marks_find(&p->marks, v->scope, place_mark, p);
+    p->shown = 0;
+    for (int i = 0; i < beside && p->top + p->shown < p->charts; i++) {
+        const struct canvas part = canvas_inside(c, 0, i * (p->cols + 1), c->rows, p->cols);
+        p->shown += draw_column(p, v, &part, which, p->top + p->shown);
+    }
 }
 
 static void
@@ -186,11 +232,33 @@ note_series(void *state, const struct view *v, char *out, int n)
         snprintf(out, (size_t)n, "%d–%d of %d ↑↓", p->top + 1, p->top + p->shown, p->charts);
 }
 
+/* To the round so many before the one that the cursor is in; behind the newest it follows. */
+static void
+move(struct series_panel *p, const struct view *v, int back)
+{
+    const uint32_t last = p->axis.first + p->axis.rounds - 1;
+    const int to = p->read + back;
+    if (p->axis.rounds == 0 || (p->read < 0 && back < 0))
+        return;
+    if (to < 0) {
+        v->selection->follow = true;
+        p->read = -1;
+        return;
+    }
+    uint32_t round = to < (int)p->axis.rounds ? last - (uint32_t)to : p->axis.first;
+    const uint32_t pos = scope_round_position(v->scope, round);
+    const struct scope_column *there = scope_column(v->scope, pos),
+                              *before = pos > 0 ? scope_column(v->scope, pos - 1) : NULL;
+    /* A sequence of a batch need not have been in every round: on the way back the one before it is taken. */
+    const bool stuck = back > 0 && there != NULL && p->read >= 0 && there->round >= last - (uint32_t)p->read;
+    selection_to_round(v, stuck && before != NULL && before->round > 0 ? before->round : round);
+    take_cursor(p, v);
+}
+
 static bool
 key_series(void *state, const struct view *v, int key)
 {
     struct series_panel *p = state;
-    (void)v;
     const int most = (int)p->axis.rounds - 1;
     switch (key) {
     case 'j':
@@ -198,13 +266,16 @@ key_series(void *state, const struct view *v, int key)
     case 'k':
     case INPUT_UP: p->top -= p->top > 0; return true;
     case 'h':
-    case INPUT_LEFT: p->read += p->read < most; return true;
+    case INPUT_LEFT: move(p, v, 1); return true;
     case 'l':
-    case INPUT_RIGHT: p->read -= p->read >= 0; return true;
-    case INPUT_SHIFT_LEFT: p->read = p->read + 10 < most ? p->read + 10 : most; return true;
-    case INPUT_SHIFT_RIGHT: p->read = p->read >= 10 ? p->read - 10 : -1; return true;
-    case INPUT_HOME: p->read = most; return true;
-    case INPUT_END: p->read = -1; return true;
+    case INPUT_RIGHT: move(p, v, -1); return true;
+    case INPUT_SHIFT_LEFT: move(p, v, 10); return true;
+    case INPUT_SHIFT_RIGHT: move(p, v, -10); return true;
+    case INPUT_HOME: move(p, v, most - p->read); return true;
+    case INPUT_END:
+        v->selection->follow = true;
+        p->read = -1;
+        return true;
     default: return false;
     }
 }
@@ -219,15 +290,19 @@ mouse_series(void *state, const struct view *v, const struct canvas *c, int y, i
         return key_series(p, v, action == MOUSE_WHEEL_UP ? INPUT_UP : INPUT_DOWN);
     if (action != MOUSE_PRESS && action != MOUSE_DRAG)
         return false;
-    const int scale = p->axis.scale > 0 ? p->axis.scale : 1;
-    const int value = x >= p->plot_x ? ((x - p->plot_x) * 2 + 1) / scale : -1;
-    p->read = value >= 0 && value < (int)p->axis.rounds ? (int)p->axis.rounds - 1 - value : -1;
+    const int scale = p->axis.scale > 0 ? p->axis.scale : 1, inside = p->cols > 0 && x >= 0 ? x % (p->cols + 1) : -1;
+    const int value = inside >= p->plot_x ? ((inside - p->plot_x) * 2 + 1) / scale : -1;
+    if (value >= 0 && value < (int)p->axis.rounds)
+        selection_to_round(v, p->axis.first + (uint32_t)value);
+    else
+        v->selection->follow = true;
+    take_cursor(p, v);
     return true;
 }
 
 static const struct key_help keys[] = {
-    {"← →", "read a round's values; with Shift ten rounds at a time"},
-    {"End", "read the newest"},
+    {"← →", "point at a round and read its values; with Shift ten rounds at a time: all panels go there"},
+    {"End", "read the newest, and follow it"},
     {"↑ ↓", "more charts"},
     {NULL, NULL},
 };

@@ -20,8 +20,8 @@ struct chart { /* a line chart's values, one a round; NAN: none */
     bool band, whole;                                  /* whole: values are whole numbers */
 };
 
-/* What a panel without declared series charts, from the rounds alone. */
-enum derived { DERIVED_ACCEPTANCE, DERIVED_TOKENS_PER_ROUND, DERIVED_TOKENS_PER_S, DERIVED_CHARTS };
+/* What every policy charts first, from the rounds alone: speed, which is all sequences', and what the one in focus did. */
+enum derived { DERIVED_TOKENS_PER_S, DERIVED_TOKENS_PER_ROUND, DERIVED_ACCEPTANCE, DERIVED_DRAFTED, DERIVED_CHARTS };
 void series_derived(struct chart *, const struct scope *, enum derived, const struct series_axis *);
 /* From what the policy reported; a value holds until the next. */
 void series_reported(struct chart *, const struct scope_series *, const struct series_axis *);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tui/panels/series.h"
+#include "tui/scope/batch.h"
 
 /* ---- values ---- */
 
@@ -17,11 +18,14 @@ clear(struct chart *chart)
 void
 series_derived(struct chart *chart, const struct scope *s, enum derived what, const struct series_axis *axis)
 {
-    static const char *const titles[DERIVED_CHARTS] = {"acceptance", "tokens/round", "tokens/s"};
+    static const char *const titles[DERIVED_CHARTS] = {"tok/s", "tokens/round", "acceptance", "drafted"};
     clear(chart);
-    snprintf(chart->title, sizeof chart->title, "%s", titles[what]);
+    snprintf(chart->title, sizeof chart->title, "%s%s", titles[what],
+             what == DERIVED_TOKENS_PER_S && scope_is_batch(s) ? " of all" : "");
     chart->band = false;
-    chart->whole = what == DERIVED_TOKENS_PER_ROUND;
+    chart->whole = what == DERIVED_TOKENS_PER_ROUND || what == DERIVED_DRAFTED;
+    for (uint32_t i = 0; what == DERIVED_TOKENS_PER_S && i < axis->rounds; i++)
+        chart->value[i] = (float)scope_round_tokens_per_s(s, axis->first + i);
     for (uint32_t back = 0; back < scope_rounds(s); back++) {
         const struct scope_round *r = scope_round(s, back);
         if (!r->whole)
@@ -30,14 +34,13 @@ series_derived(struct chart *chart, const struct scope *s, enum derived what, co
             break;
         if (r->number - axis->first >= axis->rounds)
             continue;
-        const double us = (double)r->end.draft_us + (double)r->end.verify_us;
         float *value = &chart->value[r->number - axis->first];
         if (what == DERIVED_ACCEPTANCE && r->end.verified > 0)
             *value = (float)r->end.accepted / (float)r->end.verified;
         else if (what == DERIVED_TOKENS_PER_ROUND)
             *value = (float)r->end.emitted;
-        else if (what == DERIVED_TOKENS_PER_S && us > 0)
-            *value = (float)(r->end.emitted * 1e6 / us);
+        else if (what == DERIVED_DRAFTED)
+            *value = (float)r->end.drafted;
     }
 }
 

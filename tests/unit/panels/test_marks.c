@@ -55,16 +55,16 @@ test_series_have_a_tick_with_its_text(void **state)
     struct fixture *f = *state;
     use(f, "series");
     turn_twice(f);
-    draw(f, 8, 80);
-    assert_non_null(strstr(line(f, 7), "┊τ 0.55→0.7─"));
-    assert_non_null(strstr(line(f, 7), "→0.3"));
-    const char *axis = strstr(line(f, 7), "┊");
+    draw(f, 30, 80);
+    assert_non_null(strstr(line(f, 29), "┊τ 0.55→0.7─"));
+    assert_non_null(strstr(line(f, 29), "→0.3"));
+    const char *axis = strstr(line(f, 29), "┊");
     assert_non_null(axis);
     char before[4096];
     snprintf(before, sizeof before, "%.*s", (int)(axis - f->line), f->line);
     const int x = text_width(before);
     bool above = false; /* the same column of the chart */
-    for (int y = 1; y < 7; y++)
+    for (int y = 1; y < 29; y++)
         above = above || strcmp(grid_at(&f->grid, y, x)->text, "┊") == 0;
     assert_true(above);
     stream_control(&f->stream, "run", "restart"); /* another run has its own rounds */
@@ -72,7 +72,7 @@ test_series_have_a_tick_with_its_text(void **state)
     f->stream.events[f->stream.n - 1].run = 2;
     f->stream.round = 0;
     rounds(f, 8);
-    draw(f, 8, 80);
+    draw(f, 30, 80);
     assert_int_equal(row_with(f, "┊"), -1);
 }
 

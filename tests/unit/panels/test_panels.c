@@ -151,9 +151,12 @@ test_series_take_the_declared_form(void **state)
     assert_true(row_with(f, "a strip") >= 0);
     assert_true(row_with(f, "phase 2") >= 0);
     assert_true(row_with(f, "40%") >= 0);
-    assert_true(row_with(f, "round 1") == 39);
+    assert_true(row_with(f, "─ round 1") == 39);
+    assert_true(row_with(f, "tok/s 500") == 0);
+    assert_true(row_with(f, "drafted 0") < row_with(f, "a line"));
     draw(f, 5, 50);
-    press(f, INPUT_DOWN);
+    for (int i = 0; i < 5; i++)
+        press(f, INPUT_DOWN);
     draw(f, 5, 50);
     assert_int_equal(row_with(f, "a line"), -1);
     assert_true(row_with(f, "a band") == 0);
@@ -174,7 +177,7 @@ test_a_chart_of_one_value_has_one_label(void **state)
     const int title = row_with(f, "tokens/round 3");
     assert_true(title >= 0);
     int labels = 0, plotted = 0;
-    for (int y = title + 1; y < 16 && strstr(line(f, y), "tokens/s") == NULL; y++) {
+    for (int y = title + 1; y < 16 && strstr(line(f, y), "acceptance") == NULL; y++) {
         labels += strstr(line(f, y), "┤") != NULL;
         const bool here = strncmp(line(f, y), "    3┤", strlen("    3┤")) == 0;
         plotted += here && strlen(line(f, y)) > strlen("    3┤"); /* in the row of the line */
@@ -186,7 +189,7 @@ test_a_chart_of_one_value_has_one_label(void **state)
     say_round(&f->stream, 4, 4, 5);
     draw(f, 16, 50);
     labels = 0;
-    for (int y = title + 1; y < 16 && strstr(line(f, y), "tokens/s") == NULL; y++)
+    for (int y = title + 1; y < 16 && strstr(line(f, y), "acceptance") == NULL; y++)
         labels += strstr(line(f, y), "┤") != NULL;
     assert_int_equal(labels, 2);
 }
@@ -205,13 +208,45 @@ test_without_series_the_rounds_are_charted(void **state)
     draw(f, 16, 50);
     assert_true(row_with(f, "acceptance 0") >= 0);
     assert_true(row_with(f, "tokens/round 1") >= 0);
-    assert_true(row_with(f, "tokens/s 500") >= 0);
+    assert_true(row_with(f, "tok/s 500") >= 0);
+    assert_true(row_with(f, "drafted 4") >= 0);
     assert_true(row_with(f, "round 30") == 15);
     press(f, INPUT_LEFT); /* the newest round, then the one before */
     press(f, INPUT_LEFT);
     draw(f, 16, 50);
     assert_true(row_with(f, "tokens/round 5") >= 0);
     assert_true(row_with(f, "at round 29") == 15);
+    assert_int_equal(f->selection.pos, 29); /* all panels are there */
+    f->selection.pos = 12;
+    draw(f, 16, 50);
+    assert_true(row_with(f, "at round 12") == 15);
+    press(f, INPUT_SHIFT_LEFT);
+    assert_int_equal(f->selection.pos, 2);
+    press(f, INPUT_END);
+    assert_true(f->selection.follow);
+    draw(f, 16, 50);
+    assert_true(row_with(f, "at round") < 0);
+}
+
+static void
+test_charts_stand_beside_each_other_where_there_is_room(void **state)
+{
+    struct fixture *f = *state;
+    stream_control(&f->stream, "policy", "ar");
+    for (uint32_t i = 1; i <= 30; i++) {
+        f->stream.round = i;
+        say_token(&f->stream, SOURCE_BONUS, i, 1);
+        say_round(&f->stream, 4, i % 5, i % 5 + 1);
+    }
+    use(f, "series");
+    draw(f, 7, 100);
+    assert_true(row_with(f, "tok/s") == 0 && row_with(f, "acceptance") == 0);
+    assert_true(row_with(f, "tokens/round") == 3 && row_with(f, "drafted") == 3);
+    const struct canvas c = {.rows = 7, .cols = 100, .grid = &f->grid};
+    const char *second = strstr(line(f, 6), "└1 ");
+    assert_non_null(second);
+    f->ops->mouse(f->panel, &f->view, &c, 2, 50 + 6, MOUSE_PRESS); /* the left end of the second column's charts */
+    assert_int_equal(f->selection.pos, 1);
 }
 
 static void
@@ -249,6 +284,7 @@ main(void)
         PANEL_TEST(test_series_take_the_declared_form),
         PANEL_TEST(test_a_chart_of_one_value_has_one_label),
         PANEL_TEST(test_without_series_the_rounds_are_charted),
+        PANEL_TEST(test_charts_stand_beside_each_other_where_there_is_room),
         PANEL_TEST(test_a_mask_shows_what_is_skipped_and_what_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
