@@ -51,18 +51,21 @@ bool sweep_stop(struct knob_sweep *, const struct sweep_host *, struct err *);
 
 enum sweep_state sweep_state(const struct knob_sweep *);
 bool sweep_running(const struct knob_sweep *); /* not SWEEP_OVER */
+
 /* ---- what came of it ---- */
 
-uint32_t sweep_points(const struct knob_sweep *); /* 0: there was none */
-uint32_t sweep_done(const struct knob_sweep *);   /* points that have this pass */
-uint32_t sweep_pass(const struct knob_sweep *);   /* from 1: the one under way, or the last */
-uint32_t sweep_at(const struct knob_sweep *);     /* the point that runs */
-double sweep_left_s(const struct knob_sweep *);   /* by the mean of the runs so far; NAN: none has ended */
+uint32_t sweep_points(const struct knob_sweep *);   /* 0: there was none */
+uint32_t sweep_done(const struct knob_sweep *);     /* points that have this pass */
+uint32_t sweep_measured(const struct knob_sweep *); /* that have a result */
+uint32_t sweep_pass(const struct knob_sweep *);     /* from 1: the one under way, or the last */
+uint32_t sweep_at(const struct knob_sweep *);       /* the point that runs */
+double sweep_left_s(const struct knob_sweep *);     /* by the mean of the runs so far; NAN: none has ended */
 uint32_t sweep_axes(const struct knob_sweep *, const struct knob_axis **); /* (n) as long as the sweep is this one */
 const struct knob *sweep_knob(const struct knob_sweep *, uint32_t axis);
 const struct policy_info *sweep_policy(const struct knob_sweep *);
 uint32_t sweep_prompt(const struct knob_sweep *);  /* the stretches' number of the prompt that it began on */
 uint32_t sweep_prompts(const struct knob_sweep *); /* of the list; 0: one prompt, the run's */
+void sweep_grid(const struct knob_sweep *, char *out, size_t n); /* "tau=0.3:0.9:0.1 d_max=3:8:1" */
 void sweep_place(const struct knob_sweep *, uint32_t point, uint32_t at[SWEEP_AXES]);
 uint32_t sweep_point_at(const struct knob_sweep *, const uint32_t at[SWEEP_AXES]);
 double sweep_value(const struct knob_sweep *, uint32_t point, uint32_t axis);

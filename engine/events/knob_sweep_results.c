@@ -23,6 +23,15 @@ sweep_done(const struct knob_sweep *s)
 }
 
 uint32_t
+sweep_measured(const struct knob_sweep *s)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_points; i++)
+        n += s->point[i].passes > 0;
+    return n;
+}
+
+uint32_t
 sweep_pass(const struct knob_sweep *s)
 {
     return s->pass;
@@ -71,6 +80,14 @@ uint32_t
 sweep_prompts(const struct knob_sweep *s)
 {
     return s->n_prompts;
+}
+
+void
+sweep_grid(const struct knob_sweep *s, char *out, size_t n)
+{
+    out[0] = '\0';
+    for (uint32_t i = 0, used = 0; i < s->n_axes; i++, used = (uint32_t)strlen(out))
+        snprintf(out + used, n - used, "%s%s", i > 0 ? " " : "", s->axis[i].text);
 }
 
 void

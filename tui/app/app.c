@@ -50,6 +50,7 @@ open_app(struct app *app, const struct source *source, struct err *err)
         !foretell_open(&app->foretell, &app->run, err) ||
         !screen_open(&app->screen, !script_running(&app->script), err))
         return false;
+    app->panes.view.sweep = app->run.sweeping.sweep;
     app->panes.view.landscape = &app->foretell.shown;
     if (app->run.info->prompt != NULL)
         history_add(&app->line.history[LINE_PROMPT], app->run.info->prompt);
@@ -82,8 +83,8 @@ close_app(struct app *app)
 static bool
 flat_out(const struct app *app)
 {
-    return follow_live(&app->run) && app->options.pace == 0 && follow_moving(&app->run) &&
-           !script_running(&app->script);
+    return follow_live(&app->run) && (app->options.pace == 0 || sweeping_now(&app->run.sweeping)) &&
+           follow_moving(&app->run) && !script_running(&app->script);
 }
 
 /* A frame in answer to the user comes at once. One that only follows an engine running flat out waits until the screen's
@@ -113,19 +114,23 @@ draw_frame(struct app *app)
     app->screen.frame_cost_us = (3 * app->screen.frame_cost_us + (own_cpu_us() - start)) / 4;
 }
 
+#define BETWEEN_RUNS_MS 5 /* a sweep's next run is not kept waiting */
+
 static int
 patience_ms(const struct app *app)
 {
     if (app->foretell.working)
         return 0;
+    const bool sweeping = sweeping_now(&app->run.sweeping);
     if (app_changed(app)) {
         const uint64_t since = clock_us() - app->screen.frame_us, interval = frame_interval_us(app);
-        return since >= interval ? 0 : (int)((interval - since + 999) / 1000);
+        const int due = since >= interval ? 0 : (int)((interval - since + 999) / 1000);
+        return sweeping && due > BETWEEN_RUNS_MS ? BETWEEN_RUNS_MS : due;
     }
     if (!follow_live(&app->run) && replay_status(app->run.source->replay).seeking)
         return 0;
-    if (script_running(&app->script))
-        return 5;
+    if (sweeping || script_running(&app->script))
+        return BETWEEN_RUNS_MS;
     return follow_moving(&app->run) ? FRAME_US / 1000 : 100;
 }
 
@@ -159,7 +164,8 @@ loop(struct app *app)
         take_signals(app);
         if (follow_events(&app->run, &app->panes.selection, &app->message))
             app->screen.dirty = true;
-        if (foretell_step(&app->foretell, &app->run, flat_out(app)))
+        if (!sweeping_now(&app->run.sweeping) && /* whose times are not to be disturbed */
+            foretell_step(&app->foretell, &app->run, flat_out(app)))
             app->screen.dirty = true;
         if (script_running(&app->script) && !app->quit)
             script_run(app);

@@ -16,7 +16,7 @@ follow_open(struct followed *f, const struct source *source, struct err *err)
 {
     *f = (struct followed){.source = source};
     f->info = follow_live(f) ? session_info(source->session) : replay_info(source->replay);
-    return scope_open(&f->scope, f->info, err);
+    return scope_open(&f->scope, f->info, err) && sweeping_open(&f->sweeping, source->session, f->info, err);
 }
 
 bool
@@ -45,6 +45,7 @@ follow_close(struct followed *f)
     if (f->reader != NULL)
         event_reader_close(f->reader);
     scope_close(f->scope);
+    sweeping_close(&f->sweeping);
 }
 
 bool
@@ -57,7 +58,8 @@ bool
 follow_moving(const struct followed *f)
 {
     if (follow_live(f))
-        return (scope_now(f->scope)->running && !f->ended) || f->baseline_asked || scope_progress(f->scope) != NULL;
+        return (scope_now(f->scope)->running && !f->ended) || f->baseline_asked || scope_progress(f->scope) != NULL ||
+               sweeping_now(&f->sweeping);
     const struct replay_status status = replay_status(f->source->replay);
     return (status.playing && !status.at_end) || status.seeking;
 }
@@ -78,6 +80,8 @@ follow_post(struct followed *f, enum control_kind kind, const char *name, const 
     if (name != NULL)
         snprintf(control.name, sizeof control.name, "%s", name);
     f->post_us = clock_us();
+    if (sweeping_disturbed_by(kind) && !sweeping_stop(&f->sweeping, err))
+        return false;
     return session_post(f->source->session, &control, err);
 }
 
@@ -122,11 +126,32 @@ event_seen(struct followed *f, const struct event *e, struct selection *selectio
     if (e->type == EVENT_CONTROL && strcmp(e->control.name, "joined") == 0 && !selection->follow)
         scope_set_focus(f->scope, scope_focus(f->scope));
     scope_event(f->scope, e);
-    turns_event(&f->turns, e);
+    if (!sweeping_event(&f->sweeping, e))
+        turns_event(&f->turns, e);
     f->event_us = clock_us();
     f->run_us = e->t_us;
     if (e->type == EVENT_CONTROL)
         control_seen(f, &e->control, selection, message);
+}
+
+/* What a sweep asks for next, and what came of it at its end. True: there is something to be said. */
+static bool
+follow_sweep(struct followed *f, struct message *message)
+{
+    struct err err = {0};
+    char text[300];
+    bool over;
+    if (!sweeping_now(&f->sweeping))
+        return false;
+    if (!sweeping_go_on(&f->sweeping, &over, &err))
+        message_fail(message, &err);
+    if (!over)
+        return false;
+    f->post_us = clock_us();
+    sweeping_say(&f->sweeping, text, sizeof text);
+    if (err.kind == ERR_NONE)
+        message_say(message, "%s", text);
+    return true;
 }
 
 static bool
@@ -143,9 +168,10 @@ follow_session(struct followed *f, uint64_t until, struct selection *selection, 
         scope_lost(f->scope, lost - f->lost);
         f->lost = lost;
     }
+    const bool swept = follow_sweep(f, message);
     const char *trouble = f->source->trouble != NULL && !f->trouble_said ? f->source->trouble(f->source->user) : NULL;
     if (trouble == NULL)
-        return false;
+        return swept;
     struct err err = {0};
     err_set(&err, ERR_WORK, "the trace stopped, the run goes on: %s", trouble);
     message_fail(message, &err);

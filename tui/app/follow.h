@@ -4,6 +4,7 @@
 
 #include "tui/app/message.h"
 #include "tui/app/source.h"
+#include "tui/app/sweeping.h"
 #include "tui/app/turns.h"
 #include "tui/panels/panel.h"
 
@@ -18,6 +19,7 @@ struct followed {
     uint64_t saved_us;           /* when the run was exported last */
     uint32_t break_round;        /* of the last breakpoint reached since it was asked for; 0: none */
     struct turns turns;          /* of a live session */
+    struct sweeping sweeping;
     bool baseline_asked, ended, trouble_said;
     struct err broken; /* the replay cannot be read any further */
 };
@@ -29,7 +31,7 @@ void follow_close(struct followed *);
 bool follow_live(const struct followed *);
 bool follow_moving(const struct followed *); /* generating, or playing */
 bool follow_idle(const struct followed *);   /* nothing is going on and nothing asked for is outstanding */
-/* For a live session only. */
+/* For a live session only. What a sweep under way would be disturbed by stops it first. */
 bool follow_post(struct followed *, enum control_kind, const char *name, const char *text, uint32_t n, struct err *);
 /* Takes events in, for a bounded time. A new run takes the selection to its end; what a person should know is said. True:
  * there is something new to draw that the scope knows nothing of. */

@@ -3,6 +3,7 @@
 #include "tui/app/help.h"
 #include "tui/app/key_bar.h"
 
+#include <math.h>
 #include <string.h>
 
 static void
@@ -26,12 +27,30 @@ draw_too_small(const struct followed *run, const struct canvas *c)
                     line[i]);
 }
 
+static void
+draw_sweeping(const struct knob_sweep *s, const struct canvas *c)
+{
+    const uint32_t done = sweep_done(s), points = sweep_points(s);
+    const double left = sweep_left_s(s);
+    int x = 1 + canvas_print(c, 0, 1, ROLE_STATUS, "sweep %u of %u ", done + 1 < points ? done + 1 : points, points);
+    canvas_bar(c, 0, x, 24, (double)done / points, ROLE_KNOB);
+    x += 25;
+    if (!isnan(left))
+        x += 2 + canvas_print(c, 0, x, ROLE_STATUS, "%.0f s left", ceil(left));
+    x += 1 + canvas_text(c, 0, x, ROLE_KEY, "Esc");
+    canvas_text(c, 0, x, ROLE_DIM, "stop");
+}
+
 /* What there is to say when nobody said anything; false: nothing. */
 static bool
 draw_progress(const struct followed *run, const struct canvas *c)
 {
     const char *end = scope_now(run->scope)->end;
     const struct progress_event *progress = scope_progress(run->scope);
+    if (sweeping_now(&run->sweeping)) {
+        draw_sweeping(run->sweeping.sweep, c);
+        return true;
+    }
     if (progress != NULL) {
         const int used =
             canvas_print(c, 0, 1, ROLE_STATUS, "%.15s %3.0f%% ", progress->what, (double)progress->done * 100);

@@ -149,6 +149,11 @@ app_key(struct app *app, const struct input *in)
         return;
     }
     app->message.text[0] = '\0'; /* it was read */
+    if (app->mode == MODE_PANELS && sweeping_now(&app->run.sweeping) &&
+        (in->key == INPUT_ESCAPE || in->key == INPUT_CTRL('c'))) {
+        app_command(app, "sweep stop");
+        return;
+    }
     switch (app->mode) {
     case MODE_PANELS: panels_key(app, in->key); break;
     case MODE_LINE: edit(app, in->key); break;

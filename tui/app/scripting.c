@@ -10,6 +10,7 @@ wait_over(const struct script *script, const struct followed *run, struct err *e
     switch (script->wait) {
     case WAIT_NOTHING: return true;
     case WAIT_IDLE: return follow_idle(run);
+    case WAIT_SWEEP: return sweep_done(run->sweeping.sweep) >= script->wait_round || !sweeping_now(&run->sweeping);
     case WAIT_END: return live ? run->ended : status.at_end && !status.seeking;
     case WAIT_ROUND: break;
     }

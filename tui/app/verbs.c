@@ -72,6 +72,14 @@ offer_head(struct app *app, int i)
     return i < HEAD_MODES ? head_mode_names[i] : NULL;
 }
 
+static const char *
+offer_sweep(struct app *app, int i)
+{
+    static const char *const words[] = {"csv", "stop", "take", "prompts"};
+    const int n = sizeof words / sizeof words[0];
+    return i < n ? words[i] : offer_knob(app, i - n);
+}
+
 const struct verb app_verbs[] = {
     {"set", "KNOB VALUE", "turn a knob of the policy, or temperature, top_k, top_p, seed; from the next round on",
      run_set, offer_knob},
@@ -81,6 +89,8 @@ const struct verb app_verbs[] = {
     {"redo", "", "bring it again", run_redo, NULL},
     {"take", "ROW", "the settings of a row of the ledger again", run_take, NULL},
     {"preset", "[save [ROW]] [NAME]", "settings under a name: bring back, save, list", run_preset, offer_preset},
+    {"sweep", "[KNOB=a:b:step …] [prompts]", "the run at every point; csv FILE, stop, take N; again: what is missing",
+     run_sweep, offer_sweep},
     {"copy-command", "[ROW]", "the settings as a command line, to the clipboard", run_copy_command, NULL},
     {"policy", "[NAME]", "choose the policy", run_policy, offer_policy},
     {"prompt", "[TEXT]", "a new run from this prompt", run_prompt, NULL},
@@ -102,7 +112,7 @@ const struct verb app_verbs[] = {
     {"head", "MODE", "what looks at layers: lens, trained, policy (its paper's); other", run_head, offer_head},
     {"save-screen", "FILE", "write what is on the terminal: as text, with colours as .svg or .ans", run_save_screen,
      offer_path},
-    {"wait", "round N | end | idle", "in a script: until it is so", run_wait, NULL},
+    {"wait", "round N | sweep N | end | idle", "in a script: until it is so", run_wait, NULL},
     {"baseline", "", "run autoregressively and compare; again: measure further, between rounds", run_baseline, NULL},
     {"extend", "[N]", "go on for N more tokens", run_extend, NULL},
     {"search", "[TEXT]", "find a text; again: the next place", run_search, NULL},

@@ -301,8 +301,12 @@ run_wait(struct app *app, const char *rest, struct err *err)
         if (!wait_round(app, number, err))
             return false;
         app->script.wait = WAIT_ROUND;
+    } else if (strcmp(what, "sweep") == 0 && sweeping_now(&app->run.sweeping)) {
+        if (!command_number(number, "how many points to wait for", 1, KNOB_GRID_MOST, &app->script.wait_round, err))
+            return false;
+        app->script.wait = WAIT_SWEEP;
     } else if (number[0] != '\0') {
-        return err_set(err, ERR_USAGE, "wait for what? :wait round N, :wait end or :wait idle");
+        return err_set(err, ERR_USAGE, "wait for what? :wait round N, :wait sweep N, :wait end or :wait idle");
     } else if (strcmp(what, "end") == 0) {
         if (!follow_live(&app->run))
             replay_goto(app->run.source->replay, UINT64_MAX);
@@ -313,7 +317,7 @@ run_wait(struct app *app, const char *rest, struct err *err)
         app->run.post_us = clock_us(); /* what was asked for just now has time to begin */
         app->script.wait = WAIT_IDLE;
     } else {
-        return err_set(err, ERR_USAGE, "wait for what? :wait round N, :wait end or :wait idle");
+        return err_set(err, ERR_USAGE, "wait for what? :wait round N, :wait sweep N, :wait end or :wait idle");
     }
     return true;
 }

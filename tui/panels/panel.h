@@ -39,6 +39,7 @@ struct view { /* what a panel may read when it draws */
     const char *search;          /* the text that was searched for last, "" for none */
     const uint32_t *bookmarks;   /* positions */
     uint32_t n_bookmarks;
+    const struct knob_sweep *sweep;    /* the last one (engine/events/knob_sweep.h); NULL: a replay has none */
     const struct landscape *landscape; /* what other knobs would have come to (landscape.h); NULL: not known */
 };
 

@@ -16,7 +16,8 @@
     P(panel_batch)                                                                                                     \
     P(panel_judge)                                                                                                     \
     P(panel_exits)                                                                                                     \
-    P(panel_reliability)
+    P(panel_reliability)                                                                                               \
+    P(panel_sweep)
 
 #define DECLARE(panel) extern const struct panel_ops panel;
 PANELS(DECLARE)

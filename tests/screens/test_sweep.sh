@@ -1,0 +1,111 @@
+#!/bin/sh
+# A sweep of 30 points on the bundled model, live: cut off half-way and resumed it counts what one in a piece counts, and what
+# `bench --grid` counts. Times are held only to what they say of themselves.
+BUILD=${BUILD:-build}
+. tests/screens/lib.sh
+
+PROMPT='Three mice sat on a wall,'
+GRID='tau=0.3:0.9:0.15 d_max=3:8:1'
+knob() { # saved screen, knob: its value
+    sed -n "s/.* $2 .*├[^┤]*┤ *\([^ ┃│]*\).*/\1/p" "$1" | head -n 1
+}
+counted() { # CSV: params and what no clock has a part in, a line a point
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } /tau=/ {
+        print $2, $c["tokens_per_round"], $c["acceptance_rate"], $c["modelled_speedup"], $c["rounds"], $c["emitted"], $c["layers_loaded"] }' "$1"
+}
+cat >"$WORK/cut.script" <<END
+:wait round 3
+:sweep $GRID
+:wait sweep 14
+:key Escape
+:wait idle
+:save-screen half.txt
+:sweep csv half.csv
+:sweep $GRID
+:wait idle
+:save-screen whole.txt
+:sweep csv whole.csv
+:zoom
+:save-screen map.txt
+:key o
+:save-screen list.txt
+:zoom
+:key o Up Left Enter
+:wait idle
+:save-screen taken.txt
+:undo
+:wait idle
+:save-screen undone.txt
+:quit
+END
+terminal 160x48 "$PROGRAM -n 40 --pace 50 --ignore-eos -p '$PROMPT' --script $WORK/cut.script"
+check "a sweep that is cut off and resumed ends well" exits 0
+half=$(grep -c tau= "$WORK/run/half.csv")
+check "half-way it is stopped ($half points)" test "$half" -ge 14 -a "$half" -lt 30
+check "which the panel says" grep -q "sweep ━.* tokens/s · $half of 30 points, stopped" "$WORK/run/half.txt"
+check "and who asked for it" grep -q "the sweep has $half of 30 points; fastest at tau=.*:sweep goes on" "$WORK/run/half.txt"
+check "knobs are as they were" test "$(knob "$WORK/run/half.txt" tau) $(knob "$WORK/run/half.txt" d_max)" = '0.55 5'
+check "resumed it has 30" test "$(grep -c tau= "$WORK/run/whole.csv")" -eq 30
+check "of which the first are those that were there" sh -c "head -n $((half + 1)) '$WORK/run/whole.csv' | cmp - '$WORK/run/half.csv'"
+check "and knobs are as they were" test "$(knob "$WORK/run/whole.txt" tau) $(knob "$WORK/run/whole.txt" d_max)" = '0.55 5'
+check "the map has the values on its sides" sh -c "grep -q 'tau *3 *4 *5 *6 *7 *8 *d_max' '$WORK/run/map.txt' && test \$(grep -c '0\.[0-9]*  *[0-9.]*[0-9][ ★☆]' '$WORK/run/map.txt') -eq 5"
+check "one cell is the best, or the best within noise" test "$(grep -c '0\.[0-9]* .*[★☆]' "$WORK/run/map.txt")" -eq 1
+check "the list begins with it" sh -c "grep -q '▸[★☆]tau=0.* d_max=[3-8] ' '$WORK/run/list.txt'"
+check "Enter takes a cell's values" sh -c "grep -q 'tau=$(knob "$WORK/run/taken.txt" tau) d_max=$(knob "$WORK/run/taken.txt" d_max), as the sweep had it' '$WORK/run/taken.txt'"
+check "and one undo takes them back" test "$(knob "$WORK/run/undone.txt" tau) $(knob "$WORK/run/undone.txt" d_max)" = '0.55 5'
+
+printf ':wait round 3\n:sweep %s\n:wait idle\n:sweep csv whole.csv\n:sweep\n:wait idle\n:save-screen twice.txt\n:sweep csv twice.csv\n:quit\n' "$GRID" >"$WORK/whole.script"
+cp "$WORK/run/whole.csv" "$WORK/resumed.csv"
+terminal 160x48 "$PROGRAM -n 40 --pace 50 --ignore-eos -p '$PROMPT' --script $WORK/whole.script"
+check "a sweep in a piece ends well" exits 0
+counted "$WORK/run/whole.csv" >"$WORK/a"
+counted "$WORK/resumed.csv" >"$WORK/b"
+check "cut off and resumed, all points are the same" diff -u "$WORK/a" "$WORK/b"
+check "bench sweeps the same" sh -c "'$PROGRAM' bench --policy specbound --grid tau=0.3:0.9:0.15 --grid d_max=3:8:1 --repeat 1 -n 40 --ignore-eos -p '$PROMPT' --csv '$WORK/grid.csv' >/dev/null && test -s '$WORK/grid.csv'"
+counted "$WORK/grid.csv" >"$WORK/c"
+check "and counts the same at every point" diff -u "$WORK/a" "$WORK/c"
+check "in a file of the same columns" test "$(head -n 1 "$WORK/grid.csv")" = "$(head -n 1 "$WORK/run/whole.csv")"
+check "which plot draws" sh -c "'$PROGRAM' plot '$WORK/run/whole.csv' grid --measure tok_per_s -o '$WORK/grid.svg' && test -s '$WORK/grid.svg'"
+check "once more it adds a pass" grep -q '30 of 30 points of pass 2' "$WORK/run/twice.txt"
+check "whose rounds are counted, too" test "$(counted "$WORK/run/twice.csv" | awk '{ n += $6 } END { print n }')" -eq "$(counted "$WORK/run/whole.csv" | awk '{ n += 2 * $6 } END { print n }')"
+
+# ---- a list of prompts, one knob, a batch ----
+printf ':wait round 2\n:sweep gamma=2:4:1 prompts\n:wait idle\n:save-screen one.txt\n:sweep csv one.csv\n:quit\n' >"$WORK/list.script"
+terminal 120x36 "$PROGRAM --policy layerskip -n 16 --ignore-eos --prompts $ROOT/tests/screens/prompts.jsonl --script $WORK/list.script"
+check "a sweep over a list of prompts ends well" exits 0
+prompts=$(wc -l <"$ROOT/tests/screens/prompts.jsonl")
+check "every point has the tokens of all" test "$(awk -F, '/gamma=2/ { print $28 }' "$WORK/run/one.csv")" -eq $((prompts * 15))
+check "one knob is a line with whiskers" sh -c "test \$(grep -c '[┃ ▸][★☆ ][234] .*●.*±' '$WORK/run/one.txt') -eq 3"
+check "the prompt is the first again" grep -q 'Everybody in the valley' "$WORK/run/one.txt"
+printf ':wait round 2\n:sweep gamma=2:4:1\n:wait idle\n:sweep csv batch.csv\n:sweep gamma=2:4:1 prompts\n' >"$WORK/batch.script"
+terminal 120x36 "$PROGRAM --policy layerskip -n 16 --ignore-eos --batch 3 --prompts $ROOT/tests/screens/prompts.jsonl --script $WORK/batch.script"
+check "a batch is swept with its own prompts alone" exits 2
+check "all of them" test "$(awk -F, '/gamma=2/ { print $28 }' "$WORK/run/batch.csv")" -eq $((prompts * 15))
+
+# ---- what can't be done ----
+for line in ':sweep' ':sweep tau=1' ':sweep gamma=1:4:1' ':sweep d_max=3:8:0.5' ':sweep tau=0:1:0.5 tau=0:1:0.5' ':sweep stop' ':sweep csv x.csv' ':sweep take 1'; do
+    printf ':wait round 1\n%s\n:quit\n' "$line" >"$WORK/wrong.script"
+    terminal 120x36 "$PROGRAM --script $WORK/wrong.script"
+    check "$line is refused in one line" sh -c "until test -s $WORK/run/status; do sleep 0.1; done; grep -q '^2$' $WORK/run/status && test \$(wc -l < $WORK/run/err) = 1"
+done
+printf ':goto 3\n:wait idle\n:sweep tau=0:1:0.5\n:quit\n' >"$WORK/replay.script"
+terminal 120x36 "$PROGRAM replay --script $WORK/replay.script $ROOT/tests/screens/traces/specbound"
+check "and nothing is swept in a replay" exits 2
+
+# ---- keys, while it runs ----
+terminal 160x48 "exec $PROGRAM --pace 20 -n 200"
+wait_for 'layers × tokens' >/dev/null
+tm send-keys -l ':sweep tau=0:1:0.05 d_max=1:15:1'
+tm send-keys Enter
+check "the status line says how far it is" wait_for '^ sweep [0-9]* of 315 .* s left *Esc stop'
+check "and the panel fills" wait_for 'sweep ━.*[0-9] of 315 points, [0-9]* s left'
+tm send-keys C-c
+check "Ctrl-C stops it, not the scope" wait_for 'the sweep has [0-9]* of 315 points'
+check "and the run goes on as it was, at its pace" wait_for '20/s shown'
+tm send-keys -l ':sweep'
+tm send-keys Enter
+check ":sweep alone goes on" wait_for '^ sweep [0-9]* of 315 '
+tm send-keys -l ':set w_max 4'
+tm send-keys Enter
+check "a turn of another knob stops it" wait_for '315 points, stopped'
+exit $STATUS

@@ -1,0 +1,287 @@
+/* The sweep's panel drawn into a grid: a line, a map, a list, its cursor, what its keys ask for. */
+#include "tests/rigs/panel_rig.h"
+
+#include "engine/events/knob_sweep.h"
+
+struct swept {
+    struct fixture *f;
+    struct knob_sweep *sweep;
+    struct stretches *stretches;
+    uint32_t policy;
+    double value[3];
+};
+
+static bool
+take_knob(void *user, const char *name, const char *text, struct err *err)
+{
+    struct swept *w = user;
+    (void)err;
+    for (int i = 0; i < 3; i++)
+        if (strcmp(w->f->info.policies[w->policy].knobs[i].name, name) == 0)
+            w->value[i] = strtod(text, NULL);
+    return true;
+}
+
+static bool
+take_run(void *user, const char *prompt, struct err *err)
+{
+    (void)user, (void)prompt, (void)err;
+    return true;
+}
+
+/* The policy of the run, whose knobs are "a" and "b" and "c", on a grid; `runs` points are run, each with rounds that take
+ * 1 ms and have as many tokens as the values of its knobs add up to. */
+static void
+sweep(struct swept *w, struct fixture *f, const char *grid, uint32_t runs)
+{
+    struct err err = {0};
+    const struct sweep_host host = {.user = w, .knob = take_knob, .run = take_run};
+    struct policy p = {.ops = NULL};
+    *w = (struct swept){.f = f};
+    assert_true(policy_number(&p, "a", "", 0, 100, 1, 1, "") && policy_number(&p, "b", "", 0, 100, 1, 1, "") &&
+                policy_number(&p, "c", "", 0, 100, 1, 1, ""));
+    while (strcmp(f->info.policies[w->policy].name, f->info.policy) != 0)
+        w->policy++;
+    struct policy_info *info = &f->info.policies[w->policy];
+    memcpy(info->knobs, p.info.knobs, sizeof info->knobs);
+    info->n_knobs = p.info.n_knobs;
+    for (uint32_t k = 0; k < 3; k++)
+        f->info.start_values[w->policy * POLICY_KNOBS + k] = 0;
+    assert_true(stretches_open(&w->stretches, &f->info, &err));
+    assert_true(sweep_open(&w->sweep, &f->info, &err));
+    if (!sweep_begin(w->sweep, grid, NULL, 0, w->stretches, &err))
+        fail_msg("%s", err.text);
+    for (uint32_t i = 0; i < runs && sweep_running(w->sweep); i++) {
+        struct event e = {.type = EVENT_CONTROL, .control = {.name = "run", .old_text = "", .new_text = "restart"}};
+        assert_true(sweep_next(w->sweep, &host, &err));
+        sweep_event(w->sweep, &e);
+        for (uint32_t round = 1; round <= 8; round++) {
+            const uint32_t tokens = (uint32_t)(w->value[0] + w->value[1] + w->value[2]);
+            e = (struct event){.type = EVENT_ROUND,
+                               .round = round,
+                               .t_us = round * 1000,
+                               .round_end = {.draft_us = 500 + round % 2 * 20,
+                                             .verify_us = 480,
+                                             .drafted = tokens,
+                                             .verified = tokens,
+                                             .accepted = tokens - 1,
+                                             .emitted = tokens,
+                                             .layers_loaded = 20,
+                                             .heads_loaded = 2}};
+            sweep_event(w->sweep, &e);
+        }
+        e = (struct event){
+            .type = EVENT_CONTROL, .t_us = 8000, .control = {.name = "end", .old_text = "", .new_text = "tokens"}};
+        sweep_event(w->sweep, &e);
+    }
+    assert_true(sweep_next(w->sweep, &host, &err));
+    f->view.sweep = w->sweep;
+}
+
+static void
+done(struct swept *w)
+{
+    w->f->view.sweep = NULL;
+    sweep_close(w->sweep);
+    stretches_close(w->stretches);
+}
+
+static void
+test_without_a_sweep_there_is_no_panel(void **state)
+{
+    struct fixture *f = *state;
+    use(f, "sweep");
+    assert_false(f->ops->active(&f->view));
+    draw(f, 8, 60);
+    assert_string_equal(line(f, 0), "");
+    press(f, INPUT_ENTER);
+    assert_string_equal(f->command, "");
+}
+
+static void
+test_two_knobs_are_a_map_that_fills(void **state)
+{
+    struct fixture *f = *state;
+    struct swept w;
+    char note[160] = "";
+    use(f, "sweep");
+    sweep(&w, f, "a=1:3:1 b=10:40:10", 5);
+    assert_true(f->ops->active(&f->view));
+    draw(f, 8, 70);
+    assert_int_equal(strncmp(line(f, 0), "a 10 ", 5), 0);
+    assert_non_null(strstr(line(f, 0), "40         b"));
+    assert_int_equal(strncmp(line(f, 1), "1 ", 2), 0);
+    assert_int_equal(strncmp(line(f, 3), "3 ", 2), 0);
+    assert_non_null(strstr(line(f, 1), "★")); /* 1 + 40, far ahead of all others so far */
+    assert_non_null(strstr(line(f, 2), "◌")); /* runs */
+    assert_non_null(strstr(line(f, 3), "·"));
+    assert_non_null(strstr(line(f, 4), "a=1 b=40"));
+    assert_non_null(strstr(line(f, 5), "tok/s"));
+    f->ops->note(f->panel, &f->view, note, (int)sizeof note);
+    assert_non_null(strstr(note, "tokens/s · 5 of 12 points, 1 s left"));
+    press(f, INPUT_DOWN);
+    press(f, INPUT_LEFT);
+    draw(f, 8, 70);
+    assert_non_null(strstr(line(f, 4), "a=2 b=30"));
+    assert_non_null(strstr(line(f, 4), "not run yet"));
+    press(f, INPUT_ENTER);
+    assert_string_equal(f->command, "sweep take 7");
+    done(&w);
+    sweep(&w, f, "a=1:3:1 b=10:40:10", 12);
+    press(f, INPUT_HOME);
+    draw(f, 8, 70);
+    assert_non_null(strstr(line(f, 3), "★"));
+    assert_non_null(strstr(line(f, 4), "a=3 b=40"));
+    press(f, 'v');
+    f->ops->note(f->panel, &f->view, note, (int)sizeof note);
+    assert_non_null(strstr(note, "tokens/round · 12 of 12 points"));
+    draw(f, 8, 70);
+    assert_non_null(strstr(line(f, 3), "43.00"));
+    done(&w);
+}
+
+static void
+test_heat_grows_with_the_measure(void **state)
+{
+    struct fixture *f = *state;
+    struct swept w;
+    use(f, "sweep");
+    sweep(&w, f, "a=1:3:1 b=10:40:10", 12);
+    draw(f, 8, 70);
+    for (int y = 1; y < 4; y++)
+        for (int x = 3; x < 30; x++) {
+            const float left = grid_at(&f->grid, y, x)->heat, right = grid_at(&f->grid, y, x + 1)->heat;
+            assert_true(left <= right);
+        }
+    assert_true(grid_at(&f->grid, 1, 3)->heat < grid_at(&f->grid, 1, 30)->heat);
+    assert_true(grid_at(&f->grid, 1, 30)->heat < grid_at(&f->grid, 3, 30)->heat);
+    done(&w);
+}
+
+static void
+test_a_map_larger_than_its_place_follows_the_cursor(void **state)
+{
+    struct fixture *f = *state;
+    struct swept w;
+    use(f, "sweep");
+    sweep(&w, f, "a=1:30:1 b=10:60:2", 3);
+    draw(f, 7, 42);
+    assert_int_equal(strncmp(line(f, 1), "1 ", 2), 0);
+    for (int i = 0; i < 40; i++) {
+        press(f, INPUT_DOWN);
+        press(f, INPUT_RIGHT);
+        draw(f, 7, 42);
+    }
+    assert_true(row_with(f, "a=30 b=60") >= 0);
+    assert_int_equal(strncmp(line(f, 5), "30 ", 3), 0);
+    assert_non_null(strstr(line(f, 0), "60"));
+    press(f, INPUT_ENTER);
+    assert_string_equal(f->command, "sweep take 780");
+    done(&w);
+}
+
+static void
+test_one_knob_is_a_line_with_whiskers(void **state)
+{
+    struct fixture *f = *state;
+    struct swept w;
+    use(f, "sweep");
+    sweep(&w, f, "b=10:40:10", 3);
+    draw(f, 8, 60);
+    assert_non_null(strstr(line(f, 0), "tokens/s"));
+    assert_non_null(strstr(line(f, 1), "10"));
+    assert_non_null(strstr(line(f, 1), "●"));
+    assert_non_null(strstr(line(f, 3), "★30"));
+    assert_non_null(strstr(line(f, 3), "±"));
+    assert_non_null(strstr(line(f, 4), "runs"));
+    assert_true(strstr(line(f, 3), "●") - line(f, 3) > 30); /* the more the further right */
+    press(f, INPUT_UP);
+    press(f, INPUT_ENTER);
+    assert_string_equal(f->command, "sweep take 2");
+    done(&w);
+}
+
+static void
+test_more_knobs_are_a_list_the_best_first(void **state)
+{
+    struct fixture *f = *state;
+    struct swept w;
+    use(f, "sweep");
+    sweep(&w, f, "a=1:2:1 b=10:20:10 c=1:2:1", 8);
+    draw(f, 10, 90);
+    assert_non_null(strstr(line(f, 0), "tok/s"));
+    assert_non_null(strstr(line(f, 1), "a=2 b=20 c=2"));
+    assert_non_null(strstr(line(f, 8), "a=1 b=10 c=1"));
+    press(f, INPUT_DOWN);
+    press(f, INPUT_ENTER);
+    assert_string_equal(f->command, "sweep take 4"); /* as fast as 7, which comes later */
+    done(&w);
+    sweep(&w, f, "a=1:3:1 b=10:40:10", 12);
+    press(f, INPUT_HOME);
+    press(f, 'o'); /* two knobs, too, as a list */
+    draw(f, 14, 90);
+    assert_non_null(strstr(line(f, 1), "a=3 b=40"));
+    done(&w);
+}
+
+static void
+test_the_mouse_chooses_and_takes(void **state)
+{
+    struct fixture *f = *state;
+    struct swept w;
+    use(f, "sweep");
+    sweep(&w, f, "a=1:3:1 b=10:40:10", 12);
+    draw(f, 8, 70);
+    const struct canvas c = {.rows = 8, .cols = 70, .grid = &f->grid};
+    assert_true(f->ops->mouse(f->panel, &f->view, &c, 2, 3, MOUSE_PRESS)); /* the second row's first cell */
+    draw(f, 8, 70);
+    assert_non_null(strstr(line(f, 4), "a=2 b=10"));
+    assert_true(f->ops->mouse(f->panel, &f->view, &c, 2, 3, MOUSE_DOUBLE));
+    assert_string_equal(f->command, "sweep take 5");
+    assert_false(f->ops->mouse(f->panel, &f->view, &c, 0, 3, MOUSE_PRESS));
+    assert_false(f->ops->mouse(f->panel, &f->view, &c, 3, 69, MOUSE_PRESS));
+    done(&w);
+}
+
+static void
+test_sweeps_stay_inside_at_any_size(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const grids[] = {"b=10:60:1", "a=1:30:1 b=10:60:2", "a=1:5:1 b=10:40:10 c=1:4:1"};
+    for (size_t g = 0; g < 3; g++) {
+        struct swept w;
+        use(f, "sweep");
+        sweep(&w, f, grids[g], 20);
+        for (int rows = 1; rows < 14; rows += 2)
+            for (int cols = 1; cols < 100; cols += 9) {
+                assert_true(grid_open(&f->grid, rows + 2, cols + 2));
+                const struct canvas c = {.y = 1, .x = 1, .rows = rows, .cols = cols, .grid = &f->grid};
+                f->ops->draw(f->panel, &f->view, &c);
+                for (int y = 0; y < rows + 2; y++)
+                    for (int x = 0; x < cols + 2; x++)
+                        if (y == 0 || x == 0 || y == rows + 1 || x == cols + 1)
+                            assert_true(grid_at(&f->grid, y, x)->text[0] == '\0' ||
+                                        grid_at(&f->grid, y, x)->text[0] == ' ');
+                press(f, INPUT_DOWN);
+            }
+        done(&w);
+        f->ops->close(f->panel);
+        f->ops = NULL;
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PANEL_TEST(test_without_a_sweep_there_is_no_panel),
+        PANEL_TEST(test_two_knobs_are_a_map_that_fills),
+        PANEL_TEST(test_heat_grows_with_the_measure),
+        PANEL_TEST(test_a_map_larger_than_its_place_follows_the_cursor),
+        PANEL_TEST(test_one_knob_is_a_line_with_whiskers),
+        PANEL_TEST(test_more_knobs_are_a_list_the_best_first),
+        PANEL_TEST(test_the_mouse_chooses_and_takes),
+        PANEL_TEST(test_sweeps_stay_inside_at_any_size),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
