@@ -8,6 +8,8 @@ const char *const layer_model_names[LAYER_MODELS] = {"", "draft", "companion"};
 const char *const control_names[] = {
     "run",    /* a run begins (new: start, restart, prompt); the event's `run` is the new one */
     "prompt", /* new: its text */
+    "versus", /* the run has two settings: sequence 0 goes on with the one in force, 1 begins with this one (new: "layerskip
+                   exit_layer=4", its other knobs are the first's); knobs and policies are then told by `seq` */
     "policy", /* new: its name */
     "state",  /* new: running, paused */
     "probe",  /* new: off, policy, all */

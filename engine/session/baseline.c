@@ -123,7 +123,7 @@ tell_lossless(struct session *s, const struct again *all, uint32_t n)
         if (all[i].differs_at != UINT32_MAX) {
             const uint32_t token = all[i].differs_at - all[i].lane->prompt_tokens + 1;
             const int length = snprintf(text, sizeof text, "no: token %u", (unsigned)token);
-            if (s->batch)
+            if (session_has_several(s))
                 snprintf(text + length, sizeof text - (size_t)length, " of sequence %u", (unsigned)all[i].lane->number);
         }
     session_tell_state(s, "lossless", "", s->run.sampled ? "sampled" : text);
@@ -160,7 +160,10 @@ session_baseline(struct session *s)
     session_tell_progress(s, "baseline", 0);
     for (uint32_t i = 0; i < n; i++)
         context_truncate(s->ctx, all[i].lane->seq, all[i].lane->prompt_tokens);
-    bool ok = regenerate(s, all, n, longest);
+    const uint32_t together = s->versus.on ? 1 : n; /* as their rounds are */
+    bool ok = true;
+    for (uint32_t i = 0; i < n && ok; i += together)
+        ok = regenerate(s, all + i, together, longest);
     for (uint32_t i = 0; i < n && ok; i++)
         ok = all[i].differs_at == UINT32_MAX || restore(s, all[i].lane);
     if (!ok)
@@ -182,7 +185,7 @@ session_baseline_slice(struct session *s)
         s->asked.baseline = true;
     for (uint32_t i = 0; i < s->n_lanes; i++) {
         struct lane *l = &s->lanes[i];
-        if (l->over || l->n_tokens + SLICE > s->info.ctx)
+        if (l->over || l->n_tokens + SLICE > s->info.ctx || (s->versus.on && n > 0))
             continue;
         all[n] = (struct again){.lane = l, .pending = l->tokens[l->n_tokens - 1], .differs_at = UINT32_MAX};
         some[n] = &all[n];

@@ -102,7 +102,6 @@ read_note(const struct control *c, struct mail *m, struct err *err)
     const size_t n = strlen(c->text);
     if (n >= SESSION_NOTE)
         return err_set(err, ERR_USAGE, "a note has at most %d bytes, this one has %zu", SESSION_NOTE - 1, n);
-    m->seq = c->seq;
     m->note = malloc(n + 16);
     if (m->note == NULL)
         return err_set(err, ERR_WORK, "out of memory for the note");
@@ -121,10 +120,63 @@ read_share(const struct control *c, struct mail *m, struct err *err)
            err_set(err, ERR_USAGE, "what-if takes a share of the time, as 5%%, or off; not '%.16s'", c->text);
 }
 
+/* ---- two settings ---- */
+
+static bool
+read_other(const struct session *s, const char *word, size_t n, struct versus *v, struct err *err)
+{
+    char name[16], text[32];
+    const char *equals = memchr(word, '=', n);
+    const size_t n_name = equals != NULL ? (size_t)(equals - word) : n, n_text = equals != NULL ? n - n_name - 1 : 0;
+    uint32_t knob;
+    double value;
+    if (equals == NULL || n_name == 0 || n_name >= sizeof name || n_text == 0 || n_text >= sizeof text)
+        return err_set(err, ERR_USAGE, "versus '%.*s': KNOB=VALUE is wanted behind the policy, as exit_layer=4",
+                       (int)(n < 40 ? n : 40), word);
+    memcpy(name, word, n_name);
+    name[n_name] = '\0';
+    memcpy(text, equals + 1, n_text);
+    text[n_text] = '\0';
+    if (!session_read_knob(s, v->policy, name, text, &knob, &value, err))
+        return false;
+    v->given[knob] = true;
+    v->value[knob] = value;
+    return true;
+}
+
+bool
+session_read_versus(const struct session *s, const char *text, struct versus *v, struct err *err)
+{
+    static const char blanks[] = " \t\n";
+    char policy[32];
+    *v = (struct versus){.on = false};
+    text += strspn(text, blanks);
+    size_t n = strcspn(text, blanks);
+    if (n == 0)
+        return err_set(err, ERR_USAGE, "versus which setting? for example layerskip exit_layer=4");
+    if (n == 3 && strncmp(text, "off", 3) == 0)
+        return text[3 + strspn(text + 3, blanks)] == '\0' ||
+               err_set(err, ERR_USAGE, "versus off takes nothing behind it");
+    if (s->batch)
+        return err_set(err, ERR_USAGE, "versus compares two settings on one prompt; this is a batch of several");
+    snprintf(policy, sizeof policy, "%.*s", (int)(n < sizeof policy ? n : sizeof policy - 1), text);
+    if (!session_find_policy(s, policy, &v->policy, err))
+        return false;
+    for (text += n + strspn(text + n, blanks); *text != '\0'; text += n + strspn(text + n, blanks)) {
+        n = strcspn(text, blanks);
+        if (!read_other(s, text, n, v, err))
+            return false;
+    }
+    v->on = true;
+    return session_contexts_fit(s, 2, err);
+}
+
+/* ---- all ---- */
+
 bool
 session_read_control(const struct session *s, const struct control *c, uint32_t policy, struct mail *m, struct err *err)
 {
-    *m = (struct mail){.kind = c->kind, .n = c->n, .policy = policy};
+    *m = (struct mail){.kind = c->kind, .n = c->n, .seq = c->seq, .policy = policy};
     switch (c->kind) {
     case CONTROL_KNOB:
         m->sampling = sampling_knob_index(c->name) >= 0;
@@ -132,6 +184,7 @@ session_read_control(const struct session *s, const struct control *c, uint32_t 
                            : session_read_knob(s, policy, c->name, c->text, &m->knob, &m->value, err);
     case CONTROL_POLICY: return session_find_policy(s, c->text, &m->policy, err);
     case CONTROL_PROMPT: return prompt_read(&m->prompt, &s->format, c->text, strlen(c->text), err);
+    case CONTROL_VERSUS: return session_read_versus(s, c->text, &m->versus, err);
     case CONTROL_PROBE: return read_probe(c, m, err);
     case CONTROL_HEAD: return read_head(s, c, m, err);
     case CONTROL_WHAT_IF: return read_share(c, m, err);

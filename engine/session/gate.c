@@ -102,6 +102,11 @@ receive(struct session *s, struct mail *m, enum gate at)
         break;
     case CONTROL_PACE: set_pace(s, m->value); break;
     case CONTROL_WHAT_IF: s->record.time.share = m->value; break;
+    case CONTROL_VERSUS:
+        s->versus = m->versus;
+        s->versus_new = true;
+        ask_new_run(s, m);
+        break;
     case CONTROL_PROMPT:
     case CONTROL_RESTART: ask_new_run(s, m); break;
     case CONTROL_BASELINE:

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "engine/model/memory.h"
 #include "engine/session/session_internal.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/request.h"
@@ -95,6 +96,7 @@ session_open_contexts(struct session *s, struct err *err)
     }
     for (uint32_t i = 0; i < s->n_lanes && ok; i++)
         ok = open_lane(s, &s->lanes[i], err);
+    atomic_store(&s->ctx_lanes, s->n_lanes);
     return ok && session_open_acceptance(s, err);
 }
 
@@ -102,10 +104,34 @@ void
 session_close_contexts(struct session *s)
 {
     session_close_acceptance(s);
-    for (enum helper_role role = 0; role < HELPERS; role++)
+    for (enum helper_role role = 0; role < HELPERS; role++) {
         context_close(s->helpers[role].ctx);
+        s->helpers[role].ctx = NULL;
+    }
     context_close(s->ctx);
     dist_pool_close(s->dists);
+    s->ctx = NULL;
+    s->dists = NULL;
+}
+
+/* Of keys and values, which are most of it. */
+bool
+session_contexts_fit(const struct session *s, uint32_t lanes, struct err *err)
+{
+    const struct engine *e = s->engine;
+    const uint32_t have = atomic_load(&s->ctx_lanes);
+    char need[24], there[24];
+    uint64_t one = model_kv_bytes(e->model, s->info.ctx, e->exact);
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        const struct model *m = e->helpers[role].model;
+        if (m != NULL)
+            one += model_kv_bytes(m, s->info.ctx, e->exact);
+    }
+    const uint64_t more = lanes > have ? one * (lanes - have) : 0, available = memory_available();
+    if (more <= available || strcmp(e->ops->name, "cuda") == 0)
+        return true;
+    return err_set(err, ERR_USAGE, "a context for another sequence needs %s, and %s are left; lower --ctx",
+                   memory_text(need, more), memory_text(there, available));
 }
 
 struct loads

@@ -64,7 +64,8 @@ struct lane {
         token_t token;
     } final[LANE_FINALS];    /* what the target's last layer said of position p, as probed: p % LANE_FINALS */
     struct policy *policies; /* (info.n_policies) */
-    uint32_t met;            /* of them, the one that has seen the rows */
+    uint32_t policy;         /* of them, the one that drafts: everybody's, but in a versus */
+    uint32_t met;            /* the one that has seen the rows */
     struct round round;
     struct round_state state;
 };

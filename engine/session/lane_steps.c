@@ -44,7 +44,7 @@ lane_begin_round(struct lane *l)
     lane_helpers_begin(l);
     st->annealed = false;
     st->line = (struct round_event){0};
-    snprintf(st->line.policy, sizeof st->line.policy, "%s", s->info.policies[s->settings.policy].name);
+    snprintf(st->line.policy, sizeof st->line.policy, "%s", s->info.policies[l->policy].name);
     round_summary(r, "", -1, NAN, -1, -1);
 }
 

@@ -19,7 +19,7 @@ open_policies(struct session *s, const struct policy_ops *const *registry, uint3
         first[i].info.missing = engine_missing(s->engine, registry[i]->needs);
         s->info.policies[i] = first[i].info;
     }
-    for (uint32_t l = 1; l < s->n_lanes; l++)
+    for (uint32_t l = 1; l < s->open_lanes; l++)
         for (uint32_t i = 0; i < n; i++)
             if (!policy_open_beside(&s->lanes[l].policies[i], &first[i], &s->model, &s->info.sampling, err))
                 return false;
@@ -32,9 +32,9 @@ session_open_lanes(struct session *s, const struct policy_ops *const *registry, 
     uint32_t n = 0;
     while (registry[n] != NULL)
         n++;
-    s->lanes = calloc(s->n_lanes, sizeof *s->lanes);
+    s->lanes = calloc(s->open_lanes, sizeof *s->lanes);
     bool ok = s->lanes != NULL;
-    for (uint32_t i = 0; i < s->n_lanes && ok; i++) {
+    for (uint32_t i = 0; i < s->open_lanes && ok; i++) {
         struct lane *l = &s->lanes[i];
         l->session = s;
         l->over = true;
@@ -52,7 +52,7 @@ session_open_lanes(struct session *s, const struct policy_ops *const *registry, 
 void
 session_close_lanes(struct session *s)
 {
-    for (uint32_t i = s->lanes != NULL ? s->n_lanes : 0; i-- > 0;) { /* the first one's policies are shared from */
+    for (uint32_t i = s->lanes != NULL ? s->open_lanes : 0; i-- > 0;) { /* the first one's policies are shared from */
         struct lane *l = &s->lanes[i];
         for (uint32_t p = 0; p < s->info.n_policies && l->policies != NULL; p++)
             policy_close(&l->policies[p]);

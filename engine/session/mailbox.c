@@ -34,13 +34,20 @@ mail_free(struct mail *m)
 static bool
 interrupts(const struct mail *m)
 {
-    return m->kind == CONTROL_PROMPT || m->kind == CONTROL_RESTART || m->kind == CONTROL_QUIT;
+    return m->kind == CONTROL_PROMPT || m->kind == CONTROL_RESTART || m->kind == CONTROL_VERSUS ||
+           m->kind == CONTROL_QUIT;
+}
+
+static uint32_t
+place_of(const struct mailbox *box, uint32_t seq)
+{
+    return box->versus && seq == 1 ? 1 : 0;
 }
 
 static enum posted
 may_post(const struct mailbox *box, const struct mail *m, struct err *err)
 {
-    if (m->kind == CONTROL_KNOB && m->policy != box->policy)
+    if (m->kind == CONTROL_KNOB && m->policy != box->policy[place_of(box, m->seq)])
         return POSTED_LATE;
     if (m->kind != CONTROL_BREAK || m->n == 0 || m->n >= box->round || box->interrupts > 0) /* of a run to come */
         return POSTED;
@@ -60,7 +67,11 @@ mailbox_post(struct mailbox *box, struct mail *m, struct err *err)
         *(box->last != NULL ? &box->last->next : &box->first) = m;
         box->last = m;
         if (m->kind == CONTROL_POLICY)
-            box->policy = m->policy;
+            box->policy[place_of(box, m->seq)] = m->policy;
+        if (m->kind == CONTROL_VERSUS) {
+            box->versus = m->versus.on;
+            box->policy[1] = m->versus.policy;
+        }
         box->interrupts += interrupts(m);
         atomic_store(&box->cancel, box->interrupts > 0);
         pthread_cond_signal(&box->wake);
@@ -70,10 +81,10 @@ mailbox_post(struct mailbox *box, struct mail *m, struct err *err)
 }
 
 uint32_t
-mailbox_policy(struct mailbox *box)
+mailbox_policy(struct mailbox *box, uint32_t seq)
 {
     pthread_mutex_lock(&box->lock);
-    const uint32_t policy = box->policy;
+    const uint32_t policy = box->policy[place_of(box, seq)];
     pthread_mutex_unlock(&box->lock);
     return policy;
 }

@@ -9,12 +9,19 @@
 #include "engine/session/prompt.h"
 #include "engine/session/session.h"
 
+struct versus { /* two settings, one beside the other */
+    bool on;
+    uint32_t policy; /* the second one's, and which of its knobs are other than the first's: */
+    bool given[POLICY_KNOBS];
+    double value[POLICY_KNOBS];
+};
+
 struct mail { /* a control as values; which, its kind says */
     struct mail *next;
     enum control_kind kind;
     uint32_t asked_round; /* set by mailbox_post() */
     uint32_t n;           /* rounds to step, the round to stop after, tokens to add */
-    uint32_t seq;         /* whose note it is */
+    uint32_t seq;         /* whose note it is; in a versus whose setting */
     char *note;           /* what it says, as its event does: "POSITION TEXT"; owned */
     uint32_t policy;      /* that is asked for, or whose knob it is */
     uint32_t knob;
@@ -23,6 +30,7 @@ struct mail { /* a control as values; which, its kind says */
     enum probe_mode probe;
     enum head_mode head;
     struct prompt prompt; /* owned */
+    struct versus versus;
 };
 
 struct mailbox {
@@ -30,7 +38,8 @@ struct mailbox {
     pthread_cond_t wake;
     struct mail *first, *last;
     uint32_t interrupts; /* prompts, restarts and quits in the queue */
-    uint32_t policy;     /* the one that is asked for last: a knob is meant for it */
+    uint32_t policy[2];  /* the ones that are asked for last: a knob is meant for one; [1]: in a versus the second's */
+    bool versus;         /* asked for last */
     uint32_t round;      /* the engine's: what is asked for is asked in it */
     atomic_bool cancel;  /* = interrupts > 0; the context looks at it before every layer */
 };
@@ -45,7 +54,7 @@ enum posted {
     POSTED_NOT   /* a breakpoint in the past, says *err */
 };
 enum posted mailbox_post(struct mailbox *, struct mail *, struct err *);
-uint32_t mailbox_policy(struct mailbox *);
+uint32_t mailbox_policy(struct mailbox *, uint32_t seq);
 
 /* From the engine's thread: the oldest mail, waited for until clock_us() is until_us (0: not at all, UINT64_MAX: for
  * ever); the caller's. NULL: there is none. */

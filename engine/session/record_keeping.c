@@ -65,7 +65,7 @@ session_record_due(struct session *s, uint64_t idle_until_us)
     const uint64_t now = clock_us();
     const bool left = time_share_left(&k->time, now);
     if (!(k->time.share > 0) || s->run.sampled || s->settings.sampling.temperature > 0 ||
-        l->policies[s->settings.policy].ops->what_if == NULL)
+        l->policies[l->policy].ops->what_if == NULL)
         return false;
     catch_up(s, l);
     k->idle = idle_until_us > now && idle_until_us - now > 2 * k->slice_us;

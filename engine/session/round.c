@@ -238,7 +238,7 @@ bool
 round_fail(struct round *r, const char *why)
 {
     struct session *s = session_of(r);
-    return session_fail(s, s->info.policies[s->settings.policy].name, why);
+    return session_fail(s, s->info.policies[r->state->lane->policy].name, why);
 }
 
 void

@@ -17,7 +17,7 @@ begin(struct session *s, struct batch *b)
     mailbox_round(&s->mailbox, ++s->round);
     for (uint32_t i = 0; i < s->n_lanes; i++) {
         struct lane *l = &s->lanes[i];
-        if (l->over)
+        if (!session_takes_part(s, l))
             continue;
         lane_begin_round(l);
         most += l->round.budget + 2;
@@ -37,12 +37,12 @@ spend_on(struct session *s, enum account account)
 
 /* What the policy proposes after the pending tokens: for all sequences in step, or for one after the other. */
 static bool
-propose(struct session *s, const struct batch *b)
+propose(const struct batch *b)
 {
     struct policy *policy[ROUNDS_MOST];
     struct round *round[ROUNDS_MOST];
     for (uint32_t i = 0; i < b->n; i++) {
-        policy[i] = &b->lane[i]->policies[s->settings.policy];
+        policy[i] = &b->lane[i]->policies[b->lane[i]->policy];
         round[i] = &b->lane[i]->round;
     }
     const struct policy_ops *ops = policy[0]->ops;
@@ -65,7 +65,7 @@ draft(struct session *s, const struct batch *b)
         pending->slot = context_append(s->ctx, b->lane[i]->seq, SLOT_NONE, pending->token);
         ok = pending->slot != SLOT_NONE;
     }
-    return (ok && propose(s, b)) || session_stop(s, "draft");
+    return (ok && propose(b)) || session_stop(s, "draft");
 }
 
 /* Every node's row of these lanes to depth L in one sweep, then the target's verdicts. */
@@ -123,7 +123,7 @@ learn(struct session *s, const struct batch *b)
 {
     spend_on(s, SPENT_LEARN);
     for (uint32_t i = 0; i < b->n; i++) {
-        struct policy *policy = &b->lane[i]->policies[s->settings.policy];
+        struct policy *policy = &b->lane[i]->policies[b->lane[i]->policy];
         if (policy->ops->observe != NULL && !policy->ops->observe(policy, &b->lane[i]->round))
             return session_stop(s, "policy");
     }

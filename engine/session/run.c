@@ -10,7 +10,7 @@
 static bool
 prefill_helpers(struct lane *l)
 {
-    const unsigned needs = l->policies[l->session->settings.policy].ops->needs;
+    const unsigned needs = l->policies[l->policy].ops->needs;
     lane_helpers_forget(l);
     for (enum helper_role role = 0; role < HELPERS; role++)
         if ((needs & NEEDS(role)) != 0 && !session_helpers_follow(&l, 1, role))
@@ -41,8 +41,8 @@ prefill(struct lane *l)
         lane_tell_guess(l, n, s->model.layers, 0, &first.judged[0], PROBED_VERIFY, first.judged[0].token);
     if (!lane_probe_recent(l)) /* the end of the prompt, so that the picture begins full */
         return false;
-    struct policy *policy = &l->policies[s->settings.policy];
-    l->met = s->settings.policy;
+    struct policy *policy = &l->policies[l->policy];
+    l->met = l->policy;
     l->round.n_tokens = l->n_tokens;
     return policy->ops->prefilled == NULL || policy->ops->prefilled(policy, &l->round);
 }
@@ -64,11 +64,11 @@ join(struct lane *l)
                               .tokens = l->tokens,
                               .prompt_len = l->prompt_tokens,
                               .sampling = s->settings.sampling,
-                              .seed = s->settings.seed + l->number,
+                              .seed = lane_seed(l),
                               .layers = s->model.layers,
                               .state = &l->state};
     l->state.annealed = false;
-    if (s->batch)
+    if (session_has_several(s))
         lane_tell_state(l, "joined", prompt->text);
     return prefill(l) || session_stop(s, "prefill");
 }
@@ -92,7 +92,7 @@ look(struct session *s)
     for (uint32_t i = 0; i < s->n_lanes; i++) {
         struct lane *l = &s->lanes[i];
         for (const char *why; (why = why_over(l)) != NULL;) {
-            if (!l->over && s->batch)
+            if (!l->over && session_has_several(s))
                 lane_tell_state(l, "left", why);
             l->over = true;
             if (s->run.joined == s->run.sequences)
@@ -113,7 +113,7 @@ extend(struct session *s)
         const bool was = l->over;
         l->past = l->n_tokens;
         l->over = why_over(l) != NULL;
-        if (was && !l->over && s->batch)
+        if (was && !l->over && session_has_several(s))
             lane_tell_state(l, "back", "");
     }
     s->asked.extension = false;
@@ -147,6 +147,8 @@ begin_run(struct session *s)
         snprintf(pace, sizeof pace, "%.9g", s->timing.pace);
         session_tell_state(s, "pace", "", pace);
     }
+    if (!session_begin_versus(s))
+        return false;
     for (uint32_t i = 0; i < s->n_lanes; i++) {
         s->lanes[i].over = true;
         if (!join(&s->lanes[i]))

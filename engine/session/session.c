@@ -24,7 +24,9 @@ session_open(struct session **out, struct engine *engine, const struct session_o
         session_close(s);
         return false;
     }
-    s->mailbox.policy = s->settings.policy;
+    s->mailbox.policy[0] = s->lanes[0].policy;
+    s->mailbox.policy[1] = s->versus.policy;
+    s->mailbox.versus = s->versus.on;
     *out = s;
     return true;
 }
@@ -102,8 +104,9 @@ session_post(struct session *s, const struct control *c, struct err *err)
         return err_set(err, ERR_WORK, "out of memory");
     enum posted posted = POSTED_LATE;
     while (posted == POSTED_LATE)
-        posted = session_read_control(s, c, mailbox_policy(&s->mailbox), m, err) ? mailbox_post(&s->mailbox, m, err)
-                                                                                 : POSTED_NOT;
+        posted = session_read_control(s, c, mailbox_policy(&s->mailbox, c->seq), m, err)
+                     ? mailbox_post(&s->mailbox, m, err)
+                     : POSTED_NOT;
     if (posted == POSTED_NOT)
         mail_free(m);
     return posted == POSTED;

@@ -51,10 +51,11 @@ struct session_options {
         *memory; /* what policies learned before, and where they leave it at the end; borrowed; or NULL */
     const struct knob_setting *set;
     size_t n_set;
-    double pace;    /* tokens/s at most, for people who want to watch; 0: as fast as it goes */
-    double what_if; /* share of the time in [0, 1] for the record of what layers say; 0: none is kept */
-    bool paused;    /* start paused, after prefill */
-    bool stay;      /* at the end of a run wait for controls (the scope); else finish the log */
+    const char *versus; /* a second setting, as CONTROL_VERSUS has it; NULL: none */
+    double pace;        /* tokens/s at most, for people who want to watch; 0: as fast as it goes */
+    double what_if;     /* share of the time in [0, 1] for the record of what layers say; 0: none is kept */
+    bool paused;        /* start paused, after prefill */
+    bool stay;          /* at the end of a run wait for controls (the scope); else finish the log */
 };
 
 enum control_kind {
@@ -74,6 +75,10 @@ enum control_kind {
     CONTROL_PACE,        /* text: tokens/s, 0: as fast as it goes */
     CONTROL_NOTE,        /* text: about position n of sequence seq; "": it is taken back */
     CONTROL_WHAT_IF,     /* text: a share of the time, as "5%", or "off" */
+    /* text: "POLICY KNOB=VALUE …", a second setting beside the one in force: a new run of the same prompt under both, as
+     * sequences 0 and 1, in step by emitted token, a round of one at a time; knobs and policies are then asked for by seq.
+     * "off": a run under the first alone. Other knobs of the second are as in the first. */
+    CONTROL_VERSUS,
     CONTROL_QUIT
 };
 

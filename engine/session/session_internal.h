@@ -17,7 +17,6 @@
 #include "engine/session/timing.h"
 
 struct settings { /* what a session generates with; they change between rounds */
-    uint32_t policy;
     enum probe_mode probe;
     enum head_mode head_mode;
     enum head_choice head; /* that looks at a layer: what the mode, the policy and the engine come to */
@@ -70,7 +69,7 @@ struct session {
     struct run_info info;
     struct model_info model;
     bool ignore_eos, stay;
-    bool batch;   /* sequences join and leave, and say so */
+    bool batch;   /* of sequences that share their rounds */
     char *system; /* owned; the format's */
     struct prompt_format format;
     struct event_log *log;
@@ -100,9 +99,25 @@ struct session {
     uint64_t *told;          /* bit set of token ids whose VOCAB event is out */
     struct probing probing;
     struct record_keeping record;
-    struct lane *lanes; /* (n_lanes) */
-    uint32_t n_lanes;
+    struct lane *lanes; /* (open_lanes) */
+    uint32_t n_lanes;   /* of them, those that are used */
+    uint32_t open_lanes;
+    atomic_uint ctx_lanes; /* that the contexts have room for; grows between runs, looked at by any thread */
+    struct versus versus;  /* two lanes with settings of their own */
+    bool versus_new;       /* since the last run */
 };
+
+static inline bool
+session_has_several(const struct session *s) /* sequences, which join and leave */
+{
+    return s->batch || s->versus.on;
+}
+
+static inline uint64_t
+lane_seed(const struct lane *l) /* two settings draw alike */
+{
+    return l->session->settings.seed + (l->session->versus.on ? 0 : l->number);
+}
 
 /* telling.c: events of this run and round. */
 void lane_emit(struct lane *, struct event *); /* stamps and appends */
@@ -115,6 +130,8 @@ void lane_tell_guess(struct lane *, uint32_t pos, uint32_t layer, uint32_t head,
 void lane_tell_helper_guess(struct lane *, enum helper_role, uint32_t pos, uint32_t layer, const struct guess *,
                             enum probed_by, token_t final);
 void lane_tell_state(struct lane *, const char *name, const char *new_text); /* of its sequence alone, now */
+void lane_tell_control(struct lane *, const char *name, const char *old_text, const char *new_text, uint32_t asked,
+                       uint32_t applied);
 void session_tell_control(struct session *, const char *name, const char *old_text, const char *new_text,
                           uint32_t asked, uint32_t applied);
 void session_tell_state(struct session *, const char *name, const char *old_text, const char *new_text); /* now */
@@ -147,6 +164,8 @@ bool session_acceptance(struct session *, struct context *, slot_t row, uint32_t
 /* helpers.c: the contexts of all models. */
 bool session_open_contexts(struct session *, struct err *);
 void session_close_contexts(struct session *);
+bool session_contexts_fit(const struct session *, uint32_t lanes,
+                          struct err *);                 /* any thread; on a GPU opening says so */
 struct loads session_loads(const struct session *);      /* of all of them, in units of the target's */
 const struct err *session_error(const struct session *); /* what the last call of one of them said; ERR_NONE: nothing */
 void lane_helpers_forget(struct lane *);                 /* a new sequence */
@@ -182,6 +201,11 @@ void session_token_done(struct session *); /* a token was drafted or emitted */
 void session_round_done(struct session *, uint32_t emitted);
 /* Work ended before it was done: by a control, or by a failure of context or policy, which is told. False. */
 bool session_stop(struct session *, const char *where);
+
+/* versus.c: two settings beside each other. With a run: as many lanes as it takes, and the second's settings, told. False:
+ * failed. */
+bool session_begin_versus(struct session *);
+bool session_takes_part(const struct session *, const struct lane *); /* in the next round */
 
 /* settings.c: between rounds. False: stopped. */
 bool session_apply_settings(struct session *);
@@ -224,6 +248,8 @@ bool session_find_policy(const struct session *, const char *name, uint32_t *ind
 bool session_read_knob(const struct session *, uint32_t policy, const char *name, const char *text, uint32_t *knob,
                        double *value, struct err *);
 bool session_check_head(const struct session *, enum head_mode, struct err *);
+/* "POLICY KNOB=VALUE …", or "off". */
+bool session_read_versus(const struct session *, const char *text, struct versus *, struct err *);
 
 /* lanes.c */
 bool session_open_lanes(struct session *, const struct policy_ops *const *registry, struct err *);

@@ -85,19 +85,19 @@ allocate(struct session *s, struct err *err)
 static bool
 set_knobs(struct session *s, const struct session_options *o, struct err *err)
 {
-    const uint32_t policy = s->settings.policy, n_policies = s->info.n_policies;
+    const uint32_t policy = s->lanes[0].policy, n_policies = s->info.n_policies;
     const struct policy *first = s->lanes[0].policies;
     for (size_t i = 0; i < o->n_set; i++) {
         uint32_t knob;
         double value;
         if (!session_read_knob(s, policy, o->set[i].name, o->set[i].text, &knob, &value, err))
             return false;
-        for (uint32_t l = 0; l < s->n_lanes; l++)
+        for (uint32_t l = 0; l < s->open_lanes; l++)
             s->lanes[l].policies[policy].value[knob] = value;
     }
     for (uint32_t p = 0; p < n_policies; p++)
         memcpy(s->info.start_values + (size_t)p * POLICY_KNOBS, first[p].value, sizeof first[p].value);
-    for (uint32_t i = 0; i < s->n_lanes * n_policies && o->memory != NULL; i++)
+    for (uint32_t i = 0; i < s->open_lanes * n_policies && o->memory != NULL; i++)
         if (!policy_memory_recall(o->memory, &s->lanes[i / n_policies].policies[i % n_policies], err))
             return false;
     s->memory = o->memory;
@@ -152,8 +152,30 @@ count_sequences(struct session *s, const struct session_options *o, struct err *
         s->run.sequences = s->batch ? (uint32_t)o->n_prompts : 1;
         s->n_lanes = s->n_lanes < s->run.sequences ? s->n_lanes : s->run.sequences;
     }
+    s->open_lanes = !s->batch && (o->stay || o->versus != NULL) ? 2 : s->n_lanes; /* the second one is for a versus */
     s->info.sequences = s->n_lanes;
     s->info.prompts = s->run.sequences;
+    return true;
+}
+
+static bool
+choose_policies(struct session *s, const struct session_options *o, struct err *err)
+{
+    uint32_t policy;
+    if (!session_find_policy(s, o->policy, &policy, err))
+        return false;
+    for (uint32_t i = 0; i < s->open_lanes; i++)
+        s->lanes[i].policy = policy;
+    return true;
+}
+
+static bool
+take_versus(struct session *s, const struct session_options *o, struct err *err)
+{
+    if (o->versus != NULL && !session_read_versus(s, o->versus, &s->versus, err))
+        return false;
+    s->versus_new = s->versus.on;
+    s->n_lanes = s->versus.on ? 2 : s->n_lanes;
     return true;
 }
 
@@ -168,8 +190,8 @@ session_open_parts(struct session *s, const struct session_options *o, struct er
         return err_set(err, ERR_USAGE, "sampling: the temperature must be 0 or more, top-p above 0 and at most 1");
     s->settings.sampling = o->sampling;
     s->settings.seed = o->seed;
-    return count_sequences(s, o, err) && session_open_lanes(s, o->policies, err) &&
-           session_find_policy(s, o->policy, &s->settings.policy, err) && set_knobs(s, o, err) &&
-           session_check_head(s, o->head, err) && take_prompts(s, o, err) && allocate(s, err) &&
-           event_log_open(&s->log, 0, err) && session_open_record(s, o->what_if, err) && session_open_contexts(s, err);
+    return count_sequences(s, o, err) && session_open_lanes(s, o->policies, err) && choose_policies(s, o, err) &&
+           set_knobs(s, o, err) && take_versus(s, o, err) && session_check_head(s, o->head, err) &&
+           take_prompts(s, o, err) && allocate(s, err) && event_log_open(&s->log, 0, err) &&
+           session_open_record(s, o->what_if, err) && session_open_contexts(s, err);
 }

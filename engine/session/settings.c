@@ -15,8 +15,9 @@ choose_head(struct session *s, bool always, uint32_t asked, uint32_t applied)
     if (s->engine->heads == HEAD_LENS)
         return false; /* and nothing to say about it */
     const bool before = now->head == USE_TRAINED;
-    const bool trained = now->head_mode == HEADS_TRAINED ||
-                         (now->head_mode == HEADS_POLICY && s->lanes[0].policies[now->policy].ops->trained_heads);
+    const bool trained =
+        now->head_mode == HEADS_TRAINED ||
+        (now->head_mode == HEADS_POLICY && s->lanes[0].policies[s->lanes[0].policy].ops->trained_heads);
     now->head = trained ? USE_TRAINED : USE_LENS;
     if (always || trained != before)
         session_tell_control(s, "head", always ? "" : head_mode_names[before ? HEADS_TRAINED : HEADS_LENS],
@@ -44,9 +45,17 @@ turn_sampling(struct session *s, const struct mail *m, uint32_t next)
     s->run.sampled = s->run.sampled || now->sampling.temperature > 0;
     for (uint32_t i = 0; i < s->n_lanes; i++) {
         s->lanes[i].round.sampling = now->sampling;
-        s->lanes[i].round.seed = now->seed + s->lanes[i].number;
+        s->lanes[i].round.seed = lane_seed(&s->lanes[i]);
     }
     session_tell_control(s, k->name, before, after, m->asked_round, next);
+}
+
+/* Whose settings are asked for: the lanes from *first on, *n of them. In a versus they are one's own, else everybody's. */
+static void
+asked_lanes(struct session *s, const struct mail *m, struct lane **first, uint32_t *n)
+{
+    *first = &s->lanes[s->versus.on && m->seq == 1];
+    *n = s->versus.on ? 1 : s->n_lanes;
 }
 
 static void
@@ -54,22 +63,27 @@ turn_knob(struct session *s, const struct mail *m, uint32_t next)
 {
     const struct knob *k = &s->info.policies[m->policy].knobs[m->knob];
     char before[32], after[32];
-    knob_format(k, s->lanes[0].policies[m->policy].value[m->knob], before, sizeof before);
+    struct lane *l;
+    uint32_t n;
+    asked_lanes(s, m, &l, &n);
+    knob_format(k, l->policies[m->policy].value[m->knob], before, sizeof before);
     knob_format(k, m->value, after, sizeof after);
-    for (uint32_t i = 0; i < s->n_lanes; i++)
-        s->lanes[i].policies[m->policy].value[m->knob] = m->value;
-    session_tell_control(s, k->name, before, after, m->asked_round, next);
+    for (uint32_t i = 0; i < n; i++)
+        l[i].policies[m->policy].value[m->knob] = m->value;
+    if (s->versus.on)
+        lane_tell_control(l, k->name, before, after, m->asked_round, next);
+    else
+        session_tell_control(s, k->name, before, after, m->asked_round, next);
 }
 
 static bool
 lane_meet_policy(struct lane *l)
 {
-    const uint32_t policy = l->session->settings.policy;
-    struct policy *p = &l->policies[policy];
+    struct policy *p = &l->policies[l->policy];
     l->round.number = l->session->round;
-    if (l->met == policy)
+    if (l->met == l->policy)
         return true;
-    l->met = policy;
+    l->met = l->policy;
     return p->ops->prefilled == NULL || p->ops->prefilled(p, &l->round);
 }
 
@@ -80,7 +94,7 @@ session_look_back(struct session *s, bool other_head)
     s->round++;
     for (uint32_t i = 0; i < s->n_lanes && ok; i++) {
         struct lane *l = &s->lanes[i];
-        if (s->batch && l->over)
+        if (session_has_several(s) && l->over)
             continue;
         ok = (!other_head || lane_probe_recent(l)) && lane_meet_policy(l);
     }
@@ -91,11 +105,18 @@ session_look_back(struct session *s, bool other_head)
 static bool
 switch_policy(struct session *s, const struct mail *m, uint32_t next)
 {
-    if (m->policy == s->settings.policy)
+    struct lane *l;
+    uint32_t n;
+    asked_lanes(s, m, &l, &n);
+    if (m->policy == l->policy)
         return true;
-    session_tell_control(s, "policy", s->info.policies[s->settings.policy].name, s->info.policies[m->policy].name,
-                         m->asked_round, next);
-    s->settings.policy = m->policy;
+    const char *before = s->info.policies[l->policy].name, *after = s->info.policies[m->policy].name;
+    if (s->versus.on)
+        lane_tell_control(l, "policy", before, after, m->asked_round, next);
+    else
+        session_tell_control(s, "policy", before, after, m->asked_round, next);
+    for (uint32_t i = 0; i < n; i++)
+        l[i].policy = m->policy;
     return session_look_back(s, choose_head(s, false, m->asked_round, next));
 }
 

@@ -136,6 +136,13 @@ lane_tell_state(struct lane *l, const char *name, const char *new_text)
 }
 
 void
+lane_tell_control(struct lane *l, const char *name, const char *old_text, const char *new_text, uint32_t asked,
+                  uint32_t applied)
+{
+    tell_control(l->session, l->number, name, old_text, new_text, asked, applied);
+}
+
+void
 session_tell_progress(struct session *s, const char *what, double done)
 {
     struct event e = {.type = EVENT_PROGRESS, .progress = {.done = (float)done}};

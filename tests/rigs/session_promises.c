@@ -44,11 +44,11 @@ static void
 check_membership(struct promises *p, const struct event *e)
 {
     const bool joins = strcmp(e->control.name, "left") != 0;
-    if (!p->batch || p->at->live == joins)
+    if (!(p->batch || p->versus) || p->at->live == joins)
         broken(p, e, "a sequence that joined or left, where there is no batch, or twice");
     p->at->live = joins;
     p->live = joins ? p->live + 1 : p->live - 1;
-    if (p->live > p->info->sequences)
+    if (p->live > (p->versus ? 2 : p->info->sequences))
         broken(p, e, "more sequences at a time than there are lanes");
     p->at->round = p->round;
     p->at->joining = joins;
@@ -72,6 +72,7 @@ check_control(struct promises *p, const struct event *e)
         broken(p, e, "a control that is no knob and that control_names does not have");
     if (strcmp(c->name, "end") == 0)
         snprintf(p->out->end, sizeof p->out->end, "%s", c->new_text);
+    p->versus = p->versus || strcmp(c->name, "versus") == 0;
     if (strcmp(c->name, "state") == 0)
         p->paused = strcmp(c->new_text, "paused") == 0;
     if (strcmp(c->name, "joined") == 0 || strcmp(c->name, "left") == 0 || strcmp(c->name, "back") == 0)
@@ -143,6 +144,7 @@ static void
 begin_run(struct promises *p)
 {
     p->run++;
+    p->versus = false;
     p->round = p->live = 0;
     p->t_us = 0;
     p->out->runs++;
@@ -162,12 +164,12 @@ check_number(struct promises *p, const struct event *e)
         if (e->round != p->round + 1 || (p->round > 0 && p->lines != p->lanes))
             broken(p, e, "a round that is not the next one, or lines of the last one are missing");
         p->round = e->round;
-        p->lanes = p->batch ? p->live : 1;
+        p->lanes = p->batch && !p->versus ? p->live : 1;
         p->layers_loaded = p->heads_loaded = 0;
         p->lines = 0;
     }
     if (e->round != q->round) {
-        if (e->round != q->round + 1 || !(q->whole || q->joining))
+        if ((e->round != q->round + 1 && !(p->versus && e->round > q->round)) || !(q->whole || q->joining))
             broken(p, e, "a round that is not the next one, or the last one has no ROUND event");
         q->round = e->round;
         q->joining = false;
@@ -214,7 +216,7 @@ promises_check(struct promises *p, const struct event *e)
         check_control(p, e);
     if (e->type == EVENT_CONTROL || e->type == EVENT_PROGRESS)
         return;
-    if (e->type != EVENT_VOCAB || !p->batch)
+    if (e->type != EVENT_VOCAB || !(p->batch || p->versus))
         check_number(p, e);
     switch (e->type) {
     case EVENT_VOCAB:

@@ -125,7 +125,8 @@ session_rig_generate(struct engine *engine, const struct session_options *option
                          .batch = options->batch > 0,
                          .other_model = info->helpers[HELPER_DRAFT].path[0] != '\0'};
     metrics_begin(&out->metrics, p.layers, info->rho);
-    out->n_sequences = info->prompts;
+    const bool may_be_two = options->batch == 0 && (options->stay || options->versus != NULL);
+    out->n_sequences = may_be_two ? 2 : info->prompts;
     out->sequences = calloc(out->n_sequences, sizeof *out->sequences);
     p.all = calloc(out->n_sequences, sizeof *p.all);
     p.seen = calloc(p.vocab, 1);

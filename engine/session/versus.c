@@ -1,0 +1,85 @@
+/* Two settings beside each other: one prompt in two lanes, whose policies and knobs are their own, a round of one at a time,
+ * so that what a round spends is its setting's alone. */
+#include <string.h>
+
+#include "engine/session/session_internal.h"
+
+/* What opens with fewer lanes did so before, and does so again. */
+static bool
+make_room(struct session *s, uint32_t lanes)
+{
+    struct err err, again;
+    if (lanes <= atomic_load(&s->ctx_lanes))
+        return true;
+    session_close_contexts(s);
+    if (session_open_contexts(s, &err))
+        return true;
+    session_close_contexts(s);
+    s->versus.on = false;
+    s->n_lanes = s->run.sequences = 1;
+    if (!session_open_contexts(s, &again))
+        s->asked.quit = true; /* there is nothing left to generate with */
+    return session_fail(s, "versus", err.text);
+}
+
+/* The second lane's knobs as the first's, but for what was given, and what was turned since. */
+static void
+begin_second(struct session *s)
+{
+    struct lane *first = &s->lanes[0], *second = &s->lanes[1];
+    const struct versus *v = &s->versus;
+    if (s->versus_new)
+        second->policy = v->policy;
+    for (uint32_t p = 0; p < s->info.n_policies; p++)
+        if (s->versus_new || p != second->policy)
+            memcpy(second->policies[p].value, first->policies[p].value, sizeof second->policies[p].value);
+    for (uint32_t k = 0; k < POLICY_KNOBS && s->versus_new; k++)
+        if (v->given[k])
+            second->policies[v->policy].value[k] = v->value[k];
+    s->versus_new = false;
+}
+
+/* "layerskip exit_layer=4": all in which it differs from the first's knobs of that policy. */
+static void
+tell_second(struct session *s)
+{
+    const uint32_t p = s->lanes[1].policy;
+    const struct policy_info *info = &s->info.policies[p];
+    const double *first = s->lanes[0].policies[p].value, *second = s->lanes[1].policies[p].value;
+    char text[sizeof info->name + POLICY_KNOBS * 56];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", info->name);
+    for (uint32_t k = 0; k < info->n_knobs; k++) {
+        char value[32];
+        if (first[k] == second[k])
+            continue;
+        knob_format(&info->knobs[k], second[k], value, sizeof value);
+        used += (size_t)snprintf(text + used, sizeof text - used, " %s=%s", info->knobs[k].name, value);
+    }
+    session_tell_state(s, "versus", "", text);
+}
+
+bool
+session_begin_versus(struct session *s)
+{
+    if (s->batch)
+        return true;
+    s->n_lanes = s->run.sequences = s->versus.on ? 2 : 1;
+    if (!make_room(s, s->n_lanes))
+        return false;
+    if (!s->versus.on)
+        return true;
+    begin_second(s);
+    tell_second(s);
+    return true;
+}
+
+/* In a versus it is the turn of the one that has emitted fewer tokens. */
+bool
+session_takes_part(const struct session *s, const struct lane *l)
+{
+    if (l->over || !s->versus.on)
+        return !l->over;
+    const struct lane *other = &s->lanes[l == &s->lanes[0]];
+    const uint32_t mine = lane_emitted(l), others = lane_emitted(other);
+    return other->over || mine < others || (mine == others && l == &s->lanes[0]);
+}

@@ -1,0 +1,294 @@
+/* Two settings on one prompt: each says what it says alone, in rounds that are its own; they keep in step; knobs and policies are
+ * turned for one of them. Every run's events are also checked by the rig. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "policies/policy.h"
+#include "tests/rigs/session_fixture.h"
+
+enum { ROUNDS = 512 };
+
+struct seen {
+    struct round_event line[2][ROUNDS]; /* of each sequence */
+    size_t n[2];
+    uint32_t emitted[2], turns; /* the most that one is behind the other when it begins a round */
+    bool out_of_turn;
+    char told[2][96]; /* the last knob or policy that was turned, by sequence */
+    char versus[96];  /* as it was told last; "" in a run without */
+    bool asked;
+    uint32_t runs, wrong_round_two;
+};
+
+static void
+watch(void *user, struct session *s, const struct event *e)
+{
+    (void)s;
+    struct seen *w = user;
+    if (event_is_control(e, "run", NULL)) {
+        const uint32_t runs = w->runs + 1;
+        const bool asked = w->asked;
+        *w = (struct seen){.runs = runs, .asked = asked};
+    }
+    if (event_is_control(e, "versus", NULL))
+        snprintf(w->versus, sizeof w->versus, "%s", e->control.new_text);
+    if (e->type == EVENT_CONTROL && (strcmp(e->control.name, "gamma") == 0 || strcmp(e->control.name, "policy") == 0))
+        snprintf(w->told[e->seq], sizeof w->told[0], "%s %s", e->control.name, e->control.new_text);
+    if (e->type != EVENT_ROUND || e->seq > 1 || w->n[e->seq] == ROUNDS)
+        return;
+    const uint32_t other = w->emitted[1 - e->seq];
+    w->out_of_turn = w->out_of_turn || (w->versus[0] != '\0' && w->emitted[e->seq] > other);
+    w->line[e->seq][w->n[e->seq]++] = e->round_end;
+    w->emitted[e->seq] += e->round_end.emitted;
+}
+
+static struct session_options
+two(const char *versus)
+{
+    struct session_options o = session_usual();
+    o.versus = versus;
+    return o;
+}
+
+/* What sequence `seq` of the two did is what a run alone under that setting does. */
+static void
+compare_with_alone(struct fixture *f, const struct session_options *o, const struct seen *both,
+                   const struct session_rig_sequence *said, uint32_t seq, const char *policy, const char *knob,
+                   const char *value)
+{
+    static struct seen alone;
+    struct session_rig_result one;
+    struct session_options single = *o;
+    struct knob_setting set = {0};
+    alone = (struct seen){.runs = 0};
+    single.versus = NULL;
+    single.policy = policy;
+    if (knob != NULL) {
+        snprintf(set.name, sizeof set.name, "%s", knob);
+        snprintf(set.text, sizeof set.text, "%s", value);
+        single.set = &set;
+        single.n_set = 1;
+    }
+    session_run(f->engine, &single, watch, &alone, &one);
+    assert_int_equal(said->n, one.n);
+    assert_memory_equal(said->tokens, one.tokens, one.n * sizeof *one.tokens);
+    assert_int_equal(both->n[seq], alone.n[0]);
+    for (size_t i = 0; i < alone.n[0]; i++) {
+        const struct round_event *a = &both->line[seq][i], *b = &alone.line[0][i];
+        assert_string_equal(a->policy, b->policy);
+        assert_int_equal(a->drafted, b->drafted);
+        assert_int_equal(a->accepted, b->accepted);
+        assert_int_equal(a->emitted, b->emitted);
+        /* Its work is its own: not a share of a round of both. */
+        assert_float_equal(a->layers_loaded, b->layers_loaded, 1e-3);
+        assert_float_equal(a->heads_loaded, b->heads_loaded, 1e-3);
+    }
+    session_rig_free(&one);
+}
+
+static void
+test_each_does_what_it_does_alone_in_step(void **state)
+{
+    struct fixture *f = *state;
+    static struct seen w;
+    struct session_rig_result r, ar;
+    for (int sampled = 0; sampled < 2; sampled++) {
+        struct session_options o = two("layerskip exit_layer=3 gamma=2");
+        o.sampling.temperature = sampled ? 0.9f : 0;
+        w = (struct seen){.runs = 0};
+        session_run(f->engine, &o, watch, &w, &r);
+        assert_string_equal(w.versus, "layerskip exit_layer=3 gamma=2");
+        assert_false(w.out_of_turn);
+        assert_string_equal(r.end, "tokens");
+        assert_string_equal(r.sequences[0].left, "tokens");
+        assert_string_equal(r.sequences[1].left, "tokens");
+        compare_with_alone(f, &o, &w, &r.sequences[0], 0, "specbound", NULL, NULL);
+        if (!sampled) {
+            struct session_options autoregressive = session_usual();
+            autoregressive.policy = "ar";
+            session_run(f->engine, &autoregressive, NULL, NULL, &ar);
+            for (int i = 0; i < 2; i++)
+                assert_memory_equal(r.sequences[i].tokens, ar.tokens, ar.n * sizeof *ar.tokens);
+            assert_int_equal(r.sequences[1].n, ar.n);
+            session_rig_free(&ar);
+        }
+        session_rig_free(&r);
+    }
+    /* One knob apart, the policy is the same. */
+    struct session_options o = two("specbound w_max=2");
+    w = (struct seen){.runs = 0};
+    session_run(f->engine, &o, watch, &w, &r);
+    compare_with_alone(f, &o, &w, &r.sequences[0], 0, "specbound", NULL, NULL);
+    compare_with_alone(f, &o, &w, &r.sequences[1], 1, "specbound", "w_max", "2");
+    session_rig_free(&r);
+}
+
+static void
+test_every_policy_is_lossless_beside_another(void **state)
+{
+    struct fixture *f = *state;
+    struct session_rig_result r, ar;
+    struct session_options o = session_usual();
+    o.policy = "ar";
+    session_run(f->engine, &o, NULL, NULL, &ar);
+    for (size_t i = 0; policy_registry[i] != NULL; i++) {
+        if (policy_registry[i]->needs != 0)
+            continue;
+        o = two(policy_registry[i]->name);
+        o.policy =
+            policy_registry[i + 1] != NULL && policy_registry[i + 1]->needs == 0 ? policy_registry[i + 1]->name : "del";
+        session_run(f->engine, &o, NULL, NULL, &r);
+        for (int seq = 0; seq < 2; seq++) {
+            assert_int_equal(r.sequences[seq].n, ar.n);
+            assert_memory_equal(r.sequences[seq].tokens, ar.tokens, ar.n * sizeof *ar.tokens);
+        }
+        session_rig_free(&r);
+    }
+    session_rig_free(&ar);
+}
+
+/* ---- turned while it runs ---- */
+
+static void
+post(struct session *s, enum control_kind kind, const char *name, const char *text, uint32_t seq)
+{
+    struct err err = {0};
+    struct control c = {.kind = kind, .text = text, .seq = seq};
+    snprintf(c.name, sizeof c.name, "%s", name);
+    if (!session_post(s, &c, &err))
+        fail_msg("%s", err.text);
+}
+
+static void
+turn_one(void *user, struct session *s, const struct event *e)
+{
+    struct seen *w = user;
+    watch(user, s, e);
+    if (e->type != EVENT_ROUND || e->round != 6 || w->asked)
+        return;
+    w->asked = true;
+    post(s, CONTROL_KNOB, "gamma", "1", 1);
+    post(s, CONTROL_POLICY, "", "ar", 0);
+}
+
+static void
+test_turns_reach_one_of_them(void **state)
+{
+    struct fixture *f = *state;
+    static struct seen w;
+    struct session_rig_result r;
+    struct session_options o = two("layerskip gamma=4");
+    o.policy = "layerskip";
+    o.tokens = 120;
+    w = (struct seen){.runs = 0};
+    session_run(f->engine, &o, turn_one, &w, &r);
+    assert_string_equal(w.told[0], "policy ar");
+    assert_string_equal(w.told[1], "gamma 1");
+    assert_string_equal(w.line[0][w.n[0] - 1].policy, "ar");
+    assert_string_equal(w.line[1][w.n[1] - 1].policy, "layerskip");
+    uint32_t drafted = 0;
+    for (size_t i = w.n[1] - 4; i < w.n[1]; i++)
+        drafted = w.line[1][i].drafted > drafted ? w.line[1][i].drafted : drafted;
+    assert_int_equal(drafted, 1);
+    assert_int_equal(r.sequences[0].n, r.sequences[1].n);
+    assert_memory_equal(r.sequences[0].tokens, r.sequences[1].tokens, r.sequences[0].n * sizeof *r.sequences[0].tokens);
+    session_rig_free(&r);
+}
+
+/* ---- begun and ended in a session that began with one ---- */
+
+static void
+come_and_go(void *user, struct session *s, const struct event *e)
+{
+    struct seen *w = user;
+    watch(user, s, e);
+    if (event_is_control(e, "lossless", NULL)) {
+        assert_string_equal(e->control.new_text, "yes");
+        post(s, CONTROL_RESTART, "", NULL, 0);
+    }
+    if (!event_is_control(e, "end", NULL))
+        return;
+    assert_string_equal(e->control.new_text, "tokens");
+    switch (w->runs) {
+    case 1: /* alone; its contexts have room for one */
+        assert_int_equal(w->n[1], 0);
+        post(s, CONTROL_VERSUS, "", "layerskip gamma=3", 0);
+        break;
+    case 2: /* again, with what was turned meanwhile, and compared */
+        assert_string_equal(w->versus, "layerskip gamma=3");
+        post(s, CONTROL_KNOB, "gamma", "2", 1);
+        post(s, CONTROL_BASELINE, "", NULL, 0);
+        break;
+    case 3:
+        assert_string_equal(w->versus, "layerskip gamma=2");
+        assert_true(w->n[1] > 0);
+        post(s, CONTROL_VERSUS, "", "off", 0);
+        break;
+    default:
+        assert_string_equal(w->versus, "");
+        assert_int_equal(w->n[1], 0);
+        post(s, CONTROL_QUIT, "", NULL, 0);
+    }
+}
+
+static void
+test_a_session_of_one_begins_a_versus_and_ends_it(void **state)
+{
+    struct fixture *f = *state;
+    static struct seen w;
+    struct session_rig_result r;
+    struct session_options o = session_usual();
+    o.stay = true;
+    w = (struct seen){.runs = 0};
+    session_run(f->engine, &o, come_and_go, &w, &r);
+    assert_int_equal(r.runs, 4);
+    session_rig_free(&r);
+}
+
+static void
+test_what_cannot_be_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *versus, *why;
+    } bad[] = {
+        {"", "versus which setting?"},        {"nothing", "there is no policy 'nothing'"},
+        {"layerskip depth=4", "has no knob"}, {"layerskip gamma", "KNOB=VALUE is wanted"},
+        {"layerskip gamma=", "KNOB=VALUE"},   {"layerskip =4", "KNOB=VALUE"},
+        {"layerskip gamma=999", "gamma"},     {"off gamma=2", "takes nothing behind"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct session *s;
+        struct err err = {0};
+        const struct session_options o = two(bad[i].versus);
+        assert_false(session_open(&s, f->engine, &o, &err));
+        if (strstr(err.text, bad[i].why) == NULL)
+            fail_msg("'%s': %s", bad[i].versus, err.text);
+    }
+    struct session *s;
+    struct err err = {0};
+    struct session_options o = two("layerskip");
+    o.batch = 2;
+    assert_false(session_open(&s, f->engine, &o, &err));
+    assert_non_null(strstr(err.text, "this is a batch"));
+    o = two("layerskip");
+    o.ctx = 1u << 30;
+    assert_false(session_open(&s, f->engine, &o, &err));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_does_what_it_does_alone_in_step),
+        cmocka_unit_test(test_every_policy_is_lossless_beside_another),
+        cmocka_unit_test(test_turns_reach_one_of_them),
+        cmocka_unit_test(test_a_session_of_one_begins_a_versus_and_ends_it),
+        cmocka_unit_test(test_what_cannot_be_is_refused),
+    };
+    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
+}
