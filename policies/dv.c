@@ -87,7 +87,8 @@ dv_observe(struct policy *p, struct round *r)
 static bool
 dv_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
-    struct dv d = {.start = -1};
+    const struct dv *now = layer_record_state(record, "dv", sizeof *now);
+    struct dv d = now != NULL ? *now : (struct dv){.start = -1};
     struct what_if w;
     what_if_begin(&w, record, out);
     while (what_if_round(&w)) {

@@ -75,7 +75,8 @@ fsm_observe(struct policy *p, struct round *r)
 static bool
 fsm_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
-    struct fsm f = {0};
+    const struct fsm *now = layer_record_state(record, "fsm", sizeof *now);
+    struct fsm f = now != NULL ? *now : (struct fsm){0};
     struct what_if w;
     what_if_begin(&w, record, out);
     while (what_if_round(&w)) {

@@ -28,6 +28,12 @@ layer_record_copy(struct layer_record *to, const struct layer_record *from)
     to->cells = cells;
 }
 
+const void *
+layer_record_state(const struct layer_record *r, const char *policy, size_t n)
+{
+    return n <= RECORD_STATE && strcmp(r->policy, policy) == 0 ? r->state : NULL;
+}
+
 /* With d_i how far the i-th likeliest token's logit lies below the highest, and x = 1/T:
  *
  *   1/p(T) − 1 = S(x) = Σ_{i≥2} exp(−d_i x)

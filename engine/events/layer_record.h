@@ -18,20 +18,24 @@
 #define RECORD_LISTED (GUESS_TOP - 1)
 
 struct layer_word {
-    bool agrees;    /* its token is the target's */
+    bool agrees; /* its token is the target's */
     float confidence;
     /* The annealed one at any temperature, layer_record_annealed(): how far the next tokens' logits lie below the highest, and the
      * logarithm of what all others come to, a polynomial in 1/T. */
     float gap[RECORD_LISTED], fit[4];
 };
 
+#define RECORD_STATE 32 /* bytes */
+
 struct layer_record {
     uint32_t layers; /* L */
     double rho;
-    uint32_t first, n;        /* position of row 0; rows */
-    uint32_t begin;           /* the first round's pending token is row `begin`; those before only teach */
-    double head_load;         /* what a head call at a layer below L counts, */
-    double layers_load;       /* and one that asks all layers, in units of the target's head */
+    uint32_t first, n;  /* position of row 0; rows */
+    uint32_t begin;     /* the first round's pending token is row `begin`; those before only teach */
+    double head_load;   /* what a head call at a layer below L counts, */
+    double layers_load; /* and one that asks all layers, in units of the target's head */
+    char policy[16];    /* whose state, as it stood after the last row, this is; "": the first round begins afresh */
+    _Alignas(8) unsigned char state[RECORD_STATE];
     uint32_t probes;          /* rows × layers in such a call, at most: more are several */
     struct layer_word *cells; /* (RECORD_ROWS, L); owned */
 };
@@ -49,6 +53,9 @@ layer_word(const struct layer_record *r, uint32_t row, uint32_t layer)
 {
     return &r->cells[(size_t)row * r->layers + layer - 1];
 }
+
+/* The state of that policy, of so many bytes; NULL: there is none, and it begins afresh. */
+const void *layer_record_state(const struct layer_record *, const char *policy, size_t n);
 
 /* max softmax(z/T) for T in [1, 3]: exact at 1, RECORD_WARM and RECORD_HOT, elsewhere to about 1e-3 at worst. */
 float layer_record_annealed(const struct layer_word *, float temperature);

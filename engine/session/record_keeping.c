@@ -133,6 +133,12 @@ complete(struct session *s, const struct lane *l)
     const uint32_t lead = of_prompt > 0 ? of_prompt : r->n / (RECORD_ROWS / RECORD_LEAD);
     r->begin = lead > over ? lead : over;
     r->rho = s->model.rho;
+    const struct policy *policy = &l->policies[s->settings.policy];
+    r->policy[0] = '\0';
+    if (r->first + r->begin > l->prompt_tokens && policy->ops->state_size <= sizeof r->state && policy->state != NULL) {
+        snprintf(r->policy, sizeof r->policy, "%s", policy->ops->name);
+        memcpy(r->state, policy->state, policy->ops->state_size);
+    }
     const bool full = s->engine->heads == HEAD_FULL;
     const double trained = s->settings.head != USE_TRAINED ? 0
                            : full                          ? 1
