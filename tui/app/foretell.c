@@ -4,10 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#define SLICE_US  1000
-#define LOOK_US   1000000 /* between looks for a newer record, */
-#define LOOK_BUSY 4000000 /* while the engine runs flat out, */
-#define LOOK_IDLE 100000  /* and while nothing moves */
+#define SLICE_US   1000
+#define LOOK_US    1000000 /* between looks for a newer record, */
+#define LOOK_BUSY  4000000 /* while the engine runs flat out, and then so many times what a landscape takes, */
+#define BUSY_SHARE 400
+#define LOOK_IDLE  100000 /* and while nothing moves */
 
 bool
 foretell_open(struct foretelling *f, const struct followed *run, struct err *err)
@@ -75,6 +76,7 @@ begin(struct foretelling *f, const struct followed *run, const struct policy_inf
     for (int i = 0; i < 2 && f->grid; i++)
         f->next.grid.n[i] = landscape_points(&policy->knobs[f->knob[i]], i == 0 ? LANDSCAPE_COLS : LANDSCAPE_ROWS);
     f->at = 0;
+    f->took_us = 0;
     f->working = true;
 }
 
@@ -128,7 +130,10 @@ work(struct foretelling *f, const struct followed *run, const struct policy_info
 static bool
 look(struct foretelling *f, const struct followed *run, bool flat_out)
 {
-    const uint64_t now = clock_us(), rest = flat_out ? LOOK_BUSY : follow_moving(run) ? LOOK_US : LOOK_IDLE;
+    const uint64_t now = clock_us(), busy = f->took_us * BUSY_SHARE > LOOK_BUSY ? f->took_us * BUSY_SHARE : LOOK_BUSY,
+                   rest = flat_out             ? busy
+                          : follow_moving(run) ? LOOK_US
+                                               : LOOK_IDLE;
     if (f->looked_us != 0 && now - f->looked_us < rest)
         return false;
     f->looked_us = now;
@@ -148,12 +153,13 @@ foretell_step(struct foretelling *f, const struct followed *run, bool flat_out)
         return false;
     if (newer || outdated(f, run, policy))
         begin(f, run, policy);
-    const uint64_t until = clock_us() + SLICE_US;
-    while (f->working && clock_us() < until)
-        if (!work(f, run, policy)) {
-            f->working = false;
-            f->shown = f->next;
-            return true;
-        }
-    return false;
+    const uint64_t from = clock_us();
+    const bool began = f->working;
+    while (f->working && clock_us() < from + SLICE_US)
+        f->working = work(f, run, policy);
+    const bool done = began && !f->working;
+    f->took_us += began ? clock_us() - from : 0;
+    if (done)
+        f->shown = f->next;
+    return done;
 }

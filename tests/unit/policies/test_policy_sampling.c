@@ -183,15 +183,15 @@ count(struct tallied *d, const token_t *tokens)
 static void
 turn_knobs(struct session *s, uint32_t at)
 {
-    for (uint32_t k = 0; k < s->info.policies[s->settings.policy].n_knobs; k++) {
-        const struct knob *knob = &s->info.policies[s->settings.policy].knobs[k];
+    for (uint32_t k = 0; k < s->info.policies[s->lanes[0].policy].n_knobs; k++) {
+        const struct knob *knob = &s->info.policies[s->lanes[0].policy].knobs[k];
         struct err err;
         const double u = rng_uniform(&(struct rng_key){.seed = first_seed, .seq = 1, .pos = at, .index = k});
         double value = knob->kind == KNOB_REAL ? knob->min + u * (knob->max - knob->min)
                                                : floor(knob->min + u * (knob->max - knob->min + 1));
         value = at % 2 == 1 && knob_check(knob, value, &value, &err) ? value : knob->def;
         for (uint32_t l = 0; l < s->n_lanes; l++)
-            s->lanes[l].policies[s->settings.policy].value[k] = value;
+            s->lanes[l].policies[s->lanes[0].policy].value[k] = value;
     }
 }
 
@@ -249,7 +249,7 @@ draw_all(const struct policy_ops *const *registry, const char *policy, const str
     for (uint32_t depth = 1; depth <= DEPTH; depth++)
         for (size_t i = 0; i < expected[depth].n; i++)
             expected[depth].cells[i].count = 0;
-    struct tallied d = {.tunable = sessions[0]->info.policies[sessions[0]->settings.policy].n_knobs > 0};
+    struct tallied d = {.tunable = sessions[0]->info.policies[sessions[0]->lanes[0].policy].n_knobs > 0};
     for (uint32_t i = 0; i < draws; i++) {
         struct session *s = sessions[i % 2];
         s->settings.seed = seed + (uint64_t)i * BATCH_MOST;
