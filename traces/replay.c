@@ -232,6 +232,13 @@ replay_step_token(struct replay *r)
 }
 
 void
+replay_stop(struct replay *r)
+{
+    r->playing = false;
+    r->target = TO_NOTHING;
+}
+
+void
 replay_goto(struct replay *r, uint64_t round)
 {
     r->playing = false;

@@ -47,6 +47,7 @@ void replay_step_rounds(struct replay *, uint32_t n); /* to the end of the nth r
 void replay_step_token(struct replay *);              /* up to and with the next token event */
 void replay_goto(struct replay *, uint64_t round);    /* to the end of a round; 0: before the first event; */
                                                       /* beyond the last one: the very end */
+void replay_stop(struct replay *);                    /* where it is, behind the event that came last */
 /* Goes on playing if it was. */
 void replay_goto_fraction(struct replay *, double); /* of the duration; 0: the start, 1: the very end */
 

@@ -87,6 +87,19 @@ read_sampling(const struct control *c, struct mail *m, struct err *err)
     return knob_parse(&sampling_knobs[m->knob], c->text, &m->value, err);
 }
 
+/* A round is a breakpoint. */
+static bool
+read_until(const struct control *c, struct mail *m, struct err *err)
+{
+    if (!until_parse(c->text, &m->until, err))
+        return false;
+    if (m->until.kind == UNTIL_ROUND) {
+        m->kind = CONTROL_BREAK;
+        m->n = m->until.round;
+    }
+    return true;
+}
+
 static bool
 read_pace(const struct control *c, struct mail *m, struct err *err)
 {
@@ -185,6 +198,7 @@ session_read_control(const struct session *s, const struct control *c, uint32_t 
     case CONTROL_POLICY: return session_find_policy(s, c->text, &m->policy, err);
     case CONTROL_PROMPT: return prompt_read(&m->prompt, &s->format, c->text, strlen(c->text), err);
     case CONTROL_VERSUS: return session_read_versus(s, c->text, &m->versus, err);
+    case CONTROL_UNTIL: return read_until(c, m, err);
     case CONTROL_PROBE: return read_probe(c, m, err);
     case CONTROL_HEAD: return read_head(s, c, m, err);
     case CONTROL_WHAT_IF: return read_share(c, m, err);

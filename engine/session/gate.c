@@ -15,10 +15,17 @@ set_paused(struct session *s, bool paused)
     session_tell_state(s, "state", name[!paused], name[paused]);
 }
 
+static void
+stop_watching(struct session *s)
+{
+    watch_for(&s->watch, &(struct until){0});
+}
+
 /* Goes on for one token, for so many rounds, or (neither) without an end. */
 static void
 resume(struct session *s, bool token, uint32_t rounds)
 {
+    stop_watching(s);
     timing_step(&s->timing, token, rounds);
     set_paused(s, false);
 }
@@ -34,10 +41,26 @@ check_break(struct session *s)
     session_tell_state(s, "break", "", text);
 }
 
+/* At the end of a round: what was looked out for has come, or the next round is another. */
+static void
+check_watch(struct session *s)
+{
+    char text[UNTIL_TEXT_MOST + 16];
+    s->watch.n = 0;
+    s->watch.unsure = false;
+    if (!s->watch.met)
+        return;
+    until_print(&s->watch.until, text, sizeof text);
+    stop_watching(s);
+    set_paused(s, true);
+    session_tell_state(s, "until", "", text);
+}
+
 static void
 ask_new_run(struct session *s, struct mail *m)
 {
     s->asked = (struct asked){.quit = s->asked.quit, .new_run = true}; /* what was asked of this run goes with it */
+    stop_watching(s);
     s->run.cause = "restart";
     s->run.wanted = s->info.tokens > 0 ? s->info.tokens : UINT32_MAX;
     if (m->kind == CONTROL_PROMPT) { /* in a batch one for all lanes */
@@ -86,7 +109,12 @@ receive(struct session *s, struct mail *m, enum gate at)
     case CONTROL_POLICY:
     case CONTROL_HEAD:
     case CONTROL_PROBE: queue_setting(s, m); return;
+    case CONTROL_UNTIL:
+        resume(s, false, 0);
+        watch_for(&s->watch, &m->until);
+        break;
     case CONTROL_PAUSE:
+        stop_watching(s);
         timing_step(&s->timing, false, 0);
         set_paused(s, true);
         break;
@@ -166,6 +194,7 @@ session_round_done(struct session *s, uint32_t emitted)
     session_token_done(s); /* its last token was emitted, not drafted */
     timing_slow(&s->timing, emitted);
     check_break(s);
+    check_watch(s);
     if (timing_round(&s->timing))
         set_paused(s, true);
 }

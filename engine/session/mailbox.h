@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "engine/events/until.h"
 #include "engine/session/prompt.h"
 #include "engine/session/session.h"
 
@@ -29,6 +30,7 @@ struct mail { /* a control as values; which, its kind says */
     double value;  /* of the knob; tokens/s of a pace */
     enum probe_mode probe;
     enum head_mode head;
+    struct until until;
     struct prompt prompt; /* owned */
     struct versus versus;
 };

@@ -64,6 +64,7 @@ enum control_kind {
     CONTROL_STEP_ROUNDS, /* n rounds, then pause */
     CONTROL_STEP_TOKEN,  /* to the next drafted or emitted token, then pause */
     CONTROL_BREAK,       /* pause after round n; 0 clears it */
+    CONTROL_UNTIL,       /* text, as until.h has it: go on, and pause after the round in which it comes */
     CONTROL_KNOB,        /* name, text: of the policy, or of sampling (engine/events/sampling_knobs.h) */
     CONTROL_POLICY,      /* text */
     CONTROL_PROMPT,      /* text: a new run */

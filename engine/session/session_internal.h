@@ -15,6 +15,7 @@
 #include "engine/session/spent.h"
 #include "engine/session/time_share.h"
 #include "engine/session/timing.h"
+#include "engine/session/watch.h"
 
 struct settings { /* what a session generates with; they change between rounds */
     enum probe_mode probe;
@@ -90,6 +91,7 @@ struct session {
     /* The engine thread's own. */
     struct settings settings;
     struct timing timing;
+    struct watch watch;
     struct asked asked;
     struct measured measured;
     struct run run;

@@ -21,6 +21,7 @@ void
 lane_emit(struct lane *l, struct event *e)
 {
     append(l->session, e, l->number, l->session->round);
+    watch_event(&l->session->watch, l, e);
 }
 
 void

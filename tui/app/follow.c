@@ -96,6 +96,9 @@ control_seen(struct followed *f, const struct control_event *c, struct selection
         selection->follow = true;
     } else if (strcmp(c->name, "break") == 0) {
         f->break_round = (uint32_t)strtoul(c->new_text, NULL, 10);
+    } else if (strcmp(c->name, "until") == 0) {
+        message_say(message, "%.80s, in round %u; ] goes on to the next", c->new_text,
+                    (unsigned)scope_now(f->scope)->round);
     } else if (strcmp(c->name, "end") == 0) {
         f->ended = true;
         f->baseline_asked = f->baseline_asked && strncmp(c->new_text, "error", 5) != 0;
@@ -178,6 +181,23 @@ follow_session(struct followed *f, uint64_t until, struct selection *selection, 
     return f->trouble_said = true;
 }
 
+/* A replay on its way stops behind the round in which it came. */
+static void
+look_out(struct followed *f, const struct event *e, struct selection *selection, struct message *message)
+{
+    const struct scope_round *r = scope_round(f->scope, 0);
+    char what[UNTIL_TEXT_MOST + 16];
+    if (!f->searching || e->type != EVENT_ROUND || e->seq != scope_focus(f->scope) || r == NULL ||
+        !scope_round_has(f->scope, r, &f->until))
+        return;
+    f->searching = false;
+    replay_stop(f->source->replay);
+    selection->pos = scope_round_position(f->scope, r->number);
+    selection->follow = false;
+    until_print(&f->until, what, sizeof what);
+    message_say(message, "%s, in round %u; ] goes on to the next", what, (unsigned)r->number);
+}
+
 static bool
 follow_replay(struct followed *f, uint64_t until, struct selection *selection, struct message *message)
 {
@@ -190,8 +210,13 @@ follow_replay(struct followed *f, uint64_t until, struct selection *selection, s
     }
     for (int i = 1; replay_next(replay, clock_us(), &e, &err) && e != NULL; i++) {
         event_seen(f, e, selection, message);
+        look_out(f, e, selection, message);
         if (i % 64 == 0 && clock_us() > until)
             break;
+    }
+    if (f->searching && !replay_status(replay).seeking) {
+        f->searching = false;
+        message_say(message, "it does not come up to the end of the trace");
     }
     if (err.kind != ERR_NONE && f->broken.kind == ERR_NONE) {
         f->broken = err;

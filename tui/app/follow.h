@@ -7,6 +7,7 @@
 #include "tui/app/sweeping.h"
 #include "tui/app/turns.h"
 #include "tui/panels/panel.h"
+#include "tui/scope/scope_until.h"
 
 struct followed {
     const struct source *source;
@@ -20,6 +21,8 @@ struct followed {
     uint32_t break_round;        /* of the last breakpoint reached since it was asked for; 0: none */
     struct turns turns;          /* of a live session */
     struct sweeping sweeping;
+    struct until until; /* what is jumped to with ] and [; a replay on its way looks out for it */
+    bool searching;     /* … it is on its way */
     bool baseline_asked, ended, trouble_said;
     struct err broken; /* the replay cannot be read any further */
 };

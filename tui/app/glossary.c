@@ -29,6 +29,7 @@ const struct glossary glossary[] = {
      "gives the last layer's token, of which 1 is the best"},
     {"▒ exited, ▓ spurious",
      "layers behind the exit; sure and wrong: above the threshold, and not what the last layer says"},
+    {"ECE", "how far acceptance was from confidence, on average over drafts; 0: as often right as sure"},
     {"✓ ✗ ◆ + ◌",
      "a draft accepted, rejected; a correction; a bonus token; a draft not yet verified. The number is its exit layer"},
     {NULL, NULL},

@@ -9,6 +9,8 @@ const struct app_key app_keys[] = {
     {' ', "Space", "toggle", "pause and go on; in a replay: play and pause"},
     {'n', "n", "step 1", "one round"},
     {'.', ".", "step token", "one drafted or emitted token"},
+    {']', "[  ]", "jump next", "to the round before, after, in which a draft was rejected, or what :until said last"},
+    {'[', "[", "jump previous", NULL},
     {'r', "r", "restart", "again from the same prompt; in a replay: from its start"},
     {'p', "p", "prompt", "edit the prompt"},
     {'P', "P", "policy", "choose the policy"},

@@ -59,6 +59,14 @@ offer_figure(struct app *app, int i)
 }
 
 static const char *
+offer_until(struct app *app, int i)
+{
+    static const char *const kinds[] = {"reject", "text", "confidence", "spurious", "round"};
+    (void)app;
+    return i < (int)(sizeof kinds / sizeof *kinds) ? kinds[i] : NULL;
+}
+
+static const char *
 offer_probe(struct app *app, int i)
 {
     (void)app;
@@ -98,6 +106,10 @@ const struct verb app_verbs[] = {
     {"resume", "", "go on", run_resume, NULL},
     {"toggle", "", "pause or go on", run_toggle, NULL},
     {"step", "[N | token]", "so many rounds, or one token, then pause", run_step, NULL},
+    {"until", "WHAT", "go on, and pause where it comes: reject, text WORD, confidence 0.3, spurious, round N",
+     run_until, offer_until},
+    {"jump", "next | previous [WHAT]", "to the next round in which it comes; behind the newest: go on until it does",
+     run_jump, NULL},
     {"restart", "", "again from the same prompt", run_restart, NULL},
     {"goto", "ROUND | P%", "to the end of a round; a replay jumps there", run_goto, NULL},
     {"speed", "X", "tokens a second, or max; a replay's: 0.25 to 64; faster, slower", run_speed, NULL},

@@ -1,0 +1,34 @@
+/* What a run can be let go on until, and jumped to: "reject", "text WORD", "confidence 0.3", "spurious", "round 40". */
+#ifndef ENGINE_EVENTS_UNTIL_H
+#define ENGINE_EVENTS_UNTIL_H
+
+#include "engine/base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum until_kind {
+    UNTIL_NOTHING,
+    UNTIL_REJECT,     /* a round in which a draft was rejected */
+    UNTIL_TEXT,       /* a round that ends this text, whatever its case */
+    UNTIL_CONFIDENCE, /* a round with a draft less sure than `below` */
+    UNTIL_SPURIOUS,   /* a round that emitted a token of which a layer before the last was sure and wrong */
+    UNTIL_ROUND       /* that round */
+};
+
+#define UNTIL_TEXT_MOST 64 /* bytes of the text, terminated */
+
+struct until {
+    enum until_kind kind;
+    float below;
+    uint32_t round;
+    char text[UNTIL_TEXT_MOST];
+};
+
+/* False, with a line for the user: it says nothing of the kind. */
+bool until_parse(const char *, struct until *, struct err *);
+void until_print(const struct until *, char *out, size_t n); /* what until_parse() reads */
+/* Does the text end within the last `fresh` of n bytes? Letters of ASCII count as equal in either case. */
+bool until_ends_text(const struct until *, const char *bytes, size_t n, size_t fresh);
+
+#endif

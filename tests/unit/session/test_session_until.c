@@ -1,0 +1,164 @@
+/* Runs that are let go on until something comes: the session stops exactly where the scope, which sees the events alone, finds it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/rigs/session_fixture.h"
+#include "tui/scope/scope_until.h"
+
+#define ROUNDS 256
+
+struct seen { /* what was seen of a run */
+    struct scope *scope;
+    const char *until;
+    uint32_t round, stop[ROUNDS], stops; /* the rounds behind which it stood */
+    uint32_t said;                       /* until events */
+};
+
+static void
+see(void *user, struct session *s, const struct event *e)
+{
+    struct seen *seen = user;
+    struct err err = {0};
+    if (seen->scope == NULL)
+        assert_true(scope_open(&seen->scope, session_info(s), &err));
+    scope_event(seen->scope, e);
+    if (e->type == EVENT_ROUND)
+        seen->round = e->round;
+    if (seen->until != NULL && event_is_control(e, "until", seen->until))
+        seen->said++;
+    if (seen->until == NULL || !event_is_control(e, "state", "paused"))
+        return;
+    if (seen->round > 0 && seen->stops < ROUNDS)
+        seen->stop[seen->stops++] = seen->round;
+    session_control(s, CONTROL_UNTIL, NULL, seen->until, 0);
+}
+
+/* Which rounds the scope finds in a run that nobody stopped, and whether they are those where one stopped. */
+static uint32_t
+stops_where_the_scope_finds_it(struct fixture *f, const char *words, uint32_t batch)
+{
+    struct session_options o = session_usual();
+    struct session_rig_result r;
+    struct seen plain = {0}, stopped = {.until = words};
+    struct until until;
+    struct err err = {0};
+    const struct knob_setting low = {"tau", "0.1"}; /* the tiny model is never sure of much */
+    o.probe = PROBE_ALL;
+    o.set = &low;
+    o.n_set = 1;
+    o.tokens = 120;
+    o.batch = batch;
+    assert_true(until_parse(words, &until, &err));
+    session_run(f->engine, &o, see, &plain, &r);
+    uint32_t expected[ROUNDS], n = 0;
+    for (uint32_t back = scope_rounds(plain.scope); back-- > 0;) {
+        const struct scope_round *round = scope_round(plain.scope, back);
+        if (scope_round_has(plain.scope, round, &until))
+            expected[n++] = round->number;
+    }
+    for (uint32_t i = 0; i < n; i++) { /* found one from the other, to and fro */
+        assert_int_equal(scope_find_round(plain.scope, &until, i > 0 ? expected[i - 1] : 0, false), expected[i]);
+        assert_int_equal(scope_find_round(plain.scope, &until, i + 1 < n ? expected[i + 1] : UINT32_MAX, true),
+                         expected[i]);
+    }
+    session_rig_free(&r);
+    o.paused = true;
+    session_run(f->engine, &o, see, &stopped, &r);
+    assert_int_equal(stopped.stops, n);
+    assert_int_equal(stopped.said, n);
+    assert_memory_equal(stopped.stop, expected, n * sizeof *expected);
+    session_rig_free(&r);
+    scope_close(plain.scope);
+    scope_close(stopped.scope);
+    return n;
+}
+
+static void
+test_rejections(void **state)
+{
+    assert_true(stops_where_the_scope_finds_it(*state, "reject", 0) > 0);
+}
+
+static void
+test_confidences(void **state)
+{
+    const uint32_t some = stops_where_the_scope_finds_it(*state, "confidence 0.4", 0),
+                   all = stops_where_the_scope_finds_it(*state, "confidence 1", 0);
+    assert_true(some < all && all > 0);
+    assert_int_equal(stops_where_the_scope_finds_it(*state, "confidence 0", 0), 0);
+}
+
+static void
+test_spurious_cells(void **state)
+{
+    const uint32_t n = stops_where_the_scope_finds_it(*state, "spurious", 0);
+    print_message("%u rounds with spurious cells\n", (unsigned)n);
+    assert_true(n > 0);
+}
+
+static void
+test_texts(void **state)
+{
+    assert_true(stops_where_the_scope_finds_it(*state, "text e", 0) > 0);
+    stops_where_the_scope_finds_it(*state, "text er", 0);
+    assert_int_equal(stops_where_the_scope_finds_it(*state, "text no such words", 0), 0);
+}
+
+static void
+pause_soon(void *user, struct session *s, const struct event *e)
+{
+    uint32_t *paused = user;
+    if (e->type == EVENT_CONTROL && event_is_control(e, "state", "paused") && ++*paused == 1)
+        session_control(s, CONTROL_UNTIL, NULL, "round 4", 0);
+    if (event_is_control(e, "state", "paused"))
+        session_control(s, CONTROL_RESUME, NULL, NULL, 0);
+    assert_true(*paused < 2 || !event_is_control(e, "break", NULL) || e->round == 4);
+}
+
+static void
+test_a_round_is_a_breakpoint(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = session_usual();
+    struct session_rig_result r;
+    uint32_t paused = 0;
+    o.paused = true;
+    session_run(f->engine, &o, pause_soon, &paused, &r);
+    assert_int_equal(paused, 2); /* at the start and there */
+    session_rig_free(&r);
+}
+
+static void
+test_nonsense_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = session_usual();
+    struct session *s;
+    struct err err = {0};
+    assert_true(session_open(&s, f->engine, &o, &err));
+    const struct control c = {.kind = CONTROL_UNTIL, .text = "whenever"};
+    assert_false(session_post(s, &c, &err));
+    assert_non_null(strstr(err.text, "whenever"));
+    session_close(s);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rejections),
+        cmocka_unit_test(test_confidences),
+        cmocka_unit_test(test_spurious_cells),
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_a_round_is_a_breakpoint),
+        cmocka_unit_test(test_nonsense_is_refused),
+    };
+    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
+}
