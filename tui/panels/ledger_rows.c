@@ -137,7 +137,8 @@ ledger_draw_heading(const struct ledger_choice *ch, const struct scope *scope, c
 {
     char letter[8] = "", to[24] = "";
     (void)scope;
-    canvas_text(c, y, LETTER, ROLE_DIM, "what changed");
+    const bool tight = a->tokens > 0 && a->tokens - LETTER < 6 + 1 + 12;
+    canvas_text(c, y, LETTER, ROLE_DIM, tight ? "changed" : "what changed");
     put(c, y, a->tokens, ROLE_DIM, "tokens");
     put(c, y, a->length, ROLE_DIM, "t/rnd");
     put(c, y, a->acceptance, ROLE_DIM, "acc");

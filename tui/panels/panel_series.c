@@ -168,12 +168,27 @@ fit(const struct scope *s, const int *which, int from, int charts, int rows)
     return n;
 }
 
-/* Charts from number `from` on, below each other; how many they are. */
+/* Do all from number `from` on fit into that many columns when each has as many as the others? */
+static bool
+fits_evenly(const struct scope *s, const int *which, int from, int charts, int rows, int columns)
+{
+    for (; columns > 0; columns--) {
+        const int mine = (charts - from + columns - 1) / columns;
+        if (fit(s, which, from, charts, rows) < mine)
+            return false;
+        from += mine;
+    }
+    return true;
+}
+
+/* Charts from number `from` on below each other, most_n at most; how many they are. */
 static int
-draw_column(struct series_panel *p, const struct view *v, const struct canvas *c, const int *which, int from)
+draw_column(struct series_panel *p, const struct view *v, const struct canvas *c, const int *which, int from,
+            int most_n)
 {
     const bool axis = c->rows >= 4;
-    const int rows = c->rows - axis, n = fit(v->scope, which, from, p->charts, rows);
+    const int rows = c->rows - axis, fitting = fit(v->scope, which, from, p->charts, rows);
+    const int n = fitting < most_n ? fitting : most_n;
     int y = 0, spare = rows;
     for (int i = 0; i < n; i++)
         spare -= least_rows(v->scope, which[from + i]);
@@ -217,9 +232,11 @@ draw_series(void *state, const struct view *v, const struct canvas *c)
     take_cursor(p, v);
     marks_find(&p->marks, v->scope, place_mark, p);
     p->shown = 0;
+    const bool even = fits_evenly(v->scope, which, p->top, p->charts, rows, beside);
     for (int i = 0; i < beside && p->top + p->shown < p->charts; i++) {
         const struct canvas part = canvas_inside(c, 0, i * (p->cols + 1), c->rows, p->cols);
-        p->shown += draw_column(p, v, &part, which, p->top + p->shown);
+        const int columns = beside - i, left = p->charts - p->top - p->shown; /* shared evenly */
+        p->shown += draw_column(p, v, &part, which, p->top + p->shown, even ? (left + columns - 1) / columns : left);
     }
 }
 

@@ -76,6 +76,16 @@ fold_column(const struct run_panel *p, const struct scope *s, int x)
                                                 : NAN;
 }
 
+/* Positions a column, in steps of an eighth, so that a long run isn't folded anew all the while. */
+static uint32_t
+fold_of(uint32_t n, uint32_t cols)
+{
+    uint32_t fold = n <= cols ? 1 : (n + cols - 1) / cols, step = 1;
+    while (fold / step >= 16)
+        step *= 2;
+    return (fold + step - 1) / step * step;
+}
+
 /* Where columns stand, and from which on they are to be folded anew: those whose cells may still change. */
 static bool
 arrange(struct run_panel *p, const struct scope *s, int rows, int cols, int *anew)
@@ -86,7 +96,7 @@ arrange(struct run_panel *p, const struct scope *s, int rows, int cols, int *ane
     rows = rows > 256 ? 256 : rows;
     next.first = first;
     next.cols = cols;
-    next.fold = n <= (uint32_t)cols ? 1 : (n + (uint32_t)cols - 1) / (uint32_t)cols;
+    next.fold = fold_of(n, (uint32_t)cols);
     next.halves = 2 * rows >= (int)layers ? 2 * rows / (int)layers * (int)layers : 2 * rows;
     next.epoch = now->epoch;
     next.seq = scope_focus(s);
