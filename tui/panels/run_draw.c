@@ -91,12 +91,15 @@ static bool
 arrange(struct run_panel *p, const struct scope *s, int rows, int cols, int *anew)
 {
     const struct scope_now *now = scope_now(s);
-    const uint32_t layers = scope_info(s)->layers, first = first_behind_prompt(s), n = now->length - first;
+    const uint32_t layers = scope_info(s)->layers, behind = first_behind_prompt(s);
+    const uint32_t fold = fold_of(now->length - behind, (uint32_t)cols);
+    /* Where the oldest positions go the columns stay as they are, and one goes at a time. */
+    const uint32_t first = scope_first(s) > 0 ? (behind + fold - 1) / fold * fold : behind;
     struct run_panel next = *p;
     rows = rows > 256 ? 256 : rows;
     next.first = first;
     next.cols = cols;
-    next.fold = fold_of(n, (uint32_t)cols);
+    next.fold = fold;
     next.halves = 2 * rows >= (int)layers ? 2 * rows / (int)layers * (int)layers : 2 * rows;
     next.epoch = now->epoch;
     next.seq = scope_focus(s);

@@ -82,6 +82,35 @@ test_a_long_run_is_folded_and_stays_as_it_is(void **state)
     assert_memory_equal(kept, f->grid.cells, sizeof kept);
 }
 
+/* Longer than what is held: the oldest go a column at a time, and the others are what they were. */
+static void
+test_beyond_what_is_held_the_oldest_columns_go(void **state)
+{
+    struct fixture *f = *state;
+    struct decoder d = {0};
+    decode(f, &d, SCOPE_POSITIONS + 1000);
+    use(f, "run");
+    draw(f, 8, 4 + 90);
+    const struct canvas c = {.rows = 8, .cols = 94, .grid = &f->grid};
+    f->ops->mouse(f->panel, &f->view, &c, 2, 4, MOUSE_PRESS);
+    const uint32_t first = f->selection.pos;
+    f->ops->mouse(f->panel, &f->view, &c, 2, 5, MOUSE_PRESS);
+    const uint32_t fold = f->selection.pos - first;
+    assert_true(first >= scope_first(f->scope) && first - scope_first(f->scope) < fold && first % fold == 0);
+    assert_true(fold >= SCOPE_POSITIONS / 90);
+    struct grid_cell before[94];
+    memcpy(before, f->grid.cells, sizeof before);
+    while (scope_first(f->scope) <= first) {
+        decode_round(&d);
+        see(f);
+    }
+    draw(f, 8, 4 + 90);
+    f->ops->mouse(f->panel, &f->view, &c, 2, 4, MOUSE_PRESS);
+    assert_int_equal(f->selection.pos, first + fold);
+    for (int x = 4; x < 70; x++) /* what was in the second column is in the first */
+        assert_true(f->grid.cells[x].upper == before[x + 1].upper && f->grid.cells[x].heat == before[x + 1].heat);
+}
+
 static void
 test_pointing_moves_the_selection(void **state)
 {
@@ -213,9 +242,13 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        PANEL_TEST(test_a_cell_is_two_layers_of_a_token),   PANEL_TEST(test_a_long_run_is_folded_and_stays_as_it_is),
-        PANEL_TEST(test_pointing_moves_the_selection),      PANEL_TEST(test_turns_and_corrections_are_below),
-        PANEL_TEST(test_exits_are_those_of_what_is_chosen), PANEL_TEST(test_reliability_says_ece_and_threshold),
+        PANEL_TEST(test_a_cell_is_two_layers_of_a_token),
+        PANEL_TEST(test_a_long_run_is_folded_and_stays_as_it_is),
+        PANEL_TEST(test_beyond_what_is_held_the_oldest_columns_go),
+        PANEL_TEST(test_pointing_moves_the_selection),
+        PANEL_TEST(test_turns_and_corrections_are_below),
+        PANEL_TEST(test_exits_are_those_of_what_is_chosen),
+        PANEL_TEST(test_reliability_says_ece_and_threshold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
