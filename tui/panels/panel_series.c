@@ -8,7 +8,7 @@
 #include "tui/panels/series.h"
 #include "tui/terminal/input.h"
 
-#define BESIDE 28 /* columns of a chart at least, where several stand beside each other */
+#define BESIDE 22 /* columns of a chart at least, where several stand beside each other */
 
 struct series_panel {
     int top;    /* the first chart shown */

@@ -5,6 +5,7 @@
 
 #include "tui/panels/series.h"
 #include "tui/scope/batch.h"
+#include "tui/terminal/text.h"
 
 /* ---- values ---- */
 
@@ -155,7 +156,8 @@ series_draw_chart(const struct canvas *c, const struct chart *chart, const struc
     const int at = read >= 0 && read < (int)axis->rounds ? read : last;
     print_value(text, sizeof text, at >= 0 ? (double)chart->value[at] : (double)NAN, chart->whole);
     print_value(text2, sizeof text2, at >= 0 ? (double)chart->value2[at] : (double)NAN, chart->whole);
-    const int used = canvas_print(c, 0, 0, chart->role, "%s", chart->title);
+    const int wide = text_width(text) + (chart->band ? 3 + text_width(text2) : 0); /* the value goes before the title */
+    const int used = canvas_word(c, 0, 0, c->cols - wide - 1, chart->role, MARK_NONE, chart->title);
     canvas_print(c, 0, used + 1, ROLE_TITLE, chart->band ? "%s – %s" : "%s", text, text2);
     const struct canvas plot = canvas_inside(c, 1, LABEL + 1, c->rows - 1, c->cols - LABEL - 1);
     if (plot.rows < 1 || plot.cols < 1 || !range_of(chart, axis->rounds, &low, &high))
