@@ -1,7 +1,8 @@
-/* What a warp attends to at a time: some (row, head) pairs that share keys and values, their queries in shared memory. */
+/* What a block attends to at a time: some (row, head) pairs that share keys and values, their queries in shared memory. */
 #ifndef KERNELS_CUDA_ATTENTION_JOB_CUH
 #define KERNELS_CUDA_ATTENTION_JOB_CUH
 
+#include "kernels/cuda/ptx.cuh"
 #include "kernels/cuda/warp.cuh"
 
 struct attend_scene {
@@ -9,43 +10,26 @@ struct attend_scene {
     const struct dev_model *m;
     uint32_t layer;  /* its rows are those with from < layer */
     uint32_t splits; /* of the longest path in the sweep */
+    bool apart;      /* they are different blocks' work */
 };
 
-/* ---- a warp's place in shared memory ---- */
+/* ---- shared memory ---- */
 
-/* Queries (PAIRS, dim rounded up to 8), weights (ATTEND_BLOCK, PAIRS), and of each pair the first and last position that
- * it sees. */
-template <int PAIRS> struct attend_place {
-    float *q, *weights;
-    uint2 *seen;
+/* Pairs times dimensions that a block has sums of: two a thread. */
+#define ATTEND_SUMS (2 * SWEEP_THREADS)
+
+/* Queries (PAIRS, head_room); of each warp for each pair maximum and sum, and the unnormalised outputs (PAIRS, dimensions).
+ * Before its outputs a warp has its weights there, (ATTEND_BLOCK, PAIRS). */
+struct attend_place {
+    float q[ATTEND_SUMS];
+    float2 heads[SWEEP_WARPS][ATTEND_PAIRS];
+    float out[SWEEP_WARPS][ATTEND_SUMS];
 };
-
-static inline HOST_DEVICE uint32_t
-padded_dim(uint32_t dim)
-{
-    return (dim + 7) / 8 * 8;
-}
-
-static inline HOST_DEVICE size_t
-attend_floats(uint32_t pairs, uint32_t dim)
-{
-    return pairs * (padded_dim(dim) + ATTEND_BLOCK + 2);
-}
-
-/* Of a block, whatever the head: up to 128 dimensions 8 pairs, up to 256 4. */
-#define ATTEND_SHARED (SWEEP_WARPS * ATTEND_PAIRS * (128 + ATTEND_BLOCK + 2) * sizeof(float))
-
-template <int PAIRS>
-static __device__ __forceinline__ struct attend_place<PAIRS>
-place_of_warp(float *shared, uint32_t warp, uint32_t dim) {
-    float *own = shared + warp * attend_floats(PAIRS, dim);
-    float *weights = own + PAIRS * padded_dim(dim);
-    return {own, weights, (uint2 *)(weights + ATTEND_BLOCK * PAIRS)};
-}
+#define ATTEND_SHARED sizeof(struct attend_place)
 
 /* ---- a job ---- */
 
-/* Some pairs of a group of rows on one key-value head. Lane i knows pair i. */
+/* Some pairs of a group of rows on one key-value head. Lane i of every warp knows pair i. */
 struct attend_job {
     uint32_t lane;
     uint32_t n;                 /* pairs */
@@ -87,27 +71,22 @@ find_job(const struct attend_scene &c, const struct row_group &group, uint32_t p
     job->trunk = c.sweep->store.trunk + (size_t)row.seq * c.sweep->store.trunk_room;
     job->tail = c.sweep->tails + row.tail;
     job->n_trunk = row.n_trunk;
-    job->base = ((size_t)(c.layer - 1) * c.sweep->store.slots * c.m->kv_heads + kv_head) * c.m->head_dim;
+    job->base = ((size_t)(c.layer - 1) * c.sweep->store.slots * c.m->kv_heads + kv_head) * head_room(c.m->head_dim);
     return true;
 }
 
-/* The queries and bounds of a job's pairs to shared memory. */
-template <int PAIRS>
+/* The queries of a job's pairs to shared memory, by all threads. Those of the job before have been read. */
 static __device__ __forceinline__ void
-put_queries(const struct attend_scene &c, const struct attend_job &job, const struct attend_place<PAIRS> &place)
+put_queries(const struct attend_scene &c, const struct attend_job &job, struct attend_place *place)
 {
-    const uint32_t lane = job.lane, dim = c.m->head_dim, padded = padded_dim(dim);
-    __syncwarp(); /* the job before has been read */
-    if (lane < PAIRS)
-        place.seen[lane] = job.seen;
+    const uint32_t dim = c.m->head_dim, room = head_room(dim), warp = thread_here() / WARP;
     for (uint32_t i = 0; i < job.n; i++) {
         const uint32_t row = __shfl_sync(ALL_OF_WARP, job.row, (int)i),
                        head = __shfl_sync(ALL_OF_WARP, job.head, (int)i);
         const float *from = c.sweep->store.q + ((size_t)row * c.m->heads + head) * dim;
-        for (uint32_t d = lane; d < padded; d += WARP)
-            place.q[i * padded + d] = d < dim ? from[d] : 0;
+        for (uint32_t d = (warp + SWEEP_WARPS - i) % SWEEP_WARPS * WARP + job.lane; d < room; d += SWEEP_THREADS)
+            place->q[i * room + d] = d < dim ? from[d] : 0;
     }
-    __syncwarp();
 }
 
 #endif

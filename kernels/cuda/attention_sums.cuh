@@ -1,4 +1,8 @@
-/* Scores, weights and sums of a job's pairs over blocks of positions (attention.cuh says in which order). */
+/* Scores, weights and sums of a job's pairs over a block of positions, by one warp (attention.cuh says in which order).
+ *
+ * A lane's loads go out many at once, with nothing between them that asks for which pair or where a head ends; then all of
+ * them are used. A ring, where each place is filled again as soon as it is used, would be one load at a time: its loads
+ * are told apart by what the machine code waits for, and the compiler has them all wait for the newest. */
 #ifndef KERNELS_CUDA_ATTENTION_SUMS_CUH
 #define KERNELS_CUDA_ATTENTION_SUMS_CUH
 
@@ -7,126 +11,158 @@
 #include "kernels/cuda/attention_job.cuh"
 #include "kernels/cuda/kv.cuh"
 
-/* What has been summed of each pair: lane i holds dimensions [i * DIMS, (i + 1) * DIMS) of the output. */
-template <int PAIRS, int DIMS> struct attend_sums {
-    float max[PAIRS], sum[PAIRS], out[PAIRS][DIMS];
-};
+#define KEYS_AHEAD   8   /* loads of 16 bytes a lane */
+#define VALUES_AHEAD 128 /* bytes a lane: 16 positions of 4 halves */
 
-template <int PAIRS, int DIMS>
+/* PER elements of a key times the same of the queries q, for each pair; in order. */
+template <class KV, int PAIRS>
 static __device__ __forceinline__ void
-clear_sums(attend_sums<PAIRS, DIMS> &a)
+add_scores(const uint4 &words, const float *q, uint32_t room, uint32_t pairs, float (&z)[PAIRS])
 {
+    const int per = 16 / sizeof(KV);
+    float k[per];
+    numbers_of(words, KV(), k);
 #pragma unroll
     for (int i = 0; i < PAIRS; i++) {
-        a.max[i] = -INFINITY;
-        a.sum[i] = 0;
+        if ((uint32_t)i >= pairs)
+            break;
 #pragma unroll
-        for (int d = 0; d < DIMS; d++)
-            a.out[i][d] = 0;
+        for (int d = 0; d < per; d += 4) {
+            const float4 y = *(const float4 *)(q + i * room + d);
+            z[i] = fmaf(k[d + 3], y.w, fmaf(k[d + 2], y.z, fmaf(k[d + 1], y.y, fmaf(k[d], y.x, z[i]))));
+        }
     }
 }
 
-/* A partial joins those before it. */
-template <int DIMS>
+/* Scores of the lane's position, whose key is at `key`. */
+template <class KV, int PAIRS>
 static __device__ __forceinline__ void
-merge(float &max, float &sum, float (&out)[DIMS], float more_max, float more_sum, const float (&more)[DIMS])
+score(const KV *key, const float *q, uint32_t room, uint32_t pairs, float (&z)[PAIRS])
 {
-    if (more_max == -INFINITY && more_sum == 0) /* of positions that are not seen */
-        return;
-    const float most = fmaxf(max, more_max), keep = max == most ? 1 : expf(max - most),
-                add = more_max == most ? 1 : expf(more_max - most);
-    max = most;
-    sum = __fmaf_rn(sum, keep, __fmul_rn(more_sum, add));
+    const uint32_t per = 16 / sizeof(KV), loads = room / per;
+    for (uint32_t done = 0; done < loads; done += KEYS_AHEAD) {
+        uint4 words[KEYS_AHEAD];
 #pragma unroll
-    for (int d = 0; d < DIMS; d++)
-        out[d] = __fmaf_rn(out[d], keep, __fmul_rn(more[d], add));
+        for (uint32_t i = 0; i < KEYS_AHEAD; i++)
+            load_state(&words[i], key + (done + i < loads ? done + i : 0) * per);
+#pragma unroll
+        for (uint32_t i = 0; i < KEYS_AHEAD; i++) {
+            if (done + i >= loads)
+                break;
+            add_scores<KV, PAIRS>(words[i], q + (done + i) * per, room, pairs, z);
+        }
+    }
 }
 
-/* Scores of the lane's position become weights exp(z - max) in shared memory; the sums so far are scaled to the new
- * maximum (online softmax: Milakov and Gimelshein 2018). */
-template <int PAIRS, int DIMS>
+/* Scores become weights exp(z - max), (ATTEND_BLOCK, PAIRS); maxima and sums of the weights go to `heads`. */
+template <int PAIRS>
 static __device__ __forceinline__ void
-weigh(const struct attend_job &job, const struct attend_place<PAIRS> &place, uint32_t position, const float (&z)[PAIRS],
-      attend_sums<PAIRS, DIMS> &a)
+weigh(const struct attend_job &job, uint32_t position, const float (&z)[PAIRS], float *weights, float2 *heads)
 {
+    float p[PAIRS] = {};
 #pragma unroll
     for (int i = 0; i < PAIRS; i++) {
         if ((uint32_t)i >= job.n)
             break;
-        const uint2 bounds = place.seen[i];
-        const bool seen = position >= bounds.x && position <= bounds.y;
-        const float most =
-            fmaxf(warp_reduce(seen ? z[i] : -INFINITY, [](float x, float y) { return fmaxf(x, y); }), a.max[i]);
-        const float p = seen ? expf(z[i] - most) : 0, keep = a.max[i] == most ? 1 : expf(a.max[i] - most);
-        a.max[i] = most;
-        a.sum[i] = __fmaf_rn(a.sum[i], keep, warp_sum(p));
+        const uint32_t begin = __shfl_sync(ALL_OF_WARP, job.seen.x, i), end = __shfl_sync(ALL_OF_WARP, job.seen.y, i);
+        const bool seen = position >= begin && position <= end;
+        const float most = warp_reduce(seen ? z[i] : -INFINITY, [](float x, float y) { return fmaxf(x, y); });
+        p[i] = seen ? expf(z[i] - most) : 0;
+        const float sum = warp_sum(p[i]);
+        if (job.lane == 0)
+            heads[i] = make_float2(most, sum);
+    }
+#pragma unroll
+    for (int i = 0; i < PAIRS; i += 4)
+        *(float4 *)(weights + job.lane * PAIRS + i) = make_float4(p[i], p[i + 1], p[i + 2], p[i + 3]);
+}
+
+/* A position's value, times the weights that the pairs give it. */
+template <class KV, int PAIRS, int DIMS>
+static __device__ __forceinline__ void
+add_value(const lane_values<KV, DIMS> &value, const float *weights, uint32_t pairs, float (&out)[PAIRS][DIMS])
+{
+    float v[DIMS], p[PAIRS];
+    value.numbers(v);
+#pragma unroll
+    for (int i = 0; i < PAIRS; i += 4) {
+        const float4 four = *(const float4 *)(weights + i);
+        p[i] = four.x, p[i + 1] = four.y, p[i + 2] = four.z, p[i + 3] = four.w;
+    }
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++) {
+        if ((uint32_t)i >= pairs)
+            break;
 #pragma unroll
         for (int d = 0; d < DIMS; d++)
-            a.out[i][d] = __fmul_rn(a.out[i][d], keep);
-        place.weights[job.lane * PAIRS + i] = p;
+            out[i][d] = fmaf(p[i], v[d], out[i][d]);
     }
 }
 
-/* Positions [first, first + ATTEND_BLOCK), of which some are seen, into the sums. */
+/* How a lane finds its dimensions of the values of a block's positions [begin, end). */
+template <class KV> struct values_place {
+    const KV *base; /* at slot 0 */
+    size_t stride;  /* of a slot */
+    slot_t slot;    /* of position number `lane` */
+    uint32_t begin, end;
+};
+
+/* AHEAD of them from `from` on, on their way; behind the end the last one again. */
+template <int AHEAD, class KV, int DIMS>
+static __device__ __forceinline__ void
+load_values(const struct values_place<KV> &at, uint32_t from, lane_values<KV, DIMS> (&values)[AHEAD])
+{
+#pragma unroll
+    for (uint32_t i = 0; i < AHEAD; i++) {
+        const slot_t slot = __shfl_sync(ALL_OF_WARP, at.slot, (int)min(from + i, at.end - 1));
+        values[i].load(at.base + slot * at.stride);
+    }
+}
+
+/* Positions [first, first + ATTEND_BLOCK), of which some are seen: the warp's maxima, sums and outputs, from nothing. */
 template <class KV, int PAIRS, int DIMS>
 static __device__ __forceinline__ void
-absorb_block(const struct attend_scene &c, const struct attend_job &job, const struct attend_place<PAIRS> &place,
-             uint32_t first, attend_sums<PAIRS, DIMS> &a)
+absorb_block(const struct attend_scene &c, const struct attend_job &job, uint32_t first, const float *q, float2 *heads,
+             float *own)
 {
-    const uint32_t lane = job.lane, dim = c.m->head_dim, padded = padded_dim(dim);
+    const uint32_t lane = job.lane, room = head_room(c.m->head_dim);
     const uint32_t position = first + lane, there = position < job.last ? position : job.last;
-    const size_t stride = (size_t)c.m->kv_heads * dim;
+    const size_t stride = (size_t)c.m->kv_heads * room;
     const slot_t slot = there < job.n_trunk ? job.trunk[there] : job.tail[there - job.n_trunk];
-    const KV *key = (const KV *)c.sweep->store.keys + job.base + slot * stride;
-    float z[PAIRS] = {};
-#pragma unroll 2
-    for (uint32_t d = 0; d < padded; d += 8) {
-        float k[8];
-        load_values<8>(key, d, dim, k);
-#pragma unroll
-        for (int i = 0; i < PAIRS; i++) {
-            if ((uint32_t)i >= job.n)
-                break;
-            const float4 low = *(const float4 *)(place.q + i * padded + d);
-            const float4 high = *(const float4 *)(place.q + i * padded + d + 4);
-            z[i] = __fmaf_rn(k[3], low.w, __fmaf_rn(k[2], low.z, __fmaf_rn(k[1], low.y, __fmaf_rn(k[0], low.x, z[i]))));
-            z[i] = __fmaf_rn(k[7], high.w,
-                             __fmaf_rn(k[6], high.z, __fmaf_rn(k[5], high.y, __fmaf_rn(k[4], high.x, z[i]))));
-        }
-    }
-    weigh(job, place, position, z, a);
+    const int ahead = VALUES_AHEAD / (DIMS * sizeof(KV));
+    const uint32_t own_dims = lane * DIMS < room ? lane * DIMS : 0; /* of lanes behind the head's end: nobody's */
+    const struct values_place<KV> at = {
+        (const KV *)c.sweep->store.values + job.base + own_dims, stride, slot,
+            job.first > first ? job.first - first : 0,
+            job.last - first < ATTEND_BLOCK ? job.last - first + 1 : ATTEND_BLOCK
+    };
+    float z[PAIRS] = {}, out[PAIRS][DIMS] = {};
+    lane_values<KV, DIMS> values[ATTEND_BLOCK / ahead][ahead]; /* one of them alive at a time */
+    score<KV, PAIRS>((const KV *)c.sweep->store.keys + job.base + slot * stride, q, room, job.n, z);
+    load_values<ahead>(at, at.begin, values[0]); /* under way while weights are computed */
+    weigh<PAIRS>(job, position, z, own, heads);
     __syncwarp();
-    const KV *values = (const KV *)c.sweep->store.values + job.base;
-    const uint32_t begin = job.first > first ? job.first - first : 0;
-    const uint32_t end = job.last - first < ATTEND_BLOCK ? job.last - first + 1 : ATTEND_BLOCK;
-#pragma unroll 4
-    for (uint32_t j = begin; j < end; j++) {
-        float v[DIMS];
-        load_values<DIMS>(values + __shfl_sync(ALL_OF_WARP, slot, (int)j) * stride, lane * DIMS, dim, v);
 #pragma unroll
-        for (int i = 0; i < PAIRS; i++) {
-            if ((uint32_t)i >= job.n)
+    for (int b = 0; b < ATTEND_BLOCK / ahead; b++) {
+        const uint32_t from = at.begin + b * ahead;
+        if (from >= at.end)
+            break;
+        if (b > 0)
+            load_values<ahead>(at, from, values[b]);
+#pragma unroll
+        for (uint32_t i = 0; i < ahead; i++) {
+            if (from + i >= at.end)
                 break;
-            const float p = place.weights[j * PAIRS + i];
-#pragma unroll
-            for (int d = 0; d < DIMS; d++)
-                a.out[i][d] = __fmaf_rn(p, v[d], a.out[i][d]);
+            add_value<KV, PAIRS, DIMS>(values[b][i], own + (from + i) * PAIRS, job.n, out);
         }
     }
-    __syncwarp(); /* weights are written again */
-}
-
-/* A split, from nothing. */
-template <class KV, int PAIRS, int DIMS>
-static __device__ __forceinline__ void
-absorb_split(const struct attend_scene &c, const struct attend_job &job, const struct attend_place<PAIRS> &place,
-             uint32_t split, attend_sums<PAIRS, DIMS> &a)
-{
-    const uint32_t from =
-        split * ATTEND_SPLIT > job.first ? split * ATTEND_SPLIT : job.first / ATTEND_BLOCK * ATTEND_BLOCK;
-    clear_sums(a);
-    for (uint32_t at = from; at < (split + 1) * ATTEND_SPLIT && at <= job.last; at += ATTEND_BLOCK)
-        absorb_block<KV, PAIRS, DIMS>(c, job, place, at, a);
+    __syncwarp(); /* the weights have been read */
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++)
+#pragma unroll
+        for (int d = 0; d < DIMS; d += 4)
+            *(float4 *)(own + (i * WARP + lane) * DIMS + d) =
+                make_float4(out[i][d], out[i][d + 1], out[i][d + 2], out[i][d + 3]);
 }
 
 #endif

@@ -1,76 +1,82 @@
-/* Keys and values in a store: F16, or F32 when exact; a slot's heads one after the other. */
+/* Keys and values in a store: F16, or F32 when exact; a slot's heads one after the other, each with room for whole loads
+ * of 16 bytes and zero behind its end, so that no load asks where it is. */
 #ifndef KERNELS_CUDA_KV_CUH
 #define KERNELS_CUDA_KV_CUH
 
 #include "kernels/cuda/layout.h"
 #include "kernels/cuda/ptx.cuh"
 
-static __device__ __forceinline__ float
-kv_value(uint16_t x)
-{
-    return half_value(x);
-}
+/* ---- elements of a load ---- */
 
-static __device__ __forceinline__ float
-kv_value(float x)
-{
-    return x;
-}
-
-/* 4 elements at an address that fits them. */
 static __device__ __forceinline__ void
-load_four(const uint16_t *p, float *x)
+numbers_of(const uint2 &v, uint16_t, float (&x)[4])
 {
-    const uint2 v = *(const uint2 *)p;
     const float2 low = unpack_halves(v.x), high = unpack_halves(v.y);
     x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
 }
 
 static __device__ __forceinline__ void
-load_four(const float *p, float *x)
+numbers_of(const uint4 &v, uint16_t, float (&x)[8])
 {
-    const float4 v = *(const float4 *)p;
-    x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
-}
-
-static __device__ __forceinline__ void
-load_eight(const uint16_t *p, float *x)
-{
-    const uint4 v = *(const uint4 *)p;
     const float2 a = unpack_halves(v.x), b = unpack_halves(v.y), c = unpack_halves(v.z), d = unpack_halves(v.w);
     x[0] = a.x, x[1] = a.y, x[2] = b.x, x[3] = b.y, x[4] = c.x, x[5] = c.y, x[6] = d.x, x[7] = d.y;
 }
 
 static __device__ __forceinline__ void
-load_eight(const float *p, float *x)
+numbers_of(const uint4 &v, float, float (&x)[4])
 {
-    load_four(p, x);
-    load_four(p + 4, x + 4);
+    x[0] = __uint_as_float(v.x), x[1] = __uint_as_float(v.y);
+    x[2] = __uint_as_float(v.z), x[3] = __uint_as_float(v.w);
 }
 
-/* Elements [d, d + N) of a head, N = 4 or 8; 0 behind its end. Heads whose length N divides lie at multiples of N. */
-template <int N, class KV>
-static __device__ __forceinline__ void
-load_values(const KV *head, uint32_t d, uint32_t dim, float (&x)[N])
-{
-    if (dim % N == 0 && d < dim) {
-        if (N == 8)
-            load_eight(head + d, x);
-        else
-            load_four(head + d, x);
-        return;
-    }
+/* ---- what a lane has of a value: DIMS elements side by side ---- */
+
+template <class KV, int DIMS> struct lane_values { /* 16 bytes, or 32 */
+    static const int PER = 16 / sizeof(KV), LOADS = DIMS / PER;
+    uint4 v[LOADS];
+    __device__ __forceinline__ void
+    load(const KV *from)
+    {
 #pragma unroll
-    for (int i = 0; i < N; i++)
-        x[i] = d + i < dim ? kv_value(head[d + i]) : 0;
-}
+        for (int i = 0; i < LOADS; i++)
+            load_state(&v[i], from + i * PER);
+    }
+    __device__ __forceinline__ void
+    numbers(float (&x)[DIMS]) const
+    {
+#pragma unroll
+        for (int i = 0; i < LOADS; i++) {
+            float part[PER];
+            numbers_of(v[i], KV(), part);
+#pragma unroll
+            for (int d = 0; d < PER; d++)
+                x[i * PER + d] = part[d];
+        }
+    }
+};
 
-/* Element o of a slot of layer l. */
+template <> struct lane_values<uint16_t, 4> {
+    uint2 v;
+    __device__ __forceinline__ void
+    load(const uint16_t *from)
+    {
+        load_state(&v, from);
+    }
+    __device__ __forceinline__ void
+    numbers(float (&x)[4]) const
+    {
+        numbers_of(v, uint16_t(), x);
+    }
+};
+
+/* Element o, of all heads', of a slot of layer l. */
 static __device__ __forceinline__ void
 put_kv(const struct dev_model &m, const struct dev_store &s, void *keys_or_values, uint32_t l, slot_t slot, uint32_t o,
        float x)
 {
-    const size_t at = ((size_t)(l - 1) * s.slots + slot) * m.kv_heads * m.head_dim + o;
+    const uint32_t dim = m.head_dim, room = head_room(dim);
+    const size_t at =
+        ((size_t)(l - 1) * s.slots + slot) * m.kv_heads * room + (room == dim ? o : o / dim * room + o % dim);
     if (m.exact)
         ((float *)keys_or_values)[at] = x;
     else

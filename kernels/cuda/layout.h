@@ -30,11 +30,12 @@
 #define SWEEP_WARPS   16 /* of a block; they divide a strip's units among them: the split that fixes the order of sums */
 #define SWEEP_THREADS (SWEEP_WARPS * WARP)
 
-#define ATTEND_BLOCK 32  /* positions that a warp scores at once; blocks begin at its multiples */
-#define ATTEND_SPLIT 128 /* positions whose result is one partial; splits begin at its multiples */
-#define ATTEND_PAIRS 8   /* (row, head) pairs that share a load of keys and values */
-#define MAX_HEAD_DIM 256 /* what a warp's registers hold of some pairs' outputs */
-#define SPLIT_ROWS   32  /* up to here the splits of a row are different warps' work, above a warp walks them all */
+#define ATTEND_BLOCK 32 /* positions that a warp attends to; blocks begin at its multiples */
+#define ATTEND_SPLIT                                                                                                   \
+    (SWEEP_WARPS * ATTEND_BLOCK) /* those of a block's warps, one partial; they begin at its multiples */
+#define ATTEND_PAIRS 8           /* (row, head) pairs that share a load of keys and values */
+#define MAX_HEAD_DIM 256         /* what a warp's registers hold of some pairs' outputs */
+#define SPLIT_ROWS   32 /* up to here the splits of a row are different blocks' work, above a block walks them all */
 
 #define HIDDEN_SHRINK 0.0625f /* silu(gate) * up is stored in F16 times this, and its product with W_down divided by */
                               /* it: models exist whose largest values would not fit F16 */
@@ -115,6 +116,13 @@ static inline HOST_DEVICE uint32_t
 units_of(uint32_t cols)
 {
     return (cols / PAIR + (cols % PAIR != 0)) * (PAIR / UNIT);
+}
+
+/* Elements that a head has in the store's keys and values: a whole number of loads of 16 bytes. */
+static inline HOST_DEVICE uint32_t
+head_room(uint32_t head_dim)
+{
+    return (head_dim + 7) / 8 * 8;
 }
 
 /* Weights of 4 and 6 bits, by pairs of units. A pair is PAIR_NIBBLES bytes, a lane's 16 side by side: of packed row r and
@@ -223,7 +231,8 @@ struct row_law {
 struct dev_store {
     uint32_t slots, ring, trunk_room, max_rows;
     float *hidden;       /* (ring, L + 1, width) */
-    void *keys, *values; /* (L + 1, slots, kv_heads, head_dim): layer l at index l - 1; F16, F32 when exact */
+    void *keys, *values; /* (L + 1, slots, kv_heads, head_room): layer l at index l - 1; F16, F32 when exact; beyond */
+                         /* head_dim they are zero */
     slot_t *trunk;       /* (seqs, trunk_room) */
     float *dists_p;      /* (dists, dists_vocab) the pool's, not the store's own; NULL: none */
     uint32_t dists_vocab;
@@ -235,7 +244,7 @@ struct dev_store {
     float *q;            /* (max_rows, heads * head_dim), rotated and scaled by 1/sqrt(head_dim) */
     float *kv_raw;       /* (max_rows, 2, kv_heads * head_dim): before norm and rotation, models with k_norm only */
     float *partials;     /* (SPLIT_ROWS, heads, max_splits, 2 + head_dim): max, sum, unnormalised output */
-    uint32_t max_splits; /* trunk_room / ATTEND_SPLIT rounded up, + 1 for tails beyond */
+    uint32_t max_splits; /* of the longest path */
     uint32_t *arrivals;  /* (SPLIT_ROWS * heads) splits that are done; zero at rest */
     struct dev_barrier *barrier;
     uint32_t *cancel; /* the host sets it through a stream of its own */

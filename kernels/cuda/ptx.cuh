@@ -116,6 +116,20 @@ load_weights(uint32_t *v, const void *p, bool take)
                  : "l"(p), "r"((uint32_t)take));
 }
 
+/* What other blocks may have written before the last barrier: through L1. Without a condition, which would have the
+ * compiler put down what was loaded, so wait for it, before the next load goes out. */
+static __device__ __forceinline__ void
+load_state(uint4 *v, const void *p)
+{
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v->x), "=r"(v->y), "=r"(v->z), "=r"(v->w) : "l"(p));
+}
+
+static __device__ __forceinline__ void
+load_state(uint2 *v, const void *p)
+{
+    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v->x), "=r"(v->y) : "l"(p));
+}
+
 /* threadIdx.x, read anew. In a kernel of many phases the compiler would otherwise compute what follows from it before the
  * first and keep it in registers until the last. */
 static __device__ __forceinline__ uint32_t

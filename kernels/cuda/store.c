@@ -30,7 +30,8 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
     const struct store_desc *o = &s->desc;
     const size_t f32 = sizeof(float), act = exact ? sizeof(float) : sizeof(uint16_t);
     const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim,
-                 depths = d->n_layers + 1;
+                 kept = (size_t)d->kv_heads * head_room(d->head_dim), depths = d->n_layers + 1;
+    const bool padded = d->head_dim % 8 != 0;              /* what lies behind a head's end is to be zero */
     const size_t rows = round_up(o->max_rows, SWEEP_TILE); /* a pass may read tiles that nobody wrote */
     const uint32_t probes = o->max_probes < HEAD_ROWS ? o->max_probes : HEAD_ROWS;
     v->slots = o->slots;
@@ -43,15 +44,15 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
                  gated = (size_t)units_of(d->ffn) * UNIT;
     const size_t stat_rows = v->head_rows > d->n_layers ? v->head_rows : d->n_layers;
     size_t n = 0, slot_keys, ring, partials;
-    if (__builtin_mul_overflow(d->n_layers * kv, o->slots, &slot_keys) ||
+    if (__builtin_mul_overflow(d->n_layers * kept, o->slots, &slot_keys) ||
         __builtin_mul_overflow(o->ring * depths, d->width, &ring) ||
         __builtin_mul_overflow((size_t)SPLIT_ROWS * d->heads * v->max_splits, 2 + (size_t)d->head_dim, &partials) ||
         slot_keys > SIZE_MAX / 16 || ring > SIZE_MAX / 16 || partials > SIZE_MAX / 16)
         return false;
     const struct place all[] = {
         {(void **)&v->hidden, ring, f32, true, false},
-        {&v->keys, slot_keys, act, false, true},
-        {&v->values, slot_keys, act, false, true},
+        {&v->keys, slot_keys, act, padded, true},
+        {&v->values, slot_keys, act, padded, true},
         {(void **)&v->trunk, (size_t)o->seqs * o->trunk, sizeof(slot_t), true, true},
         {&v->normed, rows * width, act, true, false},
         {&v->attended, rows * attended, act, true, false},

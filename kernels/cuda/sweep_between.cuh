@@ -74,34 +74,23 @@ norm_heads(struct sweep_shared *s)
             norm_head(s, u / heads, u % heads);
 }
 
-template <class KV, int PAIRS, int DIMS, bool APART>
+template <class KV, int PAIRS, int DIMS>
 static __device__ __forceinline__ void
 attend(struct sweep_shared *s)
 {
-    const struct attend_scene scene = {&s->a, &s->model, s->l, s->last_split + 1};
-    attend_rows<KV, PAIRS, DIMS, APART>(scene, (float *)s->work);
-}
-
-/* A warp that walks all splits holds the sums of two at a time, so it takes half as many pairs. */
-template <class KV, int PAIRS, int DIMS>
-static __device__ __forceinline__ void
-attend_either(struct sweep_shared *s)
-{
-    if (s->a.n <= SPLIT_ROWS)
-        attend<KV, PAIRS, DIMS, true>(s);
-    else
-        attend<KV, PAIRS / 2, DIMS, false>(s);
+    const struct attend_scene scene = {&s->a, &s->model, s->l, s->last_split + 1, s->a.n <= SPLIT_ROWS};
+    attend_rows<KV, PAIRS, DIMS>(scene, (struct attend_place *)s->work);
 }
 
 static __device__ __forceinline__ void
 attend_all(struct sweep_shared *s)
 {
     if (s->model.exact)
-        attend_either<float, ATTEND_PAIRS / 2, 8>(s);
+        attend<float, ATTEND_PAIRS / 2, 8>(s);
     else if (s->model.head_dim <= 128)
-        attend_either<uint16_t, ATTEND_PAIRS, 4>(s);
+        attend<uint16_t, ATTEND_PAIRS, 4>(s);
     else
-        attend_either<uint16_t, ATTEND_PAIRS / 2, 8>(s);
+        attend<uint16_t, ATTEND_PAIRS / 2, 8>(s);
 }
 
 /* h + A h + b of the last row, all warps together. */

@@ -97,12 +97,9 @@ template <class KV, int PAIRS, int DIMS>
 static __global__ void
 attend_all(struct attend_args a)
 {
-    SHARED_MEMORY(float, shared);
-    const struct attend_scene c = {&a.sweep, &a.model, a.layer, a.splits};
-    if (a.apart)
-        attend_rows<KV, PAIRS, DIMS, true>(c, shared);
-    else
-        attend_rows<KV, PAIRS / 2, DIMS, false>(c, shared);
+    SHARED_MEMORY(struct attend_place, place);
+    const struct attend_scene c = {&a.sweep, &a.model, a.layer, a.splits, a.apart};
+    attend_rows<KV, PAIRS, DIMS>(c, place);
 }
 
 static void
@@ -196,11 +193,12 @@ struct attention_case {
         }
     }
     void *
-    round_and_own(std::vector<float> &x, bool exact)
+    round_and_own(std::vector<float> &x, uint32_t dim, uint32_t room, bool exact)
     {
         std::vector<uint16_t> halves;
-        for (float &v : x) {
-            v = uniform();
+        for (size_t i = 0; i < x.size(); i++) {
+            float &v = x[i];
+            v = i % room < dim ? uniform() : 0;
             if (!exact) {
                 halves.push_back(half_bits(v));
                 v = half_value(halves.back());
@@ -213,13 +211,13 @@ struct attention_case {
     {
         struct dev_store &s = a.sweep.store;
         const struct dev_model &m = a.model;
-        const size_t room = (size_t)2 * s.slots * m.kv_heads * m.head_dim;
-        keys.resize(room);
-        values.resize(room);
+        const uint32_t dim = m.head_dim, room = head_room(dim);
+        keys.resize((size_t)2 * s.slots * m.kv_heads * room);
+        values.resize(keys.size());
         q.resize((size_t)n * m.heads * m.head_dim);
-        s.keys = round_and_own(keys, exact);
-        s.values = round_and_own(values, exact);
-        s.q = (float *)round_and_own(q, true);
+        s.keys = round_and_own(keys, dim, room, exact);
+        s.values = round_and_own(values, dim, room, exact);
+        s.q = (float *)round_and_own(q, 1, 1, true);
         s.trunk = own(trunk);
         s.partials = own(std::vector<float>((size_t)n * m.heads * s.max_splits * (2 + m.head_dim), NAN));
         s.arrivals = own(std::vector<uint32_t>((size_t)n * m.heads, 0));
@@ -254,8 +252,8 @@ define_attention(const attention_case &c, const struct row &r, uint32_t i, uint3
     double sum = 0;
     for (uint32_t p = first; p <= last; p++) {
         const slot_t slot = p < r.n_trunk ? c.trunk[p] : c.tails[r.tail + p - r.n_trunk];
-        const size_t at =
-            ((c.a.sweep.store.slots + (size_t)slot) * m.kv_heads + head / (m.heads / m.kv_heads)) * m.head_dim;
+        const size_t at = ((c.a.sweep.store.slots + (size_t)slot) * m.kv_heads + head / (m.heads / m.kv_heads)) *
+                          head_room(m.head_dim);
         double z = 0;
         for (uint32_t d = 0; d < m.head_dim; d++)
             z += (double)q[d] * (double)c.keys[at + d];
@@ -294,32 +292,61 @@ check_attention(attention_case &c)
         }
     for (uint32_t i = 0; i < c.a.sweep.n * m.heads; i++)
         assert_int_equal(c.a.sweep.store.arrivals[i], 0);
-    c.a.apart = false; /* one warp walks all splits: the same bits */
+    c.a.apart = false; /* one block walks all splits: the same bits */
     memset(c.a.sweep.store.attended, 0, bytes);
     run_attention(c.a);
     assert_memory_equal(c.a.sweep.store.attended, apart.data(), bytes);
 }
 
+struct attention_shape {
+    uint32_t heads, kv_heads, dim, window, n_trunk, n;
+    bool exact;
+};
+
 static void
-test_attention_is_a_softmax_over_the_path_and_has_the_same_bits_split_or_not(void **)
+check_shapes(const std::vector<struct attention_shape> &shapes)
 {
-    static const struct {
-        uint32_t heads, kv_heads, dim, window, n_trunk, n;
-        bool exact;
-    } cases[] = {{4, 4, 16, 0, 300, 9, false},  {2, 1, 16, 0, 64, 1, false},    {6, 2, 64, 0, 150, 21, false},
-                 {8, 1, 8, 50, 280, 6, false},  {3, 3, 12, 0, 0, 12, false},    {2, 1, 128, 0, 40, 5, false},
-                 {2, 2, 160, 0, 130, 4, false}, {4, 2, 256, 140, 300, 3, true}, {9, 3, 20, 0, 129, 17, true},
-                 {5, 5, 6, 3, 127, 8, true}};
-    for (const auto &k : cases) {
+    for (const auto &k : shapes) {
         attention_case c(k.heads, k.kv_heads, k.dim, k.window, k.n_trunk, k.n, k.exact);
         check_attention(c);
     }
 }
 
 static void
+test_attention_is_a_softmax_over_the_path_and_has_the_same_bits_split_or_not(void **)
+{
+    check_shapes({{4, 4, 16, 0, 300, 9, false},
+                  {2, 1, 16, 0, 64, 1, false},
+                  {6, 2, 64, 0, 150, 21, false},
+                  {8, 1, 8, 50, 280, 6, false},
+                  {3, 3, 12, 0, 0, 12, false},
+                  {2, 1, 128, 0, 40, 5, false},
+                  {2, 2, 160, 0, 130, 4, false},
+                  {4, 2, 256, 140, 300, 3, true},
+                  {9, 3, 20, 0, 129, 17, true},
+                  {5, 5, 6, 3, 127, 8, true}});
+}
+
+static void
+test_attention_over_several_splits_too(void **)
+{
+    check_shapes({{4, 2, 64, 0, 3 * ATTEND_SPLIT + 70, 5, false},  /* four of them */
+                  {2, 1, 24, 0, 2 * ATTEND_SPLIT - 3, 6, false},   /* the tail begins in one and ends in the next */
+                  {6, 2, 12, 600, 3 * ATTEND_SPLIT - 9, 9, false}, /* windows, each beginning elsewhere */
+                  {3, 3, 16, ATTEND_SPLIT, 2 * ATTEND_SPLIT, 40, false},
+                  {2, 2, 192, 0, 2 * ATTEND_SPLIT + 31, 2, false},
+                  {2, 1, 10, 40, ATTEND_SPLIT + 2, 17, true}});
+    if (getenv("SPECSCOPE_LONG") != NULL)
+        check_shapes({{32, 32, 128, 0, 4 * ATTEND_SPLIT, 40, false}, /* of 7B */
+                      {32, 8, 128, 0, 9 * ATTEND_SPLIT + 1, 8, false},
+                      {8, 1, 256, 4096, 12 * ATTEND_SPLIT, 9, false},
+                      {16, 4, 64, 0, 9 * ATTEND_SPLIT - 1, 33, true}});
+}
+
+static void
 test_a_row_attends_with_the_same_bits_alone(void **)
 {
-    attention_case c(6, 2, 32, 0, 200, 24, false);
+    attention_case c(6, 2, 32, 0, 2 * ATTEND_SPLIT - 4, 24, false);
     c.a.apart = true;
     run_attention(c.a);
     for (uint32_t i = 0; i < 24; i += 5) {
@@ -346,6 +373,7 @@ main(void)
         cmocka_unit_test(test_rows_are_normed_by_their_root_mean_square),
         cmocka_unit_test(test_turns_are_exact_at_position_100000_too),
         cmocka_unit_test(test_attention_is_a_softmax_over_the_path_and_has_the_same_bits_split_or_not),
+        cmocka_unit_test(test_attention_over_several_splits_too),
         cmocka_unit_test(test_a_row_attends_with_the_same_bits_alone),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

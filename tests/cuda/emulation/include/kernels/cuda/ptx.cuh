@@ -140,6 +140,13 @@ load_weights(T *v, const void *p, bool take, EMULATED_SITE)
         *v = *(const T *)p;
 }
 
+template <class T>
+static inline void
+load_state(T *v, const void *p, EMULATED_SITE)
+{
+    load_weights(v, p, true, file_, line_);
+}
+
 static inline uint32_t
 thread_here()
 {
