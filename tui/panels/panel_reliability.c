@@ -112,7 +112,10 @@ draw_spurious(const struct canvas *c, int y, const struct aggregates *a, int hea
             rate = a->asked[l] > 0 ? fmax(rate, (double)a->spurious[head][l] / (double)a->asked[l]) : rate;
         canvas_text(c, y, 10 + i, rate > 0 ? ROLE_WARN : ROLE_DIM, rate > 0 ? canvas_level(rate / most - 0.01) : "·");
     }
-    canvas_print(c, y, 11 + n, ROLE_TEXT, wide ? "most %.0f%% at L%u" : "%.0f%% L%u", worst * 100, (unsigned)at);
+    if (!(worst > 0))
+        canvas_text(c, y, 11 + n, ROLE_DIM, "none");
+    else
+        canvas_print(c, y, 11 + n, ROLE_TEXT, wide ? "most %.0f%% at L%u" : "%.0f%% L%u", worst * 100, (unsigned)at);
 }
 
 static void
