@@ -38,9 +38,10 @@ test_a_shell_takes_every_word_as_it_was_meant(void **state)
     char expected[4096];
     snprintf(expected, sizeof expected,
              "[run][--policy][specbound][--set][tau=0.7][--head][trained][--draft][%s][--profile][%s][--temp]"
-             "[0.699999988][--top-k][40][--top-p][0.949999988][--seed][18446744073709551615][-n][128][--exact][-p][%s]"
+             "[0.699999988][--top-k][40][--top-p][0.949999988][--seed][18446744073709551615][-c][%u][-n][128][--exact]["
+             "-p][%s]"
              "[--][%s]",
-             info.helpers[HELPER_DRAFT].path, info.profile.path, prompt, info.model_path);
+             info.helpers[HELPER_DRAFT].path, info.profile.path, (unsigned)info.ctx, prompt, info.model_path);
     assert_string_equal(got, expected);
     free(command);
     run_info_free(&info);
