@@ -115,6 +115,15 @@ outputs_of(const struct strip_place &at, uint32_t g)
 
 /* ---- the product ---- */
 
+/* Where a lane's activations of a tile begin. Lanes of rows that are not there read what the tiles' first row's lanes read,
+ * which is near: columns of an instruction do not mix, and nobody takes theirs. */
+static __device__ __forceinline__ const uint4 *
+tile_activations(const struct product &p, uint32_t first_tile, uint32_t j, size_t stride, uint32_t lane)
+{
+    const bool there = (first_tile + j) * TILE + lane / 4 < p.n;
+    return (const uint4 *)p.x + (there ? (first_tile + j) * stride + lane : first_tile * stride + lane % 4);
+}
+
 /* A ring of units times their activations, and the next ones into their places: `here` of them are multiplied and `left`
  * loaded. */
 template <enum weight_type T, int NT>
@@ -172,8 +181,8 @@ packed_strips(const struct product &p, uint32_t first_row, float *shared, uint32
             const uint4 *x[NT];
 #pragma unroll
             for (int j = 0; j < NT; j++)
-                x[j] = settled((const uint4 *)p.x + ((size_t)(tile + j) * units + share.first + done) * (span * WARP) +
-                               lane);
+                x[j] = settled(tile_activations(p, tile, j, (size_t)units * (span * WARP), lane) +
+                               (size_t)(share.first + done) * (span * WARP));
             turn_ring<T, NT>(ring, sum, x, unit_of<T>::place_of(*from.m, from.strip, share.first + after, lane), here,
                              left);
         }

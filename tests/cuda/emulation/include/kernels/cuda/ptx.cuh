@@ -161,8 +161,12 @@ settled(const T *p)
 }
 
 static inline uint4
-load_activations(const uint4 *p)
+load_activations(const uint4 *p, EMULATED_SITE)
 {
+    unsigned char nobody_wrote[sizeof *p];
+    memset(nobody_wrote, emulation::POISON, sizeof nobody_wrote);
+    if (memcmp(p, nobody_wrote, sizeof nobody_wrote) == 0)
+        emulation::misuse(EMULATED_HERE, "loads activations of a row that is not there");
     return *p;
 }
 
