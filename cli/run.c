@@ -104,6 +104,41 @@ summary(const struct outcome *out, const struct session_options *o, const char *
         m.acceptance_rate >= 0 ? m.acceptance_rate : 0.0, m.etpl, m.modelled, why);
 }
 
+static void
+say_side(const char *name, const struct estimates *e)
+{
+    fprintf(stderr, "%s: %.1f ±%.1f tokens/s, %.2f ±%.2f tokens/round, acceptance %.2f ±%.2f, modelled %.2f×\n", name,
+            e->tokens_per_s.value, e->tokens_per_s.se, e->tokens_per_round.value, e->tokens_per_round.se,
+            e->acceptance_rate.value, e->acceptance_rate.se, e->modelled.value);
+}
+
+/* Of two settings: each, and by how much one was faster. */
+static void
+compare_sides(const struct outcome *out, const struct session_options *o)
+{
+    struct estimates side[2];
+    for (int i = 0; i < 2; i++)
+        side[i] = round_sums_estimates(&out->sides[i], out->metrics.layers, out->metrics.rho);
+    say_side(o->policy, &side[0]);
+    say_side(o->versus, &side[1]);
+    const struct estimate a = side[0].tokens_per_s, b = side[1].tokens_per_s;
+    const struct difference d = estimate_difference(b, a);
+    const struct estimate q = d.value > 0 ? estimate_quotient(b, a) : estimate_quotient(a, b);
+    const struct outcome_text *x = &out->texts[0], *y = &out->texts[1];
+    size_t same = 0;
+    while (same < x->n_tokens && same < y->n_tokens && x->tokens[same] == y->tokens[same])
+        same++;
+    if (d.verdict == DIFFERENCE_MORE || d.verdict == DIFFERENCE_LESS)
+        fprintf(stderr, "%s is %.0f%% ±%.0f faster; ", d.value > 0 ? o->versus : o->policy, (q.value - 1) * 100,
+                q.se * 100);
+    else
+        fprintf(stderr, "their speeds are within noise; ");
+    if (same < x->n_tokens && same < y->n_tokens)
+        fprintf(stderr, "the texts part at token %zu; end: %s\n", same + 1, out->end);
+    else
+        fprintf(stderr, "the texts are the same for %zu tokens; end: %s\n", same, out->end);
+}
+
 /* One session: of a prompt, or a batch of them. */
 static bool
 run_once(struct generation *g, const struct options *o, struct printer *printer, cJSON **result, struct err *err)
@@ -118,7 +153,10 @@ run_once(struct generation *g, const struct options *o, struct printer *printer,
         return false;
     if (o->batch == 0)
         end_text(printer);
-    summary(&out, &g->session, out.end);
+    if (g->session.versus != NULL)
+        compare_sides(&out, &g->session);
+    else
+        summary(&out, &g->session, out.end);
     *result = outcome_json(&out, g->engine, &g->session);
     outcome_free(&out);
     return !printer->broken || err_set(err, ERR_WORK, "stdout: %s", strerror(errno));

@@ -188,7 +188,8 @@ generation_options(const struct options *o)
                                     .probe = o->probe,
                                     .head = o->n_heads_given > 0 ? o->heads_given[0] : HEADS_POLICY,
                                     .set = o->set,
-                                    .n_set = o->n_set};
+                                    .n_set = o->n_set,
+                                    .versus = o->versus};
 }
 
 struct prompt_text *
@@ -226,7 +227,7 @@ committed(struct collector *c, uint32_t seq, token_t token, enum token_source so
         text->room = room;
     }
     text->tokens[text->n_tokens++] = token;
-    if (c->g->token != NULL)
+    if (c->g->token != NULL && seq == 0)
         c->g->token(c->g->user, token, source);
 }
 
@@ -250,6 +251,10 @@ collect(struct collector *c, const struct event *e)
     if (e->seq >= c->out->n_texts) /* it has them all */
         return;
     metrics_event(&c->out->metrics, e);
+    if (e->type == EVENT_ROUND && c->g->session.versus != NULL) {
+        const struct tally t = tally_of(&e->round_end);
+        round_sums_add(&c->out->sides[e->seq], &t, c->out->metrics.rho);
+    }
     if (e->type == EVENT_PROGRESS && c->g->progress) {
         show_progress(e->progress.what, (double)e->progress.done);
         c->shown = true;
@@ -300,7 +305,7 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
     bool ok = session_open(&s, g->engine, &g->session, err);
     if (ok) {
         metrics_begin(&out->metrics, session_info(s)->layers, session_info(s)->rho);
-        out->n_texts = session_info(s)->prompts;
+        out->n_texts = g->session.versus != NULL ? 2 : session_info(s)->prompts;
         out->texts = calloc(out->n_texts, sizeof *out->texts);
         c.drafts = calloc(out->n_texts, sizeof *c.drafts);
         ok = (out->texts != NULL && c.drafts != NULL) || err_set(err, ERR_WORK, "out of memory");

@@ -19,7 +19,7 @@ struct generation {
     struct session_options session;
     const char *trace; /* folder or NULL */
     void (*token)(void *user, token_t,
-                  enum token_source);                 /* every committed generated token, of no batch; may be NULL */
+                  enum token_source); /* every committed generated token of the first sequence; may be NULL */
     void (*left)(void *user, const struct outcome *); /* a sequence of a batch ended; may be NULL */
     void *user;
     bool progress; /* of a long prefill, on stderr */

@@ -40,6 +40,30 @@ add_texts(cJSON *to, const struct outcome *out, bool batch)
     }
 }
 
+/* Of two settings each one's measures, with standard errors. */
+static void
+add_sides(cJSON *to, const struct outcome *out, const struct model *model, const char *versus)
+{
+    cJSON_AddStringToObject(to, "versus", versus);
+    cJSON *list = cJSON_AddArrayToObject(to, "settings");
+    for (int i = 0; i < 2; i++) {
+        const struct estimates e = round_sums_estimates(&out->sides[i], model->desc.n_layers, model->rho);
+        const struct {
+            const char *name, *se;
+            struct estimate of;
+        } measures[] = {{"tok_per_s", "tok_per_s_se", e.tokens_per_s},
+                        {"tokens_per_round", "tokens_per_round_se", e.tokens_per_round},
+                        {"acceptance_rate", "acceptance_rate_se", e.acceptance_rate},
+                        {"modelled_speedup", "modelled_speedup_se", e.modelled}};
+        cJSON *at = cJSON_CreateObject();
+        for (size_t k = 0; k < sizeof measures / sizeof *measures; k++) {
+            json_number(at, measures[k].name, measures[k].of.value);
+            json_number(at, measures[k].se, measures[k].of.se);
+        }
+        cJSON_AddItemToArray(list, at);
+    }
+}
+
 void
 json_number(cJSON *to, const char *name, double value)
 {
@@ -76,7 +100,9 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     cJSON_AddItemToObject(j, "params", params);
     if (o->batch > 0)
         json_number(params, "batch", o->batch);
-    add_texts(j, out, o->batch > 0);
+    if (o->versus != NULL)
+        add_sides(j, out, engine->model, o->versus);
+    add_texts(j, out, o->batch > 0 || o->versus != NULL);
     cJSON_AddStringToObject(j, "end", out->end);
     json_number(j, "rounds", (double)t->rounds);
     json_number(j, "drafted", (double)t->drafted);

@@ -16,7 +16,8 @@ struct outcome_text { /* of a sequence */
 struct outcome {
     struct outcome_text *texts; /* (n_texts) by the sequence's number; one where there is no batch; owned */
     size_t n_texts;
-    struct metrics metrics; /* over all of them */
+    struct metrics metrics;     /* over all of them */
+    struct round_sums sides[2]; /* of two settings, each one's */
     char end[64];
 };
 void outcome_free(struct outcome *);

@@ -105,6 +105,10 @@ const struct option_row option_rows[] = {
     CALL("policy", 0, "NAME", COMMAND_BENCH, set_policy, "a policy to measure, beside ar", .repeats = true,
          .takes = TAKES_POLICY, .without = "all"),
     CALL("set", 0, "KNOB=VALUE", GENERATES, set_knob, "set a knob of the policy", .repeats = true, .takes = TAKES_KNOB),
+    TEXT("versus", 0, "POLICY [KNOB=VALUE ...]", COMMAND_SCOPE | COMMAND_RUN, versus,
+         "a second setting beside the first: the same prompt under both, in step by token", .takes = TAKES_POLICY,
+         .more = "They take turns round by round on one engine, so that their times are fair. Knobs that are not named "
+                 "are as in the first. `run` writes the text once and compares the two on standard error."),
     CALL("preset", 0, "NAME", GENERATES, set_preset, "the policy, knobs and head that were saved under a name",
          .more =
              "In the scope `:preset save NAME` saves them, in `$XDG_CONFIG_HOME/specscope/presets/NAME.json`. Options "

@@ -44,6 +44,7 @@ struct options {
     struct option_list policies; /* one; several for bench alone */
     struct knob_setting set[OPTIONS_MOST];
     size_t n_set, n_config_set; /* the first ones are the config file's */
+    const char *versus;         /* "POLICY KNOB=VALUE …", a second setting; NULL: none */
     struct option_list grid;    /* KNOB=from:to:step */
     struct sampling sampling;
     uint64_t seed;

@@ -59,11 +59,14 @@ stretch_text(const struct stretch *s, const struct run_info *info, bool arrows, 
     } causes[] = {{"start", "start"}, {"restart", "again"}, {"prompt", "new prompt"}};
     size_t used = 0;
     out[0] = '\0';
+    if (s->versus)
+        used += (size_t)snprintf(out, n, "%u: ", (unsigned)s->seq);
+    const size_t begin = used;
     for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++)
         if (strcmp(s->cause, causes[i].cause) == 0 && (s->n_changes == 0 || i == 2))
-            used += (size_t)snprintf(out, n, "%s", causes[i].text);
+            used += (size_t)snprintf(out + used, n - used, "%s", causes[i].text);
     for (uint32_t i = 0; i < s->n_changes && used + 3 < n; i++) {
-        if (used > 0)
+        if (used > begin)
             used += (size_t)snprintf(out + used, n - used, ", ");
         used += write_change(s, info, &s->change[i], arrows, out + used, n - used);
     }

@@ -12,13 +12,13 @@ stretches_take_baseline(struct stretches *s, const char *text)
     const double value = strtod(text, &end);
     if (end == text || !isfinite(value) || !(value > 0))
         return;
-    const bool paced = s->next.paced;
+    const bool paced = s->side[0].next.paced;
     s->baseline[paced] = (struct estimate){.value = value, .se = s->next_se, .n = UINT64_MAX};
     s->next_se = NAN;
-    s->next.baseline = s->baseline[paced];
+    s->side[0].next.baseline = s->baseline[paced];
     for (uint32_t back = 0; back < stretches_held(s); back++) {
         struct stretch *at = &s->ring[(s->n - 1 - back) % STRETCHES];
-        if (at->prompt == s->next.prompt && at->paced == paced)
+        if (at->prompt == s->side[0].next.prompt && at->paced == paced)
             at->baseline = s->baseline[paced];
     }
 }
@@ -38,7 +38,7 @@ stretches_take_lossless(struct stretches *s, const char *text)
         return;
     for (uint32_t back = 0; back < stretches_held(s); back++) {
         struct stretch *at = &s->ring[(s->n - 1 - back) % STRETCHES];
-        if (at->run != s->next.run)
+        if (at->run != s->side[0].next.run)
             break;
         at->compared = at->total.emitted;
         if (sampled)

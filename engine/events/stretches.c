@@ -7,12 +7,23 @@
 
 #include "engine/base/printable.h"
 #include "engine/events/sampling_knobs.h"
+#include "engine/events/versus_text.h"
 
-/* An empty one where there is none yet. */
+/* Of the side; an empty one where there is none, or it is not held any more. */
 static struct stretch *
 newest(struct stretches *s)
 {
-    return &s->ring[(s->n - 1) % STRETCHES];
+    const uint32_t last = s->at->last;
+    return last > 0 && s->n - last < STRETCHES ? &s->ring[(last - 1) % STRETCHES] : &s->none;
+}
+
+/* What the settings are compared with: those that ran last, in a second setting's beginning those beside it; NULL: nothing. */
+static const struct stretch *
+before(struct stretches *s)
+{
+    if (s->at->last == 0)
+        return s->at == &s->side[1] ? &s->side[0].next : NULL;
+    return newest(s);
 }
 
 /* ---- settings ---- */
@@ -27,9 +38,9 @@ static void
 choose_policy(struct stretches *s, const char *name)
 {
     const struct policy_info *p = run_info_policy(s->info, name);
-    s->next.policy = p != NULL ? (uint32_t)(p - s->info->policies) : s->info->n_policies;
+    s->at->next.policy = p != NULL ? (uint32_t)(p - s->info->policies) : s->info->n_policies;
     for (uint32_t k = 0; k < POLICY_KNOBS; k++)
-        s->next.value[k] = p != NULL ? s->values[s->next.policy * POLICY_KNOBS + k] : NAN;
+        s->at->next.value[k] = p != NULL ? s->at->values[s->at->next.policy * POLICY_KNOBS + k] : NAN;
 }
 
 static void
@@ -54,15 +65,15 @@ add_change(struct stretch *next, const char *name)
 static void
 compare_knobs(struct stretches *s)
 {
-    const uint32_t policy = s->next.policy;
+    const uint32_t policy = s->at->next.policy;
     const struct policy_info *p = policy < s->info->n_policies ? &s->info->policies[policy] : NULL;
     for (uint32_t k = 0; p != NULL && k < p->n_knobs; k++) {
-        const double before = s->ran[policy * POLICY_KNOBS + k], after = s->values[policy * POLICY_KNOBS + k];
-        struct stretch_change *c = before != after ? add_change(&s->next, p->knobs[k].name) : NULL;
+        const double was = s->at->ran[policy * POLICY_KNOBS + k], is = s->at->values[policy * POLICY_KNOBS + k];
+        struct stretch_change *c = was != is ? add_change(&s->at->next, p->knobs[k].name) : NULL;
         if (c == NULL)
             continue;
-        knob_format(&p->knobs[k], before, c->before, sizeof c->before);
-        knob_format(&p->knobs[k], after, c->after, sizeof c->after);
+        knob_format(&p->knobs[k], was, c->before, sizeof c->before);
+        knob_format(&p->knobs[k], is, c->after, sizeof c->after);
     }
 }
 
@@ -70,11 +81,11 @@ compare_knobs(struct stretches *s)
 static void
 compare(struct stretches *s)
 {
-    const struct stretch *last = newest(s);
-    struct stretch *next = &s->next;
+    const struct stretch *last = before(s);
+    struct stretch *next = &s->at->next;
     struct stretch_change *c;
     next->n_changes = 0;
-    if (s->n == 0)
+    if (last == NULL)
         return;
     if (next->policy != last->policy && (c = add_change(next, "policy")) != NULL) {
         snprintf(c->before, sizeof c->before, "%s", policy_name(s, last->policy));
@@ -89,15 +100,10 @@ compare(struct stretches *s)
         snprintf(c->before, sizeof c->before, "%s", last->paced ? "slowed" : "max");
         snprintf(c->after, sizeof c->after, "%s", next->paced ? "slowed" : "max");
     }
-    for (uint32_t i = 0; i < s->n_other; i++)
-        if (strcmp(s->other[i].before, s->other[i].after) != 0 && (c = add_change(next, s->other[i].name)) != NULL)
-            *c = s->other[i];
-}
-
-static bool
-coming(const struct stretches *s)
-{
-    return s->n == 0 || s->next.cause[0] != '\0' || s->next.n_changes > 0;
+    for (uint32_t i = 0; i < s->at->n_other; i++)
+        if (strcmp(s->at->other[i].before, s->at->other[i].after) != 0 &&
+            (c = add_change(next, s->at->other[i].name)) != NULL)
+            *c = s->at->other[i];
 }
 
 static bool
@@ -113,48 +119,49 @@ static void
 take_other(struct stretches *s, const struct control_event *c)
 {
     uint32_t i = 0;
-    while (i < s->n_other && strcmp(s->other[i].name, c->name) != 0)
+    while (i < s->at->n_other && strcmp(s->at->other[i].name, c->name) != 0)
         i++;
     if (names_a_control(c->name) || i == OTHERS)
         return;
-    if (i == s->n_other) {
-        s->other[s->n_other++] = (struct stretch_change){0};
-        copy_text(s->other[i].name, sizeof s->other[i].name, c->name);
-        copy_text(s->other[i].before, sizeof s->other[i].before, c->old_text);
+    if (i == s->at->n_other) {
+        s->at->other[s->at->n_other++] = (struct stretch_change){0};
+        copy_text(s->at->other[i].name, sizeof s->at->other[i].name, c->name);
+        copy_text(s->at->other[i].before, sizeof s->at->other[i].before, c->old_text);
     }
-    copy_text(s->other[i].after, sizeof s->other[i].after, c->new_text);
+    copy_text(s->at->other[i].after, sizeof s->at->other[i].after, c->new_text);
 }
 
 static void
 take_knob(struct stretches *s, const struct control_event *c)
 {
-    const struct policy_info *policy = s->next.policy < s->info->n_policies ? &s->info->policies[s->next.policy] : NULL;
+    const struct policy_info *policy =
+        s->at->next.policy < s->info->n_policies ? &s->info->policies[s->at->next.policy] : NULL;
     const int i = policy != NULL ? policy_knob_index(policy, c->name) : -1;
     double value;
     if (i < 0)
         take_other(s, c);
     else if (knob_parse(&policy->knobs[i], c->new_text, &value, NULL))
-        s->values[s->next.policy * POLICY_KNOBS + (uint32_t)i] = s->next.value[i] = value;
+        s->at->values[s->at->next.policy * POLICY_KNOBS + (uint32_t)i] = s->at->next.value[i] = value;
 }
 
 static void
 forget_baselines(struct stretches *s)
 {
-    s->next.baseline = s->baseline[0] = s->baseline[1] = (struct estimate){.value = NAN, .se = NAN};
+    s->at->next.baseline = s->baseline[0] = s->baseline[1] = (struct estimate){.value = NAN, .se = NAN};
     s->next_se = NAN;
 }
 
 static void
 take_pace(struct stretches *s, const char *text)
 {
-    s->next.paced = strtod(text, NULL) > 0;
-    s->next.baseline = s->baseline[s->next.paced];
+    s->at->next.paced = strtod(text, NULL) > 0;
+    s->at->next.baseline = s->baseline[s->at->next.paced];
 }
 
 static void
 begin_run(struct stretches *s, const struct event *e)
 {
-    struct stretch *next = &s->next;
+    struct stretch *next = &s->at->next;
     const bool other = strcmp(e->control.new_text, "prompt") == 0;
     next->run = e->run;
     copy_text(next->cause, sizeof next->cause, e->control.new_text);
@@ -164,13 +171,32 @@ begin_run(struct stretches *s, const struct event *e)
         next->prompt++;
         forget_baselines(s);
     }
-    s->generated = s->sequences = 0;
+    next->versus = s->versus = false;
+    s->at->generated = s->sequences = 0;
+}
+
+/* A second setting, from the first one's. */
+static void
+begin_versus(struct stretches *s, const char *text)
+{
+    const size_t bytes = (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *s->side[0].values;
+    struct stretch_side *first = &s->side[0], *second = &s->side[1];
+    s->versus = first->next.versus = true;
+    second->next = first->next;
+    second->next.seq = 1;
+    second->last = second->n_other = 0;
+    second->generated = 0;
+    memcpy(second->values, first->values, bytes);
+    memcpy(second->ran, first->values, bytes);
+    s->at = second;
+    const uint32_t policy = versus_read(s->info, text, second->values);
+    choose_policy(s, policy_name(s, policy));
 }
 
 static void
 take_prompt(struct stretches *s, const char *text)
 {
-    char **at = &s->prompt[s->next.prompt % STRETCHES];
+    char **at = &s->prompt[s->at->next.prompt % STRETCHES];
     free(*at);
     *at = strdup(text);
 }
@@ -183,7 +209,7 @@ take_sampling(struct stretches *s, const struct control_event *c)
     const int i = sampling_knob_index(c->name);
     double value;
     if (i >= 0 && knob_parse(&sampling_knobs[i], c->new_text, &value, NULL))
-        sampling_knob_set(&s->next.sampling, &s->next.seed, i, value);
+        sampling_knob_set(&s->at->next.sampling, &s->at->next.seed, i, value);
 }
 
 static void
@@ -194,10 +220,12 @@ take_control(struct stretches *s, const struct event *e)
         return;
     if (strcmp(c->name, "run") == 0) {
         begin_run(s, e);
+    } else if (strcmp(c->name, "versus") == 0) {
+        begin_versus(s, c->new_text);
     } else if (strcmp(c->name, "policy") == 0) {
         choose_policy(s, c->new_text);
     } else if (strcmp(c->name, "head") == 0) {
-        copy_text(s->next.head, sizeof s->next.head, c->new_text);
+        copy_text(s->at->next.head, sizeof s->at->next.head, c->new_text);
     } else if (strcmp(c->name, "prompt") == 0) {
         take_prompt(s, c->new_text);
     } else if (strcmp(c->name, "pace") == 0) {
@@ -215,21 +243,41 @@ take_control(struct stretches *s, const struct event *e)
     compare(s);
 }
 
+/* Of all sequences, though it is told of the first. */
+static bool
+is_common(const struct control_event *c)
+{
+    return strcmp(c->name, "head") == 0 || strcmp(c->name, "pace") == 0 || sampling_knob_index(c->name) >= 0;
+}
+
+static void
+take_controls(struct stretches *s, const struct event *e)
+{
+    take_control(s, e);
+    if (!s->versus)
+        return;
+    if (is_common(&e->control)) {
+        s->at = &s->side[1];
+        take_control(s, e);
+    }
+    s->side[1].next.baseline = s->side[0].next.baseline;
+}
+
 static struct stretch *
 begin_stretch(struct stretches *s, const struct event *e)
 {
     struct stretch *at = &s->ring[s->n % STRETCHES];
-    s->next.number = s->n;
-    s->next.run = e->run;
-    s->next.first_round = e->round;
-    s->next.before = s->generated + 1;
+    s->at->next.number = s->n;
+    s->at->next.run = e->run;
+    s->at->next.first_round = e->round;
+    s->at->next.before = s->at->generated + 1;
     const uint64_t spent = (uint64_t)e->round_end.draft_us + e->round_end.verify_us;
-    s->next.t_us = e->t_us > spent ? e->t_us - spent : 0;
-    s->n++;
-    *at = s->next;
-    memcpy(s->ran, s->values, (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *s->ran);
-    s->next.n_changes = s->n_other = 0;
-    s->next.cause[0] = '\0';
+    s->at->next.t_us = e->t_us > spent ? e->t_us - spent : 0;
+    s->at->last = ++s->n;
+    *at = s->at->next;
+    memcpy(s->at->ran, s->at->values, (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *s->at->ran);
+    s->at->next.n_changes = s->at->n_other = 0;
+    s->at->next.cause[0] = '\0';
     return at;
 }
 
@@ -239,7 +287,7 @@ take_round(struct stretches *s, const struct event *e)
     const struct tally t = tally_of(&e->round_end);
     struct stretch *at = newest(s);
     const bool same = at->run == e->run && at->joint.rounds > 0 && at->joint_round == e->round;
-    if (!same && (coming(s) || at->run != e->run))
+    if (!same && (stretches_side_coming(s->at) || at->run != e->run))
         at = begin_stretch(s, e);
     if (at->joint.rounds > 0 && !same) {
         round_sums_add(&at->sums, &at->joint, s->info->rho);
@@ -248,7 +296,7 @@ take_round(struct stretches *s, const struct event *e)
     tally_add(&at->joint, &t);
     tally_add(&at->total, &t);
     at->joint_round = e->round;
-    s->generated += t.emitted;
+    s->at->generated += t.emitted;
     if (e->seq >= s->sequences)
         s->sequences = e->seq + 1;
 }
@@ -256,8 +304,9 @@ take_round(struct stretches *s, const struct event *e)
 void
 stretches_event(struct stretches *s, const struct event *e)
 {
+    s->at = &s->side[s->versus && e->seq == 1];
     if (e->type == EVENT_CONTROL)
-        take_control(s, e);
+        take_controls(s, e);
     else if (e->type == EVENT_ROUND)
         take_round(s, e);
 }
@@ -277,18 +326,21 @@ void
 stretches_reset(struct stretches *s)
 {
     forget_prompts(s);
+    s->at = &s->side[0];
+    s->at->last = 0;
+    s->versus = false;
     s->n = 0;
     memset(s->ring, 0, STRETCHES * sizeof *s->ring);
-    s->generated = s->sequences = 0;
+    s->at->generated = s->sequences = 0;
     for (uint32_t i = 0; i < s->info->n_policies; i++)
         for (uint32_t k = 0; k < POLICY_KNOBS; k++)
-            s->values[i * POLICY_KNOBS + k] = s->info->start_values != NULL
-                                                  ? s->info->start_values[i * POLICY_KNOBS + k]
-                                                  : s->info->policies[i].knobs[k].def;
-    s->next = (struct stretch){.cause = "start", .sampling = s->info->sampling, .seed = s->info->seed};
+            s->at->values[i * POLICY_KNOBS + k] = s->info->start_values != NULL
+                                                      ? s->info->start_values[i * POLICY_KNOBS + k]
+                                                      : s->info->policies[i].knobs[k].def;
+    s->at->next = (struct stretch){.cause = "start", .sampling = s->info->sampling, .seed = s->info->seed};
     forget_baselines(s);
-    memcpy(s->ran, s->values, (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *s->ran);
-    s->n_other = 0;
+    memcpy(s->at->ran, s->at->values, (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *s->at->ran);
+    s->at->n_other = 0;
     choose_policy(s, s->info->policy);
 }
 
@@ -296,14 +348,19 @@ bool
 stretches_open(struct stretches **out, const struct run_info *info, struct err *err)
 {
     struct stretches *s = *out = calloc(1, sizeof *s);
+    bool all = s != NULL;
     if (s != NULL) {
         s->info = info;
         s->ring = calloc(STRETCHES, sizeof *s->ring);
-        s->values = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->values);
-        s->ran = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->ran);
+        const size_t n = (size_t)info->n_policies * POLICY_KNOBS + 1;
+        for (int i = 0; i < 2; i++) {
+            s->side[i].values = calloc(n, sizeof *s->side[i].values);
+            s->side[i].ran = calloc(n, sizeof *s->side[i].ran);
+            all = all && s->side[i].values != NULL && s->side[i].ran != NULL;
+        }
         s->prompt = calloc(STRETCHES, sizeof *s->prompt);
     }
-    if (s == NULL || s->ring == NULL || s->values == NULL || s->ran == NULL || s->prompt == NULL) {
+    if (!all || s->ring == NULL || s->prompt == NULL) {
         stretches_close(s);
         *out = NULL;
         return err_set(err, ERR_WORK, "out of memory for the stretches of a run");
@@ -320,59 +377,9 @@ stretches_close(struct stretches *s)
     forget_prompts(s);
     free(s->prompt);
     free(s->ring);
-    free(s->values);
-    free(s->ran);
-    free(s);
-}
-
-/* ---- reading ---- */
-
-uint32_t
-stretches_held(const struct stretches *s)
-{
-    return s->n < STRETCHES ? s->n : STRETCHES;
-}
-
-const struct stretch *
-stretches_at(const struct stretches *s, uint32_t back)
-{
-    return back < stretches_held(s) ? &s->ring[(s->n - 1 - back) % STRETCHES] : NULL;
-}
-
-const struct stretch *
-stretches_named(const struct stretches *s, const char *letter)
-{
-    uint64_t number = 0;
-    for (const char *at = letter; *at != '\0'; at++) {
-        const char c = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
-        if (c < 'A' || c > 'Z' || number > s->n)
-            return NULL;
-        number = number * 26 + (uint64_t)(c - 'A') + 1;
+    for (int i = 0; i < 2; i++) {
+        free(s->side[i].values);
+        free(s->side[i].ran);
     }
-    return number > 0 && number <= s->n ? stretches_at(s, s->n - (uint32_t)number) : NULL;
-}
-
-const struct stretch *
-stretches_coming(const struct stretches *s)
-{
-    return s->n > 0 && coming(s) ? &s->next : NULL;
-}
-
-const struct stretch *
-stretches_now(const struct stretches *s)
-{
-    return &s->next;
-}
-
-double
-stretches_value(const struct stretches *s, uint32_t policy, uint32_t knob)
-{
-    return policy < s->info->n_policies && knob < POLICY_KNOBS ? s->values[policy * POLICY_KNOBS + knob] : NAN;
-}
-
-const char *
-stretches_prompt(const struct stretches *s, const struct stretch *at)
-{
-    const char *told = s->next.prompt - at->prompt < STRETCHES ? s->prompt[at->prompt % STRETCHES] : NULL;
-    return at->prompt == 0 && told == NULL ? s->info->prompt : told;
+    free(s);
 }

@@ -24,6 +24,8 @@ struct stretch {
     double value[POLICY_KNOBS];
     char head[8];             /* "lens", "trained"; "": there is only the lens */
     bool paced;               /* slowed down: rounds begin cold */
+    bool versus;              /* one of two settings that ran beside each other: */
+    uint32_t seq;             /* that sequence's; else 0, and of all */
     struct sampling sampling; /* and the first sequence's seed */
     uint64_t seed;
     uint32_t first_round;     /* that ran with it; */
@@ -53,6 +55,8 @@ const struct stretch *stretches_named(const struct stretches *, const char *lett
 /* What is asked for and begins with the next round, without rounds of its own yet; NULL: nothing. */
 const struct stretch *stretches_coming(const struct stretches *);
 
+/* In a versus: which sequence's setting the following are about; the first's at the beginning. */
+void stretches_focus(struct stretches *, uint32_t seq);
 /* The settings in force: policy, value and head of it. */
 const struct stretch *stretches_now(const struct stretches *);
 double stretches_value(const struct stretches *, uint32_t policy, uint32_t knob); /* in force, of any policy */

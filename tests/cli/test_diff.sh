@@ -63,4 +63,24 @@ END
 else
     skip "as JSON" "no python3"
 fi
+
+# Two settings in one run, and in its trace.
+works "run under two settings" run --policy layerskip --versus 'layerskip gamma=2' -n 40 -p 'one two three' --trace "$TMP/two" --json "$TMP/two.json" "$TINY"
+cp "$TMP/err" "$TMP/both"
+check "tells both with their uncertainty" grep -q '^layerskip gamma=2: [0-9.]* ±[0-9.]* tokens/s, ' "$TMP/both"
+check "and that the texts are the same" grep -q 'the texts are the same for 40 tokens; end: tokens$' "$TMP/both"
+cp "$TMP/out" "$TMP/text"
+works "the text is written once" run --policy ar -n 40 -p 'one two three' "$TINY"
+check "and is the autoregressive one" cmp "$TMP/out" "$TMP/text"
+works "its trace has both" diff "$TMP/two"
+check "the setting of each" prints '^gamma γ  *5  *2$'
+check "on the same text" prints '^texts: the same for 40 tokens'
+if [ -n "$HAVE_PYTHON" ]; then
+    check "and so has the JSON" json_holds "$TMP/two.json" 'len(j["settings"]) == 2 and j["sequences"][0]["token_ids"] == j["sequences"][1]["token_ids"] and j["settings"][1]["tok_per_s_se"] > 0'
+fi
+refuses "a second policy that there is not" 2 "no policy 'joy'" run --versus 'joy' "$TINY"
+refuses "a knob that it has not" 2 'has no knob' run --versus 'layerskip joy=1' "$TINY"
+refuses "a knob without a value" 2 'KNOB=VALUE' run --versus 'layerskip gamma' "$TINY"
+refuses "no setting" 2 'which setting' run --versus '' "$TINY"
+refuses "a batch of them" 2 'this is a batch' run --batch 2 --versus layerskip "$TINY"
 finish

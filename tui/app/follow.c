@@ -1,6 +1,6 @@
 #include "tui/app/follow.h"
 #include "engine/base/clock.h"
-#include "tui/scope/batch.h"
+#include "tui/scope/versus.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -73,10 +73,23 @@ follow_idle(const struct followed *f)
     return !follow_live(f) || clock_us() - last >= QUIET_US;
 }
 
+uint32_t
+follow_seq(const struct followed *f)
+{
+    return scope_versus(f->scope) != NULL ? scope_focus(f->scope) : 0;
+}
+
 bool
 follow_post(struct followed *f, enum control_kind kind, const char *name, const char *text, uint32_t n, struct err *err)
 {
-    struct control control = {.kind = kind, .text = text, .n = n};
+    return follow_post_of(f, follow_seq(f), kind, name, text, n, err);
+}
+
+bool
+follow_post_of(struct followed *f, uint32_t seq, enum control_kind kind, const char *name, const char *text, uint32_t n,
+               struct err *err)
+{
+    struct control control = {.kind = kind, .text = text, .n = n, .seq = seq};
     if (name != NULL)
         snprintf(control.name, sizeof control.name, "%s", name);
     f->post_us = clock_us();

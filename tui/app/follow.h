@@ -36,6 +36,11 @@ bool follow_moving(const struct followed *); /* generating, or playing */
 bool follow_idle(const struct followed *);   /* nothing is going on and nothing asked for is outstanding */
 /* For a live session only. What a sweep under way would be disturbed by stops it first. */
 bool follow_post(struct followed *, enum control_kind, const char *name, const char *text, uint32_t n, struct err *);
+/* Whose settings are meant: where two have their own, those of the one in focus; 0. */
+uint32_t follow_seq(const struct followed *);
+/* The same of that sequence's setting. */
+bool follow_post_of(struct followed *, uint32_t seq, enum control_kind, const char *name, const char *text, uint32_t n,
+                    struct err *);
 /* Takes events in, for a bounded time. A new run takes the selection to its end; what a person should know is said. True:
  * there is something new to draw that the scope knows nothing of. */
 bool follow_events(struct followed *, struct selection *, struct message *);

@@ -135,6 +135,7 @@ sweeping_disturbed_by(enum control_kind kind)
     case CONTROL_RESTART:
     case CONTROL_EXTEND:
     case CONTROL_BASELINE:
+    case CONTROL_VERSUS:
     case CONTROL_PACE: return true;
     default: return false;
     }

@@ -20,17 +20,20 @@ is_turn(const struct turns *t, const struct event *e)
 }
 
 static bool
-is_from_to(const struct turn *turn, const struct control_event *c, const char *from, const char *to)
+is_from_to(const struct turn *turn, const struct event *e, const char *from, const char *to)
 {
-    return strcmp(turn->name, c->name) == 0 && strcmp(c->old_text, from) == 0 && strcmp(c->new_text, to) == 0;
+    const struct control_event *c = &e->control;
+    return turn->seq == e->seq && strcmp(turn->name, c->name) == 0 && strcmp(c->old_text, from) == 0 &&
+           strcmp(c->new_text, to) == 0;
 }
 
 /* A knob that goes on turning before a round ran. */
 static bool
-joins(struct turns *t, const struct control_event *c)
+joins(struct turns *t, const struct event *e)
 {
+    const struct control_event *c = &e->control;
     struct turn *last = t->at > 0 && t->at == t->n && t->together == 0 ? &t->turn[t->at - 1] : NULL;
-    if (last == NULL || last->applied_round != c->applied_round || last->group > 0 ||
+    if (last == NULL || last->applied_round != c->applied_round || last->group > 0 || last->seq != e->seq ||
         strcmp(last->name, c->name) != 0 || strcmp(last->after, c->old_text) != 0)
         return false;
     snprintf(last->after, sizeof last->after, "%s", c->new_text);
@@ -40,15 +43,16 @@ joins(struct turns *t, const struct control_event *c)
 }
 
 static void
-append(struct turns *t, const struct control_event *c)
+append(struct turns *t, const struct event *e)
 {
+    const struct control_event *c = &e->control;
     if (t->at == TURNS) {
         memmove(&t->turn[0], &t->turn[1], (TURNS - 1) * sizeof t->turn[0]);
         t->at--;
     }
     struct turn *turn = &t->turn[t->at++];
     t->n = t->at;
-    *turn = (struct turn){.applied_round = c->applied_round};
+    *turn = (struct turn){.applied_round = c->applied_round, .seq = e->seq};
     snprintf(turn->name, sizeof turn->name, "%s", c->name);
     snprintf(turn->before, sizeof turn->before, "%s", c->old_text);
     snprintf(turn->after, sizeof turn->after, "%s", c->new_text);
@@ -59,22 +63,22 @@ append(struct turns *t, const struct control_event *c)
 }
 
 static void
-take_turn(struct turns *t, const struct control_event *c)
+take_turn(struct turns *t, const struct event *e)
 {
     if (t->undoing > 0 && t->at > 0 &&
-        is_from_to(&t->turn[t->at - 1], c, t->turn[t->at - 1].after, t->turn[t->at - 1].before)) {
+        is_from_to(&t->turn[t->at - 1], e, t->turn[t->at - 1].after, t->turn[t->at - 1].before)) {
         t->undoing--;
         t->at--;
         return;
     }
-    if (t->redoing > 0 && t->at < t->n && is_from_to(&t->turn[t->at], c, t->turn[t->at].before, t->turn[t->at].after)) {
+    if (t->redoing > 0 && t->at < t->n && is_from_to(&t->turn[t->at], e, t->turn[t->at].before, t->turn[t->at].after)) {
         t->redoing--;
         t->at++;
         return;
     }
     t->undoing = t->redoing = 0;
-    if (!joins(t, c))
-        append(t, c);
+    if (!joins(t, e))
+        append(t, e);
 }
 
 void
@@ -84,8 +88,13 @@ turns_event(struct turns *t, const struct event *e)
         t->together = 0; /* fewer came than were asked for: some stood there already */
     if (e->type != EVENT_CONTROL)
         return;
+    const bool versus = strcmp(e->control.name, "versus") == 0;
+    if (versus || (t->versus && strcmp(e->control.name, "run") == 0)) {
+        t->n = t->at = t->undoing = t->redoing = 0;
+        t->versus = versus;
+    }
     if (is_turn(t, e))
-        take_turn(t, &e->control);
+        take_turn(t, e);
     if (strcmp(e->control.name, "policy") == 0)
         t->policy_event = e->number;
 }

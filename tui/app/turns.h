@@ -9,8 +9,8 @@
 
 struct turn {
     char name[24], before[32], after[32]; /* as its control says: a knob's name, "policy", "head" */
-    uint32_t applied_round;
-    uint32_t group; /* those of one group are taken back together */
+    uint32_t applied_round, seq;          /* seq: in a versus whose setting it was */
+    uint32_t group;                       /* those of one group are taken back together */
 };
 
 struct turns {
@@ -18,6 +18,7 @@ struct turns {
     uint32_t n, at;                    /* those below `at` are in force */
     uint32_t undoing, redoing;         /* asked for, and not seen yet */
     uint32_t groups, together, rounds; /* `together` further ones belong to the newest group; rounds seen meanwhile */
+    bool versus;                       /* whose turns go with their run */
     uint64_t policy_event;             /* the number of the last policy's */
 };
 

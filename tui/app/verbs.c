@@ -100,6 +100,8 @@ const struct verb app_verbs[] = {
     {"sweep", "[KNOB=a:b:step …] [prompts]", "the run at every point; csv FILE, stop, take N; again: what is missing",
      run_sweep, offer_sweep},
     {"copy-command", "[ROW]", "the settings as a command line, to the clipboard", run_copy_command, NULL},
+    {"versus", "POLICY [KNOB=VALUE …] | off", "a second setting beside this one: the same prompt under both",
+     run_versus, offer_policy},
     {"policy", "[NAME]", "choose the policy", run_policy, offer_policy},
     {"prompt", "[TEXT]", "a new run from this prompt", run_prompt, NULL},
     {"pause", "", "pause", run_pause, NULL},

@@ -16,6 +16,7 @@ verb_function run_set, run_policy, run_prompt, run_pause, run_resume, run_toggle
     run_preset, run_copy_command;
 verb_function run_plot;            /* verbs_figures.c */
 verb_function run_sweep;           /* verbs_sweep.c */
+verb_function run_versus;          /* verbs_versus.c */
 verb_function run_what_if;         /* verbs_what_if.c */
 verb_function run_until, run_jump; /* verbs_until.c */
 

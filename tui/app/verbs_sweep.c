@@ -9,6 +9,7 @@
 #include "engine/base/file_replace.h"
 #include "tui/app/verbs.h"
 #include "tui/scope/batch.h"
+#include "tui/scope/versus.h"
 
 static bool
 there_is_one(const struct app *app, struct err *err)
@@ -118,6 +119,8 @@ begin(struct app *app, const char *rest, struct err *err)
     else if (snprintf(grid, sizeof grid, "%s", rest) >= (int)sizeof grid)
         return err_set(err, ERR_USAGE, ":sweep is longer than %d knobs can be", SWEEP_AXES);
     const bool list = cut_word(grid, "prompts") || (again && sweep_prompts(sw->sweep) > 0);
+    if (scope_versus(app->run.scope) != NULL)
+        return err_set(err, ERR_USAGE, "a sweep is of one setting; end the two with :versus off");
     if (list && scope_is_batch(app->run.scope))
         return err_set(err, ERR_USAGE, "a batch is swept with the prompts that it has; leave \"prompts\" out");
     if (list && o->n_prompts == 0)

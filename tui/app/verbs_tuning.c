@@ -14,13 +14,13 @@
 /* ---- turns ---- */
 
 static bool
-post_setting(struct app *app, const char *name, const char *text, struct err *err)
+post_setting(struct app *app, uint32_t seq, const char *name, const char *text, struct err *err)
 {
     if (strcmp(name, "policy") == 0)
-        return follow_post(&app->run, CONTROL_POLICY, NULL, text, 0, err);
+        return follow_post_of(&app->run, seq, CONTROL_POLICY, NULL, text, 0, err);
     if (strcmp(name, "head") == 0)
-        return follow_post(&app->run, CONTROL_HEAD, NULL, text, 0, err);
-    return follow_post(&app->run, CONTROL_KNOB, name, text, 0, err);
+        return follow_post_of(&app->run, seq, CONTROL_HEAD, NULL, text, 0, err);
+    return follow_post_of(&app->run, seq, CONTROL_KNOB, name, text, 0, err);
 }
 
 static bool
@@ -36,7 +36,7 @@ turn_back(struct app *app, bool back, struct err *err)
                             : "no turn was taken back that could be brought again");
     const uint32_t group = t->group;
     do {
-        if (!post_setting(app, t->name, back ? t->before : t->after, err))
+        if (!post_setting(app, t->seq, t->name, back ? t->before : t->after, err))
             return false;
         message_say(&app->message, "%s %s %s", t->name, back ? "back to" : "again", back ? t->before : t->after);
         (back ? turns_undo : turns_redo)(turns);
@@ -91,7 +91,7 @@ apply_sampling(struct app *app, const struct stretch *s, uint32_t *posted, struc
         if (value == sampling_knob_get(&now->sampling, now->seed, i))
             continue;
         knob_format(&sampling_knobs[i], value, text, sizeof text);
-        ok = post_setting(app, sampling_knobs[i].name, text, err);
+        ok = post_setting(app, follow_seq(&app->run), sampling_knobs[i].name, text, err);
         ++*posted;
     }
     return ok;
@@ -108,7 +108,7 @@ apply(struct app *app, const struct preset *p, const struct stretch *s, struct e
     const uint32_t index = (uint32_t)(policy - app->run.info->policies);
     const bool other = stretches_now(all)->policy != index;
     uint32_t posted = 0;
-    bool ok = !other || post_setting(app, "policy", p->policy, err);
+    bool ok = !other || post_setting(app, follow_seq(&app->run), "policy", p->policy, err);
     posted += other;
     for (uint32_t i = 0; i < p->n_set && ok; i++) {
         const int k = policy_knob_index(policy, p->set[i].name);
@@ -116,12 +116,12 @@ apply(struct app *app, const struct preset *p, const struct stretch *s, struct e
         knob_parse(&policy->knobs[k], p->set[i].text, &value, NULL);
         if (value == stretches_value(all, index, (uint32_t)k))
             continue;
-        ok = post_setting(app, policy->knobs[k].name, p->set[i].text, err);
+        ok = post_setting(app, follow_seq(&app->run), policy->knobs[k].name, p->set[i].text, err);
         posted++;
     }
     const char *head = scope_head(app->run.scope);
     if (ok && p->head[0] != '\0' && head[0] != '\0' && (other || strcmp(stretches_now(all)->head, p->head) != 0)) {
-        ok = post_setting(app, "head", p->head, err);
+        ok = post_setting(app, follow_seq(&app->run), "head", p->head, err);
         posted++;
     }
     ok = ok && (s == NULL || apply_sampling(app, s, &posted, err));

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "engine/base/printable.h"
+#include "engine/events/sampling_knobs.h"
+#include "engine/events/versus_text.h"
 #include "kernels/rng.h"
 #include "tui/scope/batch.h"
 
@@ -14,6 +16,7 @@ struct taking {
     const struct record_wanted *want;
     uint32_t policy;                          /* of info->policies */
     double knobs[POLICY_KNOBS * 64];          /* of the first 64 policies */
+    bool versus;                              /* the run has two settings */
     bool trained, begun, focused, scope_done; /* begun: the first round of the range has its first event */
     uint32_t first_token_pos;
     bool no_memory;
@@ -88,13 +91,37 @@ take_turn(struct taking *t, const struct event *e, const char *symbol, const cha
     PUSH(t, turns, turn);
 }
 
+/* Of two settings beside each other the wanted sequence's counts, the second one's in that run alone. */
+static void
+begin_versus(struct taking *t, const struct event *e)
+{
+    const struct run_info *info = t->r->info;
+    t->versus = e->run == t->r->run;
+    if (!t->versus || t->want->seq != 1 || info->n_policies > POLICIES_MOST)
+        return;
+    const uint32_t policy = versus_read(info, e->control.new_text, t->knobs);
+    t->policy = policy < info->n_policies ? policy : t->policy;
+}
+
+static bool
+is_of_other_setting(const struct taking *t, const struct event *e)
+{
+    const struct control_event *c = &e->control;
+    const bool common = sampling_knob_index(c->name) >= 0 || strcmp(c->name, "head") == 0;
+    return !common && e->seq != (t->versus && t->want->seq == 1);
+}
+
 static void
 take_control(struct taking *t, const struct event *e)
 {
     const struct control_event *c = &e->control;
     const struct run_info *info = t->r->info;
-    if (c->new_text == NULL)
+    if (c->new_text == NULL || is_of_other_setting(t, e))
         return;
+    if (strcmp(c->name, "versus") == 0) {
+        begin_versus(t, e);
+        return;
+    }
     if (strcmp(c->name, "policy") == 0) {
         for (uint32_t i = 0; i < info->n_policies && i < POLICIES_MOST; i++)
             if (strcmp(info->policies[i].name, c->new_text) == 0 && i != t->policy) {

@@ -75,8 +75,8 @@ draw_line(const struct canvas *c, int y, const struct flow *f, size_t line, cons
 }
 
 /* Its end, as far as there are rows. */
-static void
-draw_text(const struct canvas *c, const struct scope *s, const struct scope_tile *t, struct flow *flow)
+void
+tile_text(const struct canvas *c, const struct scope *s, const struct scope_tile *t, struct flow *flow)
 {
     struct scope_said said[TAIL_TOKENS];
     const uint32_t n = scope_tile_tail(s, t, said, TAIL_TOKENS);
@@ -162,5 +162,5 @@ tile_draw(const struct canvas *c, const struct scope *s, const struct scope_tile
         canvas_text(c, y, 0, ROLE_FOCUS, "┃");
     draw_head(&head, s, t, look);
     if (body.rows > 0 && body.cols > 0)
-        draw_text(&body, s, t, flow);
+        tile_text(&body, s, t, flow);
 }

@@ -26,4 +26,7 @@ struct tile_look {
 void tile_draw(const struct canvas *, const struct scope *, const struct scope_tile *, struct tile_look, bool boxed,
                struct flow *flow);
 
+/* The end of its text alone. */
+void tile_text(const struct canvas *, const struct scope *, const struct scope_tile *, struct flow *flow);
+
 #endif

@@ -2,12 +2,14 @@
 
 #include <string.h>
 
+#include "tui/scope/batch.h"
 #include "tui/terminal/text.h"
 
+/* Of the sequence that is shown, where each has settings of its own. */
 static bool
-is_turn(const struct stretch *s)
+is_turn(const struct scope *scope, const struct stretch *s)
 {
-    return s->n_changes > 0;
+    return s->n_changes > 0 && (!s->versus || s->seq == scope_focus(scope));
 }
 
 const struct stretch *
@@ -18,7 +20,7 @@ mark_of_round(const struct scope *scope, uint32_t round)
         if (s->run != scope_now(scope)->run || s->first_round < round)
             return NULL;
         if (s->first_round == round)
-            return is_turn(s) ? s : NULL;
+            return is_turn(scope, s) ? s : NULL;
     }
     return NULL;
 }
@@ -32,7 +34,7 @@ marks_find(struct marks *marks, const struct scope *scope, int (*place)(const vo
     for (uint32_t back = 0; (s = stretches_at(scope_stretches(scope), back)) != NULL && marks->n < MARKS; back++) {
         if (s->run != scope_now(scope)->run)
             return;
-        const int x = is_turn(s) ? place(user, s) : -1;
+        const int x = is_turn(scope, s) ? place(user, s) : -1;
         if (x >= 0)
             marks->mark[marks->n++] = (struct mark){.x = x, .stretch = s};
     }

@@ -6,6 +6,7 @@
 
 #include "tui/panels/batch_tiles.h"
 #include "tui/panels/panel.h"
+#include "tui/scope/versus.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 
@@ -40,7 +41,7 @@ close_batch(void *state)
 static bool
 active_batch(const struct view *v)
 {
-    return scope_is_batch(v->scope);
+    return scope_is_batch(v->scope) && scope_versus(v->scope) == NULL;
 }
 
 /* ---- where they stand ---- */

@@ -13,6 +13,7 @@
     P(panel_ledger)                                                                                                    \
     P(panel_run)                                                                                                       \
     P(panel_mask)                                                                                                      \
+    P(panel_versus)                                                                                                    \
     P(panel_batch)                                                                                                     \
     P(panel_judge)                                                                                                     \
     P(panel_exits)                                                                                                     \

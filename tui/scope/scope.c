@@ -67,22 +67,25 @@ scope_policy(const struct scope *s)
 }
 
 void
-scope_choose_policy(struct scope *s, const char *name)
+scope_choose_policy(struct scope *s, uint32_t seq, const char *name)
 {
     const struct policy_info *policy = run_info_policy(s->info, name);
-    if (policy == NULL || policy == scope_policy(s))
+    struct scope_setting *setting = &s->setting[s->is_versus && seq == 1];
+    if (policy == NULL || policy == scope_policy_of(s, seq))
         return;
-    s->policy = (uint32_t)(policy - s->info->policies);
-    memset(s->knob_events, 0, sizeof s->knob_events);
-    sequence_choose_policy(s->focus, policy);
+    setting->policy = (uint32_t)(policy - s->info->policies);
+    memset(setting->knob_events, 0, sizeof setting->knob_events);
+    if (!s->is_versus || s->focus->seq == seq)
+        sequence_choose_policy(s->focus, policy);
     for (uint32_t i = 0; i < s->n_members; i++)
-        if (s->members[i]->held != NULL)
+        if (s->members[i]->held != NULL && (!s->is_versus || s->members[i]->tile.seq == seq))
             sequence_choose_policy(s->members[i]->held, policy);
 }
 
 void
 scope_begin_run(struct scope *s)
 {
+    scope_end_versus(s);
     s->sampled = s->sampling.temperature > 0;
     s->now.epoch++;
     s->now.round = 0;
@@ -105,7 +108,8 @@ scope_reset(struct scope *s)
     s->now.running = true;
     s->now.probe[0] = s->head[0] = '\0';
     s->show_trained = s->policy_turned = s->other_head = false;
-    memset(s->knob_events, 0, sizeof s->knob_events);
+    scope_end_versus(s);
+    memset(s->setting[0].knob_events, 0, sizeof s->setting[0].knob_events);
     s->in_progress = false;
     metrics_begin(&s->now.metrics, s->info->layers, s->info->rho);
     stretches_reset(s->stretches);
@@ -115,13 +119,13 @@ scope_reset(struct scope *s)
     }
     s->sampling = s->info->sampling;
     s->seed = s->info->seed;
-    s->policy = s->info->n_policies;
-    scope_choose_policy(s, s->info->policy);
+    s->setting[0].policy = s->info->n_policies;
+    scope_choose_policy(s, 0, s->info->policy);
     for (uint32_t i = 0; i < s->info->n_policies; i++)
         for (uint32_t k = 0; k < POLICY_KNOBS; k++)
-            s->values[i * POLICY_KNOBS + k] = s->info->start_values != NULL
-                                                  ? s->info->start_values[i * POLICY_KNOBS + k]
-                                                  : s->info->policies[i].knobs[k].def;
+            s->setting[0].values[i * POLICY_KNOBS + k] = s->info->start_values != NULL
+                                                             ? s->info->start_values[i * POLICY_KNOBS + k]
+                                                             : s->info->policies[i].knobs[k].def;
     scope_begin_run(s);
 }
 
@@ -138,9 +142,13 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
     s->info = info;
     s->words = calloc((size_t)info->vocab + 1, sizeof(struct scope_word *));
-    s->values = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->values);
+    bool values = true;
+    for (int i = 0; i < 2; i++) {
+        s->setting[i].values = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->setting[i].values);
+        values = values && s->setting[i].values != NULL;
+    }
     s->focus = sequence_open(info, NULL, info->sequences);
-    if (s->words == NULL || s->values == NULL || s->focus == NULL || !aggregates_open(&s->of_run, info->layers) ||
+    if (s->words == NULL || !values || s->focus == NULL || !aggregates_open(&s->of_run, info->layers) ||
         !aggregates_open(&s->of_stretch, info->layers) || !stretches_open(&s->stretches, info, NULL)) {
         scope_close(s);
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
@@ -165,6 +173,7 @@ scope_close(struct scope *s)
     aggregates_close(&s->of_run);
     aggregates_close(&s->of_stretch);
     free(s->words);
-    free(s->values);
+    for (int i = 0; i < 2; i++)
+        free(s->setting[i].values);
     free(s);
 }

@@ -122,9 +122,9 @@ hold(struct scope *s, struct scope_member *m)
 {
     scope_make_room(s);
     if (s->focus->heard)
-        m->held = sequence_open(s->info, scope_chosen_policy(s), at_a_time(s));
+        m->held = sequence_open(s->info, scope_policy_of(s, m->tile.seq), at_a_time(s));
     else
-        m->held = s->focus; /* nobody's yet */
+        sequence_choose_policy(m->held = s->focus, scope_policy_of(s, m->tile.seq)); /* nobody's yet */
     if (m->held == NULL)
         return; /* out of memory: its tile goes on counting */
     m->held->heard = true;
@@ -138,6 +138,7 @@ focus_on(struct scope *s, struct scope_member *m)
     if (m->held == NULL || m->held == s->focus)
         return;
     s->focus = m->held;
+    scope_take_metrics(s);
     s->now.epoch++;
     scope_take_lengths(s);
 }
@@ -173,7 +174,7 @@ scope_joined(struct scope *s, struct scope_member *m, const char *prompt)
         m->tile.rounds_us = 0;
         m->tile.total = (struct tally){0};
         if (m->held != NULL)
-            sequence_begin(m->held, scope_chosen_policy(s));
+            sequence_begin(m->held, scope_policy_of(s, m->tile.seq));
         else
             hold(s, m);
         if (m->held != NULL) {

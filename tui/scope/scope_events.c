@@ -18,17 +18,18 @@ take_sampling(struct scope *s, int knob, const char *text)
 }
 
 static void
-take_knob(struct scope *s, const struct control_event *c)
+take_knob(struct scope *s, uint32_t seq, const struct control_event *c)
 {
-    const struct policy_info *policy = scope_policy(s);
-    const int i = policy_knob_index(policy, c->name), sampling = sampling_knob_index(c->name);
+    struct scope_setting *setting = &s->setting[s->is_versus && seq == 1];
+    const struct policy_info *policy = scope_policy_of(s, seq);
+    const int i = policy != NULL ? policy_knob_index(policy, c->name) : -1, sampling = sampling_knob_index(c->name);
     double value;
     if (sampling >= 0)
         take_sampling(s, sampling, c->new_text);
     if (i < 0 || !knob_parse(&policy->knobs[i], c->new_text, &value, NULL))
         return;
-    s->values[s->policy * POLICY_KNOBS + (uint32_t)i] = value;
-    s->knob_events[i]++;
+    setting->values[setting->policy * POLICY_KNOBS + (uint32_t)i] = value;
+    setting->knob_events[i]++;
 }
 
 static void
@@ -42,8 +43,10 @@ take_control(struct scope *s, const struct event *e)
         scope_begin_run(s);
         s->now.run = e->run;
     } else if (strcmp(c->name, "policy") == 0) {
-        scope_choose_policy(s, c->new_text);
+        scope_choose_policy(s, e->seq, c->new_text);
         s->policy_turned = true;
+    } else if (strcmp(c->name, "versus") == 0) {
+        scope_begin_versus(s, c->new_text);
     } else if (strcmp(c->name, "note") == 0) {
         scope_note_event(s, e);
     } else if (strcmp(c->name, "state") == 0) {
@@ -67,7 +70,7 @@ take_control(struct scope *s, const struct event *e)
         /* It may come from a trace: nothing but text. Room for the longest sentence that is held, escaped. */
         printable_text(c->new_text, strnlen(c->new_text, sizeof s->now.end), s->now.end, sizeof s->now.end);
     } else {
-        take_knob(s, c);
+        take_knob(s, e->seq, c);
     }
 }
 
@@ -101,6 +104,15 @@ take_of_sequence(struct scope *s, const struct event *e)
         scope_take_lengths(s);
 }
 
+static void
+take_measures(struct scope *s, const struct event *e)
+{
+    if (!s->is_versus || (e->type == EVENT_CONTROL && strcmp(e->control.name, "versus") == 0))
+        metrics_event(&s->now.metrics, e);
+    else
+        scope_versus_event(s, e);
+}
+
 void
 scope_event(struct scope *s, const struct event *e)
 {
@@ -129,7 +141,7 @@ scope_event(struct scope *s, const struct event *e)
     case EVENT_TYPES: break;
     }
     if (e->type == EVENT_ROUND || (e->type == EVENT_CONTROL && e->control.new_text != NULL))
-        metrics_event(&s->now.metrics, e);
+        take_measures(s, e);
 }
 
 void

@@ -6,6 +6,7 @@
 
 #include "tui/scope/aggregates.h"
 #include "tui/scope/scope_sequence.h"
+#include "tui/scope/versus.h"
 
 struct scope_word { /* a token's text */
     uint32_t n;     /* raw bytes; 0 and !known: the id occurred before its VOCAB event */
@@ -27,6 +28,13 @@ struct scope_pace { /* what all sequences did in a round */
     double us; /* of drafting and verification */
 };
 
+struct scope_setting { /* in a versus each of the two sequences has its own */
+    uint32_t policy;   /* index in info->policies */
+    double *values;    /* (n_policies * POLICY_KNOBS) applied knob values */
+    uint32_t knob_events[POLICY_KNOBS];
+    struct metrics metrics; /* in a versus */
+};
+
 struct scope {
     const struct run_info *info;
     struct scope_now now;
@@ -34,12 +42,12 @@ struct scope {
 
     struct scope_word **words; /* (vocab) */
 
-    uint32_t policy;          /* index in info->policies */
+    struct scope_setting setting[2]; /* [1]: of sequence 1 in a versus */
+    bool is_versus;
+    struct scope_versus versus;
     struct sampling sampling; /* in force */
     uint64_t seed;
-    bool sampled;   /* with a temperature, in this run */
-    double *values; /* (n_policies * POLICY_KNOBS) applied knob values */
-    uint32_t knob_events[POLICY_KNOBS];
+    bool sampled; /* with a temperature, in this run */
     struct progress_event progress;
     bool in_progress;
 
@@ -66,10 +74,23 @@ struct scope {
     uint32_t stretch; /* whose the latter are */
 };
 
-static inline const struct policy_info *
-scope_chosen_policy(const struct scope *s) /* NULL: unknown */
+static inline const struct scope_setting *
+scope_setting_of(const struct scope *s, uint32_t seq)
 {
-    return s->policy < s->info->n_policies ? &s->info->policies[s->policy] : NULL;
+    return &s->setting[s->is_versus && seq == 1];
+}
+
+static inline const struct policy_info *
+scope_policy_of(const struct scope *s, uint32_t seq) /* NULL: unknown */
+{
+    const uint32_t policy = scope_setting_of(s, seq)->policy;
+    return policy < s->info->n_policies ? &s->info->policies[policy] : NULL;
+}
+
+static inline const struct policy_info *
+scope_chosen_policy(const struct scope *s) /* of the sequence in focus */
+{
+    return scope_policy_of(s, s->focus->seq);
 }
 
 static inline void
@@ -81,6 +102,12 @@ scope_take_lengths(struct scope *s) /* of the sequence in focus */
 
 /* scope_notes.c */
 void scope_note_event(struct scope *, const struct event *);
+
+/* scope_versus.c */
+void scope_begin_versus(struct scope *, const char *text);
+void scope_end_versus(struct scope *);
+void scope_versus_event(struct scope *, const struct event *); /* ROUND and CONTROL, after all else took them in */
+void scope_take_metrics(struct scope *);                       /* of the sequence in focus */
 
 /* scope_batch.c */
 /* The sequence of that number, new if it wasn't there. NULL: nothing is held of it. */
@@ -98,7 +125,7 @@ void scope_aggregate_round(struct scope *, const struct scope_sequence *); /* it
 /* scope.c */
 void scope_vocab_event(struct scope *, const struct vocab_event *);
 void scope_need_word(struct scope *, token_t); /* so that an id has a text, even without a VOCAB event */
-void scope_choose_policy(struct scope *, const char *name);
+void scope_choose_policy(struct scope *, uint32_t seq, const char *name);
 /* A run begins: its positions, rounds and series are new. Policy, knobs and vocabulary stay. */
 void scope_begin_run(struct scope *);
 /* scope_rounds.c; the event is one of that sequence */

@@ -125,7 +125,7 @@ scope_series_event(const struct scope *s, struct scope_sequence *q, const struct
     const struct series_event *v = &e->series;
     if (memchr(v->key, '\0', sizeof v->key) == NULL)
         return;
-    const int i = policy_series_index(scope_policy(s), v->key);
+    const int i = policy_series_index(scope_versus_policy(s, e->seq), v->key);
     if (i < 0 || (uint32_t)i >= q->n_series)
         return;
     struct scope_series *series = &q->series[i];

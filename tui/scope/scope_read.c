@@ -19,14 +19,13 @@ scope_info(const struct scope *s)
 double
 scope_knob(const struct scope *s, uint32_t index)
 {
-    return s->policy < s->info->n_policies && index < POLICY_KNOBS ? s->values[s->policy * POLICY_KNOBS + index]
-                                                                   : (double)NAN;
+    return scope_versus_knob(s, s->focus->seq, index);
 }
 
 uint32_t
 scope_knob_events(const struct scope *s, uint32_t index)
 {
-    return index < POLICY_KNOBS ? s->knob_events[index] : 0;
+    return index < POLICY_KNOBS ? scope_setting_of(s, s->focus->seq)->knob_events[index] : 0;
 }
 
 const char *

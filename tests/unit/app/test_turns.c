@@ -27,6 +27,15 @@ tell(struct told *t, const char *name, const char *before, const char *after)
 }
 
 static void
+tell_of(struct told *t, uint32_t seq, const char *name, const char *before, const char *after)
+{
+    struct event e = {.type = EVENT_CONTROL, .number = ++t->number, .seq = seq, .round = t->round};
+    e.control = (struct control_event){.old_text = before, .new_text = after, .applied_round = t->round + 1};
+    snprintf(e.control.name, sizeof e.control.name, "%s", name);
+    turns_event(&t->turns, &e);
+}
+
+static void
 play(struct told *t)
 {
     const struct event e = {.type = EVENT_ROUND, .number = ++t->number, .round = ++t->round};
@@ -189,6 +198,25 @@ test_the_oldest_go(void **state)
     assert_turn(turns_forth(&t.turns), "d_max", "10", "11");
 }
 
+static void
+test_of_two_settings_each_turn_is_its_own(void **state)
+{
+    (void)state;
+    static struct told t;
+    t = (struct told){.round = 0};
+    tell_of(&t, 0, "versus", "", "fsm");
+    tell_of(&t, 0, "gamma", "3", "4");
+    tell_of(&t, 1, "gamma", "4", "5"); /* goes on where the other's ended, and is another one all the same */
+    assert_turn(turns_back(&t.turns), "gamma", "4", "5");
+    assert_int_equal(turns_back(&t.turns)->seq, 1);
+    turns_undo(&t.turns);
+    tell_of(&t, 1, "gamma", "5", "4");
+    assert_turn(turns_back(&t.turns), "gamma", "3", "4");
+    assert_int_equal(turns_back(&t.turns)->seq, 0);
+    tell_of(&t, 0, "run", "", "restart"); /* their settings are gone with the run */
+    assert_null(turns_back(&t.turns));
+}
+
 int
 main(void)
 {
@@ -199,6 +227,7 @@ main(void)
         cmocka_unit_test(test_what_is_no_turn_is_passed_over),
         cmocka_unit_test(test_those_of_a_group_have_its_number),
         cmocka_unit_test(test_the_oldest_go),
+        cmocka_unit_test(test_of_two_settings_each_turn_is_its_own),
     };
     return cmocka_run_group_tests_name("turns", tests, NULL, NULL);
 }

@@ -256,6 +256,78 @@ test_a_verdict_belongs_to_the_stretches_it_compared(void **state)
     assert_close(250, c->baseline.value);
 }
 
+/* ---- two settings ---- */
+
+static void
+tell_of(struct fixture *f, uint32_t seq, const char *name, const char *before, const char *after)
+{
+    struct event e = {.type = EVENT_CONTROL, .run = f->run, .seq = seq, .round = f->round};
+    e.control = (struct control_event){.old_text = before, .new_text = after, .applied_round = f->round + 1};
+    snprintf(e.control.name, sizeof e.control.name, "%s", name);
+    stretches_event(f->stretches, &e);
+}
+
+static void
+play_one(struct fixture *f, uint32_t seq, uint32_t emitted)
+{
+    struct event e = {.type = EVENT_ROUND, .run = f->run, .seq = seq, .round = ++f->round};
+    e.round_end = (struct round_event){.draft_us = 100, .verify_us = 900, .emitted = emitted, .layers_loaded = 16};
+    stretches_event(f->stretches, &e);
+}
+
+static void
+test_two_settings_have_stretches_of_their_own(void **state)
+{
+    struct fixture *f = *state;
+    const struct policy_info *second = &f->info.policies[1];
+    const struct knob *knob = &second->knobs[0];
+    char text[80], least[32], most[32];
+    knob_format(knob, knob->min, least, sizeof least);
+    knob_format(knob, knob->max, most, sizeof most);
+    made_begin(f, "start");
+    snprintf(text, sizeof text, "%s %s=%s", second->name, knob->name, most);
+    tell_of(f, 0, "versus", "", text);
+    for (int i = 0; i < 3; i++) {
+        play_one(f, 0, 2);
+        play_one(f, 1, 3);
+    }
+    assert_int_equal(stretches_held(f->stretches), 2);
+    const struct stretch *b = stretches_at(f->stretches, 0), *a = stretches_at(f->stretches, 1);
+    assert_true(a->versus && b->versus && a->seq == 0 && b->seq == 1);
+    assert_int_equal(a->total.emitted, 6);
+    assert_int_equal(b->total.emitted, 9);
+    assert_int_equal(b->policy, 1);
+    assert_true(b->value[0] == knob->max);
+    assert_int_equal(a->policy, f->policy);
+    assert_true(stretch_estimates(a, &f->info).tokens_per_s.value == 2000);
+    assert_true(stretch_estimates(b, &f->info).tokens_per_s.value == 3000);
+    stretch_text(b, &f->info, false, text, sizeof text);
+    assert_memory_equal(text, "1: ", 3);
+    assert_non_null(strstr(text, second->name));
+    /* A turn of the second begins a stretch of the second; the first's goes on. */
+    tell_of(f, 1, knob->name, most, least);
+    play_one(f, 0, 2);
+    assert_int_equal(stretches_held(f->stretches), 2);
+    play_one(f, 1, 3);
+    play_one(f, 0, 2);
+    assert_int_equal(stretches_held(f->stretches), 3);
+    assert_int_equal(a->total.emitted, 10);
+    assert_int_equal(stretches_at(f->stretches, 0)->seq, 1);
+    assert_int_equal(stretches_at(f->stretches, 0)->total.emitted, 3);
+    assert_true(stretches_at(f->stretches, 0)->value[0] == knob->min);
+    /* What is in force is the one's in focus. */
+    assert_int_equal(stretches_now(f->stretches)->policy, f->policy);
+    stretches_focus(f->stretches, 1);
+    assert_int_equal(stretches_now(f->stretches)->policy, 1);
+    assert_true(stretches_value(f->stretches, 1, 0) == knob->min);
+    /* A run of one: the first goes on with what was its own. */
+    made_begin(f, "restart");
+    play_one(f, 0, 2);
+    assert_int_equal(stretches_now(f->stretches)->policy, f->policy);
+    assert_false(stretches_at(f->stretches, 0)->versus);
+    assert_int_equal(stretches_at(f->stretches, 0)->n_changes, 0);
+}
+
 int
 main(void)
 {
@@ -265,6 +337,7 @@ main(void)
         STRETCHES_TEST(test_what_changed_is_said),
         STRETCHES_TEST(test_a_knob_that_is_back_has_not_changed),
         STRETCHES_TEST(test_a_verdict_belongs_to_the_stretches_it_compared),
+        STRETCHES_TEST(test_two_settings_have_stretches_of_their_own),
     };
     return cmocka_run_group_tests_name("stretches", tests, NULL, NULL);
 }

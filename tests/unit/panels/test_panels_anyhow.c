@@ -104,11 +104,15 @@ test_panels_stay_inside_whatever_happens(void **state)
         if (seed <= 3) { /* events that have nothing to do with one another */
             if (seed > 1)
                 stream_batch(&f.stream, 5, 14);
+            if (seed > 2)
+                stream_control(&f.stream, "versus", "forms");
             stream_fill(&f.stream);
         } else {
             struct decoder d = {.trees = seed % 2 == 0, .probe_all = seed % 3 == 0};
             for (int run = 0; run < 2; run++) {
                 decode_begin(&d, &f.stream, &f.info, 6);
+                if (seed % 4 == 0)
+                    stream_control(&f.stream, "versus", "judges");
                 for (int i = 0; i < 12; i++)
                     decode_round(&d);
                 stream_control(&f.stream, "policy", seed % 3 == 0 ? "judges" : seed % 2 == 0 ? "forms" : "ar");

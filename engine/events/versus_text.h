@@ -1,0 +1,11 @@
+/* What a `versus` control says: the second setting of a run. */
+#ifndef ENGINE_EVENTS_VERSUS_TEXT_H
+#define ENGINE_EVENTS_VERSUS_TEXT_H
+
+#include "engine/events/run_info.h"
+
+/* "layerskip exit_layer=4": the policy's index, and its knobs among `values` (n_policies * POLICY_KNOBS), which were the first
+ * setting's. What it knows nothing of it passes over; n_policies: an unknown policy. */
+uint32_t versus_read(const struct run_info *, const char *text, double *values);
+
+#endif

@@ -1,0 +1,81 @@
+#!/bin/sh
+# Two settings beside each other on the bundled model, live and replayed: the panes, the knobs of one of them, back to one.
+BUILD=${BUILD:-build}
+. tests/screens/lib.sh
+
+csv() { # file, awk condition on c[...]: how many lines it holds for
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } { gsub(/"/, "") } '"$2"' { n++ } END { print n + 0 }' "$1"
+}
+
+cat >"$WORK/live.script" <<'END'
+:what-if off
+:wait round 3
+:versus layerskip exit_layer=6
+:wait round 6
+:sequence 1
+:set gamma 3
+:wait round 12
+:sequence 0
+:set tau 0.3
+:wait round 16
+:undo
+:resume
+:wait end
+:wait idle
+:panel versus
+:save-screen two.txt
+:panel ledger
+:save-screen ledger.txt
+:sequence 1
+:panel knobs
+:save-screen knobs.txt
+:versus off
+:wait end
+:wait idle
+:save-screen one.txt
+:quit
+END
+cat >"$WORK/replay.script" <<'END'
+:wait end
+:goto 13
+:wait idle
+:panel versus
+:save-screen replay13.txt
+:sequence 1
+:panel knobs
+:save-screen knobs13.txt
+:versus layerskip
+:quit
+END
+for size in 80x24 160x48; do
+    terminal $size "$PROGRAM -n 70 --trace trace --script $WORK/live.script"
+    check "two settings are shown at $size" exits 0
+    check "both settings stand above their texts at $size" grep -q '▸0 specbound .*1 layerskip  E 6' "$WORK/run/two.txt"
+    check "both measures have their uncertainty at $size" grep -q '±.*tok/s.*│.*±.*tok/s' "$WORK/run/two.txt"
+    check "the difference is a number or within noise at $size" grep -q 'is [0-9]*% ±[0-9]* faster\|within noise' "$WORK/run/two.txt"
+    check "the texts are the same at $size" grep -q 'the texts are the same so far' "$WORK/run/two.txt"
+    check "the ledger has a row for each at $size" grep -q '1: γ ' "$WORK/run/ledger.txt"
+    check "the one in focus has the knobs at $size" grep -q 'γ gamma.* 3 ' "$WORK/run/knobs.txt"
+    check "off ends it at $size" sh -c "! grep -q 'two settings\|1 layerskip' '$WORK/run/one.txt'"
+done
+controls=$WORK/run/trace/controls.csv
+check "the run says that it has two settings" test "$(csv "$controls" '$c["name"] == "versus" && $c["new"] == "layerskip exit_layer=6" && $c["run"] == 2')" = 1
+check "a knob is told of the one that it was turned for" test "$(csv "$controls" '$c["name"] == "gamma" && $c["seq"] == 1 && $c["new"] == 3')" = 1
+check "undo takes back the other's" test "$(csv "$controls" '$c["name"] == "tau" && $c["seq"] == 0')" = 2
+rounds=$WORK/run/trace/rounds.csv
+check "one drafts by its policy" test "$(csv "$rounds" '$c["run"] == 2 && $c["seq"] == 0 && $c["policy"] != "specbound"')" = 0
+check "the other by its own" test "$(csv "$rounds" '$c["run"] == 2 && $c["seq"] == 1 && $c["policy"] != "layerskip"')" = 0
+check "the last run has one" test "$(csv "$rounds" '$c["run"] == 3 && $c["seq"] == 1')" = 0
+
+# ---- a replay has the same two panes ----
+terminal 160x48 "$PROGRAM run -n 50 --versus 'layerskip exit_layer=6' --trace two && $PROGRAM replay --script $WORK/replay.script two"
+check "a replay ends well" exits 2
+check "it has both settings" grep -q '▸0 specbound .*1 layerskip  E 6' "$WORK/run/replay13.txt"
+check "and the second one's knobs" grep -q 'E exit_layer.* 6 ' "$WORK/run/knobs13.txt"
+
+# ---- texts that part ----
+printf ':what-if off\n:versus layerskip\n:wait end\n:wait idle\n:panel versus\n:save-screen parted.txt\n:versus nothing\n' >"$WORK/live.script"
+terminal 120x36 "$PROGRAM -n 60 --temp 1 --script $WORK/live.script"
+check "what cannot be is refused" exits 2
+check "where the texts part both are told" grep -q 'the texts part at position [0-9]*: ".*" against "' "$WORK/run/parted.txt"
+exit $STATUS

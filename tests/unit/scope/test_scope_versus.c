@@ -1,0 +1,188 @@
+/* A scope that sees two settings on one prompt: whichever has the focus, its policy, knobs, measures and history are shown as if it
+ * were alone; and both are compared. */
+#include <math.h>
+
+#include "tests/rigs/scope_rig.h"
+#include "tests/rigs/seed.h"
+#include "tui/scope/versus.h"
+
+struct pair {
+    struct run_info info;
+    struct stream stream[2];
+    size_t at[2];
+    struct scope *alone[2], *both;
+};
+
+static void
+tell_control(struct scope *s, uint32_t seq, const char *name, const char *before, const char *after)
+{
+    struct event e = {.type = EVENT_CONTROL, .run = 1, .seq = seq};
+    snprintf(e.control.name, sizeof e.control.name, "%s", name);
+    e.control.old_text = before;
+    e.control.new_text = after;
+    scope_event(s, &e);
+}
+
+static bool
+concerns_all(const struct event *e)
+{
+    return e->type == EVENT_CONTROL || e->type == EVENT_VOCAB;
+}
+
+static void
+tell(struct pair *p, uint32_t i)
+{
+    struct event e = p->stream[i].events[p->at[i]++];
+    scope_event(p->alone[i], &e);
+    if (i > 0 && concerns_all(&e))
+        return;
+    e.seq = concerns_all(&e) ? 0 : i;
+    scope_event(p->both, &e);
+}
+
+/* Both have begun: the first under the policy of the run, the second under "forms" with another knob. */
+static void
+begin_pair(struct pair *p, uint64_t seed)
+{
+    struct err err = {0};
+    memset(p, 0, sizeof *p);
+    fake_forms_run(&p->info, FAKE_LAYERS);
+    assert_true(scope_open(&p->both, &p->info, &err));
+    for (uint32_t i = 0; i < 2; i++) {
+        struct decoder d = {.trees = seed % 2 == 0, .probe_all = seed % 3 == 0};
+        assert_true(scope_open(&p->alone[i], &p->info, &err));
+        stream_begin(&p->stream[i], seed * 2 + i);
+        decode_begin(&d, &p->stream[i], &p->info, 4);
+        for (uint32_t k = 0; k < 14; k++)
+            decode_round(&d);
+        while (concerns_all(&p->stream[i].events[p->at[i]]))
+            tell(p, i);
+    }
+    const struct policy_info *forms = run_info_policy(&p->info, "forms");
+    char text[96] = "forms", most[32];
+    if (forms->n_knobs > 0) {
+        knob_format(&forms->knobs[0], forms->knobs[0].max, most, sizeof most);
+        snprintf(text, sizeof text, "forms %s=%s", forms->knobs[0].name, most);
+    }
+    tell_control(p->both, 0, "versus", "", text);
+    tell_control(p->alone[1], 0, "policy", p->info.policy, "forms");
+    if (forms->n_knobs > 0)
+        tell_control(p->alone[1], 0, forms->knobs[0].name, "", most);
+}
+
+static void
+end_pair(struct pair *p)
+{
+    for (int i = 0; i < 2; i++) {
+        scope_close(p->alone[i]);
+        stream_free(&p->stream[i]);
+    }
+    scope_close(p->both);
+    run_info_free(&p->info);
+}
+
+static void
+assert_each_is_as_if_alone(const struct pair *p)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct scope *alone = p->alone[i];
+        if (!scope_set_focus(p->both, i))
+            continue; /* nothing was heard of it yet */
+        assert_same_sequence(alone, p->both);
+        assert_string_equal(scope_policy(p->both)->name, scope_policy(alone)->name);
+        for (uint32_t k = 0; k < scope_policy(alone)->n_knobs; k++)
+            assert_true(scope_knob(p->both, k) == scope_knob(alone, k));
+        const struct tally *a = &scope_now(alone)->metrics.total, *b = &scope_now(p->both)->metrics.total;
+        assert_memory_equal(a, b, sizeof *a);
+        assert_int_equal(metrics_generated(&scope_now(alone)->metrics),
+                         metrics_generated(&scope_now(p->both)->metrics));
+        assert_int_equal(stretches_now(scope_stretches(p->both))->policy,
+                         stretches_now(scope_stretches(alone))->policy);
+    }
+}
+
+static void
+assert_compared(const struct pair *p)
+{
+    const struct scope_versus *v = scope_versus(p->both);
+    const uint32_t a = scope_now(p->alone[0])->committed, b = scope_now(p->alone[1])->committed;
+    uint32_t same = 0;
+    while (same < a && same < b && scope_column(p->alone[0], same)->token == scope_column(p->alone[1], same)->token)
+        same++;
+    assert_int_equal(v->same, same);
+    assert_true(v->parted == (same < a && same < b));
+    for (uint32_t i = 0; i < 2 && v->parted; i++) {
+        token_t token;
+        assert_int_equal(scope_versus_text(p->both, i, &token, 1), 1);
+        assert_int_equal(token, scope_column(p->alone[i], same)->token);
+    }
+}
+
+static void
+test_each_of_two_settings_is_shown_as_if_it_were_alone(void **state)
+{
+    (void)state;
+    const uint64_t seed = seed_or(1);
+    for (uint64_t round = 0; round < 12; round++) {
+        struct pair p;
+        struct stream random;
+        stream_begin(&random, seed + round);
+        begin_pair(&p, seed + round);
+        assert_non_null(scope_versus(p.both));
+        while (p.at[0] < p.stream[0].n || p.at[1] < p.stream[1].n) {
+            uint32_t i = stream_below(&random, 2);
+            i = p.at[i] < p.stream[i].n ? i : 1 - i;
+            bool whole = false;
+            while (p.at[i] < p.stream[i].n && !whole) { /* a round of one, then one of any */
+                whole = p.stream[i].events[p.at[i]].type == EVENT_ROUND;
+                tell(&p, i);
+            }
+            if (stream_below(&random, 4) == 0)
+                assert_each_is_as_if_alone(&p);
+        }
+        assert_each_is_as_if_alone(&p);
+        assert_compared(&p);
+        end_pair(&p);
+        stream_free(&random);
+    }
+}
+
+static void
+test_both_are_measured_since_the_last_turn_of_either(void **state)
+{
+    (void)state;
+    struct pair p;
+    begin_pair(&p, 3);
+    while (p.at[0] < p.stream[0].n)
+        tell(&p, 0);
+    while (p.at[1] < p.stream[1].n)
+        tell(&p, 1);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct measures m =
+            metrics_measures(&scope_now(p.alone[i])->metrics, &scope_now(p.alone[i])->metrics.total);
+        const struct estimates e = scope_versus_estimates(p.both, i);
+        assert_true(fabs(e.tokens_per_round.value - m.tokens_per_round) < 1e-9);
+        assert_true(fabs(e.tokens_per_s.value / m.tokens_per_s - 1) < 1e-9);
+        assert_int_equal(scope_versus(p.both)->since[i], 0);
+    }
+    const uint32_t emitted = scope_versus(p.both)->emitted[0];
+    tell_control(p.both, 1, "policy", "forms", "ar");
+    assert_true(isnan(scope_versus_estimates(p.both, 0).tokens_per_s.value));
+    assert_int_equal(scope_versus(p.both)->since[0], emitted);
+    assert_true(scope_set_focus(p.both, 0));
+    assert_string_equal(scope_policy(p.both)->name, p.info.policy);
+    tell_control(p.both, 0, "run", "", "restart");
+    assert_null(scope_versus(p.both));
+    assert_string_equal(scope_policy(p.both)->name, p.info.policy);
+    end_pair(&p);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_of_two_settings_is_shown_as_if_it_were_alone),
+        cmocka_unit_test(test_both_are_measured_since_the_last_turn_of_either),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,276 @@
+/* Two settings on one prompt beside each other: the text, the rounds and the measures of both, by how much one is faster, and
+ * where their texts part. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tui/panels/batch_tiles.h"
+#include "tui/panels/panel.h"
+#include "tui/panels/round_marks.h"
+#include "tui/scope/versus.h"
+#include "tui/terminal/input.h"
+#include "tui/terminal/text.h"
+
+#define PARTED_TOKENS 6 /* of each text that are told from where they part */
+
+struct versus_panel {
+    struct flow flow;
+};
+
+static void *
+open_versus(void)
+{
+    return calloc(1, sizeof(struct versus_panel));
+}
+
+static void
+close_versus(void *state)
+{
+    struct versus_panel *p = state;
+    flow_close(&p->flow);
+    free(p);
+}
+
+static bool
+active_versus(const struct view *v)
+{
+    return scope_versus(v->scope) != NULL;
+}
+
+static const struct scope_tile *
+tile_of(const struct scope *s, uint32_t seq)
+{
+    return scope_tile(s, scope_tile_index(s, seq));
+}
+
+/* ---- one of them ---- */
+
+static void
+draw_setting(const struct canvas *c, const struct scope *s, uint32_t seq)
+{
+    const struct policy_info *p = scope_versus_policy(s, seq), *other = scope_versus_policy(s, 1 - seq);
+    const bool focused = scope_focus(s) == seq;
+    int x = canvas_text(c, 0, 0, ROLE_FOCUS, focused ? canvas_glyph(c, "▸", ">") : " ");
+    x += canvas_print(c, 0, x, focused ? ROLE_FOCUS : ROLE_TITLE, "%u %s", (unsigned)seq, p->name);
+    for (int same = 0; same < 2; same++) /* what sets it apart first */
+        for (uint32_t k = 0; k < p->n_knobs; k++) {
+            const struct knob *knob = &p->knobs[k];
+            const double value = scope_versus_knob(s, seq, k);
+            const bool alike = p == other && value == scope_versus_knob(s, 1 - seq, k);
+            char text[80], number[32];
+            knob_format(knob, value, number, sizeof number);
+            snprintf(text, sizeof text, "  %s %s", knob->symbol[0] != '\0' ? knob->symbol : knob->name, number);
+            if (alike == (same == 1) && x + text_width(text) <= c->cols)
+                x += canvas_text(c, 0, x, alike ? ROLE_DIM : ROLE_TEXT, text);
+        }
+}
+
+/* The newest on top: its marks, and as far as there is room how many of how many, and how long it took. */
+static void
+draw_rounds(const struct canvas *c, const struct scope *s, uint32_t seq)
+{
+    for (int y = 0; y < c->rows; y++) {
+        const struct scope_round *r = scope_versus_round(s, seq, (uint32_t)y);
+        char ratio[24], time[24];
+        if (r == NULL)
+            return;
+        const double ms = ((double)r->end.draft_us + (double)r->end.verify_us) * 1e-3;
+        int x = canvas_print(c, y, 0, ROLE_DIM, "%5u ", (unsigned)r->number);
+        const int marks = (int)r->n_drafts + 1, room = c->cols - x - 6 > 8 ? c->cols - x - 6 : 8;
+        const int width = marks < room ? marks : room;
+        round_marks(c, y, x, width, r);
+        x += width;
+        snprintf(ratio, sizeof ratio, "  %u/%u", (unsigned)r->end.accepted, (unsigned)r->end.verified);
+        snprintf(time, sizeof time, "  %.*f ms", ms < 10 ? 1 : 0, ms);
+        if (r->whole && x + text_width(ratio) <= c->cols)
+            x += canvas_text(c, y, x, ROLE_TEXT, ratio);
+        if (r->whole && x + text_width(time) <= c->cols)
+            canvas_text(c, y, c->cols - text_width(time), ROLE_DIM, time);
+    }
+}
+
+static size_t
+put_estimate(char *out, size_t n, struct estimate e, double times, int digits, const char *unit)
+{
+    if (isnan(e.value))
+        return 0;
+    if (isnan(e.se))
+        return (size_t)snprintf(out, n, "%.*f%s", digits, e.value * times, unit);
+    return (size_t)snprintf(out, n, "%.*f ±%.*f%s", digits, e.value * times, digits, e.se * times, unit);
+}
+
+static void
+draw_measures(const struct canvas *c, const struct scope *s, uint32_t seq)
+{
+    const struct estimates e = scope_versus_estimates(s, seq);
+    const struct {
+        struct estimate of;
+        double times;
+        int digits;
+        const char *unit;
+    } parts[] = {{e.tokens_per_s, 1, e.tokens_per_s.value < 10 ? 1 : 0, " tok/s"},
+                 {e.tokens_per_round, 1, 2, "/round"},
+                 {e.acceptance_rate, 100, 0, "% accepted"},
+                 {e.modelled, 1, 2, "× modelled"}};
+    int x = 1;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char text[64];
+        if (put_estimate(text, sizeof text, parts[i].of, parts[i].times, parts[i].digits, parts[i].unit) == 0)
+            continue;
+        if (x + (x > 1 ? 3 : 0) + text_width(text) > c->cols)
+            return;
+        x += x > 1 ? canvas_text(c, 0, x, ROLE_DIM, " · ") : 0;
+        x += canvas_text(c, 0, x, i == 0 ? ROLE_TITLE : ROLE_TEXT, text);
+    }
+}
+
+/* ---- both ---- */
+
+static void
+draw_difference(const struct canvas *c, int y, const struct scope *s)
+{
+    const struct estimate a = scope_versus_estimates(s, 0).tokens_per_s, b = scope_versus_estimates(s, 1).tokens_per_s;
+    const struct difference d = estimate_difference(b, a);
+    const uint32_t faster = d.value > 0;
+    const struct estimate q = faster ? estimate_quotient(b, a) : estimate_quotient(a, b);
+    const struct scope_versus *v = scope_versus(s);
+    char since[40] = "";
+    if (v->since[0] > 0)
+        snprintf(since, sizeof since, ", since token %u", (unsigned)v->since[0] + 1);
+    if (d.verdict == DIFFERENCE_UNKNOWN)
+        canvas_text(c, y, 1, ROLE_DIM, "which is faster is not known yet");
+    else if (d.verdict == DIFFERENCE_NOISE)
+        canvas_print(c, y, 1, ROLE_TEXT, "tokens/s: within noise (%u by %.0f%% ±%.0f)%s", (unsigned)faster,
+                     (q.value - 1) * 100, q.se * 100, since);
+    else
+        canvas_print(c, y, 1, ROLE_FOCUS, "%s %u is %.0f%% ±%.0f faster%s",
+                     canvas_glyph(c, faster ? "▶" : "◀", faster ? ">" : "<"), (unsigned)faster, (q.value - 1) * 100,
+                     q.se * 100, since);
+}
+
+static void
+say_text(const struct scope *s, uint32_t seq, char *out, size_t n)
+{
+    token_t token[PARTED_TOKENS];
+    const uint32_t count = scope_versus_text(s, seq, token, PARTED_TOKENS);
+    size_t used = 0;
+    out[0] = '\0';
+    for (uint32_t i = 0; i < count && used < n; i++)
+        used += (size_t)snprintf(out + used, n - used, "%s", scope_text(s, token[i]));
+}
+
+static void
+draw_texts(const struct canvas *c, int y, const struct scope *s)
+{
+    const struct scope_versus *v = scope_versus(s);
+    char left[200], right[200], text[480];
+    if (!v->parted) {
+        canvas_text(c, y, 1, ROLE_DIM, "the texts are the same so far");
+        return;
+    }
+    say_text(s, 0, left, sizeof left);
+    say_text(s, 1, right, sizeof right);
+    snprintf(text, sizeof text, "the texts part at position %u: \"%s\" against \"%s\"", (unsigned)v->same, left, right);
+    canvas_word(c, y, 1, c->cols - 1, ROLE_CORRECTION, MARK_NONE, text);
+}
+
+static void
+draw_side(struct versus_panel *p, const struct scope *s, const struct canvas *c, uint32_t seq)
+{
+    const struct scope_tile *t = tile_of(s, seq);
+    const int rounds = c->rows >= 24 ? 8 : c->rows >= 12 ? c->rows / 3 : c->rows >= 7 ? 2 : 0;
+    const int text = c->rows - 2 - rounds;
+    const struct canvas head = canvas_inside(c, 0, 0, 1, c->cols),
+                        body = canvas_inside(c, 1, 1, text > 0 ? text : 0, c->cols - 2),
+                        below = canvas_inside(c, 1 + text, 0, rounds, c->cols),
+                        last = canvas_inside(c, c->rows - 1, 0, 1, c->cols);
+    draw_setting(&head, s, seq);
+    if (t == NULL)
+        return;
+    if (text > 0 && body.cols > 0)
+        tile_text(&body, s, t, &p->flow);
+    if (rounds > 0)
+        draw_rounds(&below, s, seq);
+    if (c->rows > 1)
+        draw_measures(&last, s, seq);
+}
+
+static int
+lines_of_both(int rows)
+{
+    return rows >= 8 ? 2 : rows >= 4 ? 1 : 0;
+}
+
+static void
+draw_versus(void *state, const struct view *v, const struct canvas *c)
+{
+    if (!active_versus(v))
+        return;
+    const int both = lines_of_both(c->rows), middle = c->cols / 2, rows = c->rows - both;
+    for (uint32_t seq = 0; seq < 2; seq++) {
+        const struct canvas side =
+            canvas_inside(c, 0, seq == 0 ? 0 : middle + 1, rows, seq == 0 ? middle : c->cols - middle - 1);
+        draw_side(state, v->scope, &side, seq);
+    }
+    for (int y = 0; y < rows; y++)
+        canvas_text(c, y, middle, ROLE_LINE, canvas_glyph(c, "│", "|"));
+    if (both > 0)
+        draw_difference(c, rows, v->scope);
+    if (both > 1)
+        draw_texts(c, rows + 1, v->scope);
+}
+
+/* ---- keys and mouse ---- */
+
+static void
+focus_on(const struct view *v, uint32_t seq)
+{
+    char line[32];
+    snprintf(line, sizeof line, "sequence %u", (unsigned)seq);
+    v->host->command(v->host->user, line);
+}
+
+static bool
+key_versus(void *state, const struct view *v, int key)
+{
+    (void)state;
+    if (key == INPUT_LEFT || key == 'h')
+        focus_on(v, 0);
+    else if (key == INPUT_RIGHT || key == 'l')
+        focus_on(v, 1);
+    else
+        return false;
+    return true;
+}
+
+static bool
+mouse_versus(void *state, const struct view *v, const struct canvas *c, int y, int x, enum mouse_action action)
+{
+    (void)state;
+    if (action != MOUSE_PRESS || y < 0 || x < 0 || y >= c->rows - lines_of_both(c->rows) || x == c->cols / 2)
+        return false;
+    focus_on(v, x > c->cols / 2);
+    return true;
+}
+
+static const struct key_help keys[] = {
+    {"← →, click", "which of the two fills the other panels and gets the knobs"},
+    {NULL, NULL},
+};
+
+extern const struct panel_ops panel_versus;
+const struct panel_ops panel_versus = {
+    .name = "versus",
+    .title = "two settings",
+    .brief = "← → which one the knobs turn",
+    .place = PANEL_TOP,
+    .weight = 5,
+    .min_cols = 70,
+    .active = active_versus,
+    .keys = keys,
+    .open = open_versus,
+    .close = close_versus,
+    .draw = draw_versus,
+    .key = key_versus,
+    .mouse = mouse_versus,
+};

@@ -1,0 +1,145 @@
+#include "tui/scope/versus.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/events/versus_text.h"
+#include "tui/scope/scope_internal.h"
+
+static const struct scope_sequence *
+sequence_of(const struct scope *s, uint32_t seq)
+{
+    for (uint32_t i = 0; i < s->n_members; i++)
+        if (s->members[i]->tile.seq == seq)
+            return s->members[i]->held;
+    return NULL;
+}
+
+/* ---- events ---- */
+
+void
+scope_begin_versus(struct scope *s, const char *text)
+{
+    struct scope_setting *first = &s->setting[0], *second = &s->setting[1];
+    memcpy(second->values, first->values, (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *second->values);
+    second->policy = versus_read(s->info, text, second->values);
+    memset(second->knob_events, 0, sizeof second->knob_events);
+    s->versus = (struct scope_versus){.same = 0};
+    first->metrics = second->metrics = s->now.metrics;
+    s->is_versus = true;
+}
+
+void
+scope_end_versus(struct scope *s)
+{
+    s->is_versus = false;
+}
+
+void
+scope_take_metrics(struct scope *s)
+{
+    if (s->is_versus)
+        s->now.metrics = scope_setting_of(s, s->focus->seq)->metrics;
+    stretches_focus(s->stretches, s->focus->seq);
+}
+
+static bool
+is_turn(const struct control_event *c)
+{
+    for (int i = 0; control_names[i] != NULL; i++)
+        if (strcmp(control_names[i], c->name) == 0)
+            return strcmp(c->name, "policy") == 0 || strcmp(c->name, "head") == 0 || strcmp(c->name, "pace") == 0;
+    return true;
+}
+
+static void
+begin_again(struct scope_versus *v)
+{
+    memset(v->sums, 0, sizeof v->sums);
+    memcpy(v->since, v->emitted, sizeof v->since);
+}
+
+/* How far the texts of both are the same. */
+static void
+compare(struct scope *s)
+{
+    struct scope_versus *v = &s->versus;
+    const struct scope_sequence *a = sequence_of(s, 0), *b = sequence_of(s, 1);
+    while (a != NULL && b != NULL && !v->parted && v->same < a->committed && v->same < b->committed) {
+        const struct scope_column *x = sequence_column(a, v->same), *y = sequence_column(b, v->same);
+        v->parted = x != NULL && y != NULL && x->token != y->token;
+        v->same += !v->parted;
+    }
+}
+
+void
+scope_versus_event(struct scope *s, const struct event *e)
+{
+    if (!s->is_versus)
+        return;
+    if (e->type == EVENT_CONTROL) {
+        for (int i = 0; i < 2; i++)
+            metrics_event(&s->setting[i].metrics, e);
+        if (is_turn(&e->control))
+            begin_again(&s->versus);
+    } else if (e->seq < 2) {
+        const struct tally t = tally_of(&e->round_end);
+        struct event own = *e; /* each is the only sequence of its measures */
+        own.seq = 0;
+        metrics_event(&s->setting[e->seq].metrics, &own);
+        round_sums_add(&s->versus.sums[e->seq], &t, s->info->rho);
+        s->versus.emitted[e->seq] += e->round_end.emitted;
+        compare(s);
+    }
+    scope_take_metrics(s);
+}
+
+/* ---- reading ---- */
+
+const struct scope_versus *
+scope_versus(const struct scope *s)
+{
+    return s->is_versus ? &s->versus : NULL;
+}
+
+const struct policy_info *
+scope_versus_policy(const struct scope *s, uint32_t seq)
+{
+    const struct policy_info *p = scope_policy_of(s, seq);
+    return p != NULL ? p : scope_policy(s);
+}
+
+double
+scope_versus_knob(const struct scope *s, uint32_t seq, uint32_t index)
+{
+    const struct scope_setting *at = scope_setting_of(s, seq);
+    return at->policy < s->info->n_policies && index < POLICY_KNOBS ? at->values[at->policy * POLICY_KNOBS + index]
+                                                                    : (double)NAN;
+}
+
+struct estimates
+scope_versus_estimates(const struct scope *s, uint32_t seq)
+{
+    return round_sums_estimates(&s->versus.sums[seq == 1], s->info->layers, s->info->rho);
+}
+
+const struct scope_round *
+scope_versus_round(const struct scope *s, uint32_t seq, uint32_t back)
+{
+    const struct scope_sequence *q = sequence_of(s, seq);
+    return q != NULL ? sequence_round(q, back) : NULL;
+}
+
+uint32_t
+scope_versus_text(const struct scope *s, uint32_t seq, token_t *out, uint32_t n)
+{
+    const struct scope_sequence *q = sequence_of(s, seq);
+    uint32_t count = 0;
+    for (uint32_t pos = s->versus.same; q != NULL && pos < q->committed && count < n; pos++) {
+        const struct scope_column *c = sequence_column(q, pos);
+        if (c == NULL)
+            break;
+        out[count++] = c->token;
+    }
+    return count;
+}

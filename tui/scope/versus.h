@@ -1,0 +1,24 @@
+/* Two settings on one prompt (engine/session/session.h, CONTROL_VERSUS): sequences 0 and 1, each with a policy and knobs of its
+ * own. What scope.h says of policy, knobs and measures is then the one's in focus. */
+#ifndef TUI_SCOPE_VERSUS_H
+#define TUI_SCOPE_VERSUS_H
+
+#include "tui/scope/batch.h"
+
+struct scope_versus {
+    struct round_sums sums[2]; /* since the last turn of either, so that both are about the same text */
+    uint32_t since[2];         /* tokens that each had emitted then, */
+    uint32_t emitted[2];       /* and now */
+    uint32_t same;             /* positions whose tokens both have, and have alike */
+    bool parted;               /* position `same` is another token in each */
+};
+
+const struct scope_versus *scope_versus(const struct scope *); /* NULL: the run is of one setting */
+const struct policy_info *scope_versus_policy(const struct scope *, uint32_t seq);
+double scope_versus_knob(const struct scope *, uint32_t seq, uint32_t index); /* of that policy */
+struct estimates scope_versus_estimates(const struct scope *, uint32_t seq);
+const struct scope_round *scope_versus_round(const struct scope *, uint32_t seq, uint32_t back); /* NULL: not held */
+/* Of the text where they part, up to n tokens from position `same` on: how many were written. */
+uint32_t scope_versus_text(const struct scope *, uint32_t seq, token_t *, uint32_t n);
+
+#endif
