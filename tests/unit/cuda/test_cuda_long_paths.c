@@ -1,0 +1,112 @@
+/* Paths over several splits of attention (kernels/cuda/attention.cuh), in a whole backend: rows of a prompt, which one block of
+ * threads walks for many at a time, against few rows, whose splits are different blocks' work and meet in device memory:
+ * the same bits; and against the CPU. SPECSCOPE_SEED=N chooses weights and tokens, SPECSCOPE_LONG=1 runs all
+ * shapes in F16 too, whose rounding hides most that is amiss in the last bits. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "tests/rigs/cuda_rig.h"
+#include "tests/rigs/seed.h"
+
+enum {
+    SPLIT = 512,                /* positions */
+    POSITIONS = 2 * SPLIT + 70, /* three splits */
+    CHUNK = 64,                 /* of the prompt */
+    ALIKE = 2 * SPLIT - CHUNK,  /* read in the same chunks in all runs */
+    LAYERS = 1,
+    WIDTH = 48,
+    VOCAB = 300
+};
+
+static const struct naive_shape shapes[] = {
+    RIG_SHAPE(LAYERS, WIDTH, 4, 2, 12, 64, VOCAB, .type = WEIGHT_F16),
+    RIG_SHAPE(LAYERS, WIDTH, 2, 1, 24, 64, VOCAB, .type = WEIGHT_F16, .window = 600),
+};
+static uint64_t seed;
+
+/* Reads n tokens from position `first` on in one sweep; what comes before is the trunk. */
+static void
+read_chunk(const struct rig *r, struct store *store, const slot_t *slots, const token_t *tokens, uint32_t first,
+           uint32_t n)
+{
+    struct row rows[CHUNK];
+    for (uint32_t i = 0; i < n; i++)
+        rows[i] = (struct row){
+            .token = tokens[first + i], .slot = slots[first + i], .ring = first + i, .n_trunk = first, .n_tail = i + 1};
+    assert_true(r->ops->embed(store, rows, n));
+    assert_true(
+        r->ops->step(store, &(struct sweep){.rows = rows, .n = n, .tails = slots + first, .n_tails = n, .to = LAYERS}));
+    assert_true(r->ops->trunk(store, 0, first, slots + first, n));
+}
+
+/* Hidden states (POSITIONS, WIDTH) behind the last layer; from position ALIKE on in chunks of these sizes, in turn. */
+static void
+read_all(const struct backend_ops *ops, const struct naive_shape *shape, bool exact, const uint32_t *chunks, uint32_t n,
+         float *hidden)
+{
+    static token_t tokens[POSITIONS];
+    static slot_t slots[POSITIONS];
+    const struct store_desc d = {
+        .slots = POSITIONS, .ring = POSITIONS, .seqs = 1, .trunk = POSITIONS, .max_rows = CHUNK, .max_probes = 1};
+    struct err err = {.kind = ERR_NONE};
+    struct store *store = NULL;
+    struct rig r;
+    rig_open(&r, ops, shape, seed, &(struct backend_options){.threads = 1, .gpu = -1, .exact = exact});
+    if (!ops->store(r.weights, &d, &store, &err))
+        fail_msg("%s", err.text);
+    for (uint32_t i = 0; i < POSITIONS; i++) {
+        tokens[i] = (token_t)rig_random(&r, VOCAB);
+        slots[i] = (slot_t)((uint64_t)i * 101 % POSITIONS);
+    }
+    for (uint32_t at = 0, turn = 0; at < POSITIONS;) {
+        const uint32_t wanted = at < ALIKE ? CHUNK : chunks[turn++ % n], left = POSITIONS - at;
+        read_chunk(&r, store, slots, tokens, at, wanted < left ? wanted : left);
+        at += wanted < left ? wanted : left;
+        if (!ops->wait(store, &err))
+            fail_msg("%s", err.text);
+    }
+    for (uint32_t i = 0; i < POSITIONS; i++)
+        assert_true(ops->read_hidden(store, i, LAYERS, hidden + (size_t)i * WIDTH));
+    if (!ops->wait(store, &err))
+        fail_msg("%s", err.text);
+    ops->drop(store);
+    rig_close(&r);
+}
+
+static void
+test_a_row_far_behind_has_the_same_bits_however_it_was_read(void **state)
+{
+    NEEDS_CUDA;
+    static float whole[POSITIONS * WIDTH], cut[POSITIONS * WIDTH], on_cpu[POSITIONS * WIDTH];
+    static const uint32_t prompt[] = {CHUNK}, rows[] = {1, 8, 33, 2, 20, 32};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (int exact = s == 0 || getenv("SPECSCOPE_LONG") != NULL ? 0 : 1; exact < 2; exact++) {
+            read_all(cuda, &shapes[s], exact > 0, prompt, 1, whole);
+            read_all(cuda, &shapes[s], exact > 0, rows, sizeof rows / sizeof *rows, cut);
+            assert_memory_equal(whole, cut, sizeof whole);
+            read_all(&cpu_backend, &shapes[s], true, prompt, 1, on_cpu);
+            double apart = 0, all = 0;
+            for (size_t i = (size_t)SPLIT * WIDTH; i < (size_t)POSITIONS * WIDTH; i++) {
+                apart += pow((double)whole[i] - (double)on_cpu[i], 2);
+                all += pow((double)on_cpu[i], 2);
+            }
+            if (!(sqrt(apart / all) < (exact > 0 ? 1e-5 : 0.01)))
+                fail_msg("shape %zu, %s: %g apart from the CPU", s, exact > 0 ? "exact" : "F16", sqrt(apart / all));
+        }
+}
+
+int
+main(void)
+{
+    seed = seed_or((uint64_t)time(NULL));
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_row_far_behind_has_the_same_bits_however_it_was_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
