@@ -26,7 +26,8 @@ show(const struct source *source, const struct options *o, char *const *prompts,
                                     .command_path = state_path(command, sizeof command, "command"),
                                     .data_dir = data_dir(),
                                     .pace = pace,
-                                    .quit_at_end = o->quit_at_end};
+                                    .quit_at_end = o->quit_at_end,
+                                    .once = o->once};
     const int status = app_run(source, &app, err);
     if (status == 1 || status == 2)
         command_failed(err);

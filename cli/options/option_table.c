@@ -79,7 +79,7 @@ const struct option_row option_rows[] = {
     CALL("prompt", 'p', "TEXT", GENERATES, set_prompt, "what to go on from"),
     CALL("file", 'f', "FILE", GENERATES, set_prompt_file, "the prompt from a file; - is stdin", .takes = TAKES_FILE),
     TEXT("prompts", 0, "FILE.jsonl", GENERATES, prompts_file,
-         "prompts from Spec-Bench's `turns`, the first of each line (the scope takes the first line's)",
+         "prompts from Spec-Bench's `turns`, the first of each line (the scope takes them in turn)",
          .takes = TAKES_FILE),
     CALL("batch", 0, "N|FILE.jsonl", GENERATES, set_batch,
          "so many sequences at a time, drafted in step and verified together; or 8, on a file's prompts",
@@ -186,6 +186,9 @@ const struct option_row option_rows[] = {
          .takes = TAKES_FILE),
     REAL("pace", 0, "N", COMMAND_SCOPE, pace, 0, 1e6, "tokens a second at most; 0: as fast as it goes",
          .without = "bundled model: 25; else 0"),
+    SWITCH("once", 0, COMMAND_SCOPE, once, "stay at the end of a text",
+           .more = "Without, the next prompt of the list, --prompts or those that come with the program, starts five "
+                   "seconds later unless a key is pressed; not in a batch, with --script or with --quit-at-end."),
     SWITCH("quit-at-end", 0, COMMAND_SCOPE, quit_at_end, "leave when the run is over"),
     TEXT("json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_DIFF, json, "results as JSON; - is stdout",
          .takes = TAKES_FILE),

@@ -9,6 +9,8 @@ for command in run bench replay info tokenize train plot completions; do
     refuses "$command refuses an unknown option" 2 'bogus' $command --bogus
 done
 works "--help explains the scope" --help
+check "and that the next prompt can be told to stay away" grep -q "^ *--once " "$TMP/out"
+refuses "run, which ends with its text, knows no --once" 2 "--once" run --once
 works "--version says the version" --version
 check "and nothing else" [ "$(wc -l <"$TMP/out")" -eq 1 ]
 works "--list-policies lists names and knobs" --list-policies

@@ -3,8 +3,10 @@
 #include "tui/app/keys.h"
 #include "tui/app/scripting.h"
 #include "tui/app/verbs.h"
+#include "tui/scope/batch.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define FRAME_US      33333  /* at most 30 frames a second */
@@ -54,6 +56,9 @@ open_app(struct app *app, const struct source *source, struct err *err)
     app->panes.view.landscape = &app->foretell.shown;
     if (app->run.info->prompt != NULL)
         history_add(&app->line.history[LINE_PROMPT], app->run.info->prompt);
+    const bool alone = follow_live(&app->run) && !scope_is_batch(app->run.scope);
+    upcoming_begin(&app->upcoming, o->prompts, alone ? o->n_prompts : 0,
+                   alone && !o->once && !o->quit_at_end && o->script == NULL, app_prompt(app));
     if (source->note != NULL)
         message_say(&app->message, "%s", source->note);
     choose_theme(app);
@@ -152,6 +157,28 @@ over(const struct followed *run)
     return follow_live(run) ? run->ended && follow_idle(run) : replay_status(run->source->replay).at_end;
 }
 
+/* At the end of a text the next prompt comes, unless somebody is doing something else. */
+static void
+go_on_by_itself(struct app *app)
+{
+    static const char *const ends[] = {"eos", "tokens", "context"};
+    struct upcoming *u = &app->upcoming;
+    const char *end = scope_now(app->run.scope)->end;
+    bool ended = false;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        ended = ended || strcmp(end, ends[i]) == 0;
+    const int before = upcoming_seconds(u, clock_us());
+    if (sweeping_now(&app->run.sweeping))
+        upcoming_stay(u);
+    upcoming_look(u, ended && follow_idle(&app->run), clock_us());
+    if (app->mode != MODE_PANELS)
+        upcoming_hold(u);
+    const int seconds = upcoming_seconds(u, clock_us());
+    if (seconds == 0 && (upcoming_next(u, app_prompt(app)) == NULL || !app_command(app, "next")))
+        upcoming_hold(u);
+    app->screen.dirty = app->screen.dirty || seconds != before;
+}
+
 static void
 loop(struct app *app)
 {
@@ -167,6 +194,8 @@ loop(struct app *app)
         if (!sweeping_now(&app->run.sweeping) && /* whose times are not to be disturbed */
             foretell_step(&app->foretell, &app->run, flat_out(app)))
             app->screen.dirty = true;
+        if (app->upcoming.by_itself)
+            go_on_by_itself(app);
         if (script_running(&app->script) && !app->quit)
             script_run(app);
         if (app->options.quit_at_end && over(&app->run) && !script_running(&app->script))

@@ -16,6 +16,7 @@ struct app_options {
     const char *data_dir;     /* where themes/ lies; NULL: only the compiled-in ones */
     double pace;              /* tokens/s that a live session was told to keep to; 0: as fast as it goes */
     bool quit_at_end;         /* leave when the run is over */
+    bool once;                /* stay at the end of a text; else the next prompt starts after a moment */
 };
 
 /* A live session must be open and not started: the app opens its reader first, then starts it. With a script a live

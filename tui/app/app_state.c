@@ -34,6 +34,13 @@ app_open_line(struct app *app, enum line_use use, const char *text)
         message_say(&app->message, "out of memory for the line");
 }
 
+const char *
+app_prompt(const struct app *app)
+{
+    const struct stretches *all = scope_stretches(app->run.scope);
+    return stretches_prompt(all, stretches_now(all));
+}
+
 bool
 app_changed(const struct app *app)
 {

@@ -15,6 +15,7 @@
 #include "tui/app/path_offers.h"
 #include "tui/app/screen.h"
 #include "tui/app/script.h"
+#include "tui/app/upcoming.h"
 
 enum app_mode { MODE_PANELS, MODE_LINE, MODE_HELP, MODE_MESSAGES, MODE_CHOOSER, MODE_QUIT };
 
@@ -34,6 +35,7 @@ struct app {
     int help_top;
     struct message message;
     struct script script;
+    struct upcoming upcoming; /* the next prompt */
     int key_depth;      /* of :key within :key */
     bool timeline_held; /* the mouse drags it */
 
@@ -45,6 +47,7 @@ struct app {
 bool app_execute(struct app *, const char *line, struct err *);
 bool app_command(struct app *, const char *line); /* the same, but says itself why not */
 void app_open_line(struct app *, enum line_use, const char *text);
+const char *app_prompt(const struct app *); /* the text that runs; NULL: not known */
 bool app_changed(const struct app *); /* a frame is due */
 /* The loop ends; why may be NULL. */
 void app_leave(struct app *, int exit_status, const struct err *why);

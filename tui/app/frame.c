@@ -1,4 +1,6 @@
 #include "tui/app/frame.h"
+#include "engine/base/clock.h"
+#include "engine/base/printable.h"
 #include "tui/app/bars.h"
 #include "tui/app/help.h"
 #include "tui/app/key_bar.h"
@@ -77,10 +79,31 @@ draw_message(const struct app *app, const struct canvas *c)
     canvas_word(c, 0, 1, c->cols - 2, app->message.role, MARK_NONE, app->message.text);
 }
 
+/* The prompt that starts by itself; false: none does. */
+static bool
+draw_upcoming(const struct app *app, const struct canvas *c)
+{
+    const int seconds = upcoming_seconds(&app->upcoming, clock_us());
+    const char *next = seconds > 0 ? upcoming_next(&app->upcoming, app_prompt(app)) : NULL;
+    char text[200];
+    if (next == NULL)
+        return false;
+    fill(c, ROLE_STATUS);
+    printable_text(next, strlen(next), text, sizeof text);
+    int x = 1 + canvas_print(c, 0, 1, ROLE_WARN, "next prompt in %d s", seconds) + 2;
+    x += canvas_text(c, 0, x, ROLE_KEY, "F") + 1;
+    x += canvas_text(c, 0, x, ROLE_STATUS, "now") + 2;
+    x += canvas_text(c, 0, x, ROLE_STATUS, "any other key: stay") + 3;
+    canvas_word(c, 0, x, c->cols - x - 1, ROLE_DIM, MARK_NONE, text);
+    return true;
+}
+
 static void
 draw_status(const struct app *app, const struct canvas *c)
 {
     const bool line = app->mode == MODE_LINE && app->line.use != LINE_PROMPT, asks = app->mode == MODE_QUIT;
+    if (app->mode == MODE_PANELS && draw_upcoming(app, c))
+        return;
     if (!line && !asks && app->message.text[0] == '\0') {
         static const char *const over[] = {[MODE_HELP] = "↑ ↓ scroll  Esc close",
                                            [MODE_MESSAGES] = "↑ ↓ scroll  Esc close",

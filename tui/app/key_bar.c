@@ -71,10 +71,10 @@ add_run(struct items *bar, const struct followed *run)
     static const struct {
         const char *end, *say, *pairs;
     } ends[] = {
-        {"eos", "the text has come to its end", "x go on  r again  p new prompt  e export"},
+        {"eos", "the text has come to its end", "x go on  F next prompt  r again  p new prompt  e export"},
         {"batch", "all sequences have ended", "x more  r again  e export"},
-        {"tokens", "all tokens that were asked for", "x more  r again  p new prompt  e export"},
-        {"context", "the context is full", "r again  p new prompt  e export"},
+        {"tokens", "all tokens that were asked for", "x more  F next prompt  r again  p new prompt  e export"},
+        {"context", "the context is full", "F next prompt  r again  p new prompt  e export"},
     };
     const char *end = scope_now(run->scope)->end;
     if (!follow_live(run)) {

@@ -13,6 +13,7 @@ const struct app_key app_keys[] = {
     {'[', "[", "jump previous", NULL},
     {'r', "r", "restart", "again from the same prompt; in a replay: from its start"},
     {'p', "p", "prompt", "edit the prompt"},
+    {'F', "F", "next", "the next prompt of the list"},
     {'P', "P", "policy", "choose the policy"},
     {'H', "H", "head other", "the layers by the lens, or by their trained heads"},
     {'u', "u  U", "undo", "take back the last turn of a knob, policy or head; bring it again"},

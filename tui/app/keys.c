@@ -136,6 +136,8 @@ void
 app_key(struct app *app, const struct input *in)
 {
     app->screen.dirty = true;
+    if (in->key != INPUT_RESIZE)
+        upcoming_hold(&app->upcoming);
     if (in->key == INPUT_LOST) {
         app_leave(app, 128 + SIGHUP, NULL); /* the trace is closed by whoever owns it */
         return;

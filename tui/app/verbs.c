@@ -104,6 +104,7 @@ const struct verb app_verbs[] = {
      run_versus, offer_policy},
     {"policy", "[NAME]", "choose the policy", run_policy, offer_policy},
     {"prompt", "[TEXT]", "a new run from this prompt", run_prompt, NULL},
+    {"next", "", "the next prompt of the list, at once", run_next, NULL},
     {"pause", "", "pause", run_pause, NULL},
     {"resume", "", "go on", run_resume, NULL},
     {"toggle", "", "pause or go on", run_toggle, NULL},

@@ -1,4 +1,4 @@
-/* :sweep, the run again at every point of a grid of knobs; :next, the next prompt. */
+/* :sweep, the run again at every point of a grid of knobs. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,0 +1,124 @@
+/* Which prompt comes after a text, and when it starts by itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tui/app/upcoming.h"
+
+#define SECOND 1000000u
+
+static char one[] = "one", two[] = "two", three[] = "three", *list[] = {one, two, three};
+
+static void
+test_the_next_follows_what_runs(void **state)
+{
+    (void)state;
+    struct upcoming u;
+    upcoming_begin(&u, list, 3, true, "one");
+    assert_string_equal(upcoming_next(&u, "one"), "two");
+    assert_string_equal(upcoming_next(&u, "three"), "one");
+    upcoming_take(&u, "two");
+    assert_string_equal(upcoming_next(&u, "a text of one's own"), "three"); /* the list goes on where it was */
+    upcoming_begin(&u, list, 3, true, "a text of one's own");
+    assert_string_equal(upcoming_next(&u, "a text of one's own"), "one");
+    upcoming_begin(&u, list, 3, true, NULL);
+    assert_string_equal(upcoming_next(&u, NULL), "one");
+}
+
+static void
+test_without_another_prompt_none_comes(void **state)
+{
+    (void)state;
+    struct upcoming u;
+    upcoming_begin(&u, list, 1, true, "one");
+    assert_null(upcoming_next(&u, "one"));
+    assert_string_equal(upcoming_next(&u, "mine"), "one");
+    upcoming_begin(&u, NULL, 0, true, "one");
+    assert_null(upcoming_next(&u, "one"));
+    upcoming_look(&u, true, SECOND);
+    assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
+}
+
+static void
+test_the_moment_is_counted_down_from_the_end_of_the_text(void **state)
+{
+    (void)state;
+    struct upcoming u;
+    upcoming_begin(&u, list, 3, true, "one");
+    assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1); /* it runs */
+    upcoming_look(&u, false, 100 * SECOND);
+    upcoming_look(&u, true, 101 * SECOND);
+    upcoming_look(&u, true, 103 * SECOND);
+    assert_int_equal(upcoming_seconds(&u, 101 * SECOND), 5);
+    assert_int_equal(upcoming_seconds(&u, 101 * SECOND + 1), 5);
+    assert_int_equal(upcoming_seconds(&u, 105 * SECOND), 1);
+    assert_int_equal(upcoming_seconds(&u, 106 * SECOND - 1), 1);
+    assert_int_equal(upcoming_seconds(&u, 106 * SECOND), 0);
+    assert_int_equal(upcoming_seconds(&u, 200 * SECOND), 0);
+    upcoming_take(&u, "two");
+    assert_int_equal(upcoming_seconds(&u, 200 * SECOND), -1);
+    upcoming_look(&u, false, 201 * SECOND);
+    upcoming_look(&u, true, 202 * SECOND); /* and again at the next end */
+    assert_int_equal(upcoming_seconds(&u, 203 * SECOND), 4);
+}
+
+static void
+test_a_key_keeps_the_text_until_the_next_one_ends(void **state)
+{
+    (void)state;
+    struct upcoming u;
+    upcoming_begin(&u, list, 3, true, "one");
+    upcoming_hold(&u); /* a key in mid-run says nothing of the end */
+    upcoming_look(&u, true, SECOND);
+    assert_int_equal(upcoming_seconds(&u, SECOND), 5);
+    upcoming_hold(&u);
+    upcoming_look(&u, true, 2 * SECOND);
+    assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
+    assert_string_equal(upcoming_next(&u, "one"), "two"); /* it is still there to be asked for */
+    upcoming_look(&u, false, 100 * SECOND);
+    upcoming_look(&u, true, 101 * SECOND);
+    assert_int_equal(upcoming_seconds(&u, 101 * SECOND), 5);
+}
+
+static void
+test_a_text_that_is_to_stay_stays(void **state)
+{
+    (void)state;
+    struct upcoming u;
+    upcoming_begin(&u, list, 3, true, "one");
+    upcoming_stay(&u);
+    upcoming_look(&u, false, SECOND);
+    upcoming_look(&u, true, 2 * SECOND);
+    assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
+    upcoming_look(&u, false, 100 * SECOND);
+    upcoming_look(&u, true, 101 * SECOND);
+    assert_int_equal(upcoming_seconds(&u, 101 * SECOND), 5);
+}
+
+static void
+test_nothing_starts_by_itself_where_it_is_off(void **state)
+{
+    (void)state;
+    struct upcoming u;
+    upcoming_begin(&u, list, 3, false, "one");
+    upcoming_look(&u, true, SECOND);
+    assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
+    assert_string_equal(upcoming_next(&u, "one"), "two");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_next_follows_what_runs),
+        cmocka_unit_test(test_without_another_prompt_none_comes),
+        cmocka_unit_test(test_the_moment_is_counted_down_from_the_end_of_the_text),
+        cmocka_unit_test(test_a_key_keeps_the_text_until_the_next_one_ends),
+        cmocka_unit_test(test_a_text_that_is_to_stay_stays),
+        cmocka_unit_test(test_nothing_starts_by_itself_where_it_is_off),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
