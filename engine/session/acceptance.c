@@ -27,6 +27,7 @@ session_close_acceptance(struct session *s)
     final_norm_free(&s->acceptance.norm);
     accept_predictor_close(s->acceptance.predictor);
     free(s->acceptance.x);
+    s->acceptance = (struct acceptance){.x = NULL};
 }
 
 bool

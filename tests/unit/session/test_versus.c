@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/request.h"
 #include "policies/policy.h"
 #include "tests/rigs/session_fixture.h"
 
@@ -249,6 +250,55 @@ test_a_session_of_one_begins_a_versus_and_ends_it(void **state)
     session_rig_free(&r);
 }
 
+/* ---- no room for two ---- */
+
+static const struct backend_ops *real;
+
+static bool
+store_of_one(struct weights *w, const struct store_desc *desc, struct store **out, struct err *err)
+{
+    const struct store_desc one = store_for_sequences(desc->slots, 1);
+    return desc->seqs <= one.seqs ? real->store(w, desc, out, err) : err_set(err, ERR_WORK, "no room for two");
+}
+
+static void
+no_room(void *user, struct session *s, const struct event *e)
+{
+    struct seen *w = user;
+    watch(user, s, e);
+    if (!event_is_control(e, "end", NULL))
+        return;
+    if (w->runs == 1) {
+        post(s, CONTROL_VERSUS, "", "layerskip", 0);
+    } else if (w->runs == 2) {
+        assert_string_equal(e->control.new_text, "error: versus: no room for two");
+        post(s, CONTROL_RESTART, "", NULL, 0);
+    } else {
+        assert_string_equal(e->control.new_text, "tokens");
+        assert_int_equal(w->n[1], 0);
+        post(s, CONTROL_QUIT, "", NULL, 0);
+    }
+}
+
+static void
+test_where_there_is_no_room_for_two_one_goes_on(void **state)
+{
+    struct fixture *f = *state;
+    static struct seen w;
+    struct session_rig_result r;
+    struct session_options o = session_usual();
+    struct backend_ops small = *f->engine->ops;
+    real = f->engine->ops;
+    small.store = store_of_one;
+    o.stay = true;
+    w = (struct seen){.runs = 0};
+    f->engine->ops = &small;
+    session_run(f->engine, &o, no_room, &w, &r);
+    f->engine->ops = real;
+    assert_int_equal(r.runs, 3);
+    session_rig_free(&r);
+}
+
 static void
 test_what_cannot_be_is_refused(void **state)
 {
@@ -288,6 +338,7 @@ main(void)
         cmocka_unit_test(test_every_policy_is_lossless_beside_another),
         cmocka_unit_test(test_turns_reach_one_of_them),
         cmocka_unit_test(test_a_session_of_one_begins_a_versus_and_ends_it),
+        cmocka_unit_test(test_where_there_is_no_room_for_two_one_goes_on),
         cmocka_unit_test(test_what_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
