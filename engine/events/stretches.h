@@ -55,6 +55,8 @@ const struct stretch *stretches_named(const struct stretches *, const char *lett
 /* What is asked for and begins with the next round, without rounds of its own yet; NULL: nothing. */
 const struct stretch *stretches_coming(const struct stretches *);
 
+/* Of a run of two settings only that sequence's stretches, of any other all of them. */
+bool stretch_concerns(const struct stretch *, uint32_t seq);
 /* In a versus: which sequence's setting the following are about; the first's at the beginning. */
 void stretches_focus(struct stretches *, uint32_t seq);
 /* The settings in force: policy, value and head of it. */

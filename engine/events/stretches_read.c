@@ -34,6 +34,12 @@ shown(const struct stretches *s)
     return &s->side[s->versus && s->focus == 1];
 }
 
+bool
+stretch_concerns(const struct stretch *s, uint32_t seq)
+{
+    return !s->versus || s->seq == (seq == 1);
+}
+
 void
 stretches_focus(struct stretches *s, uint32_t seq)
 {

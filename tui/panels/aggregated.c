@@ -1,4 +1,5 @@
 #include "tui/panels/aggregated.h"
+#include "tui/scope/batch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,16 +26,27 @@ round_at(const struct scope *s, uint32_t pos)
     return c != NULL ? c->round : 0;
 }
 
+/* The next older stretch of what is shown, from `back` on; NULL: there is none. */
+static const struct stretch *
+next_shown(const struct view *v, uint32_t *back)
+{
+    const struct stretch *s;
+    while ((s = stretches_at(scope_stretches(v->scope), (*back)++)) != NULL &&
+           !stretch_concerns(s, scope_focus(v->scope)))
+        ;
+    return s;
+}
+
 /* The stretch in which the cursor is, and the last round of it; NULL: none has begun. */
 static const struct stretch *
 stretch_here(const struct view *v, uint32_t *last)
 {
-    const struct stretches *all = scope_stretches(v->scope);
     const uint32_t round = v->selection->follow ? UINT32_MAX : round_at(v->scope, v->selection->pos);
-    const struct stretch *s = stretches_at(all, 0), *older;
+    uint32_t back = 0;
+    const struct stretch *s = next_shown(v, &back), *older;
     *last = UINT32_MAX;
-    for (uint32_t back = 1; s != NULL && s->first_round > round; back++) {
-        older = stretches_at(all, back);
+    while (s != NULL && s->first_round > round) {
+        older = next_shown(v, &back);
         if (older == NULL || older->run != s->run)
             break;
         *last = s->first_round - 1;

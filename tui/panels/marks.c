@@ -9,7 +9,7 @@
 static bool
 is_turn(const struct scope *scope, const struct stretch *s)
 {
-    return s->n_changes > 0 && (!s->versus || s->seq == scope_focus(scope));
+    return s->n_changes > 0 && stretch_concerns(s, scope_focus(scope));
 }
 
 const struct stretch *

@@ -89,26 +89,29 @@ scope_aggregate_round(struct scope *s, const struct scope_sequence *q)
 {
     const struct scope_round *r = sequence_round(q, 0);
     const struct stretch *now = stretches_at(s->stretches, 0);
+    struct scope_setting *of = &s->setting[s->is_versus && q->seq == 1];
     if (r == NULL || !r->whole)
         return;
-    if (now != NULL && now->number != s->stretch) {
-        s->stretch = now->number;
-        aggregates_reset(&s->of_stretch);
+    for (uint32_t back = 1; now != NULL && !stretch_concerns(now, q->seq); back++)
+        now = stretches_at(s->stretches, back);
+    if (now != NULL && now->number != of->stretch) {
+        of->stretch = now->number;
+        aggregates_reset(&of->of_stretch);
     }
-    add_round(&s->of_stretch, s, q, r);
-    add_round(&s->of_run, s, q, r);
+    add_round(&of->of_stretch, s, q, r);
+    add_round(&of->of_run, s, q, r);
 }
 
 const struct aggregates *
 scope_run_aggregates(const struct scope *s)
 {
-    return &s->of_run;
+    return &scope_setting_of(s, s->focus->seq)->of_run;
 }
 
 const struct aggregates *
 scope_stretch_aggregates(const struct scope *s)
 {
-    return &s->of_stretch;
+    return &scope_setting_of(s, s->focus->seq)->of_stretch;
 }
 
 void

@@ -94,8 +94,10 @@ scope_begin_run(struct scope *s)
     s->now.length = s->now.committed = 0;
     scope_forget_members(s);
     memset(s->pace, 0, sizeof s->pace);
-    aggregates_reset(&s->of_run);
-    aggregates_reset(&s->of_stretch);
+    for (int i = 0; i < 2; i++) {
+        aggregates_reset(&s->setting[i].of_run);
+        aggregates_reset(&s->setting[i].of_stretch);
+    }
     sequence_begin(s->focus, scope_chosen_policy(s));
 }
 
@@ -142,14 +144,14 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
     s->info = info;
     s->words = calloc((size_t)info->vocab + 1, sizeof(struct scope_word *));
-    bool values = true;
+    bool settings = true;
     for (int i = 0; i < 2; i++) {
         s->setting[i].values = calloc((size_t)info->n_policies * POLICY_KNOBS + 1, sizeof *s->setting[i].values);
-        values = values && s->setting[i].values != NULL;
+        settings = settings && s->setting[i].values != NULL && aggregates_open(&s->setting[i].of_run, info->layers) &&
+                   aggregates_open(&s->setting[i].of_stretch, info->layers);
     }
     s->focus = sequence_open(info, NULL, info->sequences);
-    if (s->words == NULL || !values || s->focus == NULL || !aggregates_open(&s->of_run, info->layers) ||
-        !aggregates_open(&s->of_stretch, info->layers) || !stretches_open(&s->stretches, info, NULL)) {
+    if (s->words == NULL || !settings || s->focus == NULL || !stretches_open(&s->stretches, info, NULL)) {
         scope_close(s);
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
     }
@@ -170,10 +172,11 @@ scope_close(struct scope *s)
     free(s->members);
     free(s->round_members);
     stretches_close(s->stretches);
-    aggregates_close(&s->of_run);
-    aggregates_close(&s->of_stretch);
     free(s->words);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         free(s->setting[i].values);
+        aggregates_close(&s->setting[i].of_run);
+        aggregates_close(&s->setting[i].of_stretch);
+    }
     free(s);
 }

@@ -33,6 +33,8 @@ struct scope_setting { /* in a versus each of the two sequences has its own */
     double *values;    /* (n_policies * POLICY_KNOBS) applied knob values */
     uint32_t knob_events[POLICY_KNOBS];
     struct metrics metrics; /* in a versus */
+    struct aggregates of_run, of_stretch;
+    uint32_t stretch; /* whose the latter are */
 };
 
 struct scope {
@@ -69,9 +71,6 @@ struct scope {
     uint32_t n_round_members, shared_round;
     double round_us;                      /* and what these lines say it took */
     struct scope_pace pace[SCOPE_ROUNDS]; /* round r's at r % SCOPE_ROUNDS */
-
-    struct aggregates of_run, of_stretch;
-    uint32_t stretch; /* whose the latter are */
 };
 
 static inline const struct scope_setting *

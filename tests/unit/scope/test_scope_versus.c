@@ -4,6 +4,7 @@
 
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/seed.h"
+#include "tui/scope/aggregates.h"
 #include "tui/scope/versus.h"
 
 struct pair {
@@ -96,6 +97,10 @@ assert_each_is_as_if_alone(const struct pair *p)
         assert_memory_equal(a, b, sizeof *a);
         assert_int_equal(metrics_generated(&scope_now(alone)->metrics),
                          metrics_generated(&scope_now(p->both)->metrics));
+        const struct aggregates *x = scope_run_aggregates(alone), *y = scope_run_aggregates(p->both);
+        assert_int_equal(x->rounds, y->rounds);
+        assert_memory_equal(x->asked, y->asked, (FAKE_LAYERS + 1) * sizeof *x->asked);
+        assert_memory_equal(x->spurious[0], y->spurious[0], (FAKE_LAYERS + 1) * sizeof *x->asked);
         assert_int_equal(stretches_now(scope_stretches(p->both))->policy,
                          stretches_now(scope_stretches(alone))->policy);
     }
