@@ -35,7 +35,7 @@ const struct app_key app_keys[] = {
     {'9', "9", "panel 9", NULL},
     {INPUT_TAB, "Tab  S-Tab", "panel next", "move the focus"},
     {INPUT_SHIFT_TAB, "S-Tab", "panel previous", NULL},
-    {'}', "{  }", "sequence next", "the sequence of a batch before, or after"},
+    {'}', "{  }", "sequence next", "the sequence before, or after, of a batch or two settings"},
     {'{', "{", "sequence previous", NULL},
     {'z', "z", "zoom", "the focused panel alone, and back"},
     {'/', "/  N", "search", "search the text; Enter alone: the next place; N: the one before"},
