@@ -3,7 +3,7 @@
 # through all policies in turn, so that a machine that drifts drifts for all. RECORD=1 puts the tables into
 # docs/measurements.md, NAME=… says what the model is.
 #
-# usage: tests/bench/batches.sh BUILD; MODEL, NAME, BATCHES, WINDOWS, DRAFTS, TOKENS, PASSES from the environment
+# usage: tests/bench/batches.sh BUILD; MODEL, NAME, BATCHES, WINDOWS, DRAFTS, TOKENS, SEQUENCES, PASSES from the environment
 set -eu
 cd "$(dirname "$0")/../.."
 BUILD=${1:-build}
@@ -15,13 +15,14 @@ DRAFTS=${DRAFTS:-1:6:1} # K
 WINDOWS=${WINDOWS:-2:6:2}
 TOKENS=${TOKENS:-64}
 PASSES=${PASSES:-3}
+SEQUENCES=${SEQUENCES:-40} # at most 40
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 trap 'exit 1' INT TERM
 export LC_ALL=C.UTF-8
 
 # As many sequences as keep the largest batch full for most of its time.
-for _ in 1 2 3 4; do cat models/prompts.jsonl; done >"$WORK/prompts.jsonl"
+for _ in 1 2 3 4; do cat models/prompts.jsonl; done | head -n "$SEQUENCES" >"$WORK/prompts.jsonl"
 
 row() { # batch, CSV: ar's tokens/s, sd at its best K, sv at its best window
     awk -F, -v batch="$1" '
