@@ -55,7 +55,7 @@ set_batch(struct options *o, const struct option_row *row, const char *text, str
         o->batch = USUAL_BATCH;
         return true;
     }
-    o->batch = strlen(text) < 4 ? (uint32_t)atoi(text) : BATCH_MOST + 1;
+    o->batch = strlen(text) < 4 ? (uint32_t)strtoul(text, NULL, 10) : BATCH_MOST + 1;
     return (o->batch >= 1 && o->batch <= BATCH_MOST) ||
            err_set(err, ERR_USAGE, "--batch %.20s: 1 to %d sequences at a time, or a file of prompts", text,
                    BATCH_MOST);

@@ -98,9 +98,6 @@ bool context_read_hidden(struct context *, slot_t, uint32_t layer, float *out);
  * called after every chunk. Stops with ERR_CANCELLED when the cancel flag is set or done() says so; whole chunks stay
  * in the trunk. */
 bool context_prefill(struct context *, seq_t, const token_t *, size_t n, progress_fn done, void *user);
-/* One committed row for each of n different sequences, max_rows at most, in one sweep: the same bits as prefills of one
- * token each. Their uncommitted rows go. On failure none has grown. */
-bool context_extend(struct context *, const seq_t *, const token_t *, size_t n);
 
 /* ---- distributions and decisions ----
  * A dist_t may come from any context that shares the pool. */

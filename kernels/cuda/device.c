@@ -46,7 +46,7 @@ device_has_code(const char *codes, int major, int minor)
 {
     for (const char *at = codes; (at = strstr(at, "sm_")) != NULL;) {
         at += strlen("sm_");
-        const int code = atoi(at);
+        const long code = strtol(at, NULL, 10); /* what a build gave; else 0, which no GPU has */
         if (code / 10 == major && code % 10 <= minor)
             return true;
     }

@@ -228,7 +228,7 @@ static void
 extend(struct group *g)
 {
     seq_t seqs[BATCH_MOST];
-    token_t tokens[BATCH_MOST];
+    slot_t rows[BATCH_MOST];
     uint32_t n = 0;
     const double layers = context_loads(g->c).layers;
     for (uint32_t i = 0; i < g->w->n; i++) {
@@ -236,11 +236,15 @@ extend(struct group *g)
         if (i > 0 && one_in(3))
             continue;
         seqs[n] = m->seq;
-        tokens[n++] = m->tokens[m->len++] = m->pending;
+        rows[n] = context_append(g->c, m->seq, SLOT_NONE, m->pending);
+        assert_int_not_equal(rows[n++], SLOT_NONE);
+        m->tokens[m->len++] = m->pending;
         assert_true(context_prefill(m->alone, 0, &m->pending, 1, NULL, NULL));
         m->pending = random_token(g);
     }
-    assert_true(context_extend(g->c, seqs, tokens, n));
+    assert_true(context_advance(g->c, rows, n, g->w->desc->n_layers, NULL));
+    for (uint32_t i = 0; i < n; i++)
+        assert_true(context_keep(g->c, seqs[i], &rows[i], 1));
     assert_true(fabs(context_loads(g->c).layers - layers - (n > 0 ? g->w->desc->n_layers : 0)) < 1e-9);
     g->extended += n;
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "engine/base/printable.h"
+#include "engine/base/rng.h"
 #include "engine/events/sampling_knobs.h"
 #include "engine/events/versus_text.h"
-#include "kernels/rng.h"
 #include "tui/scope/batch.h"
 
 /* What stands while events are taken in. */

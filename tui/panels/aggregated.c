@@ -92,22 +92,24 @@ aggregated_now(struct aggregated *p, const struct view *v)
 }
 
 void
-aggregated_note(const struct view *v, char *out, size_t n)
+aggregated_note(void *state, const struct view *v, char *out, int n)
 {
+    (void)state;
     uint32_t last;
     const struct stretch *here = stretch_here(v, &last);
     char letter[8];
     if (v->selection->of == AGGREGATES_STRETCH && here != NULL) {
         stretch_letter(here->number, letter);
-        snprintf(out, n, "stretch %s", letter);
+        snprintf(out, (size_t)n, "stretch %s", letter);
     } else {
-        snprintf(out, n, "%s", v->selection->of == AGGREGATES_VIEW ? "in view" : "all rounds");
+        snprintf(out, (size_t)n, "%s", v->selection->of == AGGREGATES_VIEW ? "in view" : "all rounds");
     }
 }
 
 bool
-aggregated_key(const struct view *v, int key)
+aggregated_key(void *state, const struct view *v, int key)
 {
+    (void)state;
     if (key != 'v')
         return false;
     v->selection->of = (enum aggregates_of)((v->selection->of + 1) % AGGREGATES_OF);

@@ -14,8 +14,8 @@ void *aggregated_open(void);
 void aggregated_close(void *);
 /* Of what the selection says; NULL: out of memory. */
 const struct aggregates *aggregated_now(struct aggregated *, const struct view *);
-/* "stretch B", "in view", "all rounds": for the panel's edge. */
-void aggregated_note(const struct view *, char *out, size_t n);
-bool aggregated_key(const struct view *, int key); /* v: the next */
+/* A panel's note() and key(), which need no state: "stretch B", "in view", "all rounds"; v: the next of these. */
+void aggregated_note(void *state, const struct view *, char *out, int n);
+bool aggregated_key(void *state, const struct view *, int key);
 
 #endif

@@ -108,20 +108,6 @@ draw_exits(void *state, const struct view *v, const struct canvas *c)
     }
 }
 
-static void
-note_exits(void *state, const struct view *v, char *out, int n)
-{
-    (void)state;
-    aggregated_note(v, out, (size_t)n);
-}
-
-static bool
-key_exits(void *state, const struct view *v, int key)
-{
-    (void)state;
-    return aggregated_key(v, key);
-}
-
 static const struct key_help keys[] = {
     {"v", "of the stretch in which the cursor is, of all rounds, of what text and layers show"},
     {"█ ▒", "by exit layer: accepted drafts, and those that were rejected or not verified"},
@@ -140,6 +126,6 @@ const struct panel_ops panel_exits = {
     .open = aggregated_open,
     .close = aggregated_close,
     .draw = draw_exits,
-    .note = note_exits,
-    .key = key_exits,
+    .note = aggregated_note,
+    .key = aggregated_key,
 };

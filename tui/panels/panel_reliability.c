@@ -145,20 +145,6 @@ draw_reliability(void *state, const struct view *v, const struct canvas *c)
         draw_spurious(c, c->rows - 1, a, 1, "trained");
 }
 
-static void
-note_reliability(void *state, const struct view *v, char *out, int n)
-{
-    (void)state;
-    aggregated_note(v, out, (size_t)n);
-}
-
-static bool
-key_reliability(void *state, const struct view *v, int key)
-{
-    (void)state;
-    return aggregated_key(v, key);
-}
-
 static const struct key_help keys[] = {
     {"v", "of the stretch in which the cursor is, of all rounds, of what text and layers show"},
     {"█ ·", "how often drafts of that confidence were accepted, with 95% (│); dots: as often as they were sure"},
@@ -180,6 +166,6 @@ const struct panel_ops panel_reliability = {
     .open = aggregated_open,
     .close = aggregated_close,
     .draw = draw_reliability,
-    .note = note_reliability,
-    .key = key_reliability,
+    .note = aggregated_note,
+    .key = aggregated_key,
 };

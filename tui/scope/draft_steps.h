@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "kernels/backend.h"
+#include "engine/events/event.h"
 #include "tui/scope/statistics.h"
 
 struct step_draft {            /* a draft, as its TOKEN and VERDICT events tell it */

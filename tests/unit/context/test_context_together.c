@@ -86,56 +86,12 @@ test_a_seed_alone_names_the_random_numbers_of_a_round(void **state)
     close_fixture(&f);
 }
 
-/* ---- a row for each of several sequences ---- */
-
-static void
-test_a_refused_extension_lets_no_sequence_grow(void **state)
-{
-    (void)state;
-    struct fixture f;
-    struct verify_row rows[3];
-    struct verify_round rounds[3];
-    struct verdict v[3];
-    open_with(&f, (struct context_options){.ctx = 3, .seqs = 4, .max_rows = 3});
-    more_sequences(&f, rows, rounds, v, 3);
-    const seq_t seqs[4] = {0, 1, 2, 3}, twice[2] = {1, 1};
-    const token_t tokens[4] = {7, 8, 9, 10}, odd[3] = {7, 8, VOCAB};
-    struct loads before = context_loads(f.c);
-    assert_false(context_extend(f.c, seqs, tokens, 4));
-    assert_error(f.c, ERR_WORK, "one sweep takes 3 rows at most");
-    assert_false(context_extend(f.c, seqs + 1, tokens, 3));
-    assert_error(f.c, ERR_WORK, "there is no sequence 3");
-    assert_false(context_extend(f.c, twice, tokens, 2));
-    assert_error(f.c, ERR_WORK, "sequence 1 can't grow by two rows at once");
-    assert_false(context_extend(f.c, seqs, odd, 3));
-    assert_error(f.c, ERR_WORK, "token 32 is not in the vocabulary");
-    symbolic_cancel_before(f.weights, 2);
-    assert_false(context_extend(f.c, seqs, tokens, 3));
-    assert_error(f.c, ERR_CANCELLED, "");
-    assert_loads(&f, &before, 0, 0);
-    const uint32_t slots = context_free_slots(f.c);
-    for (seq_t i = 0; i < 3; i++)
-        assert_int_equal(context_length(f.c, i), 1);
-    assert_true(context_extend(f.c, seqs, tokens, 0));
-    assert_true(context_extend(f.c, seqs, tokens, 3));
-    assert_loads(&f, &before, L, 0);
-    assert_int_equal(context_free_slots(f.c), slots - 3);
-    for (seq_t i = 0; i < 3; i++)
-        assert_saw(&f, context_at(f.c, i, 1), (token_t[]){(token_t)(3 * i), tokens[i]}, 2);
-    assert_true(context_extend(f.c, seqs + 1, tokens, 1));
-    assert_false(context_extend(f.c, seqs, tokens, 3));
-    assert_error(f.c, ERR_WORK, "the context of 3 positions is full in sequence 1");
-    assert_int_equal(context_length(f.c, 0), 2);
-    close_fixture(&f);
-}
-
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounds_are_verified_together_or_not_at_all),
         cmocka_unit_test(test_a_seed_alone_names_the_random_numbers_of_a_round),
-        cmocka_unit_test(test_a_refused_extension_lets_no_sequence_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
