@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/little_endian.h"
 #include "engine/model/safetensors.h"
+#include "tests/fuzz/header_file.h"
 #include "tests/fuzz/must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
@@ -37,15 +37,6 @@ use_file(const unsigned char *bytes, size_t len)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    use_file(data, size);
-    unsigned char *bytes = malloc(8 + size + DATA_BYTES);
-    if (bytes == NULL)
-        return 0;
-    put_little_endian(bytes, 8, size);
-    if (size > 0)
-        memcpy(bytes + 8, data, size);
-    memset(bytes + 8 + size, 0x3c, DATA_BYTES);
-    use_file(bytes, 8 + size + DATA_BYTES);
-    free(bytes);
+    try_as_file(data, size, DATA_BYTES, use_file);
     return 0;
 }
