@@ -139,72 +139,70 @@ compare_sides(const struct outcome *out, const struct session_options *o)
         fprintf(stderr, "the texts are the same for %zu tokens; end: %s\n", same, out->end);
 }
 
-/* One session: of a prompt, or a batch of them. */
+struct running {
+    const struct options *o;
+    struct engine *engine;
+    struct policy_memory *memory;
+    char *const *prompts; /* (n) of a file; NULL: the one that was given */
+    size_t n;
+};
+
+/* One session: of one prompt, NULL: the one that was given; or of all of them, as a batch. */
 static bool
-run_once(struct generation *g, const struct options *o, struct printer *printer, cJSON **result, struct err *err)
+run_session(const struct running *r, const char *prompt, struct prompt_text *batch, cJSON **result, struct err *err)
 {
+    const struct options *o = r->o;
+    struct printer printer = {.tokenizer = r->engine->model->tokenizer,
+                              .terminal = isatty(STDOUT_FILENO),
+                              .quiet = results_take_stdout(o->json)};
+    struct generation g = {.engine = r->engine,
+                           .session = generation_options(o),
+                           .trace = o->trace,
+                           .token = o->batch > 0 ? NULL : print_token,
+                           .left = o->batch > 0 ? print_texts : NULL,
+                           .user = &printer,
+                           .progress = true};
     struct outcome out;
-    g->trace = o->trace;
-    g->token = o->batch > 0 ? NULL : print_token;
-    g->left = o->batch > 0 ? print_texts : NULL;
-    g->user = printer;
-    g->progress = true;
-    if (!generate(g, &out, err))
+    g.session.memory = r->memory;
+    g.session.prompts = batch;
+    g.session.n_prompts = batch != NULL ? r->n : 0;
+    if (prompt != NULL) {
+        g.session.prompt = prompt;
+        g.session.prompt_len = strlen(prompt);
+    }
+    if (!generate(&g, &out, err))
         return false;
     if (o->batch == 0)
-        end_text(printer);
-    if (g->session.versus != NULL)
-        compare_sides(&out, &g->session);
+        end_text(&printer);
+    if (g.session.versus != NULL)
+        compare_sides(&out, &g.session);
     else
-        summary(&out, &g->session, out.end);
-    *result = outcome_json(&out, g->engine, &g->session);
+        summary(&out, &g.session, out.end);
+    *result = outcome_json(&out, g.engine, &g.session);
     outcome_free(&out);
-    return !printer->broken || err_set(err, ERR_WORK, "stdout: %s", strerror(errno));
+    return !printer.broken || err_set(err, ERR_WORK, "stdout: %s", strerror(errno));
 }
 
 static bool
-run_batch(const struct options *o, struct engine *engine, char **prompts, size_t n, struct policy_memory *memory,
-          cJSON **result, struct err *err)
+run_batch(const struct running *r, cJSON **result, struct err *err)
 {
-    struct printer printer = {.tokenizer = engine->model->tokenizer,
-                              .terminal = isatty(STDOUT_FILENO),
-                              .quiet = results_take_stdout(o->json)};
-    struct prompt_text *texts = prompts != NULL ? generation_prompts(prompts, n, err) : NULL;
-    if (prompts != NULL && texts == NULL)
-        return false;
-    struct generation g = {.engine = engine, .session = generation_options(o)};
-    g.session.memory = memory;
-    g.session.prompts = texts;
-    g.session.n_prompts = texts != NULL ? n : 0;
-    const bool ok = run_once(&g, o, &printer, result, err);
-    free(texts);
+    struct prompt_text *batch = r->prompts != NULL ? generation_prompts(r->prompts, r->n, err) : NULL;
+    const bool ok = (r->prompts == NULL || batch != NULL) && run_session(r, NULL, batch, result, err);
+    free(batch);
     return ok;
 }
 
+/* One after another. */
 static bool
-run_prompts(const struct options *o, struct engine *engine, char **prompts, size_t n, struct policy_memory *memory,
-            cJSON **result, struct err *err)
+run_prompts(const struct running *r, cJSON **result, struct err *err)
 {
-    struct printer printer = {.tokenizer = engine->model->tokenizer,
-                              .terminal = isatty(STDOUT_FILENO),
-                              .quiet = results_take_stdout(o->json)};
-    for (size_t i = 0; i < n && !generation_interrupted(); i++) {
-        struct generation g = {.engine = engine, .session = generation_options(o)};
-        g.session.memory = memory;
-        if (prompts != NULL) {
-            g.session.prompt = prompts[i];
-            g.session.prompt_len = strlen(prompts[i]);
-        }
-        cJSON *j;
-        if (!run_once(&g, o, &printer, &j, err))
+    if (r->prompts == NULL)
+        return run_session(r, NULL, NULL, result, err);
+    cJSON *all = cJSON_AddArrayToObject(*result = cJSON_CreateObject(), "results"), *one;
+    for (size_t i = 0; i < r->n && !generation_interrupted(); i++) {
+        if (!run_session(r, r->prompts[i], NULL, &one, err))
             return false;
-        if (prompts == NULL) {
-            *result = j;
-        } else {
-            if (*result == NULL)
-                cJSON_AddItemToObject(*result = cJSON_CreateObject(), "results", cJSON_CreateArray());
-            cJSON_AddItemToArray(cJSON_GetObjectItem(*result, "results"), j);
-        }
+        cJSON_AddItemToArray(all, one);
     }
     return true;
 }
@@ -229,7 +227,8 @@ run_main(int argc, char **argv)
     ok = ok && generation_engine(&o, &engine, &err);
     if (ok) {
         struct policy_memory memory = {.folder = o.policy_state, .model_hash = engine->model->hash};
-        ok = (o.batch > 0 ? run_batch : run_prompts)(&o, engine, prompts, n_prompts, &memory, &result, &err);
+        const struct running r = {&o, engine, &memory, prompts, n_prompts};
+        ok = (o.batch > 0 ? run_batch : run_prompts)(&r, &result, &err);
         ok = policy_memory_close(&memory, ok ? &err : NULL) && ok;
     }
     if (ok && o.json != NULL && result != NULL)

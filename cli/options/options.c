@@ -8,6 +8,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/options/option_config.h"
+#include "cli/options/option_conflicts.h"
 #include "cli/options/option_table.h"
 
 #define LONG 256 /* getopt's values from here on are rows of the table */
@@ -80,7 +81,7 @@ forget_config_policy(struct options *o, const char *flag)
 
 /* Options and operands may be mixed; what follows "--" is operands. */
 static bool
-read_arguments(struct options *o, int argc, char **argv, struct err *err)
+read_arguments(struct options *o, int argc, char **argv, bool given[MOST], struct err *err)
 {
     struct getopt_tables tables;
     make_tables(&tables, o->command);
@@ -104,6 +105,7 @@ read_arguments(struct options *o, int argc, char **argv, struct err *err)
         if (c == ':')
             return err_set(err, ERR_USAGE, "option %.60s needs a value; see --help", argv[optind - 1]);
         const struct option_row *row = row_of(c, o->command);
+        given[row - option_rows] = true;
         if (strcmp(row->name, "policy") == 0 && !policy_given) {
             policy_given = true;
             forget_config_policy(o, optarg);
@@ -114,17 +116,19 @@ read_arguments(struct options *o, int argc, char **argv, struct err *err)
     return true;
 }
 
-/* What options mean to each other. */
+/* What options mean to each other; config: what the config file said. */
 static bool
-settle(struct options *o, const char *config_synth, struct err *err)
+settle(struct options *o, const struct options *config, bool prompt_given, struct err *err)
 {
     o->chat = o->chat || o->system != NULL;
-    if (o->synth == config_synth && o->model != NULL)
-        o->synth = NULL; /* a flag wins, and so does a model */
+    if (prompt_given && o->prompts_file == config->prompts_file)
+        o->prompts_file = NULL; /* a flag wins, */
+    if (prompt_given && o->prompts_file != NULL)
+        return err_set(err, ERR_USAGE, "--batch %.60s has prompts; leave the other prompt out", o->prompts_file);
+    if (o->synth == config->synth && o->model != NULL)
+        o->synth = NULL; /* and so does a model */
     if (o->synth != NULL && o->model != NULL)
         return err_set(err, ERR_USAGE, "--synth %.60s makes a model; leave '%.60s' out", o->synth, o->model);
-    if (o->speed && o->steps)
-        return err_set(err, ERR_USAGE, "--speed and --steps are two measurements; give one of them");
     return true;
 }
 
@@ -134,8 +138,11 @@ options_read(struct options *o, enum command command, int argc, char **argv, str
     options_init(o, command);
     if (command_row(command)->config && !options_config_file(o, err))
         return false;
-    const char *config_synth = o->synth;
-    return read_arguments(o, argc, argv, err) && (o->finished || settle(o, config_synth, err));
+    const struct options config = *o;
+    bool given[MOST] = {false};
+    return read_arguments(o, argc, argv, given, err) &&
+           (o->finished || (options_agree(o, given, err) &&
+                            settle(o, &config, option_given(given, "prompt") || option_given(given, "file"), err)));
 }
 
 void

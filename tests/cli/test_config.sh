@@ -22,6 +22,11 @@ check "and nothing else is said of that knob" [ "$(grep -c '"gamma"' "$TMP/j")" 
 config '{"tokens": 6, "theme": "light", "trace": 3, "script": "x"}'
 works "other commands' defaults are passed over" bench --repeat 1 --policy ar -p hello "$TINY"
 
+config '{"prompts": "/none.jsonl", "policy": "layerskip", "tokens": 6}'
+works "a prompt that is given wins over a list in the config file" run -p hello --json "$TMP/j" "$TINY"
+check "and runs alone" sh -c "! grep -q '\"results\"' '$TMP/j'"
+works "speed has no use for the policy there, and says nothing of it" bench --speed -n 4 --repeat 1 "$TINY"
+
 config '{"tokens": 6, '
 refuses "a broken config file is named" 2 'config.json: not a JSON object' run "$TINY"
 config '[1]'

@@ -17,6 +17,15 @@ works "--list-policies lists names and knobs" --list-policies
 check "with the knobs' defaults" grep -Eq '^ +tau +0\.55 ' "$TMP/out"
 refuses "the scope without a terminal points to run" 2 'specscope run'
 refuses "two measurements at once" 2 'give one of them' bench --speed --steps
+refuses "steps of a policy" 2 '--policy beside --steps' bench --steps --policy sd "$TINY"
+refuses "steps and how often" 2 '--repeat beside --steps' bench --steps --repeat 2 "$TINY"
+refuses "speed on a grid" 2 '--grid beside --speed' bench --grid tau=0.3:0.5:0.1 --speed "$TINY"
+refuses "speed of a prompt" 2 '--prompt beside --speed' bench --speed -p hello "$TINY"
+refuses "two prompts, of which one would be passed over" 2 '--file beside --prompt' run -p a -f README.md "$TINY"
+refuses "a prompt beside a list" 2 '--prompts beside --prompt' run -p a --prompts "$TMP/none" "$TINY"
+refuses "a prompt beside a batch's list" 2 'leave the other prompt out' run --batch "$TMP/none" -p a "$TINY"
+refuses "ids with what is for text" 2 '--pieces beside --decode' tokenize --decode --pieces "$TINY"
+refuses "prompts from two places" 2 '--prompts beside --text' train profile --text a --prompts b
 works "train heads --help is train's" train heads --help
 refuses "a replay without a folder is refused" 2 'specscope replay FOLDER' replay
 
