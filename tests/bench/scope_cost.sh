@@ -32,12 +32,16 @@ scope() { # probe, folder; leaves the screen thread's nanoseconds of processor t
         sleep 0.02
     done
     before=$(cut -d' ' -f1 "/proc/$pid/task/$pid/schedstat")
-    # looked at seldom, and not through tmux: whoever asks takes the processor from the engine as well
+    # Looked at seldom, and not through tmux: whoever asks takes the processor from the engine as well. The last look
+    # before the end counts: what is worked out when the engine rests (what-if) costs it nothing.
+    begun=$(date +%s%N)
     until grep -q '"end"' "$2/controls.csv"; do
         alive "$pid"
-        sleep 0.5
+        now=$(cut -d' ' -f1 "/proc/$pid/task/$pid/schedstat")
+        echo "$((now - before)) $(($(date +%s%N) - begun))" >"$WORK/looked"
+        sleep 0.25
+        grep -q '"end"' "$2/controls.csv" || cp "$WORK/looked" "$WORK/ns"
     done
-    cut -d' ' -f1 "/proc/$pid/task/$pid/schedstat" | awk -v b="$before" '{ print $1 - b }' >"$WORK/ns"
     tmux -S "$SOCKET" send-keys -t scope q
     until gone "$pid"; do sleep 0.05; done
 }
@@ -47,8 +51,8 @@ gone() { # pid; a zombie is: whoever should reap it may take its time
 alive() { # pid
     ! gone "$1" || { echo "the scope ended by itself" >&2; exit 1; }
 }
-seconds() { # of generation in a trace
-    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } { t = $c["t_us"] } END { print t * 1e-6 }' "$1/rounds.csv"
+spread() { # half of what lies between the quartiles
+    sort -g "$1" | awk '{ v[NR] = $1 } END { print (v[int(NR * 3 / 4 + 0.5)] - v[int(NR / 4 + 0.5)]) / 2 }'
 }
 median() { sort -g "$1" | awk '{ v[NR] = $1 } END { print (NR % 2) ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
@@ -69,19 +73,24 @@ for probe in policy all; do
         a=$(speed "$WORK/h")
         b=$(speed "$WORK/s")
         awk -v a="$a" -v b="$b" 'BEGIN { print 1 - b / a }' >>"$WORK/ratios-$probe"
-        awk -v s="$(seconds "$WORK/s")" '{ print $1 * 1e-9 / s }' "$WORK/ns" >>"$WORK/cpu-$probe"
+        awk '{ print $1 / $2 }' "$WORK/ns" >>"$WORK/cpu-$probe"
         i=$((i + 1))
     done
     eval "slow_$probe=\$(median \"\$WORK/ratios-$probe\")"
+    eval "spread_$probe=\$(spread \"\$WORK/ratios-$probe\")"
     eval "cpu_$probe=\$(median \"\$WORK/cpu-$probe\")"
     eval "share_$probe=\$(share \"\$WORK/s\")"
 done
 echo "Slowdown of the engine (emitted tokens over draft and verification time) with the scope on a 160x48 terminal against"
-echo "headless with the same trace and \`--probe\`, medians of $PAIRS interleaved pairs, $N tokens each:"
+echo "headless with the same trace and \`--probe\`, medians of $PAIRS interleaved pairs, $N tokens each (± half of what lies"
+echo "between the quartiles); tmux draws on the same processors:"
 echo
 echo "| | slowdown | the screen thread's processor time per second | the scope's probes, of draft + verification time |"
 echo "| --- | --- | --- | --- |"
 # shellcheck disable=SC2154 # set by eval above
-row() { awk -v n="$1" -v s="$2" -v c="$3" -v p="$4" 'BEGIN { printf "| `--probe %s` | %.1f%% | %.0f ms | %s%% |\n", n, s * 100, c * 1000, p }'; }
-row policy "$slow_policy" "$cpu_policy" "$share_policy"
-row all "$slow_all" "$cpu_all" "$share_all"
+row() {
+    awk -v n="$1" -v s="$2" -v w="$3" -v c="$4" -v p="$5" \
+        'BEGIN { printf "| `--probe %s` | %.1f ± %.1f%% | %.0f ms | %s%% |\n", n, s * 100, w * 100, c * 1000, p }'
+}
+row policy "$slow_policy" "$spread_policy" "$cpu_policy" "$share_policy"
+row all "$slow_all" "$spread_all" "$cpu_all" "$share_all"

@@ -10,8 +10,8 @@
 #include <time.h>
 
 #define FRAME_US      33333  /* at most 30 frames a second */
-#define FRAME_SLOW_US 125000 /* and at least 8, however dear they are */
-#define FRAME_SHARE   80     /* of a processor's time while the engine wants it all: one part in so many */
+#define FRAME_SLOW_US 250000 /* and at least 4, however dear they are */
+#define FRAME_SHARE   250    /* of a processor's time while the engine wants it all: one part in so many */
 
 /* ---- opening and closing ---- */
 
