@@ -141,10 +141,14 @@ completions_zsh(void)
     puts("    )\n    local command=scope\n"
          "    if ((CURRENT == 2)); then\n"
          "        _describe command commands\n"
-         "    elif ((${${commands%%:*}[(Ie)$words[2]]})); then\n"
-         "        command=$words[2]\n"
-         "        shift words\n"
-         "        ((CURRENT--))\n"
+         "    else\n"
+         "        case $words[2] in");
+    fputs("        ", stdout);
+    completions_commands("|");
+    puts(")\n            command=$words[2]\n"
+         "            shift words\n"
+         "            ((CURRENT--)) ;;\n"
+         "        esac\n"
          "    fi");
     for (size_t i = 1; i < n_command_rows; i++)
         if (completions_second(&command_rows[i]) != NULL) {

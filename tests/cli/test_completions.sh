@@ -89,17 +89,104 @@ if command -v bash >/dev/null 2>&1; then
 else
     skip "bash completes" "there is no bash"
 fi
+
+# ---- zsh and fish: a line up to where Tab is pressed, and all words that are offered then ----
+cat >"$TMP/zsh-child" <<'EOS'
+PROMPT= RPROMPT=
+autoload -Uz compinit && compinit -u -D
+compadd() { # what completers only try out is left to them
+    local -a offered
+    local word
+    for word in "$@"; do
+        case $word in
+        -|--) break ;;
+        -[OAD]*) builtin compadd "$@"; return ;;
+        esac
+    done
+    builtin compadd -A offered "$@"
+    ((!$#offered)) || print -rl -- $offered >>$HERE/offered
+    builtin compadd "$@"
+}
+offer() {
+    zle complete-word
+    BUFFER=
+    print done >$HERE/done
+}
+zle -N offer
+bindkey '^I' offer
+source $HERE/specscope.zsh
+compdef _specscope specscope
+print ready >$HERE/done
+EOS
+cat >"$TMP/complete.zsh" <<'EOS'
+arrived() {
+    local i
+    for ((i = 0; i < 200; i++)); do
+        [[ -s $HERE/done ]] && rm $HERE/done && return
+        sleep 0.05
+    done
+    return 1
+}
+zmodload zsh/zpty || exit 1
+zpty child 'zsh -f -i'
+zpty -w child "source $HERE/zsh-child"
+arrived || exit 1
+while IFS= read -r line; do
+    : >$HERE/offered
+    zpty -w -n child "$line"$'\t'
+    arrived || exit 1
+    print -r -- "$line=>${(j: :)${(uof)"$(<$HERE/offered)"}}"
+done
+zpty -d child
+EOS
+cat >"$TMP/lines" <<'EOS'
+specscope rep=>replay
+specscope run --policy de=>del
+specscope run --policy=layerskip --set ga=>gamma=
+specscope run --set ta=>tau=
+specscope run --policy layerskip --set =>exit_layer= gamma=
+specscope run --policy del --set len=>length=dynamic length=tpl
+specscope run --policy layerskip --policy del --set om=>omega=
+specscope bench --policy layerskip --policy del --set ga=>gamma=
+specscope run --cs=>
+specscope bench --cs=>--csv
+specscope run model.gguf --te=>--temp
+specscope replay --th=>--theme
+specscope info --js=>--json
+specscope run --backend c=>check cpu cuda
+specscope info --synth Tiny=>TinyLlama-1.1B,
+specscope --probe =>all off policy
+specscope train =>accept heads profile
+specscope train heads --kind =>affine full
+specscope train profile --com=>--companion
+specscope train heads --com=>
+specscope plot --measure et=>etpl
+specscope diff --js=>--json
+specscope completions f=>fish
+EOS
+sed 's/=>.*//' "$TMP/lines" >"$TMP/asked"
+
+shell_offers() { # shell, what it answered
+    while IFS= read -r wanted; do
+        check "$1 offers ${wanted##*=>} behind '${wanted%=>*}'" grep -qxFe "$wanted" "$2"
+    done <"$TMP/lines"
+}
+
 if command -v zsh >/dev/null 2>&1; then
     check "the zsh script is one" zsh -n "$TMP/specscope.zsh"
+    HERE=$TMP timeout 60 zsh -f "$TMP/complete.zsh" <"$TMP/asked" >"$TMP/answers" 2>"$TMP/err"
+    shell_offers zsh "$TMP/answers"
 else
-    skip "the zsh script is one" "there is no zsh"
+    skip "zsh completes" "there is no zsh"
 fi
 if command -v fish >/dev/null 2>&1; then
     check "the fish script is one" fish -n "$TMP/specscope.fish"
-    fish -c "source '$TMP/specscope.fish'; complete -C 'specscope run --policy de'" >"$TMP/out" 2>&1
-    check "fish completes policies" grep -q '^del' "$TMP/out"
-    fish -c "source '$TMP/specscope.fish'; complete -C 'specscope run --policy layerskip --set '" >"$TMP/out" 2>&1
-    check "and knobs" grep -q '^exit_layer=' "$TMP/out"
+    # What stands before the last = of a word is offered with the word, and a description behind a tab.
+    while IFS= read -r line; do
+        words=$(fish -N -c "source '$TMP/specscope.fish'; complete -C '$line'" 2>&1 | cut -f 1 | sort | tr '\n' ' ')
+        printf '%s=>%s\n' "$line" "${words% }"
+    done <"$TMP/asked" >"$TMP/answers"
+    shell_offers fish "$TMP/answers"
 else
     skip "fish completes" "there is no fish"
 fi
