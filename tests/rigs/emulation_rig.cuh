@@ -13,21 +13,13 @@ extern "C" {
 #include <cmocka.h>
 }
 
-#include "kernels/cuda/launch.cuh"
-#include "kernels/rng.h"
-#include "tests/rigs/seed.h"
-
 #define SUCCEEDS(call) assert_int_equal(call, cudaSuccess)
 
+#include "kernels/cuda/launch.cuh"
+#include "tests/rigs/cuda_numbers.h"
+#include "tests/rigs/seed.h"
+
 enum { ORDERS = 5, LANES = 32 };
-
-static uint64_t state_of_random;
-
-static uint64_t
-random64()
-{
-    return splitmix64(&state_of_random);
-}
 
 /* Memory of the device that the test looks into when nothing runs. */
 template <class T> struct array {

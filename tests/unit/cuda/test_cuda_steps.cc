@@ -3,9 +3,9 @@
  * SPECSCOPE_SEED=N chooses shapes and numbers. */
 #include "tests/rigs/cuda_steps.h"
 
-#include "kernels/cuda/attention.cuh"
 #include "kernels/cuda/norm.cuh"
 #include "kernels/cuda/rope.cuh"
+#include "tests/rigs/cuda_attention.h"
 
 /* ---- norms ---- */
 
@@ -86,200 +86,18 @@ test_turns_are_exact_at_position_100000_too(void **)
 
 /* ---- attention ---- */
 
-struct attend_args {
-    struct sweep_args sweep;
-    struct dev_model model;
-    uint32_t layer, splits;
-    bool apart;
-};
-
-template <class KV, int PAIRS, int DIMS>
-static __global__ void
-attend_all(struct attend_args a)
-{
-    SHARED_MEMORY(struct attend_place, place);
-    const struct attend_scene c = {&a.sweep, &a.model, a.layer, a.splits, a.apart};
-    attend_rows<KV, PAIRS, DIMS>(c, place);
-}
-
-static void
-run_attention(const struct attend_args &a)
-{
-    if (a.model.exact)
-        run(a.model.head_dim <= 128 ? attend_all<float, ATTEND_PAIRS, 4> : attend_all<float, ATTEND_PAIRS / 2, 8>, a,
-            ATTEND_SHARED);
-    else
-        run(a.model.head_dim <= 128 ? attend_all<uint16_t, ATTEND_PAIRS, 4> : attend_all<uint16_t, ATTEND_PAIRS / 2, 8>,
-            a, ATTEND_SHARED);
-}
-
-/* A tree of rows behind a trunk, with keys, values and queries out of nothing. */
-struct attention_case {
-    struct attend_args a = {};
-    std::vector<struct row> rows;
-    std::vector<slot_t> tails, trunk;
-    std::vector<struct row_group> groups;
-    std::vector<float> keys, values, q; /* as they are after rounding */
-    std::vector<void *> owned;
-
-    template <class T>
-    T *
-    own(const std::vector<T> &from)
-    {
-        T *p = on_device(from);
-        owned.push_back(p);
-        return p;
-    }
-    attention_case(uint32_t heads, uint32_t kv_heads, uint32_t dim, uint32_t window, uint32_t n_trunk, uint32_t n,
-                   bool exact)
-    {
-        struct dev_store &s = a.sweep.store;
-        a.model.heads = heads;
-        a.model.kv_heads = kv_heads;
-        a.model.head_dim = dim;
-        a.model.window = window;
-        a.model.exact = exact;
-        a.layer = 2;
-        s.slots = n_trunk + n + 5;
-        s.trunk_room = n_trunk + 3;
-        s.max_splits = s.slots / ATTEND_SPLIT + 2;
-        for (slot_t slot = 0; slot < s.slots; slot++)
-            trunk.push_back(slot);
-        for (uint32_t i = 0; i + 1 < s.slots; i++)
-            std::swap(trunk[i], trunk[i + below(s.slots - i)]);
-        const std::vector<slot_t> places(trunk.begin() + n_trunk, trunk.end());
-        grow(n_trunk, n, places);
-        trunk.resize(s.trunk_room);
-        fill(n, exact);
-    }
-    attention_case(const attention_case &) = delete;
-    ~attention_case()
-    {
-        for (void *p : owned)
-            cudaFree(p);
-    }
-
-  private:
-    /* Chains, some of which end and go on from their own beginnings. */
-    void
-    grow(uint32_t n_trunk, uint32_t n, const std::vector<slot_t> &places)
-    {
-        for (uint32_t i = 0; i < n; i++) {
-            const bool follows = i > 0 && below(4) > 0;
-            struct row r = {};
-            r.slot = places[i];
-            r.n_trunk = n_trunk;
-            r.from = below(5) == 0 ? 2 : below(2); /* 2: does not take part */
-            if (follows) {
-                r.tail = rows.back().tail;
-                r.n_tail = rows.back().n_tail + 1;
-                tails.push_back(r.slot);
-            } else { /* what row `on` came behind, or the trunk alone */
-                r.tail = (uint32_t)tails.size();
-                r.n_tail = 1;
-                if (i > 0 && below(2)) {
-                    const struct row on = rows[below(i)];
-                    for (uint32_t t = 0; t < on.n_tail; t++)
-                        tails.push_back(tails[on.tail + t]);
-                    r.n_tail = on.n_tail + 1;
-                }
-                tails.push_back(r.slot);
-            }
-            if (follows && groups.back().n < ATTEND_PAIRS)
-                groups.back().n++;
-            else
-                groups.push_back({i, 1});
-            rows.push_back(r);
-        }
-    }
-    void *
-    round_and_own(std::vector<float> &x, uint32_t dim, uint32_t room, bool exact)
-    {
-        std::vector<uint16_t> halves;
-        for (size_t i = 0; i < x.size(); i++) {
-            float &v = x[i];
-            v = i % room < dim ? uniform() : 0;
-            if (!exact) {
-                halves.push_back(half_bits(v));
-                v = half_value(halves.back());
-            }
-        }
-        return exact ? (void *)own(x) : (void *)own(halves);
-    }
-    void
-    fill(uint32_t n, bool exact)
-    {
-        struct dev_store &s = a.sweep.store;
-        const struct dev_model &m = a.model;
-        const uint32_t dim = m.head_dim, room = head_room(dim);
-        keys.resize((size_t)2 * s.slots * m.kv_heads * room);
-        values.resize(keys.size());
-        q.resize((size_t)n * m.heads * m.head_dim);
-        s.keys = round_and_own(keys, dim, room, exact);
-        s.values = round_and_own(values, dim, room, exact);
-        s.q = (float *)round_and_own(q, 1, 1, true);
-        s.trunk = own(trunk);
-        s.partials = own(std::vector<float>((size_t)n * m.heads * s.max_splits * (2 + m.head_dim), NAN));
-        s.arrivals = own(std::vector<uint32_t>((size_t)n * m.heads, 0));
-        s.attended = own(std::vector<float>((size_t)(n + 31) / 32 * 32 * units_of(m.heads * m.head_dim) * UNIT, 0));
-        a.sweep.rows = own(rows);
-        a.sweep.tails = own(tails);
-        a.sweep.groups = own(groups);
-        a.sweep.n = n;
-        a.sweep.n_groups = (uint32_t)groups.size();
-        for (const struct row &r : rows)
-            a.splits = std::max(a.splits, (r.n_trunk + r.n_tail - 1) / ATTEND_SPLIT + 1);
-    }
-};
-
-static float
-attended_value(const attention_case &c, uint32_t row, uint32_t k)
-{
-    const uint32_t cols = c.a.model.heads * c.a.model.head_dim;
-    return c.a.model.exact
-               ? ((const float *)c.a.sweep.store.attended)[(size_t)row * cols + k]
-               : half_value(((const uint16_t *)c.a.sweep.store.attended)[packed_place(units_of(cols), row, k)]);
-}
-
-/* softmax(q k) v of one head of a row. */
-static std::vector<double>
-define_attention(const attention_case &c, const struct row &r, uint32_t i, uint32_t head)
-{
-    const struct dev_model &m = c.a.model;
-    const uint32_t last = r.n_trunk + r.n_tail - 1, first = m.window > 0 && last >= m.window ? last + 1 - m.window : 0;
-    const float *q = &c.q[((size_t)i * m.heads + head) * m.head_dim];
-    std::vector<double> weights, out(m.head_dim);
-    double sum = 0;
-    for (uint32_t p = first; p <= last; p++) {
-        const slot_t slot = p < r.n_trunk ? c.trunk[p] : c.tails[r.tail + p - r.n_trunk];
-        const size_t at = ((c.a.sweep.store.slots + (size_t)slot) * m.kv_heads + head / (m.heads / m.kv_heads)) *
-                          head_room(m.head_dim);
-        double z = 0;
-        for (uint32_t d = 0; d < m.head_dim; d++)
-            z += (double)q[d] * (double)c.keys[at + d];
-        for (uint32_t d = 0; d < m.head_dim; d++)
-            out[d] += exp(z) * (double)c.values[at + d];
-        sum += exp(z);
-    }
-    for (double &x : out)
-        x /= sum;
-    return out;
-}
-
 static void
 check_attention(attention_case &c)
 {
     const struct dev_model &m = c.a.model;
-    const size_t bytes = (size_t)(c.a.sweep.n + 31) / 32 * 32 * units_of(m.heads * m.head_dim) * UNIT * sizeof(float);
-    std::vector<uint8_t> apart(bytes);
     c.a.apart = true;
     run_attention(c.a);
-    memcpy(apart.data(), c.a.sweep.store.attended, bytes);
+    const std::vector<uint32_t> apart = attended_words(c);
     for (uint32_t i = 0; i < c.a.sweep.n; i++)
         for (uint32_t head = 0; head < m.heads; head++) {
             std::vector<float> got;
             for (uint32_t d = 0; d < m.head_dim; d++)
-                got.push_back(attended_value(c, i, head * m.head_dim + d));
+                got.push_back(attended_value(c, apart, i, head * m.head_dim + d));
             if (c.rows[i].from >= c.a.layer) {
                 for (float x : got)
                     assert_true(x == 0); /* not touched */
@@ -293,9 +111,9 @@ check_attention(attention_case &c)
     for (uint32_t i = 0; i < c.a.sweep.n * m.heads; i++)
         assert_int_equal(c.a.sweep.store.arrivals[i], 0);
     c.a.apart = false; /* one block walks all splits: the same bits */
-    memset(c.a.sweep.store.attended, 0, bytes);
+    memset(c.a.sweep.store.attended, 0, apart.size() * sizeof apart[0]);
     run_attention(c.a);
-    assert_memory_equal(c.a.sweep.store.attended, apart.data(), bytes);
+    assert_memory_equal(c.a.sweep.store.attended, apart.data(), apart.size() * sizeof apart[0]);
 }
 
 struct attention_shape {
@@ -352,16 +170,15 @@ test_a_row_attends_with_the_same_bits_alone(void **)
     for (uint32_t i = 0; i < 24; i += 5) {
         if (c.rows[i].from >= c.a.layer)
             continue;
-        std::vector<float> together;
-        for (uint32_t k = 0; k < 6 * 32; k++)
-            together.push_back(attended_value(c, i, k));
+        const std::vector<uint32_t> together = attended_words(c);
         struct attend_args alone = c.a;
         std::vector<struct row_group> one = {{i, 1}};
         alone.sweep.groups = c.own(one);
         alone.sweep.n_groups = 1;
         run_attention(alone);
+        const std::vector<uint32_t> by_itself = attended_words(c);
         for (uint32_t k = 0; k < 6 * 32; k++)
-            assert_true(attended_value(c, i, k) == together[k]);
+            assert_true(attended_value(c, by_itself, i, k) == attended_value(c, together, i, k));
     }
 }
 

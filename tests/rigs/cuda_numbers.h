@@ -1,0 +1,79 @@
+/* What tests of kernels share, on the emulation (tests/cuda/emulation) and on a GPU: numbers out of a seed, arrays on the
+ * device and back, distances. Whoever includes it says before what becomes of a call that fails: SUCCEEDS(call). */
+#ifndef TESTS_RIGS_CUDA_NUMBERS_H
+#define TESTS_RIGS_CUDA_NUMBERS_H
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include <cuda_runtime.h>
+
+#include "kernels/rng.h"
+
+#ifndef SUCCEEDS
+#error "SUCCEEDS is not defined"
+#endif
+
+static uint64_t state_of_random;
+
+static inline uint64_t
+random64()
+{
+    return splitmix64(&state_of_random);
+}
+
+static inline uint32_t
+below(uint32_t n)
+{
+    return (uint32_t)(random64() % n);
+}
+
+static inline float
+uniform() /* -1..1 */
+{
+    return (float)(int64_t)random64() * 0x1p-63f;
+}
+
+/* ---- arrays ---- */
+
+/* A copy there, and room for one more; the caller frees it. */
+template <class T>
+static T *
+on_device(const std::vector<T> &from)
+{
+    T *p;
+    SUCCEEDS(cudaMalloc(&p, (from.size() + 1) * sizeof *p));
+    if (!from.empty())
+        SUCCEEDS(cudaMemcpy(p, from.data(), from.size() * sizeof *p, cudaMemcpyHostToDevice));
+    return p;
+}
+
+/* n elements as they are there now. */
+template <class T>
+static std::vector<T>
+fetched(const T *from, size_t n)
+{
+    std::vector<T> got(n);
+    if (n > 0)
+        SUCCEEDS(cudaMemcpy(got.data(), from, n * sizeof *from, cudaMemcpyDeviceToHost));
+    return got;
+}
+
+/* ---- distances ---- */
+
+/* |got - want| / |want|, norms over all of them. */
+static inline double
+difference(const std::vector<double> &want, const float *got)
+{
+    double apart = 0, all = 0;
+    for (size_t i = 0; i < want.size(); i++) {
+        apart += (want[i] - (double)got[i]) * (want[i] - (double)got[i]);
+        all += want[i] * want[i];
+    }
+    return sqrt(apart / all);
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* A product by strips as a kernel of its own, and its definition. Whoever includes it says before how a kernel is run:
+ * run(kernel, arguments, shared memory), as many blocks as it likes. */
+#ifndef TESTS_RIGS_CUDA_PRODUCT_H
+#define TESTS_RIGS_CUDA_PRODUCT_H
+
+#include "kernels/cuda/exact.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/matmul.cuh"
+#include "tests/rigs/cuda_matrix.h"
+
+struct product_args {
+    struct product product;
+    struct dev_model model;
+    enum pairing pairing;
+    float *out[3]; /* (n, rows) of each matrix */
+};
+
+struct put_output {
+    const struct product_args &a;
+    __device__ void
+    operator()(uint32_t which, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
+    {
+        const size_t rows = a.product.matrices[which]->rows;
+        if (o0 != UINT32_MAX)
+            a.out[which][row * rows + o0] = y0;
+        if (o1 != UINT32_MAX)
+            a.out[which][row * rows + o1] = y1;
+    }
+};
+
+template <enum weight_type T, int NT>
+static __global__ void
+multiply_rows(struct product_args a)
+{
+    SHARED_MEMORY(float, shared);
+    uint32_t turn = 0;
+    struct put_output put = {a};
+    if (T == WEIGHT_F32)
+        exact_product(a.product, a.pairing, a.model, shared, &turn, put);
+    else
+        packed_strips<T == WEIGHT_F32 ? WEIGHT_F16 : T, NT>(a.product, 0, shared, &turn, put);
+}
+
+template <enum weight_type T>
+static void
+run_product(const struct product_args &a)
+{
+    const uint32_t n = a.product.n;
+    run(n <= TILE       ? multiply_rows<T, 1>
+        : n <= 2 * TILE ? multiply_rows<T, 2>
+                        : multiply_rows<T, PRODUCT_TILES>,
+        a, PRODUCT_SHARED);
+}
+
+static std::vector<double>
+define_product(const test_matrix &w, const test_rows &x, uint32_t n)
+{
+    std::vector<double> y((size_t)n * w.m.rows);
+    for (uint32_t r = 0; r < n; r++)
+        for (uint32_t o = 0; o < w.m.rows; o++)
+            for (uint32_t k = 0; k < w.m.cols; k++)
+                y[(size_t)r * w.m.rows + o] +=
+                    (double)w.values[(size_t)o * w.m.cols + k] * (double)x.values[(size_t)r * w.m.cols + k];
+    return y;
+}
+
+#endif
