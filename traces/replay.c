@@ -9,7 +9,7 @@ enum target { TO_NOTHING, TO_ROUND, TO_TOKEN, TO_TIME, TO_END };
 struct replay {
     struct trace_reader *reader;
     struct event event; /* the next one, where `have`; handed out, it stays valid until replay_next() reads on */
-    bool have, handed_out, at_end;
+    bool have, handed_out, at_end, between_rounds;
 
     bool playing;
     double speed;
@@ -64,6 +64,7 @@ replay_status(const struct replay *r)
         .playing = r->playing,
         .seeking = r->target != TO_NOTHING,
         .at_end = r->at_end,
+        .between_rounds = r->between_rounds,
         .speed = r->speed,
         .round = r->round,
         .rounds = trace_reader_rounds(r->reader),
@@ -126,7 +127,8 @@ handed_out(struct replay *r)
     r->run_us = on_line > r->event.t_us ? on_line - r->event.t_us : 0;
     if (r->target != TO_NOTHING && t_us > r->head_us)
         r->head_us = t_us;
-    r->round += r->event.type == EVENT_ROUND && trace_reader_round_ended(r->reader);
+    r->between_rounds = r->event.type == EVENT_ROUND && trace_reader_round_ended(r->reader);
+    r->round += r->between_rounds;
     if ((r->target == TO_TOKEN && r->event.type == EVENT_TOKEN) ||
         (r->target == TO_ROUND && r->round >= r->target_round))
         r->target = TO_NOTHING;

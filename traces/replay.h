@@ -24,6 +24,7 @@ struct replay;
 struct replay_status {
     bool playing, seeking, at_end; /* seeking: on the way to the target of a step or a jump */
     double speed;                  /* REPLAY_SLOWEST .. REPLAY_FASTEST */
+    bool between_rounds;           /* the event handed out last ended a round, of all its sequences */
     uint64_t round, rounds;        /* whole rounds played so far, counted over all runs; in the trace */
     uint64_t t_us, duration_us;    /* on the time line */
     uint64_t run_us;               /* where the run that is played begins on it */

@@ -15,7 +15,7 @@ const char *const control_names[] = {
     "probe",  /* new: off, policy, all */
     "head",   /* what looks at layers from then on (new: lens, trained); not told where there is only the lens */
     "break",  /* a breakpoint was reached (new: the round) */
-    "until",  /* what was looked out for came in this round (new: what, as until.h prints it) */
+    "until",  /* what was looked out for came in this round of the sequence `seq` (new: what, as until.h prints it) */
     "joined", /* a sequence of a batch, which the event's `seq` numbers, begins (new: its prompt's text) */
     "left",   /* … and ends (new: eos, tokens, context) */
     "back",   /* … and goes on after that: more tokens are wanted */

@@ -30,6 +30,7 @@ struct layer_word {
 struct layer_record {
     uint32_t layers; /* L */
     double rho;
+    uint32_t sequence;  /* whose text it is */
     uint32_t first, n;  /* position of row 0; rows */
     uint32_t begin;     /* the first round's pending token is row `begin`; those before only teach */
     double head_load;   /* what a head call at a layer below L counts, */

@@ -53,7 +53,7 @@ check_watch(struct session *s)
     until_print(&s->watch.until, text, sizeof text);
     stop_watching(s);
     set_paused(s, true);
-    session_tell_state(s, "until", "", text);
+    session_tell_until(s, s->watch.seq, text);
 }
 
 static void
@@ -130,6 +130,7 @@ receive(struct session *s, struct mail *m, enum gate at)
         break;
     case CONTROL_PACE: set_pace(s, m->value); break;
     case CONTROL_WHAT_IF: s->record.time.share = m->value; break;
+    case CONTROL_WHAT_IF_OF: s->record.wanted = m->seq; break;
     case CONTROL_VERSUS:
         s->versus = m->versus;
         s->versus_new = true;

@@ -1,5 +1,5 @@
-/* The record of what layers say at the latest positions of the first live sequence (engine/events/layer_record.h): kept in
- * small slices between rounds, when nothing else is to be done or within a share of the time. It follows the committed rows,
+/* The record of what layers say at the latest positions of one sequence (engine/events/layer_record.h), the one that is looked
+ * at, or where that has no lane any more the first live one: kept in small slices between rounds, when nothing else is to be done or within a share of the time. It follows the committed rows,
  * and is shown to other threads as a copy. Rows whose hidden states are gone are run again on a fork. */
 #include <string.h>
 
@@ -30,6 +30,9 @@ session_close_record(struct session *s)
 static struct lane *
 lane_of(struct session *s)
 {
+    for (uint32_t i = 0; i < s->n_lanes; i++)
+        if (s->lanes[i].number == s->record.wanted)
+            return &s->lanes[i];
     for (uint32_t i = 0; i < s->n_lanes; i++)
         if (!s->lanes[i].over)
             return &s->lanes[i];
@@ -132,6 +135,7 @@ complete(struct session *s, const struct lane *l)
     const uint32_t over = r->n > RECORD_TOKENS ? r->n - RECORD_TOKENS : 0;
     const uint32_t lead = of_prompt > 0 ? of_prompt : r->n / (RECORD_ROWS / RECORD_LEAD);
     r->begin = lead > over ? lead : over;
+    r->sequence = l->number;
     r->rho = s->model.rho;
     const struct policy *policy = &l->policies[l->policy];
     r->policy[0] = '\0';

@@ -76,6 +76,7 @@ enum control_kind {
     CONTROL_PACE,        /* text: tokens/s, 0: as fast as it goes */
     CONTROL_NOTE,        /* text: about position n of sequence seq; "": it is taken back */
     CONTROL_WHAT_IF,     /* text: a share of the time, as "5%", or "off" */
+    CONTROL_WHAT_IF_OF,  /* seq: whose record is kept, as long as it has a lane; else that of the first live one */
     /* text: "POLICY KNOB=VALUE …", a second setting beside the one in force: a new run of the same prompt under both, as
      * sequences 0 and 1, in step by emitted token, a round of one at a time; knobs and policies are then asked for by seq.
      * "off": a run under the first alone. Other knobs of the second are as in the first. */

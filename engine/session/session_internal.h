@@ -52,6 +52,7 @@ struct acceptance {         /* what the acceptance head works with; empty where 
 struct record_keeping {
     struct time_share time;     /* share 0: none is kept */
     struct layer_record work;   /* the engine thread's */
+    uint32_t wanted;            /* the sequence that a person looks at */
     uint32_t run, sequence;     /* what its rows are of, */
     enum head_choice head;      /* and what looked at them */
     uint32_t rows, since_shown; /* in a slice; new ones since it was shown */
@@ -134,6 +135,7 @@ void lane_tell_helper_guess(struct lane *, enum helper_role, uint32_t pos, uint3
 void lane_tell_state(struct lane *, const char *name, const char *new_text); /* of its sequence alone, now */
 void lane_tell_control(struct lane *, const char *name, const char *old_text, const char *new_text, uint32_t asked,
                        uint32_t applied);
+void session_tell_until(struct session *, uint32_t seq, const char *text); /* what came in the round of that sequence */
 void session_tell_control(struct session *, const char *name, const char *old_text, const char *new_text,
                           uint32_t asked, uint32_t applied);
 void session_tell_state(struct session *, const char *name, const char *old_text, const char *new_text); /* now */

@@ -131,6 +131,12 @@ session_tell_note(struct session *s, uint32_t seq, const char *text)
 }
 
 void
+session_tell_until(struct session *s, uint32_t seq, const char *text)
+{
+    tell_control(s, seq, "until", "", text, s->round, s->round);
+}
+
+void
 lane_tell_state(struct lane *l, const char *name, const char *new_text)
 {
     tell_control(l->session, l->number, name, "", new_text, l->session->round, l->session->round);

@@ -63,7 +63,7 @@ has_come(const struct watch *w, const struct lane *l, const struct round_event *
     switch (w->until.kind) {
     case UNTIL_REJECT: return line->accepted < line->verified;
     case UNTIL_TEXT: return text_ends(w, l, line->emitted);
-    case UNTIL_CONFIDENCE: return w->unsure;
+    case UNTIL_CONFIDENCE: return w->unsure && w->unsure_seq == l->number;
     case UNTIL_SPURIOUS: return spurious(w, l, line->threshold);
     case UNTIL_ROUND:
     case UNTIL_NOTHING: break; /* a breakpoint's */
@@ -78,8 +78,12 @@ watch_event(struct watch *w, const struct lane *l, const struct event *e)
         return;
     if (w->until.kind == UNTIL_SPURIOUS && e->type == EVENT_LAYER)
         hear_guess(w, e);
-    if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT)
-        w->unsure = w->unsure || e->token.confidence < w->until.below;
-    if (e->type == EVENT_ROUND)
-        w->met = w->met || has_come(w, l, &e->round_end);
+    if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT && !w->unsure) {
+        w->unsure = e->token.confidence < w->until.below;
+        w->unsure_seq = l->number;
+    }
+    if (e->type == EVENT_ROUND && !w->met && has_come(w, l, &e->round_end)) {
+        w->met = true;
+        w->seq = l->number;
+    }
 }

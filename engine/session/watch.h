@@ -11,10 +11,12 @@
 struct lane;
 
 struct watch {
-    struct until until; /* UNTIL_NOTHING: for nothing */
-    bool met;           /* in a round that is over */
-    bool unsure;        /* a draft of this round was */
-    uint32_t n;         /* of the round's guesses: of the target's layers, the last one's among them */
+    struct until until;  /* UNTIL_NOTHING: for nothing */
+    bool met;            /* in a round that is over, */
+    uint32_t seq;        /* by that sequence */
+    bool unsure;         /* a draft of this round was, */
+    uint32_t unsure_seq; /* of that sequence */
+    uint32_t n;          /* of the round's guesses: of the target's layers, the last one's among them */
     struct watch_guess {
         uint32_t seq, pos;
         int32_t layer;

@@ -4,7 +4,7 @@
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 
-for case in tests/screens/cases/*.script; do
+for case in ${CASES:-tests/screens/cases/*.script}; do
     name=$(basename "$case" .script)
     trace=$(sed -n 's/^# trace //p' "$case")
     for size in $(sed -n 's/^# sizes //p' "$case"); do

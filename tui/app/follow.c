@@ -1,5 +1,6 @@
 #include "tui/app/follow.h"
 #include "engine/base/clock.h"
+#include "tui/scope/batch.h"
 #include "tui/scope/versus.h"
 
 #include <math.h>
@@ -100,9 +101,20 @@ follow_post_of(struct followed *f, uint32_t seq, enum control_kind kind, const c
 
 /* ---- events ---- */
 
+/* What was looked out for has come: where, of several sequences in which. */
 static void
-control_seen(struct followed *f, const struct control_event *c, struct selection *selection, struct message *message)
+say_found(const struct followed *f, const char *what, uint32_t seq, uint32_t round, struct message *message)
 {
+    char of[32] = "";
+    if (scope_is_batch(f->scope))
+        snprintf(of, sizeof of, " of sequence %u", (unsigned)seq);
+    message_say(message, "%.80s, in round %u%s; ] goes on to the next", what, (unsigned)round, of);
+}
+
+static void
+control_seen(struct followed *f, const struct event *e, struct selection *selection, struct message *message)
+{
+    const struct control_event *c = &e->control;
     if (strcmp(c->name, "run") == 0) {
         f->ended = false;
         f->break_round = 0;
@@ -110,8 +122,7 @@ control_seen(struct followed *f, const struct control_event *c, struct selection
     } else if (strcmp(c->name, "break") == 0) {
         f->break_round = (uint32_t)strtoul(c->new_text, NULL, 10);
     } else if (strcmp(c->name, "until") == 0) {
-        message_say(message, "%.80s, in round %u; ] goes on to the next", c->new_text,
-                    (unsigned)scope_now(f->scope)->round);
+        say_found(f, c->new_text, e->seq, scope_now(f->scope)->round, message);
     } else if (strcmp(c->name, "end") == 0) {
         f->ended = true;
         f->baseline_asked = f->baseline_asked && strncmp(c->new_text, "error", 5) != 0;
@@ -147,7 +158,7 @@ event_seen(struct followed *f, const struct event *e, struct selection *selectio
     f->event_us = clock_us();
     f->run_us = e->t_us;
     if (e->type == EVENT_CONTROL)
-        control_seen(f, &e->control, selection, message);
+        control_seen(f, e, selection, message);
 }
 
 /* What a sweep asks for next, and what came of it at its end. True: there is something to be said. */
@@ -194,21 +205,25 @@ follow_session(struct followed *f, uint64_t until, struct selection *selection, 
     return f->trouble_said = true;
 }
 
-/* A replay on its way stops behind the round in which it came. */
+/* A replay on its way stops behind the round in which it came, of whichever sequence. */
 static void
 look_out(struct followed *f, const struct event *e, struct selection *selection, struct message *message)
 {
-    const struct scope_round *r = scope_round(f->scope, 0);
     char what[UNTIL_TEXT_MOST + 16];
-    if (!f->searching || e->type != EVENT_ROUND || e->seq != scope_focus(f->scope) || r == NULL ||
-        !scope_round_has(f->scope, r, &f->until))
+    if (!f->searching || e->type != EVENT_ROUND)
         return;
-    f->searching = false;
+    if (!f->found && scope_has_come(f->scope, e->seq, &f->until)) {
+        f->found = true;
+        f->found_seq = e->seq;
+    }
+    if (!f->found || !replay_status(f->source->replay).between_rounds)
+        return;
+    f->searching = f->found = false;
     replay_stop(f->source->replay);
-    selection->pos = scope_round_position(f->scope, r->number);
+    selection->pos = scope_round_position(f->scope, e->round);
     selection->follow = false;
     until_print(&f->until, what, sizeof what);
-    message_say(message, "%s, in round %u; ] goes on to the next", what, (unsigned)r->number);
+    say_found(f, what, f->found_seq, e->round, message);
 }
 
 static bool
@@ -228,7 +243,7 @@ follow_replay(struct followed *f, uint64_t until, struct selection *selection, s
             break;
     }
     if (f->searching && !replay_status(replay).seeking) {
-        f->searching = false;
+        f->searching = f->found = false;
         message_say(message, "it does not come up to the end of the trace");
     }
     if (err.kind != ERR_NONE && f->broken.kind == ERR_NONE) {

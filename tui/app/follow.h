@@ -22,7 +22,9 @@ struct followed {
     struct turns turns;          /* of a live session */
     struct sweeping sweeping;
     struct until until; /* what is jumped to with ] and [; a replay on its way looks out for it */
-    bool searching;     /* … it is on its way */
+    bool searching;     /* … it is on its way, */
+    bool found;         /* … and has seen it in a line of a round whose other lines are still to come: */
+    uint32_t found_seq; /* that sequence's */
     bool baseline_asked, ended, trouble_said;
     struct err broken; /* the replay cannot be read any further */
 };

@@ -1,5 +1,6 @@
 #include "tui/app/foretell.h"
 #include "engine/base/clock.h"
+#include "tui/scope/batch.h"
 
 #include <math.h>
 #include <string.h>
@@ -67,7 +68,8 @@ begin(struct foretelling *f, const struct followed *run, const struct policy_inf
         f->grid = false;
         f->shown = (struct landscape){0};
     }
-    f->next = (struct landscape){.grid = {.open = f->grid, .knob = {f->knob[0], f->knob[1]}}};
+    f->next =
+        (struct landscape){.seq = f->record.sequence, .grid = {.open = f->grid, .knob = {f->knob[0], f->knob[1]}}};
     memcpy(f->next.policy, policy->name, sizeof f->next.policy);
     for (uint32_t i = 0; i < policy->n_knobs; i++) {
         f->values[i] = scope_knob(run->scope, i);
@@ -126,6 +128,15 @@ work(struct foretelling *f, const struct followed *run, const struct policy_info
     return true;
 }
 
+/* The record is to be of the sequence in focus. */
+static void
+ask_for_focus(struct foretelling *f, const struct followed *run)
+{
+    const struct control control = {.kind = CONTROL_WHAT_IF_OF, .seq = scope_focus(run->scope)};
+    if (control.seq != f->asked && session_post(run->source->session, &control, NULL))
+        f->asked = control.seq;
+}
+
 /* A newer record. */
 static bool
 look(struct foretelling *f, const struct followed *run, bool flat_out)
@@ -148,6 +159,7 @@ foretell_step(struct foretelling *f, const struct followed *run, bool flat_out)
     if (!follow_live(run) || f->off)
         return false;
     const struct policy_info *policy = scope_policy(run->scope);
+    ask_for_focus(f, run);
     const bool newer = !f->working && look(f, run, flat_out);
     if (f->seen == 0)
         return false;

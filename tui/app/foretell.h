@@ -10,6 +10,7 @@
 struct foretelling {
     struct layer_record record; /* as taken last */
     uint64_t seen;              /* its number; 0: none */
+    uint32_t asked;             /* the sequence whose record is wanted */
     uint64_t looked_us;         /* when there was a look for a newer one */
     uint64_t took_us;           /* what the last landscape took, or this one so far */
     double values[POLICY_KNOBS];

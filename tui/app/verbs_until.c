@@ -8,6 +8,7 @@ static void
 search_on(struct app *app)
 {
     app->run.searching = true;
+    app->run.found = false;
     app->panes.selection.follow = true;
     replay_goto(app->run.source->replay, UINT64_MAX);
 }

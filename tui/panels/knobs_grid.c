@@ -1,5 +1,6 @@
 #include "tui/panels/knobs_grid.h"
 #include "tui/panels/landscape.h"
+#include "tui/scope/batch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,21 @@ knobs_grid_open(const struct view *v)
 {
     return v->landscape != NULL && v->landscape->grid.open &&
            strcmp(v->landscape->policy, scope_policy(v->scope)->name) == 0;
+}
+
+bool
+knobs_note_foretold(const struct view *v, uint32_t knob, char *out, size_t n)
+{
+    const struct landscape *l = v->landscape;
+    if (knobs_grid_open(v))
+        snprintf(out, n, "what if, %u tokens", (unsigned)l->tokens);
+    else if (knobs_strip(v, knob) == NULL)
+        return false;
+    else if (l->seq != scope_focus(v->scope)) /* of the one in focus nothing is known yet */
+        snprintf(out, n, "foretold for sequence %u", (unsigned)l->seq);
+    else
+        landscape_best(l, scope_policy(v->scope), knob, out, n);
+    return true;
 }
 
 /* On what is in force, when it opens. */

@@ -12,6 +12,9 @@ struct knobs_grid {
 /* What is foretold of a knob's values; NULL: nothing. */
 const struct landscape_strip *knobs_strip(const struct view *, uint32_t knob);
 
+/* On the panel's edge: how much is foretold, or the best value. False: nothing is. */
+bool knobs_note_foretold(const struct view *, uint32_t knob, char *out, size_t n);
+
 bool knobs_grid_open(const struct view *);
 void knobs_grid_ask(struct knobs_grid *, const struct view *, uint32_t knob); /* to open, of this knob and the next */
 void knobs_grid_draw(struct knobs_grid *, const struct view *, const struct canvas *);

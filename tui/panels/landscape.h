@@ -31,6 +31,7 @@ struct landscape_grid {
 struct landscape {
     char policy[16]; /* whose knobs they are */
     uint32_t tokens; /* foretold; 0: nothing is */
+    uint32_t seq;    /* whose text they are of */
     struct forecast now;
     struct landscape_strip strip[POLICY_KNOBS];
     struct landscape_grid grid;

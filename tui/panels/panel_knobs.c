@@ -240,13 +240,10 @@ note_knobs(void *state, const struct view *v, char *out, int n)
 {
     const struct knobs_panel *p = state;
     const struct policy_info *policy = scope_policy(v->scope);
-    const struct landscape *l = v->landscape;
     if (!v->live)
         snprintf(out, (size_t)n, "as they were");
-    else if (knobs_grid_open(v))
-        snprintf(out, (size_t)n, "what if, %u tokens", (unsigned)l->tokens);
-    else if (p->focus < policy->n_knobs && knobs_strip(v, p->focus) != NULL)
-        landscape_best(l, policy, p->focus, out, (size_t)n);
+    else if (p->focus < policy->n_knobs && knobs_note_foretold(v, p->focus, out, (size_t)n))
+        return;
     else if (p->rows > 0 && (uint32_t)p->rows < policy->n_knobs)
         snprintf(out, (size_t)n, "%u–%u of %u", (unsigned)p->top + 1, (unsigned)p->top + (unsigned)p->rows,
                  (unsigned)policy->n_knobs);

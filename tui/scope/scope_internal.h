@@ -119,6 +119,7 @@ void scope_make_room(struct scope *);      /* lets histories of those that left 
 void scope_forget_members(struct scope *); /* the sequence in focus stays, as nobody's */
 /* scope_read.c: what a position's cells leave behind when they go. */
 void scope_take_glimpse(const struct scope *, struct scope_sequence *, uint32_t pos);
+bool scope_glimpse_of(const struct scope *, const struct scope_sequence *, uint32_t pos, uint8_t *out);
 /* aggregates.c */
 void scope_aggregate_round(struct scope *, const struct scope_sequence *); /* its newest, which is whole */
 /* scope.c */

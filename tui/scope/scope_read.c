@@ -209,16 +209,22 @@ scope_take_glimpse(const struct scope *s, struct scope_sequence *q, uint32_t pos
 }
 
 bool
-scope_glimpse(const struct scope *s, uint32_t pos, uint8_t *out)
+scope_glimpse_of(const struct scope *s, const struct scope_sequence *q, uint32_t pos, uint8_t *out)
 {
-    const struct scope_column *c = scope_column(s, pos);
-    const struct scope_cell *cells = c == NULL ? NULL : scope_cells(s, pos);
-    const uint8_t *kept = c == NULL ? NULL : glimpses_at(&s->focus->glimpses, pos);
+    const struct scope_column *c = sequence_column(q, pos);
+    const struct scope_cell *cells = c == NULL ? NULL : cells_of(s, q, pos);
+    const uint8_t *kept = c == NULL ? NULL : glimpses_at(&q->glimpses, pos);
     if (cells != NULL)
-        glimpse_at(s, c, cells, threshold_at(s, c), out);
+        glimpse_at(s, c, cells, q == s->focus ? threshold_at(s, c) : isnan(c->threshold) ? 0.5f : c->threshold, out);
     else if (kept != NULL)
         memcpy(out, kept, s->info->layers);
     return cells != NULL || kept != NULL;
+}
+
+bool
+scope_glimpse(const struct scope *s, uint32_t pos, uint8_t *out)
+{
+    return scope_glimpse_of(s, s->focus, pos, out);
 }
 
 uint32_t

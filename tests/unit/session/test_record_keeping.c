@@ -160,6 +160,50 @@ test_a_short_record_begins_with_the_prompt(void **state)
     layer_record_close(&r);
 }
 
+/* What is looked at: the sequence in focus, of a batch or of two settings; where that has gone, one that is there. */
+static void
+test_the_record_is_of_the_sequence_that_is_asked_for(void **state)
+{
+    struct fixture *f = *state;
+    struct layer_record together, alone;
+    struct prompt_text prompts[2];
+    open_record(&together);
+    open_record(&alone);
+    for (int i = 0; i < 2; i++)
+        prompts[i] = (struct prompt_text){session_prompts[i], strlen(session_prompts[i])};
+    struct session_options o = options_of("layerskip", 40);
+    o.batch = 2;
+    o.n_prompts = 2;
+    o.prompts = prompts;
+    struct session *s = begin(f->engine, &o);
+    session_post(s, &(struct control){.kind = CONTROL_WHAT_IF_OF, .seq = 1}, NULL);
+    o.batch = 0;
+    o.n_prompts = 0;
+    o.prompts = NULL;
+    o.prompt = prompts[1].text;
+    o.prompt_len = prompts[1].len;
+    struct session *one = begin(f->engine, &o);
+    uint64_t seen = 0;
+    wait_end(one);
+    for (int i = 0; i < 4000 && (alone.n == 0 || together.n != alone.n || together.sequence != 1); i++) {
+        session_record(one, &alone, 0);
+        seen = session_record(s, &together, seen);
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    assert_int_equal(together.sequence, 1);
+    assert_same(&together, &alone);
+    session_post(s, &(struct control){.kind = CONTROL_WHAT_IF_OF, .seq = 7}, NULL);
+    for (int i = 0; i < 4000 && together.sequence != 0; i++) {
+        seen = session_record(s, &together, seen);
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    assert_int_equal(together.sequence, 0);
+    session_close(one);
+    session_close(s);
+    layer_record_close(&together);
+    layer_record_close(&alone);
+}
+
 static void
 test_rounds_are_the_same_whether_a_record_is_kept_or_not(void **state)
 {
@@ -259,6 +303,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_run_again_say_what_they_said),
         cmocka_unit_test(test_a_short_record_begins_with_the_prompt),
+        cmocka_unit_test(test_the_record_is_of_the_sequence_that_is_asked_for),
         cmocka_unit_test(test_rounds_are_the_same_whether_a_record_is_kept_or_not),
         cmocka_unit_test(test_nothing_is_kept_where_nothing_can_be_told),
         cmocka_unit_test(test_a_share_is_a_percentage_or_off),

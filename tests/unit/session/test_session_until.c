@@ -111,6 +111,75 @@ test_texts(void **state)
     assert_int_equal(stops_where_the_scope_finds_it(*state, "text no such words", 0), 0);
 }
 
+/* ---- several sequences ---- */
+
+struct met {
+    struct scope *scope; /* of the run that nobody stops, which is asked; NULL: what the session says */
+    const char *words;
+    struct until until;
+    uint32_t n, round[ROUNDS], seq[ROUNDS];
+    bool in[3]; /* these sequences */
+};
+
+static void
+meet(void *user, struct session *s, const struct event *e)
+{
+    struct met *m = user;
+    const bool told = m->scope == NULL && event_is_control(e, "until", m->words);
+    if (m->scope != NULL)
+        scope_event(m->scope, e);
+    if (m->scope == NULL && event_is_control(e, "state", "paused"))
+        session_control(s, CONTROL_UNTIL, NULL, m->words, 0);
+    const bool found = m->scope != NULL && e->type == EVENT_ROUND && scope_has_come(m->scope, e->seq, &m->until) &&
+                       (m->n == 0 || m->round[m->n - 1] != e->round);
+    if ((!told && !found) || m->n == ROUNDS)
+        return;
+    assert_true(e->seq < 3);
+    m->round[m->n] = e->round;
+    m->seq[m->n++] = e->seq;
+    m->in[e->seq] = true;
+}
+
+/* Whichever sequence it comes in, the session and the scope say the same one. */
+static void
+test_any_sequence_of_a_batch_stops_it(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const words[] = {"reject", "confidence 0.3", "spurious", "text e"};
+    struct session_options o = session_usual();
+    struct prompt_text prompts[3];
+    struct session_rig_result r;
+    struct err err = {0};
+    const struct knob_setting low = {"tau", "0.1"};
+    for (int i = 0; i < 3; i++)
+        prompts[i] = (struct prompt_text){session_prompts[i], strlen(session_prompts[i])};
+    o.batch = 3;
+    o.n_prompts = 3;
+    o.prompts = prompts;
+    o.probe = PROBE_ALL;
+    o.set = &low;
+    o.n_set = 1;
+    for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
+        struct met plain = {.words = words[w]}, stopped = plain;
+        struct session *s;
+        assert_true(until_parse(words[w], &plain.until, &err));
+        o.paused = false;
+        assert_true(session_open(&s, f->engine, &o, &err)); /* for what it says of the run */
+        assert_true(scope_open(&plain.scope, session_info(s), &err));
+        session_run(f->engine, &o, meet, &plain, &r);
+        session_rig_free(&r);
+        o.paused = true;
+        session_run(f->engine, &o, meet, &stopped, &r);
+        session_rig_free(&r);
+        assert_true(plain.n > 0 && (plain.in[1] || plain.in[2]));
+        assert_int_equal(plain.n, stopped.n);
+        assert_memory_equal(plain.round, stopped.round, plain.n * sizeof *plain.round);
+        assert_memory_equal(plain.seq, stopped.seq, plain.n * sizeof *plain.seq);
+        scope_close(plain.scope);
+        session_close(s);
+    }
+}
+
 static void
 pause_soon(void *user, struct session *s, const struct event *e)
 {
@@ -157,6 +226,7 @@ main(void)
         cmocka_unit_test(test_confidences),
         cmocka_unit_test(test_spurious_cells),
         cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_any_sequence_of_a_batch_stops_it),
         cmocka_unit_test(test_a_round_is_a_breakpoint),
         cmocka_unit_test(test_nonsense_is_refused),
     };
