@@ -154,7 +154,7 @@ FORCE:
 $(BUILD)/cuda/%.o: %.cu $(BUILD)/cuda/code
 	@mkdir -p $(@D)
 	$(call say,NVCC,$<)
-	$(Q)$(NVCC) $(NVCC_BASE) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+	$(Q)$(NVCC) $(NVCC_BASE) $(NVCCFLAGS) $(ITS_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 $(BUILD)/cuda/%.o: %.c
 	@mkdir -p $(@D)
@@ -180,6 +180,8 @@ code_here = code=$$(.ci/gpus $(BUILD)/cuda/code $(CUDA_CODE))
 cuda-here:
 	@$(code_here); if [ "$$code" ]; then $(MAKE) --no-print-directory $(JOBS) CUDA_CODE="$$code" cuda-if-possible; fi
 
+include tests/cuda/emulation/rules.mk
+
 # Tests and measurements on a real GPU. What they need can be built on a machine without one and carried over: the kit
 # is a folder with the shared libraries (and the tmux) that the other machine may lack, for
 # `tests/cuda/run.sh build/cuda-kit test` there. RECORD=1 puts the figures into docs/measurements.md.
@@ -187,8 +189,15 @@ $(BUILD)/gpu_floors: tests/bench/gpu_floors.cu $(BUILD)/cuda/code
 	$(call say,NVCC,$<)
 	$(Q)$(NVCC) -std=c++17 -O3 $(NVCC_CODE) -cudart static -o $@ $<
 
+# The smoke test (tests/cuda/smoke/smoke.h): the kernels, without an engine.
+$(SMOKE_CU:%.cu=$(BUILD)/cuda/%.o): ITS_FLAGS = -Xcompiler -fopenmp
+$(BUILD)/cuda/tests/cuda/smoke/facts.o: ITS_FLAGS += -DCUDA_CODE='"$(strip $(CUDA_CODE))"'
+$(BUILD)/gpu_smoke: $(SMOKE_CU:%.cu=$(BUILD)/cuda/%.o) $(CUDA_OBJ) $(SMOKE_OBJ)
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) -cudart static $(NVCC_CODE) -Xcompiler -fopenmp -o $@.part $^ -lcmocka -lm && mv $@.part $@
+
 CUDA_TESTS := test_cuda_backend test_cuda_queue test_invariance test_context_property test_lossless_matrix
-CUDA_RUNS  := specscope specscope-cuda.so gpu_floors $(CUDA_TESTS:%=tests/%)
+CUDA_RUNS  := specscope specscope-cuda.so gpu_smoke gpu_floors $(CUDA_TESTS:%=tests/%)
 CUDA_KIT   := $(BUILD)/cuda-kit
 .PHONY: cuda-kit test-cuda bench-cuda
 cuda-kit: $(CUDA_RUNS:%=$(BUILD)/%)
@@ -203,8 +212,7 @@ cuda-kit: $(CUDA_RUNS:%=$(BUILD)/%)
 test-cuda bench-cuda:
 	@$(code_here); if [ -n "$(NVCC)" ]; then $(MAKE) --no-print-directory $(JOBS) $${code:+CUDA_CODE="$$code"} $(CUDA_RUNS:%=$(BUILD)/%); fi
 	@RECORD=$(RECORD) tests/cuda/run.sh $(BUILD) $(@:%-cuda=%)
--include $(wildcard $(BUILD)/cuda/kernels/*/*.d $(BUILD)/cuda/kernels/*.d)
-include tests/cuda/emulation/rules.mk
+-include $(wildcard $(BUILD)/cuda/kernels/*/*.d $(BUILD)/cuda/kernels/*.d $(BUILD)/cuda/tests/cuda/smoke/*.d)
 
 # ---- tests ----
 $(BUILD)/libtests.a: $(HELP_OBJ) $(filter-out %/main.o,$(CLI_OBJ))

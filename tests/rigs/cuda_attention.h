@@ -180,7 +180,7 @@ define_attention(const attention_case &c, const struct row &r, uint32_t i, uint3
     const struct dev_model &m = c.a.model;
     const uint32_t last = r.n_trunk + r.n_tail - 1, first = m.window > 0 && last >= m.window ? last + 1 - m.window : 0;
     const float *q = &c.q[((size_t)i * m.heads + head) * m.head_dim];
-    std::vector<double> weights, out(m.head_dim);
+    std::vector<double> out(m.head_dim);
     double sum = 0;
     for (uint32_t p = first; p <= last; p++) {
         const slot_t slot = p < r.n_trunk ? c.trunk[p] : c.tails[r.tail + p - r.n_trunk];
@@ -189,9 +189,10 @@ define_attention(const attention_case &c, const struct row &r, uint32_t i, uint3
         double z = 0;
         for (uint32_t d = 0; d < m.head_dim; d++)
             z += (double)q[d] * (double)c.keys[at + d];
+        const double weight = exp(z);
         for (uint32_t d = 0; d < m.head_dim; d++)
-            out[d] += exp(z) * (double)c.values[at + d];
-        sum += exp(z);
+            out[d] += weight * (double)c.values[at + d];
+        sum += weight;
     }
     for (double &x : out)
         x /= sum;

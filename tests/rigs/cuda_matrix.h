@@ -130,21 +130,39 @@ struct test_rows {
 
     test_rows(uint32_t n, uint32_t cols, bool exact) : values((size_t)n * cols)
     {
-        const uint32_t units = units_of(cols), tiles = (n + SWEEP_TILE - 1) / SWEEP_TILE * SWEEP_TILE;
-        std::vector<uint16_t> halves((size_t)tiles * units * UNIT);
-        memset(halves.data(), NOBODY_WROTE, halves.size() * sizeof halves[0]);
-        for (uint32_t r = 0; r < n; r++)
-            for (uint32_t k = 0; k < units * UNIT; k++)
-                halves[packed_place(units, r, k)] = k >= cols ? 0 : f32_to_f16(uniform());
-        for (uint32_t r = 0; r < n; r++)
-            for (uint32_t k = 0; k < cols; k++)
-                values[(size_t)r * cols + k] = exact ? uniform() : f16_to_f32(halves[packed_place(units, r, k)]);
-        packed = exact ? (void *)on_device(values) : (void *)on_device(halves);
+        for (float &x : values)
+            x = exact ? uniform() : f16_to_f32(f32_to_f16(uniform()));
+        pack(n, cols, exact);
+    }
+    /* Some rows of others, in this order. */
+    test_rows(const test_rows &from, const std::vector<uint32_t> &which, uint32_t cols, bool exact)
+    {
+        for (uint32_t r : which)
+            values.insert(values.end(), from.values.begin() + (size_t)r * cols,
+                          from.values.begin() + (size_t)(r + 1) * cols);
+        pack((uint32_t)which.size(), cols, exact);
     }
     test_rows(const test_rows &) = delete;
     ~test_rows()
     {
         cudaFree(packed);
+    }
+
+  private:
+    void
+    pack(uint32_t n, uint32_t cols, bool exact)
+    {
+        const uint32_t units = units_of(cols), tiles = (n + SWEEP_TILE - 1) / SWEEP_TILE * SWEEP_TILE;
+        if (exact) {
+            packed = on_device(values);
+            return;
+        }
+        std::vector<uint16_t> halves((size_t)tiles * units * UNIT);
+        memset(halves.data(), NOBODY_WROTE, halves.size() * sizeof halves[0]);
+        for (uint32_t r = 0; r < n; r++)
+            for (uint32_t k = 0; k < units * UNIT; k++)
+                halves[packed_place(units, r, k)] = k >= cols ? 0 : f32_to_f16(values[(size_t)r * cols + k]);
+        packed = on_device(halves);
     }
 };
 

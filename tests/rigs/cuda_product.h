@@ -56,8 +56,9 @@ static std::vector<double>
 define_product(const test_matrix &w, const test_rows &x, uint32_t n)
 {
     std::vector<double> y((size_t)n * w.m.rows);
-    for (uint32_t r = 0; r < n; r++)
-        for (uint32_t o = 0; o < w.m.rows; o++)
+#pragma omp parallel for
+    for (uint32_t o = 0; o < w.m.rows; o++)
+        for (uint32_t r = 0; r < n; r++)
             for (uint32_t k = 0; k < w.m.cols; k++)
                 y[(size_t)r * w.m.rows + o] +=
                     (double)w.values[(size_t)o * w.m.cols + k] * (double)x.values[(size_t)r * w.m.cols + k];

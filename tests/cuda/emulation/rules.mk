@@ -24,7 +24,8 @@ $(BUILD)/emulated/%.o: %.c | $(BUILD)/.deps-test
 	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -fPIC -fvisibility=hidden -I$(EMULATION)/include -MMD -MP -c $< -o $@
 
 # As if it had been built for these; EMULATED_CUDA_CAPABILITY says what the GPU is.
-$(BUILD)/emulated/kernels/cuda/device.o: ITS_FLAGS = -DCUDA_CODE='"sm_80 sm_86 sm_89 sm_90 sm_100 compute_90"'
+EMULATED_CODE := -DCUDA_CODE='"sm_80 sm_86 sm_89 sm_90 sm_100 compute_90"'
+$(BUILD)/emulated/kernels/cuda/device.o: ITS_FLAGS = $(EMULATED_CODE)
 
 # Threads of streams may outlive dlclose().
 $(EMULATED_SO): $(EMULATED_OBJ)
@@ -48,11 +49,20 @@ $(EMULATION_TESTS:%=$(BUILD)/tests/%): $(BUILD)/tests/%: $(BUILD)/emulated/tests
 	$(call say,LD,$@)
 	$(Q)$(EMULATED_CXX) $(LDFLAGS) -o $@ $^ -lcmocka
 
+# The smoke test of `make test-cuda`.
+SMOKE_CU  := $(sort $(wildcard tests/cuda/smoke/*.cu))
+SMOKE_OBJ := $(BUILD)/obj/tests/rigs/guess_definition.o $(BUILD)/obj/kernels/cpu/sampling.o
+$(BUILD)/tests/test_cuda_smoke: $(SMOKE_CU:%.cu=$(BUILD)/emulated/%.o) $(SMOKE_OBJ) $(BUILD)/libemulated.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(EMULATED_CXX) $(OPENMP) $(LDFLAGS) -o $@ $^ -lcmocka -lm
+$(BUILD)/emulated/tests/cuda/smoke/facts.o: EMULATED_CXX += $(EMULATED_CODE)
+
 .PHONY: cuda-emulated
-cuda-emulated: $(EMULATED_SO)
+cuda-emulated: $(EMULATED_SO) $(BUILD)/tests/test_cuda_smoke
 ifeq ($(findstring thread,$(SANITIZE)),)
 test-programs: cuda-emulated $(EMULATION_TESTS:%=$(BUILD)/tests/%)
 else
 UNIT := $(filter-out $(EMULATED_TESTS:%=$(BUILD)/tests/%),$(UNIT))
 endif
--include $(EMULATED_OBJ:.o=.d) $(wildcard $(BUILD)/emulated/tests/unit/cuda/*.d)
+-include $(EMULATED_OBJ:.o=.d) $(wildcard $(BUILD)/emulated/tests/unit/cuda/*.d $(BUILD)/emulated/tests/cuda/smoke/*.d)

@@ -1,0 +1,70 @@
+/* The grid's barrier (kernels/cuda/grid.cuh), many times over: what every thread wrote before it, threads of other blocks
+ * read behind it, in the way the sweep does. */
+#include "tests/cuda/smoke/run.h"
+
+#include "kernels/cuda/grid.cuh"
+
+struct barrier_args {
+    struct dev_barrier *barrier;
+    uint2 *words; /* (2, blocks, SWEEP_THREADS) */
+    uint32_t n;
+    uint32_t *wrong; /* how many; of the first: barrier, block, thread, what was read */
+};
+
+static __global__ void
+meet_again_and_again(struct barrier_args a)
+{
+    struct grid_barrier barrier = grid_barrier_of(a.barrier);
+    const uint32_t thread = thread_here(), place = blockIdx.x * SWEEP_THREADS + thread;
+    for (uint32_t i = 0; i < a.n; i++) {
+        uint2 *const words = a.words + (size_t)(i % 2) * gridDim.x * SWEEP_THREADS;
+        words[place] = make_uint2(i, place);
+        grid_sync(barrier, [] {});
+        const uint32_t other = (blockIdx.x + 1 + i) % gridDim.x * SWEEP_THREADS + (thread + i) % SWEEP_THREADS;
+        uint2 got;
+        load_state(&got, &words[other]);
+        if ((got.x != i || got.y != other) && atomicAdd(&a.wrong[0], 1u) == 0) {
+            a.wrong[1] = i;
+            a.wrong[2] = blockIdx.x;
+            a.wrong[3] = thread;
+            a.wrong[4] = got.x;
+        }
+    }
+}
+
+bool
+smoke_barriers(struct smoke *s)
+{
+    begin(s);
+    const uint32_t n = s->size == SMOKE_WHOLE ? 100000 : s->size == SMOKE_REAL ? 10000 : 100;
+    const uint32_t blocks = blocks_of(meet_again_and_again, 0);
+    struct dev_barrier *barrier = on_device(std::vector<struct dev_barrier>(1));
+    SUCCEEDS(cudaMemset(barrier, 0, sizeof *barrier));
+    uint2 *words = on_device(std::vector<uint2>((size_t)2 * blocks * SWEEP_THREADS));
+    uint32_t *wrong = on_device(std::vector<uint32_t>(5, 0));
+    cudaEvent_t begun, done;
+    float ms = 0;
+    SUCCEEDS(cudaEventCreate(&begun));
+    SUCCEEDS(cudaEventCreate(&done));
+    for (int launches = 0; launches < 2; launches++) { /* the second finds the barrier as the first left it */
+        SUCCEEDS(cudaEventRecord(begun, nullptr));
+        run(meet_again_and_again, barrier_args{barrier, words, n, wrong}, 0);
+        SUCCEEDS(cudaEventRecord(done, nullptr));
+        SUCCEEDS(cudaEventSynchronize(done));
+        SUCCEEDS(cudaEventElapsedTime(&ms, begun, done));
+    }
+    const std::vector<uint32_t> got = fetched(wrong, 5);
+    SUCCEEDS(cudaEventDestroy(begun));
+    SUCCEEDS(cudaEventDestroy(done));
+    SUCCEEDS(cudaFree(barrier));
+    SUCCEEDS(cudaFree(words));
+    SUCCEEDS(cudaFree(wrong));
+    if (got[0] > 0)
+        return smoke_says(
+            s, false,
+            "%u times another block's word was not there; first at barrier %u: thread %u of block %u read "
+            "what was written before barrier %u",
+            got[0], got[1], got[3], got[2], got[4]);
+    return smoke_says(s, true, "twice %u of %u blocks, %.2f us each with a write and a read", n, blocks,
+                      (double)ms * 1e3 / n);
+}

@@ -1,0 +1,41 @@
+/* How the smoke's own kernels are run: blocks that are all resident, then waited for. */
+#ifndef TESTS_CUDA_SMOKE_RUN_H
+#define TESTS_CUDA_SMOKE_RUN_H
+
+#include "tests/cuda/smoke/smoke.h"
+
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/layout.h"
+#include "tests/rigs/cuda_numbers.h"
+
+static int device_here; /* of the check that runs, and how many blocks at most: begin() says it */
+static uint32_t most_blocks;
+
+static inline void
+begin(const struct smoke *s)
+{
+    device_here = s->device;
+    most_blocks = s->blocks;
+    state_of_random = 1;
+}
+
+/* One a multiprocessor. */
+template <class A>
+static uint32_t
+blocks_of(void (*kernel)(A), size_t shared)
+{
+    uint32_t blocks;
+    SUCCEEDS(resident_blocks(kernel, device_here, SWEEP_THREADS, shared, &blocks));
+    return blocks < most_blocks ? blocks : most_blocks;
+}
+
+template <class A>
+static void
+run(void (*kernel)(A), A arguments, size_t shared)
+{
+    const uint32_t blocks = blocks_of(kernel, shared);
+    SUCCEEDS(launch_cooperative(kernel, blocks, SWEEP_THREADS, arguments, nullptr, shared));
+    SUCCEEDS(cudaDeviceSynchronize());
+}
+
+#endif

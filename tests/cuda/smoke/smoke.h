@@ -1,0 +1,72 @@
+/* The smoke test: the kernels' risky paths against definitions on the host, with no engine around them. One program, of
+ * the same sources, for a GPU (build/gpu_smoke) and for the emulation (build/tests/test_cuda_smoke).
+ *
+ * A check is a function that returns true, or false with what is wrong in `what`; what it measured it leaves there too. A
+ * call of the runtime that fails ends the program: the device is lost then. */
+#ifndef TESTS_CUDA_SMOKE_H
+#define TESTS_CUDA_SMOKE_H
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+
+#include <cuda_runtime.h>
+
+#define SUCCEEDS(call) smoke_must(call, #call, __FILE__, __LINE__)
+
+enum smoke_size {
+    SMOKE_TINY, /* the emulation, in make test */
+    SMOKE_REAL, /* the emulation, in make test-long: real widths, few rows and strips */
+    SMOKE_WHOLE /* a GPU: real widths, all multiprocessors, two strips and more a block */
+};
+
+struct smoke {
+    enum smoke_size size;
+    int device;
+    unsigned blocks; /* of cooperative launches: SPECSCOPE_CUDA_BLOCKS, else as many as fit */
+    char what[512];
+};
+
+struct smoke_check {
+    const char *sentence;
+    bool (*run)(struct smoke *);
+};
+
+/* Ends the program unless the call went well. */
+void smoke_must(cudaError_t, const char *call, const char *file, int line);
+
+/* Fills s->what; returns `ok`. */
+bool smoke_says(struct smoke *s, bool ok, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static inline const char *
+type_name(int type)
+{
+    static const char *const names[] = {"F32",  "F16",  "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0",
+                                        "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K"};
+    return names[type];
+}
+
+/* ---- the checks, a file each ---- */
+
+bool smoke_halves(struct smoke *); /* instructions.cu */
+bool smoke_bytes(struct smoke *);
+bool smoke_loads(struct smoke *);
+bool smoke_timer(struct smoke *);
+bool smoke_matrices(struct smoke *); /* matrices.cu */
+bool smoke_columns(struct smoke *);
+bool smoke_subnormals(struct smoke *);
+bool smoke_barriers(struct smoke *);  /* barriers.cu */
+bool smoke_products(struct smoke *);  /* products.cu */
+bool smoke_attention(struct smoke *); /* attention.cu */
+bool smoke_logits(struct smoke *);    /* head.cu */
+bool smoke_guesses(struct smoke *);
+bool smoke_distributions(struct smoke *);
+
+/* facts.cu: what the machine is, to stdout. False: the backend can't run on it. */
+bool smoke_facts(int device);
+/* matrices.cu: how matrix instructions add up, in words. */
+void smoke_matrix_sums(char *text, size_t room);
+/* instructions.cu: nanoseconds between two readings of the global timer that differ, the least seen. */
+unsigned smoke_tick();
+
+#endif
