@@ -5,9 +5,11 @@
  * (every `out` pointer below) is written by wait() and by nothing else. That is an accelerator's way of working, and
  * the CPU backend keeps to it too.
  *
- * Batch invariance. For `step`, `until` and the final-layer logits behind `guess`, `dist` and `verify`: the bits of a
- * row depend on that row's own token, path and skip mask alone; not on which rows share the call, on the thread count,
- * or on how a path is divided into trunk and tail. Keys are visited in position order, in blocks fixed by position.
+ * Batch invariance, per class. For `step`, `until` and the final-layer logits behind `guess`, `dist` and `verify`: the
+ * bits of a row depend on that row's own token, class, path (with its rows' classes) and skip mask alone; not on which rows
+ * share the call, on the thread count, or on how a path is divided into trunk and tail. Keys are visited in position order,
+ * in blocks fixed by position. A row's class is `generated` but in sweeps that say `prompt`, which a backend may multiply
+ * in another way, the same for every such sweep of a store.
  *
  * Distributions meet in a pool: stores of several models, whose vocabularies may differ, share one. Each writes
  * distributions over its own vocabulary, beyond which they are 0, and reads those of all. Stores queue independently, so
@@ -32,7 +34,7 @@ typedef std::atomic<bool> atomic_bool;
 #include "kernels/err.h"
 #include "kernels/layer_tensors.h"
 
-#define BACKEND_ABI (6u + 256u * LAYER_TENSORS) /* which are part of it */
+#define BACKEND_ABI (7u + 256u * LAYER_TENSORS) /* which are part of it */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
@@ -144,12 +146,15 @@ struct row {
  * before any of them attends. */
 struct sweep {
     const struct row *rows; /* n rows; an ancestor comes before its descendants */
-    size_t n;               /* at most store_desc.max_rows */
+    size_t n;               /* at most store_desc.max_rows; of a prompt's chunk prompt_rows */
     const slot_t *tails;
     size_t n_tails;
     uint32_t to;                           /* depth of every row afterwards; a row with from >= to takes no part */
     const bool *skip_attention, *skip_mlp; /* (L + 1), indexed by layer 1..L, or NULL; a skipped sublayer leaves the */
                                            /* residual stream as it is and writes no keys and values */
+    bool
+        prompt; /* a chunk of one, where store_desc.prompt_rows allows it: its rows are of that class. `step` alone takes */
+                /* it, all rows from depth 0, none of them skipping */
 };
 
 /* Early exit, decided by the backend: the sweep runs layer by layer; after layer l, where threshold[l] <= 1, the head
@@ -285,16 +290,20 @@ struct backend_options {
     const char *isa;  /* NULL or "auto": the best one; else a family or name of kernels/cpu/isa.h */
     bool exact;       /* F32 weights, activations and keys: oracle-grade, slow */
     int gpu;          /* device number, -1: the first */
+    uint32_t
+        prompt_rows; /* prompts are multiplied by a library, in chunks of so many rows; 0: as all rows are. open() */
+                     /* fails where the backend has no library */
 };
 
-struct store_desc {      /* kernels/request.h, store_defaults() */
-    uint32_t slots;      /* places for keys and values */
-    uint32_t ring;       /* rows whose hidden states are stored */
-    uint32_t seqs;       /* trunk tables */
-    uint32_t trunk;      /* length of a trunk table: the context size */
-    uint32_t max_rows;   /* rows in one sweep */
-    uint32_t max_probes; /* probes in one guess call */
-    struct dists *dists; /* of the same backend, over the model's vocabulary at least; borrowed; NULL: it has none */
+struct store_desc {       /* kernels/request.h, store_defaults() */
+    uint32_t slots;       /* places for keys and values */
+    uint32_t ring;        /* rows whose hidden states are stored */
+    uint32_t seqs;        /* trunk tables */
+    uint32_t trunk;       /* length of a trunk table: the context size */
+    uint32_t max_rows;    /* rows in one sweep */
+    uint32_t max_probes;  /* probes in one guess call */
+    uint32_t prompt_rows; /* rows of a prompt's chunk; 0: sweeps say `prompt` never. Else as in backend_options */
+    struct dists *dists;  /* of the same backend, over the model's vocabulary at least; borrowed; NULL: it has none */
     const atomic_bool *cancel; /* looked at before every layer; when set, queued work is dropped and wait() says */
                                /* ERR_CANCELLED; rows of the dropped sweep keep their depth */
 };
@@ -326,6 +335,8 @@ struct backend_ops {
     /* The weights, and the pool, must outlive the store, which is the caller's until it is dropped. */
     bool (*store)(struct weights *, const struct store_desc *, struct store **, struct err *);
     void (*drop)(struct store *);
+    /* What multiplies prompts in a store with prompt_rows, for traces: library and algorithms; NULL: no such store. */
+    const char *(*prompts)(const struct store *);
 
     /* Queued. Arguments are copied or consumed before the call returns, but for `out` memory, which must live until
      * wait(). They return false when the request is malformed (a programming error); run-time failures come from wait(). */

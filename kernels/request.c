@@ -65,10 +65,21 @@ request_embed(struct request_limits m, const struct row *rows, size_t n)
     return true;
 }
 
+/* As many rows as the class may have. */
+static bool
+is_chunk(struct request_limits m, const struct sweep *w)
+{
+    for (size_t i = 0; i < w->n && w->prompt; i++)
+        if (w->rows[i].from > 0)
+            return false;
+    return !w->prompt ? w->n <= m.store->max_rows
+                      : w->n <= m.store->prompt_rows && w->skip_attention == NULL && w->skip_mlp == NULL;
+}
+
 bool
 request_sweep(struct request_limits m, const struct sweep *w)
 {
-    if (w->n > m.store->max_rows || w->to > m.model->n_layers)
+    if (!is_chunk(m, w) || w->to > m.model->n_layers)
         return false;
     for (size_t i = 0; i < w->n; i++) {
         const struct row *r = &w->rows[i];
@@ -92,7 +103,7 @@ is_head(enum head_choice head)
 bool
 request_until(struct request_limits m, const struct sweep *w, const struct exit_rule *rule)
 {
-    if (!request_sweep(m, w) || w->n == 0 || !is_head(rule->head))
+    if (!request_sweep(m, w) || w->n == 0 || w->prompt || !is_head(rule->head))
         return false;
     for (uint32_t l = 1; l <= w->to; l++)
         if (rule->threshold[l] <= 1 && !(rule->temperature[l] > 0))

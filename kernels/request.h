@@ -8,6 +8,7 @@
 
 /* What a store is opened with where nobody wants it otherwise: for a trunk of ctx positions, and so many slots beyond. */
 #define STORE_SPARE (2 * VERIFY_NODES)
+#define PROMPT_ROWS 256                         /* of a prompt's chunk, where prompts are asked to go by chunks */
 #define STORE_DISTS 64                          /* in the pool of a context that has one to itself */
 struct store_desc store_defaults(uint32_t ctx); /* without a pool */
 /* The same for n trunks of ctx positions, with the slots and places in the ring that a round of each may need. */

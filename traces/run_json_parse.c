@@ -193,7 +193,18 @@ get_trained(struct fields *p, const cJSON *root, const char *key, struct trained
     file->hash = field_u64(p, at, "hash", 16);
 }
 
-/* Came later than the rest. */
+/* Came later than the rest, as what follows. */
+static void
+get_prefill(struct fields *p, const cJSON *root, struct prefill_info *prefill)
+{
+    if (cJSON_GetObjectItemCaseSensitive(root, "prefill") == NULL)
+        return;
+    const cJSON *at = field_object(p, root, "prefill");
+    prefill->rows = field_u32(p, at, "rows", 0, INT32_MAX);
+    if (prefill->rows > 0)
+        field_label(p, at, "by", prefill->by, sizeof prefill->by);
+}
+
 static uint32_t
 get_count(struct fields *p, const cJSON *root, const char *key)
 {
@@ -233,6 +244,7 @@ get_run(struct fields *p, const cJSON *root, struct run_info *run)
     field_label(p, root, "host", run->host, sizeof run->host);
     run->threads = field_u32(p, root, "threads", 0, UINT32_MAX);
     run->exact = cJSON_IsTrue(field_get(p, root, "exact", cJSON_IsBool, "is neither true nor false"));
+    get_prefill(p, root, &run->prefill);
     run->ctx = field_u32(p, root, "ctx", 1, INT32_MAX);
     run->tokens = field_u32(p, root, "tokens", 0, UINT32_MAX);
     run->sequences = get_count(p, root, "sequences");

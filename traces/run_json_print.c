@@ -199,6 +199,9 @@ put_run(struct print *p, cJSON *root, const struct run_info *run)
     put_string(p, root, "host", run->host);
     put_whole(p, root, "threads", run->threads);
     put(p, cJSON_AddBoolToObject(root, "exact", run->exact));
+    cJSON *prefill = put(p, cJSON_AddObjectToObject(root, "prefill"));
+    put_whole(p, prefill, "rows", run->prefill.rows);
+    put_string(p, prefill, "by", run->prefill.rows > 0 ? run->prefill.by : "rows");
     put_whole(p, root, "ctx", run->ctx);
     put_whole(p, root, "tokens", run->tokens);
     put_whole(p, root, "sequences", run->sequences > 0 ? run->sequences : 1);

@@ -23,7 +23,7 @@ prefill(struct speed *s, double *seconds)
 {
     seq_t seq = context_sequence(s->ctx);
     double start = now_us();
-    bool ok = seq != SEQ_NONE && context_prefill(s->ctx, seq, s->prompt, s->n_prompt, NULL, NULL);
+    bool ok = seq != SEQ_NONE && context_prompt(s->ctx, seq, s->prompt, s->n_prompt, NULL, NULL);
     *seconds = (now_us() - start) * 1e-6;
     if (ok) /* else the context keeps its reason, and is closed next */
         context_drop(s->ctx, seq);
@@ -81,6 +81,8 @@ report(const struct speed *s, const struct engine *engine, const struct options 
     cJSON_AddNumberToObject(j, "load_s", load_s);
     cJSON_AddNumberToObject(j, "prompt_tokens", s->n_prompt);
     cJSON_AddNumberToObject(j, "prompt_tok_per_s", prefill_rate);
+    if (context_prompts(s->ctx) != NULL)
+        cJSON_AddStringToObject(j, "prefill", context_prompts(s->ctx));
     cJSON_AddNumberToObject(j, "decoded_tokens", s->n_decoded);
     cJSON_AddNumberToObject(j, "decode_tok_per_s", decode_rate);
     bool ok = json_write(j, o->json, err);
@@ -96,7 +98,8 @@ bench_speed(struct engine *engine, const struct options *o, double load_s, struc
     struct speed s = {.model = m,
                       .n_prompt = room < PROMPT ? room : PROMPT,
                       .n_decoded = o->tokens == 0 || o->tokens > room ? room : o->tokens};
-    const struct context_options limits = {.ctx = s.n_prompt > s.n_decoded ? s.n_prompt : s.n_decoded};
+    const struct context_options limits = {.ctx = s.n_prompt > s.n_decoded ? s.n_prompt : s.n_decoded,
+                                           .prompt_rows = engine->prompt_rows};
     if (!context_open(&s.ctx, engine->ops, engine->backend, engine->weights, m, &limits, err))
         return false;
     s.prompt = calloc(s.n_prompt, sizeof *s.prompt);

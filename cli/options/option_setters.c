@@ -6,6 +6,7 @@
 #include "cli/base/files.h"
 #include "engine/model/accept_head.h"
 #include "engine/model/exit_heads.h"
+#include "kernels/request.h"
 #include "policies/policy.h"
 
 enum { USUAL_BATCH = 8 };
@@ -117,6 +118,14 @@ bool
 set_head_kind(struct options *o, const struct option_row *row, const char *name, struct err *err)
 {
     return head_kind_from(name, &o->train.kind) || option_unknown_word(row, name, err);
+}
+
+bool
+set_prefill(struct options *o, const struct option_row *row, const char *name, struct err *err)
+{
+    const bool blas = strcmp(name, "blas") == 0;
+    o->backend_options.prompt_rows = blas ? PROMPT_ROWS : 0;
+    return blas || strcmp(name, "rows") == 0 || option_unknown_word(row, name, err);
 }
 
 /* "0,1,3" */

@@ -12,6 +12,7 @@ bool set_policy(struct options *, const struct option_row *, const char *name, s
 bool set_knob(struct options *, const struct option_row *, const char *text, struct err *); /* the last one counts */
 bool set_head(struct options *, const struct option_row *, const char *name, struct err *);
 bool set_head_kind(struct options *, const struct option_row *, const char *name, struct err *);
+bool set_prefill(struct options *, const struct option_row *, const char *name, struct err *);
 bool set_blocks(struct options *, const struct option_row *, const char *text, struct err *);
 
 /* ERR_USAGE: the word is none of the row's. */

@@ -44,6 +44,7 @@ const char default_prompt[] = "A baker sent Ruby to market with a leather fork. 
 
 static const char *const backend_words[] = {"auto", "cpu", "cuda", "check"};
 static const char *const isa_words[] = {"auto", "reference", "avx2", "avx512", "avx512vnni", "amx", "neon", "neondot"};
+static const char *const prefill_words[] = {"rows", "blas"};
 static const char *const quantize_words[] = {"none", "q8_0"};
 static const char *const heads_words[] = {"none"};
 static const char *const helper_words[] = {"none"};
@@ -143,6 +144,12 @@ const struct option_row option_rows[] = {
             "With 'auto' an NVIDIA GPU computes if there is one that will do, the plug-in `specscope-cuda.so` is there "
             "and the model fits; else the CPU, and a line says why. Without the option that line is said only where "
             "something is there that should have worked. 'check' is the CPU with an accelerator's manners, for tests."),
+    CALL("prefill", 0, "WAY", GENERATES, set_prefill, "how long prompts are read on a GPU",
+         WORDS(prefill_words, COUNT(prefill_words)), .def = "rows",
+         .more =
+             "As 'rows' like all others, or those of 256 tokens and more by 'blas': NVIDIA's library, through "
+             "`specscope-cublas.so`. The rows of such a prompt are then rounded in another way, the same under every "
+             "policy; what is generated from them takes the same way as ever."),
     WHOLE("threads", 't', "N", GENERATES | TRAINS, backend_options.threads, 0, 1024, "CPU threads",
           .without = "all cores"),
     WHOLE("seed", 0, "N", GENERATES | TRAINS, seed, 0, UINT64_MAX, "of the random numbers", .def = "1"),

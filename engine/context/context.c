@@ -36,6 +36,9 @@ fill_limits(struct context_options *o, const struct context_options *asked, stru
         return err_set(err, ERR_USAGE, "the ring of hidden states needs at least two rows, not %" PRIu32, o->ring);
     if (o->max_rows > o->ring / 2)
         o->max_rows = o->ring / 2; /* a chunk of a prompt must fit while the one before is still kept */
+    if (o->prompt_rows > UINT32_MAX - o->ring)
+        return err_set(err, ERR_USAGE, "chunks of %" PRIu32 " rows of a prompt are too large", o->prompt_rows);
+    o->ring += o->prompt_rows;
     return true;
 }
 
@@ -43,15 +46,16 @@ static bool
 allocate(struct context *c)
 {
     const struct context_options *o = &c->limits;
+    const uint32_t most = o->prompt_rows > o->max_rows ? o->prompt_rows : o->max_rows;
     const bool ok = (c->slots = calloc(c->n_slots, sizeof *c->slots)) != NULL &&
                     (c->free = calloc(c->n_slots, sizeof *c->free)) != NULL &&
                     (c->places = calloc((size_t)o->ring + 1, sizeof *c->places)) != NULL &&
                     (c->open = calloc(o->ring, sizeof *c->open)) != NULL &&
                     (c->sequences = calloc(o->seqs, sizeof *c->sequences)) != NULL &&
                     (c->trunks = calloc((size_t)o->seqs * o->ctx, sizeof *c->trunks)) != NULL &&
-                    (c->rows = calloc(o->max_rows, sizeof *c->rows)) != NULL &&
+                    (c->rows = calloc(most, sizeof *c->rows)) != NULL &&
                     (c->tails = calloc((size_t)o->max_rows * o->ring, sizeof *c->tails)) != NULL &&
-                    (c->prefill = calloc(o->max_rows, sizeof *c->prefill)) != NULL &&
+                    (c->prefill = calloc(most, sizeof *c->prefill)) != NULL &&
                     (c->probes = calloc(o->max_probes, sizeof *c->probes)) != NULL &&
                     (c->nodes = calloc((size_t)o->seqs * VERIFY_NODES, sizeof *c->nodes)) != NULL &&
                     (c->rounds = calloc(o->seqs, sizeof *c->rounds)) != NULL &&
@@ -106,6 +110,7 @@ context_open(struct context **out, const struct backend_ops *ops, struct backend
                                     .trunk = limits.ctx,
                                     .max_rows = limits.max_rows,
                                     .max_probes = limits.max_probes,
+                                    .prompt_rows = limits.prompt_rows,
                                     .dists = c->pool->dists,
                                     .cancel = limits.cancel != NULL ? limits.cancel : &c->never};
     if (!ops->store(weights, &desc, &c->store, err)) {
@@ -161,6 +166,12 @@ const struct context_options *
 context_limits(const struct context *c)
 {
     return &c->limits;
+}
+
+const char *
+context_prompts(const struct context *c)
+{
+    return c->ops->prompts != NULL ? c->ops->prompts(c->store) : NULL;
 }
 
 /* ---- sequences ---- */

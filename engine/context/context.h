@@ -23,10 +23,11 @@ struct context;
 struct context_options {       /* 0 but in ctx: as kernels/request.h, store_defaults() */
     uint32_t ctx;              /* longest trunk, in positions; above 0 */
     uint32_t spare;            /* uncommitted rows and forked rows beyond ctx */
-    uint32_t ring;             /* rows whose hidden states are stored */
+    uint32_t ring;             /* rows whose hidden states are stored, beside prompt_rows more */
     uint32_t seqs;             /* sequences alive at a time */
     uint32_t max_rows;         /* rows in one advance; no more than ring/2 */
     uint32_t max_probes;       /* probes in one guess call; larger calls are split */
+    uint32_t prompt_rows;      /* rows of a prompt's chunk (context_prompt()); 0: prompts are rows like others */
     struct dist_pool *dists;   /* shared with other contexts, borrowed; NULL: STORE_DISTS of its own */
     const atomic_bool *cancel; /* or NULL */
     enum head_kind heads;      /* the trained heads that the weights have, for the accounts */
@@ -94,10 +95,17 @@ bool context_guess(struct context *, const struct context_probe *, size_t n, str
  * the host computes from it; whatever only asks heads asks context_guess(). */
 bool context_read_hidden(struct context *, slot_t, uint32_t layer, float *out);
 
-/* Prefill: append, advance to L and keep, in chunks; uncommitted rows of the sequence go. `done` may be NULL; it is
+/* Reads: append, advance to L and keep, in chunks; uncommitted rows of the sequence go. `done` may be NULL; it is
  * called after every chunk. Stops with ERR_CANCELLED when the cancel flag is set or done() says so; whole chunks stay
  * in the trunk. */
 bool context_prefill(struct context *, seq_t, const token_t *, size_t n, progress_fn done, void *user);
+
+/* The same of a whole prompt, in place of all that the sequence holds. Where the context has prompt_rows and the prompt
+ * at least as many tokens, its rows are of class `prompt` (kernels/backend.h), in chunks of prompt_rows from position 0.
+ * Only this makes such rows, so a prompt's rows have the same bits whenever it is read. Forks share them. */
+bool context_prompt(struct context *, seq_t, const token_t *, size_t n, progress_fn done, void *user);
+bool context_is_prompt(const struct context *, slot_t); /* a row of that class, which no other call can run again */
+const char *context_prompts(const struct context *);    /* what multiplies them, for people; NULL: nothing of its own */
 
 /* ---- distributions and decisions ----
  * A dist_t may come from any context that shares the pool. */

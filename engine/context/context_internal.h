@@ -16,6 +16,7 @@ struct slot {      /* a row */
     slot_t parent; /* of an uncommitted row: another one, or SLOT_NONE for the trunk's end */
     enum embedding embedding;
     bool marked; /* scratch within one call; false between calls */
+    bool prompt; /* its class */
 };
 
 /* Ring places whose rows are not in flight, in a circle through places[limits.ring]: free ones first, then committed
@@ -49,9 +50,9 @@ struct context {
     struct dist_pool *pool;     /* as limits.dists */
     bool own_pool;              /* nobody else's */
     bool making;                /* distributions were queued since the last wait() */
-    struct row *rows;           /* (max_rows) of the sweep being built */
+    struct row *rows;           /* (max_rows, or prompt_rows) of the sweep being built */
     slot_t *tails;              /* (max_rows, ring) */
-    slot_t *prefill;            /* (max_rows) the chunk of a prompt in flight */
+    slot_t *prefill;            /* (as rows) the chunk of a prompt in flight */
     struct probe *probes;       /* (max_probes) */
     struct verify_node *nodes;  /* (seqs, VERIFY_NODES) of the rounds being verified */
     struct verify_req *rounds;  /* (seqs) */

@@ -106,9 +106,10 @@ check_row(struct context *c, const struct sweep *w, slot_t s, const struct slot 
 {
     if (row->marked)
         return err_set(&c->err, ERR_WORK, "slot %" PRIu32 " is listed twice in one sweep", s);
-    if (w->n == c->limits.max_rows)
+    const uint32_t most = w->prompt ? c->limits.prompt_rows : c->limits.max_rows;
+    if (w->n == most)
         return err_set(&c->err, ERR_WORK, "one sweep takes %" PRIu32 " rows at most: advance the rest in another",
-                       c->limits.max_rows);
+                       most);
     if (row->parent != SLOT_NONE && c->slots[row->parent].depth < w->to && !c->slots[row->parent].marked)
         return err_set(&c->err, ERR_WORK,
                        "slot %" PRIu32 " can't go to layer %" PRIu32 ": its parent %" PRIu32 " is at %" PRIu32
@@ -119,9 +120,9 @@ check_row(struct context *c, const struct sweep *w, slot_t s, const struct slot 
 
 /* Fills the sweep with those of the slots that are below `to`. */
 static bool
-gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, struct sweep *w)
+gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, bool prompt, struct sweep *w)
 {
-    *w = (struct sweep){.rows = c->rows, .tails = c->tails, .to = to};
+    *w = (struct sweep){.rows = c->rows, .tails = c->tails, .to = to, .prompt = prompt};
     if (to > c->n_layers)
         return err_set(&c->err, ERR_WORK, "there is no layer %" PRIu32 ": the model has %" PRIu32, to, c->n_layers);
     bool ok = true;
@@ -167,12 +168,12 @@ set_depths(struct context *c, const struct sweep *w, uint32_t depth)
             c->slots[w->rows[i].slot].depth = depth;
 }
 
-bool
-context_advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan)
+static bool
+advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan, bool prompt)
 {
     context_clear_error(c);
     struct sweep w;
-    if (!context_flush(c) || !gather(c, slots, n, to, &w))
+    if (!context_flush(c) || !gather(c, slots, n, to, prompt, &w))
         return false;
     if (w.n == 0)
         return true;
@@ -190,12 +191,18 @@ context_advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, c
 }
 
 bool
+context_advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan)
+{
+    return advance(c, slots, n, to, plan, false);
+}
+
+bool
 context_advance_until(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct exit_rule *rule,
                       struct exit_result *result)
 {
     context_clear_error(c);
     struct sweep w;
-    if (!context_flush(c) || !gather(c, slots, n, to, &w))
+    if (!context_flush(c) || !gather(c, slots, n, to, false, &w))
         return false;
     if (w.n == 0 || c->rows[w.n - 1].slot != slots[n - 1])
         return err_set(&c->err, ERR_WORK, "the deciding row, the last one, is already at layer %" PRIu32, to);
@@ -219,10 +226,25 @@ context_advance_until(struct context *c, const slot_t *slots, size_t n, uint32_t
     return true;
 }
 
-bool
-context_prefill(struct context *c, seq_t seq, const token_t *tokens, size_t n, progress_fn done, void *user)
+/* The next rows of a trunk. */
+static bool
+read_chunk(struct context *c, seq_t seq, const token_t *tokens, size_t n, bool prompt)
 {
-    context_clear_error(c);
+    slot_t *const path = c->prefill;
+    bool ok = true;
+    for (size_t i = 0; i < n && ok; i++) {
+        path[i] = context_append(c, seq, i > 0 ? path[i - 1] : SLOT_NONE, tokens[i]);
+        ok = path[i] != SLOT_NONE;
+        if (ok)
+            c->slots[path[i]].prompt = prompt;
+    }
+    return ok && advance(c, path, n, c->n_layers, NULL, prompt) && context_keep(c, seq, path, n);
+}
+
+static bool
+read_chunks(struct context *c, seq_t seq, const token_t *tokens, size_t n, bool prompt, progress_fn done, void *user)
+{
+    const size_t most = prompt ? c->limits.prompt_rows : c->limits.max_rows;
     const struct sequence *q = context_trunk(c, seq);
     if (q == NULL)
         return false;
@@ -232,15 +254,8 @@ context_prefill(struct context *c, seq_t seq, const token_t *tokens, size_t n, p
                        q->len, c->limits.ctx);
     context_truncate(c, seq, q->len);
     for (size_t at = 0; at < n;) {
-        const size_t left = n - at, chunk = left < c->limits.max_rows ? left : c->limits.max_rows;
-        slot_t *const path = c->prefill;
-        bool ok = true;
-        for (size_t i = 0; i < chunk && ok; i++) {
-            path[i] = context_append(c, seq, i > 0 ? path[i - 1] : SLOT_NONE, tokens[at + i]);
-            ok = path[i] != SLOT_NONE;
-        }
-        ok = ok && context_advance(c, path, chunk, c->n_layers, NULL) && context_keep(c, seq, path, chunk);
-        if (!ok) {
+        const size_t chunk = n - at < most ? n - at : most;
+        if (!read_chunk(c, seq, tokens + at, chunk, prompt)) {
             const struct err why = c->err;
             context_truncate(c, seq, q->len);
             c->err = why;
@@ -251,4 +266,19 @@ context_prefill(struct context *c, seq_t seq, const token_t *tokens, size_t n, p
             return err_set(&c->err, ERR_CANCELLED, "cancelled after %zu of %zu tokens", at, n);
     }
     return true;
+}
+
+bool
+context_prefill(struct context *c, seq_t seq, const token_t *tokens, size_t n, progress_fn done, void *user)
+{
+    context_clear_error(c);
+    return read_chunks(c, seq, tokens, n, false, done, user);
+}
+
+bool
+context_prompt(struct context *c, seq_t seq, const token_t *tokens, size_t n, progress_fn done, void *user)
+{
+    context_truncate(c, seq, 0);
+    return c->err.kind == ERR_NONE &&
+           read_chunks(c, seq, tokens, n, c->limits.prompt_rows > 0 && n >= c->limits.prompt_rows, done, user);
 }

@@ -17,6 +17,12 @@ struct trained_info { /* a file of what was trained about models that help; path
     uint64_t hash;
 };
 
+struct
+    prefill_info { /* prompts of at least so many tokens are multiplied by a library, in chunks of so many rows; 0: none */
+    uint32_t rows;
+    char by[1536]; /* the library, and of each shape the algorithm */
+};
+
 struct run_info {
     uint32_t format;  /* TRACE_FORMAT */
     char version[16]; /* of specscope */
@@ -29,6 +35,7 @@ struct run_info {
     char backend[16], isa[96], host[64];
     uint32_t threads;
     bool exact;
+    struct prefill_info prefill;
     char *prompt; /* bytes, terminated (a prompt holds no NUL); owned */
     size_t prompt_len;
     struct sampling sampling;

@@ -38,6 +38,7 @@ struct engine {
     struct weights *weights;
     uint32_t threads;
     bool exact;
+    uint32_t prompt_rows; /* of a prompt's chunk, as kernels/backend.h has it; 0: prompts are rows like others */
     enum head_kind heads; /* the trained heads that the backend has; HEAD_LENS: none */
     struct helper_model helpers[HELPERS];
     struct accept_head *accept; /* the draft model's; NULL: none */

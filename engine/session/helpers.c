@@ -1,4 +1,5 @@
 /* Helper models: a context of each, whose rows follow the target's. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/clock.h"
@@ -29,6 +30,7 @@ limits_of(const struct session *s, const struct model *m, enum head_kind heads)
     struct context_options limits = {.ctx = s->info.ctx,
                                      .dists = s->dists,
                                      .cancel = &s->mailbox.cancel,
+                                     .prompt_rows = e->prompt_rows,
                                      .heads = heads,
                                      .layer_load =
                                          model_layer_bytes(m, e->exact) / model_layer_bytes(e->model, e->exact),
@@ -191,12 +193,38 @@ unread(const struct lane *l, enum helper_role role)
     return l->n_tokens - context_length(l->helpers[role].of->ctx, l->helpers[role].seq);
 }
 
+/* … where its rows are of a class of their own. */
+static bool
+lacks_prompt(const struct lane *l, enum helper_role role)
+{
+    return l->session->engine->prompt_rows > 0 && l->n_tokens - unread(l, role) < l->prompt_tokens;
+}
+
+/* The run's prompt, whole, so that its rows are the same whenever the helper is asked first. */
+static bool
+read_prompt(struct lane *l, enum helper_role role, struct prefill_watch *watch)
+{
+    const struct helper *h = &l->helpers[role];
+    token_t *ids = malloc(l->prompt_tokens * sizeof *ids);
+    for (uint32_t i = 0; i < l->prompt_tokens && ids != NULL; i++)
+        ids[i] = as_read_by(h->of, l->tokens[i]);
+    const bool ok =
+        ids != NULL && context_prompt(h->of->ctx, h->seq, ids, l->prompt_tokens, session_tell_prefill, watch);
+    if (ids == NULL)
+        session_fail(l->session, "helper", "not enough memory for the prompt");
+    free(ids);
+    return ok;
+}
+
 static bool
 read_many(struct lane *l, enum helper_role role)
 {
     const struct helper *h = &l->helpers[role];
     struct prefill_watch watch = {.session = l->session, .since_us = clock_us()};
-    const uint32_t n = l->n_tokens, before = n - unread(l, role);
+    const uint32_t n = l->n_tokens;
+    if (lacks_prompt(l, role) && !read_prompt(l, role, &watch))
+        return false;
+    const uint32_t before = n - unread(l, role);
     for (uint32_t at = before; at < n;) {
         token_t part[FOLLOW_TOKENS];
         const uint32_t count = n - at < FOLLOW_TOKENS ? n - at : FOLLOW_TOKENS;
@@ -254,7 +282,7 @@ session_helpers_follow(struct lane *const *lanes, uint32_t n, enum helper_role r
     if (n == 0 || lanes[0]->helpers[role].of->ctx == NULL)
         return true;
     for (uint32_t i = 0; i < n; i++)
-        if (unread(lanes[i], role) > FEW_TOKENS && !read_many(lanes[i], role))
+        if ((unread(lanes[i], role) > FEW_TOKENS || lacks_prompt(lanes[i], role)) && !read_many(lanes[i], role))
             return false;
     for (uint32_t i = 0; i < n;) {
         const uint32_t taken = read_few(lanes + i, n - i, role);

@@ -118,10 +118,16 @@ slice(struct session *s, const struct lane *l)
     const uint32_t most = left < s->record.rows ? left : s->record.rows;
     slot_t rows[SLICE_ROWS];
     rows[0] = context_at(s->ctx, l->seq, from);
-    const bool kept = context_hidden_kept(s->ctx, rows[0]);
+    const bool kept = context_hidden_kept(s->ctx, rows[0]), prompt = context_is_prompt(s->ctx, rows[0]);
     uint32_t n = 1;
-    while (n < most && context_hidden_kept(s->ctx, rows[n] = context_at(s->ctx, l->seq, from + n)) == kept)
+    while (n < most && context_hidden_kept(s->ctx, rows[n] = context_at(s->ctx, l->seq, from + n)) == kept &&
+           context_is_prompt(s->ctx, rows[n]) == prompt)
         n++;
+    if (!kept && prompt) { /* nobody runs these again alone: it begins behind them */
+        s->record.work.first = from + n;
+        s->record.work.n = 0;
+        return true;
+    }
     s->record.since_shown += n;
     return kept ? ask(s, rows, n) : ask_again(s, l, from, n);
 }

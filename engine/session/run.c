@@ -26,10 +26,11 @@ prefill(struct lane *l)
     const uint32_t n = l->prompt_tokens;
     for (uint32_t i = 0; i < n; i++)
         lane_tell_token(l, i, l->tokens[i], SOURCE_PROMPT, NULL);
-    context_truncate(s->ctx, l->seq, 0);
     struct prefill_watch watch = {.session = s, .since_us = clock_us()};
-    if (!context_prefill(s->ctx, l->seq, l->tokens, n, session_tell_prefill, &watch) || !prefill_helpers(l))
+    if (!context_prompt(s->ctx, l->seq, l->tokens, n, session_tell_prefill, &watch) || !prefill_helpers(l))
         return false;
+    if (context_is_prompt(s->ctx, context_at(s->ctx, l->seq, 0)))
+        lane_tell_state(l, "prefill", "blas");
     struct verify_row last = {.parent = -1, .token = l->tokens[n - 1], .q = DIST_NONE};
     last.slot = context_at(s->ctx, l->seq, n - 1);
     struct verdict first;

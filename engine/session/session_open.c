@@ -179,6 +179,16 @@ take_versus(struct session *s, const struct session_options *o, struct err *err)
     return true;
 }
 
+/* What multiplies prompts is known with the context. */
+static bool
+describe_prompts(struct session *s)
+{
+    const char *by = context_prompts(s->ctx);
+    s->info.prefill.rows = by != NULL ? s->engine->prompt_rows : 0;
+    snprintf(s->info.prefill.by, sizeof s->info.prefill.by, "%s", by != NULL ? by : "");
+    return true;
+}
+
 bool
 session_open_parts(struct session *s, const struct session_options *o, struct err *err)
 {
@@ -193,5 +203,5 @@ session_open_parts(struct session *s, const struct session_options *o, struct er
     return count_sequences(s, o, err) && session_open_lanes(s, o->policies, err) && choose_policies(s, o, err) &&
            set_knobs(s, o, err) && take_versus(s, o, err) && session_check_head(s, o->head, err) &&
            take_prompts(s, o, err) && allocate(s, err) && event_log_open(&s->log, 0, err) &&
-           session_open_record(s, o->what_if, err) && session_open_contexts(s, err);
+           session_open_record(s, o->what_if, err) && session_open_contexts(s, err) && describe_prompts(s);
 }

@@ -77,6 +77,8 @@ cpu_store_open(struct weights *w, const struct store_desc *desc, struct store **
     const struct pool_size dists = cpu_dists_size(desc->dists);
     if (!request_store((struct request_limits){&w->desc, desc, dists}, err))
         return false;
+    if (desc->prompt_rows > 0)
+        return err_set(err, ERR_USAGE, "the CPU has no way of its own for prompts");
     struct store *s = aligned_alloc(_Alignof(struct store), sizeof *s);
     if (s == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");

@@ -106,6 +106,8 @@ device_open(struct backend **out, const struct backend_options *options, struct 
     *out = NULL;
     if (!count_devices(&n, err))
         return false;
+    if (options->prompt_rows > 0)
+        return err_set(err, ERR_USAGE, "--prefill blas: this plug-in has no cuBLAS; leave it out");
     struct backend *b = calloc(1, sizeof *b);
     if (b == NULL)
         return err_set(err, ERR_WORK, "not enough memory to start");

@@ -18,6 +18,7 @@ struct naive_shape {
 struct naive_token {
     token_t token;
     const bool *skip_attention, *skip_mlp;
+    bool prompt; /* of that class, which symbolic_backend.h alone tells from the other */
 };
 
 struct naive_model;

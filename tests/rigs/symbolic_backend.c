@@ -226,8 +226,10 @@ embed(struct store *s, const struct row *rows, size_t n)
 static bool
 check_sweep(struct store *s, const struct sweep *w)
 {
-    if (w->n < 1 || w->n > s->desc.max_rows || w->to > s->w->n_layers)
+    if (w->n < 1 || w->n > (w->prompt ? s->desc.prompt_rows : s->desc.max_rows) || w->to > s->w->n_layers)
         return false;
+    if (w->prompt && (w->rows->n_trunk % s->desc.prompt_rows != 0 || w->rows[w->n - 1].n_tail != w->n))
+        symbolic_violate(s, "a prompt is cut into other chunks");
     for (size_t i = 0; i < w->n; i++) {
         const struct row *r = &w->rows[i];
         if (r->slot >= s->desc.slots || r->ring >= s->desc.ring || r->seq >= s->desc.seqs || r->n_tail < 1 ||
@@ -263,6 +265,8 @@ run_layer(struct store *s, const struct sweep *w, uint32_t l)
             h = symbolic_mix(h, s->kv[(size_t)w->tails[r->tail + t] * stride + l]);
         if (w->skip_mlp == NULL || !w->skip_mlp[l])
             h = symbolic_mlp(h, l);
+        if (w->prompt)
+            h = symbolic_prompt(h);
         s->hidden[(size_t)r->ring * stride + l] = h;
     }
 }

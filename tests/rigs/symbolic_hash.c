@@ -35,6 +35,12 @@ symbolic_mlp(uint64_t hidden, uint32_t layer)
     return symbolic_mix(hidden, 1000 + layer);
 }
 
+uint64_t
+symbolic_prompt(uint64_t hidden)
+{
+    return symbolic_mix(hidden, 2000);
+}
+
 void
 symbolic_show(uint64_t hash, float *out)
 {
@@ -67,6 +73,8 @@ symbolic_hidden(const struct naive_token *path, size_t n, uint32_t depth, double
                     hidden[t] = symbolic_mix(hidden[t], keys[k]);
             if (path[t].skip_mlp == NULL || !path[t].skip_mlp[l])
                 hidden[t] = symbolic_mlp(hidden[t], l);
+            if (path[t].prompt)
+                hidden[t] = symbolic_prompt(hidden[t]);
         }
         float shown[SYMBOLIC_WIDTH];
         symbolic_show(hidden[n - 1], shown);

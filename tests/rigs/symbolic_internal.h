@@ -46,6 +46,7 @@ double symbolic_unit(uint64_t hash); /* in [0, 1) */
 uint64_t symbolic_embedding(token_t);
 uint64_t symbolic_key(uint64_t hidden, uint32_t layer, size_t pos);
 uint64_t symbolic_mlp(uint64_t hidden, uint32_t layer);
+uint64_t symbolic_prompt(uint64_t hidden);                         /* the other class's */
 void symbolic_show(uint64_t hash, float *out);                     /* (SYMBOLIC_WIDTH) */
 void symbolic_logits(uint64_t hidden, uint32_t vocab, float *out); /* (vocab) */
 
