@@ -1,11 +1,32 @@
 /* specscope replay: the scope on a saved trace. */
 #include "traces/replay.h"
 
+#include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/base/commands.h"
 #include "cli/options/options.h"
 #include "tui/app/app.h"
+
+#define WAIT_MS 200
+
+/* Until somebody begins to write a trace there: run.json comes last of its files. */
+static bool
+open_followed(struct replay **replay, const char *folder, struct err *err)
+{
+    char name[4096];
+    if ((size_t)snprintf(name, sizeof name, "%s/run.json", folder) >= sizeof name)
+        return err_set(err, ERR_USAGE, "the name of the trace to follow is too long");
+    bool said = false;
+    while (access(name, F_OK) != 0) {
+        if (!said)
+            fprintf(stderr, "specscope: waiting for %s (Ctrl-C ends it)\n", name);
+        said = true;
+        nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
+    }
+    return replay_follow(replay, folder, err);
+}
 
 int
 replay_main(int argc, char **argv)
@@ -19,7 +40,8 @@ replay_main(int argc, char **argv)
     bool ok = o.model != NULL || err_set(&err, ERR_USAGE, "which trace? specscope replay FOLDER");
     if (ok && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         ok = err_set(&err, ERR_USAGE, "a replay needs a terminal");
-    if (ok && (ok = replay_open(&replay, o.model, &err))) {
+    ok = ok && (o.follow ? open_followed : replay_open)(&replay, o.model, &err);
+    if (ok) {
         const struct source source = {.replay = replay, .trace = o.model, .saved = true};
         char presets[1024], command[1024];
         const struct app_options app = {.theme = o.theme,

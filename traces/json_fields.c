@@ -17,6 +17,12 @@ field_refuse(struct fields *p, const char *key, const char *what)
     return false;
 }
 
+bool
+field_left_out(const struct fields *p, const cJSON *from, const char *key)
+{
+    return p->ok && p->may_lack && cJSON_GetObjectItemCaseSensitive(from, key) == NULL;
+}
+
 const cJSON *
 field_get(struct fields *p, const cJSON *from, const char *key, cJSON_bool (*is)(const cJSON *), const char *what)
 {
@@ -69,7 +75,7 @@ void
 field_string(struct fields *p, const cJSON *from, const char *key, char *out, size_t size)
 {
     size_t n;
-    char *text = field_bytes(p, from, key, &n);
+    char *text = field_left_out(p, from, key) ? NULL : field_bytes(p, from, key, &n);
     if (text == NULL)
         return;
     if (n >= size)
@@ -99,6 +105,8 @@ field_real(struct fields *p, const cJSON *from, const char *key)
 uint64_t
 field_whole(struct fields *p, const cJSON *from, const char *key, uint64_t least, uint64_t most)
 {
+    if (field_left_out(p, from, key))
+        return 0;
     double value = field_real(p, from, key);
     if (p->ok && (value != floor(value) || value < (double)least || value > (double)most))
         field_refuse(p, key, "is not a whole number in its range");
@@ -114,6 +122,8 @@ field_u32(struct fields *p, const cJSON *from, const char *key, uint32_t least, 
 uint64_t
 field_u64(struct fields *p, const cJSON *from, const char *key, int base)
 {
+    if (field_left_out(p, from, key))
+        return 0;
     char text[40] = "", *end = text;
     field_string(p, from, key, text, sizeof text);
     errno = 0;

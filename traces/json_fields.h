@@ -11,11 +11,13 @@ struct fields {
     const char *name; /* of the file */
     struct err *err;
     bool ok;
+    bool may_lack;             /* a string, whole number or label that is not there leaves "" or 0 */
     char *choice_text;         /* the next free byte of run_info.choice_memory, */
     const char **choice_names; /* and the next free pointer */
 };
 
 bool field_refuse(struct fields *, const char *key, const char *what); /* false */
+bool field_left_out(const struct fields *, const cJSON *from, const char *key);
 /* The member of that name, of which is() must hold; what: as in "is not a string". */
 const cJSON *field_get(struct fields *, const cJSON *from, const char *key, cJSON_bool (*is)(const cJSON *),
                        const char *what);

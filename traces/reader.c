@@ -6,28 +6,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
+#include "traces/growth.h"
 #include "traces/run_json.h"
-#include "traces/table_file.h"
+#include "traces/survey.h"
 #include "traces/trace_folder.h"
 #include "traces/verdict_queue.h"
-
-#define LONGEST_US ((uint64_t)1 << 62) /* where the time line stops growing */
-
-struct span { /* a run on the time line */
-    uint32_t run;
-    uint64_t start_us, duration_us;
-};
 
 struct trace_reader {
     char *folder;
     int fd;
     struct run_info info;
     uint64_t closed_event; /* 0: not closed cleanly */
-    uint64_t last_event;   /* nothing beyond is handed out */
-    uint64_t rounds;
-    struct span *spans; /* (n_spans) by ascending run */
-    size_t n_spans, max_spans;
-    uint64_t duration_us; /* of all of them */
+    struct survey survey;
+    bool growing; /* somebody is writing it, perhaps: */
+    struct growth growth;
 
     struct table_file tables[TABLES];
     struct table_file *used; /* the table whose event was handed out: read on before the next */
@@ -54,82 +47,26 @@ read_run_json(struct trace_reader *r, struct err *err)
     return ok;
 }
 
-/* Runs are never interleaved, and their events carry their number. */
+/* Of a trace that grows run.json is written again when it is closed. */
 static bool
-check_run(const struct table_file *t, uint32_t run, struct err *err)
+look_for_close(struct trace_reader *r, struct err *err)
 {
-    return t->event.run >= run || table_refuse(t, "run", "goes back to an earlier run", err);
-}
-
-static struct span *
-add_span(struct trace_reader *r, uint32_t run)
-{
-    if (r->n_spans == r->max_spans) {
-        size_t max = 2 * r->max_spans + 16;
-        struct span *spans = realloc(r->spans, max * sizeof *spans);
-        if (spans == NULL)
-            return NULL;
-        r->spans = spans;
-        r->max_spans = max;
-    }
-    struct span *span = &r->spans[r->n_spans++];
-    *span = (struct span){.run = run, .start_us = r->duration_us < LONGEST_US ? r->duration_us : LONGEST_US};
-    return span;
-}
-
-static bool
-extend_span(struct trace_reader *r, struct span **span, const struct event *e, struct err *err)
-{
-    if (*span == NULL || e->run != (*span)->run)
-        *span = add_span(r, e->run);
-    if (*span == NULL)
-        return err_set(err, ERR_WORK, "out of memory for the runs of %s", r->folder);
-    if (e->t_us > (*span)->duration_us)
-        (*span)->duration_us = e->t_us;
-    r->duration_us = (*span)->start_us + (*span)->duration_us;
-    return true;
-}
-
-/* Sequences of a batch have their lines under the same number. */
-static bool
-same_round(const struct event *before, const struct event *e)
-{
-    return before->number > 0 && before->run == e->run && before->round == e->round && before->seq != e->seq;
-}
-
-/* Where the trace ends, how many rounds it has, and how long each run took. Every run begins with a control, and ends
- * with a round or a control. */
-static bool
-survey(struct trace_reader *r, struct err *err)
-{
-    struct table_file *rounds = &r->tables[TABLE_ROUNDS], *controls = &r->tables[TABLE_CONTROLS];
-    struct event last_round = {.number = 0};
-    r->last_event = r->closed_event > 0 ? r->closed_event : UINT64_MAX;
-    for (;;) {
-        if (!table_next(rounds, &r->info, r->last_event, err))
-            return false;
-        if (!rounds->more)
-            break;
-        r->rounds += !same_round(&last_round, &rounds->event);
-        last_round = rounds->event;
-    }
-    if (r->closed_event == 0)
-        r->last_event = last_round.number;
-    if (!table_rewind(rounds, err) || !table_next(rounds, &r->info, r->last_event, err) ||
-        !table_next(controls, &r->info, r->last_event, err))
+    char *text;
+    size_t n;
+    uint64_t closed;
+    struct run_info now;
+    if (!trace_folder_run_json(r->folder, &text, &n, err))
         return false;
-    uint32_t run = 0;
-    struct span *span = NULL;
-    while (rounds->more || controls->more) {
-        struct table_file *t =
-            !controls->more || (rounds->more && rounds->event.number < controls->event.number) ? rounds : controls;
-        if (!check_run(t, run, err) || !extend_span(r, &span, &t->event, err))
-            return false;
-        run = t->event.run;
-        if (!table_next(t, &r->info, r->last_event, err))
-            return false;
-    }
-    return true;
+    const bool ok = run_json_parse(RUN_JSON, text, n, &now, &closed, err);
+    free(text);
+    if (!ok)
+        return false;
+    const bool same = strcmp(now.started, r->info.started) == 0 && now.model_hash == r->info.model_hash &&
+                      now.layers == r->info.layers && now.vocab == r->info.vocab;
+    run_info_free(&now);
+    if (same)
+        r->closed_event = closed;
+    return same || err_set(err, ERR_WORK, "%s: another run is being written there; open it anew", r->folder);
 }
 
 static bool
@@ -140,14 +77,16 @@ open_trace(struct trace_reader *r, struct err *err)
         return err_set(err, ERR_WORK, "cannot open the trace %s: %s", r->folder, strerror(errno));
     if (!read_run_json(r, err))
         return false;
+    growth_begin(&r->growth, r->fd, clock_us());
     for (unsigned i = 0; i < TABLES; i++)
         if (!table_open(&r->tables[i], r->fd, r->folder, (enum table_id)i, err))
             return false;
-    return survey(r, err) && trace_reader_rewind(r, err);
+    return survey_open(&r->survey, r->fd, r->folder, err) &&
+           survey_go_on(&r->survey, &r->info, r->closed_event, r->growing, err) && trace_reader_rewind(r, err);
 }
 
-bool
-trace_reader_open(struct trace_reader **out, const char *folder, struct err *err)
+static bool
+open_reader(struct trace_reader **out, const char *folder, bool growing, struct err *err)
 {
     *out = NULL;
     struct trace_reader *r = calloc(1, sizeof *r);
@@ -159,12 +98,26 @@ trace_reader_open(struct trace_reader **out, const char *folder, struct err *err
     }
     for (unsigned i = 0; i < TABLES; i++)
         r->tables[i].fd = -1;
+    r->fd = r->survey.rounds.fd = r->survey.controls.fd = -1;
+    r->growing = growing;
     if (!open_trace(r, err)) {
         trace_reader_close(r);
         return false;
     }
     *out = r;
     return true;
+}
+
+bool
+trace_reader_open(struct trace_reader **out, const char *folder, struct err *err)
+{
+    return open_reader(out, folder, false, err);
+}
+
+bool
+trace_reader_follow(struct trace_reader **out, const char *folder, struct err *err)
+{
+    return open_reader(out, folder, true, err);
 }
 
 void
@@ -178,7 +131,7 @@ trace_reader_close(struct trace_reader *r)
         close(r->fd);
     run_info_free(&r->info);
     verdict_queue_free(&r->verdicts);
-    free(r->spans);
+    survey_close(&r->survey);
     free(r->folder);
     free(r);
 }
@@ -192,7 +145,7 @@ trace_reader_info(const struct trace_reader *r)
 uint64_t
 trace_reader_rounds(const struct trace_reader *r)
 {
-    return r->rounds;
+    return r->survey.n_rounds;
 }
 
 bool
@@ -210,24 +163,13 @@ trace_reader_closed(const struct trace_reader *r)
 uint64_t
 trace_reader_duration_us(const struct trace_reader *r)
 {
-    return r->duration_us;
+    return r->survey.duration_us;
 }
 
 uint64_t
 trace_reader_time(const struct trace_reader *r, const struct event *e)
 {
-    size_t low = 0, high = r->n_spans; /* the first run after e's */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (r->spans[middle].run <= e->run)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
-        return 0;
-    const struct span *span = &r->spans[low - 1];
-    return span->start_us + (e->run == span->run && e->t_us < span->duration_us ? e->t_us : span->duration_us);
+    return survey_time(&r->survey, e);
 }
 
 bool
@@ -240,12 +182,43 @@ trace_reader_rewind(struct trace_reader *r, struct err *err)
     verdict_queue_begin(&r->verdicts);
     for (unsigned i = 0; i < TABLES; i++)
         if (!table_rewind(&r->tables[i], &r->failure) ||
-            !table_next(&r->tables[i], &r->info, r->last_event, &r->failure)) {
+            !table_next(&r->tables[i], &r->info, r->survey.last_event, &r->failure)) {
             if (err != NULL)
                 *err = r->failure;
             return false;
         }
     return true;
+}
+
+/* ---- growing ---- */
+
+#define STILL_US 1000000 /* a run's end counts when nothing has come for so long */
+
+static bool
+look(struct trace_reader *r, uint64_t now_us, struct err *err)
+{
+    bool changed;
+    if (!growth_look(&r->growth, r->fd, r->folder, now_us, &changed, err) || (changed && !look_for_close(r, err)) ||
+        !survey_go_on(&r->survey, &r->info, r->closed_event, true, err))
+        return false;
+    if (r->closed_event == 0 && now_us - r->growth.still_since >= STILL_US &&
+        !survey_take_end(&r->survey, &r->info, err))
+        return false;
+    for (unsigned i = 0; i < TABLES; i++) /* who has a line in hand waits until it is taken */
+        if (!r->tables[i].more && !table_next(&r->tables[i], &r->info, r->survey.last_event, err))
+            return false;
+    return true;
+}
+
+bool
+trace_reader_look(struct trace_reader *r, uint64_t now_us, struct err *err)
+{
+    if (!r->growing || r->closed_event > 0 || r->failure.kind != ERR_NONE)
+        return r->failure.kind == ERR_NONE;
+    const bool ok = look(r, now_us, &r->failure);
+    if (!ok && err != NULL)
+        *err = r->failure;
+    return ok;
 }
 
 /* ---- reading ---- */
@@ -286,7 +259,7 @@ first_table(struct trace_reader *r, bool of_sequence)
 static bool
 next_event(struct trace_reader *r, struct event *out)
 {
-    if (r->used != NULL && !table_next(r->used, &r->info, r->last_event, &r->failure))
+    if (r->used != NULL && !table_next(r->used, &r->info, r->survey.last_event, &r->failure))
         return false;
     r->used = NULL;
     const struct table_file *of_sequence = first_table(r, true);
@@ -299,7 +272,9 @@ next_event(struct trace_reader *r, struct event *out)
             return false;
         if (first->event.number <= r->number)
             return table_refuse(first, "event", "has a number that another file has too", &r->failure);
-        if (!check_run(first, r->run, &r->failure) || !hand_out(r, first, out))
+        if (first->event.run < r->run)
+            return table_refuse(first, "run", "goes back to an earlier run", &r->failure);
+        if (!hand_out(r, first, out))
             return false;
         r->used = first;
     }
@@ -308,8 +283,8 @@ next_event(struct trace_reader *r, struct event *out)
     r->round = out->round;
     if (out->type == EVENT_ROUND) { /* nothing in it points into the table; a failure is the next call's */
         r->used = NULL;
-        r->round_ended =
-            !table_next(first, &r->info, r->last_event, &r->failure) || !first->more || !same_round(out, &first->event);
+        r->round_ended = !table_next(first, &r->info, r->survey.last_event, &r->failure) || !first->more ||
+                         !survey_same_round(out, &first->event);
     }
     return true;
 }

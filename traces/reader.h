@@ -20,6 +20,12 @@
 struct trace_reader;
 
 bool trace_reader_open(struct trace_reader **, const char *folder, struct err *);
+/* One that another process is still writing, perhaps. Its end is where it ends now; trace_reader_look() goes and sees (at a
+ * monotonic time): then the next event may be there where there was none. A round counts when its line is whole; the end of
+ * a run when nothing has come for a second after it, or the trace was closed. False: it is another trace by now, or cut, and
+ * so is every later call. */
+bool trace_reader_follow(struct trace_reader **, const char *folder, struct err *);
+bool trace_reader_look(struct trace_reader *, uint64_t now_us, struct err *);
 void trace_reader_close(struct trace_reader *);
 const struct run_info *trace_reader_info(const struct trace_reader *);
 uint64_t trace_reader_rounds(const struct trace_reader *); /* in it; all sequences' lines under a number are one */

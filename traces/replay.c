@@ -24,22 +24,40 @@ struct replay {
     bool rewound;     /* to be told */
     uint64_t round;   /* whole rounds handed out */
     struct err failure;
+
+    bool follows, edge; /* a trace that may grow; it plays what comes as it comes: the clock does not matter */
+    uint64_t looked_us; /* when its files were looked at last */
 };
 
-bool
-replay_open(struct replay **out, const char *folder, struct err *err)
+#define LOOK_US 100000
+
+static bool
+open_replay(struct replay **out, const char *folder, bool follow, struct err *err)
 {
     *out = NULL;
     struct replay *r = calloc(1, sizeof *r);
     if (r == NULL)
         return err_set(err, ERR_WORK, "out of memory for replaying %s", folder);
-    if (!trace_reader_open(&r->reader, folder, err)) {
+    if (!(follow ? trace_reader_follow : trace_reader_open)(&r->reader, folder, err)) {
         free(r);
         return false;
     }
     r->speed = 1;
+    r->follows = r->edge = follow;
     *out = r;
     return true;
+}
+
+bool
+replay_open(struct replay **out, const char *folder, struct err *err)
+{
+    return open_replay(out, folder, false, err);
+}
+
+bool
+replay_follow(struct replay **out, const char *folder, struct err *err)
+{
+    return open_replay(out, folder, true, err);
 }
 
 void
@@ -64,6 +82,7 @@ replay_status(const struct replay *r)
         .playing = r->playing,
         .seeking = r->target != TO_NOTHING,
         .at_end = r->at_end,
+        .follows = r->follows && !trace_reader_closed(r->reader),
         .between_rounds = r->between_rounds,
         .speed = r->speed,
         .round = r->round,
@@ -92,7 +111,7 @@ move_head(struct replay *r, uint64_t now_us)
     r->now_us = now_us;
     r->clocked = true;
     double end = (double)trace_reader_duration_us(r->reader);
-    if (r->head_us > end)
+    if (r->head_us > end || (r->edge && r->playing))
         r->head_us = end;
 }
 
@@ -113,10 +132,10 @@ is_due(struct replay *r)
         break;
     case TO_TOKEN:
     case TO_END: return true;
-    case TO_NOTHING: return r->playing && (double)t_us <= r->head_us;
+    case TO_NOTHING: break;
     }
     r->target = TO_NOTHING;
-    return r->playing && (double)t_us <= r->head_us;
+    return r->playing && (r->edge || (double)t_us <= r->head_us);
 }
 
 static void
@@ -142,8 +161,10 @@ fetch(struct replay *r, struct err *err)
         r->handed_out = false;
         r->have = trace_reader_next(r->reader, &r->event, &r->failure);
         if (!r->have) {
-            r->at_end = true;
-            r->playing = false;
+            const bool more_may_come = r->follows && r->failure.kind == ERR_NONE && !trace_reader_closed(r->reader);
+            r->at_end = !more_may_come;
+            r->edge = more_may_come;
+            r->playing = r->playing && more_may_come;
             r->target = TO_NOTHING;
             if (r->failure.kind == ERR_NONE)
                 r->head_us = (double)trace_reader_duration_us(r->reader);
@@ -163,10 +184,20 @@ rewind_now(struct replay *r)
     return trace_reader_rewind(r->reader, &r->failure);
 }
 
+static void
+look_for_more(struct replay *r, uint64_t now_us)
+{
+    if (!r->follows || r->at_end || now_us - r->looked_us < LOOK_US)
+        return;
+    r->looked_us = now_us;
+    trace_reader_look(r->reader, now_us, NULL); /* what is wrong with it the next event says */
+}
+
 bool
 replay_next(struct replay *r, uint64_t now_us, const struct event **event, struct err *err)
 {
     *event = NULL;
+    look_for_more(r, now_us);
     move_head(r, now_us);
     if (r->want_rewind && !rewind_now(r)) {
         r->at_end = true;
@@ -192,7 +223,7 @@ static void
 go_to_start(struct replay *r)
 {
     r->want_rewind = r->rewound = true;
-    r->at_end = false;
+    r->at_end = r->edge = false;
     r->head_us = 0;
     r->round = 0;
     r->target = TO_NOTHING;

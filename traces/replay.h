@@ -23,6 +23,7 @@ struct replay;
 
 struct replay_status {
     bool playing, seeking, at_end; /* seeking: on the way to the target of a step or a jump */
+    bool follows;                  /* somebody may still be writing it: behind its last event it waits for more */
     double speed;                  /* REPLAY_SLOWEST .. REPLAY_FASTEST */
     bool between_rounds;           /* the event handed out last ended a round, of all its sequences */
     uint64_t round, rounds;        /* whole rounds played so far, counted over all runs; in the trace */
@@ -32,6 +33,9 @@ struct replay_status {
 
 /* Paused, before the first event. */
 bool replay_open(struct replay **, const char *folder, struct err *);
+/* One that another process is writing, as `tail -F` does: what is there and what comes is handed out at once while it plays.
+ * Who goes back plays at the trace's own pace until the end is reached again. It is at its end once it was closed. */
+bool replay_follow(struct replay **, const char *folder, struct err *);
 void replay_close(struct replay *);
 const struct run_info *replay_info(const struct replay *);
 struct replay_status replay_status(const struct replay *);

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,12 +114,17 @@ static void
 get_policy(struct fields *p, const cJSON *from, struct policy_info *policy, double *start)
 {
     field_label(p, from, "name", policy->name, sizeof policy->name);
+    p->may_lack = true;
     field_label(p, from, "title", policy->title, sizeof policy->title);
     field_label(p, from, "paper", policy->paper, sizeof policy->paper);
+    const bool knobless = field_left_out(p, from, "knobs"), seriesless = field_left_out(p, from, "series");
+    p->may_lack = false;
+    if (cJSON_GetObjectItemCaseSensitive(from, "title") == NULL)
+        memcpy(policy->title, policy->name, sizeof policy->name);
     get_needs(p, from, &policy->needs);
     const cJSON *item;
     uint32_t n;
-    const cJSON *knobs = field_array(p, from, "knobs", POLICY_KNOBS, &n);
+    const cJSON *knobs = knobless ? NULL : field_array(p, from, "knobs", POLICY_KNOBS, &n);
     cJSON_ArrayForEach(item, knobs)
     {
         get_knob(p, item, &policy->knobs[policy->n_knobs], &start[policy->n_knobs]);
@@ -128,7 +134,7 @@ get_policy(struct fields *p, const cJSON *from, struct policy_info *policy, doub
             return;
         policy->n_knobs++;
     }
-    const cJSON *all = field_array(p, from, "series", POLICY_SERIES, &n);
+    const cJSON *all = seriesless ? NULL : field_array(p, from, "series", POLICY_SERIES, &n);
     cJSON_ArrayForEach(item, all)
     {
         get_series(p, item, &policy->series[policy->n_series]);
@@ -212,51 +218,67 @@ get_count(struct fields *p, const cJSON *root, const char *key)
 }
 
 static void
-get_run(struct fields *p, const cJSON *root, struct run_info *run)
+get_model(struct fields *p, const cJSON *model, struct run_info *run)
 {
-    field_label(p, root, "specscope", run->version, sizeof run->version);
-    field_label(p, root, "started", run->started, sizeof run->started);
-
-    const cJSON *model = field_object(p, root, "model");
-    field_string(p, model, "path", run->model_path, sizeof run->model_path);
     field_label(p, model, "name", run->model_name, sizeof run->model_name);
+    run->layers = field_u32(p, model, "layers", 1, MAX_LAYERS);
+    run->vocab = field_u32(p, model, "vocab", 1, INT32_MAX);
+    p->may_lack = true;
+    field_string(p, model, "path", run->model_path, sizeof run->model_path);
     field_label(p, model, "architecture", run->arch, sizeof run->arch);
     field_label(p, model, "types", run->types, sizeof run->types);
-    run->layers = field_u32(p, model, "layers", 1, MAX_LAYERS);
     run->width = field_u32(p, model, "width", 1, UINT32_MAX);
     run->heads = field_u32(p, model, "heads", 1, UINT32_MAX);
     run->kv_heads = field_u32(p, model, "kv_heads", 1, UINT32_MAX);
     run->ffn = field_u32(p, model, "ffn", 1, UINT32_MAX);
-    run->vocab = field_u32(p, model, "vocab", 1, INT32_MAX);
     run->parameters = field_u64(p, model, "parameters", 10);
     run->model_hash = field_u64(p, model, "hash", 16);
-    run->rho = field_real(p, model, "rho");
+    run->rho = field_left_out(p, model, "rho") ? NAN : field_real(p, model, "rho");
+    p->may_lack = false;
     if (run->rho < 0)
         field_refuse(p, "rho", "is negative");
+}
 
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        get_helper(p, root, helper_names[role], &run->helpers[role]);
-    get_trained(p, root, "accept_head", &run->accept_head);
-    get_trained(p, root, "profile", &run->profile);
-
+static void
+get_machine(struct fields *p, const cJSON *root, struct run_info *run)
+{
+    p->may_lack = true;
     field_label(p, root, "backend", run->backend, sizeof run->backend);
     field_label(p, root, "isa", run->isa, sizeof run->isa);
     field_label(p, root, "host", run->host, sizeof run->host);
     run->threads = field_u32(p, root, "threads", 0, UINT32_MAX);
-    run->exact = cJSON_IsTrue(field_get(p, root, "exact", cJSON_IsBool, "is neither true nor false"));
+    if (!field_left_out(p, root, "exact"))
+        run->exact = cJSON_IsTrue(field_get(p, root, "exact", cJSON_IsBool, "is neither true nor false"));
+    p->may_lack = false;
+}
+
+static void
+get_run(struct fields *p, const cJSON *root, struct run_info *run)
+{
+    p->may_lack = true;
+    field_label(p, root, "specscope", run->version, sizeof run->version);
+    field_label(p, root, "started", run->started, sizeof run->started);
+    run->tokens = field_u32(p, root, "tokens", 0, UINT32_MAX);
+    run->seed = field_u64(p, root, "seed", 10);
+    p->may_lack = false;
+    get_model(p, field_object(p, root, "model"), run);
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        get_helper(p, root, helper_names[role], &run->helpers[role]);
+    get_trained(p, root, "accept_head", &run->accept_head);
+    get_trained(p, root, "profile", &run->profile);
+    get_machine(p, root, run);
     get_prefill(p, root, &run->prefill);
     run->ctx = field_u32(p, root, "ctx", 1, INT32_MAX);
-    run->tokens = field_u32(p, root, "tokens", 0, UINT32_MAX);
     run->sequences = get_count(p, root, "sequences");
     run->prompts = get_count(p, root, "prompts");
     run->prompt = field_bytes(p, root, "prompt", &run->prompt_len);
 
     const cJSON *sampling = field_object(p, root, "sampling");
     run->sampling.temperature = (float)field_real(p, sampling, "temperature");
+    p->may_lack = true;
     run->sampling.top_k = field_u32(p, sampling, "top_k", 0, UINT32_MAX);
-    run->sampling.top_p = (float)field_real(p, sampling, "top_p");
-    run->seed = field_u64(p, root, "seed", 10);
-
+    run->sampling.top_p = field_left_out(p, sampling, "top_p") ? 1 : (float)field_real(p, sampling, "top_p");
+    p->may_lack = false;
     field_label(p, root, "policy", run->policy, sizeof run->policy);
     get_policies(p, root, run);
 }

@@ -1,5 +1,6 @@
 /* The columns. Shorthands: MAYBE is a column that may be empty, ADDED one that may also be missing, RANGED one whose
- * numbers a reader checks against a limit, NAME a char array. */
+ * numbers a reader checks against a limit, NAME a char array. docs/traces.md tells writers of them; a test holds the two
+ * together. */
 #include "traces/schema.h"
 
 #define FIELD(name, kind, from, size, limit, optional, added)                                                          \
@@ -10,9 +11,9 @@
 #define MAYBE(name, kind, from)               FIELD(name, kind, from, 0, NONE, true, false)
 #define ADDED(name, kind, from)               FIELD(name, kind, from, 0, NONE, true, true)
 #define RANGED(name, kind, from, limit)       FIELD(name, kind, from, 0, limit, false, false)
-#define MAYBE_RANGED(name, kind, from, limit) FIELD(name, kind, from, 0, limit, true, false)
-#define NAME(name, from, limit, optional)                                                                              \
-    FIELD(name, NAME, from, sizeof((struct event *)0)->from, limit, optional, false)
+#define ADDED_RANGED(name, kind, from, limit) FIELD(name, kind, from, 0, limit, true, true)
+#define NAME(name, from, limit)               FIELD(name, NAME, from, sizeof((struct event *)0)->from, limit, false, false)
+#define ADDED_NAME(name, from)                FIELD(name, NAME, from, sizeof((struct event *)0)->from, NONE, true, true)
 
 /* Every line starts with these: a number that orders lines across files, microseconds since the run's start. */
 #define COMMON_NO_ROUND                                                                                                \
@@ -22,16 +23,16 @@
 static const struct column tokens[] = {
     COMMON,
     RANGED("pos", U32, token.pos, POSITION),
-    MAYBE_RANGED("parent", I32, token.parent, NODE),
-    MAYBE_RANGED("candidate", I32, token.candidate, NODE),
+    ADDED_RANGED("parent", I32, token.parent, NODE),
+    ADDED_RANGED("candidate", I32, token.candidate, NODE),
     RANGED("token_id", I32, token.token, TOKEN),
     COLUMN("source", SOURCE, token.source),
-    MAYBE_RANGED("exit_layer", I32, token.exit_layer, DEPTH),
-    MAYBE("confidence", REAL, token.confidence),
-    MAYBE("annealed", REAL, token.annealed),
-    MAYBE_RANGED("head", I32, token.head, COUNT),
-    MAYBE("accepted", FLAG, token.accepted),
-    MAYBE("committed", FLAG, token.committed),
+    ADDED_RANGED("exit_layer", I32, token.exit_layer, DEPTH),
+    ADDED("confidence", REAL, token.confidence),
+    ADDED("annealed", REAL, token.annealed),
+    ADDED_RANGED("head", I32, token.head, COUNT),
+    ADDED("accepted", FLAG, token.accepted),
+    ADDED("committed", FLAG, token.committed),
 };
 
 static const struct column layers[] = {
@@ -39,28 +40,28 @@ static const struct column layers[] = {
     RANGED("pos", U32, layer.pos, POSITION),
     ADDED("model", MODEL, layer.model),
     RANGED("layer", I32, layer.layer, LAYER),
-    MAYBE_RANGED("token_id", I32, layer.token, TOKEN),
-    MAYBE("confidence", REAL, layer.confidence),
-    MAYBE("annealed", REAL, layer.annealed),
-    MAYBE("entropy", REAL, layer.entropy),
-    MAYBE("kl_final", REAL, layer.kl_final),
-    MAYBE_RANGED("rank_final", I32, layer.rank_final, TOKEN),
-    MAYBE("final_agrees", FLAG, layer.final_agrees),
-    MAYBE("top", TOP, layer.top),
-    MAYBE_RANGED("head", I32, layer.head, COUNT),
+    ADDED_RANGED("token_id", I32, layer.token, TOKEN),
+    ADDED("confidence", REAL, layer.confidence),
+    ADDED("annealed", REAL, layer.annealed),
+    ADDED("entropy", REAL, layer.entropy),
+    ADDED("kl_final", REAL, layer.kl_final),
+    ADDED_RANGED("rank_final", I32, layer.rank_final, TOKEN),
+    ADDED("final_agrees", FLAG, layer.final_agrees),
+    ADDED("top", TOP, layer.top),
+    ADDED_RANGED("head", I32, layer.head, COUNT),
     COLUMN("probed_by", PROBED, layer.probed_by),
 };
 
 static const struct column series[] = {
     COMMON,
-    NAME("key", series.key, NONE, false),
+    NAME("key", series.key, NONE),
     RANGED("index", I32, series.index, INDEX),
     MAYBE("value", REAL, series.value),
 };
 
 static const struct column controls[] = {
     COMMON,
-    NAME("name", control.name, NONE, false),
+    NAME("name", control.name, NONE),
     MAYBE("old", TEXT, control.old_text),
     MAYBE("new", TEXT, control.new_text),
     COLUMN("applied_round", U32, control.applied_round),
@@ -74,38 +75,38 @@ static const struct column vocab[] = {
 
 static const struct column rounds[] = {
     COMMON,
-    NAME("policy", round_end.policy, POLICY, false),
+    NAME("policy", round_end.policy, POLICY),
     COLUMN("draft_us", U32, round_end.draft_us),
     COLUMN("verify_us", U32, round_end.verify_us),
-    COLUMN("probe_us", U32, round_end.probe_us),
+    ADDED("probe_us", U32, round_end.probe_us),
     RANGED("drafted", U32, round_end.drafted, COUNT),
     RANGED("verified", U32, round_end.verified, COUNT),
     RANGED("accepted", U32, round_end.accepted, COUNT),
     RANGED("emitted", U32, round_end.emitted, COUNT),
-    MAYBE_RANGED("exit_layer", I32, round_end.exit_layer, DEPTH),
-    MAYBE("threshold", REAL, round_end.threshold),
-    MAYBE_RANGED("d_max", I32, round_end.d_max, DEPTH),
-    MAYBE_RANGED("w_max", I32, round_end.w_max, COUNT),
-    MAYBE("layers_loaded", REAL, round_end.layers_loaded),
-    MAYBE("heads_loaded", REAL, round_end.heads_loaded),
-    NAME("stop_reason", round_end.stop_reason, NONE, true),
+    ADDED_RANGED("exit_layer", I32, round_end.exit_layer, DEPTH),
+    ADDED("threshold", REAL, round_end.threshold),
+    ADDED_RANGED("d_max", I32, round_end.d_max, DEPTH),
+    ADDED_RANGED("w_max", I32, round_end.w_max, COUNT),
+    ADDED("layers_loaded", REAL, round_end.layers_loaded),
+    ADDED("heads_loaded", REAL, round_end.heads_loaded),
+    ADDED_NAME("stop_reason", round_end.stop_reason),
     ADDED("heads_us", REAL, round_end.heads_us),
     ADDED("wait_us", REAL, round_end.wait_us),
     ADDED("aside_us", REAL, round_end.aside_us),
 };
 
-#define TABLE(file, type, columns)                                                                                     \
+#define TABLE(file, required, type, columns)                                                                           \
     {                                                                                                                  \
-        file, type, (columns), sizeof(columns) / sizeof *(columns)                                                     \
+        file, required, type, (columns), sizeof(columns) / sizeof *(columns)                                           \
     }
 
 const struct table trace_tables[TABLES] = {
-    [TABLE_TOKENS] = TABLE("tokens.csv", EVENT_TOKEN, tokens),
-    [TABLE_LAYERS] = TABLE("layers.csv", EVENT_LAYER, layers),
-    [TABLE_SERIES] = TABLE("series.csv", EVENT_SERIES, series),
-    [TABLE_CONTROLS] = TABLE("controls.csv", EVENT_CONTROL, controls),
-    [TABLE_VOCAB] = TABLE("vocab.csv", EVENT_VOCAB, vocab),
-    [TABLE_ROUNDS] = TABLE("rounds.csv", EVENT_ROUND, rounds),
+    [TABLE_TOKENS] = TABLE("tokens.csv", true, EVENT_TOKEN, tokens),
+    [TABLE_LAYERS] = TABLE("layers.csv", false, EVENT_LAYER, layers),
+    [TABLE_SERIES] = TABLE("series.csv", false, EVENT_SERIES, series),
+    [TABLE_CONTROLS] = TABLE("controls.csv", false, EVENT_CONTROL, controls),
+    [TABLE_VOCAB] = TABLE("vocab.csv", false, EVENT_VOCAB, vocab),
+    [TABLE_ROUNDS] = TABLE("rounds.csv", true, EVENT_ROUND, rounds),
 };
 
 _Static_assert(sizeof tokens / sizeof *tokens <= TABLE_COLUMNS && sizeof layers / sizeof *layers <= TABLE_COLUMNS &&

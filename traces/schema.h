@@ -42,11 +42,12 @@ struct column {
     size_t size;   /* of a COLUMN_NAME's array */
     enum column_limit limit;
     bool optional; /* may be empty */
-    bool added;    /* not in the first traces: may be missing from a file, which reads as empty */
+    bool added;    /* may be missing from a file, which reads as empty: others may not know it, or it came later */
 };
 
 struct table {
     const char *file; /* "tokens.csv" */
+    bool required;    /* a trace without it is none; any other that is not there has no lines */
     enum event_type type;
     const struct column *columns;
     size_t n_columns;

@@ -32,6 +32,8 @@ table_open(struct table_file *t, int folder_fd, const char *folder, enum table_i
     t->folder = folder;
     t->fd = openat(folder_fd, t->table->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* don't wait for a pipe's writer */
     struct stat st;
+    if (t->fd < 0 && errno == ENOENT && !t->table->required)
+        return true;
     if (t->fd < 0 || fstat(t->fd, &st) != 0)
         return err_set(err, ERR_WORK, "cannot open %s/%s: %s", folder, t->table->file, strerror(errno));
     if (!S_ISREG(st.st_mode))
@@ -131,14 +133,17 @@ is_blank_line(const unsigned char *line, size_t n)
 }
 
 /* Feeds the parser up to the end of the next line that is not blank. At the end of the file line_whole stays false, with
- * or without the beginning of a line. */
+ * or without the beginning of a line: should the file grow, the next call goes on with it. */
 static bool
 read_line(struct table_file *t, struct err *err)
 {
-    t->line_used = t->n_fields = t->line_bytes = 0;
-    t->field[0] = 0;
-    t->line_whole = t->overflow = t->no_memory = false;
-    t->line_number = t->newlines + 1;
+    if (!t->begun) {
+        t->line_used = t->n_fields = t->line_bytes = 0;
+        t->field[0] = 0;
+        t->line_whole = t->overflow = t->no_memory = false;
+        t->line_number = t->newlines + 1;
+    }
+    t->begun = true;
     while (!t->line_whole) {
         if (t->at == t->end && !fill(t, err))
             return false;
@@ -163,6 +168,7 @@ read_line(struct table_file *t, struct err *err)
             t->line_bytes = 0;
         }
     }
+    t->begun = false;
     return true;
 }
 
@@ -193,12 +199,15 @@ read_header(struct table_file *t, struct err *err)
 bool
 table_rewind(struct table_file *t, struct err *err)
 {
+    t->more = t->begun = t->waits = false;
+    t->number = 0;
+    if (t->fd < 0)
+        return true;
     if (lseek(t->fd, 0, SEEK_SET) != 0)
         return err_set(err, ERR_WORK, "cannot read %s/%s: %s", t->folder, t->table->file, strerror(errno));
     csv_fini(&t->csv, NULL, NULL, NULL); /* forgets a line that it was in the middle of */
     t->at = t->end = 0;
     t->newlines = 0;
-    t->more = false;
     memset(&t->event, 0, sizeof t->event);
     return read_header(t, err);
 }
@@ -218,20 +227,9 @@ refuse_field(const struct table_file *t, const char *column, const char *field, 
     return table_refuse(t, column, text, err);
 }
 
-bool
-table_next(struct table_file *t, const struct run_info *run, uint64_t last, struct err *err)
+static bool
+read_event(struct table_file *t, const struct run_info *run, uint64_t last, struct err *err)
 {
-    uint64_t before = t->event.number;
-    t->more = false;
-    if (!read_line(t, err))
-        return false;
-    if (!t->line_whole)
-        return true;
-    if (t->n_fields != t->header_fields) {
-        char what[80];
-        snprintf(what, sizeof what, "has %zu fields where the header has %zu", t->n_fields, t->header_fields);
-        return table_refuse(t, "", what, err);
-    }
     struct event *e = &t->event;
     memset(e, 0, sizeof *e);
     e->type = t->table->type;
@@ -244,11 +242,30 @@ table_next(struct table_file *t, const struct run_info *run, uint64_t last, stru
             return refuse_field(t, column->name, field, n, why, err);
         if (c > 0)
             continue;
-        if (e->number <= before)
+        if (e->number <= t->number)
             return refuse_field(t, column->name, field, n, "is not above the line before it", err);
-        if (e->number > last) /* nothing after the last whole round is looked at */
+        t->waits = e->number > last; /* what nobody may see yet is looked at no further */
+        if (t->waits)
             return true;
     }
-    t->more = true;
-    return true;
+    t->number = e->number;
+    return t->more = true;
+}
+
+bool
+table_next(struct table_file *t, const struct run_info *run, uint64_t last, struct err *err)
+{
+    t->more = false;
+    if (t->fd < 0)
+        return true;
+    if (!t->waits && !read_line(t, err))
+        return false;
+    if (!t->line_whole)
+        return true;
+    if (t->n_fields != t->header_fields) {
+        char what[80];
+        snprintf(what, sizeof what, "has %zu fields where the header has %zu", t->n_fields, t->header_fields);
+        return table_refuse(t, "", what, err);
+    }
+    return read_event(t, run, last, err);
 }

@@ -1,5 +1,6 @@
-/* One of a trace's tables, read line by line into events. Lines that were not finished (a process was killed while it
- * wrote) end the table. */
+/* One of a trace's tables, read line by line into events. A line that is not finished ends the table (a process was killed
+ * while it wrote), until more comes (it is still writing). A table that a trace may do without and that is not there is one
+ * without lines. */
 #ifndef TRACES_TABLE_FILE_H
 #define TRACES_TABLE_FILE_H
 
@@ -12,8 +13,8 @@
 
 struct table_file {
     const struct table *table;
-    const char *folder; /* for error lines; the owner's */
-    int fd;
+    const char *folder;   /* for error lines; the owner's */
+    int fd;               /* -1: there is no such file */
     unsigned char *block; /* what was read and not yet parsed: block[at .. end) */
     size_t at, end;
     struct csv_parser csv;
@@ -30,14 +31,16 @@ struct table_file {
 
     bool more; /* `event` holds the next one */
     struct event event;
+    uint64_t number;   /* of the last event that was one */
+    bool begun, waits; /* the present line is unfinished; is whole, and beyond what the last call asked for */
 };
 
 bool table_open(struct table_file *, int folder_fd, const char *folder, enum table_id, struct err *);
 void table_close(struct table_file *);
 /* Back to the first line. */
 bool table_rewind(struct table_file *, struct err *);
-/* The next line with a number up to `last`; t->more says whether there was one. Texts live until the next call. False
- * when a line is wrong: file, line, column, what. */
+/* The next line with a number up to `last`; t->more says whether there was one: where not, a later call may find it. Texts
+ * live until the next call. False when a line is wrong: file, line, column, what. */
 bool table_next(struct table_file *, const struct run_info *, uint64_t last, struct err *);
 /* Says what is wrong with the present line; returns false. */
 bool table_refuse(const struct table_file *, const char *column, const char *what, struct err *);

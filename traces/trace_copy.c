@@ -37,6 +37,8 @@ look(struct copy *c, struct err *err)
         const enum table_id id = order[i];
         struct stat about;
         const int fd = openat(c->from_fd, trace_tables[id].file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0 && errno == ENOENT && !trace_tables[id].required)
+            continue;
         c->in[id] = fd < 0 ? NULL : fdopen(fd, "r");
         if (c->in[id] == NULL || fstat(fd, &about) != 0) {
             err_set(err, ERR_WORK, "%s/%s: cannot be read: %s", c->from, trace_tables[id].file, strerror(errno));
@@ -110,6 +112,8 @@ copy_lines(struct copy *c, enum table_id id, FILE *out, struct err *err)
 static bool
 copy_table(struct copy *c, enum table_id id, struct err *err)
 {
+    if (c->in[id] == NULL)
+        return true;
     const char *file = trace_tables[id].file;
     const int fd = openat(c->to_fd, file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");

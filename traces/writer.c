@@ -1,5 +1,6 @@
 /* The writer's thread reads the log, turns events into lines, and every so often commits: first the lines of all other
- * tables, then those of rounds.csv. So whatever a round's line promises is there. */
+ * tables, then those of controls.csv, then those of rounds.csv. So whatever the line of a round or of a run's end promises is
+ * there. */
 #include "traces/writer.h"
 
 #include <pthread.h>
@@ -60,12 +61,12 @@ stop_trace(struct trace_writer *w, const char *why)
 static bool
 commit(struct trace_writer *w)
 {
+    static const enum table_id order[TABLES] = {TABLE_TOKENS, TABLE_LAYERS,   TABLE_SERIES,
+                                                TABLE_VOCAB,  TABLE_CONTROLS, TABLE_ROUNDS};
     struct err why;
     for (unsigned i = 0; i < TABLES; i++)
-        if (i != TABLE_ROUNDS && !table_out_write(&w->tables[i], &why))
+        if (!table_out_write(&w->tables[order[i]], &why))
             return stop_trace(w, why.text);
-    if (!table_out_write(&w->tables[TABLE_ROUNDS], &why))
-        return stop_trace(w, why.text);
     w->rounds += w->pending;
     w->pending = 0;
     return !table_out_deleted(&w->tables[TABLE_ROUNDS]) || stop_trace(w, "its folder was deleted");

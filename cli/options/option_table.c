@@ -193,6 +193,10 @@ const struct option_row option_rows[] = {
          .takes = TAKES_FILE),
     REAL("pace", 0, "N", COMMAND_SCOPE, pace, 0, 1e6, "tokens a second at most; 0: as fast as it goes",
          .without = "bundled model: 25; else 0"),
+    SWITCH("follow", 0, COMMAND_REPLAY, follow, "as another process writes it",
+           .more = "As `tail -F`: waits for TRACE/run.json, then shows what is there and what comes, round by round, "
+                   "until the "
+                   "trace is closed. The writer need not be specscope: docs/traces.md says what a trace is."),
     SWITCH("once", 0, COMMAND_SCOPE, once, "stay at the end of a text",
            .more = "Without, the next prompt of the list, --prompts or those that come with the program, starts five "
                    "seconds later unless a key is pressed; not in a batch, with --script or with --quit-at-end."),

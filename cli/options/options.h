@@ -48,7 +48,7 @@ struct options {
     struct option_list grid;    /* KNOB=from:to:step */
     struct sampling sampling;
     uint64_t seed;
-    bool ignore_eos, quit_at_end, once, steps, speed, quantize;
+    bool ignore_eos, quit_at_end, once, follow, steps, speed, quantize;
     float pace;          /* tokens/s; 0: no bound; below 0: not given */
     const char *backend; /* NULL: not given */
     struct backend_options backend_options;

@@ -14,6 +14,8 @@ state_of(const struct followed *f, enum role *role)
     if (!follow_live(f)) {
         const struct replay_status status = replay_status(f->source->replay);
         *role = status.playing ? ROLE_OK : ROLE_WARN;
+        if (status.follows)
+            return status.playing ? "● following" : "‖ following, paused";
         return status.at_end ? "■ replay, at its end" : status.playing ? "► replay" : "‖ replay, paused";
     }
     if (strncmp(end, "error", 5) == 0) {

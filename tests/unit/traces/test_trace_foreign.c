@@ -180,13 +180,13 @@ static const struct {
     {"rounds.csv", "\"specbound\"", "\"nonesuch\"", "rounds.csv, line 2, column policy", "declares"},
     {"rounds.csv", ",1,1,1,1,", ",70000,1,1,1,", "column drafted", "too large"},
     {"rounds.csv", "0.5,3,4", "0.5,7,4", "column d_max", "layers"},
-    {"tokens.csv", "annealed,", "other,", "tokens.csv, line 1, column annealed", "missing"},
+    {"tokens.csv", "source,", "other,", "tokens.csv, line 1, column source", "missing"},
     {"rounds.csv", "event,", "number,", "rounds.csv, line 1, column event", "missing"},
     {"run.json", "\"format\":\t1", "\"format\":\t2", "run.json", "newer"},
     {"run.json", "\"vocab\":\t300", "\"vocab\":\t0", "\"vocab\"", "range"},
     {"run.json", "\"layers\":\t6", "\"layers\":\t1e9", "\"layers\"", "range"},
     {"run.json", "\"layers\":\t6", "\"layers\":\t6.5", "\"layers\"", "range"},
-    {"run.json", "\"rho\":", "\"rhu\":", "\"rho\"", "missing"},
+    {"run.json", "\"sampling\":", "\"sampler\":", "\"sampling\"", "missing"},
     {"run.json", "\"18446744073709551615\"", "\"18446744073709551616\"", "\"seed\"", "whole number"},
     {"run.json", "\"policy\":\t\"specbound\"", "\"policy\":\t\"none\"", "\"policy\"", "declared"},
     {"run.json", "\"dynamic\", ", "", "\"choices\"", "bounds"},
@@ -369,8 +369,6 @@ test_what_is_no_trace_says_so(void **state)
     char file[300];
     snprintf(file, sizeof file, "%s/layers.csv", path);
     assert_int_equal(unlink(file), 0);
-    assert_false(trace_reader_open(&r, path, &err));
-    assert_non_null(strstr(err.text, "layers.csv"));
     assert_int_equal(mkfifo(file, 0600), 0); /* must not wait for a writer */
     assert_false(trace_reader_open(&r, path, &err));
     assert_non_null(strstr(err.text, "not a file"));

@@ -1,0 +1,144 @@
+#include "traces/survey.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LONGEST_US ((uint64_t)1 << 62) /* where the time line stops growing */
+
+struct span { /* a run on the time line */
+    uint32_t run;
+    uint64_t start_us, duration_us;
+};
+
+bool
+survey_open(struct survey *s, int folder_fd, const char *folder, struct err *err)
+{
+    *s = (struct survey){.rounds.fd = -1, .controls.fd = -1};
+    return table_open(&s->rounds, folder_fd, folder, TABLE_ROUNDS, err) &&
+           table_open(&s->controls, folder_fd, folder, TABLE_CONTROLS, err);
+}
+
+void
+survey_close(struct survey *s)
+{
+    table_close(&s->rounds);
+    table_close(&s->controls);
+    free(s->spans);
+}
+
+bool
+survey_same_round(const struct event *before, const struct event *e)
+{
+    return before->number > 0 && before->run == e->run && before->round == e->round && before->seq != e->seq;
+}
+
+/* ---- runs on the time line ---- */
+
+static struct span *
+add_span(struct survey *s, uint32_t run)
+{
+    if (s->n_spans == s->max_spans) {
+        size_t max = 2 * s->max_spans + 16;
+        struct span *spans = realloc(s->spans, max * sizeof *spans);
+        if (spans == NULL)
+            return NULL;
+        s->spans = spans;
+        s->max_spans = max;
+    }
+    struct span *span = &s->spans[s->n_spans++];
+    *span = (struct span){.run = run, .start_us = s->duration_us < LONGEST_US ? s->duration_us : LONGEST_US};
+    return span;
+}
+
+/* The next line of rounds and controls. */
+static bool
+take(struct survey *s, const struct table_file *t, struct err *err)
+{
+    const struct event *e = &t->event;
+    if (e->run < s->run)
+        return table_refuse(t, "run", "goes back to an earlier run", err);
+    struct span *span = s->n_spans > 0 ? &s->spans[s->n_spans - 1] : NULL;
+    if (span == NULL || e->run != span->run)
+        span = add_span(s, e->run);
+    if (span == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the runs of %s", t->folder);
+    if (e->t_us > span->duration_us)
+        span->duration_us = e->t_us;
+    s->duration_us = span->start_us + span->duration_us;
+    s->run = e->run;
+    return true;
+}
+
+uint64_t
+survey_time(const struct survey *s, const struct event *e)
+{
+    size_t low = 0, high = s->n_spans; /* the first run after e's */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->spans[middle].run <= e->run)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return 0;
+    const struct span *span = &s->spans[low - 1];
+    return span->start_us + (e->run == span->run && e->t_us < span->duration_us ? e->t_us : span->duration_us);
+}
+
+/* ---- reading on ---- */
+
+static bool
+take_controls(struct survey *s, const struct run_info *run, uint64_t last, struct err *err)
+{
+    for (;;) {
+        if (!table_next(&s->controls, run, last, err))
+            return false;
+        if (!s->controls.more)
+            return true;
+        if (!take(s, &s->controls, err))
+            return false;
+    }
+}
+
+bool
+survey_go_on(struct survey *s, const struct run_info *run, uint64_t closed, bool growing, struct err *err)
+{
+    const bool others = growing && closed == 0 && run->sequences > 1;
+    for (;;) {
+        if (!table_next(&s->rounds, run, closed > 0 ? closed : UINT64_MAX, err))
+            return false;
+        if (!s->rounds.more)
+            break;
+        const struct event *e = &s->rounds.event;
+        const bool same = survey_same_round(&s->last_round, e);
+        if (!take_controls(s, run, e->number, err) || !take(s, &s->rounds, err))
+            return false;
+        if (!same && s->last_round.number > 0)
+            s->candidate = s->last_round.number;
+        s->last_round = *e;
+        s->n_rounds += !same;
+    }
+    if (!others)
+        s->candidate = s->last_round.number;
+    if (s->candidate > s->last_event)
+        s->last_event = s->candidate;
+    if (closed > s->last_event)
+        s->last_event = closed;
+    return take_controls(s, run, s->last_event, err);
+}
+
+bool
+survey_take_end(struct survey *s, const struct run_info *run, struct err *err)
+{
+    for (;;) {
+        if (!table_next(&s->controls, run, UINT64_MAX, err))
+            return false;
+        if (!s->controls.more)
+            return true;
+        if (!take(s, &s->controls, err))
+            return false;
+        if (strcmp(s->controls.event.control.name, "end") == 0)
+            s->last_event = s->controls.event.number;
+    }
+}
