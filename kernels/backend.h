@@ -322,7 +322,8 @@ struct backend_ops {
     bool (*open)(struct backend **, const struct backend_options *, struct err *);
     void (*close)(struct backend *);
     const char *(*describe)(const struct backend *); /* "avx512vnni x2": instruction set and threads, for people */
-    const char *(*note)(const struct backend *); /* what a user should know of it, in one line, or ""; NULL: nothing */
+    /* What a user should know of it, in one line, or ""; NULL: nothing. Known before anything that takes long. */
+    const char *(*note)(const struct backend *);
     /* The tensors of the model stay the caller's and must outlive the weights. */
     bool (*load)(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **, struct err *);
     void (*unload)(struct weights *);

@@ -63,7 +63,17 @@ clear_progress(void)
 struct load_progress {
     double start_us;
     bool shown;
+    char told[200];
 };
+
+/* What is said before it loads need not be said again. */
+static void
+tell_before(void *user, const char *line)
+{
+    struct load_progress *p = user;
+    snprintf(p->told, sizeof p->told, "%s", line);
+    fprintf(stderr, "specscope: %s\n", line);
+}
 
 static bool
 load_progress(void *user, double done)
@@ -129,13 +139,13 @@ note_profile(const struct options *o, struct engine *engine)
 
 /* The scope says both itself. */
 static void
-tell_notes(const struct engine *engine)
+tell_notes(const struct engine *engine, const char *told)
 {
     for (enum helper_role role = 0; role < HELPERS; role++)
         if (engine->helpers[role].found)
             fprintf(stderr, "specscope: the %s model is %s, found beside the model\n", helper_names[role],
                     engine->helpers[role].model->path);
-    if (engine->note[0] != '\0')
+    if (engine->note[0] != '\0' && strcmp(engine->note, told) != 0)
         fprintf(stderr, "specscope: %s\n", engine->note);
 }
 
@@ -155,7 +165,8 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
                                            .profile = o->profile_file,
                                            .quantize = o->quantize,
                                            .ctx = o->ctx,
-                                           .sequences = o->batch};
+                                           .sequences = o->batch,
+                                           .tell = tell_before};
     struct load_progress progress = {.start_us = now_us()};
     bool ok = engine_open(engine, &options, load_progress, &progress, err);
     if (progress.shown)
@@ -165,7 +176,7 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
         note_tokenizer(o, *engine);
     }
     if (ok && o->command != COMMAND_SCOPE)
-        tell_notes(*engine);
+        tell_notes(*engine, progress.told);
     return ok;
 }
 

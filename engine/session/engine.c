@@ -99,6 +99,8 @@ load(struct engine *e, const struct engine_options *o, const struct backend_opti
 {
     struct err why = {.kind = ERR_NONE};
     const uint32_t ctx = model_positions(e->model, o->ctx, o->sequences);
+    if (o->tell != NULL && e->ops->note != NULL && e->ops->note(e->backend)[0] != '\0')
+        o->tell(user, e->ops->note(e->backend));
     if (load_all(e, ctx, progress, user, &why))
         return true;
     const bool asked = (o->backend != NULL && strcmp(o->backend, "auto") != 0) || options->prompt_rows > 0;

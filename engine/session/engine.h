@@ -22,6 +22,9 @@ struct engine_options {
     bool quantize;       /* matrices to Q8_0 on load */
     uint32_t ctx;        /* that will be asked for, for the check that all of it fits into memory; 0: the model's own */
     uint32_t sequences;  /* … at a time; 0: one */
+    /* Told what a user should know before weights load, in one line: that it may take long. With engine_open()'s `user`;
+     * NULL: nobody. The same line is the engine's note afterwards. */
+    void (*tell)(void *user, const char *line);
 };
 
 struct helper_model { /* who plays a role; all 0: nobody */

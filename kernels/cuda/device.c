@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/switches.h"
 
 #define CAPABILITY 80 /* 8.0, Ampere: mma of bf16, asynchronous barriers; what the plug-in has code for */
 #ifndef CUDA_CODE     /* the GPUs that the kernels were compiled for: the Makefile says it */
@@ -113,14 +114,22 @@ device_open(struct backend **out, const struct backend_options *options, struct 
         return err_set(err, ERR_WORK, "not enough memory to start");
     b->exact = options->exact;
     b->threads = options->threads > 0 ? options->threads : 1;
-    if (!choose(b, options->gpu, n, err) || !device_here(b, err) ||
-        !cuda_did(b, sweep_prepare(b->device, &b->blocks), "preparing its kernels", err) ||
-        !cuda_did(b, head_prepare(b->device), "preparing its kernels", err)) {
+    b->ahead = switched_to_prefetch();
+    b->sync = switched_to_sync();
+    if (!choose(b, options->gpu, n, err)) {
         free(b);
         return false;
     }
     *out = b;
     return true;
+}
+
+bool
+device_prepare(struct backend *b, struct err *err)
+{
+    static const char doing[] = "preparing its kernels";
+    return b->blocks > 0 || (device_here(b, err) && cuda_did(b, sweep_prepare(b->device, &b->blocks), doing, err) &&
+                             cuda_did(b, head_prepare(b->device), doing, err));
 }
 
 void

@@ -17,7 +17,8 @@ struct backend {
     char note[160]; /* note() */
     bool exact;
     uint32_t threads; /* of the CPU, that pack weights */
-    uint32_t blocks;  /* of a sweep: one a multiprocessor */
+    uint32_t blocks;  /* of a sweep: one a multiprocessor; 0: not yet prepared */
+    bool ahead, sync; /* switches.h */
     bool lost;
     struct err why; /* when lost */
 };
@@ -30,6 +31,8 @@ const char *device_note(const struct backend *);
 /* Has the plug-in machine code for a GPU, "sm_90"s of its major version and of no later minor one among `codes`? Else the
  * driver translates the PTX. */
 bool device_has_code(const char *codes, int major, int minor);
+/* Once, before weights are loaded: where the GPU has no machine code, its driver translates now, after note() could be read. */
+bool device_prepare(struct backend *, struct err *);
 /* Adds ", …" to what describe() says, as far as there is room. */
 void device_remark(struct backend *, const char *what);
 

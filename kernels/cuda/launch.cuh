@@ -5,6 +5,8 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "kernels/cuda/switches.h"
+
 /* Dynamic shared memory of the block. Cooperative kernels have no other. */
 #define SHARED_MEMORY(type, name)                                                                                      \
     extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];                                             \
@@ -12,20 +14,26 @@
 
 template <class A>
 static cudaError_t
-launch(void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream, size_t shared = 0)
+launch_as(const char *call, void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream,
+          size_t shared = 0)
 {
     void *list[] = {&arguments};
-    return cudaLaunchKernel((const void *)kernel, grid, block, list, shared, stream);
+    const cudaError_t said = cudaLaunchKernel((const void *)kernel, grid, block, list, shared, stream);
+    return launch_said(call, said, grid.x * grid.y * grid.z, block.x, stream);
 }
+#define launch(...) launch_as(#__VA_ARGS__, __VA_ARGS__)
 
 /* All blocks are resident at once, and may wait for each other. */
 template <class A>
 static cudaError_t
-launch_cooperative(void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream, size_t shared = 0)
+launch_cooperative_as(const char *call, void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream,
+                      size_t shared = 0)
 {
     void *list[] = {&arguments};
-    return cudaLaunchCooperativeKernel((const void *)kernel, grid, block, list, shared, stream);
+    const cudaError_t said = cudaLaunchCooperativeKernel((const void *)kernel, grid, block, list, shared, stream);
+    return launch_said(call, said, grid.x, block.x, stream);
 }
+#define launch_cooperative(...) launch_cooperative_as(#__VA_ARGS__, __VA_ARGS__)
 
 /* Lets the kernel have that much dynamic shared memory; how many of its blocks can be resident at once: one a
  * multiprocessor, or none. */

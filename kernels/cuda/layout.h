@@ -295,6 +295,7 @@ struct sweep_args {
     uint32_t n, n_groups;
     uint32_t first, to;      /* layers first..to; the smallest from is first - 1 */
     struct until_args until; /* temperature NULL: a plain sweep */
+    bool ahead;              /* what is multiplied next is fetched ahead */
 };
 
 /* ---- the head ---- */

@@ -1,5 +1,7 @@
 #include "kernels/cuda/rows.h"
 
+#include <stdio.h>
+
 bool
 rows_trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
@@ -81,7 +83,8 @@ send_sweep(struct store *s, const struct sweep *w, const struct exit_rule *rule,
                              .skip_mlp = piece_copy(&args, w->skip_mlp, depths, sizeof(bool)),
                              .n = (uint32_t)w->n,
                              .first = request_first_layer(w),
-                             .to = w->to};
+                             .to = w->to,
+                             .ahead = s->backend->ahead};
     a->n_groups = group_rows(w, groups);
     if (rule != NULL)
         a->until = (struct until_args){.temperature = piece_copy(&args, rule->temperature, depths, sizeof(float)),
@@ -89,6 +92,23 @@ send_sweep(struct store *s, const struct sweep *w, const struct exit_rule *rule,
                                        .state = state,
                                        .trained = weights_asked(s->weights, rule->head)};
     return cuda_store_send(s, &args);
+}
+
+/* One launch; a layer each where launches are waited for, so that the one that fails is named. */
+static void
+run_layers(struct store *s, struct sweep_args a)
+{
+    const uint32_t last = a.to;
+    char doing[48];
+    if (!s->backend->sync) {
+        (void)cuda_store_did(s, launch_sweep(a, s->blocks, s->stream), "running layers");
+        return;
+    }
+    for (bool ok = true; ok && a.first <= last; a.first++) {
+        a.to = a.first;
+        snprintf(doing, sizeof doing, "running layer %u", (unsigned)a.first);
+        ok = cuda_store_did(s, launch_sweep(a, s->blocks, s->stream), doing);
+    }
 }
 
 bool
@@ -100,7 +120,7 @@ rows_step(struct store *s, const struct sweep *w)
     if (request_first_layer(w) > w->to || cuda_store_stopped(s) || !send_sweep(s, w, NULL, NULL, &a))
         return true;
     s->stoppable = true;
-    (void)cuda_store_did(s, launch_sweep(a, s->blocks, s->stream), "running layers");
+    run_layers(s, a);
     return true;
 }
 

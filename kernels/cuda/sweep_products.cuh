@@ -84,6 +84,8 @@ look_ahead(struct sweep_shared *s, uint32_t step)
         step == NORM_ATTENTION || step == NORM_HEADS || step == ATTEND || step == NORM_MLP || step == NORM_PROBE;
     const struct dev_layer *d = &layer_here(s);
     uint32_t next = step_after(s, step + 1);
+    if (!s->a.ahead)
+        return;
     if (next == STEPS) {
         if (s->l == s->a.to)
             return;

@@ -113,7 +113,9 @@ works "a GPU runs what was compiled for an older one of its family" run -n 3 --b
 check "without a word" [ "$(wc -l <"$TMP/err")" -eq 1 ]
 export EMULATED_CUDA_CAPABILITY=121
 works "a GPU that the plug-in has no machine code for is used" run -n 3 --backend cuda "$TINY"
-check "and one line says that the driver translates" grep -q '^specscope: the plug-in has no machine code .*sm_121' "$TMP/err"
+check "and one line says that the driver translates" [ "$(grep -c '^specscope: the plug-in has no machine code .*sm_121' "$TMP/err")" -eq 1 ]
+EMULATED_CUDA_FAIL=1 EMULATED_CUDA_FAIL_KIND=oom specscope run -n 3 --backend cuda "$TINY"
+check "before it does" grep -q '^specscope: the plug-in has no machine code' "$TMP/err"
 unset EMULATED_CUDA_CAPABILITY
 export EMULATED_CUDA_MEMORY_MIB=64
 refuses "a context that does not fit is refused with the numbers" 1 'GiB of keys and values for 300000 positions' \
@@ -121,6 +123,19 @@ refuses "a context that does not fit is refused with the numbers" 1 'GiB of keys
 works "auto takes the CPU for it" run -n 3 -c 300000 "$TINY"
 check "and says why" grep -q '^specscope: on the CPU: .*is too small' "$TMP/err"
 unset EMULATED_CUDA_MEMORY_MIB
+
+# ---- switches ----
+SPECSCOPE_CUDA_PREFETCH=0 SPECSCOPE_CUDA_SYNC=1 specscope run -n 24 --ignore-eos --backend cuda -p 'hello there' "$TINY"
+check "nothing fetched ahead, every launch waited for: the same text" cmp -s "$TMP/out" "$TMP/ar"
+export EMULATED_CUDA_FAIL_KIND=launch
+for nth in 200 300 307 314 321 328 335 342 349; do
+    EMULATED_CUDA_FAIL=$nth SPECSCOPE_CUDA_SYNC=1 specscope run -n 24 --ignore-eos --backend cuda "$TINY"
+    check "a launch that fails is named when launches are waited for ($nth)" \
+        grep -Eq '^specscope-cuda: the launch that failed is [a-z_]+(<[^>]*>)?, [0-9]+ blocks of [0-9]+ threads' "$TMP/err"
+    cat "$TMP/err" >>"$TMP/launches"
+done
+check "and so is a sweep's layer" grep -q 'failed while running layer [1-4] ' "$TMP/launches"
+unset EMULATED_CUDA_FAIL_KIND
 
 # ---- a GPU that fails in mid-run ----
 export EMULATED_CUDA_FAIL_KIND=lost

@@ -4,6 +4,8 @@
 
 #include <cuda_runtime.h>
 
+#include "kernels/cuda/switches.h"
+
 #define SHARED_MEMORY(type, name) type *const name = (type *)emulation::here->shared
 
 template <class A>
@@ -11,8 +13,9 @@ static inline cudaError_t
 emulated_launch_as(const char *name, void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream,
                    size_t shared = 0)
 {
-    return emulated_launch(
+    const cudaError_t said = emulated_launch(
         name, [=] { kernel(arguments); }, grid, block, shared, false, stream);
+    return launch_said(name, said, grid.x * grid.y * grid.z, block.x, stream);
 }
 #define launch(...) emulated_launch_as(#__VA_ARGS__, __VA_ARGS__)
 
@@ -21,8 +24,9 @@ static inline cudaError_t
 emulated_launch_cooperative_as(const char *name, void (*kernel)(A), dim3 grid, dim3 block, A arguments,
                                cudaStream_t stream, size_t shared = 0)
 {
-    return emulated_launch(
+    const cudaError_t said = emulated_launch(
         name, [=] { kernel(arguments); }, grid, block, shared, true, stream);
+    return launch_said(name, said, grid.x, block.x, stream);
 }
 #define launch_cooperative(...) emulated_launch_cooperative_as(#__VA_ARGS__, __VA_ARGS__)
 
