@@ -17,6 +17,10 @@
 #define TILE_OUTS ((size_t)2)
 #define TILE_ROWS ((size_t)4)
 
+#define PANEL_OUTS ((size_t)4)
+#define PANEL_ROWS ((size_t)3)
+#define PANEL_MANY 24
+
 typedef __m256 vec;
 typedef int32_t ints __attribute__((vector_size(32)));
 
@@ -36,6 +40,14 @@ SIMD_INLINE vec
 v_load(const float *p)
 {
     return _mm256_loadu_ps(p);
+}
+
+/* The same, in a register from here on: an operand in memory would be loaded by each instruction that has it. */
+SIMD_INLINE vec
+v_keep(vec a)
+{
+    __asm__("" : "+x"(a));
+    return a;
 }
 
 SIMD_INLINE void
@@ -227,7 +239,8 @@ usable(void)
            (c & bit_F16C) != 0;
 }
 
-const struct cpu_isa cpu_isa_avx2 = {.name = "avx2", .family = "avx2", .usable = usable, SIMD_KERNELS};
+const struct cpu_isa cpu_isa_avx2 = {
+    .name = "avx2", .family = "avx2", .usable = usable, SIMD_KERNELS, .many = {PANEL_KERNELS}};
 
 #else
 typedef int no_avx2_here;

@@ -59,7 +59,8 @@ usable(void)
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
-const struct cpu_isa cpu_isa_avx512 = {.name = "avx512", .family = "avx512", .usable = usable, SIMD_KERNELS};
+const struct cpu_isa cpu_isa_avx512 = {
+    .name = "avx512", .family = "avx512", .usable = usable, SIMD_KERNELS, .many = {PANEL_KERNELS}};
 
 #else
 typedef int no_avx512_here;

@@ -47,19 +47,23 @@ usable(void)
            __builtin_cpu_supports("avx512vnni");
 }
 
-const struct cpu_isa cpu_isa_avx512vnni = {
-    .name = "avx512vnni", .family = "avx512", .usable = usable, .q8_flip = Q8_FLIP, SIMD_KERNELS};
+const struct cpu_isa cpu_isa_avx512vnni = {.name = "avx512vnni",
+                                           .family = "avx512",
+                                           .usable = usable,
+                                           .q8_flip = Q8_FLIP,
+                                           SIMD_KERNELS,
+                                           .many = {PANEL_KERNELS}};
 
-#define MANY(type) [type] = amx_matmul
-const struct cpu_isa cpu_isa_amx = {
-    .name = "amx",
-    .family = "avx512",
-    .usable = amx_usable,
-    .q8_flip = Q8_FLIP,
-    SIMD_KERNELS,
-    .many = AMX_MANY,
-    .matmul_many = {MANY(WEIGHT_Q8_0), MANY(WEIGHT_Q4_0), MANY(WEIGHT_Q4_1), MANY(WEIGHT_Q5_0), MANY(WEIGHT_Q5_1),
-                    MANY(WEIGHT_Q2_K), MANY(WEIGHT_Q3_K), MANY(WEIGHT_Q4_K), MANY(WEIGHT_Q5_K), MANY(WEIGHT_Q6_K)}};
+#define TILES(type) [type] = {amx_matmul, AMX_MANY}
+const struct cpu_isa cpu_isa_amx = {.name = "amx",
+                                    .family = "avx512",
+                                    .usable = amx_usable,
+                                    .q8_flip = Q8_FLIP,
+                                    SIMD_KERNELS,
+                                    .many = {PANEL_KERNELS, TILES(WEIGHT_Q8_0), TILES(WEIGHT_Q4_0), TILES(WEIGHT_Q4_1),
+                                             TILES(WEIGHT_Q5_0), TILES(WEIGHT_Q5_1), TILES(WEIGHT_Q2_K),
+                                             TILES(WEIGHT_Q3_K), TILES(WEIGHT_Q4_K), TILES(WEIGHT_Q5_K),
+                                             TILES(WEIGHT_Q6_K)}};
 
 #else
 typedef int no_avx512vnni_here;

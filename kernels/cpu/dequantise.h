@@ -13,9 +13,10 @@ static inline void
 multiply(const struct cpu_isa *isa, const struct matrix *w, const struct acts *x, size_t n, size_t first, size_t last,
          float *y, size_t ld)
 {
-    matmul_fn f = isa->many > 0 && n >= isa->many ? isa->matmul_many[w->type] : NULL;
-    if (f == NULL)
-        f = isa->matmul[w->type] != NULL ? isa->matmul[w->type] : matmul_dequantised;
+    const struct matmul_many *many = &isa->many[w->type];
+    matmul_fn f = isa->matmul[w->type] != NULL ? isa->matmul[w->type] : matmul_dequantised;
+    if (many->matmul != NULL && n >= many->from)
+        f = many->matmul;
     if (first < last)
         f(w, x, n, first, last, y, ld);
 }

@@ -73,8 +73,10 @@ struct cpu_isa {
     bool (*usable)(void);
     uint8_t q8_flip;                /* 0x80 where the dot product wants unsigned weights, else 0 */
     matmul_fn matmul[WEIGHT_TYPES]; /* NULL: dequantise.h has it */
-    size_t many;                    /* rows from which these are faster; 0: never. The same bits, or NULL. */
-    matmul_fn matmul_many[WEIGHT_TYPES];
+    struct matmul_many {
+        matmul_fn matmul; /* the same bits, or NULL */
+        size_t from;      /* rows from which it is faster */
+    } many[WEIGHT_TYPES];
 
     /* y = weight * x / sqrt(mean(x^2) + eps) */
     void (*rms_norm)(const float *x, const float *weight, size_t n, float eps, float *y);

@@ -20,7 +20,8 @@ usable(void)
     return true;
 }
 
-const struct cpu_isa cpu_isa_neon = {.name = "neon", .family = "neon", .usable = usable, SIMD_KERNELS};
+const struct cpu_isa cpu_isa_neon = {
+    .name = "neon", .family = "neon", .usable = usable, SIMD_KERNELS, .many = {PANEL_KERNELS}};
 
 #else
 typedef int no_neon_here;

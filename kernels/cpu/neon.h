@@ -10,6 +10,10 @@
 #define TILE_OUTS ((size_t)4)
 #define TILE_ROWS ((size_t)4)
 
+#define PANEL_OUTS ((size_t)8)
+#define PANEL_ROWS ((size_t)3)
+#define PANEL_MANY 24
+
 typedef float32x4_t vec;
 typedef int32_t ints __attribute__((vector_size(16)));
 
@@ -29,6 +33,14 @@ SIMD_INLINE vec
 v_load(const float *p)
 {
     return vld1q_f32(p);
+}
+
+/* The same, in a register from here on: an operand in memory would be loaded by each instruction that has it. */
+SIMD_INLINE vec
+v_keep(vec a)
+{
+    __asm__("" : "+w"(a));
+    return a;
 }
 
 SIMD_INLINE void

@@ -48,7 +48,8 @@ usable(void)
 #endif
 }
 
-const struct cpu_isa cpu_isa_neondot = {.name = "neondot", .family = "neon", .usable = usable, SIMD_KERNELS};
+const struct cpu_isa cpu_isa_neondot = {
+    .name = "neondot", .family = "neon", .usable = usable, SIMD_KERNELS, .many = {PANEL_KERNELS}};
 
 #else
 typedef int no_neondot_here;

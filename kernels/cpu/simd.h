@@ -8,7 +8,7 @@
  *   v_above(a, b)                                  bit i set where a[i] > b[i]
  *   v_load_f16, v_load_bf16, v_store_f16, v_store_i8 (integral values in [-127, 127])
  *   TILE_OUTS, TILE_ROWS                           what fits into the registers
- *   and what interleaved.h wants
+ *   and what interleaved.h and panels.h want
  * Multiplications that are added are always v_fma: the compiler must not choose, or two tiles could differ.
  *
  * v_max(a, b) returns b when either is not a number, so that a NaN in b survives.
@@ -147,6 +147,8 @@ v_exp(vec x)
 DEFINE_MATMUL(f32, float)
 DEFINE_MATMUL(f16, uint16_t)
 DEFINE_MATMUL(bf16, uint16_t)
+
+#include "kernels/cpu/panels.h"
 
 /* ---- rows ---- */
 

@@ -104,6 +104,53 @@ test_products_with_blocks_are_the_same_bits_on_all_vector_instruction_sets(void 
         skip();
 }
 
+/* Weights in F16, BF16 or F32 that no instruction set finds odd: the exponent's upper bit is clear, so they are finite. */
+static void
+fill_weights(uint16_t *w, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        w[i] = (uint16_t)((unsigned)rand() >> 3 & 0xbfffu);
+}
+
+/* The rows are more than pass over a panel together, the inputs more than a panel holds, and neither is a multiple. */
+static void
+test_products_of_many_rows_have_the_bits_of_a_row_alone(void **state)
+{
+    (void)state;
+    enum { OUTS = 53, N = 131, MOST = 2600 };
+    static uint16_t w[OUTS * MOST * 2];
+    static float x[N * MOST], y[N * OUTS], one[OUTS];
+    const size_t cols[] = {7, 512, 1031, MOST}, rows[] = {24, 25, 96, 97, N};
+    const enum weight_type types[] = {WEIGHT_F32, WEIGHT_F16, WEIGHT_BF16};
+    bool any = false;
+    srand((unsigned)seed());
+    fill_weights(w, sizeof w / sizeof *w);
+    for (size_t i = 0; i < N * MOST; i++)
+        x[i] = (float)(rand() % 2000 - 1000) / 333;
+    for (size_t i = 0; cpu_isas[i] != NULL; i++)
+        for (size_t t = 0; cpu_isas[i]->usable() && t < 3; t++)
+            for (size_t c = 0; c < 4; c++)
+                for (size_t k = 0; k < 5 && cpu_isas[i]->many[types[t]].matmul != NULL; k++) {
+                    struct matrix m = {.type = types[t], .rows = OUTS, .cols = (uint32_t)cols[c], .data = w};
+                    struct acts all = {.x = x, .cols = m.cols};
+                    const size_t first = (size_t)rand() % OUTS, last = first + 1 + (size_t)rand() % (OUTS - first);
+                    any = true;
+                    for (size_t j = 0; j < N * OUTS; j++)
+                        y[j] = 77;
+                    cpu_isas[i]->many[types[t]].matmul(&m, &all, rows[k], first, last, y, OUTS);
+                    for (size_t r = 0; r < N; r++) {
+                        struct acts alone = {.x = x + r * m.cols, .cols = m.cols};
+                        for (size_t o = 0; o < OUTS; o++)
+                            one[o] = 77;
+                        if (r < rows[k])
+                            cpu_isas[i]->matmul[types[t]](&m, &alone, 1, first, last, one, OUTS);
+                        assert_memory_equal(one, y + r * OUTS, sizeof one);
+                    }
+                }
+    if (!any)
+        skip();
+}
+
 /* With a cross compiler and qemu at hand, the same checks for NEON. */
 static void
 test_neon_kernels_under_qemu(void **state)
@@ -140,6 +187,7 @@ main(void)
         cmocka_unit_test(test_auto_takes_the_first_usable_table),
         cmocka_unit_test(test_an_unknown_instruction_set_is_a_usage_error),
         cmocka_unit_test(test_products_with_blocks_are_the_same_bits_on_all_vector_instruction_sets),
+        cmocka_unit_test(test_products_of_many_rows_have_the_bits_of_a_row_alone),
         cmocka_unit_test(test_neon_kernels_under_qemu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
