@@ -110,7 +110,7 @@ const struct option_row option_rows[] = {
          "a second setting beside the first: the same prompt under both, in step by token", .takes = TAKES_POLICY,
          .more = "They take turns round by round on one engine, so that their times are fair. Knobs that are not named "
                  "are as in the first. `run` writes the text once and compares the two on standard error."),
-    CALL("preset", 0, "NAME", GENERATES, set_preset, "the policy, knobs and head that were saved under a name",
+    CALL("preset", 0, "NAME", GENERATES, set_preset, "the policy, knobs, head and sampling that were saved under a name",
          .more =
              "In the scope `:preset save NAME` saves them, in `$XDG_CONFIG_HOME/specscope/presets/NAME.json`. Options "
              "behind it count more."),

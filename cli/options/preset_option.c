@@ -1,6 +1,7 @@
 #include "cli/options/preset_option.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/base/commands.h"
@@ -21,6 +22,9 @@ take(struct options *o, const struct preset *p, struct err *err)
         ok = set_knob(o, option_find("set", o->command), text, err);
     }
     o->n_config_set = o->n_set; /* another --policy behind it has no use for them */
+    for (int i = 0; i < SAMPLING_KNOBS && ok; i++)
+        ok = p->sampling[i][0] == '\0' ||
+             option_set(o, option_find(preset_sampling[i], o->command), p->sampling[i], err);
     return ok && (p->head[0] == '\0' || set_head(o, option_find("head", o->command), p->head, err));
 }
 
@@ -48,14 +52,23 @@ print_preset(const char *folder, const char *name)
         printf("%-16s cannot be used: %s\n", name, safe);
         return;
     }
-    char text[1024];
-    int n = snprintf(text, sizeof text, "%s", p.policy);
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    if (out == NULL)
+        return;
+    fputs(p.policy, out);
     for (uint32_t i = 0; i < p.n_set; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, " %s=%s", p.set[i].name, p.set[i].text);
+        fprintf(out, " %s=%s", p.set[i].name, p.set[i].text);
     if (p.head[0] != '\0')
-        snprintf(text + n, sizeof text - (size_t)n, " head=%s", p.head);
+        fprintf(out, " head=%s", p.head);
+    for (int i = 0; i < SAMPLING_KNOBS; i++)
+        if (p.sampling[i][0] != '\0')
+            fprintf(out, " %s=%s", preset_sampling[i], p.sampling[i]);
+    fclose(out);
     printable_text(text, strlen(text), safe, sizeof safe);
     printf("%-16s %s\n", name, safe);
+    free(text);
 }
 
 void

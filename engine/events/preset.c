@@ -16,6 +16,9 @@
 #define MOST   ((size_t)64 << 10) /* bytes of a file */
 #define SUFFIX ".json"
 
+const char *const preset_sampling[SAMPLING_KNOBS] = {
+    [SAMPLING_TEMPERATURE] = "temp", [SAMPLING_TOP_K] = "top-k", [SAMPLING_TOP_P] = "top-p", [SAMPLING_SEED] = "seed"};
+
 static bool
 is_name(const char *name, size_t n)
 {
@@ -48,6 +51,8 @@ preset_of_stretch(struct preset *p, const struct stretch *s, const struct run_in
         memcpy(set->name, policy->knobs[k].name, sizeof set->name);
         knob_format(&policy->knobs[k], s->value[k], set->text, sizeof set->text);
     }
+    for (int i = 0; i < SAMPLING_KNOBS; i++)
+        sampling_knob_text(&s->sampling, s->seed, i, p->sampling[i], sizeof p->sampling[i]);
     return true;
 }
 
@@ -78,6 +83,27 @@ take_knob(struct preset *p, const cJSON *item, const char *path, struct err *err
     return true;
 }
 
+/* A number; one that JSON's numbers can't hold is a string. */
+static bool
+take_number(char *out, size_t size, const cJSON *item, const char *path, struct err *err)
+{
+    if (cJSON_IsString(item))
+        return take_word(out, size, item, path, err);
+    if (!cJSON_IsNumber(item))
+        return err_set(err, ERR_USAGE, "%s: \"%s\" must be a number", path, item->string);
+    snprintf(out, size, "%.15g", item->valuedouble);
+    return true;
+}
+
+static int
+sampling_named(const char *name)
+{
+    int i = 0;
+    while (i < SAMPLING_KNOBS && strcmp(preset_sampling[i], name) != 0)
+        i++;
+    return i;
+}
+
 static bool
 take_item(struct preset *p, const cJSON *item, const char *path, struct err *err)
 {
@@ -85,8 +111,12 @@ take_item(struct preset *p, const cJSON *item, const char *path, struct err *err
         return take_word(p->policy, sizeof p->policy, item, path, err);
     if (strcmp(item->string, "head") == 0)
         return take_word(p->head, sizeof p->head, item, path, err);
+    const int sampling = sampling_named(item->string);
+    if (sampling < SAMPLING_KNOBS)
+        return take_number(p->sampling[sampling], sizeof p->sampling[sampling], item, path, err);
     if (strcmp(item->string, "set") != 0)
-        return err_set(err, ERR_USAGE, "%s: \"%.40s\" is not known; a preset has policy, set and head", path,
+        return err_set(err, ERR_USAGE,
+                       "%s: \"%.40s\" is not known; a preset has policy, set, head, temp, top-k, top-p and seed", path,
                        item->string);
     if (!cJSON_IsArray(item))
         return err_set(err, ERR_USAGE, "%s: \"set\" must be a list of \"KNOB=VALUE\"", path);
@@ -157,6 +187,13 @@ to_json(const struct preset *p)
     }
     if (p->head[0] != '\0')
         cJSON_AddStringToObject(root, "head", p->head);
+    for (int i = 0; i < SAMPLING_KNOBS; i++) {
+        const double value = strtod(p->sampling[i], NULL);
+        if (p->sampling[i][0] != '\0' && value <= 1e15)
+            cJSON_AddNumberToObject(root, preset_sampling[i], value);
+        else if (p->sampling[i][0] != '\0')
+            cJSON_AddStringToObject(root, preset_sampling[i], p->sampling[i]);
+    }
     return root;
 }
 

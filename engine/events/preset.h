@@ -1,11 +1,12 @@
-/* Settings under a name: a policy, its knobs, and which head looks at layers, in a JSON file of their own, in the words of
- * the config file:
+/* Settings under a name: a policy, its knobs, which head looks at layers, and how tokens are drawn, in a JSON file of their
+ * own, in the words of the config file:
  *
- *     {"policy": "specbound", "set": ["tau=0.7", "d_max=5"], "head": "trained"}
+ *     {"policy": "specbound", "set": ["tau=0.7", "d_max=5"], "head": "trained", "temp": 0.7, "top-k": 0, "top-p": 1, "seed": 1}
  */
 #ifndef ENGINE_EVENTS_PRESET_H
 #define ENGINE_EVENTS_PRESET_H
 
+#include "engine/events/sampling_knobs.h"
 #include "engine/events/stretches.h"
 
 #define PRESET_NAME 48
@@ -16,13 +17,16 @@ struct preset {
         char name[16], text[32];
     } set[POLICY_KNOBS];
     uint32_t n_set;
+    char sampling[SAMPLING_KNOBS][24]; /* numbers; "": it doesn't say */
 };
+extern const char *const preset_sampling[SAMPLING_KNOBS]; /* "temp", "top-k", …: the options' names */
 
 /* What a stretch ran with; false: its policy is not known. */
 bool preset_of_stretch(struct preset *, const struct stretch *, const struct run_info *);
 
 /* FOLDER/NAME.json. A name has letters, digits, '-', '_' and '.', and begins with no dot. False with one line: it is no
- * name, there is no such file (then which there are), it is not what is above. Policies and knobs are not checked. */
+ * name, there is no such file (then which there are), it is not what is above. Policies, knobs and
+ * numbers are not checked. */
 bool preset_read(struct preset *, const char *folder, const char *name, struct err *);
 bool preset_parse(struct preset *, const char *path, const char *json, size_t n, struct err *);
 bool preset_write(const struct preset *, const char *folder, const char *name, struct err *); /* makes the folder */

@@ -1,14 +1,13 @@
 #include "engine/events/sampling_knobs.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct knob sampling_knobs[SAMPLING_KNOBS] = {
-    [SAMPLING_TEMPERATURE] = {.name = "temperature",
-                              .symbol = "T",
-                              .help = "of sampling; 0 is greedy",
-                              .kind = KNOB_REAL,
-                              .max = 100,
-                              .step = 0.01},
+    [SAMPLING_TEMPERATURE] =
+        {.name = "temperature", .symbol = "T", .help = "of sampling; 0 is greedy", .kind = KNOB_REAL, .max = 100},
     [SAMPLING_TOP_K] = {.name = "top_k",
                         .symbol = "top-k",
                         .help = "draws are among so many likeliest tokens; 0: all",
@@ -19,9 +18,8 @@ const struct knob sampling_knobs[SAMPLING_KNOBS] = {
                         .symbol = "top-p",
                         .help = "draws are from the nucleus of this mass",
                         .kind = KNOB_REAL,
-                        .min = 0.01,
+                        .min = 1e-6,
                         .max = 1,
-                        .step = 0.01,
                         .def = 1},
     [SAMPLING_SEED] = {.name = "seed",
                        .symbol = "",
@@ -30,6 +28,13 @@ const struct knob sampling_knobs[SAMPLING_KNOBS] = {
                        .max = 1e9,
                        .step = 1,
                        .def = 1},
+};
+
+const struct sampling_span sampling_spans[SAMPLING_KNOBS] = {
+    [SAMPLING_TEMPERATURE] = {0, 2, 0.01},
+    [SAMPLING_TOP_K] = {0, 100, 1},
+    [SAMPLING_TOP_P] = {0.01, 1, 0.01},
+    [SAMPLING_SEED] = {0, 100, 1},
 };
 
 int
@@ -42,15 +47,38 @@ sampling_knob_index(const char *name)
     return -1;
 }
 
+static double
+shortest(float value)
+{
+    char text[32];
+    double d = (double)value;
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)value);
+        d = strtod(text, NULL);
+        if ((float)d == value)
+            break;
+    }
+    return d;
+}
+
 double
 sampling_knob_get(const struct sampling *s, uint64_t seed, int knob)
 {
     switch (knob) {
-    case SAMPLING_TEMPERATURE: return (double)s->temperature;
+    case SAMPLING_TEMPERATURE: return shortest(s->temperature);
     case SAMPLING_TOP_K: return s->top_k;
-    case SAMPLING_TOP_P: return (double)s->top_p;
+    case SAMPLING_TOP_P: return shortest(s->top_p);
     default: return (double)seed;
     }
+}
+
+void
+sampling_knob_text(const struct sampling *s, uint64_t seed, int knob, char *out, size_t n)
+{
+    if (knob == SAMPLING_SEED)
+        snprintf(out, n, "%" PRIu64, seed);
+    else
+        snprintf(out, n, "%.9g", sampling_knob_get(s, seed, knob));
 }
 
 void

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/events/sampling_knobs.h"
 #include "engine/events/stretches.h"
 
 struct estimates
@@ -32,13 +33,14 @@ stretch_letter(uint32_t number, char out[8])
     out[n] = '\0';
 }
 
-/* A knob by its symbol, of whichever policy has one of that name. */
+/* A knob by its symbol, of the policy's or of sampling. */
 static const char *
 symbol_of(const struct stretch *s, const struct run_info *info, const char *name)
 {
     const struct policy_info *p = s->policy < info->n_policies ? &info->policies[s->policy] : NULL;
-    const int i = p != NULL ? policy_knob_index(p, name) : -1;
-    return i >= 0 && p->knobs[i].symbol[0] != '\0' ? p->knobs[i].symbol : name;
+    const int i = p != NULL ? policy_knob_index(p, name) : -1, drawn = sampling_knob_index(name);
+    const char *symbol = i >= 0 ? p->knobs[i].symbol : drawn >= 0 ? sampling_knobs[drawn].symbol : "";
+    return symbol[0] != '\0' ? symbol : name;
 }
 
 static size_t

@@ -23,6 +23,17 @@ check "over its policy" grep -q '"policy":.*"ar"' "$TMP/j"
 printf '{"policy": "specbound", "set": ["tau=0.7"]}' >"$XDG_CONFIG_HOME/specscope/config.json"
 works "it takes the place of the config file's policy and knobs" run --preset quick -n 5 -p hello --json "$TMP/j" "$TINY"
 rm "$XDG_CONFIG_HOME/specscope/config.json"
+preset warm '{"policy": "ar", "temp": 0.7, "top-k": 40, "top-p": 0.95, "seed": "18446744073709551615"}'
+works "how tokens are drawn is a preset's, too" run --preset warm -n 5 -p hello --json "$TMP/j" "$TINY"
+check "the temperature" grep -q '"temperature":.*0\.69999' "$TMP/j"
+check "the seed to its last digit" grep -q '18446744073709551615' "$TMP/j"
+works "what follows it counts more, there too" run --preset warm --temp 0 -n 5 -p hello --json "$TMP/j" "$TINY"
+check "over its temperature" grep -q '"temperature":[[:space:]]*0,' "$TMP/j"
+works "the list says so" run --list-presets
+check "in the options' words" grep -qx 'warm  *ar temp=0.7 top-k=40 top-p=0.95 seed=18446744073709551615' "$TMP/out"
+preset warm '{"policy": "ar", "top-p": 2}'
+refuses "a number out of its bounds is named with the preset" 2 '--preset warm: --top-p 2' run --preset warm "$TINY"
+rm "$XDG_CONFIG_HOME/specscope/presets/warm.json"
 works "bench takes one, too" bench --preset quick --repeat 2 -n 5 -p hello --csv "$TMP/csv" "$TINY"
 check "and measures it beside ar" grep -q '^layerskip,"gamma=3 exit_layer=2"' "$TMP/csv"
 works "--list-presets says what is in each" bench --list-presets

@@ -4,7 +4,7 @@ BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 
 knob() { # saved screen, knob: its value
-    sed -n "s/.* $2 .*├[^┤]*┤ *\([^ ┃│]*\).*/\1/p" "$1" | head -n 1
+    sed -n "s/.*[ ▸]$2 .*├[^┤]*┤ *\([^ ┃│]*\).*/\1/p" "$1" | head -n 1
 }
 row() { # saved screen, letter: the ledger's row
     grep -m 1 "[│┃]▸\{0,1\} *$2[★☆ ] " "$1"
@@ -78,7 +78,11 @@ cat >"$WORK/wanted.json" <<'END'
 {
 	"policy":	"layerskip",
 	"set":	["exit_layer=4", "gamma=5"],
-	"head":	"lens"
+	"head":	"lens",
+	"temp":	0,
+	"top-k":	0,
+	"top-p":	1,
+	"seed":	1
 }
 END
 check ":preset save writes a row's settings" diff -u "$WORK/wanted.json" "$WORK/home/specscope/presets/mine.json"
@@ -86,6 +90,40 @@ check "or those in force" grep -q '"tau=0.3"' "$WORK/home/specscope/presets/now.
 check ":copy-command leaves the command line in a file" grep -q "^specscope run --policy layerskip --head lens .*-n 200 -p 'Three mice'\\\\''s wall' -- /" "$WORK/home/specscope/command"
 sed -e "s#^specscope#'$PROGRAM'#" "$WORK/home/specscope/command" >"$WORK/command"
 check "which runs" sh -c "cd '$WORK' && sh ./command >/dev/null 2>'$WORK/said' && grep -q '^layerskip: ' '$WORK/said'"
+
+# ---- sampling's sliders ----
+cat >"$WORK/sampling.script" <<'END'
+:wait round 2
+:panel knobs
+:key Down Down Down Down Down Down Down Right S-Right
+:wait idle
+:step
+:wait idle
+:save-screen warm.txt
+:key Down Down Down Right Right
+:wait idle
+:step
+:wait idle
+:save-screen seed.txt
+:key u
+:wait idle
+:key u
+:wait idle
+:save-screen undone.txt
+:key U U
+:wait idle
+:step
+:wait idle
+:save-screen again.txt
+:quit
+END
+terminal 260x60 "$PROGRAM --preset mine --policy specbound -n 100 --script $WORK/sampling.script"
+check "a script of sampling's sliders ends well" exits 0
+check "→ turns the temperature by a hundredth, Shift with it by ten" test "$(knob "$WORK/run/warm.txt" 'T temperature')" = 0.11
+check "which is a row of the ledger, and a mark" sh -c "grep -q 'B.  T 0.11' '$WORK/run/warm.txt' && grep -q '┊T 0→0.11' '$WORK/run/warm.txt'"
+check "a seed is turned by one" test "$(knob "$WORK/run/seed.txt" seed)" = 3
+check "u takes the seed back, then the temperature" test "$(knob "$WORK/run/undone.txt" seed)$(knob "$WORK/run/undone.txt" 'T temperature')" = 10
+check "U brings both again" test "$(knob "$WORK/run/again.txt" seed)$(knob "$WORK/run/again.txt" 'T temperature')" = 30.11
 
 # ---- presets ----
 cat >"$WORK/preset.script" <<'END'
@@ -105,11 +143,20 @@ cat >"$WORK/preset.script" <<'END'
 :step
 :wait idle
 :save-screen warm.txt
+:preset save warm
 :take A
 :wait idle
 :step
 :wait idle
 :save-screen greedy.txt
+:preset warm
+:wait idle
+:step
+:wait idle
+:save-screen again.txt
+:preset mine
+:wait idle
+:save-screen mine.txt
 :quit
 END
 terminal 160x48 "$PROGRAM --preset mine -n 100 --script $WORK/preset.script"
@@ -117,6 +164,8 @@ check "a script with presets ends well" exits 0
 check "--preset begins with one" grep -q 'policy layerskip' "$WORK/run/begun.txt"
 check ":preset brings one back" test "$(knob "$WORK/run/now.txt" tau)" = 0.3
 check "what a row was sampled with is taken again, too" sh -c "grep -q ' T 0.7 ' '$WORK/run/warm.txt' && grep -q ' greedy ' '$WORK/run/greedy.txt'"
+check "a preset has it, too" sh -c "grep -q '\"temp\":	0.7' '$WORK/home/specscope/presets/warm.json' && grep -q ' T 0.7 ' '$WORK/run/again.txt'"
+check "and a greedy one is greedy" grep -q ' greedy ' "$WORK/run/mine.txt"
 check "as one turn" grep -q 'policy layerskip' "$WORK/run/undone.txt"
 
 # ---- what can't be done ----

@@ -9,7 +9,6 @@
 
 #include "engine/base/file_replace.h"
 #include "engine/events/preset.h"
-#include "engine/events/sampling_knobs.h"
 
 /* ---- turns ---- */
 
@@ -61,6 +60,16 @@ run_redo(struct app *app, const char *rest, struct err *err)
 
 /* ---- settings ---- */
 
+/* Does a preset say of sampling what is not in force? */
+static bool
+is_other(const struct app *app, const struct preset *p, int knob)
+{
+    const struct stretch *now = stretches_now(scope_stretches(app->run.scope));
+    char text[24];
+    sampling_knob_text(&now->sampling, now->seed, knob, text, sizeof text);
+    return p->sampling[knob][0] != '\0' && strcmp(p->sampling[knob], text) != 0;
+}
+
 /* All of it can be set, or a line says what can't. */
 static bool
 check(const struct app *app, const struct preset *p, struct err *err)
@@ -76,30 +85,29 @@ check(const struct app *app, const struct preset *p, struct err *err)
         if (!knob_parse(&policy->knobs[k], p->set[i].text, &value, err))
             return false;
     }
+    for (int i = 0; i < SAMPLING_KNOBS; i++) {
+        double value;
+        if (is_other(app, p, i) && !knob_parse(&sampling_knobs[i], p->sampling[i], &value, err))
+            return false;
+    }
     return true;
 }
 
-/* How tokens are drawn, where that differs from what is in force. */
 static bool
-apply_sampling(struct app *app, const struct stretch *s, uint32_t *posted, struct err *err)
+apply_sampling(struct app *app, const struct preset *p, uint32_t *posted, struct err *err)
 {
-    const struct stretch *now = stretches_now(scope_stretches(app->run.scope));
     bool ok = true;
-    for (int i = 0; i < SAMPLING_KNOBS && ok; i++) {
-        const double value = sampling_knob_get(&s->sampling, s->seed, i);
-        char text[40];
-        if (value == sampling_knob_get(&now->sampling, now->seed, i))
-            continue;
-        knob_format(&sampling_knobs[i], value, text, sizeof text);
-        ok = post_setting(app, follow_seq(&app->run), sampling_knobs[i].name, text, err);
-        ++*posted;
-    }
+    for (int i = 0; i < SAMPLING_KNOBS && ok; i++)
+        if (is_other(app, p, i)) {
+            ok = post_setting(app, follow_seq(&app->run), sampling_knobs[i].name, p->sampling[i], err);
+            ++*posted;
+        }
     return ok;
 }
 
-/* Posts what differs from what is in force, as one turn; of a stretch the sampling, too. */
+/* Posts what differs from what is in force, as one turn. */
 static bool
-apply(struct app *app, const struct preset *p, const struct stretch *s, struct err *err)
+apply(struct app *app, const struct preset *p, struct err *err)
 {
     if (!verb_only_live(app, "a setting", err) || !check(app, p, err))
         return false;
@@ -124,7 +132,7 @@ apply(struct app *app, const struct preset *p, const struct stretch *s, struct e
         ok = post_setting(app, follow_seq(&app->run), "head", p->head, err);
         posted++;
     }
-    ok = ok && (s == NULL || apply_sampling(app, s, &posted, err));
+    ok = ok && apply_sampling(app, p, &posted, err);
     turns_together(&app->run.turns, posted);
     return ok;
 }
@@ -153,7 +161,7 @@ run_take(struct app *app, const char *rest, struct err *err)
         return false;
     if (!preset_of_stretch(&p, s, app->run.info))
         return err_set(err, ERR_USAGE, "row %.20s ran under a policy that is not known here", rest);
-    if (!apply(app, &p, s, err))
+    if (!apply(app, &p, err))
         return false;
     message_say(&app->message, "the settings of row %.20s: %.15s", rest, p.policy);
     return true;
@@ -211,7 +219,7 @@ run_preset(struct app *app, const char *rest, struct err *err)
     if (rest[0] == '\0')
         return list_presets(app, err);
     struct preset p;
-    if (!preset_read(&p, app->options.presets, rest, err) || !apply(app, &p, NULL, err))
+    if (!preset_read(&p, app->options.presets, rest, err) || !apply(app, &p, err))
         return false;
     message_say(&app->message, "preset %s: %.15s", rest, p.policy);
     return true;

@@ -121,6 +121,7 @@ scope_reset(struct scope *s)
     }
     s->sampling = s->info->sampling;
     s->seed = s->info->seed;
+    memset(s->sampling_events, 0, sizeof s->sampling_events);
     s->setting[0].policy = s->info->n_policies;
     scope_choose_policy(s, 0, s->info->policy);
     for (uint32_t i = 0; i < s->info->n_policies; i++)

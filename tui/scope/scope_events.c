@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "engine/base/printable.h"
-#include "engine/events/sampling_knobs.h"
 #include "tui/scope/scope_internal.h"
 
 static void
@@ -14,6 +13,7 @@ take_sampling(struct scope *s, int knob, const char *text)
     if (!knob_parse(&sampling_knobs[knob], text, &value, NULL))
         return;
     sampling_knob_set(&s->sampling, &s->seed, knob, value);
+    s->sampling_events[knob]++;
     s->sampled = s->sampled || s->sampling.temperature > 0;
 }
 

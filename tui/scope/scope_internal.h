@@ -4,6 +4,7 @@
 #ifndef TUI_SCOPE_SCOPE_INTERNAL_H
 #define TUI_SCOPE_SCOPE_INTERNAL_H
 
+#include "engine/events/sampling_knobs.h"
 #include "tui/scope/aggregates.h"
 #include "tui/scope/scope_sequence.h"
 #include "tui/scope/versus.h"
@@ -48,6 +49,7 @@ struct scope {
     bool is_versus;
     struct scope_versus versus;
     struct sampling sampling; /* in force */
+    uint32_t sampling_events[SAMPLING_KNOBS];
     uint64_t seed;
     bool sampled; /* with a temperature, in this run */
     struct progress_event progress;

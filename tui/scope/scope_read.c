@@ -162,6 +162,12 @@ scope_sampling(const struct scope *s, uint64_t *seed)
     return &s->sampling;
 }
 
+uint32_t
+scope_sampling_events(const struct scope *s, int knob)
+{
+    return s->sampling_events[knob];
+}
+
 token_t
 scope_final(const struct scope *s, const struct scope_column *c)
 {

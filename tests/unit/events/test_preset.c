@@ -17,8 +17,11 @@ static void
 test_what_is_written_reads_back(void **state)
 {
     char folder[600];
-    const struct preset p = {
-        .policy = "specbound", .head = "lens", .set = {{"tau", "0.7"}, {"mode", "dynamic"}}, .n_set = 2};
+    const struct preset p = {.policy = "specbound",
+                             .head = "lens",
+                             .set = {{"tau", "0.7"}, {"mode", "dynamic"}},
+                             .n_set = 2,
+                             .sampling = {"0.7", "0", "0.95", "18446744073709551615"}};
     struct preset got;
     struct err err = {0};
     snprintf(folder, sizeof folder, "%s/config/specscope/presets", (const char *)*state);
@@ -35,6 +38,24 @@ test_what_is_written_reads_back(void **state)
     assert_false(preset_read(&got, folder, "slow", &err));
     assert_int_equal(err.kind, ERR_USAGE);
     assert_non_null(strstr(err.text, "there are another, quick-2.b_"));
+}
+
+static void
+test_sampling_is_as_it_was_given(void **state)
+{
+    (void)state;
+    struct run_info info = {.n_policies = 1, .policies = &(struct policy_info){.name = "ar"}};
+    const struct stretch s = {.sampling = {.temperature = 0.7f, .top_k = 40, .top_p = 0.95f}, .seed = UINT64_MAX};
+    struct preset p;
+    assert_true(preset_of_stretch(&p, &s, &info));
+    assert_string_equal(p.sampling[SAMPLING_TEMPERATURE], "0.7");
+    assert_string_equal(p.sampling[SAMPLING_TOP_K], "40");
+    assert_string_equal(p.sampling[SAMPLING_TOP_P], "0.95");
+    assert_string_equal(p.sampling[SAMPLING_SEED], "18446744073709551615");
+    /* One from before sampling was kept says nothing of it. */
+    assert_true(preset_parse(&p, "x.json", "{\"policy\": \"ar\"}", 16, NULL));
+    for (int i = 0; i < SAMPLING_KNOBS; i++)
+        assert_string_equal(p.sampling[i], "");
 }
 
 static void
@@ -69,7 +90,8 @@ test_what_is_no_preset_is_refused_in_one_line(void **state)
         {"{}", "names no \"policy\""},
         {"{\"policy\": 7}", "\"policy\" must be a name"},
         {"{\"policy\": \"a-name-that-is-too-long\"}", "\"policy\" must be a name"},
-        {"{\"policy\": \"ar\", \"temp\": 1}", "\"temp\" is not known"},
+        {"{\"policy\": \"ar\", \"pace\": 1}", "\"pace\" is not known"},
+        {"{\"policy\": \"ar\", \"temp\": [1]}", "\"temp\" must be a number"},
         {"{\"policy\": \"ar\", \"set\": \"tau=1\"}", "must be a list"},
         {"{\"policy\": \"ar\", \"set\": [\"tau\"]}", "must be a list of"},
         {"{\"policy\": \"ar\", \"set\": [\"=1\"]}", "must be a list of"},
@@ -99,6 +121,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_is_written_reads_back, folder_set_up, folder_tear_down),
         cmocka_unit_test_setup_teardown(test_what_is_no_name_is_refused, folder_set_up, folder_tear_down),
+        cmocka_unit_test(test_sampling_is_as_it_was_given),
         cmocka_unit_test(test_what_is_no_preset_is_refused_in_one_line),
     };
     return cmocka_run_group_tests_name("preset", tests, NULL, NULL);

@@ -177,7 +177,7 @@ test_what_changed_is_said(void **state)
     assert_string_equal(text(f, stretches_at(f->stretches, 0), false), "new prompt, γ 4");
     made_control(f, "temperature", "0", "0.7"); /* what no policy declares is a setting, too */
     made_play(f, 1);
-    assert_string_equal(text(f, stretches_at(f->stretches, 0), true), "temperature 0→0.7");
+    assert_string_equal(text(f, stretches_at(f->stretches, 0), true), "T 0→0.7");
     made_control(f, "probe", "all", "off"); /* but these are not */
     made_control(f, "state", "", "paused");
     assert_null(stretches_coming(f->stretches));

@@ -1,4 +1,5 @@
 /* The panels of the lower half drawn into a grid, without a terminal: what they show, what keys and mouse do. */
+#include "engine/events/sampling_knobs.h"
 #include "tests/rigs/panel_rig.h"
 
 /* ---- rounds ---- */
@@ -110,6 +111,58 @@ test_the_help_of_a_knob_wraps(void **state)
     assert_int_equal(first + 2, 11);       /* at the bottom */
     draw(f, (int)policy->n_knobs + 1, 24); /* no room for more: one row that says it goes on */
     assert_non_null(strstr(line(f, (int)policy->n_knobs), "…"));
+}
+
+static void
+test_sampling_is_turned_below_the_knobs(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const begin[][2] = {{"temperature", "0"}, {"top_k", "0"}, {"top_p", "1"}, {"seed", "1"}};
+    for (int i = 0; i < SAMPLING_KNOBS; i++)
+        stream_control(&f->stream, begin[i][0], begin[i][1]);
+    use(f, "knobs");
+    draw(f, 12, 40);
+    const int n = (int)scope_policy(f->scope)->n_knobs;
+    assert_int_equal(row_with(f, "probe"), n); /* what else is set stands between */
+    assert_int_equal(row_with(f, "T temperature"), n + 1);
+    assert_int_equal(row_with(f, "seed"), n + 4);
+    for (int i = 0; i < n; i++)
+        press(f, INPUT_DOWN);
+    press(f, INPUT_RIGHT);
+    assert_string_equal(f->command, "set temperature 0.01");
+    draw(f, 12, 40);
+    assert_int_equal(row_with(f, "0.01…"), n + 1);
+    stream_control(&f->stream, "temperature", "0.01");
+    draw(f, 12, 40);
+    assert_int_equal(row_with(f, "0.01…"), -1);
+    assert_non_null(strstr(line(f, n + 1), "0.01"));
+    press(f, INPUT_END);
+    assert_string_equal(f->command, "set temperature 2"); /* the slider's; more can be typed */
+    press(f, INPUT_ENTER);
+    press(f, '5');
+    press(f, INPUT_ENTER);
+    assert_string_equal(f->command, "set temperature 5");
+    press(f, INPUT_DOWN);
+    press(f, INPUT_DOWN);
+    press(f, INPUT_LEFT);
+    assert_string_equal(f->command, "set top_p 0.99");
+    press(f, INPUT_DOWN);
+    press(f, INPUT_RIGHT);
+    assert_string_equal(f->command, "set seed 2"); /* by one */
+    press(f, INPUT_DOWN);                          /* it is the last */
+    stream_control(&f->stream, "seed", "123456789");
+    draw(f, 12, 40);
+    press(f, INPUT_RIGHT);
+    assert_string_equal(f->command, "set seed 123456790");
+    const struct canvas c = {.rows = 12, .cols = 40, .grid = &f->grid};
+    f->ops->mouse(f->panel, &f->view, &c, n + 2, 20, MOUSE_WHEEL_UP);
+    assert_string_equal(f->command, "set top_k 1");
+    draw(f, 4, 40); /* with little room what is in focus is seen, and how many there are is said */
+    assert_int_not_equal(row_with(f, "top_k"), -1);
+    assert_int_equal(row_with(f, "tau"), -1);
+    char note[64] = "";
+    f->ops->note(f->panel, &f->view, note, sizeof note);
+    assert_non_null(strstr(note, " of 7"));
 }
 
 static void
@@ -280,6 +333,7 @@ main(void)
         PANEL_TEST(test_a_knob_asks_and_waits_for_the_event),
         PANEL_TEST(test_knobs_take_numbers_choices_and_the_mouse),
         PANEL_TEST(test_the_help_of_a_knob_wraps),
+        PANEL_TEST(test_sampling_is_turned_below_the_knobs),
         PANEL_TEST(test_a_replay_moves_no_knob),
         PANEL_TEST(test_series_take_the_declared_form),
         PANEL_TEST(test_a_chart_of_one_value_has_one_label),

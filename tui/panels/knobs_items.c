@@ -1,0 +1,76 @@
+/* What has a slider, and what it stands at. */
+#include <string.h>
+
+#include "tui/panels/knobs.h"
+
+uint32_t
+knobs_items(const struct view *v)
+{
+    return scope_policy(v->scope)->n_knobs + SAMPLING_KNOBS;
+}
+
+bool
+knobs_is_policys(const struct view *v, uint32_t i)
+{
+    return i < scope_policy(v->scope)->n_knobs;
+}
+
+static struct knobs_item
+policys(const struct view *v, uint32_t i)
+{
+    const struct knob *k = &scope_policy(v->scope)->knobs[i];
+    const double span = k->max - k->min;
+    return (struct knobs_item){.knob = k,
+                               .least = k->min,
+                               .most = k->max,
+                               .step = k->step > 0            ? k->step
+                                       : k->kind == KNOB_REAL ? span / 100
+                                                              : 1,
+                               .symbol = strcmp(k->symbol, k->name) != 0 ? k->symbol : "",
+                               .value = scope_knob(v->scope, i),
+                               .events = scope_knob_events(v->scope, i)};
+}
+
+struct knobs_item
+knobs_item(const struct view *v, uint32_t i)
+{
+    const uint32_t n = scope_policy(v->scope)->n_knobs;
+    if (i < n)
+        return policys(v, i);
+    const int which = i - n < SAMPLING_KNOBS ? (int)(i - n) : SAMPLING_KNOBS - 1;
+    const struct sampling_span *span = &sampling_spans[which];
+    uint64_t seed;
+    const struct sampling *s = scope_sampling(v->scope, &seed);
+    return (struct knobs_item){.knob = &sampling_knobs[which],
+                               .least = span->least,
+                               .most = span->most,
+                               .step = span->step,
+                               .symbol = which == SAMPLING_TEMPERATURE ? sampling_knobs[which].symbol : "",
+                               .value = sampling_knob_get(s, seed, which),
+                               .events = scope_sampling_events(v->scope, which),
+                               .idle = which != SAMPLING_TEMPERATURE && !(s->temperature > 0)};
+}
+
+void
+knobs_settle(struct knobs_panel *p, const struct view *v)
+{
+    const struct policy_info *policy = scope_policy(v->scope);
+    if (strcmp(p->policy, policy->name) != 0) {
+        memset(p->pending, 0, sizeof p->pending);
+        p->focus = 0;
+        p->top = 0;
+        p->typing = false;
+        memcpy(p->policy, policy->name, sizeof p->policy);
+    }
+    for (uint32_t i = 0; i < knobs_items(v); i++) {
+        const struct knobs_item it = knobs_item(v, i);
+        if (p->pending[i] && (it.value == p->asked[i] || it.events >= p->due[i]))
+            p->pending[i] = false;
+    }
+}
+
+double
+knobs_shown(const struct knobs_panel *p, const struct view *v, uint32_t i)
+{
+    return p->pending[i] ? p->asked[i] : knobs_item(v, i).value;
+}
