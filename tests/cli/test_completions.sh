@@ -35,7 +35,7 @@ offers_among() { # sentence, one of the words that are offered, the command line
 if command -v bash >/dev/null 2>&1; then
     check "the bash script is one" bash -n "$TMP/specscope.bash"
     offers "a command" 'replay' rep
-    offers "all options of a command" '--theme --script --help --version' replay --
+    offers "all options of a command" '--theme --script --follow --help --version' replay --
     offers "an option of the scope" '--quit-at-end' --qui
     offers "an option after a model" '--temp' run model.gguf --te
     offers "no option of another command" '' run --cs
