@@ -108,6 +108,13 @@ put_traces(const char *a, const char *b)
     put_row("trace", apart ? x : a, apart ? y : b, "");
 }
 
+/* "cpu, avx2 x2"; who wrote the trace may not have said. */
+static const char *
+machine_text(const struct run_info *info, char out[CELL])
+{
+    return say(out, "%s%s%.20s", info->backend, info->isa[0] != '\0' ? ", " : "", info->isa);
+}
+
 static void
 put_settings(const struct diff *d)
 {
@@ -123,10 +130,9 @@ put_settings(const struct diff *d)
     put_setting("head", a->settings->trained ? "trained" : "lens", b->settings->trained ? "trained" : "lens");
     put_setting("sampling", sampling_text(a->info, x), sampling_text(b->info, y));
     put_setting("model",
-                say(x, "%.20s, %u layers, %.8s", a->info->model_name, (unsigned)a->info->layers, a->info->types),
-                say(y, "%.20s, %u layers, %.8s", b->info->model_name, (unsigned)b->info->layers, b->info->types));
-    put_setting("computed by", say(x, "%s, %.20s", a->info->backend, a->info->isa),
-                say(y, "%s, %.20s", b->info->backend, b->info->isa));
+                say(x, "%.20s, %u layers %.8s", a->info->model_name, (unsigned)a->info->layers, a->info->types),
+                say(y, "%.20s, %u layers %.8s", b->info->model_name, (unsigned)b->info->layers, b->info->types));
+    put_setting("computed by", machine_text(a->info, x), machine_text(b->info, y));
     put_setting("machine", a->info->host, b->info->host);
     put_row("tokens", say(x, "%zu", a->n_tokens), say(y, "%zu", b->n_tokens), "");
     put_row("rounds", say(x, "%zu", a->n_rounds), say(y, "%zu", b->n_rounds), "");

@@ -104,16 +104,21 @@ title_draw(const struct followed *f, const struct canvas *c)
     struct bar bar = {0};
 
     bar_add(&bar, ROLE_TITLE, 9, false, "specscope");
-    char runs_on[sizeof info->backend + sizeof info->isa], name[48], helper[48] = "";
-    if (strcmp(info->backend, "cpu") == 0 || info->isa[0] == '\0')
-        snprintf(runs_on, sizeof runs_on, "%s×%u", info->backend, (unsigned)info->threads);
-    else /* a GPU, as its backend describes it; behind a comma is how it holds the model */
-        snprintf(runs_on, sizeof runs_on, "%.*s", (int)strcspn(info->isa, ","), info->isa);
+    char runs_on[sizeof info->isa + 8], name[48], helper[48] = "";
+    const char *machine = strcmp(info->backend, "cpu") == 0 || info->isa[0] == '\0' ? info->backend : info->isa;
+    const int shown =
+        (int)strcspn(machine, ","); /* a GPU, as its backend describes it; then comes how it holds the model */
+    if (machine == info->isa)
+        snprintf(runs_on, sizeof runs_on, " · %.*s", shown, machine);
+    else if (machine[0] != '\0')
+        snprintf(runs_on, sizeof runs_on, " · %.*s×%u", shown, machine, (unsigned)info->threads);
+    else
+        runs_on[0] = '\0'; /* nobody said */
     printable_text(info->model_name, strlen(info->model_name), name, sizeof name);
     const char *draft = scope_model_used(f->scope, MODEL_DRAFT) ? info->helpers[HELPER_DRAFT].name : "";
     if (draft[0] != '\0')
         printable_text(draft, strlen(draft), helper, sizeof helper);
-    bar_add(&bar, ROLE_TEXT, 5, false, "%s%s%s · %u layers · %s", name, draft[0] != '\0' ? " + " : "", helper,
+    bar_add(&bar, ROLE_TEXT, 5, false, "%s%s%s · %u layers%s", name, draft[0] != '\0' ? " + " : "", helper,
             (unsigned)info->layers, runs_on);
     bar_add(&bar, ROLE_FOCUS, 1, false, "policy %s", scope_policy(f->scope)->name);
     enum role role;

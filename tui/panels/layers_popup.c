@@ -90,7 +90,8 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
     }
     if (cells == NULL || !cells[layer].known) {
         canvas_text(&inside, 0, 0, ROLE_DIM, "this layer was not asked here");
-        canvas_text(&inside, 1, 0, ROLE_DIM, "(:probe all asks every layer)");
+        if (v->live)
+            canvas_text(&inside, 1, 0, ROLE_DIM, "(:probe all asks every layer)");
     } else {
         draw_top(s, &inside, &cells[layer]);
     }

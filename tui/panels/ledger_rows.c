@@ -204,7 +204,8 @@ draw_measures(const struct ledger_choice *ch, const struct scope *scope, const s
         snprintf(text + used, sizeof text - (size_t)used, " ±%.*f", places, e.tokens_per_s.se);
     put(c, y, a->speed, isnan(e.tokens_per_s.value) ? ROLE_DIM : ROLE_TEXT, isnan(e.tokens_per_s.value) ? "–" : text);
     const bool modelled = ch->modelled || isnan(speedup.value);
-    snprintf(text, sizeof text, modelled ? "(%.2f×)" : "%.2f×", modelled ? e.modelled.value : speedup.value);
+    const double ratio = modelled ? e.modelled.value : speedup.value;
+    snprintf(text, sizeof text, isnan(ratio) ? "–" : modelled ? "(%.2f×)" : "%.2f×", ratio);
     put(c, y, a->ratio, modelled && !ch->modelled ? ROLE_DIM : ROLE_TEXT, text);
 }
 

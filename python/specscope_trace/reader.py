@@ -1,0 +1,51 @@
+"""Reads a trace, whoever wrote it, into pandas."""
+
+import io
+import json
+import os
+from typing import TYPE_CHECKING, Any, Dict, Union
+
+from .tables import COLUMNS, TEXTS, unescape
+
+if TYPE_CHECKING:
+    import pandas
+
+Folder = Union[str, "os.PathLike[str]"]
+
+
+def run_json(folder: Folder) -> Dict[str, Any]:
+    """What stays the same over a run: the model, the machine, settings, the policies' knobs and series."""
+    with open(os.path.join(os.fspath(folder), "run.json"), encoding="utf-8") as f:
+        loaded: Dict[str, Any] = json.load(f)
+    return loaded
+
+
+def read(folder: Folder) -> "Dict[str, pandas.DataFrame]":
+    """A frame for each table: tokens, layers, series, vocab, controls, rounds; columns that the file lacks are all missing.
+    What came after the last whole round is left out, unless the trace was closed, as replays do. vocab's text is bytes."""
+    import pandas
+
+    frames: "Dict[str, pandas.DataFrame]" = {}
+    for table, columns in COLUMNS.items():
+        name = os.path.join(os.fspath(folder), table + ".csv")
+        kinds = {c: str for c in TEXTS | {"source", "probed_by", "model", "top"} if c in columns}
+        if os.path.exists(name):
+            with open(name, encoding="utf-8", newline="") as f:
+                whole = f.read()
+            whole = whole[: whole.rfind("\n") + 1]  # a line that is still being written is none
+            frame = pandas.read_csv(io.StringIO(whole), dtype=kinds, keep_default_na=False, na_values={
+                c: [""] for c in columns if c not in kinds})
+        else:
+            frame = pandas.DataFrame(columns=columns)
+        for column in columns:
+            if column not in frame:
+                frame[column] = "" if column in kinds else float("nan")
+            elif column == "text":
+                frame[column] = frame[column].map(unescape)
+            elif column in TEXTS:
+                frame[column] = frame[column].map(lambda text: unescape(text).decode("utf-8", "replace"))
+        frames[table] = frame
+    closed = run_json(folder).get("closed_event")
+    rounds = frames["rounds"]["event"]
+    last = closed if closed is not None else rounds.max() if len(rounds) > 0 else 0
+    return {table: frame[frame["event"] <= last] for table, frame in frames.items()}

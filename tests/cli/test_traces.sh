@@ -1,0 +1,95 @@
+#!/bin/sh
+# A trace is a public format: docs/traces.md, the Python writer and ours say the same of it, and what others write replays.
+BUILD=${BUILD:-build}
+. tests/screens/lib.sh
+
+cd "$WORK" || exit 1
+"$PROGRAM" run -n 8 --trace "$WORK/ours" >/dev/null 2>&1
+for table in tokens rounds layers vocab series controls; do
+    columns=$(head -n 1 "ours/$table.csv")
+    # the table below the heading, its first cells
+    awk -v name="$table.csv" '/^##/ { on = $2 ~ "^" name } on' "$ROOT/docs/traces.md" | grep '^| `' | cut -d'|' -f2 | tr -d '` ' | tr ',\n' '\n\n' |
+        sort >"$table.docs"
+    echo "$columns" | tr ',' '\n' | sort >"$table.ours"
+    check "docs/traces.md has the columns of $table.csv" diff "$table.docs" "$table.ours"
+done
+# members of run.json, those of objects in it too, knobs and series aside
+members='"[a-z_]*":'
+sed '/"policies"/,/^\t\]/d' ours/run.json | grep -o "$members" | tr -d '":' | sort -u |
+    while read -r name; do grep -q "\`$name\`" "$ROOT/docs/traces.md" || echo "$name"; done >missing
+check "docs/traces.md has the members of run.json" sh -c '! grep . missing'
+
+# The smallest useful trace of the page is one.
+mkdir smallest
+block() { # the first block of code after the line that says what file it is
+    awk -v name="\`$1\`" '$0 == name { on = 1; next } on && /^```/ { if (inside) exit; inside = 1; next } inside' "$ROOT/docs/traces.md"
+}
+for file in run.json tokens.csv rounds.csv; do block $file >"smallest/$file"; done
+terminal 80x24 "$PROGRAM replay $WORK/smallest"
+check "the smallest trace replays" wait_for 'policy early.*at its end'
+check "it shows ids where there are no words" wait_for '3332'
+tm send-keys q
+check "and ends well" exits 0
+
+if command -v python3 >/dev/null; then
+    cd "$ROOT" || exit 1
+    check "the Python writer and reader pass their tests" python3 -m unittest discover -s python/tests
+    PYTHONPATH=python python3 -c '
+from specscope_trace.tables import COLUMNS
+for table, columns in COLUMNS.items(): print(table, ",".join(columns))' | while read -r table columns; do
+        [ "$columns" = "$(head -n 1 "$WORK/ours/$table.csv")" ] || echo "$table"
+    done >"$WORK/differ"
+    check "its columns are ours" sh -c "! grep . '$WORK/differ'"
+    # One process writes, slowly; the scope follows, begun before it and after.
+    cat >"$WORK/writes.py" <<'END'
+import os, sys, time
+sys.path.insert(0, "python")
+from specscope_trace import Draft, Model, Trace
+folder, go = sys.argv[1:]
+def wait(name):
+    while not os.path.exists(os.path.join(go, name)): time.sleep(0.02)
+t = Trace(folder, model=Model("elsewhere", layers=6, vocab=100), policy="foreign", context=400, device="a far machine",
+          decode=lambda i: " w%d" % i)
+t.begin([1, 2, 3])
+for n in range(1, 41):
+    if n in (4, 31): wait("go%d" % n)
+    for layer in range(1, 4): t.layer(t.position, layer, 40 + layer, 0.2 * layer)
+    t.round([Draft(40 + n, exit_layer=3, confidence=0.6), Draft(7, exit_layer=3, confidence=0.5)], 1, n, draft_seconds=0.01,
+            verify_seconds=0.02, layers_loaded=12)
+wait("close")
+t.close()
+END
+    python3 "$WORK/writes.py" "$WORK/foreign" "$WORK" &
+    terminal 120x36 "$PROGRAM replay --follow $WORK/foreign"
+    check "who follows sees the rounds that there are" wait_for 'following.*round 3'
+    check "whose model and machine it is" shows 'elsewhere · 6 layers · a far machine.*policy foreign'
+    touch "$WORK/go4"
+    check "rounds come as they are written" wait_for 'round 30$\|round 30 '
+    check "with their text" shows 'w70'
+    tm send-keys Space
+    check "it stands still when it is told to" wait_for 'following, paused'
+    touch "$WORK/go31"
+    sleep 0.5
+    check "also when more comes" shows 'round 30$\|round 30 '
+    tm send-keys Space
+    check "and catches up" wait_for 'round 40'
+    touch "$WORK/close"
+    check "it is a replay like any other once it is closed" wait_for 'replay, at its end'
+    tm send-keys q
+    check "and ends well when nobody writes any more" exits 0
+    wait
+    "$PROGRAM" diff "$WORK/foreign" "$WORK/foreign" >"$WORK/diff" 2>&1
+    check "two such traces are compared" grep -q 'tokens/s .*66.7' "$WORK/diff"
+    "$PROGRAM" plot "$WORK/foreign" exits -o "$WORK/exits.svg" >"$WORK/plot" 2>&1
+    check "and drawn" grep -q '<svg' "$WORK/exits.svg"
+    terminal 80x24 "$PROGRAM replay --follow $WORK/later"
+    check "who comes before the writer waits" until_true 15 grep -q 'waiting for .*later/run.json' "$WORK/run/err"
+    cp -r "$WORK/foreign" "$WORK/later.part" && mv "$WORK/later.part" "$WORK/later"
+    check "and then sees it" wait_for 'round 40'
+    rm "$WORK/later/rounds.csv"
+    tm send-keys q
+    exits 0 >/dev/null
+else
+    echo "ok 1 - the Python writer # SKIP there is no python3"
+fi
+exit $STATUS
