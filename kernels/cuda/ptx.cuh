@@ -159,7 +159,7 @@ load_activations(const uint4 *p)
     return v;
 }
 
-/* 128 bytes, at a multiple of 128, on their way into L2. */
+/* 128 bytes, at a multiple of 16, on their way into L2. */
 static __device__ __forceinline__ void
 prefetch_l2(const void *p)
 {

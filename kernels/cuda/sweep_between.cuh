@@ -43,6 +43,7 @@ norm_head(struct sweep_shared *s, uint32_t i, uint32_t h)
     for (uint32_t d = lane; d < dim; d += WARP)
         squares = fmaf(from[d], from[d], squares);
     squares = warp_sum(squares);
+    __syncwarp(); /* all has been read that is written below */
     const float inverse = weight != NULL ? 1.0f / sqrtf(squares / (float)dim + s->model.rms_eps) : 1;
     const float scale = 1.0f / sqrtf((float)dim);
     for (uint32_t p = lane; p < dim / 2; p += WARP) {

@@ -46,6 +46,7 @@ stacks::at_least(size_t wanted)
         munmap(base, n * (STACK + GUARD));
     base = (char *)more;
     n = wanted;
+    size = n * (STACK + GUARD);
     return true;
 }
 

@@ -30,11 +30,16 @@ class stacks
     ~stacks();
     bool at_least(size_t n); /* false: no memory */
     void place(context *, size_t i) const;
+    bool
+    has(const void *p) const
+    {
+        return (size_t)((const char *)p - base) < size;
+    }
     void clean(); /* after threads were left in the middle of what they did */
 
   private:
     char *base = nullptr;
-    size_t n = 0;
+    size_t n = 0, size = 0;
 };
 
 /* The stack that this function is called on. */

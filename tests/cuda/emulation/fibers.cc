@@ -1,6 +1,6 @@
 #include <mutex>
 
-#include "grid.h"
+#include "watch.h"
 
 namespace emulation
 {
@@ -132,6 +132,7 @@ set_up(unsigned first, unsigned n_blocks)
         b.n_warps = warps;
         b.live = threads;
         b.waiting = b.sum = 0;
+        b.clock = b.met = 0;
         b.ready = warps == 32 ? UINT32_MAX : (1u << warps) - 1;
         const unsigned number = first + i;
         for (unsigned w = 0; w < warps; w++) {
@@ -150,7 +151,8 @@ set_up(unsigned first, unsigned n_blocks)
             f.warp = &b.warps[t / 32];
             f.state = READY;
             f.begun = false;
-            f.touches = 0;
+            f.touches = f.meetings = f.released = 0;
+            f.who = number << THREAD_BITS | t;
             running.room.place(&f.own, (size_t)i * threads + t);
         }
     }
@@ -212,6 +214,8 @@ run_grid(const launched &what, char *complaint, size_t room)
     running.random = what.seed;
     all_of_it = {what.block, what.grid};
     place_own(&running.scheduler);
+    if (watching != nullptr)
+        watching->grid_begins();
     running.fibers.resize((size_t)at_once * threads);
     running.blocks.resize(at_once);
     running.warps.resize((size_t)at_once * ((threads + 31) / 32));
@@ -221,8 +225,11 @@ run_grid(const launched &what, char *complaint, size_t room)
         poison_static_shared();
         if (!set_up(first, at_once))
             complain("there is no memory for %zu bytes of shared memory in %u blocks", what.shared, at_once);
-        else
+        else {
+            if (watching != nullptr)
+                watching->blocks_begin();
             run_blocks();
+        }
     }
     if (what.cooperative && at_once > 1 && !static_shared_is_poison())
         complain("a cooperative kernel uses shared memory that is not dynamic: here all its blocks have it in common");

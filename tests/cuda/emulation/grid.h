@@ -20,6 +20,9 @@ struct fiber {
     enum state state;
     bool begun;
     unsigned touches;
+    unsigned meetings; /* of the grid that it passed */
+    uint32_t who;      /* number of its block, and its own */
+    uint32_t released; /* when, by its block's clock */
     collective kind;
     site where; /* it waits */
     context own;
@@ -33,6 +36,7 @@ struct warp {
     uint32_t mask;    /* that it is for */
     uint32_t waiting; /* at the block's barrier */
     uint32_t spinning;
+    uint32_t met; /* all lanes, when */
     collective kind;
     site where;
     void *data[32];
@@ -43,7 +47,8 @@ struct block {
     warp *warps;
     uint32_t ready; /* warps with lanes that can run */
     unsigned n_warps, live, waiting, sum, result;
-    site where; /* the barrier */
+    site where;          /* the barrier */
+    uint32_t clock, met; /* counts what orders accesses; the barrier's time on it */
     block_memory shared;
 };
 
@@ -64,6 +69,8 @@ struct grid {
     size_t complaint_room;
 };
 extern grid running;
+
+#define THREAD_BITS 10 /* of a fiber's `who` */
 
 /* ---- whose turn it is (fibers.cc) ---- */
 void make_ready(warp *, uint32_t lanes);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "watch.h"
 #include "world.h"
 
 using emulation::all;
@@ -21,12 +22,22 @@ emulation::within(const std::map<const char *, size_t> &map, const void *p, size
            n <= at->second - (size_t)((const char *)p - at->first);
 }
 
+bool
+emulation::on_device(const void *p, size_t bytes)
+{
+    std::lock_guard<std::mutex> hold(all().lock);
+    return within(all().device, p, bytes);
+}
+
 void
 emulation::forget_allocations()
 {
     for (auto *map : {&all().device, &all().pinned}) {
-        for (const auto &each : *map)
+        for (const auto &each : *map) {
+            if (watching != nullptr)
+                watching->freed(each.first, each.second);
             free((void *)each.first);
+        }
         map->clear();
     }
     all().used = 0;
@@ -66,10 +77,14 @@ allocate(std::map<const char *, size_t> &map, void **out, size_t bytes)
     void *p = nullptr;
     if (on_device && (bytes > emulation::memory_size() || w.used > emulation::memory_size() - bytes))
         return w.last = cudaErrorMemoryAllocation;
-    if (posix_memalign(&p, 256, bytes > 0 ? bytes : 1) != 0)
+    const size_t page = emulation::WATCHED_PAGE,
+                 room = emulation::watching != nullptr ? (bytes + page - 1) / page * page : bytes;
+    if (posix_memalign(&p, emulation::watching != nullptr ? page : 256, room > 0 ? room : 1) != 0)
         return w.last = cudaErrorMemoryAllocation;
     memset(p, emulation::POISON, bytes);
     map[(const char *)p] = bytes;
+    if (on_device && emulation::watching != nullptr)
+        emulation::watching->allocated(p, room);
     w.used += on_device ? bytes : 0;
     *out = p;
     return cudaSuccess;
@@ -87,6 +102,8 @@ release(std::unique_lock<std::mutex> &hold, std::map<const char *, size_t> &map,
     if (at == map.end())
         return refuse("freed twice, or never allocated", 0);
     w.used -= &map == &w.device ? at->second : 0;
+    if (emulation::watching != nullptr)
+        emulation::watching->freed(p, at->second);
     map.erase(at);
     free(p);
     return cudaSuccess;

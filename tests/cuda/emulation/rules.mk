@@ -58,11 +58,54 @@ $(BUILD)/tests/test_cuda_smoke: $(SMOKE_CU:%.cu=$(BUILD)/emulated/%.o) $(SMOKE_O
 	$(Q)$(EMULATED_CXX) $(OPENMP) $(LDFLAGS) -o $@ $^ -lcmocka -lm
 $(BUILD)/emulated/tests/cuda/smoke/facts.o: EMULATED_CXX += $(EMULATED_CODE)
 
+# The same with all accesses of device code looked at: does anything order them (races/order.h)? The instrumentation is the
+# thread sanitizer's, what it calls is ours. Everything has the name that it has without, in a folder of its own.
+RACES_SRC := $(sort $(wildcard $(EMULATION)/races/*.cc))
+RACES_RUN := $(RACES_SRC:%.cc=$(BUILD)/emulated/%.o) $(EMULATION_OBJ)
+RACES_OBJ := $(CUDA_CU:%.cu=$(BUILD)/races/%.o) $(CUDA_C:%.c=$(BUILD)/emulated/%.o) $(RACES_RUN)
+RACES_SO  := $(BUILD)/tests/races/specscope-cuda-emulated.so
+RACES     := $(RACES_SO) $(EMULATED_TESTS:%=$(BUILD)/tests/races/%) $(BUILD)/tests/races/test_cuda_steps \
+	$(BUILD)/tests/races/test_cuda_products $(BUILD)/tests/test_races
+
+$(BUILD)/races/%.o: %.cu | $(BUILD)/.deps-test
+	@mkdir -p $(@D)
+	$(call say,CXX,"$< (races)")
+	$(Q)$(EMULATED_CXX) -fsanitize=thread -MMD -MP -x c++ -include cuda_runtime.h -c $< -o $@
+$(BUILD)/races/%.o: %.cc | $(BUILD)/.deps-test
+	@mkdir -p $(@D)
+	$(call say,CXX,"$< (races)")
+	$(Q)$(EMULATED_CXX) -fsanitize=thread -MMD -MP -c $< -o $@
+$(RACES_SO): $(RACES_OBJ)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(EMULATED_CXX) -shared $(OPENMP) $(LDFLAGS) -Wl,-z,nodelete -o $@.part $^ -lm && mv $@.part $@
+$(BUILD)/libraces.a: $(RACES_OBJ)
+	@rm -f $@
+	$(call say,AR,$@)
+	$(Q)$(AR) rcs $@ $^
+$(EMULATED_TESTS:%=$(BUILD)/tests/races/%): $(BUILD)/tests/races/%: $(BUILD)/obj/tests/unit/cuda/%.o $(BUILD)/libtests.a \
+		$(BUILD)/libspecscope.a $(BUILD)/libraces.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS) -lstdc++
+$(BUILD)/tests/races/test_%: $(BUILD)/races/tests/unit/cuda/test_%.o $(RACES_RUN)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(EMULATED_CXX) $(LDFLAGS) -o $@ $^ -lcmocka
+$(BUILD)/tests/test_races: $(BUILD)/races/tests/unit/cuda/test_races.o $(RACES_RUN)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(EMULATED_CXX) $(LDFLAGS) -o $@ $^ -lcmocka
+
 .PHONY: cuda-emulated
 cuda-emulated: $(EMULATED_SO) $(BUILD)/tests/test_cuda_smoke
 ifeq ($(findstring thread,$(SANITIZE)),)
 test-programs: cuda-emulated $(EMULATION_TESTS:%=$(BUILD)/tests/%)
+ifndef SANITIZE # which goes with no other one
+test-programs: $(RACES)
+endif
 else
 UNIT := $(filter-out $(EMULATED_TESTS:%=$(BUILD)/tests/%),$(UNIT))
 endif
--include $(EMULATED_OBJ:.o=.d) $(wildcard $(BUILD)/emulated/tests/unit/cuda/*.d $(BUILD)/emulated/tests/cuda/smoke/*.d)
+-include $(EMULATED_OBJ:.o=.d) $(RACES_OBJ:.o=.d) $(wildcard $(BUILD)/emulated/tests/unit/cuda/*.d $(BUILD)/emulated/tests/cuda/smoke/*.d) \
+	$(wildcard $(BUILD)/races/tests/unit/cuda/*.d)

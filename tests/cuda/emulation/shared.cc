@@ -4,7 +4,7 @@
 #include <cstring>
 #include <link.h>
 
-#include "fibers.h"
+#include "watch.h"
 
 namespace emulation
 {
@@ -17,20 +17,31 @@ block_memory::block_memory(block_memory &&other) noexcept : p(other.p), size(oth
 
 block_memory::~block_memory()
 {
+    give_back();
+}
+
+void
+block_memory::give_back()
+{
+    if (p != nullptr && watching != nullptr)
+        watching->freed(p, size);
     free(p);
+    p = nullptr;
 }
 
 bool
 block_memory::fresh(size_t bytes)
 {
     if (p == nullptr || bytes != size) {
-        free(p);
-        p = nullptr;
-        if (posix_memalign(&p, 128, bytes > 0 ? bytes : 1) != 0) {
+        give_back();
+        const size_t page = watching != nullptr ? WATCHED_PAGE : 1, room = (bytes + page - 1) / page * page;
+        if (posix_memalign(&p, page > 1 ? page : 128, room > 0 ? room : 1) != 0) {
             p = nullptr;
             return false;
         }
         size = bytes;
+        if (watching != nullptr)
+            watching->allocated(p, room);
     }
     memset(p, POISON, size);
     return true;
@@ -39,11 +50,6 @@ block_memory::fresh(size_t bytes)
 /* ---- static ---- */
 
 static thread_local unsigned char one_of_them;
-
-struct piece {
-    unsigned char *start;
-    size_t size;
-};
 
 static int
 look(struct dl_phdr_info *library, size_t, void *out)
@@ -59,7 +65,7 @@ look(struct dl_phdr_info *library, size_t, void *out)
     return 0;
 }
 
-static piece
+piece
 thread_locals()
 {
     piece found = {&one_of_them, 1};

@@ -23,6 +23,7 @@ class block_memory
     }
 
   private:
+    void give_back();
     void *p = nullptr;
     size_t size = 0;
 };
@@ -30,6 +31,11 @@ class block_memory
 /* __shared__ variables. They are static and thread_local: what a library has of those lies in one piece, a host thread's
  * own, so it can be poisoned before a block as a GPU's is not, but might as well be. Blocks that live at the same time
  * would share them. */
+struct piece {
+    unsigned char *start;
+    size_t size;
+};
+piece thread_locals(); /* that of the calling thread */
 void poison_static_shared();
 bool static_shared_is_poison();
 

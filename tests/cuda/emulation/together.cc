@@ -1,7 +1,7 @@
 /* Where threads wait for each other: barriers of a block, collectives of a warp, memory that others change. */
 #include <cstring>
 
-#include "grid.h"
+#include "watch.h"
 
 namespace emulation
 {
@@ -14,6 +14,9 @@ let_through(block *b)
 {
     b->result = b->sum;
     b->waiting = b->sum = 0;
+    b->met = ++b->clock;
+    if (watching != nullptr)
+        watching->block_met(b);
     for (unsigned i = 0; i < b->n_warps; i++) {
         make_ready(&b->warps[i], b->warps[i].waiting);
         b->warps[i].waiting = 0;
@@ -26,6 +29,8 @@ block_barrier(unsigned value, site where)
     fiber *f = running.now;
     block *b = f->block;
     running.moved = true;
+    if (!keeps(BLOCK_BARRIER, where))
+        return value;
     f->touches = 0;
     if (b->waiting == 0)
         b->where = where;
@@ -41,12 +46,28 @@ block_barrier(unsigned value, site where)
     return b->result; /* nobody has got to the next barrier's end: that needs this thread too */
 }
 
+/* Of the collectives a __syncwarp orders what lanes do to memory, and no other (programming guide, warp shuffle, vote and
+ * matrix functions). */
+static void
+put_in_order(warp *w, uint32_t lanes)
+{
+    if (w->kind != SYNC)
+        return;
+    block *b = w->lanes[0].block;
+    b->clock++;
+    if (lanes == w->there)
+        w->met = b->clock;
+    if (watching != nullptr)
+        watching->lanes_met(w, lanes);
+}
+
 /* The lanes of a collective are there. */
 static void
 do_together(warp *w)
 {
     const uint32_t came = w->came;
     w->came = 0;
+    put_in_order(w, came);
     w->work(w->data);
     make_ready(w, came);
 }
@@ -60,6 +81,8 @@ together(collective kind, uint32_t mask, void *data, void (*work)(void *const da
     running.moved = true;
     f->touches = 0;
     f->kind = kind;
+    if (kind == SYNC && !keeps(WARP_SYNC, where))
+        return;
     if (!(mask & own))
         misuse(where, "is not in the mask that it gives");
     if (kind == MATRIX && (w->there != UINT32_MAX || mask != UINT32_MAX))
@@ -79,6 +102,7 @@ together(collective kind, uint32_t mask, void *data, void (*work)(void *const da
     if ((w->came | own) == (mask & w->there)) {
         const uint32_t others = w->came;
         w->came = 0;
+        put_in_order(w, others | own);
         work(w->data);
         make_ready(w, others);
         return;

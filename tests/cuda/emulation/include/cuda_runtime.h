@@ -172,9 +172,10 @@ __byte_perm(unsigned x, unsigned y, unsigned which)
 /* ---- memory ---- */
 
 template <class T>
-static inline T
-__ldg(const T *p)
+EMULATED_UNSEEN static inline T
+__ldg(const T *p, EMULATED_SITE)
 {
+    emulation::constant(p, sizeof *p, EMULATED_HERE);
     return *p;
 }
 template <class T>
@@ -191,23 +192,22 @@ __stcg(T *p, T v)
     *p = v;
 }
 static inline void
-__threadfence()
+__threadfence(EMULATED_SITE)
 {
+    emulation::fence(EMULATED_HERE);
 }
 static inline void
-__threadfence_block()
+__threadfence_system(EMULATED_SITE)
 {
-}
-static inline void
-__threadfence_system()
-{
+    emulation::fence(EMULATED_HERE);
 }
 
 /* Threads take turns only where they wait, so these are whole. */
 #define EMULATED_ATOMIC(name, after)                                                                                   \
-    template <class T, class V> static inline T name(T *p, V given, EMULATED_SITE)                                     \
+    template <class T, class V> EMULATED_UNSEEN static inline T name(T *p, V given, EMULATED_SITE)                     \
     {                                                                                                                  \
         emulation::touch(EMULATED_HERE);                                                                               \
+        emulation::atomic(p, sizeof *p, emulation::CHANGES, emulation::RELAXED, EMULATED_HERE);                        \
         const T was = *p, v = (T)given;                                                                                \
         *p = (T)(after);                                                                                               \
         return was;                                                                                                    \
@@ -222,10 +222,11 @@ EMULATED_ATOMIC(atomicOr, was | v)
 EMULATED_ATOMIC(atomicInc, was >= v ? 0 : was + 1)
 
 template <class T>
-static inline T
+EMULATED_UNSEEN static inline T
 atomicCAS(T *p, T expected, T v, EMULATED_SITE)
 {
     emulation::touch(EMULATED_HERE);
+    emulation::atomic(p, sizeof *p, emulation::CHANGES, emulation::RELAXED, EMULATED_HERE);
     const T was = *p;
     if (was == expected)
         *p = v;
@@ -274,7 +275,7 @@ static inline T
 emulated_shuffle(unsigned mask, T value, unsigned source, emulation::site at)
 {
     emulated_shuffled<T> mine = {value, value, source};
-    auto work = [](void *const *data) {
+    auto work = [](void *const *data) EMULATED_UNSEEN {
         for (unsigned i = 0; i < 32; i++) {
             auto *const lane = (emulated_shuffled<T> *)data[i];
             if (lane == nullptr)
@@ -327,7 +328,7 @@ static inline unsigned
 emulated_reduce(emulation::collective kind, unsigned mask, unsigned value, emulation::site at)
 {
     emulated_vote mine = {value, 0};
-    auto work = [](void *const *data) {
+    auto work = [](void *const *data) EMULATED_UNSEEN {
         unsigned all = Op::none;
         for (unsigned i = 0; i < 32; i++)
             if (const auto *vote = (const emulated_vote *)data[i])

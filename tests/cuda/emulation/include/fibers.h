@@ -52,6 +52,24 @@ unsigned block_barrier(unsigned value, site);
 void spin(site);
 /* Called by atomics: the thread may be waiting for another in a loop of them. */
 void touch(site);
+/* ---- the order of accesses to memory (watch.h) ---- */
+
+/* What orders them. Each place where device code has one can be left out, for a test of tests (watch.cc). */
+enum ordering { BLOCK_BARRIER, WARP_SYNC, FENCE, ACQUIRE, RELEASE, MEETING };
+bool keeps(ordering, site); /* is it there? */
+bool meets(site);           /* the same of a barrier of the grid, of which all threads pass as many */
+
+enum atomic_kind { LOADS, STORES, CHANGES };
+enum { RELAXED = 0, ACQUIRES = 1, RELEASES = 2 };
+/* A thread's access that is about to come. */
+void atomic(const void *p, size_t n, atomic_kind, unsigned order, site);
+void constant(const void *p, size_t n, site); /* through what does not notice that others write */
+void fence(site);
+/* Is all of it in one allocation of the device's? */
+bool on_device(const void *, size_t bytes);
+/* A function whose accesses these are, or that nobody need know of. */
+#define EMULATED_UNSEEN __attribute__((no_sanitize("thread")))
+
 /* An error of the running thread, which ends the grid. */
 [[noreturn]] void misuse(site, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

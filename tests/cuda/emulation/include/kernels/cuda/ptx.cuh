@@ -86,7 +86,7 @@ static inline void
 emulated_multiply(float *d, const uint32_t *a, uint32_t b0, uint32_t b1, emulation::site at)
 {
     struct emulated_mma mine = {d, {a[0], a[1], a[2], a[3]}, {b0, b1}};
-    auto work = [](void *const *data) {
+    auto work = [](void *const *data) EMULATED_UNSEEN {
         float x[16][16], y[16][8], sum[16][8];
         for (unsigned lane = 0; lane < 32; lane++) {
             const auto *m = (const struct emulated_mma *)data[lane];
@@ -131,20 +131,24 @@ mma_bf16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, EMULAT
 /* ---- memory ---- */
 
 template <class T>
-static inline void
+EMULATED_UNSEEN static inline void
 load_weights(T *v, const void *p, bool take, EMULATED_SITE)
 {
     if (take && (uintptr_t)p % sizeof(T) != 0)
         emulation::misuse(EMULATED_HERE, "loads %zu bytes from an address that is no multiple of that", sizeof(T));
-    if (take)
+    if (take) {
+        emulation::constant(p, sizeof *v, EMULATED_HERE);
         *v = *(const T *)p;
+    }
 }
 
 template <class T>
 static inline void
 load_state(T *v, const void *p, EMULATED_SITE)
 {
-    load_weights(v, p, true, file_, line_);
+    if ((uintptr_t)p % sizeof(T) != 0)
+        emulation::misuse(EMULATED_HERE, "loads %zu bytes from an address that is no multiple of that", sizeof(T));
+    *v = *(const T *)p;
 }
 
 static inline uint32_t
@@ -171,28 +175,38 @@ load_activations(const uint4 *p, EMULATED_SITE)
 }
 
 static inline void
-prefetch_l2(const void *)
+prefetch_l2(const void *p, EMULATED_SITE)
 {
+    if ((uintptr_t)p % 16 != 0) /* of the bulk copy: a line that begins elsewhere is two */
+        emulation::misuse(EMULATED_HERE, "fetches ahead from an address that is no multiple of 16");
+    if (!emulation::on_device(p, 128))
+        emulation::misuse(EMULATED_HERE, "fetches ahead what is no memory of the device");
 }
 
 /* Whoever loads in this way waits for what others store. */
-static inline uint32_t
+EMULATED_UNSEEN static inline uint32_t
 load_acquire(const uint32_t *p, EMULATED_SITE)
 {
     emulation::spin(EMULATED_HERE);
+    emulation::atomic(p, sizeof *p, emulation::LOADS, emulation::ACQUIRES, EMULATED_HERE);
     return *(const volatile uint32_t *)p;
 }
 
-static inline void
-store_release(uint32_t *p, uint32_t v)
+EMULATED_UNSEEN static inline void
+store_release(uint32_t *p, uint32_t v, EMULATED_SITE)
 {
+    emulation::atomic(p, sizeof *p, emulation::STORES, emulation::RELEASES, EMULATED_HERE);
     *(volatile uint32_t *)p = v;
 }
 
-static inline uint32_t
+EMULATED_UNSEEN static inline uint32_t
 add_acquire_release(uint32_t *p, uint32_t v, EMULATED_SITE)
 {
-    return atomicAdd(p, v, file_, line_);
+    emulation::touch(EMULATED_HERE);
+    emulation::atomic(p, sizeof *p, emulation::CHANGES, emulation::ACQUIRES | emulation::RELEASES, EMULATED_HERE);
+    const uint32_t was = *p;
+    *p = was + v;
+    return was;
 }
 
 static inline uint64_t

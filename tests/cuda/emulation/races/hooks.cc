@@ -1,0 +1,111 @@
+/* Device code compiled with -fsanitize=thread calls these around its accesses (the names are the compilers'); here they ask
+ * whether anything orders the accesses, instead of the sanitizer's library, which does not know threads that are fibers. */
+#include "../watch.h"
+#include "order.h"
+#include "report.h"
+#include "shadow.h"
+
+namespace emulation
+{
+
+/* Host code is instrumented too, and calls from other stacks. Accesses to a thread's own stack are nobody else's. */
+static inline void
+seen(const void *p, size_t n, access what, const void *from)
+{
+    const char *frame = (const char *)__builtin_frame_address(0);
+    if (!running.room.has(frame) || running.room.has(p))
+        return;
+    shadow_access(p, n, what, false, where_of_code(from));
+}
+
+static void
+atomic_seen(const void *p, size_t n, atomic_kind kind, unsigned order, site where)
+{
+    shadow_access(p, n, kind == LOADS ? READ : WRITE, true, where_of_site(where));
+    order_atomic(p, kind, order);
+}
+
+static void
+constant_seen(const void *p, size_t n, site where)
+{
+    shadow_constant(p, n, where_of_site(where));
+}
+
+static void
+grid_begins()
+{
+    order_grid_begins();
+    shadow_grid_begins();
+}
+
+static void
+blocks_begin()
+{
+    order_blocks_begin();
+    shadow_blocks_begin();
+}
+
+static const watcher here_it_is = {shadow_allocated, shadow_freed, grid_begins, blocks_begin, order_block_met,
+                                   order_lanes_met,  order_fenced, atomic_seen, constant_seen};
+
+__attribute__((constructor)) static void
+watch()
+{
+    watching = &here_it_is;
+}
+
+} // namespace emulation
+
+using emulation::READ;
+using emulation::WRITE;
+#define HOOK extern "C" __attribute__((visibility("default"), noinline)) void
+#define ACCESS(name, bytes, what)                                                                                      \
+    HOOK __tsan_##name##bytes(const void *p)                                                                           \
+    {                                                                                                                  \
+        emulation::seen(p, bytes, what, __builtin_return_address(0));                                                  \
+    }
+#define ACCESSES(bytes)                                                                                                \
+    ACCESS(read, bytes, READ)                                                                                          \
+    ACCESS(write, bytes, WRITE)                                                                                        \
+    ACCESS(unaligned_read, bytes, READ)                                                                                \
+    ACCESS(unaligned_write, bytes, WRITE)                                                                              \
+    ACCESS(read_write, bytes, WRITE)                                                                                   \
+    ACCESS(unaligned_read_write, bytes, WRITE)
+ACCESSES(1)
+ACCESSES(2)
+ACCESSES(4)
+ACCESSES(8)
+ACCESSES(16)
+
+HOOK
+__tsan_read_range(const void *p, size_t n)
+{
+    emulation::seen(p, n, READ, __builtin_return_address(0));
+}
+HOOK
+__tsan_write_range(const void *p, size_t n)
+{
+    emulation::seen(p, n, WRITE, __builtin_return_address(0));
+}
+HOOK
+__tsan_vptr_update(const void *p, const void *)
+{
+    emulation::seen(p, sizeof p, WRITE, __builtin_return_address(0));
+}
+HOOK
+__tsan_vptr_read(const void *p)
+{
+    emulation::seen(p, sizeof p, READ, __builtin_return_address(0));
+}
+HOOK
+__tsan_func_entry(const void *)
+{
+}
+HOOK
+__tsan_func_exit()
+{
+}
+HOOK
+__tsan_init()
+{
+}

@@ -1,0 +1,152 @@
+#include "report.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "order.h"
+
+namespace emulation
+{
+
+/* ---- places ---- */
+
+static constexpr uint64_t TOLD = 1ull << 63;
+static std::vector<site> sites;
+static std::map<std::pair<const char *, int>, uint64_t> numbers;
+
+uint64_t
+where_of_code(const void *address)
+{
+    return (uint64_t)address;
+}
+
+uint64_t
+where_of_site(site s)
+{
+    auto at = numbers.find({s.file, s.line});
+    if (at == numbers.end()) {
+        at = numbers.insert({{s.file, s.line}, sites.size()}).first;
+        sites.push_back(s);
+    }
+    return at->second | TOLD;
+}
+
+/* The part of a path that is this program's; the emulation's own is of no interest. */
+static const char *
+ours(const char *path)
+{
+    if (strstr(path, "tests/cuda/emulation/") != nullptr)
+        return nullptr;
+    for (const char *folder : {"kernels/", "tests/"})
+        if (const char *at = strstr(path, folder))
+            return at;
+    return nullptr;
+}
+
+/* The innermost two lines of device code that an address was compiled from. */
+static std::string
+lines_of(const void *address)
+{
+    Dl_info info;
+    if (dladdr(address, &info) == 0 || info.dli_fname == nullptr)
+        return "?";
+    char command[1024], line[1024];
+    const size_t offset = (size_t)((const char *)address - (const char *)info.dli_fbase);
+    snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%zx 2>/dev/null", info.dli_fname, offset - 1);
+    std::string found;
+    FILE *f = popen(command, "r");
+    for (int n = 0; f != nullptr && n < 2 && fgets(line, sizeof line, f) != nullptr;) {
+        line[strcspn(line, " \n")] = '\0';
+        const char *name = ours(line);
+        if (name == nullptr)
+            continue;
+        found += (n > 0 ? " in " : "") + std::string(name);
+        n++;
+    }
+    if (f != nullptr)
+        pclose(f);
+    if (found.empty()) {
+        snprintf(command, sizeof command, "%s+0x%zx", info.dli_fname, offset);
+        found = command;
+    }
+    return found;
+}
+
+static std::string
+name_of(uint64_t where)
+{
+    if (where & TOLD) {
+        const site s = sites[where & ~TOLD];
+        const char *name = ours(s.file);
+        return std::string(name != nullptr ? name : s.file) + ":" + std::to_string(s.line);
+    }
+    return lines_of((const void *)where);
+}
+
+/* ---- what is said ---- */
+
+static bool
+goes_on()
+{
+    static const char *const all = getenv("EMULATED_CUDA_RACES");
+    return all != nullptr && strcmp(all, "all") == 0;
+}
+
+static void
+say(const std::string &text)
+{
+    if (goes_on()) {
+        fprintf(stderr, "emulated GPU: %.60s: %s\n", running.what->kernel, text.c_str());
+        return;
+    }
+    complain("%s", text.c_str());
+    running.now->state = DONE;
+    give_way(true);
+}
+
+/* Once for each two places. */
+static bool
+is_new(uint64_t a, uint64_t b)
+{
+    static std::set<std::pair<uint64_t, uint64_t>> said;
+    return said.insert({a, b}).second;
+}
+
+static std::string
+thread_name(const record &r)
+{
+    return "thread " + std::to_string(r.who & ((1u << THREAD_BITS) - 1)) + " of block " +
+           std::to_string(r.who >> THREAD_BITS);
+}
+
+void
+report_race(const record &old, access was, const record &now, access is)
+{
+    if (goes_on() && !is_new(old.where, now.where))
+        return;
+    const bool stale = was == WRITE && is == READ && !now.atomic && would_come_before(old.who, old.time, running.now);
+    std::string text = thread_name(now) + (is == WRITE ? " writes at " : " reads at ") + name_of(now.where) + " what " +
+                       thread_name(old) + (was == WRITE ? " wrote at " : " read at ") + name_of(old.where);
+    text +=
+        stale ? ": it may find an old line in L1, for what it waited by does not acquire" : ": nothing orders the two";
+    say("a race: " + text);
+}
+
+void
+report_constant(const record &now, bool writes)
+{
+    if (goes_on() && !is_new(now.where, writes))
+        return;
+    say(thread_name(now) + (writes ? " writes at " : " reads at ") + name_of(now.where) +
+        (writes ? " what is read" : " what is written") + " in the same grid" +
+        (writes ? " by a load that takes it for constant" : ", by a load that takes it for constant"));
+}
+
+} // namespace emulation

@@ -1,0 +1,122 @@
+/* What device code says of the order of its accesses, on its way to who looks at it; and what of it is left out. */
+#include "watch.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
+
+namespace emulation
+{
+
+const watcher *watching = nullptr;
+
+/* ---- what is left out ---- */
+
+static const char *const names[] = {"barrier", "warp", "fence", "acquire", "release", "meeting"};
+
+/* EMULATED_CUDA_DROP="barrier norm.cuh:49" leaves one out wherever it is passed, "meeting sweep.cu:128 3" the third of a
+ * grid. EMULATED_CUDA_SITES=FILE: those that were passed are listed there. */
+struct mutation {
+    char kind[16] = "", file[64] = "";
+    int line = 0;
+    unsigned turn = 0;
+    bool asked = false;
+    std::set<std::string> passed;
+    const char *list = getenv("EMULATED_CUDA_SITES");
+    mutation()
+    {
+        const char *text = getenv("EMULATED_CUDA_DROP");
+        if (text == nullptr || text[0] == '\0')
+            return;
+        asked = sscanf(text, "%15s %63[^:]:%d %u", kind, file, &line, &turn) >= 3;
+        if (!asked)
+            fprintf(stderr, "emulated GPU: EMULATED_CUDA_DROP=%s is no kind and file:line\n", text);
+    }
+    ~mutation()
+    {
+        FILE *f = list != nullptr ? fopen(list, "a") : nullptr;
+        for (const std::string &each : passed)
+            if (f != nullptr)
+                fprintf(f, "%s\n", each.c_str());
+        if (f != nullptr)
+            fclose(f);
+    }
+};
+
+static mutation &
+mutated()
+{
+    static mutation *const m = new mutation;
+    static struct at_exit {
+        ~at_exit()
+        {
+            mutated().~mutation();
+        }
+    } lists;
+    (void)lists;
+    return *m;
+}
+
+static const char *
+base_of(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    return slash != nullptr ? slash + 1 : file;
+}
+
+static bool
+keeps_turn(ordering kind, site where, unsigned turn)
+{
+    mutation &m = mutated();
+    if (m.list != nullptr) {
+        std::string text = std::string(names[kind]) + " " + base_of(where.file) + ":" + std::to_string(where.line);
+        if (turn > 0)
+            text += " " + std::to_string(turn);
+        m.passed.insert(text);
+    }
+    return !m.asked || m.line != where.line || m.turn != turn || strcmp(m.kind, names[kind]) != 0 ||
+           strcmp(m.file, base_of(where.file)) != 0;
+}
+
+bool
+keeps(ordering kind, site where)
+{
+    return keeps_turn(kind, where, 0);
+}
+
+bool
+meets(site where)
+{
+    return keeps_turn(MEETING, where, ++running.now->meetings);
+}
+
+/* ---- what is told ---- */
+
+void
+fence(site where)
+{
+    if (keeps(FENCE, where) && watching != nullptr)
+        watching->fenced();
+}
+
+void
+atomic(const void *p, size_t n, atomic_kind kind, unsigned order, site where)
+{
+    if ((order & ACQUIRES) && !keeps(ACQUIRE, where))
+        order &= ~(unsigned)ACQUIRES;
+    if ((order & RELEASES) && !keeps(RELEASE, where))
+        order &= ~(unsigned)RELEASES;
+    if (watching != nullptr)
+        watching->atomic(p, n, kind, order, where);
+}
+
+void
+constant(const void *p, size_t n, site where)
+{
+    if (watching != nullptr)
+        watching->constant(p, n, where);
+}
+
+} // namespace emulation

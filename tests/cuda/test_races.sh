@@ -1,0 +1,34 @@
+#!/bin/sh
+# Nothing races in the kernels: tests of the CUDA backend with every access of device code looked at (tests/cuda/emulation/races).
+# The short ones; all of them with SPECSCOPE_LONG=1, and then in random orders of threads too.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+RACES=$BUILD/tests/races
+if [ ! -f "$RACES/specscope-cuda-emulated.so" ]; then
+    skip "nothing races" "there is no $RACES/specscope-cuda-emulated.so"
+    finish
+fi
+export SPECSCOPE_CUDA_PLUGIN="$RACES/specscope-cuda-emulated.so" CMOCKA_MESSAGE_OUTPUT=STDOUT OMP_WAIT_POLICY=passive
+
+finds_nothing() { # program
+    "$@" >"$TMP/out" 2>"$TMP/err" && ! grep -q '^emulated GPU' "$TMP/err"
+}
+
+SHORT="test_cuda_steps test_cuda_verify test_cuda_head_statistics"
+LONG="test_cuda_head test_cuda_products test_cuda_sampling test_cuda_overlap test_cuda_planted"
+LONG_OF_PLUGIN="test_cuda_long_paths test_cuda_queue test_trained_heads test_invariance test_context_property"
+if [ -z "${SPECSCOPE_LONG:-}" ]; then
+    LONG='' LONG_OF_PLUGIN=''
+fi
+for test in $SHORT $LONG; do
+    check "nothing races in $test" finds_nothing "$RACES/$test"
+done
+for test in test_cuda_backend $LONG_OF_PLUGIN; do
+    check "nothing races in the plug-in under $test" finds_nothing "$BUILD/tests/$test"
+done
+for order in 0 ${SPECSCOPE_LONG:+1 2 3}; do
+    export EMULATED_CUDA_SEED="$order"
+    check "nor in a run of the program, in order $order" finds_nothing "$PROGRAM" run -n 6 --ignore-eos --backend cuda \
+        --policy layerskip -p 'hello there' "$TINY"
+done
+finish
