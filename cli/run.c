@@ -166,6 +166,7 @@ run_session(const struct running *r, const char *prompt, struct prompt_text *bat
     g.session.memory = r->memory;
     g.session.prompts = batch;
     g.session.n_prompts = batch != NULL ? r->n : 0;
+    g.session.prompts_path = o->prompts_file;
     if (prompt != NULL) {
         g.session.prompt = prompt;
         g.session.prompt_len = strlen(prompt);

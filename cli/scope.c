@@ -54,6 +54,7 @@ scope_run_live(const struct options *o, struct engine *engine, char *const *prom
             return command_failed(err);
         so.prompts = batch;
         so.n_prompts = n_prompts;
+        so.prompts_path = o->prompts_file;
     }
     struct policy_memory memory = {.folder = o->policy_state, .model_hash = engine->model->hash};
     so.memory = &memory;

@@ -252,6 +252,38 @@ get_machine(struct fields *p, const cJSON *root, struct run_info *run)
     p->may_lack = false;
 }
 
+static bool
+is_said(const cJSON *from, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(from, key) != NULL;
+}
+
+/* Older traces have none; what was not asked for is left out. */
+static void
+get_asked(struct fields *p, const cJSON *root, struct asked_info *asked)
+{
+    if (!is_said(root, "asked"))
+        return;
+    const cJSON *at = field_object(p, root, "asked");
+    size_t n;
+    asked->chat = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(at, "chat"));
+    asked->ignore_eos = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(at, "ignore_eos"));
+    asked->quantize = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(at, "quantize"));
+    asked->no_heads = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(at, "no_heads"));
+    if (is_said(at, "system"))
+        asked->system = field_bytes(p, at, "system", &n);
+    if (is_said(at, "isa"))
+        field_label(p, at, "isa", asked->isa, sizeof asked->isa);
+    if (is_said(at, "gpu"))
+        field_label(p, at, "gpu", asked->gpu, sizeof asked->gpu);
+    if (is_said(at, "prompts"))
+        field_string(p, at, "prompts", asked->prompts, sizeof asked->prompts);
+    if (is_said(at, "policy_state"))
+        field_string(p, at, "policy_state", asked->policy_state, sizeof asked->policy_state);
+    if (is_said(at, "batch"))
+        asked->batch = field_u32(p, at, "batch", 1, INT32_MAX);
+}
+
 static void
 get_run(struct fields *p, const cJSON *root, struct run_info *run)
 {
@@ -266,6 +298,8 @@ get_run(struct fields *p, const cJSON *root, struct run_info *run)
         get_helper(p, root, helper_names[role], &run->helpers[role]);
     get_trained(p, root, "accept_head", &run->accept_head);
     get_trained(p, root, "profile", &run->profile);
+    get_trained(p, root, "exit_heads", &run->exit_heads);
+    get_asked(p, root, &run->asked);
     get_machine(p, root, run);
     get_prefill(p, root, &run->prefill);
     run->ctx = field_u32(p, root, "ctx", 1, INT32_MAX);

@@ -164,6 +164,34 @@ put_trained(struct print *p, cJSON *root, const char *key, const struct trained_
     put_string(p, to, "hash", hash);
 }
 
+/* What was not asked for is left out. */
+static void
+put_asked(struct print *p, cJSON *to, const struct asked_info *asked)
+{
+    const struct {
+        const char *key;
+        bool is;
+    } switches[] = {{"chat", asked->chat},
+                    {"ignore_eos", asked->ignore_eos},
+                    {"quantize", asked->quantize},
+                    {"no_heads", asked->no_heads}};
+    const struct {
+        const char *key, *text;
+    } texts[] = {{"system", asked->system},
+                 {"isa", asked->isa},
+                 {"gpu", asked->gpu},
+                 {"prompts", asked->prompts},
+                 {"policy_state", asked->policy_state}};
+    for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++)
+        if (switches[i].is)
+            put(p, cJSON_AddBoolToObject(to, switches[i].key, true));
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (texts[i].text != NULL && (texts[i].text[0] != '\0' || texts[i].text == asked->system))
+            put_string(p, to, texts[i].key, texts[i].text);
+    if (asked->batch > 0)
+        put_whole(p, to, "batch", asked->batch);
+}
+
 static void
 put_run(struct print *p, cJSON *root, const struct run_info *run)
 {
@@ -193,6 +221,8 @@ put_run(struct print *p, cJSON *root, const struct run_info *run)
             put_helper(p, put(p, cJSON_AddObjectToObject(root, helper_names[role])), &run->helpers[role]);
     put_trained(p, root, "accept_head", &run->accept_head);
     put_trained(p, root, "profile", &run->profile);
+    put_trained(p, root, "exit_heads", &run->exit_heads);
+    put_asked(p, put(p, cJSON_AddObjectToObject(root, "asked")), &run->asked);
 
     put_string(p, root, "backend", run->backend);
     put_string(p, root, "isa", run->isa);

@@ -15,7 +15,7 @@ struct conflict {
 
 #define THE_MODEL                                                                                                      \
     "exact", "isa", "gpu", "synth", "quantize", "backend", "threads", "heads", "draft", "companion", "accept",         \
-        "profile", "json"
+        "profile", "prefill", "json"
 #define GENERATES (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
 
 static const struct conflict conflicts[] = {

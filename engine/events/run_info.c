@@ -17,10 +17,11 @@ void
 run_info_free(struct run_info *info)
 {
     free(info->prompt);
+    free(info->asked.system);
     free(info->policies);
     free(info->start_values);
     free(info->choice_memory);
-    info->prompt = NULL;
+    info->prompt = info->asked.system = NULL;
     info->prompt_len = 0;
     info->policies = NULL;
     info->n_policies = 0;

@@ -12,7 +12,7 @@ struct helper_info {          /* a model that helps; name "": there is none */
     uint32_t layers; /* 0: it has none of its own, or an older trace doesn't say */
 };
 
-struct trained_info { /* a file of what was trained about models that help; path "": there is none */
+struct trained_info { /* a file of what was trained about models; path "": there is none */
     char path[512];
     uint64_t hash;
 };
@@ -23,6 +23,17 @@ struct
     char by[1536]; /* the library, and of each shape the algorithm */
 };
 
+struct
+    asked_info { /* what else was asked for that the result hangs on; all 0: nothing, or an older trace doesn't say */
+    bool chat, ignore_eos, quantize, no_heads;
+    char *system;   /* NULL: the template's own; owned */
+    char isa[16];   /* forced; "": not */
+    char gpu[12];   /* its number; "": none was named */
+    uint32_t batch; /* sequences at a time; 0: no batch */
+    char prompts[512],
+        policy_state[512]; /* the file of the batch's prompts, where policies keep what they learn; "": none */
+};
+
 struct run_info {
     uint32_t format;  /* TRACE_FORMAT */
     char version[16]; /* of specscope */
@@ -31,7 +42,7 @@ struct run_info {
     uint64_t parameters, model_hash;
     double rho;
     struct helper_info helpers[HELPERS];
-    struct trained_info accept_head, profile;
+    struct trained_info accept_head, profile, exit_heads;
     char backend[16], isa[96], host[64];
     uint32_t threads;
     bool exact;
@@ -40,7 +51,8 @@ struct run_info {
     size_t prompt_len;
     struct sampling sampling;
     uint64_t seed;
-    uint32_t tokens;             /* -n */
+    uint32_t tokens; /* -n */
+    struct asked_info asked;
     uint32_t sequences, prompts; /* of a batch: at a time, and in all; else 1 and 1 */
     char policy[16];             /* at the start */
     char started[32];            /* ISO 8601, UTC */

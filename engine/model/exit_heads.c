@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/model/model.h"
+#include "engine/model/model_hash.h"
 #include "engine/model/safetensors.h"
 #include "engine/model/safetensors_write.h"
 
@@ -166,6 +167,8 @@ exit_heads_read(struct exit_heads **out, const char *path, const struct model *m
     struct exit_heads *h = NULL;
     const bool ok =
         check_model(s, path, model, &kind, err) && exit_heads_new(&h, kind, model, err) && read_layers(h, s, path, err);
+    if (ok)
+        h->hash = hash_map(HASH_START, s->map, s->file_bytes, s->data_start);
     safetensors_close(s);
     if (!ok) {
         exit_heads_free(h);

@@ -24,6 +24,7 @@ struct exit_heads {
     uint32_t n_layers, width, vocab;
     uint64_t model_hash;         /* whose they are */
     char model[64];              /* its name, for messages */
+    uint64_t hash;               /* of the file that they were read from */
     struct head_weights *layers; /* (n_layers + 1), indexed by layer 1..L-1; layer L has none */
     float *values;               /* owns all of them */
     size_t n_values, per_layer;  /* values in all, values of a layer */

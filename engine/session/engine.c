@@ -141,8 +141,11 @@ take_heads(struct engine *e, const char *path, struct err *err)
                                .weight = {.data = w->weight, .type = WEIGHT_F32, .rows = h->vocab, .cols = h->width}};
     }
     ok = ok && e->ops->heads(e->weights, by_layer, err);
-    if (ok)
+    if (ok) {
         e->heads = h->kind;
+        e->heads_hash = h->hash;
+        snprintf(e->heads_path, sizeof e->heads_path, "%s", path);
+    }
     free(by_layer);
     exit_heads_free(h);
     return ok;
@@ -159,6 +162,16 @@ find_heads(struct engine *e, const struct engine_options *o, struct err *err)
         snprintf(e->note, sizeof e->note, "without trained heads: %.170s", why.text);
     free(path);
     return true;
+}
+
+static void
+keep_asked(struct engine *e, const struct engine_options *o)
+{
+    const struct backend_options *b = &o->backend_options;
+    snprintf(e->asked.isa, sizeof e->asked.isa, "%s", b->isa != NULL ? b->isa : "");
+    e->asked.gpu = b->gpu;
+    e->asked.quantize = o->quantize;
+    e->asked.no_heads = o->heads != NULL && strcmp(o->heads, "none") == 0;
 }
 
 /* What the backend has to say, where nothing else has to be said. */
@@ -194,6 +207,7 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
         backend.threads = cores > 0 ? (uint32_t)cores : 1;
     e->threads = backend.threads;
     e->exact = options->backend_options.exact;
+    keep_asked(e, options);
     e->prompt_rows = options->backend_options.prompt_rows;
     struct model_options model = {
         .quantize = options->quantize, .exact = backend.exact, .ctx = options->ctx, .sequences = options->sequences};

@@ -43,6 +43,13 @@ struct engine {
     bool exact;
     uint32_t prompt_rows; /* of a prompt's chunk, as kernels/backend.h has it; 0: prompts are rows like others */
     enum head_kind heads; /* the trained heads that the backend has; HEAD_LENS: none */
+    char heads_path[512]; /* … their file, */
+    uint64_t heads_hash;  /* and its hash */
+    struct engine_asked { /* as it was opened */
+        char isa[16];     /* "": none was forced */
+        int gpu;          /* below 0: none was named */
+        bool quantize, no_heads;
+    } asked;
     struct helper_model helpers[HELPERS];
     struct accept_head *accept; /* the draft model's; NULL: none */
     struct sv_profile *profile; /* of the model and its helpers; owned; NULL: none */

@@ -38,6 +38,7 @@ struct session_options {
     const struct prompt_text
         *prompts;     /* what they begin with, one after another, in place of `prompt`; NULL: all with */
     size_t n_prompts; /* `prompt` */
+    const char *prompts_path; /* the file that they are from, for what is told of the run; NULL: none */
     bool chat; /* prompts are turns in the model's chat format, if it has a known one (engine/tokenizer/chat.h) */
     const char *system; /* … under this system text; NULL: the template's own */
     struct sampling sampling;

@@ -10,6 +10,8 @@
 static void
 describe_trained(struct run_info *info, const struct engine *e)
 {
+    snprintf(info->exit_heads.path, sizeof info->exit_heads.path, "%s", e->heads_path);
+    info->exit_heads.hash = e->heads_hash;
     if (e->accept != NULL) {
         snprintf(info->accept_head.path, sizeof info->accept_head.path, "%s", e->accept->path);
         info->accept_head.hash = e->accept->hash;
@@ -18,6 +20,25 @@ describe_trained(struct run_info *info, const struct engine *e)
         snprintf(info->profile.path, sizeof info->profile.path, "%s", e->profile->path);
         info->profile.hash = e->profile->hash;
     }
+}
+
+static bool
+describe_asked(struct asked_info *asked, const struct engine *e, const struct session_options *o, struct err *err)
+{
+    asked->chat = o->chat;
+    asked->ignore_eos = o->ignore_eos;
+    asked->quantize = e->asked.quantize;
+    asked->no_heads = e->asked.no_heads;
+    asked->batch = o->batch;
+    memcpy(asked->isa, e->asked.isa, sizeof asked->isa);
+    if (e->asked.gpu >= 0)
+        snprintf(asked->gpu, sizeof asked->gpu, "%d", e->asked.gpu);
+    snprintf(asked->prompts, sizeof asked->prompts, "%s",
+             o->n_prompts > 0 && o->prompts_path != NULL ? o->prompts_path : "");
+    snprintf(asked->policy_state, sizeof asked->policy_state, "%s",
+             o->memory != NULL && o->memory->folder != NULL ? o->memory->folder : "");
+    return o->system == NULL || (asked->system = strdup(o->system)) != NULL ||
+           err_set(err, ERR_WORK, "out of memory for the system text");
 }
 
 static void
@@ -200,8 +221,9 @@ session_open_parts(struct session *s, const struct session_options *o, struct er
         return err_set(err, ERR_USAGE, "sampling: the temperature must be 0 or more, top-p above 0 and at most 1");
     s->settings.sampling = o->sampling;
     s->settings.seed = o->seed;
-    return count_sequences(s, o, err) && session_open_lanes(s, o->policies, err) && choose_policies(s, o, err) &&
-           set_knobs(s, o, err) && take_versus(s, o, err) && session_check_head(s, o->head, err) &&
-           take_prompts(s, o, err) && allocate(s, err) && event_log_open(&s->log, 0, err) &&
-           session_open_record(s, o->what_if, err) && session_open_contexts(s, err) && describe_prompts(s);
+    return describe_asked(&s->info.asked, s->engine, o, err) && count_sequences(s, o, err) &&
+           session_open_lanes(s, o->policies, err) && choose_policies(s, o, err) && set_knobs(s, o, err) &&
+           take_versus(s, o, err) && session_check_head(s, o->head, err) && take_prompts(s, o, err) &&
+           allocate(s, err) && event_log_open(&s->log, 0, err) && session_open_record(s, o->what_if, err) &&
+           session_open_contexts(s, err) && describe_prompts(s);
 }

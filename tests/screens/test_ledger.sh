@@ -190,6 +190,14 @@ check "while it is slowed down the title says so" wait_for '30/s shown · [0-9]*
 tm send-keys y
 check "y says where the command line is" wait_for 'copied, and in .*specscope/command'
 check "and the terminal's clipboard has it" until_true 10 sh -c "tmux -S $SOCKET show-buffer | grep -q '^specscope run --policy specbound'"
+for verb in take copy-command; do
+    tm send-keys :
+    tm send-keys -l "$verb "
+    tm send-keys Tab
+    check "Tab behind :$verb completes the ledger's letters" wait_for ":$verb A"
+    tm send-keys Escape
+    sleep 0.3 # an Escape is one when nothing follows it
+done
 tm send-keys s
 check "s asks for a preset's name" wait_for ':preset save A'
 tm send-keys -l typed

@@ -31,7 +31,8 @@ struct app {
     struct line line;
     struct chooser chooser;
     struct path_offers paths;    /* for Tab on a line that wants a path, */
-    struct preset_names presets; /* or a preset */
+    struct preset_names presets; /* or a preset, */
+    char row[8];                 /* or a row of the ledger */
     int help_top;
     struct message message;
     struct script script;

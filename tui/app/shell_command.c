@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/events/preset.h"
+
 /* A word as a shell takes it for just that. */
 static void
 put_word(FILE *out, const char *text)
@@ -65,23 +67,66 @@ put_models(FILE *out, const struct run_info *info)
 }
 
 static void
-put_sampling(FILE *out, const struct stretch *stretch, const struct run_info *info)
+put_sampling(FILE *out, const struct stretch *s)
 {
-    const struct sampling *s = &stretch->sampling;
-    if (s->temperature > 0) {
-        fprintf(out, " --temp %.9g", (double)s->temperature);
-        if (s->top_k > 0)
-            fprintf(out, " --top-k %u", (unsigned)s->top_k);
-        if (s->top_p < 1)
-            fprintf(out, " --top-p %.9g", (double)s->top_p);
-        fprintf(out, " --seed %llu", (unsigned long long)stretch->seed);
+    for (int i = 0; i < SAMPLING_KNOBS; i++) {
+        char option[16], text[24];
+        sampling_knob_text(&s->sampling, s->seed, i, text, sizeof text);
+        snprintf(option, sizeof option, "--%s", preset_sampling[i]);
+        if (sampling_knob_get(&s->sampling, s->seed, i) != sampling_knobs[i].def)
+            put_option(out, option, text);
     }
+}
+
+static void
+put_switch(FILE *out, const char *name, bool given)
+{
+    if (given)
+        fprintf(out, " %s", name);
+}
+
+static void
+put_given(FILE *out, const char *name, const char *value)
+{
+    if (value[0] != '\0')
+        put_option(out, name, value);
+}
+
+/* Where the numbers come from: who computes, from what. */
+static void
+put_machine(FILE *out, const struct run_info *info)
+{
+    const struct asked_info *asked = &info->asked;
+    put_given(out, "--heads", asked->no_heads ? "none" : info->exit_heads.path);
+    put_switch(out, "--exact", info->exact);
+    put_switch(out, "--quantize q8_0", asked->quantize);
+    put_given(out, "--backend", info->backend);
+    put_given(out, "--isa", asked->isa);
+    put_given(out, "--gpu", asked->gpu);
+    put_switch(out, "--prefill blas", info->prefill.rows > 0);
+    if (info->threads > 0)
+        fprintf(out, " -t %u", (unsigned)info->threads);
+}
+
+/* What is gone on from, how far. */
+static void
+put_text(FILE *out, const struct stretch *s, const struct run_info *info, const char *prompt)
+{
+    const struct asked_info *asked = &info->asked;
+    const bool list = s->prompt == 0 && asked->prompts[0] != '\0', one = info->prompts == info->sequences;
+    put_switch(out, "--chat", asked->chat);
+    if (asked->system != NULL)
+        put_option(out, "--system", asked->system);
+    put_switch(out, "--ignore-eos", asked->ignore_eos);
     fprintf(out, " -c %u", (unsigned)info->ctx);
-    if (info->sequences > 1 && info->prompts == info->sequences) /* of one prompt */
-        fprintf(out, " --batch %u", (unsigned)info->sequences);
+    if (asked->batch > 0 || (info->sequences > 1 && one)) /* older traces don't say what was asked for */
+        fprintf(out, " --batch %u", (unsigned)(asked->batch > 0 ? asked->batch : info->sequences));
     fprintf(out, " -n %u", (unsigned)info->tokens);
-    if (info->exact)
-        fputs(" --exact", out);
+    put_given(out, "--policy-state", asked->policy_state);
+    if (list)
+        put_option(out, "--prompts", asked->prompts);
+    else if (prompt != NULL)
+        put_option(out, "-p", prompt);
 }
 
 char *
@@ -95,9 +140,9 @@ shell_command(const struct stretch *s, const struct run_info *info, const char *
     fputs("specscope run", out);
     put_policy(out, s, info);
     put_models(out, info);
-    put_sampling(out, s, info);
-    if (prompt != NULL)
-        put_option(out, "-p", prompt);
+    put_machine(out, info);
+    put_sampling(out, s);
+    put_text(out, s, info, prompt);
     /* Weights by formula have a shape in the place of a file: "TinyLlama-1.1B,6,0.75". */
     const bool planted = strchr(info->model_path, '/') == NULL && strchr(info->model_path, ',') != NULL;
     if (planted)

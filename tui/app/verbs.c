@@ -13,6 +13,17 @@ offer_knob(struct app *app, int i)
     return i < n ? p->knobs[i].name : i < n + SAMPLING_KNOBS ? sampling_knobs[i - n].name : NULL;
 }
 
+/* Rows of the ledger, the newest first. */
+static const char *
+offer_row(struct app *app, int i)
+{
+    const struct stretch *s = stretches_at(scope_stretches(app->run.scope), (uint32_t)i);
+    if (s == NULL)
+        return NULL;
+    stretch_letter(s->number, app->row);
+    return app->row;
+}
+
 static const char *
 offer_policy(struct app *app, int i)
 {
@@ -95,11 +106,11 @@ const struct verb app_verbs[] = {
      run_what_if, offer_knob},
     {"undo", "", "take back the last turn of a knob, a policy or a head", run_undo, NULL},
     {"redo", "", "bring it again", run_redo, NULL},
-    {"take", "ROW", "the settings of a row of the ledger again", run_take, NULL},
+    {"take", "ROW", "the settings of a row of the ledger again", run_take, offer_row},
     {"preset", "[save [ROW]] [NAME]", "settings under a name: bring back, save, list", run_preset, offer_preset},
     {"sweep", "[KNOB=a:b:step …] [prompts]", "the run at every point; csv FILE, stop, take N; again: what is missing",
      run_sweep, offer_sweep},
-    {"copy-command", "[ROW]", "the settings as a command line, to the clipboard", run_copy_command, NULL},
+    {"copy-command", "[ROW]", "the settings as a command line, to the clipboard", run_copy_command, offer_row},
     {"versus", "POLICY [KNOB=VALUE …] | off", "a second setting beside this one: the same prompt under both",
      run_versus, offer_policy},
     {"policy", "[NAME]", "choose the policy", run_policy, offer_policy},

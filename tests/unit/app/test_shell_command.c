@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/options/option_table.h"
 #include "tests/rigs/trace_events.h"
 #include "tui/app/shell_command.h"
 #include "tui/terminal/clipboard.h"
@@ -37,14 +38,60 @@ test_a_shell_takes_every_word_as_it_was_meant(void **state)
     assert_int_equal(pclose(shell), 0);
     char expected[4096];
     snprintf(expected, sizeof expected,
-             "[run][--policy][specbound][--set][tau=0.7][--head][trained][--draft][%s][--profile][%s][--temp]"
-             "[0.699999988][--top-k][40][--top-p][0.949999988][--seed][18446744073709551615][-c][%u][-n][128][--exact]["
-             "-p][%s]"
+             "[run][--policy][specbound][--set][tau=0.7][--head][trained][--draft][%s][--profile][%s][--heads][%s]"
+             "[--exact][--backend][cpu][--isa][avx2][--gpu][0][-t][2][--temp][0.7][--top-k][40][--top-p][0.95][--seed]"
+             "[18446744073709551615][--chat][--system][%s][--ignore-eos][-c][%u][-n][128][--policy-state][%s][-p][%s]"
              "[--][%s]",
-             info.helpers[HELPER_DRAFT].path, info.profile.path, (unsigned)info.ctx, prompt, info.model_path);
+             info.helpers[HELPER_DRAFT].path, info.profile.path, info.exit_heads.path, info.asked.system,
+             (unsigned)info.ctx, info.asked.policy_state, prompt, info.model_path);
     assert_string_equal(got, expected);
     free(command);
     run_info_free(&info);
+}
+
+static bool
+has_option(const char *command, const struct option_row *row)
+{
+    char name[40], letter[8];
+    snprintf(name, sizeof name, " --%s ", row->name);
+    snprintf(letter, sizeof letter, " -%c ", row->letter != 0 ? row->letter : '?');
+    return strstr(command, name) != NULL || strstr(command, letter) != NULL;
+}
+
+/* An option that is added is either in what is copied, or here, since it changes nothing of the result. */
+static void
+test_every_option_of_run_is_copied_or_changes_nothing(void **state)
+{
+    (void)state;
+    static const char *const nothing[] = {"file",          "preset",               /* in other options' words */
+                                          "versus",                                /* a row is of one setting */
+                                          "probe",         "trace",        "json", /* what is written of it */
+                                          "list-policies", "list-presets", "help", "version"}; /* no run */
+    struct run_info info, batch;
+    fake_run(&info);
+    fake_run(&batch);
+    info.prefill.rows = 256;
+    info.asked.quantize = true;
+    info.helpers[HELPER_COMPANION] = info.helpers[HELPER_DRAFT];
+    info.accept_head = info.profile;
+    snprintf(batch.model_path, sizeof batch.model_path, "tiny,2,0.75");
+    batch.asked.batch = 8;
+    snprintf(batch.asked.prompts, sizeof batch.asked.prompts, "prompts.jsonl");
+    const struct stretch s = {
+        .policy = 1, .value = {0.3}, .head = "lens", .sampling = info.sampling, .seed = info.seed};
+    char *one = shell_command(&s, &info, "hello"), *many = shell_command(&s, &batch, "hello");
+    for (size_t i = 0; i < n_option_rows; i++) {
+        const struct option_row *row = &option_rows[i];
+        bool passed_over = (row->commands & COMMAND_RUN) == 0;
+        for (size_t k = 0; k < sizeof nothing / sizeof nothing[0]; k++)
+            passed_over = passed_over || strcmp(row->name, nothing[k]) == 0;
+        if (!passed_over && !has_option(one, row) && !has_option(many, row))
+            fail_msg("--%s is not copied", row->name);
+    }
+    free(one);
+    free(many);
+    run_info_free(&info);
+    run_info_free(&batch);
 }
 
 static void
@@ -75,6 +122,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_shell_takes_every_word_as_it_was_meant),
+        cmocka_unit_test(test_every_option_of_run_is_copied_or_changes_nothing),
         cmocka_unit_test(test_what_a_clipboard_gets_is_base64),
     };
     return cmocka_run_group_tests_name("shell_command", tests, NULL, NULL);

@@ -166,6 +166,20 @@ assert_same_helpers(const struct run_info *run, const struct run_info *got)
 }
 
 static void
+assert_same_asked(const struct run_info *run, const struct run_info *got)
+{
+    assert_string_equal(got->exit_heads.path, run->exit_heads.path);
+    assert_true(got->exit_heads.hash == run->exit_heads.hash);
+    assert_true(got->asked.chat && got->asked.ignore_eos && !got->asked.quantize && !got->asked.no_heads);
+    assert_string_equal(got->asked.system, run->asked.system);
+    assert_string_equal(got->asked.isa, run->asked.isa);
+    assert_string_equal(got->asked.gpu, run->asked.gpu);
+    assert_string_equal(got->asked.policy_state, run->asked.policy_state);
+    assert_string_equal(got->asked.prompts, "");
+    assert_int_equal(got->asked.batch, 0);
+}
+
+static void
 test_run_json_brings_everything_back(void **state)
 {
     const char *folder = *state;
@@ -198,6 +212,7 @@ test_run_json_brings_everything_back(void **state)
     assert_string_equal(got->accept_head.path, "");
     assert_string_equal(got->profile.path, run.profile.path);
     assert_true(got->profile.hash == run.profile.hash);
+    assert_same_asked(&run, got);
     assert_string_equal(got->backend, run.backend);
     assert_string_equal(got->isa, run.isa);
     assert_string_equal(got->host, run.host);

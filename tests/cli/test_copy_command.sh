@@ -1,0 +1,52 @@
+#!/bin/sh
+# A run as a command line: what :copy-command gives begins the very same run, whatever the first one was begun with.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+
+if ! command -v script >/dev/null 2>&1; then
+    skip "a copied command begins the same run" "there is no script(1)"
+    finish
+fi
+printf ':goto 9999\n:wait idle\n:copy-command\n:quit\n' >"$TMP/copy.script"
+helpers_of_tiny
+CHAT=$TMP/chat.gguf
+"$BUILD/tests/tinymodel" "$CHAT" --chat-template "{% for m in messages %}<|im_start|>{{ m.role }}{% endfor %}" >/dev/null
+printf '{"turns": ["a b c"]}\n{"turns": ["It'\''s d"]}\n{"turns": ["e f"]}\n' >"$TMP/a list.jsonl"
+mkdir "$TMP/state of it"
+
+# What run.json says, without when, and what the rounds came to, without how long.
+told() { # trace folder
+    grep -v '"started"' "$1/run.json"
+    cut -d , -f 1,3-7,9-13 "$1/tokens.csv"
+}
+
+runs=0
+same() { # what it is, arguments
+    what=$1
+    shift
+    runs=$((runs + 1))
+    works "$what: it runs" run "$@" --trace "$TMP/first$runs"
+    rm -f "$XDG_STATE_HOME/specscope/command"
+    in_terminal "'$PROGRAM' replay --script '$TMP/copy.script' '$TMP/first$runs'"
+    sed "s#^specscope run#'$PROGRAM' run --trace '$TMP/second$runs'#" "$XDG_STATE_HOME/specscope/command" >"$TMP/command"
+    sh "$TMP/command" >"$TMP/out" 2>"$TMP/err" </dev/null
+    check "$what: its command line runs" [ $? -eq 0 ]
+    told "$TMP/first$runs" >"$TMP/a"
+    told "$TMP/second$runs" >"$TMP/b"
+    check "$what: and is the same run" sh -c "test -s '$TMP/a' && diff '$TMP/a' '$TMP/b'"
+}
+
+same "plain" -n 12 -p hello "$TINY"
+same "chat" --system "Be
+kind, it's \"me\"" -p hello -n 8 --backend check "$CHAT"
+same "sampled" --temp 0.7 --top-k 40 --top-p 0.95 --seed 18446744073709551615 -n 12 --policy layerskip --set gamma=3 "$TINY"
+same "on other kernels" --isa reference -t 1 --exact --ignore-eos -c 160 -n 12 "$TINY"
+same "with weights made smaller" --quantize q8_0 --heads none --head lens -n 12 "$TINY"
+same "with helpers" $HELPERS --policy sv -n 12 "$TINY"
+same "with another head" $HELPERS --policy specdecpp --set h=0.9 --seed 7 -n 12 "$TINY"
+same "a batch of a list" --batch 2 --prompts "$TMP/a list.jsonl" -n 6 --policy sd --draft self:1 "$TINY"
+same "a batch of one prompt" --batch 3 -p "a b" -n 6 --temp 1 "$TINY"
+same "a batch of one" --batch 1 -p "a b" -n 6 "$TINY"
+same "planted weights" --synth tiny,2,0.75 -n 8
+same "a memory" --policy-state "$TMP/state of it" --policy layerskip -n 8 "$TINY"
+finish
