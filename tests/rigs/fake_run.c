@@ -16,6 +16,7 @@ static const char *const modes[] = {"dynamic", "tpl", "length, \"quoted\""};
 static void
 ask_for_much(struct run_info *run)
 {
+    run->profile = (struct trained_info){.path = "a\\profile \"of\" three\xff", .hash = UINT64_MAX};
     run->exit_heads = (struct trained_info){.path = "heads \"of\" \\ layers", .hash = 3};
     run->asked = (struct asked_info){.chat = true,
                                      .ignore_eos = true,
@@ -61,7 +62,6 @@ fake_run(struct run_info *run)
     run->prompts = 17;
     run->helpers[HELPER_DRAFT] =
         (struct helper_info){.name = "small \"draft\"", .path = "a\\b\n", .hash = 77, .layers = FAKE_DRAFT};
-    run->profile = (struct trained_info){.path = "a\\profile \"of\" three\xff", .hash = UINT64_MAX};
     ask_for_much(run);
     snprintf(run->policy, sizeof run->policy, "specbound");
     snprintf(run->started, sizeof run->started, "2024-02-29T12:34:56Z");
