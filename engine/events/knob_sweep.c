@@ -5,6 +5,7 @@
 #include "engine/events/knob_sweep_internal.h"
 
 #define WHO ":sweep"
+#define AR  "ar"
 
 /* ---- life ---- */
 
@@ -143,6 +144,34 @@ begin_point(struct knob_sweep *s, uint32_t point)
         s->now = s->point[point];
 }
 
+/* Runs of the baseline, over all prompts, that there are to be by the time so many points were run in all. */
+static uint32_t
+baselines_by(const struct knob_sweep *s, uint32_t points)
+{
+    const uint32_t among = points / SWEEP_BASELINE + 1;
+    return !s->with_ar ? 0 : among > s->pass ? among : s->pass;
+}
+
+uint32_t
+sweep_baselines_left(const struct knob_sweep *s)
+{
+    const uint32_t wanted = baselines_by(s, s->pass * s->n_points - 1);
+    return wanted > s->ar.passes ? wanted - s->ar.passes : 0;
+}
+
+static void
+want_baseline(struct knob_sweep *s, const struct sweep_host *host)
+{
+    uint32_t points = 0;
+    s->with_ar = host->policy != NULL && run_info_policy(s->info, AR) != NULL;
+    for (uint32_t i = 0; i < s->n_points; i++)
+        points += s->point[i].passes;
+    if (s->at < s->n_points && s->prompt_at == 0 && !s->at_ar && s->ar.passes < baselines_by(s, points)) {
+        s->at_ar = true;
+        s->now = s->ar;
+    }
+}
+
 bool
 sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t n_prompts, const struct stretches *all,
             struct err *err)
@@ -150,6 +179,8 @@ sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t
     struct knob_sweep new = {.info = s->info, .setting = *stretches_now(all), .pass = 1};
     if (sweep_running(s))
         return err_set(err, ERR_USAGE, "a sweep is under way; Esc or " WHO " stop ends it");
+    if (s->returning && s->n_points > 0) /* what is told is still how it was in between */
+        new.setting = s->setting;
     if (new.setting.policy >= s->info->n_policies)
         return err_set(err, ERR_USAGE, WHO ": the policy is not known here");
     new.words = strdup(grid);
@@ -160,6 +191,7 @@ sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t
         new.point = s->point;
         s->point = NULL;
         new.pass = s->pass;
+        new.ar = s->ar;
         if (missing(&new, 0) == new.n_points)
             new.pass++;
     } else if (ok) {
@@ -211,6 +243,13 @@ end_run(struct knob_sweep *s)
     s->state = SWEEP_DUE;
     if (++s->prompt_at < s->n_prompts)
         return;
+    if (s->at_ar) {
+        s->now.passes++;
+        s->ar = s->now;
+        s->at_ar = false;
+        begin_point(s, s->at);
+        return;
+    }
     s->now.passes = s->pass;
     s->point[s->at] = s->now;
     begin_point(s, missing(s, s->at + 1));
@@ -224,7 +263,7 @@ take_turn(struct knob_sweep *s, const struct control_event *c)
         const struct knob *k = sweep_knob(s, i);
         double value;
         if (strcmp(k->name, c->name) == 0 && knob_parse(k, c->new_text, &value, NULL) &&
-            value != sweep_value(s, s->at, i))
+            (s->at_ar || value != sweep_value(s, s->at, i)))
             s->before[i] = value;
     }
 }
@@ -253,6 +292,9 @@ sweep_event(struct knob_sweep *s, const struct event *e)
 {
     if (s->state == SWEEP_RUNS)
         s->run_us = e->t_us;
+    if (s->returning && e->type == EVENT_CONTROL && strcmp(e->control.name, "policy") == 0 &&
+        e->control.new_text != NULL && strcmp(e->control.new_text, sweep_policy(s)->name) == 0)
+        s->returning = false;
     if (e->type == EVENT_CONTROL && s->state != SWEEP_OVER && e->control.new_text != NULL)
         take_control(s, &e->control);
     else if (e->type == EVENT_ROUND && s->state == SWEEP_RUNS)
@@ -265,7 +307,9 @@ sweep_event(struct knob_sweep *s, const struct event *e)
 static bool
 bring_back(struct knob_sweep *s, const struct sweep_host *host, struct err *err)
 {
-    bool ok = true;
+    bool ok = !s->under_ar || host->policy(host->user, sweep_policy(s)->name, err);
+    s->returning = s->under_ar;
+    s->under_ar = s->at_ar = false;
     s->state = SWEEP_OVER;
     s->run_us = 0;
     for (uint32_t i = 0; i < s->n_axes; i++) {
@@ -291,8 +335,10 @@ sweep_next(struct knob_sweep *s, const struct sweep_host *host, struct err *err)
     }
     if (s->at == s->n_points)
         return bring_back(s, host, err);
-    bool ok = true;
-    for (uint32_t i = 0; i < s->n_axes && ok; i++) {
+    want_baseline(s, host);
+    bool ok = s->under_ar == s->at_ar || host->policy(host->user, s->at_ar ? AR : sweep_policy(s)->name, err);
+    s->under_ar = ok ? s->at_ar : s->under_ar;
+    for (uint32_t i = 0; i < s->n_axes && ok && !s->at_ar; i++) {
         char text[32];
         knob_format(sweep_knob(s, i), sweep_value(s, s->at, i), text, sizeof text);
         ok = host->knob(host->user, sweep_knob(s, i)->name, text, err);

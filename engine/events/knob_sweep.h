@@ -1,7 +1,9 @@
 /* A sweep: the same prompt, or a list of them, run at every point of a grid of knobs, and what each point measured. It is
  * made of events alone: sweep_event() is told everything that happens and never asks for anything; sweep_next() asks, where
  * it is time, for knobs and the next run. What was cut off half-way says nothing and is run again. A point's samples are
- * rounds (engine/events/estimate.h), of whole runs; a sweep that was whole goes over its points once more, and adds. */
+ * rounds (engine/events/estimate.h), of whole runs; a sweep that was whole goes over its points once more, and adds.
+ * Autoregressive decoding of the same prompts is run among the points, once before the first of a pass and again after every
+ * SWEEP_BASELINE of them, so that both see the same machine. */
 #ifndef ENGINE_EVENTS_KNOB_SWEEP_H
 #define ENGINE_EVENTS_KNOB_SWEEP_H
 
@@ -10,7 +12,8 @@
 #include "engine/events/knob_grid.h"
 #include "engine/events/stretches.h"
 
-#define SWEEP_AXES 6
+#define SWEEP_AXES     6
+#define SWEEP_BASELINE 8
 
 struct sweep_point {
     struct tally total;
@@ -22,7 +25,8 @@ struct sweep_point {
 struct sweep_host {
     void *user;
     bool (*knob)(void *user, const char *name, const char *text, struct err *);
-    bool (*run)(void *user, const char *prompt, struct err *); /* NULL: the same prompt again */
+    bool (*run)(void *user, const char *prompt, struct err *);  /* NULL: the same prompt again */
+    bool (*policy)(void *user, const char *name, struct err *); /* NULL: no baseline is wanted */
 };
 
 enum sweep_state {
@@ -58,7 +62,7 @@ uint32_t sweep_points(const struct knob_sweep *);   /* 0: there was none */
 uint32_t sweep_done(const struct knob_sweep *);     /* points that have this pass */
 uint32_t sweep_measured(const struct knob_sweep *); /* that have a result */
 uint32_t sweep_pass(const struct knob_sweep *);     /* from 1: the one under way, or the last */
-uint32_t sweep_at(const struct knob_sweep *);       /* the point that runs */
+uint32_t sweep_at(const struct knob_sweep *);       /* the point that runs; sweep_points(): the baseline does */
 double sweep_left_s(const struct knob_sweep *);     /* by the mean of the runs so far; NAN: none has ended */
 uint32_t sweep_axes(const struct knob_sweep *, const struct knob_axis **); /* (n) as long as the sweep is this one */
 const struct knob *sweep_knob(const struct knob_sweep *, uint32_t axis);
@@ -74,13 +78,16 @@ void sweep_text(const struct knob_sweep *, uint32_t point, char *out, size_t n);
 const struct sweep_point *sweep_result(const struct knob_sweep *, uint32_t point);
 struct estimates sweep_estimates(const struct knob_sweep *, uint32_t point); /* NAN where there is no result */
 
-enum sweep_measure { SWEEP_SPEED, SWEEP_LENGTH, SWEEP_ACCEPTANCE, SWEEP_MODELLED, SWEEP_MEASURES };
-extern const char *const sweep_measure_names[SWEEP_MEASURES]; /* "tokens/s", … */
+/* Autoregressive tokens/s of the same prompts; NAN: not measured. */
+struct estimate sweep_baseline(const struct knob_sweep *);
+
+enum sweep_measure { SWEEP_SPEED, SWEEP_TIMES, SWEEP_LENGTH, SWEEP_ACCEPTANCE, SWEEP_MODELLED, SWEEP_MEASURES };
+extern const char *const sweep_measure_names[SWEEP_MEASURES]; /* "tokens/s", "× ar", … */
 struct estimate sweep_estimate(const struct knob_sweep *, uint32_t point, enum sweep_measure);
 /* The best point by a measure, and how many others are within noise of it; false: fewer than two points to compare. */
 bool sweep_best(const struct knob_sweep *, enum sweep_measure, uint32_t *point, uint32_t *near);
 
-/* As `bench --grid --csv` has it; × ar where a baseline of the prompt is known (value NAN: it is not). */
-void sweep_csv(const struct knob_sweep *, struct estimate baseline, FILE *);
+/* As `bench --grid --csv` has it, with the baseline's line first. */
+void sweep_csv(const struct knob_sweep *, FILE *);
 
 #endif

@@ -18,6 +18,12 @@ struct knob_sweep {
     struct sweep_point *point; /* (n_points) owned */
     uint32_t n_points;
 
+    struct sweep_point ar; /* the baseline */
+    bool with_ar;          /* it is wanted, */
+    bool at_ar;            /* under way or asked for next, */
+    bool under_ar;         /* its policy is the one that was asked for last, */
+    bool returning;        /* and the sweep's was asked for again at the end, and not told yet */
+
     enum sweep_state state;
     uint32_t at, prompt_at, pass;
     bool first;             /* the first run is asked for: turns of before may still be told */
@@ -28,5 +34,7 @@ struct knob_sweep {
     uint64_t run_us;        /* how long the one under way has taken */
     char failed[200];       /* what a run that failed said; "": none did */
 };
+
+uint32_t sweep_baselines_left(const struct knob_sweep *); /* runs of it over all prompts */
 
 #endif

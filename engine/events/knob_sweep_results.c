@@ -5,7 +5,8 @@
 #include "engine/events/knob_sweep_internal.h"
 #include "engine/events/results.h"
 
-const char *const sweep_measure_names[SWEEP_MEASURES] = {"tokens/s", "tokens/round", "acceptance", "modelled ×"};
+const char *const sweep_measure_names[SWEEP_MEASURES] = {"tokens/s", "× ar", "tokens/round", "acceptance",
+                                                         "modelled ×"};
 
 uint32_t
 sweep_points(const struct knob_sweep *s)
@@ -40,14 +41,14 @@ sweep_pass(const struct knob_sweep *s)
 uint32_t
 sweep_at(const struct knob_sweep *s)
 {
-    return s->at;
+    return s->at_ar ? s->n_points : s->at;
 }
 
 double
 sweep_left_s(const struct knob_sweep *s)
 {
     const double prompts = s->n_prompts > 0 ? s->n_prompts : 1, mean = s->runs_us / s->runs;
-    const double runs = (s->n_points - sweep_done(s)) * prompts - s->prompt_at;
+    const double runs = (s->n_points - sweep_done(s) + sweep_baselines_left(s)) * prompts - s->prompt_at;
     return s->runs > 0 ? fmax(runs * mean - fmin((double)s->run_us, mean), 0) * 1e-6 : (double)NAN;
 }
 
@@ -143,10 +144,18 @@ sweep_estimates(const struct knob_sweep *s, uint32_t point)
 }
 
 struct estimate
+sweep_baseline(const struct knob_sweep *s)
+{
+    const struct round_sums none = {0};
+    return round_sums_estimates(s->ar.passes > 0 ? &s->ar.sums : &none, s->info->layers, s->info->rho).tokens_per_s;
+}
+
+struct estimate
 sweep_estimate(const struct knob_sweep *s, uint32_t point, enum sweep_measure measure)
 {
     const struct estimates e = sweep_estimates(s, point);
     switch (measure) {
+    case SWEEP_TIMES: return estimate_quotient(e.tokens_per_s, sweep_baseline(s));
     case SWEEP_LENGTH: return e.tokens_per_round;
     case SWEEP_ACCEPTANCE: return e.acceptance_rate;
     case SWEEP_MODELLED: return e.modelled;
@@ -176,32 +185,43 @@ sweep_best(const struct knob_sweep *s, enum sweep_measure measure, uint32_t *poi
     return measured > 1;
 }
 
-void
-sweep_csv(const struct knob_sweep *s, struct estimate baseline, FILE *out)
+static void
+csv_line(const struct knob_sweep *s, const struct sweep_point *p, const char *policy, const char *params,
+         struct estimate times, FILE *out)
 {
-    char params[SWEEP_AXES * 50];
     struct metrics metrics;
     metrics_begin(&metrics, s->info->layers, s->info->rho);
+    const struct estimate speed = round_sums_estimates(&p->sums, s->info->layers, s->info->rho).tokens_per_s;
+    struct result r = {.policy = policy,
+                       .params = params,
+                       .total = &p->total,
+                       .m = metrics_measures(&metrics, &p->total),
+                       .speedup = times.value,
+                       .speedup_se = times.se,
+                       .speed_se = speed.se,
+                       .lossless = s->setting.sampling.temperature > 0 ? "sampled" : "-",
+                       .model = s->info->model_name,
+                       .machine = s->info->isa};
+    r.speedup_all_in = r.m.tokens_per_s_all_in / sweep_baseline(s).value;
+    const struct measures ar = metrics_measures(&metrics, &s->ar.total);
+    r.modelled =
+        s->ar.passes > 0 ? r.m.modelled / ar.modelled : r.m.modelled; /* in a batch it, too, reads a layer once */
+    r.ratio = r.speedup / r.modelled;
+    results_csv_line(out, &r);
+}
+
+void
+sweep_csv(const struct knob_sweep *s, FILE *out)
+{
+    char params[SWEEP_AXES * 50];
     results_csv_head(out);
+    if (s->ar.passes > 0)
+        csv_line(s, &s->ar, "ar", "", (struct estimate){.value = 1, .se = NAN}, out);
     for (uint32_t i = 0; i < s->n_points; i++) {
         const struct sweep_point *p = sweep_result(s, i);
         if (p == NULL)
             continue;
         sweep_text(s, i, params, sizeof params);
-        const struct estimate speed = sweep_estimate(s, i, SWEEP_SPEED), times = estimate_quotient(speed, baseline);
-        struct result r = {.policy = sweep_policy(s)->name,
-                           .params = params,
-                           .total = &p->total,
-                           .m = metrics_measures(&metrics, &p->total),
-                           .speedup = times.value,
-                           .speedup_se = times.se,
-                           .speed_se = speed.se,
-                           .lossless = s->setting.sampling.temperature > 0 ? "sampled" : "-",
-                           .model = s->info->model_name,
-                           .machine = s->info->isa};
-        r.speedup_all_in = r.m.tokens_per_s_all_in / baseline.value;
-        r.modelled = r.m.modelled;
-        r.ratio = r.speedup / r.modelled;
-        results_csv_line(out, &r);
+        csv_line(s, p, sweep_policy(s)->name, params, sweep_estimate(s, i, SWEEP_TIMES), out);
     }
 }

@@ -10,8 +10,8 @@ stretches_set_up(void **state)
 {
     struct fixture *f = *state = calloc(1, sizeof *f);
     assert_non_null(f);
-    f->info = (struct run_info){.layers = 16, .rho = 0.5, .n_policies = 2, .policy = "specbound"};
-    f->info.policies = calloc(2, sizeof *f->info.policies);
+    f->info = (struct run_info){.layers = 16, .rho = 0.5, .n_policies = 3, .policy = "specbound"};
+    f->info.policies = calloc(3, sizeof *f->info.policies);
     assert_non_null(f->info.policies);
     struct policy p = {0};
     snprintf(p.info.name, sizeof p.info.name, "specbound");
@@ -23,6 +23,7 @@ stretches_set_up(void **state)
     assert_true(policy_number(&p, "exit_layer", "E", 1, 15, 1, 4, "layer"));
     assert_true(policy_number(&p, "gamma", "γ", 1, 16, 1, 5, "drafts"));
     f->info.policies[1] = p.info;
+    snprintf(f->info.policies[2].name, sizeof f->info.policies[2].name, "ar");
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 2; k++)
             f->knob[i][k] = f->info.policies[i].knobs[k].def;

@@ -36,6 +36,18 @@ made_ask_knob(void *user, const char *name, const char *text, struct err *err)
 }
 
 bool
+made_ask_policy(void *user, const char *name, struct err *err)
+{
+    struct made *m = user;
+    char before[16];
+    (void)err;
+    memcpy(before, m->policy, sizeof before);
+    snprintf(m->policy, sizeof m->policy, "%s", name);
+    made_tell_control(m, "policy", before, name);
+    return true;
+}
+
+bool
 made_ask_run(void *user, const char *prompt, struct err *err)
 {
     struct made *m = user;
@@ -57,9 +69,11 @@ made_host_of(struct made *m)
 void
 made_tell_round(struct made *m, uint32_t sequences)
 {
-    const uint32_t round = ++m->f->round, deep = (uint32_t)m->d_max, wide = (uint32_t)(m->tau * 20 + 0.5);
+    const bool ar = strcmp(m->policy, "ar") == 0;
+    const uint32_t round = ++m->f->round, deep = ar ? 0 : (uint32_t)m->d_max,
+                   wide = ar ? 0 : (uint32_t)(m->tau * 20 + 0.5);
     for (uint32_t seq = 0; seq < sequences; seq++) {
-        const uint32_t accepted = (round * 7 + deep * wide + seq + (uint32_t)strlen(m->prompt)) % 5;
+        const uint32_t accepted = ar ? 0 : (round * 7 + deep * wide + seq + (uint32_t)strlen(m->prompt)) % 5;
         const struct event e = {.type = EVENT_ROUND,
                                 .run = m->f->run,
                                 .seq = seq,
@@ -67,8 +81,8 @@ made_tell_round(struct made *m, uint32_t sequences)
                                 .t_us = 2000 * (uint64_t)round,
                                 .round_end = {.draft_us = 500 + 10 * (round % 3) + 20 * deep,
                                               .verify_us = 900 + 5 * wide,
-                                              .drafted = 5,
-                                              .verified = 5,
+                                              .drafted = ar ? 0 : 5,
+                                              .verified = ar ? 0 : 5,
                                               .accepted = accepted,
                                               .emitted = accepted + 1,
                                               .layers_loaded = 20 + (float)deep,

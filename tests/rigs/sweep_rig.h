@@ -11,6 +11,7 @@ struct made {
     struct fixture *f;
     struct knob_sweep *sweep;
     double tau, d_max;
+    char policy[16];          /* "": specbound */
     char run[16], prompt[64]; /* asked for; "": nothing */
     uint32_t asked, rounds;   /* runs and how many rounds each has */
     const char *refuse;       /* a knob that can't be turned */
@@ -20,6 +21,7 @@ struct made {
 void made_session(struct made *, struct fixture *); /* with a run that goes; its sweep is to be closed */
 struct sweep_host made_host_of(struct made *);
 bool made_ask_knob(void *user, const char *name, const char *text, struct err *);
+bool made_ask_policy(void *user, const char *name, struct err *);
 bool made_ask_run(void *user, const char *prompt, struct err *);
 void made_tell_control(struct made *, const char *name, const char *before, const char *after);
 void made_tell_round(struct made *, uint32_t sequences);

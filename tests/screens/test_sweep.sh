@@ -46,7 +46,9 @@ check "which the panel says" grep -q "sweep ━.* tokens/s · $half of 30 points
 check "and who asked for it" grep -q "the sweep has $half of 30 points; fastest at tau=.*:sweep goes on" "$WORK/run/half.txt"
 check "knobs are as they were" test "$(knob "$WORK/run/half.txt" tau) $(knob "$WORK/run/half.txt" d_max)" = '0.55 5'
 check "resumed it has 30" test "$(grep -c tau= "$WORK/run/whole.csv")" -eq 30
-check "of which the first are those that were there" sh -c "head -n $((half + 1)) '$WORK/run/whole.csv' | cmp - '$WORK/run/half.csv'"
+counted "$WORK/run/half.csv" >"$WORK/a"
+counted "$WORK/run/whole.csv" | head -n "$half" >"$WORK/b"
+check "of which the first are those that were there" cmp "$WORK/a" "$WORK/b"
 check "and knobs are as they were" test "$(knob "$WORK/run/whole.txt" tau) $(knob "$WORK/run/whole.txt" d_max)" = '0.55 5'
 check "the map has the values on its sides" sh -c "grep -q 'tau *3 *4 *5 *6 *7 *8 *d_max' '$WORK/run/map.txt' && test \$(grep -c '0\.[0-9]*  *[0-9.]*[0-9][ ★☆]' '$WORK/run/map.txt') -eq 5"
 check "one cell is the best, or the best within noise" test "$(grep -c '0\.[0-9]* .*[★☆]' "$WORK/run/map.txt")" -eq 1
@@ -64,6 +66,16 @@ check "cut off and resumed, all points are the same" diff -u "$WORK/a" "$WORK/b"
 check "bench sweeps the same" sh -c "'$PROGRAM' bench --policy specbound --grid tau=0.3:0.9:0.15 --grid d_max=3:8:1 --repeat 1 -n 40 --ignore-eos -p '$PROMPT' --csv '$WORK/grid.csv' >/dev/null && test -s '$WORK/grid.csv'"
 counted "$WORK/grid.csv" >"$WORK/c"
 check "and counts the same at every point" diff -u "$WORK/a" "$WORK/c"
+ar() { # CSV: the baseline's line
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } /^ar,/ {
+        print FNR, $2, $c["speedup"], $c["tokens_per_round"], $c["drafted"], $c["rounds"] % 39, $c["emitted"] % 39, $c["layers_loaded"] / $c["rounds"] }' "$1"
+}
+ar "$WORK/run/whole.csv" >"$WORK/a"
+ar "$WORK/grid.csv" >"$WORK/c"
+check "both have a line of autoregressive decoding" sh -c "grep -q '^2 \"\" 1 1 0 0 0 16$' '$WORK/a' && cmp '$WORK/a' '$WORK/c'"
+check "which was run among the points, at least once in eight" test "$(awk -F, '/^ar,/ { print $24 }' "$WORK/run/whole.csv")" -eq $((4 * 39))
+check "and is in the file of a sweep that was cut off" test "$(awk -F, '/^ar,/ { print $24 }' "$WORK/resumed.csv")" -eq $((4 * 39))
+check "every point has its speed in times of it, with a standard error" sh -c "test \$(grep tau= '$WORK/run/whole.csv' | awk -F, '\$4 > 0 && \$5 > 0' | wc -l) -eq 30"
 check "in a file of the same columns" test "$(head -n 1 "$WORK/grid.csv")" = "$(head -n 1 "$WORK/run/whole.csv")"
 check "which plot draws" sh -c "'$PROGRAM' plot '$WORK/run/whole.csv' grid --measure tok_per_s -o '$WORK/grid.svg' && test -s '$WORK/grid.svg'"
 check "once more it adds a pass" grep -q '30 of 30 points of pass 2' "$WORK/run/twice.txt"
@@ -104,7 +116,7 @@ check "Ctrl-C stops it, not the scope" wait_for 'the sweep has [0-9]* of 315 poi
 check "and the run goes on as it was, at its pace" wait_for '20/s shown'
 tm send-keys -l ':sweep'
 tm send-keys Enter
-check ":sweep alone goes on" wait_for '^ sweep [0-9]* of 315 '
+check ":sweep alone goes on" wait_for '^ sweep [2-9][0-9]* of 315'
 tm send-keys -l ':set w_max 4'
 tm send-keys Enter
 check "a turn of another knob stops it" wait_for '315 points, stopped'

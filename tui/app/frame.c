@@ -34,7 +34,8 @@ draw_sweeping(const struct knob_sweep *s, const struct canvas *c)
 {
     const uint32_t done = sweep_done(s), points = sweep_points(s);
     const double left = sweep_left_s(s);
-    int x = 1 + canvas_print(c, 0, 1, ROLE_STATUS, "sweep %u of %u ", done + 1 < points ? done + 1 : points, points);
+    int x = 1 + canvas_print(c, 0, 1, ROLE_STATUS, "sweep %u of %u%s ", done + 1 < points ? done + 1 : points, points,
+                             sweep_at(s) == points ? ", ar" : "");
     canvas_bar(c, 0, x, 24, (double)done / points, ROLE_KNOB);
     x += 25;
     if (!isnan(left))

@@ -44,6 +44,16 @@ post_run(void *user, const char *prompt, struct err *err)
 }
 
 static bool
+post_policy(void *user, const char *name, struct err *err)
+{
+    struct sweeping *sw = user;
+    if (!post(sw, CONTROL_POLICY, NULL, name, err))
+        return false;
+    sw->own_policies++;
+    return true;
+}
+
+static bool
 post_pace(struct sweeping *sw, double pace, struct err *err)
 {
     char text[32];
@@ -77,7 +87,16 @@ static bool
 is_own(struct sweeping *sw, const struct event *e)
 {
     const struct knob_axis *axes;
-    if (sw->own == 0 || e->type != EVENT_CONTROL)
+    if (e->type != EVENT_CONTROL)
+        return false;
+    if (sw->own_policies > 0 && strcmp(e->control.name, "policy") == 0) {
+        sw->own_policies--;
+        sw->policy_event = e->number;
+        return true;
+    }
+    if (strcmp(e->control.name, "head") == 0) /* which goes with a policy */
+        return sw->policy_event > 0 && e->number == sw->policy_event + 1;
+    if (sw->own == 0)
         return false;
     for (uint32_t i = 0; i < sweep_axes(sw->sweep, &axes); i++)
         if (strcmp(sweep_knob(sw->sweep, i)->name, e->control.name) == 0) {
@@ -99,7 +118,7 @@ sweeping_event(struct sweeping *sw, const struct event *e)
 bool
 sweeping_go_on(struct sweeping *sw, bool *over, struct err *err)
 {
-    const struct sweep_host host = {.user = sw, .knob = post_knob, .run = post_run};
+    const struct sweep_host host = {.user = sw, .knob = post_knob, .run = post_run, .policy = post_policy};
     *over = false;
     if (sw->sweep == NULL || sweep_state(sw->sweep) != SWEEP_DUE)
         return true;
@@ -111,7 +130,7 @@ sweeping_go_on(struct sweeping *sw, bool *over, struct err *err)
 bool
 sweeping_stop(struct sweeping *sw, struct err *err)
 {
-    const struct sweep_host host = {.user = sw, .knob = post_knob, .run = post_run};
+    const struct sweep_host host = {.user = sw, .knob = post_knob, .run = post_run, .policy = post_policy};
     if (!sweeping_now(sw))
         return true;
     const bool ok = sweep_stop(sw->sweep, &host, err);

@@ -9,7 +9,9 @@
 struct sweeping {
     struct session *session;  /* borrowed; NULL: a replay, which has no sweeps */
     struct knob_sweep *sweep; /* owned; NULL likewise */
-    uint32_t own;             /* turns of its own knobs that are posted and not told yet */
+    uint32_t own;             /* turns of its own knobs that are posted and not told yet, */
+    uint32_t own_policies;    /* and of policies; */
+    uint64_t policy_event;    /* the number of the last such one's event */
     double pace;              /* as they were */
     bool paused;
 };

@@ -1,6 +1,5 @@
 /* :sweep, the run again at every point of a grid of knobs. */
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,19 +32,6 @@ stop(struct app *app, struct err *err)
     return true;
 }
 
-/* Autoregressive speed of the prompt that was swept, where it was measured as fast as it goes. */
-static struct estimate
-baseline_of(const struct app *app)
-{
-    const struct stretches *all = scope_stretches(app->run.scope);
-    const struct knob_sweep *sweep = app->run.sweeping.sweep;
-    const struct stretch *s;
-    for (uint32_t back = 0; (s = stretches_at(all, back)) != NULL && sweep_prompts(sweep) == 0; back++)
-        if (s->prompt == sweep_prompt(sweep) && !s->paced && !isnan(s->baseline.value))
-            return s->baseline;
-    return (struct estimate){.value = NAN, .se = NAN};
-}
-
 static bool
 write_csv(struct app *app, const char *path, struct err *err)
 {
@@ -57,7 +43,7 @@ write_csv(struct app *app, const char *path, struct err *err)
         return err_set(err, ERR_USAGE, "write the sweep to which file? for example :sweep csv sweep.csv");
     FILE *out = open_memstream(&text, &n);
     if (out != NULL)
-        sweep_csv(app->run.sweeping.sweep, baseline_of(app), out);
+        sweep_csv(app->run.sweeping.sweep, out);
     const bool whole = out != NULL && fclose(out) == 0;
     const bool ok = whole ? file_replace_text(AT_FDCWD, path, 0666, text, n, err)
                           : err_set(err, ERR_WORK, "out of memory for the sweep's table");

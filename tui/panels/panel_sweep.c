@@ -158,6 +158,14 @@ take(const struct sweep_panel *p, const struct view *v)
     return true;
 }
 
+static void
+measure_next(struct sweep_panel *p, const struct view *v)
+{
+    p->look.measure = (p->look.measure + 1) % SWEEP_MEASURES;
+    if (p->look.measure == SWEEP_TIMES && isnan(sweep_baseline(v->sweep).value))
+        p->look.measure++;
+}
+
 static bool
 key_sweep(void *state, const struct view *v, int key)
 {
@@ -179,7 +187,7 @@ key_sweep(void *state, const struct view *v, int key)
     case INPUT_PAGE_UP: move(p, v, 0, -page); return true;
     case INPUT_HOME: p->moved = false; return true;
     case INPUT_ENTER: return take(p, v);
-    case 'v': p->look.measure = (p->look.measure + 1) % SWEEP_MEASURES; return true;
+    case 'v': measure_next(p, v); return true;
     case 'o': p->list = !p->list; return true;
     case 's': v->host->command(v->host->user, "command sweep csv sweep.csv"); return true;
     default: return false;
@@ -221,7 +229,7 @@ mouse_sweep(void *state, const struct view *v, const struct canvas *c, int y, in
 static const struct key_help keys[] = {
     {"arrows PgUp PgDn", "choose a point; Home: the best one, whichever that is"},
     {"Enter", "take its values; double click; :sweep take N"},
-    {"v", "the measure: tokens/s, tokens a round, acceptance, modelled speed"},
+    {"v", "the measure: tokens/s, × ar by the baseline among the runs, tokens a round, acceptance, modelled speed"},
     {"o", "all points in order, the best first, or the picture again"},
     {"s", "write them as CSV, which specscope plot draws; :sweep csv FILE"},
     {"★ ☆", "the best; ☆: others are within noise of it (two standard errors of the difference, more with few rounds)"},

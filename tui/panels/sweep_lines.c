@@ -7,7 +7,8 @@
 #include "tui/panels/sweep_views.h"
 #include "tui/terminal/text.h"
 
-#define NUMBERS 14 /* "412 ±6" */
+#define NUMBERS    14 /* "412 ±6" */
+#define TIMES_FROM 72 /* columns of a list with × ar */
 
 void
 sweep_number(double value, enum sweep_measure measure, char *out, size_t n)
@@ -57,9 +58,10 @@ sweep_draw_details(const struct sweep_look *l, const struct canvas *c, int y)
         canvas_text(c, y, x, ROLE_DIM, "not run yet");
         return;
     }
-    char text[200];
-    snprintf(text, sizeof text, "%s tok/s  %.2f tok/round  %.2f accepted  %.2f× modelled", speed,
-             e.tokens_per_round.value, e.acceptance_rate.value, e.modelled.value);
+    char text[240], times[64] = "";
+    with_error(sweep_estimate(l->sweep, l->point, SWEEP_TIMES), SWEEP_TIMES, times, sizeof times);
+    snprintf(text, sizeof text, "%s tok/s  %s%s%.2f tok/round  %.2f accepted  %.2f× modelled", speed, times,
+             times[0] != '\0' ? " × ar  " : "", e.tokens_per_round.value, e.acceptance_rate.value, e.modelled.value);
     const int width = text_width(text);
     if (x + width > c->cols && y + 1 < c->rows)
         y++, x = 0;
@@ -141,31 +143,35 @@ sweep_draw_list(struct sweep_look *l, const struct canvas *c)
     l->header = c->rows > 3 ? 1 : 0;
     l->rows = c->rows - l->header < n ? c->rows - l->header : n;
     l->top = sweep_window(l->top, at, n, l->rows);
-    static const int width[] = {14, 7, 7, 7};
-    static const char *const head[] = {"tok/s", "t/rnd", "acc", "(model)"};
-    int x[4], right = c->cols;
-    for (int k = 3; k >= 0; k--) /* where they end; the least important are left out first */
-        x[k] = right, right -= width[k];
+    static const int width[SWEEP_MEASURES] = {14, 13, 7, 7, 9};
+    static const char *const head[SWEEP_MEASURES] = {"tok/s", "× ar", "t/rnd", "acc", "(model)"};
+    int x[SWEEP_MEASURES], right = c->cols;
+    const bool times = !isnan(sweep_baseline(l->sweep).value) && c->cols >= TIMES_FROM;
+    for (int k = SWEEP_MEASURES - 1; k >= 0; k--) /* where they end */
+        x[k] = right, right -= k != SWEEP_TIMES || times ? width[k] : 0;
     const int what = right > 16 ? right - 3 : c->cols - 3;
     const bool figures = right > 16;
-    for (int k = 0; k < 4 && l->header > 0 && figures; k++)
-        canvas_text(c, 0, x[k] - text_width(head[k]), k == (int)l->measure ? ROLE_TITLE : ROLE_DIM, head[k]);
+    for (int k = 0; k < SWEEP_MEASURES && l->header > 0 && figures; k++)
+        if (k != SWEEP_TIMES || times)
+            canvas_text(c, 0, x[k] - text_width(head[k]), k == (int)l->measure ? ROLE_TITLE : ROLE_DIM, head[k]);
     for (int y = 0; y < l->rows; y++) {
         const uint32_t point = l->ranked[l->top + y];
         const struct estimates e = sweep_estimates(l->sweep, point);
         const bool here = point == l->point;
-        char text[4][64], knobs[160];
+        char text[SWEEP_MEASURES][64], knobs[160];
         sweep_text(l->sweep, point, knobs, sizeof knobs);
         if (here)
             canvas_text(c, l->header + y, 0, ROLE_FOCUS, canvas_glyph(c, "▸", ">"));
         canvas_text(c, l->header + y, 1, ROLE_OK, sweep_star(l, c, point));
         canvas_word(c, l->header + y, 2, what, here ? ROLE_FOCUS : ROLE_TEXT, MARK_NONE, knobs);
-        with_error(e.tokens_per_s, SWEEP_SPEED, text[0], sizeof text[0]);
-        snprintf(text[1], sizeof text[1], "%.2f", e.tokens_per_round.value);
-        snprintf(text[2], sizeof text[2], "%.2f", e.acceptance_rate.value);
-        snprintf(text[3], sizeof text[3], "%.2f×", e.modelled.value);
-        for (int k = 0; k < 4 && figures && sweep_result(l->sweep, point) != NULL; k++)
-            canvas_text(c, l->header + y, x[k] - text_width(text[k]), k == (int)l->measure ? ROLE_TEXT : ROLE_DIM,
-                        text[k]);
+        with_error(e.tokens_per_s, SWEEP_SPEED, text[SWEEP_SPEED], sizeof text[0]);
+        with_error(sweep_estimate(l->sweep, point, SWEEP_TIMES), SWEEP_TIMES, text[SWEEP_TIMES], sizeof text[0]);
+        snprintf(text[SWEEP_LENGTH], sizeof text[0], "%.2f", e.tokens_per_round.value);
+        snprintf(text[SWEEP_ACCEPTANCE], sizeof text[0], "%.2f", e.acceptance_rate.value);
+        snprintf(text[SWEEP_MODELLED], sizeof text[0], "%.2f×", e.modelled.value);
+        for (int k = 0; k < SWEEP_MEASURES && figures && sweep_result(l->sweep, point) != NULL; k++)
+            if (k != SWEEP_TIMES || times)
+                canvas_text(c, l->header + y, x[k] - text_width(text[k]), k == (int)l->measure ? ROLE_TEXT : ROLE_DIM,
+                            text[k]);
     }
 }

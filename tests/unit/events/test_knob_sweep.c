@@ -18,9 +18,19 @@ report(const struct knob_sweep *s)
     size_t n = 0;
     FILE *out = open_memstream(&text, &n);
     assert_non_null(out);
-    sweep_csv(s, (struct estimate){.value = NAN, .se = NAN}, out);
+    sweep_csv(s, out);
     fclose(out);
     return text;
+}
+
+/* What was asked for is told later. */
+static bool
+made_take_silently(void *user, const char *name, struct err *err)
+{
+    struct made *m = user;
+    (void)err;
+    snprintf(m->policy, sizeof m->policy, "%s", name);
+    return true;
 }
 
 static void
@@ -84,6 +94,94 @@ test_cut_off_half_way_and_resumed_it_is_the_same(void **state)
         sweep_close(m.sweep);
     }
     free(whole);
+}
+
+/* As made_go_on(), by a host that can choose policies; an "ar" a baseline's run. */
+static void
+go_on_among(struct made *m, const struct sweep_host *host, uint32_t n, char *order)
+{
+    struct err err = {0};
+    for (; sweep_running(m->sweep); n--) {
+        assert_true(sweep_next(m->sweep, host, &err));
+        if (n == 0 || !sweep_running(m->sweep))
+            return;
+        strcat(order, strcmp(m->policy, "ar") == 0 ? "a" : ".");
+        assert_true((sweep_at(m->sweep) == sweep_points(m->sweep)) == (strcmp(m->policy, "ar") == 0));
+        made_run(m, UINT32_MAX);
+    }
+}
+
+static void
+test_the_baseline_is_run_among_the_points(void **state)
+{
+    struct made m;
+    char order[128] = "";
+    made_session(&m, *state);
+    snprintf(m.policy, sizeof m.policy, "specbound");
+    struct sweep_host host = made_host_of(&m);
+    host.policy = made_ask_policy;
+    made_sweep(&m, "d_max=3:8:1 tau=0.3:0.6:0.15", NULL, 0); /* 18 points */
+    assert_true(isnan(sweep_baseline(m.sweep).value));
+    go_on_among(&m, &host, UINT32_MAX, order);
+    assert_string_equal(order, "a........a........a..");
+    assert_string_equal(m.policy, "specbound"); /* as it was */
+    assert_true(m.d_max == 5 && m.tau == 0.55);
+    const struct estimate ar = sweep_baseline(m.sweep);
+    assert_int_equal(ar.n, 18); /* three runs of six rounds */
+    for (uint32_t i = 0; i < 18; i++) {
+        const struct estimate speed = sweep_estimate(m.sweep, i, SWEEP_SPEED),
+                              x = sweep_estimate(m.sweep, i, SWEEP_TIMES);
+        assert_true(fabs(x.value - speed.value / ar.value) < 1e-9 && x.se > 0);
+    }
+    char *text = report(m.sweep);
+    assert_non_null(strstr(text, "\r\nar,\"\","));
+    char *whole = text;
+    sweep_close(m.sweep);
+
+    /* Cut off while a baseline runs, and again between points; it goes on, and comes to the same. */
+    struct err err = {0};
+    assert_true(sweep_open(&m.sweep, &m.f->info, &err));
+    order[0] = '\0';
+    made_sweep(&m, "d_max=3:8:1 tau=0.3:0.6:0.15", NULL, 0);
+    go_on_among(&m, &host, 9, order);
+    made_run(&m, 3);
+    assert_string_equal(m.policy, "ar");
+    assert_true(sweep_stop(m.sweep, &host, &err));
+    assert_string_equal(m.policy, "specbound");
+    made_sweep(&m, "d_max=3:8:1 tau=0.3:0.6:0.15", NULL, 0);
+    go_on_among(&m, &host, 4, order);
+    assert_true(sweep_stop(m.sweep, &host, &err));
+    made_sweep(&m, "d_max=3:8:1 tau=0.3:0.6:0.15", NULL, 0);
+    go_on_among(&m, &host, UINT32_MAX, order);
+    assert_string_equal(order, "a........a........a..");
+    text = report(m.sweep);
+    assert_string_equal(text, whole);
+    free(text);
+    free(whole);
+    order[0] = '\0';
+    made_sweep(&m, "d_max=3:8:1 tau=0.3:0.6:0.15", NULL, 0); /* a pass more */
+    go_on_among(&m, &host, UINT32_MAX, order);
+    assert_string_equal(order, "......a........a....");
+    sweep_close(m.sweep);
+}
+
+static void
+test_a_sweep_begun_again_before_its_policy_is_told_to_be_back(void **state)
+{
+    struct made m;
+    char order[64] = "";
+    struct err err = {0};
+    made_session(&m, *state);
+    snprintf(m.policy, sizeof m.policy, "specbound");
+    struct sweep_host host = made_host_of(&m);
+    host.policy = made_ask_policy;
+    made_sweep(&m, "tau=0.3:0.6:0.15", NULL, 0);
+    go_on_among(&m, &host, 0, order); /* the baseline is asked for */
+    host.policy = made_take_silently;
+    assert_true(sweep_stop(m.sweep, &host, &err));
+    made_sweep(&m, "tau=0.3:0.6:0.15", NULL, 0);
+    assert_string_equal(sweep_policy(m.sweep)->name, "specbound");
+    sweep_close(m.sweep);
 }
 
 static void
@@ -219,7 +317,9 @@ test_the_best_is_one_or_has_others_near(void **state)
     made_go_on(&m, UINT32_MAX);
     for (enum sweep_measure k = 0; k < SWEEP_MEASURES; k++) {
         uint32_t wanted = 0;
-        assert_true(sweep_best(m.sweep, k, &best, &near));
+        assert_true(sweep_best(m.sweep, k, &best, &near) == (k != SWEEP_TIMES)); /* no baseline was run */
+        if (k == SWEEP_TIMES)
+            continue;
         for (uint32_t i = 0; i < 4; i++) {
             const struct estimate a = sweep_estimate(m.sweep, best, k), b = sweep_estimate(m.sweep, i, k);
             assert_true(a.value >= b.value);
@@ -282,6 +382,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         STRETCHES_TEST(test_every_point_is_run_once_and_knobs_come_back),
         STRETCHES_TEST(test_cut_off_half_way_and_resumed_it_is_the_same),
+        STRETCHES_TEST(test_the_baseline_is_run_among_the_points),
+        STRETCHES_TEST(test_a_sweep_begun_again_before_its_policy_is_told_to_be_back),
         STRETCHES_TEST(test_a_whole_sweep_begun_again_adds_a_pass),
         STRETCHES_TEST(test_other_settings_begin_anew),
         STRETCHES_TEST(test_a_list_of_prompts_is_run_at_every_point),
