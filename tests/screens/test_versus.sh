@@ -73,6 +73,46 @@ check "a replay ends well" exits 2
 check "it has both settings" grep -q '▸0 specbound .*1 layerskip  E 6' "$WORK/run/replay13.txt"
 check "and the second one's knobs" grep -q 'E exit_layer.* 6 ' "$WORK/run/knobs13.txt"
 
+# ---- turns outlive a run that begins again, and prompts go on ----
+cat >"$WORK/again.script" <<'END'
+:what-if off
+:wait round 2
+:set tau 0.4
+:wait idle
+:step
+:wait idle
+:versus layerskip exit_layer=6
+:wait round 4
+:sequence 1
+:set gamma 3
+:wait round 8
+:restart
+:wait round 4
+:undo
+:wait round 6
+:undo
+:wait round 8
+:save-screen undone.txt
+:versus fsm
+:wait round 2
+:undo
+:quit
+END
+terminal 160x48 "$PROGRAM -n 70 --trace again --script $WORK/again.script"
+ended
+check "after another second setting its turns are gone, and all of the first's were taken back" sh -c "grep -q 'no turn of a knob' '$WORK/run/err' && grep -q '^2$' '$WORK/run/status'"
+controls=$WORK/run/again/controls.csv
+check "u takes back a turn of before the restart" test "$(csv "$controls" '$c["name"] == "gamma" && $c["seq"] == 1 && $c["run"] == 3 && $c["old"] == 3 && $c["new"] == 5')" = 1
+check "and one of before there were two" test "$(csv "$controls" '$c["name"] == "tau" && $c["seq"] == 0 && $c["run"] == 3 && $c["new"] == 0.55')" = 1
+terminal 160x48 "exec $PROGRAM --versus 'layerskip exit_layer=6' --pace 0 -n 12 --ignore-eos --prompts $ROOT/tests/screens/prompts.jsonl"
+until_true 15 shows 'next prompt in' >/dev/null
+tm send-keys Down
+check "at the end of both texts the key bar tells of the next prompt" wait_for 'all tokens that were asked for .*F next prompt'
+tm send-keys F
+check "F begins it" wait_for '<s> Three mice sat'
+check "under both settings" wait_for '0 specbound .*1 layerskip  E 6'
+check "until the end of both" until_true 15 shows 'next prompt in'
+
 # ---- texts that part ----
 printf ':what-if off\n:versus layerskip\n:wait end\n:wait idle\n:panel versus\n:save-screen parted.txt\n:versus nothing\n' >"$WORK/live.script"
 terminal 120x36 "$PROGRAM -n 60 --temp 1 --script $WORK/live.script"

@@ -81,6 +81,22 @@ take_turn(struct turns *t, const struct event *e)
         append(t, e);
 }
 
+/* What was turned of a setting that is there no more can't be taken back. */
+static void
+forget_second(struct turns *t)
+{
+    uint32_t kept = 0, at = 0;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->turn[i].seq != 1) {
+            t->turn[kept++] = t->turn[i];
+            at += i < t->at;
+        }
+    t->n = kept;
+    t->at = at;
+    t->undoing = t->redoing = 0;
+    t->other_second = false;
+}
+
 void
 turns_event(struct turns *t, const struct event *e)
 {
@@ -88,15 +104,18 @@ turns_event(struct turns *t, const struct event *e)
         t->together = 0; /* fewer came than were asked for: some stood there already */
     if (e->type != EVENT_CONTROL)
         return;
-    const bool versus = strcmp(e->control.name, "versus") == 0;
-    if (versus || (t->versus && strcmp(e->control.name, "run") == 0)) {
-        t->n = t->at = t->undoing = t->redoing = 0;
-        t->versus = versus;
-    }
+    if (t->other_second && strcmp(e->control.name, "run") == 0)
+        forget_second(t);
     if (is_turn(t, e))
         take_turn(t, e);
     if (strcmp(e->control.name, "policy") == 0)
         t->policy_event = e->number;
+}
+
+void
+turns_other_second(struct turns *t)
+{
+    t->other_second = true;
 }
 
 void

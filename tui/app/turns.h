@@ -18,12 +18,15 @@ struct turns {
     uint32_t n, at;                    /* those below `at` are in force */
     uint32_t undoing, redoing;         /* asked for, and not seen yet */
     uint32_t groups, together, rounds; /* `together` further ones belong to the newest group; rounds seen meanwhile */
-    bool versus;                       /* whose turns go with their run */
+    bool other_second;                 /* the second one's turns go when the next run begins */
     uint64_t policy_event;             /* the number of the last policy's */
 };
 
 void turns_event(struct turns *, const struct event *); /* CONTROL and ROUND; others are passed over */
-void turns_together(struct turns *, uint32_t n);        /* the next n are one */
+/* In a versus another second setting, or none, was asked for: it comes with the next run. One that only begins again keeps
+ * its turns. */
+void turns_other_second(struct turns *);
+void turns_together(struct turns *, uint32_t n); /* the next n are one */
 
 /* The next to take back, or to bring again; NULL: there is none. It counts as asked for once turns_undo() or
  * turns_redo() say so. */

@@ -213,8 +213,20 @@ test_of_two_settings_each_turn_is_its_own(void **state)
     tell_of(&t, 1, "gamma", "5", "4");
     assert_turn(turns_back(&t.turns), "gamma", "3", "4");
     assert_int_equal(turns_back(&t.turns)->seq, 0);
-    tell_of(&t, 0, "run", "", "restart"); /* their settings are gone with the run */
-    assert_null(turns_back(&t.turns));
+    turns_redo(&t.turns);
+    tell_of(&t, 1, "gamma", "4", "5");
+    tell_of(&t, 0, "run", "", "restart"); /* both begin again, with what they were turned to */
+    tell_of(&t, 0, "versus", "", "fsm gamma=5");
+    assert_turn(turns_back(&t.turns), "gamma", "4", "5");
+    tell_of(&t, 0, "tau", "0.5", "0.6");
+    turns_undo(&t.turns);
+    tell_of(&t, 0, "tau", "0.6", "0.5");
+    turns_other_second(&t.turns); /* another is asked for, */
+    assert_int_equal(turns_back(&t.turns)->seq, 1);
+    tell_of(&t, 0, "run", "", "restart"); /* and has come: what was turned of the one before is gone, */
+    assert_turn(turns_back(&t.turns), "gamma", "3", "4");
+    assert_int_equal(turns_back(&t.turns)->seq, 0);          /* and the first's is not, */
+    assert_turn(turns_forth(&t.turns), "tau", "0.5", "0.6"); /* nor what was taken back of it */
 }
 
 int
