@@ -32,9 +32,10 @@ typedef std::atomic<bool> atomic_bool;
 #include <stdint.h>
 
 #include "kernels/err.h"
+#include "kernels/form.h"
 #include "kernels/layer_tensors.h"
 
-#define BACKEND_ABI (7u + 256u * LAYER_TENSORS) /* which are part of it */
+#define BACKEND_ABI (8u + 256u * LAYER_TENSORS) /* which are part of it */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
@@ -94,6 +95,7 @@ struct layer_desc { /* layer_tensors.h says which there are, and their shapes; b
 #undef FIELD
         };
     };
+    struct layer_form form;
 };
 
 enum rope_layout {
@@ -109,11 +111,14 @@ struct model_desc {
     float rope_scale;          /* positions are multiplied by this: 1, or 1/factor for linear scaling */
     const float *rope_factors; /* (rope_dims/2) divisors of the frequencies, or NULL */
     float rms_eps;
-    uint32_t ctx;                    /* positions of the stores to come, for a look ahead at memory; 0: not known */
-    uint32_t window;                 /* a row at position p attends to positions above p - window; 0: to all */
+    uint32_t ctx;    /* positions of the stores to come, for a look ahead at memory; 0: not known */
+    uint32_t window; /* a row at position p attends to positions above p - window; 0: to all */
+    struct model_form form;
     struct tensor embedding;         /* (vocab, width) */
     struct tensor final_norm;        /* (width) */
+    struct tensor final_norm_bias;   /* (width), or absent */
     struct tensor head;              /* (vocab, width); the same data as embedding when tied */
+    struct tensor head_bias;         /* (vocab), or absent */
     const struct layer_desc *layers; /* (n_layers) */
 };
 

@@ -7,7 +7,7 @@
  *   kind(NAME, field, need, rows, cols, GGUF's name, Hugging Face's name)
  *
  * kind  MATRIX: rows outputs of cols inputs each; NORM (factors) and BIAS (summands): one row in F32
- * need  NEEDED, or OPTIONAL: architectures differ in it (struct arch)
+ * need  NEEDED; USUAL: a Llama has it, some architectures don't; OPTIONAL: some do (struct arch)
  * rows, cols are made of the numbers of `d`, a struct model_desc. Names lack their ending, which the kind decides
  * (layer_tensor_name()). The order is that of planted models' files and random numbers. */
 #ifndef KERNELS_LAYER_TENSORS_H
@@ -21,23 +21,34 @@
 
 #define LAYER_Q(d)  ((d)->heads * (d)->head_dim)
 #define LAYER_KV(d) ((d)->kv_heads * (d)->head_dim)
+/* What the norms of queries and keys are over. */
+#define LAYER_QN(d) ((d)->form.whole_norms ? LAYER_Q(d) : (d)->head_dim)
+#define LAYER_KN(d) ((d)->form.whole_norms ? LAYER_KV(d) : (d)->head_dim)
 
 /* clang-format off */
-#define FOR_LAYER_TENSORS(MATRIX, NORM, BIAS)                                                                   \
-    NORM(  ATTN_NORM, attn_norm, NEEDED,   1,           d->width,    "attn_norm",   "input_layernorm")          \
-    MATRIX(WQ,        wq,        NEEDED,   LAYER_Q(d),  d->width,    "attn_q",      "self_attn.q_proj")         \
-    MATRIX(WK,        wk,        NEEDED,   LAYER_KV(d), d->width,    "attn_k",      "self_attn.k_proj")         \
-    MATRIX(WV,        wv,        NEEDED,   LAYER_KV(d), d->width,    "attn_v",      "self_attn.v_proj")         \
-    BIAS(  BQ,        bq,        OPTIONAL, 1,           LAYER_Q(d),  "attn_q",      "self_attn.q_proj")         \
-    BIAS(  BK,        bk,        OPTIONAL, 1,           LAYER_KV(d), "attn_k",      "self_attn.k_proj")         \
-    BIAS(  BV,        bv,        OPTIONAL, 1,           LAYER_KV(d), "attn_v",      "self_attn.v_proj")         \
-    NORM(  Q_NORM,    q_norm,    OPTIONAL, 1,           d->head_dim, "attn_q_norm", "self_attn.q_norm")         \
-    NORM(  K_NORM,    k_norm,    OPTIONAL, 1,           d->head_dim, "attn_k_norm", "self_attn.k_norm")         \
-    MATRIX(WO,        wo,        NEEDED,   d->width,    LAYER_Q(d),  "attn_output", "self_attn.o_proj")         \
-    NORM(  FFN_NORM,  ffn_norm,  NEEDED,   1,           d->width,    "ffn_norm",    "post_attention_layernorm") \
-    MATRIX(GATE,      gate,      NEEDED,   d->ffn,      d->width,    "ffn_gate",    "mlp.gate_proj")            \
-    MATRIX(UP,        up,        NEEDED,   d->ffn,      d->width,    "ffn_up",      "mlp.up_proj")              \
-    MATRIX(DOWN,      down,      NEEDED,   d->width,    d->ffn,      "ffn_down",    "mlp.down_proj")
+#define FOR_LAYER_TENSORS(MATRIX, NORM, BIAS)                                                                         \
+    NORM(  ATTN_NORM,   attn_norm,   USUAL,    1,           d->width,    "attn_norm",       "input_layernorm")          \
+    MATRIX(WQ,          wq,          NEEDED,   LAYER_Q(d),  d->width,    "attn_q",          "self_attn.q_proj")         \
+    MATRIX(WK,          wk,          NEEDED,   LAYER_KV(d), d->width,    "attn_k",          "self_attn.k_proj")         \
+    MATRIX(WV,          wv,          NEEDED,   LAYER_KV(d), d->width,    "attn_v",          "self_attn.v_proj")         \
+    BIAS(  BQ,          bq,          OPTIONAL, 1,           LAYER_Q(d),  "attn_q",          "self_attn.q_proj")         \
+    BIAS(  BK,          bk,          OPTIONAL, 1,           LAYER_KV(d), "attn_k",          "self_attn.k_proj")         \
+    BIAS(  BV,          bv,          OPTIONAL, 1,           LAYER_KV(d), "attn_v",          "self_attn.v_proj")         \
+    NORM(  Q_NORM,      q_norm,      OPTIONAL, 1,           LAYER_QN(d), "attn_q_norm",     "self_attn.q_norm")         \
+    NORM(  K_NORM,      k_norm,      OPTIONAL, 1,           LAYER_KN(d), "attn_k_norm",     "self_attn.k_norm")         \
+    MATRIX(WO,          wo,          NEEDED,   d->width,    LAYER_Q(d),  "attn_output",     "self_attn.o_proj")         \
+    NORM(  FFN_NORM,    ffn_norm,    USUAL,    1,           d->width,    "ffn_norm",        "post_attention_layernorm") \
+    MATRIX(GATE,        gate,        USUAL,    d->ffn,      d->width,    "ffn_gate",        "mlp.gate_proj")            \
+    MATRIX(UP,          up,          NEEDED,   d->ffn,      d->width,    "ffn_up",          "mlp.up_proj")              \
+    MATRIX(DOWN,        down,        NEEDED,   d->width,    d->ffn,      "ffn_down",        "mlp.down_proj")            \
+    BIAS(  ATTN_NORM_B, attn_norm_b, OPTIONAL, 1,           d->width,    "attn_norm",       "input_layernorm")          \
+    BIAS(  BO,          bo,          OPTIONAL, 1,           d->width,    "attn_output",     "self_attn.o_proj")         \
+    NORM(  ATTN_POST,   attn_post,   OPTIONAL, 1,           d->width,    "post_attention_norm", "post_attention_norm")  \
+    BIAS(  FFN_NORM_B,  ffn_norm_b,  OPTIONAL, 1,           d->width,    "ffn_norm",        "post_attention_layernorm") \
+    BIAS(  BGATE,       bgate,       OPTIONAL, 1,           d->ffn,      "ffn_gate",        "mlp.gate_proj")            \
+    BIAS(  BUP,         bup,         OPTIONAL, 1,           d->ffn,      "ffn_up",          "mlp.up_proj")              \
+    BIAS(  BDOWN,       bdown,       OPTIONAL, 1,           d->width,    "ffn_down",        "mlp.down_proj")            \
+    NORM(  FFN_POST,    ffn_post,    OPTIONAL, 1,           d->width,    "post_ffw_norm",   "post_feedforward_layernorm")
 /* clang-format on */
 
 enum layer_tensor {
@@ -48,12 +59,19 @@ enum layer_tensor {
 };
 
 enum layer_tensor_kind { LAYER_MATRIX, LAYER_NORM, LAYER_BIAS };
-enum layer_tensor_need { LAYER_NEEDED, LAYER_OPTIONAL };
+enum layer_tensor_need { LAYER_NEEDED, LAYER_USUAL, LAYER_OPTIONAL };
 enum layer_naming { LAYER_NAMED_GGUF, LAYER_NAMED_HF, LAYER_NAMINGS };
 
 /* Optional ones that come together, as bits. */
 #define LAYER_QKV_BIAS (1u << LAYER_BQ | 1u << LAYER_BK | 1u << LAYER_BV)
 #define LAYER_QK_NORM  (1u << LAYER_Q_NORM | 1u << LAYER_K_NORM)
+/* Usual ones. */
+#define LAYER_PRE_NORMS (1u << LAYER_ATTN_NORM | 1u << LAYER_FFN_NORM)
+#define LAYER_GATED     (1u << LAYER_GATE)
+/* Optional ones that are vectors beside what is usual. */
+#define LAYER_NORM_BIAS  (1u << LAYER_ATTN_NORM_B | 1u << LAYER_FFN_NORM_B)
+#define LAYER_MLP_BIAS   (1u << LAYER_BUP | 1u << LAYER_BDOWN)
+#define LAYER_POST_NORMS (1u << LAYER_ATTN_POST | 1u << LAYER_FFN_POST)
 
 struct layer_tensor_info {
     enum layer_tensor_kind kind;
@@ -75,5 +93,8 @@ void layer_tensor_shape(const struct model_desc *, enum layer_tensor, uint32_t *
  * there, of the right shape and of a type whose blocks fill its rows, and vectors are plain numbers. `optional` are those
  * (1 << enum layer_tensor) that the backend computes with: a model that has others is refused. */
 bool model_desc_fits(const struct model_desc *, uint32_t optional, struct err *);
+/* Is its form Llama's, all that is usual there and nothing else to be done? For what computes with no other. `whose`: "the
+ * CUDA backend". */
+bool model_desc_plain(const struct model_desc *, const char *whose, struct err *);
 
 #endif

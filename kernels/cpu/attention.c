@@ -1,4 +1,5 @@
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/forms.h"
 
 #include <math.h>
 
@@ -6,12 +7,13 @@
 #define WORTH_WIDENING 3 /* rows */
 
 void
-rope_turns(const struct weights *w, uint32_t position, float *turns)
+rope_turns(const struct weights *w, const double *rope, uint32_t position, float *turns)
 {
+    const float gain = form_factor(w->desc.form.rope_gain);
     for (uint32_t i = 0; i < w->desc.rope_dims / 2; i++) {
-        double angle = position * w->rope[i];
-        turns[2 * i] = (float)cos(angle);
-        turns[2 * i + 1] = (float)sin(angle);
+        double angle = position * rope[i];
+        turns[2 * i] = (float)cos(angle) * gain;
+        turns[2 * i + 1] = (float)sin(angle) * gain;
     }
 }
 
@@ -72,7 +74,9 @@ absorb(const struct store *s, const struct kv_block *b, struct flow *f, size_t n
     else
         isa->dots_f16(q, n_heads, dim, b->keys, b->stride, b->at, b->n, scores);
     for (size_t h = 0; h < n_heads; h++) {
-        float *p = scores + h * ATTEND_BLOCK, most = isa->most(p, b->n);
+        float *p = scores + h * ATTEND_BLOCK;
+        form_cap(s->weights->desc.form.attention_cap, p, b->n);
+        float most = isa->most(p, b->n);
         most = most > f->max[h] ? most : f->max[h];
         keep[h] = f->max[h] == most ? 1 : expf(f->max[h] - most); /* 0 in the first block */
         f->max[h] = most;

@@ -19,15 +19,15 @@ struct widened {
 };
 
 /* Some query heads of n <= ATTEND_ROWS rows, all on key-value head `kv_head` of layer l (1..L), each row over its own
- * path. Row i's heads are at q + i * ld and go to out + i * ld, (n_heads, head_dim); q is scaled by 1/sqrt(head_dim). */
+ * path. Row i's heads are at q + i * ld and go to out + i * ld, (n_heads, head_dim); q is scaled (form.attention_scale). */
 void attend(const struct store *, struct widened, uint32_t l, uint32_t kv_head, const struct path *, size_t n,
             size_t n_heads, const float *q, float *out, size_t ld);
 
 /* Keys and values of one head into the store. k, v: (head_dim) */
 void remember(const struct store *, uint32_t l, uint32_t kv_head, slot_t, void *keys_or_values, const float *kv);
 
-/* turns (rope_dims/2, 2): cosine and sine of every pair's angle at a position. */
-void rope_turns(const struct weights *, uint32_t position, float *turns);
+/* turns (rope_dims/2, 2): cosine and sine of every pair's angle at a position, with these radians per position. */
+void rope_turns(const struct weights *, const double *rope, uint32_t position, float *turns);
 /* Rotates one head's first rope_dims dimensions. */
 void rope(const struct model_desc *, const float *turns, float *x);
 

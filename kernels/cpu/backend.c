@@ -65,8 +65,13 @@ cpu_embed(struct store *s, const struct row *rows, size_t n)
     const struct model_desc *d = &s->weights->desc;
     if (!request_embed(s->limits, rows, n))
         return false;
-    for (size_t i = 0; i < n; i++)
-        tensor_row(&d->embedding, (size_t)rows[i].token, cpu_store_hidden(s, rows[i].ring, 0));
+    const float scale = form_factor(d->form.embedding_scale);
+    for (size_t i = 0; i < n; i++) {
+        float *h = cpu_store_hidden(s, rows[i].ring, 0);
+        tensor_row(&d->embedding, (size_t)rows[i].token, h);
+        for (uint32_t k = 0; (scale < 1 || scale > 1) && k < d->width; k++)
+            h[k] *= scale;
+    }
     return true;
 }
 

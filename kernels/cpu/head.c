@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "kernels/cpu/dequantise.h"
+#include "kernels/cpu/forms.h"
 
 /* ---- logits ---- */
 
@@ -79,6 +80,19 @@ shift(struct worker *w, size_t n)
     worker_barrier(w);
 }
 
+/* Bias, scale and cap, where the model has them. */
+static void
+finish_logits(const struct weights *w, struct range part, float *z)
+{
+    const struct model_form *f = &w->desc.form;
+    const float scale = form_factor(f->logit_scale);
+    for (size_t o = part.first; w->head_bias != NULL && o < part.last; o++)
+        z[o] += w->head_bias[o];
+    for (size_t o = part.first; (scale < 1 || scale > 1) && o < part.last; o++)
+        z[o] *= scale;
+    form_cap(f->logit_cap, z + part.first, part.last - part.first);
+}
+
 void
 head_logits(struct worker *w)
 {
@@ -88,7 +102,7 @@ head_logits(struct worker *w)
     if (n > 0) {
         shift(w, n);
         const struct acts x =
-            worker_activations(w, n, m->cols, m->q != NULL, s->weights->final_norm, seen_row, NULL, NULL);
+            worker_activations(w, n, m->cols, m->q != NULL, &s->weights->final_norm, seen_row, NULL, NULL);
         const struct range part = worker_outputs(w, m->rows);
         float *z = s->head.logits + s->head.ready * m->rows;
         for (size_t i = 0, last; i < n; i = last) { /* rows that go through the same matrix go together */
@@ -105,6 +119,8 @@ head_logits(struct worker *w)
             some.q += i * x.stride;
             multiply(s->isa, m, &some, last - i, part.first, part.last, z + i * m->rows, m->rows);
         }
+        for (size_t i = 0; i < n && part.first < part.last; i++)
+            finish_logits(s->weights, part, z + i * m->rows);
     }
     worker_barrier(w);
 }

@@ -39,7 +39,7 @@ take_all(struct store *s)
     s->gate = blocks_take(&s->blocks, rows * d->ffn, sizeof *s->gate);
     s->up = blocks_take(&s->blocks, rows * d->ffn, sizeof *s->up);
     s->y = blocks_take(&s->blocks, rows * d->width, sizeof *s->y);
-    s->turns = blocks_take(&s->blocks, rows * d->rope_dims + 2, sizeof *s->turns);
+    s->turns = blocks_take(&s->blocks, 2 * rows * d->rope_dims + 2, sizeof *s->turns);
     s->head.n_pieces = (d->vocab + PIECE - 1) / PIECE;
     s->head.logits = blocks_take(&s->blocks, (size_t)HEAD_TILE * d->vocab, sizeof *s->head.logits);
     s->head.pieces = blocks_take(&s->blocks, HEAD_TILE * s->head.n_pieces, sizeof *s->head.pieces);

@@ -73,11 +73,11 @@ struct store {
     struct dists *dists; /* shared, or NULL */
 
     /* a sweep's; n is max_rows */
-    struct acts acts;               /* (n, widest input) */
-    float *q, *k, *v, *attended;    /* (n, heads * head_dim), (n, kv_heads * head_dim) twice, as q */
-    float *gate, *up;               /* (n, ffn) */
-    float *y;                       /* (n, width): what a sublayer adds */
-    float *turns;                   /* (n, rope_dims/2, 2): cosine and sine */
+    struct acts acts;            /* (n, widest input) */
+    float *q, *k, *v, *attended; /* (n, heads * head_dim), (n, kv_heads * head_dim) twice, as q */
+    float *gate, *up;            /* (n, ffn) */
+    float *y;                    /* (n, width): what a sublayer adds */
+    float *turns;                /* (2, n, rope_dims/2, 2): cosine and sine; those of local layers behind the others */
     struct worker_buffers *workers; /* (threads) */
     struct team team;
     bool stop; /* written by rank 0 before a barrier */

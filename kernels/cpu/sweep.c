@@ -5,6 +5,7 @@
 #include "kernels/clock.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/dequantise.h"
+#include "kernels/cpu/forms.h"
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/worker.h"
 
@@ -65,21 +66,60 @@ times(struct range r, size_t n)
     return (struct range){r.first * n, r.last * n};
 }
 
-/* What a head's outputs are before they are rotated: with their bias, and normed. Both may be absent. */
-static void
-finish_head(const struct worker *w, const float *bias, const float *norm, float *head)
+static const float *
+turns_of(const struct store *s, const struct pass *p, size_t i)
 {
-    const struct model_desc *d = &w->store->weights->desc;
-    for (size_t j = 0; j < d->head_dim && bias != NULL; j++)
-        head[j] += bias[j];
-    if (norm != NULL)
-        w->store->isa->rms_norm(head, norm, d->head_dim, d->rms_eps, head);
+    const size_t local = s->weights->layer_forms[p->l].rope == LAYER_ROPE_LOCAL ? s->desc.max_rows : 0;
+    return s->turns + (local + p->active[i]) * s->weights->desc.rope_dims;
 }
 
-static const float *
-bias_of(const float *bias, size_t head, size_t dim)
+/* What a head's outputs are in attention: with their bias, normed, rotated. Norm and rotation may be absent, or in the other
+ * order. */
+static void
+finish_head(const struct store *s, const struct pass *p, const float *turns, const float *norm, float *head)
 {
-    return bias != NULL ? bias + head * dim : NULL;
+    const struct model_desc *d = &s->weights->desc;
+    const struct norm of_head = {.weight = norm};
+    const bool turned = s->weights->layer_forms[p->l].rope != LAYER_ROPE_NONE;
+    if (turned && d->form.late_norms)
+        rope(d, turns, head);
+    if (norm != NULL && !d->form.whole_norms)
+        form_norm(s->weights, &of_head, head, d->head_dim, head);
+    if (turned && !d->form.late_norms)
+        rope(d, turns, head);
+}
+
+/* y (n, rows) = W x of all rows, for this worker's share of the outputs, with their bias. */
+static void
+multiply_biased(const struct worker *w, const struct matrix *m, const float *bias, const struct acts *x, size_t n,
+                struct range part, float *y)
+{
+    matmul(w, m, x, n, part, y);
+    for (size_t i = 0; i < n && bias != NULL; i++)
+        for (size_t o = part.first; o < part.last; o++)
+            y[i * m->rows + o] += bias[o];
+}
+
+/* Norms over all heads together need all of them. Behind it threads share rows of heads as before. */
+static void
+norm_whole_rows(struct worker *w, const struct pass *p)
+{
+    struct store *s = w->store;
+    const struct model_desc *d = &s->weights->desc;
+    const struct layer *m = p->layer;
+    if (!d->form.whole_norms)
+        return;
+    const size_t q_width = (size_t)d->heads * d->head_dim, kv_width = (size_t)d->kv_heads * d->head_dim;
+    const struct norm q = {.weight = m->q_norm}, k = {.weight = m->k_norm};
+    const struct range part = worker_share(w, p->n);
+    worker_barrier(w);
+    for (size_t i = part.first; i < part.last; i++) {
+        if (q.weight != NULL)
+            form_norm(s->weights, &q, s->q + i * q_width, q_width, s->q + i * q_width);
+        if (k.weight != NULL)
+            form_norm(s->weights, &k, s->k + i * kv_width, kv_width, s->k + i * kv_width);
+    }
+    worker_barrier(w);
 }
 
 /* q, k, v of all rows, rotated, keys and values stored. Threads share by heads, so a head's rotation needs nobody. */
@@ -91,54 +131,51 @@ project(struct worker *w, const struct pass *p)
     const struct layer *m = p->layer;
     const size_t dim = d->head_dim, q_width = d->heads * dim, kv_width = d->kv_heads * dim;
     const bool in_int8 = quantised(&m->wq) || quantised(&m->wk) || quantised(&m->wv);
-    const struct acts x = worker_activations(w, p->n, d->width, in_int8, m->attn_norm, hidden_before, p, NULL);
+    const struct norm norm = {m->attn_norm, m->attn_norm_b};
+    const struct acts x = worker_activations(w, p->n, d->width, in_int8, &norm, hidden_before, p, NULL);
     const struct range part = worker_share(w, (size_t)d->heads + 2 * d->kv_heads);
     const struct range q = overlap(part, 0, d->heads), k = overlap(part, d->heads, d->kv_heads),
                        v = overlap(part, d->heads + d->kv_heads, d->kv_heads);
-    matmul(w, &m->wq, &x, p->n, times(q, dim), s->q);
-    matmul(w, &m->wk, &x, p->n, times(k, dim), s->k);
-    matmul(w, &m->wv, &x, p->n, times(v, dim), s->v);
-    const float scale = 1.0f / sqrtf((float)dim);
+    multiply_biased(w, &m->wq, m->bq, &x, p->n, times(q, dim), s->q);
+    multiply_biased(w, &m->wk, m->bk, &x, p->n, times(k, dim), s->k);
+    multiply_biased(w, &m->wv, m->bv, &x, p->n, times(v, dim), s->v);
+    norm_whole_rows(w, p);
+    const float scale = d->form.attention_scale > 0 ? d->form.attention_scale : 1.0f / sqrtf((float)dim);
     for (size_t i = 0; i < p->n; i++) {
         const struct row *row = row_at(p, i);
-        const float *turns = s->turns + (size_t)p->active[i] * d->rope_dims;
+        const float *turns = turns_of(s, p, i);
         for (size_t h = q.first; h < q.last; h++) {
             float *head = s->q + i * q_width + h * dim;
-            finish_head(w, bias_of(m->bq, h, dim), m->q_norm, head);
-            rope(d, turns, head);
+            finish_head(s, p, turns, m->q_norm, head);
             for (size_t j = 0; j < dim; j++)
                 head[j] *= scale;
         }
         for (size_t h = k.first; h < k.last; h++) {
             float *head = s->k + i * kv_width + h * dim;
-            finish_head(w, bias_of(m->bk, h, dim), m->k_norm, head);
-            rope(d, turns, head);
+            finish_head(s, p, turns, m->k_norm, head);
             remember(s, p->l, (uint32_t)h, row->slot, s->keys, head);
         }
-        for (size_t h = v.first; h < v.last; h++) {
-            float *head = s->v + i * kv_width + h * dim;
-            finish_head(w, bias_of(m->bv, h, dim), NULL, head);
-            remember(s, p->l, (uint32_t)h, row->slot, s->values, head);
-        }
+        for (size_t h = v.first; h < v.last; h++)
+            remember(s, p->l, (uint32_t)h, row->slot, s->values, s->v + i * kv_width + h * dim);
     }
 }
 
 /* The first position that a row attends to. */
 static size_t
-first_seen(const struct model_desc *d, const struct row *row)
+first_seen(const struct weights *w, uint32_t l, const struct row *row)
 {
-    const size_t n = (size_t)row->n_trunk + row->n_tail;
-    return d->window > 0 && n > d->window ? n - d->window : 0;
+    const size_t n = (size_t)row->n_trunk + row->n_tail, window = w->layer_forms[l].sees_all ? 0 : w->desc.window;
+    return window > 0 && n > window ? n - window : 0;
 }
 
 static struct path
-path_of(const struct store *s, const struct sweep *sweep, const struct row *row)
+path_of(const struct store *s, const struct sweep *sweep, uint32_t l, const struct row *row)
 {
     return (struct path){.trunk = s->trunk + (size_t)row->seq * s->desc.trunk,
                          .tail = sweep->tails + row->tail,
                          .n_trunk = row->n_trunk,
                          .n = (size_t)row->n_trunk + row->n_tail,
-                         .first = first_seen(&s->weights->desc, row)};
+                         .first = first_seen(s->weights, l, row)};
 }
 
 /* A unit of work is some rows' heads on one key-value head; single heads where there is too little of that. */
@@ -160,24 +197,66 @@ attention(struct worker *w, const struct pass *p)
         const size_t n = p->n - first < per ? p->n - first : per, at = first * ld + head * d->head_dim;
         struct path paths[ATTEND_ROWS];
         for (size_t i = 0; i < n; i++)
-            paths[i] = path_of(s, p->sweep, row_at(p, first + i));
+            paths[i] = path_of(s, p->sweep, p->l, row_at(p, first + i));
         attend(s, widened, p->l, (uint32_t)(head / group), paths, n, together, s->q + at, s->attended + at, ld);
     }
 }
 
-/* hidden[l] = from + W x for this worker's share of the outputs. */
+/* after = before + what a sublayer adds, of the numbers in `part`. */
 static void
-add_to_stream(struct worker *w, const struct pass *p, const struct matrix *m, const struct acts *x, uint32_t from)
+add_numbers(const struct store *s, const struct pass *p, size_t i, uint32_t from, struct range part, const float *y)
 {
-    struct store *s = w->store;
-    const struct range part = worker_outputs(w, m->rows);
-    matmul(w, m, x, p->n, part, s->y);
-    for (size_t i = 0; i < p->n; i++) {
-        const float *before = cpu_store_hidden(s, row_at(p, i)->ring, from), *y = s->y + i * m->rows;
-        float *after = cpu_store_hidden(s, row_at(p, i)->ring, p->l);
+    const float *before = cpu_store_hidden(s, row_at(p, i)->ring, from);
+    const float scale = form_factor(s->weights->desc.form.residual_scale);
+    float *after = cpu_store_hidden(s, row_at(p, i)->ring, p->l);
+    if (scale < 1 || scale > 1)
+        for (size_t o = part.first; o < part.last; o++)
+            after[o] = before[o] + scale * y[o];
+    else
         for (size_t o = part.first; o < part.last; o++)
             after[o] = before[o] + y[o];
+}
+
+/* What a sublayer ends with: hidden[l] = from + W x, with a bias and a norm of what is added, where the model has them. */
+struct ending {
+    const struct matrix *m;
+    const float *bias, *post;
+};
+
+/* For this worker's share of the outputs; of whole rows where there is a norm. */
+static void
+add_to_stream(struct worker *w, const struct pass *p, struct ending end, const struct acts *x, uint32_t from)
+{
+    struct store *s = w->store;
+    const size_t width = end.m->rows;
+    const struct range part = worker_outputs(w, width);
+    multiply_biased(w, end.m, end.bias, x, p->n, part, s->y);
+    if (end.post == NULL) {
+        for (size_t i = 0; i < p->n; i++)
+            add_numbers(s, p, i, from, part, s->y + i * width);
+        return;
     }
+    worker_barrier(w);
+    const struct norm post = {.weight = end.post};
+    const struct range rows = worker_share(w, p->n);
+    for (size_t i = rows.first; i < rows.last; i++) {
+        float *y = s->y + i * width;
+        form_norm(s->weights, &post, y, width, y);
+        add_numbers(s, p, i, from, (struct range){0, width}, y);
+    }
+}
+
+/* What the MLP reads: its own norm of the stream, or in a parallel form of the layer's input; without one of its own there,
+ * attention's. */
+static struct acts
+mlp_input(struct worker *w, const struct pass *p, bool in_int8)
+{
+    const struct model_desc *d = &w->store->weights->desc;
+    const struct layer *m = p->layer;
+    const bool own = m->ffn_norm != NULL || !d->form.parallel;
+    const struct norm norm = {own ? m->ffn_norm : m->attn_norm, own ? m->ffn_norm_b : m->attn_norm_b};
+    return worker_activations(w, p->n, d->width, in_int8, &norm, d->form.parallel ? hidden_before : hidden_between, p,
+                              NULL);
 }
 
 static void
@@ -186,16 +265,18 @@ mlp(struct worker *w, const struct pass *p)
     struct store *s = w->store;
     const struct model_desc *d = &s->weights->desc;
     const struct layer *m = p->layer;
-    const bool in_int8 = quantised(&m->gate) || quantised(&m->up);
-    struct acts x = worker_activations(w, p->n, d->width, in_int8, m->ffn_norm, hidden_between, p, NULL);
+    const bool gated = m->gate.rows > 0;
+    struct acts x = mlp_input(w, p, quantised(&m->gate) || quantised(&m->up));
     const struct range part = worker_outputs(w, d->ffn);
-    matmul(w, &m->gate, &x, p->n, part, s->gate);
-    matmul(w, &m->up, &x, p->n, part, s->up);
+    multiply_biased(w, &m->up, m->bup, &x, p->n, part, gated ? s->up : s->gate);
+    if (gated)
+        multiply_biased(w, &m->gate, m->bgate, &x, p->n, part, s->gate);
     for (size_t i = 0; i < p->n && part.first < part.last; i++)
-        s->isa->swiglu(s->gate + i * d->ffn + part.first, s->up + i * d->ffn + part.first, part.last - part.first);
+        form_activate(s->isa, d->form.activation, s->gate + i * d->ffn + part.first,
+                      gated ? s->up + i * d->ffn + part.first : NULL, part.last - part.first);
     worker_barrier(w);
     x = worker_activations(w, p->n, d->ffn, quantised(&m->down), NULL, NULL, NULL, s->gate);
-    add_to_stream(w, p, &m->down, &x, p->l);
+    add_to_stream(w, p, (struct ending){&m->down, m->bdown, m->ffn_post}, &x, p->l);
 }
 
 /* Layer l on the rows that need it. Ends without a barrier. */
@@ -219,7 +300,7 @@ run_layer(struct worker *w, const struct sweep *sweep, uint32_t l)
         worker_barrier(w);
         const struct acts x =
             worker_activations(w, p.n, p.layer->wo.cols, quantised(&p.layer->wo), NULL, NULL, NULL, s->attended);
-        add_to_stream(w, &p, &p.layer->wo, &x, l - 1);
+        add_to_stream(w, &p, (struct ending){&p.layer->wo, p.layer->bo, p.layer->attn_post}, &x, l - 1);
     }
     worker_barrier(w);
     if (sweep->skip_mlp == NULL || !sweep->skip_mlp[l])
@@ -259,8 +340,12 @@ walk(struct worker *w, const struct sweep *sweep, const struct exit_watch *watch
     struct store *s = w->store;
     const struct model_desc *d = &s->weights->desc;
     const struct range part = worker_share(w, sweep->n);
-    for (size_t i = part.first; i < part.last; i++)
-        rope_turns(s->weights, sweep->rows[i].n_trunk + sweep->rows[i].n_tail - 1, s->turns + i * d->rope_dims);
+    for (size_t i = part.first; i < part.last; i++) {
+        const uint32_t position = sweep->rows[i].n_trunk + sweep->rows[i].n_tail - 1;
+        rope_turns(s->weights, s->weights->rope, position, s->turns + i * d->rope_dims);
+        if (d->form.local_base > 0)
+            rope_turns(s->weights, s->weights->rope_local, position, s->turns + (s->desc.max_rows + i) * d->rope_dims);
+    }
     worker_barrier(w);
     for (uint32_t l = first; l <= sweep->to; l++) {
         run_layer(w, sweep, l);

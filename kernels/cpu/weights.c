@@ -8,7 +8,7 @@
 #include "kernels/team.h"
 #include "kernels/tensor.h"
 
-#define OPTIONAL_TENSORS (LAYER_QKV_BIAS | LAYER_QK_NORM) /* what sweep.c computes with */
+#define OPTIONAL_TENSORS UINT32_MAX /* sweep.c computes with all there are */
 
 /* A planted tensor as a file would have it, when that is how the kernels read it. */
 static const void *
@@ -54,6 +54,10 @@ static bool
 load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, struct err *err)
 {
     const uint32_t rows = t->rows, cols = t->cols;
+    if (!tensor_present(t)) { /* a gate that the model lacks */
+        *m = (struct matrix){.type = WEIGHT_F32};
+        return true;
+    }
     *m = (struct matrix){.type = t->type, .rows = rows, .cols = cols, .data = t->data};
     const bool exact = w->backend->exact;
     if (exact && t->type != WEIGHT_F32) {
@@ -108,22 +112,28 @@ static bool
 load_all(struct weights *w, const struct model_desc *d, progress_fn progress, void *user, struct err *err)
 {
     w->layers = blocks_take(&w->blocks, d->n_layers + 1u, sizeof *w->layers);
-    double *rope = blocks_take(&w->blocks, d->rope_dims / 2 + 1u, sizeof *rope);
-    if (w->layers == NULL || rope == NULL)
+    w->layer_forms = blocks_take(&w->blocks, d->n_layers + 1u, sizeof *w->layer_forms);
+    double *rope = blocks_take(&w->blocks, d->rope_dims + 2u, sizeof *rope), *local = rope + d->rope_dims / 2;
+    if (w->layers == NULL || w->layer_forms == NULL || rope == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     for (uint32_t i = 0; i < d->rope_dims / 2; i++) {
         rope[i] = pow(d->rope_base, -2.0 * i / d->rope_dims) * d->rope_scale;
         if (d->rope_factors != NULL)
             rope[i] /= d->rope_factors[i];
+        local[i] = d->form.local_base > 0 ? pow(d->form.local_base, -2.0 * i / d->rope_dims) : rope[i];
     }
     w->rope = rope;
+    w->rope_local = local;
     for (uint32_t l = 1; l <= d->n_layers; l++) {
         if (progress != NULL && !progress(user, (l - 1.0) / (d->n_layers + 1.0)))
             return err_set(err, ERR_CANCELLED, "loading was cancelled");
+        w->layer_forms[l] = d->layers[l - 1].form;
         if (!load_layer(w, &d->layers[l - 1], &w->layers[l], err))
             return false;
     }
-    if (!load_vector(w, &d->final_norm, &w->final_norm, err) || !load_matrix(w, &d->head, &w->head, err))
+    if (!load_vector(w, &d->final_norm, &w->final_norm.weight, err) ||
+        !load_vector(w, &d->final_norm_bias, &w->final_norm.bias, err) || !load_matrix(w, &d->head, &w->head, err) ||
+        !load_vector(w, &d->head_bias, &w->head_bias, err))
         return false;
     if (progress != NULL && !progress(user, 1.0))
         return err_set(err, ERR_CANCELLED, "loading was cancelled");

@@ -27,13 +27,19 @@ struct trained_head {
     struct matrix full; /* (vocab, width): in place of the LM head */
 };
 
+struct norm {
+    const float *weight, *bias; /* weight NULL: there is no such norm; bias may be */
+};
+
 struct weights {
     const struct backend *backend;
-    struct model_desc desc;  /* `layers` and `rope_factors` are not kept */
-    struct layer *layers;    /* (L + 1), layer 1 at [1] */
-    const float *final_norm; /* (width) */
+    struct model_desc desc;         /* `layers` and `rope_factors` are not kept */
+    struct layer *layers;           /* (L + 1), layer 1 at [1] */
+    struct layer_form *layer_forms; /* (L + 1) */
+    struct norm final_norm;         /* (width) */
     struct matrix head;
-    const double *rope; /* (rope_dims/2): radians per position */
+    const float *head_bias;          /* (vocab), or NULL */
+    const double *rope, *rope_local; /* (rope_dims/2): radians per position; of layers that turn locally */
     struct blocks blocks;
     const struct trained_head *trained; /* (L + 1), indexed by layer, or NULL: none */
     struct blocks trained_blocks;

@@ -1,5 +1,7 @@
 #include "kernels/cpu/worker.h"
 
+#include "kernels/cpu/forms.h"
+
 struct worker
 worker_here(struct store *s)
 {
@@ -15,7 +17,7 @@ worker_outputs(const struct worker *w, size_t n)
 }
 
 struct acts
-worker_activations(struct worker *w, size_t n, uint32_t cols, bool in_int8, const float *norm, worker_row_fn row,
+worker_activations(struct worker *w, size_t n, uint32_t cols, bool in_int8, const struct norm *norm, worker_row_fn row,
                    const void *user, float *x)
 {
     struct store *s = w->store;
@@ -27,8 +29,8 @@ worker_activations(struct worker *w, size_t n, uint32_t cols, bool in_int8, cons
     a.stride = acts_stride(cols);
     const struct range part = mine ? (struct range){0, n} : worker_share(w, n);
     for (size_t r = part.first; r < part.last; r++) {
-        if (norm != NULL)
-            s->isa->rms_norm(row(w, user, r), norm, cols, s->weights->desc.rms_eps, a.x + r * cols);
+        if (norm != NULL && norm->weight != NULL)
+            form_norm(s->weights, norm, row(w, user, r), cols, a.x + r * cols);
         else if (row != NULL)
             memcpy(a.x + r * cols, row(w, user, r), cols * sizeof *a.x);
         if (in_int8)

@@ -32,9 +32,9 @@ struct range worker_outputs(const struct worker *, size_t n);
 /* Row r of what is to be prepared: (cols). */
 typedef const float *(*worker_row_fn)(const struct worker *, const void *user, size_t r);
 
-/* Activations (n, cols) for a matmul, int8 too when `in_int8`: with a norm, row(r) normalised by it; without, row(r) as
- * it is, or x (n, cols) where `row` is NULL. Ends with everything that this worker may read ready. */
-struct acts worker_activations(struct worker *, size_t n, uint32_t cols, bool in_int8, const float *norm,
+/* Activations (n, cols) for a matmul, int8 too when `in_int8`: with a norm (not NULL, and there), row(r) normalised by it;
+ * without, row(r) as it is, or x (n, cols) where `row` is NULL. Ends with everything that this worker may read ready. */
+struct acts worker_activations(struct worker *, size_t n, uint32_t cols, bool in_int8, const struct norm *norm,
                                worker_row_fn row, const void *user, float *x);
 
 #endif

@@ -246,8 +246,9 @@ cuda_weights_load(struct backend *b, const struct model_desc *d, progress_fn pro
 {
     struct census census;
     *out = NULL;
-    if (!device_here(b, err) || !model_desc_fits(d, OPTIONAL_TENSORS, err) || !check_limits(d, err) ||
-        !survey(d, b->exact, &census, err) || !check_room(b, d, census.bytes, err) || !device_prepare(b, err))
+    if (!device_here(b, err) || !model_desc_fits(d, OPTIONAL_TENSORS, err) ||
+        !model_desc_plain(d, "the CUDA backend", err) || !check_limits(d, err) || !survey(d, b->exact, &census, err) ||
+        !check_room(b, d, census.bytes, err) || !device_prepare(b, err))
         return false;
     struct weights *w = calloc(1, sizeof *w);
     if (w == NULL)

@@ -21,45 +21,115 @@ multiply(const struct naive_matrix *w, const double *x, double *out)
 }
 
 static void
-rms_norm(const struct naive_matrix *w, double eps, const double *x, double *out)
+norm(const struct model_desc *d, const struct naive_matrix *w, const struct naive_matrix *bias, const double *x,
+     double *out)
 {
-    double square = 0;
+    double mean = 0, square = 0;
+    for (uint32_t i = 0; d->form.centred && i < w->cols; i++)
+        mean += x[i] / w->cols;
     for (uint32_t i = 0; i < w->cols; i++)
-        square += x[i] * x[i];
+        square += (x[i] - mean) * (x[i] - mean);
     for (uint32_t i = 0; i < w->cols; i++)
-        out[i] = w->at[i] * x[i] / sqrt(square / w->cols + eps);
+        out[i] = w->at[i] * (x[i] - mean) / sqrt(square / w->cols + (double)d->rms_eps) +
+                 (bias != NULL && bias->at != NULL ? bias->at[i] : 0);
 }
 
-/* Bias, and norm of every head, where the model has them. */
+/* What a sublayer reads: x as it is where there is no norm. */
 static void
-finish_heads(const struct model_desc *d, const struct naive_matrix *bias, const struct naive_matrix *norm, double *x,
-             uint32_t heads)
+read_stream(const struct model_desc *d, const struct naive_matrix *w, const struct naive_matrix *bias, const double *x,
+            double *out)
+{
+    if (w->at != NULL)
+        norm(d, w, bias, x, out);
+    else
+        memcpy(out, x, d->width * sizeof *out);
+}
+
+static void
+add_bias(const struct naive_matrix *bias, double *x)
 {
     for (uint32_t i = 0; bias->at != NULL && i < bias->cols; i++)
         x[i] += bias->at[i];
-    for (uint32_t h = 0; norm != NULL && norm->at != NULL && h < heads; h++)
-        rms_norm(norm, (double)d->rms_eps, x + (size_t)h * d->head_dim, x + (size_t)h * d->head_dim);
 }
 
 static void
-rope(const struct model_desc *d, double *x, uint32_t heads, size_t pos)
+norm_heads(const struct model_desc *d, const struct naive_matrix *w, double *x, uint32_t heads)
 {
-    for (uint32_t h = 0; h < heads; h++)
+    if (w->at == NULL)
+        return;
+    if (d->form.whole_norms)
+        norm(d, w, NULL, x, x);
+    for (uint32_t h = 0; !d->form.whole_norms && h < heads; h++)
+        norm(d, w, NULL, x + (size_t)h * d->head_dim, x + (size_t)h * d->head_dim);
+}
+
+static void
+rope(const struct model_desc *d, enum layer_rope kind, double *x, uint32_t heads, size_t pos)
+{
+    const double base = (double)(kind == LAYER_ROPE_LOCAL ? d->form.local_base : d->rope_base);
+    const double gain = (double)form_factor(d->form.rope_gain);
+    for (uint32_t h = 0; kind != LAYER_ROPE_NONE && h < heads; h++)
         for (uint32_t i = 0; i < d->rope_dims / 2; i++) {
             double *head = x + h * d->head_dim;
             double *a = d->rope == ROPE_ADJACENT ? &head[2 * i] : &head[i];
-            double *b = d->rope == ROPE_ADJACENT ? &head[2 * i + 1] : &head[i + d->head_dim / 2];
-            const double angle = (double)pos * pow((double)d->rope_base, -2.0 * i / d->rope_dims);
-            const double c = cos(angle), s = sin(angle), was = *a;
+            double *b = d->rope == ROPE_ADJACENT ? &head[2 * i + 1] : &head[i + d->rope_dims / 2];
+            const double angle = (double)pos * pow(base, -2.0 * i / d->rope_dims);
+            const double c = gain * cos(angle), s = gain * sin(angle), was = *a;
             *a = was * c - *b * s;
             *b = was * s + *b * c;
         }
 }
 
+/* Bias, norm and rotation of queries or keys. */
+static void
+finish_heads(const struct model_desc *d, const struct layer_form *form, const struct naive_matrix *bias,
+             const struct naive_matrix *w, double *x, uint32_t heads, size_t pos)
+{
+    add_bias(bias, x);
+    if (!d->form.late_norms)
+        norm_heads(d, w, x, heads);
+    rope(d, form->rope, x, heads, pos);
+    if (d->form.late_norms)
+        norm_heads(d, w, x, heads);
+}
+
+static double
+capped(double cap, double x)
+{
+    return cap > 0 ? cap * tanh(x / cap) : x;
+}
+
+static double
+activated(enum activation kind, double x)
+{
+    switch (kind) {
+    case ACT_SILU: return x / (1 + exp(-x));
+    case ACT_GELU_TANH: return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+    case ACT_GELU: return 0.5 * x * (1 + erf(x / sqrt(2)));
+    case ACT_RELU_SQUARED: break;
+    }
+    return x > 0 ? x * x : 0;
+}
+
+/* What a sublayer adds, after a norm of its own if it has one. */
+static void
+add(const struct model_desc *d, const struct naive_matrix *bias, const struct naive_matrix *post, double *back,
+    double *h)
+{
+    add_bias(bias, back);
+    if (post->at != NULL)
+        norm(d, post, NULL, back, back);
+    for (size_t i = 0; i < d->width; i++)
+        h[i] += (double)form_factor(d->form.residual_scale) * back[i];
+}
+
 /* One query (heads, head_dim) over n keys and values (n, kv_heads, head_dim). */
 static void
-attend(const struct model_desc *d, const double *query, const double *keys, const double *values, size_t n, double *out)
+attend(const struct model_desc *d, const struct layer_form *form, const double *query, const double *keys,
+       const double *values, size_t n, double *out)
 {
+    const double scale = d->form.attention_scale > 0 ? (double)d->form.attention_scale : 1 / sqrt(d->head_dim);
+    const uint32_t window = form->sees_all ? 0 : d->window;
     const size_t stride = (size_t)d->kv_heads * d->head_dim;
     for (uint32_t h = 0; h < d->heads; h++) {
         const size_t kv = (size_t)(h / (d->heads / d->kv_heads)) * d->head_dim, q = (size_t)h * d->head_dim;
@@ -67,11 +137,11 @@ attend(const struct model_desc *d, const double *query, const double *keys, cons
         for (int pass = 0; pass < 2; pass++) {
             for (uint32_t i = 0; pass == 1 && i < d->head_dim; i++)
                 out[q + i] = 0;
-            for (size_t t = d->window > 0 && n > d->window ? n - d->window : 0; t < n; t++) {
+            for (size_t t = window > 0 && n > window ? n - window : 0; t < n; t++) {
                 double score = 0;
                 for (uint32_t i = 0; i < d->head_dim; i++)
                     score += query[q + i] * keys[t * stride + kv + i];
-                score /= sqrt(d->head_dim);
+                score = capped((double)d->form.attention_cap, score * scale);
                 if (pass == 0) {
                     max = fmax(max, score);
                     continue;
@@ -91,46 +161,54 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
 {
     const struct model_desc *d = &m->desc;
     const size_t width = d->width, qn = (size_t)d->heads * d->head_dim, kvn = (size_t)d->kv_heads * d->head_dim;
-    double *memory = calloc(n * (width + 2 * kvn) + 2 * width + 2 * qn + 2 * d->ffn, sizeof *memory);
+    double *memory = calloc(n * (width + 2 * kvn) + 3 * width + 2 * qn + 2 * d->ffn, sizeof *memory);
     if (memory == NULL)
         return false;
     double *hidden = memory, *keys = hidden + n * width, *values = keys + n * kvn, *x = values + n * kvn;
-    double *back = x + width, *query = back + width, *attended = query + qn, *gate = attended + qn, *up = gate + d->ffn;
+    double *back = x + width, *before = back + width, *query = before + width, *attended = query + qn;
+    double *gate = attended + qn, *up = gate + d->ffn;
 
     for (size_t t = 0; t < n; t++)
-        memcpy(hidden + t * width, m->embedding.at + (size_t)path[t].token * width, width * sizeof *hidden);
+        for (size_t i = 0; i < width; i++)
+            hidden[t * width + i] =
+                m->embedding.at[(size_t)path[t].token * width + i] * (double)form_factor(d->form.embedding_scale);
     memcpy(out, hidden + (n - 1) * width, width * sizeof *out);
     for (uint32_t l = 1; l <= depth; l++) {
         const struct naive_layer *w = &m->doubles[l - 1];
+        const struct layer_form *form = &d->layers[l - 1].form;
         for (size_t t = 0; t < n; t++) {
-            rms_norm(&w->attn_norm, (double)d->rms_eps, hidden + t * width, x);
+            read_stream(d, &w->attn_norm, &w->attn_norm_b, hidden + t * width, x);
             multiply(&w->wk, x, keys + t * kvn);
             multiply(&w->wv, x, values + t * kvn);
-            finish_heads(d, &w->bk, &w->k_norm, keys + t * kvn, d->kv_heads);
-            finish_heads(d, &w->bv, NULL, values + t * kvn, d->kv_heads);
-            rope(d, keys + t * kvn, d->kv_heads, t);
+            finish_heads(d, form, &w->bk, &w->k_norm, keys + t * kvn, d->kv_heads, t);
+            add_bias(&w->bv, values + t * kvn);
         }
         for (size_t t = 0; t < n; t++) {
             double *h = hidden + t * width;
+            memcpy(before, h, width * sizeof *before);
             if (path[t].skip_attention == NULL || !path[t].skip_attention[l]) {
-                rms_norm(&w->attn_norm, (double)d->rms_eps, h, x);
+                read_stream(d, &w->attn_norm, &w->attn_norm_b, h, x);
                 multiply(&w->wq, x, query);
-                finish_heads(d, &w->bq, &w->q_norm, query, d->heads);
-                rope(d, query, d->heads, t);
-                attend(d, query, keys, values, t + 1, attended);
+                finish_heads(d, form, &w->bq, &w->q_norm, query, d->heads, t);
+                attend(d, form, query, keys, values, t + 1, attended);
                 multiply(&w->wo, attended, back);
-                for (size_t i = 0; i < width; i++)
-                    h[i] += back[i];
+                add(d, &w->bo, &w->attn_post, back, h);
             }
             if (path[t].skip_mlp == NULL || !path[t].skip_mlp[l]) {
-                rms_norm(&w->ffn_norm, (double)d->rms_eps, h, x);
-                multiply(&w->gate, x, gate);
+                const bool own = w->ffn_norm.at != NULL || !d->form.parallel;
+                read_stream(d, own ? &w->ffn_norm : &w->attn_norm, own ? &w->ffn_norm_b : &w->attn_norm_b,
+                            d->form.parallel ? before : h, x);
                 multiply(&w->up, x, up);
+                add_bias(&w->bup, up);
+                if (w->gate.at != NULL) {
+                    multiply(&w->gate, x, gate);
+                    add_bias(&w->bgate, gate);
+                }
                 for (uint32_t i = 0; i < d->ffn; i++)
-                    up[i] *= gate[i] / (1 + exp(-gate[i]));
+                    up[i] = w->gate.at != NULL ? up[i] * activated(d->form.activation, gate[i])
+                                               : activated(d->form.activation, up[i]);
                 multiply(&w->down, up, back);
-                for (size_t i = 0; i < width; i++)
-                    h[i] += back[i];
+                add(d, &w->bdown, &w->ffn_post, back, h);
             }
         }
         memcpy(out + l * width, hidden + (n - 1) * width, width * sizeof *out);
@@ -145,7 +223,10 @@ naive_logits(const struct naive_model *m, const double *hidden, double *out)
     double *x = calloc(m->desc.width, sizeof *x);
     if (x == NULL)
         return;
-    rms_norm(&m->final_norm, (double)m->desc.rms_eps, hidden, x);
+    norm(&m->desc, &m->final_norm, &m->final_norm_bias, hidden, x);
     multiply(&m->head, x, out);
+    add_bias(&m->head_bias, out);
+    for (uint32_t i = 0; i < m->desc.vocab; i++)
+        out[i] = capped((double)m->desc.form.logit_cap, out[i] * (double)form_factor(m->desc.form.logit_scale));
     free(x);
 }

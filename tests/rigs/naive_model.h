@@ -11,7 +11,13 @@ struct naive_shape {
     enum weight_type type;   /* of the matrices; norms are F32. Types with blocks need widths of whole blocks */
     enum weight_type second; /* of values, down and head, where not F32: files mix types */
     uint32_t optional;       /* tensors of a layer: 1 << enum layer_tensor */
+    uint32_t lacks;          /* usual ones that it has not */
     uint32_t window;         /* positions that a row sees; 0: all */
+    uint32_t rope_dims;      /* of a head that turn; 0: all */
+    struct model_form form;
+    uint32_t every; /* layers 1 + every, 1 + 2 every, … have layer_form; 0: none */
+    struct layer_form layer_form;
+    bool end_biases; /* of the final norm and the head */
 };
 
 /* A place on a path: a token and the sublayers that were skipped for it: (L + 1) switches, or NULL. */

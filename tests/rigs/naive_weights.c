@@ -170,7 +170,7 @@ random_layer(struct naive_model *m, const struct naive_shape *s, struct layer_de
         /* Deviations that leave queries and keys at 1.5 or so, so that attention prefers some positions clearly. */
         const double gain = i == LAYER_WO ? 0.7 : i == LAYER_DOWN ? 1.0 : 1.5;
         uint32_t rows, cols;
-        if (info->need == LAYER_OPTIONAL && (s->optional >> i & 1u) == 0)
+        if ((info->need == LAYER_OPTIONAL && (s->optional >> i & 1u) == 0) || (s->lacks >> i & 1u) != 0)
             continue;
         layer_tensor_shape(&m->desc, i, &rows, &cols);
         if (info->kind == LAYER_MATRIX)
@@ -203,19 +203,27 @@ naive_model_random(const struct naive_shape *s, uint64_t seed)
                                   .head_dim = s->head_dim,
                                   .ffn = s->ffn,
                                   .vocab = s->vocab,
-                                  .rope_dims = s->head_dim,
+                                  .rope_dims = s->rope_dims > 0 ? s->rope_dims : s->head_dim,
                                   .rope = s->rope,
                                   .rope_base = 10000,
                                   .rope_scale = 1,
                                   .rms_eps = 1e-5f,
                                   .window = s->window,
+                                  .form = s->form,
                                   .layers = m->layers};
     m->desc.embedding = random_tensor(m, s->type, s->vocab, s->width, 0, 1, &m->embedding);
     m->desc.final_norm = random_tensor(m, WEIGHT_F32, 1, s->width, 1, 0.1, &m->final_norm);
     m->desc.head = random_tensor(m, s->second != WEIGHT_F32 ? s->second : s->type, s->vocab, s->width, 0,
                                  2 / sqrt(s->width), &m->head);
-    for (uint32_t l = 0; l < s->n_layers; l++)
+    if (s->end_biases) {
+        m->desc.final_norm_bias = random_tensor(m, WEIGHT_F32, 1, s->width, 0, 0.3, &m->final_norm_bias);
+        m->desc.head_bias = random_tensor(m, WEIGHT_F32, 1, s->vocab, 0, 0.3, &m->head_bias);
+    }
+    for (uint32_t l = 0; l < s->n_layers; l++) {
         random_layer(m, s, &m->layers[l], &m->doubles[l]);
+        if (s->every > 0 && l > 0 && l % s->every == 0)
+            m->layers[l].form = s->layer_form;
+    }
     if (m->failed) {
         naive_model_free(m);
         return NULL;

@@ -1,0 +1,78 @@
+#include "kernels/cpu/forms.h"
+
+#include <math.h>
+
+#define SUMS 16 /* that run side by side */
+
+static float
+added(const float sums[SUMS])
+{
+    float half[SUMS / 2];
+    for (size_t i = 0; i < SUMS / 2; i++)
+        half[i] = sums[i] + sums[i + SUMS / 2];
+    return ((half[0] + half[4]) + (half[1] + half[5])) + ((half[2] + half[6]) + (half[3] + half[7]));
+}
+
+/* Deviations from the mean first: squares of large numbers would take it with them. */
+static void
+layer_norm(const float *x, const float *weight, size_t n, float eps, float *y)
+{
+    float sums[SUMS] = {0}, squares[SUMS] = {0};
+    size_t i = 0;
+    for (; i + SUMS <= n; i += SUMS)
+        for (size_t k = 0; k < SUMS; k++)
+            sums[k] += x[i + k];
+    for (size_t k = 0; i + k < n; k++)
+        sums[k] += x[i + k];
+    const float mean = added(sums) / (float)n;
+    for (i = 0; i + SUMS <= n; i += SUMS)
+        for (size_t k = 0; k < SUMS; k++)
+            squares[k] += (x[i + k] - mean) * (x[i + k] - mean);
+    for (size_t k = 0; i + k < n; k++)
+        squares[k] += (x[i + k] - mean) * (x[i + k] - mean);
+    const float scale = 1.0f / sqrtf(added(squares) / (float)n + eps);
+    for (i = 0; i < n; i++)
+        y[i] = (x[i] - mean) * scale * weight[i];
+}
+
+void
+form_norm(const struct weights *w, const struct norm *norm, const float *x, size_t n, float *y)
+{
+    if (w->desc.form.centred)
+        layer_norm(x, norm->weight, n, w->desc.rms_eps, y);
+    else
+        w->backend->isa->rms_norm(x, norm->weight, n, w->desc.rms_eps, y);
+    for (size_t i = 0; norm->bias != NULL && i < n; i++)
+        y[i] += norm->bias[i];
+}
+
+static float
+activated(enum activation kind, float x)
+{
+    switch (kind) {
+    case ACT_SILU: return x / (1.0f + expf(-x));
+    case ACT_GELU_TANH: /* (1 + tanh a) / 2 = 1 / (1 + e^-2a) */
+        return x / (1.0f + expf(-1.5957691216057308f * (x + 0.044715f * x * x * x)));
+    case ACT_GELU: return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
+    case ACT_RELU_SQUARED: break;
+    }
+    return x > 0 ? x * x : x * 0; /* a NAN stays one */
+}
+
+void
+form_activate(const struct cpu_isa *isa, enum activation kind, float *gate, const float *up, size_t n)
+{
+    if (kind == ACT_SILU && up != NULL) {
+        isa->swiglu(gate, up, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        gate[i] = activated(kind, gate[i]) * (up != NULL ? up[i] : 1);
+}
+
+void
+form_cap(float cap, float *x, size_t n)
+{
+    for (size_t i = 0; cap > 0 && i < n; i++)
+        x[i] = cap * tanhf(x[i] / cap);
+}

@@ -1,0 +1,42 @@
+/* What architectures differ in besides their sizes and tensors: a model's form and a layer's. All zero is Llama's. */
+#ifndef KERNELS_FORM_H
+#define KERNELS_FORM_H
+
+#include <stdbool.h>
+
+enum activation {
+    ACT_SILU,        /* x / (1 + e^-x) */
+    ACT_GELU_TANH,   /* x / 2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    ACT_GELU,        /* x / 2 (1 + erf(x / sqrt 2)) */
+    ACT_RELU_SQUARED /* max(x, 0)^2 */
+};
+
+/* The MLP is down(act(gate x) * up x), and down(act(up x)) where a layer has no gate. A layer without a norm before a sublayer
+ * has none there, but in a parallel form, where the MLP reads what attention reads. */
+struct model_form {
+    enum activation activation;
+    bool centred;     /* norms take the mean off first, and may have a bias (LayerNorm) */
+    bool whole_norms; /* those of queries and keys are over all heads together (OLMo 2) */
+    bool late_norms;  /* … and behind their rotation (Hunyuan) */
+    bool parallel;    /* attention and MLP both read the layer's input, and both are added to it */
+    float embedding_scale, residual_scale, logit_scale; /* of the embedding, of what a sublayer adds, of logits; 0: 1 */
+    float attention_scale;                              /* of scores; 0: 1 / sqrt(head_dim) */
+    float attention_cap, logit_cap;                     /* x becomes cap tanh(x / cap); 0: it stays */
+    float local_base; /* RoPE's base in layers that turn locally, unscaled (Gemma 3) */
+    float rope_gain;  /* of cosines and sines: what YaRN and LongRoPE make attention sharper by; 0: 1 */
+};
+
+enum layer_rope { LAYER_ROPE_GLOBAL, LAYER_ROPE_LOCAL, LAYER_ROPE_NONE };
+
+struct layer_form {
+    enum layer_rope rope;
+    bool sees_all; /* whatever the model's window */
+};
+
+static inline float
+form_factor(float factor)
+{
+    return factor > 0 || factor < 0 ? factor : 1;
+}
+
+#endif
