@@ -86,7 +86,7 @@ take_layer(const struct taking *t, uint32_t layer, struct layer_desc *out)
     const struct arch_source *s = t->source;
     struct arch_tensor found;
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
-        const bool needed = layer_tensors[i].need == LAYER_NEEDED || (s->arch->needs >> i & 1u) != 0;
+        const bool needed = layer_tensors[i].need != LAYER_OPTIONAL || (s->arch->needs >> i & 1u) != 0;
         char name[NAME_SIZE], end[LAYER_NAME_SIZE];
         uint32_t rows, cols;
         snprintf(name, sizeof name, "%s%" PRIu32 ".%s", s->names->layer, layer,
