@@ -6,18 +6,18 @@
 #include <string.h>
 
 #include "cli/base/commands.h"
-#include "cli/options/options.h"
+#include "cli/replay.h"
 
 #define EQUAL_SPANS 3
 
 /* ---- one side ---- */
 
 static bool
-read_side(struct diff_side *s, const char *folder, const struct options *o, int64_t seq, struct err *err)
+read_side(struct diff_side *s, const struct saved_choice *which, struct err *err)
 {
-    const struct record_wanted want = {.run = o->plot.run, .seq = seq, .to = UINT32_MAX};
+    const struct record_wanted want = {.run = which->run, .seq = which->seq, .to = UINT32_MAX};
     struct round_sums sums = {0};
-    if (!record_open(&s->record, folder, &want, err) || !course_open(&s->course, &s->record, err))
+    if (!record_open(&s->record, which->folder, &want, err) || !course_open(&s->course, &s->record, err))
         return false;
     const struct record *r = &s->record;
     for (size_t i = 0; i < r->n_rounds; i++) {
@@ -112,8 +112,9 @@ diff_words(const struct record *r, size_t from, size_t n, char *out, size_t size
 
 /* ---- both ---- */
 
+/* Which two runs: of two traces, or the two of one. */
 static bool
-compare(struct diff *d, const struct options *o, struct err *err)
+choose(const struct options *o, struct saved_choice two[2], struct err *err)
 {
     const char *const *folder = o->operands.at;
     const bool one = o->operands.n == 1, given = o->plot.seq != UINT64_MAX;
@@ -123,16 +124,63 @@ compare(struct diff *d, const struct options *o, struct err *err)
         return err_set(err, ERR_USAGE, "'%.60s': two traces are compared; see --help", folder[2]);
     if (one && given)
         return err_set(err, ERR_USAGE, "--seq %llu against what? give a second trace", (unsigned long long)o->plot.seq);
-    const int64_t seq = given ? (int64_t)o->plot.seq : 0;
-    if (!read_side(&d->a, folder[0], o, seq, err))
-        return false;
+    const uint32_t seq = given ? (uint32_t)o->plot.seq : 0;
+    two[0] = (struct saved_choice){folder[0], o->plot.run, seq};
+    two[1] = (struct saved_choice){folder[one ? 0 : 1], o->plot.run, one ? 1 : seq};
+    return true;
+}
+
+/* Of one trace the second is its second sequence, which it may not have. */
+static bool
+explain(const struct saved_choice two[2], const struct err *why, struct err *err)
+{
+    return two[0].folder == two[1].folder && why->kind == ERR_USAGE
+               ? err_set(err, ERR_USAGE, "%s has one sequence in it; against which other trace?", two[0].folder)
+               : err_set(err, why->kind, "%s", why->text);
+}
+
+static bool
+compare(struct diff *d, const struct saved_choice two[2], struct err *err)
+{
     struct err why = {0};
-    if (!read_side(&d->b, folder[one ? 0 : 1], o, one ? 1 : seq, &why))
-        return one && why.kind == ERR_USAGE
-                   ? err_set(err, ERR_USAGE, "%s has one sequence in it; against which other trace?", folder[0])
-                   : err_set(err, why.kind, "%s", why.text);
+    if (!read_side(&d->a, &two[0], err))
+        return false;
+    if (!read_side(&d->b, &two[1], &why))
+        return explain(two, &why, err);
     d->common = texts_common(&d->a.record, &d->b.record);
     cut_spans(d);
+    return true;
+}
+
+static bool
+print_table(const struct saved_choice two[2], const char *json, struct err *err)
+{
+    struct diff *d = calloc(1, sizeof *d);
+    if (d == NULL)
+        return err_set(err, ERR_WORK, "out of memory");
+    const bool ok = compare(d, two, err) && (json == NULL ? diff_table(d, err) : diff_json(d, json, err));
+    course_close(&d->a.course);
+    course_close(&d->b.course);
+    record_close(&d->a.record);
+    record_close(&d->b.record);
+    free(d);
+    return ok;
+}
+
+static bool
+show(const struct options *o, const struct saved_choice two[2], int *status, struct err *err)
+{
+    struct replay *replay;
+    struct err why = {0};
+    if (o->json != NULL)
+        return err_set(err, ERR_USAGE, "--scope shows the runs, --json writes what the table has; one at a time");
+    if (!replay_has_terminal(err))
+        return false;
+    if (!replay_open_pair(&replay, two, &why))
+        return explain(two, &why, err);
+    const struct source source = {.replay = replay, .trace = two[0].folder, .both = two, .saved = true};
+    *status = replay_show(o, &source, err);
+    replay_close(replay);
     return true;
 }
 
@@ -141,19 +189,14 @@ diff_main(int argc, char **argv)
 {
     struct options o;
     struct err err = {0};
-    struct diff *d;
-    int status;
+    struct saved_choice two[2];
+    int status = 0;
     if (!options_begin(&o, COMMAND_DIFF, argc, argv, &status))
         return status;
-    bool ok = (d = calloc(1, sizeof *d)) != NULL || err_set(&err, ERR_WORK, "out of memory");
-    ok = ok && compare(d, &o, &err) && (o.json == NULL ? diff_table(d, &err) : diff_json(d, o.json, &err));
-    if (d != NULL) {
-        course_close(&d->a.course);
-        course_close(&d->b.course);
-        record_close(&d->a.record);
-        record_close(&d->b.record);
-    }
-    free(d);
+    bool ok = choose(&o, two, &err);
+    if (ok && !o.scope && o.script != NULL)
+        ok = err_set(&err, ERR_USAGE, "--script %.60s is for the screen, with --scope", o.script);
+    ok = ok && (o.scope ? show(&o, two, &status, &err) : print_table(two, o.json, &err));
     options_free(&o);
-    return ok ? 0 : command_failed(&err);
+    return ok ? status : command_failed(&err);
 }

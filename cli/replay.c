@@ -1,12 +1,11 @@
 /* specscope replay: the scope on a saved trace. */
-#include "traces/replay.h"
+#include "cli/replay.h"
 
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/base/commands.h"
-#include "cli/options/options.h"
 #include "tui/app/app.h"
 
 #define WAIT_MS 200
@@ -28,6 +27,27 @@ open_followed(struct replay **replay, const char *folder, struct err *err)
     return replay_follow(replay, folder, err);
 }
 
+bool
+replay_has_terminal(struct err *err)
+{
+    return (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) || err_set(err, ERR_USAGE, "a replay needs a terminal");
+}
+
+int
+replay_show(const struct options *o, const struct source *source, struct err *err)
+{
+    char presets[1024], command[1024];
+    const struct app_options app = {.theme = o->theme,
+                                    .script = o->script,
+                                    .presets = config_path(presets, sizeof presets, "presets"),
+                                    .command_path = state_path(command, sizeof command, "command"),
+                                    .data_dir = data_dir()};
+    const int status = app_run(source, &app, err);
+    if (status == 1 || status == 2)
+        command_failed(err);
+    return status;
+}
+
 int
 replay_main(int argc, char **argv)
 {
@@ -38,20 +58,10 @@ replay_main(int argc, char **argv)
     if (!options_begin(&o, COMMAND_REPLAY, argc, argv, &status))
         return status;
     bool ok = o.model != NULL || err_set(&err, ERR_USAGE, "which trace? specscope replay FOLDER");
-    if (ok && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
-        ok = err_set(&err, ERR_USAGE, "a replay needs a terminal");
-    ok = ok && (o.follow ? open_followed : replay_open)(&replay, o.model, &err);
+    ok = ok && replay_has_terminal(&err) && (o.follow ? open_followed : replay_open)(&replay, o.model, &err);
     if (ok) {
         const struct source source = {.replay = replay, .trace = o.model, .saved = true};
-        char presets[1024], command[1024];
-        const struct app_options app = {.theme = o.theme,
-                                        .script = o.script,
-                                        .presets = config_path(presets, sizeof presets, "presets"),
-                                        .command_path = state_path(command, sizeof command, "command"),
-                                        .data_dir = data_dir()};
-        status = app_run(&source, &app, &err);
-        if (status == 1 || status == 2)
-            command_failed(&err);
+        status = replay_show(&o, &source, &err);
     }
     if (replay != NULL)
         replay_close(replay);

@@ -172,22 +172,38 @@ trace_reader_time(const struct trace_reader *r, const struct event *e)
     return survey_time(&r->survey, e);
 }
 
-bool
-trace_reader_rewind(struct trace_reader *r, struct err *err)
+static bool
+rewind_tables(struct trace_reader *r, bool brief, struct err *err)
 {
     r->failure.kind = ERR_NONE;
     r->used = NULL;
     r->number = 0;
     r->run = r->round = 0;
     verdict_queue_begin(&r->verdicts);
-    for (unsigned i = 0; i < TABLES; i++)
+    for (unsigned i = 0; i < TABLES; i++) {
+        r->tables[i].more = false;
+        if (brief && (i == TABLE_LAYERS || i == TABLE_SERIES))
+            continue;
         if (!table_rewind(&r->tables[i], &r->failure) ||
             !table_next(&r->tables[i], &r->info, r->survey.last_event, &r->failure)) {
             if (err != NULL)
                 *err = r->failure;
             return false;
         }
+    }
     return true;
+}
+
+bool
+trace_reader_rewind(struct trace_reader *r, struct err *err)
+{
+    return rewind_tables(r, false, err);
+}
+
+bool
+trace_reader_rewind_brief(struct trace_reader *r, struct err *err)
+{
+    return rewind_tables(r, true, err);
 }
 
 /* ---- growing ---- */

@@ -38,5 +38,7 @@ uint64_t trace_reader_time(const struct trace_reader *, const struct event *);
 /* The next event; its texts live until the next call. False with err->kind == ERR_NONE at the end. */
 bool trace_reader_next(struct trace_reader *, struct event *, struct err *);
 bool trace_reader_rewind(struct trace_reader *, struct err *);
+/* The same, and what layers and policies said is passed over this time, which is most of a trace. */
+bool trace_reader_rewind_brief(struct trace_reader *, struct err *);
 
 #endif

@@ -7,7 +7,8 @@
 enum target { TO_NOTHING, TO_ROUND, TO_TOKEN, TO_TIME, TO_END };
 
 struct replay {
-    struct trace_reader *reader;
+    struct trace_reader *reader; /* one of the two: a trace, */
+    struct trace_pair *pair;     /* or two runs beside each other */
     struct event event; /* the next one, where `have`; handed out, it stays valid until replay_next() reads on */
     bool have, handed_out, at_end, between_rounds;
 
@@ -31,33 +32,79 @@ struct replay {
 
 #define LOOK_US 100000
 
+/* ---- what is played ---- */
+
 static bool
-open_replay(struct replay **out, const char *folder, bool follow, struct err *err)
+next_event(struct replay *r)
 {
-    *out = NULL;
-    struct replay *r = calloc(1, sizeof *r);
+    return r->pair != NULL ? trace_pair_next(r->pair, &r->event, &r->failure)
+                           : trace_reader_next(r->reader, &r->event, &r->failure);
+}
+
+static bool
+begin_again(struct replay *r)
+{
+    return r->pair != NULL ? trace_pair_rewind(r->pair, &r->failure) : trace_reader_rewind(r->reader, &r->failure);
+}
+
+static uint64_t
+rounds_of(const struct replay *r)
+{
+    return r->pair != NULL ? trace_pair_rounds(r->pair) : trace_reader_rounds(r->reader);
+}
+
+static uint64_t
+duration_of(const struct replay *r)
+{
+    return r->pair != NULL ? trace_pair_duration_us(r->pair) : trace_reader_duration_us(r->reader);
+}
+
+static uint64_t
+time_of(const struct replay *r, const struct event *e)
+{
+    return r->pair != NULL ? e->t_us : trace_reader_time(r->reader, e);
+}
+
+static bool
+ends_round(const struct replay *r, const struct event *e)
+{
+    return e->type == EVENT_ROUND && (r->pair != NULL || trace_reader_round_ended(r->reader));
+}
+
+/* ---- life ---- */
+
+static bool
+open_either(struct replay **out, const char *folder, const struct saved_choice *two, bool follow, struct err *err)
+{
+    struct replay *r = *out = calloc(1, sizeof *r);
     if (r == NULL)
         return err_set(err, ERR_WORK, "out of memory for replaying %s", folder);
-    if (!(follow ? trace_reader_follow : trace_reader_open)(&r->reader, folder, err)) {
-        free(r);
-        return false;
-    }
     r->speed = 1;
     r->follows = r->edge = follow;
-    *out = r;
-    return true;
+    if (two != NULL ? trace_pair_open(&r->pair, two, err)
+                    : (follow ? trace_reader_follow : trace_reader_open)(&r->reader, folder, err))
+        return true;
+    free(r);
+    *out = NULL;
+    return false;
+}
+
+bool
+replay_open_pair(struct replay **out, const struct saved_choice two[2], struct err *err)
+{
+    return open_either(out, two[0].folder, two, false, err);
 }
 
 bool
 replay_open(struct replay **out, const char *folder, struct err *err)
 {
-    return open_replay(out, folder, false, err);
+    return open_either(out, folder, NULL, false, err);
 }
 
 bool
 replay_follow(struct replay **out, const char *folder, struct err *err)
 {
-    return open_replay(out, folder, true, err);
+    return open_either(out, folder, NULL, true, err);
 }
 
 void
@@ -66,13 +113,14 @@ replay_close(struct replay *r)
     if (r == NULL)
         return;
     trace_reader_close(r->reader);
+    trace_pair_close(r->pair);
     free(r);
 }
 
 const struct run_info *
 replay_info(const struct replay *r)
 {
-    return trace_reader_info(r->reader);
+    return r->pair != NULL ? trace_pair_info(r->pair) : trace_reader_info(r->reader);
 }
 
 struct replay_status
@@ -86,9 +134,9 @@ replay_status(const struct replay *r)
         .between_rounds = r->between_rounds,
         .speed = r->speed,
         .round = r->round,
-        .rounds = trace_reader_rounds(r->reader),
+        .rounds = rounds_of(r),
         .t_us = (uint64_t)r->head_us,
-        .duration_us = trace_reader_duration_us(r->reader),
+        .duration_us = duration_of(r),
         .run_us = r->run_us,
     };
 }
@@ -110,7 +158,7 @@ move_head(struct replay *r, uint64_t now_us)
         r->head_us += (double)(now_us - r->now_us) * r->speed;
     r->now_us = now_us;
     r->clocked = true;
-    double end = (double)trace_reader_duration_us(r->reader);
+    double end = (double)duration_of(r);
     if (r->head_us > end || (r->edge && r->playing))
         r->head_us = end;
 }
@@ -119,7 +167,7 @@ move_head(struct replay *r, uint64_t now_us)
 static bool
 is_due(struct replay *r)
 {
-    uint64_t t_us = trace_reader_time(r->reader, &r->event);
+    uint64_t t_us = time_of(r, &r->event);
     switch (r->target) {
     case TO_ROUND:
         if (r->round < r->target_round)
@@ -141,12 +189,12 @@ is_due(struct replay *r)
 static void
 handed_out(struct replay *r)
 {
-    const uint64_t on_line = trace_reader_time(r->reader, &r->event);
+    const uint64_t on_line = time_of(r, &r->event);
     const double t_us = (double)on_line;
     r->run_us = on_line > r->event.t_us ? on_line - r->event.t_us : 0;
     if (r->target != TO_NOTHING && t_us > r->head_us)
         r->head_us = t_us;
-    r->between_rounds = r->event.type == EVENT_ROUND && trace_reader_round_ended(r->reader);
+    r->between_rounds = ends_round(r, &r->event);
     r->round += r->between_rounds;
     if ((r->target == TO_TOKEN && r->event.type == EVENT_TOKEN) ||
         (r->target == TO_ROUND && r->round >= r->target_round))
@@ -159,7 +207,7 @@ fetch(struct replay *r, struct err *err)
 {
     if (r->handed_out || !r->have) {
         r->handed_out = false;
-        r->have = trace_reader_next(r->reader, &r->event, &r->failure);
+        r->have = next_event(r);
         if (!r->have) {
             const bool more_may_come = r->follows && r->failure.kind == ERR_NONE && !trace_reader_closed(r->reader);
             r->at_end = !more_may_come;
@@ -167,7 +215,7 @@ fetch(struct replay *r, struct err *err)
             r->playing = r->playing && more_may_come;
             r->target = TO_NOTHING;
             if (r->failure.kind == ERR_NONE)
-                r->head_us = (double)trace_reader_duration_us(r->reader);
+                r->head_us = (double)duration_of(r);
         }
     }
     if (r->failure.kind != ERR_NONE && err != NULL)
@@ -181,7 +229,7 @@ rewind_now(struct replay *r)
     r->want_rewind = false;
     r->have = r->handed_out = r->at_end = false;
     r->failure.kind = ERR_NONE;
-    return trace_reader_rewind(r->reader, &r->failure);
+    return begin_again(r);
 }
 
 static void
@@ -252,7 +300,7 @@ replay_step_rounds(struct replay *r, uint32_t n)
     if (n == 0 || r->at_end)
         return;
     uint64_t target = r->round + n;
-    r->target = target <= trace_reader_rounds(r->reader) ? TO_ROUND : TO_END;
+    r->target = target <= rounds_of(r) ? TO_ROUND : TO_END;
     r->target_round = target;
 }
 
@@ -280,7 +328,7 @@ replay_goto(struct replay *r, uint64_t round)
         go_to_start(r);
     if (round == 0 || r->at_end)
         return;
-    r->target = round <= trace_reader_rounds(r->reader) ? TO_ROUND : TO_END;
+    r->target = round <= rounds_of(r) ? TO_ROUND : TO_END;
     r->target_round = round;
 }
 
@@ -290,7 +338,7 @@ replay_goto_fraction(struct replay *r, double fraction)
     if (isnan(fraction))
         return;
     fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
-    double target = fraction * (double)trace_reader_duration_us(r->reader);
+    double target = fraction * (double)duration_of(r);
     if (target < r->head_us)
         go_to_start(r);
     if (fraction <= 0 || r->at_end)

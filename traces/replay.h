@@ -14,7 +14,7 @@
 #ifndef TRACES_REPLAY_H
 #define TRACES_REPLAY_H
 
-#include "traces/reader.h"
+#include "traces/trace_pair.h"
 
 #define REPLAY_SLOWEST 0.25
 #define REPLAY_FASTEST 64.0
@@ -36,6 +36,8 @@ bool replay_open(struct replay **, const char *folder, struct err *);
 /* One that another process is writing, as `tail -F` does: what is there and what comes is handed out at once while it plays.
  * Who goes back plays at the trace's own pace until the end is reached again. It is at its end once it was closed. */
 bool replay_follow(struct replay **, const char *folder, struct err *);
+/* Two saved runs beside each other (trace_pair.h); all that follows concerns both. */
+bool replay_open_pair(struct replay **, const struct saved_choice[2], struct err *);
 void replay_close(struct replay *);
 const struct run_info *replay_info(const struct replay *);
 struct replay_status replay_status(const struct replay *);

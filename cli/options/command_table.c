@@ -63,7 +63,7 @@ const struct command_row command_rows[] = {
         "two saved runs beside each other: settings, measures with their standard errors, where the texts part, who "
         "was "
         "faster where\n\nOf one trace that was made with --versus, its two settings.",
-        "two traces are compared", .takes_operand = true, .several = true, .takes = TAKES_FOLDER),
+        "two traces are compared", .takes_operand = true, .several = true, .takes = TAKES_FOLDER, .config = true),
     ROW(COMMAND_COMPLETIONS, "completions", completions_main, "completions bash|zsh|fish",
         "what a shell needs to complete this command line, to stdout (mdoc: the manual's list of options)",
         "one shell at a time", .takes_operand = true, .words = shells, .n_words = sizeof shells / sizeof *shells),

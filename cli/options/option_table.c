@@ -7,7 +7,7 @@
 #include "cli/options/preset_option.h"
 
 #define GENERATES (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
-#define SCREEN    (COMMAND_SCOPE | COMMAND_REPLAY)
+#define SCREEN    (COMMAND_SCOPE | COMMAND_REPLAY | COMMAND_DIFF)
 #define TRAINS    (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
 
 #define SIBLING(role) "NAME-" role "-TYPE.gguf beside NAME-TYPE.gguf, if it is there"
@@ -294,6 +294,10 @@ const struct option_row option_rows[] = {
           .without = "the first, or all that can be counted together"),
     WHOLE("seq", 0, "N", COMMAND_DIFF, plot.seq, 0, UINT32_MAX, "one sequence of a batch, in both",
           .without = "the first; of one trace with two settings, both"),
+    SWITCH("scope", 0, COMMAND_DIFF, scope, "beside each other on the screen, in step by token; no table",
+           .more =
+               "The runs must have gone on from the same prompt, by the same model. Both are replayed at once: texts, "
+               "rounds and measures left and right, who was faster where, and where the texts part."),
     TEXT("measure", 0, "NAME", COMMAND_PLOT, plot.measure, "what a grid shows",
          WORDS(measure_words, COUNT(measure_words)), .without = "speedup"),
     TEXT("axes", 0, "X,Y", COMMAND_PLOT, plot.axes, "which two measures a pareto shows",

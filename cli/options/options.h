@@ -91,6 +91,7 @@ struct options {
         uint64_t from, to, seq;                             /* UINT64_MAX: not given */
         uint32_t run;                                       /* 0: not given */
     } plot;
+    bool scope;
     bool finished;   /* --help, --version, --list-policies said all there was to say */
     char *owned[64]; /* strings from the config file */
     size_t n_owned;

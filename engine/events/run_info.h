@@ -60,7 +60,17 @@ struct run_info {
     struct policy_info *policies; /* every policy of the registry, declared for this model; owned */
     double *start_values;         /* (n_policies * POLICY_KNOBS) knob values at the start; owned */
     void *choice_memory;          /* what knobs[].choices point into when read from a file, else NULL; owned */
+    /* Two saved runs beside each other (traces/trace_pair.h): this one is sequence 0's, `beside` sequence 1's, with the same
+     * policies declared; head, sampling, pace and baselines are then told by `seq`, too. Else NULL. */
+    const struct run_info *beside;
+    const char *saved_as; /* … and what its trace is called; NULL else */
 };
+
+static inline const struct run_info *
+run_info_of(const struct run_info *info, uint32_t seq)
+{
+    return info->beside != NULL && seq == 1 ? info->beside : info;
+}
 
 const struct policy_info *run_info_policy(const struct run_info *, const char *name); /* NULL: unknown */
 uint32_t run_info_layers(const struct run_info *, enum layer_model);                  /* 0: no such model, not known */

@@ -5,6 +5,13 @@
 
 #include "engine/events/stretches_internal.h"
 
+/* Of two saved runs each has its own. */
+static bool
+is_meant(const struct stretches *s, const struct stretch *at)
+{
+    return s->info->beside == NULL || at->seq == s->at->next.seq;
+}
+
 void
 stretches_take_baseline(struct stretches *s, const char *text)
 {
@@ -12,14 +19,14 @@ stretches_take_baseline(struct stretches *s, const char *text)
     const double value = strtod(text, &end);
     if (end == text || !isfinite(value) || !(value > 0))
         return;
-    const bool paced = s->side[0].next.paced;
-    s->baseline[paced] = (struct estimate){.value = value, .se = s->next_se, .n = UINT64_MAX};
+    const bool paced = s->at->next.paced;
+    s->at->baseline[paced] = (struct estimate){.value = value, .se = s->next_se, .n = UINT64_MAX};
     s->next_se = NAN;
-    s->side[0].next.baseline = s->baseline[paced];
+    s->at->next.baseline = s->at->baseline[paced];
     for (uint32_t back = 0; back < stretches_held(s); back++) {
         struct stretch *at = &s->ring[(s->n - 1 - back) % STRETCHES];
-        if (at->prompt == s->side[0].next.prompt && at->paced == paced)
-            at->baseline = s->baseline[paced];
+        if (at->prompt == s->at->next.prompt && at->paced == paced && is_meant(s, at))
+            at->baseline = s->at->baseline[paced];
     }
 }
 
@@ -30,7 +37,7 @@ stretches_take_lossless(struct stretches *s, const char *text)
 {
     const bool yes = strcmp(text, "yes") == 0, sampled = strcmp(text, "sampled") == 0;
     uint64_t differs = UINT64_MAX;
-    if (strncmp(text, "no: token ", 10) == 0 && s->sequences < 2)
+    if (strncmp(text, "no: token ", 10) == 0 && (s->sequences < 2 || s->info->beside != NULL))
         differs = strtoull(text + 10, NULL, 10);
     else if (strncmp(text, "no:", 3) == 0)
         differs = 0;
@@ -38,8 +45,10 @@ stretches_take_lossless(struct stretches *s, const char *text)
         return;
     for (uint32_t back = 0; back < stretches_held(s); back++) {
         struct stretch *at = &s->ring[(s->n - 1 - back) % STRETCHES];
-        if (at->run != s->side[0].next.run)
+        if (at->run != s->at->next.run)
             break;
+        if (!is_meant(s, at))
+            continue;
         at->compared = at->total.emitted;
         if (sampled)
             at->lossless = LOSSLESS_SAMPLED;

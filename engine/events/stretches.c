@@ -147,7 +147,7 @@ take_knob(struct stretches *s, const struct control_event *c)
 static void
 forget_baselines(struct stretches *s)
 {
-    s->at->next.baseline = s->baseline[0] = s->baseline[1] = (struct estimate){.value = NAN, .se = NAN};
+    s->at->next.baseline = s->at->baseline[0] = s->at->baseline[1] = (struct estimate){.value = NAN, .se = NAN};
     s->next_se = NAN;
 }
 
@@ -155,7 +155,7 @@ static void
 take_pace(struct stretches *s, const char *text)
 {
     s->at->next.paced = strtod(text, NULL) > 0;
-    s->at->next.baseline = s->baseline[s->at->next.paced];
+    s->at->next.baseline = s->at->baseline[s->at->next.paced];
 }
 
 static void
@@ -175,10 +175,11 @@ begin_run(struct stretches *s, const struct event *e)
     s->at->generated = s->sequences = 0;
 }
 
-/* A second setting, from the first one's. */
+/* A second setting, from the first one's; a second saved run, from its own. */
 static void
 begin_versus(struct stretches *s, const char *text)
 {
+    const struct run_info *apart = s->info->beside;
     const size_t bytes = (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *s->side[0].values;
     struct stretch_side *first = &s->side[0], *second = &s->side[1];
     s->versus = first->next.versus = true;
@@ -186,9 +187,16 @@ begin_versus(struct stretches *s, const char *text)
     second->next.seq = 1;
     second->last = second->n_other = 0;
     second->generated = 0;
-    memcpy(second->values, first->values, bytes);
+    memcpy(second->baseline, first->baseline, sizeof second->baseline);
+    memcpy(second->values, apart != NULL ? apart->start_values : first->values, bytes);
     memcpy(second->ran, first->values, bytes);
     s->at = second;
+    if (apart != NULL) {
+        second->next.sampling = apart->sampling;
+        second->next.seed = apart->seed;
+        second->next.head[0] = '\0';
+        forget_baselines(s);
+    }
     const uint32_t policy = versus_read(s->info, text, second->values);
     choose_policy(s, policy_name(s, policy));
 }
@@ -254,12 +262,13 @@ static void
 take_controls(struct stretches *s, const struct event *e)
 {
     take_control(s, e);
-    if (!s->versus)
+    if (!s->versus || s->info->beside != NULL)
         return;
     if (is_common(&e->control)) {
         s->at = &s->side[1];
         take_control(s, e);
     }
+    memcpy(s->side[1].baseline, s->side[0].baseline, sizeof s->side[1].baseline);
     s->side[1].next.baseline = s->side[0].next.baseline;
 }
 

@@ -13,7 +13,8 @@ struct stretch_side {     /* a setting, and what ran with it */
     double *values, *ran; /* (n_policies * POLICY_KNOBS) of all policies, now and when the newest began */
     struct stretch_change other[OTHERS]; /* what turned that no policy known here declares */
     uint32_t n_other;
-    uint64_t generated; /* tokens of the run */
+    struct estimate baseline[2]; /* of the prompt, and of one that is slowed down */
+    uint64_t generated;          /* tokens of the run */
 };
 
 struct stretches {
@@ -23,11 +24,10 @@ struct stretches {
     struct stretch none;              /* empty */
     struct stretch_side side[2], *at; /* in a versus two; whose event it is */
     bool versus;
-    uint32_t focus;              /* the side that is looked at */
-    char **prompt;               /* (STRETCHES) texts of prompts but the first, number i at i % STRETCHES; owned */
-    struct estimate baseline[2]; /* of the prompt, and of one that is slowed down */
-    double next_se;              /* of a baseline that is told next; NAN: not known */
-    uint32_t sequences;          /* that had a round in it */
+    uint32_t focus;     /* the side that is looked at */
+    char **prompt;      /* (STRETCHES) texts of prompts but the first, number i at i % STRETCHES; owned */
+    double next_se;     /* of a baseline that is told next; NAN: not known */
+    uint32_t sequences; /* that had a round in it */
 };
 
 /* What is in force begins a stretch with the next round. */

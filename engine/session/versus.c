@@ -2,6 +2,7 @@
  * so that what a round spends is its setting's alone. */
 #include <string.h>
 
+#include "engine/events/versus_text.h"
 #include "engine/session/session_internal.h"
 
 /* What opens with fewer lanes did so before, and does so again. */
@@ -44,17 +45,8 @@ static void
 tell_second(struct session *s)
 {
     const uint32_t p = s->lanes[1].policy;
-    const struct policy_info *info = &s->info.policies[p];
-    const double *first = s->lanes[0].policies[p].value, *second = s->lanes[1].policies[p].value;
-    char text[sizeof info->name + POLICY_KNOBS * 56];
-    size_t used = (size_t)snprintf(text, sizeof text, "%s", info->name);
-    for (uint32_t k = 0; k < info->n_knobs; k++) {
-        char value[32];
-        if (first[k] == second[k])
-            continue;
-        knob_format(&info->knobs[k], second[k], value, sizeof value);
-        used += (size_t)snprintf(text + used, sizeof text - used, " %s=%s", info->knobs[k].name, value);
-    }
+    char text[VERSUS_TEXT_MOST];
+    versus_print(&s->info.policies[p], s->lanes[0].policies[p].value, s->lanes[1].policies[p].value, text);
     session_tell_state(s, "versus", "", text);
 }
 

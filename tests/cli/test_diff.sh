@@ -83,4 +83,9 @@ refuses "a knob that it has not" 2 'has no knob' run --versus 'layerskip joy=1' 
 refuses "a knob without a value" 2 'KNOB=VALUE' run --versus 'layerskip gamma' "$TINY"
 refuses "no setting" 2 'which setting' run --versus '' "$TINY"
 refuses "a batch of them" 2 'this is a batch' run --batch 2 --versus layerskip "$TINY"
+
+# On the screen: what can't be shown is said before the terminal is touched.
+refuses "the screen wants a terminal" 2 'terminal' diff $TRACES/del $TRACES/swift --scope
+refuses "a script without the screen" 2 'with --scope' diff $TRACES/del $TRACES/swift --script x
+refuses "a table beside the screen" 2 'one at a time' diff $TRACES/del $TRACES/swift --scope --json -
 finish

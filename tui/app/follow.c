@@ -15,7 +15,8 @@
 bool
 follow_open(struct followed *f, const struct source *source, struct err *err)
 {
-    *f = (struct followed){.source = source};
+    *f = (struct followed){.now = *source, .given = *source};
+    f->source = &f->now;
     f->info = follow_live(f) ? session_info(source->session) : replay_info(source->replay);
     return scope_open(&f->scope, f->info, err) && sweeping_open(&f->sweeping, source->session, f->info, err);
 }
@@ -46,6 +47,8 @@ follow_close(struct followed *f)
     if (f->reader != NULL)
         event_reader_close(f->reader);
     scope_close(f->scope);
+    if (f->beside != NULL)
+        replay_close(f->beside);
     sweeping_close(&f->sweeping);
 }
 

@@ -10,7 +10,10 @@
 #include "tui/scope/scope_until.h"
 
 struct followed {
-    const struct source *source;
+    const struct source *source; /* `now` */
+    struct source now, given;  /* what was handed in, and with another replay in its place where one was opened here: */
+    struct replay *beside;     /* owned; NULL: none was */
+    struct saved_choice first; /* of which this is the first one */
     const struct run_info *info;
     struct scope *scope;
     struct event_reader *reader; /* of a live session's log; NULL: not started, or a replay */
@@ -29,8 +32,9 @@ struct followed {
     struct err broken; /* the replay cannot be read any further */
 };
 
-bool follow_open(struct followed *, const struct source *, struct err *); /* the source is borrowed */
-bool follow_start(struct followed *, struct err *);                       /* of a live session, or nothing */
+/* What the source points to is borrowed. Stays where it is. */
+bool follow_open(struct followed *, const struct source *, struct err *);
+bool follow_start(struct followed *, struct err *); /* of a live session, or nothing */
 void follow_close(struct followed *);
 
 bool follow_live(const struct followed *);
@@ -46,5 +50,10 @@ bool follow_post_of(struct followed *, uint32_t seq, enum control_kind, const ch
 /* Takes events in, for a bounded time. A new run takes the selection to its end; what a person should know is said. True:
  * there is something new to draw that the scope knows nothing of. */
 bool follow_events(struct followed *, struct selection *, struct message *);
+
+/* In a replay, follow_beside.c. The saved run of that folder beside the one that is replayed, from about where it stands; or the
+ * first one alone again. The scope is another one then. False: *err says why not, and all is as it was. */
+bool follow_beside(struct followed *, const char *folder, struct err *);
+bool follow_alone(struct followed *, struct err *);
 
 #endif

@@ -97,7 +97,7 @@ add_speed(struct bar *bar, const struct followed *f, const struct metrics *m, co
 void
 title_draw(const struct followed *f, const struct canvas *c)
 {
-    const struct run_info *info = f->info;
+    const struct run_info *info = scope_info(f->scope);
     const struct metrics *m = &scope_now(f->scope)->metrics;
     const struct tally window = metrics_window(m);
     const struct measures now = metrics_measures(m, &window);

@@ -234,7 +234,7 @@ run_copy_command(struct app *app, const char *rest, struct err *err)
     if (s == NULL)
         return false;
     const char *prompt = stretches_prompt(scope_stretches(app->run.scope), s);
-    char *text = shell_command(s, app->run.info, prompt);
+    char *text = shell_command(s, run_info_of(app->run.info, s->seq), prompt);
     if (text == NULL)
         return err_set(err, ERR_WORK, "out of memory for the command line");
     const char *path = app->options.command_path;

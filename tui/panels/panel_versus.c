@@ -1,9 +1,11 @@
-/* Two settings on one prompt beside each other: the text, the rounds and the measures of both, by how much one is faster, and
- * where their texts part. */
+/* Two settings on one prompt beside each other, of one run or of two saved ones: the text, the rounds and the measures of both, by
+ * how much one is faster and where, and where their texts part. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "engine/base/printable.h"
 #include "tui/panels/batch_tiles.h"
 #include "tui/panels/panel.h"
 #include "tui/panels/round_marks.h"
@@ -52,6 +54,12 @@ draw_setting(const struct canvas *c, const struct scope *s, uint32_t seq)
     const bool focused = scope_focus(s) == seq;
     int x = canvas_text(c, 0, 0, ROLE_FOCUS, focused ? canvas_glyph(c, "▸", ">") : " ");
     x += canvas_print(c, 0, x, focused ? ROLE_FOCUS : ROLE_TITLE, "%u %s", (unsigned)seq, p->name);
+    const char *trace = scope_versus_info(s, seq)->saved_as;
+    if (trace != NULL) {
+        char name[64];
+        printable_text(trace, strnlen(trace, sizeof name), name, sizeof name);
+        x += canvas_word(c, 0, x + 2, c->cols / 3, ROLE_TEXT, MARK_NONE, name) + 2;
+    }
     for (int same = 0; same < 2; same++) /* what sets it apart first */
         for (uint32_t k = 0; k < p->n_knobs; k++) {
             const struct knob *knob = &p->knobs[k];
@@ -126,6 +134,18 @@ draw_measures(const struct canvas *c, const struct scope *s, uint32_t seq)
 
 /* ---- both ---- */
 
+/* Two saved runs need not have been computed by the same. */
+static const char *
+by_what(const struct scope *s)
+{
+    const struct run_info *a = scope_versus_info(s, 0), *b = scope_versus_info(s, 1);
+    if (strcmp(a->host, b->host) != 0)
+        return ", on different machines";
+    if (strcmp(a->backend, b->backend) != 0 || strcmp(a->isa, b->isa) != 0)
+        return ", by different processors or instructions";
+    return a->threads != b->threads ? ", with different numbers of threads" : "";
+}
+
 static void
 draw_difference(const struct canvas *c, int y, const struct scope *s)
 {
@@ -134,9 +154,11 @@ draw_difference(const struct canvas *c, int y, const struct scope *s)
     const uint32_t faster = d.value > 0;
     const struct estimate q = faster ? estimate_quotient(b, a) : estimate_quotient(a, b);
     const struct scope_versus *v = scope_versus(s);
-    char since[40] = "";
+    char since[80] = "";
+    size_t used = 0;
     if (v->since[0] > 0)
-        snprintf(since, sizeof since, ", since token %u", (unsigned)v->since[0] + 1);
+        used = (size_t)snprintf(since, sizeof since, ", since token %u", (unsigned)v->since[0] + 1);
+    snprintf(since + used, sizeof since - used, "%s", by_what(s));
     if (d.verdict == DIFFERENCE_UNKNOWN)
         canvas_text(c, y, 1, ROLE_DIM, "which is faster is not known yet");
     else if (d.verdict == DIFFERENCE_NOISE)
@@ -146,6 +168,30 @@ draw_difference(const struct canvas *c, int y, const struct scope *s)
         canvas_print(c, y, 1, ROLE_FOCUS, "%s %u is %.0f%% ±%.0f faster%s",
                      canvas_glyph(c, faster ? "▶" : "◀", faster ? ">" : "<"), (unsigned)faster, (q.value - 1) * 100,
                      q.se * 100, since);
+}
+
+/* A stretch of the line for each span of the text. */
+static void
+draw_spans(const struct canvas *c, int y, const struct scope *s)
+{
+    struct scope_span span[SCOPE_SPANS];
+    const int room = c->cols / 2;
+    const uint32_t n = scope_versus_spans(s, span, (uint32_t)(room < SCOPE_SPANS ? room : SCOPE_SPANS));
+    if (n < 2) {
+        canvas_text(c, y, 1, ROLE_DIM, "faster where: not known yet");
+        return;
+    }
+    int x = 1 + canvas_text(c, y, 1, ROLE_TEXT, "faster where  ");
+    const int begin = x;
+    for (uint32_t i = 0; i < n; i++)
+        for (; x < begin + (int)((uint64_t)room * (i + 1) / n); x++) {
+            const bool more = span[i].of.verdict == DIFFERENCE_MORE, less = span[i].of.verdict == DIFFERENCE_LESS;
+            const char *mark = more   ? canvas_glyph(c, "▶", ">")
+                               : less ? canvas_glyph(c, "◀", "<")
+                                      : canvas_glyph(c, "·", ".");
+            canvas_text(c, y, x, more ? ROLE_SERIES_2 : less ? ROLE_SERIES_1 : ROLE_DIM, mark);
+        }
+    canvas_print(c, y, x, ROLE_DIM, "  tokens %u to %u", (unsigned)span[0].from, (unsigned)span[n - 1].to);
 }
 
 static void
@@ -198,7 +244,7 @@ draw_side(struct versus_panel *p, const struct scope *s, const struct canvas *c,
 static int
 lines_of_both(int rows)
 {
-    return rows >= 8 ? 2 : rows >= 4 ? 1 : 0;
+    return rows >= 14 ? 3 : rows >= 8 ? 2 : rows >= 4 ? 1 : 0;
 }
 
 static void
@@ -216,8 +262,10 @@ draw_versus(void *state, const struct view *v, const struct canvas *c)
         canvas_text(c, y, middle, ROLE_LINE, canvas_glyph(c, "│", "|"));
     if (both > 0)
         draw_difference(c, rows, v->scope);
+    if (both > 2)
+        draw_spans(c, rows + 1, v->scope);
     if (both > 1)
-        draw_texts(c, rows + 1, v->scope);
+        draw_texts(c, rows + both - 1, v->scope);
 }
 
 /* ---- keys and mouse ---- */

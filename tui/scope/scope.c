@@ -86,7 +86,8 @@ void
 scope_begin_run(struct scope *s)
 {
     scope_end_versus(s);
-    s->sampled = s->sampling.temperature > 0;
+    for (int i = 0; i < 2; i++)
+        s->run[i].sampled = s->run[i].sampling.temperature > 0;
     s->now.epoch++;
     s->now.round = 0;
     s->n_notes = 0;
@@ -108,8 +109,11 @@ scope_reset(struct scope *s)
     s->now.lost = 0;
     s->now.run = 0;
     s->now.running = true;
-    s->now.probe[0] = s->head[0] = '\0';
-    s->show_trained = s->policy_turned = s->other_head = false;
+    s->now.probe[0] = '\0';
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct run_info *info = run_info_of(s->info, i);
+        s->run[i] = (struct scope_run){.sampling = info->sampling, .seed = info->seed};
+    }
     scope_end_versus(s);
     memset(s->setting[0].knob_events, 0, sizeof s->setting[0].knob_events);
     s->in_progress = false;
@@ -119,9 +123,6 @@ scope_reset(struct scope *s)
         free(s->words[i]);
         s->words[i] = NULL;
     }
-    s->sampling = s->info->sampling;
-    s->seed = s->info->seed;
-    memset(s->sampling_events, 0, sizeof s->sampling_events);
     s->setting[0].policy = s->info->n_policies;
     scope_choose_policy(s, 0, s->info->policy);
     for (uint32_t i = 0; i < s->info->n_policies; i++)
@@ -159,6 +160,13 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
     scope_reset(s);
     *out = s;
     return true;
+}
+
+void
+scope_go_on(struct scope *s, const struct scope *before)
+{
+    s->now.version += before->now.version + 1;
+    s->now.epoch += before->now.epoch + 1;
 }
 
 void

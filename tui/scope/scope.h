@@ -115,12 +115,14 @@ struct scope;
 bool scope_open(struct scope **, const struct run_info *, struct err *); /* info is borrowed */
 void scope_close(struct scope *);
 void scope_reset(struct scope *); /* as if just opened */
+/* It takes that one's place: who looked at that one sees that all is another. */
+void scope_go_on(struct scope *, const struct scope *before);
 void scope_event(struct scope *, const struct event *);
 void scope_lost(struct scope *, uint64_t events); /* the log dropped some before they were seen */
 
 /* ---- reading ---- */
 const struct scope_now *scope_now(const struct scope *);
-const struct run_info *scope_info(const struct scope *);
+const struct run_info *scope_info(const struct scope *);          /* of two saved runs the one's in focus */
 const struct policy_info *scope_policy(const struct scope *);     /* the current one; never NULL */
 double scope_knob(const struct scope *, uint32_t index);          /* applied value of the current policy's knob */
 uint32_t scope_knob_events(const struct scope *, uint32_t index); /* how often it was applied since the policy came */

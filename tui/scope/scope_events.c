@@ -7,14 +7,14 @@
 #include "tui/scope/scope_internal.h"
 
 static void
-take_sampling(struct scope *s, int knob, const char *text)
+take_sampling(struct scope_run *run, int knob, const char *text)
 {
     double value;
     if (!knob_parse(&sampling_knobs[knob], text, &value, NULL))
         return;
-    sampling_knob_set(&s->sampling, &s->seed, knob, value);
-    s->sampling_events[knob]++;
-    s->sampled = s->sampled || s->sampling.temperature > 0;
+    sampling_knob_set(&run->sampling, &run->seed, knob, value);
+    run->sampling_events[knob]++;
+    run->sampled = run->sampled || run->sampling.temperature > 0;
 }
 
 static void
@@ -25,7 +25,7 @@ take_knob(struct scope *s, uint32_t seq, const struct control_event *c)
     const int i = policy != NULL ? policy_knob_index(policy, c->name) : -1, sampling = sampling_knob_index(c->name);
     double value;
     if (sampling >= 0)
-        take_sampling(s, sampling, c->new_text);
+        take_sampling(&s->run[s->info->beside != NULL && seq == 1], sampling, c->new_text);
     if (i < 0 || !knob_parse(&policy->knobs[i], c->new_text, &value, NULL))
         return;
     setting->values[setting->policy * POLICY_KNOBS + (uint32_t)i] = value;
@@ -36,15 +36,16 @@ static void
 take_control(struct scope *s, const struct event *e)
 {
     const struct control_event *c = &e->control;
+    struct scope_run *run = &s->run[s->info->beside != NULL && e->seq == 1];
     if (c->new_text == NULL)
         return;
-    s->policy_turned = s->policy_turned && strcmp(c->name, "head") == 0;
+    run->policy_turned = run->policy_turned && strcmp(c->name, "head") == 0;
     if (strcmp(c->name, "run") == 0) {
         scope_begin_run(s);
         s->now.run = e->run;
     } else if (strcmp(c->name, "policy") == 0) {
         scope_choose_policy(s, e->seq, c->new_text);
-        s->policy_turned = true;
+        run->policy_turned = true;
     } else if (strcmp(c->name, "versus") == 0) {
         scope_begin_versus(s, c->new_text);
     } else if (strcmp(c->name, "note") == 0) {
@@ -52,12 +53,13 @@ take_control(struct scope *s, const struct event *e)
     } else if (strcmp(c->name, "state") == 0) {
         s->now.running = strcmp(c->new_text, "paused") != 0;
     } else if (strcmp(c->name, "probe") == 0) {
-        snprintf(s->now.probe, sizeof s->now.probe, "%s", c->new_text);
+        snprintf(run->probe, sizeof run->probe, "%s", c->new_text);
+        scope_take_run(s);
     } else if (strcmp(c->name, "head") == 0) {
-        snprintf(s->head, sizeof s->head, "%s", strcmp(c->new_text, "trained") == 0 ? "trained" : "lens");
-        s->show_trained = s->head[0] == 't';
-        s->other_head = s->policy_turned;
-        s->policy_turned = false;
+        snprintf(run->head, sizeof run->head, "%s", strcmp(c->new_text, "trained") == 0 ? "trained" : "lens");
+        run->show_trained = run->head[0] == 't';
+        run->other_head = run->policy_turned;
+        run->policy_turned = false;
     } else if (strcmp(c->name, "joined") == 0 || strcmp(c->name, "left") == 0 || strcmp(c->name, "back") == 0) {
         struct scope_member *m = scope_member(s, e->seq);
         if (m != NULL && c->name[0] == 'j')

@@ -29,6 +29,17 @@ struct scope_pace { /* what all sequences did in a round */
     double us; /* of drafting and verification */
 };
 
+struct scope_run {            /* what a run's sequences have in common; of two saved runs each has its own */
+    struct sampling sampling; /* in force */
+    uint32_t sampling_events[SAMPLING_KNOBS];
+    uint64_t seed;
+    bool sampled;           /* with a temperature, in this run */
+    char probe[8], head[8]; /* in use: "", "lens", "trained" */
+    bool show_trained;
+    bool policy_turned; /* the last event was another policy, with which the head may change */
+    bool other_head;    /* it did: where the new head was not asked, the other one is shown */
+};
+
 struct scope_setting { /* in a versus each of the two sequences has its own */
     uint32_t policy;   /* index in info->policies */
     double *values;    /* (n_policies * POLICY_KNOBS) applied knob values */
@@ -48,20 +59,12 @@ struct scope {
     struct scope_setting setting[2]; /* [1]: of sequence 1 in a versus */
     bool is_versus;
     struct scope_versus versus;
-    struct sampling sampling; /* in force */
-    uint32_t sampling_events[SAMPLING_KNOBS];
-    uint64_t seed;
-    bool sampled; /* with a temperature, in this run */
+    struct scope_run run[2]; /* [1]: of sequence 1, where it is another saved run's */
     struct progress_event progress;
     bool in_progress;
 
     struct scope_note notes[SCOPE_NOTES]; /* (n_notes) of this run, by sequence and position */
     uint32_t n_notes;
-
-    char head[8]; /* in use: "", "lens", "trained" */
-    bool show_trained;
-    bool policy_turned; /* the last event was another policy, with which the head may change */
-    bool other_head;    /* it did: where the new head was not asked, the other one is shown */
 
     struct scope_member **members; /* (n_members) by ascending number */
     uint32_t n_members, max_members;
@@ -79,6 +82,12 @@ static inline const struct scope_setting *
 scope_setting_of(const struct scope *s, uint32_t seq)
 {
     return &s->setting[s->is_versus && seq == 1];
+}
+
+static inline const struct scope_run *
+scope_run_of(const struct scope *s, uint32_t seq)
+{
+    return &s->run[s->info->beside != NULL && seq == 1];
 }
 
 static inline const struct policy_info *
@@ -108,6 +117,7 @@ void scope_note_event(struct scope *, const struct event *);
 void scope_begin_versus(struct scope *, const char *text);
 void scope_end_versus(struct scope *);
 void scope_versus_event(struct scope *, const struct event *); /* ROUND and CONTROL, after all else took them in */
+void scope_take_run(struct scope *);                           /* of the sequence in focus */
 void scope_take_metrics(struct scope *);                       /* of the sequence in focus */
 
 /* scope_batch.c */
@@ -120,6 +130,7 @@ void scope_count_round(struct scope *, struct scope_member *, const struct event
 void scope_make_room(struct scope *);      /* lets histories of those that left go, the oldest first */
 void scope_forget_members(struct scope *); /* the sequence in focus stays, as nobody's */
 /* scope_read.c: what a position's cells leave behind when they go. */
+token_t scope_final_of(const struct scope *, const struct scope_sequence *, const struct scope_column *);
 void scope_take_glimpse(const struct scope *, struct scope_sequence *, uint32_t pos);
 bool scope_glimpse_of(const struct scope *, const struct scope_sequence *, uint32_t pos, uint8_t *out);
 /* aggregates.c */

@@ -66,7 +66,8 @@ static void
 take_helper(struct scope *s, struct scope_sequence *q, const struct layer_event *g)
 {
     struct helper_cells *h = &q->helpers[g->model - LAYERS_OF(0)];
-    struct scope_cell *cells = helper_cells_at(h, run_info_layers(s->info, g->model), q->max_columns, g->pos);
+    struct scope_cell *cells =
+        helper_cells_at(h, run_info_layers(run_info_of(s->info, q->seq), g->model), q->max_columns, g->pos);
     if (cells == NULL)
         return;
     struct scope_cell *cell = &cells[g->layer];
@@ -86,7 +87,7 @@ scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event 
     const struct layer_event *g = &e->layer;
     if (g->probed_by == PROBED_POLICY && e->round > q->round) /* drafting began */
         sequence_open_round(q, e, g->pos);
-    if (g->layer < 1 || (uint32_t)g->layer > run_info_layers(s->info, g->model) || g->token < 0 ||
+    if (g->layer < 1 || (uint32_t)g->layer > run_info_layers(run_info_of(s->info, q->seq), g->model) || g->token < 0 ||
         (uint32_t)g->token >= s->info->vocab || sequence_touch(q, g->pos) == NULL ||
         (q->length > q->max_columns && g->pos < q->length - q->max_columns))
         return;
@@ -109,7 +110,7 @@ scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event 
     struct scope_cell *cell = &sequence_cells(q, trained && !last, g->pos)[g->layer];
     take_guess(s, q->probed, cell, g);
     if (g->final_agrees >= 0 && !last)
-        compare(q, g, cell, trained, s->head[0] == '\0');
+        compare(q, g, cell, trained, scope_run_of(s, q->seq)->head[0] == '\0');
     if (last && q->cells[1] != NULL)
         sequence_cells(q, 1, g->pos)[g->layer] = *cell;
     scope_need_word(s, g->token);

@@ -14,13 +14,13 @@ helper(const struct scope *s, enum layer_model model)
 uint32_t
 scope_model_layers(const struct scope *s, enum layer_model model)
 {
-    return run_info_layers(s->info, model);
+    return run_info_layers(scope_info(s), model);
 }
 
 const char *
 scope_model_name(const struct scope *s, enum layer_model model)
 {
-    return model == MODEL_TARGET ? s->info->model_name : s->info->helpers[model - LAYERS_OF(0)].name;
+    return model == MODEL_TARGET ? s->info->model_name : scope_info(s)->helpers[model - LAYERS_OF(0)].name;
 }
 
 bool
@@ -49,7 +49,7 @@ double
 scope_model_agreement(const struct scope *s, enum layer_model model, uint32_t layer)
 {
     if (model == MODEL_TARGET)
-        return scope_agreement(s, layer, s->show_trained);
+        return scope_agreement(s, layer, scope_run_of(s, s->focus->seq)->show_trained);
     const struct helper_cells *h = helper(s, model);
     const bool asked = h->layers > 0 && layer <= h->layers && h->compared[layer] > 0;
     return asked ? (double)h->agreed[layer] / (double)h->compared[layer] : NAN;

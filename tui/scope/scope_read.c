@@ -13,7 +13,7 @@ scope_now(const struct scope *s)
 const struct run_info *
 scope_info(const struct scope *s)
 {
-    return s->info;
+    return run_info_of(s->info, s->focus->seq);
 }
 
 double
@@ -31,7 +31,8 @@ scope_knob_events(const struct scope *s, uint32_t index)
 const char *
 scope_head(const struct scope *s)
 {
-    return s->head[0] == '\0' ? "" : s->show_trained ? "trained" : "lens";
+    const struct scope_run *run = scope_run_of(s, s->focus->seq);
+    return run->head[0] == '\0' ? "" : run->show_trained ? "trained" : "lens";
 }
 
 const struct progress_event *
@@ -79,11 +80,12 @@ was_asked(const struct scope *s, const struct scope_cell *cells)
 static const struct scope_cell *
 cells_of(const struct scope *s, const struct scope_sequence *q, uint32_t pos)
 {
-    const int head = s->show_trained && q->cells[1] != NULL ? 1 : 0;
+    const struct scope_run *run = scope_run_of(s, q->seq);
+    const int head = run->show_trained && q->cells[1] != NULL ? 1 : 0;
     if (pos >= q->length || !sequence_holds_cells(q, pos))
         return NULL;
     const struct scope_cell *cells = sequence_cells(q, head, pos);
-    if (!s->other_head || q->cells[1] == NULL || was_asked(s, cells))
+    if (!run->other_head || q->cells[1] == NULL || was_asked(s, cells))
         return cells;
     const struct scope_cell *other = sequence_cells(q, !head, pos);
     return was_asked(s, other) ? other : cells;
@@ -106,8 +108,9 @@ scope_agreement(const struct scope *s, uint32_t layer, bool trained)
 void
 scope_show_head(struct scope *s, bool trained)
 {
-    s->show_trained = trained;
-    s->other_head = false; /* this one was asked for, and nothing else is shown in its place */
+    struct scope_run *run = &s->run[s->info->beside != NULL && s->focus->seq == 1];
+    run->show_trained = trained;
+    run->other_head = false; /* this one was asked for, and nothing else is shown in its place */
     s->now.version++;
 }
 
@@ -157,25 +160,32 @@ threshold_at(const struct scope *s, const struct scope_column *c)
 const struct sampling *
 scope_sampling(const struct scope *s, uint64_t *seed)
 {
+    const struct scope_run *run = scope_run_of(s, s->focus->seq);
     if (seed != NULL)
-        *seed = s->seed;
-    return &s->sampling;
+        *seed = run->seed;
+    return &run->sampling;
 }
 
 uint32_t
 scope_sampling_events(const struct scope *s, int knob)
 {
-    return s->sampling_events[knob];
+    return scope_run_of(s, s->focus->seq)->sampling_events[knob];
 }
 
 token_t
-scope_final(const struct scope *s, const struct scope_column *c)
+scope_final_of(const struct scope *s, const struct scope_sequence *q, const struct scope_column *c)
 {
     const bool targets_own =
         c->fate == FATE_PREFILL || c->fate == FATE_ACCEPTED || c->fate == FATE_CORRECTION || c->fate == FATE_BONUS;
     if (c->final != TOKEN_NONE)
         return c->final;
-    return targets_own && !s->sampled ? c->token : TOKEN_NONE;
+    return targets_own && !scope_run_of(s, q->seq)->sampled ? c->token : TOKEN_NONE;
+}
+
+token_t
+scope_final(const struct scope *s, const struct scope_column *c)
+{
+    return scope_final_of(s, s->focus, c);
 }
 
 static bool
@@ -194,10 +204,10 @@ scope_spurious(const struct scope *s, uint32_t pos, uint32_t layer)
 }
 
 static void
-glimpse_at(const struct scope *s, const struct scope_column *c, const struct scope_cell *cells, float threshold,
-           uint8_t *out)
+glimpse_at(const struct scope *s, const struct scope_sequence *q, const struct scope_column *c,
+           const struct scope_cell *cells, float threshold, uint8_t *out)
 {
-    const token_t final = scope_final(s, c);
+    const token_t final = scope_final_of(s, q, c);
     for (uint32_t l = 1; l <= s->info->layers; l++)
         out[l - 1] = cells[l].known ? glimpse_make(cells[l].confidence,
                                                    l < s->info->layers && is_spurious(&cells[l], final, threshold))
@@ -211,7 +221,7 @@ scope_take_glimpse(const struct scope *s, struct scope_sequence *q, uint32_t pos
     const struct scope_cell *cells = c == NULL ? NULL : cells_of(s, q, pos);
     uint8_t *out = cells == NULL ? NULL : glimpses_keep(&q->glimpses, q->max_positions, s->info->layers, pos);
     if (out != NULL)
-        glimpse_at(s, c, cells, isnan(c->threshold) ? 0.5f : c->threshold, out);
+        glimpse_at(s, q, c, cells, isnan(c->threshold) ? 0.5f : c->threshold, out);
 }
 
 bool
@@ -221,7 +231,7 @@ scope_glimpse_of(const struct scope *s, const struct scope_sequence *q, uint32_t
     const struct scope_cell *cells = c == NULL ? NULL : cells_of(s, q, pos);
     const uint8_t *kept = c == NULL ? NULL : glimpses_at(&q->glimpses, pos);
     if (cells != NULL)
-        glimpse_at(s, c, cells, q == s->focus ? threshold_at(s, c) : isnan(c->threshold) ? 0.5f : c->threshold, out);
+        glimpse_at(s, q, c, cells, q == s->focus ? threshold_at(s, c) : isnan(c->threshold) ? 0.5f : c->threshold, out);
     else if (kept != NULL)
         memcpy(out, kept, s->info->layers);
     return cells != NULL || kept != NULL;

@@ -1,6 +1,7 @@
 #include "tui/scope/versus.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/events/versus_text.h"
@@ -21,7 +22,8 @@ void
 scope_begin_versus(struct scope *s, const char *text)
 {
     struct scope_setting *first = &s->setting[0], *second = &s->setting[1];
-    memcpy(second->values, first->values, (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *second->values);
+    memcpy(second->values, s->info->beside != NULL ? s->info->beside->start_values : first->values,
+           (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *second->values);
     second->policy = versus_read(s->info, text, second->values);
     memset(second->knob_events, 0, sizeof second->knob_events);
     s->versus = (struct scope_versus){.same = 0};
@@ -36,8 +38,15 @@ scope_end_versus(struct scope *s)
 }
 
 void
+scope_take_run(struct scope *s)
+{
+    snprintf(s->now.probe, sizeof s->now.probe, "%s", scope_run_of(s, s->focus->seq)->probe);
+}
+
+void
 scope_take_metrics(struct scope *s)
 {
+    scope_take_run(s);
     if (s->is_versus)
         s->now.metrics = scope_setting_of(s, s->focus->seq)->metrics;
     stretches_focus(s->stretches, s->focus->seq);
@@ -78,8 +87,9 @@ scope_versus_event(struct scope *s, const struct event *e)
     if (!s->is_versus)
         return;
     if (e->type == EVENT_CONTROL) {
-        for (int i = 0; i < 2; i++)
-            metrics_event(&s->setting[i].metrics, e);
+        for (uint32_t i = 0; i < 2; i++)
+            if (s->info->beside == NULL || i == (e->seq == 1))
+                metrics_event(&s->setting[i].metrics, e);
         if (is_turn(&e->control))
             begin_again(&s->versus);
     } else if (e->seq < 2) {
@@ -100,6 +110,12 @@ const struct scope_versus *
 scope_versus(const struct scope *s)
 {
     return s->is_versus ? &s->versus : NULL;
+}
+
+const struct run_info *
+scope_versus_info(const struct scope *s, uint32_t seq)
+{
+    return run_info_of(s->info, seq);
 }
 
 const struct policy_info *

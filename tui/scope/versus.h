@@ -13,11 +13,21 @@ struct scope_versus {
     bool parted;               /* position `same` is another token in each */
 };
 
-const struct scope_versus *scope_versus(const struct scope *); /* NULL: the run is of one setting */
+const struct scope_versus *scope_versus(const struct scope *);                /* NULL: the run is of one setting */
+const struct run_info *scope_versus_info(const struct scope *, uint32_t seq); /* of two saved runs each has its own */
 const struct policy_info *scope_versus_policy(const struct scope *, uint32_t seq);
 double scope_versus_knob(const struct scope *, uint32_t seq, uint32_t index); /* of that policy */
 struct estimates scope_versus_estimates(const struct scope *, uint32_t seq);
 const struct scope_round *scope_versus_round(const struct scope *, uint32_t seq, uint32_t back); /* NULL: not held */
+/* Who was faster where: spans of the emitted tokens that both have behind them, as far as rounds are held, of equal length and at
+ * least SPAN_ROUNDS rounds of either. A round belongs to the span that its first token is in. At most n, how many. */
+#define SPAN_ROUNDS 8
+#define SCOPE_SPANS 64 /* at most */
+struct scope_span {
+    uint32_t from, to;    /* from the first emitted one, 1, both counted */
+    struct difference of; /* tokens/s, 1 against 0 */
+};
+uint32_t scope_versus_spans(const struct scope *, struct scope_span *, uint32_t n);
 /* Of the text where they part, up to n tokens from position `same` on: how many were written. */
 uint32_t scope_versus_text(const struct scope *, uint32_t seq, token_t *, uint32_t n);
 

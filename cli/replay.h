@@ -1,0 +1,12 @@
+/* The scope on what was saved. */
+#ifndef CLI_REPLAY_H
+#define CLI_REPLAY_H
+
+#include "cli/options/options.h"
+#include "tui/app/source.h"
+
+bool replay_has_terminal(struct err *); /* ERR_USAGE: there is none */
+int replay_show(const struct options *, const struct source *,
+                struct err *); /* the exit status; what went wrong was said */
+
+#endif

@@ -1,0 +1,137 @@
+/* Who was faster where: spans of the text that both have behind them, told from noise by the rounds in them. */
+#include "tests/rigs/scope_rig.h"
+#include "tui/scope/versus.h"
+
+struct sides {
+    struct run_info info;
+    struct scope *scope;
+    uint32_t round, emitted[2];
+};
+
+static void
+begin(struct sides *s)
+{
+    struct err err = {0};
+    memset(s, 0, sizeof *s);
+    fake_run(&s->info);
+    s->info.ctx = 4096;
+    assert_true(scope_open(&s->scope, &s->info, &err));
+    static const char *const control[][2] = {{"run", "start"}, {"versus", "layerskip"}};
+    for (int i = 0; i < 2; i++) {
+        struct event e = {.type = EVENT_CONTROL, .run = 1, .control = {.old_text = "", .new_text = control[i][1]}};
+        snprintf(e.control.name, sizeof e.control.name, "%s", control[i][0]);
+        scope_event(s->scope, &e);
+    }
+}
+
+static void
+end(struct sides *s)
+{
+    scope_close(s->scope);
+    run_info_free(&s->info);
+}
+
+/* A round of so many tokens in so many microseconds, more or less. */
+static void
+run_round(struct sides *s, uint32_t seq, uint32_t tokens, uint32_t us)
+{
+    struct event e = {.type = EVENT_TOKEN, .run = 1, .seq = seq, .round = ++s->round};
+    e.token = (struct token_event){.pos = s->emitted[seq],
+                                   .parent = -1,
+                                   .candidate = -1,
+                                   .token = 7,
+                                   .source = SOURCE_BONUS,
+                                   .exit_layer = FAKE_LAYERS,
+                                   .accepted = -1,
+                                   .committed = 1};
+    scope_event(s->scope, &e);
+    e.type = EVENT_ROUND;
+    e.round_end = (struct round_event){.policy = "specbound",
+                                       .draft_us = us + s->round % 3 * us / 50,
+                                       .emitted = tokens,
+                                       .exit_layer = -1,
+                                       .threshold = NAN,
+                                       .d_max = -1,
+                                       .w_max = -1};
+    scope_event(s->scope, &e);
+    s->emitted[seq] += tokens;
+}
+
+static void
+test_spans_say_who_was_faster_in_them(void **state)
+{
+    (void)state;
+    struct sides s;
+    struct scope_span span[SCOPE_SPANS];
+    begin(&s);
+    for (int i = 0; i < 64; i++) { /* the first one slows down half-way; the second takes twice as many rounds */
+        run_round(&s, 0, 4, i < 32 ? 1000 : 5000);
+        run_round(&s, 1, 2, 1000);
+        run_round(&s, 1, 2, 1000);
+    }
+    const uint32_t n = scope_versus_spans(s.scope, span, SCOPE_SPANS);
+    assert_int_equal(n, 64 / SPAN_ROUNDS);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_int_equal(span[i].from, 1 + i * 256 / n);
+        assert_int_equal(span[i].to, (i + 1) * 256 / n);
+        assert_int_equal(span[i].of.verdict, i < n / 2 ? DIFFERENCE_LESS : DIFFERENCE_MORE);
+    }
+    assert_int_equal(scope_versus_spans(s.scope, span, 2), 2);
+    assert_int_equal(span[1].to, 256);
+    end(&s);
+}
+
+static void
+test_what_is_alike_is_noise_and_what_is_short_is_nothing(void **state)
+{
+    (void)state;
+    struct sides s;
+    struct scope_span span[SCOPE_SPANS];
+    begin(&s);
+    assert_int_equal(scope_versus_spans(s.scope, span, SCOPE_SPANS), 0);
+    for (int i = 0; i < 2 * SPAN_ROUNDS; i++) {
+        run_round(&s, 0, 3, 1000);
+        if (i + 1 < SPAN_ROUNDS)
+            assert_int_equal(scope_versus_spans(s.scope, span, SCOPE_SPANS), 0);
+        run_round(&s, 1, 3, 1000);
+    }
+    for (int i = 0; i < 30; i++) /* what only one has is in none */
+        run_round(&s, 1, 3, 1);
+    assert_int_equal(scope_versus_spans(s.scope, span, SCOPE_SPANS), 2);
+    assert_int_equal(span[1].to, 2 * SPAN_ROUNDS * 3);
+    assert_int_equal(span[0].of.verdict, DIFFERENCE_NOISE);
+    assert_int_equal(span[1].of.verdict, DIFFERENCE_NOISE);
+    end(&s);
+}
+
+/* Rounds that are not held any more: spans are of those that are. */
+static void
+test_long_runs_have_spans_of_what_is_held(void **state)
+{
+    (void)state;
+    struct sides s;
+    struct scope_span span[SCOPE_SPANS];
+    begin(&s);
+    for (uint32_t i = 0; i < SCOPE_ROUNDS + 200; i++) {
+        run_round(&s, 0, 2, 1000);
+        run_round(&s, 1, 2, 2000);
+    }
+    const uint32_t n = scope_versus_spans(s.scope, span, SCOPE_SPANS);
+    assert_int_equal(n, SCOPE_SPANS);
+    assert_true(span[0].from >= 2 * 200 && span[0].from <= 2 * 202);
+    assert_int_equal(span[n - 1].to, 2 * (SCOPE_ROUNDS + 200));
+    for (uint32_t i = 0; i < n; i++)
+        assert_int_equal(span[i].of.verdict, DIFFERENCE_LESS);
+    end(&s);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_spans_say_who_was_faster_in_them),
+        cmocka_unit_test(test_what_is_alike_is_noise_and_what_is_short_is_nothing),
+        cmocka_unit_test(test_long_runs_have_spans_of_what_is_held),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

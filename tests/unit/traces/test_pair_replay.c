@@ -1,0 +1,81 @@
+/* A replay of two saved runs: steps, jumps to and fro and seeking take both along. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/rigs/saved_runs.h"
+#include "traces/replay.h"
+#include "tui/scope/versus.h"
+
+static void
+drain(struct replay *r, struct scope *s)
+{
+    const struct event *e;
+    struct err err = {0};
+    for (;;) {
+        if (replay_rewound(r))
+            scope_reset(s);
+        assert_true(replay_next(r, 0, &e, &err));
+        if (e == NULL && !replay_status(r).seeking)
+            return;
+        if (e != NULL)
+            scope_event(s, e);
+    }
+}
+
+static void
+test_a_replay_steps_and_jumps_through_both(void **state)
+{
+    const struct saved_runs *t = *state;
+    const struct saved_choice two[2] = {{t->bound, 0, 0}, {t->skip, 0, 0}};
+    struct replay *r;
+    struct scope *s;
+    struct err err = {0};
+    assert_true(replay_open_pair(&r, two, &err));
+    assert_true(scope_open(&s, replay_info(r), &err));
+    const uint64_t rounds = replay_status(r).rounds;
+    uint32_t emitted[128][2] = {{0}};
+    assert_true(rounds > 10 && rounds < 128);
+    for (uint64_t i = 1; i <= rounds; i++) {
+        replay_step_rounds(r, 1);
+        drain(r, s);
+        assert_int_equal(replay_status(r).round, i);
+        assert_int_equal(scope_now(s)->round, i);
+        memcpy(emitted[i], scope_versus(s)->emitted, sizeof emitted[i]);
+        assert_true(emitted[i][0] + emitted[i][1] > emitted[i - 1][0] + emitted[i - 1][1]);
+    }
+    static const uint64_t to[] = {7, 3, 9, 1, 10, 10, 2};
+    for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
+        replay_goto(r, to[i]);
+        drain(r, s);
+        assert_int_equal(replay_status(r).round, to[i]);
+        assert_memory_equal(scope_versus(s)->emitted, emitted[to[i]], sizeof emitted[0]);
+    }
+    replay_goto_fraction(r, 0.5);
+    drain(r, s);
+    const uint64_t half = replay_status(r).round;
+    assert_true(half > 0 && half < rounds);
+    assert_memory_equal(scope_versus(s)->emitted, emitted[half], sizeof emitted[0]);
+    replay_step_token(r);
+    drain(r, s);
+    replay_goto(r, UINT64_MAX);
+    drain(r, s);
+    assert_true(replay_status(r).at_end);
+    assert_int_equal(replay_status(r).t_us, replay_status(r).duration_us);
+    assert_string_equal(scope_now(s)->end, "tokens");
+    scope_close(s);
+    replay_close(r);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_replay_steps_and_jumps_through_both),
+    };
+    return cmocka_run_group_tests(tests, saved_runs_open, saved_runs_close);
+}

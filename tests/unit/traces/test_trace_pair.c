@@ -1,0 +1,290 @@
+/* Two saved runs beside each other: the two of one run are that run again; each of two is what it is alone, in step, with settings
+ * of its own; what can't be in step is refused. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/rigs/folders.h"
+#include "tests/rigs/saved_runs.h"
+#include "tests/rigs/trace_events.h"
+#include "traces/trace_pair.h"
+#include "tui/scope/versus.h"
+
+static bool
+is_of_sequence(const struct event *e)
+{
+    return e->type != EVENT_CONTROL && e->type != EVENT_VOCAB;
+}
+
+static struct trace_pair *
+open_pair(const char *a, uint32_t of_a, const char *b, uint32_t of_b)
+{
+    const struct saved_choice two[2] = {{a, 0, of_a}, {b, 0, of_b}};
+    struct trace_pair *p;
+    struct err err = {0};
+    if (!trace_pair_open(&p, two, &err))
+        fail_msg("%s", err.text);
+    return p;
+}
+
+/* ---- the stream ---- */
+
+static void
+test_the_two_of_one_run_are_that_run_again(void **state)
+{
+    const struct saved_runs *t = *state;
+    struct trace_reader *alone;
+    struct trace_pair *p = open_pair(t->both, 0, t->both, 1);
+    struct event expected, got;
+    struct err err = {0};
+    uint64_t rounds = 0, events = 0;
+    assert_true(trace_reader_open(&alone, t->both, &err));
+    for (int pass = 0; pass < 2; pass++) {
+        while (trace_reader_next(alone, &expected, &err)) {
+            if (!is_of_sequence(&expected))
+                continue;
+            do
+                assert_true(trace_pair_next(p, &got, &err));
+            while (!is_of_sequence(&got));
+            assert_int_equal(got.run, 1);
+            got.number = expected.number;
+            got.t_us = expected.t_us;
+            assert_same_event(&expected, &got);
+            rounds += got.type == EVENT_ROUND;
+            events++;
+        }
+        while (trace_pair_next(p, &got, &err))
+            assert_false(is_of_sequence(&got));
+        assert_int_equal(err.kind, ERR_NONE);
+        assert_true(trace_reader_rewind(alone, &err) && trace_pair_rewind(p, &err));
+    }
+    assert_true(events > 500);
+    assert_int_equal(rounds, 2 * trace_pair_rounds(p));
+    trace_pair_close(p);
+    trace_reader_close(alone);
+}
+
+/* What one side says is what its trace says, but for numbers, rounds and times; returns how many rounds. */
+static uint64_t
+same_as_alone(const struct saved_runs *t, uint32_t side)
+{
+    struct trace_reader *alone;
+    struct trace_pair *p = open_pair(t->bound, 0, t->skip, 0);
+    struct event expected, got;
+    struct err err = {0};
+    uint64_t rounds = 0, t_us = 0, number = 0;
+    uint32_t round = 0;
+    assert_true(trace_reader_open(&alone, side == 0 ? t->bound : t->skip, &err));
+    while (trace_pair_next(p, &got, &err)) {
+        assert_true(got.number > number && got.t_us >= t_us && got.round >= round);
+        assert_true(got.round <= round + 1);
+        number = got.number;
+        t_us = got.t_us;
+        if (is_of_sequence(&got))
+            round = got.round;
+        if (!is_of_sequence(&got) || got.seq != side)
+            continue;
+        do
+            assert_true(trace_reader_next(alone, &expected, &err));
+        while (!is_of_sequence(&expected));
+        got.number = expected.number;
+        got.t_us = expected.t_us;
+        got.round = expected.round;
+        got.seq = expected.seq;
+        assert_same_event(&expected, &got);
+        rounds += got.type == EVENT_ROUND;
+    }
+    assert_int_equal(err.kind, ERR_NONE);
+    assert_true(t_us <= trace_pair_duration_us(p));
+    while (trace_reader_next(alone, &expected, &err))
+        assert_false(is_of_sequence(&expected));
+    trace_reader_close(alone);
+    trace_pair_close(p);
+    return rounds;
+}
+
+static void
+test_each_is_what_it_is_alone(void **state)
+{
+    const struct saved_runs *t = *state;
+    struct trace_pair *p = open_pair(t->bound, 0, t->skip, 0);
+    const uint64_t a = same_as_alone(t, 0), b = same_as_alone(t, 1);
+    assert_true(a > 5 && b > 5);
+    assert_int_equal(a + b, trace_pair_rounds(p));
+    trace_pair_close(p);
+}
+
+static void
+test_they_go_in_step_by_token(void **state)
+{
+    const struct saved_runs *t = *state;
+    struct trace_pair *p = open_pair(t->bound, 0, t->skip, 0);
+    struct event e;
+    struct err err = {0};
+    uint64_t emitted[2] = {0};
+    uint32_t numbered = 0, seq = 0;
+    bool left[2] = {false}, ended = false;
+    while (trace_pair_next(p, &e, &err)) {
+        if (e.type == EVENT_TOKEN && e.token.source == SOURCE_PROMPT)
+            assert_true(emitted[0] + emitted[1] == 0);
+        if (e.type == EVENT_CONTROL && strcmp(e.control.name, "left") == 0)
+            left[e.seq] = true;
+        ended = ended || (e.type == EVENT_CONTROL && strcmp(e.control.name, "end") == 0);
+        if (e.type != EVENT_ROUND)
+            continue;
+        seq = e.seq;
+        assert_true(left[1 - seq] || emitted[seq] < emitted[1 - seq] || (emitted[0] == emitted[1] && seq == 0) ||
+                    emitted[1 - seq] >= 39 /* its last round was its end */);
+        assert_int_equal(e.round, ++numbered);
+        emitted[seq] += e.round_end.emitted;
+        assert_false(left[seq]);
+    }
+    assert_true(left[0] && left[1] && ended);
+    assert_int_equal(emitted[0], 39);
+    assert_int_equal(emitted[1], 59);
+    trace_pair_close(p);
+}
+
+/* ---- the scope ---- */
+
+static struct scope *
+scope_of(struct trace_pair *p)
+{
+    struct scope *s;
+    struct event e;
+    struct err err = {0};
+    assert_true(scope_open(&s, trace_pair_info(p), &err));
+    while (trace_pair_next(p, &e, &err))
+        scope_event(s, &e);
+    assert_int_equal(err.kind, ERR_NONE);
+    return s;
+}
+
+static struct metrics
+metrics_alone(const char *path)
+{
+    struct trace_reader *r;
+    struct metrics m;
+    struct event e;
+    struct err err = {0};
+    assert_true(trace_reader_open(&r, path, &err));
+    metrics_begin(&m, trace_reader_info(r)->layers, trace_reader_info(r)->rho);
+    while (trace_reader_next(r, &e, &err))
+        metrics_event(&m, &e);
+    trace_reader_close(r);
+    return m;
+}
+
+static void
+test_each_has_its_settings_and_measures(void **state)
+{
+    const struct saved_runs *t = *state;
+    const char *const path[] = {t->bound, t->skip};
+    struct trace_pair *p = open_pair(t->bound, 0, t->skip, 0);
+    struct scope *s = scope_of(p);
+    const struct run_info *info = trace_pair_info(p);
+    assert_string_equal(info->saved_as, "bound");
+    assert_string_equal(info->beside->saved_as, "skip");
+    assert_non_null(scope_versus(s));
+    assert_string_equal(scope_versus_policy(s, 0)->name, "specbound");
+    assert_string_equal(scope_versus_policy(s, 1)->name, "layerskip");
+    const int tau = policy_knob_index(scope_versus_policy(s, 0), "tau"),
+              gamma = policy_knob_index(scope_versus_policy(s, 1), "gamma");
+    assert_true(scope_versus_knob(s, 0, (uint32_t)tau) == 0.3);
+    assert_true(scope_versus_knob(s, 1, (uint32_t)gamma) == 4);
+    for (uint32_t seq = 0; seq < 2; seq++) {
+        const struct metrics alone = metrics_alone(path[seq]);
+        assert_true(scope_set_focus(s, seq));
+        const struct metrics *m = &scope_now(s)->metrics;
+        assert_int_equal(m->total.rounds, alone.total.rounds);
+        assert_int_equal(m->total.emitted, alone.total.emitted);
+        assert_true(m->total.draft_us == alone.total.draft_us && m->total.layers == alone.total.layers);
+        assert_string_equal(scope_info(s)->saved_as, seq == 0 ? "bound" : "skip");
+    }
+    assert_true(scope_set_focus(s, 0));
+    assert_int_equal(scope_versus(s)->same, scope_now(s)->committed); /* as far as the shorter one goes */
+    assert_false(scope_versus(s)->parted);                            /* greedy */
+    /* The turn is a stretch of the first one alone. */
+    const struct stretches *st = scope_stretches(s);
+    uint32_t of_first = 0, of_second = 0;
+    for (uint32_t i = 0; i < stretches_held(st); i++) {
+        of_first += stretch_concerns(stretches_at(st, i), 0);
+        of_second += stretch_concerns(stretches_at(st, i), 1);
+    }
+    assert_int_equal(of_first, 2);
+    assert_int_equal(of_second, 1);
+    scope_close(s);
+    trace_pair_close(p);
+}
+
+/* ---- refusals ---- */
+
+static void
+refused(const char *a, const struct saved_choice *b, const char *why)
+{
+    const struct saved_choice two[2] = {{a, 0, 0}, *b};
+    struct trace_pair *p;
+    struct err err = {0};
+    assert_false(trace_pair_open(&p, two, &err));
+    assert_null(p);
+    if (strstr(err.text, why) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", err.text, why);
+}
+
+static void
+test_what_cannot_be_in_step_is_refused(void **state)
+{
+    const struct saved_runs *t = *state;
+    refused(t->skip, &(struct saved_choice){t->prompt, 0, 0}, "different prompts");
+    refused(t->skip, &(struct saved_choice){t->model, 0, 0}, "different models");
+    refused(t->skip, &(struct saved_choice){t->bound, 0, 1}, "no round of sequence 1");
+    refused(t->skip, &(struct saved_choice){t->bound, 3, 0}, "in run 3; the last run with a round is 1");
+    refused(t->skip, &(struct saved_choice){t->folder, 0, 0}, "is no trace");
+}
+
+/* A trace whose policy has a knob of another name is of another version. */
+static void
+test_other_declarations_are_refused_where_they_matter(void **state)
+{
+    struct saved_runs *t = *state;
+    char *json = read_text(t->skip, "run.json"), *whole = strdup(json);
+    char *at = strstr(json, "\"gamma\"");
+    assert_non_null(at);
+    memcpy(at, "\"gemma\"", 7);
+    for (char *more = at; (more = strstr(more + 1, "\"gamma\"")) != NULL;)
+        memcpy(more, "\"gemma\"", 7);
+    write_text(t->skip, "run.json", json);
+    refused(t->both, &(struct saved_choice){t->both, 0, 2}, "no round of sequence 2");
+    trace_pair_close(open_pair(t->skip, 0, t->bound, 0)); /* where only one runs under it that is of no matter */
+    struct trace_pair *p = open_pair(t->bound, 0, t->skip, 0);
+    const struct policy_info *skip = run_info_policy(trace_pair_info(p), "layerskip");
+    assert_true(policy_knob_index(skip, "gemma") >= 0);
+    trace_pair_close(p);
+    const struct saved_choice two[2] = {{t->both, 0, 1}, {t->skip, 0, 0}};
+    struct err err = {0};
+    assert_false(trace_pair_open(&p, two, &err));
+    assert_non_null(strstr(err.text, "declare policy layerskip differently"));
+    write_text(t->skip, "run.json", whole);
+    free(json);
+    free(whole);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_two_of_one_run_are_that_run_again),
+        cmocka_unit_test(test_each_is_what_it_is_alone),
+        cmocka_unit_test(test_they_go_in_step_by_token),
+        cmocka_unit_test(test_each_has_its_settings_and_measures),
+        cmocka_unit_test(test_what_cannot_be_in_step_is_refused),
+        cmocka_unit_test(test_other_declarations_are_refused_where_they_matter),
+    };
+    return cmocka_run_group_tests(tests, saved_runs_open, saved_runs_close);
+}
