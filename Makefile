@@ -166,14 +166,23 @@ $(BUILD)/cuda/kernels/cuda/device.o: ITS_FLAGS = -DCUDA_CODE='"$(strip $(CUDA_CO
 
 $(BUILD)/specscope-cuda.so: $(CUDA_OBJ)
 	$(call say,NVCC,$@)
-	$(Q)$(NVCC) -shared -cudart static $(NVCC_CODE) -Xcompiler -fopenmp -Xlinker -z,defs,--exclude-libs,ALL -o $@.part $^ -lm && mv $@.part $@
+	$(Q)$(NVCC) -shared -cudart static $(NVCC_CODE) -Xcompiler -fopenmp -Xlinker -z,defs,--exclude-libs,ALL -o $@.part $^ -ldl -lm && mv $@.part $@
+
+# The CUDA plug-in's own plug-in, for who wants NVIDIA's library of products (CUBLAS= for nobody): where the toolkit has it.
+CUBLAS     ?= $(if $(CUDA_ROOT),$(firstword $(wildcard $(CUDA_ROOT)/lib64/libcublasLt.so $(CUDA_ROOT)/targets/*/lib/libcublasLt.so)))
+CUBLAS_SO  := $(if $(and $(CUBLAS),$(wildcard $(CUDA_ROOT)/include/cublasLt.h)),$(BUILD)/specscope-cublas.so)
+CUBLAS_OBJ := $(patsubst %.c,$(BUILD)/cuda/%.o,$(sort $(wildcard kernels/cublas/*.c)))
+$(BUILD)/specscope-cublas.so: $(CUBLAS_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared $(LDFLAGS) -Wl,-z,defs,-rpath,$(dir $(CUBLAS)) -o $@.part $^ -L$(dir $(CUBLAS)) -lcublasLt && mv $@.part $@
 
 .PHONY: cuda cuda-here cuda-if-possible FORCE
 cuda:
 	@if [ -z "$(NVCC)" ]; then echo "make cuda: nvcc is not here; install the CUDA toolkit (12 or 13), or give NVCC=/path/to/nvcc" >&2; exit 1; fi
-	@$(MAKE) --no-print-directory $(JOBS) $(BUILD)/specscope-cuda.so
+	@$(MAKE) --no-print-directory $(JOBS) $(BUILD)/specscope-cuda.so $(CUBLAS_SO)
+	@[ -n "$(CUBLAS_SO)" ] || echo "make cuda: the toolkit has no cuBLASLt, so --prefill blas will be refused; all else is there"
 cuda-if-possible:
-	@$(MAKE) --no-print-directory $(BUILD)/specscope-cuda.so || \
+	@$(MAKE) --no-print-directory $(BUILD)/specscope-cuda.so $(CUBLAS_SO) || \
 		echo "the CUDA plug-in could not be built with $(NVCC) (see above); the program runs on the CPU" >&2
 # Where a GPU is, and for that GPU alone.
 code_here = code=$$(.ci/gpus $(BUILD)/cuda/code $(CUDA_CODE))
@@ -286,6 +295,8 @@ install: all
 	install -m 644 $(BUILD)/completions/fish $(SHARE)/fish/vendor_completions.d/specscope.fish
 	if [ -f $(BUILD)/specscope-cuda.so ]; then install -d $(DESTDIR)$(PREFIX)/lib/specscope && \
 		install -m 755 $(BUILD)/specscope-cuda.so $(DESTDIR)$(PREFIX)/lib/specscope/; fi
+	if [ -f $(BUILD)/specscope-cublas.so ]; then install -d $(DESTDIR)$(PREFIX)/lib/specscope && \
+		install -m 755 $(BUILD)/specscope-cublas.so $(DESTDIR)$(PREFIX)/lib/specscope/; fi
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/specscope $(SHARE)/man/man1/specscope.1 $(SHARE)/bash-completion/completions/specscope \

@@ -1,5 +1,6 @@
 /* The CUDA backend's table, and the one symbol that the plug-in exports. */
 #include "kernels/cuda/decisions.h"
+#include "kernels/cuda/prompts.h"
 #include "kernels/cuda/rows.h"
 
 static const struct backend_ops cuda_backend = {
@@ -16,6 +17,7 @@ static const struct backend_ops cuda_backend = {
     .drop_dists = cuda_dists_close,
     .store = cuda_store_open,
     .drop = cuda_store_close,
+    .prompts = prompts_describe,
     .trunk = rows_trunk,
     .embed = rows_embed,
     .step = rows_step,

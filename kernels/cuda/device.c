@@ -100,6 +100,23 @@ choose(struct backend *b, int wanted, int n, struct err *err)
     return false;
 }
 
+/* What multiplies prompts. */
+static bool
+open_library(struct backend *b, const struct backend_options *options, struct err *err)
+{
+    struct err why;
+    if (options->prompt_rows == 0)
+        return true;
+    if (b->exact)
+        return err_set(err, ERR_USAGE, "--prefill blas and --exact: what is exact is multiplied in one order, by rows");
+    if (!device_here(b, err))
+        return false;
+    if (!gemm_load(&b->gemm_ops, &why) || !b->gemm_ops->open(&b->gemm, &why))
+        return err_set(err, why.kind, "--prefill blas: %s", why.text);
+    b->prompt_rows = options->prompt_rows;
+    return true;
+}
+
 bool
 device_open(struct backend **out, const struct backend_options *options, struct err *err)
 {
@@ -107,8 +124,6 @@ device_open(struct backend **out, const struct backend_options *options, struct 
     *out = NULL;
     if (!count_devices(&n, err))
         return false;
-    if (options->prompt_rows > 0)
-        return err_set(err, ERR_USAGE, "--prefill blas: this plug-in has no cuBLAS; leave it out");
     struct backend *b = calloc(1, sizeof *b);
     if (b == NULL)
         return err_set(err, ERR_WORK, "not enough memory to start");
@@ -116,8 +131,8 @@ device_open(struct backend **out, const struct backend_options *options, struct 
     b->threads = options->threads > 0 ? options->threads : 1;
     b->ahead = switched_to_prefetch();
     b->sync = switched_to_sync();
-    if (!choose(b, options->gpu, n, err)) {
-        free(b);
+    if (!choose(b, options->gpu, n, err) || !open_library(b, options, err)) {
+        device_close(b);
         return false;
     }
     *out = b;
@@ -129,12 +144,17 @@ device_prepare(struct backend *b, struct err *err)
 {
     static const char doing[] = "preparing its kernels";
     return b->blocks > 0 || (device_here(b, err) && cuda_did(b, sweep_prepare(b->device, &b->blocks), doing, err) &&
-                             cuda_did(b, head_prepare(b->device), doing, err));
+                             cuda_did(b, head_prepare(b->device), doing, err) &&
+                             (b->prompt_rows == 0 || cuda_did(b, prompt_prepare(b->device), doing, err)));
 }
 
 void
 device_close(struct backend *b)
 {
+    if (b->gemm != NULL) {
+        (void)device_here(b, NULL);
+        b->gemm_ops->close(b->gemm);
+    }
     free(b);
 }
 

@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/backend.h"
+#include "kernels/cuda/gemm.h"
 
 struct backend {
     int device;
@@ -16,9 +17,12 @@ struct backend {
     char text[160]; /* describe() */
     char note[160]; /* note() */
     bool exact;
-    uint32_t threads; /* of the CPU, that pack weights */
-    uint32_t blocks;  /* of a sweep: one a multiprocessor; 0: not yet prepared */
-    bool ahead, sync; /* switches.h */
+    uint32_t threads;     /* of the CPU, that pack weights */
+    uint32_t blocks;      /* of a sweep: one a multiprocessor; 0: not yet prepared */
+    bool ahead, sync;     /* switches.h */
+    uint32_t prompt_rows; /* of a chunk that a library multiplies; 0: it was not asked for, and these are NULL */
+    const struct gemm_ops *gemm_ops;
+    struct gemm *gemm;
     bool lost;
     struct err why; /* when lost */
 };

@@ -30,6 +30,14 @@ cudaError_t launch_embed(const struct dev_model *, struct dev_store, const struc
 cudaError_t launch_trunk(struct dev_store, seq_t, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t);
 cudaError_t launch_sweep(struct sweep_args, uint32_t blocks, cudaStream_t); /* cooperative */
 
+/* Prompts. Prepared once a device, like the sweep. */
+cudaError_t prompt_prepare(int device);
+cudaError_t launch_prompt_look(const uint32_t *cancel, uint32_t *stop, cudaStream_t); /* *stop = *cancel */
+cudaError_t launch_prompt_between(struct prompt_args, uint32_t blocks, cudaStream_t);
+cudaError_t launch_prompt_finish(struct prompt_args, uint32_t blocks, cudaStream_t);
+cudaError_t launch_unpack(struct unpack_args, cudaStream_t);
+cudaError_t launch_gather(struct gather_args, cudaStream_t);
+
 /* model, below: a host copy of the sizes, for the grid. */
 cudaError_t launch_head(struct head_args, const struct dev_model *sizes, cudaStream_t); /* norm, logits, statistics */
 /* The guesses of the layers that a sweep probed, from until_logits: (L + 1) of them, token TOKEN_NONE elsewhere;

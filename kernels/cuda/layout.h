@@ -229,8 +229,8 @@ struct row_law {
 
 /* What lives as long as a store. Activations are packed F16, or (rows, cols) F32 when exact. */
 struct dev_store {
-    uint32_t slots, ring, trunk_room, max_rows;
-    float *hidden;       /* (ring, L + 1, width) */
+    uint32_t slots, ring, trunk_room, max_rows; /* rows of any sweep */
+    float *hidden;                              /* (ring, L + 1, width) */
     void *keys, *values; /* (L + 1, slots, kv_heads, head_room): layer l at index l - 1; F16, F32 when exact; beyond */
                          /* head_dim they are zero */
     slot_t *trunk;       /* (seqs, trunk_room) */
@@ -296,6 +296,43 @@ struct sweep_args {
     uint32_t first, to;      /* layers first..to; the smallest from is first - 1 */
     struct until_args until; /* temperature NULL: a plain sweep */
     bool ahead;              /* what is multiplied next is fetched ahead */
+};
+
+/* ---- prompts by a library ---- */
+
+/* A step of a layer of a chunk, one launch; what the sweep's steps of these names do. */
+enum prompt_step {
+    PROMPT_NORM_ATTENTION,
+    PROMPT_QKV,
+    PROMPT_NORM_HEADS,
+    PROMPT_ATTEND,
+    PROMPT_OUT,
+    PROMPT_NORM_MLP,
+    PROMPT_GATE_UP,
+    PROMPT_DOWN
+};
+
+struct prompt_args {
+    struct sweep_args sweep;
+    uint32_t layer;
+    enum prompt_step step;
+    const uint32_t *stop; /* the chunk was cancelled: nothing is done */
+    /* Of a product: the sums of strips [first, first + strips) of a matrix, number `part` of wq, wk, wv. */
+    uint32_t part, first, strips;
+    const float *y; /* (chunk, strips * STRIP) */
+};
+
+struct unpack_args { /* strips [first, first + strips) of a matrix to plain rows of units * UNIT halves */
+    struct dev_matrix m;
+    uint32_t first, strips;
+    uint16_t *to; /* F16, or BF16 where the matrix is */
+};
+
+struct gather_args { /* packed activations of n rows to `rows` plain ones, those behind the n-th zero */
+    const void *packed;
+    uint32_t units, n, rows;
+    uint16_t *to;  /* (rows, units * UNIT) F16 */
+    uint16_t *low; /* not NULL: the same in BF16, of which `low` is what `to` leaves */
 };
 
 /* ---- the head ---- */

@@ -1,4 +1,5 @@
 #include "kernels/cuda/rows.h"
+#include "kernels/cuda/prompts.h"
 
 #include <stdio.h>
 
@@ -120,7 +121,10 @@ rows_step(struct store *s, const struct sweep *w)
     if (request_first_layer(w) > w->to || cuda_store_stopped(s) || !send_sweep(s, w, NULL, NULL, &a))
         return true;
     s->stoppable = true;
-    run_layers(s, a);
+    if (w->prompt)
+        (void)prompts_run(s, &a);
+    else
+        run_layers(s, a);
     return true;
 }
 

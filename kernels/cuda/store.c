@@ -1,4 +1,4 @@
-#include "kernels/cuda/store.h"
+#include "kernels/cuda/prompts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -31,13 +31,14 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
     const size_t f32 = sizeof(float), act = exact ? sizeof(float) : sizeof(uint16_t);
     const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim,
                  kept = (size_t)d->kv_heads * head_room(d->head_dim), depths = d->n_layers + 1;
-    const bool padded = d->head_dim % 8 != 0;              /* what lies behind a head's end is to be zero */
-    const size_t rows = round_up(o->max_rows, SWEEP_TILE); /* a pass may read tiles that nobody wrote */
+    const bool padded = d->head_dim % 8 != 0; /* what lies behind a head's end is to be zero */
+    const uint32_t most = o->prompt_rows > o->max_rows ? o->prompt_rows : o->max_rows;
+    const size_t rows = round_up(most, SWEEP_TILE); /* a pass may read tiles that nobody wrote */
     const uint32_t probes = o->max_probes < HEAD_ROWS ? o->max_probes : HEAD_ROWS;
     v->slots = o->slots;
     v->ring = o->ring;
     v->trunk_room = o->trunk;
-    v->max_rows = o->max_rows;
+    v->max_rows = most;
     v->head_rows = round_up(probes > VERIFY_NODES ? probes : VERIFY_NODES, SWEEP_TILE);
     v->max_splits = o->slots / ATTEND_SPLIT + 2; /* a path has no more rows than there are slots */
     const size_t width = (size_t)units_of(d->width) * UNIT, attended = units_of((uint32_t)heads) * (size_t)UNIT,
@@ -82,15 +83,17 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
 }
 
 bool
-cuda_store_estimate(const struct model_desc *d, bool exact, uint32_t ctx, size_t *keys, size_t *work)
+cuda_store_estimate(const struct backend *b, const struct model_desc *d, uint32_t ctx, size_t *keys, size_t *work)
 {
     struct place places[PLACES];
     size_t n;
     struct store s = {.blocks = 256, .desc = store_defaults(ctx)};
-    if (ctx > UINT32_MAX - STORE_SPARE || !list_places(&s, d, exact, places, &n))
+    s.desc.prompt_rows = b->prompt_rows;
+    s.desc.ring += b->prompt_rows; /* as a context does */
+    if (ctx > UINT32_MAX - STORE_SPARE || !list_places(&s, d, b->exact, places, &n))
         return false;
     *keys = 0;
-    *work = (size_t)STORE_DISTS * d->vocab * sizeof(float);
+    *work = (size_t)STORE_DISTS * d->vocab * sizeof(float) + prompts_estimate(d, b->prompt_rows);
     for (size_t i = 0; i < n; i++)
         *(places[i].keys ? keys : work) += places[i].n * places[i].size;
     return true;
@@ -123,7 +126,7 @@ take_arenas(struct store *s, struct err *err)
     const size_t depths = s->weights->desc.n_layers + 1;
     const size_t results = s->desc.max_probes * sizeof(struct guess) + 2 * sizeof(struct verdict) +
                            sizeof(struct until_state) + (depths + 1 + VERIFY_NODES) * sizeof(struct guess) + 4096;
-    const size_t args = 2 * (s->desc.max_rows * (sizeof(struct row) + sizeof(struct row_group)) +
+    const size_t args = 2 * (s->dev.max_rows * (sizeof(struct row) + sizeof(struct row_group)) +
                              (size_t)s->desc.max_rows * 64 * sizeof(slot_t) + depths * 2 * sizeof(float)) +
                         s->desc.max_probes * sizeof(struct head_row) + 16384;
     return arena_open(&s->args, s->backend, args, err) && arena_open(&s->results, s->backend, results, err);
@@ -155,6 +158,9 @@ cuda_store_open(struct weights *w, const struct store_desc *desc, struct store *
     const struct request_limits asked = {&w->desc, desc, pool != NULL ? pool->size : (struct pool_size){0, 0}};
     if (!request_store(asked, err))
         return false;
+    if (desc->prompt_rows != 0 && desc->prompt_rows != b->prompt_rows)
+        return err_set(err, ERR_USAGE, "a context's chunks of prompts are the backend's, %u rows",
+                       (unsigned)b->prompt_rows);
     struct store *s = calloc(1, sizeof *s);
     if (s == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");
@@ -166,6 +172,7 @@ cuda_store_open(struct weights *w, const struct store_desc *desc, struct store *
     s->dev.dists_p = pool != NULL ? pool->p : NULL;
     s->dev.dists_vocab = asked.dists.vocab;
     bool ok = device_here(b, err) && take_places(s, err) && take_arenas(s, err) &&
+              (desc->prompt_rows == 0 || prompts_open(s, err)) &&
               cuda_did(b, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), doing, err) &&
               cuda_did(b, cudaStreamCreateWithFlags(&s->side, cudaStreamNonBlocking), doing, err) &&
               cuda_did(b, cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming), doing, err) &&
@@ -198,6 +205,7 @@ cuda_store_close(struct store *s)
         (void)cudaEventDestroy(s->done);
     if (s->cancel_words != NULL)
         (void)cudaFreeHost(s->cancel_words);
+    prompts_close(s);
     arena_close(&s->args);
     arena_close(&s->results);
     memory_free(&s->memory);

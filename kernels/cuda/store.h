@@ -27,13 +27,16 @@ struct delivery {
     uint64_t judged;                /* VERDICT: bit i: node i has a row, so a guess */
 };
 
+struct prompts;
+
 struct store {
     struct weights *weights;
     struct backend *backend;
     struct store_desc desc;
     struct request_limits limits;
     struct dev_store dev;
-    uint32_t blocks; /* of a sweep */
+    uint32_t blocks;         /* of a sweep */
+    struct prompts *prompts; /* what multiplies chunks of them; NULL: desc.prompt_rows is 0 */
     struct memory memory;
     cudaStream_t stream, side; /* side: for the cancel word, past a sweep that runs */
     cudaEvent_t done;
@@ -60,7 +63,7 @@ bool cuda_store_wait(struct store *, struct err *);
 
 /* Device memory for a context of ctx positions as the engine would open it: keys and values, and all else. False: more
  * than can be counted. */
-bool cuda_store_estimate(const struct model_desc *, bool exact, uint32_t ctx, size_t *keys, size_t *work);
+bool cuda_store_estimate(const struct backend *, const struct model_desc *, uint32_t ctx, size_t *keys, size_t *work);
 
 /* ---- for requests ---- */
 

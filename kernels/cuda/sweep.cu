@@ -11,25 +11,6 @@
 #include "kernels/cuda/sweep_exit.cuh"
 #include "kernels/cuda/sweep_products.cuh"
 
-/* Turns of all rows; where the longest path's last split is. */
-static __device__ __forceinline__ void
-look_at_rows(struct sweep_shared *s)
-{
-    const uint32_t pairs = s->model.rope_dims / 2;
-    uint32_t last = 0;
-    for (uint32_t i = threadIdx.x; i < s->a.n; i += SWEEP_THREADS) {
-        const uint32_t position = row_of(s, i).n_trunk + row_of(s, i).n_tail - 1;
-        last = position > last ? position : last;
-    }
-    for (uint32_t u = blockIdx.x * SWEEP_THREADS + threadIdx.x; u < s->a.n * pairs; u += gridDim.x * SWEEP_THREADS) {
-        const struct row &row = s->a.rows[u / pairs];
-        ((float2 *)s->a.store.turns)[u] = turn_of(row.n_trunk + row.n_tail - 1, s->model.inv_freq[u % pairs]);
-    }
-    last = __reduce_max_sync(ALL_OF_WARP, last / ATTEND_SPLIT);
-    if (threadIdx.x % WARP == 0)
-        atomicMax(&s->last_split, last);
-}
-
 /* The product that was prepared. `turn` goes in and comes out. */
 template <enum weight_type T, int NT>
 static __device__ __forceinline__ uint32_t

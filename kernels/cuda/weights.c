@@ -114,7 +114,7 @@ check_room(struct backend *b, const struct model_desc *d, size_t weights, struct
     size_t left = 0, total = 0, keys = 0, work = 0;
     if (!cuda_did(b, cudaMemGetInfo(&left, &total), "asking for its free memory", err))
         return false;
-    if (d->ctx > 0 && !cuda_store_estimate(d, b->exact, d->ctx, &keys, &work))
+    if (d->ctx > 0 && !cuda_store_estimate(b, d, d->ctx, &keys, &work))
         return err_set(err, ERR_WORK,
                        "a context of %" PRIu32 " positions is too large for any GPU; use a smaller --ctx", d->ctx);
     if (weights <= left && keys + work <= left - weights)
@@ -209,7 +209,7 @@ load_all(struct upload *u, struct weights *w, const struct model_desc *d, struct
 {
     const size_t table = (d->n_layers + 1u) * sizeof(struct dev_layer);
     struct dev_model *to = &w->sizes;
-    struct dev_layer *layers = calloc(d->n_layers + 1u, sizeof *layers);
+    struct dev_layer *layers = w->layers = calloc(d->n_layers + 1u, sizeof *layers);
     if (layers == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     bool ok = load_ends(u, d, to, err) && load_vector(u, &d->final_norm, "output_norm", &to->final_norm, err) &&
@@ -221,7 +221,6 @@ load_all(struct upload *u, struct weights *w, const struct model_desc *d, struct
     to->layers = there;
     ok = ok && upload_array(u, to, sizeof *to, "tables", &there, err);
     w->model = there;
-    free(layers);
     return ok && upload_finish(u, err);
 }
 
@@ -294,5 +293,6 @@ cuda_weights_unload(struct weights *w)
     (void)device_here(w->backend, NULL);
     memory_free(&w->memory);
     memory_free(&w->trained);
+    free(w->layers);
     free(w);
 }

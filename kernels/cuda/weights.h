@@ -10,6 +10,7 @@ struct weights {
     struct model_desc desc;        /* for checking requests; `layers` and `rope_factors` are not kept */
     struct dev_model sizes;        /* what the device has, with device pointers in it */
     const struct dev_model *model; /* on the device */
+    struct dev_layer *layers;      /* (L + 1) what the device's has in model->layers */
     struct memory memory;
     struct memory trained; /* of the trained heads */
 };

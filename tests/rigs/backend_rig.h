@@ -38,6 +38,7 @@ struct rig {
     const struct rig *beside; /* whose backend and pool they are, or NULL: its own */
     struct store *store;
     atomic_bool cancel;
+    uint32_t prompt_rows; /* as it was opened with */
     struct rig_node nodes[RIG_NODES];
     int n;
     uint64_t random;
@@ -62,6 +63,8 @@ int rig_path(const struct rig *, int node, int *to); /* nodes from position 0 to
  * must be the path's own first rows. Valid until the next call. */
 const struct sweep *rig_sweep(struct rig *, const int *nodes, int n, uint32_t to, uint32_t n_trunk);
 void rig_step(struct rig *, const int *nodes, int n, uint32_t to, uint32_t n_trunk);
+/* … as the chunk of a prompt. */
+void rig_prompt(struct rig *, const int *nodes, int n, uint32_t n_trunk);
 void rig_step_all(struct rig *); /* all nodes to depth L, nothing in a trunk */
 void rig_wait(struct rig *);     /* must succeed */
 

@@ -136,6 +136,13 @@ tell_what_is_left()
 
 extern "C" {
 
+bool
+emulated_cuda_on_device(const void *p, size_t n)
+{
+    std::lock_guard<std::mutex> hold(all().lock);
+    return emulation::within(all().device, p, n);
+}
+
 cudaError_t
 cudaMalloc(void **out, size_t bytes)
 {

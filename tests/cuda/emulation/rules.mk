@@ -33,6 +33,13 @@ $(EMULATED_SO): $(EMULATED_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(EMULATED_CXX) -shared $(OPENMP) $(LDFLAGS) -Wl,-z,nodelete -o $@.part $^ -lm && mv $@.part $@
 
+# The plug-in of products, on a cuBLASLt that knows emulated streams: they are those of the one above, which is loaded first.
+EMULATED_CUBLAS := $(BUILD)/tests/specscope-cublas-emulated.so
+$(EMULATED_CUBLAS): $(BUILD)/emulated/kernels/cublas/cublas.o $(BUILD)/emulated/$(EMULATION)/cublas/cublaslt.o $(EMULATED_SO)
+	$(call say,LD,$@)
+	$(Q)$(EMULATED_CXX) -shared $(LDFLAGS) -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -o $@.part $(filter %.o,$^) \
+		-L$(@D) -l:$(notdir $(EMULATED_SO)) && mv $@.part $@
+
 # Tests that launch kernels themselves, and those of the emulation, are linked with it.
 $(BUILD)/libemulated.a: $(EMULATED_OBJ)
 	@rm -f $@
@@ -98,7 +105,7 @@ $(BUILD)/tests/test_races: $(BUILD)/races/tests/unit/cuda/test_races.o $(RACES_R
 	$(Q)$(EMULATED_CXX) $(LDFLAGS) -o $@ $^ -lcmocka
 
 .PHONY: cuda-emulated
-cuda-emulated: $(EMULATED_SO) $(BUILD)/tests/test_cuda_smoke
+cuda-emulated: $(EMULATED_SO) $(EMULATED_CUBLAS) $(BUILD)/tests/test_cuda_smoke
 ifeq ($(findstring thread,$(SANITIZE)),)
 test-programs: cuda-emulated $(EMULATION_TESTS:%=$(BUILD)/tests/%)
 ifndef SANITIZE # which goes with no other one
@@ -108,4 +115,5 @@ else
 UNIT := $(filter-out $(EMULATED_TESTS:%=$(BUILD)/tests/%),$(UNIT))
 endif
 -include $(EMULATED_OBJ:.o=.d) $(RACES_OBJ:.o=.d) $(wildcard $(BUILD)/emulated/tests/unit/cuda/*.d $(BUILD)/emulated/tests/cuda/smoke/*.d) \
-	$(wildcard $(BUILD)/races/tests/unit/cuda/*.d)
+	$(wildcard $(BUILD)/races/tests/unit/cuda/*.d) \
+	$(wildcard $(BUILD)/emulated/kernels/cublas/*.d $(BUILD)/emulated/$(EMULATION)/cublas/*.d)

@@ -161,6 +161,20 @@ emulated_launch(const char *kernel, std::function<void()> thread, dim3 grid, dim
 
 extern "C" {
 
+cudaError_t
+emulated_cuda_enqueue(cudaStream_t to, cudaError_t (*work)(void *), void *what)
+{
+    bool later = false;
+    ENTER(emulation::LAUNCHES, &later);
+    if (all().streams.count(to) == 0)
+        return all().last = cudaErrorInvalidResourceHandle;
+    emulation::enqueue(to, [=] {
+        const cudaError_t said = work(what);
+        return later ? cudaErrorLaunchFailure : said;
+    });
+    return cudaSuccess;
+}
+
 /* ---- streams ---- */
 
 cudaError_t

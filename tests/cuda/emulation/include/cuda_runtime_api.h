@@ -2,6 +2,7 @@
 #ifndef EMULATION_CUDA_RUNTIME_API_H
 #define EMULATION_CUDA_RUNTIME_API_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -131,6 +132,9 @@ uint64_t emulated_cuda_allocations(void);  /* of device and pinned memory that w
 const char *emulated_cuda_complaint(void); /* what a kernel did wrong (a barrier that not all reach, ...), or "" */
 void emulated_cuda_seed(uint64_t);         /* of the order in which threads take turns; 0: in order */
 uint64_t emulated_cuda_switches(void);     /* from one thread to another, so far */
+/* For libraries that queue work of their own. It counts as a launch; not from the default stream. */
+cudaError_t emulated_cuda_enqueue(cudaStream_t, cudaError_t (*work)(void *), void *what);
+bool emulated_cuda_on_device(const void *, size_t n); /* all of it, in one allocation */
 #pragma GCC visibility pop
 
 #ifdef __cplusplus

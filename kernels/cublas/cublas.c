@@ -1,0 +1,243 @@
+/* Products by cuBLASLt: the plug-in specscope-cublas.so (kernels/cuda/gemm.h says what it promises).
+ *
+ * The library thinks in columns: a row-major (r, c) is its (c, r). So y (n, m) is its D (m, n) = A B with A = w and B = x,
+ * A turned where w lies as (m, k), B where x lies as (k, n). */
+#include <cublasLt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels/cuda/gemm.h"
+
+#define ASKED 64 /* algorithms of a list; more than the library has for a shape */
+
+struct gemm_plan {
+    struct gemm_plan *next;
+    struct gemm_shape shape;
+    cublasLtMatmulDesc_t what;
+    cublasLtMatrixLayout_t a, b, d;
+    cublasLtMatmulAlgo_t algorithm;
+    char chosen[112];
+};
+
+struct gemm {
+    cublasLtHandle_t handle;
+    struct gemm_plan *plans;
+    char library[40];
+};
+
+static bool
+did(cublasStatus_t status, const char *doing, struct err *err)
+{
+    return status == CUBLAS_STATUS_SUCCESS ||
+           err_set(err, ERR_WORK, "cuBLASLt failed while %s (%.60s); leave --prefill blas out, or use --backend cpu",
+                   doing, cublasLtGetStatusName(status));
+}
+
+static bool
+gemm_open(struct gemm **out, struct err *err)
+{
+    struct gemm *g = calloc(1, sizeof *g);
+    *out = NULL;
+    if (g == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for cuBLASLt");
+    if (!did(cublasLtCreate(&g->handle), "starting", err)) {
+        free(g);
+        return false;
+    }
+    const size_t version = cublasLtGetVersion(); /* 130100: 13.1.0 */
+    snprintf(g->library, sizeof g->library, "cuBLASLt %zu.%zu.%zu", version / 10000, version / 100 % 100,
+             version % 100);
+    *out = g;
+    return true;
+}
+
+static void
+free_plan(struct gemm_plan *p)
+{
+    if (p->d != NULL)
+        (void)cublasLtMatrixLayoutDestroy(p->d);
+    if (p->b != NULL)
+        (void)cublasLtMatrixLayoutDestroy(p->b);
+    if (p->a != NULL)
+        (void)cublasLtMatrixLayoutDestroy(p->a);
+    if (p->what != NULL)
+        (void)cublasLtMatmulDescDestroy(p->what);
+    free(p);
+}
+
+static void
+gemm_close(struct gemm *g)
+{
+    for (struct gemm_plan *p = g->plans, *next; p != NULL; p = next) {
+        next = p->next;
+        free_plan(p);
+    }
+    (void)cublasLtDestroy(g->handle);
+    free(g);
+}
+
+static const char *
+gemm_library(const struct gemm *g)
+{
+    return g->library;
+}
+
+/* ---- plans ---- */
+
+static const char *const type_names[] = {"F16", "BF16", "F32"};
+static const cudaDataType_t data_types[] = {CUDA_R_16F, CUDA_R_16BF, CUDA_R_32F};
+
+static bool
+describe(struct gemm_plan *p, struct err *err)
+{
+    static const char doing[] = "describing a product";
+    const struct gemm_shape *s = &p->shape;
+    const int32_t turn_a = s->turn_w ? CUBLAS_OP_N : CUBLAS_OP_T, turn_b = s->turn_x ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cudaDataType_t type = data_types[s->type];
+    const uint32_t a_rows = s->turn_w ? s->m : s->k, a_cols = s->turn_w ? s->k : s->m;
+    const uint32_t b_rows = s->turn_x ? s->n : s->k, b_cols = s->turn_x ? s->k : s->n;
+    return did(cublasLtMatmulDescCreate(&p->what, CUBLAS_COMPUTE_32F, CUDA_R_32F), doing, err) &&
+           did(cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSA, &turn_a, sizeof turn_a), doing,
+               err) &&
+           did(cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSB, &turn_b, sizeof turn_b), doing,
+               err) &&
+           did(cublasLtMatrixLayoutCreate(&p->a, type, a_rows, a_cols, (int64_t)a_rows), doing, err) &&
+           did(cublasLtMatrixLayoutCreate(&p->b, type, b_rows, b_cols, (int64_t)b_rows), doing, err) &&
+           did(cublasLtMatrixLayoutCreate(&p->d, CUDA_R_32F, s->m, s->n, (int64_t)s->m), doing, err);
+}
+
+/* Of an algorithm, whatever the attribute's width; 0 where this library does not know it. */
+static uint32_t
+attribute(const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulAlgoConfigAttributes_t which)
+{
+    uint32_t wide = 0;
+    uint16_t narrow = 0;
+    size_t written = 0;
+    if (cublasLtMatmulAlgoConfigGetAttribute(algorithm, which, &wide, sizeof wide, &written) == CUBLAS_STATUS_SUCCESS)
+        return wide;
+    return cublasLtMatmulAlgoConfigGetAttribute(algorithm, which, &narrow, sizeof narrow, &written) ==
+                   CUBLAS_STATUS_SUCCESS
+               ? narrow
+               : 0;
+}
+
+static bool
+suits(const cublasLtMatmulHeuristicResult_t *r)
+{
+    return r->state == CUBLAS_STATUS_SUCCESS && r->workspaceSize == 0 &&
+           attribute(&r->algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1 &&
+           attribute(&r->algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) == CUBLASLT_REDUCTION_SCHEME_NONE;
+}
+
+static void
+note_chosen(struct gemm_plan *p)
+{
+    const cublasLtMatmulAlgo_t *a = &p->algorithm;
+    snprintf(p->chosen, sizeof p->chosen,
+             "%" PRIu32 "x%" PRIu32 "x%" PRIu32 " %s: %" PRIu32 "/%" PRIu32 "/%" PRIu32 "/%" PRIu32 "/%" PRIu32
+             "/%" PRIu32 "/%" PRIu32,
+             p->shape.n, p->shape.m, p->shape.k, type_names[p->shape.type], attribute(a, CUBLASLT_ALGO_CONFIG_ID),
+             attribute(a, CUBLASLT_ALGO_CONFIG_TILE_ID), attribute(a, CUBLASLT_ALGO_CONFIG_STAGES_ID),
+             attribute(a, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING), attribute(a, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION),
+             attribute(a, CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID), attribute(a, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID));
+}
+
+/* The library is told what is wanted, and what it then offers is looked at all the same. */
+static bool
+choose(struct gemm *g, struct gemm_plan *p, struct err *err)
+{
+    static const char doing[] = "looking for an algorithm";
+    cublasLtMatmulPreference_t wanted;
+    cublasLtMatmulHeuristicResult_t found[ASKED];
+    const size_t workspace = 0;
+    const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE;
+    int n = 0, i = 0;
+    if (!did(cublasLtMatmulPreferenceCreate(&wanted), doing, err))
+        return false;
+    const bool ok =
+        did(cublasLtMatmulPreferenceSetAttribute(wanted, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
+                                                 sizeof workspace),
+            doing, err) &&
+        did(cublasLtMatmulPreferenceSetAttribute(wanted, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes,
+                                                 sizeof schemes),
+            doing, err) &&
+        did(cublasLtMatmulAlgoGetHeuristic(g->handle, p->what, p->a, p->b, p->d, p->d, wanted, ASKED, found, &n), doing,
+            err);
+    (void)cublasLtMatmulPreferenceDestroy(wanted);
+    if (!ok)
+        return false;
+    while (i < n && !suits(&found[i]))
+        i++;
+    if (i == n)
+        return err_set(err, ERR_WORK,
+                       "cuBLASLt has no algorithm with sums in one order for a product of %" PRIu32 "x%" PRIu32
+                       "x%" PRIu32 " in %s; leave --prefill blas out",
+                       p->shape.n, p->shape.m, p->shape.k, type_names[p->shape.type]);
+    p->algorithm = found[i].algo;
+    note_chosen(p);
+    return true;
+}
+
+static bool
+same(const struct gemm_shape *a, const struct gemm_shape *b)
+{
+    return a->m == b->m && a->n == b->n && a->k == b->k && a->type == b->type && a->turn_w == b->turn_w &&
+           a->turn_x == b->turn_x;
+}
+
+static bool
+gemm_plan(struct gemm *g, const struct gemm_shape *shape, const struct gemm_plan **out, struct err *err)
+{
+    struct gemm_plan **at = &g->plans;
+    for (; *at != NULL; at = &(*at)->next)
+        if (same(&(*at)->shape, shape)) {
+            *out = *at;
+            return true;
+        }
+    struct gemm_plan *p = calloc(1, sizeof *p);
+    *out = NULL;
+    if (p == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for cuBLASLt");
+    p->shape = *shape;
+    if (!describe(p, err) || !choose(g, p, err)) {
+        free_plan(p);
+        return false;
+    }
+    *out = *at = p;
+    return true;
+}
+
+static const char *
+gemm_chosen(const struct gemm_plan *p)
+{
+    return p->chosen;
+}
+
+static bool
+gemm_multiply(struct gemm *g, const struct gemm_plan *p, const void *w, const void *x, float *y, float beta,
+              cudaStream_t stream, struct err *err)
+{
+    const float alpha = 1;
+    return did(cublasLtMatmul(g->handle, p->what, &alpha, w, p->a, x, p->b, &beta, y, p->d, y, p->d, &p->algorithm,
+                              NULL, 0, stream),
+               "multiplying", err);
+}
+
+static const struct gemm_ops cublas_gemm = {
+    .abi = GEMM_ABI,
+    .open = gemm_open,
+    .close = gemm_close,
+    .library = gemm_library,
+    .plan = gemm_plan,
+    .chosen = gemm_chosen,
+    .multiply = gemm_multiply,
+};
+
+__attribute__((visibility("default"))) const struct gemm_ops *specscope_gemm(void);
+
+const struct gemm_ops *
+specscope_gemm(void)
+{
+    return &cublas_gemm;
+}

@@ -1,0 +1,267 @@
+#include "kernels/cuda/prompts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct prompts { /* device memory, each a chunk's */
+    uint16_t *w; /* a slab's plain rows */
+    uint16_t *x, *low;
+    float *y;
+    uint32_t *stop;
+    size_t slab;
+    char text[1536];
+};
+
+/* ---- slabs ---- */
+
+/* A strip's plain rows, in values. */
+static size_t
+strip_values(const struct dev_matrix *m)
+{
+    return (size_t)m->units * UNIT * STRIP;
+}
+
+/* Strips of a slab of the matrix, all of which but the last are alike; cut by its shape alone. */
+static uint32_t
+slab_strips(const struct dev_matrix *m, size_t bytes)
+{
+    const size_t strip = strip_values(m) * sizeof(uint16_t), most = bytes > 8 * strip ? bytes / strip : 8;
+    const size_t slabs = (m->strips + most - 1) / most, each = (m->strips + slabs - 1) / slabs;
+    const size_t even = (each + 7) / 8 * 8; /* whole tiles of a library's, usually */
+    return even < m->strips ? (uint32_t)even : m->strips;
+}
+
+static struct gemm_shape
+slab_shape(const struct store *s, const struct dev_matrix *m, uint32_t strips)
+{
+    return (struct gemm_shape){.m = strips * STRIP,
+                               .n = s->desc.prompt_rows,
+                               .k = m->units * UNIT,
+                               .type = m->type == WEIGHT_BF16 ? GEMM_BF16 : GEMM_F16};
+}
+
+/* ---- a layer's products ---- */
+
+struct layer_product {
+    enum prompt_step step;
+    uint32_t part;
+    const struct dev_matrix *m;
+    const void *x; /* packed */
+};
+#define LAYER_PRODUCTS 6
+
+static void
+list_products(const struct store *s, const struct dev_layer *d, struct layer_product (*out)[LAYER_PRODUCTS])
+{
+    const struct dev_store *v = &s->dev;
+    const struct layer_product all[LAYER_PRODUCTS] = {
+        {PROMPT_QKV, 0, &d->wq, v->normed},          {PROMPT_QKV, 1, &d->wk, v->normed},
+        {PROMPT_QKV, 2, &d->wv, v->normed},          {PROMPT_OUT, 0, &d->wo, v->attended},
+        {PROMPT_GATE_UP, 0, &d->gate_up, v->normed}, {PROMPT_DOWN, 0, &d->down, v->gated},
+    };
+    memcpy(*out, all, sizeof all);
+}
+
+/* ---- opening ---- */
+
+static void
+add_text(struct prompts *p, const char *what)
+{
+    const size_t n = strlen(p->text);
+    if (strstr(p->text, what) == NULL)
+        snprintf(p->text + n, sizeof p->text - n, "; %s", what);
+}
+
+/* Values that a chunk has of each kind, at most; and a plan for every slab. */
+static bool
+plan_all(struct store *s, size_t *w, size_t *k, size_t *m, struct err *err)
+{
+    const struct gemm_ops *ops = s->backend->gemm_ops;
+    struct prompts *p = s->prompts;
+    struct layer_product all[LAYER_PRODUCTS];
+    *w = *k = *m = 0;
+    snprintf(p->text, sizeof p->text, "%s, %u rows", ops->library(s->backend->gemm), (unsigned)s->desc.prompt_rows);
+    for (uint32_t l = 1; l <= s->weights->desc.n_layers; l++) {
+        list_products(s, &s->weights->layers[l], &all);
+        for (size_t i = 0; i < LAYER_PRODUCTS; i++) {
+            const struct dev_matrix *x = all[i].m;
+            const uint32_t strips = slab_strips(x, p->slab), last = x->strips % strips;
+            for (uint32_t n = strips, turn = 0; turn < 2 && n > 0; n = last, turn++) {
+                const struct gemm_shape shape = slab_shape(s, x, n);
+                const struct gemm_plan *plan;
+                if (!ops->plan(s->backend->gemm, &shape, &plan, err))
+                    return false;
+                add_text(p, ops->chosen(plan));
+            }
+            *w = strips * strip_values(x) > *w ? strips * strip_values(x) : *w;
+            *k = (size_t)x->units * UNIT > *k ? (size_t)x->units * UNIT : *k;
+            *m = (size_t)strips * STRIP > *m ? (size_t)strips * STRIP : *m;
+        }
+    }
+    return true;
+}
+
+static bool
+take(struct store *s, void **out, size_t values, size_t size, struct err *err)
+{
+    return memory_take(&s->memory, s->backend, values * size, true, "chunks of prompts", out, err);
+}
+
+bool
+prompts_open(struct store *s, struct err *err)
+{
+    struct prompts *p = s->prompts = calloc(1, sizeof *p);
+    const char *slab = getenv("SPECSCOPE_CUDA_SLAB"); /* KiB: for tests, whose matrices are small */
+    const size_t rows = s->desc.prompt_rows;
+    size_t w, k, m;
+    if (p == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for a context");
+    p->slab = slab != NULL && strtoul(slab, NULL, 10) > 0 ? (size_t)strtoul(slab, NULL, 10) << 10 : PROMPT_SLAB;
+    void *x = NULL, *low = NULL, *plain = NULL, *y = NULL, *stop = NULL;
+    const bool ok = plan_all(s, &w, &k, &m, err) && take(s, &plain, w, sizeof(uint16_t), err) &&
+                    take(s, &x, rows * k, sizeof(uint16_t), err) && take(s, &low, rows * k, sizeof(uint16_t), err) &&
+                    take(s, &y, rows * m, sizeof(float), err) && take(s, &stop, 1, sizeof(uint32_t), err);
+    p->w = plain;
+    p->x = x;
+    p->low = low;
+    p->y = y;
+    p->stop = stop;
+    return ok;
+}
+
+void
+prompts_close(struct store *s)
+{
+    free(s->prompts);
+}
+
+size_t
+prompts_estimate(const struct model_desc *d, uint32_t rows)
+{
+    const size_t heads = (size_t)d->heads * d->head_dim, wide = heads > d->ffn ? heads : d->ffn,
+                 k = wide > d->width ? wide : d->width;
+    return rows == 0 ? 0 : PROMPT_SLAB + PROMPT_SLAB / 8 + rows * k * 2 * (2 * sizeof(uint16_t) + sizeof(float));
+}
+
+const char *
+prompts_describe(const struct store *s)
+{
+    return s->prompts != NULL ? s->prompts->text : NULL;
+}
+
+/* ---- a chunk ---- */
+
+static bool
+launched(struct store *s, cudaError_t code)
+{
+    return cuda_store_did(s, code, "reading a prompt");
+}
+
+static bool
+library_did(struct store *s, const struct gemm_plan *plan, const uint16_t *x, float beta)
+{
+    const struct prompts *p = s->prompts;
+    struct err err = {.kind = ERR_NONE};
+    s->queued = true;
+    if (s->backend->gemm_ops->multiply(s->backend->gemm, plan, p->w, x, p->y, beta, s->stream, &err))
+        return true;
+    const cudaError_t code = cudaStreamQuery(s->stream); /* what a library's own runtime met, ours is not told */
+    if (code != cudaSuccess && code != cudaErrorNotReady)
+        return launched(s, code);
+    (void)cudaGetLastError();
+    if (!s->failed)
+        err_set(&s->err, ERR_WORK, "GPU %d (%s): %s", s->backend->device, s->backend->name, err.text);
+    s->failed = true;
+    return false;
+}
+
+/* y = x w^T, and what becomes of it. */
+static bool
+multiply_slab(struct store *s, struct prompt_args a, const struct dev_matrix *m)
+{
+    const struct prompts *p = s->prompts;
+    const struct gemm_shape shape = slab_shape(s, m, a.strips);
+    const struct unpack_args unpack = {.m = *m, .first = a.first, .strips = a.strips, .to = p->w};
+    const struct gemm_plan *plan;
+    if (!launched(s, launch_unpack(unpack, s->stream)))
+        return false;
+    if (!s->backend->gemm_ops->plan(s->backend->gemm, &shape, &plan, &s->err)) {
+        s->failed = true;
+        return false;
+    }
+    a.y = p->y;
+    return library_did(s, plan, p->x, 0) && (m->type != WEIGHT_BF16 || library_did(s, plan, p->low, 1)) &&
+           launched(s, launch_prompt_finish(a, s->blocks, s->stream));
+}
+
+static bool
+multiply(struct store *s, struct prompt_args a, const struct dev_matrix *m)
+{
+    const uint32_t each = slab_strips(m, s->prompts->slab);
+    for (a.first = 0; a.first < m->strips; a.first += each) {
+        a.strips = m->strips - a.first < each ? m->strips - a.first : each;
+        if (!multiply_slab(s, a, m))
+            return false;
+    }
+    return true;
+}
+
+static bool
+gather(struct store *s, const struct prompt_args *a, const void *packed, const struct dev_matrix *m)
+{
+    const struct gather_args g = {.packed = packed,
+                                  .units = m->units,
+                                  .n = a->sweep.n,
+                                  .rows = s->desc.prompt_rows,
+                                  .to = s->prompts->x,
+                                  .low = m->type == WEIGHT_BF16 ? s->prompts->low : NULL};
+    return launched(s, launch_gather(g, s->stream));
+}
+
+static bool
+between(struct store *s, struct prompt_args a, enum prompt_step step)
+{
+    a.step = step;
+    return launched(s, launch_prompt_between(a, s->blocks, s->stream));
+}
+
+/* What comes before a product: for the one after the other where several read the same. */
+static bool
+prepare(struct store *s, const struct prompt_args *a, const struct layer_product *p)
+{
+    const struct dev_layer *d = &s->weights->layers[a->layer];
+    switch (p->step) {
+    case PROMPT_QKV: return p->part > 0 || between(s, *a, PROMPT_NORM_ATTENTION);
+    case PROMPT_OUT:
+        return ((d->q_norm == NULL && d->k_norm == NULL) || between(s, *a, PROMPT_NORM_HEADS)) &&
+               between(s, *a, PROMPT_ATTEND);
+    case PROMPT_GATE_UP: return between(s, *a, PROMPT_NORM_MLP);
+    default: return true;
+    }
+}
+
+static bool
+run_layer(struct store *s, struct prompt_args a)
+{
+    struct layer_product all[LAYER_PRODUCTS];
+    list_products(s, &s->weights->layers[a.layer], &all);
+    for (size_t i = 0; i < LAYER_PRODUCTS; i++) {
+        const struct layer_product *p = &all[i];
+        a.step = p->step;
+        a.part = p->part;
+        const bool there = p->part > 0 && (p->m->type == WEIGHT_BF16) == (all[i - 1].m->type == WEIGHT_BF16);
+        if (!prepare(s, &a, p) || (!there && !gather(s, &a, p->x, p->m)) || !multiply(s, a, p->m))
+            return false;
+    }
+    return true;
+}
+
+bool
+prompts_run(struct store *s, const struct sweep_args *sweep)
+{
+    struct prompt_args a = {.sweep = *sweep, .stop = s->prompts->stop};
+    for (a.layer = sweep->first; a.layer <= sweep->to; a.layer++)
+        if (!launched(s, launch_prompt_look(s->dev.cancel, s->prompts->stop, s->stream)) || !run_layer(s, a))
+            return false;
+    return true;
+}

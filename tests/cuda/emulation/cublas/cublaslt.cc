@@ -1,0 +1,381 @@
+/* cuBLASLt for the emulation: column-major products with sums in F32, queued on emulated streams.
+ *
+ * It is the library in a bad mood. Of the algorithms that it lists for a product some are not what was asked for: one
+ * splits k and adds the parts up in another order each time, one wants memory to work in, one can't run here. And it looks
+ * at what the real one takes on trust: layouts against each other, that all of a matrix lies on the device, at a
+ * multiple of 256 bytes; that an algorithm was found for this very product; that streams are streams and
+ * nothing is destroyed twice or never. What is wrong is said on standard error, and the call fails. */
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include <cublasLt.h>
+
+struct emulated_handle {
+};
+struct emulated_matmul {
+    int32_t turn_a, turn_b;
+};
+struct emulated_layout {
+    cudaDataType type;
+    uint64_t rows, cols;
+    int64_t ld;
+};
+struct emulated_preference {
+    size_t workspace;
+    uint32_t schemes;
+};
+
+namespace
+{
+
+struct objects {
+    std::set<const void *> alive;
+    ~objects()
+    {
+        if (!alive.empty())
+            fprintf(stderr, "emulated cuBLASLt: %zu objects were not destroyed\n", alive.size());
+    }
+} all;
+
+cublasStatus_t
+refuse(const char *what)
+{
+    fprintf(stderr, "emulated cuBLASLt: %s\n", what);
+    return CUBLAS_STATUS_INVALID_VALUE;
+}
+
+template <class T>
+cublasStatus_t
+create(T **out, const T &as)
+{
+    *out = new T(as);
+    all.alive.insert(*out);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+template <class T>
+cublasStatus_t
+destroy(T *object)
+{
+    if (all.alive.erase(object) == 0)
+        return refuse("what is destroyed is nothing");
+    delete object;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+bool
+alive(std::initializer_list<const void *> objects)
+{
+    for (const void *each : objects)
+        if (all.alive.count(each) == 0)
+            return false;
+    return true;
+}
+
+/* ---- a product ---- */
+
+struct product {
+    bool turn_a, turn_b;
+    emulated_layout a, b, d;
+    uint64_t m, n, k;
+};
+
+bool
+product_of(const emulated_matmul *what, const emulated_layout *a, const emulated_layout *b, const emulated_layout *d,
+           product *p)
+{
+    *p = {what->turn_a == CUBLAS_OP_T, what->turn_b == CUBLAS_OP_T, *a, *b, *d, 0, 0, 0};
+    p->m = p->turn_a ? a->cols : a->rows;
+    p->k = p->turn_a ? a->rows : a->cols;
+    p->n = p->turn_b ? b->rows : b->cols;
+    const bool fit = (p->turn_b ? b->cols : b->rows) == p->k && d->rows == p->m && d->cols == p->n;
+    const bool wide = a->ld >= (int64_t)a->rows && b->ld >= (int64_t)b->rows && d->ld >= (int64_t)d->rows;
+    return fit && wide && a->type == b->type && d->type == CUDA_R_32F && p->m > 0 && p->n > 0 && p->k > 0;
+}
+
+size_t
+size_of(cudaDataType type)
+{
+    return type == CUDA_R_32F ? 4 : 2;
+}
+
+bool
+lies_well(const void *at, const emulated_layout &l)
+{
+    const size_t elements = (size_t)l.ld * (l.cols - 1) + l.rows;
+    return (uintptr_t)at % 256 == 0 && emulated_cuda_on_device(at, elements * size_of(l.type));
+}
+
+/* 2^112 brings the exponent to its place, also that of subnormal halves. */
+/* 2^112 brings the exponent to its place, also that of subnormal halves. */
+float
+half(uint16_t h)
+{
+    const uint32_t bits = (uint32_t)(h & 0x7fff) << 13;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    f = (h & 0x7c00) == 0x7c00 ? ((h & 1023) != 0 ? NAN : INFINITY) : f * 0x1p112f;
+    return h >> 15 ? -f : f;
+}
+
+float
+value(const void *from, cudaDataType type, size_t i)
+{
+    if (type == CUDA_R_32F)
+        return ((const float *)from)[i];
+    const uint16_t bits = ((const uint16_t *)from)[i];
+    if (type == CUDA_R_16F)
+        return half(bits);
+    const uint32_t wide = (uint32_t)bits << 16;
+    float out;
+    memcpy(&out, &wide, sizeof out);
+    return out;
+}
+
+/* ---- algorithms ---- */
+
+enum field { ID, TILE, SPLITS, SCHEME, SWIZZLE, OPTION, STAGES, SHAPE };
+
+/* Of which product an algorithm is. */
+uint64_t
+mark(const product &p)
+{
+    uint64_t h = 14695981039346656037u;
+    for (const uint64_t each : {p.m, p.n, p.k, (uint64_t)p.turn_a, (uint64_t)p.turn_b, (uint64_t)p.a.type})
+        h = (h ^ each) * 1099511628211u;
+    return h;
+}
+
+struct offer {
+    uint64_t id, splits, scheme;
+    size_t workspace;
+    cublasStatus_t state;
+};
+const offer offers[] = {
+    {6, 4, CUBLASLT_REDUCTION_SCHEME_INPLACE, 0, CUBLAS_STATUS_SUCCESS},
+    {21, 1, CUBLASLT_REDUCTION_SCHEME_NONE, 1 << 20, CUBLAS_STATUS_SUCCESS},
+    {23, 1, CUBLASLT_REDUCTION_SCHEME_NONE, 0, CUBLAS_STATUS_NOT_SUPPORTED},
+    {66, 1, CUBLASLT_REDUCTION_SCHEME_NONE, 0, CUBLAS_STATUS_SUCCESS},
+    {67, 1, CUBLASLT_REDUCTION_SCHEME_NONE, 0, CUBLAS_STATUS_SUCCESS},
+};
+
+struct call {
+    product p;
+    float alpha, beta;
+    const void *a, *b;
+    float *d;
+    uint64_t splits, step;
+};
+
+/* A matrix as (n, k) with k innermost, which is how it lies when `turned` is as its side wants it. */
+std::vector<float>
+numbers(const void *from, const emulated_layout &l, bool k_inner, uint64_t n, uint64_t k)
+{
+    std::vector<float> all(n * k);
+    for (uint64_t i = 0; i < n; i++)
+        for (uint64_t q = 0; q < k; q++)
+            all[i * k + q] = value(from, l.type, k_inner ? i * (size_t)l.ld + q : q * (size_t)l.ld + i);
+    return all;
+}
+
+/* Terms from..to of one output: sums of `step`, which add up. */
+float
+part(const float *a, const float *b, uint64_t step, uint64_t from, uint64_t to)
+{
+    float sum = 0;
+    for (uint64_t k = from; k < to; k += step) {
+        float few = 0;
+        for (uint64_t q = k; q < to && q < k + step; q++)
+            few += a[q] * b[q];
+        sum += few;
+    }
+    return sum;
+}
+
+cudaError_t
+multiply(void *what)
+{
+    static std::atomic<uint64_t> turn{0};
+    const std::unique_ptr<const call> c((const call *)what);
+    const product &p = c->p;
+    if (!lies_well(c->a, p.a) || !lies_well(c->b, p.b) || !lies_well(c->d, p.d)) {
+        refuse("a matrix was freed before it was multiplied");
+        return cudaErrorIllegalAddress;
+    }
+    const std::vector<float> a = numbers(c->a, p.a, p.turn_a, p.m, p.k), b = numbers(c->b, p.b, !p.turn_b, p.n, p.k);
+    const uint64_t first = turn++;
+    for (uint64_t j = 0; j < p.n; j++)
+        for (uint64_t i = 0; i < p.m; i++) {
+            float sum = 0;
+            for (uint64_t s = 0; s < c->splits; s++) {
+                const uint64_t at = (s + first) % c->splits;
+                sum += part(&a[i * p.k], &b[j * p.k], c->step, at * p.k / c->splits, (at + 1) * p.k / c->splits);
+            }
+            float *to = c->d + j * (size_t)p.d.ld + i;
+            *to = c->alpha * sum + (c->beta == 0 ? 0 : c->beta * *to);
+        }
+    return cudaSuccess;
+}
+
+} // namespace
+
+extern "C" {
+
+cublasStatus_t
+cublasLtCreate(cublasLtHandle_t *out)
+{
+    return create(out, emulated_handle());
+}
+
+cublasStatus_t
+cublasLtDestroy(cublasLtHandle_t h)
+{
+    return destroy(h);
+}
+
+size_t
+cublasLtGetVersion(void)
+{
+    return 130000;
+}
+
+const char *
+cublasLtGetStatusName(cublasStatus_t s)
+{
+    return s == CUBLAS_STATUS_EXECUTION_FAILED ? "CUBLAS_STATUS_EXECUTION_FAILED" : "CUBLAS_STATUS_INVALID_VALUE";
+}
+
+cublasStatus_t
+cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasComputeType_t compute, cudaDataType_t scale)
+{
+    return compute == CUBLAS_COMPUTE_32F && scale == CUDA_R_32F ? create(out, {CUBLAS_OP_N, CUBLAS_OP_N})
+                                                                : refuse("sums are not in F32");
+}
+
+cublasStatus_t
+cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d)
+{
+    return destroy(d);
+}
+
+cublasStatus_t
+cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t which, const void *from, size_t n)
+{
+    if (!alive({d}) || n != sizeof(int32_t))
+        return refuse("an attribute of nothing, or of another size");
+    memcpy(which == CUBLASLT_MATMUL_DESC_TRANSA ? &d->turn_a : &d->turn_b, from, n);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t
+cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld)
+{
+    return create(out, {type, rows, cols, ld});
+}
+
+cublasStatus_t
+cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l)
+{
+    return destroy(l);
+}
+
+cublasStatus_t
+cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out)
+{
+    return create(out, {SIZE_MAX, 7});
+}
+
+cublasStatus_t
+cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p)
+{
+    return destroy(p);
+}
+
+cublasStatus_t
+cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t which,
+                                     const void *from, size_t n)
+{
+    const bool workspace = which == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
+    if (!alive({p}) || n != (workspace ? sizeof p->workspace : sizeof p->schemes))
+        return refuse("a preference of nothing, or of another size");
+    memcpy(workspace ? (void *)&p->workspace : &p->schemes, from, n);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t
+cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a,
+                               cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                               cublasLtMatmulPreference_t wanted, int most, cublasLtMatmulHeuristicResult_t *out,
+                               int *n)
+{
+    product p;
+    if (!alive({h, what, a, b, c, d, wanted}) || c->rows != d->rows || c->cols != d->cols ||
+        !product_of(what, a, b, d, &p))
+        return refuse("matrices that are no product");
+    *n = 0;
+    for (const offer &each : offers) {
+        if (*n == most)
+            break;
+        cublasLtMatmulHeuristicResult_t *const r = &out[(*n)++];
+        *r = {};
+        const uint64_t data[8] = {each.id, 20, each.splits, each.scheme, 0, 0, 36, mark(p)};
+        memcpy(r->algo.data, data, sizeof data);
+        r->workspaceSize = each.workspace;
+        r->state = each.state;
+        r->wavesCount = 1;
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t
+cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *a, cublasLtMatmulAlgoConfigAttributes_t which,
+                                     void *to, size_t n, size_t *written)
+{
+    const bool narrow = which == CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID || which == CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID;
+    const uint32_t wide = narrow ? 0 : (uint32_t)a->data[which];
+    const uint16_t half_wide = 0;
+    if (n != (narrow ? sizeof half_wide : sizeof wide))
+        return CUBLAS_STATUS_INVALID_VALUE; /* who does not know the size asks again */
+    memcpy(to, narrow ? (const void *)&half_wide : &wide, n);
+    *written = n;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t
+cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t what, const void *alpha, const void *a,
+               cublasLtMatrixLayout_t la, const void *b, cublasLtMatrixLayout_t lb, const void *beta, const void *c,
+               cublasLtMatrixLayout_t lc, void *d, cublasLtMatrixLayout_t ld, const cublasLtMatmulAlgo_t *algorithm,
+               void *workspace, size_t bytes, cudaStream_t stream)
+{
+    product p;
+    if (!alive({h, what, la, lb, lc, ld}) || !product_of(what, la, lb, ld, &p))
+        return refuse("matrices that are no product");
+    if (c != d || lc != ld)
+        return refuse("what is added to is elsewhere");
+    if (!lies_well(a, *la) || !lies_well(b, *lb) || !lies_well(d, *ld))
+        return refuse("a matrix that is not on the device, or at no multiple of 256 bytes");
+    if (algorithm->data[SHAPE] != mark(p))
+        return refuse("an algorithm that was found for another product");
+    if (workspace != nullptr || bytes != 0)
+        return refuse("memory to work in, which no algorithm here was to need");
+    if (algorithm->data[ID] == 21 || algorithm->data[ID] == 23)
+        return refuse("an algorithm that needs memory to work in, or can't run here");
+    auto *todo = new call{p,
+                          *(const float *)alpha,
+                          *(const float *)beta,
+                          a,
+                          b,
+                          (float *)d,
+                          algorithm->data[SPLITS],
+                          algorithm->data[ID] == 66 ? 32u : 48u};
+    if (emulated_cuda_enqueue(stream, multiply, todo) == cudaSuccess)
+        return CUBLAS_STATUS_SUCCESS;
+    delete todo;
+    return CUBLAS_STATUS_EXECUTION_FAILED;
+}
+}
