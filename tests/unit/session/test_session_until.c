@@ -25,9 +25,6 @@ static void
 see(void *user, struct session *s, const struct event *e)
 {
     struct seen *seen = user;
-    struct err err = {0};
-    if (seen->scope == NULL)
-        assert_true(scope_open(&seen->scope, session_info(s), &err));
     scope_event(seen->scope, e);
     if (e->type == EVENT_ROUND)
         seen->round = e->round;
@@ -56,6 +53,10 @@ stops_where_the_scope_finds_it(struct fixture *f, const char *words, uint32_t ba
     o.tokens = 120;
     o.batch = batch;
     assert_true(until_parse(words, &until, &err));
+    struct session *s; /* which outlives the scopes, for what it says of the run */
+    assert_true(session_open(&s, f->engine, &o, &err));
+    assert_true(scope_open(&plain.scope, session_info(s), &err));
+    assert_true(scope_open(&stopped.scope, session_info(s), &err));
     session_run(f->engine, &o, see, &plain, &r);
     uint32_t expected[ROUNDS], n = 0;
     for (uint32_t back = scope_rounds(plain.scope); back-- > 0;) {
@@ -77,6 +78,7 @@ stops_where_the_scope_finds_it(struct fixture *f, const char *words, uint32_t ba
     session_rig_free(&r);
     scope_close(plain.scope);
     scope_close(stopped.scope);
+    session_close(s);
     return n;
 }
 
