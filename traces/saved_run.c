@@ -82,13 +82,15 @@ static bool
 concerns(const struct saved_run *s, bool versus, const struct event *e)
 {
     static const char *const own[] = {"note", "joined", "left", "back"};
-    static const char *const common[] = {"head", "pace", "probe", "baseline", "baseline_se", "lossless", "end"};
+    static const char *const common[] = {"pace", "probe", "baseline", "baseline_se", "lossless", "end"};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (strcmp(e->control.name, own[i]) == 0)
             return e->seq == s->seq;
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
         if (strcmp(e->control.name, common[i]) == 0)
             return true;
+    if (strcmp(e->control.name, "head") == 0 && e->seq == 0 && e->control.old_text[0] == '\0')
+        return true; /* as both begin, until the second one's is told */
     return !versus || sampling_knob_index(e->control.name) >= 0 || e->seq == (s->seq == 1);
 }
 

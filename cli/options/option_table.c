@@ -109,8 +109,10 @@ const struct option_row option_rows[] = {
     TEXT("versus", 0, "POLICY [KNOB=VALUE ...]", COMMAND_SCOPE | COMMAND_RUN, versus,
          "a second setting beside the first: the same prompt under both, in step by token", .takes = TAKES_POLICY,
          .more = "They take turns round by round on one engine, so that their times are fair. Knobs that are not named "
-                 "are as in the first. `run` writes the text once and compares the two on standard error."),
-    CALL("preset", 0, "NAME", GENERATES, set_preset, "the policy, knobs, head and sampling that were saved under a name",
+                 "are as in the first; 'head=lens' or 'head=trained' among them chooses the second one's head. `run` "
+                 "writes the text once and compares the two on standard error."),
+    CALL("preset", 0, "NAME", GENERATES, set_preset,
+         "the policy, knobs, head and sampling that were saved under a name",
          .more =
              "In the scope `:preset save NAME` saves them, in `$XDG_CONFIG_HOME/specscope/presets/NAME.json`. Options "
              "behind it count more."),

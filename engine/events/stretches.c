@@ -255,7 +255,7 @@ take_control(struct stretches *s, const struct event *e)
 static bool
 is_common(const struct control_event *c)
 {
-    return strcmp(c->name, "head") == 0 || strcmp(c->name, "pace") == 0 || sampling_knob_index(c->name) >= 0;
+    return strcmp(c->name, "pace") == 0 || sampling_knob_index(c->name) >= 0;
 }
 
 static void

@@ -10,7 +10,7 @@ uint32_t versus_read(const struct run_info *, const char *text, double *values);
 
 /* The same written: the policy and all in which its knobs differ from the first setting's. Both are that
  * policy's own (POLICY_KNOBS). */
-#define VERSUS_TEXT_MOST (16 + POLICY_KNOBS * 56)
+#define VERSUS_TEXT_MOST (16 + POLICY_KNOBS * 56 + 16) /* with " head=MODE" behind it */
 void versus_print(const struct policy_info *, const double *first, const double *second, char out[VERSUS_TEXT_MOST]);
 
 #endif

@@ -71,13 +71,12 @@ read_probe(const struct control *c, struct mail *m, struct err *err)
 }
 
 static bool
-read_head(const struct session *s, const struct control *c, struct mail *m, struct err *err)
+read_head_mode(const struct session *s, const char *text, enum head_mode *head, struct err *err)
 {
-    const int mode = place_of(c->text, head_mode_names, HEAD_MODES);
-    m->head = (enum head_mode)mode;
-    return mode >= 0
-               ? session_check_head(s, m->head, err)
-               : err_set(err, ERR_USAGE, "head '%.16s' is not known; there are policy, lens and trained", c->text);
+    const int mode = place_of(text, head_mode_names, HEAD_MODES);
+    *head = (enum head_mode)mode;
+    return mode >= 0 ? session_check_head(s, *head, err)
+                     : err_set(err, ERR_USAGE, "head '%.16s' is not known; there are policy, lens and trained", text);
 }
 
 static bool
@@ -138,7 +137,7 @@ read_share(const struct control *c, struct mail *m, struct err *err)
 static bool
 read_other(const struct session *s, const char *word, size_t n, struct versus *v, struct err *err)
 {
-    char name[16], text[32];
+    char name[16], text[64];
     const char *equals = memchr(word, '=', n);
     const size_t n_name = equals != NULL ? (size_t)(equals - word) : n, n_text = equals != NULL ? n - n_name - 1 : 0;
     uint32_t knob;
@@ -150,6 +149,14 @@ read_other(const struct session *s, const char *word, size_t n, struct versus *v
     name[n_name] = '\0';
     memcpy(text, equals + 1, n_text);
     text[n_text] = '\0';
+    if (strcmp(name, "head") == 0)
+        return read_head_mode(s, text, &v->head, err) && (v->head_given = true);
+    if (strcmp(name, "heads") == 0)
+        return err_set(
+            err, ERR_USAGE,
+            "versus heads=%s: a model has one set of trained heads at a time, that of --heads; head=trained, "
+            "head=lens and head=policy choose for the second setting",
+            text);
     if (!session_read_knob(s, v->policy, name, text, &knob, &value, err))
         return false;
     v->given[knob] = true;
@@ -200,7 +207,7 @@ session_read_control(const struct session *s, const struct control *c, uint32_t 
     case CONTROL_VERSUS: return session_read_versus(s, c->text, &m->versus, err);
     case CONTROL_UNTIL: return read_until(c, m, err);
     case CONTROL_PROBE: return read_probe(c, m, err);
-    case CONTROL_HEAD: return read_head(s, c, m, err);
+    case CONTROL_HEAD: return read_head_mode(s, c->text, &m->head, err);
     case CONTROL_WHAT_IF: return read_share(c, m, err);
     case CONTROL_PACE: return read_pace(c, m, err);
     case CONTROL_NOTE: return read_note(c, m, err);

@@ -4,6 +4,7 @@
 #define ENGINE_SESSION_LANE_H
 
 #include "engine/session/round.h"
+#include "engine/session/session.h"
 
 /* What a verdict emits: accepted drafts, then the target's own token; cut after an end of sequence. The rows of all
  * emitted tokens but the last are committed, behind the pending token's: KV length = tokens - 1. */
@@ -62,10 +63,12 @@ struct lane {
     struct {
         uint32_t pos; /* 0: nothing yet; no guess is about the first token */
         token_t token;
-    } final[LANE_FINALS];    /* what the target's last layer said of position p, as probed: p % LANE_FINALS */
-    struct policy *policies; /* (info.n_policies) */
-    uint32_t policy;         /* of them, the one that drafts: everybody's, but in a versus */
-    uint32_t met;            /* the one that has seen the rows */
+    } final[LANE_FINALS];     /* what the target's last layer said of position p, as probed: p % LANE_FINALS */
+    struct policy *policies;  /* (info.n_policies) */
+    uint32_t policy;          /* of them, the one that drafts: everybody's, but in a versus */
+    uint32_t met;             /* the one that has seen the rows */
+    enum head_mode head_mode; /* as asked for; likewise everybody's, but in a versus */
+    enum head_choice head;    /* that looks at its layers: what mode, policy and engine come to */
     struct round round;
     struct round_state state;
 };

@@ -15,6 +15,8 @@ struct versus { /* two settings, one beside the other */
     uint32_t policy; /* the second one's, and which of its knobs are other than the first's: */
     bool given[POLICY_KNOBS];
     double value[POLICY_KNOBS];
+    bool head_given;
+    enum head_mode head;
 };
 
 struct mail { /* a control as values; which, its kind says */

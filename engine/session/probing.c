@@ -5,9 +5,9 @@
 #define RECENT_ROWS      32
 
 uint32_t
-session_head_at(const struct session *s, uint32_t layer)
+lane_head_at(const struct lane *l, uint32_t layer)
 {
-    return s->settings.head == USE_TRAINED && layer > 0 && layer < s->model.layers ? 1 : 0;
+    return l->head == USE_TRAINED && layer > 0 && layer < l->session->model.layers ? 1 : 0;
 }
 
 /* Tells what a head said of n_rows rows at all layers, against the final layer. */
@@ -23,7 +23,7 @@ tell(struct lane *l, size_t n, enum head_choice head)
         const uint32_t pos = context_position(s->ctx, p->probes[i].slot) + 1;
         l->final[pos % LANE_FINALS].pos = pos; /* helpers may come to it a round later */
         l->final[pos % LANE_FINALS].token = final;
-        if (layer == layers && head != s->settings.head)
+        if (layer == layers && head != l->head)
             continue; /* the last layer has one word, and the head in use had it said */
         lane_tell_guess(l, pos, layer, head == USE_TRAINED && layer < layers ? 1 : 0, &p->guesses[i], PROBED_SCOPE,
                         final);
@@ -111,7 +111,7 @@ bool
 lane_probe_round(struct lane *l, const slot_t *rows, size_t n)
 {
     const struct session *s = l->session;
-    const enum head_choice head = s->settings.head;
+    const enum head_choice head = l->head;
     const bool other = s->engine->heads != HEAD_LENS && s->round % OTHER_HEAD_EVERY == 0;
     if (s->settings.probe == PROBE_ALL &&
         (!probe_rows(l, rows, n, head) ||
@@ -129,5 +129,5 @@ lane_probe_recent(struct lane *l)
     const uint32_t length = s->settings.probe == PROBE_ALL ? context_length(s->ctx, l->seq) : 0;
     for (uint32_t i = length > RECENT_ROWS ? length - RECENT_ROWS : 0; i < length; i++)
         rows[n++] = context_at(s->ctx, l->seq, i);
-    return probe_rows(l, rows, n, s->settings.head) && probe_helpers(l);
+    return probe_rows(l, rows, n, l->head) && probe_helpers(l);
 }

@@ -46,7 +46,7 @@ catch_up(struct session *s, const struct lane *l)
     struct record_keeping *k = &s->record;
     struct layer_record *r = &k->work;
     const uint32_t length = context_length(s->ctx, l->seq), next = r->first + r->n;
-    const bool same = k->run == s->run.number && k->sequence == l->number && k->head == s->settings.head;
+    const bool same = k->run == s->run.number && k->sequence == l->number && k->head == l->head;
     if (same && next <= length && length - next <= RECORD_ROWS)
         return;
     const uint32_t of_prompt = l->prompt_tokens > RECORD_LEAD ? l->prompt_tokens - RECORD_LEAD : 0;
@@ -54,7 +54,7 @@ catch_up(struct session *s, const struct lane *l)
     k->stale = k->stale || !same;
     k->run = s->run.number;
     k->sequence = l->number;
-    k->head = s->settings.head;
+    k->head = l->head;
     k->since_shown = 0;
     r->n = 0;
     r->first = latest > of_prompt ? latest : of_prompt;
@@ -85,7 +85,7 @@ ask(struct session *s, const slot_t *rows, uint32_t n)
     for (size_t i = 0; i < 2 * half; i++)
         p->probes[i] = (struct context_probe){.slot = rows[i % half / layers],
                                               .layer = (uint32_t)(i % layers) + 1,
-                                              .head = s->settings.head,
+                                              .head = s->record.head,
                                               .temperature = i < half ? RECORD_WARM : RECORD_HOT};
     if (!context_guess(s->ctx, p->probes, 2 * half, p->guesses))
         return false;
@@ -150,9 +150,9 @@ complete(struct session *s, const struct lane *l)
         memcpy(r->state, policy->state, policy->ops->state_size);
     }
     const bool full = s->engine->heads == HEAD_FULL;
-    const double trained = s->settings.head != USE_TRAINED ? 0
-                           : full                          ? 1
-                                  : (double)s->model.width / s->model.vocab; /* as the context counts */
+    const double trained = l->head != USE_TRAINED ? 0
+                           : full                 ? 1
+                                                  : (double)s->model.width / s->model.vocab; /* as the context counts */
     r->head_load = trained > 0 && full ? 1 : 1 + trained;
     r->layers_load = 1 + (s->model.layers - 1) * trained;
     r->probes = context_limits(s->ctx)->max_probes;

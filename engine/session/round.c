@@ -20,7 +20,7 @@ round_tell_guess(const struct round *r, slot_t slot, uint32_t layer, const struc
     if (s->settings.probe == PROBE_OFF)
         return;
     if (r->helper == NULL)
-        lane_tell_guess(l, pos, layer, session_head_at(s, layer), g, PROBED_POLICY, TOKEN_NONE);
+        lane_tell_guess(l, pos, layer, lane_head_at(l, layer), g, PROBED_POLICY, TOKEN_NONE);
     else
         lane_tell_helper_guess(l, (enum helper_role)(r->helper - l->helpers), pos, layer, g, PROBED_POLICY, TOKEN_NONE);
 }
@@ -38,7 +38,7 @@ round_until(struct round *r, const slot_t *rows, size_t n, uint32_t to, const st
 {
     struct session *s = session_of(r);
     struct exit_rule asked = *rule;
-    asked.head = s->settings.head;
+    asked.head = r->state->lane->head;
     struct guess *mine = out->probed;
     if (mine == NULL) /* the caller doesn't care, the screen does */
         out->probed = s->probing.guesses;
@@ -69,7 +69,7 @@ round_look(struct round *r, const struct context_probe *probes, size_t n, struct
         const size_t part = n - at < room ? n - at : room;
         memcpy(s->probing.probes, probes + at, part * sizeof *probes);
         for (size_t i = 0; i < part; i++)
-            s->probing.probes[i].head = s->settings.head;
+            s->probing.probes[i].head = r->state->lane->head;
         ok = context_guess(r->ctx, s->probing.probes, part, out + at);
     }
     heads_called(r, start);
@@ -111,7 +111,7 @@ round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uin
     }
     uint64_t start = clock_ns();
     const struct sampling whole = {.temperature = 1, .top_p = 1};
-    dist_t from = context_dist(r->ctx, slot, layer, session_of(r)->settings.head, greedy ? &whole : &r->sampling);
+    dist_t from = context_dist(r->ctx, slot, layer, r->state->lane->head, greedy ? &whole : &r->sampling);
     if (!greedy)
         *q = from;
     while (from != DIST_NONE && n < k) {
@@ -216,7 +216,7 @@ round_propose(struct round *r, const struct proposal *p)
                                 .exit_layer = own ? (int32_t)p->exit_layer : -1,
                                 .confidence = p->guess != NULL ? p->guess->confidence : NAN,
                                 .annealed = p->guess != NULL && st->annealed ? p->guess->annealed : NAN,
-                                .head = own ? (int32_t)session_head_at(s, p->exit_layer) : -1,
+                                .head = own ? (int32_t)lane_head_at(st->lane, p->exit_layer) : -1,
                                 .accepted = -1,
                                 .committed = -1}};
     lane_emit(st->lane, &e);

@@ -35,7 +35,7 @@ distributions(struct round *r, const struct chains *c, const struct sampling *sa
 {
     struct session *s = r->state->lane->session;
     const uint64_t start = clock_ns();
-    const bool ok = context_dists(r->ctx, c->row, c->n, r->exit_layer, s->settings.head, sampling, out);
+    const bool ok = context_dists(r->ctx, c->row, c->n, r->exit_layer, r->state->lane->head, sampling, out);
     spent_heads(&s->spent, clock_ns() - start);
     return ok;
 }

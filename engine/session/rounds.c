@@ -63,7 +63,7 @@ rounds_choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t l
     struct session *s = session_of(r);
     const bool greedy = !(r[0]->sampling.temperature > 0);
     const uint64_t start = clock_ns();
-    if (!greedy && !context_dists(r[0]->ctx, rows, n, layer, s->settings.head, &r[0]->sampling, q))
+    if (!greedy && !context_dists(r[0]->ctx, rows, n, layer, r[0]->state->lane->head, &r[0]->sampling, q))
         return false;
     for (uint32_t i = 0; i < n; i++) {
         token[i] = g[i].token;

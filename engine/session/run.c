@@ -118,7 +118,7 @@ extend(struct session *s)
             lane_tell_state(l, "back", "");
     }
     s->asked.extension = false;
-    return session_look_back(s, false);
+    return session_look_back(s, s->lanes, 0);
 }
 
 /* ---- a run ---- */

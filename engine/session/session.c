@@ -15,7 +15,7 @@ session_open(struct session **out, struct engine *engine, const struct session_o
     s->engine = engine;
     s->ignore_eos = o->ignore_eos;
     s->stay = o->stay;
-    s->settings = (struct settings){.probe = o->probe, .head_mode = o->head};
+    s->settings = (struct settings){.probe = o->probe};
     s->timing = (struct timing){.paused = o->paused, .pace = o->pace};
     pthread_mutex_init(&s->failure_lock, NULL);
     pthread_mutex_init(&s->record.lock, NULL);

@@ -36,8 +36,8 @@ struct session_options {
     /* Several sequences, so many at a time; 0: one, which is no batch. */
     uint32_t batch;
     const struct prompt_text
-        *prompts;     /* what they begin with, one after another, in place of `prompt`; NULL: all with */
-    size_t n_prompts; /* `prompt` */
+        *prompts;             /* what they begin with, one after another, in place of `prompt`; NULL: all with */
+    size_t n_prompts;         /* `prompt` */
     const char *prompts_path; /* the file that they are from, for what is told of the run; NULL: none */
     bool chat; /* prompts are turns in the model's chat format, if it has a known one (engine/tokenizer/chat.h) */
     const char *system; /* … under this system text; NULL: the template's own */
@@ -78,8 +78,8 @@ enum control_kind {
     CONTROL_NOTE,        /* text: about position n of sequence seq; "": it is taken back */
     CONTROL_WHAT_IF,     /* text: a share of the time, as "5%", or "off" */
     CONTROL_WHAT_IF_OF,  /* seq: whose record is kept, as long as it has a lane; else that of the first live one */
-    /* text: "POLICY KNOB=VALUE …", a second setting beside the one in force: a new run of the same prompt under both, as
-     * sequences 0 and 1, in step by emitted token, a round of one at a time; knobs and policies are then asked for by seq.
+    /* text: "POLICY KNOB=VALUE … head=MODE", a second setting beside the one in force: a new run of the same prompt under both, as
+     * sequences 0 and 1, in step by emitted token, a round of one at a time; knobs, policies and heads are then asked for by seq.
      * "off": a run under the first alone. Other knobs of the second are as in the first. */
     CONTROL_VERSUS,
     CONTROL_QUIT

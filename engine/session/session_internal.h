@@ -19,8 +19,6 @@
 
 struct settings { /* what a session generates with; they change between rounds */
     enum probe_mode probe;
-    enum head_mode head_mode;
-    enum head_choice head; /* that looks at a layer: what the mode, the policy and the engine come to */
     struct sampling sampling;
     uint64_t seed;       /* of the first sequence; the others' follow it */
     struct mail *coming; /* in the order in which they were asked for, until the next round */
@@ -153,7 +151,7 @@ bool session_fail(struct session *, const char *where, const char *why); /* ends
 
 /* probing.c: heads at layers. */
 /* The head that a layer's guesses come from, as events name it: 0 the lens, 1 a trained one. */
-uint32_t session_head_at(const struct session *, uint32_t layer);
+uint32_t lane_head_at(const struct lane *, uint32_t layer);
 /* With --probe all: the rows that a round committed, or the latest ones again, with the head that is in use now; and
  * whatever rows have come to the models that help. */
 bool lane_probe_round(struct lane *, const slot_t *rows, size_t n);
@@ -214,9 +212,10 @@ bool session_takes_part(const struct session *, const struct lane *); /* in the 
 /* settings.c: between rounds. False: stopped. */
 bool session_apply_settings(struct session *);
 void session_begin_settings(struct session *); /* tells them, as a run begins */
-/* Another policy has not seen the rows yet, another head has not been seen at them. In a batch a sequence that is over is
+void lane_begin_head(struct lane *);           /* of a versus' second lane: chooses its head and tells it */
+/* Another policy has not seen the rows yet, another head (of the n lanes from `other` on) has not been seen at them. In a batch a sequence that is over is
  * left as it is: its policy sees the rows when it goes on. What is said of them is told as the next round's: this one is closed. False: stopped. */
-bool session_look_back(struct session *, bool other_head);
+bool session_look_back(struct session *, const struct lane *other, uint32_t n);
 
 /* round.c: its LAYER event. */
 void round_tell_guess(const struct round *, slot_t, uint32_t layer, const struct guess *);

@@ -185,8 +185,10 @@ choose_policies(struct session *s, const struct session_options *o, struct err *
     uint32_t policy;
     if (!session_find_policy(s, o->policy, &policy, err))
         return false;
-    for (uint32_t i = 0; i < s->open_lanes; i++)
+    for (uint32_t i = 0; i < s->open_lanes; i++) {
         s->lanes[i].policy = policy;
+        s->lanes[i].head_mode = o->head;
+    }
     return true;
 }
 

@@ -7,29 +7,54 @@
 const char *const probe_mode_names[PROBE_MODES] = {"off", "policy", "all"};
 const char *const head_mode_names[HEAD_MODES] = {"policy", "lens", "trained"};
 
-/* Sets the head by mode, policy and engine; tells when it changed, or always. True: it changed. */
-static bool
-choose_head(struct session *s, bool always, uint32_t asked, uint32_t applied)
+/* Whose settings are asked for: the lanes from *first on, *n of them. In a versus they are one's own, else everybody's. */
+static void
+asked_lanes(struct session *s, uint32_t seq, struct lane **first, uint32_t *n)
 {
-    struct settings *now = &s->settings;
-    if (s->engine->heads == HEAD_LENS)
+    *first = &s->lanes[s->versus.on && seq == 1];
+    *n = s->versus.on ? 1 : s->n_lanes;
+}
+
+static void
+tell_setting(struct lane *l, const char *name, const char *before, const char *after, uint32_t asked, uint32_t applied)
+{
+    if (l->session->versus.on)
+        lane_tell_control(l, name, before, after, asked, applied);
+    else
+        session_tell_control(l->session, name, before, after, asked, applied);
+}
+
+/* Sets the head of n lanes by mode, policy and engine; tells when it changed, or always. True: it changed. */
+static bool
+choose_head(struct lane *l, uint32_t n, bool always, uint32_t asked, uint32_t applied)
+{
+    if (l->session->engine->heads == HEAD_LENS)
         return false; /* and nothing to say about it */
-    const bool before = now->head == USE_TRAINED;
+    const bool before = l->head == USE_TRAINED;
     const bool trained =
-        now->head_mode == HEADS_TRAINED ||
-        (now->head_mode == HEADS_POLICY && s->lanes[0].policies[s->lanes[0].policy].ops->trained_heads);
-    now->head = trained ? USE_TRAINED : USE_LENS;
+        l->head_mode == HEADS_TRAINED || (l->head_mode == HEADS_POLICY && l->policies[l->policy].ops->trained_heads);
+    for (uint32_t i = 0; i < n; i++)
+        l[i].head = trained ? USE_TRAINED : USE_LENS;
     if (always || trained != before)
-        session_tell_control(s, "head", always ? "" : head_mode_names[before ? HEADS_TRAINED : HEADS_LENS],
-                             head_mode_names[trained ? HEADS_TRAINED : HEADS_LENS], asked, applied);
+        tell_setting(l, "head", always ? "" : head_mode_names[before ? HEADS_TRAINED : HEADS_LENS],
+                     head_mode_names[trained ? HEADS_TRAINED : HEADS_LENS], asked, applied);
     return trained != before;
 }
 
 void
 session_begin_settings(struct session *s)
 {
+    struct lane *first;
+    uint32_t n;
+    asked_lanes(s, 0, &first, &n);
     session_tell_state(s, "probe", "", probe_mode_names[s->settings.probe]);
-    choose_head(s, true, 0, 0);
+    choose_head(first, n, true, 0, 0);
+}
+
+void
+lane_begin_head(struct lane *l)
+{
+    choose_head(l, 1, true, 0, 0);
 }
 
 /* From the next round on. What was drawn otherwise cannot be compared with autoregressive tokens any more. */
@@ -50,14 +75,6 @@ turn_sampling(struct session *s, const struct mail *m, uint32_t next)
     session_tell_control(s, k->name, before, after, m->asked_round, next);
 }
 
-/* Whose settings are asked for: the lanes from *first on, *n of them. In a versus they are one's own, else everybody's. */
-static void
-asked_lanes(struct session *s, const struct mail *m, struct lane **first, uint32_t *n)
-{
-    *first = &s->lanes[s->versus.on && m->seq == 1];
-    *n = s->versus.on ? 1 : s->n_lanes;
-}
-
 static void
 turn_knob(struct session *s, const struct mail *m, uint32_t next)
 {
@@ -65,15 +82,12 @@ turn_knob(struct session *s, const struct mail *m, uint32_t next)
     char before[32], after[32];
     struct lane *l;
     uint32_t n;
-    asked_lanes(s, m, &l, &n);
+    asked_lanes(s, m->seq, &l, &n);
     knob_format(k, l->policies[m->policy].value[m->knob], before, sizeof before);
     knob_format(k, m->value, after, sizeof after);
     for (uint32_t i = 0; i < n; i++)
         l[i].policies[m->policy].value[m->knob] = m->value;
-    if (s->versus.on)
-        lane_tell_control(l, k->name, before, after, m->asked_round, next);
-    else
-        session_tell_control(s, k->name, before, after, m->asked_round, next);
+    tell_setting(l, k->name, before, after, m->asked_round, next);
 }
 
 static bool
@@ -88,7 +102,7 @@ lane_meet_policy(struct lane *l)
 }
 
 bool
-session_look_back(struct session *s, bool other_head)
+session_look_back(struct session *s, const struct lane *other, uint32_t n)
 {
     bool ok = true;
     s->round++;
@@ -96,7 +110,7 @@ session_look_back(struct session *s, bool other_head)
         struct lane *l = &s->lanes[i];
         if (session_has_several(s) && l->over)
             continue;
-        ok = (!other_head || lane_probe_recent(l)) && lane_meet_policy(l);
+        ok = (l < other || l >= other + n || lane_probe_recent(l)) && lane_meet_policy(l);
     }
     s->round--;
     return ok || session_stop(s, "policy");
@@ -107,24 +121,25 @@ switch_policy(struct session *s, const struct mail *m, uint32_t next)
 {
     struct lane *l;
     uint32_t n;
-    asked_lanes(s, m, &l, &n);
+    asked_lanes(s, m->seq, &l, &n);
     if (m->policy == l->policy)
         return true;
     const char *before = s->info.policies[l->policy].name, *after = s->info.policies[m->policy].name;
-    if (s->versus.on)
-        lane_tell_control(l, "policy", before, after, m->asked_round, next);
-    else
-        session_tell_control(s, "policy", before, after, m->asked_round, next);
+    tell_setting(l, "policy", before, after, m->asked_round, next);
     for (uint32_t i = 0; i < n; i++)
         l[i].policy = m->policy;
-    return session_look_back(s, choose_head(s, false, m->asked_round, next));
+    return session_look_back(s, l, choose_head(l, n, false, m->asked_round, next) ? n : 0);
 }
 
 static bool
 switch_head(struct session *s, const struct mail *m, uint32_t next)
 {
-    s->settings.head_mode = m->head;
-    return !choose_head(s, false, m->asked_round, next) || session_look_back(s, true);
+    struct lane *l;
+    uint32_t n;
+    asked_lanes(s, m->seq, &l, &n);
+    for (uint32_t i = 0; i < n; i++)
+        l[i].head_mode = m->head;
+    return !choose_head(l, n, false, m->asked_round, next) || session_look_back(s, l, n);
 }
 
 static void

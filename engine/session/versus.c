@@ -34,6 +34,8 @@ begin_second(struct session *s)
     for (uint32_t p = 0; p < s->info.n_policies; p++)
         if (s->versus_new || p != second->policy)
             memcpy(second->policies[p].value, first->policies[p].value, sizeof second->policies[p].value);
+    if (s->versus_new)
+        second->head_mode = v->head_given ? v->head : first->head_mode;
     for (uint32_t k = 0; k < POLICY_KNOBS && s->versus_new; k++)
         if (v->given[k])
             second->policies[v->policy].value[k] = v->value[k];
@@ -47,6 +49,9 @@ tell_second(struct session *s)
     const uint32_t p = s->lanes[1].policy;
     char text[VERSUS_TEXT_MOST];
     versus_print(&s->info.policies[p], s->lanes[0].policies[p].value, s->lanes[1].policies[p].value, text);
+    const size_t used = strlen(text);
+    if (s->lanes[1].head_mode != s->lanes[0].head_mode && s->engine->heads != HEAD_LENS)
+        snprintf(text + used, sizeof text - used, " head=%s", head_mode_names[s->lanes[1].head_mode]);
     session_tell_state(s, "versus", "", text);
 }
 
@@ -62,6 +67,8 @@ session_begin_versus(struct session *s)
         return true;
     begin_second(s);
     tell_second(s);
+    s->lanes[1].number = 1;
+    lane_begin_head(&s->lanes[1]);
     return true;
 }
 

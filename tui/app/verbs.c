@@ -117,7 +117,7 @@ const struct verb app_verbs[] = {
     {"sweep", "[KNOB=a:b:step …] [prompts]", "the run at every point; csv FILE, stop, take N; again: what is missing",
      run_sweep, offer_sweep},
     {"copy-command", "[ROW]", "the settings as a command line, to the clipboard", run_copy_command, offer_row},
-    {"versus", "POLICY [KNOB=VALUE …] | TRACE | off",
+    {"versus", "POLICY [KNOB=VALUE …] [head=MODE] | TRACE | off",
      "a second setting beside this one: the same prompt under both; in a replay a second trace", run_versus,
      offer_versus},
     {"policy", "[NAME]", "choose the policy", run_policy, offer_policy},

@@ -107,8 +107,7 @@ static bool
 is_of_other_setting(const struct taking *t, const struct event *e)
 {
     const struct control_event *c = &e->control;
-    const bool common = sampling_knob_index(c->name) >= 0 || strcmp(c->name, "head") == 0;
-    return !common && e->seq != (t->versus && t->want->seq == 1);
+    return sampling_knob_index(c->name) < 0 && e->seq != (t->versus && t->want->seq == 1);
 }
 
 static void

@@ -113,6 +113,7 @@ scope_reset(struct scope *s)
     for (uint32_t i = 0; i < 2; i++) {
         const struct run_info *info = run_info_of(s->info, i);
         s->run[i] = (struct scope_run){.sampling = info->sampling, .seed = info->seed};
+        s->heads[i] = (struct scope_heads){.show_trained = false};
     }
     scope_end_versus(s);
     memset(s->setting[0].knob_events, 0, sizeof s->setting[0].knob_events);

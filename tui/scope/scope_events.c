@@ -36,16 +36,17 @@ static void
 take_control(struct scope *s, const struct event *e)
 {
     const struct control_event *c = &e->control;
+    struct scope_heads *heads = &s->heads[scope_heads_of(s, e->seq) - s->heads];
     struct scope_run *run = &s->run[s->info->beside != NULL && e->seq == 1];
     if (c->new_text == NULL)
         return;
-    run->policy_turned = run->policy_turned && strcmp(c->name, "head") == 0;
+    heads->policy_turned = heads->policy_turned && strcmp(c->name, "head") == 0;
     if (strcmp(c->name, "run") == 0) {
         scope_begin_run(s);
         s->now.run = e->run;
     } else if (strcmp(c->name, "policy") == 0) {
         scope_choose_policy(s, e->seq, c->new_text);
-        run->policy_turned = true;
+        heads->policy_turned = true;
     } else if (strcmp(c->name, "versus") == 0) {
         scope_begin_versus(s, c->new_text);
     } else if (strcmp(c->name, "note") == 0) {
@@ -56,10 +57,10 @@ take_control(struct scope *s, const struct event *e)
         snprintf(run->probe, sizeof run->probe, "%s", c->new_text);
         scope_take_run(s);
     } else if (strcmp(c->name, "head") == 0) {
-        snprintf(run->head, sizeof run->head, "%s", strcmp(c->new_text, "trained") == 0 ? "trained" : "lens");
-        run->show_trained = run->head[0] == 't';
-        run->other_head = run->policy_turned;
-        run->policy_turned = false;
+        snprintf(heads->head, sizeof heads->head, "%s", strcmp(c->new_text, "trained") == 0 ? "trained" : "lens");
+        heads->show_trained = heads->head[0] == 't';
+        heads->other_head = heads->policy_turned;
+        heads->policy_turned = false;
     } else if (strcmp(c->name, "joined") == 0 || strcmp(c->name, "left") == 0 || strcmp(c->name, "back") == 0) {
         struct scope_member *m = scope_member(s, e->seq);
         if (m != NULL && c->name[0] == 'j')

@@ -33,8 +33,12 @@ struct scope_run {            /* what a run's sequences have in common; of two s
     struct sampling sampling; /* in force */
     uint32_t sampling_events[SAMPLING_KNOBS];
     uint64_t seed;
-    bool sampled;           /* with a temperature, in this run */
-    char probe[8], head[8]; /* in use: "", "lens", "trained" */
+    bool sampled; /* with a temperature, in this run */
+    char probe[8];
+};
+
+struct scope_heads { /* which looks at layers; in a versus each of the two sequences has its own */
+    char head[8];    /* in use: "", "lens", "trained" */
     bool show_trained;
     bool policy_turned; /* the last event was another policy, with which the head may change */
     bool other_head;    /* it did: where the new head was not asked, the other one is shown */
@@ -59,7 +63,8 @@ struct scope {
     struct scope_setting setting[2]; /* [1]: of sequence 1 in a versus */
     bool is_versus;
     struct scope_versus versus;
-    struct scope_run run[2]; /* [1]: of sequence 1, where it is another saved run's */
+    struct scope_run run[2];     /* [1]: of sequence 1, where it is another saved run's */
+    struct scope_heads heads[2]; /* [1]: of sequence 1, likewise, or in a versus */
     struct progress_event progress;
     bool in_progress;
 
@@ -88,6 +93,12 @@ static inline const struct scope_run *
 scope_run_of(const struct scope *s, uint32_t seq)
 {
     return &s->run[s->info->beside != NULL && seq == 1];
+}
+
+static inline const struct scope_heads *
+scope_heads_of(const struct scope *s, uint32_t seq)
+{
+    return &s->heads[(s->is_versus || s->info->beside != NULL) && seq == 1];
 }
 
 static inline const struct policy_info *

@@ -31,8 +31,8 @@ scope_knob_events(const struct scope *s, uint32_t index)
 const char *
 scope_head(const struct scope *s)
 {
-    const struct scope_run *run = scope_run_of(s, s->focus->seq);
-    return run->head[0] == '\0' ? "" : run->show_trained ? "trained" : "lens";
+    const struct scope_heads *heads = scope_heads_of(s, s->focus->seq);
+    return heads->head[0] == '\0' ? "" : heads->show_trained ? "trained" : "lens";
 }
 
 const struct progress_event *
@@ -80,12 +80,12 @@ was_asked(const struct scope *s, const struct scope_cell *cells)
 static const struct scope_cell *
 cells_of(const struct scope *s, const struct scope_sequence *q, uint32_t pos)
 {
-    const struct scope_run *run = scope_run_of(s, q->seq);
-    const int head = run->show_trained && q->cells[1] != NULL ? 1 : 0;
+    const struct scope_heads *heads = scope_heads_of(s, q->seq);
+    const int head = heads->show_trained && q->cells[1] != NULL ? 1 : 0;
     if (pos >= q->length || !sequence_holds_cells(q, pos))
         return NULL;
     const struct scope_cell *cells = sequence_cells(q, head, pos);
-    if (!run->other_head || q->cells[1] == NULL || was_asked(s, cells))
+    if (!heads->other_head || q->cells[1] == NULL || was_asked(s, cells))
         return cells;
     const struct scope_cell *other = sequence_cells(q, !head, pos);
     return was_asked(s, other) ? other : cells;
@@ -108,9 +108,9 @@ scope_agreement(const struct scope *s, uint32_t layer, bool trained)
 void
 scope_show_head(struct scope *s, bool trained)
 {
-    struct scope_run *run = &s->run[s->info->beside != NULL && s->focus->seq == 1];
-    run->show_trained = trained;
-    run->other_head = false; /* this one was asked for, and nothing else is shown in its place */
+    struct scope_heads *heads = &s->heads[scope_heads_of(s, s->focus->seq) - s->heads];
+    heads->show_trained = trained;
+    heads->other_head = false; /* this one was asked for, and nothing else is shown in its place */
     s->now.version++;
 }
 

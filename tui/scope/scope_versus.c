@@ -26,6 +26,8 @@ scope_begin_versus(struct scope *s, const char *text)
            (size_t)s->info->n_policies * POLICY_KNOBS * sizeof *second->values);
     second->policy = versus_read(s->info, text, second->values);
     memset(second->knob_events, 0, sizeof second->knob_events);
+    if (s->info->beside == NULL) /* until it is told */
+        s->heads[1] = s->heads[0];
     s->versus = (struct scope_versus){.same = 0};
     first->metrics = second->metrics = s->now.metrics;
     s->is_versus = true;

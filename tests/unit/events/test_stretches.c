@@ -284,9 +284,11 @@ test_two_settings_have_stretches_of_their_own(void **state)
     char text[80], least[32], most[32];
     knob_format(knob, knob->min, least, sizeof least);
     knob_format(knob, knob->max, most, sizeof most);
+    f->trained = true;
     made_begin(f, "start");
     snprintf(text, sizeof text, "%s %s=%s", second->name, knob->name, most);
     tell_of(f, 0, "versus", "", text);
+    tell_of(f, 1, "head", "", "lens");
     for (int i = 0; i < 3; i++) {
         play_one(f, 0, 2);
         play_one(f, 1, 3);
@@ -297,6 +299,8 @@ test_two_settings_have_stretches_of_their_own(void **state)
     assert_int_equal(a->total.emitted, 6);
     assert_int_equal(b->total.emitted, 9);
     assert_int_equal(b->policy, 1);
+    assert_string_equal(a->head, "trained");
+    assert_string_equal(b->head, "lens");
     assert_true(b->value[0] == knob->max);
     assert_int_equal(a->policy, f->policy);
     assert_true(stretch_estimates(a, &f->info).tokens_per_s.value == 2000);

@@ -182,11 +182,38 @@ test_both_are_measured_since_the_last_turn_of_either(void **state)
     end_pair(&p);
 }
 
+static void
+test_each_of_two_settings_has_a_head_of_its_own(void **state)
+{
+    (void)state;
+    struct pair p;
+    begin_pair(&p, seed_or(3));
+    for (uint32_t i = 0; i < 2; i++)
+        for (int k = 0; k < 40 && p.at[i] < p.stream[i].n; k++)
+            tell(&p, i);
+    tell_control(p.both, 0, "head", "", "trained");
+    tell_control(p.both, 1, "head", "", "lens");
+    for (int turned = 0; turned < 2; turned++) {
+        assert_true(scope_set_focus(p.both, 0));
+        assert_string_equal(scope_head(p.both), "trained");
+        assert_true(scope_set_focus(p.both, 1));
+        assert_string_equal(scope_head(p.both), turned ? "trained" : "lens");
+        tell_control(p.both, 1, "head", "lens", "trained");
+    }
+    tell_control(p.both, 0, "head", "trained", "lens"); /* of the one that is not shown */
+    assert_string_equal(scope_head(p.both), "trained");
+    tell_control(p.both, 0, "run", "", "restart");
+    tell_control(p.both, 0, "head", "", "lens");
+    assert_string_equal(scope_head(p.both), "lens"); /* of a run of one it is that one's */
+    end_pair(&p);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_of_two_settings_is_shown_as_if_it_were_alone),
+        cmocka_unit_test(test_each_of_two_settings_has_a_head_of_its_own),
         cmocka_unit_test(test_both_are_measured_since_the_last_turn_of_either),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,6 +158,71 @@ test_heads_are_switched_while_a_run_goes_on_and_both_are_compared(void **state)
     remove_files(&f);
 }
 
+struct heard_of_two {
+    struct heard of[2]; /* by sequence */
+    uint32_t turned;    /* the first round that ran after it; 0: none yet */
+    unsigned late[2];   /* drafts by head of the second sequence from there on */
+};
+
+static void
+listen_to_two(void *user, struct session *s, const struct event *e)
+{
+    struct heard_of_two *h = user;
+    struct err err;
+    assert_true(e->seq < 2);
+    listen(&h->of[e->seq], s, e);
+    if (h->turned > 0 && e->round >= h->turned && e->seq == 1 && e->type == EVENT_TOKEN &&
+        e->token.source == SOURCE_DRAFT)
+        h->late[e->token.head == 1]++;
+    if (e->type == EVENT_CONTROL && strcmp(e->control.name, "head") == 0 && e->control.old_text[0] != '\0')
+        h->turned = e->control.applied_round;
+    if (e->type == EVENT_ROUND && e->round == 10)
+        assert_true(session_post(s, &(struct control){.kind = CONTROL_HEAD, .text = "trained", .seq = 1}, &err));
+}
+
+static void
+test_of_two_settings_each_has_a_head_of_its_own(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *policy, *versus, *said[2], *told;
+    } cases[] = {
+        {"specbound", "layerskip", {"trained ", "lens trained "}, "layerskip"}, /* each as its paper has it, */
+        {"layerskip", "layerskip head=lens gamma=3", {"lens ", "lens trained "}, "layerskip gamma=3 head=lens"},
+        {"specbound", "specbound head=lens", {"trained ", "lens trained "}, "specbound head=lens"}};
+    struct files f;
+    make_files(&f, HEAD_AFFINE);
+    struct engine *e = engine_with(f.model, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct heard_of_two h = {.turned = 0};
+        struct session_rig_result out;
+        struct err err = {.kind = ERR_NONE};
+        const struct session_options o = {.policies = policy_registry,
+                                          .policy = cases[i].policy,
+                                          .versus = cases[i].versus,
+                                          .prompt = "Once upon a time",
+                                          .prompt_len = 16,
+                                          .sampling = {.top_p = 1},
+                                          .tokens = 80,
+                                          .ignore_eos = true,
+                                          .probe = PROBE_ALL};
+        if (!session_rig_generate(e, &o, listen_to_two, &h, &out, &err))
+            fail_msg("%s", err.text);
+        assert_string_equal(out.wrong, "");
+        assert_string_equal(h.of[0].said, cases[i].said[0]);
+        assert_string_equal(h.of[1].said, cases[i].said[1]);
+        const int first = h.of[0].said[0] == 't';
+        assert_true(h.of[0].drafts[first] > 0 && h.of[0].drafts[!first] == 0);
+        assert_true(h.of[0].policy[first] > 0 && h.of[0].policy[!first] == 0);
+        assert_true(h.of[1].drafts[0] > 0 && h.turned > 0);
+        assert_true(h.late[1] > 0 && h.late[0] == 0); /* turned for that one alone */
+        assert_memory_equal(out.sequences[0].tokens, out.sequences[1].tokens, 80 * sizeof(token_t));
+        session_rig_free(&out);
+    }
+    engine_close(e);
+    remove_files(&f);
+}
+
 /* An affine head's parameters are width / vocab of the LM head's: so much more is loaded in every probe. */
 static void
 test_loads_of_trained_heads_are_counted(void **state)
@@ -222,6 +287,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_heads_beside_a_model_serve_the_policies_whose_papers_train_some),
         cmocka_unit_test(test_heads_are_switched_while_a_run_goes_on_and_both_are_compared),
+        cmocka_unit_test(test_of_two_settings_each_has_a_head_of_its_own),
         cmocka_unit_test(test_loads_of_trained_heads_are_counted),
         cmocka_unit_test(test_heads_of_another_model_are_refused_when_asked_for_and_passed_over_when_found),
     };

@@ -306,10 +306,17 @@ test_what_cannot_be_is_refused(void **state)
     static const struct {
         const char *versus, *why;
     } bad[] = {
-        {"", "versus which setting?"},        {"nothing", "there is no policy 'nothing'"},
-        {"layerskip depth=4", "has no knob"}, {"layerskip gamma", "KNOB=VALUE is wanted"},
-        {"layerskip gamma=", "KNOB=VALUE"},   {"layerskip =4", "KNOB=VALUE"},
-        {"layerskip gamma=999", "gamma"},     {"off gamma=2", "takes nothing behind"},
+        {"", "versus which setting?"},
+        {"nothing", "there is no policy 'nothing'"},
+        {"layerskip depth=4", "has no knob"},
+        {"layerskip gamma", "KNOB=VALUE is wanted"},
+        {"layerskip gamma=", "KNOB=VALUE"},
+        {"layerskip =4", "KNOB=VALUE"},
+        {"layerskip gamma=999", "gamma"},
+        {"off gamma=2", "takes nothing behind"},
+        {"layerskip head=other", "head 'other' is not known"},
+        {"layerskip head=trained", "there are no trained heads"},
+        {"layerskip heads=a.safetensors", "one set of trained heads at a time"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct session *s;
