@@ -10,124 +10,163 @@ lane_head_at(const struct lane *l, uint32_t layer)
     return l->head == USE_TRAINED && layer > 0 && layer < l->session->model.layers ? 1 : 0;
 }
 
-/* Tells what a head said of n_rows rows at all layers, against the final layer. */
+/* Rows of one model, of several lanes, for one head call. */
+struct gathered {
+    struct session *session;
+    enum helper_role role; /* whose rows; HELPERS: the target's */
+    bool other;            /* not by the head in use, but by the other one */
+    struct lane *lane[VERIFY_NODES];
+    slot_t row[VERIFY_NODES];
+    size_t n;
+};
+
+static struct context *
+context_of(const struct gathered *g)
+{
+    return g->role == HELPERS ? g->session->ctx : g->session->helpers[g->role].ctx;
+}
+
+static enum head_choice
+head_of(const struct gathered *g, const struct lane *l)
+{
+    if (g->role != HELPERS)
+        return USE_LENS;
+    return (l->head == USE_TRAINED) != g->other ? USE_TRAINED : USE_LENS;
+}
+
+/* What was said of a row of the target's at a layer, against the final one. */
 static void
-tell(struct lane *l, size_t n, enum head_choice head)
+tell(const struct gathered *g, struct lane *l, uint32_t pos, uint32_t layer, const struct guess *said, token_t final)
 {
-    struct session *s = l->session;
-    const struct probing *p = &s->probing;
-    const uint32_t layers = s->model.layers;
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t layer = p->probes[i].layer;
-        const token_t final = p->guesses[i / layers * layers + layers - 1].token;
-        const uint32_t pos = context_position(s->ctx, p->probes[i].slot) + 1;
-        l->final[pos % LANE_FINALS].pos = pos; /* helpers may come to it a round later */
-        l->final[pos % LANE_FINALS].token = final;
-        if (layer == layers && head != l->head)
-            continue; /* the last layer has one word, and the head in use had it said */
-        lane_tell_guess(l, pos, layer, head == USE_TRAINED && layer < layers ? 1 : 0, &p->guesses[i], PROBED_SCOPE,
-                        final);
-    }
+    const uint32_t layers = g->session->model.layers;
+    l->final[pos % LANE_FINALS].pos = pos; /* helpers may come to it a round later */
+    l->final[pos % LANE_FINALS].token = final;
+    if (layer == layers && g->other)
+        return; /* the last layer has one word, and the head in use had it said */
+    lane_tell_guess(l, pos, layer, head_of(g, l) == USE_TRAINED && layer < layers ? 1 : 0, said, PROBED_SCOPE, final);
 }
 
-/* One head's guesses of all layers at the given rows. Rows that fell out of the ring are passed over. */
-static bool
-probe_rows(struct lane *l, const slot_t *rows, size_t n_rows, enum head_choice head)
+/* Of a helper's against its own last layer and the target's. */
+static void
+tell_helper(const struct gathered *g, struct lane *l, uint32_t pos, uint32_t layer, const struct guess *said)
 {
-    struct session *s = l->session;
+    const uint32_t at = pos % LANE_FINALS;
+    const token_t final = l->final[at].pos == pos ? l->final[at].token : TOKEN_NONE;
+    lane_tell_helper_guess(l, g->role, pos, layer, said, PROBED_SCOPE, final);
+}
+
+/* All layers of all rows in one call. */
+static bool
+ask(struct gathered *g)
+{
+    struct session *s = g->session;
     struct probing *p = &s->probing;
-    for (size_t first = 0; first < n_rows; first += VERIFY_NODES) {
-        size_t n = 0;
-        for (size_t i = first; i < n_rows && i < first + VERIFY_NODES; i++) {
-            if (!context_hidden_kept(s->ctx, rows[i]))
-                continue;
-            for (uint32_t at = 1; at <= s->model.layers; at++)
-                p->probes[n++] = (struct context_probe){.slot = rows[i],
-                                                        .layer = at,
-                                                        .head = head,
-                                                        .temperature = l->state.annealed ? l->state.temperature[at] : 1,
-                                                        .versus_final = true};
-        }
-        if (!context_guess(s->ctx, p->probes, n, p->guesses))
+    struct context *ctx = context_of(g);
+    const uint32_t layers = g->role == HELPERS ? s->model.layers : s->helpers[g->role].layers;
+    size_t n = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        const struct round_state *st = &g->lane[i]->state;
+        const bool annealed = g->role == HELPERS && st->annealed;
+        for (uint32_t at = 1; at <= layers; at++)
+            p->probes[n++] = (struct context_probe){.slot = g->row[i],
+                                                    .layer = at,
+                                                    .head = head_of(g, g->lane[i]),
+                                                    .temperature = annealed ? st->temperature[at] : 1,
+                                                    .versus_final = true};
+    }
+    if (!context_guess(ctx, p->probes, n, p->guesses))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct lane *l = g->lane[i / layers];
+        const uint32_t layer = p->probes[i].layer, pos = context_position(ctx, p->probes[i].slot) + 1;
+        if (g->role == HELPERS)
+            tell(g, l, pos, layer, &p->guesses[i], p->guesses[i / layers * layers + layers - 1].token);
+        else
+            tell_helper(g, l, pos, layer, &p->guesses[i]);
+    }
+    g->n = 0;
+    return true;
+}
+
+/* Rows that fell out of the ring are passed over. */
+static bool
+gather(struct gathered *g, struct lane *l, const slot_t *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!context_hidden_kept(context_of(g), rows[i]))
+            continue;
+        g->lane[g->n] = l;
+        g->row[g->n++] = rows[i];
+        if (g->n == VERIFY_NODES && !ask(g))
             return false;
-        tell(l, n, head);
     }
     return true;
 }
 
-/* All layers of a helper at the given rows, by its lens, against its own last layer and the target's. */
+/* The rows that came to a helper's trunk since they were looked at last, which may be a round later than they came to the
+ * target's: a helper reads when it is asked. The pending token's row waits for the token that it is about; those that
+ * nobody wanted to be looked at are passed over. */
 static bool
-probe_helper_rows(struct lane *lane, enum helper_role role, const slot_t *rows, size_t n_rows)
+gather_helper(struct gathered *g, struct lane *l)
 {
-    struct probing *p = &lane->session->probing;
-    const struct helper_context *h = lane->helpers[role].of;
-    const size_t most = p->n / h->layers;
-    for (size_t first = 0; first < n_rows; first += most) {
-        size_t n = 0;
-        for (size_t i = first; i < n_rows && i < first + most; i++)
-            for (uint32_t l = 1; l <= h->layers; l++)
-                p->probes[n++] = (struct context_probe){
-                    .slot = rows[i], .layer = l, .head = USE_LENS, .temperature = 1, .versus_final = true};
-        if (!context_guess(h->ctx, p->probes, n, p->guesses))
-            return false;
-        for (size_t i = 0; i < n; i++) {
-            const uint32_t pos = context_position(h->ctx, p->probes[i].slot) + 1, at = pos % LANE_FINALS;
-            const token_t final = lane->final[at].pos == pos ? lane->final[at].token : TOKEN_NONE;
-            lane_tell_helper_guess(lane, role, pos, p->probes[i].layer, &p->guesses[i], PROBED_SCOPE, final);
-        }
-    }
-    return true;
+    struct helper *h = &l->helpers[g->role];
+    struct context *ctx = h->of->ctx;
+    slot_t rows[RECENT_ROWS + VERIFY_NODES];
+    size_t n = 0;
+    const bool all = g->session->settings.probe == PROBE_ALL;
+    const uint32_t read = ctx != NULL ? context_length(ctx, h->seq) : 0;
+    const uint32_t length = read < l->n_tokens ? read : l->n_tokens - 1;
+    const uint32_t most = h->looked_at == 0 ? RECENT_ROWS : RECENT_ROWS + VERIFY_NODES;
+    for (uint32_t i = length - h->looked_at > most ? length - most : h->looked_at; i < length && all; i++)
+        rows[n++] = context_at(ctx, h->seq, i);
+    h->looked_at = length;
+    return gather(g, l, rows, n);
 }
 
-/* The rows that came to the helpers' trunks since they were looked at last, which may be a round later than they came to
- * the target's: a helper reads when it is asked. The pending token's row waits for the token that it is about; those
- * that nobody wanted to be looked at are passed over. */
 static bool
-probe_helpers(struct lane *l)
+probe_helpers(struct session *s, struct lane *const *lanes, uint32_t n)
 {
-    const bool all = l->session->settings.probe == PROBE_ALL;
     for (enum helper_role role = 0; role < HELPERS; role++) {
-        struct helper *h = &l->helpers[role];
-        struct context *ctx = h->of->ctx;
-        slot_t rows[RECENT_ROWS + VERIFY_NODES];
-        size_t n = 0;
-        const uint32_t read = ctx != NULL ? context_length(ctx, h->seq) : 0;
-        const uint32_t length = read < l->n_tokens ? read : l->n_tokens - 1;
-        const uint32_t most = h->looked_at == 0 ? RECENT_ROWS : RECENT_ROWS + VERIFY_NODES;
-        for (uint32_t i = length - h->looked_at > most ? length - most : h->looked_at; i < length && all; i++) {
-            rows[n] = context_at(ctx, h->seq, i);
-            n += context_hidden_kept(ctx, rows[n]);
-        }
-        if (n > 0 && !probe_helper_rows(l, role, rows, n))
+        struct gathered g = {.session = s, .role = role};
+        for (uint32_t i = 0; i < n; i++)
+            if (!gather_helper(&g, lanes[i]))
+                return false;
+        if (g.n > 0 && !ask(&g))
             return false;
-        h->looked_at = length;
     }
     return true;
+}
+
+static bool
+probe_emitted(struct session *s, struct lane *const *lanes, uint32_t n, bool other)
+{
+    struct gathered g = {.session = s, .role = HELPERS, .other = other};
+    for (uint32_t i = 0; i < n; i++)
+        if (!gather(&g, lanes[i], lanes[i]->state.emission.row, lanes[i]->state.emission.n))
+            return false;
+    return g.n == 0 || ask(&g);
 }
 
 /* The head in use at every new row. The other one is asked now and then, which is enough to compare how often they agree
  * with the last layer and costs a fraction. */
 bool
-lane_probe_round(struct lane *l, const slot_t *rows, size_t n)
+session_probe_round(struct session *s, struct lane *const *lanes, uint32_t n)
 {
-    const struct session *s = l->session;
-    const enum head_choice head = l->head;
-    const bool other = s->engine->heads != HEAD_LENS && s->round % OTHER_HEAD_EVERY == 0;
-    if (s->settings.probe == PROBE_ALL &&
-        (!probe_rows(l, rows, n, head) ||
-         (other && !probe_rows(l, rows, n, head == USE_LENS ? USE_TRAINED : USE_LENS))))
-        return false;
-    return probe_helpers(l);
+    const bool all = s->settings.probe == PROBE_ALL,
+               other = s->engine->heads != HEAD_LENS && s->round % OTHER_HEAD_EVERY == 0;
+    return (!all || (probe_emitted(s, lanes, n, false) && (!other || probe_emitted(s, lanes, n, true)))) &&
+           probe_helpers(s, lanes, n);
 }
 
 bool
 lane_probe_recent(struct lane *l)
 {
-    const struct session *s = l->session;
+    struct session *s = l->session;
+    struct gathered g = {.session = s, .role = HELPERS};
     slot_t rows[RECENT_ROWS];
     size_t n = 0;
     const uint32_t length = s->settings.probe == PROBE_ALL ? context_length(s->ctx, l->seq) : 0;
     for (uint32_t i = length > RECENT_ROWS ? length - RECENT_ROWS : 0; i < length; i++)
         rows[n++] = context_at(s->ctx, l->seq, i);
-    return probe_rows(l, rows, n, l->head) && probe_helpers(l);
+    return gather(&g, l, rows, n) && (g.n == 0 || ask(&g)) && probe_helpers(s, &l, 1);
 }

@@ -134,12 +134,7 @@ static bool
 probe(struct session *s, const struct batch *b)
 {
     spend_on(s, SPENT_PROBE);
-    for (uint32_t i = 0; i < b->n; i++) {
-        const struct emission *m = &b->lane[i]->state.emission;
-        if (!lane_probe_round(b->lane[i], m->row, m->n))
-            return session_stop(s, "probe");
-    }
-    return true;
+    return session_probe_round(s, b->lane, b->n) || session_stop(s, "probe");
 }
 
 /* The round's lines, its commit record. What the policy learned is the draft's cost. */

@@ -154,7 +154,7 @@ bool session_fail(struct session *, const char *where, const char *why); /* ends
 uint32_t lane_head_at(const struct lane *, uint32_t layer);
 /* With --probe all: the rows that a round committed, or the latest ones again, with the head that is in use now; and
  * whatever rows have come to the models that help. */
-bool lane_probe_round(struct lane *, const slot_t *rows, size_t n);
+bool session_probe_round(struct session *, struct lane *const *, uint32_t n); /* in one head call for all of them */
 bool lane_probe_recent(struct lane *);
 
 /* acceptance.c: the draft model's acceptance head. */

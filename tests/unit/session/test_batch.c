@@ -284,6 +284,50 @@ refuses(struct engine *engine, const struct session_options *o, const char *what
     assert_non_null(strstr(err.text, what));
 }
 
+/* ---- the scope's probes ---- */
+
+static const struct backend_ops *real;
+static uint32_t head_calls;
+
+static bool
+counted_guess(struct store *s, const struct probe *probes, size_t n, struct guess *out)
+{
+    head_calls++;
+    return real->guess(s, probes, n, out);
+}
+
+static void
+count_rounds(void *user, struct session *s, const struct event *e)
+{
+    (void)s;
+    uint32_t *last = user;
+    if (e->type == EVENT_ROUND)
+        *last = e->round;
+}
+
+static void
+test_the_scope_asks_for_all_sequences_in_one_call(void **state)
+{
+    struct fixture *f = *state;
+    struct backend_ops counting = *f->engine->ops;
+    struct session_options o = batch_of(4);
+    struct session_rig_result out;
+    uint32_t rounds = 0;
+    real = f->engine->ops;
+    counting.guess = counted_guess;
+    head_calls = 0;
+    o.policy = "ar"; /* which asks no head itself */
+    o.n_prompts = 4;
+    o.tokens = 40;
+    o.probe = PROBE_ALL;
+    f->engine->ops = &counting;
+    session_run(f->engine, &o, count_rounds, &rounds, &out);
+    f->engine->ops = real;
+    assert_true(rounds >= 39);
+    assert_int_equal(head_calls, rounds + 4); /* and once at each prompt's end */
+    session_rig_free(&out);
+}
+
 static void
 test_what_cannot_be_is_refused(void **state)
 {
@@ -306,6 +350,7 @@ main(void)
         cmocka_unit_test(test_a_layer_that_all_pass_is_loaded_once),
         cmocka_unit_test(test_policies_and_baselines_change_nothing),
         cmocka_unit_test(test_they_go_on_and_take_another_prompt),
+        cmocka_unit_test(test_the_scope_asks_for_all_sequences_in_one_call),
         cmocka_unit_test(test_what_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
