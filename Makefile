@@ -192,11 +192,11 @@ cuda-here:
 include tests/cuda/emulation/rules.mk
 
 # Tests and measurements on a real GPU. What they need can be built on a machine without one and carried over: the kit
-# is a folder with the shared libraries (and the tmux) that the other machine may lack, for
-# `tests/cuda/run.sh build/cuda-kit test` there. RECORD=1 puts the figures into docs/measurements.md.
+# is a folder with the shared libraries (and the tmux) that the other machine may lack, for `./first` in it there.
+# RECORD=1 puts the figures into docs/measurements.md.
 $(BUILD)/gpu_floors: tests/bench/gpu_floors.cu $(BUILD)/cuda/code
 	$(call say,NVCC,$<)
-	$(Q)$(NVCC) -std=c++17 -O3 $(NVCC_CODE) -cudart static -o $@ $<
+	$(Q)$(NVCC) -std=c++17 -O3 -I. $(NVCC_CODE) -cudart static -o $@ $<
 
 # The smoke test (tests/cuda/smoke/smoke.h): the kernels, without an engine.
 $(SMOKE_CU:%.cu=$(BUILD)/cuda/%.o): ITS_FLAGS = -Xcompiler -fopenmp
@@ -205,18 +205,13 @@ $(BUILD)/gpu_smoke: $(SMOKE_CU:%.cu=$(BUILD)/cuda/%.o) $(CUDA_OBJ) $(SMOKE_OBJ)
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) -cudart static $(NVCC_CODE) -Xcompiler -fopenmp -o $@.part $^ -lcmocka -lm && mv $@.part $@
 
-CUDA_TESTS := test_cuda_backend test_cuda_queue test_invariance test_context_property test_lossless_matrix
+CUDA_TESTS := test_cuda_backend test_cuda_queue test_cuda_long_paths test_cuda_tokens test_invariance test_context_property \
+	test_lossless_matrix
 CUDA_RUNS  := specscope specscope-cuda.so gpu_smoke gpu_floors $(CUDA_TESTS:%=tests/%)
 CUDA_KIT   := $(BUILD)/cuda-kit
 .PHONY: cuda-kit test-cuda bench-cuda
 cuda-kit: $(CUDA_RUNS:%=$(BUILD)/%)
-	@rm -rf $(CUDA_KIT) && mkdir -p $(CUDA_KIT)/tests $(CUDA_KIT)/bin $(CUDA_KIT)/lib $(CUDA_KIT)/terminfo
-	@for f in $(CUDA_RUNS); do cp $(BUILD)/$$f $(CUDA_KIT)/$$f && strip --strip-debug $(CUDA_KIT)/$$f; done
-	@tmux=$$(command -v tmux) && cp "$$tmux" $(CUDA_KIT)/bin/ || true
-	@for t in xterm-256color screen screen-256color tmux-256color; do infocmp -x $$t 2>/dev/null >$(CUDA_KIT)/terminfo/source && \
-		tic -x -o $(CUDA_KIT)/terminfo $(CUDA_KIT)/terminfo/source 2>/dev/null; done; rm -f $(CUDA_KIT)/terminfo/source
-	@ldd $(CUDA_RUNS:%=$(CUDA_KIT)/%) $$(ls $(CUDA_KIT)/bin/* 2>/dev/null) | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u | \
-		grep -v '/lib\(c\|m\|dl\|pthread\|rt\)\.so' | xargs -I{} cp -L {} $(CUDA_KIT)/lib/
+	@rm -rf $(CUDA_KIT) && tests/cuda/kit.sh $(CUDA_KIT) $(CUDA_RUNS:%=$(BUILD)/%)
 	@tar -C $(BUILD) -cJf $(CUDA_KIT).tar.xz cuda-kit && du -sh $(CUDA_KIT) $(CUDA_KIT).tar.xz
 test-cuda bench-cuda:
 	@$(code_here); if [ -n "$(NVCC)" ]; then $(MAKE) --no-print-directory $(JOBS) $${code:+CUDA_CODE="$$code"} $(CUDA_RUNS:%=$(BUILD)/%); fi

@@ -10,7 +10,8 @@
 #include "engine/session/session.h"
 
 #define REPEATS 41 /* odd, for a median */
-#define DEPTH   64 /* trunk rows below the measured ones */
+#define DEPTH   64 /* trunk rows below the measured ones, unless -c says how long the context is */
+#define ROOM    64 /* for those, more than there are */
 
 static const uint32_t row_counts[] = {1, 2, 4, 8, 16, 32};
 #define N_COUNTS (sizeof row_counts / sizeof *row_counts)
@@ -51,11 +52,12 @@ static bool
 probe_rows(struct context *ctx, seq_t seq, uint32_t rows, bool all_layers, uint32_t layers,
            struct context_probe *probes, struct guess *guesses, double *us)
 {
+    const uint32_t depth = context_length(ctx, seq);
     size_t n = 0;
     for (uint32_t r = 0; r < rows; r++)
         for (uint32_t l = all_layers ? 1 : layers / 2; l <= (all_layers ? layers : layers / 2); l++)
             probes[n++] = (struct context_probe){
-                .slot = context_at(ctx, seq, DEPTH - 1 - r), .layer = l, .temperature = 1, .versus_final = all_layers};
+                .slot = context_at(ctx, seq, depth - 1 - r), .layer = l, .temperature = 1, .versus_final = all_layers};
     double start = now_us();
     bool ok = context_guess(ctx, probes, n, guesses);
     *us = now_us() - start;
@@ -63,16 +65,16 @@ probe_rows(struct context *ctx, seq_t seq, uint32_t rows, bool all_layers, uint3
 }
 
 static bool
-measure(struct context *ctx, uint32_t layers, struct steps *s)
+measure(struct context *ctx, uint32_t layers, uint32_t depth, struct steps *s)
 {
-    token_t prompt[DEPTH];
-    for (int i = 0; i < DEPTH; i++)
+    token_t *prompt = malloc(depth * sizeof *prompt);
+    for (uint32_t i = 0; i < depth && prompt != NULL; i++)
         prompt[i] = (token_t)(3 + i % 200);
     struct context_probe *probes = calloc((size_t)layers * 8, sizeof *probes);
     struct guess *guesses = calloc((size_t)layers * 8, sizeof *guesses);
     seq_t seq = context_sequence(ctx);
-    bool ok =
-        probes != NULL && guesses != NULL && seq != SEQ_NONE && context_prefill(ctx, seq, prompt, DEPTH, NULL, NULL);
+    bool ok = prompt != NULL && probes != NULL && guesses != NULL && seq != SEQ_NONE &&
+              context_prefill(ctx, seq, prompt, depth, NULL, NULL);
     for (int i = -3; i < REPEATS && ok; i++) { /* the first ones warm up */
         int at = i < 0 ? 0 : i;
         double unused;
@@ -81,6 +83,7 @@ measure(struct context *ctx, uint32_t layers, struct steps *s)
         for (size_t c = 0; c < N_COUNTS && ok; c++)
             ok = verify_rows(ctx, seq, row_counts[c], layers, c == 0 ? &s->sweep[at] : &unused, &s->verify[c][at]);
     }
+    free(prompt);
     free(probes);
     free(guesses);
     return ok;
@@ -91,22 +94,24 @@ bench_steps(struct engine *engine, const struct options *o, struct err *err)
 {
     const struct model_desc *m = &engine->model->desc;
     struct context *ctx;
-    const struct context_options limits = {.ctx = 256};
+    const uint32_t depth = o->ctx > 2 * ROOM ? o->ctx - ROOM : DEPTH;
+    const struct context_options limits = {.ctx = depth + 3 * ROOM};
     if (!context_open(&ctx, engine->ops, engine->backend, engine->weights, m, &limits, err))
         return false;
     struct steps *s = calloc(1, sizeof *s);
-    bool ok = s != NULL && measure(ctx, m->n_layers, s);
+    bool ok = s != NULL && measure(ctx, m->n_layers, depth, s);
     if (!ok)
         err_set(err, ERR_WORK, "steps: %s", s == NULL ? "out of memory" : context_error(ctx)->text);
     cJSON *j = cJSON_CreateObject(), *rows = cJSON_CreateObject();
     cJSON_AddItemToObject(j, "verify_rows", rows);
+    cJSON_AddNumberToObject(j, "rows_before", depth);
     if (ok) {
         bool quiet = results_take_stdout(o->json);
         double one = median(s->verify[0], REPEATS), layer = median(s->sweep, REPEATS) / m->n_layers;
         double probe = median(s->probe, REPEATS), all = median(s->probe_all, REPEATS);
         if (!quiet)
-            printf("%s, %s, medians of %d\n%-34s %10s %8s\n", engine->model->name,
-                   engine->ops->describe(engine->backend), REPEATS, "step", "us", "ratio");
+            printf("%s, %s, medians of %d behind %u rows\n%-34s %10s %8s\n", engine->model->name,
+                   engine->ops->describe(engine->backend), REPEATS, (unsigned)depth, "step", "us", "ratio");
         for (size_t c = 0; c < N_COUNTS; c++) {
             double v = median(s->verify[c], REPEATS);
             char name[16];

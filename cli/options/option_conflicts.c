@@ -25,7 +25,7 @@ static const struct conflict conflicts[] = {
      true,
      {THE_MODEL, "tokens", "ctx", "repeat"},
      "it measures no policy and no text; leave it out"},
-    {COMMAND_BENCH, "steps", true, {THE_MODEL}, "steps are of no policy and no text; leave it out"},
+    {COMMAND_BENCH, "steps", true, {THE_MODEL, "ctx"}, "steps are of no policy and no text; leave it out"},
     {GENERATES, "prompt", false, {"file", "prompts"}, "both say what to go on from; give one of them"},
     {GENERATES, "file", false, {"prompts"}, "both say what to go on from; give one of them"},
     {COMMAND_TRAIN_PROFILE, "text", false, {"prompts"}, "both say where prompts come from; give one of them"},

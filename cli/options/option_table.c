@@ -213,7 +213,8 @@ const struct option_row option_rows[] = {
          .more = "Swept in every policy that has it; 1000 points at most. The table is sorted by speedup, and each "
                  "policy's best points by speedup and by eTPL are named."),
     WHOLE("repeat", 0, "N", COMMAND_BENCH, repeat, 1, 1000, "passes over the prompts, policies in turn", .def = "3"),
-    SWITCH("steps", 0, COMMAND_BENCH, steps, "measure steps instead: rows together, probes against layers"),
+    SWITCH("steps", 0, COMMAND_BENCH, steps, "measure steps instead: rows together, probes against layers",
+           .more = "Behind 64 rows, or near the end of a context of -c tokens."),
     SWITCH("speed", 0, COMMAND_BENCH, speed,
            "measure speed instead: loading, a prompt of 512 tokens, -n tokens one by one",
            .more = "Those are the three figures by which engines are compared. Decoding begins with an empty context."),

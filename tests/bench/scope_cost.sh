@@ -4,7 +4,8 @@
 # The figure compared is the engine's own: emitted tokens over the rounds' draft and verification time, from rounds.csv.
 set -eu
 BUILD=${1:-build}
-S=$PWD/$BUILD/specscope
+case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
+S=$BUILD/specscope
 PAIRS=${PAIRS:-10}
 N=${N:-1500}
 WORK=$(mktemp -d)

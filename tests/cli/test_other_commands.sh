@@ -26,6 +26,8 @@ refuses "a knob's bad value is refused" 2 'gamma = 99' bench -n 4 --repeat 1 -p 
 works "sampling is benched without comparing" bench -n 12 --repeat 1 -p hello --temp 1 "$TINY"
 works "one token can be benched" bench -n 1 --repeat 1 -p hello "$TINY"
 works "steps are measured" bench --steps --json "$TMP/steps.json" "$TINY"
+works "and at the end of a longer context" bench --steps -c 400 "$TINY"
+check "which is said" grep -q 'behind 336 rows' "$TMP/out"
 check "as JSON too" [ -s "$TMP/steps.json" ]
 works "speed is measured" bench --speed -n 8 --json "$TMP/speed.json" "$TINY"
 check "as a table" grep -Eq '^decoding +8 tokens +[0-9.]+ tokens/s' "$TMP/out"

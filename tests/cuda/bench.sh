@@ -1,15 +1,15 @@
 # Sourced by run.sh: what a GPU makes of planted models of real sizes, beside the two floors (bytes over bandwidth,
 # operations over rate) that are measured in the same run. Leaves cuda-logs/measurements-cuda.md.
-SHAPE=${SHAPE:-Llama-2-7B}
-EXIT=${EXIT:-8} # the planted model's layer after which little changes
 RESULTS=$LOG/measurements-cuda.md
 
 number() { # key, JSON file: a number in it
     sed -n 's/.*"'"$1"'":[[:space:]]*\([0-9.eE+-]*\).*/\1/p' "$2" | head -n 1
 }
-steps_of() { # type
-    limited "$S" bench --steps --backend cuda --synth "$SHAPE:$1,$EXIT,0.75" --json "$LOG/steps-$1.json" >"$LOG/steps-$1.txt" &&
-        cat "$LOG/steps-$1.txt"
+steps_of() { # type, more options
+    type=$1
+    shift
+    limited "$S" bench --steps --backend cuda --synth "$SHAPE:$type,$EXIT,0.75" --json "$LOG/steps-$type.json" "$@" \
+        >"$LOG/steps-$type.txt" && cat "$LOG/steps-$type.txt"
 }
 
 # Elements of all matrices that a token is multiplied with: 32 layers of 4096 x 4096 (four) and 4096 x 11008 (three), and
@@ -32,7 +32,7 @@ report_steps() { # type, bits an element
 }
 
 speedups() { # type, acceptance
-    limited "$S" bench --backend cuda --synth "$SHAPE:$1,$EXIT,$2" -n 256 --repeat 1 --ignore-eos --policy layerskip \
+    limited "$S" bench --backend cuda --synth "$SHAPE:$1,$EXIT,$2" -n "${SPEEDUP_N:-256}" --repeat 1 --ignore-eos --policy layerskip \
         --policy specbound --csv - 2>"$LOG/bench-$1-$2.err" |
         awk -F, -v type="$1" -v a="$2" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
             { printf "| %s, %s | %s | %.1f | %.2f | %.2f | %.3f | %s | %s |\n", type, a, $c["policy"], $c["tok_per_s"],
@@ -42,12 +42,12 @@ speedups() { # type, acceptance
 }
 
 scope_cost() {
-    SCOPE_ARGS="--synth $SHAPE:q8_0,$EXIT,0.75 --backend cuda" PAIRS=2 N=400 limited tests/bench/scope_cost.sh \
-        "${BUILD#"$PWD"/}" >"$LOG/scope.md"
+    SCOPE_ARGS="--synth $SHAPE:q8_0,$EXIT,0.75 --backend cuda" PAIRS=2 N=${SCOPE_N:-400} limited tests/bench/scope_cost.sh \
+        "$BUILD" >"$LOG/scope.md"
 }
 
 floors() {
-    limited "$BUILD/gpu_floors" >"$LOG/floors.json" && cat "$LOG/floors.json"
+    limited "$BUILD/gpu_floors" ${FLOORS:-} >"$LOG/floors.json" && cat "$LOG/floors.json"
 }
 
 report() {
@@ -71,17 +71,25 @@ report() {
     if [ -s "$LOG/scope.md" ]; then cat "$LOG/scope.md"; fi
 }
 
-bench_all() {
+forget_figures() { # those of an earlier run
     rm -f "$LOG"/speedups-* "$LOG"/steps-*.json "$LOG/scope.md" "$LOG/floors.json"
-    step "floors" 60 floors
+}
+
+bench_all() {
+    look="what other programs do on the GPU"
+    [ -s "$LOG/floors.json" ] || step "floors" 60 floors
     [ -s "$LOG/floors.json" ] || { echo "no floors, no figures"; return 1; }
-    for type in f16 q8_0; do
-        step "steps, $type" 120 steps_of $type
+    look="the log: a figure is a run of specscope bench"
+    for type in $TYPES; do
+        step "steps, $type" 120 steps_of "$type"
     done
+    first=${TYPES%% *}
     for acceptance in 0.75 0.9 0.6; do
-        step "policies at acceptance $acceptance, f16" 150 speedups f16 $acceptance
+        step "policies at acceptance $acceptance, $first" 150 speedups "$first" $acceptance
     done
-    step "policies at acceptance 0.75, q8_0" 150 speedups q8_0 0.75
+    for type in ${TYPES#"$first"}; do
+        step "policies at acceptance 0.75, $type" 150 speedups "$type" 0.75
+    done
     if command -v tmux >/dev/null 2>&1; then
         step "the scope's cost" 150 scope_cost
     else
@@ -93,5 +101,4 @@ bench_all() {
         { sed '/^# On a GPU$/,$d' docs/measurements.md; cat "$RESULTS"; } >"$LOG/measurements.md"
         cp "$LOG/measurements.md" docs/measurements.md
     fi
-    [ "$failed" -eq 0 ]
 }

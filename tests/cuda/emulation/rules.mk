@@ -104,8 +104,13 @@ $(BUILD)/tests/test_races: $(BUILD)/races/tests/unit/cuda/test_races.o $(RACES_R
 	$(call say,LD,$@)
 	$(Q)$(EMULATED_CXX) $(LDFLAGS) -o $@ $^ -lcmocka
 
+# The floors of `make bench-cuda`, which say nothing here but that the program runs.
+$(BUILD)/emulated/gpu_floors: $(BUILD)/emulated/tests/bench/gpu_floors.o $(EMULATION_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(EMULATED_CXX) $(LDFLAGS) -o $@ $^
+
 .PHONY: cuda-emulated
-cuda-emulated: $(EMULATED_SO) $(EMULATED_CUBLAS) $(BUILD)/tests/test_cuda_smoke
+cuda-emulated: $(EMULATED_SO) $(EMULATED_CUBLAS) $(BUILD)/tests/test_cuda_smoke $(BUILD)/emulated/gpu_floors
 ifeq ($(findstring thread,$(SANITIZE)),)
 test-programs: cuda-emulated $(EMULATION_TESTS:%=$(BUILD)/tests/%)
 ifndef SANITIZE # which goes with no other one

@@ -1,0 +1,69 @@
+# Sourced by run.sh: the first ten minutes on a GPU, the most elementary first. The first step that fails ends it, for
+# whatever comes later rests on it; it says where to look.
+
+facts() {
+    limited "$BUILD/gpu_smoke" facts || return 1
+    if command -v nvidia-smi >/dev/null 2>&1; then
+        nvidia-smi --query-gpu=name,driver_version,pstate,clocks.sm,clocks.mem,power.limit,ecc.mode.current,temperature.gpu \
+            --format=csv,noheader || true
+    fi
+}
+
+smoke() {
+    limited "$BUILD/gpu_smoke" ${SMOKE:-}
+}
+
+few_blocks() { # a test program, with three blocks: small shapes then have several strips a block
+    SPECSCOPE_CUDA_BLOCKS=3 limited "$@"
+}
+
+sanitize() { # tool
+    limited compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 20 "$S" run --backend cuda -n 2 --ignore-eos "$DRAFT"
+}
+
+lossless() { # what is planted: all policies against autoregressive decoding, $N tokens each
+    csv=$LOG/lossless.csv
+    limited "$S" bench --backend cuda --synth "$1" -p "Once upon a time" -n "$N" --repeat 1 --ignore-eos --csv "$csv" || return 1
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+        { n++; if ($c["lossless"] == "NO") { print $c["policy"] " is not lossless"; bad = 1 } }
+        END { exit bad || n < 2 }' "$csv"
+}
+
+first_minutes() {
+    forget_figures
+    [ -z "${KEEP_GOING:-}" ] && stopping=1
+    show=p look="the driver (nvidia-smi), and what docs/cuda.md asks of a GPU"
+    step "facts of the machine" 150 facts # the driver may have to translate
+    show='s/^not ok/&/p; s/^ok [0-9]* - /  /p; s/^# /      /p' look="the check named last: tests/cuda/smoke has a file for each, and ptx.cuh what it rests on"
+    step "instructions, barriers, products, attention and the head are what they should be" 150 smoke
+    show='s/^# //p' look="kernels/cuda/sweep.cu, head.cu: what the smoke test does not reach is between their steps"
+    step "the bundled model's tokens are the CPU's, but for near ties" 60 limited "$BUILD/tests/test_cuda_tokens"
+    for program in $PROGRAMS; do
+        look="tests/unit/*/test_$program.c, the test that is named; SPECSCOPE_SEED=N repeats it"
+        step "$program" 90 limited "$BUILD/tests/test_$program"
+    done
+    for program in $PROGRAMS; do
+        case $program in cuda_backend | cuda_long_paths | invariance) ;; *) continue ;; esac
+        look="what hangs on the number of blocks: strips in turn (matmul.cuh), jobs (attention.cuh), until_parts (sweep_exit.cuh)"
+        step "$program with three blocks" 90 few_blocks "$BUILD/tests/test_$program"
+    done
+    if command -v compute-sanitizer >/dev/null 2>&1; then
+        for tool in memcheck racecheck synccheck initcheck; do
+            look="the kernel and line that compute-sanitizer names (lines are there: -lineinfo)"
+            step "compute-sanitizer $tool is clean" 60 sanitize $tool
+        done
+    else
+        echo "not run: memcheck, racecheck, synccheck and initcheck (compute-sanitizer is not here; the CUDA toolkit has it)"
+    fi
+    look="what other programs do on the GPU"
+    show=p step "floors" 60 floors
+    for type in $TYPES; do
+        look="sh tests/cuda/phases.sh: what each phase costs, of a run with SPECSCOPE_CUDA_TRACE=FILE"
+        show=p step "steps at the end of a context of 1024, $type" 60 steps_of "$type" -c 1024
+    done
+    for model in $PLANTED; do
+        look="the policy that is named: specscope run --backend cuda --synth $model --policy it, against --policy ar"
+        step "all policies are lossless on planted $model, $N tokens" 150 lossless "$model"
+    done
+    [ -n "$BENCH" ] && bench_all
+}

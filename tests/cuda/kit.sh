@@ -1,0 +1,37 @@
+#!/bin/sh
+# Collects what the first ten minutes on a GPU need, for a machine that has the driver and nothing else: programs, the
+# libraries they are linked with, tmux, scripts, models. There: `./first`, or `./first bench`.
+# A kit is laid out as this tree is, with what was built in build/, so that programs find the rest as they do here.
+# usage: tests/cuda/kit.sh KIT PROGRAM...; what lies in a folder tests/ goes into build/tests/
+# SANITIZER=1: also the toolkit's compute-sanitizer, which is large. STRIP=no: debugging symbols stay.
+set -eu
+cd "$(dirname "$0")/../.."
+KIT=$1
+shift
+BUILT=$KIT/build
+mkdir -p "$KIT/tests/cuda" "$KIT/tests/bench" "$KIT/models" "$KIT/themes" "$BUILT/tests" "$BUILT/bin" "$BUILT/lib" "$BUILT/terminfo"
+for program in "$@"; do
+    case $program in */tests/*) to=$BUILT/tests/${program##*/} ;; *) to=$BUILT/${program##*/} ;; esac
+    cp "$program" "$to"
+    [ "${STRIP:-}" = no ] || strip --strip-debug "$to"
+done
+if tmux=$(command -v tmux); then cp "$tmux" "$BUILT/bin/"; fi
+for terminal in xterm-256color screen screen-256color tmux-256color; do
+    infocmp -x $terminal >"$BUILT/terminfo/source" 2>/dev/null && tic -x -o "$BUILT/terminfo" "$BUILT/terminfo/source" 2>/dev/null ||
+        true
+done
+rm -f "$BUILT/terminfo/source"
+# Libraries, but those of libc, which belong to the loader that is there.
+find "$BUILT" -type f \( -perm -u+x -o -name '*.so' \) -exec ldd {} + 2>/dev/null | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' |
+    sort -u | grep -v '/lib\(c\|m\|dl\|pthread\|rt\)\.so' | while read -r library; do cp -L "$library" "$BUILT/lib/"; done
+cp tests/cuda/*.sh "$KIT/tests/cuda/"
+cp tests/bench/scope_cost.sh "$KIT/tests/bench/"
+cp models/*.gguf models/*.safetensors models/*.json models/*.jsonl "$KIT/models/"
+cp themes/*.json "$KIT/themes/"
+cp docs/cuda.md LICENSE "$KIT/"
+printf '#!/bin/sh\n# The first ten minutes on a GPU (cuda.md); `./first bench`: figures alone.\nexec sh "$(dirname "$0")/tests/cuda/run.sh" "$(dirname "$0")/build" "${1:-test}"\n' >"$KIT/first"
+chmod +x "$KIT/first"
+sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/compute-sanitizer/compute-sanitizer 2>/dev/null || true)
+if [ -n "${SANITIZER:-}" ] && [ -n "$sanitizer" ]; then
+    cp -r "$(dirname "$(readlink -f "$sanitizer")")" "$BUILT/compute-sanitizer"
+fi
