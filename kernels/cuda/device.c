@@ -7,8 +7,9 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/switches.h"
 
-#define CAPABILITY 80 /* 8.0, Ampere: mma of bf16, asynchronous barriers; what the plug-in has code for */
-#ifndef CUDA_CODE     /* the GPUs that the kernels were compiled for: the Makefile says it */
+#define CAPABILITY  80           /* 8.0, Ampere: mma of bf16, asynchronous barriers; what the plug-in has code for */
+#define MOST_WINDOW (128u << 10) /* of a block: more than memory delivers while blocks wait */
+#ifndef CUDA_CODE                /* the GPUs that the kernels were compiled for: the Makefile says it */
 #error "CUDA_CODE is not defined"
 #endif
 
@@ -117,6 +118,31 @@ open_library(struct backend *b, const struct backend_options *options, struct er
     return true;
 }
 
+/* Two windows of all blocks, and what is read in between, are to be in L2 at once. Where that is small, as 6 MB are for a 3090's 82
+ * multiprocessors, a window is. */
+static bool
+choose_window(struct backend *b, struct err *err)
+{
+    int l2 = 0;
+    if (!cuda_did(b, cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, b->device), "asking what it can do", err))
+        return false;
+    const uint32_t share = (uint32_t)(l2 > 0 ? l2 : 0) / 4 / b->blocks;
+    b->window = !switched_to_prefetch() ? 0 : (share < MOST_WINDOW ? share : MOST_WINDOW) / 128 * 128;
+    return true;
+}
+
+static bool
+take_notes(struct backend *b, struct err *err)
+{
+    void *notes = NULL;
+    const size_t bytes = b->blocks * sizeof *b->notes;
+    if (!cuda_did(b, cudaHostAlloc(&notes, bytes, cudaHostAllocDefault), "pinning memory", err))
+        return false;
+    b->notes = notes;
+    memset(notes, 0, bytes);
+    return true;
+}
+
 bool
 device_open(struct backend **out, const struct backend_options *options, struct err *err)
 {
@@ -129,7 +155,6 @@ device_open(struct backend **out, const struct backend_options *options, struct 
         return err_set(err, ERR_WORK, "not enough memory to start");
     b->exact = options->exact;
     b->threads = options->threads > 0 ? options->threads : 1;
-    b->ahead = switched_to_prefetch();
     b->sync = switched_to_sync();
     if (!choose(b, options->gpu, n, err) || !open_library(b, options, err)) {
         device_close(b);
@@ -143,9 +168,10 @@ bool
 device_prepare(struct backend *b, struct err *err)
 {
     static const char doing[] = "preparing its kernels";
-    return b->blocks > 0 || (device_here(b, err) && cuda_did(b, sweep_prepare(b->device, &b->blocks), doing, err) &&
-                             cuda_did(b, head_prepare(b->device), doing, err) &&
-                             (b->prompt_rows == 0 || cuda_did(b, prompt_prepare(b->device), doing, err)));
+    return b->notes != NULL || (device_here(b, err) && cuda_did(b, sweep_prepare(b->device, &b->blocks), doing, err) &&
+                                cuda_did(b, head_prepare(b->device), doing, err) &&
+                                (b->prompt_rows == 0 || cuda_did(b, prompt_prepare(b->device), doing, err)) &&
+                                choose_window(b, err) && take_notes(b, err));
 }
 
 void
@@ -155,6 +181,7 @@ device_close(struct backend *b)
         (void)device_here(b, NULL);
         b->gemm_ops->close(b->gemm);
     }
+    (void)cudaFreeHost(b->notes);
     free(b);
 }
 

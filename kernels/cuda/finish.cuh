@@ -38,12 +38,31 @@ struct finish_how {
     uint32_t from;
     float scale;
     float *logits, temperature;
+    const float *norm; /* its rows are normed by this just before, by every block for itself; NULL: they are not */
+    uint32_t norm_depth;
 };
 
 /* ---- a block's shared memory ---- */
 
-#define NEAR_ROWS   64
-#define WORK_SHARED (ATTEND_SHARED > PRODUCT_SHARED ? ATTEND_SHARED : PRODUCT_SHARED)
+#define NEAR_ROWS       64
+#define LARGER_OF(a, b) ((a) > (b) ? (a) : (b))
+#define WORK_SHARED     LARGER_OF(LARGER_OF(ATTEND_SHARED, PRODUCT_SHARED), NEAR_AT + NEAR_SHARED)
+
+/* What a layer does. */
+struct layer_does {
+    bool attends, has_mlp, norms_heads;
+    bool probes, shifts, probes_near; /* by an affine head; the probe's row is normed by every block for itself */
+};
+
+struct sweep_at {
+    uint32_t l, step;
+};
+
+/* What is fetched ahead: these bytes of what this block reads of a product's weights. */
+struct ahead {
+    struct product product;
+    uint32_t from, to;
+};
 
 struct sweep_shared {
     unsigned char work[WORK_SHARED]; /* products', attention's: first, for it has loads of 16 bytes */
@@ -51,16 +70,22 @@ struct sweep_shared {
     struct dev_model model;
     struct dev_layer layers[2]; /* layer l at l % 2, so that the next one is there before its turn */
     struct row rows[NEAR_ROWS]; /* the first of the sweep */
-    uint32_t l;
-    bool attends, has_mlp, probes; /* what layer l does */
-    uint32_t n_probes;             /* so far */
+    uint32_t l, step;           /* that is being done, or comes; step STEPS: none */
+    struct sweep_at before;
+    struct layer_does does; /* layer l */
+    bool near;              /* rows are normed by every block for itself */
+    bool stopped;
+    uint32_t n_probes; /* so far */
     uint64_t probe_start;
     uint32_t last_split; /* of the longest path */
     struct product product;
     struct dev_head trained;    /* of layer l, if it is probed by one */
     struct dev_matrix own_head; /* its full head as a matrix */
     struct finish_how how;
+    struct ahead ahead[2]; /* at this barrier, at the next one: they take turns */
+    uint32_t between;      /* steps without a product since the last one that had one */
     float parts[WARP];
+    float near_parts[TILE][SWEEP_WARPS];
 };
 
 static __device__ __forceinline__ const struct row &

@@ -89,7 +89,7 @@ struct put_logits {
 static __device__ __forceinline__ struct product
 head_product(const struct head_args &a)
 {
-    return {{&a.model->head}, 1, a.store.head_normed, a.n};
+    return {{&a.model->head}, 1, a.store.head_normed, a.n, false};
 }
 
 /* Up to NT tiles of rows; a block on each multiprocessor takes strips in turn. */

@@ -193,10 +193,15 @@ strip_scales(enum weight_type type, uint32_t units)
 
 /* ---- a store ---- */
 
-struct dev_barrier {              /* of a cooperative grid: grid.cuh */
-    uint32_t arrived, generation; /* arrived is zero at rest */
-    uint32_t stop[2];             /* the sweep was cancelled: block 0 looks, all others read it; layers take turns */
+struct dev_barrier {  /* of a cooperative grid: grid.cuh */
+    uint32_t arrived; /* at rest zero but for the highest bit */
+    uint32_t apart[31];
+    uint32_t stop[2]; /* the sweep was cancelled: block 0 looks, all others read it; layers take turns */
+    uint64_t
+        patience;    /* nanoseconds until a block that waits notes it, and again until it ends the kernel; 0: forever */
+    uint32_t *notes; /* (blocks) of a device, on the host: where a block waits for too long, else 0 */
 };
+#define GRID_LOOK 10000000u /* nanoseconds between two looks at the clock, at most */
 
 #define HEAD_PIECE 4096 /* logits that one block looks at */
 
@@ -294,8 +299,8 @@ struct sweep_args {
     const uint8_t *skip_attention, *skip_mlp; /* (L + 1) or NULL */
     uint32_t n, n_groups;
     uint32_t first, to;      /* layers first..to; the smallest from is first - 1 */
+    uint32_t window;         /* bytes of weights that a block fetches ahead at a barrier, a multiple of 128; 0: none */
     struct until_args until; /* temperature NULL: a plain sweep */
-    bool ahead;              /* what is multiplied next is fetched ahead */
 };
 
 /* ---- prompts by a library ---- */

@@ -8,10 +8,12 @@
  * warp comes to a whole ring later, in the same strip or in the next one, whose turn it then is to be waited for. So
  * loads are under way at all times, also while partial sums are added up.
  *
- * Shared memory: PRODUCT_SHARED bytes, two buffers used in turn, so that one __syncthreads() a strip is enough. */
+ * Shared memory: PRODUCT_SHARED bytes, two buffers used in turn, so that one __syncthreads() a strip is enough. With one tile of
+ * rows they end at NEAR_AT. */
 #ifndef KERNELS_CUDA_MATMUL_CUH
 #define KERNELS_CUDA_MATMUL_CUH
 
+#include "kernels/cuda/norm.cuh"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/units.cuh"
 
@@ -24,6 +26,7 @@ struct product {
     uint32_t n_matrices;
     const void *x; /* packed activations of n rows, whole tiles of them; exact: (n, cols) F32 */
     uint32_t n;
+    bool near; /* x lies in shared memory, as norm.cuh says */
 };
 
 /* What becomes of outputs is a functor's business: it is called for pairs of packed rows g and g+8,
@@ -115,18 +118,23 @@ outputs_of(const struct strip_place &at, uint32_t g)
 
 /* ---- the product ---- */
 
-/* Where a lane's activations of a tile begin. Lanes of rows that are not there read what the tiles' first row's lanes read,
- * which is near: columns of an instruction do not mix, and nobody takes theirs. */
+/* Where a lane's activations of a tile begin, from some unit on. Lanes of rows that are not there read what the tiles' first
+ * row's lanes read, which is near: columns of an instruction do not mix, and nobody takes theirs. */
+template <bool NEAR>
 static __device__ __forceinline__ const uint4 *
-tile_activations(const struct product &p, uint32_t first_tile, uint32_t j, size_t stride, uint32_t lane)
+tile_activations(const struct product &p, uint32_t first_tile, uint32_t j, uint32_t unit, uint32_t units, uint32_t lane)
 {
+    if (NEAR)
+        return (const uint4 *)p.x + (lane / 4 < p.n ? lane / 4 : 0) * near_stride(units) + unit * 4 + lane % 4;
+    const size_t stride = (size_t)units * WARP;
     const bool there = (first_tile + j) * TILE + lane / 4 < p.n;
-    return (const uint4 *)p.x + (there ? (first_tile + j) * stride + lane : first_tile * stride + lane % 4);
+    return settled((const uint4 *)p.x + (there ? (first_tile + j) * stride + lane : first_tile * stride + lane % 4) +
+                   (size_t)unit * WARP);
 }
 
 /* A ring of units times their activations, and the next ones into their places: `here` of them are multiplied and `left`
  * loaded. */
-template <enum weight_type T, int NT>
+template <enum weight_type T, int NT, bool NEAR>
 static __device__ __forceinline__ void
 turn_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const uint4 *const (&x)[NT],
           const typename unit_of<T>::place &next, uint32_t here, uint32_t left)
@@ -140,17 +148,18 @@ turn_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const uint
                 uint4 b[span];
 #pragma unroll
                 for (int u = 0; u < span; u++)
-                    b[u] = load_activations(x[j] + (i * span + u) * WARP);
+                    b[u] = NEAR ? load_near(x[j] + (i * span + u) * 4) : load_activations(x[j] + (i * span + u) * WARP);
                 ring[i].add(b, sum[j]);
             }
         ring[i].load(next, i, (uint32_t)i < left);
     }
 }
 
-/* All strips of this block, for rows first_row and up, NT tiles of them at a time: a strip that was just read is near. */
-template <enum weight_type T, int NT, class Then>
+/* All strips of this block, for rows first_row and up, NT tiles of them at a time: a strip that was just read is near.
+ * `before()` is called once by all threads, with the first weights under way. */
+template <enum weight_type T, int NT, bool NEAR, class Before, class Then>
 static __device__ __forceinline__ void
-packed_strips(const struct product &p, uint32_t first_row, float *shared, uint32_t *turn, Then &then)
+all_strips(const struct product &p, uint32_t first_row, float *shared, uint32_t *turn, Before before, Then &then)
 {
     const uint32_t depth = unit_of<T>::DEPTH, span = unit_of<T>::SPAN, strips = count_strips(p),
                    units = p.matrices[0]->units / span;
@@ -158,14 +167,17 @@ packed_strips(const struct product &p, uint32_t first_row, float *shared, uint32
     const uint32_t passes = (p.n - first_row + NT * TILE - 1) / (NT * TILE);
     const struct unit_share share = share_of_units(warp, units);
     unit_of<T> ring[unit_of<T>::DEPTH] = {};
-    if (blockIdx.x >= strips)
+    if (blockIdx.x >= strips) {
+        before();
         return;
+    }
 
     const struct strip_place begin = find_strip(p, blockIdx.x);
     const typename unit_of<T>::place first = unit_of<T>::place_of(*begin.m, begin.strip, share.first, lane);
 #pragma unroll
     for (int i = 0; i < unit_of<T>::DEPTH; i++)
         ring[i].load(first, i, (uint32_t)i < share.n);
+    before();
 
     for (uint32_t strip = blockIdx.x, pass = 0; strip < strips;) {
         const uint32_t tile = first_row / TILE + pass * NT, next = pass + 1 < passes ? strip : strip + gridDim.x;
@@ -181,12 +193,11 @@ packed_strips(const struct product &p, uint32_t first_row, float *shared, uint32
             const uint4 *x[NT];
 #pragma unroll
             for (int j = 0; j < NT; j++)
-                x[j] = settled(tile_activations(p, tile, j, (size_t)units * (span * WARP), lane) +
-                               (size_t)(share.first + done) * (span * WARP));
-            turn_ring<T, NT>(ring, sum, x, unit_of<T>::place_of(*from.m, from.strip, share.first + after, lane), here,
-                             left);
+                x[j] = tile_activations<NEAR>(p, tile, j, (share.first + done) * span, units * span, lane);
+            turn_ring<T, NT, NEAR>(ring, sum, x, unit_of<T>::place_of(*from.m, from.strip, share.first + after, lane),
+                                   here, left);
         }
-        float2 *buffer = (float2 *)shared + *turn * (SWEEP_WARPS * SWEEP_TILE * STRIP / 2);
+        float2 *buffer = (float2 *)shared + *turn * (SWEEP_WARPS * NT * TILE * STRIP / 2);
         *turn ^= 1;
         put_sums<NT>(sum, buffer, warp, lane);
         __syncthreads();
@@ -200,30 +211,41 @@ packed_strips(const struct product &p, uint32_t first_row, float *shared, uint32
     }
 }
 
+template <enum weight_type T, int NT, class Then>
+static __device__ __forceinline__ void
+packed_strips(const struct product &p, uint32_t first_row, float *shared, uint32_t *turn, Then &then)
+{
+    all_strips<T, NT, false>(
+        p, first_row, shared, turn, [] {}, then);
+}
+
+/* The same of a tile of rows that `before` puts into shared memory. */
+template <enum weight_type T, class Before, class Then>
+static __device__ __forceinline__ void
+near_strips(const struct product &p, float *shared, uint32_t *turn, Before before, Then &then)
+{
+    all_strips<T, 1, true>(p, 0, shared, turn, before, then);
+}
+
 /* ---- on their way into L2 ---- */
 
-#define LINE 128 /* bytes */
-
-/* Of what this block will read of a product: SWEEP_THREADS lines, a thread each, after `window` times as many; and the
- * scales that go with them. */
+/* Of the weights of a product that this block reads the bytes [from, to), and the scales of the strips that begin there; by
+ * `n` threads, of which this is number i. */
 static __device__ __forceinline__ void
-prefetch_product(const struct product &p, uint32_t window)
+prefetch_product(const struct product &p, uint32_t from, uint32_t to, uint32_t i, uint32_t n)
 {
-    const uint32_t strips = count_strips(p), thread = thread_here(), line = window * SWEEP_THREADS + thread;
     const struct dev_matrix &m = *p.matrices[0];
     if (m.type == WEIGHT_F32) /* not packed */
         return;
-    const size_t quants = strip_quants(m.type, m.units), scales = strip_scales(m.type, m.units);
-    const uint32_t lines = (uint32_t)(quants / LINE), scale_lines = (uint32_t)(scales / LINE);
-    const uint32_t own = line / lines, last = (window * SWEEP_THREADS + SWEEP_THREADS - 1) / lines;
-    if (blockIdx.x + own * gridDim.x < strips) {
+    const uint32_t strips = count_strips(p), quants = (uint32_t)strip_quants(m.type, m.units),
+                   scales = (uint32_t)strip_scales(m.type, m.units);
+    for (uint32_t own = from / quants; own * quants < to && blockIdx.x + own * gridDim.x < strips; own++) {
         const struct strip_place at = find_strip(p, blockIdx.x + own * gridDim.x);
-        prefetch_l2((const unsigned char *)at.m->quants + at.strip * quants + (size_t)(line % lines) * LINE);
-    }
-    const uint32_t first = window * SWEEP_THREADS / lines, which = scale_lines > 0 ? first + thread / scale_lines : 0;
-    if (scale_lines > 0 && which <= last && blockIdx.x + which * gridDim.x < strips) {
-        const struct strip_place at = find_strip(p, blockIdx.x + which * gridDim.x);
-        prefetch_l2((const unsigned char *)at.m->scales + at.strip * scales + (size_t)(thread % scale_lines) * LINE);
+        const uint32_t start = own * quants, begin = from > start ? from - start : 0,
+                       end = to - start < quants ? to - start : quants;
+        prefetch_l2((const unsigned char *)at.m->quants + (size_t)at.strip * quants + begin, end - begin, i, n);
+        if (scales > 0 && begin == 0)
+            prefetch_l2((const unsigned char *)at.m->scales + (size_t)at.strip * scales, scales, i, n);
     }
 }
 

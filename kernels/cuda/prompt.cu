@@ -34,11 +34,20 @@ begin_step(struct sweep_shared *s, const struct prompt_args &a)
     copy_words(s->rows, a.sweep.rows, (a.sweep.n < NEAR_ROWS ? a.sweep.n : NEAR_ROWS) * sizeof *a.sweep.rows);
     if (threadIdx.x == 0) {
         s->a = a.sweep;
+        s->near = false;
+        s->step = sweep_step(a.step);
+        s->before = {a.layer, START};
         s->n_probes = s->last_split = 0;
     }
     __syncthreads();
     bring_layer(s, a.layer);
-    enter_layer(s, a.layer);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        enter_layer(s, a.layer);
+        if (has_product(s->step))
+            prepare(s, a.part);
+    }
+    __syncthreads();
 }
 
 static __global__ void
@@ -52,7 +61,7 @@ __launch_bounds__(SWEEP_THREADS, 1) prompt_between(struct prompt_args a)
         (a.step == PROMPT_ATTEND && a.sweep.n <= SPLIT_ROWS))
         look_at_rows(s);
     __syncthreads();
-    do_between(s, sweep_step(a.step));
+    do_between(s);
 }
 
 static __global__ void
@@ -62,7 +71,6 @@ __launch_bounds__(SWEEP_THREADS, 1) prompt_finish(struct prompt_args a)
     if (*a.stop != 0)
         return;
     begin_step(s, a);
-    prepare(s, sweep_step(a.step), a.part);
     const struct dev_matrix *const m = s->product.matrices[0];
     struct finish then = {s, {-INFINITY, 0}};
     const uint32_t pairs = a.strips * (STRIP / 2);

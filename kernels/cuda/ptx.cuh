@@ -159,15 +159,27 @@ load_activations(const uint4 *p)
     return v;
 }
 
-/* 128 bytes, at a multiple of 16, on their way into L2. */
+/* The same from shared memory. */
+static __device__ __forceinline__ uint4
+load_near(const uint4 *p)
+{
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"((uint32_t)__cvta_generic_to_shared(p)));
+    return v;
+}
+
+/* Bytes on their way into L2, as many as a multiple of 32 from an address that is one; by `n` threads together, of which
+ * this is number i. Where there is an instruction for all of them one thread does it. */
 static __device__ __forceinline__ void
-prefetch_l2(const void *p)
+prefetch_l2(const void *p, uint32_t bytes, uint32_t i, uint32_t n)
 {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], 128;" ::"l"(__cvta_generic_to_global(p)));
+    if (i == 0)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(bytes));
 #else
-#pragma unroll
-    for (int sector = 0; sector < 128; sector += 32)
+    for (uint32_t sector = i * 32; sector < bytes; sector += n * 32)
         asm volatile("prefetch.global.L2 [%0];" ::"l"((const unsigned char *)p + sector));
 #endif
 }
@@ -181,9 +193,9 @@ load_acquire(const uint32_t *p)
 }
 
 static __device__ __forceinline__ void
-store_release(uint32_t *p, uint32_t v)
+add_release(uint32_t *p, uint32_t v)
 {
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }
 
 static __device__ __forceinline__ uint32_t
@@ -192,6 +204,13 @@ add_acquire_release(uint32_t *p, uint32_t v)
     uint32_t was;
     asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(was) : "l"(p), "r"(v) : "memory");
     return was;
+}
+
+/* Ends the kernel, and with it what the device does for this process. */
+static __device__ __forceinline__ void
+trap_grid(void)
+{
+    asm volatile("trap;");
 }
 
 /* Nanoseconds. */

@@ -85,7 +85,7 @@ send_sweep(struct store *s, const struct sweep *w, const struct exit_rule *rule,
                              .n = (uint32_t)w->n,
                              .first = request_first_layer(w),
                              .to = w->to,
-                             .ahead = s->backend->ahead};
+                             .window = s->backend->window};
     a->n_groups = group_rows(w, groups);
     if (rule != NULL)
         a->until = (struct until_args){.temperature = piece_copy(&args, rule->temperature, depths, sizeof(float)),

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BARRIER_PATIENCE                                                                                               \
+    5000000000u /* nanoseconds that a block waits for others before it says so; again, until it ends */
+
 /* ---- device memory ---- */
 
 struct place {
@@ -119,6 +122,15 @@ take_places(struct store *s, struct err *err)
     return true;
 }
 
+/* The barrier of sweeps at rest, with whom to tell of waiting. */
+static bool
+prepare_barrier(struct store *s, struct err *err)
+{
+    const struct dev_barrier rest = {.patience = BARRIER_PATIENCE, .notes = s->backend->notes};
+    return cuda_did(s->backend, cudaMemcpy(s->dev.barrier, &rest, sizeof rest, cudaMemcpyHostToDevice),
+                    "opening a context", err);
+}
+
 /* What a round usually has waiting: results of a full guess call, two verdicts, an early exit; arguments of two sweeps. */
 static bool
 take_arenas(struct store *s, struct err *err)
@@ -171,7 +183,7 @@ cuda_store_open(struct weights *w, const struct store_desc *desc, struct store *
     s->limits = (struct request_limits){&w->desc, &s->desc, asked.dists};
     s->dev.dists_p = pool != NULL ? pool->p : NULL;
     s->dev.dists_vocab = asked.dists.vocab;
-    bool ok = device_here(b, err) && take_places(s, err) && take_arenas(s, err) &&
+    bool ok = device_here(b, err) && take_places(s, err) && prepare_barrier(s, err) && take_arenas(s, err) &&
               (desc->prompt_rows == 0 || prompts_open(s, err)) &&
               cuda_did(b, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), doing, err) &&
               cuda_did(b, cudaStreamCreateWithFlags(&s->side, cudaStreamNonBlocking), doing, err) &&

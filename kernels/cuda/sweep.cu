@@ -33,27 +33,51 @@ multiply_exactly(struct sweep_shared *s, enum pairing pairing, uint32_t turn)
     return turn;
 }
 
+/* Of rows that are normed into this block's shared memory. */
+template <enum weight_type T>
+static __device__ __forceinline__ uint32_t
+multiply_near(struct sweep_shared *s, uint32_t turn)
+{
+    struct finish then = {s, {-INFINITY, 0}};
+    const auto before = [s] {
+        if (s->how.norm != NULL)
+            norm_near(s);
+    };
+    near_strips<T>(s->product, (float *)s->work, &turn, before, then);
+    if (s->how.kind == FINISH_LOGITS)
+        put_part(s, then.part);
+    return turn;
+}
+
 template <enum weight_type T>
 static __device__ __forceinline__ uint32_t
 multiply_as(struct sweep_shared *s, uint32_t turn)
 {
     const uint32_t n = s->product.n;
-    return n <= TILE       ? multiply<T, 1>(s, turn)
+    return s->product.near ? multiply_near<T>(s, turn)
+           : n <= TILE     ? multiply<T, 1>(s, turn)
            : n <= 2 * TILE ? multiply<T, 2>(s, turn)
                            : multiply<T, PRODUCT_TILES>(s, turn);
 }
 
-/* Products of the step, if it has any. */
+/* Products of the step that was prepared. */
 static __device__ __forceinline__ uint32_t
-do_products(struct sweep_shared *s, uint32_t step, uint32_t turn)
+do_products(struct sweep_shared *s, uint32_t turn)
 {
-    const bool product = step == QKV || step == OUT || step == GATE_UP || step == DOWN || step == PROBE;
-    const uint32_t parts = !product ? 0 : step == QKV ? 3 : 1;
-    for (uint32_t part = 0; part < parts; part += s->product.n_matrices) {
-        prepare(s, step, part);
+    for (uint32_t part = 0; part < (s->step == QKV ? 3 : 1); part += s->product.n_matrices) {
+        if (part > 0) {
+            __syncthreads();
+            if (threadIdx.x == 0)
+                prepare(s, part);
+            __syncthreads();
+        }
         switch (s->product.matrices[0]->type) {
         case WEIGHT_F32:
-            turn = multiply_exactly(s, step == QKV ? PAIR_HEADS : step == GATE_UP ? PAIR_GATE_UP : PAIR_NONE, turn);
+            turn = multiply_exactly(s,
+                                    s->step == QKV       ? PAIR_HEADS
+                                    : s->step == GATE_UP ? PAIR_GATE_UP
+                                                         : PAIR_NONE,
+                                    turn);
             break;
         case WEIGHT_Q8_0: turn = multiply_as<WEIGHT_Q8_0>(s, turn); break;
         case WEIGHT_Q4_0: turn = multiply_as<WEIGHT_Q4_0>(s, turn); break;
@@ -66,42 +90,73 @@ do_products(struct sweep_shared *s, uint32_t step, uint32_t turn)
     return turn;
 }
 
+/* The first step of a layer comes. What block 0 says of a cancel is read by all at the layer's second barrier and at later
+ * ones: all leave at the same place. The next layer has another word, and this one is not set again before the barriers of that. */
+static __device__ __forceinline__ void
+begin_layer(struct sweep_shared *s)
+{
+    bring_layer(s, s->l + 1);
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        __stcg(&s->a.store.barrier->stop[s->l % 2], load_acquire(s->a.store.cancel));
+        if (s->a.until.temperature != NULL)
+            s->a.until.state->depth = s->l;
+    }
+}
+
+/* While a block waits: weights, what comes next, a cancel. */
+static __device__ __forceinline__ void
+wait_usefully(struct sweep_shared *s, uint32_t l, bool entered, uint32_t odd)
+{
+    const uint32_t thread = threadIdx.x;
+    if (thread == 2 * WARP)
+        arrange(s, &s->ahead[odd ^ 1]);
+    else if (thread == 3 * WARP)
+        s->stopped = !entered && __ldcg(&s->a.store.barrier->stop[l % 2]) != 0;
+    fetch_ahead(s->ahead[odd]);
+}
+
+/* What a block has to know before its first step. Behind it is a barrier, for what blocks have found out for each other. */
+static __device__ __forceinline__ void
+begin_sweep(struct sweep_shared *s, const struct sweep_args &a)
+{
+    copy_words(&s->model, a.model, sizeof s->model);
+    copy_words(s->rows, a.rows, (a.n < NEAR_ROWS ? a.n : NEAR_ROWS) * sizeof *a.rows);
+    if (threadIdx.x == 0) {
+        s->a = a;
+        s->l = a.first - 1;
+        s->step = STEPS - 1;
+        s->does = {};
+        s->n_probes = s->last_split = s->between = 0;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+        s->near = rows_are_near(s->model, a.n);
+    bring_layer(s, a.first);
+    __syncthreads();
+    if (threadIdx.x == SWEEP_THREADS - 1)
+        look_ahead(s, &s->ahead[0], a.first);
+    look_at_rows(s);
+}
+
 static __global__ void
 __launch_bounds__(SWEEP_THREADS, 1) sweep_layers(struct sweep_args a)
 {
     SHARED_MEMORY(struct sweep_shared, s);
     struct grid_barrier barrier = grid_barrier_of(a.store.barrier);
-    uint32_t turn = 0;
-    copy_words(&s->model, a.model, sizeof s->model);
-    copy_words(s->rows, a.rows, (a.n < NEAR_ROWS ? a.n : NEAR_ROWS) * sizeof *a.rows);
-    if (threadIdx.x == 0) {
-        s->a = a;
-        s->n_probes = s->last_split = 0;
-    }
-    __syncthreads();
-    bring_layer(s, a.first);
-    look_at_rows(s);
-
-    for (uint32_t l = a.first; l <= a.to; l++) {
-        enter_layer(s, l);
-        /* All blocks read the word behind a barrier before which it was set; the next layer has the other word, and this
-         * one is not set again before the barrier after that. */
-        uint32_t *const stop = &a.store.barrier->stop[l % 2];
-        if (blockIdx.x == 0 && threadIdx.x == 0) {
-            __stcg(stop, load_acquire(a.store.cancel));
-            if (a.until.temperature != NULL)
-                a.until.state->depth = l;
-        }
-        bool first = true;
-        for (uint32_t step = step_after(s, 0); step != STEPS; step = step_after(s, step + 1)) {
-            do_between(s, step);
-            turn = do_products(s, step, turn);
-            grid_sync(barrier, [&] { look_ahead(s, step); });
-            if (first && __ldcg(stop) != 0)
-                return;
-            first = false;
-        }
-        if (s->probes && leaves(s))
+    begin_sweep(s, a);
+    barrier.place = grid_place(a.first, START);
+    grid_sync(barrier, [=] { wait_usefully(s, a.first, true, 0); });
+    for (uint32_t turn = 0, odd = 1; s->step != STEPS; odd ^= 1) {
+        if (s->before.l != s->l)
+            begin_layer(s);
+        do_between(s);
+        if (has_product(s->step))
+            turn = do_products(s, turn);
+        const uint32_t l = s->l, step = s->step;
+        const bool entered = s->before.l != l;
+        barrier.place = grid_place(l, step);
+        grid_sync(barrier, [=] { wait_usefully(s, l, entered, odd); });
+        if (s->stopped || (step == PROBE && leaves(s, l)))
             return;
     }
 }

@@ -118,8 +118,6 @@ static __device__ __forceinline__ void
 shift_probe(struct sweep_shared *s)
 {
     const float *const h = hidden_of(s, s->a.rows[s->a.n - 1], s->l);
-    if (threadIdx.x == 0)
-        s->probe_start = globaltimer();
     for (uint32_t o = thread_here() / WARP * gridDim.x + blockIdx.x; o < s->model.width; o += gridDim.x * SWEEP_WARPS) {
         const float y = shifted(s->trained, h, o, s->model.width);
         if (threadIdx.x % WARP == 0)
@@ -127,26 +125,51 @@ shift_probe(struct sweep_shared *s)
     }
 }
 
-static __device__ __forceinline__ void
-norm_probe(struct sweep_shared *s)
+/* What the final norm sees of the row that is probed. */
+static __device__ __forceinline__ const float *
+probe_state(struct sweep_shared *s)
 {
-    const bool affine = s->trained.a != NULL;
-    if (threadIdx.x == 0 && !affine)
-        s->probe_start = globaltimer();
-    if (blockIdx.x == 0)
-        norm_row_as(s->model, s->model.exact || s->trained.full != NULL,
-                    affine ? s->a.store.until_shifted : hidden_of(s, s->a.rows[s->a.n - 1], s->l), s->model.final_norm,
-                    s->a.store.until_normed, 0, s->parts);
+    return s->does.shifts ? s->a.store.until_shifted : hidden_of(s, s->a.rows[s->a.n - 1], s->l);
 }
 
 static __device__ __forceinline__ void
-do_between(struct sweep_shared *s, uint32_t step)
+norm_probe(struct sweep_shared *s)
 {
-    switch (step) {
+    if (blockIdx.x == 0)
+        norm_row_as(s->model, s->model.exact || s->trained.full != NULL, probe_state(s), s->model.final_norm,
+                    s->a.store.until_normed, 0, s->parts);
+}
+
+/* The rows of the product that comes, normed into this block's shared memory; rows that take no part are zero there. */
+static __device__ __forceinline__ void
+norm_near(struct sweep_shared *s)
+{
+    const struct finish_how &how = s->how;
+    uint16_t *const to = (uint16_t *)(s->work + NEAR_AT);
+    const auto state = [&](uint32_t i) -> const float * {
+        if (how.kind == FINISH_LOGITS)
+            return probe_state(s);
+        return row_of(s, i).from < s->l ? hidden_of(s, row_of(s, i), how.norm_depth) : NULL;
+    };
+    for (uint32_t i = 0; i < s->product.n; i++)
+        if (state(i) != NULL)
+            add_squares(s->model, state(i), s->near_parts[i]);
+    __syncthreads();
+    for (uint32_t i = 0; i < s->product.n; i++)
+        put_near(s->model, state(i), how.norm, s->near_parts[i], to, i);
+    __syncthreads();
+}
+
+static __device__ __forceinline__ void
+do_between(struct sweep_shared *s)
+{
+    if (s->step >= SHIFT_PROBE && s->before.step < SHIFT_PROBE && threadIdx.x == 0)
+        s->probe_start = globaltimer();
+    switch (s->step) {
     case NORM_ATTENTION: norm_rows(s, s->l - 1, layer_here(s).attn_norm); break;
     case NORM_HEADS: norm_heads(s); break;
     case ATTEND: attend_all(s); break;
-    case NORM_MLP: norm_rows(s, s->attends ? s->l : s->l - 1, layer_here(s).ffn_norm); break;
+    case NORM_MLP: norm_rows(s, s->does.attends ? s->l : s->l - 1, layer_here(s).ffn_norm); break;
     case CARRY: carry_rows(s); break;
     case SHIFT_PROBE: shift_probe(s); break;
     case NORM_PROBE: norm_probe(s); break;

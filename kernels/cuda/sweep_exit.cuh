@@ -27,11 +27,11 @@ put_part(struct sweep_shared *s, struct softmax_part all)
         ((float2 *)s->a.store.until_parts)[blockIdx.x] = make_float2(all.max, all.sum);
 }
 
-/* Does the last row leave here? Every block comes to the same answer. */
+/* Does the last row leave at layer l? Every block comes to the same answer. */
 static __device__ __forceinline__ bool
-leaves(struct sweep_shared *s)
+leaves(struct sweep_shared *s, uint32_t l)
 {
-    const float temperature = s->a.until.temperature[s->l];
+    const float temperature = s->a.until.temperature[l];
     if (threadIdx.x < WARP) {
         struct softmax_part all = {-INFINITY, 0};
         for (uint32_t b = threadIdx.x; b < gridDim.x; b += WARP) {
@@ -44,10 +44,10 @@ leaves(struct sweep_shared *s)
     }
     __syncthreads();
     const float annealed = s->parts[0];
-    const bool exited = annealed >= s->a.until.threshold[s->l];
+    const bool exited = annealed >= s->a.until.threshold[l];
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         struct until_state *state = s->a.until.state;
-        state->probed[s->n_probes] = s->l;
+        state->probed[s->n_probes] = l;
         state->annealed[s->n_probes] = annealed;
         state->probes = s->n_probes + 1;
         state->exited = exited;

@@ -4,10 +4,16 @@
 
 #include "kernels/cuda/sweep_steps.cuh"
 
-static __device__ __forceinline__ struct product
-product_of(const struct dev_matrix *m, const void *x, uint32_t n)
+static __device__ __forceinline__ bool
+has_product(uint32_t step)
 {
-    return {{m, NULL, NULL}, 1, x, n};
+    return step == QKV || step == OUT || step == GATE_UP || step == DOWN || step == PROBE;
+}
+
+static __device__ __forceinline__ struct product
+product_of(const struct dev_matrix *m, const void *x, uint32_t n, bool near)
+{
+    return {{m, NULL, NULL}, 1, x, n, near};
 }
 
 /* How many of wq, wk, wv, from number `first` on, are one product: those of the same type. */
@@ -21,9 +27,9 @@ qkv_together(const struct sweep_shared *s, const struct dev_layer &d, uint32_t f
 }
 
 static __device__ __forceinline__ struct product
-qkv_product(const struct sweep_shared *s, const struct dev_layer &d, uint32_t first, const void *x, uint32_t n)
+qkv_product(const struct sweep_shared *s, const struct dev_layer &d, uint32_t first, const void *x)
 {
-    struct product p = {{&d.wq, &d.wk, &d.wv}, qkv_together(s, d, first), x, n};
+    struct product p = {{&d.wq, &d.wk, &d.wv}, qkv_together(s, d, first), x, s->a.n, s->near};
     if (first > 0)
         p.matrices[0] = first == 1 ? &d.wk : &d.wv;
     if (first == 1)
@@ -31,80 +37,105 @@ qkv_product(const struct sweep_shared *s, const struct dev_layer &d, uint32_t fi
     return p;
 }
 
-/* Puts the product of a step, and what becomes of it, where all threads see it. `part`: the first of wq, wk, wv that is
- * in it. */
-static __device__ __forceinline__ void
-prepare(struct sweep_shared *s, uint32_t step, uint32_t part)
+/* The product of a step. `part`: the first of wq, wk, wv that is in it. */
+static __device__ __forceinline__ struct product
+product_at(const struct sweep_shared *s, struct sweep_at at, uint32_t part)
 {
     const struct dev_store &store = s->a.store;
-    const struct dev_layer &d = layer_here(s);
-    const uint32_t n = s->a.n;
-    struct product *p = &s->product;
-    struct finish_how *how = &s->how;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        how->matrix = part;
-        switch (step) {
-        case QKV:
-            how->kind = FINISH_QKV;
-            *p = qkv_product(s, d, part, store.normed, n);
-            break;
-        case GATE_UP:
-            how->kind = FINISH_GATED;
-            *p = product_of(&d.gate_up, store.normed, n);
-            break;
-        case OUT:
-            how->kind = FINISH_STREAM;
-            how->from = s->l - 1;
-            how->scale = 1;
-            *p = product_of(&d.wo, store.attended, n);
-            break;
-        case DOWN:
-            how->kind = FINISH_STREAM;
-            how->from = s->attends ? s->l : s->l - 1;
-            how->scale = s->model.exact ? 1 : 1 / HIDDEN_SHRINK;
-            *p = product_of(&d.down, store.gated, n);
-            break;
-        default:
-            how->kind = FINISH_LOGITS;
-            how->logits = store.until_logits + (size_t)s->n_probes * s->model.vocab;
-            how->temperature = s->a.until.temperature[s->l];
-            *p = product_of(s->trained.full != NULL ? &s->own_head : &s->model.head, store.until_normed, 1);
-        }
+    const struct dev_layer &d = s->layers[at.l % 2];
+    const void *const near = s->work + NEAR_AT, *const normed = s->near ? near : store.normed;
+    switch (at.step) {
+    case QKV: return qkv_product(s, d, part, normed);
+    case GATE_UP: return product_of(&d.gate_up, normed, s->a.n, s->near);
+    case OUT: return product_of(&d.wo, store.attended, s->a.n, false);
+    case DOWN: return product_of(&d.down, store.gated, s->a.n, false);
+    default:
+        return product_of(s->trained.full != NULL ? &s->own_head : &s->model.head,
+                          s->does.probes_near ? near : store.until_normed, 1, s->does.probes_near);
     }
-    __syncthreads();
 }
 
-/* What is multiplied next after a step, on its way into L2: its beginning after a product, what follows after a step in
- * between. */
+/* Puts the product of step s->step, and what becomes of it, where all threads see it; by one thread. */
 static __device__ __forceinline__ void
-look_ahead(struct sweep_shared *s, uint32_t step)
+prepare(struct sweep_shared *s, uint32_t part)
 {
-    const bool between =
-        step == NORM_ATTENTION || step == NORM_HEADS || step == ATTEND || step == NORM_MLP || step == NORM_PROBE;
-    const struct dev_layer *d = &layer_here(s);
-    uint32_t next = step_after(s, step + 1);
-    if (!s->a.ahead)
+    const struct dev_layer &d = layer_here(s);
+    struct finish_how *how = &s->how;
+    how->matrix = part;
+    how->norm = NULL;
+    how->norm_depth = s->l - 1;
+    s->product = product_at(s, {s->l, s->step}, part);
+    switch (s->step) {
+    case QKV:
+        how->kind = FINISH_QKV;
+        how->norm = s->near && part == 0 ? d.attn_norm : NULL;
+        break;
+    case GATE_UP:
+        how->kind = FINISH_GATED;
+        how->norm = s->near ? d.ffn_norm : NULL;
+        how->norm_depth = s->does.attends ? s->l : s->l - 1;
+        break;
+    case OUT:
+        how->kind = FINISH_STREAM;
+        how->from = s->l - 1;
+        how->scale = 1;
+        break;
+    case DOWN:
+        how->kind = FINISH_STREAM;
+        how->from = s->does.attends ? s->l : s->l - 1;
+        how->scale = s->model.exact ? 1 : 1 / HIDDEN_SHRINK;
+        break;
+    default:
+        how->kind = FINISH_LOGITS;
+        how->logits = s->a.store.until_logits + (size_t)s->n_probes * s->model.vocab;
+        how->temperature = s->a.until.temperature[s->l];
+        how->norm = s->does.probes_near ? s->model.final_norm : NULL;
+    }
+}
+
+/* ---- what comes next: by one thread, while others wait ---- */
+
+/* What is multiplied next after the step that comes, to be fetched at the barrier behind that: its beginning after a
+ * product, what follows after a step in between. */
+static __device__ __forceinline__ void
+look_ahead(struct sweep_shared *s, struct ahead *ahead, uint32_t brought)
+{
+    struct sweep_at at = {s->l, s->step};
+    s->between = has_product(s->step) ? 0 : s->between + 1;
+    ahead->from = ahead->to = 0;
+    do
+        at = step_after(s, at, brought);
+    while (at.step != STEPS && !has_product(at.step));
+    if (at.step == STEPS)
         return;
-    if (next == STEPS) {
-        if (s->l == s->a.to)
-            return;
-        d = &s->layers[(s->l + 1) % 2];
-        next = !skips(s->a.skip_attention, s->l + 1) ? QKV : !skips(s->a.skip_mlp, s->l + 1) ? GATE_UP : STEPS;
-    }
-    switch (next) {
-    case NORM_ATTENTION:
-    case QKV: prefetch_product(qkv_product(s, *d, 0, NULL, 0), between); break;
-    case NORM_HEADS:
-    case ATTEND:
-    case OUT: prefetch_product(product_of(&d->wo, NULL, 0), between); break;
-    case NORM_MLP:
-    case GATE_UP: prefetch_product(product_of(&d->gate_up, NULL, 0), between); break;
-    case DOWN: prefetch_product(product_of(&d->down, NULL, 0), between); break;
-    case SHIFT_PROBE:
-    case NORM_PROBE:
-    case PROBE: prefetch_product(product_of(&s->model.head, NULL, 0), between); break;
-    }
+    ahead->product = product_at(s, at, 0);
+    ahead->from = s->between * s->a.window;
+    ahead->to = ahead->from + s->a.window;
+}
+
+/* The step after the one that is being done, and what is fetched behind it. */
+static __device__ __forceinline__ void
+arrange(struct sweep_shared *s, struct ahead *ahead)
+{
+    const uint32_t brought = s->l + 1;
+    const struct sweep_at next = step_after(s, {s->l, s->step}, brought);
+    s->before = {s->l, s->step};
+    s->step = next.step;
+    if (next.step == STEPS)
+        return;
+    if (next.l != s->l)
+        enter_layer(s, next.l);
+    if (has_product(next.step))
+        prepare(s, 0);
+    look_ahead(s, ahead, brought);
+}
+
+/* Of this block's part, by all warps but the first. */
+static __device__ __forceinline__ void
+fetch_ahead(const struct ahead &ahead)
+{
+    if (ahead.from < ahead.to)
+        prefetch_product(ahead.product, ahead.from, ahead.to, thread_here() - WARP, SWEEP_THREADS - WARP);
 }
 
 #endif

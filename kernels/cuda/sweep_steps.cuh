@@ -1,24 +1,9 @@
-/* The steps of a layer, which of them a layer has, and how a block comes to the next layer. */
+/* Which steps a layer has, and how a block comes to the next layer. */
 #ifndef KERNELS_CUDA_SWEEP_STEPS_CUH
 #define KERNELS_CUDA_SWEEP_STEPS_CUH
 
 #include "kernels/cuda/finish.cuh"
-
-enum step {
-    NORM_ATTENTION,
-    QKV,
-    NORM_HEADS, /* models that norm queries and keys: that, and their rotation */
-    ATTEND,
-    OUT,
-    NORM_MLP,
-    GATE_UP,
-    DOWN,
-    CARRY,       /* both sublayers skipped */
-    SHIFT_PROBE, /* an affine head's */
-    NORM_PROBE,
-    PROBE,
-    STEPS
-};
+#include "kernels/cuda/steps.h"
 
 static __device__ __forceinline__ bool
 skips(const uint8_t *mask, uint32_t l)
@@ -46,43 +31,68 @@ bring_layer(struct sweep_shared *s, uint32_t l)
         copy_words(&s->layers[l % 2], &s->model.layers[l], sizeof(struct dev_layer));
 }
 
-static __device__ __forceinline__ void
-enter_layer(struct sweep_shared *s, uint32_t l)
+/* What layer l does, of 1 and up; its descriptors must be there. */
+static __device__ __forceinline__ struct layer_does
+layer_does_what(const struct sweep_shared *s, uint32_t l)
 {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        s->l = l;
-        s->attends = !skips(s->a.skip_attention, l);
-        s->has_mlp = !skips(s->a.skip_mlp, l);
-        s->probes = s->a.until.temperature != NULL && s->a.until.threshold[l] <= 1;
-        s->trained = {NULL, NULL, NULL};
-        if (s->probes && s->a.until.trained)
-            s->trained = s->model.trained[l];
-        s->own_head = {s->trained.full, NULL, NULL, WEIGHT_F32, s->model.vocab, s->model.width, 0, 0};
-    }
-    __syncthreads();
-    bring_layer(s, l + 1);
+    const struct dev_layer &d = s->layers[l % 2];
+    const bool probes = s->a.until.temperature != NULL && s->a.until.threshold[l] <= 1;
+    struct dev_head head = {NULL, NULL, NULL};
+    if (probes && s->a.until.trained)
+        head = s->model.trained[l];
+    return {!skips(s->a.skip_attention, l),
+            !skips(s->a.skip_mlp, l),
+            d.q_norm != NULL || d.k_norm != NULL,
+            probes,
+            head.a != NULL,
+            head.full == NULL && rows_are_near(s->model, 1)};
 }
 
 static __device__ __forceinline__ bool
-does(struct sweep_shared *s, uint32_t step)
+does(const struct sweep_shared *s, const struct layer_does &layer, uint32_t step)
 {
     switch (step) {
-    case NORM_HEADS: return s->attends && (layer_here(s).q_norm != NULL || layer_here(s).k_norm != NULL);
-    case CARRY: return !s->attends && !s->has_mlp;
-    case SHIFT_PROBE: return s->trained.a != NULL;
-    case NORM_PROBE:
-    case PROBE: return s->probes;
-    default: return step <= OUT ? s->attends : s->has_mlp;
+    case START: return false;
+    case NORM_ATTENTION: return layer.attends && !s->near;
+    case NORM_HEADS: return layer.attends && layer.norms_heads;
+    case NORM_MLP: return layer.has_mlp && !s->near;
+    case CARRY: return !layer.attends && !layer.has_mlp;
+    case SHIFT_PROBE: return layer.probes && layer.shifts;
+    case NORM_PROBE: return layer.probes && !layer.probes_near;
+    case PROBE: return layer.probes;
+    default: return step <= OUT ? layer.attends : layer.has_mlp;
     }
 }
 
-static __device__ __forceinline__ uint32_t
-step_after(struct sweep_shared *s, uint32_t step)
+/* What comes after a step of layer s->l, or of the one behind it if its descriptors are there, which layer `brought` says. A
+ * step of STEPS: nothing, or nobody knows yet. */
+static __device__ __forceinline__ struct sweep_at
+step_after(const struct sweep_shared *s, struct sweep_at at, uint32_t brought)
 {
-    while (step < STEPS && !does(s, step))
-        step++;
-    return step;
+    struct layer_does layer = s->does;
+    if (at.l != s->l)
+        layer = layer_does_what(s, at.l);
+    for (;;) {
+        while (++at.step < STEPS)
+            if (does(s, layer, at.step))
+                return at;
+        if (at.l == s->a.to || at.l == brought)
+            return at;
+        layer = layer_does_what(s, ++at.l);
+        at.step = UINT32_MAX;
+    }
+}
+
+/* By one thread. */
+static __device__ __forceinline__ void
+enter_layer(struct sweep_shared *s, uint32_t l)
+{
+    s->l = l;
+    s->does = layer_does_what(s, l);
+    s->trained = {NULL, NULL, NULL};
+    if (s->does.probes && s->a.until.trained)
+        s->trained = s->model.trained[l];
+    s->own_head = {s->trained.full, NULL, NULL, WEIGHT_F32, s->model.vocab, s->model.width, 0, 0};
 }
 
 #endif

@@ -41,6 +41,40 @@ multiply_rows(struct product_args a)
         packed_strips<T == WEIGHT_F32 ? WEIGHT_F16 : T, NT>(a.product, 0, shared, &turn, put);
 }
 
+/* The same of up to a tile of rows that lie in shared memory, which is where each block copies them first. */
+template <enum weight_type T>
+static __global__ void
+multiply_near_rows(struct product_args a)
+{
+    SHARED_MEMORY(unsigned char, shared);
+    const uint32_t units = a.product.matrices[0]->units;
+    uint16_t *const near = (uint16_t *)(shared + NEAR_AT);
+    struct put_output put = {a};
+    struct product p = a.product;
+    uint32_t turn = 0;
+    p.x = near;
+    p.near = true;
+    const auto copy = [&] {
+        for (uint32_t r = 0; r < p.n; r++)
+            for (uint32_t k = thread_here(); k < units * UNIT; k += SWEEP_THREADS)
+                near[near_place(units, r, k)] = ((const uint16_t *)a.product.x)[packed_place(units, r, k)];
+        __syncthreads();
+    };
+    near_strips<T>(p, (float *)shared, &turn, copy, put);
+}
+
+/* Whether it can be run so, which it is then. */
+template <enum weight_type T>
+static bool
+run_near_product(const struct product_args &a)
+{
+    const uint32_t units = a.product.matrices[0]->units;
+    if (T == WEIGHT_F32 || a.product.n > TILE || a.product.n * near_stride(units) * 16 > NEAR_SHARED)
+        return false;
+    run(multiply_near_rows < T == WEIGHT_F32 ? WEIGHT_F16 : T >, a, NEAR_AT + NEAR_SHARED);
+    return true;
+}
+
 template <enum weight_type T>
 static void
 run_product(const struct product_args &a)

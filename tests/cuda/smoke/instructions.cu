@@ -179,7 +179,7 @@ load_all_ways(struct load_args a)
     uint4 v = make_uint4(1, 2, 3, 4), w;
     uint2 pair = make_uint2(5, 6), state;
     uint32_t one = 7;
-    prefetch_l2((const void *)((uintptr_t)p / 128 * 128));
+    prefetch_l2((const void *)((uintptr_t)p / 128 * 128), 128, 0, 1);
     load_weights(&v, p, take);
     load_weights(&pair, p, take);
     load_weights(&one, p, take);

@@ -18,7 +18,7 @@ multiply(const test_matrix &w, const test_rows &x, uint32_t n)
 {
     const size_t outputs = (size_t)n * w.m.rows;
     struct product_args a = {};
-    a.product = {{&w.m, NULL, NULL}, 1, x.packed, n};
+    a.product = {{&w.m, NULL, NULL}, 1, x.packed, n, false};
     a.model.head_dim = 2;
     a.out[0] = on_device(std::vector<float>(outputs, NAN));
     struct dev_matrix *there = on_device(std::vector<struct dev_matrix>(1, w.m)); /* not on the host's stack */

@@ -70,8 +70,8 @@ go_wrong(struct wrong_args a)
             grid_sync(barrier, [] {});
         }
         break;
-    case FETCHED_ASKEW: prefetch_l2((const char *)a.out + 8); break;
-    case FETCHED_BEHIND: prefetch_l2(a.out + 48); break;
+    case FETCHED_ASKEW: prefetch_l2((const char *)a.out + 8, 32, 0, 1); break;
+    case FETCHED_BEHIND: prefetch_l2(a.out + 48, 128, 0, 1); break;
     default: load_weights(&loaded, (const char *)a.out + 4, true); a.out[t] = loaded.x;
     }
     a.out[0] = (uint32_t)d[0] + 1;
@@ -139,7 +139,7 @@ static void
 test_loads_are_aligned(void **)
 {
     assert_complains(MISALIGNED, "no multiple", "test_cuda_emulation_errors.cc:");
-    assert_complains(FETCHED_ASKEW, "no multiple of 16", "test_cuda_emulation_errors.cc:");
+    assert_complains(FETCHED_ASKEW, "no multiple of 32", "test_cuda_emulation_errors.cc:");
     assert_complains(FETCHED_BEHIND, "no memory of the device", "test_cuda_emulation_errors.cc:");
 }
 

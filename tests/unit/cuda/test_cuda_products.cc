@@ -4,7 +4,7 @@
 
 #include "tests/rigs/cuda_product.h"
 
-/* A product of up to three matrices; then of its last row alone, whose bits must be the same. */
+/* A product of up to three matrices; then of its first row alone, and of rows in shared memory, whose bits must be the same. */
 template <enum weight_type T>
 static void
 check_product(uint32_t n, uint32_t cols, uint32_t n_matrices)
@@ -15,7 +15,7 @@ check_product(uint32_t n, uint32_t cols, uint32_t n_matrices)
     const test_matrix *all[3] = {&one, &two, &three};
     const test_rows x(n, cols, exact);
     struct product_args a = {};
-    a.product = {{&one.m, &two.m, &three.m}, n_matrices, x.packed, n};
+    a.product = {{&one.m, &two.m, &three.m}, n_matrices, x.packed, n, false};
     a.model.head_dim = 2;
     for (uint32_t i = 0; i < n_matrices; i++)
         a.out[i] = on_device(std::vector<float>((size_t)n * all[i]->m.rows, NAN));
@@ -25,8 +25,15 @@ check_product(uint32_t n, uint32_t cols, uint32_t n_matrices)
         if (!(apart < (exact ? 1e-6 : 1e-5)))
             fail_msg("type %d, %u x %u, %u rows, matrix %u: %g apart", (int)T, all[i]->m.rows, cols, n, i, apart);
     }
-    std::vector<float> alone(cols), row0(x.values.begin(), x.values.begin() + cols);
     struct product_args b = a;
+    for (uint32_t i = 0; i < n_matrices; i++)
+        b.out[i] = on_device(std::vector<float>((size_t)n * all[i]->m.rows, NAN));
+    const bool near = run_near_product<T>(b);
+    for (uint32_t i = 0; i < n_matrices; i++) {
+        if (near)
+            assert_memory_equal(a.out[i], b.out[i], (size_t)n * all[i]->m.rows * sizeof(float));
+        cudaFree(b.out[i]);
+    }
     b.product.n = 1;
     for (uint32_t i = 0; i < n_matrices; i++)
         b.out[i] = on_device(std::vector<float>(all[i]->m.rows, NAN));

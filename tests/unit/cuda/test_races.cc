@@ -70,7 +70,7 @@ between_blocks(const struct race_args &a, unsigned t)
         a.data[t] = t;
         __syncthreads();
         if (t == 0 && !fenced && a.missing != ONE) {
-            store_release(a.counter, 1);
+            add_release(a.counter, 1);
         } else if (t == 0) {
             if (a.missing != ONE)
                 __threadfence();

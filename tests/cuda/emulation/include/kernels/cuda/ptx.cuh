@@ -174,12 +174,19 @@ load_activations(const uint4 *p, EMULATED_SITE)
     return *p;
 }
 
-static inline void
-prefetch_l2(const void *p, EMULATED_SITE)
+static inline uint4
+load_near(const uint4 *p, EMULATED_SITE)
 {
-    if ((uintptr_t)p % 16 != 0) /* of the bulk copy: a line that begins elsewhere is two */
-        emulation::misuse(EMULATED_HERE, "fetches ahead from an address that is no multiple of 16");
-    if (!emulation::on_device(p, 128))
+    return load_activations(p, file_, line_);
+}
+
+static inline void
+prefetch_l2(const void *p, uint32_t bytes, uint32_t, uint32_t, EMULATED_SITE)
+{
+    if ((uintptr_t)p % 32 != 0 || bytes % 32 != 0 || bytes == 0)
+        emulation::misuse(EMULATED_HERE, "fetches %u bytes ahead, from an address of which one is no multiple of 32",
+                          bytes);
+    if (!emulation::on_device(p, bytes))
         emulation::misuse(EMULATED_HERE, "fetches ahead what is no memory of the device");
 }
 
@@ -193,10 +200,10 @@ load_acquire(const uint32_t *p, EMULATED_SITE)
 }
 
 EMULATED_UNSEEN static inline void
-store_release(uint32_t *p, uint32_t v, EMULATED_SITE)
+add_release(uint32_t *p, uint32_t v, EMULATED_SITE)
 {
-    emulation::atomic(p, sizeof *p, emulation::STORES, emulation::RELEASES, EMULATED_HERE);
-    *(volatile uint32_t *)p = v;
+    emulation::atomic(p, sizeof *p, emulation::CHANGES, emulation::RELEASES, EMULATED_HERE);
+    *p += v;
 }
 
 EMULATED_UNSEEN static inline uint32_t
@@ -207,6 +214,12 @@ add_acquire_release(uint32_t *p, uint32_t v, EMULATED_SITE)
     const uint32_t was = *p;
     *p = was + v;
     return was;
+}
+
+[[noreturn]] static inline void
+trap_grid(EMULATED_SITE)
+{
+    emulation::misuse(EMULATED_HERE, "ends the kernel");
 }
 
 static inline uint64_t
