@@ -17,6 +17,7 @@
 #define KERNELS_CUDA_LAYOUT_H
 
 #include "kernels/backend.h"
+#include "kernels/cuda/steps.h"
 #include "kernels/host_device.h"
 
 #define STRIP      16  /* packed rows in a strip */
@@ -192,16 +193,6 @@ strip_scales(enum weight_type type, uint32_t units)
 }
 
 /* ---- a store ---- */
-
-struct dev_barrier {  /* of a cooperative grid: grid.cuh */
-    uint32_t arrived; /* at rest zero but for the highest bit */
-    uint32_t apart[31];
-    uint32_t stop[2]; /* the sweep was cancelled: block 0 looks, all others read it; layers take turns */
-    uint64_t
-        patience;    /* nanoseconds until a block that waits notes it, and again until it ends the kernel; 0: forever */
-    uint32_t *notes; /* (blocks) of a device, on the host: where a block waits for too long, else 0 */
-};
-#define GRID_LOOK 10000000u /* nanoseconds between two looks at the clock, at most */
 
 #define HEAD_PIECE 4096 /* logits that one block looks at */
 

@@ -1,5 +1,5 @@
-/* The steps of a layer, on both sides: the sweep kernel goes through them (sweep_steps.cuh), and the host names the one that a
- * block waits behind for too long (failure.c). */
+/* The steps of a layer and the barrier behind each, on both sides: the sweep kernel goes through them (sweep_steps.cuh), and
+ * the host names the one that a block waits behind for too long (failure.c). */
 #ifndef KERNELS_CUDA_STEPS_H
 #define KERNELS_CUDA_STEPS_H
 
@@ -30,5 +30,15 @@ grid_place(uint32_t layer, uint32_t step)
 {
     return layer * STEPS + step;
 }
+
+struct dev_barrier {  /* of a cooperative grid: grid.cuh */
+    uint32_t arrived; /* at rest zero but for the highest bit */
+    uint32_t apart[31];
+    uint32_t stop[2]; /* the sweep was cancelled: block 0 looks, all others read it; layers take turns */
+    uint64_t
+        patience;    /* nanoseconds until a block that waits notes it, and again until it ends the kernel; 0: forever */
+    uint32_t *notes; /* (blocks) of a device, on the host: where a block waits for too long, else 0 */
+};
+#define GRID_LOOK 10000000u /* nanoseconds between two looks at the clock, at most */
 
 #endif
