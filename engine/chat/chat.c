@@ -1,0 +1,186 @@
+#include "engine/chat/chat.h"
+
+#include <stdlib.h>
+
+#include "engine/base/utf8.h"
+#include "engine/chat/evaluate.h"
+#include "engine/chat/json_read.h"
+#include "engine/chat/parser.h"
+#include "engine/chat/walk.h"
+
+const struct chat_bounds chat_bounds = {
+    .steps = 20000000, .memory = (size_t)256 << 20, .output = (size_t)64 << 20, .depth = 1000};
+
+struct chat {
+    struct arena arena; /* of the tree */
+    struct node *first;
+};
+
+static struct render
+begin(const struct chat_bounds *b)
+{
+    return (struct render){
+        .arena = {.most = b->memory}, .most_depth = b->depth, .steps = b->steps, .output = b->output, .line = 1};
+}
+
+static bool
+failed(const struct render *r, struct err *err)
+{
+    return err_set(err, ERR_WORK, "the chat template, line %u: %s", r->failed_line, r->failed);
+}
+
+/* ---- reading ---- */
+
+/* Filters and tests that are not there: in a branch they count only where somebody comes by, as in jinja2. */
+static bool
+check_names(struct render *r, const struct node *n, bool branch)
+{
+    for (; n != NULL; n = n->next) {
+        const bool soft = n->kind == NODE_IF || n->kind == NODE_CONDITION || (branch && n->body == NULL);
+        const bool unknown =
+            (n->kind == NODE_FILTER && !filter_known(n->name)) || (n->kind == NODE_TEST && !test_known(n->name));
+        r->line = n->line;
+        if (unknown && !branch)
+            return render_fail(r, "the %s '%.*s' is not supported", n->kind == NODE_FILTER ? "filter" : "test",
+                               (int)n->name.len, n->name.data);
+        const struct node *const single[] = {n->a, n->kind == NODE_COMPARE ? NULL : n->b, n->c};
+        const struct node *const lists[] = {n->list, n->body, n->otherwise};
+        for (int i = 0; i < 3; i++) {
+            struct node alone;
+            if (single[i] != NULL) {
+                alone = *single[i];
+                alone.next = NULL;
+            }
+            if ((single[i] != NULL && !check_names(r, &alone, soft)) || !check_names(r, lists[i], soft))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool
+chat_open(struct chat **out, struct slice template, struct err *err)
+{
+    struct render r = begin(&chat_bounds);
+    struct chat *c = *out = calloc(1, sizeof *c);
+    if (c == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the chat template");
+    if (!utf8_valid(template.data, template.len))
+        render_fail(&r, "it is not UTF-8");
+    else
+        c->first = parse_template(&r, template);
+    if (r.failed == NULL)
+        check_names(&r, c->first, false);
+    c->arena = r.arena;
+    if (r.failed == NULL)
+        return true;
+    failed(&r, err);
+    chat_close(c);
+    *out = NULL;
+    return false;
+}
+
+void
+chat_close(struct chat *c)
+{
+    if (c == NULL)
+        return;
+    arena_free(&c->arena);
+    free(c);
+}
+
+/* ---- what a template is told ---- */
+
+static bool
+put(struct render *r, struct dict *d, const char *name, struct value v)
+{
+    return dict_put(r, d, value_words(name), v);
+}
+
+static bool
+add_message(struct render *r, struct growing *messages, const char *role, struct slice content)
+{
+    struct dict *m = render_dict(r);
+    return m != NULL && put(r, m, "role", value_words(role)) && put(r, m, "content", value_text(content)) &&
+           growing_add(r, messages, value_dict(m));
+}
+
+static bool
+put_messages(struct render *r, struct dict *d, const struct chat_dialogue *dialogue)
+{
+    struct growing messages;
+    return growing_begin(r, &messages, LIST_LIST) &&
+           (dialogue->system == NULL || add_message(r, &messages, "system", slice_of(dialogue->system))) &&
+           add_message(r, &messages, "user", dialogue->user) && put(r, d, "messages", value_list(messages.list)) &&
+           put(r, d, "add_generation_prompt", value_bool(true));
+}
+
+static bool
+put_variable(struct render *r, struct dict *d, const struct chat_variable *variable)
+{
+    struct value v = value_text(variable->value);
+    if (!variable->text && !value_read_json(r, variable->value, &v)) {
+        if (r->stopped)
+            return false;
+        r->failed = NULL;
+        r->depth = 0;
+        v = value_text(variable->value);
+    }
+    return dict_put(r, d, value_text(variable->name), v);
+}
+
+/* JSON of a kind, from outside. */
+static bool
+read_outside(struct render *r, const char *what, struct slice json, enum value_kind kind, struct value *v,
+             struct err *err)
+{
+    if (!value_read_json(r, json, v))
+        return err_set(err, ERR_USAGE, "%s: %s", what, r->failed);
+    return v->kind == kind ||
+           err_set(err, ERR_USAGE, "%s: a JSON %s is needed", what, kind == VALUE_LIST ? "list" : "object");
+}
+
+static bool
+set_scene(struct render *r, struct dict *d, const struct chat_dialogue *dialogue, struct err *err)
+{
+    struct value tools = value_none(), context;
+    if (dialogue->tools != NULL && !read_outside(r, "tools", slice_of(dialogue->tools), VALUE_LIST, &tools, err))
+        return false;
+    bool ok = put(r, d, "tools", tools) && put(r, d, "documents", value_none()) &&
+              (dialogue->user.data == NULL || put_messages(r, d, dialogue));
+    if (dialogue->context.data != NULL) {
+        if (!ok || !read_outside(r, "the context", dialogue->context, VALUE_DICT, &context, err))
+            return ok ? false : failed(r, err);
+        for (size_t i = 0; i < context.dict->n && ok; i++)
+            ok = dict_put(r, d, context.dict->at[i].key, context.dict->at[i].value);
+    }
+    for (size_t i = 0; i < dialogue->n_variables && ok; i++)
+        ok = put_variable(r, d, &dialogue->variables[i]);
+    return ok || failed(r, err);
+}
+
+bool
+chat_render(const struct chat *c, const struct chat_dialogue *dialogue, char **text, size_t *len, struct err *err)
+{
+    struct render r = begin(dialogue->bounds != NULL ? dialogue->bounds : &chat_bounds);
+    struct dict *given = render_dict(&r);
+    struct buffer out = {0};
+    r.now = dialogue->now;
+    r.scope = render_scope(&r, NULL);
+    *text = NULL;
+    bool ok = given != NULL && r.scope != NULL ? set_scene(&r, given, dialogue, err) : failed(&r, err);
+    if (ok) {
+        r.given = given;
+        ok = execute(&r, c->first, &out) == ENDS_WELL || failed(&r, err);
+    }
+    if (ok && (*text = malloc(out.len + 1)) == NULL)
+        ok = err_set(err, ERR_WORK, "out of memory for a prompt of %zu bytes", out.len);
+    if (ok) {
+        if (out.len > 0)
+            memcpy(*text, out.at, out.len);
+        (*text)[out.len] = '\0';
+        *len = out.len;
+    }
+    arena_free(&r.arena);
+    return ok;
+}

@@ -1,0 +1,160 @@
+#include "engine/chat/text.h"
+
+#include <string.h>
+
+#include "engine/base/utf8.h"
+
+size_t
+text_character(struct slice s, uint32_t *code)
+{
+    const unsigned char first = (unsigned char)s.data[0];
+    if (first < 0x80) {
+        if (code != NULL)
+            *code = first;
+        return 1;
+    }
+    size_t n = utf8_character(s.data, s.len, code);
+    if (n == 0) {
+        n = 1;
+        if (code != NULL)
+            *code = 0xfffd;
+    }
+    return n;
+}
+
+size_t
+text_offset(struct slice s, size_t i)
+{
+    size_t at = 0;
+    for (; i > 0 && at < s.len; i--)
+        at += text_character((struct slice){s.data + at, s.len - at}, NULL);
+    return at;
+}
+
+size_t
+text_length(struct slice s)
+{
+    size_t n = 0;
+    for (size_t at = 0; at < s.len; n++)
+        at += text_character((struct slice){s.data + at, s.len - at}, NULL);
+    return n;
+}
+
+struct slice
+text_part(struct slice s, size_t from, size_t to)
+{
+    const size_t begin = text_offset(s, from);
+    const struct slice rest = {s.data + begin, s.len - begin};
+    return (struct slice){rest.data, to > from ? text_offset(rest, to - from) : 0};
+}
+
+bool
+text_is_space(uint32_t code)
+{
+    return utf8_is_space(code) || (code >= 0x1c && code <= 0x1f);
+}
+
+static bool
+is_stripped(uint32_t code, struct slice character, struct slice what)
+{
+    return what.data == NULL ? text_is_space(code) : text_find(what, character, 0) != SIZE_MAX;
+}
+
+/* Bytes of the last character. */
+static size_t
+last_character(struct slice s, uint32_t *code)
+{
+    for (size_t n = 1; n <= 4 && n <= s.len; n++) {
+        const struct slice end = {s.data + s.len - n, n};
+        if (text_character(end, code) == n && (n > 1 || *code < 0x80))
+            return n;
+    }
+    *code = 0xfffd;
+    return 1;
+}
+
+struct slice
+text_strip(struct slice s, struct slice what, enum text_side side)
+{
+    uint32_t code;
+    while ((side & TEXT_LEFT) != 0 && s.len > 0) {
+        const size_t n = text_character(s, &code);
+        if (!is_stripped(code, (struct slice){s.data, n}, what))
+            break;
+        s = (struct slice){s.data + n, s.len - n};
+    }
+    while ((side & TEXT_RIGHT) != 0 && s.len > 0) {
+        const size_t n = last_character(s, &code);
+        if (!is_stripped(code, (struct slice){s.data + s.len - n, n}, what))
+            break;
+        s.len -= n;
+    }
+    return s;
+}
+
+size_t
+text_find(struct slice s, struct slice what, size_t from)
+{
+    if (from > s.len || what.len > s.len - from)
+        return SIZE_MAX;
+    if (what.len == 0)
+        return from;
+    const char *at = memmem(s.data + from, s.len - from, what.data, what.len);
+    return at == NULL ? SIZE_MAX : (size_t)(at - s.data);
+}
+
+size_t
+text_find_last(struct slice s, struct slice what, size_t to)
+{
+    if (to > s.len)
+        to = s.len;
+    if (what.len > to)
+        return SIZE_MAX;
+    for (size_t at = to - what.len + 1; at-- > 0;)
+        if (what.len == 0 || memcmp(s.data + at, what.data, what.len) == 0)
+            return at;
+    return SIZE_MAX;
+}
+
+bool
+text_begins(struct slice s, struct slice with)
+{
+    return with.len == 0 || (with.len <= s.len && memcmp(s.data, with.data, with.len) == 0);
+}
+
+bool
+text_ends(struct slice s, struct slice with)
+{
+    return with.len == 0 || (with.len <= s.len && memcmp(s.data + s.len - with.len, with.data, with.len) == 0);
+}
+
+static bool
+ends_line(uint32_t code)
+{
+    return (code >= '\n' && code <= '\r') || (code >= 0x1c && code <= 0x1e) || code == 0x85 || code == 0x2028 ||
+           code == 0x2029;
+}
+
+bool
+text_line(struct slice s, size_t *at, struct slice *line, size_t *end)
+{
+    const size_t begin = *at;
+    if (begin >= s.len)
+        return false;
+    size_t here = begin, n = 0;
+    uint32_t code = 0;
+    while (here < s.len) {
+        n = text_character((struct slice){s.data + here, s.len - here}, &code);
+        if (ends_line(code))
+            break;
+        here += n;
+    }
+    *line = (struct slice){s.data + begin, here - begin};
+    if (here == s.len)
+        n = 0;
+    else if (code == '\r' && here + 1 < s.len && s.data[here + 1] == '\n')
+        n = 2;
+    *end = n;
+    *at = here + n;
+    return true;
+}

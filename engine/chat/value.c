@@ -1,0 +1,80 @@
+#include "engine/chat/value.h"
+
+bool
+value_is_whole(struct value v, int64_t *whole)
+{
+    if (v.kind == VALUE_INT)
+        *whole = v.whole;
+    else if (v.kind == VALUE_BOOL)
+        *whole = v.truth;
+    else
+        return false;
+    return true;
+}
+
+bool
+value_is_number(struct value v, double *real)
+{
+    int64_t whole;
+    if (v.kind == VALUE_FLOAT)
+        *real = v.real;
+    else if (value_is_whole(v, &whole))
+        *real = (double)whole;
+    else
+        return false;
+    return true;
+}
+
+bool
+value_truth(struct value v)
+{
+    switch (v.kind) {
+    case VALUE_MISSING:
+    case VALUE_UNDEFINED:
+    case VALUE_NONE: return false;
+    case VALUE_BOOL: return v.truth;
+    case VALUE_INT: return v.whole != 0;
+    case VALUE_FLOAT: return v.real < 0 || v.real > 0 || v.real != v.real;
+    case VALUE_TEXT: return v.text.len > 0;
+    case VALUE_LIST: return v.list->kind == LIST_GENERATOR || v.list->n > 0;
+    case VALUE_DICT: return v.dict->n > 0;
+    default: return true;
+    }
+}
+
+const char *
+value_type(struct value v)
+{
+    static const char *const lists[] = {
+        [LIST_LIST] = "list",          [LIST_TUPLE] = "tuple",        [LIST_RANGE] = "range",
+        [LIST_KEYS] = "dict_keys",     [LIST_VALUES] = "dict_values", [LIST_ITEMS] = "dict_items",
+        [LIST_GENERATOR] = "generator"};
+    switch (v.kind) {
+    case VALUE_MISSING:
+    case VALUE_UNDEFINED: return "Undefined";
+    case VALUE_NONE: return "NoneType";
+    case VALUE_BOOL: return "bool";
+    case VALUE_INT: return "int";
+    case VALUE_FLOAT: return "float";
+    case VALUE_TEXT: return v.markup ? "Markup" : "str";
+    case VALUE_LIST: return lists[v.list->kind];
+    case VALUE_DICT: return "dict";
+    case VALUE_NAMESPACE: return "Namespace";
+    case VALUE_MACRO: return "Macro";
+    case VALUE_METHOD:
+    case VALUE_FUNCTION: return "function";
+    case VALUE_LOOP: return "LoopContext";
+    }
+    return "?";
+}
+
+bool
+value_hashable(struct value v)
+{
+    if (v.kind == VALUE_DICT || (v.kind == VALUE_LIST && v.list->kind != LIST_TUPLE))
+        return false;
+    for (size_t i = 0; v.kind == VALUE_LIST && i < v.list->n; i++)
+        if (!value_hashable(v.list->at[i]))
+            return false;
+    return true;
+}
