@@ -59,7 +59,7 @@ terminal 160x48 "$PROGRAM --pace 0 --ignore-eos -n 120 --policy swift --versus '
 check "the first of two settings can't tell" wait_for 'ratio.*├─*'
 check "the second one runs" wait_for '1 layerskip'
 tm send-keys '}'
-check "the second one, in focus, has strips" wait_for 'exit_layer ├.*[▂▃▄▅▆▇█]'
+check "the second one, in focus, has strips" wait_for 'exit_layer *├.*[▂▃▄▅▆▇█]'
 tm send-keys q q
 check "the scope ends well, with two settings" until_true 15 test -s "$WORK/run/status"
 

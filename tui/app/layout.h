@@ -31,7 +31,7 @@ struct rect {
 
 struct layout_item { /* a panel, as far as its place is concerned */
     enum panel_place place;
-    int weight, min_cols;
+    int weight, min_cols, good_cols; /* good_cols: that it has where others stand beside it in a column; 0: min_cols */
     bool active;
     bool alone, tall; /* in the middle: nothing stands beside it; at the top: nothing below it */
 };

@@ -1,19 +1,27 @@
 #include "tui/app/layout_columns.h"
 
+static int
+good(const struct layout_item *item)
+{
+    return item->good_cols > item->min_cols ? item->good_cols : item->min_cols;
+}
+
 void
 layout_side_by_side(struct layout *l, const struct layout_item *items, const int *chosen, int n, struct rect area)
 {
     int width[LAYOUT_PANELS] = {0};
-    int left = area.cols, weights = 0;
+    int left = area.cols, weights = 0, all_good = 0;
     bool settled[LAYOUT_PANELS] = {false};
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         weights += items[chosen[i]].weight > 0 ? items[chosen[i]].weight : 1;
+        all_good += good(&items[chosen[i]]);
+    }
     /* Whoever would get less than it needs gets just that, and the rest is shared by the others. */
     for (bool again = true; again;) {
         again = false;
         for (int i = 0; i < n; i++) {
             const int weight = items[chosen[i]].weight > 0 ? items[chosen[i]].weight : 1;
-            const int wanted = items[chosen[i]].min_cols;
+            const int wanted = all_good <= area.cols ? good(&items[chosen[i]]) : items[chosen[i]].min_cols;
             if (settled[i] || weights <= weight || left * weight / weights >= wanted || wanted >= left)
                 continue;
             width[i] = wanted;
@@ -63,13 +71,13 @@ has_room(const struct column *c)
 static bool
 put(struct column *columns, int n, const struct layout_item *items, int item)
 {
-    const int wanted = items[item].min_cols;
+    const int wanted = items[item].min_cols, beside = good(&items[item]);
     struct column *fewest = NULL;
     struct place *place = NULL;
     for (int i = 0; i < n; i++) {
         struct column *c = &columns[i];
         for (int k = 0; k < c->n && place == NULL; k++)
-            if (!items[item].alone && !c->place[k].alone && c->place[k].used + wanted <= c->rect.cols)
+            if (!items[item].alone && !c->place[k].alone && c->place[k].used + beside <= c->rect.cols)
                 place = &c->place[k];
         if (wanted <= c->rect.cols && has_room(c) && (fewest == NULL || c->n < fewest->n))
             fewest = c;
@@ -80,7 +88,7 @@ put(struct column *columns, int n, const struct layout_item *items, int item)
         return false;
     place->item[place->n++] = item;
     place->alone = items[item].alone;
-    place->used += wanted;
+    place->used += beside;
     return true;
 }
 

@@ -96,7 +96,7 @@ panes_arrange(struct panes *p, int rows, int cols)
     for (int i = 0; i < p->n; i++) {
         const struct panel_ops *ops = panel_registry[i];
         items[i] =
-            (struct layout_item){ops->place, ops->weight, ops->min_cols, panes_active(p, i), ops->alone, ops->tall};
+            (struct layout_item){ops->place, ops->weight, ops->min_cols, ops->good_cols, panes_active(p, i), ops->alone, ops->tall};
     }
     for (int i = 0; i < p->n && !items[p->focus].active; i++)
         p->focus = (p->focus + 1) % p->n;

@@ -96,18 +96,20 @@ ledger_say(struct ledger_choice *ch, const struct scope *scope, const struct str
 
 /* ---- columns ---- */
 
-#define LETTER 5 /* cursor, letter, star, a blank */
+#define LETTER           5 /* cursor, letter, star, a blank */
+#define DIFFERENCE_WIDTH 13
 
-/* Columns come in this order of importance; what changed has the rest, 8 at least. */
+/* Columns come in this order of importance; what changed has the rest, 8 at least, and more of it before the last ones. */
 struct ledger_columns
 ledger_arrange(int cols)
 {
     enum { RATIO, DIFFERENCE, TOKENS, LOSSLESS, LENGTH, SPEED, ACCEPTANCE, COLUMNS };
     static const int width[COLUMNS] = {
-        [RATIO] = 8, [DIFFERENCE] = 13, [TOKENS] = 7, [LOSSLESS] = 3, [LENGTH] = 6, [SPEED] = 12, [ACCEPTANCE] = 6};
+        [RATIO] = 8,     [DIFFERENCE] = DIFFERENCE_WIDTH, [TOKENS] = 7, [LOSSLESS] = 3, [LENGTH] = 6, [SPEED] = 12,
+        [ACCEPTANCE] = 6};
     int room = cols - LETTER - 8;
     bool has[COLUMNS] = {false};
-    for (int k = 0; k < COLUMNS && room >= width[k]; k++) {
+    for (int k = 0; k < COLUMNS && room >= width[k] + (k == ACCEPTANCE ? 8 : 0); k++) {
         has[k] = true;
         room -= width[k];
     }
@@ -155,6 +157,9 @@ draw_difference(const struct ledger_choice *ch, const struct scope *scope, const
                 const struct canvas *c, int y)
 {
     const struct difference d = against(ch, scope, s);
+    const char *sign = d.verdict == DIFFERENCE_MORE   ? canvas_glyph(c, "▲", "^")
+                       : d.verdict == DIFFERENCE_LESS ? canvas_glyph(c, "▼", "v")
+                                                      : canvas_glyph(c, "≈", "~");
     char text[40];
     if (s == ch->against)
         put(c, y, end, ROLE_DIM, "reference");
@@ -163,10 +168,9 @@ draw_difference(const struct ledger_choice *ch, const struct scope *scope, const
     if (isnan(d.se))
         snprintf(text, sizeof text, "%+.*f%%   ", decimals(d.value), d.value);
     else
-        snprintf(text, sizeof text, "%+.*f%% ±%.*f %s", decimals(d.value), d.value, decimals(d.se), d.se,
-                 d.verdict == DIFFERENCE_MORE   ? canvas_glyph(c, "▲", "^")
-                 : d.verdict == DIFFERENCE_LESS ? canvas_glyph(c, "▼", "v")
-                                                : canvas_glyph(c, "≈", "~"));
+        snprintf(text, sizeof text, "%+.*f%% ±%.*f %s", decimals(d.value), d.value, decimals(d.se), d.se, sign);
+    if (!isnan(d.se) && text_width(text) >= DIFFERENCE_WIDTH) /* many times as fast: of what order is enough */
+        snprintf(text, sizeof text, "%+.0f%% %s", d.value, sign);
     put(c, y, end, d.verdict == DIFFERENCE_MORE ? ROLE_OK : d.verdict == DIFFERENCE_LESS ? ROLE_WARN : ROLE_DIM, text);
 }
 

@@ -63,6 +63,7 @@ struct panel_ops {
     enum panel_place place; /* see tui/app/layout.h */
     bool alone, tall;       /* in the middle: nothing stands beside it; at the top: nothing below it */
     int weight, min_cols;   /* share of the width beside the others there; below min_cols it is not worth drawing */
+    int good_cols;          /* with fewer it leaves something out: on a large terminal it has so many; 0: min_cols */
     bool (*active)(const struct view *); /* false: nothing to show, its space is shared out; NULL: always active */
     const struct key_help *keys;         /* ends with a {NULL, NULL}; for the help overlay */
     void *(*open)(void);                 /* the panel's own view state, handed to the others; NULL: it has none */

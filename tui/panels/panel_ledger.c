@@ -204,6 +204,7 @@ const struct panel_ops panel_ledger = {
     .place = PANEL_MIDDLE,
     .weight = 5,
     .min_cols = 50,
+    .good_cols = 72,
     .keys = keys,
     .open = open_ledger,
     .close = free,

@@ -46,32 +46,44 @@ with_error(struct estimate e, enum sweep_measure measure, char *out, size_t n)
     snprintf(out, n, isnan(e.se) ? "%s" : "%s ±%s", value, se);
 }
 
+/* Behind what stands there, on the next row where that is full; what fits nowhere is left out. */
+static void
+put_behind(const struct canvas *c, int *y, int *x, enum role role, const char *text)
+{
+    const int width = text_width(text);
+    if (*x > 0 && *x + width > c->cols && *y + 1 < c->rows) {
+        ++*y;
+        *x = 0;
+    }
+    if (*x + width <= c->cols)
+        *x += canvas_text(c, *y, *x, role, text) + 2;
+}
+
 void
 sweep_draw_details(const struct sweep_look *l, const struct canvas *c, int y)
 {
-    char point[160], speed[64];
-    sweep_text(l->sweep, l->point, point, sizeof point);
-    int x = canvas_print(c, y, 0, ROLE_FOCUS, "%s  ", point);
-    const struct estimates e = sweep_estimates(l->sweep, l->point);
-    with_error(e.tokens_per_s, SWEEP_SPEED, speed, sizeof speed);
+    char text[160];
+    int x = 0;
+    sweep_text(l->sweep, l->point, text, sizeof text);
+    put_behind(c, &y, &x, ROLE_FOCUS, text);
     if (sweep_result(l->sweep, l->point) == NULL) {
-        canvas_text(c, y, x, ROLE_DIM, "not run yet");
+        put_behind(c, &y, &x, ROLE_DIM, "not run yet");
         return;
     }
-    char text[240], times[64] = "";
-    with_error(sweep_estimate(l->sweep, l->point, SWEEP_TIMES), SWEEP_TIMES, times, sizeof times);
-    snprintf(text, sizeof text, "%s tok/s  %s%s%.2f tok/round  %.2f accepted  %.2f× modelled", speed, times,
-             times[0] != '\0' ? " × ar  " : "", e.tokens_per_round.value, e.acceptance_rate.value, e.modelled.value);
-    const int width = text_width(text);
-    if (x + width > c->cols && y + 1 < c->rows)
-        y++, x = 0;
-    x += canvas_text(c, y, x, ROLE_TEXT, text) + 2;
-    if (x + 36 > c->cols && y + 1 < c->rows)
-        y++, x = 0;
-    if (l->has_best && l->point == l->best && l->near == 0)
-        canvas_text(c, y, x, ROLE_OK, "the best, beyond noise");
-    else if (l->has_best && l->point == l->best)
-        canvas_print(c, y, x, ROLE_DIM, "the best, %u within noise of it", (unsigned)l->near);
+    static const char *const behind[SWEEP_MEASURES] = {" tok/s", " × ar", " tok/round", " accepted", "× modelled"};
+    for (enum sweep_measure k = 0; k < SWEEP_MEASURES; k++) {
+        struct estimate e = sweep_estimate(l->sweep, l->point, k);
+        if (k > SWEEP_TIMES)
+            e.se = NAN;
+        with_error(e, k, text, sizeof text);
+        const size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s", behind[k]);
+        if (used > 0)
+            put_behind(c, &y, &x, ROLE_TEXT, text);
+    }
+    snprintf(text, sizeof text, "the best, %u within noise of it", (unsigned)l->near);
+    if (l->has_best && l->point == l->best)
+        put_behind(c, &y, &x, l->near == 0 ? ROLE_OK : ROLE_DIM, l->near == 0 ? "the best, beyond noise" : text);
 }
 
 /* ---- one knob ---- */

@@ -11,11 +11,11 @@
 enum { PANELS = 9, EVERY = (1 << PANELS) - 1 };
 
 static const struct layout_item all[PANELS] = {
-    {PANEL_TOP, 2, 30, true, false, false},    {PANEL_TOP, 3, 40, true, false, false},
-    {PANEL_BOTTOM, 4, 40, true, false, false}, {PANEL_BOTTOM, 3, 30, true, false, false},
-    {PANEL_BOTTOM, 2, 24, true, false, false}, {PANEL_BOTTOM, 3, 30, true, false, false},
-    {PANEL_MIDDLE, 3, 50, true, false, false}, {PANEL_MIDDLE, 4, 40, true, true, false},
-    {PANEL_MIDDLE, 3, 36, true, false, false},
+    {PANEL_TOP, 2, 30, 0, true, false, false},    {PANEL_TOP, 3, 40, 0, true, false, false},
+    {PANEL_BOTTOM, 4, 40, 0, true, false, false}, {PANEL_BOTTOM, 3, 30, 0, true, false, false},
+    {PANEL_BOTTOM, 2, 24, 0, true, false, false}, {PANEL_BOTTOM, 3, 30, 0, true, false, false},
+    {PANEL_MIDDLE, 3, 50, 0, true, false, false}, {PANEL_MIDDLE, 4, 40, 0, true, true, false},
+    {PANEL_MIDDLE, 3, 36, 0, true, false, false},
 };
 
 static struct layout
@@ -215,7 +215,7 @@ test_many_panels_of_a_place_make_further_bands(void **state)
     struct layout_item items[12];
     for (int i = 0; i < 12; i++)
         items[i] =
-            (struct layout_item){i < 2 ? PANEL_TOP : i < 6 ? PANEL_MIDDLE : PANEL_BOTTOM, 1, 40, true, false, false};
+            (struct layout_item){i < 2 ? PANEL_TOP : i < 6 ? PANEL_MIDDLE : PANEL_BOTTOM, 1, 40, 0, true, false, false};
     struct layout l;
     layout_compute(&l, 70, 130, items, 12, 11, false);
     for (int i = 0; i < 12; i++)
@@ -249,10 +249,31 @@ test_a_click_finds_the_panel_under_it(void **state)
     assert_int_equal(layout_at(&l, PANELS, 41, 10), -1);
 }
 
+/* On a large terminal a panel that leaves something out when it is narrow has the columns that it can use. */
+static void
+test_beside_others_a_panel_has_the_columns_that_it_can_use(void **state)
+{
+    (void)state;
+    struct layout_item items[5] = {{PANEL_TOP, 3, 24, 0, true, false, false},
+                                   {PANEL_TOP, 4, 30, 0, true, false, false},
+                                   {PANEL_MIDDLE, 5, 50, 72, true, false, false},
+                                   {PANEL_MIDDLE, 4, 30, 0, true, false, false},
+                                   {PANEL_MIDDLE, 4, 30, 0, true, false, false}};
+    struct layout l;
+    for (int cols = 150; cols <= 300; cols += 5) {
+        layout_compute(&l, 60, cols, items, 5, 0, false);
+        const struct rect *wide = &l.panel[2], *above = &l.panel[wide->x >= l.panel[1].x ? 1 : 0];
+        assert_true(wide->rows > 0);
+        assert_true(wide->cols >= 72 || wide->cols == above->cols); /* else nothing stands beside it */
+        assert_true(l.panel[3].rows > 0 && l.panel[4].rows > 0);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_beside_others_a_panel_has_the_columns_that_it_can_use),
         cmocka_unit_test(test_every_cell_belongs_to_exactly_one_thing),
         cmocka_unit_test(test_tiny_terminals_show_nothing_but_the_size_they_need),
         cmocka_unit_test(test_small_terminals_lose_the_boxes_and_keep_text_bar_and_one_tab),

@@ -116,7 +116,12 @@ test_two_knobs_are_a_map_that_fills(void **state)
     assert_non_null(strstr(line(f, 2), "◌")); /* runs */
     assert_non_null(strstr(line(f, 3), "·"));
     assert_non_null(strstr(line(f, 4), "a=1 b=40"));
-    assert_non_null(strstr(line(f, 5), "tok/s"));
+    assert_non_null(strstr(line(f, 4), "tok/s"));
+    assert_non_null(strstr(line(f, 5), "modelled")); /* what does not fit is on the next row, */
+    draw(f, 5, 50);
+    assert_int_equal(row_with(f, "modelled"), -1); /* or left out whole */
+    assert_non_null(strstr(line(f, 4), " tok/s"));
+    draw(f, 8, 70);
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
     assert_non_null(strstr(note, "tokens/s · 5 of 12 points, 1 s left"));
     press(f, INPUT_DOWN);
