@@ -9,12 +9,12 @@
 #include "cli/info_compare.h"
 #include "cli/options/options.h"
 #include "engine/base/printable.h"
+#include "engine/chat/chat.h"
 #include "engine/model/gguf.h"
 #include "engine/model/hf_folder.h"
 #include "engine/model/memory.h"
 #include "engine/model/model.h"
 #include "engine/planted/model_open.h"
-#include "engine/tokenizer/chat.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/tensor.h"
 
@@ -64,6 +64,28 @@ token_text(char out[48], const struct model *m, token_t id)
     return out;
 }
 
+/* The templates, and which of them can't be run. */
+static void
+print_chat(const struct tokenizer *t)
+{
+    const char *name;
+    for (size_t i = 0; (name = tokenizer_chat_template_name(t, i)) != NULL; i++) {
+        const struct slice template = tokenizer_chat_template(t, name);
+        struct chat *chat;
+        struct err why = {0};
+        char shown[80];
+        printf("%-13s a template of %zu bytes", i == 0 ? "chat" : "", template.len);
+        if (strcmp(name, "default") != 0)
+            printf(", '%s'", printable_line(shown, sizeof shown, name, strlen(name)));
+        if (!chat_open(&chat, template, &why))
+            printf(", which can't be run: %s", why.text);
+        putchar('\n');
+        chat_close(chat);
+    }
+    if (tokenizer_chat_template_name(t, 0) == NULL)
+        printf("chat          no template\n");
+}
+
 static void
 print_tokenizer(const struct facts *f)
 {
@@ -88,14 +110,7 @@ print_tokenizer(const struct facts *f)
             between = ", ";
         }
     printf("%s\n", between[0] == ' ' ? " nothing" : "");
-    struct chat chat;
-    const size_t template = tokenizer_chat_template(t).len;
-    if (chat_of_tokenizer(&chat, t))
-        printf("chat          %s, a template of %zu bytes\n", chat_names[chat.format], template);
-    else if (template > 0)
-        printf("chat          a template of %zu bytes that is not a known one\n", template);
-    else
-        printf("chat          no template\n");
+    print_chat(t);
 }
 
 static size_t
@@ -223,7 +238,7 @@ add_facts(cJSON *o, const struct facts *f)
         {"files", (double)n_files(m)},
         {"weight_bytes", (double)model_weight_bytes(m, false, false)},
         {"weight_bytes_exact", (double)model_weight_bytes(m, true, false)},
-        {"chat_template_bytes", (double)tokenizer_chat_template(m->tokenizer).len},
+        {"chat_template_bytes", (double)tokenizer_chat_template(m->tokenizer, "default").len},
         {"ctx_train", m->ctx_train},
         {"parameters", (double)m->parameters},
         {"layer_parameters", (double)f->layer_parameters},
@@ -236,9 +251,15 @@ add_facts(cJSON *o, const struct facts *f)
         {"bos", tokenizer_bos(m->tokenizer)},
         {"eos", tokenizer_eos(m->tokenizer)},
     };
-    struct chat chat;
-    chat_of_tokenizer(&chat, m->tokenizer); /* "none" where there is no template, or none that is known */
-    bool ok = cJSON_AddStringToObject(o, "chat", chat_names[chat.format]) != NULL &&
+    const struct slice template = tokenizer_chat_template(m->tokenizer, "default");
+    struct chat *chat = NULL;
+    struct err why = {0};
+    const bool runs = template.len > 0 && chat_open(&chat, template, &why);
+    chat_close(chat);
+    bool ok = cJSON_AddStringToObject(o, "chat",
+                                      runs               ? "runs"
+                                      : template.len > 0 ? why.text
+                                                         : "none") != NULL &&
               cJSON_AddStringToObject(o, "name", m->name) != NULL && cJSON_AddStringToObject(o, "path", path) != NULL &&
               cJSON_AddStringToObject(o, "architecture", m->arch) != NULL &&
               cJSON_AddStringToObject(o, "hash", hash) != NULL &&

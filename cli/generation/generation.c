@@ -9,7 +9,7 @@
 #include "cli/base/commands.h"
 #include "cli/generation/timing.h"
 #include "engine/model/sv_profile.h"
-#include "engine/tokenizer/chat.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "policies/policy.h"
 #include "traces/writer.h"
 
@@ -91,13 +91,11 @@ static void
 note_tokenizer(const struct options *o, struct engine *engine)
 {
     const struct tokenizer *t = engine->model->tokenizer;
-    struct chat chat;
     if (engine->note[0] != '\0')
         return;
-    if (o->chat && !chat_of_tokenizer(&chat, t))
-        snprintf(engine->note, sizeof engine->note, "%s: prompts go to it as they are",
-                 tokenizer_chat_template(t).len > 0 ? "the model's chat template is not a known one"
-                                                    : "the model comes without a chat template");
+    if (o->chat.on && o->chat.template.data == NULL && tokenizer_chat_template_name(t, 0) == NULL)
+        snprintf(engine->note, sizeof engine->note,
+                 "the model comes without a chat template: prompts go to it as they are");
     else
         snprintf(engine->note, sizeof engine->note, "%s", tokenizer_note(t));
 }
@@ -190,7 +188,6 @@ generation_options(const struct options *o)
                                     .prompt_len = given ? o->prompt_len : strlen(default_prompt),
                                     .batch = o->batch,
                                     .chat = o->chat,
-                                    .system = o->system,
                                     .sampling = o->sampling,
                                     .seed = o->seed,
                                     .tokens = o->tokens,

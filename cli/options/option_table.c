@@ -2,6 +2,7 @@
 
 #include <float.h>
 
+#include "cli/options/chat_options.h"
 #include "cli/options/option_setters.h"
 #include "cli/options/policy_list.h"
 #include "cli/options/preset_option.h"
@@ -89,14 +90,25 @@ const struct option_row option_rows[] = {
              "With --prompts they are its prompts: when one ends the next takes its place. Without, all go on from the "
              "one prompt. Sequence i, from 0, draws with --seed + i, and says what it would say alone with that seed "
              "(sampled under `sv`: as likely)."),
-    SWITCH(
-        "chat", 0, GENERATES, chat, "prompts are turns of a dialogue, as the model's chat template writes them",
-        .more =
-            "So are those typed later, up to where the model answers. Known are the formats of Llama 2, Llama 3, "
-            "Vicuna, ChatML, Mistral and Zephyr; with another one, or none, prompts go to the model as they are, and a "
-            "line says so. Where a template of Llama 3.1 or later asks for the day's date, it gets the local one."),
-    TEXT("system", 0, "TEXT", GENERATES, system, "what the dialogue is told first; with it, --chat",
+    SWITCH("chat", 0, GENERATES, chat.on, "prompts are turns of a dialogue, as the model's chat template writes them",
+           .more = "So are those typed later, up to where the model answers. The template is Jinja and is run as "
+                   "transformers runs it; what it can't be run for is said in a line, with the template's own. A model "
+                   "that comes without one has its prompts as they are, and a line says so. The options below bring "
+                   "--chat with them."),
+    TEXT("system", 0, "TEXT", GENERATES, chat.system, "what the dialogue is told first",
          .without = "what the template says, if anything"),
+    CALL("chat-var", 0, "NAME=VALUE", GENERATES, set_chat_variable, "a variable of the chat template", .repeats = true,
+         .more =
+             "Such as `enable_thinking=false`, `reasoning_effort=low`, `date_string=\"26 Jul 2024\"`: JSON, or what "
+             "isn't JSON as a text."),
+    CALL("tools", 0, "FILE.json", GENERATES, set_tools, "tools that the model is told of: a JSON list",
+         .takes = TAKES_FILE),
+    CALL("chat-template", 0, "NAME|FILE.jinja", GENERATES, set_chat_template,
+         "another one of the model's chat templates, or a file", .takes = TAKES_FILE,
+         .without = "`tool_use` with --tools where the model has it, else `default`",
+         .more = "A file has a `/` or a `.` in its name. `specscope info` lists a model's."),
+    CALL("chat-date", 0, "YYYY-MM-DD[ HH:MM]", GENERATES, set_chat_date, "the day that a chat template takes for today",
+         .without = "today"),
     WHOLE("tokens", 'n', "N", GENERATES, tokens, 0, UINT32_MAX / 2, "tokens to generate; 0: to the end of the context",
           .def = "256"),
     WHOLE("ctx", 'c', "N", GENERATES, ctx, 0, 1u << 24, "context in tokens", .without = "the model's own"),

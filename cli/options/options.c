@@ -120,7 +120,9 @@ read_arguments(struct options *o, int argc, char **argv, bool given[MOST], struc
 static bool
 settle(struct options *o, const struct options *config, bool prompt_given, struct err *err)
 {
-    o->chat = o->chat || o->system != NULL;
+    o->chat.on = o->chat.on || o->chat.system != NULL || o->chat.tools != NULL || o->chat.n_variables > 0 ||
+                 o->chat.name != NULL || o->chat.template.data != NULL || o->chat.day != NULL;
+    o->chat.variables = o->chat_variables;
     if (prompt_given && o->prompts_file == config->prompts_file)
         o->prompts_file = NULL; /* a flag wins, */
     if (prompt_given && o->prompts_file != NULL)

@@ -38,8 +38,9 @@ struct options {
     size_t prompt_len;
     const char *prompts_file; /* JSON lines */
     uint32_t batch;           /* sequences at a time; 0: one, and no batch */
-    bool chat;
-    const char *system; /* NULL: the chat template's own */
+    struct chat_setting chat; /* its texts from files are `owned` */
+    struct chat_variable chat_variables[OPTIONS_MOST];
+    struct tm chat_day;
     uint32_t tokens, ctx, repeat;
     struct option_list policies; /* one; several for bench alone */
     struct knob_setting set[OPTIONS_MOST];

@@ -12,6 +12,7 @@
 #include "engine/model/hf_folder.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_hash.h"
+#include "engine/planted/folder_templates.h"
 #include "engine/planted/planted.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/tensor.h"
@@ -197,18 +198,16 @@ model_read(struct model **out, struct gguf *file, struct err *err)
 static bool
 read_tokenizer(struct model *m, struct err *err)
 {
-    char *json = NULL, *config = NULL, *chat = NULL;
-    size_t n_json, n_config, n_chat;
+    char *json = NULL, *config = NULL;
+    size_t n_json, n_config;
     bool ok = hf_folder_text(m->folder->path, "tokenizer.json", &json, &n_json, err) &&
-              hf_folder_text(m->folder->path, "tokenizer_config.json", &config, &n_config, err) &&
-              hf_folder_text(m->folder->path, "chat_template.jinja", &chat, &n_chat, err);
+              hf_folder_text(m->folder->path, "tokenizer_config.json", &config, &n_config, err);
     if (ok && json == NULL)
         ok = err_set(err, ERR_WORK,
                      "%s: has no tokenizer.json; save the model's tokenizer there with the transformers package",
                      m->path);
     ok = ok && tokenizer_from_json(&m->tokenizer, json, n_json, config, n_config, m->path, err) &&
-         (chat == NULL || tokenizer_set_chat_template(m->tokenizer, chat, n_chat, err));
-    free(chat);
+         folder_templates_read(m->tokenizer, m->folder->path, err);
     free(json);
     free(config);
     return ok;

@@ -1,19 +1,100 @@
 #include "engine/session/prompt.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+bool
+chat_setting_template(const struct chat_setting *c, const struct tokenizer *t, struct slice *template, struct err *err)
+{
+    *template = c->template;
+    if (template->data != NULL)
+        return true;
+    const char *name = c->name;
+    if (name == NULL)
+        name = c->tools != NULL && tokenizer_chat_template(t, "tool_use").len > 0 ? "tool_use" : "default";
+    *template = tokenizer_chat_template(t, name);
+    if (template->len > 0 || tokenizer_chat_template_name(t, 0) == NULL)
+        return true;
+    char names[200] = "";
+    for (size_t i = 0, n = 0; tokenizer_chat_template_name(t, i) != NULL && n < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i > 0 ? ", " : "",
+                              tokenizer_chat_template_name(t, i));
+    return err_set(err, ERR_USAGE, "the model has no chat template '%s', but: %s", name, names);
+}
+
+/* bos_token and eos_token, where the model has them, and what was set besides, which counts more. */
+static bool
+take_variables(struct prompt_format *f, const struct chat_setting *c)
+{
+    const struct {
+        const char *name;
+        token_t id;
+    } ends[] = {{"bos_token", tokenizer_bos(f->tokenizer)}, {"eos_token", tokenizer_eos(f->tokenizer)}};
+    size_t n = 0;
+    if ((f->variables = calloc(2 + c->n_variables, sizeof *f->variables)) == NULL)
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (ends[i].id != TOKEN_NONE)
+            f->variables[n++] = (struct chat_variable){
+                .name = slice_of(ends[i].name), .value = tokenizer_bytes(f->tokenizer, ends[i].id, true), .text = true};
+    if (c->n_variables > 0)
+        memcpy(f->variables + n, c->variables, c->n_variables * sizeof *f->variables);
+    f->dialogue.variables = f->variables;
+    f->dialogue.n_variables = n + c->n_variables;
+    return true;
+}
+
+bool
+prompt_format_open(struct prompt_format *f, const struct tokenizer *t, const struct chat_setting *c, uint32_t ctx,
+                   struct err *err)
+{
+    struct slice template;
+    struct err why;
+    *f = (struct prompt_format){.tokenizer = t, .ctx = ctx, .dialogue = {.system = c->system, .tools = c->tools}};
+    if (!c->on)
+        return true;
+    if (!chat_setting_template(c, t, &template, err))
+        return false;
+    if (template.len == 0)
+        return true;
+    const time_t now = time(NULL);
+    if (c->day != NULL)
+        f->dialogue.now = *c->day;
+    else
+        localtime_r(&now, &f->dialogue.now);
+    if (!take_variables(f, c))
+        return err_set(err, ERR_WORK, "out of memory for %zu variables", c->n_variables);
+    return chat_open(&f->chat, template, &why) ||
+           err_set(err, why.kind, "%s; without --chat prompts go to the model as they are", why.text);
+}
+
+void
+prompt_format_close(struct prompt_format *f)
+{
+    chat_close(f->chat);
+    free(f->variables);
+    *f = (struct prompt_format){0};
+}
+
+/* A turn has its BOS from the template, or from the tokenizer where the model wants one and the template wrote none. */
 static bool
 tokenise(const struct prompt_format *f, const char *text, size_t len, token_t **ids, size_t *n, struct err *err)
 {
-    const struct tokenize_options options = {.bos = true, .special = true};
+    struct tokenize_options options = {.bos = true, .special = true};
     *ids = NULL;
-    if (f->chat.format == CHAT_NONE)
+    if (f->chat == NULL)
         return tokenizer_encode(f->tokenizer, text, len, options, ids, n, err);
-    char *turn = NULL;
+    struct chat_dialogue dialogue = f->dialogue;
+    dialogue.user = (struct slice){text, len};
+    char *turn;
     size_t n_turn;
-    const bool ok = chat_prompt(&f->chat, f->system, text, len, &turn, &n_turn, err) &&
-                    tokenizer_encode(f->tokenizer, turn, n_turn, options, ids, n, err);
+    if (!chat_render(f->chat, &dialogue, &turn, &n_turn, err))
+        return false;
+    const token_t bos_id = tokenizer_bos(f->tokenizer);
+    const struct slice bos = bos_id == TOKEN_NONE ? (struct slice){0} : tokenizer_bytes(f->tokenizer, bos_id, true);
+    options.bos = bos.len == 0 || n_turn < bos.len || memcmp(turn, bos.data, bos.len) != 0;
+    const bool ok = tokenizer_encode(f->tokenizer, turn, n_turn, options, ids, n, err);
     free(turn);
     return ok;
 }

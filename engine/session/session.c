@@ -134,7 +134,7 @@ session_close(struct session *s)
     for (uint32_t i = 0; i < s->run.n_prompts; i++)
         prompt_free(&s->run.prompts[i]);
     free(s->run.prompts);
-    free(s->system);
+    prompt_format_close(&s->format);
     free(s->told);
     free(s->probing.guesses);
     free(s->probing.probes);

@@ -8,6 +8,7 @@
 #include "engine/events/policy_memory.h"
 #include "engine/events/run_info.h"
 #include "engine/session/engine.h"
+#include "engine/session/prompt.h"
 
 enum probe_mode { PROBE_OFF, PROBE_POLICY, PROBE_ALL, PROBE_MODES };
 extern const char *const probe_mode_names[PROBE_MODES]; /* "off", "policy", "all" */
@@ -39,8 +40,7 @@ struct session_options {
         *prompts;             /* what they begin with, one after another, in place of `prompt`; NULL: all with */
     size_t n_prompts;         /* `prompt` */
     const char *prompts_path; /* the file that they are from, for what is told of the run; NULL: none */
-    bool chat; /* prompts are turns in the model's chat format, if it has a known one (engine/tokenizer/chat.h) */
-    const char *system; /* … under this system text; NULL: the template's own */
+    struct chat_setting chat;
     struct sampling sampling;
     uint64_t seed;
     uint32_t tokens; /* to generate after the prompt; 0: until EOS or the context's end */

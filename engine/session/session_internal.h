@@ -70,7 +70,6 @@ struct session {
     struct model_info model;
     bool ignore_eos, stay;
     bool batch;   /* of sequences that share their rounds */
-    char *system; /* owned; the format's */
     struct prompt_format format;
     struct event_log *log;
     struct context *ctx;

@@ -144,11 +144,8 @@ read_prompts(struct session *s, const struct prompt_text *texts, size_t n, struc
 static bool
 take_prompts(struct session *s, const struct session_options *o, struct err *err)
 {
-    s->format = (struct prompt_format){.tokenizer = s->engine->model->tokenizer, .ctx = s->info.ctx};
-    if (o->chat)
-        chat_of_tokenizer(&s->format.chat, s->format.tokenizer); /* an unknown one: prompts stay as they are */
-    if (o->system != NULL && (s->format.system = s->system = strdup(o->system)) == NULL)
-        return err_set(err, ERR_WORK, "out of memory for the system text");
+    if (!prompt_format_open(&s->format, s->engine->model->tokenizer, &o->chat, s->info.ctx, err))
+        return false;
     const struct prompt_text one = {o->prompt, o->prompt_len}, *texts = o->n_prompts > 0 ? o->prompts : &one;
     if (!read_prompts(s, texts, o->n_prompts > 0 ? o->n_prompts : 1, err))
         return false;

@@ -62,16 +62,37 @@ tokenizer_note(const struct tokenizer *t)
 }
 
 struct slice
-tokenizer_chat_template(const struct tokenizer *t)
+tokenizer_chat_template(const struct tokenizer *t, const char *name)
 {
-    return t->chat_template;
+    for (size_t i = 0; i < t->n_chat_templates; i++)
+        if (strcmp(t->chat_templates[i].name, name) == 0)
+            return t->chat_templates[i].text;
+    return (struct slice){"", 0};
+}
+
+const char *
+tokenizer_chat_template_name(const struct tokenizer *t, size_t i)
+{
+    return i < t->n_chat_templates ? t->chat_templates[i].name : NULL;
 }
 
 bool
-tokenizer_set_chat_template(struct tokenizer *t, const char *text, size_t len, struct err *err)
+tokenizer_add_chat_template(struct tokenizer *t, struct slice name, struct slice text, struct err *err)
 {
-    return tokenizer_copy(t, text, len, &t->chat_template) ||
-           err_set(err, ERR_WORK, "out of memory for a chat template of %zu bytes", len);
+    size_t i = 0;
+    while (i < t->n_chat_templates && !slice_is(name, t->chat_templates[i].name))
+        i++;
+    if (i == MOST_CHAT_TEMPLATES)
+        return err_set(err, ERR_WORK, "a model with more than %d chat templates is not supported", MOST_CHAT_TEMPLATES);
+    char *kept = tokenizer_take(t, name.len + 1);
+    if (kept == NULL || !tokenizer_copy(t, text.data, text.len, &t->chat_templates[i].text))
+        return err_set(err, ERR_WORK, "out of memory for a chat template of %zu bytes", text.len);
+    if (name.len > 0)
+        memcpy(kept, name.data, name.len);
+    kept[name.len] = '\0';
+    t->chat_templates[i].name = kept;
+    t->n_chat_templates += i == t->n_chat_templates;
+    return true;
 }
 
 struct slice

@@ -30,9 +30,12 @@ void tokenizer_add_end(struct tokenizer *, token_t); /* what a model's files say
 const char *tokenizer_description(const struct tokenizer *); /* "byte-level BPE, llama-bpe" */
 /* Something the user should know ("the model does not say how …"), or "". */
 const char *tokenizer_note(const struct tokenizer *);
-/* The Jinja text that came with the model; len 0 if none did. */
-struct slice tokenizer_chat_template(const struct tokenizer *);
-bool tokenizer_set_chat_template(struct tokenizer *, const char *, size_t len, struct err *); /* copies it */
+/* The Jinja texts that came with the model, by name ("default", "tool_use"). len 0: there is none of that name. */
+struct slice tokenizer_chat_template(const struct tokenizer *, const char *name);
+/* The names, one after another; NULL behind the last one. */
+const char *tokenizer_chat_template_name(const struct tokenizer *, size_t i);
+/* Copies both; the last one of a name counts. More than a few are an error. */
+bool tokenizer_add_chat_template(struct tokenizer *, struct slice name, struct slice text, struct err *);
 
 struct tokenize_options {
     bool bos;     /* put BOS in front if the model wants one */

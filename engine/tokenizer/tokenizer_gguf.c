@@ -281,6 +281,31 @@ open_byte_level(struct tokenizer *t, const struct gguf *g, struct err *err)
 
 /* ---- either ---- */
 
+/* tokenizer.chat_template is the default, tokenizer.chat_template.NAME another one. */
+static bool
+read_chat_templates(struct tokenizer *t, const struct gguf *g, struct err *err)
+{
+    static const char key[] = "tokenizer.chat_template";
+    const size_t n = sizeof key - 1;
+    for (uint64_t i = 0; i < g->n_values; i++) {
+        const struct gguf_value *v = &g->values[i];
+        char whole[128];
+        struct slice text, name = slice_of("default");
+        if (v->key.len < n || v->key.len >= sizeof whole || memcmp(v->key.data, key, n) != 0)
+            continue;
+        if (v->key.len > n && v->key.data[n] == '.')
+            name = (struct slice){v->key.data + n + 1, v->key.len - n - 1};
+        else if (v->key.len > n)
+            continue; /* the list of names */
+        memcpy(whole, v->key.data, v->key.len);
+        whole[v->key.len] = '\0';
+        if (!gguf_get_string(g, whole, &text, err) ||
+            (text.len > 0 && !tokenizer_add_chat_template(t, name, text, err)))
+            return false;
+    }
+    return true;
+}
+
 static bool
 read_model(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
@@ -299,8 +324,7 @@ read_model(struct tokenizer *t, const struct gguf *g, struct err *err)
             err, ERR_WORK,
             "%s: its tokenizer is '%s'; 'llama' (SentencePiece BPE) and 'gpt2' (byte-level BPE) are supported", g->path,
             printable_line(shown, sizeof shown, model.data, model.len));
-    if (!gguf_get_string(g, "tokenizer.chat_template", &t->chat_template, err) || !read_pieces(t, g, err) ||
-        !read_kinds(t, g, err))
+    if (!read_chat_templates(t, g, err) || !read_pieces(t, g, err) || !read_kinds(t, g, err))
         return false;
     return (pieces ? open_pieces(t, g, err) : open_byte_level(t, g, err)) && tokenizer_finish(t, g->path, err);
 }

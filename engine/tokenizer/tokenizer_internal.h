@@ -60,6 +60,12 @@ struct end_tokens {
     unsigned n;
 };
 
+#define MOST_CHAT_TEMPLATES 16
+struct chat_template {
+    const char *name;
+    struct slice text;
+};
+
 struct text_block; /* memory that texts lie in */
 
 struct tokenizer {
@@ -90,7 +96,8 @@ struct tokenizer {
     unsigned n_normal;
     struct pretokenizer *pre; /* NULL: a section is one word */
 
-    struct slice chat_template; /* len 0: none */
+    struct chat_template chat_templates[MOST_CHAT_TEMPLATES];
+    size_t n_chat_templates;
     char description[64];
     char note[160];
 };

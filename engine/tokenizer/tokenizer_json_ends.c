@@ -114,23 +114,26 @@ read_config(struct tokenizer_json *j)
     return true;
 }
 
-/* One template, or a list of named ones, of which "default" is for chats. */
+static bool
+add_chat_template(struct tokenizer_json *j, const char *name, const cJSON *template)
+{
+    const struct slice text = json_text(template);
+    return text.len == 0 || tokenizer_add_chat_template(j->t, slice_of(name), text, j->err);
+}
+
+/* One template, or a list of named ones. */
 static bool
 read_chat_template(struct tokenizer_json *j)
 {
-    const cJSON *template = json_get(j->config, "chat_template"), *one;
-    if (cJSON_IsArray(template)) {
-        const cJSON *list = template;
-        template = json_get(list->child, "template");
-        cJSON_ArrayForEach(one, list)
-        {
-            if (strcmp(json_text(json_get(one, "name")).data, "default") == 0)
-                template = json_get(one, "template");
-        }
+    const cJSON *given = json_get(j->config, "chat_template"), *one;
+    if (!cJSON_IsArray(given))
+        return add_chat_template(j, "default", given);
+    cJSON_ArrayForEach(one, given)
+    {
+        if (!add_chat_template(j, json_text(json_get(one, "name")).data, json_get(one, "template")))
+            return false;
     }
-    const struct slice text = json_text(template);
-    return tokenizer_copy(j->t, text.data, text.len, &j->t->chat_template) ||
-           err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
+    return true;
 }
 
 bool

@@ -8,46 +8,104 @@ prompt_ids() { # trace folder
         $column["source"] == "prompt" { print $column["token_id"] }' "$1/tokens.csv"
 }
 
-CHAT=$TMP/chat.gguf
-"$BUILD/tests/tinymodel" "$CHAT" --chat-template "{% for m in messages %}<|im_start|>{{ m.role }}{% endfor %}" >/dev/null
-printf '<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n' |
-    "$PROGRAM" tokenize --special "$CHAT" >"$TMP/turn"
-printf 'hello' | "$PROGRAM" tokenize --special "$CHAT" >"$TMP/plain"
+# The tokens that a run began with are those of this text.
+began_with() { # trace folder, text in $TMP/text
+    "$PROGRAM" tokenize --special "$CHAT" <"$TMP/text" >"$TMP/turn"
+    prompt_ids "$1" >"$TMP/ids"
+    [ -s "$TMP/turn" ] && cmp -s "$TMP/turn" "$TMP/ids"
+}
+with_template() { "$BUILD/tests/tinymodel" "$CHAT" --chat-template "$1" >/dev/null; }
 
-works "--system makes the prompt a turn" run --system "Be kind." -p hello -n 2 --trace "$TMP/turned" "$CHAT"
-prompt_ids "$TMP/turned" >"$TMP/ids"
-check "as the model's template has it" cmp "$TMP/turn" "$TMP/ids"
+CHAT=$TMP/chat.gguf
+with_template "{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m['content'] | trim }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}{% endif %}"
+printf '<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n' >"$TMP/text"
+works "--system makes the prompt a turn" run --system "Be kind." -p ' hello' -n 2 --trace "$TMP/turned" "$CHAT"
+check "as the model's template has it" began_with "$TMP/turned"
+works "so does a variable of the template" run --chat-var enable_thinking=false -p hello -n 2 --trace "$TMP/var" "$CHAT"
+printf '<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n<think></think>' >"$TMP/text"
+check "which it sees" began_with "$TMP/var"
 works "info reads the template" info "$CHAT"
-check "and names the format" grep -Eq '^chat +ChatML, a template of [0-9]+ bytes$' "$TMP/out"
+check "and says how long it is" grep -Eq '^chat +a template of [0-9]+ bytes$' "$TMP/out"
 works "without --chat it is text" run -p hello -n 2 --trace "$TMP/untold" "$CHAT"
-prompt_ids "$TMP/untold" >"$TMP/ids"
-check "and nothing but text" cmp "$TMP/plain" "$TMP/ids"
+printf 'hello' >"$TMP/text"
+check "and nothing but text" began_with "$TMP/untold"
 works "bench takes --chat" bench --chat -n 2 --repeat 1 -p hello "$CHAT"
 
 works "a model without a template goes on" run --chat -p hello -n 2 "$TINY"
 check "and says so" grep -q 'without a chat template' "$TMP/err"
-"$BUILD/tests/tinymodel" "$CHAT" --chat-template "{{ strange }}" >/dev/null
-works "a template that isn't known is no obstacle" run --chat -p hello -n 2 "$CHAT"
-check "and is spoken of" grep -q 'not a known one' "$TMP/err"
-works "info reads a strange template" info "$CHAT"
-check "and says that it isn't known" grep -Eq '^chat +a template of 13 bytes that is not a known one$' "$TMP/out"
 works "info reads a model without a template" info "$TINY"
 check "and says that there is none" grep -Eq '^chat +no template$' "$TMP/out"
-if [ -n "$HAVE_PYTHON" ]; then
-    works "info --json has the format" info --json "$CHAT"
-    check "none where it isn't known" json_holds "$TMP/out" 'j["chat"] == "none" and j["chat_template_bytes"] == 13'
-fi
 
-"$BUILD/tests/tinymodel" "$CHAT" --chat-template '<|start_header_id|>{% set date_string = "26 Jul 2024" %}
-    {{ "Cutting Knowledge Date: December 2023\n" }}{{ "Today Date: " + date_string }}' >/dev/null
-printf '%s\n\n' '<|start_header_id|>system<|end_header_id|>' >"$TMP/text"
-printf 'Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n<|eot_id|>' >>"$TMP/text"
-printf '%s\n\n' '<|start_header_id|>user<|end_header_id|>' >>"$TMP/text"
-printf '%s\n\n' 'hello<|eot_id|><|start_header_id|>assistant<|end_header_id|>' >>"$TMP/text"
-"$PROGRAM" tokenize --special "$CHAT" <"$TMP/text" >"$TMP/turn"
-works "Llama 3.1's template wants dates" run --chat -p hello -n 2 --trace "$TMP/dated" "$CHAT"
-prompt_ids "$TMP/dated" >"$TMP/ids"
-check "and gets them" cmp "$TMP/turn" "$TMP/ids"
+# ---- one BOS ----
+with_template "{{ bos_token }}{{ messages[0].content }}{{ eos_token }}"
+works "a template writes BOS" run --chat -p hello -n 2 --trace "$TMP/bos" "$CHAT"
+printf 'hello</s>' >"$TMP/text" # tokenize puts a BOS in front
+check "and the prompt has one, not two" began_with "$TMP/bos"
+
+# ---- tools, dates, other templates ----
+with_template "{% for t in tools %}{{ t.function.name }}({{ t.function.parameters | tojson }});{% endfor %}{{ messages[0].content }}"
+printf '[{"type": "function", "function": {"name": "add", "parameters": {"b": 1.0, "a": null}}}]' >"$TMP/tools.json"
+works "tools are told of" run --tools "$TMP/tools.json" -p hello -n 2 --trace "$TMP/tools" "$CHAT"
+printf 'add({"b": 1.0, "a": null});hello' >"$TMP/text"
+check "in their own order and digits" began_with "$TMP/tools"
+printf '{"a": }' >"$TMP/broken.json"
+refuses "tools must be JSON" 2 'tools: JSON, byte 6: a value is expected' run --tools "$TMP/broken.json" -p hello "$CHAT"
+printf '{"a": 1}' >"$TMP/broken.json"
+refuses "and a list" 2 'tools: a JSON list is needed' run --tools "$TMP/broken.json" -p hello "$CHAT"
+with_template "{{ strftime_now('%d %b %Y, %H:%M, a %A') }}"
+works "a date can be given" run --chat-date 2024-02-29 -p hello -n 2 --trace "$TMP/dated" "$CHAT"
+printf '29 Feb 2024, 00:00, a Thursday' >"$TMP/text"
+check "in English" began_with "$TMP/dated"
+works "and a time" run --chat-date "2026-12-31 23:59" -p hello -n 2 --trace "$TMP/timed" "$CHAT"
+printf '31 Dec 2026, 23:59, a Thursday' >"$TMP/text"
+check "of the day" began_with "$TMP/timed"
+refuses "there is no such day" 2 'chat-date 2025-02-29: a day is wanted' run --chat-date 2025-02-29 -p hello "$CHAT"
+printf '[{{ messages[-1].content }}]\n' >"$TMP/mine.jinja"
+works "a template from a file" run --chat-template "$TMP/mine.jinja" -p hello -n 2 --trace "$TMP/mine" "$CHAT"
+printf '[hello]' >"$TMP/text"
+check "stands in for the model's" began_with "$TMP/mine"
+refuses "one that the model hasn't" 2 "no chat template 'rag', but: default" run --chat-template rag -p hello "$CHAT"
+refuses "a variable needs a value" 2 'NAME=VALUE is wanted' run --chat-var thinking -p hello "$CHAT"
+
+# ---- what can't be run is said ----
+with_template "{{ messages }}
+{% do messages.append(1) %}"
+refuses "an unknown statement is named" 1 "the chat template, line 2: the statement 'do' is not supported; without --chat" \
+    run --chat -p hello "$CHAT"
+works "info reads such a template" info "$CHAT"
+check "and says why it can't be run" grep -q "bytes, which can't be run: the chat template, line 2: the statement 'do'" "$TMP/out"
+if [ -n "$HAVE_PYTHON" ]; then
+    works "info --json has it, too" info --json "$CHAT"
+    check "and says why" json_holds "$TMP/out" '"line 2" in j["chat"] and j["chat_template_bytes"] == 42'
+fi
+with_template "{% if messages[0].role == 'system' %}
+{{ raise_exception('System role not supported') }}{% endif %}{{ messages[0].content }}"
+refuses "a template's own refusal is passed on" 1 'line 2: it says: System role not supported' run --system Be -p hello "$CHAT"
+works "and what it allows goes" run --chat -p hello -n 2 --trace "$TMP/alone" "$CHAT"
+printf 'hello' >"$TMP/text"
+check "as it is" began_with "$TMP/alone"
+with_template "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+refuses "a template that never ends is stopped" 1 'line 1: it \(takes too many steps\|needs more memory\)' run --chat -p hello "$CHAT"
+
+# ---- a folder's templates ----
+folder=$TMP/hf
+cp -r tests/golden/models/llama "$folder"
+mkdir -p "$folder/additional_chat_templates"
+printf 'hello {{ bos_token }}' >"$folder/chat_template.jinja"
+printf 'tools {{ tools | length }}' >"$folder/additional_chat_templates/tool_use.jinja"
+CHAT=$folder
+works "info reads a folder's templates" info "$folder"
+check "the default" grep -Eq '^chat +a template of 21 bytes$' "$TMP/out"
+check "and others, with their names" grep -Eq "^ +a template of 26 bytes, 'tool_use'$" "$TMP/out"
+works "tools take the one for tools" run --tools "$TMP/tools.json" -p hello -n 2 --trace "$TMP/used" "$folder"
+printf 'tools 1' >"$TMP/text"
+check "by themselves" began_with "$TMP/used"
+works "unless another is asked for" run --tools "$TMP/tools.json" --chat-template default -p hello -n 2 --trace "$TMP/plain" "$folder"
+printf 'hello <s>' >"$TMP/text"
+check "by name" began_with "$TMP/plain"
 
 # ---- vocabularies ----
 for family in llama-bpe qwen2 gpt2 spm; do
