@@ -147,7 +147,7 @@ slice_of_value(struct render *r, struct value of, const struct value parts[3], s
     if (of.kind == VALUE_UNDEFINED)
         return render_fail(r, "%.*s", (int)of.text.len, of.text.data);
     if (of.kind != VALUE_TEXT && (of.kind != VALUE_LIST || of.list->kind > LIST_RANGE))
-        return value_undefined(r, out, "a %s can't be sliced", value_type(of));
+        return render_fail(r, "slicing a %s is not supported", value_type(of));
     value_length(of, &n);
     if (!bounds(r, parts, (int64_t)n, &from, &to, &step) || !render_step(r, n / 16))
         return false;

@@ -93,6 +93,14 @@ new_macro(struct render *r, const struct node *n, struct value *out)
     return true;
 }
 
+/* What a block gives must be a text already. */
+static bool
+write_text(struct render *r, struct buffer *out, struct value v)
+{
+    return v.kind == VALUE_TEXT ? buffer_add(r, out, v.text)
+                                : render_fail(r, "a block's text became a %s", value_type(v));
+}
+
 static bool
 execute_call_block(struct render *r, const struct node *n, struct buffer *out)
 {
@@ -108,7 +116,7 @@ execute_call_block(struct render *r, const struct node *n, struct buffer *out)
     keywords[given.n_keywords++] = (struct keyword){slice_of("caller"), block};
     given.keywords = keywords;
     r->line = n->line;
-    return value_call(r, callee, &given, &callee) && value_write(r, out, callee);
+    return value_call(r, callee, &given, &callee) && write_text(r, out, callee);
 }
 
 static enum ending
@@ -136,7 +144,7 @@ execute_filtered(struct render *r, const struct node *n, struct buffer *out)
     const enum ending how = execute_apart(r, n->body, render_scope(r, r->scope), &text);
     if (how == ENDS_WELL && n->kind == NODE_FILTER_BLOCK && !evaluate_filters(r, n->a, text, &text))
         return FAILS;
-    return how == ENDS_WELL ? ending_of(value_write(r, out, text)) : how;
+    return how == ENDS_WELL ? ending_of(write_text(r, out, text)) : how;
 }
 
 static enum ending

@@ -203,18 +203,20 @@ truncate(struct call *c, struct value *out)
     int64_t length = 255, leeway = 5;
     struct slice end = {"...", 3};
     struct buffer b = {0};
-    if (c->self.kind != VALUE_TEXT)
-        return render_fail(c->r, "a %s can't be truncated", value_type(c->self));
+    size_t n;
     if (!call_whole(c, 0, &length) || !call_text(c, 2, &end) ||
         (c->a[3].kind != VALUE_NONE && !call_whole(c, 3, &leeway)))
         return false;
     const int64_t n_end = (int64_t)text_length(end);
     if (length < n_end || leeway < 0)
         return render_fail(c->r, "the filter 'truncate' needs more length than its end has");
-    if ((int64_t)text_length(c->self.text) <= length + leeway) {
+    const bool measured = value_length(c->self, &n);
+    if (measured && (int64_t)n <= length + leeway) {
         *out = c->self;
         return true;
     }
+    if (c->self.kind != VALUE_TEXT)
+        return render_fail(c->r, "a %s can't be truncated", value_type(c->self));
     struct slice kept = text_part(c->self.text, 0, (size_t)(length - n_end));
     const size_t blank = call_truth(c, 1) ? SIZE_MAX : text_find_last(kept, slice_of(" "), kept.len);
     kept.len = blank == SIZE_MAX ? kept.len : blank;

@@ -118,10 +118,8 @@ static bool
 last(struct call *c, struct value *out)
 {
     struct list *all;
-    if (value_is_list(c->self, LIST_GENERATOR) || c->self.kind == VALUE_UNDEFINED)
-        return c->self.kind == VALUE_UNDEFINED
-                   ? call_undefined(c, c->self)
-                   : render_fail(c->r, "a generator has no last item; `| list` makes a list");
+    if (value_is_list(c->self, LIST_GENERATOR))
+        return render_fail(c->r, "a generator has no last item; `| list` makes a list");
     if ((all = walk_list(c->r, c->self, LIST_LIST)) == NULL)
         return false;
     if (all->n == 0)
@@ -165,13 +163,12 @@ max(struct call *c, struct value *out)
 }
 
 static bool
-unique(struct call *c, struct value *out)
+keep_unique(struct call *c, struct growing *kept)
 {
     struct walk s;
     struct value item, key;
-    struct growing kept, seen;
-    if (!walk_begin(c->r, c->self, &s) || !growing_begin(c->r, &kept, LIST_GENERATOR) ||
-        !growing_begin(c->r, &seen, LIST_LIST))
+    struct growing seen;
+    if (!walk_begin(c->r, c->self, &s) || !growing_begin(c->r, &seen, LIST_LIST))
         return false;
     while (walk_next(c->r, &s, &item)) {
         bool there = false;
@@ -180,11 +177,20 @@ unique(struct call *c, struct value *out)
         if (!value_hashable(key))
             return render_fail(c->r, "the filter 'unique' can't compare a %s", value_type(key));
         if (!value_contains(c->r, value_list(seen.list), key, &there) ||
-            (!there && (!growing_add(c->r, &kept, item) || !growing_add(c->r, &seen, key))))
+            (!there && (!growing_add(c->r, kept, item) || !growing_add(c->r, &seen, key))))
             return false;
     }
-    *out = value_list(kept.list);
     return c->r->failed == NULL;
+}
+
+static bool
+unique(struct call *c, struct value *out)
+{
+    struct growing kept;
+    if (!growing_begin(c->r, &kept, LIST_GENERATOR))
+        return false;
+    *out = value_list(kept.list);
+    return keep_unique(c, &kept) || generator_put_off(c->r, kept.list);
 }
 
 static bool
@@ -192,8 +198,6 @@ reverse(struct call *c, struct value *out)
 {
     struct list *all;
     struct buffer b = {0};
-    if (c->self.kind == VALUE_UNDEFINED)
-        return call_undefined(c, c->self);
     if ((all = walk_list(c->r, c->self, LIST_LIST)) == NULL)
         return false;
     for (size_t i = 0; i < all->n / 2; i++) {
@@ -218,10 +222,13 @@ batch(struct call *c, struct value *out)
     struct value item;
     struct growing all, one = {0};
     int64_t size = 0;
-    if (!call_whole(c, 0, &size) || !walk_begin(c->r, c->self, &s) || !growing_begin(c->r, &all, LIST_GENERATOR))
+    if (!call_whole(c, 0, &size) || !growing_begin(c->r, &all, LIST_GENERATOR))
         return false;
+    *out = value_list(all.list);
     if (size < 1)
-        return render_fail(c->r, "the filter 'batch' needs a size of at least 1");
+        return render_fail(c->r, "the filter 'batch' with a size below 1 is not supported");
+    if (!walk_begin(c->r, c->self, &s))
+        return generator_put_off(c->r, all.list);
     while (walk_next(c->r, &s, &item)) {
         if (one.list == NULL || one.list->n == (size_t)size)
             if (!growing_begin(c->r, &one, LIST_LIST) || !growing_add(c->r, &all, value_list(one.list)))
@@ -229,12 +236,15 @@ batch(struct call *c, struct value *out)
         if (!growing_add(c->r, &one, item))
             return false;
     }
+    if (c->r->failed != NULL) {
+        all.list->n -= one.list != NULL && one.list->n < (size_t)size;
+        return generator_put_off(c->r, all.list);
+    }
     const bool fill = c->a[1].kind != VALUE_MISSING && c->a[1].kind != VALUE_NONE;
     while (fill && one.list != NULL && one.list->n < (size_t)size)
         if (!render_step(c->r, 1) || !growing_add(c->r, &one, c->a[1]))
             return false;
-    *out = value_list(all.list);
-    return c->r->failed == NULL;
+    return true;
 }
 
 static bool

@@ -1,18 +1,6 @@
-/* map, select and their like. They give generators; what fails in one of these fails when it is gone through, and not before,
- * as in Python. */
+/* map, select and their like. They give generators. */
 #include "engine/chat/functions.h"
 #include "engine/chat/walk.h"
-
-/* A failure within a generator waits for whoever comes to that value. A bound's doesn't. */
-static bool
-put_off(struct render *r, struct list *generator)
-{
-    if (r->failed == NULL || r->stopped)
-        return r->failed == NULL;
-    generator->broken = r->failed;
-    r->failed = NULL;
-    return true;
-}
 
 static const struct value *
 keyword(const struct call *c, const char *name)
@@ -56,7 +44,7 @@ map(struct call *c, struct value *out)
         while (walk_next(c->r, &s, &item) && map_one(c, item, &item))
             if (!growing_add(c->r, &all, item))
                 return false;
-    return put_off(c->r, all.list);
+    return generator_put_off(c->r, all.list);
 }
 
 /* Whether the test that is named holds for a value, or for its attribute; the value's own truth where none is named. */
@@ -100,7 +88,7 @@ choose(struct call *c, bool attributes, bool wanted, struct value *out)
         while (walk_next(c->r, &s, &item) && select_one(c, item, attributes, &holds))
             if (holds == wanted && !growing_add(c->r, &kept, item))
                 return false;
-    return put_off(c->r, kept.list);
+    return generator_put_off(c->r, kept.list);
 }
 
 static bool

@@ -223,7 +223,8 @@ format_percent(struct render *r, struct value format, struct value values, struc
     }
     const bool tuple = value_is_list(values, LIST_TUPLE);
     if ((tuple && p.taken < values.list->n) ||
-        (!tuple && p.taken == 0 && values.kind != VALUE_DICT && (values.kind != VALUE_LIST)))
+        (!tuple && p.taken == 0 && values.kind != VALUE_DICT && values.kind != VALUE_UNDEFINED &&
+         (values.kind != VALUE_LIST || values.list->kind > LIST_RANGE)))
         return render_fail(r, "there are more values than the format has places");
     *out = value_text_like(format, buffer_text(&p.out));
     return true;

@@ -106,16 +106,18 @@ execute_loop(struct render *r, const struct node *n, struct buffer *out)
     *l = (struct loop){.node = n, .scope = r->scope, .index0 = -1, .length = -1};
     if (!walk_begin(r, all, &l->all))
         return FAILS;
+    bool whole = false;
     while (advance(r, l)) {
         const enum ending how = execute_turn(r, n, l, out);
         if (how == FAILS)
             return FAILS;
         if (how == ENDS_LOOP)
             break;
+        whole = whole || how == ENDS_WELL;
     }
     if (r->failed != NULL)
         return FAILS;
-    if (l->index0 >= 0 || n->otherwise == NULL)
+    if (whole || n->otherwise == NULL) /* in jinja2 `else` is for a loop of which no turn came to its end */
         return ENDS_WELL;
     struct scope *outer = r->scope;
     r->scope = render_scope(r, outer);

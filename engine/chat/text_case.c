@@ -76,7 +76,7 @@ static bool
 add_title(struct render *r, struct buffer *b, uint32_t code)
 {
     utf8proc_int32_t parts[4];
-    const utf8proc_int32_t title = utf8proc_totitle((utf8proc_int32_t)code);
+    const utf8proc_int32_t title = code == 0xdf ? 0xdf : utf8proc_totitle((utf8proc_int32_t)code); /* ß: Ss */
     size_t n = title != (utf8proc_int32_t)code ? 0 : unfold(code, parts);
     if (n == 0 || utf8proc_category((utf8proc_int32_t)code) == UTF8PROC_CATEGORY_LT)
         return buffer_add_code(r, b, (uint32_t)title);

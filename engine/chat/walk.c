@@ -69,6 +69,16 @@ walk_next(struct render *r, struct walk *s, struct value *out)
 }
 
 bool
+generator_put_off(struct render *r, struct list *generator)
+{
+    if (r->failed == NULL || r->stopped)
+        return r->failed == NULL;
+    generator->broken = r->failed;
+    r->failed = NULL;
+    return true;
+}
+
+bool
 growing_begin(struct render *r, struct growing *g, enum list_kind kind)
 {
     *g = (struct growing){.list = render_list(r, kind, 0)};

@@ -19,6 +19,10 @@ bool walk_next(struct render *, struct walk *, struct value *);
 /* Python's list(): all that is left, in a list of its own. NULL: failed. */
 struct list *walk_list(struct render *, struct value, enum list_kind);
 
+/* A generator is filled at once, but what fails in there fails for whoever comes to that place, as in Python: this takes
+ * the failure off the rendering, unless it is a bound's. */
+bool generator_put_off(struct render *, struct list *generator);
+
 /* A list that grows. */
 struct growing {
     struct list *list;

@@ -102,7 +102,7 @@ write_list(struct render *r, struct buffer *b, const struct list *l)
 {
     static const char *const open[] = {"[", "(", "", "dict_keys([", "dict_values([", "dict_items(["};
     if (l->kind == LIST_GENERATOR)
-        return render_fail(r, "a generator can't be written; `| list` makes a list of it");
+        return render_fail(r, "writing a generator is not supported; `| list` makes a list of it");
     if (l->kind == LIST_RANGE && l->step == 1)
         return buffer_print(r, b, "range(%lld, %lld)", (long long)l->from, (long long)l->to);
     if (l->kind == LIST_RANGE)
@@ -149,7 +149,7 @@ write_within(struct render *r, struct buffer *b, struct value v)
     case VALUE_FUNCTION:
     case VALUE_LOOP: break;
     }
-    return render_fail(r, "a %s can't be written", value_type(v));
+    return render_fail(r, "writing a %s is not supported", value_type(v));
 }
 
 bool

@@ -13,6 +13,7 @@ for target in "$here"/fuzz_*.c; do
         "$BUILD/tests/tinymodel" "$OUT/$name/q8.gguf" --layers 2 --width 32 --ffn 32 --type q8_0 >/dev/null
         "$BUILD/tests/tinymodel" "$OUT/$name/mixed.gguf" --layers 1 --width 32 --ffn 64 --type mixed --nasty --gguf-version 2 >/dev/null
         cp "$here/../golden/tokenizers/smollm/vocab.gguf" "$here/../golden/models/qwen2.gguf" "$OUT/$name/" ;;
+    fuzz_chat) cp "$here"/../chat/templates/*.jinja "$OUT/$name/" ;;
     fuzz_sv_profile) cp "$here"/../../models/*.profile.json "$OUT/$name/" ;;
     fuzz_theme) cp "$here"/../../themes/*.json "$OUT/$name/" ;;
     fuzz_script) printf '# a script\n:set tau 0.6\n:wait round 3\n:goto 5\n:key S-Left C-l\n:save-screen x\n:quit\n' >"$OUT/$name/script" ;;

@@ -1,0 +1,235 @@
+/* What a template is told, where it fails and with which words, and what it may take. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants these before it */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/chat/chat.h"
+
+static bool
+render(const char *template, const struct chat_dialogue *dialogue, char **text, struct err *err)
+{
+    struct chat *chat;
+    size_t len = 0;
+    *text = NULL;
+    *err = (struct err){0};
+    const bool ok = chat_open(&chat, slice_of(template), err) && chat_render(chat, dialogue, text, &len, err);
+    if (ok)
+        assert_int_equal(strlen(*text), len);
+    chat_close(chat);
+    return ok;
+}
+
+static void
+assert_renders(const char *template, const struct chat_dialogue *dialogue, const char *expected)
+{
+    char *text;
+    struct err err;
+    if (!render(template, dialogue, &text, &err))
+        fail_msg("%s: %s", template, err.text);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void
+assert_fails(const char *template, const struct chat_dialogue *dialogue, enum err_kind kind, const char *why)
+{
+    char *text;
+    struct err err;
+    assert_false(render(template, dialogue, &text, &err));
+    assert_null(text);
+    assert_int_equal(err.kind, kind);
+    assert_string_equal(err.text, why);
+}
+
+#define USER(words) .user = {words, sizeof words - 1}
+static const struct chat_dialogue plain = {USER("Hi")};
+
+static void
+test_a_turn_is_a_message_after_the_systems(void **state)
+{
+    (void)state;
+    static const char all[] = "{{ messages }}{{ add_generation_prompt }}{{ tools }}{{ documents }}";
+    assert_renders(all, &plain, "[{'role': 'user', 'content': 'Hi'}]TrueNoneNone");
+    assert_renders(all, &(struct chat_dialogue){.system = "Be kind.", USER("Hi")},
+                   "[{'role': 'system', 'content': 'Be kind.'}, {'role': 'user', 'content': 'Hi'}]TrueNoneNone");
+    assert_renders("{{ messages[0].content | length }}", &(struct chat_dialogue){USER("")}, "0");
+    assert_renders("{{ tools[0].name }}{{ tools | tojson }}",
+                   &(struct chat_dialogue){USER("Hi"), .tools = "[{\"name\": \"f\", \"x\": 1.0, \"y\": 10}]"},
+                   "f[{\"name\": \"f\", \"x\": 1.0, \"y\": 10}]");
+}
+
+static void
+test_variables_are_json_or_else_text(void **state)
+{
+    (void)state;
+    const struct chat_variable variables[] = {
+        {.name = slice_of("bos_token"), .value = slice_of("1"), .text = true},
+        {.name = slice_of("thinking"), .value = slice_of("false")},
+        {.name = slice_of("n"), .value = slice_of("12")},
+        {.name = slice_of("effort"), .value = slice_of("low")},
+        {.name = slice_of("l"), .value = slice_of("[1, {\"a\": null}]")},
+        {.name = slice_of("broken"), .value = slice_of("[1, ")},
+        {.name = slice_of("thinking"), .value = slice_of("true")},
+        {.name = slice_of("tools"), .value = slice_of("[1]")},
+    };
+    assert_renders("{{ [bos_token, thinking, n, effort, l, broken, tools] }}",
+                   &(struct chat_dialogue){USER("Hi"), .variables = variables,
+                                           .n_variables = sizeof variables / sizeof *variables},
+                   "['1', True, 12, 'low', [1, {'a': None}], '[1, ', [1]]");
+}
+
+static void
+test_the_day_is_the_callers_and_english(void **state)
+{
+    (void)state;
+    const struct chat_dialogue dated = {
+        USER("Hi"), .now = {.tm_year = 124, .tm_mon = 1, .tm_mday = 29, .tm_hour = 7, .tm_wday = 4, .tm_yday = 59}};
+    assert_renders("{{ strftime_now('%d %b %Y %A %H:%M') }}", &dated, "29 Feb 2024 Thursday 07:00");
+}
+
+static void
+test_what_fails_says_line_and_what(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *template, *why;
+    } failing[] = {
+        {"{% do x %}", "line 1: the statement 'do' is not supported"},
+        {"\n\n{{ x | nope }}", "line 3: the filter 'nope' is not supported"},
+        {"{{ x is\n nope }}", "line 1: the test 'nope' is not supported"},
+        {"a\n{{ messages.foo.bar }}", "line 2: the list has no 'foo'"},
+        {"{{ foo.bar }}", "line 1: 'foo' is undefined"},
+        {"{{ 'a' + 1 }}", "line 1: a str + a int makes no sense"},
+        {"{% if 1 %}\n", "line 1: {% endif %} is missing"},
+        {"{{ 1 + }}", "line 1: an expression is expected, not }}"},
+        {"{% set 1 = 2 %}", "line 1: only a name can be assigned to, not '='"},
+        {"\n{{ 'a }}", "line 2: a string, ', has no end"},
+        {"{{ a ? b }}", "line 1: '?' is not understood"},
+        {"{{ (1] }}", "line 1: ']' closes nothing"},
+        {"{# a", "line 1: a comment, {#, has no end"},
+        {"{{ messages.append(1) }}", "line 1: a list can't be changed by a template; make another one"},
+        {"{{ 'a'.encode() }}", "line 1: a str's 'encode' is not supported"},
+        {"\n{{ raise_exception('No\n\x1b[31m!') }}", "line 2: it says: No\\x0a\\x1b[31m!"},
+        {"{{ '\xff' }}", "line 1: it is not UTF-8"},
+        {"{% for x in messages recursive %}{% endfor %}",
+         "line 1: a loop that calls itself (recursive) is not supported"},
+    };
+    for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
+        char why[200];
+        snprintf(why, sizeof why, "the chat template, %s", failing[i].why);
+        assert_fails(failing[i].template, &plain, ERR_WORK, why);
+    }
+}
+
+static void
+test_tools_and_context_are_json(void **state)
+{
+    (void)state;
+    assert_fails("", &(struct chat_dialogue){USER("Hi"), .tools = "[1,, 2]"}, ERR_USAGE,
+                 "tools: JSON, byte 3: a value is expected");
+    assert_fails("", &(struct chat_dialogue){USER("Hi"), .tools = "{}"}, ERR_USAGE, "tools: a JSON list is needed");
+    static const char *const broken[] = {"",
+                                         "{",
+                                         "{\"a\"}",
+                                         "{\"a\": 01}",
+                                         "{\"a\": 1.}",
+                                         "{a: 1}",
+                                         "{} {}",
+                                         "{\"a\": \"\\ud800\"}",
+                                         "{\"a\": \"\n\"}",
+                                         "{\"a\": nul}",
+                                         "{\"a\": 99999999999999999999}",
+                                         "[]",
+                                         "{\"a\": \"\xff\"}",
+                                         "{\"a\": -}"};
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        char *text;
+        struct err err;
+        assert_false(render("", &(struct chat_dialogue){.context = slice_of(broken[i])}, &text, &err));
+        assert_int_equal(err.kind, ERR_USAGE);
+        assert_memory_equal(err.text, "the context: ", 13);
+    }
+    assert_renders("{{ a }}",
+                   &(struct chat_dialogue){.context = slice_of(" {\"a\" : [ 1e2, -0.5, 9007199254740993,"
+                                                               " \"\\u00e9\\ud83d\\ude00\\/\", {} ] } ")},
+                   "[100.0, -0.5, 9007199254740993, 'é😀/', {}]");
+}
+
+static void
+test_bounds_hold(void **state)
+{
+    (void)state;
+    static const struct chat_bounds small = {.steps = 10000, .memory = 1u << 20, .output = 2000, .depth = 60};
+    const struct chat_dialogue bounded = {USER("Hi"), .bounds = &small};
+    static const struct {
+        const char *template, *word;
+    } greedy[] = {
+        {"{% for a in range(9999) %}{% for b in range(3) %}{% endfor %}{% endfor %}", ""},
+        {"{{ 'aaaaaaaaaa' * 500 }}", "writes more than"},
+        {"{% for a in range(99) %}{{ 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' }}{% endfor %}", "writes more than"},
+        {"{% macro m(x) %}{{ m(x) }}{% endmacro %}{{ m(1) }}", "nested too deeply"},
+        {"{{ [0] * 99999999 }}", "memory"},
+        {"{{ range(99999) | list | length }}", ""},
+    };
+    for (size_t i = 0; i < sizeof greedy / sizeof *greedy; i++) {
+        char *text;
+        struct err err;
+        assert_false(render(greedy[i].template, &bounded, &text, &err));
+        assert_non_null(strstr(err.text, greedy[i].word));
+    }
+    char *text, deep[1200] = "{{ ";
+    struct err err;
+    memset(deep + 3, '(', 150);
+    memset(deep + 153, '1', 1);
+    memset(deep + 154, ')', 150);
+    strcpy(deep + 304, "}}");
+    assert_false(render(deep, &plain, &text, &err));
+    assert_non_null(strstr(err.text, "nested too deeply"));
+    memset(deep + 3, '[', 1000);
+    assert_false(render(deep, &plain, &text, &err));
+    assert_non_null(strstr(err.text, "nested too deeply"));
+}
+
+static void
+test_a_template_renders_again_and_the_same(void **state)
+{
+    (void)state;
+    struct chat *chat;
+    struct err err;
+    assert_true(chat_open(&chat,
+                          slice_of("{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}"
+                                   "{% endfor %}{{ ns.n }}{{ messages[0].content }}"),
+                          &err));
+    for (int i = 0; i < 3; i++) {
+        char *text;
+        size_t len;
+        const struct chat_dialogue dialogue = {USER("Hi"), .system = i == 1 ? "Be" : NULL};
+        assert_true(chat_render(chat, &dialogue, &text, &len, &err));
+        assert_string_equal(text, i == 1 ? "2Be" : "1Hi");
+        free(text);
+    }
+    chat_close(chat);
+    chat_close(NULL);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_turn_is_a_message_after_the_systems),
+        cmocka_unit_test(test_variables_are_json_or_else_text),
+        cmocka_unit_test(test_the_day_is_the_callers_and_english),
+        cmocka_unit_test(test_what_fails_says_line_and_what),
+        cmocka_unit_test(test_tools_and_context_are_json),
+        cmocka_unit_test(test_bounds_hold),
+        cmocka_unit_test(test_a_template_renders_again_and_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
