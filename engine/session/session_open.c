@@ -25,7 +25,7 @@ describe_trained(struct run_info *info, const struct engine *e)
 static bool
 describe_asked(struct asked_info *asked, const struct engine *e, const struct session_options *o, struct err *err)
 {
-    asked->chat = o->chat;
+    asked->chat = o->chat.on;
     asked->ignore_eos = o->ignore_eos;
     asked->quantize = e->asked.quantize;
     asked->no_heads = e->asked.no_heads;
@@ -37,7 +37,7 @@ describe_asked(struct asked_info *asked, const struct engine *e, const struct se
              o->n_prompts > 0 && o->prompts_path != NULL ? o->prompts_path : "");
     snprintf(asked->policy_state, sizeof asked->policy_state, "%s",
              o->memory != NULL && o->memory->folder != NULL ? o->memory->folder : "");
-    return o->system == NULL || (asked->system = strdup(o->system)) != NULL ||
+    return o->chat.system == NULL || (asked->system = strdup(o->chat.system)) != NULL ||
            err_set(err, ERR_WORK, "out of memory for the system text");
 }
 
