@@ -19,8 +19,10 @@ const char *const control_names[] = {
     "joined", /* a sequence of a batch, which the event's `seq` numbers, begins (new: its prompt's text) */
     "left",   /* … and ends (new: eos, tokens, context) */
     "back",   /* … and goes on after that: more tokens are wanted */
-    "end",    /* the run is over (new: eos, tokens, context, or "error: …"; batch: all sequences left) */
-    "pace",   /* what it is slowed down to from then on (new: tokens/s; 0: as fast as it goes); not told of a run that
+    "prefill", /* the prompt of the sequence `seq` was read in chunks by a library (new: blas); not told of one that was read
+                    as rows are */
+    "end",  /* the run is over (new: eos, tokens, context, or "error: …"; batch: all sequences left) */
+    "pace", /* what it is slowed down to from then on (new: tokens/s; 0: as fast as it goes); not told of a run that
                    begins as fast as it goes */
     "baseline_se", /* standard error of the baseline that is told next (new: the number) */
     "baseline",    /* autoregressive tokens/s of the same prompt were measured (new: the number) */

@@ -64,15 +64,23 @@ add_companion(struct engine *e, struct err *err)
 }
 
 bool
+session_rig_engine_chunks(struct engine **engine, const char *model_path, const char *draft, const char *backend,
+                          uint32_t threads, uint32_t prompt_rows, struct err *err)
+{
+    const struct engine_options options = {
+        .model_path = model_path,
+        .backend = backend,
+        .backend_options = {.threads = threads, .gpu = -1, .prompt_rows = prompt_rows},
+        .helpers = {[HELPER_DRAFT] = draft}};
+    return engine_open(engine, &options, NULL, NULL, err) &&
+           (!engine_has(*engine, HELPER_DRAFT) || add_companion(*engine, err)) && heads_rig_accept(*engine, 1, 9, err);
+}
+
+bool
 session_rig_engine_with(struct engine **engine, const char *model_path, const char *draft, const char *backend,
                         uint32_t threads, struct err *err)
 {
-    const struct engine_options options = {.model_path = model_path,
-                                           .backend = backend,
-                                           .backend_options = {.threads = threads, .gpu = -1},
-                                           .helpers = {[HELPER_DRAFT] = draft}};
-    return engine_open(engine, &options, NULL, NULL, err) &&
-           (!engine_has(*engine, HELPER_DRAFT) || add_companion(*engine, err)) && heads_rig_accept(*engine, 1, 9, err);
+    return session_rig_engine_chunks(engine, model_path, draft, backend, threads, 0, err);
 }
 
 bool
@@ -100,6 +108,7 @@ follow(struct session *s, struct event_reader *reader, struct promises *p, sessi
             promises_check(p, e);
             metrics_event(&p->out->metrics, e);
             p->out->events++;
+            p->out->chunked += e->type == EVENT_CONTROL && strcmp(e->control.name, "prefill") == 0;
             if (hook != NULL)
                 hook(user, s, e);
         }

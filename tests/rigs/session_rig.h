@@ -25,7 +25,8 @@ struct session_rig_result {
     char end[64]; /* new text of the last `end` control */
     uint64_t events;
     uint32_t runs;
-    char wrong[200]; /* the first broken promise about events, or "" */
+    uint32_t chunked; /* prompts that were read in chunks, by a library */
+    char wrong[200];  /* the first broken promise about events, or "" */
 };
 
 /* A session from opening to its finished log. False: it did not open, or the engine failed: *err. */
@@ -36,6 +37,9 @@ bool session_rig_engine(struct engine **, const char *model_path, const char *ba
 /* The same with a draft model: a path, "self:E", "none". Draft models get a random acceptance head (heads_rig.h). */
 bool session_rig_engine_with(struct engine **, const char *model_path, const char *draft, const char *backend,
                              uint32_t threads, struct err *);
+/* … where prompts of at least so many tokens are read in chunks of so many rows; 0: none are. */
+bool session_rig_engine_chunks(struct engine **, const char *model_path, const char *draft, const char *backend,
+                               uint32_t threads, uint32_t prompt_rows, struct err *);
 
 /* A value on the knob's grid: which = 0 the default, 1 the least, 2 the most, else random. */
 double session_rig_knob_value(const struct knob *, int which, uint64_t *random);

@@ -55,7 +55,7 @@ find_emulation(void)
 /* ---- the run ---- */
 
 static bool
-live(const char *policy, float temperature, struct session_rig_result *out, struct err *err)
+live(const char *policy, float temperature, uint32_t prompt_rows, struct session_rig_result *out, struct err *err)
 {
     struct engine *engine = NULL;
     const struct session_options o = {.policies = policy_registry,
@@ -70,8 +70,8 @@ live(const char *policy, float temperature, struct session_rig_result *out, stru
                                       .probe = PROBE_ALL};
     memset(out, 0, sizeof *out);
     *err = (struct err){.kind = ERR_NONE};
-    const bool ok =
-        session_rig_engine(&engine, model, "cuda", 1, err) && session_rig_generate(engine, &o, NULL, NULL, out, err);
+    const bool ok = session_rig_engine_chunks(&engine, model, "self:1", "cuda", 1, prompt_rows, err) &&
+                    session_rig_generate(engine, &o, NULL, NULL, out, err);
     engine_close(engine);
     return ok;
 }
@@ -84,7 +84,7 @@ is_one_line(const char *text)
 }
 
 static void
-walk(const char *policy, float temperature)
+walk(const char *policy, float temperature, uint32_t prompt_rows)
 {
     struct session_rig_result whole, out;
     struct err err;
@@ -94,10 +94,11 @@ walk(const char *policy, float temperature)
     uint64_t random = seed;
     emulated.fail_at(0, 0);
     const uint64_t before = emulated.calls(), lost = emulated.allocations(); /* of a device lost in another test */
-    if (!live(policy, temperature, &whole, &err))
+    if (!live(policy, temperature, prompt_rows, &whole, &err))
         fail_msg("%s", err.text);
     const uint64_t calls = emulated.calls() - before;
     assert_int_equal(whole.n, 4);
+    assert_int_equal(whole.chunked, prompt_rows > 0);
     assert_int_equal(emulated.allocations(), lost);
     unsigned failed = 0, harmless = 0;
     for (uint64_t n = 1; n <= calls; n += all ? 1 : 1 + splitmix64(&random) % (calls / 16 + 1))
@@ -105,7 +106,7 @@ walk(const char *policy, float temperature)
             const int kind = (int)(all ? k : splitmix64(&random) % KINDS);
             const uint64_t stay = emulated.allocations(); /* of devices lost before: nobody can free them */
             emulated.fail_at(n, kind);
-            const bool ok = live(policy, temperature, &out, &err);
+            const bool ok = live(policy, temperature, prompt_rows, &out, &err);
             emulated.fail_at(0, 0);
             if (!ok && (!is_one_line(err.text) || err.kind != ERR_WORK))
                 fail_msg("seed %llu: call %llu (%s), policy %s: '%s'", (unsigned long long)seed, (unsigned long long)n,
@@ -130,14 +131,21 @@ static void
 test_any_call_may_fail_while_a_policy_drafts(void **state)
 {
     (void)state;
-    walk("specbound", 0);
+    walk("specbound", 0, 0);
 }
 
 static void
 test_any_call_may_fail_while_tokens_are_sampled(void **state)
 {
     (void)state;
-    walk("layerskip", 1);
+    walk("layerskip", 1, 0);
+}
+
+static void
+test_any_call_may_fail_while_a_library_reads_the_prompt(void **state)
+{
+    (void)state;
+    walk("ar", 0, 2);
 }
 
 int
@@ -155,6 +163,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_call_may_fail_while_a_policy_drafts),
         cmocka_unit_test(test_any_call_may_fail_while_tokens_are_sampled),
+        cmocka_unit_test(test_any_call_may_fail_while_a_library_reads_the_prompt),
     };
     const int failures = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(model);

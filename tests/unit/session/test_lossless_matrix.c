@@ -32,6 +32,7 @@ struct matrix {
     int settings;         /* 0: all */
     enum head_kind heads; /* random ones, that every policy asks: nothing good comes of it, and nothing wrong */
     uint32_t batch;       /* so many of the prompts at a time in one session; 0: each in its own */
+    uint32_t prompt_rows; /* prompts are read by a library, in chunks of so many rows; 0: as rows */
 };
 
 static void
@@ -125,12 +126,13 @@ run_matrix(const char *path, const char *draft, const struct matrix *m)
     struct err err = {0};
     struct engine *engine;
     uint64_t random = seed, compared = 0, drafted = 0;
-    if (!session_rig_engine_with(&engine, path, draft, m->backend, 2, &err))
+    if (!session_rig_engine_chunks(&engine, path, draft, m->backend, 2, m->prompt_rows, &err))
         fail_msg("%s", err.text);
     struct session_rig_result ar[SESSION_PROMPTS];
     for (size_t p = 0; p < m->prompts; p++) {
         generate(engine, "ar", NULL, 0, p, 0, m, NULL, &ar[p]);
         assert_int_equal(ar[p].n, m->tokens);
+        assert_int_equal(ar[p].chunked, m->prompt_rows > 0 ? 1 : 0);
     }
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
         struct policy_info info;
@@ -152,6 +154,7 @@ run_matrix(const char *path, const char *draft, const struct matrix *m)
                 for (size_t q = 0; q < got.n_sequences; q++)
                     compare(&got.sequences[q], &ar[p + q].sequences[0], info.name, text, p + q);
                 assert_int_equal(got.n_sequences, m->batch > 0 ? m->prompts : 1);
+                assert_int_equal(got.chunked, m->prompt_rows > 0 ? got.n_sequences : 0);
                 compared += got.n_sequences;
                 drafted += got.metrics.total.accepted;
                 session_rig_free(&got);
@@ -194,35 +197,35 @@ static void
 test_trained_heads_keep_autoregressive_tokens(void **state)
 {
     (void)state;
-    on_a_tiny_model(&(struct matrix){"cpu", 1, 40, false, 2, HEAD_AFFINE, 0});
-    on_a_tiny_model(&(struct matrix){"cpu", 1, 40, false, 1, HEAD_FULL, 0});
-    on_a_tiny_model(&(struct matrix){"check", 1, 40, true, 2, HEAD_AFFINE, 0});
+    on_a_tiny_model(&(struct matrix){"cpu", 1, 40, false, 2, HEAD_AFFINE, 0, 0});
+    on_a_tiny_model(&(struct matrix){"cpu", 1, 40, false, 1, HEAD_FULL, 0, 0});
+    on_a_tiny_model(&(struct matrix){"check", 1, 40, true, 2, HEAD_AFFINE, 0, 0});
 }
 
 static void
 test_every_policy_and_setting_gives_autoregressive_tokens_on_cpu(void **state)
 {
     (void)state;
-    on_a_tiny_model(&(struct matrix){"cpu", 3, 40, false, 0, HEAD_LENS, 0});
+    on_a_tiny_model(&(struct matrix){"cpu", 3, 40, false, 0, HEAD_LENS, 0, 0});
 }
 
 static void
 test_every_policy_and_setting_gives_autoregressive_tokens_on_check(void **state)
 {
     (void)state;
-    on_a_tiny_model(&(struct matrix){"check", 1, 40, false, 0, HEAD_LENS, 0});
+    on_a_tiny_model(&(struct matrix){"check", 1, 40, false, 0, HEAD_LENS, 0, 0});
 }
 
 static void
 test_every_sequence_of_a_batch_gives_autoregressive_tokens(void **state)
 {
     (void)state;
-    on_a_tiny_model(&(struct matrix){"cpu", 2, 24, false, 2, HEAD_LENS, 1});
-    on_a_tiny_model(&(struct matrix){"cpu", 5, 24, false, 3, HEAD_LENS, 3});
-    on_a_tiny_model(&(struct matrix){"cpu", 9, 24, true, 1, HEAD_LENS, 8});
-    on_a_tiny_model(&(struct matrix){"check", 4, 16, true, 1, HEAD_LENS, 3});
-    on_a_tiny_model(&(struct matrix){"cpu", 4, 24, true, 1, HEAD_AFFINE, 3});
-    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", 5, 24, false, 1, HEAD_LENS, 3});
+    on_a_tiny_model(&(struct matrix){"cpu", 2, 24, false, 2, HEAD_LENS, 1, 0});
+    on_a_tiny_model(&(struct matrix){"cpu", 5, 24, false, 3, HEAD_LENS, 3, 0});
+    on_a_tiny_model(&(struct matrix){"cpu", 9, 24, true, 1, HEAD_LENS, 8, 0});
+    on_a_tiny_model(&(struct matrix){"check", 4, 16, true, 1, HEAD_LENS, 3, 0});
+    on_a_tiny_model(&(struct matrix){"cpu", 4, 24, true, 1, HEAD_AFFINE, 3, 0});
+    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", 5, 24, false, 1, HEAD_LENS, 3, 0});
 }
 
 /* An emulated GPU runs a very small model for a few tokens, a real one all of it and the bundled model. */
@@ -250,34 +253,36 @@ test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda(void **state)
             fail_msg("%s", err.text);
         run_matrix(
             path, path,
-            &(struct matrix){"cuda", 1, 12, false, getenv("SPECSCOPE_LONG") != NULL ? SETTINGS : 2, HEAD_LENS, 0});
-        run_matrix(path, path, &(struct matrix){"cuda", 4, 8, false, 1, HEAD_LENS, 3});
+            &(struct matrix){"cuda", 1, 12, false, getenv("SPECSCOPE_LONG") != NULL ? SETTINGS : 2, HEAD_LENS, 0, 0});
+        run_matrix(path, path, &(struct matrix){"cuda", 4, 8, false, 1, HEAD_LENS, 3, 0});
         char heads[160];
         if (!heads_rig_write_beside(path, HEAD_AFFINE, seed, heads, sizeof heads, &err))
             fail_msg("%s", err.text);
-        run_matrix(path, path, &(struct matrix){"cuda", 1, 12, false, 1, HEAD_AFFINE, 0});
+        run_matrix(path, path, &(struct matrix){"cuda", 1, 12, false, 1, HEAD_AFFINE, 0, 0});
         unlink(heads);
+        run_matrix(path, path, &(struct matrix){"cuda", 1, 12, false, 1, HEAD_LENS, 0, 8});
+        run_matrix(path, path, &(struct matrix){"cuda", 3, 6, false, 1, HEAD_LENS, 2, 8});
         unlink(path);
         return;
     }
-    on_a_tiny_model(&(struct matrix){"cuda", 1, 40, false, 0, HEAD_LENS, 0});
-    on_a_tiny_model(&(struct matrix){"cuda", 2, 40, true, 0, HEAD_LENS, 0});
-    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cuda", 2, 64, false, 0, HEAD_LENS, 0});
-    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cuda", 9, 64, false, 0, HEAD_LENS, 8});
+    on_a_tiny_model(&(struct matrix){"cuda", 1, 40, false, 0, HEAD_LENS, 0, 0});
+    on_a_tiny_model(&(struct matrix){"cuda", 2, 40, true, 0, HEAD_LENS, 0, 0});
+    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cuda", 2, 64, false, 0, HEAD_LENS, 0, 0});
+    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cuda", 9, 64, false, 0, HEAD_LENS, 8, 0});
 }
 
 static void
 test_knobs_changing_every_round_keep_autoregressive_tokens(void **state)
 {
     (void)state;
-    on_a_tiny_model(&(struct matrix){"cpu", 2, 40, true, 0, HEAD_LENS, 0});
+    on_a_tiny_model(&(struct matrix){"cpu", 2, 40, true, 0, HEAD_LENS, 0, 0});
 }
 
 static void
 test_the_bundled_model_gives_autoregressive_tokens(void **state)
 {
     (void)state;
-    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", 1, 48, false, 0, HEAD_LENS, 0});
+    run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", 1, 48, false, 0, HEAD_LENS, 0, 0});
 }
 
 static void
@@ -286,16 +291,16 @@ test_the_whole_matrix_on_the_bundled_model(void **state)
     (void)state;
     if (getenv("SPECSCOPE_LONG") == NULL)
         skip();
-    uint64_t n = run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", SESSION_PROMPTS, 128, false, 0, HEAD_LENS, 0});
-    n += run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", SESSION_PROMPTS, 128, true, 0, HEAD_LENS, 0});
-    n += run_matrix(BUNDLED, DRAFT, &(struct matrix){"check", SESSION_PROMPTS, 128, false, 0, HEAD_LENS, 0});
-    n += run_matrix(BUNDLED, DRAFT, &(struct matrix){"check", SESSION_PROMPTS, 128, true, 0, HEAD_LENS, 0});
+    uint64_t n = run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", SESSION_PROMPTS, 128, false, 0, HEAD_LENS, 0, 0});
+    n += run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", SESSION_PROMPTS, 128, true, 0, HEAD_LENS, 0, 0});
+    n += run_matrix(BUNDLED, DRAFT, &(struct matrix){"check", SESSION_PROMPTS, 128, false, 0, HEAD_LENS, 0, 0});
+    n += run_matrix(BUNDLED, DRAFT, &(struct matrix){"check", SESSION_PROMPTS, 128, true, 0, HEAD_LENS, 0, 0});
     for (uint32_t batch = 1; batch <= 8; batch = batch == 1 ? 3 : batch + 5)
         for (int check = 0; check < 2; check++)
             for (int changing = 0; changing < 2; changing++)
                 n += run_matrix(BUNDLED, DRAFT,
                                 &(struct matrix){check ? "check" : "cpu", SESSION_PROMPTS, 64, changing,
-                                                 changing ? 2 : 3, HEAD_LENS, batch});
+                                                 changing ? 2 : 3, HEAD_LENS, batch, 0});
     printf("# %llu runs compared\n", (unsigned long long)n);
 }
 
