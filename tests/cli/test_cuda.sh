@@ -31,6 +31,11 @@ elif ! case $BUILD in */sanitize*) false ;; esac; then
     skip "the plug-in is built" "not with sanitizers"
 else
     check "the plug-in is built where nvcc is" [ -f "$PLUGIN" ]
+    check "it needs no cuBLAS" sh -c "! ldd '$PLUGIN' | grep -q cublas"
+    if [ -f "$(dirname "$NVCC")/../include/cublasLt.h" ]; then
+        check "the library's plug-in is built where the toolkit has cuBLASLt" [ -f "$BUILD/specscope-cublas.so" ]
+        check "and needs it" sh -c "ldd '$BUILD/specscope-cublas.so' | grep -q libcublasLt"
+    fi
     check "it exports one symbol" [ "$(nm -D --defined-only "$PLUGIN" | wc -l)" -eq 1 ]
     check "and that is its table" sh -c "nm -D --defined-only '$PLUGIN' | grep -q ' T specscope_backend$'"
     if command -v "${NVCC%nvcc}cuobjdump" >/dev/null 2>&1; then
@@ -123,6 +128,31 @@ refuses "a context that does not fit is refused with the numbers" 1 'GiB of keys
 works "auto takes the CPU for it" run -n 3 -c 300000 "$TINY"
 check "and says why" grep -q '^specscope: on the CPU: .*is too small' "$TMP/err"
 unset EMULATED_CUDA_MEMORY_MIB
+
+# ---- prompts by cuBLAS ----
+LONG=$(yes 'the quick brown fox' | head -n 16 | tr '\n' ' ')
+blas() { works "$1" run -n 12 --ignore-eos --backend cuda --prefill blas -p "$LONG" --trace "$TMP/by-$2" --policy "$2" "$TINY"; }
+blas "a long prompt goes by the library" ar
+cp "$TMP/out" "$TMP/blas"
+blas "and under a policy that drafts" specbound
+check "the same text" cmp -s "$TMP/out" "$TMP/blas"
+check "the trace says it of the prompt" grep -q '"prefill",,"blas"' "$TMP/by-ar/controls.csv"
+check "and which algorithms" grep -q '"by":.*"cuBLASLt [0-9.]*, 256 rows; 256x.* F16: 66/20/36/' "$TMP/by-specbound/run.json"
+works "two settings read it alike" run -n 12 --ignore-eos --backend cuda --prefill blas -p "$LONG" --policy specbound --versus ar "$TINY"
+check "and say the same" cmp -s "$TMP/out" "$TMP/blas"
+works "a short prompt goes by rows" run -n 12 --ignore-eos --backend cuda --prefill blas -p 'hello there' --trace "$TMP/short" "$TINY"
+check "so its trace says nothing of it" sh -c "! grep -q '\"prefill\"' '$TMP/short/controls.csv'"
+works "a helper reads it, too" run -n 12 --ignore-eos --backend cuda --prefill blas -p "$LONG" --policy sd --draft "$TINY" "$TINY"
+check "and the text is the same" cmp -s "$TMP/out" "$TMP/blas"
+refuses "the CPU has no such library" 2 'prefill blas: the CPU' run -n 3 --backend cpu --prefill blas "$TINY"
+refuses "nor has the check backend" 2 'prefill blas: the CPU' run -n 3 --backend check --prefill blas "$TINY"
+refuses "nor what is exact" 2 'prefill blas and --exact' run -n 3 --backend cuda --exact --prefill blas "$TINY"
+mkdir "$TMP/alone" && cp "$EMULATED" "$TMP/alone/"
+export SPECSCOPE_CUDA_PLUGIN="$TMP/alone/specscope-cuda-emulated.so"
+refuses "without the library's plug-in that is one line" 1 'no specscope-cublas.so' run -n 3 --backend cuda --prefill blas "$TINY"
+works "and rows go on without it" run -n 3 --backend cuda --prefill rows "$TINY"
+SPECSCOPE_CUDA_PLUGIN='' refuses "where auto finds no GPU that is one line" 1 'prefill blas wants a GPU' run -n 3 --prefill blas "$TINY"
+export SPECSCOPE_CUDA_PLUGIN="$EMULATED"
 
 # ---- switches ----
 SPECSCOPE_CUDA_PREFETCH=0 SPECSCOPE_CUDA_SYNC=1 specscope run -n 24 --ignore-eos --backend cuda -p 'hello there' "$TINY"
