@@ -1,4 +1,4 @@
-/* The table of architectures, and a model's numbers: every one checked against the others. */
+/* A model's numbers: every one checked against the others. */
 #include "engine/model/arch.h"
 
 #include <inttypes.h>
@@ -11,52 +11,6 @@
 #define MOST_LAYERS 4096u
 #define MOST_UNITS  (1u << 20) /* width, ffn, heads * head_dim */
 #define MOST_CTX    (1u << 28)
-
-/* Most converters call a Mistral a Llama. Qwen 3 has heads of 128 whatever its width. */
-static const struct arch architectures[] = {
-    /* in GGUF, in Hugging Face, RoPE's pairs in GGUF, tensors it needs, and may have, dimensions of a head */
-    {"llama", "llama", ROPE_ADJACENT, 0, LAYER_QKV_BIAS, 0},
-    {"mistral", "mistral", ROPE_ADJACENT, 0, LAYER_QKV_BIAS, 0},
-    {"qwen2", "qwen2", ROPE_HALVES, LAYER_QKV_BIAS, 0, 0},
-    {"qwen3", "qwen3", ROPE_HALVES, LAYER_QK_NORM, LAYER_QKV_BIAS, 128},
-};
-
-#define N_ARCHITECTURES (sizeof architectures / sizeof architectures[0])
-
-static void
-unsupported(const char *path, struct slice name, struct err *err)
-{
-    char shown[48], known[160] = "";
-    size_t n = 0;
-    for (size_t i = 0; i < N_ARCHITECTURES && n < sizeof known; i++)
-        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s",
-                              i == 0                     ? ""
-                              : i + 1 == N_ARCHITECTURES ? " and "
-                                                         : ", ",
-                              architectures[i].hf);
-    err_set(err, ERR_WORK, "%s: architecture '%s' is not supported; %s are", path,
-            printable_line(shown, sizeof shown, name.data, name.len), known);
-}
-
-const struct arch *
-arch_of_gguf(const char *path, struct slice name, struct err *err)
-{
-    for (size_t i = 0; i < N_ARCHITECTURES; i++)
-        if (slice_is(name, architectures[i].gguf))
-            return &architectures[i];
-    unsupported(path, name, err);
-    return NULL;
-}
-
-const struct arch *
-arch_of_hf(const char *path, const char *model_type, struct err *err)
-{
-    for (size_t i = 0; i < N_ARCHITECTURES; i++)
-        if (strcmp(architectures[i].hf, model_type) == 0)
-            return &architectures[i];
-    unsupported(path, slice_of(model_type), err);
-    return NULL;
-}
 
 /* ---- numbers ---- */
 
@@ -156,7 +110,8 @@ static bool
 read_rope(struct model_desc *d, const struct arch_source *s, struct err *err)
 {
     double base = 10000;
-    if (!read_whole(s, ARCH_ROPE_DIMS, d->head_dim, 1, MOST_UNITS, &d->rope_dims, err) ||
+    const double part = s->arch->usual_part > 0 ? s->arch->usual_part : 1;
+    if (!read_whole(s, ARCH_ROPE_DIMS, (uint32_t)(part * d->head_dim), 1, MOST_UNITS, &d->rope_dims, err) ||
         !read_real(s, ARCH_ROPE_BASE, 10000, &base, err))
         return false;
     if (d->rope_dims % 2 != 0 || d->rope_dims > d->head_dim)
@@ -181,13 +136,57 @@ arch_scale_linear(struct model *m, double factor, struct err *err)
     return true;
 }
 
+static bool
+read_eps(struct model_desc *d, const struct arch_source *s, struct err *err)
+{
+    double eps = -1;
+    const enum arch_number which = find_number(s, ARCH_RMS_EPS, &eps) != VALUE_MISSING ? ARCH_RMS_EPS : ARCH_NORM_EPS;
+    if (find_number(s, which, &eps) == VALUE_MISSING && s->arch->usual_eps <= 0)
+        return missing(s, ARCH_RMS_EPS, err);
+    if (!read_real(s, which, s->arch->usual_eps, &eps, err))
+        return false;
+    if (!(eps >= 0 && eps < 1))
+        return err_set(err, ERR_WORK, "%s: a norm's epsilon of %g makes no sense; %s", s->path, eps, s->names->remedy);
+    d->rms_eps = (float)eps;
+    return true;
+}
+
+/* Factors and caps; what the file doesn't say is the architecture's. */
+static bool
+read_form(struct model_desc *d, const struct arch_source *s, struct err *err)
+{
+    d->form = s->arch->form;
+    const struct {
+        enum arch_number which;
+        float *to;
+    } reals[] = {{ARCH_ATTENTION_CAP, &d->form.attention_cap},     {ARCH_LOGIT_CAP, &d->form.logit_cap},
+                 {ARCH_EMBEDDING_SCALE, &d->form.embedding_scale}, {ARCH_RESIDUAL_SCALE, &d->form.residual_scale},
+                 {ARCH_ATTENTION_SCALE, &d->form.attention_scale}, {ARCH_LOGIT_SCALE, &d->form.logit_scale}};
+    for (size_t i = 0; i < sizeof reals / sizeof reals[0]; i++) {
+        char key[KEY_SIZE];
+        double v = 0;
+        if (find_number(s, reals[i].which, &v) == VALUE_MISSING)
+            continue;
+        if (!read_real(s, reals[i].which, 0, &v, err))
+            return false;
+        if (v < 0)
+            return err_set(err, ERR_WORK, "%s: %s '%s' is negative; %s", s->path, s->names->where,
+                           key_name(key, s, reals[i].which), s->names->remedy);
+        *reals[i].to = (float)v;
+    }
+    if ((s->arch->traits & ARCH_EMBEDDING_BY_WIDTH) != 0)
+        d->form.embedding_scale = (float)sqrt(d->width);
+    if ((s->arch->traits & ARCH_LOGITS_DIVIDED) != 0 && d->form.logit_scale > 0)
+        d->form.logit_scale = 1 / d->form.logit_scale;
+    return true;
+}
+
 bool
 arch_read_numbers(struct model *m, const struct arch_source *s, struct err *err)
 {
     struct model_desc *d = &m->desc;
     const uint32_t tokens = d->vocab;
     uint32_t experts = 0;
-    double eps = -1;
     if (!read_whole(s, ARCH_EXPERTS, 0, 0, UINT32_MAX - 1, &experts, err))
         return false;
     if (experts != 0)
@@ -206,13 +205,37 @@ arch_read_numbers(struct model *m, const struct arch_source *s, struct err *err)
         return err_set(err, ERR_WORK, "%s: %s '%s' is %" PRIu32 ", but the tokenizer has %" PRIu32 " tokens; %s",
                        s->path, s->names->where, key_name(key, s, ARCH_VOCAB), d->vocab, tokens, s->names->remedy);
     }
-    if (find_number(s, ARCH_RMS_EPS, &eps) == VALUE_MISSING)
-        return missing(s, ARCH_RMS_EPS, err);
-    if (!read_real(s, ARCH_RMS_EPS, 0, &eps, err))
-        return false;
-    if (!(eps >= 0 && eps < 1))
-        return err_set(err, ERR_WORK, "%s: an RMS norm epsilon of %g makes no sense; %s", s->path, eps,
-                       s->names->remedy);
-    d->rms_eps = (float)eps;
-    return true;
+    return read_eps(d, s, err) && read_form(d, s, err);
+}
+
+/* Of layers counted from 1. */
+static bool
+is_nth(uint32_t layer, uint32_t every)
+{
+    return every > 0 && layer % every == 0;
+}
+
+void
+arch_usual_layers(struct model *m, const struct arch *arch, struct layer_desc *layers)
+{
+    const uint32_t window = m->desc.window;
+    for (uint32_t l = 1; l <= m->desc.n_layers; l++) {
+        struct layer_form *f = &layers[l - 1].form;
+        f->sees_all = window > 0 && is_nth(l, arch->full_every);
+        if (is_nth(l, arch->unrotated_every))
+            f->rope = LAYER_ROPE_NONE;
+    }
+    arch_rotations(m, arch, layers);
+}
+
+void
+arch_rotations(struct model *m, const struct arch *arch, struct layer_desc *layers)
+{
+    for (uint32_t l = 1; l <= m->desc.n_layers; l++) {
+        struct layer_form *f = &layers[l - 1].form;
+        if (f->sees_all && (arch->traits & ARCH_WINDOWS_TURN) != 0)
+            f->rope = LAYER_ROPE_NONE;
+        if (!f->sees_all && m->desc.window > 0 && m->desc.form.local_base > 0)
+            f->rope = LAYER_ROPE_LOCAL;
+    }
 }

@@ -12,12 +12,47 @@
 struct gguf;
 struct hf_folder;
 
+struct
+    arch_rename { /* what a tensor of a layer is called in Hugging Face's files, without its ending; a list ends with NULL */
+    enum layer_tensor which;
+    const char *name;
+};
+
+/* Tensors that others are rows of: q, k and v one under the other, or head by head; gate and up. NULL: they are apart. */
+struct arch_fused {
+    const char *qkv, *gate_up;
+    bool by_head;
+};
+
+enum arch_traits {
+    ARCH_NORMS_LESS_ONE = 1 << 0,     /* Hugging Face's norms are stored without the 1 that is added to them */
+    ARCH_NORMS_OF_ONES = 1 << 1,      /* norms have no weights */
+    ARCH_EMBEDDING_BY_WIDTH = 1 << 2, /* the embedding is scaled by sqrt(width) */
+    ARCH_TIED = 1 << 3,               /* head and embedding, where a config.json doesn't say */
+    ARCH_WINDOWED = 1 << 4,           /* a config.json's sliding_window counts without use_sliding_window */
+    ARCH_WINDOWS_TURN = 1 << 5,       /* layers that see everything don't rotate, if there are others */
+    ARCH_LOGITS_DIVIDED = 1 << 6,     /* GGUF's logit_scale, as config.json's logits_scaling, divides */
+};
+
+/* An architecture, as data. Zero is what Llama has. */
 struct arch {
-    const char *gguf;           /* general.architecture */
+    const char *gguf;           /* general.architecture; NULL: GGUF files of it are not read */
     const char *hf;             /* config.json's model_type */
-    enum rope_layout gguf_rope; /* ADJACENT where converters permute the rows of Q and K; Hugging Face's are HALVES */
-    uint32_t needs, may;        /* optional tensors of a layer (1 << enum layer_tensor) that it has, that it may have */
-    uint32_t usual_head_dim;    /* when a config.json doesn't say; 0: width / heads */
+    enum rope_layout gguf_rope; /* ADJACENT where converters permute the rows of Q and K */
+    enum rope_layout hf_rope;
+    uint32_t needs, may;     /* optional tensors of a layer (1 << enum layer_tensor) that it has, that it may have, */
+    uint32_t lacks;          /* and usual ones that it has not */
+    uint32_t usual_head_dim; /* when a config.json doesn't say; 0: width / heads */
+    uint32_t usual_window;   /* the same; 0: none */
+    unsigned traits;         /* enum arch_traits */
+    uint32_t full_every;     /* of layers with windows every nth sees everything, where the file doesn't say; 0: none */
+    uint32_t unrotated_every;               /* every nth layer doesn't rotate, where the file doesn't say */
+    double usual_eps;                       /* where a config.json doesn't say; 0: it has to */
+    double usual_part;                      /* of a head that turns, where the file doesn't say; 0: all */
+    struct model_form form;                 /* activation, and what else the file doesn't say */
+    const struct arch_rename *renames;      /* or NULL */
+    const struct arch_names *hf_names;      /* or NULL: as Llama's */
+    struct arch_fused hf_fused, gguf_fused; /* "self_attn.qkv_proj" */
 };
 
 /* By general.architecture, or by model_type; NULL with a message that names it. */
@@ -41,6 +76,13 @@ enum arch_number {
     ARCH_RMS_EPS,
     ARCH_WINDOW,
     ARCH_EXPERTS,
+    ARCH_NORM_EPS, /* LayerNorm's */
+    ARCH_ATTENTION_CAP,
+    ARCH_LOGIT_CAP,
+    ARCH_EMBEDDING_SCALE,
+    ARCH_RESIDUAL_SCALE,
+    ARCH_ATTENTION_SCALE,
+    ARCH_LOGIT_SCALE,
     ARCH_NUMBERS
 };
 
@@ -79,11 +121,17 @@ struct arch_source {
 /* Sizes, RoPE's base (unscaled), epsilon, window. The model has its path already, desc.rope, and desc.vocab where the
  * tokenizer decides it; 0 asks the file. */
 bool arch_read_numbers(struct model *, const struct arch_source *, struct err *);
+/* Layers without tensors yet, in the architecture's usual form; behind arch_read_numbers(). */
+bool arch_make_layers(struct model *, const struct arch_source *, struct err *);
 /* Tensors, counts of parameters, rho. `tied`: the head is the embedding whatever else the file holds. `used` (n_tensors)
  * is set for each that was taken; one that is left over and would change what the model says is an error. */
 bool arch_read_tensors(struct model *, const struct arch_source *, bool tied, bool *used, struct err *);
 /* Sets desc.rope_scale for linear scaling by a factor; refuses one that makes no sense. */
 bool arch_scale_linear(struct model *, double factor, struct err *);
+/* Which layers have a window, and which rotate: as the architecture has it. desc.layers is there, and writable. */
+void arch_usual_layers(struct model *, const struct arch *, struct layer_desc *layers);
+/* What a layer's window says of its rotation, once it is known which layers have one. */
+void arch_rotations(struct model *, const struct arch *, struct layer_desc *layers);
 
 /* ---- formats ---- */
 

@@ -28,6 +28,13 @@ static const struct arch_names gguf_names = {
             [ARCH_RMS_EPS] = "attention.layer_norm_rms_epsilon",
             [ARCH_WINDOW] = "attention.sliding_window",
             [ARCH_EXPERTS] = "expert_count",
+            [ARCH_NORM_EPS] = "attention.layer_norm_epsilon",
+            [ARCH_ATTENTION_CAP] = "attn_logit_softcapping",
+            [ARCH_LOGIT_CAP] = "final_logit_softcapping",
+            [ARCH_EMBEDDING_SCALE] = "embedding_scale",
+            [ARCH_RESIDUAL_SCALE] = "residual_scale",
+            [ARCH_ATTENTION_SCALE] = "attention.scale",
+            [ARCH_LOGIT_SCALE] = "logit_scale",
         },
     .embedding = "token_embd.weight",
     .final_norm = "output_norm.weight",
@@ -141,7 +148,8 @@ arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, s
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", m->path);
     m->desc.rope = arch->gguf_rope;
-    bool ok = arch_read_numbers(m, &s, err) && read_scaling(m, g, arch->gguf, err) && read_rope_factors(m, g, err) &&
+    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_scaling(m, g, arch->gguf, err) &&
+              read_rope_factors(m, g, err) &&
               arch_read_tensors(m, &s, gguf_find_tensor(g, gguf_names.head) == NULL, used, err);
     free(used);
     return ok;

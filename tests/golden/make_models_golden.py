@@ -253,8 +253,9 @@ def make_types():
     write_logits("types", model, "every type")
 
 
-OUT.mkdir(exist_ok=True)
-for i, (name, (config, kind, dtype, files)) in enumerate(MODELS.items()):
-    make(name, config, kind, dtype, files, 10 + i)
-make_types()
-finish(gguf_writer("vocabulary", "llama", MODELS["llama"][0], MODELS["llama"][0].rope_parameters))
+if __name__ == "__main__":
+    OUT.mkdir(exist_ok=True)
+    for i, (name, (config, kind, dtype, files)) in enumerate(MODELS.items()):
+        make(name, config, kind, dtype, files, 10 + i)
+    make_types()
+    finish(gguf_writer("vocabulary", "llama", MODELS["llama"][0], MODELS["llama"][0].rope_parameters))

@@ -173,7 +173,7 @@ test_windows_are_those_of_all_layers_or_none(void **state)
     } cases[] = {
         {TINY_CONFIG("mistral", ",\"sliding_window\":4096"), 4096},
         {TINY_CONFIG("mistral", ",\"sliding_window\":null"), 0},
-        {TINY_CONFIG("mistral", ""), 0},
+        {TINY_CONFIG("mistral", ""), 4096},
         {TINY_CONFIG("llama", ",\"sliding_window\":4096"), 0},
         {TINY_CONFIG("qwen2", ",\"sliding_window\":32,\"use_sliding_window\":false"), 0},
         {TINY_CONFIG("qwen2", ",\"sliding_window\":32"), 0},
@@ -196,7 +196,7 @@ test_windows_are_those_of_all_layers_or_none(void **state)
     refuse(TINY_CONFIG("mistral", ",\"sliding_window\":\"4096\""), &plain, "'sliding_window' should be a whole number");
     refuse(
         TINY_CONFIG("mistral", ",\"sliding_window\":4,\"layer_types\":[\"sliding_attention\",\"sliding_attention\"]"),
-        &plain, "2 of its 1 layers attend to a window");
+        &plain, "are of 2 layers, but it has 1");
 }
 
 static void
@@ -256,7 +256,7 @@ test_leftover_tensors_are_named(void **state)
     const struct tiny_weights bias = {.extra = "model.layers.0.self_attn.o_proj.bias"},
                               strange = {.extra = "model.layers.0.mlp.experts\\u0007"},
                               table = {.extra = "model.layers.0.self_attn.rotary_emb.inv_freq"};
-    refuse(TINY_CONFIG("llama", ""), &bias, "tensor 'model.layers.0.self_attn.o_proj.bias' is no part of");
+    refuse(TINY_CONFIG("mistral", ""), &bias, "tensor 'model.layers.0.self_attn.o_proj.bias' is no part of");
     refuse(TINY_CONFIG("llama", ""), &strange, "tensor 'model.layers.0.mlp.experts\\x07' is no part of");
     struct read r = accept(TINY_CONFIG("llama", ""), &table);
     drop(&r);
@@ -272,22 +272,28 @@ test_what_is_not_supported_is_named(void **state)
         {"{}", "config.json does not say what it is ('model_type')"},
         {"[]", "tiny/config.json: is no JSON object"},
         {"{\"model_type\":7}", "does not say what it is"},
-        {TINY_CONFIG("gemma2", ""), "architecture 'gemma2' is not supported; llama, mistral, qwen2 and qwen3 are"},
+        {TINY_CONFIG("opt", ""), "architecture 'opt' is not supported; llama, mistral, qwen2, qwen3, gemma3 and"},
+        {TINY_CONFIG("mamba2", ""), "architecture 'mamba2' is a state-space model, which is not supported"},
+        {TINY_CONFIG("qwen3_moe", ""), "is a mixture of experts"},
         {TINY_CONFIG("x\\u001b[0m", ""), "architecture 'x\\x1b[0m' is not supported"},
-        {TINY_CONFIG("llama", ",\"hidden_act\":\"gelu\""), "the activation 'gelu' is not supported"},
+        {TINY_CONFIG("llama", ",\"hidden_act\":\"xielu\""), "the activation 'xielu' is not supported"},
+        {TINY_CONFIG("llama", ",\"use_qk_norm\":true"), "norms of queries and keys of its own kind"},
         {TINY_CONFIG("llama", ",\"hidden_act\":[]"), "the activation '?' is not supported"},
         {TINY_CONFIG("llama", ",\"quantization_config\":{\"quant_method\":\"gptq\"}"), "quantised with 'gptq'"},
         {TINY_CONFIG("llama", ",\"num_experts\":8"), "is a mixture of 8 experts"},
-        {TINY_CONFIG("llama", ",\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4}"), "RoPE scaling 'yarn' is not"},
-        {TINY_CONFIG("llama", ",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":4}"),
-         "RoPE scaling 'dynamic' is not"},
+        {TINY_CONFIG("llama", ",\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":0}"),
+         "RoPE scaling 'yarn' make no sense"},
+        {TINY_CONFIG("llama", ",\"rope_scaling\":{\"type\":\"warp\",\"factor\":4}"), "RoPE scaling 'warp' is not"},
+        {TINY_CONFIG("llama", ",\"rope_scaling\":{\"type\":\"longrope\",\"short_factor\":[1]}"),
+         "'original_max_position_embeddings'"},
         {TINY_CONFIG("llama", ",\"rope_scaling\":[1]"), "RoPE scaling is not understood"},
         {TINY_CONFIG("llama", ",\"rope_scaling\":{\"type\":3}"), "RoPE scaling is not understood"},
         {TINY_CONFIG("llama", ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":0}"), "a RoPE scaling factor of 0"},
         {TINY_CONFIG("llama", ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":\"2\"}"),
          "'factor' of RoPE should be"},
         {TINY_CONFIG("llama", ",\"rope_scaling\":{\"type\":\"llama3\",\"factor\":8}"), "'low_freq_factor' of RoPE"},
-        {TINY_CONFIG("llama", ",\"rope_parameters\":{\"partial_rotary_factor\":0.5}"), "partial_rotary_factor 0.5"},
+        {TINY_CONFIG("llama", ",\"rope_parameters\":{\"partial_rotary_factor\":0.3}"),
+         "a partial_rotary_factor of 0.3"},
         {TINY_CONFIG("llama", ",\"head_dim\":3"), "RoPE turns 3 dimensions"},
         {TINY_CONFIG("llama", ",\"head_dim\":2.5"), "config.json's 'head_dim' should be a whole number"},
         {TINY_CONFIG("llama", ",\"rope_theta\":0"), "a RoPE base of 0"},
@@ -316,7 +322,7 @@ test_lies_about_sizes_are_refused(void **state)
         {"num_attention_heads", "4", "tensor 'model.layers.0.self_attn.k_proj.weight' is 8 x 4, but should be 8 x 2"},
         {"num_key_value_heads", "2", "tensor 'model.layers.0.self_attn.k_proj.weight' is 8 x 4"},
         {"intermediate_size", "-1", "'intermediate_size' is -1"},
-        {"rms_norm_eps", "2", "an RMS norm epsilon of 2"},
+        {"rms_norm_eps", "2", "a norm's epsilon of 2"},
         {"rms_norm_eps", "1e999", "is not a finite number"},
         {"max_position_embeddings", "0", "'max_position_embeddings' is 0"},
     };

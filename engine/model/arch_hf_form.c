@@ -1,0 +1,200 @@
+/* The form of a model, as config.json gives it: what of it the architecture leaves open. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "engine/base/printable.h"
+#include "engine/model/arch_hf.h"
+
+#define REMEDY ARCH_HF_REMEDY
+
+static bool
+read_activation(struct model *m, const struct hf_folder *f, struct err *err)
+{
+    static const struct {
+        const char *name;
+        enum activation kind;
+    } known[] = {{"silu", ACT_SILU},
+                 {"swish", ACT_SILU},
+                 {"gelu_pytorch_tanh", ACT_GELU_TANH},
+                 {"gelu_new", ACT_GELU_TANH},
+                 {"gelu_fast", ACT_GELU_TANH},
+                 {"gelu", ACT_GELU},
+                 {"relu2", ACT_RELU_SQUARED},
+                 {"relu_squared", ACT_RELU_SQUARED}};
+    static const char *const keys[] = {"hidden_activation", "hidden_act", "activation_function"};
+    char shown[40];
+    const cJSON *act = NULL;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && act == NULL; i++)
+        act = arch_hf_entry(f->config, keys[i]);
+    /* Gemma's first files say gelu and mean the other one, which is what transformers computes, too. */
+    if (act == NULL || strcmp(m->arch, "gemma") == 0)
+        return true;
+    for (size_t i = 0; i < sizeof known / sizeof known[0] && cJSON_IsString(act); i++)
+        if (strcmp(act->valuestring, known[i].name) == 0) {
+            m->desc.form.activation = known[i].kind;
+            return true;
+        }
+    return err_set(err, ERR_WORK, "%s: the activation '%s' is not supported; SiLU, GELU and squared ReLU are", f->path,
+                   cJSON_IsString(act) ? printable_line(shown, sizeof shown, act->valuestring, strlen(act->valuestring))
+                                       : "?");
+}
+
+/* What some models of an architecture have, and this program doesn't compute with. */
+static bool
+refuse_variants(const struct hf_folder *f, struct err *err)
+{
+    static const struct {
+        const char *key, *what;
+    } variants[] = {{"use_qk_norm", "norms of queries and keys of its own kind"},
+                    {"qk_layernorm", "norms of queries and keys of its own kind"},
+                    {"clip_qkv", "clipped queries, keys and values"},
+                    {"use_bidirectional_attention", "attention to what is to come"}};
+    const cJSON *quant = arch_hf_entry(f->config, "quantization_config");
+    char shown[40];
+    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
+        const cJSON *v = arch_hf_entry(f->config, variants[i].key);
+        if (v != NULL && !cJSON_IsFalse(v))
+            return err_set(err, ERR_WORK, "%s: has %s (%s), which is not supported", f->path, variants[i].what,
+                           variants[i].key);
+    }
+    if (quant == NULL)
+        return true;
+    const cJSON *method = arch_hf_entry(quant, "quant_method");
+    return err_set(err, ERR_WORK,
+                   "%s: its weights are quantised with '%s', which is not supported; take the folder in BF16 or "
+                   "F16, or a GGUF file",
+                   f->path,
+                   cJSON_IsString(method)
+                       ? printable_line(shown, sizeof shown, method->valuestring, strlen(method->valuestring))
+                       : "?");
+}
+
+/* ---- scales ---- */
+
+static bool
+read_scales(struct model *m, const struct hf_folder *f, struct err *err)
+{
+    double v = 0;
+    const enum arch_value kind = arch_hf_kind(arch_hf_entry(f->config, "query_pre_attn_scalar"), &v);
+    if (kind == VALUE_OTHER || (kind != VALUE_MISSING && !(v > 0 && v < 1e9)))
+        return err_set(err, ERR_WORK, "%s: config.json's 'query_pre_attn_scalar' should be a number above 0; " REMEDY,
+                       f->path);
+    if (kind != VALUE_MISSING)
+        m->desc.form.attention_scale = (float)(1 / sqrt(v));
+    const cJSON *parallel = arch_hf_entry(f->config, "use_parallel_residual");
+    if (cJSON_IsBool(parallel))
+        m->desc.form.parallel = cJSON_IsTrue(parallel);
+    return true;
+}
+
+/* ---- windows and rotations ---- */
+
+/* As a list of their kinds says it; "sliding_attention" where there is a window. */
+static bool
+read_layer_types(struct model *m, const struct hf_folder *f, const cJSON *types, struct layer_desc *layers,
+                 struct err *err)
+{
+    const cJSON *type;
+    uint32_t l = 0;
+    if (cJSON_GetArraySize(types) != (int)m->desc.n_layers)
+        return err_set(err, ERR_WORK,
+                       "%s: config.json's 'layer_types' are of %d layers, but it has %" PRIu32 "; " REMEDY, f->path,
+                       cJSON_GetArraySize(types), m->desc.n_layers);
+    cJSON_ArrayForEach(type, types)
+    {
+        char shown[40];
+        const char *kind = cJSON_IsString(type) ? type->valuestring : "?";
+        if (strcmp(kind, "full_attention") != 0 && strcmp(kind, "sliding_attention") != 0)
+            return err_set(err, ERR_WORK, "%s: a layer's attention is '%s', which is not supported", f->path,
+                           printable_line(shown, sizeof shown, kind, strlen(kind)));
+        layers[l++].form.sees_all = strcmp(kind, "full_attention") == 0;
+    }
+    return true;
+}
+
+static void
+see_all(struct model *m, struct layer_desc *layers, uint32_t first, uint32_t every)
+{
+    for (uint32_t l = 1; l <= m->desc.n_layers; l++)
+        layers[l - 1].form.sees_all = every > 0 ? l % every == 0 : l <= first;
+}
+
+/* The window itself. Qwen keeps one in its config even where it is not used. */
+static bool
+read_window(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
+{
+    const cJSON *window = cJSON_GetObjectItemCaseSensitive(f->config, "sliding_window"),
+                *used = arch_hf_entry(f->config, "use_sliding_window");
+    double size = arch->usual_window;
+    m->desc.window = 0;
+    if (cJSON_IsNull(window) || (used != NULL && !cJSON_IsTrue(used)) ||
+        (used == NULL && (arch->traits & ARCH_WINDOWED) == 0))
+        return true;
+    if (window != NULL && (arch_hf_kind(window, &size) != VALUE_WHOLE || size < 1 || size > UINT32_MAX - 1))
+        return err_set(err, ERR_WORK, "%s: config.json's 'sliding_window' should be a whole number of tokens; " REMEDY,
+                       f->path);
+    m->desc.window = (uint32_t)size;
+    return true;
+}
+
+/* Which layers have it: layer_types say, or one in a pattern sees everything, or those below max_window_layers (Qwen). */
+static bool
+read_windows(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
+             struct err *err)
+{
+    const cJSON *types = arch_hf_entry(f->config, "layer_types"),
+                *used = arch_hf_entry(f->config, "use_sliding_window"),
+                *pattern = arch_hf_entry(f->config, "sliding_window_pattern");
+    double n = 0;
+    if (!read_window(m, f, arch, err))
+        return false;
+    see_all(m, layers, 0, m->desc.window > 0 ? arch->full_every : 0);
+    if (m->desc.window > 0 && cJSON_IsArray(types)) {
+        if (!read_layer_types(m, f, types, layers, err))
+            return false;
+    } else if (m->desc.window > 0 && arch_hf_kind(pattern, &n) == VALUE_WHOLE && n >= 1 && n <= UINT32_MAX) {
+        see_all(m, layers, 0, (uint32_t)n);
+    } else if (m->desc.window > 0 && cJSON_IsString(pattern) && pattern->valuestring[0] != '\0') { /* "LLLG" */
+        see_all(m, layers, 0, (uint32_t)strlen(pattern->valuestring));
+    } else if (m->desc.window > 0 && used != NULL &&
+               arch_hf_kind(arch_hf_entry(f->config, "max_window_layers"), &n) == VALUE_WHOLE && n > 0) {
+        see_all(m, layers, n < m->desc.n_layers ? (uint32_t)n : m->desc.n_layers, 0);
+    }
+    bool any = false;
+    for (uint32_t l = 0; l < m->desc.n_layers; l++)
+        any = any || !layers[l].form.sees_all;
+    if (!any)
+        m->desc.window = 0;
+    for (uint32_t l = 0; l < m->desc.n_layers; l++)
+        layers[l].form.sees_all = layers[l].form.sees_all && m->desc.window > 0;
+    return true;
+}
+
+/* SmolLM 3's list: 1 for a layer that rotates. */
+static bool
+read_unrotated(struct model *m, const struct hf_folder *f, struct layer_desc *layers, struct err *err)
+{
+    const cJSON *list = arch_hf_entry(f->config, "no_rope_layers"), *item;
+    uint32_t l = 0;
+    if (list == NULL)
+        return true;
+    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != (int)m->desc.n_layers)
+        return err_set(err, ERR_WORK,
+                       "%s: config.json's 'no_rope_layers' should be a list with a number for each layer; " REMEDY,
+                       f->path);
+    cJSON_ArrayForEach(item, list) layers[l++].form.rope =
+        cJSON_IsNumber(item) && item->valuedouble > 0 ? LAYER_ROPE_GLOBAL : LAYER_ROPE_NONE;
+    return true;
+}
+
+bool
+arch_hf_form(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
+{
+    struct layer_desc *layers = (struct layer_desc *)m->desc.layers; /* the model's own */
+    if (!refuse_variants(f, err) || !read_activation(m, f, err) || !read_scales(m, f, err) ||
+        !read_windows(m, f, arch, layers, err) || !read_unrotated(m, f, layers, err))
+        return false;
+    arch_rotations(m, arch, layers);
+    return true;
+}

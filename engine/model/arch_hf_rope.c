@@ -1,0 +1,259 @@
+/* RoPE as config.json gives it: base, part of a head that turns, and the ways to stretch it. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/base/printable.h"
+#include "engine/model/arch_hf.h"
+
+#define REMEDY ARCH_HF_REMEDY
+#define TWO_PI 6.283185307179586
+
+struct reading {
+    struct model *model;
+    const struct hf_folder *folder;
+    const cJSON *rope; /* or NULL */
+    struct err *err;
+};
+
+static bool
+read_real(const struct reading *r, const char *name, double otherwise, double *out)
+{
+    const cJSON *v = arch_hf_entry(r->rope, name);
+    *out = v == NULL ? otherwise : v->valuedouble;
+    if ((v != NULL && !cJSON_IsNumber(v)) || !(isnan(*out) || fabs(*out) <= 3.4e38))
+        return err_set(r->err, ERR_WORK, "%s: config.json's '%s' of RoPE should be a number; " REMEDY, r->folder->path,
+                       name);
+    return true;
+}
+
+/* One that has to be there; where `where` is not NULL it may stand there. */
+static bool
+need_real(const struct reading *r, const char *name, double *out)
+{
+    if (!read_real(r, name, NAN, out))
+        return false;
+    double outside;
+    if (isnan(*out) && arch_hf_kind(arch_hf_entry(r->folder->config, name), &outside) != VALUE_MISSING)
+        *out = outside;
+    return !isnan(*out) || err_set(r->err, ERR_WORK, "%s: config.json's '%s' of RoPE should be a number; " REMEDY,
+                                   r->folder->path, name);
+}
+
+static float *
+divisors_of(const struct reading *r)
+{
+    struct model_desc *d = &r->model->desc;
+    float *divisors = model_take(r->model, (d->rope_dims / 2 + 1u) * sizeof *divisors);
+    if (divisors == NULL)
+        err_set(r->err, ERR_WORK, "%s: out of memory", r->folder->path);
+    d->rope_factors = divisors;
+    return divisors;
+}
+
+static bool
+senseless(const struct reading *r, const char *kind)
+{
+    return err_set(r->err, ERR_WORK, "%s: the factors of its RoPE scaling '%s' make no sense; " REMEDY, r->folder->path,
+                   kind);
+}
+
+/* Llama 3.1's scaling: wavelengths above old/low turn slower by `factor`, those below old/high as they did, those
+ * between are interpolated. As divisors of the frequencies. */
+static bool
+scale_llama3(const struct reading *r, double factor)
+{
+    struct model_desc *d = &r->model->desc;
+    double low, high, old;
+    if (!need_real(r, "low_freq_factor", &low) || !need_real(r, "high_freq_factor", &high) ||
+        !need_real(r, "original_max_position_embeddings", &old))
+        return false;
+    if (!(low > 0 && high > low && old >= 1 && factor >= 1e-3 && factor <= 1e6))
+        return senseless(r, "llama3");
+    float *divisors = divisors_of(r);
+    for (uint32_t i = 0; divisors != NULL && i < d->rope_dims / 2; i++) {
+        const double wavelength = TWO_PI * pow(d->rope_base, 2.0 * i / d->rope_dims);
+        const double smooth = fmin(1, fmax(0, (old / wavelength - low) / (high - low)));
+        divisors[i] = (float)(1 / ((1 - smooth) / factor + smooth));
+    }
+    return divisors != NULL;
+}
+
+/* The dimension whose pair turns `times` round within n positions. */
+static double
+turning(const struct model_desc *d, double times, double n)
+{
+    return d->rope_dims * log(n / (times * TWO_PI)) / (2 * log(d->rope_base));
+}
+
+/* YaRN (Peng et al. 2023): frequencies that turn often stay, those that turn seldom are interpolated, those between in
+ * part; attention is sharpened by what that blurs. */
+static bool
+scale_yarn(const struct reading *r, double factor)
+{
+    struct model_desc *d = &r->model->desc;
+    double fast, slow, old, gain, scale, scale_all;
+    if (!read_real(r, "beta_fast", 32, &fast) || !read_real(r, "beta_slow", 1, &slow) ||
+        !read_real(r, "original_max_position_embeddings", r->model->ctx_train, &old) ||
+        !read_real(r, "attention_factor", NAN, &gain) || !read_real(r, "mscale", NAN, &scale) ||
+        !read_real(r, "mscale_all_dim", NAN, &scale_all))
+        return false;
+    if (!(fast > slow && slow > 0 && old >= 1 && factor >= 1 && factor <= 1e6 && d->rope_base > 1))
+        return senseless(r, "yarn");
+    const cJSON *whole = arch_hf_entry(r->rope, "truncate");
+    double first = turning(d, fast, old), last = turning(d, slow, old);
+    if (!cJSON_IsFalse(whole)) {
+        first = floor(first);
+        last = ceil(last);
+    }
+    first = fmax(first, 0);
+    last = fmin(last, d->rope_dims - 1.0);
+    last = last > first ? last : first + 0.001;
+    float *divisors = divisors_of(r);
+    for (uint32_t i = 0; divisors != NULL && i < d->rope_dims / 2; i++) {
+        const double stays = 1 - fmin(1, fmax(0, (i - first) / (last - first)));
+        divisors[i] = (float)(1 / ((1 - stays) / factor + stays));
+    }
+    const double sharp = factor > 1 ? 0.1 * log(factor) : 0;
+    if (isnan(gain))
+        gain = isnan(scale) || isnan(scale_all) ? sharp + 1 : (scale * sharp + 1) / (scale_all * sharp + 1);
+    d->form.rope_gain = (float)gain;
+    return divisors != NULL;
+}
+
+/* LongRoPE: a divisor for each frequency, of short texts and of long ones. The short ones are right up to the length that
+ * the model was first trained with, which is as far as this program goes. */
+static bool
+scale_long(const struct reading *r)
+{
+    struct model_desc *d = &r->model->desc;
+    double old, gain;
+    const cJSON *list = arch_hf_entry(r->rope, "short_factor"), *item;
+    if (!need_real(r, "original_max_position_embeddings", &old) || !read_real(r, "attention_factor", NAN, &gain))
+        return false;
+    if (!cJSON_IsArray(list) || (uint32_t)cJSON_GetArraySize(list) != d->rope_dims / 2 ||
+        !(old >= 2 && old <= INT32_MAX))
+        return senseless(r, "longrope");
+    float *divisors = divisors_of(r);
+    if (divisors == NULL)
+        return false;
+    uint32_t i = 0;
+    cJSON_ArrayForEach(item, list)
+    {
+        if (!cJSON_IsNumber(item) || !(item->valuedouble > 0 && item->valuedouble < 1e9))
+            return senseless(r, "longrope");
+        divisors[i++] = (float)item->valuedouble;
+    }
+    const double factor = r->model->ctx_train / old;
+    if (isnan(gain))
+        gain = factor > 1 ? sqrt(1 + log(factor) / log(old)) : 1;
+    d->form.rope_gain = (float)gain;
+    if (r->model->ctx_train > old)
+        r->model->ctx_train = (uint32_t)old;
+    return true;
+}
+
+/* Frequencies that stretch as a text outgrows the context: within it they are as trained. Hunyuan's have a factor of the
+ * base instead. */
+static bool
+scale_dynamic(const struct reading *r)
+{
+    struct model_desc *d = &r->model->desc;
+    double alpha;
+    if (!read_real(r, "alpha", NAN, &alpha))
+        return false;
+    if (isnan(alpha) || d->rope_dims <= 2)
+        return true;
+    if (!(alpha > 0 && alpha <= 1e6))
+        return senseless(r, "dynamic");
+    d->rope_base = (float)(d->rope_base * pow(alpha, d->rope_dims / (d->rope_dims - 2.0)));
+    return true;
+}
+
+static bool
+scale(const struct reading *r)
+{
+    char shown[40];
+    double factor;
+    const cJSON *type = arch_hf_entry(r->rope, "rope_type");
+    if (type == NULL)
+        type = arch_hf_entry(r->rope, "type"); /* as it was called first */
+    if (!cJSON_IsObject(r->rope) || (type != NULL && !cJSON_IsString(type)))
+        return err_set(r->err, ERR_WORK, "%s: config.json's RoPE scaling is not understood; " REMEDY, r->folder->path);
+    if (!read_real(r, "factor", 1, &factor))
+        return false;
+    const char *name = type == NULL ? "default" : type->valuestring;
+    if (strcmp(name, "default") == 0)
+        return true;
+    if (strcmp(name, "linear") == 0)
+        return arch_scale_linear(r->model, factor, r->err);
+    if (strcmp(name, "llama3") == 0)
+        return scale_llama3(r, factor);
+    if (strcmp(name, "yarn") == 0)
+        return scale_yarn(r, factor);
+    if (strcmp(name, "longrope") == 0 || strcmp(name, "su") == 0)
+        return scale_long(r);
+    if (strcmp(name, "dynamic") == 0)
+        return scale_dynamic(r);
+    return err_set(r->err, ERR_WORK,
+                   "%s: RoPE scaling '%s' is not supported; linear, llama3, yarn, longrope and dynamic are",
+                   r->folder->path, printable_line(shown, sizeof shown, name, strlen(name)));
+}
+
+static bool
+read_part(const struct reading *r)
+{
+    struct model_desc *d = &r->model->desc;
+    static const char *const names[] = {"partial_rotary_factor", "rotary_pct"};
+    double part = NAN;
+    for (size_t i = 0; i < 2 && isnan(part); i++) {
+        if (!read_real(r, names[i], NAN, &part))
+            return false;
+        if (isnan(part) && arch_hf_kind(arch_hf_entry(r->folder->config, names[i]), &part) == VALUE_OTHER)
+            part = -1;
+    }
+    if (isnan(part))
+        return true;
+    const uint32_t dims = part > 0 && part <= 1 ? (uint32_t)(d->head_dim * part) : 0;
+    if (dims == 0 || dims % 2 != 0)
+        return err_set(r->err, ERR_WORK, "%s: a partial_rotary_factor of %g of %u dimensions makes no sense; " REMEDY,
+                       r->folder->path, part, (unsigned)d->head_dim);
+    d->rope_dims = dims;
+    return true;
+}
+
+/* Of layers that see a window only, where they turn otherwise. */
+static bool
+read_local(const struct reading *r, const struct arch *arch)
+{
+    struct model_desc *d = &r->model->desc;
+    const cJSON *all = arch_hf_entry(r->folder->config, "rope_parameters"),
+                *local = arch_hf_entry(all, "sliding_attention");
+    double base = 0;
+    if (!(arch->form.local_base > 0))
+        return true;
+    const cJSON *v =
+        local != NULL ? arch_hf_entry(local, "rope_theta") : arch_hf_entry(r->folder->config, "rope_local_base_freq");
+    const enum arch_value kind = arch_hf_kind(v, &base);
+    if (kind == VALUE_OTHER || (kind != VALUE_MISSING && !(base >= 1 && base <= 3e38)))
+        return err_set(r->err, ERR_WORK, "%s: a RoPE base of %g makes no sense; " REMEDY, r->folder->path, base);
+    if (kind != VALUE_MISSING)
+        d->form.local_base = (float)base;
+    return true;
+}
+
+const cJSON *
+arch_hf_rope(const cJSON *config)
+{
+    const cJSON *v = arch_hf_entry(config, "rope_parameters");
+    if (v == NULL)
+        return arch_hf_entry(config, "rope_scaling");
+    const cJSON *full = arch_hf_entry(v, "full_attention");
+    return full != NULL ? full : v;
+}
+
+bool
+arch_hf_read_rope(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
+{
+    const struct reading r = {.model = m, .folder = f, .rope = arch_hf_rope(f->config), .err = err};
+    return read_part(&r) && read_local(&r, arch) && (r.rope == NULL || scale(&r));
+}

@@ -1,0 +1,359 @@
+/* The table of architectures: what each has that Llama has not. A further one is a line here, and in the table of the README;
+ * what no line can say is a member of struct model_form (kernels/form.h) first. */
+#include <string.h>
+
+#include "engine/base/printable.h"
+#include "engine/model/arch.h"
+
+/* ---- names that differ from Llama's in Hugging Face's files ---- */
+
+static const struct arch_rename gemma2_names[] = {{LAYER_ATTN_POST, "post_attention_layernorm"},
+                                                  {LAYER_FFN_NORM, "pre_feedforward_layernorm"},
+                                                  {LAYER_FFN_POST, "post_feedforward_layernorm"},
+                                                  {LAYER_TENSORS, NULL}};
+static const struct arch_rename olmo2_names[] = {{LAYER_ATTN_POST, "post_attention_layernorm"},
+                                                 {LAYER_FFN_POST, "post_feedforward_layernorm"},
+                                                 {LAYER_TENSORS, NULL}};
+static const struct arch_rename glm4_names[] = {
+    {LAYER_ATTN_POST, "post_self_attn_layernorm"}, {LAYER_FFN_POST, "post_mlp_layernorm"}, {LAYER_TENSORS, NULL}};
+static const struct arch_rename starcoder2_names[] = {{LAYER_UP, "mlp.c_fc"},
+                                                      {LAYER_DOWN, "mlp.c_proj"},
+                                                      {LAYER_BUP, "mlp.c_fc"},
+                                                      {LAYER_BDOWN, "mlp.c_proj"},
+                                                      {LAYER_TENSORS, NULL}};
+static const struct arch_rename phi_names[] = {
+    {LAYER_WO, "self_attn.dense"}, {LAYER_BO, "self_attn.dense"}, {LAYER_UP, "mlp.fc1"}, {LAYER_BUP, "mlp.fc1"},
+    {LAYER_DOWN, "mlp.fc2"},       {LAYER_BDOWN, "mlp.fc2"},      {LAYER_TENSORS, NULL}};
+static const struct arch_rename neox_names[] = {{LAYER_WO, "attention.dense"},
+                                                {LAYER_BO, "attention.dense"},
+                                                {LAYER_UP, "mlp.dense_h_to_4h"},
+                                                {LAYER_BUP, "mlp.dense_h_to_4h"},
+                                                {LAYER_DOWN, "mlp.dense_4h_to_h"},
+                                                {LAYER_BDOWN, "mlp.dense_4h_to_h"},
+                                                {LAYER_TENSORS, NULL}};
+static const struct arch_rename hunyuan_names[] = {
+    {LAYER_Q_NORM, "self_attn.query_layernorm"}, {LAYER_K_NORM, "self_attn.key_layernorm"}, {LAYER_TENSORS, NULL}};
+
+static const struct arch_names phi_ends = {.final_norm = "model.final_layernorm.weight"};
+static const struct arch_names neox_ends = {.embedding = "gpt_neox.embed_in.weight",
+                                            .final_norm = "gpt_neox.final_layer_norm.weight",
+                                            .head = "embed_out.weight",
+                                            .layer = "gpt_neox.layers."};
+
+/* ---- the table ---- */
+
+#define QKVO_BIAS (LAYER_QKV_BIAS | 1u << LAYER_BO)
+
+/* Most converters call a Mistral a Llama. Qwen 3 has heads of 128 whatever its width. */
+static const struct arch architectures[] = {
+    {.gguf = "llama",
+     .hf = "llama",
+     .may = QKVO_BIAS | LAYER_MLP_BIAS | 1u << LAYER_BGATE,
+     .usual_eps = 1e-6,
+     .hf_rope = ROPE_HALVES},
+    {.gguf = "mistral",
+     .hf = "mistral",
+     .may = LAYER_QKV_BIAS,
+     .usual_eps = 1e-6,
+     .usual_window = 4096,
+     .traits = ARCH_WINDOWED,
+     .hf_rope = ROPE_HALVES},
+    {.gguf = "qwen2",
+     .hf = "qwen2",
+     .gguf_rope = ROPE_HALVES,
+     .hf_rope = ROPE_HALVES,
+     .needs = LAYER_QKV_BIAS,
+     .usual_eps = 1e-6},
+    {.gguf = "qwen3",
+     .hf = "qwen3",
+     .gguf_rope = ROPE_HALVES,
+     .hf_rope = ROPE_HALVES,
+     .needs = LAYER_QK_NORM,
+     .may = LAYER_QKV_BIAS,
+     .usual_head_dim = 128,
+     .usual_eps = 1e-6},
+    {.gguf = "gemma",
+     .hf = "gemma",
+     .gguf_rope = ROPE_HALVES,
+     .hf_rope = ROPE_HALVES,
+     .usual_head_dim = 256,
+     .usual_eps = 1e-6,
+     .traits = ARCH_NORMS_LESS_ONE | ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED,
+     .form = {.activation = ACT_GELU_TANH}},
+    {.gguf = "gemma2",
+     .hf = "gemma2",
+     .gguf_rope = ROPE_HALVES,
+     .hf_rope = ROPE_HALVES,
+     .needs = LAYER_POST_NORMS,
+     .usual_head_dim = 256,
+     .usual_eps = 1e-6,
+     .full_every = 2,
+     .usual_window = 4096,
+     .traits = ARCH_NORMS_LESS_ONE | ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED | ARCH_WINDOWED,
+     .form = {.activation = ACT_GELU_TANH},
+     .renames = gemma2_names},
+    {.gguf = "gemma3",
+     .hf = "gemma3_text",
+     .gguf_rope = ROPE_HALVES,
+     .hf_rope = ROPE_HALVES,
+     .needs = LAYER_POST_NORMS | LAYER_QK_NORM,
+     .usual_head_dim = 256,
+     .usual_eps = 1e-6,
+     .full_every = 6,
+     .usual_window = 4096,
+     .traits = ARCH_NORMS_LESS_ONE | ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED | ARCH_WINDOWED,
+     .form = {.activation = ACT_GELU_TANH, .local_base = 10000},
+     .renames = gemma2_names},
+    {.gguf = "phi3",
+     .hf = "phi3",
+     .gguf_rope = ROPE_HALVES,
+     .hf_rope = ROPE_HALVES,
+     .usual_eps = 1e-5,
+     .traits = ARCH_WINDOWED,
+     .hf_fused = {"self_attn.qkv_proj", "mlp.gate_up_proj", false},
+     .gguf_fused = {"attn_qkv", "ffn_up", false}},
+    {.gguf = "smollm3",
+     .hf = "smollm3",
+     .hf_rope = ROPE_HALVES,
+     .usual_eps = 1e-6,
+     .unrotated_every = 4,
+     .traits = ARCH_TIED},
+    {.gguf = "olmo",
+     .hf = "olmo",
+     .hf_rope = ROPE_HALVES,
+     .lacks = LAYER_PRE_NORMS,
+     .usual_eps = 1e-5,
+     .traits = ARCH_NORMS_OF_ONES,
+     .form = {.centred = true}},
+    {.gguf = "olmo2",
+     .hf = "olmo2",
+     .gguf_rope = ROPE_HALVES,
+     .hf_rope = ROPE_HALVES,
+     .needs = LAYER_QK_NORM | LAYER_POST_NORMS,
+     .lacks = LAYER_PRE_NORMS,
+     .usual_eps = 1e-5,
+     .form = {.whole_norms = true},
+     .renames = olmo2_names},
+    {.hf = "olmo3",
+     .hf_rope = ROPE_HALVES,
+     .needs = LAYER_QK_NORM | LAYER_POST_NORMS,
+     .lacks = LAYER_PRE_NORMS,
+     .usual_eps = 1e-5,
+     .full_every = 4,
+     .usual_window = 4096,
+     .traits = ARCH_WINDOWED,
+     .form = {.whole_norms = true},
+     .renames = olmo2_names},
+    {.gguf = "granite",
+     .hf = "granite",
+     .hf_rope = ROPE_HALVES,
+     .may = QKVO_BIAS,
+     .usual_eps = 1e-6,
+     .traits = ARCH_LOGITS_DIVIDED},
+    {.gguf = "glm4",
+     .hf = "glm4",
+     .hf_rope = ROPE_ADJACENT,
+     .needs = LAYER_POST_NORMS,
+     .may = LAYER_QKV_BIAS,
+     .usual_eps = 1e-5,
+     .usual_part = 0.5,
+     .renames = glm4_names,
+     .hf_fused = {NULL, "mlp.gate_up_proj", false},
+     .gguf_fused = {NULL, "ffn_up", false}},
+    {.gguf = "command-r",
+     .hf = "cohere",
+     .hf_rope = ROPE_ADJACENT,
+     .lacks = 1u << LAYER_FFN_NORM,
+     .usual_eps = 1e-5,
+     .traits = ARCH_TIED,
+     .form = {.centred = true, .parallel = true}},
+    {.gguf = "cohere2",
+     .hf = "cohere2",
+     .hf_rope = ROPE_ADJACENT,
+     .lacks = 1u << LAYER_FFN_NORM,
+     .usual_eps = 1e-5,
+     .full_every = 4,
+     .usual_window = 4096,
+     .traits = ARCH_TIED | ARCH_WINDOWED | ARCH_WINDOWS_TURN,
+     .form = {.centred = true, .parallel = true}},
+    {.gguf = "starcoder2",
+     .hf = "starcoder2",
+     .gguf_rope = ROPE_HALVES,
+     .hf_rope = ROPE_HALVES,
+     .needs = LAYER_NORM_BIAS,
+     .may = QKVO_BIAS | LAYER_MLP_BIAS,
+     .lacks = LAYER_GATED,
+     .usual_eps = 1e-5,
+     .traits = ARCH_WINDOWED | ARCH_TIED,
+     .form = {.activation = ACT_GELU_TANH, .centred = true},
+     .renames = starcoder2_names},
+    {.gguf = "phi2",
+     .hf = "phi",
+     .gguf_rope = ROPE_HALVES,
+     .hf_rope = ROPE_HALVES,
+     .needs = QKVO_BIAS | LAYER_MLP_BIAS | 1u << LAYER_ATTN_NORM_B,
+     .lacks = LAYER_GATED | 1u << LAYER_FFN_NORM,
+     .usual_eps = 1e-5,
+     .usual_part = 0.5,
+     .form = {.activation = ACT_GELU_TANH, .centred = true, .parallel = true},
+     .renames = phi_names,
+     .hf_names = &phi_ends,
+     .gguf_fused = {"attn_qkv", NULL, false}},
+    {.gguf = "gptneox",
+     .hf = "gpt_neox",
+     .gguf_rope = ROPE_HALVES,
+     .hf_rope = ROPE_HALVES,
+     .needs = QKVO_BIAS | LAYER_MLP_BIAS | LAYER_NORM_BIAS,
+     .lacks = LAYER_GATED,
+     .usual_eps = 1e-5,
+     .usual_part = 0.25,
+     .form = {.activation = ACT_GELU, .centred = true, .parallel = true},
+     .renames = neox_names,
+     .hf_names = &neox_ends,
+     .hf_fused = {"attention.query_key_value", NULL, true},
+     .gguf_fused = {"attn_qkv", NULL, false}},
+    {.gguf = "stablelm",
+     .hf = "stablelm",
+     .gguf_rope = ROPE_HALVES,
+     .hf_rope = ROPE_HALVES,
+     .needs = LAYER_NORM_BIAS,
+     .may = LAYER_QKV_BIAS,
+     .usual_eps = 1e-5,
+     .usual_part = 0.25,
+     .form = {.centred = true}},
+    {.gguf = "nemotron",
+     .hf = "nemotron",
+     .gguf_rope = ROPE_HALVES,
+     .hf_rope = ROPE_HALVES,
+     .needs = LAYER_NORM_BIAS,
+     .may = QKVO_BIAS | LAYER_MLP_BIAS,
+     .lacks = LAYER_GATED,
+     .usual_eps = 1e-5,
+     .usual_part = 0.5,
+     .traits = ARCH_NORMS_LESS_ONE,
+     .form = {.activation = ACT_RELU_SQUARED, .centred = true}},
+    {.gguf = "arcee",
+     .hf = "arcee",
+     .hf_rope = ROPE_HALVES,
+     .lacks = LAYER_GATED,
+     .usual_eps = 1e-5,
+     .form = {.activation = ACT_RELU_SQUARED}},
+    {.hf = "seed_oss",
+     .hf_rope = ROPE_HALVES,
+     .may = QKVO_BIAS | LAYER_MLP_BIAS,
+     .usual_head_dim = 128,
+     .usual_eps = 1e-6},
+    {.gguf = "ernie4_5",
+     .hf = "ernie4_5",
+     .hf_rope = ROPE_ADJACENT,
+     .usual_head_dim = 128,
+     .usual_eps = 1e-5,
+     .traits = ARCH_TIED},
+    {.hf = "hunyuan_v1_dense",
+     .hf_rope = ROPE_HALVES,
+     .needs = LAYER_QK_NORM,
+     .usual_eps = 1e-5,
+     .form = {.late_norms = true},
+     .renames = hunyuan_names},
+    {.gguf = "exaone4",
+     .hf = "exaone4",
+     .gguf_rope = ROPE_HALVES,
+     .hf_rope = ROPE_HALVES,
+     .needs = LAYER_QK_NORM | LAYER_POST_NORMS,
+     .lacks = LAYER_PRE_NORMS,
+     .usual_eps = 1e-5,
+     .full_every = 4,
+     .traits = ARCH_WINDOWED | ARCH_WINDOWS_TURN,
+     .renames = olmo2_names},
+};
+
+#define N_ARCHITECTURES (sizeof architectures / sizeof architectures[0])
+
+/* What others are, by how their names begin. */
+static const struct stranger {
+    const char *name, *what;
+} strangers[] = {
+    {"mamba", "a state-space model"},
+    {"falcon_mamba", "a state-space model"},
+    {"falcon_h1", "attention and state space in one"},
+    {"jamba", "attention and state space in one"},
+    {"bamba", "attention and state space in one"},
+    {"nemotron_h", "attention and state space in one"},
+    {"granitemoehybrid", "attention and state space in one"},
+    {"granitehybrid", "attention and state space in one"},
+    {"zamba", "attention and state space in one"},
+    {"qwen3_next", "attention and linear attention in one"},
+    {"lfm2", "attention and convolutions in one"},
+    {"recurrent_gemma", "a recurrent model"},
+    {"rwkv", "a recurrent model"},
+    {"deepseek", "a model with latent attention, or a mixture of experts"},
+    {"mixtral", "a mixture of experts"},
+    {"qwen2_moe", "a mixture of experts"},
+    {"qwen2moe", "a mixture of experts"},
+    {"qwen3_moe", "a mixture of experts"},
+    {"qwen3moe", "a mixture of experts"},
+    {"olmoe", "a mixture of experts"},
+    {"granitemoe", "a mixture of experts"},
+    {"ernie4_5_moe", "a mixture of experts"},
+    {"ernie4_5-moe", "a mixture of experts"},
+    {"gpt_oss", "a mixture of experts"},
+    {"gpt-oss", "a mixture of experts"},
+    {"glm4_moe", "a mixture of experts"},
+    {"glm4moe", "a mixture of experts"},
+    {"phimoe", "a mixture of experts"},
+    {"dbrx", "a mixture of experts"},
+    {"bert", "an encoder"},
+    {"modernbert", "an encoder"},
+    {"roberta", "an encoder"},
+    {"nomic", "an encoder"},
+    {"t5", "an encoder with a decoder"},
+    {"bart", "an encoder with a decoder"},
+    {"whisper", "a speech model"},
+    {"clip", "an encoder of pictures"},
+    {"llava", "a language model with an eye; its language part alone runs"},
+    {"qwen2_vl", "a language model with an eye; its language part alone runs"},
+    {"qwen2_5_vl", "a language model with an eye; its language part alone runs"},
+    {"mllama", "a language model with an eye"},
+    {"gemma3n", "a model with layers inside layers (MatFormer)"},
+};
+
+static void
+unsupported(const char *path, struct slice name, struct err *err)
+{
+    char shown[48], known[160] = "";
+    size_t n = 0;
+    printable_line(shown, sizeof shown, name.data, name.len);
+    const struct stranger *longest = NULL;
+    for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++)
+        if (strncmp(shown, strangers[i].name, strlen(strangers[i].name)) == 0 &&
+            (longest == NULL || strlen(strangers[i].name) > strlen(longest->name)))
+            longest = &strangers[i];
+    if (longest != NULL) {
+        err_set(err, ERR_WORK, "%s: architecture '%s' is %s, which is not supported", path, shown, longest->what);
+        return;
+    }
+    for (size_t i = 0; i < 4; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s, ", architectures[i].hf);
+    err_set(err, ERR_WORK, "%s: architecture '%s' is not supported; %sgemma3 and %zu others are", path, shown, known,
+            N_ARCHITECTURES - 5);
+}
+
+const struct arch *
+arch_of_gguf(const char *path, struct slice name, struct err *err)
+{
+    for (size_t i = 0; i < N_ARCHITECTURES; i++)
+        if (architectures[i].gguf != NULL && slice_is(name, architectures[i].gguf))
+            return &architectures[i];
+    unsupported(path, name, err);
+    return NULL;
+}
+
+const struct arch *
+arch_of_hf(const char *path, const char *model_type, struct err *err)
+{
+    for (size_t i = 0; i < N_ARCHITECTURES; i++)
+        if (strcmp(architectures[i].hf, model_type) == 0)
+            return &architectures[i];
+    unsupported(path, slice_of(model_type), err);
+    return NULL;
+}

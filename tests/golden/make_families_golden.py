@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Tiny random models of the families that differ from Llama in form, and their logits by transformers in double precision.
+
+    pip install numpy gguf torch transformers safetensors
+    python3 tests/golden/make_families_golden.py [NAME…]
+
+Writes tests/golden/families/NAME/ (a Hugging Face folder, in F16; its tokenizer is a link to the Llama's of
+make_models_golden.py) and NAME.txt, read like those of tests/golden/models. NAME.gguf are the same folders through llama.cpp's
+convert_hf_to_gguf.py --outtype f16, of those families that it knows (make_families_gguf.sh).
+"""
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+import torch
+import transformers as tf
+
+from make_models_golden import N, PATH, randomise
+
+OUT = pathlib.Path(__file__).parent / "families"
+ROWS = [(27, None), (14, 1)]  # (position, layer); None: the last one
+
+BASE = dict(vocab_size=N, hidden_size=24, intermediate_size=40, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2,
+            max_position_embeddings=256, bos_token_id=1, eos_token_id=2, pad_token_id=None, tie_word_embeddings=False)
+HEAD = dict(head_dim=8)
+PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
+SLIDES = ["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"]
+YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 64}
+
+
+def without(d, *names):
+    return {k: v for k, v in d.items() if k not in names}
+
+
+FAMILIES = {  # name: configuration
+    "gemma": lambda: tf.GemmaConfig(**BASE | HEAD | dict(tie_word_embeddings=True)),
+    "gemma2": lambda: tf.Gemma2Config(**BASE | HEAD | dict(tie_word_embeddings=True), sliding_window=6, query_pre_attn_scalar=12,
+                                      attn_logit_softcapping=4.0, final_logit_softcapping=3.0, layer_types=SLIDES),
+    "gemma3": lambda: tf.Gemma3TextConfig(
+        **BASE | HEAD | dict(tie_word_embeddings=True), sliding_window=6, query_pre_attn_scalar=10, layer_types=SLIDES,
+        rope_parameters={"full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 100000.0},
+                         "sliding_attention": {"rope_type": "default", "rope_theta": 5000.0}}),
+    "phi3": lambda: tf.Phi3Config(**BASE, sliding_window=9),
+    "phi3-long": lambda: tf.Phi3Config(
+        **BASE | dict(num_attention_heads=3, num_key_value_heads=1), original_max_position_embeddings=64,
+        rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0, 1.1, 1.5, 2.0],
+                         "long_factor": [2.0, 3.0, 4.0, 5.0], "original_max_position_embeddings": 64}),
+    "smollm3": lambda: tf.SmolLM3Config(**BASE, no_rope_layers=[1, 1, 0, 1], rope_parameters=PLAIN),
+    "olmo": lambda: tf.OlmoConfig(**BASE),
+    "olmo2": lambda: tf.Olmo2Config(**BASE),
+    "olmo3": lambda: tf.Olmo3Config(**BASE, sliding_window=6, layer_types=SLIDES),
+    "granite": lambda: tf.GraniteConfig(**BASE, embedding_multiplier=6.0, residual_multiplier=0.4, attention_multiplier=0.2,
+                                        logits_scaling=3.0),
+    "glm4": lambda: tf.Glm4Config(**BASE | HEAD, attention_bias=True, rope_parameters=PLAIN | {"partial_rotary_factor": 0.5}),
+    "cohere": lambda: tf.CohereConfig(**BASE | dict(tie_word_embeddings=True), logit_scale=0.25),
+    "cohere2": lambda: tf.Cohere2Config(**BASE | dict(tie_word_embeddings=True), logit_scale=0.25, sliding_window=6,
+                                        layer_types=SLIDES),
+    "starcoder2": lambda: tf.Starcoder2Config(**BASE, sliding_window=9),
+    "phi": lambda: tf.PhiConfig(**without(BASE, "num_key_value_heads") | dict(hidden_size=32),
+                                rope_parameters=PLAIN | {"partial_rotary_factor": 0.5}),
+    "gpt_neox": lambda: tf.GPTNeoXConfig(**without(BASE, "num_key_value_heads") | dict(hidden_size=32),
+                                         rope_parameters=PLAIN | {"partial_rotary_factor": 0.25}),
+    "stablelm": lambda: tf.StableLmConfig(**BASE | dict(hidden_size=32), use_qkv_bias=True,
+                                          rope_parameters=PLAIN | {"partial_rotary_factor": 0.25}),
+    "nemotron": lambda: tf.NemotronConfig(**BASE | dict(hidden_size=32), rope_parameters=PLAIN | {"partial_rotary_factor": 0.5}),
+    "arcee": lambda: tf.ArceeConfig(**BASE, rope_parameters=YARN),
+    "seed_oss": lambda: tf.SeedOssConfig(**BASE | HEAD, attention_bias=True, attention_out_bias=False),
+    "ernie4_5": lambda: tf.Ernie4_5Config(**BASE | HEAD),
+    "hunyuan": lambda: tf.HunYuanDenseV1Config(**BASE | HEAD, rope_parameters={"rope_type": "dynamic", "alpha": 50.0, "factor": 1.0,
+                                                                              "rope_theta": 10000.0}),
+    "exaone4": lambda: tf.Exaone4Config(**BASE, sliding_window=6, layer_types=SLIDES),
+    "llama-bias": lambda: tf.LlamaConfig(**BASE, attention_bias=True, mlp_bias=True, rope_parameters=PLAIN),
+    "qwen2-yarn": lambda: tf.Qwen2Config(**BASE, rope_parameters=YARN),
+}
+
+
+def parts(model):
+    """Final norm and head, whatever the family calls them."""
+    base = model.base_model
+    norm = getattr(base, "norm", None) or getattr(base, "final_layernorm", None) or getattr(base, "final_layer_norm", None)
+    return norm, model.get_output_embeddings()
+
+
+def write_logits(name, model):
+    with torch.no_grad():
+        kept = []
+        layer = model.base_model.layers[0].register_forward_hook(
+            lambda module, inputs, output: kept.append(output[0] if isinstance(output, tuple) else output))
+        logits = model(torch.tensor([PATH])).logits[0]
+        layer.remove()
+        norm, head = parts(model)
+        lines = [f"# made by make_families_golden.py: {name}", "tokens " + " ".join(map(str, PATH))]
+        for position, depth in ROWS:
+            if depth is None:
+                z = logits[position]
+            else:
+                z = head(norm(kept[0][0, position]))
+                c = model.config
+                if name == "granite":
+                    z = z / c.logits_scaling
+                if name.startswith("cohere"):
+                    z = z * c.logit_scale
+                if getattr(c, "final_logit_softcapping", None):
+                    z = torch.tanh(z / c.final_logit_softcapping) * c.final_logit_softcapping
+            lines += [f"row {position} {depth or model.config.num_hidden_layers}"] + ["%.7g" % v for v in z]
+    (OUT / f"{name}.txt").write_text("\n".join(lines) + "\n")
+
+
+def make(name, seed):
+    config = FAMILIES[name]()
+    model = tf.AutoModelForCausalLM.from_config(config, attn_implementation="eager").float()
+    randomise(model, seed)
+    with torch.no_grad():  # norms that add a 1 themselves
+        for key, p in model.named_parameters():
+            if "norm" in key and (name.startswith("gemma") or name == "nemotron") and key.endswith("weight"):
+                p.sub_(1)
+    model = model.half()
+    folder = OUT / name
+    shutil.rmtree(folder, ignore_errors=True)
+    model.save_pretrained(folder)
+    for file in folder.iterdir():
+        file.chmod(0o644)
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        os.symlink(f"../../models/llama/{file}", folder / file)
+    (folder / "generation_config.json").write_text(json.dumps(dict(bos_token_id=1, eos_token_id=2)))
+    rounded = {k: v.double() for k, v in model.state_dict().items()}
+    model = tf.AutoModelForCausalLM.from_config(config, attn_implementation="eager").double().eval()
+    model.load_state_dict(rounded)
+    write_logits(name, model)
+
+
+if __name__ == "__main__":
+    OUT.mkdir(exist_ok=True)
+    for i, family in enumerate(FAMILIES):
+        if len(sys.argv) == 1 or family in sys.argv[1:]:
+            print(family)
+            make(family, 40 + i)

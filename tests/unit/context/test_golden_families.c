@@ -1,0 +1,93 @@
+/* Logits of tiny models of every family that differs from Llama in form, against PyTorch's transformers
+ * (make_families_golden.py): Hugging Face folders, and GGUF files of the same weights where a converter knows the family. Run
+ * from the repository's root. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/isa.h"
+#include "tests/rigs/golden_logits.h"
+
+#define FOLDER "tests/golden/families/"
+
+static const char *const families[] = {
+    "gemma",   "gemma2",   "gemma3",   "phi3",    "phi3-long",  "smollm3",    "olmo",      "olmo2",    "olmo3",
+    "granite", "glm4",     "cohere",   "cohere2", "starcoder2", "phi",        "gpt_neox",  "stablelm", "nemotron",
+    "arcee",   "seed_oss", "ernie4_5", "hunyuan", "exaone4",    "llama-bias", "qwen2-yarn"};
+
+static struct golden golden;
+
+/* How far its logits are from the golden ones, at most, on every instruction set; prints what is too far. */
+static int
+wrong(const char *path, const char *text)
+{
+    struct model *m;
+    struct err err = {.kind = ERR_NONE};
+    int n = 0;
+    if (!model_open_with(&m, path, &(struct model_options){0}, &err)) {
+        print_message("%s\n", err.text);
+        return 1;
+    }
+    golden_read(&golden, text);
+    for (size_t i = 0; cpu_isas[i] != NULL; i++) {
+        if (!cpu_isas[i]->usable())
+            continue;
+        const double exact = golden_error(m, &golden, cpu_isas[i]->name, true);
+        const double fast = golden_error(m, &golden, cpu_isas[i]->name, false);
+        if (exact < 1e-4 && fast < 5e-2)
+            continue;
+        print_message("%s: %s: exact %.2g, fast %.2g\n", path, cpu_isas[i]->name, exact, fast);
+        n++;
+    }
+    model_close(m);
+    return n;
+}
+
+static void
+test_every_familys_folder_gives_the_logits_of_transformers(void **state)
+{
+    (void)state;
+    int n = 0;
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        char model[80], text[80];
+        snprintf(model, sizeof model, FOLDER "%s", families[i]);
+        snprintf(text, sizeof text, FOLDER "%s.txt", families[i]);
+        n += wrong(model, text);
+    }
+    assert_int_equal(n, 0);
+}
+
+static void
+test_every_familys_gguf_file_gives_the_same_logits(void **state)
+{
+    (void)state;
+    int n = 0, there = 0;
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        char model[80], text[80];
+        snprintf(model, sizeof model, FOLDER "%s.gguf", families[i]);
+        snprintf(text, sizeof text, FOLDER "%s.txt", families[i]);
+        if (access(model, F_OK) != 0)
+            continue;
+        there++;
+        n += wrong(model, text);
+    }
+    assert_int_equal(n, 0);
+    assert_true(there > 0);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_familys_folder_gives_the_logits_of_transformers),
+        cmocka_unit_test(test_every_familys_gguf_file_gives_the_same_logits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
