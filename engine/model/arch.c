@@ -126,16 +126,6 @@ read_rope(struct model_desc *d, const struct arch_source *s, struct err *err)
     return true;
 }
 
-bool
-arch_scale_linear(struct model *m, double factor, struct err *err)
-{
-    if (!(factor >= 1e-3 && factor <= 1e6))
-        return err_set(err, ERR_WORK, "%s: a RoPE scaling factor of %g makes no sense; convert the model again",
-                       m->path, factor);
-    m->desc.rope_scale = 1 / (float)factor;
-    return true;
-}
-
 static bool
 read_eps(struct model_desc *d, const struct arch_source *s, struct err *err)
 {
@@ -225,7 +215,6 @@ arch_usual_layers(struct model *m, const struct arch *arch, struct layer_desc *l
         if (is_nth(l, arch->unrotated_every))
             f->rope = LAYER_ROPE_NONE;
     }
-    arch_rotations(m, arch, layers);
 }
 
 void

@@ -51,6 +51,7 @@ struct arch {
     double usual_part;                      /* of a head that turns, where the file doesn't say; 0: all */
     struct model_form form;                 /* activation, and what else the file doesn't say */
     const struct arch_rename *renames;      /* or NULL */
+    const struct arch_rename *gguf_renames; /* of GGUF's, or NULL */
     const struct arch_names *hf_names;      /* or NULL: as Llama's */
     struct arch_fused hf_fused, gguf_fused; /* "self_attn.qkv_proj" */
 };
@@ -128,6 +129,17 @@ bool arch_make_layers(struct model *, const struct arch_source *, struct err *);
 bool arch_read_tensors(struct model *, const struct arch_source *, bool tied, bool *used, struct err *);
 /* Sets desc.rope_scale for linear scaling by a factor; refuses one that makes no sense. */
 bool arch_scale_linear(struct model *, double factor, struct err *);
+
+/* YaRN (Peng et al. 2023): frequencies that turn more than `fast` times within the `old` positions of the first training stay,
+ * those that turn less than `slow` times are interpolated by `factor`, those between in part; attention is sharpened by `gain`
+ * (NAN: 1 + ln(factor) / 10). `whole`: the bounds between them are whole dimensions. */
+struct arch_yarn {
+    double factor, fast, slow, old, gain;
+    bool whole;
+};
+bool arch_scale_yarn(struct model *, const struct arch_yarn *, struct err *);
+/* desc.rope_factors to be filled, (rope_dims / 2); NULL: no memory. */
+float *arch_divisors(struct model *, struct err *);
 /* Which layers have a window, and which rotate: as the architecture has it. desc.layers is there, and writable. */
 void arch_usual_layers(struct model *, const struct arch *, struct layer_desc *layers);
 /* What a layer's window says of its rotation, once it is known which layers have one. */

@@ -85,50 +85,148 @@ tensor_name(const struct arch_source *s, size_t index, const char **name, size_t
     *len = g->tensors[index].name.len;
 }
 
+/* ---- what the metadata say besides sizes ---- */
+
+struct reading {
+    struct model *model;
+    const struct gguf *gguf;
+    const struct arch *arch;
+    bool *used;
+    struct err *err;
+};
+
+#define KEY_SIZE 96
+
+static const char *
+key_of(const struct reading *r, const char *name, char out[KEY_SIZE])
+{
+    snprintf(out, KEY_SIZE, "%.32s.%s", r->arch->gguf, name);
+    return out;
+}
+
 static bool
-read_scaling(struct model *m, const struct gguf *g, const char *arch, struct err *err)
+read_f32(const struct reading *r, const char *name, float otherwise, float *out)
+{
+    char key[KEY_SIZE];
+    return gguf_get_f32(r->gguf, key_of(r, name, key), otherwise, out, r->err);
+}
+
+static bool
+read_yarn(const struct reading *r, double factor)
+{
+    float fast, slow, old, gain, sharp = factor > 1 ? (float)(1 + 0.1 * log(factor)) : 1;
+    char key[KEY_SIZE];
+    uint32_t before = r->model->ctx_train;
+    if (!gguf_get_u32(r->gguf, key_of(r, "rope.scaling.original_context_length", key), before, &before, r->err))
+        return false;
+    old = (float)before;
+    if (!read_f32(r, "rope.scaling.yarn_beta_fast", 32, &fast) ||
+        !read_f32(r, "rope.scaling.yarn_beta_slow", 1, &slow) || !read_f32(r, "rope.scaling.attn_factor", 1, &gain))
+        return false;
+    const struct arch_yarn y = {factor, (double)fast, (double)slow, (double)old, (double)(gain * sharp), true};
+    return arch_scale_yarn(r->model, &y, r->err);
+}
+
+static bool
+read_scaling(const struct reading *r)
 {
     struct slice type;
     float factor, old;
-    char key[96], shown[32];
-    snprintf(key, sizeof key, "%.32s.rope.scaling.type", arch);
-    if (!gguf_get_string(g, key, &type, err))
+    char key[KEY_SIZE], shown[32];
+    if (!gguf_get_string(r->gguf, key_of(r, "rope.scaling.type", key), &type, r->err) ||
+        !read_f32(r, "rope.scale_linear", 1, &old) || /* how older files say it */
+        !read_f32(r, "rope.scaling.factor", old, &factor))
         return false;
-    snprintf(key, sizeof key, "%.32s.rope.scale_linear", arch); /* how older files say it */
-    if (!gguf_get_f32(g, key, 1, &old, err))
-        return false;
-    snprintf(key, sizeof key, "%.32s.rope.scaling.factor", arch);
-    if (!gguf_get_f32(g, key, old, &factor, err))
-        return false;
-    if (slice_is(type, "none"))
+    if (slice_is(type, "yarn"))
+        return read_yarn(r, (double)factor);
+    if (slice_is(type, "none") || slice_is(type, "longrope")) /* whose divisors are tensors */
         factor = 1;
     else if (type.len != 0 && !slice_is(type, "linear"))
-        return err_set(err, ERR_WORK, "%s: RoPE scaling '%s' is not supported; 'linear' and 'none' are", m->path,
-                       printable_line(shown, sizeof shown, type.data, type.len));
-    return arch_scale_linear(m, factor, err);
+        return err_set(r->err, ERR_WORK, "%s: RoPE scaling '%s' is not supported; linear, yarn, longrope and none are",
+                       r->model->path, printable_line(shown, sizeof shown, type.data, type.len));
+    return arch_scale_linear(r->model, (double)factor, r->err);
 }
 
-/* Llama 3.1 and later: each frequency has a divisor of its own. */
+/* Llama 3.1 and later, and LongRoPE: each frequency has a divisor of its own. */
 static bool
-read_rope_factors(struct model *m, const struct gguf *g, struct err *err)
+read_divisors(const struct reading *r, const char *name, const struct gguf_tensor *t)
 {
-    struct model_desc *d = &m->desc;
+    struct model_desc *d = &r->model->desc;
     const uint32_t n = d->rope_dims / 2;
-    const struct gguf_tensor *t = gguf_find_tensor(g, ROPE_FREQS);
-    if (t == NULL)
-        return true;
     if (gguf_weight_type(t->type) != WEIGHT_F32 || t->dims[0] != n || t->dims[1] != 1 || t->dims[2] != 1 ||
         t->dims[3] != 1)
-        return err_set(err, ERR_WORK, "%s: tensor '" ROPE_FREQS "' should be %u F32 values; " REMEDY, m->path,
+        return err_set(r->err, ERR_WORK, "%s: tensor '%s' should be %u F32 values; " REMEDY, r->model->path, name,
                        (unsigned)n);
     for (uint32_t i = 0; i < n; i++) {
         float factor;
         memcpy(&factor, t->data + 4 * (size_t)i, sizeof factor);
         if (!(factor > 0 && factor < 1e9f))
-            return err_set(err, ERR_WORK, "%s: tensor '" ROPE_FREQS "' holds %g, which is no divisor; " REMEDY, m->path,
-                           (double)factor);
+            return err_set(r->err, ERR_WORK, "%s: tensor '%s' holds %g, which is no divisor; " REMEDY, r->model->path,
+                           name, (double)factor);
     }
     d->rope_factors = (const float *)(const void *)t->data; /* the alignment was checked */
+    r->used[t - r->gguf->tensors] = true;
+    return true;
+}
+
+/* LongRoPE has divisors of short texts and of long ones. The short ones are right up to the length that the model was first
+ * trained with, which is as far as this program goes. */
+static bool
+read_long(const struct reading *r)
+{
+    static const char shorts[] = "rope_factors_short.weight", longs[] = "rope_factors_long.weight";
+    const struct gguf_tensor *t = gguf_find_tensor(r->gguf, shorts), *other = gguf_find_tensor(r->gguf, longs);
+    char key[KEY_SIZE];
+    float gain;
+    if (t == NULL)
+        return true;
+    if (other != NULL)
+        r->used[other - r->gguf->tensors] = true;
+    uint32_t old = r->model->ctx_train;
+    if (!gguf_get_u32(r->gguf, key_of(r, "rope.scaling.original_context_length", key), old, &old, r->err))
+        return false;
+    if (old >= 1 && old < r->model->ctx_train)
+        r->model->ctx_train = old;
+    if (!read_f32(r, "rope.scaling.attn_factor", 1, &gain))
+        return false;
+    r->model->desc.form.rope_gain = gain;
+    return read_divisors(r, shorts, t);
+}
+
+static bool
+read_rope(const struct reading *r)
+{
+    const struct gguf_tensor *t = gguf_find_tensor(r->gguf, ROPE_FREQS);
+    float local = r->model->desc.form.local_base;
+    if (!read_scaling(r) || !read_long(r) || (t != NULL && !read_divisors(r, ROPE_FREQS, t)))
+        return false;
+    if (local > 0 && !read_f32(r, "rope.freq_base_swa", local, &local))
+        return false;
+    r->model->desc.form.local_base = local;
+    return true;
+}
+
+/* Which layers have the window, where the file says it: true for those that have. */
+static bool
+read_windows(const struct reading *r)
+{
+    struct model_desc *d = &r->model->desc;
+    struct layer_desc *layers = (struct layer_desc *)d->layers; /* the model's own */
+    char key[KEY_SIZE];
+    const struct gguf_value *v = gguf_find(r->gguf, key_of(r, "attention.sliding_window_pattern", key));
+    if (v != NULL && v->type == GGUF_ARRAY && d->window > 0) {
+        if (v->element != GGUF_BOOL || v->count != d->n_layers)
+            return err_set(r->err, ERR_WORK, "%s: metadata '%s' should be a list with a switch for each layer; " REMEDY,
+                           r->model->path, key);
+        for (uint32_t l = 0; l < d->n_layers; l++)
+            layers[l].form.sees_all = !(gguf_number(v, l) > 0);
+    }
+    /* The largest Gemmas scale scores by width over heads, which no file says. */
+    const bool largest = (strcmp(r->arch->gguf, "gemma2") == 0 && d->n_layers == 46) ||
+                         (strcmp(r->arch->gguf, "gemma3") == 0 && d->n_layers == 62);
+    if (largest)
+        d->form.attention_scale = 1 / sqrtf((float)(d->width / d->heads));
+    arch_rotations(r->model, r->arch, layers);
     return true;
 }
 
@@ -147,9 +245,9 @@ arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, s
     bool *used = calloc(s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", m->path);
+    const struct reading r = {.model = m, .gguf = g, .arch = arch, .used = used, .err = err};
     m->desc.rope = arch->gguf_rope;
-    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_scaling(m, g, arch->gguf, err) &&
-              read_rope_factors(m, g, err) &&
+    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_windows(&r) &&
               arch_read_tensors(m, &s, gguf_find_tensor(g, gguf_names.head) == NULL, used, err);
     free(used);
     return ok;

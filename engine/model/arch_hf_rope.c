@@ -39,17 +39,6 @@ need_real(const struct reading *r, const char *name, double *out)
                                    r->folder->path, name);
 }
 
-static float *
-divisors_of(const struct reading *r)
-{
-    struct model_desc *d = &r->model->desc;
-    float *divisors = model_take(r->model, (d->rope_dims / 2 + 1u) * sizeof *divisors);
-    if (divisors == NULL)
-        err_set(r->err, ERR_WORK, "%s: out of memory", r->folder->path);
-    d->rope_factors = divisors;
-    return divisors;
-}
-
 static bool
 senseless(const struct reading *r, const char *kind)
 {
@@ -69,7 +58,7 @@ scale_llama3(const struct reading *r, double factor)
         return false;
     if (!(low > 0 && high > low && old >= 1 && factor >= 1e-3 && factor <= 1e6))
         return senseless(r, "llama3");
-    float *divisors = divisors_of(r);
+    float *divisors = arch_divisors(r->model, r->err);
     for (uint32_t i = 0; divisors != NULL && i < d->rope_dims / 2; i++) {
         const double wavelength = TWO_PI * pow(d->rope_base, 2.0 * i / d->rope_dims);
         const double smooth = fmin(1, fmax(0, (old / wavelength - low) / (high - low)));
@@ -78,46 +67,20 @@ scale_llama3(const struct reading *r, double factor)
     return divisors != NULL;
 }
 
-/* The dimension whose pair turns `times` round within n positions. */
-static double
-turning(const struct model_desc *d, double times, double n)
-{
-    return d->rope_dims * log(n / (times * TWO_PI)) / (2 * log(d->rope_base));
-}
-
-/* YaRN (Peng et al. 2023): frequencies that turn often stay, those that turn seldom are interpolated, those between in
- * part; attention is sharpened by what that blurs. */
 static bool
 scale_yarn(const struct reading *r, double factor)
 {
-    struct model_desc *d = &r->model->desc;
-    double fast, slow, old, gain, scale, scale_all;
-    if (!read_real(r, "beta_fast", 32, &fast) || !read_real(r, "beta_slow", 1, &slow) ||
-        !read_real(r, "original_max_position_embeddings", r->model->ctx_train, &old) ||
-        !read_real(r, "attention_factor", NAN, &gain) || !read_real(r, "mscale", NAN, &scale) ||
+    struct arch_yarn y = {.factor = factor, .whole = !cJSON_IsFalse(arch_hf_entry(r->rope, "truncate"))};
+    double scale, scale_all;
+    if (!read_real(r, "beta_fast", 32, &y.fast) || !read_real(r, "beta_slow", 1, &y.slow) ||
+        !read_real(r, "original_max_position_embeddings", r->model->ctx_train, &y.old) ||
+        !read_real(r, "attention_factor", NAN, &y.gain) || !read_real(r, "mscale", NAN, &scale) ||
         !read_real(r, "mscale_all_dim", NAN, &scale_all))
         return false;
-    if (!(fast > slow && slow > 0 && old >= 1 && factor >= 1 && factor <= 1e6 && d->rope_base > 1))
-        return senseless(r, "yarn");
-    const cJSON *whole = arch_hf_entry(r->rope, "truncate");
-    double first = turning(d, fast, old), last = turning(d, slow, old);
-    if (!cJSON_IsFalse(whole)) {
-        first = floor(first);
-        last = ceil(last);
-    }
-    first = fmax(first, 0);
-    last = fmin(last, d->rope_dims - 1.0);
-    last = last > first ? last : first + 0.001;
-    float *divisors = divisors_of(r);
-    for (uint32_t i = 0; divisors != NULL && i < d->rope_dims / 2; i++) {
-        const double stays = 1 - fmin(1, fmax(0, (i - first) / (last - first)));
-        divisors[i] = (float)(1 / ((1 - stays) / factor + stays));
-    }
     const double sharp = factor > 1 ? 0.1 * log(factor) : 0;
-    if (isnan(gain))
-        gain = isnan(scale) || isnan(scale_all) ? sharp + 1 : (scale * sharp + 1) / (scale_all * sharp + 1);
-    d->form.rope_gain = (float)gain;
-    return divisors != NULL;
+    if (isnan(y.gain) && !isnan(scale) && !isnan(scale_all))
+        y.gain = (scale * sharp + 1) / (scale_all * sharp + 1);
+    return arch_scale_yarn(r->model, &y, r->err);
 }
 
 /* LongRoPE: a divisor for each frequency, of short texts and of long ones. The short ones are right up to the length that
@@ -133,7 +96,7 @@ scale_long(const struct reading *r)
     if (!cJSON_IsArray(list) || (uint32_t)cJSON_GetArraySize(list) != d->rope_dims / 2 ||
         !(old >= 2 && old <= INT32_MAX))
         return senseless(r, "longrope");
-    float *divisors = divisors_of(r);
+    float *divisors = arch_divisors(r->model, r->err);
     if (divisors == NULL)
         return false;
     uint32_t i = 0;

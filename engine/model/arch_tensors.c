@@ -146,7 +146,7 @@ make_ones(const struct taking *t, uint32_t n, struct tensor *out)
 static const char *
 own_name(const struct arch_source *s, enum layer_tensor which, char end[LAYER_NAME_SIZE])
 {
-    const struct arch_rename *r = s->names->naming == LAYER_NAMED_HF ? s->arch->renames : NULL;
+    const struct arch_rename *r = s->names->naming == LAYER_NAMED_HF ? s->arch->renames : s->arch->gguf_renames;
     for (; r != NULL && r->name != NULL; r++)
         if (r->which == which) {
             snprintf(end, LAYER_NAME_SIZE, "%s.%s", r->name,
@@ -202,10 +202,12 @@ take_of_layer(const struct taking *t, uint32_t layer, enum layer_tensor i, struc
         return make_ones(t, cols, out);
     const char *fused = fused_name(t, i, &part);
     if (fused != NULL)
-        snprintf(end, sizeof end, "%s.%s", fused, layer_tensors[i].kind == LAYER_BIAS ? "bias" : "weight");
-    else
-        own_name(s, i, end);
-    snprintf(name, sizeof name, "%s%" PRIu32 ".%s", s->names->layer, layer, end);
+        snprintf(name, sizeof name, "%s%" PRIu32 ".%s.%s", s->names->layer, layer, fused,
+                 layer_tensors[i].kind == LAYER_BIAS ? "bias" : "weight");
+    if (fused == NULL || !s->tensor(s, name, &found)) { /* some files have them apart all the same */
+        part.n = 0;
+        snprintf(name, sizeof name, "%s%" PRIu32 ".%s", s->names->layer, layer, own_name(s, i, end));
+    }
     if (!needed && ((s->arch->may & bit) == 0 || !s->tensor(s, name, &found)))
         return true;
     if (layer_tensors[i].kind == LAYER_MATRIX)

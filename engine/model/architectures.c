@@ -34,6 +34,8 @@ static const struct arch_rename neox_names[] = {{LAYER_WO, "attention.dense"},
 static const struct arch_rename hunyuan_names[] = {
     {LAYER_Q_NORM, "self_attn.query_layernorm"}, {LAYER_K_NORM, "self_attn.key_layernorm"}, {LAYER_TENSORS, NULL}};
 
+static const struct arch_rename seed_gguf_names[] = {{LAYER_FFN_NORM, "post_attention_norm"}, {LAYER_TENSORS, NULL}};
+
 static const struct arch_names phi_ends = {.final_norm = "model.final_layernorm.weight"};
 static const struct arch_names neox_ends = {.embedding = "gpt_neox.embed_in.weight",
                                             .final_norm = "gpt_neox.final_layer_norm.weight",
@@ -238,8 +240,11 @@ static const struct arch architectures[] = {
      .lacks = LAYER_GATED,
      .usual_eps = 1e-5,
      .form = {.activation = ACT_RELU_SQUARED}},
-    {.hf = "seed_oss",
+    {.gguf = "seed_oss",
+     .hf = "seed_oss",
+     .gguf_rope = ROPE_HALVES,
      .hf_rope = ROPE_HALVES,
+     .gguf_renames = seed_gguf_names,
      .may = QKVO_BIAS | LAYER_MLP_BIAS,
      .usual_head_dim = 128,
      .usual_eps = 1e-6},

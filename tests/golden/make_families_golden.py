@@ -36,9 +36,13 @@ def without(d, *names):
 
 FAMILIES = {  # name: configuration
     "gemma": lambda: tf.GemmaConfig(**BASE | HEAD | dict(tie_word_embeddings=True)),
-    "gemma2": lambda: tf.Gemma2Config(**BASE | HEAD | dict(tie_word_embeddings=True), sliding_window=6, query_pre_attn_scalar=12,
-                                      attn_logit_softcapping=4.0, final_logit_softcapping=3.0, layer_types=SLIDES),
+    "gemma2": lambda: tf.Gemma2Config(**BASE | HEAD | dict(tie_word_embeddings=True), sliding_window=6, query_pre_attn_scalar=8,
+                                      attn_logit_softcapping=4.0, final_logit_softcapping=3.0),
     "gemma3": lambda: tf.Gemma3TextConfig(
+        **BASE | HEAD | dict(tie_word_embeddings=True, num_hidden_layers=6), sliding_window=6, query_pre_attn_scalar=8,
+        rope_parameters={"full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 100000.0},
+                         "sliding_attention": {"rope_type": "default", "rope_theta": 5000.0}}),
+    "gemma3-odd": lambda: tf.Gemma3TextConfig(  # scale and layers as GGUF files can't say it
         **BASE | HEAD | dict(tie_word_embeddings=True), sliding_window=6, query_pre_attn_scalar=10, layer_types=SLIDES,
         rope_parameters={"full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 100000.0},
                          "sliding_attention": {"rope_type": "default", "rope_theta": 5000.0}}),
@@ -47,7 +51,7 @@ FAMILIES = {  # name: configuration
         **BASE | dict(num_attention_heads=3, num_key_value_heads=1), original_max_position_embeddings=64,
         rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0, 1.1, 1.5, 2.0],
                          "long_factor": [2.0, 3.0, 4.0, 5.0], "original_max_position_embeddings": 64}),
-    "smollm3": lambda: tf.SmolLM3Config(**BASE, no_rope_layers=[1, 1, 0, 1], rope_parameters=PLAIN),
+    "smollm3": lambda: tf.SmolLM3Config(**BASE, no_rope_layers=[1, 1, 1, 0], rope_parameters=PLAIN),
     "olmo": lambda: tf.OlmoConfig(**BASE),
     "olmo2": lambda: tf.Olmo2Config(**BASE),
     "olmo3": lambda: tf.Olmo3Config(**BASE, sliding_window=6, layer_types=SLIDES),
@@ -56,11 +60,12 @@ FAMILIES = {  # name: configuration
     "glm4": lambda: tf.Glm4Config(**BASE | HEAD, attention_bias=True, rope_parameters=PLAIN | {"partial_rotary_factor": 0.5}),
     "cohere": lambda: tf.CohereConfig(**BASE | dict(tie_word_embeddings=True), logit_scale=0.25),
     "cohere2": lambda: tf.Cohere2Config(**BASE | dict(tie_word_embeddings=True), logit_scale=0.25, sliding_window=6,
-                                        layer_types=SLIDES),
-    "starcoder2": lambda: tf.Starcoder2Config(**BASE, sliding_window=9),
-    "phi": lambda: tf.PhiConfig(**without(BASE, "num_key_value_heads") | dict(hidden_size=32),
+                                        rotary_pct=1.0),
+    "starcoder2": lambda: tf.Starcoder2Config(**BASE, sliding_window=None),
+    "starcoder2-window": lambda: tf.Starcoder2Config(**BASE, sliding_window=9),
+    "phi": lambda: tf.PhiConfig(**without(BASE, "num_key_value_heads") | dict(hidden_size=32, intermediate_size=128),
                                 rope_parameters=PLAIN | {"partial_rotary_factor": 0.5}),
-    "gpt_neox": lambda: tf.GPTNeoXConfig(**without(BASE, "num_key_value_heads") | dict(hidden_size=32),
+    "gpt_neox": lambda: tf.GPTNeoXConfig(**without(BASE, "num_key_value_heads") | dict(hidden_size=32), rotary_pct=0.25,
                                          rope_parameters=PLAIN | {"partial_rotary_factor": 0.25}),
     "stablelm": lambda: tf.StableLmConfig(**BASE | dict(hidden_size=32), use_qkv_bias=True,
                                           rope_parameters=PLAIN | {"partial_rotary_factor": 0.25}),
@@ -122,6 +127,9 @@ def make(name, seed):
     model.save_pretrained(folder)
     for file in folder.iterdir():
         file.chmod(0o644)
+    if name == "gpt_neox":  # as its files say it, which transformers 5 no longer writes
+        text = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(text | {"rotary_pct": 0.25}, indent=2))
     for file in ("tokenizer.json", "tokenizer_config.json"):
         os.symlink(f"../../models/llama/{file}", folder / file)
     (folder / "generation_config.json").write_text(json.dumps(dict(bos_token_id=1, eos_token_id=2)))

@@ -18,15 +18,16 @@
 #define FOLDER "tests/golden/families/"
 
 static const char *const families[] = {
-    "gemma",   "gemma2",   "gemma3",   "phi3",    "phi3-long",  "smollm3",    "olmo",      "olmo2",    "olmo3",
-    "granite", "glm4",     "cohere",   "cohere2", "starcoder2", "phi",        "gpt_neox",  "stablelm", "nemotron",
-    "arcee",   "seed_oss", "ernie4_5", "hunyuan", "exaone4",    "llama-bias", "qwen2-yarn"};
+    "gemma",   "gemma2",     "gemma3",    "gemma3-odd", "phi3",   "phi3-long", "smollm3",    "olmo",
+    "olmo2",   "olmo3",      "granite",   "glm4",       "cohere", "cohere2",   "starcoder2", "starcoder2-window",
+    "phi",     "gpt_neox",   "stablelm",  "nemotron",   "arcee",  "seed_oss",  "ernie4_5",   "hunyuan",
+    "exaone4", "llama-bias", "qwen2-yarn"};
 
 static struct golden golden;
 
 /* How far its logits are from the golden ones, at most, on every instruction set; prints what is too far. */
 static int
-wrong(const char *path, const char *text)
+wrong(const char *path, const char *text, double most)
 {
     struct model *m;
     struct err err = {.kind = ERR_NONE};
@@ -41,7 +42,7 @@ wrong(const char *path, const char *text)
             continue;
         const double exact = golden_error(m, &golden, cpu_isas[i]->name, true);
         const double fast = golden_error(m, &golden, cpu_isas[i]->name, false);
-        if (exact < 1e-4 && fast < 5e-2)
+        if (exact < most && fast < 5e-2)
             continue;
         print_message("%s: %s: exact %.2g, fast %.2g\n", path, cpu_isas[i]->name, exact, fast);
         n++;
@@ -59,7 +60,7 @@ test_every_familys_folder_gives_the_logits_of_transformers(void **state)
         char model[80], text[80];
         snprintf(model, sizeof model, FOLDER "%s", families[i]);
         snprintf(text, sizeof text, FOLDER "%s.txt", families[i]);
-        n += wrong(model, text);
+        n += wrong(model, text, 1e-4);
     }
     assert_int_equal(n, 0);
 }
@@ -76,7 +77,7 @@ test_every_familys_gguf_file_gives_the_same_logits(void **state)
         if (access(model, F_OK) != 0)
             continue;
         there++;
-        n += wrong(model, text);
+        n += wrong(model, text, 1e-3); /* the converter adds norms' 1 in F16 */
     }
     assert_int_equal(n, 0);
     assert_true(there > 0);

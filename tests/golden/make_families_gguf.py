@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""GGUF files of the families in tests/golden/families, by llama.cpp's own converter.
+
+    python3 tests/golden/make_families_gguf.py LLAMA_CPP_FOLDER
+
+Runs convert_hf_to_gguf.py --outtype f16 on each folder. Only the vocabulary is ours: the folders share the little one of the
+golden Llama, which the converter would not take for what each family has. Families that it does not know are left out.
+"""
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).parent / "families"
+LLAMA = pathlib.Path(sys.argv[1]).resolve()
+sys.path[:0] = [str(LLAMA), str(LLAMA / "gguf-py"), str(pathlib.Path(__file__).parent.resolve())]
+
+import convert_hf_to_gguf as converter
+import gguf
+
+from make_models_golden import MERGES, PIECES, VOCAB
+
+
+def set_vocab(self):
+    w = self.gguf_writer
+    merged = {a + b: -float(i) for i, (a, b) in enumerate(MERGES)}
+    kinds = [gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL]
+    w.add_tokenizer_model("llama")
+    w.add_token_list(VOCAB)
+    w.add_token_scores([merged.get(t, -1000.0) for t in VOCAB])
+    w.add_token_types(kinds + [gguf.TokenType.BYTE] * 256 + [gguf.TokenType.NORMAL] * len(PIECES))
+    w.add_bos_token_id(1)
+    w.add_eos_token_id(2)
+
+
+def convert(folder):
+    with tempfile.TemporaryDirectory() as temp:
+        copy = pathlib.Path(temp) / folder.name
+        shutil.copytree(folder, copy)
+        out = ROOT / f"{folder.name}.gguf"
+        if folder.name in ("gemma3-odd", "starcoder2-window"):  # what GGUF has no words for
+            return
+        sys.argv[1:] = [str(copy), "--outfile", str(out), "--outtype", "f16"]
+        converter.main()
+
+
+for name in sorted(p.name for p in ROOT.iterdir() if p.is_dir()):
+    pid = os.fork()  # what the converter keeps for itself goes with the process
+    if pid == 0:
+        original = converter.get_model_class
+
+        def chosen(*args, **kwargs):
+            kind = original(*args, **kwargs)
+            kind.set_vocab = set_vocab
+            parameters = kind.set_gguf_parameters
+
+            def with_older_names(self):
+                part = (self.hparams.get("rope_parameters") or {}).get("partial_rotary_factor")
+                self.hparams.setdefault("rotary_pct", part)
+                parameters(self)
+
+            kind.set_gguf_parameters = with_older_names
+            return kind
+
+        converter.get_model_class = chosen
+        try:
+            convert(ROOT / name)
+            os._exit(0)
+        except BaseException as e:
+            print(f"{name}: {type(e).__name__}: {e}")
+            os._exit(1)
+    os.waitpid(pid, 0)
