@@ -202,7 +202,7 @@ draw_measures(const struct ledger_choice *ch, const struct scope *scope, const s
     else
         snprintf(text, sizeof text, "%.2f", e.acceptance_rate.value);
     put(c, y, a->acceptance, ROLE_TEXT, text);
-    const int places = e.tokens_per_s.value < 99.5 ? 1 : 0;
+    const int places = e.tokens_per_s.value < 99.5 && !(e.tokens_per_s.se >= 9.95) ? 1 : 0;
     int used = snprintf(text, sizeof text, "%.*f", places, e.tokens_per_s.value);
     if (!isnan(e.tokens_per_s.se) && used > 0)
         snprintf(text + used, sizeof text - (size_t)used, " ±%.*f", places, e.tokens_per_s.se);

@@ -145,6 +145,16 @@ sweep_draw_line(struct sweep_look *l, const struct canvas *c)
 
 /* ---- a list ---- */
 
+/* × ar has a column where there is room for it, or else, when it is the measure, the speed's. */
+static bool
+has_column(const struct sweep_look *l, const struct canvas *c, int measure)
+{
+    const bool wide = c->cols >= TIMES_FROM, known = !isnan(sweep_baseline(l->sweep).value);
+    if (measure == SWEEP_TIMES)
+        return known && (wide || l->measure == SWEEP_TIMES);
+    return measure != SWEEP_SPEED || wide || l->measure != SWEEP_TIMES;
+}
+
 void
 sweep_draw_list(struct sweep_look *l, const struct canvas *c)
 {
@@ -158,13 +168,12 @@ sweep_draw_list(struct sweep_look *l, const struct canvas *c)
     static const int width[SWEEP_MEASURES] = {14, 13, 7, 7, 9};
     static const char *const head[SWEEP_MEASURES] = {"tok/s", "× ar", "t/rnd", "acc", "(model)"};
     int x[SWEEP_MEASURES], right = c->cols;
-    const bool times = !isnan(sweep_baseline(l->sweep).value) && c->cols >= TIMES_FROM;
     for (int k = SWEEP_MEASURES - 1; k >= 0; k--) /* where they end */
-        x[k] = right, right -= k != SWEEP_TIMES || times ? width[k] : 0;
+        x[k] = right, right -= has_column(l, c, k) ? width[k] : 0;
     const int what = right > 16 ? right - 3 : c->cols - 3;
     const bool figures = right > 16;
     for (int k = 0; k < SWEEP_MEASURES && l->header > 0 && figures; k++)
-        if (k != SWEEP_TIMES || times)
+        if (has_column(l, c, k))
             canvas_text(c, 0, x[k] - text_width(head[k]), k == (int)l->measure ? ROLE_TITLE : ROLE_DIM, head[k]);
     for (int y = 0; y < l->rows; y++) {
         const uint32_t point = l->ranked[l->top + y];
@@ -182,7 +191,7 @@ sweep_draw_list(struct sweep_look *l, const struct canvas *c)
         snprintf(text[SWEEP_ACCEPTANCE], sizeof text[0], "%.2f", e.acceptance_rate.value);
         snprintf(text[SWEEP_MODELLED], sizeof text[0], "%.2f×", e.modelled.value);
         for (int k = 0; k < SWEEP_MEASURES && figures && sweep_result(l->sweep, point) != NULL; k++)
-            if (k != SWEEP_TIMES || times)
+            if (has_column(l, c, k))
                 canvas_text(c, l->header + y, x[k] - text_width(text[k]), k == (int)l->measure ? ROLE_TEXT : ROLE_DIM,
                             text[k]);
     }

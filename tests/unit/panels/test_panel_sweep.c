@@ -9,6 +9,7 @@ struct swept {
     struct stretches *stretches;
     uint32_t policy;
     double value[3];
+    bool ar; /* the baseline's run */
 };
 
 static bool
@@ -29,13 +30,23 @@ take_run(void *user, const char *prompt, struct err *err)
     return true;
 }
 
+static bool
+take_policy(void *user, const char *name, struct err *err)
+{
+    struct swept *w = user;
+    (void)err;
+    w->ar = strcmp(name, "ar") == 0;
+    return true;
+}
+
 /* The policy of the run, whose knobs are "a" and "b" and "c", on a grid; `runs` points are run, each with rounds that take
  * 1 ms and have as many tokens as the values of its knobs add up to. */
 static void
-sweep(struct swept *w, struct fixture *f, const char *grid, uint32_t runs)
+sweep_with(struct swept *w, struct fixture *f, const char *grid, uint32_t runs, bool baseline)
 {
     struct err err = {0};
-    const struct sweep_host host = {.user = w, .knob = take_knob, .run = take_run};
+    const struct sweep_host host = {
+        .user = w, .knob = take_knob, .run = take_run, .policy = baseline ? take_policy : NULL};
     struct policy p = {.ops = NULL};
     *w = (struct swept){.f = f};
     assert_true(policy_number(&p, "a", "", 0, 100, 1, 1, "") && policy_number(&p, "b", "", 0, 100, 1, 1, "") &&
@@ -56,7 +67,7 @@ sweep(struct swept *w, struct fixture *f, const char *grid, uint32_t runs)
         assert_true(sweep_next(w->sweep, &host, &err));
         sweep_event(w->sweep, &e);
         for (uint32_t round = 1; round <= 8; round++) {
-            const uint32_t tokens = (uint32_t)(w->value[0] + w->value[1] + w->value[2]);
+            const uint32_t tokens = w->ar ? 2 : (uint32_t)(w->value[0] + w->value[1] + w->value[2]);
             e = (struct event){.type = EVENT_ROUND,
                                .round = round,
                                .t_us = round * 1000,
@@ -76,6 +87,12 @@ sweep(struct swept *w, struct fixture *f, const char *grid, uint32_t runs)
     }
     assert_true(sweep_next(w->sweep, &host, &err));
     f->view.sweep = w->sweep;
+}
+
+static void
+sweep(struct swept *w, struct fixture *f, const char *grid, uint32_t runs)
+{
+    sweep_with(w, f, grid, runs, false);
 }
 
 static void
@@ -230,6 +247,42 @@ test_more_knobs_are_a_list_the_best_first(void **state)
 }
 
 static void
+test_times_the_baseline_are_a_measure_with_an_error(void **state)
+{
+    struct fixture *f = *state;
+    struct swept w;
+    char note[160] = "";
+    use(f, "sweep");
+    sweep_with(&w, f, "a=1:3:1 b=10:40:10", 4, true); /* the baseline, and three points */
+    draw(f, 8, 90);
+    assert_non_null(strstr(line(f, 4), "a=1 b=30"));
+    assert_non_null(strstr(line(f, 4), "15.50 ±")); /* 31 tokens a millisecond and 2 */
+    assert_non_null(strstr(line(f, 4), " × ar"));
+    press(f, 'v');
+    draw(f, 8, 90);
+    f->ops->note(f->panel, &f->view, note, (int)sizeof note);
+    assert_non_null(strstr(note, "× ar · 3 of 12 points"));
+    assert_non_null(strstr(line(f, 1), "15.50"));
+    press(f, 'o');
+    draw(f, 8, 90);
+    assert_non_null(strstr(line(f, 0), "× ar"));
+    assert_non_null(strstr(line(f, 0), "tok/s"));
+    draw(f, 8, 62); /* with less room it has the place of the speed */
+    assert_non_null(strstr(line(f, 0), "× ar"));
+    assert_null(strstr(line(f, 0), "tok/s"));
+    assert_non_null(strstr(line(f, 1), "15.50 ±"));
+    done(&w);
+    sweep(&w, f, "a=1:3:1 b=10:40:10", 4); /* without one it is no measure */
+    press(f, 'o');
+    for (int i = 0; i < 8; i++) {
+        press(f, 'v');
+        f->ops->note(f->panel, &f->view, note, (int)sizeof note);
+        assert_null(strstr(note, "× ar"));
+    }
+    done(&w);
+}
+
+static void
 test_the_mouse_chooses_and_takes(void **state)
 {
     struct fixture *f = *state;
@@ -285,6 +338,7 @@ main(void)
         PANEL_TEST(test_a_map_larger_than_its_place_follows_the_cursor),
         PANEL_TEST(test_one_knob_is_a_line_with_whiskers),
         PANEL_TEST(test_more_knobs_are_a_list_the_best_first),
+        PANEL_TEST(test_times_the_baseline_are_a_measure_with_an_error),
         PANEL_TEST(test_the_mouse_chooses_and_takes),
         PANEL_TEST(test_sweeps_stay_inside_at_any_size),
     };

@@ -160,6 +160,8 @@ test_sampling_is_turned_below_the_knobs(void **state)
     draw(f, 4, 40); /* with little room what is in focus is seen, and how many there are is said */
     assert_int_not_equal(row_with(f, "top_k"), -1);
     assert_int_equal(row_with(f, "tau"), -1);
+    assert_int_equal(row_with(f, "↑"), 0);
+    assert_int_equal(row_with(f, "↓"), 2); /* above the help */
     char note[64] = "";
     f->ops->note(f->panel, &f->view, note, sizeof note);
     assert_non_null(strstr(note, " of 7"));
