@@ -17,6 +17,7 @@
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/units.cuh"
 
+#define RING_AHEAD     4 /* units of a tile's activations that a lane loads at once */
 #define PRODUCT_TILES  (SWEEP_TILE / TILE)
 #define PRODUCT_SHARED (2 * SWEEP_WARPS * STRIP * SWEEP_TILE * sizeof(float))
 
@@ -103,17 +104,24 @@ add_sums(const float2 *buffer, uint32_t thread)
     return y;
 }
 
-/* Outputs of the packed rows g and g+8 of a strip. */
+/* Which outputs the packed rows g and g+8 of a strip are, or no outputs of the matrix at all: on their way, where they must be
+ * looked up, so that nobody waits before own_outputs(). */
 static __device__ __forceinline__ uint2
-outputs_of(const struct strip_place &at, uint32_t g)
+look_up_outputs(const struct strip_place &at, uint32_t g, bool take)
 {
-    const struct dev_matrix &m = *at.m;
-    uint32_t o0 = at.strip * STRIP + g, o1 = o0 + 8;
-    if (m.source != NULL) {
-        o0 = m.source[o0];
-        o1 = m.source[o1];
-    }
-    return make_uint2(o0 < m.rows ? o0 : UINT32_MAX, o1 < m.rows ? o1 : UINT32_MAX);
+    uint2 o = make_uint2(at.strip * STRIP + g, at.strip * STRIP + g + 8);
+    const uint32_t *const source = at.m->source + o.x;
+    const bool permuted = take && at.m->source != NULL;
+    load_weights(&o.x, source, permuted);
+    load_weights(&o.y, source + 8, permuted);
+    return o;
+}
+
+/* UINT32_MAX: none. */
+static __device__ __forceinline__ uint2
+own_outputs(const struct strip_place &at, uint2 o)
+{
+    return make_uint2(o.x < at.m->rows ? o.x : UINT32_MAX, o.y < at.m->rows ? o.y : UINT32_MAX);
 }
 
 /* ---- the product ---- */
@@ -132,26 +140,47 @@ tile_activations(const struct product &p, uint32_t first_tile, uint32_t j, uint3
                    (size_t)unit * WARP);
 }
 
+/* A lane's activations of some units, for all tiles. */
+template <int NT, int N, bool NEAR>
+static __device__ __forceinline__ void
+load_units(uint4 (&b)[N][NT], const uint4 *const (&x)[NT], uint32_t first)
+{
+#pragma unroll
+    for (int j = 0; j < NT; j++)
+#pragma unroll
+        for (int u = 0; u < N; u++)
+            b[u][j] = NEAR ? load_near(x[j] + (first + u) * 4) : load_activations(x[j] + (first + u) * WARP);
+}
+
 /* A ring of units times their activations, and the next ones into their places: `here` of them are multiplied and `left`
- * loaded. */
-template <enum weight_type T, int NT, bool NEAR>
+ * loaded. WHOLE: all are multiplied, so that nothing branches; then activations of several units are loaded at once. */
+template <enum weight_type T, int NT, bool NEAR, bool WHOLE>
 static __device__ __forceinline__ void
 turn_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const uint4 *const (&x)[NT],
           const typename unit_of<T>::place &next, uint32_t here, uint32_t left)
 {
-    const int span = unit_of<T>::SPAN;
+    const int span = unit_of<T>::SPAN, at_once = WHOLE && NT * span < RING_AHEAD ? RING_AHEAD / (NT * span) : 1;
 #pragma unroll
-    for (int i = 0; i < unit_of<T>::DEPTH; i++) {
-        if ((uint32_t)i < here)
+    for (int from = 0; from < unit_of<T>::DEPTH; from += at_once) {
+        uint4 b[at_once * span][NT];
+        if (WHOLE)
+            load_units<NT, at_once * span, NEAR>(b, x, from * span);
 #pragma unroll
-            for (int j = 0; j < NT; j++) {
-                uint4 b[span];
+        for (int i = from; i < from + at_once; i++) {
+            if (WHOLE || (uint32_t)i < here) {
+                if (!WHOLE)
+                    load_units<NT, at_once * span, NEAR>(b, x, i * span);
 #pragma unroll
-                for (int u = 0; u < span; u++)
-                    b[u] = NEAR ? load_near(x[j] + (i * span + u) * 4) : load_activations(x[j] + (i * span + u) * WARP);
-                ring[i].add(b, sum[j]);
+                for (int j = 0; j < NT; j++) {
+                    uint4 own[span];
+#pragma unroll
+                    for (int u = 0; u < span; u++)
+                        own[u] = b[(i - from) * span + u][j];
+                    ring[i].add(own, sum[j]);
+                }
             }
-        ring[i].load(next, i, (uint32_t)i < left);
+            ring[i].load(next, i, (uint32_t)i < left);
+        }
     }
 }
 
@@ -183,7 +212,7 @@ all_strips(const struct product &p, uint32_t first_row, float *shared, uint32_t 
         const uint32_t tile = first_row / TILE + pass * NT, next = pass + 1 < passes ? strip : strip + gridDim.x;
         const bool owner = thread < NT * 2 * WARP;
         const struct strip_place at = find_strip(p, strip);
-        const uint2 outputs = owner ? outputs_of(at, lane / 4) : make_uint2(0, 0);
+        const uint2 packed = look_up_outputs(at, lane / 4, owner);
         float sum[NT][4] = {};
         for (uint32_t done = 0; done < share.n; done += depth) {
             const bool more = done + depth < share.n;
@@ -194,8 +223,11 @@ all_strips(const struct product &p, uint32_t first_row, float *shared, uint32_t 
 #pragma unroll
             for (int j = 0; j < NT; j++)
                 x[j] = tile_activations<NEAR>(p, tile, j, (share.first + done) * span, units * span, lane);
-            turn_ring<T, NT, NEAR>(ring, sum, x, unit_of<T>::place_of(*from.m, from.strip, share.first + after, lane),
-                                   here, left);
+            const auto at_next = unit_of<T>::place_of(*from.m, from.strip, share.first + after, lane);
+            if (NT < PRODUCT_TILES && here >= depth)
+                turn_ring<T, NT, NEAR, true>(ring, sum, x, at_next, here, left);
+            else
+                turn_ring<T, NT, NEAR, false>(ring, sum, x, at_next, here, left);
         }
         float2 *buffer = (float2 *)shared + *turn * (SWEEP_WARPS * NT * TILE * STRIP / 2);
         *turn ^= 1;
@@ -204,6 +236,7 @@ all_strips(const struct product &p, uint32_t first_row, float *shared, uint32_t 
         const uint32_t row = tile * TILE + thread / (2 * WARP) * TILE + lane % 4 * 2 + warp % 2;
         if (owner && row < p.n) {
             const float2 y = add_sums<NT>(buffer, thread);
+            const uint2 outputs = own_outputs(at, packed);
             then(at.matrix, row, outputs.x, outputs.y, y.x * unit_of<T>::FACTOR, y.y * unit_of<T>::FACTOR);
         }
         pass = next == strip ? pass + 1 : 0;

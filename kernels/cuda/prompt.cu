@@ -76,7 +76,8 @@ __launch_bounds__(SWEEP_THREADS, 1) prompt_finish(struct prompt_args a)
     const uint32_t pairs = a.strips * (STRIP / 2);
     for (uint32_t u = blockIdx.x * SWEEP_THREADS + threadIdx.x; u < a.sweep.n * pairs; u += gridDim.x * SWEEP_THREADS) {
         const uint32_t row = u / pairs, strip = u % pairs / (STRIP / 2), g = u % (STRIP / 2);
-        const uint2 outputs = outputs_of({m, 0, a.first + strip}, g);
+        const struct strip_place at = {m, 0, a.first + strip};
+        const uint2 outputs = own_outputs(at, look_up_outputs(at, g, true));
         const float *y = a.y + ((size_t)row * a.strips + strip) * STRIP + g;
         then(0, row, outputs.x, outputs.y, y[0], y[STRIP / 2]);
     }
