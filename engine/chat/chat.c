@@ -5,6 +5,7 @@
 #include "engine/base/utf8.h"
 #include "engine/chat/evaluate.h"
 #include "engine/chat/json_read.h"
+#include "engine/chat/names.h"
 #include "engine/chat/parser.h"
 #include "engine/chat/walk.h"
 
@@ -14,6 +15,7 @@ const struct chat_bounds chat_bounds = {
 struct chat {
     struct arena arena; /* of the tree */
     struct node *first;
+    struct name *unset; /* of the outermost scope */
 };
 
 static struct render
@@ -70,7 +72,7 @@ chat_open(struct chat **out, struct slice template, struct err *err)
     else
         c->first = parse_template(&r, template);
     if (r.failed == NULL)
-        check_names(&r, c->first, false);
+        (void)(check_names(&r, c->first, false) && names_settle(&r, c->first, &c->unset));
     c->arena = r.arena;
     if (r.failed == NULL)
         return true;
@@ -166,7 +168,7 @@ chat_render(const struct chat *c, const struct chat_dialogue *dialogue, char **t
     struct dict *given = render_dict(&r);
     struct buffer out = {0};
     r.now = dialogue->now;
-    r.scope = render_scope(&r, NULL);
+    r.scope = render_scope(&r, NULL, c->unset);
     *text = NULL;
     bool ok = given != NULL && r.scope != NULL ? set_scene(&r, given, dialogue, err) : failed(&r, err);
     if (ok) {

@@ -23,7 +23,7 @@ evaluate_name(struct render *r, const struct node *n, struct value *out)
 {
     const struct value *v = render_find(r, n->name);
     const struct builtin *f = v == NULL ? builtin_find(global_functions, n->name) : NULL;
-    if (v == NULL && f == NULL)
+    if (v == NULL ? f == NULL : v->kind == VALUE_MISSING)
         return value_undefined(r, out, "'%.*s' is undefined", (int)n->name.len, n->name.data);
     *out = v != NULL ? *v : (struct value){.kind = VALUE_FUNCTION, .function = f};
     return true;

@@ -60,7 +60,7 @@ static enum ending
 execute_set_block(struct render *r, const struct node *n)
 {
     struct value text;
-    const enum ending how = execute_apart(r, n->body, render_scope(r, r->scope), &text);
+    const enum ending how = execute_apart(r, n->body, render_scope(r, r->scope, n->unset), &text);
     if (how != ENDS_WELL)
         return how;
     return ending_of((n->b == NULL || evaluate_filters(r, n->b, text, &text)) && assign_target(r, n->a, text));
@@ -122,7 +122,7 @@ execute_call_block(struct render *r, const struct node *n, struct buffer *out)
 static enum ending
 execute_with(struct render *r, const struct node *n, struct buffer *out)
 {
-    struct scope *outer = r->scope, *inner = render_scope(r, outer);
+    struct scope *outer = r->scope, *inner = render_scope(r, outer, n->unset);
     enum ending how = inner == NULL ? FAILS : ENDS_WELL;
     for (const struct node *set = n->list; set != NULL && how == ENDS_WELL; set = set->next) {
         struct value v;
@@ -141,7 +141,7 @@ static enum ending
 execute_filtered(struct render *r, const struct node *n, struct buffer *out)
 {
     struct value text;
-    const enum ending how = execute_apart(r, n->body, render_scope(r, r->scope), &text);
+    const enum ending how = execute_apart(r, n->body, render_scope(r, r->scope, n->unset), &text);
     if (how == ENDS_WELL && n->kind == NODE_FILTER_BLOCK && !evaluate_filters(r, n->a, text, &text))
         return FAILS;
     return how == ENDS_WELL ? ending_of(write_text(r, out, text)) : how;

@@ -24,7 +24,7 @@ next_value(struct render *r, struct loop *l, struct value *out)
         struct value holds = value_bool(true);
         if (l->node->c == NULL || l->filtered)
             return true;
-        r->scope = render_scope(r, l->scope);
+        r->scope = render_scope(r, l->scope, NULL);
         const bool ok = r->scope != NULL && assign_target(r, l->node->a, *out) && evaluate(r, l->node->c, &holds);
         r->scope = here;
         if (!ok || value_truth(holds))
@@ -70,7 +70,7 @@ static enum ending
 execute_turn(struct render *r, const struct node *n, struct loop *loop, struct buffer *out)
 {
     struct scope *outer = r->scope;
-    if ((r->scope = render_scope(r, outer)) == NULL) {
+    if ((r->scope = render_scope(r, outer, n->unset)) == NULL) {
         r->scope = outer;
         return FAILS;
     }
@@ -120,7 +120,7 @@ execute_loop(struct render *r, const struct node *n, struct buffer *out)
     if (whole || n->otherwise == NULL) /* in jinja2 `else` is for a loop of which no turn came to its end */
         return ENDS_WELL;
     struct scope *outer = r->scope;
-    r->scope = render_scope(r, outer);
+    r->scope = render_scope(r, outer, n->unset_otherwise);
     const enum ending how = r->scope == NULL ? FAILS : execute(r, n->otherwise, out);
     r->scope = outer;
     return how;

@@ -77,7 +77,7 @@ macro_call(struct render *r, const struct macro *m, const struct arguments *give
     bool *used = render_memory(r, given->n_keywords);
     struct buffer b = {0};
     size_t n = 0;
-    if (used == NULL || (r->scope = render_scope(r, m->scope)) == NULL || !render_enter(r)) {
+    if (used == NULL || (r->scope = render_scope(r, m->scope, m->node->unset)) == NULL || !render_enter(r)) {
         r->scope = outer;
         return false;
     }

@@ -65,6 +65,8 @@ struct node {
     struct node *a, *b, *c;
     struct node *list, *body, *otherwise; /* the first of them */
     struct node *next;                    /* in a list */
+    unsigned depth;                       /* of operands and what hangs on them, within each other */
+    struct name *unset, *unset_otherwise; /* what the scopes of body and otherwise begin without (names.h) */
 };
 
 #endif

@@ -23,6 +23,8 @@ struct node_list {
     struct node *first, *last;
 };
 void node_add(struct node_list *, struct node *);
+/* Notes that n stands on another node; false where too many stand on one another. */
+bool node_deepen(struct parser *, struct node *n, const struct node *on);
 
 bool parser_fail(struct parser *, const char *what); /* "… , not 'x'" */
 bool parser_is(const struct parser *, const char *name);

@@ -1,6 +1,8 @@
 /* Expressions, from the loosest to the tightest. */
 #include "engine/chat/parser.h"
 
+#define MOST_DEPTH 900 /* a + b + c + … and a.b.c…; calls and brackets have a bound of their own */
+
 bool
 parser_fail(struct parser *p, const char *what)
 {
@@ -48,6 +50,14 @@ parser_expect_name(struct parser *p, struct slice *name)
     return true;
 }
 
+bool
+node_deepen(struct parser *p, struct node *n, const struct node *on)
+{
+    if (on->depth >= n->depth)
+        n->depth = on->depth + 1;
+    return n->depth < MOST_DEPTH || render_stop(p->r, "an expression has too many parts");
+}
+
 /* A node over one or two others; NULL where one of them failed. */
 static struct node *
 over(struct parser *p, enum node_kind kind, unsigned line, struct node *a, struct node *b)
@@ -58,7 +68,7 @@ over(struct parser *p, enum node_kind kind, unsigned line, struct node *a, struc
         n->a = a;
         n->b = b;
     }
-    return n;
+    return n != NULL && node_deepen(p, n, a) && node_deepen(p, n, b) ? n : NULL;
 }
 
 typedef struct node *parse_level(struct parser *);

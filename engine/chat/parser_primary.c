@@ -273,16 +273,23 @@ parse_call(struct parser *p, struct node *of)
     return n;
 }
 
+/* `n`, which hangs on `of`. */
+static struct node *
+hung_on(struct parser *p, const struct node *of, struct node *n)
+{
+    return n != NULL && node_deepen(p, n, of) ? n : NULL;
+}
+
 static struct node *
 parse_postfix(struct parser *p, struct node *n)
 {
     while (n != NULL)
         if (parser_signs(p, SIGN('.')))
-            n = parse_attribute(p, n);
+            n = hung_on(p, n, parse_attribute(p, n));
         else if (parser_signs(p, SIGN('[')))
-            n = parse_item(p, n);
+            n = hung_on(p, n, parse_item(p, n));
         else if (parser_signs(p, SIGN('(')))
-            n = parse_call(p, n);
+            n = hung_on(p, n, parse_call(p, n));
         else
             break;
     return n;
@@ -300,6 +307,8 @@ parse_filters(struct parser *p, struct node *of, bool begun)
             return NULL;
         n->a = of;
         n->list = arguments.first;
+        if (of != NULL && !node_deepen(p, n, of))
+            return NULL;
         of = n;
     }
     return of;
@@ -354,9 +363,9 @@ parse_signed(struct parser *p, bool filters)
         if (parser_signs(p, SIGN('|')))
             n = parse_filters(p, n, false);
         else if (parser_is(p, "is"))
-            n = parse_test(p, n);
+            n = hung_on(p, n, parse_test(p, n));
         else if (parser_signs(p, SIGN('(')))
-            n = parse_call(p, n);
+            n = hung_on(p, n, parse_call(p, n));
         else
             break;
     return n;

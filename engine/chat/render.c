@@ -169,11 +169,11 @@ dict_put(struct render *r, struct dict *d, struct value key, struct value value)
 /* ---- names ---- */
 
 struct scope *
-render_scope(struct render *r, struct scope *outer)
+render_scope(struct render *r, struct scope *outer, const struct name *unset)
 {
     struct scope *s = render_memory(r, sizeof *s);
     if (s != NULL)
-        s->outer = outer;
+        *s = (struct scope){.outer = outer, .unset = unset};
     return s;
 }
 
@@ -200,6 +200,8 @@ render_bind(struct render *r, struct slice name, struct value value)
     return true;
 }
 
+static const struct value not_yet = {.kind = VALUE_MISSING};
+
 const struct value *
 render_find(const struct render *r, struct slice name)
 {
@@ -207,6 +209,9 @@ render_find(const struct render *r, struct slice name)
         const struct binding *b = find_binding(s, name);
         if (b != NULL)
             return &b->value;
+        for (const struct name *n = s->unset; n != NULL; n = n->next)
+            if (slice_compare(n->name, name) == 0)
+                return &not_yet;
     }
     return r->given == NULL ? NULL : dict_find_name(r->given, name);
 }

