@@ -119,6 +119,31 @@ n_files(const struct model *m)
     return m->folder != NULL ? m->folder->n_files : m->file != NULL ? m->file->n_parts + 1u : 0;
 }
 
+/* What of it is not Llama's. */
+static void
+print_form(const struct model_desc *d)
+{
+    static const char *const activations[] = {"", ", GELU (tanh)", ", GELU", ", squared ReLU"};
+    const struct model_form *f = &d->form;
+    uint32_t windows = 0, turned = 0;
+    for (uint32_t l = 0; l < d->n_layers; l++) {
+        windows += d->window > 0 && !d->layers[l].form.sees_all;
+        turned += d->layers[l].form.rope != LAYER_ROPE_NONE;
+    }
+    printf("%s%s%s%s%s%s", activations[f->activation], tensor_present(&d->layers[0].gate) ? "" : " without a gate",
+           f->centred ? ", LayerNorm" : "", f->parallel ? ", attention and MLP side by side" : "",
+           tensor_present(&d->layers[0].attn_post) ? ", norms behind sublayers" : "",
+           f->whole_norms ? " (those of Q and K over whole rows)" : "");
+    if (windows > 0)
+        printf(", attends to the last %" PRIu32 " positions", d->window);
+    if (windows > 0 && windows < d->n_layers)
+        printf(" in %" PRIu32 " layers", windows);
+    if (turned < d->n_layers)
+        printf(", no RoPE in %" PRIu32 " layers", d->n_layers - turned);
+    if (f->logit_cap > 0)
+        printf(", logits capped at %g", (double)f->logit_cap);
+}
+
 static void
 print_weights(const struct facts *f)
 {
@@ -131,8 +156,7 @@ print_weights(const struct facts *f)
            m->arch, d->n_layers, d->width, d->heads, d->head_dim, d->kv_heads, d->ffn);
     printf("%s%s", tensor_present(&first->bq) ? ", biases on Q, K and V" : "",
            tensor_present(&first->q_norm) ? ", norms on the heads of Q and K" : "");
-    if (d->window > 0)
-        printf(", attends to the last %" PRIu32 " positions", d->window);
+    print_form(d);
     printf("\nparameters    %" PRIu64 ": %" PRIu64 " a layer, %" PRIu64 " in the head%s; head / layer ρ = %.3f\n",
            m->parameters, f->layer_parameters, f->head_parameters, m->tied ? " (tied to the embedding)" : "", m->rho);
     printf("types        ");
@@ -144,7 +168,7 @@ print_weights(const struct facts *f)
     printf("RoPE          %s pairs, %" PRIu32 " of %" PRIu32 " dimensions, base %g, positions x %g%s\n",
            d->rope == ROPE_ADJACENT ? "adjacent" : "half-split", d->rope_dims, d->head_dim, (double)d->rope_base,
            (double)d->rope_scale, d->rope_factors != NULL ? ", a factor for each frequency" : "");
-    printf("RMS norm      epsilon %g\n", (double)d->rms_eps);
+    printf("%s     epsilon %g\n", d->form.centred ? "LayerNorm" : "RMS norm ", (double)d->rms_eps);
     printf("memory        weights %s (with --exact %s)\n", memory_text(size, model_weight_bytes(m, false, false)),
            memory_text(exact, model_weight_bytes(m, true, false)));
     for (uint32_t i = 0; i < f->n_ctx; i++)

@@ -9,6 +9,12 @@ bool
 lens_open(struct lens *lens, const struct model_desc *d, struct err *err)
 {
     struct final_norm norm;
+    const struct model_form *f = &d->form;
+    if (f->centred || f->logit_cap > 0 || f->logit_scale > 0 || tensor_present(&d->head_bias))
+        return err_set(
+            err, ERR_WORK,
+            "heads are not trained for this model: its head has a centred norm, a bias, a scale or a cap, whose "
+            "gradients are not there yet; the lens needs no training");
     if (!final_norm_open(&norm, d, err))
         return false;
     float *head = malloc((size_t)d->vocab * d->width * sizeof *head);

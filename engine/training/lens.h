@@ -10,7 +10,8 @@ struct lens {
     const float *head; /* (vocab, width) */
 };
 
-/* Copies out of the model's tensors, whatever their types; to be freed with lens_free(). */
+/* Copies out of the model's tensors, whatever their types; to be freed with lens_free(). Refuses a head that is more than an RMS
+ * norm and a matrix. */
 bool lens_open(struct lens *, const struct model_desc *, struct err *);
 void lens_free(struct lens *);
 

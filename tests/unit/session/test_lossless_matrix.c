@@ -228,6 +228,22 @@ test_every_sequence_of_a_batch_gives_autoregressive_tokens(void **state)
     run_matrix(BUNDLED, DRAFT, &(struct matrix){"cpu", 5, 24, false, 1, HEAD_LENS, 3, 0});
 }
 
+/* Models of other forms than Llama's: windows and rotations by layer and norms behind sublayers, norms over whole rows,
+ * parallel sublayers, no gates. */
+static void
+test_other_forms_give_autoregressive_tokens(void **state)
+{
+    (void)state;
+    static const char *const families[] = {"gemma3", "olmo2", "cohere2", "phi", "gpt_neox", "granite"};
+    const bool all = getenv("SPECSCOPE_LONG") != NULL;
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        char path[80];
+        snprintf(path, sizeof path, "tests/golden/families/%s", families[i]);
+        run_matrix(path, path, &(struct matrix){"cpu", all ? 6 : 1, 32, i % 2 == 1, all ? 0 : 2, HEAD_LENS, 0, 0});
+        run_matrix(path, path, &(struct matrix){"check", 4, 16, i % 2 == 0, 1, HEAD_LENS, 3, 0});
+    }
+}
+
 /* An emulated GPU runs a very small model for a few tokens, a real one all of it and the bundled model. */
 static void
 test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda(void **state)
@@ -312,6 +328,7 @@ main(void)
         cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_cpu),
         cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_check),
         cmocka_unit_test(test_every_sequence_of_a_batch_gives_autoregressive_tokens),
+        cmocka_unit_test(test_other_forms_give_autoregressive_tokens),
         cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda),
         cmocka_unit_test(test_trained_heads_keep_autoregressive_tokens),
         cmocka_unit_test(test_knobs_changing_every_round_keep_autoregressive_tokens),
