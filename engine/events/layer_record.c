@@ -59,6 +59,16 @@ others(const struct layer_word *c, double p, double x)
     return fmax((1 - p) / p - listed(c, x), digits);
 }
 
+/* R' there: S' from the entropy, without those that are listed. */
+static double
+slope_at_1(const struct layer_word *c, double p, double entropy)
+{
+    double of_all = (-log(p) - entropy) / p;
+    for (int i = 0; i < RECORD_LISTED; i++)
+        of_all += isinf(c->gap[i]) ? 0 : (double)c->gap[i] * exp(-(double)c->gap[i]);
+    return of_all;
+}
+
 static void
 fit(struct layer_word *c, const struct guess *warm, const struct guess *hot)
 {
@@ -68,10 +78,7 @@ fit(struct layer_word *c, const struct guess *warm, const struct guess *hot)
     const double to_warm = (at_warm - at_1) / (warm_x - 1), to_hot = (at_hot - at_warm) / (hot_x - warm_x);
     double bend = (to_hot - to_warm) / (hot_x - 1), slope = to_warm + (1 - warm_x) * bend, twist = 0;
     if (r > 1e-5) {
-        double of_all = (-log(p) - (double)warm->entropy) / p; /* S' */
-        for (int i = 0; i < RECORD_LISTED; i++)
-            of_all += isinf(c->gap[i]) ? 0 : (double)c->gap[i] * exp(-(double)c->gap[i]);
-        slope = of_all / r;
+        slope = slope_at_1(c, p, (double)warm->entropy) / r;
         const double bend_warm = (to_warm - slope) / (warm_x - 1);
         twist = (bend - bend_warm) / (hot_x - 1);
         bend = bend_warm;
@@ -82,25 +89,71 @@ fit(struct layer_word *c, const struct guess *warm, const struct guess *hot)
     c->fit[3] = (float)twist;
 }
 
-void
-layer_record_add(struct layer_record *r, const struct guess *warm, const struct guess *hot)
+#define BEND_AT_1 0.5 /* of what it is at x = 0: logits have a long upper tail. Measured on the bundled model */
+
+/* Without the two other temperatures: through ln R(1), its slope there, and R(0), which is all tokens that are not listed; what
+ * it bends by falls from x = 0 to 1. */
+static void
+fit_told(struct layer_word *c, const struct layer_told *told, uint32_t vocab)
+{
+    const double p = (double)told->confidence, r = others(c, p, 1), at_1 = log(r),
+                 at_0 = log(vocab > 1 + RECORD_LISTED ? vocab - 1 - RECORD_LISTED : 1);
+    double slope = at_1 - at_0, bend = 0;
+    if (r > 1e-5) {
+        slope = slope_at_1(c, p, (double)told->entropy) / r;
+        bend = fmax(at_0 - at_1 + slope, 0); /* it is convex */
+    }
+    c->fit[0] = (float)at_1;
+    c->fit[1] = (float)slope;
+    const double twist = bend * (BEND_AT_1 - 1);
+    c->fit[2] = (float)(bend + warm_x * twist);
+    c->fit[3] = (float)twist;
+}
+
+/* The place of the next row's cells. */
+static struct layer_word *
+next_row(struct layer_record *r)
 {
     if (r->n == RECORD_ROWS) {
         memmove(r->cells, r->cells + r->layers, (size_t)(RECORD_ROWS - 1) * r->layers * sizeof *r->cells);
         r->n--;
         r->first++;
     }
+    return &r->cells[(size_t)r->n++ * r->layers];
+}
+
+static float
+gap_of(float confidence, float p)
+{
+    return p > 0 ? logf(confidence / p) : INFINITY; /* also of NAN */
+}
+
+void
+layer_record_add_told(struct layer_record *r, const struct layer_told *told, uint32_t vocab)
+{
+    struct layer_word *row = next_row(r);
     for (uint32_t l = 0; l < r->layers; l++) {
-        struct layer_word *c = &r->cells[(size_t)r->n * r->layers + l];
+        struct layer_word *c = &row[l];
+        c->agrees = told[l].agrees;
+        c->confidence = told[l].confidence;
+        for (int i = 0; i < RECORD_LISTED; i++)
+            c->gap[i] = gap_of(c->confidence, told[l].top_p[i + 1]);
+        fit_told(c, &told[l], vocab);
+    }
+}
+
+void
+layer_record_add(struct layer_record *r, const struct guess *warm, const struct guess *hot)
+{
+    struct layer_word *row = next_row(r);
+    for (uint32_t l = 0; l < r->layers; l++) {
+        struct layer_word *c = &row[l];
         c->agrees = warm[l].token == warm[r->layers - 1].token;
         c->confidence = warm[l].confidence;
         for (int i = 0; i < RECORD_LISTED; i++)
-            c->gap[i] = warm[l].top[i + 1] != TOKEN_NONE && warm[l].top_p[i + 1] > 0
-                            ? logf(warm[l].confidence / warm[l].top_p[i + 1])
-                            : INFINITY;
+            c->gap[i] = gap_of(c->confidence, warm[l].top[i + 1] != TOKEN_NONE ? warm[l].top_p[i + 1] : 0);
         fit(c, &warm[l], &hot[l]);
     }
-    r->n++;
 }
 
 float

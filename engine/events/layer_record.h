@@ -49,6 +49,15 @@ void layer_record_copy(struct layer_record *, const struct layer_record *);
  * goes. */
 void layer_record_add(struct layer_record *, const struct guess *warm, const struct guess *hot);
 
+/* The same from what a trace tells of a position: layers 1..L at temperature 1. The annealed confidence is then what fits that, its
+ * slope at T = 1 and the vocabulary's size, at T = ∞; methods.md says how well. */
+struct layer_told {
+    bool agrees; /* its token is the target's */
+    float confidence, entropy,
+        top_p[GUESS_TOP]; /* descending, the first is the confidence; NAN or 0 where there are fewer */
+};
+void layer_record_add_told(struct layer_record *, const struct layer_told *, uint32_t vocab);
+
 static inline const struct layer_word *
 layer_word(const struct layer_record *r, uint32_t row, uint32_t layer)
 {

@@ -63,10 +63,19 @@ check "the second one, in focus, has strips" wait_for 'exit_layer *├.*[▂▃�
 tm send-keys q q
 check "the scope ends well, with two settings" until_true 15 test -s "$WORK/run/status"
 
-# ---- replays ----
+# ---- replays: from what the trace tells of all layers, and where it doesn't, why ----
 terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/specbound"
-check "a replay has plain sliders" wait_for 'tau .*├─*'
+check "a replay foretells from its trace" wait_for 'alpha .*[▂▃▄▅▆▇█].*├*'
 tm send-keys w
-check "… and no grid" wait_for 'this is a replay: what-if'
+check "w opens a grid there, too" wait_for 'what if, [0-9]* tokens'
+tm send-keys Up Enter
+check "whose values can't be taken" wait_for 'this is a replay: a knob'
+tm send-keys Escape q
+check "the replay ends well" until_true 15 test -s "$WORK/run/status"
+terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/turned"
+check "a trace without all layers has plain sliders" wait_for 'tau .*├─*'
+check "and the help of a knob says why" wait_for 'no what-if: not all'
+tm send-keys w
+check "so does w" wait_for 'nothing is foretold: not all layers'
 tm send-keys q
 exit $STATUS

@@ -1,6 +1,8 @@
 #include "tui/app/foretell.h"
 #include "engine/base/clock.h"
+#include "policies/policy.h"
 #include "tui/scope/batch.h"
+#include "tui/scope/scope_record.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,7 +16,7 @@
 bool
 foretell_open(struct foretelling *f, const struct followed *run, struct err *err)
 {
-    return !follow_live(run) || layer_record_open(&f->record, run->info->layers, err);
+    return layer_record_open(&f->record, run->info->layers, err);
 }
 
 void
@@ -46,7 +48,7 @@ foretell_turn(struct foretelling *f, bool on)
     f->off = !on;
     f->shown = (struct landscape){0};
     f->working = f->grid = false;
-    f->seen = 0;
+    f->seen = f->version = 0;
 }
 
 /* Is what is shown, or under way, of other values? */
@@ -82,12 +84,71 @@ begin(struct foretelling *f, const struct followed *run, const struct policy_inf
     f->working = true;
 }
 
+/* ---- of a replay ---- */
+
+static const struct policy_ops *
+ops_of(const char *name)
+{
+    const struct policy_ops *const *ops = policy_registry;
+    while (*ops != NULL && strcmp((*ops)->name, name) != 0)
+        ops++;
+    return *ops;
+}
+
+static bool
+saved_what_if(const char *policy, const struct layer_record *record, const double *values, struct tally *out)
+{
+    const struct policy_ops *ops = ops_of(policy);
+    return ops != NULL && ops->what_if != NULL && ops->what_if(record, values, out) && out->rounds > 0;
+}
+
+/* Values are told by their places: the trace's policy must be the one that this program has. */
+static const char *
+why_not(const struct policy_info *told, const struct run_info *info)
+{
+    const struct policy_ops *ops = ops_of(told->name);
+    const struct model_info model = {
+        .layers = info->layers, .width = info->width, .vocab = info->vocab, .rho = info->rho};
+    struct policy p = {0};
+    if (ops == NULL || ops->what_if == NULL)
+        return "this policy's rounds are not foretold";
+    bool same = policy_open(&p, ops, &model, &info->sampling, NULL) && p.info.n_knobs == told->n_knobs;
+    for (uint32_t i = 0; same && i < told->n_knobs; i++)
+        same = strcmp(p.info.knobs[i].name, told->knobs[i].name) == 0 && p.info.knobs[i].kind == told->knobs[i].kind;
+    policy_close(&p);
+    return same ? NULL : "the trace is of another version of this policy";
+}
+
+/* A record up to the play head, once that stands still for a moment. */
+static bool
+look_at_scope(struct foretelling *f, const struct followed *run, const struct policy_info *policy)
+{
+    const uint64_t now = clock_us(), version = scope_now(run->scope)->version;
+    if (version == f->version || (now - f->looked_us < LOOK_US && follow_moving(run)) ||
+        replay_status(run->source->replay).seeking)
+        return false;
+    f->looked_us = now;
+    f->version = version;
+    const char *why = why_not(policy, scope_info(run->scope));
+    if (why == NULL)
+        why = scope_record(run->scope, &f->record);
+    f->seen = why == NULL;
+    if (why == NULL)
+        return true;
+    const bool changed = f->shown.tokens > 0 || f->shown.why != why;
+    f->shown = (struct landscape){.why = why};
+    f->working = false;
+    return changed;
+}
+
 static bool
 ask(struct foretelling *f, const struct followed *run, const double *values, struct forecast *out)
 {
     struct tally t;
     *out = (struct forecast){NAN, NAN, NAN, NAN, NAN};
-    if (!session_what_if(run->source->session, f->next.policy, &f->record, values, &t))
+    const bool told = follow_live(run) ? session_what_if(run->source->session, f->next.policy, &f->record, values, &t)
+                                       : saved_what_if(f->next.policy, &f->record, values, &t);
+    if (!told)
         return false;
     *out = forecast_of(&t, run->info->layers, run->info->rho);
     f->next.tokens = (uint32_t)t.emitted;
@@ -156,13 +217,18 @@ look(struct foretelling *f, const struct followed *run, bool flat_out)
 bool
 foretell_step(struct foretelling *f, const struct followed *run, bool flat_out)
 {
-    if (!follow_live(run) || f->off)
+    if (f->off)
         return false;
     const struct policy_info *policy = scope_policy(run->scope);
-    ask_for_focus(f, run);
-    const bool newer = !f->working && look(f, run, flat_out);
+    bool newer;
+    if (follow_live(run)) {
+        ask_for_focus(f, run);
+        newer = !f->working && look(f, run, flat_out);
+    } else {
+        newer = !f->working && look_at_scope(f, run, policy);
+    }
     if (f->seen == 0)
-        return false;
+        return newer;
     if (newer || outdated(f, run, policy))
         begin(f, run, policy);
     const uint64_t from = clock_us();
@@ -174,4 +240,13 @@ foretell_step(struct foretelling *f, const struct followed *run, bool flat_out)
     if (done)
         f->shown = f->next;
     return done;
+}
+
+bool
+foretell_settled(const struct foretelling *f, const struct followed *run)
+{
+    if (follow_live(run) || f->off)
+        return true;
+    return f->version == scope_now(run->scope)->version && !f->working &&
+           (f->seen == 0 || !outdated(f, run, scope_policy(run->scope)));
 }

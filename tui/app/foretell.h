@@ -1,5 +1,5 @@
-/* The landscape of a live run: what the last tokens would have come to at other values of the knobs, computed in small
- * slices from the record that the session keeps. */
+/* The landscape: what the last tokens would have come to at other values of the knobs, computed in small slices from the record that
+ * a live session keeps, or in a replay from what the trace tells of all layers up to the play head. */
 #ifndef TUI_APP_FORETELL_H
 #define TUI_APP_FORETELL_H
 
@@ -10,6 +10,7 @@
 struct foretelling {
     struct layer_record record; /* as taken last */
     uint64_t seen;              /* its number; 0: none */
+    uint64_t version;           /* of the scope, of which the record was taken */
     uint32_t asked;             /* the sequence whose record is wanted */
     uint64_t looked_us;         /* when there was a look for a newer one */
     uint64_t took_us;           /* what the last landscape took, or this one so far */
@@ -27,6 +28,8 @@ bool foretell_open(struct foretelling *, const struct followed *, struct err *);
 void foretell_close(struct foretelling *);
 /* Some of the work, for a millisecond at most. True: there is a new landscape. */
 bool foretell_step(struct foretelling *, const struct followed *, bool flat_out);
+/* In a replay: all that can be told at the play head is shown. */
+bool foretell_settled(const struct foretelling *, const struct followed *);
 /* The grid of two knobs of the current policy, by their places; closed again. */
 void foretell_grid(struct foretelling *, uint32_t across, uint32_t up);
 void foretell_grid_close(struct foretelling *);

@@ -41,7 +41,8 @@ script_run(struct app *app)
             app_leave(app, 1, &app->run.broken);
             return;
         }
-        if (!wait_over(&app->script, &app->run, &err)) {
+        if (!wait_over(&app->script, &app->run, &err) ||
+            (app->script.wait != WAIT_NOTHING && !foretell_settled(&app->foretell, &app->run))) {
             if (err.kind != ERR_NONE)
                 script_failed(app, &err);
             return;

@@ -12,6 +12,8 @@ open_grid(struct app *app, const char *first, const char *second, struct err *er
         return err_set(err, ERR_USAGE, "what-if: %s has no knob \"%.16s\"", policy->name, across < 0 ? first : second);
     if (across == up)
         return err_set(err, ERR_USAGE, "what-if wants two different knobs");
+    if (app->foretell.shown.why != NULL)
+        return err_set(err, ERR_USAGE, "nothing is foretold: %s", app->foretell.shown.why);
     if (app->foretell.shown.tokens == 0 || strcmp(app->foretell.shown.policy, policy->name) != 0)
         return err_set(
             err, ERR_USAGE,
@@ -25,8 +27,6 @@ run_what_if(struct app *app, const char *rest, struct err *err)
 {
     char first[COMMAND_VERB];
     const char *second;
-    if (!verb_only_live(app, "what-if", err))
-        return false;
     if (strcmp(rest, "close") == 0) {
         foretell_grid_close(&app->foretell);
         return true;
@@ -38,7 +38,10 @@ run_what_if(struct app *app, const char *rest, struct err *err)
                        "what-if takes a share of the time, as 5%%, off, or two knobs: what-if tau d_max");
     if (second[0] != '\0')
         return open_grid(app, first, second, err);
-    if (!follow_post(&app->run, CONTROL_WHAT_IF, NULL, first, 0, err))
+    if (!follow_live(&app->run) && strcmp(first, "off") != 0 && strcmp(first, "on") != 0)
+        return err_set(err, ERR_USAGE,
+                       "this is a replay: what-if takes no time of an engine; what-if on, off, or two knobs");
+    if (follow_live(&app->run) && !follow_post(&app->run, CONTROL_WHAT_IF, NULL, first, 0, err))
         return false;
     foretell_turn(&app->foretell, strcmp(first, "off") != 0);
     return true;

@@ -37,6 +37,10 @@ uint32_t knobs_items(const struct view *);
 struct knobs_item knobs_item(const struct view *, uint32_t i);
 bool knobs_is_policys(const struct view *, uint32_t i); /* or one of sampling */
 
+/* What it is for; and of a policy's knob why nothing is foretold, where that is known. */
+#define KNOBS_HELP 200
+void knobs_help(const struct view *, uint32_t i, char out[KNOBS_HELP]);
+
 /* Another policy's knobs are other knobs; what was asked for and came is no longer pending. */
 void knobs_settle(struct knobs_panel *, const struct view *);
 /* What the slider stands at: the value asked for, or the one in force. */

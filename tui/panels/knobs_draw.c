@@ -79,6 +79,8 @@ knobs_draw(struct knobs_panel *p, const struct view *v, const struct canvas *c)
     if (a.seen > 0 && p->top + a.seen < a.lines)
         canvas_text(c, a.seen - 1, c->cols - 1, ROLE_DIM, canvas_glyph(c, "↓", "v"));
     const struct canvas help = canvas_inside(c, a.help, 1, a.help_rows, c->cols - 2);
+    char text[KNOBS_HELP];
+    knobs_help(v, p->focus, text);
     if (a.help >= 0 && v->focused)
-        canvas_paragraph(&help, ROLE_DIM, knobs_item(v, p->focus).knob->help);
+        canvas_paragraph(&help, ROLE_DIM, text);
 }

@@ -1,7 +1,9 @@
 /* What has a slider, and what it stands at. */
+#include <stdio.h>
 #include <string.h>
 
 #include "tui/panels/knobs.h"
+#include "tui/panels/landscape.h"
 
 uint32_t
 knobs_items(const struct view *v)
@@ -49,6 +51,14 @@ knobs_item(const struct view *v, uint32_t i)
                                .value = sampling_knob_get(s, seed, which),
                                .events = scope_sampling_events(v->scope, which),
                                .idle = which != SAMPLING_TEMPERATURE && !(s->temperature > 0)};
+}
+
+void
+knobs_help(const struct view *v, uint32_t i, char out[KNOBS_HELP])
+{
+    const char *why = knobs_is_policys(v, i) && v->landscape != NULL ? v->landscape->why : NULL;
+    snprintf(out, KNOBS_HELP, "%s%s%s", knobs_item(v, i).knob->help, why != NULL ? " · no what-if: " : "",
+             why != NULL ? why : "");
 }
 
 void

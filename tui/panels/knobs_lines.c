@@ -40,7 +40,9 @@ longest_help(const struct view *v, int cols)
     const struct canvas one = {.cols = cols - 2};
     int most = 1;
     for (uint32_t i = 0; i < knobs_items(v); i++) {
-        const int rows = canvas_paragraph(&one, ROLE_DIM, knobs_item(v, i).knob->help);
+        char text[KNOBS_HELP];
+        knobs_help(v, i, text);
+        const int rows = canvas_paragraph(&one, ROLE_DIM, text);
         most = rows > most ? rows : most;
     }
     return most;

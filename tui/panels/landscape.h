@@ -30,6 +30,7 @@ struct landscape_grid {
 
 struct landscape {
     char policy[16]; /* whose knobs they are */
+    const char *why; /* nothing is foretold: a few words, constant; NULL: that is not known, or it is */
     uint32_t tokens; /* foretold; 0: nothing is */
     uint32_t seq;    /* whose text they are of */
     struct forecast now;

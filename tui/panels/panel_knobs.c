@@ -61,9 +61,11 @@ static void
 note_knobs(void *state, const struct view *v, char *out, int n)
 {
     const struct knobs_panel *p = state;
+    if (knobs_is_policys(v, p->focus) && knobs_note_foretold(v, p->focus, out, (size_t)n) && out[0] != '\0')
+        return;
     if (!v->live)
         snprintf(out, (size_t)n, "as they were");
-    else if (!(knobs_is_policys(v, p->focus) && knobs_note_foretold(v, p->focus, out, (size_t)n)))
+    else
         knobs_say_seen(p, v, out, (size_t)n);
 }
 

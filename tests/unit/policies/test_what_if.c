@@ -243,6 +243,55 @@ test_a_record_has_the_annealed_confidence_at_any_alpha(void **state)
     }
 }
 
+/* What a trace tells of a cell, put into a record of its own. */
+static float
+told_annealed(const struct layer_event *e, float temperature)
+{
+    struct layer_record one;
+    struct err err;
+    struct layer_told told = {.confidence = e->confidence, .entropy = e->entropy};
+    memcpy(told.top_p, e->top_p, sizeof told.top_p);
+    assert_true(layer_record_open(&one, 1, &err));
+    layer_record_add_told(&one, &told, engine->model->desc.vocab);
+    const float p = layer_record_annealed(layer_word(&one, 0, 1), temperature);
+    layer_record_close(&one);
+    return p;
+}
+
+/* From temperature 1 alone it is less exact: against the record, which asked at three. */
+static void
+test_a_trace_has_the_annealed_confidence_nearly(void **state)
+{
+    (void)state;
+    static const float temperatures[] = {1, 1.1f, 1.2f, 1.5f, 2, 3};
+    struct session_options o = options_of("specbound");
+    struct recorded_run run;
+    struct err err;
+    keep_record("specbound");
+    o.probe = PROBE_ALL;
+    assert_true(record_run(engine, &o, &run, &err));
+    for (size_t t = 0; t < sizeof temperatures / sizeof temperatures[0]; t++) {
+        struct distance off = {0};
+        for (size_t i = 0; i < run.n; i++) {
+            const struct layer_event *e = &run.events[i].layer;
+            const uint32_t row = e->pos - 1 - record.first;
+            if (run.events[i].type != EVENT_LAYER || e->probed_by != PROBED_SCOPE || run.events[i].round == 0 ||
+                row >= record.n || (e->head == 0 && (uint32_t)e->layer < record.layers))
+                continue;
+            const struct layer_word *c = layer_word(&record, row, (uint32_t)e->layer);
+            const double by =
+                fabs((double)layer_record_annealed(c, temperatures[t]) - (double)told_annealed(e, temperatures[t]));
+            off.worst = fmax(off.worst, by);
+            off.sum += by;
+            off.n++;
+        }
+        print_message("T %.1f: %u cells, off by %.2g at most, %.2g on average\n", (double)temperatures[t],
+                      (unsigned)off.n, off.worst, off.sum / off.n);
+        assert_true(off.n > 500 && off.worst < 0.2 && off.sum / off.n < (temperatures[t] > 1.3f ? 0.02 : 0.002));
+    }
+    recorded_run_free(&run);
+}
+
 /* Of a text longer than the record, the rounds of its last tokens: a rule with a memory begins where it stands. */
 static void
 test_the_last_tokens_of_a_long_run_are_foretold(void **state)
@@ -318,6 +367,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_record_has_the_annealed_confidence_at_any_alpha),
+        cmocka_unit_test(test_a_trace_has_the_annealed_confidence_nearly),
         cmocka_unit_test(test_forecasts_are_what_then_happens),
         cmocka_unit_test(test_the_last_tokens_of_a_long_run_are_foretold),
     };

@@ -1,0 +1,90 @@
+#include "tui/scope/scope_record.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/request.h"
+#include "tui/scope/scope_internal.h"
+
+#define LAYERS_MOST 512
+
+static bool
+was_told(const struct scope_cell *cell)
+{
+    return cell->known && cell->confidence > 0 && !isnan(cell->entropy) && cell->top_p[0] > 0;
+}
+
+/* What all layers said about the position; false: some were not asked. */
+static bool
+told_at(const struct scope *s, uint32_t pos, struct layer_told *out)
+{
+    const struct scope_cell *cells = scope_cells(s, pos);
+    const uint32_t last = s->info->layers;
+    for (uint32_t l = 1; l <= last; l++) {
+        if (cells == NULL || !was_told(&cells[l]))
+            return false;
+        struct layer_told *told = &out[l - 1];
+        *told = (struct layer_told){.agrees = cells[l].token == cells[last].token,
+                                    .confidence = cells[l].confidence,
+                                    .entropy = cells[l].entropy};
+        memcpy(told->top_p, cells[l].top_p, sizeof told->top_p);
+    }
+    return true;
+}
+
+/* Heads of their own weigh a whole one, affine ones a part: then loads have fractions. */
+static double
+trained_load(const struct scope *s)
+{
+    const struct scope_round *r;
+    const double affine = (double)s->info->width / s->info->vocab;
+    if (strcmp(scope_head(s), "trained") != 0)
+        return 0;
+    for (uint32_t back = 0; (r = scope_round(s, back)) != NULL; back++)
+        if (r->whole && r->end.heads_loaded > floorf(r->end.heads_loaded))
+            return affine;
+    return 1;
+}
+
+static void
+complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
+{
+    const uint32_t of_prompt = prompt > r->first ? prompt - r->first : 0;
+    const uint32_t over = r->n > RECORD_TOKENS ? r->n - RECORD_TOKENS : 0;
+    const uint32_t lead = of_prompt > 0 ? of_prompt : r->n / (RECORD_ROWS / RECORD_LEAD);
+    const double trained = trained_load(s);
+    r->begin = lead > over ? lead : over;
+    r->rho = s->info->rho;
+    r->sequence = s->focus->seq;
+    r->policy[0] = '\0'; /* what a rule remembers is not in a trace */
+    r->head_load = trained == 1 ? 1 : 1 + trained;
+    r->layers_load = 1 + (s->info->layers - 1) * trained;
+    r->probes = store_defaults(s->info->ctx).max_probes;
+}
+
+const char *
+scope_record(const struct scope *s, struct layer_record *out)
+{
+    struct layer_told told[LAYERS_MOST];
+    const uint32_t end = s->focus->committed;
+    const struct scope_column *c;
+    uint32_t prompt, first = end;
+    out->n = out->begin = 0;
+    if (scope_run_of(s, s->focus->seq)->sampled)
+        return "sampled text is not foretold";
+    if (s->info->layers > LAYERS_MOST || s->info->layers != out->layers)
+        return "the model has too many layers";
+    while (first > 1 && end - first < RECORD_ROWS && told_at(s, first - 1, told))
+        first--;
+    if (end - first < 2)
+        return "not all layers were asked here; a run with --probe all asks them";
+    out->first = prompt = first - 1;
+    while ((c = scope_column(s, prompt)) != NULL && c->fate == FATE_PROMPT)
+        prompt++;
+    for (uint32_t pos = first; pos < end; pos++) {
+        told_at(s, pos, told);
+        layer_record_add_told(out, told, s->info->vocab);
+    }
+    complete(s, out, prompt);
+    return out->n > out->begin ? NULL : "no token was generated yet";
+}
