@@ -7,21 +7,22 @@
 
 #include "kernels/host_device.h"
 
-enum step {        /* in order */
-            START, /* of a sweep, before its first layer */
-            NORM_ATTENTION,
-            QKV,
-            NORM_HEADS, /* models that norm queries and keys: that, and their rotation */
-            ATTEND,
-            OUT,
-            NORM_MLP,
-            GATE_UP,
-            DOWN,
-            CARRY,       /* both sublayers skipped */
-            SHIFT_PROBE, /* an affine head's */
-            NORM_PROBE,
-            PROBE,
-            STEPS
+/* In order. */
+enum step {
+    START, /* of a sweep, before its first layer */
+    NORM_ATTENTION,
+    QKV,
+    NORM_HEADS, /* models that norm queries and keys: that, and their rotation */
+    ATTEND,
+    OUT,
+    NORM_MLP,
+    GATE_UP,
+    DOWN,
+    CARRY,       /* both sublayers skipped */
+    SHIFT_PROBE, /* an affine head's */
+    NORM_PROBE,
+    PROBE,
+    STEPS
 };
 
 /* The barrier behind a step of a layer, of 1 and up, as one number that is never 0. */
@@ -34,10 +35,9 @@ grid_place(uint32_t layer, uint32_t step)
 struct dev_barrier {  /* of a cooperative grid: grid.cuh */
     uint32_t arrived; /* at rest zero but for the highest bit */
     uint32_t apart[31];
-    uint32_t stop[2]; /* the sweep was cancelled: block 0 looks, all others read it; layers take turns */
-    uint64_t
-        patience;    /* nanoseconds until a block that waits notes it, and again until it ends the kernel; 0: forever */
-    uint32_t *notes; /* (blocks) of a device, on the host: where a block waits for too long, else 0 */
+    uint32_t stop[2];  /* the sweep was cancelled: block 0 looks, all others read it; layers take turns */
+    uint64_t patience; /* nanoseconds until a waiting block notes it; twice that: it ends the kernel; 0: forever */
+    uint32_t *notes;   /* (blocks) of a device, on the host: where a block waits for too long, else 0 */
 };
 #define GRID_LOOK 10000000u /* nanoseconds between two looks at the clock, at most */
 

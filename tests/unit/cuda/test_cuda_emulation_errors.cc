@@ -143,6 +143,47 @@ test_loads_are_aligned(void **)
     assert_complains(FETCHED_BEHIND, "no memory of the device", "test_cuda_emulation_errors.cc:");
 }
 
+/* ---- a barrier that waits for too long ---- */
+
+struct late_args {
+    struct dev_barrier *barrier;
+    const uint32_t *note; /* for which block 1 waits before it comes; NULL: it never comes */
+};
+
+static __global__ void
+come_late(struct late_args a)
+{
+    struct grid_barrier barrier = grid_barrier_of(a.barrier);
+    barrier.place = 77 + blockIdx.x;
+    while (blockIdx.x == 1 && a.note != nullptr && threadIdx.x == 0 && load_acquire(a.note) == 0) {}
+    if (blockIdx.x != 1 || a.note != nullptr)
+        grid_sync(barrier, [] {});
+}
+
+static void
+test_who_waits_for_too_long_says_where_before_the_kernel_ends(void **)
+{
+    for (uint64_t order = 0; order < 4; order++) {
+        uint32_t notes[3] = {};
+        const struct dev_barrier rest = {0, {}, {}, 1, notes};
+        struct dev_barrier *barrier;
+        emulated_cuda_seed(order);
+        for (int late = 1; late >= 0; late--) { /* who comes late is waited for, who never comes ends it */
+            SUCCEEDS(cudaMalloc(&barrier, sizeof *barrier));
+            SUCCEEDS(cudaMemcpy(barrier, &rest, sizeof rest, cudaMemcpyHostToDevice));
+            SUCCEEDS(launch_cooperative(come_late, 3, 64, late_args{barrier, late ? &notes[2] : nullptr}, nullptr));
+            assert_int_equal(cudaDeviceSynchronize(), late ? cudaSuccess : cudaErrorLaunchFailure);
+            for (uint32_t i = 0; i < 3; i++)
+                assert_int_equal(notes[i], late || i == 1 ? 0 : 77 + i);
+            if (late)
+                SUCCEEDS(cudaFree(barrier));
+        }
+        assert_non_null(strstr(emulated_cuda_complaint(), "ends the kernel"));
+        (void)cudaGetLastError();
+        emulated_cuda_fail(0, EMULATED_LOST);
+    }
+}
+
 struct own_args {
     uint32_t *out;
 };
@@ -236,6 +277,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_barrier_that_not_all_reach_is_an_error),
+        cmocka_unit_test(test_who_waits_for_too_long_says_where_before_the_kernel_ends),
         cmocka_unit_test(test_lanes_that_part_ways_are_an_error),
         cmocka_unit_test(test_a_matrix_instruction_needs_its_whole_warp),
         cmocka_unit_test(test_a_grid_that_waits_for_a_block_that_has_left_is_an_error),
