@@ -9,6 +9,7 @@
 #define KERNELS_CUDA_GEMM_H
 
 #include <cuda_runtime_api.h>
+#include <stdint.h>
 
 #include "kernels/err.h"
 
