@@ -150,7 +150,7 @@ print_weights(const struct facts *f)
     const struct model *m = f->model;
     const struct model_desc *d = &m->desc;
     const struct layer_desc *first = &d->layers[0];
-    char size[24], exact[24];
+    char size[24], exact[24], all[24];
     printf("architecture  %s, %" PRIu32 " layers, width %" PRIu32 ", %" PRIu32 " heads of %" PRIu32 ", %" PRIu32
            " KV heads, FFN %" PRIu32,
            m->arch, d->n_layers, d->width, d->heads, d->head_dim, d->kv_heads, d->ffn);
@@ -172,9 +172,10 @@ print_weights(const struct facts *f)
     printf("memory        weights %s (with --exact %s)\n", memory_text(size, model_weight_bytes(m, false, false)),
            memory_text(exact, model_weight_bytes(m, true, false)));
     for (uint32_t i = 0; i < f->n_ctx; i++)
-        printf("              keys and values of %" PRIu32 " tokens: %s (with --exact %s)\n", f->ctx[i],
+        printf("              keys and values of %" PRIu32 " tokens: %s (with --exact %s); a run takes %s\n", f->ctx[i],
                memory_text(size, model_kv_bytes(m, f->ctx[i], false)),
-               memory_text(exact, model_kv_bytes(m, f->ctx[i], true)));
+               memory_text(exact, model_kv_bytes(m, f->ctx[i], true)),
+               memory_text(all, memory_of_run(m, f->ctx[i], false)));
     if (memory_available() != UINT64_MAX)
         printf("              %s are available here\n", memory_text(size, memory_available()));
 }
@@ -233,7 +234,8 @@ add_lists(cJSON *o, const struct facts *f)
         cJSON *one = cJSON_CreateObject();
         ok = one != NULL && cJSON_AddItemToArray(kv, one) && add_number(one, "ctx", f->ctx[i]) &&
              add_number(one, "bytes", (double)model_kv_bytes(m, f->ctx[i], false)) &&
-             add_number(one, "bytes_exact", (double)model_kv_bytes(m, f->ctx[i], true));
+             add_number(one, "bytes_exact", (double)model_kv_bytes(m, f->ctx[i], true)) &&
+             add_number(one, "run_bytes", (double)memory_of_run(m, f->ctx[i], false));
     }
     return ok;
 }

@@ -35,7 +35,7 @@ typedef std::atomic<bool> atomic_bool;
 #include "kernels/form.h"
 #include "kernels/layer_tensors.h"
 
-#define BACKEND_ABI (8u + 256u * LAYER_TENSORS) /* which are part of it */
+#define BACKEND_ABI (9u + 256u * LAYER_TENSORS) /* which are part of it */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
@@ -78,6 +78,7 @@ struct tensor {       /* row-major: rows outputs of cols inputs each; a vector h
     enum weight_type type;
     uint32_t rows, cols;
     const struct planted *planted; /* how to make the elements when data is NULL, or NULL */
+    bool mapped; /* data are pages of a file, mapped and never written: one that is given back comes again when read */
 };
 
 static inline bool
@@ -332,6 +333,10 @@ struct backend_ops {
     /* The tensors of the model stay the caller's and must outlive the weights. */
     bool (*load)(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **, struct err *);
     void (*unload)(struct weights *);
+    /* Does now what load() left for later, so that whoever measures from here on measures steps alone; returns early,
+     * with the rest still left, once `cancel` (or NULL) is set. Not while a store of these weights has anything queued.
+     * NULL in a backend that leaves nothing. */
+    void (*settle)(struct weights *, const atomic_bool *cancel);
     /* Takes trained heads over, in place of those from before: by_layer is (L + 1), indexed by layer; NULL takes them
      * away. All is copied. Not while a store of these weights has anything queued. On failure there are none. */
     bool (*heads)(struct weights *, const struct exit_head *by_layer, struct err *);

@@ -44,6 +44,13 @@ tensor_row_bytes(enum weight_type type, size_t cols)
     return cols / types[type].values * types[type].bytes;
 }
 
+uint64_t
+tensor_held_bytes(enum weight_type type, uint64_t n)
+{
+    const bool packed = type == WEIGHT_Q3_K || type == WEIGHT_Q4_K || type == WEIGHT_Q5_K;
+    return n / types[type].values * (types[type].bytes + (packed ? 4 : 0));
+}
+
 bool
 tensor_possible(const struct tensor *t)
 {

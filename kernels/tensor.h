@@ -11,6 +11,9 @@ size_t tensor_block_bytes(enum weight_type);
 /* Bytes of a row of cols values, a multiple of the block. */
 size_t tensor_row_bytes(enum weight_type, size_t cols);
 
+/* Bytes of n values, whole blocks, as backends hold them: where the file packs scales into six bits, they become bytes. */
+uint64_t tensor_held_bytes(enum weight_type, uint64_t n);
+
 /* Do the tensor's type and columns fit each other (blocks along a row), and can it be made if it is planted? */
 bool tensor_possible(const struct tensor *);
 

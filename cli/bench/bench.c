@@ -186,6 +186,8 @@ bench_main(int argc, char **argv)
     bool ok = o.speed || o.steps || (read_prompts(&b, &err) && list_texts(&b, &err));
     const double start = now_us();
     ok = ok && generation_engine(&o, &b.engine, &err);
+    if (ok)
+        engine_settle(b.engine, NULL);
     const double load_s = (now_us() - start) * 1e-6;
     if (ok && o.speed)
         ok = bench_speed(b.engine, &o, load_s, &err);

@@ -101,6 +101,7 @@ enum arch_value { VALUE_MISSING, VALUE_WHOLE, VALUE_REAL, VALUE_OTHER };
 
 struct arch_tensor {
     const unsigned char *data; /* NULL for a type whose size is not known */
+    bool mapped;               /* as in struct tensor */
     const char *type_name;
     enum weight_type type; /* WEIGHT_TYPES: one that no backend computes with */
     uint64_t rows, cols;   /* a vector is one row; both 0: more than two dimensions */

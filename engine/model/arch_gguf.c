@@ -67,8 +67,8 @@ tensor(const struct arch_source *s, const char *name, struct arch_tensor *out)
     const struct gguf_tensor *t = gguf_find_tensor(g, name);
     if (t == NULL)
         return false;
-    *out =
-        (struct arch_tensor){.data = t->data, .type_name = gguf_type_name(t->type), .type = gguf_weight_type(t->type)};
+    *out = (struct arch_tensor){
+        .data = t->data, .mapped = g->mapped, .type_name = gguf_type_name(t->type), .type = gguf_weight_type(t->type)};
     out->index = (size_t)(t - g->tensors);
     if (t->dims[2] == 1 && t->dims[3] == 1) {
         out->cols = t->dims[0];

@@ -90,6 +90,7 @@ take_slice(const struct taking *t, const char *name, uint32_t rows, uint32_t col
     } else {
         found.data += whole ? 0 : part->first * row_bytes;
         out->data = aligned_data(t, &found, (size_t)values);
+        out->mapped = found.mapped && out->data == found.data;
     }
     t->used[found.index] = true;
     t->model->parameters += values;

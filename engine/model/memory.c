@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/request.h"
+
+#define PROGRAM_BYTES ((uint64_t)12 << 20) /* with its libraries */
+#define TOKEN_BYTES   (uint64_t)96         /* of a vocabulary's tables, and logits of some rows */
+
 #define PATH_SIZE 512
 #define LINE_SIZE 512
 
@@ -151,6 +156,15 @@ memory_need(const struct model *m, uint32_t ctx, bool exact, bool quantize)
 {
     const uint64_t weights = model_weight_bytes(m, exact, quantize), kv = model_kv_bytes(m, ctx, exact);
     return kv <= UINT64_MAX - weights ? weights + kv : UINT64_MAX;
+}
+
+uint64_t
+memory_of_run(const struct model *m, uint32_t ctx, bool exact)
+{
+    const struct model_desc *d = &m->desc;
+    const uint64_t hidden = (uint64_t)store_defaults(ctx).ring * (d->n_layers + 1) * d->width * sizeof(float);
+    const uint64_t beside = PROGRAM_BYTES + d->vocab * TOKEN_BYTES + hidden, need = memory_need(m, ctx, exact, false);
+    return need <= UINT64_MAX - beside ? need + beside : UINT64_MAX;
 }
 
 bool

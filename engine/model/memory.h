@@ -15,6 +15,9 @@ const char *memory_text(char out[24], uint64_t bytes);
 
 /* What weights (to be quantised or not) and a context of `ctx` positions take. */
 uint64_t memory_need(const struct model *, uint32_t ctx, bool exact, bool quantize);
+/* All that a run of one sequence holds once its context is full: that, hidden states, what the vocabulary takes, and the
+ * program itself. */
+uint64_t memory_of_run(const struct model *, uint32_t ctx, bool exact);
 /* Whether they fit into what is left of `available` bytes when other models take `taken`; if not, *err says the numbers. */
 bool memory_fits(const struct model *, uint32_t ctx, bool exact, bool quantize, uint64_t available, uint64_t taken,
                  struct err *);

@@ -64,16 +64,27 @@ model_head_bytes(const struct model *m, bool exact)
     return tensor_bytes(&m->desc.head, exact);
 }
 
+/* Of an embedding of its own in a mapped file: whoever reads a row gives its page back. */
+static uint64_t
+left_in_file(const struct model *m, bool exact)
+{
+    const struct tensor *t = &m->desc.embedding;
+    const uint64_t values = (uint64_t)t->rows * t->cols;
+    if (m->tied || !t->mapped)
+        return 0;
+    return exact ? values * sizeof(float) : tensor_held_bytes(t->type, values);
+}
+
 uint64_t
 model_weight_bytes(const struct model *m, bool exact, bool quantize)
 {
     uint64_t bytes = 0;
     for (enum weight_type t = 0; t < WEIGHT_TYPES; t++) {
-        const uint64_t own = tensor_row_bytes(t, m->parameters_of[t]);
-        const uint64_t small = tensor_row_bytes(WEIGHT_Q8_0, m->parameters_of[t]);
+        const uint64_t own = tensor_held_bytes(t, m->parameters_of[t]);
+        const uint64_t small = tensor_held_bytes(WEIGHT_Q8_0, m->parameters_of[t]);
         const bool changes = quantize && tensor_block_values(t) == 1;
         bytes += exact ? m->parameters_of[t] * sizeof(float) : changes ? small : own;
         bytes += changes ? small : 0; /* the model's, beside the backend's */
     }
-    return bytes;
+    return quantize ? bytes : bytes - left_in_file(m, exact);
 }

@@ -34,7 +34,7 @@ struct model {
 /* Bytes of keys and values for a context of n positions: F16, or F32 if exact. */
 uint64_t model_kv_bytes(const struct model *, uint32_t ctx, bool exact);
 /* Bytes of all weights as a backend holds them: in their own types, or in F32 if exact; if those that can be are to be
- * quantised first, also what that takes. */
+ * quantised first, also what that takes. An embedding that is not the head, too, stays in its file. */
 uint64_t model_weight_bytes(const struct model *, bool exact, bool quantize);
 
 /* Bytes that a step reads of a layer's weights, in the mean, and that a head call reads: in their own types, or in F32. */

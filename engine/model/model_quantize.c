@@ -93,6 +93,7 @@ quantize(struct model *m, struct tensor *t, const char *what, uint32_t layer, st
     m->parameters_of[WEIGHT_Q8_0] += values;
     m->tensors_of[WEIGHT_Q8_0]++;
     t->data = q;
+    t->mapped = false;
     t->type = WEIGHT_Q8_0;
     return true;
 }

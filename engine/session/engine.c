@@ -83,6 +83,17 @@ unload(struct engine *e)
     engine_helpers_unload(e);
 }
 
+void
+engine_settle(struct engine *e, const atomic_bool *cancel)
+{
+    if (e->ops->settle == NULL)
+        return;
+    e->ops->settle(e->weights, cancel);
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        if (e->helpers[role].weights != NULL)
+            e->ops->settle(e->helpers[role].weights, cancel);
+}
+
 static bool
 load_all(struct engine *e, uint32_t ctx, progress_fn progress, void *user, struct err *err)
 {

@@ -69,6 +69,9 @@ struct engine {
 bool engine_open(struct engine **, const struct engine_options *, progress_fn progress, void *user, struct err *);
 void engine_close(struct engine *);
 
+/* What loading left for later (backend_ops.settle), of all models: before anything is timed. */
+void engine_settle(struct engine *, const atomic_bool *cancel);
+
 bool engine_has(const struct engine *, enum helper_role);
 unsigned engine_missing(const struct engine *, unsigned needs); /* of what a policy needs */
 /* The model that drafts: of self:E, the target. NULL: none. */

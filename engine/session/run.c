@@ -171,6 +171,7 @@ go_on(struct session *s)
         session_tell_state(s, "end", "", s->batch ? "batch" : why_over(&s->lanes[0]));
         return false;
     }
+    engine_settle(s->engine, &s->mailbox.cancel); /* the first token is out; what follows is timed */
     if (s->asked.slices > 0 && !session_baseline_slice(s))
         return session_stop(s, "baseline");
     if (!session_round(s, &emitted) || !look(s))
@@ -187,7 +188,10 @@ session_generate(struct session *s)
         switch (session_gate(s, over ? GATE_END : GATE_ROUND)) {
         case NEXT_STOP: return;
         case NEXT_SETTINGS: over = !session_apply_settings(s) || over; break;
-        case NEXT_BASELINE: over = !session_baseline(s) || over; break;
+        case NEXT_BASELINE:
+            engine_settle(s->engine, &s->mailbox.cancel);
+            over = !session_baseline(s) || over;
+            break;
         case NEXT_RECORD: over = !(session_keep_record(s) || session_stop(s, "what-if")) || over; break;
         case NEXT_ROUND: over = !over && !go_on(s); break; /* extended, it is not over any more */
         }

@@ -7,7 +7,7 @@
 #include "kernels/check/command.h"
 #include "kernels/check/ledger.h"
 #include "kernels/cpu/dists.h"
-#include "kernels/cpu/weights.h"
+#include "kernels/cpu/settle.h"
 
 /* What the world knows as struct store. */
 struct check {
@@ -363,6 +363,7 @@ const struct backend_ops check_backend = {
     .describe = check_describe,
     .load = cpu_weights_load,
     .unload = cpu_weights_unload,
+    .settle = cpu_weights_settle,
     .heads = cpu_weights_heads,
     .dists = pool_open,
     .drop_dists = pool_close,

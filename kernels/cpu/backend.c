@@ -71,6 +71,7 @@ cpu_embed(struct store *s, const struct row *rows, size_t n)
         tensor_row(&d->embedding, (size_t)rows[i].token, h);
         for (uint32_t k = 0; (scale < 1 || scale > 1) && k < d->width; k++)
             h[k] *= scale;
+        settle_embedded(s->weights);
     }
     return true;
 }
@@ -313,6 +314,7 @@ const struct backend_ops cpu_backend = {
     .describe = cpu_describe,
     .load = cpu_weights_load,
     .unload = cpu_weights_unload,
+    .settle = cpu_weights_settle,
     .heads = cpu_weights_heads,
     .dists = cpu_dists_open,
     .drop_dists = cpu_dists_close,

@@ -100,6 +100,7 @@ head_logits(struct worker *w)
     const struct matrix *m = &s->weights->head;
     const size_t n = s->head.n - s->head.ready;
     if (n > 0) {
+        worker_unit(w, 0, &s->head_use);
         shift(w, n);
         const struct acts x =
             worker_activations(w, n, m->cols, m->q != NULL, &s->weights->final_norm, seen_row, NULL, NULL);
@@ -117,7 +118,7 @@ head_logits(struct worker *w)
             struct acts some = x;
             some.x += i * x.cols;
             some.q += i * x.stride;
-            multiply(s->isa, m, &some, last - i, part.first, part.last, z + i * m->rows, m->rows);
+            worker_multiply(w, s->head_use, m, &some, last - i, part, z + i * m->rows);
         }
         for (size_t i = 0; i < n && part.first < part.last; i++)
             finish_logits(s->weights, part, z + i * m->rows);
@@ -262,6 +263,7 @@ guess_table(struct worker *w)
 void
 head_run(struct store *s, bool guesses)
 {
+    worker_begin(s);
     PARALLEL(omp parallel num_threads(s->threads))
     {
         struct worker w = worker_here(s);

@@ -22,12 +22,14 @@
 #define Q8_TINY 1e-30f /* activations below count as 0: 127 / x must not overflow */
 
 /* A weight matrix in memory. F32, F16 and BF16 stay where the file has them; so do blocks that the table has no product
- * for. Other blocks are interleaved when they are loaded (interleave.h). */
+ * for. Other blocks are interleaved (interleave.h): into memory that is there when the matrix is loaded and is written
+ * when it settles (settle.h). */
 struct matrix {
     enum weight_type type;
     uint32_t rows, cols;
-    const void *data;               /* (rows, cols) as in the file, or NULL: interleaved */
-    const unsigned char *q, *scale; /* interleaved */
+    const void *data;         /* (rows, cols) as in the file, or NULL: interleaved at load */
+    unsigned char *q, *scale; /* interleaved, or NULL: never */
+    bool mapped;              /* of data: as in struct tensor */
 };
 
 /* Thirty-two activations in int8, with what products with weights need beside them: one cache line. */

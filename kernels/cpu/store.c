@@ -25,7 +25,8 @@ take_all(struct store *s)
     const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim;
     const size_t rows = s->desc.max_rows, widest = largest(largest(d->width, heads), d->ffn);
     const size_t element = s->weights->backend->exact ? sizeof(float) : sizeof(uint16_t);
-    size_t places;
+    size_t places, group_quants, group_scales;
+    settle_group_bytes(s->weights, &group_quants, &group_scales);
     if (__builtin_mul_overflow((size_t)d->n_layers * kv, s->desc.slots, &places))
         return false;
     s->hidden = blocks_take(&s->blocks, (size_t)s->desc.ring * (d->n_layers + 1), d->width * sizeof *s->hidden);
@@ -57,8 +58,10 @@ take_all(struct store *s)
         b->p = blocks_take(&s->blocks, d->vocab, sizeof *b->p);
         b->keys = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->keys);
         b->values = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->values);
-        if (b->active == NULL || b->order == NULL || b->p == NULL || b->keys == NULL || b->values == NULL ||
-            !take_acts(s, &b->acts, PRIVATE_ROWS, widest))
+        b->group.q = blocks_take(&s->blocks, group_quants, 1);
+        b->group.scale = blocks_take(&s->blocks, group_scales, 1);
+        if (b->group.q == NULL || b->group.scale == NULL || b->active == NULL || b->order == NULL || b->p == NULL ||
+            b->keys == NULL || b->values == NULL || !take_acts(s, &b->acts, PRIVATE_ROWS, widest))
             return false;
     }
     /* What a round usually has waiting; more makes it grow once. */

@@ -4,7 +4,7 @@
 #define KERNELS_CPU_STORE_H
 
 #include "kernels/cpu/dists.h"
-#include "kernels/cpu/weights.h"
+#include "kernels/cpu/settle.h"
 #include "kernels/request.h"
 #include "kernels/team.h"
 
@@ -50,6 +50,7 @@ struct worker_buffers {
     uint32_t *active;     /* (max_rows) rows that take part in a layer */
     uint32_t *order;      /* (vocab) scratch of the sampler */
     float *p;             /* (vocab) and of the verifier */
+    struct group_buffer group;
 };
 
 /* ---- results that wait ---- */
@@ -60,7 +61,7 @@ struct delivery {
 };
 
 struct store {
-    const struct weights *weights;
+    struct weights *weights;
     const struct cpu_isa *isa;
     uint32_t threads;
     struct store_desc desc;
@@ -80,7 +81,9 @@ struct store {
     float *turns;                /* (2, n, rope_dims/2, 2): cosine and sine; those of local layers behind the others */
     struct worker_buffers *workers; /* (threads) */
     struct team team;
-    bool stop; /* written by rank 0 before a barrier */
+    bool stop;                    /* written by rank 0 before a barrier */
+    bool unsettled;               /* are there weights that have not settled? Written before a team begins */
+    enum use layer_use, head_use; /* if so, of the layer at hand and of the head: written by rank 0 before a barrier */
 
     struct head_table head;
 

@@ -4,7 +4,6 @@
 
 #include "kernels/clock.h"
 #include "kernels/cpu/attention.h"
-#include "kernels/cpu/dequantise.h"
 #include "kernels/cpu/forms.h"
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/worker.h"
@@ -43,7 +42,7 @@ hidden_between(const struct worker *w, const void *pass, size_t i)
 static void
 matmul(const struct worker *w, const struct matrix *m, const struct acts *x, size_t n, struct range part, float *y)
 {
-    multiply(w->store->isa, m, x, n, part.first, part.last, y, m->rows);
+    worker_multiply(w, w->store->layer_use, m, x, n, part, y);
 }
 
 static bool
@@ -286,6 +285,7 @@ run_layer(struct worker *w, const struct sweep *sweep, uint32_t l)
     struct store *s = w->store;
     const struct model_desc *d = &s->weights->desc;
     struct pass p = {.sweep = sweep, .layer = &s->weights->layers[l], .l = l, .active = w->own->active};
+    worker_unit(w, l, &s->layer_use);
     for (size_t i = 0; i < sweep->n; i++)
         if (sweep->rows[i].from < l)
             w->own->active[p.n++] = (uint32_t)i;
@@ -377,6 +377,7 @@ sweep_run(struct store *s, const struct sweep *sweep, const struct exit_watch *w
     const uint32_t first = request_first_layer(sweep);
     if (first > sweep->to || cpu_store_stopped(s))
         return;
+    worker_begin(s);
     PARALLEL(omp parallel num_threads(s->threads))
     {
         struct worker w = worker_here(s);

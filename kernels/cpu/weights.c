@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "kernels/cpu/interleave.h"
+#include "kernels/cpu/settle.h"
 #include "kernels/planted.h"
 #include "kernels/team.h"
 #include "kernels/tensor.h"
@@ -22,30 +23,28 @@ make_rows(struct weights *w, const struct tensor *t)
     return data;
 }
 
-/* interleave() of a tensor that is in memory or planted; a group at a time, so that the latter never is. */
+/* interleave() of a planted tensor, a group at a time, so that as a file would have it it never is. */
 static bool
-interleave_all(struct weights *w, const struct tensor *t, unsigned char *q, unsigned char *scale)
+interleave_planted(struct weights *w, const struct tensor *t, unsigned char *q, unsigned char *scale)
 {
-    const size_t row = t->data == NULL ? planted_row_bytes(t->type, t->cols) : tensor_row_bytes(t->type, t->cols);
+    const size_t row = planted_row_bytes(t->type, t->cols);
     const size_t q_bytes = t->cols / Q8_BLOCK * quant_bytes(t->type);
     const size_t s_bytes = t->cols / tensor_block_values(t->type) * scale_bytes(t->type);
     bool ok = true;
     PARALLEL(omp parallel num_threads(w->backend->threads))
     {
-        unsigned char *planted = t->data == NULL ? malloc(row * Q8_GROUP) : NULL;
-        const bool ready = t->data != NULL || planted != NULL;
-        if (!ready)
+        unsigned char *rows = malloc(row * Q8_GROUP);
+        if (rows == NULL)
             __atomic_store_n(&ok, false, __ATOMIC_RELAXED);
         PARALLEL(omp for)
         for (uint32_t first = 0; first < t->rows; first += Q8_GROUP) {
             const uint32_t n = t->rows - first < Q8_GROUP ? t->rows - first : Q8_GROUP, g = first / Q8_GROUP;
-            for (uint32_t r = 0; r < n && planted != NULL; r++)
-                planted_row(t, first + r, planted + r * row);
-            if (ready)
-                interleave(t->type, planted != NULL ? planted : (const unsigned char *)t->data + first * row, n,
-                           t->cols, w->backend->isa->q8_flip, q + g * q_bytes, scale + g * s_bytes);
+            for (uint32_t r = 0; r < n && rows != NULL; r++)
+                planted_row(t, first + r, rows + r * row);
+            if (rows != NULL)
+                interleave(t->type, rows, n, t->cols, w->backend->isa->q8_flip, q + g * q_bytes, scale + g * s_bytes);
         }
-        free(planted);
+        free(rows);
     }
     return ok;
 }
@@ -58,7 +57,7 @@ load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, struct 
         *m = (struct matrix){.type = WEIGHT_F32};
         return true;
     }
-    *m = (struct matrix){.type = t->type, .rows = rows, .cols = cols, .data = t->data};
+    *m = (struct matrix){.type = t->type, .rows = rows, .cols = cols, .data = t->data, .mapped = t->mapped};
     const bool exact = w->backend->exact;
     if (exact && t->type != WEIGHT_F32) {
         float *data = blocks_take(&w->blocks, (size_t)rows * cols, sizeof *data);
@@ -74,11 +73,10 @@ load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, struct 
         unsigned char *q = blocks_take(&w->blocks, groups * (cols / Q8_BLOCK), quant_bytes(t->type));
         unsigned char *scale =
             blocks_take(&w->blocks, groups * (cols / tensor_block_values(t->type)), scale_bytes(t->type));
-        if (q == NULL || scale == NULL || !interleave_all(w, t, q, scale))
+        if (q == NULL || scale == NULL || (t->data == NULL && !interleave_planted(w, t, q, scale)))
             return err_set(err, ERR_WORK, "not enough memory for the model's weights");
         m->q = q;
         m->scale = scale;
-        m->data = NULL;
     } else if (t->data == NULL && (m->data = make_rows(w, t)) == NULL) {
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     }
@@ -92,7 +90,7 @@ load_vector(struct weights *w, const struct tensor *t, const float **out, struct
     *out = NULL;
     if (!tensor_present(t))
         return true;
-    float *data = blocks_take(&w->blocks, t->cols, sizeof *data);
+    float *data = blocks_take(&w->vectors, t->cols, sizeof *data);
     if (data == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     tensor_row(t, 0, data);
@@ -111,10 +109,11 @@ load_layer(struct weights *w, const struct layer_desc *from, struct layer *to, s
 static bool
 load_all(struct weights *w, const struct model_desc *d, progress_fn progress, void *user, struct err *err)
 {
-    w->layers = blocks_take(&w->blocks, d->n_layers + 1u, sizeof *w->layers);
-    w->layer_forms = blocks_take(&w->blocks, d->n_layers + 1u, sizeof *w->layer_forms);
-    double *rope = blocks_take(&w->blocks, d->rope_dims + 2u, sizeof *rope), *local = rope + d->rope_dims / 2;
-    if (w->layers == NULL || w->layer_forms == NULL || rope == NULL)
+    w->layers = blocks_take(&w->vectors, d->n_layers + 1u, sizeof *w->layers);
+    w->layer_forms = blocks_take(&w->vectors, d->n_layers + 1u, sizeof *w->layer_forms);
+    w->units = blocks_take(&w->vectors, d->n_layers + 1u, sizeof *w->units);
+    double *rope = blocks_take(&w->vectors, d->rope_dims + 2u, sizeof *rope), *local = rope + d->rope_dims / 2;
+    if (w->layers == NULL || w->layer_forms == NULL || w->units == NULL || rope == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     for (uint32_t i = 0; i < d->rope_dims / 2; i++) {
         rope[i] = pow(d->rope_base, -2.0 * i / d->rope_dims) * d->rope_scale;
@@ -135,6 +134,7 @@ load_all(struct weights *w, const struct model_desc *d, progress_fn progress, vo
         !load_vector(w, &d->final_norm_bias, &w->final_norm.bias, err) || !load_matrix(w, &d->head, &w->head, err) ||
         !load_vector(w, &d->head_bias, &w->head_bias, err))
         return false;
+    settle_open(w);
     if (progress != NULL && !progress(user, 1.0))
         return err_set(err, ERR_CANCELLED, "loading was cancelled");
     return true;
@@ -169,6 +169,7 @@ cpu_weights_unload(struct weights *w)
     if (w == NULL)
         return;
     blocks_free(&w->blocks);
+    blocks_free(&w->vectors);
     blocks_free(&w->trained_blocks);
     free(w);
 }

@@ -40,12 +40,15 @@ struct weights {
     struct matrix head;
     const float *head_bias;          /* (vocab), or NULL */
     const double *rope, *rope_local; /* (rope_dims/2): radians per position; of layers that turn locally */
-    struct blocks blocks;
+    struct blocks blocks;            /* matrices */
+    struct blocks vectors; /* what is small: written at load, it would take huge pages of what settles later */
+    struct unit *units;    /* (L + 1): what is settled of the layers, and at [0] of the head (settle.h) */
+    atomic_uint unsettled, embedded;
     const struct trained_head *trained; /* (L + 1), indexed by layer, or NULL: none */
     struct blocks trained_blocks;
 };
 
-/* Tensors stay the caller's; those in blocks and, when exact, all others are copied. Fails on what model_desc_fits() refuses, on
+/* Tensors stay the caller's; those in blocks are copied once they settle and, when exact, all others at once. Fails on what model_desc_fits() refuses, on
  * lack of memory, and with ERR_CANCELLED when progress says so. */
 bool cpu_weights_load(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **,
                       struct err *);

@@ -1,5 +1,6 @@
 #include "kernels/cpu/worker.h"
 
+#include "kernels/cpu/dequantise.h"
 #include "kernels/cpu/forms.h"
 
 struct worker
@@ -7,6 +8,41 @@ worker_here(struct store *s)
 {
     uint32_t rank = team_rank();
     return (struct worker){.store = s, .own = &s->workers[rank], .rank = rank, .size = team_size()};
+}
+
+void
+worker_begin(struct store *s)
+{
+    s->unsettled = !settled(s->weights);
+    s->layer_use = s->head_use = USE_MEMORY;
+}
+
+void
+worker_unit(struct worker *w, uint32_t unit, enum use *use)
+{
+    struct weights *weights = w->store->weights;
+    if (!w->store->unsettled)
+        return;
+    if (w->rank == 0)
+        *use = settle_use(weights, unit);
+    worker_barrier(w);
+    if (*use != USE_SETTLE)
+        return;
+    settle_share(weights, unit, w->rank, w->size);
+    worker_barrier(w);
+    if (w->rank == 0)
+        settle_done(weights, unit);
+}
+
+void
+worker_multiply(const struct worker *w, enum use use, const struct matrix *m, const struct acts *x, size_t n,
+                struct range part, float *y)
+{
+    const struct cpu_isa *isa = w->store->isa;
+    if (use == USE_FILE && m->q != NULL && m->data != NULL)
+        multiply_from_file(isa, m, x, n, part.first, part.last, y, m->rows, w->own->group);
+    else
+        multiply(isa, m, x, n, part.first, part.last, y, m->rows);
 }
 
 struct range

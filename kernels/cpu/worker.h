@@ -29,6 +29,14 @@ worker_share(const struct worker *w, size_t n)
 /* This worker's share of n outputs, in whole groups of Q8_GROUP. */
 struct range worker_outputs(const struct worker *, size_t n);
 
+/* Before a team begins. */
+void worker_begin(struct store *);
+/* All workers, before they multiply with a unit's matrices: settles it if it is its turn. `use`: the store's, of it. */
+void worker_unit(struct worker *, uint32_t unit, enum use *use);
+/* y (n, m->rows): these outputs of all rows. */
+void worker_multiply(const struct worker *, enum use, const struct matrix *m, const struct acts *, size_t n,
+                     struct range, float *y);
+
 /* Row r of what is to be prepared: (cols). */
 typedef const float *(*worker_row_fn)(const struct worker *, const void *user, size_t r);
 

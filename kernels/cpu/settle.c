@@ -1,0 +1,204 @@
+#include "kernels/cpu/settle.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "kernels/cpu/dequantise.h"
+#include "kernels/cpu/interleave.h"
+#include "kernels/team.h"
+#include "kernels/tensor.h"
+
+#define ROWS_HELD       4                   /* of the embedding: each may have mapped a large folio */
+#define EMBEDDING_LARGE ((size_t)8 << 20)   /* bytes; what is smaller may stay */
+#define GROUPS_HELD     32                  /* that are in memory twice while they move */
+#define FAULT_WINDOW    ((size_t)256 << 10) /* what a read may map beside its page: Linux's 64 KiB, or a large folio */
+
+/* ---- a unit's matrices ---- */
+
+#define MATRIX_FIELD(NAME, field, ...) &layer->field,
+#define NO_FIELD(...)
+#define UNIT_MATRICES LAYER_TENSORS /* at most */
+
+/* Those that move; how many. */
+static size_t
+matrices_of(const struct weights *w, uint32_t unit, const struct matrix *out[UNIT_MATRICES])
+{
+    const struct layer *layer = &w->layers[unit];
+    const struct matrix *all[] = {FOR_LAYER_TENSORS(MATRIX_FIELD, NO_FIELD, NO_FIELD)}, *head = &w->head;
+    const size_t n_all = unit == 0 ? 1 : sizeof all / sizeof all[0];
+    size_t n = 0;
+    for (size_t i = 0; i < n_all; i++) {
+        const struct matrix *m = unit == 0 ? head : all[i];
+        if (m->q != NULL && m->data != NULL)
+            out[n++] = m;
+    }
+    return n;
+}
+
+static size_t
+groups_of(const struct matrix *m)
+{
+    return ((size_t)m->rows + Q8_GROUP - 1) / Q8_GROUP;
+}
+
+static size_t
+group_quant_bytes(const struct matrix *m)
+{
+    return m->cols / Q8_BLOCK * quant_bytes(m->type);
+}
+
+static size_t
+group_scale_bytes(const struct matrix *m)
+{
+    return m->cols / tensor_block_values(m->type) * scale_bytes(m->type);
+}
+
+/* Rows of the group. */
+static size_t
+interleave_group(const struct cpu_isa *isa, const struct matrix *m, size_t group, unsigned char *q,
+                 unsigned char *scale)
+{
+    const size_t row = tensor_row_bytes(m->type, m->cols), first = group * Q8_GROUP, left = m->rows - first;
+    const size_t n = left < Q8_GROUP ? left : Q8_GROUP;
+    interleave(m->type, (const unsigned char *)m->data + first * row, n, m->cols, isa->q8_flip, q, scale);
+    return n;
+}
+
+/* The pages of the file that hold bytes from `begin` on; `from` is where what goes may begin. A page that is read maps
+ * those around it, too: so some before them have come again. What goes of others is read again. */
+static void
+give_back(const void *from, size_t begin, size_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)from;
+    const uintptr_t first = (at + (begin > FAULT_WINDOW ? begin - FAULT_WINDOW : 0)) / page * page;
+    madvise((void *)first, at + begin + bytes - first, MADV_DONTNEED); /* a wish */
+}
+
+static void
+give_groups_back(const struct matrix *m, struct range groups)
+{
+    const size_t group = Q8_GROUP * tensor_row_bytes(m->type, m->cols), all = m->rows * group / Q8_GROUP;
+    const size_t begin = groups.first * group, end = groups.last * group < all ? groups.last * group : all;
+    if (m->mapped && begin < end)
+        give_back(m->data, begin, end - begin);
+}
+
+void
+settle_embedded(struct weights *w)
+{
+    const struct tensor *t = &w->desc.embedding;
+    const size_t bytes = t->rows * tensor_row_bytes(t->type, t->cols);
+    const bool read_by_head = w->head.q == NULL && w->head.data == t->data; /* over and over */
+    if (t->mapped && !read_by_head && bytes >= EMBEDDING_LARGE &&
+        atomic_fetch_add_explicit(&w->embedded, 1, memory_order_relaxed) % ROWS_HELD == ROWS_HELD - 1)
+        give_back(t->data, 0, bytes);
+}
+
+/* ---- settling ---- */
+
+void
+settle_open(struct weights *w)
+{
+    const struct matrix *matrices[UNIT_MATRICES];
+    unsigned left = 0;
+    for (uint32_t unit = 0; unit <= w->desc.n_layers; unit++) {
+        const bool moves = matrices_of(w, unit, matrices) > 0;
+        atomic_init(&w->units[unit].state, moves ? UNIT_IN_FILE : UNIT_SETTLED);
+        left += moves;
+    }
+    atomic_init(&w->unsettled, left);
+}
+
+static bool
+turn(struct weights *w, uint32_t unit, enum settling from, enum settling to)
+{
+    return atomic_compare_exchange_strong_explicit(&w->units[unit].state, &from, to, memory_order_acq_rel,
+                                                   memory_order_acquire);
+}
+
+enum use
+settle_use(struct weights *w, uint32_t unit)
+{
+    if (atomic_load_explicit(&w->units[unit].state, memory_order_acquire) == UNIT_SETTLED)
+        return USE_MEMORY;
+    if (turn(w, unit, UNIT_USED, UNIT_MOVING))
+        return USE_SETTLE;
+    (void)turn(w, unit, UNIT_IN_FILE, UNIT_USED);
+    return USE_FILE;
+}
+
+void
+settle_share(const struct weights *w, uint32_t unit, uint32_t rank, uint32_t size)
+{
+    const struct matrix *matrices[UNIT_MATRICES];
+    const size_t n = matrices_of(w, unit, matrices);
+    for (size_t i = 0; i < n; i++) {
+        const struct matrix *m = matrices[i];
+        const struct range part = team_share(groups_of(m), rank, size);
+        for (struct range some = part; some.first < part.last; some.first = some.last) {
+            some.last = some.first + GROUPS_HELD < part.last ? some.first + GROUPS_HELD : part.last;
+            for (size_t g = some.first; g < some.last; g++)
+                interleave_group(w->backend->isa, m, g, m->q + g * group_quant_bytes(m),
+                                 m->scale + g * group_scale_bytes(m));
+            give_groups_back(m, some);
+        }
+    }
+}
+
+void
+settle_done(struct weights *w, uint32_t unit)
+{
+    const struct matrix *matrices[UNIT_MATRICES];
+    const size_t n = matrices_of(w, unit, matrices);
+    for (size_t i = 0; i < n; i++) /* what came again between the workers' shares */
+        give_groups_back(matrices[i], (struct range){0, groups_of(matrices[i])});
+    atomic_store_explicit(&w->units[unit].state, UNIT_SETTLED, memory_order_release);
+    atomic_fetch_sub_explicit(&w->unsettled, 1, memory_order_acq_rel);
+}
+
+void
+cpu_weights_settle(struct weights *w, const atomic_bool *cancel)
+{
+    for (uint32_t unit = 0; unit <= w->desc.n_layers && !settled(w); unit++) {
+        if (cancel != NULL && atomic_load_explicit(cancel, memory_order_relaxed))
+            return;
+        if (!turn(w, unit, UNIT_IN_FILE, UNIT_MOVING) && !turn(w, unit, UNIT_USED, UNIT_MOVING))
+            continue;
+        PARALLEL(omp parallel num_threads(w->backend->threads))
+        {
+            settle_share(w, unit, team_rank(), team_size());
+        }
+        settle_done(w, unit);
+    }
+}
+
+/* ---- from the file ---- */
+
+void
+settle_group_bytes(const struct weights *w, size_t *q, size_t *scale)
+{
+    const struct matrix *matrices[UNIT_MATRICES];
+    *q = *scale = 0;
+    for (uint32_t unit = 0; unit <= w->desc.n_layers; unit++) {
+        const size_t n = matrices_of(w, unit, matrices);
+        for (size_t i = 0; i < n; i++) {
+            *q = group_quant_bytes(matrices[i]) > *q ? group_quant_bytes(matrices[i]) : *q;
+            *scale = group_scale_bytes(matrices[i]) > *scale ? group_scale_bytes(matrices[i]) : *scale;
+        }
+    }
+}
+
+void
+multiply_from_file(const struct cpu_isa *isa, const struct matrix *m, const struct acts *x, size_t n, size_t first,
+                   size_t last, float *y, size_t ld, struct group_buffer buffer)
+{
+    for (size_t o = first; o < last;) {
+        const size_t group = o / Q8_GROUP, begin = group * Q8_GROUP;
+        const size_t rows = interleave_group(isa, m, group, buffer.q, buffer.scale);
+        const size_t end = begin + rows < last ? begin + rows : last;
+        const struct matrix sixteen = {
+            .type = m->type, .rows = (uint32_t)rows, .cols = m->cols, .q = buffer.q, .scale = buffer.scale};
+        multiply(isa, &sixteen, x, n, o - begin, end - begin, y + begin, ld);
+        o = end;
+    }
+}

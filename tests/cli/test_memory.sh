@@ -1,0 +1,38 @@
+#!/bin/sh
+# What a run takes of memory: what info says, within 5%, and never the weights twice.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+SYNTH=$BUILD/tests/synth
+CTX=96
+
+# The most memory that a run ever held, in KiB: the kernel's own mark, read until the process is gone.
+peak() { # model
+    "$PROGRAM" run --backend cpu -t 2 --policy ar --ignore-eos -n $((CTX - 2)) -c "$CTX" -p a "$1" >"$TMP/out" 2>"$TMP/err" </dev/null &
+    pid=$!
+    most=0
+    while now=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status" 2>/dev/null); do
+        [ -n "$now" ] || break
+        most=$now
+        sleep 0.02
+    done
+    wait "$pid"
+}
+said() { # model: KiB
+    "$PROGRAM" info --json -c "$CTX" "$1" | sed -n 's/.*"run_bytes":[[:space:]]*\([0-9]*\).*/\1/p' | awk '{ print int($1 / 1024) }'
+}
+near() { # number, number, share
+    awk -v a="$1" -v b="$2" -v share="$3" 'BEGIN { exit !(a > b * (1 - share) && a < b * (1 + share)) }'
+}
+
+case $BUILD in */sanitize*) skip "memory is what info says" "sanitizers take more" && finish ;; esac
+if ! grep -q VmHWM /proc/self/status 2>/dev/null; then
+    skip "memory is what info says" "the system does not tell"
+    finish
+fi
+for type in q8_0 f16; do
+    "$SYNTH" "$TMP/model.gguf" SmolLM-135M --type $type >"$TMP/out" 2>"$TMP/err"
+    peak "$TMP/model.gguf"
+    told=$(said "$TMP/model.gguf")
+    check "a run with $type holds what info says, within 5%: $most KiB, said $told" near "$most" "$told" 0.05
+done
+finish

@@ -1,0 +1,239 @@
+/* Weights in blocks multiply from the file, settle, and multiply from memory: the same bits all the way, whoever settles
+ * them, and the file's pages go. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/settle.h"
+#include "kernels/tensor.h"
+#include "tests/rigs/cpu_shapes.h"
+#include "tests/rigs/seed.h"
+
+#define ROWS 40 /* more than vectors alone multiply where there are tiles */
+
+static uint64_t seed; /* printed by main */
+
+/* Widths that sixteen does not divide, so that workers share groups; a head that is used once a call. */
+static const struct naive_shape odd = RIG_SHAPE(3, 96, 4, 2, 24, 160, 203, .type = WEIGHT_Q8_0),
+                                large =
+                                    RIG_SHAPE(2, 256, 4, 2, 64, 256, 300, .type = WEIGHT_Q4_K, .second = WEIGHT_Q6_K);
+
+struct said {
+    float hidden[ROWS][RIG_WIDTH], logits[2][RIG_VOCAB];
+};
+
+/* The same tokens in `sweeps` sweeps; the head after each. */
+static void
+say(struct rig *r, int sweeps, struct said *out)
+{
+    const uint32_t depth = r->desc->n_layers;
+    memset(out, 0, sizeof *out);
+    r->random = 1;
+    rig_chain(r, ROWS);
+    for (int i = 0; i < sweeps; i++) {
+        int nodes[ROWS], n = 0;
+        for (int j = ROWS * i / sweeps; j < ROWS * (i + 1) / sweeps; j++)
+            nodes[n++] = j;
+        rig_step(r, nodes, n, depth, 0);
+        rig_logits(r, 0, depth, out->logits[0]);
+    }
+    for (int i = 0; i < ROWS; i++)
+        rig_hidden(r, i, depth, out->hidden[i]);
+    rig_logits(r, ROWS - 1, depth, out->logits[1]);
+}
+
+static void
+on_every_isa(void (*check)(const struct naive_shape *, const struct backend_options *))
+{
+    for (size_t i = 0; cpu_isas[i] != NULL; i++)
+        for (int s = 0; s < 2 && cpu_isas[i]->usable(); s++)
+            check(s == 0 ? &odd : &large,
+                  &(struct backend_options){.threads = 1 + (uint32_t)(i + (size_t)s) % 3, .isa = cpu_isas[i]->name});
+}
+
+/* ---- bits ---- */
+
+static void
+check_bits(const struct naive_shape *shape, const struct backend_options *o)
+{
+    static struct said settled_first, said;
+    struct rig r;
+    rig_open(&r, &cpu_backend, shape, seed, o);
+    const bool moves = !settled(r.weights); /* there is an instruction set that takes no blocks */
+    r.ops->settle(r.weights, NULL);
+    assert_true(settled(r.weights));
+    say(&r, 1, &settled_first);
+    rig_close(&r);
+    for (int sweeps = 1; sweeps <= 4; sweeps++) {
+        rig_open(&r, &cpu_backend, shape, seed, o);
+        say(&r, sweeps, &said);
+        assert_memory_equal(&said, &settled_first, sizeof said);
+        assert_int_equal(settled(r.weights), !moves || sweeps > 1);
+        r.ops->settle(r.weights, NULL);
+        assert_true(settled(r.weights));
+        rig_close(&r);
+    }
+}
+
+static void
+test_rows_have_the_same_bits_before_while_and_after_weights_settle(void **state)
+{
+    (void)state;
+    on_every_isa(check_bits);
+}
+
+static void
+check_cancelled(const struct naive_shape *shape, const struct backend_options *o)
+{
+    const atomic_bool cancel = true;
+    struct rig r;
+    rig_open(&r, &cpu_backend, shape, seed, o);
+    const bool before = settled(r.weights);
+    r.ops->settle(r.weights, &cancel);
+    assert_int_equal(settled(r.weights), before);
+    rig_close(&r);
+}
+
+static void
+test_settling_that_is_cancelled_leaves_the_rest(void **state)
+{
+    (void)state;
+    on_every_isa(check_cancelled);
+}
+
+/* ---- several stores ---- */
+
+struct reader {
+    struct rig rig;
+    struct said said;
+};
+
+static void *
+read_thrice(void *p)
+{
+    struct reader *r = p;
+    say(&r->rig, 3, &r->said);
+    return NULL;
+}
+
+static void
+test_stores_of_one_model_settle_it_beside_each_other(void **state)
+{
+    (void)state;
+    enum { READERS = 3 };
+    static struct reader readers[READERS];
+    static struct said alone;
+    const struct backend_options o = {.threads = 2};
+    struct rig owner;
+    rig_open(&owner, &cpu_backend, &large, seed, &o);
+    say(&owner, 1, &alone);
+    rig_close(&owner);
+    rig_open(&owner, &cpu_backend, &large, seed, &o);
+    const struct store_desc d = {.slots = RIG_NODES,
+                                 .ring = RIG_NODES,
+                                 .seqs = 3,
+                                 .trunk = RIG_NODES,
+                                 .max_rows = RIG_NODES,
+                                 .max_probes = 8,
+                                 .dists = owner.dists};
+    pthread_t threads[READERS];
+    for (int i = 0; i < READERS; i++) {
+        readers[i].rig = owner;
+        assert_true(owner.ops->store(owner.weights, &d, &readers[i].rig.store, NULL));
+    }
+    for (int i = 0; i < READERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, read_thrice, &readers[i]), 0);
+    for (int i = 0; i < READERS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_memory_equal(&readers[i].said, &alone, sizeof alone);
+        owner.ops->drop(readers[i].rig.store);
+    }
+    rig_close(&owner);
+}
+
+/* ---- pages ---- */
+
+/* Pages of [at, at + bytes) that are in the process's tables; -1: the system does not say. */
+static long
+pages_present(const void *at, size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    long present = 0;
+    int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    for (size_t i = 0; fd >= 0 && i < bytes / page; i++) {
+        uint64_t entry;
+        if (pread(fd, &entry, sizeof entry, (off_t)(((uintptr_t)at / page + i) * sizeof entry)) != sizeof entry)
+            present = -1;
+        else if (present >= 0)
+            present += (long)(entry >> 63);
+    }
+    if (fd < 0)
+        return -1;
+    close(fd);
+    return present;
+}
+
+/* A matrix of Q8_0 in a file of 12 MiB is the head of a model, whose layers are in memory. */
+static void
+test_pages_of_the_file_are_given_back(void **state)
+{
+    (void)state;
+    enum { WIDTH = 256, VOCAB = 45000 };
+    const size_t row = tensor_row_bytes(WEIGHT_Q8_0, WIDTH), bytes = VOCAB * row;
+    char name[] = "/tmp/specscope-settle-XXXXXX";
+    const int fd = mkstemp(name);
+    assert_true(fd >= 0 && unlink(name) == 0 && ftruncate(fd, (off_t)bytes) == 0);
+    unsigned char *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(map != MAP_FAILED);
+    for (size_t i = 0; i < bytes; i++)
+        map[i] = (unsigned char)(i * 2654435761u >> 13 & 0x3b);
+    const struct naive_shape shape = RIG_SHAPE(1, WIDTH, 4, 4, 64, 256, 64, .type = WEIGHT_Q8_0);
+    struct naive_model *m = naive_model_random(&shape, seed);
+    struct model_desc d = *naive_model_desc(m);
+    d.vocab = VOCAB;
+    d.embedding = d.head =
+        (struct tensor){.data = map, .type = WEIGHT_Q8_0, .rows = VOCAB, .cols = WIDTH, .mapped = true};
+    struct err err;
+    struct backend *b;
+    struct weights *w, *held;
+    assert_true(cpu_backend.open(&b, &(struct backend_options){.threads = 2}, &err));
+    assert_true(cpu_weights_load(b, &d, NULL, NULL, &w, &err));
+    if (settled(w) || pages_present(map, bytes) < (long)(bytes / (size_t)sysconf(_SC_PAGESIZE)))
+        skip(); /* nothing moves here, or the system does not tell */
+    cpu_weights_settle(w, NULL);
+    assert_in_range(pages_present(map, bytes), 0, 64); /* a window or two that came again */
+    d.embedding.mapped = d.head.mapped = false;
+    assert_true(cpu_weights_load(b, &d, NULL, NULL, &held, &err));
+    cpu_weights_settle(held, NULL);
+    assert_true(pages_present(map, bytes) > (long)(bytes / (size_t)sysconf(_SC_PAGESIZE)) / 2);
+    assert_memory_equal(w->head.q, held->head.q, (size_t)VOCAB * WIDTH / Q8_GROUP * Q8_GROUP);
+    cpu_weights_unload(held);
+    cpu_weights_unload(w);
+    cpu_backend.close(b);
+    naive_model_free(m);
+    munmap(map, bytes);
+    close(fd);
+}
+
+int
+main(void)
+{
+    seed = seed_or(20261122);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_have_the_same_bits_before_while_and_after_weights_settle),
+        cmocka_unit_test(test_settling_that_is_cancelled_leaves_the_rest),
+        cmocka_unit_test(test_stores_of_one_model_settle_it_beside_each_other),
+        cmocka_unit_test(test_pages_of_the_file_are_given_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
