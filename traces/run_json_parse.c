@@ -272,14 +272,24 @@ get_asked(struct fields *p, const cJSON *root, struct asked_info *asked)
     asked->no_heads = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(at, "no_heads"));
     if (is_said(at, "system"))
         asked->system = field_bytes(p, at, "system", &n);
+    const struct {
+        const char *key;
+        char *text;
+        size_t size;
+    } texts[] = {{"chat_vars", asked->chat_vars, sizeof asked->chat_vars},
+                 {"tools", asked->tools, sizeof asked->tools},
+                 {"chat_template", asked->chat_template, sizeof asked->chat_template},
+                 {"prompts", asked->prompts, sizeof asked->prompts},
+                 {"policy_state", asked->policy_state, sizeof asked->policy_state}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (is_said(at, texts[i].key))
+            field_string(p, at, texts[i].key, texts[i].text, texts[i].size);
+    if (is_said(at, "chat_date"))
+        field_label(p, at, "chat_date", asked->chat_date, sizeof asked->chat_date);
     if (is_said(at, "isa"))
         field_label(p, at, "isa", asked->isa, sizeof asked->isa);
     if (is_said(at, "gpu"))
         field_label(p, at, "gpu", asked->gpu, sizeof asked->gpu);
-    if (is_said(at, "prompts"))
-        field_string(p, at, "prompts", asked->prompts, sizeof asked->prompts);
-    if (is_said(at, "policy_state"))
-        field_string(p, at, "policy_state", asked->policy_state, sizeof asked->policy_state);
     if (is_said(at, "batch"))
         asked->batch = field_u32(p, at, "batch", 1, INT32_MAX);
 }

@@ -178,6 +178,10 @@ put_asked(struct print *p, cJSON *to, const struct asked_info *asked)
     const struct {
         const char *key, *text;
     } texts[] = {{"system", asked->system},
+                 {"chat_vars", asked->chat_vars},
+                 {"tools", asked->tools},
+                 {"chat_template", asked->chat_template},
+                 {"chat_date", asked->chat_date},
                  {"isa", asked->isa},
                  {"gpu", asked->gpu},
                  {"prompts", asked->prompts},

@@ -19,6 +19,13 @@ set_chat_variable(struct options *o, const struct option_row *row, const char *t
         i++;
     if (i == OPTIONS_MOST)
         return err_set(err, ERR_USAGE, "--chat-var: more than %d variables", OPTIONS_MOST);
+    size_t all = strlen(text) + 1;
+    for (size_t k = 0; k < o->chat.n_variables; k++)
+        all += k == i ? 0 : o->chat_variables[k].name.len + o->chat_variables[k].value.len + 2;
+    if (all > ASKED_VARS || strchr(text, '\n') != NULL) /* a run says what it was asked for */
+        return err_set(err, ERR_USAGE, "--chat-var %.*s: %s", (int)name.len, text,
+                       all > ASKED_VARS ? "variables of more than 4000 bytes are not supported"
+                                        : "a line break in a value is written \\n, in a JSON string");
     o->chat_variables[i] =
         (struct chat_variable){.name = name, .value = slice_of(equals + 1)}; /* the last one counts */
     o->chat.n_variables += i == o->chat.n_variables;
@@ -45,6 +52,7 @@ set_tools(struct options *o, const struct option_row *row, const char *path, str
     if (!read_owned(o, row->name, path, &text, &len, err))
         return false;
     o->chat.tools = text;
+    o->chat.tools_path = path;
     return true;
 }
 
@@ -53,7 +61,7 @@ set_chat_template(struct options *o, const struct option_row *row, const char *t
 {
     char *template;
     size_t len;
-    o->chat.name = NULL;
+    o->chat.name = o->chat.template_path = NULL;
     o->chat.template = (struct slice){0};
     if (strpbrk(text, "/.") == NULL) {
         o->chat.name = text;
@@ -62,6 +70,7 @@ set_chat_template(struct options *o, const struct option_row *row, const char *t
     if (!read_owned(o, row->name, text, &template, &len, err))
         return false;
     o->chat.template = (struct slice){template, len};
+    o->chat.template_path = text;
     return true;
 }
 

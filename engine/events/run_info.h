@@ -23,13 +23,19 @@ struct
     char by[1536]; /* the library, and of each shape the algorithm */
 };
 
+#define ASKED_VARS 4096 /* bytes */
+
 struct
     asked_info { /* what else was asked for that the result hangs on; all 0: nothing, or an older trace doesn't say */
     bool chat, ignore_eos, quantize, no_heads;
-    char *system;   /* NULL: the template's own; owned */
-    char isa[16];   /* forced; "": not */
-    char gpu[12];   /* its number; "": none was named */
-    uint32_t batch; /* sequences at a time; 0: no batch */
+    char *system;               /* NULL: the template's own; owned */
+    char chat_vars[ASKED_VARS]; /* NAME=VALUE, a line each */
+    char tools[512];            /* a file; "": none */
+    char chat_template[512];    /* a name, or a file; "": the usual one */
+    char chat_date[24];         /* "2026-03-05 14:30"; "": the day of the run */
+    char isa[16];               /* forced; "": not */
+    char gpu[12];               /* its number; "": none was named */
+    uint32_t batch;             /* sequences at a time; 0: no batch */
     char prompts[512],
         policy_state[512]; /* the file of the batch's prompts, where policies keep what they learn; "": none */
 };

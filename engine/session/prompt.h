@@ -8,10 +8,11 @@
 struct
     chat_setting { /* how prompts become turns of a dialogue; what it points to is borrowed as long as the session lives */
     bool on;
-    struct slice template; /* data NULL: the model's own … */
-    const char *name;      /* … of this name; NULL: "tool_use" with tools where there is one, else "default" */
-    const char *system;    /* NULL: the template's own */
-    const char *tools;     /* a JSON list; NULL: none */
+    struct slice template;     /* data NULL: the model's own … */
+    const char *template_path; /* … which is said of the run; NULL: none */
+    const char *name;          /* … of this name; NULL: "tool_use" with tools where there is one, else "default" */
+    const char *system;        /* NULL: the template's own */
+    const char *tools, *tools_path;        /* a JSON list, and the file it is from; NULL: none */
     const struct chat_variable *variables; /* (n_variables) */
     size_t n_variables;
     const struct tm *day; /* what templates take for now; NULL: when the session is opened */

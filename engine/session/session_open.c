@@ -22,10 +22,31 @@ describe_trained(struct run_info *info, const struct engine *e)
     }
 }
 
+/* A line each; what is too long for that was refused where it was given. */
+static void
+describe_chat(struct asked_info *asked, const struct chat_setting *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_variables && n < sizeof asked->chat_vars; i++) {
+        const struct chat_variable *v = &c->variables[i];
+        n += (size_t)snprintf(asked->chat_vars + n, sizeof asked->chat_vars - n, "%s%.*s=%.*s", i > 0 ? "\n" : "",
+                              (int)v->name.len, v->name.data, (int)v->value.len, v->value.data);
+    }
+    snprintf(asked->tools, sizeof asked->tools, "%s", c->tools_path != NULL ? c->tools_path : "");
+    snprintf(asked->chat_template, sizeof asked->chat_template, "%s",
+             c->template_path != NULL ? c->template_path
+             : c->name != NULL        ? c->name
+                                      : "");
+    if (c->day != NULL)
+        strftime(asked->chat_date, sizeof asked->chat_date, "%Y-%m-%d %H:%M", c->day);
+}
+
 static bool
 describe_asked(struct asked_info *asked, const struct engine *e, const struct session_options *o, struct err *err)
 {
     asked->chat = o->chat.on;
+    if (o->chat.on)
+        describe_chat(asked, &o->chat);
     asked->ignore_eos = o->ignore_eos;
     asked->quantize = e->asked.quantize;
     asked->no_heads = e->asked.no_heads;

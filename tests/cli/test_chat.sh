@@ -68,6 +68,14 @@ works "a template from a file" run --chat-template "$TMP/mine.jinja" -p hello -n
 printf '[hello]' >"$TMP/text"
 check "stands in for the model's" began_with "$TMP/mine"
 refuses "one that the model hasn't" 2 "no chat template 'rag', but: default" run --chat-template rag -p hello "$CHAT"
+refuses "a variable's line breaks are JSON's" 2 'a line break in a value' run --chat-var "a=
+b" -p hello "$CHAT"
+if [ -n "$HAVE_PYTHON" ]; then
+    works "a run says what it was asked for" run --chat-var a=1 --chat-var 'b="x y"' --tools "$TMP/tools.json" --chat-date 2026-12-31 \
+        --chat-template "$TMP/mine.jinja" -p hello -n 2 --trace "$TMP/asked" "$CHAT"
+    check "of the chat, too" json_holds "$TMP/asked/run.json" '[j["asked"]["chat_vars"], j["asked"]["chat_date"]] == ["a=1\\x0ab=\"x y\"", "2026-12-31 00:00"]'
+    check "and its files" json_holds "$TMP/asked/run.json" '"tools.json" in j["asked"]["tools"] and "mine.jinja" in j["asked"]["chat_template"]'
+fi
 refuses "a variable needs a value" 2 'NAME=VALUE is wanted' run --chat-var thinking -p hello "$CHAT"
 
 # ---- what can't be run is said ----

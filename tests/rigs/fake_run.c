@@ -21,6 +21,10 @@ ask_for_much(struct run_info *run)
     run->asked = (struct asked_info){.chat = true,
                                      .ignore_eos = true,
                                      .system = strdup("Be\n\"brief\", \\ it\x1b\xff"),
+                                     .chat_vars = "thinking=false\nwho=\"it's\"",
+                                     .tools = "some tools.json",
+                                     .chat_template = "tool_use",
+                                     .chat_date = "2026-03-05 14:30",
                                      .isa = "avx2",
                                      .gpu = "0",
                                      .policy_state = "state \"of\" it"};

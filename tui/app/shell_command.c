@@ -109,15 +109,31 @@ put_machine(FILE *out, const struct run_info *info)
         fprintf(out, " -t %u", (unsigned)info->threads);
 }
 
+static void
+put_chat(FILE *out, const struct asked_info *asked)
+{
+    put_switch(out, "--chat", asked->chat);
+    if (asked->system != NULL)
+        put_option(out, "--system", asked->system);
+    for (const char *line = asked->chat_vars; *line != '\0';) {
+        char one[ASKED_VARS];
+        const size_t n = strcspn(line, "\n");
+        snprintf(one, sizeof one, "%.*s", (int)n, line);
+        put_option(out, "--chat-var", one);
+        line += n + (line[n] != '\0');
+    }
+    put_given(out, "--tools", asked->tools);
+    put_given(out, "--chat-template", asked->chat_template);
+    put_given(out, "--chat-date", asked->chat_date);
+}
+
 /* What is gone on from, how far. */
 static void
 put_text(FILE *out, const struct stretch *s, const struct run_info *info, const char *prompt)
 {
     const struct asked_info *asked = &info->asked;
     const bool list = s->prompt == 0 && asked->prompts[0] != '\0', one = info->prompts == info->sequences;
-    put_switch(out, "--chat", asked->chat);
-    if (asked->system != NULL)
-        put_option(out, "--system", asked->system);
+    put_chat(out, asked);
     put_switch(out, "--ignore-eos", asked->ignore_eos);
     fprintf(out, " -c %u", (unsigned)info->ctx);
     if (asked->batch > 0 || (info->sequences > 1 && one)) /* older traces don't say what was asked for */

@@ -37,13 +37,16 @@ test_a_shell_takes_every_word_as_it_was_meant(void **state)
     got[fread(got, 1, sizeof got - 1, shell)] = '\0';
     assert_int_equal(pclose(shell), 0);
     char expected[4096];
-    snprintf(expected, sizeof expected,
-             "[run][--policy][specbound][--set][tau=0.7][--head][trained][--draft][%s][--profile][%s][--heads][%s]"
-             "[--exact][--backend][cpu][--isa][avx2][--gpu][0][-t][2][--temp][0.7][--top-k][40][--top-p][0.95][--seed]"
-             "[18446744073709551615][--chat][--system][%s][--ignore-eos][-c][%u][-n][128][--policy-state][%s][-p][%s]"
-             "[--][%s]",
-             info.helpers[HELPER_DRAFT].path, info.profile.path, info.exit_heads.path, info.asked.system,
-             (unsigned)info.ctx, info.asked.policy_state, prompt, info.model_path);
+    snprintf(
+        expected, sizeof expected,
+        "[run][--policy][specbound][--set][tau=0.7][--head][trained][--draft][%s][--profile][%s][--heads][%s]"
+        "[--exact][--backend][cpu][--isa][avx2][--gpu][0][-t][2][--temp][0.7][--top-k][40][--top-p][0.95][--seed]"
+        "[18446744073709551615][--chat][--system][%s][--chat-var][thinking=false][--chat-var][who=\"it's\"][--tools]"
+        "[some tools.json][--chat-template][tool_use][--chat-date][2026-03-05 "
+        "14:30][--ignore-eos][-c][%u][-n][128][--policy-state][%s][-p][%s]"
+        "[--][%s]",
+        info.helpers[HELPER_DRAFT].path, info.profile.path, info.exit_heads.path, info.asked.system, (unsigned)info.ctx,
+        info.asked.policy_state, prompt, info.model_path);
     assert_string_equal(got, expected);
     free(command);
     run_info_free(&info);
