@@ -19,6 +19,7 @@ int train_accept_main(int argc, char **argv);
 int train_profile_main(int argc, char **argv);
 int plot_main(int argc, char **argv);
 int diff_main(int argc, char **argv);
+int models_main(int argc, char **argv);
 int completions_main(int argc, char **argv);
 
 /* Prints "specscope: …" on stderr and gives the exit status that the error stands for. */

@@ -2,7 +2,9 @@
 #include "cli/options/option_table.h"
 
 #define BUNDLED "without it the bundled model is used."
-#define MODEL   "\n\nMODEL is a .gguf file or a Hugging Face folder; " BUNDLED
+#define MODEL                                                                                                          \
+    "\n\nMODEL is a .gguf file or a Hugging Face folder, or hf:ORG/NAME or ollama:NAME that is on this machine\n"      \
+    "(`specscope models` lists them); " BUNDLED
 
 static const char *const trained[] = {"heads", "accept", "profile"};
 static const char *const figures[] = {"layers", "series", "exits", "reliability", "mask", "grid", "pareto", "versus"};
@@ -28,6 +30,10 @@ const struct command_row command_rows[] = {
     ROW(COMMAND_BENCH, "bench", bench_main, "bench [options] [MODEL]",
         "policies side by side on the same prompts" MODEL, ONE_MODEL, .config = true),
     ROW(COMMAND_INFO, "info", info_main, "info [options] [MODEL]", "what is in a model" MODEL, ONE_MODEL),
+    ROW(COMMAND_MODELS, "models", models_main, "models",
+        "the models on this machine: bundled, in the caches of Hugging Face, Ollama, LM Studio and llama.cpp; which "
+        "run",
+        "it takes no arguments"),
     ROW(COMMAND_TOKENIZE, "tokenize", tokenize_main, "tokenize [options] [MODEL] < TEXT",
         "text on standard input to token ids, one a line\n\nMODEL is a .gguf file, a Hugging Face folder or a "
         "tokenizer.json (a vocabulary without weights will do);\n" BUNDLED,

@@ -9,6 +9,7 @@
 #include "cli/base/commands.h"
 #include "cli/options/option_config.h"
 #include "cli/options/option_conflicts.h"
+#include "cli/options/option_models.h"
 #include "cli/options/option_table.h"
 
 #define LONG 256 /* getopt's values from here on are rows of the table */
@@ -161,7 +162,7 @@ bool
 options_begin(struct options *o, enum command command, int argc, char **argv, int *status)
 {
     struct err err = {0};
-    bool ok = options_read(o, command, argc, argv, &err);
+    bool ok = options_read(o, command, argc, argv, &err) && options_find_models(o, &err);
     if (ok && o->finished && fflush(stdout) != 0)
         ok = err_set(&err, ERR_WORK, "stdout: %s", strerror(errno));
     *status = ok ? 0 : command_failed(&err);

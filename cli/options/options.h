@@ -20,7 +20,8 @@ enum command {
     COMMAND_TRAIN_PROFILE = 1024,
     COMMAND_PLOT = 2048,
     COMMAND_DIFF = 4096,
-    COMMAND_ALL = 8191
+    COMMAND_MODELS = 8192,
+    COMMAND_ALL = 16383
 };
 
 struct option_list {

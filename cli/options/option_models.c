@@ -1,0 +1,42 @@
+#include "cli/options/option_models.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "engine/model/model_places.h"
+
+#define WITH_MODELS                                                                                                    \
+    (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH | COMMAND_INFO | COMMAND_TOKENIZE | COMMAND_TRAIN_HEADS |             \
+     COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
+
+static bool
+find(struct options *o, const char **model, struct err *err)
+{
+    char path[PATH_MAX];
+    if (!model_find(*model, path, sizeof path, err))
+        return false;
+    if (strcmp(path, *model) == 0)
+        return true;
+    if (o->n_owned == sizeof o->owned / sizeof *o->owned || (o->owned[o->n_owned] = strdup(path)) == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the name of a model");
+    *model = o->owned[o->n_owned++];
+    return true;
+}
+
+/* "none" and "self:6" stand for themselves. */
+static bool
+is_model(const char *helper)
+{
+    return helper != NULL && strcmp(helper, "none") != 0 && strncmp(helper, "self:", 5) != 0;
+}
+
+bool
+options_find_models(struct options *o, struct err *err)
+{
+    if (o->finished || (o->command & WITH_MODELS) == 0)
+        return true;
+    for (int i = 0; i < HELPERS; i++)
+        if (is_model(o->helpers[i]) && !find(o, &o->helpers[i], err))
+            return false;
+    return o->model == NULL || find(o, &o->model, err);
+}
