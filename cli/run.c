@@ -1,5 +1,6 @@
 /* specscope run: text to stdout, a summary line to stderr. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -97,11 +98,14 @@ summary(const struct outcome *out, const struct session_options *o, const char *
     char sequences[40] = "";
     if (o->batch > 0)
         snprintf(sequences, sizeof sequences, "%zu sequences, ", out->n_texts);
-    fprintf(
-        stderr,
-        "%s: %s%zu tokens, %.1f tokens/s%s, %.2f tokens/round, acceptance %.2f, eTPL %.3f, modelled %.2f×; end: %s\n",
-        o->policy, sequences, outcome_tokens(out), m.tokens_per_s, all_in, m.tokens_per_round,
-        m.acceptance_rate >= 0 ? m.acceptance_rate : 0.0, m.etpl, m.modelled, why);
+    fprintf(stderr, "%s: %s%zu tokens, ", o->policy, sequences, outcome_tokens(out));
+    if (isnan(m.tokens_per_round)) /* the first token comes with the prompt */
+        fprintf(stderr, "no round");
+    else
+        fprintf(stderr, "%.1f tokens/s%s, %.2f tokens/round, acceptance %.2f, eTPL %.3f, modelled %.2f×",
+                m.tokens_per_s, all_in, m.tokens_per_round, m.acceptance_rate >= 0 ? m.acceptance_rate : 0.0, m.etpl,
+                m.modelled);
+    fprintf(stderr, "; end: %s\n", why);
 }
 
 static void

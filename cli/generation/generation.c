@@ -100,6 +100,17 @@ note_tokenizer(const struct options *o, struct engine *engine)
         snprintf(engine->note, sizeof engine->note, "%s", tokenizer_note(t));
 }
 
+/* Positions beyond those that a model was trained with are no error, but nothing that it was made for. */
+static void
+note_context(const struct options *o, struct engine *engine)
+{
+    const uint32_t trained = engine->model->ctx_train;
+    if (engine->note[0] == '\0' && o->ctx > trained && trained > 0)
+        snprintf(engine->note, sizeof engine->note,
+                 "a context of %u tokens is more than the model was trained with (%u): text beyond may be poor",
+                 (unsigned)o->ctx, (unsigned)trained);
+}
+
 /* What the policies need that were asked for. */
 static unsigned
 needed(const struct options *o)
@@ -171,6 +182,7 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
         clear_progress();
     if (ok) {
         note_profile(o, *engine);
+        note_context(o, *engine);
         note_tokenizer(o, *engine);
     }
     if (ok && o->command != COMMAND_SCOPE)

@@ -5,6 +5,7 @@
 
 #include "engine/base/printable.h"
 #include "engine/model/arch_hf.h"
+#include "kernels/tensor.h"
 
 #define REMEDY ARCH_HF_REMEDY
 
@@ -88,13 +89,25 @@ tensor_name(const struct arch_source *s, size_t index, const char **name, size_t
     *len = strlen(*name);
 }
 
+/* A head in the file that is not the embedding's copy is the model's, whatever the configuration says: so transformers has it. */
+static bool
+has_own_head(const struct arch_source *s)
+{
+    struct arch_tensor head, embedding;
+    if (!s->tensor(s, s->names->head, &head))
+        return false;
+    if (!s->tensor(s, s->names->embedding, &embedding) || head.type != embedding.type || head.rows != embedding.rows ||
+        head.cols != embedding.cols || head.type >= WEIGHT_TYPES || head.rows == 0)
+        return true;
+    return memcmp(head.data, embedding.data, (size_t)head.rows * tensor_row_bytes(head.type, (size_t)head.cols)) != 0;
+}
+
 static bool
 is_tied(const struct hf_folder *f, const struct arch_source *s)
 {
     const cJSON *tie = arch_hf_entry(f->config, "tie_word_embeddings");
-    if (cJSON_IsBool(tie))
-        return cJSON_IsTrue(tie);
-    return (s->arch->traits & ARCH_TIED) != 0 || hf_folder_find(f, s->names->head) == NULL;
+    const bool said = cJSON_IsBool(tie) ? cJSON_IsTrue(tie) : (s->arch->traits & ARCH_TIED) != 0;
+    return cJSON_IsFalse(tie) ? false : said ? !has_own_head(s) : hf_folder_find(f, s->names->head) == NULL;
 }
 
 /* Llama's names, but for those that the architecture has of its own. */
