@@ -50,7 +50,18 @@ refuse_variants(const struct hf_folder *f, struct err *err)
                     {"qk_layernorm", "norms of queries and keys of its own kind"},
                     {"clip_qkv", "clipped queries, keys and values"},
                     {"use_bidirectional_attention", "attention to what is to come"}};
-    const cJSON *quant = arch_hf_entry(f->config, "quantization_config");
+    const cJSON *quant = arch_hf_entry(f->config, "quantization_config"),
+                *kind = cJSON_GetArrayItem(arch_hf_entry(f->config, "architectures"), 0);
+    if (cJSON_IsString(kind) &&
+        (strcasestr(kind->valuestring, "eagle") != NULL || strcasestr(kind->valuestring, "medusa") != NULL))
+        return err_set(err, ERR_WORK, "%s: holds heads that draft for another model (EAGLE, Medusa), and no model",
+                       f->path);
+    if (cJSON_IsObject(arch_hf_entry(f->config, "quantization")))
+        return err_set(
+            err, ERR_WORK,
+            "%s: its weights are quantised as MLX has it, which is not supported; take the folder in BF16 or F16, "
+            "or a GGUF file",
+            f->path);
     char shown[40];
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
         const cJSON *v = arch_hf_entry(f->config, variants[i].key);

@@ -18,6 +18,7 @@
 #include "engine/base/little_endian.h"
 #include "engine/base/printable.h"
 #include "engine/model/gguf_types.h"
+#include "engine/model/lfs_pointer.h"
 
 #define DEFAULT_ALIGNMENT 32u
 #define LARGEST_ALIGNMENT (1u << 20)
@@ -319,7 +320,9 @@ parse(struct gguf *g, struct err *err)
 {
     struct cursor c = {.g = g, .len = (size_t)g->file_bytes, .err = err};
     if (c.len < 4 || memcmp(g->map, "GGUF", 4) != 0)
-        return err_set(err, ERR_WORK, "%s: is not a GGUF file (it does not begin with \"GGUF\")", g->path);
+        return lfs_pointer(g->path, g->map, c.len, err)
+                   ? false
+                   : err_set(err, ERR_WORK, "%s: is not a GGUF file (it does not begin with \"GGUF\")", g->path);
     c.at = 4;
     if (!read_u32(&c, &g->version, "the header"))
         return false;

@@ -233,6 +233,9 @@ hf_folder_open(struct hf_folder **out, const char *path, bool weights, struct er
     if (f == NULL)
         return false;
     bool ok = read_object(&f->config, f->path, "config.json", err);
+    if (ok && f->config == NULL && exists_in(f->path, "adapter_config.json"))
+        ok = err_set(err, ERR_WORK, "%s: holds an adapter (LoRA) and no model; merge it into its model and give that",
+                     path);
     if (ok && f->config == NULL)
         ok = err_set(err, ERR_WORK, "%s: is a folder without config.json; give a .gguf file or a Hugging Face folder",
                      f->path);

@@ -7,6 +7,7 @@
  * one, before cJSON sees a byte of it. cJSON holds numbers as doubles: whole ones are exact up to 2^53, more than any file
  * has bytes, and larger ones are refused. */
 #include "engine/model/safetensors.h"
+#include "engine/model/lfs_pointer.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -155,6 +156,8 @@ parse(struct safetensors *f, struct err *err)
     if (f->file_bytes < 8)
         return err_set(err, ERR_WORK, "%s: is no safetensors file (it has only %" PRIu64 " bytes)", f->path,
                        f->file_bytes);
+    if (lfs_pointer(f->path, f->map, (size_t)f->file_bytes, err))
+        return false;
     const uint64_t n = little_endian(f->map, 8);
     if (n > LONGEST_HEADER || n > f->file_bytes - 8)
         return err_set(err, ERR_WORK,

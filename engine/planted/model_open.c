@@ -147,6 +147,12 @@ read_gguf(struct model *m, const struct model_options *options, struct err *err)
         return refuse_vocabulary(m, options, err) && tokenizer_open(&m->tokenizer, g, err) &&
                gguf_get_u32(g, key, 0, &m->ctx_train, err);
     }
+    struct slice kind;
+    if (!gguf_get_string(g, "general.type", &kind, err))
+        return false;
+    if (slice_is(kind, "adapter"))
+        return err_set(err, ERR_WORK, "%s: is an adapter (LoRA), and no model; merge it into its model and give that",
+                       m->path);
     const struct arch *known = arch_of_gguf(m->path, arch, err);
     if (known == NULL)
         return false;

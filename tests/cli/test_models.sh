@@ -52,6 +52,21 @@ check "… and why one does not run" grep -q 'broken.gguf *-  .*damaged' "$WORK/
 check "every line names a model" sh -c "[ \$(wc -l <'$WORK/list') = 6 ]"
 check "nothing there is said" sh -c "HOME=/nonesuch '$PROGRAM' models | grep -q 'nothing in the caches'"
 check "a manifest that is none is passed over" sh -c "echo '{' >'$OLLAMA/manifests/registry.ollama.ai/library/toy/latest'; ! '$PROGRAM' models | grep -q ollama"
+# What is no model says what it is.
+kind() { rm -rf "$WORK/kind"; cp -rL "$ROOT/tests/golden/models/llama" "$WORK/kind"; }
+kind
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 7\n' >"$WORK/kind/model.safetensors"
+cp "$WORK/kind/model.safetensors" "$WORK/pointer.gguf"
+check "a Git LFS pointer in a folder" refused "$WORK/kind" 'Git LFS pointer.*git lfs pull'
+check "a Git LFS pointer for a GGUF file" refused "$WORK/pointer.gguf" 'Git LFS pointer.*git lfs pull'
+kind
+sed -i 's/{/{"quantization": {"bits": 4},/' "$WORK/kind/config.json"
+check "an MLX folder" refused "$WORK/kind" 'MLX'
+kind
+sed -i 's/LlamaForCausalLM/LlamaForCausalLMEagle3/' "$WORK/kind/config.json"
+check "an EAGLE head" refused "$WORK/kind" 'draft for another model'
+rm -rf "$WORK/kind" && mkdir "$WORK/kind" && echo '{"peft_type":"LORA"}' >"$WORK/kind/adapter_config.json"
+check "an adapter" refused "$WORK/kind" 'adapter (LoRA)'
 printf '../../../../etc\n' >"$CACHE/models--org--tiny/refs/main"
 check "a ref that climbs is passed over" is hf:org/tiny gemma3_text
 exit $STATUS
