@@ -149,6 +149,30 @@ replay_rewound(struct replay *r)
     return rewound;
 }
 
+static bool
+rewind_now(struct replay *r)
+{
+    r->want_rewind = false;
+    r->have = r->handed_out = r->at_end = false;
+    r->failure.kind = ERR_NONE;
+    return begin_again(r);
+}
+
+bool
+replay_foresee(struct replay *r, void (*take)(void *user, const struct event *), void *user, struct err *err)
+{
+    if (r->follows) /* what is to come nobody knows */
+        return true;
+    bool ok = r->pair != NULL ? trace_pair_rewind_brief(r->pair, &r->failure)
+                              : trace_reader_rewind_brief(r->reader, &r->failure);
+    while (ok && next_event(r))
+        take(user, &r->event);
+    ok = ok && r->failure.kind == ERR_NONE;
+    if (!ok && err != NULL)
+        *err = r->failure;
+    return rewind_now(r) && ok; /* what is broken is said again where it is */
+}
+
 /* ---- playing ---- */
 
 static void
@@ -221,15 +245,6 @@ fetch(struct replay *r, struct err *err)
     if (r->failure.kind != ERR_NONE && err != NULL)
         *err = r->failure;
     return r->failure.kind == ERR_NONE;
-}
-
-static bool
-rewind_now(struct replay *r)
-{
-    r->want_rewind = false;
-    r->have = r->handed_out = r->at_end = false;
-    r->failure.kind = ERR_NONE;
-    return begin_again(r);
 }
 
 static void

@@ -42,6 +42,10 @@ void replay_close(struct replay *);
 const struct run_info *replay_info(const struct replay *);
 struct replay_status replay_status(const struct replay *);
 
+/* Before anything was handed out: all events that there are by now, but for what layers and policies said, to whom they concern
+ * beforehand. The play head stays at the start. Of one that is being written: none. */
+bool replay_foresee(struct replay *, void (*take)(void *user, const struct event *), void *user, struct err *);
+
 /* The next event that is due at the monotonic time now_us, or NULL; valid until the next call. False when the trace
  * turns out to be broken: it stays where it is, at its end. */
 bool replay_next(struct replay *, uint64_t now_us, const struct event **, struct err *);

@@ -224,7 +224,7 @@ saved_run_open(struct saved_run *s, const struct saved_choice *choice, struct er
     if (!trace_reader_open(&s->reader, choice->folder, err))
         return false;
     s->info = trace_reader_info(s->reader);
-    return survey(s, choice->run, err) && saved_run_rewind(s, err);
+    return survey(s, choice->run, err) && saved_run_rewind(s, false, err);
 }
 
 void
@@ -237,10 +237,10 @@ saved_run_close(struct saved_run *s)
 }
 
 bool
-saved_run_rewind(struct saved_run *s, struct err *err)
+saved_run_rewind(struct saved_run *s, bool brief, struct err *err)
 {
     s->left = false;
-    return trace_reader_rewind(s->reader, err);
+    return brief ? trace_reader_rewind_brief(s->reader, err) : trace_reader_rewind(s->reader, err);
 }
 
 static bool

@@ -42,7 +42,7 @@ struct saved_run {
  * saved_run_close() also after a failure. */
 bool saved_run_open(struct saved_run *, const struct saved_choice *, struct err *);
 void saved_run_close(struct saved_run *);
-bool saved_run_rewind(struct saved_run *, struct err *);
+bool saved_run_rewind(struct saved_run *, bool brief, struct err *); /* brief: without what layers and policies said */
 /* The next of its events: VOCAB of all runs up to its own, at time 0; its TOKEN, LAYER, SERIES, VERDICT, ROUND; of controls those
  * that are about it, `end` among them, `run`, `prompt`, `versus` and what a person did to the screen's run (paused, broke, looked
  * out) not. t_us is from its beginning. False with err->kind == ERR_NONE at the end. */

@@ -84,8 +84,8 @@ trace_pair_duration_us(const struct trace_pair *p)
     return p->side[0].run.duration_us + p->side[1].run.duration_us;
 }
 
-bool
-trace_pair_rewind(struct trace_pair *p, struct err *err)
+static bool
+rewind_both(struct trace_pair *p, bool brief, struct err *err)
 {
     p->stage = OPENING;
     p->step = p->turn = p->round = 0;
@@ -99,13 +99,25 @@ trace_pair_rewind(struct trace_pair *p, struct err *err)
         s->own_round = s->run.begin_round;
         s->round = 0;
         s->end[0] = '\0';
-        if (!saved_run_rewind(&s->run, &p->failure)) {
+        if (!saved_run_rewind(&s->run, brief, &p->failure)) {
             if (err != NULL)
                 *err = p->failure;
             return false;
         }
     }
     return true;
+}
+
+bool
+trace_pair_rewind(struct trace_pair *p, struct err *err)
+{
+    return rewind_both(p, false, err);
+}
+
+bool
+trace_pair_rewind_brief(struct trace_pair *p, struct err *err)
+{
+    return rewind_both(p, true, err);
 }
 
 /* ---- the stream ---- */

@@ -22,5 +22,6 @@ uint64_t trace_pair_duration_us(const struct trace_pair *);
 /* The next event; its texts live until the next call. False with err->kind == ERR_NONE at the end. */
 bool trace_pair_next(struct trace_pair *, struct event *, struct err *);
 bool trace_pair_rewind(struct trace_pair *, struct err *);
+bool trace_pair_rewind_brief(struct trace_pair *, struct err *); /* as trace_reader_rewind_brief() */
 
 #endif

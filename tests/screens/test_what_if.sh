@@ -67,7 +67,7 @@ check "the scope ends well, with two settings" until_true 15 test -s "$WORK/run/
 terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/specbound"
 check "a replay foretells from its trace" wait_for 'alpha .*[▂▃▄▅▆▇█].*├*'
 tm send-keys w
-check "w opens a grid there, too" wait_for 'what if, [0-9]* tokens'
+check "w opens a grid there, too" wait_for 'tokens/round  acceptance'
 tm send-keys Up Enter
 check "whose values can't be taken" wait_for 'this is a replay: a knob'
 tm send-keys Escape q

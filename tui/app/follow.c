@@ -12,13 +12,33 @@
 #define SLICE_US 12000  /* taking events in never holds the keys up for longer */
 #define QUIET_US 150000 /* so long without an event, and everything asked for has been done */
 
+static void
+foresee(void *user, const struct event *e)
+{
+    stretches_event(user, e);
+}
+
+bool
+follow_foresee(struct followed *f, struct err *err)
+{
+    struct err broken = {0};
+    if (f->ahead != NULL)
+        stretches_close(f->ahead);
+    f->ahead = NULL;
+    if (!stretches_open(&f->ahead, f->info, err))
+        return false;
+    replay_foresee(f->source->replay, foresee, f->ahead, &broken); /* a broken trace says so when it comes to that */
+    return true;
+}
+
 bool
 follow_open(struct followed *f, const struct source *source, struct err *err)
 {
     *f = (struct followed){.now = *source, .given = *source};
     f->source = &f->now;
     f->info = follow_live(f) ? session_info(source->session) : replay_info(source->replay);
-    return scope_open(&f->scope, f->info, err) && sweeping_open(&f->sweeping, source->session, f->info, err);
+    return scope_open(&f->scope, f->info, err) && (follow_live(f) || follow_foresee(f, err)) &&
+           sweeping_open(&f->sweeping, source->session, f->info, err);
 }
 
 bool
@@ -47,6 +67,7 @@ follow_close(struct followed *f)
     if (f->reader != NULL)
         event_reader_close(f->reader);
     scope_close(f->scope);
+    stretches_close(f->ahead);
     if (f->beside != NULL)
         replay_close(f->beside);
     sweeping_close(&f->sweeping);

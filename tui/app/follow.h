@@ -16,6 +16,7 @@ struct followed {
     struct saved_choice first; /* of which this is the first one */
     const struct run_info *info;
     struct scope *scope;
+    struct stretches *ahead;     /* of all of a replay, the future, too; NULL: not known */
     struct event_reader *reader; /* of a live session's log; NULL: not started, or a replay */
     uint64_t lost;               /* events that the scope was told of as lost */
     uint64_t event_us, post_us;  /* when the last event came, the last control went */
@@ -51,6 +52,8 @@ bool follow_post_of(struct followed *, uint32_t seq, enum control_kind, const ch
  * there is something new to draw that the scope knows nothing of. */
 bool follow_events(struct followed *, struct selection *, struct message *);
 
+/* What will be turned in the replay that is followed, before it plays. False: it can't be read, *err says why. */
+bool follow_foresee(struct followed *, struct err *);
 /* In a replay, follow_beside.c. The saved run of that folder beside the one that is replayed, from about where it stands; or the
  * first one alone again. The scope is another one then. False: *err says why not, and all is as it was. */
 bool follow_beside(struct followed *, const char *folder, struct err *);

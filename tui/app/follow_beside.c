@@ -17,6 +17,8 @@ change_over(struct followed *f, struct replay *to, struct err *err)
     f->scope = scope;
     f->info = replay_info(to);
     f->now.replay = to;
+    stretches_close(f->ahead);
+    f->ahead = NULL;
     f->ended = f->searching = f->found = false;
     f->break_round = 0;
     f->broken.kind = ERR_NONE;
@@ -61,6 +63,7 @@ follow_beside(struct followed *f, const char *folder, struct err *err)
         replay_close(f->beside);
     f->beside = both;
     f->first = first;
+    (void)follow_foresee(f, NULL); /* out of memory: it goes without */
     take_place(both, &before);
     return true;
 }
@@ -77,6 +80,7 @@ follow_alone(struct followed *f, struct err *err)
         return false;
     replay_close(f->beside);
     f->beside = NULL;
+    (void)follow_foresee(f, NULL);
     replay_goto(f->now.replay, 0);
     take_place(f->now.replay, &before);
     return true;

@@ -34,8 +34,12 @@ draw_marks(const struct followed *f, const struct canvas *c, int track, uint64_t
 {
     const struct track t = {.run = f, .columns = track, .run_us = run_us, .duration_us = duration_us};
     struct marks marks;
+    if (f->ahead != NULL) { /* what is still to come is faint */
+        marks_find_ahead(&marks, f->scope, f->ahead, place_mark, &t);
+        marks_draw(&marks, f->scope, c, 0, TRACK_LEFT + track - 1, ROLE_DIM);
+    }
     marks_find(&marks, f->scope, place_mark, &t);
-    marks_draw(&marks, f->scope, c, 0, TRACK_LEFT + track - 1);
+    marks_draw(&marks, f->scope, c, 0, TRACK_LEFT + track - 1, ROLE_LINE);
 }
 
 /* Notes where they were written, or in a live run where they are about. */

@@ -41,6 +41,21 @@ marks_find(struct marks *marks, const struct scope *scope, int (*place)(const vo
 }
 
 void
+marks_find_ahead(struct marks *marks, const struct scope *scope, const struct stretches *all,
+                 int (*place)(const void *user, const struct stretch *), const void *user)
+{
+    const struct stretch *s, *newest = stretches_at(scope_stretches(scope), 0);
+    marks->n = 0;
+    for (uint32_t back = 0; (s = stretches_at(all, back)) != NULL && marks->n < MARKS; back++) {
+        if (newest != NULL && s->number <= newest->number)
+            return;
+        const int x = s->run == scope_now(scope)->run && is_turn(scope, s) ? place(user, s) : -1;
+        if (x >= 0)
+            marks->mark[marks->n++] = (struct mark){.x = x, .stretch = s};
+    }
+}
+
+void
 marks_draw_tick(const struct canvas *c, int y, int x)
 {
     const struct grid_cell *there = grid_at(c->grid, c->y + y, c->x + x);
@@ -66,7 +81,7 @@ room_at(const struct canvas *c, int y, int x, int end)
 }
 
 void
-marks_draw(const struct marks *marks, const struct scope *scope, const struct canvas *c, int y, int end)
+marks_draw(const struct marks *marks, const struct scope *scope, const struct canvas *c, int y, int end, enum role role)
 {
     char text[256];
     end = end > c->cols ? c->cols : end;
@@ -75,12 +90,12 @@ marks_draw(const struct marks *marks, const struct scope *scope, const struct ca
         int room = m->x < end ? room_at(c, y, m->x, end) : 0;
         if (room < 1)
             continue;
-        canvas_text(c, y, m->x, ROLE_LINE, canvas_glyph(c, "┊", ":"));
+        canvas_text(c, y, m->x, role, canvas_glyph(c, "┊", ":"));
         stretch_text(m->stretch, scope_info(scope), true, text, sizeof text);
         if (room > text_width(text) + 1)
-            canvas_text(c, y, m->x + 1, ROLE_LINE, text);
+            canvas_text(c, y, m->x + 1, role, text);
         else if (room >= 8)
-            canvas_word(c, y, m->x + 1, room - 2, ROLE_LINE, MARK_NONE, text);
+            canvas_word(c, y, m->x + 1, room - 2, role, MARK_NONE, text);
         end = m->x < end ? m->x : end;
     }
 }

@@ -22,9 +22,12 @@ const struct stretch *mark_of_round(const struct scope *, uint32_t round);
 /* All turns of the current run; `place` gives each its column, -1: it isn't shown. */
 void marks_find(struct marks *, const struct scope *, int (*place)(const void *user, const struct stretch *),
                 const void *user);
+/* The same of what is still to come of a replay's run: of all its stretches those behind the scope's newest. */
+void marks_find_ahead(struct marks *, const struct scope *, const struct stretches *all,
+                      int (*place)(const void *user, const struct stretch *), const void *user);
 /* Ticks on a row and, behind each, as much of its text as fits before the next tick, before `end`, and before what isn't
  * one of the row's own glyphs (of a line or a bar). */
-void marks_draw(const struct marks *, const struct scope *, const struct canvas *, int y, int end);
+void marks_draw(const struct marks *, const struct scope *, const struct canvas *, int y, int end, enum role);
 void marks_draw_tick(const struct canvas *, int y, int x); /* where nothing stands yet */
 
 #endif

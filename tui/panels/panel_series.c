@@ -152,7 +152,7 @@ draw_axis(const struct series_panel *p, const struct scope *s, const struct canv
     const int x = c->cols - text_width(text);
     if (x > p->plot_x + 6)
         canvas_text(c, y, x, p->read >= 0 ? ROLE_TITLE : ROLE_DIM, text);
-    marks_draw(&p->marks, s, c, y, x);
+    marks_draw(&p->marks, s, c, y, x, ROLE_LINE);
 }
 
 /* As many as fit below each other, from number `from` on. */

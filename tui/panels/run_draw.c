@@ -168,7 +168,7 @@ draw_axis(const struct run_panel *p, const struct view *v, const struct canvas *
     draw_span(p, v->scope, c, y, sel->text, false);
     draw_span(p, v->scope, c, y, sel->layers, true);
     marks_find(&marks, v->scope, place_mark, &a);
-    marks_draw(&marks, v->scope, c, y, c->cols);
+    marks_draw(&marks, v->scope, c, y, c->cols, ROLE_LINE);
     if (!sel->follow && sel->pos >= p->first && sel->pos < scope_now(v->scope)->length)
         canvas_text(c, y, RUN_LABEL + column_of(p, sel->pos), ROLE_CURSOR, "▲");
 }

@@ -77,7 +77,7 @@ scope_record(const struct scope *s, struct layer_record *out)
     while (first > 1 && end - first < RECORD_ROWS && told_at(s, first - 1, told))
         first--;
     if (end - first < 2)
-        return "not all layers were asked here; a run with --probe all asks them";
+        return "not all layers were asked (--probe all)";
     out->first = prompt = first - 1;
     while ((c = scope_column(s, prompt)) != NULL && c->fate == FATE_PROMPT)
         prompt++;

@@ -97,17 +97,47 @@ test_texts_give_way_to_the_next_tick(void **state)
             canvas_text(&c, 0, x, ROLE_DIM, "─");
         marks_find(&marks, f->scope, place, &scale);
         assert_int_equal(marks.n, 2);
-        marks_draw(&marks, f->scope, &c, 0, 100);
+        marks_draw(&marks, f->scope, &c, 0, 100, ROLE_LINE);
         for (int i = 0; i < 2; i++)
             assert_string_equal(grid_at(&f->grid, 0, marks.mark[i].x)->text, "┊");
         const bool whole = strstr(line(f, 0), "┊τ 0.55→0.7") != NULL;
         assert_true(whole == (6 * scale > 11));
     }
     canvas_text(&c, 0, 18, ROLE_KNOB, "●"); /* where a replay stands is never hidden */
-    marks_draw(&marks, f->scope, &c, 0, 100);
+    marks_draw(&marks, f->scope, &c, 0, 100, ROLE_LINE);
     assert_string_equal(grid_at(&f->grid, 0, 18)->text, "●");
     assert_null(mark_of_round(f->scope, 4));
     assert_non_null(mark_of_round(f->scope, 5));
+}
+
+/* All of the run is known to `all`, the scope has seen it up to the second turn. */
+static void
+test_turns_to_come_are_those_behind_the_newest(void **state)
+{
+    struct fixture *f = *state;
+    struct stretches *all;
+    struct err err = {0};
+    struct marks marks;
+    const int scale = 5;
+    assert_true(stretches_open(&all, &f->info, &err));
+    rounds(f, 4);
+    turn(f, "tau", "0.55", "0.7");
+    rounds(f, 4);
+    see(f);
+    turn(f, "tau", "0.7", "0.3");
+    rounds(f, 4);
+    for (size_t i = 0; i < f->stream.n; i++)
+        stretches_event(all, &f->stream.events[i]);
+    marks_find_ahead(&marks, f->scope, all, place, &scale);
+    assert_int_equal(marks.n, 1);
+    assert_string_equal(marks.mark[0].stretch->change[0].after, "0.3");
+    marks_find(&marks, f->scope, place, &scale);
+    assert_int_equal(marks.n, 1);
+    assert_string_equal(marks.mark[0].stretch->change[0].after, "0.7");
+    see(f); /* it plays on: nothing is to come any more */
+    marks_find_ahead(&marks, f->scope, all, place, &scale);
+    assert_int_equal(marks.n, 0);
+    stretches_close(all);
 }
 
 int
@@ -117,6 +147,7 @@ main(void)
         PANEL_TEST(test_a_rounds_line_says_what_was_turned_before_it),
         PANEL_TEST(test_series_have_a_tick_with_its_text),
         PANEL_TEST(test_texts_give_way_to_the_next_tick),
+        PANEL_TEST(test_turns_to_come_are_those_behind_the_newest),
     };
     return cmocka_run_group_tests_name("marks", tests, NULL, NULL);
 }

@@ -71,11 +71,57 @@ test_a_replay_steps_and_jumps_through_both(void **state)
     replay_close(r);
 }
 
+/* ---- what is to come ---- */
+
+static void
+count(void *user, const struct event *e)
+{
+    uint64_t *n = user;
+    n[0] += e->type == EVENT_ROUND;
+    n[1] += e->type == EVENT_CONTROL;
+    n[2] += e->type == EVENT_LAYER || e->type == EVENT_SERIES;
+}
+
+static void
+known_beforehand(struct replay *r)
+{
+    uint64_t before[3] = {0}, played[3] = {0};
+    const struct event *e;
+    struct err err = {0};
+    assert_true(replay_foresee(r, count, before, &err));
+    assert_int_equal(replay_status(r).t_us, 0);
+    assert_false(replay_status(r).at_end);
+    replay_goto(r, UINT64_MAX);
+    while (replay_next(r, 0, &e, &err) && e != NULL)
+        count(played, e);
+    assert_true(replay_status(r).at_end);
+    assert_true(before[0] > 5 && before[1] > 3 && played[2] > 100);
+    assert_int_equal(before[0], played[0]);
+    assert_int_equal(before[1], played[1]);
+    assert_int_equal(before[2], 0);
+    replay_close(r);
+}
+
+/* Controls and rounds of all there is, and then all of it from the start. */
+static void
+test_what_is_to_come_is_known_beforehand(void **state)
+{
+    const struct saved_runs *t = *state;
+    const struct saved_choice two[2] = {{t->bound, 0, 0}, {t->skip, 0, 0}};
+    struct replay *r;
+    struct err err = {0};
+    assert_true(replay_open_pair(&r, two, &err));
+    known_beforehand(r);
+    assert_true(replay_open(&r, t->bound, &err));
+    known_beforehand(r);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_replay_steps_and_jumps_through_both),
+        cmocka_unit_test(test_what_is_to_come_is_known_beforehand),
     };
     return cmocka_run_group_tests(tests, saved_runs_open, saved_runs_close);
 }
