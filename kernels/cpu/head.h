@@ -8,6 +8,11 @@
 void head_logits(struct worker *); /* rows ready..n-1; ends with a barrier */
 void head_pieces(struct worker *); /* summaries of this worker's share; no barrier */
 
+/* Both at once, for all rows of the table (up to HEAD_ROWS), whose logits nobody will ask for: a worker takes its pieces one
+ * after the other, all rows while the piece's weights are in its cache. So weights are read once, and logits come no
+ * further than that cache. No barrier. */
+void head_stream(struct worker *);
+
 /* A row's guess from its pieces, and its softmax: max, sum exp(z - max). */
 void head_combine(const struct store *, size_t row, struct guess *, double *max, double *sum);
 

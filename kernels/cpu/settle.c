@@ -188,6 +188,20 @@ settle_group_bytes(const struct weights *w, size_t *q, size_t *scale)
     }
 }
 
+struct matrix
+matrix_part(const struct matrix *m, struct range part)
+{
+    struct matrix some = *m;
+    some.rows = (uint32_t)(part.last - part.first);
+    if (m->data != NULL)
+        some.data = (const char *)m->data + part.first * tensor_row_bytes(m->type, m->cols);
+    if (m->q != NULL) {
+        some.q += part.first / Q8_GROUP * group_quant_bytes(m);
+        some.scale += part.first / Q8_GROUP * group_scale_bytes(m);
+    }
+    return some;
+}
+
 void
 multiply_from_file(const struct cpu_isa *isa, const struct matrix *m, const struct acts *x, size_t n, size_t first,
                    size_t last, float *y, size_t ld, struct group_buffer buffer)

@@ -8,6 +8,7 @@
 #define KERNELS_CPU_SETTLE_H
 
 #include "kernels/cpu/weights.h"
+#include "kernels/team.h"
 
 enum settling {
     UNIT_IN_FILE, /* nobody has used it */
@@ -48,6 +49,9 @@ struct group_buffer {
     unsigned char *q, *scale;
 };
 void settle_group_bytes(const struct weights *, size_t *q, size_t *scale); /* 0: no matrix is interleaved */
+
+/* Outputs `part` of a matrix, which begin at a group. */
+struct matrix matrix_part(const struct matrix *, struct range part);
 
 /* multiply() (dequantise.h) for a matrix that has not settled. */
 void multiply_from_file(const struct cpu_isa *, const struct matrix *, const struct acts *x, size_t n, size_t first,

@@ -43,13 +43,13 @@ take_all(struct store *s)
     s->turns = blocks_take(&s->blocks, 2 * rows * d->rope_dims + 2, sizeof *s->turns);
     s->head.n_pieces = (d->vocab + PIECE - 1) / PIECE;
     s->head.logits = blocks_take(&s->blocks, (size_t)HEAD_TILE * d->vocab, sizeof *s->head.logits);
-    s->head.pieces = blocks_take(&s->blocks, HEAD_TILE * s->head.n_pieces, sizeof *s->head.pieces);
-    s->head.shifted = blocks_take(&s->blocks, (size_t)HEAD_TILE * d->width, sizeof *s->head.shifted);
+    s->head.pieces = blocks_take(&s->blocks, HEAD_ROWS * s->head.n_pieces, sizeof *s->head.pieces);
+    s->head.shifted = blocks_take(&s->blocks, (size_t)HEAD_ROWS * d->width, sizeof *s->head.shifted);
     s->workers = blocks_take(&s->blocks, s->threads, sizeof *s->workers);
     if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL || s->q == NULL ||
         s->attended == NULL || s->k == NULL || s->v == NULL || s->gate == NULL || s->up == NULL || s->y == NULL ||
         s->turns == NULL || s->head.logits == NULL || s->head.pieces == NULL || s->head.shifted == NULL ||
-        s->workers == NULL || !take_acts(s, &s->acts, largest(rows, HEAD_TILE), widest))
+        s->workers == NULL || !take_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest))
         return false;
     for (uint32_t t = 0; t < s->threads; t++) {
         struct worker_buffers *b = &s->workers[t];

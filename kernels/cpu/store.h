@@ -9,6 +9,7 @@
 #include "kernels/team.h"
 
 #define HEAD_TILE    VERIFY_NODES /* rows in one pass of the head */
+#define HEAD_ROWS    256          /* rows in one pass of it where nobody wants their logits */
 #define PIECE        512          /* logits that one thread summarises at a time */
 #define PRIVATE_ROWS 2 /* up to here every thread prepares the activations for itself: cheaper than a barrier */
 
@@ -33,12 +34,12 @@ struct summary { /* of one piece of one row's logits */
 struct head_table {
     size_t n;     /* rows in use */
     size_t ready; /* rows whose logits are there already */
-    struct head_row rows[HEAD_TILE];
-    struct guess guesses[HEAD_TILE];
-    double max[HEAD_TILE], sum[HEAD_TILE]; /* softmax of each row: sum exp(z - max) */
+    struct head_row rows[HEAD_ROWS];
+    struct guess guesses[HEAD_ROWS];
+    double max[HEAD_ROWS], sum[HEAD_ROWS]; /* softmax of each row: sum exp(z - max) */
     float *logits;                         /* (HEAD_TILE, vocab) */
-    float *shifted;                        /* (HEAD_TILE, width) h + A h + b of rows with an affine head */
-    struct summary *pieces;                /* (HEAD_TILE, n_pieces) */
+    float *shifted;                        /* (HEAD_ROWS, width) h + A h + b of rows with an affine head */
+    struct summary *pieces;                /* (HEAD_ROWS, n_pieces) */
     size_t n_pieces;
 };
 

@@ -42,7 +42,7 @@ hidden_between(const struct worker *w, const void *pass, size_t i)
 static void
 matmul(const struct worker *w, const struct matrix *m, const struct acts *x, size_t n, struct range part, float *y)
 {
-    worker_multiply(w, w->store->layer_use, m, x, n, part, y);
+    worker_multiply(w, w->store->layer_use, m, x, n, part, y, m->rows);
 }
 
 static bool

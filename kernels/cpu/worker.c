@@ -36,13 +36,13 @@ worker_unit(struct worker *w, uint32_t unit, enum use *use)
 
 void
 worker_multiply(const struct worker *w, enum use use, const struct matrix *m, const struct acts *x, size_t n,
-                struct range part, float *y)
+                struct range part, float *y, size_t ld)
 {
     const struct cpu_isa *isa = w->store->isa;
     if (use == USE_FILE && m->q != NULL && m->data != NULL)
-        multiply_from_file(isa, m, x, n, part.first, part.last, y, m->rows, w->own->group);
+        multiply_from_file(isa, m, x, n, part.first, part.last, y, ld, w->own->group);
     else
-        multiply(isa, m, x, n, part.first, part.last, y, m->rows);
+        multiply(isa, m, x, n, part.first, part.last, y, ld);
 }
 
 struct range

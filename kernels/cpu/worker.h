@@ -33,9 +33,9 @@ struct range worker_outputs(const struct worker *, size_t n);
 void worker_begin(struct store *);
 /* All workers, before they multiply with a unit's matrices: settles it if it is its turn. `use`: the store's, of it. */
 void worker_unit(struct worker *, uint32_t unit, enum use *use);
-/* y (n, m->rows): these outputs of all rows. */
+/* y (n, ld): these outputs of all rows. */
 void worker_multiply(const struct worker *, enum use, const struct matrix *m, const struct acts *, size_t n,
-                     struct range, float *y);
+                     struct range, float *y, size_t ld);
 
 /* Row r of what is to be prepared: (cols). */
 typedef const float *(*worker_row_fn)(const struct worker *, const void *user, size_t r);

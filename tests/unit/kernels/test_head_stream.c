@@ -1,0 +1,72 @@
+/* Guesses whose logits nobody keeps have the bits of those whose logits are compared with the last layer's, however many
+ * there are. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu/store.h"
+#include "tests/rigs/cpu_shapes.h"
+#include "tests/rigs/seed.h"
+
+#define MOST 300 /* more than HEAD_ROWS */
+
+static uint64_t seed; /* printed by main */
+
+static void
+ask(struct rig *r, const struct probe *probes, size_t n, struct guess *out)
+{
+    memset(out, 0, n * sizeof *out);
+    assert_true(r->ops->guess(r->store, probes, n, out));
+    rig_wait(r);
+}
+
+static void
+check_streams(struct rig *r, double bound)
+{
+    (void)bound;
+    static struct probe probes[MOST];
+    static struct guess compared[MOST], alone[MOST], one;
+    _Static_assert(MOST > HEAD_ROWS && HEAD_ROWS > HEAD_TILE, "several passes of either kind");
+    rig_chain(r, RIG_NODES);
+    rig_step_all(r);
+    for (size_t i = 0; i < MOST; i++)
+        probes[i] = (struct probe){.ring = rig_random(r, RIG_NODES),
+                                   .layer = rig_random(r, r->desc->n_layers + 1),
+                                   .temperature = rig_random(r, 2) == 0 ? 1 : 0.5f,
+                                   .versus_final = true};
+    ask(r, probes, MOST, compared);
+    for (size_t i = 0; i < MOST; i++)
+        probes[i].versus_final = false;
+    ask(r, probes, MOST, alone);
+    for (size_t i = 0; i < MOST; i++)
+        assert_memory_equal(&alone[i], &compared[i], offsetof(struct guess, kl_final));
+    for (size_t n = 1; n < 70; n = 2 * n + 1) { /* any part of them */
+        const size_t first = rig_random(r, MOST - 70);
+        ask(r, probes + first, n, alone);
+        for (size_t i = 0; i < n; i++)
+            assert_memory_equal(&alone[i], &compared[first + i], offsetof(struct guess, kl_final));
+    }
+    ask(r, probes, 1, &one);
+    assert_true(isnan(one.kl_final) && one.rank_final == -1);
+}
+
+static void
+test_guesses_without_logits_have_the_bits_of_those_with(void **state)
+{
+    (void)state;
+    on_every_isa_and_shape(false, seed, check_streams);
+}
+
+int
+main(void)
+{
+    seed = seed_or((uint64_t)time(NULL));
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_guesses_without_logits_have_the_bits_of_those_with)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
