@@ -61,11 +61,14 @@ cuda_rig_open(struct rig *r, size_t shape, bool exact, uint64_t seed)
 {
     rig_open(r, cuda_for_tests(), &cuda_shapes[shape], seed + shape,
              &(struct backend_options){.threads = 2, .exact = exact, .gpu = -1});
+    if (!exact)
+        naive_model_in_halves(r->model);
 }
 
-/* A layer has some four products on its way; an F32 embedding is held as F16. */
+/* The definition rounds to F16 where the device does. Where the sums before it differ in their last bits a number may round
+ * the other way, by 2^-11 of its size: some of a row do, and the next layers make more or less of it. */
 void
 cuda_rig_assert_near_naive(struct rig *r, int node, bool exact)
 {
-    rig_assert_near_naive(r, node, exact ? 1e-7 : 1e-3, exact ? 1e-5 : 1e-3 * (1 + r->desc->n_layers));
+    rig_assert_near_naive(r, node, 1e-7, exact ? 1e-5 : 2e-3);
 }

@@ -22,7 +22,7 @@ bool cuda_is_emulated(void);
 extern const struct naive_shape cuda_shapes[CUDA_SHAPES];
 
 void cuda_rig_open(struct rig *, size_t shape, bool exact, uint64_t seed);
-/* To within the rounding of activations, keys and values to F16. */
+/* Of a model that is not exact: the naive model in halves (naive_model.h), to within what rounds the other way. */
 void cuda_rig_assert_near_naive(struct rig *, int node, bool exact);
 
 #endif

@@ -11,8 +11,9 @@ naive_model_desc(const struct naive_model *m)
 }
 
 static void
-multiply(const struct naive_matrix *w, const double *x, double *out)
+multiply(const struct naive_model *m, const struct naive_matrix *w, double *x, double *out)
 {
+    naive_hold(m, x, w->cols);
     for (uint32_t r = 0; r < w->rows; r++) {
         out[r] = 0;
         for (uint32_t i = 0; i < w->cols; i++)
@@ -178,36 +179,37 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
         const struct layer_form *form = &d->layers[l - 1].form;
         for (size_t t = 0; t < n; t++) {
             read_stream(d, &w->attn_norm, &w->attn_norm_b, hidden + t * width, x);
-            multiply(&w->wk, x, keys + t * kvn);
-            multiply(&w->wv, x, values + t * kvn);
+            multiply(m, &w->wk, x, keys + t * kvn);
+            multiply(m, &w->wv, x, values + t * kvn);
             finish_heads(d, form, &w->bk, &w->k_norm, keys + t * kvn, d->kv_heads, t);
             add_bias(&w->bv, values + t * kvn);
         }
+        naive_hold(m, keys, 2 * n * kvn); /* and values */
         for (size_t t = 0; t < n; t++) {
             double *h = hidden + t * width;
             memcpy(before, h, width * sizeof *before);
             if (path[t].skip_attention == NULL || !path[t].skip_attention[l]) {
                 read_stream(d, &w->attn_norm, &w->attn_norm_b, h, x);
-                multiply(&w->wq, x, query);
+                multiply(m, &w->wq, x, query);
                 finish_heads(d, form, &w->bq, &w->q_norm, query, d->heads, t);
                 attend(d, form, query, keys, values, t + 1, attended);
-                multiply(&w->wo, attended, back);
+                multiply(m, &w->wo, attended, back);
                 add(d, &w->bo, &w->attn_post, back, h);
             }
             if (path[t].skip_mlp == NULL || !path[t].skip_mlp[l]) {
                 const bool own = w->ffn_norm.at != NULL || !d->form.parallel;
                 read_stream(d, own ? &w->ffn_norm : &w->attn_norm, own ? &w->ffn_norm_b : &w->attn_norm_b,
                             d->form.parallel ? before : h, x);
-                multiply(&w->up, x, up);
+                multiply(m, &w->up, x, up);
                 add_bias(&w->bup, up);
                 if (w->gate.at != NULL) {
-                    multiply(&w->gate, x, gate);
+                    multiply(m, &w->gate, x, gate);
                     add_bias(&w->bgate, gate);
                 }
                 for (uint32_t i = 0; i < d->ffn; i++)
                     up[i] = w->gate.at != NULL ? up[i] * activated(d->form.activation, gate[i])
                                                : activated(d->form.activation, up[i]);
-                multiply(&w->down, up, back);
+                multiply(m, &w->down, up, back);
                 add(d, &w->bdown, &w->ffn_post, back, h);
             }
         }
@@ -224,7 +226,7 @@ naive_logits(const struct naive_model *m, const double *hidden, double *out)
     if (x == NULL)
         return;
     norm(&m->desc, &m->final_norm, &m->final_norm_bias, hidden, x);
-    multiply(&m->head, x, out);
+    multiply(m, &m->head, x, out);
     add_bias(&m->head_bias, out);
     for (uint32_t i = 0; i < m->desc.vocab; i++)
         out[i] = capped((double)m->desc.form.logit_cap, out[i] * (double)form_factor(m->desc.form.logit_scale));

@@ -33,6 +33,11 @@ struct naive_model *naive_model_random(const struct naive_shape *, uint64_t seed
 void naive_model_free(struct naive_model *);
 const struct model_desc *naive_model_desc(const struct naive_model *); /* for a backend's load() */
 
+/* From now on it computes as a device that holds in F16 what goes into products, keys and values, and matrices of types that
+ * the device does not have: it rounds those to the nearest half, ties to even, and nothing else. What such a device differs
+ * by from the model in double is then the model's own doing; from this one, little. */
+void naive_model_in_halves(struct naive_model *);
+
 /* Hidden states of the path's last token at depths 0..depth: out (depth + 1, width). False: no memory. */
 bool naive_hidden(const struct naive_model *, const struct naive_token *path, size_t n, uint32_t depth, double *out);
 /* Final norm and head on a hidden state (width): out (vocab). */

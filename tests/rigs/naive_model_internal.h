@@ -30,6 +30,10 @@ struct naive_model {
     uint64_t seed;
     uint32_t n_tensors;
     bool failed;
+    bool halves; /* naive_model_in_halves() */
 };
+
+/* Rounds what is held in F16, where something is. */
+void naive_hold(const struct naive_model *, double *x, size_t n);
 
 #endif
