@@ -73,7 +73,7 @@ struct piece_scratch {
 };
 
 /* The best five of a block's logits z, ids first + i * PIECE_THREADS + threadIdx.x, into the piece; the best of all
- * into s->max. Each warp finds its own, the first warp those of all. */
+ * into s->max, for all threads once they have met. Each warp finds its own, the first warp those of all. */
 static __device__ void
 find_top(const float z[THREAD_LOGITS], uint32_t first, struct head_piece *p, struct piece_scratch *s)
 {
@@ -107,7 +107,6 @@ find_top(const float z[THREAD_LOGITS], uint32_t first, struct head_piece *p, str
                 s->max = p->top_z[0];
         }
     }
-    __syncthreads();
 }
 
 /* The sums of the threads' parts, in thread 0. */

@@ -71,13 +71,12 @@ struct listed_ranks {
     }
 };
 
-/* Copies the ranks in the interval to `to`, in no particular order. */
+/* Copies the ranks in the interval to `to`, in no particular order. All threads have met since they read *n_to. */
 template <class Ranks>
 static __device__ void
 gather(Ranks ranks, const struct interval *in, uint64_t *to, uint32_t *n_to)
 {
     const float low = key_logit(rank_key(in->low)), high = key_logit(rank_key(in->high));
-    __syncthreads();
     if (threadIdx.x == 0)
         *n_to = 0;
     __syncthreads();

@@ -254,6 +254,39 @@ test_rounds_together_are_walked_as_alone(void **state)
     assert_true(kinds[NEXT_CORRECTION] > 10 && kinds[NEXT_BONUS] > 3 && kinds[NEXT_CANDIDATE] > 1 && accepted > 10);
 }
 
+/* Rounds of which each leaves its block's threads right behind what they read of the remainder, the next one of the same block
+ * writes there at once: the first sibling cannot be, the second is all that is left. */
+static void
+test_a_round_waits_until_the_one_before_it_has_been_read(void **state)
+{
+    struct bench *b = *state;
+    enum { VOCAB = 19 };
+    static float z[BENCH_ROUNDS][VERIFY_NODES * VOCAB];
+    static struct tree t[BENCH_ROUNDS];
+    static struct verdict got[BENCH_ROUNDS];
+    struct verify_req r[BENCH_ROUNDS];
+    set_vocab(b, VOCAB);
+    for (uint32_t i = 0; i < BENCH_ROUNDS; i++) {
+        for (uint32_t v = 0; v < VOCAB; v++)
+            z[i][v] = v == i % VOCAB ? 1 : -INFINITY;
+        t[i] =
+            (struct tree){.n = 3,
+                          .nodes = {{.parent = -1, .pos = 7, .q = DIST_NONE},
+                                    {.token = (token_t)((i + 1) % VOCAB), .pos = 8, .ring = RING_NONE, .q = DIST_NONE},
+                                    {.token = (token_t)(i % VOCAB), .pos = 8, .ring = RING_NONE, .q = DIST_NONE}},
+                          .row = {0, -1, -1}};
+        r[i] = (struct verify_req){
+            .nodes = t[i].nodes, .n = 3, .sampling = {.temperature = 1, .top_p = 1}, .seed = seed + i};
+    }
+    send(b->store.head_logits, z, sizeof z);
+    verify_all(b, t, r, BENCH_ROUNDS, got);
+    for (uint32_t i = 0; i < BENCH_ROUNDS; i++) {
+        assert_int_equal(got[i].kind, NEXT_CANDIDATE);
+        assert_int_equal(got[i].n_path, 1);
+        assert_int_equal(got[i].path[0], 2);
+    }
+}
+
 /* Two siblings drawn from q without replacement, then tested: the first token of the round is distributed as p. */
 static void
 test_sampled_verification_keeps_the_distribution_of_the_target(void **state)
@@ -298,6 +331,7 @@ main(void)
         cmocka_unit_test(test_greedy_walks_are_those_of_the_reference),
         cmocka_unit_test(test_sampled_walks_are_those_of_the_reference),
         cmocka_unit_test(test_rounds_together_are_walked_as_alone),
+        cmocka_unit_test(test_a_round_waits_until_the_one_before_it_has_been_read),
         cmocka_unit_test(test_sampled_verification_keeps_the_distribution_of_the_target),
     };
     return cmocka_run_group_tests(tests, open_bench, close_bench);
