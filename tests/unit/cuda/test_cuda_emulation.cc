@@ -116,7 +116,7 @@ multiply(struct mma_args m)
 
 /* Small whole numbers: every order of adding gives the same. Others: to within the rounding of 16 additions. */
 static void
-check_matrix(int order, bool bf16, bool whole)
+check_matrix(int order, bool bf16, bool whole, double unit)
 {
     array<uint16_t[16]> a(16);
     array<uint16_t[8]> b(16);
@@ -145,14 +145,61 @@ check_matrix(int order, bool bf16, bool whole)
     RUN(order, launch(multiply, 1, LANES, mma_args{a.p, b.p, c.p, bf16}, nullptr));
     for (int i = 0; i < 16; i++)
         for (int n = 0; n < 8; n++)
-            assert_true(fabs((double)c[i][n] - expected[i][n]) <= (whole ? 0 : 17 * 0x1p-24 * size[i][n]));
+            assert_true(fabs((double)c[i][n] - expected[i][n]) <= (whole ? 0 : 18 * unit * size[i][n]));
 }
 
 static void
 test_matrix_instructions_multiply_the_fragments_of_the_ptx_manual(void **)
 {
-    for (int i = 0; i < 40; i++)
-        check_matrix(i % ORDERS, i / ORDERS % 2, i % 2);
+    static const struct {
+        const char *way;
+        double unit; /* of what is lost of a term or a sum */
+    } ways[] = {
+        {"exact", 0x1p-24},     {"truncated", 0x1p-23}, {"aligned24", 0x1p-23},
+        {"aligned14", 0x1p-13}, {"in-order", 0x1p-24},
+    };
+    assert_false(emulation::add_up_like("somehow"));
+    for (const auto &each : ways) {
+        assert_true(emulation::add_up_like(each.way));
+        for (int i = 0; i < 40; i++)
+            check_matrix(i % ORDERS, i / ORDERS % 2, i % 2, each.unit);
+    }
+}
+
+/* c, and n products of two numbers behind a first one of others. */
+static float
+add_up(const char *way, float c, const float (&first)[2], unsigned n, const float (&others)[2])
+{
+    static float x[16][16], y[16][8], sum[16][8];
+    for (unsigned k = 0; k < 16; k++) {
+        x[0][k] = k == 0 ? first[0] : k <= n ? others[0] : 0;
+        y[k][0] = k == 0 ? first[1] : others[1];
+    }
+    sum[0][0] = c;
+    assert_true(emulation::add_up_like(way));
+    emulation::multiply_matrices(x, y, sum, -13);
+    assert_true(emulation::add_up_like("in-order"));
+    return sum[0][0];
+}
+
+static void
+test_sums_of_matrix_instructions_are_cut_off_where_one_chooses(void **)
+{
+    const float next = 1 + 0x1p-23f, least = 0x1p-24f; /* of halves */
+    assert_true(add_up("in-order", 1, {0, 0}, 8, {0x1p-12f, 0x1p-13f}) == 1);
+    assert_true(add_up("exact", 1, {0, 0}, 8, {0x1p-12f, 0x1p-13f}) == 1 + 0x1p-22f);
+    assert_true(add_up("aligned24", 1, {0, 0}, 8, {0x1p-12f, 0x1p-13f}) == 1);
+    for (const char *rounds : {"in-order", "exact"})
+        assert_true(add_up(rounds, 1, {1.5f, least}, 0, {0, 0}) == next);
+    for (const char *cuts : {"truncated", "aligned24", "aligned14"}) {
+        assert_true(add_up(cuts, 1, {1.5f, least}, 0, {0, 0}) == 1);
+        assert_true(add_up(cuts, 1, {2, least}, 8, {2, least}) == 1 + 9 * 0x1p-23f);
+    }
+    /* Of products with the least half, written as if its first bit were the tenth. */
+    for (const char *all : {"in-order", "exact", "truncated", "aligned24"})
+        assert_true(add_up(all, 0, {1, least}, 1, {0x1p-13f, least}) == least + 0x1p-37f);
+    assert_true(add_up("aligned14", 0, {1, least}, 1, {0x1p-12f, least}) == least + 0x1p-36f);
+    assert_true(add_up("aligned14", 0, {1, least}, 1, {0x1p-13f, least}) == least);
 }
 
 /* ---- lanes ---- */
@@ -280,6 +327,7 @@ main(void)
         cmocka_unit_test(test_floats_round_to_the_nearest_bf16_ties_to_even),
         cmocka_unit_test(test_bytes_become_halves_lowest_first),
         cmocka_unit_test(test_matrix_instructions_multiply_the_fragments_of_the_ptx_manual),
+        cmocka_unit_test(test_sums_of_matrix_instructions_are_cut_off_where_one_chooses),
         cmocka_unit_test(test_shuffles_bring_the_lane_that_they_name),
         cmocka_unit_test(test_votes_and_reductions_count_the_lanes_of_the_mask),
     };

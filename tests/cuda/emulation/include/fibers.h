@@ -73,6 +73,13 @@ bool on_device(const void *, size_t bytes);
 /* An error of the running thread, which ends the grid. */
 [[noreturn]] void misuse(site, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* sum (16, 8) += x (16, 16) y (16, 8), as EMULATED_CUDA_MATRIX says or who called last: in-order, in F32, by ascending k (the
+ * usual way); exact, rounded once; truncated after each addition; aligned24, to the largest exponent, all terms cut off
+ * behind 24 bits; aligned14, the same by exponents as they are written, so that of subnormal numbers 14 may be left. `least`:
+ * 2^least is twice the smallest normal number of x and y. False: there is no such way. */
+void multiply_matrices(const float x[16][16], const float y[16][8], float sum[16][8], int least);
+bool add_up_like(const char *way);
+
 /* What memory holds that nobody wrote to. */
 constexpr unsigned char POISON = 0xcb;
 

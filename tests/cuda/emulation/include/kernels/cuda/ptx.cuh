@@ -1,5 +1,5 @@
 /* The instructions of kernels/cuda/ptx.cuh by their definitions (PTX ISA): numbers exact where the hardware's are, sums of
- * a matrix instruction in F32 in ascending order of k. */
+ * a matrix instruction as one chooses (fibers.h). */
 #ifndef KERNELS_CUDA_PTX_CUH
 #define KERNELS_CUDA_PTX_CUH
 
@@ -81,7 +81,7 @@ struct emulated_mma {
     uint32_t a[4], b[2];
 };
 
-template <float2 (*UNPACK)(uint32_t)>
+template <float2 (*UNPACK)(uint32_t), int LEAST>
 static inline void
 emulated_multiply(float *d, const uint32_t *a, uint32_t b0, uint32_t b1, emulation::site at)
 {
@@ -105,10 +105,7 @@ emulated_multiply(float *d, const uint32_t *a, uint32_t b0, uint32_t b1, emulati
             for (unsigned i = 0; i < 4; i++)
                 sum[g + i / 2 * 8][2 * c + i % 2] = m->d[i];
         }
-        for (unsigned row = 0; row < 16; row++)
-            for (unsigned k = 0; k < 16; k++)
-                for (unsigned n = 0; n < 8; n++)
-                    sum[row][n] += x[row][k] * y[k][n];
+        emulation::multiply_matrices(x, y, sum, LEAST);
         for (unsigned lane = 0; lane < 32; lane++)
             for (unsigned i = 0; i < 4; i++)
                 ((struct emulated_mma *)data[lane])->d[i] = sum[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];
@@ -119,13 +116,13 @@ emulated_multiply(float *d, const uint32_t *a, uint32_t b0, uint32_t b1, emulati
 static inline void
 mma_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, EMULATED_SITE)
 {
-    emulated_multiply<unpack_halves>(d, a, b0, b1, EMULATED_HERE);
+    emulated_multiply<unpack_halves, -13>(d, a, b0, b1, EMULATED_HERE);
 }
 
 static inline void
 mma_bf16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, EMULATED_SITE)
 {
-    emulated_multiply<unpack_bf16s>(d, a, b0, b1, EMULATED_HERE);
+    emulated_multiply<unpack_bf16s, -125>(d, a, b0, b1, EMULATED_HERE);
 }
 
 /* ---- memory ---- */
