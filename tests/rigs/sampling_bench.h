@@ -54,7 +54,7 @@ set_vocab(struct bench *b, uint32_t vocab)
     send(b->dev_model, &b->model, sizeof b->model);
 }
 
-enum shape { SMOOTH, STEPS, FLAT, RAMP, PEAKED, ODD, SHAPES };
+enum shape { SMOOTH, STAIRS, FLAT, RAMP, PEAKED, ODD, SHAPES };
 
 static inline void
 random_logits(float *z, uint32_t n, enum shape shape)
@@ -64,7 +64,7 @@ random_logits(float *z, uint32_t n, enum shape shape)
     for (uint32_t v = 0; v < n; v++)
         switch (shape) {
         case SMOOTH: z[v] = spread * gaussian(); break;
-        case STEPS: z[v] = (float)random_below(64) / 8.0f - 4.0f; break;
+        case STAIRS: z[v] = (float)random_below(64) / 8.0f - 4.0f; break;
         case FLAT: z[v] = 1.5f; break;
         case RAMP: z[v] = (float)v * 1e-4f; break;
         case PEAKED: z[v] = gaussian() + (random_below(50) == 0 ? 20.0f : 0.0f); break;
