@@ -368,6 +368,9 @@ struct backend_ops {
     bool (*read_hidden)(struct store *, uint32_t ring, uint32_t layer, float *out);
     bool (*read_dist)(struct store *, dist_t, float *out); /* (the pool's vocabulary) */
     bool (*wait)(struct store *, struct err *);
+    /* Where the device's time went since this was last asked, in one line for people ("busy 93%, of it waiting 9%: gate·up 31% …"). False,
+     * and text is "": nothing was measured. Not while anything is queued. NULL: the backend never knows. */
+    bool (*describe_time)(struct store *, char *text, size_t room);
 };
 
 extern const struct backend_ops cpu_backend;

@@ -161,5 +161,7 @@ struct loads context_loads(const struct context *);
 bool context_read_logits(struct context *, slot_t, uint32_t layer, float *out); /* (vocab) */
 bool context_read_dist(struct context *, dist_t, float *out);                   /* (the pool's vocab) */
 uint32_t context_free_slots(const struct context *);
+/* Where the device's time went since this was last asked, in words. False, and "": it is not measured. */
+bool context_describe_time(struct context *, char *text, size_t room);
 
 #endif

@@ -307,6 +307,13 @@ context_loads(const struct context *c)
 }
 
 bool
+context_describe_time(struct context *c, char *text, size_t room)
+{
+    text[0] = '\0';
+    return c->ops->describe_time != NULL && c->ops->describe_time(c->store, text, room);
+}
+
+bool
 context_read_logits(struct context *c, slot_t s, uint32_t layer, float *out)
 {
     context_clear_error(c);

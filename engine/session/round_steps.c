@@ -143,6 +143,7 @@ end(struct session *s, const struct batch *b)
 {
     uint32_t emitted = 0;
     spend_on(s, SPENT_PROBE);
+    session_tell_device(s);
     for (uint32_t i = 0; i < b->n; i++) {
         lane_end_round(b->lane[i], &s->spent, b->n);
         emitted += b->lane[i]->round.emitted;

@@ -95,6 +95,7 @@ struct session {
     struct run run;
     uint32_t round;          /* the number of the latest, which all live lanes take part in */
     struct spent spent;      /* by all of them together */
+    uint64_t device_told_us; /* when it was last said where the device's time goes */
     enum account aside_from; /* what a pass aside interrupted */
     uint64_t *told;          /* bit set of token ids whose VOCAB event is out */
     struct probing probing;
@@ -136,6 +137,7 @@ void session_tell_until(struct session *, uint32_t seq, const char *text); /* wh
 void session_tell_control(struct session *, const char *name, const char *old_text, const char *new_text,
                           uint32_t asked, uint32_t applied);
 void session_tell_state(struct session *, const char *name, const char *old_text, const char *new_text); /* now */
+void session_tell_device(struct session *); /* where its time goes, now and then, if the backend measures that */
 void session_tell_note(struct session *, uint32_t seq, const char *text);
 void session_tell_progress(struct session *, const char *what, double done);
 /* Prompts that take long have their progress told; the end is told only to who was told of a beginning. A progress_fn. */

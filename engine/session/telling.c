@@ -6,6 +6,7 @@
 #include "engine/session/session_internal.h"
 
 #define PREFILL_QUIET_US 500000
+#define DEVICE_US        500000 /* from one word about the device's time to the next */
 
 static void
 append(struct session *s, struct event *e, uint32_t seq, uint32_t round)
@@ -122,6 +123,17 @@ void
 session_tell_state(struct session *s, const char *name, const char *old_text, const char *new_text)
 {
     tell_control(s, 0, name, old_text, new_text, s->round, s->round);
+}
+
+void
+session_tell_device(struct session *s)
+{
+    char text[160];
+    const uint64_t now = clock_us();
+    if (now - s->device_told_us < DEVICE_US || !context_describe_time(s->ctx, text, sizeof text))
+        return;
+    s->device_told_us = now;
+    session_tell_state(s, "device", "", text);
 }
 
 void

@@ -2,6 +2,7 @@
 #include "kernels/cuda/decisions.h"
 #include "kernels/cuda/prompts.h"
 #include "kernels/cuda/rows.h"
+#include "kernels/cuda/trace.h"
 
 static const struct backend_ops cuda_backend = {
     .name = "cuda",
@@ -31,6 +32,7 @@ static const struct backend_ops cuda_backend = {
     .read_hidden = decide_read_hidden,
     .read_dist = decide_read_dist,
     .wait = cuda_store_wait,
+    .describe_time = cuda_describe_time,
 };
 
 __attribute__((visibility("default"))) const struct backend_ops *specscope_backend(void);

@@ -1,5 +1,7 @@
 #include "kernels/cuda/decisions.h"
 
+#include "kernels/cuda/trace.h"
+
 /* ---- head calls ---- */
 
 /* Logits of s->head_rows[0..n), and their guesses unless that is NULL (a device pointer). */
@@ -19,8 +21,12 @@ run_head(struct store *s, uint32_t n, struct guess *guesses)
                                 .trained = trained,
                                 .guesses = guesses,
                                 .blocks = s->blocks};
-    return cuda_store_send(s, &args) &&
-           cuda_store_did(s, launch_head(a, &s->weights->sizes, s->stream), "running the head");
+    if (!cuda_store_send(s, &args))
+        return false;
+    uint64_t *const stamps = trace_begin(s, TRACED_HEAD, n);
+    const bool ok = cuda_store_did(s, launch_head(a, &s->weights->sizes, s->stream), "running the head");
+    trace_end(s, stamps);
+    return ok;
 }
 
 static struct head_row
@@ -127,9 +133,12 @@ decide_dist(struct store *s, const struct dist_req *requests, size_t n)
                                     .store = s->dev,
                                     .requests = piece_copy(&args, requests + first, part, sizeof *requests),
                                     .n = part};
-        if (!cuda_store_send(s, &args) ||
-            !cuda_store_did(s, launch_dist(a, &s->weights->sizes, s->stream), "making distributions"))
+        if (!cuda_store_send(s, &args))
             return true;
+        uint64_t *const stamps = trace_begin(s, TRACED_DISTS, part);
+        if (!cuda_store_did(s, launch_dist(a, &s->weights->sizes, s->stream), "making distributions"))
+            return true;
+        trace_end(s, stamps);
     }
     return true;
 }
@@ -162,8 +171,11 @@ decide_draw(struct store *s, const struct draw_req *requests, size_t n)
             return true;
     }
     const struct draw_args a = {.store = s->dev, .draws = draws, .n = (uint32_t)n};
-    if (cuda_store_send(s, &args))
-        (void)cuda_store_did(s, launch_draw(a, s->stream), "drawing tokens");
+    if (!cuda_store_send(s, &args))
+        return true;
+    uint64_t *const stamps = trace_begin(s, TRACED_DRAW, a.n);
+    (void)cuda_store_did(s, launch_draw(a, s->stream), "drawing tokens");
+    trace_end(s, stamps);
     return true;
 }
 
@@ -191,8 +203,11 @@ decide_overlap(struct store *s, const struct overlap_req *requests, size_t n)
                                                      .bytes = sizeof *out}))
             return true;
     }
-    if (cuda_store_send(s, &args))
-        (void)cuda_store_did(s, launch_overlap(a, s->stream), "comparing distributions");
+    if (!cuda_store_send(s, &args))
+        return true;
+    uint64_t *const stamps = trace_begin(s, TRACED_OVERLAP, a.n);
+    (void)cuda_store_did(s, launch_overlap(a, s->stream), "comparing distributions");
+    trace_end(s, stamps);
     return true;
 }
 
@@ -258,8 +273,11 @@ verify_part(struct store *s, const struct verify_req *requests, uint32_t n, uint
     struct verdict *verdicts = piece_put(&results, n, sizeof *verdicts, &host);
     struct verify_args a = {.model = s->weights->model, .store = s->dev, .guesses = guesses};
     const uint32_t rows = put_rounds(s, requests, n, nodes, &a, &args, verdicts);
-    bool ok = run_head(s, rows, guesses) && cuda_store_send(s, &args) &&
-              cuda_store_did(s, launch_verify(a, &s->weights->sizes, s->stream), "verifying");
+    if (!run_head(s, rows, guesses) || !cuda_store_send(s, &args))
+        return false;
+    uint64_t *const stamps = trace_begin(s, TRACED_VERIFY, rows);
+    bool ok = cuda_store_did(s, launch_verify(a, &s->weights->sizes, s->stream), "verifying");
+    trace_end(s, stamps);
     for (uint32_t i = 0; i < n && ok; i++)
         ok = deliver_verdict(s, &requests[i], (const struct verdict *)host + i);
     return ok;

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/switches.h"
+#include "kernels/cuda/trace.h"
 
 #define CAPABILITY  80           /* 8.0, Ampere: mma of bf16, asynchronous barriers; what the plug-in has code for */
 #define MOST_WINDOW (128u << 10) /* of a block: more than memory delivers while blocks wait */
@@ -156,7 +157,7 @@ device_open(struct backend **out, const struct backend_options *options, struct 
     b->exact = options->exact;
     b->threads = options->threads > 0 ? options->threads : 1;
     b->sync = switched_to_sync();
-    if (!choose(b, options->gpu, n, err) || !open_library(b, options, err)) {
+    if (!choose(b, options->gpu, n, err) || !open_library(b, options, err) || !trace_open(&b->trace, err)) {
         device_close(b);
         return false;
     }
@@ -182,6 +183,7 @@ device_close(struct backend *b)
         b->gemm_ops->close(b->gemm);
     }
     (void)cudaFreeHost(b->notes);
+    trace_close(b->trace);
     free(b);
 }
 

@@ -25,6 +25,7 @@ struct backend {
     uint32_t prompt_rows; /* of a chunk that a library multiplies; 0: it was not asked for, and these are NULL */
     const struct gemm_ops *gemm_ops;
     struct gemm *gemm;
+    struct trace *trace; /* trace.h; NULL: none */
     bool lost;
     struct err why; /* when lost */
 };

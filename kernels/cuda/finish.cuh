@@ -75,7 +75,7 @@ struct sweep_shared {
     struct layer_does does; /* layer l */
     bool near;              /* rows are normed by every block for itself */
     bool stopped;
-    uint32_t n_probes; /* so far */
+    uint32_t n_probes, n_stamps; /* so far */
     uint64_t probe_start;
     uint32_t last_split; /* of the longest path */
     struct product product;

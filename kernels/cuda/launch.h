@@ -28,6 +28,7 @@ cudaError_t launch_planted(struct planted_args, cudaStream_t);
 /* Hidden states of depth 0: hidden[rows[i].ring][0] = embedding[rows[i].token]. */
 cudaError_t launch_embed(const struct dev_model *, struct dev_store, const struct row *rows, uint32_t n, cudaStream_t);
 cudaError_t launch_trunk(struct dev_store, seq_t, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t);
+cudaError_t launch_stamp(uint64_t *to, cudaStream_t);                       /* the global timer's time */
 cudaError_t launch_sweep(struct sweep_args, uint32_t blocks, cudaStream_t); /* cooperative */
 
 /* Prompts. Prepared once a device, like the sweep. */

@@ -290,6 +290,7 @@ struct sweep_args {
     const uint8_t *skip_attention, *skip_mlp; /* (L + 1) or NULL */
     uint32_t n, n_groups;
     uint32_t first, to;      /* layers first..to; the smallest from is first - 1 */
+    uint64_t *stamps;        /* of its phases, as stamps.h has them; NULL: none */
     uint32_t window;         /* bytes of weights that a block fetches ahead at a barrier, a multiple of 128; 0: none */
     struct until_args until; /* temperature NULL: a plain sweep */
 };

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "kernels/cuda/trace.h"
+
 bool
 rows_trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
 {
@@ -27,9 +29,12 @@ rows_embed(struct store *s, const struct row *rows, size_t n)
     if (n == 0 || !cuda_store_alive(s) || !cuda_store_args(s, piece_room(n, sizeof *rows), &args))
         return true;
     const struct row *there = piece_copy(&args, rows, n, sizeof *rows);
-    if (cuda_store_send(s, &args))
+    if (cuda_store_send(s, &args)) {
+        uint64_t *const stamps = trace_begin(s, TRACED_EMBED, (uint32_t)n);
         (void)cuda_store_did(s, launch_embed(s->weights->model, s->dev, there, (uint32_t)n, s->stream),
                              "embedding tokens");
+        trace_end(s, stamps);
+    }
     return true;
 }
 
@@ -95,6 +100,13 @@ send_sweep(struct store *s, const struct sweep *w, const struct exit_rule *rule,
     return cuda_store_send(s, &args);
 }
 
+static cudaError_t
+launch_traced(struct store *s, struct sweep_args a)
+{
+    a.stamps = trace_sweep(s, a.n, a.to - a.first + 1);
+    return s->failed ? cudaSuccess : launch_sweep(a, s->blocks, s->stream);
+}
+
 /* One launch; a layer each where launches are waited for, so that the one that fails is named. */
 static void
 run_layers(struct store *s, struct sweep_args a)
@@ -102,13 +114,13 @@ run_layers(struct store *s, struct sweep_args a)
     const uint32_t last = a.to;
     char doing[48];
     if (!s->backend->sync) {
-        (void)cuda_store_did(s, launch_sweep(a, s->blocks, s->stream), "running layers");
+        (void)cuda_store_did(s, launch_traced(s, a), "running layers");
         return;
     }
     for (bool ok = true; ok && a.first <= last; a.first++) {
         a.to = a.first;
         snprintf(doing, sizeof doing, "running layer %u", (unsigned)a.first);
-        ok = cuda_store_did(s, launch_sweep(a, s->blocks, s->stream), doing);
+        ok = cuda_store_did(s, launch_traced(s, a), doing);
     }
 }
 
@@ -166,10 +178,13 @@ rows_until(struct store *s, const struct sweep *w, const struct exit_rule *rule,
     if (!send_sweep(s, w, rule, there, &a))
         return true;
     s->stoppable = true;
-    if (a.first <= a.to && !cuda_store_did(s, launch_sweep(a, s->blocks, s->stream), "running layers until one exits"))
+    if (a.first <= a.to && !cuda_store_did(s, launch_traced(s, a), "running layers until one exits"))
         return true;
-    if (cuda_store_did(s, launch_until_guesses(a, all_there, last_there, &s->weights->sizes, s->stream),
-                       "looking at the layers' guesses"))
+    uint64_t *const stamps = trace_begin(s, TRACED_GUESSES, 1);
+    const bool ok = cuda_store_did(s, launch_until_guesses(a, all_there, last_there, &s->weights->sizes, s->stream),
+                                   "looking at the layers' guesses");
+    trace_end(s, stamps);
+    if (ok)
         (void)cuda_store_deliver(
             s, (struct delivery){
                    .kind = DELIVER_EXIT, .out = out, .from = state, .last = last, .all = all, .probed = out->probed});

@@ -14,7 +14,7 @@
 
 #define HEAD_ROWS 256 /* rows of logits that a head call works on at once, at most */
 
-enum delivery_kind { DELIVER_BYTES, DELIVER_GUESS, DELIVER_VERDICT, DELIVER_EXIT };
+enum delivery_kind { DELIVER_BYTES, DELIVER_GUESS, DELIVER_VERDICT, DELIVER_EXIT, DELIVER_PHASES, DELIVER_SPAN };
 
 struct delivery {
     enum delivery_kind kind;
@@ -25,6 +25,7 @@ struct delivery {
     const struct guess *last, *all; /* EXIT: of the last probe; (L + 1) or NULL */
     struct guess *probed;           /* EXIT: the caller's, where `all` goes */
     uint64_t judged;                /* VERDICT: bit i: node i has a row, so a guess */
+    uint32_t what, rows;            /* SPAN: enum traced; that and PHASES: rows of the call */
 };
 
 struct prompts;

@@ -7,6 +7,7 @@
 #include "kernels/cuda/grid.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/stamps.cuh"
 #include "kernels/cuda/sweep_between.cuh"
 #include "kernels/cuda/sweep_exit.cuh"
 #include "kernels/cuda/sweep_products.cuh"
@@ -108,6 +109,7 @@ static __device__ __forceinline__ void
 wait_usefully(struct sweep_shared *s, uint32_t l, bool entered, uint32_t odd)
 {
     const uint32_t thread = threadIdx.x;
+    stamp_coming(s);
     if (thread == 2 * WARP)
         arrange(s, &s->ahead[odd ^ 1]);
     else if (thread == 3 * WARP)
@@ -126,7 +128,7 @@ begin_sweep(struct sweep_shared *s, const struct sweep_args &a)
         s->l = a.first - 1;
         s->step = STEPS - 1;
         s->does = {};
-        s->n_probes = s->last_split = s->between = 0;
+        s->n_probes = s->n_stamps = s->last_split = s->between = 0;
     }
     __syncthreads();
     if (threadIdx.x == 0)
@@ -146,9 +148,11 @@ __launch_bounds__(SWEEP_THREADS, 1) sweep_layers(struct sweep_args a)
 {
     SHARED_MEMORY(struct sweep_shared, s);
     struct grid_barrier barrier = grid_barrier_of(a.store.barrier);
+    stamp_begin(a);
     begin_sweep(s, a);
     barrier.place = grid_place(a.first, START);
     grid_sync(barrier, [=] { wait_usefully(s, a.first, true, 0); });
+    stamp_leaving(s, a.first, START);
     for (uint32_t turn = 0, odd = 1; s->step != STEPS; odd ^= 1) {
         if (s->before.l != s->l)
             begin_layer(s);
@@ -159,6 +163,7 @@ __launch_bounds__(SWEEP_THREADS, 1) sweep_layers(struct sweep_args a)
         const bool entered = s->before.l != l;
         barrier.place = grid_place(l, step);
         grid_sync(barrier, [=] { wait_usefully(s, l, entered, odd); });
+        stamp_leaving(s, l, step);
         if (s->stopped || (step == PROBE && leaves(s, l)))
             return;
     }

@@ -1,5 +1,5 @@
 /* wait(): until everything queued is done, and its results are where the caller wants them. */
-#include "kernels/cuda/store.h"
+#include "kernels/cuda/trace.h"
 
 #include <math.h>
 #include <sched.h>
@@ -97,6 +97,8 @@ deliver(struct store *s, const struct delivery *d)
     switch (d->kind) {
     case DELIVER_BYTES: memcpy(d->out, d->from, d->bytes); return true;
     case DELIVER_EXIT: return deliver_exit(s, d);
+    case DELIVER_PHASES:
+    case DELIVER_SPAN: trace_deliver(s, d); return true;
     case DELIVER_GUESS:
         if (!is_number(s, guess->confidence, d->layer))
             return false;

@@ -167,6 +167,30 @@ done
 check "and so is a sweep's layer" grep -q 'failed while running layer [1-4] ' "$TMP/launches"
 unset EMULATED_CUDA_FAIL_KIND
 
+# ---- where the device's time goes ----
+export SPECSCOPE_CUDA_TRACE="$TMP/phases.csv"
+works "phases are stamped" run -n 24 --ignore-eos --backend cuda --policy specbound -p 'hello there' --trace "$TMP/stamped" "$TINY"
+specscope run -n 24 --ignore-eos --backend cuda --policy ar -p 'hello there' "$TINY"
+check "and the text is the same" cmp -s "$TMP/out" "$TMP/ar"
+check "a line a phase of a sweep" grep -Eq '^[0-9]+,sweep,1,4,down,[0-9.]+,[0-9.]+,-?[0-9.]+,-?[0-9.]+,[0-9.]+$' "$TMP/phases.csv"
+check "which follow one another" awk -F, '$2 == "sweep" && $1 == call && ($6 < end - 0.002 || $6 > end + 0.002) { bad = 1 }
+    { call = $1; end = $6 + $7; n++ } END { exit bad || n < 100 }' "$TMP/phases.csv"
+check "a layer has each of its phases once a sweep" awk -F, '$2 == "sweep" && seen[$1, $4, $5]++ { bad = 1 } END { exit bad }' "$TMP/phases.csv"
+check "a table is made of them" sh -c "sh tests/cuda/phases.sh '$TMP/phases.csv' layers >'$TMP/table'"
+check "of phases by layer" grep -Eq '^  gate·up +[0-9.]+ +[0-9.]+%.*[1-4] \([0-9.]+ us\)$' "$TMP/table"
+check "and of other requests" grep -Eq '^  head +[0-9]+ +[0-9.]+ +[0-9.]+$' "$TMP/table"
+check "the run's trace says where the time went" grep -q '"device",,"busy [0-9]*%, of it waiting [0-9]*%: ' "$TMP/stamped/controls.csv"
+printf ':goto 100%%\n:wait idle\n:save-screen %s\n:quit\n' "$TMP/picture" >"$TMP/script"
+if command -v script >/dev/null 2>&1; then
+    check "a replay shows it" in_terminal "'$PROGRAM' replay --script '$TMP/script' '$TMP/stamped'"
+    check "in a line of its own" grep -q '^ device busy [0-9]*%' "$TMP/picture"
+else
+    skip "a replay shows it" "there is no script(1)"
+fi
+SPECSCOPE_CUDA_TRACE="$TMP/none/phases.csv"
+refuses "a file that can't be written is one line" 1 "SPECSCOPE_CUDA_TRACE: .*can.t be written" run -n 3 --backend cuda "$TINY"
+unset SPECSCOPE_CUDA_TRACE
+
 # ---- a GPU that fails in mid-run ----
 export EMULATED_CUDA_FAIL_KIND=lost
 export EMULATED_CUDA_FAIL=1500 # of the runtime's calls; loading takes some 150 of them

@@ -21,6 +21,7 @@ void bar_draw(const struct bar *, const struct canvas *);
 
 void title_draw(const struct followed *, const struct canvas *);
 void measures_draw(const struct scope *, const struct canvas *);
+void device_draw(const struct scope *, const struct canvas *); /* where the device's time goes */
 void timeline_draw(const struct followed *, const struct canvas *);
 double timeline_fraction(const struct followed *, int cols, int x); /* of a track that wide; NAN: not on it */
 

@@ -136,18 +136,21 @@ draw(struct app *app)
     struct grid *g = &app->screen.grid;
     const struct layout *l = &app->panes.layout;
     const struct canvas whole = layout_canvas((struct rect){0, 0, g->rows, g->cols}, g);
-    panes_arrange(&app->panes, g->rows, g->cols);
+    panes_arrange(&app->panes, g->rows, g->cols, scope_now(app->run.scope)->device[0] != '\0');
     if (l->too_small) {
         draw_too_small(&app->run, &whole);
         return;
     }
     const struct canvas title = layout_canvas(l->title, g), timeline = layout_canvas(l->timeline, g),
-                        measures = layout_canvas(l->measures, g), status = layout_canvas(l->status, g);
+                        measures = layout_canvas(l->measures, g), device = layout_canvas(l->device, g),
+                        status = layout_canvas(l->status, g);
     title_draw(&app->run, &title);
     panes_draw(&app->panes, g);
     if (timeline.rows > 0)
         timeline_draw(&app->run, &timeline);
     measures_draw(app->run.scope, &measures);
+    if (l->device.rows > 0)
+        device_draw(app->run.scope, &device);
     draw_status(app, &status);
     if (app->mode == MODE_LINE &&
         app->message.text[0] != '\0') /* the line has the status line: what Tab found stands above */

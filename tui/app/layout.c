@@ -233,6 +233,21 @@ layout_compute(struct layout *l, int rows, int cols, const struct layout_item *i
         stacked(l, items, n, focus, area);
 }
 
+int
+layout_rows(int rows, bool device)
+{
+    return device && rows >= LAYOUT_DEVICE ? rows - 1 : rows;
+}
+
+void
+layout_add_device(struct layout *l, int rows)
+{
+    if (l->too_small || l->status.y == rows - 1)
+        return;
+    l->device = l->status;
+    l->status.y = rows - 1;
+}
+
 struct canvas
 layout_canvas(struct rect r, struct grid *grid)
 {

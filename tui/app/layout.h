@@ -18,6 +18,7 @@
 #define LAYOUT_BOXED_ROWS 24
 #define LAYOUT_WIDE       120 /* columns from which panels stand side by side */
 #define LAYOUT_TIMED      14  /* rows from which there is a time line */
+#define LAYOUT_DEVICE     24  /* … and a line about the device, where something is told of it */
 #define LAYOUT_SPLIT      100 /* columns from which a low one has the text beside the tab */
 #define LAYOUT_COLUMNED   150 /* columns from which what stands in the middle is below one of the upper panels */
 #define LAYOUT_LEAST      8   /* rows of a panel beside or below others */
@@ -38,7 +39,7 @@ struct layout_item { /* a panel, as far as its place is concerned */
 
 struct layout {
     bool too_small, tabs, bare; /* bare: panels have no boxes */
-    struct rect title, tab_bar, timeline, measures, status;
+    struct rect title, tab_bar, timeline, measures, device, status;
     struct rect gap;                  /* between two panels without boxes */
     struct rect panel[LAYOUT_PANELS]; /* with their boxes, if they have any */
 };
@@ -46,6 +47,9 @@ struct layout {
 /* Item 0 is the one that stays on top when the others become tabs. `focus` is an item that is active; `zoom` gives it
  * all the space. The status line is the last row: messages, the ':' line, questions. */
 void layout_compute(struct layout *, int rows, int cols, const struct layout_item *, int n, int focus, bool zoom);
+/* Where a device's time goes is told in a line below the measures: one row less for the rest, where there are enough. */
+int layout_rows(int rows, bool device); /* for layout_compute() */
+void layout_add_device(struct layout *, int rows);
 struct canvas layout_canvas(struct rect, struct grid *);
 /* The panel at a place of the screen, -1: none. */
 int layout_at(const struct layout *, int n, int y, int x);

@@ -62,3 +62,10 @@ measures_draw(const struct scope *s, const struct canvas *c)
                 isnan(metrics_baseline(m).value) ? m->pace > 0 ? ", not slowed" : ", slowed" : "");
     bar_draw(&bar, c);
 }
+
+void
+device_draw(const struct scope *s, const struct canvas *c)
+{
+    const int left = 1 + canvas_text(c, 0, 1, ROLE_DIM, "device ");
+    canvas_text(c, 0, left, ROLE_TEXT, scope_now(s)->device);
+}

@@ -89,9 +89,11 @@ panes_bookmark(struct panes *p, uint32_t pos, bool *set)
 }
 
 void
-panes_arrange(struct panes *p, int rows, int cols)
+panes_arrange(struct panes *p, int rows, int cols, bool device)
 {
     struct layout_item items[LAYOUT_PANELS];
+    const int of_all = rows;
+    rows = layout_rows(of_all, device);
     panes_take_bookmarks(p);
     for (int i = 0; i < p->n; i++) {
         const struct panel_ops *ops = panel_registry[i];
@@ -106,6 +108,7 @@ panes_arrange(struct panes *p, int rows, int cols)
         p->focus = 0;
         layout_compute(&p->layout, rows, cols, items, p->n, p->focus, p->zoom);
     }
+    layout_add_device(&p->layout, of_all);
     p->arranged = true;
 }
 

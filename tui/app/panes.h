@@ -27,8 +27,8 @@ bool panes_active(const struct panes *, int i);
 int panes_number(const struct panes *,
                  int i); /* among the active ones, from 1: the digit that goes to it; 0: it isn't */
 /* Layout, and the focus where it can be; rows and cols of the screen. */
-void panes_arrange(struct panes *, int rows, int cols);
-void panes_draw(struct panes *, struct grid *); /* with the row of tabs */
+void panes_arrange(struct panes *, int rows, int cols, bool device); /* is there something to be told of a device? */
+void panes_draw(struct panes *, struct grid *);                      /* with the row of tabs */
 /* Which bookmarks are shown: those of the sequence that has the focus now. */
 void panes_take_bookmarks(struct panes *);
 /* Sets one, or takes away the one that is there. False: there are BOOKMARKS already. */

@@ -97,6 +97,7 @@ struct scope_now {       /* what stands at the moment */
     bool running;
     char end[200];      /* "", "eos", "tokens", "context", "error: …" */
     char probe[8];      /* "off", "policy", "all"; "" while not known */
+    char device[160];   /* where the device's time goes; "" where nobody measures it */
     uint32_t length;    /* positions known; drafts, guesses, drafts just rejected counted */
     uint32_t committed; /* of these, the ones that stay */
     struct metrics metrics;

@@ -40,6 +40,10 @@ take_control(struct scope *s, const struct event *e)
     struct scope_run *run = &s->run[s->info->beside != NULL && e->seq == 1];
     if (c->new_text == NULL)
         return;
+    if (strcmp(c->name, "device") == 0) {
+        printable_text(c->new_text, strnlen(c->new_text, sizeof s->now.device), s->now.device, sizeof s->now.device);
+        return;
+    }
     heads->policy_turned = heads->policy_turned && strcmp(c->name, "head") == 0;
     if (strcmp(c->name, "run") == 0) {
         scope_begin_run(s);

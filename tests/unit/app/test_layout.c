@@ -269,6 +269,28 @@ test_beside_others_a_panel_has_the_columns_that_it_can_use(void **state)
     }
 }
 
+static void
+test_a_line_about_the_device_takes_a_row_from_the_rest_where_there_are_enough(void **state)
+{
+    (void)state;
+    struct layout l;
+    const struct layout_item items[] = {{PANEL_TOP, 1, 20, 0, true, false, false}};
+    for (int rows = LAYOUT_MIN_ROWS; rows < 60; rows++) {
+        layout_compute(&l, layout_rows(rows, false), 120, items, 1, 0, false);
+        layout_add_device(&l, rows);
+        assert_int_equal(l.device.rows, 0);
+        assert_int_equal(l.status.y, rows - 1);
+        layout_compute(&l, layout_rows(rows, true), 120, items, 1, 0, false);
+        layout_add_device(&l, rows);
+        assert_int_equal(l.device.rows, rows >= LAYOUT_DEVICE);
+        assert_int_equal(l.status.y, rows - 1);
+        if (l.device.rows > 0) {
+            assert_int_equal(l.device.y, rows - 2);
+            assert_int_equal(l.measures.y, rows - 3);
+        }
+    }
+}
+
 int
 main(void)
 {
@@ -285,6 +307,7 @@ main(void)
         cmocka_unit_test(test_wide_terminals_show_panels_side_by_side),
         cmocka_unit_test(test_the_space_of_an_inactive_panel_is_shared_out),
         cmocka_unit_test(test_a_click_finds_the_panel_under_it),
+        cmocka_unit_test(test_a_line_about_the_device_takes_a_row_from_the_rest_where_there_are_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,9 +48,9 @@ static void
 test_names_of_controls_are_refused(void **state)
 {
     (void)state;
-    static const char *const reserved[] = {"run",  "prompt",   "policy",   "state", "probe",
-                                           "head", "break",    "joined",   "left",  "back",
-                                           "end",  "baseline", "lossless", "pace",  "baseline_se"};
+    static const char *const reserved[] = {"run",      "prompt", "policy",      "state", "probe", "head",
+                                           "break",    "joined", "left",        "back",  "end",   "baseline",
+                                           "lossless", "pace",   "baseline_se", "device"};
     struct policy p = {0};
     struct err err;
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {

@@ -1,0 +1,220 @@
+#include "kernels/cuda/trace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cuda/stamps.h"
+
+static const char *const step_names[STEPS] = {
+    [START] = "start",
+    [NORM_ATTENTION] = "norm",
+    [QKV] = "qkv",
+    [NORM_HEADS] = "norm of heads",
+    [ATTEND] = "attention",
+    [OUT] = "out",
+    [NORM_MLP] = "norm of mlp",
+    [GATE_UP] = "gate·up",
+    [DOWN] = "down",
+    [CARRY] = "skipped",
+    [SHIFT_PROBE] = "shift",
+    [NORM_PROBE] = "norm of probe",
+    [PROBE] = "probe",
+};
+static const char *const traced_names[TRACED] = {"embedding", "head",     "distributions", "draws",
+                                                 "overlap",   "verdicts", "guesses"};
+
+struct trace {
+    FILE *file;
+    uint64_t calls, zero; /* zero: the first stamp */
+    uint64_t from, to;    /* what was told of since describe_time(): first and last stamp */
+    double step_ns[STEPS], traced_ns[TRACED], waiting_ns; /* waiting: of the steps', behind the mean block's coming */
+};
+
+bool
+trace_open(struct trace **out, struct err *err)
+{
+    const char *const path = getenv("SPECSCOPE_CUDA_TRACE");
+    *out = NULL;
+    if (path == NULL || path[0] == '\0')
+        return true;
+    struct trace *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return err_set(err, ERR_WORK, "not enough memory to trace the GPU");
+    t->file = fopen(path, "we");
+    if (t->file == NULL) {
+        free(t);
+        return err_set(err, ERR_WORK, "SPECSCOPE_CUDA_TRACE: %.160s can't be written: %s", path, strerror(errno));
+    }
+    fputs("call,what,rows,layer,phase,start_us,us,first_us,mean_us,last_us\n", t->file);
+    *out = t;
+    return true;
+}
+
+void
+trace_close(struct trace *t)
+{
+    if (t == NULL)
+        return;
+    fclose(t->file);
+    free(t);
+}
+
+/* ---- what is stamped ---- */
+
+static uint64_t *
+take_stamps(struct store *s, struct delivery d, size_t words)
+{
+    struct arena_piece results;
+    void *host;
+    if (!cuda_store_results(s, piece_room(words, sizeof(uint64_t)), &results))
+        return NULL;
+    uint64_t *there = piece_put(&results, words, sizeof *there, &host);
+    d.from = host;
+    return cuda_store_did(s, cudaMemsetAsync(there, 0, STAMPS_HEAD * sizeof *there, s->stream), "stamping phases") &&
+                   cuda_store_deliver(s, d)
+               ? there
+               : NULL;
+}
+
+uint64_t *
+trace_sweep(struct store *s, uint32_t rows, uint32_t layers)
+{
+    if (s->backend->trace == NULL)
+        return NULL;
+    const struct delivery d = {.kind = DELIVER_PHASES, .rows = rows};
+    return take_stamps(s, d, stamps_room(layers, s->blocks));
+}
+
+uint64_t *
+trace_begin(struct store *s, enum traced what, uint32_t rows)
+{
+    if (s->backend->trace == NULL)
+        return NULL;
+    const struct delivery d = {.kind = DELIVER_SPAN, .what = (uint32_t)what, .rows = rows};
+    uint64_t *there = take_stamps(s, d, STAMPS_HEAD);
+    if (there != NULL)
+        (void)cuda_store_did(s, launch_stamp(there, s->stream), "stamping phases");
+    return there;
+}
+
+void
+trace_end(struct store *s, uint64_t *there)
+{
+    if (there != NULL && !s->failed)
+        (void)cuda_store_did(s, launch_stamp(there + 1, s->stream), "stamping phases");
+}
+
+/* ---- what is told ---- */
+
+static double
+since(const struct trace *t, uint64_t stamp)
+{
+    return (double)(int64_t)(stamp - t->zero) * 1e-3;
+}
+
+static void
+note_span(struct trace *t, uint64_t from, uint64_t to)
+{
+    if (t->zero == 0)
+        t->zero = from;
+    t->from = t->from == 0 || from < t->from ? from : t->from;
+    t->to = to > t->to ? to : t->to;
+}
+
+/* When blocks came to a barrier, in nanoseconds from the phase's beginning: the first, their mean, the last. */
+static void
+comings(const uint64_t *came, uint32_t blocks, uint64_t begin, double out[3])
+{
+    double sum = 0;
+    out[0] = INFINITY;
+    out[2] = 0;
+    for (uint32_t b = 0; b < blocks; b++) {
+        const double ns = (double)(int64_t)(came[b] - begin);
+        out[0] = ns < out[0] ? ns : out[0];
+        out[2] = ns > out[2] ? ns : out[2];
+        sum += ns;
+    }
+    out[1] = sum / blocks;
+}
+
+static void
+deliver_phases(struct trace *t, const struct delivery *d, uint32_t blocks)
+{
+    const uint64_t *const words = d->from;
+    uint64_t begin = words[STAMPED_BEGIN];
+    for (uint32_t i = 0; i < words[STAMPED_PHASES]; i++) {
+        const uint64_t *const phase = words + stamps_at(i, blocks);
+        const uint32_t layer = (uint32_t)phase[STAMP_PLACE] / STEPS, step = (uint32_t)phase[STAMP_PLACE] % STEPS;
+        const uint64_t left = phase[STAMP_LEFT];
+        const double ns = (double)(int64_t)(left - begin);
+        double came[3];
+        comings(phase + STAMP_CAME, blocks, begin, came);
+        note_span(t, begin, left);
+        fprintf(t->file, "%" PRIu64 ",sweep,%" PRIu32 ",%" PRIu32 ",%s,%.3f,%.3f,%.3f,%.3f,%.3f\n", t->calls, d->rows,
+                layer, step_names[step], since(t, begin), ns * 1e-3, came[0] * 1e-3, came[1] * 1e-3, came[2] * 1e-3);
+        t->step_ns[step] += ns;
+        t->waiting_ns += ns > came[1] ? ns - came[1] : 0;
+        begin = left;
+    }
+}
+
+void
+trace_deliver(struct store *s, const struct delivery *d)
+{
+    struct trace *const t = s->backend->trace;
+    const uint64_t *const span = d->from;
+    t->calls++;
+    if (d->kind == DELIVER_PHASES) {
+        deliver_phases(t, d, s->blocks);
+        return;
+    }
+    note_span(t, span[0], span[1]);
+    fprintf(t->file, "%" PRIu64 ",%s,%" PRIu32 ",,,%.3f,%.3f,,,\n", t->calls, traced_names[d->what], d->rows,
+            since(t, span[0]), (double)(int64_t)(span[1] - span[0]) * 1e-3);
+    t->traced_ns[d->what] += (double)(int64_t)(span[1] - span[0]);
+}
+
+/* ---- in a line ---- */
+
+enum { NAMED = 7 }; /* the others are told as one */
+
+bool
+cuda_describe_time(struct store *s, char *text, size_t room)
+{
+    struct trace *const t = s->backend->trace;
+    text[0] = '\0';
+    if (t == NULL || t->to <= t->from)
+        return false;
+    double busy = 0, left;
+    const char *names[STEPS + TRACED];
+    double ns[STEPS + TRACED];
+    for (int i = 0; i < STEPS + TRACED; i++) {
+        names[i] = i < STEPS ? step_names[i] : traced_names[i - STEPS];
+        ns[i] = i < STEPS ? t->step_ns[i] : t->traced_ns[i - STEPS];
+        busy += ns[i];
+    }
+    const double window = (double)(t->to - t->from);
+    size_t n = (size_t)snprintf(text, room, "busy %.0f%%, of it waiting %.0f%%:", 100 * busy / window,
+                                100 * t->waiting_ns / busy);
+    left = busy;
+    for (int k = 0; k < NAMED && n < room; k++) { /* the largest of those that are left */
+        int most = 0;
+        for (int i = 1; i < STEPS + TRACED; i++)
+            most = ns[i] > ns[most] ? i : most;
+        if (ns[most] < 0.005 * busy)
+            break;
+        n += (size_t)snprintf(text + n, room - n, " %s %.0f%%", names[most], 100 * ns[most] / busy);
+        left -= ns[most];
+        ns[most] = 0;
+    }
+    if (left >= 0.005 * busy && n < room)
+        snprintf(text + n, room - n, " other %.0f%%", 100 * left / busy);
+    memset(t->step_ns, 0, sizeof t->step_ns);
+    memset(t->traced_ns, 0, sizeof t->traced_ns);
+    t->waiting_ns = 0;
+    t->from = t->to = 0;
+    return true;
+}
