@@ -82,6 +82,15 @@ read_id(const struct tokenizer *t, const struct gguf *g, const char *key, token_
     return true;
 }
 
+/* Some converters leave a text's end among the normal tokens. What is named so, and written in angle brackets, is none. */
+static void
+mark_control(struct tokenizer *t, token_t id)
+{
+    const struct slice s = id == TOKEN_NONE ? (struct slice){0} : t->text[id];
+    if (s.len > 2 && s.data[0] == '<' && s.data[s.len - 1] == '>' && t->kind[id] == TOKEN_NORMAL)
+        t->kind[id] = TOKEN_CONTROL;
+}
+
 /* SentencePiece's usual ids are 0 for <unk>, 1 for BOS, 2 for EOS; byte-level BPE has none. */
 static bool
 read_ids(struct tokenizer *t, const struct gguf *g, bool add_bos, struct err *err)
@@ -97,6 +106,9 @@ read_ids(struct tokenizer *t, const struct gguf *g, bool add_bos, struct err *er
         !gguf_get_bool(g, KEY("add_bos_token"), add_bos, &add_bos, err) ||
         !gguf_get_bool(g, KEY("add_eos_token"), false, &add_eos, err))
         return false;
+    const token_t named[] = {t->bos, t->eos, eot, eom};
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        mark_control(t, named[i]);
     if (pieces && t->unknown == TOKEN_NONE)
         t->unknown = 0;
     if (eot != TOKEN_NONE)
@@ -177,13 +189,15 @@ open_pieces(struct tokenizer *t, const struct gguf *g, struct err *err)
 
 /* ---- byte-level BPE ---- */
 
-/* A token that isn't written in characters for bytes (an added one) stays as it is. */
+/* Fills `pieces` with the tokens that merges and texts may come to. */
 static bool
-decode_pieces(struct tokenizer *t)
+decode_pieces(struct tokenizer *t, bool *pieces)
 {
-    for (uint32_t id = 0; id < t->n; id++)
-        if (t->kind[id] == TOKEN_NORMAL && !tokenizer_decode_piece(t, &t->text[id]))
+    for (uint32_t id = 0; id < t->n; id++) {
+        pieces[id] = t->kind[id] != TOKEN_UNUSED;
+        if (t->kind[id] == TOKEN_NORMAL && !tokenizer_decode_piece(t, &t->text[id], &pieces[id]))
             return false;
+    }
     return true;
 }
 
@@ -268,12 +282,10 @@ open_byte_level(struct tokenizer *t, const struct gguf *g, struct err *err)
     if (!choose_pretokenizer(t, g, &bos, err) || !add_prefix(t, g, err) || !read_ids(t, g, bos, err))
         return false;
     bool *pieces = malloc(t->n * sizeof *pieces);
-    if (pieces == NULL || !decode_pieces(t)) {
+    if (pieces == NULL || !decode_pieces(t, pieces)) {
         free(pieces);
         return out_of_memory(t, g, err);
     }
-    for (uint32_t id = 0; id < t->n; id++)
-        pieces[id] = t->kind[id] != TOKEN_UNUSED;
     const bool ok = (tokenizer_index_pieces(t, pieces) && add_specials(t)) || out_of_memory(t, g, err);
     free(pieces);
     return ok && read_merges(t, g, err);
@@ -318,6 +330,8 @@ read_model(struct tokenizer *t, const struct gguf *g, struct err *err)
                        "%s: does not name its tokenizer (metadata '" KEY("model") "'); convert the model "
                                                                                   "with its tokenizer",
                        g->path);
+    if (slice_is(model, "bert"))
+        return err_set(err, ERR_WORK, "%s: " WORDPIECE, g->path);
     const bool pieces = slice_is(model, "llama");
     if (!pieces && !slice_is(model, "gpt2"))
         return err_set(

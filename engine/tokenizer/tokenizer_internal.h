@@ -60,6 +60,8 @@ struct end_tokens {
     unsigned n;
 };
 
+#define WORDPIECE "its tokenizer is WordPiece, that of encoders like BERT, which write no text; give a model that does"
+
 #define MOST_CHAT_TEMPLATES 16
 struct chat_template {
     const char *name;
@@ -118,9 +120,9 @@ bool tokenizer_make_room(struct tokenizer *, uint32_t n, const char *where, stru
 bool tokenizer_finish(struct tokenizer *, const char *where, struct err *);
 /* The value of a byte token's name, <0x0A>; -1: it is none. */
 int tokenizer_byte_value(struct slice);
-/* Characters that stand for bytes become those bytes, in memory of the tokenizer's; another text stays as it is. False: out
- * of memory. */
-bool tokenizer_decode_piece(struct tokenizer *, struct slice *piece);
+/* Characters that stand for bytes become those bytes, in memory of the tokenizer's; another text stays as it is, and is no
+ * *piece_of_text then: no text is ever cut into it (Command-R has emoji so). False: out of memory. */
+bool tokenizer_decode_piece(struct tokenizer *, struct slice *piece, bool *piece_of_text);
 /* A merge of two pieces as the vocabulary's file writes them, once pieces are indexed and merge_table_make() was called.
  * False: they aren't both tokens, or together they make none. */
 bool tokenizer_add_merge(struct tokenizer *, struct slice left, struct slice right, uint32_t rank);

@@ -94,11 +94,12 @@ read_pieces(struct tokenizer_json *j)
     cJSON_ArrayForEach(item, j->vocab)
     {
         const uint32_t id = (uint32_t)item->valuedouble;
+        bool piece_of_text = true;
         if (!tokenizer_copy(t, item->string, strlen(item->string), &t->text[id]) ||
-            (t->byte_level && !tokenizer_decode_piece(t, &t->text[id])))
+            (t->byte_level && !tokenizer_decode_piece(t, &t->text[id], &piece_of_text)))
             return out_of_memory(j);
         t->kind[id] = byte_fallback && tokenizer_byte_value(t->text[id]) >= 0 ? TOKEN_BYTE : TOKEN_NORMAL;
-        j->pieces[id] = true;
+        j->pieces[id] = piece_of_text;
     }
     return true;
 }
@@ -203,6 +204,8 @@ check_model(struct tokenizer_json *j)
 {
     static const char *const empty[] = {"continuing_subword_prefix", "end_of_word_suffix"};
     const cJSON *type = json_get(j->model, "type"), *dropout = json_get(j->model, "dropout");
+    if (strcmp(json_text(type).data, "WordPiece") == 0)
+        return err_set(j->err, ERR_WORK, "%s: " WORDPIECE, j->where);
     if (type != NULL && strcmp(json_text(type).data, "BPE") != 0)
         return json_unsupported(j, "tokenizer model", json_text(type).data);
     if (!cJSON_IsObject(j->vocab))

@@ -213,12 +213,14 @@ tokenizer_finish(struct tokenizer *t, const char *where, struct err *err)
 /* ---- parts ---- */
 
 bool
-tokenizer_decode_piece(struct tokenizer *t, struct slice *piece)
+tokenizer_decode_piece(struct tokenizer *t, struct slice *piece, bool *piece_of_text)
 {
+    *piece_of_text = true;
     if (piece->len == 0)
         return true;
     char *bytes = tokenizer_take(t, piece->len);
     const size_t n = bytes == NULL ? SIZE_MAX : byte_chars_read(bytes, piece->data, piece->len);
+    *piece_of_text = n != SIZE_MAX;
     if (n != SIZE_MAX)
         *piece = (struct slice){bytes, n};
     return bytes != NULL;

@@ -86,7 +86,8 @@ static const struct refusal {
      "\"special_tokens\": {\"<s>\": {\"ids\": [5, 5, 5, 5, 5, 5, 5, 5, 5]}}}",
      "more than 8"},
     {"model", "null", "no model with a vocabulary"},
-    {"model.type", "\"WordPiece\"", "'WordPiece' is not supported"},
+    {"model.type", "\"WordPiece\"", "its tokenizer is WordPiece, that of encoders like BERT, which write no text"},
+    {"model.type", "\"Unigram\"", "'Unigram' is not supported"},
     {"model.vocab", "{}", "merge 0"}, /* the added token alone */
     {"model.vocab", "{\"a\": -1}", "id of token 'a'"},
     {"model.vocab", "{\"a\": 0.5}", "id of token 'a'"},

@@ -1,0 +1,95 @@
+/* Tokens that a byte-level GGUF has and no text is cut into, and a text's end that stands among the normal ones. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/model/gguf_bytes.h"
+#include "engine/tokenizer/tokenizer.h"
+
+/* An emoji's joiner, U+200D, as Command-R has it: once as it is, and once in the characters that stand for its bytes. */
+static const char *const pieces[] = {"a",        "<|endoftext|>", "\xe2\x80\x8d",     "\xc3\xa2",
+                                     "\xc4\xa2", "\xc4\xaf",      "\xc3\xa2\xc4\xa2", "\xc3\xa2\xc4\xa2\xc4\xaf",
+                                     "b"};
+enum { A, END, JOINER_AS_IT_IS, BYTE_E2, BYTE_80, BYTE_8D, TWO_BYTES, JOINER, B, PIECES };
+static const char *const merges[] = {"\xc3\xa2 \xc4\xa2", "\xc3\xa2\xc4\xa2 \xc4\xaf"};
+
+static struct tokenizer *
+open_odd(struct gguf **file, struct gguf_bytes *bytes)
+{
+    struct err err = {0};
+    struct tokenizer *t = NULL;
+    *bytes = (struct gguf_bytes){0};
+    put_header(bytes, 3, 0, 5);
+    put_key_text(bytes, "tokenizer.ggml.model", "gpt2");
+    put_key_text(bytes, "tokenizer.ggml.pre", "gpt-2");
+    put_key_u32(bytes, "tokenizer.ggml.eos_token_id", END); /* all tokens are normal ones */
+    put_key_array(bytes, "tokenizer.ggml.tokens", GGUF_STRING, PIECES);
+    for (size_t i = 0; i < PIECES; i++)
+        put_text(bytes, pieces[i], strlen(pieces[i]));
+    put_key_array(bytes, "tokenizer.ggml.merges", GGUF_STRING, 2);
+    for (size_t i = 0; i < 2; i++)
+        put_text(bytes, merges[i], strlen(merges[i]));
+    assert_false(bytes->failed);
+    assert_true(gguf_parse(file, "f", bytes->data, bytes->len, &err));
+    if (!tokenizer_open(&t, *file, &err))
+        fail_msg("%s", err.text);
+    return t;
+}
+
+static void
+assert_ids(const struct tokenizer *t, const char *text, bool special, const token_t *expected, size_t n_expected)
+{
+    struct err err = {0};
+    token_t *ids;
+    size_t n;
+    assert_true(tokenizer_encode(t, text, strlen(text), (struct tokenize_options){.special = special}, &ids, &n, &err));
+    assert_int_equal(n, n_expected);
+    assert_memory_equal(ids, expected, n * sizeof *ids);
+    free(ids);
+}
+
+static void
+test_a_text_is_cut_into_tokens_for_its_bytes(void **state)
+{
+    (void)state;
+    struct gguf *file;
+    struct gguf_bytes bytes;
+    struct tokenizer *t = open_odd(&file, &bytes);
+    assert_ids(t, "a\xe2\x80\x8d", true, (token_t[]){A, JOINER}, 2);
+    const struct slice joiner = tokenizer_bytes(t, JOINER_AS_IT_IS, false); /* which can still be read */
+    assert_true(slice_is(joiner, "\xe2\x80\x8d"));
+    tokenizer_close(t);
+    gguf_close(file);
+    free(bytes.data);
+}
+
+static void
+test_a_texts_end_among_the_normal_tokens_is_found_whole(void **state)
+{
+    (void)state;
+    struct gguf *file;
+    struct gguf_bytes bytes;
+    struct tokenizer *t = open_odd(&file, &bytes);
+    assert_ids(t, "a<|endoftext|>b", true, (token_t[]){A, END, B}, 3);
+    assert_true(tokenizer_is_end(t, END));
+    assert_int_equal(tokenizer_bytes(t, END, false).len, 0); /* nothing of it is text */
+    tokenizer_close(t);
+    gguf_close(file);
+    free(bytes.data);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_text_is_cut_into_tokens_for_its_bytes),
+        cmocka_unit_test(test_a_texts_end_among_the_normal_tokens_is_found_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
