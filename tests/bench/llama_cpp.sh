@@ -1,9 +1,11 @@
 #!/bin/sh
 # make bench-llama LLAMA_CPP=FOLDER: the CPU engine beside llama.cpp on the same files, in the same run. FOLDER holds
 # its llama-bench and llama-quantize. Passes alternate between the two programs, so that a machine that drifts drifts
-# for both; figures are medians. RECORD=1 puts the table into docs/measurements.md.
+# for both; a ratio is the median of the passes' own ratios, figures are medians. RECORD=1 puts the table into
+# docs/measurements.md. ISA=avx512vnni forces that instruction set here, for a machine without AMX where there is none:
+# FOLDER is then to hold a llama.cpp that was built without it (GGML_NATIVE=OFF and the sets that are wanted).
 #
-# usage: tests/bench/llama_cpp.sh BUILD LLAMA_CPP; SHAPES, TYPES, THREADS, PASSES, TOKENS from the environment
+# usage: tests/bench/llama_cpp.sh BUILD LLAMA_CPP; SHAPES, TYPES, THREADS, PASSES, TOKENS, ISA from the environment
 set -eu
 cd "$(dirname "$0")/../.."
 BUILD=$1
@@ -13,6 +15,8 @@ TYPES=${TYPES:-F16 Q8_0 Q4_K_M}
 THREADS=${THREADS:-2}
 PASSES=${PASSES:-5}
 TOKENS=${TOKENS:-128} # decoded
+ISA=${ISA:-auto}
+TITLE="Against llama.cpp$([ "$ISA" = auto ] || echo ", $ISA")"
 PROMPT=512            # read at once, as specscope bench --speed has it
 export LC_ALL=C.UTF-8
 
@@ -42,10 +46,10 @@ wall() { # command: seconds to its end
 # A figure a line is appended to $WORK/{ours,theirs}-{decode,prefill,load}. Loading is a process that loads and says one
 # token, with the file in the page cache.
 ours() { # model
-    "$BUILD/specscope" bench --speed --backend cpu -t "$THREADS" -n "$TOKENS" --repeat 1 --json "$WORK/ours.json" "$1" >/dev/null
+    "$BUILD/specscope" bench --speed --backend cpu --isa "$ISA" -t "$THREADS" -n "$TOKENS" --repeat 1 --json "$WORK/ours.json" "$1" >/dev/null
     number decode_tok_per_s "$WORK/ours.json" >>"$WORK/ours-decode"
     number prompt_tok_per_s "$WORK/ours.json" >>"$WORK/ours-prefill"
-    wall "$BUILD/specscope" run --backend cpu -t "$THREADS" --policy ar -n 1 -p a -c $((PROMPT + TOKENS)) "$1" >>"$WORK/ours-load"
+    wall "$BUILD/specscope" run --backend cpu --isa "$ISA" -t "$THREADS" --policy ar -n 1 -p a -c $((PROMPT + TOKENS)) "$1" >>"$WORK/ours-load"
 }
 theirs() { # model
     "$LLAMA/llama-bench" -m "$1" -t "$THREADS" -p "$PROMPT" -n "$TOKENS" -r 1 -o csv 2>/dev/null >"$WORK/theirs.csv"
@@ -57,10 +61,11 @@ theirs() { # model
     wall "$LLAMA/llama-bench" -m "$1" -t "$THREADS" -p 0 -n 1 -r 1 --no-warmup >>"$WORK/theirs-load"
 }
 
-cell() { # decode|prefill|load: "ratio (ours : theirs)"; of load, where less is better, the ratio of speeds too
-    awk -v what="$1" -v ours="$(median "$WORK/ours-$1")" -v theirs="$(median "$WORK/theirs-$1")" 'BEGIN {
-        if (what == "load") printf " %.2f (%.2f : %.2f s) |", ours / theirs, ours, theirs
-        else printf " %.2f (%.4g : %.4g tokens/s) |", ours / theirs, ours, theirs }'
+cell() { # decode|prefill|load: "ratio (ours : theirs)"; of load, where less is better, the ratio of times too
+    paste "$WORK/ours-$1" "$WORK/theirs-$1" | awk '{ print $1 / $2 }' >"$WORK/ratios"
+    awk -v what="$1" -v ratio="$(median "$WORK/ratios")" -v ours="$(median "$WORK/ours-$1")" -v theirs="$(median "$WORK/theirs-$1")" 'BEGIN {
+        if (what == "load") printf " %.2f (%.2f : %.2f s) |", ratio, ours, theirs
+        else printf " %.2f (%.4g : %.4g tokens/s) |", ratio, ours, theirs }'
 }
 
 rows() {
@@ -88,12 +93,12 @@ cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
 rows >"$WORK/rows"
 version=$("$LLAMA/llama-bench" -m "$WORK/f16.gguf" -t "$THREADS" -p 0 -n 1 -r 1 --no-warmup 2>/dev/null | sed -n 's/^build: //p')
 {
-    echo "# Against llama.cpp"
+    echo "# $TITLE"
     echo
     echo "Written by \`make bench-llama\` on $(date -u +%Y-%m-%d), $THREADS threads of ${cpu:-an unknown processor}, specscope"
     echo "$("$BUILD/specscope" --version | cut -d' ' -f2), llama.cpp build ${version:-unknown}. The same files, random weights in the"
     echo "shapes named, quantised by llama.cpp; medians of $PASSES passes that alternate between the programs. Ratios are specscope's"
-    echo "figure over llama.cpp's: above 1 it is faster at decoding $TOKENS tokens one by one and at reading a prompt of $PROMPT; below 1 it"
+    echo "figure over llama.cpp's, pass by pass: above 1 it is faster at decoding $TOKENS tokens one by one and at reading a prompt of $PROMPT; below 1 it"
     echo "is sooner at the first token, from the start of the process, with the file in the page cache."
     echo
     echo "| model | decoding | prompt | start to first token |"
@@ -102,9 +107,9 @@ version=$("$LLAMA/llama-bench" -m "$WORK/f16.gguf" -t "$THREADS" -p 0 -n 1 -r 1 
 } >"$WORK/section.md"
 cat "$WORK/section.md"
 if [ -n "${RECORD:-}" ]; then # in the place of the section that was there, before the one on a GPU
-    awk -v section="$WORK/section.md" '
+    awk -v section="$WORK/section.md" -v title="# $TITLE" '
         function put() { while ((getline line < section) > 0) print line; print ""; done = 1 }
-        /^# Against llama.cpp$/ { put(); skip = 1; next }
+        $0 == title { put(); skip = 1; next }
         /^# / && NR > 1 { skip = 0; if (!done) put() }
         !skip
         END { if (!done) { print ""; put() } }' docs/measurements.md | cat -s >"$WORK/measurements.md"
