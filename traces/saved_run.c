@@ -266,5 +266,6 @@ saved_run_next(struct saved_run *s, struct event *e, struct err *err)
     } while (!is_own(s, e));
     s->left = s->left || (e->type == EVENT_CONTROL && strcmp(e->control.name, "left") == 0);
     e->t_us = e->run == s->run && e->t_us > s->begin_us ? e->t_us - s->begin_us : 0;
+    e->t_us = e->t_us < s->duration_us ? e->t_us : s->duration_us; /* which no layer's word lengthens */
     return true;
 }

@@ -13,6 +13,7 @@
 #include "traces/run_json.h"
 #include "traces/schema.h"
 #include "traces/table_out.h"
+#include "traces/trace_pair.h"
 #include "traces/writer.h"
 
 #define LAYERS 4
@@ -288,6 +289,33 @@ check_trace(const char *path)
     trace_reader_close(r);
 }
 
+/* Its two sequences beside each other, as trace_pair.h has them. */
+static void
+check_pair(const char *path)
+{
+    const struct saved_choice two[2] = {{path, 0, 0}, {path, 0, 1}};
+    struct trace_pair *p;
+    struct event e;
+    struct err err = {0};
+    if (!trace_pair_open(&p, two, &err)) {
+        must(p == NULL && err.text[0] != '\0');
+        return;
+    }
+    const struct run_info *info = trace_pair_info(p);
+    uint64_t number = 0, t_us = 0, rounds = 0;
+    check_run(info);
+    check_run(info->beside);
+    while (trace_pair_next(p, &e, &err)) {
+        must(e.number > number && e.run == 1 && e.seq < 2 && e.t_us >= t_us && e.t_us <= trace_pair_duration_us(p));
+        number = e.number;
+        t_us = e.t_us;
+        check_event(&e, run_info_of(info, e.seq));
+        rounds += e.type == EVENT_ROUND;
+    }
+    must(err.kind == ERR_NONE ? rounds == trace_pair_rounds(p) : err.text[0] != '\0');
+    trace_pair_close(p);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -295,6 +323,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         the_base = write_base();
         atexit(remove_base);
         check_trace(the_base->path);
+        check_pair(the_base->path);
     }
     if (n < 6)
         return 0;
@@ -304,6 +333,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     else
         splice(the_base, file, data + 2, n - 2);
     check_trace(the_base->path);
+    check_pair(the_base->path);
     put(the_base, file, the_base->text[file], strlen(the_base->text[file]));
     return 0;
 }
