@@ -1,0 +1,168 @@
+/* Prompts as turns: whose template, one BOS, and what a template won't have. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/model/gguf.h"
+#include "engine/session/prompt.h"
+#include "tests/golden/tinymodel.h"
+
+struct vocabulary {
+    unsigned char *bytes;
+    struct gguf *file;
+    struct tokenizer *t;
+};
+
+static int
+open_vocabulary(void **state)
+{
+    struct vocabulary *v = calloc(1, sizeof *v);
+    struct err err = {0};
+    size_t len;
+    const struct tinymodel m = {.n_layers = 1,
+                                .chat_template = "{{ bos_token }}[{{ messages[-1].content }}]{{ eos_token }}"};
+    assert_non_null(v);
+    assert_true(tinymodel_build(&m, &v->bytes, &len, &err));
+    assert_true(gguf_parse(&v->file, "tiny", v->bytes, len, &err));
+    assert_true(tokenizer_open(&v->t, v->file, &err));
+    assert_true(tokenizer_add_chat_template(v->t, slice_of("tool_use"),
+                                            slice_of("{{ tools[0] }}{{ messages[0].content }}"), &err));
+    *state = v;
+    return 0;
+}
+
+static int
+close_vocabulary(void **state)
+{
+    struct vocabulary *v = *state;
+    tokenizer_close(v->t);
+    gguf_close(v->file);
+    free(v->bytes);
+    free(v);
+    return 0;
+}
+
+/* What a prompt is written as, control tokens with their names. */
+static void
+assert_written(const struct prompt_format *f, const char *text, const char *expected)
+{
+    struct prompt p;
+    struct err err = {0};
+    char got[400] = "";
+    if (!prompt_read(&p, f, text, strlen(text), &err))
+        fail_msg("%s", err.text);
+    for (uint32_t i = 0; i < p.n; i++) {
+        const struct slice s = tokenizer_bytes(f->tokenizer, p.ids[i], true);
+        assert_true(strlen(got) + s.len < sizeof got);
+        strncat(got, s.data, s.len);
+    }
+    assert_string_equal(got, expected);
+    assert_string_equal(p.text, text); /* the words stay the user's */
+    prompt_free(&p);
+}
+
+static void
+assert_setting(void **state, const struct chat_setting *c, const char *expected)
+{
+    const struct vocabulary *v = *state;
+    struct prompt_format f;
+    struct err err = {0};
+    if (!prompt_format_open(&f, v->t, c, 100, &err))
+        fail_msg("%s", err.text);
+    assert_written(&f, "hello", expected);
+    prompt_format_close(&f);
+}
+
+static void
+test_a_prompt_is_text_unless_it_is_a_chat(void **state)
+{
+    assert_setting(state, &(struct chat_setting){0}, "<s> hello");
+    assert_setting(state, &(struct chat_setting){.system = "Be"}, "<s> hello");
+}
+
+static void
+test_a_turn_has_one_bos_whoever_writes_it(void **state)
+{
+    assert_setting(state, &(struct chat_setting){.on = true}, "<s> [hello]</s>");
+    const struct chat_setting without = {.on = true, .template = slice_of("{{ messages[0].content }}")};
+    assert_setting(state, &without, "<s> hello");
+    const struct chat_setting later = {.on = true, .template = slice_of("a{{ bos_token }}b")};
+    assert_setting(state, &later, "<s> a<s> b");
+}
+
+static void
+test_tools_take_the_template_for_tools(void **state)
+{
+    assert_setting(state, &(struct chat_setting){.on = true, .tools = "[\"t\"]"}, "<s> thello");
+    assert_setting(state, &(struct chat_setting){.on = true, .tools = "[\"t\"]", .name = "default"}, "<s> [hello]</s>");
+    assert_setting(state, &(struct chat_setting){.on = true, .name = "tool_use", .tools = "[1]"}, "<s> 1hello");
+}
+
+static void
+test_what_is_set_counts_more_than_the_models_own(void **state)
+{
+    const struct chat_variable mine = {.name = slice_of("eos_token"), .value = slice_of("!")};
+    assert_setting(state, &(struct chat_setting){.on = true, .variables = &mine, .n_variables = 1}, "<s> [hello]!");
+}
+
+static void
+assert_refused(void **state, const struct chat_setting *c, enum err_kind kind, const char *why)
+{
+    const struct vocabulary *v = *state;
+    struct prompt_format f;
+    struct err err = {0};
+    assert_false(prompt_format_open(&f, v->t, c, 100, &err));
+    assert_int_equal(err.kind, kind);
+    assert_string_equal(err.text, why);
+    prompt_format_close(&f);
+}
+
+static void
+test_a_template_that_is_not_there_or_cannot_run_is_refused(void **state)
+{
+    assert_refused(state, &(struct chat_setting){.on = true, .name = "rag"}, ERR_USAGE,
+                   "the model has no chat template 'rag', but: default, tool_use");
+    assert_refused(
+        state, &(struct chat_setting){.on = true, .template = slice_of("\n{% include 'x' %}")}, ERR_WORK,
+        "the chat template, line 2: the statement 'include' is not supported; without --chat prompts go to the "
+        "model as they are");
+}
+
+static void
+test_a_prompt_that_a_template_refuses_leaves_the_others(void **state)
+{
+    const struct vocabulary *v = *state;
+    const struct chat_setting picky = {
+        .on = true,
+        .template = slice_of(
+            "{% if messages[0].content == 'no' %}{{ raise_exception('No!') }}{% endif %}{{ messages[0].content }}")};
+    struct prompt_format f;
+    struct prompt p;
+    struct err err = {0};
+    assert_true(prompt_format_open(&f, v->t, &picky, 100, &err));
+    assert_written(&f, "yes", "<s> yes");
+    assert_false(prompt_read(&p, &f, "no", 2, &err));
+    assert_string_equal(err.text, "the chat template, line 1: it says: No!");
+    assert_written(&f, "maybe", "<s> maybe");
+    prompt_format_close(&f);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_prompt_is_text_unless_it_is_a_chat),
+        cmocka_unit_test(test_a_turn_has_one_bos_whoever_writes_it),
+        cmocka_unit_test(test_tools_take_the_template_for_tools),
+        cmocka_unit_test(test_what_is_set_counts_more_than_the_models_own),
+        cmocka_unit_test(test_a_template_that_is_not_there_or_cannot_run_is_refused),
+        cmocka_unit_test(test_a_prompt_that_a_template_refuses_leaves_the_others),
+    };
+    return cmocka_run_group_tests(tests, open_vocabulary, close_vocabulary);
+}
