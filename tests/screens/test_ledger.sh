@@ -6,6 +6,7 @@ BUILD=${BUILD:-build}
 knob() { # saved screen, knob: its value
     sed -n "s/.*[ ▸]$2 .*├[^┤]*┤ *\([^ ┃│]*\).*/\1/p" "$1" | head -n 1
 }
+hides() { ! shows "$1"; }
 row() { # saved screen, letter: the ledger's row
     grep -m 1 "[│┃]▸\{0,1\} *$2[★☆ ] " "$1"
 }
@@ -180,7 +181,7 @@ check "and nothing is taken back in a replay" exits 2
 
 # ---- keys, and the clipboard ----
 tm kill-server 2>/dev/null
-terminal 160x48 "exec $PROGRAM --pace 30"
+terminal 160x48 "exec $PROGRAM --pace 30 --once"
 tm set-option -s set-clipboard on
 wait_for 'layers × tokens' >/dev/null
 tm send-keys 6
@@ -196,7 +197,7 @@ for verb in take copy-command; do
     tm send-keys Tab
     check "Tab behind :$verb completes the ledger's letters" wait_for ":$verb A"
     tm send-keys Escape
-    sleep 0.3 # an Escape is one when nothing follows it
+    until_true 15 hides ":$verb" >/dev/null
 done
 tm send-keys s
 check "s asks for a preset's name" wait_for ':preset save A'

@@ -39,6 +39,7 @@ cat >"$WORK/cut.script" <<END
 :quit
 END
 terminal 160x48 "$PROGRAM -n 40 --pace 50 --ignore-eos -p '$PROMPT' --script $WORK/cut.script"
+until_true 180 test -s "$WORK/run/status" >/dev/null
 check "a sweep that is cut off and resumed ends well" exits 0
 half=$(grep -c tau= "$WORK/run/half.csv")
 check "half-way it is stopped ($half points)" test "$half" -ge 14 -a "$half" -lt 30
@@ -59,6 +60,7 @@ check "and one undo takes them back" test "$(knob "$WORK/run/undone.txt" tau) $(
 printf ':wait round 3\n:sweep %s\n:wait idle\n:sweep csv whole.csv\n:sweep\n:wait idle\n:save-screen twice.txt\n:sweep csv twice.csv\n:quit\n' "$GRID" >"$WORK/whole.script"
 cp "$WORK/run/whole.csv" "$WORK/resumed.csv"
 terminal 160x48 "$PROGRAM -n 40 --pace 50 --ignore-eos -p '$PROMPT' --script $WORK/whole.script"
+until_true 180 test -s "$WORK/run/status" >/dev/null
 check "a sweep in a piece ends well" exits 0
 counted "$WORK/run/whole.csv" >"$WORK/a"
 counted "$WORK/resumed.csv" >"$WORK/b"

@@ -42,7 +42,7 @@ fill(uint64_t *state, float *x, size_t n, float scale)
 }
 
 struct scene {
-    float norm[WIDTH], head[VOCAB * WIDTH], hidden[ROWS * (LAYERS + 1) * WIDTH], final[ROWS * VOCAB];
+    float norm[2 * WIDTH], head[VOCAB * WIDTH], hidden[ROWS * (LAYERS + 1) * WIDTH], final[ROWS * VOCAB];
     double entropy[ROWS];
     token_t choice[ROWS];
     struct lens lens;
@@ -55,9 +55,11 @@ set_scene(struct scene *s, uint64_t *state)
     fill(state, s->norm, WIDTH, 0.5f);
     for (size_t i = 0; i < WIDTH; i++)
         s->norm[i] += 1;
+    memset(s->norm + WIDTH, 0, WIDTH * sizeof *s->norm); /* no bias */
     fill(state, s->head, VOCAB * WIDTH, 1);
     fill(state, s->hidden, sizeof s->hidden / sizeof *s->hidden, 2);
-    s->lens = (struct lens){.width = WIDTH, .vocab = VOCAB, .norm = {WIDTH, 1e-5f, s->norm}, .head = s->head};
+    s->lens = (struct lens){
+        .width = WIDTH, .vocab = VOCAB, .norm = {.width = WIDTH, .eps = 1e-5f, .weight = s->norm}, .head = s->head};
     s->work = head_work_open(&s->lens, ROWS);
     assert_non_null(s->work);
     head_final(&s->lens, s->work, s->hidden + LAYERS * WIDTH, (LAYERS + 1) * WIDTH, ROWS, s->final, s->entropy,
