@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,15 @@ static inline bool
 switched_to_prefetch(void)
 {
     return !switched("SPECSCOPE_CUDA_PREFETCH", "0");
+}
+
+/* SPECSCOPE_CUDA_BLOCKS=N: blocks of a cooperative launch, at most. */
+static inline uint32_t
+switched_blocks(uint32_t fit)
+{
+    const char *const said = getenv("SPECSCOPE_CUDA_BLOCKS");
+    const unsigned long most = said != NULL ? strtoul(said, NULL, 10) : 0;
+    return most > 0 && most < fit ? (uint32_t)most : fit;
 }
 
 /* What comes of a launch. `call`: what the kernel is called by, then other arguments. */

@@ -157,6 +157,10 @@ export SPECSCOPE_CUDA_PLUGIN="$EMULATED"
 # ---- switches ----
 SPECSCOPE_CUDA_PREFETCH=0 SPECSCOPE_CUDA_SYNC=1 specscope run -n 24 --ignore-eos --backend cuda -p 'hello there' "$TINY"
 check "nothing fetched ahead, every launch waited for: the same text" cmp -s "$TMP/out" "$TMP/ar"
+for blocks in 1 2 100; do
+    SPECSCOPE_CUDA_BLOCKS=$blocks specscope run -n 24 --ignore-eos --backend cuda -p 'hello there' "$TINY"
+    check "at most $blocks blocks: the same text" cmp -s "$TMP/out" "$TMP/ar"
+done
 export EMULATED_CUDA_FAIL_KIND=launch
 for nth in 200 300 307 314 321 328 335 342 349; do
     EMULATED_CUDA_FAIL=$nth SPECSCOPE_CUDA_SYNC=1 specscope run -n 24 --ignore-eos --backend cuda "$TINY"

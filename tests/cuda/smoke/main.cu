@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "kernels/cuda/switches.h"
 #include "tests/cuda/smoke/smoke.h"
 
 static const struct smoke_check checks[] = {
@@ -75,9 +76,7 @@ usual_size()
 int
 main(int argc, char **argv)
 {
-    const char *const most = getenv("SPECSCOPE_CUDA_BLOCKS");
-    const unsigned blocks = most != NULL ? (unsigned)strtoul(most, NULL, 10) : 0;
-    struct smoke s = {usual_size(), 0, blocks > 0 ? blocks : UINT32_MAX, ""};
+    struct smoke s = {usual_size(), 0, switched_blocks(UINT32_MAX), ""};
     bool facts = false;
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--gpu") == 0 && i + 1 < argc)
