@@ -145,17 +145,14 @@ is_last_split(const struct attend_scene &c, const struct attend_job &job)
 {
     const uint32_t others = job.last / ATTEND_SPLIT - job.first / ATTEND_SPLIT;
     bool last = false;
-    __threadfence();
-    __syncthreads();
+    __syncthreads(); /* what thread 0 releases is the whole block's, and so is what it acquires */
     if (thread_here() == 0) {
         uint32_t *arrivals = &c.sweep->store.arrivals[job.counter];
         last = add_acquire_release(arrivals, 1) == others;
         if (last)
             *arrivals = 0;
     }
-    last = __syncthreads_or(last);
-    __threadfence();
-    return last;
+    return __syncthreads_or(last);
 }
 
 template <class KV, int PAIRS, int DIMS>

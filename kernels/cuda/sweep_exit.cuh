@@ -53,7 +53,6 @@ leaves(struct sweep_shared *s, uint32_t l)
         state->exited = exited;
         state->probe_ns += globaltimer() - s->probe_start;
     }
-    __syncthreads();
     if (threadIdx.x == 0)
         s->n_probes++;
     return exited;

@@ -18,8 +18,17 @@ export SPECSCOPE_CUDA_PLUGIN="$RACES/specscope-cuda-emulated.so" CMOCKA_MESSAGE_
 export LC_ALL=C
 # The quick ones first: the first to fail is enough.
 PROGRAMS=${SPECSCOPE_MUTATION_PROGRAMS:-races/test_cuda_head_statistics races/test_cuda_overlap races/test_cuda_verify races/test_cuda_steps
-    races/test_cuda_products races/test_cuda_sampling test_cuda_backend races/test_cuda_head test_trained_heads}
-LIMIT=300 # seconds a program
+    races/test_cuda_sampling races/test_cuda_products test_cuda_backend}
+LIMIT=600 # seconds a program
+MEETINGS=16 # of a grid: more than two layers' and a probe's
+
+# What may be left out without anybody's notice, and why it is there.
+reason_of() { # kind, file, function
+    case "$1 $2 $3" in
+    "acquire grid.cuh grid_barrier_of") echo "nothing: nobody has written since the launch; the load is the barrier's like the others" ;;
+    "acquire sweep.cu begin_layer") echo "nothing: it must not be an old value, which is all; what hangs on it is this word alone" ;;
+    esac
+}
 
 place_of() { # "kind file:line …": the function that the line is in
     file=${1#* }
@@ -27,7 +36,7 @@ place_of() { # "kind file:line …": the function that the line is in
     line=${line%% *}
     file=${file%%:*}
     awk -v line="$line" 'NR > line { exit }
-        /^[a-zA-Z_].*\(/ { name = $0; sub(/^(static )?(__[a-z_]+__(\([^)]*\))? )+/, "", name); sub(/\(.*/, "", name); sub(/.* /, "", name) }
+        /^[a-zA-Z_].*\(/ && !/^(static|template)/ { name = $0; sub(/^(__[a-z_]+__(\([^)]*\))? )+/, "", name); sub(/\(.*/, "", name); sub(/.* /, "", name) }
         END { print name }' "kernels/cuda/$file"
 }
 
@@ -50,7 +59,7 @@ noticed_by() { # "kind file:line …"
         fi
         return
     done
-    echo "**nothing**"
+    echo "nothing"
 }
 
 if [ "$FEW" -gt 0 ]; then
@@ -67,7 +76,7 @@ for program in $PROGRAMS; do
 done
 # Of device code, not of the tests' own kernels.
 cat "$TMP"/*.sites | sort -u | while read -r kind place turn; do
-    [ -e "kernels/cuda/${place%:*}" ] && echo "$kind $place${turn:+ $turn}"
+    [ -e "kernels/cuda/${place%:*}" ] && [ "${turn:-0}" -le "$MEETINGS" ] && echo "$kind $place${turn:+ $turn}"
 done | sort -k2,2V -k1,1 -k3,3n >"$TMP/sites"
 if [ "$FEW" -gt 0 ]; then
     awk -v seed="$SEED" 'BEGIN { srand(seed + 1) } { print rand(), $0 }' "$TMP/sites" | sort -n | head -n "$FEW" | cut -d ' ' -f 2- >"$TMP/few"
@@ -75,7 +84,14 @@ if [ "$FEW" -gt 0 ]; then
 fi
 while read -r site; do
     file=${site#* }
-    printf '%s\t%s\t%s\t%s\t%s\n' "${file%%:*}" "$(place_of "$site")" "${site%% *}" "$site" "$(noticed_by "$site")"
+    file=${file%%:*}
+    function=$(place_of "$site")
+    noticed=$(noticed_by "$site")
+    if [ "$noticed" = nothing ]; then
+        noticed=$(reason_of "${site%% *}" "$file" "$function")
+        noticed=${noticed:-**nothing**}
+    fi
+    printf '%s\t%s\t%s\t%s\t%s\n' "$file" "$function" "${site%% *}" "$site" "$noticed"
 done <"$TMP/sites" >"$TMP/rows"
 
 # A row for what is of one kind in one function and was noticed alike: which of them, by their lines.
