@@ -289,6 +289,31 @@ struct verify_req { /* a round of one sequence */
     struct verdict *out;
 };
 
+/* ---- products of the host's matrices ---- */
+
+/* c (m, n) = a b + beta c, F32, row-major; a is (m, k), b (k, n), or turned as they lie: (k, m), (n, k). */
+struct host_product {
+    bool turn_a, turn_b;
+    uint32_t m, n, k;
+    const float *a, *b;
+    size_t stride_a, stride_b; /* floats from a row, as it lies, to the next one; c has no gaps */
+    float beta;                /* 0: c is only written; or 1 */
+    float *c;
+};
+
+struct backend;
+struct products; /* what they need on a device: a stream, memory, matrices that stay there */
+
+/* For training, which has nothing to do with stores and their queues: all at once, results are there on return. Any number
+ * of threads may ask. */
+struct product_ops {
+    bool (*open)(struct backend *, struct products **, struct err *);
+    void (*close)(struct products *); /* before the backend */
+    /* Copies n values, which do not change from now on: a `b` at that address is not copied again. */
+    bool (*keep)(struct products *, const float *, size_t n, struct err *);
+    bool (*multiply)(struct products *, const struct host_product *, struct err *);
+};
+
 /* ---- the backend ---- */
 
 struct backend_options {
@@ -314,7 +339,6 @@ struct store_desc {       /* kernels/request.h, store_defaults() */
                                /* ERR_CANCELLED; rows of the dropped sweep keep their depth */
 };
 
-struct backend;
 struct weights;
 struct store;
 struct dists; /* a pool of distributions */
@@ -371,6 +395,8 @@ struct backend_ops {
     /* Where the device's time went since this was last asked, in one line for people ("busy 93%, of it waiting 9%: gate·up 31% …"). False,
      * and text is "": nothing was measured. Not while anything is queued. NULL: the backend never knows. */
     bool (*describe_time)(struct store *, char *text, size_t room);
+
+    const struct product_ops *products; /* NULL: it has none */
 };
 
 extern const struct backend_ops cpu_backend;

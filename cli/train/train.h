@@ -12,6 +12,7 @@
 struct job {
     const struct options *options;
     struct engine *engine;
+    struct blas *blas; /* who multiplies; NULL: the CPU */
     struct lens lens;
     struct exit_heads *heads;
     struct head_training *training;

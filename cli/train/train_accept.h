@@ -24,6 +24,7 @@ struct accept_result { /* of a head with so many blocks, on held-out candidates 
 struct accept_job {
     const struct options *options;
     struct engine *engine; /* with the draft model */
+    struct blas *blas;     /* who multiplies while a head is trained; NULL: the CPU */
     struct accept_rows train, held;
     struct accept_head *best; /* is in the file */
     double best_loss;

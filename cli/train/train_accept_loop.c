@@ -4,7 +4,9 @@
 
 #include "cli/generation/generation.h"
 #include "cli/train/train_accept.h"
+#include "cli/train/train_blas.h"
 #include "cli/train/train_prompts.h"
+#include "engine/training/blas.h"
 #include "engine/training/shuffle.h"
 
 #define LOOKS 4 /* at held-out candidates, in a pass */
@@ -23,7 +25,7 @@ pass_open(struct pass *p, const struct accept_job *j, uint32_t blocks, struct er
     const struct engine *e = j->engine;
     const struct model *draft = engine_draft_model(e), *target = e->model;
     const struct accept_training_options options = {
-        .threads = e->threads, .batch = o->train.batch, .w_reject = o->accept.w_reject};
+        .threads = e->threads, .batch = o->train.batch, .w_reject = o->accept.w_reject, .blas = j->blas};
     if (!accept_head_new(&p->head, draft->desc.width, blocks, false, err) ||
         !accept_training_open(&p->training, p->head, o->seed, &options, err))
         return false;
@@ -119,6 +121,8 @@ train_one(struct accept_job *j, struct pass *p, struct accept_result *result, st
         const double share = (double)done / (double)all;
         accept_training_step(p->training, &batch, o->train.rate * 0.5 * (1 + cos(share * acos(-1))));
         done += batch.n;
+        if (blas_failed(j->blas, err))
+            return false;
         const bool looks = done - looked >= j->train.n / LOOKS || done >= all;
         if (looks) {
             looked = done;
@@ -138,6 +142,7 @@ train_accept_loop(struct accept_job *j, struct err *err)
 {
     const struct options *o = j->options;
     bool ok = true;
+    j->blas = train_blas(j->engine);
     for (size_t i = 0; i < o->accept.n_blocks && ok && !generation_interrupted(); i++) {
         struct pass p = {0};
         struct accept_result *result = &j->results[j->n_results++];
@@ -145,5 +150,7 @@ train_accept_loop(struct accept_job *j, struct err *err)
         ok = pass_open(&p, j, result->blocks, err) && train_one(j, &p, result, err);
         pass_close(&p);
     }
+    blas_close(j->blas);
+    j->blas = NULL;
     return ok;
 }

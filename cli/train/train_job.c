@@ -5,8 +5,8 @@
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
 #include "cli/train/train.h"
+#include "cli/train/train_blas.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "engine/training/blas.h"
 
 #define BLOCK_BYTES (256u << 20) /* hidden states in memory at a time, about */
 
@@ -74,6 +74,17 @@ prepare_memory(struct job *j, struct err *err)
     return true;
 }
 
+/* The model's own head, by which every product of training goes, is copied once. */
+static bool
+open_lens(struct job *j, struct err *err)
+{
+    if (!lens_open(&j->lens, &j->engine->model->desc, err))
+        return false;
+    j->lens.blas = j->blas;
+    blas_keep(j->blas, j->lens.head, (size_t)j->lens.vocab * j->lens.width);
+    return true;
+}
+
 bool
 train_job_open(struct job *j, struct err *err)
 {
@@ -89,11 +100,12 @@ train_job_open(struct job *j, struct err *err)
         fprintf(stderr,
                 "specscope: only one thread trains, for OpenBLAS's sequential build cannot be called by several; "
                 "its OpenMP build is faster (libopenblas-openmp-dev)\n");
-    fprintf(stderr, "%s heads for %s: training takes about %.1f MB besides the model\n", head_kind_name(o->train.kind),
-            m->name,
-            (double)head_training_bytes(o->train.kind, j->layers, m->desc.width, m->desc.vocab, &options) * 1e-6);
-    return prepare_text(j, err) && lens_open(&j->lens, &m->desc, err) &&
-           exit_heads_new(&j->heads, o->train.kind, m, err) &&
+    j->blas = train_blas(j->engine);
+    fprintf(stderr, "%s heads for %s: training takes about %.1f MB besides the model%s\n",
+            head_kind_name(o->train.kind), m->name,
+            (double)head_training_bytes(o->train.kind, j->layers, m->desc.width, m->desc.vocab, &options) * 1e-6,
+            j->blas != NULL ? ", and multiplies on the GPU" : "");
+    return prepare_text(j, err) && open_lens(j, err) && exit_heads_new(&j->heads, o->train.kind, m, err) &&
            head_training_open(&j->training, j->heads, &j->lens, &options, err) &&
            head_stream_open(&j->stream, j->engine, j->tokens, j->n_tokens, j->window, tokenizer_bos(m->tokenizer), NULL,
                             err) &&
@@ -107,6 +119,7 @@ train_job_free(struct job *j)
     head_stream_close(j->stream);
     exit_heads_free(j->heads);
     lens_free(&j->lens);
+    blas_close(j->blas);
     engine_close(j->engine);
     free(j->tokens);
     free(j->block);

@@ -5,6 +5,7 @@
 
 #include "cli/generation/generation.h"
 #include "cli/train/train.h"
+#include "engine/training/blas.h"
 #include "engine/training/shuffle.h"
 
 #define LOOKS 10 /* how often held-out text is looked at */
@@ -79,7 +80,8 @@ train_loop(struct job *j, struct err *err)
             head_training_step(j->training, j->batch, n, (float)rate, each);
             at += n;
             done += n;
-            const bool looks = done - looked >= look_every || done >= o->train.tokens;
+            ok = !blas_failed(j->blas, err);
+            const bool looks = ok && (done - looked >= look_every || done >= o->train.tokens);
             if (looks) {
                 looked = done;
                 ok = look(j, &loss, &agreement, err);

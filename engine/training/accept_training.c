@@ -1,6 +1,5 @@
 #include "engine/training/accept_training.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +9,11 @@
 #include "engine/training/blas.h"
 
 struct accept_work {
-    float *x;     /* (n_blocks + 1, n, width) what each block reads, and what the last one gives */
-    float *z;     /* (n_blocks, n, width) W x + b */
-    float *slope; /* (n, width) d loss / d x, then of the block before */
-    float *inner; /* (n, width) d loss / d z */
+    struct blas *blas; /* borrowed; NULL: the BLAS here */
+    float *x;          /* (n_blocks + 1, n, width) what each block reads, and what the last one gives */
+    float *z;          /* (n_blocks, n, width) W x + b */
+    float *slope;      /* (n, width) d loss / d x, then of the block before */
+    float *inner;      /* (n, width) d loss / d z */
 };
 
 struct accept_work *
@@ -46,6 +46,15 @@ accept_work_close(struct accept_work *w)
     free(w);
 }
 
+/* c += a b, rows of all being as long as the head is wide. */
+static void
+multiply(const struct accept_head *h, const struct accept_work *w, struct blas_product p)
+{
+    p.lda = p.ldb = h->width;
+    p.beta = 1;
+    blas_multiply(w->blas, &p);
+}
+
 /* Every block on n rows, from w->x's first ones. */
 static void
 forward(const struct accept_head *h, struct accept_work *w, size_t n)
@@ -56,8 +65,9 @@ forward(const struct accept_head *h, struct accept_work *w, size_t n)
         float *z = w->z + d * rows, *next = w->x + (d + 1) * rows;
         for (size_t i = 0; i < n; i++)
             memcpy(z + i * h->width, h->block[d].b, h->width * sizeof *z);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)h->width, (int)h->width, 1, x, (int)h->width,
-                    h->block[d].w, (int)h->width, 1, z, (int)h->width);
+        multiply(h, w,
+                 (struct blas_product){
+                     .turn_b = true, .m = n, .n = h->width, .k = h->width, .a = x, .b = h->block[d].w, .c = z});
         for (size_t i = 0; i < rows; i++)
             next[i] = x[i] + z[i] / (1 + expf(-z[i]));
     }
@@ -95,10 +105,12 @@ backward(const struct accept_head *h, struct accept_work *w, size_t n, float *gr
             w->inner[i] = w->slope[i] * s * (1 + z[i] * (1 - s));
             slope_b[i % h->width] += w->inner[i];
         }
-        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)h->width, (int)h->width, (int)n, 1, w->inner,
-                    (int)h->width, x, (int)h->width, 1, slope_w, (int)h->width);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)h->width, (int)h->width, 1, w->inner,
-                    (int)h->width, h->block[d].w, (int)h->width, 1, w->slope, (int)h->width);
+        multiply(h, w,
+                 (struct blas_product){
+                     .turn_a = true, .m = h->width, .n = h->width, .k = n, .a = w->inner, .b = x, .c = slope_w});
+        multiply(h, w,
+                 (struct blas_product){
+                     .m = n, .n = h->width, .k = h->width, .a = w->inner, .b = h->block[d].w, .c = w->slope});
     }
 }
 
@@ -167,6 +179,8 @@ accept_training_open(struct accept_training **out, struct accept_head *head, uin
         t->own[i].work = accept_work_open(head, options->batch / t->options.threads + 1);
         t->own[i].gradient = malloc(head->n_values * sizeof *t->own[i].gradient);
         ok = t->own[i].work != NULL && t->own[i].gradient != NULL;
+        if (ok)
+            t->own[i].work->blas = options->blas;
     }
     if (!ok) {
         accept_training_close(t);

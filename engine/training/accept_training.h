@@ -9,6 +9,8 @@
 
 #include "engine/model/accept_head.h"
 
+struct blas;
+
 struct accept_batch {
     size_t n;
     const float *x;     /* (n, width): norm(h) of each candidate's row */
@@ -30,9 +32,10 @@ void accept_loss(const struct accept_head *, const struct accept_batch *, double
                  float *p, float *gradient, struct accept_score *);
 
 struct accept_training_options {
-    uint32_t threads; /* 0: one */
-    size_t batch;     /* rows in a step, at most */
-    double w_reject;  /* the paper's best: 6 */
+    uint32_t threads;  /* 0: one */
+    size_t batch;      /* rows in a step, at most */
+    double w_reject;   /* the paper's best: 6 */
+    struct blas *blas; /* who multiplies (blas.h); borrowed; NULL: the BLAS here */
 };
 
 struct accept_training;

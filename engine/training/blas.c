@@ -1,6 +1,8 @@
 #include "engine/training/blas.h"
 
+#include <cblas.h>
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SEQUENTIAL, PTHREADS, OPENMP }; /* what openblas_get_parallel() says; with OpenMP a caller in a team is alone */
@@ -25,4 +27,92 @@ blas_callers(uint32_t wanted)
     if (built == PTHREADS && set_threads != NULL)
         set_threads(1);
     return built == SEQUENTIAL && wanted > 1 ? 1 : wanted;
+}
+
+/* ---- products on a device ---- */
+
+struct blas {
+    const struct product_ops *ops;
+    struct products *products;
+    atomic_bool failed;
+    atomic_flag telling; /* who has it writes err, once */
+    struct err err;
+};
+
+bool
+blas_open(struct blas **out, const struct engine *e, struct err *err)
+{
+    *out = NULL;
+    if (e->ops->products == NULL)
+        return true;
+    struct blas *b = calloc(1, sizeof *b);
+    if (b == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for products on a device");
+    b->ops = e->ops->products;
+    if (!b->ops->open(e->backend, &b->products, err)) {
+        free(b);
+        return false;
+    }
+    atomic_init(&b->failed, false);
+    atomic_flag_clear(&b->telling);
+    *out = b;
+    return true;
+}
+
+void
+blas_close(struct blas *b)
+{
+    if (b == NULL)
+        return;
+    b->ops->close(b->products);
+    free(b);
+}
+
+void
+blas_keep(struct blas *b, const float *values, size_t n)
+{
+    if (b != NULL)
+        (void)b->ops->keep(b->products, values, n, NULL);
+}
+
+static void
+fail(struct blas *b, const struct err *why)
+{
+    if (atomic_flag_test_and_set(&b->telling))
+        return;
+    b->err = *why;
+    atomic_store(&b->failed, true);
+}
+
+void
+blas_multiply(struct blas *b, const struct blas_product *p)
+{
+    if (b != NULL && !atomic_load(&b->failed)) {
+        const struct host_product h = {.turn_a = p->turn_a,
+                                       .turn_b = p->turn_b,
+                                       .m = (uint32_t)p->m,
+                                       .n = (uint32_t)p->n,
+                                       .k = (uint32_t)p->k,
+                                       .a = p->a,
+                                       .b = p->b,
+                                       .stride_a = p->lda,
+                                       .stride_b = p->ldb,
+                                       .beta = p->beta,
+                                       .c = p->c};
+        struct err why = {.kind = ERR_NONE};
+        if (b->ops->multiply(b->products, &h, &why))
+            return;
+        fail(b, &why);
+    }
+    cblas_sgemm(CblasRowMajor, p->turn_a ? CblasTrans : CblasNoTrans, p->turn_b ? CblasTrans : CblasNoTrans, (int)p->m,
+                (int)p->n, (int)p->k, 1, p->a, (int)p->lda, p->b, (int)p->ldb, p->beta, p->c, (int)p->n);
+}
+
+bool
+blas_failed(struct blas *b, struct err *err)
+{
+    if (b == NULL || !atomic_load(&b->failed))
+        return false;
+    *err = b->err;
+    return true;
 }

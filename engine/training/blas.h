@@ -1,11 +1,38 @@
-/* What has to be known of the BLAS that the program was linked with. */
+/* Who multiplies the matrices of training: the BLAS that the program was linked with, or a GPU where the engine's backend
+ * has products (kernels/backend.h). */
 #ifndef ENGINE_TRAINING_BLAS_H
 #define ENGINE_TRAINING_BLAS_H
 
-#include <stdint.h>
+#include "engine/session/engine.h"
 
 /* How many of `wanted` threads may be in the BLAS at a time, each computing alone: all of them, but one of OpenBLAS's
- * sequential build, whose callers take each other's buffers. Its pthreads build is told to use no threads of its own. */
+ * sequential build (no build of it may be called by several threads unless it was made for that). OpenBLAS's builds with
+ * threads of their own are told to compute on the calling one. */
 uint32_t blas_callers(uint32_t wanted);
+
+/* Products on the engine's device. Functions take NULL for the BLAS here. Several threads may ask at a time. */
+struct blas;
+
+/* NULL in *out: the engine's backend computes here; so it does where it might but can't: then false, and *err says why. */
+bool blas_open(struct blas **out, const struct engine *, struct err *);
+void blas_close(struct blas *);
+/* A matrix (n values) that does not change from now on: it stays on the device. Where it has no room it is copied each time. */
+void blas_keep(struct blas *, const float *, size_t n);
+
+/* C (m, n) = A B + beta C, row-major; turned, A lies as (k, m), B as (n, k). lda, ldb: from a row that lies there to the next,
+ * in floats. A device that fails is not asked again, and who trains ends: blas_failed() says so. */
+struct blas_product {
+    bool turn_a, turn_b;
+    size_t m, n, k;
+    const float *a;
+    size_t lda;
+    const float *b;
+    size_t ldb;
+    float beta;
+    float *c;
+};
+void blas_multiply(struct blas *, const struct blas_product *);
+/* Has the device failed since it was opened? *err is why. */
+bool blas_failed(struct blas *, struct err *);
 
 #endif

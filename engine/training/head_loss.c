@@ -1,10 +1,10 @@
 #include "engine/training/head_loss.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/training/blas.h"
 #include "kernels/cpu/isa.h"
 
 struct head_work {
@@ -50,13 +50,22 @@ head_work_close(struct head_work *w)
     free(w);
 }
 
-/* C (m, n) = alpha A B + beta C, row-major, A (m, k) or its transpose, B (k, n) or its transpose. */
+/* C (m, n) = A B + beta C, row-major, A (m, k) or its transpose, B (k, n) or its transpose without gaps. */
 static void
-product(bool turn_a, bool turn_b, size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b, float beta,
-        float *c)
+product(const struct lens *lens, bool turn_a, bool turn_b, size_t m, size_t n, size_t k, const float *a, size_t lda,
+        const float *b, float beta, float *c)
 {
-    cblas_sgemm(CblasRowMajor, turn_a ? CblasTrans : CblasNoTrans, turn_b ? CblasTrans : CblasNoTrans, (int)m, (int)n,
-                (int)k, 1, a, (int)lda, b, (int)(turn_b ? k : n), beta, c, (int)n);
+    blas_multiply(lens->blas, &(struct blas_product){.turn_a = turn_a,
+                                                     .turn_b = turn_b,
+                                                     .m = m,
+                                                     .n = n,
+                                                     .k = k,
+                                                     .a = a,
+                                                     .lda = lda,
+                                                     .b = b,
+                                                     .ldb = turn_b ? k : n,
+                                                     .beta = beta,
+                                                     .c = c});
 }
 
 /* w->normed = shifted / rms(shifted) ∘ norm; keeps 1 / rms. */
@@ -98,7 +107,7 @@ head_final(const struct lens *lens, struct head_work *w, const float *hidden, si
     const size_t vocab = lens->vocab;
     gather(lens, w, hidden, stride, n);
     normalise(lens, w, n);
-    product(false, true, n, vocab, lens->width, w->normed, lens->width, lens->head, 0, final);
+    product(lens, false, true, n, vocab, lens->width, w->normed, lens->width, lens->head, 0, final);
     for (size_t i = 0; i < n; i++) {
         float *p = final + i * vocab, *z = w->z + i * vocab;
         memcpy(z, p, vocab * sizeof *p);
@@ -144,11 +153,11 @@ head_loss(const struct lens *lens, enum head_kind kind, const struct head_weight
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < width; j++)
                 w->shifted[i * width + j] += weights->b[j];
-        product(false, true, n, width, width, batch->hidden, batch->stride, weights->a, 1, w->shifted);
+        product(lens, false, true, n, width, width, batch->hidden, batch->stride, weights->a, 1, w->shifted);
     }
     normalise(lens, w, n);
     const float *head = kind == HEAD_FULL ? weights->weight : lens->head;
-    product(false, true, n, vocab, width, w->normed, width, head, 0, w->z);
+    product(lens, false, true, n, vocab, width, w->normed, width, head, 0, w->z);
 
     struct head_score score = {0, 0};
     const float share = 1 / (float)n;
@@ -169,12 +178,19 @@ head_loss(const struct lens *lens, enum head_kind kind, const struct head_weight
     if (gradient == NULL)
         return score;
     if (kind == HEAD_FULL) {
-        product(true, false, vocab, width, n, w->z, vocab, w->normed, 0, gradient->weight);
+        product(lens, true, false, vocab, width, n, w->z, vocab, w->normed, 0, gradient->weight);
     } else if (kind == HEAD_AFFINE) {
-        product(false, false, n, width, vocab, w->z, vocab, head, 0, w->slope);
+        product(lens, false, false, n, width, vocab, w->z, vocab, head, 0, w->slope);
         back_through_norm(lens, w, n);
-        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)width, (int)width, (int)n, 1, w->slope, (int)width,
-                    batch->hidden, (int)batch->stride, 0, gradient->a, (int)width);
+        blas_multiply(lens->blas, &(struct blas_product){.turn_a = true,
+                                                         .m = width,
+                                                         .n = width,
+                                                         .k = n,
+                                                         .a = w->slope,
+                                                         .lda = width,
+                                                         .b = batch->hidden,
+                                                         .ldb = batch->stride,
+                                                         .c = gradient->a});
         memset(gradient->b, 0, width * sizeof *gradient->b);
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < width; j++)

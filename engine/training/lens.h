@@ -4,10 +4,13 @@
 
 #include "engine/model/final_norm.h"
 
+struct blas;
+
 struct lens {
     uint32_t width, vocab;
     struct final_norm norm;
     const float *head; /* (vocab, width) */
+    struct blas *blas; /* who multiplies by it, and all that training multiplies; borrowed; NULL: the BLAS here */
 };
 
 /* Copies out of the model's tensors, whatever their types; to be freed with lens_free(). Refuses a head that is more than an RMS

@@ -30,8 +30,7 @@ static bool
 did(cublasStatus_t status, const char *doing, struct err *err)
 {
     return status == CUBLAS_STATUS_SUCCESS ||
-           err_set(err, ERR_WORK, "cuBLASLt failed while %s (%.60s); leave --prefill blas out, or use --backend cpu",
-                   doing, cublasLtGetStatusName(status));
+           err_set(err, ERR_WORK, "cuBLASLt failed while %s (%.60s)", doing, cublasLtGetStatusName(status));
 }
 
 static bool
@@ -172,7 +171,7 @@ choose(struct gemm *g, struct gemm_plan *p, struct err *err)
     if (i == n)
         return err_set(err, ERR_WORK,
                        "cuBLASLt has no algorithm with sums in one order for a product of %" PRIu32 "x%" PRIu32
-                       "x%" PRIu32 " in %s; leave --prefill blas out",
+                       "x%" PRIu32 " in %s",
                        p->shape.n, p->shape.m, p->shape.k, type_names[p->shape.type]);
     p->algorithm = found[i].algo;
     note_chosen(p);

@@ -1,5 +1,6 @@
 /* The CUDA backend's table, and the one symbol that the plug-in exports. */
 #include "kernels/cuda/decisions.h"
+#include "kernels/cuda/products.h"
 #include "kernels/cuda/prompts.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/trace.h"
@@ -33,6 +34,7 @@ static const struct backend_ops cuda_backend = {
     .read_dist = decide_read_dist,
     .wait = cuda_store_wait,
     .describe_time = cuda_describe_time,
+    .products = &cuda_products,
 };
 
 __attribute__((visibility("default"))) const struct backend_ops *specscope_backend(void);

@@ -89,8 +89,9 @@ plan_all(struct store *s, size_t *w, size_t *k, size_t *m, struct err *err)
             for (uint32_t n = strips, turn = 0; turn < 2 && n > 0; n = last, turn++) {
                 const struct gemm_shape shape = slab_shape(s, x, n);
                 const struct gemm_plan *plan;
-                if (!ops->plan(s->backend->gemm, &shape, &plan, err))
-                    return false;
+                struct err why;
+                if (!ops->plan(s->backend->gemm, &shape, &plan, &why))
+                    return err_set(err, why.kind, "--prefill blas: %s", why.text);
                 add_text(p, ops->chosen(plan));
             }
             *w = strips * strip_values(x) > *w ? strips * strip_values(x) : *w;
@@ -170,7 +171,8 @@ library_did(struct store *s, const struct gemm_plan *plan, const uint16_t *x, fl
         return launched(s, code);
     (void)cudaGetLastError();
     if (!s->failed)
-        err_set(&s->err, ERR_WORK, "GPU %d (%s): %s", s->backend->device, s->backend->name, err.text);
+        err_set(&s->err, ERR_WORK, "GPU %d (%s): %s; --prefill rows does without it", s->backend->device,
+                s->backend->name, err.text);
     s->failed = true;
     return false;
 }

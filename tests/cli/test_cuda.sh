@@ -129,6 +129,16 @@ works "auto takes the CPU for it" run -n 3 -c 300000 "$TINY"
 check "and says why" grep -q '^specscope: on the CPU: .*is too small' "$TMP/err"
 unset EMULATED_CUDA_MEMORY_MIB
 
+# ---- training ----
+yes 'the quick brown fox jumps over the lazy dog' | head -n 8 >"$TMP/text"
+train() { works "$1" train heads --model "$TINY" --text "$TMP/text" --out "$TMP/$2.safetensors" --tokens 64 --window 32 --batch 32 --backend cuda; }
+train "heads are trained with a GPU" gpu
+check "which multiplies" grep -q 'multiplies on the GPU' "$TMP/err"
+mkdir "$TMP/alone" && cp "$EMULATED" "$TMP/alone/"
+SPECSCOPE_CUDA_PLUGIN="$TMP/alone/specscope-cuda-emulated.so" train "and without the library's plug-in" cpu
+check "which a line says" grep -q '^specscope: training multiplies on the CPU: there is no specscope-cublas.so' "$TMP/err"
+check "with heads of the same size" [ "$(wc -c <"$TMP/gpu.safetensors")" -eq "$(wc -c <"$TMP/cpu.safetensors")" ]
+
 # ---- prompts by cuBLAS ----
 LONG=$(yes 'the quick brown fox' | head -n 16 | tr '\n' ' ')
 blas() { works "$1" run -n 12 --ignore-eos --backend cuda --prefill blas -p "$LONG" --trace "$TMP/by-$2" --policy "$2" "$TINY"; }
@@ -147,7 +157,6 @@ check "and the text is the same" cmp -s "$TMP/out" "$TMP/blas"
 refuses "the CPU has no such library" 2 'prefill blas: the CPU' run -n 3 --backend cpu --prefill blas "$TINY"
 refuses "nor has the check backend" 2 'prefill blas: the CPU' run -n 3 --backend check --prefill blas "$TINY"
 refuses "nor what is exact" 2 'prefill blas and --exact' run -n 3 --backend cuda --exact --prefill blas "$TINY"
-mkdir "$TMP/alone" && cp "$EMULATED" "$TMP/alone/"
 export SPECSCOPE_CUDA_PLUGIN="$TMP/alone/specscope-cuda-emulated.so"
 refuses "without the library's plug-in that is one line" 1 'no specscope-cublas.so' run -n 3 --backend cuda --prefill blas "$TINY"
 works "and rows go on without it" run -n 3 --backend cuda --prefill rows "$TINY"

@@ -1,0 +1,236 @@
+#include "kernels/cuda/products.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STAGE ((size_t)8 << 20)  /* bytes of pinned memory that everything passes through */
+#define BLOCK ((size_t)64 << 20) /* bytes of c on the device at a time, about: it is computed by blocks of rows */
+#define KEPT  16
+
+struct device_matrix {
+    float *values;
+    size_t room; /* of them */
+};
+
+struct products {
+    struct backend *backend;
+    const struct gemm_ops *ops;
+    struct gemm *gemm;
+    cudaStream_t stream;
+    float *stage; /* pinned */
+    struct device_matrix a, b, c;
+    struct kept {
+        const float *host;
+        float *device;
+    } kept[KEPT];
+    uint32_t n_kept;
+    pthread_mutex_t lock; /* several threads may ask; one after the other is served */
+};
+
+static const char doing[] = "multiplying matrices";
+
+static bool
+did(struct products *p, cudaError_t code, struct err *err)
+{
+    return cuda_did(p->backend, code, doing, err);
+}
+
+/* ---- opening ---- */
+
+static void
+products_close(struct products *p)
+{
+    (void)device_here(p->backend, NULL);
+    if (p->stream != NULL)
+        (void)cudaStreamDestroy(p->stream);
+    for (uint32_t i = 0; i < p->n_kept; i++)
+        (void)cudaFree(p->kept[i].device);
+    (void)cudaFree(p->a.values);
+    (void)cudaFree(p->b.values);
+    (void)cudaFree(p->c.values);
+    (void)cudaFreeHost(p->stage);
+    if (p->gemm != NULL)
+        p->ops->close(p->gemm);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+static bool
+products_open(struct backend *b, struct products **out, struct err *err)
+{
+    struct products *p = calloc(1, sizeof *p);
+    void *stage = NULL;
+    *out = NULL;
+    if (p == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for products on GPU %d", b->device);
+    p->backend = b;
+    pthread_mutex_init(&p->lock, NULL);
+    const bool ok = device_here(b, err) && gemm_load(&p->ops, err) && p->ops->open(&p->gemm, err) &&
+                    did(p, cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking), err) &&
+                    did(p, cudaHostAlloc(&stage, STAGE, cudaHostAllocDefault), err);
+    p->stage = stage;
+    if (ok)
+        *out = p;
+    else
+        products_close(p);
+    return ok;
+}
+
+/* ---- there and back ---- */
+
+static bool
+make_room(struct products *p, struct device_matrix *m, size_t values, struct err *err)
+{
+    void *more = NULL;
+    if (values <= m->room)
+        return true;
+    (void)cudaFree(m->values);
+    *m = (struct device_matrix){NULL, 0};
+    if (!did(p, cudaMalloc(&more, values * sizeof *m->values), err))
+        return false;
+    *m = (struct device_matrix){more, values};
+    return true;
+}
+
+/* What passes through pinned memory at a time: some rows, or of a long one some columns. */
+struct piece {
+    size_t row, rows, column, columns;
+};
+
+static bool
+next_piece(struct piece *at, size_t rows, size_t columns)
+{
+    const size_t room = STAGE / sizeof(float);
+    at->column += at->columns;
+    if (at->column >= columns) {
+        at->row += at->rows;
+        at->column = 0;
+    }
+    if (at->row >= rows)
+        return false;
+    const size_t left = columns - at->column, whole = room / columns;
+    at->columns = left < room ? left : room;
+    at->rows = at->column > 0 || at->columns < columns ? 1 : whole < rows - at->row ? whole : rows - at->row;
+    return true;
+}
+
+/* (rows, columns) of the host, rows `stride` apart, to or from as many without gaps. */
+static bool
+carry(struct products *p, float *device, float *host, size_t stride, size_t rows, size_t columns, bool back,
+      struct err *err)
+{
+    bool ok = true;
+    for (struct piece at = {0}; ok && next_piece(&at, rows, columns);) {
+        float *const there = device + at.row * columns + at.column;
+        const size_t bytes = at.rows * at.columns * sizeof *there, row = at.columns * sizeof *there;
+        for (size_t i = 0; i < at.rows && !back; i++)
+            memcpy(p->stage + i * at.columns, host + (at.row + i) * stride + at.column, row);
+        ok = did(p,
+                 back ? cudaMemcpyAsync(p->stage, there, bytes, cudaMemcpyDeviceToHost, p->stream)
+                      : cudaMemcpyAsync(there, p->stage, bytes, cudaMemcpyHostToDevice, p->stream),
+                 err) &&
+             did(p, cudaStreamSynchronize(p->stream), err);
+        for (size_t i = 0; i < at.rows && back && ok; i++)
+            memcpy(host + (at.row + i) * stride + at.column, p->stage + i * at.columns, row);
+    }
+    return ok;
+}
+
+static bool
+send(struct products *p, float *device, const float *host, size_t stride, size_t rows, size_t columns, struct err *err)
+{
+    return carry(p, device, (float *)(uintptr_t)host, stride, rows, columns, false, err);
+}
+
+static struct kept *
+find_kept(struct products *p, const float *host)
+{
+    for (uint32_t i = 0; i < p->n_kept; i++)
+        if (p->kept[i].host == host)
+            return &p->kept[i];
+    return NULL;
+}
+
+static bool
+products_keep(struct products *p, const float *host, size_t n, struct err *err)
+{
+    void *device = NULL;
+    pthread_mutex_lock(&p->lock);
+    struct kept *before = find_kept(p, host);
+    bool ok = device_here(p->backend, err);
+    if (ok && before != NULL) { /* another matrix is there now */
+        (void)cudaFree(before->device);
+        *before = p->kept[--p->n_kept];
+    }
+    ok = ok && (p->n_kept < KEPT || err_set(err, ERR_WORK, "no more than %d matrices are kept on a GPU", KEPT)) &&
+         did(p, cudaMalloc(&device, n * sizeof *host), err);
+    if (ok && send(p, device, host, n, 1, n, err))
+        p->kept[p->n_kept++] = (struct kept){host, device};
+    else
+        ok = false;
+    if (!ok)
+        (void)cudaFree(device);
+    pthread_mutex_unlock(&p->lock);
+    return ok;
+}
+
+/* ---- a product ---- */
+
+/* Rows [first, first + n) of c, with b there. */
+static bool
+multiply_rows(struct products *p, const struct host_product *h, const float *b, uint32_t first, uint32_t n,
+              struct err *err)
+{
+    const size_t k = h->k, lines = h->turn_a ? k : n, columns = h->turn_a ? n : k;
+    const float *a = h->turn_a ? h->a + first : h->a + (size_t)first * h->stride_a;
+    float *c = h->c + (size_t)first * h->n;
+    const struct gemm_shape shape = {
+        .m = h->n, .n = n, .k = h->k, .type = GEMM_F32, .turn_w = !h->turn_b, .turn_x = h->turn_a};
+    const struct gemm_plan *plan;
+    return make_room(p, &p->a, lines * columns, err) && make_room(p, &p->c, (size_t)n * h->n, err) &&
+           send(p, p->a.values, a, h->stride_a, lines, columns, err) &&
+           (h->beta == 0 || send(p, p->c.values, c, h->n, n, h->n, err)) && p->ops->plan(p->gemm, &shape, &plan, err) &&
+           p->ops->multiply(p->gemm, plan, b, p->a.values, p->c.values, h->beta, p->stream, err) &&
+           carry(p, p->c.values, c, h->n, n, h->n, true, err);
+}
+
+static bool
+multiply(struct products *p, const struct host_product *h, struct err *err)
+{
+    const size_t row = (size_t)h->n * sizeof(float), most = BLOCK / row > 0 ? BLOCK / row : 1;
+    const uint32_t lines = h->turn_b ? h->n : h->k, columns = h->turn_b ? h->k : h->n;
+    const struct kept *kept = h->stride_b == columns ? find_kept(p, h->b) : NULL;
+    const float *b = kept != NULL ? kept->device : NULL;
+    if (b == NULL) {
+        if (!make_room(p, &p->b, (size_t)lines * columns, err) ||
+            !send(p, p->b.values, h->b, h->stride_b, lines, columns, err))
+            return false;
+        b = p->b.values;
+    }
+    for (uint32_t first = 0, n; first < h->m; first += n) {
+        n = h->m - first < most ? h->m - first : (uint32_t)most;
+        if (!multiply_rows(p, h, b, first, n, err))
+            return false;
+    }
+    return true;
+}
+
+static bool
+products_multiply(struct products *p, const struct host_product *h, struct err *err)
+{
+    if (h->m == 0 || h->n == 0 || h->k == 0)
+        return err_set(err, ERR_USAGE, "a product of nothing");
+    pthread_mutex_lock(&p->lock);
+    const bool ok = device_here(p->backend, err) && multiply(p, h, err);
+    pthread_mutex_unlock(&p->lock);
+    return ok;
+}
+
+const struct product_ops cuda_products = {
+    .open = products_open,
+    .close = products_close,
+    .keep = products_keep,
+    .multiply = products_multiply,
+};

@@ -1,0 +1,392 @@
+/* Training whose products a GPU computes (backend_ops.products, on an emulated or a real one): every product is that of the
+ * BLAS here to F32's rounding, and so are losses, gradients and what training comes to. SPECSCOPE_SEED=N chooses the
+ * numbers. */
+#include <dlfcn.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "engine/training/accept_training.h"
+#include "engine/training/blas.h"
+#include "engine/training/head_training.h"
+#include "tests/rigs/cuda_rig.h"
+#include "tests/rigs/seed.h"
+
+#define TOLERANCE 1e-5 /* of sums of some thousand terms, relative to their size */
+
+enum { WIDTH = 48, VOCAB = 260, LAYERS = 3, ROWS = 37 };
+
+static uint64_t seed;
+
+/* ---- a device ---- */
+
+struct device {
+    struct engine engine;
+    struct blas *blas;
+};
+
+/* False: there is none here, or no library for it. */
+static bool
+open_device(struct device *d)
+{
+    struct err err = {.kind = ERR_NONE};
+    *d = (struct device){.engine = {.ops = cuda_for_tests()}};
+    if (d->engine.ops == NULL)
+        return false;
+    if (d->engine.ops->open(&d->engine.backend, &(struct backend_options){.threads = 1, .gpu = -1}, &err) &&
+        blas_open(&d->blas, &d->engine, &err))
+        return true;
+    print_message("skipped: %s\n", err.text);
+    if (d->engine.backend != NULL)
+        d->engine.ops->close(d->engine.backend);
+    return false;
+}
+
+static void
+close_device(struct device *d)
+{
+    struct err err;
+    assert_false(blas_failed(d->blas, &err));
+    blas_close(d->blas);
+    d->engine.ops->close(d->engine.backend);
+}
+#define NEEDS_DEVICE(d)                                                                                                \
+    (void)state;                                                                                                       \
+    struct device d;                                                                                                   \
+    if (!open_device(&d))                                                                                              \
+    skip()
+
+/* ---- numbers ---- */
+
+static float *
+noise(size_t n, float scale)
+{
+    float *x = malloc((n > 0 ? n : 1) * sizeof *x);
+    assert_non_null(x);
+    for (size_t i = 0; i < n; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        x[i] = ((float)(seed >> 40) / (float)(1u << 23) - 1) * scale;
+    }
+    return x;
+}
+
+static double
+apart(const float *a, const float *b, size_t n)
+{
+    double diff = 0, norm = 0;
+    for (size_t i = 0; i < n; i++) {
+        diff += pow((double)a[i] - (double)b[i], 2);
+        norm += pow((double)b[i], 2);
+    }
+    return norm > 0 ? sqrt(diff / norm) : sqrt(diff);
+}
+
+/* ---- products ---- */
+
+static void
+compare(struct blas *blas, struct blas_product p, size_t gap)
+{
+    const size_t a_rows = p.turn_a ? p.k : p.m, b_rows = p.turn_b ? p.n : p.k;
+    p.lda = (p.turn_a ? p.m : p.k) + gap;
+    p.ldb = (p.turn_b ? p.k : p.n) + 2 * gap;
+    float *const a = noise(a_rows * p.lda, 1), *const b = noise(b_rows * p.ldb, 1), *const c = noise(p.m * p.n, 1),
+                 *const here = malloc(p.m * p.n * sizeof *here);
+    assert_non_null(here);
+    memcpy(here, c, p.m * p.n * sizeof *here);
+    p.a = a;
+    p.b = b;
+    p.c = c;
+    blas_multiply(blas, &p);
+    p.c = here;
+    blas_multiply(NULL, &p);
+    const double error = apart(c, here, p.m * p.n);
+    if (!(error < TOLERANCE))
+        fail_msg("%zux%zux%zu, a %s, b %s, beta %g: %g apart", p.m, p.n, p.k, p.turn_a ? "turned" : "plain",
+                 p.turn_b ? "turned" : "plain", (double)p.beta, error);
+    free(a);
+    free(b);
+    free(c);
+    free(here);
+}
+
+static void
+test_products_are_those_of_the_blas(void **state)
+{
+    NEEDS_DEVICE(d);
+    static const size_t sizes[][3] = {
+        {1, 1, 1}, {7, 5, 3}, {33, 64, 17}, {5, 300, 70}, {64, 2, 129}, {40, 40, 1},
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (unsigned how = 0; how < 8; how++)
+            compare(d.blas,
+                    (struct blas_product){.turn_a = how & 1,
+                                          .turn_b = how >> 1 & 1,
+                                          .beta = (float)(how >> 2 & 1),
+                                          .m = sizes[i][0],
+                                          .n = sizes[i][1],
+                                          .k = sizes[i][2]},
+                    i % 3);
+    close_device(&d);
+}
+
+/* Rows longer than what passes through pinned memory at a time; more rows of c than the device has at a time. */
+static void
+test_products_larger_than_the_buffers_are_cut(void **state)
+{
+    NEEDS_DEVICE(d);
+    compare(d.blas, (struct blas_product){.turn_b = true, .m = 2, .n = 1, .k = (9u << 20) / sizeof(float)}, 0);
+    compare(d.blas, (struct blas_product){.turn_a = true, .m = 1100, .n = (64u << 20) / 1024 / sizeof(float), .k = 1},
+            0);
+    close_device(&d);
+}
+
+static void
+test_a_matrix_that_is_kept_is_not_copied_again(void **state)
+{
+    NEEDS_DEVICE(d);
+    const size_t n = 9, k = 20;
+    float *const b = noise(n * k, 1), *const before = malloc(n * k * sizeof *before);
+    assert_non_null(before);
+    memcpy(before, b, n * k * sizeof *before);
+    blas_keep(d.blas, b, n * k);
+    for (size_t i = 0; i < n * k; i++)
+        b[i] = NAN; /* nobody looks there any more */
+    for (int turn_b = 0; turn_b < 2; turn_b++) {
+        float *const a = noise(k, 1), got[9], wanted[9];
+        struct blas_product p = {.turn_b = turn_b > 0,
+                                 .m = 1,
+                                 .n = n,
+                                 .k = k,
+                                 .a = a,
+                                 .lda = k,
+                                 .b = b,
+                                 .ldb = turn_b > 0 ? k : n,
+                                 .c = got};
+        blas_multiply(d.blas, &p);
+        p.b = before;
+        p.c = wanted;
+        blas_multiply(NULL, &p);
+        assert_true(apart(got, wanted, n) < TOLERANCE);
+        free(a);
+    }
+    free(b);
+    free(before);
+    close_device(&d);
+}
+
+/* ---- training ---- */
+
+struct scene {
+    float *norm, *head, *hidden;
+    struct lens lens;
+};
+
+static void
+make_scene(struct scene *s)
+{
+    *s = (struct scene){.norm = noise(WIDTH, 0.5f),
+                        .head = noise((size_t)VOCAB * WIDTH, 1),
+                        .hidden = noise((size_t)ROWS * (LAYERS + 1) * WIDTH, 2)};
+    for (size_t i = 0; i < WIDTH; i++)
+        s->norm[i] += 1;
+    s->lens = (struct lens){.width = WIDTH, .vocab = VOCAB, .norm = {WIDTH, 1e-5f, s->norm}, .head = s->head};
+}
+
+static void
+free_scene(struct scene *s)
+{
+    free(s->norm);
+    free(s->head);
+    free(s->hidden);
+}
+
+/* Losses and gradient of one layer's head. */
+static void
+look_at_loss(const struct lens *lens, enum head_kind kind, const float *hidden, float *values, float *gradient,
+             struct head_score *score)
+{
+    static float final[ROWS * VOCAB];
+    static double entropy[ROWS];
+    static token_t choice[ROWS];
+    const size_t stride = (LAYERS + 1) * WIDTH;
+    struct head_work *w = head_work_open(lens, ROWS);
+    assert_non_null(w);
+    head_final(lens, w, hidden + LAYERS * WIDTH, stride, ROWS, final, entropy, choice);
+    struct head_weights weights = {.a = values, .b = values + WIDTH * WIDTH, .weight = values};
+    struct head_weights slopes = {.a = gradient, .b = gradient + WIDTH * WIDTH, .weight = gradient};
+    const struct head_batch batch = {
+        .n = ROWS, .hidden = hidden + WIDTH, .stride = stride, .final = final, .entropy = entropy, .choice = choice};
+    *score = head_loss(lens, kind, &weights, &batch, w, &slopes);
+    head_work_close(w);
+}
+
+static void
+test_losses_and_gradients_of_heads_are_those_of_the_cpu(void **state)
+{
+    NEEDS_DEVICE(d);
+    for (enum head_kind kind = HEAD_AFFINE; kind <= HEAD_FULL; kind++) {
+        const size_t n = kind == HEAD_FULL ? (size_t)VOCAB * WIDTH : (size_t)WIDTH * WIDTH + WIDTH;
+        struct scene s;
+        make_scene(&s);
+        float *const values = noise(n, 0.1f), *const here = calloc(n, sizeof *here),
+                     *const there = calloc(n, sizeof *there);
+        assert_true(here != NULL && there != NULL);
+        struct head_score of_cpu, of_gpu;
+        look_at_loss(&s.lens, kind, s.hidden, values, here, &of_cpu);
+        s.lens.blas = d.blas;
+        blas_keep(d.blas, s.head, (size_t)VOCAB * WIDTH);
+        look_at_loss(&s.lens, kind, s.hidden, values, there, &of_gpu);
+        assert_true(fabs(of_gpu.loss - of_cpu.loss) < TOLERANCE * of_cpu.loss);
+        assert_true(of_cpu.loss > 0.1);
+        assert_true(apart(there, here, n) < 4 * TOLERANCE); /* through the softmax */
+        free(values);
+        free(here);
+        free(there);
+        free_scene(&s);
+    }
+    close_device(&d);
+}
+
+/* Losses of each layer after some steps on the same rows. */
+static void
+train_heads(struct scene *s, const struct model *m, enum head_kind kind, double *loss)
+{
+    struct exit_heads *heads;
+    struct head_training *t;
+    struct head_score each[LAYERS + 1] = {{0}};
+    struct err err;
+    const struct head_training_options options = {.threads = 2, .batch = ROWS, .rate = 3e-3f, .decay = 0.01f};
+    assert_true(exit_heads_new(&heads, kind, m, &err));
+    assert_true(head_training_open(&t, heads, &s->lens, &options, &err));
+    for (int i = 0; i < 12; i++)
+        head_training_step(t, s->hidden, ROWS, 3e-3f, each);
+    for (uint32_t l = 1; l < LAYERS; l++)
+        loss[l] = each[l].loss;
+    head_training_close(t);
+    exit_heads_free(heads);
+}
+
+static void
+test_heads_are_trained_as_on_the_cpu(void **state)
+{
+    NEEDS_DEVICE(d);
+    for (enum head_kind kind = HEAD_AFFINE; kind <= HEAD_FULL; kind++) {
+        const struct model m = {.desc = {.n_layers = LAYERS, .width = WIDTH, .vocab = VOCAB}};
+        double here[LAYERS + 1] = {0}, there[LAYERS + 1] = {0}, again[LAYERS + 1] = {0};
+        struct scene s;
+        make_scene(&s);
+        train_heads(&s, &m, kind, here);
+        s.lens.blas = d.blas;
+        train_heads(&s, &m, kind, there);
+        train_heads(&s, &m, kind, again);
+        for (uint32_t l = 1; l < LAYERS; l++) {
+            assert_true(here[l] > 0);
+            assert_true(fabs(there[l] - here[l]) <
+                        1e-3 * here[l]); /* steps of Adam enlarge the last bits of what is small */
+            assert_true(there[l] >= again[l] && there[l] <= again[l]); /* the same numbers each time */
+        }
+        free_scene(&s);
+    }
+    close_device(&d);
+}
+
+static void
+train_acceptance(struct blas *blas, const float *x, const float *label, struct accept_score *out)
+{
+    struct accept_head *head;
+    struct accept_training *t;
+    struct err err;
+    const struct accept_training_options options = {.threads = 2, .batch = ROWS, .w_reject = 6, .blas = blas};
+    const struct accept_batch batch = {.n = ROWS, .x = x, .label = label};
+    assert_true(accept_head_new(&head, WIDTH, 2, false, &err));
+    assert_true(accept_training_open(&t, head, 5, &options, &err));
+    for (int i = 0; i < 10; i++)
+        accept_training_step(t, &batch, 1e-3);
+    *out = accept_training_score(t, &batch, NULL);
+    accept_training_close(t);
+    accept_head_free(head);
+}
+
+static void
+test_an_acceptance_head_is_trained_as_on_the_cpu(void **state)
+{
+    NEEDS_DEVICE(d);
+    float *const x = noise((size_t)ROWS * WIDTH, 1), *const label = noise(ROWS, 0.5f);
+    struct accept_score here, there;
+    for (size_t i = 0; i < ROWS; i++)
+        label[i] += 0.5f;
+    train_acceptance(NULL, x, label, &here);
+    train_acceptance(d.blas, x, label, &there);
+    assert_true(here.loss > 0 && fabs(there.loss - here.loss) < 1e-3 * here.loss);
+    free(x);
+    free(label);
+    close_device(&d);
+}
+
+/* ---- a device that fails ---- */
+
+static void
+test_a_device_that_fails_says_so_and_is_not_asked_again(void **state)
+{
+    NEEDS_DEVICE(d);
+    void (*fail_at)(uint64_t, int) = NULL;
+    if (cuda_is_emulated()) {
+        void *library = dlopen(getenv("SPECSCOPE_CUDA_PLUGIN"), RTLD_NOW | RTLD_NOLOAD);
+        assert_non_null(library);
+        void *symbol = dlsym(library, "emulated_cuda_fail");
+        memcpy(&fail_at, &symbol, sizeof fail_at);
+        dlclose(library);
+    }
+    if (fail_at == NULL) {
+        close_device(&d);
+        skip();
+    }
+    float *const a = noise(12, 1), *const b = noise(12, 1), got[9], wanted[9];
+    struct blas_product p = {.m = 3, .n = 3, .k = 4, .a = a, .lda = 4, .b = b, .ldb = 3, .c = got};
+    struct err err = {.kind = ERR_NONE};
+    fail_at(2, 0); /* out of memory */
+    blas_multiply(d.blas, &p);
+    fail_at(0, 0);
+    assert_true(blas_failed(d.blas, &err));
+    assert_non_null(strstr(err.text, "GPU 0 ("));
+    p.c = wanted;
+    blas_multiply(NULL, &p);
+    assert_memory_equal(got, wanted, sizeof got);
+    free(a);
+    free(b);
+    blas_close(d.blas);
+    d.engine.ops->close(d.engine.backend);
+}
+
+static void
+test_the_cpu_has_none(void **state)
+{
+    (void)state;
+    struct blas *blas;
+    struct err err;
+    assert_true(blas_open(&blas, &(struct engine){.ops = &cpu_backend}, &err));
+    assert_null(blas);
+    assert_false(blas_failed(NULL, &err));
+}
+
+int
+main(void)
+{
+    seed = seed_or((uint64_t)time(NULL));
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_products_are_those_of_the_blas),
+        cmocka_unit_test(test_products_larger_than_the_buffers_are_cut),
+        cmocka_unit_test(test_a_matrix_that_is_kept_is_not_copied_again),
+        cmocka_unit_test(test_losses_and_gradients_of_heads_are_those_of_the_cpu),
+        cmocka_unit_test(test_heads_are_trained_as_on_the_cpu),
+        cmocka_unit_test(test_an_acceptance_head_is_trained_as_on_the_cpu),
+        cmocka_unit_test(test_a_device_that_fails_says_so_and_is_not_asked_again),
+        cmocka_unit_test(test_the_cpu_has_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
