@@ -35,7 +35,7 @@ typedef std::atomic<bool> atomic_bool;
 #include "kernels/form.h"
 #include "kernels/layer_tensors.h"
 
-#define BACKEND_ABI (9u + 256u * LAYER_TENSORS) /* which are part of it */
+#define BACKEND_ABI (10u + 256u * LAYER_TENSORS) /* which are part of it */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */

@@ -189,12 +189,13 @@ struct scene {
 static void
 make_scene(struct scene *s)
 {
-    *s = (struct scene){.norm = noise(WIDTH, 0.5f),
+    *s = (struct scene){.norm = noise(2 * WIDTH, 0.5f), /* weights, biases */
                         .head = noise((size_t)VOCAB * WIDTH, 1),
                         .hidden = noise((size_t)ROWS * (LAYERS + 1) * WIDTH, 2)};
     for (size_t i = 0; i < WIDTH; i++)
         s->norm[i] += 1;
-    s->lens = (struct lens){.width = WIDTH, .vocab = VOCAB, .norm = {WIDTH, 1e-5f, s->norm}, .head = s->head};
+    s->lens = (struct lens){
+        .width = WIDTH, .vocab = VOCAB, .norm = {.width = WIDTH, .eps = 1e-5f, .weight = s->norm}, .head = s->head};
 }
 
 static void
