@@ -131,9 +131,10 @@ read_eps(struct model_desc *d, const struct arch_source *s, struct err *err)
 {
     double eps = -1;
     const enum arch_number which = find_number(s, ARCH_RMS_EPS, &eps) != VALUE_MISSING ? ARCH_RMS_EPS : ARCH_NORM_EPS;
-    if (find_number(s, which, &eps) == VALUE_MISSING && s->arch->usual_eps <= 0)
+    const double usual = s->names->naming == LAYER_NAMED_HF ? s->arch->usual_eps : 0;
+    if (find_number(s, which, &eps) == VALUE_MISSING && usual <= 0)
         return missing(s, ARCH_RMS_EPS, err);
-    if (!read_real(s, which, s->arch->usual_eps, &eps, err))
+    if (!read_real(s, which, usual, &eps, err))
         return false;
     if (!(eps >= 0 && eps < 1))
         return err_set(err, ERR_WORK, "%s: a norm's epsilon of %g makes no sense; %s", s->path, eps, s->names->remedy);

@@ -47,8 +47,10 @@ static void
 test_other_architectures_are_named(void **state)
 {
     (void)state;
-    struct built b = build(&(struct tinymodel){.arch = "gemma"});
-    assert_refused(&b, "tiny.gguf: architecture 'gemma' is not supported; llama, mistral, qwen2 and qwen3 are");
+    struct built b = build(&(struct tinymodel){.arch = "plamo"});
+    assert_refused(&b, "tiny.gguf: architecture 'plamo' is not supported; llama, mistral, qwen2, qwen3, gemma3 and");
+    b = build(&(struct tinymodel){.arch = "mamba"});
+    assert_refused(&b, "tiny.gguf: architecture 'mamba' is a state-space model, which is not supported");
     b = build(&(struct tinymodel){.arch = "\x1b]0;x\x07"});
     assert_refused(&b, "architecture '\\x1b]0;x\\x07'");
 }
