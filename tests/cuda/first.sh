@@ -47,6 +47,14 @@ first_minutes() {
         look="what hangs on the number of blocks: strips in turn (matmul.cuh), jobs (attention.cuh), until_parts (sweep_exit.cuh)"
         step "$program with three blocks" 90 few_blocks "$BUILD/tests/test_$program"
     done
+    if [ -f "$BUILD/specscope-cublas.so" ]; then
+        for program in cuda_prompts training_on_gpu; do
+            look="kernels/cuda/prompts.c, products.c; where rows differ by their place in a chunk: the algorithm that it names"
+            step "$program, by cuBLASLt" 60 limited "$BUILD/tests/test_$program"
+        done
+    else
+        echo "not run: prompts and training by cuBLASLt (specscope-cublas.so is not here)"
+    fi
     if command -v compute-sanitizer >/dev/null 2>&1; then
         for tool in memcheck racecheck synccheck initcheck; do
             look="the kernel and line that compute-sanitizer names (lines are there: -lineinfo)"

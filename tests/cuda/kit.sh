@@ -3,6 +3,7 @@
 # libraries they are linked with, tmux, scripts, models. There: `./first`, or `./first bench`.
 # A kit is laid out as this tree is, with what was built in build/, so that programs find the rest as they do here.
 # usage: tests/cuda/kit.sh KIT PROGRAM...; what lies in a folder tests/ goes into build/tests/
+# WITH_CUBLAS=1: also cuBLASLt, half a gigabyte that --prefill blas and training need; without, it is looked for there.
 # SANITIZER=1: also the toolkit's compute-sanitizer, which is large. STRIP=no: debugging symbols stay.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -23,7 +24,7 @@ done
 rm -f "$BUILT/terminfo/source"
 # Libraries, but those of libc, which belong to the loader that is there.
 find "$BUILT" -type f \( -perm -u+x -o -name '*.so' \) -exec ldd {} + 2>/dev/null | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' |
-    sort -u | grep -v '/lib\(c\|m\|dl\|pthread\|rt\)\.so' | while read -r library; do cp -L "$library" "$BUILT/lib/"; done
+    sort -u | grep -v '/lib\(c\|m\|dl\|pthread\|rt\)\.so' | grep -v "${WITH_CUBLAS:+no}/libcublasLt" | while read -r library; do cp -L "$library" "$BUILT/lib/"; done
 cp tests/cuda/*.sh "$KIT/tests/cuda/"
 cp tests/bench/scope_cost.sh "$KIT/tests/bench/"
 cp models/*.gguf models/*.safetensors models/*.json models/*.jsonl "$KIT/models/"
