@@ -4,7 +4,18 @@
 
 #define LOW_BITS(n) (0x01010101u * ((1u << (n)) - 1)) /* of each byte */
 
-static uint32_t
+#define FOUR 4 /* outputs that are moved together: their words are one vector on any processor */
+
+typedef uint32_t words __attribute__((vector_size(FOUR * sizeof(uint32_t))));
+
+/* The same block of the file of four outputs. */
+struct four {
+    const unsigned char *of[FOUR];
+};
+
+static const unsigned char nothing[256]; /* for outputs that a group lacks */
+
+SIMD_INLINE uint32_t
 word_at(const unsigned char *p)
 {
     uint32_t word;
@@ -12,60 +23,66 @@ word_at(const unsigned char *p)
     return word;
 }
 
-/* Four bits to the lowest of four bytes: bit i is wanted at 8 * i, and the product puts it at i + 7 * {0, 1, 2, 3}. */
-static uint32_t
-spread(uint32_t bits)
+SIMD_INLINE words
+words_at(const struct four *b, size_t at)
 {
-    return (bits & 15u) * 0x00204081u & LOW_BITS(1);
+    return (words){word_at(b->of[0] + at), word_at(b->of[1] + at), word_at(b->of[2] + at), word_at(b->of[3] + at)};
+}
+
+/* Four bits to the lowest of four bytes: bit i is wanted at 8 * i, which is 7 * i above where it is. */
+SIMD_INLINE words
+spread(words bits)
+{
+    bits &= 15u;
+    return (bits | bits << 7 | bits << 14 | bits << 21) & LOW_BITS(1);
 }
 
 /* ---- quants of a block of the file: `i` counts blocks of 32 in it, `j` steps of four inputs ---- */
 
 /* Q4_0, Q4_1, Q5_0, Q5_1: byte k has input k below and input k + 16 above. */
-static uint32_t
-halves_at(const unsigned char *q, size_t j)
+SIMD_INLINE words
+halves_at(const struct four *b, size_t at, size_t j)
 {
-    return word_at(q + j % 4 * 4) >> (j < 4 ? 0 : 4) & LOW_BITS(4);
+    return words_at(b, at + j % 4 * 4) >> (j < 4 ? 0 : 4) & LOW_BITS(4);
 }
 
-static uint32_t
-low_at(enum weight_type type, const unsigned char *b, size_t i, size_t j)
+SIMD_INLINE words
+low_at(const enum weight_type type, const struct four *b, size_t i, size_t j)
 {
     switch (type) {
-    case WEIGHT_Q8_0: return word_at(b + 2 + 4 * j);
-    case WEIGHT_Q4_0: return halves_at(b + 2, j);
-    case WEIGHT_Q4_1: return halves_at(b + 4, j);
-    case WEIGHT_Q5_0: return halves_at(b + 6, j);
-    case WEIGHT_Q5_1: return halves_at(b + 8, j);
-    case WEIGHT_Q4_K: return word_at(b + 16 + i / 2 * 32 + 4 * j) >> (i % 2 * 4) & LOW_BITS(4);
-    case WEIGHT_Q5_K: return word_at(b + 48 + i / 2 * 32 + 4 * j) >> (i % 2 * 4) & LOW_BITS(4);
-    case WEIGHT_Q6_K: return word_at(b + i / 4 * 64 + i % 2 * 32 + 4 * j) >> (i % 4 / 2 * 4) & LOW_BITS(4);
-    case WEIGHT_Q2_K: return word_at(b + 16 + i / 4 * 32 + 4 * j) >> (i % 4 * 2) & LOW_BITS(2);
-    case WEIGHT_Q3_K: return word_at(b + 32 + i / 4 * 32 + 4 * j) >> (i % 4 * 2) & LOW_BITS(2);
-    default: return 0;
+    case WEIGHT_Q8_0: return words_at(b, 2 + 4 * j);
+    case WEIGHT_Q4_0: return halves_at(b, 2, j);
+    case WEIGHT_Q4_1: return halves_at(b, 4, j);
+    case WEIGHT_Q5_0: return halves_at(b, 6, j);
+    case WEIGHT_Q5_1: return halves_at(b, 8, j);
+    case WEIGHT_Q4_K: return words_at(b, 16 + i / 2 * 32 + 4 * j) >> (i % 2 * 4) & LOW_BITS(4);
+    case WEIGHT_Q5_K: return words_at(b, 48 + i / 2 * 32 + 4 * j) >> (i % 2 * 4) & LOW_BITS(4);
+    case WEIGHT_Q6_K: return words_at(b, i / 4 * 64 + i % 2 * 32 + 4 * j) >> (i % 4 / 2 * 4) & LOW_BITS(4);
+    case WEIGHT_Q2_K: return words_at(b, 16 + i / 4 * 32 + 4 * j) >> (i % 4 * 2) & LOW_BITS(2);
+    case WEIGHT_Q3_K: return words_at(b, 32 + i / 4 * 32 + 4 * j) >> (i % 4 * 2) & LOW_BITS(2);
+    default: return (words){0};
     }
 }
 
-static uint32_t
-high_at(enum weight_type type, const unsigned char *b, size_t i, size_t j)
+SIMD_INLINE words
+high_at(const enum weight_type type, const struct four *b, size_t i, size_t j)
 {
     switch (type) {
-    case WEIGHT_Q5_0: return spread(word_at(b + 2) >> (4 * j));
-    case WEIGHT_Q5_1: return spread(word_at(b + 4) >> (4 * j));
-    case WEIGHT_Q5_K: return word_at(b + 16 + 4 * j) >> i & LOW_BITS(1);
-    case WEIGHT_Q3_K: return word_at(b + 4 * j) >> i & LOW_BITS(1);
-    case WEIGHT_Q6_K: return word_at(b + 128 + i / 4 * 32 + 4 * j) >> (i % 4 * 2) & LOW_BITS(2);
-    default: return 0;
+    case WEIGHT_Q5_0: return spread(words_at(b, 2) >> (4 * j));
+    case WEIGHT_Q5_1: return spread(words_at(b, 4) >> (4 * j));
+    case WEIGHT_Q5_K: return words_at(b, 16 + 4 * j) >> i & LOW_BITS(1);
+    case WEIGHT_Q3_K: return words_at(b, 4 * j) >> i & LOW_BITS(1);
+    case WEIGHT_Q6_K: return words_at(b, 128 + i / 4 * 32 + 4 * j) >> (i % 4 * 2) & LOW_BITS(2);
+    default: return (words){0};
     }
 }
 
-/* One output's block of 32 into its lane of the planes. */
+/* Four outputs' block of 32 into their lanes of the planes. */
 SIMD_INLINE void
-place_quants(const enum weight_type type, const unsigned char *b, size_t i, size_t lane, uint32_t flip,
-             unsigned char *q)
+place_quants(const enum weight_type type, const struct four *b, size_t i, size_t lane, uint32_t flip, unsigned char *q)
 {
     const unsigned low = low_bits(type), high = high_bits(type);
-    uint32_t planes[STEPS] = {0};
+    words planes[STEPS] = {{0}};
     UNROLL for (size_t j = 0; j < STEPS; j++)
     {
         planes[j * low / 8] |= (low_at(type, b, i, j) ^ flip) << (j * low % 8);
@@ -147,12 +164,15 @@ interleave_type(const enum weight_type type, const unsigned char *rows, size_t n
                 unsigned char *q, unsigned char *scale)
 {
     const size_t bytes = tensor_block_bytes(type), per = blocks_per_scale(type), blocks = cols / (Q8_BLOCK * per);
-    for (size_t lane = 0; lane < n; lane++)
+    for (size_t lane = 0; lane < n; lane += FOUR)
         for (size_t s = 0; s < blocks; s++) {
-            const unsigned char *b = rows + (lane * blocks + s) * bytes;
+            struct four b;
+            for (size_t k = 0; k < FOUR; k++)
+                b.of[k] = lane + k < n ? rows + ((lane + k) * blocks + s) * bytes : nothing;
             for (size_t i = 0; i < per; i++)
-                place_quants(type, b, i, lane, flip, q + (s * per + i) * quant_bytes(type));
-            place_scales(type, b, lane, scale + s * scale_bytes(type));
+                place_quants(type, &b, i, lane, flip, q + (s * per + i) * quant_bytes(type));
+            for (size_t k = 0; k < FOUR && lane + k < n; k++)
+                place_scales(type, b.of[k], lane + k, scale + s * scale_bytes(type));
         }
 }
 
