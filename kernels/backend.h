@@ -33,6 +33,7 @@ typedef std::atomic<bool> atomic_bool;
 
 #include "kernels/err.h"
 #include "kernels/form.h"
+#include "kernels/host_products.h"
 #include "kernels/layer_tensors.h"
 #include "kernels/products.h"
 
@@ -315,6 +316,7 @@ struct store_desc {       /* kernels/request.h, store_defaults() */
                                /* ERR_CANCELLED; rows of the dropped sweep keep their depth */
 };
 
+struct backend;
 struct weights;
 struct store;
 struct dists; /* a pool of distributions */
