@@ -113,6 +113,10 @@ refuses "no driver is one line" 1 'no NVIDIA driver' run -n 3 --backend cuda "$T
 unset EMULATED_CUDA_DRIVER
 export EMULATED_CUDA_CAPABILITY=75
 refuses "a GPU that is too old is one line" 1 'compute capability 7.5' run -n 3 --backend cuda "$TINY"
+for arch in 80 86 87 89 100 120; do
+    export EMULATED_CUDA_CAPABILITY=$arch
+    works "sm_$arch has the shared memory that the kernels want" run -n 2 --backend cuda "$TINY"
+done
 export EMULATED_CUDA_CAPABILITY=103
 works "a GPU runs what was compiled for an older one of its family" run -n 3 --backend cuda "$TINY"
 check "without a word" [ "$(wc -l <"$TMP/err")" -eq 1 ]

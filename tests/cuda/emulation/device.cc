@@ -23,6 +23,27 @@ multiprocessors()
     return (unsigned)setting("EMULATED_CUDA_BLOCKS", 3);
 }
 
+static int
+capability()
+{
+    return (int)setting("EMULATED_CUDA_CAPABILITY", 90);
+}
+
+/* Programming guide, technical specifications per compute capability. */
+size_t
+shared_memory()
+{
+    switch (capability()) {
+    case 80:
+    case 87: return (size_t)163 << 10;
+    case 86:
+    case 89:
+    case 120:
+    case 121: return (size_t)99 << 10;
+    default: return (size_t)227 << 10;
+    }
+}
+
 size_t
 memory_size()
 {
@@ -125,7 +146,7 @@ cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
     ENTER(emulation::ANY);
     if (device < 0 || device >= devices())
         return all().last = cudaErrorInvalidDevice;
-    const int capability = (int)emulation::setting("EMULATED_CUDA_CAPABILITY", 90);
+    const int capability = emulation::capability();
     memset(p, 0, sizeof *p);
     snprintf(p->name, sizeof p->name, "Emulated GPU");
     p->totalGlobalMem = emulation::memory_size();
@@ -134,7 +155,7 @@ cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
     p->multiProcessorCount = (int)emulation::multiprocessors();
     p->cooperativeLaunch = 1;
     p->l2CacheSize = 1 << 20;
-    p->sharedMemPerBlockOptin = emulated_shared_memory;
+    p->sharedMemPerBlockOptin = emulation::shared_memory();
     return cudaSuccess;
 }
 

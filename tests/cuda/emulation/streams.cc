@@ -140,7 +140,7 @@ emulated_launch(const char *kernel, std::function<void()> thread, dim3 grid, dim
     const uint64_t threads = (uint64_t)block.x * block.y * block.z, blocks = (uint64_t)grid.x * grid.y * grid.z;
     if (threads == 0 || threads > 1024 || blocks == 0 || grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535)
         return all().last = cudaErrorInvalidConfiguration;
-    if (shared > emulated_shared_memory)
+    if (shared > emulation::shared_memory())
         return all().last = cudaErrorInvalidValue;
     if (cooperative && blocks > emulation::multiprocessors())
         return all().last = cudaErrorCooperativeLaunchTooLarge;
@@ -151,6 +151,8 @@ emulated_launch(const char *kernel, std::function<void()> thread, dim3 grid, dim
             return cudaErrorLaunchFailure;
         if (emulation::run_grid(what, complaint, sizeof complaint))
             return cudaSuccess;
+        if (what.seed != 0)
+            fprintf(stderr, "emulated GPU: with EMULATED_CUDA_SEED=%llu,\n", (unsigned long long)what.seed);
         fprintf(stderr, "emulated GPU: %s\n", complaint);
         std::lock_guard<std::mutex> inner(all().lock);
         memcpy(all().complaint, complaint, sizeof complaint);

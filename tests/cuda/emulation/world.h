@@ -32,6 +32,7 @@ world &all(); /* never goes: threads of streams may outlive main() */
 uint64_t setting(const char *name, uint64_t otherwise);
 unsigned multiprocessors();
 size_t memory_size();
+size_t shared_memory(); /* most of a block's */
 
 enum call { ANY, ALLOCATES, LAUNCHES };
 /* Every call begins with it: takes the lock, counts the call, lets it fail where that was asked for. *later: the call

@@ -184,6 +184,20 @@ test_who_waits_for_too_long_says_where_before_the_kernel_ends(void **)
     }
 }
 
+static void
+test_kernels_get_the_shared_memory_that_a_gpu_has(void **)
+{
+    uint32_t blocks = 0;
+    for (const char *capability : {"80", "86", "90"}) {
+        setenv("EMULATED_CUDA_CAPABILITY", capability, 1);
+        const bool fits = strcmp(capability, "86") != 0;
+        SUCCEEDS(resident_blocks(go_wrong, 0, 64, 99 << 10, &blocks));
+        assert_int_equal(blocks, 3);
+        assert_int_equal(resident_blocks(go_wrong, 0, 64, 160 << 10, &blocks) == cudaSuccess, fits);
+    }
+    unsetenv("EMULATED_CUDA_CAPABILITY");
+}
+
 struct own_args {
     uint32_t *out;
 };
@@ -282,6 +296,7 @@ main(void)
         cmocka_unit_test(test_a_matrix_instruction_needs_its_whole_warp),
         cmocka_unit_test(test_a_grid_that_waits_for_a_block_that_has_left_is_an_error),
         cmocka_unit_test(test_loads_are_aligned),
+        cmocka_unit_test(test_kernels_get_the_shared_memory_that_a_gpu_has),
         cmocka_unit_test(test_only_dynamic_shared_memory_in_cooperative_kernels),
         cmocka_unit_test(test_launches_that_no_gpu_takes_are_refused),
         cmocka_unit_test(test_memory_that_nobody_wrote_is_poison),

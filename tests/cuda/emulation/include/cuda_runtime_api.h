@@ -115,7 +115,6 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
 /* Environment variables: EMULATED_CUDA_DEVICES (1), EMULATED_CUDA_BLOCKS (3 multiprocessors), EMULATED_CUDA_MEMORY_MIB
  * (4096), EMULATED_CUDA_DRIVER (the driver's version; 0: there is none), EMULATED_CUDA_CAPABILITY (90),
  * EMULATED_CUDA_SEED, EMULATED_CUDA_FAIL=n with EMULATED_CUDA_FAIL_KIND=oom|lost|launch. */
-#define emulated_shared_memory ((size_t)227 << 10)
 
 enum emulated_failure {
     EMULATED_OUT_OF_MEMORY, /* the next allocation gets none */

@@ -30,13 +30,17 @@ emulated_launch_cooperative_as(const char *name, void (*kernel)(A), dim3 grid, d
 }
 #define launch_cooperative(...) emulated_launch_cooperative_as(#__VA_ARGS__, __VA_ARGS__)
 
-/* One block a multiprocessor. */
+/* One block a multiprocessor, if its shared memory is there. */
 template <class A>
 static inline cudaError_t
-resident_blocks(void (*)(A), int device, unsigned, size_t, uint32_t *blocks)
+resident_blocks(void (*)(A), int device, unsigned, size_t shared, uint32_t *blocks)
 {
-    int n = 0;
-    const cudaError_t said = cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device);
+    int n = 0, most = 0;
+    cudaError_t said = cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device);
+    if (said == cudaSuccess)
+        said = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (said == cudaSuccess && shared > (size_t)most)
+        said = cudaErrorInvalidValue;
     *blocks = (uint32_t)n;
     return said;
 }

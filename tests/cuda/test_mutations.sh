@@ -1,0 +1,20 @@
+#!/bin/sh
+# Barriers, fences and the like of the kernels, left out one at a time, are noticed (tests/cuda/mutations.sh): some of one test
+# program's, with SPECSCOPE_LONG=1 all of them, as the table of docs/cuda.md has it.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+if [ ! -f "$BUILD/tests/races/specscope-cuda-emulated.so" ]; then
+    skip "what is left out is noticed" "there is no $BUILD/tests/races/specscope-cuda-emulated.so"
+    finish
+fi
+if [ -z "${SPECSCOPE_LONG:-}" ]; then
+    seed=$(date +%s)
+    export SPECSCOPE_MUTATION_PROGRAMS="races/test_cuda_head_statistics races/test_cuda_overlap races/test_cuda_steps"
+    check "of each program's some, here seed $seed" tests/cuda/mutations.sh "$BUILD" 3 "$seed"
+else
+    tests/cuda/mutations.sh "$BUILD" >"$TMP/table" 2>"$TMP/err"
+    check "whatever is left out is noticed, or there is a reason" [ $? -eq 0 ]
+    sed -n '/^| file | function | left out/,/^$/p' docs/cuda.md | sed '/^$/d' >"$TMP/documented"
+    check "docs/cuda.md has the table (UPDATE=1 tests/cuda/mutations.sh $BUILD writes it)" cmp "$TMP/table" "$TMP/documented"
+fi
+finish
