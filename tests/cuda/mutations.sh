@@ -54,6 +54,8 @@ noticed_by() { # "kind file:line …"
             echo "a race"
         elif grep -q '^emulated GPU: ' "$TMP/log"; then
             echo "threads that wait for nobody"
+        elif [ "$status" -ge 128 ]; then
+            echo "a crash"
         else
             echo "a wrong result"
         fi
