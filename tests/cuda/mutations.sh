@@ -20,7 +20,7 @@ export LC_ALL=C
 PROGRAMS=${SPECSCOPE_MUTATION_PROGRAMS:-races/test_cuda_head_statistics races/test_cuda_overlap races/test_cuda_verify races/test_cuda_steps
     races/test_cuda_sampling races/test_cuda_products test_cuda_backend}
 LIMIT=600 # seconds a program
-MEETINGS=16 # of a grid: more than two layers' and a probe's
+MEETINGS=9 # of a grid: more than a layer's
 
 # What may be left out without anybody's notice, and why it is there.
 reason_of() { # kind, file, function
@@ -52,8 +52,10 @@ noticed_by() { # "kind file:line …"
             echo "an old line in L1"
         elif grep -q '^emulated GPU: .* a race: ' "$TMP/log"; then
             echo "a race"
-        elif grep -q '^emulated GPU: ' "$TMP/log"; then
+        elif grep -qE '^emulated GPU: .*(stands still|waits for its block|parts ways)' "$TMP/log"; then
             echo "threads that wait for nobody"
+        elif grep '^emulated GPU: ' "$TMP/log" | grep -qv 'were not freed'; then
+            echo "memory that nobody wrote"
         elif [ "$status" -ge 128 ]; then
             echo "a crash"
         else
