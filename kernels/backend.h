@@ -160,9 +160,8 @@ struct sweep {
     uint32_t to;                           /* depth of every row afterwards; a row with from >= to takes no part */
     const bool *skip_attention, *skip_mlp; /* (L + 1), indexed by layer 1..L, or NULL; a skipped sublayer leaves the */
                                            /* residual stream as it is and writes no keys and values */
-    bool
-        prompt; /* a chunk of one, where store_desc.prompt_rows allows it: its rows are of that class. `step` alone takes */
-                /* it, all rows from depth 0, none of them skipping */
+    bool prompt; /* a chunk of one, where store_desc.prompt_rows allows it: its rows are of that class. `step` alone */
+                 /* takes it, all rows from depth 0, none of them skipping */
 };
 
 /* Early exit, decided by the backend: the sweep runs layer by layer; after layer l, where threshold[l] <= 1, the head
@@ -294,13 +293,11 @@ struct verify_req { /* a round of one sequence */
 /* ---- the backend ---- */
 
 struct backend_options {
-    uint32_t threads; /* 0: as many as there are cores */
-    const char *isa;  /* NULL or "auto": the best one; else a family or name of kernels/cpu/isa.h */
-    bool exact;       /* F32 weights, activations and keys: oracle-grade, slow */
-    int gpu;          /* device number, -1: the first */
-    uint32_t
-        prompt_rows; /* prompts are multiplied by a library, in chunks of so many rows; 0: as all rows are. open() */
-                     /* fails where the backend has no library */
+    uint32_t threads;     /* 0: as many as there are cores */
+    const char *isa;      /* NULL or "auto": the best one; else a family or name of kernels/cpu/isa.h */
+    bool exact;           /* F32 weights, activations and keys: oracle-grade, slow */
+    int gpu;              /* device number, -1: the first */
+    uint32_t prompt_rows; /* a library multiplies prompts, so many rows a chunk; 0: as all rows. open() fails without */
 };
 
 struct store_desc {       /* kernels/request.h, store_defaults() */
@@ -335,9 +332,7 @@ struct backend_ops {
     /* The tensors of the model stay the caller's and must outlive the weights. */
     bool (*load)(struct backend *, const struct model_desc *, progress_fn, void *user, struct weights **, struct err *);
     void (*unload)(struct weights *);
-    /* Does now what load() left for later, so that whoever measures from here on measures steps alone; returns early,
-     * with the rest still left, once `cancel` (or NULL) is set. Not while a store of these weights has anything queued.
-     * NULL in a backend that leaves nothing. */
+    /* Does what load() left for later, until `cancel` (or NULL) is set. Nothing may be queued. NULL: nothing is left. */
     void (*settle)(struct weights *, const atomic_bool *cancel);
     /* Takes trained heads over, in place of those from before: by_layer is (L + 1), indexed by layer; NULL takes them
      * away. All is copied. Not while a store of these weights has anything queued. On failure there are none. */

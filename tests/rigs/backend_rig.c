@@ -145,9 +145,9 @@ rig_trunk(struct rig *r, seq_t seq, int node)
 const struct sweep *
 rig_sweep(struct rig *r, const int *nodes, int n, uint32_t to, uint32_t n_trunk)
 {
-    static struct row rows[RIG_NODES];
-    static slot_t tails[RIG_NODES * RIG_NODES];
-    static struct sweep sweep;
+    static _Thread_local struct row rows[RIG_NODES];
+    static _Thread_local slot_t tails[RIG_NODES * RIG_NODES];
+    static _Thread_local struct sweep sweep;
     sweep = (struct sweep){.rows = rows, .tails = tails, .to = to};
     for (int i = 0; i < n; i++) {
         const struct rig_node *node = &r->nodes[nodes[i]];
