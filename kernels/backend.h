@@ -33,7 +33,6 @@ typedef std::atomic<bool> atomic_bool;
 
 #include "kernels/err.h"
 #include "kernels/form.h"
-#include "kernels/host_products.h"
 #include "kernels/layer_tensors.h"
 #include "kernels/products.h"
 
