@@ -15,17 +15,13 @@ export TSAN_OPTIONS="${TSAN_OPTIONS:-allocator_may_return_null=1}" # as without 
 [ -n "$LONG" ] && export SPECSCOPE_LONG=1
 LOG=$BUILD/test-logs
 mkdir -p "$LOG"
-passed=0
-failed=0
-
 tally() { # name, log, exit status
     skipped=$(grep -Ec '^(not )?ok .*# SKIP' "$2") # passed nothing, failed nothing; cmocka says "not ok"
     ok=$(grep '^ok ' "$2" | grep -cv '# SKIP')
     bad=$(grep '^not ok ' "$2" | grep -cv '# SKIP')
     [ "$3" -ne 0 ] && [ "$bad" -eq 0 ] && bad=1
     [ $((ok + bad + skipped)) -eq 0 ] && bad=1 # a program without tests is a mistake
-    passed=$((passed + ok))
-    failed=$((failed + bad))
+    echo "$ok $bad" >>"$LOG/counts"
     printf '%-28s %4d passed %3d failed%s\n' "$1" "$ok" "$bad" "$([ "$skipped" -eq 0 ] || echo " ($skipped skipped)")"
     sed -n 's/^ok [0-9]* - \(.*\) # SKIP \(.*\)/    skipped: \1: \2/p' "$2"
     if [ "$bad" -gt 0 ]; then
@@ -34,19 +30,35 @@ tally() { # name, log, exit status
     fi
 }
 
-for program in "$BUILD"/tests/test_*; do
-    [ -x "$program" ] || continue
-    name=${program##*/}
-    "$program" >"$LOG/$name.log" 2>&1 </dev/null
-    tally "$name" "$LOG/$name.log" $?
-done
-for script in tests/*/test_*.sh; do
-    [ -e "$script" ] || continue
-    name=${script#tests/}
-    log=$LOG/$(echo "$name" | tr / -).log
-    sh "$script" >"$log" 2>&1 </dev/null
-    tally "$name" "$log" $?
-done
+programs() {
+    for program in "$BUILD"/tests/test_*; do
+        [ -x "$program" ] || continue
+        name=${program##*/}
+        "$program" >"$LOG/$name.log" 2>&1 </dev/null
+        status=$?
+        report=$(tally "$name" "$LOG/$name.log" $status)
+        echo "$report"
+    done
+}
+scripts() {
+    for script in tests/*/test_*.sh; do
+        [ -e "$script" ] || continue
+        name=${script#tests/}
+        log=$LOG/$(echo "$name" | tr / -).log
+        sh "$script" >"$log" 2>&1 </dev/null
+        status=$?
+        report=$(tally "$name" "$log" $status)
+        echo "$report"
+    done
+}
+
+# Scripts wait for terminals most of the time: programs run meanwhile.
+: >"$LOG/counts"
+scripts &
+programs
+wait
+passed=$(awk '{ n += $1 } END { print n + 0 }' "$LOG/counts")
+failed=$(awk '{ n += $2 } END { print n + 0 }' "$LOG/counts")
 echo "logs: $LOG"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -11,7 +11,7 @@ tiny() { # file, arguments
 tiny "$model" --layers 4 --calm-after 1 --calm 0.1 --sharpness 8
 tiny "$draft" --layers 4 --first-layers 1 --calm-after 1 --calm 0.1 --sharpness 8
 tiny "$companion" --layers 4 --first-layers 2 --calm-after 1 --calm 0.1 --sharpness 8
-head -c 20000 README.md >"$TMP/text"
+cat tests/golden/prose.txt tests/golden/make_models_golden.py | head -c 20000 >"$TMP/text"
 says() { # file, pattern
     grep -Eq "$2" "$TMP/$1"
 }

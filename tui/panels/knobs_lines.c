@@ -34,15 +34,14 @@ knobs_item_at(const struct view *v, int line)
     return line < n ? line : -1;
 }
 
+/* What is said besides, of what can't be foretold, has the room that is left: a replay's sliders stand where the run's did. */
 static int
 longest_help(const struct view *v, int cols)
 {
     const struct canvas one = {.cols = cols - 2};
     int most = 1;
     for (uint32_t i = 0; i < knobs_items(v); i++) {
-        char text[KNOBS_HELP];
-        knobs_help(v, i, text);
-        const int rows = canvas_paragraph(&one, ROLE_DIM, text);
+        const int rows = canvas_paragraph(&one, ROLE_DIM, knobs_item(v, i).knob->help);
         most = rows > most ? rows : most;
     }
     return most;
