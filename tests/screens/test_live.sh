@@ -3,8 +3,9 @@
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 
-panels() { # a saved screen without what tells the time: title, time line, measures, status; knobs' "as they were"
-    sed -e '1d' "$1" | head -n "$2" | sed -e 's/━* as they were ━*/━/; s/─* as they were ─*/─/; s/ knobs [─━]*/ knobs /'
+panels() { # a saved screen without what tells the time: title, time line, measures, status; knobs' "as they were", or
+           # which of them are seen
+    sed -e '1d' "$1" | head -n "$2" | sed -e 's/━* as they were ━*/━/; s/─* as they were ─*/─/; s/ knobs [─━]*/ knobs /; s/ knobs *[0-9]*–[0-9]* of [0-9]* [─━]*/ knobs /'
 }
 csv() { # file, column name, awk condition on c[...]: prints the column
     awk -F, -v want="$2" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } { gsub(/"/, "") } '"$3"' { print $c[want] }' "$1"
