@@ -239,8 +239,10 @@ test_other_forms_give_autoregressive_tokens(void **state)
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         char path[80];
         snprintf(path, sizeof path, "tests/golden/families/%s", families[i]);
-        run_matrix(path, path, &(struct matrix){"cpu", all ? 6 : 1, 32, i % 2 == 1, all ? 0 : 2, HEAD_LENS, 0, 0});
-        run_matrix(path, path, &(struct matrix){"check", 4, 16, i % 2 == 0, 1, HEAD_LENS, 3, 0});
+        run_matrix(path, path,
+                   &(struct matrix){"cpu", all ? 6 : 1, all ? 32 : 16, i % 2 == 1, all ? 0 : 1, HEAD_LENS, 0, 0});
+        if (all || i == 0)
+            run_matrix(path, path, &(struct matrix){"check", 4, 16, i % 2 == 0, 1, HEAD_LENS, 3, 0});
     }
 }
 
