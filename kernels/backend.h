@@ -299,6 +299,8 @@ struct backend_options {
     uint32_t prompt_rows; /* a library multiplies prompts, so many rows a chunk; 0: as all rows. open() fails without */
 };
 
+#define STORE_PROBES 512u /* that a request has at most, where nobody says otherwise */
+
 struct store_desc {       /* kernels/request.h, store_defaults() */
     uint32_t slots;       /* places for keys and values */
     uint32_t ring;        /* rows whose hidden states are stored */

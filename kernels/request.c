@@ -11,7 +11,7 @@ store_for_sequences(uint32_t ctx, uint32_t n)
                                .seqs = n + 3, /* and forks */
                                .trunk = ctx,
                                .max_rows = 64,
-                               .max_probes = 512};
+                               .max_probes = STORE_PROBES};
 }
 
 struct store_desc

@@ -15,7 +15,7 @@ struct
     const char *tools, *tools_path;        /* a JSON list, and the file it is from; NULL: none */
     const struct chat_variable *variables; /* (n_variables) */
     size_t n_variables;
-    const struct tm *day; /* what templates take for now; NULL: when the session is opened */
+    const struct tm *day; /* the date that templates are told; NULL: when the session is opened */
 };
 
 struct prompt_format { /* how a session writes its prompts */

@@ -77,7 +77,7 @@ gemm_close(struct gemm *g)
 }
 
 static const char *
-gemm_library(const struct gemm *g)
+gemm_version(const struct gemm *g)
 {
     return g->library;
 }
@@ -227,7 +227,7 @@ static const struct gemm_ops cublas_gemm = {
     .abi = GEMM_ABI,
     .open = gemm_open,
     .close = gemm_close,
-    .library = gemm_library,
+    .version = gemm_version,
     .plan = gemm_plan,
     .chosen = gemm_chosen,
     .multiply = gemm_multiply,

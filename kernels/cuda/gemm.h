@@ -33,7 +33,7 @@ struct gemm_ops {
     /* On the device that is the thread's now, as must be the thread's whenever it is asked for products. */
     bool (*open)(struct gemm **, struct err *);
     void (*close)(struct gemm *);
-    const char *(*library)(const struct gemm *); /* "cuBLASLt 13.1.0" */
+    const char *(*version)(const struct gemm *); /* "cuBLASLt 13.1.0" */
     /* The same plan for the same shape, always. */
     bool (*plan)(struct gemm *, const struct gemm_shape *, const struct gemm_plan **, struct err *);
     const char *(*chosen)(

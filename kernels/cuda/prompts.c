@@ -80,7 +80,7 @@ plan_all(struct store *s, size_t *w, size_t *k, size_t *m, struct err *err)
     struct prompts *p = s->prompts;
     struct layer_product all[LAYER_PRODUCTS];
     *w = *k = *m = 0;
-    snprintf(p->text, sizeof p->text, "%s, %u rows", ops->library(s->backend->gemm), (unsigned)s->desc.prompt_rows);
+    snprintf(p->text, sizeof p->text, "%s, %u rows", ops->version(s->backend->gemm), (unsigned)s->desc.prompt_rows);
     for (uint32_t l = 1; l <= s->weights->desc.n_layers; l++) {
         list_products(s, &s->weights->layers[l], &all);
         for (size_t i = 0; i < LAYER_PRODUCTS; i++) {

@@ -61,6 +61,15 @@ def tiny():
     return LlamaForCausalLM(config).eval()
 
 
+def load(name, prompt):
+    """A model, its prompt's ids, and what says an id's text; without a name the tiny one, whose ids are bytes."""
+    if name is None:
+        return tiny(), torch.tensor([[1] + list(prompt.encode())]), lambda i: bytes([i])
+    tokenizer = AutoTokenizer.from_pretrained(name)
+    ids = tokenizer(prompt, return_tensors="pt").input_ids
+    return AutoModelForCausalLM.from_pretrained(name), ids, lambda i: tokenizer.decode([i])
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("folder")
@@ -69,14 +78,7 @@ def main():
     options.add_argument("--prompt", default="The cat sat on")
     options.add_argument("--tokens", type=int, default=64)
     o = options.parse_args()
-    if o.model is None:
-        model, tokenizer = tiny(), None
-        ids = torch.tensor([[1] + [b for b in o.prompt.encode()]])
-        decode = lambda i: bytes([i])
-    else:
-        model, tokenizer = AutoModelForCausalLM.from_pretrained(o.model), AutoTokenizer.from_pretrained(o.model)
-        ids = tokenizer(o.prompt, return_tensors="pt").input_ids
-        decode = lambda i: tokenizer.decode([i])
+    model, ids, decode = load(o.model, o.prompt)
     config = model.config
     described = Model(o.model or "tiny random llama", layers=config.num_hidden_layers, vocab=config.vocab_size,
                       architecture=config.model_type, width=config.hidden_size, types=str(model.dtype).replace("torch.", ""),

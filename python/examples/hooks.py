@@ -16,9 +16,8 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from early_exit import tiny
+from early_exit import load
 from specscope_trace import Model, Policy, Trace
 
 
@@ -66,14 +65,7 @@ def main():
     options.add_argument("--prompt", default="The cat sat on")
     options.add_argument("--tokens", type=int, default=48)
     o = options.parse_args()
-    if o.model is None:
-        model = tiny()
-        ids = torch.tensor([[1] + [b for b in o.prompt.encode()]])
-        decode = lambda i: bytes([i])
-    else:
-        model, tokenizer = AutoModelForCausalLM.from_pretrained(o.model), AutoTokenizer.from_pretrained(o.model)
-        ids = tokenizer(o.prompt, return_tensors="pt").input_ids
-        decode = lambda i: tokenizer.decode([i])
+    model, ids, decode = load(o.model, o.prompt)
     base, config = model.base_model, model.config
     lens = Lens(base.layers)
     described = Model(o.model or "tiny random llama", layers=config.num_hidden_layers, vocab=config.vocab_size,

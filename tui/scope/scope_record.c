@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/request.h"
 #include "tui/scope/scope_internal.h"
 
 #define LAYERS_MOST 512
@@ -59,7 +58,7 @@ complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
     r->policy[0] = '\0'; /* what a rule remembers is not in a trace */
     r->head_load = trained == 1 ? 1 : 1 + trained;
     r->layers_load = 1 + (s->info->layers - 1) * trained;
-    r->probes = store_defaults(s->info->ctx).max_probes;
+    r->probes = STORE_PROBES;
 }
 
 const char *
