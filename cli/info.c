@@ -340,11 +340,11 @@ info_main(int argc, char **argv)
                               : model_open_with(&m, o.model != NULL ? o.model : bundled_model_path(), &how, &err);
     if (ok) {
         const struct facts f = gather(m, o.ctx);
-        if (o.info_json)
+        if (o.as_json)
             ok = print_json(&f, &o, &err);
         else
             print_text(&f);
-        ok = ok && (o.info_json || compare_helpers(&f, &o, NULL, &err));
+        ok = ok && (o.as_json || compare_helpers(&f, &o, NULL, &err));
         ok = ok && results_close(stdout, "-", &err);
         model_close(m);
     }

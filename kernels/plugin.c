@@ -6,19 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernels/platform.h"
+
 #ifndef SPECSCOPE_LIBDIR
 #define SPECSCOPE_LIBDIR "/usr/local/lib/specscope"
 #endif
 
-/* The folder that the program lies in; false: /proc does not tell. */
+/* The folder that the program lies in; false: the system does not tell. */
 static bool
 program_folder(char *out, size_t n)
 {
-    const ssize_t len = readlink("/proc/self/exe", out, n - 1);
-    if (len <= 0 || (size_t)len == n - 1)
-        return false;
-    out[len] = '\0';
-    char *slash = strrchr(out, '/');
+    char *slash = platform_program(out, n) ? strrchr(out, '/') : NULL;
     if (slash == NULL)
         return false;
     *slash = '\0';
@@ -52,6 +50,12 @@ plugin_load(const struct backend_ops **out, struct err *err)
     char path[PATH_MAX];
     const struct backend_ops *(*table)(void) = NULL;
     *out = NULL;
+#ifdef SPECSCOPE_STATIC /* whose C library is another one than the plug-in's */
+    err_set(err, ERR_WORK,
+            "backend cuda: this program is a static one, which loads no plug-ins; install the other one, "
+            "or use --backend cpu");
+    return PLUGIN_ABSENT;
+#endif
     if (!find_file(path, sizeof path)) {
         err_set(err, ERR_WORK,
                 "backend cuda: there is no " PLUGIN_FILE

@@ -20,6 +20,7 @@ int train_profile_main(int argc, char **argv);
 int plot_main(int argc, char **argv);
 int diff_main(int argc, char **argv);
 int models_main(int argc, char **argv);
+int doctor_main(int argc, char **argv);
 int completions_main(int argc, char **argv);
 
 /* Prints "specscope: …" on stderr and gives the exit status that the error stands for. */
@@ -33,5 +34,6 @@ const char *bundled_model_path(void);
  * ~/.local/state/…, whose folder is made. NULL: the environment names no home, or it is too long a path. */
 const char *config_path(char *out, size_t n, const char *name);
 const char *state_path(char *out, size_t n, const char *name);
+const char *state_place(char *out, size_t n, const char *name); /* the same, and no folder is made */
 
 #endif

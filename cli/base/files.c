@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/base/commands.h"
+#include "engine/base/embedded.h"
 #include "engine/base/file_text.h"
 
 #define FILE_MOST ((size_t)64 << 20)
@@ -15,13 +16,16 @@
 bool
 file_exists(const char *path)
 {
-    return access(path, F_OK) == 0;
+    return embedded_or_there(path);
 }
 
 bool
 file_read(const char *path, char **bytes, size_t *len, struct err *err)
 {
     const bool standard = strcmp(path, "-") == 0;
+    const unsigned char *inside;
+    if (embedded_file(path, &inside, len))
+        return file_text(path, FILE_MOST, bytes, len, err);
     const int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     *bytes = NULL;
     if (fd < 0)

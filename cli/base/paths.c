@@ -6,16 +6,15 @@
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
+#include "engine/base/platform.h"
 
 /* build/specscope lies one or two folders below the tree that holds themes/ and models/. */
 static bool
 beside_program(char *out, size_t n)
 {
     char exe[PATH_MAX];
-    ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    if (len <= 0)
+    if (!platform_program(exe, sizeof exe))
         return false;
-    exe[len] = '\0';
     for (int up = 0; up < 4; up++) {
         char *slash = strrchr(exe, '/');
         if (slash == NULL)
@@ -70,9 +69,15 @@ config_path(char *out, size_t n, const char *name)
 }
 
 const char *
+state_place(char *out, size_t n, const char *name)
+{
+    return user_path(out, n, "XDG_STATE_HOME", ".local/state", name);
+}
+
+const char *
 state_path(char *out, size_t n, const char *name)
 {
-    if (user_path(out, n, "XDG_STATE_HOME", ".local/state", name) == NULL)
+    if (state_place(out, n, name) == NULL)
         return NULL;
     for (char *slash = strchr(out + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';

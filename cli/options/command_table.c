@@ -34,6 +34,11 @@ const struct command_row command_rows[] = {
         "the models on this machine: bundled, in the caches of Hugging Face, Ollama, LM Studio and llama.cpp; which "
         "run",
         "it takes no arguments"),
+    ROW(COMMAND_DOCTOR, "doctor", doctor_main, "doctor [options]",
+        "what this machine has for the scope and for speed, what it lacks, and what to do about it",
+        "it takes no "
+        "arguments",
+        .after = "ends with 0 unless something is bad: that is, unless something that the program does would fail."),
     ROW(COMMAND_TOKENIZE, "tokenize", tokenize_main, "tokenize [options] [MODEL] < TEXT",
         "text on standard input to token ids, one a line\n\nMODEL is a .gguf file, a Hugging Face folder or a "
         "tokenizer.json (a vocabulary without weights will do);\n" BUNDLED,

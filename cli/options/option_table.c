@@ -232,7 +232,7 @@ const struct option_row option_rows[] = {
            .more = "Those are the three figures by which engines are compared. Decoding begins with an empty context."),
     /* ---- info ---- */
     WHOLE("ctx", 'c', "N", COMMAND_INFO, ctx, 1, 1u << 28, "memory of keys and values for a context of N tokens"),
-    SWITCH("json", 0, COMMAND_INFO, info_json, "as JSON"),
+    SWITCH("json", 0, COMMAND_INFO | COMMAND_DOCTOR, as_json, "as JSON"),
     /* ---- tokenize ---- */
     SWITCH("decode", 0, COMMAND_TOKENIZE, tokenize.decode, "ids to text instead"),
     SWITCH("special", 0, COMMAND_TOKENIZE, tokenize.special, "recognise control tokens written out in the text"),

@@ -21,7 +21,8 @@ enum command {
     COMMAND_PLOT = 2048,
     COMMAND_DIFF = 4096,
     COMMAND_MODELS = 8192,
-    COMMAND_ALL = 16383
+    COMMAND_DOCTOR = 16384,
+    COMMAND_ALL = 32767
 };
 
 struct option_list {
@@ -61,7 +62,7 @@ struct options {
     size_t n_heads_given;
     const char *policy_state;
     const char *trace, *theme, *script, *json, *csv;
-    bool info_json;
+    bool as_json;
     struct {
         bool decode, special, no_bos, no_eos, pieces;
     } tokenize;

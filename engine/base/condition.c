@@ -1,16 +1,13 @@
 #include "engine/base/condition.h"
 
 #include <errno.h>
-#include <time.h>
+
+#include "engine/base/platform.h"
 
 void
 condition_open(pthread_cond_t *condition)
 {
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attr);
-    pthread_condattr_destroy(&attr);
+    platform_condition_open(condition);
 }
 
 bool
@@ -18,6 +15,5 @@ condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until_
 {
     if (until_us == UINT64_MAX)
         return pthread_cond_wait(condition, lock) == 0;
-    const struct timespec until = {(time_t)(until_us / 1000000), (long)(until_us % 1000000 * 1000)};
-    return pthread_cond_timedwait(condition, lock, &until) != ETIMEDOUT;
+    return platform_condition_wait(condition, lock, until_us) != ETIMEDOUT;
 }

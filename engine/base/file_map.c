@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/embedded.h"
+
 static bool
 map_descriptor(int fd, const char *path, const char *wanted, const unsigned char **map, uint64_t *bytes,
                struct err *err)
@@ -29,8 +31,13 @@ map_descriptor(int fd, const char *path, const char *wanted, const unsigned char
 bool
 file_map(const char *path, const char *wanted, const unsigned char **map, uint64_t *bytes, struct err *err)
 {
+    size_t n;
     *map = NULL;
     *bytes = 0;
+    if (embedded_file(path, map, &n)) {
+        *bytes = n;
+        return true;
+    }
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_set(err, ERR_WORK, "%s: cannot be opened: %s", path, strerror(errno));
@@ -42,6 +49,6 @@ file_map(const char *path, const char *wanted, const unsigned char **map, uint64
 void
 file_unmap(const unsigned char *map, uint64_t bytes)
 {
-    if (map != NULL)
+    if (map != NULL && !embedded_at(map))
         munmap((void *)map, (size_t)bytes);
 }

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/embedded.h"
+
 /* Room for what a file says it has, so that most are read at once. */
 static size_t
 first_room(int fd, size_t most)
@@ -61,11 +63,25 @@ file_text_from(int fd, const char *name, size_t most, char **text, size_t *n, st
     return true;
 }
 
+static bool
+copy_embedded(const char *path, const unsigned char *inside, char **text, size_t n, struct err *err)
+{
+    *text = malloc(n + 1);
+    if (*text == NULL)
+        return err_set(err, ERR_WORK, "%s: cannot be read: out of memory", path);
+    memcpy(*text, inside, n);
+    (*text)[n] = '\0';
+    return true;
+}
+
 bool
 file_text(const char *path, size_t most, char **text, size_t *n, struct err *err)
 {
+    const unsigned char *inside;
     *text = NULL;
     *n = 0;
+    if (embedded_file(path, &inside, n))
+        return copy_embedded(path, inside, text, *n, err);
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not hold us up */
     if (fd < 0)
         return err_set(err, ERR_WORK, "%s: cannot be read: %s", path, strerror(errno));

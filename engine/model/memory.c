@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/platform.h"
 #include "kernels/request.h"
 
 #define PROGRAM_BYTES ((uint64_t)12 << 20) /* with its libraries */
@@ -132,7 +133,8 @@ memory_available_under(const char *root)
 uint64_t
 memory_available(void)
 {
-    return memory_available_under("");
+    const uint64_t files = memory_available_under(""), call = platform_memory_available();
+    return files < call ? files : call;
 }
 
 /* ---- a model's need ---- */

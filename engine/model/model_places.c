@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "engine/base/embedded.h"
 #include "engine/base/file_text.h"
 #include "engine/model/model_near.h"
 
@@ -234,7 +235,7 @@ bool
 model_find(const char *name, char *path, size_t size, struct err *err)
 {
     struct stat st;
-    if (stat(name, &st) != 0) { /* what is there is meant, whatever it is called */
+    if (stat(name, &st) != 0 && !embedded_or_there(name)) { /* what is there is meant, whatever it is called */
         if (strncmp(name, HF, strlen(HF)) == 0)
             return find_hub(name, path, size, err);
         if (strncmp(name, OLLAMA, strlen(OLLAMA)) == 0)

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "engine/base/embedded.h"
 #include "engine/model/memory.h"
 #include "engine/tokenizer/vocabulary_match.h"
 
@@ -24,7 +24,7 @@ engine_sibling(const char *path, enum helper_role role)
     if (out == NULL)
         return NULL;
     snprintf(out, room, "%.*s-%s%s", before, path, helper_names[role], path + before);
-    if (access(out, F_OK) == 0)
+    if (embedded_or_there(out))
         return out;
     free(out);
     return NULL;
@@ -44,7 +44,7 @@ engine_beside(const struct model *m, const char *ending)
     if (path == NULL)
         return NULL;
     snprintf(path, room, "%.*s%s", (int)n, m->path, ending);
-    if (access(path, F_OK) == 0)
+    if (embedded_or_there(path))
         return path;
     free(path);
     return NULL;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "kernels/platform.h"
+
 #define BLOCK_ALIGN 64
 
 struct blocks {
@@ -48,9 +50,7 @@ blocks_region(struct blocks *b, size_t bytes)
         at = mmap(NULL, size = least, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return false;
-#ifdef MADV_HUGEPAGE
-    madvise(at, size, MADV_HUGEPAGE); /* a wish */
-#endif
+    platform_wish_huge(at, size);
     struct block *region = at;
     *region = (struct block){.before = b->last, .bytes = size};
     b->last = region;

@@ -1,13 +1,12 @@
 #include "tui/terminal/terminal.h"
 #include "engine/base/clock.h"
+#include "tui/terminal/terminal_facts.h"
 #include "tui/terminal/terminal_keys.h"
 #include "tui/terminal/terminal_signals.h"
 
 #include <curses.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,32 +19,12 @@
 #define ANSWER_MS       200
 #define LOST_AFTER      64 /* reads in a row that were promised input and got none */
 
-/* True for UTF-8. Numbers are always written with a point. */
-static bool
-choose_locale(void)
-{
-    bool utf8 = setlocale(LC_ALL, "") != NULL && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    const char *all = getenv("LC_ALL");
-    const bool plain = all != NULL && (strcmp(all, "C") == 0 || strcmp(all, "POSIX") == 0); /* asked for */
-    if (!utf8 && !plain && (setlocale(LC_CTYPE, "C.UTF-8") != NULL || setlocale(LC_CTYPE, "C.utf8") != NULL))
-        utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    setlocale(LC_NUMERIC, "C");
-    return utf8;
-}
-
-/* Whether it is a terminal that can be asked for more than terminfo tells. */
-static bool
-understands(void)
-{
-    return terminal_string("kmous") != NULL; /* else a real vt100, or a console */
-}
-
 /* The mouse, dragged too, with coordinates in decimal, beyond column 223; and pasted text marked as such. Terminals that
  * don't know them ignore them. curses has no part in it: for most terminals terminfo has only the older coordinates. */
 static void
 modes(bool on)
 {
-    if (!understands())
+    if (!terminal_understands())
         return;
     fputs(on ? "\033[?1000h\033[?1002h\033[?1006h\033[?2004h" : "\033[?2004l\033[?1006l\033[?1002l\033[?1000l", stdout);
     fflush(stdout);
@@ -53,22 +32,12 @@ modes(bool on)
 
 /* ---- which terminal it is ---- */
 
-static bool
-environment_says_direct(void)
-{
-    const char *said = getenv("COLORTERM"), *type = getenv("TERM");
-    if (said == NULL || (strcmp(said, "truecolor") != 0 && strcmp(said, "24bit") != 0))
-        return false;
-    /* GNU screen hands on what the terminal around it says, and does not understand these colours itself. */
-    return type == NULL || strncmp(type, "screen", 6) != 0 || getenv("TMUX") != NULL;
-}
-
 /* The environment may say nothing, over ssh for one. The answer comes among the keys. curses has switched to its screen
  * and will clear it: a terminal that shows the question instead of answering shows it to nobody. */
 static void
 ask_colours(struct terminal *t)
 {
-    t->asked = understands() && tigetnum("colors") >= 256;
+    t->asked = terminal_understands() && tigetnum("colors") >= 256;
     if (t->asked)
         fputs(report_question, stdout);
     fflush(stdout);
@@ -78,8 +47,7 @@ ask_colours(struct terminal *t)
 static bool
 is_known(const char *type, const struct terminal_output *output, bool *rich)
 {
-    int why = 0;
-    if (setupterm(type, fileno(output->file), &why) != OK)
+    if (!terminal_setup(type, fileno(output->file)))
         return false;
     *rich = tigetnum("colors") >= 256;
     del_curterm(cur_term);
@@ -93,7 +61,7 @@ start_curses(const struct terminal_output *output, FILE *keys)
     const char *type = getenv("TERM");
     char richer[64];
     bool rich = true, known = is_known(NULL, output, &rich);
-    if (known && !rich && environment_says_direct() && type != NULL && strlen(type) + 10 < sizeof richer) {
+    if (known && !rich && terminal_direct_said() && type != NULL && strlen(type) + 10 < sizeof richer) {
         snprintf(richer, sizeof richer, "%s-256color", type);
         if (is_known(richer, output, &rich) && rich)
             return newterm(richer, output->file, keys);
@@ -105,7 +73,7 @@ bool
 terminal_open(struct terminal *t, bool keys, struct err *err)
 {
     *t = (struct terminal){.fd = -1, .press_y = -1};
-    t->utf8 = choose_locale();
+    t->utf8 = terminal_choose_locale();
     if (!isatty(STDOUT_FILENO))
         return err_set(err, ERR_USAGE,
                        "the scope needs a terminal and standard output is none; `specscope run` writes plain text");
@@ -149,7 +117,7 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
     nodelay(t->pad, TRUE);
     keys_declare();
     modes(true);
-    t->direct = tigetflag("RGB") > 0 || tigetflag("Tc") > 0 || environment_says_direct();
+    t->direct = tigetflag("RGB") > 0 || tigetflag("Tc") > 0 || terminal_direct_said();
     if (!t->direct && keys && t->fd >= 0)
         ask_colours(t);
     return true;

@@ -5,8 +5,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
+
+#include "engine/base/platform.h"
 
 bool
 terminal_output_open(struct terminal_output *o)
@@ -20,9 +21,7 @@ terminal_output_open(struct terminal_output *o)
         close(own);
         return false;
     }
-#ifdef MFD_CLOEXEC
-    o->memory = memfd_create("frame", MFD_CLOEXEC);
-#endif
+    o->memory = platform_nameless_file();
     return true;
 }
 
@@ -42,7 +41,7 @@ void
 terminal_output_begin(struct terminal_output *o)
 {
     if (o->memory >= 0 && lseek(o->memory, 0, SEEK_SET) == 0)
-        dup3(o->memory, fileno(o->file), O_CLOEXEC);
+        platform_dup_onto(o->memory, fileno(o->file));
 }
 
 bool
@@ -150,7 +149,7 @@ terminal_output_end(struct terminal_output *o)
 {
     if (o->memory < 0)
         return;
-    dup3(STDOUT_FILENO, fileno(o->file), O_CLOEXEC);
+    platform_dup_onto(STDOUT_FILENO, fileno(o->file));
     const off_t length = lseek(o->memory, 0, SEEK_CUR);
     if (length <= 0 || send_whole(o, (size_t)length))
         return;

@@ -4,8 +4,8 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "engine/base/embedded.h"
 #include "engine/base/file_text.h"
 
 #define THEME_FILE_MAX (256 * 1024) /* bytes; the bundled ones have two thousand */
@@ -74,11 +74,10 @@ theme_load(struct theme *t, const char *name, const char *data_dir, struct err *
         return load_file(t, name, stem, err);
     }
     for (int i = 0; i < 2; i++) {
-        struct stat about;
         if (!folder(i, data_dir, dir, sizeof dir))
             continue;
         const int n = snprintf(path, sizeof path, "%s/%.64s.json", dir, name);
-        if (n > 0 && (size_t)n < sizeof path && stat(path, &about) == 0)
+        if (n > 0 && (size_t)n < sizeof path && embedded_or_there(path))
             return load_file(t, path, name, err);
     }
     if (strcmp(name, THEME_DEFAULT) == 0) {
@@ -111,21 +110,39 @@ add_name(char (*names)[32], int n, int max, const char *name, size_t length)
     return n + 1;
 }
 
+/* The length of NAME.json without its ending; 0: it is no such name. */
+static size_t
+stem_of(const char *name)
+{
+    const size_t length = strlen(name);
+    return length > 5 && strcmp(name + length - 5, ".json") == 0 && name[0] != '.' ? length - 5 : 0;
+}
+
+static int
+add_embedded(char (*names)[32], int n, int max, const char *data_dir)
+{
+    char dir[4000];
+    const char *path;
+    const size_t length = folder(1, data_dir, dir, sizeof dir) ? strlen(dir) : 0;
+    for (size_t i = 0; length > 0 && (path = embedded_name(i)) != NULL; i++)
+        if (strncmp(path, dir, length) == 0 && path[length] == '/')
+            n = add_name(names, n, max, path + length + 1, stem_of(path + length + 1));
+    return n;
+}
+
 int
 theme_list(char (*names)[32], int max, const char *data_dir)
 {
     int n = add_name(names, 0, max, THEME_DEFAULT, strlen(THEME_DEFAULT));
     n = add_name(names, n, max, "mono", 4);
+    n = add_embedded(names, n, max, data_dir);
     for (int i = 0; i < 2; i++) {
         char dir[4000];
         DIR *open_dir = folder(i, data_dir, dir, sizeof dir) ? opendir(dir) : NULL;
         if (open_dir == NULL)
             continue;
-        for (const struct dirent *entry; (entry = readdir(open_dir)) != NULL;) {
-            const size_t length = strlen(entry->d_name);
-            if (length > 5 && strcmp(entry->d_name + length - 5, ".json") == 0 && entry->d_name[0] != '.')
-                n = add_name(names, n, max, entry->d_name, length - 5);
-        }
+        for (const struct dirent *entry; (entry = readdir(open_dir)) != NULL;)
+            n = add_name(names, n, max, entry->d_name, stem_of(entry->d_name));
         closedir(open_dir);
     }
     qsort(names, (size_t)n, sizeof names[0], by_name);

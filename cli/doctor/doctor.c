@@ -1,0 +1,115 @@
+/* specscope doctor: what is here, what is missing, and what to do about it. */
+#include "cli/doctor/doctor.h"
+
+#include <cjson/cJSON.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/base/commands.h"
+#include "cli/base/files.h"
+#include "cli/options/options.h"
+#include "engine/base/printable.h"
+
+static const char *const levels[] = {"ok", "note", "bad"};
+
+struct finding *
+doctor_say(struct findings *f, enum finding_level level, const char *topic, const char *fix, const char *format, ...)
+{
+    if (f->n == FINDINGS_MOST)
+        return NULL;
+    struct finding *one = &f->at[f->n++];
+    *one = (struct finding){.level = level};
+    snprintf(one->topic, sizeof one->topic, "%s", topic);
+    snprintf(one->fix, sizeof one->fix, "%s", fix != NULL ? fix : "");
+    char text[sizeof one->what];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    printable_line(one->what, sizeof one->what, text, strlen(text));
+    return one;
+}
+
+void
+doctor_fix(struct finding *one, const char *format, ...)
+{
+    char text[sizeof one->fix];
+    if (one == NULL)
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    printable_line(one->fix, sizeof one->fix, text, strlen(text));
+}
+
+size_t
+doctor_count(const struct findings *f, enum finding_level level)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++)
+        n += f->at[i].level == level;
+    return n;
+}
+
+static void
+print_text(const struct findings *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        const struct finding *one = &f->at[i];
+        printf("%-4s  %-12s %s%s%s\n", levels[one->level], one->topic, one->what, one->fix[0] != '\0' ? "; " : "",
+               one->fix);
+    }
+    printf("%zu ok, %zu to note, %zu bad\n", doctor_count(f, FINDING_OK), doctor_count(f, FINDING_NOTE),
+           doctor_count(f, FINDING_BAD));
+}
+
+static bool
+print_json(const struct findings *f, struct err *err)
+{
+    cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "findings");
+    bool ok = list != NULL && cJSON_AddStringToObject(root, "version", SPECSCOPE_VERSION) != NULL;
+    for (size_t i = 0; ok && i < f->n; i++) {
+        cJSON *one = cJSON_CreateObject();
+        ok = one != NULL && cJSON_AddItemToArray(list, one) &&
+             cJSON_AddStringToObject(one, "level", levels[f->at[i].level]) != NULL &&
+             cJSON_AddStringToObject(one, "topic", f->at[i].topic) != NULL &&
+             cJSON_AddStringToObject(one, "what", f->at[i].what) != NULL &&
+             cJSON_AddStringToObject(one, "fix", f->at[i].fix) != NULL;
+    }
+    for (size_t l = 0; ok && l < sizeof levels / sizeof *levels; l++)
+        ok = cJSON_AddNumberToObject(root, levels[l], (double)doctor_count(f, (enum finding_level)l)) != NULL;
+    char *text = ok ? cJSON_Print(root) : NULL;
+    if (text != NULL)
+        puts(text);
+    cJSON_free(text);
+    cJSON_Delete(root);
+    return text != NULL || err_set(err, ERR_WORK, "out of memory writing JSON");
+}
+
+int
+doctor_main(int argc, char **argv)
+{
+    struct options o;
+    struct err err = {0};
+    int status;
+    if (!options_begin(&o, COMMAND_DOCTOR, argc, argv, &status))
+        return status;
+    struct findings f = {.n = 0};
+    doctor_terminal(&f);
+    doctor_processor(&f);
+    doctor_blas(&f);
+    doctor_gpu(&f);
+    doctor_models(&f);
+    doctor_files(&f);
+    bool ok = true;
+    if (o.as_json)
+        ok = print_json(&f, &err);
+    else
+        print_text(&f);
+    options_free(&o);
+    if (!ok || !results_close(stdout, "-", &err))
+        return command_failed(&err);
+    return doctor_count(&f, FINDING_BAD) > 0 ? 1 : 0;
+}

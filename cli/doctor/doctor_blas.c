@@ -1,0 +1,59 @@
+/* Who multiplies matrices where training does: a library that the system chooses among several of one name. */
+#include <cblas.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/doctor/doctor.h"
+#include "engine/base/platform.h"
+
+#define FASTER                                                                                                         \
+    "install OpenBLAS for several threads (Debian: libopenblas0-openmp); update-alternatives --config "                \
+    "libblas.so.3-$(uname -m)-linux-gnu chooses"
+
+/* The file that a function came from, links followed; false: it is the program itself, or nobody says. */
+static bool
+file_of(void (*function)(void), char out[PATH_MAX])
+{
+    Dl_info about;
+    void *at;
+    char program[PATH_MAX];
+    memcpy(&at, &function, sizeof at); /* an object's pointer by way of a function's, as POSIX means it */
+    if (dladdr(at, &about) == 0 || about.dli_fname == NULL || realpath(about.dli_fname, out) == NULL)
+        return false;
+    return !platform_program(program, sizeof program) || strcmp(program, out) != 0;
+}
+
+/* OpenBLAS tells how it was built: "OpenBLAS 0.3.21 … Zen MAX_THREADS=64"; NULL: it is another library. */
+static const char *
+openblas_says(void)
+{
+    const char *(*config)(void) = NULL;
+    void *symbol = dlsym(RTLD_DEFAULT, "openblas_get_config");
+    memcpy(&config, &symbol, sizeof config);
+    return config != NULL ? config() : NULL;
+}
+
+void
+doctor_blas(struct findings *f)
+{
+    char path[PATH_MAX] = "in the program itself";
+    const bool shared = file_of((void (*)(void))cblas_sgemm, path);
+    const char *config = openblas_says();
+    if (config != NULL && strstr(config, "SINGLE_THREADED") != NULL)
+        doctor_say(f, FINDING_NOTE, "BLAS", FASTER, "%s (%s): of one thread, so training takes longer", config, path);
+    else if (config != NULL)
+        doctor_say(f, FINDING_OK, "BLAS", NULL, "%s (%s)", config, path);
+    else if (shared &&
+             (strstr(path, "openblas") != NULL || strstr(path, "mkl") != NULL || strstr(path, "blis") != NULL))
+        doctor_say(f, FINDING_OK, "BLAS", NULL, "%s", path);
+    else if (shared)
+        doctor_say(
+            f, FINDING_NOTE, "BLAS", FASTER,
+            "%s is probably the reference one, with which `train` takes fifty times as long; all else is as fast",
+            path);
+    else
+        doctor_say(f, FINDING_OK, "BLAS", NULL, "built into the program");
+}

@@ -1,0 +1,81 @@
+/* Models: the bundled one with what belongs to it, and those that other programs keep here. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/base/commands.h"
+#include "cli/base/files.h"
+#include "cli/doctor/doctor.h"
+#include "engine/model/memory.h"
+#include "engine/model/model_places.h"
+#include "engine/planted/model_open.h"
+
+/* Where `make install` or a package put them, or the source tree. */
+static void
+say_bundled(struct findings *f)
+{
+    static const char *const beside[] = {"models/fables-q8_0.heads.safetensors",
+                                         "models/fables-draft-q8_0.gguf",
+                                         "models/fables-draft-q8_0.accept.safetensors",
+                                         "models/fables-companion-q8_0.gguf",
+                                         "models/fables-q8_0.profile.json",
+                                         "models/prompts.jsonl",
+                                         "themes/dark.json"};
+    const char *again = "install it again, or name a model: specscope MODEL";
+    struct model *m;
+    struct err err = {0};
+    if (!model_open_with(&m, bundled_model_path(), &(struct model_options){0}, &err)) {
+        doctor_say(f, FINDING_NOTE, "bundled", again, "the bundled model can't be used: %.300s", err.text);
+        return;
+    }
+    char missing[300] = "";
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s/%s", data_dir(), beside[i]);
+        if (!file_exists(path) && length < sizeof missing)
+            length +=
+                (size_t)snprintf(missing + length, sizeof missing - length, "%s%s", length > 0 ? ", " : "", beside[i]);
+    }
+    if (length > 0)
+        doctor_say(f, FINDING_NOTE, "bundled", again, "%.200s lacks %.150s", data_dir(), missing);
+    else
+        doctor_say(f, FINDING_OK, "bundled", NULL, "%s, %" PRIu32 " layers, with heads, helpers and themes in %.200s",
+                   m->name, m->desc.n_layers, data_dir());
+    model_close(m);
+}
+
+struct seen {
+    size_t n, run, fit;
+};
+
+static bool
+look_at(void *user, const char *name, const char *path)
+{
+    struct seen *s = user;
+    struct model *m;
+    (void)name;
+    s->n++;
+    if (!model_open_with(&m, path, &(struct model_options){0}, NULL))
+        return true;
+    s->run++;
+    s->fit += memory_of_run(m, m->ctx_train, false) <= memory_available();
+    model_close(m);
+    return true;
+}
+
+void
+doctor_models(struct findings *f)
+{
+    say_bundled(f);
+    struct seen seen = {0};
+    model_places_list(look_at, &seen);
+    if (seen.n == 0)
+        doctor_say(f, FINDING_OK, "models", "any .gguf file or Hugging Face folder will do: specscope MODEL",
+                   "none in the caches of Hugging Face, Ollama, LM Studio and llama.cpp");
+    else
+        doctor_say(f, seen.run > 0 ? FINDING_OK : FINDING_NOTE, "models",
+                   seen.run < seen.n ? "`specscope models` says what the others are" : NULL,
+                   "%zu in other programs' caches, %zu of them run, %zu with their whole context in memory", seen.n,
+                   seen.run, seen.fit);
+}

@@ -1,0 +1,41 @@
+/* Where systems differ: all that is Linux's own and has another name, or none, elsewhere (macOS, the BSDs). What a system
+ * lacks is done without, or in a slower way; nobody else asks which system it is, but for kernels that ask the processor. */
+#ifndef KERNELS_PLATFORM_H
+#define KERNELS_PLATFORM_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The path of the running program, links followed; false: the system doesn't tell. */
+bool platform_program(char *out, size_t n);
+/* An open file without a name, empty, closed in programs that this one starts; -1: there is none. */
+int platform_nameless_file(void);
+/* dup2() whose copy is closed in programs that this one starts. */
+int platform_dup_onto(int from, int onto);
+/* The mapping is large and will be read over and over: a wish for huge pages. */
+void platform_wish_huge(void *at, size_t bytes);
+/* A condition whose waits end by the monotonic clock, and such a wait (0, ETIMEDOUT or another errno). */
+void platform_condition_open(pthread_cond_t *);
+int platform_condition_wait(pthread_cond_t *, pthread_mutex_t *, uint64_t until_us);
+/* Bytes of memory that may still be taken, where the system says it in a call of its own; UINT64_MAX: it doesn't. */
+uint64_t platform_memory_available(void);
+
+/* ---- for people ---- */
+
+struct platform_processors {
+    int online;   /* that the system has */
+    int usable;   /* … and this process may run on */
+    int cores;    /* physical ones; 0: nobody says */
+    double quota; /* processors' time that its control groups allow; 0: no bound */
+};
+struct platform_processors platform_processors(void);
+/* The processor's name, and those of its instruction sets that vectors of kernels are made for ("avx2 fma …"); either may
+ * be "". */
+void platform_processor(char *model, size_t n_model, char *features, size_t n_features);
+/* The first word of a small file; of "a [b] c" the one in brackets. False: there is none. */
+bool platform_word(const char *path, char *out, size_t n);
+bool platform_bracketed(const char *path, char *out, size_t n);
+
+#endif

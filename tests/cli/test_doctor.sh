@@ -1,0 +1,101 @@
+#!/bin/sh
+# specscope doctor: what it finds is what is so, and what it calls bad is what would fail.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+unset HF_HOME HF_HUB_CACHE HUGGINGFACE_HUB_CACHE XDG_CACHE_HOME OLLAMA_MODELS LLAMA_CACHE COLORTERM TMUX
+
+says() { grep -q -e "$1" "$TMP/out"; }
+lines_are_findings() { # each a level, a topic and more; the last one counts them
+    awk 'END { if (!/^[0-9]+ ok, [0-9]+ to note, [0-9]+ bad$/ || $1 != n["ok"] + 0 || $3 != n["note"] + 0 || $6 != n["bad"] + 0 || NR < 10) exit 1 }
+         { n[$1]++; if (NF < 3) exit 1 }' "$TMP/out"
+}
+works "it ends well where nothing is bad" doctor
+check "each finding is a line, and they are counted" lines_are_findings
+check "no terminal is no mistake" says '^note  terminal .*no terminal'
+check "the bundled model and all that belongs to it are found" says '^ok    bundled .*16 layers, with heads, helpers and themes'
+check "no config file is no mistake" says "^ok    config .*$XDG_CONFIG_HOME/specscope/config.json"
+kernels=$(awk '$2 == "kernels" { sub(",", "", $3); sub(";", "", $3); print $3 }' "$TMP/out")
+check "the kernels are those of a run" sh -c \
+    "'$PROGRAM' run -n 1 -p a --json - '$TINY' 2>/dev/null | grep -q '$kernels x'"
+check "nothing is made" [ ! -e "$XDG_STATE_HOME" ]
+if command -v taskset >/dev/null 2>&1 && [ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ]; then
+    taskset -c 0 "$PROGRAM" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
+    check "processors that may not be used are told" says "^note  threads .*1 of $(getconf _NPROCESSORS_ONLN) .*-t 1"
+else
+    skip "processors that may not be used are told" "there is one, or no taskset"
+fi
+
+refuses "it takes no arguments" 2 'it takes no arguments' doctor here
+mkdir -p "$XDG_CONFIG_HOME/specscope" "$XDG_STATE_HOME/specscope"
+echo '{"theme": "light"}' >"$XDG_CONFIG_HOME/specscope/config.json"
+printf 'one\ntwo\n' >"$XDG_STATE_HOME/specscope/prompts"
+works "a config file that is well" doctor
+check "is said to be read" says '^ok    config .*config.json is read'
+check "prompts are counted" says '^ok    history .*2 prompts in'
+echo '{"them": "light"}' >"$XDG_CONFIG_HOME/specscope/config.json"
+specscope doctor
+check "a config file that stops every run is bad" [ "$status" -eq 1 ]
+check "with the line that the run would say" sh -c "grep -q '^bad   config .*\"them\" is no option.*; correct it' '$TMP/out'"
+"$PROGRAM" run -n 1 "$TINY" >/dev/null 2>"$TMP/err" </dev/null
+check "which it does" grep -q '"them" is no option' "$TMP/err"
+rm "$XDG_CONFIG_HOME/specscope/config.json"
+
+mkdir -p "$HOME/.lmstudio/models/a/b"
+cp "$TINY" "$HOME/.lmstudio/models/a/b/tiny.gguf"
+head -c 1000 "$TINY" >"$HOME/.lmstudio/models/a/b/broken.gguf"
+works "models of other programs" doctor
+check "are counted, and those that run" says '^ok    models .*2 in .* 1 of them run.*specscope models'
+rm -r "$HOME/.lmstudio"
+
+echo 'no library' >"$TMP/broken.so"
+SPECSCOPE_CUDA_PLUGIN=$TMP/broken.so "$PROGRAM" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
+status=$?
+check "a plug-in that can't be loaded is bad" [ "$status" -eq 1 ]
+check "and said why" says "^bad   plug-in .*broken.so can't be loaded"
+
+if [ "$(id -u)" != 0 ]; then
+    mkdir "$TMP/closed" && chmod 500 "$TMP/closed"
+    (cd "$TMP/closed" && "$PROGRAM" doctor >"$TMP/out" 2>&1 </dev/null)
+    check "a folder that takes no traces is told" says '^note  traces .*cannot be written'
+fi
+mkdir -p "$TMP/odd
+name"
+(cd "$TMP/odd
+name" && XDG_CONFIG_HOME="$PWD" "$PROGRAM" doctor >"$TMP/out" 2>&1 </dev/null)
+check "odd names break no line" lines_are_findings
+
+if [ -n "$HAVE_PYTHON" ]; then
+    specscope doctor --json
+    check "as JSON" json_holds "$TMP/out" "(j['bad'] == 0 and len(j['findings']) == j['ok'] + j['note'] and
+        {'terminal', 'processor', 'kernels', 'threads', 'memory', 'huge pages', 'BLAS', 'GPU', 'bundled', 'models', 'config', 'history',
+         'traces'} <= {f['topic'] for f in j['findings']} and all(f['what'] and f['level'] in ('ok', 'note', 'bad') for f in j['findings']))"
+fi
+"$PROGRAM" doctor >/dev/full 2>"$TMP/err" </dev/null
+status=$?
+: >"$TMP/out"
+check "a full disk is told" refused_as 1
+
+# ---- in a terminal ----
+if command -v script >/dev/null 2>&1; then
+    doctor_in() { # TERM, columns, more environment
+        TERM=$1 timeout 60 script -qec "stty rows 40 cols $2; ${3:-} '$PROGRAM' doctor" /dev/null </dev/null 2>&1 | tr -d '\r' >"$TMP/out"
+    }
+    doctor_in xterm-256color 140
+    check "the terminal is named" says 'ok    terminal .*xterm-256color'
+    check "its size" says 'ok    size .*140x40'
+    check "its colours, and how to have more" says 'note  colours .*256.*COLORTERM=truecolor'
+    check "its mouse" says 'ok    mouse'
+    check "its characters" says 'ok    characters .*UTF-8'
+    doctor_in xterm-256color 140 'COLORTERM=truecolor'
+    check "24-bit colours that the environment speaks of" says 'ok    colours .*24-bit (COLORTERM'
+    doctor_in xterm 30
+    check "a terminal that is too small is bad" says 'bad   size .*30x40 is too small'
+    doctor_in vt100 100 'LC_ALL=C'
+    check "one without colours and mouse is not" says ', 0 bad'
+    check "ASCII that was asked for is told" says 'note  characters .*LC_ALL=C'
+    doctor_in nonesuch 100
+    check "a type that nobody knows is bad" says 'bad   terminal .*"nonesuch" is not in terminfo'
+else
+    skip "what is said of a terminal" "there is no script(1)"
+fi
+finish

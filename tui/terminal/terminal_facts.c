@@ -1,0 +1,133 @@
+#include "tui/terminal/terminal_facts.h"
+
+#include <curses.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <term.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "engine/base/clock.h"
+#include "tui/terminal/builtin.h"
+#include "tui/terminal/report.h"
+#include "tui/terminal/terminal_signals.h"
+
+#define ANSWER_US 300000u
+
+bool
+terminal_choose_locale(void)
+{
+    bool utf8 = setlocale(LC_ALL, "") != NULL && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    const char *all = getenv("LC_ALL");
+    const bool plain = all != NULL && (strcmp(all, "C") == 0 || strcmp(all, "POSIX") == 0); /* asked for */
+    if (!utf8 && !plain &&
+        (setlocale(LC_CTYPE, "C.UTF-8") != NULL || setlocale(LC_CTYPE, "C.utf8") != NULL || builtin_locale()))
+        utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    setlocale(LC_NUMERIC, "C");
+    return utf8;
+}
+
+bool
+terminal_direct_said(void)
+{
+    const char *said = getenv("COLORTERM"), *type = getenv("TERM");
+    if (said == NULL || (strcmp(said, "truecolor") != 0 && strcmp(said, "24bit") != 0))
+        return false;
+    /* GNU screen hands on what the terminal around it says, and does not understand these colours itself. */
+    return type == NULL || strncmp(type, "screen", 6) != 0 || getenv("TMUX") != NULL;
+}
+
+bool
+terminal_setup(const char *type, int fd)
+{
+    int why = 0;
+    if (setupterm(type, fd, &why) == OK)
+        return true;
+    if (type == NULL)
+        type = getenv("TERM");
+    return type != NULL && builtin_terminfo(type) && setupterm(type, fd, &why) == OK;
+}
+
+bool
+terminal_understands(void)
+{
+    return terminal_string("kmous") != NULL;
+}
+
+/* One byte of an answer; false: the last of it has come. Bytes outside of a report are what was typed meanwhile. */
+static bool
+take_byte(struct report *r, char last[3], char byte, bool *direct)
+{
+    if (r->kind == REPORT_NONE) {
+        last[0] = last[1];
+        last[1] = last[2];
+        last[2] = byte;
+        if (last[0] == '\033' && last[1] == '[' && last[2] == '?')
+            report_begin(r, REPORT_ATTRIBUTES);
+        else if (last[0] == '1' && last[1] == '$' && last[2] == 'r')
+            report_begin(r, REPORT_STATE);
+        return true;
+    }
+    const enum report_result result = report_take(r, (unsigned char)byte);
+    if (result == REPORT_OPEN)
+        return true;
+    if (result == REPORT_WHOLE && report_says_direct(r))
+        *direct = true;
+    const bool attributes = result == REPORT_WHOLE && r->kind == REPORT_ATTRIBUTES;
+    report_begin(r, REPORT_NONE);
+    return !attributes;
+}
+
+/* Asks for 24-bit colours (report.h) and waits for the answer, which no line discipline may hold back or show. */
+static bool
+ask_direct(void)
+{
+    struct termios before, now;
+    if (tcgetattr(STDIN_FILENO, &before) != 0)
+        return false;
+    now = before;
+    now.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    now.c_cc[VMIN] = 0;
+    now.c_cc[VTIME] = 0;
+    if (tcsetattr(STDIN_FILENO, TCSANOW, &now) != 0)
+        return false;
+    struct report report;
+    report_begin(&report, REPORT_NONE);
+    char last[3] = "";
+    bool direct = false, more = write(STDOUT_FILENO, report_question, strlen(report_question)) > 0;
+    const uint64_t until = clock_us() + ANSWER_US;
+    while (more && clock_us() < until) {
+        char byte;
+        const int wait_ms = (int)((until - clock_us()) / 1000) + 1;
+        if (poll(&(struct pollfd){.fd = STDIN_FILENO, .events = POLLIN}, 1, wait_ms) > 0)
+            more = read(STDIN_FILENO, &byte, 1) == 1 && take_byte(&report, last, byte, &direct);
+    }
+    tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    return direct;
+}
+
+void
+terminal_look(struct terminal_facts *f)
+{
+    *f = (struct terminal_facts){.type = getenv("TERM"), .direct_said = terminal_direct_said()};
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
+        f->rows = size.ws_row;
+        f->cols = size.ws_col;
+    }
+    if (!terminal_setup(NULL, STDOUT_FILENO))
+        return;
+    f->known = true;
+    f->places = terminal_string("cup") != NULL;
+    f->colours = tigetnum("colors") > 0 ? tigetnum("colors") : 0;
+    f->direct_type = tigetflag("RGB") > 0 || tigetflag("Tc") > 0;
+    f->mouse = terminal_understands();
+    del_curterm(cur_term);
+    if (f->mouse && f->colours >= 256 && !f->direct_said && !f->direct_type && isatty(STDIN_FILENO) &&
+        isatty(STDOUT_FILENO))
+        f->direct_told = ask_direct();
+}
