@@ -40,8 +40,8 @@ programs() {
         echo "$report"
     done
 }
-scripts() {
-    for script in tests/*/test_*.sh; do
+scripts() { # files
+    for script; do
         [ -e "$script" ] || continue
         name=${script#tests/}
         log=$LOG/$(echo "$name" | tr / -).log
@@ -52,9 +52,11 @@ scripts() {
     done
 }
 
-# Scripts wait for terminals most of the time: programs run meanwhile.
+# Scripts wait most of the time, those of screens for terminals: programs run meanwhile.
 : >"$LOG/counts"
-scripts &
+scripts tests/screens/test_*.sh &
+# shellcheck disable=SC2046 # names without spaces
+scripts $(printf '%s\n' tests/*/test_*.sh | grep -v '^tests/screens/') &
 programs
 wait
 passed=$(awk '{ n += $1 } END { print n + 0 }' "$LOG/counts")
