@@ -2,7 +2,10 @@
 """Renders the pictures of the README from the program's own output: runs it in tmux, captures the pane with its
 colours, draws it with a monospaced font. Needs tmux, Pillow and DejaVu Sans Mono (python3-pil, fonts-dejavu-core).
 
-usage: docs/make_screenshots.py [BUILD]      (from the repository's root, after `make`)
+Those of the tour are described in docs/tour.md itself, each in a comment: file and size, command, ':' commands, and what is then
+to be seen (which tests/docs/test_pictures.sh checks).
+
+usage: docs/make_screenshots.py [BUILD] [PICTURE...]      (from the repository's root, after `make`)
 """
 import os, re, subprocess, sys, tempfile, time
 
@@ -104,7 +107,12 @@ def render(text, path, columns, rows):
     image.quantize(128).save(path, optimize=True)
 
 
-def shot(path, columns, rows, command, keys=(), seconds=4.0, script=""):
+wanted = []  # pictures; none: all
+
+
+def shot(path, columns, rows, command, keys=(), seconds=4.0, script="", until=""):
+    if wanted and path not in wanted:
+        return
     folder = tempfile.mkdtemp()
     socket = os.path.join(folder, "tmux")
     if script:
@@ -119,6 +127,10 @@ def shot(path, columns, rows, command, keys=(), seconds=4.0, script=""):
     subprocess.run(["tmux", "-S", socket, "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command],
                    check=True, env=environment)
     time.sleep(seconds)
+    for _ in range(600):  # until the script has saved what is to be seen
+        if not until or os.path.exists(until):
+            break
+        time.sleep(0.1)
     for key in keys:
         tmux("send-keys", *key.split())
         time.sleep(2.5)
@@ -127,8 +139,21 @@ def shot(path, columns, rows, command, keys=(), seconds=4.0, script=""):
     print(path)
 
 
+def tour(build):
+    with open("docs/tour.md") as file:
+        comments = re.findall(r"<!-- picture (\S+) (\d+)x(\d+)\n(.*?)-->", file.read(), re.S)
+    for name, columns, rows, body in comments:
+        command, *lines = body.strip().split("\n")
+        done = os.path.join(tempfile.mkdtemp(), "screen.txt")
+        script = "\n".join([line for line in lines if line.startswith(":")] + [":save-screen " + done, ""])
+        shot("docs/" + name, int(columns), int(rows), command.replace("build/", build + "/", 1), (), 0.5, script, done)
+
+
 def main():
-    program = os.path.join(sys.argv[1] if len(sys.argv) > 1 else "build", "specscope")
+    build = sys.argv[1] if len(sys.argv) > 1 else "build"
+    program = os.path.join(build, "specscope")
+    wanted.extend(sys.argv[2:])
+    tour(build)
     names = "-p 'Everybody in the valley knew Willa and Lorgar. Willa sat in the chapel and was merry. Lorgar was in the attic.'"
     shot("docs/screenshot.png", 160, 48, program + " --pace 12", ["b"], 9.0)
     shot("docs/del.png", 160, 48, f"{program} --policy del --pace 12 {names}", ["Tab Tab Tab"], 6.0)

@@ -1,0 +1,92 @@
+#!/bin/sh
+# What the documents say is so: every command in them runs, every option and ':' command that they name is there, links lead
+# somewhere, a policy's page has the policy's knobs. UPDATE=1 writes the knobs into the pages. Pictures: test_pictures.sh.
+cd "$(dirname "$0")/../.." || exit 1
+BUILD=${BUILD:-build}
+. tests/screens/lib.sh
+DOCUMENTS="README.md CONTRIBUTING.md $(ls docs/*.md docs/policies/*.md) models/README.md python/README.md"
+COMMANDS='run|replay|bench|info|models|tokenize|train heads|train accept|train profile|train|plot|diff|completions|doctor'
+
+code() { # document: what stands in fences, a line each (those that go on in the next joined), and between backquotes
+    awk '/^ *```/ { fenced = !fenced; next }
+         fenced { line = line $0; if (sub(/\\$/, "", line)) next; print line; line = ""; next }
+         { n = split($0, part, "`"); for (i = 2; i <= n; i += 2) print part[i] }' "$1"
+}
+
+# ---- commands that a reader could paste ----
+
+interactive() { # command: does it open the scope?
+    case " $1 " in *" --help "* | *" --version "* | *" --list-"*) return 1 ;; *" --scope "*) return 0 ;; esac
+    echo "$1" | grep -Evq "^build/specscope ($COMMANDS)( |\$)" || echo "$1" | grep -q '^build/specscope replay'
+}
+opens() { # command: in a terminal, until two rounds have been seen
+    case $1 in *' replay '* | *' diff '*) : >"$WORK/quit.script" ;; *) echo ':wait round 2' >"$WORK/quit.script" ;; esac
+    echo ':quit' >>"$WORK/quit.script"
+    terminal 120x36 "cd $FOLDER && $1 --script $WORK/quit.script"
+    exits 0
+}
+runs() { # command
+    (cd "$FOLDER" && timeout 120 sh -c "$1" </dev/null)
+}
+for document in $DOCUMENTS; do
+    FOLDER=$WORK/documents/$document # commands of a document follow each other
+    mkdir -p "$FOLDER"
+    for name in docs models tests themes python README.md; do ln -s "$ROOT/$name" "$FOLDER/$name"; done
+    ln -s "$(dirname "$PROGRAM")" "$FOLDER/build"
+    code "$document" | grep '^build/specscope' | awk '!seen[$0]++' >"$WORK/commands"
+    while read -r command; do
+        if interactive "$command"; then check "$document: $command" opens "$command" </dev/null
+        else check "$document: $command" runs "$command" </dev/null; fi
+    done <"$WORK/commands"
+done
+
+# ---- options, ':' commands, links ----
+
+options_of() { # subcommand or nothing
+    # shellcheck disable=SC2086 # two words
+    "$PROGRAM" $1 --help 2>/dev/null | grep -o -e '--[a-z][a-z-]*' | sort -u
+}
+unknown_options() { # document: options in the code of a command that has none of that name
+    code "$1" | sed -n 's/.*\<specscope \(.*\)/\1/p' | while read -r line; do
+        command=$(echo "$line" | grep -Eo "^($COMMANDS)\\>" || true)
+        options_of "$command" >"$WORK/options"
+        echo "$line" | grep -o -e '--[a-z][a-z-]*' | grep -vxF -f "$WORK/options" -e --versi | sed "s/^/specscope $command: /"
+    done
+}
+unknown_commands() {
+    code "$1" | grep -o '^:[a-z][a-z-]*' | sort -u | while read -r command; do
+        grep -q -e "[ \`]$command\\>" -e "Ic $command\\>" docs/specscope.1 || echo "$command"
+    done
+}
+dead_links() { # document
+    grep -o '](\([^)#]*\)' "$1" | sed 's/](//' | grep -v '^http' | grep . | while read -r link; do
+        [ -e "$(dirname "$1")/$link" ] || echo "$link"
+    done
+}
+says_nothing() { said=$("$@") && [ -z "$said" ] || { echo "$said"; [ -z "$said" ]; }; }
+for document in $DOCUMENTS; do
+    check "$document: options are those of the commands" says_nothing unknown_options "$document"
+    check "$document: ':' commands are those of the manual" says_nothing unknown_commands "$document"
+    check "$document: links lead somewhere" says_nothing dead_links "$document"
+done
+
+# ---- policies ----
+
+"$PROGRAM" --list-policies >"$WORK/policies"
+knobs() { # policy: as the program lists them; what helpers are here is another matter
+    awk -v name="$1" '/^[^ ]/ { on = $1 == name } on && !/^    needs /' "$WORK/policies"
+}
+has_knobs() {
+    page=docs/policies/$1.md
+    if [ -n "${UPDATE:-}" ]; then
+        { sed '/^## Knobs/q' "$page" && echo '```' && knobs "$1" && echo '```'; } >"$WORK/page" && cp "$WORK/page" "$page"
+    fi
+    [ "$(knobs "$1")" = "$(awk '/^## Knobs/ { seen = 1 } seen && /^```/ { on = !on; next } on' "$page")" ]
+}
+for policy in $(sed -n 's/^\([a-z]*\) .*/\1/p' "$WORK/policies"); do
+    check "docs/policies/$policy.md has its knobs (UPDATE=1 $0 writes them)" has_knobs "$policy"
+    check "docs/policies/README.md names $policy" grep -q "]($policy.md)" docs/policies/README.md
+done
+
+echo "1..$N"
+exit $STATUS

@@ -1,0 +1,32 @@
+#!/bin/sh
+# The pictures of the tour are true: each one's commands are run, and what the tour says is to be seen there is on the screen.
+# They stand in docs/tour.md beside the pictures that docs/make_screenshots.py makes of them.
+cd "$(dirname "$0")/../.." || exit 1
+BUILD=${BUILD:-build}
+. tests/screens/lib.sh
+TOUR=docs/tour.md
+
+picture() { # file: what its comment says
+    awk -v name="$1" '/^<!-- picture / { on = $3 == name; next } /^-->/ { on = 0 } on' $TOUR
+}
+shown_as_said() { # file, size
+    picture "$1" >"$WORK/said"
+    { grep '^:' "$WORK/said"; echo ':save-screen screen.txt'; echo ':quit'; } >"$WORK/script"
+    command=$(head -n 1 "$WORK/said" | sed "s|^build/specscope|$PROGRAM|; s| \(models\|tests\)/| $ROOT/\1/|g")
+    terminal "$2" "$command --script $WORK/script"
+    exits 0 || return 1
+    sed -n 's/^sees //p' "$WORK/said" >"$WORK/sees"
+    [ -s "$WORK/sees" ] || { echo "nothing is said to be seen"; return 1; }
+    while read -r pattern; do
+        grep -q -- "$pattern" "$WORK/run/screen.txt" || { echo "not there: $pattern"; cat "$WORK/run/screen.txt"; return 1; }
+    done <"$WORK/sees"
+}
+for file in $(sed -n 's/^<!-- picture \([^ ]*\) .*/\1/p' $TOUR); do
+    size=$(sed -n "s|^<!-- picture $file \(.*\)|\1|p" $TOUR)
+    check "$file shows what the tour says" shown_as_said "$file" "$size"
+    check "$file is there and in the text" sh -c "[ -s docs/$file ] && grep -q ']($file)' $TOUR"
+done
+check "twelve pictures" [ "$(grep -c '^<!-- picture ' $TOUR)" -ge 12 ]
+
+echo "1..$N"
+exit $STATUS
