@@ -36,7 +36,7 @@ typedef std::atomic<bool> atomic_bool;
 #include "kernels/layer_tensors.h"
 #include "kernels/products.h"
 
-#define BACKEND_ABI (10u + 256u * LAYER_TENSORS) /* which are part of it */
+#define BACKEND_ABI (11u + 256u * LAYER_TENSORS) /* which are part of it */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
@@ -67,6 +67,7 @@ enum weight_type { /* those with blocks: as GGUF lays them out, blocks along a r
                    WEIGHT_Q4_K,
                    WEIGHT_Q5_K,
                    WEIGHT_Q6_K,
+                   WEIGHT_MXFP4,
                    WEIGHT_TYPES
 };
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "kernels/codebooks.h"
 #include "kernels/half.h"
 #include "kernels/planted.h"
 
@@ -17,7 +18,7 @@ static const struct {
     [WEIGHT_Q8_0] = {"Q8_0", 32, 34},     [WEIGHT_Q4_0] = {"Q4_0", 32, 18},     [WEIGHT_Q4_1] = {"Q4_1", 32, 20},
     [WEIGHT_Q5_0] = {"Q5_0", 32, 22},     [WEIGHT_Q5_1] = {"Q5_1", 32, 24},     [WEIGHT_Q2_K] = {"Q2_K", SUPER, 84},
     [WEIGHT_Q3_K] = {"Q3_K", SUPER, 110}, [WEIGHT_Q4_K] = {"Q4_K", SUPER, 144}, [WEIGHT_Q5_K] = {"Q5_K", SUPER, 176},
-    [WEIGHT_Q6_K] = {"Q6_K", SUPER, 210},
+    [WEIGHT_Q6_K] = {"Q6_K", SUPER, 210}, [WEIGHT_MXFP4] = {"MXFP4", 32, 17},
 };
 
 const char *
@@ -92,6 +93,16 @@ word_at(const unsigned char *p)
     uint32_t word;
     memcpy(&word, p, sizeof word);
     return word;
+}
+
+/* Four bits are a place in a table. */
+static void
+looked_up(const unsigned char *q, float d, const int8_t table[16], float *y)
+{
+    for (int k = 0; k < 16; k++) {
+        y[k] = d * (float)table[q[k] & 15];
+        y[k + 16] = d * (float)table[q[k] >> 4];
+    }
 }
 
 /* ---- blocks of 256 ---- */
@@ -194,6 +205,7 @@ one_block(enum weight_type type, const unsigned char *b, float *y)
     case WEIGHT_Q4_K: q45_k(b, NULL, b + 16, y); break;
     case WEIGHT_Q5_K: q45_k(b, b + 16, b + 48, y); break;
     case WEIGHT_Q6_K: q6_k(b, y); break;
+    case WEIGHT_MXFP4: looked_up(b + 1, e8m0_half(b[0]), mxfp4_values, y); break;
     case WEIGHT_TYPES: break;
     }
 }

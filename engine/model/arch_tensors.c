@@ -51,8 +51,8 @@ found_fits(const struct taking *t, const char *name, const struct arch_tensor *f
                        s->path, name, found->cols, found->rows, cols, rows, s->names->remedy);
     if (found->type == WEIGHT_TYPES)
         return err_set(t->err, ERR_WORK,
-                       "%s: tensor '%s' is of type %s, which is not supported; F32, F16, BF16, Q8_0, Q4_0 to Q5_1 and "
-                       "Q2_K to Q6_K are",
+                       "%s: tensor '%s' is of type %s, which is not supported; F32, F16, BF16, Q8_0, Q4_0 to Q5_1, "
+                       "Q2_K to Q6_K and MXFP4 are",
                        s->path, name, found->type_name);
     return true;
 }

@@ -70,12 +70,12 @@ configure(size_t left, size_t inputs)
 SIMD_INLINE void
 unpack(const enum weight_type type, const unsigned char *q, int8_t *to)
 {
-    const __m512i middle = _mm512_set1_epi8((char)(1u << quant_shift(type)));
+    const __m512i zero = _mm512_set1_epi8((char)quant_zero(type));
     UNROLL for (unsigned j = 0; j < STEPS; j++)
     {
         __m512i quants = (__m512i)quants_at(type, q, j);
-        if (quant_shift(type) > 0)
-            quants = _mm512_sub_epi8(quants, middle);
+        if (quant_zero(type) > 0)
+            quants = _mm512_sub_epi8(quants, zero);
         _mm512_storeu_si512(to + j * PLANE, quants);
     }
 }
@@ -173,16 +173,7 @@ groups_of_many(const enum weight_type type, const struct matrix *w, const struct
     {                                                                                                                  \
         groups_of_many(type, w, x, n, first, last, y, ld);                                                             \
     }
-DEFINE_MANY(q8_0, WEIGHT_Q8_0)
-DEFINE_MANY(q4_0, WEIGHT_Q4_0)
-DEFINE_MANY(q4_1, WEIGHT_Q4_1)
-DEFINE_MANY(q5_0, WEIGHT_Q5_0)
-DEFINE_MANY(q5_1, WEIGHT_Q5_1)
-DEFINE_MANY(q2_k, WEIGHT_Q2_K)
-DEFINE_MANY(q3_k, WEIGHT_Q3_K)
-DEFINE_MANY(q4_k, WEIGHT_Q4_K)
-DEFINE_MANY(q5_k, WEIGHT_Q5_K)
-DEFINE_MANY(q6_k, WEIGHT_Q6_K)
+INTERLEAVED_TYPES(DEFINE_MANY)
 
 #if defined(__clang__)
 #pragma clang attribute pop
@@ -190,10 +181,8 @@ DEFINE_MANY(q6_k, WEIGHT_Q6_K)
 #pragma GCC pop_options
 #endif
 
-static const matmul_fn many[WEIGHT_TYPES] = {
-    [WEIGHT_Q8_0] = many_q8_0, [WEIGHT_Q4_0] = many_q4_0, [WEIGHT_Q4_1] = many_q4_1, [WEIGHT_Q5_0] = many_q5_0,
-    [WEIGHT_Q5_1] = many_q5_1, [WEIGHT_Q2_K] = many_q2_k, [WEIGHT_Q3_K] = many_q3_k, [WEIGHT_Q4_K] = many_q4_k,
-    [WEIGHT_Q5_K] = many_q5_k, [WEIGHT_Q6_K] = many_q6_k};
+#define MANY_ENTRY(name, type) [type] = many_##name,
+static const matmul_fn many[WEIGHT_TYPES] = {INTERLEAVED_TYPES(MANY_ENTRY)};
 
 void
 amx_matmul(const struct matrix *w, const struct acts *x, size_t n, size_t first, size_t last, float *y, size_t ld)

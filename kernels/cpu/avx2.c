@@ -23,6 +23,7 @@
 
 typedef __m256 vec;
 typedef int32_t ints __attribute__((vector_size(32)));
+typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each lane */
 
 SIMD_INLINE vec
 v_zero(void)
@@ -185,6 +186,13 @@ SIMD_INLINE ints
 v_bytes(const unsigned char *p)
 {
     return (ints)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+
+SIMD_INLINE codes
+v_table(codes c, const uint8_t table[16])
+{
+    const __m128i t = _mm_loadu_si128((const __m128i *)(const void *)table);
+    return (codes)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(t), (__m256i)c);
 }
 
 #include "kernels/cpu/quants.h"

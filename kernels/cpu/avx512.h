@@ -16,6 +16,7 @@
 
 typedef __m512 vec;
 typedef int32_t ints __attribute__((vector_size(64)));
+typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each lane */
 
 SIMD_INLINE vec
 v_zero(void)
@@ -174,6 +175,13 @@ SIMD_INLINE ints
 v_bytes(const unsigned char *p)
 {
     return (ints)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
+SIMD_INLINE codes
+v_table(codes c, const uint8_t table[16])
+{
+    const __m128i t = _mm_loadu_si128((const __m128i *)(const void *)table);
+    return (codes)_mm512_shuffle_epi8(_mm512_broadcast_i32x4(t), (__m512i)c);
 }
 
 /* Four int8 in each lane. */

@@ -54,16 +54,13 @@ const struct cpu_isa cpu_isa_avx512vnni = {.name = "avx512vnni",
                                            SIMD_KERNELS,
                                            .many = {PANEL_KERNELS}};
 
-#define TILES(type) [type] = {amx_matmul, AMX_MANY}
+#define TILES(name, type) [type] = {amx_matmul, AMX_MANY},
 const struct cpu_isa cpu_isa_amx = {.name = "amx",
                                     .family = "avx512",
                                     .usable = amx_usable,
                                     .q8_flip = Q8_FLIP,
                                     SIMD_KERNELS,
-                                    .many = {PANEL_KERNELS, TILES(WEIGHT_Q8_0), TILES(WEIGHT_Q4_0), TILES(WEIGHT_Q4_1),
-                                             TILES(WEIGHT_Q5_0), TILES(WEIGHT_Q5_1), TILES(WEIGHT_Q2_K),
-                                             TILES(WEIGHT_Q3_K), TILES(WEIGHT_Q4_K), TILES(WEIGHT_Q5_K),
-                                             TILES(WEIGHT_Q6_K)}};
+                                    .many = {PANEL_KERNELS, INTERLEAVED_TYPES(TILES)}};
 
 #else
 typedef int no_avx512vnni_here;

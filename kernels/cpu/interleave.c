@@ -39,7 +39,7 @@ spread(words bits)
 
 /* ---- quants of a block of the file: `i` counts blocks of 32 in it, `j` steps of four inputs ---- */
 
-/* Q4_0, Q4_1, Q5_0, Q5_1: byte k has input k below and input k + 16 above. */
+/* Q4_0, Q4_1, Q5_0, Q5_1, MXFP4: byte k has input k below and input k + 16 above. */
 SIMD_INLINE words
 halves_at(const struct four *b, size_t at, size_t j)
 {
@@ -52,6 +52,7 @@ low_at(const enum weight_type type, const struct four *b, size_t i, size_t j)
     switch (type) {
     case WEIGHT_Q8_0: return words_at(b, 2 + 4 * j);
     case WEIGHT_Q4_0: return halves_at(b, 2, j);
+    case WEIGHT_MXFP4: return halves_at(b, 1, j);
     case WEIGHT_Q4_1: return halves_at(b, 4, j);
     case WEIGHT_Q5_0: return halves_at(b, 6, j);
     case WEIGHT_Q5_1: return halves_at(b, 8, j);
@@ -123,6 +124,7 @@ place_scales(enum weight_type type, const unsigned char *b, size_t lane, unsigne
 {
     unsigned char *bytes = to + (has_minima(type) ? 2 : 1) * Q8_GROUP * 2 + lane;
     switch (type) {
+    case WEIGHT_MXFP4: to[lane] = b[0]; break;
     case WEIGHT_Q4_1:
     case WEIGHT_Q5_1:
         place_half(b, lane, to);
@@ -180,19 +182,10 @@ void
 interleave(enum weight_type type, const unsigned char *rows, size_t n, size_t cols, uint8_t flip, unsigned char *q,
            unsigned char *scale)
 {
-#define ONE(kind, flipped)                                                                                             \
-    case kind: interleave_type(kind, rows, n, cols, flipped, q, scale); break
+#define ONE(name, kind)                                                                                                \
+    case kind: interleave_type(kind, rows, n, cols, kind == WEIGHT_Q8_0 ? flip * 0x01010101u : 0, q, scale); break;
     switch (type) {
-        ONE(WEIGHT_Q8_0, flip * 0x01010101u);
-        ONE(WEIGHT_Q4_0, 0);
-        ONE(WEIGHT_Q4_1, 0);
-        ONE(WEIGHT_Q5_0, 0);
-        ONE(WEIGHT_Q5_1, 0);
-        ONE(WEIGHT_Q2_K, 0);
-        ONE(WEIGHT_Q3_K, 0);
-        ONE(WEIGHT_Q4_K, 0);
-        ONE(WEIGHT_Q5_K, 0);
-        ONE(WEIGHT_Q6_K, 0);
+        INTERLEAVED_TYPES(ONE)
     default: break;
     }
 #undef ONE

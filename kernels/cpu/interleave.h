@@ -8,10 +8,12 @@
  * Its scales go by the blocks of the file, of 32 or 256 inputs, o the fastest:
  *   Q8_0 Q4_0 Q5_0   d[o] in F16
  *   Q4_1 Q5_1        d[o], m[o] in F16
+ *   MXFP4            the exponent e[o], a byte
  *   Q4_K Q5_K        d[o], dmin[o] in F16; then for each 32 inputs scale[o], min[o], a byte each
  *   Q6_K Q3_K        d[o] in F16; then for each 16 inputs scale[o], signed
  *   Q2_K             d[o], dmin[o] in F16; then for each 16 inputs a byte: scale[o] in its lower half, min[o] in its upper
- * A weight is scale * (quant - 2^k) without minima, else scale * quant plus or minus the minimum. */
+ * A weight is scale * (quant - zero) without minima, else scale * quant plus or minus the minimum. Four bits of MXFP4 are a
+ * place in a table of quants. */
 #ifndef KERNELS_CPU_INTERLEAVE_H
 #define KERNELS_CPU_INTERLEAVE_H
 
@@ -48,16 +50,17 @@ high_bits(enum weight_type type)
     }
 }
 
-/* k: 2^k is subtracted from a quant; 0: nothing is. Of Q8_0, what q8_flip 0x80 adds. */
+/* What is subtracted from a quant. Of Q8_0, what q8_flip 0x80 adds. */
 SIMD_INLINE unsigned
-quant_shift(enum weight_type type)
+quant_zero(enum weight_type type)
 {
     switch (type) {
-    case WEIGHT_Q8_0: return 7;
-    case WEIGHT_Q4_0: return 3;
-    case WEIGHT_Q5_0: return 4;
-    case WEIGHT_Q6_K: return 5;
-    case WEIGHT_Q3_K: return 2;
+    case WEIGHT_Q8_0: return 128;
+    case WEIGHT_Q4_0: return 8;
+    case WEIGHT_Q5_0:
+    case WEIGHT_MXFP4: return 16;
+    case WEIGHT_Q6_K: return 32;
+    case WEIGHT_Q3_K: return 4;
     default: return 0;
     }
 }
@@ -80,7 +83,7 @@ scaled_inputs(enum weight_type type)
 SIMD_INLINE size_t
 blocks_per_scale(enum weight_type type)
 {
-    return type >= WEIGHT_Q2_K ? 8 : 1;
+    return type >= WEIGHT_Q2_K && type <= WEIGHT_Q6_K ? 8 : 1;
 }
 
 /* Bytes of a group's quants in a block of 32, and of its scales in a block of the file. */
@@ -93,9 +96,25 @@ quant_bytes(enum weight_type type)
 SIMD_INLINE size_t
 scale_bytes(enum weight_type type)
 {
-    const size_t halves = has_minima(type) ? 2 : 1, bytes = type >= WEIGHT_Q2_K ? 16 : 0;
+    const size_t halves = has_minima(type) ? 2 : 1, bytes = blocks_per_scale(type) > 1 ? 16 : 0;
+    if (type == WEIGHT_MXFP4)
+        return Q8_GROUP;
     return (halves * sizeof(uint16_t) + bytes) * Q8_GROUP;
 }
+
+/* X(name, type) of all that interleave: what is written for one type is made for each of these. */
+#define INTERLEAVED_TYPES(X)                                                                                           \
+    X(q8_0, WEIGHT_Q8_0)                                                                                               \
+    X(q4_0, WEIGHT_Q4_0)                                                                                               \
+    X(q4_1, WEIGHT_Q4_1)                                                                                               \
+    X(q5_0, WEIGHT_Q5_0)                                                                                               \
+    X(q5_1, WEIGHT_Q5_1)                                                                                               \
+    X(q2_k, WEIGHT_Q2_K)                                                                                               \
+    X(q3_k, WEIGHT_Q3_K)                                                                                               \
+    X(q4_k, WEIGHT_Q4_K)                                                                                               \
+    X(q5_k, WEIGHT_Q5_K)                                                                                               \
+    X(q6_k, WEIGHT_Q6_K)                                                                                               \
+    X(mxfp4, WEIGHT_MXFP4)
 
 /* ---- at load ---- */
 

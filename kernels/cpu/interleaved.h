@@ -19,8 +19,7 @@ group_tile(const enum weight_type type, const struct matrix *w, size_t group, co
 {
     const size_t per = blocks_per_scale(type), halves = scaled_inputs(type) == 16 ? 2 : 1;
     const size_t blocks = w->cols / (Q8_BLOCK * per);
-    const bool shifted = quant_shift(type) > 0 && !(type == WEIGHT_Q8_0 && Q8_FLIP == 0);
-    const int32_t shift = (int32_t)(1u << quant_shift(type));
+    const int32_t zero = type == WEIGHT_Q8_0 && Q8_FLIP == 0 ? 0 : (int32_t)quant_zero(type);
     for (size_t part = 0; part < Q8_GROUP / LANES; part++) {
         vec sum[GROUP_TILE];
         UNROLL for (size_t i = 0; i < groups * rows; i++) sum[i] = v_zero();
@@ -41,8 +40,8 @@ group_tile(const enum weight_type type, const struct matrix *w, size_t group, co
                         const struct act_block *xr = xb + r * x->stride;
                         const int32_t less = halves == 2 ? xr->less_half[h] : xr->less;
                         dot[r] = (ints){0};
-                        if (shifted)
-                            dot[r] = (dot[r] + less) * shift;
+                        if (zero > 0)
+                            dot[r] = (dot[r] + less) * zero;
                     }
                     UNROLL for (unsigned j = 0; j < STEPS / halves; j += 2)
                     {
@@ -116,20 +115,9 @@ matmul_groups(const enum weight_type type, const struct matrix *w, const struct 
     {                                                                                                                  \
         matmul_groups(type, w, x, n, first, last, y, ld);                                                              \
     }
-DEFINE_MATMUL_GROUPS(q8_0, WEIGHT_Q8_0)
-DEFINE_MATMUL_GROUPS(q4_0, WEIGHT_Q4_0)
-DEFINE_MATMUL_GROUPS(q4_1, WEIGHT_Q4_1)
-DEFINE_MATMUL_GROUPS(q5_0, WEIGHT_Q5_0)
-DEFINE_MATMUL_GROUPS(q5_1, WEIGHT_Q5_1)
-DEFINE_MATMUL_GROUPS(q2_k, WEIGHT_Q2_K)
-DEFINE_MATMUL_GROUPS(q3_k, WEIGHT_Q3_K)
-DEFINE_MATMUL_GROUPS(q4_k, WEIGHT_Q4_K)
-DEFINE_MATMUL_GROUPS(q5_k, WEIGHT_Q5_K)
-DEFINE_MATMUL_GROUPS(q6_k, WEIGHT_Q6_K)
+INTERLEAVED_TYPES(DEFINE_MATMUL_GROUPS)
 
-#define INTERLEAVED_KERNELS                                                                                            \
-    [WEIGHT_Q8_0] = matmul_q8_0, [WEIGHT_Q4_0] = matmul_q4_0, [WEIGHT_Q4_1] = matmul_q4_1,                             \
-    [WEIGHT_Q5_0] = matmul_q5_0, [WEIGHT_Q5_1] = matmul_q5_1, [WEIGHT_Q2_K] = matmul_q2_k,                             \
-    [WEIGHT_Q3_K] = matmul_q3_k, [WEIGHT_Q4_K] = matmul_q4_k, [WEIGHT_Q5_K] = matmul_q5_k, [WEIGHT_Q6_K] = matmul_q6_k
+#define MATMUL_ENTRY(name, type) [type] = matmul_##name,
+#define INTERLEAVED_KERNELS      INTERLEAVED_TYPES(MATMUL_ENTRY)
 
 #endif

@@ -16,6 +16,7 @@
 
 typedef float32x4_t vec;
 typedef int32_t ints __attribute__((vector_size(16)));
+typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each lane */
 
 SIMD_INLINE vec
 v_zero(void)
@@ -166,6 +167,12 @@ v_bytes(const unsigned char *p)
 {
     const ints n = {p[0], p[1], p[2], p[3]};
     return n;
+}
+
+SIMD_INLINE codes
+v_table(codes c, const uint8_t table[16])
+{
+    return (codes)vqtbl1q_u8(vld1q_u8(table), (uint8x16_t)c);
 }
 
 #include "kernels/cpu/quants.h"

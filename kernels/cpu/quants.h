@@ -4,13 +4,13 @@
  *   ints                                    a vector of LANES int32, on which C's operators work
  *   v_real(ints)                            to floats
  *   v_bytes(p)                              LANES unsigned bytes, widened
+ *   v_table(codes, table)                   table[c], 16 bytes, of every byte c < 16
  * A group's outputs are in 16 / LANES parts. */
 #ifndef KERNELS_CPU_QUANTS_H
 #define KERNELS_CPU_QUANTS_H
 
+#include "kernels/codebooks.h"
 #include "kernels/cpu/interleave.h"
-
-typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each lane */
 
 SIMD_INLINE codes
 load_codes(const unsigned char *p)
@@ -39,6 +39,10 @@ fetch_ahead(const enum weight_type type, const unsigned char *q, const size_t ro
     }
 }
 
+#define FROM_ZERO(value) (value) + 16,
+static const uint8_t mxfp4_quants[16] = {MXFP4_VALUES(FROM_ZERO)};
+#undef FROM_ZERO
+
 /* Step j of a block of 32. q: this part of the block's first plane. */
 SIMD_INLINE codes
 quants_at(const enum weight_type type, const unsigned char *q, const unsigned j)
@@ -49,11 +53,21 @@ quants_at(const enum weight_type type, const unsigned char *q, const unsigned j)
         return first;
     const uint32_t low_mask = 0x01010101u * ((1u << low) - 1), high_mask = 0x01010101u * (((1u << high) - 1) << low);
     const codes below = (first >> j * low % 8) & low_mask;
+    if (type == WEIGHT_MXFP4)
+        return v_table(below, mxfp4_quants);
     if (high == 0)
         return below;
     const codes second = load_codes(q + (low + j * high / 8) * PLANE);
     const unsigned from = j * high % 8;
     return below | ((from > low ? second >> (from - low) : second << (low - from)) & high_mask);
+}
+
+/* e8m0_half(). */
+SIMD_INLINE vec
+scale_of_exponent(ints e)
+{
+    const ints tiny = e < 2;
+    return (vec)((tiny & ((e & 1) + 1) << 21) | (~tiny & (e - 1) << 23));
 }
 
 /* Scales of a group's block i in a block of the file. least: minima, 0 minus them where they are subtracted. `half` counts
@@ -65,6 +79,8 @@ struct scaling {
 SIMD_INLINE struct scaling
 scaling_at(const enum weight_type type, const unsigned char *s, const size_t part, const size_t i, const size_t half)
 {
+    if (type == WEIGHT_MXFP4)
+        return (struct scaling){scale_of_exponent(v_bytes(s + part * LANES)), v_zero()};
     const unsigned char *d = s + part * LANES * 2, *bytes = s + (has_minima(type) ? 4 : 2) * Q8_GROUP + part * LANES;
     struct scaling scaling = {v_load_f16((const uint16_t *)(const void *)d), v_zero()};
     if (has_minima(type))

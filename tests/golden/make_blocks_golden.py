@@ -6,8 +6,8 @@
 
 For every type two files beside this one: blocks_TYPE.bin, ROWS rows of COLS values as GGUF stores them, and
 blocks_TYPE.txt, a line `TYPE ROWS COLS` and the values as the gguf package dequantises them, one a line. Types that the
-package can quantise are made from normal numbers; the K-quants, which it can only read, from random bytes under scales
-of a sensible size, so that every bit pattern of scales, mins and quants occurs.
+package can quantise are made from normal numbers; the others, which it can only read, from random bytes under scales of
+a sensible size (MXFP4's first ones of the least and the greatest), so that every bit pattern of scales, mins and quants occurs.
 """
 import pathlib
 
@@ -18,7 +18,7 @@ from gguf.quants import dequantize, quantize
 ROWS, COLS = 3, 256
 HERE = pathlib.Path(__file__).parent
 QUANTISED = [T.F16, T.BF16, T.Q8_0, T.Q4_0, T.Q4_1, T.Q5_0, T.Q5_1]
-HALVES = {T.Q2_K: (80, 82), T.Q3_K: (108,), T.Q4_K: (0, 2), T.Q5_K: (0, 2), T.Q6_K: (208,)}  # offsets of F16 scales
+HALVES = {T.Q2_K: (80, 82), T.Q3_K: (108,), T.Q4_K: (0, 2), T.Q5_K: (0, 2), T.Q6_K: (208,), T.MXFP4: ()}  # offsets of F16 scales
 
 rng = np.random.default_rng(20261)
 
@@ -29,6 +29,9 @@ def random_blocks(kind):
     for at in HALVES[kind]:
         scale = rng.normal(0, 0.01, data.shape[:2]).astype(np.float16)  # of either sign
         data[..., at:at + 2] = scale[..., None].view(np.uint8)
+    if kind == T.MXFP4:
+        data[..., 0] = rng.integers(110, 130, data.shape[:2])
+        data[0, :4, 0] = 0, 1, 2, 250
     return data.reshape(ROWS, -1)
 
 

@@ -8,6 +8,7 @@
 #include "kernels/cpu/interleave.h"
 #include "kernels/half.h"
 #include "kernels/tensor.h"
+#include "tests/rigs/block_scales.h"
 #include "tests/rigs/isa_checks_internal.h"
 
 #define MOST_ROWS 96
@@ -29,13 +30,6 @@ make_plain(struct checks *c, struct matrix *m, void *data, double *plain)
     }
 }
 
-/* Where a block's scale in F16 and its other one (or -1) lie. */
-static const int scale_places[WEIGHT_TYPES][2] = {
-    [WEIGHT_Q8_0] = {0, -1}, [WEIGHT_Q4_0] = {0, -1},   [WEIGHT_Q4_1] = {0, 2},    [WEIGHT_Q5_0] = {0, -1},
-    [WEIGHT_Q5_1] = {0, 2},  [WEIGHT_Q2_K] = {80, 82},  [WEIGHT_Q3_K] = {108, -1}, [WEIGHT_Q4_K] = {0, 2},
-    [WEIGHT_Q5_K] = {0, 2},  [WEIGHT_Q6_K] = {208, -1},
-};
-
 /* Random blocks as in a file, interleaved; q, scale: room for MOST_ROWS by MOST_COLS. */
 static void
 make_blocks(struct checks *c, struct matrix *m, unsigned char *q, unsigned char *scale, double *plain)
@@ -52,10 +46,7 @@ make_blocks(struct checks *c, struct matrix *m, unsigned char *q, unsigned char 
         for (size_t i = 0; i < n * row; i++)
             rows[i] = (unsigned char)next(c);
         for (size_t i = 0; i < n * row; i += block)
-            for (int h = 0; h < 2 && scale_places[m->type][h] >= 0; h++) {
-                const uint16_t half = f32_to_f16(real(c) * 0.01f);
-                memcpy(rows + i + scale_places[m->type][h], &half, sizeof half);
-            }
+            block_set_scales(m->type, rows + i, f32_to_f16(real(c) * 0.01f), f32_to_f16(real(c) * 0.01f));
         memset(q, 0, q_bytes);
         memset(scale, 0, s_bytes);
         interleave(m->type, rows, n, m->cols, c->isa->q8_flip, q, scale);

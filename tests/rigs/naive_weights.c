@@ -5,6 +5,7 @@
 
 #include "kernels/rng.h"
 #include "kernels/tensor.h"
+#include "tests/rigs/block_scales.h"
 #include "tests/rigs/naive_model_internal.h"
 
 static double
@@ -87,26 +88,16 @@ store_row(enum weight_type type, double *x, uint32_t cols, unsigned char *out)
     }
 }
 
-/* Where a block's scale and its offset lie, and how many scales the offset is when the values' mean is about 0. */
-static const struct {
-    int scale, offset;
-    double scales;
-} block_places[WEIGHT_TYPES] = {
-    [WEIGHT_Q4_0] = {0, -1, 0},    [WEIGHT_Q4_1] = {0, 2, -7.5},  [WEIGHT_Q5_0] = {0, -1, 0},
-    [WEIGHT_Q5_1] = {0, 2, -15.5}, [WEIGHT_Q2_K] = {80, 82, 1.5}, [WEIGHT_Q3_K] = {108, -1, 0},
-    [WEIGHT_Q4_K] = {0, 2, 7.5},   [WEIGHT_Q5_K] = {0, 2, 15.5},  [WEIGHT_Q6_K] = {208, -1, 0},
-};
+/* How many scales the second one is, where there is one, when the values' mean is about 0. */
+static const double second_scales[WEIGHT_TYPES] = {
+    [WEIGHT_Q4_1] = -7.5, [WEIGHT_Q5_1] = -15.5, [WEIGHT_Q2_K] = 1.5, [WEIGHT_Q4_K] = 7.5, [WEIGHT_Q5_K] = 15.5};
 
 static void
 set_scales(enum weight_type type, unsigned char *row, size_t bytes, double scale)
 {
-    const uint16_t d = half_bits((float)scale), offset = half_bits((float)(scale * fabs(block_places[type].scales)));
-    const uint16_t signed_offset = block_places[type].scales < 0 ? offset | 0x8000u : offset;
-    for (unsigned char *b = row; b < row + bytes; b += tensor_block_bytes(type)) {
-        memcpy(b + block_places[type].scale, &d, sizeof d);
-        if (block_places[type].offset >= 0)
-            memcpy(b + block_places[type].offset, &signed_offset, sizeof signed_offset);
-    }
+    const uint16_t d = half_bits((float)scale), second = half_bits((float)(scale * second_scales[type]));
+    for (unsigned char *b = row; b < row + bytes; b += tensor_block_bytes(type))
+        block_set_scales(type, b, d, second);
 }
 
 /* Random blocks of a type that this file does not encode, scaled so that the values deviate as asked from 0; what they

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/codebooks.h"
 #include "kernels/half.h"
 #include "kernels/tensor.h"
 
@@ -193,6 +194,26 @@ pack_q6_k(const struct quants *a, unsigned char *out)
     put(out + 208, &a->d, sizeof a->d);
 }
 
+/* The largest value becomes one of 4 to 6 (8 to 12 in doubled values), all the nearest that there is. */
+static void
+pack_mxfp4(const float *x, unsigned char *out)
+{
+    float most = 0;
+    int exponent;
+    for (int k = 0; k < 32; k++)
+        most = fmaxf(most, fabsf(x[k]));
+    (void)frexpf(most, &exponent);
+    out[0] = (unsigned char)(exponent - 1 - 2 + 127);
+    for (int k = 0; k < 32; k++) {
+        unsigned best = 0;
+        for (unsigned c = 1; c < 16; c++)
+            if (fabsf(x[k] - e8m0_half(out[0]) * (float)mxfp4_values[c]) <
+                fabsf(x[k] - e8m0_half(out[0]) * (float)mxfp4_values[best]))
+                best = c;
+        out[1 + k % 16] |= (unsigned char)(best << k / 16 * 4);
+    }
+}
+
 static void
 one_block(enum weight_type type, const float *x, unsigned char *out)
 {
@@ -215,6 +236,7 @@ one_block(enum weight_type type, const float *x, unsigned char *out)
     case WEIGHT_Q4_K:
     case WEIGHT_Q5_K: pack_q45_k(type, &a, out); break;
     case WEIGHT_Q6_K: pack_q6_k(&a, out); break;
+    case WEIGHT_MXFP4: pack_mxfp4(x, out); break;
     case WEIGHT_TYPES: break;
     }
 }

@@ -252,13 +252,20 @@ static const struct named_type {
     const char *name; /* of its test */
     bool usual;       /* one that people's files are in: always tested */
 } types[] = {
-    {WEIGHT_F32, "test_f32_is_near_the_exact_path", false},   {WEIGHT_F16, "test_f16_is_near_the_exact_path", false},
-    {WEIGHT_BF16, "test_bf16_is_near_the_exact_path", false}, {WEIGHT_Q8_0, "test_q8_0_is_near_the_exact_path", true},
-    {WEIGHT_Q4_0, "test_q4_0_is_near_the_exact_path", false}, {WEIGHT_Q4_1, "test_q4_1_is_near_the_exact_path", false},
-    {WEIGHT_Q5_0, "test_q5_0_is_near_the_exact_path", false}, {WEIGHT_Q5_1, "test_q5_1_is_near_the_exact_path", false},
-    {WEIGHT_Q2_K, "test_q2_k_is_near_the_exact_path", false}, {WEIGHT_Q3_K, "test_q3_k_is_near_the_exact_path", false},
-    {WEIGHT_Q4_K, "test_q4_k_is_near_the_exact_path", true},  {WEIGHT_Q5_K, "test_q5_k_is_near_the_exact_path", false},
+    {WEIGHT_F32, "test_f32_is_near_the_exact_path", false},
+    {WEIGHT_F16, "test_f16_is_near_the_exact_path", false},
+    {WEIGHT_BF16, "test_bf16_is_near_the_exact_path", false},
+    {WEIGHT_Q8_0, "test_q8_0_is_near_the_exact_path", true},
+    {WEIGHT_Q4_0, "test_q4_0_is_near_the_exact_path", false},
+    {WEIGHT_Q4_1, "test_q4_1_is_near_the_exact_path", false},
+    {WEIGHT_Q5_0, "test_q5_0_is_near_the_exact_path", false},
+    {WEIGHT_Q5_1, "test_q5_1_is_near_the_exact_path", false},
+    {WEIGHT_Q2_K, "test_q2_k_is_near_the_exact_path", false},
+    {WEIGHT_Q3_K, "test_q3_k_is_near_the_exact_path", false},
+    {WEIGHT_Q4_K, "test_q4_k_is_near_the_exact_path", true},
+    {WEIGHT_Q5_K, "test_q5_k_is_near_the_exact_path", false},
     {WEIGHT_Q6_K, "test_q6_k_is_near_the_exact_path", true},
+    {WEIGHT_MXFP4, "test_mxfp4_is_near_the_exact_path", false},
 };
 #define N_TYPES (sizeof types / sizeof *types)
 

@@ -36,6 +36,7 @@ static const struct naive_shape shapes[WEIGHT_TYPES] = {
     IN_BLOCKS(WEIGHT_Q4_K, .rope = ROPE_HALVES, .optional = LAYER_QKV_BIAS),
     IN_BLOCKS(WEIGHT_Q5_K, .window = 64),
     IN_BLOCKS(WEIGHT_Q6_K, .window = 1),
+    IN_BLOCKS(WEIGHT_MXFP4, .window = 20),
 };
 
 struct image { /* what a row left behind */

@@ -169,7 +169,8 @@ test_neon_kernels_under_qemu(void **state)
     snprintf(
         line, sizeof line,
         "aarch64-linux-gnu-gcc -std=c17 -D_GNU_SOURCE -O1 -ffp-contract=off -I. -DISA_CHECKS_MAIN -static "
-        "tests/rigs/isa_checks.c tests/rigs/isa_checks_rows.c kernels/cpu/isa.c kernels/cpu/reference.c "
+        "tests/rigs/isa_checks.c tests/rigs/isa_checks_rows.c tests/rigs/block_scales.c kernels/cpu/isa.c "
+        "kernels/cpu/reference.c "
         "kernels/cpu/neon.c "
         "kernels/cpu/neondot.c kernels/cpu/interleave.c kernels/cpu/dequantise.c kernels/tensor.c kernels/planted.c "
         "-lm -o %s && qemu-aarch64 %s",

@@ -1,0 +1,34 @@
+#include "tests/rigs/block_scales.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/half.h"
+
+/* Where the scale lies, and the second one; 0 for that: there is none. */
+static const struct {
+    unsigned char scale, second;
+} places[WEIGHT_TYPES] = {
+    [WEIGHT_Q4_1] = {0, 2}, [WEIGHT_Q5_1] = {0, 2}, [WEIGHT_Q2_K] = {80, 82}, [WEIGHT_Q3_K] = {108, 0},
+    [WEIGHT_Q4_K] = {0, 2}, [WEIGHT_Q5_K] = {0, 2}, [WEIGHT_Q6_K] = {208, 0},
+};
+
+bool
+block_has_second(enum weight_type type)
+{
+    return places[type].second > 0;
+}
+
+void
+block_set_scales(enum weight_type type, unsigned char *block, uint16_t scale, uint16_t second)
+{
+    if (type == WEIGHT_MXFP4) { /* e stands for 2^(e - 128) */
+        int exponent;
+        (void)frexpf(f16_to_f32(scale), &exponent);
+        block[0] = (unsigned char)(exponent - 1 + 128);
+        return;
+    }
+    memcpy(block + places[type].scale, &scale, sizeof scale);
+    if (block_has_second(type))
+        memcpy(block + places[type].second, &second, sizeof second);
+}
