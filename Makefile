@@ -123,7 +123,7 @@ man: $(BUILD)/specscope
 run:
 	@$(MAKE) --no-print-directory $(JOBS) $(BUILD)/specscope
 	$(if $(PLUGIN),@$(MAKE) --no-print-directory cuda-here)
-	@if [ -t 0 ] && [ -t 1 ]; then exec $(BUILD)/specscope; else exec $(BUILD)/specscope run; fi
+	@if [ -t 0 ] && [ -t 1 ]; then exec $(BUILD)/specscope bundled; else exec $(BUILD)/specscope run; fi
 
 # ---- CUDA ----
 # The plug-in of the CUDA backend, for who has nvcc (NVCC= for nobody). The program itself never links CUDA, and builds and

@@ -9,28 +9,22 @@
 #include "engine/base/printable.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_places.h"
-#include "engine/planted/model_open.h"
+#include "engine/planted/model_look.h"
 
-/* Opened as a run would open it, so that what is said of it is so. */
 static bool
 print_model(void *user, const char *name, const char *path)
 {
     size_t *n = user;
-    struct model *m;
-    struct err err = {0};
+    struct model_look look;
     char shown[300], size[24];
     printable_line(shown, sizeof shown, name, strlen(name));
+    model_look(&look, path, memory_available());
     (*n)++;
-    if (!model_open_with(&m, path, &(struct model_options){0}, &err)) {
-        const char *why = strncmp(err.text, path, strlen(path)) == 0
-                              ? err.text + strlen(path) + strspn(err.text + strlen(path), ": ")
-                              : err.text;
-        printf("%-44s -  %s\n", shown, why);
-        return true;
-    }
-    printf("%-44s %9s  %s, %" PRIu32 " layers, %s\n", shown, memory_text(size, m->file_bytes), m->arch,
-           m->desc.n_layers, m->types);
-    model_close(m);
+    if (look.runs)
+        printf("%-44s %9s  %s, %" PRIu32 " layers, %s\n", shown, memory_text(size, look.bytes), look.arch, look.layers,
+               look.types);
+    else
+        printf("%-44s -  %s\n", shown, look.why);
     return true;
 }
 
@@ -43,7 +37,7 @@ models_main(int argc, char **argv)
     if (!options_begin(&o, COMMAND_MODELS, argc, argv, &status))
         return status;
     size_t n = 0;
-    print_model(&n, "(bundled: no name)", bundled_model_path());
+    print_model(&n, MODEL_BUNDLED, bundled_model_path());
     model_places_list(print_model, &n);
     if (n == 1)
         printf("nothing in the caches of Hugging Face, Ollama, LM Studio and llama.cpp; any .gguf file or folder will "

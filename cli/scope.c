@@ -7,24 +7,39 @@
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
 #include "cli/recording.h"
+#include "engine/model/memory.h"
+#include "engine/model/model_places.h"
 #include "tui/app/app.h"
+#include "tui/app/model_screen.h"
 
 #define WATCHABLE     25.0  /* tokens a second */
 #define WHAT_IF_SHARE 0.005 /* of the time of an engine that has work; its rests are taken besides */
 
+/* What stays while one model takes another's place. */
+struct showing {
+    struct options *o;
+    char **prompts; /* (n_prompts) */
+    size_t n_prompts;
+    char model[PATH_MAX]; /* the one that was chosen here; "": that of the command line */
+    struct app_opening next;
+    bool ran; /* one of them did */
+};
+
 static int
-show(const struct source *source, const struct options *o, char *const *prompts, size_t n_prompts, double pace,
-     struct err *err)
+show(const struct source *source, struct showing *w, double pace, struct err *err)
 {
+    const struct options *o = w->o;
     char history[1024], presets[1024], command[1024];
     const struct app_options app = {.theme = o->theme,
                                     .script = o->script,
                                     .history_path = state_path(history, sizeof history, "prompts"),
-                                    .prompts = prompts,
-                                    .n_prompts = n_prompts,
+                                    .prompts = w->prompts,
+                                    .n_prompts = w->n_prompts,
                                     .presets = config_path(presets, sizeof presets, "presets"),
                                     .command_path = state_path(command, sizeof command, "command"),
                                     .data_dir = data_dir(),
+                                    .bundled = bundled_model_path(),
+                                    .opening = &w->next,
                                     .pace = pace,
                                     .quit_at_end = o->quit_at_end,
                                     .once = o->once};
@@ -35,14 +50,17 @@ show(const struct source *source, const struct options *o, char *const *prompts,
 }
 
 static int
-scope_run_live(const struct options *o, struct engine *engine, char *const *prompts, size_t n_prompts, struct err *err)
+scope_run_live(struct showing *w, struct engine *engine, struct err *err)
 {
+    const struct options *o = w->o;
+    char **prompts = w->prompts;
+    const size_t n_prompts = w->n_prompts;
     struct session_options so = generation_options(o);
     so.stay = true;
     so.what_if = WHAT_IF_SHARE;
     so.paused = o->script != NULL;
-    bool slowed = o->pace < 0 && o->model == NULL && o->synth == NULL &&
-                  o->script == NULL; /* the bundled model is over in a blink */
+    const bool bundled = o->synth == NULL && (o->model == NULL || strcmp(o->model, bundled_model_path()) == 0);
+    const bool slowed = o->pace < 0 && bundled && o->script == NULL; /* that model is over in a blink */
     so.pace = slowed ? WATCHABLE : o->pace > 0 ? (double)o->pace : 0;
     struct prompt_text *batch = NULL; /* (n_prompts) */
     if (o->prompts_file != NULL) {
@@ -78,7 +96,7 @@ scope_run_live(const struct options *o, struct engine *engine, char *const *prom
                                       .trace_now = recording_folder,
                                       .trouble = recording_trouble,
                                       .user = recording};
-        status = show(&source, o, prompts, n_prompts, so.pace, err);
+        status = show(&source, w, so.pace, err);
     } else {
         status = command_failed(err);
     }
@@ -92,28 +110,126 @@ scope_run_live(const struct options *o, struct engine *engine, char *const *prom
     return status;
 }
 
+/* ---- which model ---- */
+
+static bool
+one_is_enough(void *there_is, const char *name, const char *path)
+{
+    (void)name, (void)path;
+    *(bool *)there_is = true;
+    return false;
+}
+
+static bool
+has_models(void)
+{
+    bool there_is = false;
+    model_places_list(one_is_enough, &there_is);
+    return there_is;
+}
+
+/* From the list of those on this machine. False: none, and *status is the program's. */
+static bool
+choose_model(struct showing *w, const char *message, int *status)
+{
+    struct model_list *list;
+    struct err err = {0};
+    struct model_screen_options options = {.theme = w->o->theme, .data_dir = data_dir(), .message = message};
+    size_t chosen = 0;
+    bool left = true;
+    *status = 1;
+    if (model_list_open(&list, bundled_model_path(), &err)) {
+        for (size_t i = 0; i < model_list_count(list); i++)
+            if (strcmp(model_list_path(list, i), w->model) == 0)
+                options.at = i;
+        *status = model_screen_run(list, &options, &chosen, &left, &err);
+        if (!left)
+            snprintf(w->next.path, sizeof w->next.path, "%s", model_list_path(list, chosen));
+    }
+    model_list_close(list);
+    if (*status == 1)
+        command_failed(&err);
+    return *status == 0 && !left;
+}
+
+/* What the command line said of the model before has no place beside another one. */
+static void
+take_next(struct showing *w, bool own_ctx)
+{
+    struct options *o = w->o;
+    struct model_look look;
+    const bool same = !w->ran && w->model[0] == '\0' && strcmp(w->next.path, bundled_model_path()) == 0;
+    memcpy(w->model, w->next.path, sizeof w->model);
+    w->next.path[0] = '\0';
+    if (same)
+        return; /* the one that there would have been without asking */
+    if (w->ran)
+        o->trace = NULL; /* it is the first one's */
+    o->model = w->model;
+    o->synth = o->heads = o->accept_head = o->profile_file = NULL;
+    for (int i = 0; i < HELPERS; i++)
+        o->helpers[i] = NULL;
+    model_look(&look, w->model, memory_available());
+    if (own_ctx)
+        o->ctx = look.ctx < look.ctx_train ? look.ctx : 0;
+}
+
+static void
+note_ctx(const struct options *o, struct engine *engine)
+{
+    if (engine->note[0] == '\0' && o->ctx > 0)
+        snprintf(engine->note, sizeof engine->note, "a context of %u tokens is what memory is good for; its own is %u",
+                 (unsigned)o->ctx, (unsigned)engine->model->ctx_train);
+}
+
+/* One model after the other, as the user opens them. */
+static int
+show_models(struct showing *w, bool ask)
+{
+    const bool own_ctx = w->o->ctx == 0;
+    int status = 0;
+    if (ask && !choose_model(w, NULL, &status))
+        return status;
+    do {
+        const bool chosen = w->next.path[0] != '\0';
+        struct engine *engine = NULL;
+        struct err err = {0};
+        if (chosen)
+            take_next(w, own_ctx);
+        const bool opened = generation_engine(w->o, &engine, &err);
+        if (opened && chosen && own_ctx)
+            note_ctx(w->o, engine);
+        w->ran = w->ran || opened;
+        if (opened)
+            status = scope_run_live(w, engine, &err);
+        else if (!chosen)
+            status = command_failed(&err);
+        engine_close(engine);
+        if (!opened && (!chosen || !choose_model(w, err.text, &status)))
+            return status;
+    } while (status == 0 && w->next.path[0] != '\0');
+    return status;
+}
+
 int
 scope_main(int argc, char **argv)
 {
     struct options o;
     struct err err = {0};
-    struct engine *engine = NULL;
-    char **prompts = NULL;
-    size_t n_prompts = 0;
+    struct showing w = {.o = &o};
     int status;
     if (!options_begin(&o, COMMAND_SCOPE, argc, argv, &status))
         return status;
     bool ok = true;
     if (o.prompts_file != NULL)
-        ok = prompts_read(o.prompts_file, &prompts, &n_prompts, &err);
+        ok = prompts_read(o.prompts_file, &w.prompts, &w.n_prompts, &err);
     else
-        prompts_bundled(&prompts, &n_prompts, NULL); /* without them nothing is offered */
+        prompts_bundled(&w.prompts, &w.n_prompts, NULL); /* without them nothing is offered */
     if (ok && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         ok = err_set(&err, ERR_USAGE, "the scope needs a terminal; without one use `specscope run`");
-    ok = ok && generation_engine(&o, &engine, &err);
-    status = ok ? scope_run_live(&o, engine, prompts, n_prompts, &err) : command_failed(&err);
-    prompts_free(prompts, n_prompts);
-    engine_close(engine);
+    status =
+        ok ? show_models(&w, argc == 1 && o.model == NULL && o.synth == NULL && has_models()) : command_failed(&err);
+    prompts_free(w.prompts, w.n_prompts);
     options_free(&o);
     return status;
 }

@@ -3,6 +3,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "cli/base/commands.h"
+#include "cli/base/files.h"
 #include "engine/model/model_places.h"
 
 #define WITH_MODELS                                                                                                    \
@@ -13,6 +15,10 @@ static bool
 find(struct options *o, const char **model, struct err *err)
 {
     char path[PATH_MAX];
+    if (strcmp(*model, MODEL_BUNDLED) == 0 && !file_exists(MODEL_BUNDLED)) {
+        *model = bundled_model_path();
+        return true;
+    }
     if (!model_find(*model, path, sizeof path, err))
         return false;
     if (strcmp(path, *model) == 0)

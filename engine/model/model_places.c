@@ -13,6 +13,7 @@
 #include "engine/model/model_near.h"
 
 #define MANIFEST_MOST ((size_t)1 << 20)
+#define MOST_PART     96 /* bytes of a part of a file's name */
 #define HF            "hf:"
 #define OLLAMA        "ollama:"
 
@@ -75,7 +76,7 @@ static const struct root llama_roots[] = {{"LLAMA_CACHE", "", NULL},
 /* ---- the Hugging Face cache: models--ORG--NAME/{refs/REVISION, snapshots/COMMIT/} ---- */
 
 struct hub_name {
-    char folder[256], revision[128], part[64];
+    char folder[256], revision[128], part[MOST_PART];
 };
 
 static bool
@@ -252,6 +253,7 @@ struct listing {
     model_seen_fn seen;
     void *user;
     bool over;
+    const char *hub; /* "hf:ORG/NAME" of the folder that is listed */
 };
 
 static void
@@ -285,9 +287,11 @@ each_entry(struct listing *l, const char *folder, void (*each)(struct listing *,
 static void
 list_hub_file(struct listing *l, const char *folder, const char *name)
 {
-    char path[PATH_MAX];
-    if (ends_in_gguf(name, "") && join(path, folder, name))
-        tell(l, path, path);
+    char path[PATH_MAX], whole[300 + NAME_MAX + 2];
+    if (!ends_in_gguf(name, "") || !join(path, folder, name))
+        return;
+    snprintf(whole, sizeof whole, "%s:%s", l->hub, name);
+    tell(l, strlen(name) < MOST_PART ? whole : path, path);
 }
 
 static void
@@ -300,6 +304,7 @@ list_hub(struct listing *l, const char *root, const char *entry)
     if (dashes == NULL)
         return;
     snprintf(name, sizeof name, HF "%.*s/%s", (int)(dashes - org), org, dashes + 2);
+    l->hub = name;
     if (join(config, folder, "config.json") && is_file(config))
         tell(l, name, folder);
     else

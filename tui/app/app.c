@@ -76,6 +76,7 @@ close_app(struct app *app)
     preset_names_free(&app->presets);
     screen_close(&app->screen);
     panes_close(&app->panes);
+    model_list_close(app->models);
     foretell_close(&app->foretell);
     follow_close(&app->run);
     path_offers_close(&app->paths);

@@ -45,6 +45,7 @@ bool
 app_changed(const struct app *app)
 {
     return app->screen.dirty || screen_outdated(&app->screen) ||
+           (app->mode == MODE_MODELS && model_chooser_outdated(&app->model_chooser)) ||
            scope_now(app->run.scope)->version != app->screen.drawn_version;
 }
 

@@ -11,13 +11,14 @@
 #include "tui/app/follow.h"
 #include "tui/app/foretell.h"
 #include "tui/app/line.h"
+#include "tui/app/model_chooser.h"
 #include "tui/app/panes.h"
 #include "tui/app/path_offers.h"
 #include "tui/app/screen.h"
 #include "tui/app/script.h"
 #include "tui/app/upcoming.h"
 
-enum app_mode { MODE_PANELS, MODE_LINE, MODE_HELP, MODE_MESSAGES, MODE_CHOOSER, MODE_QUIT };
+enum app_mode { MODE_PANELS, MODE_LINE, MODE_HELP, MODE_MESSAGES, MODE_CHOOSER, MODE_MODELS, MODE_QUIT };
 
 struct app {
     struct app_options options;
@@ -30,6 +31,8 @@ struct app {
     enum app_mode mode;
     struct line line;
     struct chooser chooser;
+    struct model_list *models; /* NULL until they were asked for */
+    struct model_chooser model_chooser;
     struct path_offers paths;    /* for Tab on a line that wants a path, */
     struct preset_names presets; /* or a preset, */
     char row[8];                 /* or a row of the ledger */

@@ -109,6 +109,7 @@ draw_status(const struct app *app, const struct canvas *c)
         static const char *const over[] = {[MODE_HELP] = "↑ ↓ scroll  Esc close",
                                            [MODE_MESSAGES] = "↑ ↓ scroll  Esc close",
                                            [MODE_CHOOSER] = "Enter choose  ↑ ↓ move  Esc leave",
+                                           [MODE_MODELS] = "Esc leave",
                                            [MODE_LINE] = "Enter run  Esc leave  ↑ earlier  Tab offers  Ctrl-J new line",
                                            [MODE_QUIT] = NULL};
         if (over[app->mode] != NULL)
@@ -126,8 +127,9 @@ draw_status(const struct app *app, const struct canvas *c)
     if (line)
         line_draw(&app->line, c);
     else
-        canvas_text(&room, 0, 0, ROLE_WARN,
-                    "this run is not exported yet:  q quit and lose it   e export   other keys stay");
+        canvas_print(&room, 0, 0, ROLE_WARN,
+                     "this run is not exported yet:  q %s and lose it   e export   other keys stay",
+                     app->options.opening != NULL && app->options.opening->path[0] != '\0' ? "open the other" : "quit");
 }
 
 static void
@@ -161,6 +163,8 @@ draw(struct app *app)
         messages_draw(&app->message, &app->help_top, &whole);
     else if (app->mode == MODE_CHOOSER)
         chooser_draw(&app->chooser, &whole);
+    else if (app->mode == MODE_MODELS)
+        model_chooser_draw(&app->model_chooser, &whole);
     else if (app->mode == MODE_LINE && app->line.use == LINE_PROMPT)
         line_draw_prompt(&app->line, &whole);
 }

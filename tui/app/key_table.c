@@ -15,6 +15,7 @@ const struct app_key app_keys[] = {
     {'p', "p", "prompt", "edit the prompt"},
     {'F', "F", "next", "the next prompt of the list"},
     {'P', "P", "policy", "choose the policy"},
+    {'O', "O", "open", "another model: those on this machine"},
     {'H', "H", "head other", "the layers by the lens, or by their trained heads"},
     {'u', "u  U", "undo", "take back the last turn of a knob, policy or head; bring it again"},
     {'U', "U", "redo", NULL},

@@ -66,6 +66,27 @@ choose(struct app *app, int key)
 }
 
 static void
+choose_model(struct app *app, const struct input *in)
+{
+    struct model_chooser *c = &app->model_chooser;
+    char line[PATH_MAX + 8];
+    struct err err = {0};
+    switch (model_chooser_input(c, in)) {
+    case CHOOSER_STAYS:
+    case CHOOSER_MOVED: break;
+    case CHOOSER_CHOSEN:
+        snprintf(line, sizeof line, "open %s", model_list_path(c->list, c->at));
+        app->mode = MODE_PANELS;
+        if (app_execute(app, line, &err))
+            break;
+        app->mode = MODE_MODELS;
+        snprintf(c->message, sizeof c->message, "%s", err.text);
+        break;
+    case CHOOSER_LEFT: app->mode = MODE_PANELS; break;
+    }
+}
+
+static void
 scroll_help(struct app *app, int key)
 {
     const int rows = app->screen.grid.rows;
@@ -126,6 +147,8 @@ mouse(struct app *app, const struct input *in)
         panels_mouse(app, in);
     else if ((app->mode == MODE_HELP || app->mode == MODE_MESSAGES) && wheel)
         app->help_top += in->mouse == MOUSE_WHEEL_UP ? -3 : 3;
+    else if (app->mode == MODE_MODELS)
+        choose_model(app, in);
     else if (app->mode == MODE_CHOOSER && wheel)
         choose(app, in->mouse == MOUSE_WHEEL_UP ? INPUT_UP : INPUT_DOWN);
     else if (in->mouse == MOUSE_PRESS && (app->mode == MODE_HELP || app->mode == MODE_MESSAGES))
@@ -162,11 +185,14 @@ app_key(struct app *app, const struct input *in)
     case MODE_HELP:
     case MODE_MESSAGES: scroll_help(app, in->key); break;
     case MODE_CHOOSER: choose(app, in->key); break;
+    case MODE_MODELS: choose_model(app, in); break;
     case MODE_QUIT:
         app->mode = MODE_PANELS;
         if (in->key == 'q' || in->key == 'y' || in->key == INPUT_CTRL('c'))
             app_leave(app, 0, NULL);
-        else if (in->key == 'e')
+        else if (app->options.opening != NULL)
+            app->options.opening->path[0] = '\0';
+        if (in->key == 'e')
             app_command(app, "export");
         break;
     }

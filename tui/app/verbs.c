@@ -123,6 +123,8 @@ const struct verb app_verbs[] = {
     {"policy", "[NAME]", "choose the policy", run_policy, offer_policy},
     {"prompt", "[TEXT]", "a new run from this prompt", run_prompt, NULL},
     {"next", "", "the next prompt of the list, at once", run_next, NULL},
+    {"open", "[MODEL]", "another model: a file, a folder, hf:ORG/NAME, ollama:NAME, bundled; without one a list",
+     run_open, offer_path},
     {"pause", "", "pause", run_pause, NULL},
     {"resume", "", "go on", run_resume, NULL},
     {"toggle", "", "pause or go on", run_toggle, NULL},

@@ -15,6 +15,7 @@ verb_function run_set, run_policy, run_prompt, run_pause, run_resume, run_toggle
     run_command, run_zoom, run_redraw, run_suspend, run_key, run_quit, run_sequence, run_undo, run_redo, run_take,
     run_preset, run_copy_command;
 verb_function run_next;            /* verbs_prompts.c */
+verb_function run_open;            /* verbs_models.c */
 verb_function run_plot;            /* verbs_figures.c */
 verb_function run_sweep;           /* verbs_sweep.c */
 verb_function run_versus;          /* verbs_versus.c */

@@ -1,0 +1,80 @@
+#!/bin/sh
+# The scope without a model offers those on this machine, and :open takes another one in mid-session. UPDATE=1 writes the
+# expected screens.
+BUILD=${BUILD:-build}
+. tests/screens/lib.sh
+unset HF_HOME HF_HUB_CACHE HUGGINGFACE_HUB_CACHE XDG_CACHE_HOME OLLAMA_MODELS LLAMA_CACHE
+FAMILIES=$ROOT/tests/golden/families
+
+terminal 120x36 "exec $PROGRAM"
+check "where only the bundled model is, it opens at once" wait_for 'specscope *fables-14m'
+
+HUB=$HOME/.cache/huggingface/hub
+for name in org--tiny Qwen--toy org--files; do
+    mkdir -p "$HUB/models--$name/snapshots/c"
+done
+cp -L "$FAMILIES"/gemma3/* "$HUB/models--org--tiny/snapshots/c/"
+cp -L "$FAMILIES"/qwen2-yarn/* "$HUB/models--Qwen--toy/snapshots/c/"
+cp -L "$FAMILIES/phi.gguf" "$HUB/models--org--files/snapshots/c/phi-Q4_K_M.gguf"
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 7\n' >"$HUB/models--org--files/snapshots/c/pointer.gguf"
+
+golden() { # name, the row with the path, which is another one on every machine
+    expected=$ROOT/tests/screens/expected/models-$1.txt
+    tm capture-pane -p | sed "$2d" >"$WORK/screen.txt"
+    [ -n "${UPDATE:-}" ] && cp "$WORK/screen.txt" "$expected"
+    diff -u "$expected" "$WORK/screen.txt"
+}
+for size in 40x10:7 80x24:19 160x48:43; do
+    terminal "${size%:*}" "$PROGRAM"
+    wait_for '4 of 5 run here' >/dev/null
+    check "the list at ${size%:*} is as expected" golden "${size%:*}" "${size#*:}"
+done
+tm send-keys Up Down Down Down
+check "one that does not run says what it is" wait_for 'it does not run here: .*Git LFS pointer'
+tm send-keys Enter
+check "and stays what it is" wait_for '^ .*pointer.gguf: .*Git LFS pointer'
+tm send-keys T I N Y
+check "typing filters" wait_for '^ filter TINY .*Enter open'
+check "and leaves what has it in its name" sh -c "[ \$(tmux -S $SOCKET capture-pane -p | grep -c 'hf:\|bundled') = 1 ]"
+tm send-keys Enter
+check "Enter opens" wait_for 'specscope *tiny'
+tm send-keys -l ':open nothing-of-the-kind.gguf'
+tm send-keys Enter
+check "what can't be opened leaves the run alone" wait_for 'nothing-of-the-kind.gguf'
+tm send-keys O
+wait_for '4 of 5 run here' >/dev/null
+tm send-keys p o i n t Enter
+check "the list says so itself" wait_for '^ .*pointer.gguf: .*Git LFS pointer'
+tm send-keys Escape
+until_true 5 shows 'hf:Qwen/toy' >/dev/null
+tm send-keys Escape
+check "Esc goes back to the run" wait_for 'specscope *tiny'
+tm send-keys -l ':open bundled'
+tm send-keys Enter
+check "leaving a run that is not exported asks" wait_for 'not exported yet:  q open the other and lose it'
+tm send-keys Down
+tm send-keys q
+check "and another key keeps it" wait_for 'not exported yet:  q quit and lose it'
+tm send-keys Down
+tm send-keys -l ':open bundled'
+tm send-keys Enter
+wait_for 'q open the other' >/dev/null
+tm send-keys q
+check ":open takes the other model" wait_for 'specscope *fables-14m'
+tm send-keys q q
+check "and leaving leaves" exits 0
+
+terminal 80x24 "NO_COLOR=1 LC_ALL=C $PROGRAM"
+check "without colours and UTF-8 the list can be read" wait_for '> bundled'
+check "and what does not run is marked" wait_for 'pointer.gguf *x '
+tm send-keys q
+check "q filters where a name begins with it" wait_for '^ filter q '
+tm send-keys q
+check "and leaves the second time" exits 0
+terminal 120x36 "$PROGRAM bundled"
+check "'bundled' is a name like others" wait_for 'specscope *fables-14m'
+printf ':open bundled\n' >"$WORK/open.script"
+terminal 80x24 "$PROGRAM --script $WORK/open.script -n 5"
+check "a script stays with its model" exits 2
+check "and says so" grep -q 'a script stays with its model' "$WORK/run/err"
+exit $STATUS

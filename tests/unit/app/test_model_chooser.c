@@ -1,0 +1,259 @@
+/* The list of models on this machine: what keys, typing and the mouse do, and that anything can be drawn. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "kernels/rng.h"
+#include "tests/rigs/seed.h"
+#include "tui/app/model_chooser.h"
+
+#define BUNDLED "models/fables-q8_0.gguf"
+
+static void
+put_file(const char *home, const char *folders, const char *name)
+{
+    char path[512];
+    size_t n = (size_t)snprintf(path, sizeof path, "%s", home);
+    for (const char *at = folders; *at != '\0';) {
+        const size_t part = strcspn(at, "/");
+        n += (size_t)snprintf(path + n, sizeof path - n, "/%.*s", (int)part, at);
+        mkdir(path, 0777);
+        at += part + (at[part] == '/');
+    }
+    snprintf(path + n, sizeof path - n, "/%s", name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("no model", file);
+    fclose(file);
+}
+
+/* bundled, hf:org/many:tiny-Q4_0.gguf, hf:org/many:tiny-Q8_0.gguf, a path that ends in wide.gguf */
+static int
+make_home(void **state)
+{
+    char *home = strdup("/tmp/specscope-test-XXXXXX");
+    assert_non_null(mkdtemp(home));
+    static const char *const variables[] = {"HF_HOME",        "HF_HUB_CACHE",  "HUGGINGFACE_HUB_CACHE",
+                                            "XDG_CACHE_HOME", "OLLAMA_MODELS", "LLAMA_CACHE"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        unsetenv(variables[i]);
+    setenv("HOME", home, 1);
+    put_file(home, ".cache/huggingface/hub/models--org--many/snapshots/c", "tiny-Q4_0.gguf");
+    put_file(home, ".cache/huggingface/hub/models--org--many/snapshots/c", "tiny-Q8_0.gguf");
+    put_file(home, ".lmstudio/models/somebody", "wide.gguf");
+    *state = home;
+    return 0;
+}
+
+static int
+remove_home(void **state)
+{
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
+    const int status = system(command);
+    free(*state);
+    return status;
+}
+
+static struct model_chooser
+begin(struct model_list **list)
+{
+    struct model_chooser c;
+    struct err err = {0};
+    assert_true(model_list_open(list, BUNDLED, &err));
+    assert_int_equal(model_list_count(*list), 4);
+    model_chooser_begin(&c, *list);
+    return c;
+}
+
+static enum chooser_result
+press(struct model_chooser *c, int key)
+{
+    return model_chooser_input(c, &(struct input){.key = key});
+}
+
+static enum chooser_result
+type(struct model_chooser *c, const char *text)
+{
+    enum chooser_result result = CHOOSER_STAYS;
+    for (; *text != '\0'; text++)
+        result = press(c, *text);
+    return result;
+}
+
+static void
+draw(struct model_chooser *c, int rows, int cols, bool utf8)
+{
+    struct grid g = {.utf8 = utf8};
+    assert_true(grid_open(&g, rows, cols));
+    model_chooser_draw(c, &(struct canvas){.rows = rows, .cols = cols, .grid = &g});
+    grid_close(&g);
+}
+
+static void
+wait_for_looks(struct model_list *l)
+{
+    for (int i = 0; i < 2000 && model_list_seen(l) < model_list_count(l); i++)
+        usleep(5000);
+    assert_int_equal(model_list_seen(l), model_list_count(l));
+}
+
+static void
+test_the_bundled_model_is_first_and_what_is_no_model_says_why(void **state)
+{
+    (void)state;
+    struct model_list *l;
+    struct model_look look;
+    begin(&l);
+    assert_string_equal(model_list_name(l, 0), "bundled");
+    assert_string_equal(model_list_name(l, 1), "hf:org/many:tiny-Q4_0.gguf");
+    wait_for_looks(l);
+    assert_true(model_list_look(l, 0, &look));
+    assert_true(look.runs);
+    assert_string_equal(look.arch, "llama");
+    assert_int_equal(look.layers, 16);
+    assert_int_equal(look.ctx, look.ctx_train);
+    assert_true(model_list_look(l, 3, &look));
+    assert_false(look.runs);
+    assert_non_null(strstr(look.why, "GGUF"));
+    assert_null(strstr(look.why, "wide.gguf")); /* which stands before it */
+    model_list_close(l);
+}
+
+static void
+test_a_model_that_memory_is_short_for_gets_a_shorter_context(void **state)
+{
+    (void)state;
+    struct model_look whole, some, none;
+    model_look(&whole, BUNDLED, UINT64_MAX);
+    assert_int_equal(whole.ctx, whole.ctx_train);
+    uint64_t least = 0, most = UINT32_MAX; /* what its own context needs */
+    while (least + 1 < most) {
+        model_look(&some, BUNDLED, (least + most) / 2);
+        if (some.ctx == some.ctx_train)
+            most = (least + most) / 2;
+        else
+            least = (least + most) / 2;
+    }
+    model_look(&some, BUNDLED, most - 1);
+    assert_true(some.runs);
+    assert_int_equal(some.ctx, some.ctx_train / 2);
+    assert_string_equal(some.why, "");
+    model_look(&none, BUNDLED, 1000);
+    assert_true(none.runs);
+    assert_int_equal(none.ctx, 0);
+    assert_non_null(strstr(none.why, "memory are available"));
+}
+
+static void
+test_typing_leaves_those_that_have_all_words(void **state)
+{
+    (void)state;
+    struct model_list *l;
+    struct model_chooser c = begin(&l);
+    type(&c, "TINY q8");
+    assert_int_equal(c.at, 2);
+    assert_true(model_chooser_listed(&c, 2));
+    assert_false(model_chooser_listed(&c, 1));
+    assert_int_equal(press(&c, INPUT_DOWN), CHOOSER_STAYS); /* there is no other */
+    assert_int_equal(press(&c, INPUT_ENTER), CHOOSER_CHOSEN);
+    press(&c, INPUT_CTRL('u'));
+    assert_int_equal(press(&c, INPUT_UP), CHOOSER_MOVED);
+    assert_int_equal(c.at, 1);
+    type(&c, "nothing such");
+    assert_int_equal(press(&c, INPUT_ENTER), CHOOSER_STAYS);
+    draw(&c, 24, 80, true);
+    press(&c, INPUT_ESCAPE);
+    assert_string_equal(c.filter, "");
+    assert_int_equal(press(&c, INPUT_ESCAPE), CHOOSER_LEFT);
+    model_list_close(l);
+}
+
+static void
+test_q_leaves_unless_a_name_begins_with_it(void **state)
+{
+    char *home = *state;
+    struct model_list *l;
+    struct model_chooser c = begin(&l);
+    assert_int_equal(press(&c, 'q'), CHOOSER_LEFT); /* Q8_0 begins no name */
+    type(&c, "ti");
+    assert_int_equal(press(&c, 'q'), CHOOSER_MOVED); /* who types is typing */
+    model_list_close(l);
+    put_file(home, ".cache/huggingface/hub/models--Qwen--Q/snapshots/c", "config.json");
+    struct err err = {0};
+    assert_true(model_list_open(&l, BUNDLED, &err));
+    model_chooser_begin(&c, l);
+    assert_int_equal(press(&c, 'q'), CHOOSER_MOVED);
+    assert_string_equal(model_list_name(l, c.at), "hf:Qwen/Q");
+    assert_int_equal(press(&c, 'q'), CHOOSER_LEFT);
+    model_list_close(l);
+    char command[300];
+    snprintf(command, sizeof command, "rm -r '%s/.cache/huggingface/hub/models--Qwen--Q'", home);
+    assert_int_equal(system(command), 0);
+}
+
+static void
+test_a_click_goes_there_and_two_open_it(void **state)
+{
+    (void)state;
+    struct model_list *l;
+    struct model_chooser c = begin(&l);
+    draw(&c, 24, 80, true);
+    struct input click = {.key = INPUT_MOUSE, .mouse = MOUSE_PRESS, .y = c.y + 2};
+    assert_int_equal(model_chooser_input(&c, &click), CHOOSER_MOVED);
+    assert_int_equal(c.at, 2);
+    click.mouse = MOUSE_DOUBLE;
+    assert_int_equal(model_chooser_input(&c, &click), CHOOSER_CHOSEN);
+    click.y = c.y + 4; /* below the last */
+    assert_int_equal(model_chooser_input(&c, &click), CHOOSER_STAYS);
+    click.mouse = MOUSE_WHEEL_UP;
+    assert_int_equal(model_chooser_input(&c, &click), CHOOSER_MOVED);
+    assert_int_equal(c.at, 1);
+    type(&c, "wide");
+    draw(&c, 24, 80, true);
+    click = (struct input){.key = INPUT_MOUSE, .mouse = MOUSE_PRESS, .y = c.y};
+    model_chooser_input(&c, &click);
+    assert_int_equal(c.at, 3); /* rows are those of what is listed */
+    model_list_close(l);
+}
+
+static void
+test_it_can_be_drawn_at_any_size_after_any_keys(void **state)
+{
+    (void)state;
+    static const int keys[] = {
+        INPUT_UP, INPUT_DOWN, INPUT_PAGE_UP, INPUT_PAGE_DOWN, INPUT_HOME, INPUT_END,  INPUT_BACKSPACE, INPUT_ESCAPE,
+        'q',      'o',        ' ',           0x20ac,          't',        INPUT_ENTER};
+    uint64_t random = seed_or(7);
+    struct model_list *l;
+    struct model_chooser c = begin(&l);
+    for (int i = 0; i < 400; i++) {
+        press(&c, keys[splitmix64(&random) % (sizeof keys / sizeof *keys)]);
+        if (splitmix64(&random) % 8 == 0)
+            snprintf(c.message, sizeof c.message, "why not");
+        draw(&c, 1 + (int)(splitmix64(&random) % 60), 1 + (int)(splitmix64(&random) % 260), i % 2 == 0);
+        assert_true(c.at < model_list_count(l));
+    }
+    model_list_close(l);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_bundled_model_is_first_and_what_is_no_model_says_why),
+        cmocka_unit_test(test_a_model_that_memory_is_short_for_gets_a_shorter_context),
+        cmocka_unit_test(test_typing_leaves_those_that_have_all_words),
+        cmocka_unit_test(test_q_leaves_unless_a_name_begins_with_it),
+        cmocka_unit_test(test_a_click_goes_there_and_two_open_it),
+        cmocka_unit_test(test_it_can_be_drawn_at_any_size_after_any_keys),
+    };
+    return cmocka_run_group_tests(tests, make_home, remove_home);
+}

@@ -1,0 +1,79 @@
+#include "tui/app/model_screen.h"
+
+#include <signal.h>
+
+#include "tui/app/layout.h"
+#include "tui/app/model_chooser.h"
+#include "tui/app/screen.h"
+
+#define PATIENCE_MS 100 /* a model that was looked at is seen at once, or nearly */
+
+static void
+choose_theme(struct screen *s, const struct model_screen_options *o)
+{
+    struct theme theme;
+    if (screen_theme(s, o->theme == NULL ? THEME_DEFAULT : o->theme, o->data_dir, NULL))
+        return;
+    theme_builtin(&theme); /* the scope says why, later */
+    screen_take_theme(s, &theme);
+}
+
+static bool
+draw(struct screen *s, struct model_chooser *c, struct err *err)
+{
+    if (!screen_begin(s))
+        return err_set(err, ERR_WORK, "out of memory for the screen");
+    const struct canvas whole = layout_canvas((struct rect){0, 0, s->grid.rows, s->grid.cols}, &s->grid);
+    model_chooser_draw(c, &whole);
+    return screen_show(s) || err_set(err, ERR_WORK, "out of memory for the screen");
+}
+
+static int
+choose(struct screen *s, struct model_chooser *c, bool *left, struct err *err)
+{
+    *left = true;
+    for (;;) {
+        if ((s->dirty || screen_outdated(s) || model_chooser_outdated(c)) && !draw(s, c, err))
+            return 1;
+        const struct input in = terminal_read(&s->terminal, PATIENCE_MS);
+        if (terminal_ended_by() != 0)
+            return 128 + terminal_ended_by();
+        if (in.key == INPUT_LOST)
+            return 128 + SIGHUP;
+        if (in.key == INPUT_CTRL('z') || terminal_suspend_wanted()) {
+            terminal_suspend(&s->terminal);
+            s->repaint = s->dirty = true;
+        } else if (in.key == INPUT_RESIZE || in.key == INPUT_CTRL('l')) {
+            s->repaint = s->dirty = true;
+        } else if (in.key != INPUT_NONE) {
+            const enum chooser_result result = model_chooser_input(c, &in);
+            s->dirty = true;
+            *left = result == CHOOSER_LEFT;
+            if (result == CHOOSER_CHOSEN || result == CHOOSER_LEFT)
+                return 0;
+            *left = true;
+        }
+    }
+}
+
+int
+model_screen_run(struct model_list *list, const struct model_screen_options *o, size_t *chosen, bool *left,
+                 struct err *err)
+{
+    struct screen screen = {0};
+    struct model_chooser c;
+    int status = 1;
+    *left = true;
+    model_chooser_begin(&c, list);
+    c.at = o->at;
+    if (o->message != NULL)
+        snprintf(c.message, sizeof c.message, "%s", o->message);
+    if (screen_open(&screen, true, err)) {
+        choose_theme(&screen, o);
+        screen.dirty = true;
+        status = choose(&screen, &c, left, err);
+    }
+    screen_close(&screen);
+    *chosen = c.at;
+    return status;
+}
