@@ -47,7 +47,7 @@ endif
 
 LIB_SRC  := $(sort $(wildcard kernels/*.c kernels/cpu/*.c kernels/check/*.c engine/*/*.c policies/*.c traces/*.c tui/*/*.c))
 CLI_SRC  := $(sort $(wildcard cli/*.c cli/*/*.c))
-HELP_SRC := $(filter-out %_main.c,$(sort $(wildcard tests/golden/*.c))) $(sort $(wildcard tests/rigs/*.c))
+HELP_SRC := $(filter-out %_main.c,$(sort $(wildcard tests/golden/*.c tests/soak/*.c))) $(sort $(wildcard tests/rigs/*.c))
 HELP_SRC += kernels/cuda/pack.c kernels/cuda/pack_pairs.c
 UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -60,7 +60,7 @@ CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
 COMPLETIONS := $(addprefix $(BUILD)/completions/,bash zsh fish)
 HELP_OBJ := $(HELP_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT     := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(UNIT_SRC)))
-TOOLS    := $(patsubst %_main.c,$(BUILD)/tests/%,$(notdir $(sort $(wildcard tests/golden/*_main.c tests/bench/*_main.c))))
+TOOLS    := $(patsubst %_main.c,$(BUILD)/tests/%,$(notdir $(sort $(wildcard tests/golden/*_main.c tests/bench/*_main.c tests/soak/*_main.c))))
 FUZZ     := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
 .PHONY: all run test test-long test-programs bench bench-llama bench-batch fuzz fuzz-short install uninstall man format tidy clean deps deps-test
@@ -238,7 +238,7 @@ $(BUILD)/tests/%: $(BUILD)/obj/$(1)/%_main.o $(BUILD)/libtests.a $(BUILD)/libspe
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(OPENMP) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
-$(foreach folder,tests/golden tests/bench,$(eval $(call tool,$(folder))))
+$(foreach folder,tests/golden tests/bench tests/soak,$(eval $(call tool,$(folder))))
 
 $(BUILD)/obj/tests/%.o: tests/%.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
@@ -270,6 +270,11 @@ fuzz:
 	@tests/fuzz/run.sh $(FUZZ_BUILD) $(FUZZ_SECONDS)
 .PHONY: fuzz-programs
 fuzz-programs: $(FUZZ) $(TOOLS)
+
+# Lossless for as long as one likes: cases drawn at random until MINUTES are over; with SEED=s those of another time again.
+soak: $(BUILD)/tests/soak $(if $(findstring thread,$(SANITIZE)),,$(EMULATED_SO) $(EMULATED_CUBLAS))
+	@OMP_WAIT_POLICY=passive $< --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
+.PHONY: soak
 
 bench: all $(TOOLS)
 	@tests/bench/run.sh $(BUILD)

@@ -159,7 +159,7 @@ begin_run(struct promises *p)
 static bool
 is_look_back(const struct event *e)
 {
-    return e->type == EVENT_SERIES || (e->type == EVENT_LAYER && e->layer.probed_by == PROBED_SCOPE);
+    return e->type == EVENT_SERIES || (e->type == EVENT_LAYER && e->layer.probed_by != PROBED_VERIFY);
 }
 
 /* Rounds are numbered for all sequences together; each that runs has its line in every one. */
@@ -175,7 +175,7 @@ check_number(struct promises *p, const struct event *e)
         p->layers_loaded = p->heads_loaded = 0;
         p->lines = 0;
     }
-    if (e->round != q->round && p->versus && q->whole && is_look_back(e))
+    if (e->round != q->round && p->versus && (q->whole || q->joining) && is_look_back(e))
         return;
     if (e->round != q->round) {
         if ((e->round != q->round + 1 && !(p->versus && e->round > q->round)) || !(q->whole || q->joining))

@@ -64,6 +64,13 @@ add_companion(struct engine *e, struct err *err)
 }
 
 bool
+session_rig_engine_open(struct engine **engine, const struct engine_options *options, struct err *err)
+{
+    return engine_open(engine, options, NULL, NULL, err) &&
+           (!engine_has(*engine, HELPER_DRAFT) || add_companion(*engine, err)) && heads_rig_accept(*engine, 1, 9, err);
+}
+
+bool
 session_rig_engine_chunks(struct engine **engine, const char *model_path, const char *draft, const char *backend,
                           uint32_t threads, uint32_t prompt_rows, struct err *err)
 {
@@ -72,8 +79,7 @@ session_rig_engine_chunks(struct engine **engine, const char *model_path, const 
         .backend = backend,
         .backend_options = {.threads = threads, .gpu = -1, .prompt_rows = prompt_rows},
         .helpers = {[HELPER_DRAFT] = draft}};
-    return engine_open(engine, &options, NULL, NULL, err) &&
-           (!engine_has(*engine, HELPER_DRAFT) || add_companion(*engine, err)) && heads_rig_accept(*engine, 1, 9, err);
+    return session_rig_engine_open(engine, &options, err);
 }
 
 bool

@@ -16,6 +16,7 @@
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/heads_rig.h"
+#include "tests/rigs/knob_turns.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_rig.h"
 
@@ -64,14 +65,9 @@ turn_and_step(void *user, struct session *s, const struct event *e)
     if (!waits)
         return;
     struct err err;
-    for (uint32_t k = 0; k < t->info->n_knobs; k++) {
-        char text[32];
-        knob_format(&t->info->knobs[k], session_rig_knob_value(&t->info->knobs[k], 3, t->random), text, sizeof text);
-        struct control c = {.kind = CONTROL_KNOB, .text = text};
-        snprintf(c.name, sizeof c.name, "%s", t->info->knobs[k].name);
-        if (!session_post(s, &c, &err))
+    for (uint32_t k = 0; k < t->info->n_knobs; k++)
+        if (!knob_turn(s, &t->info->knobs[k], 3, 0, t->random, &err))
             fail_msg("%s", err.text);
-    }
     const struct control head = {.kind = CONTROL_HEAD, .text = head_mode_names[splitmix64(t->random) % HEAD_MODES]};
     if (t->heads && !session_post(s, &head, &err))
         fail_msg("%s", err.text);
@@ -140,10 +136,8 @@ run_matrix(const char *path, const char *draft, const struct matrix *m)
         for (int setting = 0; setting < (m->settings > 0 ? m->settings : SETTINGS); setting++) {
             struct knob_setting set[POLICY_KNOBS];
             char text[POLICY_KNOBS * 50] = "";
+            knob_settings(&info, setting, &random, set);
             for (uint32_t k = 0; k < info.n_knobs; k++) {
-                snprintf(set[k].name, sizeof set[k].name, "%s", info.knobs[k].name);
-                knob_format(&info.knobs[k], session_rig_knob_value(&info.knobs[k], setting, &random), set[k].text,
-                            sizeof set[k].text);
                 size_t len = strlen(text);
                 snprintf(text + len, sizeof text - len, "%s=%s ", set[k].name, set[k].text);
             }
