@@ -4,11 +4,16 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 CC      ?= cc
 VERSION := 0.1.0
+DATADIR  = $(PREFIX)/share/specscope
 
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror=implicit-function-declaration
 CFLAGS   ?= -O2 -g
 BASE     := -std=c17 -D_GNU_SOURCE -I. -ffp-contract=off -pthread $(WARN)
-LDLIBS    = -lncursesw -ltinfo -lcsv -lcjson -lutf8proc -lpcre2-8 -llapacke -llapack -lblas $(CAIRO_LIBS) -ldl -lm -pthread
+LDLIBS    = $(CURSES_LIBS) -lcsv -lcjson -lutf8proc -lpcre2-8 $(BLAS_LIBS) $(CAIRO_LIBS) -ldl -lm -pthread
+# ncurses has its terminfo in a library apart, or not: as pkg-config says, else as linking does.
+CURSES_LIBS = $(shell pkg-config --libs ncursesw 2>/dev/null || for l in "-lncursesw -ltinfo" -lncursesw -lncurses; do \
+	echo 'int setupterm(void); int main(void) { return setupterm(); }' | $(CC) -x c - $(LDFLAGS) -o /dev/null $$l 2>/dev/null && echo $$l && break; done)
+BLAS_LIBS ?= -llapacke -llapack -lblas
 FUZZ_SECONDS ?= 60
 # What figures are rendered by, where it is (CAIRO= for nobody). Looked for when it is needed, for .ci/deps may just have installed it.
 CAIRO       ?= cairo fontconfig
@@ -38,6 +43,13 @@ HAS_LIBFUZZER := $(shell printf 'int LLVMFuzzerTestOneInput(const unsigned char*
 ifneq ($(and $(FUZZER),$(HAS_LIBFUZZER)),)
   BASE   += -fsanitize=fuzzer-no-link
   LDLIBS += -fsanitize=fuzzer-no-link
+endif
+# make static comes here a second time. The share folder is in the program then (.ci/embed); what needs shared libraries at
+# run time, figures and GPUs, is not.
+ifdef STATIC
+  BASE    += -DSPECSCOPE_STATIC
+  override LDFLAGS += -static -s
+  DATADIR := builtin:
 endif
 ifeq ($(findstring thread,$(SANITIZE)),)
   OPENMP := -fopenmp
@@ -85,7 +97,7 @@ deps-test: $(BUILD)/.deps-test
 $(BUILD)/obj/%.o: %.c | $(BUILD)/.deps
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -DSPECSCOPE_DATADIR='"$(PREFIX)/share/specscope"' -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -DSPECSCOPE_DATADIR='"$(DATADIR)"' -MMD -MP -c $< -o $@
 
 # The default theme is compiled in, so that the scope has its colours without any file.
 $(BUILD)/gen/theme_dark.inc: themes/dark.json
@@ -108,9 +120,25 @@ $(BUILD)/libspecscope.a: $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)$(AR) rcs $@ $^
 
-$(BUILD)/specscope: $(CLI_OBJ) $(BUILD)/libspecscope.a
+$(BUILD)/specscope: $(CLI_OBJ) $(if $(STATIC),$(BUILD)/obj/embedded.o) $(BUILD)/libspecscope.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# One file for machines without root or without libraries: build/static/specscope.
+.PHONY: static
+static:
+	@.ci/static-libs build/static/lib
+	@$(MAKE) --no-print-directory $(JOBS) BUILD=build/static STATIC=1 CAIRO= NVCC= LDFLAGS="-Lbuild/static/lib $(LDFLAGS)" \
+		BLAS_LIBS="$$(cat build/static/lib/blas)" build/static/specscope
+	@ls -l build/static/specscope
+
+$(BUILD)/gen/embedded.S: FORCE
+	@mkdir -p $(@D)
+	$(Q).ci/embed $(@D)/terminfo >$@.part && if cmp -s $@.part $@; then rm $@.part; else mv $@.part $@; fi
+$(BUILD)/obj/embedded.o: $(BUILD)/gen/embedded.S $(wildcard models/*.* themes/*.json)
+	@mkdir -p $(@D)
+	$(call say,AS,$<)
+	$(Q)$(CC) -c $< -o $@
 
 # What follows from the table of options (cli/options/option_table.c): the shells' completions, and the manual's list of options.
 $(BUILD)/completions/%: $(BUILD)/specscope
@@ -299,6 +327,11 @@ install: all
 		install -m 755 $(BUILD)/specscope-cuda.so $(DESTDIR)$(PREFIX)/lib/specscope/; fi
 	if [ -f $(BUILD)/specscope-cublas.so ]; then install -d $(DESTDIR)$(PREFIX)/lib/specscope && \
 		install -m 755 $(BUILD)/specscope-cublas.so $(DESTDIR)$(PREFIX)/lib/specscope/; fi
+
+# A release: the tree as git has it, the same bytes from the same commit.
+.PHONY: dist
+dist:
+	@.ci/dist "$(VERSION)" build/dist
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/specscope $(SHARE)/man/man1/specscope.1 $(SHARE)/bash-completion/completions/specscope \

@@ -53,7 +53,7 @@ try_in(const char *parent, const unsigned char *bytes, size_t n)
 bool
 builtin_locale(void)
 {
-    const char *const parents[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/dev/shm", "/tmp", "."};
+    const char *const parents[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/dev/shm", "/tmp"};
     const unsigned char *bytes;
     size_t n;
     if (!embedded_file("builtin:/locale/LC_CTYPE", &bytes, &n))

@@ -1,0 +1,84 @@
+#!/bin/sh
+# The Debian packages, from nothing: the release's tarball (twice, the same bytes), dpkg-buildpackage of what is in it,
+# lintian, and in a fresh Debian: installed, used, removed, purged, nothing left. Speaks TAP. Needs root, a network for
+# Debian's packages, and: build-essential devscripts' lintian, debootstrap, debhelper and what debian/control asks for.
+# usage: tests/release/debian.sh [SUITE]   (of the fresh Debian: bookworm). KEEP=FOLDER keeps packages and logs there.
+cd "$(dirname "$0")/../.." || exit 1
+SUITE=${1:-bookworm}
+[ "$(id -u)" = 0 ] || { echo "1..0 # SKIP a root file system of its own needs root"; exit 0; }
+for program in dpkg-buildpackage dh lintian debootstrap xz; do
+    command -v $program >/dev/null 2>&1 || { echo "1..0 # SKIP there is no $program"; exit 0; }
+done
+WORK=${KEEP:-$(mktemp -d)}
+mkdir -p "$WORK"
+WORK=$(cd "$WORK" && pwd)
+ROOT=$WORK/root
+end() {
+    umount "$ROOT/proc" 2>/dev/null
+    rm -rf "$ROOT"
+    [ -n "${KEEP:-}" ] || rm -rf "$WORK"
+}
+trap end EXIT
+trap 'exit 1' INT TERM
+checks=0
+status=0
+check() { # sentence, command
+    checks=$((checks + 1))
+    sentence=$1
+    shift
+    if "$@" >"$WORK/said" 2>&1; then
+        echo "ok $checks - $sentence"
+    else
+        echo "not ok $checks - $sentence"
+        tail -n 25 "$WORK/said" | sed 's/^/# /'
+        status=1
+    fi
+}
+
+# ---- the tarball ----
+version=$(sed -n 's/^VERSION := //p' Makefile)
+check "a tarball is made" .ci/dist "$version" "$WORK/dist"
+check "and again, in another zone, under another mask" sh -c "umask 077; TZ=Asia/Tokyo LC_ALL=C .ci/dist '$version' '$WORK/again'"
+check "of the same bytes" cmp "$WORK/dist/specscope-$version.tar.xz" "$WORK/again/specscope-$version.tar.xz"
+check "with the sum that stands beside it" sh -c "cd '$WORK/dist' && sha256sum -c SHA256SUMS"
+check "the changelog of the package is of this version" sh -c "head -n 1 debian/changelog | grep -q '($version)'"
+
+# ---- the packages ----
+tar -C "$WORK" -xf "$WORK/dist/specscope-$version.tar.xz"
+build() {
+    (cd "$WORK/specscope-$version" && DEB_BUILD_OPTIONS="parallel=$(nproc)" dpkg-buildpackage -us -uc -F ${PROFILES:+-P$PROFILES}) >"$WORK/build.log" 2>&1 ||
+        { tail -n 25 "$WORK/build.log"; false; }
+}
+check "the packages are built" build
+check "without a warning of the compiler" sh -c "! grep -n 'warning:' '$WORK/build.log'"
+check "lintian finds nothing" lintian --fail-on error,warning,info -i --no-tag-display-limit "$WORK/specscope_${version}_$(dpkg --print-architecture).changes"
+echo "# $(lintian --version); overrides: $(cat debian/*lintian-overrides debian/source/lintian-overrides 2>/dev/null | grep -vc '^#')"
+
+# ---- in a fresh Debian ----
+in_root() { chroot "$ROOT" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
+files() { # all there are, but for what apt and dpkg keep for themselves and what the loader's cache is made of
+    (cd "$ROOT" && find . -path ./proc -prune -o -print | grep -vE '^\./(var/(cache|log|lib/(apt|dpkg))|etc/ld\.so\.cache|tmp)(/|$)' | sort)
+}
+check "a fresh $SUITE is made" debootstrap --variant=minbase "$SUITE" "$ROOT"
+mount -t proc proc "$ROOT/proc" 2>/dev/null
+cp "$WORK"/*.deb "$ROOT/tmp/"
+in_root apt-get -qq update >/dev/null 2>&1
+files >"$WORK/before"
+check "the packages install" sh -c "chroot '$ROOT' env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \
+    apt-get -qq install -y --no-install-recommends /tmp/specscope_*.deb /tmp/specscope-models_*.deb"
+check "it runs" in_root specscope run -n 24 -p 'Three mice sat on a wall,'
+check "with trained heads and helpers, losslessly" in_root specscope bench -n 24 --repeat 1 --policy specbound --policy sv
+check "a trace is written and compared" in_root sh -c 'cd /tmp && specscope run -n 24 --trace t && specscope run -n 24 --policy layerskip --trace u && specscope diff t u'
+check "a figure is drawn" in_root sh -c 'cd /tmp && specscope plot t layers -o layers.svg && [ -s layers.svg ]'
+check "doctor finds nothing bad" in_root specscope doctor
+sed 's/^/# /' "$WORK/said"
+check "somebody without rights can use it" in_root su nobody -s /bin/sh -c 'cd /tmp && specscope run -n 8 -p hello'
+check "the scope opens in a terminal" in_root sh -c 'cd /tmp && printf ":wait idle\n:save-screen /tmp/screen.txt\n:quit\n" >s &&
+    script -qec "stty rows 40 cols 140; TERM=xterm-256color specscope --script s -n 30" /dev/null </dev/null >/dev/null && grep -q knobs /tmp/screen.txt'
+check "completions are there" [ -s "$ROOT/usr/share/bash-completion/completions/specscope" ]
+check "the packages are removed" in_root apt-get -qq purge -y --auto-remove specscope specscope-models
+rm -rf "$ROOT"/root/.local "$ROOT"/root/.config
+files >"$WORK/after"
+check "nothing is left" diff "$WORK/before" "$WORK/after"
+echo "1..$checks"
+exit $status
