@@ -34,6 +34,7 @@ side_json(const struct diff_side *s)
     cJSON_AddStringToObject(j, "machine", r->info->host);
     json_number(j, "tokens", (double)r->n_tokens);
     json_number(j, "rounds", (double)r->n_rounds);
+    cJSON_AddBoolToObject(j, "cut", r->info->cut);
     return j;
 }
 

@@ -136,6 +136,8 @@ put_settings(const struct diff *d)
     put_setting("machine", a->info->host, b->info->host);
     put_row("tokens", say(x, "%zu", a->n_tokens), say(y, "%zu", b->n_tokens), "");
     put_row("rounds", say(x, "%zu", a->n_rounds), say(y, "%zu", b->n_rounds), "");
+    if (a->info->cut || b->info->cut)
+        put_row("cut by --trace-max", a->info->cut ? "yes" : "no", b->info->cut ? "yes" : "no", "");
 }
 
 /* ---- measures ---- */

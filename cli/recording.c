@@ -31,7 +31,8 @@ temporary_folder(char *out, size_t n, struct err *err)
 }
 
 bool
-recording_open(struct recording **out, const char *trace, struct session *s, struct err *err)
+recording_open(struct recording **out, const char *trace, const struct trace_bounds *bounds, struct session *s,
+               struct err *err)
 {
     struct recording *r = calloc(1, sizeof *r);
     if (r == NULL)
@@ -40,7 +41,7 @@ recording_open(struct recording **out, const char *trace, struct session *s, str
     r->asked = trace != NULL;
     if (r->asked) {
         snprintf(r->folder, sizeof r->folder, "%s", trace);
-        if (trace_writer_open(&r->writer, trace, session_info(s), session_log(s), &r->trouble) ||
+        if (trace_writer_open_within(&r->writer, trace, bounds, session_info(s), session_log(s), &r->trouble) ||
             r->trouble.kind != ERR_USAGE) /* a disk that takes no trace does not stop the run */
             return true;
         *err = r->trouble;
@@ -50,7 +51,7 @@ recording_open(struct recording **out, const char *trace, struct session *s, str
     }
     r->temporary = temporary_folder(r->folder, sizeof r->folder, &r->trouble);
     if (r->temporary)
-        trace_writer_open(&r->writer, r->folder, session_info(s), session_log(s), &r->trouble);
+        trace_writer_open_within(&r->writer, r->folder, bounds, session_info(s), session_log(s), &r->trouble);
     return true;
 }
 

@@ -9,7 +9,8 @@ struct recording;
 
 /* trace: the folder the user named, or NULL. A disk that takes no trace is no error: then nothing is recorded and
  * recording_trouble() says why. A folder that holds a trace already is one. */
-bool recording_open(struct recording **, const char *trace, struct session *, struct err *);
+bool recording_open(struct recording **, const char *trace, const struct trace_bounds *, struct session *,
+                    struct err *);
 /* Copies the run up to its last whole round into a new folder (traces/trace_copy.h). For struct source. */
 bool recording_export(void *recording, const char *dir, struct err *);
 /* The folder of the trace, once all events so far are handed to the file system; NULL: nothing is recorded. For struct

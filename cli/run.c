@@ -162,6 +162,7 @@ run_session(const struct running *r, const char *prompt, struct prompt_text *bat
     struct generation g = {.engine = r->engine,
                            .session = generation_options(o),
                            .trace = o->trace,
+                           .bounds = o->trace_bounds,
                            .token = o->batch > 0 ? NULL : print_token,
                            .left = o->batch > 0 ? print_texts : NULL,
                            .user = &printer,

@@ -85,7 +85,7 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
     }
     struct recording *recording = NULL;
     int status = 1;
-    if (recording_open(&recording, o->trace, s, err)) {
+    if (recording_open(&recording, o->trace, &o->trace_bounds, s, err)) {
         const struct source source = {.session = s,
                                       .trace = o->trace,
                                       .saved = o->trace != NULL,

@@ -64,8 +64,10 @@ look_for_close(struct trace_reader *r, struct err *err)
     const bool same = strcmp(now.started, r->info.started) == 0 && now.model_hash == r->info.model_hash &&
                       now.layers == r->info.layers && now.vocab == r->info.vocab;
     run_info_free(&now);
-    if (same)
+    if (same) {
         r->closed_event = closed;
+        r->info.cut = now.cut;
+    }
     return same || err_set(err, ERR_WORK, "%s: another run is being written there; open it anew", r->folder);
 }
 

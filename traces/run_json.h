@@ -10,8 +10,10 @@
 
 /* The file's text, memory of the caller. */
 bool run_json_print(const struct run_info *, char **text, struct err *);
-/* The same text for a trace that was closed cleanly: with the number of its last event. Memory of the caller. */
-bool run_json_close(const char *text, uint64_t closed_event, char **closed, struct err *);
+/* The same text for a trace that was closed cleanly: with the number of its last event (0: it has none), in place of one that it
+ * had; `cut`: because it was full. Memory of the caller. */
+bool run_json_close(const char *text, uint64_t closed_event, bool cut, char **closed, struct err *);
+extern const char *const trace_layer_names[TRACE_LAYERS_OFF + 1]; /* "all", "some", "off" */
 
 /* Everything is checked: what comes out can be indexed, counted and printed without a second look. `name` is for error
  * lines. On success the caller frees what *info owns (run_info_free). */

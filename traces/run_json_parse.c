@@ -211,6 +211,21 @@ get_prefill(struct fields *p, const cJSON *root, struct prefill_info *prefill)
         field_label(p, at, "by", prefill->by, sizeof prefill->by);
 }
 
+static void
+get_bounds(struct fields *p, const cJSON *root, struct run_info *run)
+{
+    const cJSON *at = cJSON_GetObjectItemCaseSensitive(root, "trace");
+    run->cut = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "cut"));
+    if (at == NULL)
+        return;
+    if (cJSON_GetObjectItemCaseSensitive(at, "max_bytes") != NULL)
+        run->trace.bytes = field_whole(p, at, "max_bytes", 0, (uint64_t)1 << 53);
+    if (cJSON_GetObjectItemCaseSensitive(at, "layers") != NULL)
+        run->trace.layers = (enum trace_layers)field_name(p, at, "layers", trace_layer_names, TRACE_LAYERS_OFF + 1);
+    if (cJSON_GetObjectItemCaseSensitive(at, "every") != NULL)
+        run->trace.every = field_u32(p, at, "every", 0, UINT32_MAX);
+}
+
 static uint32_t
 get_count(struct fields *p, const cJSON *root, const char *key)
 {
@@ -312,6 +327,7 @@ get_run(struct fields *p, const cJSON *root, struct run_info *run)
     get_asked(p, root, &run->asked);
     get_machine(p, root, run);
     get_prefill(p, root, &run->prefill);
+    get_bounds(p, root, run);
     run->ctx = field_u32(p, root, "ctx", 1, INT32_MAX);
     run->sequences = get_count(p, root, "sequences");
     run->prompts = get_count(p, root, "prompts");

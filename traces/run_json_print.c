@@ -10,6 +10,8 @@
 
 const char *const knob_kind_names[KNOB_CHOICE + 1] = {"real", "integer", "choice"};
 
+const char *const trace_layer_names[TRACE_LAYERS_OFF + 1] = {"all", "some", "off"};
+
 /* cJSON returns NULL when memory ran out, and takes NULL as a place to add to; `ok` remembers that it happened. */
 struct print {
     bool ok;
@@ -196,6 +198,20 @@ put_asked(struct print *p, cJSON *to, const struct asked_info *asked)
         put_whole(p, to, "batch", asked->batch);
 }
 
+/* What is left out of the trace, if anything. */
+static void
+put_bounds(struct print *p, cJSON *root, const struct trace_bounds *bounds)
+{
+    if (bounds->bytes == 0 && bounds->layers == TRACE_LAYERS_ALL)
+        return;
+    cJSON *to = put(p, cJSON_AddObjectToObject(root, "trace"));
+    if (bounds->bytes > 0)
+        put_whole(p, to, "max_bytes", bounds->bytes);
+    put_string(p, to, "layers", trace_layer_names[bounds->layers]);
+    if (bounds->layers == TRACE_LAYERS_SOME)
+        put_whole(p, to, "every", bounds->every);
+}
+
 static void
 put_run(struct print *p, cJSON *root, const struct run_info *run)
 {
@@ -248,6 +264,7 @@ put_run(struct print *p, cJSON *root, const struct run_info *run)
     put_real(p, sampling, "top_p", (double)run->sampling.top_p);
     put_u64(p, root, "seed", run->seed);
 
+    put_bounds(p, root, &run->trace);
     put_string(p, root, "policy", run->policy);
     cJSON *policies = put(p, cJSON_AddArrayToObject(root, "policies"));
     for (uint32_t i = 0; i < run->n_policies; i++)
@@ -269,16 +286,23 @@ run_json_print(const struct run_info *run, char **text, struct err *err)
 }
 
 bool
-run_json_close(const char *text, uint64_t closed_event, char **closed, struct err *err)
+run_json_close(const char *text, uint64_t closed_event, bool cut, char **closed, struct err *err)
 {
-    const char *end = strrchr(text, '}');
+    const char *before = strstr(text, ",\n\t\"closed_event\":"), *end = strrchr(text, '}');
+    if (before != NULL) /* our own, the last member */
+        end = before;
     size_t n = end == NULL ? 0 : (size_t)(end - text);
     while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
         n--;
-    size_t size = n + 64;
+    size_t size = n + 96;
     *closed = malloc(size);
     if (*closed == NULL)
         return err_set(err, ERR_WORK, "out of memory for a trace's " RUN_JSON);
-    snprintf(*closed, size, "%.*s,\n\t\"closed_event\":\t%" PRIu64 "\n}\n", (int)n, text, closed_event);
+    int used = snprintf(*closed, size, "%.*s", (int)n, text);
+    if (cut)
+        used += snprintf(*closed + used, size - (size_t)used, ",\n\t\"cut\":\ttrue");
+    if (closed_event > 0)
+        used += snprintf(*closed + used, size - (size_t)used, ",\n\t\"closed_event\":\t%" PRIu64, closed_event);
+    snprintf(*closed + used, size - (size_t)used, "\n}\n");
     return true;
 }

@@ -136,7 +136,7 @@ copy_run_json(const struct copy *c, struct err *err)
     size_t n;
     if (!trace_folder_run_json(c->from, &text, &n, err))
         return false;
-    const bool ok = c->last == 0 || run_json_close(text, c->last, &closed, err);
+    const bool ok = c->last == 0 || run_json_close(text, c->last, false, &closed, err);
     const char *put = closed != NULL ? closed : text;
     const bool done = ok && file_replace_text(c->to_fd, RUN_JSON, 0666, put, strlen(put), err);
     free(closed);

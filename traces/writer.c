@@ -11,14 +11,16 @@
 #include "engine/base/clock.h"
 #include "engine/base/condition.h"
 #include "engine/base/file_replace.h"
+#include "traces/bounds.h"
 #include "traces/draft_queue.h"
 #include "traces/run_json.h"
 #include "traces/table_out.h"
 #include "traces/trace_folder.h"
 
-#define COMMIT_BYTES ((size_t)256 << 10) /* lines in memory that are reason enough to commit */
-#define POLL_US      20000               /* between looks at the log while it fills, */
-#define IDLE_US      50000               /* and while nothing happens: cheaper than being woken for every event */
+#define COMMIT_BYTES  ((size_t)256 << 10) /* lines in memory that are reason enough to commit */
+#define POLL_US       20000               /* between looks at the log while it fills, */
+#define CLOSING_BYTES 64                  /* that run.json gets more when the trace is closed */
+#define IDLE_US       50000               /* and while nothing happens: cheaper than being woken for every event */
 
 struct trace_writer {
     char *folder;
@@ -31,6 +33,7 @@ struct trace_writer {
     uint64_t seen;               /* number of the last event taken; the thread's */
     uint64_t rounds;             /* whole rounds handed to the file system; the thread's */
     uint64_t pending;            /* whole rounds in memory */
+    struct bounds bounds;        /* the thread's */
 
     pthread_t thread;
     pthread_mutex_t lock;
@@ -45,6 +48,12 @@ struct trace_writer {
 };
 
 /* ---- the thread ---- */
+
+static bool
+put_run_json(const struct trace_writer *w, const char *text, struct err *err)
+{
+    return file_replace_text(w->fd, RUN_JSON, 0666, text, strlen(text), err);
+}
 
 static bool
 stop_trace(struct trace_writer *w, const char *why)
@@ -69,7 +78,31 @@ commit(struct trace_writer *w)
             return stop_trace(w, why.text);
     w->rounds += w->pending;
     w->pending = 0;
+    bounds_written(&w->bounds);
     return !table_out_deleted(&w->tables[TABLE_ROUNDS]) || stop_trace(w, "its folder was deleted");
+}
+
+/* It is full: what came behind the last whole round is left out, and the trace is closed there. */
+static bool
+end_full(struct trace_writer *w)
+{
+    const struct bounds_mark *end = &w->bounds.whole;
+    const uint64_t last = end->event, rounds = end->rounds;
+    struct err why;
+    char *closed = NULL;
+    for (unsigned i = 0; i < TABLES; i++)
+        w->tables[i].used = end->used[i];
+    if (!commit(w))
+        return false;
+    const bool ok = run_json_close(w->run_json, last, true, &closed, &why) && put_run_json(w, closed, &why);
+    free(closed);
+    if (!ok)
+        return stop_trace(w, why.text);
+    err_set(&w->trouble, ERR_WORK,
+            "the trace %s is as large as --trace-max lets it be: it ends after %llu rounds, and the run goes on",
+            w->folder, (unsigned long long)rounds);
+    atomic_store(&w->troubled, true);
+    return false;
 }
 
 static bool
@@ -77,9 +110,15 @@ write_line(struct trace_writer *w, const struct event *e)
 {
     struct err why;
     struct table_out *t = &w->tables[table_of(e->type)];
+    const size_t before = t->used;
+    if (bounds_leave_out(&w->bounds, e))
+        return true;
+    bounds_before(&w->bounds, e, w->tables, w->rounds + w->pending);
     if (!table_out_line(t, e, &why))
         return stop_trace(w, why.text);
     w->pending += e->type == EVENT_ROUND;
+    if (!bounds_behind(&w->bounds, e, t->used - before, w->tables, w->rounds + w->pending))
+        return end_full(w);
     return t->used < COMMIT_BYTES || commit(w);
 }
 
@@ -164,19 +203,14 @@ writer_thread(void *user)
 
 /* ---- opening and closing ---- */
 
-static bool
-put_run_json(const struct trace_writer *w, const char *text, struct err *err)
-{
-    return file_replace_text(w->fd, RUN_JSON, 0666, text, strlen(text), err);
-}
-
 /* run.json comes last: a folder without one is no trace. */
 static bool
 put_files(struct trace_writer *w, struct err *err)
 {
     bool ok = true;
     for (unsigned i = 0; ok && i < TABLES; i++)
-        ok = table_out_open(&w->tables[i], w->fd, (enum table_id)i, err) && table_out_write(&w->tables[i], err);
+        ok = table_out_open(&w->tables[i], w->fd, (enum table_id)i, err) &&
+             (w->bounds.bytes += w->tables[i].used) > 0 && table_out_write(&w->tables[i], err);
     if (ok && put_run_json(w, w->run_json, err))
         return true;
     for (unsigned i = 0; i < TABLES; i++) /* leave nothing behind that would be in the way of a second try */
@@ -188,10 +222,13 @@ put_files(struct trace_writer *w, struct err *err)
 static bool
 set_up(struct trace_writer *w, const struct run_info *run, struct err *err)
 {
-    if (!run_json_print(run, &w->run_json, err) || !trace_folder_make(w->folder, err) ||
+    struct run_info within = *run;
+    within.trace = w->bounds.of;
+    if (!run_json_print(&within, &w->run_json, err) || !trace_folder_make(w->folder, err) ||
         !trace_folder_open(&w->fd, w->folder, err))
         return false;
     struct err why;
+    w->bounds.bytes = strlen(w->run_json) + CLOSING_BYTES;
     if (!put_files(w, &why))
         return err_set(err, ERR_WORK, "cannot write a trace into %s: %s", w->folder, why.text);
     w->reader = event_reader_open(w->log);
@@ -225,6 +262,13 @@ bool
 trace_writer_open(struct trace_writer **out, const char *folder, const struct run_info *run, struct event_log *log,
                   struct err *err)
 {
+    return trace_writer_open_within(out, folder, &(struct trace_bounds){0}, run, log, err);
+}
+
+bool
+trace_writer_open_within(struct trace_writer **out, const char *folder, const struct trace_bounds *bounds,
+                         const struct run_info *run, struct event_log *log, struct err *err)
+{
     *out = NULL;
     if (folder[0] == '\0')
         return err_set(err, ERR_USAGE, "a trace needs the name of a folder");
@@ -237,6 +281,7 @@ trace_writer_open(struct trace_writer **out, const char *folder, const struct ru
     }
     w->fd = -1;
     w->log = log;
+    w->bounds.of = *bounds;
     condition_open(&w->wake);
     pthread_cond_init(&w->done, NULL);
     pthread_mutex_init(&w->lock, NULL);
@@ -296,7 +341,7 @@ trace_writer_close(struct trace_writer *w, struct err *err)
         char *closed = NULL;
         sigset_t before;
         trace_signals_block(&before);
-        ok = run_json_close(w->run_json, w->seen, &closed, &why) && put_run_json(w, closed, &why);
+        ok = run_json_close(w->run_json, w->seen, false, &closed, &why) && put_run_json(w, closed, &why);
         trace_signals_restore(&before);
         if (!ok)
             err_set(err, ERR_WORK, "the trace %s could not be closed, but it replays up to its last round: %s",

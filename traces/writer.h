@@ -15,6 +15,9 @@ struct trace_writer;
  * before the run's first event is appended, close it before the log. */
 bool trace_writer_open(struct trace_writer **, const char *folder, const struct run_info *, struct event_log *,
                        struct err *);
+/* No more of it than that; when it is full, that is the trouble that it has, and it is a whole one up to there. */
+bool trace_writer_open_within(struct trace_writer **, const char *folder, const struct trace_bounds *,
+                              const struct run_info *, struct event_log *, struct err *);
 /* Why it stopped writing, or NULL while all is well. Safe from any thread; the text lives as long as the writer. */
 const char *trace_writer_trouble(const struct trace_writer *);
 /* Waits until all events appended so far are handed to the file system (or it stopped); drafts wait for their verdicts

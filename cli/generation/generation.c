@@ -333,7 +333,8 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
     }
     if (ok && (reader = event_reader_open(session_log(s))) == NULL)
         ok = err_set(err, ERR_WORK, "out of memory");
-    if (ok && g->trace != NULL && !trace_writer_open(&writer, g->trace, session_info(s), session_log(s), err)) {
+    if (ok && g->trace != NULL &&
+        !trace_writer_open_within(&writer, g->trace, &g->bounds, session_info(s), session_log(s), err)) {
         ok = err->kind != ERR_USAGE; /* a disk that takes no trace does not stop the run */
         if (ok)
             command_failed(err);

@@ -17,7 +17,8 @@ struct prompt_text *generation_prompts(char *const *prompts, size_t n, struct er
 struct generation {
     struct engine *engine;
     struct session_options session;
-    const char *trace; /* folder or NULL */
+    const char *trace;          /* folder or NULL */
+    struct trace_bounds bounds; /* … of it */
     void (*token)(void *user, token_t,
                   enum token_source); /* every committed generated token of the first sequence; may be NULL */
     void (*left)(void *user, const struct outcome *); /* a sequence of a batch ended; may be NULL */

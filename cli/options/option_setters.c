@@ -1,5 +1,7 @@
 #include "cli/options/option_setters.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +12,8 @@
 #include "policies/policy.h"
 
 enum { USUAL_BATCH = 8 };
+#define TRACE_LEAST ((uint64_t)64 << 10)
+#define TRACE_MOST  ((uint64_t)1 << 40)
 
 static bool
 copy_prompt(struct options *o, const char *text, size_t len, struct err *err)
@@ -126,6 +130,42 @@ set_prefill(struct options *o, const struct option_row *row, const char *name, s
     const bool blas = strcmp(name, "blas") == 0;
     o->backend_options.prompt_rows = blas ? PROMPT_ROWS : 0;
     return blas || strcmp(name, "rows") == 0 || option_unknown_word(row, name, err);
+}
+
+/* "200M": bytes, or so many KiB, MiB, GiB. */
+bool
+set_trace_max(struct options *o, const struct option_row *row, const char *text, struct err *err)
+{
+    static const char units[] = "KMG";
+    char *end;
+    errno = 0;
+    const unsigned long long n = strtoull(text, &end, 10);
+    const char *unit = *end != '\0' ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    const int shift = unit != NULL ? 10 * (int)(unit - units + 1) : 0;
+    o->trace_bounds.bytes = (uint64_t)n << shift;
+    return (text[0] >= '0' && text[0] <= '9' && errno == 0 && (*end == '\0' || (unit != NULL && end[1] == '\0')) &&
+            n <= TRACE_MOST >> shift && o->trace_bounds.bytes >= TRACE_LEAST) ||
+           err_set(err, ERR_USAGE, "--%s %.40s: a size from 64K to 1024G is wanted, as 200M", row->name, text);
+}
+
+bool
+set_trace_probe(struct options *o, const struct option_row *row, const char *text, struct err *err)
+{
+    static const char *const words[] = {"all", "policy", "off"};
+    static const enum trace_layers layers[] = {TRACE_LAYERS_ALL, TRACE_LAYERS_SOME, TRACE_LAYERS_OFF};
+    char *end;
+    o->trace_bounds.every = 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(text, words[i]) == 0) {
+            o->trace_bounds.layers = layers[i];
+            return true;
+        }
+    const unsigned long n = strtoul(text, &end, 10);
+    o->trace_bounds.layers = n == 1 ? TRACE_LAYERS_ALL : TRACE_LAYERS_SOME;
+    o->trace_bounds.every = (uint32_t)n;
+    return (text[0] >= '0' && text[0] <= '9' && *end == '\0' && n >= 1 && n <= 1000000) ||
+           err_set(err, ERR_USAGE, "--%s %.32s: all, policy, off, or a number N for every Nth round is wanted",
+                   row->name, text);
 }
 
 /* "0,1,3" */

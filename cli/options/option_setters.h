@@ -13,6 +13,8 @@ bool set_knob(struct options *, const struct option_row *, const char *text, str
 bool set_head(struct options *, const struct option_row *, const char *name, struct err *);
 bool set_head_kind(struct options *, const struct option_row *, const char *name, struct err *);
 bool set_prefill(struct options *, const struct option_row *, const char *name, struct err *);
+bool set_trace_max(struct options *, const struct option_row *, const char *, struct err *);
+bool set_trace_probe(struct options *, const struct option_row *, const char *, struct err *);
 bool set_blocks(struct options *, const struct option_row *, const char *text, struct err *);
 
 /* ERR_USAGE: the word is none of the row's. */

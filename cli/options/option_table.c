@@ -53,6 +53,7 @@ static const char *const theme_words[] = {"dark", "light", "cividis", "mono"};
 static const char *const measure_words[] = {
     "tok_per_s", "speedup",      "modelled_speedup", "tokens_per_round", "acceptance_rate", "per_token_acceptance",
     "etpl",      "discard_rate", "verification_rate"};
+static const char *const trace_probe_words[] = {"all", "policy", "off"};
 static const char *const kind_words[] = {"affine", "full"};
 
 static void
@@ -89,7 +90,7 @@ const struct option_row option_rows[] = {
          .more =
              "With --prompts they are its prompts: when one ends the next takes its place. Without, all go on from the "
              "one prompt. Sequence i, from 0, draws with --seed + i, and says what it would say alone with that seed "
-             "(sampled under `sv`: as likely)."),
+             "(sampled under `sv`, and under `swift` behind another one of which it learned: as likely)."),
     SWITCH("chat", 0, GENERATES, chat.on, "prompts are turns of a dialogue, as the model's chat template writes them",
            .more = "So are those typed later, up to where the model answers. The template is Jinja and is run as "
                    "transformers runs it; what it can't be run for is said in a line, with the template's own. A model "
@@ -202,6 +203,15 @@ const struct option_row option_rows[] = {
     /* ---- run, the scope, replay ---- */
     TEXT("trace", 0, "DIR", COMMAND_SCOPE | COMMAND_RUN, trace, "write a trace into a new folder",
          .takes = TAKES_FOLDER),
+    CALL("trace-max", 0, "SIZE", COMMAND_SCOPE | COMMAND_RUN, set_trace_max,
+         "bytes of a trace at most, as 200M: it ends there, the run goes on", .without = "as much as the disk has",
+         .more =
+             "K, M and G are 2^10, 2^20 and 2^30 bytes. It ends behind a whole round and replays up to there; so does "
+             "what the scope keeps for `:export`."),
+    CALL("trace-probe", 0, "WHICH|N", COMMAND_SCOPE | COMMAND_RUN, set_trace_probe,
+         "of the layers looked at, which a trace has", WORDS(trace_probe_words, COUNT(trace_probe_words)), .def = "all",
+         .more = "'policy': those that the policy or the verification asked. A number N: those besides, in every Nth "
+                 "round. 'off': none. Layers are most of a trace's bytes."),
     TEXT("theme", 0, "NAME", SCREEN, theme, "colours", .takes = TAKES_FILE, WORDS(theme_words, COUNT(theme_words))),
     TEXT("script", 0, "FILE", SCREEN, script, "run a file of ':' commands; a live run then starts paused",
          .takes = TAKES_FILE),

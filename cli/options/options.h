@@ -61,6 +61,7 @@ struct options {
     enum head_mode heads_given[HEAD_MODES]; /* by --head, in order; several for bench alone */
     size_t n_heads_given;
     const char *policy_state;
+    struct trace_bounds trace_bounds;
     const char *trace, *theme, *script, *json, *csv;
     bool as_json;
     struct {

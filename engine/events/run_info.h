@@ -40,6 +40,16 @@ struct
         policy_state[512]; /* the file of the batch's prompts, where policies keep what they learn; "": none */
 };
 
+/* Of the layers that were looked at, which are in a trace: all; those that the policy or the verification asked, and what was only
+ * looked at in every so many rounds; none. */
+enum trace_layers { TRACE_LAYERS_ALL, TRACE_LAYERS_SOME, TRACE_LAYERS_OFF };
+
+struct trace_bounds { /* how much of a run is written down; zeros: all of it */
+    uint64_t bytes;   /* of all files, at most; 0: no bound */
+    enum trace_layers layers;
+    uint32_t every; /* of TRACE_LAYERS_SOME: every so many rounds; 0: in none */
+};
+
 struct run_info {
     uint32_t format;  /* TRACE_FORMAT */
     char version[16]; /* of specscope */
@@ -69,7 +79,9 @@ struct run_info {
     /* Two saved runs beside each other (traces/trace_pair.h): this one is sequence 0's, `beside` sequence 1's, with the same
      * policies declared; head, sampling, pace and baselines are then told by `seq`, too. Else NULL. */
     const struct run_info *beside;
-    const char *saved_as; /* … and what its trace is called; NULL else */
+    const char *saved_as;      /* … and what its trace is called; NULL else */
+    struct trace_bounds trace; /* of the trace that it is read from, or written to; */
+    bool cut;                  /* … which ended when it had trace.bytes, before the run did */
 };
 
 static inline const struct run_info *

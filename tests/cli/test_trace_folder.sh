@@ -32,6 +32,27 @@ else
     can_replay=
 fi
 
+# ---- bounded ----
+works "a trace that is full does not stop the run" \
+    run -n 1500 -c 2000 --ignore-eos --probe all --trace "$TMP/full" --trace-max 150K -p hello "$TINY"
+check "all tokens are there" grep -q ': 1500 tokens,' "$TMP/err"
+check "the trace's end is said in one line" [ "$(grep -c '^specscope: .*--trace-max' "$TMP/err")" -eq 1 ]
+check "it is no larger than it may be" [ "$(cat "$TMP"/full/* | wc -c)" -le 153600 ]
+check "and not much smaller" [ "$(cat "$TMP"/full/* | wc -c)" -gt 100000 ]
+check "run.json says so" grep -q '"cut":.*true' "$TMP/full/run.json"
+works "a trace without layers" run -n 30 --ignore-eos --probe all --trace "$TMP/flat" --trace-probe off -p hello "$TINY"
+check "has a table of them that is empty" [ "$(wc -l <"$TMP/flat/layers.csv")" -eq 1 ]
+works "a diff of the two" diff "$TMP/full" "$TMP/flat"
+check "says which one is cut" grep -Eq '^cut by --trace-max +yes +no' "$TMP/out"
+[ -n "$can_replay" ] && check "it replays" replays "$TMP/full"
+[ -n "$can_replay" ] && check "a replay without layers, too" replays "$TMP/flat"
+for size in 10 0 12Q 63K -5 2000G 99999999999999999999 1.5M K; do
+    refuses "a trace of $size" 2 'a size from 64K' run -n 3 --trace "$TMP/no" --trace-max $size "$TINY"
+done
+for which in 0 some -1 2x; do
+    refuses "layers of $which rounds" 2 'every Nth round' run -n 3 --trace "$TMP/no" --trace-probe $which "$TINY"
+done
+
 # ---- exported ----
 if [ -n "$can_replay" ]; then
     printf ':resume\n:wait round 5\n:export %s\n:wait end\n:baseline\n:wait idle\n:export %s\n:quit\n' \

@@ -204,6 +204,8 @@ alone(struct soak *soak, struct engine *e, const struct draw *d, const struct se
     bool ok = true;
     for (size_t i = 0; i < batch->n_sequences && ok; i++) {
         const struct session_rig_sequence *a = &batch->sequences[i];
+        if (i >= d->o.batch && policy_registry[d->play.policy[0]]->save != NULL)
+            break; /* it goes on with what it learned from the one before */
         struct draw one = *d;
         struct session_rig_result r;
         struct soak_play play;

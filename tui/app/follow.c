@@ -250,6 +250,21 @@ look_out(struct followed *f, const struct event *e, struct selection *selection,
     say_found(f, what, f->found_seq, e->round, message);
 }
 
+/* A trace that was full before its run was over. */
+static bool
+say_cut(struct followed *f, struct message *message)
+{
+    const bool cut = f->info->cut || (f->info->beside != NULL && f->info->beside->cut);
+    if (!cut || f->cut_said || !replay_status(f->source->replay).at_end)
+        return false;
+    const struct run_info *full = f->info->cut ? f->info : f->info->beside;
+    const double kib = (double)full->trace.bytes / 1024;
+    const bool mib = kib >= 1024;
+    message_say(message, "the trace ends here, for it was full (--trace-max %.4g%s); the run went on",
+                mib ? kib / 1024 : kib, mib ? "M" : "K");
+    return f->cut_said = true;
+}
+
 static bool
 follow_replay(struct followed *f, uint64_t until, struct selection *selection, struct message *message)
 {
@@ -275,7 +290,7 @@ follow_replay(struct followed *f, uint64_t until, struct selection *selection, s
         message_fail(message, &err);
         return true;
     }
-    return replay_status(replay).playing; /* the time line moves */
+    return say_cut(f, message) || replay_status(replay).playing; /* the time line moves */
 }
 
 bool

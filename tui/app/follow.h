@@ -29,7 +29,7 @@ struct followed {
     bool searching;     /* … it is on its way, */
     bool found;         /* … and has seen it in a line of a round whose other lines are still to come: */
     uint32_t found_seq; /* that sequence's */
-    bool baseline_asked, ended, trouble_said;
+    bool baseline_asked, ended, trouble_said, cut_said;
     struct err broken; /* the replay cannot be read any further */
 };
 

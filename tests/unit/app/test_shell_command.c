@@ -66,10 +66,11 @@ static void
 test_every_option_of_run_is_copied_or_changes_nothing(void **state)
 {
     (void)state;
-    static const char *const nothing[] = {"file",          "preset",               /* in other options' words */
-                                          "versus",                                /* a row is of one setting */
-                                          "probe",         "trace",        "json", /* what is written of it */
-                                          "list-policies", "list-presets", "help", "version"}; /* no run */
+    static const char *const nothing[] = {"file",          "preset", /* in other options' words */
+                                          "versus",                  /* a row is of one setting */
+                                          "probe",         "trace",        "trace-max", "trace-probe",
+                                          "json", /* what is written of it */
+                                          "list-policies", "list-presets", "help",      "version"}; /* no run */
     struct run_info info, batch;
     fake_run(&info);
     fake_run(&batch);
