@@ -13,16 +13,19 @@ code() { # document: what stands in fences, a line each (those that go on in the
          { n = split($0, part, "`"); for (i = 2; i <= n; i += 2) print part[i] }' "$1"
 }
 
-# ---- commands that a reader could paste ----
+# ---- commands that a reader could paste, on a short leash: few tokens where they say no number ----
+
+mkdir -p "$XDG_CONFIG_HOME/specscope"
+echo '{"tokens": 8, "repeat": 1}' >"$XDG_CONFIG_HOME/specscope/config.json"
 
 interactive() { # command: does it open the scope?
     case " $1 " in *" --help "* | *" --version "* | *" --list-"*) return 1 ;; *" --scope "*) return 0 ;; esac
     echo "$1" | grep -Evq "^build/specscope ($COMMANDS)( |\$)" || echo "$1" | grep -q '^build/specscope replay'
 }
-opens() { # command: in a terminal, until two rounds have been seen
-    case $1 in *' replay '* | *' diff '*) : >"$WORK/quit.script" ;; *) echo ':wait round 2' >"$WORK/quit.script" ;; esac
+opens() { # command: in a terminal, until a round has been seen
+    case $1 in *' replay '* | *' diff '*) : >"$WORK/quit.script" ;; *) echo ':wait round 1' >"$WORK/quit.script" ;; esac
     echo ':quit' >>"$WORK/quit.script"
-    terminal 120x36 "cd $FOLDER && $1 --script $WORK/quit.script"
+    terminal 120x36 "(cd $FOLDER && $1 --script $WORK/quit.script)"
     exits 0
 }
 runs() { # command

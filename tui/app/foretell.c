@@ -250,3 +250,9 @@ foretell_settled(const struct foretelling *f, const struct followed *run)
     return f->version == scope_now(run->scope)->version && !f->working &&
            (f->seen == 0 || !outdated(f, run, scope_policy(run->scope)));
 }
+
+bool
+foretell_there(const struct foretelling *f, const struct followed *run)
+{
+    return f->shown.tokens > 0 && !f->working && !outdated(f, run, scope_policy(run->scope));
+}

@@ -28,6 +28,8 @@ bool foretell_open(struct foretelling *, const struct followed *, struct err *);
 void foretell_close(struct foretelling *);
 /* Some of the work, for a millisecond at most. True: there is a new landscape. */
 bool foretell_step(struct foretelling *, const struct followed *, bool flat_out);
+/* Something is foretold, and it is of the knobs and the policy in force. */
+bool foretell_there(const struct foretelling *, const struct followed *);
 /* In a replay: all that can be told at the play head is shown. */
 bool foretell_settled(const struct foretelling *, const struct followed *);
 /* The grid of two knobs of the current policy, by their places; closed again. */

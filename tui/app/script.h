@@ -10,8 +10,8 @@
 
 #define SCRIPT_MAX (1024 * 1024) /* bytes */
 
-/* What the line that ran last waits for: the end of a round, of the run, of all that is going on, of points of a sweep. */
-enum script_wait { WAIT_NOTHING, WAIT_ROUND, WAIT_END, WAIT_IDLE, WAIT_SWEEP };
+/* What the line that ran last waits for: the end of a round, of the run, of all that is going on, of points of a sweep; what-if. */
+enum script_wait { WAIT_NOTHING, WAIT_ROUND, WAIT_END, WAIT_IDLE, WAIT_SWEEP, WAIT_WHAT_IF };
 
 struct script {
     char *text; /* owned; lines are cut by zeros */
@@ -19,7 +19,7 @@ struct script {
     unsigned line; /* number of the line that script_next() returned last */
     char name[128];
     enum script_wait wait;
-    uint64_t wait_round; /* or how many points */
+    uint64_t wait_round; /* or how many points, or since when (clock_us) */
 };
 
 bool script_load(struct script *, const char *path, struct err *); /* "-" is not special: keys come from stdin */

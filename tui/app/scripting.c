@@ -1,9 +1,13 @@
 #include "tui/app/scripting.h"
+
+#include "engine/base/clock.h"
 #include "tui/app/frame.h"
+
+#define WHAT_IF_US 20000000 /* so long, and there will be none */
 
 /* True when what the script waits for has come; fills err when it never will. */
 static bool
-wait_over(const struct script *script, const struct followed *run, struct err *err)
+wait_over(const struct script *script, const struct followed *run, const struct foretelling *foretold, struct err *err)
 {
     const bool live = follow_live(run);
     const struct replay_status status = live ? (struct replay_status){0} : replay_status(run->source->replay);
@@ -12,6 +16,13 @@ wait_over(const struct script *script, const struct followed *run, struct err *e
     case WAIT_IDLE: return follow_idle(run);
     case WAIT_SWEEP: return sweep_done(run->sweeping.sweep) >= script->wait_round || !sweeping_now(&run->sweeping);
     case WAIT_END: return live ? run->ended : status.at_end && !status.seeking;
+    case WAIT_WHAT_IF:
+        if (foretell_there(foretold, run))
+            return true;
+        if (clock_us() - script->wait_round > WHAT_IF_US)
+            err_set(err, ERR_WORK,
+                    "what-if never came: it wants greedy decoding, a policy that can tell, a few tokens, and rest");
+        return false;
     case WAIT_ROUND: break;
     }
     if (live ? run->break_round >= script->wait_round : !status.seeking && status.round >= script->wait_round)
@@ -41,7 +52,7 @@ script_run(struct app *app)
             app_leave(app, 1, &app->run.broken);
             return;
         }
-        if (!wait_over(&app->script, &app->run, &err) ||
+        if (!wait_over(&app->script, &app->run, &app->foretell, &err) ||
             (app->script.wait != WAIT_NOTHING && !foretell_settled(&app->foretell, &app->run))) {
             if (err.kind != ERR_NONE)
                 script_failed(app, &err);

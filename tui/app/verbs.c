@@ -147,7 +147,7 @@ const struct verb app_verbs[] = {
     {"head", "MODE", "what looks at layers: lens, trained, policy (its paper's); other", run_head, offer_head},
     {"save-screen", "FILE", "write what is on the terminal: as text, with colours as .svg or .ans", run_save_screen,
      offer_path},
-    {"wait", "round N | sweep N | end | idle", "in a script: until it is so", run_wait, NULL},
+    {"wait", "round N | sweep N | end | idle | what-if", "in a script: until it is so", run_wait, NULL},
     {"baseline", "", "run autoregressively and compare; again: measure further, between rounds", run_baseline, NULL},
     {"extend", "[N]", "go on for N more tokens", run_extend, NULL},
     {"search", "[TEXT]", "find a text; again: the next place", run_search, NULL},

@@ -286,6 +286,8 @@ wait_round(struct app *app, const char *text, struct err *err)
            follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err);
 }
 
+#define WAIT_WANTS "wait for what? :wait round N, :wait sweep N, :wait end, :wait idle or :wait what-if"
+
 bool
 run_wait(struct app *app, const char *rest, struct err *err)
 {
@@ -306,7 +308,7 @@ run_wait(struct app *app, const char *rest, struct err *err)
             return false;
         app->script.wait = WAIT_SWEEP;
     } else if (number[0] != '\0') {
-        return err_set(err, ERR_USAGE, "wait for what? :wait round N, :wait sweep N, :wait end or :wait idle");
+        return err_set(err, ERR_USAGE, WAIT_WANTS);
     } else if (strcmp(what, "end") == 0) {
         if (!follow_live(&app->run))
             replay_goto(app->run.source->replay, UINT64_MAX);
@@ -316,8 +318,11 @@ run_wait(struct app *app, const char *rest, struct err *err)
     } else if (strcmp(what, "idle") == 0) {
         app->run.post_us = clock_us(); /* what was asked for just now has time to begin */
         app->script.wait = WAIT_IDLE;
+    } else if (strcmp(what, "what-if") == 0) {
+        app->script.wait = WAIT_WHAT_IF;
+        app->script.wait_round = clock_us();
     } else {
-        return err_set(err, ERR_USAGE, "wait for what? :wait round N, :wait sweep N, :wait end or :wait idle");
+        return err_set(err, ERR_USAGE, WAIT_WANTS);
     }
     return true;
 }
