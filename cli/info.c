@@ -123,7 +123,7 @@ n_files(const struct model *m)
 static void
 print_form(const struct model_desc *d)
 {
-    static const char *const activations[] = {"", ", GELU (tanh)", ", GELU", ", squared ReLU"};
+    static const char *const activations[] = {"", ", GELU (tanh)", ", GELU", ", squared ReLU", ", xIELU"};
     const struct model_form *f = &d->form;
     uint32_t windows = 0, turned = 0;
     for (uint32_t l = 0; l < d->n_layers; l++) {
@@ -138,7 +138,9 @@ print_form(const struct model_desc *d)
         printf(", attends to the last %" PRIu32 " positions", d->window);
     if (windows > 0 && windows < d->n_layers)
         printf(" in %" PRIu32 " layers", windows);
-    if (turned < d->n_layers)
+    if (tensor_present(&d->positions))
+        printf(", learned positions");
+    else if (turned < d->n_layers)
         printf(", no RoPE in %" PRIu32 " layers", d->n_layers - turned);
     if (f->logit_cap > 0)
         printf(", logits capped at %g", (double)f->logit_cap);
@@ -165,9 +167,10 @@ print_weights(const struct facts *f)
             printf(" %s %" PRIu64 " parameters in %" PRIu32 " tensors;", tensor_type_name((enum weight_type)t),
                    m->parameters_of[t], m->tensors_of[t]);
     printf("%s\n", m->quantized ? " quantised to Q8_0 on load" : "");
-    printf("RoPE          %s pairs, %" PRIu32 " of %" PRIu32 " dimensions, base %g, positions x %g%s\n",
-           d->rope == ROPE_ADJACENT ? "adjacent" : "half-split", d->rope_dims, d->head_dim, (double)d->rope_base,
-           (double)d->rope_scale, d->rope_factors != NULL ? ", a factor for each frequency" : "");
+    if (!tensor_present(&d->positions))
+        printf("RoPE          %s pairs, %" PRIu32 " of %" PRIu32 " dimensions, base %g, positions x %g%s\n",
+               d->rope == ROPE_ADJACENT ? "adjacent" : "half-split", d->rope_dims, d->head_dim, (double)d->rope_base,
+               (double)d->rope_scale, d->rope_factors != NULL ? ", a factor for each frequency" : "");
     printf("%s     epsilon %g\n", d->form.centred ? "LayerNorm" : "RMS norm ", (double)d->rms_eps);
     printf("memory        weights %s (with --exact %s)\n", memory_text(size, model_weight_bytes(m, false, false)),
            memory_text(exact, model_weight_bytes(m, true, false)));

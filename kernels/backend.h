@@ -118,6 +118,7 @@ struct model_desc {
     uint32_t window; /* a row at position p attends to positions above p - window; 0: to all */
     struct model_form form;
     struct tensor embedding;         /* (vocab, width) */
+    struct tensor positions;         /* F32 (positions, width): a row's is added to its embedding; or absent */
     struct tensor final_norm;        /* (width) */
     struct tensor final_norm_bias;   /* (width), or absent */
     struct tensor head;              /* (vocab, width); the same data as embedding when tied */
@@ -351,8 +352,8 @@ struct backend_ops {
     /* Queued. Arguments are copied or consumed before the call returns, but for `out` memory, which must live until
      * wait(). They return false when the request is malformed (a programming error); run-time failures come from wait(). */
     bool (*trunk)(struct store *, seq_t, uint32_t first, const slot_t *slots,
-                  size_t n); /* trunk[first..first+n) = slots */
-    bool (*embed)(struct store *, const struct row *, size_t n);
+                  size_t n);                                     /* trunk[first..first+n) = slots */
+    bool (*embed)(struct store *, const struct row *, size_t n); /* of a row token, ring and position */
     bool (*step)(struct store *, const struct sweep *);
     bool (*until)(struct store *, const struct sweep *, const struct exit_rule *, struct exit_result *out);
     bool (*guess)(struct store *, const struct probe *, size_t n, struct guess *out);

@@ -2,13 +2,16 @@
 #ifndef KERNELS_FORM_H
 #define KERNELS_FORM_H
 
+#include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum activation {
-    ACT_SILU,        /* x / (1 + e^-x) */
-    ACT_GELU_TANH,   /* x / 2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
-    ACT_GELU,        /* x / 2 (1 + erf(x / sqrt 2)) */
-    ACT_RELU_SQUARED /* max(x, 0)^2 */
+    ACT_SILU,         /* x / (1 + e^-x) */
+    ACT_GELU_TANH,    /* x / 2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    ACT_GELU,         /* x / 2 (1 + erf(x / sqrt 2)) */
+    ACT_RELU_SQUARED, /* max(x, 0)^2 */
+    ACT_XIELU /* alpha_p x^2 + beta x above 0, alpha_n (e^min(x, eps) - 1 - x) + beta x below: a layer's own numbers */
 };
 
 /* The MLP is down(act(gate x) * up x), and down(act(up x)) where a layer has no gate. A layer without a norm before a sublayer
@@ -24,19 +27,34 @@ struct model_form {
     float attention_cap, logit_cap;                     /* x becomes cap tanh(x / cap); 0: it stays */
     float local_base; /* RoPE's base in layers that turn locally, unscaled (Gemma 3) */
     float rope_gain;  /* of cosines and sines: what YaRN and LongRoPE make attention sharper by; 0: 1 */
+    float
+        growth; /* queries are scaled by 1 + growth ln(1 + floor(position / growth_every)) (Ministral 3); 0: they aren't */
+    uint32_t growth_every;
 };
 
 enum layer_rope { LAYER_ROPE_GLOBAL, LAYER_ROPE_LOCAL, LAYER_ROPE_NONE };
 
+struct xielu { /* Huang and Schlag 2024, as Apertus has it; alphas above 0 */
+    float alpha_p, alpha_n, beta, eps;
+};
+
 struct layer_form {
     enum layer_rope rope;
-    bool sees_all; /* whatever the model's window */
+    bool sees_all;      /* whatever the model's window */
+    struct xielu xielu; /* where the model's activation is this */
 };
 
 static inline float
 form_factor(float factor)
 {
     return factor > 0 || factor < 0 ? factor : 1;
+}
+
+/* What a query at a position is scaled by, besides. */
+static inline float
+form_growth(const struct model_form *f, uint32_t position)
+{
+    return f->growth > 0 && f->growth_every > 0 ? 1 + f->growth * logf((float)(1 + position / f->growth_every)) : 1;
 }
 
 #endif

@@ -93,7 +93,9 @@ model_desc_fits(const struct model_desc *d, uint32_t optional, struct err *err)
     for (uint32_t l = 1; l <= d->n_layers; l++)
         if (!layer_fits(d, optional, l, err))
             return false;
-    const struct tensor *bias = &d->final_norm_bias, *of_head = &d->head_bias;
+    const struct tensor *bias = &d->final_norm_bias, *of_head = &d->head_bias, *at = &d->positions;
+    if (tensor_present(at) && (at->data == NULL || at->type != WEIGHT_F32 || at->rows == 0 || at->cols != d->width))
+        return err_set(err, ERR_WORK, "the embedding of positions is no matrix in F32 of the model's width");
     return tensor_fits(&d->final_norm, "output_norm", d->n_layers, true, 1, d->width, err) &&
            tensor_fits(&d->head, "output", d->n_layers, false, d->vocab, d->width, err) &&
            (!tensor_present(bias) || tensor_fits(bias, "bias of output_norm", d->n_layers, true, 1, d->width, err)) &&
@@ -105,9 +107,10 @@ model_desc_plain(const struct model_desc *d, const char *whose, struct err *err)
 {
     const struct model_form *f = &d->form;
     bool plain = f->activation == ACT_SILU && !f->centred && !f->whole_norms && !f->late_norms && !f->parallel &&
-                 !tensor_present(&d->final_norm_bias) && !tensor_present(&d->head_bias);
-    const float scales[] = {f->embedding_scale, f->residual_scale, f->logit_scale, f->attention_scale,
-                            f->attention_cap,   f->logit_cap,      f->local_base,  f->rope_gain};
+                 !tensor_present(&d->positions) && !tensor_present(&d->final_norm_bias) &&
+                 !tensor_present(&d->head_bias);
+    const float scales[] = {f->embedding_scale, f->residual_scale, f->logit_scale, f->attention_scale, f->attention_cap,
+                            f->logit_cap,       f->local_base,     f->rope_gain,   f->growth};
     for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++)
         plain = plain && !(scales[i] > 0 || scales[i] < 0);
     for (uint32_t l = 0; l < d->n_layers && plain; l++) {

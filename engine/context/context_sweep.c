@@ -64,7 +64,8 @@ context_flush(struct context *c)
                 return false;
             n = 0;
         }
-        c->rows[n++] = (struct row){.token = row->token, .slot = c->open[i], .ring = row->ring, .seq = row->seq};
+        c->rows[n++] = (struct row){
+            .token = row->token, .slot = c->open[i], .ring = row->ring, .seq = row->seq, .n_trunk = row->pos + 1};
     }
     return embed(c, n);
 }

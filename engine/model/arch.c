@@ -172,6 +172,13 @@ read_form(struct model_desc *d, const struct arch_source *s, struct err *err)
     return true;
 }
 
+/* What a config.json may leave out: read_whole()'s word for what has to be there where the architecture has no usual value. */
+static uint32_t
+usual(const struct arch_source *s, uint32_t value)
+{
+    return s->names->naming == LAYER_NAMED_HF && value > 0 ? value : UINT32_MAX;
+}
+
 bool
 arch_read_numbers(struct model *m, const struct arch_source *s, struct err *err)
 {
@@ -184,9 +191,9 @@ arch_read_numbers(struct model *m, const struct arch_source *s, struct err *err)
         return err_set(err, ERR_WORK, "%s: is a mixture of %" PRIu32 " experts; only dense models are supported",
                        s->path, experts);
     if (!read_whole(s, ARCH_LAYERS, UINT32_MAX, 1, MOST_LAYERS, &d->n_layers, err) ||
-        !read_whole(s, ARCH_CTX, UINT32_MAX, 1, MOST_CTX, &m->ctx_train, err) ||
+        !read_whole(s, ARCH_CTX, usual(s, s->arch->usual_ctx), 1, MOST_CTX, &m->ctx_train, err) ||
         !read_whole(s, ARCH_WIDTH, UINT32_MAX, 1, MOST_UNITS, &d->width, err) ||
-        !read_whole(s, ARCH_FFN, UINT32_MAX, 1, MOST_UNITS, &d->ffn, err) ||
+        !read_whole(s, ARCH_FFN, usual(s, s->arch->ffn_by_width * d->width), 1, MOST_UNITS, &d->ffn, err) ||
         !read_whole(s, ARCH_VOCAB, tokens != 0 ? tokens : UINT32_MAX, 1, INT32_MAX / 4, &d->vocab, err) ||
         !read_whole(s, ARCH_WINDOW, 0, 0, UINT32_MAX - 1, &d->window, err) || !read_heads(d, s, err) ||
         !read_rope(d, s, err))
@@ -213,7 +220,7 @@ arch_usual_layers(struct model *m, const struct arch *arch, struct layer_desc *l
     for (uint32_t l = 1; l <= m->desc.n_layers; l++) {
         struct layer_form *f = &layers[l - 1].form;
         f->sees_all = window > 0 && is_nth(l, arch->full_every);
-        if (is_nth(l, arch->unrotated_every))
+        if (is_nth(l, arch->unrotated_every) || (arch->traits & ARCH_LEARNED) != 0)
             f->rope = LAYER_ROPE_NONE;
     }
 }

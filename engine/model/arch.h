@@ -13,15 +13,16 @@ struct gguf;
 struct hf_folder;
 
 struct
-    arch_rename { /* what a tensor of a layer is called in Hugging Face's files, without its ending; a list ends with NULL */
+    arch_rename { /* what a tensor of a layer is called, without its ending; of several the first that is there; ends with NULL */
     enum layer_tensor which;
     const char *name;
 };
 
-/* Tensors that others are rows of: q, k and v one under the other, or head by head; gate and up. NULL: they are apart. */
+/* Tensors that others are rows of: q, k and v one under the other, or those of each key-value head with its queries; gate and
+ * up. NULL: they are apart. */
 struct arch_fused {
     const char *qkv, *gate_up;
-    bool by_head;
+    bool by_group;
 };
 
 enum arch_traits {
@@ -32,6 +33,9 @@ enum arch_traits {
     ARCH_WINDOWED = 1 << 4,           /* a config.json's sliding_window counts without use_sliding_window */
     ARCH_WINDOWS_TURN = 1 << 5,       /* layers that see everything don't rotate, if there are others */
     ARCH_LOGITS_DIVIDED = 1 << 6,     /* GGUF's logit_scale, as config.json's logits_scaling, divides */
+    ARCH_LEARNED = 1 << 7,     /* positions are learned: a matrix of them is added to the embedding, nothing rotates */
+    ARCH_COLUMNS = 1 << 8,     /* Hugging Face's matrices of layers lie transposed (GPT-2's Conv1D) */
+    ARCH_MULTI_QUERY = 1 << 9, /* one key-value head, where config.json's multi_query isn't false */
 };
 
 /* An architecture, as data. Zero is what Llama has. */
@@ -44,6 +48,8 @@ struct arch {
     uint32_t lacks;          /* and usual ones that it has not */
     uint32_t usual_head_dim; /* when a config.json doesn't say; 0: width / heads */
     uint32_t usual_window;   /* the same; 0: none */
+    uint32_t usual_ctx;      /* the same; 0: it has to */
+    uint32_t ffn_by_width;   /* the same: so many times the width; 0: it has to */
     unsigned traits;         /* enum arch_traits */
     uint32_t full_every;     /* of layers with windows every nth sees everything, where the file doesn't say; 0: none */
     uint32_t unrotated_every;               /* every nth layer doesn't rotate, where the file doesn't say */
@@ -90,9 +96,10 @@ enum arch_number {
 struct arch_names {
     const char *numbers[ARCH_NUMBERS];         /* NULL: the format has no name for it */
     const char *embedding, *final_norm, *head; /* tensors */
+    const char *positions;                     /* of architectures that learn them */
     const char *layer;                         /* "blk.": a layer's number, a point and the tensor's name follow */
     enum layer_naming naming;                  /* of a layer's tensors */
-    const char *computable[3];                 /* parts of names of tables that needn't be read; may end with NULL */
+    const char *computable[6];                 /* parts of names of tables that needn't be read; may end with NULL */
     const char *where;                         /* "metadata": where numbers stand */
     const char *remedy;                        /* "convert the model again" */
 };
@@ -145,6 +152,10 @@ float *arch_divisors(struct model *, struct err *);
 void arch_usual_layers(struct model *, const struct arch *, struct layer_desc *layers);
 /* What a layer's window says of its rotation, once it is known which layers have one. */
 void arch_rotations(struct model *, const struct arch *, struct layer_desc *layers);
+
+enum { ARCH_XIELU_ALPHA_P, ARCH_XIELU_ALPHA_N, ARCH_XIELU_BETA, ARCH_XIELU_EPS, ARCH_XIELU_NUMBERS };
+/* Of a layer, counted from 0: its numbers as files have them. desc.layers is there, and writable. */
+bool arch_set_xielu(struct model *, uint32_t layer, const double stored[ARCH_XIELU_NUMBERS], struct err *);
 
 /* ---- formats ---- */
 

@@ -37,6 +37,7 @@ static const struct arch_names gguf_names = {
             [ARCH_LOGIT_SCALE] = "logit_scale",
         },
     .embedding = "token_embd.weight",
+    .positions = "position_embd.weight",
     .final_norm = "output_norm.weight",
     .head = "output.weight",
     .layer = "blk.",
@@ -114,15 +115,24 @@ read_f32(const struct reading *r, const char *name, float otherwise, float *out)
 static bool
 read_yarn(const struct reading *r, double factor)
 {
-    float fast, slow, old, gain, sharp = factor > 1 ? (float)(1 + 0.1 * log(factor)) : 1;
+    float fast, slow, old, gain, all, growth, sharp = factor > 1 ? (float)(1 + 0.1 * log(factor)) : 1;
     char key[KEY_SIZE];
     uint32_t before = r->model->ctx_train;
     if (!gguf_get_u32(r->gguf, key_of(r, "rope.scaling.original_context_length", key), before, &before, r->err))
         return false;
     old = (float)before;
     if (!read_f32(r, "rope.scaling.yarn_beta_fast", 32, &fast) ||
-        !read_f32(r, "rope.scaling.yarn_beta_slow", 1, &slow) || !read_f32(r, "rope.scaling.attn_factor", 1, &gain))
+        !read_f32(r, "rope.scaling.yarn_beta_slow", 1, &slow) || !read_f32(r, "rope.scaling.attn_factor", 1, &gain) ||
+        !read_f32(r, "rope.scaling.yarn_log_multiplier", 0, &all) ||
+        !read_f32(r, "attention.temperature_scale", 0, &growth))
         return false;
+    if (!(growth >= 0 && growth <= 1e3f && all >= 0 && all <= 1e3f))
+        return err_set(r->err, ERR_WORK, "%s: the factors of its RoPE scaling 'yarn' make no sense; " REMEDY,
+                       r->model->path);
+    r->model->desc.form.growth = growth;
+    r->model->desc.form.growth_every = before;
+    if (all > 0 && factor > 1) /* what other parts of the model take back */
+        sharp /= 1 + 0.1f * all * logf((float)factor);
     const struct arch_yarn y = {factor, (double)fast, (double)slow, (double)old, (double)(gain * sharp), true};
     return arch_scale_yarn(r->model, &y, r->err);
 }
@@ -206,6 +216,41 @@ read_rope(const struct reading *r)
     return true;
 }
 
+/* A number for each layer, under a name without the architecture's; xIELU's are the only ones. */
+static bool
+read_list(const struct reading *r, const char *key, const struct gguf_value **out)
+{
+    const struct gguf_value *v = *out = gguf_find(r->gguf, key);
+    return (v != NULL && v->type == GGUF_ARRAY && v->count == r->model->desc.n_layers && v->element == GGUF_F32) ||
+           err_set(r->err, ERR_WORK, "%s: metadata '%s' should be a list with a number for each layer; " REMEDY,
+                   r->model->path, key);
+}
+
+/* What of the form has no name in common with a config.json. */
+static bool
+read_form(const struct reading *r)
+{
+    static const char *const names[ARCH_XIELU_NUMBERS] = {"xielu.alpha_p", "xielu.alpha_n", "xielu.beta", "xielu.eps"};
+    struct model_desc *d = &r->model->desc;
+    const struct gguf_value *lists[ARCH_XIELU_NUMBERS];
+    char key[KEY_SIZE];
+    if (!gguf_get_bool(r->gguf, key_of(r, "use_parallel_residual", key), d->form.parallel, &d->form.parallel, r->err))
+        return false;
+    if (d->form.activation != ACT_XIELU)
+        return true;
+    for (size_t i = 0; i < ARCH_XIELU_NUMBERS; i++)
+        if (!read_list(r, names[i], &lists[i]))
+            return false;
+    for (uint32_t l = 0; l < d->n_layers; l++) {
+        double stored[ARCH_XIELU_NUMBERS];
+        for (size_t i = 0; i < ARCH_XIELU_NUMBERS; i++)
+            stored[i] = gguf_number(lists[i], l);
+        if (!arch_set_xielu(r->model, l, stored, r->err))
+            return false;
+    }
+    return true;
+}
+
 /* Which layers have the window, where the file says it: true for those that have. */
 static bool
 read_windows(const struct reading *r)
@@ -247,8 +292,8 @@ arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, s
         return err_set(err, ERR_WORK, "%s: out of memory", m->path);
     const struct reading r = {.model = m, .gguf = g, .arch = arch, .used = used, .err = err};
     m->desc.rope = arch->gguf_rope;
-    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_windows(&r) &&
-              arch_read_tensors(m, &s, gguf_find_tensor(g, gguf_names.head) == NULL, used, err);
+    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_form(&r) &&
+              read_windows(&r) && arch_read_tensors(m, &s, gguf_find_tensor(g, gguf_names.head) == NULL, used, err);
     free(used);
     return ok;
 }

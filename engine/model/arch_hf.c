@@ -5,6 +5,7 @@
 
 #include "engine/base/printable.h"
 #include "engine/model/arch_hf.h"
+#include "engine/model/arch_take.h"
 #include "kernels/tensor.h"
 
 #define REMEDY ARCH_HF_REMEDY
@@ -36,7 +37,8 @@ static const struct arch_names hf_names = {
     .head = "lm_head.weight",
     .layer = "model.layers.",
     .naming = LAYER_NAMED_HF,
-    .computable = {"rotary_emb.inv_freq"},
+    .computable = {"rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", ".attention.bias",
+                   ".attention.masked_bias"},
     .where = "config.json's",
     .remedy = REMEDY,
 };
@@ -48,15 +50,40 @@ static const struct {
     enum arch_number which;
     const char *name;
 } other_names[] = {
-    {ARCH_NORM_EPS, "norm_epsilon"},     {ARCH_NORM_EPS, "norm_eps"},          {ARCH_NORM_EPS, "layer_norm_epsilon"},
-    {ARCH_ROPE_BASE, "rotary_emb_base"}, {ARCH_LOGIT_SCALE, "logits_scaling"},
+    {ARCH_NORM_EPS, "norm_epsilon"},
+    {ARCH_NORM_EPS, "norm_eps"},
+    {ARCH_NORM_EPS, "layer_norm_epsilon"},
+    {ARCH_ROPE_BASE, "rotary_emb_base"},
+    {ARCH_LOGIT_SCALE, "logits_scaling"},
+    {ARCH_LAYERS, "n_layer"},
+    {ARCH_CTX, "n_positions"},
+    {ARCH_WIDTH, "n_embd"},
+    {ARCH_WIDTH, "n_embed"},
+    {ARCH_FFN, "n_inner"},
+    {ARCH_FFN, "ffn_hidden_size"},
+    {ARCH_HEADS, "n_head"},
+    {ARCH_KV_HEADS, "num_kv_heads"},
+    {ARCH_KV_HEADS, "n_head_kv"},
 };
+
+/* Falcon and StarCoder have one head of keys and values whatever else is written, unless it is said that they haven't. */
+static bool
+multi_query(const struct arch_source *s)
+{
+    const struct hf_folder *f = s->file;
+    return (s->arch->traits & ARCH_MULTI_QUERY) != 0 && !cJSON_IsFalse(arch_hf_entry(f->config, "multi_query")) &&
+           !cJSON_IsTrue(arch_hf_entry(f->config, "new_decoder_architecture"));
+}
 
 static enum arch_value
 number(const struct arch_source *s, const char *name, double *out)
 {
     const struct hf_folder *f = s->file;
     const cJSON *v = arch_hf_entry(f->config, name);
+    if (strcmp(name, hf_names.numbers[ARCH_KV_HEADS]) == 0 && multi_query(s)) {
+        *out = 1;
+        return VALUE_WHOLE;
+    }
     if (strcmp(name, hf_names.numbers[ARCH_ROPE_BASE]) == 0) { /* what stands with RoPE's parameters goes before */
         const cJSON *inner = arch_hf_entry(arch_hf_rope(f->config), name);
         v = inner != NULL ? inner : v;
@@ -110,18 +137,33 @@ is_tied(const struct hf_folder *f, const struct arch_source *s)
     return cJSON_IsFalse(tie) ? false : said ? !has_own_head(s) : hf_folder_find(f, s->names->head) == NULL;
 }
 
-/* Llama's names, but for those that the architecture has of its own. */
+static const char *
+behind_point(const char *name)
+{
+    const char *point = name != NULL ? strchr(name, '.') : NULL;
+    return point != NULL ? point + 1 : name;
+}
+
+/* Llama's names, but for those that the architecture has of its own; without what they begin with ("transformer.") where the
+ * folder leaves that out, as some do that hold a model without its head's class. */
 static struct arch_names
-names_of(const struct arch *arch)
+names_of(const struct arch *arch, const struct hf_folder *f)
 {
     struct arch_names n = hf_names;
     const struct arch_names *own = arch->hf_names;
-    if (own == NULL)
-        return n;
-    n.embedding = own->embedding != NULL ? own->embedding : n.embedding;
-    n.final_norm = own->final_norm != NULL ? own->final_norm : n.final_norm;
-    n.head = own->head != NULL ? own->head : n.head;
-    n.layer = own->layer != NULL ? own->layer : n.layer;
+    if (own != NULL) {
+        n.embedding = own->embedding != NULL ? own->embedding : n.embedding;
+        n.positions = own->positions;
+        n.final_norm = own->final_norm != NULL ? own->final_norm : n.final_norm;
+        n.head = own->head != NULL ? own->head : n.head;
+        n.layer = own->layer != NULL ? own->layer : n.layer;
+    }
+    if (hf_folder_find(f, n.embedding) == NULL && hf_folder_find(f, behind_point(n.embedding)) != NULL) {
+        n.embedding = behind_point(n.embedding);
+        n.positions = behind_point(n.positions);
+        n.final_norm = behind_point(n.final_norm);
+        n.layer = behind_point(n.layer);
+    }
     return n;
 }
 
@@ -135,7 +177,7 @@ arch_read_hf(struct model *m, const struct hf_folder *f, struct err *err)
     if (arch == NULL)
         return false;
     snprintf(m->arch, sizeof m->arch, "%s", arch->hf);
-    const struct arch_names names = names_of(arch);
+    const struct arch_names names = names_of(arch, f);
     const struct arch_source s = {.path = f->path,
                                   .arch = arch,
                                   .names = &names,
@@ -147,9 +189,11 @@ arch_read_hf(struct model *m, const struct hf_folder *f, struct err *err)
     bool *used = calloc(s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", f->path);
+    const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
     m->desc.rope = arch->hf_rope;
     bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_hf_form(m, f, arch, err) &&
-              arch_hf_read_rope(m, f, arch, err) && arch_read_tensors(m, &s, is_tied(f, &s), used, err);
+              arch_hf_read_rope(m, f, arch, err) && arch_take_xielu(&taking) &&
+              arch_read_tensors(m, &s, is_tied(f, &s), used, err);
     free(used);
     return ok;
 }

@@ -21,8 +21,9 @@ read_activation(struct model *m, const struct hf_folder *f, struct err *err)
                  {"gelu_fast", ACT_GELU_TANH},
                  {"gelu", ACT_GELU},
                  {"relu2", ACT_RELU_SQUARED},
-                 {"relu_squared", ACT_RELU_SQUARED}};
-    static const char *const keys[] = {"hidden_activation", "hidden_act", "activation_function"};
+                 {"relu_squared", ACT_RELU_SQUARED},
+                 {"xielu", ACT_XIELU}};
+    static const char *const keys[] = {"hidden_activation", "hidden_act", "activation_function", "activation"};
     char shown[40];
     const cJSON *act = NULL;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && act == NULL; i++)
@@ -35,9 +36,9 @@ read_activation(struct model *m, const struct hf_folder *f, struct err *err)
             m->desc.form.activation = known[i].kind;
             return true;
         }
-    return err_set(err, ERR_WORK, "%s: the activation '%s' is not supported; SiLU, GELU and squared ReLU are", f->path,
-                   cJSON_IsString(act) ? printable_line(shown, sizeof shown, act->valuestring, strlen(act->valuestring))
-                                       : "?");
+    return err_set(
+        err, ERR_WORK, "%s: the activation '%s' is not supported; SiLU, GELU, squared ReLU and xIELU are", f->path,
+        cJSON_IsString(act) ? printable_line(shown, sizeof shown, act->valuestring, strlen(act->valuestring)) : "?");
 }
 
 /* What some models of an architecture have, and this program doesn't compute with. */
@@ -49,6 +50,9 @@ refuse_variants(const struct hf_folder *f, struct err *err)
     } variants[] = {{"use_qk_norm", "norms of queries and keys of its own kind"},
                     {"qk_layernorm", "norms of queries and keys of its own kind"},
                     {"clip_qkv", "clipped queries, keys and values"},
+                    {"alibi", "positions told by attention's scores (ALiBi)"},
+                    {"scale_attn_by_inverse_layer_idx", "scores scaled by the layer's number"},
+                    {"add_cross_attention", "attention to another model's states"},
                     {"use_bidirectional_attention", "attention to what is to come"}};
     const cJSON *quant = arch_hf_entry(f->config, "quantization_config"),
                 *kind = cJSON_GetArrayItem(arch_hf_entry(f->config, "architectures"), 0);
@@ -93,9 +97,16 @@ read_scales(struct model *m, const struct hf_folder *f, struct err *err)
                        f->path);
     if (kind != VALUE_MISSING)
         m->desc.form.attention_scale = (float)(1 / sqrt(v));
-    const cJSON *parallel = arch_hf_entry(f->config, "use_parallel_residual");
-    if (cJSON_IsBool(parallel))
-        m->desc.form.parallel = cJSON_IsTrue(parallel);
+    if (cJSON_IsFalse(arch_hf_entry(f->config, "scale_attn_weights")))
+        m->desc.form.attention_scale = 1;
+    static const char *const parallel[] = {"use_parallel_residual", "parallel_attn"};
+    for (size_t i = 0; i < sizeof parallel / sizeof parallel[0]; i++) {
+        const cJSON *said = arch_hf_entry(f->config, parallel[i]);
+        if (cJSON_IsBool(said))
+            m->desc.form.parallel = cJSON_IsTrue(said);
+    }
+    if (cJSON_IsTrue(arch_hf_entry(f->config, "new_decoder_architecture"))) /* Falcon's, whatever else it says */
+        m->desc.form.parallel = true;
     return true;
 }
 

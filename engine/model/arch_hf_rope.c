@@ -77,6 +77,13 @@ scale_yarn(const struct reading *r, double factor)
         !read_real(r, "attention_factor", NAN, &y.gain) || !read_real(r, "mscale", NAN, &scale) ||
         !read_real(r, "mscale_all_dim", NAN, &scale_all))
         return false;
+    double growth;
+    if (!read_real(r, "llama_4_scaling_beta", 0, &growth))
+        return false;
+    if (!(growth >= 0 && growth <= 1e3 && y.old >= 1 && y.old <= UINT32_MAX))
+        return senseless(r, "yarn");
+    r->model->desc.form.growth = (float)growth;
+    r->model->desc.form.growth_every = (uint32_t)y.old;
     const double sharp = factor > 1 ? 0.1 * log(factor) : 0;
     if (isnan(y.gain) && !isnan(scale) && !isnan(scale_all))
         y.gain = (scale * sharp + 1) / (scale_all * sharp + 1);

@@ -1,165 +1,39 @@
-/* A model's tensors: found by name, checked in shape and type, and none left over. */
+/* A model's tensors: which there are of a layer and around the layers, and none left over. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/printable.h"
-#include "engine/model/arch.h"
+#include "engine/model/arch_take.h"
 #include "kernels/tensor.h"
 
 #define NAME_SIZE 96
 
-struct taking {
-    struct model *model;
-    const struct arch_source *source;
-    bool *used; /* (n_tensors) */
-    struct err *err;
-};
-
-/* Where a file doesn't align a tensor even to its elements, a copy that is. */
-static const void *
-aligned_data(const struct taking *t, const struct arch_tensor *found, size_t elements)
-{
-    const size_t size = tensor_block_values(found->type) == 1 ? tensor_block_bytes(found->type) : 1;
-    if ((uintptr_t)found->data % size == 0)
-        return found->data;
-    void *copy = model_take(t->model, elements * size);
-    if (copy == NULL)
-        err_set(t->err, ERR_WORK, "%s: out of memory for a tensor of %zu values", t->source->path, elements);
-    else
-        memcpy(copy, found->data, elements * size);
-    return copy;
-}
-
-/* Rows of a tensor that holds others, too; n = 0: all of it. */
-struct slice_of {
-    uint32_t first, n, all; /* rows, or elements of a vector; `all`: how many the tensor has */
-    uint32_t by_head; /* 0; or rows of each head's part: then every (all / heads) rows begin with another head's */
-    uint32_t heads;
-};
-
-static bool
-found_fits(const struct taking *t, const char *name, const struct arch_tensor *found, uint32_t rows, uint32_t cols)
-{
-    const struct arch_source *s = t->source;
-    if (found->rows == 0)
-        return err_set(t->err, ERR_WORK, "%s: tensor '%s' has more than two dimensions; %s", s->path, name,
-                       s->names->remedy);
-    if (found->cols != cols || found->rows != rows)
-        return err_set(t->err, ERR_WORK,
-                       "%s: tensor '%s' is %" PRIu64 " x %" PRIu64 ", but should be %" PRIu32 " x %" PRIu32 "; %s",
-                       s->path, name, found->cols, found->rows, cols, rows, s->names->remedy);
-    if (found->type == WEIGHT_TYPES)
-        return err_set(t->err, ERR_WORK,
-                       "%s: tensor '%s' is of type %s, which is not supported; F32, F16, BF16, Q8_0, Q4_0 to Q5_1, "
-                       "Q2_K to Q6_K and MXFP4 are",
-                       s->path, name, found->type_name);
-    return true;
-}
-
-/* Every head's rows of `which` out of a tensor where they lie head by head, in memory of the model's. */
-static const void *
-gather_heads(const struct taking *t, const struct arch_tensor *found, const struct slice_of *part, size_t row_bytes)
-{
-    const size_t stride = part->all / part->heads, bytes = part->by_head * row_bytes;
-    unsigned char *to = model_take(t->model, part->heads * bytes);
-    for (uint32_t h = 0; to != NULL && h < part->heads; h++)
-        memcpy(to + h * bytes, found->data + (h * stride + part->first) * row_bytes, bytes);
-    if (to == NULL)
-        err_set(t->err, ERR_WORK, "%s: out of memory for a tensor", t->source->path);
-    return to;
-}
-
-/* A tensor, or a slice of one: rows by cols is what becomes of it. */
-static bool
-take_slice(const struct taking *t, const char *name, uint32_t rows, uint32_t cols, const struct slice_of *part,
-           struct tensor *out)
-{
-    const struct arch_source *s = t->source;
-    struct arch_tensor found;
-    if (!s->tensor(s, name, &found))
-        return err_set(t->err, ERR_WORK, "%s: tensor '%s' is missing; %s", s->path, name, s->names->remedy);
-    const bool whole = part == NULL || part->n == 0, vector = rows == 1 && !whole && part->n == cols;
-    if (!found_fits(t, name, &found, whole || vector ? rows : part->all, vector ? part->all : cols))
-        return false;
-    const uint64_t values = (uint64_t)rows * cols;
-    *out = (struct tensor){.type = found.type, .rows = rows, .cols = cols};
-    const size_t row_bytes = tensor_row_bytes(found.type, vector ? 1 : cols);
-    if (!whole && part->by_head > 0) {
-        out->data = gather_heads(t, &found, part, row_bytes);
-    } else {
-        found.data += whole ? 0 : part->first * row_bytes;
-        out->data = aligned_data(t, &found, (size_t)values);
-        out->mapped = found.mapped && out->data == found.data;
-    }
-    t->used[found.index] = true;
-    t->model->parameters += values;
-    t->model->parameters_of[out->type] += values;
-    t->model->tensors_of[out->type]++;
-    return out->data != NULL;
-}
-
-static bool
-take_tensor(const struct taking *t, const char *name, uint32_t rows, uint32_t cols, struct tensor *out)
-{
-    return take_slice(t, name, rows, cols, NULL, out);
-}
-
-/* A vector, which becomes F32; `add` is added to every number. */
-static bool
-take_vector(const struct taking *t, const char *name, uint32_t n, const struct slice_of *part, float add,
-            struct tensor *out)
-{
-    struct arch_tensor found;
-    if (t->source->tensor(t->source, name, &found) && found.type != WEIGHT_TYPES &&
-        tensor_block_values(found.type) != 1)
-        return err_set(t->err, ERR_WORK, "%s: tensor '%s' is quantised; a vector has to be F32, F16 or BF16; %s",
-                       t->source->path, name, t->source->names->remedy);
-    if (!take_slice(t, name, 1, n, part, out))
-        return false;
-    if (out->type == WEIGHT_F32 && !(add > 0))
-        return true;
-    float *wide = model_take(t->model, n * sizeof *wide);
-    if (wide == NULL)
-        return err_set(t->err, ERR_WORK, "%s: out of memory for tensor '%s'", t->source->path, name);
-    tensor_row(out, 0, wide);
-    for (uint32_t i = 0; i < n; i++)
-        wide[i] += add;
-    *out = (struct tensor){.data = wide, .type = WEIGHT_F32, .rows = 1, .cols = n};
-    return true;
-}
-
-/* A norm without weights is one of ones. */
-static bool
-make_ones(const struct taking *t, uint32_t n, struct tensor *out)
-{
-    float *ones = model_take(t->model, n * sizeof *ones);
-    if (ones == NULL)
-        return err_set(t->err, ERR_WORK, "%s: out of memory for a norm", t->source->path);
-    for (uint32_t i = 0; i < n; i++)
-        ones[i] = 1;
-    *out = (struct tensor){.data = ones, .type = WEIGHT_F32, .rows = 1, .cols = n};
-    return true;
-}
-
 /* ---- a layer's ---- */
 
-static const char *
-own_name(const struct arch_source *s, enum layer_tensor which, char end[LAYER_NAME_SIZE])
+/* The name of a layer's tensor: of several that the architecture has for it the first that is there. */
+static void
+own_name(const struct arch_source *s, uint32_t layer, enum layer_tensor which, char name[NAME_SIZE])
 {
     const struct arch_rename *r = s->names->naming == LAYER_NAMED_HF ? s->arch->renames : s->arch->gguf_renames;
-    for (; r != NULL && r->name != NULL; r++)
+    char end[LAYER_NAME_SIZE];
+    struct arch_tensor found;
+    bool renamed = false, there = false;
+    for (; r != NULL && r->name != NULL && !there; r++)
         if (r->which == which) {
-            snprintf(end, LAYER_NAME_SIZE, "%s.%s", r->name,
+            snprintf(name, NAME_SIZE, "%s%" PRIu32 ".%s.%s", s->names->layer, layer, r->name,
                      layer_tensors[which].kind == LAYER_BIAS ? "bias" : "weight");
-            return end;
+            renamed = true;
+            there = s->tensor(s, name, &found);
         }
-    return layer_tensor_name(end, which, s->names->naming);
+    if (!renamed)
+        snprintf(name, NAME_SIZE, "%s%" PRIu32 ".%s", s->names->layer, layer,
+                 layer_tensor_name(end, which, s->names->naming));
 }
 
 /* Where in a fused tensor, or its bias, a layer's tensor lies; NULL: the architecture has it apart. */
 static const char *
-fused_name(const struct taking *t, enum layer_tensor which, struct slice_of *part)
+fused_name(const struct arch_taking *t, enum layer_tensor which, struct arch_slice *part)
 {
     const struct arch *a = t->source->arch;
     const struct arch_fused *f = t->source->names->naming == LAYER_NAMED_HF ? &a->hf_fused : &a->gguf_fused;
@@ -169,18 +43,16 @@ fused_name(const struct taking *t, enum layer_tensor which, struct slice_of *par
                       : which == LAYER_WK || which == LAYER_BK ? 1
                       : which == LAYER_WV || which == LAYER_BV ? 2
                                                                : -1;
-    *part = (struct slice_of){0};
+    *part = (struct arch_slice){0};
     if (f->qkv != NULL && third >= 0) {
-        *part = (struct slice_of){third == 0   ? 0
-                                  : third == 1 ? q
-                                               : q + kv,
-                                  third == 0 ? q : kv, q + 2 * kv, 0, d->heads};
-        if (f->by_head)
-            *part = (struct slice_of){(uint32_t)third * d->head_dim, q, 3 * q, d->head_dim, d->heads};
+        const uint32_t groups = f->by_group ? d->kv_heads : 1, at = (third > 0 ? q : 0) + (third > 1 ? kv : 0);
+        const uint32_t n = third == 0 ? q : kv;
+        *part = (struct arch_slice){.first = at / groups, .n = n, .all = q + 2 * kv, .groups = groups};
+        part->each = f->by_group ? n / groups : 0;
         return f->qkv;
     }
     if (f->gate_up != NULL && (which == LAYER_GATE || which == LAYER_UP)) {
-        *part = (struct slice_of){which == LAYER_GATE ? 0 : d->ffn, d->ffn, 2 * d->ffn, 0, 0};
+        *part = (struct arch_slice){.first = which == LAYER_GATE ? 0 : d->ffn, .n = d->ffn, .all = 2 * d->ffn};
         return f->gate_up;
     }
     return NULL;
@@ -188,37 +60,41 @@ fused_name(const struct taking *t, enum layer_tensor which, struct slice_of *par
 
 /* What is optional is looked for where the architecture may have it, and only there: elsewhere it is left over. */
 static bool
-take_of_layer(const struct taking *t, uint32_t layer, enum layer_tensor i, struct tensor *out)
+take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, struct tensor *out)
 {
     const struct arch_source *s = t->source;
     const uint32_t bit = 1u << i;
     const bool usual = layer_tensors[i].need != LAYER_OPTIONAL && (s->arch->lacks & bit) == 0;
     const bool needed = usual || (s->arch->needs & bit) != 0, norm = layer_tensors[i].kind == LAYER_NORM;
     struct arch_tensor found;
-    struct slice_of part;
-    char name[NAME_SIZE], end[LAYER_NAME_SIZE];
+    struct arch_slice part;
+    char name[NAME_SIZE];
     uint32_t rows, cols;
     layer_tensor_shape(&t->model->desc, i, &rows, &cols);
     if (norm && layer_tensors[i].need == LAYER_USUAL && (s->arch->traits & ARCH_NORMS_OF_ONES) != 0)
-        return make_ones(t, cols, out);
+        return arch_make_ones(t, cols, out);
     const char *fused = fused_name(t, i, &part);
     if (fused != NULL)
         snprintf(name, sizeof name, "%s%" PRIu32 ".%s.%s", s->names->layer, layer, fused,
                  layer_tensors[i].kind == LAYER_BIAS ? "bias" : "weight");
     if (fused == NULL || !s->tensor(s, name, &found)) { /* some files have them apart all the same */
         part.n = 0;
-        snprintf(name, sizeof name, "%s%" PRIu32 ".%s", s->names->layer, layer, own_name(s, i, end));
+        fused = NULL;
+        own_name(s, layer, i, name);
     }
-    if (!needed && ((s->arch->may & bit) == 0 || !s->tensor(s, name, &found)))
+    if (!needed &&
+        ((s->arch->may & bit) == 0 || !s->tensor(s, name, &found) || (fused == NULL && t->used[found.index])))
         return true;
-    if (layer_tensors[i].kind == LAYER_MATRIX)
-        return take_slice(t, name, rows, cols, &part, out);
+    if (layer_tensors[i].kind == LAYER_MATRIX) {
+        part.columns = s->names->naming == LAYER_NAMED_HF && (s->arch->traits & ARCH_COLUMNS) != 0;
+        return arch_take_slice(t, name, rows, cols, &part, out);
+    }
     const bool less_one = norm && s->names->naming == LAYER_NAMED_HF && (s->arch->traits & ARCH_NORMS_LESS_ONE) != 0;
-    return take_vector(t, name, cols, &part, less_one ? 1 : 0, out);
+    return arch_take_vector(t, name, cols, &part, less_one ? 1 : 0, out);
 }
 
 static bool
-take_layer(const struct taking *t, uint32_t layer, struct layer_desc *out)
+take_layer(const struct arch_taking *t, uint32_t layer, struct layer_desc *out)
 {
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
         if (!take_of_layer(t, layer, i, &out->all[i]))
@@ -228,7 +104,7 @@ take_layer(const struct taking *t, uint32_t layer, struct layer_desc *out)
 
 /* Some converters leave tables that can be computed; anything else would change what the model says. */
 static bool
-refuse_leftovers(const struct taking *t)
+refuse_leftovers(const struct arch_taking *t)
 {
     const struct arch_source *s = t->source;
     const size_t n_computable = sizeof s->names->computable / sizeof s->names->computable[0];
@@ -254,23 +130,42 @@ refuse_leftovers(const struct taking *t)
 
 /* A bias beside a tensor that ends in ".weight", where there is one. */
 static bool
-take_bias(const struct taking *t, const char *of, uint32_t n, struct tensor *out)
+take_bias(const struct arch_taking *t, const char *of, uint32_t n, struct tensor *out)
 {
     struct arch_tensor found;
     char name[NAME_SIZE];
     snprintf(name, sizeof name, "%.*s.bias", (int)(strlen(of) - strlen(".weight")), of);
-    return !t->source->tensor(t->source, name, &found) || take_vector(t, name, n, NULL, 0, out);
+    return !t->source->tensor(t->source, name, &found) || arch_take_vector(t, name, n, NULL, 0, out);
+}
+
+/* What is added to the embedding at each position, where that is learned: in F32, for as many as the context was trained with. */
+static bool
+take_positions(const struct arch_taking *t)
+{
+    struct model *m = t->model;
+    struct tensor found;
+    if ((t->source->arch->traits & ARCH_LEARNED) == 0)
+        return true;
+    if (!arch_take_tensor(t, t->source->names->positions, m->ctx_train, m->desc.width, &found))
+        return false;
+    float *wide = model_take(m, (size_t)found.rows * found.cols * sizeof *wide);
+    if (wide == NULL)
+        return err_set(t->err, ERR_WORK, "%s: out of memory for the embedding of positions", t->source->path);
+    for (uint32_t r = 0; r < found.rows; r++)
+        tensor_row(&found, r, wide + (size_t)r * found.cols);
+    m->desc.positions = (struct tensor){.data = wide, .type = WEIGHT_F32, .rows = found.rows, .cols = found.cols};
+    return true;
 }
 
 static bool
-take_final_norm(const struct taking *t)
+take_final_norm(const struct arch_taking *t)
 {
     const struct arch_source *s = t->source;
     struct model_desc *d = &t->model->desc;
     if ((s->arch->traits & ARCH_NORMS_OF_ONES) != 0)
-        return make_ones(t, d->width, &d->final_norm);
+        return arch_make_ones(t, d->width, &d->final_norm);
     const bool less_one = s->names->naming == LAYER_NAMED_HF && (s->arch->traits & ARCH_NORMS_LESS_ONE) != 0;
-    return take_vector(t, s->names->final_norm, d->width, NULL, less_one ? 1 : 0, &d->final_norm) &&
+    return arch_take_vector(t, s->names->final_norm, d->width, NULL, less_one ? 1 : 0, &d->final_norm) &&
            (!d->form.centred || take_bias(t, s->names->final_norm, d->width, &d->final_norm_bias));
 }
 
@@ -292,11 +187,11 @@ arch_make_layers(struct model *m, const struct arch_source *s, struct err *err)
 bool
 arch_read_tensors(struct model *m, const struct arch_source *s, bool tied, bool *used, struct err *err)
 {
-    const struct taking t = {.model = m, .source = s, .used = used, .err = err};
+    const struct arch_taking t = {.model = m, .source = s, .used = used, .err = err};
     struct model_desc *d = &m->desc;
     struct layer_desc *layers = (struct layer_desc *)d->layers; /* the model's own */
     struct arch_tensor head;
-    if (!take_tensor(&t, s->names->embedding, d->vocab, d->width, &d->embedding))
+    if (!arch_take_tensor(&t, s->names->embedding, d->vocab, d->width, &d->embedding) || !take_positions(&t))
         return false;
     const uint64_t before = m->parameters;
     for (uint32_t l = 0; l < d->n_layers; l++)
@@ -308,7 +203,7 @@ arch_read_tensors(struct model *m, const struct arch_source *s, bool tied, bool 
     m->tied = tied;
     d->head = d->embedding;
     if (!tied)
-        return take_tensor(&t, s->names->head, d->vocab, d->width, &d->head) &&
+        return arch_take_tensor(&t, s->names->head, d->vocab, d->width, &d->head) &&
                take_bias(&t, s->names->head, d->vocab, &d->head_bias) && refuse_leftovers(&t);
     if (s->tensor(s, s->names->head, &head))
         used[head.index] = true; /* a copy */

@@ -34,6 +34,37 @@ static const struct arch_rename neox_names[] = {{LAYER_WO, "attention.dense"},
 static const struct arch_rename hunyuan_names[] = {
     {LAYER_Q_NORM, "self_attn.query_layernorm"}, {LAYER_K_NORM, "self_attn.key_layernorm"}, {LAYER_TENSORS, NULL}};
 
+static const struct arch_rename gpt2_names[] = {
+    {LAYER_ATTN_NORM, "ln_1"},  {LAYER_ATTN_NORM_B, "ln_1"}, {LAYER_WO, "attn.c_proj"}, {LAYER_BO, "attn.c_proj"},
+    {LAYER_FFN_NORM, "ln_2"},   {LAYER_FFN_NORM_B, "ln_2"},  {LAYER_UP, "mlp.c_fc"},    {LAYER_BUP, "mlp.c_fc"},
+    {LAYER_DOWN, "mlp.c_proj"}, {LAYER_BDOWN, "mlp.c_proj"}, {LAYER_TENSORS, NULL}};
+/* The old ones have one norm before both sublayers, or one before each; the large ones two, side by side. */
+static const struct arch_rename falcon_names[] = {{LAYER_ATTN_NORM, "input_layernorm"},
+                                                  {LAYER_ATTN_NORM, "ln_attn"},
+                                                  {LAYER_ATTN_NORM_B, "input_layernorm"},
+                                                  {LAYER_ATTN_NORM_B, "ln_attn"},
+                                                  {LAYER_FFN_NORM, "post_attention_layernorm"},
+                                                  {LAYER_FFN_NORM, "ln_mlp"},
+                                                  {LAYER_FFN_NORM_B, "post_attention_layernorm"},
+                                                  {LAYER_FFN_NORM_B, "ln_mlp"},
+                                                  {LAYER_WO, "self_attention.dense"},
+                                                  {LAYER_BO, "self_attention.dense"},
+                                                  {LAYER_UP, "mlp.dense_h_to_4h"},
+                                                  {LAYER_BUP, "mlp.dense_h_to_4h"},
+                                                  {LAYER_DOWN, "mlp.dense_4h_to_h"},
+                                                  {LAYER_BDOWN, "mlp.dense_4h_to_h"},
+                                                  {LAYER_TENSORS, NULL}};
+/* Where there are two, the first name is the MLP's. */
+static const struct arch_rename falcon_gguf_names[] = {{LAYER_ATTN_NORM, "attn_norm_2"},
+                                                       {LAYER_ATTN_NORM, "attn_norm"},
+                                                       {LAYER_ATTN_NORM_B, "attn_norm_2"},
+                                                       {LAYER_ATTN_NORM_B, "attn_norm"},
+                                                       {LAYER_FFN_NORM, "attn_norm"},
+                                                       {LAYER_FFN_NORM_B, "attn_norm"},
+                                                       {LAYER_TENSORS, NULL}};
+static const struct arch_rename apertus_names[] = {
+    {LAYER_ATTN_NORM, "attention_layernorm"}, {LAYER_FFN_NORM, "feedforward_layernorm"}, {LAYER_TENSORS, NULL}};
+
 static const struct arch_rename seed_gguf_names[] = {{LAYER_FFN_NORM, "post_attention_norm"}, {LAYER_TENSORS, NULL}};
 
 static const struct arch_names phi_ends = {.final_norm = "model.final_layernorm.weight"};
@@ -41,6 +72,13 @@ static const struct arch_names neox_ends = {.embedding = "gpt_neox.embed_in.weig
                                             .final_norm = "gpt_neox.final_layer_norm.weight",
                                             .head = "embed_out.weight",
                                             .layer = "gpt_neox.layers."};
+static const struct arch_names gpt2_ends = {.embedding = "transformer.wte.weight",
+                                            .positions = "transformer.wpe.weight",
+                                            .final_norm = "transformer.ln_f.weight",
+                                            .layer = "transformer.h."};
+static const struct arch_names falcon_ends = {.embedding = "transformer.word_embeddings.weight",
+                                              .final_norm = "transformer.ln_f.weight",
+                                              .layer = "transformer.h."};
 
 /* ---- the table ---- */
 
@@ -115,7 +153,29 @@ static const struct arch architectures[] = {
      .gguf_renames = seed_gguf_names, .may = QKVO_BIAS | LAYER_MLP_BIAS, .usual_head_dim = 128, .usual_eps = 1e-6},
     {.gguf = "ernie4_5", .hf = "ernie4_5", .hf_rope = ROPE_ADJACENT, .usual_head_dim = 128, .usual_eps = 1e-5,
      .traits = ARCH_TIED},
-    {.hf = "hunyuan_v1_dense", .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM, .usual_eps = 1e-5,
+    {.gguf = "gpt2", .hf = "gpt2", .needs = QKVO_BIAS | LAYER_MLP_BIAS | LAYER_NORM_BIAS, .lacks = LAYER_GATED,
+     .usual_eps = 1e-5, .usual_ctx = 1024, .ffn_by_width = 4, .traits = ARCH_LEARNED | ARCH_COLUMNS | ARCH_TIED,
+     .form = {.activation = ACT_GELU_TANH, .centred = true}, .renames = gpt2_names, .hf_names = &gpt2_ends,
+     .hf_fused = {"attn.c_attn", NULL, false}, .gguf_fused = {"attn_qkv", NULL, false}},
+    {.gguf = "starcoder", .hf = "gpt_bigcode", .needs = QKVO_BIAS | LAYER_MLP_BIAS | LAYER_NORM_BIAS,
+     .lacks = LAYER_GATED, .usual_eps = 1e-5, .usual_ctx = 1024, .ffn_by_width = 4,
+     .traits = ARCH_LEARNED | ARCH_MULTI_QUERY | ARCH_TIED, .form = {.activation = ACT_GELU_TANH, .centred = true},
+     .renames = gpt2_names, .hf_names = &gpt2_ends, .hf_fused = {"attn.c_attn", NULL, true},
+     .gguf_fused = {"attn_qkv", NULL, false}},
+    {.gguf = "falcon", .hf = "falcon", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = 1u << LAYER_ATTN_NORM_B, .lacks = LAYER_GATED | 1u << LAYER_FFN_NORM,
+     .may = QKVO_BIAS | LAYER_MLP_BIAS | 1u << LAYER_FFN_NORM | 1u << LAYER_FFN_NORM_B, .usual_eps = 1e-5,
+     .usual_ctx = 2048, .ffn_by_width = 4, .traits = ARCH_MULTI_QUERY | ARCH_TIED,
+     .form = {.activation = ACT_GELU, .centred = true, .parallel = true}, .renames = falcon_names,
+     .gguf_renames = falcon_gguf_names, .hf_names = &falcon_ends,
+     .hf_fused = {"self_attention.query_key_value", NULL, true}, .gguf_fused = {"attn_qkv", NULL, false}},
+    {.gguf = "apertus", .hf = "apertus", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
+     .may = QKVO_BIAS, .lacks = LAYER_GATED, .usual_eps = 1e-5, .usual_ctx = 65536, .form = {.activation = ACT_XIELU},
+     .renames = apertus_names},
+    {.gguf = "mistral3", .hf = "ministral3", .hf_rope = ROPE_HALVES, .usual_head_dim = 128, .usual_eps = 1e-5,
+     .traits = ARCH_WINDOWED},
+    {.hf = "ministral", .hf_rope = ROPE_HALVES, .usual_eps = 1e-6, .usual_window = 4096, .traits = ARCH_WINDOWED},
+    {.gguf = "hunyuan-dense", .hf = "hunyuan_v1_dense", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM, .usual_eps = 1e-5,
      .form = {.late_norms = true}, .renames = hunyuan_names},
     {.gguf = "exaone4", .hf = "exaone4", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
      .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .lacks = LAYER_PRE_NORMS, .usual_eps = 1e-5, .full_every = 4,

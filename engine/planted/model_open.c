@@ -99,7 +99,12 @@ model_positions(const struct model *m, uint32_t ctx, uint32_t sequences)
 static bool
 finish(struct model **out, struct model *m, const struct model_options *options, struct err *err)
 {
-    const uint32_t ctx = model_positions(m, options->ctx, options->sequences);
+    const uint32_t ctx = model_positions(m, options->ctx, options->sequences), learned = m->desc.positions.rows;
+    if (learned > 0 && options->ctx > learned)
+        return err_set(err, ERR_WORK,
+                       "%s: has learned positions up to %" PRIu32 " and knows none beyond; a context (-c) of %" PRIu32
+                       " is too much",
+                       m->path, learned, options->ctx);
     if (options->available != 0 &&
         !memory_fits(m, ctx, options->exact, options->quantize, options->available, options->taken, err))
         return false;

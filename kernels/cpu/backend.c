@@ -59,6 +59,17 @@ cpu_trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_
     return true;
 }
 
+/* Behind the last one that was learned it stays: contexts don't reach there. */
+static void
+add_position(const struct model_desc *d, uint32_t position, float *h)
+{
+    const struct tensor *t = &d->positions;
+    const size_t row = position < t->rows ? position : t->rows - 1;
+    const float *at = (const float *)t->data + row * d->width;
+    for (uint32_t k = 0; k < d->width; k++)
+        h[k] += at[k];
+}
+
 static bool
 cpu_embed(struct store *s, const struct row *rows, size_t n)
 {
@@ -71,6 +82,8 @@ cpu_embed(struct store *s, const struct row *rows, size_t n)
         tensor_row(&d->embedding, (size_t)rows[i].token, h);
         for (uint32_t k = 0; (scale < 1 || scale > 1) && k < d->width; k++)
             h[k] *= scale;
+        if (tensor_present(&d->positions))
+            add_position(d, rows[i].n_trunk + rows[i].n_tail - 1, h);
         settle_embedded(s->weights);
     }
     return true;

@@ -54,20 +54,33 @@ activated(enum activation kind, float x)
     case ACT_GELU_TANH: /* (1 + tanh a) / 2 = 1 / (1 + e^-2a) */
         return x / (1.0f + expf(-1.5957691216057308f * (x + 0.044715f * x * x * x)));
     case ACT_GELU: return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
-    case ACT_RELU_SQUARED: break;
+    case ACT_RELU_SQUARED:
+    case ACT_XIELU: break; /* has numbers of its own */
     }
     return x > 0 ? x * x : x * 0; /* a NAN stays one */
 }
 
-void
-form_activate(const struct cpu_isa *isa, enum activation kind, float *gate, const float *up, size_t n)
+static void
+xielu(const struct xielu *a, float *x, size_t n)
 {
+    for (size_t i = 0; i < n; i++) {
+        const float linear = a->beta * x[i], below = expm1f(x[i] < a->eps ? x[i] : a->eps) - x[i];
+        x[i] = x[i] > 0 ? a->alpha_p * x[i] * x[i] + linear : below * a->alpha_n + linear;
+    }
+}
+
+void
+form_activate(const struct weights *w, uint32_t layer, float *gate, const float *up, size_t n)
+{
+    const enum activation kind = w->desc.form.activation;
     if (kind == ACT_SILU && up != NULL) {
-        isa->swiglu(gate, up, n);
+        w->backend->isa->swiglu(gate, up, n);
         return;
     }
+    if (kind == ACT_XIELU)
+        xielu(&w->layer_forms[layer].xielu, gate, n);
     for (size_t i = 0; i < n; i++)
-        gate[i] = activated(kind, gate[i]) * (up != NULL ? up[i] : 1);
+        gate[i] = (kind == ACT_XIELU ? gate[i] : activated(kind, gate[i])) * (up != NULL ? up[i] : 1);
 }
 
 void

@@ -7,8 +7,8 @@
 
 /* y = the norm of x (n), which may be y. */
 void form_norm(const struct weights *, const struct norm *, const float *x, size_t n, float *y);
-/* gate (n) = act(gate) * up; up NULL: act(gate). */
-void form_activate(const struct cpu_isa *, enum activation, float *gate, const float *up, size_t n);
+/* gate (n) = act(gate) * up; up NULL: act(gate). As layer 1..L has it. */
+void form_activate(const struct weights *, uint32_t layer, float *gate, const float *up, size_t n);
 /* x = cap * tanh(x / cap); a cap of 0 leaves x. */
 void form_cap(float cap, float *x, size_t n);
 

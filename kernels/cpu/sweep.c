@@ -25,6 +25,12 @@ row_at(const struct pass *p, size_t i)
     return &p->sweep->rows[p->active[i]];
 }
 
+static uint32_t
+position_of(const struct row *row)
+{
+    return row->n_trunk + row->n_tail - 1;
+}
+
 static const float *
 hidden_before(const struct worker *w, const void *pass, size_t i)
 {
@@ -142,12 +148,12 @@ project(struct worker *w, const struct pass *p)
     const float scale = d->form.attention_scale > 0 ? d->form.attention_scale : 1.0f / sqrtf((float)dim);
     for (size_t i = 0; i < p->n; i++) {
         const struct row *row = row_at(p, i);
-        const float *turns = turns_of(s, p, i);
+        const float *turns = turns_of(s, p, i), grown = scale * form_growth(&d->form, position_of(row));
         for (size_t h = q.first; h < q.last; h++) {
             float *head = s->q + i * q_width + h * dim;
             finish_head(s, p, turns, m->q_norm, head);
             for (size_t j = 0; j < dim; j++)
-                head[j] *= scale;
+                head[j] *= grown;
         }
         for (size_t h = k.first; h < k.last; h++) {
             float *head = s->k + i * kv_width + h * dim;
@@ -271,7 +277,7 @@ mlp(struct worker *w, const struct pass *p)
     if (gated)
         multiply_biased(w, &m->gate, m->bgate, &x, p->n, part, s->gate);
     for (size_t i = 0; i < p->n && part.first < part.last; i++)
-        form_activate(s->isa, d->form.activation, s->gate + i * d->ffn + part.first,
+        form_activate(s->weights, p->l, s->gate + i * d->ffn + part.first,
                       gated ? s->up + i * d->ffn + part.first : NULL, part.last - part.first);
     worker_barrier(w);
     x = worker_activations(w, p->n, d->ffn, quantised(&m->down), NULL, NULL, NULL, s->gate);
@@ -341,7 +347,7 @@ walk(struct worker *w, const struct sweep *sweep, const struct exit_watch *watch
     const struct model_desc *d = &s->weights->desc;
     const struct range part = worker_share(w, sweep->n);
     for (size_t i = part.first; i < part.last; i++) {
-        const uint32_t position = sweep->rows[i].n_trunk + sweep->rows[i].n_tail - 1;
+        const uint32_t position = position_of(&sweep->rows[i]);
         rope_turns(s->weights, s->weights->rope, position, s->turns + i * d->rope_dims);
         if (d->form.local_base > 0)
             rope_turns(s->weights, s->weights->rope_local, position, s->turns + (s->desc.max_rows + i) * d->rope_dims);

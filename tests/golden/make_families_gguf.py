@@ -39,7 +39,7 @@ def convert(folder):
         copy = pathlib.Path(temp) / folder.name
         shutil.copytree(folder, copy)
         out = ROOT / f"{folder.name}.gguf"
-        if folder.name in ("gemma3-odd", "starcoder2-window"):  # what GGUF has no words for
+        if folder.name in ("gemma3-odd", "starcoder2-window", "falcon-sequential", "ministral"):  # what GGUF has no words for
             return
         sys.argv[1:] = [str(copy), "--outfile", str(out), "--outtype", "f16"]
         converter.main()
@@ -58,9 +58,18 @@ for name in sorted(p.name for p in ROOT.iterdir() if p.is_dir()):
             def with_older_names(self):
                 part = (self.hparams.get("rope_parameters") or {}).get("partial_rotary_factor")
                 self.hparams.setdefault("rotary_pct", part)
+                self.hparams.setdefault("n_ctx", self.hparams.get("n_positions"))
                 parameters(self)
 
             kind.set_gguf_parameters = with_older_names
+            tensors = kind.prepare_tensors
+
+            def with_one_kv_head(self):  # as Falcon's configurations had it before transformers filled it in
+                if self.hparams.get("multi_query") and not self.hparams.get("new_decoder_architecture"):
+                    self.hparams["num_kv_heads"] = 1
+                tensors(self)
+
+            kind.prepare_tensors = with_one_kv_head
             return kind
 
         converter.get_model_class = chosen

@@ -28,6 +28,9 @@ HEAD = dict(head_dim=8)
 PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
 SLIDES = ["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"]
 YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 64}
+GPT = dict(vocab_size=N, n_positions=64, n_embd=24, n_layer=4, n_head=4, bos_token_id=1, eos_token_id=2)
+FALCON = dict(vocab_size=N, hidden_size=32, num_hidden_layers=4, num_attention_heads=4, bos_token_id=1, eos_token_id=2,
+              rope_parameters=PLAIN)
 
 
 def without(d, *names):
@@ -73,25 +76,42 @@ FAMILIES = {  # name: configuration
     "arcee": lambda: tf.ArceeConfig(**BASE, rope_parameters=YARN),
     "seed_oss": lambda: tf.SeedOssConfig(**BASE | HEAD, attention_bias=True, attention_out_bias=False),
     "ernie4_5": lambda: tf.Ernie4_5Config(**BASE | HEAD),
-    "hunyuan": lambda: tf.HunYuanDenseV1Config(**BASE | HEAD, rope_parameters={"rope_type": "dynamic", "alpha": 50.0, "factor": 1.0,
+    "hunyuan": lambda: tf.HunYuanDenseV1Config(**BASE | HEAD | dict(max_position_embeddings=32768), rope_parameters={"rope_type": "dynamic", "alpha": 50.0, "factor": 1.0,
                                                                               "rope_theta": 10000.0}),
     "exaone4": lambda: tf.Exaone4Config(**BASE, sliding_window=6, layer_types=SLIDES),
     "llama-bias": lambda: tf.LlamaConfig(**BASE, attention_bias=True, mlp_bias=True, rope_parameters=PLAIN),
     "qwen2-yarn": lambda: tf.Qwen2Config(**BASE, rope_parameters=YARN),
+    "gpt2": lambda: tf.GPT2Config(**GPT),
+    "gpt_bigcode": lambda: tf.GPTBigCodeConfig(**GPT),
+    "falcon": lambda: tf.FalconConfig(**FALCON),
+    "falcon-new": lambda: tf.FalconConfig(**FALCON, new_decoder_architecture=True, num_kv_heads=2),
+    "falcon-sequential": lambda: tf.FalconConfig(**FALCON, multi_query=False, parallel_attn=False, bias=True),
+    "apertus": lambda: tf.ApertusConfig(**BASE, rope_parameters={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                                                                 "high_freq_factor": 4.0, "original_max_position_embeddings": 64,
+                                                                 "rope_theta": 12000.0}),
+    "ministral3": lambda: tf.Ministral3Config(**BASE | HEAD, rope_parameters=YARN | {
+        "original_max_position_embeddings": 8, "beta_fast": 32.0, "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0,
+        "llama_4_scaling_beta": 0.4}),
+    "ministral": lambda: tf.MinistralConfig(**BASE | HEAD, sliding_window=9, layer_types=SLIDES, rope_parameters=PLAIN),
+    "gpt_neox-sequential": lambda: tf.GPTNeoXConfig(
+        **without(BASE, "num_key_value_heads") | dict(hidden_size=32), rotary_pct=0.25, use_parallel_residual=False,
+        rope_parameters=PLAIN | {"partial_rotary_factor": 0.25}),
 }
 
 
 def parts(model):
     """Final norm and head, whatever the family calls them."""
     base = model.base_model
-    norm = getattr(base, "norm", None) or getattr(base, "final_layernorm", None) or getattr(base, "final_layer_norm", None)
+    norm = getattr(base, "norm", None) or getattr(base, "final_layernorm", None) or getattr(base, "final_layer_norm", None) \
+        or getattr(base, "ln_f", None)
     return norm, model.get_output_embeddings()
 
 
 def write_logits(name, model):
     with torch.no_grad():
         kept = []
-        layer = model.base_model.layers[0].register_forward_hook(
+        layers = getattr(model.base_model, "layers", None) or model.base_model.h
+        layer = layers[0].register_forward_hook(
             lambda module, inputs, output: kept.append(output[0] if isinstance(output, tuple) else output))
         logits = model(torch.tensor([PATH])).logits[0]
         layer.remove()
@@ -127,9 +147,11 @@ def make(name, seed):
     model.save_pretrained(folder)
     for file in folder.iterdir():
         file.chmod(0o644)
-    if name == "gpt_neox":  # as its files say it, which transformers 5 no longer writes
-        text = json.loads((folder / "config.json").read_text())
+    text = json.loads((folder / "config.json").read_text())
+    if name.startswith("gpt_neox"):  # as its files say it, which transformers 5 no longer writes
         (folder / "config.json").write_text(json.dumps(text | {"rotary_pct": 0.25}, indent=2))
+    if name == "falcon":  # as its files don't say it
+        (folder / "config.json").write_text(json.dumps(without(text, "num_kv_heads"), indent=2))
     for file in ("tokenizer.json", "tokenizer_config.json"):
         os.symlink(f"../../models/llama/{file}", folder / file)
     (folder / "generation_config.json").write_text(json.dumps(dict(bos_token_id=1, eos_token_id=2)))

@@ -73,11 +73,13 @@ def randomise(model, seed):
     with torch.no_grad():
         for name, p in model.named_parameters():
             x = torch.randn(p.shape, generator=g, dtype=torch.float64)
-            if "norm" in name:
+            if "norm" in name or (".ln_" in name and name.endswith("weight")):
                 x = 1 + 0.2 * x
+            elif "act_fn" in name:
+                x = 0.3 * x
             elif name.endswith("bias"):
                 x = 0.5 * x
-            elif "embed" not in name:
+            elif "embed" not in name and ".wte." not in name and ".wpe." not in name:
                 x = x * (2 if "q_proj" in name else 1) / p.shape[1] ** 0.5
             p.copy_(x)
 

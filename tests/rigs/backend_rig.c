@@ -101,7 +101,8 @@ rig_add(struct rig *r, int parent, token_t token)
                               .position = parent < 0 ? 0 : r->nodes[parent].position + 1,
                               .slot = (slot_t)r->n,
                               .ring = (uint32_t)r->n};
-    assert_true(r->ops->embed(r->store, &(struct row){.token = token, .slot = node->slot, .ring = node->ring}, 1));
+    const struct row row = {.token = token, .slot = node->slot, .ring = node->ring, .n_trunk = node->position + 1};
+    assert_true(r->ops->embed(r->store, &row, 1));
     return r->n++;
 }
 

@@ -46,6 +46,10 @@ const struct naive_shape cpu_shapes[] = {
     RIG_SHAPE(2, 64, 4, 2, 16, 96, 90, .type = WEIGHT_F16, .rope = ROPE_HALVES, .rope_dims = 8, .lacks = LAYER_GATED,
               .optional = LAYER_NORM_BIAS,
               .form = {.activation = ACT_RELU_SQUARED, .centred = true, .rope_gain = 1.2f}),
+    /* GPT-2's positions, Apertus's activation, Ministral 3's queries */
+    RIG_SHAPE(3, 40, 4, 1, 10, 48, 33, .type = WEIGHT_F16, .lacks = LAYER_GATED, .positions = RIG_NODES, .every = 1,
+              .layer_form = {.rope = LAYER_ROPE_NONE}, .xielu = {0.8f, 1.1f, 0.4f, -1e-6f},
+              .form = {.activation = ACT_XIELU, .growth = 0.4f, .growth_every = 4}),
     RIG_SHAPE(2, 40, 4, 2, 10, 48, 33, .optional = LAYER_QK_NORM, .form = {.activation = ACT_GELU, .late_norms = true}),
 };
 

@@ -101,15 +101,18 @@ capped(double cap, double x)
 }
 
 static double
-activated(enum activation kind, double x)
+activated(enum activation kind, const struct xielu *a, double x)
 {
     switch (kind) {
     case ACT_SILU: return x / (1 + exp(-x));
     case ACT_GELU_TANH: return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
     case ACT_GELU: return 0.5 * x * (1 + erf(x / sqrt(2)));
-    case ACT_RELU_SQUARED: break;
+    case ACT_RELU_SQUARED: return x > 0 ? x * x : 0;
+    case ACT_XIELU: break;
     }
-    return x > 0 ? x * x : 0;
+    const double linear = (double)a->beta * x;
+    return x > 0 ? (double)a->alpha_p * x * x + linear
+                 : (expm1(fmin(x, (double)a->eps)) - x) * (double)a->alpha_n + linear;
 }
 
 /* What a sublayer adds, after a norm of its own if it has one. */
@@ -157,6 +160,25 @@ attend(const struct model_desc *d, const struct layer_form *form, const double *
     }
 }
 
+/* Queries of late positions weigh more. */
+static void
+grow(const struct model_desc *d, double *query, size_t t)
+{
+    for (size_t i = 0; i < (size_t)d->heads * d->head_dim && d->form.growth > 0; i++)
+        query[i] *= 1 + (double)d->form.growth * log(1 + floor((double)t / d->form.growth_every));
+}
+
+static void
+embed(const struct naive_model *m, const struct naive_token *path, size_t n, double *hidden)
+{
+    const size_t width = m->desc.width;
+    const double scale = (double)form_factor(m->desc.form.embedding_scale);
+    for (size_t t = 0; t < n; t++)
+        for (size_t i = 0; i < width; i++)
+            hidden[t * width + i] = m->embedding.at[(size_t)path[t].token * width + i] * scale +
+                                    (m->positions.at != NULL ? m->positions.at[t * width + i] : 0);
+}
+
 bool
 naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t n, uint32_t depth, double *out)
 {
@@ -169,10 +191,7 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
     double *back = x + width, *before = back + width, *query = before + width, *attended = query + qn;
     double *gate = attended + qn, *up = gate + d->ffn;
 
-    for (size_t t = 0; t < n; t++)
-        for (size_t i = 0; i < width; i++)
-            hidden[t * width + i] =
-                m->embedding.at[(size_t)path[t].token * width + i] * (double)form_factor(d->form.embedding_scale);
+    embed(m, path, n, hidden);
     memcpy(out, hidden + (n - 1) * width, width * sizeof *out);
     for (uint32_t l = 1; l <= depth; l++) {
         const struct naive_layer *w = &m->doubles[l - 1];
@@ -192,6 +211,7 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
                 read_stream(d, &w->attn_norm, &w->attn_norm_b, h, x);
                 multiply(m, &w->wq, x, query);
                 finish_heads(d, form, &w->bq, &w->q_norm, query, d->heads, t);
+                grow(d, query, t);
                 attend(d, form, query, keys, values, t + 1, attended);
                 multiply(m, &w->wo, attended, back);
                 add(d, &w->bo, &w->attn_post, back, h);
@@ -207,8 +227,8 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
                     add_bias(&w->bgate, gate);
                 }
                 for (uint32_t i = 0; i < d->ffn; i++)
-                    up[i] = w->gate.at != NULL ? up[i] * activated(d->form.activation, gate[i])
-                                               : activated(d->form.activation, up[i]);
+                    up[i] = w->gate.at != NULL ? up[i] * activated(d->form.activation, &form->xielu, gate[i])
+                                               : activated(d->form.activation, &form->xielu, up[i]);
                 multiply(m, &w->down, up, back);
                 add(d, &w->bdown, &w->ffn_post, back, h);
             }

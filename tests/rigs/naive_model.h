@@ -17,7 +17,9 @@ struct naive_shape {
     struct model_form form;
     uint32_t every; /* layers 1 + every, 1 + 2 every, … have layer_form; 0: none */
     struct layer_form layer_form;
-    bool end_biases; /* of the final norm and the head */
+    struct xielu xielu; /* of all layers */
+    bool end_biases;    /* of the final norm and the head */
+    uint32_t positions; /* that are learned; 0: none */
 };
 
 /* A place on a path: a token and the sublayers that were skipped for it: (L + 1) switches, or NULL. */

@@ -24,8 +24,8 @@ struct naive_model {
     struct model_desc desc;
     struct layer_desc *layers;   /* (n_layers) as a backend sees them */
     struct naive_layer *doubles; /* (n_layers) */
-    struct naive_matrix embedding, final_norm, final_norm_bias, head, head_bias;
-    void *memory[2 * (5 + 16 * LAYER_TENSORS)];
+    struct naive_matrix embedding, positions, final_norm, final_norm_bias, head, head_bias;
+    void *memory[2 * (6 + 16 * LAYER_TENSORS)];
     size_t n_memory;
     uint64_t seed;
     uint32_t n_tensors;

@@ -210,10 +210,13 @@ naive_model_random(const struct naive_shape *s, uint64_t seed)
         m->desc.final_norm_bias = random_tensor(m, WEIGHT_F32, 1, s->width, 0, 0.3, &m->final_norm_bias);
         m->desc.head_bias = random_tensor(m, WEIGHT_F32, 1, s->vocab, 0, 0.3, &m->head_bias);
     }
+    if (s->positions > 0)
+        m->desc.positions = random_tensor(m, WEIGHT_F32, s->positions, s->width, 0, 1, &m->positions);
     for (uint32_t l = 0; l < s->n_layers; l++) {
+        m->layers[l].form.xielu = s->xielu;
         random_layer(m, s, &m->layers[l], &m->doubles[l]);
         if (s->every > 0 && l > 0 && l % s->every == 0)
-            m->layers[l].form = s->layer_form;
+            m->layers[l].form.rope = s->layer_form.rope, m->layers[l].form.sees_all = s->layer_form.sees_all;
     }
     if (m->failed) {
         naive_model_free(m);

@@ -228,7 +228,8 @@ static void
 test_other_forms_give_autoregressive_tokens(void **state)
 {
     (void)state;
-    static const char *const families[] = {"gemma3", "olmo2", "cohere2", "phi", "gpt_neox", "granite"};
+    static const char *const families[] = {"gemma3",   "olmo2",   "cohere2", "phi",
+                                           "gpt_neox", "granite", "gpt2",    "ministral3"};
     const bool all = getenv("SPECSCOPE_LONG") != NULL;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         char path[80];

@@ -1,0 +1,35 @@
+/* Taking a tensor out of a file: found by name, checked in shape and type, whole or as rows of one that holds others too. */
+#ifndef ENGINE_MODEL_ARCH_TAKE_H
+#define ENGINE_MODEL_ARCH_TAKE_H
+
+#include "engine/model/arch.h"
+
+struct arch_taking {
+    struct model *model;
+    const struct arch_source *source;
+    bool *used; /* (n_tensors) */
+    struct err *err;
+};
+
+/* Rows of a tensor that holds others, too; n = 0: all of it. */
+struct arch_slice {
+    uint32_t first, n, all; /* rows, or elements of a vector; `all`: how many the tensor has */
+    uint32_t each;   /* 0; or rows of each group's part: then every (all / groups) rows begin with another group's */
+    uint32_t groups; /* heads of keys and values, with their queries */
+    bool columns;    /* it lies transposed: what are rows here are its columns */
+};
+
+/* A tensor, or a slice of one (NULL: all of it): rows by cols is what becomes of it. Stays in the file where it can. */
+bool arch_take_slice(const struct arch_taking *, const char *name, uint32_t rows, uint32_t cols,
+                     const struct arch_slice *part, struct tensor *out);
+bool arch_take_tensor(const struct arch_taking *, const char *name, uint32_t rows, uint32_t cols, struct tensor *out);
+/* A vector, which becomes F32; `add` is added to every number. */
+bool arch_take_vector(const struct arch_taking *, const char *name, uint32_t n, const struct arch_slice *part,
+                      float add, struct tensor *out);
+/* A norm without weights is one of ones. */
+bool arch_make_ones(const struct arch_taking *, uint32_t n, struct tensor *out);
+
+/* Of a folder: the numbers of every layer's xIELU, where the model's activation is that. */
+bool arch_take_xielu(const struct arch_taking *);
+
+#endif
