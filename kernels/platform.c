@@ -74,6 +74,16 @@ platform_dup_onto(int from, int onto)
 #endif
 }
 
+struct timespec
+platform_modified(const struct stat *about)
+{
+#if defined(__APPLE__)
+    return about->st_mtimespec;
+#else
+    return about->st_mtim;
+#endif
+}
+
 /* ---- memory ---- */
 
 void

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
+#include <time.h>
 
 /* The path of the running program, links followed; false: the system doesn't tell. */
 bool platform_program(char *out, size_t n);
@@ -16,6 +18,8 @@ int platform_nameless_file(void);
 int platform_dup_onto(int from, int onto);
 /* The mapping is large and will be read over and over: a wish for huge pages. */
 void platform_wish_huge(void *at, size_t bytes);
+/* When a file was last written. */
+struct timespec platform_modified(const struct stat *);
 /* A condition whose waits end by the monotonic clock, and such a wait (0, ETIMEDOUT or another errno). */
 void platform_condition_open(pthread_cond_t *);
 int platform_condition_wait(pthread_cond_t *, pthread_mutex_t *, uint64_t until_us);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include "engine/base/platform.h"
 #include "traces/run_json.h"
 #include "traces/schema.h"
 
@@ -31,7 +32,7 @@ growth_begin(struct growth *g, int folder_fd, uint64_t now_us)
     if (facts(folder_fd, RUN_JSON, &run)) {
         g->run = run.st_ino;
         g->run_bytes = run.st_size;
-        g->written = run.st_mtim;
+        g->written = platform_modified(&run);
     }
 }
 
@@ -50,13 +51,14 @@ growth_look(struct growth *g, int folder_fd, const char *folder, uint64_t now_us
     if (bytes < g->bytes)
         return err_set(err, ERR_WORK, "%s: the trace that was followed was cut, perhaps by another run; open it anew",
                        folder);
-    *changed = run.st_ino != g->run || run.st_size != g->run_bytes || run.st_mtim.tv_sec != g->written.tv_sec ||
-               run.st_mtim.tv_nsec != g->written.tv_nsec;
+    *changed = run.st_ino != g->run || run.st_size != g->run_bytes ||
+               platform_modified(&run).tv_sec != g->written.tv_sec ||
+               platform_modified(&run).tv_nsec != g->written.tv_nsec;
     if (bytes > g->bytes || *changed)
         g->still_since = now_us;
     g->bytes = bytes;
     g->run = run.st_ino;
     g->run_bytes = run.st_size;
-    g->written = run.st_mtim;
+    g->written = platform_modified(&run);
     return true;
 }

@@ -42,7 +42,10 @@ macro(struct writer *w, const char *name, const char *text, size_t len, const ch
 {
     end_line(w);
     const char *guard = strchr(".,;:()", text[0]) != NULL ? "\\&" : ""; /* punctuation that is the argument itself */
-    printf(".%s %s%.*s%s%.*s\n", name, guard, (int)len, text, n_after > 0 ? " " : "", (int)n_after, after);
+    printf(".%s %s", name, guard);
+    for (size_t i = 0; i < len; i++) /* a quote that is only that would hold words together, and be gone */
+        fputs(text[i] == '"' ? "\\(dq" : (char[2]){text[i]}, stdout);
+    printf("%s%.*s\n", n_after > 0 ? " " : "", (int)n_after, after);
 }
 
 /* One word, or one `literal of several`; returns what follows it. */
@@ -50,6 +53,13 @@ static const char *
 word(struct writer *w, const char *text, const char *argument)
 {
     size_t len = strcspn(text, " ");
+    if (text[0] == '(' && text[1] == '`') { /* the macro's line begins with what stands before it */
+        const char *end = strchr(text + 2, '`');
+        const size_t n_after = strcspn(end + 1, " ");
+        end_line(w);
+        printf(".Ql ( %.*s%s%.*s\n", (int)(end - text - 2), text + 2, n_after > 0 ? " " : "", (int)n_after, end + 1);
+        return end + 1 + n_after;
+    }
     if (text[0] == '`' || (text[0] == '\'' && memchr(text + 1, '\'', len - 1) != NULL)) {
         const char *end = strchr(text + 1, text[0]);
         const size_t n_after = strcspn(end + 1, " ");
@@ -126,7 +136,7 @@ options_manual(void)
     puts("Every command has\n.Fl h , -help\nand\n.Fl V , -version .\n.Ss The scope, run, replay, bench");
     print_list(first, generate, 0);
     for (size_t i = 0; i < n_command_rows; i++)
-        if ((command_rows[i].command & (first | COMMAND_COMPLETIONS | COMMAND_TRAIN)) == 0) {
+        if ((command_rows[i].command & (first | COMMAND_COMPLETIONS | COMMAND_TRAIN | COMMAND_MODELS)) == 0) {
             printf(".Ss %s\n", command_rows[i].name);
             print_list(command_rows[i].command, 0, first);
         }

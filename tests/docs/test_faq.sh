@@ -1,0 +1,23 @@
+#!/bin/sh
+# The commands of docs/faq.md work, and print what it says is to be read there. Each is given fewer tokens than the page has;
+# SPECSCOPE_LONG=1 runs them as they stand.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+FAQ=docs/faq.md
+SHORT="-n 2 --repeat 1"
+[ -z "${SPECSCOPE_LONG:-}" ] || SHORT=
+sed -n '/^```$/,/^```$/s/^specscope //p' $FAQ >"$TMP/commands"
+check "there are commands" [ "$(wc -l <"$TMP/commands")" -ge 8 ]
+while read -r line; do
+    more=
+    case $line in *--steps*) more=${SHORT:+$TINY} ;; bench*) more=$SHORT ;; esac # a small model has smaller steps
+    sh -c "'$PROGRAM' $line $more" >"$TMP/out" 2>"$TMP/err" </dev/null
+    status=$?
+    check "specscope $line" [ $status -eq 0 ]
+    cat "$TMP/out" "$TMP/err" >>"$TMP/all"
+done <"$TMP/commands"
+for word in 'x ar' '+-' lossless modelled meas/mod accept tok/round discard 'all in' 'verify  8 rows' 'probe, against a layer' ρ draft heads \
+    verify probes waited learned 'best layerskip'; do
+    check "'$word' is printed" grep -qF -e "$word" "$TMP/all"
+done
+finish

@@ -1,0 +1,35 @@
+#!/bin/sh
+# What only Linux has is asked for in kernels/platform*.c, or is looked for in files that may be missing. Speaks TAP. And the
+# texts for other systems' packagers can be read by them, where their programs are here; versions are one.
+# usage: tests/structure/test_platform.sh [TREE]
+cd "${1:-$(dirname "$0")/../..}" || exit 1
+. tests/structure/report.sh
+# Calls, constants and headers of Linux or its C library that macOS and the BSDs lack. Instruction sets ask the processor's way.
+LINUX='memfd_create|dup3|pipe2|accept4|eventfd|signalfd|timerfd|epoll_|inotify_|sched_(get|set)affinity|CPU_COUNT|pthread_condattr_setclock|pthread_(get|set)affinity_np|pthread_barrier_|sem_timedwait|MADV_(HUGEPAGE|POPULATE)|MAP_(POPULATE|HUGETLB|STACK)|O_(TMPFILE|PATH|DIRECT)\b|renameat2|copy_file_range|sendfile|splice|fallocate|mremap|prctl|getauxval|secure_getenv|get_nprocs|strchrnul|mempcpy|qsort_r|program_invocation|canonicalize_file_name|\bst_[acm]tim\b|sys/(sysinfo|epoll|eventfd|auxv|prctl|syscall)\.h|linux/|__linux__|__APPLE__|__GLIBC__'
+# shellcheck disable=SC2046 # a list
+found=$(sources cli engine kernels policies traces tui |
+    grep -vE '^kernels/(platform|platform_facts)\.c$|^kernels/cuda/|^kernels/cublas/|^kernels/cpu/(amx|neondot)\.c$' |
+    xargs grep -nE "$LINUX" | grep -vE '^[^:]*:[0-9]*: ?\*|/\*.*('"$LINUX"')')
+result "what is Linux's own stands in kernels/platform.c" "$found"
+result "and is found where it stands" "$(grep -qE "$LINUX" kernels/platform.c || echo "  nothing there")"
+
+version=$(sed -n 's/^VERSION := //p' Makefile)
+result "packages are of the Makefile's version" "$(for file in debian/changelog packaging/specscope.rb packaging/flake.nix; do
+    grep -qF "$version" "$file" || echo "  $file is not of $version"
+done)"
+readable() { # program, sentence, command
+    if command -v "$1" >/dev/null 2>&1; then
+        result "$2" "$(sh -c "$3" 2>&1 || echo "  it ends with $?")"
+    else
+        echo "ok - $2 # SKIP there is no $1"
+    fi
+}
+readable ruby "the Homebrew formula is Ruby" "ruby -c packaging/specscope.rb >/dev/null"
+readable nix-instantiate "the flake is Nix" "nix-instantiate --parse packaging/flake.nix >/dev/null 2>&1"
+readable mandoc "the manual is mdoc without a fault" "mandoc -T lint -W warning docs/specscope.1"
+result "in the manual no macro takes a quote for its own" "$(grep -nE '^\.(Ql|Sq|Ar|Pa|Dl|Ic|Cm) .*"' docs/specscope.1)"
+example='{"policy": "layerskip", "set": ["gamma=6"], "theme": "light"}'
+for renderer in "groff -mdoc -Tutf8 -rLL=300n -ww" "mandoc -Tutf8 -Owidth=300"; do
+    readable "${renderer%% *}" "${renderer%% *} shows the manual's quotes" "$renderer docs/specscope.1 | col -bx | grep -qF '$example'"
+done
+exit $status
