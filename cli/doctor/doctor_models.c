@@ -56,7 +56,7 @@ look_at(void *user, const char *name, const char *path)
     struct model *m;
     (void)name;
     s->n++;
-    if (!model_open_with(&m, path, &(struct model_options){0}, NULL))
+    if (!model_open_with(&m, path, &(struct model_options){.glance = true}, NULL))
         return true;
     s->run++;
     s->fit += memory_of_run(m, m->ctx_train, false) <= memory_available();

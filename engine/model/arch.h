@@ -11,6 +11,7 @@
 
 struct gguf;
 struct hf_folder;
+struct packed;
 
 struct
     arch_rename { /* what a tensor of a layer is called, without its ending; of several the first that is there; ends with NULL */
@@ -159,8 +160,9 @@ bool arch_set_xielu(struct model *, uint32_t layer, const double stored[ARCH_XIE
 
 /* ---- formats ---- */
 
-/* Everything but name, hash and tokenizer, whose size is in desc.vocab. */
+/* Everything but name, hash and tokenizer, whose size is in desc.vocab. What a folder has packed is unpacked beforehand
+ * (packed.h); NULL: nothing is. */
 bool arch_read_gguf(struct model *, const struct gguf *, const struct arch *, struct err *);
-bool arch_read_hf(struct model *, const struct hf_folder *, struct err *);
+bool arch_read_hf(struct model *, const struct hf_folder *, const struct packed *, struct err *);
 
 #endif

@@ -66,11 +66,23 @@ static const struct {
     {ARCH_KV_HEADS, "n_head_kv"},
 };
 
+/* What a source reads: a folder, and what of it is unpacked. */
+struct hf_source {
+    const struct hf_folder *folder;
+    const struct packed *packed; /* or NULL */
+};
+
+static const struct hf_folder *
+folder_of(const struct arch_source *s)
+{
+    return ((const struct hf_source *)s->file)->folder;
+}
+
 /* Falcon and StarCoder have one head of keys and values whatever else is written, unless it is said that they haven't. */
 static bool
 multi_query(const struct arch_source *s)
 {
-    const struct hf_folder *f = s->file;
+    const struct hf_folder *f = folder_of(s);
     return (s->arch->traits & ARCH_MULTI_QUERY) != 0 && !cJSON_IsFalse(arch_hf_entry(f->config, "multi_query")) &&
            !cJSON_IsTrue(arch_hf_entry(f->config, "new_decoder_architecture"));
 }
@@ -78,7 +90,7 @@ multi_query(const struct arch_source *s)
 static enum arch_value
 number(const struct arch_source *s, const char *name, double *out)
 {
-    const struct hf_folder *f = s->file;
+    const struct hf_folder *f = folder_of(s);
     const cJSON *v = arch_hf_entry(f->config, name);
     if (strcmp(name, hf_names.numbers[ARCH_KV_HEADS]) == 0 && multi_query(s)) {
         *out = 1;
@@ -97,8 +109,13 @@ number(const struct arch_source *s, const char *name, double *out)
 static bool
 tensor(const struct arch_source *s, const char *name, struct arch_tensor *out)
 {
-    const struct hf_folder *f = s->file;
+    const struct hf_folder *f = folder_of(s);
+    const struct arch_tensor *unpacked = packed_find(((const struct hf_source *)s->file)->packed, name);
     const struct safetensor *const *at = hf_folder_find(f, name), *t;
+    if (unpacked != NULL) {
+        *out = *unpacked;
+        return true;
+    }
     if (at == NULL)
         return false;
     t = *at;
@@ -111,7 +128,7 @@ tensor(const struct arch_source *s, const char *name, struct arch_tensor *out)
 static void
 tensor_name(const struct arch_source *s, size_t index, const char **name, size_t *len)
 {
-    const struct hf_folder *f = s->file;
+    const struct hf_folder *f = folder_of(s);
     *name = f->tensors[index]->name;
     *len = strlen(*name);
 }
@@ -132,9 +149,10 @@ has_own_head(const struct arch_source *s)
 static bool
 is_tied(const struct hf_folder *f, const struct arch_source *s)
 {
+    struct arch_tensor head;
     const cJSON *tie = arch_hf_entry(f->config, "tie_word_embeddings");
     const bool said = cJSON_IsBool(tie) ? cJSON_IsTrue(tie) : (s->arch->traits & ARCH_TIED) != 0;
-    return cJSON_IsFalse(tie) ? false : said ? !has_own_head(s) : hf_folder_find(f, s->names->head) == NULL;
+    return cJSON_IsFalse(tie) ? false : said ? !has_own_head(s) : !s->tensor(s, s->names->head, &head);
 }
 
 static const char *
@@ -168,7 +186,7 @@ names_of(const struct arch *arch, const struct hf_folder *f)
 }
 
 bool
-arch_read_hf(struct model *m, const struct hf_folder *f, struct err *err)
+arch_read_hf(struct model *m, const struct hf_folder *f, const struct packed *packed, struct err *err)
 {
     const cJSON *type = arch_hf_entry(f->config, "model_type");
     if (!cJSON_IsString(type))
@@ -178,10 +196,11 @@ arch_read_hf(struct model *m, const struct hf_folder *f, struct err *err)
         return false;
     snprintf(m->arch, sizeof m->arch, "%s", arch->hf);
     const struct arch_names names = names_of(arch, f);
+    const struct hf_source file = {f, packed};
     const struct arch_source s = {.path = f->path,
                                   .arch = arch,
                                   .names = &names,
-                                  .file = f,
+                                  .file = &file,
                                   .n_tensors = f->n_tensors,
                                   .number = number,
                                   .tensor = tensor,
@@ -189,6 +208,8 @@ arch_read_hf(struct model *m, const struct hf_folder *f, struct err *err)
     bool *used = calloc(s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", f->path);
+    if (packed != NULL)
+        memcpy(used, packed->pieces, s.n_tensors * sizeof *used);
     const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
     m->desc.rope = arch->hf_rope;
     bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_hf_form(m, f, arch, err) &&

@@ -6,6 +6,7 @@
 
 #include "engine/model/arch.h"
 #include "engine/model/hf_folder.h"
+#include "engine/model/packed.h"
 
 #define ARCH_HF_REMEDY "fetch the folder again"
 

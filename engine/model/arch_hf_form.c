@@ -54,8 +54,7 @@ refuse_variants(const struct hf_folder *f, struct err *err)
                     {"scale_attn_by_inverse_layer_idx", "scores scaled by the layer's number"},
                     {"add_cross_attention", "attention to another model's states"},
                     {"use_bidirectional_attention", "attention to what is to come"}};
-    const cJSON *quant = arch_hf_entry(f->config, "quantization_config"),
-                *kind = cJSON_GetArrayItem(arch_hf_entry(f->config, "architectures"), 0);
+    const cJSON *kind = cJSON_GetArrayItem(arch_hf_entry(f->config, "architectures"), 0);
     if (cJSON_IsString(kind) &&
         (strcasestr(kind->valuestring, "eagle") != NULL || strcasestr(kind->valuestring, "medusa") != NULL))
         return err_set(err, ERR_WORK, "%s: holds heads that draft for another model (EAGLE, Medusa), and no model",
@@ -66,23 +65,13 @@ refuse_variants(const struct hf_folder *f, struct err *err)
             "%s: its weights are quantised as MLX has it, which is not supported; take the folder in BF16 or F16, "
             "or a GGUF file",
             f->path);
-    char shown[40];
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
         const cJSON *v = arch_hf_entry(f->config, variants[i].key);
         if (v != NULL && !cJSON_IsFalse(v))
             return err_set(err, ERR_WORK, "%s: has %s (%s), which is not supported", f->path, variants[i].what,
                            variants[i].key);
     }
-    if (quant == NULL)
-        return true;
-    const cJSON *method = arch_hf_entry(quant, "quant_method");
-    return err_set(err, ERR_WORK,
-                   "%s: its weights are quantised with '%s', which is not supported; take the folder in BF16 or "
-                   "F16, or a GGUF file",
-                   f->path,
-                   cJSON_IsString(method)
-                       ? printable_line(shown, sizeof shown, method->valuestring, strlen(method->valuestring))
-                       : "?");
+    return true;
 }
 
 /* ---- scales ---- */

@@ -75,6 +75,14 @@ left_in_file(const struct model *m, bool exact)
     return exact ? values * sizeof(float) : tensor_held_bytes(t->type, values);
 }
 
+/* What was unpacked stays where backends make a copy: of blocks, and of all but F32 if exact. */
+static uint64_t
+beside(const struct model *m, enum weight_type t, bool exact)
+{
+    const bool copied = exact ? t != WEIGHT_F32 : tensor_block_values(t) > 1;
+    return copied ? tensor_held_bytes(t, m->unpacked_of[t]) : 0;
+}
+
 uint64_t
 model_weight_bytes(const struct model *m, bool exact, bool quantize)
 {
@@ -85,6 +93,7 @@ model_weight_bytes(const struct model *m, bool exact, bool quantize)
         const bool changes = quantize && tensor_block_values(t) == 1;
         bytes += exact ? m->parameters_of[t] * sizeof(float) : changes ? small : own;
         bytes += changes ? small : 0; /* the model's, beside the backend's */
+        bytes += beside(m, t, exact);
     }
     return quantize ? bytes : bytes - left_in_file(m, exact);
 }

@@ -18,12 +18,15 @@ struct model {
     uint64_t file_bytes, parameters;
     uint64_t parameters_of[WEIGHT_TYPES]; /* how many of them are stored in each type */
     uint32_t tensors_of[WEIGHT_TYPES];
-    uint32_t ctx_train;     /* 0: a vocabulary that doesn't say */
-    bool tied;              /* the head is the embedding */
-    bool quantized;         /* to Q8_0 while it was opened */
-    bool vocabulary_only;   /* no weights: desc has nothing but vocab, and nothing can be run */
-    double rho;             /* parameters of the head / parameters of a layer */
-    struct model_desc desc; /* tensors point into the mapped file, or into memory of the model's own */
+    const char *packing; /* "GPTQ": as what a folder had packed it; or NULL */
+    uint64_t
+        unpacked_of[WEIGHT_TYPES]; /* how many of them are in memory of the model's own, unpacked from a folder's */
+    uint32_t ctx_train;            /* 0: a vocabulary that doesn't say */
+    bool tied;                     /* the head is the embedding */
+    bool quantized;                /* to Q8_0 while it was opened */
+    bool vocabulary_only;          /* no weights: desc has nothing but vocab, and nothing can be run */
+    double rho;                    /* parameters of the head / parameters of a layer */
+    struct model_desc desc;        /* tensors point into the mapped file, or into memory of the model's own */
     struct tokenizer *tokenizer;
     struct gguf *file;               /* owns the map; one of these, */
     struct hf_folder *folder;        /* the other is NULL */

@@ -34,7 +34,7 @@ model_look(struct model_look *look, const char *path, uint64_t available)
     struct model *m;
     struct err err = {0};
     *look = (struct model_look){0};
-    if (!model_open_with(&m, path, &(struct model_options){0}, &err)) {
+    if (!model_open_with(&m, path, &(struct model_options){.glance = true}, &err)) {
         say_why(look, path, &err);
         return;
     }

@@ -12,6 +12,7 @@
 #include "engine/model/hf_folder.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_hash.h"
+#include "engine/model/packed.h"
 #include "engine/planted/folder_templates.h"
 #include "engine/planted/planted.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -301,7 +302,16 @@ read_folder(struct model *m, const struct model_options *options, struct err *er
         m->desc.vocab = tokenizer_size(m->tokenizer);
         return read_stop_tokens(m, err);
     }
-    if (!arch_read_hf(m, f, err) || !read_tokenizer(m, err))
+    struct packed_options unpacking = {.exact = options->exact, .glance = options->glance};
+    unpacking.room = options->available == 0               ? UINT64_MAX
+                     : options->available > options->taken ? options->available - options->taken
+                                                           : 0;
+    struct packed *packed;
+    if (!packed_open(&packed, m, f, &unpacking, err))
+        return false;
+    const bool ok = arch_read_hf(m, f, packed, err) && read_tokenizer(m, err);
+    packed_close(packed);
+    if (!ok)
         return false;
     return check_vocabulary(m, err) && read_stop_tokens(m, err);
 }

@@ -45,7 +45,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         safetensors_parse(&file, "fuzz/model.safetensors", bytes, len, &err)) {
         if (hf_folder_parse(&folder, "fuzz", (const char *)data + 1, size - 1, NULL, 0, file, &err)) {
             m->folder = folder;
-            if (arch_read_hf(m, folder, &err) && model_quantize(m, &err))
+            if (arch_read_hf(m, folder, NULL, &err) && model_quantize(m, &err))
                 check_model(m);
             else
                 MUST(err.kind != ERR_NONE && err.text[0] != '\0');

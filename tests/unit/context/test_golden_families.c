@@ -16,6 +16,7 @@
 #include "tests/rigs/golden_logits.h"
 
 #define FOLDER "tests/golden/families/"
+#define PACKED "tests/golden/packed/"
 
 static const char *const families[] = {"gemma",       "gemma2",     "gemma3",     "gemma3-odd",
                                        "phi3",        "phi3-long",  "smollm3",    "olmo",
@@ -87,12 +88,40 @@ test_every_familys_gguf_file_gives_the_same_logits(void **state)
     assert_true(there > 0);
 }
 
+static const char *const packed[] = {"fp8-block",  "fp8-tensor", "fp8-channel", "gptq",      "gptq-zeros",
+                                     "gptq-order", "gptq-8",     "awq",         "compressed"};
+
+/* Opened for exact computing nothing is rounded; otherwise no more than F16 rounds. */
+static void
+test_packed_folders_give_the_logits_of_what_they_mean(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++) {
+        char path[80], text[80];
+        snprintf(path, sizeof path, PACKED "%s", packed[i]);
+        snprintf(text, sizeof text, PACKED "%s.txt", packed[i]);
+        golden_read(&golden, text);
+        for (int exact = 0; exact < 2; exact++) {
+            struct model *m;
+            struct err err = {.kind = ERR_NONE};
+            if (!model_open_with(&m, path, &(struct model_options){.exact = exact}, &err))
+                fail_msg("%s", err.text);
+            const double error = golden_error(m, &golden, "reference", true),
+                         fast = golden_error(m, &golden, NULL, exact);
+            print_message("%s: %s: %.2g, %.2g\n", packed[i], m->types, error, fast);
+            assert_true(error < (exact ? 1e-5 : 2e-3) && fast < (exact ? 1e-5 : 5e-2));
+            model_close(m);
+        }
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_familys_folder_gives_the_logits_of_transformers),
         cmocka_unit_test(test_every_familys_gguf_file_gives_the_same_logits),
+        cmocka_unit_test(test_packed_folders_give_the_logits_of_what_they_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

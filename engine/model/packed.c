@@ -1,0 +1,285 @@
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/printable.h"
+#include "engine/model/arch_hf.h"
+#include "engine/model/memory.h"
+#include "engine/model/packed_internal.h"
+#include "kernels/tensor.h"
+
+#define NAME_SIZE 256
+
+/* ---- what the pieces of a weight share ---- */
+
+bool
+packed_refuse(const struct packed_job *j, const char *why)
+{
+    char shown[96];
+    return err_set(j->err, ERR_WORK, "%s: '%s' %s; fetch the folder again", j->folder->path,
+                   printable_line(shown, sizeof shown, j->stem, (size_t)j->stem_len), why);
+}
+
+const struct safetensor *
+packed_piece(const struct packed_job *j, const char *ending)
+{
+    char name[NAME_SIZE];
+    const int n = snprintf(name, sizeof name, "%.*s.%s", j->stem_len, j->stem, ending);
+    const struct safetensor *const *at = n < 0 || n >= (int)sizeof name ? NULL : hf_folder_find(j->folder, name);
+    return at == NULL ? NULL : *at;
+}
+
+void
+packed_reals(const struct safetensor *t, size_t first, size_t n, float *out)
+{
+    tensor_blocks(t->type, t->data + first * tensor_block_bytes(t->type), n, out);
+}
+
+/* ---- quantization_config ---- */
+
+static bool
+refuse_way(const struct hf_folder *f, const char *what, struct err *err)
+{
+    return err_set(
+        err, ERR_WORK,
+        "%s: its weights are packed as %s, which is not supported; FP8, GPTQ and AWQ of 4 or 8 bits are; take "
+        "the folder in BF16 or F16, or a GGUF file",
+        f->path, what);
+}
+
+static uint32_t
+number_or(const cJSON *o, const char *name, const char *other, uint32_t otherwise)
+{
+    double v = 0;
+    const cJSON *entry = arch_hf_entry(o, name);
+    if (entry == NULL && other != NULL)
+        entry = arch_hf_entry(o, other);
+    return arch_hf_kind(entry, &v) == VALUE_WHOLE && v >= 0 && v <= INT32_MAX ? (uint32_t)v : otherwise;
+}
+
+static const char *
+text_or(const cJSON *o, const char *name, const char *otherwise)
+{
+    const cJSON *v = arch_hf_entry(o, name);
+    return cJSON_IsString(v) ? v->valuestring : otherwise;
+}
+
+static void
+read_block(const cJSON *sizes, struct packing_setting *s)
+{
+    double rows = 0, cols = 0;
+    if (cJSON_GetArraySize(sizes) == 2 && arch_hf_kind(cJSON_GetArrayItem(sizes, 0), &rows) == VALUE_WHOLE &&
+        arch_hf_kind(cJSON_GetArrayItem(sizes, 1), &cols) == VALUE_WHOLE && rows >= 1 && cols >= 1 &&
+        rows <= INT32_MAX && cols <= INT32_MAX) {
+        s->block_rows = (uint32_t)rows;
+        s->block_cols = (uint32_t)cols;
+    }
+}
+
+/* compressed-tensors: the first group's weights stand for all. */
+static bool
+read_compressed(const struct hf_folder *f, const cJSON *q, struct packing_setting *s, struct err *err)
+{
+    const cJSON *groups = arch_hf_entry(q, "config_groups"), *first = groups != NULL ? groups->child : NULL;
+    const cJSON *weights = arch_hf_entry(first, "weights");
+    const char *format = text_or(q, "format", text_or(first, "format", "?"));
+    char shown[40], what[80];
+    s->bits = number_or(weights, "num_bits", NULL, 0);
+    s->group = number_or(weights, "group_size", NULL, 0);
+    if (strcmp(format, "float-quantized") == 0 || strcmp(format, "naive-quantized") == 0) {
+        s->kind = PACKING_FP8;
+        read_block(arch_hf_entry(weights, "block_structure"), s);
+        return true;
+    }
+    snprintf(what, sizeof what, "compressed-tensors' %s", printable_line(shown, sizeof shown, format, strlen(format)));
+    s->kind = PACKING_COMPRESSED;
+    return (strcmp(format, "pack-quantized") == 0 && (s->bits == 4 || s->bits == 8)) || refuse_way(f, what, err);
+}
+
+static bool
+read_setting(const struct hf_folder *f, struct packing_setting *s, struct err *err)
+{
+    const cJSON *q = arch_hf_entry(f->config, "quantization_config");
+    *s = (struct packing_setting){.kind = PACKING_NONE};
+    if (q == NULL)
+        return true;
+    const char *method = text_or(q, "quant_method", "?"), *version = text_or(q, "version", "gemm");
+    char shown[40], what[80];
+    s->bits = number_or(q, "bits", "w_bit", 0);
+    s->group = number_or(q, "group_size", "q_group_size", 0); /* -1, which is no whole number here: all */
+    if (strcmp(method, "compressed-tensors") == 0)
+        return read_compressed(f, q, s, err);
+    if (strcmp(method, "fp8") == 0 || strcmp(method, "fbgemm_fp8") == 0) {
+        s->kind = PACKING_FP8;
+        read_block(arch_hf_entry(q, "weight_block_size"), s);
+        return true;
+    }
+    s->zeros_as_they_are = strcmp(text_or(q, "checkpoint_format", "gptq"), "gptq_v2") == 0;
+    s->kind = strcmp(method, "gptq") == 0 ? PACKING_GPTQ : strcmp(method, "awq") == 0 ? PACKING_AWQ : PACKING_NONE;
+    printable_line(shown, sizeof shown, method, strlen(method));
+    const bool named = s->kind == PACKING_AWQ;
+    char of[48];
+    snprintf(what, sizeof what, "'%s' (%" PRIu32 " bits%s%s)", shown, s->bits, named ? ", " : "",
+             named ? printable_line(of, sizeof of, version, strlen(version)) : "");
+    const bool known = (s->kind == PACKING_GPTQ && (s->bits == 4 || s->bits == 8)) ||
+                       (s->kind == PACKING_AWQ && s->bits == 4 && strcasecmp(version, "gemm") == 0);
+    return known || refuse_way(f, what, err);
+}
+
+/* ---- the weights ---- */
+
+/* What the codes of a weight are called. */
+static const char *const code_names[] = {[PACKING_FP8] = ".weight",
+                                         [PACKING_GPTQ] = ".qweight",
+                                         [PACKING_AWQ] = ".qweight",
+                                         [PACKING_COMPRESSED] = ".weight_packed"};
+
+static bool
+is_packed(const struct packing_setting *s, const struct safetensor *t)
+{
+    const char *ending = code_names[s->kind];
+    const size_t len = strlen(t->name), n = strlen(ending);
+    return len > n && len < NAME_SIZE / 2 && strcmp(t->name + len - n, ending) == 0 &&
+           (s->kind != PACKING_FP8 || strncmp(t->dtype, "F8_", 3) == 0);
+}
+
+static struct packed_job
+job_of(const struct model *m, const struct hf_folder *f, const struct packing_setting *s, bool exact,
+       const struct safetensor *codes, struct err *err)
+{
+    return (struct packed_job){.model = m,
+                               .folder = f,
+                               .setting = s,
+                               .stem = codes->name,
+                               .stem_len = (int)(strlen(codes->name) - strlen(code_names[s->kind])),
+                               .exact = exact,
+                               .codes = codes,
+                               .err = err};
+}
+
+/* What belongs to a weight besides its codes needs no reading of its own: scales of activations, sizes, biases of zeros that
+ * GPTQ's tools write where a model has none. */
+static void
+mark_pieces(struct packed *p, const struct packed_job *j)
+{
+    static const char *const endings[] = {
+        "weight_scale_inv",  "weight_scale", "scales",       "qzeros",  "g_idx",   "weight_shape",   "input_scale",
+        "weight_zero_point", "weight_g_idx", "output_scale", "k_scale", "v_scale", "input_scale_ub", "bias"};
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        const struct safetensor *t = packed_piece(j, endings[i]);
+        bool zeros = true;
+        for (uint64_t b = 0; t != NULL && b < t->bytes && strcmp(endings[i], "bias") == 0; b++)
+            zeros = zeros && t->data[b] == 0;
+        if (t != NULL && zeros)
+            p->pieces[hf_folder_find(j->folder, t->name) - j->folder->tensors] = true;
+    }
+}
+
+static bool
+unpack(struct packed *p, struct model *m, const struct packed_job *j, bool glance)
+{
+    struct packed_weight *w = &p->weights[p->n_weights];
+    unsigned char *data = model_take(m, (size_t)j->rows * tensor_row_bytes(j->type, j->cols));
+    w->name = malloc((size_t)j->stem_len + sizeof ".weight");
+    p->n_weights += w->name != NULL;
+    if (data == NULL || w->name == NULL)
+        return err_set(j->err, ERR_WORK, "%s: out of memory unpacking weights", j->folder->path);
+    sprintf(w->name, "%.*s.weight", j->stem_len, j->stem);
+    w->tensor = (struct arch_tensor){.data = data,
+                                     .type_name = tensor_type_name(j->type),
+                                     .type = j->type,
+                                     .rows = j->rows,
+                                     .cols = j->cols,
+                                     .index = (size_t)(hf_folder_find(j->folder, j->codes->name) - j->folder->tensors)};
+    m->unpacked_of[j->type] += (uint64_t)j->rows * j->cols;
+    mark_pieces(p, j);
+    if (glance)
+        return true;
+    return j->setting->kind == PACKING_FP8 ? packed_fp8_unpack(j, data) : packed_integers_unpack(j, data);
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct packed_weight *)a)->name, ((const struct packed_weight *)b)->name);
+}
+
+/* Plans first, so that what doesn't fit into memory is not begun. */
+static bool
+unpack_all(struct packed *p, struct model *m, const struct hf_folder *f, const struct packing_setting *s,
+           const struct packed_options *o, struct err *err)
+{
+    struct packed_job *jobs = calloc(f->n_tensors + 1, sizeof *jobs);
+    size_t n = 0;
+    uint64_t bytes = 0;
+    char need[24], there[24];
+    bool ok = jobs != NULL || err_set(err, ERR_WORK, "%s: out of memory", f->path);
+    for (size_t i = 0; ok && i < f->n_tensors; i++)
+        if (is_packed(s, f->tensors[i])) {
+            jobs[n] = job_of(m, f, s, o->exact, f->tensors[i], err);
+            ok = s->kind == PACKING_FP8 ? packed_fp8_plan(&jobs[n]) : packed_integers_plan(&jobs[n]);
+            bytes += ok ? jobs[n].rows * (uint64_t)tensor_row_bytes(jobs[n].type, jobs[n].cols) : 0;
+            n++;
+        }
+    if (ok && bytes > o->room)
+        ok = err_set(err, ERR_WORK, "%s: unpacked its weights take %s, but %s of memory are available%s", f->path,
+                     memory_text(need, bytes), memory_text(there, o->room), o->exact ? "; leave --exact out" : "");
+    p->weights = ok ? calloc(n + 1, sizeof *p->weights) : NULL;
+    ok = ok && (p->weights != NULL || err_set(err, ERR_WORK, "%s: out of memory", f->path));
+    for (size_t i = 0; ok && i < n; i++)
+        ok = unpack(p, m, &jobs[i], o->glance);
+    free(jobs);
+    if (ok)
+        qsort(p->weights, p->n_weights, sizeof *p->weights, by_name);
+    return ok;
+}
+
+bool
+packed_open(struct packed **out, struct model *m, const struct hf_folder *f, const struct packed_options *o,
+            struct err *err)
+{
+    struct packing_setting setting;
+    *out = NULL;
+    if (!read_setting(f, &setting, err))
+        return false;
+    if (setting.kind == PACKING_NONE)
+        return true;
+    struct packed *p = calloc(1, sizeof *p);
+    bool *pieces = calloc(f->n_tensors + 1, sizeof *pieces);
+    if (p == NULL || pieces == NULL) {
+        free(p);
+        free(pieces);
+        return err_set(err, ERR_WORK, "%s: out of memory", f->path);
+    }
+    p->pieces = pieces;
+    if (!unpack_all(p, m, f, &setting, o, err)) {
+        packed_close(p);
+        return false;
+    }
+    static const char *const names[] = {"", "FP8", "GPTQ", "AWQ", "compressed-tensors"};
+    m->packing = names[setting.kind];
+    *out = p;
+    return true;
+}
+
+void
+packed_close(struct packed *p)
+{
+    if (p == NULL)
+        return;
+    for (size_t i = 0; i < p->n_weights; i++)
+        free(p->weights[i].name);
+    free(p->weights);
+    free(p->pieces);
+    free(p);
+}
+
+const struct arch_tensor *
+packed_find(const struct packed *p, const char *name)
+{
+    const struct packed_weight wanted = {.name = (char *)name};
+    const struct packed_weight *w =
+        p == NULL || p->n_weights == 0 ? NULL : bsearch(&wanted, p->weights, p->n_weights, sizeof *p->weights, by_name);
+    return w == NULL ? NULL : &w->tensor;
+}

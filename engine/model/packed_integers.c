@@ -1,0 +1,266 @@
+/* Integers of 4 or 8 bits with a scale and a zero for each group of inputs, several to a word of 32 bits:
+ *
+ *   weight[row][col] = scale[g][row] (code[row][col] - zero[g][row]),  g = col / group, or what `g_idx` says of col
+ *
+ *   GPTQ         codes (cols / n, rows), zeros (groups, rows / n), n = 32 / bits to a word, lowest bits first; the zeros are
+ *                stored less 1, but in its second version
+ *   AWQ          codes (cols, rows / 8), zeros (groups, rows / 8): eight rows to a word, in the order 0 2 4 6 1 3 5 7
+ *   compressed   codes (rows, cols / n), scales (rows, groups), zeros (rows / n, groups); 8 or 128 where there are none */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/model/packed_internal.h"
+#include "kernels/half.h"
+#include "kernels/tensor.h"
+
+#ifdef _OPENMP
+#define PARALLEL _Pragma("omp parallel for schedule(static)")
+#else
+#define PARALLEL
+#endif
+
+#define TILE  32u /* rows that are unpacked together, as their codes share words */
+#define BLOCK 32u
+
+static uint32_t
+word_at(const struct safetensor *t, size_t index)
+{
+    uint32_t word;
+    memcpy(&word, t->data + index * sizeof word, sizeof word);
+    return word;
+}
+
+static uint32_t
+field(uint32_t word, uint32_t bits, uint32_t place)
+{
+    return word >> (bits * place) & ((1u << bits) - 1);
+}
+
+/* Where AWQ has the n-th of eight. */
+static uint32_t
+awq_place(uint32_t n)
+{
+    return n / 2 + (n % 2) * 4;
+}
+
+static uint32_t
+n_groups(const struct packed_job *j)
+{
+    return (uint32_t)(j->setting->kind == PACKING_COMPRESSED ? j->scales->cols : j->scales->rows);
+}
+
+static uint32_t
+group_size(const struct packed_job *j)
+{
+    return j->setting->group > 0 && j->setting->group < j->cols ? j->setting->group : j->cols;
+}
+
+static uint32_t
+group_of(const struct packed_job *j, uint32_t col)
+{
+    return j->order != NULL ? word_at(j->order, col) : col / group_size(j);
+}
+
+static float
+scale_of(const struct packed_job *j, uint32_t group, uint32_t row)
+{
+    float scale;
+    const size_t at =
+        j->setting->kind == PACKING_COMPRESSED ? (size_t)row * n_groups(j) + group : (size_t)group * j->rows + row;
+    packed_reals(j->scales, at, 1, &scale);
+    return scale;
+}
+
+static uint32_t
+zero_of(const struct packed_job *j, uint32_t group, uint32_t row)
+{
+    const uint32_t bits = j->setting->bits, n = 32 / bits;
+    if (j->zeros == NULL)
+        return 1u << (bits - 1);
+    if (j->setting->kind == PACKING_COMPRESSED)
+        return field(word_at(j->zeros, (size_t)(row / n) * n_groups(j) + group), bits, row % n);
+    const uint32_t word = word_at(j->zeros, (size_t)group * (j->rows / n) + row / n);
+    if (j->setting->kind == PACKING_AWQ)
+        return field(word, bits, awq_place(row % n));
+    return field(word, bits, row % n) + (j->setting->zeros_as_they_are ? 0 : 1);
+}
+
+/* codes[r][cols] of the rows from `first` on. */
+static void
+unpack_codes(const struct packed_job *j, uint32_t first, uint32_t n_rows, unsigned char *codes)
+{
+    const uint32_t bits = j->setting->bits, n = 32 / bits;
+    if (j->setting->kind == PACKING_AWQ) {
+        for (uint32_t c = 0; c < j->cols; c++)
+            for (uint32_t r = 0; r < n_rows; r++)
+                codes[(size_t)r * j->cols + c] = (unsigned char)field(
+                    word_at(j->codes, (size_t)c * (j->rows / n) + (first + r) / n), bits, awq_place((first + r) % n));
+        return;
+    }
+    const bool down = j->setting->kind == PACKING_GPTQ;
+    for (uint32_t k = 0; k < j->cols / n; k++)
+        for (uint32_t r = 0; r < n_rows; r++) {
+            const size_t at = down ? (size_t)k * j->rows + first + r : (size_t)(first + r) * (j->cols / n) + k;
+            const uint32_t word = word_at(j->codes, at);
+            for (uint32_t i = 0; i < n; i++)
+                codes[(size_t)r * j->cols + k * n + i] = (unsigned char)field(word, bits, i);
+        }
+}
+
+/* ---- what a weight becomes ---- */
+
+static bool
+is_words(const struct safetensor *t, uint64_t rows, uint64_t cols)
+{
+    return t->rows == rows && t->cols == cols && (strcmp(t->dtype, "I32") == 0 || strcmp(t->dtype, "U32") == 0);
+}
+
+static bool
+pieces_fit(struct packed_job *j)
+{
+    const uint32_t n = 32 / j->setting->bits;
+    const uint64_t a = j->codes->rows, b = j->codes->cols;
+    const bool down = j->setting->kind == PACKING_GPTQ, awq = j->setting->kind == PACKING_AWQ;
+    const uint64_t rows = down ? b : awq ? b * n : a, cols = down ? a * n : awq ? a : b * n;
+    if (j->scales == NULL || j->scales->type >= WEIGHT_TYPES || !is_words(j->codes, a, b) || rows == 0 || cols == 0 ||
+        rows > INT32_MAX || cols > INT32_MAX || (j->zeros == NULL && j->setting->kind != PACKING_COMPRESSED))
+        return false;
+    j->rows = (uint32_t)rows;
+    j->cols = (uint32_t)cols;
+    const uint64_t groups = (cols - 1) / group_size(j) + 1;
+    const bool across = j->setting->kind == PACKING_COMPRESSED;
+    const uint64_t s_rows = across ? rows : groups, s_cols = across ? groups : rows;
+    if (j->scales->rows != s_rows || j->scales->cols != s_cols || (!across && rows % n != 0))
+        return false;
+    if (j->zeros != NULL &&
+        !(across ? is_words(j->zeros, (rows - 1) / n + 1, groups) : is_words(j->zeros, groups, rows / n)))
+        return false;
+    if (j->order != NULL && !is_words(j->order, 1, cols))
+        return false;
+    for (uint32_t c = 0; j->order != NULL && c < j->cols; c++)
+        if (word_at(j->order, c) >= groups)
+            return false;
+    return true;
+}
+
+/* Do blocks of 32 inputs along a row have a scale each? */
+static bool
+groups_hold_blocks(const struct packed_job *j)
+{
+    if (j->cols % BLOCK != 0 || group_size(j) % BLOCK != 0)
+        return false;
+    for (uint32_t c = 0; j->order != NULL && c < j->cols; c++)
+        if (group_of(j, c) != group_of(j, c / BLOCK * BLOCK))
+            return false;
+    return true;
+}
+
+static enum weight_type
+type_of(const struct packed_job *j, float largest, bool scales_are_halves, bool zeros_are_middle)
+{
+    const uint32_t bits = j->setting->bits;
+    const bool held = largest * (float)(1u << bits) <= 65504.0f;
+    if (held && groups_hold_blocks(j) && (scales_are_halves || !j->exact)) {
+        if (zeros_are_middle)
+            return bits == 4 ? WEIGHT_Q4_0 : WEIGHT_Q8_0;
+        if (bits == 4 && !j->exact)
+            return WEIGHT_Q4_1;
+    }
+    return held && !j->exact ? WEIGHT_F16 : WEIGHT_F32;
+}
+
+bool
+packed_integers_plan(struct packed_job *j)
+{
+    const bool compressed = j->setting->kind == PACKING_COMPRESSED;
+    j->scales = packed_piece(j, compressed ? "weight_scale" : "scales");
+    j->zeros = packed_piece(j, compressed ? "weight_zero_point" : "qzeros");
+    j->order = packed_piece(j, compressed ? "weight_g_idx" : "g_idx");
+    if (!pieces_fit(j))
+        return packed_refuse(j, "is packed in pieces that don't fit each other");
+    float largest = 0;
+    bool halves = true, middle = true;
+    for (uint32_t g = 0; g < n_groups(j); g++)
+        for (uint32_t r = 0; r < j->rows; r++) {
+            const float scale = scale_of(j, g, r), half = f16_to_f32(f32_to_f16(scale));
+            if (!isfinite(scale))
+                return packed_refuse(j, "has a scale that is no finite number");
+            halves = halves && !(half < scale) && !(half > scale);
+            middle = middle && zero_of(j, g, r) == 1u << (j->setting->bits - 1);
+            largest = fmaxf(largest, fabsf(scale));
+        }
+    j->type = type_of(j, largest, halves, middle);
+    return true;
+}
+
+/* ---- unpacking ---- */
+
+static void
+put_half(unsigned char *to, float x)
+{
+    const uint16_t half = f32_to_f16(x);
+    memcpy(to, &half, sizeof half);
+}
+
+/* A block's codes with their scale and zero: ggml's Q4_0, Q4_1, Q8_0. */
+static void
+put_block(enum weight_type type, const unsigned char *codes, float scale, uint32_t zero, unsigned char *to)
+{
+    put_half(to, scale);
+    unsigned char *at = to + 2;
+    if (type == WEIGHT_Q4_1) {
+        put_half(at, -scale * (float)zero);
+        at += 2;
+    }
+    for (uint32_t i = 0; type != WEIGHT_Q8_0 && i < BLOCK / 2; i++)
+        at[i] = (unsigned char)(codes[i] | codes[i + BLOCK / 2] << 4);
+    for (uint32_t i = 0; type == WEIGHT_Q8_0 && i < BLOCK; i++)
+        at[i] = (unsigned char)(codes[i] - 128);
+}
+
+static void
+put_row(const struct packed_job *j, uint32_t row, const unsigned char *codes, unsigned char *to)
+{
+    const uint32_t values = (uint32_t)tensor_block_values(j->type);
+    const size_t bytes = tensor_block_bytes(j->type);
+    uint32_t zero = 0, last = UINT32_MAX;
+    float scale = 0;
+    for (uint32_t c = 0; c < j->cols; c += values, to += bytes) {
+        const uint32_t g = group_of(j, c);
+        if (g != last) {
+            scale = scale_of(j, g, row);
+            zero = zero_of(j, g, row);
+            last = g;
+        }
+        const float x = scale * ((float)codes[c] - (float)zero);
+        if (values > 1)
+            put_block(j->type, codes + c, scale, zero, to);
+        else if (j->type == WEIGHT_F16)
+            put_half(to, x);
+        else
+            memcpy(to, &x, sizeof x);
+    }
+}
+
+bool
+packed_integers_unpack(const struct packed_job *j, unsigned char *out)
+{
+    const size_t row_bytes = tensor_row_bytes(j->type, j->cols);
+    bool ok = true;
+    PARALLEL
+    for (uint32_t first = 0; first < j->rows; first += TILE) {
+        const uint32_t n = j->rows - first < TILE ? j->rows - first : TILE;
+        unsigned char *codes = malloc((size_t)n * j->cols);
+        if (codes == NULL) {
+            __atomic_store_n(&ok, false, __ATOMIC_RELAXED);
+            continue;
+        }
+        unpack_codes(j, first, n, codes);
+        for (uint32_t r = 0; r < n; r++)
+            put_row(j, first + r, codes + (size_t)r * j->cols, out + (first + r) * row_bytes);
+        free(codes);
+    }
+    return ok || packed_refuse(j, "can't be unpacked: out of memory");
+}
