@@ -212,8 +212,8 @@ alone(struct soak *soak, struct engine *e, const struct draw *d, const struct se
         one.o.batch = one.play.batch = 0;
         one.o.n_prompts = 0;
         one.o.prompts = NULL;
-        one.o.prompt = d->prompts[i].text;
-        one.o.prompt_len = d->prompts[i].len;
+        one.o.prompt = d->prompts[i % d->o.n_prompts].text;
+        one.o.prompt_len = d->prompts[i % d->o.n_prompts].len;
         one.o.seed = d->o.seed + i;
         if (!generate(e, &one, &play, &r, err))
             return false;
@@ -273,7 +273,7 @@ soak_case(struct soak *soak, uint64_t number, struct err *err)
     uint32_t ctx = 0;
     soak->about[0] = '\0';
     bool ok = soak_model_draw(&model, soak->cuda, &random, err);
-    const uint32_t threads = 1 + soak_below(&random, 4);
+    const uint32_t threads = soak_chance(&random, 70) ? 1 : 2 + soak_below(&random, 3);
     const bool slow = model.slow;
     if (ok)
         describe(soak, &model, NULL, threads);

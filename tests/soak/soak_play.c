@@ -117,7 +117,7 @@ turn_one(struct soak_play *p, struct session *s)
         c.kind = CONTROL_WHAT_IF;
         c.text = share;
         snprintf(share, sizeof share, "%u%%", 1 + soak_below(&p->random, 50));
-    } else if (what < 94) {
+    } else if (what < 91) {
         c.kind = CONTROL_BASELINE;
     } else {
         if (p->top_one)

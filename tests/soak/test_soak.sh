@@ -4,7 +4,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 unset SPECSCOPE_CUDA_PLUGIN # an emulated GPU, if it was built
 SOAK=$BUILD/tests/soak
-SEED=${SPECSCOPE_SEED:-1}
+SEED=${SPECSCOPE_SEED:-14}
 CASES=3
 [ -n "${SPECSCOPE_LONG:-}" ] && CASES=200
 
@@ -14,7 +14,7 @@ sed 's/^/# /' "$TMP/out"
 check "$CASES cases drawn by seed $SEED say what autoregressive decoding says" [ $status -eq 0 ]
 check "and were compared" grep -Eq '^# [1-9][0-9]+ greedy tokens compared .*: 0 differences$' "$TMP/out"
 
-"$SOAK" --cases 1 --seed 8 --spoil >"$TMP/out" 2>"$TMP/err"
+"$SOAK" --cases 1 --seed 14 --spoil >"$TMP/out" 2>"$TMP/err"
 status=$?
 check "a token of the reference that is another one is noticed" [ $status -eq 1 ]
 check "by its place" grep -q 'is [0-9]*, autoregressive decoding gives [0-9]*' "$TMP/err"
