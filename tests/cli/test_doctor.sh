@@ -98,4 +98,27 @@ if command -v script >/dev/null 2>&1; then
 else
     skip "what is said of a terminal" "there is no script(1)"
 fi
+if [ -n "$HAVE_PYTHON" ]; then
+    cat >"$TMP/answering.py" <<'PYTHON'
+# A terminal that answers: keys typed before, what was set, and what it is.
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], [sys.argv[1], "doctor"])
+seen = b""
+while True:
+    try:
+        part = os.read(fd, 4096)
+    except OSError:
+        break
+    if not part:
+        break
+    if b"$qm" in seen + part and b"$qm" not in seen:
+        os.write(fd, b"ab\033P1$r0;48:2:1:2:3m\033\\\033[?62;22c")
+    seen += part
+sys.stdout.buffer.write(seen.replace(b"\r", b""))
+PYTHON
+    TERM=xterm-256color timeout 60 python3 "$TMP/answering.py" "$PROGRAM" >"$TMP/out"
+    check "a terminal that says it has 24-bit colours is believed" says 'ok    colours .*24-bit (the terminal says so)'
+fi
 finish
