@@ -2,7 +2,8 @@
 # The Debian packages, from nothing: the release's tarball (twice, the same bytes), dpkg-buildpackage of what is in it,
 # lintian, and in a fresh Debian: installed, used, removed, purged, nothing left. Speaks TAP. Needs root, a network for
 # Debian's packages, and: build-essential devscripts' lintian, debootstrap, debhelper and what debian/control asks for.
-# usage: tests/release/debian.sh [SUITE]   (of the fresh Debian: bookworm). KEEP=FOLDER keeps packages and logs there.
+# usage: tests/release/debian.sh [SUITE]   (of the fresh Debian: bookworm). KEEP=FOLDER keeps packages and logs there;
+# PACKAGES=FOLDER tries packages that are built; PROFILES=pkg.specscope.cuda builds and installs the plug-in, too.
 cd "$(dirname "$0")/../.." || exit 1
 SUITE=${1:-bookworm}
 [ "$(id -u)" = 0 ] || { echo "1..0 # SKIP a root file system of its own needs root"; exit 0; }
@@ -14,7 +15,7 @@ mkdir -p "$WORK"
 WORK=$(cd "$WORK" && pwd)
 ROOT=$WORK/root
 end() {
-    umount "$ROOT/proc" 2>/dev/null
+    umount "$ROOT/proc" "$ROOT/dev/pts" 2>/dev/null
     rm -rf "$ROOT"
     [ -n "${KEEP:-}" ] || rm -rf "$WORK"
 }
@@ -35,6 +36,7 @@ check() { # sentence, command
     fi
 }
 
+if [ -z "${PACKAGES:-}" ]; then
 # ---- the tarball ----
 version=$(sed -n 's/^VERSION := //p' Makefile)
 check "a tarball is made" .ci/dist "$version" "$WORK/dist"
@@ -53,6 +55,8 @@ check "the packages are built" build
 check "without a warning of the compiler" sh -c "! grep -n 'warning:' '$WORK/build.log'"
 check "lintian finds nothing" lintian --fail-on error,warning,info -i --no-tag-display-limit "$WORK/specscope_${version}_$(dpkg --print-architecture).changes"
 echo "# $(lintian --version); overrides: $(cat debian/*lintian-overrides debian/source/lintian-overrides 2>/dev/null | grep -vc '^#')"
+PACKAGES=$WORK
+fi
 
 # ---- in a fresh Debian ----
 in_root() { chroot "$ROOT" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
@@ -61,11 +65,13 @@ files() { # all there are, but for what apt and dpkg keep for themselves and wha
 }
 check "a fresh $SUITE is made" debootstrap --variant=minbase "$SUITE" "$ROOT"
 mount -t proc proc "$ROOT/proc" 2>/dev/null
-cp "$WORK"/*.deb "$ROOT/tmp/"
+mount -t devpts devpts "$ROOT/dev/pts" 2>/dev/null
+mkdir "$ROOT/tmp/packages"
+cp "$PACKAGES"/*.deb "$ROOT/tmp/packages/"
+rm -f "$ROOT"/tmp/packages/*dbgsym*
 in_root apt-get -qq update >/dev/null 2>&1
 files >"$WORK/before"
-check "the packages install" sh -c "chroot '$ROOT' env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \
-    apt-get -qq install -y --no-install-recommends /tmp/specscope_*.deb /tmp/specscope-models_*.deb"
+check "the packages install" in_root sh -c 'apt-get -qq install -y --no-install-recommends /tmp/packages/*.deb'
 check "it runs" in_root specscope run -n 24 -p 'Three mice sat on a wall,'
 check "with trained heads and helpers, losslessly" in_root specscope bench -n 24 --repeat 1 --policy specbound --policy sv
 check "a trace is written and compared" in_root sh -c 'cd /tmp && specscope run -n 24 --trace t && specscope run -n 24 --policy layerskip --trace u && specscope diff t u'
@@ -76,7 +82,7 @@ check "somebody without rights can use it" in_root su nobody -s /bin/sh -c 'cd /
 check "the scope opens in a terminal" in_root sh -c 'cd /tmp && printf ":wait idle\n:save-screen /tmp/screen.txt\n:quit\n" >s &&
     script -qec "stty rows 40 cols 140; TERM=xterm-256color specscope --script s -n 30" /dev/null </dev/null >/dev/null && grep -q knobs /tmp/screen.txt'
 check "completions are there" [ -s "$ROOT/usr/share/bash-completion/completions/specscope" ]
-check "the packages are removed" in_root apt-get -qq purge -y --auto-remove specscope specscope-models
+check "the packages are removed" in_root sh -c 'apt-get -qq purge -y --auto-remove $(dpkg-query -W -f "\${Package} " "specscope*")'
 rm -rf "$ROOT"/root/.local "$ROOT"/root/.config
 files >"$WORK/after"
 check "nothing is left" diff "$WORK/before" "$WORK/after"
