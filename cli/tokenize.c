@@ -12,7 +12,7 @@
 #include "engine/base/printable.h"
 #include "engine/model/gguf.h"
 #include "engine/model/hf_folder.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/planted/folder_tokenizer.h"
 
 static bool
 encode(const struct tokenizer *t, const struct options *o, const char *text, size_t len, struct err *err)
@@ -114,38 +114,25 @@ ends_with(const char *text, const char *ending)
     return n >= n_ending && strcmp(text + n - n_ending, ending) == 0;
 }
 
+/* A tokenizer.json or tokenizer.model stands for its folder; a file of another name, *.json or *.model, for itself. */
 static bool
-open_folder(struct tokenizer **t, const char *folder, struct err *err)
-{
-    char *json = NULL, *config = NULL;
-    size_t n_json, n_config;
-    bool ok = hf_folder_text(folder, "tokenizer.json", &json, &n_json, err) &&
-              hf_folder_text(folder, "tokenizer_config.json", &config, &n_config, err);
-    if (ok && json == NULL)
-        ok = err_set(err, ERR_WORK,
-                     "%s: has no tokenizer.json; save the model's tokenizer there with the transformers package",
-                     folder);
-    ok = ok && tokenizer_from_json(t, json, n_json, config, n_config, folder, err);
-    free(json);
-    free(config);
-    return ok;
-}
-
-/* A tokenizer.json stands for its folder; a file of another name, *.json, for itself. */
-static bool
-open_json(struct tokenizer **t, const char *path, struct err *err)
+open_file(struct tokenizer **t, const char *path, bool json, struct err *err)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
     char *text = NULL;
     size_t len;
     bool ok;
-    if (strcmp(name, "tokenizer.json") == 0) {
+    if (strcmp(name, "tokenizer.json") == 0 || strcmp(name, "tokenizer.model") == 0) {
         char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
-        ok = folder != NULL ? open_folder(t, folder, err) : err_set(err, ERR_WORK, "tokenize: out of memory");
+        ok = folder != NULL ? folder_tokenizer_open(t, folder, err) : err_set(err, ERR_WORK, "tokenize: out of memory");
         free(folder);
         return ok;
     }
-    ok = file_read(path, &text, &len, err) && tokenizer_from_json(t, text, len, NULL, 0, path, err);
+    ok = file_read(path, &text, &len, err);
+    if (ok && json)
+        ok = tokenizer_from_json(t, text, len, NULL, 0, path, err);
+    else if (ok)
+        ok = tokenizer_from_sentencepiece(t, &(struct sentencepiece_files){.model = {text, len}}, path, err);
     free(text);
     return ok;
 }
@@ -156,9 +143,9 @@ open_tokenizer(struct tokenizer **t, struct gguf **file, const char *path, struc
 {
     *file = NULL;
     if (hf_is_folder(path))
-        return open_folder(t, path, err);
-    if (ends_with(path, ".json"))
-        return open_json(t, path, err);
+        return folder_tokenizer_open(t, path, err);
+    if (ends_with(path, ".json") || ends_with(path, ".model"))
+        return open_file(t, path, ends_with(path, ".json"), err);
     return gguf_open(file, path, err) && tokenizer_open(t, *file, err);
 }
 

@@ -40,8 +40,8 @@ const struct command_row command_rows[] = {
         "arguments",
         .after = "ends with 0 unless something is bad: that is, unless something that the program does would fail."),
     ROW(COMMAND_TOKENIZE, "tokenize", tokenize_main, "tokenize [options] [MODEL] < TEXT",
-        "text on standard input to token ids, one a line\n\nMODEL is a .gguf file, a Hugging Face folder or a "
-        "tokenizer.json (a vocabulary without weights will do);\n" BUNDLED,
+        "text on standard input to token ids, one a line\n\nMODEL is a .gguf file, a Hugging Face folder, a "
+        "tokenizer.json or a tokenizer.model (a vocabulary without weights will do);\n" BUNDLED,
         ONE_MODEL),
     ROW(COMMAND_TRAIN, "train", train_main, "train heads|accept|profile [options]",
         "what policies learn about models beforehand; each has --help", "train what? heads, accept or profile",

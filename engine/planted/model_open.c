@@ -14,6 +14,7 @@
 #include "engine/model/model_hash.h"
 #include "engine/model/packed.h"
 #include "engine/planted/folder_templates.h"
+#include "engine/planted/folder_tokenizer.h"
 #include "engine/planted/planted.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/tensor.h"
@@ -210,19 +211,8 @@ model_read(struct model **out, struct gguf *file, struct err *err)
 static bool
 read_tokenizer(struct model *m, struct err *err)
 {
-    char *json = NULL, *config = NULL;
-    size_t n_json, n_config;
-    bool ok = hf_folder_text(m->folder->path, "tokenizer.json", &json, &n_json, err) &&
-              hf_folder_text(m->folder->path, "tokenizer_config.json", &config, &n_config, err);
-    if (ok && json == NULL)
-        ok = err_set(err, ERR_WORK,
-                     "%s: has no tokenizer.json; save the model's tokenizer there with the transformers package",
-                     m->path);
-    ok = ok && tokenizer_from_json(&m->tokenizer, json, n_json, config, n_config, m->path, err) &&
-         folder_templates_read(m->tokenizer, m->folder->path, err);
-    free(json);
-    free(config);
-    return ok;
+    return folder_tokenizer_open(&m->tokenizer, m->folder->path, err) &&
+           folder_templates_read(m->tokenizer, m->folder->path, err);
 }
 
 static bool

@@ -12,6 +12,18 @@
     "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define QWEN2                                                                                                          \
     CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+/* Qwen 3.5: marks belong to words. */
+#define QWEN35                                                                                                         \
+    CONTRACTIONS                                                                                                       \
+    "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| "                                                                  \
+    "?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define SEED_CODER                                                                                                     \
+    CONTRACTIONS                                                                                                       \
+    "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define BAILING                                                                                                        \
+    "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| "                                                    \
+    "?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"
+#define BLOOM " ?[^(\\s|[.,!?…。，、।۔،])]+"
 /* Words end where upper case follows lower. */
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
@@ -25,6 +37,13 @@
 #define DEEPSEEK_V3                                                                                                    \
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"                \
     "| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+/* Kimi: as above, but what is Chinese are words of their own. */
+#define NOT_HAN  "&&[^\\p{Han}]]"
+#define K2_UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}" NOT_HAN
+#define K2_LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}" NOT_HAN
+#define KIMI_K2                                                                                                        \
+    "[\\p{Han}]+|[^\\r\\n\\p{L}\\p{N}]?" K2_UPPER "*" K2_LOWER "+" CONTRACTIONS "?|[^\\r\\n\\p{L}\\p{N}]?" K2_UPPER    \
+    "+" K2_LOWER "*" CONTRACTIONS "?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 /* Letters that have case, as far as Unicode 11 knew them. */
 #define CASED_LETTERS                                                                                                  \
     "A-Za-z\\x{B5}\\x{C0}-\\x{D6}\\x{D8}-\\x{F6}\\x{F8}-\\x{1BA}\\x{1BC}-\\x{1BF}\\x{1C4}-\\x{293}"                    \
@@ -53,17 +72,25 @@ static const struct pre_family families[] = {
     {.names = "llama3 llama-v3 llama-bpe falcon3 pixtral", .patterns = {LLAMA3}, .whole_words = true, .bos = true},
     {.names = "smaug-bpe dbrx chatglm-bpe glm4", .patterns = {LLAMA3}},
     {.names = "qwen2 deepseek-r1-qwen stablelm2 megrez", .patterns = {QWEN2}, .nfc = true},
-    {.names = "gpt-2 phi-2 roberta-bpe gigachat mellum jais trillion", .patterns = {GPT2}},
+    {.names = "qwen35", .patterns = {QWEN35}, .nfc = true},
+    {.names = "gpt-2 phi-2 roberta-bpe gigachat mellum jais trillion exaone4 midm-2.0 a.x-4.0 granite-docling",
+     .patterns = {GPT2}},
     {.names = "olmo mpt", .patterns = {GPT2}, .nfc = true},
     {.names = "starcoder refact smollm codeshell exaone minerva-7b", .patterns = {"\\p{N}", GPT2}},
     {.names = "command-r", .patterns = {"\\p{N}", GPT2}, .nfc = true},
     {.names = "deepseek-llm",
      .patterns = {"[\\r\\n]", "\\s?[" CASED_LETTERS "]+", DEEPSEEK_PUNCTUATION, SPACES_AT_END, DEEPSEEK_CJK, "\\p{N}"}},
     {.names = "deepseek-coder", .patterns = {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", DEEPSEEK_CJK, "\\p{N}"}},
-    {.names = "deepseek-v3",
+    {.names = "deepseek-v3 hunyuan-dense joyai-llm",
      .patterns = {"\\p{N}{1,3}", "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+", DEEPSEEK_V3}},
+    {.names = "seed-coder", .patterns = {SEED_CODER}},
+    {.names = "bailingmoe bailingmoe2 llada-moe", .patterns = {BAILING}},
+    {.names = "bloom poro-chat gpt3-finnish", .patterns = {BLOOM}},
+    {.names = "viking", .patterns = {BLOOM, "\\p{N}"}},
+    {.names = "kimi-k2", .patterns = {KIMI_K2}},
+    {.names = "tiny_aya", .patterns = {"\\d{1,3}(?=(?:\\d{3})*\\b)", GPT4O}},
     {.names = "tekken", .patterns = {TEKKEN}, .whole_words = true, .bos = true},
-    {.names = "gpt-4o llama4", .patterns = {GPT4O}},
+    {.names = "gpt-4o llama4 kanana2 minimax-m2", .patterns = {GPT4O}},
     /* digits are looked for among the characters for bytes, as Falcon's own tokenizer does it */
     {.names = "falcon", .patterns = {"[\\p{P}!-/:-@\\[-`{-~]+", GPT2, PRE_BYTE_CHARS, "\\p{N}+", "[0-9][0-9][0-9]"}},
     /* of conversions from before there were names */

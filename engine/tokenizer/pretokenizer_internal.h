@@ -31,4 +31,7 @@ struct pretokenizer {
     pcre2_match_context *limits;
 };
 
+/* A pattern of Hugging Face's (`literal`: the text itself) for PCRE2; NULL with what is wrong with it. */
+pcre2_code *pretokenizer_compile(const char *pattern, size_t len, bool literal, struct err *);
+
 #endif

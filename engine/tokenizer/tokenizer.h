@@ -1,4 +1,5 @@
-/* Text to token ids and back: SentencePiece BPE and byte-level BPE, from GGUF metadata or Hugging Face's tokenizer.json. */
+/* Text to token ids and back: SentencePiece BPE, Unigram and byte-level BPE, from GGUF metadata, Hugging Face's tokenizer.json
+ * or SentencePiece's tokenizer.model. */
 #ifndef ENGINE_TOKENIZER_TOKENIZER_H
 #define ENGINE_TOKENIZER_TOKENIZER_H
 
@@ -18,6 +19,13 @@ bool tokenizer_open(struct tokenizer **, const struct gguf *, struct err *);
  * afterwards; `where` is what errors call the place, a folder or a file. */
 bool tokenizer_from_json(struct tokenizer **, const char *json, size_t n, const char *config_json, size_t n_config,
                          const char *where, struct err *);
+/* The same from a tokenizer.model, SentencePiece's, with what lies beside it: tokenizer_config.json and added_tokens.json
+ * (data NULL: there is none). */
+struct sentencepiece_files {
+    struct slice model, config, added;
+};
+bool tokenizer_from_sentencepiece(struct tokenizer **, const struct sentencepiece_files *, const char *where,
+                                  struct err *);
 void tokenizer_close(struct tokenizer *);
 
 uint32_t tokenizer_size(const struct tokenizer *);

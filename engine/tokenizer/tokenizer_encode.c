@@ -96,13 +96,15 @@ static bool
 encode_plain(struct encoding *e, struct slice text, bool first)
 {
     const struct tokenizer *t = e->tokenizer;
+    bool (*const cut)(const struct tokenizer *, struct merging *, const char *, size_t, struct ids *) =
+        t->unigram ? tokenizer_unigram_word : tokenizer_merge_word;
     if (t->pre == NULL)
-        return tokenizer_merge_word(t, &e->merging, text.data, text.len, &e->ids) || out_of_memory(e);
+        return cut(t, &e->merging, text.data, text.len, &e->ids) || out_of_memory(e);
     if (!pretokenizer_split(t->pre, text.data, text.len, first, &e->words, e->err))
         return false;
     for (size_t i = 0; i < e->words.n; i++) {
         const struct word *w = &e->words.word[i];
-        if (!tokenizer_merge_word(t, &e->merging, e->words.text + w->at, w->len, &e->ids))
+        if (!cut(t, &e->merging, e->words.text + w->at, w->len, &e->ids))
             return out_of_memory(e);
     }
     return true;
@@ -116,7 +118,7 @@ encode_section(struct encoding *e, struct slice section, bool first)
     if (section.len == 0)
         return true;
     if (!tokenizer_normalize(t, section, e->normal, &text))
-        return out_of_memory(e);
+        return err_set(e->err, ERR_WORK, "out of memory, or a pattern that takes too long, normalising a text");
     for (size_t done = 0; done < text.len;) {
         const struct found f = find_special(&t->normal_specials, text, done, done, e->control);
         if (!encode_plain(e, (struct slice){text.data + done, f.at - done}, first && done == 0))

@@ -1,18 +1,14 @@
-/* A vocabulary from GGUF metadata: SentencePiece's pieces and scores ("llama"), or byte-level BPE's pieces and merges
- * ("gpt2") with the name of a pre-tokenizer. */
+/* A vocabulary from GGUF metadata: what all kinds of them have. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/printable.h"
-#include "engine/model/gguf.h"
-#include "engine/tokenizer/tokenizer_internal.h"
+#include "engine/tokenizer/tokenizer_gguf.h"
 
-#define KEY(name) "tokenizer.ggml." name
-
-static bool
-out_of_memory(const struct tokenizer *t, const struct gguf *g, struct err *err)
+bool
+gguf_out_of_memory(const struct tokenizer *t, const struct gguf *g, struct err *err)
 {
     return err_set(err, ERR_WORK, "%s: out of memory for a vocabulary of %" PRIu32 " tokens", g->path, t->n);
 }
@@ -91,20 +87,20 @@ mark_control(struct tokenizer *t, token_t id)
         t->kind[id] = TOKEN_CONTROL;
 }
 
-/* SentencePiece's usual ids are 0 for <unk>, 1 for BOS, 2 for EOS; byte-level BPE has none. */
-static bool
-read_ids(struct tokenizer *t, const struct gguf *g, bool add_bos, struct err *err)
+/* SentencePiece's usual ids are 0 for <unk>, 1 for BOS, 2 for EOS; others have none. */
+bool
+gguf_read_ids(struct tokenizer *t, const struct gguf *g, const struct gguf_ends *ends, struct err *err)
 {
     token_t eot, eom;
-    const bool pieces = !t->byte_level;
-    bool add_eos;
+    const bool pieces = ends->pieces;
+    bool add_bos, add_eos;
     if (!read_id(t, g, KEY("bos_token_id"), pieces ? 1 : TOKEN_NONE, TOKEN_CONTROL, &t->bos, err) ||
         !read_id(t, g, KEY("eos_token_id"), pieces ? 2 : TOKEN_NONE, TOKEN_CONTROL, &t->eos, err) ||
         !read_id(t, g, KEY("unknown_token_id"), pieces ? 0 : TOKEN_NONE, TOKEN_UNKNOWN, &t->unknown, err) ||
         !read_id(t, g, KEY("eot_token_id"), TOKEN_NONE, TOKEN_CONTROL, &eot, err) ||
         !read_id(t, g, KEY("eom_token_id"), TOKEN_NONE, TOKEN_CONTROL, &eom, err) ||
-        !gguf_get_bool(g, KEY("add_bos_token"), add_bos, &add_bos, err) ||
-        !gguf_get_bool(g, KEY("add_eos_token"), false, &add_eos, err))
+        !gguf_get_bool(g, KEY("add_bos_token"), ends->bos, &add_bos, err) ||
+        !gguf_get_bool(g, KEY("add_eos_token"), ends->eos, &add_eos, err))
         return false;
     const token_t named[] = {t->bos, t->eos, eot, eom};
     for (size_t i = 0; i < sizeof named / sizeof *named; i++)
@@ -122,34 +118,8 @@ read_ids(struct tokenizer *t, const struct gguf *g, bool add_bos, struct err *er
     return true;
 }
 
-/* ---- SentencePiece ---- */
-
-static bool
-read_scores(struct tokenizer *t, const struct gguf *g, struct err *err)
-{
-    const struct gguf_value *scores = gguf_find(g, KEY("scores"));
-    if (scores == NULL || scores->type != GGUF_ARRAY || scores->element != GGUF_F32 || scores->count != t->n)
-        return err_set(err, ERR_WORK,
-                       "%s: metadata '" KEY("scores") "' should be %" PRIu32 " reals, one for each token; convert the "
-                                                      "model again",
-                       g->path, t->n);
-    t->score = malloc(t->n * sizeof *t->score);
-    if (t->score == NULL)
-        return out_of_memory(t, g, err);
-    for (uint32_t id = 0; id < t->n; id++) {
-        double score = gguf_number(scores, id);
-        if (isnan(score))
-            return err_set(err, ERR_WORK, "%s: the score of token %" PRIu32 " is not a number; convert the model again",
-                           g->path, id);
-        t->score[id] = (float)score;
-    }
-    return true;
-}
-
-/* User-defined tokens are looked for after spaces became ▁, as SentencePiece does; control tokens in the input, and what
- * follows one is a text of its own with its own dummy prefix. */
-static bool
-add_specials(struct tokenizer *t)
+bool
+gguf_add_specials(struct tokenizer *t)
 {
     const struct normal_step mark = {.kind = NORMAL_REPLACE, .from = {" ", 1}, .to = {SPACE_MARK, SPACE_MARK_LEN}};
     const struct tokenizer marking = {.normal = {mark}, .n_normal = 1};
@@ -169,37 +139,7 @@ add_specials(struct tokenizer *t)
     return ok;
 }
 
-static bool
-open_pieces(struct tokenizer *t, const struct gguf *g, struct err *err)
-{
-    const struct slice space = {" ", 1}, mark = {SPACE_MARK, SPACE_MARK_LEN};
-    bool collapse, prefix;
-    if (!gguf_get_bool(g, KEY("add_space_prefix"), true, &prefix, err) ||
-        !gguf_get_bool(g, KEY("remove_extra_whitespaces"), false, &collapse, err))
-        return false;
-    if (collapse)
-        return err_set(err, ERR_WORK, "%s: its tokenizer removes extra spaces, which is not supported", g->path);
-    t->strips_space = prefix;
-    snprintf(t->description, sizeof t->description, "SentencePiece BPE");
-    return read_scores(t, g, err) && read_ids(t, g, true, err) &&
-           ((tokenizer_index_pieces(t, NULL) && tokenizer_add_normal(t, NORMAL_REPLACE, space, mark) &&
-             (!prefix || tokenizer_add_normal(t, NORMAL_PREPEND, space, mark)) && add_specials(t)) ||
-            out_of_memory(t, g, err));
-}
-
-/* ---- byte-level BPE ---- */
-
-/* Fills `pieces` with the tokens that merges and texts may come to. */
-static bool
-decode_pieces(struct tokenizer *t, bool *pieces)
-{
-    for (uint32_t id = 0; id < t->n; id++) {
-        pieces[id] = t->kind[id] != TOKEN_UNUSED;
-        if (t->kind[id] == TOKEN_NORMAL && !tokenizer_decode_piece(t, &t->text[id], &pieces[id]))
-            return false;
-    }
-    return true;
-}
+/* ---- merges ---- */
 
 static bool
 read_merge(struct tokenizer *t, struct slice merge, uint32_t rank)
@@ -212,8 +152,8 @@ read_merge(struct tokenizer *t, struct slice merge, uint32_t rank)
                                rank);
 }
 
-static bool
-read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
+bool
+gguf_read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
     const struct gguf_value *merges = gguf_find(g, KEY("merges"));
     if (merges == NULL || merges->type != GGUF_ARRAY || merges->element != GGUF_STRING || merges->count > MOST_TOKENS)
@@ -225,7 +165,7 @@ read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
     struct slice *list = merges->count == 0 ? NULL : gguf_strings(merges, err);
     if (list == NULL && merges->count > 0)
         return false;
-    bool ok = merge_table_make(&t->merges, (uint32_t)merges->count) || out_of_memory(t, g, err);
+    bool ok = merge_table_make(&t->merges, (uint32_t)merges->count) || gguf_out_of_memory(t, g, err);
     for (uint32_t i = 0; ok && i < merges->count; i++) {
         char shown[48];
         ok = read_merge(t, list[i], i) ||
@@ -238,60 +178,7 @@ read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
     return ok;
 }
 
-static bool
-choose_pretokenizer(struct tokenizer *t, const struct gguf *g, bool *bos, struct err *err)
-{
-    struct slice name;
-    char shown[40];
-    if (!gguf_get_string(g, KEY("pre"), &name, err))
-        return false;
-    const struct pre_family *family = pre_family_find(name.data, name.len);
-    printable_line(shown, sizeof shown, name.data, name.len);
-    if (family == NULL)
-        return err_set(err, ERR_WORK, "%s: the pre-tokenizer '%s' (metadata '" KEY("pre") "') is not supported",
-                       g->path, shown);
-    if (name.len == 0 || strcmp(shown, "default") == 0)
-        snprintf(t->note, sizeof t->note,
-                 "the model does not say how its tokenizer cuts words: ids may differ from its own; convert it again");
-    snprintf(t->description, sizeof t->description, "byte-level BPE, %s", name.len > 0 ? shown : "default");
-    *bos = family->bos;
-    t->whole_words = family->whole_words;
-    struct err why = {0};
-    if (!pretokenizer_of_family(&t->pre, family, &why))
-        return err_set(err, why.kind, "%s: %.300s", g->path, why.text);
-    const struct slice none = {"", 0};
-    return !family->nfc || tokenizer_add_normal(t, NORMAL_NFC, none, none);
-}
-
-/* With `add_space_prefix` a text that doesn't begin with a space gets one. */
-static bool
-add_prefix(struct tokenizer *t, const struct gguf *g, struct err *err)
-{
-    bool prefix;
-    if (!gguf_get_bool(g, KEY("add_space_prefix"), false, &prefix, err))
-        return false;
-    t->strips_space = prefix;
-    return !prefix || pretokenizer_add_prefix(t->pre, " ", 1, false, err);
-}
-
-static bool
-open_byte_level(struct tokenizer *t, const struct gguf *g, struct err *err)
-{
-    bool bos = false;
-    t->byte_level = true;
-    if (!choose_pretokenizer(t, g, &bos, err) || !add_prefix(t, g, err) || !read_ids(t, g, bos, err))
-        return false;
-    bool *pieces = malloc(t->n * sizeof *pieces);
-    if (pieces == NULL || !decode_pieces(t, pieces)) {
-        free(pieces);
-        return out_of_memory(t, g, err);
-    }
-    const bool ok = (tokenizer_index_pieces(t, pieces) && add_specials(t)) || out_of_memory(t, g, err);
-    free(pieces);
-    return ok && read_merges(t, g, err);
-}
-
-/* ---- either ---- */
+/* ---- all of it ---- */
 
 /* tokenizer.chat_template is the default, tokenizer.chat_template.NAME another one. */
 static bool
@@ -318,6 +205,14 @@ read_chat_templates(struct tokenizer *t, const struct gguf *g, struct err *err)
     return true;
 }
 
+static const struct {
+    const char *name;
+    bool (*open)(struct tokenizer *, const struct gguf *, struct err *);
+} models[] = {{"llama", gguf_open_pieces},
+              {"gpt2", gguf_open_byte_level},
+              {"gemma4", gguf_open_ranked},
+              {"t5", gguf_open_unigram}};
+
 static bool
 read_model(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
@@ -332,15 +227,17 @@ read_model(struct tokenizer *t, const struct gguf *g, struct err *err)
                        g->path);
     if (slice_is(model, "bert"))
         return err_set(err, ERR_WORK, "%s: " WORDPIECE, g->path);
-    const bool pieces = slice_is(model, "llama");
-    if (!pieces && !slice_is(model, "gpt2"))
-        return err_set(
-            err, ERR_WORK,
-            "%s: its tokenizer is '%s'; 'llama' (SentencePiece BPE) and 'gpt2' (byte-level BPE) are supported", g->path,
-            printable_line(shown, sizeof shown, model.data, model.len));
-    if (!read_chat_templates(t, g, err) || !read_pieces(t, g, err) || !read_kinds(t, g, err))
-        return false;
-    return (pieces ? open_pieces(t, g, err) : open_byte_level(t, g, err)) && tokenizer_finish(t, g->path, err);
+    bool (*open)(struct tokenizer *, const struct gguf *, struct err *) = NULL;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        if (slice_is(model, models[i].name))
+            open = models[i].open;
+    if (open == NULL)
+        return err_set(err, ERR_WORK,
+                       "%s: its tokenizer is '%s'; 'llama' (SentencePiece BPE), 'gpt2' (byte-level BPE), 'gemma4' and "
+                       "'t5' (Unigram) are supported",
+                       g->path, printable_line(shown, sizeof shown, model.data, model.len));
+    return read_chat_templates(t, g, err) && read_pieces(t, g, err) && read_kinds(t, g, err) && open(t, g, err) &&
+           tokenizer_finish(t, g->path, err);
 }
 
 bool

@@ -4,6 +4,8 @@
 #ifndef ENGINE_TOKENIZER_TOKENIZER_INTERNAL_H
 #define ENGINE_TOKENIZER_TOKENIZER_INTERNAL_H
 
+#include "engine/tokenizer/charsmap.h"
+#include "engine/tokenizer/piece_trie.h"
 #include "engine/tokenizer/pretokenizer.h"
 #include "engine/tokenizer/tokenizer.h"
 
@@ -49,10 +51,28 @@ struct merge_table {
 };
 
 /* What happens to a section before anything else looks at it. */
-enum normal_kind { NORMAL_NFC, NORMAL_NFD, NORMAL_NFKC, NORMAL_NFKD, NORMAL_PREPEND, NORMAL_REPLACE };
+enum normal_kind {
+    NORMAL_NFC,
+    NORMAL_NFD,
+    NORMAL_NFKC,
+    NORMAL_NFKD,
+    NORMAL_PREPEND,
+    NORMAL_REPLACE,
+    NORMAL_PATTERN,      /* a regular expression's matches are replaced */
+    NORMAL_STRIP,        /* white space at the ends goes */
+    NORMAL_CHARSMAP,     /* by clusters of characters, as Hugging Face's Precompiled */
+    NORMAL_SENTENCEPIECE /* all that a SentencePiece model says of white space and characters */
+};
+struct pattern;
 struct normal_step {
     enum normal_kind kind;
-    struct slice from, to; /* REPLACE; PREPEND (to a text that isn't empty): to */
+    struct slice from, to;   /* REPLACE; PATTERN: to; PREPEND (to a text that isn't empty): to */
+    struct pattern *pattern; /* the tokenizer's */
+    struct charsmap map;     /* in memory of the tokenizer's */
+    bool left, right;        /* STRIP: which ends */
+    bool prefix;             /* SENTENCEPIECE: a space goes in front; */
+    bool collapse;           /* of several spaces one stays, and none at the ends; */
+    bool mark;               /* spaces become marks */
 };
 
 struct end_tokens {
@@ -60,6 +80,7 @@ struct end_tokens {
     unsigned n;
 };
 
+/* What models are called that are refused. */
 #define WORDPIECE "its tokenizer is WordPiece, that of encoders like BERT, which write no text; give a model that does"
 
 #define MOST_CHAT_TEMPLATES 16
@@ -78,8 +99,13 @@ struct tokenizer {
     bool *end;           /* (n) generation stops after it */
     struct text_block *blocks;
 
-    float *score;              /* (n) SentencePiece: the pair with the best merges first; NULL: merges have ranks */
+    double *score;             /* (n) SentencePiece: the pair with the best merges first; NULL: merges have ranks */
     struct merge_table merges; /* by rank */
+    bool unigram;              /* words are not merged but cut, by score: */
+    struct piece_trie trie;    /* pieces that a text may be cut into, */
+    bool *bonus;               /* (n) those that a user defined, which score better than all others, */
+    double best_score, unknown_score;
+    bool single_precision;     /* … and how scores are added */
     token_t byte[256];         /* the token of a byte; TOKEN_NONE where there is none */
     token_t bos, eos, unknown; /* TOKEN_NONE if there is none */
     bool byte_level;           /* symbols are bytes, not characters */
@@ -94,6 +120,7 @@ struct tokenizer {
 
     struct special_set specials;        /* looked for in the input */
     struct special_set normal_specials; /* looked for in normalised sections */
+    struct special_set symbols;         /* that SentencePiece's normalisation leaves as they are */
     struct normal_step normal[MOST_NORMAL_STEPS];
     unsigned n_normal;
     struct pretokenizer *pre; /* NULL: a section is one word */
@@ -128,6 +155,8 @@ bool tokenizer_decode_piece(struct tokenizer *, struct slice *piece, bool *piece
 bool tokenizer_add_merge(struct tokenizer *, struct slice left, struct slice right, uint32_t rank);
 bool tokenizer_add_special(struct special_set *, struct special);
 bool tokenizer_add_normal(struct tokenizer *, enum normal_kind, struct slice from, struct slice to);
+/* The same of any kind; its pattern becomes the tokenizer's, even when this fails. */
+bool tokenizer_add_normal_step(struct tokenizer *, struct normal_step);
 
 /* ---- looking up (tokenizer_index.c) ---- */
 
@@ -148,6 +177,17 @@ const struct merge *merge_table_find(const struct merge_table *, token_t left, t
 
 bool bytes_append(struct bytes *, const char *, size_t n);
 
+/* The trie of a unigram model, once text, kind, score and bonus are set. False: out of memory. */
+bool tokenizer_make_unigram(struct tokenizer *);
+
+/* Steps of their own files, appending to *out. False: out of memory (a pattern: or it takes too long). */
+bool normal_put_charsmap(const struct normal_step *, struct slice in, struct bytes *out);
+bool normal_put_sentencepiece(const struct tokenizer *, const struct normal_step *, struct slice in, struct bytes *out);
+bool normal_put_pattern(const struct normal_step *, struct slice in, struct bytes *out);
+/* A regular expression of Hugging Face's; NULL with what is wrong with it. */
+struct pattern *pattern_open(const char *text, size_t len, struct err *);
+void pattern_close(struct pattern *);
+
 /* All normal steps on a text; *out is `text` itself or lies in one of the two buffers. Broken UTF-8 stays as it is. */
 bool tokenizer_normalize(const struct tokenizer *, struct slice text, struct bytes buffers[2], struct slice *out);
 
@@ -162,9 +202,12 @@ struct merging {
     struct symbol *symbols;
     struct pair *heap;
     size_t room, n_heap;
+    struct way *ways; /* (n_ways) of a unigram model */
+    size_t n_ways;
 };
 /* False: out of memory. */
 bool tokenizer_merge_word(const struct tokenizer *, struct merging *, const char *word, size_t len, struct ids *);
+bool tokenizer_unigram_word(const struct tokenizer *, struct merging *, const char *word, size_t len, struct ids *);
 void merging_free(struct merging *);
 
 #endif

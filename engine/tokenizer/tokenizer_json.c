@@ -58,7 +58,7 @@ count_ids(struct tokenizer_json *j, uint32_t *n)
     uint64_t tokens = 0;
     cJSON_ArrayForEach(item, j->vocab)
     {
-        const int64_t id = id_of(item, MOST_TOKENS);
+        const int64_t id = j->t->unigram ? highest + 1 : id_of(item, MOST_TOKENS);
         char shown[48];
         if (id < 0)
             return err_set(j->err, ERR_WORK, "%s: the id of token '%s' in model.vocab cannot be used", j->where,
@@ -206,9 +206,10 @@ check_model(struct tokenizer_json *j)
     const cJSON *type = json_get(j->model, "type"), *dropout = json_get(j->model, "dropout");
     if (strcmp(json_text(type).data, "WordPiece") == 0)
         return err_set(j->err, ERR_WORK, "%s: " WORDPIECE, j->where);
-    if (type != NULL && strcmp(json_text(type).data, "BPE") != 0)
+    j->t->unigram = strcmp(json_text(type).data, "Unigram") == 0;
+    if (type != NULL && !j->t->unigram && strcmp(json_text(type).data, "BPE") != 0)
         return json_unsupported(j, "tokenizer model", json_text(type).data);
-    if (!cJSON_IsObject(j->vocab))
+    if (!(j->t->unigram ? cJSON_IsArray(j->vocab) : cJSON_IsObject(j->vocab)))
         return err_set(j->err, ERR_WORK, "%s: tokenizer.json holds no model with a vocabulary (model.vocab)", j->where);
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
         if (json_text(json_get(j->model, empty[i])).len > 0)
@@ -247,12 +248,21 @@ read_tokenizer(struct tokenizer_json *j)
     if (!check_model(j) || !count_ids(j, &n) || n == 0 || !tokenizer_make_room(t, n, j->where, j->err) ||
         !json_read_steps(j))
         return false;
-    snprintf(t->description, sizeof t->description, "%s", t->byte_level ? "byte-level BPE" : "BPE of SentencePiece's");
+    if (t->unigram && t->byte_level)
+        return json_unsupported(j, "pre-tokenizer of a Unigram model", "ByteLevel");
+    snprintf(t->description, sizeof t->description, "%s",
+             t->unigram      ? "Unigram"
+             : t->byte_level ? "byte-level BPE"
+                             : "BPE of SentencePiece's");
     j->pieces = calloc(n, sizeof *j->pieces);
     if (j->pieces == NULL)
         return out_of_memory(j);
-    return read_pieces(j) && read_added(j) && (tokenizer_index_pieces(t, j->pieces) || out_of_memory(j)) &&
-           read_merges(j) && read_unknown(j) && json_read_ends(j) && tokenizer_finish(t, j->where, j->err);
+    if (!(t->unigram ? json_read_unigram(j) : read_pieces(j)) || !read_added(j) ||
+        !(tokenizer_index_pieces(t, j->pieces) || out_of_memory(j)))
+        return false;
+    if (t->unigram ? !tokenizer_make_unigram(t) : !read_merges(j) || !read_unknown(j))
+        return t->unigram && out_of_memory(j);
+    return json_read_ends(j) && tokenizer_finish(t, j->where, j->err);
 }
 
 static bool

@@ -26,7 +26,11 @@ bool json_find_token(const struct tokenizer_json *, struct slice, token_t *);
 
 /* normalizer and pre_tokenizer, after which it is known whether the model is byte-level. */
 bool json_read_steps(struct tokenizer_json *);
+/* The pieces of a Unigram model, and which of them is unknown. */
+bool json_read_unigram(struct tokenizer_json *);
 /* What goes before and after a text (post_processor, tokenizer_config.json), BOS, EOS, the chat template. */
 bool json_read_ends(struct tokenizer_json *);
+/* The chat templates of tokenizer_config.json. */
+bool json_read_chat_template(struct tokenizer_json *);
 
 #endif

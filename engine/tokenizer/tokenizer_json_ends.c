@@ -122,8 +122,8 @@ add_chat_template(struct tokenizer_json *j, const char *name, const cJSON *templ
 }
 
 /* One template, or a list of named ones. */
-static bool
-read_chat_template(struct tokenizer_json *j)
+bool
+json_read_chat_template(struct tokenizer_json *j)
 {
     const cJSON *given = json_get(j->config, "chat_template"), *one;
     if (!cJSON_IsArray(given))
@@ -139,5 +139,5 @@ read_chat_template(struct tokenizer_json *j)
 bool
 json_read_ends(struct tokenizer_json *j)
 {
-    return read_processor(j, json_get(j->root, "post_processor"), 0) && read_config(j) && read_chat_template(j);
+    return read_processor(j, json_get(j->root, "post_processor"), 0) && read_config(j) && json_read_chat_template(j);
 }

@@ -36,6 +36,78 @@ add_normal(struct tokenizer_json *j, enum normal_kind kind, struct slice from, s
 }
 
 static bool
+add_normal_step(struct tokenizer_json *j, struct normal_step step)
+{
+    if (step.to.len > MOST_REPLACE) {
+        pattern_close(step.pattern);
+        return json_unsupported(j, "normalizer", "of long texts");
+    }
+    if (!tokenizer_copy(j->t, step.to.data, step.to.len, &step.to)) {
+        pattern_close(step.pattern);
+        return err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
+    }
+    return tokenizer_add_normal_step(j->t, step) ||
+           err_set(j->err, ERR_WORK, "%s: a normalizer of more than %d steps is not supported", j->where,
+                   MOST_NORMAL_STEPS);
+}
+
+/* {"Regex": …} instead of {"String": …} */
+static bool
+read_pattern(struct tokenizer_json *j, const cJSON *step, struct slice regex)
+{
+    struct err why = {0};
+    struct normal_step s = {.kind = NORMAL_PATTERN, .to = json_text(json_get(step, "content"))};
+    s.pattern = pattern_open(regex.data, regex.len, &why);
+    return s.pattern != NULL ? add_normal_step(j, s) : err_set(j->err, ERR_WORK, "%s: %.300s", j->where, why.text);
+}
+
+static bool
+read_strip(struct tokenizer_json *j, const cJSON *step)
+{
+    return add_normal_step(j, (struct normal_step){.kind = NORMAL_STRIP,
+                                                   .to = {"", 0},
+                                                   .left = cJSON_IsTrue(json_get(step, "strip_left")),
+                                                   .right = cJSON_IsTrue(json_get(step, "strip_right"))});
+}
+
+/* RFC 4648. SIZE_MAX: it is none. */
+static size_t
+read_base64(struct slice text, char *out)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t n = 0;
+    uint32_t bits = 0;
+    unsigned held = 0;
+    while (text.len > 0 && text.data[text.len - 1] == '=')
+        text.len--;
+    for (size_t i = 0; i < text.len; i++) {
+        const char *letter = text.data[i] == '\0' ? NULL : strchr(letters, text.data[i]);
+        if (letter == NULL)
+            return SIZE_MAX;
+        bits = bits << 6 | (uint32_t)(letter - letters);
+        held += 6;
+        if (held >= 8)
+            out[n++] = (char)(bits >> (held -= 8));
+    }
+    return n;
+}
+
+static bool
+read_charsmap(struct tokenizer_json *j, const cJSON *step)
+{
+    const struct slice text = json_text(json_get(step, "precompiled_charsmap"));
+    char *bytes = tokenizer_take(j->t, text.len);
+    struct normal_step s = {.kind = NORMAL_CHARSMAP, .to = {"", 0}};
+    if (bytes == NULL)
+        return err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
+    const size_t n = read_base64(text, bytes);
+    if (n == SIZE_MAX || !charsmap_read(&s.map, (struct slice){bytes, n}))
+        return err_set(j->err, ERR_WORK, "%s: the normalizer's precompiled_charsmap is damaged; fetch it again",
+                       j->where);
+    return n == 0 || add_normal_step(j, s);
+}
+
+static bool
 read_normalizer(struct tokenizer_json *j, const cJSON *step, int depth)
 {
     static const char *const forms[] = {
@@ -51,7 +123,14 @@ read_normalizer(struct tokenizer_json *j, const cJSON *step, int depth)
         j->t->strips_space = prefix.len > 0;
         return prefix.len == 0 || add_normal(j, NORMAL_PREPEND, none, prefix);
     }
+    if (is(step, "Strip"))
+        return read_strip(j, step);
+    if (is(step, "Precompiled"))
+        return read_charsmap(j, step);
     const struct slice from = json_text(json_get(json_get(step, "pattern"), "String"));
+    const struct slice regex = json_text(json_get(json_get(step, "pattern"), "Regex"));
+    if (is(step, "Replace") && regex.len > 0)
+        return read_pattern(j, step, regex);
     if (is(step, "Replace") && from.len > 0)
         return add_normal(j, NORMAL_REPLACE, from, json_text(json_get(step, "content")));
     const cJSON *list = json_get(step, "normalizers"), *one;

@@ -66,11 +66,16 @@ tokenizer_close(struct tokenizer *t)
     free(t->kind);
     free(t->end);
     free(t->score);
+    free(t->bonus);
+    piece_trie_free(&t->trie);
+    for (unsigned i = 0; i < t->n_normal; i++)
+        pattern_close(t->normal[i].pattern);
     free(t->slots);
     free(t->merges.slots);
     free(t->merges.buffer.at);
     free(t->specials.list);
     free(t->normal_specials.list);
+    free(t->symbols.list);
     pretokenizer_free(t->pre);
     free(t);
 }
@@ -207,6 +212,7 @@ tokenizer_finish(struct tokenizer *t, const char *where, struct err *err)
     mark_ends(t);
     tokenizer_index_specials(&t->specials);
     tokenizer_index_specials(&t->normal_specials);
+    tokenizer_index_specials(&t->symbols);
     return true;
 }
 
@@ -276,8 +282,16 @@ tokenizer_add_special(struct special_set *set, struct special special)
 bool
 tokenizer_add_normal(struct tokenizer *t, enum normal_kind kind, struct slice from, struct slice to)
 {
-    if (t->n_normal == MOST_NORMAL_STEPS)
+    return tokenizer_add_normal_step(t, (struct normal_step){.kind = kind, .from = from, .to = to});
+}
+
+bool
+tokenizer_add_normal_step(struct tokenizer *t, struct normal_step step)
+{
+    if (t->n_normal == MOST_NORMAL_STEPS) {
+        pattern_close(step.pattern);
         return false;
-    t->normal[t->n_normal++] = (struct normal_step){kind, from, to};
+    }
+    t->normal[t->n_normal++] = step;
     return true;
 }

@@ -27,6 +27,7 @@ merging_free(struct merging *m)
 {
     free(m->symbols);
     free(m->heap);
+    free(m->ways);
     *m = (struct merging){0};
 }
 
@@ -185,7 +186,7 @@ consider(const struct tokenizer *t, struct merging *m, const char *word, uint32_
     }
     const token_t id = tokenizer_find(t, word + l->at, len);
     if (id != TOKEN_NONE)
-        heap_push(m, (struct pair){-(double)t->score[id], left, right, len, id});
+        heap_push(m, (struct pair){-t->score[id], left, right, len, id});
 }
 
 static void
@@ -212,18 +213,21 @@ merge_all(const struct tokenizer *t, struct merging *m, const char *word, uint32
     }
 }
 
+/* *unknown: the symbol before was. */
 static bool
-push_symbol(const struct tokenizer *t, const char *word, const struct symbol *s, struct ids *ids)
+push_symbol(const struct tokenizer *t, const char *word, const struct symbol *s, bool *unknown, struct ids *ids)
 {
+    const bool follows = *unknown && t->fuse_unknown;
+    *unknown = false;
     if (s->id != TOKEN_NONE)
         return ids_push(ids, s->id);
-    for (uint32_t i = 0; i < s->len; i++) {
-        const token_t byte = t->byte[(unsigned char)word[s->at + i]];
-        if (byte == TOKEN_NONE)
-            return t->unknown == TOKEN_NONE || ids_push(ids, t->unknown); /* no byte fallback: one for the character */
-        if (!ids_push(ids, byte))
-            return false;
+    if (!has_bytes(t, word + s->at, s->len)) { /* no byte fallback: one for the character */
+        *unknown = true;
+        return follows || t->unknown == TOKEN_NONE || ids_push(ids, t->unknown);
     }
+    for (uint32_t i = 0; i < s->len; i++)
+        if (!ids_push(ids, t->byte[(unsigned char)word[s->at + i]]))
+            return false;
     return true;
 }
 
@@ -241,9 +245,10 @@ tokenizer_merge_word(const struct tokenizer *t, struct merging *m, const char *w
         t->score != NULL ? split_for_scores(t, word, len, m->symbols) : split_for_ranks(t, word, len, m->symbols);
     if (n == 0)
         return true;
+    bool unknown = false;
     merge_all(t, m, word, n);
     for (uint32_t i = 0; i != NONE; i = m->symbols[i].next) /* NOLINT(clang-analyzer-unix.Malloc): m keeps them */
-        if (!push_symbol(t, word, &m->symbols[i], ids))
+        if (!push_symbol(t, word, &m->symbols[i], &unknown, ids))
             return false;
     return true;
 }

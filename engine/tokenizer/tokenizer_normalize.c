@@ -83,6 +83,37 @@ put_replaced(const struct normal_step *step, struct slice in, struct bytes *out)
     return true;
 }
 
+static bool
+put_stripped(const struct normal_step *step, struct slice in, struct bytes *out)
+{
+    uint32_t code;
+    for (size_t n; step->left && (n = utf8_character(in.data, in.len, &code)) > 0 && utf8_is_space(code);)
+        in = (struct slice){in.data + n, in.len - n};
+    while (step->right && in.len > 0) {
+        size_t n = 1;
+        while (n < 4 && n < in.len && ((unsigned char)in.data[in.len - n] & 0xc0) == 0x80)
+            n++;
+        if (utf8_character(in.data + in.len - n, n, &code) != n || !utf8_is_space(code))
+            break;
+        in.len -= n;
+    }
+    return bytes_append(out, in.data, in.len);
+}
+
+static bool
+put_step(const struct tokenizer *t, const struct normal_step *step, struct slice in, struct bytes *out)
+{
+    switch (step->kind) {
+    case NORMAL_PREPEND: return bytes_append(out, step->to.data, step->to.len) && bytes_append(out, in.data, in.len);
+    case NORMAL_REPLACE: return put_replaced(step, in, out);
+    case NORMAL_PATTERN: return normal_put_pattern(step, in, out);
+    case NORMAL_STRIP: return put_stripped(step, in, out);
+    case NORMAL_CHARSMAP: return normal_put_charsmap(step, in, out);
+    case NORMAL_SENTENCEPIECE: return normal_put_sentencepiece(t, step, in, out);
+    default: return put_form(step->kind, in, out);
+    }
+}
+
 bool
 tokenizer_normalize(const struct tokenizer *t, struct slice text, struct bytes buffers[2], struct slice *out)
 {
@@ -90,17 +121,10 @@ tokenizer_normalize(const struct tokenizer *t, struct slice text, struct bytes b
     for (unsigned i = 0, buffer = 0; i < t->n_normal; i++) {
         const struct normal_step *step = &t->normal[i];
         struct bytes *to = &buffers[buffer];
-        bool ok;
         to->len = 0;
         if (text.len == 0 || (ascii && i == 0 && step->kind <= NORMAL_NFKD))
             continue;
-        if (step->kind == NORMAL_PREPEND)
-            ok = bytes_append(to, step->to.data, step->to.len) && bytes_append(to, text.data, text.len);
-        else if (step->kind == NORMAL_REPLACE)
-            ok = put_replaced(step, text, to);
-        else
-            ok = put_form(step->kind, text, to);
-        if (!ok)
+        if (!put_step(t, step, text, to))
             return false;
         text = (struct slice){to->at == NULL ? "" : to->at, to->len};
         buffer = 1 - buffer;

@@ -130,8 +130,13 @@ for family in llama-bpe qwen2 gpt2 spm; do
 done
 mkdir "$TMP/empty"
 refuses "a folder without a tokenizer is refused" 1 'tokenizer.json' tokenize "$TMP/empty"
-printf '{"model": {"type": "Unigram", "vocab": [["a", -1.5]]}}' >"$TMP/unigram.json"
-refuses "another kind of tokenizer is named" 1 "'Unigram' is not supported" tokenize "$TMP/unigram.json"
+printf '{"model": {"type": "WordLevel", "vocab": {"a": 1}}}' >"$TMP/words.json"
+refuses "another kind of tokenizer is named" 1 "'WordLevel' is not supported" tokenize "$TMP/words.json"
+cp tests/golden/tokenizers/model-unigram/tokenizer.model "$TMP/pieces.model"
+printf 'Once upon a time' | "$PROGRAM" tokenize "$TMP/pieces.model" >"$TMP/file"
+printf 'Once upon a time' | "$PROGRAM" tokenize tests/golden/tokenizers/model-unigram/tokenizer.model >"$TMP/folder"
+check "a tokenizer.model is a tokenizer, and so is its folder" cmp "$TMP/file" "$TMP/folder"
+check "it gives ids" [ "$(wc -l <"$TMP/file")" -gt 4 ]
 printf '[' >"$TMP/broken.json"
 refuses "broken JSON is refused" 1 'no JSON object' tokenize "$TMP/broken.json"
 finish

@@ -14,6 +14,12 @@ for target in "$here"/fuzz_*.c; do
         "$BUILD/tests/tinymodel" "$OUT/$name/mixed.gguf" --layers 1 --width 32 --ffn 64 --type mixed --nasty --gguf-version 2 >/dev/null
         cp "$here/../golden/tokenizers/smollm/vocab.gguf" "$here/../golden/models/qwen2.gguf" "$OUT/$name/" ;;
     fuzz_chat) cp "$here"/../chat/templates/*.jinja "$OUT/$name/" ;;
+    fuzz_pieces)
+        for model in "$here"/../golden/tokenizers/model-*; do
+            { printf '{"added_tokens_decoder": {"1": {"content": "<s>", "special": true}}}\377'; cat "$model/tokenizer.model"; } >"$OUT/$name/${model##*/}"
+        done
+        printf '\377\012\016\012\005<unk>\025\000\000\000\000\030\002\012\010\012\001a\025\000\000\000\300' >"$OUT/$name/small" ;;
+    fuzz_tokenizer) cp "$here/../golden/tokenizers/unigram/tokenizer.json" "$OUT/$name/unigram.json" ;;
     fuzz_sv_profile) cp "$here"/../../models/*.profile.json "$OUT/$name/" ;;
     fuzz_theme) cp "$here"/../../themes/*.json "$OUT/$name/" ;;
     fuzz_script) printf '# a script\n:set tau 0.6\n:wait round 3\n:goto 5\n:key S-Left C-l\n:save-screen x\n:quit\n' >"$OUT/$name/script" ;;

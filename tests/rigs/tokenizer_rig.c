@@ -103,3 +103,60 @@ random_text(uint64_t *random, char *out, size_t characters)
     }
     return len;
 }
+
+/* ---- goldens ---- */
+
+char *
+golden_text(const char *family, const char *name, size_t *len)
+{
+    char path[200];
+    snprintf(path, sizeof path, TOKENIZERS "%s/%s", family, name);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        fail_msg("%s cannot be opened", path);
+    char *text = malloc(1u << 20);
+    assert_non_null(text);
+    *len = fread(text, 1, (1u << 20) - 1, file);
+    text[*len] = '\0';
+    fclose(file);
+    return text;
+}
+
+static void
+compare_ids(const struct tokenizer *t, const char *where, size_t line, const char *text, size_t len, bool special,
+            const char *expected)
+{
+    size_t n, i = 0;
+    token_t *got = encode(t, text, len, (struct tokenize_options){.special = special}, &n);
+    char *end;
+    for (long id; id = strtol(expected, &end, 10), end != expected; expected = end, i++)
+        if (i >= n || got[i] != id)
+            fail_msg("%s line %zu, %s: token %zu should be %ld, is %d", where, line, special ? "special" : "plain", i,
+                     id, i < n ? (int)got[i] : -1);
+    if (i != n)
+        fail_msg("%s line %zu, %s: %zu tokens, should be %zu", where, line, special ? "special" : "plain", n, i);
+    free(got);
+}
+
+/* Lines of hexadecimal bytes, ids with control tokens, ids without; strtol() stops at the line's end for good. */
+void
+assert_golden_ids(const struct tokenizer *t, const char *family, size_t at_least)
+{
+    size_t len, lines = 0;
+    char *golden = golden_text(family, "ids.tsv", &len), *rest = golden;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0';) {
+        char *hex = strsep(&line, "\t"), *special = strsep(&line, "\t"), *plain = line;
+        char text[2048];
+        size_t n = 0;
+        for (; hex[2 * n] != '\0' && n < sizeof text; n++) {
+            char pair[3] = {hex[2 * n], hex[2 * n + 1], '\0'};
+            text[n] = (char)strtoul(pair, NULL, 16);
+        }
+        lines++;
+        assert_non_null(plain);
+        compare_ids(t, family, lines, text, n, true, special);
+        compare_ids(t, family, lines, text, n, false, plain);
+    }
+    assert_true(lines >= at_least);
+    free(golden);
+}

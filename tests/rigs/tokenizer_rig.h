@@ -21,6 +21,13 @@ void assert_ids(const struct tokenizer *, const char *text, struct tokenize_opti
 /* `name` tells which tokenizer it was. */
 void assert_round_trip(const struct tokenizer *, const char *name, const char *text, size_t len);
 
+#define TOKENIZERS "tests/golden/tokenizers/"
+
+/* A file of such a folder, with a NUL behind it, the caller's. */
+char *golden_text(const char *family, const char *name, size_t *len);
+/* The ids of the folder's ids.tsv, of at least so many texts, with control tokens and with their names as text. */
+void assert_golden_ids(const struct tokenizer *, const char *family, size_t at_least);
+
 /* A seed that is printed, another one each time. */
 uint64_t random_seed(void);
 /* Characters of all kinds, spaces and letters more often; no U+2581, which a SentencePiece vocabulary cannot tell from a

@@ -83,7 +83,7 @@ test_folders_that_are_not_whole_are_refused(void **state)
     remove_file(folder, "pytorch_model.bin");
 
     write_weights(folder, "model.safetensors", &(struct tiny_weights){0});
-    assert_folder_refused(folder, "has no tokenizer.json");
+    assert_folder_refused(folder, "has neither a tokenizer.json nor a tokenizer.model");
     remove_file(folder, "model.safetensors");
 
     write_text(folder, "model.safetensors.index.json", "{}");

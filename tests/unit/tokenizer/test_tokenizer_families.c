@@ -19,32 +19,14 @@
 #include "kernels/rng.h"
 #include "tests/rigs/tokenizer_rig.h"
 
-#define FOLDER "tests/golden/tokenizers/"
-
-static char *
-read_text(const char *family, const char *name, size_t *len)
-{
-    char path[200];
-    snprintf(path, sizeof path, FOLDER "%s/%s", family, name);
-    FILE *file = fopen(path, "rb");
-    if (file == NULL)
-        fail_msg("%s cannot be opened", path);
-    char *text = malloc(1u << 20);
-    assert_non_null(text);
-    *len = fread(text, 1, (1u << 20) - 1, file);
-    text[*len] = '\0';
-    fclose(file);
-    return text;
-}
-
 static struct opened
 open_json(const char *family)
 {
     struct opened o = {0};
     struct err err = {0};
     size_t n_json, n_config;
-    char *json = read_text(family, "tokenizer.json", &n_json);
-    char *config = read_text(family, "tokenizer_config.json", &n_config);
+    char *json = golden_text(family, "tokenizer.json", &n_json);
+    char *config = golden_text(family, "tokenizer_config.json", &n_config);
     if (!tokenizer_from_json(&o.tokenizer, json, n_json, config, n_config, family, &err))
         fail_msg("%s", err.text);
     free(json);
@@ -56,50 +38,11 @@ static struct opened
 open_vocabulary(const char *family)
 {
     char path[200];
-    snprintf(path, sizeof path, FOLDER "%s/vocab.gguf", family);
+    snprintf(path, sizeof path, TOKENIZERS "%s/vocab.gguf", family);
     return open_gguf_tokenizer(path);
 }
 
 /* ---- goldens ---- */
-
-static void
-compare_ids(const struct tokenizer *t, const char *where, size_t line, const char *text, size_t len, bool special,
-            const char *expected)
-{
-    size_t n, i = 0;
-    token_t *got = encode(t, text, len, (struct tokenize_options){.special = special}, &n);
-    char *end;
-    for (long id; id = strtol(expected, &end, 10), end != expected; expected = end, i++)
-        if (i >= n || got[i] != id)
-            fail_msg("%s line %zu, %s: token %zu should be %ld, is %d", where, line, special ? "special" : "plain", i,
-                     id, i < n ? (int)got[i] : -1);
-    if (i != n)
-        fail_msg("%s line %zu, %s: %zu tokens, should be %zu", where, line, special ? "special" : "plain", n, i);
-    free(got);
-}
-
-/* Lines of hexadecimal bytes, ids with control tokens, ids without; strtol() stops at the line's end for good. */
-static void
-compare_with_golden(const struct opened *o, const char *family, size_t at_least)
-{
-    size_t len, lines = 0;
-    char *golden = read_text(family, "ids.tsv", &len), *rest = golden;
-    for (char *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0';) {
-        char *hex = strsep(&line, "\t"), *special = strsep(&line, "\t"), *plain = line;
-        char text[2048];
-        size_t n = 0;
-        for (; hex[2 * n] != '\0' && n < sizeof text; n++) {
-            char pair[3] = {hex[2 * n], hex[2 * n + 1], '\0'};
-            text[n] = (char)strtoul(pair, NULL, 16);
-        }
-        lines++;
-        assert_non_null(plain);
-        compare_ids(o->tokenizer, family, lines, text, n, true, special);
-        compare_ids(o->tokenizer, family, lines, text, n, false, plain);
-    }
-    assert_true(lines >= at_least);
-    free(golden);
-}
 
 struct family {
     const char *name, *description; /* of the GGUF file */
@@ -127,13 +70,13 @@ test_ids_from_tokenizer_json_are_those_of_the_tokenizers_library(void **state)
     (void)state;
     for (size_t i = 0; i < N_FAMILIES; i++) {
         struct opened o = open_json(families[i].name);
-        compare_with_golden(&o, families[i].name, families[i].lines);
+        assert_golden_ids(o.tokenizer, families[i].name, families[i].lines);
         close_opened(&o);
     }
     static const char *const without_gguf[] = {"spm-first", "flags", "splits", "spaced"};
     for (size_t i = 0; i < sizeof without_gguf / sizeof *without_gguf; i++) {
         struct opened o = open_json(without_gguf[i]);
-        compare_with_golden(&o, without_gguf[i], 300);
+        assert_golden_ids(o.tokenizer, without_gguf[i], 300);
         close_opened(&o);
     }
 }
@@ -146,7 +89,7 @@ test_ids_from_gguf_are_those_of_the_same_vocabulary_in_json(void **state)
         struct opened o = open_vocabulary(families[i].name);
         assert_string_equal(tokenizer_description(o.tokenizer), families[i].description);
         assert_string_equal(tokenizer_note(o.tokenizer), "");
-        compare_with_golden(&o, families[i].name, families[i].lines);
+        assert_golden_ids(o.tokenizer, families[i].name, families[i].lines);
         close_opened(&o);
     }
 }
@@ -229,7 +172,7 @@ read_definition(const char *family)
 {
     struct definition d = {0};
     size_t len, i = 0;
-    char *text = read_text(family, "tokenizer.json", &len);
+    char *text = golden_text(family, "tokenizer.json", &len);
     d.root = cJSON_ParseWithLength(text, len);
     free(text);
     const cJSON *model = cJSON_GetObjectItem(d.root, "model"), *merges = cJSON_GetObjectItem(model, "merges"), *m;

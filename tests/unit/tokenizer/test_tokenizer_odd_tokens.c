@@ -1,4 +1,5 @@
-/* Tokens that a byte-level GGUF has and no text is cut into, and a text's end that stands among the normal ones. */
+/* Tokens that a byte-level GGUF has and no text is cut into, added tokens that stand among the normal ones, and a unigram
+ * vocabulary. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,12 +85,83 @@ test_a_texts_end_among_the_normal_tokens_is_found_whole(void **state)
     free(bytes.data);
 }
 
+/* ---- vocabularies of a few tokens ---- */
+
+static struct tokenizer *
+open_written(struct gguf **file, struct gguf_bytes *b, const char *const *written, const int *kinds,
+             const float *scores, uint64_t n, const char *model)
+{
+    struct err err = {0};
+    struct tokenizer *t = NULL;
+    put_header(b, 3, 0, 4 + (scores == NULL));
+    put_key_text(b, "tokenizer.ggml.model", model);
+    put_key_array(b, "tokenizer.ggml.tokens", GGUF_STRING, n);
+    for (size_t i = 0; i < n; i++)
+        put_text(b, written[i], strlen(written[i]));
+    put_key_array(b, "tokenizer.ggml.token_type", GGUF_I32, n);
+    for (size_t i = 0; i < n; i++)
+        put_bytes(b, &kinds[i], 4);
+    if (scores != NULL) {
+        put_key_array(b, "tokenizer.ggml.scores", GGUF_F32, n);
+        put_bytes(b, scores, n * sizeof *scores);
+    } else {
+        put_key_text(b, "tokenizer.ggml.pre", "gpt-2");
+        put_key_array(b, "tokenizer.ggml.merges", GGUF_STRING, 1);
+        put_text(b, "a >", 3);
+    }
+    assert_false(b->failed);
+    if (!gguf_parse(file, "f", b->data, b->len, &err) || !tokenizer_open(&t, *file, &err))
+        fail_msg("%s", err.text);
+    return t;
+}
+
+static void
+close_written(struct tokenizer *t, struct gguf *file, struct gguf_bytes *b)
+{
+    tokenizer_close(t);
+    gguf_close(file);
+    free(b->data);
+}
+
+static void
+test_a_unigram_vocabulary_in_gguf_cuts_by_score(void **state)
+{
+    (void)state;
+    static const char *const written[] = {"<pad>", "</s>", "<unk>", "\xe2\x96\x81",  "\xe2\x96\x81the",
+                                          "re",    "t",    "here",  "\xe2\x96\x81t", "h"};
+    static const int kinds[] = {3, 3, 2, 1, 1, 1, 1, 1, 1, 1};
+    static const float scores[] = {0, 0, 0, -3, -2, -2, -5, -4, -3.5f, -6};
+    struct gguf *file;
+    struct gguf_bytes b = {0};
+    struct tokenizer *t = open_written(&file, &b, written, kinds, scores, 10, "t5");
+    assert_string_equal(tokenizer_description(t), "SentencePiece Unigram");
+    assert_ids(t, " there  there!", false, (token_t[]){4, 5, 4, 5, 2}, 5); /* -4, not -7.5 */
+    close_written(t, file, &b);
+}
+
+static void
+test_what_no_merge_comes_to_is_an_added_token(void **state)
+{
+    (void)state;
+    static const char *const written[] = {"a", ">", "<", "a>", "<fim_prefix>", "<a>", "f"};
+    static const int kinds[] = {1, 1, 1, 1, 1, 1, 1};
+    struct gguf *file;
+    struct gguf_bytes b = {0};
+    struct tokenizer *t = open_written(&file, &b, written, kinds, NULL, 7, "gpt2");
+    assert_int_equal(tokenizer_kind(t, 4), TOKEN_CONTROL);
+    assert_int_equal(tokenizer_kind(t, 3), TOKEN_NORMAL);
+    assert_ids(t, "a<fim_prefix>a>", true, (token_t[]){0, 4, 0, 1}, 4);
+    close_written(t, file, &b);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_text_is_cut_into_tokens_for_its_bytes),
         cmocka_unit_test(test_a_texts_end_among_the_normal_tokens_is_found_whole),
+        cmocka_unit_test(test_a_unigram_vocabulary_in_gguf_cuts_by_score),
+        cmocka_unit_test(test_what_no_merge_comes_to_is_an_added_token),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,53 @@
+/* tokenizer.model: whatever it says, a tokenizer that opens gives ids of its own for any bytes, and text back. Input is what
+ * lies beside it as JSON (tokenizer_config.json, for added_tokens.json, too) up to a byte 0xff, behind it the model. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/tokenizer/tokenizer.h"
+#include "tests/fuzz/must.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+static void
+use_text(const struct tokenizer *t, const char *text, size_t len)
+{
+    for (int special = 0; special < 2; special++) {
+        token_t *ids;
+        size_t n, n_back;
+        char *back;
+        struct err err = {0};
+        MUST(tokenizer_encode(t, text, len,
+                              (struct tokenize_options){.bos = true, .eos = true, .special = special != 0}, &ids, &n,
+                              &err));
+        for (size_t i = 0; i < n; i++)
+            MUST(ids[i] >= 0 && (uint32_t)ids[i] < tokenizer_size(t));
+        MUST(tokenizer_decode(t, ids, n, &back, &n_back, &err));
+        free(back);
+        free(ids);
+    }
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char usual[] = "Hello  the w\xc3\xb6rld's 123 <s>x</s>\n\n \xe6\x97\xa5\xff A\xcc\x8a \xe3\x80\x80"
+                                "don't\0 ";
+    const char *config = (const char *)data, *model = size == 0 ? NULL : memchr(config, 0xff, size);
+    const struct slice beside = {model == NULL || model == config ? NULL : config,
+                                 model == NULL ? 0 : (size_t)(model - config)};
+    const struct sentencepiece_files files = {.model = model == NULL ? (struct slice){config, size}
+                                                                     : (struct slice){model + 1, size - beside.len - 1},
+                                              .config = beside,
+                                              .added = beside};
+    struct tokenizer *t;
+    struct err err = {0};
+    if (!tokenizer_from_sentencepiece(&t, &files, "fuzz", &err)) {
+        MUST(t == NULL && err.kind == ERR_WORK && err.text[0] != '\0');
+        return 0;
+    }
+    MUST(tokenizer_size(t) > 0);
+    use_text(t, usual, sizeof usual - 1);
+    use_text(t, (const char *)data, size < 200 ? size : 200);
+    tokenizer_close(t);
+    return 0;
+}
