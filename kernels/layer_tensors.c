@@ -105,22 +105,9 @@ model_desc_fits(const struct model_desc *d, uint32_t optional, struct err *err)
 bool
 model_desc_plain(const struct model_desc *d, const char *whose, struct err *err)
 {
-    const struct model_form *f = &d->form;
-    bool plain = f->activation == ACT_SILU && !f->centred && !f->whole_norms && !f->late_norms && !f->parallel &&
-                 !tensor_present(&d->positions) && !tensor_present(&d->final_norm_bias) &&
-                 !tensor_present(&d->head_bias);
-    const float scales[] = {f->embedding_scale, f->residual_scale, f->logit_scale, f->attention_scale, f->attention_cap,
-                            f->logit_cap,       f->local_base,     f->rope_gain,   f->growth};
-    for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++)
-        plain = plain && !(scales[i] > 0 || scales[i] < 0);
-    for (uint32_t l = 0; l < d->n_layers && plain; l++) {
-        const struct layer_desc *layer = &d->layers[l];
-        plain = layer->form.rope == LAYER_ROPE_GLOBAL && !(layer->form.sees_all && d->window > 0);
-        for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
-            plain = plain && (layer_tensors[i].need != LAYER_USUAL || tensor_present(&layer->all[i]));
-    }
+    bool plain = d->form.activation <= ACT_XIELU;
+    for (uint32_t l = 0; l < d->n_layers; l++)
+        plain = plain && d->layers[l].form.rope <= LAYER_ROPE_NONE;
     return plain || err_set(err, ERR_WORK,
-                            "%s computes with models of Llama's form only, which this one is not; the CPU runs it: "
-                            "--backend cpu",
-                            whose);
+                            "%s does not compute with models of this form; the CPU runs it: --backend cpu", whose);
 }

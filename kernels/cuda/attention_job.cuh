@@ -2,6 +2,7 @@
 #ifndef KERNELS_CUDA_ATTENTION_JOB_CUH
 #define KERNELS_CUDA_ATTENTION_JOB_CUH
 
+#include "kernels/cuda/forms.cuh"
 #include "kernels/cuda/ptx.cuh"
 #include "kernels/cuda/warp.cuh"
 
@@ -10,6 +11,7 @@ struct attend_scene {
     const struct dev_model *m;
     uint32_t layer;  /* its rows are those with from < layer */
     uint32_t splits; /* of the longest path in the sweep */
+    uint32_t window; /* the layer's; 0: none */
     bool apart;      /* they are different blocks' work */
 };
 
@@ -58,7 +60,7 @@ find_job(const struct attend_scene &c, const struct row_group &group, uint32_t p
     job->head = kv_head * share + pair % share;
     job->seen = make_uint2(1, 0);
     if (lane < job->n && rows[job->row].from < c.layer) {
-        const uint32_t last = rows[job->row].n_trunk + rows[job->row].n_tail - 1, window = c.m->window;
+        const uint32_t last = rows[job->row].n_trunk + rows[job->row].n_tail - 1, window = c.window;
         job->seen = make_uint2(window > 0 && last >= window ? last + 1 - window : 0, last);
     }
     const bool takes_part = job->seen.x <= job->seen.y;
@@ -84,8 +86,9 @@ put_queries(const struct attend_scene &c, const struct attend_job &job, struct a
         const uint32_t row = __shfl_sync(ALL_OF_WARP, job.row, (int)i),
                        head = __shfl_sync(ALL_OF_WARP, job.head, (int)i);
         const float *from = c.sweep->store.q + ((size_t)row * c.m->heads + head) * dim;
+        const float grown = growth_at(c.m->form, __shfl_sync(ALL_OF_WARP, job.seen.y, (int)i));
         for (uint32_t d = (warp + SWEEP_WARPS - i) % SWEEP_WARPS * WARP + job.lane; d < room; d += SWEEP_THREADS)
-            place->q[i * room + d] = d < dim ? from[d] : 0;
+            place->q[i * room + d] = d < dim ? from[d] * grown : 0;
     }
 }
 

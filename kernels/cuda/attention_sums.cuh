@@ -140,6 +140,10 @@ absorb_block(const struct attend_scene &c, const struct attend_job &job, uint32_
     lane_values<KV, DIMS> values[ATTEND_BLOCK / ahead][ahead]; /* one of them alive at a time */
     score<KV, PAIRS>((const KV *)c.sweep->store.keys + job.base + slot * stride, q, room, job.n, z);
     load_values<ahead>(at, at.begin, values[0]); /* under way while weights are computed */
+    if (c.m->form.attention_cap > 0)
+#pragma unroll
+        for (int i = 0; i < PAIRS; i++)
+            z[i] = capped(c.m->form.attention_cap, z[i]);
     weigh<PAIRS>(job, position, z, own, heads);
     __syncwarp();
 #pragma unroll

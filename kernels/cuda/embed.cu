@@ -16,9 +16,12 @@ __launch_bounds__(EMBED_THREADS) embed_rows(struct embed_args a)
 {
     const struct dev_model &m = *a.model;
     const struct row &row = a.rows[blockIdx.x];
+    const uint32_t position = row.n_trunk + row.n_tail - 1;
+    const float *const place =
+        m.positions != NULL ? m.positions + (size_t)min(position, m.n_positions - 1) * m.width : NULL;
     float *to = a.store.hidden + (size_t)row.ring * (m.n_layers + 1) * m.width;
     for (uint32_t k = threadIdx.x; k < m.width; k += EMBED_THREADS)
-        to[k] = element(m.embedding, (uint32_t)row.token, k);
+        to[k] = element(m.embedding, (uint32_t)row.token, k) * m.form.embedding_scale + (place != NULL ? place[k] : 0);
 }
 
 struct trunk_args {

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/forms.cuh"
 #include "kernels/cuda/matmul.cuh"
 #include "kernels/cuda/rope.cuh"
 
@@ -25,20 +26,29 @@ struct softmax_part {
 };
 
 enum finish_kind {
-    FINISH_QKV,    /* biased, rotated; queries scaled, keys and values stored */
-    FINISH_STREAM, /* hidden (l) = hidden (from) + y * scale */
-    FINISH_GATED,  /* silu(gate) * up */
-    FINISH_LOGITS  /* of one row */
+    FINISH_QKV,       /* biased, rotated; queries scaled, keys and values stored */
+    FINISH_STREAM,    /* hidden (l) = hidden (from) + y * scale + bias * bias_scale; or to be normed first */
+    FINISH_GATED,     /* silu(gate) * up */
+    FINISH_ACTIVATED, /* what other forms have there */
+    FINISH_LOGITS     /* of one row */
 };
+
+#define FINISH_ANY                                                                                                     \
+    (1u << FINISH_QKV | 1u << FINISH_STREAM | 1u << FINISH_GATED | 1u << FINISH_ACTIVATED | 1u << FINISH_LOGITS)
+#define FINISH_NEAR (FINISH_ANY & ~(1u << FINISH_STREAM)) /* of rows in shared memory: what is normed before */
+#define FINISH_ROWS (FINISH_ANY & ~(1u << FINISH_LOGITS)) /* of more rows than one */
 
 /* What a block says about the product that comes, in shared memory. */
 struct finish_how {
     enum finish_kind kind;
     uint32_t matrix; /* number of the product's first one: wq 0, wk 1, wv 2 */
     uint32_t from;
-    float scale;
+    float scale, bias_scale;
+    const float *bias; /* NULL: none */
+    bool raw;          /* y * scale + bias * bias_scale, to be normed and added in a step of its own */
     float *logits, temperature;
-    const float *norm; /* its rows are normed by this just before, by every block for itself; NULL: they are not */
+    bool near;         /* its rows are put down just before, by every block for itself, */
+    const float *norm; /* normed by this; NULL: as they are */
     uint32_t norm_depth;
 };
 
@@ -50,7 +60,7 @@ struct finish_how {
 
 /* What a layer does. */
 struct layer_does {
-    bool attends, has_mlp, norms_heads;
+    bool attends, has_mlp, norms_heads, posts_attention, posts_mlp; /* posts: norms what the sublayer adds */
     bool probes, shifts, probes_near; /* by an affine head; the probe's row is normed by every block for itself */
 };
 
@@ -78,6 +88,7 @@ struct sweep_shared {
     uint32_t n_probes, n_stamps; /* so far */
     uint64_t probe_start;
     uint32_t last_split; /* of the longest path */
+    const float2 *turns; /* of layer l: (rows, rope_dims / 2); NULL: nothing is rotated */
     struct product product;
     struct dev_head trained;    /* of layer l, if it is probed by one */
     struct dev_matrix own_head; /* its full head as a matrix */
@@ -100,9 +111,16 @@ layer_here(const struct sweep_shared *s)
     return s->layers[s->l % 2];
 }
 
+static __device__ __forceinline__ bool
+layer_is_gated(const struct dev_model &m, const struct dev_layer &layer)
+{
+    return layer.gate_up.rows > m.ffn;
+}
+
 /* ---- the functor ---- */
 
-struct finish {
+/* KINDS: those that there can be, as bits. */
+template <unsigned KINDS> struct finish {
     const struct sweep_shared *s;
     struct softmax_part part; /* of the logits that this thread brought */
 
@@ -114,19 +132,19 @@ struct finish {
         const struct dev_layer &layer = layer_here(s);
         const bool later = layer.q_norm != NULL || layer.k_norm != NULL;
         uint32_t pair;
-        if (!later && o0 != UINT32_MAX && first_of_pair(m, o0 % m.head_dim, &pair))
-            rotate(((const float2 *)s->a.store.turns)[row * (m.rope_dims / 2) + pair], &y0, &y1);
-        const float scale = later || key ? 1 : 1.0f / sqrtf((float)m.head_dim);
+        if (!later && s->turns != NULL && o0 != UINT32_MAX && first_of_pair(m, o0 % m.head_dim, &pair))
+            rotate(s->turns[row * (m.rope_dims / 2) + pair], &y0, &y1);
+        const float scale = later || key ? 1 : m.form.attention_scale;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const uint32_t o = i == 0 ? o0 : o1;
             const float y = (i == 0 ? y0 : y1) * scale;
             if (o == UINT32_MAX)
                 continue;
-            if (!key)
+            if (later)
+                s->a.store.qk_raw[((size_t)row * (m.heads + m.kv_heads) + (key ? m.heads : 0)) * m.head_dim + o] = y;
+            else if (!key)
                 s->a.store.q[(size_t)row * m.heads * m.head_dim + o] = y;
-            else if (later)
-                s->a.store.kv_raw[(size_t)row * 2 * m.kv_heads * m.head_dim + o] = y;
             else
                 put_kv(m, s->a.store, s->a.store.keys, s->l, row_of(s, row).slot, o, y);
         }
@@ -159,11 +177,17 @@ struct finish {
         const uint32_t width = s->model.width;
         float *hidden = s->a.store.hidden + (size_t)row_of(s, row).ring * (s->model.n_layers + 1) * width;
         const float *before = hidden + (size_t)s->how.from * width;
-        float *after = hidden + (size_t)s->l * width;
-        if (o0 != UINT32_MAX)
-            after[o0] = fmaf(y0, s->how.scale, before[o0]);
-        if (o1 != UINT32_MAX)
-            after[o1] = fmaf(y1, s->how.scale, before[o1]);
+        float *after = s->how.raw ? s->a.store.raw + (size_t)row * width : hidden + (size_t)s->l * width;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const uint32_t o = i == 0 ? o0 : o1;
+            if (o == UINT32_MAX)
+                continue;
+            float x = s->how.raw ? 0 : before[o];
+            if (s->how.bias != NULL)
+                x = fmaf(s->how.bias[o], s->how.bias_scale, x);
+            after[o] = fmaf(i == 0 ? y0 : y1, s->how.scale, x);
+        }
     }
 
     __device__ __forceinline__ void
@@ -174,27 +198,57 @@ struct finish {
         put_activation(s->a.store.gated, m.exact, m.ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
     }
 
+    /* y0 and y1 are a hidden unit's gate and up, or, without gates, the up of two of them. */
+    __device__ __forceinline__ void
+    put_activated(uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
+    {
+        const struct dev_model &m = s->model;
+        const struct dev_layer &layer = layer_here(s);
+        const bool gated = layer_is_gated(m, layer);
+        const float *const bias = gated ? layer.bgate : layer.bup;
+        const float up = gated ? y1 + (layer.bup != NULL && o0 != UINT32_MAX ? layer.bup[o0] : 0) : 1;
+#pragma unroll 1
+        for (int i = 0; i < (gated ? 1 : 2); i++) {
+            const uint32_t o = i == 0 ? o0 : o1;
+            if (o == UINT32_MAX)
+                continue;
+            const float x = (i == 0 ? y0 : y1) + (bias != NULL ? bias[o] : 0),
+                        y = activated(m.form.activation, layer.xielu, x) * up;
+            put_activation(s->a.store.gated, m.exact, m.ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
+        }
+    }
+
     __device__ __forceinline__ void
     put_logit(uint32_t o, float z)
     {
         if (o == UINT32_MAX)
             return;
+        if (s->model.shapes_logits)
+            z = shaped_logit(s->model, o, z);
         s->how.logits[o] = z;
         part.add(z, fabsf(z) < INFINITY ? 1 : NAN, s->how.temperature); /* what is no number must be noticed */
+    }
+
+    __device__ __forceinline__ bool
+    is(enum finish_kind kind) const
+    {
+        return (KINDS >> kind & 1u) != 0 && s->how.kind == kind;
     }
 
     __device__ __forceinline__ void
     operator()(uint32_t which, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1)
     {
-        if (s->how.kind == FINISH_LOGITS) {
+        if (is(FINISH_LOGITS)) {
             put_logit(o0, y0);
             put_logit(o1, y1);
         } else if (row_of(s, row).from >= s->l) { /* has been through this layer before */
             return;
-        } else if (s->how.kind == FINISH_STREAM) {
+        } else if (is(FINISH_STREAM)) {
             add_to_stream(row, o0, o1, y0, y1);
-        } else if (s->how.kind == FINISH_QKV) {
+        } else if (is(FINISH_QKV)) {
             put_qkv(s->how.matrix + which, row, o0, o1, y0, y1);
+        } else if (is(FINISH_ACTIVATED)) {
+            put_activated(row, o0, o1, y0, y1);
         } else if (o0 != UINT32_MAX && o1 != UINT32_MAX) {
             put_gated(row, o0, y0, y1);
         }

@@ -1,6 +1,7 @@
-/* A head call: final norm and packing of hidden states, logits, what they say (guess.cu). */
+/* A head call: final norm and packing of hidden states, logits and their form, what they say (guess.cu). */
 #include "kernels/cuda/block.cuh"
 #include "kernels/cuda/exact.cuh"
+#include "kernels/cuda/forms.cuh"
 #include "kernels/cuda/guess.h"
 #include "kernels/cuda/head_tile.cuh"
 #include "kernels/cuda/launch.cuh"
@@ -29,6 +30,7 @@ __launch_bounds__(SWEEP_THREADS) norm_head_rows(struct head_args a)
 
 /* ---- trained heads ---- */
 
+#define SHAPE_THREADS   256
 #define TRAINED_WARPS   8
 #define TRAINED_OUTPUTS 32 /* of a block */
 
@@ -57,13 +59,13 @@ __launch_bounds__(TRAINED_WARPS *WARP) full_head_rows(struct head_args a)
     if (!row.trained || m.trained[row.layer].full == NULL)
         return;
     const float *const h = hidden_of(a, row);
-    const float inverse = 1.0f / sqrtf(warp_dot(h, h, m.width) / (float)m.width + m.rms_eps);
+    const struct spread spread = warp_row_spread(m, h);
     const uint32_t first = blockIdx.y * TRAINED_OUTPUTS, last = min(first + TRAINED_OUTPUTS, m.vocab);
     for (uint32_t o = first + threadIdx.x / WARP; o < last; o += TRAINED_WARPS) {
         const float *const w = m.trained[row.layer].full + (size_t)o * m.width;
         float z = 0;
         for (uint32_t k = threadIdx.x % WARP; k < m.width; k += WARP)
-            z = fmaf(w[k], h[k] * inverse * m.final_norm[k], z);
+            z = fmaf(w[k], normed(m.final_norm, spread, h[k], k), z);
         z = warp_sum(z);
         if (threadIdx.x % WARP == 0)
             a.store.head_logits[(size_t)blockIdx.x * m.vocab + o] = z;
@@ -121,6 +123,17 @@ __launch_bounds__(TILE_THREADS, 1) head_by_tiles(struct head_args a)
     __shared__ uint4 stage[2][STAGE_PARTS];
     multiply_tile<T>(a.model->head, (const uint4 *)a.store.head_normed, a.n, a.store.head_logits,
                      blockIdx.y * TILE_STRIPS, blockIdx.x * TILE_TILES, stage);
+}
+
+/* Of models that shape logits, behind all heads. Grid: (rows, blocks of logits). */
+__global__ void
+__launch_bounds__(SHAPE_THREADS) shape_logits(struct head_args a)
+{
+    const struct dev_model &m = *a.model;
+    float *const logits = a.store.head_logits + (size_t)blockIdx.x * m.vocab;
+    const uint32_t o = blockIdx.y * SHAPE_THREADS + threadIdx.x;
+    if (o < m.vocab)
+        logits[o] = shaped_logit(m, o, logits[o]);
 }
 
 /* ---- launches ---- */
@@ -195,7 +208,8 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
     if (a.n == 0)
         return cudaSuccess;
     const dim3 shifts(a.n, (sizes->width + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS),
-        fulls(a.n, (sizes->vocab + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS);
+        fulls(a.n, (sizes->vocab + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS),
+        shapes(a.n, (sizes->vocab + SHAPE_THREADS - 1) / SHAPE_THREADS);
     cudaError_t said = cudaSuccess;
     if (a.trained)
         said = launch(shift_head_rows, shifts, TRAINED_WARPS * WARP, a, stream);
@@ -205,6 +219,8 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
         said = launch_any_logits(a, *sizes, stream);
     if (said == cudaSuccess && a.trained)
         said = launch(full_head_rows, fulls, TRAINED_WARPS * WARP, a, stream);
+    if (said == cudaSuccess && sizes->shapes_logits)
+        said = launch(shape_logits, shapes, SHAPE_THREADS, a, stream);
     if (said != cudaSuccess || a.guesses == NULL)
         return said;
     struct guess_args g = {};

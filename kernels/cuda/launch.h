@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda/layout.h"
+#include "kernels/cuda/prompt_args.h"
 #include "kernels/planted.h"
 
 #ifdef __cplusplus

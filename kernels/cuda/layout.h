@@ -54,6 +54,10 @@ struct dev_matrix {
     uint32_t strips, units; /* units_of(cols); what lies beyond rows and cols is zero */
 };
 
+struct dev_norm {
+    const float *weight, *bias; /* weight NULL: there is no such norm; bias may be */
+};
+
 /* Rows are packed so that a strip needs no other: in q and k the two of a rotated pair are rows g and g+8; in gate_up
  * they are the gate and the up projection of one hidden unit. `source` says which is which:
  * wqkv: output o < heads*head_dim is q, then k, then v. gate_up: o < ffn is gate, then up.
@@ -65,7 +69,10 @@ struct dev_layer {
 #undef NO_FIELD
 #undef VECTOR_FIELD
     struct dev_matrix wq, wk, wv; /* each with its own strips, taken one after the other; `source` local to each */
-    struct dev_matrix wo, gate_up, down;
+    struct dev_matrix wo, gate_up, down; /* without gates gate_up is up alone, each output a hidden unit */
+    uint32_t window;                     /* a row at position p attends to positions above p - window; 0: to all */
+    enum layer_rope rope;
+    struct xielu xielu; /* where the model's activation is this */
 };
 
 struct dev_head {       /* a layer's trained head, F32, plain rows; NULL: it has none of the kind */
@@ -74,13 +81,19 @@ struct dev_head {       /* a layer's trained head, F32, plain rows; NULL: it has
 };
 
 struct dev_model {
-    uint32_t n_layers, width, heads, kv_heads, head_dim, ffn, vocab, rope_dims, window;
+    uint32_t n_layers, width, heads, kv_heads, head_dim, ffn, vocab, rope_dims;
     enum rope_layout rope;
     float rms_eps;
-    bool exact;             /* F32 weights, activations and keys */
-    const double *inv_freq; /* (rope_dims/2): position * this is the angle, rope_scale and factors applied */
+    bool exact;                   /* F32 weights, activations and keys */
+    struct model_form form;       /* every scale is a number: what is left at 0 has become what it stands for */
+    const double *inv_freq;       /* (rope_dims/2): position * this is the angle, rope_scale and factors applied */
+    const double *inv_freq_local; /* of layers that turn locally; NULL: there are none */
     struct dev_matrix embedding, head;
-    const float *final_norm;        /* (width) */
+    const float *positions; /* (n_positions, width) added to the embedding, or NULL */
+    uint32_t n_positions;
+    struct dev_norm final_norm;     /* (width) */
+    const float *head_bias;         /* (vocab), or NULL */
+    bool shapes_logits;             /* they have a bias, a scale or a cap */
     const struct dev_layer *layers; /* (n_layers + 1), indexed by layer 1..L */
     const struct dev_head *trained; /* (n_layers + 1), or NULL: none */
 };
@@ -236,9 +249,11 @@ struct dev_store {
     void *normed;        /* (max_rows rounded up to a tile, width): what a product reads */
     void *attended;      /* as above, (rows, heads * head_dim) */
     void *gated;         /* as above, (rows, ffn) */
-    float *turns;        /* (max_rows, rope_dims / 2, 2) cosine and sine of what a row's pairs are rotated by */
-    float *q;            /* (max_rows, heads * head_dim), rotated and scaled by 1/sqrt(head_dim) */
-    float *kv_raw;       /* (max_rows, 2, kv_heads * head_dim): before norm and rotation, models with k_norm only */
+    float *turns;        /* (2, max_rows, rope_dims / 2, 2) cosine and sine of what a row's pairs are rotated by: in */
+                         /* most layers, then in those that turn locally */
+    float *q;            /* (max_rows, heads * head_dim), rotated and scaled */
+    float *qk_raw;       /* (max_rows, heads + kv_heads, head_dim) before norm and rotation, in layers that norm them */
+    float *raw;          /* (max_rows, width) what a sublayer adds, before its norm */
     float *partials;     /* (SPLIT_ROWS, heads, max_splits, 2 + head_dim): max, sum, unnormalised output */
     uint32_t max_splits; /* of the longest path */
     uint32_t *arrivals;  /* (SPLIT_ROWS * heads) splits that are done; zero at rest */
@@ -293,43 +308,6 @@ struct sweep_args {
     uint64_t *stamps;        /* of its phases, as stamps.h has them; NULL: none */
     uint32_t window;         /* bytes of weights that a block fetches ahead at a barrier, a multiple of 128; 0: none */
     struct until_args until; /* temperature NULL: a plain sweep */
-};
-
-/* ---- prompts by a library ---- */
-
-/* A step of a layer of a chunk, one launch; what the sweep's steps of these names do. */
-enum prompt_step {
-    PROMPT_NORM_ATTENTION,
-    PROMPT_QKV,
-    PROMPT_NORM_HEADS,
-    PROMPT_ATTEND,
-    PROMPT_OUT,
-    PROMPT_NORM_MLP,
-    PROMPT_GATE_UP,
-    PROMPT_DOWN
-};
-
-struct prompt_args {
-    struct sweep_args sweep;
-    uint32_t layer;
-    enum prompt_step step;
-    const uint32_t *stop; /* the chunk was cancelled: nothing is done */
-    /* Of a product: the sums of strips [first, first + strips) of a matrix, number `part` of wq, wk, wv. */
-    uint32_t part, first, strips;
-    const float *y; /* (chunk, strips * STRIP) */
-};
-
-struct unpack_args { /* strips [first, first + strips) of a matrix to plain rows of units * UNIT halves */
-    struct dev_matrix m;
-    uint32_t first, strips;
-    uint16_t *to; /* F16, or BF16 where the matrix is */
-};
-
-struct gather_args { /* packed activations of n rows to `rows` plain ones, those behind the n-th zero */
-    const void *packed;
-    uint32_t units, n, rows;
-    uint16_t *to;  /* (rows, units * UNIT) F16 */
-    uint16_t *low; /* not NULL: the same in BF16, of which `low` is what `to` leaves */
 };
 
 /* ---- the head ---- */

@@ -1,4 +1,4 @@
-/* Rows of activations: RMS norm, and how they are put down for a product to read. A block works on one row at a time. */
+/* Rows of activations: norms, and how they are put down for a product to read. A block works on one row at a time. */
 #ifndef KERNELS_CUDA_NORM_CUH
 #define KERNELS_CUDA_NORM_CUH
 
@@ -60,7 +60,7 @@ near_place(uint32_t units, uint32_t r, uint32_t k)
 static __device__ __forceinline__ bool
 rows_are_near(const struct dev_model &m, uint32_t n)
 {
-    return !m.exact && n <= TILE && n * near_stride(units_of(m.width)) * 16 <= NEAR_SHARED;
+    return !m.exact && !m.form.centred && n <= TILE && n * near_stride(units_of(m.width)) * 16 <= NEAR_SHARED;
 }
 
 /* ---- norm ---- */
@@ -77,23 +77,56 @@ block_sum(float x, float *parts, uint32_t thread)
     return warp_sum(thread % WARP < blockDim.x / WARP ? parts[thread % WARP] : 0);
 }
 
-/* to[r] = from / rms(from) * weight, from (width) F32: by a whole block of SWEEP_THREADS threads, so that the order of
- * the sum is the same wherever it is called from. exact: put down in F32. */
-static __device__ __forceinline__ void
-norm_row_as(const struct dev_model &m, bool exact, const float *from, const float *weight, void *to, uint32_t r,
-            float *parts)
+/* What a norm takes off a row's numbers, and multiplies them by. */
+struct spread {
+    float mean, inverse; /* RMS norms: mean 0 */
+};
+
+static __device__ __forceinline__ struct spread
+spread_of(const struct dev_model &m, float mean, float squares, uint32_t n)
+{
+    return {mean, 1.0f / sqrtf(squares / (float)n + m.rms_eps)};
+}
+
+/* Of x (n) F32: by a whole block of SWEEP_THREADS threads, so that the order of the sums is the same wherever it is called
+ * from. Deviations from the mean are what is squared: squares of large numbers would take it with them. */
+static __device__ __forceinline__ struct spread
+block_spread(const struct dev_model &m, const float *x, uint32_t n, float *parts)
 {
     const uint32_t thread = thread_here();
-    float squares = 0;
-    for (uint32_t k = thread; k < m.width; k += SWEEP_THREADS)
-        squares = fmaf(from[k], from[k], squares);
-    const float mean = block_sum(squares, parts, thread) / (float)m.width, inverse = 1.0f / sqrtf(mean + m.rms_eps);
-    for (uint32_t k = thread; k < m.width; k += SWEEP_THREADS)
-        put_activation(to, exact, m.width, r, k, from[k] * inverse * weight[k]);
+    float mean = 0, squares = 0;
+    if (m.form.centred) {
+        float sum = 0;
+        for (uint32_t k = thread; k < n; k += SWEEP_THREADS)
+            sum += x[k];
+        mean = block_sum(sum, parts, thread) / (float)n;
+    }
+    for (uint32_t k = thread; k < n; k += SWEEP_THREADS)
+        squares = fmaf(x[k] - mean, x[k] - mean, squares);
+    return spread_of(m, mean, block_sum(squares, parts, thread), n);
+}
+
+/* Number k of a row. */
+static __device__ __forceinline__ float
+normed(const struct dev_norm &norm, const struct spread &s, float x, uint32_t k)
+{
+    const float y = (x - s.mean) * s.inverse * norm.weight[k];
+    return norm.bias != NULL ? y + norm.bias[k] : y;
+}
+
+/* to[r] = the norm of from (width) F32, or from itself where there is no norm, by a whole block. exact: put down in F32. */
+static __device__ __forceinline__ void
+norm_row_as(const struct dev_model &m, bool exact, const float *from, const struct dev_norm &norm, void *to, uint32_t r,
+            float *parts)
+{
+    const bool norms = norm.weight != NULL;
+    const struct spread s = norms ? block_spread(m, from, m.width, parts) : spread{0, 1};
+    for (uint32_t k = thread_here(); k < m.width; k += SWEEP_THREADS)
+        put_activation(to, exact, m.width, r, k, norms ? normed(norm, s, from[k], k) : from[k]);
     put_padding(to, exact, m.width, r);
 }
 
-/* The same in two parts, for rows that every block norms for itself. First the warps' sums of squares, of (SWEEP_WARPS): to be
+/* The same in two parts, for rows that every block norms for itself; RMS norms alone. First the warps' sums of squares, of (SWEEP_WARPS): to be
  * read behind a __syncthreads(). */
 static __device__ __forceinline__ void
 add_squares(const struct dev_model &m, const float *from, float *sums)
@@ -123,10 +156,19 @@ put_near(const struct dev_model &m, const float *from, const float *weight, cons
         to[near_place(units, r, k)] = 0;
 }
 
+/* The same of a row that has no norm. */
 static __device__ __forceinline__ void
-norm_row(const struct dev_model &m, const float *from, const float *weight, void *to, uint32_t r, float *parts)
+carry_near(const struct dev_model &m, const float *from, uint16_t *to, uint32_t r)
 {
-    norm_row_as(m, m.exact, from, weight, to, r, parts);
+    const uint32_t units = units_of(m.width);
+    for (uint32_t k = thread_here(); k < units * UNIT; k += SWEEP_THREADS)
+        to[near_place(units, r, k)] = from == NULL || k >= m.width ? 0 : half_bits(from[k]);
+}
+
+static __device__ __forceinline__ void
+norm_row(const struct dev_model &m, const float *from, const struct dev_norm &norm, void *to, uint32_t r, float *parts)
+{
+    norm_row_as(m, m.exact, from, norm, to, r, parts);
 }
 
 #endif

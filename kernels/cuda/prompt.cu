@@ -20,9 +20,11 @@ sweep_step(enum prompt_step step)
     case PROMPT_NORM_HEADS: return NORM_HEADS;
     case PROMPT_ATTEND: return ATTEND;
     case PROMPT_OUT: return OUT;
+    case PROMPT_POST_ATTENTION: return POST_ATTENTION;
     case PROMPT_NORM_MLP: return NORM_MLP;
     case PROMPT_GATE_UP: return GATE_UP;
-    default: return DOWN;
+    case PROMPT_DOWN: return DOWN;
+    default: return POST_MLP;
     }
 }
 
@@ -72,7 +74,12 @@ __launch_bounds__(SWEEP_THREADS, 1) prompt_finish(struct prompt_args a)
         return;
     begin_step(s, a);
     const struct dev_matrix *const m = s->product.matrices[0];
-    struct finish then = {s, {-INFINITY, 0}};
+    struct finish<FINISH_ROWS> then = {
+        s,
+        {
+            -INFINITY, 0
+        }
+    };
     const uint32_t pairs = a.strips * (STRIP / 2);
     for (uint32_t u = blockIdx.x * SWEEP_THREADS + threadIdx.x; u < a.sweep.n * pairs; u += gridDim.x * SWEEP_THREADS) {
         const uint32_t row = u / pairs, strip = u % pairs / (STRIP / 2), g = u % (STRIP / 2);

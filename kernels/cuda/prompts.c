@@ -242,6 +242,16 @@ prepare(struct store *s, const struct prompt_args *a, const struct layer_product
     }
 }
 
+/* What comes behind one: a norm of what a sublayer adds. */
+static bool
+conclude(struct store *s, const struct prompt_args *a, const struct layer_product *p)
+{
+    const struct dev_layer *d = &s->weights->layers[a->layer];
+    if (p->step == PROMPT_OUT && d->attn_post != NULL)
+        return between(s, *a, PROMPT_POST_ATTENTION);
+    return p->step != PROMPT_DOWN || d->ffn_post == NULL || between(s, *a, PROMPT_POST_MLP);
+}
+
 static bool
 run_layer(struct store *s, struct prompt_args a)
 {
@@ -252,7 +262,8 @@ run_layer(struct store *s, struct prompt_args a)
         a.step = p->step;
         a.part = p->part;
         const bool there = p->part > 0 && (p->m->type == WEIGHT_BF16) == (all[i - 1].m->type == WEIGHT_BF16);
-        if (!prepare(s, &a, p) || (!there && !gather(s, &a, p->x, p->m)) || !multiply(s, a, p->m))
+        if (!prepare(s, &a, p) || (!there && !gather(s, &a, p->x, p->m)) || !multiply(s, a, p->m) ||
+            !conclude(s, &a, p))
             return false;
     }
     return true;

@@ -25,6 +25,14 @@ rotate(const float2 turn, float *a, float *b)
     *b = fmaf(was, turn.y, *b * turn.x);
 }
 
+/* The dimensions of pair p of a head: those that are rotated come first. */
+static __device__ __forceinline__ uint2
+dims_of_pair(const struct dev_model &m, uint32_t p)
+{
+    const bool apart = p < m.rope_dims / 2 && m.rope == ROPE_HALVES;
+    return apart ? make_uint2(p, p + m.rope_dims / 2) : make_uint2(2 * p, 2 * p + 1);
+}
+
 /* The pair that dimension d of a head is the first of; false: it is the second of one, or not rotated. */
 static __device__ __forceinline__ bool
 first_of_pair(const struct dev_model &m, uint32_t d, uint32_t *pair)

@@ -15,9 +15,11 @@ enum step {
     NORM_HEADS, /* models that norm queries and keys: that, and their rotation */
     ATTEND,
     OUT,
+    POST_ATTENTION, /* models that norm what a sublayer adds: that, and the addition */
     NORM_MLP,
     GATE_UP,
     DOWN,
+    POST_MLP,
     CARRY,       /* both sublayers skipped */
     SHIFT_PROBE, /* an affine head's */
     NORM_PROBE,

@@ -17,9 +17,14 @@ template <enum weight_type T, int NT>
 static __device__ __forceinline__ uint32_t
 multiply(struct sweep_shared *s, uint32_t turn)
 {
-    struct finish then = {s, {-INFINITY, 0}};
+    struct finish<NT == 1 ? FINISH_ANY : FINISH_ROWS> then = {
+        s,
+        {
+            -INFINITY, 0
+        }
+    };
     packed_strips<T, NT>(s->product, 0, (float *)s->work, &turn, then);
-    if (s->how.kind == FINISH_LOGITS)
+    if (NT == 1 && s->how.kind == FINISH_LOGITS)
         put_part(s, then.part);
     return turn;
 }
@@ -27,7 +32,12 @@ multiply(struct sweep_shared *s, uint32_t turn)
 static __device__ __forceinline__ uint32_t
 multiply_exactly(struct sweep_shared *s, enum pairing pairing, uint32_t turn)
 {
-    struct finish then = {s, {-INFINITY, 0}};
+    struct finish<FINISH_ANY> then = {
+        s,
+        {
+            -INFINITY, 0
+        }
+    };
     exact_product(s->product, pairing, s->model, (float *)s->work, &turn, then);
     if (s->how.kind == FINISH_LOGITS)
         put_part(s, then.part);
@@ -39,9 +49,14 @@ template <enum weight_type T>
 static __device__ __forceinline__ uint32_t
 multiply_near(struct sweep_shared *s, uint32_t turn)
 {
-    struct finish then = {s, {-INFINITY, 0}};
+    struct finish<FINISH_NEAR> then = {
+        s,
+        {
+            -INFINITY, 0
+        }
+    };
     const auto before = [s] {
-        if (s->how.norm != NULL)
+        if (s->how.near)
             norm_near(s);
     };
     near_strips<T>(s->product, (float *)s->work, &turn, before, then);
@@ -75,9 +90,9 @@ do_products(struct sweep_shared *s, uint32_t turn)
         switch (s->product.matrices[0]->type) {
         case WEIGHT_F32:
             turn = multiply_exactly(s,
-                                    s->step == QKV       ? PAIR_HEADS
-                                    : s->step == GATE_UP ? PAIR_GATE_UP
-                                                         : PAIR_NONE,
+                                    s->step == QKV                                                  ? PAIR_HEADS
+                                    : s->step == GATE_UP && layer_is_gated(s->model, layer_here(s)) ? PAIR_GATE_UP
+                                                                                                    : PAIR_NONE,
                                     turn);
             break;
         case WEIGHT_Q8_0: turn = multiply_as<WEIGHT_Q8_0>(s, turn); break;

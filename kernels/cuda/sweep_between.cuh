@@ -2,8 +2,23 @@
 #ifndef KERNELS_CUDA_SWEEP_BETWEEN_CUH
 #define KERNELS_CUDA_SWEEP_BETWEEN_CUH
 
+#include "kernels/cuda/sweep_heads.cuh"
 #include "kernels/cuda/sweep_steps.cuh"
 #include "kernels/cuda/trained.cuh"
+
+/* Turns of all rows, for some frequencies, from number `first` on. */
+static __device__ __forceinline__ void
+put_turns(struct sweep_shared *s, const double *frequencies, uint32_t first)
+{
+    const uint32_t pairs = s->model.rope_dims / 2;
+    const float gain = s->model.form.rope_gain;
+    float2 *const turns = (float2 *)s->a.store.turns + first;
+    for (uint32_t u = blockIdx.x * SWEEP_THREADS + threadIdx.x; u < s->a.n * pairs; u += gridDim.x * SWEEP_THREADS) {
+        const struct row &row = s->a.rows[u / pairs];
+        const float2 turn = turn_of(row.n_trunk + row.n_tail - 1, frequencies[u % pairs]);
+        turns[u] = make_float2(turn.x * gain, turn.y * gain);
+    }
+}
 
 /* Turns of all rows; where the longest path's last split is. */
 static __device__ __forceinline__ void
@@ -15,10 +30,9 @@ look_at_rows(struct sweep_shared *s)
         const uint32_t position = row_of(s, i).n_trunk + row_of(s, i).n_tail - 1;
         last = position > last ? position : last;
     }
-    for (uint32_t u = blockIdx.x * SWEEP_THREADS + threadIdx.x; u < s->a.n * pairs; u += gridDim.x * SWEEP_THREADS) {
-        const struct row &row = s->a.rows[u / pairs];
-        ((float2 *)s->a.store.turns)[u] = turn_of(row.n_trunk + row.n_tail - 1, s->model.inv_freq[u % pairs]);
-    }
+    put_turns(s, s->model.inv_freq, 0);
+    if (s->model.inv_freq_local != NULL)
+        put_turns(s, s->model.inv_freq_local, s->a.store.max_rows * pairs);
     last = __reduce_max_sync(ALL_OF_WARP, last / ATTEND_SPLIT);
     if (threadIdx.x % WARP == 0)
         atomicMax(&s->last_split, last);
@@ -26,12 +40,30 @@ look_at_rows(struct sweep_shared *s)
 
 /* The hidden states of the rows that take part, normed. A block a row. */
 static __device__ __forceinline__ void
-norm_rows(struct sweep_shared *s, uint32_t depth, const float *weight)
+norm_rows(struct sweep_shared *s, uint32_t depth, const struct dev_norm &norm)
 {
     for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
         const struct row &row = row_of(s, i);
         if (row.from < s->l)
-            norm_row(s->model, hidden_of(s, row, depth), weight, s->a.store.normed, i, s->parts);
+            norm_row(s->model, hidden_of(s, row, depth), norm, s->a.store.normed, i, s->parts);
+    }
+}
+
+/* hidden (l) = hidden (from) + what the sublayer adds, normed. A block a row. */
+static __device__ __forceinline__ void
+post_rows(struct sweep_shared *s, uint32_t from, const float *weight)
+{
+    const uint32_t width = s->model.width;
+    const struct dev_norm norm = {weight, NULL};
+    for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
+        const struct row &row = row_of(s, i);
+        if (row.from >= s->l)
+            continue;
+        const float *const raw = s->a.store.raw + (size_t)i * width, *const before = hidden_of(s, row, from);
+        float *const after = hidden_of(s, row, s->l);
+        const struct spread spread = block_spread(s->model, raw, width, s->parts);
+        for (uint32_t k = thread_here(); k < width; k += SWEEP_THREADS)
+            after[k] = fmaf(s->model.form.residual_scale, normed(norm, spread, raw[k], k), before[k]);
     }
 }
 
@@ -47,58 +79,12 @@ carry_rows(struct sweep_shared *s)
     }
 }
 
-/* RMS norm over a head, then rotation: a warp a head. */
-static __device__ __forceinline__ void
-norm_head(struct sweep_shared *s, uint32_t i, uint32_t h)
-{
-    const uint32_t dim = s->model.head_dim, lane = thread_here() % WARP, rotated = s->model.rope_dims / 2;
-    const struct dev_store &store = s->a.store;
-    const bool is_key = h >= s->model.heads;
-    const uint32_t base = (is_key ? h - s->model.heads : h) * dim;
-    const float *from = is_key ? store.kv_raw + (size_t)i * 2 * s->model.kv_heads * dim + base
-                               : store.q + (size_t)i * s->model.heads * dim + base;
-    const float *weight = is_key ? layer_here(s).k_norm : layer_here(s).q_norm;
-    float squares = 0;
-    for (uint32_t d = lane; d < dim; d += WARP)
-        squares = fmaf(from[d], from[d], squares);
-    squares = warp_sum(squares);
-    __syncwarp(); /* all has been read that is written below */
-    const float inverse = weight != NULL ? 1.0f / sqrtf(squares / (float)dim + s->model.rms_eps) : 1;
-    const float scale = 1.0f / sqrtf((float)dim);
-    for (uint32_t p = lane; p < dim / 2; p += WARP) {
-        const bool apart = p < rotated && s->model.rope == ROPE_HALVES;
-        const uint32_t d0 = apart ? p : 2 * p, d1 = apart ? p + rotated : d0 + 1;
-        float y0 = from[d0] * inverse, y1 = from[d1] * inverse;
-        if (weight != NULL) {
-            y0 *= weight[d0];
-            y1 *= weight[d1];
-        }
-        if (p < rotated)
-            rotate(((const float2 *)store.turns)[i * rotated + p], &y0, &y1);
-        if (is_key) {
-            put_kv(s->model, store, store.keys, s->l, row_of(s, i).slot, base + d0, y0);
-            put_kv(s->model, store, store.keys, s->l, row_of(s, i).slot, base + d1, y1);
-        } else { /* in place: a lane reads no other's */
-            store.q[(size_t)i * s->model.heads * dim + base + d0] = y0 * scale;
-            store.q[(size_t)i * s->model.heads * dim + base + d1] = y1 * scale;
-        }
-    }
-}
-
-static __device__ __forceinline__ void
-norm_heads(struct sweep_shared *s)
-{
-    const uint32_t heads = s->model.heads + s->model.kv_heads;
-    for (uint32_t u = thread_here() / WARP * gridDim.x + blockIdx.x; u < s->a.n * heads; u += gridDim.x * SWEEP_WARPS)
-        if (row_of(s, u / heads).from < s->l)
-            norm_head(s, u / heads, u % heads);
-}
-
 template <class KV, int PAIRS, int DIMS>
 static __device__ __forceinline__ void
 attend(struct sweep_shared *s)
 {
-    const struct attend_scene scene = {&s->a, &s->model, s->l, s->last_split + 1, s->a.n <= SPLIT_ROWS};
+    const struct attend_scene scene = {
+        &s->a, &s->model, s->l, s->last_split + 1, layer_here(s).window, s->a.n <= SPLIT_ROWS};
     attend_rows<KV, PAIRS, DIMS>(scene, (struct attend_place *)s->work);
 }
 
@@ -151,6 +137,12 @@ norm_near(struct sweep_shared *s)
             return probe_state(s);
         return row_of(s, i).from < s->l ? hidden_of(s, row_of(s, i), how.norm_depth) : NULL;
     };
+    if (how.norm == NULL) {
+        for (uint32_t i = 0; i < s->product.n; i++)
+            carry_near(s->model, state(i), to, i);
+        __syncthreads();
+        return;
+    }
     for (uint32_t i = 0; i < s->product.n; i++)
         if (state(i) != NULL)
             add_squares(s->model, state(i), s->near_parts[i]);
@@ -163,13 +155,16 @@ norm_near(struct sweep_shared *s)
 static __device__ __forceinline__ void
 do_between(struct sweep_shared *s)
 {
+    const struct dev_layer &layer = layer_here(s);
     if (s->step >= SHIFT_PROBE && s->before.step < SHIFT_PROBE && threadIdx.x == 0)
         s->probe_start = globaltimer();
     switch (s->step) {
-    case NORM_ATTENTION: norm_rows(s, s->l - 1, layer_here(s).attn_norm); break;
+    case NORM_ATTENTION: norm_rows(s, s->l - 1, {layer.attn_norm, layer.attn_norm_b}); break;
     case NORM_HEADS: norm_heads(s); break;
     case ATTEND: attend_all(s); break;
-    case NORM_MLP: norm_rows(s, s->does.attends ? s->l : s->l - 1, layer_here(s).ffn_norm); break;
+    case POST_ATTENTION: post_rows(s, s->l - 1, layer.attn_post); break;
+    case NORM_MLP: norm_rows(s, mlp_depth(s), mlp_norm(s, layer)); break;
+    case POST_MLP: post_rows(s, s->does.attends ? s->l : s->l - 1, layer.ffn_post); break;
     case CARRY: carry_rows(s); break;
     case SHIFT_PROBE: shift_probe(s); break;
     case NORM_PROBE: norm_probe(s); break;

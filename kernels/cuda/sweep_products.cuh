@@ -55,6 +55,26 @@ product_at(const struct sweep_shared *s, struct sweep_at at, uint32_t part)
     }
 }
 
+/* Llama's MLP, which needs nothing else. */
+static __device__ __forceinline__ bool
+is_silu_gated(const struct sweep_shared *s, const struct dev_layer &d)
+{
+    return s->model.form.activation == ACT_SILU && layer_is_gated(s->model, d) && d.bgate == NULL && d.bup == NULL;
+}
+
+/* What a sublayer adds, times `scale`, to the hidden states of depth `from`. */
+static __device__ __forceinline__ void
+prepare_stream(struct sweep_shared *s, uint32_t from, const float *bias, bool posts, float scale)
+{
+    struct finish_how *how = &s->how;
+    how->kind = FINISH_STREAM;
+    how->from = from;
+    how->raw = posts;
+    how->bias = bias;
+    how->bias_scale = posts ? 1 : s->model.form.residual_scale;
+    how->scale = scale * how->bias_scale;
+}
+
 /* Puts the product of step s->step, and what becomes of it, where all threads see it; by one thread. */
 static __device__ __forceinline__ void
 prepare(struct sweep_shared *s, uint32_t part)
@@ -62,34 +82,33 @@ prepare(struct sweep_shared *s, uint32_t part)
     const struct dev_layer &d = layer_here(s);
     struct finish_how *how = &s->how;
     how->matrix = part;
+    how->near = false;
     how->norm = NULL;
     how->norm_depth = s->l - 1;
     s->product = product_at(s, {s->l, s->step}, part);
     switch (s->step) {
     case QKV:
         how->kind = FINISH_QKV;
-        how->norm = s->near && part == 0 ? d.attn_norm : NULL;
+        how->near = s->near && part == 0;
+        how->norm = d.attn_norm;
         break;
     case GATE_UP:
-        how->kind = FINISH_GATED;
-        how->norm = s->near ? d.ffn_norm : NULL;
-        how->norm_depth = s->does.attends ? s->l : s->l - 1;
+        how->kind = is_silu_gated(s, d) ? FINISH_GATED : FINISH_ACTIVATED;
+        how->near = s->near;
+        how->norm = mlp_norm(s, d).weight;
+        how->norm_depth = mlp_depth(s);
         break;
-    case OUT:
-        how->kind = FINISH_STREAM;
-        how->from = s->l - 1;
-        how->scale = 1;
-        break;
+    case OUT: prepare_stream(s, s->l - 1, d.bo, s->does.posts_attention, 1); break;
     case DOWN:
-        how->kind = FINISH_STREAM;
-        how->from = s->does.attends ? s->l : s->l - 1;
-        how->scale = s->model.exact ? 1 : 1 / HIDDEN_SHRINK;
+        prepare_stream(s, s->does.attends ? s->l : s->l - 1, d.bdown, s->does.posts_mlp,
+                       s->model.exact ? 1 : 1 / HIDDEN_SHRINK);
         break;
     default:
         how->kind = FINISH_LOGITS;
         how->logits = s->a.store.until_logits + (size_t)s->n_probes * s->model.vocab;
         how->temperature = s->a.until.temperature[s->l];
-        how->norm = s->does.probes_near ? s->model.final_norm : NULL;
+        how->near = s->does.probes_near;
+        how->norm = s->model.final_norm.weight;
     }
 }
 

@@ -31,6 +31,25 @@ bring_layer(struct sweep_shared *s, uint32_t l)
         copy_words(&s->layers[l % 2], &s->model.layers[l], sizeof(struct dev_layer));
 }
 
+/* ---- what the MLP of layer s->l reads ---- */
+
+/* In a parallel form without a norm of its own: what attention reads. */
+static __device__ __forceinline__ struct dev_norm
+mlp_norm(const struct sweep_shared *s, const struct dev_layer &d)
+{
+    if (d.ffn_norm == NULL && s->model.form.parallel)
+        return {d.attn_norm, d.attn_norm_b};
+    return {d.ffn_norm, d.ffn_norm_b};
+}
+
+static __device__ __forceinline__ uint32_t
+mlp_depth(const struct sweep_shared *s)
+{
+    return s->does.attends && !s->model.form.parallel ? s->l : s->l - 1;
+}
+
+/* ---- steps ---- */
+
 /* What layer l does, of 1 and up; its descriptors must be there. */
 static __device__ __forceinline__ struct layer_does
 layer_does_what(const struct sweep_shared *s, uint32_t l)
@@ -43,6 +62,8 @@ layer_does_what(const struct sweep_shared *s, uint32_t l)
     return {!skips(s->a.skip_attention, l),
             !skips(s->a.skip_mlp, l),
             d.q_norm != NULL || d.k_norm != NULL,
+            d.attn_post != NULL,
+            d.ffn_post != NULL,
             probes,
             head.a != NULL,
             head.full == NULL && rows_are_near(s->model, 1)};
@@ -55,7 +76,9 @@ does(const struct sweep_shared *s, const struct layer_does &layer, uint32_t step
     case START: return false;
     case NORM_ATTENTION: return layer.attends && !s->near;
     case NORM_HEADS: return layer.attends && layer.norms_heads;
+    case POST_ATTENTION: return layer.attends && layer.posts_attention;
     case NORM_MLP: return layer.has_mlp && !s->near;
+    case POST_MLP: return layer.has_mlp && layer.posts_mlp;
     case CARRY: return !layer.attends && !layer.has_mlp;
     case SHIFT_PROBE: return layer.probes && layer.shifts;
     case NORM_PROBE: return layer.probes && !layer.probes_near;
@@ -83,12 +106,24 @@ step_after(const struct sweep_shared *s, struct sweep_at at, uint32_t brought)
     }
 }
 
+static __device__ __forceinline__ const float2 *
+turns_of(const struct sweep_shared *s, uint32_t l)
+{
+    const float2 *const turns = (const float2 *)s->a.store.turns;
+    switch (s->layers[l % 2].rope) {
+    case LAYER_ROPE_GLOBAL: return turns;
+    case LAYER_ROPE_LOCAL: return turns + (size_t)s->a.store.max_rows * (s->model.rope_dims / 2);
+    default: return NULL;
+    }
+}
+
 /* By one thread. */
 static __device__ __forceinline__ void
 enter_layer(struct sweep_shared *s, uint32_t l)
 {
     s->l = l;
     s->does = layer_does_what(s, l);
+    s->turns = turns_of(s, l);
     s->trained = {NULL, NULL, NULL};
     if (s->does.probes && s->a.until.trained)
         s->trained = s->model.trained[l];

@@ -10,7 +10,10 @@
 #include "kernels/cuda/upload.h"
 #include "kernels/tensor.h"
 
-#define OPTIONAL_TENSORS (LAYER_QKV_BIAS | LAYER_QK_NORM) /* what the sweep computes with */
+/* What the sweep computes with. */
+#define OPTIONAL_TENSORS                                                                                               \
+    (LAYER_QKV_BIAS | LAYER_QK_NORM | LAYER_NORM_BIAS | LAYER_MLP_BIAS | LAYER_POST_NORMS | 1u << LAYER_BO |           \
+     1u << LAYER_BGATE)
 
 /* ---- what there is to load ---- */
 
@@ -30,7 +33,10 @@ matrix_of(const struct layer_desc *from, enum matrix_kind kind, struct dev_layer
     case MATRIX_K: return (struct matrix_plan){&from->wk, NULL, &to->wk};
     case MATRIX_V: return (struct matrix_plan){&from->wv, NULL, &to->wv};
     case MATRIX_OUT: return (struct matrix_plan){&from->wo, NULL, &to->wo};
-    case MATRIX_GATE_UP: return (struct matrix_plan){&from->gate, &from->up, &to->gate_up};
+    case MATRIX_GATE_UP:
+        if (!tensor_present(&from->gate))
+            return (struct matrix_plan){&from->up, NULL, &to->gate_up};
+        return (struct matrix_plan){&from->gate, &from->up, &to->gate_up};
     default: return (struct matrix_plan){&from->down, NULL, &to->down};
     }
 }
@@ -44,7 +50,9 @@ plan_packing(const struct model_desc *d, bool exact, const struct matrix_plan *m
     case MATRIX_Q:
     case MATRIX_K: ok = pack_heads(p, m->tensor, d->head_dim, d->rope_dims, d->rope, exact); break;
     case MATRIX_V: ok = pack_heads(p, m->tensor, d->head_dim, 0, d->rope, exact); break;
-    case MATRIX_GATE_UP: ok = pack_gate_up(p, m->tensor, m->second, exact); break;
+    case MATRIX_GATE_UP:
+        ok = m->second != NULL ? pack_gate_up(p, m->tensor, m->second, exact) : pack_plain(p, m->tensor, exact);
+        break;
     default: ok = pack_plain(p, m->tensor, exact);
     }
     return ok || err_set(err, ERR_WORK, "not enough memory to pack the model's weights");
@@ -159,8 +167,12 @@ static bool
 load_layer(struct upload *u, const struct model_desc *d, uint32_t l, struct dev_layer *to, struct err *err)
 {
     const struct layer_desc *from = &d->layers[l - 1];
+    const bool local = from->form.rope == LAYER_ROPE_LOCAL && d->form.local_base > 0;
     if (!load_vectors(u, from, to, err))
         return false;
+    to->window = from->form.sees_all ? 0 : d->window;
+    to->xielu = from->form.xielu;
+    to->rope = from->form.rope == LAYER_ROPE_LOCAL && !local ? LAYER_ROPE_GLOBAL : from->form.rope;
     for (enum matrix_kind kind = 0; kind < MATRICES; kind++) {
         const struct matrix_plan m = matrix_of(from, kind, to);
         struct packing p;
@@ -174,22 +186,56 @@ load_layer(struct upload *u, const struct model_desc *d, uint32_t l, struct dev_
     return true;
 }
 
+/* (rope_dims/2): scale * base^(-2i / rope_dims) / factors, which may be NULL. */
 static bool
-load_rope(struct upload *u, const struct model_desc *d, const double **out, struct err *err)
+load_frequencies(struct upload *u, uint32_t rope_dims, double base, double scale, const float *factors,
+                 const double **out, struct err *err)
 {
-    const uint32_t n = d->rope_dims / 2;
+    const uint32_t n = rope_dims / 2;
     double *values = malloc((n + 1) * sizeof *values);
     if (values == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     for (uint32_t i = 0; i < n; i++) {
-        const double f = pow((double)d->rope_base, -2.0 * i / d->rope_dims) * (double)d->rope_scale;
-        values[i] = d->rope_factors != NULL ? f / (double)d->rope_factors[i] : f;
+        const double f = pow(base, -2.0 * i / rope_dims) * scale;
+        values[i] = factors != NULL ? f / (double)factors[i] : f;
     }
     const void *there = NULL;
     const bool ok = upload_array(u, values, n * sizeof *values, "rotation frequencies", &there, err);
     *out = there;
     free(values);
     return ok;
+}
+
+static bool
+load_rope(struct upload *u, const struct model_desc *d, struct dev_model *to, struct err *err)
+{
+    const double local = (double)d->form.local_base;
+    return load_frequencies(u, d->rope_dims, (double)d->rope_base, (double)d->rope_scale, d->rope_factors,
+                            &to->inv_freq, err) &&
+           (!(local > 0) || load_frequencies(u, d->rope_dims, local, 1, NULL, &to->inv_freq_local, err));
+}
+
+/* They are F32 (model_desc_fits()). */
+static bool
+load_positions(struct upload *u, const struct model_desc *d, struct dev_model *to, struct err *err)
+{
+    const struct tensor *t = &d->positions;
+    const void *there = NULL;
+    if (!tensor_present(t))
+        return true;
+    if (!upload_array(u, t->data, (size_t)t->rows * t->cols * sizeof(float), "positions", &there, err))
+        return false;
+    to->positions = there;
+    to->n_positions = t->rows;
+    return true;
+}
+
+static bool
+load_end_vectors(struct upload *u, const struct model_desc *d, struct dev_model *to, struct err *err)
+{
+    return load_vector(u, &d->final_norm, "output_norm", &to->final_norm.weight, err) &&
+           load_vector(u, &d->final_norm_bias, "output_norm", &to->final_norm.bias, err) &&
+           load_vector(u, &d->head_bias, "output", &to->head_bias, err) && load_positions(u, d, to, err);
 }
 
 static bool
@@ -212,8 +258,7 @@ load_all(struct upload *u, struct weights *w, const struct model_desc *d, struct
     struct dev_layer *layers = w->layers = calloc(d->n_layers + 1u, sizeof *layers);
     if (layers == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
-    bool ok = load_ends(u, d, to, err) && load_vector(u, &d->final_norm, "output_norm", &to->final_norm, err) &&
-              load_rope(u, d, &to->inv_freq, err);
+    bool ok = load_ends(u, d, to, err) && load_end_vectors(u, d, to, err) && load_rope(u, d, to, err);
     for (uint32_t l = 1; l <= d->n_layers && ok; l++)
         ok = load_layer(u, d, l, &layers[l], err);
     const void *there = NULL;
@@ -239,6 +284,40 @@ remark_converted(struct backend *b, uint32_t converted)
     }
 }
 
+/* Every scale as a number. */
+static struct model_form
+form_in_full(const struct model_desc *d)
+{
+    struct model_form f = d->form;
+    f.embedding_scale = form_factor(f.embedding_scale);
+    f.residual_scale = form_factor(f.residual_scale);
+    f.logit_scale = form_factor(f.logit_scale);
+    f.rope_gain = form_factor(f.rope_gain);
+    f.growth = f.growth_every > 0 ? f.growth : 0;
+    f.attention_scale = f.attention_scale > 0 ? f.attention_scale : 1.0f / sqrtf((float)d->head_dim);
+    return f;
+}
+
+static struct dev_model
+sizes_of(const struct model_desc *d, bool exact)
+{
+    const struct model_form f = form_in_full(d);
+    return (struct dev_model){.n_layers = d->n_layers,
+                              .width = d->width,
+                              .heads = d->heads,
+                              .kv_heads = d->kv_heads,
+                              .head_dim = d->head_dim,
+                              .ffn = d->ffn,
+                              .vocab = d->vocab,
+                              .rope_dims = d->rope_dims,
+                              .rope = d->rope,
+                              .rms_eps = d->rms_eps,
+                              .exact = exact,
+                              .form = f,
+                              .shapes_logits = tensor_present(&d->head_bias) || f.logit_scale < 1 ||
+                                               f.logit_scale > 1 || f.logit_cap > 0};
+}
+
 bool
 cuda_weights_load(struct backend *b, const struct model_desc *d, progress_fn progress, void *user, struct weights **out,
                   struct err *err)
@@ -256,18 +335,7 @@ cuda_weights_load(struct backend *b, const struct model_desc *d, progress_fn pro
     w->desc = *d;
     w->desc.layers = NULL;
     w->desc.rope_factors = NULL;
-    w->sizes = (struct dev_model){.n_layers = d->n_layers,
-                                  .width = d->width,
-                                  .heads = d->heads,
-                                  .kv_heads = d->kv_heads,
-                                  .head_dim = d->head_dim,
-                                  .ffn = d->ffn,
-                                  .vocab = d->vocab,
-                                  .rope_dims = d->rope_dims,
-                                  .window = d->window,
-                                  .rope = d->rope,
-                                  .rms_eps = d->rms_eps,
-                                  .exact = b->exact};
+    w->sizes = sizes_of(d, b->exact);
     struct upload u = {.backend = b,
                        .memory = &w->memory,
                        .total = census.bytes,

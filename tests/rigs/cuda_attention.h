@@ -13,7 +13,7 @@
 struct attend_args {
     struct sweep_args sweep;
     struct dev_model model;
-    uint32_t layer, splits;
+    uint32_t layer, splits, window;
     bool apart;
 };
 
@@ -22,7 +22,7 @@ static __global__ void
 attend_all(struct attend_args a)
 {
     SHARED_MEMORY(struct attend_place, place);
-    const struct attend_scene c = {&a.sweep, &a.model, a.layer, a.splits, a.apart};
+    const struct attend_scene c = {&a.sweep, &a.model, a.layer, a.splits, a.window, a.apart};
     attend_rows<KV, PAIRS, DIMS>(c, place);
 }
 
@@ -61,7 +61,7 @@ struct attention_case {
         a.model.heads = heads;
         a.model.kv_heads = kv_heads;
         a.model.head_dim = dim;
-        a.model.window = window;
+        a.window = window;
         a.model.exact = exact;
         a.layer = 2;
         s.slots = n_trunk + n + 5;
@@ -178,7 +178,8 @@ static std::vector<double>
 define_attention(const attention_case &c, const struct row &r, uint32_t i, uint32_t head)
 {
     const struct dev_model &m = c.a.model;
-    const uint32_t last = r.n_trunk + r.n_tail - 1, first = m.window > 0 && last >= m.window ? last + 1 - m.window : 0;
+    const uint32_t last = r.n_trunk + r.n_tail - 1, window = c.a.window,
+                   first = window > 0 && last >= window ? last + 1 - window : 0;
     const float *q = &c.q[((size_t)i * m.heads + head) * m.head_dim];
     std::vector<double> out(m.head_dim);
     double sum = 0;
@@ -189,7 +190,7 @@ define_attention(const attention_case &c, const struct row &r, uint32_t i, uint3
         double z = 0;
         for (uint32_t d = 0; d < m.head_dim; d++)
             z += (double)q[d] * (double)c.keys[at + d];
-        const double weight = exp(z);
+        const double cap = (double)m.form.attention_cap, weight = exp(cap > 0 ? cap * tanh(z / cap) : z);
         for (uint32_t d = 0; d < m.head_dim; d++)
             out[d] += weight * (double)c.values[at + d];
         sum += weight;

@@ -17,8 +17,9 @@ bool cuda_is_emulated(void);
     if (cuda == NULL)                                                                                                  \
     skip()
 
-/* Small models of the types that a device holds, and some that it does not. */
-#define CUDA_SHAPES 9
+/* Small models of the types that a device holds, and some that it does not; then of forms that are not Llama's. */
+#define CUDA_PLAIN_SHAPES 9
+#define CUDA_SHAPES       15
 extern const struct naive_shape cuda_shapes[CUDA_SHAPES];
 
 void cuda_rig_open(struct rig *, size_t shape, bool exact, uint64_t seed);

@@ -45,17 +45,16 @@ golden_read(struct golden *g, const char *path)
 }
 
 double
-golden_error(const struct model *m, const struct golden *g, const char *isa, bool exact)
+golden_error_on(const struct backend_ops *ops, const struct model *m, const struct golden *g,
+                const struct backend_options *o)
 {
     static float logits[GOLDEN_VOCAB];
     struct err err = {.kind = ERR_NONE};
     struct backend *b;
     struct weights *w;
     struct store *s;
-    const struct backend_options o = {.threads = 2, .isa = isa, .exact = exact};
     const struct store_desc d = {.slots = 64, .ring = 64, .seqs = 1, .trunk = 64, .max_rows = 64, .max_probes = 1};
-    if (!cpu_backend.open(&b, &o, &err) || !cpu_backend.load(b, &m->desc, NULL, NULL, &w, &err) ||
-        !cpu_backend.store(w, &d, &s, &err))
+    if (!ops->open(&b, o, &err) || !ops->load(b, &m->desc, NULL, NULL, &w, &err) || !ops->store(w, &d, &s, &err))
         fail_msg("%s", err.text);
     struct row rows[GOLDEN_TOKENS];
     slot_t tails[GOLDEN_TOKENS];
@@ -65,11 +64,11 @@ golden_error(const struct model *m, const struct golden *g, const char *isa, boo
     }
     const struct sweep sweep = {
         .rows = rows, .n = g->n_tokens, .tails = tails, .n_tails = g->n_tokens, .to = m->desc.n_layers};
-    assert_true(cpu_backend.embed(s, rows, g->n_tokens) && cpu_backend.step(s, &sweep));
+    assert_true(ops->embed(s, rows, g->n_tokens) && ops->step(s, &sweep));
     double worst = 0;
     for (uint32_t r = 0; r < g->n_rows; r++) {
-        assert_true(cpu_backend.read_logits(s, g->rows[r].position, g->rows[r].layer, logits));
-        if (!cpu_backend.wait(s, &err))
+        assert_true(ops->read_logits(s, g->rows[r].position, g->rows[r].layer, logits));
+        if (!ops->wait(s, &err))
             fail_msg("%s", err.text);
         double diff = 0, norm = 0;
         for (uint32_t v = 0; v < g->vocab; v++) {
@@ -78,8 +77,14 @@ golden_error(const struct model *m, const struct golden *g, const char *isa, boo
         }
         worst = fmax(worst, sqrt(diff / norm));
     }
-    cpu_backend.drop(s);
-    cpu_backend.unload(w);
-    cpu_backend.close(b);
+    ops->drop(s);
+    ops->unload(w);
+    ops->close(b);
     return worst;
+}
+
+double
+golden_error(const struct model *m, const struct golden *g, const char *isa, bool exact)
+{
+    return golden_error_on(&cpu_backend, m, g, &(struct backend_options){.threads = 2, .isa = isa, .exact = exact});
 }

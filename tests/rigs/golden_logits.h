@@ -20,7 +20,9 @@ struct golden {
 
 /* Fails the test on a file that isn't there or isn't one. */
 void golden_read(struct golden *, const char *path);
-/* The largest relative error (by norm) over the golden rows, on the CPU backend with an instruction set. */
+/* The largest relative error (by norm) over the golden rows, on the CPU backend with an instruction set; on any backend. */
 double golden_error(const struct model *, const struct golden *, const char *isa, bool exact);
+double golden_error_on(const struct backend_ops *, const struct model *, const struct golden *,
+                       const struct backend_options *);
 
 #endif

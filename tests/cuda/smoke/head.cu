@@ -44,7 +44,7 @@ struct head_case {
         sizes.vocab = k.vocab;
         sizes.rms_eps = 1e-5f;
         sizes.head = head.m;
-        sizes.final_norm = own(norm);
+        sizes.final_norm = {own(norm), NULL};
         model = own(std::vector<struct dev_model>(1, sizes));
         store.ring = store.head_rows = MOST_ROWS;
         store.hidden = own(hidden);

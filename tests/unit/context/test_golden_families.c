@@ -8,12 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "kernels/cpu/isa.h"
+#include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/golden_logits.h"
+#include "tests/rigs/seed.h"
 
 #define FOLDER "tests/golden/families/"
 #define PACKED "tests/golden/packed/"
@@ -28,7 +31,10 @@ static const char *const families[] = {"gemma",       "gemma2",     "gemma3",   
                                        "gpt_bigcode", "falcon",     "falcon-new", "falcon-sequential",
                                        "apertus",     "ministral3", "ministral",  "gpt_neox-sequential"};
 
+#define SHARES 7 /* an emulated GPU takes one of them, by the seed */
+
 static struct golden golden;
+static uint64_t seed;
 
 /* How far its logits are from the golden ones, at most, on every instruction set; prints what is too far. */
 static int
@@ -115,13 +121,43 @@ test_packed_folders_give_the_logits_of_what_they_mean(void **state)
     }
 }
 
+static void
+test_every_familys_folder_gives_the_same_logits_on_cuda(void **state)
+{
+    NEEDS_CUDA;
+    const bool all = !cuda_is_emulated() || getenv("SPECSCOPE_LONG") != NULL;
+    int n = 0;
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        char path[80], text[80];
+        struct model *m;
+        struct err err = {.kind = ERR_NONE};
+        if (!all && i % SHARES != seed % SHARES)
+            continue;
+        snprintf(path, sizeof path, FOLDER "%s", families[i]);
+        snprintf(text, sizeof text, FOLDER "%s.txt", families[i]);
+        if (!model_open_with(&m, path, &(struct model_options){0}, &err))
+            fail_msg("%s", err.text);
+        golden_read(&golden, text);
+        const double exact = golden_error_on(cuda, m, &golden, &(struct backend_options){.exact = true, .gpu = -1}),
+                     fast = golden_error_on(cuda, m, &golden, &(struct backend_options){.gpu = -1});
+        model_close(m);
+        if (exact < 1e-4 && fast < 2e-2)
+            continue;
+        print_message("%s: cuda: exact %.2g, fast %.2g\n", path, exact, fast);
+        n++;
+    }
+    assert_int_equal(n, 0);
+}
+
 int
 main(void)
 {
+    seed = seed_or((uint64_t)time(NULL));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_familys_folder_gives_the_logits_of_transformers),
         cmocka_unit_test(test_every_familys_gguf_file_gives_the_same_logits),
         cmocka_unit_test(test_packed_folders_give_the_logits_of_what_they_mean),
+        cmocka_unit_test(test_every_familys_folder_gives_the_same_logits_on_cuda),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

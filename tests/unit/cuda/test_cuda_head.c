@@ -113,7 +113,7 @@ open_bench(struct bench *b, enum weight_type type, uint32_t vocab, uint32_t widt
                                            .cols = width,
                                            .strips = packing.strips,
                                            .units = packing.units},
-                                  .final_norm = b->owned[2]};
+                                  .final_norm = {.weight = b->owned[2]}};
     b->owned[7] = b->model = on_device(&b->sizes, sizeof b->sizes);
     b->store = (struct dev_store){.ring = b->ring,
                                   .head_rows = MAX_ROWS,

@@ -11,7 +11,8 @@
 
 struct norm_args {
     struct dev_model model;
-    const float *from, *weight;
+    const float *from;
+    struct dev_norm norm;
     void *to;
 };
 
@@ -20,30 +21,39 @@ norm_one(struct norm_args a)
 {
     SHARED_MEMORY(float, parts);
     if (blockIdx.x == 0)
-        norm_row(a.model, a.from, a.weight, a.to, 5, parts);
+        norm_row(a.model, a.from, a.norm, a.to, 5, parts);
 }
 
 static void
-test_rows_are_normed_by_their_root_mean_square(void **)
+test_rows_are_normed_in_every_form(void **)
 {
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 18; i++) {
         struct norm_args a = {};
         const uint32_t width = 1 + below(1500), units = units_of(width);
-        std::vector<float> from(width), weight(width), got(width);
+        std::vector<float> from(width), weight(width), bias(width), got(width);
         std::vector<double> want(width);
-        double squares = 0;
+        const bool none = i % 9 == 8, biased = i % 4 < 2;
+        double mean = 0, squares = 0;
+        a.model.form.centred = i % 5 > 2;
         for (uint32_t k = 0; k < width; k++) {
-            from[k] = uniform() * (i % 3 == 0 ? 1e-3f : 300);
+            from[k] = (uniform() + (a.model.form.centred ? 3 : 0)) * (i % 3 == 0 ? 1e-3f : 300);
             weight[k] = uniform();
-            squares += (double)from[k] * (double)from[k];
+            bias[k] = biased ? uniform() : 0;
+            mean += a.model.form.centred ? (double)from[k] / width : 0;
         }
+        for (uint32_t k = 0; k < width; k++)
+            squares += ((double)from[k] - mean) * ((double)from[k] - mean);
         a.model.width = width;
         a.model.rms_eps = 1e-5f;
         a.model.exact = i % 2 == 1;
         for (uint32_t k = 0; k < width; k++)
-            want[k] = (double)from[k] * (double)weight[k] / sqrt(squares / width + (double)a.model.rms_eps);
+            want[k] =
+                none ? (double)from[k]
+                     : ((double)from[k] - mean) * (double)weight[k] / sqrt(squares / width + (double)a.model.rms_eps) +
+                           (double)bias[k];
         a.from = on_device(from);
-        a.weight = on_device(weight);
+        const float *const weights = on_device(weight), *const biases = on_device(bias);
+        a.norm = {none ? NULL : weights, biased ? biases : NULL};
         a.to = on_device(std::vector<uint32_t>((size_t)8 * units * UNIT, 0x7e007e00u)); /* NaN */
         run(norm_one, a, WARP * sizeof(float));
         for (uint32_t k = 0; k < units * UNIT && (k < width || !a.model.exact); k++) {
@@ -58,7 +68,8 @@ test_rows_are_normed_by_their_root_mean_square(void **)
         if (!(apart < (a.model.exact ? 1e-5 : 1e-3)))
             fail_msg("%u columns: %g apart", width, apart);
         cudaFree((void *)a.from);
-        cudaFree((void *)a.weight);
+        cudaFree((void *)weights);
+        cudaFree((void *)biases);
         cudaFree(a.to);
     }
 }
@@ -119,6 +130,7 @@ check_attention(attention_case &c)
 struct attention_shape {
     uint32_t heads, kv_heads, dim, window, n_trunk, n;
     bool exact;
+    float cap = 0;
 };
 
 static void
@@ -126,6 +138,7 @@ check_shapes(const std::vector<struct attention_shape> &shapes)
 {
     for (const auto &k : shapes) {
         attention_case c(k.heads, k.kv_heads, k.dim, k.window, k.n_trunk, k.n, k.exact);
+        c.a.model.form.attention_cap = k.cap;
         check_attention(c);
     }
 }
@@ -135,12 +148,12 @@ test_attention_is_a_softmax_over_the_path_and_has_the_same_bits_split_or_not(voi
 {
     check_shapes({{4, 4, 16, 0, 300, 9, false},
                   {2, 1, 16, 0, 64, 1, false},
-                  {6, 2, 64, 0, 150, 21, false},
+                  {6, 2, 64, 0, 150, 21, false, 0.7f},
                   {8, 1, 8, 50, 280, 6, false},
                   {3, 3, 12, 0, 0, 12, false},
                   {2, 1, 128, 0, 40, 5, false},
                   {2, 2, 160, 0, 130, 4, false},
-                  {4, 2, 256, 140, 300, 3, true},
+                  {4, 2, 256, 140, 300, 3, true, 2},
                   {9, 3, 20, 0, 129, 17, true},
                   {5, 5, 6, 3, 127, 8, true}});
 }
@@ -187,7 +200,7 @@ main(void)
 {
     state_of_random = seed_or((uint64_t)time(nullptr));
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_are_normed_by_their_root_mean_square),
+        cmocka_unit_test(test_rows_are_normed_in_every_form),
         cmocka_unit_test(test_turns_are_exact_at_position_100000_too),
         cmocka_unit_test(test_attention_is_a_softmax_over_the_path_and_has_the_same_bits_split_or_not),
         cmocka_unit_test(test_attention_over_several_splits_too),

@@ -39,6 +39,24 @@ static const struct naive_shape shapes[WEIGHT_TYPES] = {
     IN_BLOCKS(WEIGHT_MXFP4, .window = 20),
 };
 
+/* Caps, norms behind sublayers, rotations by layer; norms over whole rows, none before; parallel sublayers without gates,
+ * centred norms, biases at all places; norms behind rotations. */
+static const struct naive_shape forms[] = {
+    RIG_SHAPE(3, 64, 4, 2, 16, 64, VOCAB, .type = WEIGHT_Q8_0, .rope = ROPE_HALVES,
+              .optional = LAYER_QK_NORM | LAYER_POST_NORMS, .window = 20, .every = 2,
+              .layer_form = {.rope = LAYER_ROPE_LOCAL, .sees_all = true},
+              .form = {.activation = ACT_GELU_TANH, .attention_cap = 2, .logit_cap = 3, .local_base = 100}),
+    RIG_SHAPE(2, 40, 20, 4, 6, 42, VOCAB, .type = WEIGHT_F16, .optional = LAYER_QK_NORM | LAYER_POST_NORMS,
+              .lacks = LAYER_PRE_NORMS, .form = {.whole_norms = true}),
+    RIG_SHAPE(2, 40, 4, 2, 16, 44, VOCAB, .type = WEIGHT_F16, .rope = ROPE_HALVES, .rope_dims = 8,
+              .lacks = 1u << LAYER_FFN_NORM | LAYER_GATED,
+              .optional = LAYER_QKV_BIAS | 1u << LAYER_BO | LAYER_MLP_BIAS | 1u << LAYER_ATTN_NORM_B,
+              .end_biases = true, .form = {.activation = ACT_GELU, .centred = true, .parallel = true}),
+    RIG_SHAPE(2, 48, 6, 2, 6, 50, VOCAB, .type = WEIGHT_BF16, .optional = LAYER_QK_NORM | 1u << LAYER_BGATE,
+              .form = {.late_norms = true, .residual_scale = 0.3f, .logit_scale = 0.2f, .rope_gain = 1.2f}),
+};
+#define FORMS (sizeof forms / sizeof *forms)
+
 struct image { /* what a row left behind */
     float hidden[RIG_DEPTH + 1][WIDTH], logits[VOCAB];
 };
@@ -168,7 +186,15 @@ test_a_rows_bits_are_its_own_when_exact(void **state)
     check_isa("reference", &shapes[WEIGHT_F16], true);
 }
 
-/* An emulated GPU is slow: it takes the types that the device holds, a real one all. */
+static void
+test_a_rows_bits_are_its_own_in_other_forms(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FORMS; i++)
+        check_isa(NULL, &forms[i], i == 1);
+}
+
+/* An emulated GPU is slow: it takes the types that the device holds and one other form, by the seed; a real one all. */
 static void
 test_a_rows_bits_are_its_own_on_cuda(void **state)
 {
@@ -181,6 +207,9 @@ test_a_rows_bits_are_its_own_on_cuda(void **state)
         if (all || type == WEIGHT_F16 || type == WEIGHT_BF16 || type == WEIGHT_Q8_0)
             check_bits(cuda, NULL, &shapes[type], false);
     check_bits(cuda, NULL, &shapes[WEIGHT_F32], true);
+    for (size_t i = 0; i < FORMS; i++)
+        if (all || i == seed % FORMS)
+            check_bits(cuda, NULL, &forms[i], false);
 }
 
 /* Final logits behind guess, dist and verify are those of read_logits, whoever else is asked for in the same call. */
@@ -223,6 +252,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_rows_bits_are_its_own_on_every_isa),
         cmocka_unit_test(test_a_rows_bits_are_its_own_when_exact),
+        cmocka_unit_test(test_a_rows_bits_are_its_own_in_other_forms),
         cmocka_unit_test(test_a_rows_bits_are_its_own_on_cuda),
         cmocka_unit_test(test_final_logits_are_the_same_in_every_request),
     };

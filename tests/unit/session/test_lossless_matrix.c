@@ -241,6 +241,23 @@ test_other_forms_give_autoregressive_tokens(void **state)
     }
 }
 
+/* One of each kind of feature: caps, norms over whole rows and none before, layers that do not turn, biases without gates,
+ * norms behind rotations. On a real GPU, and where there is time. */
+static void
+test_other_forms_give_autoregressive_tokens_on_cuda(void **state)
+{
+    (void)state;
+    static const char *const families[] = {"gemma2", "olmo2", "cohere2", "phi", "hunyuan"};
+    if (cuda_for_tests() == NULL || (cuda_is_emulated() && getenv("SPECSCOPE_LONG") == NULL))
+        skip();
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        char path[80];
+        snprintf(path, sizeof path, "tests/golden/families/%s", families[i]);
+        run_matrix(path, path, &(struct matrix){"cuda", 1, 16, i % 2 == 0, 1, HEAD_LENS, 0, 0});
+        run_matrix(path, path, &(struct matrix){"cuda", 3, 8, i % 2 == 1, 1, HEAD_LENS, 2, 8});
+    }
+}
+
 /* An emulated GPU runs a very small model for a few tokens, a real one all of it and the bundled model. */
 static void
 test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda(void **state)
@@ -327,6 +344,7 @@ main(void)
         cmocka_unit_test(test_every_sequence_of_a_batch_gives_autoregressive_tokens),
         cmocka_unit_test(test_other_forms_give_autoregressive_tokens),
         cmocka_unit_test(test_every_policy_and_setting_gives_autoregressive_tokens_on_cuda),
+        cmocka_unit_test(test_other_forms_give_autoregressive_tokens_on_cuda),
         cmocka_unit_test(test_trained_heads_keep_autoregressive_tokens),
         cmocka_unit_test(test_knobs_changing_every_round_keep_autoregressive_tokens),
         cmocka_unit_test(test_the_bundled_model_gives_autoregressive_tokens),
