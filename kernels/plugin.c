@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kernels/platform.h"
@@ -62,6 +63,11 @@ plugin_load(const struct backend_ops **out, struct err *err)
                 " beside the program; build it with `make cuda` (it needs nvcc), "
                 "or use --backend cpu");
         return PLUGIN_ABSENT;
+    }
+    struct stat about;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
+        err_set(err, ERR_WORK, "backend cuda: %.300s is not a file; build it with `make cuda`", path);
+        return PLUGIN_BROKEN;
     }
     /* Never unloaded: a driver's own threads and exit handlers outlive the last use of the table. */
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

@@ -46,6 +46,8 @@ look(struct copy *c, struct err *err)
                 close(fd);
             return false;
         }
+        if (!S_ISREG(about.st_mode))
+            return err_set(err, ERR_WORK, "%s/%s: is not a file", c->from, trace_tables[id].file);
         c->bytes[id] = about.st_size;
     }
     return true;

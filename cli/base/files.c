@@ -2,7 +2,6 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,18 +21,8 @@ file_exists(const char *path)
 bool
 file_read(const char *path, char **bytes, size_t *len, struct err *err)
 {
-    const bool standard = strcmp(path, "-") == 0;
-    const unsigned char *inside;
-    if (embedded_file(path, &inside, len))
-        return file_text(path, FILE_MOST, bytes, len, err);
-    const int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    *bytes = NULL;
-    if (fd < 0)
-        return err_set(err, ERR_WORK, "%s: %s", path, strerror(errno));
-    const bool ok = file_text_from(fd, path, FILE_MOST, bytes, len, err);
-    if (!standard)
-        close(fd);
-    return ok;
+    return strcmp(path, "-") == 0 ? file_text_from(STDIN_FILENO, path, FILE_MOST, bytes, len, err)
+                                  : file_text_or_pipe(path, FILE_MOST, bytes, len, err);
 }
 
 bool

@@ -9,8 +9,8 @@
 #include "kernels/err.h"
 
 bool file_exists(const char *path);
-/* "-" is stdin, and anything else that can be read to its end will do. Memory is the caller's; a NUL follows the last
- * byte. At most 64 MiB. */
+/* "-" is stdin; else a file, or a pipe that a shell made (file_text.h). Memory is the caller's; a NUL follows the last byte.
+ * At most 64 MiB. */
 bool file_read(const char *path, char **bytes, size_t *len, struct err *);
 
 /* Results go to a file, or to stdout for "-"; then nothing else may. NULL: there are none to write. */

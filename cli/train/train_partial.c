@@ -122,9 +122,12 @@ train_partial_open(struct train_partial *p, const char *out, const struct train_
     strcat(strcpy(p->path, out), ".partial");
     if (!check_place(out, err))
         return false;
-    p->fd = open(p->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    p->fd = open(p->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
     if (p->fd < 0)
         return failed(p, "opened", err);
+    struct stat about;
+    if (fstat(p->fd, &about) != 0 || !S_ISREG(about.st_mode))
+        return err_set(err, ERR_WORK, "%s: is not a regular file; remove it, or choose another --out", p->path);
     if (flock(p->fd, LOCK_EX | LOCK_NB) != 0)
         return err_set(err, ERR_WORK, "%s: another training writes it; wait for it, or choose another --out", p->path);
     char *text;

@@ -38,7 +38,7 @@ file_map(const char *path, const char *wanted, const unsigned char **map, uint64
         *bytes = n;
         return true;
     }
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not hold us up */
     if (fd < 0)
         return err_set(err, ERR_WORK, "%s: cannot be opened: %s", path, strerror(errno));
     bool ok = map_descriptor(fd, path, wanted, map, bytes, err);

@@ -74,8 +74,26 @@ copy_embedded(const char *path, const unsigned char *inside, char **text, size_t
     return true;
 }
 
-bool
-file_text(const char *path, size_t most, char **text, size_t *n, struct err *err)
+/* A path of an open descriptor, as shells write <(…). */
+static bool
+names_descriptor(const char *path)
+{
+    return strncmp(path, "/dev/fd/", 8) == 0 || strcmp(path, "/dev/stdin") == 0 || strncmp(path, "/proc/", 6) == 0;
+}
+
+/* What ends by itself is read; a pipe that somebody may never write to, a device, a folder are not. */
+static bool
+readable(int fd, const char *path, bool pipes)
+{
+    struct stat about;
+    if (fstat(fd, &about) != 0)
+        return false;
+    return S_ISREG(about.st_mode) ||
+           (pipes && names_descriptor(path) && (S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode) || isatty(fd)));
+}
+
+static bool
+read_path(const char *path, bool pipes, size_t most, char **text, size_t *n, struct err *err)
 {
     const unsigned char *inside;
     *text = NULL;
@@ -85,11 +103,24 @@ file_text(const char *path, size_t most, char **text, size_t *n, struct err *err
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not hold us up */
     if (fd < 0)
         return err_set(err, ERR_WORK, "%s: cannot be read: %s", path, strerror(errno));
-    struct stat about;
-    bool ok = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+    bool ok = readable(fd, path, pipes);
     if (!ok)
         err_set(err, ERR_WORK, "%s: is not a file", path);
+    if (ok && pipes)
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     ok = ok && file_text_from(fd, path, most, text, n, err);
     close(fd);
     return ok;
+}
+
+bool
+file_text(const char *path, size_t most, char **text, size_t *n, struct err *err)
+{
+    return read_path(path, false, most, text, n, err);
+}
+
+bool
+file_text_or_pipe(const char *path, size_t most, char **text, size_t *n, struct err *err)
+{
+    return read_path(path, true, most, text, n, err);
 }

@@ -3,6 +3,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,10 +12,13 @@
 #include "engine/base/file_text.h"
 #include "engine/base/printable.h"
 
-#define LARGEST_TEXT ((size_t)256 << 20) /* tokenizer.json of a large vocabulary has 20 MiB */
-#define INDEX        "model.safetensors.index.json"
-#define SINGLE       "model.safetensors"
-#define MOST_FILES   9999u
+#define LARGEST_TEXT   ((size_t)256 << 20) /* tokenizer.json of a large vocabulary has 20 MiB */
+#define INDEX          "model.safetensors.index.json"
+#define SINGLE         "model.safetensors"
+#define LARGEST_INDEX  ((size_t)64 << 20) /* that of a model of 600 billion parameters has 9 MiB */
+#define LARGEST_CONFIG ((size_t)16 << 20)
+#define MOST_FILES     9999u
+#define NAME_SLOTS     (1u << 15) /* more than twice as many */
 
 static char *
 path_in(const char *folder, const char *file, struct err *err)
@@ -31,10 +35,9 @@ path_in(const char *folder, const char *file, struct err *err)
 static bool
 exists_in(const char *folder, const char *file)
 {
-    char *path = path_in(folder, file, NULL);
-    bool there = path != NULL && access(path, F_OK) == 0;
-    free(path);
-    return there;
+    char path[PATH_MAX]; /* what is longer is not there either */
+    const int n = snprintf(path, sizeof path, "%s/%s", folder, file);
+    return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
 }
 
 bool
@@ -44,16 +47,22 @@ hf_is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-bool
-hf_folder_text(const char *folder, const char *file, char **text, size_t *len, struct err *err)
+static bool
+text_of(const char *folder, const char *file, size_t most, char **text, size_t *len, struct err *err)
 {
     *text = NULL;
     *len = 0;
     char *path = path_in(folder, file, err);
     const bool absent = path != NULL && access(path, F_OK) != 0 && errno == ENOENT;
-    const bool ok = absent || (path != NULL && file_text(path, LARGEST_TEXT, text, len, err));
+    const bool ok = absent || (path != NULL && file_text(path, most, text, len, err));
     free(path);
     return ok;
+}
+
+bool
+hf_folder_text(const char *folder, const char *file, char **text, size_t *len, struct err *err)
+{
+    return text_of(folder, file, LARGEST_TEXT, text, len, err);
 }
 
 static bool
@@ -67,12 +76,12 @@ parse_object(cJSON **out, const char *folder, const char *file, const char *text
 
 /* *out stays NULL when the file is not there. */
 static bool
-read_object(cJSON **out, const char *folder, const char *file, struct err *err)
+read_object(cJSON **out, const char *folder, const char *file, size_t most, struct err *err)
 {
     char *text;
     size_t len;
     *out = NULL;
-    bool ok = hf_folder_text(folder, file, &text, &len, err);
+    bool ok = text_of(folder, file, most, &text, &len, err);
     ok = ok && (text == NULL || parse_object(out, folder, file, text, len, err));
     free(text);
     return ok;
@@ -117,40 +126,70 @@ hf_folder_find(const struct hf_folder *f, const char *tensor)
 
 /* ---- files of weights ---- */
 
-static const struct safetensors *
-opened(const struct hf_folder *f, const char *path)
-{
-    for (size_t i = 0; i < f->n_files; i++)
-        if (strcmp(f->files[i]->path, path) == 0)
-            return f->files[i];
-    return NULL;
-}
-
-/* Opens a file of the folder unless it is open already. */
+/* Opens a file of the folder. */
 static bool
 open_file(struct hf_folder *f, const char *file, const char *why, struct err *err)
 {
     char *path = path_in(f->path, file, err);
     if (path == NULL)
         return false;
-    bool ok = true;
-    if (opened(f, path) == NULL) {
-        struct safetensors **more = realloc(f->files, (f->n_files + 1) * sizeof(struct safetensors *));
-        ok = more != NULL;
-        if (ok)
-            f->files = more;
-        else
-            err_set(err, ERR_WORK, "%s: out of memory", f->path);
-        if (ok && access(path, F_OK) != 0 && errno == ENOENT)
-            ok = err_set(err, ERR_WORK, "%s: is missing, but %s; fetch it too", path, why);
-        ok = ok && safetensors_open(&f->files[f->n_files], path, err);
-        f->n_files += ok;
-    }
+    struct safetensors **more = realloc(f->files, (f->n_files + 1) * sizeof(struct safetensors *));
+    bool ok = more != NULL;
+    if (ok)
+        f->files = more;
+    else
+        err_set(err, ERR_WORK, "%s: out of memory", f->path);
+    if (ok && access(path, F_OK) != 0 && errno == ENOENT)
+        ok = err_set(err, ERR_WORK, "%s: is missing, but %s; fetch it too", path, why);
+    ok = ok && safetensors_open(&f->files[f->n_files], path, err);
+    f->n_files += ok;
     free(path);
     return ok;
 }
 
-/* The index maps every tensor to the file that holds it. A name that leads out of the folder is no file of its. */
+/* Names of files that were met, by a hash of them: an index may have millions of entries. */
+struct met {
+    const char **slot; /* (NAME_SLOTS) NULL: free; there are never more than MOST_FILES names */
+};
+
+/* True: it is met for the first time, and is so no more. */
+static bool
+meet(struct met *m, const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *c = name; *c != '\0'; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    uint32_t at = hash % NAME_SLOTS;
+    while (m->slot[at] != NULL && strcmp(m->slot[at], name) != 0)
+        at = (at + 1) % NAME_SLOTS;
+    const bool first = m->slot[at] == NULL;
+    m->slot[at] = name;
+    return first;
+}
+
+/* Opens every file that the index names. A name that leads out of the folder is no file of its. */
+static bool
+open_named(struct hf_folder *f, const cJSON *map, struct met *met, struct err *err)
+{
+    const cJSON *entry;
+    char shown[80];
+    cJSON_ArrayForEach(entry, map)
+    {
+        if (!cJSON_IsString(entry) || entry->valuestring[0] == '\0' || entry->valuestring[0] == '.' ||
+            strchr(entry->valuestring, '/') != NULL)
+            return err_set(err, ERR_WORK, "%s/" INDEX ": '%s' is mapped to no file of this folder", f->path,
+                           printable_line(shown, sizeof shown, entry->string, strlen(entry->string)));
+        if (!meet(met, entry->valuestring))
+            continue;
+        if (f->n_files >= MOST_FILES)
+            return err_set(err, ERR_WORK, "%s/" INDEX ": names more than %u files", f->path, MOST_FILES);
+        if (!open_file(f, entry->valuestring, "the index names it", err))
+            return false;
+    }
+    return true;
+}
+
+/* The index maps every tensor to the file that holds it. */
 static bool
 open_indexed(struct hf_folder *f, const cJSON *index, struct err *err)
 {
@@ -158,18 +197,12 @@ open_indexed(struct hf_folder *f, const cJSON *index, struct err *err)
     char shown[80];
     if (!cJSON_IsObject(map))
         return err_set(err, ERR_WORK, "%s/" INDEX ": has no weight_map; fetch it again", f->path);
-    cJSON_ArrayForEach(entry, map)
-    {
-        if (!cJSON_IsString(entry) || entry->valuestring[0] == '\0' || entry->valuestring[0] == '.' ||
-            strchr(entry->valuestring, '/') != NULL)
-            return err_set(err, ERR_WORK, "%s/" INDEX ": '%s' is mapped to no file of this folder", f->path,
-                           printable_line(shown, sizeof shown, entry->string, strlen(entry->string)));
-        if (f->n_files > MOST_FILES)
-            return err_set(err, ERR_WORK, "%s/" INDEX ": names more than %u files", f->path, MOST_FILES);
-        if (!open_file(f, entry->valuestring, "the index names it", err))
-            return false;
-    }
-    if (!list_tensors(f, err))
+    struct met met = {calloc(NAME_SLOTS, sizeof *met.slot)};
+    if (met.slot == NULL)
+        return err_set(err, ERR_WORK, "%s: out of memory", f->path);
+    const bool opened = open_named(f, map, &met, err);
+    free(met.slot);
+    if (!opened || !list_tensors(f, err))
         return false;
     cJSON_ArrayForEach(entry, map)
     {
@@ -186,7 +219,7 @@ static bool
 open_weights(struct hf_folder *f, bool needed, struct err *err)
 {
     cJSON *index;
-    if (!read_object(&index, f->path, INDEX, err)) {
+    if (!read_object(&index, f->path, INDEX, LARGEST_INDEX, err)) {
         cJSON_Delete(index);
         return false;
     }
@@ -232,14 +265,15 @@ hf_folder_open(struct hf_folder **out, const char *path, bool weights, struct er
     struct hf_folder *f = new_folder(path, err);
     if (f == NULL)
         return false;
-    bool ok = read_object(&f->config, f->path, "config.json", err);
+    bool ok = read_object(&f->config, f->path, "config.json", LARGEST_CONFIG, err);
     if (ok && f->config == NULL && exists_in(f->path, "adapter_config.json"))
         ok = err_set(err, ERR_WORK, "%s: holds an adapter (LoRA) and no model; merge it into its model and give that",
                      path);
     if (ok && f->config == NULL)
         ok = err_set(err, ERR_WORK, "%s: is a folder without config.json; give a .gguf file or a Hugging Face folder",
                      f->path);
-    ok = ok && read_object(&f->generation, f->path, "generation_config.json", err) && open_weights(f, weights, err);
+    ok = ok && read_object(&f->generation, f->path, "generation_config.json", LARGEST_CONFIG, err) &&
+         open_weights(f, weights, err);
     if (!ok) {
         hf_folder_close(f);
         return false;

@@ -2,11 +2,16 @@
  * backslash \\. */
 #include "tui/app/prompt_editor.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/base/file_replace.h"
+#include "engine/base/file_text.h"
+
+#define HISTORY_MOST ((size_t)HISTORY_LINES * (2 * EDITOR_MAX + 2)) /* bytes: each may be escaped */
 
 void
 history_add(struct history *h, const char *text)
@@ -53,21 +58,23 @@ history_open(struct history *h, const char *path)
     *h = (struct history){0};
     if (path == NULL || (h->path = strdup(path)) == NULL)
         return;
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
+    char *text;
+    size_t n;
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return; /* the first time there is none */
+    if (!file_text(path, HISTORY_MOST, &text, &n, &h->unread))
         return;
-    char *line = NULL;
-    size_t size = 0;
-    ssize_t n;
-    while ((n = getline(&line, &size, file)) > 0) {
-        if (line[n - 1] == '\n')
-            line[--n] = '\0';
-        unescape(line);
-        if (n <= EDITOR_MAX)
+    for (char *line = text; line < text + n;) {
+        char *end = memchr(line, '\n', (size_t)(text + n - line));
+        end = end != NULL ? end : text + n;
+        *end = '\0';
+        if (end - line <= EDITOR_MAX) {
+            unescape(line);
             history_add(h, line);
+        }
+        line = end + 1;
     }
-    free(line);
-    fclose(file);
+    free(text);
 }
 
 static bool
@@ -99,7 +106,9 @@ history_close(struct history *h, struct err *err)
 {
     struct err why;
     bool fine = true;
-    if (h->path != NULL && h->n > 0 && !save(h, &why))
+    if (h->path != NULL && h->n > 0 && h->unread.kind != ERR_NONE)
+        fine = err_set(err, ERR_WORK, "the prompts of now are not added to the history: %s", h->unread.text);
+    else if (h->path != NULL && h->n > 0 && !save(h, &why))
         fine = err_set(err, ERR_WORK, "the history of prompts is lost: %s", why.text);
     for (int i = 0; i < h->n; i++)
         free(h->line[i]);

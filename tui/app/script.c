@@ -1,10 +1,7 @@
 #include "tui/app/script.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/base/file_text.h"
 #include "engine/base/printable.h"
@@ -62,11 +59,7 @@ script_load(struct script *s, const char *path, struct err *err)
     *s = (struct script){0};
     char *text;
     size_t n;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_set(err, ERR_USAGE, "%s: cannot be opened: %s", path, strerror(errno));
-    const bool read = file_text_from(fd, path, SCRIPT_MAX, &text, &n, err);
-    close(fd);
+    const bool read = file_text_or_pipe(path, SCRIPT_MAX, &text, &n, err);
     if (!read && err != NULL)
         err->kind = ERR_USAGE;
     const bool fine = read && script_parse(s, text, n, path, err);
