@@ -149,6 +149,7 @@ struct running {
     struct policy_memory *memory;
     char *const *prompts; /* (n) of a file; NULL: the one that was given */
     size_t n;
+    bool *untraced; /* set where a trace could not be written */
 };
 
 /* One session: of one prompt, NULL: the one that was given; or of all of them, as a batch. */
@@ -185,6 +186,7 @@ run_session(const struct running *r, const char *prompt, struct prompt_text *bat
     else
         summary(&out, &g.session, out.end);
     *result = outcome_json(&out, g.engine, &g.session);
+    *r->untraced = *r->untraced || out.untraced;
     outcome_free(&out);
     return !printer.broken || err_set(err, ERR_WORK, "stdout: %s", strerror(errno));
 }
@@ -223,6 +225,7 @@ run_main(int argc, char **argv)
     size_t n_prompts = 1;
     cJSON *result = NULL;
     int status;
+    bool untraced = false;
     generation_catch_signals();
     if (!options_begin(&o, COMMAND_RUN, argc, argv, &status))
         return status;
@@ -233,7 +236,7 @@ run_main(int argc, char **argv)
     ok = ok && generation_engine(&o, &engine, &err);
     if (ok) {
         struct policy_memory memory = {.folder = o.policy_state, .model_hash = engine->model->hash};
-        const struct running r = {&o, engine, &memory, prompts, n_prompts};
+        const struct running r = {&o, engine, &memory, prompts, n_prompts, &untraced};
         ok = (o.batch > 0 ? run_batch : run_prompts)(&r, &result, &err);
         ok = policy_memory_close(&memory, ok ? &err : NULL) && ok;
     }
@@ -245,5 +248,5 @@ run_main(int argc, char **argv)
     options_free(&o);
     if (!ok)
         return command_failed(&err);
-    return generation_interrupted() ? 130 : 0;
+    return generation_interrupted() ? 130 : untraced ? 1 : 0;
 }

@@ -44,7 +44,7 @@ show(const struct source *source, struct showing *w, double pace, struct err *er
                                     .quit_at_end = o->quit_at_end,
                                     .once = o->once};
     const int status = app_run(source, &app, err);
-    if (status == 1 || status == 2)
+    if (status == 1 || status == 2 || err->kind != ERR_NONE)
         command_failed(err);
     return status;
 }
@@ -102,12 +102,12 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
     }
     struct err trouble = {0};
     session_post(s, &(struct control){.kind = CONTROL_QUIT}, NULL);
-    if (!recording_close(recording, &trouble))
-        command_failed(&trouble);
+    bool kept = recording_close(recording, &trouble);
+    if (!kept)
+        kept = command_failed(&trouble) == 0 || trouble.kind == ERR_CANCELLED; /* it is as full as it may be */
     session_close(s);
-    if (!policy_memory_close(&memory, &trouble))
-        command_failed(&trouble);
-    return status;
+    kept = (policy_memory_close(&memory, &trouble) || command_failed(&trouble) == 0) && kept;
+    return status == 0 && !kept ? 1 : status;
 }
 
 /* ---- which model ---- */

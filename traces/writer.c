@@ -98,7 +98,7 @@ end_full(struct trace_writer *w)
     free(closed);
     if (!ok)
         return stop_trace(w, why.text);
-    err_set(&w->trouble, ERR_WORK,
+    err_set(&w->trouble, ERR_CANCELLED,
             "the trace %s is as large as --trace-max lets it be: it ends after %llu rounds, and the run goes on",
             w->folder, (unsigned long long)rounds);
     atomic_store(&w->troubled, true);

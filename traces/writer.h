@@ -24,7 +24,7 @@ const char *trace_writer_trouble(const struct trace_writer *);
  * all the same. */
 void trace_writer_flush(struct trace_writer *);
 /* Drains the log, marks the trace as closed cleanly in run.json, frees the writer. Nothing may be appended meanwhile.
- * False if it had stopped or that failed: err says why. */
+ * False if it had stopped or that failed: err says why; ERR_CANCELLED if it was as full as its bounds let it be. */
 bool trace_writer_close(struct trace_writer *, struct err *);
 
 #endif

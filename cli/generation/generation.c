@@ -336,6 +336,7 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
     if (ok && g->trace != NULL &&
         !trace_writer_open_within(&writer, g->trace, &g->bounds, session_info(s), session_log(s), err)) {
         ok = err->kind != ERR_USAGE; /* a disk that takes no trace does not stop the run */
+        out->untraced = ok;
         if (ok)
             command_failed(err);
     }
@@ -349,8 +350,10 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
         *err = failure;
     }
     struct err trouble = {0};
-    if (writer != NULL && !trace_writer_close(writer, &trouble))
+    if (writer != NULL && !trace_writer_close(writer, &trouble)) {
+        out->untraced = trouble.kind != ERR_CANCELLED; /* it is as full as it may be */
         command_failed(&trouble);
+    }
     if (reader != NULL)
         event_reader_close(reader);
     session_close(s);

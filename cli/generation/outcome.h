@@ -19,6 +19,7 @@ struct outcome {
     struct metrics metrics;     /* over all of them */
     struct round_sums sides[2]; /* of two settings, each one's */
     char end[64];
+    bool untraced; /* its trace could not be written, or not to its end; that was said */
 };
 void outcome_free(struct outcome *);
 size_t outcome_tokens(const struct outcome *); /* of all texts */

@@ -30,7 +30,8 @@ struct app_options {
 
 /* A live session must be open and not started: the app opens its reader first, then starts it. With a script a live
  * session should have been opened paused. Returns the exit status: 0; 1 when the work failed and 2 for bad usage, with
- * *err filled for the user to read; 128 + the signal that ended the program. The source stays open. */
+ * *err filled for the user to read; 128 + the signal that ended the program. With 0, too, there may be something to read: a
+ * history that could not be kept. The source stays open. */
 int app_run(const struct source *, const struct app_options *, struct err *);
 
 #endif
