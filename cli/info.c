@@ -6,6 +6,7 @@
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
+#include "cli/base/json_memory.h"
 #include "cli/info_compare.h"
 #include "cli/options/options.h"
 #include "engine/base/printable.h"
@@ -181,8 +182,11 @@ print_weights(const struct facts *f)
                memory_text(size, model_kv_bytes(m, f->ctx[i], false)),
                memory_text(exact, model_kv_bytes(m, f->ctx[i], true)),
                memory_text(all, memory_of_run(m, f->ctx[i], false)));
-    if (memory_available() != UINT64_MAX)
-        printf("              %s are available here\n", memory_text(size, memory_available()));
+    const uint64_t available = memory_available();
+    if (available != UINT64_MAX)
+        printf("              %s are available here\n", memory_text(size, available));
+    else
+        printf("              how much is available here the system does not say\n");
 }
 
 static void
@@ -322,7 +326,7 @@ print_json(const struct facts *f, const struct options *options, struct err *err
 {
     cJSON *o = cJSON_CreateObject();
     const bool ok = compare_helpers(f, options, o, err);
-    char *text = ok && o != NULL && add_facts(o, f) ? cJSON_Print(o) : NULL;
+    char *text = ok && o != NULL && add_facts(o, f) && !json_memory_ran_out() ? cJSON_Print(o) : NULL;
     if (text != NULL)
         puts(text);
     else if (ok)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/base/commands.h"
+#include "cli/base/json_memory.h"
 #include "cli/options/option_table.h"
 
 /* How many words of the command line name this command; 0: another one. */
@@ -24,6 +25,7 @@ main(int argc, char **argv)
 {
     setlocale(LC_ALL, "");
     setlocale(LC_NUMERIC, "C");
+    json_memory_watch();
     const struct command_row *best = command_row(COMMAND_SCOPE);
     int n = 0;
     for (size_t i = 0; i < n_command_rows; i++) {

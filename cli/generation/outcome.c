@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/base/files.h"
+#include "cli/base/json_memory.h"
 
 void
 outcome_free(struct outcome *out)
@@ -135,7 +136,7 @@ bool
 json_write(const cJSON *j, const char *path, struct err *err)
 {
     FILE *f;
-    char *text = cJSON_Print(j);
+    char *text = json_memory_ran_out() ? NULL : cJSON_Print(j);
     if (text == NULL)
         return err_set(err, ERR_WORK, "out of memory for the JSON results");
     bool ok = results_open(&f, path, err);

@@ -15,6 +15,8 @@
 #define PATH_SIZE 512
 #define LINE_SIZE 512
 
+#define NO_LIMIT ((uint64_t)1 << 60) /* what is as much as this is said where there is none */
+
 /* ---- small files of the kernel's ---- */
 
 static FILE *
@@ -66,7 +68,7 @@ left_in_group(const char *root, const struct cgroup_version *v, const char *grou
     char rest[PATH_SIZE];
     uint64_t limit, usage, cache = 0;
     snprintf(rest, sizeof rest, "%s%s/%s", v->mount, group, v->limit);
-    if (!read_field(root, rest, "", &limit))
+    if (!read_field(root, rest, "", &limit) || limit >= NO_LIMIT)
         return UINT64_MAX;
     snprintf(rest, sizeof rest, "%s%s/%s", v->mount, group, v->usage);
     if (!read_field(root, rest, "", &usage))

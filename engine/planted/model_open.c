@@ -2,6 +2,7 @@
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,7 @@ name_by_file(struct model *m)
 static void
 name_by_folder(struct model *m)
 {
-    char *real = realpath(m->path, NULL), *slash = real == NULL ? NULL : strrchr(real, '/'), *owner;
+    char real[PATH_MAX], *slash = realpath(m->path, real) == NULL ? NULL : strrchr(real, '/'), *owner;
     const char *name = slash != NULL ? slash + 1 : m->path;
     static const char snapshots[] = "/snapshots";
     if (slash != NULL && (size_t)(slash - real) >= sizeof snapshots - 1 &&
@@ -88,7 +89,6 @@ name_by_folder(struct model *m)
         name = owner != NULL ? owner + 2 : name;
     }
     printable_line(m->name, sizeof m->name, name, strlen(name));
-    free(real);
 }
 
 uint32_t
@@ -319,8 +319,12 @@ model_read_folder(struct model **out, struct hf_folder *folder, const struct mod
     m->folder = folder;
     m->hash = HASH_START;
     char *config = cJSON_PrintUnformatted(folder->config);
-    if (config != NULL)
-        m->hash = hash_bytes(m->hash, config, strlen(config));
+    if (config == NULL) { /* the hash would be another model's */
+        err_set(err, ERR_WORK, "%s: out of memory", folder->path);
+        model_close(m);
+        return false;
+    }
+    m->hash = hash_bytes(m->hash, config, strlen(config));
     cJSON_free(config);
     for (size_t i = 0; i < folder->n_files; i++) {
         const struct safetensors *part = folder->files[i];

@@ -20,7 +20,10 @@ session_open(struct session **out, struct engine *engine, const struct session_o
     pthread_mutex_init(&s->failure_lock, NULL);
     pthread_mutex_init(&s->record.lock, NULL);
     mailbox_open(&s->mailbox);
-    if (!session_open_parts(s, o, err)) {
+    atomic_store(&s->spare, malloc(sizeof(struct mail)));
+    if (atomic_load(&s->spare) == NULL)
+        err_set(err, ERR_WORK, "out of memory");
+    if (atomic_load(&s->spare) == NULL || !session_open_parts(s, o, err)) {
         session_close(s);
         return false;
     }
@@ -100,6 +103,8 @@ bool
 session_post(struct session *s, const struct control *c, struct err *err)
 {
     struct mail *m = malloc(sizeof *m);
+    if (m == NULL && c->kind == CONTROL_QUIT)
+        m = atomic_exchange(&s->spare, NULL);
     if (m == NULL)
         return err_set(err, ERR_WORK, "out of memory");
     enum posted posted = POSTED_LATE;
@@ -130,6 +135,7 @@ session_close(struct session *s)
     session_close_lanes(s);
     run_info_free(&s->info);
     mailbox_close(&s->mailbox);
+    free(atomic_load(&s->spare));
     mail_free(s->settings.coming);
     for (uint32_t i = 0; i < s->run.n_prompts; i++)
         prompt_free(&s->run.prompts[i]);

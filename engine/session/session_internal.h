@@ -83,6 +83,7 @@ struct session {
 
     /* Shared with other threads, each under a lock of its own. */
     struct mailbox mailbox;
+    struct mail *_Atomic spare; /* for asking it to quit when there is no memory for mail; owned */
     pthread_mutex_t failure_lock;
     struct err failure; /* kind ERR_NONE: none. Only the engine's thread writes it, so it reads without the lock */
 
