@@ -28,17 +28,24 @@ host_say(void *user, const char *text)
     message_say(&app->message, "%s", text);
 }
 
-static void
-choose_theme(struct app *app)
+/* One that is broken is no reason not to begin; having no memory for it is. */
+static bool
+choose_theme(struct app *app, struct err *why)
 {
     struct err err = {0};
     const char *name = app->options.theme == NULL ? THEME_DEFAULT : app->options.theme;
-    if (!screen_theme(&app->screen, name, app->options.data_dir, &err)) {
+    const bool fine = screen_theme(&app->screen, name, app->options.data_dir, &err);
+    if (!fine && err.kind == ERR_WORK) {
+        *why = err;
+        return false;
+    }
+    if (!fine) {
         struct theme theme;
         theme_builtin(&theme);
         screen_take_theme(&app->screen, &theme);
         message_fail(&app->message, &err);
     }
+    return true;
 }
 
 static bool
@@ -61,7 +68,8 @@ open_app(struct app *app, const struct source *source, struct err *err)
                    alone && !o->once && !o->quit_at_end && o->script == NULL, app_prompt(app));
     if (source->note != NULL)
         message_say(&app->message, "%s", source->note);
-    choose_theme(app);
+    if (!choose_theme(app, err))
+        return false;
     /* The frame comes before the work: something is seen at once. */
     if (!frame_draw(app, err) || !follow_start(&app->run, err))
         return false;
@@ -222,6 +230,10 @@ app_run(const struct source *source, const struct app_options *options, struct e
         app->exit_status = app->failure.kind == ERR_USAGE ? 2 : 1;
     if (app->exit_status == 0 && follow_live(&app->run) && session_failed(source->session, &app->failure))
         app->exit_status = 1;
+    if (app->exit_status == 0 && app->failure.kind == ERR_NONE && app->run.starved.kind != ERR_NONE) {
+        app->failure = app->run.starved;
+        app->exit_status = 1;
+    }
     close_app(app);
     if (err != NULL)
         *err = app->failure;

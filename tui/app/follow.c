@@ -297,5 +297,12 @@ bool
 follow_events(struct followed *f, struct selection *selection, struct message *message)
 {
     const uint64_t until = clock_us() + SLICE_US;
-    return follow_live(f) ? follow_session(f, until, selection, message) : follow_replay(f, until, selection, message);
+    bool new =
+        follow_live(f) ? follow_session(f, until, selection, message) : follow_replay(f, until, selection, message);
+    if (scope_now(f->scope)->starved && f->starved.kind == ERR_NONE) {
+        err_set(&f->starved, ERR_WORK, "memory ran out: some of what came is not on the screen");
+        message_fail(message, &f->starved);
+        new = true;
+    }
+    return new;
 }

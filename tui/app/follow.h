@@ -30,7 +30,8 @@ struct followed {
     bool found;         /* … and has seen it in a line of a round whose other lines are still to come: */
     uint32_t found_seq; /* that sequence's */
     bool baseline_asked, ended, trouble_said, cut_said;
-    struct err broken; /* the replay cannot be read any further */
+    struct err broken;  /* the replay cannot be read any further */
+    struct err starved; /* once memory ran out for what came */
 };
 
 /* What the source points to is borrowed. Stays where it is. */

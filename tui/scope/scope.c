@@ -40,6 +40,7 @@ scope_vocab_event(struct scope *s, const struct vocab_event *v)
         return;
     struct scope_word **at = &s->words[v->token];
     struct scope_word *w = make_word(v->bytes, v->n_bytes < MAX_WORD ? v->n_bytes : MAX_WORD, true);
+    s->now.starved = s->now.starved || w == NULL;
     if (w == NULL)
         return;
     free(*at);

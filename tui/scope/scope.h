@@ -92,6 +92,7 @@ struct scope_series { /* of the current policy, one per declared series */
 struct scope_now {       /* what stands at the moment */
     uint64_t version;    /* changes with every event that can change the picture */
     uint64_t lost;       /* events that the log dropped */
+    bool starved;        /* there was no memory for something that came: it is not shown */
     uint32_t epoch;      /* changes when what was committed is no longer true: reset, new run */
     uint32_t run, round; /* the last whole round's number */
     bool running;

@@ -107,6 +107,7 @@ take_of_sequence(struct scope *s, const struct event *e)
         break;
     default: break;
     }
+    s->now.starved = s->now.starved || q->starved;
     if (q == s->focus)
         scope_take_lengths(s);
 }

@@ -14,6 +14,7 @@ extend(struct scope_sequence *q, void *memory, size_t have, size_t want, size_t 
 {
     void **at = memory;
     char *more = realloc(*at, want * each);
+    q->starved = q->starved || more == NULL;
     if (more == NULL)
         return false;
     memset(more + have * each, 0, (want - have) * each);

@@ -20,6 +20,7 @@ struct scope_sequence {
     uint32_t n_columns, n_cells, n_ring; /* allocated of columns, of cells and cells_of, of rounds */
     uint32_t n_values[POLICY_SERIES];    /* of the series' rings */
     size_t bytes;                        /* of all this */
+    bool starved;                        /* there was no memory for something that came */
     struct scope_column *columns;        /* (n_columns) position p at p % max_positions */
     uint32_t *cells_of;                  /* (n_cells) 1 + the position whose cells stand there, 0: none */
     struct scope_cell *cells[2];         /* (n_cells * (L + 1)) by head; a trained one's come with its first guess */

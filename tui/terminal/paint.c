@@ -8,12 +8,14 @@
 
 #include "engine/base/utf8.h"
 #include "tui/terminal/cell_style.h"
+#include "tui/terminal/terminal_signals.h"
 
 void
 paint_open(struct paint *p, bool utf8)
 {
     *p = (struct paint){.utf8 = utf8, .strike = utf8, .stale = true};
     const char *no_color = getenv("NO_COLOR");
+    signals_library(true);
     if (has_colors() && !(no_color != NULL && no_color[0] != '\0') && start_color() == OK) {
         use_default_colors();
         if (COLORS >= 1 << 24 && tigetflag("RGB") > 0)
@@ -22,6 +24,7 @@ paint_open(struct paint *p, bool utf8)
             p->depth = COLORS >= 256 ? PAINT_256 : COLORS >= 16 ? PAINT_16 : COLORS >= 8 ? PAINT_8 : PAINT_NONE;
         p->max_pairs = COLOR_PAIRS - 1 < PAINT_PAIRS ? COLOR_PAIRS - 1 : PAINT_PAIRS;
     }
+    signals_library(false);
     theme_mono(&p->theme);
 }
 
@@ -32,7 +35,9 @@ paint_direct(struct paint *p)
     if (p->depth != PAINT_256)
         return false;
     for (int i = 0; i < 2; i++) { /* what terminal_output_end() looks for */
+        signals_library(true);
         const char *set = tigetstr(takes[i]), *made = set == NULL || set == (char *)-1 ? NULL : tiparm(set, 200);
+        signals_library(false);
         if (made == NULL || strcmp(made, i == 0 ? "\033[38;5;200m" : "\033[48;5;200m") != 0)
             return false;
     }
@@ -119,7 +124,12 @@ pair_of(struct paint *p, int fg, int bg)
             return p->pair[at].number;
         at = (at + 1) % size;
     }
-    if (p->pairs >= p->max_pairs || init_extended_pair(p->pairs + 1, slot_of(p, fg), slot_of(p, bg)) == ERR)
+    if (p->pairs >= p->max_pairs)
+        return 0;
+    signals_library(true);
+    const bool made = init_extended_pair(p->pairs + 1, slot_of(p, fg), slot_of(p, bg)) != ERR;
+    signals_library(false);
+    if (!made)
         return 0;
     p->pair[at].fg = fg;
     p->pair[at].bg = bg;
@@ -213,8 +223,10 @@ paint_show(struct paint *p, struct grid *g)
                 text[n] = L'\0';
             }
             cchar_t cell;
+            signals_library(true);
             if (setcchar(&cell, text, look.attributes, 0, &look.pair) == OK)
                 mvadd_wch(y, x, &cell); /* ERR after the last cell of the screen: it is there all the same */
+            signals_library(false);
         }
     }
     memcpy(p->shown.cells, g->cells, (size_t)g->rows * (size_t)g->cols * sizeof *g->cells);

@@ -50,6 +50,7 @@ is_known(const char *type, const struct terminal_output *output, bool *rich)
     if (!terminal_setup(type, fileno(output->file)))
         return false;
     *rich = tigetnum("colors") >= 256;
+    signals_undo(); /* newterm() may not come to its end */
     del_curterm(cur_term);
     return true;
 }
@@ -92,6 +93,7 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
         return false;
     }
     signals_install(t->fd >= 0 ? t->fd : STDOUT_FILENO);
+    signals_library(true);
     t->screen = start_curses(&t->output, t->tty != NULL ? t->tty : stdin);
     if (t->screen == NULL || terminal_string("cup") == NULL) {
         const char *type = getenv("TERM");
@@ -120,6 +122,7 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
     t->direct = tigetflag("RGB") > 0 || tigetflag("Tc") > 0 || terminal_direct_said();
     if (!t->direct && keys && t->fd >= 0)
         ask_colours(t);
+    signals_library(false);
     return true;
 }
 
@@ -135,12 +138,14 @@ terminal_refresh(struct terminal *t, bool everything)
 {
     if (t->no_more)
         return;
+    signals_library(true);
     if (everything)
         clearok(curscr, TRUE);
     wnoutrefresh(stdscr);
     terminal_output_begin(&t->output);
     doupdate();
     terminal_output_end(&t->output);
+    signals_library(false);
 }
 
 void
@@ -148,16 +153,20 @@ terminal_suspend(struct terminal *t)
 {
     if (t->no_more)
         return;
+    signals_library(true);
     modes(false);
     curs_set(1);
     endwin();
     fflush(stdout);
+    signals_library(false);
     signals_stop();
+    signals_library(true);
     raw();
     noecho();
     nonl();
     curs_set(0);
     modes(true);
+    signals_library(false);
     terminal_refresh(t, true);
 }
 
@@ -200,6 +209,7 @@ take(struct terminal *t, struct input *in)
     wint_t code = 0;
     int kind;
     bool any = false;
+    signals_library(true);
     while (in->key == INPUT_NONE && (kind = wget_wch(t->pad, &code)) != ERR) {
         any = true;
         const bool named = kind == KEY_CODE_YES;
@@ -214,6 +224,7 @@ take(struct terminal *t, struct input *in)
         else
             in->key = code == 8 ? INPUT_BACKSPACE : (int)code;
     }
+    signals_library(false);
     if (any)
         t->failures = 0;
     return any;
@@ -226,7 +237,9 @@ terminal_read(struct terminal *t, int timeout_ms)
     struct winsize size;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0 &&
         (size.ws_row != LINES || size.ws_col != COLS)) {
+        signals_library(true);
         resize_term(size.ws_row, size.ws_col);
+        signals_library(false);
         in.key = INPUT_RESIZE;
         return in;
     }
@@ -272,8 +285,10 @@ take_answers(struct terminal *t)
 void
 terminal_close(struct terminal *t)
 {
-    if (t->screen != NULL && !t->no_more) {
+    if (t->screen != NULL && !t->no_more)
         take_answers(t);
+    signals_library(true);
+    if (t->screen != NULL && !t->no_more) {
         modes(false);
         curs_set(1);
         endwin();
@@ -283,6 +298,7 @@ terminal_close(struct terminal *t)
         delwin(t->pad);
     if (t->screen != NULL)
         delscreen(t->screen);
+    signals_library(false);
     signals_remove();
     terminal_output_close(&t->output);
     if (t->tty != NULL)

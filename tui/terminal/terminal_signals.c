@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@ static volatile sig_atomic_t have_found, tty_fd, out_fd;
 static char undo[256];
 static volatile sig_atomic_t undo_length;
 static volatile sig_atomic_t ended_by, suspend_wanted;
+static volatile sig_atomic_t library; /* it is at work */
 
 /* Fatal ones are raised again after the terminal is well. */
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGXCPU, SIGQUIT};
@@ -47,9 +49,30 @@ give_back(void)
         tcsetattr((int)tty_fd, TCSANOW, &found);
 }
 
+/* Of a death inside of curses: ncurses does not look at what malloc() returns everywhere, and elsewhere calls exit(). */
+static void
+end_for_library(void)
+{
+    static const char words[] = "specscope: the terminal's library (ncurses) gave up; memory may have run out\n";
+    library = 0;
+    give_back();
+    if (write(STDERR_FILENO, words, sizeof words - 1) < 0)
+        errno = 0; /* then nobody hears it */
+    _exit(1);
+}
+
+static void
+on_exit_within(void)
+{
+    if (library != 0 || undo_length > 0) /* none of ours ends it with the terminal still taken */
+        end_for_library();
+}
+
 static void
 on_fatal(int number)
 {
+    if (library != 0 && (number == SIGSEGV || number == SIGBUS || number == SIGABRT))
+        end_for_library();
     give_back();
     signal(number, SIG_DFL);
     raise(number); /* delivered when this handler returns */
@@ -113,6 +136,12 @@ append(const char *sequence)
 }
 
 void
+signals_library(bool at_work)
+{
+    library = at_work;
+}
+
+void
 signals_undo(void)
 {
     out_fd = STDOUT_FILENO;
@@ -151,6 +180,9 @@ signals_install(int fd)
     static char stack[64 * 1024]; /* a stack overflow is handled as well */
     const stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
     sigaltstack(&alternate, NULL);
+    static bool registered;
+    if (!registered)
+        registered = atexit(on_exit_within) == 0;
     ended_by = 0;
     suspend_wanted = 0;
     undo_length = 0;

@@ -1,6 +1,8 @@
-/* Giving the terminal back from signal handlers. Private to terminal*.c. */
+/* Giving the terminal back from signal handlers. Private to terminal*.c and paint.c. */
 #ifndef TUI_TERMINAL_TERMINAL_SIGNALS_H
 #define TUI_TERMINAL_TERMINAL_SIGNALS_H
+
+#include <stdbool.h>
 
 /* Before curses starts: remembers how the terminal behind fd (-1: none) is, and installs the handlers. */
 void signals_install(int fd);
@@ -8,6 +10,9 @@ void signals_install(int fd);
 void signals_undo(void);
 void signals_remove(void);
 const char *terminal_string(const char *name); /* of terminfo; NULL: the terminal has none such */
-void signals_stop(void);                       /* stops the job; returns when it is continued */
+/* Between the two a library is at work that has no answer to memory running out: it dies, of a signal or by exit(). Then the
+ * terminal is given back, a line says what it was, and the exit status is 1. */
+void signals_library(bool at_work);
+void signals_stop(void); /* stops the job; returns when it is continued */
 
 #endif

@@ -1,6 +1,7 @@
 #include "tui/terminal/theme.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -208,7 +209,10 @@ theme_parse(struct theme *out, const char *json, size_t n, const char *name, str
     struct theme t = {0};
     snprintf(t.name, sizeof t.name, "%s", name);
     const char *end = NULL;
+    errno = 0;
     cJSON *root = cJSON_ParseWithLengthOpts(json, n, &end, false);
+    if (root == NULL && errno == ENOMEM)
+        return err_set(err, ERR_WORK, "theme %s: out of memory", t.name);
     if (root == NULL) {
         size_t line = 1;
         for (const char *c = json; end != NULL && c < end && c < json + n; c++)
