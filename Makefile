@@ -60,6 +60,7 @@ endif
 LIB_SRC  := $(sort $(wildcard kernels/*.c kernels/cpu/*.c kernels/check/*.c engine/*/*.c policies/*.c traces/*.c tui/*/*.c))
 CLI_SRC  := $(sort $(wildcard cli/*.c cli/*/*.c))
 HELP_SRC := $(filter-out %_main.c,$(sort $(wildcard tests/golden/*.c tests/soak/*.c))) $(sort $(wildcard tests/rigs/*.c))
+HELP_SRC += $(filter-out %_main.c tests/faults/shim%,$(sort $(wildcard tests/faults/*.c)))
 HELP_SRC += kernels/cuda/pack.c kernels/cuda/pack_pairs.c
 UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -71,8 +72,9 @@ LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
 COMPLETIONS := $(addprefix $(BUILD)/completions/,bash zsh fish)
 HELP_OBJ := $(HELP_SRC:%.c=$(BUILD)/obj/%.o)
+TOOL_DIRS := tests/golden tests/bench tests/soak tests/faults
 UNIT     := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(UNIT_SRC)))
-TOOLS    := $(patsubst %_main.c,$(BUILD)/tests/%,$(notdir $(sort $(wildcard tests/golden/*_main.c tests/bench/*_main.c tests/soak/*_main.c))))
+TOOLS    := $(patsubst %_main.c,$(BUILD)/tests/%,$(notdir $(sort $(wildcard $(TOOL_DIRS:%=%/*_main.c)))))
 FUZZ     := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
 .PHONY: all run test test-long test-programs bench bench-llama bench-batch fuzz fuzz-short install uninstall man format tidy clean deps deps-test
@@ -266,14 +268,21 @@ $(BUILD)/tests/%: $(BUILD)/obj/$(1)/%_main.o $(BUILD)/libtests.a $(BUILD)/libspe
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(OPENMP) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
-$(foreach folder,tests/golden tests/bench tests/soak,$(eval $(call tool,$(folder))))
+$(foreach folder,$(TOOL_DIRS),$(eval $(call tool,$(folder))))
+
+# What is preloaded to make calls fail (tests/faults/shim.h); never instrumented, for it stands where sanitizers do.
+FAULT_SHIM := $(BUILD)/tests/fault_shim.so
+$(FAULT_SHIM): $(sort $(wildcard tests/faults/shim*.[ch])) tests/faults/page.h
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -I. $(WARN) -O1 -g -fPIC -shared -fno-builtin -pthread -o $@ $(filter %.c,$^) -ldl
 
 $(BUILD)/obj/tests/%.o: tests/%.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -MMD -MP -c $< -o $@
 
-test-programs: all $(PLUGIN) $(UNIT) $(TOOLS) $(FUZZ)
+test-programs: all $(PLUGIN) $(UNIT) $(TOOLS) $(FUZZ) $(FAULT_SHIM)
 
 # The plug-in is not run here, only compiled: for an old and a new GPU, where it is not there already. Each further one costs half a minute.
 test_code = CUDA_CODE="$$(cat $(BUILD)/cuda/code 2>/dev/null || echo sm_80 sm_90 compute_90)"

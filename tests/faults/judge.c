@@ -1,0 +1,247 @@
+#include "tests/faults/judge.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* The one that says why; before it there may be one about what it went on without: a trace, a helper beside the model. */
+#define MOST_LINES 2
+
+void
+left_of(struct left *l, const struct bench *b)
+{
+    folder_read(l, b->run);
+    const char *const said[] = {b->out, b->err}, *const names[] = {">1", ">2"};
+    for (int i = 0; i < 2 && l->n < LEFT_MOST; i++) {
+        struct left_file *f = &l->file[l->n];
+        f->bytes = whole_file(said[i], &f->n_bytes);
+        snprintf(f->name, sizeof f->name, "%s", names[i]);
+        l->n += f->bytes != NULL;
+    }
+}
+
+static bool
+same_bytes(const struct left_file *a, const struct left_file *b)
+{
+    return a->n_bytes == b->n_bytes && memcmp(a->bytes, b->bytes, a->n_bytes) == 0;
+}
+
+static bool
+same_but_numbers(const struct left_file *a, const struct left_file *b)
+{
+    char *one = without_numbers(a->bytes, a->n_bytes), *two = without_numbers(b->bytes, b->n_bytes);
+    const bool same = strcmp(one, two) == 0;
+    free(one);
+    free(two);
+    return same;
+}
+
+/* Whether it tells no time, no speed and no memory, so that it is the same in every run. */
+static bool
+is_timeless(const struct fault_case *k, const char *name)
+{
+    const bool said = strcmp(name, ">1") == 0;
+    return strstr(name, ".safetensors") != NULL ||
+           (said && (strncmp(k->name, "run", 3) == 0 || strncmp(k->name, "tokenize", 8) == 0));
+}
+
+void
+reference_make(struct reference *r, const struct fault_case *k, struct left *first, const struct left *second)
+{
+    r->left = *first;
+    r->noise = NULL;
+    for (size_t i = 0; i < r->left.n; i++) {
+        const struct left_file *f = &r->left.file[i], *other = left_find(second, f->name);
+        r->sameness[i] = SAME_NAME;
+        if (k->terminal && strcmp(f->name, "trace/controls.csv") == 0)
+            continue; /* when keys came */
+        if (other != NULL && same_bytes(f, other) && is_timeless(k, f->name))
+            r->sameness[i] = SAME_BYTES;
+        else if (other != NULL && same_but_numbers(f, other))
+            r->sameness[i] = SAME_BUT_NUMBERS;
+        if (strcmp(f->name, ">2") == 0)
+            r->noise = without_numbers(f->bytes, f->n_bytes);
+    }
+    if (r->noise == NULL)
+        r->noise = strdup("");
+}
+
+void
+reference_free(struct reference *r)
+{
+    left_free(&r->left);
+    free(r->noise);
+}
+
+/* Which file isn't as it should be; NULL: all are. */
+static const char *
+differs(const struct reference *r, const struct left *l)
+{
+    for (size_t i = 0; i < r->left.n; i++) {
+        const struct left_file *f = &r->left.file[i], *now = left_find(l, f->name);
+        if (strcmp(f->name, ">2") == 0 || strncmp(f->name, ".local/", 7) == 0)
+            continue; /* what the user had typed may be lost, with a word */
+        if (now == NULL || (r->sameness[i] == SAME_BYTES && !same_bytes(f, now)) ||
+            (r->sameness[i] == SAME_BUT_NUMBERS && !same_but_numbers(f, now)))
+            return f->name;
+    }
+    return NULL;
+}
+
+/* Lines of standard error that aren't said without faults; the last of them; and how many aren't the program's. */
+static unsigned
+new_lines(const struct reference *r, const struct left *l, char last[300], unsigned *foreign)
+{
+    const struct left_file *err = left_find(l, ">2");
+    unsigned n = 0;
+    last[0] = '\0';
+    *foreign = 0;
+    for (const char *at = err != NULL ? err->bytes : ""; *at != '\0';) {
+        const size_t length = strcspn(at, "\n");
+        char *plain = without_numbers(at, length);
+        if (length > 0 && strstr(r->noise, plain) == NULL) {
+            n++;
+            *foreign += length <= 11 || strncmp(at, "specscope: ", 11) != 0;
+            snprintf(last, 300, "%.*s", (int)length, at);
+        }
+        free(plain);
+        at += length + (at[length] == '\n');
+    }
+    return n;
+}
+
+/* The number of a table's last event; 0: it has none. *cut: its last line has no end. */
+static unsigned long long
+last_event(const struct left_file *f, bool *cut)
+{
+    size_t end = f->n_bytes;
+    *cut = end == 0 || f->bytes[end - 1] != '\n';
+    end -= end > 0 && !*cut;
+    while (end > 0 && f->bytes[end - 1] != '\n')
+        end--;
+    return strtoull(f->bytes + end, NULL, 10);
+}
+
+/* A trace that says that it is complete has all events up to the one that it names. */
+static bool
+traces_hold(const struct left *l, char why[300])
+{
+    const struct left_file *json = left_find(l, "trace/run.json");
+    const char *closed = json != NULL ? strstr(json->bytes, "\"closed_event\"") : NULL;
+    unsigned long long newest = 0;
+    if (closed == NULL)
+        return true;
+    const unsigned long long named = strtoull(closed + strcspn(closed, "0123456789"), NULL, 10);
+    for (size_t i = 0; i < l->n; i++) {
+        const struct left_file *f = &l->file[i];
+        bool cut;
+        if (strncmp(f->name, "trace/", 6) != 0 || strstr(f->name, ".csv") == NULL)
+            continue;
+        const unsigned long long here = last_event(f, &cut);
+        newest = here > newest ? here : newest;
+        if (cut) {
+            snprintf(why, 300, "%s is cut and the trace says that it is complete", f->name);
+            return false;
+        }
+    }
+    if (newest != named)
+        snprintf(why, 300, "the trace says that it is complete up to event %llu and has %llu", named, newest);
+    return newest == named;
+}
+
+/* Files of results are there whole, or not at all; and nothing half done is left. */
+static bool
+files_hold(const struct reference *r, const struct left *l, bool failed, char why[300])
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const struct left_file *f = &l->file[i];
+        if (strstr(f->name, ".part") != NULL) {
+            snprintf(why, 300, "%s is left behind", f->name);
+            return false;
+        }
+        const size_t n = strlen(f->name);
+        if (!failed || n < 12 || strcmp(f->name + n - 12, ".safetensors") != 0)
+            continue;
+        const struct left_file *whole = left_find(&r->left, f->name);
+        if (whole == NULL || whole->n_bytes != f->n_bytes) {
+            snprintf(why, 300, "%s isn't whole", f->name);
+            return false;
+        }
+    }
+    return traces_hold(l, why);
+}
+
+/* Adds the line where they part. */
+static void
+say_first_difference(const struct left_file *a, const struct left_file *b, bool numbers, char why[300])
+{
+    const size_t used = strlen(why);
+    size_t i = 0;
+    if (b == NULL)
+        return;
+    char *one = numbers ? strdup(a->bytes) : without_numbers(a->bytes, a->n_bytes);
+    char *two = numbers ? strdup(b->bytes) : without_numbers(b->bytes, b->n_bytes);
+    while (one[i] != '\0' && one[i] == two[i])
+        i++;
+    while (i > 0 && two[i - 1] != '\n')
+        i--;
+    snprintf(why + used, 300 - used, "; %zu of %zu bytes: %.*s", b->n_bytes, a->n_bytes, (int)strcspn(two + i, "\n"),
+             two + i);
+    free(one);
+    free(two);
+}
+
+static enum ending
+judge_failure(const struct reference *r, const struct left *l, int status, char why[300])
+{
+    char last[300];
+    unsigned foreign;
+    const unsigned lines = new_lines(r, l, last, &foreign);
+    if ((lines == 1 && foreign == 1 && strchr(last, ':') != NULL) ||
+        (lines <= MOST_LINES && foreign < lines && strstr(last, "gave up") != NULL))
+        return ENDED_LIBRARY;
+    if (lines == 0 || lines > MOST_LINES)
+        snprintf(why, 300, "status %d with %u lines, the last: %.200s", status, lines, last);
+    else if (status > 2)
+        snprintf(why, 300, "status %d: %.200s", status, last);
+    else if (foreign > 0)
+        snprintf(why, 300, "status %d and another's words: %.200s", status, last);
+    else
+        return ENDED_LINE;
+    return ENDED_BADLY;
+}
+
+enum ending
+judge(const struct reference *r, const struct fault_case *k, const struct child *c, bool ended, bool mute,
+      const struct left *l, char why[300])
+{
+    why[0] = '\0';
+    if (!ended) {
+        snprintf(why, 300, "hangs");
+        return ENDED_BADLY;
+    }
+    if (WIFSIGNALED(c->status)) {
+        snprintf(why, 300, "dies of signal %d (%s)", WTERMSIG(c->status), strsignal(WTERMSIG(c->status)));
+        return ENDED_BADLY;
+    }
+    const int status = WEXITSTATUS(c->status);
+    if (!files_hold(r, l, status != 0, why))
+        return ENDED_BADLY;
+    if (k->terminal && ((c->full_screen && !mute) || !c->cooked)) {
+        snprintf(why, 300, "status %d, and the terminal is left %s", status, c->full_screen ? "full-screen" : "raw");
+        return ENDED_BADLY;
+    }
+    if (status != 0)
+        return judge_failure(r, l, status, why);
+    const char *other = differs(r, l);
+    if (other == NULL)
+        return ENDED_SAME;
+    char last[300];
+    unsigned foreign;
+    new_lines(r, l, last, &foreign);
+    snprintf(why, 300, "status 0, but %s is another; said: %.100s", other, last);
+    say_first_difference(left_find(&r->left, other), left_find(l, other), is_timeless(k, other), why);
+    return ENDED_BADLY;
+}

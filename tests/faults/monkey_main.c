@@ -1,0 +1,239 @@
+/* A monkey at the scope: random keys, mouse, commands and sizes in a terminal of its own, until so many events have been
+ * taken; the program must live through them, and end well however its end comes: by a key, by a signal, by its terminal
+ * going away. Best with a build that has sanitizers.
+ *
+ * usage: monkey BUILD [--events N] [--seed S] [--seconds S]
+ * Prints the seed; of what it finds, what had been done last. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernels/rng.h"
+#include "tests/faults/cases.h"
+#include "tests/faults/child.h"
+#include "tests/faults/events.h"
+#include "tests/faults/folder.h"
+
+#define STUCK_MS 60000 /* with sanitizers, on a busy machine */
+#define KEPT     4000  /* bytes of what was sent last */
+
+static const struct fault_case lives[] = {
+    {"live", true, NULL, {"-t", "1", "-n", "300", "--pace", "0", "@models/fables-draft-q8_0.gguf"}},
+    {"live with heads and helpers", true, NULL, {"-t", "1", "-n", "200", "@models/fables-q8_0.gguf"}},
+    {"a batch", true, NULL, {"-t", "1", "-n", "40", "--batch", "3", "@models/fables-draft-q8_0.gguf"}},
+    {"versus",
+     true,
+     NULL,
+     {"-t", "1", "-n", "60", "--versus", "ar", "--trace", "trace", "@models/fables-draft-q8_0.gguf"}},
+    {"a replay", true, NULL, {"replay", "@tests/screens/traces/sv"}},
+    {"a replay of a batch", true, NULL, {"replay", "@tests/screens/traces/batch"}},
+    {"two replays", true, NULL, {"diff", "--scope", "@tests/screens/traces/sv", "@tests/screens/traces/specdecpp"}},
+};
+
+enum farewell { BYE_KEY, BYE_TERM, BYE_HUP, BYE_INT, BYE_TERMINAL, FAREWELLS };
+static const char *const farewells[] = {"q", "SIGTERM", "SIGHUP", "SIGINT", "the terminal closed"};
+
+struct monkey {
+    struct bench bench;
+    struct command command;
+    struct child child;
+    uint64_t rng, events, most, resizes, lives[sizeof lives / sizeof *lives], ends[FAREWELLS + 1];
+    uint64_t findings;
+    time_t until;
+    unsigned cols, rows;
+    char kept[KEPT];
+    size_t n_kept;
+};
+
+static void
+keep(struct monkey *m, const char *bytes, size_t n)
+{
+    if (m->n_kept + n > KEPT) {
+        const size_t gone = m->n_kept + n - KEPT;
+        memmove(m->kept, m->kept + gone, m->n_kept - gone);
+        m->n_kept -= gone;
+    }
+    memcpy(m->kept + m->n_kept, bytes, n);
+    m->n_kept += n;
+}
+
+static void
+finding(struct monkey *m, const struct fault_case *k, const char *what)
+{
+    size_t n;
+    char *err = whole_file(m->bench.err, &n);
+    m->findings++;
+    printf("FINDING in %s after %llu events: %s\n%.3000s\nsent last: ", k->name, (unsigned long long)m->events, what,
+           err != NULL ? err : "");
+    for (size_t i = m->n_kept > 400 ? m->n_kept - 400 : 0; i < m->n_kept; i++) {
+        const unsigned char c = (unsigned char)m->kept[i];
+        printf(c >= ' ' && c < 0x7f ? "%c" : "\\x%02x", c);
+    }
+    printf("\n");
+    fflush(stdout);
+    free(err);
+}
+
+/* False: it has ended, or takes nothing any more. */
+static bool
+type_in(struct monkey *m, const struct fault_case *k, const char *bytes, size_t n)
+{
+    for (int waited = 0; n > 0;) {
+        const ssize_t wrote = write(m->child.master, bytes, n);
+        if (wrote > 0) {
+            bytes += wrote;
+            n -= (size_t)wrote;
+            continue;
+        }
+        if (child_wait(&m->child, 20))
+            return false;
+        waited += 20;
+        if (waited > STUCK_MS) {
+            finding(m, k, "takes no keys any more");
+            return false;
+        }
+    }
+    child_drain(&m->child);
+    return true;
+}
+
+static void
+resize(struct monkey *m, unsigned storm)
+{
+    for (; storm > 0; storm--) {
+        m->cols = (unsigned)(splitmix64(&m->rng) % 8 == 0 ? splitmix64(&m->rng) % 6 : 1 + splitmix64(&m->rng) % 300);
+        m->rows = (unsigned)(splitmix64(&m->rng) % 8 == 0 ? splitmix64(&m->rng) % 4 : 1 + splitmix64(&m->rng) % 100);
+        const struct winsize size = {.ws_row = (unsigned short)m->rows, .ws_col = (unsigned short)m->cols};
+        ioctl(m->child.master, TIOCSWINSZ, &size);
+        m->resizes++;
+        child_drain(&m->child);
+    }
+}
+
+/* Whether it ended as it may: with status 0, or as a signal or a terminal that left says. */
+static void
+look_at_end(struct monkey *m, const struct fault_case *k, const char *how)
+{
+    char what[200];
+    size_t n = 0;
+    const int status = m->child.status;
+    char *err = whole_file(m->bench.err, &n);
+    const bool complains = err != NULL && (strstr(err, "Sanitizer") != NULL || strstr(err, "runtime error") != NULL);
+    const bool fine = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || (how != NULL && WEXITSTATUS(status) > 128) ||
+                                            (how == farewells[BYE_TERMINAL] && WEXITSTATUS(status) == 1));
+    snprintf(what, sizeof what, "ended with %s %d, asked by %s", WIFSIGNALED(status) ? "signal" : "status",
+             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), how != NULL ? how : "a key");
+    if (complains || !fine)
+        finding(m, k, what);
+    else if (m->child.master >= 0 && (m->child.full_screen || !m->child.cooked))
+        finding(m, k, "the terminal was not given back");
+    free(err);
+}
+
+static void
+say_farewell(struct monkey *m, const struct fault_case *k)
+{
+    const enum farewell bye = (enum farewell)(splitmix64(&m->rng) % FAREWELLS);
+    static const int signals[FAREWELLS] = {0, SIGTERM, SIGHUP, SIGINT, 0};
+    m->ends[bye]++;
+    if (bye == BYE_KEY)
+        type_in(m, k, "\033\033\033\033\003", 5); /* Ctrl-C quits from anywhere; */
+    if (bye == BYE_KEY && !child_wait(&m->child, 300))
+        type_in(m, k, "y\033\033\033\003qyq\003\003", 10); /* the second time without asking */
+    if (signals[bye] != 0)
+        kill(m->child.pid, signals[bye]);
+    if (bye == BYE_TERMINAL) {
+        close(m->child.master);
+        m->child.master = -1;
+    }
+    if (!child_wait(&m->child, STUCK_MS)) {
+        char what[100];
+        snprintf(what, sizeof what, "does not end by %s", farewells[bye]);
+        finding(m, k, what);
+        return;
+    }
+    look_at_end(m, k, farewells[bye]);
+}
+
+static bool
+over(const struct monkey *m)
+{
+    return m->events >= m->most || (m->until != 0 && time(NULL) >= m->until);
+}
+
+/* One life of the program: some thousand events at most. */
+static bool
+live(struct monkey *m)
+{
+    const size_t which = (size_t)(splitmix64(&m->rng) % (sizeof lives / sizeof *lives));
+    const struct fault_case *k = &lives[which];
+    uint64_t left = 200 + splitmix64(&m->rng) % 4000;
+    m->lives[which]++;
+    m->n_kept = 0;
+    folder_empty(m->bench.run);
+    command_make(&m->command, &m->bench, k, NULL);
+    m->cols = m->command.plan.cols = 120;
+    m->rows = m->command.plan.rows = 36;
+    if (!child_start(&m->child, &m->command.plan))
+        return false;
+    for (int tries = 0; !m->child.full_screen && tries < STUCK_MS && !child_wait(&m->child, 10); tries += 10)
+        ; /* what is typed before belongs to the shell */
+    bool alive = !m->child.ended;
+    while (alive && left-- > 0 && !over(m)) {
+        char bytes[EVENT_BYTES];
+        const size_t n = random_event(&m->rng, m->cols, m->rows, bytes);
+        keep(m, bytes, n);
+        if (splitmix64(&m->rng) % 60 == 0)
+            resize(m, splitmix64(&m->rng) % 10 == 0 ? 50 : 1);
+        alive = type_in(m, k, bytes, n);
+        m->events++;
+    }
+    if (alive)
+        say_farewell(m, k);
+    else if (m->child.ended) {
+        m->ends[FAREWELLS]++;
+        look_at_end(m, k, NULL);
+    }
+    child_close(&m->child);
+    return true;
+}
+
+int
+main(int argc, char **argv)
+{
+    static struct monkey m = {.rng = 1, .most = 10000};
+    for (int i = 2; i + 1 < argc; i += 2) {
+        const uint64_t number = strtoull(argv[i + 1], NULL, 10);
+        if (strcmp(argv[i], "--events") == 0)
+            m.most = number;
+        else if (strcmp(argv[i], "--seed") == 0)
+            m.rng = number;
+        else if (strcmp(argv[i], "--seconds") == 0)
+            m.until = time(NULL) + (time_t)number;
+    }
+    if (argc < 2 || argc % 2 != 0) {
+        fprintf(stderr, "usage: monkey BUILD [--events N] [--seed S] [--seconds S]\n");
+        return 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    printf("seed %llu\n", (unsigned long long)m.rng);
+    bool fine = bench_open(&m.bench, argv[1]);
+    while (fine && !over(&m) && m.findings < 5)
+        fine = live(&m);
+    bench_close(&m.bench);
+    for (size_t i = 0; i < sizeof lives / sizeof *lives; i++)
+        printf("%s: %llu times; ", lives[i].name, (unsigned long long)m.lives[i]);
+    printf("\nended by a random key %llu", (unsigned long long)m.ends[FAREWELLS]);
+    for (int i = 0; i < FAREWELLS; i++)
+        printf(", by %s %llu", farewells[i], (unsigned long long)m.ends[i]);
+    printf("\n%llu events, %llu sizes, %llu findings\n", (unsigned long long)m.events, (unsigned long long)m.resizes,
+           (unsigned long long)m.findings);
+    return fine && m.findings == 0 && m.events > 0 ? 0 : 1;
+}
