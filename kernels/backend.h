@@ -68,6 +68,17 @@ enum weight_type { /* those with blocks: as GGUF lays them out, blocks along a r
                    WEIGHT_Q5_K,
                    WEIGHT_Q6_K,
                    WEIGHT_MXFP4,
+                   WEIGHT_IQ4_NL,
+                   WEIGHT_IQ4_XS,
+                   WEIGHT_IQ3_S,
+                   WEIGHT_IQ3_XXS,
+                   WEIGHT_IQ2_S,
+                   WEIGHT_IQ2_XS,
+                   WEIGHT_IQ2_XXS,
+                   WEIGHT_IQ1_M,
+                   WEIGHT_IQ1_S,
+                   WEIGHT_TQ1_0,
+                   WEIGHT_TQ2_0,
                    WEIGHT_TYPES
 };
 

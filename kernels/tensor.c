@@ -13,12 +13,33 @@
 static const struct {
     const char *name;
     size_t values, bytes; /* of a block */
+    size_t more;          /* bytes of a block as backends hold it: see tensor_held_bytes() */
 } types[WEIGHT_TYPES] = {
-    [WEIGHT_F32] = {"F32", 1, 4},         [WEIGHT_F16] = {"F16", 1, 2},         [WEIGHT_BF16] = {"BF16", 1, 2},
-    [WEIGHT_Q8_0] = {"Q8_0", 32, 34},     [WEIGHT_Q4_0] = {"Q4_0", 32, 18},     [WEIGHT_Q4_1] = {"Q4_1", 32, 20},
-    [WEIGHT_Q5_0] = {"Q5_0", 32, 22},     [WEIGHT_Q5_1] = {"Q5_1", 32, 24},     [WEIGHT_Q2_K] = {"Q2_K", SUPER, 84},
-    [WEIGHT_Q3_K] = {"Q3_K", SUPER, 110}, [WEIGHT_Q4_K] = {"Q4_K", SUPER, 144}, [WEIGHT_Q5_K] = {"Q5_K", SUPER, 176},
-    [WEIGHT_Q6_K] = {"Q6_K", SUPER, 210}, [WEIGHT_MXFP4] = {"MXFP4", 32, 17},
+    [WEIGHT_F32] = {"F32", 1, 4, 0},
+    [WEIGHT_F16] = {"F16", 1, 2, 0},
+    [WEIGHT_BF16] = {"BF16", 1, 2, 0},
+    [WEIGHT_Q8_0] = {"Q8_0", 32, 34, 0},
+    [WEIGHT_Q4_0] = {"Q4_0", 32, 18, 0},
+    [WEIGHT_Q4_1] = {"Q4_1", 32, 20, 0},
+    [WEIGHT_Q5_0] = {"Q5_0", 32, 22, 0},
+    [WEIGHT_Q5_1] = {"Q5_1", 32, 24, 0},
+    [WEIGHT_Q2_K] = {"Q2_K", SUPER, 84, 0},
+    [WEIGHT_Q3_K] = {"Q3_K", SUPER, 110, 4},
+    [WEIGHT_Q4_K] = {"Q4_K", SUPER, 144, 4},
+    [WEIGHT_Q5_K] = {"Q5_K", SUPER, 176, 4},
+    [WEIGHT_Q6_K] = {"Q6_K", SUPER, 210, 0},
+    [WEIGHT_MXFP4] = {"MXFP4", 32, 17, 0},
+    [WEIGHT_IQ4_NL] = {"IQ4_NL", 32, 18, 0},
+    [WEIGHT_IQ4_XS] = {"IQ4_XS", SUPER, 136, 2},
+    [WEIGHT_IQ3_S] = {"IQ3_S", SUPER, 110, 4},
+    [WEIGHT_IQ3_XXS] = {"IQ3_XXS", SUPER, 98, 8},
+    [WEIGHT_IQ2_S] = {"IQ2_S", SUPER, 82, 0},
+    [WEIGHT_IQ2_XS] = {"IQ2_XS", SUPER, 74, 8},
+    [WEIGHT_IQ2_XXS] = {"IQ2_XXS", SUPER, 66, 8},
+    [WEIGHT_IQ1_M] = {"IQ1_M", SUPER, 56, 2},
+    [WEIGHT_IQ1_S] = {"IQ1_S", SUPER, 50, 8},
+    [WEIGHT_TQ1_0] = {"TQ1_0", SUPER, 54, 12},
+    [WEIGHT_TQ2_0] = {"TQ2_0", SUPER, 66, 0},
 };
 
 const char *
@@ -48,8 +69,7 @@ tensor_row_bytes(enum weight_type type, size_t cols)
 uint64_t
 tensor_held_bytes(enum weight_type type, uint64_t n)
 {
-    const bool packed = type == WEIGHT_Q3_K || type == WEIGHT_Q4_K || type == WEIGHT_Q5_K;
-    return n / types[type].values * (types[type].bytes + (packed ? 4 : 0));
+    return n / types[type].values * (types[type].bytes + types[type].more);
 }
 
 bool
@@ -169,6 +189,43 @@ q3_k(const unsigned char *b, float *y)
     }
 }
 
+/* Scale j (0..7): four bits in a half of byte 4 + j / 2, two above them in bytes 2 and 3; less 32. */
+static void
+iq4_xs(const unsigned char *b, float *y)
+{
+    const float d = half_at(b);
+    for (int j = 0; j < 8; j++) {
+        const int low = b[4 + j / 2] >> (j % 2 * 4) & 15, high = b[2 + j / 4] >> (j % 4 * 2) & 3;
+        looked_up(b + 8 + 16 * j, d * (float)((low | high << 4) - 32), iq4_values, y + 32 * j);
+    }
+}
+
+/* Ternary digits, less one. In bytes of TQ1_0 there are five: b * 3^n * 3 / 256 is the n'th, where b * 3^n loses what is
+ * above 255. Value k + 32 n is in byte k of the first 32, then 160 + k + 16 n in the sixteen after, 240 + k + 4 n in four. */
+static void
+tq1_0(const unsigned char *b, float *y)
+{
+    static const unsigned powers[] = {1, 3, 9, 27, 81};
+    const float d = half_at(b + 52);
+    for (unsigned i = 0; i < SUPER; i++) {
+        const unsigned at = i < 160   ? i % 32
+                            : i < 240 ? 32 + i % 16
+                                      : 48 + i % 4,
+                       n = i < 160   ? i / 32
+                           : i < 240 ? (i - 160) / 16
+                                     : (i - 240) / 4;
+        y[i] = d * (float)((int)((b[at] * powers[n] & 255) * 3 >> 8) - 1);
+    }
+}
+
+static void
+tq2_0(const unsigned char *b, float *y)
+{
+    const float d = half_at(b + 64);
+    for (int i = 0; i < SUPER; i++)
+        y[i] = d * (float)((b[i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2) & 3) - 1);
+}
+
 static void
 q6_k(const unsigned char *b, float *y)
 {
@@ -206,6 +263,17 @@ one_block(enum weight_type type, const unsigned char *b, float *y)
     case WEIGHT_Q5_K: q45_k(b, b + 16, b + 48, y); break;
     case WEIGHT_Q6_K: q6_k(b, y); break;
     case WEIGHT_MXFP4: looked_up(b + 1, e8m0_half(b[0]), mxfp4_values, y); break;
+    case WEIGHT_IQ4_NL: looked_up(b + 2, half_at(b), iq4_values, y); break;
+    case WEIGHT_IQ4_XS: iq4_xs(b, y); break;
+    case WEIGHT_IQ3_S:
+    case WEIGHT_IQ3_XXS:
+    case WEIGHT_IQ2_S:
+    case WEIGHT_IQ2_XS:
+    case WEIGHT_IQ2_XXS:
+    case WEIGHT_IQ1_M:
+    case WEIGHT_IQ1_S: grid_values(type, b, y); break;
+    case WEIGHT_TQ1_0: tq1_0(b, y); break;
+    case WEIGHT_TQ2_0: tq2_0(b, y); break;
     case WEIGHT_TYPES: break;
     }
 }

@@ -11,7 +11,8 @@ size_t tensor_block_bytes(enum weight_type);
 /* Bytes of a row of cols values, a multiple of the block. */
 size_t tensor_row_bytes(enum weight_type, size_t cols);
 
-/* Bytes of n values, whole blocks, as backends hold them: where the file packs scales into six bits, they become bytes. */
+/* Bytes of n values, whole blocks, as backends hold them: what the file packs into a few bits more than fit is spread a little
+ * (scales of six bits become bytes, TQ1_0's digits two bits). */
 uint64_t tensor_held_bytes(enum weight_type, uint64_t n);
 
 /* Do the tensor's type and columns fit each other (blocks along a row), and can it be made if it is planted? */

@@ -34,7 +34,7 @@ found_fits(const struct arch_taking *t, const char *name, const struct arch_tens
     if (found->type == WEIGHT_TYPES)
         return err_set(t->err, ERR_WORK,
                        "%s: tensor '%s' is of type %s, which is not supported; F32, F16, BF16, Q8_0, Q4_0 to Q5_1, "
-                       "Q2_K to Q6_K and MXFP4 are",
+                       "Q2_K to Q6_K, MXFP4, IQ1 to IQ4, TQ1_0 and TQ2_0 are",
                        s->path, name, found->type_name);
     return true;
 }

@@ -4,18 +4,17 @@
 #include "kernels/tensor.h"
 
 static const uint32_t weight_types[WEIGHT_TYPES] = {
-    [WEIGHT_F32] = 0,   [WEIGHT_F16] = 1,   [WEIGHT_BF16] = 30, [WEIGHT_Q8_0] = 8,   [WEIGHT_Q4_0] = 2,
-    [WEIGHT_Q4_1] = 3,  [WEIGHT_Q5_0] = 6,  [WEIGHT_Q5_1] = 7,  [WEIGHT_Q2_K] = 10,  [WEIGHT_Q3_K] = 11,
-    [WEIGHT_Q4_K] = 12, [WEIGHT_Q5_K] = 13, [WEIGHT_Q6_K] = 14, [WEIGHT_MXFP4] = 39,
+    [WEIGHT_F32] = 0,      [WEIGHT_F16] = 1,    [WEIGHT_BF16] = 30,    [WEIGHT_Q8_0] = 8,   [WEIGHT_Q4_0] = 2,
+    [WEIGHT_Q4_1] = 3,     [WEIGHT_Q5_0] = 6,   [WEIGHT_Q5_1] = 7,     [WEIGHT_Q2_K] = 10,  [WEIGHT_Q3_K] = 11,
+    [WEIGHT_Q4_K] = 12,    [WEIGHT_Q5_K] = 13,  [WEIGHT_Q6_K] = 14,    [WEIGHT_MXFP4] = 39, [WEIGHT_IQ4_NL] = 20,
+    [WEIGHT_IQ4_XS] = 23,  [WEIGHT_IQ3_S] = 21, [WEIGHT_IQ3_XXS] = 18, [WEIGHT_IQ2_S] = 22, [WEIGHT_IQ2_XS] = 17,
+    [WEIGHT_IQ2_XXS] = 16, [WEIGHT_IQ1_M] = 29, [WEIGHT_IQ1_S] = 19,   [WEIGHT_TQ1_0] = 34, [WEIGHT_TQ2_0] = 35,
 };
 
 /* Those that this program does not compute with, so that a file that holds them can still be checked and described. */
 static const struct gguf_type_size others[] = {
-    [9] = {"Q8_1", 32, 36},      [15] = {"Q8_K", 256, 292},   [16] = {"IQ2_XXS", 256, 66}, [17] = {"IQ2_XS", 256, 74},
-    [18] = {"IQ3_XXS", 256, 98}, [19] = {"IQ1_S", 256, 50},   [20] = {"IQ4_NL", 32, 18},   [21] = {"IQ3_S", 256, 110},
-    [22] = {"IQ2_S", 256, 82},   [23] = {"IQ4_XS", 256, 136}, [24] = {"I8", 1, 1},         [25] = {"I16", 1, 2},
-    [26] = {"I32", 1, 4},        [27] = {"I64", 1, 8},        [28] = {"F64", 1, 8},        [29] = {"IQ1_M", 256, 56},
-    [34] = {"TQ1_0", 256, 54},   [35] = {"TQ2_0", 256, 66},
+    [9] = {"Q8_1", 32, 36}, [15] = {"Q8_K", 256, 292}, [24] = {"I8", 1, 1},  [25] = {"I16", 1, 2},
+    [26] = {"I32", 1, 4},   [27] = {"I64", 1, 8},      [28] = {"F64", 1, 8},
 };
 
 /* Unknown types get a name too: a table, so that the string is nobody's to free. */

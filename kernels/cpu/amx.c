@@ -24,6 +24,7 @@
 #endif
 
 #include "kernels/cpu/avx512.h"
+#define Q8_FLIP 0x80 /* what these read is interleaved for avx512vnni.c */
 #include "kernels/cpu/quants.h"
 
 #define TILE_ROWS_MOST 16
@@ -68,12 +69,12 @@ configure(size_t left, size_t inputs)
 
 /* A block of 32 inputs as int8, plane by plane. */
 SIMD_INLINE void
-unpack(const enum weight_type type, const unsigned char *q, int8_t *to)
+unpack(const enum weight_type type, const uint32_t *grid, const unsigned char *q, int8_t *to)
 {
     const __m512i zero = _mm512_set1_epi8((char)quant_zero(type));
     UNROLL for (unsigned j = 0; j < STEPS; j++)
     {
-        __m512i quants = (__m512i)quants_at(type, q, j);
+        __m512i quants = (__m512i)quants_at(type, grid, q, 0, j);
         if (quant_zero(type) > 0)
             quants = _mm512_sub_epi8(quants, zero);
         _mm512_storeu_si512(to + j * PLANE, quants);
@@ -134,6 +135,7 @@ group_of_many(const enum weight_type type, const struct matrix *w, size_t group,
 {
     const size_t per = blocks_per_scale(type), halves = Q8_BLOCK / scaled_inputs(type);
     const size_t blocks = w->cols / (Q8_BLOCK * per);
+    const uint32_t *grid = has_grid(type) ? grid_of(w->type) : NULL;
     _Alignas(64) int8_t weights[STEPS * PLANE];
     _Alignas(64) int32_t dots[2][2][BATCH * Q8_GROUP];
     _Alignas(64) float sums[BATCH * Q8_GROUP];
@@ -142,7 +144,7 @@ group_of_many(const enum weight_type type, const struct matrix *w, size_t group,
         if (next < blocks * per) {
             const unsigned char *q = w->q + (group * blocks * per + next) * quant_bytes(type);
             fetch_ahead(type, q, n);
-            unpack(type, q, weights);
+            unpack(type, grid, q, weights);
             UNROLL for (size_t h = 0; h < halves; h++) multiply_tiles(
                 weights + h * STEPS / halves * PLANE, x[next].q + h * 16, stride * sizeof *x, n, dots[next % 2][h]);
         }
@@ -182,7 +184,7 @@ INTERLEAVED_TYPES(DEFINE_MANY)
 #endif
 
 #define MANY_ENTRY(name, type) [type] = many_##name,
-static const matmul_fn many[WEIGHT_TYPES] = {INTERLEAVED_TYPES(MANY_ENTRY)};
+static const matmul_fn many[WEIGHT_TYPES] = {INTERLEAVED_TYPES(MANY_ENTRY) SAME_TYPES(MANY_ENTRY)};
 
 void
 amx_matmul(const struct matrix *w, const struct acts *x, size_t n, size_t first, size_t last, float *y, size_t ld)

@@ -195,10 +195,16 @@ v_table(codes c, const uint8_t table[16])
     return (codes)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(t), (__m256i)c);
 }
 
+SIMD_INLINE codes
+v_gather(const uint32_t *words, codes at)
+{
+    return (codes)_mm256_i32gather_epi32((const int *)(const void *)words, (__m256i)at, 4);
+}
+
+#define Q8_FLIP 0
 #include "kernels/cpu/quants.h"
 
 #define GROUP_TILE ((size_t)4)
-#define Q8_FLIP    0
 
 SIMD_INLINE __m256i
 four(const int8_t *x)

@@ -15,10 +15,10 @@
 
 #include "kernels/cpu/avx512.h"
 
+#define Q8_FLIP 0
 #include "kernels/cpu/quants.h"
 
 #define GROUP_TILE ((size_t)4)
-#define Q8_FLIP    0
 
 /* vpmaddubsw wants unsigned times signed. Two pairs of 63 * 127 fit into its 16 bits twice. */
 SIMD_INLINE ints

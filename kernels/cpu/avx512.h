@@ -184,6 +184,12 @@ v_table(codes c, const uint8_t table[16])
     return (codes)_mm512_shuffle_epi8(_mm512_broadcast_i32x4(t), (__m512i)c);
 }
 
+SIMD_INLINE codes
+v_gather(const uint32_t *words, codes at)
+{
+    return (codes)_mm512_i32gather_epi32((__m512i)at, words, 4);
+}
+
 /* Four int8 in each lane. */
 SIMD_INLINE __m512i
 v_four(const int8_t *x)

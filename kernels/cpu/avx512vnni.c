@@ -16,10 +16,10 @@
 
 #include "kernels/cpu/avx512.h"
 
+#define Q8_FLIP 0x80
 #include "kernels/cpu/quants.h"
 
 #define GROUP_TILE ((size_t)8)
-#define Q8_FLIP    0x80
 
 /* The instruction takes unsigned times signed: Q8_0's weights are stored xor 0x80, that is plus 128. */
 SIMD_INLINE ints
@@ -60,7 +60,7 @@ const struct cpu_isa cpu_isa_amx = {.name = "amx",
                                     .usable = amx_usable,
                                     .q8_flip = Q8_FLIP,
                                     SIMD_KERNELS,
-                                    .many = {PANEL_KERNELS, INTERLEAVED_TYPES(TILES)}};
+                                    .many = {PANEL_KERNELS, INTERLEAVED_TYPES(TILES) SAME_TYPES(TILES)}};
 
 #else
 typedef int no_avx512vnni_here;

@@ -39,11 +39,35 @@ spread(words bits)
 
 /* ---- quants of a block of the file: `i` counts blocks of 32 in it, `j` steps of four inputs ---- */
 
-/* Q4_0, Q4_1, Q5_0, Q5_1, MXFP4: byte k has input k below and input k + 16 above. */
+/* Q4_0, Q4_1, Q5_0, Q5_1, MXFP4, IQ4: byte k has input k below and input k + 16 above. */
 SIMD_INLINE words
 halves_at(const struct four *b, size_t at, size_t j)
 {
     return words_at(b, at + j % 4 * 4) >> (j < 4 ? 0 : 4) & LOW_BITS(4);
+}
+
+/* TQ1_0: byte b is five digits of base three, of inputs that lie apart; b * 3^n * 3 / 256 is the n'th one. Two bytes of each
+ * four at a time, with room above them. */
+SIMD_INLINE words
+digits_at(const struct four *b, size_t at, size_t n)
+{
+    static const uint32_t powers[] = {1, 3, 9, 27, 81};
+    const uint32_t bytes = 0x00ff00ffu;
+    const words w = words_at(b, at), even = ((w & bytes) * powers[n] & bytes) * 3 >> 8 & bytes;
+    const words odd = ((w >> 8 & bytes) * powers[n] & bytes) * 3 >> 8 & bytes;
+    return even | odd << 8;
+}
+
+/* Of 160 inputs 32 are neighbours, of 80 sixteen, of the last sixteen four. */
+SIMD_INLINE words
+ternary_at(const struct four *b, size_t i, size_t j)
+{
+    const size_t k = 32 * i + 4 * j;
+    if (k < 160)
+        return digits_at(b, 4 * j, i);
+    if (k < 240)
+        return digits_at(b, 32 + k % 16, (k - 160) / 16);
+    return digits_at(b, 48, (k - 240) / 4);
 }
 
 SIMD_INLINE words
@@ -53,6 +77,10 @@ low_at(const enum weight_type type, const struct four *b, size_t i, size_t j)
     case WEIGHT_Q8_0: return words_at(b, 2 + 4 * j);
     case WEIGHT_Q4_0: return halves_at(b, 2, j);
     case WEIGHT_MXFP4: return halves_at(b, 1, j);
+    case WEIGHT_IQ4_NL: return halves_at(b, 2, j);
+    case WEIGHT_IQ4_XS: return halves_at(b, 8 + 16 * i, j);
+    case WEIGHT_TQ2_0: return words_at(b, i / 4 * 32 + 4 * j) >> (i % 4 * 2) & LOW_BITS(2);
+    case WEIGHT_TQ1_0: return ternary_at(b, i, j);
     case WEIGHT_Q4_1: return halves_at(b, 4, j);
     case WEIGHT_Q5_0: return halves_at(b, 6, j);
     case WEIGHT_Q5_1: return halves_at(b, 8, j);
@@ -93,6 +121,28 @@ place_quants(const enum weight_type type, const struct four *b, size_t i, size_t
     UNROLL for (size_t p = 0; p < low + high; p++) memcpy(q + p * PLANE + 4 * lane, &planes[p], sizeof planes[p]);
 }
 
+/* Four outputs' numbers of a block of 32, signs and upper bits. */
+static void
+place_rows(enum weight_type type, const struct grid_block *four, size_t i, size_t lane, unsigned char *q)
+{
+    const size_t n = 4 * row_planes(type), top_bits = row_top_bits(type);
+    for (size_t k = 0; k < FOUR; k++) {
+        const struct grid_block *g = &four[k];
+        unsigned char *at = q + 4 * (lane + k), *tops = q + row_planes(type) * PLANE + lane + k;
+        unsigned top = 0;
+        for (size_t r = 0; r < n; r++) {
+            at[r / 4 * PLANE + r % 4] = (unsigned char)g->rows[i * n + r];
+            top |= (unsigned)(g->rows[i * n + r] >> 8) << (r * top_bits);
+        }
+        if (has_grid_signs(type)) {
+            memcpy(at + row_planes(type) * PLANE, g->signs + 4 * i, 4);
+            tops += PLANE;
+        }
+        for (size_t byte = 0; byte < n * top_bits / 8; byte++)
+            tops[byte * Q8_GROUP] = (unsigned char)(top >> 8 * byte);
+    }
+}
+
 /* ---- scales ---- */
 
 static void
@@ -117,6 +167,25 @@ signed_six_bits(const unsigned char *s, size_t j)
 {
     const int low = j < 8 ? s[j] & 15 : s[j - 8] >> 4, high = s[8 + j % 4] >> (j / 4 * 2) & 3;
     return (unsigned char)((low | high << 4) - 32);
+}
+
+/* Scale j (0..7) of IQ4_XS: four bits in a half of byte 4 + j / 2, two above them in bytes 2 and 3; less 32. */
+static unsigned char
+scale_of_iq4_xs(const unsigned char *b, size_t j)
+{
+    const int low = b[4 + j / 2] >> (j % 2 * 4) & 15, high = b[2 + j / 4] >> (j % 4 * 2) & 3;
+    return (unsigned char)((low | high << 4) - 32);
+}
+
+static void
+place_grid_scales(enum weight_type type, const struct grid_block *g, size_t lane, unsigned char *to)
+{
+    memcpy(to + 2 * lane, &g->d, sizeof g->d);
+    for (size_t j = 0; j < 8; j++) {
+        const unsigned first = g->scales[2 * j], second = g->scales[2 * j + 1];
+        to[(2 + j) * Q8_GROUP + lane] =
+            (unsigned char)(scaled_inputs(type) == 32 ? first : first / 2 | second / 2 << 4);
+    }
 }
 
 static void
@@ -155,7 +224,14 @@ place_scales(enum weight_type type, const unsigned char *b, size_t lane, unsigne
         for (size_t j = 0; j < 16; j++)
             bytes[j * Q8_GROUP] = b[j];
         break;
-    default: place_half(b, lane, to); /* Q8_0, Q4_0, Q5_0 */
+    case WEIGHT_IQ4_XS:
+        place_half(b, lane, to);
+        for (size_t j = 0; j < 8; j++)
+            bytes[j * Q8_GROUP] = scale_of_iq4_xs(b, j);
+        break;
+    case WEIGHT_TQ1_0: place_half(b + 52, lane, to); break;
+    case WEIGHT_TQ2_0: place_half(b + 64, lane, to); break;
+    default: place_half(b, lane, to); /* Q8_0, Q4_0, Q5_0, IQ4_NL */
     }
 }
 
@@ -178,14 +254,38 @@ interleave_type(const enum weight_type type, const unsigned char *rows, size_t n
         }
 }
 
+/* Of types with grids. */
+static void
+interleave_rows(enum weight_type type, const unsigned char *rows, size_t n, size_t cols, unsigned char *q,
+                unsigned char *scale)
+{
+    const size_t bytes = tensor_block_bytes(type), blocks = cols / (Q8_BLOCK * 8);
+    for (size_t lane = 0; lane < Q8_GROUP; lane += FOUR)
+        for (size_t s = 0; s < blocks; s++) {
+            struct grid_block four[FOUR];
+            for (size_t k = 0; k < FOUR; k++)
+                grid_block(type, lane + k < n ? rows + ((lane + k) * blocks + s) * bytes : nothing, &four[k]);
+            for (size_t i = 0; i < 8; i++)
+                place_rows(type, four, i, lane, q + (s * 8 + i) * quant_bytes(type));
+            for (size_t k = 0; k < FOUR; k++)
+                place_grid_scales(type, &four[k], lane + k, scale + s * scale_bytes(type));
+        }
+}
+
 void
 interleave(enum weight_type type, const unsigned char *rows, size_t n, size_t cols, uint8_t flip, unsigned char *q,
            unsigned char *scale)
 {
 #define ONE(name, kind)                                                                                                \
-    case kind: interleave_type(kind, rows, n, cols, kind == WEIGHT_Q8_0 ? flip * 0x01010101u : 0, q, scale); break;
+    case kind:                                                                                                         \
+        if (has_grid(kind))                                                                                            \
+            interleave_rows(kind, rows, n, cols, q, scale);                                                            \
+        else                                                                                                           \
+            interleave_type(kind, rows, n, cols, kind == WEIGHT_Q8_0 ? flip * 0x01010101u : 0, q, scale);              \
+        break;
     switch (type) {
         INTERLEAVED_TYPES(ONE)
+        SAME_TYPES(ONE)
     default: break;
     }
 #undef ONE

@@ -1,8 +1,7 @@
 /* Products with interleaved weights (interleave.h), written once for any vector of 32-bit lanes and for every type in
  * blocks. Included by simd.h; the instruction set has defined what quants.h wants, and
  *   v_dot2(dot, w0, w1, x)            dot + two steps: w0's lane i times x[0..3], w1's times x[4..7]; weights 0..63
- *   v_dot2_q8(dot, w0, w1, x)         the same on Q8_0's weights as stored
- *   Q8_FLIP                           0x80 where those are stored plus 128, else 0
+ *   v_dot2_q8(dot, w0, w1, x)         the same on whole bytes as stored
  *   GROUP_TILE                        sums that fit into the registers
  * A sum runs over the blocks in order; in a block integers are added exactly, and then scaled, the same everywhere: all
  * instruction sets agree to the bit. */
@@ -19,7 +18,8 @@ group_tile(const enum weight_type type, const struct matrix *w, size_t group, co
 {
     const size_t per = blocks_per_scale(type), halves = scaled_inputs(type) == 16 ? 2 : 1;
     const size_t blocks = w->cols / (Q8_BLOCK * per);
-    const int32_t zero = type == WEIGHT_Q8_0 && Q8_FLIP == 0 ? 0 : (int32_t)quant_zero(type);
+    const int32_t zero = whole_bytes(type) && Q8_FLIP == 0 ? 0 : (int32_t)quant_zero(type);
+    const uint32_t *grid = has_grid(type) ? grid_of(w->type) : NULL;
     for (size_t part = 0; part < Q8_GROUP / LANES; part++) {
         vec sum[GROUP_TILE];
         UNROLL for (size_t i = 0; i < groups * rows; i++) sum[i] = v_zero();
@@ -27,8 +27,7 @@ group_tile(const enum weight_type type, const struct matrix *w, size_t group, co
             const struct act_block *xb = x->q + row * x->stride + b;
             UNROLL for (size_t g = 0; g < groups; g++)
             {
-                const unsigned char *q =
-                    w->q + ((group + g) * blocks * per + b) * quant_bytes(type) + part * sizeof(ints);
+                const unsigned char *q = w->q + ((group + g) * blocks * per + b) * quant_bytes(type);
                 const unsigned char *s = w->scale + ((group + g) * blocks + b / per) * scale_bytes(type);
                 if (part == 0)
                     fetch_ahead(type, q, rows);
@@ -46,11 +45,12 @@ group_tile(const enum weight_type type, const struct matrix *w, size_t group, co
                     UNROLL for (unsigned j = 0; j < STEPS / halves; j += 2)
                     {
                         const unsigned at = (unsigned)(h * STEPS / halves) + j;
-                        const codes w0 = quants_at(type, q, at), w1 = quants_at(type, q, at + 1);
+                        const codes w0 = quants_at(type, grid, q, part, at),
+                                    w1 = quants_at(type, grid, q, part, at + 1);
                         UNROLL for (size_t r = 0; r < rows; r++)
                         {
                             const int8_t *xq = xb[r * x->stride].q + 4 * at;
-                            dot[r] = type == WEIGHT_Q8_0 ? v_dot2_q8(dot[r], w0, w1, xq) : v_dot2(dot[r], w0, w1, xq);
+                            dot[r] = whole_bytes(type) ? v_dot2_q8(dot[r], w0, w1, xq) : v_dot2(dot[r], w0, w1, xq);
                         }
                     }
                     const struct scaling scaling = scaling_at(type, s, part, b % per, h);
@@ -118,6 +118,6 @@ matmul_groups(const enum weight_type type, const struct matrix *w, const struct 
 INTERLEAVED_TYPES(DEFINE_MATMUL_GROUPS)
 
 #define MATMUL_ENTRY(name, type) [type] = matmul_##name,
-#define INTERLEAVED_KERNELS      INTERLEAVED_TYPES(MATMUL_ENTRY)
+#define INTERLEAVED_KERNELS      INTERLEAVED_TYPES(MATMUL_ENTRY) SAME_TYPES(MATMUL_ENTRY)
 
 #endif

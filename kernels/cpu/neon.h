@@ -175,9 +175,15 @@ v_table(codes c, const uint8_t table[16])
     return (codes)vqtbl1q_u8(vld1q_u8(table), (uint8x16_t)c);
 }
 
-#include "kernels/cpu/quants.h"
+SIMD_INLINE codes
+v_gather(const uint32_t *words, codes at)
+{
+    const codes w = {words[at[0]], words[at[1]], words[at[2]], words[at[3]]};
+    return w;
+}
 
 #define Q8_FLIP 0
+#include "kernels/cpu/quants.h"
 
 SIMD_INLINE int32x4_t four_dots(int32x4_t dot, int8x16_t w,
                                 int8x16_t x); /* the includer's: plus four products a lane */

@@ -5,6 +5,8 @@
  *   v_real(ints)                            to floats
  *   v_bytes(p)                              LANES unsigned bytes, widened
  *   v_table(codes, table)                   table[c], 16 bytes, of every byte c < 16
+ *   v_gather(words, codes)                  words[c] of every lane
+ *   Q8_FLIP                                 0x80 where whole bytes are stored plus 128, else 0
  * A group's outputs are in 16 / LANES parts. */
 #ifndef KERNELS_CPU_QUANTS_H
 #define KERNELS_CPU_QUANTS_H
@@ -42,12 +44,42 @@ fetch_ahead(const enum weight_type type, const unsigned char *q, const size_t ro
 #define FROM_ZERO(value) (value) + 16,
 static const uint8_t mxfp4_quants[16] = {MXFP4_VALUES(FROM_ZERO)};
 #undef FROM_ZERO
+#define FLIPPED(value) (uint8_t)((value) ^ Q8_FLIP),
+static const uint8_t iq4_quants[16] = {IQ4_VALUES(FLIPPED)};
+#undef FLIPPED
 
-/* Step j of a block of 32. q: this part of the block's first plane. */
+#define EACH_BYTE 0x01010101u
+
+/* Step j of a block of 32 with a grid: what its row says, negated where signs say so. q: the block's first plane. */
 SIMD_INLINE codes
-quants_at(const enum weight_type type, const unsigned char *q, const unsigned j)
+grid_at(const enum weight_type type, const uint32_t *grid, const unsigned char *q, const size_t part, const unsigned j)
+{
+    const unsigned words = grid_words(type), n = j / words, planes = row_planes(type), top_bits = row_top_bits(type);
+    const unsigned char *lanes = q + part * sizeof(ints), *signs = lanes + planes * PLANE;
+    const unsigned char *tops = q + (planes + has_grid_signs(type)) * PLANE + part * LANES;
+    codes row = load_codes(lanes + n / 4 * PLANE) >> n % 4 * 8 & 255u, lower = row;
+    if (top_bits > 0) {
+        const codes top = (codes)v_bytes(tops + n * top_bits / 8 * Q8_GROUP) >> n * top_bits % 8;
+        row |= (top & (top_bits == 4 ? 7u : (1u << top_bits) - 1)) << 8;
+        lower = 0u - (top >> 3 & 1u);
+    }
+    const codes values = v_gather(grid, row * words + j % words);
+    if (!has_grid_signs(type))
+        return values - (lower & 2u * EACH_BYTE);
+    codes minus = load_codes(signs) >> 4 * j & 15u;
+    minus = (minus | minus << 7 | minus << 14 | minus << 21) & EACH_BYTE;
+    return ((values ^ minus * 255u) + minus) ^ Q8_FLIP * EACH_BYTE;
+}
+
+/* Step j of a block of 32. q: the block's first plane; grid: grid_of() the matrix's type. */
+SIMD_INLINE codes
+quants_at(const enum weight_type type, const uint32_t *grid, const unsigned char *q, const size_t part,
+          const unsigned j)
 {
     const unsigned low = low_bits(type), high = high_bits(type);
+    if (has_grid(type))
+        return grid_at(type, grid, q, part, j);
+    q += part * sizeof(ints);
     const codes first = load_codes(q + j * low / 8 * PLANE);
     if (low == 8)
         return first;
@@ -55,6 +87,8 @@ quants_at(const enum weight_type type, const unsigned char *q, const unsigned j)
     const codes below = (first >> j * low % 8) & low_mask;
     if (type == WEIGHT_MXFP4)
         return v_table(below, mxfp4_quants);
+    if (type == WEIGHT_IQ4_NL || type == WEIGHT_IQ4_XS)
+        return v_table(below, iq4_quants);
     if (high == 0)
         return below;
     const codes second = load_codes(q + (low + j * high / 8) * PLANE);
@@ -85,8 +119,19 @@ scaling_at(const enum weight_type type, const unsigned char *s, const size_t par
     struct scaling scaling = {v_load_f16((const uint16_t *)(const void *)d), v_zero()};
     if (has_minima(type))
         scaling.least = v_load_f16((const uint16_t *)(const void *)(d + 2 * Q8_GROUP));
-    if (blocks_per_scale(type) == 1)
+    if (blocks_per_scale(type) == 1 || type >= WEIGHT_TQ1_0)
         return scaling;
+    if (has_grid(type) || type == WEIGHT_IQ4_XS) {
+        ints code = v_bytes(bytes + i * Q8_GROUP);
+        if (scaled_inputs(type) == 16)
+            code = (code >> 4 * (int)half & 15) * 2 + 1;
+        else if (type == WEIGHT_IQ4_XS)
+            code = (code ^ 128) - 128;
+        scaling.each = v_mul(scaling.each, v_real(code));
+        if (has_grid(type))
+            scaling.each = v_mul(scaling.each, v_set1(grid_unit(type)));
+        return scaling;
+    }
     if (type == WEIGHT_Q4_K || type == WEIGHT_Q5_K) {
         scaling.each = v_mul(scaling.each, v_real(v_bytes(bytes + 2 * i * Q8_GROUP)));
         scaling.least = v_mul(scaling.least, v_real(-v_bytes(bytes + (2 * i + 1) * Q8_GROUP)));

@@ -20,7 +20,12 @@ const struct naive_shape cpu_shapes[] = {
     IN_BLOCKS(WEIGHT_Q4_K, .rope = ROPE_HALVES, .optional = LAYER_QKV_BIAS),
     IN_BLOCKS(WEIGHT_Q5_K, .window = 8),
     IN_BLOCKS(WEIGHT_Q6_K, .window = 1),
-    IN_BLOCKS(WEIGHT_MXFP4, .optional = LAYER_QKV_BIAS),
+    IN_BLOCKS(WEIGHT_MXFP4, .second = WEIGHT_IQ4_NL, .window = 2),
+    IN_BLOCKS(WEIGHT_IQ4_XS, .second = WEIGHT_IQ3_S, .optional = LAYER_QKV_BIAS),
+    IN_BLOCKS(WEIGHT_IQ3_XXS, .second = WEIGHT_IQ2_XXS, .rope = ROPE_HALVES),
+    IN_BLOCKS(WEIGHT_IQ2_S, .second = WEIGHT_IQ1_M, .optional = LAYER_QK_NORM),
+    IN_BLOCKS(WEIGHT_IQ2_XS, .second = WEIGHT_IQ1_S, .window = 4),
+    IN_BLOCKS(WEIGHT_TQ2_0, .second = WEIGHT_TQ1_0, .optional = LAYER_QKV_BIAS),
     /* Gemma 3's, OLMo 2's, Granite's, Cohere 2's, Phi-2's, Nemotron's, Hunyuan's form */
     RIG_SHAPE(4, 64, 4, 2, 16, 96, 200, .type = WEIGHT_Q8_0, .rope = ROPE_HALVES,
               .optional = LAYER_QK_NORM | LAYER_POST_NORMS, .window = 3, .every = 2,

@@ -92,10 +92,13 @@ store_row(enum weight_type type, double *x, uint32_t cols, unsigned char *out)
 static const double second_scales[WEIGHT_TYPES] = {
     [WEIGHT_Q4_1] = -7.5, [WEIGHT_Q5_1] = -15.5, [WEIGHT_Q2_K] = 1.5, [WEIGHT_Q4_K] = 7.5, [WEIGHT_Q5_K] = 15.5};
 
+/* Of types whose table's mean isn't 0 every other row has scales of the other sign: the outputs must not all follow the mean of
+ * the inputs. */
 static void
-set_scales(enum weight_type type, unsigned char *row, size_t bytes, double scale)
+set_scales(enum weight_type type, uint32_t r, unsigned char *row, size_t bytes, double scale)
 {
-    const uint16_t d = half_bits((float)scale), second = half_bits((float)(scale * second_scales[type]));
+    const uint16_t sign = type > WEIGHT_MXFP4 && r % 2 == 1 ? 0x8000 : 0;
+    const uint16_t d = half_bits((float)scale) | sign, second = half_bits((float)(scale * second_scales[type]));
     for (unsigned char *b = row; b < row + bytes; b += tensor_block_bytes(type))
         block_set_scales(type, b, d, second);
 }
@@ -115,13 +118,15 @@ random_blocks(struct naive_model *m, enum weight_type type, uint32_t tensor, uin
     for (size_t i = 0; i < bytes; i++) {
         const struct rng_key key = {.seed = m->seed, .seq = tensor, .pos = r, .purpose = 7, .index = (uint32_t)i};
         row[i] = (unsigned char)(rng_uniform(&key) * 256);
+        if (type == WEIGHT_TQ2_0) /* both bits of a pair mean 2, which is no ternary digit */
+            row[i] &= (unsigned char)~(row[i] << 1 & 0xaa);
     }
-    set_scales(type, row, bytes, 1.0 / 16);
+    set_scales(type, r, row, bytes, 1.0 / 16);
     tensor_blocks(type, row, cols, values);
     double squares = 0;
     for (uint32_t i = 0; i < cols; i++)
         squares += (double)values[i] * (double)values[i];
-    set_scales(type, row, bytes, deviation / 16 / sqrt(squares / cols));
+    set_scales(type, r, row, bytes, deviation / 16 / sqrt(squares / cols));
     tensor_blocks(type, row, cols, values);
     for (uint32_t i = 0; i < cols; i++)
         x[i] = (double)values[i];

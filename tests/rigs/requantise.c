@@ -2,6 +2,7 @@
 #include "tests/rigs/requantise.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/codebooks.h"
@@ -194,24 +195,43 @@ pack_q6_k(const struct quants *a, unsigned char *out)
     put(out + 208, &a->d, sizeof a->d);
 }
 
-/* The largest value becomes one of 4 to 6 (8 to 12 in doubled values), all the nearest that there is. */
+/* The nearest values of a table, under a scale. */
 static void
-pack_mxfp4(const float *x, unsigned char *out)
+pack_table(const float *x, float scale, const int8_t table[16], unsigned char *out)
 {
-    float most = 0;
-    int exponent;
-    for (int k = 0; k < 32; k++)
-        most = fmaxf(most, fabsf(x[k]));
-    (void)frexpf(most, &exponent);
-    out[0] = (unsigned char)(exponent - 1 - 2 + 127);
     for (int k = 0; k < 32; k++) {
         unsigned best = 0;
         for (unsigned c = 1; c < 16; c++)
-            if (fabsf(x[k] - e8m0_half(out[0]) * (float)mxfp4_values[c]) <
-                fabsf(x[k] - e8m0_half(out[0]) * (float)mxfp4_values[best]))
+            if (fabsf(x[k] - scale * (float)table[c]) < fabsf(x[k] - scale * (float)table[best]))
                 best = c;
-        out[1 + k % 16] |= (unsigned char)(best << k / 16 * 4);
+        out[k % 16] |= (unsigned char)(best << k / 16 * 4);
     }
+}
+
+static float
+most_of_32(const float *x)
+{
+    float most = 0;
+    for (int k = 0; k < 32; k++)
+        most = fmaxf(most, fabsf(x[k]));
+    return most;
+}
+
+/* The largest value becomes one of 4 to 6, that is 8 to 12 in doubled values. */
+static void
+pack_mxfp4(const float *x, unsigned char *out)
+{
+    int exponent;
+    (void)frexpf(most_of_32(x), &exponent);
+    out[0] = (unsigned char)(exponent - 1 - 2 + 127);
+    pack_table(x, e8m0_half(out[0]), mxfp4_values, out + 1);
+}
+
+static void
+pack_iq4_nl(const float *x, unsigned char *out)
+{
+    const uint16_t d = f32_to_f16(most_of_32(x) / 113);
+    pack_table(x, f16_to_f32(d), iq4_values, put(out, &d, sizeof d));
 }
 
 static void
@@ -237,7 +257,8 @@ one_block(enum weight_type type, const float *x, unsigned char *out)
     case WEIGHT_Q5_K: pack_q45_k(type, &a, out); break;
     case WEIGHT_Q6_K: pack_q6_k(&a, out); break;
     case WEIGHT_MXFP4: pack_mxfp4(x, out); break;
-    case WEIGHT_TYPES: break;
+    case WEIGHT_IQ4_NL: pack_iq4_nl(x, out); break;
+    default: abort(); /* of the others grids are searched: see tests/golden/make_models_golden.py for random ones */
     }
 }
 

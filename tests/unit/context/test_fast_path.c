@@ -266,6 +266,7 @@ static const struct named_type {
     {WEIGHT_Q5_K, "test_q5_k_is_near_the_exact_path", false},
     {WEIGHT_Q6_K, "test_q6_k_is_near_the_exact_path", true},
     {WEIGHT_MXFP4, "test_mxfp4_is_near_the_exact_path", false},
+    {WEIGHT_IQ4_NL, "test_iq4_nl_is_near_the_exact_path", false},
 };
 #define N_TYPES (sizeof types / sizeof *types)
 

@@ -22,7 +22,8 @@ static uint64_t seed; /* printed by main */
 
 #define IN_BLOCKS(kind, ...) RIG_SHAPE(2, 256, 4, 2, 64, 256, VOCAB, .type = kind, __VA_ARGS__)
 
-static const struct naive_shape shapes[WEIGHT_TYPES] = {
+/* Those up to Q6_K at their type's place, later types two at a time. */
+static const struct naive_shape shapes[] = {
     RIG_SHAPE(2, 40, 5, 1, 14, 50, VOCAB, .type = WEIGHT_F32),
     RIG_SHAPE(2, 72, 4, 2, 32, 90, VOCAB, .type = WEIGHT_F16),
     RIG_SHAPE(2, 96, 6, 6, 10, 64, VOCAB, .type = WEIGHT_BF16),
@@ -36,7 +37,12 @@ static const struct naive_shape shapes[WEIGHT_TYPES] = {
     IN_BLOCKS(WEIGHT_Q4_K, .rope = ROPE_HALVES, .optional = LAYER_QKV_BIAS),
     IN_BLOCKS(WEIGHT_Q5_K, .window = 64),
     IN_BLOCKS(WEIGHT_Q6_K, .window = 1),
-    IN_BLOCKS(WEIGHT_MXFP4, .window = 20),
+    IN_BLOCKS(WEIGHT_MXFP4, .second = WEIGHT_IQ4_NL, .window = 20),
+    IN_BLOCKS(WEIGHT_IQ4_XS, .second = WEIGHT_IQ3_S, .optional = LAYER_QKV_BIAS),
+    IN_BLOCKS(WEIGHT_IQ3_XXS, .second = WEIGHT_IQ2_XXS, .rope = ROPE_HALVES),
+    IN_BLOCKS(WEIGHT_IQ2_S, .second = WEIGHT_IQ1_M, .optional = LAYER_QK_NORM),
+    IN_BLOCKS(WEIGHT_IQ2_XS, .second = WEIGHT_IQ1_S, .window = 9),
+    IN_BLOCKS(WEIGHT_TQ2_0, .second = WEIGHT_TQ1_0, .optional = LAYER_QKV_BIAS),
 };
 
 /* Caps, norms behind sublayers, rotations by layer; norms over whole rows, none before; parallel sublayers without gates,
@@ -55,7 +61,8 @@ static const struct naive_shape forms[] = {
     RIG_SHAPE(2, 48, 6, 2, 6, 50, VOCAB, .type = WEIGHT_BF16, .optional = LAYER_QK_NORM | 1u << LAYER_BGATE,
               .form = {.late_norms = true, .residual_scale = 0.3f, .logit_scale = 0.2f, .rope_gain = 1.2f}),
 };
-#define FORMS (sizeof forms / sizeof *forms)
+#define SHAPES (sizeof shapes / sizeof *shapes)
+#define FORMS  (sizeof forms / sizeof *forms)
 
 struct image { /* what a row left behind */
     float hidden[RIG_DEPTH + 1][WIDTH], logits[VOCAB];
@@ -174,8 +181,8 @@ test_a_rows_bits_are_its_own_on_every_isa(void **state)
 {
     (void)state;
     for (size_t i = 0; cpu_isas[i] != NULL; i++)
-        for (size_t type = 0; type < WEIGHT_TYPES && cpu_isas[i]->usable(); type++)
-            check_isa(cpu_isas[i]->name, &shapes[type], false);
+        for (size_t s = 0; s < SHAPES && cpu_isas[i]->usable(); s++)
+            check_isa(cpu_isas[i]->name, &shapes[s], false);
 }
 
 static void
@@ -203,9 +210,9 @@ test_a_rows_bits_are_its_own_on_cuda(void **state)
     if (cuda == NULL)
         skip();
     const bool all = !cuda_is_emulated() || getenv("SPECSCOPE_LONG") != NULL;
-    for (size_t type = 0; type < WEIGHT_TYPES; type++)
-        if (all || type == WEIGHT_F16 || type == WEIGHT_BF16 || type == WEIGHT_Q8_0)
-            check_bits(cuda, NULL, &shapes[type], false);
+    for (size_t s = 0; s < SHAPES; s++)
+        if (all || s == WEIGHT_F16 || s == WEIGHT_BF16 || s == WEIGHT_Q8_0)
+            check_bits(cuda, NULL, &shapes[s], false);
     check_bits(cuda, NULL, &shapes[WEIGHT_F32], true);
     for (size_t i = 0; i < FORMS; i++)
         if (all || i == seed % FORMS)

@@ -172,7 +172,8 @@ test_neon_kernels_under_qemu(void **state)
         "tests/rigs/isa_checks.c tests/rigs/isa_checks_rows.c tests/rigs/block_scales.c kernels/cpu/isa.c "
         "kernels/cpu/reference.c "
         "kernels/cpu/neon.c "
-        "kernels/cpu/neondot.c kernels/cpu/interleave.c kernels/cpu/dequantise.c kernels/tensor.c kernels/planted.c "
+        "kernels/cpu/neondot.c kernels/cpu/interleave.c kernels/cpu/dequantise.c kernels/tensor.c kernels/codebooks.c "
+        "kernels/planted.c "
         "-lm -o %s && qemu-aarch64 %s",
         name, name);
     int status = system(line);

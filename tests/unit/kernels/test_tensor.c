@@ -5,20 +5,27 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu/interleave.h"
+#include "kernels/half.h"
+#include "kernels/rng.h"
 #include "kernels/tensor.h"
 
 static const struct {
     const char *file;
     enum weight_type type;
 } kinds[] = {
-    {"f16", WEIGHT_F16},   {"bf16", WEIGHT_BF16}, {"q8_0", WEIGHT_Q8_0},   {"q4_0", WEIGHT_Q4_0}, {"q4_1", WEIGHT_Q4_1},
-    {"q5_0", WEIGHT_Q5_0}, {"q5_1", WEIGHT_Q5_1}, {"q2_k", WEIGHT_Q2_K},   {"q3_k", WEIGHT_Q3_K}, {"q4_k", WEIGHT_Q4_K},
-    {"q5_k", WEIGHT_Q5_K}, {"q6_k", WEIGHT_Q6_K}, {"mxfp4", WEIGHT_MXFP4},
+    {"f16", WEIGHT_F16},         {"bf16", WEIGHT_BF16},     {"q8_0", WEIGHT_Q8_0},     {"q4_0", WEIGHT_Q4_0},
+    {"q4_1", WEIGHT_Q4_1},       {"q5_0", WEIGHT_Q5_0},     {"q5_1", WEIGHT_Q5_1},     {"q2_k", WEIGHT_Q2_K},
+    {"q3_k", WEIGHT_Q3_K},       {"q4_k", WEIGHT_Q4_K},     {"q5_k", WEIGHT_Q5_K},     {"q6_k", WEIGHT_Q6_K},
+    {"mxfp4", WEIGHT_MXFP4},     {"iq4_nl", WEIGHT_IQ4_NL}, {"iq4_xs", WEIGHT_IQ4_XS}, {"iq3_s", WEIGHT_IQ3_S},
+    {"iq3_xxs", WEIGHT_IQ3_XXS}, {"iq2_s", WEIGHT_IQ2_S},   {"iq2_xs", WEIGHT_IQ2_XS}, {"iq2_xxs", WEIGHT_IQ2_XXS},
+    {"iq1_m", WEIGHT_IQ1_M},     {"iq1_s", WEIGHT_IQ1_S},   {"tq1_0", WEIGHT_TQ1_0},   {"tq2_0", WEIGHT_TQ2_0},
 };
 
 static void
@@ -67,6 +74,60 @@ test_rows_of_every_type_are_what_the_gguf_package_reads(void **unused)
 }
 
 static void
+digested_blocks(enum weight_type type, unsigned char *blocks, size_t bytes)
+{
+    const size_t block = tensor_block_bytes(type);
+    for (size_t i = 0; i < bytes; i++)
+        blocks[i] = (unsigned char)(splitmix64_mix(i / 8 * SPLITMIX64_STEP) >> i % 8 * 8);
+    for (size_t i = 0; i < bytes && type != WEIGHT_MXFP4; i += block) /* F16 scales are finite */
+        blocks[i + 1 + (type == WEIGHT_IQ1_M ? 54 : type == WEIGHT_TQ1_0 ? 52 : type == WEIGHT_TQ2_0 ? 64 : 0)] &= 0xbf;
+}
+
+/* Of types that are looked up in tables, every row of these. */
+static void
+test_every_row_of_every_table_is_what_the_gguf_package_has(void **unused)
+{
+    (void)unused;
+    FILE *f = fopen("tests/golden/blocks_digests.txt", "r");
+    char name[16];
+    unsigned n, lines = 0;
+    uint64_t want;
+    assert_non_null(f);
+    for (; fscanf(f, "%15s %u %" SCNx64, name, &n, &want) == 3; lines++) {
+        enum weight_type type = 0;
+        while (strcmp(tensor_type_name(type), name) != 0)
+            assert_true(++type < WEIGHT_TYPES);
+        const size_t values = (size_t)n * 256, bytes = tensor_row_bytes(type, values);
+        unsigned char *blocks = malloc(bytes);
+        float *y = malloc(values * sizeof *y);
+        assert_true(blocks != NULL && y != NULL);
+        digested_blocks(type, blocks, bytes);
+        tensor_blocks(type, blocks, values, y);
+        uint64_t digest = 0;
+        for (size_t i = 0; i < values; i++)
+            digest += splitmix64_mix(bits_of_float(y[i]) + i * SPLITMIX64_STEP);
+        if (digest != want)
+            fail_msg("%s: digest %016" PRIx64 ", expected %016" PRIx64, name, digest, want);
+        free(blocks);
+        free(y);
+    }
+    assert_int_equal(lines, WEIGHT_TYPES - WEIGHT_MXFP4);
+    fclose(f);
+}
+
+/* What `info` says of memory is what is held: interleaved, sixteen rows together. */
+static void
+test_held_bytes_are_those_of_interleaved_blocks(void **unused)
+{
+    (void)unused;
+    for (enum weight_type type = WEIGHT_Q8_0; type < WEIGHT_TYPES; type++) {
+        const size_t n = tensor_block_values(type), held = n / 32 * quant_bytes(type) + scale_bytes(type);
+        assert_int_equal(tensor_held_bytes(type, 16 * n), held);
+        assert_true(held >= 16 * tensor_block_bytes(type));
+    }
+}
+
+static void
 test_every_type_has_blocks(void **unused)
 {
     (void)unused;
@@ -83,6 +144,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_of_every_type_are_what_the_gguf_package_reads),
+        cmocka_unit_test(test_every_row_of_every_table_is_what_the_gguf_package_has),
+        cmocka_unit_test(test_held_bytes_are_those_of_interleaved_blocks),
         cmocka_unit_test(test_every_type_has_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

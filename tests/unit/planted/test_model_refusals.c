@@ -146,7 +146,7 @@ test_unsupported_types_are_named(void **state)
         uint32_t type;
         const char *says;
     } cases[] = {
-        {20, "tensor 'blk.1.attn_q.weight' is of type IQ4_NL, which is not supported; F32, F16, BF16, Q8_0, Q4_0 to"},
+        {9, "tensor 'blk.1.attn_q.weight' is of type Q8_1, which is not supported; F32, F16, BF16, Q8_0, Q4_0 to"},
         {24, "of type I8"},
         {77, "of type an unknown type"},
     };
