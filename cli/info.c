@@ -170,6 +170,8 @@ print_weights(const struct facts *f)
     if (m->packing != NULL)
         printf(" unpacked from %s on load%s", m->packing, m->quantized ? "," : "");
     printf("%s\n", m->quantized ? " quantised to Q8_0 on load" : "");
+    if (m->merged[0] != '\0')
+        printf("adapters      %s\n", m->merged);
     if (!tensor_present(&d->positions))
         printf("RoPE          %s pairs, %" PRIu32 " of %" PRIu32 " dimensions, base %g, positions x %g%s\n",
                d->rope == ROPE_ADJACENT ? "adjacent" : "half-split", d->rope_dims, d->head_dim, (double)d->rope_base,
@@ -227,6 +229,7 @@ add_lists(cJSON *o, const struct facts *f)
     cJSON *kv = cJSON_AddArrayToObject(o, "kv_memory");
     cJSON *ends = cJSON_AddArrayToObject(o, "stop_tokens");
     bool ok = types != NULL && kinds != NULL && kv != NULL && ends != NULL;
+    ok = ok && cJSON_AddStringToObject(o, "adapters", m->merged) != NULL;
     ok = ok && cJSON_AddStringToObject(o, "packing", m->packing != NULL ? m->packing : "none") != NULL;
     for (uint32_t id = 0; ok && id < tokenizer_size(m->tokenizer); id++)
         if (tokenizer_is_end(m->tokenizer, (token_t)id))
@@ -344,7 +347,11 @@ info_main(int argc, char **argv)
     int status;
     if (!options_begin(&o, COMMAND_INFO, argc, argv, &status))
         return status;
-    const struct model_options how = {.vocabulary = true, .quantize = o.quantize, .glance = !o.quantize};
+    const struct model_options how = {.vocabulary = true,
+                                      .quantize = o.quantize,
+                                      .glance = !o.quantize && o.lora.n == 0,
+                                      .lora = o.lora.at,
+                                      .n_lora = o.lora.n};
     struct model *m;
     bool ok = o.synth != NULL ? model_open_planted(&m, o.synth, &how, &err)
                               : model_open_with(&m, o.model != NULL ? o.model : bundled_model_path(), &how, &err);

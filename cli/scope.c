@@ -166,6 +166,7 @@ take_next(struct showing *w, bool own_ctx)
     if (w->ran)
         o->trace = NULL; /* it is the first one's */
     o->model = w->model;
+    o->lora.n = 0;
     o->synth = o->heads = o->accept_head = o->profile_file = NULL;
     for (int i = 0; i < HELPERS; i++)
         o->helpers[i] = NULL;

@@ -292,6 +292,7 @@ get_asked(struct fields *p, const cJSON *root, struct asked_info *asked)
         char *text;
         size_t size;
     } texts[] = {{"chat_vars", asked->chat_vars, sizeof asked->chat_vars},
+                 {"lora", asked->lora, sizeof asked->lora},
                  {"tools", asked->tools, sizeof asked->tools},
                  {"chat_template", asked->chat_template, sizeof asked->chat_template},
                  {"prompts", asked->prompts, sizeof asked->prompts},

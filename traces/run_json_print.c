@@ -181,6 +181,7 @@ put_asked(struct print *p, cJSON *to, const struct asked_info *asked)
         const char *key, *text;
     } texts[] = {{"system", asked->system},
                  {"chat_vars", asked->chat_vars},
+                 {"lora", asked->lora},
                  {"tools", asked->tools},
                  {"chat_template", asked->chat_template},
                  {"chat_date", asked->chat_date},

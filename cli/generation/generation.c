@@ -173,6 +173,8 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
                                            .accept = o->accept_head,
                                            .profile = o->profile_file,
                                            .quantize = o->quantize,
+                                           .lora = o->lora.at,
+                                           .n_lora = o->lora.n,
                                            .ctx = o->ctx,
                                            .sequences = o->batch,
                                            .tell = tell_before};

@@ -149,6 +149,12 @@ const struct option_row option_rows[] = {
         .more =
             "A is from 0.3 to 0.97: the layers after K change little of what is said. For measuring what speculation "
             "gains at real sizes; what is written is not language. Types: 'f32', 'f16', 'bf16', 'q8_0' (the default)."),
+    LIST("lora", 0, "FILE[:SCALE]", GENERATES | COMMAND_INFO, lora,
+         "an adapter (LoRA) that is merged into the model when it is loaded", .repeats = true, .takes = TAKES_FILE,
+         .more =
+             "A folder as PEFT writes it, the safetensors file in it, or a GGUF file, whatever the model's own format. "
+             "What is added is scaled by SCALE, from -100 to 100. Merged matrices in blocks are held as F16. Files of "
+             "trained heads and profiles of the model alone don't go with it then."),
     CHOICE("quantize", 0, "TYPE", GENERATES | COMMAND_INFO, quantize,
            "what weights in F32, F16 or BF16 become when they are loaded", WORDS(quantize_words, COUNT(quantize_words)),
            .def = "none"),

@@ -49,6 +49,7 @@ struct options {
     size_t n_set, n_config_set; /* the first ones are the config file's */
     const char *versus;         /* "POLICY KNOB=VALUE …", a second setting; NULL: none */
     struct option_list grid;    /* KNOB=from:to:step */
+    struct option_list lora;    /* FILE[:SCALE] */
     struct sampling sampling;
     uint64_t seed;
     bool ignore_eos, quit_at_end, once, follow, steps, speed, quantize;

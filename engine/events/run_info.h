@@ -24,12 +24,14 @@ struct
 };
 
 #define ASKED_VARS 4096 /* bytes */
+#define ASKED_LORA 2048
 
 struct
     asked_info { /* what else was asked for that the result hangs on; all 0: nothing, or an older trace doesn't say */
     bool chat, ignore_eos, quantize, no_heads;
     char *system;               /* NULL: the template's own; owned */
     char chat_vars[ASKED_VARS]; /* NAME=VALUE, a line each */
+    char lora[ASKED_LORA];      /* adapters of the model, FILE[:SCALE], a line each */
     char tools[512];            /* a file; "": none */
     char chat_template[512];    /* a name, or a file; "": the usual one */
     char chat_date[24];         /* "2026-03-05 14:30"; "": the day of the run */

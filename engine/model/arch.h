@@ -105,6 +105,9 @@ struct arch_names {
     const char *remedy;                        /* "convert the model again" */
 };
 
+/* Of folders of an architecture. */
+struct arch_names arch_hf_names(const struct arch *);
+
 enum arch_value { VALUE_MISSING, VALUE_WHOLE, VALUE_REAL, VALUE_OTHER };
 
 struct arch_tensor {

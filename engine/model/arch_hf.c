@@ -162,10 +162,9 @@ behind_point(const char *name)
     return point != NULL ? point + 1 : name;
 }
 
-/* Llama's names, but for those that the architecture has of its own; without what they begin with ("transformer.") where the
- * folder leaves that out, as some do that hold a model without its head's class. */
-static struct arch_names
-names_of(const struct arch *arch, const struct hf_folder *f)
+/* Llama's, but for those that the architecture has of its own. */
+struct arch_names
+arch_hf_names(const struct arch *arch)
 {
     struct arch_names n = hf_names;
     const struct arch_names *own = arch->hf_names;
@@ -176,6 +175,15 @@ names_of(const struct arch *arch, const struct hf_folder *f)
         n.head = own->head != NULL ? own->head : n.head;
         n.layer = own->layer != NULL ? own->layer : n.layer;
     }
+    return n;
+}
+
+/* Without what they begin with ("transformer.") where the folder leaves that out, as some do that hold a model without its
+ * head's class. */
+static struct arch_names
+names_of(const struct arch *arch, const struct hf_folder *f)
+{
+    struct arch_names n = arch_hf_names(arch);
     if (hf_folder_find(f, n.embedding) == NULL && hf_folder_find(f, behind_point(n.embedding)) != NULL) {
         n.embedding = behind_point(n.embedding);
         n.positions = behind_point(n.positions);

@@ -19,6 +19,11 @@ struct arch_slice {
     bool columns;    /* it lies transposed: what are rows here are its columns */
 };
 
+#define ARCH_STEMS 4
+/* What a layer's tensor may be called, without the layer and the ending, and which rows of that it is; how many names. */
+size_t arch_stems(const struct arch *, enum layer_naming, const struct model_desc *, enum layer_tensor,
+                  const char *names[ARCH_STEMS], struct arch_slice parts[ARCH_STEMS]);
+
 /* A tensor, or a slice of one (NULL: all of it): rows by cols is what becomes of it. Stays in the file where it can. */
 bool arch_take_slice(const struct arch_taking *, const char *name, uint32_t rows, uint32_t cols,
                      const struct arch_slice *part, struct tensor *out);

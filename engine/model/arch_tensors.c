@@ -33,11 +33,10 @@ own_name(const struct arch_source *s, uint32_t layer, enum layer_tensor which, c
 
 /* Where in a fused tensor, or its bias, a layer's tensor lies; NULL: the architecture has it apart. */
 static const char *
-fused_name(const struct arch_taking *t, enum layer_tensor which, struct arch_slice *part)
+fused_name(const struct arch *a, enum layer_naming naming, const struct model_desc *d, enum layer_tensor which,
+           struct arch_slice *part)
 {
-    const struct arch *a = t->source->arch;
-    const struct arch_fused *f = t->source->names->naming == LAYER_NAMED_HF ? &a->hf_fused : &a->gguf_fused;
-    const struct model_desc *d = &t->model->desc;
+    const struct arch_fused *f = naming == LAYER_NAMED_HF ? &a->hf_fused : &a->gguf_fused;
     const uint32_t q = LAYER_Q(d), kv = LAYER_KV(d);
     const int third = which == LAYER_WQ || which == LAYER_BQ   ? 0
                       : which == LAYER_WK || which == LAYER_BK ? 1
@@ -58,6 +57,28 @@ fused_name(const struct arch_taking *t, enum layer_tensor which, struct arch_sli
     return NULL;
 }
 
+size_t
+arch_stems(const struct arch *a, enum layer_naming naming, const struct model_desc *d, enum layer_tensor which,
+           const char *names[ARCH_STEMS], struct arch_slice parts[ARCH_STEMS])
+{
+    size_t n = 0;
+    const struct arch_rename *r = naming == LAYER_NAMED_HF ? a->renames : a->gguf_renames;
+    names[0] = fused_name(a, naming, d, which, &parts[0]);
+    n += names[0] != NULL;
+    const size_t before = n;
+    for (; r != NULL && r->name != NULL && n < ARCH_STEMS; r++)
+        if (r->which == which) {
+            parts[n] = (struct arch_slice){.n = 0};
+            names[n++] = r->name;
+        }
+    const char *usual = layer_tensors[which].names[naming];
+    if (n == before && (before == 0 || strcmp(names[0], usual) != 0)) {
+        parts[n] = (struct arch_slice){.n = 0};
+        names[n++] = usual;
+    }
+    return n;
+}
+
 /* What is optional is looked for where the architecture may have it, and only there: elsewhere it is left over. */
 static bool
 take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, struct tensor *out)
@@ -73,7 +94,7 @@ take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, 
     layer_tensor_shape(&t->model->desc, i, &rows, &cols);
     if (norm && layer_tensors[i].need == LAYER_USUAL && (s->arch->traits & ARCH_NORMS_OF_ONES) != 0)
         return arch_make_ones(t, cols, out);
-    const char *fused = fused_name(t, i, &part);
+    const char *fused = fused_name(s->arch, s->names->naming, &t->model->desc, i, &part);
     if (fused != NULL)
         snprintf(name, sizeof name, "%s%" PRIu32 ".%s.%s", s->names->layer, layer, fused,
                  layer_tensors[i].kind == LAYER_BIAS ? "bias" : "weight");

@@ -18,7 +18,9 @@ struct model {
     uint64_t file_bytes, parameters;
     uint64_t parameters_of[WEIGHT_TYPES]; /* how many of them are stored in each type */
     uint32_t tensors_of[WEIGHT_TYPES];
-    const char *packing; /* "GPTQ": as what a folder had packed it; or NULL */
+    char merged[512];          /* adapters: "adapter x 0.5: 28 matrices"; "": none */
+    uint32_t merged_otherwise; /* matrices that are held in another type for that */
+    const char *packing;       /* "GPTQ": as what a folder had packed it; or NULL */
     uint64_t
         unpacked_of[WEIGHT_TYPES]; /* how many of them are in memory of the model's own, unpacked from a folder's */
     uint32_t ctx_train;            /* 0: a vocabulary that doesn't say */

@@ -1,4 +1,4 @@
-/* Ways of packing, each a file: packed_fp8.c, packed_integers.c. */
+/* Ways of packing, each a file: packed_fp8.c, packed_integers.c; what they share is in packed_pieces.c. */
 #ifndef ENGINE_MODEL_PACKED_INTERNAL_H
 #define ENGINE_MODEL_PACKED_INTERNAL_H
 

@@ -11,6 +11,7 @@
 #include "engine/model/arch.h"
 #include "engine/model/gguf.h"
 #include "engine/model/hf_folder.h"
+#include "engine/model/lora.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_hash.h"
 #include "engine/model/packed.h"
@@ -108,6 +109,12 @@ finish(struct model **out, struct model *m, const struct model_options *options,
                        " is too much",
                        m->path, learned, options->ctx);
     if (options->available != 0 &&
+        !memory_fits(m, ctx, options->exact, options->quantize, options->available, options->taken, err))
+        return false;
+    for (size_t i = 0; i < options->n_lora && !m->vocabulary_only; i++)
+        if (!lora_merge(m, options->lora[i], options->exact, err))
+            return false;
+    if (options->n_lora > 0 && options->available != 0 && /* matrices in blocks have grown */
         !memory_fits(m, ctx, options->exact, options->quantize, options->available, options->taken, err))
         return false;
     if (options->quantize && !m->vocabulary_only) {

@@ -6,9 +6,11 @@
 #include "engine/model/model.h"
 
 struct model_options {
-    bool quantize;   /* matrices in F32, F16 and BF16 become Q8_0, in memory of the model's own */
-    bool vocabulary; /* a file or folder without weights will do */
-    bool glance;     /* to be described, not run: what a folder has packed stays so, and weights mean nothing */
+    bool quantize;           /* matrices in F32, F16 and BF16 become Q8_0, in memory of the model's own */
+    bool vocabulary;         /* a file or folder without weights will do */
+    bool glance;             /* to be described, not run: what a folder has packed stays so, and weights mean nothing */
+    const char *const *lora; /* adapters to be merged, (n_lora): "FILE[:SCALE]" */
+    size_t n_lora;
     /* What it has to fit into: bytes available, 0: it isn't checked; with a context of ctx, 0: the model's own, for each
      * of so many sequences, 0: one. */
     uint64_t available, taken; /* … `taken` of them by other models */

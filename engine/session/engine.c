@@ -182,7 +182,18 @@ keep_asked(struct engine *e, const struct engine_options *o)
     snprintf(e->asked.isa, sizeof e->asked.isa, "%s", b->isa != NULL ? b->isa : "");
     e->asked.gpu = b->gpu;
     e->asked.quantize = o->quantize;
+    for (size_t i = 0, n = 0; i < o->n_lora && n < sizeof e->asked.lora; i++)
+        n += (size_t)snprintf(e->asked.lora + n, sizeof e->asked.lora - n, "%s%s", i > 0 ? "\n" : "", o->lora[i]);
     e->asked.no_heads = o->heads != NULL && strcmp(o->heads, "none") == 0;
+}
+
+static void
+note_adapters(struct engine *e)
+{
+    const struct model *m = e->model;
+    if (e->note[0] == '\0' && m->merged_otherwise > 0)
+        snprintf(e->note, sizeof e->note, "%u matrices that an adapter was merged into are held in %s",
+                 (unsigned)m->merged_otherwise, e->exact ? "F32" : "F16");
 }
 
 /* What the backend has to say, where nothing else has to be said. */
@@ -222,6 +233,8 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
     e->prompt_rows = options->backend_options.prompt_rows;
     struct model_options model = {
         .quantize = options->quantize, .exact = backend.exact, .ctx = options->ctx, .sequences = options->sequences};
+    model.lora = options->lora;
+    model.n_lora = options->n_lora;
     bool ok = open_backend(e, options, &backend, err);
     model.available = ok && is_cuda(e) ? UINT64_MAX : memory_available(); /* a GPU has its own, and says so itself */
     ok = ok && (options->synth ? model_open_planted : model_open_with)(&e->model, options->model_path, &model, err);
@@ -232,6 +245,7 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
         engine_close(e);
         return false;
     }
+    note_adapters(e);
     note_backend(e);
     *out = e;
     return true;

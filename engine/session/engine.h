@@ -2,7 +2,7 @@
 #ifndef ENGINE_SESSION_ENGINE_H
 #define ENGINE_SESSION_ENGINE_H
 
-#include "engine/events/policy.h"
+#include "engine/events/run_info.h"
 #include "engine/model/accept_head.h"
 #include "engine/model/exit_heads.h"
 #include "engine/model/model.h"
@@ -16,12 +16,14 @@ struct engine_options {
     /* Models that help this one: a path, "self:E" for its own layers 1..E, "none"; NULL: the file that stands beside the
      * model, where the role is among those `wanted` (a set of NEEDS()). */
     const char *helpers[HELPERS];
-    unsigned wanted;     /* among them NEEDS_PROFILE: the file beside the model, where no profile is given */
-    const char *accept;  /* a file with the draft model's acceptance head; "none"; NULL: the one beside it */
-    const char *profile; /* a file, "none", or NULL */
-    bool quantize;       /* matrices to Q8_0 on load */
-    uint32_t ctx;        /* that will be asked for, for the check that all of it fits into memory; 0: the model's own */
-    uint32_t sequences;  /* … at a time; 0: one */
+    unsigned wanted;         /* among them NEEDS_PROFILE: the file beside the model, where no profile is given */
+    const char *accept;      /* a file with the draft model's acceptance head; "none"; NULL: the one beside it */
+    const char *profile;     /* a file, "none", or NULL */
+    bool quantize;           /* matrices to Q8_0 on load */
+    const char *const *lora; /* (n_lora) adapters for the model: "FILE[:SCALE]" */
+    size_t n_lora;
+    uint32_t ctx;       /* that will be asked for, for the check that all of it fits into memory; 0: the model's own */
+    uint32_t sequences; /* … at a time; 0: one */
     /* Told what a user should know before weights load, in one line: that it may take long. With engine_open()'s `user`;
      * NULL: nobody. The same line is the engine's note afterwards. */
     void (*tell)(void *user, const char *line);
@@ -49,6 +51,7 @@ struct engine {
         char isa[16];     /* "": none was forced */
         int gpu;          /* below 0: none was named */
         bool quantize, no_heads;
+        char lora[ASKED_LORA]; /* adapters, a line each */
     } asked;
     struct helper_model helpers[HELPERS];
     struct accept_head *accept; /* the draft model's; NULL: none */

@@ -114,6 +114,7 @@ engine_helpers_open(struct engine *e, const struct engine_options *o, const stru
                     struct err *err)
 {
     struct model_options one = *options;
+    one.n_lora = 0; /* adapters are the target's */
     one.ctx = options->ctx > 0 ? options->ctx : e->model->ctx_train;
     const uint32_t positions = model_positions(e->model, one.ctx, one.sequences);
     one.taken = memory_need(e->model, positions, one.exact, one.quantize);

@@ -52,6 +52,7 @@ describe_asked(struct asked_info *asked, const struct engine *e, const struct se
     asked->no_heads = e->asked.no_heads;
     asked->batch = o->batch;
     memcpy(asked->isa, e->asked.isa, sizeof asked->isa);
+    memcpy(asked->lora, e->asked.lora, sizeof asked->lora);
     if (e->asked.gpu >= 0)
         snprintf(asked->gpu, sizeof asked->gpu, "%d", e->asked.gpu);
     snprintf(asked->prompts, sizeof asked->prompts, "%s",

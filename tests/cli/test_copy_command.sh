@@ -42,6 +42,8 @@ kind, it's \"me\"" -p hello -n 8 --backend check "$CHAT"
 same "sampled" --temp 0.7 --top-k 40 --top-p 0.95 --seed 18446744073709551615 -n 12 --policy layerskip --set gamma=3 "$TINY"
 same "on other kernels" --isa reference -t 1 --exact --ignore-eos -c 160 -n 12 "$TINY"
 same "with weights made smaller" --quantize q8_0 --heads none --head lens -n 12 "$TINY"
+cp -r tests/golden/lora/llama-half "$TMP/an adapter"
+same "with adapters" --lora "$TMP/an adapter:0.5" --lora tests/golden/lora/llama.gguf -n 12 tests/golden/models/llama
 same "with helpers" $HELPERS --policy sv -n 12 "$TINY"
 same "with another head" $HELPERS --policy specdecpp --set h=0.9 --seed 7 -n 12 "$TINY"
 same "a batch of a list" --batch 2 --prompts "$TMP/a list.jsonl" -n 6 --policy sd --draft self:1 "$TINY"

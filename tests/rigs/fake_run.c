@@ -22,6 +22,7 @@ ask_for_much(struct run_info *run)
                                      .ignore_eos = true,
                                      .system = strdup("Be\n\"brief\", \\ it\x1b\xff"),
                                      .chat_vars = "thinking=false\nwho=\"it's\"",
+                                     .lora = "an adapter:0.5\nanother",
                                      .tools = "some tools.json",
                                      .chat_template = "tool_use",
                                      .chat_date = "2026-03-05 14:30",

@@ -92,12 +92,26 @@ put_given(FILE *out, const char *name, const char *value)
         put_option(out, name, value);
 }
 
+/* An option for each line of a text. */
+static void
+put_lines(FILE *out, const char *name, const char *text)
+{
+    for (const char *line = text; *line != '\0';) {
+        char one[ASKED_VARS];
+        const size_t n = strcspn(line, "\n");
+        snprintf(one, sizeof one, "%.*s", (int)n, line);
+        put_option(out, name, one);
+        line += n + (line[n] != '\0');
+    }
+}
+
 /* Where the numbers come from: who computes, from what. */
 static void
 put_machine(FILE *out, const struct run_info *info)
 {
     const struct asked_info *asked = &info->asked;
     put_given(out, "--heads", asked->no_heads ? "none" : info->exit_heads.path);
+    put_lines(out, "--lora", asked->lora);
     put_switch(out, "--exact", info->exact);
     put_switch(out, "--quantize q8_0", asked->quantize);
     put_switch(out, "--prefill blas", info->prefill.rows > 0);
@@ -115,13 +129,7 @@ put_chat(FILE *out, const struct asked_info *asked)
     put_switch(out, "--chat", asked->chat);
     if (asked->system != NULL)
         put_option(out, "--system", asked->system);
-    for (const char *line = asked->chat_vars; *line != '\0';) {
-        char one[ASKED_VARS];
-        const size_t n = strcspn(line, "\n");
-        snprintf(one, sizeof one, "%.*s", (int)n, line);
-        put_option(out, "--chat-var", one);
-        line += n + (line[n] != '\0');
-    }
+    put_lines(out, "--chat-var", asked->chat_vars);
     put_given(out, "--tools", asked->tools);
     put_given(out, "--chat-template", asked->chat_template);
     put_given(out, "--chat-date", asked->chat_date);

@@ -173,6 +173,7 @@ assert_same_asked(const struct run_info *run, const struct run_info *got)
     assert_true(got->asked.chat && got->asked.ignore_eos && !got->asked.quantize && !got->asked.no_heads);
     assert_string_equal(got->asked.system, run->asked.system);
     assert_string_equal(got->asked.chat_vars, run->asked.chat_vars);
+    assert_string_equal(got->asked.lora, run->asked.lora);
     assert_string_equal(got->asked.tools, run->asked.tools);
     assert_string_equal(got->asked.chat_template, run->asked.chat_template);
     assert_string_equal(got->asked.chat_date, run->asked.chat_date);

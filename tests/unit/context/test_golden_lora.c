@@ -1,0 +1,183 @@
+/* Adapters merged into golden models, of PEFT's and of GGUF's format into folders and GGUF files alike, against transformers
+ * with the same sums (make_lora_golden.py); and what is refused. Run from the repository's root. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/rigs/folders.h"
+#include "tests/rigs/golden_logits.h"
+
+#define GOLDEN "tests/golden/"
+#define LORA   GOLDEN "lora/"
+
+static struct golden golden;
+
+static bool
+open_with(struct model **m, const char *path, const char *adapter, bool exact, struct err *err)
+{
+    *err = (struct err){.kind = ERR_NONE};
+    return model_open_with(m, path, &(struct model_options){.exact = exact, .lora = &adapter, .n_lora = 1}, err);
+}
+
+static void
+test_merged_adapters_give_the_logits_of_transformers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *adapter, *text;
+    } cases[] = {
+        {"models/llama", "llama", "llama"},
+        {"models/llama", "llama.gguf", "llama"},
+        {"models/llama", "llama/adapter_model.safetensors", "llama"},
+        {"models/llama.gguf", "llama", "llama"},
+        {"models/llama.gguf", "llama.gguf", "llama"},
+        {"models/llama", "llama-half:0.5", "llama-half"},
+        {"models/llama.gguf", "llama-half:0.5", "llama-half"},
+        {"families/phi3", "phi3", "phi3"},
+        {"families/phi3", "phi3.gguf", "phi3"},
+        {"families/phi3.gguf", "phi3:1", "phi3"},
+        {"families/phi3.gguf", "phi3.gguf", "phi3"},
+        {"families/gpt2", "gpt2", "gpt2"},
+        {"families/gpt2.gguf", "gpt2", "gpt2"},
+        {"families/gpt_neox", "gpt_neox", "gpt_neox"},
+        {"families/gpt_neox", "gpt_neox.gguf", "gpt_neox"},
+        {"families/gpt_neox.gguf", "gpt_neox", "gpt_neox"},
+        {"families/gpt_neox.gguf", "gpt_neox.gguf", "gpt_neox"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char model[80], adapter[80], text[80];
+        struct model *m;
+        struct err err;
+        snprintf(model, sizeof model, GOLDEN "%s", cases[i].model);
+        snprintf(adapter, sizeof adapter, LORA "%s", cases[i].adapter);
+        snprintf(text, sizeof text, LORA "%s.txt", cases[i].text);
+        golden_read(&golden, text);
+        for (int exact = 0; exact < 2; exact++) {
+            if (!open_with(&m, model, adapter, exact, &err))
+                fail_msg("%s", err.text);
+            const double error = golden_error(m, &golden, NULL, true);
+            if (!(error < (exact ? 1e-4 : 2e-3)))
+                fail_msg("%s with %s: %.2g", model, adapter, error);
+            model_close(m);
+        }
+    }
+}
+
+/* What is in blocks is held as F16 afterwards, and said. */
+static void
+test_a_quantised_model_is_held_as_f16_where_it_is_merged(void **state)
+{
+    (void)state;
+    struct model *m, *plain;
+    struct err err;
+    assert_true(model_open(&plain, GOLDEN "models/llama-q8_0.gguf", &err));
+    assert_true(open_with(&m, GOLDEN "models/llama-q8_0.gguf", LORA "llama-half:0.5", false, &err));
+    golden_read(&golden, LORA "llama-half.txt");
+    assert_true(golden_error(m, &golden, NULL, true) < 2e-2);
+    assert_int_equal(m->merged_otherwise, 6);
+    assert_int_equal(m->desc.layers[0].wq.type, WEIGHT_F16);
+    assert_int_equal(m->desc.layers[0].wk.type, WEIGHT_Q8_0);
+    assert_int_equal(m->parameters, plain->parameters);
+    assert_string_equal(m->merged, LORA "llama-half x 0.5: 6 matrices");
+    assert_true(m->hash != plain->hash);
+    model_close(plain);
+    model_close(m);
+}
+
+static void
+test_two_adapters_add_up_and_scales_tell_models_apart(void **state)
+{
+    (void)state;
+    struct model *m, *once;
+    struct err err = {.kind = ERR_NONE};
+    const char *both[] = {LORA "llama-half:0.2", LORA "llama-half:0.3"};
+    golden_read(&golden, LORA "llama-half.txt");
+    assert_true(model_open_with(&m, GOLDEN "models/llama", &(struct model_options){.lora = both, .n_lora = 2}, &err));
+    assert_true(golden_error(m, &golden, NULL, true) < 1e-4);
+    assert_true(open_with(&once, GOLDEN "models/llama", LORA "llama-half:0.5", false, &err));
+    assert_true(m->hash != once->hash);
+    model_close(once);
+    model_close(m);
+}
+
+static const char config[] = "{\"peft_type\":\"LORA\",\"r\":%d,\"lora_alpha\":5%s}";
+
+static void
+test_what_is_no_adapter_of_the_model_is_refused(void **state)
+{
+    static const struct {
+        const char *model, *rest, *says;
+    } cases[] = {
+        {"models/llama", "", "is of another rank than the adapter"},
+        {"models/llama", ",\"use_dora\":true",
+         "split into size and direction (DoRA) (use_dora), which is not supported"},
+        {"models/llama", ",\"modules_to_save\":[\"lm_head\"]", "has modules saved whole (modules_to_save)"},
+        {"models/llama", ",\"alpha_pattern\":{\"q_proj\":3}", "has an alpha for each module (alpha_pattern)"},
+        {"models/llama", ",\"bias\":\"all\"", "has biases (bias)"},
+        {"models/qwen3", "", "is 32 by 32, the model's is 96 by 32: it belongs to another model"},
+        {"families/gpt2", "", "adds to nothing in this gpt2: it belongs to another model"},
+        {"families/phi3", "", "is 32 by 32, the model's is 24 by 24: it belongs to another model"},
+    };
+    char from[256], to[300];
+    assert_non_null(getcwd(from, sizeof from));
+    snprintf(to, sizeof to, "%s/adapter_model.safetensors", (char *)*state);
+    strncat(from, "/" LORA "llama-half/adapter_model.safetensors", sizeof from - strlen(from) - 1);
+    assert_int_equal(symlink(from, to), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[200], model[80];
+        struct model *m;
+        struct err err;
+        snprintf(text, sizeof text, config, i == 0 ? 3 : 2, cases[i].rest);
+        write_text(*state, "adapter_config.json", text);
+        snprintf(model, sizeof model, GOLDEN "%s", cases[i].model);
+        const bool ok = open_with(&m, model, *state, false, &err);
+        if (ok || strstr(err.text, cases[i].says) == NULL)
+            fail_msg("%s: %s: says \"%s\"", cases[i].model, cases[i].rest, ok ? "" : err.text);
+    }
+}
+
+static void
+test_what_is_asked_for_is_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *adapter, *says;
+    } cases[] = {
+        {"models/llama", LORA "llama:half", "'half' is no scale from -100 to 100"},
+        {"models/llama", LORA "llama:1e9", "'1e9' is no scale"},
+        {"models/llama", ":2", "a file, or a file and its scale"},
+        {"models/llama", GOLDEN "models/llama.gguf", "is a GGUF file, but no LoRA adapter"},
+        {"models/llama", GOLDEN "models/llama/model.safetensors", "adapter_config.json is missing beside it"},
+        {"models/llama", LORA "phi3.gguf", "is an adapter of the architecture 'phi3', but the model is a llama"},
+        {"models/llama3", LORA "llama", "which is the embedding here; merge it with PEFT"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char model[80];
+        struct model *m;
+        struct err err;
+        snprintf(model, sizeof model, GOLDEN "%s", cases[i].model);
+        const bool ok = open_with(&m, model, cases[i].adapter, false, &err);
+        if (ok || strstr(err.text, cases[i].says) == NULL)
+            fail_msg("%s: says \"%s\"", cases[i].adapter, ok ? "" : err.text);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_merged_adapters_give_the_logits_of_transformers),
+        cmocka_unit_test(test_a_quantised_model_is_held_as_f16_where_it_is_merged),
+        cmocka_unit_test(test_two_adapters_add_up_and_scales_tell_models_apart),
+        cmocka_unit_test_setup_teardown(test_what_is_no_adapter_of_the_model_is_refused, folder_set_up,
+                                        folder_tear_down),
+        cmocka_unit_test(test_what_is_asked_for_is_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
