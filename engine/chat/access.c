@@ -44,6 +44,17 @@ macro_attribute(struct render *r, const struct macro *m, struct slice name, stru
     return true;
 }
 
+/* Of what the filter `groupby` gives. */
+static bool
+group_attribute(const struct list *group, struct slice name, struct value *out)
+{
+    const bool grouper = slice_is(name, "grouper");
+    if (!group->group || !(grouper || slice_is(name, "list")))
+        return false;
+    *out = group->at[!grouper];
+    return true;
+}
+
 bool
 attribute_of(struct render *r, struct value of, struct slice name, struct value *out)
 {
@@ -54,6 +65,8 @@ attribute_of(struct render *r, struct value of, struct slice name, struct value 
         return known && r->failed == NULL;
     if (of.kind == VALUE_MACRO && (!macro_attribute(r, of.macro, name, out, &known) || known))
         return known && r->failed == NULL;
+    if (of.kind == VALUE_LIST && group_attribute(of.list, name, out))
+        return true;
     if (of.kind != VALUE_NAMESPACE && (!find_method(r, of, name, out, &known) || known))
         return known && r->failed == NULL;
     const struct value *there =
@@ -102,6 +115,8 @@ item_of(struct render *r, struct value of, struct value index, struct value *out
         return value_undefined(r, out, "the %s has no such item", value_type(of));
     if (of.kind == VALUE_NAMESPACE) /* which has attributes, and no items */
         return attribute_of(r, of, index.text, out);
+    if (of.kind == VALUE_LIST && group_attribute(of.list, index.text, out))
+        return true;
     if (!find_method(r, of, index.text, out, &known) || known)
         return known && r->failed == NULL;
     if (of.kind == VALUE_LOOP && (!loop_attribute(r, of.loop, index.text, out, &known) || known))

@@ -1,4 +1,5 @@
 #include "engine/chat/call.h"
+#include "engine/chat/evaluate.h"
 
 const struct builtin *
 builtin_find(const struct builtin *table, struct slice name)
@@ -63,7 +64,7 @@ value_call(struct render *r, struct value v, const struct arguments *given, stru
     case VALUE_METHOD: return builtin_call(r, v.method->builtin, "the method", v.method->self, given, out);
     case VALUE_FUNCTION: return builtin_call(r, v.function, "the function", (struct value){0}, given, out);
     case VALUE_UNDEFINED: return render_fail(r, "%.*s", (int)v.text.len, v.text.data);
-    case VALUE_LOOP: return render_fail(r, "a loop that calls itself (recursive) is not supported");
+    case VALUE_LOOP: return loop_call(r, v.loop, given, out);
     default: return render_fail(r, "a %s can't be called", value_type(v));
     }
 }

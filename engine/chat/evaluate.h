@@ -33,6 +33,8 @@ enum ending ending_of(bool well);
 enum ending execute_loop(struct render *, const struct node *, struct buffer *out);
 /* What a loop's body may ask its `loop`; *known is false for other names. */
 bool loop_attribute(struct render *, struct loop *, struct slice name, struct value *, bool *known);
+/* A recursive loop on other values, a level further down: the text that it writes. */
+bool loop_call(struct render *, struct loop *, const struct arguments *, struct value *);
 bool loop_changed(struct render *, struct loop *, const struct arguments *, struct value *);
 int64_t loop_index(const struct loop *);
 

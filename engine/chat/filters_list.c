@@ -54,6 +54,50 @@ sort(struct call *c, struct value *out)
     return sort_by(c->r, values, keys, call_truth(c, 0));
 }
 
+/* With no third argument, None: the attribute itself. */
+static bool
+group_key(struct call *c, struct value item, bool cased, struct value *key)
+{
+    return attribute_path(c->r, item, c->a[0], &c->a[1], key) &&
+           (cased || key->kind != VALUE_TEXT || text_to_case(c->r, key->text, CASE_LOWER, &key->text));
+}
+
+static bool
+add_group(struct call *c, struct growing *groups, struct value first, struct growing *values)
+{
+    struct list *group = render_list(c->r, LIST_TUPLE, 2);
+    if (group == NULL || !growing_begin(c->r, values, LIST_LIST) || !group_key(c, first, true, &group->at[0]))
+        return false;
+    group->group = true;
+    group->at[1] = value_list(values->list);
+    return growing_add(c->r, groups, value_list(group));
+}
+
+/* Pairs of a value that an attribute has and those that have it, sorted by it. */
+static bool
+groupby(struct call *c, struct value *out)
+{
+    const bool cased = call_truth(c, 2);
+    struct list *all = walk_list(c->r, c->self, LIST_LIST);
+    struct list *keys = all == NULL ? NULL : render_list(c->r, LIST_LIST, all->n);
+    struct growing groups, values = {0};
+    if (keys == NULL || !growing_begin(c->r, &groups, LIST_LIST))
+        return false;
+    for (size_t i = 0; i < all->n; i++)
+        if (!group_key(c, all->at[i], cased, &keys->at[i]))
+            return false;
+    if (!sort_by(c->r, all, keys, false))
+        return false;
+    for (size_t i = 0; i < all->n; i++) {
+        const bool same = i > 0 && values_equal(c->r, keys->at[i - 1], keys->at[i]);
+        if (c->r->failed != NULL || (!same && !add_group(c, &groups, all->at[i], &values)) ||
+            !growing_add(c->r, &values, all->at[i]))
+            return false;
+    }
+    *out = value_list(groups.list);
+    return true;
+}
+
 static bool
 pairs(struct call *c, enum list_kind kind, struct list **out)
 {
@@ -266,6 +310,7 @@ attr(struct call *c, struct value *out)
 }
 
 const struct builtin list_filters[] = {{"sort", sort, 0, {"reverse", "case_sensitive", "attribute"}, false},
+                                       {"groupby", groupby, 1, {"attribute", "default", "case_sensitive"}, false},
                                        {"dictsort", dictsort, 0, {"case_sensitive", "by", "reverse"}, false},
                                        {"items", items, 0, {0}, false},
                                        {"list", list, 0, {0}, false},

@@ -7,7 +7,7 @@ struct loop {
     const struct node *node;
     struct scope *scope; /* where it stands */
     struct walk all;
-    int64_t index0;
+    int64_t index0, depth0;
     struct value before, now, after;
     bool peeked;          /* `after` was read already (VALUE_MISSING: there is none) */
     struct value changed; /* what loop.changed() saw last */
@@ -94,16 +94,14 @@ advance(struct render *r, struct loop *l)
     return true;
 }
 
-enum ending
-execute_loop(struct render *r, const struct node *n, struct buffer *out)
+/* All turns of a loop that stands in the scope in force. */
+static enum ending
+run_loop(struct render *r, const struct node *n, struct value all, int64_t depth0, struct buffer *out)
 {
-    struct value all;
     struct loop *l = render_memory(r, sizeof *l);
-    if (n->recursive)
-        return ending_of(render_fail(r, "a loop that calls itself (recursive) is not supported"));
-    if (l == NULL || !evaluate(r, n->b, &all))
+    if (l == NULL)
         return FAILS;
-    *l = (struct loop){.node = n, .scope = r->scope, .index0 = -1, .length = -1};
+    *l = (struct loop){.node = n, .scope = r->scope, .index0 = -1, .depth0 = depth0, .length = -1};
     if (!walk_begin(r, all, &l->all))
         return FAILS;
     bool whole = false;
@@ -124,6 +122,33 @@ execute_loop(struct render *r, const struct node *n, struct buffer *out)
     const enum ending how = r->scope == NULL ? FAILS : execute(r, n->otherwise, out);
     r->scope = outer;
     return how;
+}
+
+enum ending
+execute_loop(struct render *r, const struct node *n, struct buffer *out)
+{
+    struct value all;
+    return evaluate(r, n->b, &all) ? run_loop(r, n, all, 0, out) : FAILS;
+}
+
+bool
+loop_call(struct render *r, struct loop *l, const struct arguments *given, struct value *out)
+{
+    struct scope *inner = r->scope;
+    struct buffer b = {0};
+    if (!l->node->recursive)
+        return render_fail(r, "a loop that is called must be `recursive`");
+    const bool named = given->n == 0 && given->n_keywords == 1 && slice_is(given->keywords[0].name, "iterable");
+    if (!named && (given->n != 1 || given->n_keywords > 0))
+        return render_fail(r, "a loop is called with what it goes through, and nothing else");
+    if (!render_enter(r))
+        return false;
+    r->scope = l->scope;
+    const enum ending how = run_loop(r, l->node, named ? given->keywords[0].value : given->at[0], l->depth0 + 1, &b);
+    r->scope = inner;
+    r->depth--;
+    *out = value_text(buffer_text(&b));
+    return how == ENDS_WELL;
 }
 
 bool
@@ -153,7 +178,7 @@ loop_attribute(struct render *r, struct loop *l, struct slice name, struct value
             return value_undefined(r, out, "there is no next item");
         *out = l->after;
     } else if (slice_is(name, "depth") || slice_is(name, "depth0"))
-        *out = value_int(name.len == 5);
+        *out = value_int(l->depth0 + (name.len == 5));
     else
         *known = false;
     return true;

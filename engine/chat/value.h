@@ -56,6 +56,7 @@ struct list {
     size_t n;
     struct value *at;       /* (n) */
     size_t taken;           /* of a generator: how many are gone */
+    bool group;             /* of a tuple: one that the filter `groupby` gives, with names for its two values */
     const char *broken;     /* of a generator: how it fails behind its last value; NULL: it doesn't */
     int64_t from, to, step; /* of a range */
 };

@@ -7,6 +7,8 @@
 #include "engine/tokenizer/sentencepiece.h"
 #include "engine/tokenizer/tokenizer_json.h"
 
+#define MOST_ADDED 20000
+
 static bool
 out_of_memory(const struct sentencepiece *s)
 {
@@ -30,6 +32,9 @@ list_one(struct sentencepiece *s, struct special special, double id)
     if (special.text.len == 0 || !(id >= 0 && id < MOST_TOKENS) || floor(id) < id)
         return err_set(s->err, ERR_WORK, "%s: the id of the added token '%s' cannot be used", s->where,
                        printable_line(shown, sizeof shown, special.text.data, special.text.len));
+    if (a->n == MOST_ADDED)
+        return err_set(s->err, ERR_WORK, "%s: more than %d added tokens beside a tokenizer.model are not supported",
+                       s->where, MOST_ADDED);
     for (uint32_t i = 0; i < a->n; i++)
         if (a->list[i].id == (token_t)id)
             return true; /* tokenizer_config.json, which says more, comes first */

@@ -195,3 +195,25 @@ TEMPLATES += [
     "a\n  {%+ if t %}b{% endif +%}\nc", "{{ '\n' }}{{ 'a\\\nb' }}", "{{ 'x' }}\n", "", "\n", "{% set x = 'a\nb' %}{{ x | tojson }}",
     "{{ {'a': 1,\n 'b': [1,\n 2,],} }}", "  {% set q = 1 %}  \n  {{ q }}  ", "{{- ' a' -}}   \n{{ 'b' +}}" if False else "{{- ' a' -}}   \n{{ 'b' }}",
 ]
+
+# Loops that call themselves, and groups.
+TREE = "{% set tree = [{'v': 1, 'kids': [{'v': 2, 'kids': []}, {'v': 3, 'kids': [{'v': 4}]}]}, {'v': 5}] %}"
+TEMPLATES += [
+    TREE + "{% for i in tree recursive %}{{ i.v }}({{ loop(i.kids) if i.kids else '' }}){% endfor %}",
+    TREE + "{% for i in tree recursive %}{{ loop.depth }}{{ loop.depth0 }}{{ loop.index }}{{ loop.last }}{{ i.v }}[{{ loop(i.kids | default([])) }}]{% else %}none{% endfor %}",
+    TREE + "{% for i in tree recursive %}{% set q = i.v %}{{ loop(i.kids) if i.kids }}{{ q }}{{ n }}{% endfor %}{{ q }}{{ i }}",
+    TREE + "{% for i in tree recursive if i.v != 3 %}{{ loop.length }}{{ i.v }}{{ loop(i.kids) if i.kids }}{% endfor %}",
+    TREE + "{% for i in tree recursive %}{{ i.v }}{% if i.v == 2 %}{% continue %}{% endif %}{% if i.kids %}{{ loop(i.kids) }}{% break %}{% endif %}{% endfor %}",
+    TREE + "{% for i in tree recursive %}{% set outer = loop %}{% for j in i.kids or [] %}<{{ outer([j]) }}{{ loop.depth }}>{% endfor %}{{ i.v }}{% endfor %}",
+    "{% macro m(f, x) %}{{ f(x) | upper }}{% endmacro %}{% for i in nested recursive %}{{ 'a' if i is mapping else m(loop, [{}]) }}{% endfor %}",
+    "{% for i in l recursive %}{{ loop([]) }}{{ i }}{% else %}e{% endfor %}", "{% for i in l %}{{ loop(l) }}{% endfor %}", "{% for i in l recursive %}{{ loop() }}{% endfor %}",
+    "{% for i in l recursive %}{{ loop(l, 1) }}{% endfor %}", "{% for i in l recursive %}{{ loop(5) }}{% endfor %}", "{% for i in l recursive %}{{ loop(l) }}{% endfor %}",
+    "{% for i in l recursive %}{{ loop(iterable=[]) }}{% endfor %}",
+    "{% for g in people | groupby('age') %}{{ g.grouper }}:{% for p in g.list %}{{ p.name }},{% endfor %};{% endfor %}", "{{ people | groupby('age') }}",
+    "{% for age, list in people | groupby('age') %}{{ age }}{{ list | map(attribute='name') | list }}{% endfor %}", "{{ (people | groupby('name'))[0].grouper }}",
+    "{{ words | groupby(0) }} {{ words | groupby('0', case_sensitive=true) }}", "{{ ['b', 'A', 'a', 'B'] | groupby(0) }}", "{{ [{'k': 'a'}, {}] | groupby('k') }}",
+    "{{ [{'k': 'a'}, {}] | groupby('k', default='Z') }}", "{{ [{'k': 1}, {'k': 'x'}] | groupby('k') }}", "{{ missing | groupby('a') }}{{ [] | groupby('a') }}",
+    "{{ people | groupby }}", "{{ 5 | groupby('a') }}", "{{ (people | groupby('age'))[0]['list'] | length }}{{ (people | groupby('age'))[0][0] }}{{ (people | groupby('age'))[0].nope }}.",
+    "{{ people | groupby('age') | map(attribute='grouper') | list }}{{ (people | groupby('age') | first)[1:] }}", "{{ people | groupby('age') | tojson }}",
+    "{{ (people | groupby('age') | first).count(25) }}{{ (people | groupby('age') | first) == (25, [people[1]]) }}", "{{ [{'a': {'b': 2}}, {'a': {'b': 1}}] | groupby('a.b') }}",
+]

@@ -20,7 +20,8 @@ FILTERS = ["upper", "lower", "trim", "length", "list", "string", "first", "last"
            "int", "float", "abs", "reverse | list", "items | list", "dictsort", "capitalize", "title", "e", "safe", "min", "max",
            "indent(2)", "replace('a', 'b')", "map('upper') | list", "select | list", "map(attribute='name') | list", "batch(2) | list",
            "selectattr('age') | list", "round(1)", "tojson(indent=2)", "join", "sum", "count", "d(1, true)", "truncate(8)", "center(9)",
-           "map('string') | join('-')", "reject('none') | list", "tojson(ensure_ascii=true)", "format(1)", "trim('ab')", "unique", "map('int')"]
+           "map('string') | join('-')", "reject('none') | list", "tojson(ensure_ascii=true)", "format(1)", "trim('ab')", "unique", "map('int')",
+           "groupby('age')", "groupby(0)", "groupby('name', default='b') | map(attribute='list') | list", "groupby('a', case_sensitive=true)"]
 TESTS = ["defined", "undefined", "none", "string", "number", "mapping", "sequence", "iterable", "boolean", "true", "false", "odd", "even",
          "integer", "float", "lower", "upper", "in l", "eq 3", "gt 2", "divisibleby 2", "callable", "sameas none", "ne 'a'", "escaped"]
 METHODS = ["upper()", "lower()", "strip()", "lstrip('a')", "rstrip()", "split()", "split('o')", "split(',', 1)", "startswith('a')", "endswith('d')",
@@ -90,7 +91,9 @@ class Walk:
         if kind == 5:
             body = self.statements(depth - 1) + r.choice(["", "{{ loop.index }}", "{{ loop.last }}", "{{ loop.length }}", "{{ loop.nextitem }}",
                                                           "{{ loop.previtem }}", "{{ loop.revindex }}", "{% if loop.first %}{% continue %}{% endif %}"])
-            return self.block(f"for {r.choice(['v', 'w', 'v, w'])} in {e()}" + (f" if {e()}" if r.random() < 0.3 else "")) + body + \
+            recursive = r.random() < 0.2  # more often than not it ends
+            body += "{% if v is sequence and v is not string and loop.depth < 4 %}<{{ loop(v) }}>{% endif %}" if recursive else ""
+            return self.block(f"for {r.choice(['v', 'w', 'v, w'])} in {e()}" + (f" if {e()}" if r.random() < 0.3 else "") + (" recursive" if recursive else "")) + body + \
                 (self.block("else") + "E" if r.random() < 0.3 else "") + self.block("endfor")
         if kind in (6, 7):
             return self.block(f"set {r.choice(['v', 'w', 'n', 'v, w'])} = {e()}")

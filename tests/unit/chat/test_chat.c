@@ -118,8 +118,10 @@ test_what_fails_says_line_and_what(void **state)
         {"{{ 'a'.encode() }}", "line 1: a str's 'encode' is not supported"},
         {"\n{{ raise_exception('No\n\x1b[31m!') }}", "line 2: it says: No\\x0a\\x1b[31m!"},
         {"{{ '\xff' }}", "line 1: it is not UTF-8"},
-        {"{% for x in messages recursive %}{% endfor %}",
-         "line 1: a loop that calls itself (recursive) is not supported"},
+        {"{% for x in messages %}{{ loop(messages) }}{% endfor %}",
+         "line 1: a loop that is called must be `recursive`"},
+        {"{% for x in messages recursive %}{{ loop() }}{% endfor %}",
+         "line 1: a loop is called with what it goes through, and nothing else"},
     };
     for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
         char why[200];
