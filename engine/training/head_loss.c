@@ -15,6 +15,7 @@ struct head_work {
     float *normed;  /* (n, width) what W multiplies */
     float *slope;   /* (n, width) d loss / d normed, then d shifted */
     float *z;       /* (n, vocab) logits, then d loss / d z */
+    float *bend;    /* (n, vocab) d z / d (W normed), where logits are capped; else NULL */
 };
 
 struct head_work *
@@ -30,7 +31,9 @@ head_work_open(const struct lens *lens, size_t n)
     w->normed = malloc(n * lens->width * sizeof *w->normed);
     w->slope = malloc(n * lens->width * sizeof *w->slope);
     w->z = malloc(n * lens->vocab * sizeof *w->z);
-    if (w->shifted == NULL || w->inverse == NULL || w->normed == NULL || w->slope == NULL || w->z == NULL) {
+    w->bend = lens->cap > 0 ? malloc(n * lens->vocab * sizeof *w->bend) : NULL;
+    if (w->shifted == NULL || w->inverse == NULL || w->normed == NULL || w->slope == NULL || w->z == NULL ||
+        (lens->cap > 0 && w->bend == NULL)) {
         head_work_close(w);
         return NULL;
     }
@@ -47,6 +50,7 @@ head_work_close(struct head_work *w)
     free(w->normed);
     free(w->slope);
     free(w->z);
+    free(w->bend);
     free(w);
 }
 
@@ -75,6 +79,20 @@ normalise(const struct lens *lens, struct head_work *w, size_t n)
     const size_t width = lens->width;
     for (size_t i = 0; i < n; i++)
         w->inverse[i] = final_norm_apply(&lens->norm, w->shifted + i * width, w->normed + i * width);
+}
+
+/* What the model does to logits behind the matrix: bias, scale, cap; as kernels/cpu/head.c has it. */
+static void
+finish_logits(const struct lens *lens, struct head_work *w, float *z, size_t n)
+{
+    const float scale = form_factor(lens->scale);
+    for (size_t i = 0; i < n * lens->vocab && (lens->bias != NULL || scale < 1 || scale > 1); i++)
+        z[i] = (z[i] + (lens->bias != NULL ? lens->bias[i % lens->vocab] : 0)) * scale;
+    for (size_t i = 0; i < n * lens->vocab && lens->cap > 0; i++) {
+        const float turned = tanhf(z[i] / lens->cap);
+        z[i] = lens->cap * turned;
+        w->bend[i] = scale * (1 - turned * turned);
+    }
 }
 
 /* Logits become exp(z - max) in place. */
@@ -108,6 +126,7 @@ head_final(const struct lens *lens, struct head_work *w, const float *hidden, si
     gather(lens, w, hidden, stride, n);
     normalise(lens, w, n);
     product(lens, false, true, n, vocab, lens->width, w->normed, lens->width, lens->head, 0, final);
+    finish_logits(lens, w, final, n);
     for (size_t i = 0; i < n; i++) {
         float *p = final + i * vocab, *z = w->z + i * vocab;
         memcpy(z, p, vocab * sizeof *p);
@@ -123,16 +142,28 @@ head_final(const struct lens *lens, struct head_work *w, const float *hidden, si
     }
 }
 
+static void
+take_mean_off(float *x, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i];
+    for (size_t i = 0; i < n; i++)
+        x[i] -= (float)(sum / (double)n);
+}
+
 /* d loss / d shifted from d loss / d normed, in w->slope. With x = shifted, r = 1/rms(x), y = r x ∘ g, s = dy ∘ g:
- * dx = r s - r³ x (x·s) / width. */
+ * dx = r s - r³ x (x·s) / width. A centred norm has x less its mean in place of x, and takes the mean off dx, too. */
 static void
 back_through_norm(const struct lens *lens, struct head_work *w, size_t n)
 {
     const size_t width = lens->width;
     for (size_t i = 0; i < n; i++) {
-        const float *x = w->shifted + i * width, r = w->inverse[i];
-        float *s = w->slope + i * width;
+        const float r = w->inverse[i];
+        float *x = w->shifted + i * width, *s = w->slope + i * width;
         double dot = 0;
+        if (lens->norm.centred)
+            take_mean_off(x, width);
         for (size_t j = 0; j < width; j++) {
             s[j] *= lens->norm.weight[j];
             dot += (double)x[j] * (double)s[j];
@@ -140,6 +171,8 @@ back_through_norm(const struct lens *lens, struct head_work *w, size_t n)
         const float back = (float)(dot * (double)r * (double)r * (double)r / (double)width);
         for (size_t j = 0; j < width; j++)
             s[j] = r * s[j] - back * x[j];
+        if (lens->norm.centred)
+            take_mean_off(s, width);
     }
 }
 
@@ -158,6 +191,7 @@ head_loss(const struct lens *lens, enum head_kind kind, const struct head_weight
     normalise(lens, w, n);
     const float *head = kind == HEAD_FULL ? weights->weight : lens->head;
     product(lens, false, true, n, vocab, width, w->normed, width, head, 0, w->z);
+    finish_logits(lens, w, w->z, n);
 
     struct head_score score = {0, 0};
     const float share = 1 / (float)n;
@@ -172,8 +206,10 @@ head_loss(const struct lens *lens, enum head_kind kind, const struct head_weight
         score.loss += (log((double)s.sum) - mean - batch->entropy[i]) / (double)n;
         score.agreement += s.best == batch->choice[i] ? 1 / (double)n : 0;
         const float scale = 1 / s.sum;
+        const float *bend = w->bend != NULL ? w->bend + i * vocab : NULL;
         for (size_t v = 0; v < vocab && gradient != NULL; v++)
-            q[v] = (q[v] * scale - p[v]) * share; /* d loss / d z */
+            q[v] = (q[v] * scale - p[v]) * share *
+                   (bend != NULL ? bend[v] : form_factor(lens->scale)); /* d loss / d (W x) */
     }
     if (gradient == NULL)
         return score;
