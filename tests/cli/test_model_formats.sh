@@ -6,6 +6,9 @@ MODELS=tests/golden/models
 works "a model of mixed types runs" run -n 8 -p 'the and' --ignore-eos $MODELS/types.gguf
 works "info lists its types" info $MODELS/types.gguf
 check "all of them" sh -c "for t in F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K; do grep -q \" \$t [0-9]\" '$TMP/out' || exit 1; done"
+works "so does one of tables and grids" run -n 8 -p 'the and' --ignore-eos $MODELS/tables.gguf
+works "info lists those" info $MODELS/tables.gguf
+check "all of them, too" sh -c "for t in MXFP4 IQ4_NL IQ4_XS IQ3_S IQ3_XXS IQ2_S IQ2_XS IQ2_XXS IQ1_M IQ1_S TQ1_0 TQ2_0; do grep -q \" \$t [0-9]\" '$TMP/out' || exit 1; done"
 works "info tells of biases" info $MODELS/qwen2.gguf
 check "on Q, K and V" grep -q 'biases on Q, K and V' "$TMP/out"
 works "and of windows" info $MODELS/mistral.gguf

@@ -5,7 +5,8 @@
     python3 tests/golden/make_models_golden.py
 
 Writes tests/golden/models/NAME/ (a Hugging Face folder), NAME.gguf (the same weights) and NAME.txt for each of MODELS, and
-types.gguf with types.txt, a Llama whose matrices are stored in every GGUF type, the K-quants as random blocks. llama-q8_0.gguf
+types.gguf and tables.gguf with their .txt, Llamas whose matrices are stored in every GGUF type, of tables.gguf in those that are looked up in
+tables or ternary, K-quants and IQ types as random blocks. llama-q8_0.gguf
 holds what the gguf package makes of llama's weights in Q8_0, vocabulary.gguf no weights at all. NAME.txt is read like logits_fables.txt: a line `tokens`, then
 for each golden row `row POSITION LAYER` and the vocabulary's logits; layers below the last go through norm and head.
 """
@@ -215,7 +216,20 @@ TYPES = {"token_embd": T.Q6_K, "output": T.Q4_K, "blk.0.attn_q": T.Q2_K, "blk.0.
          "blk.0.attn_output": T.Q4_0, "blk.0.ffn_gate": T.Q5_K, "blk.0.ffn_up": T.Q6_K, "blk.0.ffn_down": T.Q4_1,
          "blk.1.attn_q": T.F16, "blk.1.attn_k": T.BF16, "blk.1.attn_v": T.F32, "blk.1.attn_output": T.Q5_0, "blk.1.ffn_gate": T.Q8_0,
          "blk.1.ffn_up": T.Q4_K, "blk.1.ffn_down": T.Q5_1}
-SCALES = {T.Q2_K: (80, 82), T.Q3_K: (108,), T.Q4_K: (0, 2), T.Q5_K: (0, 2), T.Q6_K: (208,)}  # offsets of F16 scales
+TABLES = {"token_embd": T.IQ3_S, "output": T.IQ4_XS, "blk.0.attn_q": T.IQ2_XXS, "blk.0.attn_k": T.IQ2_XS, "blk.0.attn_v": T.IQ2_S,
+          "blk.0.attn_output": T.MXFP4, "blk.0.ffn_gate": T.IQ1_S, "blk.0.ffn_up": T.IQ1_M, "blk.0.ffn_down": T.IQ4_NL,
+          "blk.1.attn_q": T.IQ3_XXS, "blk.1.attn_k": T.IQ4_XS, "blk.1.attn_v": T.TQ1_0, "blk.1.attn_output": T.IQ4_NL, "blk.1.ffn_gate": T.IQ3_S,
+          "blk.1.ffn_up": T.TQ2_0, "blk.1.ffn_down": T.MXFP4}
+SCALES = {T.Q2_K: (80, 82), T.Q3_K: (108,), T.Q4_K: (0, 2), T.Q5_K: (0, 2), T.Q6_K: (208,)} | {  # offsets of F16 scales
+    kind: (0,) for kind in (T.IQ4_NL, T.IQ4_XS, T.IQ3_S, T.IQ3_XXS, T.IQ2_S, T.IQ2_XS, T.IQ2_XXS, T.IQ1_S, T.IQ1_M)}
+
+
+def put_scale(kind, data, at, scale):
+    if kind == T.IQ1_M:  # four bits of it on top of each of four numbers
+        for i in range(4):
+            data[..., 49 + 2 * i] = data[..., 49 + 2 * i] & 15 | (scale.view(np.uint16) >> 4 * i & 15).astype(np.uint8) << 4
+    else:
+        data[..., at:at + 2] = scale[..., None].view(np.uint8)
 
 
 def random_blocks(kind, shape, deviation, rng):
@@ -226,38 +240,39 @@ def random_blocks(kind, shape, deviation, rng):
         if gain is None:
             gain = 1e-3 * deviation / dequantize(data.reshape(shape[0], -1), kind).std()
         for at, scale in scales.items():
-            data[..., at:at + 2] = (gain * scale).astype(np.float16)[..., None].view(np.uint8)
+            put_scale(kind, data, at, (gain * scale).astype(np.float16))
     return data.reshape(shape[0], -1)
 
 
-def make_types():
+def make_types(name, types):
     rng = np.random.default_rng(20262)
     config = tf.LlamaConfig(**SIZES | dict(hidden_size=256, intermediate_size=32, num_hidden_layers=2, head_dim=8),
                             rope_parameters={"rope_type": "default", "rope_theta": 10000.0})
     model = tf.LlamaForCausalLM._from_config(config, attn_implementation="eager").float()
     randomise(model, 99)
-    w = gguf_writer("types", "llama", config, config.rope_parameters)
+    w = gguf_writer(name, "llama", config, config.rope_parameters)
     state = model.state_dict()
-    for name, p in state.items():
-        x, to = p.numpy(), TYPES.get(gguf_name(name).removesuffix(".weight"), T.F32)
+    for of, p in state.items():
+        x, to = p.numpy(), types.get(gguf_name(of).removesuffix(".weight"), T.F32)
         if to in SCALES:
-            data = random_blocks(to, x.shape, 1 if "embed" in name else x.shape[1] ** -0.5, rng)
+            data = random_blocks(to, x.shape, 1 if "embed" in of else x.shape[1] ** -0.5, rng)
         else:
             data = quantize(x, to)
         x = dequantize(data, to).astype(np.float32)
-        w.add_tensor(gguf_name(name), data.view(np.uint8) if to == T.BF16 else data, raw_dtype=to)
-        if "q_proj" in name or "k_proj" in name:  # back to Hugging Face's order
-            heads = config.num_attention_heads if "q_proj" in name else config.num_key_value_heads
+        w.add_tensor(gguf_name(of), data.view(np.uint8) if to == T.BF16 else data, raw_dtype=to)
+        if "q_proj" in of or "k_proj" in of:  # back to Hugging Face's order
+            heads = config.num_attention_heads if "q_proj" in of else config.num_key_value_heads
             x = x.reshape(heads, config.head_dim // 2, 2, -1).swapaxes(1, 2).reshape(x.shape)
-        state[name] = torch.from_numpy(np.ascontiguousarray(x))
+        state[of] = torch.from_numpy(np.ascontiguousarray(x))
     finish(w)
     model.load_state_dict(state)
-    write_logits("types", model, "every type")
+    write_logits(name, model, "every type")
 
 
 if __name__ == "__main__":
     OUT.mkdir(exist_ok=True)
     for i, (name, (config, kind, dtype, files)) in enumerate(MODELS.items()):
         make(name, config, kind, dtype, files, 10 + i)
-    make_types()
+    make_types("types", TYPES)
+    make_types("tables", TABLES)
     finish(gguf_writer("vocabulary", "llama", MODELS["llama"][0], MODELS["llama"][0].rope_parameters))

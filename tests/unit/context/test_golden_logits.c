@@ -86,6 +86,7 @@ test_a_file_of_every_type_gives_the_logits_of_its_dequantised_weights(void **sta
 {
     (void)state;
     assert_golden(FOLDER "types.gguf", FOLDER "types.txt");
+    assert_golden(FOLDER "tables.gguf", FOLDER "tables.txt");
 }
 
 static void
