@@ -196,7 +196,7 @@ $(BUILD)/cuda/kernels/cuda/device.o: ITS_FLAGS = -DCUDA_CODE='"$(strip $(CUDA_CO
 
 $(BUILD)/specscope-cuda.so: $(CUDA_OBJ)
 	$(call say,NVCC,$@)
-	$(Q)$(NVCC) -shared -cudart static $(NVCC_CODE) -Xcompiler -fopenmp -Xlinker -z,defs,--exclude-libs,ALL -o $@.part $^ -ldl -lm && mv $@.part $@
+	$(Q)$(NVCC) -shared -cudart static $(NVCC_CODE) -Xcompiler -fopenmp -Xlinker -z,defs,-z,relro,-z,now,--exclude-libs,ALL -o $@.part $^ -ldl -lm && mv $@.part $@
 
 # The CUDA plug-in's own plug-in, for who wants NVIDIA's library of products (CUBLAS= for nobody): where the toolkit has it.
 CUBLAS     ?= $(if $(CUDA_ROOT),$(firstword $(wildcard $(CUDA_ROOT)/lib64/libcublasLt.so $(CUDA_ROOT)/targets/*/lib/libcublasLt.so)))

@@ -115,5 +115,11 @@ SCRIPT
 rm -rf "$TMP/build"
 check "what figures are rendered by may be missing" make -s deps BUILD="$TMP/build" CC="$FAKE/bin/cc"
 check "it is asked for" grep -q libcairo2-dev "$CALLS"
+playing cc <<'SCRIPT'
+case $* in *-ltinfo*) exit 1 ;; esac # ncurses has its terminfo in itself, as on macOS
+exit 0
+SCRIPT
+check "ncurses may be one library" sh -c "make -n V=1 all BUILD='$TMP/build' CC='$FAKE/bin/cc' NVCC= >'$TMP/made' 2>&1 &&
+    grep -q -e '-lncursesw -lcsv' '$TMP/made' && ! grep -q -e -ltinfo '$TMP/made'"
 check "one apt-get at a time" sh -c "! grep -q already '$CALLS'"
 finish
