@@ -1,4 +1,4 @@
-/* Small files read whole, and files replaced whole or not at all. */
+/* Small files read whole, files replaced whole or not at all, and files that are part of the program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,9 +15,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/file_map.h"
 #include "engine/base/file_replace.h"
 #include "engine/base/file_text.h"
 #include "tests/rigs/folders.h"
+#include "tui/terminal/builtin.h"
+#include "tui/terminal/theme.h"
+
+#define SPECSCOPE_STATIC /* this program has files in it, as that of `make static` */
+#include "engine/base/embedded.c"
+
+static const char note[] = "inside", theme[] = "{\"roles\": {\"text\": {\"bold\": true}}}", entry[] = "b64:AAAA";
+const struct embedded embedded_files[] = {
+    {"builtin:/note", (const unsigned char *)note, sizeof note - 1},
+    {"builtin:/themes/inner.json", (const unsigned char *)theme, sizeof theme - 1},
+    {"builtin:/terminfo/odd", (const unsigned char *)entry, sizeof entry - 1},
+    {0},
+};
 
 static void
 assert_holds(const char *path, const char *expected)
@@ -150,6 +164,50 @@ test_a_link_stays_one_and_what_is_no_file_is_left_alone(void **state)
     assert_non_null(strstr(err.text, "cannot be created"));
 }
 
+static void
+test_files_in_the_program_are_read_as_others_are(void **state)
+{
+    (void)state;
+    const unsigned char *map;
+    uint64_t bytes;
+    struct err err = {0};
+    assert_holds("builtin:/note", "inside");
+    assert_true(embedded_or_there("builtin:/note"));
+    assert_false(embedded_or_there("builtin:/notes"));
+    assert_refused("builtin:/notes", 100, "No such file");
+    assert_true(file_map("builtin:/note", "", &map, &bytes, &err));
+    assert_int_equal(bytes, 6);
+    file_unmap(map, bytes);
+    assert_memory_equal(map, "inside", 6); /* it stays */
+    assert_string_equal(embedded_name(1), "builtin:/themes/inner.json");
+    assert_null(embedded_name(3));
+    assert_null(embedded_name(4));
+}
+
+static void
+test_themes_and_terminal_types_in_the_program_are_found(void **state)
+{
+    (void)state;
+    char names[32][32];
+    struct theme t;
+    struct err err = {0};
+    unsetenv("XDG_CONFIG_HOME");
+    setenv("HOME", "/nowhere", 1);
+    const int n = theme_list(names, 32, "builtin:");
+    bool listed = false;
+    for (int i = 0; i < n; i++)
+        listed = listed || strcmp(names[i], "inner") == 0;
+    assert_true(listed);
+    assert_true(theme_load(&t, "inner", "builtin:", &err));
+    assert_string_equal(t.name, "inner");
+    assert_false(theme_load(&t, "outer", "builtin:", &err));
+    assert_false(builtin_terminfo("even"));
+    assert_true(builtin_terminfo("odd"));
+    assert_string_equal(getenv("TERMINFO"), "b64:AAAA");
+    unsetenv("TERMINFO");
+    assert_false(builtin_locale()); /* none came along */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
 
 int
@@ -161,6 +219,8 @@ main(void)
         TEST(test_a_pipe_is_read_to_its_end_in_whatever_portions),
         TEST(test_a_replacement_that_fails_leaves_the_file_as_it_was_and_nothing_beside_it),
         TEST(test_a_link_stays_one_and_what_is_no_file_is_left_alone),
+        TEST(test_files_in_the_program_are_read_as_others_are),
+        TEST(test_themes_and_terminal_types_in_the_program_are_found),
     };
     return cmocka_run_group_tests_name("files", tests, NULL, NULL);
 }
