@@ -290,6 +290,11 @@ test test-long:
 	@$(MAKE) --no-print-directory $(JOBS) $(if $(filter test,$@),$(if $(filter file,$(origin CUDA_CODE)),$(test_code))) test-programs
 	@tests/run.sh $(BUILD) $(patsubst test-%,%,$(filter test-%,$@))
 
+# What other machines get, tried on root file systems of their own: as root, with Debian's packages.
+.PHONY: test-release
+test-release: all
+	@tests/release/debian.sh && tests/release/static.sh && .ci/aarch64
+
 # Fuzz targets: libFuzzer where the compiler has it (see above), else a plain mutating driver.
 $(BUILD)/obj/tests/fuzz/%.o: tests/fuzz/%.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)

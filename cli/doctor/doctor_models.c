@@ -46,7 +46,8 @@ say_bundled(struct findings *f)
 }
 
 struct seen {
-    size_t n, run, fit;
+    size_t hub, ollama, files; /* by the names that they have; files are LM Studio's and llama.cpp's */
+    size_t run, fit;
 };
 
 static bool
@@ -54,8 +55,12 @@ look_at(void *user, const char *name, const char *path)
 {
     struct seen *s = user;
     struct model *m;
-    (void)name;
-    s->n++;
+    if (strncmp(name, "hf:", 3) == 0)
+        s->hub++;
+    else if (strncmp(name, "ollama:", 7) == 0)
+        s->ollama++;
+    else
+        s->files++;
     if (!model_open_with(&m, path, &(struct model_options){.glance = true}, NULL))
         return true;
     s->run++;
@@ -70,12 +75,15 @@ doctor_models(struct findings *f)
     say_bundled(f);
     struct seen seen = {0};
     model_places_list(look_at, &seen);
-    if (seen.n == 0)
+    const size_t n = seen.hub + seen.ollama + seen.files;
+    if (n == 0)
         doctor_say(f, FINDING_OK, "models", "any .gguf file or Hugging Face folder will do: specscope MODEL",
                    "none in the caches of Hugging Face, Ollama, LM Studio and llama.cpp");
     else
-        doctor_say(f, seen.run > 0 ? FINDING_OK : FINDING_NOTE, "models",
-                   seen.run < seen.n ? "`specscope models` says what the others are" : NULL,
-                   "%zu in other programs' caches, %zu of them run, %zu with their whole context in memory", seen.n,
-                   seen.run, seen.fit);
+        doctor_say(
+            f, seen.run > 0 ? FINDING_OK : FINDING_NOTE, "models",
+            seen.run < n ? "`specscope models` says what the others are" : NULL,
+            "%zu of Hugging Face's cache, %zu of Ollama's, %zu of LM Studio's and llama.cpp's; %zu run, %zu with "
+            "their whole context in memory",
+            seen.hub, seen.ollama, seen.files, seen.run, seen.fit);
 }

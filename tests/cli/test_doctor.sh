@@ -44,7 +44,7 @@ mkdir -p "$HOME/.lmstudio/models/a/b"
 cp "$TINY" "$HOME/.lmstudio/models/a/b/tiny.gguf"
 head -c 1000 "$TINY" >"$HOME/.lmstudio/models/a/b/broken.gguf"
 works "models of other programs" doctor
-check "are counted, and those that run" says '^ok    models .*2 in .* 1 of them run.*specscope models'
+check "are counted, and those that run" says '^ok    models .*0 of Hugging.* 2 of LM Studio.*; 1 run.*specscope models'
 rm -r "$HOME/.lmstudio"
 
 echo 'no library' >"$TMP/broken.so"
