@@ -11,6 +11,7 @@
 #define MOST_LAYERS 4096u
 #define MOST_UNITS  (1u << 20) /* width, ffn, heads * head_dim */
 #define MOST_CTX    (1u << 28)
+#define USUAL_CTX   2048u
 
 /* ---- numbers ---- */
 
@@ -191,7 +192,7 @@ arch_read_numbers(struct model *m, const struct arch_source *s, struct err *err)
         return err_set(err, ERR_WORK, "%s: is a mixture of %" PRIu32 " experts; only dense models are supported",
                        s->path, experts);
     if (!read_whole(s, ARCH_LAYERS, UINT32_MAX, 1, MOST_LAYERS, &d->n_layers, err) ||
-        !read_whole(s, ARCH_CTX, usual(s, s->arch->usual_ctx), 1, MOST_CTX, &m->ctx_train, err) ||
+        !read_whole(s, ARCH_CTX, usual(s, s->arch->usual_ctx > 0 ? s->arch->usual_ctx : USUAL_CTX), 1, MOST_CTX, &m->ctx_train, err) ||
         !read_whole(s, ARCH_WIDTH, UINT32_MAX, 1, MOST_UNITS, &d->width, err) ||
         !read_whole(s, ARCH_FFN, usual(s, s->arch->ffn_by_width * d->width), 1, MOST_UNITS, &d->ffn, err) ||
         !read_whole(s, ARCH_VOCAB, tokens != 0 ? tokens : UINT32_MAX, 1, INT32_MAX / 4, &d->vocab, err) ||

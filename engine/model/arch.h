@@ -49,7 +49,7 @@ struct arch {
     uint32_t lacks;          /* and usual ones that it has not */
     uint32_t usual_head_dim; /* when a config.json doesn't say; 0: width / heads */
     uint32_t usual_window;   /* the same; 0: none */
-    uint32_t usual_ctx;      /* the same; 0: it has to */
+    uint32_t usual_ctx;      /* the same; 0: 2048 */
     uint32_t ffn_by_width;   /* the same: so many times the width; 0: it has to */
     unsigned traits;         /* enum arch_traits */
     uint32_t full_every;     /* of layers with windows every nth sees everything, where the file doesn't say; 0: none */

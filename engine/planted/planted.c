@@ -19,14 +19,19 @@
 #define SILU_OUT        0.6  /* of silu(g) * u, sqrt(0.356) */
 #define SHARPNESS       3.0
 
-/* Sizes as their owners publish them. */
+/* Sizes as their owners publish them; all are of Llama's form, whatever else the models have. */
 const struct planted_shape planted_shapes[] = {
     /* layers, width, heads, KV heads, head, FFN, vocabulary, context, tied, RoPE's base, epsilon */
     {"tiny", 8, 128, 4, 2, 32, 256, 512, 2048, false, 10000, 1e-5f},
     {"SmolLM-135M", 30, 576, 9, 3, 64, 1536, 49152, 2048, true, 10000, 1e-5f},
+    {"Qwen2.5-0.5B", 24, 896, 14, 2, 64, 4864, 151936, 32768, true, 1000000, 1e-6f},
     {"TinyLlama-1.1B", 22, 2048, 32, 4, 64, 5632, 32000, 2048, false, 10000, 1e-5f},
+    {"Gemma-2-2B", 26, 2304, 8, 4, 256, 9216, 256000, 8192, true, 10000, 1e-6f},
+    {"Gemma-3-4B", 34, 2560, 8, 4, 256, 10240, 262144, 131072, true, 1000000, 1e-6f},
     {"Llama-2-7B", 32, 4096, 32, 32, 128, 11008, 32000, 4096, false, 10000, 1e-5f},
+    {"Qwen2.5-7B", 28, 3584, 28, 4, 128, 18944, 152064, 131072, false, 1000000, 1e-6f},
     {"Llama-3-8B", 32, 4096, 32, 8, 128, 14336, 128256, 8192, false, 500000, 1e-5f},
+    {"Gemma-2-9B", 42, 3584, 16, 8, 256, 14336, 256000, 8192, true, 10000, 1e-6f},
     {"Llama-2-13B", 40, 5120, 40, 40, 128, 13824, 32000, 4096, false, 10000, 1e-5f},
     {"CodeLlama-34B", 48, 8192, 64, 8, 128, 22016, 32000, 16384, false, 1000000, 1e-5f},
     {0},
@@ -43,7 +48,7 @@ same_name(const char *name, const char *text, size_t len)
 bool
 planted_find_shape(const char *name, size_t len, const struct planted_shape **out, struct err *err)
 {
-    char known[160] = "";
+    char known[240] = "";
     size_t n = 0;
     for (const struct planted_shape *s = planted_shapes; s->name != NULL; s++) {
         *out = s;

@@ -302,6 +302,25 @@ test_what_is_not_supported_is_named(void **state)
 }
 
 static void
+test_a_context_that_is_not_said_is_the_architectures_own(void **state)
+{
+    (void)state;
+    static const char all[] = "\"max_position_embeddings\":64,";
+    static const struct {
+        const char *config;
+        uint32_t ctx;
+    } cases[] = {{TINY_CONFIG("llama", ""), 2048}, {TINY_CONFIG("mistral", ""), 131072}};
+    for (size_t i = 0; i < 2; i++) {
+        char config[512];
+        const char *at = strstr(cases[i].config, all);
+        snprintf(config, sizeof config, "%.*s%s", (int)(at - cases[i].config), cases[i].config, at + strlen(all));
+        struct read r = accept(config, &plain);
+        assert_int_equal(r.model->ctx_train, cases[i].ctx);
+        drop(&r);
+    }
+}
+
+static void
 test_lies_about_sizes_are_refused(void **state)
 {
     (void)state;
@@ -350,6 +369,7 @@ main(void)
         cmocka_unit_test(test_misaligned_tensors_are_copied),
         cmocka_unit_test(test_leftover_tensors_are_named),
         cmocka_unit_test(test_what_is_not_supported_is_named),
+        cmocka_unit_test(test_a_context_that_is_not_said_is_the_architectures_own),
         cmocka_unit_test(test_lies_about_sizes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
