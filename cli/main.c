@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/base/commands.h"
+#include "cli/base/files.h"
 #include "cli/base/json_memory.h"
 #include "cli/options/option_table.h"
 
@@ -35,5 +36,9 @@ main(int argc, char **argv)
             best = &command_rows[i];
         }
     }
-    return best->main(argc - n, argv + n);
+    struct err err = {0};
+    const int status = best->main(argc - n, argv + n);
+    if (status == 0 && !results_close(stdout, "-", &err)) /* what was printed may still wait, or be lost */
+        return command_failed(&err);
+    return status;
 }
