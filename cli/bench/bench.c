@@ -115,8 +115,8 @@ policies(struct bench *b, struct err *err)
 {
     if (!bench_lanes(b, err) || !all(b, err))
         return false;
-    if (!results_take_stdout(b->o->json) && !results_take_stdout(b->o->csv))
-        bench_table(b);
+    if (!results_take_stdout(b->o->json) && !results_take_stdout(b->o->csv) && !bench_table(b, err))
+        return false;
     if (b->o->csv != NULL && !bench_csv(b, b->o->csv, err))
         return false;
     if (b->o->json != NULL) {

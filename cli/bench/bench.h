@@ -47,7 +47,7 @@ struct session_options bench_session(const struct bench *, const struct lane *);
 bool bench_lanes(struct bench *, struct err *);
 void bench_lanes_free(struct bench *);
 
-void bench_table(const struct bench *);                               /* to stdout */
+bool bench_table(const struct bench *, struct err *);                 /* to stdout */
 bool bench_csv(const struct bench *, const char *path, struct err *); /* RFC 4180, one line a lane */
 cJSON *bench_json(const struct bench *);
 

@@ -133,14 +133,12 @@ say_why_not_faster(const struct bench *b, const struct figures *f)
     }
 }
 
-void
-bench_table(const struct bench *b)
+bool
+bench_table(const struct bench *b, struct err *err)
 {
     struct figures *f = calloc(b->n_lanes, sizeof *f);
-    if (f == NULL) {
-        fputs("specscope: out of memory for the table\n", stderr);
-        return;
-    }
+    if (f == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the table");
     const enum result_shown least = terminal_columns() >= WIDE ? SHOWN_WIDE : SHOWN;
     int point = 0;
     for (size_t i = 0; i < b->n_lanes; i++) {
@@ -177,6 +175,7 @@ bench_table(const struct bench *b)
     if (b->n_lanes > 1)
         say_why_not_faster(b, f);
     free(f);
+    return true;
 }
 
 /* ---- files ---- */

@@ -58,7 +58,6 @@ static const struct {
     {"scope.script",
      ":wait round 1\n:set tau 0.3\n:wait idle\n:resume\n:wait end\n:wait idle\n:save-screen screen.txt\n:quit\n"},
     {"end.script", ":goto 99999\n:wait idle\n:goto 1\n:wait idle\n:quit\n"},
-    {"export.script", ":export copy\n:wait idle\n:quit\n"},
     {"prompts.jsonl", "{\"turns\": [\"Three mice\"]}\n"},
 };
 

@@ -18,7 +18,10 @@
 
 static const struct fault_case readers[] = {
     {"replay", true, NULL, {"replay", "--script", "%end.script", "trace"}},
-    {"export", true, NULL, {"replay", "--script", "%export.script", "trace"}},
+    {"diff --scope",
+     true,
+     NULL,
+     {"diff", "--scope", "--script", "%end.script", "trace", "@tests/screens/traces/specbound"}},
     {"replay --follow", true, NULL, {"replay", "--follow", "--script", "%replay.script", "trace"}},
     {"plot exits", false, NULL, {"plot", "trace", "exits", "-o", "x.svg"}},
     {"plot layers", false, NULL, {"plot", "trace", "layers", "-o", "x.svg"}},
@@ -28,7 +31,7 @@ static const struct fault_case readers[] = {
 };
 #define READERS (sizeof readers / sizeof *readers)
 
-static const char *const sources[] = {"sv", "specdecpp", "sd"};
+static const char *const sources[] = {"sv", "specdecpp", "specbound"};
 
 struct damage {
     struct bench bench;

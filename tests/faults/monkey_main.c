@@ -2,10 +2,9 @@
  * taken; the program must live through them, and end well however its end comes: by a key, by a signal, by its terminal
  * going away. Best with a build that has sanitizers.
  *
- * usage: monkey BUILD [--events N] [--seed S] [--seconds S]
+ * usage: monkey BUILD [--events N] [--seed S] [--seconds S] [--life NAME]
  * Prints the seed; of what it finds, what had been done last. */
-#include <errno.h>
-#include <poll.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +36,8 @@ static const struct fault_case lives[] = {
     {"two replays", true, NULL, {"diff", "--scope", "@tests/screens/traces/sv", "@tests/screens/traces/specdecpp"}},
 };
 
+#define N_LIVES (sizeof lives / sizeof *lives)
+
 enum farewell { BYE_KEY, BYE_TERM, BYE_HUP, BYE_INT, BYE_TERMINAL, FAREWELLS };
 static const char *const farewells[] = {"q", "SIGTERM", "SIGHUP", "SIGINT", "the terminal closed"};
 
@@ -44,8 +45,9 @@ struct monkey {
     struct bench bench;
     struct command command;
     struct child child;
-    uint64_t rng, events, most, resizes, lives[sizeof lives / sizeof *lives], ends[FAREWELLS + 1];
-    uint64_t findings;
+    uint64_t rng, events, most, resizes, lives[N_LIVES], ends[FAREWELLS + 1];
+    const char *only;         /* of the lives */
+    uint64_t findings, drawn; /* bytes that came from it */
     time_t until;
     unsigned cols, rows;
     char kept[KEPT];
@@ -104,6 +106,24 @@ type_in(struct monkey *m, const struct fault_case *k, const char *bytes, size_t 
     return true;
 }
 
+/* Whether all that was typed has been taken: the terminal's queue would hold thousands of keys. False: it has ended, or
+ * takes nothing any more. */
+static bool
+taken(struct monkey *m, const struct fault_case *k)
+{
+    const int other = open(ptsname(m->child.master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    int waiting = 1;
+    for (int waited = 0; other >= 0 && ioctl(other, FIONREAD, &waiting) == 0 && waiting > 0; waited++) {
+        if (waited > STUCK_MS)
+            finding(m, k, "takes no keys any more");
+        if (waited > STUCK_MS || child_wait(&m->child, 1))
+            break;
+    }
+    if (other >= 0)
+        close(other);
+    return waiting == 0 && !m->child.ended;
+}
+
 static void
 resize(struct monkey *m, unsigned storm)
 {
@@ -128,12 +148,18 @@ look_at_end(struct monkey *m, const struct fault_case *k, const char *how)
     const bool complains = err != NULL && (strstr(err, "Sanitizer") != NULL || strstr(err, "runtime error") != NULL);
     const bool fine = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || (how != NULL && WEXITSTATUS(status) > 128) ||
                                             (how == farewells[BYE_TERMINAL] && WEXITSTATUS(status) == 1));
+    /* Ctrl-C, typed ahead, comes as a signal once the terminal is given back and the program on its way out. */
+    const bool typed = how == NULL && !m->child.full_screen && WIFSIGNALED(status) &&
+                       (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGQUIT);
     snprintf(what, sizeof what, "ended with %s %d, asked by %s", WIFSIGNALED(status) ? "signal" : "status",
              WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), how != NULL ? how : "a key");
-    if (complains || !fine)
+    if (complains || (!fine && !typed))
         finding(m, k, what);
-    else if (m->child.master >= 0 && (m->child.full_screen || !m->child.cooked))
-        finding(m, k, "the terminal was not given back");
+    else if (m->child.master >= 0 && (m->child.full_screen || !m->child.cooked)) {
+        snprintf(what + strlen(what), sizeof what - strlen(what), ", and the terminal is left %s",
+                 m->child.full_screen ? "full-screen" : "raw");
+        finding(m, k, what);
+    }
     free(err);
 }
 
@@ -172,8 +198,10 @@ over(const struct monkey *m)
 static bool
 live(struct monkey *m)
 {
-    const size_t which = (size_t)(splitmix64(&m->rng) % (sizeof lives / sizeof *lives));
+    const size_t which = (size_t)(splitmix64(&m->rng) % N_LIVES);
     const struct fault_case *k = &lives[which];
+    if (m->only != NULL && strcmp(m->only, k->name) != 0)
+        return true;
     uint64_t left = 200 + splitmix64(&m->rng) % 4000;
     m->lives[which]++;
     m->n_kept = 0;
@@ -194,6 +222,8 @@ live(struct monkey *m)
             resize(m, splitmix64(&m->rng) % 10 == 0 ? 50 : 1);
         alive = type_in(m, k, bytes, n);
         m->events++;
+        alive = alive && (m->events % 16 != 0 || taken(m, k)) &&
+                (splitmix64(&m->rng) % 60 != 0 || !child_wait(&m->child, 40)); /* some of it is drawn */
     }
     if (alive)
         say_farewell(m, k);
@@ -201,6 +231,7 @@ live(struct monkey *m)
         m->ends[FAREWELLS]++;
         look_at_end(m, k, NULL);
     }
+    m->drawn += m->child.seen;
     child_close(&m->child);
     return true;
 }
@@ -215,11 +246,13 @@ main(int argc, char **argv)
             m.most = number;
         else if (strcmp(argv[i], "--seed") == 0)
             m.rng = number;
+        else if (strcmp(argv[i], "--life") == 0)
+            m.only = argv[i + 1];
         else if (strcmp(argv[i], "--seconds") == 0)
             m.until = time(NULL) + (time_t)number;
     }
     if (argc < 2 || argc % 2 != 0) {
-        fprintf(stderr, "usage: monkey BUILD [--events N] [--seed S] [--seconds S]\n");
+        fprintf(stderr, "usage: monkey BUILD [--events N] [--seed S] [--seconds S] [--life NAME]\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
@@ -228,12 +261,12 @@ main(int argc, char **argv)
     while (fine && !over(&m) && m.findings < 5)
         fine = live(&m);
     bench_close(&m.bench);
-    for (size_t i = 0; i < sizeof lives / sizeof *lives; i++)
+    for (size_t i = 0; i < N_LIVES; i++)
         printf("%s: %llu times; ", lives[i].name, (unsigned long long)m.lives[i]);
     printf("\nended by a random key %llu", (unsigned long long)m.ends[FAREWELLS]);
     for (int i = 0; i < FAREWELLS; i++)
         printf(", by %s %llu", farewells[i], (unsigned long long)m.ends[i]);
-    printf("\n%llu events, %llu sizes, %llu findings\n", (unsigned long long)m.events, (unsigned long long)m.resizes,
-           (unsigned long long)m.findings);
+    printf("\n%llu events, %llu sizes, %llu bytes drawn, %llu findings\n", (unsigned long long)m.events,
+           (unsigned long long)m.resizes, (unsigned long long)m.drawn, (unsigned long long)m.findings);
     return fine && m.findings == 0 && m.events > 0 ? 0 : 1;
 }

@@ -204,6 +204,7 @@ static bool
 key_batch(void *state, const struct view *v, int key)
 {
     struct batch_panel *p = state;
+    arrange(p, v->scope); /* what was drawn last may be gone: a replay goes back */
     if (p->n == 0)
         return false;
     const long line = p->tiling.columns, page = line * p->tiling.visible;
@@ -233,6 +234,7 @@ static bool
 mouse_batch(void *state, const struct view *v, const struct canvas *c, int y, int x, enum mouse_action action)
 {
     struct batch_panel *p = state;
+    arrange(p, v->scope);
     if (p->n == 0)
         return false;
     if (action == MOUSE_WHEEL_UP || action == MOUSE_WHEEL_DOWN) {

@@ -294,6 +294,8 @@ terminal_close(struct terminal *t)
         endwin();
         fflush(stdout);
     }
+    if (t->screen != NULL && t->no_more) /* somebody else's SIGHUP, perhaps, and it is still there */
+        signals_give_back();
     if (t->pad != NULL)
         delwin(t->pad);
     if (t->screen != NULL)

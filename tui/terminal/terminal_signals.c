@@ -28,8 +28,8 @@ static volatile sig_atomic_t library; /* it is at work */
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGXCPU, SIGQUIT};
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 
-static void
-give_back(void)
+void
+signals_give_back(void)
 {
     /* A terminal that takes nothing any more must not keep a dying program alive. */
     const int flags = fcntl((int)out_fd, F_GETFL);
@@ -55,7 +55,7 @@ end_for_library(void)
 {
     static const char words[] = "specscope: the terminal's library (ncurses) gave up; memory may have run out\n";
     library = 0;
-    give_back();
+    signals_give_back();
     if (write(STDERR_FILENO, words, sizeof words - 1) < 0)
         errno = 0; /* then nobody hears it */
     _exit(1);
@@ -73,7 +73,7 @@ on_fatal(int number)
 {
     if (library != 0 && (number == SIGSEGV || number == SIGBUS || number == SIGABRT))
         end_for_library();
-    give_back();
+    signals_give_back();
     signal(number, SIG_DFL);
     raise(number); /* delivered when this handler returns */
 }

@@ -8,6 +8,7 @@
 void signals_install(int fd);
 /* After it started: puts together the bytes that undo what it did. */
 void signals_undo(void);
+void signals_give_back(void); /* writes them, if the terminal takes them, and sets it as it was found */
 void signals_remove(void);
 const char *terminal_string(const char *name); /* of terminfo; NULL: the terminal has none such */
 /* Between the two a library is at work that has no answer to memory running out: it dies, of a signal or by exit(). Then the
