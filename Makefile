@@ -44,6 +44,9 @@ ifneq ($(and $(FUZZER),$(HAS_LIBFUZZER)),)
   BASE   += -fsanitize=fuzzer-no-link
   LDLIBS += -fsanitize=fuzzer-no-link
 endif
+ifeq ($(shell uname -s),Darwin) # whose ncurses has wide characters for who asks
+  BASE += -D_DARWIN_C_SOURCE -DNCURSES_WIDECHAR=1
+endif
 # make static comes here a second time. The share folder is in the program then (.ci/embed); what needs shared libraries at
 # run time, figures and GPUs, is not.
 ifdef STATIC
