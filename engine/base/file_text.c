@@ -85,11 +85,14 @@ names_descriptor(const char *path)
 static bool
 readable(int fd, const char *path, bool pipes)
 {
-    struct stat about;
+    struct stat about, nothing;
     if (fstat(fd, &about) != 0)
         return false;
-    return S_ISREG(about.st_mode) ||
-           (pipes && names_descriptor(path) && (S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode) || isatty(fd)));
+    if (S_ISREG(about.st_mode) || !pipes)
+        return S_ISREG(about.st_mode);
+    if (S_ISCHR(about.st_mode) && stat("/dev/null", &nothing) == 0 && nothing.st_rdev == about.st_rdev)
+        return true; /* the one device that ends */
+    return names_descriptor(path) && (S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode) || isatty(fd));
 }
 
 static bool

@@ -298,6 +298,22 @@ test_the_editor_never_overflows(void **state)
 }
 
 static void
+test_a_history_that_cannot_be_read_is_left_alone(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/specscope-history-XXXXXX";
+    assert_non_null(mkdtemp(folder)); /* a folder is no file, and stays one */
+    struct history h;
+    struct err err = {0};
+    history_open(&h, folder);
+    assert_int_equal(h.n, 0);
+    history_add(&h, "one");
+    assert_false(history_close(&h, &err));
+    assert_non_null(strstr(err.text, "is not a file"));
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void
 test_history_comes_back_after_a_restart(void **state)
 {
     (void)state;
@@ -376,6 +392,7 @@ main(void)
         cmocka_unit_test(test_the_editor_moves_by_whole_characters),
         cmocka_unit_test(test_pasted_text_is_text),
         cmocka_unit_test(test_the_editor_never_overflows),
+        cmocka_unit_test(test_a_history_that_cannot_be_read_is_left_alone),
         cmocka_unit_test(test_history_comes_back_after_a_restart),
         cmocka_unit_test(test_the_editor_draws_its_cursor_into_any_room),
     };

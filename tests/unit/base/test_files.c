@@ -88,6 +88,30 @@ test_what_is_no_file_is_refused_without_waiting_for_it(void **state)
 }
 
 static void
+test_of_pipes_only_those_that_a_shell_made_are_read_by_their_path(void **state)
+{
+    char path[300], *text;
+    size_t n;
+    int ends[2];
+    snprintf(path, sizeof path, "%s/named", (const char *)*state);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_false(file_text_or_pipe(path, 100, &text, &n, NULL)); /* without waiting for a writer */
+    assert_false(file_text_or_pipe("/dev/zero", 100, &text, &n, NULL));
+    assert_true(file_text_or_pipe("/dev/null", 100, &text, &n, NULL));
+    assert_int_equal(n, 0);
+    free(text);
+    assert_int_equal(pipe(ends), 0);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    assert_true(file_put(ends[1], "mice", 4));
+    close(ends[1]);
+    assert_false(file_text(path, 100, &text, &n, NULL));
+    assert_true(file_text_or_pipe(path, 100, &text, &n, NULL));
+    assert_string_equal(text, "mice");
+    free(text);
+    close(ends[0]);
+}
+
+static void
 test_a_pipe_is_read_to_its_end_in_whatever_portions(void **state)
 {
     (void)state;
@@ -216,6 +240,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_file_is_read_up_to_its_bound_and_not_beyond),
         TEST(test_what_is_no_file_is_refused_without_waiting_for_it),
+        TEST(test_of_pipes_only_those_that_a_shell_made_are_read_by_their_path),
         TEST(test_a_pipe_is_read_to_its_end_in_whatever_portions),
         TEST(test_a_replacement_that_fails_leaves_the_file_as_it_was_and_nothing_beside_it),
         TEST(test_a_link_stays_one_and_what_is_no_file_is_left_alone),

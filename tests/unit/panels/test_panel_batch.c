@@ -202,6 +202,28 @@ test_many_tiles_scroll_and_follow_the_focus(void **state)
 }
 
 static void
+test_tiles_that_are_gone_since_they_were_drawn_are_not_pointed_at(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_run(&f, 4, 4);
+    for (uint32_t seq = 0; seq < 4; seq++)
+        tell_joined(&f, seq);
+    draw(&f, 10, 80);
+    press(&f, INPUT_END);
+    scope_reset(f.scope); /* a replay that goes back; the next frame is still to come */
+    f.command[0] = '\0';
+    press(&f, INPUT_LEFT);
+    press(&f, INPUT_HOME);
+    press(&f, INPUT_ENTER);
+    const struct canvas c = {.rows = 10, .cols = 80, .grid = &f.grid};
+    f.ops->mouse(f.panel, &f.view, &c, 1, 1, MOUSE_PRESS);
+    f.ops->mouse(f.panel, &f.view, &c, 1, 1, MOUSE_WHEEL_DOWN);
+    assert_string_equal(f.command, "");
+    close_panels(&f);
+}
+
+static void
 test_tiles_are_as_large_as_all_fit(void **state)
 {
     (void)state;
@@ -233,6 +255,7 @@ main(void)
         cmocka_unit_test(test_tiles_stay_with_their_lanes),
         cmocka_unit_test(test_keys_and_mouse_choose_a_sequence),
         cmocka_unit_test(test_many_tiles_scroll_and_follow_the_focus),
+        cmocka_unit_test(test_tiles_that_are_gone_since_they_were_drawn_are_not_pointed_at),
         cmocka_unit_test(test_tiles_are_as_large_as_all_fit),
     };
     return cmocka_run_group_tests_name("batch panel", tests, NULL, NULL);
