@@ -62,7 +62,13 @@ read_compressed(const struct hf_folder *f, const cJSON *q, struct packing_settin
     char shown[40], what[80];
     s->bits = number_or(weights, "num_bits", NULL, 0);
     s->group = number_or(weights, "group_size", NULL, 0);
-    if (strcmp(format, "float-quantized") == 0 || strcmp(format, "naive-quantized") == 0) {
+    const bool naive = strcmp(format, "naive-quantized") == 0,
+               floats = strcmp(text_or(weights, "type", "?"), "float") == 0;
+    if ((naive || strcmp(format, "int-quantized") == 0) && !floats && s->bits == 8) {
+        s->kind = PACKING_BYTES;
+        return true;
+    }
+    if ((naive || strcmp(format, "float-quantized") == 0) && s->bits == 8) {
         s->kind = PACKING_FP8;
         read_block(arch_hf_entry(weights, "block_structure"), s);
         return true;
@@ -108,7 +114,8 @@ read_setting(const struct hf_folder *f, struct packing_setting *s, struct err *e
 static const char *const code_names[] = {[PACKING_FP8] = ".weight",
                                          [PACKING_GPTQ] = ".qweight",
                                          [PACKING_AWQ] = ".qweight",
-                                         [PACKING_COMPRESSED] = ".weight_packed"};
+                                         [PACKING_COMPRESSED] = ".weight_packed",
+                                         [PACKING_BYTES] = ".weight"};
 
 static bool
 is_packed(const struct packing_setting *s, const struct safetensor *t)
@@ -116,7 +123,8 @@ is_packed(const struct packing_setting *s, const struct safetensor *t)
     const char *ending = code_names[s->kind];
     const size_t len = strlen(t->name), n = strlen(ending);
     return len > n && len < NAME_SIZE / 2 && strcmp(t->name + len - n, ending) == 0 &&
-           (s->kind != PACKING_FP8 || strncmp(t->dtype, "F8_", 3) == 0);
+           (s->kind != PACKING_FP8 || strncmp(t->dtype, "F8_", 3) == 0) &&
+           (s->kind != PACKING_BYTES || strcmp(t->dtype, "I8") == 0);
 }
 
 static struct packed_job
@@ -232,7 +240,7 @@ packed_open(struct packed **out, struct model *m, const struct hf_folder *f, con
         packed_close(p);
         return false;
     }
-    static const char *const names[] = {"", "FP8", "GPTQ", "AWQ", "compressed-tensors"};
+    static const char *const names[] = {"", "FP8", "GPTQ", "AWQ", "compressed-tensors", "compressed-tensors"};
     m->packing = names[setting.kind];
     *out = p;
     return true;

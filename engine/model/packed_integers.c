@@ -5,7 +5,8 @@
  *   GPTQ         codes (cols / n, rows), zeros (groups, rows / n), n = 32 / bits to a word, lowest bits first; the zeros are
  *                stored less 1, but in its second version
  *   AWQ          codes (cols, rows / 8), zeros (groups, rows / 8): eight rows to a word, in the order 0 2 4 6 1 3 5 7
- *   compressed   codes (rows, cols / n), scales (rows, groups), zeros (rows / n, groups); 8 or 128 where there are none */
+ *   compressed   codes (rows, cols / n), scales (rows, groups), zeros (rows / n, groups); 8 or 128 where there are none
+ *   bytes        codes (rows, cols), signed, scales (rows, groups), no zeros */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -45,10 +46,17 @@ awq_place(uint32_t n)
     return n / 2 + (n % 2) * 4;
 }
 
+/* Scales of a row are beside each other. */
+static bool
+across(const struct packed_job *j)
+{
+    return j->setting->kind == PACKING_COMPRESSED || j->setting->kind == PACKING_BYTES;
+}
+
 static uint32_t
 n_groups(const struct packed_job *j)
 {
-    return (uint32_t)(j->setting->kind == PACKING_COMPRESSED ? j->scales->cols : j->scales->rows);
+    return (uint32_t)(across(j) ? j->scales->cols : j->scales->rows);
 }
 
 static uint32_t
@@ -67,8 +75,7 @@ static float
 scale_of(const struct packed_job *j, uint32_t group, uint32_t row)
 {
     float scale;
-    const size_t at =
-        j->setting->kind == PACKING_COMPRESSED ? (size_t)row * n_groups(j) + group : (size_t)group * j->rows + row;
+    const size_t at = across(j) ? (size_t)row * n_groups(j) + group : (size_t)group * j->rows + row;
     packed_reals(j->scales, at, 1, &scale);
     return scale;
 }
@@ -99,6 +106,10 @@ unpack_codes(const struct packed_job *j, uint32_t first, uint32_t n_rows, unsign
                     word_at(j->codes, (size_t)c * (j->rows / n) + (first + r) / n), bits, awq_place((first + r) % n));
         return;
     }
+    for (size_t i = 0; j->setting->kind == PACKING_BYTES && i < (size_t)n_rows * j->cols; i++)
+        codes[i] = (unsigned char)(j->codes->data[(size_t)first * j->cols + i] ^ 0x80u); /* as if it were not signed */
+    if (j->setting->kind == PACKING_BYTES)
+        return;
     const bool down = j->setting->kind == PACKING_GPTQ;
     for (uint32_t k = 0; k < j->cols / n; k++)
         for (uint32_t r = 0; r < n_rows; r++) {
@@ -117,32 +128,50 @@ is_words(const struct safetensor *t, uint64_t rows, uint64_t cols)
     return t->rows == rows && t->cols == cols && (strcmp(t->dtype, "I32") == 0 || strcmp(t->dtype, "U32") == 0);
 }
 
+/* What the codes are of. */
+static bool
+read_size(struct packed_job *j)
+{
+    const uint64_t n = 32 / j->setting->bits, a = j->codes->rows, b = j->codes->cols;
+    uint64_t rows = a, cols = b;
+    switch (j->setting->kind) {
+    case PACKING_GPTQ: rows = b, cols = a * n; break;
+    case PACKING_AWQ: rows = b * n, cols = a; break;
+    case PACKING_COMPRESSED: cols = b * n; break;
+    case PACKING_NONE:
+    case PACKING_FP8:
+    case PACKING_BYTES: break;
+    }
+    j->rows = (uint32_t)rows;
+    j->cols = (uint32_t)cols;
+    return rows > 0 && cols > 0 && rows <= INT32_MAX && cols <= INT32_MAX &&
+           (j->setting->kind == PACKING_BYTES || is_words(j->codes, a, b));
+}
+
+static bool
+zeros_fit(const struct packed_job *j, uint64_t groups)
+{
+    const uint32_t n = 32 / j->setting->bits;
+    if (j->zeros == NULL)
+        return across(j);
+    if (j->setting->kind == PACKING_COMPRESSED)
+        return is_words(j->zeros, (j->rows - 1) / n + 1, groups);
+    return !across(j) && j->rows % n == 0 && is_words(j->zeros, groups, j->rows / n);
+}
+
 static bool
 pieces_fit(struct packed_job *j)
 {
-    const uint32_t n = 32 / j->setting->bits;
-    const uint64_t a = j->codes->rows, b = j->codes->cols;
-    const bool down = j->setting->kind == PACKING_GPTQ, awq = j->setting->kind == PACKING_AWQ;
-    const uint64_t rows = down ? b : awq ? b * n : a, cols = down ? a * n : awq ? a : b * n;
-    if (j->scales == NULL || j->scales->type >= WEIGHT_TYPES || !is_words(j->codes, a, b) || rows == 0 || cols == 0 ||
-        rows > INT32_MAX || cols > INT32_MAX || (j->zeros == NULL && j->setting->kind != PACKING_COMPRESSED))
+    if (!read_size(j))
         return false;
-    j->rows = (uint32_t)rows;
-    j->cols = (uint32_t)cols;
-    const uint64_t groups = (cols - 1) / group_size(j) + 1;
-    const bool across = j->setting->kind == PACKING_COMPRESSED;
-    const uint64_t s_rows = across ? rows : groups, s_cols = across ? groups : rows;
-    if (j->scales->rows != s_rows || j->scales->cols != s_cols || (!across && rows % n != 0))
+    const uint64_t groups = (j->cols - 1) / group_size(j) + 1;
+    if (j->scales == NULL || j->scales->type >= WEIGHT_TYPES || j->scales->rows != (across(j) ? j->rows : groups) ||
+        j->scales->cols != (across(j) ? groups : j->rows))
         return false;
-    if (j->zeros != NULL &&
-        !(across ? is_words(j->zeros, (rows - 1) / n + 1, groups) : is_words(j->zeros, groups, rows / n)))
-        return false;
-    if (j->order != NULL && !is_words(j->order, 1, cols))
-        return false;
-    for (uint32_t c = 0; j->order != NULL && c < j->cols; c++)
-        if (word_at(j->order, c) >= groups)
-            return false;
-    return true;
+    bool fit = zeros_fit(j, groups) && (j->order == NULL || is_words(j->order, 1, j->cols));
+    for (uint32_t c = 0; fit && j->order != NULL && c < j->cols; c++)
+        fit = word_at(j->order, c) < groups;
+    return fit;
 }
 
 /* Do blocks of 32 inputs along a row have a scale each? */
@@ -158,11 +187,11 @@ groups_hold_blocks(const struct packed_job *j)
 }
 
 static enum weight_type
-type_of(const struct packed_job *j, float largest, bool scales_are_halves, bool zeros_are_middle)
+type_of(const struct packed_job *j, float largest, float rounding, bool zeros_are_middle)
 {
     const uint32_t bits = j->setting->bits;
     const bool held = largest * (float)(1u << bits) <= 65504.0f;
-    if (held && groups_hold_blocks(j) && (scales_are_halves || !j->exact)) {
+    if (held && groups_hold_blocks(j) && rounding <= (j->exact ? 0 : 0x1p-11f)) {
         if (zeros_are_middle)
             return bits == 4 ? WEIGHT_Q4_0 : WEIGHT_Q8_0;
         if (bits == 4 && !j->exact)
@@ -174,24 +203,25 @@ type_of(const struct packed_job *j, float largest, bool scales_are_halves, bool 
 bool
 packed_integers_plan(struct packed_job *j)
 {
-    const bool compressed = j->setting->kind == PACKING_COMPRESSED;
+    const bool compressed = across(j);
     j->scales = packed_piece(j, compressed ? "weight_scale" : "scales");
     j->zeros = packed_piece(j, compressed ? "weight_zero_point" : "qzeros");
     j->order = packed_piece(j, compressed ? "weight_g_idx" : "g_idx");
     if (!pieces_fit(j))
         return packed_refuse(j, "is packed in pieces that don't fit each other");
-    float largest = 0;
-    bool halves = true, middle = true;
+    float largest = 0, rounding = 0; /* of scales to F16, relative */
+    bool middle = true;
     for (uint32_t g = 0; g < n_groups(j); g++)
         for (uint32_t r = 0; r < j->rows; r++) {
             const float scale = scale_of(j, g, r), half = f16_to_f32(f32_to_f16(scale));
             if (!isfinite(scale))
                 return packed_refuse(j, "has a scale that is no finite number");
-            halves = halves && !(half < scale) && !(half > scale);
+            if (scale < 0 || scale > 0)
+                rounding = fmaxf(rounding, fabsf((half - scale) / scale));
             middle = middle && zero_of(j, g, r) == 1u << (j->setting->bits - 1);
             largest = fmaxf(largest, fabsf(scale));
         }
-    j->type = type_of(j, largest, halves, middle);
+    j->type = type_of(j, largest, rounding, middle);
     return true;
 }
 

@@ -4,7 +4,7 @@
 
 #include "engine/model/packed.h"
 
-enum packing { PACKING_NONE, PACKING_FP8, PACKING_GPTQ, PACKING_AWQ, PACKING_COMPRESSED };
+enum packing { PACKING_NONE, PACKING_FP8, PACKING_GPTQ, PACKING_AWQ, PACKING_COMPRESSED, PACKING_BYTES };
 
 struct packing_setting { /* as config.json's quantization_config has it */
     enum packing kind;

@@ -90,6 +90,12 @@ def compressed(w, size):
             "weight_shape": np.array(w.shape, np.int64)}, mean(codes, scales, zeros, groups)
 
 
+def signed_bytes(w):
+    scales = torch.tensor(np.abs(w).max(1, keepdims=True) / 127).bfloat16()
+    codes = np.clip(np.rint(w / scales.double().numpy()), -128, 127)
+    return {"weight": codes.astype(np.int8), "weight_scale": scales}, codes * scales.double().numpy()
+
+
 def fp8(w, rows, cols, name):
     """A scale for each block of rows by cols."""
     down, across = -(-w.shape[0] // rows), -(-w.shape[1] // cols)
@@ -107,6 +113,8 @@ ACT = np.random.default_rng(3)
 GPTQ = dict(quant_method="gptq", bits=4, group_size=32, desc_act=False, sym=True, checkpoint_format="gptq")
 GROUP = dict(config_groups=dict(group_0=dict(targets=["Linear"], weights=dict(
     num_bits=4, type="int", symmetric=True, strategy="group", group_size=32))), format="pack-quantized")
+BYTES = dict(config_groups=dict(group_0=dict(targets=["Linear"], weights=dict(
+    num_bits=8, type="int", symmetric=True, strategy="channel"))), format="int-quantized")
 CHANNEL = dict(config_groups=dict(group_0=dict(targets=["Linear"], weights=dict(
     num_bits=8, type="float", symmetric=True, strategy="channel"))), format="float-quantized")
 
@@ -120,6 +128,7 @@ PACKED = {  # name: (how a matrix is packed, quantization_config, the model)
     "gptq-8": (lambda w: gptq(w, 8, w.shape[1], first=True), GPTQ | dict(bits=8, group_size=-1), "llama"),
     "awq": (lambda w: awq(w, 32), dict(quant_method="awq", bits=4, group_size=32, zero_point=True, version="gemm"), "llama"),
     "compressed": (lambda w: compressed(w, 32), dict(quant_method="compressed-tensors") | GROUP, "llama"),
+    "compressed-8": (signed_bytes, dict(quant_method="compressed-tensors") | BYTES, "llama"),
 }
 
 

@@ -94,8 +94,22 @@ test_every_familys_gguf_file_gives_the_same_logits(void **state)
     assert_true(there > 0);
 }
 
-static const char *const packed[] = {"fp8-block",  "fp8-tensor", "fp8-channel", "gptq",      "gptq-zeros",
-                                     "gptq-order", "gptq-8",     "awq",         "compressed"};
+/* Where there is no row for a position there is nothing to compute with. */
+static void
+test_learned_positions_bound_the_context(void **state)
+{
+    (void)state;
+    struct model *m;
+    struct err err = {.kind = ERR_NONE};
+    assert_false(model_open_with(&m, FOLDER "gpt2", &(struct model_options){.ctx = 65}, &err));
+    assert_non_null(strstr(err.text, "has learned positions up to 64 and knows none beyond; a context (-c) of 65"));
+    assert_true(model_open_with(&m, FOLDER "gpt2.gguf", &(struct model_options){.ctx = 64}, &err));
+    assert_int_equal(m->desc.positions.rows, 64);
+    model_close(m);
+}
+
+static const char *const packed[] = {"fp8-block",  "fp8-tensor", "fp8-channel", "gptq",       "gptq-zeros",
+                                     "gptq-order", "gptq-8",     "awq",         "compressed", "compressed-8"};
 
 /* Opened for exact computing nothing is rounded; otherwise no more than F16 rounds. */
 static void
@@ -156,6 +170,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_familys_folder_gives_the_logits_of_transformers),
         cmocka_unit_test(test_every_familys_gguf_file_gives_the_same_logits),
+        cmocka_unit_test(test_learned_positions_bound_the_context),
         cmocka_unit_test(test_packed_folders_give_the_logits_of_what_they_mean),
         cmocka_unit_test(test_every_familys_folder_gives_the_same_logits_on_cuda),
     };

@@ -277,6 +277,7 @@ test_what_is_not_supported_is_named(void **state)
         {TINY_CONFIG("qwen3_moe", ""), "is a mixture of experts"},
         {TINY_CONFIG("x\\u001b[0m", ""), "architecture 'x\\x1b[0m' is not supported"},
         {TINY_CONFIG("llama", ",\"hidden_act\":\"hardswish\""), "the activation 'hardswish' is not supported"},
+        {TINY_CONFIG("llama", ",\"alibi\":true"), "has positions told by attention's scores (ALiBi) (alibi)"},
         {TINY_CONFIG("llama", ",\"use_qk_norm\":true"), "norms of queries and keys of its own kind"},
         {TINY_CONFIG("llama", ",\"hidden_act\":[]"), "the activation '?' is not supported"},
         {TINY_CONFIG("llama", ",\"num_experts\":8"), "is a mixture of 8 experts"},

@@ -1,0 +1,119 @@
+/* Packed weights: pieces of one weight, of types and sizes that the input chooses, under one of several settings. What is
+ * unpacked has to lie in memory of the size that its shape and type say. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/little_endian.h"
+#include "engine/model/hf_folder.h"
+#include "engine/model/packed.h"
+#include "kernels/tensor.h"
+#include "tests/fuzz/must.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+#define DATA_BYTES 8192
+#define SETTING(s) "{\"quantization_config\":{" s "}}"
+#define WEIGHTS(s) SETTING("\"quant_method\":\"compressed-tensors\"," s "}}}")
+
+static const char *const settings[] = {
+    SETTING("\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":32"),
+    SETTING("\"quant_method\":\"gptq\",\"bits\":8,\"group_size\":-1,\"checkpoint_format\":\"gptq_v2\""),
+    SETTING("\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":8"),
+    SETTING("\"quant_method\":\"awq\",\"bits\":4,\"group_size\":16"),
+    SETTING("\"quant_method\":\"fp8\",\"weight_block_size\":[8,16]"),
+    SETTING("\"quant_method\":\"fp8\""),
+    WEIGHTS("\"format\":\"pack-quantized\",\"config_groups\":{\"a\":{\"weights\":{\"num_bits\":4,\"group_size\":32"),
+    WEIGHTS("\"format\":\"int-quantized\",\"config_groups\":{\"a\":{\"weights\":{\"num_bits\":8,\"group_size\":8"),
+};
+static const char *const pieces[] = {"weight", "qweight", "weight_packed", "weight_scale", "weight_scale_inv",
+                                     "scales", "qzeros",  "g_idx",         "weight_g_idx", "weight_zero_point",
+                                     "bias"};
+static const struct {
+    const char *name;
+    unsigned bytes;
+} types[] = {{"I32", 4}, {"F16", 2}, {"F32", 4}, {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"I8", 1}, {"BF16", 2}, {"I64", 8}};
+static const unsigned sizes[] = {0, 1, 2, 3, 4, 8, 16, 32};
+
+#define COUNT(list) (sizeof list / sizeof *list)
+
+/* Two bytes a piece: whether it is there and of what type, and its sizes. */
+static size_t
+write_header(const uint8_t *data, size_t size, char *out, size_t room)
+{
+    size_t n = (size_t)snprintf(out, room, "{"), at = 0;
+    for (size_t i = 0; i < COUNT(pieces) && 2 * i + 1 < size; i++) {
+        const uint8_t what = data[2 * i], shape = data[2 * i + 1];
+        const unsigned type = what & 7u, rows = sizes[shape & 7u], cols = sizes[shape >> 3 & 7u];
+        const size_t bytes = (size_t)rows * cols * types[type].bytes;
+        char dims[32];
+        if ((what & 8u) == 0 || at + bytes > DATA_BYTES)
+            continue;
+        if ((shape & 64u) != 0)
+            snprintf(dims, sizeof dims, "%u", rows * cols);
+        else
+            snprintf(dims, sizeof dims, "%u,%u", rows, cols);
+        n += (size_t)snprintf(out + n, room - n,
+                              "%s\"a.%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
+                              n > 1 ? "," : "", pieces[i], types[type].name, dims, at, at + bytes);
+        at += bytes;
+    }
+    return n + (size_t)snprintf(out + n, room - n, "}");
+}
+
+static void
+check(const struct packed *p, struct model *m)
+{
+    volatile unsigned char touched = 0;
+    for (size_t i = 0; i < p->n_weights; i++) {
+        const struct arch_tensor *t = &p->weights[i].tensor;
+        MUST(t->type < WEIGHT_TYPES && t->rows > 0 && t->cols > 0 && t->cols % tensor_block_values(t->type) == 0);
+        const size_t bytes = t->rows * tensor_row_bytes(t->type, t->cols);
+        for (size_t b = 0; b < bytes; b++)
+            touched = (unsigned char)(touched ^ t->data[b]);
+        MUST(packed_find(p, p->weights[i].name) == t);
+    }
+    MUST(p->n_weights == 0 || m->blocks != NULL);
+}
+
+static void
+use(const char *setting, unsigned char *bytes, size_t len, bool exact)
+{
+    struct safetensors *file;
+    struct hf_folder *folder;
+    struct packed *p;
+    struct err err = {0};
+    struct model m = {.path = NULL};
+    if (!safetensors_parse(&file, "fuzz", bytes, len, &err) ||
+        !hf_folder_parse(&folder, "fuzz", setting, strlen(setting), NULL, 0, file, &err))
+        return;
+    const struct packed_options o = {.exact = exact, .room = 1u << 20};
+    if (packed_open(&p, &m, folder, &o, &err)) {
+        if (p != NULL)
+            check(p, &m);
+        packed_close(p);
+    } else {
+        MUST(err.kind != ERR_NONE && err.text[0] != '\0');
+    }
+    model_free_blocks(&m);
+    hf_folder_close(folder);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    const size_t room = 4096;
+    unsigned char *bytes = malloc(8 + room + DATA_BYTES);
+    if (bytes == NULL)
+        return 0;
+    const size_t header = write_header(data + 1, size - 1, (char *)bytes + 8, room);
+    put_little_endian(bytes, 8, header);
+    for (size_t i = 0; i < DATA_BYTES; i++) /* small numbers, so that groups exist */
+        bytes[8 + header + i] = data[i % size] & (i % 4 == 0 ? 0x3u : i % 3 == 0 ? 0xffu : 0x0u);
+    use(settings[data[0] % COUNT(settings)], bytes, 8 + header + DATA_BYTES, (data[0] & 64u) != 0);
+    free(bytes);
+    return 0;
+}
