@@ -24,6 +24,13 @@ e8m0_half(uint8_t e)
     return float_of_bits(e < 2 ? UINT32_C(0x00200000) << e : (uint32_t)(e - 1) << 23);
 }
 
+/* IQ4_XS, scale j (0..7) of a block: four bits in a half of byte 4 + j / 2, two above them in bytes 2 and 3; less 32. */
+static inline int
+iq4_xs_scale(const unsigned char *block, unsigned j)
+{
+    return ((block[4 + j / 2] >> j % 2 * 4 & 15) | (block[2 + j / 4] >> j % 4 * 2 & 3) << 4) - 32;
+}
+
 /* ---- grids: a number of 8 to 11 bits names four or eight values at once ---- */
 
 /* A row of a grid is one word of four bytes (IQ3) or two (IQ2, IQ1), inputs from the lowest byte on. IQ2's and IQ3's are

@@ -189,15 +189,11 @@ q3_k(const unsigned char *b, float *y)
     }
 }
 
-/* Scale j (0..7): four bits in a half of byte 4 + j / 2, two above them in bytes 2 and 3; less 32. */
 static void
 iq4_xs(const unsigned char *b, float *y)
 {
-    const float d = half_at(b);
-    for (int j = 0; j < 8; j++) {
-        const int low = b[4 + j / 2] >> (j % 2 * 4) & 15, high = b[2 + j / 4] >> (j % 4 * 2) & 3;
-        looked_up(b + 8 + 16 * j, d * (float)((low | high << 4) - 32), iq4_values, y + 32 * j);
-    }
+    for (unsigned j = 0; j < 8; j++)
+        looked_up(b + 8 + 16 * j, half_at(b) * (float)iq4_xs_scale(b, j), iq4_values, y + 32 * j);
 }
 
 /* Ternary digits, less one. In bytes of TQ1_0 there are five: b * 3^n * 3 / 256 is the n'th, where b * 3^n loses what is

@@ -169,14 +169,6 @@ signed_six_bits(const unsigned char *s, size_t j)
     return (unsigned char)((low | high << 4) - 32);
 }
 
-/* Scale j (0..7) of IQ4_XS: four bits in a half of byte 4 + j / 2, two above them in bytes 2 and 3; less 32. */
-static unsigned char
-scale_of_iq4_xs(const unsigned char *b, size_t j)
-{
-    const int low = b[4 + j / 2] >> (j % 2 * 4) & 15, high = b[2 + j / 4] >> (j % 4 * 2) & 3;
-    return (unsigned char)((low | high << 4) - 32);
-}
-
 static void
 place_grid_scales(enum weight_type type, const struct grid_block *g, size_t lane, unsigned char *to)
 {
@@ -227,7 +219,7 @@ place_scales(enum weight_type type, const unsigned char *b, size_t lane, unsigne
     case WEIGHT_IQ4_XS:
         place_half(b, lane, to);
         for (size_t j = 0; j < 8; j++)
-            bytes[j * Q8_GROUP] = scale_of_iq4_xs(b, j);
+            bytes[j * Q8_GROUP] = (unsigned char)iq4_xs_scale(b, (unsigned)j);
         break;
     case WEIGHT_TQ1_0: place_half(b + 52, lane, to); break;
     case WEIGHT_TQ2_0: place_half(b + 64, lane, to); break;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cuda/pack_bytes.h"
 #include "kernels/cuda/pack_pairs.h"
 #include "kernels/half.h"
 #include "kernels/planted.h"
@@ -25,7 +26,7 @@ pack_type(enum weight_type type, bool exact)
     case WEIGHT_Q4_0:
     case WEIGHT_Q4_K:
     case WEIGHT_Q6_K: return type;
-    default: return WEIGHT_F16;
+    default: return packs_as_bytes(type) ? WEIGHT_Q8_0 : WEIGHT_F16;
     }
 }
 
@@ -84,7 +85,7 @@ pack_gate_up(struct packing *p, const struct tensor *gate, const struct tensor *
     pack_plain(p, gate, exact);
     p->parts[p->n_parts++] = up;
     p->rows = 2 * ffn;
-    if (gate->type != up->type && !exact) /* one matrix has one type */
+    if (pack_type(up->type, exact) != p->type) /* one matrix has one type */
         p->type = WEIGHT_F16;
     if (exact) {
         p->strips = p->rows / STRIP + (p->rows % STRIP != 0);
@@ -185,7 +186,15 @@ pack_row(const struct packing *p, uint32_t packed, const struct scratch *scratch
         places[k] = p->type == WEIGHT_Q8_0 ? unit_place(r, k) : unit_place_16(r, k);
     switch (p->type) {
     case WEIGHT_F32: tensor_row(t, row, (float *)(void *)quants + (size_t)r * p->cols); break;
-    case WEIGHT_Q8_0: spread_bytes(p, r, places, file_row(t, row, scratch), quants, (uint16_t *)(void *)scales); break;
+    case WEIGHT_Q8_0: {
+        const unsigned char *from = file_row(t, row, scratch);
+        if (t->type != WEIGHT_Q8_0) {
+            row_as_bytes(t->type, from, p->cols, scratch->file);
+            from = scratch->file;
+        }
+        spread_bytes(p, r, places, from, quants, (uint16_t *)(void *)scales);
+        break;
+    }
     default:
         if (t->type == p->type) {
             memcpy(scratch->halves, file_row(t, row, scratch), p->cols * sizeof *scratch->halves);

@@ -127,7 +127,7 @@ upload_matrix(struct upload *u, const struct packing *p, struct dev_matrix *out,
                                .units = p->units};
     for (uint32_t i = 0; i < p->n_parts; i++)
         if (p->parts[i]->type != p->type)
-            u->converted |= 1u << p->parts[i]->type;
+            *(p->type == WEIGHT_Q8_0 ? &u->to_bytes : &u->to_halves) |= 1u << p->parts[i]->type;
     if (is_planted(p))
         return plant(u, p, out, err);
     const size_t fits = u->room / (quant + scale); /* at least one */

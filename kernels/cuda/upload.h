@@ -12,7 +12,7 @@ struct upload {
     size_t strip;          /* the largest of them all */
     progress_fn progress;
     void *user;
-    uint32_t converted; /* bit t: a tensor of type t became another */
+    uint32_t to_halves, to_bytes; /* bit t: a tensor of type t became F16, Q8_0 */
 
     cudaStream_t stream;
     struct upload_half {

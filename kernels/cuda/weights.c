@@ -271,15 +271,15 @@ load_all(struct upload *u, struct weights *w, const struct model_desc *d, struct
 
 /* "Q5_K, Q4_1 held as F16": what describe() adds. */
 static void
-remark_converted(struct backend *b, uint32_t converted)
+remark_converted(struct backend *b, uint32_t converted, enum weight_type to)
 {
     char text[96];
     size_t n = 0;
     for (enum weight_type t = 0; t < WEIGHT_TYPES; t++)
-        if (converted >> t & 1u)
+        if (converted >> t & 1u && n + 24 < sizeof text)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n > 0 ? ", " : "", tensor_type_name(t));
     if (n > 0 && !b->exact) {
-        snprintf(text + n, sizeof text - n, " held as F16");
+        snprintf(text + n, sizeof text - n, " held as %s", tensor_type_name(to));
         device_remark(b, text);
     }
 }
@@ -348,7 +348,8 @@ cuda_weights_load(struct backend *b, const struct model_desc *d, progress_fn pro
         cuda_weights_unload(w);
         return false;
     }
-    remark_converted(b, u.converted);
+    remark_converted(b, u.to_bytes, WEIGHT_Q8_0);
+    remark_converted(b, u.to_halves, WEIGHT_F16);
     *out = w;
     return true;
 }

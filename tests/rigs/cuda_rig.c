@@ -80,6 +80,7 @@ const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
     RIG_SHAPE(3, 40, 4, 1, 10, 48, 33, .type = WEIGHT_F16, .lacks = LAYER_GATED, .positions = RIG_NODES, .every = 1,
               .layer_form = {.rope = LAYER_ROPE_NONE}, .xielu = {0.8f, 1.1f, 0.4f, -1e-6f},
               .form = {.activation = ACT_XIELU, .growth = 0.4f, .growth_every = 4}),
+    RIG_SHAPE(1, 256, 2, 1, 64, 256, 40, .type = WEIGHT_MXFP4, .second = WEIGHT_IQ2_S),
 };
 
 void

@@ -19,7 +19,7 @@ bool cuda_is_emulated(void);
 
 /* Small models of the types that a device holds, and some that it does not; then of forms that are not Llama's. */
 #define CUDA_PLAIN_SHAPES 9
-#define CUDA_SHAPES       15
+#define CUDA_SHAPES       16
 extern const struct naive_shape cuda_shapes[CUDA_SHAPES];
 
 void cuda_rig_open(struct rig *, size_t shape, bool exact, uint64_t seed);

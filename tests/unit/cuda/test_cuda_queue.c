@@ -182,6 +182,7 @@ test_types_that_the_device_does_not_hold_are_named(void **state)
                  {1, false, NULL},
                  {0, true, NULL},
                  {4, false, "Q5_1 held as F16"},
+                 {CUDA_SHAPES - 1, false, "MXFP4 held as Q8_0, IQ2_S held as F16"},
                  {6, false, NULL},
                  {7, false, NULL},
                  {8, false, NULL}};
