@@ -149,7 +149,7 @@ const struct option_row option_rows[] = {
         .more =
             "A is from 0.3 to 0.97: the layers after K change little of what is said. For measuring what speculation "
             "gains at real sizes; what is written is not language. Types: 'f32', 'f16', 'bf16', 'q8_0' (the default)."),
-    LIST("lora", 0, "FILE[:SCALE]", GENERATES | COMMAND_INFO, lora,
+    LIST("lora", 0, "FILE[:SCALE]", GENERATES | COMMAND_INFO | TRAINS, lora,
          "an adapter (LoRA) that is merged into the model when it is loaded", .repeats = true, .takes = TAKES_FILE,
          .more =
              "A folder as PEFT writes it, the safetensors file in it, or a GGUF file, whatever the model's own format. "

@@ -20,6 +20,8 @@ train_heads(const struct options *o, struct err *err)
     struct job j = {.options = o, .start_us = clock_us()};
     const struct engine_options engine = {.model_path = o->model != NULL ? o->model : bundled_model_path(),
                                           .backend = o->backend,
+                                          .lora = o->lora.at,
+                                          .n_lora = o->lora.n,
                                           .backend_options = o->backend_options};
     const bool ok = engine_open(&j.engine, &engine, NULL, NULL, err) && train_job_open(&j, err) && train_loop(&j, err);
     if (ok)

@@ -11,6 +11,8 @@ train_engine(const struct options *o, unsigned needs, struct engine **engine, st
     static const char *const what[HELPERS] = {"which model drafts", "which model is asked about drafts"};
     const struct engine_options options = {.model_path = o->model != NULL ? o->model : bundled_model_path(),
                                            .backend = o->backend,
+                                           .lora = o->lora.at,
+                                           .n_lora = o->lora.n,
                                            .backend_options = o->backend_options,
                                            .heads = "none",
                                            .helpers = {o->helpers[HELPER_DRAFT], o->helpers[HELPER_COMPANION]},

@@ -267,7 +267,7 @@ hf_folder_open(struct hf_folder **out, const char *path, bool weights, struct er
         return false;
     bool ok = read_object(&f->config, f->path, "config.json", LARGEST_CONFIG, err);
     if (ok && f->config == NULL && exists_in(f->path, "adapter_config.json"))
-        ok = err_set(err, ERR_WORK, "%s: holds an adapter (LoRA) and no model; merge it into its model and give that",
+        ok = err_set(err, ERR_WORK, "%s: holds an adapter (LoRA) and no model; give its model, and this with --lora",
                      path);
     if (ok && f->config == NULL)
         ok = err_set(err, ERR_WORK, "%s: is a folder without config.json; give a .gguf file or a Hugging Face folder",

@@ -165,7 +165,7 @@ read_gguf(struct model *m, const struct model_options *options, struct err *err)
     if (!gguf_get_string(g, "general.type", &kind, err))
         return false;
     if (slice_is(kind, "adapter"))
-        return err_set(err, ERR_WORK, "%s: is an adapter (LoRA), and no model; merge it into its model and give that",
+        return err_set(err, ERR_WORK, "%s: is an adapter (LoRA), and no model; give its model, and this with --lora",
                        m->path);
     const struct arch *known = arch_of_gguf(m->path, arch, err);
     if (known == NULL)
