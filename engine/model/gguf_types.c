@@ -13,8 +13,9 @@ static const uint32_t weight_types[WEIGHT_TYPES] = {
 
 /* Those that this program does not compute with, so that a file that holds them can still be checked and described. */
 static const struct gguf_type_size others[] = {
-    [9] = {"Q8_1", 32, 36}, [15] = {"Q8_K", 256, 292}, [24] = {"I8", 1, 1},  [25] = {"I16", 1, 2},
-    [26] = {"I32", 1, 4},   [27] = {"I64", 1, 8},      [28] = {"F64", 1, 8},
+    [9] = {"Q8_1", 32, 36},   [15] = {"Q8_K", 256, 292}, [24] = {"I8", 1, 1},  [25] = {"I16", 1, 2},
+    [26] = {"I32", 1, 4},     [27] = {"I64", 1, 8},      [28] = {"F64", 1, 8}, [40] = {"NVFP4", 64, 36},
+    [41] = {"Q1_0", 128, 18}, [42] = {"Q2_0", 64, 18},
 };
 
 /* Unknown types get a name too: a table, so that the string is nobody's to free. */

@@ -148,6 +148,7 @@ test_unsupported_types_are_named(void **state)
     } cases[] = {
         {9, "tensor 'blk.1.attn_q.weight' is of type Q8_1, which is not supported; F32, F16, BF16, Q8_0, Q4_0 to"},
         {24, "of type I8"},
+        {40, "of type NVFP4"},
         {77, "of type an unknown type"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
