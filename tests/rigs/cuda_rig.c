@@ -54,8 +54,10 @@ const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
     RIG_SHAPE(2, 256, 4, 2, 64, 512, 90, .rope = ROPE_HALVES, .type = WEIGHT_Q4_K, .second = WEIGHT_Q6_K,
               .optional = LAYER_QKV_BIAS),
     RIG_SHAPE(1, 256, 4, 4, 64, 256, 50, .type = WEIGHT_Q6_K),
-    /* Gemma 3's with Gemma 2's caps, OLMo 2's, Phi-2's with Cohere 2's layers, Granite's with biases, Hunyuan's with
-     * centred norms, Apertus's with GPT-2's positions and Ministral 3's queries */
+    /* OLMo 2's, Gemma 3's with Gemma 2's caps, Granite's with biases, Phi-2's with Cohere 2's layers, Hunyuan's with centred
+     * norms, Apertus's with GPT-2's positions and Ministral 3's queries */
+    RIG_SHAPE(2, 50, 20, 4, 6, 42, 61, .type = WEIGHT_F16, .optional = LAYER_QK_NORM | LAYER_POST_NORMS,
+              .lacks = LAYER_PRE_NORMS, .form = {.whole_norms = true}),
     RIG_SHAPE(3, 64, 4, 2, 16, 64, 60, .type = WEIGHT_Q8_0, .rope = ROPE_HALVES,
               .optional = LAYER_QK_NORM | LAYER_POST_NORMS, .window = 3, .every = 2,
               .layer_form = {.rope = LAYER_ROPE_LOCAL, .sees_all = true},
@@ -65,16 +67,14 @@ const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
                        .attention_cap = 2,
                        .logit_cap = 3,
                        .local_base = 100}),
-    RIG_SHAPE(2, 50, 20, 4, 6, 42, 61, .type = WEIGHT_F16, .optional = LAYER_QK_NORM | LAYER_POST_NORMS,
-              .lacks = LAYER_PRE_NORMS, .form = {.whole_norms = true}),
+    RIG_SHAPE(2, 48, 6, 2, 6, 50, 70, .type = WEIGHT_BF16,
+              .optional = LAYER_QKV_BIAS | 1u << LAYER_BO | LAYER_MLP_BIAS | 1u << LAYER_BGATE,
+              .form = {.embedding_scale = 12, .residual_scale = 0.3f, .logit_scale = 0.2f, .attention_scale = 0.1f}),
     RIG_SHAPE(3, 40, 4, 2, 16, 44, 90, .type = WEIGHT_F16, .rope = ROPE_HALVES, .rope_dims = 8,
               .lacks = 1u << LAYER_FFN_NORM | LAYER_GATED,
               .optional = LAYER_QKV_BIAS | 1u << LAYER_BO | LAYER_MLP_BIAS | 1u << LAYER_ATTN_NORM_B,
               .end_biases = true, .window = 4, .every = 1, .layer_form = {.rope = LAYER_ROPE_NONE, .sees_all = true},
               .form = {.activation = ACT_GELU, .centred = true, .parallel = true, .logit_scale = 0.25f}),
-    RIG_SHAPE(2, 48, 6, 2, 6, 50, 70, .type = WEIGHT_BF16,
-              .optional = LAYER_QKV_BIAS | 1u << LAYER_BO | LAYER_MLP_BIAS | 1u << LAYER_BGATE,
-              .form = {.embedding_scale = 12, .residual_scale = 0.3f, .logit_scale = 0.2f, .attention_scale = 0.1f}),
     RIG_SHAPE(2, 40, 4, 2, 10, 48, 33, .optional = LAYER_QK_NORM | LAYER_NORM_BIAS, .lacks = LAYER_GATED,
               .form = {.activation = ACT_RELU_SQUARED, .centred = true, .late_norms = true, .rope_gain = 1.2f}),
     RIG_SHAPE(3, 40, 4, 1, 10, 48, 33, .type = WEIGHT_F16, .lacks = LAYER_GATED, .positions = RIG_NODES, .every = 1,

@@ -240,15 +240,27 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
 }
 
 void
+naive_final_norm(const struct naive_model *m, const double *hidden, double *out)
+{
+    norm(&m->desc, &m->final_norm, &m->final_norm_bias, hidden, out);
+}
+
+void
+naive_shape_logits(const struct naive_model *m, double *logits)
+{
+    add_bias(&m->head_bias, logits);
+    for (uint32_t i = 0; i < m->desc.vocab; i++)
+        logits[i] = capped((double)m->desc.form.logit_cap, logits[i] * (double)form_factor(m->desc.form.logit_scale));
+}
+
+void
 naive_logits(const struct naive_model *m, const double *hidden, double *out)
 {
     double *x = calloc(m->desc.width, sizeof *x);
     if (x == NULL)
         return;
-    norm(&m->desc, &m->final_norm, &m->final_norm_bias, hidden, x);
+    naive_final_norm(m, hidden, x);
     multiply(m, &m->head, x, out);
-    add_bias(&m->head_bias, out);
-    for (uint32_t i = 0; i < m->desc.vocab; i++)
-        out[i] = capped((double)m->desc.form.logit_cap, out[i] * (double)form_factor(m->desc.form.logit_scale));
+    naive_shape_logits(m, out);
     free(x);
 }

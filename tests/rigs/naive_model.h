@@ -44,5 +44,8 @@ void naive_model_in_halves(struct naive_model *);
 bool naive_hidden(const struct naive_model *, const struct naive_token *path, size_t n, uint32_t depth, double *out);
 /* Final norm and head on a hidden state (width): out (vocab). */
 void naive_logits(const struct naive_model *, const double *hidden, double *out);
+/* Its parts before and behind the head's product: the norm, out (width); bias, scale and cap of (vocab) logits. */
+void naive_final_norm(const struct naive_model *, const double *hidden, double *out);
+void naive_shape_logits(const struct naive_model *, double *logits);
 
 #endif

@@ -21,6 +21,8 @@ static uint64_t seed = 20261121;
 static const struct naive_shape shapes[] = {
     RIG_SHAPE(LAYERS, 40, 4, 2, 10, 50, 700, .type = WEIGHT_F32),
     RIG_SHAPE(LAYERS, 64, 4, 2, 16, 64, 530, .type = WEIGHT_Q8_0),
+    RIG_SHAPE(LAYERS, 40, 4, 2, 10, 48, 90, .type = WEIGHT_F16, .end_biases = true,
+              .form = {.centred = true, .logit_scale = 0.5f, .logit_cap = 3}),
 };
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
 
@@ -66,7 +68,7 @@ static void
 expected(struct rig *r, const struct heads *h, int node, uint32_t layer, enum head_choice head, double *p)
 {
     static float hidden[MOST_WIDTH];
-    double x[MOST_WIDTH], squares = 0, most = -INFINITY, sum = 0;
+    double x[MOST_WIDTH], y[MOST_WIDTH], most = -INFINITY, sum = 0;
     const uint32_t width = r->desc->width, vocab = r->desc->vocab;
     const bool trained = head == USE_TRAINED;
     rig_hidden(r, node, layer, hidden);
@@ -78,15 +80,13 @@ expected(struct rig *r, const struct heads *h, int node, uint32_t layer, enum he
             x[i] += (double)h->a[i * width + k] * (double)hidden[k];
     }
     if (trained && layer == 3) {
-        for (uint32_t i = 0; i < width; i++)
-            squares += x[i] * x[i];
-        const double inverse = 1 / sqrt(squares / width + (double)r->desc->rms_eps);
+        naive_final_norm(r->model, x, y);
         for (uint32_t v = 0; v < vocab; v++) {
             p[v] = 0;
             for (uint32_t i = 0; i < width; i++)
-                p[v] += (double)h->weight[v * width + i] * x[i] * inverse *
-                        (double)((const float *)r->desc->final_norm.data)[i];
+                p[v] += (double)h->weight[v * width + i] * y[i];
         }
+        naive_shape_logits(r->model, p);
     } else {
         naive_logits(r->model, x, p);
     }
