@@ -47,8 +47,10 @@ struct finish_how {
     const float *bias; /* NULL: none */
     bool raw;          /* y * scale + bias * bias_scale, to be normed and added in a step of its own */
     float *logits, temperature;
-    bool near;         /* its rows are put down just before, by every block for itself, */
-    const float *norm; /* normed by this; NULL: as they are */
+    bool near,
+        near_first; /* its rows are put down by every block for itself: with the first weights under way; before, */
+                    /* where the norm is centred or there is none */
+    struct dev_norm norm;
     uint32_t norm_depth;
 };
 
@@ -96,7 +98,7 @@ struct sweep_shared {
     struct ahead ahead[2]; /* at this barrier, at the next one: they take turns */
     uint32_t between;      /* steps without a product since the last one that had one */
     float parts[WARP];
-    float near_parts[TILE][SWEEP_WARPS];
+    float near_parts[TILE][SWEEP_WARPS], near_sums[TILE][SWEEP_WARPS];
 };
 
 static __device__ __forceinline__ const struct row &

@@ -60,7 +60,7 @@ near_place(uint32_t units, uint32_t r, uint32_t k)
 static __device__ __forceinline__ bool
 rows_are_near(const struct dev_model &m, uint32_t n)
 {
-    return !m.exact && !m.form.centred && n <= TILE && n * near_stride(units_of(m.width)) * 16 <= NEAR_SHARED;
+    return !m.exact && n <= TILE && n * near_stride(units_of(m.width)) * 16 <= NEAR_SHARED;
 }
 
 /* ---- norm ---- */
@@ -156,7 +156,55 @@ put_near(const struct dev_model &m, const float *from, const float *weight, cons
         to[near_place(units, r, k)] = 0;
 }
 
-/* The same of a row that has no norm. */
+/* The same of centred norms, which take three parts: the warps' sums, of (SWEEP_WARPS), */
+static __device__ __forceinline__ void
+add_numbers(const struct dev_model &m, const float *from, float *sums)
+{
+    const uint32_t thread = thread_here();
+    float sum = 0;
+#pragma unroll 4
+    for (uint32_t k = thread; k < m.width; k += SWEEP_THREADS)
+        sum += from[k];
+    sum = warp_sum(sum);
+    if (thread % WARP == 0)
+        sums[thread / WARP] = sum;
+}
+
+static __device__ __forceinline__ float
+near_sum(const float *sums)
+{
+    const uint32_t lane = thread_here() % WARP;
+    return warp_sum(lane < SWEEP_WARPS ? sums[lane] : 0);
+}
+
+/* those of squares of deviations from the mean, */
+static __device__ __forceinline__ void
+add_deviations(const struct dev_model &m, const float *from, const float *sums, float *squares)
+{
+    const uint32_t thread = thread_here();
+    const float mean = near_sum(sums) / (float)m.width;
+    float own = 0;
+#pragma unroll 4
+    for (uint32_t k = thread; k < m.width; k += SWEEP_THREADS)
+        own = fmaf(from[k] - mean, from[k] - mean, own);
+    own = warp_sum(own);
+    if (thread % WARP == 0)
+        squares[thread / WARP] = own;
+}
+
+/* and the row. */
+static __device__ __forceinline__ void
+put_centred(const struct dev_model &m, const float *from, const struct dev_norm &norm, const float *sums,
+            const float *squares, uint16_t *to, uint32_t r)
+{
+    const uint32_t units = units_of(m.width);
+    const struct spread s = spread_of(m, near_sum(sums) / (float)m.width, near_sum(squares), m.width);
+#pragma unroll 4
+    for (uint32_t k = thread_here(); k < units * UNIT; k += SWEEP_THREADS)
+        to[near_place(units, r, k)] = k < m.width ? half_bits(normed(norm, s, from[k], k)) : 0;
+}
+
+/* A row that has no norm; from NULL: zeros. */
 static __device__ __forceinline__ void
 carry_near(const struct dev_model &m, const float *from, uint16_t *to, uint32_t r)
 {

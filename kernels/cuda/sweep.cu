@@ -87,6 +87,8 @@ do_products(struct sweep_shared *s, uint32_t turn)
                 prepare(s, part);
             __syncthreads();
         }
+        if (s->how.near_first)
+            norm_near_first(s);
         switch (s->product.matrices[0]->type) {
         case WEIGHT_F32:
             turn = multiply_exactly(s,

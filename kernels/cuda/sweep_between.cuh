@@ -126,29 +126,50 @@ norm_probe(struct sweep_shared *s)
                     s->a.store.until_normed, 0, s->parts);
 }
 
+/* The state of row i of the product that comes; NULL: it takes no part. */
+static __device__ __forceinline__ const float *
+near_state(struct sweep_shared *s, uint32_t i)
+{
+    if (s->how.kind == FINISH_LOGITS)
+        return probe_state(s);
+    return row_of(s, i).from < s->l ? hidden_of(s, row_of(s, i), s->how.norm_depth) : NULL;
+}
+
+/* norm_near() of centred norms, and where there is none: once in the kernel, not once for each kind of product. */
+static __device__ __forceinline__ void
+norm_near_first(struct sweep_shared *s)
+{
+    const bool norms = s->how.norm.weight != NULL;
+    uint16_t *const to = (uint16_t *)(s->work + NEAR_AT);
+    for (uint32_t i = 0; i < s->product.n && norms; i++)
+        if (near_state(s, i) != NULL)
+            add_numbers(s->model, near_state(s, i), s->near_sums[i]);
+    __syncthreads();
+    for (uint32_t i = 0; i < s->product.n && norms; i++)
+        if (near_state(s, i) != NULL)
+            add_deviations(s->model, near_state(s, i), s->near_sums[i], s->near_parts[i]);
+    __syncthreads();
+    for (uint32_t i = 0; i < s->product.n; i++) {
+        const float *const state = near_state(s, i);
+        if (norms && state != NULL)
+            put_centred(s->model, state, s->how.norm, s->near_sums[i], s->near_parts[i], to, i);
+        else
+            carry_near(s->model, state, to, i);
+    }
+    __syncthreads();
+}
+
 /* The rows of the product that comes, normed into this block's shared memory; rows that take no part are zero there. */
 static __device__ __forceinline__ void
 norm_near(struct sweep_shared *s)
 {
-    const struct finish_how &how = s->how;
     uint16_t *const to = (uint16_t *)(s->work + NEAR_AT);
-    const auto state = [&](uint32_t i) -> const float * {
-        if (how.kind == FINISH_LOGITS)
-            return probe_state(s);
-        return row_of(s, i).from < s->l ? hidden_of(s, row_of(s, i), how.norm_depth) : NULL;
-    };
-    if (how.norm == NULL) {
-        for (uint32_t i = 0; i < s->product.n; i++)
-            carry_near(s->model, state(i), to, i);
-        __syncthreads();
-        return;
-    }
     for (uint32_t i = 0; i < s->product.n; i++)
-        if (state(i) != NULL)
-            add_squares(s->model, state(i), s->near_parts[i]);
+        if (near_state(s, i) != NULL)
+            add_squares(s->model, near_state(s, i), s->near_parts[i]);
     __syncthreads();
     for (uint32_t i = 0; i < s->product.n; i++)
-        put_near(s->model, state(i), how.norm, s->near_parts[i], to, i);
+        put_near(s->model, near_state(s, i), s->how.norm.weight, s->near_parts[i], to, i);
     __syncthreads();
 }
 

@@ -75,6 +75,15 @@ prepare_stream(struct sweep_shared *s, uint32_t from, const float *bias, bool po
     how->scale = scale * how->bias_scale;
 }
 
+static __device__ __forceinline__ void
+prepare_near(struct sweep_shared *s, bool near, const struct dev_norm &norm)
+{
+    const bool by_squares = !s->model.form.centred && norm.weight != NULL;
+    s->how.near = near && by_squares;
+    s->how.near_first = near && !by_squares;
+    s->how.norm = norm;
+}
+
 /* Puts the product of step s->step, and what becomes of it, where all threads see it; by one thread. */
 static __device__ __forceinline__ void
 prepare(struct sweep_shared *s, uint32_t part)
@@ -82,20 +91,17 @@ prepare(struct sweep_shared *s, uint32_t part)
     const struct dev_layer &d = layer_here(s);
     struct finish_how *how = &s->how;
     how->matrix = part;
-    how->near = false;
-    how->norm = NULL;
+    how->near = how->near_first = false;
     how->norm_depth = s->l - 1;
     s->product = product_at(s, {s->l, s->step}, part);
     switch (s->step) {
     case QKV:
         how->kind = FINISH_QKV;
-        how->near = s->near && part == 0;
-        how->norm = d.attn_norm;
+        prepare_near(s, s->near && part == 0, {d.attn_norm, d.attn_norm_b});
         break;
     case GATE_UP:
         how->kind = is_silu_gated(s, d) ? FINISH_GATED : FINISH_ACTIVATED;
-        how->near = s->near;
-        how->norm = mlp_norm(s, d).weight;
+        prepare_near(s, s->near, mlp_norm(s, d));
         how->norm_depth = mlp_depth(s);
         break;
     case OUT: prepare_stream(s, s->l - 1, d.bo, s->does.posts_attention, 1); break;
@@ -107,8 +113,7 @@ prepare(struct sweep_shared *s, uint32_t part)
         how->kind = FINISH_LOGITS;
         how->logits = s->a.store.until_logits + (size_t)s->n_probes * s->model.vocab;
         how->temperature = s->a.until.temperature[s->l];
-        how->near = s->does.probes_near;
-        how->norm = s->model.final_norm.weight;
+        prepare_near(s, s->does.probes_near, s->model.final_norm);
     }
 }
 
