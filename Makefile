@@ -40,6 +40,8 @@ endif
 # libFuzzer where the compiler has it (make fuzz CC=clang). The library counts its edges then, or libFuzzer is blind.
 HAS_LIBFUZZER := $(shell printf 'int LLVMFuzzerTestOneInput(const unsigned char*d,unsigned long n){return n>9&&d[0]>0?0:0;}' 2>/dev/null \
 	| $(CC) -x c - -fsanitize=fuzzer -o /dev/null 2>/dev/null && echo yes)
+# No parser is among the CPU's kernels, and sanitizers take minutes over them.
+$(if $(FUZZER),$(eval $(BUILD)/obj/kernels/cpu/%.o: ITS_FLAGS = -fno-sanitize=all -O1))
 ifneq ($(and $(FUZZER),$(HAS_LIBFUZZER)),)
   BASE   += -fsanitize=fuzzer-no-link
   LDLIBS += -fsanitize=fuzzer-no-link
@@ -303,7 +305,8 @@ $(BUILD)/obj/tests/fuzz/%.o: tests/fuzz/%.c | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(BASE) $(CFLAGS) -MMD -MP -c $< -o $@
-$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/driver.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
+FUZZ_HELP := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tests/fuzz/mutate*.c)) tests/fuzz/app_rig.c)
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/driver.o $(FUZZ_HELP) $(BUILD)/libtests.a $(BUILD)/libspecscope.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(if $(and $(HAS_LIBFUZZER),$(FUZZER)),$(CC) $(OPENMP) -o $@ $(filter-out %/driver.o,$^) $(LDLIBS) -fsanitize=fuzzer,$(CC) $(OPENMP) -o $@ $^ $(LDLIBS))

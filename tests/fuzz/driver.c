@@ -7,8 +7,10 @@
 #include <time.h>
 
 #include "kernels/rng.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#pragma weak LLVMFuzzerCustomMutator /* not all targets have one */
 
 #define INPUT_MOST ((size_t)1 << 20)
 
@@ -75,6 +77,30 @@ edit(uint8_t *d, size_t n, const struct input *other, uint64_t *rng)
     }
 }
 
+/* As libFuzzer has it, without a place for a state. */
+size_t
+LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
+{
+    static uint64_t random = 1;
+    const struct input none = {NULL, 0};
+    return size < max_size ? edit(data, size, &none, &random) : size;
+}
+
+/* Every second time a target's own mutations. */
+static size_t
+mutate(uint8_t *work, size_t n, const struct input *inputs, size_t n_inputs, uint64_t *rng)
+{
+    const size_t edits = 1 + below(rng, 8);
+    if (LLVMFuzzerCustomMutator != NULL && below(rng, 2) == 0) {
+        for (size_t k = 0; k < edits; k++)
+            n = LLVMFuzzerCustomMutator(work, n, INPUT_MOST, (unsigned)splitmix64(rng));
+        return n;
+    }
+    for (size_t k = 0; k < edits; k++)
+        n = edit(work, n, &inputs[below(rng, n_inputs)], rng);
+    return n;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -105,9 +131,7 @@ main(int argc, char **argv)
     for (; work != NULL && n_inputs > 0 && done < mutations && (seconds == 0 || time(NULL) < end); done++) {
         const struct input *in = &inputs[below(&rng, n_inputs)];
         memcpy(work, in->data, in->size);
-        size_t n = in->size, edits = 1 + below(&rng, 8);
-        for (size_t k = 0; k < edits; k++)
-            n = edit(work, n, &inputs[below(&rng, n_inputs)], &rng);
+        const size_t n = mutate(work, in->size, inputs, n_inputs, &rng);
         uint8_t *exact = malloc(n > 0 ? n : 1); /* so that a sanitizer sees a read past the end */
         if (exact == NULL)
             break;

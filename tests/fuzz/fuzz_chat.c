@@ -5,6 +5,7 @@
 
 #include "engine/chat/chat.h"
 #include "tests/fuzz/must.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
@@ -48,4 +49,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(text[1]);
     chat_close(chat);
     return 0;
+}
+
+size_t
+LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    return mutate_lines(data, size, max_size, seed);
 }

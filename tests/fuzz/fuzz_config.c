@@ -1,5 +1,6 @@
 /* The config file: any bytes become options that can be used, or are refused in one line. */
 #include "cli/options/options.h"
+#include "tests/fuzz/mutate.h"
 
 #include <string.h>
 
@@ -45,4 +46,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_as(COMMAND_RUN, json, size);
     read_as(COMMAND_BENCH, json, size);
     return 0;
+}
+
+size_t
+LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    return mutate_json(data, size, max_size, seed);
 }

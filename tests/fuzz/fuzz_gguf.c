@@ -9,6 +9,7 @@
 #include "engine/planted/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tests/fuzz/must.h"
+#include "tests/fuzz/mutate.h"
 #include "tests/golden/tinymodel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
@@ -89,4 +90,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     use_file(bytes, len, (const char *)data + used, size - used);
     free(bytes);
     return 0;
+}
+
+size_t
+LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    return mutate_gguf(data, size, max_size, seed);
 }

@@ -9,6 +9,7 @@
 #include "engine/model/hf_folder.h"
 #include "engine/planted/model_open.h"
 #include "tests/fuzz/must.h"
+#include "tests/fuzz/mutate.h"
 #include "tests/rigs/tiny_folder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
@@ -56,4 +57,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     model_close(m);
     free(bytes);
     return 0;
+}
+
+size_t
+LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    return mutate_json_part(data, size, max_size, seed, 1);
 }

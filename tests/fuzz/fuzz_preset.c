@@ -1,5 +1,6 @@
 /* Presets are files that others may have written: any bytes are refused in one line, or are words that fit. */
 #include "engine/events/preset.h"
+#include "tests/fuzz/mutate.h"
 
 #include <string.h>
 
@@ -33,4 +34,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             __builtin_trap();
     }
     return 0;
+}
+
+size_t
+LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    return mutate_json(data, size, max_size, seed);
 }

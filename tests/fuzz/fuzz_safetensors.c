@@ -7,6 +7,7 @@
 #include "engine/model/safetensors.h"
 #include "tests/fuzz/header_file.h"
 #include "tests/fuzz/must.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
@@ -39,4 +40,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     try_as_file(data, size, DATA_BYTES, use_file);
     return 0;
+}
+
+size_t
+LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    return mutate_json(data, size, max_size, seed);
 }

@@ -1,4 +1,5 @@
 /* Scripts: any bytes are refused with file and line, or give lines that are safe to run, split, complete and show. */
+#include "tests/fuzz/mutate.h"
 #include "tui/app/command.h"
 #include "tui/app/script.h"
 #include "tui/terminal/input.h"
@@ -55,4 +56,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     script_close(&s);
     return 0;
+}
+
+size_t
+LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    return mutate_lines(data, size, max_size, seed);
 }

@@ -6,6 +6,7 @@
 
 #include "engine/model/sv_profile.h"
 #include "tests/fuzz/must.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
@@ -54,4 +55,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else
         MUST(err.kind != ERR_NONE && err.text[0] != '\0' && strpbrk(err.text, "\n\r\033") == NULL);
     return 0;
+}
+
+size_t
+LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    return mutate_json(data, size, max_size, seed);
 }

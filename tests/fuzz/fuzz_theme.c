@@ -1,4 +1,5 @@
 /* Themes are files from strangers: any bytes are refused in one line, or become a theme that can be used. */
+#include "tests/fuzz/mutate.h"
 #include "tui/terminal/theme.h"
 
 #include <string.h>
@@ -24,4 +25,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (t.role[i].fg > 0xffffff || t.role[i].bg > 0xffffff || t.role[i].fg < -1 || t.role[i].bg < -1)
             __builtin_trap();
     return 0;
+}
+
+size_t
+LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    return mutate_json(data, size, max_size, seed);
 }

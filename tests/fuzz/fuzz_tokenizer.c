@@ -5,6 +5,7 @@
 
 #include "engine/tokenizer/tokenizer.h"
 #include "tests/fuzz/must.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
@@ -60,4 +61,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     use_templates(t);
     tokenizer_close(t);
     return 0;
+}
+
+size_t
+LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    return mutate_json_part(data, size, max_size, seed, 0);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine/base/file_replace.h"
+#include "tests/fuzz/mutate.h"
 #include "traces/reader.h"
 #include "traces/run_json.h"
 #include "traces/schema.h"
@@ -336,4 +337,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     check_pair(the_base->path);
     put(the_base, file, the_base->text[file], strlen(the_base->text[file]));
     return 0;
+}
+
+size_t
+LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    if (size <= 2 || data[1] % 2 != 0 || seed % 8 == 0)
+        return LLVMFuzzerMutate(data, size, max_size);
+    return 2 + (data[0] % FILES < TABLES ? mutate_lines : mutate_json)(data + 2, size - 2, max_size - 2, seed / 8);
 }

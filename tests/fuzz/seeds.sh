@@ -26,6 +26,28 @@ for target in "$here"/fuzz_*.c; do
     fuzz_config) printf '{"policy": "layerskip", "set": ["gamma=6"], "temp": 0.5, "ignore-eos": true}' >"$OUT/$name/config.json"
         printf '{"policy": ["del", "dv"], "set": ["omega=0.9", "length=tpl"], "repeat": 2, "steps": true}' >"$OUT/$name/bench.json"
         printf '{"theme": "mono", "seed": "18446744073709551615", "probe": "all", "top-p": 0.9, "trace": "/tmp/x", "pace": 0}' >"$OUT/$name/scope.json" ;;
+    fuzz_words)
+        n=0
+        for text in '\000tau=0.3:0.9:0.1' '\001confidence 0.3' '\001text wall' '\001round 40' '\002 0.5' '\002dynamic' '\003layerskip exit_layer=4 head=lens' \
+            '\004TinyLlama-1.1B:q8_0,6,0.75' '\005swift 2\n' '\006200M' '\006tau=0.5' '\006POLICY=3' '\007<0;12;7M' '\0071+r524742=38' '\007?1;2;4c' '\010S-Left'; do
+            n=$((n + 1))
+            printf "$text" >"$OUT/$name/$n"
+        done ;;
+    fuzz_files)
+        { printf '\000'; head -n 3 "$here/../../models/prompts.jsonl"; } >"$OUT/$name/prompts"
+        printf '\001once\\nupon\na time\\\\\n' >"$OUT/$name/history"
+        for table in one two three; do { printf '\002'; cat "$here/../golden/figures/$table.csv"; } >"$OUT/$name/$table"; done
+        printf '\003drafts 5\n' >"$OUT/$name/partial"
+        { printf '\004'; cat "$here/../golden/models/mistral/model.safetensors.index.json"; } >"$OUT/$name/index" ;;
+    fuzz_keys)
+        printf '\030\120 n.vgwl]\033[A\033[<0;12;7M\033[<0;12;7m' >"$OUT/$name/keys"
+        printf '\130\120:goto 3\r:zoom\rv\t?\033q' >"$OUT/$name/commands"
+        printf '\250\120p\033[200~pasted\ntext\033[201~\033\376\020\100n' >"$OUT/$name/paste" ;;
+    fuzz_commands)
+        printf 'A:set exit_layer 2\nstep 2\nset temperature 0.5\npolicy specbound\nundo\nresume\nextend 4\n' >"$OUT/$name/turns"
+        printf '\006:versus layerskip exit_layer=1\nstep\nsequence 1\nset gamma 3\nbaseline\nversus off\n' >"$OUT/$name/versus"
+        printf '\011sweep tau=0.3:0.9:0.3\nresume\nsweep stop\nwhat-if 5%%\nnote here\nkey x Enter\nuntil reject\nprobe off\nhead lens\n' >"$OUT/$name/sweep"
+        printf '\310step 3\nsequence next\nsearch a\nexport x\nplot series y.svg\nsave-screen z\npreset save q\nrestart\nprompt hello\n' >"$OUT/$name/batch" ;;
     fuzz_preset) printf '{"policy": "specbound", "set": ["tau=0.7", "d_max=5"], "head": "trained"}' >"$OUT/$name/quick.json" ;;
     fuzz_trace)
         printf '\000\001\000\010\000\001{"format": 1}' >"$OUT/$name/a"

@@ -9,7 +9,12 @@ status=0
 for target in tests/fuzz/fuzz_*.c; do
     name=$(basename "$target" .c)
     n=$((n + 1))
-    if timeout 60 "$BUILD/fuzz/$name" -mutate "${FUZZ_MUTATIONS:-20000}" -seed "${SPECSCOPE_SEED:-1}" "$SEEDS/$name"/* 2>&1; then
+    case $name in
+    fuzz_keys | fuzz_commands) usual=40 ;; # a whole app each
+    fuzz_files) usual=4000 ;;
+    *) usual=20000 ;;
+    esac
+    if timeout 60 "$BUILD/fuzz/$name" -mutate "${FUZZ_MUTATIONS:-$usual}" -seed "${SPECSCOPE_SEED:-1}" "$SEEDS/$name"/* 2>&1; then
         echo "ok $n - $name survives mutated inputs"
     else
         echo "not ok $n - $name survives mutated inputs"

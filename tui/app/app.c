@@ -1,4 +1,5 @@
 #include "engine/base/clock.h"
+#include "tui/app/app_turn.h"
 #include "tui/app/frame.h"
 #include "tui/app/keys.h"
 #include "tui/app/scripting.h"
@@ -188,30 +189,55 @@ go_on_by_itself(struct app *app)
     app->screen.dirty = app->screen.dirty || seconds != before;
 }
 
-static void
-loop(struct app *app)
+void
+app_turn(struct app *app, int patience)
 {
-    while (!app->quit) {
-        struct input in = terminal_read(&app->screen.terminal, patience_ms(app));
-        for (int i = 0; i < 256 && in.key != INPUT_NONE && !app->quit; i++) {
-            app_key(app, &in);
-            in = terminal_read(&app->screen.terminal, 0);
-        }
-        take_signals(app);
-        if (follow_events(&app->run, &app->panes.selection, &app->message))
-            app->screen.dirty = true;
-        if (!sweeping_now(&app->run.sweeping) && /* whose times are not to be disturbed */
-            foretell_step(&app->foretell, &app->run, flat_out(app)))
-            app->screen.dirty = true;
-        if (app->upcoming.by_itself)
-            go_on_by_itself(app);
-        if (script_running(&app->script) && !app->quit)
-            script_run(app);
-        if (app->options.quit_at_end && over(&app->run) && !script_running(&app->script))
-            app->quit = true;
-        if (app_changed(app) && clock_us() - app->screen.frame_us >= frame_interval_us(app))
-            draw_frame(app);
+    struct input in = terminal_read(&app->screen.terminal, patience);
+    for (int i = 0; i < 256 && in.key != INPUT_NONE && !app->quit; i++) {
+        app_key(app, &in);
+        in = terminal_read(&app->screen.terminal, 0);
     }
+    take_signals(app);
+    if (follow_events(&app->run, &app->panes.selection, &app->message))
+        app->screen.dirty = true;
+    if (!sweeping_now(&app->run.sweeping) && /* whose times are not to be disturbed */
+        foretell_step(&app->foretell, &app->run, flat_out(app)))
+        app->screen.dirty = true;
+    if (app->upcoming.by_itself)
+        go_on_by_itself(app);
+    if (script_running(&app->script) && !app->quit)
+        script_run(app);
+    if (app->options.quit_at_end && over(&app->run) && !script_running(&app->script))
+        app->quit = true;
+    if (app_changed(app) && clock_us() - app->screen.frame_us >= frame_interval_us(app))
+        draw_frame(app);
+}
+
+bool
+app_begin(struct app *app, const struct source *source, const struct app_options *options)
+{
+    memset(app, 0, sizeof *app);
+    app->options = *options;
+    app->verbs = app_verbs;
+    if (open_app(app, source, &app->failure))
+        return true;
+    app->exit_status = app->failure.kind == ERR_USAGE ? 2 : 1;
+    return false;
+}
+
+int
+app_end(struct app *app, struct err *err)
+{
+    if (app->exit_status == 0 && follow_live(&app->run) && session_failed(app->run.source->session, &app->failure))
+        app->exit_status = 1;
+    if (app->exit_status == 0 && app->failure.kind == ERR_NONE && app->run.starved.kind != ERR_NONE) {
+        app->failure = app->run.starved;
+        app->exit_status = 1;
+    }
+    close_app(app);
+    if (err != NULL)
+        *err = app->failure;
+    return app->exit_status;
 }
 
 int
@@ -222,22 +248,10 @@ app_run(const struct source *source, const struct app_options *options, struct e
         err_set(err, ERR_WORK, "out of memory");
         return 1;
     }
-    app->options = *options;
-    app->verbs = app_verbs;
-    if (open_app(app, source, &app->failure))
-        loop(app);
-    else
-        app->exit_status = app->failure.kind == ERR_USAGE ? 2 : 1;
-    if (app->exit_status == 0 && follow_live(&app->run) && session_failed(source->session, &app->failure))
-        app->exit_status = 1;
-    if (app->exit_status == 0 && app->failure.kind == ERR_NONE && app->run.starved.kind != ERR_NONE) {
-        app->failure = app->run.starved;
-        app->exit_status = 1;
-    }
-    close_app(app);
-    if (err != NULL)
-        *err = app->failure;
-    const int status = app->exit_status;
+    if (app_begin(app, source, options))
+        while (!app->quit)
+            app_turn(app, patience_ms(app));
+    const int status = app_end(app, err);
     free(app);
     return status;
 }

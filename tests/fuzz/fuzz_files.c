@@ -1,0 +1,165 @@
+/* Files that only paths lead to: lists of prompts, histories, tables of bench, the rest of an interrupted training, the index of a
+ * folder of weights. The first byte says which. Each is refused in one line, or what was read holds. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/base/files.h"
+#include "cli/train/train_partial.h"
+#include "engine/base/file_replace.h"
+#include "engine/model/hf_folder.h"
+#include "tests/fuzz/must.h"
+#include "tests/fuzz/mutate.h"
+#include "tui/app/prompt_editor.h"
+#include "tui/figures/bench_table.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+struct place {
+    char folder[64], file[96], index[128], config[96], partial[112];
+};
+
+static struct place place; /* the fuzzer's only entry has no place for it */
+
+static void
+remove_place(void)
+{
+    unlink(place.file);
+    unlink(place.index);
+    unlink(place.config);
+    unlink(place.partial);
+    rmdir(place.folder);
+}
+
+static void
+put(const char *path, const void *bytes, size_t n)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    MUST(fd >= 0 && (n == 0 || file_put(fd, bytes, n)));
+    close(fd);
+}
+
+static void
+make_place(void)
+{
+    snprintf(place.folder, sizeof place.folder, "%s/fuzz-files-XXXXXX",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    MUST(mkdtemp(place.folder) != NULL);
+    snprintf(place.file, sizeof place.file, "%s/file", place.folder);
+    snprintf(place.partial, sizeof place.partial, "%s.partial", place.file);
+    snprintf(place.index, sizeof place.index, "%s/model.safetensors.index.json", place.folder);
+    snprintf(place.config, sizeof place.config, "%s/config.json", place.folder);
+    put(place.config, "{\"model_type\": \"llama\"}", 23);
+    atexit(remove_place);
+}
+
+static void
+must_be_a_line(const struct err *err)
+{
+    MUST(err->kind != ERR_NONE && err->text[0] != '\0' && strpbrk(err->text, "\n\r\033") == NULL);
+}
+
+static void
+try_prompts(void)
+{
+    char **prompts;
+    size_t n;
+    struct err err = {0};
+    if (!prompts_read(place.file, &prompts, &n, &err)) {
+        must_be_a_line(&err);
+        return;
+    }
+    MUST(n > 0);
+    for (size_t i = 0; i < n; i++)
+        MUST(prompts[i] != NULL);
+    prompts_free(prompts, n);
+}
+
+static void
+try_history(void)
+{
+    struct history h;
+    struct err err = {0};
+    history_open(&h, place.file);
+    MUST(h.n >= 0 && h.n <= HISTORY_LINES);
+    for (int i = 0; i < h.n; i++)
+        MUST(h.line[i] != NULL && h.line[i][0] != '\0');
+    history_add(&h, "another\nline \\ with all");
+    MUST(history_close(&h, &err));
+}
+
+static void
+try_table(void)
+{
+    struct bench_table t;
+    struct err err = {0};
+    if (!bench_table_open(&t, place.file, &err)) {
+        must_be_a_line(&err);
+        return;
+    }
+    bench_table_column(&t, "tok_per_s");
+    bench_table_close(&t);
+}
+
+static bool
+take_record(void *user, const unsigned char *bytes, size_t n, struct err *err)
+{
+    volatile unsigned char touched = n > 0 ? bytes[n - 1] : 0;
+    (void)user, (void)err, (void)touched;
+    return true;
+}
+
+static void
+try_partial(const uint8_t *data, size_t size)
+{
+    struct train_settings settings = {.n = 0};
+    struct train_partial p = {.fd = -1};
+    struct err err = {0};
+    train_settings_add(&settings, "drafts %d", 5);
+    put(place.partial, data, size);
+    if (!train_partial_open(&p, place.file, &settings, take_record, NULL, &err))
+        must_be_a_line(&err);
+    train_partial_close(&p, true);
+}
+
+static void
+try_index(const uint8_t *data, size_t size)
+{
+    struct hf_folder *f;
+    struct err err = {0};
+    put(place.index, data, size);
+    if (hf_folder_open(&f, place.folder, true, &err)) /* one that names no file: none is there */
+        hf_folder_close(f);
+    else
+        must_be_a_line(&err);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (place.folder[0] == '\0')
+        make_place();
+    if (size < 1)
+        return 0;
+    const uint8_t kind = data[0] % 5;
+    if (kind < 3)
+        put(place.file, data + 1, size - 1);
+    switch (kind) {
+    case 0: try_prompts(); break;
+    case 1: try_history(); break;
+    case 2: try_table(); break;
+    case 3: try_partial(data + 1, size - 1); break;
+    default: try_index(data + 1, size - 1); break;
+    }
+    return 0;
+}
+
+size_t
+LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    if (size < 2 || seed % 8 == 0)
+        return LLVMFuzzerMutate(data, size, max_size);
+    return 1 + (data[0] % 5 == 4 ? mutate_json : mutate_lines)(data + 1, size - 1, max_size - 1, seed / 8);
+}

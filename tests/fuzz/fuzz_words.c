@@ -1,0 +1,197 @@
+/* Words that people and files say in a line: values of options and knobs, grids, spans of a sweep, what a run goes on until,
+ * second settings, planted models, what SWIFT's search left, reports of a terminal. The first byte says which; each is refused in
+ * one line, or means something that holds. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options/option_table.h"
+#include "engine/base/printable.h"
+#include "engine/events/knob_grid.h"
+#include "engine/events/sampling_knobs.h"
+#include "engine/events/until.h"
+#include "engine/events/versus_text.h"
+#include "engine/planted/planted.h"
+#include "policies/swift_search.h"
+#include "tests/fuzz/must.h"
+#include "tests/fuzz/mutate.h"
+#include "tui/terminal/report.h"
+#include "tui/terminal/text.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
+
+#define TEXT_MOST 600
+
+static void
+must_be_a_line(bool ok, const struct err *err)
+{
+    MUST(ok || (err->kind != ERR_NONE && err->text[0] != '\0' && strpbrk(err->text, "\n\r\033") == NULL));
+}
+
+static void
+try_axis(const char *text)
+{
+    static const struct knob knob = {"tau", "t", "", KNOB_REAL, 0, 1, 0.05, 0.5, NULL};
+    struct knob_axis axis;
+    struct err err = {0};
+    const bool ok = knob_axis_parse(&axis, text, "--grid", &err);
+    must_be_a_line(ok, &err);
+    if (!ok || !knob_axis_check(&axis, &knob, "p", "--grid", &err))
+        return;
+    const struct knob_axis *const one[] = {&axis};
+    const uint32_t n = knob_grid_points(one, 1);
+    MUST(n >= 1 && n <= KNOB_GRID_MOST);
+    for (uint32_t i = 0; i < n; i++) {
+        const double value = knob_axis_value(&axis, &knob, i);
+        MUST(value >= knob.min && value <= knob.max);
+    }
+}
+
+static void
+try_until(const char *text)
+{
+    struct until u, again;
+    struct err err = {0};
+    char out[UNTIL_TEXT_MOST + 16];
+    const bool ok = until_parse(text, &u, &err);
+    must_be_a_line(ok, &err);
+    if (!ok)
+        return;
+    until_print(&u, out, sizeof out);
+    MUST(until_parse(out, &again, &err) && again.kind == u.kind && again.round == u.round &&
+         strcmp(again.text, u.text) == 0);
+    until_ends_text(&u, text, strlen(text), strlen(text) / 2);
+}
+
+static void
+try_knobs(const char *text)
+{
+    static const char *const choices[] = {"on", "off", "perhaps"};
+    const struct knob knobs[] = {{"a", "", "", KNOB_REAL, -3, 7, 0.125, 0, NULL},
+                                 {"b", "", "", KNOB_INTEGER, 1, 64, 1, 4, NULL},
+                                 {"c", "", "", KNOB_CHOICE, 0, 2, 1, 0, choices}};
+    struct err err = {0};
+    for (size_t i = 0; i < 3 + SAMPLING_KNOBS; i++) {
+        const struct knob *k = i < 3 ? &knobs[i] : &sampling_knobs[i - 3];
+        double value, again;
+        char out[64];
+        const bool ok = knob_parse(k, text, &value, &err);
+        must_be_a_line(ok, &err);
+        if (!ok)
+            continue;
+        MUST(value >= k->min && value <= k->max);
+        knob_format(k, value, out, sizeof out);
+        MUST(knob_parse(k, out, &again, &err) && fabs(again - value) <= 1e-9 * fmax(1, fabs(value)));
+    }
+}
+
+static void
+try_versus(const char *text)
+{
+    static struct policy_info policies[] = {{.name = "layerskip",
+                                             .n_knobs = 2,
+                                             .knobs = {{"exit_layer", "E", "", KNOB_INTEGER, 1, 8, 1, 4, NULL},
+                                                       {"gamma", "", "", KNOB_INTEGER, 1, 32, 1, 5, NULL}}},
+                                            {.name = "ar"}};
+    const struct run_info info = {.n_policies = 2, .policies = policies};
+    double values[2 * POLICY_KNOBS] = {0};
+    MUST(versus_read(&info, text, values) <= info.n_policies);
+    for (int i = 0; i < 2; i++) /* 0: it was not named */
+        MUST(values[i] >= 0 && values[i] <= policies[0].knobs[i].max && values[POLICY_KNOBS + i] == 0);
+}
+
+static void
+try_planted(const char *text)
+{
+    struct planted_spec spec;
+    struct err err = {0};
+    const bool ok = planted_read_spec(text, &spec, &err);
+    must_be_a_line(ok, &err);
+    MUST(!ok || (spec.shape != NULL && spec.acceptance >= 0 && spec.acceptance <= 1));
+}
+
+static void
+try_search(const char *text)
+{
+    struct swift_search s;
+    struct err err = {0};
+    MUST(search_open(&s, 8, search_skipped(8, 0.45), 1));
+    const bool ok = search_load(&s, text, &err);
+    must_be_a_line(ok, &err);
+    if (ok) {
+        search_propose(&s, 25);
+        search_score(&s, 0.5);
+        char *saved = search_save(&s);
+        MUST(saved != NULL && search_load(&s, saved, &err));
+        free(saved);
+    }
+    search_close(&s);
+}
+
+/* Values of all options that read no file. */
+static void
+try_options(const char *text)
+{
+    static const char *const files[] = {"file", "tools", "chat-template", "preset"};
+    for (size_t i = 0; i < n_option_rows; i++) {
+        const struct option_row *row = &option_rows[i];
+        struct options o;
+        struct err err = {0};
+        bool reads = row->type == OPTION_SAY;
+        for (size_t k = 0; k < sizeof files / sizeof *files; k++)
+            reads = reads || strcmp(row->name, files[k]) == 0;
+        if (reads)
+            continue;
+        options_init(&o, COMMAND_RUN);
+        must_be_a_line(option_set(&o, row, text, &err), &err);
+        options_free(&o);
+    }
+}
+
+static void
+try_report(const char *text)
+{
+    struct report r = {0};
+    for (int kind = REPORT_NONE + 1; kind <= REPORT_ATTRIBUTES; kind++) {
+        report_begin(&r, (enum report_kind)kind);
+        for (const char *c = text; *c != '\0'; c++) {
+            const enum report_result result = report_take(&r, (unsigned char)*c);
+            struct input in = {.key = INPUT_NONE};
+            if (result == REPORT_OPEN)
+                continue;
+            if (result == REPORT_WHOLE && report_mouse(&r, &in))
+                MUST(in.y >= 0 && in.x >= 0);
+            else if (result == REPORT_WHOLE)
+                report_says_direct(&r);
+            report_begin(&r, (enum report_kind)kind);
+        }
+    }
+}
+
+static void
+try_shown(const char *text)
+{
+    char line[64];
+    printable_line(line, sizeof line, text, strlen(text));
+    MUST(strlen(line) < sizeof line && text_width(line) >= 0);
+    input_named(text);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static void (*const tries[])(const char *) = {try_axis,   try_until,   try_knobs,  try_versus, try_planted,
+                                                  try_search, try_options, try_report, try_shown};
+    char *text = size > 0 && size <= TEXT_MOST ? strndup((const char *)data + 1, size - 1) : NULL;
+    if (text != NULL)
+        tries[data[0] % (sizeof tries / sizeof *tries)](text);
+    free(text);
+    return 0;
+}
+
+size_t
+LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    return size > 1 && seed % 8 != 0 ? 1 + mutate_lines(data + 1, size - 1, max_size - 1, seed / 8)
+                                     : LLVMFuzzerMutate(data, size, max_size);
+}
