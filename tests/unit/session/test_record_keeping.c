@@ -120,14 +120,14 @@ test_rows_run_again_say_what_they_said(void **state)
     open_record(&late);
     struct session_options o = options_of("specbound", MANY);
     struct session *s = begin(f->engine, &o);
-    assert_true(wait_for(s, &early, last, 4000) > 0);
+    assert_true(wait_for(s, &early, last, 40000) > 0);
     session_close(s);
     o.what_if = 0;
     s = begin(f->engine, &o);
     wait_end(s);
     assert_int_equal(session_record(s, &late, 0), 0);
     session_control(s, CONTROL_WHAT_IF, NULL, "5%", 0);
-    assert_true(wait_for(s, &late, last, 4000) > 0);
+    assert_true(wait_for(s, &late, last, 40000) > 0);
     session_close(s);
     assert_int_equal(late.n, RECORD_ROWS);
     assert_int_equal(late.begin, RECORD_LEAD);
@@ -148,7 +148,7 @@ test_a_short_record_begins_with_the_prompt(void **state)
     open_record(&r);
     const struct session_options o = options_of("layerskip", 40);
     struct session *s = begin(f->engine, &o);
-    assert_true(wait_for(s, &r, prompt + 39, 4000) > 0);
+    assert_true(wait_for(s, &r, prompt + 39, 40000) > 0);
     assert_int_equal(r.first + r.begin, prompt);
     struct tally t;
     const double values[POLICY_KNOBS] = {2, 3};
