@@ -15,8 +15,8 @@ mkdir -p "$WORK"
 WORK=$(cd "$WORK" && pwd)
 ROOT=$WORK/root
 end() {
-    umount "$ROOT/proc" "$ROOT/dev/pts" 2>/dev/null
-    rm -rf "$ROOT"
+    umount -l "$ROOT/proc" "$ROOT/dev/pts" 2>/dev/null
+    rm -rf --one-file-system "$ROOT"
     [ -n "${KEEP:-}" ] || rm -rf "$WORK"
 }
 trap end EXIT
