@@ -5,7 +5,11 @@
 cd "${1:-$(dirname "$0")/../..}" || exit 1
 . tests/structure/report.sh
 # Calls, constants and headers of Linux or its C library that macOS and the BSDs lack. Instruction sets ask the processor's way.
-LINUX='memfd_create|dup3|pipe2|accept4|eventfd|signalfd|timerfd|epoll_|inotify_|sched_(get|set)affinity|CPU_COUNT|pthread_condattr_setclock|pthread_(get|set)affinity_np|pthread_barrier_|sem_timedwait|MADV_(HUGEPAGE|POPULATE)|MAP_(POPULATE|HUGETLB|STACK)|O_(TMPFILE|PATH|DIRECT)\b|renameat2|copy_file_range|sendfile|splice|fallocate|mremap|prctl|getauxval|secure_getenv|get_nprocs|strchrnul|mempcpy|qsort_r|program_invocation|canonicalize_file_name|\bst_[acm]tim\b|sys/(sysinfo|epoll|eventfd|auxv|prctl|syscall)\.h|linux/|__linux__|__APPLE__|__GLIBC__'
+LINUX='memfd_create|dup3|pipe2|accept4|eventfd|signalfd|timerfd|epoll_|inotify_|sched_(get|set)affinity|CPU_COUNT'
+LINUX=$LINUX'|pthread_condattr_setclock|pthread_(get|set)affinity_np|pthread_barrier_|sem_timedwait|MADV_(HUGEPAGE|POPULATE)'
+LINUX=$LINUX'|MAP_(POPULATE|HUGETLB|STACK)|O_(TMPFILE|PATH|DIRECT)\b|renameat2|copy_file_range|sendfile|splice|fallocate|mremap|prctl'
+LINUX=$LINUX'|getauxval|secure_getenv|get_nprocs|strchrnul|mempcpy|qsort_r|program_invocation|canonicalize_file_name|\bst_[acm]tim\b'
+LINUX=$LINUX'|sys/(sysinfo|epoll|eventfd|auxv|prctl|syscall)\.h|linux/|__linux__|__APPLE__|__GLIBC__'
 # shellcheck disable=SC2046 # a list
 found=$(sources cli engine kernels policies traces tui |
     grep -vE '^kernels/(platform|platform_facts)\.c$|^kernels/cuda/|^kernels/cublas/|^kernels/cpu/(amx|neondot)\.c$' |
