@@ -101,7 +101,9 @@ const struct option_row option_rows[] = {
     CALL("chat-var", 0, "NAME=VALUE", GENERATES, set_chat_variable, "a variable of the chat template", .repeats = true,
          .more =
              "Such as `enable_thinking=false`, `reasoning_effort=low`, `date_string=\"26 Jul 2024\"`: JSON, or what "
-             "isn't JSON as a text."),
+             "isn't JSON as a text. `messages`, a list of objects with `role` and `content`, is what was said before: "
+             "prompts are "
+             "the next turn."),
     CALL("tools", 0, "FILE.json", GENERATES, set_tools, "tools that the model is told of: a JSON list",
          .takes = TAKES_FILE),
     CALL("chat-template", 0, "NAME|FILE.jinja", GENERATES, set_chat_template,

@@ -108,16 +108,6 @@ add_message(struct render *r, struct growing *messages, const char *role, struct
 }
 
 static bool
-put_messages(struct render *r, struct dict *d, const struct chat_dialogue *dialogue)
-{
-    struct growing messages;
-    return growing_begin(r, &messages, LIST_LIST) &&
-           (dialogue->system == NULL || add_message(r, &messages, "system", slice_of(dialogue->system))) &&
-           add_message(r, &messages, "user", dialogue->user) && put(r, d, "messages", value_list(messages.list)) &&
-           put(r, d, "add_generation_prompt", value_bool(true));
-}
-
-static bool
 put_variable(struct render *r, struct dict *d, const struct chat_variable *variable)
 {
     struct value v = value_text(variable->value);
@@ -142,14 +132,43 @@ read_outside(struct render *r, const char *what, struct slice json, enum value_k
            err_set(err, ERR_USAGE, "%s: a JSON %s is needed", what, kind == VALUE_LIST ? "list" : "object");
 }
 
+/* What was said before: the list that a variable of this name has, the last one; NULL: nothing was. */
+static const struct chat_variable *
+said_before(const struct chat_dialogue *dialogue)
+{
+    const struct chat_variable *found = NULL;
+    for (size_t i = 0; dialogue->user.data != NULL && i < dialogue->n_variables; i++)
+        if (slice_is(dialogue->variables[i].name, "messages"))
+            found = &dialogue->variables[i];
+    return found;
+}
+
+static bool
+put_messages(struct render *r, struct dict *d, const struct chat_dialogue *dialogue, struct err *err)
+{
+    const struct chat_variable *before = said_before(dialogue);
+    struct value said = value_none();
+    struct growing messages;
+    if (before != NULL && !read_outside(r, "messages", before->value, VALUE_LIST, &said, err))
+        return false;
+    bool ok = growing_begin(r, &messages, LIST_LIST) &&
+              (dialogue->system == NULL || add_message(r, &messages, "system", slice_of(dialogue->system)));
+    for (size_t i = 0; ok && before != NULL && i < said.list->n; i++)
+        ok = growing_add(r, &messages, said.list->at[i]);
+    return (ok && add_message(r, &messages, "user", dialogue->user) &&
+            put(r, d, "messages", value_list(messages.list)) && put(r, d, "add_generation_prompt", value_bool(true))) ||
+           failed(r, err);
+}
+
 static bool
 set_scene(struct render *r, struct dict *d, const struct chat_dialogue *dialogue, struct err *err)
 {
     struct value tools = value_none(), context;
     if (dialogue->tools != NULL && !read_outside(r, "tools", slice_of(dialogue->tools), VALUE_LIST, &tools, err))
         return false;
-    bool ok = put(r, d, "tools", tools) && put(r, d, "documents", value_none()) &&
-              (dialogue->user.data == NULL || put_messages(r, d, dialogue));
+    if (dialogue->user.data != NULL && !put_messages(r, d, dialogue, err))
+        return false;
+    bool ok = put(r, d, "tools", tools) && put(r, d, "documents", value_none());
     if (dialogue->context.data != NULL) {
         if (!ok || !read_outside(r, "the context", dialogue->context, VALUE_DICT, &context, err))
             return ok ? false : failed(r, err);
@@ -157,7 +176,8 @@ set_scene(struct render *r, struct dict *d, const struct chat_dialogue *dialogue
             ok = dict_put(r, d, context.dict->at[i].key, context.dict->at[i].value);
     }
     for (size_t i = 0; i < dialogue->n_variables && ok; i++)
-        ok = put_variable(r, d, &dialogue->variables[i]);
+        ok = (dialogue->user.data != NULL && slice_is(dialogue->variables[i].name, "messages")) ||
+             put_variable(r, d, &dialogue->variables[i]);
     return ok || failed(r, err);
 }
 

@@ -36,7 +36,7 @@ struct chat_dialogue {
     const char *system;                    /* NULL: the template's own, if it has one */
     struct slice user;                     /* data NULL: there is none, and `context` has the messages */
     const char *tools;                     /* a JSON list of tools; NULL: none */
-    const struct chat_variable *variables; /* (n_variables) bos_token, enable_thinking, … */
+    const struct chat_variable *variables; /* (n_variables) bos_token, enable_thinking, …; of `messages` the user's is the next */
     size_t n_variables;
     struct slice context;             /* a JSON object of variables more; data NULL: none */
     struct tm now;                    /* what strftime_now() says */

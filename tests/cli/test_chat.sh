@@ -132,6 +132,11 @@ mkdir "$TMP/empty"
 refuses "a folder without a tokenizer is refused" 1 'tokenizer.json' tokenize "$TMP/empty"
 printf '{"model": {"type": "WordLevel", "vocab": {"a": 1}}}' >"$TMP/words.json"
 refuses "another kind of tokenizer is named" 1 "'WordLevel' is not supported" tokenize "$TMP/words.json"
+said='messages=[{"role": "user", "content": "Knock"}, {"role": "assistant", "content": "Who?"}]'
+printf '{%% for m in messages %%}[{{ m.role }}: {{ m.content }}]{%% endfor %%}{{ bos_token }}' >"$TMP/turns.jinja"
+"$PROGRAM" run -n 2 --chat-template "$TMP/turns.jinja" --system S --chat-var "$said" -p Me --trace "$TMP/turns" >"$TMP/out" 2>"$TMP/err"
+check "what was said before comes before the prompt" grep -q 'chat_vars.*messages=' "$TMP/turns/run.json"
+refuses "what was said before is a list" 2 'messages: a JSON list is needed' run -n 2 --chat-template "$TMP/turns.jinja" --chat-var messages=5 -p Me
 cp tests/golden/tokenizers/model-unigram/tokenizer.model "$TMP/pieces.model"
 printf 'Once upon a time' | "$PROGRAM" tokenize "$TMP/pieces.model" >"$TMP/file"
 printf 'Once upon a time' | "$PROGRAM" tokenize tests/golden/tokenizers/model-unigram/tokenizer.model >"$TMP/folder"

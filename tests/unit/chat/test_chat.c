@@ -86,6 +86,22 @@ test_variables_are_json_or_else_text(void **state)
 }
 
 static void
+test_the_users_turn_is_the_next_after_what_was_said_before(void **state)
+{
+    (void)state;
+    static const char turns[] = "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}";
+    struct chat_variable said = {.name = slice_of("messages"),
+                                 .value = slice_of("[{\"role\": \"user\", \"content\": \"Knock\"}, "
+                                                   "{\"role\": \"assistant\", \"content\": \"Who?\"}]")};
+    struct chat_dialogue dialogue = {.system = "S", USER("Me"), .variables = &said, .n_variables = 1};
+    assert_renders(turns, &dialogue, "system:S;user:Knock;assistant:Who?;user:Me;");
+    dialogue.system = NULL;
+    assert_renders(turns, &dialogue, "user:Knock;assistant:Who?;user:Me;");
+    said.value = slice_of("{}");
+    assert_fails(turns, &dialogue, ERR_USAGE, "messages: a JSON list is needed");
+}
+
+static void
 test_the_day_is_the_callers_and_english(void **state)
 {
     (void)state;
@@ -227,6 +243,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_turn_is_a_message_after_the_systems),
         cmocka_unit_test(test_variables_are_json_or_else_text),
+        cmocka_unit_test(test_the_users_turn_is_the_next_after_what_was_said_before),
         cmocka_unit_test(test_the_day_is_the_callers_and_english),
         cmocka_unit_test(test_what_fails_says_line_and_what),
         cmocka_unit_test(test_tools_and_context_are_json),
