@@ -172,10 +172,12 @@ kill_one(struct kills *k, size_t which)
     const double ms = k->lasts_ms[which] * 1.05 * (double)(splitmix64(&k->rng) >> 11) * 0x1p-53;
     if (!prepare(k, &killed[which]) || !child_start(&c, &k->command.plan))
         return false;
-    const double until = now_ms() + ms;
+    const double start = now_ms(), until = start + ms;
     bool over = child_wait(&c, (int)ms);
     while (!over && now_ms() < until)
         ; /* less than a millisecond */
+    if (over && now_ms() - start < k->lasts_ms[which])
+        k->lasts_ms[which] = now_ms() - start; /* the machine was busy when it was measured */
     if (!over)
         kill(c.pid, SIGKILL);
     over = over || child_wait(&c, LIMIT_MS);

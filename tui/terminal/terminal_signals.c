@@ -53,7 +53,7 @@ signals_give_back(void)
 static void
 end_for_library(void)
 {
-    static const char words[] = "specscope: the terminal's library (ncurses) gave up; memory may have run out\n";
+    static const char words[] = "specscope: a library gave up (ncurses, or OpenMP's); memory may have run out\n";
     library = 0;
     signals_give_back();
     if (write(STDERR_FILENO, words, sizeof words - 1) < 0)

@@ -77,8 +77,16 @@ theme_load(struct theme *t, const char *name, const char *data_dir, struct err *
         if (!folder(i, data_dir, dir, sizeof dir))
             continue;
         const int n = snprintf(path, sizeof path, "%s/%.64s.json", dir, name);
-        if (n > 0 && (size_t)n < sizeof path && embedded_or_there(path))
-            return load_file(t, path, name, err);
+        struct err why = {0};
+        if (n <= 0 || (size_t)n >= sizeof path || !embedded_or_there(path))
+            continue;
+        if (load_file(t, path, name, &why))
+            return true;
+        if (i == 1 && why.kind == ERR_USAGE && strcmp(name, THEME_DEFAULT) == 0)
+            break; /* the program has the same one in it */
+        if (err != NULL)
+            *err = why;
+        return false;
     }
     if (strcmp(name, THEME_DEFAULT) == 0) {
         theme_builtin(t);
