@@ -160,6 +160,8 @@ print_weights(const struct facts *f)
     printf("%s%s", tensor_present(&first->bq) ? ", biases on Q, K and V" : "",
            tensor_present(&first->q_norm) ? ", norms on the heads of Q and K" : "");
     print_form(d);
+    if (m->folder != NULL && m->folder->part_of[0] != '\0')
+        printf("; the language part of a %s", m->folder->part_of);
     printf("\nparameters    %" PRIu64 ": %" PRIu64 " a layer, %" PRIu64 " in the head%s; head / layer ρ = %.3f\n",
            m->parameters, f->layer_parameters, f->head_parameters, m->tied ? " (tied to the embedding)" : "", m->rho);
     printf("types        ");

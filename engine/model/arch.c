@@ -79,25 +79,33 @@ read_whole(const struct arch_source *s, enum arch_number which, uint32_t otherwi
     return true;
 }
 
+/* What a config.json may leave out: read_whole()'s word for what has to be there where the architecture has no usual value. */
+static uint32_t
+usual(const struct arch_source *s, uint32_t value)
+{
+    return s->names->naming == LAYER_NAMED_HF && value > 0 ? value : UINT32_MAX;
+}
+
 static bool
 read_heads(struct model_desc *d, const struct arch_source *s, struct err *err)
 {
     double given;
     uint32_t value_dim = 0;
-    if (!read_whole(s, ARCH_HEADS, UINT32_MAX, 1, MOST_UNITS, &d->heads, err) ||
-        !read_whole(s, ARCH_KV_HEADS, d->heads, 1, MOST_UNITS, &d->kv_heads, err))
+    const uint32_t kv_usual = usual(s, s->arch->usual_kv_heads);
+    if (!read_whole(s, ARCH_HEADS, usual(s, s->arch->usual_heads), 1, MOST_UNITS, &d->heads, err) ||
+        !read_whole(s, ARCH_KV_HEADS, kv_usual != UINT32_MAX ? kv_usual : d->heads, 1, MOST_UNITS, &d->kv_heads, err))
         return false;
     if (d->heads % d->kv_heads != 0)
         return err_set(err, ERR_WORK, "%s: %" PRIu32 " heads cannot share %" PRIu32 " KV heads evenly; %s", s->path,
                        d->heads, d->kv_heads, s->names->remedy);
-    uint32_t usual = s->names->numbers[ARCH_VALUE_DIM] == NULL ? s->arch->usual_head_dim : 0; /* a config.json's */
-    if (usual == 0) {
+    uint32_t dim = s->names->numbers[ARCH_VALUE_DIM] == NULL ? s->arch->usual_head_dim : 0; /* a config.json's */
+    if (dim == 0) {
         if (find_number(s, ARCH_HEAD_DIM, &given) == VALUE_MISSING && d->width % d->heads != 0)
             return err_set(err, ERR_WORK, "%s: width %" PRIu32 " cannot be divided among %" PRIu32 " heads; %s",
                            s->path, d->width, d->heads, s->names->remedy);
-        usual = d->width / d->heads == 0 ? 1 : d->width / d->heads;
+        dim = d->width / d->heads == 0 ? 1 : d->width / d->heads;
     }
-    if (!read_whole(s, ARCH_HEAD_DIM, usual, 1, MOST_UNITS / d->heads, &d->head_dim, err) ||
+    if (!read_whole(s, ARCH_HEAD_DIM, dim, 1, MOST_UNITS / d->heads, &d->head_dim, err) ||
         !read_whole(s, ARCH_VALUE_DIM, d->head_dim, 1, MOST_UNITS / d->heads, &value_dim, err))
         return false;
     if (value_dim != d->head_dim)
@@ -110,10 +118,12 @@ read_heads(struct model_desc *d, const struct arch_source *s, struct err *err)
 static bool
 read_rope(struct model_desc *d, const struct arch_source *s, struct err *err)
 {
-    double base = 10000;
+    const bool said = s->names->naming != LAYER_NAMED_HF || !(s->arch->usual_base > 0);
+    const double usual_base = said ? 10000 : s->arch->usual_base;
+    double base = usual_base;
     const double part = s->arch->usual_part > 0 ? s->arch->usual_part : 1;
     if (!read_whole(s, ARCH_ROPE_DIMS, (uint32_t)(part * d->head_dim), 1, MOST_UNITS, &d->rope_dims, err) ||
-        !read_real(s, ARCH_ROPE_BASE, 10000, &base, err))
+        !read_real(s, ARCH_ROPE_BASE, usual_base, &base, err))
         return false;
     if (d->rope_dims % 2 != 0 || d->rope_dims > d->head_dim)
         return err_set(err, ERR_WORK,
@@ -173,13 +183,6 @@ read_form(struct model_desc *d, const struct arch_source *s, struct err *err)
     return true;
 }
 
-/* What a config.json may leave out: read_whole()'s word for what has to be there where the architecture has no usual value. */
-static uint32_t
-usual(const struct arch_source *s, uint32_t value)
-{
-    return s->names->naming == LAYER_NAMED_HF && value > 0 ? value : UINT32_MAX;
-}
-
 bool
 arch_read_numbers(struct model *m, const struct arch_source *s, struct err *err)
 {
@@ -192,10 +195,12 @@ arch_read_numbers(struct model *m, const struct arch_source *s, struct err *err)
         return err_set(err, ERR_WORK, "%s: is a mixture of %" PRIu32 " experts; only dense models are supported",
                        s->path, experts);
     if (!read_whole(s, ARCH_LAYERS, UINT32_MAX, 1, MOST_LAYERS, &d->n_layers, err) ||
-        !read_whole(s, ARCH_CTX, usual(s, s->arch->usual_ctx > 0 ? s->arch->usual_ctx : USUAL_CTX), 1, MOST_CTX, &m->ctx_train, err) ||
+        !read_whole(s, ARCH_CTX, usual(s, s->arch->usual_ctx > 0 ? s->arch->usual_ctx : USUAL_CTX), 1, MOST_CTX,
+                    &m->ctx_train, err) ||
         !read_whole(s, ARCH_WIDTH, UINT32_MAX, 1, MOST_UNITS, &d->width, err) ||
         !read_whole(s, ARCH_FFN, usual(s, s->arch->ffn_by_width * d->width), 1, MOST_UNITS, &d->ffn, err) ||
-        !read_whole(s, ARCH_VOCAB, tokens != 0 ? tokens : UINT32_MAX, 1, INT32_MAX / 4, &d->vocab, err) ||
+        !read_whole(s, ARCH_VOCAB, tokens != 0 ? tokens : usual(s, s->arch->usual_vocab), 1, INT32_MAX / 4, &d->vocab,
+                    err) ||
         !read_whole(s, ARCH_WINDOW, 0, 0, UINT32_MAX - 1, &d->window, err) || !read_heads(d, s, err) ||
         !read_rope(d, s, err))
         return false;

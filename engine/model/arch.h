@@ -49,10 +49,12 @@ struct arch {
     uint32_t lacks;          /* and usual ones that it has not */
     uint32_t usual_head_dim; /* when a config.json doesn't say; 0: width / heads */
     uint32_t usual_window;   /* the same; 0: none */
-    uint32_t usual_ctx;      /* the same; 0: 2048 */
-    uint32_t ffn_by_width;   /* the same: so many times the width; 0: it has to */
-    unsigned traits;         /* enum arch_traits */
-    uint32_t full_every;     /* of layers with windows every nth sees everything, where the file doesn't say; 0: none */
+    uint32_t usual_heads, usual_kv_heads, usual_vocab; /* the same; 0: it has to */
+    double usual_base;                                 /* RoPE's; the same; 0: 10000 */
+    uint32_t usual_ctx;                                /* the same; 0: 2048 */
+    uint32_t ffn_by_width;                             /* the same: so many times the width; 0: it has to */
+    unsigned traits;                                   /* enum arch_traits */
+    uint32_t full_every; /* of layers with windows every nth sees everything, where the file doesn't say; 0: none */
     uint32_t unrotated_every;               /* every nth layer doesn't rotate, where the file doesn't say */
     double usual_eps;                       /* where a config.json doesn't say; 0: it has to */
     double usual_part;                      /* of a head that turns, where the file doesn't say; 0: all */
@@ -100,7 +102,7 @@ struct arch_names {
     const char *positions;                     /* of architectures that learn them */
     const char *layer;                         /* "blk.": a layer's number, a point and the tensor's name follow */
     enum layer_naming naming;                  /* of a layer's tensors */
-    const char *computable[6];                 /* parts of names of tables that needn't be read; may end with NULL */
+    const char *computable[9];                 /* parts of names of tables that needn't be read; may end with NULL */
     const char *where;                         /* "metadata": where numbers stand */
     const char *remedy;                        /* "convert the model again" */
 };

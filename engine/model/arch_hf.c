@@ -8,7 +8,8 @@
 #include "engine/model/arch_take.h"
 #include "kernels/tensor.h"
 
-#define REMEDY ARCH_HF_REMEDY
+#define REMEDY     ARCH_HF_REMEDY
+#define COMPUTABLE 5 /* names in the table below */
 
 static const struct arch_names hf_names = {
     .numbers =
@@ -178,12 +179,21 @@ arch_hf_names(const struct arch *arch)
     return n;
 }
 
-/* Without what they begin with ("transformer.") where the folder leaves that out, as some do that hold a model without its
+/* Of a language part those within the whole, whose eyes are passed over. Without what they begin with ("transformer.") where the folder leaves that out, as some do that hold a model without its
  * head's class. */
 static struct arch_names
 names_of(const struct arch *arch, const struct hf_folder *f)
 {
     struct arch_names n = arch_hf_names(arch);
+    if (f->part_of[0] != '\0' && arch->hf_names == NULL) {
+        n.embedding = "language_model.model.embed_tokens.weight";
+        n.final_norm = "language_model.model.norm.weight";
+        n.head = hf_folder_find(f, n.head) != NULL ? n.head : "language_model.lm_head.weight";
+        n.layer = "language_model.model.layers.";
+        n.computable[COMPUTABLE] = "vision_tower.";
+        n.computable[COMPUTABLE + 1] = "vision_model.";
+        n.computable[COMPUTABLE + 2] = "multi_modal_projector.";
+    }
     if (hf_folder_find(f, n.embedding) == NULL && hf_folder_find(f, behind_point(n.embedding)) != NULL) {
         n.embedding = behind_point(n.embedding);
         n.positions = behind_point(n.positions);

@@ -87,6 +87,38 @@ read_object(cJSON **out, const char *folder, const char *file, size_t most, stru
     return ok;
 }
 
+/* A model with more than language has the language part's configuration within its own: entries of the whole count where the
+ * part has none. */
+static bool
+take_language_part(struct hf_folder *f, struct err *err)
+{
+    const cJSON *text = cJSON_GetObjectItemCaseSensitive(f->config, "text_config"), *entry;
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(f->config, "model_type");
+    if (!cJSON_IsObject(text) || !cJSON_IsString(cJSON_GetObjectItemCaseSensitive(text, "model_type")))
+        return true;
+    cJSON *part = cJSON_Duplicate(text, true);
+    bool ok = part != NULL;
+    cJSON_ArrayForEach(entry, f->config)
+    {
+        const bool inner =
+            entry == text || strcmp(entry->string, "architectures") == 0 || strstr(entry->string, "_config") != NULL;
+        const bool wanted = !inner || strcmp(entry->string, "quantization_config") == 0;
+        if (!ok || !wanted || cJSON_GetObjectItemCaseSensitive(part, entry->string) != NULL)
+            continue;
+        cJSON *copy = cJSON_Duplicate(entry, true);
+        ok = copy != NULL && cJSON_AddItemToObject(part, entry->string, copy);
+    }
+    if (!ok) {
+        cJSON_Delete(part);
+        return err_set(err, ERR_WORK, "%s: out of memory", f->path);
+    }
+    printable_line(f->part_of, sizeof f->part_of, cJSON_IsString(type) ? type->valuestring : "?",
+                   cJSON_IsString(type) ? strlen(type->valuestring) : 1);
+    cJSON_Delete(f->config);
+    f->config = part;
+    return true;
+}
+
 /* ---- tensors ---- */
 
 static int
@@ -272,7 +304,8 @@ hf_folder_open(struct hf_folder **out, const char *path, bool weights, struct er
     if (ok && f->config == NULL)
         ok = err_set(err, ERR_WORK, "%s: is a folder without config.json; give a .gguf file or a Hugging Face folder",
                      f->path);
-    ok = ok && read_object(&f->generation, f->path, "generation_config.json", LARGEST_CONFIG, err) &&
+    ok = ok && take_language_part(f, err) &&
+         read_object(&f->generation, f->path, "generation_config.json", LARGEST_CONFIG, err) &&
          open_weights(f, weights, err);
     if (!ok) {
         hf_folder_close(f);
@@ -296,7 +329,7 @@ hf_folder_parse(struct hf_folder **out, const char *name, const char *config, si
         return err_set(err, ERR_WORK, "%s: out of memory", name);
     }
     f->files[f->n_files++] = file;
-    if (!parse_object(&f->config, name, "config.json", config, n_config, err) ||
+    if (!parse_object(&f->config, name, "config.json", config, n_config, err) || !take_language_part(f, err) ||
         (generation != NULL &&
          !parse_object(&f->generation, name, "generation_config.json", generation, n_generation, err)) ||
         !list_tensors(f, err)) {

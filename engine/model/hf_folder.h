@@ -7,7 +7,8 @@
 
 struct hf_folder {
     char *path;
-    struct cJSON *config;     /* config.json: an object */
+    struct cJSON *config;     /* config.json: an object; of a model with eyes or ears that of its language part */
+    char part_of[32];         /* … which is one of this model_type; "": it is all of it */
     struct cJSON *generation; /* generation_config.json, or NULL */
     struct safetensors **files;
     size_t n_files;                    /* 0: no weights, only what surrounds them */

@@ -147,8 +147,9 @@ static void
 mark_pieces(struct packed *p, const struct packed_job *j)
 {
     static const char *const endings[] = {
-        "weight_scale_inv",  "weight_scale", "scales",       "qzeros",  "g_idx",   "weight_shape",   "input_scale",
-        "weight_zero_point", "weight_g_idx", "output_scale", "k_scale", "v_scale", "input_scale_ub", "bias"};
+        "weight_scale_inv", "weight_scale",      "scales",       "qzeros",       "g_idx",   "weight_shape",
+        "input_scale",      "weight_zero_point", "weight_g_idx", "output_scale", "k_scale", "v_scale",
+        "input_scale_ub",   "activation_scale",  "bias"};
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         const struct safetensor *t = packed_piece(j, endings[i]);
         bool zeros = true;

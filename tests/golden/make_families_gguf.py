@@ -39,7 +39,7 @@ def convert(folder):
         copy = pathlib.Path(temp) / folder.name
         shutil.copytree(folder, copy)
         out = ROOT / f"{folder.name}.gguf"
-        if folder.name in ("gemma3-odd", "starcoder2-window", "falcon-sequential", "ministral"):  # what GGUF has no words for
+        if folder.name in ("gemma3-odd", "starcoder2-window", "falcon-sequential", "ministral", "gemma3-eye", "ministral3-eye"):  # what GGUF has no words for
             return
         sys.argv[1:] = [str(copy), "--outfile", str(out), "--outtype", "f16"]
         converter.main()

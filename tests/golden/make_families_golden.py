@@ -98,10 +98,26 @@ FAMILIES = {  # name: configuration
         rope_parameters=PLAIN | {"partial_rotary_factor": 0.25}),
 }
 
+EYE = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=28, patch_size=14)
+FAMILIES |= {  # language parts of models that see, too
+    "gemma3-eye": lambda: tf.Gemma3Config(text_config=FAMILIES["gemma3"]().to_dict(), vision_config=EYE, mm_tokens_per_image=4),
+    "ministral3-eye": lambda: tf.Mistral3Config(text_config=FAMILIES["ministral3"]().to_dict(), tie_word_embeddings=False,
+                                                vision_config=dict(model_type="pixtral", head_dim=8, **EYE)),
+}
+
+
+def new_model(config):
+    kind = tf.AutoModelForImageTextToText if hasattr(config, "vision_config") else tf.AutoModelForCausalLM
+    return kind.from_config(config, attn_implementation="eager")
+
+
+def language(model):
+    return getattr(model.base_model, "language_model", model.base_model)
+
 
 def parts(model):
     """Final norm and head, whatever the family calls them."""
-    base = model.base_model
+    base = language(model)
     norm = getattr(base, "norm", None) or getattr(base, "final_layernorm", None) or getattr(base, "final_layer_norm", None) \
         or getattr(base, "ln_f", None)
     return norm, model.get_output_embeddings()
@@ -110,7 +126,7 @@ def parts(model):
 def write_logits(name, model):
     with torch.no_grad():
         kept = []
-        layers = getattr(model.base_model, "layers", None) or model.base_model.h
+        layers = getattr(language(model), "layers", None) or language(model).h
         layer = layers[0].register_forward_hook(
             lambda module, inputs, output: kept.append(output[0] if isinstance(output, tuple) else output))
         logits = model(torch.tensor([PATH])).logits[0]
@@ -122,20 +138,20 @@ def write_logits(name, model):
                 z = logits[position]
             else:
                 z = head(norm(kept[0][0, position]))
-                c = model.config
+                c = model.config.get_text_config()
                 if name == "granite":
                     z = z / c.logits_scaling
                 if name.startswith("cohere"):
                     z = z * c.logit_scale
                 if getattr(c, "final_logit_softcapping", None):
                     z = torch.tanh(z / c.final_logit_softcapping) * c.final_logit_softcapping
-            lines += [f"row {position} {depth or model.config.num_hidden_layers}"] + ["%.7g" % v for v in z]
+            lines += [f"row {position} {depth or model.config.get_text_config().num_hidden_layers}"] + ["%.7g" % v for v in z]
     (OUT / f"{name}.txt").write_text("\n".join(lines) + "\n")
 
 
 def make(name, seed):
     config = FAMILIES[name]()
-    model = tf.AutoModelForCausalLM.from_config(config, attn_implementation="eager").float()
+    model = new_model(config).float()
     randomise(model, seed)
     with torch.no_grad():  # norms that add a 1 themselves
         for key, p in model.named_parameters():
@@ -156,7 +172,7 @@ def make(name, seed):
         os.symlink(f"../../models/llama/{file}", folder / file)
     (folder / "generation_config.json").write_text(json.dumps(dict(bos_token_id=1, eos_token_id=2)))
     rounded = {k: v.double() for k, v in model.state_dict().items()}
-    model = tf.AutoModelForCausalLM.from_config(config, attn_implementation="eager").double().eval()
+    model = new_model(config).double().eval()
     model.load_state_dict(rounded)
     write_logits(name, model)
 

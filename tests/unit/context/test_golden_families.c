@@ -21,15 +21,16 @@
 #define FOLDER "tests/golden/families/"
 #define PACKED "tests/golden/packed/"
 
-static const char *const families[] = {"gemma",       "gemma2",     "gemma3",     "gemma3-odd",
-                                       "phi3",        "phi3-long",  "smollm3",    "olmo",
-                                       "olmo2",       "olmo3",      "granite",    "glm4",
-                                       "cohere",      "cohere2",    "starcoder2", "starcoder2-window",
-                                       "phi",         "gpt_neox",   "stablelm",   "nemotron",
-                                       "arcee",       "seed_oss",   "ernie4_5",   "hunyuan",
-                                       "exaone4",     "llama-bias", "qwen2-yarn", "gpt2",
-                                       "gpt_bigcode", "falcon",     "falcon-new", "falcon-sequential",
-                                       "apertus",     "ministral3", "ministral",  "gpt_neox-sequential"};
+static const char *const families[] = {"gemma",       "gemma2",        "gemma3",     "gemma3-odd",
+                                       "phi3",        "phi3-long",     "smollm3",    "olmo",
+                                       "olmo2",       "olmo3",         "granite",    "glm4",
+                                       "cohere",      "cohere2",       "starcoder2", "starcoder2-window",
+                                       "phi",         "gpt_neox",      "stablelm",   "nemotron",
+                                       "arcee",       "seed_oss",      "ernie4_5",   "hunyuan",
+                                       "exaone4",     "llama-bias",    "qwen2-yarn", "gpt2",
+                                       "gpt_bigcode", "falcon",        "falcon-new", "falcon-sequential",
+                                       "apertus",     "ministral3",    "ministral",  "gpt_neox-sequential",
+                                       "gemma3-eye",  "ministral3-eye"};
 
 #define SHARES 7 /* an emulated GPU takes one of them, by the seed */
 
