@@ -21,8 +21,8 @@ print_model(void *user, const char *name, const char *path)
     model_look(&look, path, memory_available());
     (*n)++;
     if (look.runs)
-        printf("%-44s %9s  %s, %" PRIu32 " layers, %s\n", shown, memory_text(size, look.bytes), look.arch, look.layers,
-               look.types);
+        printf("%-44s %9s  %s, %" PRIu32 " layers, %s%s%s\n", shown, memory_text(size, look.bytes), look.arch,
+               look.layers, look.types, look.why[0] != '\0' ? "; " : "", look.why);
     else
         printf("%-44s -  %s\n", shown, look.why);
     return true;

@@ -12,6 +12,7 @@ for target in "$here"/fuzz_*.c; do
     fuzz_gguf)
         "$BUILD/tests/tinymodel" "$OUT/$name/q8.gguf" --layers 2 --width 32 --ffn 32 --type q8_0 >/dev/null
         "$BUILD/tests/tinymodel" "$OUT/$name/mixed.gguf" --layers 1 --width 32 --ffn 64 --type mixed --nasty --gguf-version 2 >/dev/null
+        cp "$here/../golden/tokenizers/gemma4/vocab.gguf" "$OUT/$name/gemma4.gguf"
         cp "$here/../golden/tokenizers/smollm/vocab.gguf" "$here/../golden/models/qwen2.gguf" "$OUT/$name/" ;;
     fuzz_chat) cp "$here"/../chat/templates/*.jinja "$OUT/$name/" ;;
     fuzz_pieces)
