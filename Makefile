@@ -241,7 +241,7 @@ $(BUILD)/gpu_smoke: $(SMOKE_CU:%.cu=$(BUILD)/cuda/%.o) $(CUDA_OBJ) $(SMOKE_OBJ)
 	$(Q)$(NVCC) -cudart static $(NVCC_CODE) -Xcompiler -fopenmp -o $@.part $^ -lcmocka -lm && mv $@.part $@
 
 CUDA_TESTS := test_cuda_backend test_cuda_queue test_cuda_long_paths test_cuda_tokens test_invariance test_context_property \
-	test_lossless_matrix $(if $(CUBLAS_SO),test_cuda_prompts test_training_on_gpu)
+	test_golden_families test_lossless_matrix $(if $(CUBLAS_SO),test_cuda_prompts test_training_on_gpu)
 CUDA_RUNS  := specscope specscope-cuda.so $(CUBLAS_SO:$(BUILD)/%=%) gpu_smoke gpu_floors $(CUDA_TESTS:%=tests/%)
 CUDA_KIT   := $(BUILD)/cuda-kit
 .PHONY: cuda-kit test-cuda bench-cuda

@@ -32,7 +32,7 @@ EXIT=${EXIT:-8} # the planted model's layer after which little changes
 TYPES=${TYPES-f16 q8_0}
 PLANTED=${PLANTED:-$SHAPE:f16,12,0.75}
 N=${N:-300}
-PROGRAMS=${PROGRAMS-cuda_backend cuda_queue cuda_long_paths invariance context_property lossless_matrix}
+PROGRAMS=${PROGRAMS-cuda_backend cuda_queue cuda_long_paths invariance context_property golden_families lossless_matrix}
 BENCH=${BENCH-1} # empty: without the figures
 
 left() { # seconds
