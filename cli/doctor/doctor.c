@@ -3,8 +3,11 @@
 
 #include <cjson/cJSON.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
@@ -53,13 +56,54 @@ doctor_count(const struct findings *f, enum finding_level level)
     return n;
 }
 
+#define INDENT 19 /* columns before what is found */
+
+/* Columns of a terminal that lines are broken for, at spaces; SIZE_MAX: no terminal, or hardly wider than the indent. */
+static size_t
+room_for_text(void)
+{
+    struct winsize size;
+    const bool wide = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 3 * INDENT;
+    return wide ? (size_t)size.ws_col - INDENT : SIZE_MAX;
+}
+
+static size_t
+characters_in(const char *text, size_t len)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++)
+        n += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return n;
+}
+
+static void
+print_words(const char *text, size_t room)
+{
+    for (size_t used = 0, len; *text != '\0'; text += len) {
+        const size_t gap = strspn(text, " ");
+        len = gap + strcspn(text + gap, " ");
+        const size_t more = characters_in(text, len);
+        if (used > 0 && used + more > room) {
+            printf("\n%*s%.*s", INDENT, "", (int)(len - gap), text + gap);
+            used = more - gap;
+        } else {
+            printf("%.*s", (int)len, text);
+            used += more;
+        }
+    }
+    putchar('\n');
+}
+
 static void
 print_text(const struct findings *f)
 {
+    const size_t room = room_for_text();
     for (size_t i = 0; i < f->n; i++) {
         const struct finding *one = &f->at[i];
-        printf("%-4s  %-12s %s%s%s\n", levels[one->level], one->topic, one->what, one->fix[0] != '\0' ? "; " : "",
-               one->fix);
+        char text[sizeof one->what + sizeof one->fix + 4];
+        snprintf(text, sizeof text, "%s%s%s", one->what, one->fix[0] != '\0' ? "; " : "", one->fix);
+        printf("%-4s  %-12s ", levels[one->level], one->topic);
+        print_words(text, room);
     }
     printf("%zu ok, %zu to note, %zu bad\n", doctor_count(f, FINDING_OK), doctor_count(f, FINDING_NOTE),
            doctor_count(f, FINDING_BAD));

@@ -90,6 +90,9 @@ if command -v script >/dev/null 2>&1; then
     check "24-bit colours that the environment speaks of" says 'ok    colours .*24-bit (COLORTERM'
     doctor_in xterm 30
     check "a terminal that is too small is bad" says 'bad   size .*30x40 is too small'
+    doctor_in xterm-256color 70
+    check "long lines are broken between words" says '^ok    models       none in the caches of Hugging Face, Ollama, LM$'
+    check "and go on below the text" says '^                   Studio and llama.cpp; '
     doctor_in vt100 100 'LC_ALL=C'
     check "one without colours and mouse is not" says ', 0 bad'
     check "ASCII that was asked for is told" says 'note  characters .*LC_ALL=C'
