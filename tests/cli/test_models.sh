@@ -2,7 +2,6 @@
 # Models by the names that other programs keep them under, and what is said when there is none.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
-unset HF_HOME HF_HUB_CACHE HUGGINGFACE_HUB_CACHE XDG_CACHE_HOME OLLAMA_MODELS LLAMA_CACHE
 FAMILIES=$ROOT/tests/golden/families
 
 hub() { # ORG--NAME, commit

@@ -1,6 +1,7 @@
 # For the screen tests: specscope in a terminal of its own. Sourced; BUILD is set.
 export LC_ALL=C.UTF-8
 unset NO_COLOR COLORTERM 2>/dev/null || true
+unset HF_HOME HF_HUB_CACHE HUGGINGFACE_HUB_CACHE XDG_CACHE_HOME OLLAMA_MODELS LLAMA_CACHE 2>/dev/null || true # nobody's own models
 ROOT=$PWD
 case $BUILD in /*) PROGRAM=$BUILD/specscope ;; *) PROGRAM=$ROOT/$BUILD/specscope ;; esac
 WORK=$(mktemp -d)

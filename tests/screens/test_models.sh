@@ -3,7 +3,6 @@
 # expected screens.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
-unset HF_HOME HF_HUB_CACHE HUGGINGFACE_HUB_CACHE XDG_CACHE_HOME OLLAMA_MODELS LLAMA_CACHE
 FAMILIES=$ROOT/tests/golden/families
 
 terminal 120x36 "exec $PROGRAM"
