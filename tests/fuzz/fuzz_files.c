@@ -97,9 +97,13 @@ try_table(void)
     struct err err = {0};
     if (!bench_table_open(&t, place.file, &err)) {
         must_be_a_line(&err);
-        return;
+    } else {
+        const size_t column = bench_table_column(&t, "tok_per_s");
+        for (size_t i = 0; i < t.n_lines; i++) {
+            bench_table_value(&t, i, column);
+            bench_line_setting(&t.line[i], "tau");
+        }
     }
-    bench_table_column(&t, "tok_per_s");
     bench_table_close(&t);
 }
 

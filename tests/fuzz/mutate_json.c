@@ -120,10 +120,13 @@ change(struct tree *t, uint64_t *random)
     }
     if (node->string != NULL) { /* it takes the old one's name, which goes with that */
         char *name = strdup(node->string);
-        if (name == NULL || !cJSON_ReplaceItemViaPointer(parent, node, made))
+        if (name == NULL || !cJSON_ReplaceItemViaPointer(parent, node, made)) {
+            free(name);
             cJSON_Delete(made);
-        else
+        } else {
+            cJSON_free(made->string); /* a copy has one */
             made->string = name;
+        }
         return;
     }
     if (!cJSON_ReplaceItemViaPointer(parent, node, made))

@@ -30,7 +30,8 @@ struct bench_table {
     const char **fields;
 };
 
-/* Refused are files that are no such table: without the columns policy and params, with lines of another length. */
+/* Refused are files that are no such table: without the columns policy and params, with lines of another length.
+ * bench_table_close() afterwards, also when it failed. */
 bool bench_table_open(struct bench_table *, const char *path, struct err *);
 void bench_table_close(struct bench_table *);
 /* SIZE_MAX: there is no such column. */
