@@ -8,7 +8,8 @@
 #include "engine/tokenizer/tokenizer_internal.h"
 
 #define UNKNOWN_PENALTY 10.0
-#define BONUS           0.1 /* a byte, of a piece that a user defined; log-probabilities are below 0 */
+#define BONUS           0.1      /* a byte, of a piece that a user defined; log-probabilities are below 0 */
+#define COARSE          131072.0 /* beyond, single precision is too coarse to tell ways apart */
 #define NOWHERE         UINT32_MAX
 
 /* The best way to a place between bytes. */
@@ -44,11 +45,13 @@ tokenizer_make_unigram(struct tokenizer *t)
     return ok;
 }
 
-/* SentencePiece adds in single precision, Hugging Face's tokenizers in double. */
+/* SentencePiece adds in single precision, which decides ties, as far as that can tell ways apart; Hugging Face's tokenizers in
+ * double. */
 static void
 offer(const struct tokenizer *t, struct way *ways, uint32_t from, uint32_t to, double score, token_t id)
 {
-    const double exact = score + ways[from].score, sum = t->single_precision ? (double)(float)exact : exact;
+    const double exact = score + ways[from].score;
+    const double sum = t->single_precision && exact > -COARSE ? (double)(float)exact : exact;
     if (ways[to].from == NOWHERE || sum > ways[to].score)
         ways[to] = (struct way){sum, from, id};
 }

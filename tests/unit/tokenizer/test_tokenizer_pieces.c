@@ -223,6 +223,35 @@ test_decoding_gives_the_text_back(void **state)
     }
 }
 
+#define TIMES 40
+
+static void
+test_a_long_text_is_cut_as_its_parts_are(void **state)
+{
+    (void)state;
+    size_t n, n_prose, n_once, n_ids;
+    struct err err;
+    struct tokenizer *t;
+    char *model = golden_text("model-unigram-bytes", "tokenizer.model", &n);
+    char *prose = golden_text("..", "prose.txt", &n_prose), *text = malloc(TIMES * n_prose);
+    assert_true(open_model(&t, model, n, NULL, NULL, &err));
+    assert_non_null(text);
+    assert_int_equal(prose[n_prose - 1], '\n'); /* a byte of its own */
+    for (size_t i = 0; i < TIMES; i++)
+        memcpy(text + i * n_prose, prose, n_prose);
+    token_t *once = encode(t, prose, n_prose, (struct tokenize_options){0}, &n_once);
+    token_t *ids = encode(t, text, TIMES * n_prose, (struct tokenize_options){0}, &n_ids);
+    assert_int_equal(n_ids, TIMES * n_once);
+    for (size_t i = 0; i < n_ids; i++)
+        assert_int_equal(ids[i], once[i % n_once]);
+    free(once);
+    free(ids);
+    free(text);
+    free(prose);
+    free(model);
+    tokenizer_close(t);
+}
+
 static void
 test_a_model_that_is_cut_short_or_changed_is_refused_in_one_line(void **state)
 {
@@ -332,6 +361,7 @@ main(void)
         cmocka_unit_test(test_unigram_finds_the_best_of_all_ways_to_cut),
         cmocka_unit_test(test_tokens_that_were_added_are_found),
         cmocka_unit_test(test_decoding_gives_the_text_back),
+        cmocka_unit_test(test_a_long_text_is_cut_as_its_parts_are),
         cmocka_unit_test(test_a_model_that_is_cut_short_or_changed_is_refused_in_one_line),
         cmocka_unit_test(test_what_a_tokenizer_model_may_not_be_is_named),
         cmocka_unit_test(test_a_unigram_model_that_is_none_is_refused),
