@@ -204,6 +204,16 @@ if command -v script >/dev/null 2>&1; then
 else
     skip "a replay shows it" "there is no script(1)"
 fi
+phases_are() { # model, those of a layer, each with a barrier behind it
+    specscope run -n 2 --ignore-eos --backend cuda --policy ar -p hi "$1"
+    [ "$(awk -F, '$2 == "sweep" && $4 == 2 && !($5 in seen) { seen[$5]; printf "%s%s", n++ ? ", " : "", $5 }' "$TMP/phases.csv")" = "$2" ]
+}
+check "a layer of Llama's form has five" phases_are "$TINY" "qkv, attention, out, gate·up, down"
+check "with centred norms too" phases_are tests/golden/families/phi "qkv, attention, out, gate·up, down"
+check "norms behind sublayers are more" phases_are tests/golden/families/gemma2 \
+    "qkv, attention, out, norm of out, gate·up, down, norm of down"
+check "and those of heads" phases_are tests/golden/families/olmo2 \
+    "qkv, norm of heads, attention, out, norm of out, gate·up, down, norm of down"
 SPECSCOPE_CUDA_TRACE="$TMP/none/phases.csv"
 refuses "a file that can't be written is one line" 1 "SPECSCOPE_CUDA_TRACE: .*can.t be written" run -n 3 --backend cuda "$TINY"
 unset SPECSCOPE_CUDA_TRACE
