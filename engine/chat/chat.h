@@ -33,10 +33,11 @@ struct chat_variable {
 
 /* What a template is asked to write: a user's turn, up to where the model answers. */
 struct chat_dialogue {
-    const char *system;                    /* NULL: the template's own, if it has one */
-    struct slice user;                     /* data NULL: there is none, and `context` has the messages */
-    const char *tools;                     /* a JSON list of tools; NULL: none */
-    const struct chat_variable *variables; /* (n_variables) bos_token, enable_thinking, …; of `messages` the user's is the next */
+    const char *system; /* NULL: the template's own, if it has one */
+    struct slice user;  /* data NULL: there is none, and `context` has the messages */
+    const char *tools;  /* a JSON list of tools; NULL: none */
+    const struct chat_variable
+        *variables; /* (n_variables) bos_token, enable_thinking, …; of `messages` the user's is the next */
     size_t n_variables;
     struct slice context;             /* a JSON object of variables more; data NULL: none */
     struct tm now;                    /* what strftime_now() says */
