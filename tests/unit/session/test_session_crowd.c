@@ -1,0 +1,129 @@
+/* Several threads at once ask a session for anything: all is done, or refused with a word, and the events keep their promises. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <cmocka.h>
+
+#include "policies/policy.h"
+#include "tests/rigs/seed.h"
+#include "tests/rigs/session_fixture.h"
+
+static uint64_t seed = 13;
+
+#define CROWD 4
+
+struct crowd {
+    struct session *session;
+    pthread_t thread[CROWD];
+    struct member {
+        struct crowd *crowd;
+        uint64_t random;
+        uint32_t posts;
+        bool silent; /* a control was refused without a word */
+    } member[CROWD];
+    atomic_uint at_it;
+    bool started;
+    atomic_uint rounds;
+};
+
+/* Anything, of which some is refused: what another thread asked for has changed what can be asked. */
+static void
+post_anything(struct member *m)
+{
+    static const enum control_kind kinds[] = {CONTROL_PAUSE,      CONTROL_RESUME, CONTROL_RESUME, CONTROL_STEP_ROUNDS,
+                                              CONTROL_STEP_TOKEN, CONTROL_BREAK,  CONTROL_UNTIL,  CONTROL_KNOB,
+                                              CONTROL_KNOB,       CONTROL_KNOB,   CONTROL_POLICY, CONTROL_PROMPT,
+                                              CONTROL_PROBE,      CONTROL_HEAD,   CONTROL_EXTEND, CONTROL_BASELINE,
+                                              CONTROL_WHAT_IF,    CONTROL_VERSUS, CONTROL_NOTE,   CONTROL_RESTART};
+    static const char *const texts[] = {"0.5",   "3",         "policy", "all",       "off",    "lens",
+                                        "5%",    "layerskip", "reject", "specbound", "text e", "fsm gamma_min=2",
+                                        "swift", "dynamic",   "1"};
+    const uint64_t r = splitmix64(&m->random);
+    const struct run_info *info = session_info(m->crowd->session);
+    const struct policy_info *p = &info->policies[(r >> 8) % info->n_policies];
+    struct control c = {.kind = kinds[r % (sizeof kinds / sizeof *kinds)],
+                        .text = texts[(r >> 16) % (sizeof texts / sizeof *texts)],
+                        .n = (uint32_t)(r >> 24) % 5,
+                        .seq = (uint32_t)(r >> 32) % 2};
+    struct err err = {0};
+    const bool new_run = c.kind == CONTROL_PROMPT || c.kind == CONTROL_RESTART || c.kind == CONTROL_VERSUS;
+    if (new_run && (r >> 48) % 32 != 0) /* else no run gets anywhere */
+        c.kind = CONTROL_RESUME;
+    snprintf(c.name, sizeof c.name, "%s", p->n_knobs > 0 ? p->knobs[(r >> 40) % p->n_knobs].name : "temperature");
+    if (!session_post(m->crowd->session, &c, &err) && err.text[0] == '\0')
+        m->silent = true;
+}
+
+static void *
+be_one_of_a_crowd(void *user)
+{
+    struct member *m = user;
+    for (uint32_t i = 0; i < m->posts; i++) {
+        const struct timespec moment = {0, (long)(splitmix64(&m->random) % 100000)};
+        const unsigned before = atomic_load(&m->crowd->rounds);
+        post_anything(m);
+        nanosleep(&moment, NULL);
+        for (int k = 0; i % 4 == 0 && k < 100 && atomic_load(&m->crowd->rounds) == before; k++)
+            nanosleep(&moment, NULL); /* a round passes, unless it stands */
+    }
+    if (atomic_fetch_sub(&m->crowd->at_it, 1) == 1) /* the last one; nobody else asks for this pace */
+        session_post(m->crowd->session, &(struct control){.kind = CONTROL_PACE, .text = "12345"}, NULL);
+    return NULL;
+}
+
+static void
+watch_crowd(void *user, struct session *s, const struct event *e)
+{
+    struct crowd *c = user;
+    if (e->type == EVENT_ROUND)
+        atomic_fetch_add(&c->rounds, 1);
+    if (!c->started) {
+        c->started = true;
+        c->session = s;
+        atomic_store(&c->at_it, CROWD);
+        for (int i = 0; i < CROWD; i++)
+            assert_int_equal(pthread_create(&c->thread[i], NULL, be_one_of_a_crowd, &c->member[i]), 0);
+    }
+    if (!event_is_control(e, "pace", "12345"))
+        return;
+    for (int i = 0; i < CROWD; i++)
+        pthread_join(c->thread[i], NULL);
+    session_control(s, CONTROL_QUIT, NULL, NULL, 0);
+}
+
+/* SPECSCOPE_LONG: for a long time. */
+static void
+test_a_crowd_of_threads_may_ask_for_anything_at_once(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t random = seed;
+    struct crowd c = {.started = false};
+    struct session_rig_result r;
+    struct session_options o = session_usual();
+    o.stay = true;
+    o.tokens = 200;
+    for (int i = 0; i < CROWD; i++)
+        c.member[i] = (struct member){&c, splitmix64(&random), getenv("SPECSCOPE_LONG") != NULL ? 100000 : 500, false};
+    session_run(f->engine, &o, watch_crowd, &c, &r);
+    for (int i = 0; i < CROWD; i++)
+        assert_false(c.member[i].silent);
+    assert_true(r.runs > 1 && atomic_load(&c.rounds) > 0);
+    print_message("# %u rounds\n", atomic_load(&c.rounds));
+    session_rig_free(&r);
+}
+
+int
+main(void)
+{
+    seed = seed_or(seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_crowd_of_threads_may_ask_for_anything_at_once),
+    };
+    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
+}
