@@ -53,7 +53,9 @@ static void
 say_colours(struct findings *f, const struct terminal_facts *t)
 {
     const char *more = "if yours has 24-bit colour: export COLORTERM=truecolor";
-    if (getenv("TMUX") != NULL)
+    if (getenv("TMUX") != NULL && t->colours < 256)
+        more = "set -g default-terminal tmux-256color in ~/.tmux.conf";
+    else if (getenv("TMUX") != NULL)
         more = "if the terminal around tmux has 24-bit colour: set -as terminal-features ',*:RGB' in ~/.tmux.conf and "
                "export COLORTERM=truecolor";
     else if (t->type != NULL && strncmp(t->type, "screen", 6) == 0)

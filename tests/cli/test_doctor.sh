@@ -88,6 +88,8 @@ if command -v script >/dev/null 2>&1; then
     check "its characters" says 'ok    characters .*UTF-8'
     doctor_in xterm-256color 140 'COLORTERM=truecolor'
     check "24-bit colours that the environment speaks of" says 'ok    colours .*24-bit (COLORTERM'
+    doctor_in screen 140 'TMUX=x'
+    check "in tmux the type is its own to set" says 'note  colours .*8 of them.*default-terminal tmux-256color'
     doctor_in xterm 30
     check "a terminal that is too small is bad" says 'bad   size .*30x40 is too small'
     doctor_in xterm-256color 70
