@@ -53,7 +53,7 @@ build() {
 }
 check "the packages are built" build
 check "without a warning of the compiler" sh -c "! grep -n 'warning:' '$WORK/build.log'"
-check "lintian finds nothing" lintian --fail-on error,warning,info -i --no-tag-display-limit "$WORK/specscope_${version}_$(dpkg --print-architecture).changes"
+check "lintian finds nothing" lintian --fail-on error,warning,info -i --tag-display-limit 0 "$WORK/specscope_${version}_$(dpkg --print-architecture).changes"
 echo "# $(lintian --version); overrides: $(cat debian/*lintian-overrides debian/source/lintian-overrides 2>/dev/null | grep -vc '^#')"
 PACKAGES=$WORK
 fi
