@@ -71,7 +71,7 @@ UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 
 # Of the CPU's, what the CUDA plug-in needs too: rows of tensors, checks of requests.
-CUDA_SHARED_C := kernels/request.c kernels/planted.c kernels/tensor.c kernels/codebooks.c kernels/layer_tensors.c
+CUDA_SHARED_C := kernels/request.c kernels/planted.c kernels/tensor.c kernels/codebooks.c kernels/layer_tensors.c kernels/experts.c
 
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)

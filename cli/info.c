@@ -124,14 +124,16 @@ n_files(const struct model *m)
 static void
 print_form(const struct model_desc *d)
 {
-    static const char *const activations[] = {"", ", GELU (tanh)", ", GELU", ", squared ReLU", ", xIELU"};
+    static const char *const activations[] = {"",        ", GELU (tanh)",   ", GELU", ", squared ReLU",
+                                              ", xIELU", ", clamped SwiGLU"};
     const struct model_form *f = &d->form;
     uint32_t windows = 0, turned = 0;
     for (uint32_t l = 0; l < d->n_layers; l++) {
         windows += d->window > 0 && !d->layers[l].form.sees_all;
         turned += d->layers[l].form.rope != LAYER_ROPE_NONE;
     }
-    printf("%s%s%s%s%s%s", activations[f->activation], tensor_present(&d->layers[0].gate) ? "" : " without a gate",
+    printf("%s%s%s%s%s%s", activations[f->activation],
+           d->layers[0].experts != NULL || tensor_present(&d->layers[0].gate) ? "" : " without a gate",
            f->centred ? ", LayerNorm" : "", f->parallel ? ", attention and MLP side by side" : "",
            tensor_present(&d->layers[0].attn_post) ? ", norms behind sublayers" : "",
            f->whole_norms ? " (those of Q and K over whole rows)" : "");
@@ -145,6 +147,26 @@ print_form(const struct model_desc *d)
         printf(", no RoPE in %" PRIu32 " layers", d->n_layers - turned);
     if (f->logit_cap > 0)
         printf(", logits capped at %g", (double)f->logit_cap);
+}
+
+static void
+print_experts(const struct model *m)
+{
+    const struct model_desc *d = &m->desc;
+    const struct experts_form *f = &d->form.experts;
+    uint32_t layers = 0;
+    for (uint32_t l = 0; l < d->n_layers; l++)
+        layers += d->layers[l].experts != NULL;
+    if (layers == 0)
+        return;
+    printf("experts       %" PRIu32 " of %" PRIu32 " units in %" PRIu32 " layers, a row goes to %" PRIu32, f->n, f->ffn,
+           layers, f->used);
+    if (f->groups > 1)
+        printf(" from %" PRIu32 " of %" PRIu32 " groups", f->groups_used, f->groups);
+    if (f->shared_ffn > 0)
+        printf(" and to one of %" PRIu32 " units", f->shared_ffn);
+    printf(", by %s%s\n", f->routing == ROUTE_SIGMOID ? "sigmoid" : "softmax", f->renormalised ? ", sums to 1" : "");
+    printf("active        %" PRIu64 " parameters for a row\n", m->parameters - model_idle_parameters(m));
 }
 
 static void
@@ -164,6 +186,7 @@ print_weights(const struct facts *f)
         printf("; the language part of a %s", m->folder->part_of);
     printf("\nparameters    %" PRIu64 ": %" PRIu64 " a layer, %" PRIu64 " in the head%s; head / layer ρ = %.3f\n",
            m->parameters, f->layer_parameters, f->head_parameters, m->tied ? " (tied to the embedding)" : "", m->rho);
+    print_experts(m);
     printf("types        ");
     for (int t = 0; t < WEIGHT_TYPES; t++)
         if (m->tensors_of[t] > 0)
@@ -230,9 +253,12 @@ add_lists(cJSON *o, const struct facts *f)
     cJSON *types = cJSON_AddObjectToObject(o, "types"), *kinds = cJSON_AddObjectToObject(o, "tokens");
     cJSON *kv = cJSON_AddArrayToObject(o, "kv_memory");
     cJSON *ends = cJSON_AddArrayToObject(o, "stop_tokens");
+    const struct experts_form *experts = &m->desc.form.experts;
     bool ok = types != NULL && kinds != NULL && kv != NULL && ends != NULL;
     ok = ok && cJSON_AddStringToObject(o, "adapters", m->merged) != NULL;
     ok = ok && cJSON_AddStringToObject(o, "packing", m->packing != NULL ? m->packing : "none") != NULL;
+    ok = ok && add_number(o, "active_parameters", (double)(m->parameters - model_idle_parameters(m))) &&
+         add_number(o, "experts", experts->n) && add_number(o, "experts_used", experts->used);
     for (uint32_t id = 0; ok && id < tokenizer_size(m->tokenizer); id++)
         if (tokenizer_is_end(m->tokenizer, (token_t)id))
             ok = cJSON_AddItemToArray(ends, cJSON_CreateNumber(id));

@@ -82,7 +82,8 @@ enum weight_type { /* those with blocks: as GGUF lays them out, blocks along a r
                    WEIGHT_TYPES
 };
 
-struct planted; /* weights that a formula makes: kernels/planted.h */
+struct planted;     /* weights that a formula makes: kernels/planted.h */
+struct expert_desc; /* kernels/experts.h */
 
 struct tensor {       /* row-major: rows outputs of cols inputs each; a vector has rows = 1 */
     const void *data; /* host memory, usually a mapped file; aligned to its elements at least (to 32 bytes in GGUF */
@@ -110,6 +111,7 @@ struct layer_desc { /* layer_tensors.h says which there are, and their shapes; b
         };
     };
     struct layer_form form;
+    const struct expert_desc *experts; /* kernels/experts.h; NULL: the layer has an MLP */
 };
 
 enum rope_layout {
@@ -174,6 +176,9 @@ struct sweep {
                                            /* residual stream as it is and writes no keys and values */
     bool prompt; /* a chunk of one, where store_desc.prompt_rows allows it: its rows are of that class. `step` alone */
                  /* takes it, all rows from depth 0, none of them skipping */
+    uint32_t
+        *touched; /* of a mixture of experts: out, (L + 1), how many experts of each layer the sweep's rows went to, */
+                  /* the one that all go to not counted, 0 where none was asked; or NULL */
 };
 
 /* Early exit, decided by the backend: the sweep runs layer by layer; after layer l, where threshold[l] <= 1, the head

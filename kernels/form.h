@@ -11,7 +11,24 @@ enum activation {
     ACT_GELU_TANH,    /* x / 2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
     ACT_GELU,         /* x / 2 (1 + erf(x / sqrt 2)) */
     ACT_RELU_SQUARED, /* max(x, 0)^2 */
-    ACT_XIELU /* alpha_p x^2 + beta x above 0, alpha_n (e^min(x, eps) - 1 - x) + beta x below: a layer's own numbers */
+    ACT_XIELU, /* alpha_p x^2 + beta x above 0, alpha_n (e^min(x, eps) - 1 - x) + beta x below: a layer's own numbers */
+    ACT_SWIGLU_CLAMPED /* of gates alone: min(x, 7) / (1 + e^-(1.702 x)) times 1 + max(-7, min(up, 7)) (gpt-oss) */
+};
+
+/* What a row's experts are chosen by, and what their outputs are multiplied by. With logits z = router x + bias, scores s are
+ * softmax(z) or sigmoid(z); a correction is added to them for the choice alone. Of groups of neighbours those with the largest
+ * sums of their two best are chosen from. Among equals the lower index is chosen. */
+enum routing { ROUTE_SOFTMAX, ROUTE_SIGMOID };
+
+struct experts_form {
+    uint32_t n;                   /* of a layer that has any; 0: no layer has */
+    uint32_t used;                /* by a row */
+    uint32_t ffn;                 /* of each */
+    uint32_t shared_ffn;          /* of the one that every row goes to; 0: there is none */
+    uint32_t groups, groups_used; /* 0 or 1: all are one */
+    enum routing routing;
+    bool renormalised; /* the scores of those that are chosen are divided by their sum */
+    float scale;       /* … and multiplied by this; 0: 1 */
 };
 
 /* The MLP is down(act(gate x) * up x), and down(act(up x)) where a layer has no gate. A layer without a norm before a sublayer
@@ -30,6 +47,7 @@ struct model_form {
     float
         growth; /* queries are scaled by 1 + growth ln(1 + floor(position / growth_every)) (Ministral 3); 0: they aren't */
     uint32_t growth_every;
+    struct experts_form experts;
 };
 
 enum layer_rope { LAYER_ROPE_GLOBAL, LAYER_ROPE_LOCAL, LAYER_ROPE_NONE };

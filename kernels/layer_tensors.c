@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "kernels/backend.h"
+#include "kernels/experts.h"
 #include "kernels/tensor.h"
 
 #define MOST_LAYERS 4096u
@@ -19,7 +20,16 @@ const char *
 layer_tensor_name(char out[LAYER_NAME_SIZE], enum layer_tensor which, enum layer_naming naming)
 {
     const struct layer_tensor_info *t = &layer_tensors[which];
-    snprintf(out, LAYER_NAME_SIZE, "%s.%s", t->names[naming], t->kind == LAYER_BIAS ? "bias" : "weight");
+    return layer_tensor_whole_name(out, t->names[naming], t->kind);
+}
+
+const char *
+layer_tensor_whole_name(char out[LAYER_NAME_SIZE], const char *name, enum layer_tensor_kind kind)
+{
+    if (name[0] == '=')
+        snprintf(out, LAYER_NAME_SIZE, "%s", name + 1);
+    else
+        snprintf(out, LAYER_NAME_SIZE, "%s.%s", name, kind == LAYER_BIAS ? "bias" : "weight");
     return out;
 }
 
@@ -70,6 +80,9 @@ tensor_fits(const struct tensor *t, const char *name, uint32_t layer, bool vecto
 static bool
 layer_fits(const struct model_desc *d, uint32_t optional, uint32_t layer, struct err *err)
 {
+    const bool sparse = d->layers[layer - 1].experts != NULL;
+    if (sparse && !experts_fit(d, layer, err))
+        return false;
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
         const struct tensor *t = &d->layers[layer - 1].all[i];
         const struct layer_tensor_info *info = &layer_tensors[i];
@@ -78,7 +91,9 @@ layer_fits(const struct model_desc *d, uint32_t optional, uint32_t layer, struct
         if (info->need == LAYER_OPTIONAL && tensor_present(t) && (optional >> i & 1u) == 0)
             return err_set(err, ERR_WORK, "%s of layer %" PRIu32 " is not known to this backend; choose another one",
                            info->names[LAYER_NAMED_GGUF], layer);
-        if ((info->need == LAYER_NEEDED || tensor_present(t)) &&
+        if (sparse && (LAYER_MLP >> i & 1u) != 0)
+            continue;
+        if ((info->need == LAYER_NEEDED || tensor_present(t) || (sparse && i == LAYER_ROUTER)) &&
             !tensor_fits(t, info->names[LAYER_NAMED_GGUF], layer, info->kind != LAYER_MATRIX, rows, cols, err))
             return false;
     }
@@ -105,6 +120,10 @@ model_desc_fits(const struct model_desc *d, uint32_t optional, struct err *err)
 bool
 model_desc_plain(const struct model_desc *d, const char *whose, struct err *err)
 {
+    if (d->form.experts.n > 0)
+        return err_set(err, ERR_WORK,
+                       "%s computes no mixtures of experts, which this model is; the CPU runs it: --backend cpu",
+                       whose);
     bool plain = d->form.activation <= ACT_XIELU;
     for (uint32_t l = 0; l < d->n_layers; l++)
         plain = plain && d->layers[l].form.rope <= LAYER_ROPE_NONE;

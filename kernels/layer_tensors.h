@@ -9,7 +9,7 @@
  * kind  MATRIX: rows outputs of cols inputs each; NORM (factors) and BIAS (summands): one row in F32
  * need  NEEDED; USUAL: a Llama has it, some architectures don't; OPTIONAL: some do (struct arch)
  * rows, cols are made of the numbers of `d`, a struct model_desc. Names lack their ending, which the kind decides
- * (layer_tensor_name()). The order is that of planted models' files and random numbers. */
+ * (layer_tensor_name()), but for those that begin with "=" and are whole. The order is that of planted models' files and random numbers. */
 #ifndef KERNELS_LAYER_TENSORS_H
 #define KERNELS_LAYER_TENSORS_H
 
@@ -22,8 +22,9 @@
 #define LAYER_Q(d)  ((d)->heads * (d)->head_dim)
 #define LAYER_KV(d) ((d)->kv_heads * (d)->head_dim)
 /* What the norms of queries and keys are over. */
-#define LAYER_QN(d) ((d)->form.whole_norms ? LAYER_Q(d) : (d)->head_dim)
-#define LAYER_KN(d) ((d)->form.whole_norms ? LAYER_KV(d) : (d)->head_dim)
+#define LAYER_QN(d)      ((d)->form.whole_norms ? LAYER_Q(d) : (d)->head_dim)
+#define LAYER_KN(d)      ((d)->form.whole_norms ? LAYER_KV(d) : (d)->head_dim)
+#define LAYER_EXPERTS(d) ((d)->form.experts.n)
 
 /* clang-format off */
 #define FOR_LAYER_TENSORS(MATRIX, NORM, BIAS)                                                                         \
@@ -48,7 +49,12 @@
     BIAS(  BGATE,       bgate,       OPTIONAL, 1,           d->ffn,      "ffn_gate",        "mlp.gate_proj")            \
     BIAS(  BUP,         bup,         OPTIONAL, 1,           d->ffn,      "ffn_up",          "mlp.up_proj")              \
     BIAS(  BDOWN,       bdown,       OPTIONAL, 1,           d->width,    "ffn_down",        "mlp.down_proj")            \
-    NORM(  FFN_POST,    ffn_post,    OPTIONAL, 1,           d->width,    "post_ffw_norm",   "post_feedforward_layernorm")
+    NORM(  FFN_POST,    ffn_post,    OPTIONAL, 1,           d->width,    "post_ffw_norm",   "post_feedforward_layernorm") \
+    BIAS(  SINKS,       sinks,       OPTIONAL, 1,           d->heads,    "=attn_sinks.weight", "=self_attn.sinks")      \
+    MATRIX(ROUTER,      router,      OPTIONAL, LAYER_EXPERTS(d), d->width, "ffn_gate_inp",  "mlp.gate")                 \
+    BIAS(  BROUTER,     brouter,     OPTIONAL, 1,           LAYER_EXPERTS(d), "ffn_gate_inp", "mlp.gate")               \
+    BIAS(  CORRECTION,  correction,  OPTIONAL, 1,           LAYER_EXPERTS(d), "exp_probs_b", "=mlp.gate.e_score_correction_bias") \
+    NORM(  SHARED_MIX,  shared_mix,  OPTIONAL, 1,           d->width,    "ffn_gate_inp_shexp", "mlp.shared_expert_gate")
 /* clang-format on */
 
 enum layer_tensor {
@@ -72,6 +78,10 @@ enum layer_naming { LAYER_NAMED_GGUF, LAYER_NAMED_HF, LAYER_NAMINGS };
 #define LAYER_NORM_BIAS  (1u << LAYER_ATTN_NORM_B | 1u << LAYER_FFN_NORM_B)
 #define LAYER_MLP_BIAS   (1u << LAYER_BUP | 1u << LAYER_BDOWN)
 #define LAYER_POST_NORMS (1u << LAYER_ATTN_POST | 1u << LAYER_FFN_POST)
+/* The MLP, which a layer of experts has not. */
+#define LAYER_MLP (1u << LAYER_GATE | 1u << LAYER_UP | 1u << LAYER_DOWN)
+/* What a layer of experts has beside them (kernels/experts.h). */
+#define LAYER_ROUTING (1u << LAYER_ROUTER | 1u << LAYER_BROUTER | 1u << LAYER_CORRECTION | 1u << LAYER_SHARED_MIX)
 
 struct layer_tensor_info {
     enum layer_tensor_kind kind;
@@ -83,9 +93,11 @@ extern const struct layer_tensor_info layer_tensors[LAYER_TENSORS];
 
 struct model_desc;
 
-#define LAYER_NAME_SIZE 40
+#define LAYER_NAME_SIZE 56
 /* "attn_q.weight", "attn_q.bias" */
 const char *layer_tensor_name(char out[LAYER_NAME_SIZE], enum layer_tensor, enum layer_naming);
+/* The same of a name that an architecture has of its own. */
+const char *layer_tensor_whole_name(char out[LAYER_NAME_SIZE], const char *name, enum layer_tensor_kind);
 /* A vector is one row. */
 void layer_tensor_shape(const struct model_desc *, enum layer_tensor, uint32_t *rows, uint32_t *cols);
 

@@ -79,4 +79,18 @@ team_share(size_t n, uint32_t rank, uint32_t size)
     return (struct range){n * rank / size, n * (rank + 1) / size};
 }
 
+/* What [first, last) of the whole has of the part that starts at `start` and is n long, counted from `start`. */
+static inline struct range
+range_overlap(struct range whole, size_t start, size_t n)
+{
+    size_t first = whole.first > start ? whole.first - start : 0, last = whole.last > start ? whole.last - start : 0;
+    return (struct range){first < n ? first : n, last < n ? last : n};
+}
+
+static inline struct range
+range_times(struct range r, size_t n)
+{
+    return (struct range){r.first * n, r.last * n};
+}
+
 #endif

@@ -92,7 +92,7 @@ context_open(struct context **out, const struct backend_ops *ops, struct backend
     c->trained_load = limits.heads == HEAD_FULL ? 1 : (double)model->width / model->vocab;
     c->n_slots = limits.ctx + limits.spare;
     atomic_init(&c->never, false);
-    if (!allocate(c)) {
+    if (!allocate(c) || !context_experts_open(c, model)) {
         context_close(c);
         return err_set(err, ERR_WORK,
                        "not enough memory for the row tables of a context of %" PRIu32 " positions: use a smaller -c",
@@ -133,6 +133,8 @@ context_close(struct context *c)
         dist_pool_close(c->pool);
     else if (c->pool != NULL)
         dist_pool_forget(c->pool, c);
+    free(c->touched);
+    free(c->expert_share);
     free(c->slots);
     free(c->free);
     free(c->places);

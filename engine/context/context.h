@@ -151,7 +151,8 @@ bool context_verify_all(struct context *, const struct verify_round *, size_t n)
 
 struct loads {     /* running totals, in units of the target's layers and head */
     double layers; /* one load = one layer's weights read once, however many rows pass; a skipped sublayer
-                             counts one half less */
+                             counts one half less. Of a layer of experts: what one row reads; experts that rows of
+                             the call go to beyond so many count by their share */
     double heads;  /* head calls; a call on several rows is one load. A layer's affine head adds its parameters'
                       share of the LM head's; a full one is a load of its own */
 };

@@ -58,11 +58,20 @@ struct context {
     struct verify_req *rounds;  /* (seqs) */
     struct loads loads;
     double trained_load; /* what a layer's trained head adds to it */
-    uint64_t calls;      /* of the head, */
-    uint64_t *counted;   /* and the last one in which a layer's trained head was counted: (L + 1) */
+    /* Of a mixture of experts, else NULL: how many the last sweep touched, and an expert's share of a layer's load; (L + 1) */
+    uint32_t *touched;
+    double *expert_share;
+    uint32_t experts_used; /* by a row */
+    uint64_t calls;        /* of the head, */
+    uint64_t *counted;     /* and the last one in which a layer's trained head was counted: (L + 1) */
     struct err err;
     atomic_bool never; /* stands in for a missing cancel flag */
 };
+
+/* What layers of experts count (context_experts.c). False: no memory. */
+bool context_experts_open(struct context *, const struct model_desc *);
+/* What the last sweep's layer counts beyond a load: experts more than one row goes to. */
+double context_experts_load(const struct context *, uint32_t layer);
 
 /* The slot's row, or NULL after setting the error. */
 struct slot *context_row(struct context *, slot_t);

@@ -123,7 +123,7 @@ check_row(struct context *c, const struct sweep *w, slot_t s, const struct slot 
 static bool
 gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, bool prompt, struct sweep *w)
 {
-    *w = (struct sweep){.rows = c->rows, .tails = c->tails, .to = to, .prompt = prompt};
+    *w = (struct sweep){.rows = c->rows, .tails = c->tails, .to = to, .prompt = prompt, .touched = c->touched};
     if (to > c->n_layers)
         return err_set(&c->err, ERR_WORK, "there is no layer %" PRIu32 ": the model has %" PRIu32, to, c->n_layers);
     bool ok = true;
@@ -144,7 +144,7 @@ gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, bool promp
     return ok;
 }
 
-/* Layers from+1..to, each read once; a skipped sublayer is half a layer less. */
+/* Layers from+1..to, each read once, with the experts that rows went to; a skipped sublayer is half a layer less. */
 static void
 count_layers(struct context *c, const struct sweep *w, uint32_t to)
 {
@@ -153,7 +153,7 @@ count_layers(struct context *c, const struct sweep *w, uint32_t to)
         if (w->rows[i].from < from)
             from = w->rows[i].from;
     for (uint32_t l = from + 1; l <= to; l++) {
-        c->loads.layers += 1;
+        c->loads.layers += 1 + context_experts_load(c, l);
         if (w->skip_attention != NULL && w->skip_attention[l])
             c->loads.layers -= 0.5;
         if (w->skip_mlp != NULL && w->skip_mlp[l])

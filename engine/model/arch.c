@@ -44,8 +44,8 @@ missing(const struct arch_source *s, enum arch_number which, struct err *err)
 }
 
 /* A number that may be missing: then `otherwise`. */
-static bool
-read_real(const struct arch_source *s, enum arch_number which, double otherwise, double *out, struct err *err)
+bool
+arch_read_real(const struct arch_source *s, enum arch_number which, double otherwise, double *out, struct err *err)
 {
     char key[KEY_SIZE];
     *out = otherwise;
@@ -60,9 +60,9 @@ read_real(const struct arch_source *s, enum arch_number which, double otherwise,
 }
 
 /* A whole number from `least` to `most`; otherwise = UINT32_MAX: it has to be there. */
-static bool
-read_whole(const struct arch_source *s, enum arch_number which, uint32_t otherwise, uint32_t least, uint32_t most,
-           uint32_t *out, struct err *err)
+bool
+arch_read_whole(const struct arch_source *s, enum arch_number which, uint32_t otherwise, uint32_t least, uint32_t most,
+                uint32_t *out, struct err *err)
 {
     char key[KEY_SIZE];
     double v = otherwise;
@@ -79,7 +79,7 @@ read_whole(const struct arch_source *s, enum arch_number which, uint32_t otherwi
     return true;
 }
 
-/* What a config.json may leave out: read_whole()'s word for what has to be there where the architecture has no usual value. */
+/* What a config.json may leave out: arch_read_whole()'s word for what has to be there where the architecture has no usual value. */
 static uint32_t
 usual(const struct arch_source *s, uint32_t value)
 {
@@ -92,8 +92,9 @@ read_heads(struct model_desc *d, const struct arch_source *s, struct err *err)
     double given;
     uint32_t value_dim = 0;
     const uint32_t kv_usual = usual(s, s->arch->usual_kv_heads);
-    if (!read_whole(s, ARCH_HEADS, usual(s, s->arch->usual_heads), 1, MOST_UNITS, &d->heads, err) ||
-        !read_whole(s, ARCH_KV_HEADS, kv_usual != UINT32_MAX ? kv_usual : d->heads, 1, MOST_UNITS, &d->kv_heads, err))
+    if (!arch_read_whole(s, ARCH_HEADS, usual(s, s->arch->usual_heads), 1, MOST_UNITS, &d->heads, err) ||
+        !arch_read_whole(s, ARCH_KV_HEADS, kv_usual != UINT32_MAX ? kv_usual : d->heads, 1, MOST_UNITS, &d->kv_heads,
+                         err))
         return false;
     if (d->heads % d->kv_heads != 0)
         return err_set(err, ERR_WORK, "%s: %" PRIu32 " heads cannot share %" PRIu32 " KV heads evenly; %s", s->path,
@@ -105,8 +106,8 @@ read_heads(struct model_desc *d, const struct arch_source *s, struct err *err)
                            s->path, d->width, d->heads, s->names->remedy);
         dim = d->width / d->heads == 0 ? 1 : d->width / d->heads;
     }
-    if (!read_whole(s, ARCH_HEAD_DIM, dim, 1, MOST_UNITS / d->heads, &d->head_dim, err) ||
-        !read_whole(s, ARCH_VALUE_DIM, d->head_dim, 1, MOST_UNITS / d->heads, &value_dim, err))
+    if (!arch_read_whole(s, ARCH_HEAD_DIM, dim, 1, MOST_UNITS / d->heads, &d->head_dim, err) ||
+        !arch_read_whole(s, ARCH_VALUE_DIM, d->head_dim, 1, MOST_UNITS / d->heads, &value_dim, err))
         return false;
     if (value_dim != d->head_dim)
         return err_set(err, ERR_WORK,
@@ -122,8 +123,8 @@ read_rope(struct model_desc *d, const struct arch_source *s, struct err *err)
     const double usual_base = said ? 10000 : s->arch->usual_base;
     double base = usual_base;
     const double part = s->arch->usual_part > 0 ? s->arch->usual_part : 1;
-    if (!read_whole(s, ARCH_ROPE_DIMS, (uint32_t)(part * d->head_dim), 1, MOST_UNITS, &d->rope_dims, err) ||
-        !read_real(s, ARCH_ROPE_BASE, usual_base, &base, err))
+    if (!arch_read_whole(s, ARCH_ROPE_DIMS, (uint32_t)(part * d->head_dim), 1, MOST_UNITS, &d->rope_dims, err) ||
+        !arch_read_real(s, ARCH_ROPE_BASE, usual_base, &base, err))
         return false;
     if (d->rope_dims % 2 != 0 || d->rope_dims > d->head_dim)
         return err_set(err, ERR_WORK,
@@ -145,7 +146,7 @@ read_eps(struct model_desc *d, const struct arch_source *s, struct err *err)
     const double usual = s->names->naming == LAYER_NAMED_HF ? s->arch->usual_eps : 0;
     if (find_number(s, which, &eps) == VALUE_MISSING && usual <= 0)
         return missing(s, ARCH_RMS_EPS, err);
-    if (!read_real(s, which, usual, &eps, err))
+    if (!arch_read_real(s, which, usual, &eps, err))
         return false;
     if (!(eps >= 0 && eps < 1))
         return err_set(err, ERR_WORK, "%s: a norm's epsilon of %g makes no sense; %s", s->path, eps, s->names->remedy);
@@ -169,7 +170,7 @@ read_form(struct model_desc *d, const struct arch_source *s, struct err *err)
         double v = 0;
         if (find_number(s, reals[i].which, &v) == VALUE_MISSING)
             continue;
-        if (!read_real(s, reals[i].which, 0, &v, err))
+        if (!arch_read_real(s, reals[i].which, 0, &v, err))
             return false;
         if (v < 0)
             return err_set(err, ERR_WORK, "%s: %s '%s' is negative; %s", s->path, s->names->where,
@@ -188,20 +189,16 @@ arch_read_numbers(struct model *m, const struct arch_source *s, struct err *err)
 {
     struct model_desc *d = &m->desc;
     const uint32_t tokens = d->vocab;
-    uint32_t experts = 0;
-    if (!read_whole(s, ARCH_EXPERTS, 0, 0, UINT32_MAX - 1, &experts, err))
-        return false;
-    if (experts != 0)
-        return err_set(err, ERR_WORK, "%s: is a mixture of %" PRIu32 " experts; only dense models are supported",
-                       s->path, experts);
-    if (!read_whole(s, ARCH_LAYERS, UINT32_MAX, 1, MOST_LAYERS, &d->n_layers, err) ||
-        !read_whole(s, ARCH_CTX, usual(s, s->arch->usual_ctx > 0 ? s->arch->usual_ctx : USUAL_CTX), 1, MOST_CTX,
-                    &m->ctx_train, err) ||
-        !read_whole(s, ARCH_WIDTH, UINT32_MAX, 1, MOST_UNITS, &d->width, err) ||
-        !read_whole(s, ARCH_FFN, usual(s, s->arch->ffn_by_width * d->width), 1, MOST_UNITS, &d->ffn, err) ||
-        !read_whole(s, ARCH_VOCAB, tokens != 0 ? tokens : usual(s, s->arch->usual_vocab), 1, INT32_MAX / 4, &d->vocab,
-                    err) ||
-        !read_whole(s, ARCH_WINDOW, 0, 0, UINT32_MAX - 1, &d->window, err) || !read_heads(d, s, err) ||
+    uint32_t ahead = 0;
+    if (!arch_read_whole(s, ARCH_LAYERS, UINT32_MAX, 1, MOST_LAYERS, &d->n_layers, err) ||
+        !arch_read_whole(s, ARCH_LAYERS_AHEAD, 0, 0, d->n_layers - 1, &ahead, err) ||
+        !arch_read_whole(s, ARCH_CTX, usual(s, s->arch->usual_ctx > 0 ? s->arch->usual_ctx : USUAL_CTX), 1, MOST_CTX,
+                         &m->ctx_train, err) ||
+        !arch_read_whole(s, ARCH_WIDTH, UINT32_MAX, 1, MOST_UNITS, &d->width, err) ||
+        !arch_read_whole(s, ARCH_FFN, usual(s, s->arch->ffn_by_width * d->width), 1, MOST_UNITS, &d->ffn, err) ||
+        !arch_read_whole(s, ARCH_VOCAB, tokens != 0 ? tokens : usual(s, s->arch->usual_vocab), 1, INT32_MAX / 4,
+                         &d->vocab, err) ||
+        !arch_read_whole(s, ARCH_WINDOW, 0, 0, UINT32_MAX - 1, &d->window, err) || !read_heads(d, s, err) ||
         !read_rope(d, s, err))
         return false;
     if (tokens != 0 && tokens != d->vocab) {
@@ -209,6 +206,7 @@ arch_read_numbers(struct model *m, const struct arch_source *s, struct err *err)
         return err_set(err, ERR_WORK, "%s: %s '%s' is %" PRIu32 ", but the tokenizer has %" PRIu32 " tokens; %s",
                        s->path, s->names->where, key_name(key, s, ARCH_VOCAB), d->vocab, tokens, s->names->remedy);
     }
+    d->n_layers -= (s->arch->traits & ARCH_LOOKS_AHEAD) != 0 ? ahead : 0;
     return read_eps(d, s, err) && read_form(d, s, err);
 }
 

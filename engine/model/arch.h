@@ -26,6 +26,19 @@ struct arch_fused {
     bool by_group;
 };
 
+/* A mixture of experts: how rows are routed, where the file doesn't say, and what config.json's and Hugging Face's names leave
+ * open. Which layers have experts is seen from their routers. */
+struct arch_experts {
+    enum routing routing;
+    bool renormalised, gguf_renormalised; /* config.json's, GGUF's, where the file says nothing of it */
+    bool says;                            /* a config.json's norm_topk_prob counts */
+    const char *each[3]; /* Hugging Face's gate, up and down of one expert, a number for "%u"; NULL: as Qwen has them */
+    const char *gate_up, *down; /* … of all in one tensor each, whole names; NULL: as transformers 5 has them */
+    const char *gate_up_bias, *down_bias; /* or NULL */
+    bool crosswise;                       /* those are (inputs, outputs), and gate and up take turns */
+    const char *shared[3];                /* the expert that all rows go to; NULL: as Qwen has it */
+};
+
 enum arch_traits {
     ARCH_NORMS_LESS_ONE = 1 << 0,     /* Hugging Face's norms are stored without the 1 that is added to them */
     ARCH_NORMS_OF_ONES = 1 << 1,      /* norms have no weights */
@@ -34,9 +47,11 @@ enum arch_traits {
     ARCH_WINDOWED = 1 << 4,           /* a config.json's sliding_window counts without use_sliding_window */
     ARCH_WINDOWS_TURN = 1 << 5,       /* layers that see everything don't rotate, if there are others */
     ARCH_LOGITS_DIVIDED = 1 << 6,     /* GGUF's logit_scale, as config.json's logits_scaling, divides */
-    ARCH_LEARNED = 1 << 7,     /* positions are learned: a matrix of them is added to the embedding, nothing rotates */
-    ARCH_COLUMNS = 1 << 8,     /* Hugging Face's matrices of layers lie transposed (GPT-2's Conv1D) */
-    ARCH_MULTI_QUERY = 1 << 9, /* one key-value head, where config.json's multi_query isn't false */
+    ARCH_LEARNED = 1 << 7,      /* positions are learned: a matrix of them is added to the embedding, nothing rotates */
+    ARCH_COLUMNS = 1 << 8,      /* Hugging Face's matrices of layers lie transposed (GPT-2's Conv1D) */
+    ARCH_MULTI_QUERY = 1 << 9,  /* one key-value head, where config.json's multi_query isn't false */
+    ARCH_LOOKS_AHEAD = 1 << 10, /* further layers, which guess further tokens, are left alone */
+    ARCH_YARN_IN_PART = 1 << 11, /* YaRN's bounds aren't rounded; GGUF files don't say so */
 };
 
 /* An architecture, as data. Zero is what Llama has. */
@@ -63,6 +78,7 @@ struct arch {
     const struct arch_rename *gguf_renames; /* of GGUF's, or NULL */
     const struct arch_names *hf_names;      /* or NULL: as Llama's */
     struct arch_fused hf_fused, gguf_fused; /* "self_attn.qkv_proj" */
+    const struct arch_experts *experts;     /* or NULL: there are none */
 };
 
 /* By general.architecture, or by model_type; NULL with a message that names it. */
@@ -93,6 +109,14 @@ enum arch_number {
     ARCH_RESIDUAL_SCALE,
     ARCH_ATTENTION_SCALE,
     ARCH_LOGIT_SCALE,
+    ARCH_EXPERTS_USED, /* by a row */
+    ARCH_EXPERT_FFN,
+    ARCH_SHARED_FFN,     /* of the expert that all rows go to; */
+    ARCH_SHARED_EXPERTS, /* or of how many it is made */
+    ARCH_EXPERT_GROUPS,
+    ARCH_GROUPS_USED,
+    ARCH_EXPERT_SCALE,
+    ARCH_LAYERS_AHEAD, /* among the layers, those that guess further tokens */
     ARCH_NUMBERS
 };
 
@@ -117,8 +141,9 @@ struct arch_tensor {
     bool mapped;               /* as in struct tensor */
     const char *type_name;
     enum weight_type type; /* WEIGHT_TYPES: one that no backend computes with */
-    uint64_t rows, cols;   /* a vector is one row; both 0: more than two dimensions */
-    size_t index;          /* among the source's tensors */
+    uint64_t planes, rows,
+        cols;     /* matrices one after the other, 0: one; a vector is one row; rows and cols 0: more dimensions */
+    size_t index; /* among the source's tensors */
 };
 
 struct arch_source {
@@ -133,6 +158,13 @@ struct arch_source {
     void (*tensor_name)(const struct arch_source *, size_t index, const char **name, size_t *len);
 };
 
+/* A whole number from `least` to `most` of that name; otherwise = UINT32_MAX: it has to be there. */
+bool arch_read_whole(const struct arch_source *, enum arch_number, uint32_t otherwise, uint32_t least, uint32_t most,
+                     uint32_t *out, struct err *);
+/* A real number; where there is none, `otherwise`. */
+bool arch_read_real(const struct arch_source *, enum arch_number, double otherwise, double *out, struct err *);
+/* desc.form.experts, behind sizes; a model of experts is refused where the architecture has none. */
+bool arch_read_experts(struct model *, const struct arch_source *, struct err *);
 /* Sizes, RoPE's base (unscaled), epsilon, window. The model has its path already, desc.rope, and desc.vocab where the
  * tokenizer decides it; 0 asks the file. */
 bool arch_read_numbers(struct model *, const struct arch_source *, struct err *);

@@ -35,6 +35,14 @@ static const struct arch_names gguf_names = {
             [ARCH_RESIDUAL_SCALE] = "residual_scale",
             [ARCH_ATTENTION_SCALE] = "attention.scale",
             [ARCH_LOGIT_SCALE] = "logit_scale",
+            [ARCH_EXPERTS_USED] = "expert_used_count",
+            [ARCH_EXPERT_FFN] = "expert_feed_forward_length",
+            [ARCH_SHARED_FFN] = "expert_shared_feed_forward_length",
+            [ARCH_SHARED_EXPERTS] = "expert_shared_count",
+            [ARCH_EXPERT_GROUPS] = "expert_group_count",
+            [ARCH_GROUPS_USED] = "expert_group_used_count",
+            [ARCH_EXPERT_SCALE] = "expert_weights_scale",
+            [ARCH_LAYERS_AHEAD] = "nextn_predict_layers",
         },
     .embedding = "token_embd.weight",
     .positions = "position_embd.weight",
@@ -71,9 +79,10 @@ tensor(const struct arch_source *s, const char *name, struct arch_tensor *out)
     *out = (struct arch_tensor){
         .data = t->data, .mapped = g->mapped, .type_name = gguf_type_name(t->type), .type = gguf_weight_type(t->type)};
     out->index = (size_t)(t - g->tensors);
-    if (t->dims[2] == 1 && t->dims[3] == 1) {
+    if (t->dims[3] == 1) {
         out->cols = t->dims[0];
         out->rows = t->dims[1];
+        out->planes = t->dims[2];
     }
     return true;
 }
@@ -126,6 +135,7 @@ read_yarn(const struct reading *r, double factor)
         !read_f32(r, "rope.scaling.yarn_log_multiplier", 0, &all) ||
         !read_f32(r, "attention.temperature_scale", 0, &growth))
         return false;
+    const bool whole = (r->arch->traits & ARCH_YARN_IN_PART) == 0;
     if (!(growth >= 0 && growth <= 1e3f && all >= 0 && all <= 1e3f))
         return err_set(r->err, ERR_WORK, "%s: the factors of its RoPE scaling 'yarn' make no sense; " REMEDY,
                        r->model->path);
@@ -133,7 +143,7 @@ read_yarn(const struct reading *r, double factor)
     r->model->desc.form.growth_every = before;
     if (all > 0 && factor > 1) /* what other parts of the model take back */
         sharp /= 1 + 0.1f * all * logf((float)factor);
-    const struct arch_yarn y = {factor, (double)fast, (double)slow, (double)old, (double)(gain * sharp), true};
+    const struct arch_yarn y = {factor, (double)fast, (double)slow, (double)old, (double)(gain * sharp), whole};
     return arch_scale_yarn(r->model, &y, r->err);
 }
 
@@ -251,6 +261,26 @@ read_form(const struct reading *r)
     return true;
 }
 
+/* How experts are chosen, where the file says it. */
+static bool
+read_routing(const struct reading *r)
+{
+    struct experts_form *f = &r->model->desc.form.experts;
+    char key[KEY_SIZE];
+    uint32_t how = f->routing == ROUTE_SIGMOID ? 2 : 1;
+    if (f->n == 0)
+        return true;
+    if (!gguf_get_bool(r->gguf, key_of(r, "expert_weights_norm", key), f->renormalised, &f->renormalised, r->err) ||
+        !gguf_get_u32(r->gguf, key_of(r, "expert_gating_func", key), how, &how, r->err))
+        return false;
+    if (how < 1 || how > 3)
+        return err_set(r->err, ERR_WORK, "%s: metadata '%s' is %u: a way to choose experts that is not supported",
+                       r->model->path, key, (unsigned)how);
+    f->routing = how == 2 ? ROUTE_SIGMOID : ROUTE_SOFTMAX;
+    f->renormalised = f->renormalised || how == 3; /* a softmax of those that are chosen */
+    return true;
+}
+
 /* Which layers have the window, where the file says it: true for those that have. */
 static bool
 read_windows(const struct reading *r)
@@ -293,7 +323,8 @@ arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, s
     const struct reading r = {.model = m, .gguf = g, .arch = arch, .used = used, .err = err};
     m->desc.rope = arch->gguf_rope;
     bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_form(&r) &&
-              read_windows(&r) && arch_read_tensors(m, &s, gguf_find_tensor(g, gguf_names.head) == NULL, used, err);
+              read_windows(&r) && arch_read_experts(m, &s, err) && read_routing(&r) &&
+              arch_read_tensors(m, &s, gguf_find_tensor(g, gguf_names.head) == NULL, used, err);
     free(used);
     return ok;
 }

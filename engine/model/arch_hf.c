@@ -32,6 +32,13 @@ static const struct arch_names hf_names = {
             [ARCH_RESIDUAL_SCALE] = "residual_multiplier",
             [ARCH_ATTENTION_SCALE] = "attention_multiplier",
             [ARCH_LOGIT_SCALE] = "logit_scale",
+            [ARCH_EXPERTS_USED] = "num_experts_per_tok",
+            [ARCH_EXPERT_FFN] = "moe_intermediate_size",
+            [ARCH_SHARED_FFN] = "shared_expert_intermediate_size",
+            [ARCH_SHARED_EXPERTS] = "n_shared_experts",
+            [ARCH_EXPERT_GROUPS] = "n_group",
+            [ARCH_GROUPS_USED] = "topk_group",
+            [ARCH_EXPERT_SCALE] = "routed_scaling_factor",
         },
     .embedding = "model.embed_tokens.weight",
     .final_norm = "model.norm.weight",
@@ -65,6 +72,12 @@ static const struct {
     {ARCH_HEADS, "n_head"},
     {ARCH_KV_HEADS, "num_kv_heads"},
     {ARCH_KV_HEADS, "n_head_kv"},
+    {ARCH_EXPERTS, "num_local_experts"},
+    {ARCH_EXPERTS, "n_routed_experts"},
+    {ARCH_EXPERTS, "moe_num_experts"},
+    {ARCH_EXPERTS_USED, "moe_k"},
+    {ARCH_SHARED_FFN, "shared_intermediate_size"},
+    {ARCH_SHARED_EXPERTS, "moe_num_shared_experts"},
 };
 
 /* What a source reads: a folder, and what of it is unpacked. */
@@ -123,6 +136,12 @@ tensor(const struct arch_source *s, const char *name, struct arch_tensor *out)
     *out =
         (struct arch_tensor){.data = t->data, .type_name = t->dtype, .type = t->type, .rows = t->rows, .cols = t->cols};
     out->index = (size_t)(at - f->tensors);
+    out->planes = t->rows > 0;
+    if (t->n_dims == 3) {
+        out->planes = t->dims[0];
+        out->rows = t->dims[1];
+        out->cols = t->dims[2];
+    }
     return true;
 }
 
@@ -230,8 +249,8 @@ arch_read_hf(struct model *m, const struct hf_folder *f, const struct packed *pa
         memcpy(used, packed->pieces, s.n_tensors * sizeof *used);
     const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
     m->desc.rope = arch->hf_rope;
-    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_hf_form(m, f, arch, err) &&
-              arch_hf_read_rope(m, f, arch, err) && arch_take_xielu(&taking) &&
+    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_read_experts(m, &s, err) &&
+              arch_hf_form(m, f, arch, err) && arch_hf_read_rope(m, f, arch, err) && arch_take_xielu(&taking) &&
               arch_read_tensors(m, &s, is_tied(f, &s), used, err);
     free(used);
     return ok;

@@ -29,7 +29,7 @@ read_activation(struct model *m, const struct hf_folder *f, struct err *err)
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && act == NULL; i++)
         act = arch_hf_entry(f->config, keys[i]);
     /* Gemma's first files say gelu and mean the other one, which is what transformers computes, too. */
-    if (act == NULL || strcmp(m->arch, "gemma") == 0)
+    if (act == NULL || strcmp(m->arch, "gemma") == 0 || m->desc.form.activation == ACT_SWIGLU_CLAMPED)
         return true;
     for (size_t i = 0; i < sizeof known / sizeof known[0] && cJSON_IsString(act); i++)
         if (strcmp(act->valuestring, known[i].name) == 0) {
@@ -43,7 +43,7 @@ read_activation(struct model *m, const struct hf_folder *f, struct err *err)
 
 /* What some models of an architecture have, and this program doesn't compute with. */
 static bool
-refuse_variants(const struct hf_folder *f, struct err *err)
+refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *err)
 {
     static const struct {
         const char *key, *what;
@@ -67,7 +67,8 @@ refuse_variants(const struct hf_folder *f, struct err *err)
             f->path);
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
         const cJSON *v = arch_hf_entry(f->config, variants[i].key);
-        if (v != NULL && !cJSON_IsFalse(v))
+        const bool ours = strcmp(variants[i].key, "use_qk_norm") == 0 && (arch->may >> LAYER_Q_NORM & 1u) != 0;
+        if (v != NULL && !cJSON_IsFalse(v) && !ours)
             return err_set(err, ERR_WORK, "%s: has %s (%s), which is not supported", f->path, variants[i].what,
                            variants[i].key);
     }
@@ -199,12 +200,33 @@ read_unrotated(struct model *m, const struct hf_folder *f, struct layer_desc *la
     return true;
 }
 
+/* What is left open of how experts are chosen and computed. */
+static bool
+read_routing(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
+{
+    const cJSON *says = arch_hf_entry(f->config, "norm_topk_prob");
+    static const struct {
+        const char *key;
+        double value;
+    } constants[] = {{"swiglu_alpha", 1.702}, {"swiglu_limit", 7}};
+    if (m->desc.form.experts.n > 0 && arch->experts->says && cJSON_IsBool(says))
+        m->desc.form.experts.renormalised = cJSON_IsTrue(says);
+    for (size_t i = 0; m->desc.form.activation == ACT_SWIGLU_CLAMPED && i < 2; i++) {
+        double v = constants[i].value;
+        if (arch_hf_kind(arch_hf_entry(f->config, constants[i].key), &v) != VALUE_MISSING &&
+            !(fabs(v - constants[i].value) < 1e-9))
+            return err_set(err, ERR_WORK, "%s: config.json's '%s' is %g, not %g, which is not supported", f->path,
+                           constants[i].key, v, constants[i].value);
+    }
+    return true;
+}
+
 bool
 arch_hf_form(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
 {
     struct layer_desc *layers = (struct layer_desc *)m->desc.layers; /* the model's own */
-    if (!refuse_variants(f, err) || !read_activation(m, f, err) || !read_scales(m, f, err) ||
-        !read_windows(m, f, arch, layers, err) || !read_unrotated(m, f, layers, err))
+    if (!refuse_variants(f, arch, err) || !read_activation(m, f, err) || !read_scales(m, f, err) ||
+        !read_routing(m, f, arch, err) || !read_windows(m, f, arch, layers, err) || !read_unrotated(m, f, layers, err))
         return false;
     arch_rotations(m, arch, layers);
     return true;

@@ -6,8 +6,8 @@
 #include "kernels/tensor.h"
 
 /* Where a file doesn't align a tensor even to its elements, a copy that is. */
-static const void *
-aligned_data(const struct arch_taking *t, const struct arch_tensor *found, size_t elements)
+const void *
+arch_aligned(const struct arch_taking *t, const struct arch_tensor *found, size_t elements)
 {
     const size_t size = tensor_block_values(found->type) == 1 ? tensor_block_bytes(found->type) : 1;
     if ((uintptr_t)found->data % size == 0)
@@ -20,23 +20,58 @@ aligned_data(const struct arch_taking *t, const struct arch_tensor *found, size_
     return copy;
 }
 
-static bool
-found_fits(const struct arch_taking *t, const char *name, const struct arch_tensor *found, uint32_t rows, uint32_t cols)
+bool
+arch_fits(const struct arch_taking *t, const char *name, const struct arch_tensor *found, uint64_t planes,
+          uint64_t rows, uint64_t cols)
 {
     const struct arch_source *s = t->source;
-    if (found->rows == 0)
+    const uint64_t has = found->planes > 0 ? found->planes : 1;
+    char many[32] = "";
+    if (found->rows == 0 || (planes == 1 && has > 1))
         return err_set(t->err, ERR_WORK, "%s: tensor '%s' has more than two dimensions; %s", s->path, name,
                        s->names->remedy);
-    if (found->cols != cols || found->rows != rows)
+    if (planes > 1)
+        snprintf(many, sizeof many, " x %" PRIu64, planes);
+    if (found->cols != cols || found->rows != rows || has != planes)
         return err_set(t->err, ERR_WORK,
-                       "%s: tensor '%s' is %" PRIu64 " x %" PRIu64 ", but should be %" PRIu32 " x %" PRIu32 "; %s",
-                       s->path, name, found->cols, found->rows, cols, rows, s->names->remedy);
+                       "%s: tensor '%s' is %" PRIu64 " x %" PRIu64 ", but should be %" PRIu64 " x %" PRIu64 "%s; %s",
+                       s->path, name, found->cols, found->rows, cols, rows, many, s->names->remedy);
     if (found->type == WEIGHT_TYPES)
         return err_set(t->err, ERR_WORK,
                        "%s: tensor '%s' is of type %s, which is not supported; F32, F16, BF16, Q8_0, Q4_0 to Q5_1, "
                        "Q2_K to Q6_K, MXFP4, IQ1 to IQ4, TQ1_0 and TQ2_0 are",
                        s->path, name, found->type_name);
     return true;
+}
+
+void
+arch_count(const struct arch_taking *t, const struct tensor *taken)
+{
+    const uint64_t values = (uint64_t)taken->rows * taken->cols;
+    t->model->parameters += values;
+    t->model->parameters_of[taken->type] += values;
+    t->model->tensors_of[taken->type]++;
+}
+
+/* Of several names that the architecture has for it the first that is there. */
+const char *
+arch_layer_name(const struct arch_source *s, uint32_t layer, enum layer_tensor which, char name[ARCH_NAME_SIZE])
+{
+    const struct arch_rename *r = s->names->naming == LAYER_NAMED_HF ? s->arch->renames : s->arch->gguf_renames;
+    char end[LAYER_NAME_SIZE];
+    struct arch_tensor found;
+    bool renamed = false, there = false;
+    for (; r != NULL && r->name != NULL && !there; r++)
+        if (r->which == which) {
+            snprintf(name, ARCH_NAME_SIZE, "%s%" PRIu32 ".%s", s->names->layer, layer,
+                     layer_tensor_whole_name(end, r->name, layer_tensors[which].kind));
+            renamed = true;
+            there = s->tensor(s, name, &found);
+        }
+    if (!renamed)
+        snprintf(name, ARCH_NAME_SIZE, "%s%" PRIu32 ".%s", s->names->layer, layer,
+                 layer_tensor_name(end, which, s->names->naming));
+    return name;
 }
 
 /* Every group's rows out of a tensor where they lie group by group, in memory of the model's. */
@@ -85,7 +120,7 @@ arch_take_slice(const struct arch_taking *t, const char *name, uint32_t rows, ui
     const bool whole = part == NULL || part->n == 0, vector = rows == 1 && !whole && part->n == cols;
     const bool columns = part != NULL && part->columns;
     const uint32_t there = whole || vector ? rows : part->all, across = vector ? part->all : cols;
-    if (!found_fits(t, name, &found, columns ? across : there, columns ? there : across))
+    if (!arch_fits(t, name, &found, 1, columns ? across : there, columns ? there : across))
         return false;
     const uint64_t values = (uint64_t)rows * cols;
     *out = (struct tensor){.type = found.type, .rows = rows, .cols = cols};
@@ -96,13 +131,11 @@ arch_take_slice(const struct arch_taking *t, const char *name, uint32_t rows, ui
         out->data = gather_groups(t, &found, part, row_bytes);
     } else {
         found.data += whole ? 0 : part->first * row_bytes;
-        out->data = aligned_data(t, &found, (size_t)values);
+        out->data = arch_aligned(t, &found, (size_t)values);
         out->mapped = found.mapped && out->data == found.data;
     }
     t->used[found.index] = true;
-    t->model->parameters += values;
-    t->model->parameters_of[out->type] += values;
-    t->model->tensors_of[out->type]++;
+    arch_count(t, out);
     return out->data != NULL;
 }
 

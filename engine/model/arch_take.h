@@ -4,6 +4,8 @@
 
 #include "engine/model/arch.h"
 
+#define ARCH_NAME_SIZE 96
+
 struct arch_taking {
     struct model *model;
     const struct arch_source *source;
@@ -24,6 +26,16 @@ struct arch_slice {
 size_t arch_stems(const struct arch *, enum layer_naming, const struct model_desc *, enum layer_tensor,
                   const char *names[ARCH_STEMS], struct arch_slice parts[ARCH_STEMS]);
 
+/* Is the tensor, so many matrices of rows by cols, of a type that backends compute with? */
+bool arch_fits(const struct arch_taking *, const char *name, const struct arch_tensor *, uint64_t planes, uint64_t rows,
+               uint64_t cols);
+/* Where a file doesn't align a tensor even to its elements, a copy that is; NULL: no memory. */
+const void *arch_aligned(const struct arch_taking *, const struct arch_tensor *, size_t elements);
+/* Counts what was taken. */
+void arch_count(const struct arch_taking *, const struct tensor *);
+/* "model.layers.3." and the layer's tensor as this architecture calls it. Layers from 0. */
+const char *arch_layer_name(const struct arch_source *, uint32_t layer, enum layer_tensor, char out[ARCH_NAME_SIZE]);
+
 /* A tensor, or a slice of one (NULL: all of it): rows by cols is what becomes of it. Stays in the file where it can. */
 bool arch_take_slice(const struct arch_taking *, const char *name, uint32_t rows, uint32_t cols,
                      const struct arch_slice *part, struct tensor *out);
@@ -33,6 +45,10 @@ bool arch_take_vector(const struct arch_taking *, const char *name, uint32_t n, 
                       float add, struct tensor *out);
 /* A norm without weights is one of ones. */
 bool arch_make_ones(const struct arch_taking *, uint32_t n, struct tensor *out);
+
+/* Does the layer, from 0, have experts? And those of such a layer (arch_experts.c). */
+bool arch_is_sparse(const struct arch_taking *, uint32_t layer);
+bool arch_take_experts(const struct arch_taking *, uint32_t layer, struct layer_desc *);
 
 /* Of a folder: the numbers of every layer's xIELU, where the model's activation is that. */
 bool arch_take_xielu(const struct arch_taking *);

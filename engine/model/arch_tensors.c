@@ -7,29 +7,7 @@
 #include "engine/model/arch_take.h"
 #include "kernels/tensor.h"
 
-#define NAME_SIZE 96
-
 /* ---- a layer's ---- */
-
-/* The name of a layer's tensor: of several that the architecture has for it the first that is there. */
-static void
-own_name(const struct arch_source *s, uint32_t layer, enum layer_tensor which, char name[NAME_SIZE])
-{
-    const struct arch_rename *r = s->names->naming == LAYER_NAMED_HF ? s->arch->renames : s->arch->gguf_renames;
-    char end[LAYER_NAME_SIZE];
-    struct arch_tensor found;
-    bool renamed = false, there = false;
-    for (; r != NULL && r->name != NULL && !there; r++)
-        if (r->which == which) {
-            snprintf(name, NAME_SIZE, "%s%" PRIu32 ".%s.%s", s->names->layer, layer, r->name,
-                     layer_tensors[which].kind == LAYER_BIAS ? "bias" : "weight");
-            renamed = true;
-            there = s->tensor(s, name, &found);
-        }
-    if (!renamed)
-        snprintf(name, NAME_SIZE, "%s%" PRIu32 ".%s", s->names->layer, layer,
-                 layer_tensor_name(end, which, s->names->naming));
-}
 
 /* Where in a fused tensor, or its bias, a layer's tensor lies; NULL: the architecture has it apart. */
 static const char *
@@ -86,10 +64,11 @@ take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, 
     const struct arch_source *s = t->source;
     const uint32_t bit = 1u << i;
     const bool usual = layer_tensors[i].need != LAYER_OPTIONAL && (s->arch->lacks & bit) == 0;
-    const bool needed = usual || (s->arch->needs & bit) != 0, norm = layer_tensors[i].kind == LAYER_NORM;
+    const bool needed = usual || (s->arch->needs & bit) != 0 || i == LAYER_ROUTER,
+               norm = layer_tensors[i].kind == LAYER_NORM;
     struct arch_tensor found;
     struct arch_slice part;
-    char name[NAME_SIZE];
+    char name[ARCH_NAME_SIZE];
     uint32_t rows, cols;
     layer_tensor_shape(&t->model->desc, i, &rows, &cols);
     if (norm && layer_tensors[i].need == LAYER_USUAL && (s->arch->traits & ARCH_NORMS_OF_ONES) != 0)
@@ -101,7 +80,7 @@ take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, 
     if (fused == NULL || !s->tensor(s, name, &found)) { /* some files have them apart all the same */
         part.n = 0;
         fused = NULL;
-        own_name(s, layer, i, name);
+        arch_layer_name(s, layer, i, name);
     }
     if (!needed &&
         ((s->arch->may & bit) == 0 || !s->tensor(s, name, &found) || (fused == NULL && t->used[found.index])))
@@ -117,10 +96,24 @@ take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, 
 static bool
 take_layer(const struct arch_taking *t, uint32_t layer, struct layer_desc *out)
 {
+    const bool sparse = arch_is_sparse(t, layer);
+    const uint32_t without = sparse ? LAYER_MLP : LAYER_ROUTING;
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
-        if (!take_of_layer(t, layer, i, &out->all[i]))
+        if ((without >> i & 1u) == 0 && !take_of_layer(t, layer, i, &out->all[i]))
             return false;
-    return true;
+    return !sparse || arch_take_experts(t, layer, out);
+}
+
+/* Of a layer behind the last, which guesses further tokens. */
+static bool
+looks_ahead(const struct arch_taking *t, const char *name, size_t len)
+{
+    const char *before = t->source->names->layer;
+    const size_t n = strlen(before);
+    if ((t->source->arch->traits & ARCH_LOOKS_AHEAD) == 0)
+        return false;
+    return memmem(name, len, ".mtp_", 5) != NULL ||
+           (len > n && strncmp(name, before, n) == 0 && strtoul(name + n, NULL, 10) >= t->model->desc.n_layers);
 }
 
 /* Some converters leave tables that can be computed; anything else would change what the model says. */
@@ -136,7 +129,7 @@ refuse_leftovers(const struct arch_taking *t)
         if (t->used[i])
             continue;
         s->tensor_name(s, i, &name, &len);
-        bool computable = false;
+        bool computable = looks_ahead(t, name, len);
         for (size_t k = 0; k < n_computable && (table = s->names->computable[k]) != NULL; k++)
             computable = computable || memmem(name, len, table, strlen(table)) != NULL;
         if (!computable)
@@ -154,7 +147,7 @@ static bool
 take_bias(const struct arch_taking *t, const char *of, uint32_t n, struct tensor *out)
 {
     struct arch_tensor found;
-    char name[NAME_SIZE];
+    char name[ARCH_NAME_SIZE];
     snprintf(name, sizeof name, "%.*s.bias", (int)(strlen(of) - strlen(".weight")), of);
     return !t->source->tensor(t->source, name, &found) || arch_take_vector(t, name, n, NULL, 0, out);
 }
@@ -218,7 +211,8 @@ arch_read_tensors(struct model *m, const struct arch_source *s, bool tied, bool 
     for (uint32_t l = 0; l < d->n_layers; l++)
         if (!take_layer(&t, l, &layers[l]))
             return false;
-    m->rho = (double)d->vocab * d->width / ((double)(m->parameters - before) / d->n_layers);
+    const uint64_t active = m->parameters - before - model_idle_parameters(m);
+    m->rho = (double)d->vocab * d->width / ((double)active / d->n_layers);
     if (!take_final_norm(&t))
         return false;
     m->tied = tied;

@@ -64,6 +64,13 @@ static const struct arch_rename falcon_gguf_names[] = {{LAYER_ATTN_NORM, "attn_n
                                                        {LAYER_TENSORS, NULL}};
 static const struct arch_rename apertus_names[] = {
     {LAYER_ATTN_NORM, "attention_layernorm"}, {LAYER_FFN_NORM, "feedforward_layernorm"}, {LAYER_TENSORS, NULL}};
+static const struct arch_rename mixtral_names[] = {{LAYER_ROUTER, "block_sparse_moe.gate"}, {LAYER_TENSORS, NULL}};
+static const struct arch_rename granitemoe_names[] = {{LAYER_ROUTER, "block_sparse_moe.router.layer"},
+                                                      {LAYER_TENSORS, NULL}};
+static const struct arch_rename gpt_oss_names[] = {
+    {LAYER_ROUTER, "mlp.router"}, {LAYER_BROUTER, "mlp.router"}, {LAYER_TENSORS, NULL}};
+static const struct arch_rename ernie_moe_names[] = {{LAYER_CORRECTION, "=mlp.moe_statics.e_score_correction_bias"},
+                                                     {LAYER_TENSORS, NULL}};
 
 static const struct arch_rename seed_gguf_names[] = {{LAYER_FFN_NORM, "post_attention_norm"}, {LAYER_TENSORS, NULL}};
 
@@ -80,15 +87,46 @@ static const struct arch_names falcon_ends = {.embedding = "transformer.word_emb
                                               .final_norm = "transformer.ln_f.weight",
                                               .layer = "transformer.h."};
 
+/* ---- experts ---- */
+
+#define SHARED_EXPERTS                                                                                                 \
+    {                                                                                                                  \
+        "mlp.shared_experts.gate_proj.weight", "mlp.shared_experts.up_proj.weight",                                    \
+            "mlp.shared_experts.down_proj.weight"                                                                      \
+    }
+
+static const struct arch_experts mixtral_experts = {.renormalised = true,
+                                                    .gguf_renormalised = true,
+                                                    .each = {"block_sparse_moe.experts.%u.w1.weight",
+                                                             "block_sparse_moe.experts.%u.w3.weight",
+                                                             "block_sparse_moe.experts.%u.w2.weight"}};
+static const struct arch_experts qwen2_experts = {.says = true};
+static const struct arch_experts qwen3_experts = {.says = true, .gguf_renormalised = true};
+static const struct arch_experts granite_experts = {.renormalised = true,
+                                                    .gguf_renormalised = true,
+                                                    .gate_up = "block_sparse_moe.input_linear.weight",
+                                                    .down = "block_sparse_moe.output_linear.weight"};
+static const struct arch_experts gpt_oss_experts = {.renormalised = true,
+                                                    .gguf_renormalised = true,
+                                                    .gate_up = "mlp.experts.gate_up_proj",
+                                                    .down = "mlp.experts.down_proj",
+                                                    .gate_up_bias = "mlp.experts.gate_up_proj_bias",
+                                                    .down_bias = "mlp.experts.down_proj_bias",
+                                                    .crosswise = true};
+static const struct arch_experts glm4_experts = {
+    .routing = ROUTE_SIGMOID, .says = true, .renormalised = true, .gguf_renormalised = true, .shared = SHARED_EXPERTS};
+static const struct arch_experts ernie_experts = {
+    .renormalised = true, .gguf_renormalised = true, .shared = SHARED_EXPERTS};
+
 /* ---- the table ---- */
 
 #define QKVO_BIAS (LAYER_QKV_BIAS | 1u << LAYER_BO)
 
-/* Most converters call a Mistral a Llama. Qwen 3 has heads of 128 whatever its width. */
+/* Most converters call a Mistral a Llama, and all a Mixtral. Qwen 3 has heads of 128 whatever its width. */
 /* clang-format off */
 static const struct arch architectures[] = {
     {.gguf = "llama", .hf = "llama", .may = QKVO_BIAS | LAYER_MLP_BIAS | 1u << LAYER_BGATE, .usual_eps = 1e-6,
-     .hf_rope = ROPE_HALVES},
+     .hf_rope = ROPE_HALVES, .experts = &mixtral_experts},
     {.gguf = "mistral", .hf = "mistral", .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 131072,
      .usual_window = 4096,
      .traits = ARCH_WINDOWED, .hf_rope = ROPE_HALVES},
@@ -194,6 +232,28 @@ static const struct arch architectures[] = {
     {.gguf = "exaone4", .hf = "exaone4", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
      .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .lacks = LAYER_PRE_NORMS, .usual_eps = 1e-5, .full_every = 4,
      .traits = ARCH_WINDOWED | ARCH_WINDOWS_TURN, .renames = olmo2_names},
+    {.hf = "mixtral", .hf_rope = ROPE_HALVES, .usual_eps = 1e-5, .usual_ctx = 131072, .traits = ARCH_WINDOWED,
+     .renames = mixtral_names, .experts = &mixtral_experts},
+    {.gguf = "qwen2moe", .hf = "qwen2_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = 1u << LAYER_SHARED_MIX, .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 32768,
+     .experts = &qwen2_experts},
+    {.gguf = "qwen3moe", .hf = "qwen3_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
+     .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 32768, .experts = &qwen3_experts},
+    {.gguf = "olmoe", .hf = "olmoe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
+     .may = QKVO_BIAS, .usual_eps = 1e-5, .usual_ctx = 4096, .form = {.whole_norms = true}, .experts = &qwen2_experts},
+    {.gguf = "granitemoe", .hf = "granitemoe", .hf_rope = ROPE_HALVES, .may = QKVO_BIAS, .usual_eps = 1e-6,
+     .traits = ARCH_LOGITS_DIVIDED, .renames = granitemoe_names, .experts = &granite_experts},
+    {.gguf = "gpt-oss", .hf = "gpt_oss", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = QKVO_BIAS | 1u << LAYER_SINKS | 1u << LAYER_BROUTER, .usual_head_dim = 64, .usual_eps = 1e-5,
+     .usual_ctx = 131072, .full_every = 2, .usual_window = 128, .traits = ARCH_WINDOWED | ARCH_YARN_IN_PART,
+     .form = {.activation = ACT_SWIGLU_CLAMPED}, .renames = gpt_oss_names, .gguf_renames = seed_gguf_names,
+     .experts = &gpt_oss_experts},
+    {.gguf = "glm4moe", .hf = "glm4_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = 1u << LAYER_CORRECTION, .may = LAYER_QKV_BIAS | LAYER_QK_NORM, .usual_eps = 1e-5, .usual_ctx = 131072,
+     .usual_part = 0.5, .traits = ARCH_LOOKS_AHEAD, .gguf_renames = seed_gguf_names, .experts = &glm4_experts},
+    {.gguf = "ernie4_5-moe", .hf = "ernie4_5_moe", .hf_rope = ROPE_ADJACENT, .may = 1u << LAYER_CORRECTION,
+     .usual_eps = 1e-5, .usual_ctx = 131072, .traits = ARCH_TIED | ARCH_LOOKS_AHEAD, .renames = ernie_moe_names,
+     .experts = &ernie_experts},
 };
 /* clang-format on */
 
@@ -217,21 +277,14 @@ static const struct stranger {
     {"recurrent_gemma", "a recurrent model"},
     {"rwkv", "a recurrent model"},
     {"deepseek", "a model with latent attention, or a mixture of experts"},
-    {"mixtral", "a mixture of experts"},
-    {"qwen2_moe", "a mixture of experts"},
-    {"qwen2moe", "a mixture of experts"},
-    {"qwen3_moe", "a mixture of experts"},
-    {"qwen3moe", "a mixture of experts"},
-    {"olmoe", "a mixture of experts"},
-    {"granitemoe", "a mixture of experts"},
-    {"ernie4_5_moe", "a mixture of experts"},
-    {"ernie4_5-moe", "a mixture of experts"},
-    {"gpt_oss", "a mixture of experts"},
-    {"gpt-oss", "a mixture of experts"},
-    {"glm4_moe", "a mixture of experts"},
-    {"glm4moe", "a mixture of experts"},
-    {"phimoe", "a mixture of experts"},
-    {"dbrx", "a mixture of experts"},
+    {"phimoe", "a mixture of experts of its own kind"},
+    {"granitemoeshared", "a mixture of experts of its own kind"},
+    {"qwen3_5_moe", "attention and linear attention in one"},
+    {"glm4_moe_lite", "a model with latent attention"},
+    {"llama4", "a mixture of experts of its own kind"},
+    {"hunyuan_v1_moe", "a mixture of experts of its own kind"},
+    {"minimax", "a mixture of experts of its own kind"},
+    {"dbrx", "a mixture of experts of its own kind"},
     {"bert", "an encoder"},
     {"modernbert", "an encoder"},
     {"roberta", "an encoder"},

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "kernels/experts.h"
 #include "kernels/tensor.h"
 
 #define BLOCK_ALIGNMENT 64u
@@ -48,14 +49,42 @@ tensor_bytes(const struct tensor *t, bool exact)
     return (double)t->rows * (double)(exact ? t->cols * sizeof(float) : tensor_row_bytes(t->type, t->cols));
 }
 
+/* The experts that one row goes to. */
+static double
+experts_bytes(const struct model_desc *d, const struct expert_desc *experts, bool exact)
+{
+    double bytes = 0;
+    for (enum expert_tensor i = 0; i < EXPERT_TENSORS && experts != NULL; i++) {
+        bytes += d->form.experts.used * tensor_bytes(&experts[0].all[i], exact);
+        if (d->form.experts.shared_ffn > 0)
+            bytes += tensor_bytes(&experts[d->form.experts.n].all[i], exact);
+    }
+    return bytes;
+}
+
 double
 model_layer_bytes(const struct model *m, bool exact)
 {
     double bytes = 0;
-    for (uint32_t l = 0; l < m->desc.n_layers; l++)
+    for (uint32_t l = 0; l < m->desc.n_layers; l++) {
         for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
             bytes += tensor_bytes(&m->desc.layers[l].all[i], exact);
+        bytes += experts_bytes(&m->desc, m->desc.layers[l].experts, exact);
+    }
     return bytes / m->desc.n_layers;
+}
+
+uint64_t
+model_idle_parameters(const struct model *m)
+{
+    const struct experts_form *f = &m->desc.form.experts;
+    uint64_t idle = 0;
+    for (uint32_t l = 0; l < m->desc.n_layers && m->desc.layers != NULL; l++)
+        for (enum expert_tensor i = 0; i < EXPERT_TENSORS && m->desc.layers[l].experts != NULL; i++) {
+            const struct tensor *t = &m->desc.layers[l].experts[0].all[i];
+            idle += tensor_present(t) ? (uint64_t)t->rows * t->cols * (f->n - f->used) : 0;
+        }
+    return idle;
 }
 
 double

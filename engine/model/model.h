@@ -27,7 +27,7 @@ struct model {
     bool tied;                     /* the head is the embedding */
     bool quantized;                /* to Q8_0 while it was opened */
     bool vocabulary_only;          /* no weights: desc has nothing but vocab, and nothing can be run */
-    double rho;                    /* parameters of the head / parameters of a layer */
+    double rho;                    /* parameters of the head / parameters of a layer, of its experts those of one row */
     struct model_desc desc;        /* tensors point into the mapped file, or into memory of the model's own */
     struct tokenizer *tokenizer;
     struct gguf *file;               /* owns the map; one of these, */
@@ -42,7 +42,9 @@ uint64_t model_kv_bytes(const struct model *, uint32_t ctx, bool exact);
  * quantised first, also what that takes. An embedding that is not the head, too, stays in its file. */
 uint64_t model_weight_bytes(const struct model *, bool exact, bool quantize);
 
-/* Bytes that a step reads of a layer's weights, in the mean, and that a head call reads: in their own types, or in F32. */
+/* Parameters that a row does not go through: of the experts that it does not go to. */
+uint64_t model_idle_parameters(const struct model *);
+/* Bytes that a step of one row reads of a layer's weights, in the mean, and that a head call reads: in their own types, or in F32. */
 double model_layer_bytes(const struct model *, bool exact);
 double model_head_bytes(const struct model *, bool exact);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/model/model.h"
+#include "kernels/experts.h"
 #include "kernels/half.h"
 
 #define BLOCK       32u
@@ -98,6 +99,22 @@ quantize(struct model *m, struct tensor *t, const char *what, uint32_t layer, st
     return true;
 }
 
+/* But for the router, which stays exact. */
+static bool
+quantize_layer(struct model *m, struct layer_desc *layer, uint32_t l, struct err *err)
+{
+    struct expert_desc *experts = (struct expert_desc *)layer->experts; /* the model's own */
+    for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
+        if (layer_tensors[i].kind == LAYER_MATRIX && i != LAYER_ROUTER &&
+            !quantize(m, &layer->all[i], layer_tensors[i].names[LAYER_NAMED_GGUF], l, err))
+            return false;
+    for (uint32_t e = 0; experts != NULL && e < experts_listed(&m->desc); e++)
+        for (enum expert_tensor i = 0; i < EXPERT_MATRICES; i++)
+            if (!quantize(m, &experts[e].all[i], expert_tensor_names[i], l, err))
+                return false;
+    return true;
+}
+
 bool
 model_quantize(struct model *m, struct err *err)
 {
@@ -106,10 +123,8 @@ model_quantize(struct model *m, struct err *err)
     if (!quantize(m, &d->embedding, "the embedding", 0, err))
         return false;
     for (uint32_t l = 0; l < d->n_layers; l++)
-        for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
-            if (layer_tensors[i].kind == LAYER_MATRIX &&
-                !quantize(m, &layers[l].all[i], layer_tensors[i].names[LAYER_NAMED_GGUF], l, err))
-                return false;
+        if (!quantize_layer(m, &layers[l], l, err))
+            return false;
     if (m->tied)
         d->head = d->embedding;
     else if (!quantize(m, &d->head, "the head", d->n_layers, err))

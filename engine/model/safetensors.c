@@ -20,7 +20,6 @@
 #include "engine/base/printable.h"
 
 #define LONGEST_HEADER (100u * 1000u * 1000u)
-#define MOST_DIMS      8
 #define NAME_SHOWN     80
 
 #define DAMAGED "; the file is damaged or was cut short, fetch it again"
@@ -56,7 +55,6 @@ static bool
 read_shape(const struct reading *r, const cJSON *shape, struct safetensor *t, uint64_t *elements)
 {
     char name[NAME_SHOWN];
-    uint64_t dims[MOST_DIMS] = {0};
     *elements = 1;
     if (!cJSON_IsArray(shape))
         return err_set(r->err, ERR_WORK, "%s: tensor '%s' has no shape" DAMAGED, r->file->path,
@@ -65,15 +63,15 @@ read_shape(const struct reading *r, const cJSON *shape, struct safetensor *t, ui
     cJSON_ArrayForEach(v, shape)
     {
         uint64_t n;
-        if (t->n_dims == MOST_DIMS || !whole(v, &n) || (n != 0 && *elements > ((uint64_t)1 << 53) / n))
+        if (t->n_dims == SAFETENSOR_DIMS || !whole(v, &n) || (n != 0 && *elements > ((uint64_t)1 << 53) / n))
             return err_set(r->err, ERR_WORK, "%s: tensor '%s' has an impossible shape" DAMAGED, r->file->path,
                            printable_line(name, sizeof name, t->name, strlen(t->name)));
-        dims[t->n_dims++] = n;
+        t->dims[t->n_dims++] = n;
         *elements *= n;
     }
     if (t->n_dims <= 2) {
-        t->cols = t->n_dims == 0 ? 1 : dims[t->n_dims - 1];
-        t->rows = t->n_dims < 2 ? 1 : dims[0];
+        t->cols = t->n_dims == 0 ? 1 : t->dims[t->n_dims - 1];
+        t->rows = t->n_dims < 2 ? 1 : t->dims[0];
     }
     return true;
 }

@@ -8,13 +8,16 @@
 
 #include "kernels/backend.h"
 
+#define SAFETENSOR_DIMS 8
+
 struct safetensor {
     const char *name;      /* printable or not; in the file's JSON, which lives as long as the file */
     const char *dtype;     /* "BF16" */
     enum weight_type type; /* WEIGHT_TYPES: one that no backend computes with */
-    uint32_t n_dims;       /* up to 8 */
-    uint64_t rows, cols;   /* the last dimension is contiguous; a vector is one row; both 0: more than two dimensions */
-    uint64_t bytes;        /* all of them in the file */
+    uint32_t n_dims;
+    uint64_t dims[SAFETENSOR_DIMS];
+    uint64_t rows, cols; /* the last dimension is contiguous; a vector is one row; both 0: more than two dimensions */
+    uint64_t bytes;      /* all of them in the file */
     const unsigned char *data; /* aligned to nothing */
 };
 

@@ -24,6 +24,9 @@ copy_sweep(struct command *m, bool *ok)
     w->tails = copy(m, w->tails, w->n_tails, sizeof *w->tails, ok);
     w->skip_attention = copy(m, w->skip_attention, m->depths, sizeof(bool), ok);
     w->skip_mlp = copy(m, w->skip_mlp, m->depths, sizeof(bool), ok);
+    m->touched = w->touched;
+    if (w->touched != NULL && (w->touched = blocks_take(&m->blocks, m->depths, sizeof *w->touched)) == NULL)
+        *ok = false;
     m->rule.temperature = copy(m, m->rule.temperature, m->depths, sizeof(float), ok);
     m->rule.threshold = copy(m, m->rule.threshold, m->depths, sizeof(float), ok);
     if (m->kind == UNTIL && m->probed != NULL && *ok) {
@@ -111,6 +114,8 @@ command_deliver(const struct command *m)
             memcpy(m->probed, result->probed, m->depths * sizeof *m->probed);
         result->probed = m->probed;
     }
+    if (m->touched != NULL)
+        memcpy(m->touched, m->sweep.touched, m->depths * sizeof *m->touched);
     const bool each = m->kind == DRAW || m->kind == OVERLAP || m->kind == VERIFY;
     for (size_t i = 0; each && i < m->n; i++)
         memcpy(m->outs[i], (char *)m->result + m->bytes / m->n * i, m->bytes / m->n);

@@ -42,6 +42,7 @@ struct command {
     size_t bytes;
     void **outs;          /* DRAW, OVERLAP, VERIFY: (n) the caller's `out` of each */
     struct guess *probed; /* UNTIL: (depths) the caller's, or NULL */
+    uint32_t *touched;    /* STEP, UNTIL: the same */
     size_t depths;        /* L + 1 */
 
     struct blocks blocks; /* the copies */

@@ -157,7 +157,7 @@ common_blocks(const struct path *paths, size_t n)
 
 static void
 attend_some(const struct store *s, struct widened widened, size_t base, const struct path *paths, size_t n,
-            size_t n_heads, const float *q, float *out, size_t ld)
+            size_t n_heads, const float *q, const float *sinks, float *out, size_t ld)
 {
     const size_t dim = s->weights->desc.head_dim;
     const size_t common = n >= WORTH_WIDENING && !s->weights->backend->exact ? common_blocks(paths, n) : 0;
@@ -166,8 +166,8 @@ attend_some(const struct store *s, struct widened widened, size_t base, const st
     for (size_t r = 0; r < n; r++) {
         memset(out + r * ld, 0, n_heads * dim * sizeof *out);
         for (size_t h = 0; h < n_heads; h++) {
-            flows[r].max[h] = -INFINITY;
-            flows[r].sum[h] = 0;
+            flows[r].max[h] = sinks != NULL ? sinks[h] : -INFINITY;
+            flows[r].sum[h] = sinks != NULL ? 1 : 0;
         }
     }
     for (size_t first = first_block(paths, n) * ATTEND_BLOCK; first < common * ATTEND_BLOCK; first += ATTEND_BLOCK) {
@@ -192,10 +192,10 @@ attend_some(const struct store *s, struct widened widened, size_t base, const st
 
 void
 attend(const struct store *s, struct widened widened, uint32_t l, uint32_t kv_head, const struct path *paths, size_t n,
-       size_t n_heads, const float *q, float *out, size_t ld)
+       size_t n_heads, const float *q, const float *sinks, float *out, size_t ld)
 {
     const size_t base = head_offset(s, l, kv_head), dim = s->weights->desc.head_dim;
     for (size_t h = 0; h < n_heads; h += HEADS)
-        attend_some(s, widened, base, paths, n, n_heads - h < HEADS ? n_heads - h : HEADS, q + h * dim, out + h * dim,
-                    ld);
+        attend_some(s, widened, base, paths, n, n_heads - h < HEADS ? n_heads - h : HEADS, q + h * dim,
+                    sinks != NULL ? sinks + h : NULL, out + h * dim, ld);
 }

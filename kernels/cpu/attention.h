@@ -19,9 +19,10 @@ struct widened {
 };
 
 /* Some query heads of n <= ATTEND_ROWS rows, all on key-value head `kv_head` of layer l (1..L), each row over its own
- * path. Row i's heads are at q + i * ld and go to out + i * ld, (n_heads, head_dim); q is scaled (form.attention_scale). */
+ * path. Row i's heads are at q + i * ld and go to out + i * ld, (n_heads, head_dim); q is scaled (form.attention_scale). sinks
+ * (n_heads), or NULL: scores of a place before all, whose value is 0 (Xiao et al. 2023, as gpt-oss has it). */
 void attend(const struct store *, struct widened, uint32_t l, uint32_t kv_head, const struct path *, size_t n,
-            size_t n_heads, const float *q, float *out, size_t ld);
+            size_t n_heads, const float *q, const float *sinks, float *out, size_t ld);
 
 /* Keys and values of one head into the store. k, v: (head_dim) */
 void remember(const struct store *, uint32_t l, uint32_t kv_head, slot_t, void *keys_or_values, const float *kv);

@@ -89,13 +89,26 @@ cpu_embed(struct store *s, const struct row *rows, size_t n)
     return true;
 }
 
+/* Runs it, and tells which experts it touched if that is asked. */
+static void
+run_sweep(struct store *s, const struct sweep *w, const struct exit_watch *watch)
+{
+    uint32_t *touched = s->mixture.touched, *staged;
+    const size_t bytes = (s->weights->desc.n_layers + 1) * sizeof *touched;
+    if (touched != NULL)
+        memset(touched, 0, bytes);
+    sweep_run(s, w, watch);
+    if (w->touched != NULL && (staged = cpu_store_stage(s, w->touched, bytes)) != NULL && touched != NULL)
+        memcpy(staged, touched, bytes);
+}
+
 static bool
 cpu_step(struct store *s, const struct sweep *w)
 {
     if (!request_sweep(s->limits, w))
         return false;
     if (!cpu_store_stopped(s))
-        sweep_run(s, w, NULL);
+        run_sweep(s, w, NULL);
     return true;
 }
 
@@ -116,7 +129,7 @@ cpu_until(struct store *s, const struct sweep *w, const struct exit_rule *rule, 
         for (uint32_t l = 0; l <= s->weights->desc.n_layers; l++)
             probed[l].token = TOKEN_NONE;
     }
-    sweep_run(s, w, &(struct exit_watch){.rule = rule, .out = &result, .probed = probed});
+    run_sweep(s, w, &(struct exit_watch){.rule = rule, .out = &result, .probed = probed});
     struct exit_result *staged = cpu_store_stage(s, out, sizeof result);
     if (staged != NULL)
         *staged = result;

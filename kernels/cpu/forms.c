@@ -55,7 +55,8 @@ activated(enum activation kind, float x)
         return x / (1.0f + expf(-1.5957691216057308f * (x + 0.044715f * x * x * x)));
     case ACT_GELU: return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
     case ACT_RELU_SQUARED:
-    case ACT_XIELU: break; /* has numbers of its own */
+    case ACT_XIELU:                 /* has numbers of its own */
+    case ACT_SWIGLU_CLAMPED: break; /* is not of x alone */
     }
     return x > 0 ? x * x : x * 0; /* a NAN stays one */
 }
@@ -69,6 +70,21 @@ xielu(const struct xielu *a, float *x, size_t n)
     }
 }
 
+static float
+at_most(float x, float most)
+{
+    return x > most ? most : x;
+}
+
+static void
+swiglu_clamped(float *gate, const float *up, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float g = at_most(gate[i], 7), u = -at_most(-at_most(up[i], 7), 7);
+        gate[i] = g / (1.0f + expf(-1.702f * g)) * (1 + u);
+    }
+}
+
 void
 form_activate(const struct weights *w, uint32_t layer, float *gate, const float *up, size_t n)
 {
@@ -79,6 +95,10 @@ form_activate(const struct weights *w, uint32_t layer, float *gate, const float 
     }
     if (kind == ACT_XIELU)
         xielu(&w->layer_forms[layer].xielu, gate, n);
+    if (kind == ACT_SWIGLU_CLAMPED && up != NULL) {
+        swiglu_clamped(gate, up, n);
+        return;
+    }
     for (size_t i = 0; i < n; i++)
         gate[i] = (kind == ACT_XIELU ? gate[i] : activated(kind, gate[i])) * (up != NULL ? up[i] : 1);
 }

@@ -15,24 +15,36 @@
 
 /* ---- a unit's matrices ---- */
 
-#define MATRIX_FIELD(NAME, field, ...) &layer->field,
-#define NO_FIELD(...)
-#define UNIT_MATRICES LAYER_TENSORS /* at most */
-
-/* Those that move; how many. */
-static size_t
-matrices_of(const struct weights *w, uint32_t unit, const struct matrix *out[UNIT_MATRICES])
+/* Matrix i of a unit, whether it moves or not; NULL behind the last one. */
+static const struct matrix *
+matrix_at(const struct weights *w, uint32_t unit, size_t i)
 {
+#define MATRIX_FIELD(NAME, field, ...) &layer->field,
+#define EXPERT_FIELD(NAME, field, ...) &expert->field,
+#define NO_FIELD(...)
     const struct layer *layer = &w->layers[unit];
-    const struct matrix *all[] = {FOR_LAYER_TENSORS(MATRIX_FIELD, NO_FIELD, NO_FIELD)}, *head = &w->head;
-    const size_t n_all = unit == 0 ? 1 : sizeof all / sizeof all[0];
-    size_t n = 0;
-    for (size_t i = 0; i < n_all; i++) {
-        const struct matrix *m = unit == 0 ? head : all[i];
+    const struct matrix *of_layer[] = {FOR_LAYER_TENSORS(MATRIX_FIELD, NO_FIELD, NO_FIELD)};
+    const size_t n = sizeof of_layer / sizeof of_layer[0];
+    if (unit == 0)
+        return i == 0 ? &w->head : NULL;
+    if (i < n)
+        return of_layer[i];
+    if (layer->experts == NULL || (i - n) / EXPERT_MATRICES >= experts_listed(&w->desc))
+        return NULL;
+    const struct expert *expert = &layer->experts[(i - n) / EXPERT_MATRICES];
+    const struct matrix *of_expert[] = {FOR_EXPERT_TENSORS(EXPERT_FIELD, NO_FIELD)};
+    return of_expert[(i - n) % EXPERT_MATRICES];
+}
+
+/* The next one that moves, *i after it; NULL: there is none. */
+static const struct matrix *
+next_moving(const struct weights *w, uint32_t unit, size_t *i)
+{
+    const struct matrix *m;
+    while ((m = matrix_at(w, unit, (*i)++)) != NULL)
         if (m->q != NULL && m->data != NULL)
-            out[n++] = m;
-    }
-    return n;
+            return m;
+    return NULL;
 }
 
 static size_t
@@ -99,10 +111,10 @@ settle_embedded(struct weights *w)
 void
 settle_open(struct weights *w)
 {
-    const struct matrix *matrices[UNIT_MATRICES];
     unsigned left = 0;
     for (uint32_t unit = 0; unit <= w->desc.n_layers; unit++) {
-        const bool moves = matrices_of(w, unit, matrices) > 0;
+        size_t i = 0;
+        const bool moves = next_moving(w, unit, &i) != NULL;
         atomic_init(&w->units[unit].state, moves ? UNIT_IN_FILE : UNIT_SETTLED);
         left += moves;
     }
@@ -130,10 +142,8 @@ settle_use(struct weights *w, uint32_t unit)
 void
 settle_share(const struct weights *w, uint32_t unit, uint32_t rank, uint32_t size)
 {
-    const struct matrix *matrices[UNIT_MATRICES];
-    const size_t n = matrices_of(w, unit, matrices);
-    for (size_t i = 0; i < n; i++) {
-        const struct matrix *m = matrices[i];
+    const struct matrix *m;
+    for (size_t i = 0; (m = next_moving(w, unit, &i)) != NULL;) {
         const struct range part = team_share(groups_of(m), rank, size);
         for (struct range some = part; some.first < part.last; some.first = some.last) {
             some.last = some.first + GROUPS_HELD < part.last ? some.first + GROUPS_HELD : part.last;
@@ -148,10 +158,9 @@ settle_share(const struct weights *w, uint32_t unit, uint32_t rank, uint32_t siz
 void
 settle_done(struct weights *w, uint32_t unit)
 {
-    const struct matrix *matrices[UNIT_MATRICES];
-    const size_t n = matrices_of(w, unit, matrices);
-    for (size_t i = 0; i < n; i++) /* what came again between the workers' shares */
-        give_groups_back(matrices[i], (struct range){0, groups_of(matrices[i])});
+    const struct matrix *m;
+    for (size_t i = 0; (m = next_moving(w, unit, &i)) != NULL;) /* what came again between the workers' shares */
+        give_groups_back(m, (struct range){0, groups_of(m)});
     atomic_store_explicit(&w->units[unit].state, UNIT_SETTLED, memory_order_release);
     atomic_fetch_sub_explicit(&w->unsettled, 1, memory_order_acq_rel);
 }
@@ -177,15 +186,13 @@ cpu_weights_settle(struct weights *w, const atomic_bool *cancel)
 void
 settle_group_bytes(const struct weights *w, size_t *q, size_t *scale)
 {
-    const struct matrix *matrices[UNIT_MATRICES];
+    const struct matrix *m;
     *q = *scale = 0;
-    for (uint32_t unit = 0; unit <= w->desc.n_layers; unit++) {
-        const size_t n = matrices_of(w, unit, matrices);
-        for (size_t i = 0; i < n; i++) {
-            *q = group_quant_bytes(matrices[i]) > *q ? group_quant_bytes(matrices[i]) : *q;
-            *scale = group_scale_bytes(matrices[i]) > *scale ? group_scale_bytes(matrices[i]) : *scale;
+    for (uint32_t unit = 0; unit <= w->desc.n_layers; unit++)
+        for (size_t i = 0; (m = next_moving(w, unit, &i)) != NULL;) {
+            *q = group_quant_bytes(m) > *q ? group_quant_bytes(m) : *q;
+            *scale = group_scale_bytes(m) > *scale ? group_scale_bytes(m) : *scale;
         }
-    }
 }
 
 struct matrix

@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "kernels/cpu/mixture.h"
+
 static size_t
 largest(size_t a, size_t b)
 {
@@ -49,7 +51,7 @@ take_all(struct store *s)
     if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL || s->q == NULL ||
         s->attended == NULL || s->k == NULL || s->v == NULL || s->gate == NULL || s->up == NULL || s->y == NULL ||
         s->turns == NULL || s->head.logits == NULL || s->head.pieces == NULL || s->head.shifted == NULL ||
-        s->workers == NULL || !take_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest))
+        s->workers == NULL || !mixture_take(s, rows) || !take_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest))
         return false;
     for (uint32_t t = 0; t < s->threads; t++) {
         struct worker_buffers *b = &s->workers[t];

@@ -4,6 +4,7 @@
 #define KERNELS_CPU_STORE_H
 
 #include "kernels/cpu/dists.h"
+#include "kernels/cpu/route.h"
 #include "kernels/cpu/settle.h"
 #include "kernels/request.h"
 #include "kernels/team.h"
@@ -43,6 +44,29 @@ struct head_table {
     size_t n_pieces;
 };
 
+/* ---- layers of experts (mixture.h); n is max_rows ---- */
+
+struct mixture_table {
+    float *logits;        /* (n, experts): what the router says */
+    struct route *routes; /* (n, used + 1), by row; the last one of a row is where all rows go */
+    float *gate, *up;     /* (n, used * ffn + shared_ffn): hidden units of visitors, in the order of their experts */
+    struct act_block *q;  /* gate, as down reads it */
+    float *y;             /* (n, width): what one expert says */
+    uint32_t *touched;    /* (L + 1): of the sweep at hand, sweep.touched */
+};
+
+struct visitor { /* of an expert */
+    uint32_t row;
+    float weight;
+};
+
+struct mixture_own {
+    uint32_t *starts;         /* (experts + 3) */
+    struct visitor *visitors; /* (n, used + 1) */
+    struct route *routes;     /* (PRIVATE_ROWS, used + 1) */
+    struct acts gathered;
+};
+
 /* ---- a thread's own ---- */
 
 struct worker_buffers {
@@ -52,6 +76,7 @@ struct worker_buffers {
     uint32_t *order;      /* (vocab) scratch of the sampler */
     float *p;             /* (vocab) and of the verifier */
     struct group_buffer group;
+    struct mixture_own mixture;
 };
 
 /* ---- results that wait ---- */
@@ -87,6 +112,7 @@ struct store {
     enum use layer_use, head_use; /* if so, of the layer at hand and of the head: written by rank 0 before a barrier */
 
     struct head_table head;
+    struct mixture_table mixture;
 
     char *staged;
     size_t staged_bytes, staged_room;

@@ -6,7 +6,7 @@
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/forms.h"
 #include "kernels/cpu/head.h"
-#include "kernels/cpu/worker.h"
+#include "kernels/cpu/mixture.h"
 
 /* ---- a layer ---- */
 
@@ -55,20 +55,6 @@ static bool
 quantised(const struct matrix *m)
 {
     return m->q != NULL;
-}
-
-/* What [first, last) of the whole has of the part that starts at `start` and is n long, counted from `start`. */
-static struct range
-overlap(struct range whole, size_t start, size_t n)
-{
-    size_t first = whole.first > start ? whole.first - start : 0, last = whole.last > start ? whole.last - start : 0;
-    return (struct range){first < n ? first : n, last < n ? last : n};
-}
-
-static struct range
-times(struct range r, size_t n)
-{
-    return (struct range){r.first * n, r.last * n};
 }
 
 static const float *
@@ -139,11 +125,11 @@ project(struct worker *w, const struct pass *p)
     const struct norm norm = {m->attn_norm, m->attn_norm_b};
     const struct acts x = worker_activations(w, p->n, d->width, in_int8, &norm, hidden_before, p, NULL);
     const struct range part = worker_share(w, (size_t)d->heads + 2 * d->kv_heads);
-    const struct range q = overlap(part, 0, d->heads), k = overlap(part, d->heads, d->kv_heads),
-                       v = overlap(part, d->heads + d->kv_heads, d->kv_heads);
-    multiply_biased(w, &m->wq, m->bq, &x, p->n, times(q, dim), s->q);
-    multiply_biased(w, &m->wk, m->bk, &x, p->n, times(k, dim), s->k);
-    multiply_biased(w, &m->wv, m->bv, &x, p->n, times(v, dim), s->v);
+    const struct range q = range_overlap(part, 0, d->heads), k = range_overlap(part, d->heads, d->kv_heads),
+                       v = range_overlap(part, d->heads + d->kv_heads, d->kv_heads);
+    multiply_biased(w, &m->wq, m->bq, &x, p->n, range_times(q, dim), s->q);
+    multiply_biased(w, &m->wk, m->bk, &x, p->n, range_times(k, dim), s->k);
+    multiply_biased(w, &m->wv, m->bv, &x, p->n, range_times(v, dim), s->v);
     norm_whole_rows(w, p);
     const float scale = d->form.attention_scale > 0 ? d->form.attention_scale : 1.0f / sqrtf((float)dim);
     for (size_t i = 0; i < p->n; i++) {
@@ -203,7 +189,8 @@ attention(struct worker *w, const struct pass *p)
         struct path paths[ATTEND_ROWS];
         for (size_t i = 0; i < n; i++)
             paths[i] = path_of(s, p->sweep, p->l, row_at(p, first + i));
-        attend(s, widened, p->l, (uint32_t)(head / group), paths, n, together, s->q + at, s->attended + at, ld);
+        const float *sinks = p->layer->sinks != NULL ? p->layer->sinks + head : NULL;
+        attend(s, widened, p->l, (uint32_t)(head / group), paths, n, together, s->q + at, sinks, s->attended + at, ld);
     }
 }
 
@@ -228,27 +215,33 @@ struct ending {
     const float *bias, *post;
 };
 
-/* For this worker's share of the outputs; of whole rows where there is a norm. */
+/* The store's y, of which this worker has its share of the outputs, behind a norm if there is one: that is of whole rows. */
 static void
-add_to_stream(struct worker *w, const struct pass *p, struct ending end, const struct acts *x, uint32_t from)
+add_sublayer(struct worker *w, const struct pass *p, const float *norm, uint32_t from)
 {
     struct store *s = w->store;
-    const size_t width = end.m->rows;
+    const size_t width = s->weights->desc.width;
     const struct range part = worker_outputs(w, width);
-    multiply_biased(w, end.m, end.bias, x, p->n, part, s->y);
-    if (end.post == NULL) {
+    if (norm == NULL) {
         for (size_t i = 0; i < p->n; i++)
             add_numbers(s, p, i, from, part, s->y + i * width);
         return;
     }
     worker_barrier(w);
-    const struct norm post = {.weight = end.post};
+    const struct norm post = {.weight = norm};
     const struct range rows = worker_share(w, p->n);
     for (size_t i = rows.first; i < rows.last; i++) {
         float *y = s->y + i * width;
         form_norm(s->weights, &post, y, width, y);
         add_numbers(s, p, i, from, (struct range){0, width}, y);
     }
+}
+
+static void
+add_to_stream(struct worker *w, const struct pass *p, struct ending end, const struct acts *x, uint32_t from)
+{
+    multiply_biased(w, end.m, end.bias, x, p->n, worker_outputs(w, end.m->rows), w->store->y);
+    add_sublayer(w, p, end.post, from);
 }
 
 /* What the MLP reads: its own norm of the stream, or in a parallel form of the layer's input; without one of its own there,
@@ -270,6 +263,12 @@ mlp(struct worker *w, const struct pass *p)
     struct store *s = w->store;
     const struct model_desc *d = &s->weights->desc;
     const struct layer *m = p->layer;
+    if (m->experts != NULL) {
+        const struct acts normed = mlp_input(w, p, m->experts_in_int8);
+        mixture(w, p->l, &normed, p->n);
+        add_sublayer(w, p, m->ffn_post, p->l);
+        return;
+    }
     const bool gated = m->gate.rows > 0;
     struct acts x = mlp_input(w, p, quantised(&m->gate) || quantised(&m->up));
     const struct range part = worker_outputs(w, d->ffn);

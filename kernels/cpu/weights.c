@@ -49,8 +49,9 @@ interleave_planted(struct weights *w, const struct tensor *t, unsigned char *q, 
     return ok;
 }
 
+/* `as_numbers`: in F32, if it lies in blocks. */
 static bool
-load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, struct err *err)
+load_matrix_as(struct weights *w, const struct tensor *t, bool as_numbers, struct matrix *m, struct err *err)
 {
     const uint32_t rows = t->rows, cols = t->cols;
     if (!tensor_present(t)) { /* a gate that the model lacks */
@@ -58,7 +59,7 @@ load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, struct 
         return true;
     }
     *m = (struct matrix){.type = t->type, .rows = rows, .cols = cols, .data = t->data, .mapped = t->mapped};
-    const bool exact = w->backend->exact;
+    const bool exact = w->backend->exact || (as_numbers && tensor_block_values(t->type) > 1);
     if (exact && t->type != WEIGHT_F32) {
         float *data = blocks_take(&w->blocks, (size_t)rows * cols, sizeof *data);
         if (data == NULL)
@@ -83,6 +84,12 @@ load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, struct 
     return true;
 }
 
+static bool
+load_matrix(struct weights *w, const struct tensor *t, struct matrix *m, struct err *err)
+{
+    return load_matrix_as(w, t, false, m, err);
+}
+
 /* NULL for a vector that the model lacks. */
 static bool
 load_vector(struct weights *w, const struct tensor *t, const float **out, struct err *err)
@@ -98,12 +105,33 @@ load_vector(struct weights *w, const struct tensor *t, const float **out, struct
     return true;
 }
 
+#define MATRIX(NAME, field, ...) load_matrix_as(w, &from->field, LAYER_##NAME == LAYER_ROUTER, &to->field, err) &&
+#define VECTOR(NAME, field, ...) load_vector(w, &from->field, &to->field, err) &&
+static bool
+load_experts(struct weights *w, const struct layer_desc *layer, struct layer *out, struct err *err)
+{
+    const uint32_t n = experts_listed(&w->desc);
+    if (layer->experts == NULL)
+        return true;
+    out->experts = blocks_take(&w->vectors, n, sizeof *out->experts);
+    if (out->experts == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for the model's weights");
+    for (uint32_t e = 0; e < n; e++) {
+        const struct expert_desc *from = &layer->experts[e];
+        struct expert *to = &out->experts[e];
+#define EXPERT_MATRIX(NAME, field, ...) load_matrix(w, &from->field, &to->field, err) &&
+        if (!(FOR_EXPERT_TENSORS(EXPERT_MATRIX, VECTOR) true))
+            return false;
+        out->experts_in_int8 = out->experts_in_int8 || to->gate.q != NULL || to->up.q != NULL;
+    }
+    return true;
+}
+
+/* A router is read in F32, whatever the file has it in: what it chooses decides which experts a row goes to. */
 static bool
 load_layer(struct weights *w, const struct layer_desc *from, struct layer *to, struct err *err)
 {
-#define MATRIX(NAME, field, ...) load_matrix(w, &from->field, &to->field, err) &&
-#define VECTOR(NAME, field, ...) load_vector(w, &from->field, &to->field, err) &&
-    return FOR_LAYER_TENSORS(MATRIX, VECTOR, VECTOR) true;
+    return FOR_LAYER_TENSORS(MATRIX, VECTOR, VECTOR) load_experts(w, from, to, err);
 }
 
 static bool

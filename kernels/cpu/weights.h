@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/experts.h"
 
 struct backend {
     const struct cpu_isa *isa;
@@ -12,13 +13,19 @@ struct backend {
     char text[64];
 };
 
-struct layer { /* kernels/layer_tensors.h; a vector that the model lacks is NULL */
 #define MATRIX_FIELD(NAME, field, ...) struct matrix field;
 #define VECTOR_FIELD(NAME, field, ...) const float *field;
+struct expert { /* kernels/experts.h; a vector that the model lacks is NULL */
+    FOR_EXPERT_TENSORS(MATRIX_FIELD, VECTOR_FIELD)
+};
+
+struct layer { /* kernels/layer_tensors.h, the same */
     FOR_LAYER_TENSORS(MATRIX_FIELD, VECTOR_FIELD, VECTOR_FIELD)
+    struct expert *experts; /* (experts_listed()), or NULL: an MLP */
+    bool experts_in_int8;   /* some of them read activations so */
+};
 #undef MATRIX_FIELD
 #undef VECTOR_FIELD
-};
 
 /* A layer's trained head; parts that are absent have cols = 0 and b = NULL. */
 struct trained_head {

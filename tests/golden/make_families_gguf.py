@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """GGUF files of the families in tests/golden/families, by llama.cpp's own converter.
 
-    python3 tests/golden/make_families_gguf.py LLAMA_CPP_FOLDER
+    python3 tests/golden/make_families_gguf.py LLAMA_CPP_FOLDER [NAME…]
 
 Runs convert_hf_to_gguf.py --outtype f16 on each folder. Only the vocabulary is ours: the folders share the little one of the
 golden Llama, which the converter would not take for what each family has. Families that it does not know are left out.
@@ -14,6 +14,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).parent / "families"
 LLAMA = pathlib.Path(sys.argv[1]).resolve()
+NAMES = sys.argv[2:]
 sys.path[:0] = [str(LLAMA), str(LLAMA / "gguf-py"), str(pathlib.Path(__file__).parent.resolve())]
 
 import convert_hf_to_gguf as converter
@@ -39,13 +40,15 @@ def convert(folder):
         copy = pathlib.Path(temp) / folder.name
         shutil.copytree(folder, copy)
         out = ROOT / f"{folder.name}.gguf"
-        if folder.name in ("gemma3-odd", "starcoder2-window", "falcon-sequential", "ministral", "gemma3-eye", "ministral3-eye"):  # what GGUF has no words for
+        # what GGUF has no words for
+        if folder.name in ("gemma3-odd", "starcoder2-window", "falcon-sequential", "ministral", "gemma3-eye", "ministral3-eye",
+                           "qwen3_moe-odd"):
             return
         sys.argv[1:] = [str(copy), "--outfile", str(out), "--outtype", "f16"]
         converter.main()
 
 
-for name in sorted(p.name for p in ROOT.iterdir() if p.is_dir()):
+for name in sorted(p.name for p in ROOT.iterdir() if p.is_dir() and (not NAMES or p.name in NAMES)):
     pid = os.fork()  # what the converter keeps for itself goes with the process
     if pid == 0:
         original = converter.get_model_class

@@ -25,6 +25,8 @@ ROWS = [(27, None), (14, 1)]  # (position, layer); None: the last one
 BASE = dict(vocab_size=N, hidden_size=24, intermediate_size=40, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2,
             max_position_embeddings=256, bos_token_id=1, eos_token_id=2, pad_token_id=None, tie_word_embeddings=False)
 HEAD = dict(head_dim=8)
+FEW = dict(num_hidden_layers=3)  # of layers with experts
+SMALL = FEW | dict(intermediate_size=16)  # each expert, too
 PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
 SLIDES = ["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"]
 YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 64}
@@ -96,6 +98,33 @@ FAMILIES = {  # name: configuration
     "gpt_neox-sequential": lambda: tf.GPTNeoXConfig(
         **without(BASE, "num_key_value_heads") | dict(hidden_size=32), rotary_pct=0.25, use_parallel_residual=False,
         rope_parameters=PLAIN | {"partial_rotary_factor": 0.25}),
+    "mixtral": lambda: tf.MixtralConfig(**BASE | SMALL, num_local_experts=6, num_experts_per_tok=2, rope_parameters=PLAIN),
+    "qwen3_moe": lambda: tf.Qwen3MoeConfig(**BASE | FEW | HEAD, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=12,
+                                           norm_topk_prob=True, rope_parameters=PLAIN),
+    "qwen3_moe-odd": lambda: tf.Qwen3MoeConfig(  # with a layer that has none, which the converter doesn't know
+        **BASE | FEW | HEAD, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=12, norm_topk_prob=False,
+        mlp_only_layers=[1], rope_parameters=PLAIN),
+    "qwen2_moe": lambda: tf.Qwen2MoeConfig(**BASE | FEW, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=12,
+                                           shared_expert_intermediate_size=20, rope_parameters=PLAIN),
+    "olmoe": lambda: tf.OlmoeConfig(**BASE | SMALL, num_experts=8, num_experts_per_tok=4, rope_parameters=PLAIN),
+    "granitemoe": lambda: tf.GraniteMoeConfig(
+        **BASE | SMALL, num_local_experts=6, num_experts_per_tok=3, embedding_multiplier=6.0, residual_multiplier=0.4,
+        attention_multiplier=0.2, logits_scaling=3.0, rope_parameters=PLAIN),
+    "gpt_oss": lambda: tf.GptOssConfig(
+        **BASE | FEW | HEAD | dict(hidden_size=32, intermediate_size=32), num_local_experts=6, num_experts_per_tok=2,
+        sliding_window=6,
+        rope_parameters={"rope_type": "yarn", "rope_theta": 150000.0, "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0,
+                         "truncate": False, "original_max_position_embeddings": 64}),
+    "glm4_moe": lambda: tf.Glm4MoeConfig(
+        **BASE | FEW | HEAD, n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=12, n_shared_experts=2,
+        routed_scaling_factor=2.5, first_k_dense_replace=1, use_qk_norm=True, attention_bias=True,
+        rope_parameters=PLAIN | {"partial_rotary_factor": 0.5}, num_mtp_layers=0),
+    "glm4_moe-groups": lambda: tf.Glm4MoeConfig(
+        **BASE | FEW | HEAD, n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=12, n_group=4, topk_group=2,
+        norm_topk_prob=False, first_k_dense_replace=0, rope_parameters=PLAIN | {"partial_rotary_factor": 0.5},
+        num_mtp_layers=0),
+    "ernie4_5_moe": lambda: tf.Ernie4_5_MoeConfig(
+        **BASE | FEW, moe_num_experts=6, moe_k=2, moe_intermediate_size=10, moe_num_shared_experts=2, rope_parameters=PLAIN),
 }
 
 EYE = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=28, patch_size=14)
@@ -106,9 +135,14 @@ FAMILIES |= {  # language parts of models that see, too
 }
 
 
+def experts(config):
+    """What computes them in double precision, too."""
+    return dict(experts_implementation="eager") if hasattr(config, "num_experts_per_tok") or hasattr(config, "moe_k") else {}
+
+
 def new_model(config):
     kind = tf.AutoModelForImageTextToText if hasattr(config, "vision_config") else tf.AutoModelForCausalLM
-    return kind.from_config(config, attn_implementation="eager")
+    return kind.from_config(config, attn_implementation="eager", **experts(config))
 
 
 def language(model):
@@ -139,7 +173,7 @@ def write_logits(name, model):
             else:
                 z = head(norm(kept[0][0, position]))
                 c = model.config.get_text_config()
-                if name == "granite":
+                if name.startswith("granite"):
                     z = z / c.logits_scaling
                 if name.startswith("cohere"):
                     z = z * c.logit_scale
@@ -157,6 +191,9 @@ def make(name, seed):
         for key, p in model.named_parameters():
             if "norm" in key and (name.startswith("gemma") or name == "nemotron") and key.endswith("weight"):
                 p.sub_(1)
+        for key, p in model.named_buffers():
+            if key.endswith("correction_bias"):
+                p.copy_(0.3 * torch.randn(p.shape, generator=torch.Generator().manual_seed(seed)))
     model = model.half()
     folder = OUT / name
     shutil.rmtree(folder, ignore_errors=True)

@@ -78,7 +78,7 @@ def randomise(model, seed):
                 x = 1 + 0.2 * x
             elif "act_fn" in name:
                 x = 0.3 * x
-            elif name.endswith("bias"):
+            elif name.endswith("bias") or p.dim() == 1:
                 x = 0.5 * x
             elif "embed" not in name and ".wte." not in name and ".wpe." not in name:
                 x = x * (2 if "q_proj" in name else 1) / p.shape[1] ** 0.5

@@ -10,8 +10,8 @@ naive_model_desc(const struct naive_model *m)
     return &m->desc;
 }
 
-static void
-multiply(const struct naive_model *m, const struct naive_matrix *w, double *x, double *out)
+void
+naive_multiply(const struct naive_model *m, const struct naive_matrix *w, double *x, double *out)
 {
     naive_hold(m, x, w->cols);
     for (uint32_t r = 0; r < w->rows; r++) {
@@ -108,11 +108,20 @@ activated(enum activation kind, const struct xielu *a, double x)
     case ACT_GELU_TANH: return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
     case ACT_GELU: return 0.5 * x * (1 + erf(x / sqrt(2)));
     case ACT_RELU_SQUARED: return x > 0 ? x * x : 0;
-    case ACT_XIELU: break;
+    case ACT_XIELU:
+    case ACT_SWIGLU_CLAMPED: break;
     }
     const double linear = (double)a->beta * x;
     return x > 0 ? (double)a->alpha_p * x * x + linear
                  : (expm1(fmin(x, (double)a->eps)) - x) * (double)a->alpha_n + linear;
+}
+
+double
+naive_activated(enum activation kind, const struct xielu *a, bool gated, double gate, double up)
+{
+    if (kind == ACT_SWIGLU_CLAMPED)
+        return fmin(gate, 7) / (1 + exp(-1.702 * fmin(gate, 7))) * (1 + fmax(-7, fmin(up, 7)));
+    return gated ? up * activated(kind, a, gate) : activated(kind, a, up);
 }
 
 /* What a sublayer adds, after a norm of its own if it has one. */
@@ -129,15 +138,15 @@ add(const struct model_desc *d, const struct naive_matrix *bias, const struct na
 
 /* One query (heads, head_dim) over n keys and values (n, kv_heads, head_dim). */
 static void
-attend(const struct model_desc *d, const struct layer_form *form, const double *query, const double *keys,
-       const double *values, size_t n, double *out)
+attend(const struct model_desc *d, const struct layer_form *form, const struct naive_matrix *sinks, const double *query,
+       const double *keys, const double *values, size_t n, double *out)
 {
     const double scale = d->form.attention_scale > 0 ? (double)d->form.attention_scale : 1 / sqrt(d->head_dim);
     const uint32_t window = form->sees_all ? 0 : d->window;
     const size_t stride = (size_t)d->kv_heads * d->head_dim;
     for (uint32_t h = 0; h < d->heads; h++) {
         const size_t kv = (size_t)(h / (d->heads / d->kv_heads)) * d->head_dim, q = (size_t)h * d->head_dim;
-        double max = -INFINITY, sum = 0;
+        double max = sinks->at != NULL ? sinks->at[h] : -INFINITY, sum = 0;
         for (int pass = 0; pass < 2; pass++) {
             for (uint32_t i = 0; pass == 1 && i < d->head_dim; i++)
                 out[q + i] = 0;
@@ -155,6 +164,7 @@ attend(const struct model_desc *d, const struct layer_form *form, const double *
                     out[q + i] += exp(score - max) * values[t * stride + kv + i];
             }
         }
+        sum += sinks->at != NULL ? exp(sinks->at[h] - max) : 0;
         for (uint32_t i = 0; i < d->head_dim; i++)
             out[q + i] /= sum;
     }
@@ -179,6 +189,22 @@ embed(const struct naive_model *m, const struct naive_token *path, size_t n, dou
                                     (m->positions.at != NULL ? m->positions.at[t * width + i] : 0);
 }
 
+static void
+mlp(const struct naive_model *m, const struct naive_layer *w, const struct xielu *own, double *x, double *gate,
+    double *up, double *back)
+{
+    const bool gated = w->gate.at != NULL;
+    naive_multiply(m, &w->up, x, up);
+    add_bias(&w->bup, up);
+    if (gated) {
+        naive_multiply(m, &w->gate, x, gate);
+        add_bias(&w->bgate, gate);
+    }
+    for (uint32_t i = 0; i < w->up.rows; i++)
+        up[i] = naive_activated(m->desc.form.activation, own, gated, gate[i], up[i]);
+    naive_multiply(m, &w->down, up, back);
+}
+
 bool
 naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t n, uint32_t depth, double *out)
 {
@@ -190,6 +216,7 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
     double *hidden = memory, *keys = hidden + n * width, *values = keys + n * kvn, *x = values + n * kvn;
     double *back = x + width, *before = back + width, *query = before + width, *attended = query + qn;
     double *gate = attended + qn, *up = gate + d->ffn;
+    bool ok = true;
 
     embed(m, path, n, hidden);
     memcpy(out, hidden + (n - 1) * width, width * sizeof *out);
@@ -198,8 +225,8 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
         const struct layer_form *form = &d->layers[l - 1].form;
         for (size_t t = 0; t < n; t++) {
             read_stream(d, &w->attn_norm, &w->attn_norm_b, hidden + t * width, x);
-            multiply(m, &w->wk, x, keys + t * kvn);
-            multiply(m, &w->wv, x, values + t * kvn);
+            naive_multiply(m, &w->wk, x, keys + t * kvn);
+            naive_multiply(m, &w->wv, x, values + t * kvn);
             finish_heads(d, form, &w->bk, &w->k_norm, keys + t * kvn, d->kv_heads, t);
             add_bias(&w->bv, values + t * kvn);
         }
@@ -209,34 +236,28 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
             memcpy(before, h, width * sizeof *before);
             if (path[t].skip_attention == NULL || !path[t].skip_attention[l]) {
                 read_stream(d, &w->attn_norm, &w->attn_norm_b, h, x);
-                multiply(m, &w->wq, x, query);
+                naive_multiply(m, &w->wq, x, query);
                 finish_heads(d, form, &w->bq, &w->q_norm, query, d->heads, t);
                 grow(d, query, t);
-                attend(d, form, query, keys, values, t + 1, attended);
-                multiply(m, &w->wo, attended, back);
+                attend(d, form, &w->sinks, query, keys, values, t + 1, attended);
+                naive_multiply(m, &w->wo, attended, back);
                 add(d, &w->bo, &w->attn_post, back, h);
             }
             if (path[t].skip_mlp == NULL || !path[t].skip_mlp[l]) {
                 const bool own = w->ffn_norm.at != NULL || !d->form.parallel;
                 read_stream(d, own ? &w->ffn_norm : &w->attn_norm, own ? &w->ffn_norm_b : &w->attn_norm_b,
                             d->form.parallel ? before : h, x);
-                multiply(m, &w->up, x, up);
-                add_bias(&w->bup, up);
-                if (w->gate.at != NULL) {
-                    multiply(m, &w->gate, x, gate);
-                    add_bias(&w->bgate, gate);
-                }
-                for (uint32_t i = 0; i < d->ffn; i++)
-                    up[i] = w->gate.at != NULL ? up[i] * activated(d->form.activation, &form->xielu, gate[i])
-                                               : activated(d->form.activation, &form->xielu, up[i]);
-                multiply(m, &w->down, up, back);
+                if (w->experts != NULL)
+                    ok = ok && naive_experts(m, w, &form->xielu, x, back);
+                else
+                    mlp(m, w, &form->xielu, x, gate, up, back);
                 add(d, &w->bdown, &w->ffn_post, back, h);
             }
         }
         memcpy(out + l * width, hidden + (n - 1) * width, width * sizeof *out);
     }
     free(memory);
-    return true;
+    return ok;
 }
 
 void
@@ -260,7 +281,7 @@ naive_logits(const struct naive_model *m, const double *hidden, double *out)
     if (x == NULL)
         return;
     naive_final_norm(m, hidden, x);
-    multiply(m, &m->head, x, out);
+    naive_multiply(m, &m->head, x, out);
     naive_shape_logits(m, out);
     free(x);
 }

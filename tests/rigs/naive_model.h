@@ -20,6 +20,8 @@ struct naive_shape {
     struct xielu xielu; /* of all layers */
     bool end_biases;    /* of the final norm and the head */
     uint32_t positions; /* that are learned; 0: none */
+    uint32_t dense;     /* with form.experts: so many layers at the beginning have none */
+    bool expert_biases;
 };
 
 /* A place on a path: a token and the sublayers that were skipped for it: (L + 1) switches, or NULL. */

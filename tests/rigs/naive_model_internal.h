@@ -2,6 +2,7 @@
 #ifndef TESTS_RIGS_NAIVE_MODEL_INTERNAL_H
 #define TESTS_RIGS_NAIVE_MODEL_INTERNAL_H
 
+#include "kernels/experts.h"
 #include "tests/rigs/naive_model.h"
 
 struct naive_matrix { /* (rows, cols) as stored, in double */
@@ -9,7 +10,12 @@ struct naive_matrix { /* (rows, cols) as stored, in double */
     uint32_t rows, cols;
 };
 
-struct naive_layer { /* kernels/layer_tensors.h; at NULL: absent */
+struct naive_expert { /* kernels/experts.h; at NULL: absent */
+    struct naive_matrix all[EXPERT_TENSORS];
+};
+
+struct naive_layer {              /* kernels/layer_tensors.h, the same */
+    struct naive_expert *experts; /* or NULL */
     union {
         struct naive_matrix all[LAYER_TENSORS];
         struct {
@@ -25,7 +31,7 @@ struct naive_model {
     struct layer_desc *layers;   /* (n_layers) as a backend sees them */
     struct naive_layer *doubles; /* (n_layers) */
     struct naive_matrix embedding, positions, final_norm, final_norm_bias, head, head_bias;
-    void *memory[2 * (6 + 16 * LAYER_TENSORS)];
+    void *memory[2 * (6 + 16 * LAYER_TENSORS) + 1024];
     size_t n_memory;
     uint64_t seed;
     uint32_t n_tensors;
@@ -35,5 +41,13 @@ struct naive_model {
 
 /* Rounds what is held in F16, where something is. */
 void naive_hold(const struct naive_model *, double *x, size_t n);
+
+/* out = W x */
+void naive_multiply(const struct naive_model *, const struct naive_matrix *, double *x, double *out);
+/* act(gate) * up; of an MLP without a gate act(up), and `gate` is not looked at. */
+double naive_activated(enum activation, const struct xielu *, bool gated, double gate, double up);
+/* back (width) = what a layer's experts make of x (naive_experts.c). False: no memory. */
+bool naive_experts(const struct naive_model *, const struct naive_layer *, const struct xielu *, double *x,
+                   double *back);
 
 #endif

@@ -158,18 +158,49 @@ random_tensor(struct naive_model *m, enum weight_type type, uint32_t rows, uint3
 }
 
 static void
-random_layer(struct naive_model *m, const struct naive_shape *s, struct layer_desc *to, struct naive_layer *doubles)
+random_experts(struct naive_model *m, const struct naive_shape *s, struct layer_desc *to, struct naive_layer *doubles)
 {
     const enum weight_type second = s->second != WEIGHT_F32 ? s->second : s->type;
+    const uint32_t n = experts_listed(&m->desc);
+    struct expert_desc *experts = keep(m, calloc(n, sizeof *experts));
+    struct naive_expert *naive = keep(m, calloc(n, sizeof *naive));
+    to->experts = experts;
+    doubles->experts = naive;
+    for (uint32_t e = 0; !m->failed && e < n; e++)
+        for (enum expert_tensor i = 0; i < EXPERT_TENSORS; i++) {
+            const bool matrix = i < EXPERT_MATRICES;
+            uint32_t rows, cols;
+            if (!matrix && (!s->expert_biases || e == m->desc.form.experts.n))
+                continue;
+            expert_tensor_shape(&m->desc, e, i, &rows, &cols);
+            experts[e].all[i] = random_tensor(m,
+                                              !matrix            ? WEIGHT_F32
+                                              : i == EXPERT_DOWN ? second
+                                                                 : s->type,
+                                              rows, cols, 0, matrix ? 1 / sqrt(cols) : 0.3, &naive[e].all[i]);
+        }
+}
+
+static void
+random_layer(struct naive_model *m, const struct naive_shape *s, bool sparse, struct layer_desc *to,
+             struct naive_layer *doubles)
+{
+    const enum weight_type second = s->second != WEIGHT_F32 ? s->second : s->type;
+    const uint32_t without = sparse ? LAYER_MLP : LAYER_ROUTING;
+    if (sparse)
+        random_experts(m, s, to, doubles);
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
         const struct layer_tensor_info *info = &layer_tensors[i];
         /* Deviations that leave queries and keys at 1.5 or so, so that attention prefers some positions clearly. */
         const double gain = i == LAYER_WO ? 0.7 : i == LAYER_DOWN ? 1.0 : 1.5;
         uint32_t rows, cols;
-        if ((info->need == LAYER_OPTIONAL && (s->optional >> i & 1u) == 0) || (s->lacks >> i & 1u) != 0)
+        const bool asked = (s->optional >> i & 1u) != 0 || (sparse && i == LAYER_ROUTER);
+        if ((info->need == LAYER_OPTIONAL && !asked) || (s->lacks >> i & 1u) != 0 || (without >> i & 1u) != 0)
             continue;
         layer_tensor_shape(&m->desc, i, &rows, &cols);
-        if (info->kind == LAYER_MATRIX)
+        if (i == LAYER_ROUTER)
+            to->all[i] = random_tensor(m, WEIGHT_F32, rows, cols, 0, 2 / sqrt(cols), &doubles->all[i]);
+        else if (info->kind == LAYER_MATRIX)
             to->all[i] = random_tensor(m, i == LAYER_WV || i == LAYER_DOWN ? second : s->type, rows, cols, 0,
                                        gain / sqrt(cols), &doubles->all[i]);
         else if (info->kind == LAYER_NORM)
@@ -219,7 +250,7 @@ naive_model_random(const struct naive_shape *s, uint64_t seed)
         m->desc.positions = random_tensor(m, WEIGHT_F32, s->positions, s->width, 0, 1, &m->positions);
     for (uint32_t l = 0; l < s->n_layers; l++) {
         m->layers[l].form.xielu = s->xielu;
-        random_layer(m, s, &m->layers[l], &m->doubles[l]);
+        random_layer(m, s, s->form.experts.n > 0 && l >= s->dense, &m->layers[l], &m->doubles[l]);
         if (s->every > 0 && l > 0 && l % s->every == 0)
             m->layers[l].form.rope = s->layer_form.rope, m->layers[l].form.sees_all = s->layer_form.sees_all;
     }

@@ -64,6 +64,17 @@ static const struct naive_shape forms[] = {
 #define SHAPES (sizeof shapes / sizeof *shapes)
 #define FORMS  (sizeof forms / sizeof *forms)
 
+/* Experts: whose weights are quantised, and rows of a call that share some of them, and some not. */
+static const struct naive_shape mixtures[] = {
+    RIG_SHAPE(2, 64, 4, 2, 32, 96, VOCAB, .type = WEIGHT_Q8_0, .optional = 1u << LAYER_SHARED_MIX,
+              .form = {.experts = {.n = 9, .used = 2, .ffn = 96, .shared_ffn = 64, .renormalised = true}}),
+    RIG_SHAPE(
+        2, 72, 4, 2, 16, 90, VOCAB, .type = WEIGHT_BF16, .dense = 1, .expert_biases = true,
+        .optional = 1u << LAYER_SINKS | 1u << LAYER_BROUTER | 1u << LAYER_CORRECTION,
+        .form = {.activation = ACT_SWIGLU_CLAMPED,
+                 .experts = {.n = 8, .used = 3, .ffn = 45, .groups = 2, .groups_used = 1, .routing = ROUTE_SIGMOID}}),
+};
+
 struct image { /* what a row left behind */
     float hidden[RIG_DEPTH + 1][WIDTH], logits[VOCAB];
 };
@@ -186,6 +197,16 @@ test_a_rows_bits_are_its_own_on_every_isa(void **state)
 }
 
 static void
+test_a_rows_bits_are_its_own_among_experts(void **state)
+{
+    (void)state;
+    for (size_t i = 0; cpu_isas[i] != NULL; i++)
+        for (size_t s = 0; s < 2 && cpu_isas[i]->usable(); s++)
+            check_isa(cpu_isas[i]->name, &mixtures[s], false);
+    check_isa(NULL, &mixtures[1], true);
+}
+
+static void
 test_a_rows_bits_are_its_own_when_exact(void **state)
 {
     (void)state;
@@ -258,6 +279,7 @@ main(void)
     seed = seed_or((uint64_t)time(NULL));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_rows_bits_are_its_own_on_every_isa),
+        cmocka_unit_test(test_a_rows_bits_are_its_own_among_experts),
         cmocka_unit_test(test_a_rows_bits_are_its_own_when_exact),
         cmocka_unit_test(test_a_rows_bits_are_its_own_in_other_forms),
         cmocka_unit_test(test_a_rows_bits_are_its_own_on_cuda),

@@ -12,7 +12,7 @@
 #include "tests/rigs/naive_model.h"
 
 #define LAYERS 2u
-#define ALL    UINT32_MAX
+#define ALL    (~LAYER_ROUTING) /* of a layer that has no experts */
 
 struct model { /* one that fits, to be damaged */
     struct naive_model *naive;
@@ -81,6 +81,8 @@ test_every_tensor_has_its_shape_and_a_type_that_fits_it(void **state)
     (void)state;
     struct model m = model();
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
+        if ((ALL >> i & 1u) == 0)
+            continue;
         struct tensor *t = &m.layers[1].all[i];
         const struct tensor was = *t;
         t->rows++;
@@ -105,6 +107,8 @@ test_an_optional_tensor_is_refused_where_a_backend_does_not_compute_with_it(void
     struct model m = model();
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
         struct err err = {0};
+        if ((ALL >> i & 1u) == 0)
+            continue;
         assert_int_equal(model_desc_fits(&m.desc, ALL & ~(1u << i), &err), layer_tensors[i].need != LAYER_OPTIONAL);
         assert_int_equal(strstr(err.text, "is not known to this backend") != NULL,
                          layer_tensors[i].need == LAYER_OPTIONAL);

@@ -26,7 +26,10 @@ static uint64_t seed; /* printed by main */
 /* Widths that sixteen does not divide, so that workers share groups; a head that is used once a call. */
 static const struct naive_shape odd = RIG_SHAPE(3, 96, 4, 2, 24, 160, 203, .type = WEIGHT_Q8_0),
                                 large =
-                                    RIG_SHAPE(2, 256, 4, 2, 64, 256, 300, .type = WEIGHT_Q4_K, .second = WEIGHT_Q6_K);
+                                    RIG_SHAPE(2, 256, 4, 2, 64, 256, 300, .type = WEIGHT_Q4_K, .second = WEIGHT_Q6_K),
+                                mixture =
+                                    RIG_SHAPE(2, 96, 4, 2, 24, 160, 203, .type = WEIGHT_Q8_0,
+                                              .form = {.experts = {.n = 6, .used = 2, .ffn = 96, .shared_ffn = 32}});
 
 struct said {
     float hidden[ROWS][RIG_WIDTH], logits[2][RIG_VOCAB];
@@ -56,8 +59,10 @@ static void
 on_every_isa(void (*check)(const struct naive_shape *, const struct backend_options *))
 {
     for (size_t i = 0; cpu_isas[i] != NULL; i++)
-        for (int s = 0; s < 2 && cpu_isas[i]->usable(); s++)
-            check(s == 0 ? &odd : &large,
+        for (int s = 0; s < 3 && cpu_isas[i]->usable(); s++)
+            check(s == 0   ? &odd
+                  : s == 1 ? &large
+                           : &mixture,
                   &(struct backend_options){.threads = 1 + (uint32_t)(i + (size_t)s) % 3, .isa = cpu_isas[i]->name});
 }
 

@@ -1,0 +1,311 @@
+/* Experts: how many there are and how rows are routed; and their tensors, which lie in one tensor each for all of a layer, or
+ * apart. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/model/arch_take.h"
+#include "kernels/experts.h"
+#include "kernels/tensor.h"
+
+#define MOST_UNITS (1u << 20) /* of an expert */
+
+static const struct arch_experts usual = {
+    .each = {"mlp.experts.%u.gate_proj.weight", "mlp.experts.%u.up_proj.weight", "mlp.experts.%u.down_proj.weight"},
+    .gate_up = "mlp.experts.gate_up_proj",
+    .down = "mlp.experts.down_proj",
+    .shared = {"mlp.shared_expert.gate_proj.weight", "mlp.shared_expert.up_proj.weight",
+               "mlp.shared_expert.down_proj.weight"}};
+
+/* ---- numbers ---- */
+
+bool
+arch_read_experts(struct model *m, const struct arch_source *s, struct err *err)
+{
+    struct model_desc *d = &m->desc;
+    struct experts_form *f = &d->form.experts;
+    const struct arch_experts *how = s->arch->experts;
+    const bool hf = s->names->naming == LAYER_NAMED_HF;
+    uint32_t of_shared = 0;
+    double scale = 0;
+    if (!arch_read_whole(s, ARCH_EXPERTS, 0, 0, UINT32_MAX - 1, &f->n, err) || f->n == 0)
+        return f->n == 0;
+    if (how == NULL)
+        return err_set(err, ERR_WORK, "%s: is a mixture of %" PRIu32 " experts, which '%s' is not known to be; %s",
+                       s->path, f->n, hf ? s->arch->hf : s->arch->gguf, s->names->remedy);
+    if (!arch_read_whole(s, ARCH_EXPERTS, 0, 1, EXPERTS_MOST, &f->n, err) ||
+        !arch_read_whole(s, ARCH_EXPERTS_USED, UINT32_MAX, 1, f->n < EXPERTS_USED_MOST ? f->n : EXPERTS_USED_MOST,
+                         &f->used, err) ||
+        !arch_read_whole(s, ARCH_EXPERT_FFN, d->ffn, 1, MOST_UNITS, &f->ffn, err) ||
+        !arch_read_whole(s, ARCH_SHARED_FFN, 0, 0, MOST_UNITS, &f->shared_ffn, err) ||
+        !arch_read_whole(s, ARCH_SHARED_EXPERTS, 0, 0, MOST_UNITS / f->ffn, &of_shared, err) ||
+        !arch_read_whole(s, ARCH_EXPERT_GROUPS, 0, 0, f->n, &f->groups, err) ||
+        !arch_read_whole(s, ARCH_GROUPS_USED, f->groups, 0, f->groups, &f->groups_used, err) ||
+        !arch_read_real(s, ARCH_EXPERT_SCALE, 0, &scale, err))
+        return false;
+    if (of_shared > 0)
+        f->shared_ffn = of_shared * f->ffn;
+    f->scale = (float)scale;
+    f->routing = how->routing;
+    f->renormalised = hf ? how->renormalised : how->gguf_renormalised;
+    const uint32_t groups = f->groups > 1 ? f->groups : 1, each = f->n / groups;
+    if (f->n % groups != 0 || (groups > 1 && (each < 2 || f->groups_used * each < f->used)))
+        return err_set(err, ERR_WORK,
+                       "%s: %" PRIu32 " experts in %" PRIu32 " groups, of which %" PRIu32 " are chosen for %" PRIu32
+                       " experts, make no sense; %s",
+                       s->path, f->n, f->groups, f->groups_used, f->used, s->names->remedy);
+    return true;
+}
+
+/* ---- tensors ---- */
+
+bool
+arch_is_sparse(const struct arch_taking *t, uint32_t layer)
+{
+    struct arch_tensor found;
+    char name[ARCH_NAME_SIZE];
+    return t->model->desc.form.experts.n > 0 &&
+           t->source->tensor(t->source, arch_layer_name(t->source, layer, LAYER_ROUTER, name), &found);
+}
+
+static const char *
+full_name(const struct arch_taking *t, uint32_t layer, const char *end, char out[ARCH_NAME_SIZE])
+{
+    snprintf(out, ARCH_NAME_SIZE, "%s%" PRIu32 ".%s", t->source->names->layer, layer, end);
+    return out;
+}
+
+/* Rows `first`, `first` + `step`, … of each matrix of a stack, `n` of them, are one tensor of each expert. */
+struct stripe {
+    enum expert_tensor which;
+    uint32_t first, step;
+};
+
+/* One expert's, where it stands, or copied where the rows of others lie between. */
+static bool
+take_stripe(const struct arch_taking *t, const struct arch_tensor *all, uint32_t e, struct stripe s, struct tensor *out)
+{
+    const size_t row = tensor_row_bytes(all->type, (size_t)all->cols);
+    const unsigned char *from = all->data + (e * (size_t)all->rows + s.first) * row;
+    uint32_t rows, cols;
+    expert_tensor_shape(&t->model->desc, e, s.which, &rows, &cols);
+    *out = (struct tensor){.data = from, .type = all->type, .rows = rows, .cols = cols, .mapped = all->mapped};
+    if (s.step > 1) {
+        unsigned char *copy = model_take(t->model, rows * row);
+        if (copy == NULL)
+            return err_set(t->err, ERR_WORK, "%s: out of memory for experts", t->source->path);
+        for (uint32_t r = 0; r < rows; r++)
+            memcpy(copy + r * row, from + (size_t)r * s.step * row, row);
+        out->data = copy;
+        out->mapped = false;
+    }
+    arch_count(t, out);
+    return true;
+}
+
+/* All experts' of one tensor, which holds a stack of `all_rows` by cols. */
+static bool
+take_stack(const struct arch_taking *t, const char *name, uint32_t all_rows, const struct stripe *stripes, size_t n,
+           struct expert_desc *experts)
+{
+    const uint32_t count = t->model->desc.form.experts.n;
+    struct arch_tensor found;
+    uint32_t rows, cols;
+    expert_tensor_shape(&t->model->desc, 0, stripes[0].which, &rows, &cols);
+    if (!t->source->tensor(t->source, name, &found))
+        return err_set(t->err, ERR_WORK, "%s: tensor '%s' is missing; %s", t->source->path, name,
+                       t->source->names->remedy);
+    if (!arch_fits(t, name, &found, count, all_rows, cols))
+        return false;
+    const unsigned char *data = arch_aligned(t, &found, (size_t)(found.planes * found.rows * found.cols));
+    if (data == NULL)
+        return false;
+    found.mapped = found.mapped && data == found.data;
+    found.data = data;
+    t->used[found.index] = true;
+    for (uint32_t e = 0; e < count; e++)
+        for (size_t i = 0; i < n; i++)
+            if (!take_stripe(t, &found, e, stripes[i], &experts[e].all[stripes[i].which]))
+                return false;
+    return true;
+}
+
+/* What lies crosswise, (inputs, outputs): element `first` + k * `step` of every row is row k of an expert's tensor. */
+static bool
+turn_expert(const struct arch_taking *t, const struct arch_tensor *all, uint32_t e, struct stripe s, struct tensor *out)
+{
+    const size_t size = tensor_block_bytes(all->type);
+    const unsigned char *from = all->data + e * (size_t)(all->rows * all->cols) * size;
+    uint32_t rows, cols;
+    expert_tensor_shape(&t->model->desc, e, s.which, &rows, &cols);
+    unsigned char *to = model_take(t->model, (size_t)rows * cols * size);
+    if (to == NULL)
+        return err_set(t->err, ERR_WORK, "%s: out of memory for experts", t->source->path);
+    for (uint32_t c = 0; c < cols; c++)
+        for (uint32_t r = 0; r < rows; r++)
+            memcpy(to + ((size_t)r * cols + c) * size,
+                   from + ((size_t)c * all->cols + s.first + (size_t)r * s.step) * size, size);
+    *out = (struct tensor){.data = to, .type = all->type, .rows = rows, .cols = cols};
+    arch_count(t, out);
+    return true;
+}
+
+static bool
+turn_stack(const struct arch_taking *t, const char *name, const struct stripe *stripes, size_t n,
+           struct expert_desc *experts)
+{
+    const uint32_t count = t->model->desc.form.experts.n;
+    struct arch_tensor found;
+    uint32_t rows, cols;
+    expert_tensor_shape(&t->model->desc, 0, stripes[0].which, &rows, &cols);
+    if (!t->source->tensor(t->source, name, &found))
+        return err_set(t->err, ERR_WORK, "%s: tensor '%s' is missing; %s", t->source->path, name,
+                       t->source->names->remedy);
+    if (!arch_fits(t, name, &found, count, cols, (uint64_t)rows * n))
+        return false;
+    t->used[found.index] = true;
+    for (uint32_t e = 0; e < count; e++)
+        for (size_t i = 0; i < n; i++)
+            if (!turn_expert(t, &found, e, stripes[i], &experts[e].all[stripes[i].which]))
+                return false;
+    return true;
+}
+
+/* Biases of all experts in one tensor, (experts, n * length): each becomes a vector in F32. */
+static bool
+take_biases(const struct arch_taking *t, const char *name, const struct stripe *stripes, size_t n,
+            struct expert_desc *experts)
+{
+    const uint32_t count = t->model->desc.form.experts.n;
+    struct arch_tensor found;
+    uint32_t one, length;
+    expert_tensor_shape(&t->model->desc, 0, stripes[0].which, &one, &length);
+    const uint32_t all = (uint32_t)n * length;
+    if (!t->source->tensor(t->source, name, &found))
+        return true;
+    if (!arch_fits(t, name, &found, 1, count, all))
+        return false;
+    if (tensor_block_values(found.type) != 1)
+        return err_set(t->err, ERR_WORK, "%s: tensor '%s' is quantised; a vector has to be F32, F16 or BF16; %s",
+                       t->source->path, name, t->source->names->remedy);
+    t->used[found.index] = true;
+    const struct tensor rows = {.data = found.data, .type = found.type, .rows = count, .cols = all};
+    float *row = model_take(t->model, all * sizeof *row),
+          *values = model_take(t->model, (size_t)count * all * sizeof *row);
+    if (row == NULL || values == NULL)
+        return err_set(t->err, ERR_WORK, "%s: out of memory for experts", t->source->path);
+    for (uint32_t e = 0; e < count; e++) {
+        tensor_row(&rows, e, row);
+        for (size_t i = 0; i < n; i++, values += length) {
+            for (uint32_t k = 0; k < length; k++)
+                values[k] = row[stripes[i].first + k * stripes[i].step];
+            struct tensor *out = &experts[e].all[stripes[i].which];
+            *out = (struct tensor){.data = values, .type = found.type, .rows = 1, .cols = length};
+            arch_count(t, out);
+            out->type = WEIGHT_F32;
+        }
+    }
+    return true;
+}
+
+/* ---- a layer's, as GGUF and as Hugging Face's folders have them ---- */
+
+static bool
+take_gguf(const struct arch_taking *t, uint32_t layer, struct expert_desc *experts)
+{
+    const struct model_desc *d = &t->model->desc;
+    const struct experts_form *f = &d->form.experts;
+    char name[ARCH_NAME_SIZE], end[LAYER_NAME_SIZE];
+    for (enum expert_tensor i = 0; i < EXPERT_TENSORS; i++) {
+        const struct stripe whole = {i, 0, 1};
+        const bool matrix = i < EXPERT_MATRICES;
+        uint32_t rows, cols;
+        expert_tensor_shape(d, 0, i, &rows, &cols);
+        snprintf(end, sizeof end, "%s_exps.%s", expert_tensor_names[i], matrix ? "weight" : "bias");
+        full_name(t, layer, end, name);
+        if (!(matrix ? take_stack(t, name, rows, &whole, 1, experts) : take_biases(t, name, &whole, 1, experts)))
+            return false;
+        if (!matrix || f->shared_ffn == 0)
+            continue;
+        expert_tensor_shape(d, f->n, i, &rows, &cols);
+        snprintf(end, sizeof end, "%s_shexp.weight", expert_tensor_names[i]);
+        if (!arch_take_tensor(t, full_name(t, layer, end, name), rows, cols, &experts[f->n].all[i]))
+            return false;
+    }
+    return true;
+}
+
+/* The expert that all rows go to; Granite has its gate and up in one. */
+static bool
+take_shared(const struct arch_taking *t, uint32_t layer, const struct arch_experts *how, struct expert_desc *out)
+{
+    const struct model_desc *d = &t->model->desc;
+    const char *const *names = how->shared[0] != NULL ? how->shared : usual.shared;
+    char name[ARCH_NAME_SIZE];
+    for (enum expert_tensor i = 0; i < EXPERT_MATRICES; i++) {
+        uint32_t rows, cols;
+        expert_tensor_shape(d, d->form.experts.n, i, &rows, &cols);
+        if (!arch_take_tensor(t, full_name(t, layer, names[i], name), rows, cols, &out->all[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool
+take_each(const struct arch_taking *t, uint32_t layer, const char *const names[3], struct expert_desc *experts)
+{
+    const struct model_desc *d = &t->model->desc;
+    char name[ARCH_NAME_SIZE], end[LAYER_NAME_SIZE];
+    for (uint32_t e = 0; e < d->form.experts.n; e++)
+        for (enum expert_tensor i = 0; i < EXPERT_MATRICES; i++) {
+            const char *number = strstr(names[i], "%u");
+            uint32_t rows, cols;
+            expert_tensor_shape(d, e, i, &rows, &cols);
+            snprintf(end, sizeof end, "%.*s%" PRIu32 "%s", (int)(number - names[i]), names[i], e, number + 2);
+            if (!arch_take_tensor(t, full_name(t, layer, end, name), rows, cols, &experts[e].all[i]))
+                return false;
+        }
+    return true;
+}
+
+static bool
+take_hf(const struct arch_taking *t, uint32_t layer, struct expert_desc *experts)
+{
+    const struct arch_experts *how = t->source->arch->experts;
+    const uint32_t ffn = t->model->desc.form.experts.ffn, width = t->model->desc.width, step = how->crosswise ? 2 : 1;
+    const struct stripe gate_up[] = {{EXPERT_GATE, 0, step}, {EXPERT_UP, how->crosswise ? 1 : ffn, step}},
+                        biases[] = {{EXPERT_BGATE, 0, step}, {EXPERT_BUP, how->crosswise ? 1 : ffn, step}},
+                        down = {EXPERT_DOWN, 0, 1}, down_bias = {EXPERT_BDOWN, 0, 1};
+    struct arch_tensor found;
+    char name[ARCH_NAME_SIZE];
+    full_name(t, layer, how->gate_up != NULL ? how->gate_up : usual.gate_up, name);
+    if (!t->source->tensor(t->source, name, &found) && how->gate_up == NULL)
+        return take_each(t, layer, how->each[0] != NULL ? how->each : usual.each, experts);
+    if (!(how->crosswise ? turn_stack(t, name, gate_up, 2, experts)
+                         : take_stack(t, name, 2 * ffn, gate_up, 2, experts)))
+        return false;
+    full_name(t, layer, how->down != NULL ? how->down : usual.down, name);
+    if (!(how->crosswise ? turn_stack(t, name, &down, 1, experts) : take_stack(t, name, width, &down, 1, experts)))
+        return false;
+    if (how->gate_up_bias == NULL)
+        return true;
+    return take_biases(t, full_name(t, layer, how->gate_up_bias, name), biases, 2, experts) &&
+           take_biases(t, full_name(t, layer, how->down_bias, name), &down_bias, 1, experts);
+}
+
+bool
+arch_take_experts(const struct arch_taking *t, uint32_t layer, struct layer_desc *out)
+{
+    const struct model_desc *d = &t->model->desc;
+    const bool hf = t->source->names->naming == LAYER_NAMED_HF;
+    const uint32_t n = experts_listed(d);
+    struct expert_desc *experts = model_take(t->model, n * sizeof *experts);
+    if (experts == NULL)
+        return err_set(t->err, ERR_WORK, "%s: out of memory for %" PRIu32 " experts", t->source->path, n);
+    memset(experts, 0, n * sizeof *experts);
+    out->experts = experts;
+    if (!hf)
+        return take_gguf(t, layer, experts);
+    return take_hf(t, layer, experts) && (d->form.experts.shared_ffn == 0 ||
+                                          take_shared(t, layer, t->source->arch->experts, &experts[d->form.experts.n]));
+}

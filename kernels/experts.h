@@ -1,0 +1,59 @@
+/* A layer's experts: small MLPs of which each row goes to a few that its router chooses (Shazeer et al. 2017), and perhaps
+ * to one that all rows share. Kept like a layer's other tensors in one list:
+ *
+ *   kind(NAME, field, rows, cols, GGUF's name)
+ *
+ * where `ffn` is the expert's. In GGUF all experts of a layer lie one after the other in one tensor. */
+#ifndef KERNELS_EXPERTS_H
+#define KERNELS_EXPERTS_H
+
+#include "kernels/backend.h"
+
+#define EXPERTS_MOST      4096u /* in a layer */
+#define EXPERTS_USED_MOST 64u   /* by a row */
+
+/* clang-format off */
+#define FOR_EXPERT_TENSORS(MATRIX, BIAS)                    \
+    MATRIX(GATE,  gate,  ffn,      d->width, "ffn_gate")    \
+    MATRIX(UP,    up,    ffn,      d->width, "ffn_up")      \
+    MATRIX(DOWN,  down,  d->width, ffn,      "ffn_down")    \
+    BIAS(  BGATE, bgate, 1,        ffn,      "ffn_gate")    \
+    BIAS(  BUP,   bup,   1,        ffn,      "ffn_up")      \
+    BIAS(  BDOWN, bdown, 1,        d->width, "ffn_down")
+/* clang-format on */
+
+enum expert_tensor {
+#define NUMBER(NAME, ...) EXPERT_##NAME,
+    FOR_EXPERT_TENSORS(NUMBER, NUMBER)
+#undef NUMBER
+        EXPERT_TENSORS
+};
+#define EXPERT_MATRICES ((enum expert_tensor)EXPERT_BGATE) /* which come first */
+
+struct expert_desc { /* biases may be absent, and the gate: then it is down(act(up x)) */
+    union {
+        struct tensor all[EXPERT_TENSORS];
+        __extension__ struct {
+#define FIELD(NAME, field, ...) struct tensor field;
+            FOR_EXPERT_TENSORS(FIELD, FIELD)
+#undef FIELD
+        };
+    };
+};
+
+extern const char *const expert_tensor_names[EXPERT_TENSORS]; /* GGUF's */
+
+/* Entries of layer_desc.experts: those of form.experts.n, and behind them the one that all rows go to, if there is one. */
+static inline uint32_t
+experts_listed(const struct model_desc *d)
+{
+    return d->form.experts.n + (d->form.experts.shared_ffn > 0 ? 1 : 0);
+}
+
+/* Of the expert at index e of the list. A vector is one row. */
+void expert_tensor_shape(const struct model_desc *, uint32_t e, enum expert_tensor, uint32_t *rows, uint32_t *cols);
+
+/* The part of model_desc_fits() that is about a layer's experts. */
+bool experts_fit(const struct model_desc *, uint32_t layer, struct err *);
+
+#endif
