@@ -68,9 +68,17 @@ static bool
 add_text_step(struct pretokenizer *p, enum pre_kind kind, const char *text, size_t len, bool only_first,
               struct err *err)
 {
-    for (unsigned i = 0; i < p->n_steps; i++)
-        if (p->steps[i].kind == PRE_SPLIT || p->steps[i].kind == PRE_BYTES)
-            return err_set(err, ERR_WORK, "a pre-tokenizer that adds to words which it has cut is not supported");
+    bool split = false;
+    unsigned added =
+        0; /* by steps behind a split: a mark and a prefix are one pre-tokenizer's; more could make any length of a text */
+    for (unsigned i = 0; i < p->n_steps; i++) {
+        const enum pre_kind before = p->steps[i].kind;
+        split = split || before == PRE_SPLIT;
+        added += split && (before == PRE_PREFIX || before == PRE_SPACE_MARK);
+        if (before == PRE_BYTES || added == 2)
+            return err_set(err, ERR_WORK, "a pre-tokenizer that adds to words %s is not supported",
+                           added == 2 ? "again" : "which it has turned into bytes");
+    }
     if (!utf8_valid(text, len))
         return err_set(err, ERR_WORK, "a pre-tokenizer that adds broken UTF-8 is not supported");
     struct pre_step *step = new_step(p, kind, err);

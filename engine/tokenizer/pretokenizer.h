@@ -21,10 +21,10 @@ void pretokenizer_free(struct pretokenizer *);
  * what is wrong with the pattern. */
 bool pretokenizer_add_split(struct pretokenizer *, const char *pattern, size_t len, bool literal, enum split_behavior,
                             bool invert, struct err *);
-/* Puts `prefix` in front of a text that doesn't begin with it; `only_first`: of a text at the input's beginning. Like the
- * next, only before any split. */
+/* Puts `prefix` in front of each word (before any split that is the text) that doesn't begin with it; `only_first`: of one at
+ * the input's beginning. Like the next, not behind pretokenizer_add_byte_chars(). */
 bool pretokenizer_add_prefix(struct pretokenizer *, const char *prefix, size_t len, bool only_first, struct err *);
-/* Every space becomes `to`. */
+/* Every space in a word becomes `to`. */
 bool pretokenizer_add_space_mark(struct pretokenizer *, const char *to, size_t len, struct err *);
 /* The steps after this one see bytes as byte-level BPE writes them (byte_chars.h); words come out as the bytes. */
 bool pretokenizer_add_byte_chars(struct pretokenizer *, struct err *);

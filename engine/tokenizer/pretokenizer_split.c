@@ -179,39 +179,56 @@ rewrite(struct words *w, enum rewriting how)
     return true;
 }
 
-/* ---- steps on the whole text ---- */
+/* ---- steps that add to words ---- */
 
-static bool
-put_prefix(struct words *w, const struct pre_step *step)
+/* Copies n bytes; every space becomes the step's text, if it marks them. */
+static size_t
+put_marked(const struct pre_step *step, const char *text, size_t n, char *out)
 {
-    if (w->len == 0 || (w->len >= step->n_text && memcmp(w->text, step->text, step->n_text) == 0))
-        return true;
-    if (!reserve((void **)&w->scratch->text, &w->scratch->room, w->len + step->n_text, 1))
-        return false;
-    memcpy(w->scratch->text, step->text, step->n_text);
-    memcpy(w->scratch->text + step->n_text, w->text, w->len);
-    swap_text(w, w->len + step->n_text);
-    return one_word(w);
+    size_t written = 0;
+    for (size_t i = 0; i < n; i++) {
+        const bool mark = step->kind == PRE_SPACE_MARK && text[i] == ' ';
+        memcpy(out + written, mark ? step->text : text + i, mark ? step->n_text : 1);
+        written += mark ? step->n_text : 1;
+    }
+    return written;
 }
 
 static bool
-mark_spaces(struct words *w, const struct pre_step *step)
+wants_prefix(const struct words *w, const struct pre_step *step, const struct word *word, bool first)
 {
-    size_t spaces = 0, written = 0;
-    for (size_t i = 0; i < w->len; i++)
-        spaces += w->text[i] == ' ';
-    if (!reserve((void **)&w->scratch->text, &w->scratch->room, w->len + spaces * step->n_text, 1))
+    if (step->kind != PRE_PREFIX || (step->only_first && !(first && word->at == 0)))
         return false;
-    for (size_t i = 0; i < w->len; i++) {
-        if (w->text[i] == ' ') {
-            memcpy(w->scratch->text + written, step->text, step->n_text);
+    return word->len < step->n_text || memcmp(w->text + word->at, step->text, step->n_text) != 0;
+}
+
+/* Spaces are marked, or a prefix goes before each word that hasn't got it; what lies between words stays. */
+static bool
+add_to_words(struct words *w, const struct pre_step *step, bool first)
+{
+    size_t more = w->n, written = 0, done = 0;
+    for (size_t i = 0; i < w->len; i++)
+        more += w->text[i] == ' ';
+    if (!reserve((void **)&w->scratch->text, &w->scratch->room, w->len + more * step->n_text, 1))
+        return false;
+    char *out = w->scratch->text;
+    for (size_t i = 0; i < w->n; i++) {
+        struct word *word = &w->word[i];
+        memcpy(out + written, w->text + done, word->at - done);
+        written += word->at - done;
+        done = word->at + word->len;
+        const size_t begin = written;
+        if (wants_prefix(w, step, word, first)) {
+            memcpy(out + written, step->text, step->n_text);
             written += step->n_text;
-        } else {
-            w->scratch->text[written++] = w->text[i];
         }
+        written += put_marked(step, w->text + word->at, word->len, out + written);
+        *word = (struct word){begin, written - begin};
     }
-    swap_text(w, written);
-    return one_word(w);
+    if (w->len > done)
+        memcpy(out + written, w->text + done, w->len - done);
+    swap_text(w, written + w->len - done);
+    return true;
 }
 
 /* ---- splitting ---- */
@@ -345,8 +362,8 @@ pretokenizer_split(const struct pretokenizer *p, const char *text, size_t len, b
             if (!split(p, w, step, err))
                 return false;
             break;
-        case PRE_PREFIX: ok = (step->only_first && !first) || put_prefix(w, step); break;
-        case PRE_SPACE_MARK: ok = mark_spaces(w, step); break;
+        case PRE_PREFIX:
+        case PRE_SPACE_MARK: ok = add_to_words(w, step, first); break;
         case PRE_BYTES: ok = rewrite(w, BYTES_TO_CHARS); break;
         }
         if (!ok)

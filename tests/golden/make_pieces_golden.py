@@ -142,7 +142,7 @@ def model_family(name, out):
 
 # ---- Unigram in a tokenizer.json ----
 
-def json_family(name, sp, model, byte_fallback, out):
+def json_family(name, sp, model, byte_fallback, words, out):
     charsmap = [v for n, _, m in fields(model) if n == 3 for k, _, v in fields(m) if k == 2]
     pieces = [sp.id_to_piece(i) for i in range(sp.get_piece_size())]
     control = [p for i, p in enumerate(pieces) if sp.is_control(i) or sp.is_unknown(i)]
@@ -154,6 +154,8 @@ def json_family(name, sp, model, byte_fallback, out):
         steps = [normalizers.Precompiled(charsmap[0])] if charsmap and charsmap[0] else []
         t.normalizer = normalizers.Sequence(steps + [normalizers.Strip(left=False, right=True), normalizers.Replace(Regex(" {2,}"), "▁")])
         t.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always", split=not byte_fallback)
+        if words:  # as T5 and XLM-R: each word is marked
+            t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), t.pre_tokenizer])
         t.decoder = decoders.Metaspace(replacement="▁", prepend_scheme="always")
         if not hidden:
             t.add_special_tokens([AddedToken(c, normalized=False) for c in control])
@@ -163,7 +165,7 @@ def json_family(name, sp, model, byte_fallback, out):
     folder = folder_of(out, name)
     write_json(os.path.join(folder, "tokenizer.json"), json.loads(shown.to_str()))
     write_json(os.path.join(folder, "tokenizer_config.json"), {"bos_token": "<s>", "eos_token": "</s>"})
-    texts = [t for t in AWKWARD + MORE + list(generated(random.Random(8), pieces, 60)) if "<0x" not in t]
+    texts = [t for t in AWKWARD + MORE + list(generated(random.Random(8), pieces, 0 if words else 60)) if "<0x" not in t]
     write_ids(os.path.join(folder, "ids.tsv"), texts, lambda text: shown.encode(text, add_special_tokens=False).ids,
               lambda text: hidden.encode(text, add_special_tokens=False).ids)
 
@@ -269,7 +271,9 @@ def main(out):
     for name in MODELS:
         sp, model = model_family(name, out)
         if name.startswith("model-unigram"):
-            json_family(name[6:], sp, model, name.endswith("bytes"), out)
+            json_family(name[6:], sp, model, name.endswith("bytes"), False, out)
+            if not name.endswith("bytes"):
+                json_family("unigram-words", sp, model, False, True, out)
     for name in PATTERNS:
         pattern_family(name, out)
     gemma_family(out)

@@ -83,7 +83,12 @@ static const struct refusal {
     {"pre_tokenizer",
      "{\"type\": \"Sequence\", \"pretokenizers\": [" BYTES ", {\"type\": \"Metaspace\", \"replacement\": "
      "\"\\u2581\"}]}",
-     "adds to words"},
+     "adds to words which it has turned into bytes"},
+    {"pre_tokenizer",
+     "{\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"WhitespaceSplit\"}, {\"type\": \"Metaspace\", "
+     "\"replacement\": "
+     "\"\\u2581\"}, {\"type\": \"Metaspace\", \"replacement\": \"\\u2581\"}]}",
+     "adds to words again"},
     {"pre_tokenizer", "{\"type\": \"Sequence\", \"pretokenizers\": [" BYTES ", " BYTES ", " BYTES "]}", "twice"},
     {"post_processor", "{\"type\": \"BertProcessing\"}", "post-processor 'BertProcessing' is not supported"},
     {"post_processor",
