@@ -75,9 +75,12 @@ help_draw(int *top, const struct panes *panes, const struct verb *verbs, const s
     write_page(&page, panes, verbs);
 }
 
+#define END 10000
+
 bool
 help_key(int *top, int page, int key)
 {
+    *top = *top > END ? END : *top; /* it may be that nothing was drawn since */
     switch (key) {
     case INPUT_UP:
     case 'k': --*top; break;
@@ -87,7 +90,7 @@ help_key(int *top, int page, int key)
     case INPUT_PAGE_DOWN:
     case ' ': *top += page; break;
     case INPUT_HOME: *top = 0; break;
-    case INPUT_END: *top = 10000; break; /* drawing brings it back to the last page */
+    case INPUT_END: *top = END; break; /* drawing brings it back to the last page */
     default: return false;
     }
     return true;

@@ -146,7 +146,7 @@ mouse(struct app *app, const struct input *in)
     if (app->mode == MODE_PANELS)
         panels_mouse(app, in);
     else if ((app->mode == MODE_HELP || app->mode == MODE_MESSAGES) && wheel)
-        app->help_top += in->mouse == MOUSE_WHEEL_UP ? -3 : 3;
+        help_key(&app->help_top, 3, in->mouse == MOUSE_WHEEL_UP ? INPUT_PAGE_UP : INPUT_PAGE_DOWN);
     else if (app->mode == MODE_MODELS)
         choose_model(app, in);
     else if (app->mode == MODE_CHOOSER && wheel)
