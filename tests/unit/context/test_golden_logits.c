@@ -109,7 +109,7 @@ test_quantising_on_load_makes_the_bytes_of_the_gguf_package(void **state)
     assert_same_bytes(&ours->desc.head, &theirs->desc.head);
     for (uint32_t l = 0; l < ours->desc.n_layers; l++) {
         for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
-            if (layer_tensors[i].kind == LAYER_MATRIX)
+            if (layer_tensors[i].kind == LAYER_MATRIX && tensor_present(&ours->desc.layers[l].all[i]))
                 assert_same_bytes(&ours->desc.layers[l].all[i], &theirs->desc.layers[l].all[i]);
     }
     model_close(ours);
