@@ -1,5 +1,6 @@
 /* Random rounds of sequences that share a context (batch_program.h), on hashes and on the real backends. SPECSCOPE_SEED=N
  * chooses them, SPECSCOPE_LONG=1 runs five times as many. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "engine/context/context.h"
+#include "tests/rigs/backend_rig.h"
 #include "tests/rigs/batch_program.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
@@ -92,11 +95,50 @@ test_sequences_of_a_gpu(void **state)
     run_on(cuda, (struct backend_options){.threads = 2, .gpu = -1, .exact = true}, 2, 4, 45, rounds);
 }
 
+/* Of a mixture of experts a row alone loads what any layer loads; rows together load the experts that they go to besides. */
+static void
+test_loads_count_the_experts_that_rows_go_to(void **state)
+{
+    (void)state;
+    const struct naive_shape shape =
+        RIG_SHAPE(3, 64, 4, 2, 16, 96, 90, .type = WEIGHT_F16, .dense = 1,
+                  .form = {.experts = {.n = 16, .used = 2, .ffn = 64, .renormalised = true}});
+    struct err err = {.kind = ERR_NONE};
+    struct naive_model *model = naive_model_random(&shape, 5);
+    const struct model_desc *desc = naive_model_desc(model);
+    struct backend *backend;
+    struct weights *weights;
+    struct context *c;
+    slot_t rows[12];
+    bool no_mlp[4] = {false, true, true, true};
+    assert_true(cpu_backend.open(&backend, &(struct backend_options){.threads = 2}, &err));
+    assert_true(cpu_backend.load(backend, desc, NULL, NULL, &weights, &err));
+    assert_true(
+        context_open(&c, &cpu_backend, backend, weights, desc, &(struct context_options){.ctx = 40, .seqs = 1}, &err));
+    const seq_t seq = context_sequence(c);
+    for (int i = 0; i < 12; i++)
+        rows[i] = context_append(c, seq, i > 0 ? rows[i - 1] : SLOT_NONE, (token_t)(7 * i % 90));
+    assert_true(context_advance(c, rows, 1, 3, NULL));
+    const double one = context_loads(c).layers;
+    assert_true(fabs(one - 3) < 1e-9);
+    assert_true(context_advance(c, rows + 1, 10, 3, NULL));
+    const double ten = context_loads(c).layers - one;
+    /* A layer of experts reads most of them: at most 16 for 2, of a layer whose other parts are as large as one. */
+    assert_true(ten > 4 && ten < 1 + 2 * 8);
+    assert_true(context_advance(c, rows + 11, 1, 3, &(struct plan){.skip_mlp = no_mlp}));
+    assert_true(fabs(context_loads(c).layers - one - ten - 1.5) < 1e-9);
+    context_close(c);
+    cpu_backend.unload(weights);
+    cpu_backend.close(backend);
+    naive_model_free(model);
+}
+
 int
 main(void)
 {
     seed = seed_or(1);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loads_count_the_experts_that_rows_go_to),
         cmocka_unit_test(test_sixteen_long_sequences_of_hashes),
         cmocka_unit_test(test_sequences_of_the_cpu),
         cmocka_unit_test(test_sequences_of_the_check_backend),

@@ -97,6 +97,53 @@ test_long_paths_cross_attention_blocks(void **state)
     rig_close(&r);
 }
 
+/* ---- experts ---- */
+
+static void
+count_touched(struct rig *r, const int *nodes, int n, uint32_t touched[RIG_DEPTH + 1])
+{
+    struct sweep sweep = *rig_sweep(r, nodes, n, r->desc->n_layers, 0);
+    sweep.touched = touched;
+    assert_true(r->ops->step(r->store, &sweep));
+    rig_wait(r);
+}
+
+/* One row goes to as many as the form says, others to more, a dense layer and a skipped one to none. */
+static void
+test_a_sweep_tells_how_many_experts_it_touched(void **state)
+{
+    (void)state;
+    const struct naive_shape shape =
+        RIG_SHAPE(3, 64, 4, 2, 16, 96, 90, .type = WEIGHT_Q8_0, .dense = 1,
+                  .form = {.experts = {.n = 16, .used = 3, .ffn = 32, .shared_ffn = 32, .renormalised = true}});
+    const struct backend_ops *const backends[] = {&cpu_backend, &check_backend};
+    for (size_t b = 0; b < 2; b++) {
+        struct rig r;
+        uint32_t one[RIG_DEPTH + 1] = {9, 9, 9, 9}, many[RIG_DEPTH + 1] = {0}, none[RIG_DEPTH + 1] = {0};
+        bool skipped[RIG_DEPTH + 1] = {false, false, true, true};
+        int nodes[32];
+        rig_open(&r, backends[b], &shape, seed, &(struct backend_options){.threads = 2});
+        rig_chain(&r, 32);
+        for (int i = 0; i < 32; i++)
+            nodes[i] = i;
+        count_touched(&r, nodes, 1, one);
+        count_touched(&r, nodes + 1, 30, many);
+        struct sweep sweep = *rig_sweep(&r, nodes + 31, 1, 3, 0);
+        sweep.skip_mlp = skipped;
+        sweep.touched = none;
+        assert_true(r.ops->step(r.store, &sweep));
+        rig_wait(&r);
+        assert_int_equal(one[1], 0);
+        assert_int_equal(many[1], 0);
+        for (uint32_t l = 2; l <= 3; l++) {
+            assert_int_equal(one[l], 3);
+            assert_true(many[l] > 3 && many[l] <= 16);
+            assert_int_equal(none[l], 0);
+        }
+        rig_close(&r);
+    }
+}
+
 /* ---- rotations ---- */
 
 static void
@@ -144,6 +191,7 @@ main(void)
         cmocka_unit_test(test_fast_rows_of_a_tree_are_near_the_naive_model),
         cmocka_unit_test(test_skipped_sublayers_leave_the_stream_as_it_was),
         cmocka_unit_test(test_long_paths_cross_attention_blocks),
+        cmocka_unit_test(test_a_sweep_tells_how_many_experts_it_touched),
         cmocka_unit_test(test_rope_rotates_pairs_of_both_layouts_and_leaves_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
