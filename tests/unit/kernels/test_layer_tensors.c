@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/experts.h"
 #include "tests/rigs/naive_model.h"
 
 #define LAYERS 2u
@@ -134,7 +135,54 @@ test_a_form_that_only_the_cpu_computes_is_refused(void **state)
         m.layers[1].form = (struct layer_form){.rope = (enum layer_rope)i, .sees_all = true};
         assert_int_equal(model_desc_plain(&m.desc, "it", &err), i <= LAYER_ROPE_NONE);
     }
+    m.layers[1].form.rope = LAYER_ROPE_GLOBAL;
+    m.desc.form.experts.n = 4;
+    assert_false(model_desc_plain(&m.desc, "it", &err));
+    assert_string_equal(err.text,
+                        "it computes no mixtures of experts, which this model is; the CPU runs it: --backend cpu");
     naive_model_free(m.naive);
+}
+
+/* A layer of experts needs its router and each expert's matrices, in their shapes; biases it may have. */
+static void
+test_every_expert_has_its_tensors(void **state)
+{
+    (void)state;
+    const struct naive_shape shape = {.n_layers = 1,
+                                      .width = 32,
+                                      .heads = 2,
+                                      .kv_heads = 1,
+                                      .head_dim = 16,
+                                      .ffn = 64,
+                                      .vocab = 40,
+                                      .type = WEIGHT_Q8_0,
+                                      .expert_biases = true,
+                                      .form = {.experts = {.n = 3, .used = 2, .ffn = 32, .shared_ffn = 64}}};
+    struct naive_model *naive = naive_model_random(&shape, 1);
+    struct model_desc desc = *naive_model_desc(naive);
+    struct layer_desc layer = desc.layers[0];
+    struct expert_desc experts[4];
+    struct err err = {0};
+    memcpy(experts, layer.experts, sizeof experts);
+    layer.experts = experts;
+    desc.layers = &layer;
+    assert_true(model_desc_fits(&desc, UINT32_MAX, &err));
+    for (uint32_t e = 0; e < 4; e++)
+        for (enum expert_tensor i = 0; i < EXPERT_TENSORS; i++) {
+            const struct tensor was = experts[e].all[i];
+            experts[e].all[i] = (struct tensor){0};
+            assert_int_equal(model_desc_fits(&desc, UINT32_MAX, &err), i != EXPERT_UP && i != EXPERT_DOWN);
+            experts[e].all[i] = was;
+            experts[e].all[i].rows++;
+            assert_int_equal(model_desc_fits(&desc, UINT32_MAX, &err), !tensor_present(&was));
+            experts[e].all[i] = was;
+        }
+    layer.router = (struct tensor){0};
+    assert_false(model_desc_fits(&desc, UINT32_MAX, &err));
+    layer.router = naive_model_desc(naive)->layers[0].router;
+    desc.form.experts.used = 4;
+    assert_false(model_desc_fits(&desc, UINT32_MAX, &err));
+    naive_model_free(naive);
 }
 
 static void
@@ -158,6 +206,7 @@ main(void)
         cmocka_unit_test(test_every_tensor_has_its_shape_and_a_type_that_fits_it),
         cmocka_unit_test(test_an_optional_tensor_is_refused_where_a_backend_does_not_compute_with_it),
         cmocka_unit_test(test_a_form_that_only_the_cpu_computes_is_refused),
+        cmocka_unit_test(test_every_expert_has_its_tensors),
         cmocka_unit_test(test_names_in_files_end_as_their_kind_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
