@@ -1,4 +1,5 @@
 /* specscope: an oscilloscope for speculative decoding. */
+#include <errno.h>
 #include <locale.h>
 #include <string.h>
 
@@ -24,7 +25,12 @@ words_of(const struct command_row *c, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-    setlocale(LC_ALL, "");
+    struct err err = {0};
+    errno = 0;
+    if (setlocale(LC_ALL, "") == NULL && errno == ENOMEM) { /* the screen would be another */
+        err_set(&err, ERR_WORK, "out of memory for the locale");
+        return command_failed(&err);
+    }
     setlocale(LC_NUMERIC, "C");
     json_memory_watch();
     const struct command_row *best = command_row(COMMAND_SCOPE);
@@ -36,7 +42,6 @@ main(int argc, char **argv)
             best = &command_rows[i];
         }
     }
-    struct err err = {0};
     const int status = best->main(argc - n, argv + n);
     if (status == 0 && !results_close(stdout, "-", &err)) /* what was printed may still wait, or be lost */
         return command_failed(&err);

@@ -108,7 +108,7 @@ read_path(const char *path, bool pipes, size_t most, char **text, size_t *n, str
         return err_set(err, ERR_WORK, "%s: cannot be read: %s", path, strerror(errno));
     bool ok = readable(fd, path, pipes);
     if (!ok)
-        err_set(err, ERR_WORK, "%s: is not a file", path);
+        err_set(err, ERR_WORK, "%s: is not a file but a directory, a device or a pipe", path);
     if (ok && pipes)
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     ok = ok && file_text_from(fd, path, most, text, n, err);

@@ -124,7 +124,13 @@ reap(struct child *c, int flags)
 {
     if (!c->ended && waitpid(c->pid, &c->status, flags) == c->pid) {
         c->ended = true;
-        child_drain(c);
+        for (int i = 0; i < 50 && c->master >= 0; i++) { /* its last words may still be on their way */
+            struct pollfd last = {.fd = c->master, .events = POLLIN};
+            poll(&last, 1, 10);
+            child_drain(c);
+            if ((last.revents & POLLIN) == 0 && (last.revents & POLLHUP) != 0)
+                break;
+        }
         if (c->master >= 0) {
             char now[64];
             settings(c->master, now);
