@@ -273,19 +273,22 @@ take_hf(const struct arch_taking *t, uint32_t layer, struct expert_desc *experts
 {
     const struct arch_experts *how = t->source->arch->experts;
     const uint32_t ffn = t->model->desc.form.experts.ffn, width = t->model->desc.width, step = how->crosswise ? 2 : 1;
-    const struct stripe gate_up[] = {{EXPERT_GATE, 0, step}, {EXPERT_UP, how->crosswise ? 1 : ffn, step}},
-                        biases[] = {{EXPERT_BGATE, 0, step}, {EXPERT_BUP, how->crosswise ? 1 : ffn, step}},
-                        down = {EXPERT_DOWN, 0, 1}, down_bias = {EXPERT_BDOWN, 0, 1};
     struct arch_tensor found;
     char name[ARCH_NAME_SIZE];
     full_name(t, layer, how->gate_up != NULL ? how->gate_up : usual.gate_up, name);
-    if (!t->source->tensor(t->source, name, &found) && how->gate_up == NULL)
+    const bool there = t->source->tensor(t->source, name, &found);
+    if (!there && how->gate_up == NULL)
         return take_each(t, layer, how->each[0] != NULL ? how->each : usual.each, experts);
-    if (!(how->crosswise ? turn_stack(t, name, gate_up, 2, experts)
-                         : take_stack(t, name, 2 * ffn, gate_up, 2, experts)))
+    const bool crosswise =
+        how->crosswise && !(there && tensor_block_values(found.type) > 1); /* blocks lie along inputs */
+    const struct stripe gate_up[] = {{EXPERT_GATE, 0, crosswise ? 2 : 1},
+                                     {EXPERT_UP, crosswise ? 1 : ffn, crosswise ? 2 : 1}},
+                        biases[] = {{EXPERT_BGATE, 0, step}, {EXPERT_BUP, how->crosswise ? 1 : ffn, step}},
+                        down = {EXPERT_DOWN, 0, 1}, down_bias = {EXPERT_BDOWN, 0, 1};
+    if (!(crosswise ? turn_stack(t, name, gate_up, 2, experts) : take_stack(t, name, 2 * ffn, gate_up, 2, experts)))
         return false;
     full_name(t, layer, how->down != NULL ? how->down : usual.down, name);
-    if (!(how->crosswise ? turn_stack(t, name, &down, 1, experts) : take_stack(t, name, width, &down, 1, experts)))
+    if (!(crosswise ? turn_stack(t, name, &down, 1, experts) : take_stack(t, name, width, &down, 1, experts)))
         return false;
     if (how->gate_up_bias == NULL)
         return true;

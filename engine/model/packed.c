@@ -18,7 +18,8 @@ refuse_way(const struct hf_folder *f, const char *what, struct err *err)
 {
     return err_set(
         err, ERR_WORK,
-        "%s: its weights are packed as %s, which is not supported; FP8, GPTQ and AWQ of 4 or 8 bits are; take "
+        "%s: its weights are packed as %s, which is not supported; FP8, MXFP4, GPTQ and AWQ of 4 or 8 bits are; "
+        "take "
         "the folder in BF16 or F16, or a GGUF file",
         f->path, what);
 }
@@ -96,6 +97,10 @@ read_setting(const struct hf_folder *f, struct packing_setting *s, struct err *e
         read_block(arch_hf_entry(q, "weight_block_size"), s);
         return true;
     }
+    if (strcmp(method, "mxfp4") == 0) {
+        s->kind = PACKING_MXFP4;
+        return true;
+    }
     s->zeros_as_they_are = strcmp(text_or(q, "checkpoint_format", "gptq"), "gptq_v2") == 0;
     s->kind = strcmp(method, "gptq") == 0 ? PACKING_GPTQ : strcmp(method, "awq") == 0 ? PACKING_AWQ : PACKING_NONE;
     printable_line(shown, sizeof shown, method, strlen(method));
@@ -110,17 +115,25 @@ read_setting(const struct hf_folder *f, struct packing_setting *s, struct err *e
 
 /* ---- the weights ---- */
 
-/* What the codes of a weight are called. */
-static const char *const code_names[] = {[PACKING_FP8] = ".weight",
-                                         [PACKING_GPTQ] = ".qweight",
-                                         [PACKING_AWQ] = ".qweight",
-                                         [PACKING_COMPRESSED] = ".weight_packed",
-                                         [PACKING_BYTES] = ".weight"};
+static const struct packing_way {
+    const char *codes, *weight; /* what the codes of a weight are called, and the weight */
+    bool (*plan)(struct packed_job *);
+    bool (*unpack)(const struct packed_job *, unsigned char *out);
+    const char *name;
+} ways[] = {
+    [PACKING_FP8] = {".weight", ".weight", packed_fp8_plan, packed_fp8_unpack, "FP8"},
+    [PACKING_GPTQ] = {".qweight", ".weight", packed_integers_plan, packed_integers_unpack, "GPTQ"},
+    [PACKING_AWQ] = {".qweight", ".weight", packed_integers_plan, packed_integers_unpack, "AWQ"},
+    [PACKING_COMPRESSED] = {".weight_packed", ".weight", packed_integers_plan, packed_integers_unpack,
+                            "compressed-tensors"},
+    [PACKING_BYTES] = {".weight", ".weight", packed_integers_plan, packed_integers_unpack, "compressed-tensors"},
+    [PACKING_MXFP4] = {"_blocks", "", packed_mxfp4_plan, packed_mxfp4_unpack, "MXFP4"},
+};
 
 static bool
 is_packed(const struct packing_setting *s, const struct safetensor *t)
 {
-    const char *ending = code_names[s->kind];
+    const char *ending = ways[s->kind].codes;
     const size_t len = strlen(t->name), n = strlen(ending);
     return len > n && len < NAME_SIZE / 2 && strcmp(t->name + len - n, ending) == 0 &&
            (s->kind != PACKING_FP8 || strncmp(t->dtype, "F8_", 3) == 0) &&
@@ -135,7 +148,7 @@ job_of(const struct model *m, const struct hf_folder *f, const struct packing_se
                                .folder = f,
                                .setting = s,
                                .stem = codes->name,
-                               .stem_len = (int)(strlen(codes->name) - strlen(code_names[s->kind])),
+                               .stem_len = (int)(strlen(codes->name) - strlen(ways[s->kind].codes)),
                                .exact = exact,
                                .codes = codes,
                                .err = err};
@@ -149,7 +162,7 @@ mark_pieces(struct packed *p, const struct packed_job *j)
     static const char *const endings[] = {
         "weight_scale_inv", "weight_scale",      "scales",       "qzeros",       "g_idx",   "weight_shape",
         "input_scale",      "weight_zero_point", "weight_g_idx", "output_scale", "k_scale", "v_scale",
-        "input_scale_ub",   "activation_scale",  "bias"};
+        "input_scale_ub",   "activation_scale",  "bias",         "_scales"};
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         const struct safetensor *t = packed_piece(j, endings[i]);
         bool zeros = true;
@@ -165,22 +178,23 @@ unpack(struct packed *p, struct model *m, const struct packed_job *j, bool glanc
 {
     struct packed_weight *w = &p->weights[p->n_weights];
     unsigned char *data = model_take(m, (size_t)j->rows * tensor_row_bytes(j->type, j->cols));
-    w->name = malloc((size_t)j->stem_len + sizeof ".weight");
+    const char *ending = ways[j->setting->kind].weight;
+    const uint32_t planes = j->planes > 0 ? j->planes : 1;
+    w->name = malloc((size_t)j->stem_len + strlen(ending) + 1);
     p->n_weights += w->name != NULL;
     if (data == NULL || w->name == NULL)
         return err_set(j->err, ERR_WORK, "%s: out of memory unpacking weights", j->folder->path);
-    sprintf(w->name, "%.*s.weight", j->stem_len, j->stem);
+    sprintf(w->name, "%.*s%s", j->stem_len, j->stem, ending);
     w->tensor = (struct arch_tensor){.data = data,
                                      .type_name = tensor_type_name(j->type),
                                      .type = j->type,
-                                     .rows = j->rows,
+                                     .rows = j->rows / planes,
                                      .cols = j->cols,
+                                     .planes = j->planes,
                                      .index = (size_t)(hf_folder_find(j->folder, j->codes->name) - j->folder->tensors)};
     m->unpacked_of[j->type] += (uint64_t)j->rows * j->cols;
     mark_pieces(p, j);
-    if (glance)
-        return true;
-    return j->setting->kind == PACKING_FP8 ? packed_fp8_unpack(j, data) : packed_integers_unpack(j, data);
+    return glance || ways[j->setting->kind].unpack(j, data);
 }
 
 static int
@@ -202,7 +216,7 @@ unpack_all(struct packed *p, struct model *m, const struct hf_folder *f, const s
     for (size_t i = 0; ok && i < f->n_tensors; i++)
         if (is_packed(s, f->tensors[i])) {
             jobs[n] = job_of(m, f, s, o->exact, f->tensors[i], err);
-            ok = s->kind == PACKING_FP8 ? packed_fp8_plan(&jobs[n]) : packed_integers_plan(&jobs[n]);
+            ok = ways[s->kind].plan(&jobs[n]);
             bytes += ok ? jobs[n].rows * (uint64_t)tensor_row_bytes(jobs[n].type, jobs[n].cols) : 0;
             n++;
         }
@@ -241,8 +255,7 @@ packed_open(struct packed **out, struct model *m, const struct hf_folder *f, con
         packed_close(p);
         return false;
     }
-    static const char *const names[] = {"", "FP8", "GPTQ", "AWQ", "compressed-tensors", "compressed-tensors"};
-    m->packing = names[setting.kind];
+    m->packing = ways[setting.kind].name;
     *out = p;
     return true;
 }

@@ -9,12 +9,6 @@
 #include "kernels/half.h"
 #include "kernels/tensor.h"
 
-#ifdef _OPENMP
-#define PARALLEL _Pragma("omp parallel for schedule(static)")
-#else
-#define PARALLEL
-#endif
-
 #define CODES 256
 
 static bool
@@ -93,7 +87,7 @@ packed_fp8_unpack(const struct packed_job *j, unsigned char *out)
     bool ok = blocks_of(j, &b);
     const size_t size = tensor_block_bytes(j->type);
     meanings(j, meaning);
-    PARALLEL
+    PACKED_PARALLEL
     for (uint32_t r = 0; r < j->rows; r++) {
         const unsigned char *codes = j->codes->data + (size_t)r * j->cols;
         unsigned char *to = out + (size_t)r * j->cols * size;

@@ -16,12 +16,6 @@
 #include "kernels/half.h"
 #include "kernels/tensor.h"
 
-#ifdef _OPENMP
-#define PARALLEL _Pragma("omp parallel for schedule(static)")
-#else
-#define PARALLEL
-#endif
-
 #define TILE  32u /* rows that are unpacked together, as their codes share words */
 #define BLOCK 32u
 
@@ -140,6 +134,7 @@ read_size(struct packed_job *j)
     case PACKING_COMPRESSED: cols = b * n; break;
     case PACKING_NONE:
     case PACKING_FP8:
+    case PACKING_MXFP4:
     case PACKING_BYTES: break;
     }
     j->rows = (uint32_t)rows;
@@ -279,7 +274,7 @@ packed_integers_unpack(const struct packed_job *j, unsigned char *out)
 {
     const size_t row_bytes = tensor_row_bytes(j->type, j->cols);
     bool ok = true;
-    PARALLEL
+    PACKED_PARALLEL
     for (uint32_t first = 0; first < j->rows; first += TILE) {
         const uint32_t n = j->rows - first < TILE ? j->rows - first : TILE;
         unsigned char *codes = malloc((size_t)n * j->cols);

@@ -19,7 +19,7 @@ const struct safetensor *
 packed_piece(const struct packed_job *j, const char *ending)
 {
     char name[NAME_SIZE];
-    const int n = snprintf(name, sizeof name, "%.*s.%s", j->stem_len, j->stem, ending);
+    const int n = snprintf(name, sizeof name, "%.*s%s%s", j->stem_len, j->stem, ending[0] == '_' ? "" : ".", ending);
     const struct safetensor *const *at = n < 0 || n >= (int)sizeof name ? NULL : hf_folder_find(j->folder, name);
     return at == NULL ? NULL : *at;
 }

@@ -1,5 +1,6 @@
 /* Packed weights: pieces of one weight, of types and sizes that the input chooses, under one of several settings. What is
  * unpacked has to lie in memory of the size that its shape and type say. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,10 +27,11 @@ static const char *const settings[] = {
     SETTING("\"quant_method\":\"fp8\""),
     WEIGHTS("\"format\":\"pack-quantized\",\"config_groups\":{\"a\":{\"weights\":{\"num_bits\":4,\"group_size\":32"),
     WEIGHTS("\"format\":\"int-quantized\",\"config_groups\":{\"a\":{\"weights\":{\"num_bits\":8,\"group_size\":8"),
+    SETTING("\"quant_method\":\"mxfp4\""),
 };
 static const char *const pieces[] = {"weight", "qweight", "weight_packed", "weight_scale", "weight_scale_inv",
                                      "scales", "qzeros",  "g_idx",         "weight_g_idx", "weight_zero_point",
-                                     "bias"};
+                                     "bias",   "_blocks", "_scales"};
 static const struct {
     const char *name;
     unsigned bytes;
@@ -46,17 +48,20 @@ write_header(const uint8_t *data, size_t size, char *out, size_t room)
     for (size_t i = 0; i < COUNT(pieces) && 2 * i + 1 < size; i++) {
         const uint8_t what = data[2 * i], shape = data[2 * i + 1];
         const unsigned type = what & 7u, rows = sizes[shape & 7u], cols = sizes[shape >> 3 & 7u];
-        const size_t bytes = (size_t)rows * cols * types[type].bytes;
+        const bool stacked = pieces[i][0] == '_', blocks = strcmp(pieces[i], "_blocks") == 0;
+        const size_t bytes = (size_t)rows * cols * (stacked ? (blocks ? 32 : 2) : types[type].bytes);
         char dims[32];
         if ((what & 8u) == 0 || at + bytes > DATA_BYTES)
             continue;
-        if ((shape & 64u) != 0)
+        if (stacked)
+            snprintf(dims, sizeof dims, blocks ? "2,%u,%u,16" : "2,%u,%u", rows, cols);
+        else if ((shape & 64u) != 0)
             snprintf(dims, sizeof dims, "%u", rows * cols);
         else
             snprintf(dims, sizeof dims, "%u,%u", rows, cols);
-        n += (size_t)snprintf(out + n, room - n,
-                              "%s\"a.%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
-                              n > 1 ? "," : "", pieces[i], types[type].name, dims, at, at + bytes);
+        n += (size_t)snprintf(
+            out + n, room - n, "%s\"a%s%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
+            n > 1 ? "," : "", stacked ? "" : ".", pieces[i], stacked ? "U8" : types[type].name, dims, at, at + bytes);
         at += bytes;
     }
     return n + (size_t)snprintf(out + n, room - n, "}");
@@ -69,7 +74,7 @@ check(const struct packed *p, struct model *m)
     for (size_t i = 0; i < p->n_weights; i++) {
         const struct arch_tensor *t = &p->weights[i].tensor;
         MUST(t->type < WEIGHT_TYPES && t->rows > 0 && t->cols > 0 && t->cols % tensor_block_values(t->type) == 0);
-        const size_t bytes = t->rows * tensor_row_bytes(t->type, t->cols);
+        const size_t bytes = (t->planes > 0 ? t->planes : 1) * t->rows * tensor_row_bytes(t->type, t->cols);
         for (size_t b = 0; b < bytes; b++)
             touched = (unsigned char)(touched ^ t->data[b]);
         MUST(packed_find(p, p->weights[i].name) == t);

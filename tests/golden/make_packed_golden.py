@@ -19,6 +19,7 @@ import torch
 import transformers as tf
 from safetensors.torch import load_file, save_file
 
+from make_families_golden import FAMILIES, new_model
 from make_models_golden import N, PATH, randomise
 
 OUT = pathlib.Path(__file__).parent / "packed"
@@ -109,6 +110,17 @@ def fp8(w, rows, cols, name):
     return {"weight": codes, name: scales if scales.size > 1 else scales.reshape(())}, back
 
 
+def mxfp4(w):
+    """Experts (n, inputs, outputs), as transformers holds them: blocks and exponents of (n, outputs, inputs)."""
+    values = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    x = w.transpose(0, 2, 1).reshape(w.shape[0], w.shape[2], -1, 32)
+    exponents = np.clip(np.ceil(np.log2(np.abs(x).max(-1, keepdims=True) / 6)), -100, 100)
+    codes = np.abs(np.abs(x / 2**exponents)[..., None] - values).argmin(-1)
+    back = (np.sign(x) * values[codes] * 2**exponents).reshape(w.shape[0], w.shape[2], -1).transpose(0, 2, 1)
+    codes = (codes + 8 * (x < 0)).astype(np.uint8)
+    return {"_blocks": codes[..., 0::2] | codes[..., 1::2] << 4, "_scales": (exponents[..., 0] + 127).astype(np.uint8)}, back
+
+
 ACT = np.random.default_rng(3)
 GPTQ = dict(quant_method="gptq", bits=4, group_size=32, desc_act=False, sym=True, checkpoint_format="gptq")
 GROUP = dict(config_groups=dict(group_0=dict(targets=["Linear"], weights=dict(
@@ -129,7 +141,11 @@ PACKED = {  # name: (how a matrix is packed, quantization_config, the model)
     "awq": (lambda w: awq(w, 32), dict(quant_method="awq", bits=4, group_size=32, zero_point=True, version="gemm"), "llama"),
     "compressed": (lambda w: compressed(w, 32), dict(quant_method="compressed-tensors") | GROUP, "llama"),
     "compressed-8": (signed_bytes, dict(quant_method="compressed-tensors") | BYTES, "llama"),
+    "mxfp4": (mxfp4, dict(quant_method="mxfp4", modules_to_not_convert=["model.layers.*.self_attn", "model.layers.*.mlp.router"]), "gpt_oss"),
 }
+
+
+KINDS = {"llama": lambda: tf.LlamaConfig(**BASE), "phi3": lambda: tf.Phi3Config(**BASE), "gpt_oss": FAMILIES["gpt_oss"]}
 
 
 def as_tensor(x):
@@ -138,8 +154,8 @@ def as_tensor(x):
 
 def make(name, seed):
     pack, setting, kind = PACKED[name]
-    config = (tf.LlamaConfig if kind == "llama" else tf.Phi3Config)(**BASE)
-    model = tf.AutoModelForCausalLM.from_config(config, attn_implementation="eager").float()
+    config = KINDS[kind]()
+    model = new_model(config).float()
     randomise(model, seed)
     model = model.half()
     folder = OUT / name
@@ -147,7 +163,7 @@ def make(name, seed):
     model.save_pretrained(folder)
     dense, packed = {k: v.double() for k, v in model.state_dict().items()}, {}
     for key, w in load_file(folder / "model.safetensors").items():
-        if "proj" not in key:
+        if "proj" not in key or (kind == "gpt_oss" and ("self_attn" in key or "bias" in key)):
             packed[key] = w
             continue
         pieces, back = pack(w.double().numpy())
@@ -161,11 +177,11 @@ def make(name, seed):
     for file in ("tokenizer.json", "tokenizer_config.json"):
         os.symlink(f"../../models/llama/{file}", folder / file)
     (folder / "generation_config.json").write_text(json.dumps(dict(bos_token_id=1, eos_token_id=2)))
-    model = tf.AutoModelForCausalLM.from_config(config, attn_implementation="eager").double().eval()
+    model = new_model(config).double().eval()
     model.load_state_dict(dense)
     with torch.no_grad():
         z = model(torch.tensor([PATH])).logits[0, 27]
-    lines = [f"# made by make_packed_golden.py: {name}", "tokens " + " ".join(map(str, PATH)), "row 27 2"] + ["%.7g" % v for v in z]
+    lines = [f"# made by make_packed_golden.py: {name}", "tokens " + " ".join(map(str, PATH)), f"row 27 {config.num_hidden_layers}"] + ["%.7g" % v for v in z]
     (OUT / f"{name}.txt").write_text("\n".join(lines) + "\n")
 
 

@@ -111,8 +111,9 @@ test_learned_positions_bound_the_context(void **state)
     model_close(m);
 }
 
-static const char *const packed[] = {"fp8-block",  "fp8-tensor", "fp8-channel", "gptq",       "gptq-zeros",
-                                     "gptq-order", "gptq-8",     "awq",         "compressed", "compressed-8"};
+static const char *const packed[] = {"fp8-block",  "fp8-tensor",   "fp8-channel", "gptq",
+                                     "gptq-zeros", "gptq-order",   "gptq-8",      "awq",
+                                     "compressed", "compressed-8", "mxfp4"};
 
 /* Opened for exact computing nothing is rounded; otherwise no more than F16 rounds. */
 static void
