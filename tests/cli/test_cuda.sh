@@ -9,7 +9,7 @@ NVCC=${NVCC-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)} # NVC
 
 # ---- the plug-in ----
 check "the program does not link CUDA" sh -c "! ldd '$PROGRAM' | grep -iq cuda"
-CODE='sm_80 sm_86 sm_89 sm_90'
+CODE=$(tr ' ' '\n' <"$BUILD/cuda/code" 2>/dev/null | grep '^sm_') # that the plug-in was built for
 fatbin_lists() { # the headers of the embedded binaries, where cuobjdump is not there: kind 1 is PTX, 2 machine code
     python3 - "$PLUGIN" <<'PYTHON'
 import struct, sys
@@ -45,6 +45,7 @@ else
         fatbin_lists >"$TMP/code"
     fi
     if [ -e "$TMP/code" ]; then
+        check "it was built for some GPUs" [ -n "$CODE" ]
         for arch in $CODE; do
             check "it has machine code for $arch" grep -qx "elf $arch" "$TMP/code"
         done
