@@ -69,7 +69,7 @@ struct session {
     struct run_info info;
     struct model_info model;
     bool ignore_eos, stay;
-    bool batch;   /* of sequences that share their rounds */
+    bool batch; /* of sequences that share their rounds */
     struct prompt_format format;
     struct event_log *log;
     struct context *ctx;

@@ -40,8 +40,8 @@ struct app {
     struct message message;
     struct script script;
     struct upcoming upcoming; /* the next prompt */
-    int key_depth;      /* of :key within :key */
-    bool timeline_held; /* the mouse drags it */
+    int key_depth;            /* of :key within :key */
+    bool timeline_held;       /* the mouse drags it */
 
     bool quit;
     int exit_status;
@@ -52,7 +52,7 @@ bool app_execute(struct app *, const char *line, struct err *);
 bool app_command(struct app *, const char *line); /* the same, but says itself why not */
 void app_open_line(struct app *, enum line_use, const char *text);
 const char *app_prompt(const struct app *); /* the text that runs; NULL: not known */
-bool app_changed(const struct app *); /* a frame is due */
+bool app_changed(const struct app *);       /* a frame is due */
 /* The loop ends; why may be NULL. */
 void app_leave(struct app *, int exit_status, const struct err *why);
 
