@@ -276,6 +276,16 @@ read_few(struct lane *const *lanes, uint32_t n, enum helper_role role)
     return ok ? taken : 0;
 }
 
+/* The last row is read anew where its hidden states went while others read a lot. */
+static void
+give_up_lost_row(const struct lane *l, enum helper_role role)
+{
+    const struct helper *h = &l->helpers[role];
+    const uint32_t last = l->n_tokens - 1;
+    if (unread(l, role) == 0 && !context_hidden_kept(h->of->ctx, context_at(h->of->ctx, h->seq, last)))
+        context_truncate(h->of->ctx, h->seq, last);
+}
+
 bool
 session_helpers_follow(struct lane *const *lanes, uint32_t n, enum helper_role role)
 {
@@ -284,6 +294,8 @@ session_helpers_follow(struct lane *const *lanes, uint32_t n, enum helper_role r
     for (uint32_t i = 0; i < n; i++)
         if ((unread(lanes[i], role) > FEW_TOKENS || lacks_prompt(lanes[i], role)) && !read_many(lanes[i], role))
             return false;
+    for (uint32_t i = 0; i < n; i++)
+        give_up_lost_row(lanes[i], role);
     for (uint32_t i = 0; i < n;) {
         const uint32_t taken = read_few(lanes + i, n - i, role);
         if (taken == 0)

@@ -104,16 +104,21 @@ session_rig_engine(struct engine **engine, const char *model_path, const char *b
 
 /* ---- running ---- */
 
+#define SILENCE 5 /* seconds */
+
+/* To its end; or until a session that stays has failed and nobody asks for anything any more. */
 static bool
 follow(struct session *s, struct event_reader *reader, struct promises *p, session_rig_hook hook, void *user)
 {
-    for (;;) {
+    struct err failure;
+    for (uint32_t silent = 0; silent < SILENCE || !session_failed(s, &failure); silent++) {
         bool finished = event_log_finished(session_log(s));
         const struct event *e;
         while ((e = event_reader_next(reader)) != NULL) {
             promises_check(p, e);
             metrics_event(&p->out->metrics, e);
             p->out->events++;
+            silent = 0;
             p->out->chunked += e->type == EVENT_CONTROL && strcmp(e->control.name, "prefill") == 0;
             if (hook != NULL)
                 hook(user, s, e);
@@ -122,6 +127,7 @@ follow(struct session *s, struct event_reader *reader, struct promises *p, sessi
             return true;
         event_reader_wait(reader, 1000);
     }
+    return true;
 }
 
 bool

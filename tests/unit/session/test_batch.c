@@ -272,6 +272,48 @@ test_they_go_on_and_take_another_prompt(void **state)
     session_rig_free(&alone);
 }
 
+static void
+draft_at_the_end(void *user, struct session *s, const struct event *e)
+{
+    uint32_t *ends = user;
+    if (!event_is_control(e, "end", "batch"))
+        return;
+    if ((*ends)++ > 0) {
+        session_control(s, CONTROL_QUIT, NULL, NULL, 0);
+        return;
+    }
+    session_control(s, CONTROL_POLICY, NULL, "sd", 0);
+    session_control(s, CONTROL_EXTEND, NULL, NULL, 8);
+}
+
+/* A draft model that reads all their texts at once keeps the hidden states of the last ones alone. */
+static void
+test_a_draft_model_that_comes_late_drafts_for_all(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = batch_of(PROMPTS);
+    struct session_rig_result r, alone;
+    uint32_t ends = 0;
+    o.stay = o.ignore_eos = true;
+    o.policy = "ar";
+    o.tokens = 80;
+    session_run(f->engine, &o, draft_at_the_end, &ends, &r);
+    assert_int_equal(ends, 2);
+    for (uint32_t i = 0; i < PROMPTS; i++) {
+        struct session_options one = session_usual();
+        one.policy = "ar";
+        one.ignore_eos = true;
+        one.tokens = 88;
+        one.prompt = prompts[i].text;
+        one.prompt_len = prompts[i].len;
+        session_run(f->engine, &one, NULL, NULL, &alone);
+        assert_int_equal(r.sequences[i].n, alone.n);
+        assert_memory_equal(r.sequences[i].tokens, alone.tokens, alone.n * sizeof *alone.tokens);
+        session_rig_free(&alone);
+    }
+    session_rig_free(&r);
+}
+
 /* ---- what is refused ---- */
 
 static void
@@ -350,6 +392,7 @@ main(void)
         cmocka_unit_test(test_a_layer_that_all_pass_is_loaded_once),
         cmocka_unit_test(test_policies_and_baselines_change_nothing),
         cmocka_unit_test(test_they_go_on_and_take_another_prompt),
+        cmocka_unit_test(test_a_draft_model_that_comes_late_drafts_for_all),
         cmocka_unit_test(test_the_scope_asks_for_all_sequences_in_one_call),
         cmocka_unit_test(test_what_cannot_be_is_refused),
     };
