@@ -155,7 +155,9 @@ def main():
     wanted.extend(sys.argv[2:])
     tour(build)
     names = "-p 'Everybody in the valley knew Willa and Lorgar. Willa sat in the chapel and was merry. Lorgar was in the attic.'"
-    shot("docs/screenshot.png", 160, 48, program + " --pace 12", ["b"], 9.0)
+    done = os.path.join(tempfile.mkdtemp(), "screen.txt")  # at full speed: slowed down, a processor is cold and × ar says little
+    shot("docs/screenshot.png", 160, 48, program + " --pace 0 --once", [], 1.0,
+         ":wait end\n:baseline\n:wait idle\n:wait what-if\n:save-screen " + done + "\n", done)
     shot("docs/del.png", 160, 48, f"{program} --policy del --pace 12 {names}", ["Tab Tab Tab"], 6.0)
     shot("docs/swift.png", 160, 48, f"{program} --policy swift --pace 30 --ignore-eos", ["Tab Tab Tab"], 9.0)
     shot("docs/specdecpp.png", 160, 48, f"{program} --policy specdecpp", [], 6.0, ":wait round 9\n:panel judge\n")
