@@ -276,13 +276,13 @@ read_few(struct lane *const *lanes, uint32_t n, enum helper_role role)
     return ok ? taken : 0;
 }
 
-/* The last row is read anew where its hidden states went while others read a lot. */
+/* The last row is read anew where its hidden states have gone, or may go as soon as others draft: `old`. */
 static void
-give_up_lost_row(const struct lane *l, enum helper_role role)
+give_up_old_row(const struct lane *l, enum helper_role role, bool old)
 {
     const struct helper *h = &l->helpers[role];
     const uint32_t last = l->n_tokens - 1;
-    if (unread(l, role) == 0 && !context_hidden_kept(h->of->ctx, context_at(h->of->ctx, h->seq, last)))
+    if (unread(l, role) == 0 && (old || !context_hidden_kept(h->of->ctx, context_at(h->of->ctx, h->seq, last))))
         context_truncate(h->of->ctx, h->seq, last);
 }
 
@@ -291,11 +291,15 @@ session_helpers_follow(struct lane *const *lanes, uint32_t n, enum helper_role r
 {
     if (n == 0 || lanes[0]->helpers[role].of->ctx == NULL)
         return true;
+    bool many = false;
     for (uint32_t i = 0; i < n; i++)
-        if ((unread(lanes[i], role) > FEW_TOKENS || lacks_prompt(lanes[i], role)) && !read_many(lanes[i], role))
-            return false;
+        if (unread(lanes[i], role) > FEW_TOKENS || lacks_prompt(lanes[i], role)) {
+            many = true;
+            if (!read_many(lanes[i], role))
+                return false;
+        }
     for (uint32_t i = 0; i < n; i++)
-        give_up_lost_row(lanes[i], role);
+        give_up_old_row(lanes[i], role, many && n > 1);
     for (uint32_t i = 0; i < n;) {
         const uint32_t taken = read_few(lanes + i, n - i, role);
         if (taken == 0)
