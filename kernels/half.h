@@ -34,6 +34,15 @@ f16_to_f32(uint16_t h)
     return float_of_bits(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
+/* Of two bytes that are aligned to nothing. */
+static inline float
+f16_at(const unsigned char *p)
+{
+    uint16_t half;
+    memcpy(&half, p, sizeof half);
+    return f16_to_f32(half);
+}
+
 /* Rounds to nearest, ties to even, as the processors' instructions do. */
 static inline uint16_t
 f32_to_f16(float x)

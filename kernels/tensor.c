@@ -79,20 +79,12 @@ tensor_possible(const struct tensor *t)
     return block > 0 && t->cols % block == 0 && (t->data != NULL || planted_row_bytes(t->type, t->cols) > 0);
 }
 
-static float
-half_at(const unsigned char *p)
-{
-    uint16_t half;
-    memcpy(&half, p, sizeof half);
-    return f16_to_f32(half);
-}
-
 /* ---- blocks of 32 ---- */
 
 static void
 q8_0(const unsigned char *b, float *y)
 {
-    const float d = half_at(b);
+    const float d = f16_at(b);
     for (int k = 0; k < 32; k++)
         y[k] = d * (float)(int8_t)b[2 + k];
 }
@@ -145,7 +137,7 @@ scale_and_min(const unsigned char *s, int j, uint32_t *scale, uint32_t *min)
 static void
 q45_k(const unsigned char *b, const unsigned char *high, const unsigned char *q, float *y)
 {
-    const float d = half_at(b), dmin = half_at(b + 2);
+    const float d = f16_at(b), dmin = f16_at(b + 2);
     for (int j = 0; j < 8; j++) {
         uint32_t scale, min;
         scale_and_min(b + 4, j, &scale, &min);
@@ -162,7 +154,7 @@ static void
 q2_k(const unsigned char *b, float *y)
 {
     const unsigned char *scales = b, *q = b + 16;
-    const float d = half_at(b + 80), dmin = half_at(b + 82);
+    const float d = f16_at(b + 80), dmin = f16_at(b + 82);
     for (int j = 0; j < 16; j++) { /* sub-blocks of 16 */
         const float each = d * (float)(scales[j] & 15), offset = dmin * (float)(scales[j] >> 4);
         const unsigned char *from = q + j / 8 * 32 + j % 2 * 16;
@@ -175,7 +167,7 @@ static void
 q3_k(const unsigned char *b, float *y)
 {
     const unsigned char *high = b, *q = b + 32, *s = b + 96;
-    const float d = half_at(b + 108);
+    const float d = f16_at(b + 108);
     for (int j = 0; j < 16;
          j++) { /* sub-blocks of 16; scales of six bits: four in bytes j % 8, two in bytes 8 + j % 4 */
         const uint32_t low = j < 8 ? s[j] & 15u : (uint32_t)(s[j - 8] >> 4),
@@ -193,7 +185,7 @@ static void
 iq4_xs(const unsigned char *b, float *y)
 {
     for (unsigned j = 0; j < 8; j++)
-        looked_up(b + 8 + 16 * j, half_at(b) * (float)iq4_xs_scale(b, j), iq4_values, y + 32 * j);
+        looked_up(b + 8 + 16 * j, f16_at(b) * (float)iq4_xs_scale(b, j), iq4_values, y + 32 * j);
 }
 
 /* Ternary digits, less one. In bytes of TQ1_0 there are five: b * 3^n * 3 / 256 is the n'th, where b * 3^n loses what is
@@ -202,7 +194,7 @@ static void
 tq1_0(const unsigned char *b, float *y)
 {
     static const unsigned powers[] = {1, 3, 9, 27, 81};
-    const float d = half_at(b + 52);
+    const float d = f16_at(b + 52);
     for (unsigned i = 0; i < SUPER; i++) {
         const unsigned at = i < 160   ? i % 32
                             : i < 240 ? 32 + i % 16
@@ -217,7 +209,7 @@ tq1_0(const unsigned char *b, float *y)
 static void
 tq2_0(const unsigned char *b, float *y)
 {
-    const float d = half_at(b + 64);
+    const float d = f16_at(b + 64);
     for (int i = 0; i < SUPER; i++)
         y[i] = d * (float)((b[i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2) & 3) - 1);
 }
@@ -226,7 +218,7 @@ static void
 q6_k(const unsigned char *b, float *y)
 {
     const unsigned char *low = b, *high = b + 128;
-    const float d = half_at(b + 208);
+    const float d = f16_at(b + 208);
     for (int j = 0; j < 16; j++) { /* sub-blocks of 16, eight to a half of the block */
         const float each = d * (float)(int8_t)b[192 + j];
         const int half = j / 8, quarter = j % 8 / 2;
@@ -246,20 +238,20 @@ one_block(enum weight_type type, const unsigned char *b, float *y)
 {
     switch (type) {
     case WEIGHT_F32: memcpy(y, b, sizeof *y); break;
-    case WEIGHT_F16: *y = half_at(b); break;
+    case WEIGHT_F16: *y = f16_at(b); break;
     case WEIGHT_BF16: *y = bf16_to_f32((uint16_t)(b[0] | b[1] << 8)); break;
     case WEIGHT_Q8_0: q8_0(b, y); break;
-    case WEIGHT_Q4_0: nibbles(b + 2, 0, half_at(b), -8 * half_at(b), y); break;
-    case WEIGHT_Q4_1: nibbles(b + 4, 0, half_at(b), half_at(b + 2), y); break;
-    case WEIGHT_Q5_0: nibbles(b + 6, word_at(b + 2), half_at(b), -16 * half_at(b), y); break;
-    case WEIGHT_Q5_1: nibbles(b + 8, word_at(b + 4), half_at(b), half_at(b + 2), y); break;
+    case WEIGHT_Q4_0: nibbles(b + 2, 0, f16_at(b), -8 * f16_at(b), y); break;
+    case WEIGHT_Q4_1: nibbles(b + 4, 0, f16_at(b), f16_at(b + 2), y); break;
+    case WEIGHT_Q5_0: nibbles(b + 6, word_at(b + 2), f16_at(b), -16 * f16_at(b), y); break;
+    case WEIGHT_Q5_1: nibbles(b + 8, word_at(b + 4), f16_at(b), f16_at(b + 2), y); break;
     case WEIGHT_Q2_K: q2_k(b, y); break;
     case WEIGHT_Q3_K: q3_k(b, y); break;
     case WEIGHT_Q4_K: q45_k(b, NULL, b + 16, y); break;
     case WEIGHT_Q5_K: q45_k(b, b + 16, b + 48, y); break;
     case WEIGHT_Q6_K: q6_k(b, y); break;
     case WEIGHT_MXFP4: looked_up(b + 1, e8m0_half(b[0]), mxfp4_values, y); break;
-    case WEIGHT_IQ4_NL: looked_up(b + 2, half_at(b), iq4_values, y); break;
+    case WEIGHT_IQ4_NL: looked_up(b + 2, f16_at(b), iq4_values, y); break;
     case WEIGHT_IQ4_XS: iq4_xs(b, y); break;
     case WEIGHT_IQ3_S:
     case WEIGHT_IQ3_XXS:

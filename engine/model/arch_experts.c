@@ -75,64 +75,35 @@ full_name(const struct arch_taking *t, uint32_t layer, const char *end, char out
     return out;
 }
 
-/* Rows `first`, `first` + `step`, … of each matrix of a stack, `n` of them, are one tensor of each expert. */
+/* Of a stack, a matrix for each expert: rows `first`, `first` + `step`, … are one tensor of its. */
 struct stripe {
     enum expert_tensor which;
     uint32_t first, step;
 };
 
-/* One expert's, where it stands, or copied where the rows of others lie between. */
+/* One expert's of what lies there. */
+typedef bool take_part(const struct arch_taking *, const struct arch_tensor *all, uint32_t e, struct stripe,
+                       struct tensor *out);
+
+/* Where it stands; rows follow each other. */
 static bool
 take_stripe(const struct arch_taking *t, const struct arch_tensor *all, uint32_t e, struct stripe s, struct tensor *out)
 {
-    const size_t row = tensor_row_bytes(all->type, (size_t)all->cols);
-    const unsigned char *from = all->data + (e * (size_t)all->rows + s.first) * row;
     uint32_t rows, cols;
     expert_tensor_shape(&t->model->desc, e, s.which, &rows, &cols);
-    *out = (struct tensor){.data = from, .type = all->type, .rows = rows, .cols = cols, .mapped = all->mapped};
-    if (s.step > 1) {
-        unsigned char *copy = model_take(t->model, rows * row);
-        if (copy == NULL)
-            return err_set(t->err, ERR_WORK, "%s: out of memory for experts", t->source->path);
-        for (uint32_t r = 0; r < rows; r++)
-            memcpy(copy + r * row, from + (size_t)r * s.step * row, row);
-        out->data = copy;
-        out->mapped = false;
-    }
+    *out = (struct tensor){.data = all->data +
+                                   (e * (size_t)all->rows + s.first) * tensor_row_bytes(all->type, (size_t)all->cols),
+                           .type = all->type,
+                           .rows = rows,
+                           .cols = cols,
+                           .mapped = all->mapped};
     arch_count(t, out);
-    return true;
-}
-
-/* All experts' of one tensor, which holds a stack of `all_rows` by cols. */
-static bool
-take_stack(const struct arch_taking *t, const char *name, uint32_t all_rows, const struct stripe *stripes, size_t n,
-           struct expert_desc *experts)
-{
-    const uint32_t count = t->model->desc.form.experts.n;
-    struct arch_tensor found;
-    uint32_t rows, cols;
-    expert_tensor_shape(&t->model->desc, 0, stripes[0].which, &rows, &cols);
-    if (!t->source->tensor(t->source, name, &found))
-        return err_set(t->err, ERR_WORK, "%s: tensor '%s' is missing; %s", t->source->path, name,
-                       t->source->names->remedy);
-    if (!arch_fits(t, name, &found, count, all_rows, cols))
-        return false;
-    const unsigned char *data = arch_aligned(t, &found, (size_t)(found.planes * found.rows * found.cols));
-    if (data == NULL)
-        return false;
-    found.mapped = found.mapped && data == found.data;
-    found.data = data;
-    t->used[found.index] = true;
-    for (uint32_t e = 0; e < count; e++)
-        for (size_t i = 0; i < n; i++)
-            if (!take_stripe(t, &found, e, stripes[i], &experts[e].all[stripes[i].which]))
-                return false;
     return true;
 }
 
 /* What lies crosswise, (inputs, outputs): element `first` + k * `step` of every row is row k of an expert's tensor. */
 static bool
-turn_expert(const struct arch_taking *t, const struct arch_tensor *all, uint32_t e, struct stripe s, struct tensor *out)
+turn_stripe(const struct arch_taking *t, const struct arch_tensor *all, uint32_t e, struct stripe s, struct tensor *out)
 {
     const size_t size = tensor_block_bytes(all->type);
     const unsigned char *from = all->data + e * (size_t)(all->rows * all->cols) * size;
@@ -150,23 +121,33 @@ turn_expert(const struct arch_taking *t, const struct arch_tensor *all, uint32_t
     return true;
 }
 
+/* All experts' of one tensor: n of theirs side by side, outputs after outputs, or crosswise. */
 static bool
-turn_stack(const struct arch_taking *t, const char *name, const struct stripe *stripes, size_t n,
+take_stack(const struct arch_taking *t, const char *name, bool crosswise, const struct stripe *stripes, size_t n,
            struct expert_desc *experts)
 {
     const uint32_t count = t->model->desc.form.experts.n;
+    take_part *const take = crosswise ? turn_stripe : take_stripe;
     struct arch_tensor found;
     uint32_t rows, cols;
     expert_tensor_shape(&t->model->desc, 0, stripes[0].which, &rows, &cols);
+    const uint64_t outputs = (uint64_t)rows * n;
     if (!t->source->tensor(t->source, name, &found))
         return err_set(t->err, ERR_WORK, "%s: tensor '%s' is missing; %s", t->source->path, name,
                        t->source->names->remedy);
-    if (!arch_fits(t, name, &found, count, cols, (uint64_t)rows * n))
+    if (!arch_fits(t, name, &found, count, crosswise ? cols : outputs, crosswise ? outputs : cols))
         return false;
+    if (!crosswise) {
+        const unsigned char *data = arch_aligned(t, &found, (size_t)(found.planes * found.rows * found.cols));
+        if (data == NULL)
+            return false;
+        found.mapped = found.mapped && data == found.data;
+        found.data = data;
+    }
     t->used[found.index] = true;
     for (uint32_t e = 0; e < count; e++)
         for (size_t i = 0; i < n; i++)
-            if (!turn_expert(t, &found, e, stripes[i], &experts[e].all[stripes[i].which]))
+            if (!take(t, &found, e, stripes[i], &experts[e].all[stripes[i].which]))
                 return false;
     return true;
 }
@@ -223,7 +204,7 @@ take_gguf(const struct arch_taking *t, uint32_t layer, struct expert_desc *exper
         expert_tensor_shape(d, 0, i, &rows, &cols);
         snprintf(end, sizeof end, "%s_exps.%s", expert_tensor_names[i], matrix ? "weight" : "bias");
         full_name(t, layer, end, name);
-        if (!(matrix ? take_stack(t, name, rows, &whole, 1, experts) : take_biases(t, name, &whole, 1, experts)))
+        if (!(matrix ? take_stack(t, name, false, &whole, 1, experts) : take_biases(t, name, &whole, 1, experts)))
             return false;
         if (!matrix || f->shared_ffn == 0)
             continue;
@@ -272,7 +253,7 @@ static bool
 take_hf(const struct arch_taking *t, uint32_t layer, struct expert_desc *experts)
 {
     const struct arch_experts *how = t->source->arch->experts;
-    const uint32_t ffn = t->model->desc.form.experts.ffn, width = t->model->desc.width, step = how->crosswise ? 2 : 1;
+    const uint32_t ffn = t->model->desc.form.experts.ffn, step = how->crosswise ? 2 : 1;
     struct arch_tensor found;
     char name[ARCH_NAME_SIZE];
     full_name(t, layer, how->gate_up != NULL ? how->gate_up : usual.gate_up, name);
@@ -285,10 +266,10 @@ take_hf(const struct arch_taking *t, uint32_t layer, struct expert_desc *experts
                                      {EXPERT_UP, crosswise ? 1 : ffn, crosswise ? 2 : 1}},
                         biases[] = {{EXPERT_BGATE, 0, step}, {EXPERT_BUP, how->crosswise ? 1 : ffn, step}},
                         down = {EXPERT_DOWN, 0, 1}, down_bias = {EXPERT_BDOWN, 0, 1};
-    if (!(crosswise ? turn_stack(t, name, gate_up, 2, experts) : take_stack(t, name, 2 * ffn, gate_up, 2, experts)))
+    if (!take_stack(t, name, crosswise, gate_up, 2, experts))
         return false;
     full_name(t, layer, how->down != NULL ? how->down : usual.down, name);
-    if (!(crosswise ? turn_stack(t, name, &down, 1, experts) : take_stack(t, name, width, &down, 1, experts)))
+    if (!take_stack(t, name, crosswise, &down, 1, experts))
         return false;
     if (how->gate_up_bias == NULL)
         return true;

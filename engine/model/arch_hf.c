@@ -198,8 +198,8 @@ arch_hf_names(const struct arch *arch)
     return n;
 }
 
-/* Of a language part those within the whole, whose eyes are passed over. Without what they begin with ("transformer.") where the folder leaves that out, as some do that hold a model without its
- * head's class. */
+/* Of a language part those within the whole, whose eyes are passed over. Without what they begin with ("transformer.") where the
+ * folder leaves that out, as some do that hold a model without its head's class. */
 static struct arch_names
 names_of(const struct arch *arch, const struct hf_folder *f)
 {

@@ -1,4 +1,5 @@
-/* What config.json says besides sizes: the form (arch_hf_form.c) and RoPE (arch_hf_rope.c), read by entries (arch_hf_entries.c). For the files arch_hf*.c. */
+/* What config.json says besides sizes: the form (arch_hf_form.c) and RoPE (arch_hf_rope.c), read by entries
+ * (arch_hf_entries.c). For the files arch_hf*.c. */
 #ifndef ENGINE_MODEL_ARCH_HF_H
 #define ENGINE_MODEL_ARCH_HF_H
 

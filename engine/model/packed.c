@@ -180,11 +180,12 @@ unpack(struct packed *p, struct model *m, const struct packed_job *j, bool glanc
     unsigned char *data = model_take(m, (size_t)j->rows * tensor_row_bytes(j->type, j->cols));
     const char *ending = ways[j->setting->kind].weight;
     const uint32_t planes = j->planes > 0 ? j->planes : 1;
-    w->name = malloc((size_t)j->stem_len + strlen(ending) + 1);
+    const size_t name_size = (size_t)j->stem_len + strlen(ending) + 1;
+    w->name = malloc(name_size);
     p->n_weights += w->name != NULL;
     if (data == NULL || w->name == NULL)
         return err_set(j->err, ERR_WORK, "%s: out of memory unpacking weights", j->folder->path);
-    sprintf(w->name, "%.*s%s", j->stem_len, j->stem, ending);
+    snprintf(w->name, name_size, "%.*s%s", j->stem_len, j->stem, ending);
     w->tensor = (struct arch_tensor){.data = data,
                                      .type_name = tensor_type_name(j->type),
                                      .type = j->type,

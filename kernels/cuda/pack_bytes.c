@@ -26,14 +26,6 @@ packs_as_bytes(enum weight_type type)
     }
 }
 
-static float
-half_at(const unsigned char *p)
-{
-    uint16_t half;
-    memcpy(&half, p, sizeof half);
-    return f16_to_f32(half);
-}
-
 /* What each thirty-two columns of a block are integers times. */
 static void
 scales_of(enum weight_type type, const unsigned char *block, float scales[MOST_BLOCK / BLOCK])
@@ -44,10 +36,10 @@ scales_of(enum weight_type type, const unsigned char *block, float scales[MOST_B
     for (unsigned j = 0; j < tensor_block_values(type) / BLOCK; j++)
         switch (type) {
         case WEIGHT_MXFP4: scales[j] = e8m0_half(block[0]); break;
-        case WEIGHT_IQ4_NL: scales[j] = half_at(block); break;
-        case WEIGHT_IQ4_XS: scales[j] = half_at(block) * (float)iq4_xs_scale(block, j); break;
-        case WEIGHT_TQ1_0: scales[j] = half_at(block + 52); break;
-        case WEIGHT_TQ2_0: scales[j] = half_at(block + 64); break;
+        case WEIGHT_IQ4_NL: scales[j] = f16_at(block); break;
+        case WEIGHT_IQ4_XS: scales[j] = f16_at(block) * (float)iq4_xs_scale(block, j); break;
+        case WEIGHT_TQ1_0: scales[j] = f16_at(block + 52); break;
+        case WEIGHT_TQ2_0: scales[j] = f16_at(block + 64); break;
         default: scales[j] = f16_to_f32(g.d) * grid_unit(type) * (float)g.scales[2 * j];
         }
 }

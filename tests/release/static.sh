@@ -19,20 +19,7 @@ end() {
 }
 trap end EXIT
 trap 'exit 1' INT TERM
-checks=0
-status=0
-check() { # sentence, command
-    checks=$((checks + 1))
-    sentence=$1
-    shift
-    if "$@" >"$WORK/said" 2>&1; then
-        echo "ok $checks - $sentence"
-    else
-        echo "not ok $checks - $sentence"
-        tail -n 25 "$WORK/said" | sed 's/^/# /'
-        status=1
-    fi
-}
+. tests/release/checks.sh
 check "it is built" make -s static
 check "it needs no library" sh -c "! ldd build/static/specscope"
 

@@ -103,14 +103,6 @@ struct packed {
     unsigned char *quants, *scales;
 };
 
-static float
-half_at(const unsigned char *p)
-{
-    uint16_t half;
-    memcpy(&half, p, sizeof half);
-    return f16_to_f32(half);
-}
-
 /* Of types that are packed by pairs of units: what the lane that holds a value cuts out of its words, as pairs.cuh does, and
  * what it multiplies that by. */
 static float
@@ -130,13 +122,13 @@ pair_value_at(const struct packed *m, uint32_t strip, uint32_t lane, uint32_t re
     memcpy(&word, quants + lane * 16 + (step * 2 + reg / 2) * 4, 4);
     const uint32_t low = word >> (16 * half + 8 * second + 4 * unit) & 15;
     if (type == WEIGHT_Q4_0)
-        return half_at(scales + unit * 4 + second * 2) * (float)((int)low - 8);
+        return f16_at(scales + unit * 4 + second * 2) * (float)((int)low - 8);
     scales += second * 4;
     if (type == WEIGHT_Q4_K)
-        return half_at(d) * (float)scales[unit] * (float)low - half_at(d + 2) * (float)scales[2 + unit];
+        return f16_at(d) * (float)scales[unit] * (float)low - f16_at(d + 2) * (float)scales[2 + unit];
     memcpy(&high, quants + 512 + lane * 8 + step * 4, 4);
     high = high >> (16 * half + 8 * (reg / 2) + 2 * second + 4 * unit) & 3;
-    return half_at(d) * (float)(int8_t)scales[unit * 2 + step] * (float)((int)(low | high << 4) - 32);
+    return f16_at(d) * (float)(int8_t)scales[unit * 2 + step] * (float)((int)(low | high << 4) - 32);
 }
 
 static float
@@ -158,7 +150,7 @@ value_at(const struct packed *m, uint32_t strip, uint32_t row, uint32_t col)
             const size_t unit = (size_t)strip * p->units + col / UNIT;
             const size_t step = col % UNIT / 16, at = unit * STRIP * UNIT + lane * 16 + step * 8 + i;
             if (p->type == WEIGHT_Q8_0)
-                return half_at(m->scales + 2 * ((unit * 8 + row % 8) * 2 + row / 8)) * (float)(int8_t)m->quants[at];
+                return f16_at(m->scales + 2 * ((unit * 8 + row % 8) * 2 + row / 8)) * (float)(int8_t)m->quants[at];
             uint16_t half;
             memcpy(&half, m->quants + 2 * (unit * STRIP * UNIT + (step * WARP + lane) * 8 + i), 2);
             return p->type == WEIGHT_F16 ? f16_to_f32(half) : bf16_to_f32(half);
