@@ -15,6 +15,7 @@
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
+#include <utmp.h>
 
 static void
 onto(int fd, const char *path, int flags)
@@ -44,6 +45,32 @@ become(const struct child_plan *p)
     _exit(127);
 }
 
+/* A process at a terminal of its own. What is typed ahead lies there when the program gives the terminal back: a Ctrl-S in
+ * it must not stop what comes out, nor a Ctrl-C throw away what came out last, as the line discipline would have it. */
+static pid_t
+fork_at_terminal(struct child *c, const struct child_plan *p)
+{
+    const struct winsize size = {.ws_row = p->rows, .ws_col = p->cols};
+    struct termios t;
+    int slave;
+    if (openpty(&c->master, &slave, NULL, NULL, &size) != 0)
+        return -1;
+    if (tcgetattr(slave, &t) == 0) {
+        t.c_iflag &= ~(tcflag_t)IXON;
+        t.c_lflag |= NOFLSH;
+        tcsetattr(slave, TCSANOW, &t);
+    }
+    const pid_t pid = fork();
+    if (pid != 0) {
+        close(slave);
+        return pid;
+    }
+    close(c->master);
+    if (login_tty(slave) != 0)
+        _exit(126);
+    return 0;
+}
+
 static void
 settings(int fd, char out[64])
 {
@@ -57,12 +84,7 @@ bool
 child_start(struct child *c, const struct child_plan *p)
 {
     *c = (struct child){.master = -1, .alive_fd = -1};
-    if (p->terminal) {
-        struct winsize size = {.ws_row = p->rows, .ws_col = p->cols};
-        c->pid = forkpty(&c->master, NULL, NULL, &size);
-    } else {
-        c->pid = fork();
-    }
+    c->pid = p->terminal ? fork_at_terminal(c, p) : fork();
     if (c->pid == 0)
         become(p);
     if (c->pid < 0) {

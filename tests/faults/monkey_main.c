@@ -137,9 +137,9 @@ resize(struct monkey *m, unsigned storm)
     }
 }
 
-/* Whether it ended as it may: with status 0, or as a signal or a terminal that left says. */
+/* Whether it ended as it may: with status 0, or as a signal that was sent (0: none) or a terminal that left says. */
 static void
-look_at_end(struct monkey *m, const struct fault_case *k, const char *how)
+look_at_end(struct monkey *m, const struct fault_case *k, const char *how, int sent)
 {
     char what[200];
     size_t n = 0;
@@ -148,12 +148,12 @@ look_at_end(struct monkey *m, const struct fault_case *k, const char *how)
     const bool complains = err != NULL && (strstr(err, "Sanitizer") != NULL || strstr(err, "runtime error") != NULL);
     const bool fine = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || (how != NULL && WEXITSTATUS(status) > 128) ||
                                             (how == farewells[BYE_TERMINAL] && WEXITSTATUS(status) == 1));
-    /* Ctrl-C, typed ahead, comes as a signal once the terminal is given back and the program on its way out. */
-    const bool typed = how == NULL && !m->child.full_screen && WIFSIGNALED(status) &&
-                       (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGQUIT);
+    /* On its way out, the terminal given back, a signal takes it: ours, or a Ctrl-C that was typed ahead. */
+    const bool late = !m->child.full_screen && WIFSIGNALED(status) &&
+                      (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGQUIT || WTERMSIG(status) == sent);
     snprintf(what, sizeof what, "ended with %s %d, asked by %s", WIFSIGNALED(status) ? "signal" : "status",
              WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), how != NULL ? how : "a key");
-    if (complains || (!fine && !typed))
+    if (complains || (!fine && !late))
         finding(m, k, what);
     else if (m->child.master >= 0 && (m->child.full_screen || !m->child.cooked)) {
         snprintf(what + strlen(what), sizeof what - strlen(what), ", and the terminal is left %s",
@@ -185,7 +185,7 @@ say_farewell(struct monkey *m, const struct fault_case *k)
         finding(m, k, what);
         return;
     }
-    look_at_end(m, k, farewells[bye]);
+    look_at_end(m, k, farewells[bye], signals[bye]);
 }
 
 static bool
@@ -229,7 +229,7 @@ live(struct monkey *m)
         say_farewell(m, k);
     else if (m->child.ended) {
         m->ends[FAREWELLS]++;
-        look_at_end(m, k, NULL);
+        look_at_end(m, k, NULL, 0);
     }
     m->drawn += m->child.seen;
     child_close(&m->child);

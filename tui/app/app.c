@@ -235,6 +235,8 @@ app_end(struct app *app, struct err *err)
         app->exit_status = 1;
     }
     close_app(app);
+    if (app->exit_status == 0 && terminal_ended_by() != 0)
+        app->exit_status = 128 + terminal_ended_by(); /* it came on the way out: no other model is opened */
     if (err != NULL)
         *err = app->failure;
     return app->exit_status;

@@ -75,5 +75,5 @@ model_screen_run(struct model_list *list, const struct model_screen_options *o, 
     }
     screen_close(&screen);
     *chosen = c.at;
-    return status;
+    return status == 0 && terminal_ended_by() != 0 ? 128 + terminal_ended_by() : status;
 }

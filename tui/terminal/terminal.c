@@ -26,8 +26,9 @@ modes(bool on)
 {
     if (!terminal_understands())
         return;
-    fputs(on ? "\033[?1000h\033[?1002h\033[?1006h\033[?2004h" : "\033[?2004l\033[?1006l\033[?1002l\033[?1000l", stdout);
-    fflush(stdout);
+    const char *bytes =
+        on ? "\033[?1000h\033[?1002h\033[?1006h\033[?2004h" : "\033[?2004l\033[?1006l\033[?1002l\033[?1000l";
+    terminal_output_send(bytes, strlen(bytes));
 }
 
 /* ---- which terminal it is ---- */
@@ -39,8 +40,7 @@ ask_colours(struct terminal *t)
 {
     t->asked = terminal_understands() && tigetnum("colors") >= 256;
     if (t->asked)
-        fputs(report_question, stdout);
-    fflush(stdout);
+        terminal_output_send(report_question, strlen(report_question));
 }
 
 /* Asked before newterm(), which leaks what it began with when it does not know the type of the terminal. */
@@ -157,7 +157,6 @@ terminal_suspend(struct terminal *t)
     modes(false);
     curs_set(1);
     endwin();
-    fflush(stdout);
     signals_library(false);
     signals_stop();
     signals_library(true);
@@ -285,6 +284,8 @@ take_answers(struct terminal *t)
 void
 terminal_close(struct terminal *t)
 {
+    if (terminal_ended_by() != 0 && !terminal_output_room(ANSWER_MS))
+        t->no_more = true; /* curses would wait for it */
     if (t->screen != NULL && !t->no_more)
         take_answers(t);
     signals_library(true);
@@ -292,7 +293,6 @@ terminal_close(struct terminal *t)
         modes(false);
         curs_set(1);
         endwin();
-        fflush(stdout);
     }
     if (t->screen != NULL && t->no_more) /* somebody else's SIGHUP, perhaps, and it is still there */
         signals_give_back();

@@ -8,6 +8,10 @@
 #include <unistd.h>
 
 #include "engine/base/platform.h"
+#include "tui/terminal/terminal.h"
+
+#define LEAVING_MS    200 /* a terminal that takes nothing so long does not keep a program that was asked to end */
+#define LEAVING_PIECE 256 /* bytes at a time: poll() speaks of some room only */
 
 bool
 terminal_output_open(struct terminal_output *o)
@@ -50,16 +54,25 @@ terminal_output_whole(const struct terminal_output *o)
     return o->memory >= 0;
 }
 
-static void
-send_all(const char *bytes, size_t n)
+bool
+terminal_output_room(int ms)
+{
+    return poll(&(struct pollfd){.fd = STDOUT_FILENO, .events = POLLOUT}, 1, ms) > 0;
+}
+
+void
+terminal_output_send(const char *bytes, size_t n)
 {
     while (n > 0) {
-        const ssize_t written = write(STDOUT_FILENO, bytes, n);
+        const bool leaving = terminal_ended_by() != 0;
+        if (leaving && !terminal_output_room(LEAVING_MS))
+            return;
+        const ssize_t written = write(STDOUT_FILENO, bytes, leaving && n > LEAVING_PIECE ? LEAVING_PIECE : n);
         if (written > 0) {
             bytes += written;
             n -= (size_t)written;
         } else if (written < 0 && errno == EAGAIN) {
-            poll(&(struct pollfd){.fd = STDOUT_FILENO, .events = POLLOUT}, 1, 200);
+            terminal_output_room(LEAVING_MS);
         } else if (written == 0 || errno != EINTR) {
             return; /* gone: reading finds out, too */
         }
@@ -140,7 +153,7 @@ send_whole(struct terminal_output *o, size_t n)
         length += n;
     }
     memcpy(o->bytes + length, END, sizeof END - 1);
-    send_all(o->bytes, length + sizeof END - 1);
+    terminal_output_send(o->bytes, length + sizeof END - 1);
     return true;
 }
 
@@ -156,5 +169,5 @@ terminal_output_end(struct terminal_output *o)
     char part[4096]; /* memory is short: in pieces, and for this once in the numbers' own colours */
     ssize_t n;
     for (off_t done = 0; done < length && (n = pread(o->memory, part, sizeof part, done)) > 0; done += n)
-        send_all(part, (size_t)(done + n > length ? length - done : n));
+        terminal_output_send(part, (size_t)(done + n > length ? length - done : n));
 }

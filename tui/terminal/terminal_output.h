@@ -28,6 +28,11 @@ void terminal_output_close(struct terminal_output *); /* also when it is all zer
 void terminal_output_begin(struct terminal_output *); /* before doupdate() */
 void terminal_output_end(struct terminal_output *);   /* after it: sends the frame */
 
+/* Everything, whatever interrupts it; not through stdio, whose stream a size that changes meanwhile (EINTR) would leave
+ * broken. Once a signal has asked for the end, what the terminal does not take soon is left out. */
+void terminal_output_send(const char *bytes, size_t n);
+bool terminal_output_room(int ms); /* the terminal takes something, now or within ms */
+
 bool terminal_output_whole(const struct terminal_output *); /* frames go through here, so that slots can be used */
 
 /* Copies n bytes that curses wrote, CSI 38;5;N m and CSI 48;5;N m as CSI 38;2;R;G;B m and so on. `out` has room for 2 n
