@@ -1,0 +1,120 @@
+/* How the scope ends when a signal asks for it: on its way out, and at a terminal that takes nothing any more. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+#include <utmp.h>
+
+#include "traces/replay.h"
+#include "tui/app/app_turn.h"
+
+#define TRACE      "tests/screens/traces/sv"
+#define PATIENT_MS 20000
+
+static int
+take_nothing(struct app *app)
+{
+    while (!app->quit) {
+        app->screen.repaint = app->screen.dirty = true; /* a frame each, until no more goes in */
+        app_turn(app, 0);
+    }
+    return 0;
+}
+
+/* The signal comes when the loop is over: behind it another model might be opened. */
+static int
+signalled_on_the_way_out(struct app *app)
+{
+    app_turn(app, 0);
+    app->quit = true;
+    return raise(SIGINT);
+}
+
+/* A replay in a terminal of its own, in another process. Its side of the terminal is in *master. */
+static pid_t
+scope_that(int (*does)(struct app *), int *master)
+{
+    static struct app app;
+    const struct winsize size = {.ws_row = 60, .ws_col = 200};
+    const pid_t pid = forkpty(master, NULL, NULL, &size);
+    assert_true(pid >= 0);
+    if (pid > 0)
+        return pid;
+    struct err err = {0};
+    struct replay *replay;
+    setenv("TERM", "xterm-256color", 1);
+    setenv("COLORTERM", "truecolor", 1); /* it is not asked, and so not waited for */
+    if (!replay_open(&replay, TRACE, &err))
+        _exit(99);
+    const struct source source = {.replay = replay};
+    if (!app_begin(&app, &source, &(struct app_options){.data_dir = "."}) || does(&app) != 0)
+        _exit(98);
+    const int status = app_end(&app, &err);
+    replay_close(replay);
+    _exit(status);
+}
+
+/* Its exit status, or 128 + the signal that took it; 1000: it would not end. `reading`: what it draws is read. */
+static int
+ending(pid_t pid, int master, bool reading)
+{
+    int status = 0, left = PATIENT_MS / 10;
+    char bytes[4096];
+    while (left-- > 0 && waitpid(pid, &status, WNOHANG) != pid) {
+        struct pollfd wait = {.fd = master, .events = reading ? POLLIN : 0};
+        if (poll(&wait, 1, 10) > 0 && (!reading || read(master, bytes, sizeof bytes) <= 0))
+            poll(NULL, 0, 10);
+    }
+    if (left < 0) {
+        kill(pid, SIGKILL);
+        waitpid(pid, &status, 0);
+        return 1000;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void
+test_a_signal_on_the_way_out_counts(void **state)
+{
+    (void)state;
+    int master;
+    const pid_t pid = scope_that(signalled_on_the_way_out, &master);
+    assert_int_equal(ending(pid, master, true), 128 + SIGINT);
+    close(master);
+}
+
+/* As an ssh connection that hangs: the program must not wait for it once it was told to end. */
+static void
+test_a_terminal_that_takes_nothing_keeps_nobody(void **state)
+{
+    (void)state;
+    int master;
+    const pid_t pid = scope_that(take_nothing, &master);
+    struct pollfd wait = {.fd = master, .events = POLLIN};
+    assert_int_equal(poll(&wait, 1, PATIENT_MS), 1); /* it draws, */
+    poll(NULL, 0, 1000);                             /* until nothing goes in any more */
+    assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+    kill(pid, SIGTERM);
+    assert_int_equal(ending(pid, master, false), 128 + SIGTERM);
+    close(master);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_signal_on_the_way_out_counts),
+        cmocka_unit_test(test_a_terminal_that_takes_nothing_keeps_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
