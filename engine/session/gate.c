@@ -162,6 +162,8 @@ session_gate(struct session *s, enum gate at)
             s->asked.slices = 0;
             s->asked.baseline = true;
         }
+        if (at == GATE_TOKEN && s->asked.baseline && s->timing.paused)
+            resume(s, false, 1);                  /* to the round's end, where it is measured */
         const bool able = !session_has_failed(s); /* after a failure nothing but a new run helps */
         if (s->asked.quit || s->asked.new_run)
             return NEXT_STOP;

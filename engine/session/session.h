@@ -72,7 +72,7 @@ enum control_kind {
     CONTROL_RESTART,     /* same prompt: a new run */
     CONTROL_PROBE,       /* text: off, policy, all */
     CONTROL_HEAD,        /* text: policy, lens, trained */
-    CONTROL_BASELINE,    /* run autoregressively, measure, compare */
+    CONTROL_BASELINE,    /* run autoregressively, measure, compare; a round in which it stands is finished before */
     CONTROL_EXTEND,      /* n more tokens */
     CONTROL_PACE,        /* text: tokens/s, 0: as fast as it goes */
     CONTROL_NOTE,        /* text: about position n of sequence seq; "": it is taken back */

@@ -87,6 +87,47 @@ test_steps_go_so_many_rounds_or_one_token(void **state)
     session_rig_free(&r);
 }
 
+struct held {
+    uint32_t stops, rounds, at;
+    bool compared;
+};
+
+/* Stands in the first round, behind its second draft, and asks for a baseline there; goes on when that is done. */
+static void
+ask_in_a_round(void *user, struct session *s, const struct event *e)
+{
+    struct held *h = user;
+    h->rounds += e->type == EVENT_ROUND;
+    if (event_is_control(e, "state", "paused") && ++h->stops <= 2)
+        session_control(s, CONTROL_STEP_TOKEN, NULL, NULL, 0);
+    else if (event_is_control(e, "state", "paused") && h->stops == 3) {
+        h->at = h->rounds;
+        session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
+    }
+    if (event_is_control(e, "lossless", "yes")) {
+        h->compared = true;
+        assert_int_equal(h->rounds, 1);
+        session_control(s, CONTROL_RESUME, NULL, NULL, 0);
+    }
+}
+
+static void
+test_a_baseline_asked_for_in_a_round_that_stands_comes_at_its_end(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = session_usual();
+    o.paused = true;
+    o.policy = "layerskip";
+    struct held h = {0};
+    struct session_rig_result r;
+    session_run(f->engine, &o, ask_in_a_round, &h, &r);
+    assert_int_equal(h.at, 0);
+    assert_int_equal(h.stops, 4); /* the last one at the round's end */
+    assert_true(h.compared);
+    assert_int_equal(r.n, 60);
+    session_rig_free(&r);
+}
+
 /* ---- knobs and policies ---- */
 
 struct knob_watch {
@@ -322,6 +363,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_breakpoint_stops_after_exactly_that_round),
         cmocka_unit_test(test_steps_go_so_many_rounds_or_one_token),
+        cmocka_unit_test(test_a_baseline_asked_for_in_a_round_that_stands_comes_at_its_end),
         cmocka_unit_test(test_a_knob_is_applied_at_the_next_round_and_the_event_says_so),
         cmocka_unit_test(test_policies_can_be_switched_in_mid_run_without_changing_a_token),
         cmocka_unit_test(test_controls_at_random_moments_break_no_promise),
