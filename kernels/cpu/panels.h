@@ -36,13 +36,7 @@ panel_tile(const struct panel *p, size_t row, const size_t rows, vec *sums, floa
     size_t k = 0;
     for (; k + LANES <= p->cols; k += LANES) {
         vec xk[PANEL_ROWS];
-        UNROLL for (size_t r = 0; r < rows; r++)
-        {
-            xk[r] = v_load(x + r * p->ld + k);
-#ifdef XPF
-            __builtin_prefetch(x + (PANEL_ROWS + r) * p->ld + k);
-#endif
-        }
+        UNROLL for (size_t r = 0; r < rows; r++) xk[r] = v_load(x + r * p->ld + k);
         UNROLL for (size_t o = 0; o < PANEL_OUTS; o++)
         {
             const vec wk = v_keep(v_load(p->w + k * PANEL_OUTS + o * LANES));
