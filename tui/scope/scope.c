@@ -55,6 +55,7 @@ scope_need_word(struct scope *s, token_t token)
     char text[24];
     snprintf(text, sizeof text, "‹%d›", (int)token);
     s->words[token] = make_word(text, (uint32_t)strlen(text), false);
+    s->now.starved = s->now.starved || s->words[token] == NULL;
 }
 
 /* ---- life ---- */

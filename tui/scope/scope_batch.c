@@ -61,11 +61,13 @@ add_member(struct scope *s, uint32_t seq)
         struct scope_member **round = realloc(s->round_members, max * sizeof(struct scope_member *));
         if (round != NULL)
             s->round_members = round;
+        s->now.starved = s->now.starved || members == NULL || round == NULL;
         if (members == NULL || round == NULL)
             return NULL;
         s->max_members = max;
     }
     struct scope_member *m = calloc(1, sizeof *m);
+    s->now.starved = s->now.starved || m == NULL;
     if (m == NULL)
         return NULL;
     m->tile.seq = seq;
@@ -125,8 +127,9 @@ hold(struct scope *s, struct scope_member *m)
         m->held = sequence_open(s->info, scope_policy_of(s, m->tile.seq), at_a_time(s));
     else
         sequence_choose_policy(m->held = s->focus, scope_policy_of(s, m->tile.seq)); /* nobody's yet */
+    s->now.starved = s->now.starved || m->held == NULL;
     if (m->held == NULL)
-        return; /* out of memory: its tile goes on counting */
+        return; /* its tile goes on counting */
     m->held->heard = true;
     m->held->seq = m->tile.seq;
     m->tile.held = true;
