@@ -22,6 +22,29 @@ builtin_terminfo(const char *type)
     return embedded_file(name, &entry, &n) && setenv("TERMINFO", (const char *)entry, 1) == 0; /* ends with a zero */
 }
 
+/* C.UTF-8 as it lies in this folder and not where locales usually are. */
+static bool
+locale_in(const char *folder)
+{
+    const char *before = getenv("LOCPATH");
+    char *kept = before != NULL ? strdup(before) : NULL;
+    if (before != NULL && kept == NULL)
+        return false;
+    const bool ok = setenv("LOCPATH", folder, 1) == 0 && setlocale(LC_CTYPE, "C.UTF-8") != NULL;
+    if (kept != NULL)
+        setenv("LOCPATH", kept, 1);
+    else
+        unsetenv("LOCPATH");
+    free(kept);
+    return ok;
+}
+
+bool
+locale_again(void)
+{
+    return locale_in("/usr/lib/locale/") || locale_in("/usr/share/locale/");
+}
+
 /* C.utf8/LC_CTYPE in a new folder. */
 static bool
 try_in(const char *parent, const unsigned char *bytes, size_t n)
@@ -36,14 +59,7 @@ try_in(const char *parent, const unsigned char *bytes, size_t n)
     bool ok = fd >= 0 && file_put(fd, bytes, n);
     if (fd >= 0)
         ok = close(fd) == 0 && ok;
-    const char *before = getenv("LOCPATH");
-    char *kept = before != NULL ? strdup(before) : NULL;
-    ok = ok && setenv("LOCPATH", folder, 1) == 0 && setlocale(LC_CTYPE, "C.UTF-8") != NULL;
-    if (kept != NULL)
-        setenv("LOCPATH", kept, 1);
-    else
-        unsetenv("LOCPATH");
-    free(kept);
+    ok = ok && locale_in(folder);
     unlink(file);
     rmdir(name);
     rmdir(folder);

@@ -25,7 +25,8 @@ terminal_choose_locale(void)
     const char *all = getenv("LC_ALL");
     const bool plain = all != NULL && (strcmp(all, "C") == 0 || strcmp(all, "POSIX") == 0); /* asked for */
     if (!utf8 && !plain &&
-        (setlocale(LC_CTYPE, "C.UTF-8") != NULL || setlocale(LC_CTYPE, "C.utf8") != NULL || builtin_locale()))
+        (setlocale(LC_CTYPE, "C.UTF-8") != NULL || setlocale(LC_CTYPE, "C.utf8") != NULL || locale_again() ||
+         builtin_locale()))
         utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     setlocale(LC_NUMERIC, "C");
     return utf8;

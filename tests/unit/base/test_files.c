@@ -230,6 +230,10 @@ test_themes_and_terminal_types_in_the_program_are_found(void **state)
     assert_string_equal(getenv("TERMINFO"), "b64:AAAA");
     unsetenv("TERMINFO");
     assert_false(builtin_locale()); /* none came along */
+    setenv("LOCPATH", "/mine", 1);
+    locale_again();
+    assert_string_equal(getenv("LOCPATH"), "/mine");
+    unsetenv("LOCPATH");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
