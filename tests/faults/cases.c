@@ -1,15 +1,8 @@
 #include "tests/faults/cases.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "tests/faults/folder.h"
 #include "tests/faults/page.h"
 
 #define DRAFT  "@models/fables-draft-q8_0.gguf"
@@ -21,6 +14,32 @@ const struct fault_case fault_cases[] = {
     {"tokenize", false, "text", {"tokenize", "--pieces", DRAFT}},
     {"tokenize with a folder", false, "text", {"tokenize", FOLDER}},
     {"run", false, NULL, {"run", "-t", "1", "-n", "4", "--policy", "layerskip", "-p", "Three mice", DRAFT}},
+    {"run --chat",
+     false,
+     NULL,
+     {"run", "-t", "1", "-n", "4", "--policy", "ar", "--chat", "--system", "Be brief.", "-p", "a", "%chat"}},
+    {"run --batch",
+     false,
+     NULL,
+     {"run", "-t", "1", "-n", "4", "--policy", "layerskip", "--batch", "2", "--prompts", "%two.jsonl", DRAFT}},
+    {"run --versus",
+     false,
+     NULL,
+     {"run", "-t", "1", "-n", "4", "--policy", "layerskip", "--versus", "ar", "-p", "Three mice", DRAFT}},
+    {"run --lora",
+     false,
+     NULL,
+     {"run", "-t", "1", "-n", "4", "--policy", "ar", "--lora", "@tests/golden/lora/llama", "-p", "a",
+      "@tests/golden/models/llama"}},
+    {"run of GPTQ",
+     false,
+     NULL,
+     {"run", "-t", "1", "-n", "4", "--policy", "ar", "-p", "a", "@tests/golden/packed/gptq"}},
+    {"run of AWQ", false, NULL, {"run", "-t", "1", "-n", "4", "--policy", "ar", "-p", "a", "@tests/golden/packed/awq"}},
+    {"run of a mixture",
+     false,
+     NULL,
+     {"run", "-t", "1", "-n", "4", "--policy", "ar", "-p", "a", "@tests/golden/families/mixtral"}},
     {"run of a folder", false, NULL, {"run", "-t", "1", "-n", "4", "--policy", "ar", "-p", "a", FOLDER}},
     {"run with helpers",
      false,
@@ -48,96 +67,9 @@ const struct fault_case fault_cases[] = {
      {"-t", "1", "-n", "4", "--script", "%scope.script", "--trace", "trace", "--heads", "none", "-p", "Three mice",
       DRAFT}},
     {"diff", false, NULL, {"diff", "@tests/screens/traces/specdecpp", "@tests/screens/traces/sv"}},
+    {"plot", false, NULL, {"plot", "@tests/screens/traces/sv", "exits", "-o", "out.svg"}},
 };
 const size_t n_fault_cases = sizeof fault_cases / sizeof *fault_cases;
-
-static const struct {
-    const char *name, *text;
-} kit_files[] = {
-    {"replay.script", ":goto 3\n:wait idle\n:panel layers\n:save-screen screen.txt\n:quit\n"},
-    {"scope.script",
-     ":wait round 1\n:set tau 0.3\n:wait idle\n:resume\n:wait end\n:wait idle\n:save-screen screen.txt\n:quit\n"},
-    {"end.script", ":goto 99999\n:wait idle\n:goto 1\n:wait idle\n:quit\n"},
-    {"prompts.jsonl", "{\"turns\": [\"Three mice\"]}\n"},
-};
-
-static bool
-write_file(const char *folder, const char *name, const char *text, size_t n)
-{
-    char path[700];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *f = fopen(path, "wb");
-    bool ok = f != NULL && fwrite(text, 1, n, f) == n;
-    ok = f != NULL && fclose(f) == 0 && ok;
-    if (!ok)
-        fprintf(stderr, "%s: cannot be written: %s\n", path, strerror(errno));
-    return ok;
-}
-
-static bool
-write_kit(const struct bench *b)
-{
-    char path[1200];
-    size_t n = 0;
-    for (size_t i = 0; i < sizeof kit_files / sizeof *kit_files; i++)
-        if (!write_file(b->kit, kit_files[i].name, kit_files[i].text, strlen(kit_files[i].text)))
-            return false;
-    snprintf(path, sizeof path, "%s/README.md", b->tree);
-    char *text = whole_file(path, &n);
-    const bool ok = text != NULL && write_file(b->kit, "text", text, n < 3000 ? n : 3000);
-    free(text);
-    return ok;
-}
-
-static bool
-map_page(struct bench *b)
-{
-    const int fd = open(b->page_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0 || ftruncate(fd, sizeof *b->page) != 0)
-        return false;
-    void *at = mmap(NULL, sizeof *b->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    b->page = at == MAP_FAILED ? NULL : at;
-    return b->page != NULL;
-}
-
-bool
-bench_open(struct bench *b, const char *build)
-{
-    *b = (struct bench){0};
-    const char *tmp = getenv("TMPDIR");
-    char *whole = realpath(build, NULL);
-    if (whole == NULL || getcwd(b->tree, sizeof b->tree) == NULL) {
-        fprintf(stderr, "%s: %s\n", build, strerror(errno));
-        free(whole);
-        return false;
-    }
-    snprintf(b->program, sizeof b->program, "%.900s/specscope", whole);
-    snprintf(b->shim, sizeof b->shim, "%.900s/tests/fault_shim.so", whole);
-    free(whole);
-    snprintf(b->top, sizeof b->top, "%.200s/faults-XXXXXX", tmp != NULL ? tmp : "/tmp");
-    if (mkdtemp(b->top) == NULL) {
-        fprintf(stderr, "%s: %s\n", b->top, strerror(errno));
-        return false;
-    }
-    snprintf(b->kit, sizeof b->kit, "%s/kit", b->top);
-    snprintf(b->run, sizeof b->run, "%s/run", b->top);
-    snprintf(b->out, sizeof b->out, "%s/out", b->top);
-    snprintf(b->err, sizeof b->err, "%s/err", b->top);
-    snprintf(b->page_path, sizeof b->page_path, "%s/page", b->top);
-    return mkdir(b->kit, 0700) == 0 && mkdir(b->run, 0700) == 0 && write_kit(b) && map_page(b);
-}
-
-void
-bench_close(struct bench *b)
-{
-    if (b->page != NULL)
-        munmap(b->page, sizeof *b->page);
-    if (b->top[0] != '\0') {
-        folder_empty(b->top);
-        rmdir(b->top);
-    }
-}
 
 void
 command_make(struct command *c, const struct bench *b, const struct fault_case *k, const char *fault)
@@ -159,6 +91,10 @@ command_make(struct command *c, const struct bench *b, const struct fault_case *
         c->variables[v++] = always[i];
     snprintf(c->made[0], sizeof c->made[0], "HOME=%s", b->run); /* nobody's own settings */
     c->variables[v++] = c->made[0];
+    snprintf(c->made[4], sizeof c->made[4], "HF_HUB_CACHE=%s/hub", b->kit);
+    snprintf(c->made[5], sizeof c->made[5], "OLLAMA_MODELS=%s/ollama", b->kit);
+    c->variables[v++] = c->made[4];
+    c->variables[v++] = c->made[5];
     if (fault != NULL) {
         snprintf(c->made[1], sizeof c->made[1], "LD_PRELOAD=%s", b->shim);
         snprintf(c->made[2], sizeof c->made[2], FAULT_VARIABLE "=%s", fault);

@@ -38,7 +38,7 @@ struct command {
     char text[CASE_WORDS + 1][1100];
     char *argv[CASE_WORDS + 2];
     const char *variables[16];
-    char made[4][1200];
+    char made[6][1200];
     struct child_plan plan;
 };
 void command_make(struct command *, const struct bench *, const struct fault_case *, const char *fault);

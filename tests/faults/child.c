@@ -45,6 +45,15 @@ become(const struct child_plan *p)
     _exit(127);
 }
 
+static void
+settings(int fd, char out[64])
+{
+    struct termios t;
+    memset(out, 0, 64);
+    if (tcgetattr(fd, &t) == 0)
+        snprintf(out, 64, "%x %x %x %x", t.c_iflag, t.c_oflag, t.c_cflag, t.c_lflag);
+}
+
 /* A process at a terminal of its own. What is typed ahead lies there when the program gives the terminal back: a Ctrl-S in
  * it must not stop what comes out, nor a Ctrl-C throw away what came out last, as the line discipline would have it. */
 static pid_t
@@ -60,6 +69,7 @@ fork_at_terminal(struct child *c, const struct child_plan *p)
         t.c_lflag |= NOFLSH;
         tcsetattr(slave, TCSANOW, &t);
     }
+    settings(slave, c->was); /* before the program can change them */
     const pid_t pid = fork();
     if (pid != 0) {
         close(slave);
@@ -69,15 +79,6 @@ fork_at_terminal(struct child *c, const struct child_plan *p)
     if (login_tty(slave) != 0)
         _exit(126);
     return 0;
-}
-
-static void
-settings(int fd, char out[64])
-{
-    struct termios t;
-    memset(out, 0, 64);
-    if (tcgetattr(fd, &t) == 0)
-        snprintf(out, 64, "%x %x %x %x", t.c_iflag, t.c_oflag, t.c_cflag, t.c_lflag);
 }
 
 bool
@@ -94,7 +95,6 @@ child_start(struct child *c, const struct child_plan *p)
     if (c->master >= 0) {
         fcntl(c->master, F_SETFL, fcntl(c->master, F_GETFL) | O_NONBLOCK);
         fcntl(c->master, F_SETFD, FD_CLOEXEC);
-        settings(c->master, c->was);
     }
     c->alive_fd = (int)syscall(SYS_pidfd_open, c->pid, 0);
     return true;

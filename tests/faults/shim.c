@@ -20,7 +20,7 @@ void *__libc_memalign(size_t, size_t);
 
 static struct fault_page own_page, *page = &own_page;
 static struct {
-    bool ready, where;
+    bool ready, where, rendering;
     int kind; /* -1: nothing fails */
     uint64_t at;
     enum fault_how how;
@@ -83,7 +83,8 @@ tell_where(void)
 static bool
 counted(enum fault_kind kind)
 {
-    if (!fault.ready)
+    const bool ours = kind == FAULT_WRITE || kind == FAULT_FSYNC || kind == FAULT_RENAME;
+    if (!fault.ready || (fault.rendering && !ours))
         return false;
     const uint64_t n = atomic_fetch_add(&page->calls[kind], 1) + 1;
     if (fault.kind != (int)kind || n < fault.at || (n > fault.at && fault.how != HOW_ON))
@@ -118,6 +119,12 @@ shim_room(enum fault_kind kind, size_t n)
         return (n + 1) / 2;
     say_why(kind);
     return 0;
+}
+
+void
+shim_rendering(bool on)
+{
+    fault.rendering = on;
 }
 
 void *

@@ -21,6 +21,9 @@ void *shim_next(const char *name);
 ssize_t shim_read(int fd, void *to, size_t n);
 ssize_t shim_write(int fd, const void *from, size_t n);
 
+/* Libraries render: what they ask for is not counted, but for what is written and what becomes of files. */
+void shim_rendering(bool);
+
 /* From now on standard output is a stream whose writes are counted. */
 void shim_take_stdout(void);
 
