@@ -143,8 +143,12 @@ print_form(const struct model_desc *d)
         printf(" in %" PRIu32 " layers", windows);
     if (tensor_present(&d->positions))
         printf(", learned positions");
+    else if (f->alibi.most > 0)
+        printf(", ALiBi");
     else if (turned < d->n_layers)
         printf(", no RoPE in %" PRIu32 " layers", d->n_layers - turned);
+    if (f->clip > 0)
+        printf(", queries, keys and values clipped at %g", (double)f->clip);
     if (f->logit_cap > 0)
         printf(", logits capped at %g", (double)f->logit_cap);
 }
@@ -153,6 +157,7 @@ static void
 print_experts(const struct model *m)
 {
     const struct model_desc *d = &m->desc;
+    static const char *const ways[ROUTINGS] = {"softmax", "sigmoid", "SparseMixer"};
     const struct experts_form *f = &d->form.experts;
     uint32_t layers = 0;
     for (uint32_t l = 0; l < d->n_layers; l++)
@@ -165,7 +170,7 @@ print_experts(const struct model *m)
         printf(" from %" PRIu32 " of %" PRIu32 " groups", f->groups_used, f->groups);
     if (f->shared_ffn > 0)
         printf(" and to one of %" PRIu32 " units", f->shared_ffn);
-    printf(", by %s%s\n", f->routing == ROUTE_SIGMOID ? "sigmoid" : "softmax", f->renormalised ? ", sums to 1" : "");
+    printf(", by %s%s\n", ways[f->routing], f->renormalised ? ", sums to 1" : "");
     printf("active        %" PRIu64 " parameters for a row\n", m->parameters - model_idle_parameters(m));
 }
 

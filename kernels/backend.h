@@ -36,7 +36,7 @@ typedef std::atomic<bool> atomic_bool;
 #include "kernels/layer_tensors.h"
 #include "kernels/products.h"
 
-#define BACKEND_ABI (11u + 256u * LAYER_TENSORS) /* which are part of it */
+#define BACKEND_ABI (12u + 256u * LAYER_TENSORS) /* which are part of it */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
@@ -130,13 +130,15 @@ struct model_desc {
     uint32_t ctx;    /* positions of the stores to come, for a look ahead at memory; 0: not known */
     uint32_t window; /* a row at position p attends to positions above p - window; 0: to all */
     struct model_form form;
-    struct tensor embedding;         /* (vocab, width) */
-    struct tensor positions;         /* F32 (positions, width): a row's is added to its embedding; or absent */
-    struct tensor final_norm;        /* (width) */
-    struct tensor final_norm_bias;   /* (width), or absent */
-    struct tensor head;              /* (vocab, width); the same data as embedding when tied */
-    struct tensor head_bias;         /* (vocab), or absent */
-    const struct layer_desc *layers; /* (n_layers) */
+    struct tensor embedding;           /* (vocab, width) */
+    struct tensor positions;           /* F32 (positions, width): a row's is added to its embedding; or absent */
+    struct tensor embedding_norm;      /* (width): of the embedding before the first layer (BLOOM); or absent, */
+    struct tensor embedding_norm_bias; /* as this may be */
+    struct tensor final_norm;          /* (width) */
+    struct tensor final_norm_bias;     /* (width), or absent */
+    struct tensor head;                /* (vocab, width); the same data as embedding when tied */
+    struct tensor head_bias;           /* (vocab), or absent */
+    const struct layer_desc *layers;   /* (n_layers) */
 };
 
 /* What was trained to stand between a layer and the next token, so that early layers guess better. At most one of the

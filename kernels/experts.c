@@ -27,7 +27,8 @@ numbers_fit(const struct experts_form *f, struct err *err)
     const uint32_t from = groups > 1 ? f->groups_used * each : f->n;
     if (f->n > 0 && f->n <= EXPERTS_MOST && f->used > 0 && f->used <= EXPERTS_USED_MOST && f->used <= from &&
         f->ffn > 0 && f->ffn <= INT32_MAX && f->shared_ffn <= INT32_MAX && f->n % groups == 0 &&
-        f->groups_used <= groups && (groups == 1 || each >= 2))
+        f->groups_used <= groups && (groups == 1 || each >= 2) && f->routing < ROUTINGS &&
+        (f->routing != ROUTE_SPARSEMIXER || (groups == 1 && f->jitter >= 0)))
         return true;
     return err_set(err, ERR_WORK,
                    "%" PRIu32 " of %" PRIu32 " experts for a row, of %" PRIu32 " units, from %" PRIu32 " of %" PRIu32

@@ -17,8 +17,10 @@ enum activation {
 
 /* What a row's experts are chosen by, and what their outputs are multiplied by. With logits z = router x + bias, scores s are
  * softmax(z) or sigmoid(z); a correction is added to them for the choice alone. Of groups of neighbours those with the largest
- * sums of their two best are chosen from. Among equals the lower index is chosen. */
-enum routing { ROUTE_SOFTMAX, ROUTE_SIGMOID };
+ * sums of their two best are chosen from. Among equals the lower index is chosen. By SparseMixer (Liu et al. 2023, as PhiMoE has
+ * it) experts are taken one after the other: the best of those that are left, m its logit, has a softmax over all i of them with
+ * m - z_i <= 2 jitter max(|z_i|, m) for its weight. Nothing is corrected there, grouped or renormalised. */
+enum routing { ROUTE_SOFTMAX, ROUTE_SIGMOID, ROUTE_SPARSEMIXER, ROUTINGS };
 
 struct experts_form {
     uint32_t n;                   /* of a layer that has any; 0: no layer has */
@@ -29,6 +31,14 @@ struct experts_form {
     enum routing routing;
     bool renormalised; /* the scores of those that are chosen are divided by their sum */
     float scale;       /* … and multiplied by this; 0: 1 */
+    float jitter;      /* SparseMixer's */
+};
+
+/* Attention with linear biases (Press et al. 2022): what a score of head h grows by from a key to the next one. */
+struct alibi {
+    float most;   /* -log2 of the last slope; 0: there are no biases */
+    float scale;  /* of biases; 0: 1 */
+    bool in_bf16; /* slopes, and slope times position, are rounded to BF16 (Falcon) */
 };
 
 /* The MLP is down(act(gate x) * up x), and down(act(up x)) where a layer has no gate. A layer without a norm before a sublayer
@@ -42,6 +52,9 @@ struct model_form {
     float embedding_scale, residual_scale, logit_scale; /* of the embedding, of what a sublayer adds, of logits; 0: 1 */
     float attention_scale;                              /* of scores; 0: 1 / sqrt(head_dim) */
     float attention_cap, logit_cap;                     /* x becomes cap tanh(x / cap); 0: it stays */
+    float
+        clip; /* queries, keys and values become -clip to clip, behind norms of whole rows, before rotation; 0: they stay */
+    struct alibi alibi;
     float local_base; /* RoPE's base in layers that turn locally, unscaled (Gemma 3) */
     float rope_gain;  /* of cosines and sines: what YaRN and LongRoPE make attention sharper by; 0: 1 */
     float
@@ -73,6 +86,17 @@ static inline float
 form_growth(const struct model_form *f, uint32_t position)
 {
     return f->growth > 0 && f->growth_every > 0 ? 1 + f->growth * logf((float)(1 + position / f->growth_every)) : 1;
+}
+
+/* Of n heads. A power of two of them have most / n, 2 most / n, … for exponents; what are more, the odd ones of twice as many. */
+static inline float
+form_slope(const struct alibi *a, uint32_t head, uint32_t n)
+{
+    uint32_t whole = 1;
+    while (whole <= n / 2)
+        whole *= 2;
+    const float steps = head < whole ? (float)(head + 1) : (float)(head - whole) + 0.5f;
+    return exp2f(-a->most * steps / (float)whole);
 }
 
 #endif

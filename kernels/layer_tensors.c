@@ -111,7 +111,10 @@ model_desc_fits(const struct model_desc *d, uint32_t optional, struct err *err)
     const struct tensor *bias = &d->final_norm_bias, *of_head = &d->head_bias, *at = &d->positions;
     if (tensor_present(at) && (at->data == NULL || at->type != WEIGHT_F32 || at->rows == 0 || at->cols != d->width))
         return err_set(err, ERR_WORK, "the embedding of positions is no matrix in F32 of the model's width");
-    return tensor_fits(&d->final_norm, "output_norm", d->n_layers, true, 1, d->width, err) &&
+    const struct tensor *first = &d->embedding_norm, *of_first = &d->embedding_norm_bias;
+    return (!tensor_present(first) || tensor_fits(first, "token_embd_norm", 0, true, 1, d->width, err)) &&
+           (!tensor_present(of_first) || tensor_fits(of_first, "bias of token_embd_norm", 0, true, 1, d->width, err)) &&
+           tensor_fits(&d->final_norm, "output_norm", d->n_layers, true, 1, d->width, err) &&
            tensor_fits(&d->head, "output", d->n_layers, false, d->vocab, d->width, err) &&
            (!tensor_present(bias) || tensor_fits(bias, "bias of output_norm", d->n_layers, true, 1, d->width, err)) &&
            (!tensor_present(of_head) || tensor_fits(of_head, "bias of output", d->n_layers, true, 1, d->vocab, err));
@@ -124,7 +127,8 @@ model_desc_plain(const struct model_desc *d, const char *whose, struct err *err)
         return err_set(err, ERR_WORK,
                        "%s computes no mixtures of experts, which this model is; the CPU runs it: --backend cpu",
                        whose);
-    bool plain = d->form.activation <= ACT_XIELU;
+    bool plain = d->form.activation <= ACT_XIELU && d->form.experts.routing <= ROUTE_SIGMOID && !(d->form.clip > 0) &&
+                 !(d->form.alibi.most > 0) && !tensor_present(&d->embedding_norm);
     for (uint32_t l = 0; l < d->n_layers; l++)
         plain = plain && d->layers[l].form.rope <= LAYER_ROPE_NONE;
     return plain || err_set(err, ERR_WORK,

@@ -1,7 +1,9 @@
 #include "kernels/cpu/attention.h"
-#include "kernels/cpu/forms.h"
 
 #include <math.h>
+
+#include "kernels/cpu/forms.h"
+#include "kernels/half.h"
 
 #define HEADS          8 /* that pass over a block together */
 #define WORTH_WIDENING 3 /* rows */
@@ -61,11 +63,33 @@ struct kv_block {
     bool f32;
     size_t stride, n;
     const slot_t *at;
+    size_t first; /* position of place 0 */
+};
+
+/* Scores of a row at position `own` grow with the positions of their keys, and are 0 more at its own. */
+static void
+lean(const struct alibi *a, float slope, size_t own, const struct kv_block *b, float *scores)
+{
+    const float factor = form_factor(a->scale), at_own = a->in_bf16 ? bf16_nearest(slope * (float)own) : 0;
+    for (size_t i = 0; i < b->n; i++) {
+        const size_t position = b->first + i;
+        const float bias =
+            a->in_bf16 ? bf16_nearest(slope * (float)position) - at_own : -slope * (float)(own - position);
+        scores[i] += factor * bias;
+    }
+}
+
+/* A row's query heads on one key-value head, and its position. */
+struct asking {
+    const float *q, *slopes; /* slopes may be NULL */
+    size_t n_heads, position;
 };
 
 static void
-absorb(const struct store *s, const struct kv_block *b, struct flow *f, size_t n_heads, const float *q, float *out)
+absorb(const struct store *s, const struct kv_block *b, struct flow *f, const struct asking *a, float *out)
 {
+    const float *q = a->q;
+    const size_t n_heads = a->n_heads;
     const struct cpu_isa *isa = s->isa;
     const size_t dim = s->weights->desc.head_dim;
     float scores[HEADS * ATTEND_BLOCK], keep[HEADS];
@@ -76,6 +100,8 @@ absorb(const struct store *s, const struct kv_block *b, struct flow *f, size_t n
     for (size_t h = 0; h < n_heads; h++) {
         float *p = scores + h * ATTEND_BLOCK;
         form_cap(s->weights->desc.form.attention_cap, p, b->n);
+        if (a->slopes != NULL)
+            lean(&s->weights->desc.form.alibi, a->slopes[h], a->position, b, p);
         float most = isa->most(p, b->n);
         most = most > f->max[h] ? most : f->max[h];
         keep[h] = f->max[h] == most ? 1 : expf(f->max[h] - most); /* 0 in the first block */
@@ -102,7 +128,8 @@ block_of(const struct store *s, size_t base, const struct path *path, size_t fir
                              .f32 = f32,
                              .stride = (size_t)s->weights->desc.kv_heads * s->weights->desc.head_dim,
                              .n = n,
-                             .at = at};
+                             .at = at,
+                             .first = first};
 }
 
 /* The same block in F32, its places one after the other: for several rows it pays to convert keys and values once. */
@@ -119,7 +146,7 @@ widen(const struct store *s, const struct kv_block *b, struct widened to)
         s->isa->from_f16((const uint16_t *)b->values + b->at[i] * b->stride, dim, to.values + i * dim);
     }
     return (struct kv_block){
-        .keys = to.keys, .values = to.values, .f32 = true, .stride = dim, .n = b->n, .at = in_order};
+        .keys = to.keys, .values = to.values, .f32 = true, .stride = dim, .n = b->n, .at = in_order, .first = b->first};
 }
 
 /* The block, that starts at position `start`, without the places that the path does not see. */
@@ -129,6 +156,7 @@ seen_of(struct kv_block b, const struct path *path, size_t start)
     const size_t unseen = path->first > start ? path->first - start : 0;
     b.at += unseen;
     b.n -= unseen;
+    b.first += unseen;
     return b;
 }
 
@@ -157,17 +185,19 @@ common_blocks(const struct path *paths, size_t n)
 
 static void
 attend_some(const struct store *s, struct widened widened, size_t base, const struct path *paths, size_t n,
-            size_t n_heads, const float *q, const float *sinks, float *out, size_t ld)
+            size_t n_heads, const float *q, struct of_heads own, float *out, size_t ld)
 {
     const size_t dim = s->weights->desc.head_dim;
     const size_t common = n >= WORTH_WIDENING && !s->weights->backend->exact ? common_blocks(paths, n) : 0;
     struct flow flows[ATTEND_ROWS];
+    struct asking asking[ATTEND_ROWS];
     slot_t at[ATTEND_BLOCK];
     for (size_t r = 0; r < n; r++) {
         memset(out + r * ld, 0, n_heads * dim * sizeof *out);
+        asking[r] = (struct asking){q + r * ld, own.slopes, n_heads, paths[r].n - 1};
         for (size_t h = 0; h < n_heads; h++) {
-            flows[r].max[h] = sinks != NULL ? sinks[h] : -INFINITY;
-            flows[r].sum[h] = sinks != NULL ? 1 : 0;
+            flows[r].max[h] = own.sinks != NULL ? own.sinks[h] : -INFINITY;
+            flows[r].sum[h] = own.sinks != NULL ? 1 : 0;
         }
     }
     for (size_t first = first_block(paths, n) * ATTEND_BLOCK; first < common * ATTEND_BLOCK; first += ATTEND_BLOCK) {
@@ -175,14 +205,14 @@ attend_some(const struct store *s, struct widened widened, size_t base, const st
         for (size_t r = 0; r < n; r++)
             if (paths[r].first < first + ATTEND_BLOCK) {
                 const struct kv_block seen = seen_of(wide, &paths[r], first);
-                absorb(s, &seen, &flows[r], n_heads, q + r * ld, out + r * ld);
+                absorb(s, &seen, &flows[r], &asking[r], out + r * ld);
             }
     }
     for (size_t r = 0; r < n; r++) {
-        const size_t own = first_block(&paths[r], 1), begin = own > common ? own : common;
+        const size_t seen = first_block(&paths[r], 1), begin = seen > common ? seen : common;
         for (size_t first = begin * ATTEND_BLOCK; first < paths[r].n; first += ATTEND_BLOCK) {
             const struct kv_block stored = seen_of(block_of(s, base, &paths[r], first, at), &paths[r], first);
-            absorb(s, &stored, &flows[r], n_heads, q + r * ld, out + r * ld);
+            absorb(s, &stored, &flows[r], &asking[r], out + r * ld);
         }
         for (size_t h = 0; h < n_heads; h++)
             for (size_t i = 0; i < dim; i++)
@@ -192,10 +222,13 @@ attend_some(const struct store *s, struct widened widened, size_t base, const st
 
 void
 attend(const struct store *s, struct widened widened, uint32_t l, uint32_t kv_head, const struct path *paths, size_t n,
-       size_t n_heads, const float *q, const float *sinks, float *out, size_t ld)
+       size_t n_heads, const float *q, struct of_heads own, float *out, size_t ld)
 {
     const size_t base = head_offset(s, l, kv_head), dim = s->weights->desc.head_dim;
-    for (size_t h = 0; h < n_heads; h += HEADS)
-        attend_some(s, widened, base, paths, n, n_heads - h < HEADS ? n_heads - h : HEADS, q + h * dim,
-                    sinks != NULL ? sinks + h : NULL, out + h * dim, ld);
+    for (size_t h = 0; h < n_heads; h += HEADS) {
+        const struct of_heads here = {own.sinks != NULL ? own.sinks + h : NULL,
+                                      own.slopes != NULL ? own.slopes + h : NULL};
+        attend_some(s, widened, base, paths, n, n_heads - h < HEADS ? n_heads - h : HEADS, q + h * dim, here,
+                    out + h * dim, ld);
+    }
 }

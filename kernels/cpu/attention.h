@@ -18,11 +18,16 @@ struct widened {
     float *keys, *values;
 };
 
+/* What heads have of their own, the first of some at [0]; or NULL. */
+struct of_heads {
+    const float *sinks;  /* scores of a place before all, whose value is 0 (Xiao et al. 2023, as gpt-oss has it) */
+    const float *slopes; /* form.alibi */
+};
+
 /* Some query heads of n <= ATTEND_ROWS rows, all on key-value head `kv_head` of layer l (1..L), each row over its own
- * path. Row i's heads are at q + i * ld and go to out + i * ld, (n_heads, head_dim); q is scaled (form.attention_scale). sinks
- * (n_heads), or NULL: scores of a place before all, whose value is 0 (Xiao et al. 2023, as gpt-oss has it). */
+ * path. Row i's heads are at q + i * ld and go to out + i * ld, (n_heads, head_dim); q is scaled (form.attention_scale). */
 void attend(const struct store *, struct widened, uint32_t l, uint32_t kv_head, const struct path *, size_t n,
-            size_t n_heads, const float *q, const float *sinks, float *out, size_t ld);
+            size_t n_heads, const float *q, struct of_heads, float *out, size_t ld);
 
 /* Keys and values of one head into the store. k, v: (head_dim) */
 void remember(const struct store *, uint32_t l, uint32_t kv_head, slot_t, void *keys_or_values, const float *kv);

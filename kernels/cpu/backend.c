@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "kernels/cpu/forms.h"
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/sampling.h"
 #include "kernels/cpu/sweep.h"
@@ -84,6 +85,8 @@ cpu_embed(struct store *s, const struct row *rows, size_t n)
             h[k] *= scale;
         if (tensor_present(&d->positions))
             add_position(d, rows[i].n_trunk + rows[i].n_tail - 1, h);
+        if (s->weights->embedding_norm.weight != NULL)
+            form_norm(s->weights, &s->weights->embedding_norm, h, d->width, h);
         settle_embedded(s->weights);
     }
     return true;

@@ -70,6 +70,25 @@ sort_by_expert(struct route *routes, uint32_t n)
     }
 }
 
+/* One after the other, each weighed among those that come near it. */
+static void
+mix_sparsely(const struct experts_form *f, const float *z, bool *taken, struct route *out)
+{
+    for (uint32_t k = 0; k < f->used; k++) {
+        const uint32_t best = largest(z, taken, f->n);
+        const float m = z[best];
+        float sum = 0;
+        for (uint32_t e = 0; e < f->n; e++) {
+            const float size = fabsf(z[e]) > m ? fabsf(z[e]) : m;
+            if (!taken[e] && !((m - z[e]) / size > 2 * f->jitter))
+                sum += expf(z[e] - m);
+        }
+        taken[best] = true;
+        out[k] = (struct route){best, 1 / sum};
+    }
+    sort_by_expert(out, f->used);
+}
+
 void
 route(const struct experts_form *f, float *z, const float *bias, const float *correction, struct route *out)
 {
@@ -77,6 +96,10 @@ route(const struct experts_form *f, float *z, const float *bias, const float *co
     bool taken[EXPERTS_MOST] = {false};
     for (uint32_t e = 0; e < f->n; e++)
         choice[e] = z[e] += bias != NULL ? bias[e] : 0;
+    if (f->routing == ROUTE_SPARSEMIXER) {
+        mix_sparsely(f, z, taken, out);
+        return;
+    }
     if (f->routing == ROUTE_SOFTMAX)
         softmax(z, f->n);
     for (uint32_t e = 0; f->routing == ROUTE_SIGMOID && e < f->n; e++)

@@ -113,6 +113,17 @@ norm_whole_rows(struct worker *w, const struct pass *p)
     worker_barrier(w);
 }
 
+static void
+clip_heads(const struct model_desc *d, float *y, size_t n, size_t ld, struct range part)
+{
+    const float most = d->form.clip;
+    for (size_t i = 0; i < n; i++)
+        for (size_t o = part.first; o < part.last; o++) {
+            float *at = y + i * ld + o;
+            *at = *at > most ? most : *at < -most ? -most : *at;
+        }
+}
+
 /* q, k, v of all rows, rotated, keys and values stored. Threads share by heads, so a head's rotation needs nobody. */
 static void
 project(struct worker *w, const struct pass *p)
@@ -131,6 +142,11 @@ project(struct worker *w, const struct pass *p)
     multiply_biased(w, &m->wk, m->bk, &x, p->n, range_times(k, dim), s->k);
     multiply_biased(w, &m->wv, m->bv, &x, p->n, range_times(v, dim), s->v);
     norm_whole_rows(w, p);
+    if (d->form.clip > 0) {
+        clip_heads(d, s->q, p->n, q_width, range_times(q, dim));
+        clip_heads(d, s->k, p->n, kv_width, range_times(k, dim));
+        clip_heads(d, s->v, p->n, kv_width, range_times(v, dim));
+    }
     const float scale = d->form.attention_scale > 0 ? d->form.attention_scale : 1.0f / sqrtf((float)dim);
     for (size_t i = 0; i < p->n; i++) {
         const struct row *row = row_at(p, i);
@@ -189,8 +205,9 @@ attention(struct worker *w, const struct pass *p)
         struct path paths[ATTEND_ROWS];
         for (size_t i = 0; i < n; i++)
             paths[i] = path_of(s, p->sweep, p->l, row_at(p, first + i));
-        const float *sinks = p->layer->sinks != NULL ? p->layer->sinks + head : NULL;
-        attend(s, widened, p->l, (uint32_t)(head / group), paths, n, together, s->q + at, sinks, s->attended + at, ld);
+        const struct of_heads own = {p->layer->sinks != NULL ? p->layer->sinks + head : NULL,
+                                     s->weights->slopes != NULL ? s->weights->slopes + head : NULL};
+        attend(s, widened, p->l, (uint32_t)(head / group), paths, n, together, s->q + at, own, s->attended + at, ld);
     }
 }
 

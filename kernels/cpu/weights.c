@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/interleave.h"
 #include "kernels/cpu/settle.h"
+#include "kernels/half.h"
 #include "kernels/planted.h"
 #include "kernels/team.h"
 #include "kernels/tensor.h"
@@ -134,6 +135,22 @@ load_layer(struct weights *w, const struct layer_desc *from, struct layer *to, s
     return FOR_LAYER_TENSORS(MATRIX, VECTOR, VECTOR) load_experts(w, from, to, err);
 }
 
+/* Slopes of attention's biases, where the form has some. */
+static bool
+make_slopes(struct weights *w, struct err *err)
+{
+    const struct alibi *a = &w->desc.form.alibi;
+    if (!(a->most > 0))
+        return true;
+    float *slopes = blocks_take(&w->vectors, w->desc.heads, sizeof *slopes);
+    if (slopes == NULL)
+        return err_set(err, ERR_WORK, "not enough memory for the model's weights");
+    for (uint32_t h = 0; h < w->desc.heads; h++)
+        slopes[h] = a->in_bf16 ? bf16_nearest(form_slope(a, h, w->desc.heads)) : form_slope(a, h, w->desc.heads);
+    w->slopes = slopes;
+    return true;
+}
+
 static bool
 load_all(struct weights *w, const struct model_desc *d, progress_fn progress, void *user, struct err *err)
 {
@@ -158,7 +175,9 @@ load_all(struct weights *w, const struct model_desc *d, progress_fn progress, vo
         if (!load_layer(w, &d->layers[l - 1], &w->layers[l], err))
             return false;
     }
-    if (!load_vector(w, &d->final_norm, &w->final_norm.weight, err) ||
+    if (!make_slopes(w, err) || !load_vector(w, &d->embedding_norm, &w->embedding_norm.weight, err) ||
+        !load_vector(w, &d->embedding_norm_bias, &w->embedding_norm.bias, err) ||
+        !load_vector(w, &d->final_norm, &w->final_norm.weight, err) ||
         !load_vector(w, &d->final_norm_bias, &w->final_norm.bias, err) || !load_matrix(w, &d->head, &w->head, err) ||
         !load_vector(w, &d->head_bias, &w->head_bias, err))
         return false;

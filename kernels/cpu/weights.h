@@ -47,6 +47,8 @@ struct weights {
     struct matrix head;
     const float *head_bias;          /* (vocab), or NULL */
     const double *rope, *rope_local; /* (rope_dims/2): radians per position; of layers that turn locally */
+    const float *slopes;             /* (heads), or NULL: form.alibi */
+    struct norm embedding_norm;      /* (width), or none */
     struct blocks blocks;            /* matrices */
     struct blocks vectors; /* what is small: written at load, it would take huge pages of what settles later */
     struct unit *units;    /* (L + 1): what is settled of the layers, and at [0] of the head (settle.h) */

@@ -37,6 +37,25 @@ keep_groups(const struct experts_form *f, double *choice)
             choice[groups[g].place * each + i] = -INFINITY;
 }
 
+static void
+mix_sparsely(const struct experts_form *f, const double *z, double *weight)
+{
+    bool gone[64] = {false};
+    for (uint32_t e = 0; e < f->n; e++)
+        weight[e] = 0;
+    for (uint32_t k = 0; k < f->used; k++) {
+        uint32_t best = f->n;
+        double sum = 0;
+        for (uint32_t e = 0; e < f->n; e++)
+            best = !gone[e] && (best == f->n || z[e] > z[best]) ? e : best;
+        for (uint32_t e = 0; e < f->n; e++)
+            if (!gone[e] && z[best] - z[e] <= 2 * (double)f->jitter * fmax(fabs(z[e]), z[best]))
+                sum += exp(z[e] - z[best]);
+        weight[best] = 1 / sum;
+        gone[best] = true;
+    }
+}
+
 /* The weight of every expert, 0 of those that the row does not go to. */
 static void
 route(const struct experts_form *f, const struct naive_layer *w, double *z, double *weight)
@@ -46,6 +65,10 @@ route(const struct experts_form *f, const struct naive_layer *w, double *z, doub
     for (uint32_t e = 0; e < f->n; e++) {
         z[e] += w->brouter.at != NULL ? w->brouter.at[e] : 0;
         sum += exp(z[e]);
+    }
+    if (f->routing == ROUTE_SPARSEMIXER) {
+        mix_sparsely(f, z, weight);
+        return;
     }
     for (uint32_t e = 0; e < f->n; e++) {
         weight[e] = f->routing == ROUTE_SOFTMAX ? exp(z[e]) / sum : 1 / (1 + exp(-z[e]));

@@ -81,6 +81,36 @@ rope(const struct model_desc *d, enum layer_rope kind, double *x, uint32_t heads
         }
 }
 
+static void
+clip(const struct model_desc *d, double *x, uint32_t heads)
+{
+    for (size_t i = 0; i < (size_t)heads * d->head_dim && d->form.clip > 0; i++)
+        x[i] = fmax(-(double)d->form.clip, fmin((double)d->form.clip, x[i]));
+}
+
+static double
+in_bf16(double x)
+{
+    int exponent;
+    const double mantissa = frexp(x, &exponent);
+    return ldexp(nearbyint(mantissa * 256), exponent - 8);
+}
+
+/* What scores at position t grow by in head h. */
+static double
+leaning(const struct model_desc *d, uint32_t h, size_t t)
+{
+    const struct alibi *a = &d->form.alibi;
+    double whole = 1, exponent;
+    if (!(a->most > 0))
+        return 0;
+    while (2 * whole <= d->heads)
+        whole *= 2;
+    exponent = h < whole ? (h + 1) / whole : (2 * (h - whole) + 1) / (2 * whole);
+    const double slope = pow(2, -(double)a->most * exponent);
+    return (double)form_factor(a->scale) * (a->in_bf16 ? in_bf16(in_bf16(slope) * (double)t) : slope * (double)t);
+}
+
 /* Bias, norm and rotation of queries or keys. */
 static void
 finish_heads(const struct model_desc *d, const struct layer_form *form, const struct naive_matrix *bias,
@@ -89,6 +119,7 @@ finish_heads(const struct model_desc *d, const struct layer_form *form, const st
     add_bias(bias, x);
     if (!d->form.late_norms)
         norm_heads(d, w, x, heads);
+    clip(d, x, heads);
     rope(d, form->rope, x, heads, pos);
     if (d->form.late_norms)
         norm_heads(d, w, x, heads);
@@ -154,7 +185,7 @@ attend(const struct model_desc *d, const struct layer_form *form, const struct n
                 double score = 0;
                 for (uint32_t i = 0; i < d->head_dim; i++)
                     score += query[q + i] * keys[t * stride + kv + i];
-                score = capped((double)d->form.attention_cap, score * scale);
+                score = capped((double)d->form.attention_cap, score * scale) + leaning(d, h, t);
                 if (pass == 0) {
                     max = fmax(max, score);
                     continue;
@@ -183,10 +214,13 @@ embed(const struct naive_model *m, const struct naive_token *path, size_t n, dou
 {
     const size_t width = m->desc.width;
     const double scale = (double)form_factor(m->desc.form.embedding_scale);
-    for (size_t t = 0; t < n; t++)
+    for (size_t t = 0; t < n; t++) {
         for (size_t i = 0; i < width; i++)
             hidden[t * width + i] = m->embedding.at[(size_t)path[t].token * width + i] * scale +
                                     (m->positions.at != NULL ? m->positions.at[t * width + i] : 0);
+        if (m->embedding_norm.at != NULL)
+            norm(&m->desc, &m->embedding_norm, &m->embedding_norm_bias, hidden + t * width, hidden + t * width);
+    }
 }
 
 static void
@@ -229,6 +263,7 @@ naive_hidden(const struct naive_model *m, const struct naive_token *path, size_t
             naive_multiply(m, &w->wv, x, values + t * kvn);
             finish_heads(d, form, &w->bk, &w->k_norm, keys + t * kvn, d->kv_heads, t);
             add_bias(&w->bv, values + t * kvn);
+            clip(d, values + t * kvn, d->kv_heads);
         }
         naive_hold(m, keys, 2 * n * kvn); /* and values */
         for (size_t t = 0; t < n; t++) {

@@ -19,6 +19,7 @@ struct naive_shape {
     struct layer_form layer_form;
     struct xielu xielu; /* of all layers */
     bool end_biases;    /* of the final norm and the head */
+    bool early_norm;    /* of the embedding */
     uint32_t positions; /* that are learned; 0: none */
     uint32_t dense;     /* with form.experts: so many layers at the beginning have none */
     bool expert_biases;

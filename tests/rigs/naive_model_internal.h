@@ -30,7 +30,8 @@ struct naive_model {
     struct model_desc desc;
     struct layer_desc *layers;   /* (n_layers) as a backend sees them */
     struct naive_layer *doubles; /* (n_layers) */
-    struct naive_matrix embedding, positions, final_norm, final_norm_bias, head, head_bias;
+    struct naive_matrix embedding, positions, embedding_norm, embedding_norm_bias, final_norm, final_norm_bias, head,
+        head_bias;
     void *memory[2 * (6 + 16 * LAYER_TENSORS) + 1024];
     size_t n_memory;
     uint64_t seed;

@@ -246,6 +246,10 @@ naive_model_random(const struct naive_shape *s, uint64_t seed)
         m->desc.final_norm_bias = random_tensor(m, WEIGHT_F32, 1, s->width, 0, 0.3, &m->final_norm_bias);
         m->desc.head_bias = random_tensor(m, WEIGHT_F32, 1, s->vocab, 0, 0.3, &m->head_bias);
     }
+    if (s->early_norm) {
+        m->desc.embedding_norm = random_tensor(m, WEIGHT_F32, 1, s->width, 1, 0.1, &m->embedding_norm);
+        m->desc.embedding_norm_bias = random_tensor(m, WEIGHT_F32, 1, s->width, 0, 0.3, &m->embedding_norm_bias);
+    }
     if (s->positions > 0)
         m->desc.positions = random_tensor(m, WEIGHT_F32, s->positions, s->width, 0, 1, &m->positions);
     for (uint32_t l = 0; l < s->n_layers; l++) {

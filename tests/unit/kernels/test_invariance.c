@@ -58,6 +58,9 @@ static const struct naive_shape forms[] = {
               .lacks = 1u << LAYER_FFN_NORM | LAYER_GATED,
               .optional = LAYER_QKV_BIAS | 1u << LAYER_BO | LAYER_MLP_BIAS | 1u << LAYER_ATTN_NORM_B,
               .end_biases = true, .form = {.activation = ACT_GELU, .centred = true, .parallel = true}),
+    RIG_SHAPE(2, 48, 6, 2, 6, 50, VOCAB, .type = WEIGHT_F16, .early_norm = true,
+              .form = {.centred = true, .clip = 1.2f, .alibi = {8, 0.5f, true}}),
+    RIG_SHAPE(2, 64, 20, 4, 8, 64, VOCAB, .type = WEIGHT_Q8_0, .form = {.alibi = {.most = 8}}),
     RIG_SHAPE(2, 48, 6, 2, 6, 50, VOCAB, .type = WEIGHT_BF16, .optional = LAYER_QK_NORM | 1u << LAYER_BGATE,
               .form = {.late_norms = true, .residual_scale = 0.3f, .logit_scale = 0.2f, .rope_gain = 1.2f}),
 };
@@ -73,6 +76,8 @@ static const struct naive_shape mixtures[] = {
         .optional = 1u << LAYER_SINKS | 1u << LAYER_BROUTER | 1u << LAYER_CORRECTION,
         .form = {.activation = ACT_SWIGLU_CLAMPED,
                  .experts = {.n = 8, .used = 3, .ffn = 45, .groups = 2, .groups_used = 1, .routing = ROUTE_SIGMOID}}),
+    RIG_SHAPE(2, 64, 4, 2, 16, 96, VOCAB, .type = WEIGHT_F16,
+              .form = {.experts = {.n = 9, .used = 2, .ffn = 32, .routing = ROUTE_SPARSEMIXER, .jitter = 0.4f}}),
 };
 
 struct image { /* what a row left behind */

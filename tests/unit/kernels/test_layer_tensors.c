@@ -136,6 +136,17 @@ test_a_form_that_only_the_cpu_computes_is_refused(void **state)
         assert_int_equal(model_desc_plain(&m.desc, "it", &err), i <= LAYER_ROPE_NONE);
     }
     m.layers[1].form.rope = LAYER_ROPE_GLOBAL;
+    m.desc.form.clip = 8;
+    assert_false(model_desc_plain(&m.desc, "it", &err));
+    m.desc.form = (struct model_form){.alibi = {.most = 8}};
+    assert_false(model_desc_plain(&m.desc, "it", &err));
+    m.desc.form = (struct model_form){.experts = {.routing = ROUTE_SPARSEMIXER}};
+    assert_false(model_desc_plain(&m.desc, "it", &err));
+    m.desc.form = (struct model_form){0};
+    m.desc.embedding_norm = m.desc.final_norm;
+    assert_false(model_desc_plain(&m.desc, "it", &err));
+    m.desc.embedding_norm = (struct tensor){0};
+    assert_true(model_desc_plain(&m.desc, "it", &err));
     m.desc.form.experts.n = 4;
     assert_false(model_desc_plain(&m.desc, "it", &err));
     assert_string_equal(err.text,

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Every causal language model that transformers knows, tiny and random: it runs right or is refused in a line that says why.
+
+    python3 tests/golden/sweep_families.py build/tests/model_logits [--table FILE] [--flip] [NAME…]
+
+For each model_type a folder is made (F32, the golden Llama's tokenizer) and opened. Logits have to be transformers'; a refusal
+has to name what isn't supported. --flip goes further: of each family that runs every entry of the configuration is changed, one
+at a time, and each such model has to be right or refused, too. Needs torch and transformers 5; exits with 1 where anything is
+wrong, and prints a line for each model.
+"""
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+
+warnings.filterwarnings("ignore")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "critical")
+
+import torch
+import transformers as tf
+from safetensors.torch import save_file
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
+
+HERE = pathlib.Path(__file__).parent.resolve()
+sys.path.insert(0, str(HERE))
+from make_models_golden import N, PATH, randomise
+
+LAYERS = 3
+TINY = dict(
+    vocab_size=N, hidden_size=32, d_model=32, n_embd=32, intermediate_size=40, num_hidden_layers=LAYERS, n_layer=LAYERS,
+    n_layers=LAYERS, num_layers=LAYERS, num_attention_heads=4, n_head=4, n_heads=4, num_heads=4, num_key_value_heads=2,
+    max_position_embeddings=64, n_positions=64, max_seq_len=64, n_ctx=64, bos_token_id=1, eos_token_id=2, pad_token_id=None,
+    num_experts=4, num_local_experts=4, n_routed_experts=4, moe_num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16,
+    shared_expert_intermediate_size=24, shared_intermediate_size=24, ffn_hidden_size=48, moe_top_k=2, attention_dropout=0.0)
+
+
+def entries(kind):
+    return {f.name: f for f in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else {}
+
+
+def tiny(kind, changes={}):
+    """The smallest configuration that still has everything; of parts, theirs."""
+    known = entries(kind)
+    values = {k: v for k, v in TINY.items() if k in known}
+    for name, part in (getattr(kind, "sub_configs", None) or {}).items():
+        if entries(part):
+            values[name] = tiny(part).to_dict()
+    if "head_dim" in known and known["head_dim"].default not in (None, dataclasses.MISSING):
+        values["head_dim"] = 8
+    return kind(**values | changes)
+
+
+class Scope:
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, folder):
+        self.process.stdin.write(f"{folder}\t{' '.join(map(str, PATH))}\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+
+def finish(folder):
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        os.symlink(HERE / "models/llama" / file, folder / file)
+    (folder / "generation_config.json").write_text(json.dumps(dict(bos_token_id=1, eos_token_id=2)))
+
+
+def without_weights(config, folder):
+    folder.mkdir()
+    config.save_pretrained(folder)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    save_file({"nothing": torch.zeros(1)}, folder / "model.safetensors")
+    finish(folder)
+
+
+def with_weights(config, folder):
+    """Saves a model and returns what it says, (tokens, vocabulary) in double precision."""
+    more = dict(experts_implementation="eager")
+    try:
+        model = tf.AutoModelForCausalLM.from_config(config, attn_implementation="eager", **more)
+    except Exception:
+        model = tf.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+    model = model.float().eval()
+    randomise(model, 3)
+    model.save_pretrained(folder)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    finish(folder)
+    with torch.no_grad():
+        return model.double()(torch.tensor([PATH]), use_cache=False).logits[0]
+
+
+def compare(said, want):
+    got = torch.tensor(said, dtype=torch.float64)
+    if got.shape != want.shape:
+        return f"WRONG: {tuple(got.shape)} numbers instead of {tuple(want.shape)}", False
+    error = max(((g - w).norm() / w.norm()).item() for g, w in zip(got, want))
+    return (f"runs, {error:.1g}", True) if error < 1e-4 else (f"WRONG: off by {error:.2g}", False)
+
+
+def clear(line):
+    """Does a refusal say what it is that can't be run?"""
+    return any(w in line for w in ("not supported", "which this program", "make no sense", "shorter", "refused", "knows none"))
+
+
+def judge(scope, config, folder):
+    """What comes of a model, and whether that is as it should be; of one that transformers can't make tiny, None."""
+    without_weights(config, folder)
+    said = scope.ask(folder)
+    if "error" in said and "architecture '" in said["error"]:
+        return said["error"].split(": ", 1)[1], clear(said["error"])
+    shutil.rmtree(folder)
+    try:
+        want = with_weights(config, folder)
+    except Exception as e:
+        return f"transformers: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"[:150], None
+    said = scope.ask(folder)
+    if "error" in said:
+        line = said["error"].split(": ", 1)[-1]
+        return line, clear(line)
+    return compare(said["logits"], want)
+
+
+# ---- one entry of the configuration after the other ----
+
+IDLE = set("""vocab_size bos_token_id eos_token_id pad_token_id use_cache initializer_range torch_dtype dtype transformers_version
+ architectures model_type id2label label2id problem_type output_attentions output_hidden_states return_dict chunk_size_feed_forward
+ is_encoder_decoder is_decoder name_or_path _name_or_path sub_configs num_labels router_aux_loss_coef output_router_logits
+ router_jitter_noise""".split())
+
+
+def others(name, value):
+    """Other values that an entry may have."""
+    if isinstance(value, bool):
+        return [not value]
+    if name in IDLE or "dropout" in name or "pdrop" in name or "init" in name:
+        return []
+    if isinstance(value, int):
+        return [value + 1, value * 2, 1]
+    if isinstance(value, float):
+        return [value * 2 + 0.25, value / 2]
+    if name in ("hidden_act", "activation_function", "hidden_activation", "activation"):
+        return ["gelu", "relu", "silu", "gelu_pytorch_tanh", "relu2", "quick_gelu"]
+    if value is None:
+        return [3, 0.5, True]
+    if name == "layer_types" and isinstance(value, list):
+        return [["full_attention"] * len(value), ["sliding_attention"] * len(value), ["sliding_attention"] + ["full_attention"] * (len(value) - 1)]
+    if isinstance(value, list) and value and all(isinstance(v, int) for v in value):
+        return [[1 - v for v in value]] if set(value) <= {0, 1} else [value[::-1], []]
+    if name == "rope_parameters" and isinstance(value, dict) and "rope_theta" in value:
+        plain = dict(rope_type="default", rope_theta=500.0)
+        return [plain, plain | dict(rope_type="linear", factor=3.0), plain | dict(rope_type="dynamic", factor=2.0),
+                plain | dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=16),
+                plain | dict(rope_type="llama3", factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16),
+                plain | dict(partial_rotary_factor=0.5)]
+    return []
+
+
+def flips(kind):
+    config = tiny(kind)
+    said = config.to_dict()
+    for name in sorted(entries(kind)):
+        for other in others(name, said.get(name, getattr(config, name, None))):
+            yield name, other
+
+
+def flip(scope, name, kind, place):
+    """Prints what is wrong, and counts it."""
+    wrong = tried = 0
+    for entry, value in flips(kind):
+        folder = place / "flip"
+        try:
+            config = tiny(kind, {entry: value})
+        except Exception:
+            continue  # transformers refuses it itself
+        try:
+            said, right = judge(scope, config, folder)
+        except Exception as e:
+            said, right = f"transformers: {e}", None
+        shutil.rmtree(folder, ignore_errors=True)
+        tried += right is not None
+        if right is False:
+            wrong += 1
+            print(f"  {name} {entry}={value}: {said}", flush=True)
+    print(f"  {name}: {tried} others, {wrong} wrong", flush=True)
+    return wrong
+
+
+def main():
+    ask = argparse.ArgumentParser()
+    ask.add_argument("program")
+    ask.add_argument("--flip", action="store_true")
+    ask.add_argument("--table", help="also write a table of all as Markdown")
+    ask.add_argument("names", nargs="*")
+    asked = ask.parse_args()
+    scope = Scope(asked.program)
+    bad, rows = 0, []
+    with tempfile.TemporaryDirectory() as temp:
+        for name in sorted(asked.names or CAUSAL):
+            kind = tf.models.auto.configuration_auto.CONFIG_MAPPING[name]
+            folder = pathlib.Path(temp) / name
+            try:
+                config = tiny(kind)
+            except Exception:
+                config = kind()
+            try:
+                said, right = judge(scope, config, folder)
+            except Exception as e:
+                said, right = f"{type(e).__name__}: {e}"[:150], None
+            shutil.rmtree(folder, ignore_errors=True)
+            print(f"{'ok ' if right else '-- ' if right is None else 'BAD'} {name}: {said}", flush=True)
+            bad += right is not True
+            rows.append((name, said))
+            if asked.flip and right and said.startswith("runs"):
+                bad += flip(scope, name, kind, pathlib.Path(temp))
+    if asked.table:
+        pathlib.Path(asked.table).write_text("".join(f"| `{n}` | {s} |\n" for n, s in rows))
+    print(f"{len(rows)} families, {bad} to look at")
+    return bad > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
