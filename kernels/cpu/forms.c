@@ -109,3 +109,13 @@ form_cap(float cap, float *x, size_t n)
     for (size_t i = 0; cap > 0 && i < n; i++)
         x[i] = cap * tanhf(x[i] / cap);
 }
+
+void
+form_clip(float most, float *x, size_t n, size_t ld, struct range part)
+{
+    for (size_t i = 0; most > 0 && i < n; i++)
+        for (size_t o = part.first; o < part.last; o++) {
+            float *at = x + i * ld + o;
+            *at = *at > most ? most : *at < -most ? -most : *at;
+        }
+}

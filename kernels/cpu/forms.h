@@ -4,6 +4,7 @@
 #define KERNELS_CPU_FORMS_H
 
 #include "kernels/cpu/weights.h"
+#include "kernels/team.h"
 
 /* y = the norm of x (n), which may be y. */
 void form_norm(const struct weights *, const struct norm *, const float *x, size_t n, float *y);
@@ -11,5 +12,7 @@ void form_norm(const struct weights *, const struct norm *, const float *x, size
 void form_activate(const struct weights *, uint32_t layer, float *gate, const float *up, size_t n);
 /* x = cap * tanh(x / cap); a cap of 0 leaves x. */
 void form_cap(float cap, float *x, size_t n);
+/* Numbers `part` of n rows, ld apart, become -most to most; 0 leaves them. */
+void form_clip(float most, float *x, size_t n, size_t ld, struct range part);
 
 #endif

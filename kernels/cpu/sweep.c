@@ -113,17 +113,6 @@ norm_whole_rows(struct worker *w, const struct pass *p)
     worker_barrier(w);
 }
 
-static void
-clip_heads(const struct model_desc *d, float *y, size_t n, size_t ld, struct range part)
-{
-    const float most = d->form.clip;
-    for (size_t i = 0; i < n; i++)
-        for (size_t o = part.first; o < part.last; o++) {
-            float *at = y + i * ld + o;
-            *at = *at > most ? most : *at < -most ? -most : *at;
-        }
-}
-
 /* q, k, v of all rows, rotated, keys and values stored. Threads share by heads, so a head's rotation needs nobody. */
 static void
 project(struct worker *w, const struct pass *p)
@@ -142,11 +131,9 @@ project(struct worker *w, const struct pass *p)
     multiply_biased(w, &m->wk, m->bk, &x, p->n, range_times(k, dim), s->k);
     multiply_biased(w, &m->wv, m->bv, &x, p->n, range_times(v, dim), s->v);
     norm_whole_rows(w, p);
-    if (d->form.clip > 0) {
-        clip_heads(d, s->q, p->n, q_width, range_times(q, dim));
-        clip_heads(d, s->k, p->n, kv_width, range_times(k, dim));
-        clip_heads(d, s->v, p->n, kv_width, range_times(v, dim));
-    }
+    form_clip(d->form.clip, s->q, p->n, q_width, range_times(q, dim));
+    form_clip(d->form.clip, s->k, p->n, kv_width, range_times(k, dim));
+    form_clip(d->form.clip, s->v, p->n, kv_width, range_times(v, dim));
     const float scale = d->form.attention_scale > 0 ? d->form.attention_scale : 1.0f / sqrtf((float)dim);
     for (size_t i = 0; i < p->n; i++) {
         const struct row *row = row_at(p, i);
