@@ -2,11 +2,12 @@
 """Tiny random models of the families that differ from Llama in form, and their logits by transformers in double precision.
 
     pip install numpy gguf torch transformers safetensors
-    python3 tests/golden/make_families_golden.py [NAME…]
+    python3 tests/golden/make_families_golden.py [--texts] [NAME…]
 
 Writes tests/golden/families/NAME/ (a Hugging Face folder, in F16; its tokenizer is a link to the Llama's of
 make_models_golden.py) and NAME.txt, read like those of tests/golden/models. NAME.gguf are the same folders through llama.cpp's
-convert_hf_to_gguf.py --outtype f16, of those families that it knows (make_families_gguf.sh).
+convert_hf_to_gguf.py --outtype f16, of those families that it knows (make_families_gguf.py). With --texts only NAME.txt is
+written, of the folders as they stand.
 """
 import json
 import os
@@ -17,7 +18,7 @@ import sys
 import torch
 import transformers as tf
 
-from make_models_golden import N, PATH, randomise
+from make_models_golden import N, PATH, greedy_lines, randomise
 
 OUT = pathlib.Path(__file__).parent / "families"
 ROWS = [(27, None), (14, 1)]  # (position, layer); None: the last one
@@ -140,9 +141,12 @@ def experts(config):
     return dict(experts_implementation="eager") if hasattr(config, "num_experts_per_tok") or hasattr(config, "moe_k") else {}
 
 
+def kind_of(config):
+    return tf.AutoModelForImageTextToText if hasattr(config, "vision_config") else tf.AutoModelForCausalLM
+
+
 def new_model(config):
-    kind = tf.AutoModelForImageTextToText if hasattr(config, "vision_config") else tf.AutoModelForCausalLM
-    return kind.from_config(config, attn_implementation="eager", **experts(config))
+    return kind_of(config).from_config(config, attn_implementation="eager", **experts(config))
 
 
 def language(model):
@@ -180,6 +184,7 @@ def write_logits(name, model):
                 if getattr(c, "final_logit_softcapping", None):
                     z = torch.tanh(z / c.final_logit_softcapping) * c.final_logit_softcapping
             lines += [f"row {position} {depth or model.config.get_text_config().num_hidden_layers}"] + ["%.7g" % v for v in z]
+    lines += greedy_lines(model)
     (OUT / f"{name}.txt").write_text("\n".join(lines) + "\n")
 
 
@@ -208,15 +213,26 @@ def make(name, seed):
     for file in ("tokenizer.json", "tokenizer_config.json"):
         os.symlink(f"../../models/llama/{file}", folder / file)
     (folder / "generation_config.json").write_text(json.dumps(dict(bos_token_id=1, eos_token_id=2)))
-    rounded = {k: v.double() for k, v in model.state_dict().items()}
-    model = new_model(config).double().eval()
-    model.load_state_dict(rounded)
+    write_text(name, model.state_dict())
+
+
+def write_text(name, weights):
+    model = new_model(FAMILIES[name]()).double().eval()  # a config that has no dtype yet: Gemma's scale is rounded to that
+    model.load_state_dict({k: v.double() for k, v in weights.items()})
     write_logits(name, model)
+
+
+def rewrite_text(name):
+    """Of the folder as it stands."""
+    config = FAMILIES[name]()
+    write_text(name, kind_of(config).from_pretrained(OUT / name, config=config, dtype=torch.float16).state_dict())
 
 
 if __name__ == "__main__":
     OUT.mkdir(exist_ok=True)
+    texts = "--texts" in sys.argv
+    names = [a for a in sys.argv[1:] if a != "--texts"]
     for i, family in enumerate(FAMILIES):
-        if len(sys.argv) == 1 or family in sys.argv[1:]:
+        if not names or family in names:
             print(family)
-            make(family, 40 + i)
+            rewrite_text(family) if texts else make(family, 40 + i)

@@ -8,7 +8,8 @@ Writes tests/golden/models/NAME/ (a Hugging Face folder), NAME.gguf (the same we
 types.gguf and tables.gguf with their .txt, Llamas whose matrices are stored in every GGUF type, of tables.gguf in those that are looked up in
 tables or ternary, K-quants and IQ types as random blocks. llama-q8_0.gguf
 holds what the gguf package makes of llama's weights in Q8_0, vocabulary.gguf no weights at all. NAME.txt is read like logits_fables.txt: a line `tokens`, then
-for each golden row `row POSITION LAYER` and the vocabulary's logits; layers below the last go through norm and head.
+for each golden row `row POSITION LAYER` and the vocabulary's logits; layers below the last go through norm and head. Behind them is what greedy decoding
+goes on with: `greedy` and tokens, `fresh` and tokens where none may come twice, `near STEP TOKEN MARGIN` where another would do.
 """
 import json
 import pathlib
@@ -30,6 +31,7 @@ TOKENS_SPECIAL = ["<unk>", "<s>", "</s>"]
 VOCAB = TOKENS_SPECIAL + [f"<0x{b:02X}>" for b in range(256)] + PIECES
 N = len(VOCAB)
 PATH = [1] + [int(v) for v in np.random.default_rng(7).integers(3, N, 27)]
+SAID, NEAR = 24, 1e-6
 ROWS = [(27, None), (12, None), (3, None), (19, 1)]  # (position, layer); None: the last layer
 
 SIZES = dict(vocab_size=N, hidden_size=32, intermediate_size=64, num_hidden_layers=3, num_attention_heads=4,
@@ -100,7 +102,33 @@ def write_logits(name, model, comment):
             last = layer is None
             z = out.logits[0, position] if last else model.lm_head(model.model.norm(out.hidden_states[layer][0, position]))
             lines += [f"row {position} {model.config.num_hidden_layers if last else layer}"] + ["%.7g" % v for v in z]
+    lines += greedy_lines(model)
     (OUT / f"{name}.txt").write_text("\n".join(lines) + "\n")
+
+
+def next_tokens(model, fresh):
+    """The token with the largest logit, SAID times over; of `fresh` ones those that the text hasn't had yet (many a random
+    model says one thing for ever). Where the second largest is as large as floats can tell it is named, and how near it is, in norms of the logits."""
+    path, near = list(PATH), []
+    for i in range(SAID):
+        with torch.no_grad():
+            z = model(torch.tensor([path])).logits[0, -1]
+        open_ = z.clone()
+        if fresh:
+            open_[path] = -torch.inf
+        (first, second), (token, other) = open_.topk(2)
+        path.append(int(token))
+        if (first - second) / z.norm() < NEAR:
+            near.append(f"near {i} {int(other)} {(first - second) / z.norm():.2g}")
+    return ("fresh " if fresh else "greedy ") + " ".join(map(str, path[len(PATH):])), near
+
+
+def greedy_lines(model):
+    lines = []
+    for fresh in False, True:
+        said, near = next_tokens(model, fresh)
+        lines += [said] + near
+    return lines
 
 
 def write_tokenizer(folder):

@@ -13,6 +13,41 @@
 
 #include "kernels/cpu/isa.h"
 
+static uint32_t
+read_tokens(const char *at, token_t *out, uint32_t room)
+{
+    uint32_t n = 0;
+    for (char *end; n < room; at = end) {
+        const long id = strtol(at, &end, 10);
+        if (end == at)
+            break;
+        out[n++] = (token_t)id;
+    }
+    return n;
+}
+
+static void
+read_said(struct golden *g, const char *line)
+{
+    const bool fresh = strncmp(line, "fresh", 5) == 0;
+    assert_true(g->n_said < sizeof g->said / sizeof *g->said);
+    struct golden_said *s = &g->said[g->n_said++];
+    s->fresh = fresh;
+    s->n = read_tokens(line + (fresh ? 5 : 6), s->tokens, GOLDEN_SAID);
+    for (uint32_t i = 0; i < GOLDEN_SAID; i++)
+        s->second[i] = TOKEN_NONE;
+}
+
+static void
+read_near(struct golden *g, const char *line)
+{
+    unsigned i;
+    int second;
+    assert_int_equal(sscanf(line, "near %u %d", &i, &second), 2);
+    assert_true(g->n_said > 0 && i < g->said[g->n_said - 1].n);
+    g->said[g->n_said - 1].second[i] = second;
+}
+
 void
 golden_read(struct golden *g, const char *path)
 {
@@ -23,12 +58,11 @@ golden_read(struct golden *g, const char *path)
     memset(g, 0, sizeof *g);
     while (fgets(line, sizeof line, f) != NULL) {
         if (strncmp(line, "tokens", 6) == 0) {
-            for (char *at = line + 6, *end; g->n_tokens < GOLDEN_TOKENS; at = end) {
-                long id = strtol(at, &end, 10);
-                if (end == at)
-                    break;
-                g->tokens[g->n_tokens++] = (token_t)id;
-            }
+            g->n_tokens = read_tokens(line + 6, g->tokens, GOLDEN_TOKENS);
+        } else if (strncmp(line, "greedy", 6) == 0 || strncmp(line, "fresh", 5) == 0) {
+            read_said(g, line);
+        } else if (strncmp(line, "near", 4) == 0) {
+            read_near(g, line);
         } else if (strncmp(line, "row", 3) == 0) {
             assert_true(g->n_rows < GOLDEN_ROWS);
             char *end;
@@ -44,32 +78,75 @@ golden_read(struct golden *g, const char *path)
     assert_true(g->n_tokens > 0 && g->n_rows > 0);
 }
 
+/* A model on a backend, and a text of its own. */
+struct reader {
+    const struct backend_ops *ops;
+    const struct model *model;
+    struct backend *backend;
+    struct weights *weights;
+    struct store *store;
+    token_t text[GOLDEN_TOKENS];
+    uint32_t n; /* tokens that it has read */
+};
+
+static struct reader
+reader_open(const struct backend_ops *ops, const struct model *m, const struct backend_options *o)
+{
+    struct reader r = {.ops = ops, .model = m};
+    struct err err = {.kind = ERR_NONE};
+    const struct store_desc d = {.slots = 64, .ring = 64, .seqs = 1, .trunk = 64, .max_rows = 64, .max_probes = 1};
+    if (!ops->open(&r.backend, o, &err) || !ops->load(r.backend, &m->desc, NULL, NULL, &r.weights, &err) ||
+        !ops->store(r.weights, &d, &r.store, &err))
+        fail_msg("%s", err.text);
+    return r;
+}
+
+static void
+reader_close(struct reader *r)
+{
+    r->ops->drop(r->store);
+    r->ops->unload(r->weights);
+    r->ops->close(r->backend);
+}
+
+/* Tokens behind those that it has read, in one sweep. */
+static void
+reader_read(struct reader *r, const token_t *tokens, uint32_t n)
+{
+    struct row rows[GOLDEN_TOKENS];
+    slot_t tails[GOLDEN_TOKENS];
+    assert_true(r->n + n <= GOLDEN_TOKENS);
+    for (uint32_t i = 0; i < r->n + n; i++)
+        tails[i] = i;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t at = r->n + i;
+        r->text[at] = tokens[i];
+        rows[i] = (struct row){.token = tokens[i], .slot = at, .ring = at, .n_tail = at + 1};
+    }
+    r->n += n;
+    const struct sweep sweep = {.rows = rows, .n = n, .tails = tails, .n_tails = r->n, .to = r->model->desc.n_layers};
+    assert_true(r->ops->embed(r->store, rows, n) && r->ops->step(r->store, &sweep));
+}
+
+static void
+reader_logits(struct reader *r, uint32_t position, uint32_t layer, float *logits)
+{
+    struct err err = {.kind = ERR_NONE};
+    assert_true(r->ops->read_logits(r->store, position, layer, logits));
+    if (!r->ops->wait(r->store, &err))
+        fail_msg("%s", err.text);
+}
+
 double
 golden_error_on(const struct backend_ops *ops, const struct model *m, const struct golden *g,
                 const struct backend_options *o)
 {
     static float logits[GOLDEN_VOCAB];
-    struct err err = {.kind = ERR_NONE};
-    struct backend *b;
-    struct weights *w;
-    struct store *s;
-    const struct store_desc d = {.slots = 64, .ring = 64, .seqs = 1, .trunk = 64, .max_rows = 64, .max_probes = 1};
-    if (!ops->open(&b, o, &err) || !ops->load(b, &m->desc, NULL, NULL, &w, &err) || !ops->store(w, &d, &s, &err))
-        fail_msg("%s", err.text);
-    struct row rows[GOLDEN_TOKENS];
-    slot_t tails[GOLDEN_TOKENS];
-    for (uint32_t i = 0; i < g->n_tokens; i++) {
-        tails[i] = i;
-        rows[i] = (struct row){.token = g->tokens[i], .slot = i, .ring = i, .n_tail = i + 1};
-    }
-    const struct sweep sweep = {
-        .rows = rows, .n = g->n_tokens, .tails = tails, .n_tails = g->n_tokens, .to = m->desc.n_layers};
-    assert_true(ops->embed(s, rows, g->n_tokens) && ops->step(s, &sweep));
+    struct reader reader = reader_open(ops, m, o);
+    reader_read(&reader, g->tokens, g->n_tokens);
     double worst = 0;
     for (uint32_t r = 0; r < g->n_rows; r++) {
-        assert_true(ops->read_logits(s, g->rows[r].position, g->rows[r].layer, logits));
-        if (!ops->wait(s, &err))
-            fail_msg("%s", err.text);
+        reader_logits(&reader, g->rows[r].position, g->rows[r].layer, logits);
         double diff = 0, norm = 0;
         for (uint32_t v = 0; v < g->vocab; v++) {
             diff += (logits[v] - g->rows[r].logits[v]) * (logits[v] - g->rows[r].logits[v]);
@@ -77,10 +154,61 @@ golden_error_on(const struct backend_ops *ops, const struct model *m, const stru
         }
         worst = fmax(worst, sqrt(diff / norm));
     }
-    ops->drop(s);
-    ops->unload(w);
-    ops->close(b);
+    reader_close(&reader);
     return worst;
+}
+
+/* The token with the largest logit, of fresh ones one that isn't in the text. */
+static token_t
+reader_says(struct reader *r, bool fresh)
+{
+    static float logits[GOLDEN_VOCAB];
+    const struct probe probe = {.ring = r->n - 1, .layer = r->model->desc.n_layers, .temperature = 1};
+    struct guess guess;
+    assert_true(r->ops->guess(r->store, &probe, 1, &guess));
+    reader_logits(r, r->n - 1, r->model->desc.n_layers, logits);
+    if (!fresh)
+        return guess.token;
+    for (uint32_t i = 0; i < r->n; i++)
+        logits[r->text[i]] = -INFINITY;
+    token_t best = 0;
+    for (uint32_t v = 1; v < r->model->desc.vocab; v++)
+        if (logits[v] > logits[best])
+            best = (token_t)v;
+    return best;
+}
+
+static uint32_t
+strays(struct reader *r, const struct golden_said *s)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const token_t said = reader_says(r, s->fresh);
+        if (said != s->tokens[i] && said != s->second[i]) {
+            print_message("token %u (%s) is %d, should be %d\n", i, s->fresh ? "fresh" : "greedy", said, s->tokens[i]);
+            n++;
+        }
+        reader_read(r, &s->tokens[i], 1);
+    }
+    return n;
+}
+
+uint32_t
+golden_strays(const struct backend_ops *ops, const struct model *m, const struct golden *g,
+              const struct backend_options *o)
+{
+    uint32_t n = 0;
+    struct reader reader = reader_open(ops, m, o);
+    reader_read(&reader, g->tokens, g->n_tokens);
+    assert_true(g->n_said > 0 && m->desc.vocab <= GOLDEN_VOCAB);
+    for (uint32_t i = 0; i < g->n_said; i++) {
+        assert_int_equal(g->said[i].n, GOLDEN_SAID);
+        reader.n = g->n_tokens - 1; /* its last token once more, for what it says of it */
+        reader_read(&reader, &g->tokens[g->n_tokens - 1], 1);
+        n += strays(&reader, &g->said[i]);
+    }
+    reader_close(&reader);
+    return n;
 }
 
 double
