@@ -38,10 +38,10 @@ models_main(int argc, char **argv)
         return status;
     size_t n = 0;
     print_model(&n, MODEL_BUNDLED, bundled_model_path());
-    model_places_list(print_model, &n);
-    if (n == 1)
+    const bool all = model_places_list(print_model, &n, &err);
+    if (n == 1 && all)
         printf("nothing in the caches of Hugging Face, Ollama, LM Studio and llama.cpp; any .gguf file or folder will "
                "do\n");
     options_free(&o);
-    return results_close(stdout, "-", &err) ? 0 : command_failed(&err);
+    return results_close(stdout, "-", all ? &err : NULL) && all ? 0 : command_failed(&err);
 }

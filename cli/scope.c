@@ -124,7 +124,7 @@ static bool
 has_models(void)
 {
     bool there_is = false;
-    model_places_list(one_is_enough, &there_is);
+    model_places_list(one_is_enough, &there_is, NULL);
     return there_is;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "policies/swift_search.h"
+#include "engine/base/json_read.h"
 
 static void
 add_set(cJSON *to, const char *name, const bool *set, const double *point, uint32_t n)
@@ -139,7 +140,9 @@ take(struct swift_search *s, const cJSON *j)
 bool
 search_load(struct swift_search *s, const char *text, struct err *err)
 {
-    cJSON *j = cJSON_Parse(text);
+    cJSON *j;
+    if (!json_read(&j, text, strlen(text)))
+        return err_set(err, ERR_WORK, "out of memory");
     const bool ok = cJSON_IsObject(j) && take(s, j);
     cJSON_Delete(j);
     return ok || err_set(err, ERR_WORK, "not a saved search");

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "traces/escape.h"
+#include "engine/base/json_read.h"
 #include "traces/json_fields.h"
 #include "traces/run_json.h"
 
@@ -351,7 +352,9 @@ run_json_parse(const char *name, const char *text, size_t len, struct run_info *
     memset(run, 0, sizeof *run);
     *closed_event = 0;
     struct fields p = {.name = name, .err = err, .ok = true};
-    cJSON *root = cJSON_ParseWithLength(text, len);
+    cJSON *root;
+    if (!json_read(&root, text, len))
+        return err_set(err, ERR_WORK, "%s: out of memory", name);
     if (!cJSON_IsObject(root)) {
         cJSON_Delete(root);
         return err_set(err, ERR_WORK, "%s is not a JSON object, so this is no trace (or a damaged one)", name);

@@ -9,6 +9,7 @@
 #include "cli/base/commands.h"
 #include "engine/base/embedded.h"
 #include "engine/base/file_text.h"
+#include "engine/base/json_read.h"
 
 #define FILE_MOST ((size_t)64 << 20)
 
@@ -54,17 +55,22 @@ results_close(FILE *f, const char *path, struct err *err)
 static bool
 add_prompt(const char *path, size_t line, const char *text, size_t len, char ***prompts, size_t *n, struct err *err)
 {
-    cJSON *root = cJSON_ParseWithLength(text, len);
+    cJSON *root;
+    bool starved = !json_read(&root, text, len);
     const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "turns"), 0);
-    bool ok = cJSON_IsString(first);
+    const bool ok = cJSON_IsString(first);
+    bool taken = false;
     char **more = ok ? realloc(*prompts, (*n + 1) * sizeof **prompts) : NULL;
     if (more != NULL) {
         *prompts = more;
         more[*n] = strdup(first->valuestring);
-        ok = more[*n] != NULL;
-        *n += ok;
+        taken = more[*n] != NULL;
+        *n += taken;
     }
+    starved = starved || (ok && !taken);
     cJSON_Delete(root);
+    if (starved)
+        return err_set(err, ERR_WORK, "%s:%zu: out of memory", path, line);
     return ok || err_set(err, ERR_USAGE, "%s:%zu: a JSON object with \"turns\": [\"…\"] is wanted", path, line);
 }
 

@@ -2,6 +2,7 @@
 #include "cli/doctor/doctor.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +20,9 @@ static const char *const levels[] = {"ok", "note", "bad"};
 struct finding *
 doctor_say(struct findings *f, enum finding_level level, const char *topic, const char *fix, const char *format, ...)
 {
+    if (f->want == 0 && (errno == ENOMEM || errno == EMFILE || errno == ENFILE || errno == EIO))
+        f->want = errno;
+    errno = 0;
     if (f->n == FINDINGS_MOST)
         return NULL;
     struct finding *one = &f->at[f->n++];
@@ -141,12 +145,16 @@ doctor_main(int argc, char **argv)
     if (!options_begin(&o, COMMAND_DOCTOR, argc, argv, &status))
         return status;
     struct findings f = {.n = 0};
+    errno = 0;
     doctor_terminal(&f);
     doctor_processor(&f);
     doctor_blas(&f);
     doctor_gpu(&f);
     doctor_models(&f);
     doctor_files(&f);
+    if (f.want != 0)
+        doctor_say(&f, FINDING_NOTE, "all this", "end something else first, then ask again",
+                   "not everything could be looked at: %s", strerror(f.want));
     bool ok = true;
     if (o.as_json)
         ok = print_json(&f, &err);

@@ -23,10 +23,11 @@ struct finding {
 struct findings {
     struct finding at[FINDINGS_MOST]; /* in the order they were found */
     size_t n;
+    int want; /* errno of what could not be looked at for want of memory, of files, of a disk that can be read; 0: nothing */
 };
 
 /* One more; those beyond FINDINGS_MOST are dropped. `fix` may be NULL. Bytes of files and variables may be in it: what is
- * not printable is escaped. Returns the finding, for doctor_fix(), or NULL. */
+ * not printable is escaped. What errno says of the last call that failed counts for `want`; it is 0 afterwards. Returns the finding, for doctor_fix(), or NULL. */
 __attribute__((format(printf, 5, 6))) struct finding *
 doctor_say(struct findings *, enum finding_level, const char *topic, const char *fix, const char *format, ...);
 /* A fix that has to be put together. */

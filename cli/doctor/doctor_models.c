@@ -8,6 +8,7 @@
 #include "cli/doctor/doctor.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_places.h"
+#include "engine/planted/model_look.h"
 #include "engine/planted/model_open.h"
 
 /* Where `make install` or a package put them, or the source tree. */
@@ -48,24 +49,25 @@ say_bundled(struct findings *f)
 struct seen {
     size_t hub, ollama, files; /* by the names that they have; files are LM Studio's and llama.cpp's */
     size_t run, fit;
+    char why[200]; /* the first that doesn't run doesn't */
 };
 
 static bool
 look_at(void *user, const char *name, const char *path)
 {
     struct seen *s = user;
-    struct model *m;
+    struct model_look look;
     if (strncmp(name, "hf:", 3) == 0)
         s->hub++;
     else if (strncmp(name, "ollama:", 7) == 0)
         s->ollama++;
     else
         s->files++;
-    if (!model_open_with(&m, path, &(struct model_options){.glance = true}, NULL))
-        return true;
-    s->run++;
-    s->fit += memory_of_run(m, m->ctx_train, false) <= memory_available();
-    model_close(m);
+    model_look(&look, path, memory_available());
+    s->run += look.runs;
+    s->fit += look.runs && look.ctx == look.ctx_train;
+    if (!look.runs && s->why[0] == '\0')
+        snprintf(s->why, sizeof s->why, "; %.60s doesn't: %.120s", name, look.why);
     return true;
 }
 
@@ -74,7 +76,9 @@ doctor_models(struct findings *f)
 {
     say_bundled(f);
     struct seen seen = {0};
-    model_places_list(look_at, &seen);
+    struct err err = {0};
+    if (!model_places_list(look_at, &seen, &err))
+        doctor_say(f, FINDING_NOTE, "models", "`specscope models` lists them", "%s", err.text);
     const size_t n = seen.hub + seen.ollama + seen.files;
     if (n == 0)
         doctor_say(f, FINDING_OK, "models", "any .gguf file or Hugging Face folder will do: specscope MODEL",
@@ -84,6 +88,6 @@ doctor_models(struct findings *f)
             f, seen.run > 0 ? FINDING_OK : FINDING_NOTE, "models",
             seen.run < n ? "`specscope models` says what the others are" : NULL,
             "%zu of Hugging Face's cache, %zu of Ollama's, %zu of LM Studio's and llama.cpp's; %zu run, %zu with "
-            "their whole context in memory",
-            seen.hub, seen.ollama, seen.files, seen.run, seen.fit);
+            "their whole context in memory%s",
+            seen.hub, seen.ollama, seen.files, seen.run, seen.fit, seen.why);
 }

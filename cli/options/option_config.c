@@ -8,6 +8,7 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
+#include "engine/base/json_read.h"
 
 static bool
 set_value(struct options *o, const struct option_row *row, const cJSON *value, const char *path, struct err *err)
@@ -59,7 +60,9 @@ set_item(struct options *o, const cJSON *item, const char *path, struct err *err
 bool
 options_config(struct options *o, const char *path, const char *json, size_t len, struct err *err)
 {
-    cJSON *root = cJSON_ParseWithLength(json, len);
+    cJSON *root;
+    if (!json_read(&root, json, len))
+        return err_set(err, ERR_WORK, "%s: out of memory", path);
     bool ok = cJSON_IsObject(root) || err_set(err, ERR_USAGE, "%s: not a JSON object; see `man specscope`", path);
     for (const cJSON *item = ok ? root->child : NULL; item != NULL && ok; item = item->next)
         ok = set_item(o, item, path, err);

@@ -12,6 +12,7 @@
 
 #include "engine/base/file_replace.h"
 #include "engine/base/file_text.h"
+#include "engine/base/json_read.h"
 
 #define MOST   ((size_t)64 << 10) /* bytes of a file */
 #define SUFFIX ".json"
@@ -129,8 +130,10 @@ take_item(struct preset *p, const cJSON *item, const char *path, struct err *err
 bool
 preset_parse(struct preset *p, const char *path, const char *json, size_t n, struct err *err)
 {
-    cJSON *root = cJSON_ParseWithLength(json, n);
+    cJSON *root;
     *p = (struct preset){.n_set = 0};
+    if (!json_read(&root, json, n))
+        return err_set(err, ERR_WORK, "%s: out of memory", path);
     bool ok = cJSON_IsObject(root) || err_set(err, ERR_USAGE, "%s: not a JSON object", path);
     for (const cJSON *item = ok ? root->child : NULL; item != NULL && ok; item = item->next)
         ok = take_item(p, item, path, err);

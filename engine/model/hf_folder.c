@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/base/file_text.h"
+#include "engine/base/json_read.h"
 #include "engine/base/printable.h"
 
 #define LARGEST_TEXT   ((size_t)256 << 20) /* tokenizer.json of a large vocabulary has 20 MiB */
@@ -68,7 +69,8 @@ hf_folder_text(const char *folder, const char *file, char **text, size_t *len, s
 static bool
 parse_object(cJSON **out, const char *folder, const char *file, const char *text, size_t len, struct err *err)
 {
-    *out = cJSON_ParseWithLength(text, len);
+    if (!json_read(out, text, len))
+        return err_set(err, ERR_WORK, "%s/%s: out of memory", folder, file);
     if (cJSON_IsObject(*out))
         return true;
     return err_set(err, ERR_WORK, "%s/%s: is no JSON object; fetch it again", folder, file);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "engine/base/file_text.h"
+#include "engine/base/json_read.h"
 #include "engine/base/printable.h"
 #include "engine/model/arch_hf.h"
 #include "engine/model/gguf.h"
@@ -79,7 +80,8 @@ open_peft(struct lora_file *f, const char *folder, const char *file, struct err 
     if (access(path, F_OK) != 0)
         return err_set(err, ERR_WORK, "%s: is no adapter: adapter_config.json is missing beside it", f->path);
     bool ok = file_text(path, LARGEST_CONFIG, &text, &len, err);
-    f->config = ok ? cJSON_ParseWithLength(text, len) : NULL;
+    if (ok && !json_read(&f->config, text, len))
+        ok = err_set(err, ERR_WORK, "%s: out of memory", path);
     free(text);
     if (ok && !cJSON_IsObject(f->config))
         ok = err_set(err, ERR_WORK, "%s: is no JSON object; fetch it again", path);

@@ -1,7 +1,7 @@
 #include "engine/model/model_places.h"
 
-#include <cjson/cJSON.h>
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "engine/base/embedded.h"
 #include "engine/base/file_text.h"
 #include "engine/model/model_near.h"
+#include "engine/model/ollama_manifest.h"
 
 #define MANIFEST_MOST ((size_t)1 << 20)
 #define MOST_PART     96 /* bytes of a part of a file's name */
@@ -31,6 +32,13 @@ is_file(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* The last call that failed did so for want of something, not because nothing is there. */
+static bool
+in_want(void)
+{
+    return errno == ENOMEM || errno == EMFILE || errno == ENFILE || errno == EIO;
 }
 
 static bool
@@ -178,39 +186,30 @@ find_hub(const char *name, char *path, size_t size, struct err *err)
     char root[PATH_MAX], model[PATH_MAX], folder[PATH_MAX];
     if (!split_hub_name(name + strlen(HF), &h))
         return err_set(err, ERR_USAGE, "%.80s: a model of the Hugging Face cache is hf:ORG/NAME", name);
+    errno = 0;
     if (FIRST_ROOT(hf_roots, root) && join(model, root, h.folder) && snapshot(model, h.revision, folder))
         return in_snapshot(name, folder, h.part, path, size, err);
+    if (in_want())
+        return err_set(err, ERR_WORK, "%.120s: the cache cannot be read: %s", name, strerror(errno));
     return err_set(err, ERR_WORK, "%.120s is not in the Hugging Face cache; fetch it: hf download %.*s", name,
                    (int)strcspn(name + strlen(HF), "@:"), name + strlen(HF));
 }
 
 /* ---- Ollama: manifests/registry.ollama.ai/library/NAME/TAG names blobs ---- */
 
-/* The blob with the weights that a manifest names. */
+/* The blob with the weights that a manifest names, if it is there. */
 static bool
 blob_of(const char *root, const char *manifest, char out[PATH_MAX])
 {
-    char *text;
+    char *text, rest[OLLAMA_BLOB_MOST];
     size_t n;
-    bool found = false;
     if (!file_text(manifest, MANIFEST_MOST, &text, &n, NULL))
         return false;
-    cJSON *json = cJSON_ParseWithLength(text, n);
-    const cJSON *layer;
-    cJSON_ArrayForEach(layer, cJSON_GetObjectItemCaseSensitive(json, "layers"))
-    {
-        const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(layer, "mediaType"));
-        const char *digest = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(layer, "digest"));
-        char rest[128];
-        if (kind == NULL || digest == NULL || strcmp(kind, "application/vnd.ollama.image.model") != 0 ||
-            strncmp(digest, "sha256:", 7) != 0 || digest[7 + strspn(digest + 7, "0123456789abcdef")] != '\0')
-            continue;
-        snprintf(rest, sizeof rest, "blobs/sha256-%.64s", digest + 7);
-        found = join(out, root, rest) && is_file(out);
-    }
-    cJSON_Delete(json);
+    const bool read = ollama_manifest_blob(text, n, rest);
     free(text);
-    return found;
+    if (!read)
+        errno = ENOMEM;
+    return read && rest[0] != '\0' && join(out, root, rest) && is_file(out);
 }
 
 static bool
@@ -224,9 +223,12 @@ find_ollama(const char *name, char *path, size_t size, struct err *err)
     const bool own = memchr(model, '/', (size_t)stem) != NULL; /* of a user's: USER/NAME */
     const int n = snprintf(rest, sizeof rest, "manifests/registry.ollama.ai/%s%.*s/%s", own ? "" : "library/", stem,
                            model, tag != NULL ? tag + 1 : "latest");
+    errno = 0;
     if (n > 0 && (size_t)n < sizeof rest && FIRST_ROOT(ollama_roots, root) && join(manifest, root, rest) &&
         is_file(manifest) && blob_of(root, manifest, blob))
         return (size_t)snprintf(path, size, "%s", blob) < size || err_set(err, ERR_WORK, "%s: too long a path", name);
+    if (in_want())
+        return err_set(err, ERR_WORK, "%.120s: Ollama's list cannot be read: %s", name, strerror(errno));
     return err_set(err, ERR_WORK, "%.120s is not among Ollama's models; fetch it: ollama pull %.100s", name, model);
 }
 
@@ -254,7 +256,16 @@ struct listing {
     void *user;
     bool over;
     const char *hub; /* "hf:ORG/NAME" of the folder that is listed */
+    bool lacks;      /* something could not be looked into */
+    struct err *err;
 };
+
+static void
+missed(struct listing *l, const char *path)
+{
+    if (in_want() && !l->lacks)
+        l->lacks = !err_set(l->err, ERR_WORK, "%.300s: cannot be looked into: %s", path, strerror(errno));
+}
 
 static void
 tell(struct listing *l, const char *name, const char *path)
@@ -275,6 +286,8 @@ each_entry(struct listing *l, const char *folder, void (*each)(struct listing *,
 {
     struct dirent **found;
     const int n = scandir(folder, &found, NULL, by_name);
+    if (n < 0)
+        missed(l, folder);
     for (int i = 0; i < n; i++) {
         if (found[i]->d_name[0] != '.' && !l->over)
             each(l, folder, found[i]->d_name);
@@ -298,8 +311,11 @@ static void
 list_hub(struct listing *l, const char *root, const char *entry)
 {
     char model[PATH_MAX], folder[PATH_MAX], config[PATH_MAX], name[300] = HF;
-    if (strncmp(entry, "models--", 8) != 0 || !join(model, root, entry) || !snapshot(model, "main", folder))
+    errno = 0;
+    if (strncmp(entry, "models--", 8) != 0 || !join(model, root, entry) || !snapshot(model, "main", folder)) {
+        missed(l, entry);
         return;
+    }
     const char *org = entry + 8, *dashes = strstr(org, "--");
     if (dashes == NULL)
         return;
@@ -346,16 +362,19 @@ list_ollama(struct listing *l, const char *folder, const char *name)
     if (strncmp(at, "library/", 8) == 0)
         at += 8;
     const char *slash = strrchr(at, '/');
-    if (slash == NULL || !blob_of(root, path, blob))
+    errno = 0;
+    if (slash == NULL || !blob_of(root, path, blob)) {
+        missed(l, path);
         return;
+    }
     snprintf(shown, sizeof shown, OLLAMA "%.*s:%s", (int)(slash - at), at, slash + 1);
     tell(l, shown, blob);
 }
 
-void
-model_places_list(model_seen_fn seen, void *user)
+bool
+model_places_list(model_seen_fn seen, void *user, struct err *err)
 {
-    struct listing l = {.seen = seen, .user = user};
+    struct listing l = {.seen = seen, .user = user, .err = err};
     char root[PATH_MAX], manifests[PATH_MAX];
     if (FIRST_ROOT(hf_roots, root))
         each_entry(&l, root, list_hub);
@@ -366,4 +385,5 @@ model_places_list(model_seen_fn seen, void *user)
             each_entry(&l, root, list_files);
     if (FIRST_ROOT(llama_roots, root))
         each_entry(&l, root, list_files);
+    return !l.lacks;
 }

@@ -19,8 +19,8 @@
 bool model_find(const char *name, char *path, size_t size, struct err *);
 
 /* Every model in the Hugging Face cache, Ollama's, LM Studio's and llama.cpp's folders, by the name that model_find() takes, or
- * a path. False from `seen` ends it. */
+ * a path. False from `seen` ends it. False: there may be more, for a folder or a manifest could not be read (ERR_WORK). */
 typedef bool (*model_seen_fn)(void *user, const char *name, const char *path);
-void model_places_list(model_seen_fn seen, void *user);
+bool model_places_list(model_seen_fn seen, void *user, struct err *);
 
 #endif

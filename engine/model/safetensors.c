@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "engine/base/file_map.h"
+#include "engine/base/json_read.h"
 #include "engine/base/little_endian.h"
 #include "engine/base/printable.h"
 
@@ -163,7 +164,8 @@ parse(struct safetensors *f, struct err *err)
                        "; it is no safetensors file, or was cut short",
                        f->path, n, f->file_bytes - 8);
     f->data_start = 8 + n;
-    f->header = cJSON_ParseWithLength((const char *)f->map + 8, (size_t)n);
+    if (!json_read(&f->header, (const char *)f->map + 8, (size_t)n))
+        return err_set(err, ERR_WORK, "%s: out of memory for its header", f->path);
     if (!cJSON_IsObject(f->header))
         return err_set(err, ERR_WORK, "%s: its header is no JSON object" DAMAGED, f->path);
     const struct reading r = {.file = f, .room = f->file_bytes - f->data_start, .err = err};

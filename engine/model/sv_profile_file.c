@@ -12,6 +12,7 @@
 
 #include "engine/base/file_replace.h"
 #include "engine/base/file_text.h"
+#include "engine/base/json_read.h"
 #include "engine/base/printable.h"
 #include "engine/model/model_hash.h"
 #include "engine/model/sv_profile.h"
@@ -205,7 +206,9 @@ sv_profile_parse(struct sv_profile *to, const char *path, const char *json, size
 {
     memset(to, 0, sizeof *to);
     const struct parse p = {path, err};
-    cJSON *root = cJSON_ParseWithLength(json, n);
+    cJSON *root;
+    if (!json_read(&root, json, n))
+        return err_set(err, ERR_WORK, "%s: out of memory", path);
     const bool ok = root != NULL ? read_root(&p, root, to) : wrong(&p, "it is no JSON");
     cJSON_Delete(root);
     snprintf(to->path, sizeof to->path, "%s", path);

@@ -2,9 +2,11 @@
 
 #include <cjson/cJSON.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/json_read.h"
 #include "engine/model/hf_folder.h"
 
 static const char default_name[] = "default", folder_name[] = "additional_chat_templates", ending[] = ".jinja";
@@ -30,9 +32,10 @@ read_json(struct tokenizer *t, const char *folder, struct err *err)
         return true;
     if (!hf_folder_text(folder, "chat_template.json", &text, &n, err))
         return false;
-    cJSON *o = text == NULL ? NULL : cJSON_ParseWithLength(text, n);
+    cJSON *o = NULL;
+    bool ok = text == NULL || json_read(&o, text, n) || err_set(err, ERR_WORK, "%s: out of memory", folder);
     const char *template = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, "chat_template"));
-    const bool ok = template == NULL || tokenizer_add_chat_template(t, slice_of(default_name), slice_of(template), err);
+    ok = ok && (template == NULL || tokenizer_add_chat_template(t, slice_of(default_name), slice_of(template), err));
     cJSON_Delete(o);
     free(text);
     return ok;
@@ -53,7 +56,10 @@ read_additional(struct tokenizer *t, const char *folder, struct err *err)
     bool ok = true;
     if (asprintf(&path, "%s/%s", folder, folder_name) < 0)
         return err_set(err, ERR_WORK, "%s: out of memory", folder);
+    errno = 0;
     const int n = scandir(path, &names, is_template, alphasort); /* -1: there is no such folder */
+    if (n < 0 && errno != ENOENT && errno != ENOTDIR)
+        ok = err_set(err, ERR_WORK, "%s: cannot be listed: %s", path, strerror(errno));
     for (int i = 0; i < n; i++) {
         const struct slice name = {names[i]->d_name, strlen(names[i]->d_name) - (sizeof ending - 1)};
         ok = ok && read_one(t, path, names[i]->d_name, name, err);

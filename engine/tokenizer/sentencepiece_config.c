@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "engine/base/printable.h"
+#include "engine/base/json_read.h"
 #include "engine/tokenizer/sentencepiece.h"
 #include "engine/tokenizer/tokenizer_json.h"
 
@@ -19,7 +20,9 @@ out_of_memory(const struct sentencepiece *s)
 static bool
 parse(const struct sentencepiece *s, struct slice text, const char *file, cJSON **out)
 {
-    *out = text.data == NULL ? NULL : cJSON_ParseWithLength(text.data, text.len);
+    *out = NULL;
+    if (text.data != NULL && !json_read(out, text.data, text.len))
+        return out_of_memory(s);
     return text.data == NULL || cJSON_IsObject(*out) ||
            err_set(s->err, ERR_WORK, "%s: %s is no JSON object; fetch or save it again", s->where, file);
 }

@@ -168,11 +168,14 @@ gguf_read_merges(struct tokenizer *t, const struct gguf *g, struct err *err)
     bool ok = merge_table_make(&t->merges, (uint32_t)merges->count) || gguf_out_of_memory(t, g, err);
     for (uint32_t i = 0; ok && i < merges->count; i++) {
         char shown[48];
-        ok = read_merge(t, list[i], i) ||
-             err_set(err, ERR_WORK,
-                     "%s: merge %" PRIu32 " of " KEY("merges") ", '%s', does not join two tokens into a third; convert "
-                                                               "the model again",
-                     g->path, i, printable_line(shown, sizeof shown, list[i].data, list[i].len));
+        ok = read_merge(t, list[i], i);
+        if (!ok && t->merges.buffer.starved)
+            gguf_out_of_memory(t, g, err);
+        else if (!ok)
+            err_set(err, ERR_WORK,
+                    "%s: merge %" PRIu32 " of " KEY("merges") ", '%s', does not join two tokens into a third; convert "
+                                                              "the model again",
+                    g->path, i, printable_line(shown, sizeof shown, list[i].data, list[i].len));
     }
     free(list);
     return ok;

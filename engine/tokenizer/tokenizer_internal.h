@@ -22,6 +22,7 @@
 struct bytes {
     char *at;
     size_t len, room;
+    bool starved; /* there was no memory for something */
 };
 
 /* A user-defined or control token as it is looked for in text. */
@@ -151,7 +152,7 @@ int tokenizer_byte_value(struct slice);
  * *piece_of_text then: no text is ever cut into it (Command-R has emoji so). False: out of memory. */
 bool tokenizer_decode_piece(struct tokenizer *, struct slice *piece, bool *piece_of_text);
 /* A merge of two pieces as the vocabulary's file writes them, once pieces are indexed and merge_table_make() was called.
- * False: they aren't both tokens, or together they make none. */
+ * False: they aren't both tokens, or together they make none; or merges.buffer is starved. */
 bool tokenizer_add_merge(struct tokenizer *, struct slice left, struct slice right, uint32_t rank);
 bool tokenizer_add_special(struct special_set *, struct special);
 bool tokenizer_add_normal(struct tokenizer *, enum normal_kind, struct slice from, struct slice to);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/json_read.h"
 #include "engine/base/printable.h"
 #include "engine/tokenizer/tokenizer_json.h"
 
@@ -188,11 +189,14 @@ read_merges(struct tokenizer_json *j)
         return out_of_memory(j);
     cJSON_ArrayForEach(merge, merges)
     {
-        if (!read_merge(j->t, merge, rank))
-            return err_set(j->err, ERR_WORK,
-                           "%s: merge %" PRIu32 " of model.merges does not join two tokens into a third", j->where,
-                           rank);
-        rank++;
+        if (read_merge(j->t, merge, rank)) {
+            rank++;
+            continue;
+        }
+        if (j->t->merges.buffer.starved)
+            return out_of_memory(j);
+        return err_set(j->err, ERR_WORK, "%s: merge %" PRIu32 " of model.merges does not join two tokens into a third",
+                       j->where, rank);
     }
     return true;
 }
@@ -268,7 +272,8 @@ read_tokenizer(struct tokenizer_json *j)
 static bool
 parse(const char *json, size_t n, const char *file, struct tokenizer_json *j, cJSON **out)
 {
-    *out = cJSON_ParseWithLength(json, n);
+    if (!json_read(out, json, n))
+        return out_of_memory(j);
     return cJSON_IsObject(*out) ||
            err_set(j->err, ERR_WORK, "%s: %s is no JSON object; fetch or save it again", j->where, file);
 }

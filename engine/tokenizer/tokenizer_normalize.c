@@ -13,6 +13,7 @@ bytes_append(struct bytes *b, const char *bytes, size_t n)
     if (n > b->room - b->len) {
         const size_t room = b->len + n + (b->len + n) / 2 + 64;
         char *grown = room < n ? NULL : realloc(b->at, room);
+        b->starved = b->starved || grown == NULL;
         if (grown == NULL)
             return false;
         b->at = grown;

@@ -66,6 +66,8 @@ const struct fault_case fault_cases[] = {
      NULL,
      {"-t", "1", "-n", "4", "--script", "%scope.script", "--trace", "trace", "--heads", "none", "-p", "Three mice",
       DRAFT}},
+    {"models", false, NULL, {"models"}},
+    {"doctor", false, NULL, {"doctor"}},
     {"diff", false, NULL, {"diff", "@tests/screens/traces/specdecpp", "@tests/screens/traces/sv"}},
     {"plot", false, NULL, {"plot", "@tests/screens/traces/sv", "exits", "-o", "out.svg"}},
 };

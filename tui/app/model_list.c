@@ -77,7 +77,7 @@ model_list_open(struct model_list **out, const char *bundled, struct err *err)
         return err_set(err, ERR_WORK, "out of memory for the list of models");
     pthread_mutex_init(&l->lock, NULL);
     if (add(l, MODEL_BUNDLED, bundled))
-        model_places_list(add, l);
+        model_places_list(add, l, NULL);
     const struct listed *last = l->n > 0 ? &l->at[l->n - 1] : NULL;
     bool ok = (last != NULL && last->name != NULL && last->path != NULL) ||
               err_set(err, ERR_WORK, "out of memory for the list of models");

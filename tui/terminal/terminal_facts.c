@@ -120,14 +120,16 @@ terminal_look(struct terminal_facts *f)
         f->rows = size.ws_row;
         f->cols = size.ws_col;
     }
-    if (!terminal_setup(NULL, STDOUT_FILENO))
-        return;
-    f->known = true;
-    f->places = terminal_string("cup") != NULL;
-    f->colours = tigetnum("colors") > 0 ? tigetnum("colors") : 0;
-    f->direct_type = tigetflag("RGB") > 0 || tigetflag("Tc") > 0;
-    f->mouse = terminal_understands();
-    del_curterm(cur_term);
+    signals_library_alone(true);
+    f->known = terminal_setup(NULL, STDOUT_FILENO);
+    if (f->known) {
+        f->places = terminal_string("cup") != NULL;
+        f->colours = tigetnum("colors") > 0 ? tigetnum("colors") : 0;
+        f->direct_type = tigetflag("RGB") > 0 || tigetflag("Tc") > 0;
+        f->mouse = terminal_understands();
+        del_curterm(cur_term);
+    }
+    signals_library_alone(false);
     if (f->mouse && f->colours >= 256 && !f->direct_said && !f->direct_type && isatty(STDIN_FILENO) &&
         isatty(STDOUT_FILENO))
         f->direct_told = ask_direct();

@@ -174,15 +174,36 @@ release(int number, void (*handler)(int))
         sigaction(number, &action, NULL);
 }
 
+/* Once: there is no way to take it back. */
+static void
+watch_exit(void)
+{
+    static bool registered;
+    if (!registered)
+        registered = atexit(on_exit_within) == 0;
+}
+
+void
+signals_library_alone(bool at_work)
+{
+    static const int deaths[] = {SIGSEGV, SIGBUS, SIGABRT};
+    watch_exit();
+    for (size_t i = 0; i < sizeof deaths / sizeof *deaths; i++) {
+        if (at_work)
+            handle(deaths[i], on_fatal, SA_ONSTACK);
+        else
+            release(deaths[i], on_fatal);
+    }
+    library = at_work;
+}
+
 void
 signals_install(int fd)
 {
     static char stack[64 * 1024]; /* a stack overflow is handled as well */
     const stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
     sigaltstack(&alternate, NULL);
-    static bool registered;
-    if (!registered)
-        registered = atexit(on_exit_within) == 0;
+    watch_exit();
     ended_by = 0;
     suspend_wanted = 0;
     undo_length = 0;

@@ -14,6 +14,8 @@ const char *terminal_string(const char *name); /* of terminfo; NULL: the termina
 /* Between the two a library is at work that has no answer to memory running out: it dies, of a signal or by exit(). Then the
  * terminal is given back, a line says what it was, and the exit status is 1. */
 void signals_library(bool at_work);
+/* The same where no terminal has been taken: before signals_install(), or after signals_remove(). */
+void signals_library_alone(bool at_work);
 void signals_stop(void); /* stops the job; returns when it is continued */
 
 #endif

@@ -1,0 +1,13 @@
+/* JSON that comes in. */
+#ifndef ENGINE_BASE_JSON_READ_H
+#define ENGINE_BASE_JSON_READ_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Reads a text of n bytes. *out is the caller's to cJSON_Delete(), and NULL where the text is no JSON. False: there was no
+ * memory for it, of which the library itself speaks as if the text were none; *out is NULL. */
+bool json_read(cJSON **out, const char *text, size_t n);
+
+#endif

@@ -1,0 +1,30 @@
+#include "engine/model/ollama_manifest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/json_read.h"
+
+#define WEIGHTS "application/vnd.ollama.image.model"
+#define DIGEST  "sha256:"
+
+bool
+ollama_manifest_blob(const char *text, size_t n, char out[OLLAMA_BLOB_MOST])
+{
+    cJSON *json;
+    const cJSON *layer;
+    const size_t begun = sizeof DIGEST - 1;
+    out[0] = '\0';
+    if (!json_read(&json, text, n))
+        return false;
+    cJSON_ArrayForEach(layer, cJSON_GetObjectItemCaseSensitive(json, "layers"))
+    {
+        const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(layer, "mediaType"));
+        const char *digest = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(layer, "digest"));
+        if (kind != NULL && digest != NULL && strcmp(kind, WEIGHTS) == 0 && strncmp(digest, DIGEST, begun) == 0 &&
+            digest[begun + strspn(digest + begun, "0123456789abcdef")] == '\0')
+            snprintf(out, OLLAMA_BLOB_MOST, "blobs/sha256-%.64s", digest + begun);
+    }
+    cJSON_Delete(json);
+    return true;
+}
