@@ -94,7 +94,7 @@ bool
 session_start(struct session *s, struct err *err)
 {
     if (pthread_create(&s->thread, NULL, session_thread, s) != 0)
-        return err_set(err, ERR_WORK, "no thread for the engine; too many processes?");
+        return err_set(err, ERR_WORK, "no thread for the engine; too little memory, or too many processes?");
     s->started = true;
     return true;
 }

@@ -76,7 +76,7 @@ try_fault(struct faults *s, const struct fault_case *k, int kind, int how, uint6
     bool hit;
     snprintf(fault, sizeof fault, "%s:%llu:%s", kinds[kind], (unsigned long long)n, hows[how]);
     const bool ended = run_once(s, k, fault, &c, &left, &hit);
-    enum ending e = judge(&s->reference, k, &c, ended, kind == FAULT_WRITE, &left, why);
+    enum ending e = judge(&s->reference, k, &c, ended, (enum fault_kind)kind, &left, why);
     if (e == ENDED_LINE && (how == HOW_SHORT || how == HOW_EINTR)) {
         snprintf(why, sizeof why, "takes it for a failure");
         e = ENDED_BADLY;

@@ -220,7 +220,7 @@ report_says_why(const struct fault_case *k, const struct reference *r, const str
 }
 
 static enum ending
-judge_failure(const struct reference *r, const struct left *l, int status, char why[300])
+judge_failure(const struct reference *r, const struct left *l, int status, enum fault_kind kind, char why[300])
 {
     char last[300];
     unsigned foreign;
@@ -234,13 +234,15 @@ judge_failure(const struct reference *r, const struct left *l, int status, char 
         snprintf(why, 300, "status %d: %.200s", status, last);
     else if (foreign > 0)
         snprintf(why, 300, "status %d and another's words: %.200s", status, last);
+    else if (kind == FAULT_ALLOC && strstr(last, "emory") == NULL)
+        snprintf(why, 300, "status %d, and not for want of memory: %.200s", status, last);
     else
         return ENDED_LINE;
     return ENDED_BADLY;
 }
 
 enum ending
-judge(const struct reference *r, const struct fault_case *k, const struct child *c, bool ended, bool mute,
+judge(const struct reference *r, const struct fault_case *k, const struct child *c, bool ended, enum fault_kind kind,
       const struct left *l, char why[300])
 {
     why[0] = '\0';
@@ -255,12 +257,12 @@ judge(const struct reference *r, const struct fault_case *k, const struct child 
     const int status = WEXITSTATUS(c->status);
     if (!files_hold(r, l, status != 0, why))
         return ENDED_BADLY;
-    if (k->terminal && ((c->full_screen && !mute) || !c->cooked)) {
+    if (k->terminal && ((c->full_screen && kind != FAULT_WRITE) || !c->cooked)) {
         snprintf(why, 300, "status %d, and the terminal is left %s", status, c->full_screen ? "full-screen" : "raw");
         return ENDED_BADLY;
     }
     if (status != 0)
-        return judge_failure(r, l, status, why);
+        return judge_failure(r, l, status, kind, why);
     const char *other = differs(r, l);
     if (other == NULL)
         return ENDED_SAME;

@@ -6,6 +6,7 @@
 #include "tests/faults/cases.h"
 #include "tests/faults/child.h"
 #include "tests/faults/folder.h"
+#include "tests/faults/page.h"
 
 /* How a run ended. */
 enum ending {
@@ -29,9 +30,9 @@ void left_of(struct left *, const struct bench *);
 void reference_make(struct reference *, const struct fault_case *, struct left *first, const struct left *second);
 void reference_free(struct reference *);
 
-/* Why it ended badly is a sentence in `why`. `ended`: it did not have to be killed; `mute`: a write failed,
- * perhaps the one that would have given the terminal back. */
-enum ending judge(const struct reference *, const struct fault_case *, const struct child *, bool ended, bool mute,
-                  const struct left *, char why[300]);
+/* Why it ended badly is a sentence in `why`. `ended`: it did not have to be killed. Of memory that ran out the line
+ * speaks; a write that failed was perhaps the one that would have given the terminal back. */
+enum ending judge(const struct reference *, const struct fault_case *, const struct child *, bool ended,
+                  enum fault_kind, const struct left *, char why[300]);
 
 #endif

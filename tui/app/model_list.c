@@ -83,7 +83,8 @@ model_list_open(struct model_list **out, const char *bundled, struct err *err)
               err_set(err, ERR_WORK, "out of memory for the list of models");
     if (ok) {
         l->running = pthread_create(&l->thread, NULL, look_at_all, l) == 0;
-        ok = l->running || err_set(err, ERR_WORK, "no thread could be started to look at models");
+        ok = l->running ||
+             err_set(err, ERR_WORK, "no thread to look at models; too little memory, or too many processes?");
     }
     if (!ok) {
         model_list_close(l);

@@ -99,7 +99,8 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
         const char *type = getenv("TERM");
         terminal_close(t);
         return err_set(err, ERR_USAGE,
-                       "terminal type \"%.40s\" cannot show the scope; set TERM, e.g. to xterm-256color",
+                       "terminal type \"%.40s\" cannot show the scope, or there is no memory for it; set TERM, e.g. to "
+                       "xterm-256color",
                        type == NULL ? "" : type);
     }
     signals_undo();
