@@ -1,0 +1,35 @@
+/* The lossless matrix of one model: every policy of the registry under settings of its knobs, against what autoregressive
+ * decoding gives. Fails the running cmocka test on the first token that is another. */
+#ifndef TESTS_RIGS_LOSSLESS_RIG_H
+#define TESTS_RIGS_LOSSLESS_RIG_H
+
+#include "engine/model/exit_heads.h"
+
+#define LOSSLESS_SETTINGS 6
+
+struct lossless_matrix {
+    const char *backend;
+    uint32_t prompts, tokens;
+    bool changing;        /* knobs change at random each round */
+    int settings;         /* 0: all */
+    enum head_kind heads; /* random ones, that every policy asks: nothing good comes of it, and nothing wrong */
+    uint32_t batch;       /* so many of the prompts at a time in one session; 0: each in its own */
+    uint32_t prompt_rows; /* prompts are read by a library, in chunks of so many rows; 0: as rows */
+};
+
+struct lossless_result {
+    uint64_t compared; /* runs */
+    uint64_t accepted; /* drafts */
+};
+
+struct lossless_model {
+    const char *path, *draft; /* a path, "self:E" */
+    const char *lora;         /* an adapter for the model, not for its draft; NULL: none */
+    const char *isa;          /* NULL: the best one here */
+    int first;                /* setting */
+};
+
+/* Knobs that are drawn follow from the seed. */
+struct lossless_result lossless_run(const struct lossless_model *, const struct lossless_matrix *, uint64_t seed);
+
+#endif
