@@ -84,6 +84,7 @@ const struct naive_shape cpu_shapes[] = {
     IN_BLOCKS(WEIGHT_Q4_K, .rope = ROPE_HALVES, .optional = LAYER_QKV_BIAS | 1u << LAYER_SHARED_MIX,
               .form = {.experts = {.n = 6, .used = 3, .ffn = 256, .shared_ffn = 512}}),
 };
+const size_t cpu_shapes_n = sizeof cpu_shapes / sizeof *cpu_shapes;
 
 /* Keys and values in F16, and for blocks activations in 7 bits and a sign at every matrix, about 0.7% each. The kernels
  * themselves are held to 2e-6 in isa_checks.c. */
@@ -97,7 +98,7 @@ void
 on_every_isa_and_shape(bool exact, uint64_t seed, void (*check)(struct rig *, double bound))
 {
     for (size_t i = 0; cpu_isas[i] != NULL; i++)
-        for (size_t s = 0; s < sizeof cpu_shapes / sizeof *cpu_shapes && cpu_isas[i]->usable(); s++) {
+        for (size_t s = 0; s < cpu_shapes_n && cpu_isas[i]->usable(); s++) {
             struct rig r;
             const struct backend_options o = {.threads = 1 + (uint32_t)s % 2, .isa = cpu_isas[i]->name, .exact = exact};
             struct naive_shape shape = cpu_shapes[s];

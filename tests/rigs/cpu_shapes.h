@@ -5,7 +5,9 @@
 
 #include "tests/rigs/backend_rig.h"
 
-extern const struct naive_shape cpu_shapes[]; /* the first: Q8_0; the second: F16 */
+extern const struct naive_shape cpu_shapes[]; /* the first: Q8_0; the second: F16; from CPU_FORMS_FROM on other forms */
+extern const size_t cpu_shapes_n;
+#define CPU_FORMS_FROM 20
 
 /* Opens each shape on each instruction set that is usable here, and has it checked, with what rounding may cost. */
 void on_every_isa_and_shape(bool exact, uint64_t seed, void (*check)(struct rig *, double bound));

@@ -11,12 +11,14 @@
 
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/backend_rig.h"
+#include "tests/rigs/cpu_shapes.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
 
-#define PATH  70 /* longer than a block of attention */
-#define VOCAB 600
-#define WIDTH 256
+#define PATH       70 /* longer than a block of attention */
+#define VOCAB      600
+#define WIDTH      256
+#define VOCAB_MOST 1300 /* of other forms */
 
 static uint64_t seed; /* printed by main */
 
@@ -45,27 +47,7 @@ static const struct naive_shape shapes[] = {
     IN_BLOCKS(WEIGHT_TQ2_0, .second = WEIGHT_TQ1_0, .optional = LAYER_QKV_BIAS),
 };
 
-/* Caps, norms behind sublayers, rotations by layer; norms over whole rows, none before; parallel sublayers without gates,
- * centred norms, biases at all places; norms behind rotations. */
-static const struct naive_shape forms[] = {
-    RIG_SHAPE(3, 64, 4, 2, 16, 64, VOCAB, .type = WEIGHT_Q8_0, .rope = ROPE_HALVES,
-              .optional = LAYER_QK_NORM | LAYER_POST_NORMS, .window = 20, .every = 2,
-              .layer_form = {.rope = LAYER_ROPE_LOCAL, .sees_all = true},
-              .form = {.activation = ACT_GELU_TANH, .attention_cap = 2, .logit_cap = 3, .local_base = 100}),
-    RIG_SHAPE(2, 40, 20, 4, 6, 42, VOCAB, .type = WEIGHT_F16, .optional = LAYER_QK_NORM | LAYER_POST_NORMS,
-              .lacks = LAYER_PRE_NORMS, .form = {.whole_norms = true}),
-    RIG_SHAPE(2, 40, 4, 2, 16, 44, VOCAB, .type = WEIGHT_F16, .rope = ROPE_HALVES, .rope_dims = 8,
-              .lacks = 1u << LAYER_FFN_NORM | LAYER_GATED,
-              .optional = LAYER_QKV_BIAS | 1u << LAYER_BO | LAYER_MLP_BIAS | 1u << LAYER_ATTN_NORM_B,
-              .end_biases = true, .form = {.activation = ACT_GELU, .centred = true, .parallel = true}),
-    RIG_SHAPE(2, 48, 6, 2, 6, 50, VOCAB, .type = WEIGHT_F16, .early_norm = true,
-              .form = {.centred = true, .clip = 1.2f, .alibi = {8, 0.5f, true}}),
-    RIG_SHAPE(2, 64, 20, 4, 8, 64, VOCAB, .type = WEIGHT_Q8_0, .form = {.alibi = {.most = 8}}),
-    RIG_SHAPE(2, 48, 6, 2, 6, 50, VOCAB, .type = WEIGHT_BF16, .optional = LAYER_QK_NORM | 1u << LAYER_BGATE,
-              .form = {.late_norms = true, .residual_scale = 0.3f, .logit_scale = 0.2f, .rope_gain = 1.2f}),
-};
 #define SHAPES (sizeof shapes / sizeof *shapes)
-#define FORMS  (sizeof forms / sizeof *forms)
 
 /* Experts: whose weights are quantised, and rows of a call that share some of them, and some not. */
 static const struct naive_shape mixtures[] = {
@@ -81,7 +63,7 @@ static const struct naive_shape mixtures[] = {
 };
 
 struct image { /* what a row left behind */
-    float hidden[RIG_DEPTH + 1][WIDTH], logits[VOCAB];
+    float hidden[RIG_DEPTH + 1][WIDTH], logits[VOCAB_MOST];
 };
 
 static void
@@ -144,7 +126,7 @@ in_a_tree(struct rig *r, const token_t *tokens, int *last, int *middle)
     int path[PATH], nodes[RIG_NODES], parent = -1, n = 0;
     for (int i = 0; i < PATH; i++) {
         if (i > 0 && r->n + (PATH - i) < RIG_NODES && rig_random(r, 2) == 0)
-            nodes[n++] = rig_add(r, parent, (token_t)rig_random(r, VOCAB));
+            nodes[n++] = rig_add(r, parent, (token_t)rig_random(r, r->desc->vocab));
         parent = path[i] = nodes[n++] = rig_add(r, parent, tokens[i]);
     }
     for (int at = 0; at < n;) { /* nodes[0..at) are done; some of the next are sent ahead, part of the way */
@@ -171,7 +153,7 @@ check_bits(const struct backend_ops *ops, const char *isa, const struct naive_sh
                  &(struct backend_options){.threads = threads, .isa = isa, .exact = exact, .gpu = -1});
         if (threads == 1) {
             for (int i = 0; i < PATH; i++)
-                tokens[i] = (token_t)rig_random(&r, VOCAB);
+                tokens[i] = (token_t)rig_random(&r, shape->vocab);
             one_by_one(&r, tokens, &last, &middle);
         }
         r.random += threads;
@@ -219,15 +201,26 @@ test_a_rows_bits_are_its_own_when_exact(void **state)
     check_isa("reference", &shapes[WEIGHT_F16], true);
 }
 
+/* Each with an instruction set that the seed chooses, with all where there is time; exactly, too. */
 static void
-test_a_rows_bits_are_its_own_in_other_forms(void **state)
+test_a_rows_bits_are_its_own_in_every_form(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < FORMS; i++)
-        check_isa(NULL, &forms[i], i == 1);
+    const bool all = getenv("SPECSCOPE_LONG") != NULL;
+    size_t n = 0;
+    while (cpu_isas[n] != NULL)
+        n++;
+    for (size_t s = CPU_FORMS_FROM; s < cpu_shapes_n; s++)
+        for (size_t i = 0; i < n; i++) {
+            const bool chosen = all || (seed + s) % n == i;
+            if (chosen)
+                check_isa(cpu_isas[i]->usable() ? cpu_isas[i]->name : NULL, &cpu_shapes[s], false);
+            if (all || (chosen && s % 4 == seed % 4))
+                check_isa(cpu_isas[i]->usable() ? cpu_isas[i]->name : NULL, &cpu_shapes[s], true);
+        }
 }
 
-/* An emulated GPU is slow: it takes the types that the device holds and one other form, by the seed; a real one all. */
+/* An emulated GPU is slow: it takes the types that the device holds and another form, by the seed; a real one all. */
 static void
 test_a_rows_bits_are_its_own_on_cuda(void **state)
 {
@@ -240,9 +233,9 @@ test_a_rows_bits_are_its_own_on_cuda(void **state)
         if (all || s == WEIGHT_F16 || s == WEIGHT_BF16 || s == WEIGHT_Q8_0)
             check_bits(cuda, NULL, &shapes[s], false);
     check_bits(cuda, NULL, &shapes[WEIGHT_F32], true);
-    for (size_t i = 0; i < FORMS; i++)
-        if (all || i == seed % FORMS)
-            check_bits(cuda, NULL, &forms[i], false);
+    for (size_t i = CUDA_PLAIN_SHAPES; i < CUDA_SHAPES; i++)
+        if (all || i == CUDA_PLAIN_SHAPES + seed % (CUDA_SHAPES - CUDA_PLAIN_SHAPES))
+            check_bits(cuda, NULL, &cuda_shapes[i], false);
 }
 
 /* Final logits behind guess, dist and verify are those of read_logits, whoever else is asked for in the same call. */
@@ -286,7 +279,7 @@ main(void)
         cmocka_unit_test(test_a_rows_bits_are_its_own_on_every_isa),
         cmocka_unit_test(test_a_rows_bits_are_its_own_among_experts),
         cmocka_unit_test(test_a_rows_bits_are_its_own_when_exact),
-        cmocka_unit_test(test_a_rows_bits_are_its_own_in_other_forms),
+        cmocka_unit_test(test_a_rows_bits_are_its_own_in_every_form),
         cmocka_unit_test(test_a_rows_bits_are_its_own_on_cuda),
         cmocka_unit_test(test_final_logits_are_the_same_in_every_request),
     };
