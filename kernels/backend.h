@@ -84,6 +84,7 @@ enum weight_type { /* those with blocks: as GGUF lays them out, blocks along a r
 
 struct planted;     /* weights that a formula makes: kernels/planted.h */
 struct expert_desc; /* kernels/experts.h */
+struct route;       /* kernels/experts.h */
 
 struct tensor {       /* row-major: rows outputs of cols inputs each; a vector has rows = 1 */
     const void *data; /* host memory, usually a mapped file; aligned to its elements at least (to 32 bytes in GGUF */
@@ -181,6 +182,10 @@ struct sweep {
     uint32_t
         *touched; /* of a mixture of experts: out, (L + 1), how many experts of each layer the sweep's rows went to, */
                   /* the one that all go to not counted, 0 where none was asked; or NULL */
+    struct route *
+        routes; /* likewise: in and out, (n, L + 1, experts used by a row), where each row went at each layer that this */
+    /* sweep ran on it, by the experts' index (the one that all go to not among them), EXPERT_NONE elsewhere. */
+    /* A backend that can't tell leaves all as it is. Or NULL */
 };
 
 /* Early exit, decided by the backend: the sweep runs layer by layer; after layer l, where threshold[l] <= 1, the head

@@ -41,6 +41,21 @@ struct expert_desc { /* biases may be absent, and the gate: then it is down(act(
     };
 };
 
+/* Where a row goes at a layer: one of its experts, and what that one's output is multiplied by. */
+struct route {
+    uint32_t expert;
+    float weight;
+};
+
+#define EXPERT_NONE UINT32_MAX /* in sweep.routes: not known, or no expert */
+
+/* Of one row of sweep.routes (kernels/backend.h) what it says of a layer: the form's `used` routes. */
+static inline struct route *
+routes_at(struct route *routes, const struct model_desc *d, size_t row, uint32_t layer)
+{
+    return routes + (row * (d->n_layers + 1) + layer) * d->form.experts.used;
+}
+
 extern const char *const expert_tensor_names[EXPERT_TENSORS]; /* GGUF's */
 
 /* Entries of layer_desc.experts: those of form.experts.n, and behind them the one that all rows go to, if there is one. */

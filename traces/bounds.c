@@ -5,11 +5,12 @@
 bool
 bounds_leave_out(const struct bounds *b, const struct event *e)
 {
-    if (e->type != EVENT_LAYER || b->of.layers == TRACE_LAYERS_ALL)
+    if ((e->type != EVENT_LAYER && e->type != EVENT_EXPERTS) || b->of.layers == TRACE_LAYERS_ALL)
         return false;
     if (b->of.layers == TRACE_LAYERS_OFF)
         return true;
-    return e->layer.probed_by == PROBED_SCOPE && (b->of.every == 0 || e->round % b->of.every != 0);
+    return (e->type == EVENT_EXPERTS || e->layer.probed_by == PROBED_SCOPE) &&
+           (b->of.every == 0 || e->round % b->of.every != 0);
 }
 
 static void

@@ -36,7 +36,8 @@ size_t
 column_room(const struct column *c, const struct event *e)
 {
     if (c->kind != COLUMN_NAME && c->kind != COLUMN_TEXT && c->kind != COLUMN_BYTES)
-        return 192; /* GUESS_TOP times an id and a real */
+        return c->kind == COLUMN_EXPERTS ? EXPERTS_TOLD * 24
+                                         : 192; /* so many times an id and a real; GUESS_TOP times */
     size_t n;
     text_of(c, e, &n);
     return 2 * (ESCAPE_LONGEST * n + 1) + 2; /* every byte escaped, then every byte a doubled quote */
@@ -52,6 +53,20 @@ write_top(const struct layer_event *l, char *out)
         at += number_write_whole(out + at, (uint64_t)l->top[i]);
         out[at++] = ':';
         at += number_write_real(out + at, l->top_p[i]);
+    }
+    return at;
+}
+
+static size_t
+write_experts(const struct experts_event *x, char *out)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < x->n && i < EXPERTS_TOLD; i++) {
+        if (i > 0)
+            out[at++] = ' ';
+        at += number_write_whole(out + at, x->expert[i]);
+        out[at++] = ':';
+        at += number_write_real(out + at, x->weight[i]);
     }
     return at;
 }
@@ -91,6 +106,7 @@ column_write(const struct column *c, const struct event *e, char *out, char *scr
                                           : layer_model_names[named];
         return (size_t)snprintf(out, room, "%s", text);
     case COLUMN_TOP: return write_top(&e->layer, out);
+    case COLUMN_EXPERTS: return write_experts(&e->experts, out);
     case COLUMN_NAME:
     case COLUMN_TEXT:
     case COLUMN_BYTES: break;
@@ -148,6 +164,8 @@ in_range(const struct column *c, const struct event *e, int64_t v, const struct 
     switch (c->limit) {
     case LIMIT_TOKEN: return v < (int64_t)run->vocab || fail(why, "is beyond the vocabulary that run.json gives");
     case LIMIT_LAYER: return is_layer(e, v, run, why);
+    case LIMIT_OWN:
+        return (v >= 1 && v <= (int64_t)run->layers) || fail(why, "is no layer of the model that run.json gives");
     case LIMIT_DEPTH: return v <= (int64_t)run->layers || fail(why, "is beyond the layers that run.json gives");
     case LIMIT_POSITION: return v <= (int64_t)run->ctx || fail(why, "is beyond the context that run.json gives");
     case LIMIT_NODE: return v < VERIFY_NODES || fail(why, "is beyond the candidates that a round can have");
@@ -166,6 +184,20 @@ read_name(const char *field, const char *const *names, unsigned n, unsigned *out
     return false;
 }
 
+/* An id and a real, and what stands behind them. */
+static bool
+read_pair(char **field, long long most, long long *id, float *value)
+{
+    char *end = *field;
+    errno = 0;
+    *id = **field >= '0' && **field <= '9' ? strtoll(*field, &end, 10) : -1;
+    if (*id < 0 || *id > most || errno != 0 || *end != ':' || !read_real(end + 1, field, value) ||
+        (**field != ' ' && **field != '\0'))
+        return false;
+    *field += **field == ' ';
+    return true;
+}
+
 static bool
 read_top(struct layer_event *l, char *field, const struct run_info *run, const char **why)
 {
@@ -174,19 +206,32 @@ read_top(struct layer_event *l, char *field, const struct run_info *run, const c
         l->top_p[i] = 0;
     }
     for (int i = 0; *field != '\0'; i++) {
-        char *end = field;
+        long long id;
         if (i == GUESS_TOP)
             return fail(why, "lists more tokens than a guess has");
-        errno = 0;
-        long long id = *field >= '0' && *field <= '9' ? strtoll(field, &end, 10) : -1;
-        if (id < 0 || errno != 0 || *end != ':')
+        if (!read_pair(&field, INT32_MAX, &id, &l->top_p[i]))
             return fail(why, "is not a list of id:probability");
         if (id >= (long long)run->vocab)
             return fail(why, "names a token beyond the vocabulary that run.json gives");
         l->top[i] = (token_t)id;
-        if (!read_real(end + 1, &field, &l->top_p[i]) || (*field != ' ' && *field != '\0'))
-            return fail(why, "is not a list of id:probability");
-        field += *field == ' ';
+    }
+    return true;
+}
+
+static bool
+read_experts(struct experts_event *x, char *field, const struct run_info *run, const char **why)
+{
+    if (run->experts == 0)
+        return fail(why, "is of a model whose experts run.json does not give");
+    for (x->n = 0; *field != '\0'; x->n++) {
+        long long id;
+        if (x->n == EXPERTS_TOLD)
+            return fail(why, "lists more than 16 experts");
+        if (!read_pair(&field, INT32_MAX, &id, &x->weight[x->n]))
+            return fail(why, "is not a list of expert:weight");
+        if (id >= (long long)run->experts)
+            return fail(why, "names an expert beyond those that run.json gives");
+        x->expert[x->n] = (uint16_t)id;
     }
     return true;
 }
@@ -275,6 +320,7 @@ column_read(const struct column *c, struct event *e, char *field, size_t n, cons
         SAVE(float, real);
         return true;
     case COLUMN_TOP: return read_top(&e->layer, field, run, why);
+    case COLUMN_EXPERTS: return read_experts(&e->experts, field, run, why);
     case COLUMN_SOURCE:
         if (!read_name(field, token_source_names, TOKEN_SOURCES, &named))
             return fail(why, "is no source of tokens");

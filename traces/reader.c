@@ -184,7 +184,7 @@ rewind_tables(struct trace_reader *r, bool brief, struct err *err)
     verdict_queue_begin(&r->verdicts);
     for (unsigned i = 0; i < TABLES; i++) {
         r->tables[i].more = false;
-        if (brief && (i == TABLE_LAYERS || i == TABLE_SERIES))
+        if (brief && (i == TABLE_LAYERS || i == TABLE_EXPERTS || i == TABLE_SERIES))
             continue;
         if (!table_rewind(&r->tables[i], &r->failure) ||
             !table_next(&r->tables[i], &r->info, r->survey.last_event, &r->failure)) {

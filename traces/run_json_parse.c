@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/experts.h"
 #include "traces/escape.h"
 #include "engine/base/json_read.h"
 #include "traces/json_fields.h"
@@ -247,10 +248,14 @@ get_model(struct fields *p, const cJSON *model, struct run_info *run)
     run->heads = field_u32(p, model, "heads", 1, UINT32_MAX);
     run->kv_heads = field_u32(p, model, "kv_heads", 1, UINT32_MAX);
     run->ffn = field_u32(p, model, "ffn", 1, UINT32_MAX);
+    run->experts = field_u32(p, model, "experts", 1, EXPERTS_MOST);
+    run->experts_used = field_u32(p, model, "experts_used", 1, EXPERTS_MOST);
     run->parameters = field_u64(p, model, "parameters", 10);
     run->model_hash = field_u64(p, model, "hash", 16);
     run->rho = field_left_out(p, model, "rho") ? NAN : field_real(p, model, "rho");
     p->may_lack = false;
+    if (run->experts_used > run->experts)
+        field_refuse(p, "experts_used", "is more than there are experts");
     if (run->rho < 0)
         field_refuse(p, "rho", "is negative");
 }

@@ -232,6 +232,10 @@ put_run(struct print *p, cJSON *root, const struct run_info *run)
     put_whole(p, model, "heads", run->heads);
     put_whole(p, model, "kv_heads", run->kv_heads);
     put_whole(p, model, "ffn", run->ffn);
+    if (run->experts > 0) {
+        put_whole(p, model, "experts", run->experts);
+        put_whole(p, model, "experts_used", run->experts_used);
+    }
     put_whole(p, model, "vocab", run->vocab);
     put_u64(p, model, "parameters", run->parameters);
     put_string(p, model, "hash", hash);

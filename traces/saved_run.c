@@ -98,7 +98,7 @@ static bool
 is_of_sequence(const struct event *e)
 {
     return e->type == EVENT_TOKEN || e->type == EVENT_VERDICT || e->type == EVENT_LAYER || e->type == EVENT_SERIES ||
-           e->type == EVENT_ROUND;
+           e->type == EVENT_EXPERTS || e->type == EVENT_ROUND;
 }
 
 /* ---- the survey ---- */

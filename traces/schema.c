@@ -5,7 +5,12 @@
 
 #define FIELD(name, kind, from, size, limit, optional, added)                                                          \
     {                                                                                                                  \
-        name, COLUMN_##kind, offsetof(struct event, from), size, LIMIT_##limit, optional, added                        \
+        name, COLUMN_##kind, offsetof(struct event, from), size, LIMIT_##limit, optional, added, false                 \
+    }
+/* As ADDED, of mixtures. */
+#define MIXTURES(name, kind, from)                                                                                     \
+    {                                                                                                                  \
+        name, COLUMN_##kind, offsetof(struct event, from), 0, LIMIT_NONE, true, true, true                             \
     }
 #define COLUMN(name, kind, from)              FIELD(name, kind, from, 0, NONE, false, false)
 #define MAYBE(name, kind, from)               FIELD(name, kind, from, 0, NONE, true, false)
@@ -52,6 +57,13 @@ static const struct column layers[] = {
     COLUMN("probed_by", PROBED, layer.probed_by),
 };
 
+static const struct column experts[] = {
+    COMMON,
+    RANGED("pos", U32, experts.pos, POSITION),
+    RANGED("layer", I32, experts.layer, OWN),
+    COLUMN("experts", EXPERTS, experts),
+};
+
 static const struct column series[] = {
     COMMON,
     NAME("key", series.key, NONE),
@@ -93,20 +105,22 @@ static const struct column rounds[] = {
     ADDED("heads_us", REAL, round_end.heads_us),
     ADDED("wait_us", REAL, round_end.wait_us),
     ADDED("aside_us", REAL, round_end.aside_us),
+    MIXTURES("verify_experts", REAL, round_end.verify_experts),
 };
 
-#define TABLE(file, required, type, columns)                                                                           \
+#define TABLE(file, required, mixtures, type, columns)                                                                 \
     {                                                                                                                  \
-        file, required, type, (columns), sizeof(columns) / sizeof *(columns)                                           \
+        file, required, mixtures, type, (columns), sizeof(columns) / sizeof *(columns)                                 \
     }
 
 const struct table trace_tables[TABLES] = {
-    [TABLE_TOKENS] = TABLE("tokens.csv", true, EVENT_TOKEN, tokens),
-    [TABLE_LAYERS] = TABLE("layers.csv", false, EVENT_LAYER, layers),
-    [TABLE_SERIES] = TABLE("series.csv", false, EVENT_SERIES, series),
-    [TABLE_CONTROLS] = TABLE("controls.csv", false, EVENT_CONTROL, controls),
-    [TABLE_VOCAB] = TABLE("vocab.csv", false, EVENT_VOCAB, vocab),
-    [TABLE_ROUNDS] = TABLE("rounds.csv", true, EVENT_ROUND, rounds),
+    [TABLE_TOKENS] = TABLE("tokens.csv", true, false, EVENT_TOKEN, tokens),
+    [TABLE_LAYERS] = TABLE("layers.csv", false, false, EVENT_LAYER, layers),
+    [TABLE_EXPERTS] = TABLE("experts.csv", false, true, EVENT_EXPERTS, experts),
+    [TABLE_SERIES] = TABLE("series.csv", false, false, EVENT_SERIES, series),
+    [TABLE_CONTROLS] = TABLE("controls.csv", false, false, EVENT_CONTROL, controls),
+    [TABLE_VOCAB] = TABLE("vocab.csv", false, false, EVENT_VOCAB, vocab),
+    [TABLE_ROUNDS] = TABLE("rounds.csv", true, false, EVENT_ROUND, rounds),
 };
 
 _Static_assert(sizeof tokens / sizeof *tokens <= TABLE_COLUMNS && sizeof layers / sizeof *layers <= TABLE_COLUMNS &&
@@ -119,6 +133,7 @@ table_of(enum event_type type)
     switch (type) {
     case EVENT_TOKEN: return TABLE_TOKENS;
     case EVENT_LAYER: return TABLE_LAYERS;
+    case EVENT_EXPERTS: return TABLE_EXPERTS;
     case EVENT_SERIES: return TABLE_SERIES;
     case EVENT_CONTROL: return TABLE_CONTROLS;
     case EVENT_VOCAB: return TABLE_VOCAB;

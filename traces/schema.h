@@ -6,7 +6,16 @@
 #include "engine/events/event.h"
 #include "engine/events/run_info.h"
 
-enum table_id { TABLE_TOKENS, TABLE_LAYERS, TABLE_SERIES, TABLE_CONTROLS, TABLE_VOCAB, TABLE_ROUNDS, TABLES };
+enum table_id {
+    TABLE_TOKENS,
+    TABLE_LAYERS,
+    TABLE_EXPERTS,
+    TABLE_SERIES,
+    TABLE_CONTROLS,
+    TABLE_VOCAB,
+    TABLE_ROUNDS,
+    TABLES
+};
 
 enum column_kind {
     COLUMN_U64,
@@ -20,13 +29,15 @@ enum column_kind {
     COLUMN_SOURCE, /* token_source_names */
     COLUMN_PROBED, /* probed_by_names */
     COLUMN_MODEL,  /* layer_model_names, or empty: the target */
-    COLUMN_TOP     /* id:p id:p … in descending order, at most GUESS_TOP */
+    COLUMN_TOP,    /* id:p id:p … in descending order, at most GUESS_TOP */
+    COLUMN_EXPERTS /* expert:weight expert:weight …, likewise, at least one and at most EXPERTS_TOLD */
 };
 
 enum column_limit { /* what a reader refuses; L, ctx, vocab and policies are run.json's */
                     LIMIT_NONE,
                     LIMIT_TOKEN,    /* 0 .. vocab - 1 */
                     LIMIT_LAYER,    /* 1 .. L, of the event's model: its column stands before the layer's */
+                    LIMIT_OWN,      /* 1 .. L, of the target */
                     LIMIT_DEPTH,    /* 0 .. L */
                     LIMIT_POSITION, /* 0 .. ctx */
                     LIMIT_NODE,     /* 0 .. VERIFY_NODES - 1 */
@@ -41,13 +52,15 @@ struct column {
     size_t offset; /* in struct event */
     size_t size;   /* of a COLUMN_NAME's array */
     enum column_limit limit;
-    bool optional; /* may be empty */
-    bool added;    /* may be missing from a file, which reads as empty: others may not know it, or it came later */
+    bool optional;    /* may be empty */
+    bool added;       /* may be missing from a file, which reads as empty: others may not know it, or it came later */
+    bool of_mixtures; /* a trace of a dense model is written without it */
 };
 
 struct table {
     const char *file; /* "tokens.csv" */
     bool required;    /* a trace without it is none; any other that is not there has no lines */
+    bool of_mixtures; /* a trace of a dense model is written without it */
     enum event_type type;
     const struct column *columns;
     size_t n_columns;

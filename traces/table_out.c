@@ -23,19 +23,27 @@ ensure(char **buffer, size_t *size, size_t need)
     return true;
 }
 
+static bool
+has(const struct table_out *t, size_t column)
+{
+    return t->mixture || !t->table->columns[column].of_mixtures;
+}
+
 bool
-table_out_open(struct table_out *t, int folder_fd, enum table_id id, struct err *err)
+table_out_open(struct table_out *t, int folder_fd, enum table_id id, bool mixture, struct err *err)
 {
     memset(t, 0, sizeof *t);
     t->table = &trace_tables[id];
+    t->mixture = mixture;
     t->fd = openat(folder_fd, t->table->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (t->fd < 0)
         return err_set(err, ERR_WORK, "%s: %s", t->table->file, strerror(errno));
     if (!ensure(&t->lines, &t->size, (size_t)64 << 10))
         return err_set(err, ERR_WORK, "%s: out of memory", t->table->file);
     for (size_t i = 0; i < t->table->n_columns; i++)
-        t->used += (size_t)snprintf(t->lines + t->used, t->size - t->used, "%s%s", i == 0 ? "" : ",",
-                                    t->table->columns[i].name);
+        if (has(t, i))
+            t->used += (size_t)snprintf(t->lines + t->used, t->size - t->used, "%s%s", i == 0 ? "" : ",",
+                                        t->table->columns[i].name);
     t->lines[t->used++] = '\n';
     return true;
 }
@@ -64,6 +72,8 @@ table_out_line(struct table_out *t, const struct event *e, struct err *err)
     if (!ensure(&t->lines, &t->size, t->used + room) || !ensure(&t->scratch, &t->scratch_size, longest))
         return err_set(err, ERR_WORK, "%s: out of memory", t->table->file);
     for (size_t i = 0; i < t->table->n_columns; i++) {
+        if (!has(t, i))
+            continue;
         if (i > 0)
             t->lines[t->used++] = ',';
         t->used += column_write(&t->table->columns[i], e, t->lines + t->used, t->scratch);

@@ -6,6 +6,7 @@
 
 struct table_out {
     const struct table *table;
+    bool mixture; /* columns of mixtures are written, too */
     int fd;
     char *lines; /* not yet written */
     size_t used, size;
@@ -14,7 +15,7 @@ struct table_out {
 };
 
 /* Creates the file with its header (in memory as yet). It must not exist. */
-bool table_out_open(struct table_out *, int folder_fd, enum table_id, struct err *);
+bool table_out_open(struct table_out *, int folder_fd, enum table_id, bool mixture, struct err *);
 void table_out_close(struct table_out *);
 bool table_out_line(struct table_out *, const struct event *, struct err *); /* false: out of memory */
 /* Hands all lines to the file system. */

@@ -16,13 +16,14 @@
 /* How long each table is is looked up in this order. What the writer had put on disk before a round's line, and before a
  * control's, is so in the tables that come after; they are copied in this order too, but for the controls: how many of
  * them belong is known when all others are copied. */
-static const enum table_id order[TABLES] = {TABLE_ROUNDS, TABLE_CONTROLS, TABLE_TOKENS,
-                                            TABLE_LAYERS, TABLE_SERIES,   TABLE_VOCAB};
+static const enum table_id order[TABLES] = {TABLE_ROUNDS,  TABLE_CONTROLS, TABLE_TOKENS, TABLE_LAYERS,
+                                            TABLE_EXPERTS, TABLE_SERIES,   TABLE_VOCAB};
 
 struct copy {
     const char *from;
     int from_fd, to_fd;
     FILE *in[TABLES];
+    bool there[TABLES];
     off_t bytes[TABLES]; /* what was there when the copy began */
     uint64_t last_round; /* number of the last whole round's event, 0: none; */
     uint64_t run, round; /* its run, and its own number there */
@@ -49,6 +50,7 @@ look(struct copy *c, struct err *err)
         if (!S_ISREG(about.st_mode))
             return err_set(err, ERR_WORK, "%s/%s: is not a file", c->from, trace_tables[id].file);
         c->bytes[id] = about.st_size;
+        c->there[id] = true;
     }
     return true;
 }
@@ -173,12 +175,12 @@ remove_files(int folder, unsigned n)
         unlinkat(folder, file_name(i), 0);
 }
 
-/* All are whole before the first gets its place. */
+/* All are whole before the first gets its place. A table that the trace does without is none of them. */
 static bool
-put_into_place(int part, int to, struct err *err)
+put_into_place(const struct copy *c, int part, int to, struct err *err)
 {
     for (unsigned i = 0; i <= TABLES; i++)
-        if (renameat(part, file_name(i), to, file_name(i)) != 0) {
+        if ((i == TABLES || c->there[i]) && renameat(part, file_name(i), to, file_name(i)) != 0) {
             err_set(err, ERR_WORK, "%s: cannot be put into place: %s", file_name(i), strerror(errno));
             remove_files(to, i);
             return false;
@@ -197,7 +199,7 @@ copy_into(struct copy *c, int to, struct err *err)
     bool ok = c->to_fd >= 0 || err_set(err, ERR_WORK, "cannot be written into: %s", strerror(errno));
     if (ok) {
         remove_files(c->to_fd, TABLES + 1); /* of a process of the same number that was killed */
-        ok = copy_all(c, err) && put_into_place(c->to_fd, to, err);
+        ok = copy_all(c, err) && put_into_place(c, c->to_fd, to, err);
         remove_files(c->to_fd, TABLES + 1);
         close(c->to_fd);
     }

@@ -70,7 +70,7 @@ stop_trace(struct trace_writer *w, const char *why)
 static bool
 commit(struct trace_writer *w)
 {
-    static const enum table_id order[TABLES] = {TABLE_TOKENS, TABLE_LAYERS,   TABLE_SERIES,
+    static const enum table_id order[TABLES] = {TABLE_TOKENS, TABLE_LAYERS,   TABLE_EXPERTS, TABLE_SERIES,
                                                 TABLE_VOCAB,  TABLE_CONTROLS, TABLE_ROUNDS};
     struct err why;
     for (unsigned i = 0; i < TABLES; i++)
@@ -111,7 +111,7 @@ write_line(struct trace_writer *w, const struct event *e)
     struct err why;
     struct table_out *t = &w->tables[table_of(e->type)];
     const size_t before = t->used;
-    if (bounds_leave_out(&w->bounds, e))
+    if (t->table == NULL || bounds_leave_out(&w->bounds, e))
         return true;
     bounds_before(&w->bounds, e, w->tables, w->rounds + w->pending);
     if (!table_out_line(t, e, &why))
@@ -152,6 +152,7 @@ take(struct trace_writer *w, const struct event *e)
             draft_queue_end(&w->queue, e);
         return write_ready(w) && write_line(w, e);
     case EVENT_LAYER:
+    case EVENT_EXPERTS:
     case EVENT_SERIES:
     case EVENT_VOCAB: return write_line(w, e);
     default: return true; /* progress leaves no trace */
@@ -205,12 +206,13 @@ writer_thread(void *user)
 
 /* run.json comes last: a folder without one is no trace. */
 static bool
-put_files(struct trace_writer *w, struct err *err)
+put_files(struct trace_writer *w, bool mixture, struct err *err)
 {
     bool ok = true;
     for (unsigned i = 0; ok && i < TABLES; i++)
-        ok = table_out_open(&w->tables[i], w->fd, (enum table_id)i, err) &&
-             (w->bounds.bytes += w->tables[i].used) > 0 && table_out_write(&w->tables[i], err);
+        ok = (trace_tables[i].of_mixtures && !mixture) ||
+             (table_out_open(&w->tables[i], w->fd, (enum table_id)i, mixture, err) &&
+              (w->bounds.bytes += w->tables[i].used) > 0 && table_out_write(&w->tables[i], err));
     if (ok && put_run_json(w, w->run_json, err))
         return true;
     for (unsigned i = 0; i < TABLES; i++) /* leave nothing behind that would be in the way of a second try */
@@ -229,7 +231,7 @@ set_up(struct trace_writer *w, const struct run_info *run, struct err *err)
         return false;
     struct err why;
     w->bounds.bytes = strlen(w->run_json) + CLOSING_BYTES;
-    if (!put_files(w, &why))
+    if (!put_files(w, run->experts > 0, &why))
         return err_set(err, ERR_WORK, "cannot write a trace into %s: %s", w->folder, why.text);
     w->reader = event_reader_open(w->log);
     if (w->reader == NULL)

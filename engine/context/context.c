@@ -135,6 +135,8 @@ context_close(struct context *c)
         dist_pool_forget(c->pool, c);
     free(c->touched);
     free(c->expert_share);
+    free(c->routes);
+    free(c->kept);
     free(c->slots);
     free(c->free);
     free(c->places);

@@ -48,6 +48,17 @@ void context_close(struct context *);
 const struct err *context_error(const struct context *);
 const struct context_options *context_limits(const struct context *); /* with the defaults filled in */
 
+/* ---- experts (kernels/experts.h) ---- */
+
+/* From now on: where rows of a mixture go is asked for and kept as long as their hidden states are; prompts and other reading aside.
+ * False: not any more, and what was kept is forgotten. At first it isn't; a model without experts never has any. */
+void context_follow_experts(struct context *, bool);
+/* Where a row went at a layer, by descending weights: at most n of them into out. Returns how many; 0: the layer has no experts,
+ * has not run, or nobody knows. */
+uint32_t context_experts(const struct context *, slot_t, uint32_t layer, struct route *out, uint32_t n);
+/* Experts that the last sweep touched at its layers of experts, on average over these; NAN: it had none, or the backend can't tell. */
+double context_experts_touched(const struct context *);
+
 /* ---- sequences ---- */
 
 seq_t context_sequence(struct context *);                  /* an empty one; SEQ_NONE when all are in use */

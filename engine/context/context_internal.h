@@ -62,6 +62,9 @@ struct context {
     uint32_t *touched;
     double *expert_share;
     uint32_t experts_used; /* by a row */
+    bool follows_experts;  /* sweeps ask where rows go: */
+    struct route *routes;  /* (max_rows, L + 1, used) those of the sweep at hand, */
+    struct route *kept;    /* (ring, L + 1, used) those of rows in the ring; EXPERT_NONE: not known */
     uint64_t calls;        /* of the head, */
     uint64_t *counted;     /* and the last one in which a layer's trained head was counted: (L + 1) */
     struct err err;
@@ -72,6 +75,15 @@ struct context {
 bool context_experts_open(struct context *, const struct model_desc *);
 /* What the last sweep's layer counts beyond a load: experts more than one row goes to. */
 double context_experts_load(const struct context *, uint32_t layer);
+
+/* A sweep is being built: it has touched none as yet. */
+void context_experts_begin(struct context *);
+/* The place is another row's from now on. */
+void context_experts_forget(struct context *, uint32_t place);
+/* A sweep that is about to be queued asks where its rows go, if that is followed; afterwards, when they are at that depth, the
+ * answers are kept. */
+void context_experts_ask(struct context *, struct sweep *);
+void context_experts_keep(struct context *, const struct sweep *, uint32_t depth);
 
 /* The slot's row, or NULL after setting the error. */
 struct slot *context_row(struct context *, slot_t);

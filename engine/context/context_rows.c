@@ -135,6 +135,7 @@ context_append(struct context *c, seq_t seq, slot_t parent, token_t token)
     c->slots[s] = (struct slot){
         .refs = 1, .token = token, .pos = pos, .ring = place, .seq = seq, .parent = parent, .embedding = EMBED_NO};
     c->places[place].slot = s;
+    context_experts_forget(c, place);
     c->open[c->n_open++] = s;
     return s;
 }

@@ -124,6 +124,7 @@ static bool
 gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, bool prompt, struct sweep *w)
 {
     *w = (struct sweep){.rows = c->rows, .tails = c->tails, .to = to, .prompt = prompt, .touched = c->touched};
+    context_experts_begin(c);
     if (to > c->n_layers)
         return err_set(&c->err, ERR_WORK, "there is no layer %" PRIu32 ": the model has %" PRIu32, to, c->n_layers);
     bool ok = true;
@@ -169,15 +170,19 @@ set_depths(struct context *c, const struct sweep *w, uint32_t depth)
             c->slots[w->rows[i].slot].depth = depth;
 }
 
+enum reading { READS_NOTHING, READS_TEXT, READS_PROMPT /* whose rows are of that class */ };
+
 static bool
-advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan, bool prompt)
+advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan, enum reading reading)
 {
     context_clear_error(c);
     struct sweep w;
-    if (!context_flush(c) || !gather(c, slots, n, to, prompt, &w))
+    if (!context_flush(c) || !gather(c, slots, n, to, reading == READS_PROMPT, &w))
         return false;
     if (w.n == 0)
         return true;
+    if (reading == READS_NOTHING)
+        context_experts_ask(c, &w);
     if (plan != NULL) {
         w.skip_attention = plan->skip_attention;
         w.skip_mlp = plan->skip_mlp;
@@ -187,6 +192,7 @@ advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const str
     if (!context_wait(c))
         return false;
     set_depths(c, &w, to);
+    context_experts_keep(c, &w, to);
     count_layers(c, &w, to);
     return true;
 }
@@ -194,7 +200,7 @@ advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const str
 bool
 context_advance(struct context *c, const slot_t *slots, size_t n, uint32_t to, const struct plan *plan)
 {
-    return advance(c, slots, n, to, plan, false);
+    return advance(c, slots, n, to, plan, READS_NOTHING);
 }
 
 bool
@@ -212,11 +218,13 @@ context_advance_until(struct context *c, const slot_t *slots, size_t n, uint32_t
             return err_set(&c->err, ERR_WORK,
                            "slot %" PRIu32 " at depth %" PRIu32 " can't be carried along: the deciding row is deeper",
                            c->rows[i].slot, c->rows[i].from);
+    context_experts_ask(c, &w);
     if (!c->ops->until(c->store, &w, rule, result))
         return context_refused(c, "advance rows until they exit");
     if (!context_wait(c))
         return false;
     set_depths(c, &w, result->depth);
+    context_experts_keep(c, &w, result->depth);
     count_layers(c, &w, result->depth);
     const bool trained = rule->head == USE_TRAINED && c->limits.heads != HEAD_LENS;
     for (uint32_t l = w.rows[w.n - 1].from + 1; l <= result->depth; l++)
@@ -239,7 +247,8 @@ read_chunk(struct context *c, seq_t seq, const token_t *tokens, size_t n, bool p
         if (ok)
             c->slots[path[i]].prompt = prompt;
     }
-    return ok && advance(c, path, n, c->n_layers, NULL, prompt) && context_keep(c, seq, path, n);
+    return ok && advance(c, path, n, c->n_layers, NULL, prompt ? READS_PROMPT : READS_TEXT) &&
+           context_keep(c, seq, path, n);
 }
 
 static bool

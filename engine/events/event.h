@@ -7,7 +7,7 @@
  *
  * Order within a round: drafts (TOKEN) with the policy's guesses (LAYER) and values (SERIES) between them; then
  * verification: a VERDICT a draft that was verified, the correction or bonus (TOKEN), guesses of layer L at the judged
- * positions, the scope's probes; last ROUND, the round's commit record. VOCAB precedes the first use of an id.
+ * positions, the scope's probes, where committed rows went (EXPERTS); last ROUND, the round's commit record. VOCAB precedes the first use of an id.
  */
 #ifndef ENGINE_EVENTS_EVENT_H
 #define ENGINE_EVENTS_EVENT_H
@@ -22,6 +22,7 @@ enum event_type {
     EVENT_SERIES,
     EVENT_CONTROL,
     EVENT_ROUND,
+    EVENT_EXPERTS,
     EVENT_PROGRESS, /* never in a trace */
     EVENT_TYPES
 };
@@ -66,6 +67,17 @@ struct layer_event {
     float top_p[GUESS_TOP];
 };
 
+#define EXPERTS_TOLD 16 /* of a row's experts: the heaviest */
+
+/* Where the row that the layer's guess at `pos` was read from went: of a mixture's layer that has experts. */
+struct experts_event {
+    uint32_t pos;
+    int32_t layer;                 /* of the target */
+    uint32_t n;                    /* of them here, at most EXPERTS_TOLD, by descending weight */
+    uint16_t expert[EXPERTS_TOLD]; /* from 0 */
+    float weight[EXPERTS_TOLD];    /* what their outputs were multiplied by */
+};
+
 struct series_event {
     char key[24];
     int32_t index;
@@ -99,6 +111,9 @@ struct round_event {
     float heads_us;                    /* of draft_us, in head calls; NAN: not known */
     float wait_us;  /* it stood at a gate, paused or stepping: in none of the above; NAN: not known */
     float aside_us; /* learning passes of the policy (round_aside_begin()): in none of the above; NAN: not known */
+    float
+        verify_experts; /* of a mixture: that the sweep which verified touched at a layer of experts, on average over these; a */
+                        /* batch's is one sweep for all. Not above 0, or NAN: not known, or none */
 };
 
 struct progress_event {
@@ -116,6 +131,7 @@ struct event {
         struct token_event token;
         struct verdict_event verdict;
         struct layer_event layer;
+        struct experts_event experts;
         struct series_event series;
         struct control_event control;
         struct round_event round_end;

@@ -57,6 +57,8 @@ struct run_info {
     char version[16]; /* of specscope */
     char model_path[512], model_name[64], arch[32], types[64];
     uint32_t layers, width, heads, kv_heads, ffn, vocab, ctx;
+    uint32_t experts,
+        experts_used; /* of a layer that has any, and those that a row goes to; 0: none has, or nobody says */
     uint64_t parameters, model_hash;
     double rho;
     struct helper_info helpers[HELPERS];

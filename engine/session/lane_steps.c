@@ -43,7 +43,7 @@ lane_begin_round(struct lane *l)
     st->node[0] = (struct verify_row){.parent = -1, .token = l->tokens[st->pos[0]], .slot = SLOT_NONE, .q = DIST_NONE};
     lane_helpers_begin(l);
     st->annealed = false;
-    st->line = (struct round_event){0};
+    st->line = (struct round_event){.verify_experts = NAN};
     snprintf(st->line.policy, sizeof st->line.policy, "%s", s->info.policies[l->policy].name);
     round_summary(r, "", -1, NAN, -1, -1);
 }

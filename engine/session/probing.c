@@ -147,6 +147,14 @@ probe_emitted(struct session *s, struct lane *const *lanes, uint32_t n, bool oth
     return g.n == 0 || ask(&g);
 }
 
+static void
+tell_experts(struct lane *const *lanes, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < lanes[i]->state.emission.n; k++)
+            lane_tell_experts(lanes[i], lanes[i]->state.emission.row[k]);
+}
+
 /* The head in use at every new row. The other one is asked now and then, which is enough to compare how often they agree
  * with the last layer and costs a fraction. */
 bool
@@ -154,6 +162,8 @@ session_probe_round(struct session *s, struct lane *const *lanes, uint32_t n)
 {
     const bool all = s->settings.probe == PROBE_ALL,
                other = s->engine->heads != HEAD_LENS && s->round % OTHER_HEAD_EVERY == 0;
+    if (all && s->info.experts > 0)
+        tell_experts(lanes, n);
     return (!all || (probe_emitted(s, lanes, n, false) && (!other || probe_emitted(s, lanes, n, true)))) &&
            probe_helpers(s, lanes, n);
 }

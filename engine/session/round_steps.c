@@ -23,7 +23,8 @@ begin(struct session *s, struct batch *b)
         most += l->round.budget + 2;
         b->lane[b->n++] = l;
     }
-    size_t layers = s->model.layers;
+    context_follow_experts(s->ctx, s->settings.probe == PROBE_ALL);
+    size_t layers = s->model.layers * (s->info.experts > 0 ? 2U : 1U);
     for (enum helper_role role = 0; role < HELPERS; role++)
         layers += s->helpers[role].layers;
     return event_log_reserve(s->log, (layers + 2) * most * 2, 16384, &err) || session_fail(s, "event log", err.text);
@@ -85,7 +86,11 @@ verify_part(struct session *s, struct lane *const *lanes, uint32_t n)
                                           .seed = lanes[i]->round.seed,
                                           .out = &st->verdict};
     }
-    return context_advance(s->ctx, rows, n_rows, s->model.layers, NULL) && context_verify_all(s->ctx, rounds, n);
+    if (!context_advance(s->ctx, rows, n_rows, s->model.layers, NULL))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        lanes[i]->state.line.verify_experts = (float)context_experts_touched(s->ctx);
+    return context_verify_all(s->ctx, rounds, n);
 }
 
 /* In parts of whole sequences where it takes more rows than a sweep has. */

@@ -131,6 +131,7 @@ void lane_tell_guess(struct lane *, uint32_t pos, uint32_t layer, uint32_t head,
 /* The same of a layer of a model that helps; final is the target's word here, too. */
 void lane_tell_helper_guess(struct lane *, enum helper_role, uint32_t pos, uint32_t layer, const struct guess *,
                             enum probed_by, token_t final);
+void lane_tell_experts(struct lane *, slot_t row); /* where a row of the target's went, as far as that is known */
 void lane_tell_state(struct lane *, const char *name, const char *new_text); /* of its sequence alone, now */
 void lane_tell_control(struct lane *, const char *name, const char *old_text, const char *new_text, uint32_t asked,
                        uint32_t applied);

@@ -79,6 +79,8 @@ describe(struct session *s, const struct session_options *o)
     info->heads = m->desc.heads;
     info->kv_heads = m->desc.kv_heads;
     info->ffn = m->desc.ffn;
+    info->experts = m->desc.form.experts.n;
+    info->experts_used = m->desc.form.experts.used;
     info->vocab = m->desc.vocab;
     info->parameters = m->parameters;
     info->model_hash = m->hash;

@@ -4,6 +4,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/session/session_internal.h"
+#include "kernels/experts.h"
 
 #define PREFILL_QUIET_US 500000
 #define DEVICE_US        500000 /* from one word about the device's time to the next */
@@ -84,6 +85,24 @@ tell_layer(struct lane *lane, const struct layer_event *about, const struct gues
         session_tell_vocab(s, l->top[i]);
     }
     lane_emit(lane, &e);
+}
+
+void
+lane_tell_experts(struct lane *l, slot_t row)
+{
+    const struct context *ctx = l->session->ctx;
+    for (uint32_t layer = 1; layer <= l->session->model.layers; layer++) {
+        struct route routes[EXPERTS_TOLD];
+        const uint32_t n = context_experts(ctx, row, layer, routes, EXPERTS_TOLD);
+        struct event e = {.type = EVENT_EXPERTS,
+                          .experts = {.pos = context_position(ctx, row) + 1, .layer = (int32_t)layer, .n = n}};
+        for (uint32_t i = 0; i < n; i++) {
+            e.experts.expert[i] = (uint16_t)routes[i].expert;
+            e.experts.weight[i] = routes[i].weight;
+        }
+        if (n > 0)
+            lane_emit(l, &e);
+    }
 }
 
 void

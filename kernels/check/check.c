@@ -142,6 +142,7 @@ queue(struct store *s, struct command request)
 {
     struct check *c = check_of(s);
     request.depths = (size_t)c->limits.model->n_layers + 1;
+    request.used = c->limits.model->form.experts.used;
     if (!claim(c, &request, &c->queueing))
         return true;
     struct command *m = command_copy(&request);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "kernels/experts.h"
+
 /* A copy of n things; NULL for NULL. `ok` turns false when there is no memory. */
 static void *
 copy(struct command *m, const void *from, size_t n, size_t size, bool *ok)
@@ -27,6 +29,8 @@ copy_sweep(struct command *m, bool *ok)
     m->touched = w->touched;
     if (w->touched != NULL && (w->touched = blocks_take(&m->blocks, m->depths, sizeof *w->touched)) == NULL)
         *ok = false;
+    m->routes = w->routes;
+    w->routes = copy(m, w->routes, w->n * m->depths * m->used, sizeof *w->routes, ok);
     m->rule.temperature = copy(m, m->rule.temperature, m->depths, sizeof(float), ok);
     m->rule.threshold = copy(m, m->rule.threshold, m->depths, sizeof(float), ok);
     if (m->kind == UNTIL && m->probed != NULL && *ok) {
@@ -116,6 +120,8 @@ command_deliver(const struct command *m)
     }
     if (m->touched != NULL)
         memcpy(m->touched, m->sweep.touched, m->depths * sizeof *m->touched);
+    if (m->routes != NULL)
+        memcpy(m->routes, m->sweep.routes, m->sweep.n * m->depths * m->used * sizeof *m->routes);
     const bool each = m->kind == DRAW || m->kind == OVERLAP || m->kind == VERIFY;
     for (size_t i = 0; each && i < m->n; i++)
         memcpy(m->outs[i], (char *)m->result + m->bytes / m->n * i, m->bytes / m->n);

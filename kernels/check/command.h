@@ -43,7 +43,9 @@ struct command {
     void **outs;          /* DRAW, OVERLAP, VERIFY: (n) the caller's `out` of each */
     struct guess *probed; /* UNTIL: (depths) the caller's, or NULL */
     uint32_t *touched;    /* STEP, UNTIL: the same */
-    size_t depths;        /* L + 1 */
+    struct route *routes; /* the same; used: entries of a row and layer */
+    uint32_t used;
+    size_t depths; /* L + 1 */
 
     struct blocks blocks; /* the copies */
     struct command *next; /* in a queue */

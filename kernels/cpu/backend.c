@@ -92,17 +92,30 @@ cpu_embed(struct store *s, const struct row *rows, size_t n)
     return true;
 }
 
-/* Runs it, and tells which experts it touched if that is asked. */
+/* A result of the sweep; from NULL: zeros. */
+static void
+stage(struct store *s, void *out, const void *from, size_t bytes)
+{
+    void *staged = out != NULL ? cpu_store_stage(s, out, bytes) : NULL;
+    if (staged != NULL && from != NULL)
+        memcpy(staged, from, bytes);
+}
+
+/* Runs it, and tells which experts it touched, and where rows went, if that is asked. */
 static void
 run_sweep(struct store *s, const struct sweep *w, const struct exit_watch *watch)
 {
-    uint32_t *touched = s->mixture.touched, *staged;
-    const size_t bytes = (s->weights->desc.n_layers + 1) * sizeof *touched;
-    if (touched != NULL)
-        memset(touched, 0, bytes);
+    struct mixture_table *t = &s->mixture;
+    const size_t layers = s->weights->desc.n_layers + 1u, n = w->n * layers * s->weights->desc.form.experts.used;
+    t->tells = w->routes != NULL && n > 0;
+    if (t->touched != NULL)
+        memset(t->touched, 0, layers * sizeof *t->touched);
+    for (size_t i = 0; t->tells && i < n; i++)
+        t->told[i] = (struct route){.expert = EXPERT_NONE};
     sweep_run(s, w, watch);
-    if (w->touched != NULL && (staged = cpu_store_stage(s, w->touched, bytes)) != NULL && touched != NULL)
-        memcpy(staged, touched, bytes);
+    stage(s, w->touched, t->touched, layers * sizeof *t->touched);
+    if (t->tells)
+        stage(s, w->routes, t->told, n * sizeof *t->told);
 }
 
 static bool

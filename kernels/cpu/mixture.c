@@ -28,8 +28,9 @@ mixture_take(struct store *s, size_t rows)
     t->q = blocks_take(&s->blocks, rows * blocks, sizeof *t->q);
     t->y = blocks_take(&s->blocks, rows * d->width, sizeof *t->y);
     t->touched = blocks_take(&s->blocks, d->n_layers + 1u, sizeof *t->touched);
+    t->told = blocks_take(&s->blocks, rows * (d->n_layers + 1u) * f->used, sizeof *t->told);
     bool ok = t->logits != NULL && t->routes != NULL && t->gate != NULL && t->up != NULL && t->q != NULL &&
-              t->y != NULL && t->touched != NULL;
+              t->y != NULL && t->touched != NULL && t->told != NULL;
     for (uint32_t i = 0; i < s->threads && ok; i++) {
         struct mixture_own *own = &s->workers[i].mixture;
         own->starts = blocks_take(&s->blocks, f->n + 3, sizeof *own->starts);
@@ -92,6 +93,15 @@ routes_of(struct worker *w, const struct mixing *m)
     if (!mine)
         worker_barrier(w);
     return routes;
+}
+
+/* For sweep.routes. `rows`: which rows of the sweep those of the call are. */
+static void
+tell_routes(struct store *s, const struct mixing *m, const uint32_t *rows, const struct route *routes)
+{
+    const size_t bytes = m->form->used * sizeof *routes;
+    for (size_t i = 0; i < m->n; i++)
+        memcpy(routes_at(s->mixture.told, &s->weights->desc, rows[i], m->l), routes + i * m->each, bytes);
 }
 
 /* Visitors (n, each) in order of their experts, rows ascending; those of expert e from starts[e] on. */
@@ -245,7 +255,7 @@ add_outputs(const struct worker *w, const struct visit *v, struct range part)
 }
 
 void
-mixture(struct worker *w, uint32_t l, const struct acts *x, size_t n)
+mixture(struct worker *w, uint32_t l, const struct acts *x, size_t n, const uint32_t *rows)
 {
     struct store *s = w->store;
     const struct model_desc *d = &s->weights->desc;
@@ -258,7 +268,10 @@ mixture(struct worker *w, uint32_t l, const struct acts *x, size_t n)
                              .n = n,
                              .each = f->used + (count - f->n),
                              .count = count};
-    sort_visitors(w, &m, routes_of(w, &m));
+    const struct route *routes = routes_of(w, &m);
+    if (w->rank == 0 && s->mixture.tells)
+        tell_routes(s, &m, rows, routes);
+    sort_visitors(w, &m, routes);
     share_hidden_units(w, &m);
     worker_barrier(w);
     const struct range part = worker_outputs(w, d->width);

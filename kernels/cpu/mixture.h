@@ -10,7 +10,7 @@
 bool mixture_take(struct store *, size_t rows);
 
 /* The store's y (n, width) = the sum over a row's experts of weight * expert(x), for this worker's worker_outputs() of it. All
- * workers call it; it ends without a barrier. */
-void mixture(struct worker *, uint32_t l, const struct acts *x, size_t n);
+ * workers call it; it ends without a barrier. `rows` (n): which of the sweep's they are. */
+void mixture(struct worker *, uint32_t l, const struct acts *x, size_t n, const uint32_t *rows);
 
 #endif

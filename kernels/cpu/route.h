@@ -4,11 +4,6 @@
 
 #include "kernels/experts.h"
 
-struct route {
-    uint32_t expert;
-    float weight; /* what its output is multiplied by */
-};
-
 /* The form's `used` routes of a row, by the experts' index; z (form.n): the router's outputs, which are overwritten. bias and
  * correction (form.n) may be NULL. */
 void route(const struct experts_form *, float *z, const float *bias, const float *correction, struct route *out);

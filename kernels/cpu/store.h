@@ -52,7 +52,9 @@ struct mixture_table {
     float *gate, *up;     /* (n, used * ffn + shared_ffn): hidden units of visitors, in the order of their experts */
     struct act_block *q;  /* gate, as down reads it */
     float *y;             /* (n, width): what one expert says */
-    uint32_t *touched;    /* (L + 1): of the sweep at hand, sweep.touched */
+    uint32_t *touched;    /* (L + 1): of the sweep at hand, sweep.touched, */
+    struct route *told;   /* (n, L + 1, used): and sweep.routes; */
+    bool tells;           /* if that is asked for */
 };
 
 struct visitor { /* of an expert */

@@ -269,7 +269,7 @@ mlp(struct worker *w, const struct pass *p)
     const struct layer *m = p->layer;
     if (m->experts != NULL) {
         const struct acts normed = mlp_input(w, p, m->experts_in_int8);
-        mixture(w, p->l, &normed, p->n);
+        mixture(w, p->l, &normed, p->n, p->active);
         add_sublayer(w, p, m->ffn_post, p->l);
         return;
     }

@@ -50,6 +50,8 @@ declare(struct run_info *run, struct policy *p, char *prompt)
                              .heads = 1,
                              .kv_heads = 1,
                              .ffn = 8,
+                             .experts = 8,
+                             .experts_used = 2,
                              .vocab = VOCAB,
                              .ctx = CTX,
                              .rho = 0.5,
@@ -82,6 +84,8 @@ append_events(struct event_log *log)
              .layer = {.pos = 3, .layer = 2, .token = 5, .top = {5, 6, -1, -1, -1}, .kl_final = 1e-9f}},
             {.type = EVENT_LAYER, .layer = {.pos = 3, .model = MODEL_DRAFT, .layer = 1, .token = 6, .top = {-1}}},
             {.type = EVENT_SERIES, .series = {.key = "tau", .value = 0.1f}},
+            {.type = EVENT_EXPERTS,
+             .experts = {.pos = 3, .layer = 2, .n = 2, .expert = {7, 0}, .weight = {0.75f, 0.25f}}},
             {.type = EVENT_VERDICT, .verdict = {1, 1, 1}},
             {.type = EVENT_VERDICT, .verdict = {2, 0, 0}},
             {.type = EVENT_TOKEN, .token = {.pos = 4, .candidate = -1, .token = 7, .source = SOURCE_CORRECTION}},
@@ -203,6 +207,7 @@ check_event(const struct event *e, const struct run_info *run)
 {
     const struct token_event *t = &e->token;
     const struct layer_event *l = &e->layer;
+    const struct experts_event *x = &e->experts;
     const struct round_event *r = &e->round_end;
     int32_t layers = (int32_t)run->layers;
     switch (e->type) {
@@ -218,6 +223,11 @@ check_event(const struct event *e, const struct run_info *run)
              l->probed_by < PROBED_BY);
         for (int i = 0; i < GUESS_TOP; i++)
             check_token(l->top[i], true, run);
+        break;
+    case EVENT_EXPERTS:
+        must(x->pos <= run->ctx && x->layer >= 1 && x->layer <= layers && x->n >= 1 && x->n <= EXPERTS_TOLD);
+        for (uint32_t i = 0; i < x->n; i++)
+            must(x->expert[i] < run->experts);
         break;
     case EVENT_SERIES: check_name(e->series.key, sizeof e->series.key); break;
     case EVENT_CONTROL:

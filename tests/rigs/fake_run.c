@@ -47,6 +47,8 @@ fake_run(struct run_info *run)
     run->heads = 4;
     run->kv_heads = 2;
     run->ffn = 128;
+    run->experts = FAKE_EXPERTS;
+    run->experts_used = FAKE_USED;
     run->vocab = FAKE_VOCAB;
     run->ctx = FAKE_CTX;
     run->parameters = 9007199254740993u; /* 2^53 + 1: no double holds it */

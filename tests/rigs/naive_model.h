@@ -43,6 +43,10 @@ const struct model_desc *naive_model_desc(const struct naive_model *); /* for a 
  * by from the model in double is then the model's own doing; from this one, little. */
 void naive_model_in_halves(struct naive_model *);
 
+/* From now on naive_hidden() also says where the path's last token goes: the weight of every expert (depth + 1, experts), 0 of those
+ * that it does not go to. What it does not come to stays. NULL: not any more. */
+void naive_model_tell_routes(struct naive_model *, double *);
+
 /* Hidden states of the path's last token at depths 0..depth: out (depth + 1, width). False: no memory. */
 bool naive_hidden(const struct naive_model *, const struct naive_token *path, size_t n, uint32_t depth, double *out);
 /* Final norm and head on a hidden state (width): out (vocab). */

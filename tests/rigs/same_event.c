@@ -80,6 +80,7 @@ assert_same_round(const struct round_event *a, const struct round_event *b)
     assert_same_real(a->heads_us, b->heads_us);
     assert_same_real(a->wait_us, b->wait_us);
     assert_same_real(a->aside_us, b->aside_us);
+    assert_same_real(a->verify_experts, b->verify_experts);
 }
 
 void
@@ -109,6 +110,15 @@ assert_same_event(const struct event *a, const struct event *b)
         assert_int_equal(a->verdict.committed, b->verdict.committed);
         break;
     case EVENT_LAYER: assert_same_layer(&a->layer, &b->layer); break;
+    case EVENT_EXPERTS:
+        assert_int_equal(a->experts.pos, b->experts.pos);
+        assert_int_equal(a->experts.layer, b->experts.layer);
+        assert_int_equal(a->experts.n, b->experts.n);
+        for (uint32_t i = 0; i < a->experts.n; i++) {
+            assert_int_equal(a->experts.expert[i], b->experts.expert[i]);
+            assert_same_real(a->experts.weight[i], b->experts.weight[i]);
+        }
+        break;
     case EVENT_SERIES:
         assert_string_equal(a->series.key, b->series.key);
         assert_int_equal(a->series.index, b->series.index);

@@ -42,6 +42,22 @@ assert_same_cells(const struct scope *a, const struct scope *b, enum layer_model
 }
 
 static void
+assert_same_experts(const struct scope *a, const struct scope *b, uint32_t pos)
+{
+    for (uint32_t l = 1; l <= scope_info(a)->layers; l++) {
+        const struct scope_experts x = scope_experts(a, pos, l), y = scope_experts(b, pos, l);
+        assert_int_equal(x.n, y.n);
+        for (uint32_t i = 0; i < x.n; i++) {
+            assert_int_equal(x.expert[i], y.expert[i]);
+            assert_same_real(x.weight[i], y.weight[i]);
+        }
+        for (uint32_t e = 0; e < scope_expert_count(a, NULL); e++)
+            assert_int_equal(scope_expert_chosen(a, l, e), scope_expert_chosen(b, l, e));
+        assert_int_equal(scope_expert_rows(a, l), scope_expert_rows(b, l));
+    }
+}
+
+static void
 assert_same_columns(const struct scope *a, const struct scope *b)
 {
     assert_int_equal(scope_now(a)->length, scope_now(b)->length);
@@ -51,6 +67,7 @@ assert_same_columns(const struct scope *a, const struct scope *b)
         assert_int_equal(x == NULL, y == NULL);
         for (unsigned model = 0; model < LAYER_MODELS; model++)
             assert_same_cells(a, b, (enum layer_model)model, pos);
+        assert_same_experts(a, b, pos);
         if (x == NULL)
             continue;
         assert_int_equal(x->token, y->token);

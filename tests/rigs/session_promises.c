@@ -140,6 +140,25 @@ check_layer(struct promises *p, const struct event *e)
         broken(p, e, "the scope's probe without its relation to the final layer");
 }
 
+/* Committed rows': each expert once, the heaviest first. */
+static void
+check_experts(struct promises *p, const struct event *e)
+{
+    const struct experts_event *x = &e->experts;
+    if (p->info->experts == 0 || x->layer < 1 || x->layer > (int32_t)p->layers || x->n == 0 || x->n > EXPERTS_TOLD ||
+        x->n > p->info->experts_used)
+        broken(p, e, "experts of a layer that has none, or of another number");
+    for (uint32_t i = 0; i < x->n && i < EXPERTS_TOLD; i++) {
+        if (x->expert[i] >= p->info->experts || (i > 0 && x->weight[i] > x->weight[i - 1]))
+            broken(p, e, "an expert that there is not, or a lighter one before a heavier one");
+        for (uint32_t k = 0; k < i; k++)
+            if (x->expert[k] == x->expert[i])
+                broken(p, e, "an expert that is told twice");
+    }
+    if (!p->at->judged)
+        broken(p, e, "experts before what the rows' drafts came to");
+}
+
 static void
 begin_run(struct promises *p)
 {
@@ -237,6 +256,7 @@ promises_check(struct promises *p, const struct event *e)
     case EVENT_TOKEN: check_token(p, e); break;
     case EVENT_VERDICT: check_verdict(p, e); break;
     case EVENT_LAYER: check_layer(p, e); break;
+    case EVENT_EXPERTS: check_experts(p, e); break;
     case EVENT_ROUND: check_round(p, e); break;
     default: break;
     }

@@ -169,6 +169,21 @@ add_layers(struct stream *s, uint32_t n, enum probed_by by)
     }
 }
 
+static void
+add_experts(struct stream *s, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct event *e = stream_add(s, EVENT_EXPERTS);
+        e->experts = (struct experts_event){.pos = stream_below(s, FAKE_CTX),
+                                            .layer = 1 + (int32_t)stream_below(s, FAKE_LAYERS),
+                                            .n = 1 + stream_below(s, EXPERTS_TOLD)};
+        for (uint32_t k = 0; k < e->experts.n; k++) {
+            e->experts.expert[k] = (uint16_t)stream_below(s, FAKE_EXPERTS);
+            e->experts.weight[k] = (float)stream_below(s, 1u << 24) / (float)(1 << 24);
+        }
+    }
+}
+
 void
 stream_start_run(struct stream *s)
 {
@@ -235,6 +250,7 @@ add_outcome(struct stream *s, const struct plan *p)
         add_token(s, p->accepted < p->verified ? SOURCE_CORRECTION : SOURCE_BONUS, -1);
     add_layers(s, stream_below(s, 3), PROBED_VERIFY);
     add_layers(s, stream_below(s, 3), PROBED_SCOPE);
+    add_experts(s, stream_below(s, 3));
 }
 
 static void
@@ -258,7 +274,8 @@ add_end(struct stream *s, const struct plan *p)
                               .heads_loaded = real(s),
                               .heads_us = real(s),
                               .wait_us = real(s),
-                              .aside_us = real(s)};
+                              .aside_us = real(s),
+                              .verify_experts = real(s)};
     snprintf(r->policy, sizeof r->policy, "%s", p->drafts == 0 ? "ar" : "specbound");
     snprintf(r->stop_reason, sizeof r->stop_reason, "%s", p->drafts == 0 ? "" : "w_max");
 }

@@ -6,10 +6,12 @@
 #include "engine/events/event.h"
 #include "engine/events/run_info.h"
 
-#define FAKE_LAYERS 6
-#define FAKE_DRAFT  2 /* layers of the draft model */
-#define FAKE_CTX    512
-#define FAKE_VOCAB  300
+#define FAKE_LAYERS  6
+#define FAKE_DRAFT   2 /* layers of the draft model */
+#define FAKE_EXPERTS 40
+#define FAKE_USED    3
+#define FAKE_CTX     512
+#define FAKE_VOCAB   300
 
 /* Filled with values that are easy to get wrong on the way through a file; run_info_free() frees what it owns. */
 void fake_run(struct run_info *);

@@ -271,7 +271,7 @@ static void
 take(struct taking *t, const struct event *e)
 {
     const bool of_sequence = e->type == EVENT_TOKEN || e->type == EVENT_VERDICT || e->type == EVENT_LAYER ||
-                             e->type == EVENT_SERIES || e->type == EVENT_ROUND;
+                             e->type == EVENT_SERIES || e->type == EVENT_EXPERTS || e->type == EVENT_ROUND;
     if (of_sequence && t->want->seq >= 0 && e->seq != t->want->seq)
         return;
     take_scope(t, e);

@@ -168,6 +168,21 @@ token_t scope_model_final(const struct scope *, enum layer_model, const struct s
 /* As scope_spurious(): sure of a token, at least 0.5 for a model that helps, and it is not the target's. */
 bool scope_model_spurious(const struct scope *, enum layer_model, uint32_t pos, uint32_t layer);
 
+/* ---- experts, of a mixture ---- */
+
+struct scope_experts {      /* where the row went that a layer's guess at a position was read from */
+    uint32_t n;             /* 0: not known, or the layer has none */
+    const uint16_t *expert; /* (n) by descending weight, from 0 */
+    const float *weight;    /* (n) */
+};
+
+/* Experts of a layer that has any, and those that a row goes to (0: not known; may be NULL). 0: it is no mixture, or nobody says. */
+uint32_t scope_expert_count(const struct scope *, uint32_t *used);
+struct scope_experts scope_experts(const struct scope *, uint32_t pos, uint32_t layer);
+/* Positions of this run that were told of at a layer, and those of them that went to an expert there. */
+uint64_t scope_expert_rows(const struct scope *, uint32_t layer);
+uint64_t scope_expert_chosen(const struct scope *, uint32_t layer, uint32_t expert);
+
 /* The main line's drafts that were rejected last, until the next round begins. */
 uint32_t scope_struck(const struct scope *, const struct scope_draft **out);
 /* What the policy says last: the last whole round's own line; -1 or NAN: none. */

@@ -101,6 +101,7 @@ take_of_sequence(struct scope *s, const struct event *e)
     case EVENT_VERDICT: scope_verdict_event(q, &e->verdict); break;
     case EVENT_LAYER: scope_layer_event(s, q, e); break;
     case EVENT_SERIES: scope_series_event(s, q, e); break;
+    case EVENT_EXPERTS: scope_experts_event(s, q, e); break;
     case EVENT_ROUND:
         scope_round_event(q, e);
         scope_aggregate_round(s, q);
@@ -140,6 +141,7 @@ scope_event(struct scope *s, const struct event *e)
         break;
     case EVENT_VERDICT:
     case EVENT_LAYER:
+    case EVENT_EXPERTS:
     case EVENT_SERIES: take_of_sequence(s, e); break;
     case EVENT_PROGRESS:
         s->progress = e->progress;

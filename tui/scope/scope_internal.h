@@ -1,5 +1,5 @@
 /* What the scope's files share, from the bottom up: helper_cells.c, scope_sequence.c (what is one sequence's), scope_batch.c
- * (which there are), scope.c (its life, the vocabulary), scope_read.c, scope_models.c, scope_rounds.c, aggregates.c,
+ * (which there are), scope.c (its life, the vocabulary), scope_read.c, scope_models.c, scope_rounds.c, aggregates.c, scope_experts.c,
  * scope_layers.c, scope_events.c (taking events in). Nobody else includes it. */
 #ifndef TUI_SCOPE_SCOPE_INTERNAL_H
 #define TUI_SCOPE_SCOPE_INTERNAL_H
@@ -158,6 +158,8 @@ void scope_verdict_event(struct scope_sequence *, const struct verdict_event *);
 void scope_round_event(struct scope_sequence *, const struct event *);
 /* scope_layers.c */
 void scope_layer_event(struct scope *, struct scope_sequence *, const struct event *);
+/* scope_experts.c */
+void scope_experts_event(const struct scope *, struct scope_sequence *, const struct event *);
 void scope_series_event(const struct scope *, struct scope_sequence *, const struct event *);
 
 #endif

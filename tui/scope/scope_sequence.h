@@ -4,6 +4,7 @@
 #define TUI_SCOPE_SCOPE_SEQUENCE_H
 
 #include "tui/scope/batch.h"
+#include "tui/scope/expert_cells.h"
 #include "tui/scope/glimpses.h"
 #include "tui/scope/helper_cells.h"
 #include "tui/scope/round_values.h"
@@ -28,6 +29,7 @@ struct scope_sequence {
     uint64_t *compared,
         *agreed[2]; /* (L + 1) positions that both heads were asked about; by head: the last layer's word */
     struct helper_cells helpers[HELPERS];
+    struct expert_cells experts;
     struct glimpses glimpses; /* of positions whose cells are gone */
 
     struct scope_round *rounds; /* (n_ring) round number i is rounds[i % max_rounds] */

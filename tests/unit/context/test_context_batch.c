@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "engine/context/context.h"
+#include "kernels/experts.h"
 #include "tests/rigs/backend_rig.h"
 #include "tests/rigs/batch_program.h"
 #include "tests/rigs/cuda_rig.h"
@@ -133,12 +134,82 @@ test_loads_count_the_experts_that_rows_go_to(void **state)
     naive_model_free(model);
 }
 
+/* Heaviest first, those that the definition says, of layers that ran. */
+static void
+assert_experts(const struct context *c, slot_t row, uint32_t depth, const double *weights)
+{
+    for (uint32_t l = 1; l <= 3; l++) {
+        struct route got[4];
+        const uint32_t n = context_experts(c, row, l, got, 4);
+        assert_int_equal(n, l > 1 && l <= depth ? 2 : 0);
+        for (uint32_t i = 0; i < n; i++) {
+            assert_true(got[i].expert < 16 && (i == 0 || got[i].weight <= got[i - 1].weight));
+            assert_true(fabs((double)got[i].weight - weights[l * 16 + got[i].expert]) < 1e-3);
+        }
+    }
+}
+
+static void
+test_where_rows_went_is_kept_while_it_is_followed(void **state)
+{
+    (void)state;
+    const struct naive_shape shape =
+        RIG_SHAPE(3, 64, 4, 2, 16, 96, 90, .dense = 1, .form = {.experts = {.n = 16, .used = 2, .ffn = 64}});
+    struct err err = {.kind = ERR_NONE};
+    struct naive_model *model = naive_model_random(&shape, 6);
+    const struct model_desc *desc = naive_model_desc(model);
+    struct backend *backend;
+    struct weights *weights;
+    struct context *c;
+    struct route got[4];
+    slot_t rows[8];
+    assert_true(check_backend.open(&backend, &(struct backend_options){.threads = 2, .exact = true}, &err));
+    assert_true(check_backend.load(backend, desc, NULL, NULL, &weights, &err));
+    assert_true(context_open(&c, &check_backend, backend, weights, desc,
+                             &(struct context_options){.ctx = 40, .seqs = 1}, &err));
+    const seq_t seq = context_sequence(c);
+    const token_t text[3] = {5, 6, 7};
+    double routes[4 * 16], hidden[4 * 64];
+    struct naive_token path[8] = {{.token = 5}, {.token = 6}, {.token = 7}};
+    rows[0] = context_append(c, seq, SLOT_NONE, 1);
+    assert_true(isnan(context_experts_touched(c)));
+    assert_true(context_advance(c, rows, 1, 3, NULL));
+    assert_int_equal(context_experts(c, rows[0], 2, got, 4), 0); /* nobody asked */
+    assert_true(fabs(context_experts_touched(c) - 2) < 1e-12);
+    context_discard(c, rows[0]);
+    context_follow_experts(c, true);
+    assert_true(context_prefill(c, seq, text, 3, NULL, NULL));
+    assert_int_equal(context_experts(c, context_at(c, seq, 2), 2, got, 4), 0); /* a text that is read */
+    for (int i = 0; i < 5; i++) {
+        path[3 + i].token = (token_t)(20 + i);
+        rows[i] = context_append(c, seq, i > 0 ? rows[i - 1] : SLOT_NONE, (token_t)(20 + i));
+    }
+    assert_true(context_advance(c, rows, 3, 2, NULL));
+    assert_int_equal(context_experts(c, rows[0], 2, got, 1), 1);
+    assert_experts(c, rows[3], 0, routes);
+    assert_true(context_advance(c, rows, 5, 3, NULL));
+    assert_true(context_experts_touched(c) > 2 && context_experts_touched(c) <= 10);
+    assert_true(context_keep(c, seq, rows, 4));
+    naive_model_tell_routes(model, routes);
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(naive_hidden(model, path, 4 + i, 3, hidden));
+        assert_experts(c, rows[i], 3, routes);
+    }
+    context_follow_experts(c, false);
+    assert_int_equal(context_experts(c, rows[0], 2, got, 4), 0);
+    context_close(c);
+    check_backend.unload(weights);
+    check_backend.close(backend);
+    naive_model_free(model);
+}
+
 int
 main(void)
 {
     seed = seed_or(1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loads_count_the_experts_that_rows_go_to),
+        cmocka_unit_test(test_where_rows_went_is_kept_while_it_is_followed),
         cmocka_unit_test(test_sixteen_long_sequences_of_hashes),
         cmocka_unit_test(test_sequences_of_the_cpu),
         cmocka_unit_test(test_sequences_of_the_check_backend),

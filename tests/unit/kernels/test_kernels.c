@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "kernels/cpu/attention.h"
+#include "kernels/experts.h"
 #include "tests/rigs/cpu_shapes.h"
 #include "tests/rigs/seed.h"
 
@@ -144,6 +145,87 @@ test_a_sweep_tells_how_many_experts_it_touched(void **state)
     }
 }
 
+#define ROUTED 12 /* rows */
+
+/* What the sweep said of node number `row` of its rows at layers 1..L, from layer `from` on, is what the definition says of it. */
+static void
+assert_naive_routes(struct rig *r, int node, struct route *told, size_t row, uint32_t from)
+{
+    static double hidden[(RIG_DEPTH + 1) * RIG_WIDTH], logits[RIG_VOCAB], weights[(RIG_DEPTH + 1) * 64];
+    const struct experts_form *f = &r->desc->form.experts;
+    naive_model_tell_routes(r->model, weights);
+    rig_naive(r, node, hidden, logits);
+    naive_model_tell_routes(r->model, NULL);
+    for (uint32_t l = 0; l <= r->desc->n_layers; l++) {
+        const struct route *got = routes_at(told, r->desc, row, l);
+        const bool asked = l >= from && l > 0 && r->desc->layers[l - 1].experts != NULL;
+        uint32_t n = 0;
+        for (uint32_t e = 0; asked && e < f->n; e++) {
+            const double weight = weights[l * f->n + e];
+            if (!(weight > 0))
+                continue;
+            if (n >= f->used || got[n].expert != e || !(fabs((double)got[n].weight - weight) < 1e-4))
+                fail_msg("%s: node %d at layer %u: expert %u with %g is not told", r->ops->describe(r->backend), node,
+                         l, e, weight);
+            n++;
+        }
+        assert_int_equal(n, asked ? f->used : 0);
+        for (; n < f->used; n++)
+            assert_int_equal(got[n].expert, EXPERT_NONE);
+    }
+}
+
+static void
+step_and_tell(struct rig *r, const int *nodes, int n, uint32_t to, struct route *told)
+{
+    const size_t entries = (size_t)n * (r->desc->n_layers + 1) * r->desc->form.experts.used;
+    for (size_t i = 0; i < entries; i++)
+        told[i].expert = 12345;
+    struct sweep sweep = *rig_sweep(r, nodes, n, to, 0);
+    sweep.routes = told;
+    assert_true(r->ops->step(r->store, &sweep));
+    for (size_t i = 0; i < entries; i++) /* wait() writes, and nothing else */
+        assert_int_equal(told[i].expert, 12345);
+    rig_wait(r);
+    for (int i = 0; i < n; i++)
+        r->nodes[nodes[i]].depth = to;
+}
+
+/* In two sweeps: rows join at their own depths. */
+static void
+check_routes(struct rig *r, double bound)
+{
+    static struct route told[ROUTED * (RIG_DEPTH + 1) * 16];
+    (void)bound;
+    if (r->desc->form.experts.n == 0)
+        return;
+    assert_true(r->desc->form.experts.used <= 16);
+    int nodes[ROUTED];
+    rig_tree(r, ROUTED);
+    for (int i = 0; i < ROUTED; i++)
+        nodes[i] = i;
+    step_and_tell(r, nodes, ROUTED / 2, 1, told);
+    for (int i = 0; i < ROUTED / 2; i++)
+        for (uint32_t l = 2; l <= r->desc->n_layers; l++)
+            assert_int_equal(routes_at(told, r->desc, (size_t)i, l)->expert, EXPERT_NONE);
+    step_and_tell(r, nodes, ROUTED, r->desc->n_layers, told);
+    for (int i = 0; i < ROUTED; i++)
+        assert_naive_routes(r, i, told, (size_t)i, i < ROUTED / 2 ? 2 : 1);
+}
+
+static void
+test_a_sweep_tells_where_its_rows_go(void **state)
+{
+    (void)state;
+    const struct naive_shape shape = RIG_SHAPE(3, 50, 5, 5, 10, 77, 101, .dense = 1,
+                                               .form = {.experts = {.n = 9, .used = 2, .ffn = 19, .shared_ffn = 8}});
+    struct rig r; /* behind a worker thread */
+    on_every_isa_and_shape(true, seed, check_routes);
+    rig_open(&r, &check_backend, &shape, seed, &(struct backend_options){.threads = 2, .exact = true});
+    check_routes(&r, 0);
+    rig_close(&r);
+}
+
 /* ---- rotations ---- */
 
 static void
@@ -192,6 +274,7 @@ main(void)
         cmocka_unit_test(test_skipped_sublayers_leave_the_stream_as_it_was),
         cmocka_unit_test(test_long_paths_cross_attention_blocks),
         cmocka_unit_test(test_a_sweep_tells_how_many_experts_it_touched),
+        cmocka_unit_test(test_a_sweep_tells_where_its_rows_go),
         cmocka_unit_test(test_rope_rotates_pairs_of_both_layouts_and_leaves_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ struct half {
     struct stream stream;
 };
 
-static const enum table_id order[TABLES] = {TABLE_TOKENS, TABLE_LAYERS,   TABLE_SERIES,
+static const enum table_id order[TABLES] = {TABLE_TOKENS, TABLE_LAYERS,   TABLE_EXPERTS, TABLE_SERIES,
                                             TABLE_VOCAB,  TABLE_CONTROLS, TABLE_ROUNDS};
 
 static void

@@ -52,6 +52,9 @@ write_small(const char *folder, char path[256])
     e->series = (struct series_event){.key = "tau", .index = 0, .value = 0.5f};
     e = stream_add(&s, EVENT_VERDICT);
     e->verdict = (struct verdict_event){1, 1, 1};
+    e = stream_add(&s, EVENT_EXPERTS);
+    e->experts =
+        (struct experts_event){.pos = 3, .layer = 6, .n = 3, .expert = {39, 0, 7}, .weight = {0.5f, 0.375f, 0.1f}};
     e = stream_add(&s, EVENT_ROUND);
     e->round_end = (struct round_event){.policy = "specbound",
                                         .draft_us = 10,
@@ -69,7 +72,8 @@ write_small(const char *folder, char path[256])
                                         .stop_reason = "w_max",
                                         .heads_us = 2.5f,
                                         .wait_us = NAN,
-                                        .aside_us = 1.5f};
+                                        .aside_us = 1.5f,
+                                        .verify_experts = 3.25f};
     for (size_t i = 0; i < s.n; i++) /* numbers instead of random times */
         s.events[i].t_us = 1000 + i;
     write_trace(folder, &s, true, path);
@@ -120,13 +124,16 @@ test_the_lines_are_those_that_the_format_describes(void **state)
         {"layers.csv", "event,t_us,run,seq,round,pos,model,layer,token_id,confidence,annealed,entropy,kl_final,"
                        "rank_final,final_agrees,top,head,probed_by\n"
                        "4,1003,1,0,1,3,,2,7,0.5,0.25,1.5,,,,7:0.5 8:0.125,0,policy\n"},
+        {"experts.csv", "event,t_us,run,seq,round,pos,layer,experts\n"
+                        "7,1006,1,0,1,3,6,39:0.5 0:0.375 7:0.100000001\n"},
         {"series.csv", "event,t_us,run,seq,round,key,index,value\n5,1004,1,0,1,\"tau\",0,0.5\n"},
         {"controls.csv", "event,t_us,run,seq,round,name,old,new,applied_round\n1,1000,1,0,0,\"run\",,\"start\",1\n"},
         {"vocab.csv", "event,t_us,run,seq,token_id,text\n2,1001,1,0,7,\"seven\"\n"},
         {"rounds.csv",
          "event,t_us,run,seq,round,policy,draft_us,verify_us,probe_us,drafted,verified,accepted,emitted,exit_layer,"
-         "threshold,d_max,w_max,layers_loaded,heads_loaded,stop_reason,heads_us,wait_us,aside_us\n"
-         "7,1006,1,0,1,\"specbound\",10,20,0,1,1,1,1,,0.5,3,4,6,2,\"w_max\",2.5,,1.5\n"},
+         "threshold,d_max,w_max,layers_loaded,heads_loaded,stop_reason,heads_us,wait_us,aside_us,"
+         "verify_experts\n"
+         "8,1007,1,0,1,\"specbound\",10,20,0,1,1,1,1,,0.5,3,4,6,2,\"w_max\",2.5,,1.5,3.25\n"},
     };
     char path[256];
     write_small(folder, path);
@@ -170,6 +177,19 @@ static const struct {
     {"layers.csv", "8:0.125", "8:0.1:2", "column top", "list"},
     {"layers.csv", "8:0.125", "1:0 2:0 3:0 4:0 5:0 6:0", "column top", "more tokens"},
     {"layers.csv", ",policy\n", ",nobody\n", "column probed_by", "probes"},
+    {"experts.csv", ",3,6,", ",513,6,", "column pos", "context"},
+    {"experts.csv", ",3,6,", ",3,0,", "experts.csv, line 2, column layer", "no layer"},
+    {"experts.csv", ",3,6,", ",3,7,", "column layer", "no layer"},
+    {"experts.csv", "39:0.5", "40:0.5", "column experts", "beyond those"},
+    {"experts.csv", "39:0.5", "-1:0.5", "column experts", "list"},
+    {"experts.csv", "39:0.5", "39", "column experts", "list"},
+    {"experts.csv", "39:0.5", "39:nan", "column experts", "list"},
+    {"experts.csv", "39:0.5 0:0.375 7:0.100000001", "", "column experts", "empty"},
+    {"experts.csv", "39:0.5", "1:0 1:0 1:0 1:0 1:0 1:0 1:0 1:0 1:0 1:0 1:0 1:0 1:0 1:0 39:0.5", "column experts",
+     "more than 16"},
+    {"run.json", "\"experts\":\t40", "\"experts\":\t8", "column experts", "beyond those"},
+    {"run.json", "\"experts\":\t40", "\"experts_\":\t40", "\"experts_used\"", "more than"},
+    {"run.json", "\"experts\":\t40", "\"experts\":\t4097", "\"experts\"", "range"},
     {"series.csv", "\"tau\",0", "\"tau\",1048576", "column index", "too large"},
     {"series.csv", "\"tau\"", "\"a key that is longer than keys can be\"", "column key", "too long"},
     {"series.csv", "\"tau\"", "\"ta\"u", "series.csv, line 2", "quote"},
@@ -289,19 +309,23 @@ static void
 test_columns_that_came_later_may_be_missing(void **state)
 {
     const char *folder = *state;
-    char path[256];
+    char path[256], experts[300];
     write_small(folder, path);
-    assert_true(edit(path, "rounds.csv", ",heads_us,wait_us,aside_us\n", "\n"));
-    assert_true(edit(path, "rounds.csv", ",2.5,,1.5\n", "\n"));
+    assert_true(edit(path, "rounds.csv", ",heads_us,wait_us,aside_us,verify_experts\n", "\n"));
+    assert_true(edit(path, "rounds.csv", ",2.5,,1.5,3.25\n", "\n"));
     assert_true(edit(path, "layers.csv", ",model,", ","));
     assert_true(edit(path, "layers.csv", ",3,,2,7,", ",3,2,7,"));
     assert_true(edit(path, "run.json", ",\n\t\t\"layers\":\t2", ""));
     assert_true(edit(path, "run.json", ",\n\t\"sequences\":\t3,\n\t\"prompts\":\t17", ""));
+    assert_true(edit(path, "run.json", ",\n\t\t\"experts\":\t40,\n\t\t\"experts_used\":\t3", ""));
+    snprintf(experts, sizeof experts, "%s/experts.csv", path);
+    assert_int_equal(unlink(experts), 0);
     for (int policy = 0; policy < 2; policy++)
         assert_true(edit(path, "run.json", "\"needs\":", "\"other\":"));
     struct trace_reader *r = open_trace(path);
     assert_int_equal(run_info_layers(trace_reader_info(r), MODEL_DRAFT), 0);
     assert_int_equal(run_info_policy(trace_reader_info(r), "ar")->needs, 0);
+    assert_true(trace_reader_info(r)->experts == 0 && trace_reader_info(r)->experts_used == 0);
     assert_true(trace_reader_info(r)->sequences == 1 && trace_reader_info(r)->prompts == 1);
     struct event e;
     struct err err = {0};
@@ -309,8 +333,8 @@ test_columns_that_came_later_may_be_missing(void **state)
     while (trace_reader_next(r, &e, &err)) {
         layers += e.type == EVENT_LAYER && e.layer.model == MODEL_TARGET && e.layer.layer == 2;
         rounds += e.type == EVENT_ROUND;
-        assert_true(e.type != EVENT_ROUND ||
-                    (isnan(e.round_end.heads_us) && isnan(e.round_end.wait_us) && isnan(e.round_end.aside_us)));
+        assert_true(e.type != EVENT_ROUND || (isnan(e.round_end.heads_us) && isnan(e.round_end.wait_us) &&
+                                              isnan(e.round_end.aside_us) && isnan(e.round_end.verify_experts)));
     }
     if (err.kind != ERR_NONE)
         fail_msg("%s", err.text);
@@ -327,9 +351,9 @@ test_what_lies_beyond_the_last_round_is_not_even_looked_at(void **state)
     struct err err;
     write_small(folder, path);
     char *json = read_text(path, "run.json");
-    assert_true(edit(path, "run.json", ",\n\t\"closed_event\":\t7", ""));
-    assert_true(edit(path, "series.csv", "0.5\n", "0.5\n8,nonsense,,,,,,\n"));
-    assert_true(edit(path, "tokens.csv", ",1,1\n", ",1,1\n8,1,1,0,1,3,0,1,"));
+    assert_true(edit(path, "run.json", ",\n\t\"closed_event\":\t8", ""));
+    assert_true(edit(path, "series.csv", "0.5\n", "0.5\n9,nonsense,,,,,,\n"));
+    assert_true(edit(path, "tokens.csv", ",1,1\n", ",1,1\n9,1,1,0,1,3,0,1,"));
     if (!read_all(path, &err))
         fail_msg("%s", err.text);
     write_text(path, "run.json", json);
