@@ -1,5 +1,4 @@
 /* Where rows went, of a mixture of experts. */
-
 #include "tui/scope/scope_internal.h"
 
 void
