@@ -72,7 +72,8 @@ void rig_logits(struct rig *, int node, uint32_t layer, float *out);    /* (voca
 void rig_hidden(struct rig *, int node, uint32_t layer, float *out);    /* (width) */
 void rig_naive(struct rig *, int node, double *hidden, double *logits); /* (L + 1, width), (vocab) of layer L */
 
-/* The node's hidden states and last logits are the naive model's: at depth 0 to within `embedding`, then `bound`. */
+/* The node's hidden states and last logits are the naive model's: at depth 0 to within `embedding` (unless it
+ * is normed), then `bound`. */
 void rig_assert_near_naive(struct rig *, int node, double embedding, double bound);
 
 double rig_distance(const float *, const double *, size_t n); /* |a - b| / |b| */
