@@ -224,6 +224,7 @@ judge_failure(const struct reference *r, const struct left *l, int status, enum 
 {
     char last[300];
     unsigned foreign;
+    const struct left_file *err = left_find(l, ">2");
     const unsigned lines = new_lines(r, l, last, &foreign);
     if ((lines == 1 && foreign == 1 && strchr(last, ':') != NULL) ||
         (lines <= MOST_LINES && foreign < lines && strstr(last, "gave up") != NULL))
@@ -234,7 +235,7 @@ judge_failure(const struct reference *r, const struct left *l, int status, enum 
         snprintf(why, 300, "status %d: %.200s", status, last);
     else if (foreign > 0)
         snprintf(why, 300, "status %d and another's words: %.200s", status, last);
-    else if (kind == FAULT_ALLOC && strstr(last, "emory") == NULL)
+    else if (kind == FAULT_ALLOC && !(err != NULL && times_in(err->bytes, "emory") > times_in(r->noise, "emory")))
         snprintf(why, 300, "status %d, and not for want of memory: %.200s", status, last);
     else
         return ENDED_LINE;

@@ -42,7 +42,7 @@ choose_theme(struct app *app, struct err *why)
     }
     if (!fine) {
         struct theme theme;
-        theme_builtin(&theme);
+        theme_builtin(&theme, NULL);
         screen_take_theme(&app->screen, &theme);
         message_fail(&app->message, &err);
     }

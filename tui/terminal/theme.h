@@ -48,7 +48,8 @@ bool theme_parse(struct theme *, const char *json, size_t n, const char *name, s
  * ~/.config/…), then in data_dir/themes (data_dir may be NULL). The default theme is always there: it is compiled in.
  * On failure *t is left alone. */
 bool theme_load(struct theme *t, const char *name, const char *data_dir, struct err *);
-void theme_builtin(struct theme *); /* THEME_DEFAULT, compiled in */
+/* THEME_DEFAULT, compiled in. False: out of memory, and *t is mono. */
+bool theme_builtin(struct theme *, struct err *);
 void theme_mono(struct theme *);    /* attributes only; for terminals without colours */
 /* Names that theme_load() would find, sorted, each once; at most max. Returns how many. */
 int theme_list(char (*names)[32], int max, const char *data_dir);

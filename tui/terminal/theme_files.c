@@ -17,17 +17,21 @@
 #endif
 #endif
 
-void
-theme_builtin(struct theme *t)
+bool
+theme_builtin(struct theme *t, struct err *err)
 {
+    bool fine = true;
 #ifdef THEME_DARK_BYTES
     static const unsigned char dark[] = {
 #include "theme_dark.inc"
     };
-    if (theme_parse(t, (const char *)dark, sizeof dark, THEME_DEFAULT, NULL))
-        return;
+    fine = theme_parse(t, (const char *)dark, sizeof dark, THEME_DEFAULT, err);
+    if (fine)
+        return true;
 #endif
+    (void)err;
     theme_mono(t);
+    return fine;
 }
 
 static bool
@@ -88,8 +92,11 @@ theme_load(struct theme *t, const char *name, const char *data_dir, struct err *
             *err = why;
         return false;
     }
+    struct theme own;
+    if (strcmp(name, THEME_DEFAULT) == 0 && !theme_builtin(&own, err))
+        return false;
     if (strcmp(name, THEME_DEFAULT) == 0) {
-        theme_builtin(t);
+        *t = own;
         return true;
     }
     if (strcmp(name, "mono") == 0) {

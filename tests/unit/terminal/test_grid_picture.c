@@ -108,7 +108,7 @@ test_a_terminal_shows_what_was_saved(void **state)
     struct grid g;
     struct theme theme;
     struct terminal_cell screen[ROWS][COLS] = {0};
-    theme_builtin(&theme);
+    assert_true(theme_builtin(&theme, NULL));
     draw(&g);
     char *text = written(grid_write_ansi, &g, &theme);
     play(text, screen);
@@ -133,7 +133,7 @@ test_an_svg_has_texts_and_grounds(void **state)
     struct grid g;
     struct theme theme;
     char heat[32], paper[64];
-    theme_builtin(&theme);
+    assert_true(theme_builtin(&theme, NULL));
     draw(&g);
     char *text = written(grid_write_svg, &g, &theme);
     snprintf(heat, sizeof heat, "fill=\"#%06x\"/>", (unsigned)theme.heat[theme.stops - 1]);
