@@ -90,8 +90,8 @@ struct hub_name {
 static bool
 split_hub_name(const char *name, struct hub_name *out)
 {
-    const char *at = strchr(name, '@'), *slash = strchr(name, '/');
-    const char *colon = strchr(at != NULL ? at : name, ':'), *end = name + strlen(name);
+    const char *slash = strchr(name, '/'), *end = name + strlen(name), *colon = strchr(name, ':');
+    const char *at = memchr(name, '@', (size_t)((colon != NULL ? colon : end) - name)); /* a part may have one, too */
     const char *stem = at != NULL ? at : colon != NULL ? colon : end;
     if (slash == NULL || slash == name || slash + 1 >= stem ||
         memchr(slash + 1, '/', (size_t)(stem - slash - 1)) != NULL)

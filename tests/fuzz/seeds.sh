@@ -49,6 +49,15 @@ for target in "$here"/fuzz_*.c; do
         printf '\006:versus layerskip exit_layer=1\nstep\nsequence 1\nset gamma 3\nbaseline\nversus off\n' >"$OUT/$name/versus"
         printf '\011sweep tau=0.3:0.9:0.3\nresume\nsweep stop\nwhat-if 5%%\nnote here\nkey x Enter\nuntil reject\nprobe off\nhead lens\n' >"$OUT/$name/sweep"
         printf '\310step 3\nsequence next\nsearch a\nexport x\nplot series y.svg\nsave-screen z\npreset save q\nrestart\nprompt hello\n' >"$OUT/$name/batch" ;;
+    fuzz_places)
+        printf '\000{"schemaVersion": 2, "config": {"digest": "sha256:01"}, "layers": [{"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:00ff", "size": 4}, {"mediaType": "application/vnd.ollama.image.params", "digest": "sha256:02"}]}' >"$OUT/$name/manifest"
+        n=0
+        for text in '\001hf:org/tiny' '\001hf:org/tiny@abc:Q4_K_M' '\001ollama:toy' '\001ollama:toy:latest' '\001ollama:user/toy:7b' '\001m-00002-of-00003.gguf' \
+            '\002config.json' '\002tiny-Q4_K_M.gguf' '\002tiny@2-00001-of-00003.gguf' '\002tiny-00002-of-00003.GGUF' \
+            '\003\000\003\000\001\003\000\002\003\000m-00001-of-00003.gguf' '\003\001\002\000\001\003\000\002\003\000m-00002-of-00002.gguf' '\003\000\001\000\001\003\000\002\003\000one.gguf'; do
+            n=$((n + 1))
+            printf "$text" >"$OUT/$name/$n"
+        done ;;
     fuzz_preset) printf '{"policy": "specbound", "set": ["tau=0.7", "d_max=5"], "head": "trained"}' >"$OUT/$name/quick.json" ;;
     fuzz_trace)
         printf '\000\001\000\010\000\001{"format": 1}' >"$OUT/$name/a"

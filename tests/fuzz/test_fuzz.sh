@@ -11,7 +11,7 @@ for target in tests/fuzz/fuzz_*.c; do
     n=$((n + 1))
     case $name in
     fuzz_keys | fuzz_commands) usual=40 ;; # a whole app each
-    fuzz_files) usual=4000 ;;
+    fuzz_files | fuzz_places) usual=4000 ;;
     *) usual=20000 ;;
     esac
     if timeout 60 "$BUILD/fuzz/$name" -mutate "${FUZZ_MUTATIONS:-$usual}" -seed "${SPECSCOPE_SEED:-1}" "$SEEDS/$name"/* 2>&1; then
