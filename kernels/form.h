@@ -55,8 +55,8 @@ struct model_form {
     float
         clip; /* queries, keys and values become -clip to clip, behind norms of whole rows, before rotation; 0: they stay */
     struct alibi alibi;
-    float local_base; /* RoPE's base in layers that turn locally, unscaled (Gemma 3) */
-    float rope_gain;  /* of cosines and sines: what YaRN and LongRoPE make attention sharper by; 0: 1 */
+    float local_base; /* RoPE's base in layers that turn locally, unscaled (Gemma 3, OLMo 3) */
+    float rope_gain;  /* of cosines and sines, but in those: what YaRN and LongRoPE make attention sharper by; 0: 1 */
     float
         growth; /* queries are scaled by 1 + growth ln(1 + floor(position / growth_every)) (Ministral 3); 0: they aren't */
     uint32_t growth_every;

@@ -51,7 +51,8 @@ enum arch_traits {
     ARCH_COLUMNS = 1 << 8,      /* Hugging Face's matrices of layers lie transposed (GPT-2's Conv1D) */
     ARCH_MULTI_QUERY = 1 << 9,  /* one key-value head, where config.json's multi_query isn't false */
     ARCH_LOOKS_AHEAD = 1 << 10, /* further layers, which guess further tokens, are left alone */
-    ARCH_YARN_IN_PART = 1 << 11, /* YaRN's bounds aren't rounded; GGUF files don't say so */
+    ARCH_YARN_IN_PART = 1 << 11,  /* YaRN's bounds aren't rounded; GGUF files don't say so */
+    ARCH_WINDOWS_PLAIN = 1 << 12, /* layers with a window turn as if RoPE weren't stretched; GGUF files don't say so */
 };
 
 /* An architecture, as data. Zero is what Llama has. */

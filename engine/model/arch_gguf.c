@@ -220,6 +220,8 @@ read_rope(const struct reading *r)
     float local = r->model->desc.form.local_base;
     if (!read_scaling(r) || !read_long(r) || (t != NULL && !read_divisors(r, ROPE_FREQS, t)))
         return false;
+    if ((r->arch->traits & ARCH_WINDOWS_PLAIN) != 0 && r->model->desc.window > 0)
+        local = r->model->desc.rope_base;
     if (local > 0 && !read_f32(r, "rope.freq_base_swa", local, &local))
         return false;
     r->model->desc.form.local_base = local;

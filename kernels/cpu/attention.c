@@ -9,9 +9,8 @@
 #define WORTH_WIDENING 3 /* rows */
 
 void
-rope_turns(const struct weights *w, const double *rope, uint32_t position, float *turns)
+rope_turns(const struct weights *w, const double *rope, float gain, uint32_t position, float *turns)
 {
-    const float gain = form_factor(w->desc.form.rope_gain);
     for (uint32_t i = 0; i < w->desc.rope_dims / 2; i++) {
         double angle = position * rope[i];
         turns[2 * i] = (float)cos(angle) * gain;

@@ -32,8 +32,8 @@ void attend(const struct store *, struct widened, uint32_t l, uint32_t kv_head, 
 /* Keys and values of one head into the store. k, v: (head_dim) */
 void remember(const struct store *, uint32_t l, uint32_t kv_head, slot_t, void *keys_or_values, const float *kv);
 
-/* turns (rope_dims/2, 2): cosine and sine of every pair's angle at a position, with these radians per position. */
-void rope_turns(const struct weights *, const double *rope, uint32_t position, float *turns);
+/* turns (rope_dims/2, 2): cosine and sine of every pair's angle at a position, with these radians per position, times a gain. */
+void rope_turns(const struct weights *, const double *rope, float gain, uint32_t position, float *turns);
 /* Rotates one head's first rope_dims dimensions. */
 void rope(const struct model_desc *, const float *turns, float *x);
 

@@ -351,9 +351,10 @@ walk(struct worker *w, const struct sweep *sweep, const struct exit_watch *watch
     const struct range part = worker_share(w, sweep->n);
     for (size_t i = part.first; i < part.last; i++) {
         const uint32_t position = position_of(&sweep->rows[i]);
-        rope_turns(s->weights, s->weights->rope, position, s->turns + i * d->rope_dims);
+        rope_turns(s->weights, s->weights->rope, form_factor(d->form.rope_gain), position, s->turns + i * d->rope_dims);
         if (d->form.local_base > 0)
-            rope_turns(s->weights, s->weights->rope_local, position, s->turns + (s->desc.max_rows + i) * d->rope_dims);
+            rope_turns(s->weights, s->weights->rope_local, 1, position,
+                       s->turns + (s->desc.max_rows + i) * d->rope_dims);
     }
     worker_barrier(w);
     for (uint32_t l = first; l <= sweep->to; l++) {

@@ -6,12 +6,11 @@
 #include "kernels/cuda/sweep_steps.cuh"
 #include "kernels/cuda/trained.cuh"
 
-/* Turns of all rows, for some frequencies, from number `first` on. */
+/* Turns of all rows, for some frequencies, times a gain, from number `first` on. */
 static __device__ __forceinline__ void
-put_turns(struct sweep_shared *s, const double *frequencies, uint32_t first)
+put_turns(struct sweep_shared *s, const double *frequencies, float gain, uint32_t first)
 {
     const uint32_t pairs = s->model.rope_dims / 2;
-    const float gain = s->model.form.rope_gain;
     float2 *const turns = (float2 *)s->a.store.turns + first;
     for (uint32_t u = blockIdx.x * SWEEP_THREADS + threadIdx.x; u < s->a.n * pairs; u += gridDim.x * SWEEP_THREADS) {
         const struct row &row = s->a.rows[u / pairs];
@@ -30,9 +29,9 @@ look_at_rows(struct sweep_shared *s)
         const uint32_t position = row_of(s, i).n_trunk + row_of(s, i).n_tail - 1;
         last = position > last ? position : last;
     }
-    put_turns(s, s->model.inv_freq, 0);
+    put_turns(s, s->model.inv_freq, s->model.form.rope_gain, 0);
     if (s->model.inv_freq_local != NULL)
-        put_turns(s, s->model.inv_freq_local, s->a.store.max_rows * pairs);
+        put_turns(s, s->model.inv_freq_local, 1, s->a.store.max_rows * pairs);
     last = __reduce_max_sync(ALL_OF_WARP, last / ATTEND_SPLIT);
     if (threadIdx.x % WARP == 0)
         atomicMax(&s->last_split, last);

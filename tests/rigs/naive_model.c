@@ -68,7 +68,7 @@ static void
 rope(const struct model_desc *d, enum layer_rope kind, double *x, uint32_t heads, size_t pos)
 {
     const double base = (double)(kind == LAYER_ROPE_LOCAL ? d->form.local_base : d->rope_base);
-    const double gain = (double)form_factor(d->form.rope_gain);
+    const double gain = kind == LAYER_ROPE_LOCAL ? 1 : (double)form_factor(d->form.rope_gain);
     for (uint32_t h = 0; kind != LAYER_ROPE_NONE && h < heads; h++)
         for (uint32_t i = 0; i < d->rope_dims / 2; i++) {
             double *head = x + h * d->head_dim;

@@ -249,7 +249,7 @@ test_rope_rotates_pairs_of_both_layouts_and_leaves_the_rest(void **state)
         float turns[6], x[10], was[10];
         for (int i = 0; i < 10; i++)
             was[i] = x[i] = (float)(i * i) - 7;
-        rope_turns(w, w->rope, 1001, turns);
+        rope_turns(w, w->rope, 1, 1001, turns);
         rope(&d, turns, x);
         for (int i = 0; i < 3; i++) {
             int a = layout == 0 ? 2 * i : i, c = layout == 0 ? 2 * i + 1 : i + 3;
