@@ -111,7 +111,7 @@ number(const struct arch_source *s, const char *name, double *out)
         return VALUE_WHOLE;
     }
     if (strcmp(name, hf_names.numbers[ARCH_ROPE_BASE]) == 0) { /* what stands with RoPE's parameters goes before */
-        const cJSON *inner = arch_hf_entry(arch_hf_rope(f->config), name);
+        const cJSON *inner = arch_hf_entry(arch_hf_entry(f->config, "rope_parameters"), name);
         v = inner != NULL ? inner : v;
     }
     for (size_t i = 0; v == NULL && i < sizeof other_names / sizeof other_names[0]; i++)
@@ -222,16 +222,11 @@ names_of(const struct arch *arch, const struct hf_folder *f)
     return n;
 }
 
-bool
-arch_read_hf(struct model *m, const struct hf_folder *f, const struct packed *packed, struct err *err)
+/* Of a folder whose configuration is understood. */
+static bool
+read_understood(struct model *m, const struct hf_folder *f, const struct packed *packed, const struct arch *arch,
+                struct err *err)
 {
-    const cJSON *type = arch_hf_entry(f->config, "model_type");
-    if (!cJSON_IsString(type))
-        return err_set(err, ERR_WORK, "%s: config.json does not say what it is ('model_type'); " REMEDY, f->path);
-    const struct arch *arch = arch_of_hf(f->path, type->valuestring, err);
-    if (arch == NULL)
-        return false;
-    snprintf(m->arch, sizeof m->arch, "%s", arch->hf);
     const struct arch_names names = names_of(arch, f);
     const struct hf_source file = {f, packed};
     const struct arch_source s = {.path = f->path,
@@ -253,5 +248,24 @@ arch_read_hf(struct model *m, const struct hf_folder *f, const struct packed *pa
               arch_hf_form(m, f, arch, err) && arch_hf_read_rope(m, f, arch, err) && arch_take_xielu(&taking) &&
               arch_read_tensors(m, &s, is_tied(f, &s), used, err);
     free(used);
+    return ok;
+}
+
+bool
+arch_read_hf(struct model *m, const struct hf_folder *f, const struct packed *packed, struct err *err)
+{
+    const cJSON *type = arch_hf_entry(f->config, "model_type");
+    if (!cJSON_IsString(type))
+        return err_set(err, ERR_WORK, "%s: config.json does not say what it is ('model_type'); " REMEDY, f->path);
+    const struct arch *arch = arch_of_hf(f->path, type->valuestring, err);
+    if (arch == NULL)
+        return false;
+    snprintf(m->arch, sizeof m->arch, "%s", arch->hf);
+    struct hf_folder understood = *f;
+    understood.config = arch_hf_understood(f, arch->hf, err);
+    struct arch this = *arch;
+    this.may = arch_hf_may(understood.config, arch_hf_usual(arch->hf), arch->may);
+    const bool ok = understood.config != NULL && read_understood(m, &understood, packed, &this, err);
+    cJSON_Delete(understood.config);
     return ok;
 }

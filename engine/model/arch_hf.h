@@ -14,9 +14,24 @@
 /* An entry that is null counts as missing, as Python's None does. */
 const cJSON *arch_hf_entry(const cJSON *object, const char *name);
 enum arch_value arch_hf_kind(const cJSON *, double *out);
-/* What RoPE is made of: rope_parameters since transformers 5, rope_scaling with rope_theta beside it before. Where layers
- * of different kinds have their own, that of those that see everything. */
-const cJSON *arch_hf_rope(const cJSON *config);
+
+/* ---- config.json as transformers understands it (arch_hf_understood.c, arch_hf_usual.c) ---- */
+
+#define ARCH_HF_ROPE_LOCAL "rope_parameters of windows"
+
+/* A copy of a folder's config.json that has the entries which this model_type's configuration has, with the usual values where
+ * they are missing, and RoPE in one form: what it is made of in `rope_parameters`, whether it was called so (since transformers 5) or
+ * rope_scaling; where layers with a window turn otherwise, theirs under ARCH_HF_ROPE_LOCAL. The caller deletes it; NULL: refused. */
+cJSON *arch_hf_understood(const struct hf_folder *, const char *model_type, struct err *);
+/* An architecture's entries as words; NULL: it is not told which they are, and all count. */
+const char *arch_hf_usual(const char *model_type);
+bool arch_hf_has(const char *words, const char *name);
+/* Of optional tensors of layers that the architecture may have those that the configuration's switches turn on. */
+uint32_t arch_hf_may(const cJSON *config, const char *words, uint32_t may);
+/* Deletes what doesn't count, adds what is missing; false: no memory. */
+bool arch_hf_fill(cJSON *config, const char *words);
+
+/* ---- what it says ---- */
 
 /* Activation, scales, which layers have a window and which rotate. What this program can't compute with is refused. */
 bool arch_hf_form(struct model *, const struct hf_folder *, const struct arch *, struct err *);

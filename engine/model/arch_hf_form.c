@@ -28,8 +28,10 @@ read_activation(struct model *m, const struct hf_folder *f, struct err *err)
     const cJSON *act = NULL;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && act == NULL; i++)
         act = arch_hf_entry(f->config, keys[i]);
+    if (act == NULL || m->desc.form.activation == ACT_SWIGLU_CLAMPED)
+        return true;
     /* Gemma's first files say gelu and mean the other one, which is what transformers computes, too. */
-    if (act == NULL || strcmp(m->arch, "gemma") == 0 || m->desc.form.activation == ACT_SWIGLU_CLAMPED)
+    if (strcmp(m->arch, "gemma") == 0 && cJSON_IsString(act) && strcmp(act->valuestring, "gelu") == 0)
         return true;
     for (size_t i = 0; i < sizeof known / sizeof known[0] && cJSON_IsString(act); i++)
         if (strcmp(act->valuestring, known[i].name) == 0) {
@@ -209,8 +211,12 @@ read_routing(struct model *m, const struct hf_folder *f, const struct arch *arch
         const char *key;
         double value;
     } constants[] = {{"swiglu_alpha", 1.702}, {"swiglu_limit", 7}};
+    double least = 0;
     if (m->desc.form.experts.n > 0 && arch->experts->says && cJSON_IsBool(says))
         m->desc.form.experts.renormalised = cJSON_IsTrue(says);
+    if (arch_hf_kind(arch_hf_entry(f->config, "moe_norm_min"), &least) != VALUE_MISSING && !(least <= 1e-4))
+        return err_set(err, ERR_WORK, "%s: config.json's 'moe_norm_min' is %g, which is not supported; 1e-12 is usual",
+                       f->path, least);
     for (size_t i = 0; m->desc.form.activation == ACT_SWIGLU_CLAMPED && i < 2; i++) {
         double v = constants[i].value;
         if (arch_hf_kind(arch_hf_entry(f->config, constants[i].key), &v) != VALUE_MISSING &&

@@ -26,17 +26,38 @@ read_real(const struct reading *r, const char *name, double otherwise, double *o
     return true;
 }
 
-/* One that has to be there; where `where` is not NULL it may stand there. */
+/* One that has to be there. */
 static bool
 need_real(const struct reading *r, const char *name, double *out)
 {
     if (!read_real(r, name, NAN, out))
         return false;
-    double outside;
-    if (isnan(*out) && arch_hf_kind(arch_hf_entry(r->folder->config, name), &outside) != VALUE_MISSING)
-        *out = outside;
     return !isnan(*out) || err_set(r->err, ERR_WORK, "%s: config.json's '%s' of RoPE should be a number; " REMEDY,
                                    r->folder->path, name);
+}
+
+/* How far the first training went: what stands beside RoPE's parameters goes before what stands among them. */
+static bool
+read_old(const struct reading *r, double *out)
+{
+    static const char name[] = "original_max_position_embeddings";
+    const bool by_kind = arch_hf_entry(r->folder->config, ARCH_HF_ROPE_LOCAL) != NULL;
+    const enum arch_value kind = arch_hf_kind(arch_hf_entry(r->folder->config, name), out);
+    if (by_kind || kind == VALUE_MISSING)
+        return read_real(r, name, r->model->ctx_train, out);
+    return kind != VALUE_OTHER ||
+           err_set(r->err, ERR_WORK, "%s: config.json's '%s' should be a number; " REMEDY, r->folder->path, name);
+}
+
+/* A number of RoPE's that counts only above 0, as Python has it: 0 is as if it were missing. */
+static bool
+read_above(const struct reading *r, const char *name, double otherwise, double *out)
+{
+    if (!read_real(r, name, otherwise, out))
+        return false;
+    if (!(*out < 0) && !(*out > 0))
+        *out = otherwise;
+    return true;
 }
 
 static bool
@@ -52,9 +73,8 @@ static bool
 scale_llama3(const struct reading *r, double factor)
 {
     struct model_desc *d = &r->model->desc;
-    double low, high, old;
-    if (!need_real(r, "low_freq_factor", &low) || !need_real(r, "high_freq_factor", &high) ||
-        !need_real(r, "original_max_position_embeddings", &old))
+    double low, high, old = 0;
+    if (!need_real(r, "low_freq_factor", &low) || !need_real(r, "high_freq_factor", &high) || !read_old(r, &old))
         return false;
     if (!(low > 0 && high > low && old >= 1 && factor >= 1e-3 && factor <= 1e6))
         return senseless(r, "llama3");
@@ -70,17 +90,18 @@ scale_llama3(const struct reading *r, double factor)
 static bool
 scale_yarn(const struct reading *r, double factor)
 {
-    struct arch_yarn y = {.factor = factor, .whole = !cJSON_IsFalse(arch_hf_entry(r->rope, "truncate"))};
+    const cJSON *cut = cJSON_GetObjectItemCaseSensitive(r->rope, "truncate");
+    struct arch_yarn y = {.whole = cut == NULL || cJSON_IsTrue(cut)};
     double scale, scale_all;
-    if (!read_real(r, "beta_fast", 32, &y.fast) || !read_real(r, "beta_slow", 1, &y.slow) ||
-        !read_real(r, "original_max_position_embeddings", r->model->ctx_train, &y.old) ||
-        !read_real(r, "attention_factor", NAN, &y.gain) || !read_real(r, "mscale", NAN, &scale) ||
-        !read_real(r, "mscale_all_dim", NAN, &scale_all))
+    if (!read_above(r, "beta_fast", 32, &y.fast) || !read_above(r, "beta_slow", 1, &y.slow) || !read_old(r, &y.old) ||
+        !read_real(r, "attention_factor", NAN, &y.gain) || !read_above(r, "mscale", NAN, &scale) ||
+        !read_above(r, "mscale_all_dim", NAN, &scale_all))
         return false;
+    y.factor = factor = isnan(factor) ? r->model->ctx_train / y.old : factor;
     double growth;
     if (!read_real(r, "llama_4_scaling_beta", 0, &growth))
         return false;
-    if (!(growth >= 0 && growth <= 1e3 && y.old >= 1 && y.old <= UINT32_MAX))
+    if (!(growth >= 0 && growth <= 1e3 && y.old >= TWO_PI * y.slow && y.old <= UINT32_MAX))
         return senseless(r, "yarn");
     r->model->desc.form.growth = (float)growth;
     r->model->desc.form.growth_every = (uint32_t)y.old;
@@ -93,12 +114,12 @@ scale_yarn(const struct reading *r, double factor)
 /* LongRoPE: a divisor for each frequency, of short texts and of long ones. The short ones are right up to the length that
  * the model was first trained with, which is as far as this program goes. */
 static bool
-scale_long(const struct reading *r)
+scale_long(const struct reading *r, double factor)
 {
     struct model_desc *d = &r->model->desc;
-    double old, gain;
+    double old = 0, gain;
     const cJSON *list = arch_hf_entry(r->rope, "short_factor"), *item;
-    if (!need_real(r, "original_max_position_embeddings", &old) || !read_real(r, "attention_factor", NAN, &gain))
+    if (!read_old(r, &old) || !read_real(r, "attention_factor", NAN, &gain))
         return false;
     if (!cJSON_IsArray(list) || (uint32_t)cJSON_GetArraySize(list) != d->rope_dims / 2 ||
         !(old >= 2 && old <= INT32_MAX))
@@ -113,7 +134,8 @@ scale_long(const struct reading *r)
             return senseless(r, "longrope");
         divisors[i++] = (float)item->valuedouble;
     }
-    const double factor = r->model->ctx_train / old;
+    if (isnan(factor))
+        factor = r->model->ctx_train / old;
     if (isnan(gain))
         gain = factor > 1 ? sqrt(1 + log(factor) / log(old)) : 1;
     d->form.rope_gain = (float)gain;
@@ -149,19 +171,22 @@ scale(const struct reading *r)
         type = arch_hf_entry(r->rope, "type"); /* as it was called first */
     if (!cJSON_IsObject(r->rope) || (type != NULL && !cJSON_IsString(type)))
         return err_set(r->err, ERR_WORK, "%s: config.json's RoPE scaling is not understood; " REMEDY, r->folder->path);
-    if (!read_real(r, "factor", 1, &factor))
-        return false;
     const char *name = type == NULL ? "default" : type->valuestring;
     if (strcmp(name, "default") == 0)
         return true;
+    const bool long_rope = strcmp(name, "longrope") == 0 || strcmp(name, "su") == 0, yarn = strcmp(name, "yarn") == 0;
+    if (!read_real(r, "factor", NAN, &factor))
+        return false;
+    if (isnan(factor) && !long_rope && !(yarn && cJSON_GetObjectItemCaseSensitive(r->rope, "factor") != NULL))
+        return need_real(r, "factor", &factor);
     if (strcmp(name, "linear") == 0)
         return arch_scale_linear(r->model, factor, r->err);
     if (strcmp(name, "llama3") == 0)
         return scale_llama3(r, factor);
-    if (strcmp(name, "yarn") == 0)
+    if (yarn)
         return scale_yarn(r, factor);
-    if (strcmp(name, "longrope") == 0 || strcmp(name, "su") == 0)
-        return scale_long(r);
+    if (long_rope)
+        return scale_long(r, factor);
     if (strcmp(name, "dynamic") == 0)
         return scale_dynamic(r);
     return err_set(r->err, ERR_WORK,
@@ -191,18 +216,22 @@ read_part(const struct reading *r)
     return true;
 }
 
-/* Of layers that see a window only, where they turn otherwise. */
+/* Of layers that see a window only, where they turn otherwise: as far as their base goes. */
 static bool
 read_local(const struct reading *r, const struct arch *arch)
 {
     struct model_desc *d = &r->model->desc;
-    const cJSON *all = arch_hf_entry(r->folder->config, "rope_parameters"),
-                *local = arch_hf_entry(all, "sliding_attention");
+    const cJSON *local = arch_hf_entry(r->folder->config, ARCH_HF_ROPE_LOCAL),
+                *type = arch_hf_entry(local, "rope_type");
     double base = 0;
     if (!(arch->form.local_base > 0))
         return true;
-    const cJSON *v =
-        local != NULL ? arch_hf_entry(local, "rope_theta") : arch_hf_entry(r->folder->config, "rope_local_base_freq");
+    type = type == NULL ? arch_hf_entry(local, "type") : type;
+    if (type != NULL && (!cJSON_IsString(type) || strcmp(type->valuestring, "default") != 0))
+        return err_set(r->err, ERR_WORK, "%s: RoPE of layers with a window is scaled, which is not supported",
+                       r->folder->path);
+    const cJSON *v = arch_hf_entry(local, "rope_theta");
+    v = v != NULL ? v : arch_hf_entry(r->folder->config, "rope_local_base_freq");
     const enum arch_value kind = arch_hf_kind(v, &base);
     if (kind == VALUE_OTHER || (kind != VALUE_MISSING && !(base >= 1 && base <= 3e38)))
         return err_set(r->err, ERR_WORK, "%s: a RoPE base of %g makes no sense; " REMEDY, r->folder->path, base);
@@ -211,19 +240,9 @@ read_local(const struct reading *r, const struct arch *arch)
     return true;
 }
 
-const cJSON *
-arch_hf_rope(const cJSON *config)
-{
-    const cJSON *v = arch_hf_entry(config, "rope_parameters");
-    if (v == NULL)
-        return arch_hf_entry(config, "rope_scaling");
-    const cJSON *full = arch_hf_entry(v, "full_attention");
-    return full != NULL ? full : v;
-}
-
 bool
 arch_hf_read_rope(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
 {
-    const struct reading r = {.model = m, .folder = f, .rope = arch_hf_rope(f->config), .err = err};
+    const struct reading r = {.model = m, .folder = f, .rope = arch_hf_entry(f->config, "rope_parameters"), .err = err};
     return read_part(&r) && read_local(&r, arch) && (r.rope == NULL || scale(&r));
 }

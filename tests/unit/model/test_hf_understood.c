@@ -1,0 +1,162 @@
+/* config.json as transformers understands it: which entries count, what is meant where one is missing, RoPE in one form. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/model/arch_hf.h"
+
+/* Of a configuration written with ' for ". */
+static cJSON *
+understood(const char *model_type, const char *text, struct err *err)
+{
+    char json[600];
+    snprintf(json, sizeof json, "%s", text);
+    for (char *c = json; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    char path[] = "tiny";
+    struct hf_folder f = {.path = path, .config = cJSON_Parse(json)};
+    assert_non_null(f.config);
+    cJSON *c = arch_hf_understood(&f, model_type, err);
+    cJSON_Delete(f.config);
+    return c;
+}
+
+/* An entry of it, "rope_parameters.factor" one within another, as JSON without blanks; "": it is not there. */
+static void
+says(const char *model_type, const char *text, const char *entry, const char *wanted)
+{
+    struct err err = {.kind = ERR_NONE};
+    cJSON *c = understood(model_type, text, &err);
+    if (c == NULL)
+        fail_msg("%s: %s", text, err.text);
+    const char *point = strchr(entry, '.');
+    char outer[64];
+    snprintf(outer, sizeof outer, "%.*s", (int)(point == NULL ? strlen(entry) : (size_t)(point - entry)), entry);
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(c, outer);
+    v = point == NULL ? v : cJSON_GetObjectItemCaseSensitive(v, point + 1);
+    char *shown = v == NULL ? NULL : cJSON_PrintUnformatted(v);
+    if (strcmp(shown == NULL ? "" : shown, wanted) != 0)
+        fail_msg("%s %s: %s is %s, not %s", model_type, text, entry, shown == NULL ? "missing" : shown, wanted);
+    free(shown);
+    cJSON_Delete(c);
+}
+
+static void
+refused(const char *model_type, const char *text, const char *why)
+{
+    struct err err = {.kind = ERR_NONE};
+    cJSON *c = understood(model_type, text, &err);
+    if (c != NULL || strstr(err.text, why) == NULL)
+        fail_msg("%s %s: says \"%s\", not \"%s\"", model_type, text, err.text, why);
+}
+
+static void
+test_entries_of_other_architectures_are_passed_over(void **state)
+{
+    (void)state;
+    says("llama", "{'query_pre_attn_scalar':4}", "query_pre_attn_scalar", "");
+    says("gemma2", "{'query_pre_attn_scalar':4}", "query_pre_attn_scalar", "4");
+    says("qwen3_moe", "{'parallel_attn':true}", "parallel_attn", "");
+    says("falcon", "{'parallel_attn':true}", "parallel_attn", "true");
+    says("falcon", "{'rms_norm_eps':0.01}", "rms_norm_eps", "");
+    says("mistral", "{'layer_types':['full_attention']}", "layer_types", "");
+    says("llama", "{'hidden_size':8}", "hidden_size", "8"); /* sizes are everyone's */
+}
+
+static void
+test_what_is_missing_is_the_architectures_own(void **state)
+{
+    (void)state;
+    says("cohere", "{}", "logit_scale", "0.0625");
+    says("cohere", "{'logit_scale':1}", "logit_scale", "1");
+    says("granite", "{}", "attention_multiplier", "1");
+    says("gemma2", "{'attn_logit_softcapping':null}", "attn_logit_softcapping", "null");
+    says("gemma2", "{}", "attn_logit_softcapping", "50");
+    says("smollm3", "{}", "rope_theta", "2000000");
+    says("exaone4", "{}", "sliding_window", "4096");
+    says("llama", "{}", "rope_theta", "");
+    says("apertus", "{'rope_parameters':null}", "rope_parameters.rope_type", "\"llama3\"");
+    says("apertus", "{'rope_scaling':{'type':'linear','factor':2}}", "rope_parameters.type", "\"linear\"");
+    says("ministral3", "{}", "rope_parameters.llama_4_scaling_beta", "0.1");
+}
+
+static void
+test_rope_scaling_goes_before_rope_parameters(void **state)
+{
+    (void)state;
+    static const char both[] = "{'rope_scaling':{'rope_type':'linear','factor':2},'rope_parameters':{'factor':4}}";
+    says("llama", both, "rope_parameters.factor", "2");
+    says("llama", both, "rope_scaling", "");
+    says("llama", "{'rope_scaling':null,'rope_parameters':{'factor':4}}", "rope_parameters.factor", "4");
+    says("llama", "{'rope_scaling':{},'rope_parameters':{'factor':4}}", "rope_parameters.factor", "4");
+    refused("llama", "{'rope_scaling':[1]}", "RoPE scaling is not understood");
+}
+
+static void
+test_layers_with_a_window_turn_by_themselves_where_the_architecture_has_it(void **state)
+{
+    (void)state;
+    static const char kinds[] =
+        "{'rope_parameters':{'full_attention':{'rope_theta':9},'sliding_attention':{'rope_theta':7}}}",
+                      scaled[] = "{'rope_theta':9,'rope_scaling':{'rope_type':'yarn','factor':8,'truncate':false}}";
+    says("olmo3", kinds, "rope_parameters", "{\"rope_theta\":9}");
+    says("olmo3", kinds, ARCH_HF_ROPE_LOCAL, "{\"rope_theta\":7}");
+    says("olmo3", scaled, "rope_parameters", "{\"rope_type\":\"yarn\",\"factor\":8}");
+    says("olmo3", scaled, ARCH_HF_ROPE_LOCAL, "{}");
+    refused("llama", kinds, "its layers turn in different ways (rope_parameters), which is not known of a");
+    refused("gemma3_text", "{'rope_scaling':{'type':'linear','factor':8}}", "'rope_scaling' needs a 'rope_type'");
+}
+
+static void
+test_numbers_of_rope_that_an_architecture_lacks_are_passed_over(void **state)
+{
+    (void)state;
+    static const char rope[] = "{'rope_parameters':{'partial_rotary_factor':0.5,'alpha':50}}";
+    says("llama", rope, "rope_parameters", "{}");
+    says("glm4", rope, "rope_parameters", "{\"partial_rotary_factor\":0.5}");
+    says("hunyuan_v1_dense", rope, "rope_parameters", "{\"alpha\":50}");
+    says("gpt_neox", "{'partial_rotary_factor':0.5,'rotary_pct':0.25}", "partial_rotary_factor", "");
+}
+
+static void
+test_biases_are_there_where_a_switch_is_on(void **state)
+{
+    (void)state;
+    const uint32_t qkv = LAYER_QKV_BIAS, out = 1u << LAYER_BO, may = qkv | out | LAYER_MLP_BIAS | 1u << LAYER_FFN_NORM;
+    const struct {
+        const char *model_type, *text;
+        uint32_t has;
+    } cases[] = {{"llama", "{}", 0},
+                 {"llama", "{'attention_bias':true}", qkv | out},
+                 {"llama", "{'mlp_bias':true}", LAYER_MLP_BIAS},
+                 {"mistral", "{'attention_bias':true}", 0},
+                 {"seed_oss", "{}", qkv},
+                 {"seed_oss", "{'attention_out_bias':true}", qkv | out},
+                 {"falcon", "{'bias':true}", qkv | out | LAYER_MLP_BIAS}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err err = {.kind = ERR_NONE};
+        cJSON *c = understood(cases[i].model_type, cases[i].text, &err);
+        assert_int_equal(arch_hf_may(c, arch_hf_usual(cases[i].model_type), may), cases[i].has | 1u << LAYER_FFN_NORM);
+        cJSON_Delete(c);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_entries_of_other_architectures_are_passed_over),
+        cmocka_unit_test(test_what_is_missing_is_the_architectures_own),
+        cmocka_unit_test(test_rope_scaling_goes_before_rope_parameters),
+        cmocka_unit_test(test_layers_with_a_window_turn_by_themselves_where_the_architecture_has_it),
+        cmocka_unit_test(test_numbers_of_rope_that_an_architecture_lacks_are_passed_over),
+        cmocka_unit_test(test_biases_are_there_where_a_switch_is_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

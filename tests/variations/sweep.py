@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Folders that differ from those of tests/golden/families in what config.json says and in how tensors lie, drawn at random:
+what transformers computes of each, in double precision, against what specscope does. It has to be the same, or refused.
+
+    python3 tests/variations/sweep.py build/tests/logits [--seed N] [--n N] [--family NAME]…
+    python3 tests/variations/sweep.py build/tests/logits --family NAME --edits '[["set", "head_dim", 16]]' --model-seed N
+
+A failure is made smaller, edit by edit, and printed as the second form, which repeats it.
+"""
+import argparse
+import collections
+import json
+import logging
+import os
+import pathlib
+import random
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "golden"))
+sys.path.insert(0, str(HERE))
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "critical")
+
+import torch
+import transformers as tf
+
+import draws
+from bases import BASES
+from folders import Unusable, logits_by_transformers, make_folder
+from program import Program
+
+MOST = 1e-4  # relative, by norm, of each position
+
+
+def worst(a, b):
+    return float((np.linalg.norm(a - b, axis=1) / np.maximum(np.linalg.norm(b, axis=1), 1e-30)).max())
+
+
+def stretches(config):
+    """Its rotation changes with the length of a text, which specscope says that it doesn't follow."""
+    text = config.get("text_config", config)
+    said = json.dumps([text.get("rope_parameters"), text.get("rope_scaling")])
+    return any(f'"{kind}"' in said for kind in ("dynamic", "longrope", "su"))
+
+
+def compare(program, folder, family, edits, seed):
+    """(verdict, words): equal, refused, unusable, beyond, wrong."""
+    try:
+        config, tokens = make_folder(folder, family, edits, seed)
+        truth = logits_by_transformers(folder, config, tokens)
+    except Unusable as e:
+        return "unusable", str(e)
+    ours, words, ctx = program.logits(folder, tokens)
+    if ours is None:
+        return "refused", words
+    if not np.isfinite(truth).all():
+        return "unusable", "not finite"
+    if ours.shape != truth.shape:
+        return "wrong", f"{ours.shape} logits, not {truth.shape}"
+    error = worst(ours, truth)
+    if error < MOST:
+        return "equal", f"{error:.1e}"
+    if stretches(config) and len(tokens) > ctx:
+        return "beyond", f"{len(tokens)} tokens of {ctx}"
+    return "wrong", f"{error:.1e}"
+
+
+def smaller(edits, fails):
+    """The edits without those that it fails without, too."""
+    i = len(edits) - 1
+    while i >= 0:
+        fewer = edits[:i] + edits[i + 1:]
+        if fails(fewer):
+            edits = fewer
+        i -= 1
+    return edits
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("logits")
+    p.add_argument("--seed", type=int, default=int(os.environ.get("SPECSCOPE_SEED") or time.time()))
+    p.add_argument("--n", type=int, default=100)
+    p.add_argument("--family", action="append")
+    p.add_argument("--edits")
+    p.add_argument("--model-seed", type=int, default=1)
+    p.add_argument("--keep")
+    p.add_argument("--log")
+    o = p.parse_args()
+    torch.set_num_threads(1)
+    tf.utils.logging.disable_progress_bar()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    names = o.family or sorted(BASES)
+    counts, refusals, unusable, n_wrong = collections.Counter(), collections.Counter(), collections.Counter(), 0
+    log = open(o.log, "a") if o.log else None
+    with tempfile.TemporaryDirectory() as temp, Program(o.logits) as program:
+        folder = pathlib.Path(o.keep or temp) / "model"
+        if o.edits is not None:
+            verdict, words = compare(program, folder, names[0], json.loads(o.edits), o.model_seed)
+            print(verdict, words)
+            return verdict == "wrong"
+        print(f"seed {o.seed}", flush=True)
+        for i in range(o.n):
+            rng = random.Random(o.seed * 1000003 + i)
+            name, seed = names[i % len(names)] if i < len(names) else rng.choice(names), rng.randrange(1 << 30)
+            config, dims = BASES[name]()
+            edits = draws.draw(rng, config, dims) if i >= len(names) else []
+            verdict, words = compare(program, folder, name, edits, seed)
+            counts[verdict] += 1
+            if log:
+                print(json.dumps([verdict, words, name, seed, edits]), file=log, flush=True)
+            if verdict == "refused":
+                refusals[words.replace(str(folder), "F")] += 1
+            if verdict == "unusable":
+                unusable[words[:100]] += 1
+            if verdict != "wrong":
+                continue
+            edits = smaller(edits, lambda e: compare(program, folder, name, e, seed)[0] == "wrong")
+            words = compare(program, folder, name, edits, seed)[1]
+            print(f"wrong by {words}: --family {name} --model-seed {seed} --edits '{json.dumps(edits)}'", flush=True)
+    if log:
+        for words, n in refusals.most_common():
+            print(f"{n:5d} refused: {words}", file=log)
+        for words, n in unusable.most_common():
+            print(f"{n:5d} unusable: {words}", file=log)
+    print(f"{o.n} variations: " + ", ".join(f"{n} {v}" for v, n in sorted(counts.items())))
+    return counts["wrong"] > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Folders at random against transformers, where Python has it: what config.json may say and how tensors may lie (sweep.py). In
+# `make test-long` alone; PYTHON names the interpreter. Speaks TAP.
+cd "$(dirname "$0")/../.." || exit 1
+BUILD=${BUILD:-build}
+PYTHON=${PYTHON:-python3}
+SEED=${SPECSCOPE_SEED:-$(date +%s)}
+OUT=$(mktemp)
+trap 'rm -f "$OUT"' EXIT INT TERM
+if [ -z "${SPECSCOPE_LONG:-}" ]; then
+    echo "ok 1 - folders at random give the logits of transformers # SKIP only in the long test"
+    exit 0
+fi
+if ! "$PYTHON" -c 'import gguf, safetensors, torch, transformers' 2>/dev/null; then
+    echo "ok 1 - folders at random give the logits of transformers # SKIP $PYTHON has no transformers"
+    exit 0
+fi
+"$PYTHON" tests/variations/sweep.py "$BUILD/tests/logits" --seed "$SEED" --n "${VARIATIONS:-600}" >"$OUT" 2>/dev/null
+status=$?
+if [ $status -eq 0 ]; then
+    echo "ok 1 - folders at random give the logits of transformers: seed $SEED, $(tail -n 1 "$OUT")"
+else
+    echo "not ok 1 - folders at random give the logits of transformers: seed $SEED"
+    cut -c1-2000 "$OUT" | sed 's/^/# /'
+fi
+exit $status
