@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "kernels/rng.h"
 #include "tests/faults/cases.h"
 #include "tests/faults/child.h"
+#include "tests/faults/draws.h"
 #include "tests/faults/folder.h"
 
 #define LIMIT_MS 30000
@@ -168,8 +168,9 @@ read_it(struct damage *d, size_t reader)
     d->refused[reader] += well && (WEXITSTATUS(c.status) == 1 || WEXITSTATUS(c.status) == 2) && one_line;
     if (!well || (WEXITSTATUS(c.status) != 0 && (!one_line || WEXITSTATUS(c.status) > 2))) {
         d->findings++;
-        printf("FINDING %s of %s: %s %d\n%.600s\n", k->name, d->how, !ended ? "hangs" : "status or signal",
-               !ended ? 0 : c.status, err != NULL ? err : "");
+        printf("FINDING %s of %s: %s %x%s%s\n%.600s\n", k->name, d->how, !ended ? "hangs" : "status or signal",
+               !ended ? 0u : (unsigned)c.status, k->terminal && c.full_screen ? ", left full-screen" : "",
+               k->terminal && !c.cooked ? ", left raw" : "", err != NULL ? err : "");
     }
     free(err);
 }
@@ -177,25 +178,13 @@ read_it(struct damage *d, size_t reader)
 int
 main(int argc, char **argv)
 {
-    static struct damage d = {.rng = 1};
-    uint64_t cases = 200;
-    time_t until = 0;
-    for (int i = 2; i + 1 < argc; i += 2) {
-        const uint64_t number = strtoull(argv[i + 1], NULL, 10);
-        if (strcmp(argv[i], "--cases") == 0)
-            cases = number;
-        else if (strcmp(argv[i], "--seed") == 0)
-            d.rng = number;
-        else if (strcmp(argv[i], "--seconds") == 0)
-            until = time(NULL) + (time_t)number;
-    }
-    if (argc < 2 || argc % 2 != 0) {
-        fprintf(stderr, "usage: damage BUILD [--cases N] [--seed S] [--seconds S]\n");
+    static struct damage d;
+    struct draws draws = {.program = "damage", .counted = "--cases", .most = 200, .seed = 1};
+    if (!draws_read(&draws, argc, argv))
         return 2;
-    }
-    printf("seed %llu\n", (unsigned long long)d.rng);
+    d.rng = draws.seed;
     bool fine = bench_open(&d.bench, argv[1]);
-    for (uint64_t i = 0; fine && i < cases && (until == 0 || time(NULL) < until); i++)
+    for (uint64_t i = 0; fine && !draws_over(&draws, i); i++)
         if ((fine = make_trace(&d)))
             read_it(&d, (size_t)(i % READERS));
     bench_close(&d.bench);

@@ -13,6 +13,7 @@
 #include "kernels/rng.h"
 #include "tests/faults/cases.h"
 #include "tests/faults/child.h"
+#include "tests/faults/draws.h"
 #include "tests/faults/folder.h"
 #include "traces/reader.h"
 
@@ -193,25 +194,13 @@ kill_one(struct kills *k, size_t which)
 int
 main(int argc, char **argv)
 {
-    static struct kills k = {.rng = 1};
-    uint64_t most = 100;
-    time_t until = 0;
-    for (int i = 2; i + 1 < argc; i += 2) {
-        const uint64_t number = strtoull(argv[i + 1], NULL, 10);
-        if (strcmp(argv[i], "--kills") == 0)
-            most = number;
-        else if (strcmp(argv[i], "--seed") == 0)
-            k.rng = number;
-        else if (strcmp(argv[i], "--seconds") == 0)
-            until = time(NULL) + (time_t)number;
-    }
-    if (argc < 2 || argc % 2 != 0) {
-        fprintf(stderr, "usage: kills BUILD [--kills N] [--seed S] [--seconds S]\n");
+    static struct kills k;
+    struct draws draws = {.program = "kills", .counted = "--kills", .most = 100, .seed = 1};
+    if (!draws_read(&draws, argc, argv))
         return 2;
-    }
-    printf("seed %llu\n", (unsigned long long)k.rng);
+    k.rng = draws.seed;
     bool fine = bench_open(&k.bench, argv[1]) && measure(&k);
-    for (uint64_t i = 0; fine && i < most && (until == 0 || time(NULL) < until); i++)
+    for (uint64_t i = 0; fine && !draws_over(&draws, i); i++)
         fine = kill_one(&k, (size_t)(i % KILLED));
     bench_close(&k.bench);
     uint64_t all = 0;

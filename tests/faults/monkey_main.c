@@ -11,12 +11,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "kernels/rng.h"
 #include "tests/faults/cases.h"
 #include "tests/faults/child.h"
+#include "tests/faults/draws.h"
 #include "tests/faults/events.h"
 #include "tests/faults/folder.h"
 
@@ -45,10 +45,9 @@ struct monkey {
     struct bench bench;
     struct command command;
     struct child child;
-    uint64_t rng, events, most, resizes, lives[N_LIVES], ends[FAREWELLS + 1];
-    const char *only;         /* of the lives */
+    struct draws draws;
+    uint64_t rng, events, resizes, lives[N_LIVES], ends[FAREWELLS + 1];
     uint64_t findings, drawn; /* bytes that came from it */
-    time_t until;
     unsigned cols, rows;
     char kept[KEPT];
     size_t n_kept;
@@ -188,19 +187,13 @@ say_farewell(struct monkey *m, const struct fault_case *k)
     look_at_end(m, k, farewells[bye], signals[bye]);
 }
 
-static bool
-over(const struct monkey *m)
-{
-    return m->events >= m->most || (m->until != 0 && time(NULL) >= m->until);
-}
-
 /* One life of the program: some thousand events at most. */
 static bool
 live(struct monkey *m)
 {
     const size_t which = (size_t)(splitmix64(&m->rng) % N_LIVES);
     const struct fault_case *k = &lives[which];
-    if (m->only != NULL && strcmp(m->only, k->name) != 0)
+    if (m->draws.only != NULL && strcmp(m->draws.only, k->name) != 0)
         return true;
     uint64_t left = 200 + splitmix64(&m->rng) % 4000;
     m->lives[which]++;
@@ -214,7 +207,7 @@ live(struct monkey *m)
     for (int tries = 0; !m->child.full_screen && tries < STUCK_MS && !child_wait(&m->child, 10); tries += 10)
         ; /* what is typed before belongs to the shell */
     bool alive = !m->child.ended;
-    while (alive && left-- > 0 && !over(m)) {
+    while (alive && left-- > 0 && !draws_over(&m->draws, m->events)) {
         char bytes[EVENT_BYTES];
         const size_t n = random_event(&m->rng, m->cols, m->rows, bytes);
         keep(m, bytes, n);
@@ -239,26 +232,14 @@ live(struct monkey *m)
 int
 main(int argc, char **argv)
 {
-    static struct monkey m = {.rng = 1, .most = 10000};
-    for (int i = 2; i + 1 < argc; i += 2) {
-        const uint64_t number = strtoull(argv[i + 1], NULL, 10);
-        if (strcmp(argv[i], "--events") == 0)
-            m.most = number;
-        else if (strcmp(argv[i], "--seed") == 0)
-            m.rng = number;
-        else if (strcmp(argv[i], "--life") == 0)
-            m.only = argv[i + 1];
-        else if (strcmp(argv[i], "--seconds") == 0)
-            m.until = time(NULL) + (time_t)number;
-    }
-    if (argc < 2 || argc % 2 != 0) {
-        fprintf(stderr, "usage: monkey BUILD [--events N] [--seed S] [--seconds S] [--life NAME]\n");
+    static struct monkey m = {
+        .draws = {.program = "monkey", .counted = "--events", .chosen = "--life", .most = 10000, .seed = 1}};
+    if (!draws_read(&m.draws, argc, argv))
         return 2;
-    }
+    m.rng = m.draws.seed;
     signal(SIGPIPE, SIG_IGN);
-    printf("seed %llu\n", (unsigned long long)m.rng);
     bool fine = bench_open(&m.bench, argv[1]);
-    while (fine && !over(&m) && m.findings < 5)
+    while (fine && !draws_over(&m.draws, m.events) && m.findings < 5)
         fine = live(&m);
     bench_close(&m.bench);
     for (size_t i = 0; i < N_LIVES; i++)

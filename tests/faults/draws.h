@@ -1,0 +1,23 @@
+/* What programs that draw at random are told: how often, from which seed, for how long. */
+#ifndef TESTS_FAULTS_DRAWS_H
+#define TESTS_FAULTS_DRAWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+struct draws {
+    const char *program, *counted; /* "kills", "--kills": for the usage */
+    const char *chosen;            /* an option with a name, "--life"; NULL: there is none */
+    uint64_t most;                 /* how often; what it is before is the default */
+    uint64_t seed;
+    time_t until;     /* 0: for as long as it takes */
+    const char *only; /* what `chosen` names; NULL: all */
+};
+
+/* Reads PROGRAM BUILD [--counted N] [--seed S] [--seconds S] [--chosen NAME] and prints the seed. False: it printed the usage. */
+bool draws_read(struct draws *, int argc, char **argv);
+/* So many have been, or the time is over. */
+bool draws_over(const struct draws *, uint64_t done);
+
+#endif
