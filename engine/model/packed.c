@@ -16,12 +16,11 @@
 static bool
 refuse_way(const struct hf_folder *f, const char *what, struct err *err)
 {
-    return err_set(
-        err, ERR_WORK,
-        "%s: its weights are packed as %s, which is not supported; FP8, MXFP4, GPTQ and AWQ of 4 or 8 bits are; "
-        "take "
-        "the folder in BF16 or F16, or a GGUF file",
-        f->path, what);
+    return err_set(err, ERR_WORK,
+                   "%s: its weights are packed as %s, which is not supported; FP8, MXFP4, GPTQ, AWQ, "
+                   "compressed-tensors and bitsandbytes' 4 bits are; "
+                   "take the folder in BF16 or F16, or a GGUF file",
+                   f->path, what);
 }
 
 static uint32_t
@@ -80,14 +79,72 @@ read_compressed(const struct hf_folder *f, const cJSON *q, struct packing_settin
 }
 
 static bool
+one_of(const char *text, const char *const *names)
+{
+    while (*names != NULL && strcasecmp(text, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
+static bool
+by_gptqmodel(const cJSON *q)
+{
+    const cJSON *names = arch_hf_entry(arch_hf_entry(q, "meta"), "quantizer"), *name;
+    bool by = cJSON_IsString(names) && strstr(names->valuestring, "gptqmodel") != NULL;
+    cJSON_ArrayForEach(name, names) by = by || (cJSON_IsString(name) && strstr(name->valuestring, "gptqmodel") != NULL);
+    return by;
+}
+
+/* Into files of the first version GPTQModel writes zeros of 3 bits less other constants than 1, and reads them so; symmetric
+ * ones are in the middle whatever is written. */
+static bool
+read_gptq(const cJSON *q, struct packing_setting *s)
+{
+    static const char *const known[] = {"gptq", "gptq_v2", NULL};
+    const char *format = text_or(q, "checkpoint_format", "gptq");
+    s->kind = PACKING_GPTQ;
+    s->zeros_as_they_are = strcmp(format, "gptq_v2") == 0;
+    const bool odd_zeros = s->bits == 3 && !s->zeros_as_they_are;
+    s->zeros_in_the_middle = odd_zeros && cJSON_IsTrue(arch_hf_entry(q, "sym"));
+    return one_of(format, known) && ((s->bits >= 2 && s->bits <= 4) || s->bits == 8) &&
+           !cJSON_IsTrue(arch_hf_entry(q, "is_marlin_format")) &&
+           (!odd_zeros || s->zeros_in_the_middle || !by_gptqmodel(q));
+}
+
+/* Kernels of other names read the layout of "gemm", too. */
+static bool
+read_awq(const cJSON *q, struct packing_setting *s)
+{
+    static const char *const columns[] = {"gemm", "exllama", "ipex", NULL}, *const rows[] = {"gemv", NULL};
+    const char *version = text_or(q, "version", "gemm");
+    s->kind = one_of(version, rows) ? PACKING_AWQ_ROWS : PACKING_AWQ;
+    return s->bits == 4 && (s->kind == PACKING_AWQ_ROWS || one_of(version, columns));
+}
+
+/* AutoRound packs as others do, and says as whom. */
+static bool
+read_auto_round(const cJSON *q, struct packing_setting *s)
+{
+    static const char *const first[] = {"auto_round:auto_gptq", "auto_round:gptq", NULL},
+                             *const second[] = {"auto_round", NULL},
+                             *const awq[] = {"auto_round:auto_awq", "auto_round:awq", NULL};
+    const char *format = text_or(q, "packing_format", "auto_round:gptq");
+    const bool as_awq = one_of(format, awq);
+    if (!as_awq && !one_of(format, first) && !one_of(format, second))
+        return false;
+    const bool known = as_awq ? read_awq(q, s) : read_gptq(q, s);
+    s->zeros_as_they_are = one_of(format, second);
+    return known;
+}
+
+static bool
 read_setting(const struct hf_folder *f, struct packing_setting *s, struct err *err)
 {
     const cJSON *q = arch_hf_entry(f->config, "quantization_config");
     *s = (struct packing_setting){.kind = PACKING_NONE};
     if (q == NULL)
         return true;
-    const char *method = text_or(q, "quant_method", "?"), *version = text_or(q, "version", "gemm");
-    char shown[40], what[80];
+    const char *method = text_or(q, "quant_method", "?");
     s->bits = number_or(q, "bits", "w_bit", 0);
     s->group = number_or(q, "group_size", "q_group_size", 0); /* -1, which is no whole number here: all */
     if (strcmp(method, "compressed-tensors") == 0)
@@ -101,15 +158,29 @@ read_setting(const struct hf_folder *f, struct packing_setting *s, struct err *e
         s->kind = PACKING_MXFP4;
         return true;
     }
-    s->zeros_as_they_are = strcmp(text_or(q, "checkpoint_format", "gptq"), "gptq_v2") == 0;
-    s->kind = strcmp(method, "gptq") == 0 ? PACKING_GPTQ : strcmp(method, "awq") == 0 ? PACKING_AWQ : PACKING_NONE;
-    printable_line(shown, sizeof shown, method, strlen(method));
-    const bool named = s->kind == PACKING_AWQ;
-    char of[48];
-    snprintf(what, sizeof what, "'%s' (%" PRIu32 " bits%s%s)", shown, s->bits, named ? ", " : "",
-             named ? printable_line(of, sizeof of, version, strlen(version)) : "");
-    const bool known = (s->kind == PACKING_GPTQ && (s->bits == 4 || s->bits == 8)) ||
-                       (s->kind == PACKING_AWQ && s->bits == 4 && strcasecmp(version, "gemm") == 0);
+    const char *of = "";
+    bool known = false;
+    if (strcmp(method, "gptq") == 0) {
+        known = read_gptq(q, s);
+        of = text_or(q, "checkpoint_format", "");
+    } else if (strcmp(method, "awq") == 0) {
+        known = read_awq(q, s);
+        of = text_or(q, "version", "gemm");
+    } else if (strcmp(method, "auto-round") == 0 || strcmp(method, "intel/auto-round") == 0) {
+        known = read_auto_round(q, s);
+        of = text_or(q, "packing_format", "");
+    } else if (strcmp(method, "bitsandbytes") == 0) {
+        s->kind = PACKING_BNB4;
+        known = cJSON_IsTrue(arch_hf_entry(q, "load_in_4bit")) || cJSON_IsTrue(arch_hf_entry(q, "_load_in_4bit"));
+        s->bits = known ? 4 : 8;
+    }
+    char shown[40], more[48], what[128], bits[24] = "";
+    if (s->bits > 0)
+        snprintf(bits, sizeof bits, "%" PRIu32 " bits", s->bits);
+    const bool both = bits[0] != '\0' && of[0] != '\0', any = bits[0] != '\0' || of[0] != '\0';
+    snprintf(what, sizeof what, "'%s'%s%s%s%s%s", printable_line(shown, sizeof shown, method, strlen(method)),
+             any ? " (" : "", bits, both ? ", " : "", printable_line(more, sizeof more, of, strlen(of)),
+             any ? ")" : "");
     return known || refuse_way(f, what, err);
 }
 
@@ -124,10 +195,12 @@ static const struct packing_way {
     [PACKING_FP8] = {".weight", ".weight", packed_fp8_plan, packed_fp8_unpack, "FP8"},
     [PACKING_GPTQ] = {".qweight", ".weight", packed_integers_plan, packed_integers_unpack, "GPTQ"},
     [PACKING_AWQ] = {".qweight", ".weight", packed_integers_plan, packed_integers_unpack, "AWQ"},
+    [PACKING_AWQ_ROWS] = {".qweight", ".weight", packed_integers_plan, packed_integers_unpack, "AWQ"},
     [PACKING_COMPRESSED] = {".weight_packed", ".weight", packed_integers_plan, packed_integers_unpack,
                             "compressed-tensors"},
     [PACKING_BYTES] = {".weight", ".weight", packed_integers_plan, packed_integers_unpack, "compressed-tensors"},
     [PACKING_MXFP4] = {"_blocks", "", packed_mxfp4_plan, packed_mxfp4_unpack, "MXFP4"},
+    [PACKING_BNB4] = {".weight", ".weight", packed_bnb4_plan, packed_bnb4_unpack, "bitsandbytes"},
 };
 
 static bool
@@ -137,7 +210,8 @@ is_packed(const struct packing_setting *s, const struct safetensor *t)
     const size_t len = strlen(t->name), n = strlen(ending);
     return len > n && len < NAME_SIZE / 2 && strcmp(t->name + len - n, ending) == 0 &&
            (s->kind != PACKING_FP8 || strncmp(t->dtype, "F8_", 3) == 0) &&
-           (s->kind != PACKING_BYTES || strcmp(t->dtype, "I8") == 0);
+           (s->kind != PACKING_BYTES || strcmp(t->dtype, "I8") == 0) &&
+           (s->kind != PACKING_BNB4 || strcmp(t->dtype, "U8") == 0);
 }
 
 static struct packed_job
@@ -159,10 +233,28 @@ job_of(const struct model *m, const struct hf_folder *f, const struct packing_se
 static void
 mark_pieces(struct packed *p, const struct packed_job *j)
 {
-    static const char *const endings[] = {
-        "weight_scale_inv", "weight_scale",      "scales",       "qzeros",       "g_idx",   "weight_shape",
-        "input_scale",      "weight_zero_point", "weight_g_idx", "output_scale", "k_scale", "v_scale",
-        "input_scale_ub",   "activation_scale",  "bias",         "_scales"};
+    static const char *const endings[] = {"weight_scale_inv",
+                                          "weight_scale",
+                                          "scales",
+                                          "qzeros",
+                                          "g_idx",
+                                          "weight_shape",
+                                          "input_scale",
+                                          "weight_zero_point",
+                                          "weight_g_idx",
+                                          "output_scale",
+                                          "k_scale",
+                                          "v_scale",
+                                          "input_scale_ub",
+                                          "activation_scale",
+                                          "bias",
+                                          "_scales",
+                                          "weight.absmax",
+                                          "weight.quant_map",
+                                          "weight.nested_absmax",
+                                          "weight.nested_quant_map",
+                                          "weight.quant_state.bitsandbytes__nf4",
+                                          "weight.quant_state.bitsandbytes__fp4"};
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         const struct safetensor *t = packed_piece(j, endings[i]);
         bool zeros = true;

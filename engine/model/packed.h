@@ -1,9 +1,10 @@
-/* Weights that a folder keeps packed: FP8 with scales, GPTQ's and AWQ's integers, those of compressed-tensors, experts in MXFP4. They are
- * unpacked when the model is opened, each to the smallest type that there is and that holds it: what a block of 32 with an
- * F16 scale says exactly becomes Q4_0 (4 bits, zero at 8) or Q8_0 (8 bits, zero at 128), 4 bits with other zeros Q4_1, whose
- * offset is rounded to F16, and anything else F16. With `exact` what would be rounded becomes F32 instead. Roundings are
- * those of F16 (2^-11 of the largest value of a group at most); what F16 can't hold becomes F32. MXFP4 stays what it is; of a stack of experts whose
- * gate and up take turns all rows of gate come first then. */
+/* Weights that a folder keeps packed: FP8 with scales, GPTQ's and AWQ's integers, those of compressed-tensors, bitsandbytes'
+ * 4 bits, experts in MXFP4. They are unpacked when the model is opened, each to the smallest type that there is and that holds
+ * it: what a block of 32 with an F16 scale says exactly becomes Q4_0 (up to 3 bits, and 4 with the zero at 8) or Q8_0 (8 bits,
+ * zero at 128), 4 bits with other zeros Q4_1, whose offset is rounded to F16, and anything else F16. With `exact` what would be
+ * rounded becomes Q8_0 (4 bits in such blocks) or F32 instead. Roundings are those of F16 (2^-11 of the largest value of a group
+ * at most); what F16 can't hold becomes F32. MXFP4 stays what it is; of a stack of experts whose gate and up take turns all rows
+ * of gate come first then. */
 #ifndef ENGINE_MODEL_PACKED_H
 #define ENGINE_MODEL_PACKED_H
 

@@ -1,10 +1,11 @@
-/* Integers of 4 or 8 bits with a scale and a zero for each group of inputs, several to a word of 32 bits:
+/* Integers of 2 to 8 bits with a scale and a zero for each group of inputs, several to a word of 32 bits:
  *
  *   weight[row][col] = scale[g][row] (code[row][col] - zero[g][row]),  g = col / group, or what `g_idx` says of col
  *
- *   GPTQ         codes (cols / n, rows), zeros (groups, rows / n), n = 32 / bits to a word, lowest bits first; the zeros are
- *                stored less 1, but in its second version
+ *   GPTQ         codes (cols / n, rows), zeros (groups, rows / n), n = 32 / bits to a word, lowest bits first (of 3 bits 32 to
+ *                three words, end to end); the zeros are stored less 1, but in its second version
  *   AWQ          codes (cols, rows / 8), zeros (groups, rows / 8): eight rows to a word, in the order 0 2 4 6 1 3 5 7
+ *   … in rows    codes (rows, cols / 8), zeros (rows, words), scales (rows, 8 words), in order; of as many words as its kernel likes
  *   compressed   codes (rows, cols / n), scales (rows, groups), zeros (rows / n, groups); 8 or 128 where there are none
  *   bytes        codes (rows, cols), signed, scales (rows, groups), no zeros */
 #include <inttypes.h>
@@ -40,23 +41,36 @@ awq_place(uint32_t n)
     return n / 2 + (n % 2) * 4;
 }
 
+/* The n-th of a row of words, stride apart, in which codes lie end to end. */
+static uint32_t
+end_to_end(const struct safetensor *t, size_t first, size_t stride, uint32_t bits, uint32_t n)
+{
+    const size_t bit = (size_t)bits * n, at = first + bit / 32 * stride;
+    const uint32_t shift = bit % 32;
+    uint32_t code = word_at(t, at) >> shift;
+    if (shift + bits > 32)
+        code |= word_at(t, at + stride) << (32 - shift);
+    return code & ((1u << bits) - 1);
+}
+
 /* Scales of a row are beside each other. */
 static bool
 across(const struct packed_job *j)
 {
-    return j->setting->kind == PACKING_COMPRESSED || j->setting->kind == PACKING_BYTES;
-}
-
-static uint32_t
-n_groups(const struct packed_job *j)
-{
-    return (uint32_t)(across(j) ? j->scales->cols : j->scales->rows);
+    return j->setting->kind == PACKING_COMPRESSED || j->setting->kind == PACKING_BYTES ||
+           j->setting->kind == PACKING_AWQ_ROWS;
 }
 
 static uint32_t
 group_size(const struct packed_job *j)
 {
     return j->setting->group > 0 && j->setting->group < j->cols ? j->setting->group : j->cols;
+}
+
+static uint32_t
+n_groups(const struct packed_job *j)
+{
+    return (j->cols - 1) / group_size(j) + 1;
 }
 
 static uint32_t
@@ -69,23 +83,38 @@ static float
 scale_of(const struct packed_job *j, uint32_t group, uint32_t row)
 {
     float scale;
-    const size_t at = across(j) ? (size_t)row * n_groups(j) + group : (size_t)group * j->rows + row;
+    const size_t at = across(j) ? row * j->scales->cols + group : (size_t)group * j->rows + row;
     packed_reals(j->scales, at, 1, &scale);
     return scale;
+}
+
+/* GPTQ's first version: its tools take the 1 off whole words, so that a zero of 0 borrows from the next one. */
+static uint32_t
+gptq_zero(const struct packed_job *j, uint32_t group, uint32_t row)
+{
+    const uint32_t bits = j->setting->bits, most = (1u << bits) - 1;
+    const size_t first = (size_t)group * (j->rows * bits / 32);
+    if (j->setting->zeros_as_they_are)
+        return end_to_end(j->zeros, first, 1, bits, row);
+    if (32 % bits != 0)
+        return (end_to_end(j->zeros, first, 1, bits, row) + 1) & most;
+    const uint32_t n = 32 / bits, ones = UINT32_MAX / most;
+    return field(word_at(j->zeros, first + row / n) + ones, bits, row % n);
 }
 
 static uint32_t
 zero_of(const struct packed_job *j, uint32_t group, uint32_t row)
 {
     const uint32_t bits = j->setting->bits, n = 32 / bits;
-    if (j->zeros == NULL)
+    if (j->zeros == NULL || j->setting->zeros_in_the_middle)
         return 1u << (bits - 1);
     if (j->setting->kind == PACKING_COMPRESSED)
         return field(word_at(j->zeros, (size_t)(row / n) * n_groups(j) + group), bits, row % n);
-    const uint32_t word = word_at(j->zeros, (size_t)group * (j->rows / n) + row / n);
+    if (j->setting->kind == PACKING_AWQ_ROWS)
+        return field(word_at(j->zeros, row * j->zeros->cols + group / n), bits, group % n);
     if (j->setting->kind == PACKING_AWQ)
-        return field(word, bits, awq_place(row % n));
-    return field(word, bits, row % n) + (j->setting->zeros_as_they_are ? 0 : 1);
+        return field(word_at(j->zeros, (size_t)group * (j->rows / n) + row / n), bits, awq_place(row % n));
+    return gptq_zero(j, group, row);
 }
 
 /* codes[r][cols] of the rows from `first` on. */
@@ -105,6 +134,10 @@ unpack_codes(const struct packed_job *j, uint32_t first, uint32_t n_rows, unsign
     if (j->setting->kind == PACKING_BYTES)
         return;
     const bool down = j->setting->kind == PACKING_GPTQ;
+    for (size_t i = 0; 32 % bits != 0 && i < (size_t)n_rows * j->cols; i++)
+        codes[i] = (unsigned char)end_to_end(j->codes, first + i / j->cols, j->rows, bits, (uint32_t)(i % j->cols));
+    if (32 % bits != 0) /* GPTQ's alone */
+        return;
     for (uint32_t k = 0; k < j->cols / n; k++)
         for (uint32_t r = 0; r < n_rows; r++) {
             const size_t at = down ? (size_t)k * j->rows + first + r : (size_t)(first + r) * (j->cols / n) + k;
@@ -129,12 +162,16 @@ read_size(struct packed_job *j)
     const uint64_t n = 32 / j->setting->bits, a = j->codes->rows, b = j->codes->cols;
     uint64_t rows = a, cols = b;
     switch (j->setting->kind) {
-    case PACKING_GPTQ: rows = b, cols = a * n; break;
+    case PACKING_GPTQ:
+        rows = b, cols = a <= INT32_MAX && a * 32 % j->setting->bits == 0 ? a * 32 / j->setting->bits : 0;
+        break;
     case PACKING_AWQ: rows = b * n, cols = a; break;
+    case PACKING_AWQ_ROWS:
     case PACKING_COMPRESSED: cols = b * n; break;
     case PACKING_NONE:
     case PACKING_FP8:
     case PACKING_MXFP4:
+    case PACKING_BNB4:
     case PACKING_BYTES: break;
     }
     j->rows = (uint32_t)rows;
@@ -146,12 +183,24 @@ read_size(struct packed_job *j)
 static bool
 zeros_fit(const struct packed_job *j, uint64_t groups)
 {
-    const uint32_t n = 32 / j->setting->bits;
+    const uint32_t bits = j->setting->bits, n = 32 / bits;
     if (j->zeros == NULL)
-        return across(j);
+        return across(j) && j->setting->kind != PACKING_AWQ_ROWS;
     if (j->setting->kind == PACKING_COMPRESSED)
         return is_words(j->zeros, (j->rows - 1) / n + 1, groups);
-    return !across(j) && j->rows % n == 0 && is_words(j->zeros, groups, j->rows / n);
+    if (j->setting->kind == PACKING_AWQ_ROWS)
+        return is_words(j->zeros, j->rows, j->zeros->cols) && j->zeros->cols * n >= groups;
+    const uint64_t row_bits = (uint64_t)j->rows * bits;
+    return !across(j) && row_bits % 32 == 0 && is_words(j->zeros, groups, row_bits / 32);
+}
+
+static bool
+scales_fit(const struct packed_job *j, uint64_t groups)
+{
+    const struct safetensor *s = j->scales;
+    if (s == NULL || s->type >= WEIGHT_TYPES || s->rows != (across(j) ? j->rows : groups))
+        return false;
+    return j->setting->kind == PACKING_AWQ_ROWS ? s->cols >= groups : s->cols == (across(j) ? groups : j->rows);
 }
 
 static bool
@@ -159,11 +208,8 @@ pieces_fit(struct packed_job *j)
 {
     if (!read_size(j))
         return false;
-    const uint64_t groups = (j->cols - 1) / group_size(j) + 1;
-    if (j->scales == NULL || j->scales->type >= WEIGHT_TYPES || j->scales->rows != (across(j) ? j->rows : groups) ||
-        j->scales->cols != (across(j) ? groups : j->rows))
-        return false;
-    bool fit = zeros_fit(j, groups) && (j->order == NULL || is_words(j->order, 1, j->cols));
+    const uint64_t groups = n_groups(j);
+    bool fit = scales_fit(j, groups) && zeros_fit(j, groups) && (j->order == NULL || is_words(j->order, 1, j->cols));
     for (uint32_t c = 0; fit && j->order != NULL && c < j->cols; c++)
         fit = word_at(j->order, c) < groups;
     return fit;
@@ -181,15 +227,18 @@ groups_hold_blocks(const struct packed_job *j)
     return true;
 }
 
+/* Up to 3 bits less a zero fit into Q4_0's 4, whose zero is 8; 4 bits less any zero into Q8_0's 8. */
 static enum weight_type
 type_of(const struct packed_job *j, float largest, float rounding, bool zeros_are_middle)
 {
     const uint32_t bits = j->setting->bits;
     const bool held = largest * (float)(1u << bits) <= 65504.0f;
     if (held && groups_hold_blocks(j) && rounding <= (j->exact ? 0 : 0x1p-11f)) {
-        if (zeros_are_middle)
-            return bits == 4 ? WEIGHT_Q4_0 : WEIGHT_Q8_0;
-        if (bits == 4 && !j->exact)
+        if (bits < 4 || (bits == 4 && zeros_are_middle))
+            return WEIGHT_Q4_0;
+        if (zeros_are_middle || (bits == 4 && j->exact))
+            return WEIGHT_Q8_0;
+        if (bits == 4)
             return WEIGHT_Q4_1;
     }
     return held && !j->exact ? WEIGHT_F16 : WEIGHT_F32;
@@ -198,7 +247,7 @@ type_of(const struct packed_job *j, float largest, float rounding, bool zeros_ar
 bool
 packed_integers_plan(struct packed_job *j)
 {
-    const bool compressed = across(j);
+    const bool compressed = j->setting->kind == PACKING_COMPRESSED || j->setting->kind == PACKING_BYTES;
     j->scales = packed_piece(j, compressed ? "weight_scale" : "scales");
     j->zeros = packed_piece(j, compressed ? "weight_zero_point" : "qzeros");
     j->order = packed_piece(j, compressed ? "weight_g_idx" : "g_idx");
@@ -239,10 +288,12 @@ put_block(enum weight_type type, const unsigned char *codes, float scale, uint32
         put_half(at, -scale * (float)zero);
         at += 2;
     }
+    const int32_t zero_there = type == WEIGHT_Q4_0 ? 8 : 0,
+                  shift = type == WEIGHT_Q4_1 ? 0 : zero_there - (int32_t)zero;
     for (uint32_t i = 0; type != WEIGHT_Q8_0 && i < BLOCK / 2; i++)
-        at[i] = (unsigned char)(codes[i] | codes[i + BLOCK / 2] << 4);
+        at[i] = (unsigned char)((codes[i] + shift) | (codes[i + BLOCK / 2] + shift) << 4);
     for (uint32_t i = 0; type == WEIGHT_Q8_0 && i < BLOCK; i++)
-        at[i] = (unsigned char)(codes[i] - 128);
+        at[i] = (unsigned char)(codes[i] + shift);
 }
 
 static void

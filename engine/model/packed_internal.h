@@ -1,4 +1,4 @@
-/* Ways of packing, each a file: packed_fp8.c, packed_integers.c, packed_mxfp4.c; what they share is in packed_pieces.c. */
+/* Ways of packing, each a file: packed_fp8.c, packed_integers.c, packed_mxfp4.c, packed_bnb4.c; what they share is in packed_pieces.c. */
 #ifndef ENGINE_MODEL_PACKED_INTERNAL_H
 #define ENGINE_MODEL_PACKED_INTERNAL_H
 
@@ -10,7 +10,17 @@
 #define PACKED_PARALLEL
 #endif
 
-enum packing { PACKING_NONE, PACKING_FP8, PACKING_GPTQ, PACKING_AWQ, PACKING_COMPRESSED, PACKING_BYTES, PACKING_MXFP4 };
+enum packing {
+    PACKING_NONE,
+    PACKING_FP8,
+    PACKING_GPTQ,
+    PACKING_AWQ,
+    PACKING_AWQ_ROWS, /* its layout for products with vectors: "gemv" */
+    PACKING_COMPRESSED,
+    PACKING_BYTES,
+    PACKING_MXFP4,
+    PACKING_BNB4
+};
 
 struct packing_setting { /* as config.json's quantization_config has it */
     enum packing kind;
@@ -18,6 +28,7 @@ struct packing_setting { /* as config.json's quantization_config has it */
     uint32_t group;                  /* inputs that share a scale; 0: all */
     uint32_t block_rows, block_cols; /* FP8: of a block that shares one; 0: it isn't said */
     bool zeros_as_they_are;          /* GPTQ's second version; the first stores them less 1 */
+    bool zeros_in_the_middle;        /* whatever is stored: 1 << (bits - 1) */
 };
 
 /* What is unpacked, and how: a weight's pieces and the type that it becomes. */
@@ -39,10 +50,12 @@ struct packed_job {
 bool packed_fp8_plan(struct packed_job *);
 bool packed_integers_plan(struct packed_job *);
 bool packed_mxfp4_plan(struct packed_job *);
+bool packed_bnb4_plan(struct packed_job *);
 /* Into `out`, (rows, cols) of the type. */
 bool packed_fp8_unpack(const struct packed_job *, unsigned char *out);
 bool packed_integers_unpack(const struct packed_job *, unsigned char *out);
 bool packed_mxfp4_unpack(const struct packed_job *, unsigned char *out);
+bool packed_bnb4_unpack(const struct packed_job *, unsigned char *out);
 
 /* A line that begins with the folder's name and the weight's. */
 bool packed_refuse(const struct packed_job *, const char *why);

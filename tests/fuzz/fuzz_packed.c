@@ -28,6 +28,10 @@ static const char *const settings[] = {
     WEIGHTS("\"format\":\"pack-quantized\",\"config_groups\":{\"a\":{\"weights\":{\"num_bits\":4,\"group_size\":32"),
     WEIGHTS("\"format\":\"int-quantized\",\"config_groups\":{\"a\":{\"weights\":{\"num_bits\":8,\"group_size\":8"),
     SETTING("\"quant_method\":\"mxfp4\""),
+    SETTING("\"quant_method\":\"gptq\",\"bits\":3,\"group_size\":32"),
+    SETTING("\"quant_method\":\"gptq\",\"bits\":2,\"group_size\":32"),
+    SETTING("\"quant_method\":\"awq\",\"bits\":4,\"group_size\":8,\"version\":\"gemv\""),
+    SETTING("\"quant_method\":\"auto-round\",\"bits\":8,\"group_size\":16,\"packing_format\":\"auto_round\""),
 };
 static const char *const pieces[] = {"weight", "qweight", "weight_packed", "weight_scale", "weight_scale_inv",
                                      "scales", "qzeros",  "g_idx",         "weight_g_idx", "weight_zero_point",

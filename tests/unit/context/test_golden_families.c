@@ -114,9 +114,12 @@ test_learned_positions_bound_the_context(void **state)
     model_close(m);
 }
 
-static const char *const packed[] = {"fp8-block",  "fp8-tensor",   "fp8-channel", "gptq",
-                                     "gptq-zeros", "gptq-order",   "gptq-8",      "awq",
-                                     "compressed", "compressed-8", "mxfp4"};
+/* clang-format off */
+static const char *const packed[] = {
+    "fp8-block", "fp8-tensor", "fp8-channel", "gptq", "gptq-zeros", "gptq-order", "gptq-8", "gptq-2", "gptq-3",
+    "gptq-3-middle", "auto-round", "auto-round-own", "awq", "awq-rows", "compressed", "compressed-8",
+    "compressed-16", "compressed-zeros", "nf4", "nf4-nested", "mxfp4"};
+/* clang-format on */
 
 /* Opened for exact computing nothing is rounded; otherwise no more than F16 rounds. */
 static void

@@ -1,20 +1,26 @@
 /* What a folder has packed: what is refused, and what is only looked at. That it is unpacked rightly is test_golden_families's.
  * Run from the repository's root. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "engine/base/little_endian.h"
 #include "engine/model/hf_folder.h"
 #include "engine/model/packed.h"
+#include "kernels/tensor.h"
 
 #define FOLDER       "tests/golden/packed/"
 #define SETTING(...) "{\"quantization_config\":{" __VA_ARGS__ "}}"
 #define GPTQ         "\"quant_method\":\"gptq\",\"bits\":4"
+#define THREE        "\"quant_method\":\"gptq\",\"bits\":3,\"sym\":false,"
+#define GEMV         "\"quant_method\":\"awq\",\"bits\":4,\"version\":\"GEMV\""
 #define AWQ          "\"quant_method\":\"awq\",\"bits\":4,\"group_size\":32"
 
 static const struct packed_options open_room = {.room = UINT64_MAX};
@@ -43,13 +49,20 @@ test_what_cannot_be_unpacked_is_said(void **state)
     static const struct {
         const char *folder, *config, *says;
     } cases[] = {
-        {"gptq", SETTING("\"quant_method\":\"bitsandbytes\""), "packed as 'bitsandbytes' (0 bits), which is not"},
-        {"gptq", SETTING("\"quant_method\":\"gptq\",\"bits\":3"), "packed as 'gptq' (3 bits)"},
+        {"gptq", SETTING("\"quant_method\":\"bitsandbytes\""), "packed as 'bitsandbytes' (8 bits), which is not"},
+        {"gptq", SETTING("\"quant_method\":\"gptq\",\"bits\":5"), "packed as 'gptq' (5 bits)"},
+        {"gptq", SETTING(GPTQ ",\"checkpoint_format\":\"marlin\""), "packed as 'gptq' (4 bits, marlin)"},
+        {"gptq", SETTING(GPTQ ",\"is_marlin_format\":true"), "packed as 'gptq' (4 bits)"},
+        {"gptq-3", SETTING(THREE "\"meta\":{\"quantizer\":[\"gptqmodel:2.0\"]}"), "packed as 'gptq' (3 bits)"},
+        {"gptq-3", SETTING(THREE "\"group_size\":64"), "is packed in pieces that don't fit each other"},
+        {"awq-rows", SETTING(GEMV ",\"group_size\":1"), "is packed in pieces that don't fit each other"},
+        {"auto-round", SETTING("\"quant_method\":\"auto-round\",\"bits\":4,\"packing_format\":\"auto_round:fp8\""),
+         "packed as 'auto-round' (4 bits, auto_round:fp8)"},
         {"gptq", SETTING(GPTQ ",\"group_size\":64"),
          "'model.layers.0.mlp.down_proj' is packed in pieces that don't fit"},
         {"gptq", SETTING(GPTQ ",\"group_size\":-1"), "is packed in pieces that don't fit each other"},
         {"gptq-8", SETTING(GPTQ ",\"group_size\":-1"), "is packed in pieces that don't fit each other"},
-        {"awq", SETTING(AWQ ",\"version\":\"gemv\""), "packed as 'awq' (4 bits, gemv)"},
+        {"awq", SETTING(AWQ ",\"version\":\"gemv_fast\""), "packed as 'awq' (4 bits, gemv_fast)"},
         {"awq", SETTING(GPTQ ",\"group_size\":32"), "is packed in pieces that don't fit each other"},
         {"fp8-block", SETTING("\"quant_method\":\"fp8\""), "has scales that don't fit it"},
         {"fp8-block", SETTING("\"quant_method\":\"fp8\",\"weight_block_size\":[64,32]"),
@@ -66,6 +79,80 @@ test_what_cannot_be_unpacked_is_said(void **state)
         const bool ok = unpack(cases[i].folder, cases[i].config, &open_room, &m, &p, &err);
         if (ok || strstr(err.text, cases[i].says) == NULL)
             fail_msg("%s: says \"%s\", not \"%s\"", cases[i].config, ok ? "" : err.text, cases[i].says);
+        model_free_blocks(&m);
+    }
+}
+
+/* A matrix of 4 by 8 in bitsandbytes' 4 bits: two blocks of 16, all codes the second of the table. */
+static bool
+unpack_bnb4(const char *state, float largest, const char *absmax, struct model *m, struct packed **p, struct err *err)
+{
+    static unsigned char bytes[2048];
+    struct safetensors *file;
+    struct hf_folder *f;
+    float numbers[18] = {0, 0.5f};
+    char header[1024];
+    const size_t len = strlen(state);
+    const char *config = SETTING("\"quant_method\":\"bitsandbytes\",\"load_in_4bit\":true");
+    numbers[16] = numbers[17] = largest;
+    const int n = snprintf(header, sizeof header,
+                           "{\"a.weight\":{\"dtype\":\"U8\",\"shape\":[16,1],\"data_offsets\":[0,16]},"
+                           "\"a.weight.quant_map\":{\"dtype\":\"F32\",\"shape\":[16],\"data_offsets\":[16,80]},"
+                           "\"a.weight.absmax\":{%s,\"data_offsets\":[80,88]},"
+                           "\"a.weight.quant_state.bitsandbytes__nf4\":{\"dtype\":\"U8\",\"shape\":[%zu],"
+                           "\"data_offsets\":[88,%zu]}}",
+                           absmax, len, 88 + len);
+    memset(bytes, 0, sizeof bytes);
+    put_little_endian(bytes, 8, (uint64_t)n);
+    memcpy(bytes + 8, header, (size_t)n);
+    memset(bytes + 8 + n, 0x11, 16);
+    memcpy(bytes + 8 + n + 16, numbers, sizeof numbers);
+    memcpy(bytes + 8 + n + 88, state, len);
+    *err = (struct err){.kind = ERR_NONE};
+    assert_true(safetensors_parse(&file, "tiny", bytes, 8 + (size_t)n + 88 + len, err));
+    assert_true(hf_folder_parse(&f, "tiny", config, strlen(config), NULL, 0, file, err));
+    const bool ok = packed_open(p, m, f, &open_room, err);
+    hf_folder_close(f);
+    return ok;
+}
+
+static void
+test_what_says_how_four_bits_lie_is_not_trusted(void **state)
+{
+    (void)state;
+#define TWO "\"dtype\":\"F32\",\"shape\":[2]"
+    static const struct {
+        const char *state, *absmax;
+        float largest;
+        const char *says; /* NULL: it is unpacked */
+    } cases[] = {
+        {"{\"shape\":[4,8],\"blocksize\":16}", TWO, 3, NULL},
+        {"{\"shape\":[4,9],\"blocksize\":16}", TWO, 3, "is packed in pieces that don't fit each other"},
+        {"{\"shape\":[4,8],\"blocksize\":8}", TWO, 3, "is packed in pieces that don't fit each other"},
+        {"{\"shape\":[4,8],\"blocksize\":0}", TWO, 3, "is packed in pieces that don't fit each other"},
+        {"{\"shape\":[4294967296,8],\"blocksize\":16}", TWO, 3, "is packed in pieces that don't fit each other"},
+        {"{\"shape\":[32],\"blocksize\":16}", TWO, 3, "is packed in pieces that don't fit each other"},
+        {"[]", TWO, 3, "is packed in pieces that don't fit each other"},
+        {"{\"shape\"", TWO, 3, "is packed in pieces that don't fit each other"},
+        {"{\"shape\":[4,8],\"blocksize\":16}", "\"dtype\":\"U8\",\"shape\":[8]", 3,
+         "is packed in pieces that don't fit each other"},
+        {"{\"shape\":[4,8],\"blocksize\":16}", TWO, INFINITY, "has a scale that is no finite number"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct model m = {.path = NULL};
+        struct packed *p = NULL;
+        struct err err;
+        const bool ok = unpack_bnb4(cases[i].state, cases[i].largest, cases[i].absmax, &m, &p, &err);
+        if (cases[i].says != NULL ? ok || strstr(err.text, cases[i].says) == NULL : !ok)
+            fail_msg("%s: says \"%s\"", cases[i].state, ok ? "" : err.text);
+        if (ok) {
+            float out[8];
+            const struct arch_tensor *t = packed_find(p, "a.weight");
+            assert_true(t != NULL && t->rows == 4 && t->cols == 8 && t->type == WEIGHT_F16);
+            tensor_blocks(t->type, t->data + (size_t)3 * 8 * 2, 8, out);
+            assert_true(out[7] == 1.5f);
+        }
+        packed_close(p);
         model_free_blocks(&m);
     }
 }
@@ -113,6 +200,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_cannot_be_unpacked_is_said),
+        cmocka_unit_test(test_what_says_how_four_bits_lie_is_not_trusted),
         cmocka_unit_test(test_no_more_is_unpacked_than_there_is_room_for),
         cmocka_unit_test(test_a_glance_knows_types_and_leaves_the_weights),
     };
