@@ -205,8 +205,8 @@ key_batch(void *state, const struct view *v, int key)
 {
     struct batch_panel *p = state;
     arrange(p, v->scope); /* what was drawn last may be gone: a replay goes back */
-    if (p->n == 0)
-        return false;
+    if (p->n == 0 || p->tiling.columns == 0)
+        return false; /* nothing was drawn yet */
     const long line = p->tiling.columns, page = line * p->tiling.visible;
     const uint32_t at = place_of(p, v->scope, p->cursor);
     switch (key) {
