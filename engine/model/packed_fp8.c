@@ -61,7 +61,7 @@ packed_fp8_plan(struct packed_job *j)
         j->scales = packed_piece(j, "weight_scale");
     if (j->scales == NULL)
         return packed_refuse(j, "is in FP8 without a scale");
-    if (j->codes->rows == 0 || j->codes->rows > INT32_MAX || j->codes->cols > INT32_MAX ||
+    if (j->codes->rows == 0 || j->codes->cols == 0 || j->codes->rows > INT32_MAX || j->codes->cols > INT32_MAX ||
         j->scales->type >= WEIGHT_TYPES)
         return packed_refuse(j, "is in FP8, but no matrix, or its scales are no plain numbers");
     j->rows = (uint32_t)j->codes->rows;
