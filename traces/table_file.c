@@ -184,14 +184,15 @@ read_header(struct table_file *t, struct err *err)
     if (t->field[1] > 3 && memcmp(t->line, "\xef\xbb\xbf", 3) == 0)
         t->field[0] = 3; /* a byte order mark, as spreadsheets leave it */
     t->header_fields = t->n_fields;
-    for (size_t c = 0; c < t->table->n_columns; c++) {
-        size_t i = 0, n;
-        while (i < t->n_fields && strcmp(field_text(t, i, &n), t->table->columns[c].name) != 0)
-            i++;
-        const bool missing = i == t->n_fields;
+    for (size_t c = 0, next = 0; c < t->table->n_columns; c++) { /* they mostly stand in our order */
+        size_t i = next, tried = 0, n;
+        for (; tried < t->n_fields && strcmp(field_text(t, i, &n), t->table->columns[c].name) != 0; tried++)
+            i = i + 1 < t->n_fields ? i + 1 : 0;
+        const bool missing = tried == t->n_fields;
         if (missing && !t->table->columns[c].added)
             return table_refuse(t, t->table->columns[c].name, "is missing from the header", err);
         t->field_of[c] = missing ? SIZE_MAX : i;
+        next = !missing && i + 1 < t->n_fields ? i + 1 : 0;
     }
     return true;
 }
