@@ -42,6 +42,9 @@ HAS_LIBFUZZER := $(shell printf 'int LLVMFuzzerTestOneInput(const unsigned char*
 	| $(CC) -x c - -fsanitize=fuzzer -o /dev/null 2>/dev/null && echo yes)
 # No parser is among the CPU's kernels, and sanitizers take minutes over them.
 $(if $(FUZZER),$(eval $(BUILD)/obj/kernels/cpu/%.o: ITS_FLAGS = -fno-sanitize=all -O1))
+# Vector kernels work on what they are given and share nothing: ThreadSanitizer would make them ten times as slow for nothing.
+$(if $(findstring thread,$(SANITIZE)),$(eval $(patsubst %,$(BUILD)/obj/kernels/cpu/%.o,amx avx2 avx512 avx512vnni interleave reference): \
+	ITS_FLAGS = -fno-sanitize=thread))
 ifneq ($(and $(FUZZER),$(HAS_LIBFUZZER)),)
   BASE   += -fsanitize=fuzzer-no-link
   LDLIBS += -fsanitize=fuzzer-no-link
