@@ -7,9 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/file_replace.h"
+#include "engine/base/file_text.h"
 #include "tests/fuzz/must.h"
+#include "traces/schema.h"
+#include "traces/trace_copy.h"
 
 static char folder[64];
 static int keyboard = -1; /* the other end of standard input and output */
@@ -75,4 +80,42 @@ void
 app_rig_size(int rows, int cols)
 {
     ioctl(keyboard, TIOCSWINSZ, &(struct winsize){.ws_row = (unsigned short)rows, .ws_col = (unsigned short)cols});
+}
+
+/* One file of it as it is, but for what says how far it goes: run.json's word for that, and the later rounds. */
+static void
+put_file(const char *from, const char *to, const char *name, int rounds)
+{
+    char path[4400], *text;
+    size_t n;
+    struct err err = {0};
+    snprintf(path, sizeof path, "%s/%s", from, name);
+    MUST(file_text(path, 16u << 20, &text, &n, &err));
+    char *word = strstr(text, "\"closed_event\"");
+    if (word != NULL && strcmp(name, "run.json") == 0)
+        word[1] = 'C';
+    if (strcmp(name, trace_tables[TABLE_ROUNDS].file) == 0) {
+        char *end = text;
+        for (int line = 0; line <= rounds && (end = strchr(end, '\n')) != NULL; line++)
+            end++;
+        n = end != NULL ? (size_t)(end - text) : n;
+    }
+    snprintf(path, sizeof path, "%s/%s", to, name);
+    MUST(file_replace_text(AT_FDCWD, path, 0600, text, n, &err));
+    free(text);
+}
+
+void
+app_rig_trace(const char *root, const char *name, int rounds)
+{
+    char from[4300], whole[80];
+    struct err err = {0};
+    snprintf(from, sizeof from, "%s/tests/screens/traces/%s", root, name);
+    snprintf(whole, sizeof whole, "%s.long", name);
+    MUST(mkdir(whole, 0700) == 0);
+    put_file(from, whole, "run.json", 0);
+    for (size_t i = 0; i < TABLES; i++)
+        put_file(from, whole, trace_tables[i].file, rounds);
+    MUST(trace_copy(whole, name, &err));
+    nftw(whole, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }

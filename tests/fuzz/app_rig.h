@@ -11,5 +11,8 @@ void app_rig_type(const void *bytes, size_t n); /* 4000 at most */
 /* What no fuzzer may say, for it would leave the folder or stop the process: '/', '~' and Ctrl-Z are '.'. */
 void app_rig_tame(char *bytes, size_t n);
 void app_rig_size(int rows, int cols);
+/* A trace of so many lines of rounds in the folder, the beginning of the tests' own one of that name: long ones take their time
+ * to be read, again for each input. */
+void app_rig_trace(const char *root, const char *name, int rounds);
 
 #endif

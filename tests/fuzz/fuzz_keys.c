@@ -11,6 +11,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
 #define KEYS_MOST 512
+#define ROUNDS    6
 
 static const char *const traces[] = {"specbound", "swift", "batch", "sv"};
 
@@ -39,14 +40,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char root[4096];
     static struct app app;
-    char path[4200];
     struct replay *replay;
     struct err err = {0};
-    if (root[0] == '\0')
+    if (root[0] == '\0') {
         app_rig_open(root);
+        for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
+            app_rig_trace(root, traces[i], ROUNDS);
+    }
     if (size < 3 || size > KEYS_MOST)
         return 0;
-    snprintf(path, sizeof path, "%s/tests/screens/traces/%s", root, traces[data[0] / 64]);
+    const char *path = traces[data[0] / 64];
     MUST(replay_open(&replay, path, &err));
     app_rig_size(1 + data[0] % 64, 1 + data[1] % 200);
     const struct source source = {.replay = replay, .trace = path, .saved = true};

@@ -44,9 +44,9 @@ static const unsigned sizes[] = {0, 1, 2, 3, 4, 8, 16, 32};
 
 #define COUNT(list) (sizeof list / sizeof *list)
 
-/* Two bytes a piece: whether it is there and of what type, and its sizes. */
+/* Two bytes a piece: whether it is there and of what type, and its sizes. *behind: bytes of all pieces. */
 static size_t
-write_header(const uint8_t *data, size_t size, char *out, size_t room)
+write_header(const uint8_t *data, size_t size, char *out, size_t room, size_t *behind)
 {
     size_t n = (size_t)snprintf(out, room, "{"), at = 0;
     for (size_t i = 0; i < COUNT(pieces) && 2 * i + 1 < size; i++) {
@@ -68,6 +68,7 @@ write_header(const uint8_t *data, size_t size, char *out, size_t room)
             n > 1 ? "," : "", stacked ? "" : ".", pieces[i], stacked ? "U8" : types[type].name, dims, at, at + bytes);
         at += bytes;
     }
+    *behind = at;
     return n + (size_t)snprintf(out + n, room - n, "}");
 }
 
@@ -115,14 +116,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     const size_t room = 4096;
+    size_t behind;
     unsigned char *bytes = malloc(8 + room + DATA_BYTES);
     if (bytes == NULL)
         return 0;
-    const size_t header = write_header(data + 1, size - 1, (char *)bytes + 8, room);
+    const size_t header = write_header(data + 1, size - 1, (char *)bytes + 8, room, &behind);
     put_little_endian(bytes, 8, header);
-    for (size_t i = 0; i < DATA_BYTES; i++) /* small numbers, so that groups exist */
+    for (size_t i = 0; i < behind; i++) /* small numbers, so that groups exist */
         bytes[8 + header + i] = data[i % size] & (i % 4 == 0 ? 0x3u : i % 3 == 0 ? 0xffu : 0x0u);
-    use(settings[data[0] % COUNT(settings)], bytes, 8 + header + DATA_BYTES, (data[0] & 64u) != 0);
+    use(settings[data[0] % COUNT(settings)], bytes, 8 + header + behind, (data[0] & 64u) != 0);
     free(bytes);
     return 0;
 }

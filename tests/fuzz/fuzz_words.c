@@ -128,24 +128,22 @@ try_search(const char *text)
     search_close(&s);
 }
 
-/* Values of all options that read no file. */
+/* The value of an option that reads no file; the first byte says which. */
 static void
 try_options(const char *text)
 {
     static const char *const files[] = {"file", "tools", "chat-template", "preset"};
-    for (size_t i = 0; i < n_option_rows; i++) {
-        const struct option_row *row = &option_rows[i];
-        struct options o;
-        struct err err = {0};
-        bool reads = row->type == OPTION_SAY;
-        for (size_t k = 0; k < sizeof files / sizeof *files; k++)
-            reads = reads || strcmp(row->name, files[k]) == 0;
-        if (reads)
-            continue;
-        options_init(&o, COMMAND_RUN);
-        must_be_a_line(option_set(&o, row, text, &err), &err);
-        options_free(&o);
-    }
+    const struct option_row *row = &option_rows[(unsigned char)text[0] % n_option_rows];
+    struct options o;
+    struct err err = {0};
+    bool reads = row->type == OPTION_SAY || text[0] == '\0';
+    for (size_t k = 0; k < sizeof files / sizeof *files; k++)
+        reads = reads || strcmp(row->name, files[k]) == 0;
+    if (reads)
+        return;
+    options_init(&o, COMMAND_RUN);
+    must_be_a_line(option_set(&o, row, text + 1, &err), &err);
+    options_free(&o);
 }
 
 static void

@@ -7,6 +7,20 @@ case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac # targets that run the app wo
 SECONDS_EACH=$2
 SEED=${SPECSCOPE_SEED:-$(date +%s)}
 mkdir -p "$BUILD/crashes" "$BUILD/corpus"
+# Short stacks of allocations and a small quarantine: twice the executions, and what is freed is still watched for long.
+export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1:malloc_context_size=2:quarantine_size_mb=8:thread_local_quarantine_size_kb=64:max_malloc_fill_size=256}"
+export OMP_NUM_THREADS=1
+# Longer inputs than these a target passes over, or they only take longer.
+most() {
+    case $1 in
+    fuzz_words | fuzz_keys | fuzz_packed) echo 512 ;;
+    fuzz_commands) echo 2048 ;;
+    fuzz_config | fuzz_preset | fuzz_script) echo 4096 ;;
+    fuzz_accept_head | fuzz_hf_config | fuzz_safetensors) echo 8192 ;;
+    fuzz_chat | fuzz_sv_profile | fuzz_theme | fuzz_trace) echo 16384 ;;
+    *) echo 131072 ;;
+    esac
+}
 sh tests/fuzz/seeds.sh "$BUILD" "$BUILD/seeds"
 status=0
 total=0
@@ -15,7 +29,7 @@ for target in tests/fuzz/fuzz_*.c; do
     mkdir -p "$BUILD/corpus/$name"
     echo "$name, $SECONDS_EACH s, seed $SEED"
     if "$BUILD/fuzz/$name" -help=1 2>&1 | grep -q libFuzzer; then
-        "$BUILD/fuzz/$name" -max_total_time="$SECONDS_EACH" -seed="$SEED" -max_len=131072 -artifact_prefix="$BUILD/crashes/$name-" \
+        "$BUILD/fuzz/$name" -max_total_time="$SECONDS_EACH" -seed="$SEED" -max_len="$(most "$name")" -artifact_prefix="$BUILD/crashes/$name-" \
             "$BUILD/corpus/$name" "$BUILD/seeds/$name" >"$BUILD/crashes/$name.log" 2>&1 || { status=1; tail -n 20 "$BUILD/crashes/$name.log"; }
         runs=$(sed -n 's/^Done \([0-9]*\) runs.*/\1/p' "$BUILD/crashes/$name.log")
         echo "  ${runs:-?} executions"

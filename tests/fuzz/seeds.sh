@@ -30,7 +30,7 @@ for target in "$here"/fuzz_*.c; do
     fuzz_words)
         n=0
         for text in '\000tau=0.3:0.9:0.1' '\001confidence 0.3' '\001text wall' '\001round 40' '\002 0.5' '\002dynamic' '\003layerskip exit_layer=4 head=lens' \
-            '\004TinyLlama-1.1B:q8_0,6,0.75' '\005swift 2\n' '\006200M' '\006tau=0.5' '\006POLICY=3' '\007<0;12;7M' '\0071+r524742=38' '\007?1;2;4c' '\010S-Left'; do
+            '\004TinyLlama-1.1B:q8_0,6,0.75' '\005swift 2\n' '\006N200M' '\006Stau=0.5' '\006PPOLICY=3' '\007<0;12;7M' '\0071+r524742=38' '\007?1;2;4c' '\010S-Left'; do
             n=$((n + 1))
             printf "$text" >"$OUT/$name/$n"
         done ;;
