@@ -90,6 +90,8 @@ put_file(const char *from, const char *to, const char *name, int rounds)
     size_t n;
     struct err err = {0};
     snprintf(path, sizeof path, "%s/%s", from, name);
+    if (access(path, F_OK) != 0)
+        return; /* a table that it has no lines of */
     MUST(file_text(path, 16u << 20, &text, &n, &err));
     char *word = strstr(text, "\"closed_event\"");
     if (word != NULL && strcmp(name, "run.json") == 0)
