@@ -69,11 +69,15 @@
 const char pre_gpt2_pattern[] = GPT2;
 
 static const struct pre_family families[] = {
-    {.names = "llama3 llama-v3 llama-bpe falcon3 pixtral", .patterns = {LLAMA3}, .whole_words = true, .bos = true},
-    {.names = "smaug-bpe dbrx chatglm-bpe glm4", .patterns = {LLAMA3}},
+    {.names = "llama3 llama-v3 llama-bpe falcon3 pixtral midm-2.0",
+     .patterns = {LLAMA3},
+     .whole_words = true,
+     .bos = true},
+    {.names = "smaug-bpe dbrx chatglm-bpe", .patterns = {LLAMA3}},
+    {.names = "glm4", .patterns = {LLAMA3}, .whole_words = true},
     {.names = "qwen2 deepseek-r1-qwen stablelm2 megrez", .patterns = {QWEN2}, .nfc = true},
     {.names = "qwen35", .patterns = {QWEN35}, .nfc = true},
-    {.names = "gpt-2 phi-2 roberta-bpe gigachat mellum jais trillion exaone4 midm-2.0 a.x-4.0 granite-docling",
+    {.names = "gpt-2 phi-2 roberta-bpe gigachat mellum jais trillion exaone4 a.x-4.0 granite-docling",
      .patterns = {GPT2}},
     {.names = "olmo mpt", .patterns = {GPT2}, .nfc = true},
     {.names = "starcoder refact smollm codeshell exaone minerva-7b", .patterns = {"\\p{N}", GPT2}},

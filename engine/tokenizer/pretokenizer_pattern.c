@@ -1,5 +1,5 @@
-/* Oniguruma's patterns (Hugging Face's) as PCRE2's in UTF and UCP mode, which mean the same but for white space, which is
- * spelled out, and for classes in classes: [a[^b]], [\p{L}&&[^\p{Han}]]. Those become alternatives and assertions of single
+/* Oniguruma's patterns (Hugging Face's) as PCRE2's in UTF and UCP mode, which mean the same but for white space and what is in
+ * words, which are spelled out, and for classes in classes: [a[^b]], [\p{L}&&[^\p{Han}]]. Those become alternatives and assertions of single
  * characters. */
 #include "engine/tokenizer/pretokenizer_internal.h"
 
@@ -10,7 +10,17 @@
 #include "engine/base/printable.h"
 
 /* Unicode's White_Space; PCRE2's \s has U+180E too. */
-#define WHITE_SPACE  "\\p{Z}\\t-\\r\\x{85}"
+#define WHITE_SPACE "\\p{Z}\\t-\\r\\x{85}"
+/* What is alphabetic, a mark, a digit or joins: letters in circles and squares are. Outside of classes what Latin-1 has of other
+ * numbers, too. */
+#define IN_WORDS                                                                                                       \
+    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{"    \
+    "1F189}"
+#define WORD         IN_WORDS "\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}"
+#define WORD_AHEAD   "(?=[" WORD "])"
+#define NO_WORD      "(?![" WORD "])"
+#define WORD_BEHIND  "(?<=[" WORD "])"
+#define NONE_BEHIND  "(?<![" WORD "])"
 #define MOST_NESTED  16
 #define MOST_WRITTEN (16 * LONGEST_PATTERN) /* bytes */
 
@@ -188,9 +198,14 @@ read_item(struct translation *p, struct operand *o)
     const char c = ahead(p, 0), next = ahead(p, 1);
     const bool after_class = o->after_class, first = o->plain.len == 0;
     o->after_class = false;
-    if (c == '\\' && next == 's') {
+    if (c == '\\' && (next == 's' || next == 'w')) {
         p->at += 2;
-        return put(&o->plain, WHITE_SPACE);
+        return put(&o->plain, next == 's' ? WHITE_SPACE : IN_WORDS);
+    }
+    if (c == '\\' && (next == 'S' || next == 'W')) {
+        p->at += 2;
+        o->after_class = true;
+        return put(&o->others, next == 'S' ? "|[^" WHITE_SPACE "]" : "|[^" IN_WORDS "]");
     }
     if (c == '\\' && p->at + 1 < p->len)
         return put_escape(p, &o->plain);
@@ -259,14 +274,29 @@ read_class(struct translation *p, int depth, struct operand *simple, struct text
 
 /* ---- all of it ---- */
 
+/* What a backslash and a letter mean outside of classes, where PCRE2 means something else; NULL: it doesn't. */
+static const char *
+meaning(char letter)
+{
+    switch (letter) {
+    case 's': return "[" WHITE_SPACE "]";
+    case 'S': return "[^" WHITE_SPACE "]";
+    case 'w': return "[" WORD "]";
+    case 'W': return "[^" WORD "]";
+    case 'b': return "(?:" WORD_BEHIND NO_WORD "|" NONE_BEHIND WORD_AHEAD ")";
+    case 'B': return "(?:" WORD_BEHIND WORD_AHEAD "|" NONE_BEHIND NO_WORD ")";
+    default: return NULL;
+    }
+}
+
 static bool
 translate(struct translation *p, struct text *out)
 {
     bool ok = true;
     while (ok && p->at < p->len) {
         const char c = ahead(p, 0), next = ahead(p, 1);
-        if (c == '\\' && (next == 's' || next == 'S')) {
-            ok = put(out, next == 's' ? "[" WHITE_SPACE "]" : "[^" WHITE_SPACE "]");
+        if (c == '\\' && meaning(next) != NULL) {
+            ok = put(out, meaning(next));
             p->at += 2;
         } else if (c == '\\' && p->at + 1 < p->len) {
             ok = put_escape(p, out);

@@ -13,6 +13,7 @@ import os
 import random
 import sys
 import tempfile
+import unicodedata
 
 import sentencepiece
 from gguf import GGUFWriter
@@ -179,15 +180,32 @@ KIMI = (r"[\p{Han}]+|[^\r\n\p{L}\p{N}]?" + UPPER + "*" + LOWER + "+" + CONTRACTI
         + CONTRACTIONS + r"?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 BLOOM = r" ?[^(\s|[.,!?…。，、।۔،])]+"
 NESTED = r"[^[a-e&&[^c]]\s[^\p{L}\p{N}]]+|[\p{L}&&[^\p{Lu}][[:digit:]]]|[-[+*]&&[^*]]"
-PATTERNS = {"qwen35": (QWEN35, True), "kimi-k2": (KIMI, False), "bloom": (BLOOM, False), "nested": (NESTED, False)}
+SEED = CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+"
+BAILING = (r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+")
+AYA_DIGITS = r"\d{1,3}(?=(?:\d{3})*\b)"
+AYA = KIMI.replace(r"&&[^\p{Han}]", "").removeprefix(r"[\p{Han}]+|").replace(r"[\r\n]*|\s*", r"[\r\n/]*|\s*")  # as GPT-4o
+WORDS = r"\b\w{1,3}\b|\B\w\B|[\W&&\S]+|[^\W\d]|[\S&&[^\w]]|\W"
+DIGITS = pre_tokenizers.Digits(individual_digits=True)
+PATTERNS = {"qwen35": ([QWEN35], True), "kimi-k2": ([KIMI], False), "bloom": ([BLOOM], False), "nested": ([NESTED], False),
+            "seed-coder": ([SEED], False), "bailingmoe": ([BAILING], False), "viking": ([BLOOM, DIGITS], False),
+            "tiny_aya": ([AYA_DIGITS, AYA], False), "words": ([WORDS], False)}
+
+
+def random_texts(rng, n):
+    """Runs of characters of a few kinds, composed and decomposed, marks in any order."""
+    kinds = ["abcXYZ", "0123456789", "٠١٢३४५", " ", "  \t", "\n\r", "'sStTdDmMlLvVeErR", ".,!?…/", "éñÅçüÉ", "ΑΒγΔ", "ßſİı", "日本語中文字", "がぎパ",
+             "한글각", "कि मैं", "שָׁלוֹם", "مَرْحَبًا", "\u0301\u0323\u0308\u0327", "ᄀ\u1161\u11a8", "½²Ⅻ", "Ⓐⓩ🄰_‿", "👩\u200d🚀", "\u00a0\u3000\u2028", "ǅﬁ"]
+    for _ in range(n):
+        text = "".join(rng.choice(kind) for kind in rng.choices(kinds, k=rng.randint(1, 7)) for _ in range(rng.randint(1, 5)))
+        yield rng.choice([text, unicodedata.normalize("NFD", text), unicodedata.normalize("NFC", text)])
 
 
 def pattern_family(name, out):
-    pattern, nfc = PATTERNS[name]
+    steps, nfc = PATTERNS[name]
     t = Tokenizer(models.BPE())
     t.normalizer = normalizers.NFC() if nfc else None
-    t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), "isolated"),
-                                               pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    steps = [pre_tokenizers.Split(Regex(step), "isolated") if isinstance(step, str) else step for step in steps]
+    t.pre_tokenizer = pre_tokenizers.Sequence([*steps, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
     t.train_from_iterator(CORPUS + MORE * 2, trainers.BpeTrainer(
         vocab_size=600, initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()), show_progress=False))
     t.add_special_tokens(["<|endoftext|>"])
@@ -197,6 +215,7 @@ def pattern_family(name, out):
     write_json(os.path.join(folder, "tokenizer.json"), value)
     write_json(os.path.join(folder, "tokenizer_config.json"), {"eos_token": "<|endoftext|>"})
     texts = AWKWARD + MORE + ["漢字かな交じり文", "中文abcABC中文", "ABCabc漢DEFdef", "का कि की", "e\u0301e\u0301a\u0308", "a,b.c!d?e…f。g，h、i।j۔k،l(m)n|o"]
+    texts += ["1234 12345 123456a 1234567", "12_345", "१२३४५६७", "1٢3٤5", *random_texts(random.Random(10), 200)]
 
     def ids(special):
         def encode(text):
@@ -205,7 +224,7 @@ def pattern_family(name, out):
         return encode
 
     write_ids(os.path.join(folder, "ids.tsv"), texts, ids(True), ids(False))
-    if name != "nested":
+    if name not in ("nested", "words"):
         write_gguf(os.path.join(folder, "vocab.gguf"), "gpt2", name, t, value["model"]["merges"], ["<|endoftext|>"])
 
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine/planted/folder_tokenizer.h"
+#include "engine/tokenizer/pretokenizer_internal.h"
 #include "kernels/rng.h"
 #include "tests/rigs/tokenizer_rig.h"
 
@@ -32,7 +33,12 @@ test_ids_of_a_folder_are_those_of_the_libraries(void **state)
                                               {"qwen35", "byte-level BPE"},
                                               {"kimi-k2", "byte-level BPE"},
                                               {"bloom", "byte-level BPE"},
-                                              {"nested", "byte-level BPE"}};
+                                              {"seed-coder", "byte-level BPE"},
+                                              {"bailingmoe", "byte-level BPE"},
+                                              {"viking", "byte-level BPE"},
+                                              {"tiny_aya", "byte-level BPE"},
+                                              {"nested", "byte-level BPE"},
+                                              {"words", "byte-level BPE"}};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         char folder[200];
         struct tokenizer *t;
@@ -50,13 +56,30 @@ static void
 test_ids_from_gguf_are_those_of_the_folder(void **state)
 {
     (void)state;
-    static const char *const families[] = {"gemma4", "qwen35", "kimi-k2", "bloom"};
+    static const char *const families[] = {"gemma4",     "qwen35",     "kimi-k2", "bloom",
+                                           "seed-coder", "bailingmoe", "viking",  "tiny_aya"};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         char path[200];
         snprintf(path, sizeof path, TOKENIZERS "%s/vocab.gguf", families[i]);
         struct opened o = open_gguf_tokenizer(path);
         assert_golden_ids(o.tokenizer, families[i], 300);
         close_opened(&o);
+    }
+}
+
+/* Vocabularies of tiktoken's take a word that is a token as it is, whether merges lead there or not. */
+static void
+test_words_that_are_tokens_stay_whole_where_the_family_has_it_so(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool whole, bos;
+    } cases[] = {{"llama-bpe", true, true}, {"midm-2.0", true, true},  {"glm4", true, false},
+                 {"tekken", true, true},    {"exaone4", false, false}, {"qwen2", false, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct pre_family *family = pre_family_find(cases[i].name, strlen(cases[i].name));
+        assert_true(family != NULL && family->whole_words == cases[i].whole && family->bos == cases[i].bos);
     }
 }
 
@@ -359,6 +382,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids_of_a_folder_are_those_of_the_libraries),
         cmocka_unit_test(test_ids_from_gguf_are_those_of_the_folder),
+        cmocka_unit_test(test_words_that_are_tokens_stay_whole_where_the_family_has_it_so),
         cmocka_unit_test(test_unigram_finds_the_best_of_all_ways_to_cut),
         cmocka_unit_test(test_tokens_that_were_added_are_found),
         cmocka_unit_test(test_decoding_gives_the_text_back),
