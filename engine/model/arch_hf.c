@@ -264,7 +264,7 @@ arch_read_hf(struct model *m, const struct hf_folder *f, const struct packed *pa
     struct hf_folder understood = *f;
     understood.config = arch_hf_understood(f, arch->hf, err);
     struct arch this = *arch;
-    this.may = arch_hf_may(understood.config, arch_hf_usual(arch->hf), arch->may);
+    arch_hf_switch(understood.config, arch_hf_usual(arch->hf), &this);
     const bool ok = understood.config != NULL && read_understood(m, &understood, packed, &this, err);
     cJSON_Delete(understood.config);
     return ok;

@@ -26,8 +26,8 @@ cJSON *arch_hf_understood(const struct hf_folder *, const char *model_type, stru
 /* An architecture's entries as words; NULL: it is not told which they are, and all count. */
 const char *arch_hf_usual(const char *model_type);
 bool arch_hf_has(const char *words, const char *name);
-/* Of optional tensors of layers that the architecture may have those that the configuration's switches turn on. */
-uint32_t arch_hf_may(const cJSON *config, const char *words, uint32_t may);
+/* Biases and norms of layers that the configuration's switches turn off are none that the architecture has. */
+void arch_hf_switch(const cJSON *config, const char *words, struct arch *);
 /* Deletes what doesn't count, adds what is missing; false: no memory. */
 bool arch_hf_fill(cJSON *config, const char *words);
 

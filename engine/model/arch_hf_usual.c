@@ -44,7 +44,7 @@ static const struct {
     {"starcoder2", "rope_theta hidden_act num_key_value_heads=2 head_dim norm_epsilon sliding_window "
                    "use_bias=true"},
     {"phi", LAYER "partial_rotary_factor"},
-    {"gpt_neox", "rotary_emb_base rotary_pct hidden_act layer_norm_eps use_parallel_residual"},
+    {"gpt_neox", "rotary_emb_base rotary_pct hidden_act layer_norm_eps use_parallel_residual attention_bias=true"},
     {"stablelm", LAYER "use_qkv_bias=false partial_rotary_factor use_parallel_residual"},
     {"nemotron", "rope_theta hidden_act num_key_value_heads head_dim norm_eps partial_rotary_factor "
                  "attention_bias=false mlp_bias=false"},
@@ -71,7 +71,7 @@ static const struct {
                   "moe_intermediate_size=768 norm_topk_prob"},
     {"olmoe", RMS "attention_bias=false num_experts num_local_experts num_experts_per_tok=8 norm_topk_prob"},
     {"gpt_oss", RMS "rope_theta=150000 num_key_value_heads=8 sliding_window=128 layer_types num_local_experts "
-                "num_experts num_experts_per_tok=4 swiglu_alpha swiglu_limit rope_parameters={'rope_type':'yarn',"
+                "num_experts num_experts_per_tok=4 swiglu_alpha swiglu_limit attention_bias=true rope_parameters={'rope_type':'yarn',"
                 "'factor':32,'beta_fast':32,'beta_slow':1,'truncate':false,'original_max_position_embeddings':4096}"},
     {"glm4_moe", RMS "num_key_value_heads=8 partial_rotary_factor n_routed_experts num_local_experts "
                  "num_experts_per_tok=8 moe_intermediate_size=1408 n_shared_experts=1 n_group=1 topk_group=1 "
@@ -139,8 +139,8 @@ value_of(const char *word, size_t len)
 
 #define BIASES (LAYER_QKV_BIAS | 1u << LAYER_BO | LAYER_MLP_BIAS | 1u << LAYER_BGATE)
 
-uint32_t
-arch_hf_may(const cJSON *config, const char *words, uint32_t may)
+void
+arch_hf_switch(const cJSON *config, const char *words, struct arch *arch)
 {
     static const struct {
         const char *name;
@@ -153,14 +153,18 @@ arch_hf_may(const cJSON *config, const char *words, uint32_t may)
                     {"use_qkv_bias", LAYER_QKV_BIAS},
                     {"mlp_bias", LAYER_MLP_BIAS | 1u << LAYER_BGATE},
                     {"use_qk_norm", LAYER_QK_NORM}};
-    uint32_t on = may & ~(BIASES | LAYER_QK_NORM);
+    uint32_t on = 0, off = 0;
     for (size_t i = 0; words != NULL && i < sizeof switches / sizeof switches[0]; i++) {
+        const uint32_t those = switches[i].tensors;
         if (find_word(words, switches[i].name) == NULL)
             continue;
-        on &= ~switches[i].tensors;
-        on |= cJSON_IsTrue(arch_hf_entry(config, switches[i].name)) ? switches[i].tensors & may : 0;
+        const bool is_on = cJSON_IsTrue(arch_hf_entry(config, switches[i].name));
+        on = is_on ? on | those : on & ~those;
+        off = is_on ? off & ~those : off | those;
     }
-    return words == NULL ? may : on;
+    if (words != NULL)
+        arch->may &= on | ~(BIASES | LAYER_QK_NORM);
+    arch->needs &= ~off;
 }
 
 bool

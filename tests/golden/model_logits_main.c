@@ -1,5 +1,6 @@
 /* What models say, for scripts that compare: a line in, a model's path, a tab and ids of tokens; a line of JSON out, {"logits": a
- * list for each token} as the CPU computes them exactly, or {"error": why the model isn't opened}. */
+ * list for each token, "context": how far the model can read} as the CPU computes them exactly, or {"error": why the model isn't
+ * opened}. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,13 +77,14 @@ answer(const char *path, const struct text *t)
     struct model *m = NULL;
     struct err err = {.kind = ERR_NONE};
     float *logits = NULL;
-    bool ok = model_open_with(&m, path, &(struct model_options){0}, &err);
+    bool ok = model_open_with(&m, path, &(struct model_options){.exact = true, .ctx = t->n}, &err);
     for (uint32_t i = 0; i < t->n && ok; i++)
         ok = (t->ids[i] >= 0 && (uint32_t)t->ids[i] < m->desc.vocab) ||
              err_set(&err, ERR_WORK, "there is no such token");
     if (ok)
         logits = calloc((size_t)t->n * m->desc.vocab + 1, sizeof *logits);
     if (ok && logits != NULL && run(m, t, logits, &err)) {
+        cJSON_AddNumberToObject(o, "context", m->ctx_train);
         rows = cJSON_AddArrayToObject(o, "logits");
         for (uint32_t i = 0; i < t->n; i++)
             cJSON_AddItemToArray(rows, cJSON_CreateFloatArray(logits + (size_t)i * m->desc.vocab, (int)m->desc.vocab));

@@ -149,6 +149,7 @@ def make_folder(folder, family, edits, seed):
         model.save_pretrained(folder, max_shard_size="10GB")
     except Exception as e:
         raise Unusable(f"model: {type(e).__name__}: {str(e)[:200]}")
+    config["architectures"] = [type(model).__name__]
     t = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
     for e in edits:

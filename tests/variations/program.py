@@ -1,4 +1,5 @@
-"""build/tests/logits, asked for one model after the other."""
+"""build/tests/model_logits, asked for one model after the other."""
+import json
 import subprocess
 
 import numpy as np
@@ -18,13 +19,12 @@ class Program:
 
     def logits(self, model, tokens):
         """(logits or None, words, how far it can read)."""
-        self.process.stdin.write(f"{model} {' '.join(map(str, tokens))}\n".encode())
+        self.process.stdin.write(f"{model}\t{' '.join(map(str, tokens))}\n".encode())
         self.process.stdin.flush()
-        said = self.process.stdout.readline().decode(errors="replace").rstrip("\n")
-        if not said.startswith("logits "):
-            if not said:
-                raise SystemExit(f"{self.path} has ended")
-            return None, said.removeprefix("error "), 0
-        rows, vocab, ctx = map(int, said.split()[1:])
-        data = self.process.stdout.read(4 * rows * vocab)
-        return np.frombuffer(data, np.float32).reshape(rows, vocab).astype(np.float64), "", ctx
+        said = self.process.stdout.readline()
+        if not said:
+            raise SystemExit(f"{self.path} has ended")
+        o = json.loads(said)
+        if "error" in o:
+            return None, o["error"], 0
+        return np.array(o["logits"], np.float64), "", o["context"]

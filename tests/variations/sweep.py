@@ -2,8 +2,8 @@
 """Folders that differ from those of tests/golden/families in what config.json says and in how tensors lie, drawn at random:
 what transformers computes of each, in double precision, against what specscope does. It has to be the same, or refused.
 
-    python3 tests/variations/sweep.py build/tests/logits [--seed N] [--n N] [--family NAME]…
-    python3 tests/variations/sweep.py build/tests/logits --family NAME --edits '[["set", "head_dim", 16]]' --model-seed N
+    python3 tests/variations/sweep.py build/tests/model_logits [--seed N] [--n N] [--family NAME]…
+    python3 tests/variations/sweep.py build/tests/model_logits --family NAME --edits '[["set", "head_dim", 16]]' --model-seed N
 
 A failure is made smaller, edit by edit, and printed as the second form, which repeats it.
 """
@@ -32,6 +32,7 @@ import transformers as tf
 
 import draws
 from bases import BASES
+from converted import Converter
 from folders import Unusable, logits_by_transformers, make_folder
 from program import Program
 
@@ -49,8 +50,22 @@ def stretches(config):
     return any(f'"{kind}"' in said for kind in ("dynamic", "longrope", "su"))
 
 
-def compare(program, folder, family, edits, seed):
-    """(verdict, words): equal, refused, unusable, beyond, wrong."""
+def compare_gguf(program, converter, folder, tokens, ours, words):
+    """The folder's logits against those of what llama.cpp's converter makes of it."""
+    out = folder.with_suffix(".gguf")
+    if converter is None:
+        return "equal", words
+    if not converter.convert(folder, out):
+        return "equal, not converted", words
+    theirs, refusal, _ = program.logits(out, tokens)
+    if theirs is None:
+        return "equal, GGUF refused", refusal.replace(str(out), "F")
+    error = worst(theirs, ours) if theirs.shape == ours.shape else 9
+    return ("equal, GGUF too", words) if error < MOST else ("GGUF otherwise", f"{error:.1e}")
+
+
+def compare(program, converter, folder, family, edits, seed):
+    """(verdict, words): equal, refused, unusable, beyond, wrong; with a converter what becomes of its GGUF file."""
     try:
         config, tokens = make_folder(folder, family, edits, seed)
         truth = logits_by_transformers(folder, config, tokens)
@@ -65,7 +80,7 @@ def compare(program, folder, family, edits, seed):
         return "wrong", f"{ours.shape} logits, not {truth.shape}"
     error = worst(ours, truth)
     if error < MOST:
-        return "equal", f"{error:.1e}"
+        return compare_gguf(program, converter, folder, tokens, ours, f"{error:.1e}")
     if stretches(config) and len(tokens) > ctx:
         return "beyond", f"{len(tokens)} tokens of {ctx}"
     return "wrong", f"{error:.1e}"
@@ -84,12 +99,13 @@ def smaller(edits, fails):
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("logits")
+    p.add_argument("program")
     p.add_argument("--seed", type=int, default=int(os.environ.get("SPECSCOPE_SEED") or time.time()))
     p.add_argument("--n", type=int, default=100)
     p.add_argument("--family", action="append")
     p.add_argument("--edits")
     p.add_argument("--model-seed", type=int, default=1)
+    p.add_argument("--gguf", metavar="FOLDER", help="llama.cpp's, with convert_hf_to_gguf.py: its files are compared, too")
     p.add_argument("--keep")
     p.add_argument("--log")
     o = p.parse_args()
@@ -99,11 +115,12 @@ def main():
     logging.disable(logging.CRITICAL)
     names = o.family or sorted(BASES)
     counts, refusals, unusable, n_wrong = collections.Counter(), collections.Counter(), collections.Counter(), 0
+    converter = Converter(o.gguf) if o.gguf else None
     log = open(o.log, "a") if o.log else None
-    with tempfile.TemporaryDirectory() as temp, Program(o.logits) as program:
+    with tempfile.TemporaryDirectory() as temp, Program(o.program) as program:
         folder = pathlib.Path(o.keep or temp) / "model"
         if o.edits is not None:
-            verdict, words = compare(program, folder, names[0], json.loads(o.edits), o.model_seed)
+            verdict, words = compare(program, converter, folder, names[0], json.loads(o.edits), o.model_seed)
             print(verdict, words)
             return verdict == "wrong"
         print(f"seed {o.seed}", flush=True)
@@ -112,7 +129,7 @@ def main():
             name, seed = names[i % len(names)] if i < len(names) else rng.choice(names), rng.randrange(1 << 30)
             config, dims = BASES[name]()
             edits = draws.draw(rng, config, dims) if i >= len(names) else []
-            verdict, words = compare(program, folder, name, edits, seed)
+            verdict, words = compare(program, converter, folder, name, edits, seed)
             counts[verdict] += 1
             if log:
                 print(json.dumps([verdict, words, name, seed, edits]), file=log, flush=True)
@@ -120,11 +137,11 @@ def main():
                 refusals[words.replace(str(folder), "F")] += 1
             if verdict == "unusable":
                 unusable[words[:100]] += 1
-            if verdict != "wrong":
+            if verdict not in ("wrong", "GGUF otherwise"):
                 continue
-            edits = smaller(edits, lambda e: compare(program, folder, name, e, seed)[0] == "wrong")
-            words = compare(program, folder, name, edits, seed)[1]
-            print(f"wrong by {words}: --family {name} --model-seed {seed} --edits '{json.dumps(edits)}'", flush=True)
+            edits = smaller(edits, lambda e: compare(program, converter, folder, name, e, seed)[0] == verdict)
+            words = compare(program, converter, folder, name, edits, seed)[1]
+            print(f"{verdict} by {words}: --family {name} --model-seed {seed} --edits '{json.dumps(edits)}'", flush=True)
     if log:
         for words, n in refusals.most_common():
             print(f"{n:5d} refused: {words}", file=log)

@@ -15,7 +15,7 @@ if ! "$PYTHON" -c 'import gguf, safetensors, torch, transformers' 2>/dev/null; t
     echo "ok 1 - folders at random give the logits of transformers # SKIP $PYTHON has no transformers"
     exit 0
 fi
-"$PYTHON" tests/variations/sweep.py "$BUILD/tests/logits" --seed "$SEED" --n "${VARIATIONS:-600}" >"$OUT" 2>/dev/null
+"$PYTHON" tests/variations/sweep.py "$BUILD/tests/model_logits" --seed "$SEED" --n "${VARIATIONS:-600}" >"$OUT" 2>/dev/null
 status=$?
 if [ $status -eq 0 ]; then
     echo "ok 1 - folders at random give the logits of transformers: seed $SEED, $(tail -n 1 "$OUT")"

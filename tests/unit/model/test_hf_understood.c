@@ -131,18 +131,22 @@ test_biases_are_there_where_a_switch_is_on(void **state)
     const uint32_t qkv = LAYER_QKV_BIAS, out = 1u << LAYER_BO, may = qkv | out | LAYER_MLP_BIAS | 1u << LAYER_FFN_NORM;
     const struct {
         const char *model_type, *text;
-        uint32_t has;
-    } cases[] = {{"llama", "{}", 0},
-                 {"llama", "{'attention_bias':true}", qkv | out},
-                 {"llama", "{'mlp_bias':true}", LAYER_MLP_BIAS},
-                 {"mistral", "{'attention_bias':true}", 0},
-                 {"seed_oss", "{}", qkv},
-                 {"seed_oss", "{'attention_out_bias':true}", qkv | out},
-                 {"falcon", "{'bias':true}", qkv | out | LAYER_MLP_BIAS}};
+        uint32_t has, needs;
+    } cases[] = {{"llama", "{}", 0, 0},
+                 {"llama", "{'attention_bias':true}", qkv | out, qkv},
+                 {"llama", "{'mlp_bias':true}", LAYER_MLP_BIAS, 0},
+                 {"mistral", "{'attention_bias':true}", 0, qkv},
+                 {"seed_oss", "{}", qkv, qkv},
+                 {"seed_oss", "{'attention_out_bias':true}", qkv | out, qkv},
+                 {"gpt_neox", "{'attention_bias':false}", 0, 0},
+                 {"falcon", "{'bias':true}", qkv | out | LAYER_MLP_BIAS, qkv}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct err err = {.kind = ERR_NONE};
         cJSON *c = understood(cases[i].model_type, cases[i].text, &err);
-        assert_int_equal(arch_hf_may(c, arch_hf_usual(cases[i].model_type), may), cases[i].has | 1u << LAYER_FFN_NORM);
+        struct arch arch = {.may = may, .needs = qkv};
+        arch_hf_switch(c, arch_hf_usual(cases[i].model_type), &arch);
+        assert_int_equal(arch.may, cases[i].has | 1u << LAYER_FFN_NORM);
+        assert_int_equal(arch.needs, cases[i].needs);
         cJSON_Delete(c);
     }
 }
