@@ -171,8 +171,8 @@ landscape_draw_grid(const struct landscape *l, const struct policy_info *policy,
     }
     char text[40];
     const int margin = 7, lines = forecast_rows(c), rows = c->rows > lines ? c->rows - lines : 1;
-    const int wide = (c->cols - margin) / (int)g->n[0] > 0 ? (c->cols - margin) / (int)g->n[0] : 1;
-    const int cols = wide * (int)g->n[0] < c->cols - margin ? (int)g->n[0] : c->cols - margin;
+    const int room = c->cols - margin, wide = room / (int)g->n[0] > 0 ? room / (int)g->n[0] : 1;
+    const int cols = (int)g->n[0] < room ? (int)g->n[0] : room;
     const int high = rows < (int)g->n[1] ? rows : (int)g->n[1];
     const uint32_t now[2] = {landscape_nearest(k[0], g->n[0], in_force[0]),
                              landscape_nearest(k[1], g->n[1], in_force[1])};

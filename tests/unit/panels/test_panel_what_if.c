@@ -152,7 +152,7 @@ test_a_grid_fits_any_panel(void **state)
     open_grid(f, &l);
     use(f, "knobs");
     for (int rows = 1; rows < 24; rows++)
-        for (int cols = 2; cols < 140; cols += 7) {
+        for (int cols = 2; cols < 140; cols++) { /* some of which the values fill exactly */
             draw(f, rows, cols);
             press(f, rows % 2 ? INPUT_UP : INPUT_SHIFT_RIGHT);
         }
