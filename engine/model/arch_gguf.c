@@ -124,7 +124,7 @@ read_f32(const struct reading *r, const char *name, float otherwise, float *out)
 static bool
 read_yarn(const struct reading *r, double factor)
 {
-    float fast, slow, old, gain, all, growth, sharp = factor > 1 ? (float)(1 + 0.1 * log(factor)) : 1;
+    float fast, slow, old, gain, all, growth, told, sharp = factor > 1 ? (float)(1 + 0.1 * log(factor)) : 1;
     char key[KEY_SIZE];
     uint32_t before = r->model->ctx_train;
     if (!gguf_get_u32(r->gguf, key_of(r, "rope.scaling.original_context_length", key), before, &before, r->err))
@@ -133,6 +133,7 @@ read_yarn(const struct reading *r, double factor)
     if (!read_f32(r, "rope.scaling.yarn_beta_fast", 32, &fast) ||
         !read_f32(r, "rope.scaling.yarn_beta_slow", 1, &slow) || !read_f32(r, "rope.scaling.attn_factor", 1, &gain) ||
         !read_f32(r, "rope.scaling.yarn_log_multiplier", 0, &all) ||
+        !read_f32(r, "rope.scaling.yarn_attn_factor", 0, &told) ||
         !read_f32(r, "attention.temperature_scale", 0, &growth))
         return false;
     const bool whole = (r->arch->traits & ARCH_YARN_IN_PART) == 0;
@@ -143,6 +144,8 @@ read_yarn(const struct reading *r, double factor)
     r->model->desc.form.growth_every = before;
     if (all > 0 && factor > 1) /* what other parts of the model take back */
         sharp /= 1 + 0.1f * all * logf((float)factor);
+    if (told > 0) /* a configuration's attention_factor, which is all of it */
+        sharp = told;
     const struct arch_yarn y = {factor, (double)fast, (double)slow, (double)old, (double)(gain * sharp), whole};
     return arch_scale_yarn(r->model, &y, r->err);
 }

@@ -42,7 +42,7 @@ def convert(folder):
         out = ROOT / f"{folder.name}.gguf"
         # what GGUF has no words for
         if folder.name in ("gemma3-odd", "starcoder2-window", "falcon-sequential", "ministral", "gemma3-eye", "ministral3-eye",
-                           "qwen3_moe-odd"):
+                           "qwen3_moe-odd", "cohere-silent"):
             return
         sys.argv[1:] = [str(copy), "--outfile", str(out), "--outtype", "f16"]
         converter.main()

@@ -134,6 +134,18 @@ FAMILIES |= {  # language parts of models that see, too
     "ministral3-eye": lambda: tf.Mistral3Config(text_config=FAMILIES["ministral3"]().to_dict(), tie_word_embeddings=False,
                                                 vision_config=dict(model_type="pixtral", head_dim=8, **EYE)),
 }
+FAMILIES |= {
+    "olmo3-yarn": lambda: tf.Olmo3Config(**BASE, sliding_window=6, rope_parameters={
+        "full_attention": YARN | {"attention_factor": 1.3, "rope_theta": 500000.0},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 500000.0}}),
+    "cohere-silent": lambda: tf.CohereConfig(**BASE | dict(tie_word_embeddings=True)),
+}
+AS_SAID = {  # as files of before transformers 5 have it, or leave it to the architecture
+    "olmo3-yarn": lambda c: without(c, "layer_types", "rope_parameters") | dict(
+        rope_theta=500000.0, rope_scaling=without(c["rope_parameters"]["full_attention"], "rope_theta")),
+    "cohere-silent": lambda c: without(c, "logit_scale", "rope_parameters", "layer_norm_eps", "hidden_act", "tie_word_embeddings",
+                                       "use_qk_norm", "attention_bias"),
+}
 
 
 def experts(config):
@@ -210,6 +222,8 @@ def make(name, seed):
         (folder / "config.json").write_text(json.dumps(text | {"rotary_pct": 0.25}, indent=2))
     if name == "falcon":  # as its files don't say it
         (folder / "config.json").write_text(json.dumps(without(text, "num_kv_heads"), indent=2))
+    if name in AS_SAID:
+        (folder / "config.json").write_text(json.dumps(AS_SAID[name](text), indent=2))
     for file in ("tokenizer.json", "tokenizer_config.json"):
         os.symlink(f"../../models/llama/{file}", folder / file)
     (folder / "generation_config.json").write_text(json.dumps(dict(bos_token_id=1, eos_token_id=2)))

@@ -9,6 +9,8 @@ from make_models_golden import MERGES, PIECES, VOCAB
 
 class Converter:
     def __init__(self, llama):
+        for name in [m for m in sys.modules if m.split(".")[0] == "gguf"]:  # its own counts
+            del sys.modules[name]
         sys.path[:0] = [str(llama), str(pathlib.Path(llama) / "gguf-py")]
         self.module = importlib.import_module("convert_hf_to_gguf")
         self.gguf = importlib.import_module("gguf")
@@ -48,3 +50,29 @@ class Converter:
 
     def set_vocab_of(self):
         return lambda model: self.set_vocab(model)
+
+    def unsaid(self, out, config):
+        """What of the configuration the file has no word for, or the converter none; or None."""
+        file = self.gguf.GGUFReader(out)
+        tensors = {t.name for t in file.tensors}
+        said = {k.split(".", 1)[1]: f.contents() for k, f in file.fields.items() if "." in k}
+        text = config.get("text_config", config)
+        rope = text.get("rope_scaling") or text.get("rope_parameters") or {}
+        rope = rope.get("full_attention") or rope
+        kind = rope.get("rope_type", rope.get("type", "default"))
+        needs = {"llama3": "rope_freqs.weight", "longrope": "rope_factors_short.weight"}
+        if kind in needs and needs[kind] not in tensors:
+            return f"RoPE as {kind} has it"
+        if kind in ("linear", "yarn", "dynamic") and said.get("rope.scaling.type", "dynamic") != kind:
+            return f"RoPE's {kind} scaling"
+        for key in ("truncate", "mscale", "mscale_all_dim", "factor"):
+            if kind == "yarn" and key in rope and (key != "factor" or rope[key] is None):
+                return f"YaRN's {key}"
+        window = text.get("sliding_window")
+        if window and text.get("use_sliding_window", True) and "attention.sliding_window" not in said:
+            return "a window"
+        if window and text.get("layer_types") and "attention.sliding_window_pattern" not in said:
+            return "which layers have a window"
+        if "query_pre_attn_scalar" in text and text["query_pre_attn_scalar"] != text.get("head_dim"):
+            return "scores scaled otherwise than by a head's dimensions"
+        return None

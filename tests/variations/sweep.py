@@ -61,7 +61,11 @@ def compare_gguf(program, converter, folder, tokens, ours, words):
     if theirs is None:
         return "equal, GGUF refused", refusal.replace(str(out), "F")
     error = worst(theirs, ours) if theirs.shape == ours.shape else 9
-    return ("equal, GGUF too", words) if error < MOST else ("GGUF otherwise", f"{error:.1e}")
+    if error < MOST:
+        return "equal, GGUF too", words
+    config = json.loads((folder / "config.json").read_text())
+    unsaid = converter.unsaid(out, config)
+    return ("equal, GGUF can't say", unsaid) if unsaid else ("GGUF otherwise", f"{error:.1e}")
 
 
 def compare(program, converter, folder, family, edits, seed):

@@ -28,7 +28,7 @@ static const char *const families[] = {
     "granite", "glm4", "cohere", "cohere2", "starcoder2", "starcoder2-window", "phi", "gpt_neox", "stablelm",
     "nemotron", "arcee", "seed_oss", "ernie4_5", "hunyuan", "exaone4", "llama-bias", "qwen2-yarn", "gpt2",
     "gpt_bigcode", "falcon", "falcon-new", "falcon-sequential", "apertus", "ministral3", "ministral",
-    "gpt_neox-sequential", "gemma3-eye", "ministral3-eye", "mixtral", "qwen3_moe", "qwen3_moe-odd", "qwen2_moe",
+    "gpt_neox-sequential", "gemma3-eye", "ministral3-eye", "olmo3-yarn", "cohere-silent", "mixtral", "qwen3_moe", "qwen3_moe-odd", "qwen2_moe",
     "olmoe", "granitemoe",
     "gpt_oss", "glm4_moe", "glm4_moe-groups", "ernie4_5_moe"};
 /* clang-format on */
