@@ -177,27 +177,45 @@ preset_read(struct preset *p, const char *folder, const char *name, struct err *
 
 /* ---- writing ---- */
 
+static bool
+add_knob(cJSON *set, const struct preset_knob *knob)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%s=%s", knob->name, knob->text);
+    cJSON *item = cJSON_CreateString(text);
+    if (cJSON_AddItemToArray(set, item))
+        return true;
+    cJSON_Delete(item);
+    return false;
+}
+
+static bool
+add_sampling(cJSON *root, const char *name, const char *text)
+{
+    const double value = strtod(text, NULL);
+    if (text[0] == '\0')
+        return true;
+    return (value <= 1e15 ? cJSON_AddNumberToObject(root, name, value) : cJSON_AddStringToObject(root, name, text)) !=
+           NULL;
+}
+
+/* NULL: out of memory. */
 static cJSON *
 to_json(const struct preset *p)
 {
     cJSON *root = cJSON_CreateObject();
-    cJSON_AddStringToObject(root, "policy", p->policy);
+    bool ok = cJSON_AddStringToObject(root, "policy", p->policy) != NULL;
     cJSON *set = cJSON_AddArrayToObject(root, "set");
-    for (uint32_t i = 0; i < p->n_set; i++) {
-        char text[64];
-        snprintf(text, sizeof text, "%s=%s", p->set[i].name, p->set[i].text);
-        cJSON_AddItemToArray(set, cJSON_CreateString(text));
-    }
-    if (p->head[0] != '\0')
-        cJSON_AddStringToObject(root, "head", p->head);
-    for (int i = 0; i < SAMPLING_KNOBS; i++) {
-        const double value = strtod(p->sampling[i], NULL);
-        if (p->sampling[i][0] != '\0' && value <= 1e15)
-            cJSON_AddNumberToObject(root, preset_sampling[i], value);
-        else if (p->sampling[i][0] != '\0')
-            cJSON_AddStringToObject(root, preset_sampling[i], p->sampling[i]);
-    }
-    return root;
+    ok = ok && set != NULL;
+    for (uint32_t i = 0; i < p->n_set && ok; i++)
+        ok = add_knob(set, &p->set[i]);
+    ok = ok && (p->head[0] == '\0' || cJSON_AddStringToObject(root, "head", p->head) != NULL);
+    for (int i = 0; i < SAMPLING_KNOBS && ok; i++)
+        ok = add_sampling(root, preset_sampling[i], p->sampling[i]);
+    if (ok)
+        return root;
+    cJSON_Delete(root);
+    return NULL;
 }
 
 /* With the folders above it. */
@@ -222,7 +240,7 @@ preset_write(const struct preset *p, const char *folder, const char *name, struc
     if (!path_of(path, sizeof path, folder, name, err) || !make_folder(folder, err))
         return false;
     cJSON *json = to_json(p);
-    char *text = cJSON_Print(json);
+    char *text = json != NULL ? cJSON_Print(json) : NULL;
     cJSON_Delete(json);
     if (text == NULL)
         return err_set(err, ERR_WORK, "out of memory for the preset");

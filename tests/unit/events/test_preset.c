@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cjson/cJSON.h>
+
 #include "engine/events/preset.h"
 #include "tests/rigs/folders.h"
 
@@ -115,12 +117,42 @@ test_what_is_no_preset_is_refused_in_one_line(void **state)
     assert_false(preset_parse(&p, "x.json", many, n, NULL));
 }
 
+static int left; /* allocations of cJSON's until one fails */
+
+static void *
+fails_once(size_t n)
+{
+    return left-- == 0 ? NULL : malloc(n);
+}
+
+static void
+test_what_memory_is_short_for_is_written_whole_or_not_at_all(void **state)
+{
+    const char *folder = *state;
+    const struct preset p = {.policy = "ar", .head = "lens", .set = {{"a", "1"}}, .n_set = 1, .sampling = {"0.7", "0"}};
+    struct preset got;
+    bool written = false;
+    for (int n = 0; !written && n < 100; n++) {
+        struct err err = {0};
+        left = n;
+        cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = fails_once, .free_fn = free});
+        written = preset_write(&p, folder, "short", &err);
+        cJSON_InitHooks(NULL);
+        assert_int_equal(preset_read(&got, folder, "short", NULL), written);
+        assert_true(written ? left >= 0 : strstr(err.text, "out of memory") != NULL);
+    }
+    assert_true(written);
+    assert_memory_equal(&got, &p, sizeof p);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_is_written_reads_back, folder_set_up, folder_tear_down),
         cmocka_unit_test_setup_teardown(test_what_is_no_name_is_refused, folder_set_up, folder_tear_down),
+        cmocka_unit_test_setup_teardown(test_what_memory_is_short_for_is_written_whole_or_not_at_all, folder_set_up,
+                                        folder_tear_down),
         cmocka_unit_test(test_sampling_is_as_it_was_given),
         cmocka_unit_test(test_what_is_no_preset_is_refused_in_one_line),
     };
