@@ -12,10 +12,11 @@
 
 enum { PATH_BYTES = 1024, TEXT_MOST = 1 << 20 };
 
-static void
-path_of(const struct policy_memory *m, const char *policy, char path[PATH_BYTES])
+static bool
+path_of(const struct policy_memory *m, const char *policy, char path[PATH_BYTES], struct err *err)
 {
-    snprintf(path, PATH_BYTES, "%s/%s-%016" PRIx64 ".json", m->folder, policy, m->model_hash);
+    return snprintf(path, PATH_BYTES, "%s/%s-%016" PRIx64 ".json", m->folder, policy, m->model_hash) < PATH_BYTES ||
+           err_set(err, ERR_USAGE, "the folder of what policies learn has too long a name: %.200s", m->folder);
 }
 
 /* The policy's entry, read from its file when it is new; NULL: no place, or *err. */
@@ -30,8 +31,8 @@ entry(struct policy_memory *m, const char *policy, struct err *err)
     char path[PATH_BYTES];
     if (m->folder != NULL) {
         size_t n;
-        path_of(m, policy, path);
-        if (access(path, F_OK) == 0 && !file_text(path, TEXT_MOST, &t.text, &n, err))
+        if (!path_of(m, policy, path, err) ||
+            (access(path, F_OK) == 0 && !file_text(path, TEXT_MOST, &t.text, &n, err)))
             return NULL;
     }
     if (m->n == MEMORY_POLICIES) {
@@ -56,7 +57,7 @@ policy_memory_recall(struct policy_memory *m, struct policy *p, struct err *err)
         return true;
     char path[PATH_BYTES] = "memory";
     if (m->folder != NULL)
-        path_of(m, p->ops->name, path);
+        path_of(m, p->ops->name, path, NULL); /* it was read by that name */
     return err_set(err, ERR_WORK, "%s: %s; delete it to start afresh", path, why.text);
 }
 
@@ -81,10 +82,9 @@ policy_memory_close(struct policy_memory *m, struct err *err)
     for (uint32_t i = 0; i < m->n; i++) {
         struct memory_text *t = &m->texts[i];
         char path[PATH_BYTES];
-        if (ok && t->fresh && m->folder != NULL) {
-            path_of(m, t->policy, path);
-            ok = file_replace_text(AT_FDCWD, path, 0666, t->text, strlen(t->text), err);
-        }
+        if (ok && t->fresh && m->folder != NULL)
+            ok = path_of(m, t->policy, path, err) &&
+                 file_replace_text(AT_FDCWD, path, 0666, t->text, strlen(t->text), err);
         free(t->text);
     }
     m->n = 0;

@@ -121,6 +121,12 @@ test_a_folder_keeps_it_by_policy_and_model(void **state)
 
     unlink(path);
     rmdir(folder);
+    static char deep[2000];
+    memset(deep, 'd', sizeof deep - 1);
+    struct policy_memory too_deep = {.folder = deep};
+    assert_false(policy_memory_recall(&too_deep, &p, &err));
+    assert_non_null(strstr(err.text, "too long a name"));
+    assert_true(policy_memory_close(&too_deep, &err));
     struct policy_memory lost = {.folder = folder}; /* the folder is gone */
     keep(&lost, "layers");
     assert_false(policy_memory_close(&lost, &err));
