@@ -85,7 +85,6 @@ what_if_verify(struct what_if *w)
     t->rejected_rounds += w->wrong;
     t->layers += w->layers;
     t->heads += w->heads;
-    t->w_sum += w->drafted;
 }
 
 void

@@ -31,7 +31,6 @@ tally_add(struct tally *to, const struct tally *t)
     to->heads_us += t->heads_us;
     to->wait_us += t->wait_us;
     to->aside_us += t->aside_us;
-    to->w_sum += t->w_sum;
 }
 
 struct tally
@@ -51,8 +50,7 @@ tally_of(const struct round_event *r)
                           .probe_us = r->probe_us,
                           .heads_us = (double)r->heads_us,
                           .wait_us = (double)r->wait_us,
-                          .aside_us = (double)r->aside_us,
-                          .w_sum = r->verified};
+                          .aside_us = (double)r->aside_us};
 }
 
 static void
@@ -230,7 +228,8 @@ metrics_measures(const struct metrics *m, const struct tally *t)
     s.speedup = ratio(s.tokens_per_s, metrics_baseline(m).value);
     s.speedup_all_in = ratio(s.tokens_per_s_all_in, metrics_baseline(m).value);
     s.overhead = ratio(s.speedup, s.modelled);
-    s.predicted = predicted_speedup(layers, s.per_token_acceptance, ratio(t->w_sum, rounds), (double)m->d_max);
+    s.predicted =
+        predicted_speedup(layers, s.per_token_acceptance, ratio((double)t->verified, rounds), (double)m->d_max);
     return s;
 }
 

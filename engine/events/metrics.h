@@ -12,7 +12,6 @@ struct tally {                                                              /* s
     double layers, heads;                                                   /* loads */
     double draft_us, verify_us, probe_us;
     double heads_us, wait_us, aside_us; /* as in struct round_event; NAN when a round's are not known */
-    double w_sum;                       /* drafts verified, for the mean w of the predicted speedup */
 };
 
 /* Sums over rounds for measures with a standard error. A round's sample is the tally of all its lines: with several
