@@ -1,6 +1,7 @@
-/* The record of what layers say at the latest positions of one sequence (engine/events/layer_record.h), the one that is looked
- * at, or where that has no lane any more the first live one: kept in small slices between rounds, when nothing else is to be done or within a share of the time. It follows the committed rows,
- * and is shown to other threads as a copy. Rows whose hidden states are gone are run again on a fork. */
+/* The record of what layers say at the latest positions of one sequence (engine/events/layer_record.h), the one that is
+ * looked at, or where that has no lane any more the first live one: kept in small slices between rounds, when nothing else
+ * is to be done or within a share of the time. It follows the committed rows, and is shown to other threads as a copy. Rows
+ * whose hidden states are gone are run again on a fork. */
 #include <string.h>
 
 #include "engine/base/clock.h"

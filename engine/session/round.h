@@ -45,9 +45,9 @@ struct round {
 };
 
 /* ---- other models ---- */
-/* While drafting: the same round on the rows of a helper that the policy declared to need: ctx and seq are its own, round_slot() gives its
- * rows of the nodes, round_propose() goes on with the round's one tree, and guesses are told to nobody, for layers are the
- * target's. It has read all tokens up to the pending one, whose row has run all of its layers already (unless nothing more
+/* While drafting: the same round on the rows of a helper that the policy declared to need: ctx and seq are its own,
+ * round_slot() gives its rows of the nodes, round_propose() goes on with the round's one tree, and guesses are told as that
+ * model's. It has read all tokens up to the pending one, whose row has run all of its layers already (unless nothing more
  * can be drafted). Of self:E, ctx and seq are the target's, and all is as it is there. NULL: stop now. */
 struct round *round_model(struct round *, enum helper_role);
 

@@ -207,18 +207,19 @@ void session_round_done(struct session *, uint32_t emitted);
 /* Work ended before it was done: by a control, or by a failure of context or policy, which is told. False. */
 bool session_stop(struct session *, const char *where);
 
-/* versus.c: two settings beside each other. With a run: as many lanes as it takes, and the second's settings, told. False:
- * failed. */
-bool session_begin_versus(struct session *);
-bool session_takes_part(const struct session *, const struct lane *); /* in the next round */
-
 /* settings.c: between rounds. False: stopped. */
 bool session_apply_settings(struct session *);
 void session_begin_settings(struct session *); /* tells them, as a run begins */
 void lane_begin_head(struct lane *);           /* of a versus' second lane: chooses its head and tells it */
-/* Another policy has not seen the rows yet, another head (of the n lanes from `other` on) has not been seen at them. In a batch a sequence that is over is
- * left as it is: its policy sees the rows when it goes on. What is said of them is told as the next round's: this one is closed. False: stopped. */
+/* Another policy has not seen the rows yet, another head (of the n lanes from `other` on) has not been seen at them. In a
+ * batch a sequence that is over is left as it is: its policy sees the rows when it goes on. What is said of them is told as
+ * the next round's: this one is closed. False: stopped. */
 bool session_look_back(struct session *, const struct lane *other, uint32_t n);
+
+/* versus.c: two settings beside each other. With a run: as many lanes as it takes, and the second's settings, told. False:
+ * failed. */
+bool session_begin_versus(struct session *);
+bool session_takes_part(const struct session *, const struct lane *); /* in the next round */
 
 /* round.c: its LAYER event. */
 void round_tell_guess(const struct round *, slot_t, uint32_t layer, const struct guess *);

@@ -1,6 +1,6 @@
 /* What is counted of rounds: where drafts left and how far they were accepted, how well their confidence told so, and how often a
- * layer was sure of a wrong token. Of the run and of the newest stretch they are summed as rounds come, over all sequences (of two settings those in focus);
- * of other rounds, as far as they are held, when they are asked for. */
+ * layer was sure of a wrong token. Of the run and of the newest stretch they are summed as rounds come, over all sequences
+ * (of two settings those in focus); of other rounds, as far as they are held, when they are asked for. */
 #ifndef TUI_SCOPE_AGGREGATES_H
 #define TUI_SCOPE_AGGREGATES_H
 

@@ -1,6 +1,7 @@
 /* What the scope's files share, from the bottom up: helper_cells.c, scope_sequence.c (what is one sequence's), scope_batch.c
- * (which there are), scope.c (its life, the vocabulary), scope_read.c, scope_models.c, scope_rounds.c, aggregates.c, scope_experts.c,
- * scope_layers.c, scope_events.c (taking events in). Nobody else includes it. */
+ * (which there are), scope.c (its life, the vocabulary), scope_read.c, scope_models.c, scope_rounds.c, aggregates.c,
+ * scope_experts.c, scope_layers.c, scope_notes.c, scope_versus.c, scope_events.c (taking events in); above them, which only
+ * read, scope_until.c, scope_spans.c and scope_record.c. Nobody else includes it. */
 #ifndef TUI_SCOPE_SCOPE_INTERNAL_H
 #define TUI_SCOPE_SCOPE_INTERNAL_H
 
