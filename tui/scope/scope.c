@@ -111,7 +111,7 @@ scope_reset(struct scope *s)
     s->now.lost = 0;
     s->now.run = 0;
     s->now.running = true;
-    s->now.probe[0] = '\0';
+    s->now.probe[0] = s->now.device[0] = '\0';
     for (uint32_t i = 0; i < 2; i++) {
         const struct run_info *info = run_info_of(s->info, i);
         s->run[i] = (struct scope_run){.sampling = info->sampling, .seed = info->seed};
