@@ -66,7 +66,6 @@ train_loop(struct job *j, struct err *err)
     head_training_score(j->training, true, j->held, j->held_rows, j->lens_score);
     double loss, agreement;
     bool ok = look(j, &loss, &agreement, err);
-    j->first_loss = j->best_loss;
     uint64_t done = 0, looked = 0;
     for (size_t next = 0; ok && done < o->train.tokens && !generation_interrupted();) {
         size_t rows;

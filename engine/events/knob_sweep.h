@@ -67,8 +67,7 @@ double sweep_left_s(const struct knob_sweep *);     /* by the mean of the runs s
 uint32_t sweep_axes(const struct knob_sweep *, const struct knob_axis **); /* (n) as long as the sweep is this one */
 const struct knob *sweep_knob(const struct knob_sweep *, uint32_t axis);
 const struct policy_info *sweep_policy(const struct knob_sweep *);
-uint32_t sweep_prompt(const struct knob_sweep *);  /* the stretches' number of the prompt that it began on */
-uint32_t sweep_prompts(const struct knob_sweep *); /* of the list; 0: one prompt, the run's */
+uint32_t sweep_prompts(const struct knob_sweep *);               /* of the list; 0: one prompt, the run's */
 void sweep_grid(const struct knob_sweep *, char *out, size_t n); /* "tau=0.3:0.9:0.1 d_max=3:8:1" */
 void sweep_place(const struct knob_sweep *, uint32_t point, uint32_t at[SWEEP_AXES]);
 uint32_t sweep_point_at(const struct knob_sweep *, const uint32_t at[SWEEP_AXES]);

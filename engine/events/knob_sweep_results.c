@@ -72,12 +72,6 @@ sweep_knob(const struct knob_sweep *s, uint32_t axis)
 }
 
 uint32_t
-sweep_prompt(const struct knob_sweep *s)
-{
-    return s->setting.prompt;
-}
-
-uint32_t
 sweep_prompts(const struct knob_sweep *s)
 {
     return s->n_prompts;

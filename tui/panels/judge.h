@@ -31,8 +31,6 @@ const char *judge_number(double value, char out[16]);
 
 /* The rounds from `back` on, downwards, as many as there is room for. */
 void judge_draw_rounds(struct judge_panel *, const struct view *, const struct canvas *, uint32_t back);
-/* Lines that a round's drafts take in a part of so many rows. */
-int judge_block_rows(const struct scope *, const struct judge *, int rows);
 /* The grid with the round's drafts in it; columns downwards if transposed. It fills the canvas: cells are folded where it is
  * too small, and the title is left out where it would cost a line of them. */
 void judge_draw_grid(const struct judge *, const struct scope *, const struct canvas *, uint32_t round,

@@ -241,15 +241,6 @@ line_rows(int rows)
     return rows >= 18 ? 3 : 2;
 }
 
-int
-judge_block_rows(const struct scope *s, const struct judge *j, int rows)
-{
-    int n = 2;
-    for (int k = 0; k < j->n_drafts; k++)
-        n += has_limit(s, j->drafts[k]) ? line_rows(rows) : 1;
-    return n;
-}
-
 /* Tokens and values; what does not fit below is cut. Returns the rows used. */
 static int
 draw_block(const struct judge_panel *p, const struct scope *s, const struct canvas *c, const struct judge_block *b)

@@ -72,7 +72,6 @@ const char *layers_name(enum layer_model, int layer, char out[16]);
 
 /* ---- layers_draw.c ---- */
 void layers_draw(struct layers_panel *, const struct view *, const struct canvas *);
-extern const char *const layers_channel_names[SHOW_CHANNELS];
 
 /* ---- layers_popup.c ---- */
 #define LAYERS_POPUP 10 /* lines over the rows, */

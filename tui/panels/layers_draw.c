@@ -6,8 +6,6 @@
 #include "engine/base/printable.h"
 #include "tui/panels/layers.h"
 
-const char *const layers_channel_names[SHOW_CHANNELS] = {"p", "H", "KL", "rank"};
-
 /* The background's intensity: how sure, how spread, how far from the last layer, how near to its first
  * place the final token is: best is most, as in the opened cell. */
 static float

@@ -44,7 +44,6 @@ struct scope_column { /* a position */
     float confidence;   /* of the guess it came from; NAN: not known */
     token_t rejected;   /* the main line's draft that was rejected here, TOKEN_NONE */
     int32_t rejected_exit;
-    float rejected_confidence;
     token_t final;     /* what the last layer was heard to say; TOKEN_NONE: nothing */
     float threshold;   /* the policy's in that round; NAN: none */
     uint32_t siblings; /* further candidates at this position */

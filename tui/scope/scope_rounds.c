@@ -151,7 +151,6 @@ scope_verdict_event(struct scope_sequence *q, const struct verdict_event *v)
     } else if (!d->accepted && d->main_line) {
         c->rejected = d->token;
         c->rejected_exit = d->exit_layer;
-        c->rejected_confidence = d->confidence;
         if (c->fate == FATE_GHOST)
             c->fate = FATE_REJECTED;
         q->struck[q->n_struck++] = *d; /* at most one a draft: accepted was -1 */

@@ -282,7 +282,6 @@ sequence_touch(struct scope_sequence *q, uint32_t pos)
                                    .confidence = NAN,
                                    .rejected = TOKEN_NONE,
                                    .rejected_exit = -1,
-                                   .rejected_confidence = NAN,
                                    .final = TOKEN_NONE,
                                    .threshold = NAN};
         q->length = pos >= q->length ? pos + 1 : q->length;
