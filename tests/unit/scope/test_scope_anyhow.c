@@ -100,7 +100,11 @@ test_a_reset_scope_is_a_new_one(void **state)
         for (int i = 0; i < 20; i++)
             decode_round(&d);
         seen(f);
+        scope_event(f->scope, &(struct event){.type = EVENT_CONTROL,
+                                              .control = {.name = "device", .old_text = "", .new_text = "heads 40%"}});
+        assert_string_equal(scope_now(f->scope)->device, "heads 40%");
         scope_reset(f->scope);
+        assert_string_equal(scope_now(f->scope)->device, "");
         feed(f->scope, &s, 0);
         assert_true(scope_open(&fresh, &f->info, &err));
         feed(fresh, &s, 0);
