@@ -29,7 +29,6 @@ struct job {
     struct head_score *lens_score, *score, *best_score; /* (L + 1) of held-out text: sums over rows */
     float *best;                                        /* values of every layer's best head so far */
     bool looked;
-    double best_loss;
     uint64_t random;
     uint64_t start_us;
 };

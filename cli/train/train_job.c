@@ -92,7 +92,6 @@ train_job_open(struct job *j, struct err *err)
     const struct model *m = j->engine->model;
     j->layers = m->desc.n_layers;
     j->row = ((size_t)j->layers + 1) * m->desc.width;
-    j->best_loss = INFINITY;
     j->random = o->seed;
     const struct head_training_options options = {
         .threads = j->engine->threads, .batch = o->train.batch, .rate = (float)o->train.rate, .decay = 0.01f};

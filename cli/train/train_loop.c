@@ -28,7 +28,6 @@ look(struct job *j, double *loss, double *agreement, struct err *err)
     }
     j->looked = true;
     train_mean(j, j->best_score, loss, agreement);
-    j->best_loss = *loss;
     struct exit_heads best = *j->heads;
     best.values = j->best;
     return !better || exit_heads_write(&best, j->options->train.out, err);

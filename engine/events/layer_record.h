@@ -28,8 +28,7 @@ struct layer_word {
 #define RECORD_STATE 32 /* bytes */
 
 struct layer_record {
-    uint32_t layers; /* L */
-    double rho;
+    uint32_t layers;    /* L */
     uint32_t sequence;  /* whose text it is */
     uint32_t first, n;  /* position of row 0; rows */
     uint32_t begin;     /* the first round's pending token is row `begin`; those before only teach */

@@ -143,7 +143,6 @@ complete(struct session *s, const struct lane *l)
     const uint32_t lead = of_prompt > 0 ? of_prompt : r->n / (RECORD_ROWS / RECORD_LEAD);
     r->begin = lead > over ? lead : over;
     r->sequence = l->number;
-    r->rho = s->model.rho;
     const struct policy *policy = &l->policies[l->policy];
     r->policy[0] = '\0';
     if (r->first + r->begin > l->prompt_tokens && policy->ops->state_size <= sizeof r->state && policy->state != NULL) {

@@ -92,7 +92,6 @@ assert_same_rounds(const struct scope *a, const struct scope *b)
         const struct scope_round *x = scope_round(a, i), *y = scope_round(b, i);
         assert_int_equal(x->number, y->number);
         assert_int_equal(x->run, y->run);
-        assert_int_equal(x->t_us, y->t_us);
         assert_int_equal(x->first_pos, y->first_pos);
         assert_int_equal(x->last, y->last);
         assert_int_equal(x->whole, y->whole);

@@ -4,25 +4,24 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROW(column, title, sign, is_share, member, and)                                                                \
+#define ROW(column, title, sign, member, and)                                                                          \
     {                                                                                                                  \
-        .name = (column), .label = (title), .better = (sign), .share = (is_share),                                     \
-        .at = offsetof(struct measures, member), .estimated = (and)                                                    \
+        .name = (column), .label = (title), .better = (sign), .at = offsetof(struct measures, member),                 \
+        .estimated = (and)                                                                                             \
     }
-#define OF_ONE(column, title, sign, is_share, member)                                                                  \
-    ROW(column, title, sign, is_share, member, offsetof(struct estimates, member))
+#define OF_ONE(column, title, sign, member) ROW(column, title, sign, member, offsetof(struct estimates, member))
 
 const struct named_measure named_measures[] = {
-    OF_ONE("tok_per_s", "tokens/s", 1, false, tokens_per_s),
-    ROW("speedup", "speedup over autoregressive", 1, false, speedup, MEASURE_OF_TWO),
-    OF_ONE("modelled_speedup", "modelled speedup", 1, false, modelled),
-    OF_ONE("tokens_per_round", "tokens/round", 1, false, tokens_per_round),
-    OF_ONE("acceptance_rate", "acceptance", 1, true, acceptance_rate),
-    OF_ONE("per_token_acceptance", "acceptance per token", 1, true, per_token_acceptance),
-    OF_ONE("etpl", "tokens per layer (eTPL)", 1, false, etpl),
-    OF_ONE("discard_rate", "drafts discarded per token", -1, false, discard_rate),
-    OF_ONE("verification_rate", "verifications per token", -1, false, verification_rate),
-    {NULL, NULL, 0, false, 0, 0},
+    OF_ONE("tok_per_s", "tokens/s", 1, tokens_per_s),
+    ROW("speedup", "speedup over autoregressive", 1, speedup, MEASURE_OF_TWO),
+    OF_ONE("modelled_speedup", "modelled speedup", 1, modelled),
+    OF_ONE("tokens_per_round", "tokens/round", 1, tokens_per_round),
+    OF_ONE("acceptance_rate", "acceptance", 1, acceptance_rate),
+    OF_ONE("per_token_acceptance", "acceptance per token", 1, per_token_acceptance),
+    OF_ONE("etpl", "tokens per layer (eTPL)", 1, etpl),
+    OF_ONE("discard_rate", "drafts discarded per token", -1, discard_rate),
+    OF_ONE("verification_rate", "verifications per token", -1, verification_rate),
+    {NULL, NULL, 0, 0, 0},
 };
 
 const struct named_measure *

@@ -11,7 +11,6 @@ struct named_measure {
     const char *name;  /* "tokens_per_round" */
     const char *label; /* "tokens/round" */
     int better;        /* 1: more is better, -1: less is; 0: neither */
-    bool share;        /* lies in [0, 1] */
     size_t at;         /* in struct measures, */
     size_t estimated;  /* and in struct estimates; MEASURE_OF_TWO: it isn't one run's alone */
 };

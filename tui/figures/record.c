@@ -188,7 +188,7 @@ take_token(struct taking *t, const struct event *e)
         PUSH(t, drafts, draft);
     } else if (k->source != SOURCE_PROMPT && k->committed != 0 &&
                (k->source == SOURCE_PREFILL || in_range(t, e->round))) {
-        PUSH(t, tokens, (struct record_token){.round = e->round, .seq = e->seq, .pos = k->pos, .token = k->token});
+        PUSH(t, tokens, (struct record_token){.seq = e->seq, .pos = k->pos, .token = k->token});
     }
 }
 
@@ -201,7 +201,7 @@ take_verdict(struct taking *t, const struct event *e)
     d->accepted = e->verdict.accepted > 0;
     d->committed = e->verdict.committed > 0;
     if (d->committed)
-        PUSH(t, tokens, (struct record_token){.round = e->round, .seq = e->seq, .pos = d->pos, .token = d->token});
+        PUSH(t, tokens, (struct record_token){.seq = e->seq, .pos = d->pos, .token = d->token});
 }
 
 /* Verdicts come in any order: now they are all there. */
@@ -229,7 +229,7 @@ take_round(struct taking *t, const struct event *e)
     }
     n = draft_steps(drafts, n, steps);
     for (uint32_t i = 0; i < n; i++)
-        PUSH(t, steps, (struct record_step){.round = e->round, .seq = e->seq, .of = steps[i]});
+        PUSH(t, steps, (struct record_step){.of = steps[i]});
 }
 
 static void
@@ -241,8 +241,7 @@ take_series(struct taking *t, const struct event *e)
     if (in_range(t, e->round))
         begin_round(t, e->round);
     PUSH(t, values,
-         (struct record_value){
-             .round = e->round, .seq = e->seq, .series = i, .index = e->series.index, .value = e->series.value});
+         (struct record_value){.round = e->round, .series = i, .index = e->series.index, .value = e->series.value});
 }
 
 static bool

@@ -21,17 +21,16 @@ struct record_draft {
 };
 
 struct record_step {
-    uint32_t round, seq;
     struct draft_step of;
 };
 
 struct record_token { /* of the text, the prompt not counted */
-    uint32_t round, seq, pos;
+    uint32_t seq, pos;
     token_t token;
 };
 
 struct record_value {
-    uint32_t round, seq;
+    uint32_t round;
     int32_t series, index;
     float value;
 };

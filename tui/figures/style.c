@@ -5,8 +5,7 @@
 #include "tui/terminal/theme.h"
 
 const struct line_style line_styles[LINE_STYLES] = {
-    {0x12355b, DASH_NONE, 0},  {0xd9772b, DASH_NONE, 1}, {0x3f7d7a, DASH_LONG, 2},
-    {0x9c2f4f, DASH_SHORT, 3}, {0xa0a0a0, DASH_LONG, 4}, {0xb9a44c, DASH_DOTS, 5},
+    {0x12355b, 0}, {0xd9772b, 1}, {0x3f7d7a, 2}, {0x9c2f4f, 3}, {0xa0a0a0, 4}, {0xb9a44c, 5},
 };
 
 int32_t

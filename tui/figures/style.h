@@ -29,7 +29,6 @@ int32_t ink_on(int32_t background);
 #define LINE_STYLES 6
 struct line_style {
     int32_t colour;
-    enum dash dash;
     int mark; /* of marks_draw() */
 };
 extern const struct line_style line_styles[LINE_STYLES];

@@ -73,7 +73,6 @@ look(struct sweep_panel *p, const struct view *v)
     struct sweep_look *l = &p->look;
     const uint32_t n = sweep_points(v->sweep);
     l->sweep = v->sweep;
-    l->focused = v->focused;
     l->low = l->high = NAN;
     l->has_best = sweep_best(v->sweep, l->measure, &l->best, &l->near);
     for (uint32_t i = 0; i < n; i++) {

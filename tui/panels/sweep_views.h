@@ -9,8 +9,8 @@
 struct sweep_look { /* what is drawn */
     const struct knob_sweep *sweep;
     enum sweep_measure measure;
-    uint32_t point;            /* the cursor's */
-    bool focused, has_best;    /* has_best: */
+    uint32_t point; /* the cursor's */
+    bool has_best;
     uint32_t best, near;       /* the best one, and how many are within noise of it */
     double low, high;          /* of all that is measured, with their errors; NAN: nothing is */
     int top, left, rows, cols; /* of what was drawn: passed over, and shown */

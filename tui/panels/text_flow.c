@@ -89,8 +89,7 @@ append_token(struct flow *f, const struct scope *s, uint32_t pos, token_t token,
 {
     if (!grow(&f->spans, &f->spans_size, f->n_spans + 1, sizeof *f->spans))
         return false;
-    f->spans[f->n_spans++] =
-        (struct flow_span){.at = f->n, .pos = pos, .token = token, .kind = kind, .carry = f->carry};
+    f->spans[f->n_spans++] = (struct flow_span){.at = f->n, .pos = pos, .kind = kind, .carry = f->carry};
     uint32_t n = 0;
     const char *bytes = scope_bytes(s, token, &n);
     char joined[4 + 256]; /* the scope keeps at most that much of a token */

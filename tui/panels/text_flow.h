@@ -16,7 +16,6 @@ struct flow_carry { /* bytes that begin a character, waiting for the next token 
 struct flow_span { /* a token's text: from `at` to the next span's */
     size_t at;
     uint32_t pos;
-    token_t token;
     enum flow_kind kind;
     struct flow_carry carry; /* what waited before it */
 };

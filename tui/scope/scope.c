@@ -19,14 +19,13 @@ valid_token(const struct scope *s, token_t token)
 }
 
 static struct scope_word *
-make_word(const char *bytes, uint32_t n, bool known)
+make_word(const char *bytes, uint32_t n)
 {
     struct scope_word *w = malloc(sizeof *w + 5 * (size_t)n + 1);
     if (w == NULL)
         return NULL;
     w->n = n;
     w->safe = n;
-    w->known = known;
     if (n > 0)
         memcpy(w->data, bytes, n);
     printable_text(w->data, n, w->data + n, 4 * (size_t)n + 1);
@@ -39,7 +38,7 @@ scope_vocab_event(struct scope *s, const struct vocab_event *v)
     if (!valid_token(s, v->token) || (v->bytes == NULL && v->n_bytes > 0))
         return;
     struct scope_word **at = &s->words[v->token];
-    struct scope_word *w = make_word(v->bytes, v->n_bytes < MAX_WORD ? v->n_bytes : MAX_WORD, true);
+    struct scope_word *w = make_word(v->bytes, v->n_bytes < MAX_WORD ? v->n_bytes : MAX_WORD);
     s->now.starved = s->now.starved || w == NULL;
     if (w == NULL)
         return;
@@ -54,7 +53,7 @@ scope_need_word(struct scope *s, token_t token)
         return;
     char text[24];
     snprintf(text, sizeof text, "‹%d›", (int)token);
-    s->words[token] = make_word(text, (uint32_t)strlen(text), false);
+    s->words[token] = make_word(text, (uint32_t)strlen(text));
     s->now.starved = s->now.starved || s->words[token] == NULL;
 }
 

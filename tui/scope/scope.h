@@ -64,7 +64,6 @@ struct scope_draft { /* a candidate of a round's tree */
 struct scope_round {        /* one line of the rounds panel */
     struct round_event end; /* all zero until the round is whole */
     uint32_t number, run;
-    uint64_t t_us;
     uint32_t first_pos; /* of its first draft or emitted token */
     uint32_t n_drafts;
     struct scope_draft drafts[SCOPE_DRAFTS];
@@ -201,7 +200,7 @@ const float *scope_round_values(const struct scope *, uint32_t index, uint32_t r
 const struct stretches *scope_stretches(const struct scope *); /* of all sequences */
 /* A token's bytes made safe for the terminal (engine/base/printable.h), memory of the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
 const char *scope_text(const struct scope *, token_t);
-/* The raw bytes, for joining halves of a character; NULL and 0 when they are not known. */
+/* The raw bytes, for joining halves of a character; of an unknown one those of "‹17›". NULL and 0: no token. */
 const char *scope_bytes(const struct scope *, token_t, uint32_t *n);
 
 #endif

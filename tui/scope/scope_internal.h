@@ -11,9 +11,8 @@
 #include "tui/scope/versus.h"
 
 struct scope_word { /* a token's text */
-    uint32_t n;     /* raw bytes; 0 and !known: the id occurred before its VOCAB event */
+    uint32_t n;     /* raw bytes; of an id that occurred before its VOCAB event its number's, ‹17› */
     uint32_t safe;  /* where the safe text begins in data */
-    bool known;
     char data[];
 };
 

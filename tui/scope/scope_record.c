@@ -53,7 +53,6 @@ complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
     const uint32_t lead = of_prompt > 0 ? of_prompt : r->n / (RECORD_ROWS / RECORD_LEAD);
     const double trained = trained_load(s);
     r->begin = lead > over ? lead : over;
-    r->rho = s->info->rho;
     r->sequence = s->focus->seq;
     r->policy[0] = '\0'; /* what a rule remembers is not in a trace */
     r->head_load = trained == 1 ? 1 : 1 + trained;

@@ -32,7 +32,6 @@ scope_round_event(struct scope_sequence *q, const struct event *e)
     r->end = e->round_end;
     r->end.policy[sizeof r->end.policy - 1] = '\0';
     r->end.stop_reason[sizeof r->end.stop_reason - 1] = '\0';
-    r->t_us = e->t_us;
     r->whole = true;
     q->open = false;
     q->round = e->round;

@@ -376,7 +376,7 @@ sequence_open_round(struct scope_sequence *q, const struct event *e, uint32_t po
     for (int i = 0; i < VERIFY_NODES; i++)
         q->node[i] = -1;
     struct scope_round *r = sequence_newest(q);
-    *r = (struct scope_round){.number = e->round, .run = e->run, .t_us = e->t_us, .first_pos = pos, .last = ROUND_OPEN};
+    *r = (struct scope_round){.number = e->round, .run = e->run, .first_pos = pos, .last = ROUND_OPEN};
     r->end.exit_layer = r->end.d_max = r->end.w_max = -1;
     r->end.threshold = NAN;
     return r;

@@ -13,7 +13,7 @@
 void
 paint_open(struct paint *p, bool utf8)
 {
-    *p = (struct paint){.utf8 = utf8, .strike = utf8, .stale = true};
+    *p = (struct paint){.strike = utf8, .stale = true};
     const char *no_color = getenv("NO_COLOR");
     signals_library(true);
     if (has_colors() && !(no_color != NULL && no_color[0] != '\0') && start_color() == OK) {

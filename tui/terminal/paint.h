@@ -18,7 +18,7 @@ enum paint_depth { PAINT_NONE = 0, PAINT_8 = 8, PAINT_16 = 16, PAINT_256 = 256, 
 
 struct paint {
     enum paint_depth depth;
-    bool utf8, strike; /* strike: by a combining stroke */
+    bool strike; /* by a combining stroke */
     struct theme theme;
     struct {
         int fg, bg;
