@@ -53,6 +53,9 @@ tm send-keys -l 'tra'
 tm send-keys Tab
 check "and where an export goes to" until_true 5 says 'export to: tracks/'
 tm send-keys Escape
+tm send-keys -l ':panel ser'
+tm send-keys Tab Enter
+check "what Tab completed runs" wait_for '┏ series'
 
 tm send-keys /
 type_line 'mice'

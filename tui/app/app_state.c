@@ -25,6 +25,17 @@ app_command(struct app *app, const char *line)
     return false;
 }
 
+bool
+app_text(struct app *app, const char *line)
+{
+    struct err err = {0};
+    app->screen.dirty = true;
+    if (command_run_text(app->verbs, app, line, &err))
+        return true;
+    message_fail(&app->message, &err);
+    return false;
+}
+
 void
 app_open_line(struct app *app, enum line_use use, const char *text)
 {

@@ -50,6 +50,7 @@ struct app {
 
 bool app_execute(struct app *, const char *line, struct err *);
 bool app_command(struct app *, const char *line); /* the same, but says itself why not */
+bool app_text(struct app *, const char *line);    /* likewise; the verb, a blank, and text to the letter */
 void app_open_line(struct app *, enum line_use, const char *text);
 const char *app_prompt(const struct app *); /* the text that runs; NULL: not known */
 bool app_changed(const struct app *);       /* a frame is due */

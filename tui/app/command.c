@@ -66,6 +66,16 @@ command_run(const struct verb *table, struct app *app, const char *line, bool *u
 }
 
 bool
+command_run_text(const struct verb *table, struct app *app, const char *line, struct err *err)
+{
+    char verb[COMMAND_VERB];
+    const size_t n = strcspn(line, " ");
+    snprintf(verb, sizeof verb, "%.*s", (int)n, line);
+    const struct verb *v = command_find(table, verb, NULL, err);
+    return v != NULL && v->run(app, line + n + (line[n] == ' '), err);
+}
+
+bool
 command_number(const char *text, const char *what, uint64_t min, uint64_t max, uint64_t *out, struct err *err)
 {
     char *end = NULL;

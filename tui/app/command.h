@@ -10,7 +10,7 @@
 
 struct app;
 
-/* rest: what follows the verb, without blanks at its ends. False with one line in err. */
+/* rest: what follows the verb and the blanks behind it. False with one line in err. */
 typedef bool verb_function(struct app *, const char *rest, struct err *);
 
 struct verb {
@@ -27,6 +27,8 @@ bool command_split(const char *line, char verb[COMMAND_VERB], const char **rest)
 const struct verb *command_find(const struct verb *table, const char *verb, bool *unknown, struct err *);
 /* Runs a line. Verbs that the table does not have (not even shortened) leave *unknown true and err filled. */
 bool command_run(const struct verb *table, struct app *, const char *line, bool *unknown, struct err *);
+/* A verb, one blank, and all that follows to the letter, blanks at its ends, too. */
+bool command_run_text(const struct verb *table, struct app *, const char *line, struct err *);
 /* A whole number in [min, max], nothing behind it. `what` is named in the error. */
 bool command_number(const char *text, const char *what, uint64_t min, uint64_t max, uint64_t *out, struct err *);
 /* Extends the line's last word as far as all that match agree, with a blank behind it when there is only one and it is no

@@ -31,7 +31,7 @@ edit(struct app *app, int key)
     case EDITOR_DONE:
         app->mode = MODE_PANELS;
         if ((command = line_command(&app->line)) != NULL)
-            app_command(app, command);
+            (line_is_text(&app->line) ? app_text : app_command)(app, command);
         free(command);
         break;
     case EDITOR_CANCELLED: app->mode = MODE_PANELS; break;

@@ -51,19 +51,29 @@ line_verb(const struct line *l)
     return uses[l->use].verb;
 }
 
+bool
+line_is_text(const struct line *l)
+{
+    return l->use == LINE_PROMPT || l->use == LINE_SEARCH;
+}
+
 char *
 line_command(struct line *l)
 {
     const char *verb = uses[l->use].verb;
-    const size_t lead = strlen(verb), n = l->editor.length;
+    const size_t lead = strlen(verb);
+    size_t n = l->editor.length;
+    while (!line_is_text(l) && n > 0 && l->editor.text[n - 1] == ' ') /* as Tab leaves one behind a word */
+        n--;
     if (n == 0 && l->use == LINE_SEARCH)
         return strdup("search-next");
     char *command = n > 0 ? malloc(lead + n + 1) : NULL;
     if (command == NULL)
         return NULL;
-    history_add(&l->history[l->use], l->editor.text);
     memcpy(command, verb, lead);
-    memcpy(command + lead, l->editor.text, n + 1);
+    memcpy(command + lead, l->editor.text, n);
+    command[lead + n] = '\0';
+    history_add(&l->history[l->use], command + lead);
     return command;
 }
 

@@ -21,7 +21,9 @@ void line_end(struct line *, struct err *); /* err: a history that could not be 
 bool line_open(struct line *, enum line_use, const char *text); /* false: out of memory */
 enum editor_result line_key(struct line *, int key);
 const char *line_verb(const struct line *); /* of that command, with a blank; "": it is written, too */
-/* What was written as a ':' command, for the caller to free, and into the history; NULL: nothing was, or no memory. */
+bool line_is_text(const struct line *);     /* a prompt, what to search for: blanks at its ends are part of it */
+/* What was written as a ':' command, for the caller to free, and into the history; NULL: nothing was, or no memory. Blanks
+ * at its end go, unless it is text. */
 char *line_command(struct line *);
 void line_draw(const struct line *, const struct canvas *);  /* on one row; not for prompts */
 void line_draw_prompt(struct line *, const struct canvas *); /* a box on the whole screen */

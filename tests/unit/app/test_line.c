@@ -125,6 +125,34 @@ test_enter_on_an_empty_search_goes_to_the_next_place(void **state)
 }
 
 static void
+test_blanks_at_the_ends_are_part_of_a_text_but_not_of_a_command(void **state)
+{
+    (void)state;
+    static const struct {
+        enum line_use use;
+        const char *written, *command;
+    } lines[] = {{LINE_COMMAND, "policy dv ", "policy dv"},
+                 {LINE_COMMAND, "   ", NULL},
+                 {LINE_EXPORT, "traces/a ", "export traces/a"},
+                 {LINE_PROMPT, "  and then ", "prompt   and then "},
+                 {LINE_SEARCH, " a ", "search  a "}};
+    struct line l;
+    line_begin(&l, NULL, NULL, 0);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_true(line_open(&l, lines[i].use, lines[i].written));
+        char *command = line_command(&l);
+        if (lines[i].command == NULL)
+            assert_null(command);
+        else
+            assert_string_equal(command, lines[i].command);
+        free(command);
+    }
+    assert_int_equal(l.history[LINE_COMMAND].n, 1);
+    assert_string_equal(l.history[LINE_COMMAND].line[0], "policy dv");
+    line_end(&l, NULL);
+}
+
+static void
 test_a_line_becomes_a_command_whole(void **state)
 {
     (void)state;
@@ -200,6 +228,7 @@ main(void)
         cmocka_unit_test(test_a_line_of_one_row_has_its_history_at_once),
         cmocka_unit_test(test_a_pasted_tab_is_text),
         cmocka_unit_test(test_enter_on_an_empty_search_goes_to_the_next_place),
+        cmocka_unit_test(test_blanks_at_the_ends_are_part_of_a_text_but_not_of_a_command),
         cmocka_unit_test(test_a_line_becomes_a_command_whole),
         cmocka_unit_test(test_paths_are_offered_from_where_the_word_points),
     };
