@@ -23,6 +23,7 @@ history_add(struct history *h, const char *text)
         if (strcmp(h->line[i], text) != 0)
             continue;
         entry = h->line[i];
+        h->fresh -= i >= h->n - h->fresh;
         memmove(&h->line[i], &h->line[i + 1], (size_t)(h->n - i - 1) * sizeof h->line[0]);
         h->n--;
     }
@@ -34,6 +35,7 @@ history_add(struct history *h, const char *text)
         h->n--;
     }
     h->line[h->n++] = entry;
+    h->fresh += h->fresh < HISTORY_LINES;
 }
 
 /* Undoes the escapes, in place. */
@@ -52,29 +54,35 @@ unescape(char *line)
     *to = '\0';
 }
 
+static void
+load(struct history *h)
+{
+    char *text;
+    size_t n;
+    if (access(h->path, F_OK) != 0 && errno == ENOENT)
+        return; /* the first time there is none */
+    if (!file_text(h->path, HISTORY_MOST, &text, &n, &h->unread))
+        return;
+    for (char *line = text; line < text + n;) {
+        char *end = memchr(line, '\n', (size_t)(text + n - line));
+        end = end != NULL ? end : text + n;
+        *end = '\0';
+        unescape(line);
+        if (strlen(line) <= EDITOR_MAX)
+            history_add(h, line);
+        line = end + 1;
+    }
+    free(text);
+}
+
 void
 history_open(struct history *h, const char *path)
 {
     *h = (struct history){0};
     if (path == NULL || (h->path = strdup(path)) == NULL)
         return;
-    char *text;
-    size_t n;
-    if (access(path, F_OK) != 0 && errno == ENOENT)
-        return; /* the first time there is none */
-    if (!file_text(path, HISTORY_MOST, &text, &n, &h->unread))
-        return;
-    for (char *line = text; line < text + n;) {
-        char *end = memchr(line, '\n', (size_t)(text + n - line));
-        end = end != NULL ? end : text + n;
-        *end = '\0';
-        if (end - line <= EDITOR_MAX) {
-            unescape(line);
-            history_add(h, line);
-        }
-        line = end + 1;
-    }
-    free(text);
+    load(h);
+    h->fresh = 0;
 }
 
 static bool
@@ -101,18 +109,38 @@ save(const struct history *h, struct err *err)
     return fine;
 }
 
+static void
+forget(struct history *h)
+{
+    for (int i = 0; i < h->n; i++)
+        free(h->line[i]);
+    *h = (struct history){0};
+}
+
+/* Another program may have written since this one read: what is fresh here comes behind what is there now. */
+static bool
+keep(const struct history *h, struct err *err)
+{
+    struct err why;
+    struct history now = {.path = h->path};
+    load(&now);
+    for (int i = h->n - h->fresh; i < h->n; i++)
+        history_add(&now, h->line[i]);
+    bool fine = true;
+    if (h->unread.kind != ERR_NONE || now.unread.kind != ERR_NONE)
+        fine = err_set(err, ERR_WORK, "the prompts of now are not added to the history: %s",
+                       h->unread.kind != ERR_NONE ? h->unread.text : now.unread.text);
+    else if (!save(&now, &why))
+        fine = err_set(err, ERR_WORK, "the history of prompts is lost: %s", why.text);
+    forget(&now);
+    return fine;
+}
+
 bool
 history_close(struct history *h, struct err *err)
 {
-    struct err why;
-    bool fine = true;
-    if (h->path != NULL && h->n > 0 && h->unread.kind != ERR_NONE)
-        fine = err_set(err, ERR_WORK, "the prompts of now are not added to the history: %s", h->unread.text);
-    else if (h->path != NULL && h->n > 0 && !save(h, &why))
-        fine = err_set(err, ERR_WORK, "the history of prompts is lost: %s", why.text);
-    for (int i = 0; i < h->n; i++)
-        free(h->line[i]);
+    const bool fine = h->path == NULL || h->fresh == 0 || keep(h, err);
     free(h->path);
-    *h = (struct history){0};
+    forget(h);
     return fine;
 }

@@ -13,12 +13,13 @@
 
 struct history {
     char *line[HISTORY_LINES]; /* owned; oldest first */
-    int n;
-    char *path;        /* owned; NULL: it is not saved */
-    struct err unread; /* why there is a file that could not be read, and so is not to be replaced */
+    int n, fresh;              /* fresh: the last so many came since it was read */
+    char *path;                /* owned; NULL: it is not saved */
+    struct err unread;         /* why there is a file that could not be read, and so is not to be replaced */
 };
 
-/* path: read now if it is there, rewritten by history_close(); NULL: in memory only. */
+/* path: read now if it is there, and again by history_close(), which adds what is fresh to what others wrote meanwhile; NULL:
+ * in memory only. */
 void history_open(struct history *, const char *path);
 void history_add(struct history *, const char *text); /* one that is there already moves to the end */
 /* False when the file could not be written, or would have lost what was in it: a line about it. Frees everything in any

@@ -44,11 +44,62 @@ test_a_history_that_cannot_be_written_leaves_the_one_before(void **state)
     unlink(path);
 }
 
+static void
+test_two_at_once_keep_the_lines_of_both(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/specscope-history-XXXXXX";
+    struct history a, b;
+    struct err err = {0};
+    close(mkstemp(path));
+    history_open(&a, path);
+    history_add(&a, "old");
+    history_add(&a, "older");
+    assert_true(history_close(&a, &err));
+    history_open(&a, path);
+    history_open(&b, path);
+    history_add(&b, "of b");
+    history_add(&a, "of a");
+    history_add(&a, "old"); /* again: it is the newest now */
+    assert_true(history_close(&b, &err));
+    assert_true(history_close(&a, &err));
+    history_open(&b, path);
+    static const char *const kept[] = {"older", "of b", "of a", "old"};
+    assert_int_equal(b.n, 4);
+    for (int i = 0; i < b.n; i++)
+        assert_string_equal(b.line[i], kept[i]);
+    unlink(path);
+    assert_true(history_close(&b, &err)); /* it has nothing to add */
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void
+test_a_long_prompt_of_many_lines_comes_back(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/specscope-history-XXXXXX";
+    static char line[EDITOR_MAX + 1];
+    struct history h;
+    struct err err = {0};
+    close(mkstemp(path));
+    memset(line, '\n', EDITOR_MAX); /* each takes two bytes in the file */
+    history_open(&h, path);
+    history_add(&h, line);
+    assert_true(history_close(&h, &err));
+    history_open(&h, path);
+    assert_int_equal(h.n, 1);
+    assert_string_equal(h.line[0], line);
+    assert_true(history_close(&h, &err));
+    unlink(path);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_history_that_cannot_be_written_leaves_the_one_before),
+        cmocka_unit_test(test_two_at_once_keep_the_lines_of_both),
+        cmocka_unit_test(test_a_long_prompt_of_many_lines_comes_back),
     };
     return cmocka_run_group_tests_name("history", tests, NULL, NULL);
 }
