@@ -142,11 +142,9 @@ static const struct stretch *
 named(const struct app *app, const char *row, struct err *err)
 {
     const struct stretches *all = scope_stretches(app->run.scope);
-    char letter[16];
-    snprintf(letter, sizeof letter, "%.*s", (int)strcspn(row, " "), row);
-    const struct stretch *s = row[0] == '\0' ? stretches_now(all) : stretches_named(all, letter);
+    const struct stretch *s = row[0] == '\0' ? stretches_now(all) : stretches_named(all, row);
     if (s == NULL)
-        err_set(err, ERR_USAGE, "the ledger has no row '%.15s'", letter);
+        err_set(err, ERR_USAGE, "the ledger has no row '%.15s'", row);
     return s;
 }
 
@@ -173,17 +171,19 @@ run_take(struct app *app, const char *rest, struct err *err)
 static bool
 save_preset(struct app *app, const char *rest, struct err *err)
 {
-    char row[8] = "";
+    char row[16] = "";
     struct preset p;
-    const char *name = strrchr(rest, ' ');
-    if (name != NULL)
-        snprintf(row, sizeof row, "%.*s", (int)strcspn(rest, " "), rest);
-    name = name == NULL ? rest : name + 1;
+    const size_t n = strcspn(rest, " ");
+    const char *behind = rest + n + strspn(rest + n, " "), *name = behind[0] != '\0' ? behind : rest;
     if (name[0] == '\0')
         return err_set(err, ERR_USAGE, "save the settings under which name? for example :preset save quick");
-    const struct stretch *s = named(app, row, err);
+    if (name == behind)
+        snprintf(row, sizeof row, "%.*s", (int)n, rest);
+    const struct stretch *s = named(app, row, NULL);
     if (s == NULL)
-        return false;
+        return err_set(err, ERR_USAGE,
+                       "the ledger has no row '%s'; if '%.60s' is to be the name: a preset's name has no blanks", row,
+                       rest);
     if (!preset_of_stretch(&p, s, app->run.info))
         return err_set(err, ERR_USAGE, "the policy is not known here");
     if (!preset_write(&p, app->options.presets, name, err))
