@@ -47,7 +47,7 @@ offers_draw(const struct offers *o, const struct canvas *c)
     for (int i = 0; i + 1 < c->rows && i < (int)o->n; i++) {
         const char *text = o->prompts[i];
         char safe[400];
-        printable_text(text, strnlen(text, 96), safe, sizeof safe);
+        printable_text(text, strlen(text), safe, sizeof safe);
         const bool here = o->at == i + 1;
         const struct canvas line = canvas_inside(c, i + 1, 0, 1, c->cols);
         canvas_text(&line, 0, 0, here ? ROLE_FOCUS : ROLE_DIM, here ? "▸ " : "  ");
