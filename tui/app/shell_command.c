@@ -118,7 +118,6 @@ put_machine(FILE *out, const struct run_info *info)
     put_given(out, "--backend", info->backend);
     put_given(out, "--isa", asked->isa);
     put_given(out, "--gpu", asked->gpu);
-    put_switch(out, "--prefill blas", info->prefill.rows > 0);
     if (info->threads > 0)
         fprintf(out, " -t %u", (unsigned)info->threads);
 }

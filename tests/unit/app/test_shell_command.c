@@ -94,6 +94,7 @@ test_every_option_of_run_is_copied_or_changes_nothing(void **state)
         if (!passed_over && !has_option(one, row) && !has_option(many, row))
             fail_msg("--%s is not copied", row->name);
     }
+    assert_null(strstr(strstr(one, "--prefill") + 1, "--prefill")); /* each once */
     free(one);
     free(many);
     run_info_free(&info);
