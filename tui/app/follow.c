@@ -224,7 +224,7 @@ follow_session(struct followed *f, uint64_t until, struct selection *selection, 
     if (trouble == NULL)
         return swept;
     struct err err = {0};
-    err_set(&err, ERR_WORK, "the trace stopped, the run goes on: %s", trouble);
+    err_set(&err, ERR_WORK, "%s", trouble);
     message_fail(message, &err);
     return f->trouble_said = true;
 }
