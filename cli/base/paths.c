@@ -57,7 +57,7 @@ user_path(char *out, size_t n, const char *variable, const char *in_home, const 
 {
     const char *home = getenv("HOME"), *given = getenv(variable);
     const int len = given != NULL && given[0] == '/' ? snprintf(out, n, "%s/specscope/%s", given, name)
-                    : home != NULL                   ? snprintf(out, n, "%s/%s/specscope/%s", home, in_home, name)
+                    : home != NULL && home[0] == '/' ? snprintf(out, n, "%s/%s/specscope/%s", home, in_home, name)
                                                      : -1;
     return len < 0 || (size_t)len >= n ? NULL : out;
 }

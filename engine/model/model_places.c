@@ -58,7 +58,7 @@ root_path(const struct root *r, char out[PATH_MAX])
     const char *given = r->variable != NULL ? getenv(r->variable) : NULL, *home = getenv("HOME");
     if (given != NULL && given[0] != '\0')
         return (size_t)snprintf(out, PATH_MAX, "%s%s", given, r->below) < PATH_MAX;
-    return r->in_home != NULL && home != NULL && join(out, home, r->in_home);
+    return r->in_home != NULL && home != NULL && home[0] == '/' && join(out, home, r->in_home);
 }
 
 /* The first that a program would look at, and is there. */

@@ -25,6 +25,8 @@ else
     skip "processors that may not be used are told" "there is one, or no taskset"
 fi
 
+(unset XDG_CONFIG_HOME XDG_STATE_HOME && HOME='' "$PROGRAM" doctor >"$TMP/out" 2>&1 </dev/null)
+check "an empty HOME is none" says '^note  config .*neither HOME nor XDG_CONFIG_HOME'
 refuses "it takes no arguments" 2 'it takes no arguments' doctor here
 mkdir -p "$XDG_CONFIG_HOME/specscope" "$XDG_STATE_HOME/specscope"
 echo '{"theme": "light"}' >"$XDG_CONFIG_HOME/specscope/config.json"

@@ -57,7 +57,7 @@ folder(int i, const char *data_dir, char *out, size_t size)
     int n = -1;
     if (i == 0 && config != NULL && config[0] == '/')
         n = snprintf(out, size, "%s/specscope/themes", config);
-    else if (i == 0 && home != NULL)
+    else if (i == 0 && home != NULL && home[0] == '/')
         n = snprintf(out, size, "%s/.config/specscope/themes", home);
     else if (i == 1 && data_dir != NULL)
         n = snprintf(out, size, "%s/themes", data_dir);
