@@ -14,7 +14,7 @@ struct conflict {
 };
 
 #define THE_MODEL                                                                                                      \
-    "exact", "isa", "gpu", "synth", "quantize", "backend", "threads", "heads", "draft", "companion", "accept",         \
+    "exact", "isa", "gpu", "synth", "lora", "quantize", "backend", "threads", "heads", "draft", "companion", "accept", \
         "profile", "prefill", "json"
 #define GENERATES (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
 

@@ -29,6 +29,7 @@ works "steps are measured" bench --steps --json "$TMP/steps.json" "$TINY"
 works "and at the end of a longer context" bench --steps -c 400 "$TINY"
 check "which is said" grep -q 'behind 336 rows' "$TMP/out"
 check "as JSON too" [ -s "$TMP/steps.json" ]
+works "speed is measured of a model with an adapter" bench --speed -n 1 --lora tests/golden/lora/llama.gguf tests/golden/models/llama
 works "speed is measured" bench --speed -n 8 --json "$TMP/speed.json" "$TINY"
 check "as a table" grep -Eq '^decoding +8 tokens +[0-9.]+ tokens/s' "$TMP/out"
 if [ -n "$HAVE_PYTHON" ]; then
