@@ -28,7 +28,14 @@ check "and runs alone" sh -c "! grep -q '\"results\"' '$TMP/j'"
 works "speed has no use for the policy there, and says nothing of it" bench --speed -n 4 --repeat 1 "$TINY"
 
 config '{"tokens": 6, '
-refuses "a broken config file is named" 2 'config.json: not a JSON object' run "$TINY"
+refuses "a broken config file is named" 2 'config.json: not valid JSON in line 1' run "$TINY"
+config '{"tokens": 6,
+ "temp": 0},
+ "theme": "light"}'
+refuses "what stands behind its end isn't passed over" 2 'config.json: not valid JSON in line 2' run "$TINY"
+config '{"tokens": 6}
+'
+works "a newline there is nothing" run "$TINY"
 config '[1]'
 refuses "a list is no config" 2 'config.json' run "$TINY"
 config '{"tokns": 6}'

@@ -1,9 +1,9 @@
 #include "tui/terminal/theme.h"
 
-#include <cjson/cJSON.h>
-#include <errno.h>
 #include <math.h>
 #include <string.h>
+
+#include "engine/base/json_read.h"
 
 const char *const role_names[ROLES] = {
     [ROLE_TEXT] = "text",
@@ -208,18 +208,13 @@ theme_parse(struct theme *out, const char *json, size_t n, const char *name, str
 {
     struct theme t = {0};
     snprintf(t.name, sizeof t.name, "%s", name);
-    const char *end = NULL;
-    errno = 0;
-    cJSON *root = cJSON_ParseWithLengthOpts(json, n, &end, false);
-    if (root == NULL && errno == ENOMEM)
-        return err_set(err, ERR_WORK, "theme %s: out of memory", t.name);
-    if (root == NULL) {
-        size_t line = 1;
-        for (const char *c = json; end != NULL && c < end && c < json + n; c++)
-            line += *c == '\n';
+    const size_t wrong = json_wrong_line(json, n);
+    cJSON *root;
+    if (wrong > 0)
         return err_set(err, ERR_USAGE, "theme %s: not valid JSON in line %zu; mend it or choose another with :theme",
-                       t.name, line);
-    }
+                       t.name, wrong);
+    if (!json_read(&root, json, n))
+        return err_set(err, ERR_WORK, "theme %s: out of memory", t.name);
     bool fine = false;
     const cJSON *roles = cJSON_GetObjectItemCaseSensitive(root, "roles");
     if (!cJSON_IsObject(root) || !cJSON_IsObject(roles))

@@ -86,9 +86,10 @@ test_what_is_no_preset_is_refused_in_one_line(void **state)
     static const struct {
         const char *json, *why;
     } table[] = {
-        {"", "not a JSON object"},
+        {"", "not valid JSON in line 1"},
         {"[1]", "not a JSON object"},
-        {"{\"policy\": \"ar\"", "not a JSON object"},
+        {"{\"policy\": \"ar\"", "not valid JSON in line 1"},
+        {"{\"policy\": \"ar\"}\n, \"seed\": 1}", "not valid JSON in line 2"},
         {"{}", "names no \"policy\""},
         {"{\"policy\": 7}", "\"policy\" must be a name"},
         {"{\"policy\": \"a-name-that-is-too-long\"}", "\"policy\" must be a name"},

@@ -116,6 +116,7 @@ test_broken_themes_are_refused_in_one_line(void **state)
     } broken[] = {
         {"", "not valid JSON"},
         {"{\n\"roles\": {\n\"text\": }}", "line 3"},
+        {"{\"roles\": {}}\n\n, \"heat\": []}", "line 3"},
         {"[]", "\"roles\""},
         {"{\"roles\": 3}", "\"roles\""},
         {"{\"roles\": {\"txet\": {}}}", "txet"},
