@@ -108,12 +108,26 @@ summary(const struct outcome *out, const struct session_options *o, const char *
     fprintf(stderr, "; end: %s\n", why);
 }
 
+/* "2.31 ±0.14 tokens/round"; "–" where there is no value, and no error where one round says none. */
+static void
+say_estimate(struct estimate e, int digits, const char *unit)
+{
+    if (isnan(e.value))
+        fprintf(stderr, "–%s", unit);
+    else if (isnan(e.se))
+        fprintf(stderr, "%.*f%s", digits, e.value, unit);
+    else
+        fprintf(stderr, "%.*f ±%.*f%s", digits, e.value, digits, e.se, unit);
+}
+
 static void
 say_side(const char *name, const struct estimates *e)
 {
-    fprintf(stderr, "%s: %.1f ±%.1f tokens/s, %.2f ±%.2f tokens/round, acceptance %.2f ±%.2f, modelled %.2f×\n", name,
-            e->tokens_per_s.value, e->tokens_per_s.se, e->tokens_per_round.value, e->tokens_per_round.se,
-            e->acceptance_rate.value, e->acceptance_rate.se, e->modelled.value);
+    fprintf(stderr, "%s: ", name);
+    say_estimate(e->tokens_per_s, 1, " tokens/s, ");
+    say_estimate(e->tokens_per_round, 2, " tokens/round, acceptance ");
+    say_estimate(e->acceptance_rate, 2, ", modelled ");
+    say_estimate((struct estimate){.value = e->modelled.value, .se = NAN}, 2, "×\n");
 }
 
 /* Of two settings: each, and by how much one was faster. */
