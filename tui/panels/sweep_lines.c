@@ -46,6 +46,13 @@ with_error(struct estimate e, enum sweep_measure measure, char *out, size_t n)
     snprintf(out, n, isnan(e.se) ? "%s" : "%s ±%s", value, se);
 }
 
+/* "1.46×"; "–": nothing was drafted, or no round was whole. */
+static void
+with_unit(double value, const char *unit, char *out, size_t n)
+{
+    snprintf(out, n, isnan(value) ? "–" : "%.2f%s", value, unit);
+}
+
 /* Behind what stands there, on the next row where that is full; what fits nowhere is left out. */
 static void
 put_behind(const struct canvas *c, int *y, int *x, enum role role, const char *text)
@@ -187,9 +194,9 @@ sweep_draw_list(struct sweep_look *l, const struct canvas *c)
         canvas_word(c, l->header + y, 2, what, here ? ROLE_FOCUS : ROLE_TEXT, MARK_NONE, knobs);
         with_error(e.tokens_per_s, SWEEP_SPEED, text[SWEEP_SPEED], sizeof text[0]);
         with_error(sweep_estimate(l->sweep, point, SWEEP_TIMES), SWEEP_TIMES, text[SWEEP_TIMES], sizeof text[0]);
-        snprintf(text[SWEEP_LENGTH], sizeof text[0], "%.2f", e.tokens_per_round.value);
-        snprintf(text[SWEEP_ACCEPTANCE], sizeof text[0], "%.2f", e.acceptance_rate.value);
-        snprintf(text[SWEEP_MODELLED], sizeof text[0], "%.2f×", e.modelled.value);
+        with_unit(e.tokens_per_round.value, "", text[SWEEP_LENGTH], sizeof text[0]);
+        with_unit(e.acceptance_rate.value, "", text[SWEEP_ACCEPTANCE], sizeof text[0]);
+        with_unit(e.modelled.value, "×", text[SWEEP_MODELLED], sizeof text[0]);
         for (int k = 0; k < SWEEP_MEASURES && figures && sweep_result(l->sweep, point) != NULL; k++)
             if (has_column(l, c, k))
                 canvas_text(c, l->header + y, x[k] - text_width(text[k]), k == (int)l->measure ? ROLE_TEXT : ROLE_DIM,

@@ -67,14 +67,15 @@ sweep_with(struct swept *w, struct fixture *f, const char *grid, uint32_t runs, 
         assert_true(sweep_next(w->sweep, &host, &err));
         sweep_event(w->sweep, &e);
         for (uint32_t round = 1; round <= 8; round++) {
-            const uint32_t tokens = w->ar ? 2 : (uint32_t)(w->value[0] + w->value[1] + w->value[2]);
+            const uint32_t tokens = w->ar ? 2 : (uint32_t)(w->value[0] + w->value[1] + w->value[2]),
+                           drafted = tokens > 1 ? tokens : 0;
             e = (struct event){.type = EVENT_ROUND,
                                .round = round,
                                .t_us = round * 1000,
                                .round_end = {.draft_us = 500 + round % 2 * 20,
                                              .verify_us = 480,
-                                             .drafted = tokens,
-                                             .verified = tokens,
+                                             .drafted = drafted,
+                                             .verified = drafted,
                                              .accepted = tokens - 1,
                                              .emitted = tokens,
                                              .layers_loaded = 20,
@@ -243,6 +244,12 @@ test_more_knobs_are_a_list_the_best_first(void **state)
     press(f, 'o'); /* two knobs, too, as a list */
     draw(f, 14, 90);
     assert_non_null(strstr(line(f, 1), "a=3 b=40"));
+    done(&w);
+    sweep(&w, f, "a=1:2:1", 2);
+    draw(f, 14, 90);
+    assert_non_null(strstr(line(f, 2), "a=1")); /* drafts nothing: of what is there is no acceptance */
+    assert_non_null(strstr(line(f, 2), " 1.00      – "));
+    assert_null(strstr(line(f, 2), "nan"));
     done(&w);
 }
 
