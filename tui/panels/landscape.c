@@ -134,6 +134,14 @@ forecast_rows(const struct canvas *c)
     return c->cols < NARROW ? 4 : 2;
 }
 
+/* "0.75"; "–": nothing would have been drafted. */
+static const char *
+number(float value, char out[16])
+{
+    snprintf(out, 16, isnan(value) ? "–" : "%.2f", (double)value);
+    return out;
+}
+
 static void
 draw_forecast(const struct landscape *l, const struct policy_info *policy, const struct canvas *c, int y,
               const uint32_t at[2])
@@ -142,7 +150,7 @@ draw_forecast(const struct landscape *l, const struct policy_info *policy, const
     const struct knob *k[2] = {&policy->knobs[g->knob[0]], &policy->knobs[g->knob[1]]};
     const struct forecast *f = &g->cell[at[1]][at[0]];
     const bool narrow = forecast_rows(c) > 2;
-    char value[2][40];
+    char value[2][40], acceptance[16];
     for (int i = 0; i < 2; i++)
         knob_format(k[i], landscape_value(k[i], g->n[i], at[i]), value[i], sizeof value[i]);
     int x = canvas_print(c, y, 0, ROLE_FOCUS, "%s %s  %s %s", label(k[0]), value[0], label(k[1]), value[1]) + 2;
@@ -152,11 +160,19 @@ draw_forecast(const struct landscape *l, const struct policy_info *policy, const
     }
     x += canvas_print(c, y, x, ROLE_TEXT, "%.2f×", (double)f->modelled);
     canvas_print(c, y, x, ROLE_DIM, " (now %.2f×)", (double)l->now.modelled);
-    x = canvas_print(c, ++y, 0, ROLE_DIM, "%.2f tokens/round  acceptance %.2f", (double)f->tokens_per_round,
-                     (double)f->acceptance) +
+    x = canvas_print(c, ++y, 0, ROLE_DIM, "%.2f tokens/round  acceptance %s", (double)f->tokens_per_round,
+                     number(f->acceptance, acceptance)) +
         2;
     canvas_print(c, narrow ? y + 1 : y, narrow ? 0 : x, ROLE_DIM, "%.1f layers  %.1f heads a token", (double)f->layers,
                  (double)f->heads);
+}
+
+/* The first of those that are shown: where they are fewer than there are values, those around the cursor. */
+static int
+around(int at, int shown, int n)
+{
+    const int first = at - shown / 2 < 0 ? 0 : at - shown / 2;
+    return first + shown > n ? n - shown : first;
 }
 
 void
@@ -180,16 +196,15 @@ landscape_draw_grid(const struct landscape *l, const struct policy_info *policy,
     for (uint32_t i = 0; i < g->n[1]; i++)
         for (uint32_t j = 0; j < g->n[0]; j++)
             widen(&r, g->cell[i][j].modelled);
-    /* Where there are fewer rows than values, those around the cursor. */
-    const int below = (int)at[1] - high / 2 < 0 ? 0 : (int)at[1] - high / 2;
-    const int first = below + high > (int)g->n[1] ? (int)g->n[1] - high : below;
+    const int bottom = around((int)at[1], high, (int)g->n[1]), left = around((int)at[0], cols, (int)g->n[0]);
     for (int y = 0; y < high; y++) {
-        const uint32_t i = (uint32_t)(first + high - 1 - y);
+        const uint32_t i = (uint32_t)(bottom + high - 1 - y);
         knob_format(k[1], landscape_value(k[1], g->n[1], i), text, sizeof text);
         canvas_print(c, y, 0, i == at[1] ? ROLE_FOCUS : ROLE_DIM, "%6.6s", text);
-        for (int j = 0; j < cols; j++) {
-            const bool cursor = (uint32_t)j == at[0] && i == at[1], here = (uint32_t)j == now[0] && i == now[1];
-            draw_cell(c, y, margin + j * wide, wide, &r, g->cell[i][j].modelled, cursor ? MARK_CURSOR : MARK_NONE,
+        for (int x = 0; x < cols; x++) {
+            const uint32_t j = (uint32_t)(left + x);
+            const bool cursor = j == at[0] && i == at[1], here = j == now[0] && i == now[1];
+            draw_cell(c, y, margin + x * wide, wide, &r, g->cell[i][j].modelled, cursor ? MARK_CURSOR : MARK_NONE,
                       here     ? "●"
                       : cursor ? "+"
                                : "");

@@ -144,6 +144,26 @@ test_w_opens_a_grid_and_enter_takes_both_values(void **state)
 }
 
 static void
+test_a_narrow_grid_shows_what_is_around_the_cursor(void **state)
+{
+    struct fixture *f = *state;
+    struct landscape l = landscape_of(f);
+    f->view.landscape = &l;
+    open_grid(f, &l);
+    l.grid.cell[0][l.grid.n[0] - 1].acceptance = NAN; /* nothing is drafted there */
+    use(f, "knobs");
+    draw(f, 12, 36);
+    assert_true(row_with(f, "●") >= 0);
+    for (uint32_t i = 0; i < l.grid.n[0]; i++)
+        press(f, INPUT_RIGHT);
+    for (uint32_t i = 0; i < l.grid.n[1]; i++)
+        press(f, INPUT_DOWN);
+    draw(f, 12, 36);
+    assert_true(row_with(f, "+") >= 0);
+    assert_true(row_with(f, "acceptance –") > 0);
+}
+
+static void
 test_a_grid_fits_any_panel(void **state)
 {
     struct fixture *f = *state;
@@ -172,6 +192,7 @@ main(void)
         PANEL_TEST(test_a_track_rises_to_the_best_value),
         PANEL_TEST(test_another_policys_landscape_is_not_drawn),
         PANEL_TEST(test_w_opens_a_grid_and_enter_takes_both_values),
+        PANEL_TEST(test_a_narrow_grid_shows_what_is_around_the_cursor),
         PANEL_TEST(test_a_grid_fits_any_panel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
