@@ -95,6 +95,8 @@ type_key(struct knobs_panel *p, const struct view *v, int key)
         p->typing = n > 0;
         return true;
     }
+    if (key >= ' ' && key < INPUT_UP) /* no part of a number, and no command either */
+        return true;
     p->typing = false;
     if (key == INPUT_ENTER && n > 0) {
         const struct knob *k = knobs_item(v, p->focus).knob;

@@ -79,6 +79,19 @@ test_knobs_take_numbers_choices_and_the_mouse(void **state)
     press(f, INPUT_ENTER);
     assert_non_null(strstr(f->said, "tau = 7"));
     press(f, INPUT_ENTER);
+    press(f, '0');
+    press(f, ','); /* neither of a number nor a command meanwhile */
+    press(f, 'q');
+    press(f, '.');
+    press(f, '4');
+    press(f, INPUT_ENTER);
+    assert_string_equal(f->command, "set tau 0.4");
+    press(f, INPUT_ENTER);
+    press(f, '0');
+    press(f, '.');
+    press(f, '3');
+    press(f, INPUT_ENTER);
+    press(f, INPUT_ENTER);
     press(f, '1');
     press(f, INPUT_ESCAPE);
     assert_string_equal(f->command, "set tau 0.3");
