@@ -76,6 +76,9 @@ draw_ledger(void *state, const struct view *v, const struct canvas *c)
         p->top = back;
     if (p->rows > 0 && back >= p->top + (uint32_t)p->rows)
         p->top = back - (uint32_t)p->rows + 1;
+    const uint32_t held = stretches_held(all(v));
+    if (p->rows > 0 && p->top + (uint32_t)p->rows > held) /* more rows than below the top: none stays empty */
+        p->top = held > (uint32_t)p->rows ? held - (uint32_t)p->rows : 0;
     for (uint32_t i = p->top; y < c->rows; i++, y++) {
         const struct stretch *s = stretches_at(all(v), i);
         if (s != NULL)

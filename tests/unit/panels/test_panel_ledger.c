@@ -178,6 +178,9 @@ test_many_stretches_scroll(void **state)
     stretch_letter(30, letter);
     snprintf(row, sizeof row, "▸%s ", letter);
     assert_true(row_with(f, row) == 8);
+    draw(f, 15, 80); /* no row stays empty where there are more */
+    assert_true(row_with(f, row) == 14);
+    draw(f, 9, 80);
     turn(f, "d_max", "4", "5");
     rounds(f, 2, 2000, 3);
     draw(f, 9, 80); /* the one in focus was forgotten: now it is the oldest that is left */
