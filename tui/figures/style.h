@@ -12,7 +12,6 @@
 #define GREY_BLOCK 0xe3e3e3 /* layers after the exit */
 #define GREY_HATCH 0xc9c9c9
 #define ALARM      0xb3261e /* spurious, rejected */
-#define ACCENT     0x1f5a94
 
 #define SIZE_TICK    6.2
 #define SIZE_LABEL   6.8
