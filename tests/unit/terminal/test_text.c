@@ -286,6 +286,9 @@ test_without_utf8_everything_is_ascii(void **state)
     char row[200];
     grid_row(&g, 2, row, sizeof row);
     assert_non_null(strstr(row, "???? ?? $"));
+    canvas_text(&c, 0, 0, ROLE_TEXT, "4.21 ±0.81 ≈ Δ β ε ₀ ␣ ┊ ▲▼ ◀▶ ◆◇ ★☆"); /* of this program's own none is "?" */
+    grid_row(&g, 0, row, sizeof row);
+    assert_null(strchr(row, '?'));
     grid_close(&g);
 }
 
