@@ -36,6 +36,14 @@ is_model(const char *helper)
     return helper != NULL && strcmp(helper, "none") != 0 && strncmp(helper, "self:", 5) != 0;
 }
 
+/* "rnu": a command that there isn't, rather than a model. */
+static bool
+is_no_command(const struct options *o)
+{
+    return o->command == COMMAND_SCOPE && strpbrk(o->model, "/.:") == NULL && strcmp(o->model, MODEL_BUNDLED) != 0 &&
+           !file_exists(o->model);
+}
+
 bool
 options_find_models(struct options *o, struct err *err)
 {
@@ -44,5 +52,9 @@ options_find_models(struct options *o, struct err *err)
     for (int i = 0; i < HELPERS; i++)
         if (is_model(o->helpers[i]) && !find(o, &o->helpers[i], err))
             return false;
-    return o->model == NULL || find(o, &o->model, err);
+    if (o->model == NULL)
+        return true;
+    if (is_no_command(o))
+        return err_set(err, ERR_USAGE, "'%.60s' is neither a command nor a model that is here; see --help", o->model);
+    return find(o, &o->model, err);
 }

@@ -80,6 +80,28 @@ forget_config_policy(struct options *o, const char *flag)
     o->policies.n = 0;
 }
 
+/* What getopt_long() has no use for: a name that nothing begins with, or several do, or a switch with a value. */
+static bool
+refuse(const struct options *o, const char *text, struct err *err)
+{
+    char could[300] = "";
+    const size_t n = strncmp(text, "--", 2) == 0 ? strcspn(text, "=") : 0;
+    size_t found = 0;
+    for (size_t i = 0; i < n_option_rows && n > 2; i++) {
+        const char *name = option_rows[i].name;
+        if ((option_rows[i].commands & o->command) == 0 || strncmp(text + 2, name, n - 2) != 0)
+            continue;
+        const size_t used = strlen(could);
+        snprintf(could + used, sizeof could - used, "%s--%s", found++ > 0 ? ", " : "", name);
+        if (name[n - 2] == '\0')
+            return err_set(err, ERR_USAGE, "option --%s takes no value; see --help", name);
+    }
+    if (found == 1)
+        return err_set(err, ERR_USAGE, "option %s takes no value; see --help", could);
+    return found > 1 ? err_set(err, ERR_USAGE, "option %.60s may be one of %s", text, could)
+                     : err_set(err, ERR_USAGE, "option %.60s is not known; see --help", text);
+}
+
 /* Options and operands may be mixed; what follows "--" is operands. */
 static bool
 read_arguments(struct options *o, int argc, char **argv, bool given[MOST], struct err *err)
@@ -102,7 +124,7 @@ read_arguments(struct options *o, int argc, char **argv, bool given[MOST], struc
             continue;
         }
         if (c == '?')
-            return err_set(err, ERR_USAGE, "option %.60s is not known; see --help", argv[optind > at ? at : optind]);
+            return refuse(o, argv[optind > at ? at : optind], err);
         if (c == ':')
             return err_set(err, ERR_USAGE, "option %.60s needs a value; see --help", argv[optind - 1]);
         const struct option_row *row = row_of(c, o->command);

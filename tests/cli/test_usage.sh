@@ -10,6 +10,11 @@ for command in run bench replay info tokenize train plot completions; do
 done
 works "--help explains the scope" --help
 check "and that the next prompt can be told to stay away" grep -q "^ *--once " "$TMP/out"
+refuses "a beginning that several options have" 2 'option --pro may be one of --prompt, --prompts, .*--probe' run --pro 1
+works "one that an option alone has is it" run --tok 1 -p a "$TINY"
+refuses "a switch with a value" 2 'option --exact takes no value' run --exact=1
+refuses "so is its beginning" 2 'option --exact takes no value' run --exa=1
+refuses "a command that there isn't" 2 "'rnu' is neither a command nor a model" rnu
 refuses "run, which ends with its text, knows no --once" 2 "--once" run --once
 works "--version says the version" --version
 check "and nothing else" [ "$(wc -l <"$TMP/out")" -eq 1 ]
