@@ -123,12 +123,8 @@ model_desc_fits(const struct model_desc *d, uint32_t optional, struct err *err)
 bool
 model_desc_plain(const struct model_desc *d, const char *whose, struct err *err)
 {
-    if (d->form.experts.n > 0)
-        return err_set(err, ERR_WORK,
-                       "%s computes no mixtures of experts, which this model is; the CPU runs it: --backend cpu",
-                       whose);
-    bool plain = d->form.activation <= ACT_XIELU && d->form.experts.routing <= ROUTE_SIGMOID && !(d->form.clip > 0) &&
-                 !(d->form.alibi.most > 0) && !tensor_present(&d->embedding_norm);
+    bool plain = d->form.activation <= ACT_SWIGLU_CLAMPED && d->form.experts.routing <= ROUTE_SIGMOID &&
+                 !(d->form.clip > 0) && !(d->form.alibi.most > 0) && !tensor_present(&d->embedding_norm);
     for (uint32_t l = 0; l < d->n_layers; l++)
         plain = plain && d->layers[l].form.rope <= LAYER_ROPE_NONE;
     return plain || err_set(err, ERR_WORK,

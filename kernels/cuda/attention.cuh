@@ -116,8 +116,10 @@ merge_splits(const struct attend_scene &c, const struct merge_place &at)
 }
 
 static __device__ __forceinline__ void
-put_attended(const struct attend_scene &c, const struct merge_place &at, const struct merged &a)
+put_attended(const struct attend_scene &c, const struct merge_place &at, struct merged a)
 {
+    if (c.sinks != NULL)
+        merge(a, make_float2(c.sinks[at.head], 1), make_float2(0, 0));
     put_two(c.sweep->store.attended, c.m->exact, c.m->heads * c.m->head_dim, at.row, at.head * c.m->head_dim + at.d,
             a.out.x / a.sum, a.out.y / a.sum);
 }

@@ -9,10 +9,11 @@
 struct attend_scene {
     const struct sweep_args *sweep;
     const struct dev_model *m;
-    uint32_t layer;  /* its rows are those with from < layer */
-    uint32_t splits; /* of the longest path in the sweep */
-    uint32_t window; /* the layer's; 0: none */
-    bool apart;      /* they are different blocks' work */
+    uint32_t layer;            /* its rows are those with from < layer */
+    uint32_t splits;           /* of the longest path in the sweep */
+    uint32_t window;           /* the layer's; 0: none */
+    bool apart;                /* they are different blocks' work */
+    const float *sinks = NULL; /* (heads) logits of nothing, which take weight from the path; NULL: none */
 };
 
 /* ---- shared memory ---- */

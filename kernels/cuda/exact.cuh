@@ -41,37 +41,49 @@ exact_strips(const struct dev_matrix &m, enum pairing pairing, uint32_t head_dim
     return (m.rows + STRIP - 1) / STRIP;
 }
 
+/* A strip of the matrix whose first output's weights are at `w`, with n rows: x_of(row) is a row's activations, and put(row, o0, o1, y0, y1) what
+ * becomes of outputs. */
+template <class Row, class Put>
+static __device__ __forceinline__ void
+exact_strip(const struct dev_matrix &m, const float *w, uint32_t strip, uint32_t n, enum pairing pairing,
+            const struct dev_model &model, float *shared, uint32_t *turn, Row x_of, Put put)
+{
+    const uint32_t thread = thread_here(), warp = thread / WARP, lane = thread % WARP, g = thread % 8, own = thread / 8;
+    const uint32_t o = exact_output(m, pairing, strip, warp, model);
+    w += o != UINT32_MAX ? (size_t)o * m.cols : 0;
+    for (uint32_t first = 0; first < n; first += TILE) {
+        const uint32_t rows = n - first < TILE ? n - first : TILE;
+        float *buffer = shared + *turn * (STRIP * TILE);
+        *turn ^= 1;
+        for (uint32_t r = 0; r < rows; r++) {
+            const float *x = x_of(first + r);
+            float sum = 0;
+            for (uint32_t k = lane; k < m.cols && o != UINT32_MAX; k += WARP)
+                sum = fmaf(w[k], x[k], sum);
+            sum = warp_sum(sum);
+            if (lane == 0)
+                buffer[r * STRIP + warp] = sum;
+        }
+        __syncthreads();
+        if (own < rows)
+            put(first + own, exact_output(m, pairing, strip, g, model), exact_output(m, pairing, strip, g + 8, model),
+                buffer[own * STRIP + g], buffer[own * STRIP + g + 8]);
+    }
+}
+
 /* One matrix, number `which` of a product. */
 template <class Then>
 static __device__ __forceinline__ void
 exact_matrix(const struct dev_matrix &m, uint32_t which, const struct product &p, enum pairing pairing,
              const struct dev_model &model, float *shared, uint32_t *turn, Then &then)
 {
-    const uint32_t thread = thread_here(), warp = thread / WARP, lane = thread % WARP, g = thread % 8, own = thread / 8;
     const uint32_t strips = exact_strips(m, pairing, model.head_dim);
-    for (uint32_t strip = blockIdx.x; strip < strips; strip += gridDim.x) {
-        const uint32_t o = exact_output(m, pairing, strip, warp, model);
-        const float *w = (const float *)m.quants + (o != UINT32_MAX ? (size_t)o * m.cols : 0);
-        for (uint32_t first = 0; first < p.n; first += TILE) {
-            const uint32_t rows = p.n - first < TILE ? p.n - first : TILE;
-            float *buffer = shared + *turn * (STRIP * TILE);
-            *turn ^= 1;
-            for (uint32_t r = 0; r < rows; r++) {
-                const float *x = (const float *)p.x + (size_t)(first + r) * m.cols;
-                float sum = 0;
-                for (uint32_t k = lane; k < m.cols && o != UINT32_MAX; k += WARP)
-                    sum = fmaf(w[k], x[k], sum);
-                sum = warp_sum(sum);
-                if (lane == 0)
-                    buffer[r * STRIP + warp] = sum;
-            }
-            __syncthreads();
-            if (own < rows)
-                then(which, first + own, exact_output(m, pairing, strip, g, model),
-                     exact_output(m, pairing, strip, g + 8, model), buffer[own * STRIP + g],
-                     buffer[own * STRIP + g + 8]);
-        }
-    }
+    const auto x_of = [&](uint32_t row) { return (const float *)p.x + (size_t)row * m.cols; };
+    const auto put = [&](uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) {
+        then(which, row, o0, o1, y0, y1);
+    };
+    for (uint32_t strip = blockIdx.x; strip < strips; strip += gridDim.x)
+        exact_strip(m, (const float *)m.quants, strip, p.n, pairing, model, shared, turn, x_of, put);
 }
 
 template <class Then>

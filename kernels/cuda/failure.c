@@ -38,6 +38,7 @@ stood_still(const struct backend *b, char *where, size_t room)
         [OUT] = "attention's output",
         [POST_ATTENTION] = "the norm behind attention",
         [NORM_MLP] = "the norm before the MLP",
+        [ROUTE] = "the choice of experts",
         [GATE_UP] = "gate and up",
         [DOWN] = "down",
         [POST_MLP] = "the norm behind the MLP",

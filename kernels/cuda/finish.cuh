@@ -5,9 +5,8 @@
 
 #include <math.h>
 
-#include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/finish_visits.cuh"
 #include "kernels/cuda/forms.cuh"
-#include "kernels/cuda/matmul.cuh"
 #include "kernels/cuda/rope.cuh"
 
 /* max of z, and sum of exp((z - max) / T), of some logits. Joining is symmetrical to the last bit. */
@@ -24,100 +23,6 @@ struct softmax_part {
         max = most;
     }
 };
-
-enum finish_kind {
-    FINISH_QKV,       /* biased, rotated; queries scaled, keys and values stored */
-    FINISH_STREAM,    /* hidden (l) = hidden (from) + y * scale + bias * bias_scale; or to be normed first */
-    FINISH_GATED,     /* silu(gate) * up */
-    FINISH_ACTIVATED, /* what other forms have there */
-    FINISH_LOGITS     /* of one row */
-};
-
-#define FINISH_ANY                                                                                                     \
-    (1u << FINISH_QKV | 1u << FINISH_STREAM | 1u << FINISH_GATED | 1u << FINISH_ACTIVATED | 1u << FINISH_LOGITS)
-#define FINISH_NEAR (FINISH_ANY & ~(1u << FINISH_STREAM)) /* of rows in shared memory: what is normed before */
-#define FINISH_ROWS (FINISH_ANY & ~(1u << FINISH_LOGITS)) /* of more rows than one */
-
-/* What a block says about the product that comes, in shared memory. */
-struct finish_how {
-    enum finish_kind kind;
-    uint32_t matrix; /* number of the product's first one: wq 0, wk 1, wv 2 */
-    uint32_t from;
-    float scale, bias_scale;
-    const float *bias; /* NULL: none */
-    bool raw;          /* y * scale + bias * bias_scale, to be normed and added in a step of its own */
-    float *logits, temperature;
-    bool near,
-        near_first; /* its rows are put down by every block for itself: with the first weights under way; before, */
-                    /* where the norm is centred or there is none */
-    struct dev_norm norm;
-    uint32_t norm_depth;
-};
-
-/* ---- a block's shared memory ---- */
-
-#define NEAR_ROWS       64
-#define LARGER_OF(a, b) ((a) > (b) ? (a) : (b))
-#define WORK_SHARED     LARGER_OF(LARGER_OF(ATTEND_SHARED, PRODUCT_SHARED), NEAR_AT + NEAR_SHARED)
-
-/* What a layer does. */
-struct layer_does {
-    bool attends, has_mlp, norms_heads, posts_attention, posts_mlp; /* posts: norms what the sublayer adds */
-    bool probes, shifts, probes_near; /* by an affine head; the probe's row is normed by every block for itself */
-};
-
-struct sweep_at {
-    uint32_t l, step;
-};
-
-/* What is fetched ahead: these bytes of what this block reads of a product's weights. */
-struct ahead {
-    struct product product;
-    uint32_t from, to;
-};
-
-struct sweep_shared {
-    unsigned char work[WORK_SHARED]; /* products', attention's: first, for it has loads of 16 bytes */
-    struct sweep_args a;
-    struct dev_model model;
-    struct dev_layer layers[2]; /* layer l at l % 2, so that the next one is there before its turn */
-    struct row rows[NEAR_ROWS]; /* the first of the sweep */
-    uint32_t l, step;           /* that is being done, or comes; step STEPS: none */
-    struct sweep_at before;
-    struct layer_does does; /* layer l */
-    bool near;              /* rows are normed by every block for itself */
-    bool stopped;
-    uint32_t n_probes, n_stamps; /* so far */
-    uint64_t probe_start;
-    uint32_t last_split; /* of the longest path */
-    const float2 *turns; /* of layer l: (rows, rope_dims / 2); NULL: nothing is rotated */
-    struct product product;
-    struct dev_head trained;    /* of layer l, if it is probed by one */
-    struct dev_matrix own_head; /* its full head as a matrix */
-    struct finish_how how;
-    struct ahead ahead[2]; /* at this barrier, at the next one: they take turns */
-    uint32_t between;      /* steps without a product since the last one that had one */
-    float parts[WARP];
-    float near_parts[TILE][SWEEP_WARPS], near_sums[TILE][SWEEP_WARPS];
-};
-
-static __device__ __forceinline__ const struct row &
-row_of(const struct sweep_shared *s, uint32_t i)
-{
-    return i < NEAR_ROWS ? s->rows[i] : s->a.rows[i];
-}
-
-static __device__ __forceinline__ const struct dev_layer &
-layer_here(const struct sweep_shared *s)
-{
-    return s->layers[s->l % 2];
-}
-
-static __device__ __forceinline__ bool
-layer_is_gated(const struct dev_model &m, const struct dev_layer &layer)
-{
-    return layer.gate_up.rows > m.ffn;
-}
 
 /* ---- the functor ---- */
 
@@ -214,8 +119,10 @@ template <unsigned KINDS> struct finish {
             const uint32_t o = i == 0 ? o0 : o1;
             if (o == UINT32_MAX)
                 continue;
-            const float x = (i == 0 ? y0 : y1) + (bias != NULL ? bias[o] : 0),
-                        y = activated(m.form.activation, layer.xielu, x) * up;
+            const float x = (i == 0 ? y0 : y1) + (bias != NULL ? bias[o] : 0);
+            const float y = (KINDS & FINISH_VISITS) != 0 && gated
+                                ? activated_pair(m.form.activation, layer.xielu, x, up)
+                                : activated(m.form.activation, layer.xielu, x) * up;
             put_activation(s->a.store.gated, m.exact, m.ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
         }
     }
@@ -243,6 +150,10 @@ template <unsigned KINDS> struct finish {
         if (is(FINISH_LOGITS)) {
             put_logit(o0, y0);
             put_logit(o1, y1);
+        } else if (is(FINISH_EXPERT)) {
+            put_expert(s, row, o0, o1, y0, y1);
+        } else if (is(FINISH_MIX)) {
+            add_expert(s, row, o0, o1, y0, y1);
         } else if (row_of(s, row).from >= s->l) { /* has been through this layer before */
             return;
         } else if (is(FINISH_STREAM)) {

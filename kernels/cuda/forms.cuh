@@ -23,6 +23,16 @@ activated(enum activation kind, const struct xielu &numbers, float x)
     return x / (1.0f + expf(-a));
 }
 
+/* Of a hidden unit with a gate, in models that mix experts: one activation looks at both (kernels/form.h). */
+static __device__ __forceinline__ float
+activated_pair(enum activation kind, const struct xielu &numbers, float gate, float up)
+{
+    if (kind != ACT_SWIGLU_CLAMPED)
+        return activated(kind, numbers, gate) * up;
+    const float x = gate > 7 ? 7 : gate, y = up > 7 ? 7 : up < -7 ? -7 : up;
+    return x / (1.0f + expf(-1.702f * x)) * (1 + y);
+}
+
 static __device__ __forceinline__ float
 capped(float cap, float x)
 {

@@ -102,7 +102,7 @@ __launch_bounds__(SWEEP_THREADS, 1) head_by_strips(struct head_args a)
     SHARED_MEMORY(float, shared);
     uint32_t turn = 0;
     struct put_logits put = {a.store.head_logits, a.model->vocab};
-    packed_strips<T, NT>(head_product(a), 0, shared, &turn, put);
+    packed_strips<T, NT>(head_product(a), shared, &turn, put);
 }
 
 /* Any number of rows of an exact model. */

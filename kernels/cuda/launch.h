@@ -15,7 +15,10 @@ extern "C" {
 /* Once a device, after cudaSetDevice: raises shared-memory limits, finds the grid of the sweep kernel (one block a
  * multiprocessor, all resident). */
 cudaError_t sweep_prepare(int device, uint32_t *blocks);
-cudaError_t head_prepare(int device); /* likewise, for launch_head */
+cudaError_t
+mixture_sweep_prepare(int device,
+                      uint32_t *blocks); /* of models that mix experts, or have what came with them: as many */
+cudaError_t head_prepare(int device);    /* likewise, for launch_head */
 
 /* The whole of a matrix whose tensors are all made by a formula, packed as pack_strips() packs it. */
 struct planted_args {
@@ -31,6 +34,7 @@ cudaError_t launch_embed(const struct dev_model *, struct dev_store, const struc
 cudaError_t launch_trunk(struct dev_store, seq_t, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t);
 cudaError_t launch_stamp(uint64_t *to, cudaStream_t);                       /* the global timer's time */
 cudaError_t launch_sweep(struct sweep_args, uint32_t blocks, cudaStream_t); /* cooperative */
+cudaError_t launch_mixture_sweep(struct sweep_args, uint32_t blocks, cudaStream_t);
 
 /* Prompts. Prepared once a device, like the sweep. */
 cudaError_t prompt_prepare(int device);

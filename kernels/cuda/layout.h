@@ -72,6 +72,7 @@ struct dev_layer {
     struct dev_matrix wo, gate_up, down; /* without gates gate_up is up alone, each output a hidden unit */
     uint32_t window;                     /* a row at position p attends to positions above p - window; 0: to all */
     enum layer_rope rope;
+    bool mixes;         /* experts are in the MLP's place: dev_model.mixtures */
     struct xielu xielu; /* where the model's activation is this */
 };
 
@@ -91,11 +92,12 @@ struct dev_model {
     struct dev_matrix embedding, head;
     const float *positions; /* (n_positions, width) added to the embedding, or NULL */
     uint32_t n_positions;
-    struct dev_norm final_norm;     /* (width) */
-    const float *head_bias;         /* (vocab), or NULL */
-    bool shapes_logits;             /* they have a bias, a scale or a cap */
-    const struct dev_layer *layers; /* (n_layers + 1), indexed by layer 1..L */
-    const struct dev_head *trained; /* (n_layers + 1), or NULL: none */
+    struct dev_norm final_norm;         /* (width) */
+    const float *head_bias;             /* (vocab), or NULL */
+    bool shapes_logits;                 /* they have a bias, a scale or a cap */
+    const struct dev_layer *layers;     /* (n_layers + 1), indexed by layer 1..L */
+    const struct dev_mixture *mixtures; /* (n_layers + 1), of layers that mix (visits.h); NULL: none does */
+    const struct dev_head *trained;     /* (n_layers + 1), or NULL: none */
 };
 
 /* ---- places in packed data, in values ---- */
@@ -246,17 +248,23 @@ struct dev_store {
     float *dists_p;      /* (dists, dists_vocab) the pool's, not the store's own; NULL: none */
     uint32_t dists_vocab;
 
-    void *normed;        /* (max_rows rounded up to a tile, width): what a product reads */
-    void *attended;      /* as above, (rows, heads * head_dim) */
-    void *gated;         /* as above, (rows, ffn) */
-    float *turns;        /* (2, max_rows, rope_dims / 2, 2) cosine and sine of what a row's pairs are rotated by: in */
-                         /* most layers, then in those that turn locally */
-    float *q;            /* (max_rows, heads * head_dim), rotated and scaled */
-    float *qk_raw;       /* (max_rows, heads + kv_heads, head_dim) before norm and rotation, in layers that norm them */
-    float *raw;          /* (max_rows, width) what a sublayer adds, before its norm */
-    float *partials;     /* (SPLIT_ROWS, heads, max_splits, 2 + head_dim): max, sum, unnormalised output */
-    uint32_t max_splits; /* of the longest path */
-    uint32_t *arrivals;  /* (SPLIT_ROWS * heads) splits that are done; zero at rest */
+    void *normed;   /* (max_rows rounded up to a tile, width): what a product reads */
+    void *attended; /* as above, (rows, heads * head_dim) */
+    void *gated;    /* as above, (rows, ffn) */
+    float *turns;   /* (2, max_rows, rope_dims / 2, 2) cosine and sine of what a row's pairs are rotated by: in */
+                    /* most layers, then in those that turn locally */
+    float *q;       /* (max_rows, heads * head_dim), rotated and scaled */
+    float *qk_raw;  /* (max_rows, heads + kv_heads, head_dim) before norm and rotation, in layers that norm them */
+    float *raw;     /* (max_rows, width) what a sublayer adds, before its norm */
+    float *router_logits; /* (max_rows, experts + 1) in layers of experts; the last one: of the one that all go to */
+    struct route *routes; /* (max_rows, used) of each row, by expert */
+    struct visit *visits; /* (max_rows, used + 1) */
+    struct dev_visits *going; /* of the layer that is being done */
+    void *expert_hidden;      /* like gated, (visits, ffn of an expert) */
+    void *shared_hidden;      /* like gated, (rows, ffn of the one that all go to) */
+    float *partials;          /* (SPLIT_ROWS, heads, max_splits, 2 + head_dim): max, sum, unnormalised output */
+    uint32_t max_splits;      /* of the longest path */
+    uint32_t *arrivals;       /* (SPLIT_ROWS * heads) splits that are done; zero at rest */
     struct dev_barrier *barrier;
     uint32_t *cancel; /* the host sets it through a stream of its own */
 
@@ -308,6 +316,8 @@ struct sweep_args {
     uint64_t *stamps;        /* of its phases, as stamps.h has them; NULL: none */
     uint32_t window;         /* bytes of weights that a block fetches ahead at a barrier, a multiple of 128; 0: none */
     struct until_args until; /* temperature NULL: a plain sweep */
+    uint32_t *touched;       /* (L + 1) how many experts rows went to, zero before; NULL: nobody asks */
+    struct route *told;      /* (n, L + 1, used) where rows went, likewise */
 };
 
 /* ---- the head ---- */

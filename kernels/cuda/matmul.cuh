@@ -27,7 +27,9 @@ struct product {
     uint32_t n_matrices;
     const void *x; /* packed activations of n rows, whole tiles of them; exact: (n, cols) F32 */
     uint32_t n;
-    bool near; /* x lies in shared memory, as norm.cuh says */
+    bool near;                                          /* x lies in shared memory, as norm.cuh says */
+    bool visited = false, shared = false, down = false; /* the matrix is a stack of experts: visited_rows.cuh */
+    const struct dev_store *store = NULL;               /* who visits which */
 };
 
 /* What becomes of outputs is a functor's business: it is called for pairs of packed rows g and g+8,
@@ -62,6 +64,12 @@ count_strips(const struct product &p)
     n += p.n_matrices > 1 ? p.matrices[1]->strips : 0;
     return n + (p.n_matrices > 2 ? p.matrices[2]->strips : 0);
 }
+
+/* Where a strip lies: as number `packed` of its matrix. */
+struct packed_place {
+    const struct dev_matrix *m;
+    uint32_t packed;
+};
 
 /* A warp's share of a strip's units. */
 struct unit_share {
@@ -184,46 +192,113 @@ turn_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const uint
     }
 }
 
-/* All strips of this block, for rows first_row and up, NT tiles of them at a time: a strip that was just read is near.
- * `before()` is called once by all threads, with the first weights under way. */
-template <enum weight_type T, int NT, bool NEAR, class Before, class Then>
+/* Which strips this block multiplies, one after the other, and with which rows, NT tiles at a time: all strips of all matrices, with
+ * all rows. Others (visited_rows.cuh) have the same face. */
+template <int NT> struct all_rows {
+    using place = struct strip_place;
+    struct of_lane {
+    }; /* what a lane has to know of a tile's rows */
+    const struct product &p;
+    const uint32_t end, passes;
+
+    __device__ __forceinline__ explicit all_rows(const struct product &p)
+        : p(p), end(count_strips(p)), passes((p.n + NT * TILE - 1) / (NT * TILE))
+    {
+    }
+    __device__ __forceinline__ uint32_t
+    begin() const
+    {
+        return blockIdx.x;
+    }
+    __device__ __forceinline__ uint32_t
+    step() const
+    {
+        return gridDim.x;
+    }
+    __device__ __forceinline__ place
+    find(uint32_t strip) const
+    {
+        return find_strip(p, strip);
+    }
+    __device__ __forceinline__ struct packed_place
+    packed(const place &at) const
+    {
+        return {at.m, at.strip};
+    }
+    __device__ __forceinline__ struct packed_place
+    following(const of_lane &, uint32_t strip) const /* the one that look_up() was told of */
+    {
+        return packed(find(strip));
+    }
+    __device__ __forceinline__ uint32_t
+    passes_of(const place &) const
+    {
+        return passes;
+    }
+    __device__ __forceinline__ bool
+    has(const place &, uint32_t row) const
+    {
+        return row < p.n;
+    }
+    __device__ __forceinline__ uint32_t
+    number(const place &, uint32_t row) const /* what the functor calls it */
+    {
+        return row;
+    }
+    __device__ __forceinline__ of_lane
+    look_up(const place &, uint32_t, uint32_t, uint32_t) const
+    {
+        return {};
+    }
+    template <bool NEAR>
+    __device__ __forceinline__ const uint4 *
+    activations(const of_lane &, uint32_t tile, uint32_t j, uint32_t unit, uint32_t units, uint32_t lane) const
+    {
+        return tile_activations<NEAR>(p, tile, j, unit, units, lane);
+    }
+};
+
+/* All strips of this block: one that was just read is near, so all its rows come one after the other. `before()` is called once by all
+ * threads, with the first weights under way. */
+template <enum weight_type T, int NT, bool NEAR, class Rows, class Before, class Then>
 static __device__ __forceinline__ void
-all_strips(const struct product &p, uint32_t first_row, float *shared, uint32_t *turn, Before before, Then &then)
+all_strips(const Rows &rows, float *shared, uint32_t *turn, Before before, Then &then)
 {
-    const uint32_t depth = unit_of<T>::DEPTH, span = unit_of<T>::SPAN, strips = count_strips(p),
+    const struct product &p = rows.p;
+    const uint32_t depth = unit_of<T>::DEPTH, span = unit_of<T>::SPAN, strips = rows.end,
                    units = p.matrices[0]->units / span;
     const uint32_t thread = thread_here(), warp = thread / WARP, lane = thread % WARP;
-    const uint32_t passes = (p.n - first_row + NT * TILE - 1) / (NT * TILE);
     const struct unit_share share = share_of_units(warp, units);
     unit_of<T> ring[unit_of<T>::DEPTH] = {};
-    if (blockIdx.x >= strips) {
+    if (rows.begin() >= strips) {
         before();
         return;
     }
 
-    const struct strip_place begin = find_strip(p, blockIdx.x);
-    const typename unit_of<T>::place first = unit_of<T>::place_of(*begin.m, begin.strip, share.first, lane);
+    const struct packed_place begin = rows.packed(rows.find(rows.begin()));
+    const typename unit_of<T>::place first = unit_of<T>::place_of(*begin.m, begin.packed, share.first, lane);
 #pragma unroll
     for (int i = 0; i < unit_of<T>::DEPTH; i++)
         ring[i].load(first, i, (uint32_t)i < share.n);
     before();
 
-    for (uint32_t strip = blockIdx.x, pass = 0; strip < strips;) {
-        const uint32_t tile = first_row / TILE + pass * NT, next = pass + 1 < passes ? strip : strip + gridDim.x;
+    for (uint32_t strip = rows.begin(), pass = 0; strip < strips;) {
+        const typename Rows::place at = rows.find(strip);
+        const uint32_t tile = pass * NT, next = pass + 1 < rows.passes_of(at) ? strip : strip + rows.step();
         const bool owner = thread < NT * 2 * WARP;
-        const struct strip_place at = find_strip(p, strip);
         const uint2 packed = look_up_outputs(at, lane / 4, owner);
+        const typename Rows::of_lane own = rows.look_up(at, tile, lane, next < strips ? next : strip);
         float sum[NT][4] = {};
         for (uint32_t done = 0; done < share.n; done += depth) {
             const bool more = done + depth < share.n;
-            const struct strip_place from = more ? at : find_strip(p, next < strips ? next : strip);
+            const struct packed_place from = more ? rows.packed(at) : rows.following(own, next < strips ? next : strip);
             const uint32_t after = more ? done + depth : 0, here = share.n - done,
                            left = more || next < strips ? share.n - after : 0;
             const uint4 *x[NT];
 #pragma unroll
             for (int j = 0; j < NT; j++)
-                x[j] = tile_activations<NEAR>(p, tile, j, (share.first + done) * span, units * span, lane);
-            const auto at_next = unit_of<T>::place_of(*from.m, from.strip, share.first + after, lane);
+                x[j] = rows.template activations<NEAR>(own, tile, j, (share.first + done) * span, units * span, lane);
+            const auto at_next = unit_of<T>::place_of(*from.m, from.packed, share.first + after, lane);
             if (NT < PRODUCT_TILES && here >= depth)
                 turn_ring<T, NT, NEAR, true>(ring, sum, x, at_next, here, left);
             else
@@ -234,10 +309,11 @@ all_strips(const struct product &p, uint32_t first_row, float *shared, uint32_t 
         put_sums<NT>(sum, buffer, warp, lane);
         __syncthreads();
         const uint32_t row = tile * TILE + thread / (2 * WARP) * TILE + lane % 4 * 2 + warp % 2;
-        if (owner && row < p.n) {
+        if (owner && rows.has(at, row)) {
             const float2 y = add_sums<NT>(buffer, thread);
             const uint2 outputs = own_outputs(at, packed);
-            then(at.matrix, row, outputs.x, outputs.y, y.x * unit_of<T>::FACTOR, y.y * unit_of<T>::FACTOR);
+            then(at.matrix, rows.number(at, row), outputs.x, outputs.y, y.x * unit_of<T>::FACTOR,
+                 y.y * unit_of<T>::FACTOR);
         }
         pass = next == strip ? pass + 1 : 0;
         strip = next;
@@ -246,10 +322,10 @@ all_strips(const struct product &p, uint32_t first_row, float *shared, uint32_t 
 
 template <enum weight_type T, int NT, class Then>
 static __device__ __forceinline__ void
-packed_strips(const struct product &p, uint32_t first_row, float *shared, uint32_t *turn, Then &then)
+packed_strips(const struct product &p, float *shared, uint32_t *turn, Then &then)
 {
     all_strips<T, NT, false>(
-        p, first_row, shared, turn, [] {}, then);
+        all_rows<NT>(p), shared, turn, [] {}, then);
 }
 
 /* The same of a tile of rows that `before` puts into shared memory. */
@@ -257,28 +333,29 @@ template <enum weight_type T, class Before, class Then>
 static __device__ __forceinline__ void
 near_strips(const struct product &p, float *shared, uint32_t *turn, Before before, Then &then)
 {
-    all_strips<T, 1, true>(p, 0, shared, turn, before, then);
+    all_strips<T, 1, true>(all_rows<1>(p), shared, turn, before, then);
 }
 
 /* ---- on their way into L2 ---- */
 
 /* Of the weights of a product that this block reads the bytes [from, to), and the scales of the strips that begin there; by
  * `n` threads, of which this is number i. */
+template <class Rows>
 static __device__ __forceinline__ void
-prefetch_product(const struct product &p, uint32_t from, uint32_t to, uint32_t i, uint32_t n)
+prefetch_strips(const Rows &rows, uint32_t from, uint32_t to, uint32_t i, uint32_t n)
 {
-    const struct dev_matrix &m = *p.matrices[0];
+    const struct dev_matrix &m = *rows.p.matrices[0];
     if (m.type == WEIGHT_F32) /* not packed */
         return;
-    const uint32_t strips = count_strips(p), quants = (uint32_t)strip_quants(m.type, m.units),
+    const uint32_t strips = rows.end, quants = (uint32_t)strip_quants(m.type, m.units),
                    scales = (uint32_t)strip_scales(m.type, m.units);
-    for (uint32_t own = from / quants; own * quants < to && blockIdx.x + own * gridDim.x < strips; own++) {
-        const struct strip_place at = find_strip(p, blockIdx.x + own * gridDim.x);
+    for (uint32_t own = from / quants; own * quants < to && rows.begin() + own * rows.step() < strips; own++) {
+        const struct packed_place at = rows.packed(rows.find(rows.begin() + own * rows.step()));
         const uint32_t start = own * quants, begin = from > start ? from - start : 0,
                        end = to - start < quants ? to - start : quants;
-        prefetch_l2((const unsigned char *)at.m->quants + (size_t)at.strip * quants + begin, end - begin, i, n);
+        prefetch_l2((const unsigned char *)at.m->quants + (size_t)at.packed * quants + begin, end - begin, i, n);
         if (scales > 0 && begin == 0)
-            prefetch_l2((const unsigned char *)at.m->scales + (size_t)at.strip * scales, scales, i, n);
+            prefetch_l2((const unsigned char *)at.m->scales + (size_t)at.packed * scales, scales, i, n);
     }
 }
 

@@ -117,6 +117,10 @@ prompts_open(struct store *s, struct err *err)
     size_t w, k, m;
     if (p == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");
+    if (s->weights->mixes)
+        return err_set(err, ERR_WORK,
+                       "--prefill blas: reads no prompts of mixtures of experts, nor of attention with sinks; "
+                       "--prefill rows does");
     p->slab = slab != NULL && strtoul(slab, NULL, 10) > 0 ? (size_t)strtoul(slab, NULL, 10) << 10 : PROMPT_SLAB;
     void *x = NULL, *low = NULL, *plain = NULL, *y = NULL, *stop = NULL;
     const bool ok = plan_all(s, &w, &k, &m, err) && take(s, &plain, w, sizeof(uint16_t), err) &&

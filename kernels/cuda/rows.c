@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "kernels/cuda/trace.h"
+#include "kernels/experts.h"
 
 bool
 rows_trunk(struct store *s, seq_t seq, uint32_t first, const slot_t *slots, size_t n)
@@ -100,11 +101,43 @@ send_sweep(struct store *s, const struct sweep *w, const struct exit_rule *rule,
     return cuda_store_send(s, &args);
 }
 
+/* `bytes` of results for `out`, which are `byte` until a sweep writes them; *there: where. Nothing if nobody asks. */
+static bool
+ask(struct store *s, enum delivery_kind kind, void *out, size_t bytes, int byte, void **there)
+{
+    struct arena_piece results;
+    void *host;
+    *there = NULL;
+    if (out == NULL || bytes == 0)
+        return true;
+    if (!cuda_store_results(s, piece_room(bytes, 1), &results))
+        return false;
+    *there = piece_put(&results, bytes, 1, &host);
+    return cuda_store_did(s, cudaMemsetAsync(*there, byte, bytes, s->stream), "asking for experts") &&
+           cuda_store_deliver(s, (struct delivery){.kind = kind, .out = out, .from = host, .bytes = bytes});
+}
+
+/* Which experts rows went to, if that is asked: none until the sweep says so. */
+static bool
+ask_for_experts(struct store *s, const struct sweep *w, uint32_t **touched, struct route **told)
+{
+    const size_t depths = s->weights->desc.n_layers + 1u, used = s->weights->desc.form.experts.used;
+    void *counts, *routes;
+    if (!ask(s, DELIVER_BYTES, w->touched, depths * sizeof **touched, 0, &counts) ||
+        !ask(s, DELIVER_ROUTES, used > 0 ? w->routes : NULL, w->n * depths * used * sizeof **told, 0xff, &routes))
+        return false;
+    *touched = counts;
+    *told = routes;
+    return true;
+}
+
 static cudaError_t
 launch_traced(struct store *s, struct sweep_args a)
 {
     a.stamps = trace_sweep(s, a.n, a.to - a.first + 1);
-    return s->failed ? cudaSuccess : launch_sweep(a, s->blocks, s->stream);
+    if (s->failed)
+        return cudaSuccess;
+    return s->weights->mixes ? launch_mixture_sweep(a, s->blocks, s->stream) : launch_sweep(a, s->blocks, s->stream);
 }
 
 /* One launch; a layer each where launches are waited for, so that the one that fails is named. */
@@ -130,8 +163,13 @@ rows_step(struct store *s, const struct sweep *w)
     struct sweep_args a;
     if (!request_sweep(s->limits, w) || !paths_fit(s, w))
         return false;
-    if (request_first_layer(w) > w->to || cuda_store_stopped(s) || !send_sweep(s, w, NULL, NULL, &a))
+    uint32_t *touched;
+    struct route *told;
+    if (cuda_store_stopped(s) || !ask_for_experts(s, w, &touched, &told) || request_first_layer(w) > w->to ||
+        !send_sweep(s, w, NULL, NULL, &a))
         return true;
+    a.touched = touched;
+    a.told = told;
     s->stoppable = true;
     if (w->prompt)
         (void)prompts_run(s, &a);
@@ -175,8 +213,12 @@ rows_until(struct store *s, const struct sweep *w, const struct exit_rule *rule,
     struct until_state *there = piece_put(&results, 1, sizeof *there, &state);
     struct guess *last_there = piece_put(&results, 1, sizeof *last_there, &last);
     struct guess *all_there = piece_put(&results, depths, sizeof *all_there, &all);
-    if (!send_sweep(s, w, rule, there, &a))
+    uint32_t *touched;
+    struct route *told;
+    if (!ask_for_experts(s, w, &touched, &told) || !send_sweep(s, w, rule, there, &a))
         return true;
+    a.touched = touched;
+    a.told = told;
     s->stoppable = true;
     if (a.first <= a.to && !cuda_store_did(s, launch_traced(s, a), "running layers until one exits"))
         return true;

@@ -17,6 +17,7 @@ enum step {
     OUT,
     POST_ATTENTION, /* models that norm what a sublayer adds: that, and the addition */
     NORM_MLP,
+    ROUTE, /* layers of experts: which rows go to which */
     GATE_UP,
     DOWN,
     POST_MLP,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cuda/visits.h"
+
 #define BARRIER_PATIENCE                                                                                               \
     5000000000u /* nanoseconds that a block waits for others before it says so; again, until it ends */
 
@@ -23,6 +25,24 @@ static uint32_t
 round_up(uint32_t n, uint32_t to)
 {
     return (n + to - 1) / to * to;
+}
+
+/* Behind the n places, those for layers of experts. Returns how many there are then. */
+static size_t
+list_mixtures(struct dev_store *v, const struct model_desc *d, size_t rows, size_t act, struct place *places, size_t n)
+{
+    const struct experts_form *f = &d->form.experts;
+    const struct place all[] = {
+        {(void **)&v->router_logits, rows * (f->n + 1), sizeof *v->router_logits, false, false},
+        {(void **)&v->routes, rows * f->used, sizeof *v->routes, false, false},
+        {(void **)&v->visits, rows * (f->used + 1), sizeof *v->visits, false, false},
+        {(void **)&v->going, 1, sizeof *v->going, true, false},
+        {&v->expert_hidden, rows * f->used * units_of(f->ffn) * UNIT, act, true, false},
+        {&v->shared_hidden, rows * units_of(f->shared_ffn) * UNIT, act, true, false},
+    };
+    for (size_t i = 0; f->n > 0 && i < sizeof all / sizeof *all; i++)
+        places[n++] = all[i];
+    return n;
 }
 
 /* Fills the sizes in s->dev and lists what must be taken. False: products that overflow. */
@@ -82,7 +102,7 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
     };
     for (; n < sizeof all / sizeof *all; n++)
         places[n] = all[n];
-    *n_places = n;
+    *n_places = list_mixtures(v, d, rows, act, places, n);
     return true;
 }
 

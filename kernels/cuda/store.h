@@ -14,13 +14,21 @@
 
 #define HEAD_ROWS 256 /* rows of logits that a head call works on at once, at most */
 
-enum delivery_kind { DELIVER_BYTES, DELIVER_GUESS, DELIVER_VERDICT, DELIVER_EXIT, DELIVER_PHASES, DELIVER_SPAN };
+enum delivery_kind {
+    DELIVER_BYTES,
+    DELIVER_ROUTES,
+    DELIVER_GUESS,
+    DELIVER_VERDICT,
+    DELIVER_EXIT,
+    DELIVER_PHASES,
+    DELIVER_SPAN
+};
 
 struct delivery {
     enum delivery_kind kind;
     void *out;                      /* the caller's */
     const void *from;               /* in the results' host memory, valid after the copy; EXIT: struct until_state */
-    size_t bytes;                   /* BYTES */
+    size_t bytes;                   /* BYTES, ROUTES */
     uint32_t layer;                 /* GUESS: whose; VERDICT, EXIT: L */
     const struct guess *last, *all; /* EXIT: of the last probe; (L + 1) or NULL */
     struct guess *probed;           /* EXIT: the caller's, where `all` goes */

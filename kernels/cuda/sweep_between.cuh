@@ -3,6 +3,7 @@
 #define KERNELS_CUDA_SWEEP_BETWEEN_CUH
 
 #include "kernels/cuda/sweep_heads.cuh"
+#include "kernels/cuda/sweep_route.cuh"
 #include "kernels/cuda/sweep_steps.cuh"
 #include "kernels/cuda/trained.cuh"
 
@@ -78,17 +79,23 @@ carry_rows(struct sweep_shared *s)
     }
 }
 
-template <class KV, int PAIRS, int DIMS>
+template <class KV, int PAIRS, int DIMS, class Shared>
 static __device__ __forceinline__ void
-attend(struct sweep_shared *s)
+attend(Shared *s)
 {
-    const struct attend_scene scene = {
-        &s->a, &s->model, s->l, s->last_split + 1, layer_here(s).window, s->a.n <= SPLIT_ROWS};
+    const struct attend_scene scene = {&s->a,
+                                       &s->model,
+                                       s->l,
+                                       s->last_split + 1,
+                                       layer_here(s).window,
+                                       s->a.n <= SPLIT_ROWS,
+                                       Shared::MIXES ? layer_here(s).sinks : NULL};
     attend_rows<KV, PAIRS, DIMS>(scene, (struct attend_place *)s->work);
 }
 
+template <class Shared>
 static __device__ __forceinline__ void
-attend_all(struct sweep_shared *s)
+attend_all(Shared *s)
 {
     if (s->model.exact)
         attend<float, ATTEND_PAIRS / 2, 8>(s);
@@ -172,8 +179,9 @@ norm_near(struct sweep_shared *s)
     __syncthreads();
 }
 
+template <class Shared>
 static __device__ __forceinline__ void
-do_between(struct sweep_shared *s)
+do_between(Shared *s)
 {
     const struct dev_layer &layer = layer_here(s);
     if (s->step >= SHIFT_PROBE && s->before.step < SHIFT_PROBE && threadIdx.x == 0)
@@ -183,7 +191,16 @@ do_between(struct sweep_shared *s)
     case NORM_HEADS: norm_heads(s); break;
     case ATTEND: attend_all(s); break;
     case POST_ATTENTION: post_rows(s, s->l - 1, layer.attn_post); break;
-    case NORM_MLP: norm_rows(s, mlp_depth(s), mlp_norm(s, layer)); break;
+    case NORM_MLP:
+        if (Shared::MIXES && s->does.mixes)
+            norm_for_router(s);
+        else
+            norm_rows(s, mlp_depth(s), mlp_norm(s, layer));
+        break;
+    case ROUTE:
+        if (Shared::MIXES)
+            route_rows(s);
+        break;
     case POST_MLP: post_rows(s, s->does.attends ? s->l : s->l - 1, layer.ffn_post); break;
     case CARRY: carry_rows(s); break;
     case SHIFT_PROBE: shift_probe(s); break;

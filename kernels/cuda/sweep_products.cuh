@@ -3,11 +3,23 @@
 #define KERNELS_CUDA_SWEEP_PRODUCTS_CUH
 
 #include "kernels/cuda/sweep_steps.cuh"
+#include "kernels/cuda/visited_rows.cuh"
 
 static __device__ __forceinline__ bool
 has_product(uint32_t step)
 {
     return step == QKV || step == OUT || step == GATE_UP || step == DOWN || step == PROBE;
+}
+
+/* The strips of a product, and their rows. */
+template <class Shared, int NT>
+static __device__ __forceinline__ auto
+rows_of(const struct product &p)
+{
+    if constexpr (Shared::MIXES)
+        return visited_rows<NT>(p);
+    else
+        return all_rows<NT>(p);
 }
 
 static __device__ __forceinline__ struct product
@@ -37,13 +49,35 @@ qkv_product(const struct sweep_shared *s, const struct dev_layer &d, uint32_t fi
     return p;
 }
 
-/* The product of a step. `part`: the first of wq, wk, wv that is in it. */
+/* Those of the experts that rows go to, or of the one that all go to. */
 static __device__ __forceinline__ struct product
-product_at(const struct sweep_shared *s, struct sweep_at at, uint32_t part)
+experts_product(const struct mixture_shared *s, struct sweep_at at, bool shared, const void *normed)
+{
+    const struct dev_store &store = s->a.store;
+    const struct dev_mixture &mixture = s->mixtures[at.l % 2];
+    const struct expert_stack &stack = shared ? mixture.shared : mixture.routed;
+    const bool down = at.step == DOWN;
+    const void *const hidden = shared ? store.shared_hidden : store.expert_hidden;
+    struct product p =
+        product_of(down ? &stack.down : &stack.gate_up, down ? hidden : normed, s->a.n, !down && s->near);
+    p.visited = true;
+    p.shared = shared;
+    p.down = down;
+    p.store = &store;
+    return p;
+}
+
+/* The product of a step. `part`: the first of wq, wk, wv that is in it; in layers of experts 1 is the one that all go to. */
+template <class Shared>
+static __device__ __forceinline__ struct product
+product_at(const Shared *s, struct sweep_at at, uint32_t part)
 {
     const struct dev_store &store = s->a.store;
     const struct dev_layer &d = s->layers[at.l % 2];
     const void *const near = s->work + NEAR_AT, *const normed = s->near ? near : store.normed;
+    if constexpr (Shared::MIXES)
+        if (d.mixes && (at.step == GATE_UP || at.step == DOWN))
+            return experts_product(s, at, part > 0, normed);
     switch (at.step) {
     case QKV: return qkv_product(s, d, part, normed);
     case GATE_UP: return product_of(&d.gate_up, normed, s->a.n, s->near);
@@ -84,9 +118,26 @@ prepare_near(struct sweep_shared *s, bool near, const struct dev_norm &norm)
     s->how.norm = norm;
 }
 
-/* Puts the product of step s->step, and what becomes of it, where all threads see it; by one thread. */
 static __device__ __forceinline__ void
-prepare(struct sweep_shared *s, uint32_t part)
+prepare_experts(struct sweep_shared *s, uint32_t part)
+{
+    struct finish_how *how = &s->how;
+    if (s->step == GATE_UP) {
+        how->kind = FINISH_EXPERT;
+        how->norm_depth = mlp_depth(s);
+        prepare_near(s, s->near && part == 0, mlp_norm(s, layer_here(s)));
+    } else {
+        how->kind = FINISH_MIX;
+        how->from = s->does.attends ? s->l : s->l - 1;
+        how->raw = s->does.posts_mlp;
+        how->scale = s->model.exact ? 1 : 1 / HIDDEN_SHRINK;
+    }
+}
+
+/* Puts the product of step s->step, and what becomes of it, where all threads see it; by one thread. */
+template <class Shared>
+static __device__ __forceinline__ void
+prepare(Shared *s, uint32_t part)
 {
     const struct dev_layer &d = layer_here(s);
     struct finish_how *how = &s->how;
@@ -94,6 +145,10 @@ prepare(struct sweep_shared *s, uint32_t part)
     how->near = how->near_first = false;
     how->norm_depth = s->l - 1;
     s->product = product_at(s, {s->l, s->step}, part);
+    if (Shared::MIXES && s->product.visited) {
+        prepare_experts(s, part);
+        return;
+    }
     switch (s->step) {
     case QKV:
         how->kind = FINISH_QKV;
@@ -119,10 +174,21 @@ prepare(struct sweep_shared *s, uint32_t part)
 
 /* ---- what comes next: by one thread, while others wait ---- */
 
+/* Of experts' gate and up only those of the one that all go to are known before it is known who goes where; whoever fetches them. */
+static __device__ __forceinline__ bool
+look_ahead_at_experts(const struct mixture_shared *s, struct sweep_at at, struct product *p)
+{
+    if (!p->visited || at.step == DOWN)
+        return true;
+    *p = product_of(&s->mixtures[at.l % 2].shared.gate_up, NULL, 0, false);
+    return p->matrices[0]->rows > 0;
+}
+
 /* What is multiplied next after the step that comes, to be fetched at the barrier behind that: its beginning after a
  * product, what follows after a step in between. */
+template <class Shared>
 static __device__ __forceinline__ void
-look_ahead(struct sweep_shared *s, struct ahead *ahead, uint32_t brought)
+look_ahead(Shared *s, struct ahead *ahead, uint32_t brought)
 {
     struct sweep_at at = {s->l, s->step};
     s->between = has_product(s->step) ? 0 : s->between + 1;
@@ -133,13 +199,17 @@ look_ahead(struct sweep_shared *s, struct ahead *ahead, uint32_t brought)
     if (at.step == STEPS)
         return;
     ahead->product = product_at(s, at, 0);
+    if constexpr (Shared::MIXES)
+        if (!look_ahead_at_experts(s, at, &ahead->product))
+            return;
     ahead->from = s->between * s->a.window;
     ahead->to = ahead->from + s->a.window;
 }
 
 /* The step after the one that is being done, and what is fetched behind it. */
+template <class Shared>
 static __device__ __forceinline__ void
-arrange(struct sweep_shared *s, struct ahead *ahead)
+arrange(Shared *s, struct ahead *ahead)
 {
     const uint32_t brought = s->l + 1;
     const struct sweep_at next = step_after(s, {s->l, s->step}, brought);
@@ -155,11 +225,13 @@ arrange(struct sweep_shared *s, struct ahead *ahead)
 }
 
 /* Of this block's part, by all warps but the first. */
+template <class Shared>
 static __device__ __forceinline__ void
 fetch_ahead(const struct ahead &ahead)
 {
     if (ahead.from < ahead.to)
-        prefetch_product(ahead.product, ahead.from, ahead.to, thread_here() - WARP, SWEEP_THREADS - WARP);
+        prefetch_strips(rows_of<Shared, 1>(ahead.product), ahead.from, ahead.to, thread_here() - WARP,
+                        SWEEP_THREADS - WARP);
 }
 
 #endif

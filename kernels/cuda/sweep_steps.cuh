@@ -24,11 +24,16 @@ copy_words(void *to, const void *from, size_t bytes)
         ((uint32_t *)to)[i] = ((const uint32_t *)from)[i];
 }
 
+template <class Shared>
 static __device__ __forceinline__ void
-bring_layer(struct sweep_shared *s, uint32_t l)
+bring_layer(Shared *s, uint32_t l)
 {
-    if (l <= s->a.to)
-        copy_words(&s->layers[l % 2], &s->model.layers[l], sizeof(struct dev_layer));
+    if (l > s->a.to)
+        return;
+    copy_words(&s->layers[l % 2], &s->model.layers[l], sizeof(struct dev_layer));
+    if constexpr (Shared::MIXES)
+        if (s->model.mixtures != NULL)
+            copy_words(&s->mixtures[l % 2], &s->model.mixtures[l], sizeof(struct dev_mixture));
 }
 
 /* ---- what the MLP of layer s->l reads ---- */
@@ -64,6 +69,7 @@ layer_does_what(const struct sweep_shared *s, uint32_t l)
             d.q_norm != NULL || d.k_norm != NULL,
             d.attn_post != NULL,
             d.ffn_post != NULL,
+            d.mixes,
             probes,
             head.a != NULL,
             head.full == NULL && rows_are_near(s->model, 1)};
@@ -78,6 +84,7 @@ does(const struct sweep_shared *s, const struct layer_does &layer, uint32_t step
     case NORM_HEADS: return layer.attends && layer.norms_heads;
     case POST_ATTENTION: return layer.attends && layer.posts_attention;
     case NORM_MLP: return layer.has_mlp && !s->near;
+    case ROUTE: return layer.has_mlp && layer.mixes;
     case POST_MLP: return layer.has_mlp && layer.posts_mlp;
     case CARRY: return !layer.attends && !layer.has_mlp;
     case SHIFT_PROBE: return layer.probes && layer.shifts;

@@ -17,6 +17,7 @@ static const char *const step_names[STEPS] = {
     [OUT] = "out",
     [POST_ATTENTION] = "norm of out",
     [NORM_MLP] = "norm of mlp",
+    [ROUTE] = "route",
     [GATE_UP] = "gate·up",
     [DOWN] = "down",
     [POST_MLP] = "norm of down",

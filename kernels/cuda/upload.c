@@ -4,6 +4,14 @@
 
 #define HALF_ROOM ((size_t)16 << 20) /* a millisecond of PCIe: much more than a copy costs to start */
 
+void
+upload_count(struct upload_census *c, const struct packing *p, uint32_t n)
+{
+    const size_t strip = pack_quant_bytes(p) + pack_scale_bytes(p);
+    c->bytes += n * p->strips * strip;
+    c->largest_strip = c->largest_strip > strip ? c->largest_strip : strip;
+}
+
 bool
 upload_open(struct upload *u, struct err *err)
 {
@@ -106,9 +114,9 @@ plant(struct upload *u, const struct packing *p, const struct dev_matrix *m, str
 }
 
 bool
-upload_matrix(struct upload *u, const struct packing *p, struct dev_matrix *out, struct err *err)
+upload_stack(struct upload *u, const struct packing *p, uint32_t n, struct dev_matrix *out, struct err *err)
 {
-    const size_t quant = pack_quant_bytes(p), scale = pack_scale_bytes(p);
+    const size_t quant = n * pack_quant_bytes(p), scale = n * pack_scale_bytes(p);
     const void *source = NULL;
     void *quants = NULL, *scales = NULL;
     if (p->source != NULL &&
@@ -125,17 +133,37 @@ upload_matrix(struct upload *u, const struct packing *p, struct dev_matrix *out,
                                .cols = p->cols,
                                .strips = p->strips,
                                .units = p->units};
+    return true;
+}
+
+bool
+upload_stacked(struct upload *u, const struct packing *p, const struct dev_matrix *m, uint32_t which, struct err *err)
+{
+    const size_t quant = pack_quant_bytes(p), scale = pack_scale_bytes(p);
+    const size_t each = p->type == WEIGHT_F32 ? (size_t)p->rows * p->cols * sizeof(float) : p->strips * quant;
+    unsigned char *const quants = (unsigned char *)(uintptr_t)m->quants + which * each;
+    unsigned char *const scales = scale > 0 ? (unsigned char *)(uintptr_t)m->scales + which * p->strips * scale : NULL;
     for (uint32_t i = 0; i < p->n_parts; i++)
         if (p->parts[i]->type != p->type)
             *(p->type == WEIGHT_Q8_0 ? &u->to_bytes : &u->to_halves) |= 1u << p->parts[i]->type;
-    if (is_planted(p))
-        return plant(u, p, out, err);
+    if (is_planted(p)) {
+        struct dev_matrix own = *m;
+        own.quants = quants;
+        own.scales = scales;
+        return plant(u, p, &own, err);
+    }
     const size_t fits = u->room / (quant + scale); /* at least one */
     const uint32_t most = fits < p->strips ? (uint32_t)fits : p->strips;
     for (uint32_t first = 0; first < p->strips; first += most)
         if (!send(u, p, first, p->strips - first < most ? p->strips - first : most, quants, scales, err))
             return false;
     return true;
+}
+
+bool
+upload_matrix(struct upload *u, const struct packing *p, struct dev_matrix *out, struct err *err)
+{
+    return upload_stack(u, p, 1, out, err) && upload_stacked(u, p, out, 0, err);
 }
 
 bool

@@ -23,12 +23,23 @@ struct upload {
     uint32_t turn;
 };
 
+struct upload_census {
+    size_t bytes;         /* that the device will hold */
+    size_t largest_strip; /* of any matrix: what a buffer must take */
+};
+
+/* n matrices that are packed so. */
+void upload_count(struct upload_census *, const struct packing *, uint32_t n);
+
 /* Given backend, memory, total, strip, progress and user. Closing is right after failures too. */
 bool upload_open(struct upload *, struct err *);
 void upload_close(struct upload *);
 
 /* ERR_CANCELLED when progress says so. */
 bool upload_matrix(struct upload *, const struct packing *, struct dev_matrix *, struct err *);
+/* A stack of n matrices that are packed alike (visits.h): room for them; then each. */
+bool upload_stack(struct upload *, const struct packing *, uint32_t n, struct dev_matrix *, struct err *);
+bool upload_stacked(struct upload *, const struct packing *, const struct dev_matrix *, uint32_t which, struct err *);
 /* A small array of the host's, copied at once. */
 bool upload_array(struct upload *, const void *, size_t bytes, const char *what, const void **out, struct err *);
 bool upload_finish(struct upload *, struct err *);

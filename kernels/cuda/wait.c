@@ -5,6 +5,8 @@
 #include <sched.h>
 #include <string.h>
 
+#include "kernels/experts.h"
+
 /* Asks again and again whether the stream is done: that costs no more than a sleep would be late. A cancel that comes
  * now is carried to the device beside the sweep that runs; by a copy, which needs no multiprocessor. */
 static bool
@@ -89,6 +91,15 @@ deliver_exit(struct store *s, const struct delivery *d)
     return true;
 }
 
+static void
+deliver_routes(const struct delivery *d)
+{
+    struct route *const out = memcpy(d->out, d->from, d->bytes);
+    for (size_t i = 0; i < d->bytes / sizeof *out; i++)
+        if (out[i].expert == EXPERT_NONE)
+            out[i].weight = 0;
+}
+
 static bool
 deliver(struct store *s, const struct delivery *d)
 {
@@ -96,6 +107,7 @@ deliver(struct store *s, const struct delivery *d)
     const struct verdict *verdict = d->from;
     switch (d->kind) {
     case DELIVER_BYTES: memcpy(d->out, d->from, d->bytes); return true;
+    case DELIVER_ROUTES: deliver_routes(d); return true;
     case DELIVER_EXIT: return deliver_exit(s, d);
     case DELIVER_PHASES:
     case DELIVER_SPAN: trace_deliver(s, d); return true;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/mixtures.h"
 #include "kernels/cuda/pack.h"
 #include "kernels/cuda/store.h"
 #include "kernels/cuda/upload.h"
@@ -13,11 +15,18 @@
 /* What the sweep computes with. */
 #define OPTIONAL_TENSORS                                                                                               \
     (LAYER_QKV_BIAS | LAYER_QK_NORM | LAYER_NORM_BIAS | LAYER_MLP_BIAS | LAYER_POST_NORMS | 1u << LAYER_BO |           \
-     1u << LAYER_BGATE)
+     1u << LAYER_BGATE | 1u << LAYER_SINKS | LAYER_ROUTING)
 
 /* ---- what there is to load ---- */
 
 enum matrix_kind { MATRIX_Q, MATRIX_K, MATRIX_V, MATRIX_OUT, MATRIX_GATE_UP, MATRIX_DOWN, MATRICES };
+
+/* Of the layer: one of experts has no MLP. */
+static enum matrix_kind
+matrices_of(const struct layer_desc *l)
+{
+    return l->experts != NULL ? MATRIX_GATE_UP : MATRICES;
+}
 
 /* Which tensors of a layer become which matrix. */
 struct matrix_plan {
@@ -63,6 +72,8 @@ plan_packing(const struct model_desc *d, bool exact, const struct matrix_plan *m
 static bool
 check_limits(const struct model_desc *d, struct err *err)
 {
+    if (!mixtures_fit(d, err))
+        return false;
     if (d->head_dim > MAX_HEAD_DIM)
         return err_set(err, ERR_WORK,
                        "backend cuda: heads of %" PRIu32 " dimensions are more than its %d; use --backend cpu",
@@ -79,39 +90,30 @@ same_tensor(const struct tensor *a, const struct tensor *b)
     return a->data == b->data && a->planted == b->planted && a->type == b->type;
 }
 
-struct census {
-    size_t bytes;         /* that the device will hold */
-    size_t largest_strip; /* of any matrix: what a buffer must take */
-};
-
-static void
-count_matrix(struct census *c, const struct packing *p)
-{
-    const size_t strip = pack_quant_bytes(p) + pack_scale_bytes(p);
-    c->bytes += p->strips * strip;
-    c->largest_strip = c->largest_strip > strip ? c->largest_strip : strip;
-}
-
 /* Adds up. */
 static bool
-survey(const struct model_desc *d, bool exact, struct census *c, struct err *err)
+survey(const struct model_desc *d, bool exact, struct upload_census *c, struct err *err)
 {
     struct dev_layer none = {0};
     struct packing p;
-    *c = (struct census){0};
-    for (uint32_t l = 1; l <= d->n_layers; l++)
-        for (enum matrix_kind kind = 0; kind < MATRICES; kind++) {
-            const struct matrix_plan m = matrix_of(&d->layers[l - 1], kind, &none);
+    *c = (struct upload_census){0};
+    for (uint32_t l = 1; l <= d->n_layers; l++) {
+        const struct layer_desc *from = &d->layers[l - 1];
+        for (enum matrix_kind kind = 0; kind < matrices_of(from); kind++) {
+            const struct matrix_plan m = matrix_of(from, kind, &none);
             if (!plan_packing(d, exact, &m, kind, &p, err))
                 return false;
-            count_matrix(c, &p);
+            upload_count(c, &p, 1);
             free(p.source);
         }
+        if (from->experts != NULL && !mixture_count(d, from, exact, c, err))
+            return false;
+    }
     pack_plain(&p, &d->embedding, exact);
-    count_matrix(c, &p);
+    upload_count(c, &p, 1);
     pack_plain(&p, &d->head, exact);
     if (!same_tensor(&d->embedding, &d->head))
-        count_matrix(c, &p);
+        upload_count(c, &p, 1);
     return true;
 }
 
@@ -172,8 +174,9 @@ load_layer(struct upload *u, const struct model_desc *d, uint32_t l, struct dev_
         return false;
     to->window = from->form.sees_all ? 0 : d->window;
     to->xielu = from->form.xielu;
+    to->mixes = from->experts != NULL;
     to->rope = from->form.rope == LAYER_ROPE_LOCAL && !local ? LAYER_ROPE_GLOBAL : from->form.rope;
-    for (enum matrix_kind kind = 0; kind < MATRICES; kind++) {
+    for (enum matrix_kind kind = 0; kind < matrices_of(from); kind++) {
         const struct matrix_plan m = matrix_of(from, kind, to);
         struct packing p;
         if (!plan_packing(d, u->backend->exact, &m, kind, &p, err))
@@ -258,9 +261,13 @@ load_all(struct upload *u, struct weights *w, const struct model_desc *d, struct
     struct dev_layer *layers = w->layers = calloc(d->n_layers + 1u, sizeof *layers);
     if (layers == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
+    w->mixes = d->form.activation == ACT_SWIGLU_CLAMPED;
     bool ok = load_ends(u, d, to, err) && load_end_vectors(u, d, to, err) && load_rope(u, d, to, err);
-    for (uint32_t l = 1; l <= d->n_layers && ok; l++)
+    for (uint32_t l = 1; l <= d->n_layers && ok; l++) {
         ok = load_layer(u, d, l, &layers[l], err);
+        w->mixes = w->mixes || layers[l].mixes || layers[l].sinks != NULL;
+    }
+    ok = ok && (d->form.experts.n == 0 || mixtures_load(u, d, &to->mixtures, err));
     const void *there = NULL;
     ok = ok && upload_array(u, layers, table, "tables", &there, err);
     to->layers = there;
@@ -293,6 +300,7 @@ form_in_full(const struct model_desc *d)
     f.residual_scale = form_factor(f.residual_scale);
     f.logit_scale = form_factor(f.logit_scale);
     f.rope_gain = form_factor(f.rope_gain);
+    f.experts.scale = form_factor(f.experts.scale);
     f.growth = f.growth_every > 0 ? f.growth : 0;
     f.attention_scale = f.attention_scale > 0 ? f.attention_scale : 1.0f / sqrtf((float)d->head_dim);
     return f;
@@ -322,7 +330,7 @@ bool
 cuda_weights_load(struct backend *b, const struct model_desc *d, progress_fn progress, void *user, struct weights **out,
                   struct err *err)
 {
-    struct census census;
+    struct upload_census census;
     *out = NULL;
     if (!device_here(b, err) || !model_desc_fits(d, OPTIONAL_TENSORS, err) ||
         !model_desc_plain(d, "the CUDA backend", err) || !check_limits(d, err) || !survey(d, b->exact, &census, err) ||
@@ -342,8 +350,11 @@ cuda_weights_load(struct backend *b, const struct model_desc *d, progress_fn pro
                        .strip = census.largest_strip,
                        .progress = progress,
                        .user = user};
-    const bool ok = upload_open(&u, err) && load_all(&u, w, d, err);
+    bool ok = upload_open(&u, err) && load_all(&u, w, d, err);
     upload_close(&u);
+    uint32_t blocks; /* as many as of all sweeps: one a multiprocessor */
+    ok = ok && (!w->mixes ||
+                cuda_did(b, mixture_sweep_prepare(b->device, &blocks), "preparing its kernels for experts", err));
     if (!ok) {
         cuda_weights_unload(w);
         return false;

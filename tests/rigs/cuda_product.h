@@ -38,7 +38,7 @@ multiply_rows(struct product_args a)
     if (T == WEIGHT_F32)
         exact_product(a.product, a.pairing, a.model, shared, &turn, put);
     else
-        packed_strips<T == WEIGHT_F32 ? WEIGHT_F16 : T, NT>(a.product, 0, shared, &turn, put);
+        packed_strips<T == WEIGHT_F32 ? WEIGHT_F16 : T, NT>(a.product, shared, &turn, put);
 }
 
 /* The same of up to a tile of rows that lie in shared memory, which is where each block copies them first. */

@@ -17,9 +17,11 @@ bool cuda_is_emulated(void);
     if (cuda == NULL)                                                                                                  \
     skip()
 
-/* Small models of the types that a device holds, and some that it does not; then of forms that are not Llama's. */
+/* Small models of the types that a device holds, and some that it does not; then of forms that are not Llama's, those from
+ * CUDA_MIXTURES on of experts. Of a model that is not exact all rows go to all experts: rounded, one may choose another. */
 #define CUDA_PLAIN_SHAPES 9
-#define CUDA_SHAPES       16
+#define CUDA_MIXTURES     16
+#define CUDA_SHAPES       20
 extern const struct naive_shape cuda_shapes[CUDA_SHAPES];
 
 void cuda_rig_open(struct rig *, size_t shape, bool exact, uint64_t seed);

@@ -119,7 +119,13 @@ naive_experts(const struct naive_model *m, const struct naive_layer *w, const st
     double z[64], weight[64], mix = 0, *gate = calloc(2 * (size_t)ffn + width, sizeof *gate);
     if (gate == NULL)
         return false;
-    naive_multiply(m, &w->router, x, z);
+    for (uint32_t e = 0; e < f->n; e++) { /* of x as it is, whatever else is held in halves */
+        z[e] = 0;
+        for (uint32_t i = 0; i < width; i++)
+            z[e] += w->router.at[(size_t)e * width + i] * x[i];
+    }
+    for (uint32_t i = 0; i < width && w->shared_mix.at != NULL; i++)
+        mix += w->shared_mix.at[i] * x[i];
     route(f, w, z, weight);
     if (m->routes != NULL) /* the path's last token comes last */
         memcpy(m->routes + (size_t)(w - m->doubles + 1) * f->n, weight, f->n * sizeof *weight);
@@ -128,8 +134,6 @@ naive_experts(const struct naive_model *m, const struct naive_layer *w, const st
     for (uint32_t e = 0; e < f->n; e++)
         if (weight[e] > 0)
             add_expert(m, own, &w->experts[e], weight[e], x, gate, gate + ffn, gate + 2 * (size_t)ffn, back);
-    for (uint32_t i = 0; i < width && w->shared_mix.at != NULL; i++)
-        mix += w->shared_mix.at[i] * x[i];
     if (f->shared_ffn > 0)
         add_expert(m, own, &w->experts[f->n], w->shared_mix.at != NULL ? 1 / (1 + exp(-mix)) : 1, x, gate, gate + ffn,
                    gate + 2 * (size_t)ffn, back);

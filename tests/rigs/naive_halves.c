@@ -47,8 +47,13 @@ naive_model_in_halves(struct naive_model *m)
     m->halves = true;
     hold_matrix(&m->desc.embedding, &m->embedding);
     hold_matrix(&m->desc.head, &m->head);
-    for (uint32_t l = 0; l < m->desc.n_layers; l++)
+    for (uint32_t l = 0; l < m->desc.n_layers; l++) {
         for (int i = 0; i < LAYER_TENSORS; i++)
-            if (layer_tensors[i].kind == LAYER_MATRIX)
+            if (layer_tensors[i].kind == LAYER_MATRIX && i != LAYER_ROUTER) /* which is read in F32 */
                 hold_matrix(&m->layers[l].all[i], &m->doubles[l].all[i]);
+        for (uint32_t e = 0; m->layers[l].experts != NULL && e < experts_listed(&m->desc); e++)
+            for (int i = 0; i < (int)EXPERT_MATRICES; i++)
+                if (tensor_present(&m->layers[l].experts[e].all[i]))
+                    hold_matrix(&m->layers[l].experts[e].all[i], &m->doubles[l].experts[e].all[i]);
+    }
 }

@@ -170,7 +170,8 @@ random_experts(struct naive_model *m, const struct naive_shape *s, struct layer_
         for (enum expert_tensor i = 0; i < EXPERT_TENSORS; i++) {
             const bool matrix = i < EXPERT_MATRICES;
             uint32_t rows, cols;
-            if (!matrix && (!s->expert_biases || e == m->desc.form.experts.n))
+            if ((!matrix && (!s->expert_biases || e == m->desc.form.experts.n)) ||
+                (i == EXPERT_GATE && (s->lacks >> LAYER_GATE & 1u) != 0))
                 continue;
             expert_tensor_shape(&m->desc, e, i, &rows, &cols);
             experts[e].all[i] = random_tensor(m,

@@ -56,6 +56,8 @@ $(EMULATION_TESTS:%=$(BUILD)/tests/%): $(BUILD)/tests/%: $(BUILD)/emulated/tests
 	$(call say,LD,$@)
 	$(Q)$(EMULATED_CXX) $(LDFLAGS) -o $@ $^ -lcmocka
 
+$(BUILD)/tests/test_cuda_steps $(BUILD)/tests/races/test_cuda_steps: $(BUILD)/obj/kernels/cpu/route.o
+
 # The smoke test of `make test-cuda`.
 SMOKE_CU  := $(sort $(wildcard tests/cuda/smoke/*.cu))
 SMOKE_OBJ := $(BUILD)/obj/tests/rigs/guess_definition.o $(BUILD)/obj/kernels/cpu/sampling.o

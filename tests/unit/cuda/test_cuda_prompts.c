@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/request.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
 
@@ -49,7 +50,7 @@ open_rig(struct rig *r, size_t shape)
 static bool
 is_another_form(size_t shape)
 {
-    const size_t forms = CUDA_SHAPES - CUDA_PLAIN_SHAPES;
+    const size_t forms = CUDA_MIXTURES - CUDA_PLAIN_SHAPES;
     return shape >= CUDA_PLAIN_SHAPES && shape != CUDA_PLAIN_SHAPES + seed % forms &&
            getenv("SPECSCOPE_LONG") == NULL && cuda_is_emulated();
 }
@@ -124,7 +125,7 @@ static void
 test_prompts_agree_with_their_definition(void **state)
 {
     NEEDS_LIBRARY;
-    for (size_t shape = 0; shape < CUDA_SHAPES; shape++) {
+    for (size_t shape = 0; shape < CUDA_MIXTURES; shape++) {
         struct rig r;
         int behind[BEHIND];
         if (is_another_form(shape))
@@ -144,7 +145,7 @@ static void
 test_a_rows_bits_do_not_hang_on_its_place_in_the_padded_chunk(void **state)
 {
     NEEDS_LIBRARY;
-    for (size_t shape = 0; shape < CUDA_SHAPES; shape++) {
+    for (size_t shape = 0; shape < CUDA_MIXTURES; shape++) {
         if (is_left_out(shape))
             continue;
         struct rig r;
@@ -184,7 +185,7 @@ test_generated_rows_never_take_the_library(void **state)
 {
     NEEDS_LIBRARY;
     int others = 0;
-    for (size_t shape = 0; shape < CUDA_SHAPES; shape++) {
+    for (size_t shape = 0; shape < CUDA_MIXTURES; shape++) {
         if (is_left_out(shape))
             continue;
         struct rig r, plain;
@@ -232,7 +233,7 @@ test_slabs_cover_every_strip(void **state)
     NEEDS_LIBRARY;
     if (!cuda_is_emulated())
         skip();
-    for (size_t shape = 0; shape < CUDA_SHAPES; shape++) {
+    for (size_t shape = 0; shape < CUDA_MIXTURES; shape++) {
         if (is_left_out(shape))
             continue;
         struct rig r;
@@ -337,6 +338,18 @@ test_what_is_no_chunk_is_refused(void **state)
     w.prompt = true;
     assert_false(r.ops->step(r.store, &w)); /* a store without */
     rig_close(&r);
+    struct naive_model *m = naive_model_random(&cuda_shapes[CUDA_MIXTURES], seed); /* whose prompts are rows */
+    struct weights *weights;
+    struct store *store;
+    assert_true(r.ops->open(&b, &(struct backend_options){.threads = 1, .gpu = -1, .prompt_rows = CHUNK}, &err) &&
+                r.ops->load(b, naive_model_desc(m), NULL, NULL, &weights, &err));
+    struct store_desc desc = store_defaults(64);
+    desc.prompt_rows = CHUNK;
+    assert_false(r.ops->store(weights, &desc, &store, &err));
+    assert_non_null(strstr(err.text, "--prefill blas: reads no prompts of mixtures of experts"));
+    r.ops->unload(weights);
+    r.ops->close(b);
+    naive_model_free(m);
     assert_false(cuda_for_tests()->open(
         &b, &(struct backend_options){.threads = 1, .gpu = -1, .exact = true, .prompt_rows = CHUNK}, &err));
     assert_non_null(strstr(err.text, "--exact"));

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/experts.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
 
@@ -140,6 +141,74 @@ test_loading_stops_when_it_is_cancelled(void **state)
     naive_model_free(m);
 }
 
+struct seen {
+    double before, last;
+    int whole; /* times that it was all */
+};
+
+static bool
+see_progress(void *user, double done)
+{
+    struct seen *seen = user;
+    seen->before = seen->last;
+    seen->last = done;
+    seen->whole += done >= 1;
+    return true;
+}
+
+/* What a model was surveyed to take is what is loaded: progress comes near its end with the last matrix, and not before. */
+static void
+test_experts_are_counted_before_they_are_loaded(void **state)
+{
+    NEEDS_CUDA;
+    for (size_t i = CUDA_MIXTURES; i < CUDA_SHAPES; i++)
+        for (int exact = 0; exact < 2; exact++) {
+            struct err err = {.kind = ERR_NONE};
+            struct seen seen = {0};
+            struct backend *b;
+            struct weights *w;
+            struct naive_model *m = naive_model_random(&cuda_shapes[i], seed);
+            assert_non_null(m);
+            assert_true(cuda->open(&b, &(struct backend_options){.threads = 1, .exact = exact, .gpu = -1}, &err));
+            assert_true(cuda->load(b, naive_model_desc(m), see_progress, &seen, &w, &err));
+            assert_true(seen.whole == 1 && seen.last >= 1 && seen.before > 0.9);
+            cuda->unload(w);
+            cuda->close(b);
+            naive_model_free(m);
+        }
+}
+
+static void
+test_a_mixture_that_the_device_does_not_compute_is_refused_in_a_line(void **state)
+{
+    NEEDS_CUDA;
+    static struct expert_desc many[513];
+    const struct naive_shape shape =
+        RIG_SHAPE(1, 8, 1, 1, 8, 8, 20, .type = WEIGHT_F16, .form = {.experts = {.n = 4, .used = 2, .ffn = 8}});
+    struct err err = {.kind = ERR_NONE};
+    struct backend *b;
+    struct weights *w;
+    struct naive_model *m = naive_model_random(&shape, seed);
+    assert_non_null(m);
+    assert_true(cuda->open(&b, &(struct backend_options){.threads = 1, .gpu = -1}, &err));
+    struct model_desc d = *naive_model_desc(m);
+    d.form.experts.routing = ROUTE_SPARSEMIXER;
+    assert_false(cuda->load(b, &d, NULL, NULL, &w, &err));
+    assert_string_equal(err.text,
+                        "the CUDA backend does not compute with models of this form; the CPU runs it: --backend cpu");
+    struct layer_desc layer = d.layers[0];
+    d.form.experts = (struct experts_form){.n = 513, .used = 1, .ffn = 8};
+    d.layers = &layer;
+    for (size_t e = 0; e < 513; e++)
+        many[e] = layer.experts[0];
+    layer.experts = many;
+    layer.router.rows = 513;
+    assert_false(cuda->load(b, &d, NULL, NULL, &w, &err));
+    assert_string_equal(err.text, "backend cuda: 513 experts are more than its 512; use --backend cpu");
+    cuda->close(b);
+    naive_model_free(m);
+}
+
 static void
 test_a_model_of_wrong_shapes_is_refused(void **state)
 {
@@ -182,7 +251,7 @@ test_types_that_the_device_does_not_hold_are_named(void **state)
                  {1, false, NULL},
                  {0, true, NULL},
                  {4, false, "Q5_1 held as F16"},
-                 {CUDA_SHAPES - 1, false, "MXFP4 held as Q8_0, IQ2_S held as F16"},
+                 {CUDA_MIXTURES - 1, false, "MXFP4 held as Q8_0, IQ2_S held as F16"},
                  {6, false, NULL},
                  {7, false, NULL},
                  {8, false, NULL}};
@@ -205,6 +274,8 @@ main(void)
         cmocka_unit_test(test_a_cancelled_sweep_is_dropped_and_the_next_one_runs),
         cmocka_unit_test(test_malformed_requests_are_refused),
         cmocka_unit_test(test_loading_stops_when_it_is_cancelled),
+        cmocka_unit_test(test_experts_are_counted_before_they_are_loaded),
+        cmocka_unit_test(test_a_mixture_that_the_device_does_not_compute_is_refused_in_a_line),
         cmocka_unit_test(test_a_model_of_wrong_shapes_is_refused),
         cmocka_unit_test(test_types_that_the_device_does_not_hold_are_named),
     };

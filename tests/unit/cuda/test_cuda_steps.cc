@@ -1,11 +1,12 @@
 /* The steps of a sweep between its products (test_cuda_products.cc) on the emulation (tests/cuda/emulation), each against its
- * definition in double: norms, rotations, attention; and that bits do not depend on what else is in a call.
+ * definition in double: norms, rotations, attention; the choice of experts; and that bits do not depend on what else is in a call.
  * SPECSCOPE_SEED=N chooses shapes and numbers. */
 #include "tests/rigs/cuda_steps.h"
 
 #include "kernels/cuda/norm.cuh"
 #include "kernels/cuda/rope.cuh"
 #include "tests/rigs/cuda_attention.h"
+#include "tests/rigs/cuda_route.h"
 
 /* ---- norms ---- */
 
@@ -195,6 +196,27 @@ test_a_row_attends_with_the_same_bits_alone(void **)
     }
 }
 
+/* ---- experts ---- */
+
+/* Softmaxes are added up in another order than the CPU's, so no choice hangs on their last bits here. */
+static void
+test_experts_are_chosen_as_the_cpu_chooses_them(void **)
+{
+    for (int i = 0; i < 24; i++) {
+        const bool few = i % 2 == 0, sigmoid = i % 3 == 0, grouped = sigmoid && i % 2 == 1;
+        struct experts_form f = {};
+        f.groups = grouped ? 1 + below(8) : 0;
+        f.n = grouped ? f.groups * (2 + below(20)) : 1 + below(i % 5 == 0 ? MOST_EXPERTS : 70);
+        f.groups_used = grouped ? 1 + below(f.groups) : 0;
+        const uint32_t from = f.groups > 1 ? f.n / f.groups * f.groups_used : f.n;
+        f.used = 1 + below(from < EXPERTS_USED_MOST ? from : EXPERTS_USED_MOST);
+        f.routing = sigmoid ? ROUTE_SIGMOID : ROUTE_SOFTMAX;
+        f.renormalised = i % 4 < 2;
+        f.scale = i % 3 == 1 ? 2.5f : 1;
+        check_routes(f, few, i % 4 == 1, sigmoid && i % 4 != 2);
+    }
+}
+
 int
 main(void)
 {
@@ -205,6 +227,7 @@ main(void)
         cmocka_unit_test(test_attention_is_a_softmax_over_the_path_and_has_the_same_bits_split_or_not),
         cmocka_unit_test(test_attention_over_several_splits_too),
         cmocka_unit_test(test_a_row_attends_with_the_same_bits_alone),
+        cmocka_unit_test(test_experts_are_chosen_as_the_cpu_chooses_them),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -220,7 +220,7 @@ test_a_rows_bits_are_its_own_in_every_form(void **state)
         }
 }
 
-/* An emulated GPU is slow: it takes the types that the device holds and another form, by the seed; a real one all. */
+/* An emulated GPU is slow: it takes the types that the device holds, another form and a mixture, by the seed; a real one all. */
 static void
 test_a_rows_bits_are_its_own_on_cuda(void **state)
 {
@@ -234,8 +234,11 @@ test_a_rows_bits_are_its_own_on_cuda(void **state)
             check_bits(cuda, NULL, &shapes[s], false);
     check_bits(cuda, NULL, &shapes[WEIGHT_F32], true);
     for (size_t i = CUDA_PLAIN_SHAPES; i < CUDA_SHAPES; i++)
-        if (all || i == CUDA_PLAIN_SHAPES + seed % (CUDA_SHAPES - CUDA_PLAIN_SHAPES))
-            check_bits(cuda, NULL, &cuda_shapes[i], false);
+        if (all || i == CUDA_PLAIN_SHAPES + seed % (CUDA_MIXTURES - CUDA_PLAIN_SHAPES) ||
+            i == CUDA_MIXTURES + seed % (CUDA_SHAPES - CUDA_MIXTURES))
+            check_bits(cuda, NULL, &cuda_shapes[i], i >= CUDA_MIXTURES && seed % 4 == 1);
+    for (size_t i = CUDA_MIXTURES; all && i < CUDA_SHAPES; i++)
+        check_bits(cuda, NULL, &cuda_shapes[i], seed % 4 != 1);
 }
 
 /* Final logits behind guess, dist and verify are those of read_logits, whoever else is asked for in the same call. */

@@ -12,6 +12,7 @@
 #include "kernels/cpu/attention.h"
 #include "kernels/experts.h"
 #include "tests/rigs/cpu_shapes.h"
+#include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
 
 static uint64_t seed; /* printed by main */
@@ -117,13 +118,13 @@ test_a_sweep_tells_how_many_experts_it_touched(void **state)
     const struct naive_shape shape =
         RIG_SHAPE(3, 64, 4, 2, 16, 96, 90, .type = WEIGHT_Q8_0, .dense = 1,
                   .form = {.experts = {.n = 16, .used = 3, .ffn = 32, .shared_ffn = 32, .renormalised = true}});
-    const struct backend_ops *const backends[] = {&cpu_backend, &check_backend};
-    for (size_t b = 0; b < 2; b++) {
+    const struct backend_ops *const backends[] = {&cpu_backend, &check_backend, cuda_for_tests()};
+    for (size_t b = 0; b < 3 && backends[b] != NULL; b++) {
         struct rig r;
         uint32_t one[RIG_DEPTH + 1] = {9, 9, 9, 9}, many[RIG_DEPTH + 1] = {0}, none[RIG_DEPTH + 1] = {0};
         bool skipped[RIG_DEPTH + 1] = {false, false, true, true};
         int nodes[32];
-        rig_open(&r, backends[b], &shape, seed, &(struct backend_options){.threads = 2});
+        rig_open(&r, backends[b], &shape, seed, &(struct backend_options){.threads = 2, .gpu = -1});
         rig_chain(&r, 32);
         for (int i = 0; i < 32; i++)
             nodes[i] = i;
@@ -224,6 +225,11 @@ test_a_sweep_tells_where_its_rows_go(void **state)
     rig_open(&r, &check_backend, &shape, seed, &(struct backend_options){.threads = 2, .exact = true});
     check_routes(&r, 0);
     rig_close(&r);
+    for (size_t i = CUDA_MIXTURES; i < CUDA_SHAPES && cuda_for_tests() != NULL; i++) {
+        cuda_rig_open(&r, i, true, seed);
+        check_routes(&r, 0);
+        rig_close(&r);
+    }
 }
 
 /* ---- rotations ---- */
