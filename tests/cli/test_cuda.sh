@@ -215,6 +215,7 @@ check "norms behind sublayers are more" phases_are tests/golden/families/gemma2 
     "qkv, attention, out, norm of out, gate·up, down, norm of down"
 check "and those of heads" phases_are tests/golden/families/olmo2 \
     "qkv, norm of heads, attention, out, norm of out, gate·up, down, norm of down"
+check "and the choice of experts" phases_are tests/golden/families/mixtral "qkv, attention, out, route, gate·up, down"
 SPECSCOPE_CUDA_TRACE="$TMP/none/phases.csv"
 refuses "a file that can't be written is one line" 1 "SPECSCOPE_CUDA_TRACE: .*can.t be written" run -n 3 --backend cuda "$TINY"
 unset SPECSCOPE_CUDA_TRACE

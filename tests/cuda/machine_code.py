@@ -3,7 +3,7 @@
 
 usage: tests/cuda/machine_code.py [sm_90 ...]     (from the root of the tree; needs nvcc, no GPU and no disassembler)
 
-Compiles kernels/cuda/sweep.cu as the Makefile does and reads the cubin. Since compute capability 7.0 an instruction is 16
+Compiles kernels/cuda/sweep.cu and sweep_mixtures.cu as the Makefile does and reads the cubins. Since compute capability 7.0 an instruction is 16
 bytes: bits 0 to 11 say which it is (bits 9 to 11 of them only what kind its operands are), 12 to 15 its predicate (7:
 none), 105 to 125 what the issuing unit is told: for how many clocks to stall, on which of six counters to count the result
 (110 to 112; 7: none) and which counters to wait for (116 to 121). A branch's distance is in bits 34 to 81, in steps of
@@ -144,17 +144,18 @@ def barrier(code):
     return {"arrival": min(len(way) for way in ways if way), "poll": len(shortest(code, arrival, poll))}
 
 
-def report(arch):
+def report(arch, source):
     flags = "-std=c++17 -I. -fmad=false -O3 -Wno-deprecated-gpu-targets -Xptxas -v -cubin".split()
     with tempfile.NamedTemporaryFile(suffix=".cubin") as out:
-        said = subprocess.run(["nvcc", *flags, "-arch=" + arch, "-o", out.name, "kernels/cuda/sweep.cu"],
+        said = subprocess.run(["nvcc", *flags, "-arch=" + arch, "-o", out.name, "kernels/cuda/" + source],
                               capture_output=True, text=True)
         if said.returncode != 0:
             sys.exit(said.stderr)
         code = decode(kernel_of(out.name, "sweep_layers"), int(arch[3:]) >= 90)
     stores, loads = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", said.stderr)[-1]
     registers = re.findall(r"Used (\d+) registers", said.stderr)[-1]
-    print("%s: %d instructions, %s registers, spilled %s bytes stored, %s loaded" % (arch, len(code), registers, stores, loads))
+    print("%s, %s: %d instructions, %s registers, spilled %s bytes stored, %s loaded" %
+          (arch, source, len(code), registers, stores, loads))
     met = barrier(code)
     if met:
         print("  barrier: %(arrival)d instructions to the arrival, %(poll)d from there to the first poll" % met)
@@ -167,4 +168,5 @@ def report(arch):
 
 if __name__ == "__main__":
     for target in sys.argv[1:] or ["sm_80", "sm_89", "sm_90"]:
-        report(target)
+        for which in ("sweep.cu", "sweep_mixtures.cu"):
+            report(target, which)
