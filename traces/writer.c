@@ -239,7 +239,8 @@ set_up(struct trace_writer *w, const struct run_info *run, struct err *err)
     int rc = pthread_create(&w->thread, NULL, writer_thread, w);
     if (rc != 0) {
         event_reader_close(w->reader);
-        return err_set(err, ERR_WORK, "cannot start the thread that writes the trace: %s", strerror(rc));
+        return err_set(err, ERR_WORK, "no thread to write the trace: %s; too little memory, or too many processes?",
+                       strerror(rc));
     }
     return true;
 }
