@@ -234,7 +234,8 @@ make_folder(const char *folder, struct err *err)
         mkdir(path, 0777);
         *slash = '/';
     }
-    return mkdir(path, 0777) == 0 || errno == EEXIST || err_set(err, ERR_WORK, "%s: %s", path, strerror(errno));
+    return mkdir(path, 0777) == 0 || errno == EEXIST ||
+           err_set(err, ERR_WORK, "%s: cannot be created: %s", path, strerror(errno));
 }
 
 bool
