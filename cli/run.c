@@ -243,7 +243,8 @@ run_main(int argc, char **argv)
     generation_catch_signals();
     if (!options_begin(&o, COMMAND_RUN, argc, argv, &status))
         return status;
-    bool ok = o.prompts_file == NULL || prompts_read(o.prompts_file, &prompts, &n_prompts, &err);
+    bool ok = results_possible(o.json, &err) &&
+              (o.prompts_file == NULL || prompts_read(o.prompts_file, &prompts, &n_prompts, &err));
     if (ok && n_prompts > 1 && o.trace != NULL && o.batch == 0)
         ok = err_set(&err, ERR_USAGE,
                      "--trace with several prompts: a trace holds one run's; give a single prompt, or --batch");

@@ -2,8 +2,10 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/base/commands.h"
@@ -33,10 +35,31 @@ results_take_stdout(const char *path)
 }
 
 bool
+results_possible(const char *path, struct err *err)
+{
+    struct stat there;
+    if (path == NULL || results_take_stdout(path))
+        return true;
+    if (stat(path, &there) == 0) {
+        errno = S_ISDIR(there.st_mode) ? EISDIR : 0;
+        return (errno == 0 && access(path, W_OK) == 0) ||
+               err_set(err, ERR_WORK, "%s: cannot be written: %s", path, strerror(errno));
+    }
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno != EEXIST) /* a link to what isn't there yet is left to the end */
+        return err_set(err, ERR_WORK, "%s: cannot be created: %s", path, strerror(errno));
+    if (fd >= 0) {
+        unlink(path);
+        close(fd);
+    }
+    return true;
+}
+
+bool
 results_open(FILE **f, const char *path, struct err *err)
 {
     *f = results_take_stdout(path) ? stdout : fopen(path, "w");
-    return *f != NULL || err_set(err, ERR_WORK, "%s: %s", path, strerror(errno));
+    return *f != NULL || err_set(err, ERR_WORK, "%s: cannot be created: %s", path, strerror(errno));
 }
 
 bool

@@ -117,15 +117,14 @@ policies(struct bench *b, struct err *err)
         return false;
     if (!results_take_stdout(b->o->json) && !results_take_stdout(b->o->csv) && !bench_table(b, err))
         return false;
-    if (b->o->csv != NULL && !bench_csv(b, b->o->csv, err))
-        return false;
-    if (b->o->json != NULL) {
+    bool ok = b->o->csv == NULL || bench_csv(b, b->o->csv, err);
+    if (b->o->json != NULL) { /* also where there was no room for the other */
         cJSON *j = bench_json(b);
-        bool ok = json_write(j, b->o->json, err);
+        ok = json_write(j, b->o->json, ok ? err : NULL) && ok;
         cJSON_Delete(j);
-        if (!ok)
-            return false;
     }
+    if (!ok)
+        return false;
     for (size_t i = 0; i < b->n_lanes; i++)
         if (!policy_memory_close(&b->lanes[i].memory, err)) /* of one policy's lanes the last one's file stays */
             return false;
@@ -183,7 +182,8 @@ bench_main(int argc, char **argv)
     generation_catch_signals();
     if (!options_begin(&o, COMMAND_BENCH, argc, argv, &status))
         return status;
-    bool ok = o.speed || o.steps || (read_prompts(&b, &err) && list_texts(&b, &err));
+    bool ok = results_possible(o.csv, &err) && results_possible(o.json, &err) &&
+              (o.speed || o.steps || (read_prompts(&b, &err) && list_texts(&b, &err)));
     const double start = now_us();
     ok = ok && generation_engine(&o, &b.engine, &err);
     if (ok)

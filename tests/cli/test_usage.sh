@@ -71,7 +71,13 @@ printf '{"turns": ["a"]}\n{"turns": ["b"]}\n' >"$TMP/two.jsonl"
 refuses "a trace of several prompts" 2 'single prompt' run --prompts "$TMP/two.jsonl" --trace "$TMP/t" "$TINY"
 specscope bench -n 2 --repeat 1 --policy ar --json "$TMP/no/x" -p a "$TINY"
 check "results into a folder that is not there fail the work" [ "$status" -eq 1 ]
-check "and the folder is named" grep -q '^specscope: .*/no/x: No such file' "$TMP/err"
+check "and the folder is named" grep -q '^specscope: .*/no/x: cannot be created: No such file' "$TMP/err"
+check "before there is any" [ ! -s "$TMP/out" ]
+refuses "so they do as CSV" 1 'cannot be created: No such file' bench -n 2 --csv "$TMP/no/x" -p a "$TINY"
+refuses "and where a folder is" 1 "$TMP: cannot be written: Is a directory" run -n 2 --json "$TMP" -p a "$TINY"
+echo kept >"$TMP/results"
+refuses "what was there stays where the work can't begin" 1 'No such file' run --json "$TMP/results" "$TMP/none.gguf"
+check "as it was" grep -qx kept "$TMP/results"
 
 refuses "a model that is not there" 1 'No such file' run "$TMP/none.gguf"
 refuses "a folder as model" 1 "$TMP" run "$TMP"

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,6 +63,23 @@ test_a_write_that_failed_long_ago_is_an_error_still(void **state)
 }
 
 static void
+test_what_cannot_be_written_is_known_before_the_work(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char folder[] = "/tmp/results.XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/new", folder);
+    assert_true(results_possible(NULL, &err) && results_possible("-", &err) && results_possible(path, &err));
+    assert_int_equal(access(path, F_OK), -1); /* nothing is left */
+    assert_false(results_possible("/nowhere/results", &err));
+    assert_string_equal(err.text, "/nowhere/results: cannot be created: No such file or directory");
+    assert_false(results_possible(folder, &err));
+    assert_non_null(strstr(err.text, ": cannot be written: Is a directory"));
+    rmdir(folder);
+}
+
+static void
 test_stdout_stays_open(void **state)
 {
     (void)state;
@@ -71,7 +89,7 @@ test_stdout_stays_open(void **state)
     assert_true(results_close(f, "-", &err));
     assert_true(fcntl(STDOUT_FILENO, F_GETFD) != -1);
     assert_false(results_open(&f, "/nowhere/results", &err));
-    assert_string_equal(err.text, "/nowhere/results: No such file or directory");
+    assert_string_equal(err.text, "/nowhere/results: cannot be created: No such file or directory");
 }
 
 int
@@ -81,6 +99,7 @@ main(void)
         cmocka_unit_test(test_an_error_of_the_close_itself_is_said),
         cmocka_unit_test(test_a_full_disk_is_said),
         cmocka_unit_test(test_a_write_that_failed_long_ago_is_an_error_still),
+        cmocka_unit_test(test_what_cannot_be_written_is_known_before_the_work),
         cmocka_unit_test(test_stdout_stays_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
