@@ -44,8 +44,14 @@ refuses "a choice can't be swept" 2 'choice' bench --policy del --grid length=0:
 for grid in gamma gamma=1 gamma=1:2 gamma=2:1:1 gamma=1:2:0 gamma=1:2:-1 gamma=1:2:x gamma=a:b:c =1:2:1 gamma=1:nan:1; do
     refuses "a malformed grid is refused ($grid)" 2 'from:to:step' bench --grid $grid "$TINY"
 done
-specscope bench -n 2 --repeat 1 --policy ar --csv "$TMP/no/x" -p a "$TINY"
-check "a CSV file that can't be written fails" [ "$status" -eq 1 ]
-check "and is named" grep -q "$TMP/no/x" "$TMP/err"
-check "the table is not lost" grep -q '^ar ' "$TMP/out"
+refuses "a CSV file that can't be written is named" 1 "$TMP/no/x" bench -n 2 --repeat 1 --policy ar --csv "$TMP/no/x" -p a "$TINY"
+if [ -w /dev/full ]; then
+    specscope bench -n 2 --repeat 1 --policy ar --csv /dev/full --json "$TMP/whole" -p a "$TINY"
+    check "a disk that is full fails" [ "$status" -eq 1 ]
+    check "and is named" grep -q '/dev/full' "$TMP/err"
+    check "the table is not lost" grep -q '^ar ' "$TMP/out"
+    check "nor the JSON" grep -q '"tok_per_s"' "$TMP/whole"
+else
+    skip "a disk that is full fails, and loses nothing else" "there is no /dev/full"
+fi
 finish
