@@ -141,16 +141,13 @@ print_form(const struct model_desc *d)
         printf(", attends to the last %" PRIu32 " positions", d->window);
     if (windows > 0 && windows < d->n_layers)
         printf(" in %" PRIu32 " layers", windows);
-    if (tensor_present(&d->positions))
-        printf(", learned positions");
-    else if (f->alibi.most > 0)
-        printf(", ALiBi");
+    if (tensor_present(&d->positions) || f->alibi.most > 0)
+        printf(f->alibi.most > 0 ? ", ALiBi" : ", learned positions");
     else if (turned < d->n_layers)
         printf(", no RoPE in %" PRIu32 " layers", d->n_layers - turned);
-    if (f->clip > 0)
-        printf(", queries, keys and values clipped at %g", (double)f->clip);
-    if (f->logit_cap > 0)
-        printf(", logits capped at %g", (double)f->logit_cap);
+    if (f->clip > 0 || f->logit_cap > 0)
+        printf(f->clip > 0 ? ", queries, keys and values clipped at %g" : ", logits capped at %g",
+               (double)(f->clip > 0 ? f->clip : f->logit_cap));
 }
 
 static void

@@ -162,9 +162,14 @@ read_form(struct model_desc *d, const struct arch_source *s, struct err *err)
     const struct {
         enum arch_number which;
         float *to;
-    } reals[] = {{ARCH_ATTENTION_CAP, &d->form.attention_cap},     {ARCH_LOGIT_CAP, &d->form.logit_cap},
-                 {ARCH_EMBEDDING_SCALE, &d->form.embedding_scale}, {ARCH_RESIDUAL_SCALE, &d->form.residual_scale},
-                 {ARCH_ATTENTION_SCALE, &d->form.attention_scale}, {ARCH_LOGIT_SCALE, &d->form.logit_scale}};
+    } reals[] = {{ARCH_ATTENTION_CAP, &d->form.attention_cap},
+                 {ARCH_LOGIT_CAP, &d->form.logit_cap},
+                 {ARCH_EMBEDDING_SCALE, &d->form.embedding_scale},
+                 {ARCH_RESIDUAL_SCALE, &d->form.residual_scale},
+                 {ARCH_ATTENTION_SCALE, &d->form.attention_scale},
+                 {ARCH_LOGIT_SCALE, &d->form.logit_scale},
+                 {ARCH_CLIP, &d->form.clip},
+                 {ARCH_ALIBI, &d->form.alibi.most}};
     for (size_t i = 0; i < sizeof reals / sizeof reals[0]; i++) {
         char key[KEY_SIZE];
         double v = 0;
@@ -224,7 +229,7 @@ arch_usual_layers(struct model *m, const struct arch *arch, struct layer_desc *l
     for (uint32_t l = 1; l <= m->desc.n_layers; l++) {
         struct layer_form *f = &layers[l - 1].form;
         f->sees_all = window > 0 && is_nth(l, arch->full_every);
-        if (is_nth(l, arch->unrotated_every) || (arch->traits & ARCH_LEARNED) != 0)
+        if (is_nth(l, arch->unrotated_every) || (arch->traits & (ARCH_LEARNED | ARCH_LEANS)) != 0)
             f->rope = LAYER_ROPE_NONE;
     }
 }

@@ -33,10 +33,12 @@ struct arch_experts {
     bool renormalised, gguf_renormalised; /* config.json's, GGUF's, where the file says nothing of it */
     bool says;                            /* a config.json's norm_topk_prob counts */
     const char *each[3]; /* Hugging Face's gate, up and down of one expert, a number for "%u"; NULL: as Qwen has them */
-    const char *gate_up, *down; /* … of all in one tensor each, whole names; NULL: as transformers 5 has them */
+    const char *gate_up[2], *down[2]; /* … of all in one tensor each, whole names; NULL: as transformers 5 has most */
     const char *gate_up_bias, *down_bias; /* or NULL */
     bool crosswise;                       /* those are (inputs, outputs), and gate and up take turns */
-    const char *shared[3];                /* the expert that all rows go to; NULL: as Qwen has it */
+    const char
+        *stacks[3]; /* or gate, up and down of all in one tensor each, down's (inputs, outputs); NULL: they aren't */
+    const char *shared[3]; /* the expert that all rows go to; NULL: as Qwen has it. Its gate and up may be one tensor */
 };
 
 enum arch_traits {
@@ -53,6 +55,13 @@ enum arch_traits {
     ARCH_LOOKS_AHEAD = 1 << 10, /* further layers, which guess further tokens, are left alone */
     ARCH_YARN_IN_PART = 1 << 11,  /* YaRN's bounds aren't rounded; GGUF files don't say so */
     ARCH_WINDOWS_PLAIN = 1 << 12, /* layers with a window turn as if RoPE weren't stretched; GGUF files don't say so */
+    ARCH_LEANS = 1 << 13,         /* positions are told by ALiBi: nothing rotates */
+    ARCH_CLIPS = 1 << 14,         /* a config.json's clip_qkv counts */
+    ARCH_EMBEDDING_NORM = 1 << 15,
+    /* Layers with a window where a config.json has no list of them: those behind the first max_window_layers; or every other one
+     * among them, from the first on (transformers has Qwen 2 MoE so). */
+    ARCH_WINDOWS_LATE = 1 << 16,
+    ARCH_WINDOWS_ODD = 1 << 17,
 };
 
 /* An architecture, as data. Zero is what Llama has. */
@@ -85,6 +94,8 @@ struct arch {
 /* By general.architecture, or by model_type; NULL with a message that names it. */
 const struct arch *arch_of_gguf(const char *path, struct slice name, struct err *);
 const struct arch *arch_of_hf(const char *path, const char *model_type, struct err *);
+/* Says of an architecture that isn't among them what it is (strangers.c). */
+void arch_unsupported(const char *path, struct slice name, struct err *);
 
 /* ---- what a format says ---- */
 
@@ -118,6 +129,8 @@ enum arch_number {
     ARCH_GROUPS_USED,
     ARCH_EXPERT_SCALE,
     ARCH_LAYERS_AHEAD, /* among the layers, those that guess further tokens */
+    ARCH_CLIP,
+    ARCH_ALIBI,
     ARCH_NUMBERS
 };
 
@@ -125,6 +138,7 @@ struct arch_names {
     const char *numbers[ARCH_NUMBERS];         /* NULL: the format has no name for it */
     const char *embedding, *final_norm, *head; /* tensors */
     const char *positions;                     /* of architectures that learn them */
+    const char *embedding_norm;                /* of those that have one */
     const char *layer;                         /* "blk.": a layer's number, a point and the tensor's name follow */
     enum layer_naming naming;                  /* of a layer's tensors */
     const char *computable[9];                 /* parts of names of tables that needn't be read; may end with NULL */

@@ -8,12 +8,13 @@
 #include "kernels/experts.h"
 #include "kernels/tensor.h"
 
-#define MOST_UNITS (1u << 20) /* of an expert */
+#define MOST_UNITS   (1u << 20) /* of an expert */
+#define USUAL_JITTER 0.01f      /* SparseMixer's */
 
 static const struct arch_experts usual = {
     .each = {"mlp.experts.%u.gate_proj.weight", "mlp.experts.%u.up_proj.weight", "mlp.experts.%u.down_proj.weight"},
-    .gate_up = "mlp.experts.gate_up_proj",
-    .down = "mlp.experts.down_proj",
+    .gate_up = {"mlp.experts.gate_up_proj"},
+    .down = {"mlp.experts.down_proj"},
     .shared = {"mlp.shared_expert.gate_proj.weight", "mlp.shared_expert.up_proj.weight",
                "mlp.shared_expert.down_proj.weight"}};
 
@@ -47,6 +48,10 @@ arch_read_experts(struct model *m, const struct arch_source *s, struct err *err)
         f->shared_ffn = of_shared * f->ffn;
     f->scale = (float)scale;
     f->routing = how->routing;
+    f->jitter = how->routing == ROUTE_SPARSEMIXER ? USUAL_JITTER : 0;
+    if (how->routing == ROUTE_SPARSEMIXER && f->used != 2)
+        return err_set(err, ERR_WORK, "%s: SparseMixer chooses two experts for a row, not %" PRIu32 "; %s", s->path,
+                       f->used, s->names->remedy);
     f->renormalised = hf ? how->renormalised : how->gguf_renormalised;
     const uint32_t groups = f->groups > 1 ? f->groups : 1, each = f->n / groups;
     if (f->n % groups != 0 || (groups > 1 && (each < 2 || f->groups_used * each < f->used)))
@@ -135,6 +140,10 @@ take_stack(const struct arch_taking *t, const char *name, bool crosswise, const 
     if (!t->source->tensor(t->source, name, &found))
         return err_set(t->err, ERR_WORK, "%s: tensor '%s' is missing; %s", t->source->path, name,
                        t->source->names->remedy);
+    if (found.planes == 1 && count > 1 && found.rows % count == 0) { /* one under the other */
+        found.planes = count;
+        found.rows /= count;
+    }
     if (!arch_fits(t, name, &found, count, crosswise ? cols : outputs, crosswise ? outputs : cols))
         return false;
     if (!crosswise) {
@@ -226,7 +235,22 @@ take_shared(const struct arch_taking *t, uint32_t layer, const struct arch_exper
     for (enum expert_tensor i = 0; i < EXPERT_MATRICES; i++) {
         uint32_t rows, cols;
         expert_tensor_shape(d, d->form.experts.n, i, &rows, &cols);
-        if (!arch_take_tensor(t, full_name(t, layer, names[i], name), rows, cols, &out->all[i]))
+        const bool in_one = i != EXPERT_DOWN && strcmp(names[EXPERT_GATE], names[EXPERT_UP]) == 0;
+        const struct arch_slice half = {.first = i == EXPERT_UP ? rows : 0, .n = rows, .all = 2 * rows};
+        if (!arch_take_slice(t, full_name(t, layer, names[i], name), rows, cols, in_one ? &half : NULL, &out->all[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Each of the three in one tensor for all experts. */
+static bool
+take_stacks(const struct arch_taking *t, uint32_t layer, const char *const names[3], struct expert_desc *experts)
+{
+    char name[ARCH_NAME_SIZE];
+    for (enum expert_tensor i = 0; i < EXPERT_MATRICES; i++) {
+        const struct stripe whole = {i, 0, 1};
+        if (!take_stack(t, full_name(t, layer, names[i], name), i == EXPERT_DOWN, &whole, 1, experts))
             return false;
     }
     return true;
@@ -256,9 +280,16 @@ take_hf(const struct arch_taking *t, uint32_t layer, struct expert_desc *experts
     const uint32_t ffn = t->model->desc.form.experts.ffn, step = how->crosswise ? 2 : 1;
     struct arch_tensor found;
     char name[ARCH_NAME_SIZE];
-    full_name(t, layer, how->gate_up != NULL ? how->gate_up : usual.gate_up, name);
-    const bool there = t->source->tensor(t->source, name, &found);
-    if (!there && how->gate_up == NULL)
+    if (how->stacks[0] != NULL)
+        return take_stacks(t, layer, how->stacks, experts);
+    const bool own = how->gate_up[0] != NULL;
+    const char *const *gate_up_names = own ? how->gate_up : usual.gate_up, *const *downs = own ? how->down : usual.down;
+    bool there = t->source->tensor(t->source, full_name(t, layer, gate_up_names[0], name), &found);
+    const bool later = !there && gate_up_names[1] != NULL &&
+                       t->source->tensor(t->source, full_name(t, layer, gate_up_names[1], name), &found);
+    full_name(t, layer, gate_up_names[later], name);
+    there = there || later;
+    if (!there && !own)
         return take_each(t, layer, how->each[0] != NULL ? how->each : usual.each, experts);
     const bool crosswise =
         how->crosswise && !(there && tensor_block_values(found.type) > 1); /* blocks lie along inputs */
@@ -268,7 +299,7 @@ take_hf(const struct arch_taking *t, uint32_t layer, struct expert_desc *experts
                         down = {EXPERT_DOWN, 0, 1}, down_bias = {EXPERT_BDOWN, 0, 1};
     if (!take_stack(t, name, crosswise, gate_up, 2, experts))
         return false;
-    full_name(t, layer, how->down != NULL ? how->down : usual.down, name);
+    full_name(t, layer, downs[later], name);
     if (!take_stack(t, name, crosswise, &down, 1, experts))
         return false;
     if (how->gate_up_bias == NULL)

@@ -43,9 +43,12 @@ static const struct arch_names gguf_names = {
             [ARCH_GROUPS_USED] = "expert_group_used_count",
             [ARCH_EXPERT_SCALE] = "expert_weights_scale",
             [ARCH_LAYERS_AHEAD] = "nextn_predict_layers",
+            [ARCH_CLIP] = "attention.clamp_kqv",
+            [ARCH_ALIBI] = "attention.max_alibi_bias",
         },
     .embedding = "token_embd.weight",
     .positions = "position_embd.weight",
+    .embedding_norm = "token_embd_norm.weight",
     .final_norm = "output_norm.weight",
     .head = "output.weight",
     .layer = "blk.",
@@ -278,6 +281,8 @@ read_routing(const struct reading *r)
     if (!gguf_get_bool(r->gguf, key_of(r, "expert_weights_norm", key), f->renormalised, &f->renormalised, r->err) ||
         !gguf_get_u32(r->gguf, key_of(r, "expert_gating_func", key), how, &how, r->err))
         return false;
+    if (f->routing == ROUTE_SPARSEMIXER)
+        return true;
     if (how < 1 || how > 3)
         return err_set(r->err, ERR_WORK, "%s: metadata '%s' is %u: a way to choose experts that is not supported",
                        r->model->path, key, (unsigned)how);

@@ -39,6 +39,8 @@ static const struct arch_names hf_names = {
             [ARCH_EXPERT_GROUPS] = "n_group",
             [ARCH_GROUPS_USED] = "topk_group",
             [ARCH_EXPERT_SCALE] = "routed_scaling_factor",
+            [ARCH_CLIP] = "clip_qkv",
+            [ARCH_ALIBI] = "attn_config.alibi_bias_max",
         },
     .embedding = "model.embed_tokens.weight",
     .final_norm = "model.norm.weight",
@@ -53,7 +55,7 @@ static const struct arch_names hf_names = {
 
 /* ---- the source ---- */
 
-/* What others are called in some configurations; of several the first that is there counts. */
+/* What others are called in some configurations; of several the first that is there counts. DBRX and MPT have parts. */
 static const struct {
     enum arch_number which;
     const char *name;
@@ -78,6 +80,18 @@ static const struct {
     {ARCH_EXPERTS_USED, "moe_k"},
     {ARCH_SHARED_FFN, "shared_intermediate_size"},
     {ARCH_SHARED_EXPERTS, "moe_num_shared_experts"},
+    {ARCH_LAYERS, "n_layers"},
+    {ARCH_WIDTH, "d_model"},
+    {ARCH_HEADS, "n_heads"},
+    {ARCH_KV_HEADS, "attn_config.kv_n_heads"},
+    {ARCH_CTX, "max_seq_len"},
+    {ARCH_CTX, "seq_length"},
+    {ARCH_FFN, "ffn_config.ffn_hidden_size"},
+    {ARCH_ROPE_BASE, "attn_config.rope_theta"},
+    {ARCH_EXPERTS, "ffn_config.moe_num_experts"},
+    {ARCH_EXPERTS_USED, "ffn_config.moe_top_k"},
+    {ARCH_CLIP, "attn_config.clip_qkv"},
+    {ARCH_ATTENTION_SCALE, "attn_config.softmax_scale"},
 };
 
 /* What a source reads: a folder, and what of it is unpacked. */
@@ -191,6 +205,7 @@ arch_hf_names(const struct arch *arch)
     if (own != NULL) {
         n.embedding = own->embedding != NULL ? own->embedding : n.embedding;
         n.positions = own->positions;
+        n.embedding_norm = own->embedding_norm;
         n.final_norm = own->final_norm != NULL ? own->final_norm : n.final_norm;
         n.head = own->head != NULL ? own->head : n.head;
         n.layer = own->layer != NULL ? own->layer : n.layer;
@@ -216,6 +231,7 @@ names_of(const struct arch *arch, const struct hf_folder *f)
     if (hf_folder_find(f, n.embedding) == NULL && hf_folder_find(f, behind_point(n.embedding)) != NULL) {
         n.embedding = behind_point(n.embedding);
         n.positions = behind_point(n.positions);
+        n.embedding_norm = behind_point(n.embedding_norm);
         n.final_norm = behind_point(n.final_norm);
         n.layer = behind_point(n.layer);
     }

@@ -11,7 +11,7 @@
 
 #define ARCH_HF_REMEDY "fetch the folder again"
 
-/* An entry that is null counts as missing, as Python's None does. */
+/* An entry that is null counts as missing, as Python's None does. "a.b": b of the object a. */
 const cJSON *arch_hf_entry(const cJSON *object, const char *name);
 enum arch_value arch_hf_kind(const cJSON *, double *out);
 

@@ -23,7 +23,8 @@ read_activation(struct model *m, const struct hf_folder *f, struct err *err)
                  {"relu2", ACT_RELU_SQUARED},
                  {"relu_squared", ACT_RELU_SQUARED},
                  {"xielu", ACT_XIELU}};
-    static const char *const keys[] = {"hidden_activation", "hidden_act", "activation_function", "activation"};
+    static const char *const keys[] = {"hidden_activation", "hidden_act", "activation_function", "activation",
+                                       "ffn_config.ffn_act_fn.name"};
     char shown[40];
     const cJSON *act = NULL;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && act == NULL; i++)
@@ -53,6 +54,9 @@ refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *
                     {"qk_layernorm", "norms of queries and keys of its own kind"},
                     {"clip_qkv", "clipped queries, keys and values"},
                     {"alibi", "positions told by attention's scores (ALiBi)"},
+                    {"attn_config.qk_ln", "norms of queries and keys of its own kind"},
+                    {"attn_config.prefix_lm", "attention to what is to come"},
+                    {"apply_residual_connection_post_layernorm", "norms before what is added to"},
                     {"scale_attn_by_inverse_layer_idx", "scores scaled by the layer's number"},
                     {"add_cross_attention", "attention to another model's states"},
                     {"use_bidirectional_attention", "attention to what is to come"}};
@@ -69,7 +73,9 @@ refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *
             f->path);
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
         const cJSON *v = arch_hf_entry(f->config, variants[i].key);
-        const bool ours = strcmp(variants[i].key, "use_qk_norm") == 0 && (arch->may >> LAYER_Q_NORM & 1u) != 0;
+        const bool ours = (strcmp(variants[i].key, "use_qk_norm") == 0 && (arch->may >> LAYER_Q_NORM & 1u) != 0) ||
+                          (strcmp(variants[i].key, "clip_qkv") == 0 && (arch->traits & ARCH_CLIPS) != 0) ||
+                          (strcmp(variants[i].key, "alibi") == 0 && strcmp(arch->hf, "falcon") == 0);
         if (v != NULL && !cJSON_IsFalse(v) && !ours)
             return err_set(err, ERR_WORK, "%s: has %s (%s), which is not supported", f->path, variants[i].what,
                            variants[i].key);
@@ -99,6 +105,23 @@ read_scales(struct model *m, const struct hf_folder *f, struct err *err)
     }
     if (cJSON_IsTrue(arch_hf_entry(f->config, "new_decoder_architecture"))) /* Falcon's, whatever else it says */
         m->desc.form.parallel = true;
+    return true;
+}
+
+/* Falcon's first, whose biases are rounded and scaled with the scores; and others that know no positions otherwise. */
+static bool
+read_alibi(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
+           struct err *err)
+{
+    struct model_desc *d = &m->desc;
+    if ((arch->traits & ARCH_LEANS) != 0 && cJSON_IsFalse(arch_hf_entry(f->config, "attn_config.alibi")))
+        return err_set(err, ERR_WORK, "%s: has learned positions (attn_config.alibi is false), which is not supported",
+                       f->path);
+    if (!cJSON_IsTrue(arch_hf_entry(f->config, "alibi")))
+        return true;
+    d->form.alibi = (struct alibi){.most = 8, .scale = 1 / sqrtf((float)d->head_dim), .in_bf16 = true};
+    for (uint32_t l = 0; l < d->n_layers; l++)
+        layers[l].form.rope = LAYER_ROPE_NONE;
     return true;
 }
 
@@ -134,6 +157,24 @@ see_all(struct model *m, struct layer_desc *layers, uint32_t first, uint32_t eve
         layers[l - 1].form.sees_all = every > 0 ? l % every == 0 : l <= first;
 }
 
+/* Qwen's layers by max_window_layers. */
+static bool
+turn_windows(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
+             struct err *err)
+{
+    double n = 28;
+    const bool odd = (arch->traits & ARCH_WINDOWS_ODD) != 0;
+    if ((arch->traits & (ARCH_WINDOWS_LATE | ARCH_WINDOWS_ODD)) == 0)
+        return true;
+    const enum arch_value kind = arch_hf_kind(arch_hf_entry(f->config, "max_window_layers"), &n);
+    if ((kind != VALUE_WHOLE && kind != VALUE_MISSING) || n < 0)
+        return err_set(err, ERR_WORK, "%s: config.json's 'max_window_layers' should be a number of layers; " REMEDY,
+                       f->path);
+    for (uint32_t l = 0; l < m->desc.n_layers; l++)
+        layers[l].form.sees_all = odd ? l % 2 == 1 || l >= n : l < n;
+    return true;
+}
+
 /* The window itself. Qwen keeps one in its config even where it is not used. */
 static bool
 read_window(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
@@ -158,7 +199,6 @@ read_windows(struct model *m, const struct hf_folder *f, const struct arch *arch
              struct err *err)
 {
     const cJSON *types = arch_hf_entry(f->config, "layer_types"),
-                *used = arch_hf_entry(f->config, "use_sliding_window"),
                 *pattern = arch_hf_entry(f->config, "sliding_window_pattern");
     double n = 0;
     if (!read_window(m, f, arch, err))
@@ -171,9 +211,8 @@ read_windows(struct model *m, const struct hf_folder *f, const struct arch *arch
         see_all(m, layers, 0, (uint32_t)n);
     } else if (m->desc.window > 0 && cJSON_IsString(pattern) && pattern->valuestring[0] != '\0') { /* "LLLG" */
         see_all(m, layers, 0, (uint32_t)strlen(pattern->valuestring));
-    } else if (m->desc.window > 0 && used != NULL &&
-               arch_hf_kind(arch_hf_entry(f->config, "max_window_layers"), &n) == VALUE_WHOLE && n > 0) {
-        see_all(m, layers, n < m->desc.n_layers ? (uint32_t)n : m->desc.n_layers, 0);
+    } else if (m->desc.window > 0 && !turn_windows(m, f, arch, layers, err)) {
+        return false;
     }
     bool any = false;
     for (uint32_t l = 0; l < m->desc.n_layers; l++)
@@ -206,14 +245,25 @@ read_unrotated(struct model *m, const struct hf_folder *f, struct layer_desc *la
 static bool
 read_routing(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
 {
-    const cJSON *says = arch_hf_entry(f->config, "norm_topk_prob");
+    const cJSON *says = arch_hf_entry(f->config, "norm_topk_prob"),
+                *jitter = arch_hf_entry(f->config, "router_jitter_noise"),
+                *power = cJSON_GetObjectItemCaseSensitive(arch_hf_entry(f->config, "ffn_config"),
+                                                          "moe_normalize_expert_weights");
     static const struct {
         const char *key;
         double value;
     } constants[] = {{"swiglu_alpha", 1.702}, {"swiglu_limit", 7}};
     double least = 0;
-    if (m->desc.form.experts.n > 0 && arch->experts->says && cJSON_IsBool(says))
-        m->desc.form.experts.renormalised = cJSON_IsTrue(says);
+    struct experts_form *e = &m->desc.form.experts;
+    if (e->n > 0 && arch->experts->says && cJSON_IsBool(says))
+        e->renormalised = cJSON_IsTrue(says);
+    if (e->n > 0 && e->routing == ROUTE_SPARSEMIXER && cJSON_IsNumber(jitter))
+        e->jitter = (float)jitter->valuedouble;
+    if (cJSON_IsNull(power)) /* DBRX's weights are divided by a norm of theirs */
+        e->renormalised = false;
+    else if (power != NULL && !(cJSON_IsNumber(power) && fabs(power->valuedouble - 1) < 1e-9))
+        return err_set(err, ERR_WORK,
+                       "%s: config.json's 'moe_normalize_expert_weights' is not 1, which is not supported", f->path);
     if (arch_hf_kind(arch_hf_entry(f->config, "moe_norm_min"), &least) != VALUE_MISSING && !(least <= 1e-4))
         return err_set(err, ERR_WORK, "%s: config.json's 'moe_norm_min' is %g, which is not supported; 1e-12 is usual",
                        f->path, least);
@@ -232,7 +282,8 @@ arch_hf_form(struct model *m, const struct hf_folder *f, const struct arch *arch
 {
     struct layer_desc *layers = (struct layer_desc *)m->desc.layers; /* the model's own */
     if (!refuse_variants(f, arch, err) || !read_activation(m, f, err) || !read_scales(m, f, err) ||
-        !read_routing(m, f, arch, err) || !read_windows(m, f, arch, layers, err) || !read_unrotated(m, f, layers, err))
+        !read_alibi(m, f, arch, layers, err) || !read_routing(m, f, arch, err) ||
+        !read_windows(m, f, arch, layers, err) || !read_unrotated(m, f, layers, err))
         return false;
     arch_rotations(m, arch, layers);
     return true;

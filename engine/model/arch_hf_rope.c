@@ -136,6 +136,8 @@ scale_long(const struct reading *r, double factor)
     }
     if (isnan(factor))
         factor = r->model->ctx_train / old;
+    if (isnan(gain) && !read_real(r, "short_mscale", NAN, &gain)) /* PhiMoE's */
+        return false;
     if (isnan(gain))
         gain = factor > 1 ? sqrt(1 + log(factor) / log(old)) : 1;
     d->form.rope_gain = (float)gain;

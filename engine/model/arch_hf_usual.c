@@ -37,6 +37,12 @@ static const struct {
     {"olmo3", RMS "rope_theta=500000 sliding_window=4096 layer_types BY_KIND"},
     {"granite", RMS GRANITE "attention_bias=false"},
     {"granitemoe", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2"},
+    {"granitemoeshared", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2 shared_intermediate_size=0"},
+    {"phimoe", RMS "attention_bias=false num_key_value_heads=8 sliding_window rope_theta=1000000 num_local_experts=16 "
+               "num_experts_per_tok=2"},
+    {"dbrx", "rope_theta"},
+    {"bloom", "layer_norm_epsilon"},
+    {"mpt", "layer_norm_epsilon"},
     {"glm4", RMS "attention_bias=true partial_rotary_factor head_dim=128 num_key_value_heads=2"},
     {"cohere", LAYER "logit_scale=0.0625 rope_theta=500000"},
     {"cohere2", "rope_theta hidden_act num_key_value_heads layer_norm_eps logit_scale=0.0625 sliding_window=4096 "

@@ -172,6 +172,16 @@ take_positions(const struct arch_taking *t)
 }
 
 static bool
+take_embedding_norm(const struct arch_taking *t)
+{
+    struct model_desc *d = &t->model->desc;
+    const char *name = t->source->names->embedding_norm;
+    return (t->source->arch->traits & ARCH_EMBEDDING_NORM) == 0 ||
+           (arch_take_vector(t, name, d->width, NULL, 0, &d->embedding_norm) &&
+            take_bias(t, name, d->width, &d->embedding_norm_bias));
+}
+
+static bool
 take_final_norm(const struct arch_taking *t)
 {
     const struct arch_source *s = t->source;
@@ -205,7 +215,8 @@ arch_read_tensors(struct model *m, const struct arch_source *s, bool tied, bool 
     struct model_desc *d = &m->desc;
     struct layer_desc *layers = (struct layer_desc *)d->layers; /* the model's own */
     struct arch_tensor head;
-    if (!arch_take_tensor(&t, s->names->embedding, d->vocab, d->width, &d->embedding) || !take_positions(&t))
+    if (!arch_take_tensor(&t, s->names->embedding, d->vocab, d->width, &d->embedding) || !take_positions(&t) ||
+        !take_embedding_norm(&t))
         return false;
     const uint64_t before = m->parameters;
     for (uint32_t l = 0; l < d->n_layers; l++)

@@ -2,7 +2,6 @@
  * what no line can say is a member of struct model_form (kernels/form.h) first. */
 #include <string.h>
 
-#include "engine/base/printable.h"
 #include "engine/model/arch.h"
 
 /* ---- names that differ from Llama's in Hugging Face's files ---- */
@@ -64,9 +63,22 @@ static const struct arch_rename falcon_gguf_names[] = {{LAYER_ATTN_NORM, "attn_n
                                                        {LAYER_TENSORS, NULL}};
 static const struct arch_rename apertus_names[] = {
     {LAYER_ATTN_NORM, "attention_layernorm"}, {LAYER_FFN_NORM, "feedforward_layernorm"}, {LAYER_TENSORS, NULL}};
-static const struct arch_rename mixtral_names[] = {{LAYER_ROUTER, "block_sparse_moe.gate"}, {LAYER_TENSORS, NULL}};
-static const struct arch_rename granitemoe_names[] = {{LAYER_ROUTER, "block_sparse_moe.router.layer"},
-                                                      {LAYER_TENSORS, NULL}};
+/* As they were published, and as transformers 5 has them. */
+static const struct arch_rename mixtral_names[] = {
+    {LAYER_ROUTER, "block_sparse_moe.gate"}, {LAYER_ROUTER, "mlp.gate"}, {LAYER_TENSORS, NULL}};
+static const struct arch_rename granitemoe_names[] = {
+    {LAYER_ROUTER, "block_sparse_moe.router.layer"}, {LAYER_ROUTER, "block_sparse_moe.router"}, {LAYER_TENSORS, NULL}};
+static const struct arch_rename phimoe_names[] = {
+    {LAYER_ROUTER, "block_sparse_moe.gate"}, {LAYER_ROUTER, "mlp.router"}, {LAYER_TENSORS, NULL}};
+static const struct arch_rename dbrx_names[] = {{LAYER_ATTN_NORM, "norm_attn_norm.norm_1"},
+                                                {LAYER_WO, "norm_attn_norm.attn.out_proj"},
+                                                {LAYER_FFN_NORM, "norm_attn_norm.norm_2"},
+                                                {LAYER_ROUTER, "ffn.router.layer"},
+                                                {LAYER_TENSORS, NULL}};
+static const struct arch_rename dbrx_gguf_names[] = {{LAYER_FFN_NORM, "attn_output_norm"}, {LAYER_TENSORS, NULL}};
+static const struct arch_rename mpt_names[] = {{LAYER_ATTN_NORM, "norm_1"},   {LAYER_WO, "attn.out_proj"},
+                                               {LAYER_FFN_NORM, "norm_2"},    {LAYER_UP, "ffn.up_proj"},
+                                               {LAYER_DOWN, "ffn.down_proj"}, {LAYER_TENSORS, NULL}};
 static const struct arch_rename gpt_oss_names[] = {
     {LAYER_ROUTER, "mlp.router"}, {LAYER_BROUTER, "mlp.router"}, {LAYER_TENSORS, NULL}};
 static const struct arch_rename ernie_moe_names[] = {{LAYER_CORRECTION, "=mlp.moe_statics.e_score_correction_bias"},
@@ -87,6 +99,14 @@ static const struct arch_names falcon_ends = {.embedding = "transformer.word_emb
                                               .final_norm = "transformer.ln_f.weight",
                                               .layer = "transformer.h."};
 
+static const struct arch_names bloom_ends = {.embedding = "transformer.word_embeddings.weight",
+                                             .embedding_norm = "transformer.word_embeddings_layernorm.weight",
+                                             .final_norm = "transformer.ln_f.weight",
+                                             .layer = "transformer.h."};
+/* DBRX's, too. */
+static const struct arch_names mpt_ends = {
+    .embedding = "transformer.wte.weight", .final_norm = "transformer.norm_f.weight", .layer = "transformer.blocks."};
+
 /* ---- experts ---- */
 
 #define SHARED_EXPERTS                                                                                                 \
@@ -102,14 +122,29 @@ static const struct arch_experts mixtral_experts = {.renormalised = true,
                                                              "block_sparse_moe.experts.%u.w2.weight"}};
 static const struct arch_experts qwen2_experts = {.says = true};
 static const struct arch_experts qwen3_experts = {.says = true, .gguf_renormalised = true};
-static const struct arch_experts granite_experts = {.renormalised = true,
-                                                    .gguf_renormalised = true,
-                                                    .gate_up = "block_sparse_moe.input_linear.weight",
-                                                    .down = "block_sparse_moe.output_linear.weight"};
+static const struct arch_experts granite_experts = {
+    .renormalised = true,
+    .gguf_renormalised = true,
+    .gate_up = {"block_sparse_moe.input_linear.weight", "block_sparse_moe.experts.gate_up_proj"},
+    .down = {"block_sparse_moe.output_linear.weight", "block_sparse_moe.experts.down_proj"}};
+static const struct arch_experts granite_shared_experts = {
+    .renormalised = true,
+    .gguf_renormalised = true,
+    .gate_up = {"block_sparse_moe.input_linear.weight", "block_sparse_moe.experts.gate_up_proj"},
+    .down = {"block_sparse_moe.output_linear.weight", "block_sparse_moe.experts.down_proj"},
+    .shared = {"shared_mlp.input_linear.weight", "shared_mlp.input_linear.weight", "shared_mlp.output_linear.weight"}};
+static const struct arch_experts phimoe_experts = {.routing = ROUTE_SPARSEMIXER,
+                                                   .each = {"block_sparse_moe.experts.%u.w1.weight",
+                                                            "block_sparse_moe.experts.%u.w3.weight",
+                                                            "block_sparse_moe.experts.%u.w2.weight"}};
+static const struct arch_experts dbrx_experts = {
+    .renormalised = true,
+    .gguf_renormalised = true,
+    .stacks = {"ffn.experts.mlp.w1", "ffn.experts.mlp.v1", "ffn.experts.mlp.w2"}};
 static const struct arch_experts gpt_oss_experts = {.renormalised = true,
                                                     .gguf_renormalised = true,
-                                                    .gate_up = "mlp.experts.gate_up_proj",
-                                                    .down = "mlp.experts.down_proj",
+                                                    .gate_up = {"mlp.experts.gate_up_proj"},
+                                                    .down = {"mlp.experts.down_proj"},
                                                     .gate_up_bias = "mlp.experts.gate_up_proj_bias",
                                                     .down_bias = "mlp.experts.down_proj_bias",
                                                     .crosswise = true};
@@ -131,9 +166,9 @@ static const struct arch architectures[] = {
      .usual_window = 4096,
      .traits = ARCH_WINDOWED, .hf_rope = ROPE_HALVES},
     {.gguf = "qwen2", .hf = "qwen2", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QKV_BIAS,
-     .usual_eps = 1e-6, .usual_ctx = 32768},
+     .usual_eps = 1e-6, .usual_ctx = 32768, .traits = ARCH_WINDOWS_LATE},
     {.gguf = "qwen3", .hf = "qwen3", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
-     .may = LAYER_QKV_BIAS, .usual_head_dim = 128, .usual_eps = 1e-6, .usual_ctx = 32768},
+     .may = LAYER_QKV_BIAS, .usual_head_dim = 128, .usual_eps = 1e-6, .usual_ctx = 32768, .traits = ARCH_WINDOWS_LATE},
     {.gguf = "gemma", .hf = "gemma", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .usual_head_dim = 256,
      .usual_eps = 1e-6, .usual_ctx = 8192, .traits = ARCH_NORMS_LESS_ONE | ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED,
      .form = {.activation = ACT_GELU_TANH}},
@@ -155,7 +190,7 @@ static const struct arch architectures[] = {
      .unrotated_every = 4,
      .traits = ARCH_TIED},
     {.gguf = "olmo", .hf = "olmo", .hf_rope = ROPE_HALVES, .lacks = LAYER_PRE_NORMS, .usual_eps = 1e-5,
-     .traits = ARCH_NORMS_OF_ONES, .form = {.centred = true}},
+     .traits = ARCH_NORMS_OF_ONES | ARCH_CLIPS, .form = {.centred = true}},
     {.gguf = "olmo2", .hf = "olmo2", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
      .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .lacks = LAYER_PRE_NORMS, .usual_eps = 1e-5,
      .traits = ARCH_WINDOWS_PLAIN, .form = {.whole_norms = true}, .renames = olmo2_names},
@@ -235,14 +270,33 @@ static const struct arch architectures[] = {
     {.hf = "mixtral", .hf_rope = ROPE_HALVES, .usual_eps = 1e-5, .usual_ctx = 131072, .traits = ARCH_WINDOWED,
      .renames = mixtral_names, .experts = &mixtral_experts},
     {.gguf = "qwen2moe", .hf = "qwen2_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = 1u << LAYER_SHARED_MIX, .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 32768,
+     .needs = 1u << LAYER_SHARED_MIX, .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 32768, .traits = ARCH_WINDOWS_ODD,
      .experts = &qwen2_experts},
     {.gguf = "qwen3moe", .hf = "qwen3_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
      .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 32768, .experts = &qwen3_experts},
     {.gguf = "olmoe", .hf = "olmoe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
-     .may = QKVO_BIAS, .usual_eps = 1e-5, .usual_ctx = 4096, .form = {.whole_norms = true}, .experts = &qwen2_experts},
+     .may = QKVO_BIAS, .usual_eps = 1e-5, .usual_ctx = 4096, .traits = ARCH_CLIPS, .form = {.whole_norms = true},
+     .experts = &qwen2_experts},
     {.gguf = "granitemoe", .hf = "granitemoe", .hf_rope = ROPE_HALVES, .may = QKVO_BIAS, .usual_eps = 1e-6,
      .traits = ARCH_LOGITS_DIVIDED, .renames = granitemoe_names, .experts = &granite_experts},
+    {.gguf = "granitemoe", .hf = "granitemoeshared", .hf_rope = ROPE_HALVES, .may = QKVO_BIAS, .usual_eps = 1e-6,
+     .traits = ARCH_LOGITS_DIVIDED, .renames = granitemoe_names, .experts = &granite_shared_experts},
+    {.gguf = "phimoe", .hf = "phimoe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_NORM_BIAS,
+     .may = QKVO_BIAS, .usual_base = 1e6, .usual_eps = 1e-5, .usual_ctx = 131072, .traits = ARCH_WINDOWED,
+     .form = {.centred = true}, .renames = phimoe_names, .experts = &phimoe_experts},
+    {.gguf = "dbrx", .hf = "dbrx", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .usual_kv_heads = 1,
+     .usual_eps = 1e-5, .usual_ctx = 2048, .traits = ARCH_CLIPS, .form = {.centred = true}, .renames = dbrx_names,
+     .gguf_renames = dbrx_gguf_names, .hf_names = &mpt_ends, .hf_fused = {"norm_attn_norm.attn.Wqkv", NULL, false},
+     .gguf_fused = {"attn_qkv", NULL, false}, .experts = &dbrx_experts},
+    {.gguf = "bloom", .hf = "bloom", .needs = QKVO_BIAS | LAYER_MLP_BIAS | LAYER_NORM_BIAS, .lacks = LAYER_GATED,
+     .usual_eps = 1e-5, .usual_ctx = 2048, .ffn_by_width = 4, .traits = ARCH_LEANS | ARCH_EMBEDDING_NORM | ARCH_TIED,
+     .form = {.activation = ACT_GELU_TANH, .centred = true, .alibi = {.most = 8}}, .renames = falcon_names,
+     .hf_names = &bloom_ends, .hf_fused = {"self_attention.query_key_value", NULL, true},
+     .gguf_fused = {"attn_qkv", NULL, false}},
+    {.gguf = "mpt", .hf = "mpt", .lacks = LAYER_GATED, .usual_eps = 1e-5, .usual_ctx = 2048, .ffn_by_width = 4,
+     .traits = ARCH_LEANS | ARCH_CLIPS | ARCH_TIED,
+     .form = {.activation = ACT_GELU, .centred = true, .alibi = {.most = 8}}, .renames = mpt_names,
+     .hf_names = &mpt_ends, .hf_fused = {"attn.Wqkv", NULL, false}, .gguf_fused = {"attn_qkv", NULL, false}},
     {.gguf = "gpt-oss", .hf = "gpt_oss", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
      .needs = QKVO_BIAS | 1u << LAYER_SINKS | 1u << LAYER_BROUTER, .usual_head_dim = 64, .usual_eps = 1e-5,
      .usual_ctx = 131072, .full_every = 2, .usual_window = 128, .traits = ARCH_WINDOWED | ARCH_YARN_IN_PART,
@@ -259,75 +313,13 @@ static const struct arch architectures[] = {
 
 #define N_ARCHITECTURES (sizeof architectures / sizeof architectures[0])
 
-/* What others are, by how their names begin. */
-static const struct stranger {
-    const char *name, *what;
-} strangers[] = {
-    {"mamba", "a state-space model"},
-    {"falcon_mamba", "a state-space model"},
-    {"falcon_h1", "attention and state space in one"},
-    {"jamba", "attention and state space in one"},
-    {"bamba", "attention and state space in one"},
-    {"nemotron_h", "attention and state space in one"},
-    {"granitemoehybrid", "attention and state space in one"},
-    {"granitehybrid", "attention and state space in one"},
-    {"zamba", "attention and state space in one"},
-    {"qwen3_next", "attention and linear attention in one"},
-    {"lfm2", "attention and convolutions in one"},
-    {"recurrent_gemma", "a recurrent model"},
-    {"rwkv", "a recurrent model"},
-    {"deepseek", "a model with latent attention, or a mixture of experts"},
-    {"phimoe", "a mixture of experts of its own kind"},
-    {"granitemoeshared", "a mixture of experts of its own kind"},
-    {"qwen3_5_moe", "attention and linear attention in one"},
-    {"glm4_moe_lite", "a model with latent attention"},
-    {"llama4", "a mixture of experts of its own kind"},
-    {"hunyuan_v1_moe", "a mixture of experts of its own kind"},
-    {"minimax", "a mixture of experts of its own kind"},
-    {"dbrx", "a mixture of experts of its own kind"},
-    {"bert", "an encoder"},
-    {"modernbert", "an encoder"},
-    {"roberta", "an encoder"},
-    {"nomic", "an encoder"},
-    {"t5", "an encoder with a decoder"},
-    {"bart", "an encoder with a decoder"},
-    {"whisper", "a speech model"},
-    {"clip", "an encoder of pictures"},
-    {"llava", "a language model with an eye"},
-    {"qwen2_vl", "a language model with an eye"},
-    {"qwen2_5_vl", "a language model with an eye"},
-    {"mllama", "a language model with an eye"},
-    {"gemma3n", "a model with layers inside layers (MatFormer)"},
-};
-
-static void
-unsupported(const char *path, struct slice name, struct err *err)
-{
-    char shown[48], known[160] = "";
-    size_t n = 0;
-    printable_line(shown, sizeof shown, name.data, name.len);
-    const struct stranger *longest = NULL;
-    for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++)
-        if (strncmp(shown, strangers[i].name, strlen(strangers[i].name)) == 0 &&
-            (longest == NULL || strlen(strangers[i].name) > strlen(longest->name)))
-            longest = &strangers[i];
-    if (longest != NULL) {
-        err_set(err, ERR_WORK, "%s: architecture '%s' is %s, which is not supported", path, shown, longest->what);
-        return;
-    }
-    for (size_t i = 0; i < 4; i++)
-        n += (size_t)snprintf(known + n, sizeof known - n, "%s, ", architectures[i].hf);
-    err_set(err, ERR_WORK, "%s: architecture '%s' is not supported; %sgemma3 and %zu others are", path, shown, known,
-            N_ARCHITECTURES - 5);
-}
-
 const struct arch *
 arch_of_gguf(const char *path, struct slice name, struct err *err)
 {
     for (size_t i = 0; i < N_ARCHITECTURES; i++)
         if (architectures[i].gguf != NULL && slice_is(name, architectures[i].gguf))
             return &architectures[i];
-    unsupported(path, name, err);
+    arch_unsupported(path, name, err);
     return NULL;
 }
 
@@ -337,6 +329,6 @@ arch_of_hf(const char *path, const char *model_type, struct err *err)
     for (size_t i = 0; i < N_ARCHITECTURES; i++)
         if (strcmp(architectures[i].hf, model_type) == 0)
             return &architectures[i];
-    unsupported(path, slice_of(model_type), err);
+    arch_unsupported(path, slice_of(model_type), err);
     return NULL;
 }

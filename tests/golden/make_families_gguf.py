@@ -6,6 +6,7 @@
 Runs convert_hf_to_gguf.py --outtype f16 on each folder. Only the vocabulary is ours: the folders share the little one of the
 golden Llama, which the converter would not take for what each family has. Families that it does not know are left out.
 """
+import json
 import os
 import pathlib
 import shutil
@@ -21,6 +22,9 @@ import convert_hf_to_gguf as converter
 import gguf
 
 from make_models_golden import MERGES, PIECES, VOCAB
+
+
+OLDER = {"PhimoeForCausalLM": "PhiMoEForCausalLM", "MptForCausalLM": "MPTForCausalLM"}  # what the converter knows them by
 
 
 def set_vocab(self):
@@ -42,8 +46,11 @@ def convert(folder):
         out = ROOT / f"{folder.name}.gguf"
         # what GGUF has no words for
         if folder.name in ("gemma3-odd", "starcoder2-window", "falcon-sequential", "ministral", "gemma3-eye", "ministral3-eye",
-                           "qwen3_moe-odd", "cohere-silent"):
+                           "qwen3_moe-odd", "cohere-silent", "falcon-alibi", "qwen2_moe-window") or folder.name.endswith("-stacked"):
             return
+        config = json.loads((copy / "config.json").read_text())
+        config["architectures"] = [OLDER.get(a, a) for a in config["architectures"]]
+        (copy / "config.json").write_text(json.dumps(config))
         sys.argv[1:] = [str(copy), "--outfile", str(out), "--outtype", "f16"]
         converter.main()
 

@@ -10,6 +10,7 @@ convert_hf_to_gguf.py --outtype f16, of those families that it knows (make_famil
 written, of the folders as they stand.
 """
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -147,6 +148,35 @@ AS_SAID = {  # as files of before transformers 5 have it, or leave it to the arc
                                        "use_qk_norm", "attention_bias"),
 }
 
+FAMILIES |= {
+    "granitemoeshared": lambda: tf.GraniteMoeSharedConfig(
+        **BASE | SMALL, num_local_experts=6, num_experts_per_tok=3, shared_intermediate_size=20, embedding_multiplier=6.0,
+        residual_multiplier=0.4, attention_multiplier=0.2, logits_scaling=3.0, rope_parameters=PLAIN),
+    "phimoe": lambda: tf.PhimoeConfig(**BASE | SMALL, num_local_experts=6, router_jitter_noise=0.2, rope_parameters=PLAIN),
+    "phimoe-long": lambda: tf.PhimoeConfig(  # as Phi-3.5-MoE has it
+        **BASE | SMALL, num_local_experts=6, attention_bias=True, lm_head_bias=True, sliding_window=9,
+        rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0, 1.5, 2.0], "factor": 4.0,
+                         "long_factor": [2.0, 3.0, 4.0], "original_max_position_embeddings": 64, "short_mscale": (1 + math.log(4) / math.log(64)) ** 0.5,
+                         "long_mscale": 1.3}),
+    "dbrx": lambda: tf.DbrxConfig(
+        d_model=24, n_heads=4, n_layers=3, max_seq_len=64, vocab_size=N, bos_token_id=1, eos_token_id=2,
+        rope_parameters=PLAIN | {"rope_theta": 5000.0}, attn_config=dict(kv_n_heads=2, clip_qkv=1.0, rope_theta=5000.0),
+        ffn_config=dict(ffn_hidden_size=16, moe_num_experts=6, moe_top_k=3)),
+    "bloom": lambda: tf.BloomConfig(vocab_size=N, hidden_size=24, n_layer=3, n_head=4, bos_token_id=1, eos_token_id=2),
+    "mpt": lambda: tf.MptConfig(d_model=24, n_heads=6, n_layers=3, max_seq_len=64, vocab_size=N, bos_token_id=1, eos_token_id=2,
+                                attn_config=dict(clip_qkv=1.5)),
+    "falcon-alibi": lambda: tf.FalconConfig(  # falcon-rw; slopes that BF16 rounds
+        **without(FALCON, "rope_parameters") | dict(num_attention_heads=16), alibi=True, multi_query=False, parallel_attn=False,
+        bias=True),
+    "olmo-clip": lambda: tf.OlmoConfig(**BASE, clip_qkv=0.8),
+    "qwen2_moe-window": lambda: tf.Qwen2MoeConfig(  # whose files don't say which layers have one
+        **BASE | FEW, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=12, shared_expert_intermediate_size=20,
+        rope_parameters=PLAIN, use_sliding_window=True, sliding_window=6, max_window_layers=2),
+    "mixtral-stacked": lambda: FAMILIES["mixtral"](),
+    "phimoe-stacked": lambda: FAMILIES["phimoe"](),
+    "granitemoeshared-stacked": lambda: FAMILIES["granitemoeshared"](),
+}
+
 
 def experts(config):
     """What computes them in double precision, too."""
@@ -158,7 +188,8 @@ def kind_of(config):
 
 
 def new_model(config):
-    return kind_of(config).from_config(config, attn_implementation="eager", **experts(config))
+    how = "sdpa" if getattr(config, "alibi", False) else "eager"  # which adds Falcon's biases twice
+    return kind_of(config).from_config(config, attn_implementation=how, **experts(config))
 
 
 def language(model):
@@ -169,14 +200,14 @@ def parts(model):
     """Final norm and head, whatever the family calls them."""
     base = language(model)
     norm = getattr(base, "norm", None) or getattr(base, "final_layernorm", None) or getattr(base, "final_layer_norm", None) \
-        or getattr(base, "ln_f", None)
+        or getattr(base, "ln_f", None) or getattr(base, "norm_f", None)
     return norm, model.get_output_embeddings()
 
 
 def write_logits(name, model):
     with torch.no_grad():
         kept = []
-        layers = getattr(language(model), "layers", None) or language(model).h
+        layers = next(getattr(language(model), n) for n in ("layers", "h", "blocks") if hasattr(language(model), n))
         layer = layers[0].register_forward_hook(
             lambda module, inputs, output: kept.append(output[0] if isinstance(output, tuple) else output))
         logits = model(torch.tensor([PATH])).logits[0]
@@ -214,12 +245,16 @@ def make(name, seed):
     model = model.half()
     folder = OUT / name
     shutil.rmtree(folder, ignore_errors=True)
-    model.save_pretrained(folder)
+    model.save_pretrained(folder, save_original_format=not name.endswith("-stacked"))
     for file in folder.iterdir():
         file.chmod(0o644)
     text = json.loads((folder / "config.json").read_text())
     if name.startswith("gpt_neox"):  # as its files say it, which transformers 5 no longer writes
         (folder / "config.json").write_text(json.dumps(text | {"rotary_pct": 0.25}, indent=2))
+    if name == "qwen2_moe-window":
+        (folder / "config.json").write_text(json.dumps(without(text, "layer_types"), indent=2))
+    if name == "dbrx":  # as its files say it
+        (folder / "config.json").write_text(json.dumps(without(text, "rope_parameters"), indent=2))
     if name == "falcon":  # as its files don't say it
         (folder / "config.json").write_text(json.dumps(without(text, "num_kv_heads"), indent=2))
     if name in AS_SAID:
