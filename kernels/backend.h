@@ -15,7 +15,6 @@
  * distributions over its own vocabulary, beyond which they are 0, and reads those of all. Stores queue independently, so
  * between a request of one store that names a distribution and a request of another store that names the same one lies
  * the first store's wait(). Distributions with different numbers are independent of each other.
- *
  * Layers are numbered 1..L; "depth d" of a row means that layers 1..d have run on it; depth 0 is the embedding.
  */
 #ifndef KERNELS_BACKEND_H
@@ -131,15 +130,12 @@ struct model_desc {
     uint32_t ctx;    /* positions of the stores to come, for a look ahead at memory; 0: not known */
     uint32_t window; /* a row at position p attends to positions above p - window; 0: to all */
     struct model_form form;
-    struct tensor embedding;           /* (vocab, width) */
-    struct tensor positions;           /* F32 (positions, width): a row's is added to its embedding; or absent */
-    struct tensor embedding_norm;      /* (width): of the embedding before the first layer (BLOOM); or absent, */
-    struct tensor embedding_norm_bias; /* as this may be */
-    struct tensor final_norm;          /* (width) */
-    struct tensor final_norm_bias;     /* (width), or absent */
-    struct tensor head;                /* (vocab, width); the same data as embedding when tied */
-    struct tensor head_bias;           /* (vocab), or absent */
-    const struct layer_desc *layers;   /* (n_layers) */
+    struct tensor embedding; /* (vocab, width) */
+    struct tensor positions; /* F32 (positions, width): a row's is added to its embedding; or absent */
+    struct tensor embedding_norm, embedding_norm_bias; /* (width): before the first layer (BLOOM); or absent */
+    struct tensor final_norm, final_norm_bias;         /* (width); the bias may be absent */
+    struct tensor head, head_bias;   /* (vocab, width), the same data as embedding when tied; (vocab), or absent */
+    const struct layer_desc *layers; /* (n_layers) */
 };
 
 /* What was trained to stand between a layer and the next token, so that early layers guess better. At most one of the

@@ -253,6 +253,11 @@ read_understood(struct model *m, const struct hf_folder *f, const struct packed 
                                   .number = number,
                                   .tensor = tensor,
                                   .tensor_name = tensor_name};
+    if (f->part_of[0] != '\0' && hf_folder_find(f, names.embedding) == NULL)
+        return err_set(
+            err, ERR_WORK,
+            "%s: is a '%s', whose language part has tensors of names that are not known; it is not supported", f->path,
+            f->part_of);
     bool *used = calloc(s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", f->path);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every causal language model that transformers knows, tiny and random: it runs right or is refused in a line that says why.
 
-    python3 tests/golden/sweep_families.py build/tests/model_logits [--table FILE] [NAME…]
+    python3 tests/variations/architectures.py build/tests/logits [--table FILE] [NAME…]
 
 For each model_type a folder is made (F32, the golden Llama's tokenizer) and opened. Logits have to be transformers'; a refusal
 has to name what isn't supported. Needs torch and transformers 5; exits with 1 where anything is wrong, and prints a line for each
@@ -13,7 +13,6 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -27,9 +26,10 @@ import transformers as tf
 from safetensors.torch import save_file
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
 
-HERE = pathlib.Path(__file__).parent.resolve()
-sys.path.insert(0, str(HERE))
+GOLDEN = pathlib.Path(__file__).parents[1].resolve() / "golden"
+sys.path[:0] = [str(pathlib.Path(__file__).parent), str(GOLDEN)]
 from make_models_golden import N, PATH, randomise
+from program import Program
 
 LAYERS = 3
 TINY = dict(
@@ -37,38 +37,27 @@ TINY = dict(
     n_layers=LAYERS, num_layers=LAYERS, num_attention_heads=4, n_head=4, n_heads=4, num_heads=4, num_key_value_heads=2,
     max_position_embeddings=64, n_positions=64, max_seq_len=64, n_ctx=64, bos_token_id=1, eos_token_id=2, pad_token_id=None,
     num_experts=4, num_local_experts=4, n_routed_experts=4, moe_num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16,
-    shared_expert_intermediate_size=24, shared_intermediate_size=24, ffn_hidden_size=48, moe_top_k=2, moe_k=2, attention_dropout=0.0)
+    shared_expert_intermediate_size=24, shared_intermediate_size=24, ffn_hidden_size=48, moe_top_k=2, moe_k=2, attention_dropout=0.0, head_dim=8)
+MORE = {"dbrx": dict(attn_config=dict(kv_n_heads=2, rope_theta=10000.0), ffn_config=dict(ffn_hidden_size=48, moe_top_k=2))}
 
 
 def entries(kind):
     return {f.name: f for f in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else {}
 
 
-def tiny(kind, changes={}):
+def tiny(kind):
     """The smallest configuration that still has everything; of parts, theirs."""
     known = entries(kind)
     values = {k: v for k, v in TINY.items() if k in known}
     for name, part in (getattr(kind, "sub_configs", None) or {}).items():
         if entries(part):
             values[name] = tiny(part).to_dict()
-    if "head_dim" in known and known["head_dim"].default not in (None, dataclasses.MISSING):
-        values["head_dim"] = 8
-    return kind(**values | changes)
-
-
-class Scope:
-    def __init__(self, program):
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, folder):
-        self.process.stdin.write(f"{folder}\t{' '.join(map(str, PATH))}\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+    return kind(**values | MORE.get(kind.model_type, {}))
 
 
 def finish(folder):
     for file in ("tokenizer.json", "tokenizer_config.json"):
-        os.symlink(HERE / "models/llama" / file, folder / file)
+        os.symlink(GOLDEN / "models/llama" / file, folder / file)
     (folder / "generation_config.json").write_text(json.dumps(dict(bos_token_id=1, eos_token_id=2)))
 
 
@@ -100,7 +89,7 @@ def with_weights(config, folder):
 
 
 def compare(said, want):
-    got = torch.tensor(said, dtype=torch.float64)
+    got = torch.from_numpy(said)
     if got.shape != want.shape:
         return f"WRONG: {tuple(got.shape)} numbers instead of {tuple(want.shape)}", False
     error = max(((g - w).norm() / w.norm()).item() for g, w in zip(got, want))
@@ -115,9 +104,9 @@ def clear(line):
 def judge(scope, config, folder):
     """What comes of a model, and whether that is as it should be; of one that transformers can't make tiny, None."""
     without_weights(config, folder)
-    said = scope.ask(folder)
-    if "error" in said and "architecture '" in said["error"]:
-        return said["error"].split(": ", 1)[1], clear(said["error"])
+    said, line, _ = scope.logits(folder, PATH)
+    if "architecture '" in line:
+        return line.split(": ", 1)[1], clear(line)
     shutil.rmtree(folder)
     if isinstance(config, str):
         return "transformers makes no tiny configuration of it", None
@@ -125,11 +114,8 @@ def judge(scope, config, folder):
         want = with_weights(config, folder)
     except Exception as e:
         return f"transformers: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"[:150], None
-    said = scope.ask(folder)
-    if "error" in said:
-        line = said["error"].split(": ", 1)[-1]
-        return line, clear(line)
-    return compare(said["logits"], want)
+    said, line, _ = scope.logits(folder, PATH)
+    return (line.split(": ", 1)[-1], clear(line)) if said is None else compare(said, want)
 
 
 def main():
@@ -138,9 +124,8 @@ def main():
     ask.add_argument("--table", help="also write a table of all as Markdown")
     ask.add_argument("names", nargs="*")
     asked = ask.parse_args()
-    scope = Scope(asked.program)
     bad, rows = 0, []
-    with tempfile.TemporaryDirectory() as temp:
+    with tempfile.TemporaryDirectory() as temp, Program(asked.program) as scope:
         for name in sorted(asked.names or CAUSAL):
             kind = tf.models.auto.configuration_auto.CONFIG_MAPPING[name]
             folder = pathlib.Path(temp) / name
@@ -154,7 +139,7 @@ def main():
                 said, right = f"{type(e).__name__}: {e}"[:150], None
             shutil.rmtree(folder, ignore_errors=True)
             print(f"{'ok ' if right else '-- ' if right is None else 'BAD'} {name}: {said}", flush=True)
-            bad += right is not True
+            bad += not right
             rows.append((name, said))
     if asked.table:
         pathlib.Path(asked.table).write_text("".join(f"| `{n}` | {s} |\n" for n, s in rows))
