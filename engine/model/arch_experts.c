@@ -62,6 +62,39 @@ arch_read_experts(struct model *m, const struct arch_source *s, struct err *err)
     return true;
 }
 
+/* ---- names in folders ---- */
+
+const char *
+arch_expert_name(const struct arch *a, uint32_t e, enum expert_tensor which, char out[LAYER_NAME_SIZE])
+{
+    const char *name = (a->experts->each[0] != NULL ? a->experts->each : usual.each)[which],
+               *number = strstr(name, "%u");
+    snprintf(out, LAYER_NAME_SIZE, "%.*s%" PRIu32 "%s", (int)(number - name), name, e, number + 2);
+    return out;
+}
+
+/* Granite has its gate and up in one. */
+const char *
+arch_shared_name(const struct arch *a, const struct model_desc *d, enum expert_tensor which, struct arch_slice *part)
+{
+    const char *const *names = a->experts->shared[0] != NULL ? a->experts->shared : usual.shared;
+    const uint32_t rows = d->form.experts.shared_ffn;
+    *part = (struct arch_slice){.n = 0};
+    if (which != EXPERT_DOWN && strcmp(names[EXPERT_GATE], names[EXPERT_UP]) == 0)
+        *part = (struct arch_slice){.first = which == EXPERT_UP ? rows : 0, .n = rows, .all = 2 * rows};
+    return names[which];
+}
+
+void
+arch_experts_module(const struct arch *a, char out[ARCH_NAME_SIZE])
+{
+    const struct arch_experts *how = a->experts;
+    const char *name = how->gate_up[1] != NULL   ? how->gate_up[1]
+                       : how->gate_up[0] != NULL ? how->gate_up[0]
+                                                 : usual.gate_up[0];
+    snprintf(out, ARCH_NAME_SIZE, "%.*s", (int)(strrchr(name, '.') - name), name);
+}
+
 /* ---- tensors ---- */
 
 bool
@@ -227,17 +260,16 @@ take_gguf(const struct arch_taking *t, uint32_t layer, struct expert_desc *exper
 
 /* The expert that all rows go to; Granite has its gate and up in one. */
 static bool
-take_shared(const struct arch_taking *t, uint32_t layer, const struct arch_experts *how, struct expert_desc *out)
+take_shared(const struct arch_taking *t, uint32_t layer, struct expert_desc *out)
 {
     const struct model_desc *d = &t->model->desc;
-    const char *const *names = how->shared[0] != NULL ? how->shared : usual.shared;
     char name[ARCH_NAME_SIZE];
     for (enum expert_tensor i = 0; i < EXPERT_MATRICES; i++) {
+        struct arch_slice part;
         uint32_t rows, cols;
         expert_tensor_shape(d, d->form.experts.n, i, &rows, &cols);
-        const bool in_one = i != EXPERT_DOWN && strcmp(names[EXPERT_GATE], names[EXPERT_UP]) == 0;
-        const struct arch_slice half = {.first = i == EXPERT_UP ? rows : 0, .n = rows, .all = 2 * rows};
-        if (!arch_take_slice(t, full_name(t, layer, names[i], name), rows, cols, in_one ? &half : NULL, &out->all[i]))
+        full_name(t, layer, arch_shared_name(t->source->arch, d, i, &part), name);
+        if (!arch_take_slice(t, name, rows, cols, &part, &out->all[i]))
             return false;
     }
     return true;
@@ -257,16 +289,15 @@ take_stacks(const struct arch_taking *t, uint32_t layer, const char *const names
 }
 
 static bool
-take_each(const struct arch_taking *t, uint32_t layer, const char *const names[3], struct expert_desc *experts)
+take_each(const struct arch_taking *t, uint32_t layer, struct expert_desc *experts)
 {
     const struct model_desc *d = &t->model->desc;
     char name[ARCH_NAME_SIZE], end[LAYER_NAME_SIZE];
     for (uint32_t e = 0; e < d->form.experts.n; e++)
         for (enum expert_tensor i = 0; i < EXPERT_MATRICES; i++) {
-            const char *number = strstr(names[i], "%u");
             uint32_t rows, cols;
             expert_tensor_shape(d, e, i, &rows, &cols);
-            snprintf(end, sizeof end, "%.*s%" PRIu32 "%s", (int)(number - names[i]), names[i], e, number + 2);
+            arch_expert_name(t->source->arch, e, i, end);
             if (!arch_take_tensor(t, full_name(t, layer, end, name), rows, cols, &experts[e].all[i]))
                 return false;
         }
@@ -290,7 +321,7 @@ take_hf(const struct arch_taking *t, uint32_t layer, struct expert_desc *experts
     full_name(t, layer, gate_up_names[later], name);
     there = there || later;
     if (!there && !own)
-        return take_each(t, layer, how->each[0] != NULL ? how->each : usual.each, experts);
+        return take_each(t, layer, experts);
     const bool crosswise =
         how->crosswise && !(there && tensor_block_values(found.type) > 1); /* blocks lie along inputs */
     const struct stripe gate_up[] = {{EXPERT_GATE, 0, crosswise ? 2 : 1},
@@ -321,6 +352,6 @@ arch_take_experts(const struct arch_taking *t, uint32_t layer, struct layer_desc
     out->experts = experts;
     if (!hf)
         return take_gguf(t, layer, experts);
-    return take_hf(t, layer, experts) && (d->form.experts.shared_ffn == 0 ||
-                                          take_shared(t, layer, t->source->arch->experts, &experts[d->form.experts.n]));
+    return take_hf(t, layer, experts) &&
+           (d->form.experts.shared_ffn == 0 || take_shared(t, layer, &experts[d->form.experts.n]));
 }

@@ -3,6 +3,7 @@
 #define ENGINE_MODEL_ARCH_TAKE_H
 
 #include "engine/model/arch.h"
+#include "kernels/experts.h"
 
 #define ARCH_NAME_SIZE 96
 
@@ -49,6 +50,12 @@ bool arch_make_ones(const struct arch_taking *, uint32_t n, struct tensor *out);
 /* Does the layer, from 0, have experts? And those of such a layer (arch_experts.c). */
 bool arch_is_sparse(const struct arch_taking *, uint32_t layer);
 bool arch_take_experts(const struct arch_taking *, uint32_t layer, struct layer_desc *);
+
+/* What folders call an expert's matrix, that of the one that all rows go to (and which rows of it), and the module that has those
+ * of all, in a layer. */
+const char *arch_expert_name(const struct arch *, uint32_t e, enum expert_tensor, char out[LAYER_NAME_SIZE]);
+const char *arch_shared_name(const struct arch *, const struct model_desc *, enum expert_tensor, struct arch_slice *);
+void arch_experts_module(const struct arch *, char out[ARCH_NAME_SIZE]);
 
 /* Of a folder: the numbers of every layer's xIELU, where the model's activation is that. */
 bool arch_take_xielu(const struct arch_taking *);

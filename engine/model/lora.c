@@ -6,8 +6,7 @@
 #include <unistd.h>
 
 #include "engine/base/printable.h"
-#include "engine/model/arch_take.h"
-#include "engine/model/lora_file.h"
+#include "engine/model/lora_internal.h"
 #include "engine/model/model_hash.h"
 #include "kernels/half.h"
 #include "kernels/tensor.h"
@@ -20,26 +19,9 @@
 
 #define STEM_SIZE 128
 
-struct merging {
-    struct model *model;
-    const struct arch *arch;
-    struct lora_file file;
-    double scale;
-    bool exact;
-    uint32_t n, changed; /* matrices that are merged, that are held otherwise than before */
-    struct err *err;
-};
-
-/* One matrix, and where among B's rows its own are. */
-struct target {
-    struct tensor *tensor;
-    const struct arch_slice *part;
-    uint32_t turned; /* dimensions of heads whose pairs lie otherwise in the adapter; 0: none do */
-};
-
 /* A row of the model's as the adapter numbers it. */
 static uint32_t
-row_in_adapter(const struct merging *g, const struct target *t, uint32_t row)
+row_in_adapter(const struct merging *g, const struct merge_target *t, uint32_t row)
 {
     const struct arch_slice *p = t->part;
     if (t->turned > 0) {
@@ -77,7 +59,7 @@ store_row(enum weight_type type, const float *x, uint32_t n, unsigned char *to)
 
 /* W + factor B A, row by row, into memory of the model's. */
 static bool
-add(const struct merging *g, const struct target *t, const struct lora_pair *p, enum weight_type type,
+add(const struct merging *g, const struct merge_target *t, const struct lora_pair *p, enum weight_type type,
     unsigned char *to)
 {
     const uint32_t cols = t->tensor->cols, rank = (uint32_t)p->a.rows;
@@ -107,8 +89,8 @@ add(const struct merging *g, const struct target *t, const struct lora_pair *p, 
     return ok || err_set(g->err, ERR_WORK, "%s: out of memory merging it", g->file.path);
 }
 
-static bool
-merge_pair(struct merging *g, const struct target *t, const struct lora_pair *p, const char *stem)
+bool
+lora_merge_pair(struct merging *g, const struct merge_target *t, const struct lora_pair *p, const char *stem)
 {
     struct model *m = g->model;
     const enum weight_type was = t->tensor->type;
@@ -150,7 +132,7 @@ merge_of_layer(struct merging *g, uint32_t layer, enum layer_tensor which)
     struct arch_slice parts[ARCH_STEMS];
     const bool otherwise = g->arch->gguf_rope != g->arch->hf_rope && /* of converters that permute rows */
                            (g->model->file != NULL) != (g->file.naming == LAYER_NAMED_GGUF) && g->arch->gguf != NULL;
-    struct target t = {.tensor = &layers[layer].all[which]};
+    struct merge_target t = {.tensor = &layers[layer].all[which]};
     if (!tensor_present(t.tensor) || layer_tensors[which].kind != LAYER_MATRIX)
         return true;
     t.turned = otherwise && (which == LAYER_WQ || which == LAYER_WK) ? d->head_dim : 0;
@@ -161,7 +143,7 @@ merge_of_layer(struct merging *g, uint32_t layer, enum layer_tensor which)
         bool there;
         snprintf(stem, sizeof stem, "%s%" PRIu32 ".%s", prefix, layer, names[i]);
         t.part = &parts[i];
-        if (!lora_file_pair(&g->file, stem, &pair, &there, g->err) || (there && !merge_pair(g, &t, &pair, stem)))
+        if (!lora_file_pair(&g->file, stem, &pair, &there, g->err) || (there && !lora_merge_pair(g, &t, &pair, stem)))
             return false;
     }
     return true;
@@ -176,7 +158,7 @@ merge_head(struct merging *g)
     if (g->file.naming == LAYER_NAMED_HF)
         snprintf(stem, sizeof stem, "%.*s", (int)(strlen(name) - strlen(".weight")), name);
     const struct arch_slice whole = {.n = 0};
-    const struct target t = {.tensor = &d->head, .part = &whole};
+    const struct merge_target t = {.tensor = &d->head, .part = &whole};
     struct lora_pair pair;
     bool there;
     if (!lora_file_pair(&g->file, stem, &pair, &there, g->err))
@@ -184,17 +166,20 @@ merge_head(struct merging *g)
     if (there && g->model->tied)
         return err_set(g->err, ERR_WORK, "%s: adds to the head, which is the embedding here; merge it with PEFT",
                        g->file.path);
-    return !there || merge_pair(g, &t, &pair, stem);
+    return !there || lora_merge_pair(g, &t, &pair, stem);
 }
 
 static bool
 merge_all(struct merging *g)
 {
     char shown[96];
-    for (uint32_t l = 0; l < g->model->desc.n_layers; l++)
+    for (uint32_t l = 0; l < g->model->desc.n_layers; l++) {
         for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
             if (!merge_of_layer(g, l, i))
                 return false;
+        if (!lora_merge_experts(g, l))
+            return false;
+    }
     if (!merge_head(g))
         return false;
     const char *left = lora_file_leftover(&g->file, shown, sizeof shown);

@@ -2,7 +2,8 @@
  * A matrix that was F32, F16 or BF16 stays that, one in blocks becomes F16; with `exact` all become F32.
  *
  * An adapter is a folder as PEFT writes it (adapter_config.json, adapter_model.safetensors), its safetensors file, or a GGUF
- * file. Each goes with a folder or a GGUF file of its model alike: where converters permuted the rows of queries and keys, so
+ * file; of experts it has modules of each, parameters of all (target_parameters), or GGUF's stacks. Each goes with a folder or a
+ * GGUF file of its model alike: where converters permuted the rows of queries and keys, so
  * are the adapter's. */
 #ifndef ENGINE_MODEL_LORA_H
 #define ENGINE_MODEL_LORA_H

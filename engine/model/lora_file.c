@@ -32,7 +32,6 @@ refuse_variants(const struct lora_file *f, struct err *err)
                     {"alpha_pattern", "an alpha for each module"},
                     {"trainable_token_indices", "tokens trained by themselves"},
                     {"layer_replication", "layers repeated"},
-                    {"target_parameters", "parameters that are no modules"},
                     {"use_bdlora", "blocks on a diagonal"}};
     const cJSON *type = arch_hf_entry(f->config, "peft_type"), *bias = arch_hf_entry(f->config, "bias");
     char shown[40];
@@ -169,11 +168,12 @@ find(struct lora_file *f, const char *name, struct arch_tensor *out)
     if (g != NULL) {
         *out = (struct arch_tensor){
             .data = g->data, .type = gguf_weight_type(g->type), .rows = g->dims[1], .cols = g->dims[0]};
-        if (g->dims[2] != 1 || g->dims[3] != 1)
+        out->planes = g->dims[2];
+        if (g->dims[3] != 1)
             out->rows = 0;
         out->index = (size_t)(g - f->gguf->tensors);
     } else if (t != NULL) {
-        *out = (struct arch_tensor){.data = t->data, .type = t->type, .rows = t->rows, .cols = t->cols};
+        *out = (struct arch_tensor){.data = t->data, .type = t->type, .planes = 1, .rows = t->rows, .cols = t->cols};
         out->index = (size_t)(t - f->tensors->tensors);
     }
     return g != NULL || t != NULL;
@@ -195,8 +195,10 @@ find_half(struct lora_file *f, const char *stem, bool a, struct arch_tensor *out
     return find(f, name, out);
 }
 
-bool
-lora_file_pair(struct lora_file *f, const char *stem, struct lora_pair *p, bool *there, struct err *err)
+/* Both, used, of `planes` matrices each; of a rank that is `of` times the adapter's. */
+static bool
+take_pair(struct lora_file *f, const char *stem, uint64_t planes, uint64_t of, struct lora_pair *p, bool *there,
+          struct err *err)
 {
     const bool a = find_half(f, stem, true, &p->a), b = find_half(f, stem, false, &p->b);
     *there = a && b;
@@ -206,12 +208,32 @@ lora_file_pair(struct lora_file *f, const char *stem, struct lora_pair *p, bool 
     if (!*there)
         return true;
     f->used[p->a.index] = f->used[p->b.index] = true;
-    if (p->a.type >= WEIGHT_TYPES || p->b.type >= WEIGHT_TYPES || p->a.rows == 0 || p->a.rows > MOST_RANK ||
-        p->b.cols != p->a.rows || (f->rank > 0 && p->a.rows != f->rank))
+    if (p->a.type >= WEIGHT_TYPES || p->b.type >= WEIGHT_TYPES || p->a.planes != planes || p->b.planes != planes ||
+        p->a.rows == 0 || p->a.rows % of != 0 || p->a.rows / of > MOST_RANK || p->b.cols != p->a.rows ||
+        (f->rank > 0 && p->a.rows != of * f->rank))
         return err_set(err, ERR_WORK,
                        "%s: what adds to '%s' is of another rank than the adapter, or of an unknown type", f->path,
                        stem);
     return true;
+}
+
+bool
+lora_file_pair(struct lora_file *f, const char *stem, struct lora_pair *p, bool *there, struct err *err)
+{
+    return take_pair(f, stem, 1, 1, p, there, err);
+}
+
+bool
+lora_file_stack(struct lora_file *f, const char *stem, uint32_t n, struct lora_pair *p, bool *there, struct err *err)
+{
+    return take_pair(f, stem, n, 1, p, there, err);
+}
+
+bool
+lora_file_parameter(struct lora_file *f, const char *stem, uint32_t n, struct lora_pair *p, bool *there,
+                    struct err *err)
+{
+    return take_pair(f, stem, 1, n, p, there, err);
 }
 
 double

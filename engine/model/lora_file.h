@@ -32,6 +32,10 @@ void lora_file_close(struct lora_file *);
 /* Marks both as used. *there is false where the adapter has none for it; false: one of the two alone. `stem`: a tensor's name
  * without ".weight". */
 bool lora_file_pair(struct lora_file *, const char *stem, struct lora_pair *, bool *there, struct err *);
+/* The same of n matrices each, one after the other; and of n in one, (n * r, cols) and (rows, r * n). */
+bool lora_file_stack(struct lora_file *, const char *stem, uint32_t n, struct lora_pair *, bool *there, struct err *);
+bool lora_file_parameter(struct lora_file *, const char *stem, uint32_t n, struct lora_pair *, bool *there,
+                         struct err *);
 /* What B A is multiplied by, for a rank. */
 double lora_file_factor(const struct lora_file *, uint32_t rank);
 /* The name of one that nothing has used; NULL: all are. */

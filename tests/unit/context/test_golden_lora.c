@@ -49,6 +49,14 @@ test_merged_adapters_give_the_logits_of_transformers(void **state)
         {"families/gpt_neox", "gpt_neox.gguf", "gpt_neox"},
         {"families/gpt_neox.gguf", "gpt_neox", "gpt_neox"},
         {"families/gpt_neox.gguf", "gpt_neox.gguf", "gpt_neox"},
+        {"families/mixtral", "mixtral", "mixtral"},
+        {"families/mixtral.gguf", "mixtral", "mixtral"},
+        {"families/mixtral", "mixtral.gguf", "mixtral"},
+        {"families/mixtral.gguf", "mixtral.gguf", "mixtral"},
+        {"families/mixtral", "mixtral-parameters", "mixtral-parameters"},
+        {"families/mixtral.gguf", "mixtral-parameters", "mixtral-parameters"},
+        {"families/olmoe", "olmoe-parameters", "olmoe-parameters"},
+        {"families/olmoe.gguf", "olmoe-parameters", "olmoe-parameters"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char model[80], adapter[80], text[80];
