@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every causal language model that transformers knows, tiny and random: it runs right or is refused in a line that says why.
 
-    python3 tests/variations/architectures.py build/tests/logits [--table FILE] [NAME…]
+    python3 tests/variations/architectures.py build/tests/model_logits [--table FILE] [NAME…]
 
 For each model_type a folder is made (F32, the golden Llama's tokenizer) and opened. Logits have to be transformers'; a refusal
 has to name what isn't supported. Needs torch and transformers 5; exits with 1 where anything is wrong, and prints a line for each
