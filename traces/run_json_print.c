@@ -214,15 +214,10 @@ put_bounds(struct print *p, cJSON *root, const struct trace_bounds *bounds)
 }
 
 static void
-put_run(struct print *p, cJSON *root, const struct run_info *run)
+put_model(struct print *p, cJSON *model, const struct run_info *run)
 {
     char hash[32];
     snprintf(hash, sizeof hash, "%016" PRIx64, run->model_hash);
-    put_whole(p, root, "format", run->format);
-    put_string(p, root, "specscope", run->version);
-    put_string(p, root, "started", run->started);
-
-    cJSON *model = put(p, cJSON_AddObjectToObject(root, "model"));
     put_string(p, model, "path", run->model_path);
     put_string(p, model, "name", run->model_name);
     put_string(p, model, "architecture", run->arch);
@@ -240,7 +235,15 @@ put_run(struct print *p, cJSON *root, const struct run_info *run)
     put_u64(p, model, "parameters", run->parameters);
     put_string(p, model, "hash", hash);
     put_real(p, model, "rho", run->rho);
+}
 
+static void
+put_run(struct print *p, cJSON *root, const struct run_info *run)
+{
+    put_whole(p, root, "format", run->format);
+    put_string(p, root, "specscope", run->version);
+    put_string(p, root, "started", run->started);
+    put_model(p, put(p, cJSON_AddObjectToObject(root, "model")), run);
     for (enum helper_role role = 0; role < HELPERS; role++)
         if (run->helpers[role].name[0] != '\0')
             put_helper(p, put(p, cJSON_AddObjectToObject(root, helper_names[role])), &run->helpers[role]);
