@@ -32,6 +32,33 @@ ask_for_much(struct run_info *run)
     assert_non_null(run->asked.system);
 }
 
+static void
+declare_policies(struct run_info *run)
+{
+    run->n_policies = 2;
+    run->policies = calloc(2, sizeof *run->policies);
+    run->start_values = calloc(2 * POLICY_KNOBS, sizeof *run->start_values);
+    assert_non_null(run->policies);
+    assert_non_null(run->start_values);
+    struct policy p = {0};
+    snprintf(p.info.name, sizeof p.info.name, "ar");
+    run->policies[0] = p.info;
+    run->policies[0].needs = NEEDS(HELPER_DRAFT) | NEEDS_PROFILE;
+    snprintf(p.info.name, sizeof p.info.name, "specbound");
+    snprintf(p.info.title, sizeof p.info.title, "SpecBound");
+    snprintf(p.info.paper, sizeof p.info.paper, "a paper, \"quoted\"");
+    assert_true(policy_knob(&p, &(struct knob){"tau", "τ", "confidence threshold", KNOB_REAL, 0, 1, 0.05, 0.55, NULL}));
+    assert_true(policy_knob(&p, &(struct knob){"d_max", "", "depth", KNOB_INTEGER, 1, 5, 1, 3, NULL}));
+    assert_true(policy_knob(&p, &(struct knob){"mode", "", "", KNOB_CHOICE, 0, 2, 1, 1, modes}));
+    assert_true(policy_series(&p, "tau", "threshold", SERIES_LINE, 1, 1));
+    assert_true(policy_series(&p, "alpha", "acceptance", SERIES_BARS, 1, FAKE_LAYERS));
+    assert_true(policy_series(&p, "sure", "p", SERIES_DRAFTS, 1, 8));
+    run->policies[1] = p.info;
+    run->start_values[POLICY_KNOBS] = 0.1 + 0.2; /* not 0.3 */
+    run->start_values[POLICY_KNOBS + 1] = 4;
+    run->start_values[POLICY_KNOBS + 2] = 2;
+}
+
 void
 fake_run(struct run_info *run)
 {
@@ -72,26 +99,5 @@ fake_run(struct run_info *run)
     ask_for_much(run);
     snprintf(run->policy, sizeof run->policy, "specbound");
     snprintf(run->started, sizeof run->started, "2024-02-29T12:34:56Z");
-    run->n_policies = 2;
-    run->policies = calloc(2, sizeof *run->policies);
-    run->start_values = calloc(2 * POLICY_KNOBS, sizeof *run->start_values);
-    assert_non_null(run->policies);
-    assert_non_null(run->start_values);
-    struct policy p = {0};
-    snprintf(p.info.name, sizeof p.info.name, "ar");
-    run->policies[0] = p.info;
-    run->policies[0].needs = NEEDS(HELPER_DRAFT) | NEEDS_PROFILE;
-    snprintf(p.info.name, sizeof p.info.name, "specbound");
-    snprintf(p.info.title, sizeof p.info.title, "SpecBound");
-    snprintf(p.info.paper, sizeof p.info.paper, "a paper, \"quoted\"");
-    assert_true(policy_knob(&p, &(struct knob){"tau", "τ", "confidence threshold", KNOB_REAL, 0, 1, 0.05, 0.55, NULL}));
-    assert_true(policy_knob(&p, &(struct knob){"d_max", "", "depth", KNOB_INTEGER, 1, 5, 1, 3, NULL}));
-    assert_true(policy_knob(&p, &(struct knob){"mode", "", "", KNOB_CHOICE, 0, 2, 1, 1, modes}));
-    assert_true(policy_series(&p, "tau", "threshold", SERIES_LINE, 1, 1));
-    assert_true(policy_series(&p, "alpha", "acceptance", SERIES_BARS, 1, FAKE_LAYERS));
-    assert_true(policy_series(&p, "sure", "p", SERIES_DRAFTS, 1, 8));
-    run->policies[1] = p.info;
-    run->start_values[POLICY_KNOBS] = 0.1 + 0.2; /* not 0.3 */
-    run->start_values[POLICY_KNOBS + 1] = 4;
-    run->start_values[POLICY_KNOBS + 2] = 2;
+    declare_policies(run);
 }

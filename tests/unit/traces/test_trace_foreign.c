@@ -12,73 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/rigs/small_trace.h"
 #include "tests/rigs/trace_checks.h"
-
-/* A small trace whose every line is known. */
-static void
-write_small(const char *folder, char path[256])
-{
-    struct stream s;
-    stream_begin(&s, 1);
-    s.run = 1;
-    stream_control(&s, "run", "start");
-    s.round = 1;
-    struct event *e = stream_add(&s, EVENT_VOCAB);
-    e->vocab = (struct vocab_event){.token = 7, .bytes = "seven", .n_bytes = 5};
-    e = stream_add(&s, EVENT_TOKEN);
-    e->token = (struct token_event){.pos = 3,
-                                    .parent = 0,
-                                    .candidate = 1,
-                                    .token = 7,
-                                    .source = SOURCE_DRAFT,
-                                    .exit_layer = 2,
-                                    .confidence = 0.5f,
-                                    .annealed = 0.25f,
-                                    .accepted = -1,
-                                    .committed = -1};
-    e = stream_add(&s, EVENT_LAYER);
-    e->layer = (struct layer_event){.pos = 3,
-                                    .layer = 2,
-                                    .token = 7,
-                                    .confidence = 0.5f,
-                                    .annealed = 0.25f,
-                                    .entropy = 1.5f,
-                                    .kl_final = (float)NAN,
-                                    .rank_final = -1,
-                                    .final_agrees = -1,
-                                    .top = {7, 8, TOKEN_NONE, TOKEN_NONE, TOKEN_NONE},
-                                    .top_p = {0.5f, 0.125f}};
-    e = stream_add(&s, EVENT_SERIES);
-    e->series = (struct series_event){.key = "tau", .index = 0, .value = 0.5f};
-    e = stream_add(&s, EVENT_VERDICT);
-    e->verdict = (struct verdict_event){1, 1, 1};
-    e = stream_add(&s, EVENT_EXPERTS);
-    e->experts =
-        (struct experts_event){.pos = 3, .layer = 6, .n = 3, .expert = {39, 0, 7}, .weight = {0.5f, 0.375f, 0.1f}};
-    e = stream_add(&s, EVENT_ROUND);
-    e->round_end = (struct round_event){.policy = "specbound",
-                                        .draft_us = 10,
-                                        .verify_us = 20,
-                                        .drafted = 1,
-                                        .verified = 1,
-                                        .accepted = 1,
-                                        .emitted = 1,
-                                        .exit_layer = -1,
-                                        .threshold = 0.5f,
-                                        .d_max = 3,
-                                        .w_max = 4,
-                                        .layers_loaded = 6,
-                                        .heads_loaded = 2,
-                                        .stop_reason = "w_max",
-                                        .heads_us = 2.5f,
-                                        .wait_us = NAN,
-                                        .aside_us = 1.5f,
-                                        .verify_experts = 3.25f};
-    for (size_t i = 0; i < s.n; i++) /* numbers instead of random times */
-        s.events[i].t_us = 1000 + i;
-    write_trace(folder, &s, true, path);
-    stream_free(&s);
-}
 
 /* Replaces the first `old` in a file; false if it isn't there. */
 static bool
@@ -136,7 +71,7 @@ test_the_lines_are_those_that_the_format_describes(void **state)
          "8,1007,1,0,1,\"specbound\",10,20,0,1,1,1,1,,0.5,3,4,6,2,\"w_max\",2.5,,1.5,3.25\n"},
     };
     char path[256];
-    write_small(folder, path);
+    write_small_trace(folder, path);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         char *text = read_text(path, expected[i].file);
         assert_string_equal(text, expected[i].text);
@@ -224,7 +159,7 @@ test_a_bad_field_is_refused_with_file_line_and_column(void **state)
     const char *folder = *state;
     char path[256];
     struct err err;
-    write_small(folder, path);
+    write_small_trace(folder, path);
     if (!read_all(path, &err))
         fail_msg("%s", err.text);
     for (size_t i = 0; i < sizeof bad_fields / sizeof *bad_fields; i++) {
@@ -255,7 +190,7 @@ test_rewinding_after_a_bad_line_starts_afresh(void **state)
         uint64_t before = 0, after = 0;
         char line[200];
         snprintf(line, sizeof line, "0.5\n6,1005,1,0,1,\"tau\",0,%s\n", bad[i]);
-        write_small(folder, path);
+        write_small_trace(folder, path);
         assert_true(edit(path, "series.csv", "0.5\n", line));
         struct trace_reader *r = open_trace(path);
         while (trace_reader_next(r, &e, &first))
@@ -283,7 +218,7 @@ test_unknown_columns_any_order_and_spreadsheet_habits_are_fine(void **state)
         "event,t_us,run,seq,round,key,index,value\n 5 , 1004,1,0,1,tau ,0,0.500000\n",
     };
     char path[256];
-    write_small(folder, path);
+    write_small_trace(folder, path);
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
         write_text(path, "series.csv", variants[i]);
         struct trace_reader *r = open_trace(path);
@@ -310,7 +245,7 @@ test_columns_that_came_later_may_be_missing(void **state)
 {
     const char *folder = *state;
     char path[256], experts[300];
-    write_small(folder, path);
+    write_small_trace(folder, path);
     assert_true(edit(path, "rounds.csv", ",heads_us,wait_us,aside_us,verify_experts\n", "\n"));
     assert_true(edit(path, "rounds.csv", ",2.5,,1.5,3.25\n", "\n"));
     assert_true(edit(path, "layers.csv", ",model,", ","));
@@ -349,7 +284,7 @@ test_what_lies_beyond_the_last_round_is_not_even_looked_at(void **state)
     const char *folder = *state;
     char path[256];
     struct err err;
-    write_small(folder, path);
+    write_small_trace(folder, path);
     char *json = read_text(path, "run.json");
     assert_true(edit(path, "run.json", ",\n\t\"closed_event\":\t8", ""));
     assert_true(edit(path, "series.csv", "0.5\n", "0.5\n9,nonsense,,,,,,\n"));
@@ -366,7 +301,7 @@ test_names_from_a_trace_cannot_drive_a_terminal(void **state)
 {
     const char *folder = *state;
     char path[256];
-    write_small(folder, path);
+    write_small_trace(folder, path);
     assert_true(edit(path, "run.json", "confidence threshold", "\\\\x1b[2J\\u001b]0;\\u202e"));
     assert_true(edit(path, "rounds.csv", "\"w_max\"", "\"a\x1b[2Jb\""));
     struct trace_reader *r = open_trace(path);
@@ -389,7 +324,7 @@ test_what_is_no_trace_says_so(void **state)
     assert_non_null(strstr(err.text, "/nonesuch/folder"));
     assert_false(trace_reader_open(&r, folder, &err));
     assert_non_null(strstr(err.text, "run.json"));
-    write_small(folder, path);
+    write_small_trace(folder, path);
     char file[300];
     snprintf(file, sizeof file, "%s/layers.csv", path);
     assert_int_equal(unlink(file), 0);
