@@ -218,12 +218,19 @@ arch_hf_names(const struct arch *arch)
 static struct arch_names
 names_of(const struct arch *arch, const struct hf_folder *f)
 {
+    static const char newer_embedding[] =
+        "model.language_model.embed_tokens.weight"; /* as transformers has it in memory */
     struct arch_names n = arch_hf_names(arch);
     if (f->part_of[0] != '\0' && arch->hf_names == NULL) {
         n.embedding = "language_model.model.embed_tokens.weight";
         n.final_norm = "language_model.model.norm.weight";
         n.head = hf_folder_find(f, n.head) != NULL ? n.head : "language_model.lm_head.weight";
         n.layer = "language_model.model.layers.";
+        if (hf_folder_find(f, newer_embedding) != NULL) {
+            n.embedding = newer_embedding;
+            n.final_norm = "model.language_model.norm.weight";
+            n.layer = "model.language_model.layers.";
+        }
         n.computable[COMPUTABLE] = "vision_tower.";
         n.computable[COMPUTABLE + 1] = "vision_model.";
         n.computable[COMPUTABLE + 2] = "multi_modal_projector.";

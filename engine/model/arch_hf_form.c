@@ -157,13 +157,15 @@ see_all(struct model *m, struct layer_desc *layers, uint32_t first, uint32_t eve
         layers[l - 1].form.sees_all = every > 0 ? l % every == 0 : l <= first;
 }
 
-/* Qwen's layers by max_window_layers. */
+/* Qwen's layers by max_window_layers; SmolLM 3's are those that don't rotate. */
 static bool
 turn_windows(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
              struct err *err)
 {
     double n = 28;
     const bool odd = (arch->traits & ARCH_WINDOWS_ODD) != 0;
+    for (uint32_t l = 0; l < m->desc.n_layers && arch->unrotated_every > 0; l++)
+        layers[l].form.sees_all = layers[l].form.rope != LAYER_ROPE_NONE;
     if ((arch->traits & (ARCH_WINDOWS_LATE | ARCH_WINDOWS_ODD)) == 0)
         return true;
     const enum arch_value kind = arch_hf_kind(arch_hf_entry(f->config, "max_window_layers"), &n);
@@ -224,12 +226,17 @@ read_windows(struct model *m, const struct hf_folder *f, const struct arch *arch
     return true;
 }
 
-/* SmolLM 3's list: 1 for a layer that rotates. */
+/* SmolLM 3's list: 1 for a layer that rotates; or each how many doesn't. */
 static bool
 read_unrotated(struct model *m, const struct hf_folder *f, struct layer_desc *layers, struct err *err)
 {
     const cJSON *list = arch_hf_entry(f->config, "no_rope_layers"), *item;
     uint32_t l = 0;
+    double every = 0;
+    if (list == NULL && arch_hf_kind(arch_hf_entry(f->config, "no_rope_layer_interval"), &every) == VALUE_WHOLE &&
+        every >= 1 && every <= UINT32_MAX)
+        for (; l < m->desc.n_layers; l++)
+            layers[l].form.rope = (l + 1) % (uint32_t)every != 0 ? LAYER_ROPE_GLOBAL : LAYER_ROPE_NONE;
     if (list == NULL)
         return true;
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != (int)m->desc.n_layers)
@@ -282,8 +289,8 @@ arch_hf_form(struct model *m, const struct hf_folder *f, const struct arch *arch
 {
     struct layer_desc *layers = (struct layer_desc *)m->desc.layers; /* the model's own */
     if (!refuse_variants(f, arch, err) || !read_activation(m, f, err) || !read_scales(m, f, err) ||
-        !read_alibi(m, f, arch, layers, err) || !read_routing(m, f, arch, err) ||
-        !read_windows(m, f, arch, layers, err) || !read_unrotated(m, f, layers, err))
+        !read_alibi(m, f, arch, layers, err) || !read_routing(m, f, arch, err) || !read_unrotated(m, f, layers, err) ||
+        !read_windows(m, f, arch, layers, err))
         return false;
     arch_rotations(m, arch, layers);
     return true;

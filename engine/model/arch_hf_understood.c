@@ -76,6 +76,7 @@ pass_over(cJSON *rope, const char *words)
     } chosen[] = {{"partial_rotary_factor", "partial_rotary_factor", "rotary_pct"},
                   {"rotary_pct", "", ""},
                   {"alpha", "ALPHA", ""},
+                  {"short_mscale", "MSCALE", ""},
                   {"llama_4_scaling_beta", "GROWS", ""}};
     for (size_t i = 0; i < sizeof chosen / sizeof chosen[0]; i++)
         if (!arch_hf_has(words, chosen[i].word) && !arch_hf_has(words, chosen[i].other))
@@ -126,7 +127,7 @@ arch_hf_understood(const struct hf_folder *f, const char *model_type, struct err
     const bool filled = words == NULL || arch_hf_fill(c, words);
     if (!filled)
         no_memory(f, err);
-    if (filled && understand_rope(f, c, words != NULL ? words : "partial_rotary_factor GROWS ALPHA", err))
+    if (filled && understand_rope(f, c, words != NULL ? words : "partial_rotary_factor GROWS ALPHA MSCALE", err))
         return c;
     cJSON_Delete(c);
     return NULL;

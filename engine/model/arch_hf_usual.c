@@ -16,7 +16,7 @@
 #define GPT2    "layer_norm_epsilon activation_function scale_attn_weights n_inner "
 
 /* Words between blanks: ENTRY, or ENTRY=VALUE, JSON with ' for ". Of what is in capitals BY_KIND says that layers with a window turn in
- * a way of their own, ALPHA that RoPE's `alpha` counts, GROWS that its `llama_4_scaling_beta` does. */
+ * a way of their own, ALPHA that RoPE's `alpha` counts, MSCALE that its `short_mscale` does, GROWS that its `llama_4_scaling_beta` does. */
 /* clang-format off */
 static const struct {
     const char *hf, *entries;
@@ -39,7 +39,7 @@ static const struct {
     {"granitemoe", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2"},
     {"granitemoeshared", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2 shared_intermediate_size=0"},
     {"phimoe", RMS "attention_bias=false num_key_value_heads=8 sliding_window rope_theta=1000000 num_local_experts=16 "
-               "num_experts_per_tok=2"},
+               "num_experts_per_tok=2 MSCALE"},
     {"dbrx", "rope_theta"},
     {"bloom", "layer_norm_epsilon"},
     {"mpt", "layer_norm_epsilon"},

@@ -89,8 +89,20 @@ read_object(cJSON **out, const char *folder, const char *file, size_t most, stru
     return ok;
 }
 
-/* A model with more than language has the language part's configuration within its own: entries of the whole count where the
- * part has none. */
+/* Of a whole model's entries those that say something of its language, too. */
+static bool
+is_of_language(const char *name)
+{
+    static const char *const names[] = {"tie_word_embeddings", "quantization_config", "vocab_size",
+                                        "eos_token_id",        "bos_token_id",        "quantization"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A model with more than language has the language part's configuration within its own: some entries of the whole count where
+ * the part has none. */
 static bool
 take_language_part(struct hf_folder *f, struct err *err)
 {
@@ -102,10 +114,7 @@ take_language_part(struct hf_folder *f, struct err *err)
     bool ok = part != NULL;
     cJSON_ArrayForEach(entry, f->config)
     {
-        const bool inner =
-            entry == text || strcmp(entry->string, "architectures") == 0 || strstr(entry->string, "_config") != NULL;
-        const bool wanted = !inner || strcmp(entry->string, "quantization_config") == 0;
-        if (!ok || !wanted || cJSON_GetObjectItemCaseSensitive(part, entry->string) != NULL)
+        if (!ok || !is_of_language(entry->string) || cJSON_GetObjectItemCaseSensitive(part, entry->string) != NULL)
             continue;
         cJSON *copy = cJSON_Duplicate(entry, true);
         ok = copy != NULL && cJSON_AddItemToObject(part, entry->string, copy);

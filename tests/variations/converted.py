@@ -7,6 +7,11 @@ import sys
 from make_models_golden import MERGES, PIECES, VOCAB
 
 
+TANH = ("gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh")  # what llama.cpp knows of GELU
+USUAL_ACTIVATIONS = dict.fromkeys(("gemma", "gemma2", "gemma3_text", "starcoder2", "phi", "gpt2", "gpt_bigcode", "gpt_neox"), TANH) | {
+    "nemotron": ("relu2",), "arcee": ("relu2",), "apertus": ("xielu",)}
+
+
 class Converter:
     def __init__(self, llama):
         for name in [m for m in sys.modules if m.split(".")[0] == "gguf"]:  # its own counts
@@ -73,6 +78,9 @@ class Converter:
             return "a window"
         if window and text.get("layer_types") and "attention.sliding_window_pattern" not in said:
             return "which layers have a window"
+        act = text.get("hidden_act") or text.get("hidden_activation") or text.get("activation_function")
+        if act and act not in USUAL_ACTIVATIONS.get(text["model_type"], ("silu", "swish")):
+            return f"the activation {act}"
         if "query_pre_attn_scalar" in text and text["query_pre_attn_scalar"] != text.get("head_dim"):
             return "scores scaled otherwise than by a head's dimensions"
         return None

@@ -102,7 +102,7 @@ def value(rng, key, layers):
 
 def of_tensors(rng):
     what = rng.choice(["own-head", "own-head", "same-head", "no-head", "type", "type", "shards", "bare", "prefix", "extra", "quiet",
-                       "stacked", "wide-vocabulary"])
+                       "stacked", "wide-vocabulary", "narrow-vocabulary", "newer-names"])
     if what == "type":
         return ["tensors", what, rng.choice(["bfloat16", "float16", "mixed"])]
     if what == "extra":
@@ -145,6 +145,9 @@ def draw(rng, config, dims):
     if rng.random() < 0.15:
         key = rng.choice(sorted(k for k in LATE if k in text))
         edits.append(["late", key, rng.choice(LATE[key])])
+    if rng.random() < 0.1 and "use_sliding_window" in text:
+        edits += [["set", "use_sliding_window", True], ["set", "sliding_window", 4], ["drop", "layer_types"],
+                  ["set", "max_window_layers", rng.choice([0, 2])]]
     edits.append(["tensors", "quiet"])
     for _ in range(rng.choice([0, 0, 1, 1, 2])):
         edits.append(of_tensors(rng))

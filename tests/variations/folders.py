@@ -113,6 +113,18 @@ def edit(t, e, rng):
         for k in (head, embedding):
             if k:
                 t[k] = torch.cat([t[k], 0.1 * torch.randn(16, t[k].shape[1], generator=g)])
+    elif e[1] == "narrow-vocabulary" and embedding:  # fewer rows than the tokenizer has tokens
+        for k in (head, embedding):
+            if k:
+                t[k] = t[k][:N - 8]
+    elif e[1] == "newer-names":
+        for k in list(t):
+            if k.startswith("language_model.model."):
+                t[k.replace("language_model.model.", "model.language_model.", 1)] = t.pop(k)
+            elif k.startswith("language_model.lm_head."):
+                t[k.removeprefix("language_model.")] = t.pop(k)
+            elif k.startswith(("vision_", "multi_modal")):
+                t["model." + k] = t.pop(k)
     elif e[1] == "quiet" and embedding:
         t[embedding] = t[embedding] * 0.01
     elif e[1] == "extra" and embedding:
@@ -158,6 +170,8 @@ def make_folder(folder, family, edits, seed):
     text = config.get("text_config", config)
     if ["tensors", "wide-vocabulary"] in edits:
         text["vocab_size"] = N + 16
+    elif ["tensors", "narrow-vocabulary"] in edits:
+        text["vocab_size"] = N - 8
     text.update({e[1]: e[2] for e in edits if e[0] == "late"})
     for e in edits:
         if e[0] == "tensors" and e[1] == "type":
@@ -165,7 +179,7 @@ def make_folder(folder, family, edits, seed):
     write_tensors(folder, {k: v.contiguous() for k, v in t.items()}, 3 if ["tensors", "shards"] in edits else 1)
     (folder / "config.json").write_text(json.dumps(config, indent=1))
     (folder / "generation_config.json").write_text(json.dumps(dict(bos_token_id=1, eos_token_id=2)))
-    return config, [1] + [rng.randrange(3, N) for _ in range(rng.choice([9, 39, 39]))]
+    return config, [1] + [rng.randrange(3, N - 8) for _ in range(rng.choice([9, 39, 39]))]
 
 
 def logits_by_transformers(folder, config, tokens):

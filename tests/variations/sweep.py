@@ -61,7 +61,7 @@ def compare_gguf(program, converter, folder, tokens, ours, words):
     if theirs is None:
         return "equal, GGUF refused", refusal.replace(str(out), "F")
     error = worst(theirs, ours) if theirs.shape == ours.shape else 9
-    if error < MOST:
+    if error < 10 * MOST:  # the converter adds norms' 1 in their own type
         return "equal, GGUF too", words
     config = json.loads((folder / "config.json").read_text())
     unsaid = converter.unsaid(out, config)

@@ -185,6 +185,9 @@ test_windows_are_those_of_all_layers_or_none(void **state)
         {TINY_CONFIG("qwen2",
                      ",\"sliding_window\":32,\"use_sliding_window\":true,\"layer_types\":[\"sliding_attention\"]"),
          32},
+        {TINY_CONFIG("smollm3", ",\"sliding_window\":32,\"use_sliding_window\":true,\"no_rope_layers\":[0]"), 32},
+        {TINY_CONFIG("smollm3", ",\"sliding_window\":32,\"use_sliding_window\":true,\"no_rope_layer_interval\":1"), 32},
+        {TINY_CONFIG("smollm3", ",\"sliding_window\":32,\"use_sliding_window\":true"), 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct read r = accept(cases[i].config, strstr(cases[i].config, "qwen2") != NULL ? &biased : &plain);
@@ -306,8 +309,7 @@ test_what_is_not_supported_is_named(void **state)
         {TINY_CONFIG("llama", ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":\"2\"}"),
          "'factor' of RoPE should be"},
         {TINY_CONFIG("llama", ",\"rope_scaling\":{\"type\":\"llama3\",\"factor\":8}"), "'low_freq_factor' of RoPE"},
-        {TINY_CONFIG("phi3", ",\"rope_parameters\":{\"partial_rotary_factor\":0.3}"),
-         "a partial_rotary_factor of 0.3"},
+        {TINY_CONFIG("phi3", ",\"rope_parameters\":{\"partial_rotary_factor\":0.3}"), "a partial_rotary_factor of 0.3"},
         {TINY_CONFIG("llama", ",\"head_dim\":3"), "RoPE turns 3 dimensions"},
         {TINY_CONFIG("llama", ",\"head_dim\":2.5"), "config.json's 'head_dim' should be a whole number"},
         {TINY_CONFIG("llama", ",\"rope_theta\":0"), "a RoPE base of 0"},
