@@ -167,15 +167,6 @@ merge_cut(struct merging *g, const struct parameter *p, const char *stem, struct
     return ok;
 }
 
-static float *
-in_f32(const struct arch_tensor *t)
-{
-    float *wide = malloc((size_t)t->rows * t->cols * sizeof *wide);
-    if (wide != NULL)
-        tensor_blocks(t->type, t->data, (size_t)t->rows * t->cols, wide);
-    return wide;
-}
-
 static bool
 merge_parameter(struct merging *g, uint32_t layer, const char *module, struct expert_desc *experts)
 {
@@ -193,8 +184,8 @@ merge_parameter(struct merging *g, uint32_t layer, const char *module, struct ex
                        "%s: what adds to '%s' is %" PRIu64 " by %" PRIu64
                        ", which is of no parameter, or of more than one; merge it with PEFT",
                        g->file.path, stem, pair.b.rows, pair.a.cols);
-    p.a = in_f32(&pair.a);
-    p.b = in_f32(&pair.b);
+    p.a = lora_in_f32(&pair.a);
+    p.b = lora_in_f32(&pair.b);
     const bool ok = p.a != NULL && p.b != NULL
                         ? merge_cut(g, &p, stem, experts)
                         : err_set(g->err, ERR_WORK, "%s: out of memory merging it", g->file.path);

@@ -1,4 +1,4 @@
-/* An adapter being merged: what lora.c and lora_experts.c share. */
+/* An adapter being merged: lora.c says into which matrices, lora_experts.c into which of experts, lora_pair.c computes. */
 #ifndef ENGINE_MODEL_LORA_INTERNAL_H
 #define ENGINE_MODEL_LORA_INTERNAL_H
 
@@ -24,6 +24,8 @@ struct merge_target {
 
 /* Adds a pair to it; `stem` is for messages. */
 bool lora_merge_pair(struct merging *, const struct merge_target *, const struct lora_pair *, const char *stem);
+/* (rows, cols), memory of the caller; NULL: there is none. */
+float *lora_in_f32(const struct arch_tensor *);
 /* What the adapter adds to a layer's experts, the layer counted from 0; nothing where it has none. */
 bool lora_merge_experts(struct merging *, uint32_t layer);
 
