@@ -175,16 +175,26 @@ find_heads(struct engine *e, const struct engine_options *o, struct err *err)
     return true;
 }
 
-static void
-keep_asked(struct engine *e, const struct engine_options *o)
+/* Adapters are told whole or not at all: a run that can't be repeated from its trace is none. */
+static bool
+keep_asked(struct engine *e, const struct engine_options *o, struct err *err)
 {
+    size_t n = 0;
     const struct backend_options *b = &o->backend_options;
     snprintf(e->asked.isa, sizeof e->asked.isa, "%s", b->isa != NULL ? b->isa : "");
     e->asked.gpu = b->gpu;
     e->asked.quantize = o->quantize;
-    for (size_t i = 0, n = 0; i < o->n_lora && n < sizeof e->asked.lora; i++)
-        n += (size_t)snprintf(e->asked.lora + n, sizeof e->asked.lora - n, "%s%s", i > 0 ? "\n" : "", o->lora[i]);
+    for (size_t i = 0; i < o->n_lora; i++) {
+        n += strlen(o->lora[i]) + (i > 0);
+        if (n < sizeof e->asked.lora)
+            snprintf(e->asked.lora + strlen(e->asked.lora), n + 1, "%s%s", i > 0 ? "\n" : "", o->lora[i]);
+    }
     e->asked.no_heads = o->heads != NULL && strcmp(o->heads, "none") == 0;
+    return n < sizeof e->asked.lora ||
+           err_set(err, ERR_USAGE,
+                   "--lora: names of %zu adapters, %zu bytes in all, are more than the %zu that are kept; "
+                   "give them shorter paths",
+                   o->n_lora, n, sizeof e->asked.lora - 1);
 }
 
 static void
@@ -229,7 +239,10 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
         backend.threads = cores > 0 ? (uint32_t)cores : 1;
     e->threads = backend.threads;
     e->exact = options->backend_options.exact;
-    keep_asked(e, options);
+    if (!keep_asked(e, options, err)) {
+        engine_close(e);
+        return false;
+    }
     e->prompt_rows = options->backend_options.prompt_rows;
     struct model_options model = {
         .quantize = options->quantize, .exact = backend.exact, .ctx = options->ctx, .sequences = options->sequences};

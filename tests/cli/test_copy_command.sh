@@ -43,6 +43,11 @@ same "sampled" --temp 0.7 --top-k 40 --top-p 0.95 --seed 18446744073709551615 -n
 same "on other kernels" --isa reference -t 1 --exact --ignore-eos -c 160 -n 12 "$TINY"
 same "with weights made smaller" --quantize q8_0 --heads none --head lens -n 12 "$TINY"
 cp -r tests/golden/lora/llama-half "$TMP/an adapter"
+far=tests/golden/lora/../lora/../lora/../lora/../lora/../lora/../lora/llama-half:0.01
+adapters=$(i=0; while [ $i -lt 32 ]; do echo "--lora $far"; i=$((i + 1)); done)
+# shellcheck disable=SC2086 # words
+refuses "more adapters than a trace can name are refused" 2 "names of 32 adapters, 2623 bytes in all, are more than the 2047" \
+    run -n 1 $adapters tests/golden/models/llama
 same "with adapters" --lora "$TMP/an adapter:0.5" --lora tests/golden/lora/llama.gguf -n 12 tests/golden/models/llama
 same "with helpers" $HELPERS --policy sv -n 12 "$TINY"
 same "with another head" $HELPERS --policy specdecpp --set h=0.9 --seed 7 -n 12 "$TINY"

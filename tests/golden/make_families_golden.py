@@ -187,9 +187,13 @@ def kind_of(config):
     return tf.AutoModelForImageTextToText if hasattr(config, "vision_config") else tf.AutoModelForCausalLM
 
 
+def attention(config):
+    """What adds Falcon's biases once: the eager one adds them twice."""
+    return "sdpa" if getattr(config, "alibi", False) else "eager"
+
+
 def new_model(config):
-    how = "sdpa" if getattr(config, "alibi", False) else "eager"  # which adds Falcon's biases twice
-    return kind_of(config).from_config(config, attn_implementation=how, **experts(config))
+    return kind_of(config).from_config(config, attn_implementation=attention(config), **experts(config))
 
 
 def language(model):

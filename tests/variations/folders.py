@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 import draws
 from bases import BASES
-from make_families_golden import experts
+from make_families_golden import attention, experts
 from make_models_golden import N, randomise, write_tokenizer
 
 LARGEST = dict(hidden_size=128, num_hidden_layers=8, vocab_size=1024, intermediate_size=600, n_embd=128, n_layer=8)
@@ -156,7 +156,7 @@ def make_folder(folder, family, edits, seed):
     (folder / "config.json").write_text(json.dumps(config, indent=1))
     made = parsed(folder)
     try:
-        model = class_of(made).from_config(made, attn_implementation="eager", **experts(made)).float()
+        model = class_of(made).from_config(made, attn_implementation=attention(made), **experts(made)).float()
         fill(model, seed)
         model.save_pretrained(folder, max_shard_size="10GB")
     except Exception as e:
@@ -185,7 +185,7 @@ def make_folder(folder, family, edits, seed):
 def logits_by_transformers(folder, config, tokens):
     made = parsed(folder)
     try:
-        model, about = class_of(made).from_pretrained(folder, dtype=torch.float64, attn_implementation="eager",
+        model, about = class_of(made).from_pretrained(folder, dtype=torch.float64, attn_implementation=attention(made),
                                                       output_loading_info=True, **experts(made))
     except Exception as e:
         raise Unusable(f"loading: {type(e).__name__}: {str(e)[:200]}")

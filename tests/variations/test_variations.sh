@@ -23,4 +23,11 @@ else
     echo "not ok 1 - folders at random give the logits of transformers: seed $SEED"
     cut -c1-2000 "$OUT" | sed 's/^/# /'
 fi
+if "$PYTHON" tests/variations/architectures.py "$BUILD/tests/model_logits" >"$OUT" 2>/dev/null; then
+    echo "ok 2 - every architecture that transformers knows is right or refused: $(tail -n 1 "$OUT")"
+else
+    echo "not ok 2 - every architecture that transformers knows is right or refused"
+    grep -v "^ok" "$OUT" | cut -c1-2000 | sed 's/^/# /'
+    status=1
+fi
 exit $status
