@@ -105,6 +105,9 @@ summary(const struct outcome *out, const struct session_options *o, const char *
         fprintf(stderr, "%.1f tokens/s%s, %.2f tokens/round, acceptance %.2f, eTPL %.3f, modelled %.2f×",
                 m.tokens_per_s, all_in, m.tokens_per_round, m.acceptance_rate >= 0 ? m.acceptance_rate : 0.0, m.etpl,
                 m.modelled);
+    const double experts = metrics_verify_experts(&out->metrics);
+    if (!isnan(experts))
+        fprintf(stderr, ", verified by %.1f experts a layer", experts);
     fprintf(stderr, "; end: %s\n", why);
 }
 

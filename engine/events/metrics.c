@@ -31,6 +31,14 @@ tally_add(struct tally *to, const struct tally *t)
     to->heads_us += t->heads_us;
     to->wait_us += t->wait_us;
     to->aside_us += t->aside_us;
+    to->experts += t->experts;
+    to->experts_rounds += t->experts_rounds;
+}
+
+static bool
+says_experts(const struct round_event *r)
+{
+    return r->verify_experts > 0;
 }
 
 struct tally
@@ -50,7 +58,9 @@ tally_of(const struct round_event *r)
                           .probe_us = r->probe_us,
                           .heads_us = (double)r->heads_us,
                           .wait_us = (double)r->wait_us,
-                          .aside_us = (double)r->aside_us};
+                          .aside_us = (double)r->aside_us,
+                          .experts = says_experts(r) ? (double)r->verify_experts : 0,
+                          .experts_rounds = says_experts(r)};
 }
 
 static void
@@ -142,6 +152,12 @@ metrics_baseline(const struct metrics *m)
     const bool same = m->baseline > 0 && m->baseline_paced == (m->pace > 0);
     return same ? (struct estimate){.value = (double)m->baseline, .se = (double)m->baseline_se, .n = UINT64_MAX}
                 : (struct estimate){.value = NAN, .se = NAN};
+}
+
+double
+metrics_verify_experts(const struct metrics *m)
+{
+    return m->total.experts_rounds > 0 ? m->total.experts / (double)m->total.experts_rounds : NAN;
 }
 
 uint64_t

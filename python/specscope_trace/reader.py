@@ -21,14 +21,14 @@ def run_json(folder: Folder) -> Dict[str, Any]:
 
 
 def read(folder: Folder) -> "Dict[str, pandas.DataFrame]":
-    """A frame for each table: tokens, layers, series, vocab, controls, rounds; columns that the file lacks are all missing.
+    """A frame for each table: tokens, layers, experts, series, vocab, controls, rounds; columns that the file lacks are all missing.
     What came after the last whole round is left out, unless the trace was closed, as replays do. vocab's text is bytes."""
     import pandas
 
     frames: "Dict[str, pandas.DataFrame]" = {}
     for table, columns in COLUMNS.items():
         name = os.path.join(os.fspath(folder), table + ".csv")
-        kinds = {c: str for c in TEXTS | {"source", "probed_by", "model", "top"} if c in columns}
+        kinds = {c: str for c in TEXTS | {"source", "probed_by", "model", "top", "experts"} if c in columns}
         if os.path.exists(name):
             with open(name, encoding="utf-8", newline="") as f:
                 whole = f.read()

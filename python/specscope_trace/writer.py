@@ -1,6 +1,7 @@
 """Writes a trace, line by line, as a generation loop goes on. Nothing but the standard library is needed."""
 
 import json
+import math
 import operator
 import os
 import re
@@ -27,6 +28,8 @@ class Model:
     heads: Optional[int] = None
     kv_heads: Optional[int] = None
     ffn: Optional[int] = None
+    experts: Optional[int] = None  # of a mixture: of a layer that has any,
+    experts_used: Optional[int] = None  # and those that a row goes to
     parameters: Optional[int] = None
     rho: Optional[float] = None  # bytes of the LM head over bytes of a layer: for modelled speedups
     path: Optional[str] = None
@@ -88,7 +91,7 @@ class Trace:
         self._start = time.monotonic_ns()
         self._ended = True
         self._lines: Dict[str, List[str]] = {table: [] for table in ORDER}
-        self._afterwards: List[Tuple[int, Dict[str, Field]]] = []  # guesses that come behind the tokens of their round
+        self._after: List[Tuple[str, int, Dict[str, Field]]] = []  # lines that come behind the tokens of their round
         self._files = self._open()
 
     # ---- opening and closing ----
@@ -98,6 +101,8 @@ class Trace:
         m = self.model
         if not (1 <= m.layers <= 4096 and m.vocab >= 1 and self._context >= 1 and sequences >= 1):
             raise ValueError("a model has 1 to 4096 layers, a vocabulary and a context")
+        if m.experts is not None and not 1 <= m.experts <= 4096 or (m.experts_used or 1) > (m.experts or 1):
+            raise ValueError("a mixture has 1 to 4096 experts, and a row goes to no more than there are")
         for policy in self._policies.values():
             if not re.fullmatch(r"[\x21-\x7e]{1,15}", policy.name):
                 raise ValueError("%r: a policy's name has 1 to 15 printable characters and no space" % policy.name)
@@ -114,13 +119,16 @@ class Trace:
         info["policies"] = [{k: v for k, v in vars(p).items() if v not in (None, [])} for p in self._policies.values()]
         return info
 
+    def _tables(self) -> List[str]:
+        return [table for table in ORDER if table != "experts" or self.model.experts is not None]
+
     def _open(self) -> Dict[str, TextIO]:
         os.makedirs(self.folder, exist_ok=True)
         names = ["run.json"] + [table + ".csv" for table in ORDER]
         for name in names:
             if os.path.exists(os.path.join(self.folder, name)):
                 raise FileExistsError("%s already holds a trace: give another folder, or delete that one" % self.folder)
-        files: Dict[str, TextIO] = {t: open(os.path.join(self.folder, t + ".csv"), "x", encoding="utf-8", newline="") for t in ORDER}
+        files: Dict[str, TextIO] = {t: open(os.path.join(self.folder, t + ".csv"), "x", encoding="utf-8", newline="") for t in self._tables()}
         for table, f in files.items():
             f.write(",".join(COLUMNS[table]) + "\n")
             f.flush()
@@ -269,16 +277,32 @@ class Trace:
         if probed_by == "policy":
             self._add("layers", seq, values)
         else:
-            self._afterwards.append((seq, values))
+            self._after.append(("layers", seq, values))
+
+    def experts(self, pos: int, layer: int, chosen: Sequence[Tuple[int, float]], *, seq: int = 0) -> None:
+        """Of a mixture: where the row that the token at `pos` was read from (the one at pos - 1) went at a layer, as (expert, weight);
+        the 16 heaviest are kept. Of rows that the round that comes commits, like layer()."""
+        self._check_run()
+        count = self.model.experts
+        if count is None or not chosen:
+            raise ValueError("experts are told of a model with experts, one at least")
+        pairs = sorted(((int(e), float(w)) for e, w in chosen), key=lambda pair: (-pair[1], pair[0]))[:16]
+        if any(not 0 <= e < count or not math.isfinite(w) for e, w in pairs):
+            raise ValueError("an expert is none of %d, or its weight no number" % count)
+        self._after.append(("experts", seq, {
+            "round": self._round + 1, "pos": self._check_pos(pos), "layer": self._check_layer(layer),
+            "experts": " ".join("%d:%.9g" % pair for pair in pairs)}))
 
     def round(self, drafts: Sequence[Union[int, Draft]], accepted: Union[int, Sequence[bool]], token: Optional[int] = None,
               *, draft_seconds: float, verify_seconds: float, confidence: Optional[float] = None,
               verified: Optional[int] = None, layers_loaded: Optional[float] = None, heads_loaded: Optional[float] = None,
               exit_layer: Optional[int] = None, threshold: Optional[float] = None, d_max: Optional[int] = None,
-              w_max: Optional[int] = None, stop_reason: str = "", seq: int = 0, last: bool = True) -> None:
+              w_max: Optional[int] = None, verify_experts: Optional[float] = None, stop_reason: str = "", seq: int = 0,
+              last: bool = True) -> None:
         """One round: what was drafted, how many of it were accepted (of a tree: which), and the token that the full model
         gave itself: a correction, or a bonus where all were accepted; None where there was none (an end of sequence).
-        layers_loaded: layers' weights read, heads_loaded: LM heads, both for modelled speedups. last=False: other
+        layers_loaded: layers' weights read, heads_loaded: LM heads, both for modelled speedups. verify_experts: of a
+        mixture, the experts that the verification read at a layer, on average. last=False: other
         sequences have a line of this round, too; the last one ends it."""
         self._check_run()
         nodes = [d if isinstance(d, Draft) else Draft(int(d)) for d in drafts]
@@ -309,9 +333,9 @@ class Trace:
             source = "bonus" if sum(flags) == len(nodes) else "correction"
             self._add("tokens", seq, {"round": number, "pos": first + sum(flags), "token_id": of_trunk, "source": source,
                                       "exit_layer": self.model.layers, "confidence": real(confidence), "committed": True})
-        for of, values in self._afterwards:
-            self._add("layers", of, values)
-        self._afterwards = []
+        for table, of, values in self._after:
+            self._add(table, of, values)
+        self._after = []
         emitted = sum(flags) + (of_trunk is not None)
         self._positions[seq] = first + emitted
         self._add("rounds", seq, {
@@ -319,7 +343,7 @@ class Trace:
             "verify_us": round(verify_seconds * 1e6), "probe_us": 0, "drafted": len(nodes), "verified": judged,
             "accepted": sum(flags), "emitted": emitted, "exit_layer": exit_layer, "threshold": real(threshold),
             "d_max": d_max, "w_max": w_max, "layers_loaded": real(layers_loaded), "heads_loaded": real(heads_loaded),
-            "stop_reason": stop_reason})
+            "stop_reason": stop_reason, "verify_experts": real(verify_experts)})
         self._round += last
         self.flush()
 

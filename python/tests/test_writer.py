@@ -47,13 +47,34 @@ class Written(unittest.TestCase):
         self.assertEqual(self.rows("controls")[-1]["name"], "end")
         self.assertEqual(run_json(self.path)["closed_event"], int(self.rows("controls")[-1]["event"]))
 
+    def test_a_mixtures_experts_come_behind_the_tokens_heaviest_first(self):
+        with Trace(self.path, model=Model("toy", layers=4, vocab=10, experts=20, experts_used=2), policy="early",
+                   context=32) as t:
+            t.begin([1, 2])
+            t.experts(2, 3, [(0, 0.25), (19, 0.5), (7, 0.25)])
+            with self.assertRaises(ValueError):
+                t.experts(2, 3, [(20, 0.5)])
+            with self.assertRaises(ValueError):
+                t.experts(2, 3, [(1, float("nan"))])
+            t.round([4], 1, 7, draft_seconds=0, verify_seconds=0, verify_experts=3.5)
+        (r,) = self.rows("experts")
+        self.assertEqual((r["pos"], r["layer"], r["experts"]), ("2", "3", "19:0.5 0:0.25 7:0.25"))
+        self.assertGreater(int(r["event"]), int(self.rows("tokens")[-1]["event"]))
+        (r,) = self.rows("rounds")
+        self.assertEqual(r["verify_experts"], "3.5")
+        self.assertEqual(run_json(self.path)["model"]["experts"], 20)
+        with self.assertRaises(ValueError):
+            Model("toy", layers=1, vocab=1).experts or Trace(self.path + "2", model=Model(
+                "toy", layers=1, vocab=1, experts=2, experts_used=3), policy="x", context=1)
+
     def test_events_ascend_and_no_two_are_the_same(self):
         with self.open() as t:
             t.begin([1])
             for i in range(5):
                 t.round([i, i], 2 - i % 3, 9, draft_seconds=0, verify_seconds=1)
         numbers = []
-        for table in COLUMNS:
+        self.assertFalse(os.path.exists(os.path.join(self.path, "experts.csv")))  # a dense model has none
+        for table in COLUMNS.keys() - {"experts"}:
             of_table = [int(r["event"]) for r in self.rows(table)]
             self.assertEqual(of_table, sorted(set(of_table)))
             numbers += of_table

@@ -4,8 +4,8 @@ BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 
 cd "$WORK" || exit 1
-"$PROGRAM" run -n 8 --trace "$WORK/ours" >/dev/null 2>&1
-for table in tokens rounds layers vocab series controls; do
+"$PROGRAM" run -n 8 -p 'the hen' --probe all --trace "$WORK/ours" "$ROOT/tests/golden/families/mixtral.gguf" >/dev/null 2>&1
+for table in tokens rounds layers experts vocab series controls; do
     columns=$(head -n 1 "ours/$table.csv")
     # the table below the heading, its first cells
     awk -v name="$table.csv" '/^##/ { on = $2 ~ "^" name } on' "$ROOT/docs/traces.md" | grep '^| `' | cut -d'|' -f2 | tr -d '` ' | tr ',\n' '\n\n' |

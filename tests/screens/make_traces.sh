@@ -11,7 +11,7 @@ make_trace() { # name, prompt, options…
     rm -rf "tests/screens/traces/$name"
     [ -z "$prompt" ] || set -- -p "$prompt" "$@"
     "$BUILD/specscope" run --isa reference --threads 1 --probe all --trace "tests/screens/traces/$name" "$@" >/dev/null
-    sed -i -e 's#\("path":[[:space:]]*"\)[^"]*/models/#\1models/#' -e 's#\("host":[[:space:]]*"\)[^"]*"#\1here"#' \
+    sed -i -e 's#\("path":[[:space:]]*"\)[^"]*/\(models\|tests\)/#\1\2/#' -e 's#\("host":[[:space:]]*"\)[^"]*"#\1here"#' \
         "tests/screens/traces/$name/run.json"
 }
 make_trace specbound 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' --policy specbound -n 48
@@ -21,6 +21,7 @@ make_trace sd 'Three mice sat on a wall,' --policy sd -n 30
 make_trace batch "" --prompts tests/screens/prompts.jsonl --batch 3 --policy specbound -n 20
 make_trace specdecpp 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' --policy specdecpp --probe policy -n 60
 make_trace sv 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' --policy sv --set row_cost=0.2 --probe policy -n 60
+make_trace experts 'the hen' --policy layerskip --set exit_layer=2 -n 30 tests/golden/families/glm4_moe.gguf
 # Knobs turned while it runs, and a baseline at the end: only the scope can, in a terminal.
 rm -rf tests/screens/traces/turned
 TERM=xterm-256color script -qec "stty rows 40 cols 140; $BUILD/specscope --isa reference --threads 1 --head lens -n 120 --probe policy \

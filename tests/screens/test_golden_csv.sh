@@ -23,7 +23,8 @@ golden() { # name, prompt, options…
     rm -rf "$WORK/trace"
     [ -z "$prompt" ] || set -- -p "$prompt" "$@"
     "$PROGRAM" run --isa reference --threads 1 --probe all --trace "$WORK/trace" "$@" >/dev/null 2>"$WORK/err" || cat "$WORK/err"
-    for table in tokens layers series controls vocab rounds; do
+    for table in tokens layers series controls vocab rounds experts; do
+        [ -e "tests/screens/traces/$name/$table.csv" ] || continue
         mask "tests/screens/traces/$name/$table.csv" >"$WORK/expected"
         mask "$WORK/trace/$table.csv" >"$WORK/got"
         check "$table.csv of $name is the golden one" same "$WORK/expected" "$WORK/got"
@@ -32,4 +33,5 @@ golden() { # name, prompt, options…
 golden specbound 'A baker sent Ruby to market with a leather fork. "Bring me an oven for it," said the baker, "and do not stop on the way." In the park she met' --policy specbound -n 48
 golden sd 'Three mice sat on a wall,' --policy sd -n 30
 golden batch '' --prompts tests/screens/prompts.jsonl --batch 3 --policy specbound -n 20
+golden experts 'the hen' --policy layerskip --set exit_layer=2 -n 30 tests/golden/families/glm4_moe.gguf
 exit $STATUS

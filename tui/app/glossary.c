@@ -29,6 +29,10 @@ const struct glossary glossary[] = {
      "gives the last layer's token, of which 1 is the best"},
     {"▒ exited, ▓ spurious",
      "layers behind the exit; sure and wrong: above the threshold, and not what the last layer says"},
+    {"experts a layer",
+     "of a mixture: how many of a layer's experts the sweep that verified a round had to read, on average over layers; "
+     "one row "
+     "reads as many as it goes to, rows together more, which is what makes verifying many of them dear"},
     {"ECE", "how far acceptance was from confidence, on average over drafts; 0: as often right as sure"},
     {"✓ ✗ ◆ + ◌",
      "a draft accepted, rejected; a correction; a bonus token; a draft not yet verified. The number is its exit layer"},

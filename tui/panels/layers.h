@@ -1,5 +1,6 @@
 /* What the files of the layers × tokens panel share: panel_layers.c (view state, keys), layers_fold.c (which layers are
- * shown), layers_columns.c (which positions), layers_draw.c (cells), layers_popup.c. Of others the whole run asks layers_beyond() alone. */
+ * shown), layers_columns.c (which positions), layers_draw.c (cells), layers_popup.c,
+ * layers_experts.c. Of others the whole run asks layers_beyond() alone. */
 #ifndef TUI_PANELS_LAYERS_H
 #define TUI_PANELS_LAYERS_H
 
@@ -24,6 +25,8 @@ struct layers_panel {
     bool popup;
     bool under;              /* the heat under grey cells is shown */
     bool alone;              /* without the layers of models that help */
+    bool experts;            /* of a mixture: layers × experts, of a token, */
+    bool load;               /* or how often each was chosen */
     int spare_y, spare_rows; /* below the rows: room for the opened cell that hides nothing */
 
     /* As drawn last: what keys and mouse refer to. */
@@ -72,6 +75,11 @@ const char *layers_name(enum layer_model, int layer, char out[16]);
 
 /* ---- layers_draw.c ---- */
 void layers_draw(struct layers_panel *, const struct view *, const struct canvas *);
+
+/* ---- layers_experts.c ---- */
+/* Instead of the cells; labels are drawn. */
+void layers_experts(struct layers_panel *, const struct view *, const struct canvas *);
+uint32_t layers_experts_position(const struct view *); /* of the token whose experts are shown */
 
 /* ---- layers_popup.c ---- */
 #define LAYERS_POPUP 10 /* lines over the rows, */

@@ -245,7 +245,17 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
     const struct selection *sel = v->selection;
     p->cols = c->cols;
     p->mono = c->grid->mono;
-    layers_fold(p, v, 2, c->rows - 2 - readout);
+    const bool experts = p->experts && scope_expert_count(s, NULL) > 0;
+    const int above = experts && !readout ? 1 : 2;
+    layers_fold(p, v, above, c->rows - above - readout);
+    if (experts) {
+        p->n_columns = 0;
+        for (int row = 0; row < p->n_rows; row++)
+            draw_label(p, s, c, row);
+        draw_line(p, s, c);
+        layers_experts(p, v, c);
+        return;
+    }
     const bool shares = c->cols >= LAYERS_SHARES_FROM && has_shares(p, s);
     layers_columns(p, s, sel, c->cols - (shares ? LAYERS_SHARES : 0));
     for (int row = 0; row < p->n_rows; row++)

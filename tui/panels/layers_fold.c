@@ -59,7 +59,7 @@ static bool
 in_view(const struct layers_panel *p, const struct view *v, enum layer_model model)
 {
     const struct scope *s = v->scope;
-    if (p->alone || scope_model_layers(s, model) == 0)
+    if (p->alone || p->experts || scope_model_layers(s, model) == 0)
         return false;
     if (scope_model_used(s, model))
         return true;

@@ -16,12 +16,21 @@ open_layers(void)
     return p;
 }
 
+static bool
+shows_experts(const struct layers_panel *p, const struct view *v)
+{
+    return p->experts && scope_expert_count(v->scope, NULL) > 0;
+}
+
 static void
 draw_layers(void *state, const struct view *v, const struct canvas *c)
 {
     const struct layers_panel *p = state;
     layers_draw(state, v, c);
-    if (p->n_columns > 0)
+    const uint32_t pos = layers_experts_position(v);
+    if (shows_experts(p, v))
+        v->selection->layers = (struct positions){pos, pos + 1};
+    else if (p->n_columns > 0)
         v->selection->layers = (struct positions){p->column[0].pos, p->column[p->n_columns - 1].pos + 1};
 }
 
@@ -29,9 +38,13 @@ static void
 note_layers(void *state, const struct view *v, char *out, int n)
 {
     const struct layers_panel *p = state;
-    (void)v;
     static const char *const scales[SHOW_CHANNELS] = {"p 0 ▁▂▃▄▅▆▇█ 1", "H 0 ▁▂▃▄▅▆▇█ 6 nats", "KL 0 ▁▂▃▄▅▆▇█ 8 nats",
                                                       "rank 1024 ▁▂▃▄▅▆▇█ 1"};
+    if (shows_experts(p, v)) {
+        snprintf(out, (size_t)n, "experts: %s",
+                 p->load ? "▄ an even share  █ twice it" : "weight 0 ▁▂▃▄▅▆▇█ the heaviest's");
+        return;
+    }
     const char *marks = p->cols >= 62 ? " ── ▒ exited ── ▓ spurious" : p->cols >= 48 ? " ▒ exited ▓ spurious" : "";
     snprintf(out, (size_t)n, "%s%s", scales[p->channel], marks);
 }
@@ -97,6 +110,19 @@ show_alone(struct layers_panel *p, const struct view *v)
         take_cursor(p, v);
 }
 
+static void
+show_experts(struct layers_panel *p, const struct view *v)
+{
+    if (scope_expert_count(v->scope, NULL) == 0) {
+        v->host->say(v->host->user, "this model is no mixture of experts, as far as is known");
+        return;
+    }
+    p->experts = !p->experts;
+    p->popup = false;
+    if (p->experts && v->selection->model != MODEL_TARGET)
+        v->selection->model = MODEL_TARGET;
+}
+
 static bool
 key_layers(void *state, const struct view *v, int key)
 {
@@ -126,12 +152,18 @@ key_layers(void *state, const struct view *v, int key)
         p->popup = false;
         v->selection->follow = true;
         return true;
-    case 'v': p->channel = (enum layers_channel)((p->channel + 1) % SHOW_CHANNELS); return true;
+    case 'v':
+        if (shows_experts(p, v))
+            p->load = !p->load;
+        else
+            p->channel = (enum layers_channel)((p->channel + 1) % SHOW_CHANNELS);
+        return true;
+    case 'E': show_experts(p, v); return true;
     case 'd': show_alone(p, v); return true;
     case '+':
     case '=': p->max_width += p->max_width < LAYERS_MAX_WIDTH; return true;
     case '-': p->max_width -= p->max_width > LAYERS_MIN_WIDTH; return true;
-    case INPUT_ENTER: p->popup = !p->popup && take_cursor(p, v); return true;
+    case INPUT_ENTER: p->popup = !p->popup && take_cursor(p, v) && !shows_experts(p, v); return true;
     case INPUT_ESCAPE:
         if (!p->popup)
             return false;
@@ -152,6 +184,11 @@ mouse_layers(void *state, const struct view *v, const struct canvas *c, int y, i
         move(p, v, 0, action == MOUSE_WHEEL_UP ? -2 : 2);
         return true;
     }
+    for (int row = 0; shows_experts(p, v) && row < p->n_rows; row++)
+        if (p->row[row].y == y && take_cursor(p, v)) {
+            point_at(p, v->selection, row);
+            return true;
+        }
     for (int i = 0; i < p->n_columns; i++) {
         if (x < p->column[i].x || x >= p->column[i].x + p->column[i].width)
             continue;
@@ -174,6 +211,7 @@ static const struct key_help keys[] = {
     {"g", "after the exit: grey, or what these layers would have said"},
     {"f, End", "follow the newest position again"},
     {"v", "show confidence, entropy, KL to the final layer, rank of the final token"},
+    {"E", "of a mixture of experts: where the token's row went at each layer; v: how often each expert was chosen"},
     {"d", "hide and show the layers of the draft model and the companion"},
     {"+ -", "wider and narrower columns"},
     {NULL, NULL},

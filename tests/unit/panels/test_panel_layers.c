@@ -288,6 +288,60 @@ test_the_strip_goes_with_the_policy(void **state)
     assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0); /* what it said is long past */
 }
 
+static void
+say_experts(struct fixture *f, uint32_t pos, int32_t layer, uint16_t a, uint16_t b)
+{
+    stream_add(&f->stream, EVENT_EXPERTS)->experts =
+        (struct experts_event){.pos = pos, .layer = layer, .n = 2, .expert = {a, b}, .weight = {0.8f, 0.2f}};
+}
+
+static void
+test_a_mixtures_experts_are_shown_by_weight_and_by_load(void **state)
+{
+    struct fixture *f = *state;
+    tell_a_round(f);
+    say_experts(f, 2, 4, 39, 0);
+    say_experts(f, 3, 4, 7, 0);
+    say_experts(f, 3, 5, 11, 12);
+    use(f, "layers");
+    draw(f, 12, 90);
+    press(f, 'h');
+    press(f, 'E');
+    draw(f, 12, 90);
+    assert_non_null(strstr(line(f, 0), "went to 3 of 40 experts a layer"));
+    const int four = row_with(f, "7 .80   0 .20"), five = row_with(f, "11 .80  12 .20");
+    assert_true(four > 0 && five == four - 1);
+    /* An expert has a column or more; the heaviest is full height, one that others went to a dot. */
+    assert_non_null(strstr(line(f, four), "   4 ▃      █      "));
+    assert_non_null(strstr(line(f, four), " ·  7 .80"));
+    assert_int_equal(row_with(f, "39 .80"), -1);
+    press(f, 'h'); /* the token before */
+    draw(f, 12, 90);
+    assert_true(row_with(f, "39 .80  0 .20") > 0);
+    press(f, 'v');
+    draw(f, 12, 90);
+    assert_non_null(strstr(line(f, row_with(f, "3/40")), "0 20.0×"));
+    for (int rows = 1; rows < 14; rows++)
+        for (int cols = 4; cols < 130; cols += 7)
+            draw(f, rows, cols);
+    press(f, 'E');
+    draw(f, 16, 60);
+    assert_non_null(strstr(line(f, 0), "king"));
+}
+
+static void
+test_a_dense_model_has_no_experts_to_show(void **state)
+{
+    struct fixture *f = *state;
+    f->info.experts = f->info.experts_used = 0;
+    tell_a_round(f);
+    use(f, "layers");
+    press(f, 'E');
+    assert_non_null(strstr(f->said, "no mixture"));
+    draw(f, 16, 60);
+    assert_non_null(strstr(line(f, 0), "king"));
+}
+
 int
 main(void)
 {
@@ -303,6 +357,8 @@ main(void)
         PANEL_TEST(test_the_strip_folds_where_there_is_little_room),
         PANEL_TEST(test_without_a_draft_model_there_is_no_strip_and_d_says_so),
         PANEL_TEST(test_the_strip_goes_with_the_policy),
+        PANEL_TEST(test_a_mixtures_experts_are_shown_by_weight_and_by_load),
+        PANEL_TEST(test_a_dense_model_has_no_experts_to_show),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
