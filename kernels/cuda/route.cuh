@@ -110,7 +110,8 @@ score_experts(const struct experts_form &f, float *z, const float *bias, const f
     __syncwarp();
 }
 
-/* The form's `used` routes of a row, by expert; z (n): the router's outputs, which are overwritten. By a warp. */
+/* The form's `used` routes of a row, by expert; z (n): the router's outputs, which are overwritten. By a warp. The place may be used
+ * again at once: who reads what others put there does so before they have met once more. */
 static __device__ __forceinline__ void
 choose_experts(const struct experts_form &f, float *z, const float *bias, const float *correction,
                struct route_place *place, struct route *out)
@@ -136,7 +137,6 @@ choose_experts(const struct experts_form &f, float *z, const float *bias, const 
             out[before + (uint32_t)__popc(all & ((1u << lane) - 1))] = {e, z[e] * scale};
         before += (uint32_t)__popc(all);
     }
-    __syncwarp(); /* the place may be used again */
 }
 
 #endif

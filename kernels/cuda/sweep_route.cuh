@@ -10,11 +10,11 @@ struct order_place { /* shared memory of a block: of each expert how many visit 
     uint32_t next[MOST_EXPERTS], alone[WARP];
 };
 
-union route_shared {
+struct route_shared {
     struct route_place choosing[SWEEP_WARPS];
     struct order_place ordering;
 };
-static_assert(sizeof(union route_shared) <= WORK_SHARED, "a block's shared memory");
+static_assert(sizeof(struct route_shared) <= WORK_SHARED, "a block's shared memory");
 
 /* ---- logits ---- */
 
@@ -138,7 +138,7 @@ is_last_router(struct sweep_shared *s)
 }
 
 static __device__ __forceinline__ void
-choose_all(struct sweep_shared *s, union route_shared *shared)
+choose_all(struct sweep_shared *s, struct route_shared *shared)
 {
     const struct experts_form &f = s->model.form.experts;
     const struct dev_layer &layer = layer_here(s);
@@ -245,6 +245,8 @@ order_visits(struct sweep_shared *s, struct order_place *order)
     for (uint32_t e = thread; e < f.n; e += SWEEP_THREADS)
         order->next[e] = 0;
     __syncthreads(); /* and routes are there */
+    if (s->a.told != NULL)
+        tell_routes(s);
     for_routes(s, [=](uint32_t, uint32_t, const struct route &r) { atomicAdd(&order->next[r.expert], 1u); });
     __syncthreads();
     if (thread < WARP)
@@ -264,14 +266,11 @@ order_visits(struct sweep_shared *s, struct order_place *order)
 static __device__ __forceinline__ void
 route_rows(struct sweep_shared *s)
 {
-    union route_shared *const shared = (union route_shared *)s->work;
+    struct route_shared *const shared = (struct route_shared *)s->work;
     put_router_logits(s);
     if (!is_last_router(s))
         return;
     choose_all(s, shared);
-    __syncthreads(); /* the places are others' now */
-    if (s->a.told != NULL)
-        tell_routes(s);
     order_visits(s, &shared->ordering);
 }
 

@@ -26,7 +26,7 @@ MEETINGS=9 # of a grid: more than a layer's
 reason_of() { # kind, file, function
     case "$1 $2 $3" in
     "acquire grid.cuh grid_barrier_of") echo "nothing: nobody has written since the launch; the load is the barrier's like the others" ;;
-    "acquire sweep.cu begin_layer") echo "nothing: it must not be an old value, which is all; what hangs on it is this word alone" ;;
+    "acquire sweep_kernel.cuh begin_layer") echo "nothing: it must not be an old value, which is all; what hangs on it is this word alone" ;;
     esac
 }
 
@@ -41,9 +41,10 @@ place_of() { # "kind file:line …": the function that the line is in
 }
 
 noticed_by() { # "kind file:line …"
-    for program in $PROGRAMS; do
+    for turn in $TURNS; do
+        program=${turn#*:}
         grep -qxF "$1" "$TMP/$(basename "$program").sites" 2>/dev/null || continue
-        EMULATED_CUDA_DROP="$1" timeout "$LIMIT" "$BUILD/tests/$program" >"$TMP/log" 2>&1
+        EMULATED_CUDA_SEED="${turn%%:*}" EMULATED_CUDA_DROP="$1" timeout "$LIMIT" "$BUILD/tests/$program" >"$TMP/log" 2>&1
         status=$?
         [ "$status" -eq 0 ] && continue
         if [ "$status" -eq 124 ]; then
@@ -86,6 +87,11 @@ if [ "$FEW" -gt 0 ]; then
     awk -v seed="$SEED" 'BEGIN { srand(seed + 1) } { print rand(), $0 }' "$TMP/sites" | sort -n | head -n "$FEW" | cut -d ' ' -f 2- >"$TMP/few"
     mv "$TMP/few" "$TMP/sites"
 fi
+# In the usual order of threads, then in another: who comes last to a barrier may have seen there what others did behind it.
+TURNS=
+for order in 0 3; do
+    for program in $PROGRAMS; do TURNS="$TURNS $order:$program"; done
+done
 while read -r site; do
     file=${site#* }
     file=${file%%:*}

@@ -30,5 +30,7 @@ for order in 0 "$(date +%s)" ${SPECSCOPE_LONG:+1 2 3}; do
     export EMULATED_CUDA_SEED="$order"
     check "nor in a run of the program, in order $order" finds_nothing "$PROGRAM" run -n 6 --ignore-eos --backend cuda \
         --policy layerskip -p 'hello there' "$TINY"
+    check "nor in one of a mixture of experts" finds_nothing "$PROGRAM" run -n 3 --ignore-eos --backend cuda --policy layerskip -p hi \
+        tests/golden/families/glm4_moe-groups
 done
 finish

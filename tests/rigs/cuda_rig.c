@@ -82,9 +82,13 @@ const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
               .layer_form = {.rope = LAYER_ROPE_NONE}, .xielu = {0.8f, 1.1f, 0.4f, -1e-6f},
               .form = {.activation = ACT_XIELU, .growth = 0.4f, .growth_every = 4}),
     RIG_SHAPE(1, 256, 2, 1, 64, 256, 40, .type = WEIGHT_MXFP4, .second = WEIGHT_IQ2_S),
-    /* Mixtral's experts; GLM-4-MoE's, in groups, with centred norms; gpt-oss's with sinks; Qwen2-MoE's without gates, behind norms */
+    /* Mixtral's experts; gpt-oss's with sinks; GLM-4-MoE's, in groups, with centred norms; Qwen2-MoE's without gates, behind norms */
     RIG_SHAPE(2, 64, 4, 2, 16, 96, 80, .type = WEIGHT_Q8_0,
               .form = {.experts = {.n = 7, .used = 2, .ffn = 96, .renormalised = true}}),
+    RIG_SHAPE(
+        2, 48, 6, 2, 8, 48, 70, .type = WEIGHT_BF16, .window = 3, .every = 1, .layer_form = {.sees_all = true},
+        .optional = LAYER_QKV_BIAS | 1u << LAYER_BO | 1u << LAYER_SINKS | 1u << LAYER_BROUTER, .expert_biases = true,
+        .form = {.activation = ACT_SWIGLU_CLAMPED, .experts = {.n = 8, .used = 4, .ffn = 45, .renormalised = true}}),
     RIG_SHAPE(3, 50, 5, 5, 10, 77, 61, .type = WEIGHT_F16, .dense = 1, .optional = 1u << LAYER_CORRECTION,
               .form = {.centred = true,
                        .residual_scale = 0.6f,
@@ -97,10 +101,6 @@ const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
                                    .routing = ROUTE_SIGMOID,
                                    .renormalised = true,
                                    .scale = 2.5f}}),
-    RIG_SHAPE(
-        2, 48, 6, 2, 8, 48, 70, .type = WEIGHT_BF16, .window = 3, .every = 1, .layer_form = {.sees_all = true},
-        .optional = LAYER_QKV_BIAS | 1u << LAYER_BO | 1u << LAYER_SINKS | 1u << LAYER_BROUTER, .expert_biases = true,
-        .form = {.activation = ACT_SWIGLU_CLAMPED, .experts = {.n = 8, .used = 4, .ffn = 45, .renormalised = true}}),
     RIG_SHAPE(2, 256, 4, 2, 64, 256, 70, .type = WEIGHT_Q4_K, .second = WEIGHT_Q6_K, .rope = ROPE_HALVES,
               .lacks = LAYER_GATED | LAYER_PRE_NORMS, .optional = LAYER_POST_NORMS | 1u << LAYER_SHARED_MIX,
               .form = {.activation = ACT_GELU, .experts = {.n = 5, .used = 3, .ffn = 256, .shared_ffn = 512}}),
