@@ -1,5 +1,5 @@
 /* Architectures that aren't supported, by how their names begin: what each is. Those of transformers that say a text's next
- * token, and those of GGUF files. tests/golden/sweep_families.py looks whether any is left out. */
+ * token, and those of GGUF files. tests/variations/architectures.py looks whether any is left out. */
 #include <string.h>
 
 #include "engine/base/printable.h"
