@@ -28,7 +28,10 @@ onto(int fd, const char *path, int flags)
 static void
 become(const struct child_plan *p)
 {
+    static const int signals[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGPIPE, SIGTSTP};
     const struct rlimit none = {0, 0};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        signal(signals[i], SIG_DFL); /* a shell has what it runs in the background ignore some */
     setrlimit(RLIMIT_CORE, &none);
     if (chdir(p->folder) != 0)
         _exit(126);

@@ -52,6 +52,7 @@ scope_that(int (*does)(struct app *), int *master)
         return pid;
     struct err err = {0};
     struct replay *replay;
+    signal(SIGINT, SIG_DFL); /* which a shell has what it runs in the background ignore */
     setenv("TERM", "xterm-256color", 1);
     setenv("COLORTERM", "truecolor", 1); /* it is not asked, and so not waited for */
     if (!replay_open(&replay, TRACE, &err))
