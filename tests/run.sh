@@ -30,10 +30,11 @@ tally() { # name, log, exit status
     fi
 }
 
-programs() {
+programs() { # those that nobody has taken yet
     for program in "$BUILD"/tests/test_*; do
         [ -x "$program" ] || continue
         name=${program##*/}
+        mkdir "$LOG/taken/$name" 2>/dev/null || continue
         "$program" >"$LOG/$name.log" 2>&1 </dev/null
         status=$?
         report=$(tally "$name" "$LOG/$name.log" $status)
@@ -52,11 +53,13 @@ scripts() { # files
     done
 }
 
-# Scripts wait most of the time, those of screens for terminals: programs run meanwhile.
+# Scripts wait most of the time, those of screens for terminals: programs run meanwhile, and whoever is done with scripts takes programs.
 : >"$LOG/counts"
-scripts tests/screens/test_*.sh &
+rm -rf "$LOG/taken"
+mkdir "$LOG/taken"
+{ scripts tests/screens/test_*.sh; programs; } &
 # shellcheck disable=SC2046 # names without spaces
-scripts $(printf '%s\n' tests/*/test_*.sh | grep -v '^tests/screens/') &
+{ scripts $(printf '%s\n' tests/*/test_*.sh | grep -v '^tests/screens/'); programs; } &
 programs
 wait
 passed=$(awk '{ n += $1 } END { print n + 0 }' "$LOG/counts")
