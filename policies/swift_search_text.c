@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policies/swift_search.h"
 #include "engine/base/json_read.h"
+#include "policies/swift_search.h"
 
 static void
 add_set(cJSON *to, const char *name, const bool *set, const double *point, uint32_t n)

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/base/printable.h"
 #include "engine/base/json_read.h"
+#include "engine/base/printable.h"
 #include "engine/tokenizer/sentencepiece.h"
 #include "engine/tokenizer/tokenizer_json.h"
 
