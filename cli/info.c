@@ -8,6 +8,7 @@
 #include "cli/base/files.h"
 #include "cli/base/json_memory.h"
 #include "cli/info_compare.h"
+#include "cli/info_form.h"
 #include "cli/options/options.h"
 #include "engine/base/printable.h"
 #include "engine/chat/chat.h"
@@ -120,57 +121,6 @@ n_files(const struct model *m)
     return m->folder != NULL ? m->folder->n_files : m->file != NULL ? m->file->n_parts + 1u : 0;
 }
 
-/* What of it is not Llama's. */
-static void
-print_form(const struct model_desc *d)
-{
-    static const char *const activations[] = {"",        ", GELU (tanh)",   ", GELU", ", squared ReLU",
-                                              ", xIELU", ", clamped SwiGLU"};
-    const struct model_form *f = &d->form;
-    uint32_t windows = 0, turned = 0;
-    for (uint32_t l = 0; l < d->n_layers; l++) {
-        windows += d->window > 0 && !d->layers[l].form.sees_all;
-        turned += d->layers[l].form.rope != LAYER_ROPE_NONE;
-    }
-    printf("%s%s%s%s%s%s", activations[f->activation],
-           d->layers[0].experts != NULL || tensor_present(&d->layers[0].gate) ? "" : " without a gate",
-           f->centred ? ", LayerNorm" : "", f->parallel ? ", attention and MLP side by side" : "",
-           tensor_present(&d->layers[0].attn_post) ? ", norms behind sublayers" : "",
-           f->whole_norms ? " (those of Q and K over whole rows)" : "");
-    if (windows > 0)
-        printf(", attends to the last %" PRIu32 " positions", d->window);
-    if (windows > 0 && windows < d->n_layers)
-        printf(" in %" PRIu32 " layers", windows);
-    if (tensor_present(&d->positions) || f->alibi.most > 0)
-        printf(f->alibi.most > 0 ? ", ALiBi" : ", learned positions");
-    else if (turned < d->n_layers)
-        printf(", no RoPE in %" PRIu32 " layers", d->n_layers - turned);
-    if (f->clip > 0 || f->logit_cap > 0)
-        printf(f->clip > 0 ? ", queries, keys and values clipped at %g" : ", logits capped at %g",
-               (double)(f->clip > 0 ? f->clip : f->logit_cap));
-}
-
-static void
-print_experts(const struct model *m)
-{
-    const struct model_desc *d = &m->desc;
-    static const char *const ways[ROUTINGS] = {"softmax", "sigmoid", "SparseMixer"};
-    const struct experts_form *f = &d->form.experts;
-    uint32_t layers = 0;
-    for (uint32_t l = 0; l < d->n_layers; l++)
-        layers += d->layers[l].experts != NULL;
-    if (layers == 0)
-        return;
-    printf("experts       %" PRIu32 " of %" PRIu32 " units in %" PRIu32 " layers, a row goes to %" PRIu32, f->n, f->ffn,
-           layers, f->used);
-    if (f->groups > 1)
-        printf(" from %" PRIu32 " of %" PRIu32 " groups", f->groups_used, f->groups);
-    if (f->shared_ffn > 0)
-        printf(" and to one of %" PRIu32 " units", f->shared_ffn);
-    printf(", by %s%s\n", ways[f->routing], f->renormalised ? ", sums to 1" : "");
-    printf("active        %" PRIu64 " parameters for a row\n", m->parameters - model_idle_parameters(m));
-}
-
 static void
 print_weights(const struct facts *f)
 {
@@ -183,12 +133,12 @@ print_weights(const struct facts *f)
            m->arch, d->n_layers, d->width, d->heads, d->head_dim, d->kv_heads, d->ffn);
     printf("%s%s", tensor_present(&first->bq) ? ", biases on Q, K and V" : "",
            tensor_present(&first->q_norm) ? ", norms on the heads of Q and K" : "");
-    print_form(d);
+    info_print_form(d);
     if (m->folder != NULL && m->folder->part_of[0] != '\0')
         printf("; the language part of a %s", m->folder->part_of);
     printf("\nparameters    %" PRIu64 ": %" PRIu64 " a layer, %" PRIu64 " in the head%s; head / layer ρ = %.3f\n",
            m->parameters, f->layer_parameters, f->head_parameters, m->tied ? " (tied to the embedding)" : "", m->rho);
-    print_experts(m);
+    info_print_experts(m);
     printf("types        ");
     for (int t = 0; t < WEIGHT_TYPES; t++)
         if (m->tensors_of[t] > 0)
@@ -199,7 +149,7 @@ print_weights(const struct facts *f)
     printf("%s\n", m->quantized ? " quantised to Q8_0 on load" : "");
     if (m->merged[0] != '\0')
         printf("adapters      %s\n", m->merged);
-    if (!tensor_present(&d->positions))
+    if (!tensor_present(&d->positions) && !(d->form.alibi.most > 0))
         printf("RoPE          %s pairs, %" PRIu32 " of %" PRIu32 " dimensions, base %g, positions x %g%s\n",
                d->rope == ROPE_ADJACENT ? "adjacent" : "half-split", d->rope_dims, d->head_dim, (double)d->rope_base,
                (double)d->rope_scale, d->rope_factors != NULL ? ", a factor for each frequency" : "");

@@ -1,0 +1,19 @@
+#!/bin/sh
+# What info says of how a model computes: all that isn't Llama's, of golden models of several families.
+. tests/cli/checks.sh
+says() { # model, what stands in its lines, in order
+    specscope info "tests/golden/families/$1"
+    check "$1: $2" grep -qF "$2" "$TMP/out"
+}
+says falcon-alibi 'GELU without a gate, LayerNorm, ALiBi'
+check "where nothing rotates there is no word of RoPE" sh -c "! grep -q RoPE '$TMP/out'"
+says gpt2 'LayerNorm, learned positions'
+check "nor where positions were learned" sh -c "! grep -q RoPE '$TMP/out'"
+says olmo-clip 'LayerNorm, queries, keys and values clipped at 0.8'
+says gemma2 'norms behind sublayers'
+check "what caps logits is told" grep -q 'logits capped at ' "$TMP/out"
+says smollm3 'no RoPE in '
+says phimoe 'by SparseMixer'
+says glm4_moe-groups 'by sigmoid'
+check "groups, and the expert that all rows go to" grep -q 'of .* groups and to one of .* units' "$TMP/out"
+finish
