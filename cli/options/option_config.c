@@ -60,12 +60,12 @@ set_item(struct options *o, const cJSON *item, const char *path, struct err *err
 bool
 options_config(struct options *o, const char *path, const char *json, size_t len, struct err *err)
 {
-    const size_t wrong = json_wrong_line(json, len);
+    size_t wrong;
     cJSON *root;
+    if (!json_read_typed(&root, json, len, &wrong))
+        return err_set(err, ERR_WORK, "%s: out of memory", path);
     if (wrong > 0)
         return err_set(err, ERR_USAGE, "%s: not valid JSON in line %zu; correct it there", path, wrong);
-    if (!json_read(&root, json, len))
-        return err_set(err, ERR_WORK, "%s: out of memory", path);
     bool ok = cJSON_IsObject(root) || err_set(err, ERR_USAGE, "%s: not a JSON object; see `man specscope`", path);
     for (const cJSON *item = ok ? root->child : NULL; item != NULL && ok; item = item->next)
         ok = set_item(o, item, path, err);

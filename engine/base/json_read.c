@@ -3,36 +3,41 @@
 #include <errno.h>
 #include <string.h>
 
-bool
-json_read(cJSON **out, const char *text, size_t n)
+/* *end: where it stops being JSON, or what stands behind the value. */
+static bool
+parse(cJSON **out, const char *text, size_t n, const char **end)
 {
     const int before = errno;
     errno = 0;
-    *out = cJSON_ParseWithLength(text, n);
+    *out = cJSON_ParseWithLengthOpts(text, n, end, false);
     const bool starved = *out == NULL && errno == ENOMEM;
     errno = before;
     return !starved;
 }
 
-size_t
-json_wrong_line(const char *text, size_t n)
+bool
+json_read(cJSON **out, const char *text, size_t n)
 {
-    const int before = errno;
+    const char *end;
+    return parse(out, text, n, &end);
+}
+
+bool
+json_read_typed(cJSON **out, const char *text, size_t n, size_t *wrong)
+{
     const char *end = NULL;
-    size_t line = 1;
-    errno = 0;
-    cJSON *value = cJSON_ParseWithLengthOpts(text, n, &end, false);
-    const bool starved = value == NULL && errno == ENOMEM, parsed = value != NULL;
-    errno = before;
-    cJSON_Delete(value);
-    if (starved)
-        return 0;
+    *wrong = 0;
+    if (!parse(out, text, n, &end))
+        return false;
     end = end != NULL ? end : text;
-    while (parsed && end < text + n && *end != '\0' && strchr(" \t\r\n", *end) != NULL)
+    while (*out != NULL && end < text + n && *end != '\0' && strchr(" \t\r\n", *end) != NULL)
         end++;
-    if (parsed && end == text + n)
-        return 0;
+    if (*out != NULL && end == text + n)
+        return true;
+    cJSON_Delete(*out);
+    *out = NULL;
+    *wrong = 1;
     for (const char *c = text; c < end && c < text + n; c++)
-        line += *c == '\n';
-    return line;
+        *wrong += *c == '\n';
+    return true;
 }

@@ -9,8 +9,8 @@
 /* Reads a text of n bytes. *out is the caller's to cJSON_Delete(), and NULL where the text is no JSON. False: there was no
  * memory for it, of which the library itself speaks as if the text were none; *out is NULL. */
 bool json_read(cJSON **out, const char *text, size_t n);
-/* For a text that somebody typed: the line, from 1, where it stops being JSON, or where something stands behind the value
- * that it should be. 0: it is whole, or there was no memory to look. */
-size_t json_wrong_line(const char *text, size_t n);
+/* The same of a text that somebody typed. *wrong: the line, from 1, where it stops being JSON, or where something stands behind
+ * the value that it should be, and *out is NULL; 0: it is whole. */
+bool json_read_typed(cJSON **out, const char *text, size_t n, size_t *wrong);
 
 #endif

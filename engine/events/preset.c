@@ -130,14 +130,14 @@ take_item(struct preset *p, const cJSON *item, const char *path, struct err *err
 bool
 preset_parse(struct preset *p, const char *path, const char *json, size_t n, struct err *err)
 {
-    const size_t wrong = json_wrong_line(json, n);
+    size_t wrong;
     cJSON *root;
     *p = (struct preset){.n_set = 0};
+    if (!json_read_typed(&root, json, n, &wrong))
+        return err_set(err, ERR_WORK, "%s: out of memory", path);
     if (wrong > 0)
         return err_set(err, ERR_USAGE, "%s: not valid JSON in line %zu; correct it, or save the preset anew", path,
                        wrong);
-    if (!json_read(&root, json, n))
-        return err_set(err, ERR_WORK, "%s: out of memory", path);
     bool ok = cJSON_IsObject(root) || err_set(err, ERR_USAGE, "%s: not a JSON object", path);
     for (const cJSON *item = ok ? root->child : NULL; item != NULL && ok; item = item->next)
         ok = take_item(p, item, path, err);

@@ -208,13 +208,13 @@ theme_parse(struct theme *out, const char *json, size_t n, const char *name, str
 {
     struct theme t = {0};
     snprintf(t.name, sizeof t.name, "%s", name);
-    const size_t wrong = json_wrong_line(json, n);
+    size_t wrong;
     cJSON *root;
+    if (!json_read_typed(&root, json, n, &wrong))
+        return err_set(err, ERR_WORK, "theme %s: out of memory", t.name);
     if (wrong > 0)
         return err_set(err, ERR_USAGE, "theme %s: not valid JSON in line %zu; mend it or choose another with :theme",
                        t.name, wrong);
-    if (!json_read(&root, json, n))
-        return err_set(err, ERR_WORK, "theme %s: out of memory", t.name);
     bool fine = false;
     const cJSON *roles = cJSON_GetObjectItemCaseSensitive(root, "roles");
     if (!cJSON_IsObject(root) || !cJSON_IsObject(roles))
