@@ -2,9 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/experts.h"
-#include "traces/escape.h"
 #include "engine/base/json_read.h"
+#include "traces/escape.h"
 #include "traces/json_fields.h"
 #include "traces/run_json.h"
 
@@ -248,8 +247,8 @@ get_model(struct fields *p, const cJSON *model, struct run_info *run)
     run->heads = field_u32(p, model, "heads", 1, UINT32_MAX);
     run->kv_heads = field_u32(p, model, "kv_heads", 1, UINT32_MAX);
     run->ffn = field_u32(p, model, "ffn", 1, UINT32_MAX);
-    run->experts = field_u32(p, model, "experts", 1, EXPERTS_MOST);
-    run->experts_used = field_u32(p, model, "experts_used", 1, EXPERTS_MOST);
+    run->experts = field_u32(p, model, "experts", 1, RUN_EXPERTS_MOST);
+    run->experts_used = field_u32(p, model, "experts_used", 1, RUN_EXPERTS_MOST);
     run->parameters = field_u64(p, model, "parameters", 10);
     run->model_hash = field_u64(p, model, "hash", 16);
     run->rho = field_left_out(p, model, "rho") ? NAN : field_real(p, model, "rho");

@@ -52,13 +52,14 @@ struct trace_bounds { /* how much of a run is written down; zeros: all of it */
     uint32_t every; /* of TRACE_LAYERS_SOME: every so many rounds; 0: in none */
 };
 
+#define RUN_EXPERTS_MOST 4096u /* of a layer, in a run that can be traced */
+
 struct run_info {
     uint32_t format;  /* TRACE_FORMAT */
     char version[16]; /* of specscope */
     char model_path[512], model_name[64], arch[32], types[64];
     uint32_t layers, width, heads, kv_heads, ffn, vocab, ctx;
-    uint32_t experts,
-        experts_used; /* of a layer that has any, and those that a row goes to; 0: none has, or nobody says */
+    uint32_t experts, experts_used; /* of a layer that has any, those that a row goes to; 0: none has, or nobody says */
     uint64_t parameters, model_hash;
     double rho;
     struct helper_info helpers[HELPERS];

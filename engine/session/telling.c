@@ -87,6 +87,8 @@ tell_layer(struct lane *lane, const struct layer_event *about, const struct gues
     lane_emit(lane, &e);
 }
 
+_Static_assert(EXPERTS_MOST <= RUN_EXPERTS_MOST && RUN_EXPERTS_MOST <= UINT16_MAX, "what is told reads back");
+
 void
 lane_tell_experts(struct lane *l, slot_t row)
 {
