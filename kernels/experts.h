@@ -7,7 +7,10 @@
 #ifndef KERNELS_EXPERTS_H
 #define KERNELS_EXPERTS_H
 
+#include <math.h>
+
 #include "kernels/backend.h"
+#include "kernels/host_device.h"
 
 #define EXPERTS_MOST      4096u /* in a layer */
 #define EXPERTS_USED_MOST 64u   /* by a row */
@@ -54,6 +57,22 @@ static inline struct route *
 routes_at(struct route *routes, const struct model_desc *d, size_t row, uint32_t layer)
 {
     return routes + (row * (d->n_layers + 1) + layer) * d->form.experts.used;
+}
+
+/* What a group of n experts is chosen by: the sum of its two largest of x (n). */
+static inline HOST_DEVICE float
+experts_two_best(const float *x, uint32_t n)
+{
+    float first = -INFINITY, second = -INFINITY;
+    for (uint32_t i = 0; i < n; i++) {
+        if (x[i] > first) {
+            second = first;
+            first = x[i];
+        } else if (x[i] > second) {
+            second = x[i];
+        }
+    }
+    return first + second;
 }
 
 extern const char *const expert_tensor_names[EXPERT_TENSORS]; /* GGUF's */

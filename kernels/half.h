@@ -66,12 +66,19 @@ bf16_to_f32(uint16_t h)
     return float_of_bits((uint32_t)h << 16);
 }
 
-/* The nearest that BF16 has, ties to even; x is finite. */
+/* To nearest, ties to even; x is finite. */
+static inline uint16_t
+f32_to_bf16(float x)
+{
+    const uint32_t bits = bits_of_float(x);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+/* The nearest that BF16 has. */
 static inline float
 bf16_nearest(float x)
 {
-    const uint32_t bits = bits_of_float(x);
-    return float_of_bits((bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u);
+    return bf16_to_f32(f32_to_bf16(x));
 }
 
 #endif

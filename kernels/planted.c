@@ -41,14 +41,6 @@ integers(const struct planted *p, uint32_t row, uint32_t first, uint32_t n, int8
     }
 }
 
-/* To nearest, ties to even; x is finite. */
-static uint16_t
-f32_to_bf16(float x)
-{
-    const uint32_t bits = bits_of_float(x);
-    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-}
-
 static void
 row_q8_0(const struct tensor *t, uint32_t row, unsigned char *out)
 {

@@ -41,9 +41,7 @@ static void
 store_row(enum weight_type type, const float *x, uint32_t n, unsigned char *to)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t bits = bits_of_float(x[i]);
-        const uint16_t half =
-            type == WEIGHT_F16 ? f32_to_f16(x[i]) : (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+        const uint16_t half = type == WEIGHT_F16 ? f32_to_f16(x[i]) : f32_to_bf16(x[i]);
         if (type == WEIGHT_F32)
             memcpy(to + i * sizeof *x, &x[i], sizeof *x);
         else

@@ -27,22 +27,6 @@ largest(const float *x, const bool *taken, uint32_t n)
     return best;
 }
 
-/* What a group is chosen by: its two best. */
-static float
-two_best(const float *x, uint32_t n)
-{
-    float first = -INFINITY, second = -INFINITY;
-    for (uint32_t i = 0; i < n; i++) {
-        if (x[i] > first) {
-            second = first;
-            first = x[i];
-        } else if (x[i] > second) {
-            second = x[i];
-        }
-    }
-    return first + second;
-}
-
 /* Experts of groups that are not chosen count as taken. */
 static void
 leave_groups_out(const struct experts_form *f, const float *x, bool *taken)
@@ -51,7 +35,7 @@ leave_groups_out(const struct experts_form *f, const float *x, bool *taken)
     float sums[EXPERTS_MOST];
     bool chosen[EXPERTS_MOST] = {false};
     for (uint32_t g = 0; g < f->groups; g++)
-        sums[g] = two_best(x + g * each, each);
+        sums[g] = experts_two_best(x + g * each, each);
     for (uint32_t k = 0; k < f->groups_used; k++)
         chosen[largest(sums, chosen, f->groups)] = true;
     for (uint32_t e = 0; e < f->n; e++)

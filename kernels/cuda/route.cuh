@@ -9,8 +9,7 @@
 #include "kernels/cuda/visits.h"
 #include "kernels/cuda/warp.cuh"
 
-#define LANE_EXPERTS                                                                                                   \
-    (MOST_EXPERTS / WARP) /* expert e is lane e % WARP's, its number e / WARP: a bit of what is taken */
+/* Expert e is lane e % WARP's, its number e / WARP: a bit of what is taken. */
 #define MOST_GROUPS (MOST_EXPERTS / 2)
 
 struct route_place { /* shared memory of a warp */
@@ -51,22 +50,6 @@ bit_of(uint32_t e, uint32_t lane)
     return e % WARP == lane ? 1u << e / WARP : 0;
 }
 
-/* What a group is chosen by: its two best. */
-static __device__ __forceinline__ float
-two_best(const float *x, uint32_t n)
-{
-    float first = -INFINITY, second = -INFINITY;
-    for (uint32_t i = 0; i < n; i++) {
-        if (x[i] > first) {
-            second = first;
-            first = x[i];
-        } else if (x[i] > second) {
-            second = x[i];
-        }
-    }
-    return first + second;
-}
-
 /* This lane's experts of groups that are not chosen. */
 static __device__ __forceinline__ uint32_t
 leave_groups_out(const struct experts_form &f, struct route_place *place, uint32_t lane)
@@ -74,7 +57,7 @@ leave_groups_out(const struct experts_form &f, struct route_place *place, uint32
     const uint32_t each = f.n / f.groups;
     uint32_t chosen = 0, left_out = 0;
     for (uint32_t g = lane; g < f.groups; g += WARP)
-        place->groups[g] = two_best(place->choice + g * each, each);
+        place->groups[g] = experts_two_best(place->choice + g * each, each);
     for (uint32_t k = 0; k < f.groups_used; k++)
         chosen |= bit_of(largest(place->groups, chosen, f.groups, lane), lane); /* each lane reads its own */
     for (uint32_t g = lane, j = 0; g < f.groups; g += WARP, j++)
