@@ -13,6 +13,7 @@
 #include "engine/base/file_replace.h"
 #include "engine/base/file_text.h"
 #include "tests/fuzz/must.h"
+#include "tests/fuzz/scratch.h"
 #include "traces/schema.h"
 #include "traces/trace_copy.h"
 
@@ -48,8 +49,8 @@ app_rig_open(char root[4096])
 {
     int screen;
     pthread_t thread;
-    snprintf(folder, sizeof folder, "%s/fuzz-app-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    MUST(getcwd(root, 4096) != NULL && mkdtemp(folder) != NULL);
+    MUST(getcwd(root, 4096) != NULL);
+    scratch_folder(folder, sizeof folder, "app");
     atexit(remove_folder_at_exit);
     MUST(openpty(&keyboard, &screen, NULL, NULL, &(struct winsize){.ws_row = 24, .ws_col = 80}) == 0);
     MUST(dup2(screen, STDIN_FILENO) == STDIN_FILENO && dup2(screen, STDOUT_FILENO) == STDOUT_FILENO);

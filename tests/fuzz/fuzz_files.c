@@ -1,6 +1,5 @@
 /* Files that only paths lead to: lists of prompts, histories, tables of bench, the rest of an interrupted training, the index of a
  * folder of weights. The first byte says which. Each is refused in one line, or what was read holds. */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,10 +7,10 @@
 
 #include "cli/base/files.h"
 #include "cli/train/train_partial.h"
-#include "engine/base/file_replace.h"
 #include "engine/model/hf_folder.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/scratch.h"
 #include "tui/app/prompt_editor.h"
 #include "tui/figures/bench_table.h"
 
@@ -34,24 +33,14 @@ remove_place(void)
 }
 
 static void
-put(const char *path, const void *bytes, size_t n)
-{
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    MUST(fd >= 0 && (n == 0 || file_put(fd, bytes, n)));
-    close(fd);
-}
-
-static void
 make_place(void)
 {
-    snprintf(place.folder, sizeof place.folder, "%s/fuzz-files-XXXXXX",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    MUST(mkdtemp(place.folder) != NULL);
+    scratch_folder(place.folder, sizeof place.folder, "files");
     snprintf(place.file, sizeof place.file, "%s/file", place.folder);
     snprintf(place.partial, sizeof place.partial, "%s.partial", place.file);
     snprintf(place.index, sizeof place.index, "%s/model.safetensors.index.json", place.folder);
     snprintf(place.config, sizeof place.config, "%s/config.json", place.folder);
-    put(place.config, "{\"model_type\": \"llama\"}", 23);
+    scratch_put(place.config, "{\"model_type\": \"llama\"}", 23);
     atexit(remove_place);
 }
 
@@ -122,7 +111,7 @@ try_partial(const uint8_t *data, size_t size)
     struct train_partial p = {.fd = -1};
     struct err err = {0};
     train_settings_add(&settings, "drafts %d", 5);
-    put(place.partial, data, size);
+    scratch_put(place.partial, data, size);
     if (!train_partial_open(&p, place.file, &settings, take_record, NULL, &err))
         must_be_a_line(&err);
     train_partial_close(&p, true);
@@ -133,7 +122,7 @@ try_index(const uint8_t *data, size_t size)
 {
     struct hf_folder *f;
     struct err err = {0};
-    put(place.index, data, size);
+    scratch_put(place.index, data, size);
     if (hf_folder_open(&f, place.folder, true, &err)) /* one that names no file: none is there */
         hf_folder_close(f);
     else
@@ -149,7 +138,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     const uint8_t kind = data[0] % 5;
     if (kind < 3)
-        put(place.file, data + 1, size - 1);
+        scratch_put(place.file, data + 1, size - 1);
     switch (kind) {
     case 0: try_prompts(); break;
     case 1: try_history(); break;

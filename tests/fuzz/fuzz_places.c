@@ -1,19 +1,18 @@
 /* Where models are: Ollama's manifests, names that models are asked for by, names of files in the Hugging Face cache, parts of a
  * GGUF file, which are known by their names and by what they say of themselves. The first byte says which. Each is refused in one
  * line, or leads to a file that is there. */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/base/file_replace.h"
 #include "engine/model/gguf.h"
 #include "engine/model/model_places.h"
 #include "engine/model/ollama_manifest.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
@@ -47,14 +46,6 @@ remove_place(void)
 }
 
 static void
-put(const char *path, const void *bytes, size_t n)
-{
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    MUST(fd >= 0 && (n == 0 || file_put(fd, bytes, n)));
-    close(fd);
-}
-
-static void
 put_below(const char *name, const char *text)
 {
     char path[PATH_MAX];
@@ -65,14 +56,13 @@ put_below(const char *name, const char *text)
         *at = '/';
     }
     if (path[strlen(path) - 1] != '/')
-        put(path, text, strlen(text));
+        scratch_put(path, text, strlen(text));
 }
 
 static void
 make_place(void)
 {
-    snprintf(place, sizeof place, "%s/fuzz-places-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    MUST(mkdtemp(place) != NULL);
+    scratch_folder(place, sizeof place, "places");
     put_below("blobs/sha256-00ff", "GGUF");
     put_below(MANIFESTS "/latest",
               "{\"layers\": [{\"mediaType\": \"application/vnd.ollama.image.model\", \"digest\": \"sha256:00ff\"}]}");
@@ -150,7 +140,7 @@ try_file(const char *name)
     if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strchr(name, '/') != NULL)
         return;
     snprintf(path, sizeof path, "%s/" SNAPSHOT "/%s", place, name);
-    put(path, "GGUF", 4);
+    scratch_put(path, "GGUF", 4);
     MUST(model_places_list(told, &t, &err));
     if (strcmp(name, "config.json") == 0) {
         MUST(t.n == 1 && strcmp(t.name, "hf:org/tiny") == 0);
@@ -188,7 +178,7 @@ put_part(const char *path, const uint8_t *says)
         n += put_number(bytes + n, 4, 4); /* 32 bits without a sign */
         n += put_number(bytes + n, says[i] < 250 ? says[i] : (uint32_t)says[i] << 9 << (says[i] & 15), 4);
     }
-    put(path, bytes, n);
+    scratch_put(path, bytes, n);
 }
 
 /* Three files, what each says of itself, and the name of the first. */

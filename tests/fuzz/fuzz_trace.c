@@ -10,6 +10,7 @@
 
 #include "engine/base/file_replace.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/scratch.h"
 #include "traces/reader.h"
 #include "traces/run_json.h"
 #include "traces/schema.h"
@@ -124,9 +125,7 @@ write_base(void)
     char prompt[] = "a\\b\n";
     struct event_log *log;
     struct trace_writer *writer;
-    snprintf(base.folder, sizeof base.folder, "%s/fuzz-trace-XXXXXX",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    must(mkdtemp(base.folder) != NULL);
+    scratch_folder(base.folder, sizeof base.folder, "trace");
     snprintf(base.path, sizeof base.path, "%s/t", base.folder);
     declare(&run, &p, prompt);
     must(event_log_open(&log, 0, NULL));
@@ -172,7 +171,7 @@ put(const struct base *b, unsigned file, const char *bytes, size_t n)
 }
 
 static void
-splice(const struct base *b, unsigned file, const uint8_t *data, size_t n)
+put_together(const struct base *b, unsigned file, const uint8_t *data, size_t n)
 {
     const char *good = b->text[file];
     size_t len = strlen(good), at = ((size_t)data[0] << 8 | data[1]) % (len + 1), gone = (size_t)data[2] << 8 | data[3];
@@ -342,7 +341,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (data[1] % 2 == 0)
         put(the_base, file, (const char *)data + 2, n - 2);
     else
-        splice(the_base, file, data + 2, n - 2);
+        put_together(the_base, file, data + 2, n - 2);
     check_trace(the_base->path);
     check_pair(the_base->path);
     put(the_base, file, the_base->text[file], strlen(the_base->text[file]));
