@@ -175,13 +175,12 @@ struct sweep {
                                            /* residual stream as it is and writes no keys and values */
     bool prompt; /* a chunk of one, where store_desc.prompt_rows allows it: its rows are of that class. `step` alone */
                  /* takes it, all rows from depth 0, none of them skipping */
-    uint32_t
-        *touched; /* of a mixture of experts: out, (L + 1), how many experts of each layer the sweep's rows went to, */
-                  /* the one that all go to not counted, 0 where none was asked; or NULL */
-    struct route *
-        routes; /* likewise: in and out, (n, L + 1, experts used by a row), where each row went at each layer that this */
-    /* sweep ran on it, by the experts' index (the one that all go to not among them), EXPERT_NONE elsewhere. */
-    /* A backend that can't tell leaves all as it is. Or NULL */
+    /* Of a mixture of experts: out, (L + 1), how many experts of each layer the sweep's rows went to, the one that all go to
+     * not counted, 0 where none was asked; or NULL. */
+    uint32_t *touched;
+    /* Likewise: in and out, (n, L + 1, experts used by a row), where each row went at each layer that this sweep ran on it, by the
+     * experts' index, EXPERT_NONE elsewhere. A backend that can't tell leaves all as it is. Or NULL. */
+    struct route *routes;
 };
 
 /* Early exit, decided by the backend: the sweep runs layer by layer; after layer l, where threshold[l] <= 1, the head

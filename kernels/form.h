@@ -52,8 +52,8 @@ struct model_form {
     float embedding_scale, residual_scale, logit_scale; /* of the embedding, of what a sublayer adds, of logits; 0: 1 */
     float attention_scale;                              /* of scores; 0: 1 / sqrt(head_dim) */
     float attention_cap, logit_cap;                     /* x becomes cap tanh(x / cap); 0: it stays */
-    float
-        clip; /* queries, keys and values become -clip to clip, behind norms of whole rows, before rotation; 0: they stay */
+    /* Queries, keys and values become -clip to clip, behind norms of whole rows, before rotation; 0: they stay. */
+    float clip;
     struct alibi alibi;
     float local_base; /* RoPE's base in layers that turn locally, unscaled (Gemma 3, OLMo 3) */
     float rope_gain;  /* of cosines and sines, but in those: what YaRN and LongRoPE make attention sharper by; 0: 1 */

@@ -111,9 +111,9 @@ struct round_event {
     float heads_us;                    /* of draft_us, in head calls; NAN: not known */
     float wait_us;  /* it stood at a gate, paused or stepping: in none of the above; NAN: not known */
     float aside_us; /* learning passes of the policy (round_aside_begin()): in none of the above; NAN: not known */
-    float
-        verify_experts; /* of a mixture: that the sweep which verified touched at a layer of experts, on average over these; a */
-                        /* batch's is one sweep for all. Not above 0, or NAN: not known, or none */
+    /* Of a mixture: that the sweep which verified touched at a layer of experts, on average over these; a batch's is one sweep
+     * for all. Not above 0, or NAN: not known, or none. */
+    float verify_experts;
 };
 
 struct progress_event {

@@ -76,8 +76,8 @@ void tally_add(struct tally *to, const struct tally *);
 struct tally metrics_window(const struct metrics *);
 /* The baseline, if it was measured while the machine was as it is now; else NAN. */
 struct estimate metrics_baseline(const struct metrics *);
-double metrics_verify_experts(
-    const struct metrics *); /* experts a layer that a verification read, on average; NAN: not known */
+/* Experts a layer that a verification read, on average; NAN: not known. */
+double metrics_verify_experts(const struct metrics *);
 uint64_t metrics_generated(const struct metrics *); /* tokens of the run so far, the prefill's counted */
 void round_sums_add(struct round_sums *, const struct tally *round, double rho);
 struct estimates round_sums_estimates(const struct round_sums *, uint32_t layers, double rho);

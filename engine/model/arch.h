@@ -37,7 +37,7 @@ struct arch_experts {
     const char *gate_up_bias, *down_bias; /* or NULL */
     bool crosswise;                       /* those are (inputs, outputs), and gate and up take turns */
     const char
-        *stacks[3]; /* or gate, up and down of all in one tensor each, down's (inputs, outputs); NULL: they aren't */
+        *stacks[3]; /* gate, up and down of all in one tensor each, down's (inputs, outputs); NULL: they aren't */
     const char *shared[3]; /* the expert that all rows go to; NULL: as Qwen has it. Its gate and up may be one tensor */
 };
 

@@ -293,9 +293,11 @@ arch_read_hf(struct model *m, const struct hf_folder *f, const struct packed *pa
     snprintf(m->arch, sizeof m->arch, "%s", arch->hf);
     struct hf_folder understood = *f;
     understood.config = arch_hf_understood(f, arch->hf, err);
+    if (understood.config == NULL)
+        return false;
     struct arch this = *arch;
     arch_hf_switch(understood.config, arch_hf_usual(arch->hf), &this);
-    const bool ok = understood.config != NULL && read_understood(m, &understood, packed, &this, err);
+    const bool ok = read_understood(m, &understood, packed, &this, err);
     cJSON_Delete(understood.config);
     return ok;
 }

@@ -8,8 +8,8 @@
 
 #include "engine/base/err.h"
 
-#define MODEL_BUNDLED                                                                                                  \
-    "bundled" /* the name of the model that comes with the program, which its caller knows the path of */
+/* The name of the model that comes with the program, which its caller knows the path of. */
+#define MODEL_BUNDLED "bundled"
 
 /* The path of what `name` means (size bytes of room):
  *   hf:ORG/NAME[@REVISION][:PART]  in the Hugging Face cache: a folder with config.json, or of GGUF files the only one, or

@@ -6,10 +6,10 @@
  *   weight.absmax      F32, a number for each block; or bytes, which are numbers of weight.nested_quant_map (256), times
  *                      weight.nested_absmax of a block of blocks, and an offset is added
  *   weight.quant_state.bitsandbytes__nf4   JSON: shape, blocksize, nested_blocksize, nested_offset */
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
 
+#include "engine/base/json_read.h"
 #include "engine/model/arch_hf.h"
 #include "engine/model/packed_internal.h"
 #include "kernels/half.h"
@@ -60,18 +60,12 @@ read_json(const struct packed_job *j, const cJSON *o, struct state *s)
             (whole(arch_hf_entry(o, "nested_blocksize"), &s->nested_block) && cJSON_IsNumber(offset)));
 }
 
-/* Everything beside the codes, and whether it fits them. */
+/* Do the codes and what stands beside them fit what the JSON says? */
 static bool
-read_state(const struct packed_job *j, struct state *s)
+read_pieces(const struct packed_job *j, struct state *s)
 {
-    const struct safetensor *json = packed_piece(j, "weight.quant_state.bitsandbytes__nf4");
-    if (json == NULL)
-        json = packed_piece(j, "weight.quant_state.bitsandbytes__fp4");
-    cJSON *o = json != NULL ? cJSON_ParseWithLength((const char *)json->data, json->bytes) : NULL;
-    bool ok = o != NULL && read_json(j, o, s);
-    cJSON_Delete(o);
     s->largest = packed_piece(j, "weight.absmax");
-    if (!ok || s->largest == NULL || !read_numbers(packed_piece(j, "weight.quant_map"), TABLE, s->table))
+    if (s->largest == NULL || !read_numbers(packed_piece(j, "weight.quant_map"), TABLE, s->table))
         return false;
     const uint64_t n = (uint64_t)s->rows * s->cols, blocks = (n - 1) / s->block + 1;
     if (j->codes->bytes != (n + 1) / 2)
@@ -82,6 +76,21 @@ read_state(const struct packed_job *j, struct state *s)
            strcmp(s->nested->dtype, "F32") == 0 &&
            s->nested->bytes == ((blocks - 1) / s->nested_block + 1) * sizeof(float) &&
            read_numbers(packed_piece(j, "weight.nested_quant_map"), NESTED, s->nested_table);
+}
+
+/* Everything beside the codes. */
+static bool
+read_state(const struct packed_job *j, struct state *s)
+{
+    const struct safetensor *json = packed_piece(j, "weight.quant_state.bitsandbytes__nf4");
+    if (json == NULL)
+        json = packed_piece(j, "weight.quant_state.bitsandbytes__fp4");
+    cJSON *o = NULL;
+    if (json != NULL && !json_read(&o, (const char *)json->data, json->bytes))
+        return err_set(j->err, ERR_WORK, "%s: out of memory unpacking weights", j->folder->path);
+    const bool ok = o != NULL && read_json(j, o, s) && read_pieces(j, s);
+    cJSON_Delete(o);
+    return ok || packed_refuse(j, "is packed in pieces that don't fit each other");
 }
 
 static float
@@ -101,7 +110,7 @@ packed_bnb4_plan(struct packed_job *j)
 {
     struct state s = {0};
     if (!read_state(j, &s))
-        return packed_refuse(j, "is packed in pieces that don't fit each other");
+        return false;
     float most = 0, in_table = 0;
     for (uint64_t b = 0; b <= ((uint64_t)s.rows * s.cols - 1) / s.block; b++) {
         const float x = largest_of(&s, b);
@@ -124,7 +133,7 @@ packed_bnb4_unpack(const struct packed_job *j, unsigned char *out)
 {
     struct state s = {0};
     if (!read_state(j, &s))
-        return packed_refuse(j, "is packed in pieces that don't fit each other");
+        return false;
     const size_t size = j->type == WEIGHT_F16 ? sizeof(uint16_t) : sizeof(float);
     PACKED_PARALLEL
     for (uint32_t r = 0; r < j->rows; r++) {

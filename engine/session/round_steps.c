@@ -88,8 +88,9 @@ verify_part(struct session *s, struct lane *const *lanes, uint32_t n)
     }
     if (!context_advance(s->ctx, rows, n_rows, s->model.layers, NULL))
         return false;
+    const double experts = context_experts_touched(s->ctx);
     for (uint32_t i = 0; i < n; i++)
-        lanes[i]->state.line.verify_experts = (float)context_experts_touched(s->ctx);
+        lanes[i]->state.line.verify_experts = (float)experts;
     return context_verify_all(s->ctx, rounds, n);
 }
 

@@ -15,10 +15,9 @@ extern "C" {
 /* Once a device, after cudaSetDevice: raises shared-memory limits, finds the grid of the sweep kernel (one block a
  * multiprocessor, all resident). */
 cudaError_t sweep_prepare(int device, uint32_t *blocks);
-cudaError_t
-mixture_sweep_prepare(int device,
-                      uint32_t *blocks); /* of models that mix experts, or have what came with them: as many */
-cudaError_t head_prepare(int device);    /* likewise, for launch_head */
+/* Of models that mix experts, or have what came with them: as many. */
+cudaError_t mixture_sweep_prepare(int device, uint32_t *blocks);
+cudaError_t head_prepare(int device); /* likewise, for launch_head */
 
 /* The whole of a matrix whose tensors are all made by a formula, packed as pack_strips() packs it. */
 struct planted_args {

@@ -328,14 +328,6 @@ packed_strips(const struct product &p, float *shared, uint32_t *turn, Then &then
         all_rows<NT>(p), shared, turn, [] {}, then);
 }
 
-/* The same of a tile of rows that `before` puts into shared memory. */
-template <enum weight_type T, class Before, class Then>
-static __device__ __forceinline__ void
-near_strips(const struct product &p, float *shared, uint32_t *turn, Before before, Then &then)
-{
-    all_strips<T, 1, true>(all_rows<1>(p), shared, turn, before, then);
-}
-
 /* ---- on their way into L2 ---- */
 
 /* Of the weights of a product that this block reads the bytes [from, to), and the scales of the strips that begin there; by

@@ -60,7 +60,7 @@ multiply_near_rows(struct product_args a)
                 near[near_place(units, r, k)] = ((const uint16_t *)a.product.x)[packed_place(units, r, k)];
         __syncthreads();
     };
-    near_strips<T>(p, (float *)shared, &turn, copy, put);
+    all_strips<T, 1, true>(all_rows<1>(p), (float *)shared, &turn, copy, put);
 }
 
 /* Whether it can be run so, which it is then. */

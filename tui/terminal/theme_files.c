@@ -92,12 +92,11 @@ theme_load(struct theme *t, const char *name, const char *data_dir, struct err *
             *err = why;
         return false;
     }
-    struct theme own;
-    if (strcmp(name, THEME_DEFAULT) == 0 && !theme_builtin(&own, err))
-        return false;
     if (strcmp(name, THEME_DEFAULT) == 0) {
-        *t = own;
-        return true;
+        struct theme own; /* *t stays what it is on a failure */
+        const bool fine = theme_builtin(&own, err);
+        *t = fine ? own : *t;
+        return fine;
     }
     if (strcmp(name, "mono") == 0) {
         theme_mono(t);
