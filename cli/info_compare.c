@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/model/accept_head.h"
 #include "engine/model/memory.h"
 #include "engine/planted/model_open.h"
 #include "engine/session/engine_helpers.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/tokenizer/vocabulary_match.h"
+#include "engine/trained/accept_head.h"
 
 struct comparison {
     const struct model *target, *helper;

@@ -10,8 +10,8 @@
 #include "cli/base/files.h"
 #include "cli/options/options.h"
 #include "engine/base/printable.h"
-#include "engine/model/gguf.h"
-#include "engine/model/hf_folder.h"
+#include "engine/files/gguf.h"
+#include "engine/files/hf_folder.h"
 #include "engine/planted/folder_tokenizer.h"
 
 static bool

@@ -1,7 +1,7 @@
 /* A layer's tensors: the one list that everything which goes through them is made from, which is their description
  * (struct layer_desc), the readers of files, the quantiser, the backends' checks and loaders, planted models and the models
  * of the tests. A further norm or bias is a line here, a word where an architecture says that it has one
- * (engine/model/arch.c), and its place in the forward passes: those of the backends, which say that they have it, and the
+ * (engine/arch/arch.c), and its place in the forward passes: those of the backends, which say that they have it, and the
  * one of the tests (tests/rigs/naive_model.c).
  *
  *   kind(NAME, field, need, rows, cols, GGUF's name, Hugging Face's name)

@@ -5,7 +5,7 @@
  * What this hangs on is in goodput.h; how long rounds take is known from earlier ones alone, never from the one at hand. */
 #include <math.h>
 
-#include "engine/model/sv_profile.h"
+#include "engine/trained/sv_profile.h"
 #include "policies/chain.h"
 #include "policies/goodput.h"
 #include "policies/policy.h"

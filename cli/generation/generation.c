@@ -8,8 +8,8 @@
 
 #include "cli/base/commands.h"
 #include "cli/generation/timing.h"
-#include "engine/model/sv_profile.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "engine/trained/sv_profile.h"
 #include "policies/policy.h"
 #include "traces/writer.h"
 

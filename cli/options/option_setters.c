@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/base/files.h"
-#include "engine/model/accept_head.h"
-#include "engine/model/exit_heads.h"
+#include "engine/trained/accept_head.h"
+#include "engine/trained/exit_heads.h"
 #include "kernels/request.h"
 #include "policies/policy.h"
 

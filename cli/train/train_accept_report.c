@@ -4,7 +4,7 @@
 
 #include "cli/train/train_accept.h"
 #include "engine/base/clock.h"
-#include "engine/model/accept_predictor.h"
+#include "engine/trained/accept_predictor.h"
 
 /* What a head comes to that says the same of every candidate: the mean label. */
 static double

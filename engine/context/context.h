@@ -15,7 +15,7 @@
 #define ENGINE_CONTEXT_CONTEXT_H
 
 #include "engine/context/dist_pool.h"
-#include "engine/model/exit_heads.h"
+#include "engine/trained/exit_heads.h"
 #include "kernels/backend.h"
 
 struct context;

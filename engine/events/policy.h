@@ -71,7 +71,7 @@ struct policy_info {
 struct model_info { /* what a policy needs to know about the model */
     uint32_t layers, width, vocab;
     double rho;                       /* head / layer parameters */
-    const struct sv_profile *profile; /* of the model and its helpers (engine/model/sv_profile.h), or NULL */
+    const struct sv_profile *profile; /* of the model and its helpers (engine/trained/sv_profile.h), or NULL */
 };
 
 struct policy {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/base/json_read.h"
-#include "engine/model/hf_folder.h"
+#include "engine/files/hf_folder.h"
 
 static const char default_name[] = "default", folder_name[] = "additional_chat_templates", ending[] = ".jinja";
 

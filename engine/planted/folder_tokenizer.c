@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "engine/model/hf_folder.h"
+#include "engine/files/hf_folder.h"
 
 struct files {
     char *json, *config, *model, *added; /* NULL: there is none */

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/arch/arch.h"
+#include "engine/arch/packed.h"
 #include "engine/base/printable.h"
-#include "engine/model/arch.h"
-#include "engine/model/gguf.h"
-#include "engine/model/hf_folder.h"
-#include "engine/model/lora.h"
+#include "engine/files/gguf.h"
+#include "engine/files/hf_folder.h"
+#include "engine/lora/lora.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_hash.h"
-#include "engine/model/packed.h"
 #include "engine/planted/folder_templates.h"
 #include "engine/planted/folder_tokenizer.h"
 #include "engine/planted/planted.h"

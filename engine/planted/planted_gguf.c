@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "engine/base/file_replace.h"
-#include "engine/model/gguf_bytes.h"
-#include "engine/model/gguf_types.h"
+#include "engine/files/gguf_bytes.h"
+#include "engine/files/gguf_types.h"
 #include "kernels/planted.h"
 
 #define ALIGNMENT   32u

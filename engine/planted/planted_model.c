@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/model/gguf.h"
+#include "engine/files/gguf.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_hash.h"
 #include "engine/planted/model_open.h"

@@ -1,8 +1,8 @@
 /* What the acceptance head says of a row, what it reads for that, and what it costs. */
 #include <stdlib.h>
 
-#include "engine/model/accept_predictor.h"
 #include "engine/session/session_internal.h"
+#include "engine/trained/accept_predictor.h"
 
 bool
 session_open_acceptance(struct session *s, struct err *err)

@@ -3,9 +3,9 @@
 #define ENGINE_SESSION_ENGINE_H
 
 #include "engine/events/run_info.h"
-#include "engine/model/accept_head.h"
-#include "engine/model/exit_heads.h"
 #include "engine/model/model.h"
+#include "engine/trained/accept_head.h"
+#include "engine/trained/exit_heads.h"
 
 struct engine_options {
     const char *model_path; /* or what to plant, see model_open_planted() */

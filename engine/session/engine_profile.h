@@ -2,8 +2,8 @@
 #ifndef ENGINE_SESSION_ENGINE_PROFILE_H
 #define ENGINE_SESSION_ENGINE_PROFILE_H
 
-#include "engine/model/sv_profile.h"
 #include "engine/session/engine.h"
+#include "engine/trained/sv_profile.h"
 
 /* Reads the one that was asked for, or the one beside the model if that is wanted; the helpers are open. One that was only
  * found and isn't of these models is passed over, and e->note says so. False: one that was asked for can't be used. */

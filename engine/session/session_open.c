@@ -4,8 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/model/sv_profile.h"
 #include "engine/session/session_internal.h"
+#include "engine/trained/sv_profile.h"
 
 static void
 describe_trained(struct run_info *info, const struct engine *e)

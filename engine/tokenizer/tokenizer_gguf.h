@@ -3,7 +3,7 @@
 #ifndef ENGINE_TOKENIZER_TOKENIZER_GGUF_H
 #define ENGINE_TOKENIZER_TOKENIZER_GGUF_H
 
-#include "engine/model/gguf.h"
+#include "engine/files/gguf.h"
 #include "engine/tokenizer/tokenizer_internal.h"
 
 #define KEY(name) "tokenizer.ggml." name

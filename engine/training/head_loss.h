@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/model/exit_heads.h"
+#include "engine/trained/exit_heads.h"
 #include "engine/training/lens.h"
 
 struct head_batch {

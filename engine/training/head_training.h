@@ -2,7 +2,7 @@
 #ifndef ENGINE_TRAINING_HEAD_TRAINING_H
 #define ENGINE_TRAINING_HEAD_TRAINING_H
 
-#include "engine/model/exit_heads.h"
+#include "engine/trained/exit_heads.h"
 #include "engine/training/head_loss.h"
 
 struct head_training_options {

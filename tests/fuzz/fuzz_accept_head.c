@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/model/accept_predictor.h"
 #include "engine/model/model.h"
+#include "engine/trained/accept_predictor.h"
 #include "tests/fuzz/header_file.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"

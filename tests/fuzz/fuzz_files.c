@@ -7,12 +7,12 @@
 
 #include "cli/base/files.h"
 #include "cli/train/train_partial.h"
-#include "engine/model/hf_folder.h"
+#include "engine/files/hf_folder.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/scratch.h"
-#include "tui/app/prompt_editor.h"
 #include "tui/figures/bench_table.h"
+#include "tui/widgets/prompt_editor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/base/printable.h"
-#include "engine/model/gguf.h"
+#include "engine/files/gguf.h"
 #include "engine/planted/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tests/fuzz/must.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/model/arch.h"
-#include "engine/model/hf_folder.h"
+#include "engine/arch/arch.h"
+#include "engine/files/hf_folder.h"
 #include "engine/planted/model_open.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/arch/packed.h"
 #include "engine/base/little_endian.h"
-#include "engine/model/hf_folder.h"
-#include "engine/model/packed.h"
+#include "engine/files/hf_folder.h"
 #include "kernels/tensor.h"
 #include "tests/fuzz/must.h"
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/model/gguf.h"
+#include "engine/files/gguf.h"
 #include "engine/model/model_places.h"
 #include "engine/model/ollama_manifest.h"
 #include "tests/fuzz/must.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/model/safetensors.h"
+#include "engine/files/safetensors.h"
 #include "tests/fuzz/header_file.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"

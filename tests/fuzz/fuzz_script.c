@@ -1,9 +1,9 @@
 /* Scripts: any bytes are refused with file and line, or give lines that are safe to run, split, complete and show. */
 #include "tests/fuzz/mutate.h"
-#include "tui/app/command.h"
-#include "tui/app/script.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
+#include "tui/widgets/command.h"
+#include "tui/widgets/script.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "engine/model/sv_profile.h"
+#include "engine/trained/sv_profile.h"
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/mutate.h"
 

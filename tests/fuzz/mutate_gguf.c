@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "engine/base/little_endian.h"
-#include "engine/model/gguf.h"
+#include "engine/files/gguf.h"
 #include "kernels/rng.h"
 #include "tests/fuzz/mutate.h"
 

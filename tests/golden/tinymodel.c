@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/model/gguf_bytes.h"
-#include "engine/model/gguf_types.h"
+#include "engine/files/gguf_bytes.h"
+#include "engine/files/gguf_types.h"
 #include "kernels/half.h"
 #include "kernels/rng.h"
 #include "kernels/tensor.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "engine/model/gguf.h"
+#include "engine/files/gguf.h"
 #include "engine/planted/model_open.h"
 
 struct built

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/model/sv_profile.h"
+#include "engine/trained/sv_profile.h"
 #include "tests/rigs/heads_rig.h"
 #include "tests/rigs/session_promises.h"
 

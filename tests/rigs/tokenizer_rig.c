@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "engine/base/utf8.h"
-#include "engine/model/gguf.h"
+#include "engine/files/gguf.h"
 #include "kernels/rng.h"
 #include "tests/rigs/seed.h"
 

@@ -1,9 +1,9 @@
 #include "engine/base/clock.h"
 #include "tui/app/app_turn.h"
-#include "tui/app/frame.h"
-#include "tui/app/keys.h"
 #include "tui/app/scripting.h"
-#include "tui/app/verbs.h"
+#include "tui/commands/keys.h"
+#include "tui/commands/verbs.h"
+#include "tui/frame/frame.h"
 #include "tui/scope/batch.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef TUI_APP_APP_TURN_H
 #define TUI_APP_APP_TURN_H
 
-#include "tui/app/app_state.h"
+#include "tui/state/app_state.h"
 
 /* Takes the terminal, draws a frame, starts. False: it could not; app_end() afterwards all the same. */
 bool app_begin(struct app *, const struct source *, const struct app_options *);

@@ -2,9 +2,9 @@
 
 #include <signal.h>
 
-#include "tui/app/layout.h"
-#include "tui/app/model_chooser.h"
-#include "tui/app/screen.h"
+#include "tui/widgets/layout.h"
+#include "tui/widgets/model_chooser.h"
+#include "tui/widgets/screen.h"
 
 #define PATIENCE_MS 100 /* a model that was looked at is seen at once, or nearly */
 

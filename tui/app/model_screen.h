@@ -2,7 +2,7 @@
 #ifndef TUI_APP_MODEL_SCREEN_H
 #define TUI_APP_MODEL_SCREEN_H
 
-#include "tui/app/model_list.h"
+#include "tui/widgets/model_list.h"
 
 struct model_screen_options {
     const char *theme, *data_dir; /* as of struct app_options */

@@ -1,7 +1,7 @@
 #include "tui/app/scripting.h"
 
 #include "engine/base/clock.h"
-#include "tui/app/frame.h"
+#include "tui/frame/frame.h"
 
 #define WHAT_IF_US 20000000 /* so long, and there will be none */
 

@@ -2,7 +2,7 @@
 #ifndef TUI_APP_SCRIPTING_H
 #define TUI_APP_SCRIPTING_H
 
-#include "tui/app/app_state.h"
+#include "tui/state/app_state.h"
 
 void script_run(struct app *); /* up to its next wait */
 

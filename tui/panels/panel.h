@@ -60,7 +60,7 @@ struct panel_ops {
     const char *name, *title;
     const char *brief;      /* its keys in a few words, for the key bar; NULL: none */
     bool first_focus;       /* has the focus at the start, where there is room for several panels */
-    enum panel_place place; /* see tui/app/layout.h */
+    enum panel_place place; /* see tui/widgets/layout.h */
     bool alone, tall;       /* in the middle: nothing stands beside it; at the top: nothing below it */
     int weight, min_cols;   /* share of the width beside the others there; below min_cols it is not worth drawing */
     int good_cols;          /* with fewer it leaves something out: on a large terminal it has so many; 0: min_cols */

@@ -1,8 +1,8 @@
 /* ':' commands, scripts, key names, the line editor and its history: all without a terminal. */
-#include "tui/app/command.h"
-#include "tui/app/prompt_editor.h"
-#include "tui/app/script.h"
 #include "tui/terminal/input.h"
+#include "tui/widgets/command.h"
+#include "tui/widgets/prompt_editor.h"
+#include "tui/widgets/script.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Where panels stand: on every size of terminal, with every set of active panels. */
-#include "tui/app/layout.h"
+#include "tui/widgets/layout.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What was said: kept, the newest last, and drawn into any room. */
-#include "tui/app/message.h"
+#include "tui/widgets/message.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

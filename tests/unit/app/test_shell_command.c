@@ -12,7 +12,7 @@
 
 #include "cli/options/option_table.h"
 #include "tests/rigs/trace_events.h"
-#include "tui/app/shell_command.h"
+#include "tui/commands/shell_command.h"
 #include "tui/terminal/clipboard.h"
 
 static void

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tui/app/turns.h"
+#include "tui/state/turns.h"
 
 struct told {
     struct turns turns;

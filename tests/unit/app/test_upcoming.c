@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "tui/app/upcoming.h"
+#include "tui/widgets/upcoming.h"
 
 #define SECOND 1000000u
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/model/gguf.h"
-#include "engine/model/gguf_bytes.h"
+#include "engine/files/gguf.h"
+#include "engine/files/gguf_bytes.h"
 #include "tests/golden/tinymodel.h"
 
 static struct gguf *

@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/model/gguf.h"
-#include "engine/model/gguf_bytes.h"
+#include "engine/files/gguf.h"
+#include "engine/files/gguf_bytes.h"
 #include "tests/golden/tinymodel.h"
 
 /* Parses b and frees it. The reason of a failure has to say `says`. */

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/model/gguf.h"
-#include "engine/model/gguf_bytes.h"
+#include "engine/files/gguf.h"
+#include "engine/files/gguf_bytes.h"
 #include "engine/planted/model_open.h"
 #include "tests/golden/tinymodel.h"
 

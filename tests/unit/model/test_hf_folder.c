@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/model/arch.h"
-#include "engine/model/hf_folder.h"
+#include "engine/arch/arch.h"
+#include "engine/files/hf_folder.h"
 #include "engine/planted/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tests/rigs/tiny_folder.h"

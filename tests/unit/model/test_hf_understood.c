@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/model/arch_hf.h"
+#include "engine/arch/arch_hf.h"
 
 /* Of a configuration written with ' for ". */
 static cJSON *

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/model/gguf.h"
+#include "engine/files/gguf.h"
 #include "engine/model/memory.h"
 #include "engine/planted/model_open.h"
 #include "tests/golden/tinymodel.h"

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
+#include "engine/arch/packed.h"
 #include "engine/base/little_endian.h"
-#include "engine/model/hf_folder.h"
-#include "engine/model/packed.h"
+#include "engine/files/hf_folder.h"
 #include "kernels/tensor.h"
 
 #define FOLDER       "tests/golden/packed/"

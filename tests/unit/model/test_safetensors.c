@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/model/safetensors.h"
+#include "engine/files/safetensors.h"
 #include "tests/rigs/seed.h"
 
 #define DATA_BYTES 64

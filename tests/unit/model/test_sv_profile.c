@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/model/sv_profile.h"
+#include "engine/trained/sv_profile.h"
 #include "kernels/rng.h"
 #include "tests/rigs/seed.h"
 

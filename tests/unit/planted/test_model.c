@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/base/commands.h"
-#include "engine/model/gguf.h"
+#include "engine/files/gguf.h"
 #include "engine/planted/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/tensor.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/model/gguf_bytes.h"
+#include "engine/files/gguf_bytes.h"
 #include "engine/planted/model_open.h"
 #include "tests/rigs/built_model.h"
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "engine/context/context.h"
-#include "engine/model/sv_profile.h"
+#include "engine/trained/sv_profile.h"
 #include "policies/policy.h"
 #include "tests/rigs/exact_rig.h"
 #include "tests/rigs/session_fixture.h"

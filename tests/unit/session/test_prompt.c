@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/model/gguf.h"
+#include "engine/files/gguf.h"
 #include "engine/session/prompt.h"
 #include "tests/golden/tinymodel.h"
 

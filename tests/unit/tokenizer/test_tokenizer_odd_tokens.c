@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/model/gguf_bytes.h"
+#include "engine/files/gguf_bytes.h"
 #include "engine/tokenizer/tokenizer.h"
 
 /* An emoji's joiner, U+200D, as Command-R has it: once as it is, and once in the characters that stand for its bytes. */

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/model/gguf.h"
-#include "engine/model/gguf_bytes.h"
+#include "engine/files/gguf.h"
+#include "engine/files/gguf_bytes.h"
 #include "tests/rigs/tokenizer_rig.h"
 
 /* Not a benchmark: the limit is far above what it takes, and far below what comparing every piece with every other does. */

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/model/accept_predictor.h"
+#include "engine/files/safetensors_write.h"
 #include "engine/model/model.h"
-#include "engine/model/safetensors_write.h"
+#include "engine/trained/accept_predictor.h"
 #include "engine/training/accept_training.h"
 #include "kernels/rng.h"
 #include "tests/rigs/seed.h"

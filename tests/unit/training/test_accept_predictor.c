@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/model/accept_predictor.h"
 #include "engine/session/engine_helpers.h"
+#include "engine/trained/accept_predictor.h"
 #include "kernels/rng.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/seed.h"

@@ -13,9 +13,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "engine/model/exit_heads.h"
 #include "engine/model/model.h"
 #include "engine/planted/model_open.h"
+#include "engine/trained/exit_heads.h"
 #include "engine/training/head_loss.h"
 #include "engine/training/head_training.h"
 #include "tests/rigs/seed.h"

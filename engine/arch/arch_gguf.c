@@ -1,0 +1,340 @@
+/* A model out of a GGUF file: what its numbers and tensors are called there. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/arch/arch.h"
+#include "engine/base/printable.h"
+#include "engine/files/gguf.h"
+#include "engine/files/gguf_types.h"
+
+#define REMEDY     "convert the model again"
+#define ROPE_FREQS "rope_freqs.weight"
+
+static const struct arch_names gguf_names = {
+    .numbers =
+        {
+            [ARCH_LAYERS] = "block_count",
+            [ARCH_CTX] = "context_length",
+            [ARCH_WIDTH] = "embedding_length",
+            [ARCH_FFN] = "feed_forward_length",
+            [ARCH_VOCAB] = "vocab_size",
+            [ARCH_HEADS] = "attention.head_count",
+            [ARCH_KV_HEADS] = "attention.head_count_kv",
+            [ARCH_HEAD_DIM] = "attention.key_length",
+            [ARCH_VALUE_DIM] = "attention.value_length",
+            [ARCH_ROPE_DIMS] = "rope.dimension_count",
+            [ARCH_ROPE_BASE] = "rope.freq_base",
+            [ARCH_RMS_EPS] = "attention.layer_norm_rms_epsilon",
+            [ARCH_WINDOW] = "attention.sliding_window",
+            [ARCH_EXPERTS] = "expert_count",
+            [ARCH_NORM_EPS] = "attention.layer_norm_epsilon",
+            [ARCH_ATTENTION_CAP] = "attn_logit_softcapping",
+            [ARCH_LOGIT_CAP] = "final_logit_softcapping",
+            [ARCH_EMBEDDING_SCALE] = "embedding_scale",
+            [ARCH_RESIDUAL_SCALE] = "residual_scale",
+            [ARCH_ATTENTION_SCALE] = "attention.scale",
+            [ARCH_LOGIT_SCALE] = "logit_scale",
+            [ARCH_EXPERTS_USED] = "expert_used_count",
+            [ARCH_EXPERT_FFN] = "expert_feed_forward_length",
+            [ARCH_SHARED_FFN] = "expert_shared_feed_forward_length",
+            [ARCH_SHARED_EXPERTS] = "expert_shared_count",
+            [ARCH_EXPERT_GROUPS] = "expert_group_count",
+            [ARCH_GROUPS_USED] = "expert_group_used_count",
+            [ARCH_EXPERT_SCALE] = "expert_weights_scale",
+            [ARCH_LAYERS_AHEAD] = "nextn_predict_layers",
+            [ARCH_CLIP] = "attention.clamp_kqv",
+            [ARCH_ALIBI] = "attention.max_alibi_bias",
+        },
+    .embedding = "token_embd.weight",
+    .positions = "position_embd.weight",
+    .embedding_norm = "token_embd_norm.weight",
+    .final_norm = "output_norm.weight",
+    .head = "output.weight",
+    .layer = "blk.",
+    .naming = LAYER_NAMED_GGUF,
+    .computable = {"rot_embd", "rope_freqs"},
+    .where = "metadata",
+    .remedy = REMEDY,
+};
+
+static enum arch_value
+number(const struct arch_source *s, const char *name, double *out)
+{
+    const struct gguf_value *v = gguf_find(s->file, name);
+    if (v == NULL)
+        return VALUE_MISSING;
+    if (v->type == GGUF_BOOL || v->type == GGUF_STRING || v->type == GGUF_ARRAY)
+        return VALUE_OTHER;
+    struct gguf_value scalar = *v; /* as if it were an array of one */
+    scalar.element = v->type;
+    *out = gguf_number(&scalar, 0);
+    return v->type == GGUF_F32 || v->type == GGUF_F64 ? VALUE_REAL : VALUE_WHOLE;
+}
+
+static bool
+tensor(const struct arch_source *s, const char *name, struct arch_tensor *out)
+{
+    const struct gguf *g = s->file;
+    const struct gguf_tensor *t = gguf_find_tensor(g, name);
+    if (t == NULL)
+        return false;
+    *out = (struct arch_tensor){
+        .data = t->data, .mapped = g->mapped, .type_name = gguf_type_name(t->type), .type = gguf_weight_type(t->type)};
+    out->index = (size_t)(t - g->tensors);
+    if (t->dims[3] == 1) {
+        out->cols = t->dims[0];
+        out->rows = t->dims[1];
+        out->planes = t->dims[2];
+    }
+    return true;
+}
+
+static void
+tensor_name(const struct arch_source *s, size_t index, const char **name, size_t *len)
+{
+    const struct gguf *g = s->file;
+    *name = g->tensors[index].name.data;
+    *len = g->tensors[index].name.len;
+}
+
+/* ---- what the metadata say besides sizes ---- */
+
+struct reading {
+    struct model *model;
+    const struct gguf *gguf;
+    const struct arch *arch;
+    bool *used;
+    struct err *err;
+};
+
+#define KEY_SIZE 96
+
+static const char *
+key_of(const struct reading *r, const char *name, char out[KEY_SIZE])
+{
+    snprintf(out, KEY_SIZE, "%.32s.%s", r->arch->gguf, name);
+    return out;
+}
+
+static bool
+read_f32(const struct reading *r, const char *name, float otherwise, float *out)
+{
+    char key[KEY_SIZE];
+    return gguf_get_f32(r->gguf, key_of(r, name, key), otherwise, out, r->err);
+}
+
+static bool
+read_yarn(const struct reading *r, double factor)
+{
+    float fast, slow, old, gain, all, growth, told, sharp = factor > 1 ? (float)(1 + 0.1 * log(factor)) : 1;
+    char key[KEY_SIZE];
+    uint32_t before = r->model->ctx_train;
+    if (!gguf_get_u32(r->gguf, key_of(r, "rope.scaling.original_context_length", key), before, &before, r->err))
+        return false;
+    old = (float)before;
+    if (!read_f32(r, "rope.scaling.yarn_beta_fast", 32, &fast) ||
+        !read_f32(r, "rope.scaling.yarn_beta_slow", 1, &slow) || !read_f32(r, "rope.scaling.attn_factor", 1, &gain) ||
+        !read_f32(r, "rope.scaling.yarn_log_multiplier", 0, &all) ||
+        !read_f32(r, "rope.scaling.yarn_attn_factor", 0, &told) ||
+        !read_f32(r, "attention.temperature_scale", 0, &growth))
+        return false;
+    const bool whole = (r->arch->traits & ARCH_YARN_IN_PART) == 0;
+    if (!(growth >= 0 && growth <= 1e3f && all >= 0 && all <= 1e3f))
+        return err_set(r->err, ERR_WORK, "%s: the factors of its RoPE scaling 'yarn' make no sense; " REMEDY,
+                       r->model->path);
+    r->model->desc.form.growth = growth;
+    r->model->desc.form.growth_every = before;
+    if (all > 0 && factor > 1) /* what other parts of the model take back */
+        sharp /= 1 + 0.1f * all * logf((float)factor);
+    if (told > 0) /* a configuration's attention_factor, which is all of it */
+        sharp = told;
+    const struct arch_yarn y = {factor, (double)fast, (double)slow, (double)old, (double)(gain * sharp), whole};
+    return arch_scale_yarn(r->model, &y, r->err);
+}
+
+static bool
+read_scaling(const struct reading *r)
+{
+    struct slice type;
+    float factor, old;
+    char key[KEY_SIZE], shown[32];
+    if (!gguf_get_string(r->gguf, key_of(r, "rope.scaling.type", key), &type, r->err) ||
+        !read_f32(r, "rope.scale_linear", 1, &old) || /* how older files say it */
+        !read_f32(r, "rope.scaling.factor", old, &factor))
+        return false;
+    if (slice_is(type, "yarn"))
+        return read_yarn(r, (double)factor);
+    if (slice_is(type, "none") || slice_is(type, "longrope")) /* whose divisors are tensors */
+        factor = 1;
+    else if (type.len != 0 && !slice_is(type, "linear"))
+        return err_set(r->err, ERR_WORK, "%s: RoPE scaling '%s' is not supported; linear, yarn, longrope and none are",
+                       r->model->path, printable_line(shown, sizeof shown, type.data, type.len));
+    return arch_scale_linear(r->model, (double)factor, r->err);
+}
+
+/* Llama 3.1 and later, and LongRoPE: each frequency has a divisor of its own. */
+static bool
+read_divisors(const struct reading *r, const char *name, const struct gguf_tensor *t)
+{
+    struct model_desc *d = &r->model->desc;
+    const uint32_t n = d->rope_dims / 2;
+    if (gguf_weight_type(t->type) != WEIGHT_F32 || t->dims[0] != n || t->dims[1] != 1 || t->dims[2] != 1 ||
+        t->dims[3] != 1)
+        return err_set(r->err, ERR_WORK, "%s: tensor '%s' should be %u F32 values; " REMEDY, r->model->path, name,
+                       (unsigned)n);
+    for (uint32_t i = 0; i < n; i++) {
+        float factor;
+        memcpy(&factor, t->data + 4 * (size_t)i, sizeof factor);
+        if (!(factor > 0 && factor < 1e9f))
+            return err_set(r->err, ERR_WORK, "%s: tensor '%s' holds %g, which is no divisor; " REMEDY, r->model->path,
+                           name, (double)factor);
+    }
+    d->rope_factors = (const float *)(const void *)t->data; /* the alignment was checked */
+    r->used[t - r->gguf->tensors] = true;
+    return true;
+}
+
+/* LongRoPE has divisors of short texts and of long ones. The short ones are right up to the length that the model was first
+ * trained with, which is as far as this program goes. */
+static bool
+read_long(const struct reading *r)
+{
+    static const char shorts[] = "rope_factors_short.weight", longs[] = "rope_factors_long.weight";
+    const struct gguf_tensor *t = gguf_find_tensor(r->gguf, shorts), *other = gguf_find_tensor(r->gguf, longs);
+    char key[KEY_SIZE];
+    float gain;
+    if (t == NULL)
+        return true;
+    if (other != NULL)
+        r->used[other - r->gguf->tensors] = true;
+    uint32_t old = r->model->ctx_train;
+    if (!gguf_get_u32(r->gguf, key_of(r, "rope.scaling.original_context_length", key), old, &old, r->err))
+        return false;
+    if (old >= 1 && old < r->model->ctx_train)
+        r->model->ctx_train = old;
+    if (!read_f32(r, "rope.scaling.attn_factor", 1, &gain))
+        return false;
+    r->model->desc.form.rope_gain = gain;
+    return read_divisors(r, shorts, t);
+}
+
+static bool
+read_rope(const struct reading *r)
+{
+    const struct gguf_tensor *t = gguf_find_tensor(r->gguf, ROPE_FREQS);
+    float local = r->model->desc.form.local_base;
+    if (!read_scaling(r) || !read_long(r) || (t != NULL && !read_divisors(r, ROPE_FREQS, t)))
+        return false;
+    if ((r->arch->traits & ARCH_WINDOWS_PLAIN) != 0 && r->model->desc.window > 0)
+        local = r->model->desc.rope_base;
+    if (local > 0 && !read_f32(r, "rope.freq_base_swa", local, &local))
+        return false;
+    r->model->desc.form.local_base = local;
+    return true;
+}
+
+/* A number for each layer, under a name without the architecture's; xIELU's are the only ones. */
+static bool
+read_list(const struct reading *r, const char *key, const struct gguf_value **out)
+{
+    const struct gguf_value *v = *out = gguf_find(r->gguf, key);
+    return (v != NULL && v->type == GGUF_ARRAY && v->count == r->model->desc.n_layers && v->element == GGUF_F32) ||
+           err_set(r->err, ERR_WORK, "%s: metadata '%s' should be a list with a number for each layer; " REMEDY,
+                   r->model->path, key);
+}
+
+/* What of the form has no name in common with a config.json. */
+static bool
+read_form(const struct reading *r)
+{
+    static const char *const names[ARCH_XIELU_NUMBERS] = {"xielu.alpha_p", "xielu.alpha_n", "xielu.beta", "xielu.eps"};
+    struct model_desc *d = &r->model->desc;
+    const struct gguf_value *lists[ARCH_XIELU_NUMBERS];
+    char key[KEY_SIZE];
+    if (!gguf_get_bool(r->gguf, key_of(r, "use_parallel_residual", key), d->form.parallel, &d->form.parallel, r->err))
+        return false;
+    if (d->form.activation != ACT_XIELU)
+        return true;
+    for (size_t i = 0; i < ARCH_XIELU_NUMBERS; i++)
+        if (!read_list(r, names[i], &lists[i]))
+            return false;
+    for (uint32_t l = 0; l < d->n_layers; l++) {
+        double stored[ARCH_XIELU_NUMBERS];
+        for (size_t i = 0; i < ARCH_XIELU_NUMBERS; i++)
+            stored[i] = gguf_number(lists[i], l);
+        if (!arch_set_xielu(r->model, l, stored, r->err))
+            return false;
+    }
+    return true;
+}
+
+/* How experts are chosen, where the file says it. */
+static bool
+read_routing(const struct reading *r)
+{
+    struct experts_form *f = &r->model->desc.form.experts;
+    char key[KEY_SIZE];
+    uint32_t how = f->routing == ROUTE_SIGMOID ? 2 : 1;
+    if (f->n == 0)
+        return true;
+    if (!gguf_get_bool(r->gguf, key_of(r, "expert_weights_norm", key), f->renormalised, &f->renormalised, r->err) ||
+        !gguf_get_u32(r->gguf, key_of(r, "expert_gating_func", key), how, &how, r->err))
+        return false;
+    if (f->routing == ROUTE_SPARSEMIXER)
+        return true;
+    if (how < 1 || how > 3)
+        return err_set(r->err, ERR_WORK, "%s: metadata '%s' is %u: a way to choose experts that is not supported",
+                       r->model->path, key, (unsigned)how);
+    f->routing = how == 2 ? ROUTE_SIGMOID : ROUTE_SOFTMAX;
+    f->renormalised = f->renormalised || how == 3; /* a softmax of those that are chosen */
+    return true;
+}
+
+/* Which layers have the window, where the file says it: true for those that have. */
+static bool
+read_windows(const struct reading *r)
+{
+    struct model_desc *d = &r->model->desc;
+    struct layer_desc *layers = (struct layer_desc *)d->layers; /* the model's own */
+    char key[KEY_SIZE];
+    const struct gguf_value *v = gguf_find(r->gguf, key_of(r, "attention.sliding_window_pattern", key));
+    if (v != NULL && v->type == GGUF_ARRAY && d->window > 0) {
+        if (v->element != GGUF_BOOL || v->count != d->n_layers)
+            return err_set(r->err, ERR_WORK, "%s: metadata '%s' should be a list with a switch for each layer; " REMEDY,
+                           r->model->path, key);
+        for (uint32_t l = 0; l < d->n_layers; l++)
+            layers[l].form.sees_all = !(gguf_number(v, l) > 0);
+    }
+    /* The largest Gemmas scale scores by width over heads, which no file says. */
+    const bool largest = (strcmp(r->arch->gguf, "gemma2") == 0 && d->n_layers == 46) ||
+                         (strcmp(r->arch->gguf, "gemma3") == 0 && d->n_layers == 62);
+    if (largest)
+        d->form.attention_scale = 1 / sqrtf((float)(d->width / d->heads));
+    arch_rotations(r->model, r->arch, layers);
+    return true;
+}
+
+bool
+arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, struct err *err)
+{
+    const struct arch_source s = {.path = m->path,
+                                  .prefix = arch->gguf,
+                                  .arch = arch,
+                                  .names = &gguf_names,
+                                  .file = g,
+                                  .n_tensors = (size_t)g->n_tensors,
+                                  .number = number,
+                                  .tensor = tensor,
+                                  .tensor_name = tensor_name};
+    bool *used = calloc(s.n_tensors + 1, sizeof *used);
+    if (used == NULL)
+        return err_set(err, ERR_WORK, "%s: out of memory", m->path);
+    const struct reading r = {.model = m, .gguf = g, .arch = arch, .used = used, .err = err};
+    m->desc.rope = arch->gguf_rope;
+    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_form(&r) &&
+              read_windows(&r) && arch_read_experts(m, &s, err) && read_routing(&r) &&
+              arch_read_tensors(m, &s, gguf_find_tensor(g, gguf_names.head) == NULL, used, err);
+    free(used);
+    return ok;
+}

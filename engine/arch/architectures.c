@@ -1,0 +1,334 @@
+/* The table of architectures: what each has that Llama has not. A further one is a line here, and in the table of the README;
+ * what no line can say is a member of struct model_form (kernels/form.h) first. */
+#include <string.h>
+
+#include "engine/arch/arch.h"
+
+/* ---- names that differ from Llama's in Hugging Face's files ---- */
+
+static const struct arch_rename gemma2_names[] = {{LAYER_ATTN_POST, "post_attention_layernorm"},
+                                                  {LAYER_FFN_NORM, "pre_feedforward_layernorm"},
+                                                  {LAYER_FFN_POST, "post_feedforward_layernorm"},
+                                                  {LAYER_TENSORS, NULL}};
+static const struct arch_rename olmo2_names[] = {{LAYER_ATTN_POST, "post_attention_layernorm"},
+                                                 {LAYER_FFN_POST, "post_feedforward_layernorm"},
+                                                 {LAYER_TENSORS, NULL}};
+static const struct arch_rename glm4_names[] = {
+    {LAYER_ATTN_POST, "post_self_attn_layernorm"}, {LAYER_FFN_POST, "post_mlp_layernorm"}, {LAYER_TENSORS, NULL}};
+static const struct arch_rename starcoder2_names[] = {{LAYER_UP, "mlp.c_fc"},
+                                                      {LAYER_DOWN, "mlp.c_proj"},
+                                                      {LAYER_BUP, "mlp.c_fc"},
+                                                      {LAYER_BDOWN, "mlp.c_proj"},
+                                                      {LAYER_TENSORS, NULL}};
+static const struct arch_rename phi_names[] = {
+    {LAYER_WO, "self_attn.dense"}, {LAYER_BO, "self_attn.dense"}, {LAYER_UP, "mlp.fc1"}, {LAYER_BUP, "mlp.fc1"},
+    {LAYER_DOWN, "mlp.fc2"},       {LAYER_BDOWN, "mlp.fc2"},      {LAYER_TENSORS, NULL}};
+static const struct arch_rename neox_names[] = {{LAYER_WO, "attention.dense"},
+                                                {LAYER_BO, "attention.dense"},
+                                                {LAYER_UP, "mlp.dense_h_to_4h"},
+                                                {LAYER_BUP, "mlp.dense_h_to_4h"},
+                                                {LAYER_DOWN, "mlp.dense_4h_to_h"},
+                                                {LAYER_BDOWN, "mlp.dense_4h_to_h"},
+                                                {LAYER_TENSORS, NULL}};
+static const struct arch_rename hunyuan_names[] = {
+    {LAYER_Q_NORM, "self_attn.query_layernorm"}, {LAYER_K_NORM, "self_attn.key_layernorm"}, {LAYER_TENSORS, NULL}};
+
+static const struct arch_rename gpt2_names[] = {
+    {LAYER_ATTN_NORM, "ln_1"},  {LAYER_ATTN_NORM_B, "ln_1"}, {LAYER_WO, "attn.c_proj"}, {LAYER_BO, "attn.c_proj"},
+    {LAYER_FFN_NORM, "ln_2"},   {LAYER_FFN_NORM_B, "ln_2"},  {LAYER_UP, "mlp.c_fc"},    {LAYER_BUP, "mlp.c_fc"},
+    {LAYER_DOWN, "mlp.c_proj"}, {LAYER_BDOWN, "mlp.c_proj"}, {LAYER_TENSORS, NULL}};
+/* The old ones have one norm before both sublayers, or one before each; the large ones two, side by side. */
+static const struct arch_rename falcon_names[] = {{LAYER_ATTN_NORM, "input_layernorm"},
+                                                  {LAYER_ATTN_NORM, "ln_attn"},
+                                                  {LAYER_ATTN_NORM_B, "input_layernorm"},
+                                                  {LAYER_ATTN_NORM_B, "ln_attn"},
+                                                  {LAYER_FFN_NORM, "post_attention_layernorm"},
+                                                  {LAYER_FFN_NORM, "ln_mlp"},
+                                                  {LAYER_FFN_NORM_B, "post_attention_layernorm"},
+                                                  {LAYER_FFN_NORM_B, "ln_mlp"},
+                                                  {LAYER_WO, "self_attention.dense"},
+                                                  {LAYER_BO, "self_attention.dense"},
+                                                  {LAYER_UP, "mlp.dense_h_to_4h"},
+                                                  {LAYER_BUP, "mlp.dense_h_to_4h"},
+                                                  {LAYER_DOWN, "mlp.dense_4h_to_h"},
+                                                  {LAYER_BDOWN, "mlp.dense_4h_to_h"},
+                                                  {LAYER_TENSORS, NULL}};
+/* Where there are two, the first name is the MLP's. */
+static const struct arch_rename falcon_gguf_names[] = {{LAYER_ATTN_NORM, "attn_norm_2"},
+                                                       {LAYER_ATTN_NORM, "attn_norm"},
+                                                       {LAYER_ATTN_NORM_B, "attn_norm_2"},
+                                                       {LAYER_ATTN_NORM_B, "attn_norm"},
+                                                       {LAYER_FFN_NORM, "attn_norm"},
+                                                       {LAYER_FFN_NORM_B, "attn_norm"},
+                                                       {LAYER_TENSORS, NULL}};
+static const struct arch_rename apertus_names[] = {
+    {LAYER_ATTN_NORM, "attention_layernorm"}, {LAYER_FFN_NORM, "feedforward_layernorm"}, {LAYER_TENSORS, NULL}};
+/* As they were published, and as transformers 5 has them. */
+static const struct arch_rename mixtral_names[] = {
+    {LAYER_ROUTER, "block_sparse_moe.gate"}, {LAYER_ROUTER, "mlp.gate"}, {LAYER_TENSORS, NULL}};
+static const struct arch_rename granitemoe_names[] = {
+    {LAYER_ROUTER, "block_sparse_moe.router.layer"}, {LAYER_ROUTER, "block_sparse_moe.router"}, {LAYER_TENSORS, NULL}};
+static const struct arch_rename phimoe_names[] = {
+    {LAYER_ROUTER, "block_sparse_moe.gate"}, {LAYER_ROUTER, "mlp.router"}, {LAYER_TENSORS, NULL}};
+static const struct arch_rename dbrx_names[] = {{LAYER_ATTN_NORM, "norm_attn_norm.norm_1"},
+                                                {LAYER_WO, "norm_attn_norm.attn.out_proj"},
+                                                {LAYER_FFN_NORM, "norm_attn_norm.norm_2"},
+                                                {LAYER_ROUTER, "ffn.router.layer"},
+                                                {LAYER_TENSORS, NULL}};
+static const struct arch_rename dbrx_gguf_names[] = {{LAYER_FFN_NORM, "attn_output_norm"}, {LAYER_TENSORS, NULL}};
+static const struct arch_rename mpt_names[] = {{LAYER_ATTN_NORM, "norm_1"},   {LAYER_WO, "attn.out_proj"},
+                                               {LAYER_FFN_NORM, "norm_2"},    {LAYER_UP, "ffn.up_proj"},
+                                               {LAYER_DOWN, "ffn.down_proj"}, {LAYER_TENSORS, NULL}};
+static const struct arch_rename gpt_oss_names[] = {
+    {LAYER_ROUTER, "mlp.router"}, {LAYER_BROUTER, "mlp.router"}, {LAYER_TENSORS, NULL}};
+static const struct arch_rename ernie_moe_names[] = {{LAYER_CORRECTION, "=mlp.moe_statics.e_score_correction_bias"},
+                                                     {LAYER_TENSORS, NULL}};
+
+static const struct arch_rename seed_gguf_names[] = {{LAYER_FFN_NORM, "post_attention_norm"}, {LAYER_TENSORS, NULL}};
+
+static const struct arch_names phi_ends = {.final_norm = "model.final_layernorm.weight"};
+static const struct arch_names neox_ends = {.embedding = "gpt_neox.embed_in.weight",
+                                            .final_norm = "gpt_neox.final_layer_norm.weight",
+                                            .head = "embed_out.weight",
+                                            .layer = "gpt_neox.layers."};
+static const struct arch_names gpt2_ends = {.embedding = "transformer.wte.weight",
+                                            .positions = "transformer.wpe.weight",
+                                            .final_norm = "transformer.ln_f.weight",
+                                            .layer = "transformer.h."};
+static const struct arch_names falcon_ends = {.embedding = "transformer.word_embeddings.weight",
+                                              .final_norm = "transformer.ln_f.weight",
+                                              .layer = "transformer.h."};
+
+static const struct arch_names bloom_ends = {.embedding = "transformer.word_embeddings.weight",
+                                             .embedding_norm = "transformer.word_embeddings_layernorm.weight",
+                                             .final_norm = "transformer.ln_f.weight",
+                                             .layer = "transformer.h."};
+/* DBRX's, too. */
+static const struct arch_names mpt_ends = {
+    .embedding = "transformer.wte.weight", .final_norm = "transformer.norm_f.weight", .layer = "transformer.blocks."};
+
+/* ---- experts ---- */
+
+#define SHARED_EXPERTS                                                                                                 \
+    {                                                                                                                  \
+        "mlp.shared_experts.gate_proj.weight", "mlp.shared_experts.up_proj.weight",                                    \
+            "mlp.shared_experts.down_proj.weight"                                                                      \
+    }
+
+static const struct arch_experts mixtral_experts = {.renormalised = true,
+                                                    .gguf_renormalised = true,
+                                                    .each = {"block_sparse_moe.experts.%u.w1.weight",
+                                                             "block_sparse_moe.experts.%u.w3.weight",
+                                                             "block_sparse_moe.experts.%u.w2.weight"}};
+static const struct arch_experts qwen2_experts = {.says = true};
+static const struct arch_experts qwen3_experts = {.says = true, .gguf_renormalised = true};
+static const struct arch_experts granite_experts = {
+    .renormalised = true,
+    .gguf_renormalised = true,
+    .gate_up = {"block_sparse_moe.input_linear.weight", "block_sparse_moe.experts.gate_up_proj"},
+    .down = {"block_sparse_moe.output_linear.weight", "block_sparse_moe.experts.down_proj"}};
+static const struct arch_experts granite_shared_experts = {
+    .renormalised = true,
+    .gguf_renormalised = true,
+    .gate_up = {"block_sparse_moe.input_linear.weight", "block_sparse_moe.experts.gate_up_proj"},
+    .down = {"block_sparse_moe.output_linear.weight", "block_sparse_moe.experts.down_proj"},
+    .shared = {"shared_mlp.input_linear.weight", "shared_mlp.input_linear.weight", "shared_mlp.output_linear.weight"}};
+static const struct arch_experts phimoe_experts = {.routing = ROUTE_SPARSEMIXER,
+                                                   .each = {"block_sparse_moe.experts.%u.w1.weight",
+                                                            "block_sparse_moe.experts.%u.w3.weight",
+                                                            "block_sparse_moe.experts.%u.w2.weight"}};
+static const struct arch_experts dbrx_experts = {
+    .renormalised = true,
+    .gguf_renormalised = true,
+    .stacks = {"ffn.experts.mlp.w1", "ffn.experts.mlp.v1", "ffn.experts.mlp.w2"}};
+static const struct arch_experts gpt_oss_experts = {.renormalised = true,
+                                                    .gguf_renormalised = true,
+                                                    .gate_up = {"mlp.experts.gate_up_proj"},
+                                                    .down = {"mlp.experts.down_proj"},
+                                                    .gate_up_bias = "mlp.experts.gate_up_proj_bias",
+                                                    .down_bias = "mlp.experts.down_proj_bias",
+                                                    .crosswise = true};
+static const struct arch_experts glm4_experts = {
+    .routing = ROUTE_SIGMOID, .says = true, .renormalised = true, .gguf_renormalised = true, .shared = SHARED_EXPERTS};
+static const struct arch_experts ernie_experts = {
+    .renormalised = true, .gguf_renormalised = true, .shared = SHARED_EXPERTS};
+
+/* ---- the table ---- */
+
+#define QKVO_BIAS (LAYER_QKV_BIAS | 1u << LAYER_BO)
+
+/* Most converters call a Mistral a Llama, and all a Mixtral. Qwen 3 has heads of 128 whatever its width. */
+/* clang-format off */
+static const struct arch architectures[] = {
+    {.gguf = "llama", .hf = "llama", .may = QKVO_BIAS | LAYER_MLP_BIAS | 1u << LAYER_BGATE, .usual_eps = 1e-6,
+     .hf_rope = ROPE_HALVES, .experts = &mixtral_experts},
+    {.gguf = "mistral", .hf = "mistral", .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 131072,
+     .usual_window = 4096,
+     .traits = ARCH_WINDOWED, .hf_rope = ROPE_HALVES},
+    {.gguf = "qwen2", .hf = "qwen2", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QKV_BIAS,
+     .usual_eps = 1e-6, .usual_ctx = 32768, .traits = ARCH_WINDOWS_LATE},
+    {.gguf = "qwen3", .hf = "qwen3", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
+     .may = LAYER_QKV_BIAS, .usual_head_dim = 128, .usual_eps = 1e-6, .usual_ctx = 32768, .traits = ARCH_WINDOWS_LATE},
+    {.gguf = "gemma", .hf = "gemma", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .usual_head_dim = 256,
+     .usual_eps = 1e-6, .usual_ctx = 8192, .traits = ARCH_NORMS_LESS_ONE | ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED,
+     .form = {.activation = ACT_GELU_TANH}},
+    {.gguf = "gemma2", .hf = "gemma2", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_POST_NORMS,
+     .usual_head_dim = 256, .usual_eps = 1e-6, .usual_ctx = 8192, .full_every = 2, .usual_window = 4096,
+     .traits = ARCH_NORMS_LESS_ONE | ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED | ARCH_WINDOWED,
+     .form = {.activation = ACT_GELU_TANH}, .renames = gemma2_names},
+    {.gguf = "gemma3", .hf = "gemma3_text", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = LAYER_POST_NORMS | LAYER_QK_NORM, .usual_head_dim = 256, .usual_heads = 8,
+     .usual_kv_heads = 4, .usual_vocab = 262208, .usual_base = 1e6, .usual_eps = 1e-6, .usual_ctx = 131072,
+     .full_every = 6,
+     .usual_window = 4096, .traits = ARCH_NORMS_LESS_ONE | ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED | ARCH_WINDOWED,
+     .form = {.activation = ACT_GELU_TANH, .local_base = 10000}, .renames = gemma2_names},
+    {.gguf = "phi3", .hf = "phi3", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .usual_eps = 1e-5,
+     .usual_ctx = 4096,
+     .traits = ARCH_WINDOWED, .hf_fused = {"self_attn.qkv_proj", "mlp.gate_up_proj", false},
+     .gguf_fused = {"attn_qkv", "ffn_up", false}},
+    {.gguf = "smollm3", .hf = "smollm3", .hf_rope = ROPE_HALVES, .usual_eps = 1e-6, .usual_ctx = 32768,
+     .unrotated_every = 4,
+     .traits = ARCH_TIED},
+    {.gguf = "olmo", .hf = "olmo", .hf_rope = ROPE_HALVES, .lacks = LAYER_PRE_NORMS, .usual_eps = 1e-5,
+     .traits = ARCH_NORMS_OF_ONES | ARCH_CLIPS, .form = {.centred = true}},
+    {.gguf = "olmo2", .hf = "olmo2", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .lacks = LAYER_PRE_NORMS, .usual_eps = 1e-5,
+     .traits = ARCH_WINDOWS_PLAIN, .form = {.whole_norms = true}, .renames = olmo2_names},
+    {.hf = "olmo3", .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .lacks = LAYER_PRE_NORMS,
+     .usual_eps = 1e-5, .full_every = 4, .usual_window = 4096, .traits = ARCH_WINDOWED,
+     .form = {.whole_norms = true, .local_base = 500000}, .renames = olmo2_names},
+    {.gguf = "granite", .hf = "granite", .hf_rope = ROPE_HALVES, .may = QKVO_BIAS, .usual_eps = 1e-6,
+     .traits = ARCH_LOGITS_DIVIDED},
+    {.gguf = "glm4", .hf = "glm4", .hf_rope = ROPE_ADJACENT, .needs = LAYER_POST_NORMS, .may = LAYER_QKV_BIAS,
+     .usual_eps = 1.5625e-7, .usual_ctx = 131072, .usual_part = 0.5, .renames = glm4_names, .hf_fused = {NULL,
+     "mlp.gate_up_proj", false},
+     .gguf_fused = {NULL, "ffn_up", false}},
+    {.gguf = "command-r", .hf = "cohere", .hf_rope = ROPE_ADJACENT, .lacks = 1u << LAYER_FFN_NORM, .usual_eps = 1e-5,
+     .usual_ctx = 8192,
+     .traits = ARCH_TIED, .form = {.centred = true, .parallel = true}},
+    {.gguf = "cohere2", .hf = "cohere2", .hf_rope = ROPE_ADJACENT, .lacks = 1u << LAYER_FFN_NORM, .usual_eps = 1e-5,
+     .usual_ctx = 8192,
+     .full_every = 4, .usual_window = 4096, .traits = ARCH_TIED | ARCH_WINDOWED | ARCH_WINDOWS_TURN,
+     .form = {.centred = true, .parallel = true}},
+    {.gguf = "starcoder2", .hf = "starcoder2", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = LAYER_NORM_BIAS, .may = QKVO_BIAS | LAYER_MLP_BIAS, .lacks = LAYER_GATED, .usual_eps = 1e-5,
+     .usual_ctx = 4096,
+     .traits = ARCH_WINDOWED | ARCH_TIED, .form = {.activation = ACT_GELU_TANH, .centred = true},
+     .renames = starcoder2_names},
+    {.gguf = "phi2", .hf = "phi", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = QKVO_BIAS | LAYER_MLP_BIAS | 1u << LAYER_ATTN_NORM_B, .lacks = LAYER_GATED | 1u << LAYER_FFN_NORM,
+     .usual_eps = 1e-5, .usual_part = 0.5, .form = {.activation = ACT_GELU_TANH, .centred = true, .parallel = true},
+     .renames = phi_names, .hf_names = &phi_ends, .gguf_fused = {"attn_qkv", NULL, false}},
+    {.gguf = "gptneox", .hf = "gpt_neox", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = QKVO_BIAS | LAYER_MLP_BIAS | LAYER_NORM_BIAS, .lacks = LAYER_GATED, .usual_eps = 1e-5,
+     .usual_part = 0.25, .form = {.activation = ACT_GELU, .centred = true, .parallel = true}, .renames = neox_names,
+     .hf_names = &neox_ends, .hf_fused = {"attention.query_key_value", NULL, true},
+     .gguf_fused = {"attn_qkv", NULL, false}},
+    {.gguf = "stablelm", .hf = "stablelm", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_NORM_BIAS,
+     .may = LAYER_QKV_BIAS, .usual_eps = 1e-5, .usual_ctx = 4096, .usual_part = 0.25, .form = {.centred = true}},
+    {.gguf = "nemotron", .hf = "nemotron", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_NORM_BIAS,
+     .may = QKVO_BIAS | LAYER_MLP_BIAS, .lacks = LAYER_GATED, .usual_eps = 1e-5, .usual_ctx = 4096, .usual_part = 0.5,
+     .traits = ARCH_NORMS_LESS_ONE, .form = {.activation = ACT_RELU_SQUARED, .centred = true}},
+    {.gguf = "arcee", .hf = "arcee", .hf_rope = ROPE_HALVES, .lacks = LAYER_GATED, .usual_eps = 1e-5, .usual_ctx = 4096,
+     .form = {.activation = ACT_RELU_SQUARED}},
+    {.gguf = "seed_oss", .hf = "seed_oss", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .gguf_renames = seed_gguf_names, .may = QKVO_BIAS | LAYER_MLP_BIAS, .usual_head_dim = 128, .usual_eps = 1e-6,
+     .usual_ctx = 524288},
+    {.gguf = "ernie4_5", .hf = "ernie4_5", .hf_rope = ROPE_ADJACENT, .usual_head_dim = 128, .usual_eps = 1e-5,
+     .usual_ctx = 131072,
+     .traits = ARCH_TIED},
+    {.gguf = "gpt2", .hf = "gpt2", .needs = QKVO_BIAS | LAYER_MLP_BIAS | LAYER_NORM_BIAS, .lacks = LAYER_GATED,
+     .usual_eps = 1e-5, .usual_ctx = 1024, .ffn_by_width = 4, .traits = ARCH_LEARNED | ARCH_COLUMNS | ARCH_TIED,
+     .form = {.activation = ACT_GELU_TANH, .centred = true}, .renames = gpt2_names, .hf_names = &gpt2_ends,
+     .hf_fused = {"attn.c_attn", NULL, false}, .gguf_fused = {"attn_qkv", NULL, false}},
+    {.gguf = "starcoder", .hf = "gpt_bigcode", .needs = QKVO_BIAS | LAYER_MLP_BIAS | LAYER_NORM_BIAS,
+     .lacks = LAYER_GATED, .usual_eps = 1e-5, .usual_ctx = 1024, .ffn_by_width = 4,
+     .traits = ARCH_LEARNED | ARCH_MULTI_QUERY | ARCH_TIED, .form = {.activation = ACT_GELU_TANH, .centred = true},
+     .renames = gpt2_names, .hf_names = &gpt2_ends, .hf_fused = {"attn.c_attn", NULL, true},
+     .gguf_fused = {"attn_qkv", NULL, false}},
+    {.gguf = "falcon", .hf = "falcon", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = 1u << LAYER_ATTN_NORM_B, .lacks = LAYER_GATED | 1u << LAYER_FFN_NORM,
+     .may = QKVO_BIAS | LAYER_MLP_BIAS | 1u << LAYER_FFN_NORM | 1u << LAYER_FFN_NORM_B, .usual_eps = 1e-5,
+     .ffn_by_width = 4, .traits = ARCH_MULTI_QUERY | ARCH_TIED,
+     .form = {.activation = ACT_GELU, .centred = true, .parallel = true}, .renames = falcon_names,
+     .gguf_renames = falcon_gguf_names, .hf_names = &falcon_ends,
+     .hf_fused = {"self_attention.query_key_value", NULL, true}, .gguf_fused = {"attn_qkv", NULL, false}},
+    {.gguf = "apertus", .hf = "apertus", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
+     .may = QKVO_BIAS, .lacks = LAYER_GATED, .usual_eps = 1e-5, .usual_ctx = 65536, .form = {.activation = ACT_XIELU},
+     .renames = apertus_names},
+    {.gguf = "mistral3", .hf = "ministral3", .hf_rope = ROPE_HALVES, .usual_head_dim = 128, .usual_eps = 1e-5,
+     .usual_ctx = 262144,
+     .traits = ARCH_WINDOWED},
+    {.hf = "ministral", .hf_rope = ROPE_HALVES, .usual_eps = 1e-6, .usual_ctx = 131072, .usual_window = 4096,
+     .traits = ARCH_WINDOWED},
+    {.gguf = "hunyuan-dense", .hf = "hunyuan_v1_dense", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = LAYER_QK_NORM, .usual_eps = 1e-5,
+     .form = {.late_norms = true}, .renames = hunyuan_names},
+    {.gguf = "exaone4", .hf = "exaone4", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .lacks = LAYER_PRE_NORMS, .usual_eps = 1e-5, .full_every = 4,
+     .traits = ARCH_WINDOWED | ARCH_WINDOWS_TURN, .renames = olmo2_names},
+    {.gguf = "llama", .hf = "mixtral", .hf_rope = ROPE_HALVES, .usual_eps = 1e-5, .usual_ctx = 131072, .traits = ARCH_WINDOWED,
+     .renames = mixtral_names, .experts = &mixtral_experts},
+    {.gguf = "qwen2moe", .hf = "qwen2_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = 1u << LAYER_SHARED_MIX, .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 32768, .traits = ARCH_WINDOWS_ODD,
+     .experts = &qwen2_experts},
+    {.gguf = "qwen3moe", .hf = "qwen3_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
+     .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 32768, .experts = &qwen3_experts},
+    {.gguf = "olmoe", .hf = "olmoe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
+     .may = QKVO_BIAS, .usual_eps = 1e-5, .usual_ctx = 4096, .traits = ARCH_CLIPS, .form = {.whole_norms = true},
+     .experts = &qwen2_experts},
+    {.gguf = "granitemoe", .hf = "granitemoe", .hf_rope = ROPE_HALVES, .may = QKVO_BIAS, .usual_eps = 1e-6,
+     .traits = ARCH_LOGITS_DIVIDED, .renames = granitemoe_names, .experts = &granite_experts},
+    {.gguf = "granitemoe", .hf = "granitemoeshared", .hf_rope = ROPE_HALVES, .may = QKVO_BIAS, .usual_eps = 1e-6,
+     .traits = ARCH_LOGITS_DIVIDED, .renames = granitemoe_names, .experts = &granite_shared_experts},
+    {.gguf = "phimoe", .hf = "phimoe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_NORM_BIAS,
+     .may = QKVO_BIAS, .usual_base = 1e6, .usual_eps = 1e-5, .usual_ctx = 131072, .traits = ARCH_WINDOWED,
+     .form = {.centred = true}, .renames = phimoe_names, .experts = &phimoe_experts},
+    {.gguf = "dbrx", .hf = "dbrx", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .usual_kv_heads = 1,
+     .usual_eps = 1e-5, .usual_ctx = 2048, .traits = ARCH_CLIPS, .form = {.centred = true}, .renames = dbrx_names,
+     .gguf_renames = dbrx_gguf_names, .hf_names = &mpt_ends, .hf_fused = {"norm_attn_norm.attn.Wqkv", NULL, false},
+     .gguf_fused = {"attn_qkv", NULL, false}, .experts = &dbrx_experts},
+    {.gguf = "bloom", .hf = "bloom", .needs = QKVO_BIAS | LAYER_MLP_BIAS | LAYER_NORM_BIAS, .lacks = LAYER_GATED,
+     .usual_eps = 1e-5, .usual_ctx = 2048, .ffn_by_width = 4, .traits = ARCH_LEANS | ARCH_EMBEDDING_NORM | ARCH_TIED,
+     .form = {.activation = ACT_GELU_TANH, .centred = true, .alibi = {.most = 8}}, .renames = falcon_names,
+     .hf_names = &bloom_ends, .hf_fused = {"self_attention.query_key_value", NULL, true},
+     .gguf_fused = {"attn_qkv", NULL, false}},
+    {.gguf = "mpt", .hf = "mpt", .lacks = LAYER_GATED, .usual_eps = 1e-5, .usual_ctx = 2048, .ffn_by_width = 4,
+     .traits = ARCH_LEANS | ARCH_CLIPS | ARCH_TIED,
+     .form = {.activation = ACT_GELU, .centred = true, .alibi = {.most = 8}}, .renames = mpt_names,
+     .hf_names = &mpt_ends, .hf_fused = {"attn.Wqkv", NULL, false}, .gguf_fused = {"attn_qkv", NULL, false}},
+    {.gguf = "gpt-oss", .hf = "gpt_oss", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = QKVO_BIAS | 1u << LAYER_SINKS | 1u << LAYER_BROUTER, .usual_head_dim = 64, .usual_eps = 1e-5,
+     .usual_ctx = 131072, .full_every = 2, .usual_window = 128, .traits = ARCH_WINDOWED | ARCH_YARN_IN_PART,
+     .form = {.activation = ACT_SWIGLU_CLAMPED}, .renames = gpt_oss_names, .gguf_renames = seed_gguf_names,
+     .experts = &gpt_oss_experts},
+    {.gguf = "glm4moe", .hf = "glm4_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
+     .needs = 1u << LAYER_CORRECTION, .may = LAYER_QKV_BIAS | LAYER_QK_NORM, .usual_eps = 1e-5, .usual_ctx = 131072,
+     .usual_part = 0.5, .traits = ARCH_LOOKS_AHEAD, .gguf_renames = seed_gguf_names, .experts = &glm4_experts},
+    {.gguf = "ernie4_5-moe", .hf = "ernie4_5_moe", .hf_rope = ROPE_ADJACENT, .may = 1u << LAYER_CORRECTION,
+     .usual_eps = 1e-5, .usual_ctx = 131072, .traits = ARCH_TIED | ARCH_LOOKS_AHEAD, .renames = ernie_moe_names,
+     .experts = &ernie_experts},
+};
+/* clang-format on */
+
+#define N_ARCHITECTURES (sizeof architectures / sizeof architectures[0])
+
+const struct arch *
+arch_of_gguf(const char *path, struct slice name, struct err *err)
+{
+    for (size_t i = 0; i < N_ARCHITECTURES; i++)
+        if (architectures[i].gguf != NULL && slice_is(name, architectures[i].gguf))
+            return &architectures[i];
+    arch_unsupported(path, name, err);
+    return NULL;
+}
+
+const struct arch *
+arch_of_hf(const char *path, const char *model_type, struct err *err)
+{
+    for (size_t i = 0; i < N_ARCHITECTURES; i++)
+        if (strcmp(architectures[i].hf, model_type) == 0)
+            return &architectures[i];
+    arch_unsupported(path, slice_of(model_type), err);
+    return NULL;
+}

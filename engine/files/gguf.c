@@ -1,0 +1,399 @@
+/* A GGUF file is
+ *
+ *   "GGUF", u32 version, u64 number of tensors, u64 number of metadata values
+ *   metadata: string key, u32 type, value       (string: u64 length, bytes; array: u32 element type, u64 count, …)
+ *   tensors:  string name, u32 n, u64 dims[n], u32 type, u64 offset into the data
+ *   padding to general.alignment (32 if missing), then the tensors' data, each at a multiple of the alignment
+ *
+ * all little-endian. Parsing walks it once, front to back, with a cursor that cannot pass the end; what a count
+ * promises is compared with the bytes that are left before memory is taken for it. Afterwards every value and every
+ * tensor is known to lie inside the file, so the look-ups need no checks. */
+#include "engine/files/gguf.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/file_map.h"
+#include "engine/base/little_endian.h"
+#include "engine/base/printable.h"
+#include "engine/files/gguf_types.h"
+#include "engine/files/lfs_pointer.h"
+
+#define DEFAULT_ALIGNMENT 32u
+#define LARGEST_ALIGNMENT (1u << 20)
+#define SMALLEST_VALUE    (8u + 4u + 1u)           /* empty key, type, a byte */
+#define SMALLEST_TENSOR   (8u + 4u + 8u + 4u + 8u) /* empty name, one dimension, type, offset */
+#define NAME_SHOWN        80                       /* bytes of a key or a name in an error message */
+
+#define DAMAGED "; the file is damaged or was cut short, fetch it again"
+
+struct cursor {
+    const struct gguf *g;
+    size_t at, len;
+    struct err *err;
+};
+
+static const uint8_t value_size[GGUF_TYPES] = {
+    [GGUF_U8] = 1,  [GGUF_I8] = 1,   [GGUF_U16] = 2, [GGUF_I16] = 2, [GGUF_U32] = 4, [GGUF_I32] = 4,
+    [GGUF_F32] = 4, [GGUF_BOOL] = 1, [GGUF_U64] = 8, [GGUF_I64] = 8, [GGUF_F64] = 8, /* strings and arrays: 0 */
+};
+
+static const char *
+shown(char out[NAME_SHOWN], struct slice name)
+{
+    return printable_line(out, NAME_SHOWN, name.data, name.len);
+}
+
+static bool
+read_uint(struct cursor *c, size_t n, uint64_t *out, const char *what)
+{
+    if (c->len - c->at < n)
+        return err_set(c->err, ERR_WORK, "%s: ends at byte %zu, in the middle of %s" DAMAGED, c->g->path, c->len, what);
+    *out = little_endian(c->g->map + c->at, n);
+    c->at += n;
+    return true;
+}
+
+static bool
+read_u32(struct cursor *c, uint32_t *out, const char *what)
+{
+    uint64_t v = 0;
+    bool ok = read_uint(c, 4, &v, what);
+    *out = (uint32_t)v;
+    return ok;
+}
+
+static bool
+read_string(struct cursor *c, struct slice *out, const char *what)
+{
+    size_t start = c->at;
+    uint64_t n = 0;
+    if (!read_uint(c, 8, &n, what))
+        return false;
+    if (n > c->len - c->at)
+        return err_set(c->err, ERR_WORK,
+                       "%s: %s at byte %zu claims %" PRIu64 " bytes, but the file has %zu more" DAMAGED, c->g->path,
+                       what, start, n, c->len - c->at);
+    *out = (struct slice){(const char *)c->g->map + c->at, (size_t)n};
+    c->at += (size_t)n;
+    return true;
+}
+
+/* ---- metadata ---- */
+
+static bool
+check_bools(const struct cursor *c, const struct gguf_value *v, uint64_t n)
+{
+    char key[NAME_SHOWN];
+    for (uint64_t i = 0; i < n; i++)
+        if (v->at[i] > 1)
+            return err_set(c->err, ERR_WORK, "%s: metadata '%s' holds a truth value that is %u, not 0 or 1" DAMAGED,
+                           c->g->path, shown(key, v->key), (unsigned)v->at[i]);
+    return true;
+}
+
+static bool
+skip_array(struct cursor *c, struct gguf_value *v)
+{
+    char key[NAME_SHOWN];
+    uint32_t element = 0;
+    if (!read_u32(c, &element, "an array's type") || !read_uint(c, 8, &v->count, "an array's length"))
+        return false;
+    if (element == GGUF_ARRAY)
+        return err_set(c->err, ERR_WORK, "%s: metadata '%s' is an array of arrays, which no model needs", c->g->path,
+                       shown(key, v->key));
+    if (element >= GGUF_TYPES)
+        return err_set(c->err, ERR_WORK, "%s: metadata '%s' is an array of the unknown type %" PRIu32 DAMAGED,
+                       c->g->path, shown(key, v->key), element);
+    v->element = (enum gguf_type)element;
+    v->at = c->g->map + c->at;
+    const size_t smallest = element == GGUF_STRING ? 8 : value_size[element];
+    if (v->count > (c->len - c->at) / smallest)
+        return err_set(c->err, ERR_WORK,
+                       "%s: metadata '%s' claims %" PRIu64 " elements, more than the %zu bytes left can hold" DAMAGED,
+                       c->g->path, shown(key, v->key), v->count, c->len - c->at);
+    if (element == GGUF_STRING) {
+        struct slice ignored;
+        for (uint64_t i = 0; i < v->count; i++)
+            if (!read_string(c, &ignored, "a string in an array"))
+                return false;
+        return true;
+    }
+    c->at += (size_t)v->count * value_size[element];
+    return element != GGUF_BOOL || check_bools(c, v, v->count);
+}
+
+static bool
+read_value(struct cursor *c, struct gguf_value *v)
+{
+    char key[NAME_SHOWN];
+    uint32_t type = 0;
+    uint64_t scalar;
+    struct slice text;
+    if (!read_string(c, &v->key, "a metadata key") || !read_u32(c, &type, "a metadata value's type"))
+        return false;
+    if (type >= GGUF_TYPES)
+        return err_set(c->err, ERR_WORK, "%s: metadata '%s' has the unknown type %" PRIu32 DAMAGED, c->g->path,
+                       shown(key, v->key), type);
+    v->type = (enum gguf_type)type;
+    v->at = c->g->map + c->at;
+    if (type == GGUF_ARRAY)
+        return skip_array(c, v);
+    if (type == GGUF_STRING)
+        return read_string(c, &text, "a metadata string");
+    return read_uint(c, value_size[type], &scalar, "a metadata value") && (type != GGUF_BOOL || check_bools(c, v, 1));
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+/* n entries of this size, each beginning with its name, are sorted by this call. */
+static bool
+refuse_duplicates(const struct cursor *c, void *entries, size_t n, size_t size, const char *what)
+{
+    char name[NAME_SHOWN];
+    if (n > 1)
+        qsort(entries, n, size, compare_names);
+    for (const char *at = entries; n > 1; n--, at += size)
+        if (compare_names(at, at + size) == 0)
+            return err_set(c->err, ERR_WORK, "%s: %s '%s' is there twice; whatever wrote the file is broken",
+                           c->g->path, what, shown(name, *(const struct slice *)(const void *)at));
+    return true;
+}
+
+static bool
+read_values(struct cursor *c, struct gguf *g)
+{
+    if (g->n_values > (c->len - c->at) / SMALLEST_VALUE)
+        return err_set(c->err, ERR_WORK,
+                       "%s: claims %" PRIu64 " metadata values, more than its %zu bytes can hold" DAMAGED, g->path,
+                       g->n_values, c->len);
+    const size_t n = (size_t)g->n_values;
+    g->values = calloc(n + 1, sizeof *g->values);
+    struct slice *names = calloc(n + 1, sizeof *names);
+    bool ok = g->values != NULL && names != NULL;
+    if (!ok)
+        err_set(c->err, ERR_WORK, "%s: out of memory for %zu metadata values", g->path, n);
+    for (size_t i = 0; ok && i < n; i++) {
+        ok = read_value(c, &g->values[i]);
+        names[i] = g->values[i].key;
+    }
+    ok = ok && refuse_duplicates(c, names, n, sizeof *names, "metadata");
+    free(names);
+    return ok;
+}
+
+/* ---- tensors ---- */
+
+static bool
+read_tensor(struct cursor *c, struct gguf_tensor *t, uint64_t *offset)
+{
+    char name[NAME_SHOWN];
+    if (!read_string(c, &t->name, "a tensor's name") || !read_u32(c, &t->n_dims, "a tensor's shape"))
+        return false;
+    if (t->n_dims < 1 || t->n_dims > 4)
+        return err_set(c->err, ERR_WORK, "%s: tensor '%s' has %" PRIu32 " dimensions, not 1 to 4" DAMAGED, c->g->path,
+                       shown(name, t->name), t->n_dims);
+    uint64_t elements = 1;
+    for (uint32_t i = 0; i < 4; i++) {
+        t->dims[i] = 1;
+        if (i < t->n_dims && !read_uint(c, 8, &t->dims[i], "a tensor's shape"))
+            return false;
+        if (t->dims[i] == 0 || t->dims[i] > (uint64_t)INT64_MAX / elements)
+            return err_set(c->err, ERR_WORK, "%s: tensor '%s' has an impossible dimension of %" PRIu64 DAMAGED,
+                           c->g->path, shown(name, t->name), t->dims[i]);
+        elements *= t->dims[i];
+    }
+    if (!read_u32(c, &t->type, "a tensor's type") || !read_uint(c, 8, offset, "a tensor's offset"))
+        return false;
+    struct gguf_type_size size;
+    if (!gguf_type_size(t->type, &size))
+        return true; /* whoever wants this tensor says that the type is unknown */
+    if (t->dims[0] % size.block != 0)
+        return err_set(c->err, ERR_WORK,
+                       "%s: tensor '%s' is %s, in blocks of %" PRIu32 ", but its rows have %" PRIu64 " values" DAMAGED,
+                       c->g->path, shown(name, t->name), size.name, size.block, t->dims[0]);
+    if (elements / size.block > UINT64_MAX / size.bytes)
+        return err_set(c->err, ERR_WORK, "%s: tensor '%s' claims to be larger than any file" DAMAGED, c->g->path,
+                       shown(name, t->name));
+    t->bytes = elements / size.block * size.bytes;
+    return true;
+}
+
+/* Turns an offset into the data into a pointer into the file. */
+static bool
+place_tensor(const struct cursor *c, struct gguf_tensor *t, uint64_t offset, uint64_t data_start)
+{
+    char name[NAME_SHOWN];
+    if ((offset & (c->g->alignment - 1)) != 0)
+        return err_set(c->err, ERR_WORK,
+                       "%s: tensor '%s' is at offset %" PRIu64
+                       ", which is no multiple of the alignment %" PRIu64 DAMAGED,
+                       c->g->path, shown(name, t->name), offset, c->g->alignment);
+    const uint64_t room = data_start > c->len ? 0 : c->len - data_start;
+    if (offset > room || t->bytes > room - offset)
+        return err_set(c->err, ERR_WORK,
+                       "%s: tensor '%s' wants %" PRIu64 " bytes at offset %" PRIu64 ", but the file has only %" PRIu64
+                       " bytes of data" DAMAGED,
+                       c->g->path, shown(name, t->name), t->bytes, offset, room);
+    t->data = c->g->map + data_start + offset;
+    return true;
+}
+
+static int
+compare_places(const void *a, const void *b)
+{
+    const struct gguf_tensor *s = a, *t = b;
+    int order = (s->data > t->data) - (s->data < t->data);
+    return order != 0 ? order : (s->bytes > t->bytes) - (s->bytes < t->bytes); /* of unknown size first: it counts 0 */
+}
+
+static bool
+refuse_overlaps(const struct cursor *c, struct gguf_tensor *sorted, size_t n)
+{
+    char one[NAME_SHOWN], two[NAME_SHOWN];
+    if (n > 1)
+        qsort(sorted, n, sizeof *sorted, compare_places);
+    for (size_t i = 1; i < n; i++)
+        if (sorted[i - 1].bytes > (uint64_t)(sorted[i].data - sorted[i - 1].data))
+            return err_set(c->err, ERR_WORK, "%s: tensors '%s' and '%s' lie on top of each other" DAMAGED, c->g->path,
+                           shown(one, sorted[i - 1].name), shown(two, sorted[i].name));
+    return true;
+}
+
+static bool
+check_tensors(struct cursor *c, struct gguf *g, uint64_t *offsets, struct gguf_tensor *sorted)
+{
+    const size_t n = (size_t)g->n_tensors;
+    for (size_t i = 0; i < n; i++)
+        if (!read_tensor(c, &g->tensors[i], &offsets[i]))
+            return false;
+    const uint64_t data_start = (c->at + g->alignment - 1) & ~(g->alignment - 1); /* a power of two */
+    g->data_start = data_start < c->len ? data_start : c->len;
+    for (size_t i = 0; i < n; i++)
+        if (!place_tensor(c, &g->tensors[i], offsets[i], data_start))
+            return false;
+    memcpy(sorted, g->tensors, n * sizeof *sorted);
+    return refuse_duplicates(c, sorted, n, sizeof *sorted, "tensor") && refuse_overlaps(c, sorted, n);
+}
+
+static bool
+read_tensors(struct cursor *c, struct gguf *g)
+{
+    if (g->n_tensors > (c->len - c->at) / SMALLEST_TENSOR)
+        return err_set(c->err, ERR_WORK, "%s: claims %" PRIu64 " tensors, more than its %zu bytes can hold" DAMAGED,
+                       g->path, g->n_tensors, c->len);
+    const size_t n = (size_t)g->n_tensors;
+    g->tensors = calloc(n + 1, sizeof *g->tensors);
+    uint64_t *offsets = calloc(n + 1, sizeof *offsets);
+    struct gguf_tensor *sorted = calloc(n + 1, sizeof *sorted);
+    bool ok = g->tensors != NULL && offsets != NULL && sorted != NULL;
+    if (!ok)
+        err_set(c->err, ERR_WORK, "%s: out of memory for %zu tensors", g->path, n);
+    ok = ok && check_tensors(c, g, offsets, sorted);
+    free(offsets);
+    free(sorted);
+    return ok;
+}
+
+/* ---- the whole file ---- */
+
+static bool
+read_alignment(struct gguf *g, struct err *err)
+{
+    uint32_t alignment;
+    if (!gguf_get_u32(g, "general.alignment", DEFAULT_ALIGNMENT, &alignment, err))
+        return false;
+    if (alignment < 8 || alignment > LARGEST_ALIGNMENT || (alignment & (alignment - 1)) != 0)
+        return err_set(err, ERR_WORK, "%s: general.alignment is %" PRIu32 ", not a power of two from 8 to %u" DAMAGED,
+                       g->path, alignment, LARGEST_ALIGNMENT);
+    g->alignment = alignment;
+    return true;
+}
+
+static bool
+parse(struct gguf *g, struct err *err)
+{
+    struct cursor c = {.g = g, .len = (size_t)g->file_bytes, .err = err};
+    if (c.len < 4 || memcmp(g->map, "GGUF", 4) != 0)
+        return lfs_pointer(g->path, g->map, c.len, err)
+                   ? false
+                   : err_set(err, ERR_WORK, "%s: is not a GGUF file (it does not begin with \"GGUF\")", g->path);
+    c.at = 4;
+    if (!read_u32(&c, &g->version, "the header"))
+        return false;
+    if (g->version != 0 && (g->version & 0xffff) == 0)
+        return err_set(err, ERR_WORK, "%s: is a big-endian GGUF file; convert it to little-endian", g->path);
+    if (g->version != 2 && g->version != 3)
+        return err_set(err, ERR_WORK, "%s: is GGUF version %" PRIu32 "; this program reads versions 2 and 3", g->path,
+                       g->version);
+    return read_uint(&c, 8, &g->n_tensors, "the header") && read_uint(&c, 8, &g->n_values, "the header") &&
+           read_values(&c, g) && read_alignment(g, err) && read_tensors(&c, g);
+}
+
+static struct gguf *
+new_gguf(const char *name, struct err *err)
+{
+    struct gguf *g = calloc(1, sizeof *g);
+    if (g != NULL)
+        g->path = strdup(name);
+    if (g == NULL || g->path == NULL) {
+        free(g);
+        err_set(err, ERR_WORK, "%s: out of memory", name);
+        return NULL;
+    }
+    return g;
+}
+
+bool
+gguf_parse(struct gguf **out, const char *name, const void *bytes, size_t len, struct err *err)
+{
+    *out = NULL;
+    struct gguf *g = new_gguf(name, err);
+    if (g == NULL)
+        return false;
+    g->map = bytes;
+    g->file_bytes = len;
+    if (!parse(g, err)) {
+        gguf_close(g);
+        return false;
+    }
+    *out = g;
+    return true;
+}
+
+bool
+gguf_open_part(struct gguf **out, const char *path, struct err *err)
+{
+    *out = NULL;
+    struct gguf *g = new_gguf(path, err);
+    if (g == NULL)
+        return false;
+    g->mapped = file_map(path, "give the path of a .gguf file", &g->map, &g->file_bytes, err);
+    if (!g->mapped || !parse(g, err)) {
+        gguf_close(g);
+        return false;
+    }
+    *out = g;
+    return true;
+}
+
+void
+gguf_close(struct gguf *g)
+{
+    if (g == NULL)
+        return;
+    for (uint32_t i = 0; i < g->n_parts; i++)
+        gguf_close(g->parts[i]);
+    free(g->parts);
+    if (g->mapped)
+        file_unmap(g->map, g->file_bytes);
+    free(g->values);
+    free(g->tensors);
+    free(g->path);
+    free(g);
+}

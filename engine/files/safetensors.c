@@ -1,0 +1,265 @@
+/* A safetensors file is
+ *
+ *   u64 n, little-endian; n bytes of JSON; data
+ *   {"NAME": {"dtype": "BF16", "shape": [rows, cols], "data_offsets": [begin, end]}, …, "__metadata__": {…}}
+ *
+ * with offsets into the data, which starts right behind the header. The format's reader bounds n at 100 MB; so does this
+ * one, before cJSON sees a byte of it. cJSON holds numbers as doubles: whole ones are exact up to 2^53, more than any file
+ * has bytes, and larger ones are refused. */
+#include "engine/files/safetensors.h"
+#include "engine/files/lfs_pointer.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/file_map.h"
+#include "engine/base/json_read.h"
+#include "engine/base/little_endian.h"
+#include "engine/base/printable.h"
+
+#define LONGEST_HEADER (100u * 1000u * 1000u)
+#define NAME_SHOWN     80
+
+#define DAMAGED "; the file is damaged or was cut short, fetch it again"
+
+static const struct dtype {
+    const char *name;
+    uint8_t bytes;
+    enum weight_type type;
+} dtypes[] = {
+    {"F32", 4, WEIGHT_F32},       {"F16", 2, WEIGHT_F16},       {"BF16", 2, WEIGHT_BF16},  {"F64", 8, WEIGHT_TYPES},
+    {"I64", 8, WEIGHT_TYPES},     {"U64", 8, WEIGHT_TYPES},     {"I32", 4, WEIGHT_TYPES},  {"U32", 4, WEIGHT_TYPES},
+    {"I16", 2, WEIGHT_TYPES},     {"U16", 2, WEIGHT_TYPES},     {"I8", 1, WEIGHT_TYPES},   {"U8", 1, WEIGHT_TYPES},
+    {"F8_E4M3", 1, WEIGHT_TYPES}, {"F8_E5M2", 1, WEIGHT_TYPES}, {"BOOL", 1, WEIGHT_TYPES},
+};
+
+struct reading {
+    struct safetensors *file;
+    uint64_t room; /* bytes of data */
+    struct err *err;
+};
+
+static bool
+whole(const cJSON *v, uint64_t *out)
+{
+    if (!cJSON_IsNumber(v) || !(v->valuedouble >= 0 && v->valuedouble <= 0x1p53) ||
+        floor(v->valuedouble) < v->valuedouble)
+        return false;
+    *out = (uint64_t)v->valuedouble;
+    return true;
+}
+
+static bool
+read_shape(const struct reading *r, const cJSON *shape, struct safetensor *t, uint64_t *elements)
+{
+    char name[NAME_SHOWN];
+    *elements = 1;
+    if (!cJSON_IsArray(shape))
+        return err_set(r->err, ERR_WORK, "%s: tensor '%s' has no shape" DAMAGED, r->file->path,
+                       printable_line(name, sizeof name, t->name, strlen(t->name)));
+    const cJSON *v;
+    cJSON_ArrayForEach(v, shape)
+    {
+        uint64_t n;
+        if (t->n_dims == SAFETENSOR_DIMS || !whole(v, &n) || (n != 0 && *elements > ((uint64_t)1 << 53) / n))
+            return err_set(r->err, ERR_WORK, "%s: tensor '%s' has an impossible shape" DAMAGED, r->file->path,
+                           printable_line(name, sizeof name, t->name, strlen(t->name)));
+        t->dims[t->n_dims++] = n;
+        *elements *= n;
+    }
+    if (t->n_dims <= 2) {
+        t->cols = t->n_dims == 0 ? 1 : t->dims[t->n_dims - 1];
+        t->rows = t->n_dims < 2 ? 1 : t->dims[0];
+    }
+    return true;
+}
+
+static bool
+read_tensor(const struct reading *r, const cJSON *entry, struct safetensor *t)
+{
+    char name[NAME_SHOWN], text[24];
+    uint64_t elements, begin, end;
+    const struct dtype *known = NULL;
+    t->name = entry->string;
+    t->type = WEIGHT_TYPES;
+    printable_line(name, sizeof name, t->name, strlen(t->name));
+    const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(entry, "dtype");
+    const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(entry, "data_offsets");
+    if (!cJSON_IsString(dtype) || cJSON_GetArraySize(offsets) != 2 || !cJSON_IsArray(offsets) ||
+        !whole(cJSON_GetArrayItem(offsets, 0), &begin) || !whole(cJSON_GetArrayItem(offsets, 1), &end))
+        return err_set(r->err, ERR_WORK, "%s: tensor '%s' lacks its dtype or its data_offsets" DAMAGED, r->file->path,
+                       name);
+    if (!read_shape(r, cJSON_GetObjectItemCaseSensitive(entry, "shape"), t, &elements))
+        return false;
+    t->dtype = dtype->valuestring;
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++)
+        if (strcmp(dtypes[i].name, t->dtype) == 0)
+            known = &dtypes[i];
+    if (begin > end || end > r->room)
+        return err_set(r->err, ERR_WORK,
+                       "%s: tensor '%s' wants bytes %" PRIu64 " to %" PRIu64 ", but the file has %" PRIu64
+                       " bytes of data" DAMAGED,
+                       r->file->path, name, begin, end, r->room);
+    t->bytes = end - begin;
+    t->data = r->file->map + r->file->data_start + begin;
+    if (known != NULL) /* whoever wants a tensor of another dtype says that it is unknown */
+        t->type = known->type;
+    if (known != NULL && elements * known->bytes != t->bytes)
+        return err_set(
+            r->err, ERR_WORK, "%s: tensor '%s' has %" PRIu64 " elements of %s, which are not %" PRIu64 " bytes" DAMAGED,
+            r->file->path, name, elements, printable_line(text, sizeof text, t->dtype, strlen(t->dtype)), t->bytes);
+    return true;
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct safetensor *)a)->name, ((const struct safetensor *)b)->name);
+}
+
+static int
+by_place(const void *a, const void *b)
+{
+    const struct safetensor *s = a, *t = b;
+    int order = (s->data > t->data) - (s->data < t->data);
+    return order != 0 ? order : (s->bytes > t->bytes) - (s->bytes < t->bytes);
+}
+
+/* Leaves the tensors sorted by name. */
+static bool
+refuse_overlaps(const struct reading *r)
+{
+    const struct safetensors *f = r->file;
+    struct safetensor *t = f->tensors;
+    char one[NAME_SHOWN], two[NAME_SHOWN];
+    qsort(t, (size_t)f->n_tensors, sizeof *t, by_place);
+    for (size_t i = 1; i < f->n_tensors; i++)
+        if (t[i - 1].bytes > (uint64_t)(t[i].data - t[i - 1].data))
+            return err_set(r->err, ERR_WORK, "%s: tensors '%s' and '%s' lie on top of each other" DAMAGED, f->path,
+                           printable_line(one, sizeof one, t[i - 1].name, strlen(t[i - 1].name)),
+                           printable_line(two, sizeof two, t[i].name, strlen(t[i].name)));
+    qsort(t, (size_t)f->n_tensors, sizeof *t, by_name);
+    for (size_t i = 1; i < f->n_tensors; i++)
+        if (by_name(&t[i - 1], &t[i]) == 0)
+            return err_set(r->err, ERR_WORK, "%s: tensor '%s' is there twice; whatever wrote the file is broken",
+                           f->path, printable_line(one, sizeof one, t[i].name, strlen(t[i].name)));
+    return true;
+}
+
+static bool
+parse(struct safetensors *f, struct err *err)
+{
+    if (f->file_bytes < 8)
+        return err_set(err, ERR_WORK, "%s: is no safetensors file (it has only %" PRIu64 " bytes)", f->path,
+                       f->file_bytes);
+    if (lfs_pointer(f->path, f->map, (size_t)f->file_bytes, err))
+        return false;
+    const uint64_t n = little_endian(f->map, 8);
+    if (n > LONGEST_HEADER || n > f->file_bytes - 8)
+        return err_set(err, ERR_WORK,
+                       "%s: claims a header of %" PRIu64 " bytes, but has %" PRIu64
+                       "; it is no safetensors file, or was cut short",
+                       f->path, n, f->file_bytes - 8);
+    f->data_start = 8 + n;
+    if (!json_read(&f->header, (const char *)f->map + 8, (size_t)n))
+        return err_set(err, ERR_WORK, "%s: out of memory for its header", f->path);
+    if (!cJSON_IsObject(f->header))
+        return err_set(err, ERR_WORK, "%s: its header is no JSON object" DAMAGED, f->path);
+    const struct reading r = {.file = f, .room = f->file_bytes - f->data_start, .err = err};
+    const size_t most = (size_t)cJSON_GetArraySize(f->header);
+    f->tensors = calloc(most + 1, sizeof *f->tensors);
+    if (f->tensors == NULL)
+        return err_set(err, ERR_WORK, "%s: out of memory for %zu tensors", f->path, most);
+    const cJSON *entry;
+    cJSON_ArrayForEach(entry, f->header)
+    {
+        if (strcmp(entry->string, "__metadata__") == 0)
+            continue;
+        if (!read_tensor(&r, entry, &f->tensors[f->n_tensors]))
+            return false;
+        f->n_tensors++;
+    }
+    return refuse_overlaps(&r);
+}
+
+static bool
+finish(struct safetensors **out, struct safetensors *f, struct err *err)
+{
+    bool ok = parse(f, err);
+    if (ok)
+        *out = f;
+    else
+        safetensors_close(f);
+    return ok;
+}
+
+static struct safetensors *
+new_file(const char *path, struct err *err)
+{
+    struct safetensors *f = calloc(1, sizeof *f);
+    if (f != NULL)
+        f->path = strdup(path);
+    if (f == NULL || f->path == NULL) {
+        free(f);
+        err_set(err, ERR_WORK, "%s: out of memory", path);
+        return NULL;
+    }
+    return f;
+}
+
+bool
+safetensors_parse(struct safetensors **out, const char *name, const void *bytes, size_t len, struct err *err)
+{
+    *out = NULL;
+    struct safetensors *f = new_file(name, err);
+    if (f == NULL)
+        return false;
+    f->map = bytes;
+    f->file_bytes = len;
+    return finish(out, f, err);
+}
+
+bool
+safetensors_open(struct safetensors **out, const char *path, struct err *err)
+{
+    *out = NULL;
+    struct safetensors *f = new_file(path, err);
+    if (f == NULL)
+        return false;
+    f->mapped = file_map(path, "a safetensors file should be there", &f->map, &f->file_bytes, err);
+    if (!f->mapped) {
+        safetensors_close(f);
+        return false;
+    }
+    return finish(out, f, err);
+}
+
+void
+safetensors_close(struct safetensors *f)
+{
+    if (f == NULL)
+        return;
+    if (f->mapped)
+        file_unmap(f->map, f->file_bytes);
+    cJSON_Delete(f->header);
+    free(f->tensors);
+    free(f->path);
+    free(f);
+}
+
+const struct safetensor *
+safetensors_find(const struct safetensors *f, const char *name)
+{
+    const struct safetensor wanted = {.name = name};
+    return bsearch(&wanted, f->tensors, (size_t)f->n_tensors, sizeof *f->tensors, by_name);
+}
+
+const char *
+safetensors_metadata(const struct safetensors *f, const char *key)
+{
+    return cJSON_GetStringValue(
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(f->header, "__metadata__"), key));
+}

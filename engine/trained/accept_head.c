@@ -1,0 +1,231 @@
+#include "engine/trained/accept_head.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/printable.h"
+#include "engine/files/safetensors.h"
+#include "engine/files/safetensors_write.h"
+#include "engine/model/model.h"
+#include "engine/model/model_hash.h"
+#include "engine/trained/accept_predictor.h"
+#include "kernels/tensor.h"
+
+#define FORMAT "specscope acceptance head 1"
+
+bool
+accept_head_new(struct accept_head **out, uint32_t width, uint32_t n_blocks, bool shared, struct err *err)
+{
+    *out = NULL;
+    if (n_blocks > ACCEPT_HEAD_BLOCKS)
+        return err_set(err, ERR_USAGE, "an acceptance head has at most %d blocks, not %" PRIu32, ACCEPT_HEAD_BLOCKS,
+                       n_blocks);
+    struct accept_head *h = calloc(1, sizeof *h);
+    if (h == NULL)
+        return err_set(err, ERR_WORK, "out of memory for an acceptance head");
+    const size_t block = (size_t)width * width + width, own = shared && n_blocks > 0 ? 1 : n_blocks;
+    h->width = width;
+    h->n_blocks = n_blocks;
+    h->shared = shared && n_blocks > 1;
+    h->n_values = own * block + 2 * (size_t)width + 2;
+    h->values = calloc(h->n_values, sizeof *h->values);
+    if (h->values == NULL) {
+        free(h);
+        return err_set(err, ERR_WORK, "out of memory for an acceptance head of %" PRIu32 " blocks of width %" PRIu32,
+                       n_blocks, width);
+    }
+    for (uint32_t i = 0; i < n_blocks; i++) {
+        float *values = h->values + (h->shared ? 0 : i * block);
+        h->block[i] = (struct accept_block){.w = values, .b = values + (size_t)width * width};
+    }
+    h->v = h->values + own * block;
+    h->c = h->v + 2 * (size_t)width;
+    *out = h;
+    return true;
+}
+
+void
+accept_head_free(struct accept_head *h)
+{
+    if (h == NULL)
+        return;
+    free(h->values);
+    free(h);
+}
+
+uint64_t
+accept_head_bytes(uint32_t width, uint32_t n_blocks, bool shared)
+{
+    const uint32_t own = shared && n_blocks > 0 ? 1 : n_blocks;
+    const uint64_t values = (uint64_t)own * width * ((uint64_t)width + 1) + 2 * (uint64_t)width + 2;
+    return values * sizeof(float) + accept_predictor_bytes(width, own);
+}
+
+/* ---- the file ---- */
+
+/* Tensors of the file, at most 2 * (ACCEPT_HEAD_BLOCKS + 1). Returns how many. */
+static size_t
+parts_of(const struct accept_head *h, struct safetensors_part *parts)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < (h->shared ? 1 : h->n_blocks); i++) {
+        parts[n] = (struct safetensors_part){.rows = h->width, .cols = h->width, .values = h->block[i].w};
+        snprintf(parts[n++].name, sizeof parts->name, "model.%" PRIu32 ".linear.weight", i);
+        parts[n] = (struct safetensors_part){.cols = h->width, .values = h->block[i].b};
+        snprintf(parts[n++].name, sizeof parts->name, "model.%" PRIu32 ".linear.bias", i);
+    }
+    parts[n] = (struct safetensors_part){.rows = 2, .cols = h->width, .values = h->v};
+    snprintf(parts[n++].name, sizeof parts->name, "model.%" PRIu32 ".weight", h->n_blocks);
+    parts[n] = (struct safetensors_part){.cols = 2, .values = h->c};
+    snprintf(parts[n++].name, sizeof parts->name, "model.%" PRIu32 ".bias", h->n_blocks);
+    return n;
+}
+
+bool
+accept_head_write(const struct accept_head *h, const char *path, struct err *err)
+{
+    struct safetensors_part parts[2 * (ACCEPT_HEAD_BLOCKS + 1)];
+    char draft[24], target[24], layers[16];
+    snprintf(draft, sizeof draft, "%016" PRIx64, h->draft_hash);
+    snprintf(layers, sizeof layers, "%" PRIu32, h->draft_layers);
+    snprintf(target, sizeof target, "%016" PRIx64, h->target_hash);
+    const struct safetensors_note notes[] = {{"format", FORMAT},    {"draft", h->draft},     {"draft_hash", draft},
+                                             {"target", h->target}, {"target_hash", target}, {"draft_layers", layers}};
+    const size_t n_notes = sizeof notes / sizeof *notes - (h->draft_layers == 0); /* the last one is of few */
+    return safetensors_write(path, notes, n_notes, parts, parts_of(h, parts), err);
+}
+
+static bool
+check_draft(struct accept_head *h, const struct safetensors *s, const char *path, const struct accept_whose *whose,
+            struct err *err)
+{
+    const struct model *draft = whose->draft;
+    const char *name = safetensors_metadata(s, "draft"), *hash = safetensors_metadata(s, "draft_hash");
+    const char *target = safetensors_metadata(s, "target"), *target_hash = safetensors_metadata(s, "target_hash");
+    const char *layers = safetensors_metadata(s, "draft_layers");
+    name = name != NULL ? name : draft->name;
+    target = target != NULL ? target : "";
+    printable_line(h->draft, sizeof h->draft, name, strlen(name));
+    printable_line(h->target, sizeof h->target, target, strlen(target));
+    h->draft_hash = hash != NULL ? strtoull(hash, NULL, 16) : 0;
+    h->target_hash = target_hash != NULL ? strtoull(target_hash, NULL, 16) : 0;
+    h->draft_layers = layers != NULL ? (uint32_t)strtoul(layers, NULL, 10) : 0;
+    if (h->draft_hash == 0 || (h->draft_hash == draft->hash && h->draft_layers == whose->layers))
+        return true;
+    char is[32];
+    snprintf(is, sizeof is, "self:%" PRIu32, whose->layers);
+    return err_set(err, ERR_WORK,
+                   "%s: this acceptance head was trained for another draft model (%.48s; this is %s); train one with "
+                   "`specscope train accept`",
+                   path, h->draft, whose->layers > 0 ? is : draft->name);
+}
+
+/* The number of blocks is the index of the last linear layer; those that are missing in between are the first one. */
+static bool
+find_shape(const struct safetensors *s, const char *path, uint32_t width, uint32_t *n_blocks, bool *shared,
+           struct err *err)
+{
+    char name[64];
+    for (uint32_t d = 0; d <= ACCEPT_HEAD_BLOCKS; d++) {
+        snprintf(name, sizeof name, "model.%" PRIu32 ".weight", d);
+        const struct safetensor *last = safetensors_find(s, name);
+        if (last == NULL)
+            continue;
+        if (last->rows != 2 || last->cols != width)
+            return err_set(err, ERR_WORK,
+                           "%s: %s is (%" PRIu64 ", %" PRIu64 "), a head of this draft model has (2, %" PRIu32
+                           "); is it another model's?",
+                           path, name, last->rows, last->cols, width);
+        *n_blocks = d;
+        *shared = d > 1 && safetensors_find(s, "model.1.linear.weight") == NULL;
+        return true;
+    }
+    return err_set(err, ERR_WORK,
+                   "%s: not an acceptance head: no tensor model.N.weight with N from 0 to %d; `specscope train accept` "
+                   "makes one",
+                   path, ACCEPT_HEAD_BLOCKS);
+}
+
+static bool
+read_part(const struct safetensors *s, const char *path, const struct safetensors_part *p, struct err *err)
+{
+    const struct safetensor *t = safetensors_find(s, p->name);
+    const uint32_t rows = p->rows > 0 ? p->rows : 1;
+    if (t == NULL)
+        return err_set(err, ERR_WORK, "%s: %s is missing", path, p->name);
+    if (t->type == WEIGHT_TYPES || t->rows != rows || t->cols != p->cols)
+        return err_set(err, ERR_WORK,
+                       "%s: %s is %s (%" PRIu64 ", %" PRIu64 "), expected numbers (%" PRIu32 ", %" PRIu32 ")", path,
+                       p->name, t->dtype, t->rows, t->cols, rows, p->cols);
+    tensor_blocks(t->type, t->data, safetensors_part_values(p), p->values);
+    for (size_t i = 0; i < safetensors_part_values(p); i++)
+        if (!isfinite(p->values[i]))
+            return err_set(err, ERR_WORK, "%s: %s has a value that is not finite; fetch or train it again", path,
+                           p->name);
+    return true;
+}
+
+static bool
+read_file(struct accept_head **out, const struct safetensors *s, const char *path, const struct accept_whose *whose,
+          struct err *err)
+{
+    struct accept_head *h = NULL;
+    uint32_t n_blocks = 0;
+    bool shared = false;
+    bool ok = find_shape(s, path, whose->draft->desc.width, &n_blocks, &shared, err) &&
+              accept_head_new(&h, whose->draft->desc.width, n_blocks, shared, err) &&
+              check_draft(h, s, path, whose, err);
+    struct safetensors_part parts[2 * (ACCEPT_HEAD_BLOCKS + 1)];
+    const size_t n = ok ? parts_of(h, parts) : 0;
+    for (size_t i = 0; i < n && ok; i++)
+        ok = read_part(s, path, &parts[i], err);
+    if (!ok) {
+        accept_head_free(h);
+        return false;
+    }
+    snprintf(h->path, sizeof h->path, "%s", path);
+    h->hash = hash_map(HASH_START, s->map, s->file_bytes, s->data_start);
+    *out = h;
+    return true;
+}
+
+bool
+accept_head_read(struct accept_head **out, const char *path, const struct accept_whose *whose, struct err *err)
+{
+    *out = NULL;
+    struct safetensors *s;
+    if (!safetensors_open(&s, path, err))
+        return false;
+    const bool ok = read_file(out, s, path, whose, err);
+    safetensors_close(s);
+    return ok;
+}
+
+bool
+accept_head_measure(const char *path, const struct model *draft, uint32_t *n_blocks, uint64_t *bytes, struct err *err)
+{
+    struct safetensors *s;
+    if (!safetensors_open(&s, path, err))
+        return false;
+    bool shared;
+    const bool ok = find_shape(s, path, draft->desc.width, n_blocks, &shared, err);
+    if (ok)
+        *bytes = accept_head_bytes(draft->desc.width, *n_blocks, shared);
+    safetensors_close(s);
+    return ok;
+}
+
+bool
+accept_head_parse(struct accept_head **out, const char *name, const void *bytes, size_t len,
+                  const struct accept_whose *whose, struct err *err)
+{
+    *out = NULL;
+    struct safetensors *s;
+    if (!safetensors_parse(&s, name, bytes, len, err))
+        return false;
+    const bool ok = read_file(out, s, name, whose, err);
+    safetensors_close(s);
+    return ok;
+}

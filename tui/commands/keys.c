@@ -1,0 +1,199 @@
+#include "tui/commands/keys.h"
+#include "tui/frame/bars.h"
+#include "tui/frame/help.h"
+#include "tui/widgets/key_table.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void
+complete(struct app *app)
+{
+    const char *verb = line_verb(&app->line);
+    const size_t lead = strlen(verb);
+    char text[1024], completed[1024], list[300];
+    const int n = snprintf(text, sizeof text, "%s%s", verb, app->line.editor.text);
+    if ((app->line.use != LINE_COMMAND && app->line.use != LINE_EXPORT) || n < 0 || (size_t)n >= sizeof text)
+        return;
+    if (command_complete(app->verbs, app, text, completed, sizeof completed, list, sizeof list) > 1)
+        message_show(&app->message, list);
+    if (strlen(completed) >= lead)
+        editor_replace(&app->line.editor, completed + lead);
+}
+
+static void
+edit(struct app *app, int key)
+{
+    char *command = NULL;
+    switch (line_key(&app->line, key)) {
+    case EDITOR_DONE:
+        app->mode = MODE_PANELS;
+        if ((command = line_command(&app->line)) != NULL)
+            (line_is_text(&app->line) ? app_text : app_command)(app, command);
+        free(command);
+        break;
+    case EDITOR_CANCELLED: app->mode = MODE_PANELS; break;
+    case EDITOR_COMPLETE: complete(app); break;
+    case EDITOR_OPEN: break;
+    }
+}
+
+static void
+choose(struct app *app, int key)
+{
+    const struct chooser *ch = &app->chooser;
+    struct theme theme;
+    char line[64];
+    switch (chooser_key(&app->chooser, key)) {
+    case CHOOSER_STAYS: break;
+    case CHOOSER_MOVED:
+        if (ch->preview && theme_load(&theme, ch->name[ch->at], app->options.data_dir, NULL))
+            paint_theme(&app->screen.paint, &theme);
+        break;
+    case CHOOSER_CHOSEN:
+        app->mode = MODE_PANELS;
+        snprintf(line, sizeof line, "%s %s", ch->verb, ch->name[ch->at]);
+        app_command(app, line);
+        break;
+    case CHOOSER_LEFT:
+        app->mode = MODE_PANELS;
+        if (ch->preview)
+            paint_theme(&app->screen.paint, &app->screen.theme);
+        break;
+    }
+}
+
+static void
+choose_model(struct app *app, const struct input *in)
+{
+    struct model_chooser *c = &app->model_chooser;
+    char line[PATH_MAX + 8];
+    struct err err = {0};
+    switch (model_chooser_input(c, in)) {
+    case CHOOSER_STAYS:
+    case CHOOSER_MOVED: break;
+    case CHOOSER_CHOSEN:
+        snprintf(line, sizeof line, "open %s", model_list_path(c->list, c->at));
+        app->mode = MODE_PANELS;
+        if (app_execute(app, line, &err))
+            break;
+        app->mode = MODE_MODELS;
+        snprintf(c->message, sizeof c->message, "%s", err.text);
+        break;
+    case CHOOSER_LEFT: app->mode = MODE_PANELS; break;
+    }
+}
+
+static void
+scroll_help(struct app *app, int key)
+{
+    const int rows = app->screen.grid.rows;
+    if (!help_key(&app->help_top, rows > 10 ? rows - 8 : 1, key))
+        app->mode = MODE_PANELS;
+}
+
+static void
+panels_key(struct app *app, int key)
+{
+    if (panes_key(&app->panes, key))
+        return;
+    for (const struct app_key *k = app_keys; k->key != INPUT_NONE; k++) {
+        if (k->key == key) {
+            app_command(app, k->line);
+            return;
+        }
+    }
+    if (key == INPUT_PASTE_BEGIN) { /* what is pasted is text, never commands */
+        app_open_line(app, follow_live(&app->run) ? LINE_PROMPT : LINE_SEARCH, "");
+        if (app->mode == MODE_LINE)
+            edit(app, key);
+    }
+}
+
+/* ---- mouse ---- */
+
+static void
+go_along_timeline(struct app *app, int x)
+{
+    const double at = timeline_fraction(&app->run, app->panes.layout.timeline.cols, x);
+    char line[32];
+    if (isnan(at))
+        return;
+    snprintf(line, sizeof line, "goto %.2f%%", at * 100);
+    app_command(app, line);
+}
+
+static void
+panels_mouse(struct app *app, const struct input *in)
+{
+    const struct rect *track = &app->panes.layout.timeline;
+    if (in->mouse == MOUSE_PRESS || in->mouse == MOUSE_DOUBLE)
+        app->timeline_held = !follow_live(&app->run) && track->rows > 0 && in->y == track->y;
+    if (!app->timeline_held || in->mouse == MOUSE_WHEEL_UP || in->mouse == MOUSE_WHEEL_DOWN)
+        panes_mouse(&app->panes, &app->screen.grid, in);
+    else
+        go_along_timeline(app, in->x);
+    if (in->mouse == MOUSE_RELEASE)
+        app->timeline_held = false;
+}
+
+static void
+mouse(struct app *app, const struct input *in)
+{
+    const bool wheel = in->mouse == MOUSE_WHEEL_UP || in->mouse == MOUSE_WHEEL_DOWN;
+    if (app->mode == MODE_PANELS)
+        panels_mouse(app, in);
+    else if ((app->mode == MODE_HELP || app->mode == MODE_MESSAGES) && wheel)
+        help_key(&app->help_top, 3, in->mouse == MOUSE_WHEEL_UP ? INPUT_PAGE_UP : INPUT_PAGE_DOWN);
+    else if (app->mode == MODE_MODELS)
+        choose_model(app, in);
+    else if (app->mode == MODE_CHOOSER && wheel)
+        choose(app, in->mouse == MOUSE_WHEEL_UP ? INPUT_UP : INPUT_DOWN);
+    else if (in->mouse == MOUSE_PRESS && (app->mode == MODE_HELP || app->mode == MODE_MESSAGES))
+        app->mode = MODE_PANELS;
+}
+
+void
+app_key(struct app *app, const struct input *in)
+{
+    app->screen.dirty = true;
+    if (in->key != INPUT_RESIZE)
+        upcoming_hold(&app->upcoming);
+    if (in->key == INPUT_LOST) {
+        app_leave(app, 128 + SIGHUP, NULL); /* the trace is closed by whoever owns it */
+        return;
+    }
+    if (in->key == INPUT_RESIZE) {
+        app->screen.repaint = true;
+        return;
+    }
+    if (in->key == INPUT_MOUSE) {
+        mouse(app, in);
+        return;
+    }
+    app->message.text[0] = '\0'; /* it was read */
+    if (app->mode == MODE_PANELS && sweeping_now(&app->run.sweeping) &&
+        (in->key == INPUT_ESCAPE || in->key == INPUT_CTRL('c'))) {
+        app_command(app, "sweep stop");
+        return;
+    }
+    switch (app->mode) {
+    case MODE_PANELS: panels_key(app, in->key); break;
+    case MODE_LINE: edit(app, in->key); break;
+    case MODE_HELP:
+    case MODE_MESSAGES: scroll_help(app, in->key); break;
+    case MODE_CHOOSER: choose(app, in->key); break;
+    case MODE_MODELS: choose_model(app, in); break;
+    case MODE_QUIT:
+        app->mode = MODE_PANELS;
+        if (in->key == 'q' || in->key == 'y' || in->key == INPUT_CTRL('c'))
+            app_leave(app, 0, NULL);
+        else if (app->options.opening != NULL)
+            app->options.opening->path[0] = '\0';
+        if (in->key == 'e')
+            app_command(app, "export");
+        break;
+    }
+}

@@ -1,0 +1,166 @@
+/* The table of ':' commands, and what Tab offers behind them. */
+#include "tui/commands/verbs.h"
+#include "engine/events/sampling_knobs.h"
+#include "tui/figures/figure.h"
+
+#include <string.h>
+
+static const char *
+offer_knob(struct app *app, int i)
+{
+    const struct policy_info *p = scope_policy(app->run.scope);
+    const int n = (int)p->n_knobs;
+    return i < n ? p->knobs[i].name : i < n + SAMPLING_KNOBS ? sampling_knobs[i - n].name : NULL;
+}
+
+/* Rows of the ledger, the newest first. */
+static const char *
+offer_row(struct app *app, int i)
+{
+    const struct stretch *s = stretches_at(scope_stretches(app->run.scope), (uint32_t)i);
+    if (s == NULL)
+        return NULL;
+    stretch_letter(s->number, app->row);
+    return app->row;
+}
+
+static const char *
+offer_policy(struct app *app, int i)
+{
+    return i < (int)app->run.info->n_policies ? app->run.info->policies[i].name : NULL;
+}
+
+static const char *
+offer_path(struct app *app, int i)
+{
+    const char *blank = strrchr(app->line.editor.text, ' ');
+    if (i == 0)
+        path_offers_find(&app->paths, blank == NULL ? app->line.editor.text : blank + 1);
+    return (size_t)i < app->paths.n ? app->paths.path[i] : NULL;
+}
+
+static const char *
+offer_versus(struct app *app, int i)
+{
+    return follow_live(&app->run) ? offer_policy(app, i) : offer_path(app, i);
+}
+
+static const char *
+offer_theme(struct app *app, int i)
+{
+    if (strchr(app->line.editor.text, '/') != NULL) /* a file of one's own */
+        return offer_path(app, i);
+    chooser_themes(&app->chooser, app->options.data_dir, ""); /* it is closed while a line is written */
+    return i < app->chooser.n ? app->chooser.name[i] : NULL;
+}
+
+static const char *
+offer_preset(struct app *app, int i)
+{
+    if (i == 0 && (app->options.presets == NULL || !preset_list(&app->presets, app->options.presets, NULL)))
+        preset_names_free(&app->presets);
+    return (size_t)i < app->presets.n ? app->presets.name[i] : (size_t)i == app->presets.n ? "save" : NULL;
+}
+
+static const char *
+offer_panel(struct app *app, int i)
+{
+    return i < app->panes.n ? panel_registry[i]->name : NULL;
+}
+
+static const char *
+offer_figure(struct app *app, int i)
+{
+    (void)app;
+    return figure_kind_names[i];
+}
+
+static const char *
+offer_until(struct app *app, int i)
+{
+    static const char *const kinds[] = {"reject", "text", "confidence", "spurious", "round"};
+    (void)app;
+    return i < (int)(sizeof kinds / sizeof *kinds) ? kinds[i] : NULL;
+}
+
+static const char *
+offer_probe(struct app *app, int i)
+{
+    (void)app;
+    return i < PROBE_MODES ? probe_mode_names[i] : NULL;
+}
+
+static const char *
+offer_head(struct app *app, int i)
+{
+    (void)app;
+    return i < HEAD_MODES ? head_mode_names[i] : NULL;
+}
+
+static const char *
+offer_sweep(struct app *app, int i)
+{
+    static const char *const words[] = {"csv", "stop", "take", "prompts"};
+    const int n = sizeof words / sizeof words[0];
+    return i < n ? words[i] : offer_knob(app, i - n);
+}
+
+const struct verb app_verbs[] = {
+    {"set", "KNOB VALUE", "turn a knob of the policy, or temperature, top_k, top_p, seed; from the next round on",
+     run_set, offer_knob},
+    {"what-if", "[P% | off | KNOB KNOB]", "what other values of knobs would have come to: share of time, a grid",
+     run_what_if, offer_knob},
+    {"undo", "", "take back the last turn of a knob, a policy or a head", run_undo, NULL},
+    {"redo", "", "bring it again", run_redo, NULL},
+    {"take", "ROW", "the settings of a row of the ledger again", run_take, offer_row},
+    {"preset", "[save [ROW]] [NAME]", "settings under a name: bring back, save, list", run_preset, offer_preset},
+    {"sweep", "[KNOB=a:b:step …] [prompts]", "the run at every point; csv FILE, stop, take N; again: what is missing",
+     run_sweep, offer_sweep},
+    {"copy-command", "[ROW]", "the settings as a command line, to the clipboard", run_copy_command, offer_row},
+    {"versus", "POLICY [KNOB=VALUE …] [head=MODE] | TRACE | off",
+     "a second setting beside this one: the same prompt under both; in a replay a second trace", run_versus,
+     offer_versus},
+    {"policy", "[NAME]", "choose the policy", run_policy, offer_policy},
+    {"prompt", "[TEXT]", "a new run from this prompt", run_prompt, NULL},
+    {"next", "", "the next prompt of the list, at once", run_next, NULL},
+    {"open", "[MODEL]", "another model: a file, a folder, hf:ORG/NAME, ollama:NAME, bundled; without one a list",
+     run_open, offer_path},
+    {"pause", "", "pause", run_pause, NULL},
+    {"resume", "", "go on", run_resume, NULL},
+    {"toggle", "", "pause or go on", run_toggle, NULL},
+    {"step", "[N | token]", "so many rounds, or one token, then pause", run_step, NULL},
+    {"until", "WHAT", "go on, and pause where it comes: reject, text WORD, confidence 0.3, spurious, round N",
+     run_until, offer_until},
+    {"jump", "next | previous [WHAT]", "to the next round in which it comes; behind the newest: go on until it does",
+     run_jump, NULL},
+    {"restart", "", "again from the same prompt", run_restart, NULL},
+    {"goto", "ROUND | P%", "to the end of a round; a replay jumps there", run_goto, NULL},
+    {"speed", "X", "tokens a second, or max; a replay's: 0.25 to 64; faster, slower", run_speed, NULL},
+    {"export", "[DIR]", "write the run as CSV into a folder", run_export, offer_path},
+    {"plot", "KIND FILE [NAME=…]", "a figure of the run, as .svg, .pdf or .png; from=, to=, width=, axes=", run_plot,
+     offer_figure},
+    {"theme", "[NAME]", "choose the theme: a name, or a file with a '/'", run_theme, offer_theme},
+    {"panel", "NAME | N", "focus a panel; next, previous", run_panel, offer_panel},
+    {"sequence", "N", "a batch's sequence that fills the panels; next, previous", run_sequence, NULL},
+    {"zoom", "", "the focused panel alone, and back", run_zoom, NULL},
+    {"probe", "MODE", "what the scope asks of all layers: off, policy, all", run_probe, offer_probe},
+    {"head", "MODE", "what looks at layers: lens, trained, policy (its paper's); other", run_head, offer_head},
+    {"save-screen", "FILE", "write what is on the terminal: as text, with colours as .svg or .ans", run_save_screen,
+     offer_path},
+    {"wait", "round N | sweep N | end | idle | what-if", "in a script: until it is so", run_wait, NULL},
+    {"baseline", "", "run autoregressively and compare; again: measure further, between rounds", run_baseline, NULL},
+    {"extend", "[N]", "go on for N more tokens", run_extend, NULL},
+    {"search", "[TEXT]", "find a text; again: the next place", run_search, NULL},
+    {"search-next", "", "the next place", run_search_next, NULL},
+    {"search-back", "", "the place before", run_search_back, NULL},
+    {"note", "[TEXT]", "a bookmark with a text, kept in the trace; without one it is taken back", run_note, NULL},
+    {"bookmark", "[next]", "set or remove one at the cursor; go to the next", run_bookmark, NULL},
+    {"key", "NAME…", "press keys: x, Enter, Tab, Up, S-Left, C-l, …", run_key, NULL},
+    {"command", "[TEXT]", "open this line", run_command, NULL},
+    {"help", "", "keys, measures and commands", run_help, NULL},
+    {"messages", "", "what was said so far", run_messages, NULL},
+    {"redraw", "", "draw the screen again", run_redraw, NULL},
+    {"suspend", "", "back to the shell; fg returns", run_suspend, NULL},
+    {"quit", "", "leave", run_quit, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};

@@ -1,0 +1,371 @@
+/* Commands that steer the run: the engine, or a replay. */
+#include "engine/base/clock.h"
+#include "tui/commands/verbs.h"
+#include "tui/scope/batch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* In a replay knobs, policies and prompts are what they were. */
+bool
+verb_only_live(const struct app *app, const char *what, struct err *err)
+{
+    return follow_live(&app->run) ||
+           err_set(err, ERR_USAGE, "this is a replay: %s cannot be changed, only looked at; run the model for that",
+                   what);
+}
+
+/* A run starts or goes on: it has not ended any more. */
+static bool
+post_run(struct app *app, enum control_kind kind, const char *text, uint32_t n, struct err *err)
+{
+    if (!follow_post(&app->run, kind, NULL, text, n, err))
+        return false;
+    app->run.ended = false;
+    app->run.break_round = 0;
+    return true;
+}
+
+bool
+run_set(struct app *app, const char *rest, struct err *err)
+{
+    char name[16];
+    const size_t n = strcspn(rest, " \t=");
+    const char *value = rest + n + strspn(rest + n, " \t=");
+    if (!verb_only_live(app, "a knob", err))
+        return false;
+    if (n == 0 || n >= sizeof name || value[0] == '\0')
+        return err_set(err, ERR_USAGE, "set which knob to what? for example :set tau 0.6");
+    memcpy(name, rest, n);
+    name[n] = '\0';
+    return follow_post(&app->run, CONTROL_KNOB, name, value, 0, err);
+}
+
+static bool
+choose_policy(struct app *app, struct err *err)
+{
+    if (!chooser_policies(&app->chooser, app->run.info, scope_policy(app->run.scope)->name))
+        return err_set(err, ERR_WORK, "this run declares no policies to choose from");
+    app->mode = MODE_CHOOSER;
+    return true;
+}
+
+bool
+run_policy(struct app *app, const char *rest, struct err *err)
+{
+    if (!verb_only_live(app, "the policy", err))
+        return false;
+    if (rest[0] == '\0')
+        return choose_policy(app, err);
+    return follow_post(&app->run, CONTROL_POLICY, NULL, rest, 0, err);
+}
+
+bool
+run_prompt(struct app *app, const char *rest, struct err *err)
+{
+    if (!verb_only_live(app, "the prompt", err))
+        return false;
+    if (rest[0] != '\0') /* it runs, also when the last one was paused */
+        return post_run(app, CONTROL_PROMPT, rest, 0, err) &&
+               follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err);
+    const struct history *h = &app->line.history[LINE_PROMPT];
+    app_open_line(app, LINE_PROMPT, h->n > 0 ? h->line[h->n - 1] : "");
+    return true;
+}
+
+bool
+run_pause(struct app *app, const char *rest, struct err *err)
+{
+    (void)rest;
+    if (follow_live(&app->run))
+        return follow_post(&app->run, CONTROL_PAUSE, NULL, NULL, 0, err);
+    replay_play(app->run.source->replay, false);
+    return true;
+}
+
+bool
+run_resume(struct app *app, const char *rest, struct err *err)
+{
+    (void)rest;
+    if (follow_live(&app->run))
+        return follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err);
+    replay_play(app->run.source->replay, true);
+    return true;
+}
+
+bool
+run_toggle(struct app *app, const char *rest, struct err *err)
+{
+    const bool moving =
+        follow_live(&app->run) ? scope_now(app->run.scope)->running : replay_status(app->run.source->replay).playing;
+    if (follow_live(&app->run) && app->run.ended) {
+        message_say(&app->message, "the run is over: r runs it again, x goes on for more tokens");
+        return true;
+    }
+    return moving ? run_pause(app, rest, err) : run_resume(app, rest, err);
+}
+
+bool
+run_step(struct app *app, const char *rest, struct err *err)
+{
+    uint64_t n = 1;
+    if (strcmp(rest, "token") == 0) {
+        if (follow_live(&app->run))
+            return follow_post(&app->run, CONTROL_STEP_TOKEN, NULL, NULL, 0, err);
+        replay_step_token(app->run.source->replay);
+        return true;
+    }
+    if (rest[0] != '\0' && !command_number(rest, "how many rounds to step", 1, UINT32_MAX, &n, err))
+        return false;
+    if (follow_live(&app->run))
+        return follow_post(&app->run, CONTROL_STEP_ROUNDS, NULL, NULL, (uint32_t)n, err);
+    replay_step_rounds(app->run.source->replay, (uint32_t)n);
+    return true;
+}
+
+bool
+run_restart(struct app *app, const char *rest, struct err *err)
+{
+    (void)rest;
+    if (follow_live(&app->run))
+        return post_run(app, CONTROL_RESTART, NULL, 0, err);
+    replay_goto(app->run.source->replay, 0);
+    return true;
+}
+
+/* A live run cannot go back: the cursor does. */
+static bool
+goto_round_in_view(struct app *app, uint64_t number, struct err *err)
+{
+    for (uint32_t back = 0; back < scope_rounds(app->run.scope); back++) {
+        const struct scope_round *round = scope_round(app->run.scope, back);
+        if (round->number != number || round->run != scope_now(app->run.scope)->run)
+            continue;
+        app->panes.selection.pos = round->first_pos;
+        app->panes.selection.follow = false;
+        return true;
+    }
+    return err_set(err, ERR_USAGE, "round %llu is not in view (this is round %u)", (unsigned long long)number,
+                   (unsigned)scope_now(app->run.scope)->round);
+}
+
+bool
+run_goto(struct app *app, const char *rest, struct err *err)
+{
+    uint64_t number;
+    const size_t n = strlen(rest);
+    if (n > 1 && rest[n - 1] == '%' && !follow_live(&app->run)) {
+        char *end = NULL;
+        const double percent = strtod(rest, &end);
+        if (end != rest + n - 1 || !(percent >= 0 && percent <= 100))
+            return err_set(err, ERR_USAGE, "goto takes a round, or 0%% to 100%% of the time, not \"%.20s\"", rest);
+        replay_goto_fraction(app->run.source->replay, percent / 100);
+        return true;
+    }
+    if (!command_number(rest, "the round to go to", 0, UINT32_MAX, &number, err))
+        return false;
+    if (follow_live(&app->run))
+        return goto_round_in_view(app, number, err);
+    replay_goto(app->run.source->replay, number);
+    return true;
+}
+
+/* A live run's speed is tokens a second; "max" is as fast as it goes, and so is faster than PACE_FASTEST. */
+#define PACE_SLOWEST 1.0
+#define PACE_FASTEST 1000.0
+
+static bool
+set_pace(struct app *app, const char *rest, struct err *err)
+{
+    double pace = app->options.pace;
+    char *end = NULL;
+    if (strcmp(rest, "faster") == 0) {
+        pace = pace > 0 && pace * 2 <= PACE_FASTEST ? pace * 2 : 0;
+    } else if (strcmp(rest, "slower") == 0) {
+        pace = pace > 0 ? fmax(pace / 2, PACE_SLOWEST) : PACE_FASTEST / 2;
+    } else if (strcmp(rest, "max") == 0) {
+        pace = 0;
+    } else {
+        pace = strtod(rest, &end);
+        if (end == rest || *end != '\0' || !(pace >= PACE_SLOWEST && pace <= 1e9))
+            return err_set(err, ERR_USAGE, "speed takes tokens a second from 1, or max, faster, slower");
+    }
+    char text[32];
+    snprintf(text, sizeof text, "%g", pace);
+    if (!follow_post(&app->run, CONTROL_PACE, NULL, text, 0, err))
+        return false;
+    app->options.pace = pace;
+    if (pace > 0)
+        message_say(&app->message, "at most %g tokens a second", pace);
+    else
+        message_say(&app->message, "as fast as it goes");
+    return true;
+}
+
+bool
+run_speed(struct app *app, const char *rest, struct err *err)
+{
+    if (follow_live(&app->run))
+        return set_pace(app, rest, err);
+    const double now = replay_status(app->run.source->replay).speed;
+    double speed;
+    char *end = NULL;
+    if (strcmp(rest, "faster") == 0) {
+        speed = now * 2;
+    } else if (strcmp(rest, "slower") == 0) {
+        speed = now / 2;
+    } else {
+        speed = strtod(rest, &end);
+        if (end == rest || *end != '\0' || !(speed >= REPLAY_SLOWEST && speed <= REPLAY_FASTEST))
+            return err_set(err, ERR_USAGE, "speed takes a number from 0.25 to 64, or faster, or slower");
+    }
+    replay_set_speed(app->run.source->replay, speed);
+    return true;
+}
+
+bool
+run_export(struct app *app, const char *rest, struct err *err)
+{
+    if (rest[0] == '\0') {
+        char name[64] = "specscope-trace";
+        const time_t now = time(NULL);
+        struct tm parts;
+        if (localtime_r(&now, &parts) != NULL)
+            strftime(name, sizeof name, "specscope-%Y%m%d-%H%M%S", &parts);
+        app_open_line(app, LINE_EXPORT, name);
+        return true;
+    }
+    if (app->run.source->export_to == NULL)
+        return err_set(err, ERR_USAGE, "%s",
+                       follow_live(&app->run)
+                           ? "no trace of this run is kept, so there is nothing to export; start with --trace DIR"
+                           : "this is a replay of a trace that is there already");
+    if (!app->run.source->export_to(app->run.source->user, rest, err))
+        return false;
+    app->run.saved_us = clock_us();
+    message_say(&app->message, "exported to %.300s", rest);
+    return true;
+}
+
+bool
+run_probe(struct app *app, const char *rest, struct err *err)
+{
+    return verb_only_live(app, "what is probed", err) && follow_post(&app->run, CONTROL_PROBE, NULL, rest, 0, err);
+}
+
+bool
+run_head(struct app *app, const char *rest, struct err *err)
+{
+    const char *now = scope_head(app->run.scope);
+    const char *wanted = strcmp(rest, "other") != 0 ? rest : strcmp(now, "trained") == 0 ? "lens" : "trained";
+    if (follow_live(&app->run)) /* without trained heads it says so */
+        return follow_post(&app->run, CONTROL_HEAD, NULL, wanted, 0, err);
+    if (now[0] == '\0')
+        return err_set(err, ERR_USAGE, "this run had no trained heads");
+    if (strcmp(wanted, "lens") != 0 && strcmp(wanted, "trained") != 0)
+        return err_set(err, ERR_USAGE, "in a replay there are lens and trained");
+    scope_show_head(app->run.scope, wanted[0] == 't');
+    return true;
+}
+
+static bool
+wait_round(struct app *app, const char *text, struct err *err)
+{
+    if (!command_number(text, "the round to wait for", 1, UINT32_MAX, &app->script.wait_round, err))
+        return false;
+    if (!follow_live(&app->run)) {
+        if (replay_status(app->run.source->replay).round != app->script.wait_round)
+            replay_goto(app->run.source->replay, app->script.wait_round);
+        return true;
+    }
+    app->run.break_round = 0;
+    /* The engine stops there itself, exactly, however slow the screen is. */
+    return follow_post(&app->run, CONTROL_BREAK, NULL, NULL, (uint32_t)app->script.wait_round, err) &&
+           follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err);
+}
+
+#define WAIT_WANTS "wait for what? :wait round N, :wait sweep N, :wait end, :wait idle or :wait what-if"
+
+bool
+run_wait(struct app *app, const char *rest, struct err *err)
+{
+    char what[COMMAND_VERB];
+    const char *number;
+    if (!script_running(&app->script))
+        return err_set(err, ERR_USAGE, "wait is for scripts (--script FILE); here the keys wait for you");
+    if (!command_split(rest, what, &number)) {
+        what[0] = '\0';
+        number = "";
+    }
+    if (strcmp(what, "round") == 0) {
+        if (!wait_round(app, number, err))
+            return false;
+        app->script.wait = WAIT_ROUND;
+    } else if (strcmp(what, "sweep") == 0 && sweeping_now(&app->run.sweeping)) {
+        if (!command_number(number, "how many points to wait for", 1, KNOB_GRID_MOST, &app->script.wait_round, err))
+            return false;
+        app->script.wait = WAIT_SWEEP;
+    } else if (number[0] != '\0') {
+        return err_set(err, ERR_USAGE, WAIT_WANTS);
+    } else if (strcmp(what, "end") == 0) {
+        if (!follow_live(&app->run))
+            replay_goto(app->run.source->replay, UINT64_MAX);
+        else if (!app->run.ended && !follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err))
+            return false;
+        app->script.wait = WAIT_END;
+    } else if (strcmp(what, "idle") == 0) {
+        app->run.post_us = clock_us(); /* what was asked for just now has time to begin */
+        app->script.wait = WAIT_IDLE;
+    } else if (strcmp(what, "what-if") == 0) {
+        app->script.wait = WAIT_WHAT_IF;
+        app->script.wait_round = clock_us();
+    } else {
+        return err_set(err, ERR_USAGE, WAIT_WANTS);
+    }
+    return true;
+}
+
+bool
+run_baseline(struct app *app, const char *rest, struct err *err)
+{
+    (void)rest;
+    if (!verb_only_live(app, "the baseline", err) || !follow_post(&app->run, CONTROL_BASELINE, NULL, NULL, 0, err))
+        return false;
+    app->run.baseline_asked = true;
+    return true;
+}
+
+bool
+run_note(struct app *app, const char *rest, struct err *err)
+{
+    const struct selection *at = &app->panes.selection;
+    const uint32_t length = scope_now(app->run.scope)->committed;
+    if (!follow_live(&app->run))
+        return err_set(err, ERR_USAGE, "this is a replay: its notes are those that the trace has");
+    const struct control note = {.kind = CONTROL_NOTE,
+                                 .text = rest,
+                                 .n = at->follow ? (length == 0 ? 0 : length - 1) : at->pos,
+                                 .seq = scope_focus(app->run.scope)};
+    app->run.post_us = clock_us();
+    if (!session_post(app->run.source->session, &note, err))
+        return false;
+    if (rest[0] != '\0')
+        message_say(&app->message, "noted at %u: ' comes back", (unsigned)note.n);
+    else
+        message_say(&app->message, "nothing is noted at %u any more", (unsigned)note.n);
+    return true;
+}
+
+#define EXTEND_TOKENS 128 /* what `x` adds */
+
+bool
+run_extend(struct app *app, const char *rest, struct err *err)
+{
+    uint64_t n = EXTEND_TOKENS;
+    if (!verb_only_live(app, "its length", err) ||
+        (rest[0] != '\0' && !command_number(rest, "how many tokens more", 1, UINT32_MAX, &n, err)))
+        return false;
+    return post_run(app, CONTROL_EXTEND, NULL, (uint32_t)n, err);
+}

@@ -1,0 +1,292 @@
+/* Commands that steer the screen. */
+#include "tui/commands/keys.h"
+#include "tui/commands/verbs.h"
+#include "tui/frame/frame.h"
+#include "tui/scope/batch.h"
+#include "tui/terminal/grid_picture.h"
+#include "tui/terminal/text.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+bool
+run_theme(struct app *app, const char *rest, struct err *err)
+{
+    if (rest[0] != '\0')
+        return screen_theme(&app->screen, rest, app->options.data_dir, err);
+    chooser_themes(&app->chooser, app->options.data_dir, app->screen.theme.name);
+    app->mode = MODE_CHOOSER;
+    return true;
+}
+
+bool
+run_panel(struct app *app, const char *rest, struct err *err)
+{
+    const bool next = strcmp(rest, "next") == 0;
+    if (next || strcmp(rest, "previous") == 0) {
+        for (int i = 1; i <= app->panes.n; i++) {
+            const int to = (app->panes.focus + (next ? i : app->panes.n - i)) % app->panes.n;
+            if (panes_active(&app->panes, to)) {
+                app->panes.focus = to;
+                return true;
+            }
+        }
+        return true;
+    }
+    char names[200] = "", digit[12];
+    for (int i = 0; i < app->panes.n; i++) {
+        snprintf(digit, sizeof digit, "%d", panes_number(&app->panes, i));
+        if (strcmp(panel_registry[i]->name, rest) == 0 || strcmp(digit, rest) == 0) {
+            if (!panes_active(&app->panes, i))
+                return err_set(err, ERR_USAGE, "the %s panel has nothing to show under this policy",
+                               panel_registry[i]->name);
+            app->panes.focus = i;
+            return true;
+        }
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ", panel_registry[i]->name);
+    }
+    return err_set(err, ERR_USAGE, "there is no panel \"%.20s\"; there are %s", rest, names);
+}
+
+/* The next one whose history is held; they go round. */
+static bool
+neighbour(const struct scope *s, int by, uint32_t *seq)
+{
+    const uint32_t n = scope_batch(s).tiles, from = scope_tile_index(s, scope_focus(s));
+    for (uint32_t i = 1; i < n; i++) {
+        const struct scope_tile *t = scope_tile(s, (from + (by > 0 ? i : n - i)) % n);
+        *seq = t->seq;
+        if (t->held)
+            return true;
+    }
+    return false;
+}
+
+bool
+run_sequence(struct app *app, const char *rest, struct err *err)
+{
+    struct scope *s = app->run.scope;
+    const struct scope_batch b = scope_batch(s);
+    uint32_t seq = 0;
+    char *end;
+    const bool next = strcmp(rest, "next") == 0;
+    if (!scope_is_batch(s) || b.tiles == 0)
+        return err_set(err, ERR_USAGE, "this run has one sequence; --batch runs several");
+    if (next || strcmp(rest, "previous") == 0) {
+        if (!neighbour(s, next ? 1 : -1, &seq))
+            return err_set(err, ERR_USAGE, "there is no other sequence yet");
+    } else {
+        errno = 0;
+        const unsigned long number = strtoul(rest, &end, 10);
+        if (rest[0] < '0' || rest[0] > '9' || *end != '\0' || errno != 0 || number > UINT32_MAX)
+            return err_set(err, ERR_USAGE, "show which sequence? a number from 0, next or previous");
+        seq = (uint32_t)number;
+    }
+    const struct scope_tile *t = scope_tile(s, scope_tile_index(s, seq));
+    if (t == NULL)
+        return err_set(err, ERR_USAGE, "there is no sequence %u yet; so far there are %u", (unsigned)seq,
+                       (unsigned)b.tiles);
+    if (!scope_set_focus(s, seq))
+        return err_set(err, ERR_USAGE, "sequence %u left so long ago that it is no more held; a trace has it",
+                       (unsigned)seq);
+    app->panes.selection.follow = true;
+    return true;
+}
+
+static bool
+ends_in(const char *name, const char *end)
+{
+    const size_t n = strlen(name), n_end = strlen(end);
+    return n > n_end && strcasecmp(name + n - n_end, end) == 0;
+}
+
+bool
+run_save_screen(struct app *app, const char *rest, struct err *err)
+{
+    if (rest[0] == '\0')
+        return err_set(err, ERR_USAGE, "save the screen to which file? for example :save-screen screen.txt");
+    /* What is on the terminal is made to be what is known now. */
+    follow_events(&app->run, &app->panes.selection, &app->message);
+    if (!frame_draw(app, err))
+        return false;
+    FILE *file = fopen(rest, "w");
+    if (file == NULL)
+        return err_set(err, ERR_WORK, "the screen could not be saved to %.200s: %s", rest, strerror(errno));
+    const struct grid *grid = &app->screen.grid;
+    const struct theme *theme = &app->screen.paint.theme;
+    const bool written = ends_in(rest, ".svg")   ? grid_write_svg(grid, theme, file)
+                         : ends_in(rest, ".ans") ? grid_write_ansi(grid, theme, file)
+                                                 : grid_write(grid, file);
+    const int why = errno;
+    if (fclose(file) != 0 || !written)
+        return err_set(err, ERR_WORK, "the screen could not be saved to %.200s: %s", rest,
+                       strerror(written ? errno : why));
+    if (!script_running(&app->script))
+        message_say(&app->message, "screen saved to %.300s", rest);
+    return true;
+}
+
+/* The search belongs to the panel that shows the text: the app only remembers what was looked for. */
+static bool
+search(struct app *app, const char *verb, struct err *err)
+{
+    return panes_command(&app->panes, verb, app->panes.search) ||
+           err_set(err, ERR_USAGE, "\"%.100s\" is not in the text", app->panes.search);
+}
+
+bool
+run_search(struct app *app, const char *rest, struct err *err)
+{
+    if (rest[0] == '\0') {
+        app_open_line(app, LINE_SEARCH, "");
+        return true;
+    }
+    snprintf(app->panes.search, sizeof app->panes.search, "%s", rest);
+    app->panes.search[strlen(app->panes.search) - text_incomplete(app->panes.search, strlen(app->panes.search))] = '\0';
+    return search(app, "search", err);
+}
+
+bool
+run_search_next(struct app *app, const char *rest, struct err *err)
+{
+    return app->panes.search[0] == '\0' ? run_search(app, rest, err) : search(app, "search", err);
+}
+
+bool
+run_search_back(struct app *app, const char *rest, struct err *err)
+{
+    return app->panes.search[0] == '\0' ? run_search(app, rest, err) : search(app, "search-back", err);
+}
+
+static bool
+bookmark_next(struct app *app, struct err *err)
+{
+    panes_take_bookmarks(&app->panes);
+    const uint32_t n = app->panes.view.n_bookmarks;
+    if (n == 0)
+        return err_set(err, ERR_USAGE, "there is no bookmark yet; m sets one at the cursor");
+    uint32_t i = 0; /* sorted: the first one behind the cursor, else the first of all */
+    while (i < n && (app->panes.selection.follow || app->panes.bookmark[i] <= app->panes.selection.pos))
+        i++;
+    app->panes.selection.pos = app->panes.bookmark[i == n ? 0 : i];
+    app->panes.selection.follow = false;
+    return true;
+}
+
+bool
+run_bookmark(struct app *app, const char *rest, struct err *err)
+{
+    if (strcmp(rest, "next") == 0)
+        return bookmark_next(app, err);
+    if (rest[0] != '\0')
+        return err_set(err, ERR_USAGE, "bookmark takes nothing, or next, not \"%.40s\"", rest);
+    const uint32_t length = scope_now(app->run.scope)->length;
+    const uint32_t pos = app->panes.selection.follow ? (length == 0 ? 0 : length - 1) : app->panes.selection.pos;
+    bool set;
+    if (!panes_bookmark(&app->panes, pos, &set))
+        return err_set(err, ERR_USAGE, "there are %d bookmarks already; m on one of them removes it", BOOKMARKS);
+    if (set)
+        message_say(&app->message, "bookmark at %u: ' comes back", (unsigned)pos);
+    else
+        message_say(&app->message, "bookmark at %u removed", (unsigned)pos);
+    return true;
+}
+
+bool
+run_help(struct app *app, const char *rest, struct err *err)
+{
+    (void)rest;
+    (void)err;
+    app->mode = MODE_HELP;
+    app->help_top = 0;
+    return true;
+}
+
+bool
+run_messages(struct app *app, const char *rest, struct err *err)
+{
+    (void)rest;
+    (void)err;
+    app->mode = MODE_MESSAGES;
+    app->help_top = INT_MAX; /* the newest */
+    return true;
+}
+
+bool
+run_command(struct app *app, const char *rest, struct err *err)
+{
+    (void)err;
+    app_open_line(app, LINE_COMMAND, rest);
+    return true;
+}
+
+bool
+run_zoom(struct app *app, const char *rest, struct err *err)
+{
+    (void)rest;
+    (void)err;
+    app->panes.zoom = !app->panes.zoom;
+    return true;
+}
+
+bool
+run_redraw(struct app *app, const char *rest, struct err *err)
+{
+    (void)rest;
+    (void)err;
+    app->screen.repaint = true;
+    return true;
+}
+
+bool
+run_suspend(struct app *app, const char *rest, struct err *err)
+{
+    (void)rest;
+    (void)err;
+    terminal_suspend(&app->screen.terminal);
+    app->screen.repaint = true;
+    return true;
+}
+
+bool
+run_key(struct app *app, const char *rest, struct err *err)
+{
+    if (rest[0] == '\0')
+        return err_set(err, ERR_USAGE, "press which keys? for example :key Tab S-Left q");
+    if (app->key_depth >= 4)
+        return err_set(err, ERR_USAGE, "keys that press keys that press keys: this goes too deep");
+    app->key_depth++;
+    bool fine = true;
+    while (fine && rest[0] != '\0') {
+        char name[32];
+        const size_t n = strcspn(rest, " \t");
+        snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), rest);
+        const struct input in = {.key = input_named(name)};
+        if (in.key == INPUT_NONE)
+            fine = err_set(err, ERR_USAGE,
+                           "there is no key \"%s\"; Enter, Tab, Esc, Up, S-Left, PageUp, F1, C-l, x are some", name);
+        else
+            app_key(app, &in);
+        rest += n + strspn(rest + n, " \t");
+    }
+    app->key_depth--;
+    return fine;
+}
+
+bool
+run_quit(struct app *app, const char *rest, struct err *err)
+{
+    (void)rest;
+    (void)err;
+    const bool unsaved = follow_live(&app->run) && !app->run.source->saved && scope_rounds(app->run.scope) > 0 &&
+                         app->run.event_us > app->run.saved_us && app->run.source->export_to != NULL;
+    if (unsaved && !script_running(&app->script))
+        app->mode = MODE_QUIT;
+    else
+        app->quit = true;
+    return true;
+}

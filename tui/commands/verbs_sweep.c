@@ -1,0 +1,140 @@
+/* :sweep, the run again at every point of a grid of knobs. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/clock.h"
+#include "engine/base/file_replace.h"
+#include "tui/commands/verbs.h"
+#include "tui/scope/batch.h"
+#include "tui/scope/versus.h"
+
+static bool
+there_is_one(const struct app *app, struct err *err)
+{
+    return sweep_points(app->run.sweeping.sweep) > 0 ||
+           err_set(err, ERR_USAGE, "there was no sweep yet; for example :sweep tau=0.3:0.9:0.1 d_max=3:8:1");
+}
+
+static bool
+stop(struct app *app, struct err *err)
+{
+    char text[300];
+    struct sweeping *sw = &app->run.sweeping;
+    if (!sweeping_now(sw))
+        return err_set(err, ERR_USAGE, "no sweep is under way");
+    if (!sweeping_stop(sw, err))
+        return false;
+    app->run.post_us = clock_us();
+    sweeping_say(sw, text, sizeof text);
+    message_say(&app->message, "%s; :sweep goes on", text);
+    return true;
+}
+
+static bool
+write_csv(struct app *app, const char *path, struct err *err)
+{
+    char *text = NULL;
+    size_t n = 0;
+    if (!there_is_one(app, err))
+        return false;
+    if (path[0] == '\0')
+        return err_set(err, ERR_USAGE, "write the sweep to which file? for example :sweep csv sweep.csv");
+    FILE *out = open_memstream(&text, &n);
+    if (out != NULL)
+        sweep_csv(app->run.sweeping.sweep, out);
+    const bool whole = out != NULL && fclose(out) == 0;
+    const bool ok = whole ? file_replace_text(AT_FDCWD, path, 0666, text, n, err)
+                          : err_set(err, ERR_WORK, "out of memory for the sweep's table");
+    free(text);
+    if (ok)
+        message_say(&app->message, "the sweep's %u points are in %.300s", sweep_measured(app->run.sweeping.sweep),
+                    path);
+    return ok;
+}
+
+/* The knobs of a point, as one turn. */
+static bool
+take_point(struct app *app, const char *text, struct err *err)
+{
+    struct sweeping *sw = &app->run.sweeping;
+    const struct knob_axis *axes;
+    uint64_t number;
+    char point[160];
+    if (!there_is_one(app, err) || !command_number(text, "the sweep's point", 1, sweep_points(sw->sweep), &number, err))
+        return false;
+    const uint32_t n = sweep_axes(sw->sweep, &axes);
+    if (strcmp(sweep_policy(sw->sweep)->name, scope_policy(app->run.scope)->name) != 0)
+        return err_set(err, ERR_USAGE, "that sweep was of policy %s; choose it first", sweep_policy(sw->sweep)->name);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct knob *k = sweep_knob(sw->sweep, i);
+        char value[32];
+        knob_format(k, sweep_value(sw->sweep, (uint32_t)number - 1, i), value, sizeof value);
+        if (!follow_post(&app->run, CONTROL_KNOB, k->name, value, 0, err))
+            return false;
+    }
+    turns_together(&app->run.turns, n);
+    sweep_text(sw->sweep, (uint32_t)number - 1, point, sizeof point);
+    message_say(&app->message, "%s, as the sweep had it", point);
+    return true;
+}
+
+/* Takes the word out of the line; false: it isn't in it. */
+static bool
+cut_word(char *line, const char *word)
+{
+    const size_t n = strlen(word);
+    for (char *at = line; (at = strstr(at, word)) != NULL; at += n)
+        if ((at == line || at[-1] == ' ' || at[-1] == '\t') && (at[n] == '\0' || at[n] == ' ' || at[n] == '\t')) {
+            memmove(at, at + n, strlen(at + n) + 1);
+            return true;
+        }
+    return false;
+}
+
+static bool
+begin(struct app *app, const char *rest, struct err *err)
+{
+    struct sweeping *sw = &app->run.sweeping;
+    const struct app_options *o = &app->options;
+    const bool again = rest[0] == '\0' && sweep_points(sw->sweep) > 0;
+    char grid[SWEEP_AXES * 80];
+    if (again)
+        sweep_grid(sw->sweep, grid, sizeof grid);
+    else if (snprintf(grid, sizeof grid, "%s", rest) >= (int)sizeof grid)
+        return err_set(err, ERR_USAGE, ":sweep is longer than %d knobs can be", SWEEP_AXES);
+    const bool list = cut_word(grid, "prompts") || (again && sweep_prompts(sw->sweep) > 0);
+    if (scope_versus(app->run.scope) != NULL)
+        return err_set(err, ERR_USAGE, "a sweep is of one setting; end the two with :versus off");
+    if (list && scope_is_batch(app->run.scope))
+        return err_set(err, ERR_USAGE, "a batch is swept with the prompts that it has; leave \"prompts\" out");
+    if (list && o->n_prompts == 0)
+        return err_set(err, ERR_USAGE, "there is no list of prompts; start with --prompts FILE.jsonl");
+    const struct scope_now *now = scope_now(app->run.scope);
+    const bool paused = !now->running && now->end[0] == '\0';
+    if (!sweeping_begin(sw, grid, o->prompts, list ? o->n_prompts : 0, scope_stretches(app->run.scope), paused, o->pace,
+                        err))
+        return false;
+    app->run.post_us = clock_us();
+    app->run.ended = false;
+    return run_panel(app, "sweep", err);
+}
+
+bool
+run_sweep(struct app *app, const char *rest, struct err *err)
+{
+    char verb[COMMAND_VERB];
+    const char *argument;
+    if (!verb_only_live(app, "a knob", err))
+        return false;
+    if (command_split(rest, verb, &argument)) {
+        if (strcmp(verb, "stop") == 0)
+            return stop(app, err);
+        if (strcmp(verb, "csv") == 0)
+            return write_csv(app, argument, err);
+        if (strcmp(verb, "take") == 0)
+            return take_point(app, argument, err);
+    }
+    return begin(app, rest, err);
+}

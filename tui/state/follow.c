@@ -1,0 +1,308 @@
+#include "tui/state/follow.h"
+#include "engine/base/clock.h"
+#include "tui/scope/batch.h"
+#include "tui/scope/versus.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLICE_US 12000  /* taking events in never holds the keys up for longer */
+#define QUIET_US 150000 /* so long without an event, and everything asked for has been done */
+
+static void
+foresee(void *user, const struct event *e)
+{
+    stretches_event(user, e);
+}
+
+bool
+follow_foresee(struct followed *f, struct err *err)
+{
+    struct err broken = {0};
+    if (f->ahead != NULL)
+        stretches_close(f->ahead);
+    f->ahead = NULL;
+    if (!stretches_open(&f->ahead, f->info, err))
+        return false;
+    replay_foresee(f->source->replay, foresee, f->ahead, &broken); /* a broken trace says so when it comes to that */
+    return true;
+}
+
+bool
+follow_open(struct followed *f, const struct source *source, struct err *err)
+{
+    *f = (struct followed){.now = *source, .given = *source};
+    f->source = &f->now;
+    f->info = follow_live(f) ? session_info(source->session) : replay_info(source->replay);
+    return scope_open(&f->scope, f->info, err) && (follow_live(f) || follow_foresee(f, err)) &&
+           sweeping_open(&f->sweeping, source->session, f->info, err);
+}
+
+bool
+follow_start(struct followed *f, struct err *err)
+{
+    if (!follow_live(f))
+        return true;
+    f->reader = event_reader_open(session_log(f->source->session));
+    if (f->reader == NULL)
+        return err_set(err, ERR_WORK, "out of memory for reading the event log");
+    /* Signals are for this thread: the session's inherits a mask without them. */
+    sigset_t block, before;
+    sigemptyset(&block);
+    const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+        sigaddset(&block, ours[i]);
+    pthread_sigmask(SIG_BLOCK, &block, &before);
+    const bool started = session_start(f->source->session, err);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+void
+follow_close(struct followed *f)
+{
+    if (f->reader != NULL)
+        event_reader_close(f->reader);
+    scope_close(f->scope);
+    stretches_close(f->ahead);
+    if (f->beside != NULL)
+        replay_close(f->beside);
+    sweeping_close(&f->sweeping);
+}
+
+bool
+follow_live(const struct followed *f)
+{
+    return f->source->session != NULL;
+}
+
+bool
+follow_moving(const struct followed *f)
+{
+    if (follow_live(f))
+        return (scope_now(f->scope)->running && !f->ended) || f->baseline_asked || scope_progress(f->scope) != NULL ||
+               sweeping_now(&f->sweeping);
+    const struct replay_status status = replay_status(f->source->replay);
+    return (status.playing && !status.at_end) || status.seeking;
+}
+
+bool
+follow_idle(const struct followed *f)
+{
+    if (follow_moving(f))
+        return false;
+    const uint64_t last = f->event_us > f->post_us ? f->event_us : f->post_us;
+    return !follow_live(f) || clock_us() - last >= QUIET_US;
+}
+
+uint32_t
+follow_seq(const struct followed *f)
+{
+    return scope_versus(f->scope) != NULL ? scope_focus(f->scope) : 0;
+}
+
+bool
+follow_post(struct followed *f, enum control_kind kind, const char *name, const char *text, uint32_t n, struct err *err)
+{
+    return follow_post_of(f, follow_seq(f), kind, name, text, n, err);
+}
+
+bool
+follow_post_of(struct followed *f, uint32_t seq, enum control_kind kind, const char *name, const char *text, uint32_t n,
+               struct err *err)
+{
+    struct control control = {.kind = kind, .text = text, .n = n, .seq = seq};
+    if (name != NULL)
+        snprintf(control.name, sizeof control.name, "%s", name);
+    f->post_us = clock_us();
+    if (sweeping_disturbed_by(kind) && !sweeping_stop(&f->sweeping, err))
+        return false;
+    return session_post(f->source->session, &control, err);
+}
+
+/* ---- events ---- */
+
+/* What was looked out for has come: where, of several sequences in which. */
+static void
+say_found(const struct followed *f, const char *what, uint32_t seq, uint32_t round, struct message *message)
+{
+    char of[32] = "";
+    if (scope_is_batch(f->scope))
+        snprintf(of, sizeof of, " of sequence %u", (unsigned)seq);
+    message_say(message, "%.80s, in round %u%s; ] goes on to the next", what, (unsigned)round, of);
+}
+
+static void
+control_seen(struct followed *f, const struct event *e, struct selection *selection, struct message *message)
+{
+    const struct control_event *c = &e->control;
+    if (strcmp(c->name, "run") == 0) {
+        f->ended = false;
+        f->break_round = 0;
+        selection->follow = true;
+    } else if (strcmp(c->name, "break") == 0) {
+        f->break_round = (uint32_t)strtoul(c->new_text, NULL, 10);
+    } else if (strcmp(c->name, "until") == 0) {
+        say_found(f, c->new_text, e->seq, scope_now(f->scope)->round, message);
+    } else if (strcmp(c->name, "end") == 0) {
+        f->ended = true;
+        f->baseline_asked = f->baseline_asked && strncmp(c->new_text, "error", 5) != 0;
+    } else if (strcmp(c->name, "baseline") == 0 && f->baseline_asked) {
+        const double se = metrics_baseline(&scope_now(f->scope)->metrics).se;
+        if (isnan(se))
+            message_say(message, "autoregressive: %.0f tokens/s on the same prompt", strtod(c->new_text, NULL));
+        else
+            message_say(message, "autoregressive: %.0f ±%.*f tokens/s on the same prompt", strtod(c->new_text, NULL),
+                        se < 9.95 ? 1 : 0, se);
+    } else if (strcmp(c->name, "lossless") == 0) {
+        const bool asked = f->baseline_asked;
+        f->baseline_asked = false;
+        if (asked && strncmp(c->new_text, "no:", 3) == 0) {
+            struct err err = {0};
+            err_set(&err, ERR_WORK, "not lossless: the autoregressive run differs (%.60s)", c->new_text);
+            message_fail(message, &err);
+        } else if (asked && strncmp(c->new_text, "nothing", 7) == 0) {
+            message_say(message, "baseline: %.60s", c->new_text);
+        }
+    }
+}
+
+static void
+event_seen(struct followed *f, const struct event *e, struct selection *selection, struct message *message)
+{
+    /* Who points at a token stays with its sequence. */
+    if (e->type == EVENT_CONTROL && strcmp(e->control.name, "joined") == 0 && !selection->follow)
+        scope_set_focus(f->scope, scope_focus(f->scope));
+    scope_event(f->scope, e);
+    if (!sweeping_event(&f->sweeping, e))
+        turns_event(&f->turns, e);
+    f->event_us = clock_us();
+    f->run_us = e->t_us;
+    if (e->type == EVENT_CONTROL)
+        control_seen(f, e, selection, message);
+}
+
+/* What a sweep asks for next, and what came of it at its end. True: there is something to be said. */
+static bool
+follow_sweep(struct followed *f, struct message *message)
+{
+    struct err err = {0};
+    char text[300];
+    bool over;
+    if (!sweeping_now(&f->sweeping))
+        return false;
+    if (!sweeping_go_on(&f->sweeping, &over, &err))
+        message_fail(message, &err);
+    if (!over)
+        return false;
+    f->post_us = clock_us();
+    sweeping_say(&f->sweeping, text, sizeof text);
+    if (err.kind == ERR_NONE)
+        message_say(message, "%s", text);
+    return true;
+}
+
+static bool
+follow_session(struct followed *f, uint64_t until, struct selection *selection, struct message *message)
+{
+    const struct event *e;
+    for (int i = 1; (e = event_reader_next(f->reader)) != NULL; i++) {
+        event_seen(f, e, selection, message);
+        if (i % 64 == 0 && clock_us() > until)
+            break;
+    }
+    const uint64_t lost = event_reader_lost(f->reader);
+    if (lost > f->lost) {
+        scope_lost(f->scope, lost - f->lost);
+        f->lost = lost;
+    }
+    const bool swept = follow_sweep(f, message);
+    const char *trouble = f->source->trouble != NULL && !f->trouble_said ? f->source->trouble(f->source->user) : NULL;
+    if (trouble == NULL)
+        return swept;
+    struct err err = {0};
+    err_set(&err, ERR_WORK, "%s", trouble);
+    message_fail(message, &err);
+    return f->trouble_said = true;
+}
+
+/* A replay on its way stops behind the round in which it came, of whichever sequence. */
+static void
+look_out(struct followed *f, const struct event *e, struct selection *selection, struct message *message)
+{
+    char what[UNTIL_TEXT_MOST + 16];
+    if (!f->searching || e->type != EVENT_ROUND)
+        return;
+    if (!f->found && scope_has_come(f->scope, e->seq, &f->until)) {
+        f->found = true;
+        f->found_seq = e->seq;
+    }
+    if (!f->found || !replay_status(f->source->replay).between_rounds)
+        return;
+    f->searching = f->found = false;
+    replay_stop(f->source->replay);
+    selection->pos = scope_round_position(f->scope, e->round);
+    selection->follow = false;
+    until_print(&f->until, what, sizeof what);
+    say_found(f, what, f->found_seq, e->round, message);
+}
+
+/* A trace that was full before its run was over. */
+static bool
+say_cut(struct followed *f, struct message *message)
+{
+    const bool cut = f->info->cut || (f->info->beside != NULL && f->info->beside->cut);
+    if (!cut || f->cut_said || !replay_status(f->source->replay).at_end)
+        return false;
+    const struct run_info *full = f->info->cut ? f->info : f->info->beside;
+    const double kib = (double)full->trace.bytes / 1024;
+    const bool mib = kib >= 1024;
+    message_say(message, "the trace ends here, for it was full (--trace-max %.4g%s); the run went on",
+                mib ? kib / 1024 : kib, mib ? "M" : "K");
+    return f->cut_said = true;
+}
+
+static bool
+follow_replay(struct followed *f, uint64_t until, struct selection *selection, struct message *message)
+{
+    struct replay *replay = f->source->replay;
+    const struct event *e = NULL;
+    struct err err = {0};
+    if (replay_rewound(replay)) {
+        scope_reset(f->scope);
+        f->ended = false;
+    }
+    for (int i = 1; replay_next(replay, clock_us(), &e, &err) && e != NULL; i++) {
+        event_seen(f, e, selection, message);
+        look_out(f, e, selection, message);
+        if (i % 64 == 0 && clock_us() > until)
+            break;
+    }
+    if (f->searching && !replay_status(replay).seeking) {
+        f->searching = f->found = false;
+        message_say(message, "it does not come up to the end of the trace");
+    }
+    if (err.kind != ERR_NONE && f->broken.kind == ERR_NONE) {
+        f->broken = err;
+        message_fail(message, &err);
+        return true;
+    }
+    return say_cut(f, message) || replay_status(replay).playing; /* the time line moves */
+}
+
+bool
+follow_events(struct followed *f, struct selection *selection, struct message *message)
+{
+    const uint64_t until = clock_us() + SLICE_US;
+    bool new =
+        follow_live(f) ? follow_session(f, until, selection, message) : follow_replay(f, until, selection, message);
+    if (scope_now(f->scope)->starved && f->starved.kind == ERR_NONE) {
+        err_set(&f->starved, ERR_WORK, "memory ran out: some of what came is not on the screen");
+        message_fail(message, &f->starved);
+        new = true;
+    }
+    return new;
+}

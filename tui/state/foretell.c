@@ -1,0 +1,258 @@
+#include "tui/state/foretell.h"
+#include "engine/base/clock.h"
+#include "policies/policy.h"
+#include "tui/scope/batch.h"
+#include "tui/scope/scope_record.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SLICE_US   1000
+#define LOOK_US    1000000 /* between looks for a newer record, */
+#define LOOK_BUSY  4000000 /* while the engine runs flat out, and then so many times what a landscape takes, */
+#define BUSY_SHARE 400
+#define LOOK_IDLE  100000 /* and while nothing moves */
+
+bool
+foretell_open(struct foretelling *f, const struct followed *run, struct err *err)
+{
+    return layer_record_open(&f->record, run->info->layers, err);
+}
+
+void
+foretell_close(struct foretelling *f)
+{
+    layer_record_close(&f->record);
+}
+
+void
+foretell_grid(struct foretelling *f, uint32_t across, uint32_t up)
+{
+    f->grid = true;
+    f->knob[0] = across;
+    f->knob[1] = up;
+    f->shown.grid = (struct landscape_grid){.open = true, .knob = {across, up}};
+    f->working = false;
+    f->next.policy[0] = '\0'; /* begin again */
+}
+
+void
+foretell_grid_close(struct foretelling *f)
+{
+    f->grid = f->shown.grid.open = f->next.grid.open = false;
+}
+
+void
+foretell_turn(struct foretelling *f, bool on)
+{
+    f->off = !on;
+    f->shown = (struct landscape){0};
+    f->working = f->grid = false;
+    f->seen = f->version = 0;
+}
+
+/* Is what is shown, or under way, of other values? */
+static bool
+outdated(const struct foretelling *f, const struct followed *run, const struct policy_info *policy)
+{
+    if (strcmp(f->next.policy, policy->name) != 0)
+        return true;
+    for (uint32_t i = 0; i < policy->n_knobs; i++)
+        if (f->values[i] != scope_knob(run->scope, i))
+            return true;
+    return false;
+}
+
+static void
+begin(struct foretelling *f, const struct followed *run, const struct policy_info *policy)
+{
+    if (strcmp(f->shown.policy, policy->name) != 0) { /* other knobs */
+        f->grid = false;
+        f->shown = (struct landscape){0};
+    }
+    f->next =
+        (struct landscape){.seq = f->record.sequence, .grid = {.open = f->grid, .knob = {f->knob[0], f->knob[1]}}};
+    memcpy(f->next.policy, policy->name, sizeof f->next.policy);
+    for (uint32_t i = 0; i < policy->n_knobs; i++) {
+        f->values[i] = scope_knob(run->scope, i);
+        f->next.strip[i].n = landscape_points(&policy->knobs[i], LANDSCAPE_POINTS);
+    }
+    for (int i = 0; i < 2 && f->grid; i++)
+        f->next.grid.n[i] = landscape_points(&policy->knobs[f->knob[i]], i == 0 ? LANDSCAPE_COLS : LANDSCAPE_ROWS);
+    f->at = 0;
+    f->took_us = 0;
+    f->working = true;
+}
+
+/* ---- of a replay ---- */
+
+static const struct policy_ops *
+ops_of(const char *name)
+{
+    const struct policy_ops *const *ops = policy_registry;
+    while (*ops != NULL && strcmp((*ops)->name, name) != 0)
+        ops++;
+    return *ops;
+}
+
+static bool
+saved_what_if(const char *policy, const struct layer_record *record, const double *values, struct tally *out)
+{
+    const struct policy_ops *ops = ops_of(policy);
+    return ops != NULL && ops->what_if != NULL && ops->what_if(record, values, out) && out->rounds > 0;
+}
+
+/* Values are told by their places: the trace's policy must be the one that this program has. */
+static const char *
+why_not(const struct policy_info *told, const struct run_info *info)
+{
+    const struct policy_ops *ops = ops_of(told->name);
+    const struct model_info model = {
+        .layers = info->layers, .width = info->width, .vocab = info->vocab, .rho = info->rho};
+    struct policy p = {0};
+    if (ops == NULL || ops->what_if == NULL)
+        return "this policy's rounds are not foretold";
+    bool same = policy_open(&p, ops, &model, &info->sampling, NULL) && p.info.n_knobs == told->n_knobs;
+    for (uint32_t i = 0; same && i < told->n_knobs; i++)
+        same = strcmp(p.info.knobs[i].name, told->knobs[i].name) == 0 && p.info.knobs[i].kind == told->knobs[i].kind;
+    policy_close(&p);
+    return same ? NULL : "the trace is of another version of this policy";
+}
+
+/* A record up to the play head, once that stands still for a moment. */
+static bool
+look_at_scope(struct foretelling *f, const struct followed *run, const struct policy_info *policy)
+{
+    const uint64_t now = clock_us(), version = scope_now(run->scope)->version;
+    if (version == f->version || (now - f->looked_us < LOOK_US && follow_moving(run)) ||
+        replay_status(run->source->replay).seeking)
+        return false;
+    f->looked_us = now;
+    f->version = version;
+    const char *why = why_not(policy, scope_info(run->scope));
+    if (why == NULL)
+        why = scope_record(run->scope, &f->record);
+    f->seen = why == NULL;
+    if (why == NULL)
+        return true;
+    const bool changed = f->shown.tokens > 0 || f->shown.why != why;
+    f->shown = (struct landscape){.why = why};
+    f->working = false;
+    return changed;
+}
+
+static bool
+ask(struct foretelling *f, const struct followed *run, const double *values, struct forecast *out)
+{
+    struct tally t;
+    *out = (struct forecast){NAN, NAN, NAN, NAN, NAN};
+    const bool told = follow_live(run) ? session_what_if(run->source->session, f->next.policy, &f->record, values, &t)
+                                       : saved_what_if(f->next.policy, &f->record, values, &t);
+    if (!told)
+        return false;
+    *out = forecast_of(&t, run->info->layers, run->info->rho);
+    f->next.tokens = (uint32_t)t.emitted;
+    return true;
+}
+
+/* Work number `at`: how it stands, then all points of all strips, then the grid's. False: there is none left. */
+static bool
+work(struct foretelling *f, const struct followed *run, const struct policy_info *policy)
+{
+    double values[POLICY_KNOBS];
+    memcpy(values, f->values, sizeof values);
+    uint32_t at = f->at++;
+    if (at == 0)
+        return ask(f, run, values, &f->next.now); /* nothing to foretell */
+    at--;
+    for (uint32_t i = 0; i < policy->n_knobs; i++) {
+        struct landscape_strip *s = &f->next.strip[i];
+        if (at >= s->n) {
+            at -= s->n;
+            continue;
+        }
+        struct forecast forecast;
+        values[i] = landscape_value(&policy->knobs[i], s->n, at);
+        ask(f, run, values, &forecast);
+        s->modelled[at] = forecast.modelled;
+        if (forecast.modelled > s->modelled[s->best])
+            s->best = at;
+        return true;
+    }
+    struct landscape_grid *g = &f->next.grid;
+    if (!g->open || at >= g->n[0] * g->n[1])
+        return false;
+    const uint32_t x = at % g->n[0], y = at / g->n[0];
+    values[g->knob[0]] = landscape_value(&policy->knobs[g->knob[0]], g->n[0], x);
+    values[g->knob[1]] = landscape_value(&policy->knobs[g->knob[1]], g->n[1], y);
+    ask(f, run, values, &g->cell[y][x]);
+    return true;
+}
+
+/* The record is to be of the sequence in focus. */
+static void
+ask_for_focus(struct foretelling *f, const struct followed *run)
+{
+    const struct control control = {.kind = CONTROL_WHAT_IF_OF, .seq = scope_focus(run->scope)};
+    if (control.seq != f->asked && session_post(run->source->session, &control, NULL))
+        f->asked = control.seq;
+}
+
+/* A newer record. */
+static bool
+look(struct foretelling *f, const struct followed *run, bool flat_out)
+{
+    const uint64_t now = clock_us(), busy = f->took_us * BUSY_SHARE > LOOK_BUSY ? f->took_us * BUSY_SHARE : LOOK_BUSY,
+                   rest = flat_out             ? busy
+                          : follow_moving(run) ? LOOK_US
+                                               : LOOK_IDLE;
+    if (f->looked_us != 0 && now - f->looked_us < rest)
+        return false;
+    f->looked_us = now;
+    const uint64_t before = f->seen;
+    f->seen = session_record(run->source->session, &f->record, before);
+    return f->seen != before;
+}
+
+bool
+foretell_step(struct foretelling *f, const struct followed *run, bool flat_out)
+{
+    if (f->off)
+        return false;
+    const struct policy_info *policy = scope_policy(run->scope);
+    bool newer;
+    if (follow_live(run)) {
+        ask_for_focus(f, run);
+        newer = !f->working && look(f, run, flat_out);
+    } else {
+        newer = !f->working && look_at_scope(f, run, policy);
+    }
+    if (f->seen == 0)
+        return newer;
+    if (newer || outdated(f, run, policy))
+        begin(f, run, policy);
+    const uint64_t from = clock_us();
+    const bool began = f->working;
+    while (f->working && clock_us() < from + SLICE_US)
+        f->working = work(f, run, policy);
+    const bool done = began && !f->working;
+    f->took_us += began ? clock_us() - from : 0;
+    if (done)
+        f->shown = f->next;
+    return done;
+}
+
+bool
+foretell_settled(const struct foretelling *f, const struct followed *run)
+{
+    if (follow_live(run) || f->off)
+        return true;
+    return f->version == scope_now(run->scope)->version && !f->working &&
+           (f->seen == 0 || !outdated(f, run, scope_policy(run->scope)));
+}
+
+bool
+foretell_there(const struct foretelling *f, const struct followed *run)
+{
+    return f->shown.tokens > 0 && !f->working && !outdated(f, run, scope_policy(run->scope));
+}

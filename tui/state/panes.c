@@ -1,0 +1,273 @@
+#include "tui/state/panes.h"
+#include "tui/scope/batch.h"
+
+#include <string.h>
+
+bool
+panes_open(struct panes *p, const struct scope *scope, bool live, const struct panel_host *host, struct err *err)
+{
+    *p = (struct panes){.captured = -1, .selection = {.follow = true, .of = AGGREGATES_STRETCH}};
+    p->view = (struct view){.scope = scope,
+                            .host = host,
+                            .live = live,
+                            .selection = &p->selection,
+                            .search = p->search,
+                            .bookmarks = p->bookmark};
+    while (panel_registry[p->n] != NULL && p->n < LAYOUT_PANELS) {
+        const struct panel_ops *ops = panel_registry[p->n];
+        if (ops->open != NULL && (p->state[p->n] = ops->open()) == NULL)
+            return err_set(err, ERR_WORK, "out of memory for the %s panel", ops->name);
+        p->focus = ops->first_focus ? p->n : p->focus;
+        p->n++;
+    }
+    return true;
+}
+
+void
+panes_close(struct panes *p)
+{
+    for (int i = 0; i < p->n; i++)
+        if (panel_registry[i]->close != NULL)
+            panel_registry[i]->close(p->state[i]);
+}
+
+bool
+panes_active(const struct panes *p, int i)
+{
+    return panel_registry[i]->active == NULL || panel_registry[i]->active(&p->view);
+}
+
+int
+panes_number(const struct panes *p, int i)
+{
+    int number = 0;
+    for (int k = 0; k <= i; k++)
+        number += panes_active(p, k);
+    return panes_active(p, i) ? number : 0;
+}
+
+void
+panes_take_bookmarks(struct panes *p)
+{
+    p->view.n_bookmarks = 0;
+    for (uint32_t i = 0; i < p->n_bookmarks; i++)
+        if (p->bookmarks[i] >> 32 == scope_focus(p->view.scope))
+            p->bookmark[p->view.n_bookmarks++] = (uint32_t)p->bookmarks[i];
+    const struct scope_note *note;
+    const uint32_t n = scope_notes(p->view.scope, &note);
+    for (uint32_t k = 0; k < n && p->view.n_bookmarks < BOOKMARKS; k++) { /* a note is a bookmark as well */
+        uint32_t i = 0, *at = p->bookmark, *count = &p->view.n_bookmarks;
+        while (i < *count && at[i] < note[k].pos)
+            i++;
+        if (note[k].seq != scope_focus(p->view.scope) || (i < *count && at[i] == note[k].pos))
+            continue;
+        memmove(&at[i + 1], &at[i], (*count - i) * sizeof *at);
+        at[i] = note[k].pos;
+        ++*count;
+    }
+}
+
+bool
+panes_bookmark(struct panes *p, uint32_t pos, bool *set)
+{
+    const uint64_t mark = (uint64_t)scope_focus(p->view.scope) << 32 | pos, *at = p->bookmarks;
+    uint32_t i = 0, n = p->n_bookmarks;
+    while (i < n && at[i] < mark)
+        i++;
+    *set = i == n || at[i] != mark;
+    if (*set && n == BOOKMARKS)
+        return false;
+    if (*set)
+        memmove(&p->bookmarks[i + 1], &p->bookmarks[i], (n - i) * sizeof mark);
+    else
+        memmove(&p->bookmarks[i], &p->bookmarks[i + 1], (n - i - 1) * sizeof mark);
+    if (*set)
+        p->bookmarks[i] = mark;
+    p->n_bookmarks = *set ? n + 1 : n - 1;
+    panes_take_bookmarks(p);
+    return true;
+}
+
+void
+panes_arrange(struct panes *p, int rows, int cols, bool device)
+{
+    struct layout_item items[LAYOUT_PANELS];
+    const int of_all = rows;
+    rows = layout_rows(of_all, device);
+    panes_take_bookmarks(p);
+    for (int i = 0; i < p->n; i++) {
+        const struct panel_ops *ops = panel_registry[i];
+        items[i] = (struct layout_item){ops->place,         ops->weight, ops->min_cols, ops->good_cols,
+                                        panes_active(p, i), ops->alone,  ops->tall};
+    }
+    for (int i = 0; i < p->n && !items[p->focus].active; i++)
+        p->focus = (p->focus + 1) % p->n;
+    layout_compute(&p->layout, rows, cols, items, p->n, p->focus, p->zoom);
+    if (!p->arranged &&
+        p->layout.tabs) { /* with one panel below the text, that is the first one, not the focused one */
+        p->focus = 0;
+        layout_compute(&p->layout, rows, cols, items, p->n, p->focus, p->zoom);
+    }
+    layout_add_device(&p->layout, of_all);
+    p->arranged = true;
+}
+
+static struct canvas
+inside_of(const struct panes *p, int i, struct grid *g)
+{
+    const struct canvas box = layout_canvas(p->layout.panel[i], g);
+    return p->layout.bare ? box : canvas_inside(&box, 1, 1, box.rows - 2, box.cols - 2);
+}
+
+static struct view
+view_of(const struct panes *p, int i)
+{
+    struct view view = p->view;
+    view.focused = i == p->focus;
+    return view;
+}
+
+static void
+draw_panel(struct panes *p, int i, struct grid *g)
+{
+    const struct panel_ops *ops = panel_registry[i];
+    const struct canvas box = layout_canvas(p->layout.panel[i], g), inside = inside_of(p, i, g);
+    const struct view view = view_of(p, i);
+    if (inside.rows > 0 && inside.cols > 0)
+        ops->draw(p->state[i], &view, &inside);
+    char note[160] = "";
+    if (ops->note != NULL && !p->layout.bare) /* it may tell of what has just been drawn, at this size */
+        ops->note(p->state[i], &view, note, (int)sizeof note);
+    if (!p->layout.bare)
+        canvas_box(&box, ops->title, note, view.focused);
+}
+
+#define TAB_NAME 16 /* bytes of a panel's name at most */
+
+/* With so many letters of its name; what is shown has them all. */
+static int
+tab_text(const struct panes *p, int i, int letters, char *out, size_t size)
+{
+    const bool shown = p->layout.panel[i].rows > 0;
+    const char *name = panel_registry[i]->name;
+    if (shown)
+        snprintf(out, size, "[%d %s]", panes_number(p, i), name);
+    else if (letters == TAB_NAME)
+        snprintf(out, size, " %d %s ", panes_number(p, i), name);
+    else
+        snprintf(out, size, " %d%s%.*s", panes_number(p, i), letters > 0 ? " " : "", i == p->focus ? TAB_NAME : letters,
+                 name);
+    return text_width(out) + 1; /* and a gap */
+}
+
+/* How many letters of names have room. */
+static int
+tab_letters(const struct panes *p)
+{
+    char text[40];
+    for (int letters = TAB_NAME; letters > 2; letters--) {
+        int width = 0;
+        for (int i = 0; i < p->n; i++)
+            width += panes_active(p, i) ? tab_text(p, i, letters, text, sizeof text) : 0;
+        if (width <= p->layout.tab_bar.cols)
+            return letters;
+    }
+    return 0;
+}
+
+/* The tab at column x, -1: none; c: where to draw them all, or NULL. Names are cut where they have no room. */
+static int
+tabs(const struct panes *p, const struct canvas *c, int x)
+{
+    char text[40];
+    const int letters = tab_letters(p);
+    int width, from = 0, found = -1;
+    for (int i = 0; i < p->n; i++) {
+        if (!panes_active(p, i))
+            continue;
+        width = tab_text(p, i, letters, text, sizeof text);
+        if (c != NULL)
+            canvas_text(c, 0, from,
+                        i == p->focus                 ? ROLE_FOCUS
+                        : p->layout.panel[i].rows > 0 ? ROLE_TEXT
+                                                      : ROLE_DIM,
+                        text);
+        if (x >= from && x < from + width)
+            found = i;
+        from += width;
+    }
+    return found;
+}
+
+void
+panes_draw(struct panes *p, struct grid *g)
+{
+    p->selection.text = p->selection.layers = (struct positions){0};
+    for (int i = 0; i < p->n; i++)
+        if (p->layout.panel[i].rows > 0)
+            draw_panel(p, i, g);
+    if (p->layout.tab_bar.rows > 0) {
+        const struct canvas c = layout_canvas(p->layout.tab_bar, g);
+        tabs(p, &c, -1);
+    }
+    const struct canvas gap = layout_canvas(p->layout.gap, g);
+    for (int y = 0; y < gap.rows; y++)
+        canvas_text(&gap, y, 0, ROLE_BORDER, "│");
+}
+
+bool
+panes_key(struct panes *p, int key)
+{
+    const struct panel_ops *ops = panel_registry[p->focus];
+    const struct view view = view_of(p, p->focus);
+    return ops->key != NULL && !p->layout.too_small && ops->key(p->state[p->focus], &view, key);
+}
+
+static void
+to_panel(struct panes *p, int i, struct grid *g, const struct input *in)
+{
+    const struct canvas inside = inside_of(p, i, g);
+    const struct view view = view_of(p, i);
+    if (panel_registry[i]->mouse != NULL)
+        panel_registry[i]->mouse(p->state[i], &view, &inside, in->y - inside.y, in->x - inside.x, in->mouse);
+}
+
+void
+panes_mouse(struct panes *p, struct grid *g, const struct input *in)
+{
+    const struct rect *bar = &p->layout.tab_bar;
+    const int panel = layout_at(&p->layout, p->n, in->y, in->x);
+    const int tab = bar->rows > 0 && in->y == bar->y ? tabs(p, NULL, in->x) : -1;
+    switch (in->mouse) {
+    case MOUSE_PRESS:
+    case MOUSE_DOUBLE:
+        p->captured = panel;
+        p->focus = tab >= 0 ? tab : panel >= 0 ? panel : p->focus;
+        if (panel >= 0)
+            to_panel(p, panel, g, in);
+        break;
+    case MOUSE_DRAG:
+    case MOUSE_RELEASE:
+        if (p->captured >= 0 && p->layout.panel[p->captured].rows > 0)
+            to_panel(p, p->captured, g, in);
+        if (in->mouse == MOUSE_RELEASE)
+            p->captured = -1;
+        break;
+    case MOUSE_WHEEL_UP:
+    case MOUSE_WHEEL_DOWN:
+        if (panel >= 0)
+            to_panel(p, panel, g, in);
+        break;
+    }
+}
+
+bool
+panes_command(struct panes *p, const char *verb, const char *rest)
+{
+    for (int i = 0; i < p->n; i++) {
+        const struct panel_ops *ops = panel_registry[i];
+        if (ops->command != NULL && panes_active(p, i) && ops->command(p->state[i], &p->view, verb, rest))
+            return true;
+    }
+    return false;
+}

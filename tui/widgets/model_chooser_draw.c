@@ -1,0 +1,233 @@
+/* How the list of models looks: a row each, below them what is known of the one stood at. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "engine/model/memory.h"
+#include "tui/terminal/text.h"
+#include "tui/widgets/key_row.h"
+#include "tui/widgets/layout.h"
+#include "tui/widgets/model_chooser.h"
+
+#define SIZE_COLS 9  /* "1023.9 MiB" is as long as it gets but for ten */
+#define ARCH_COLS 24 /* "granite, 32 layers" */
+#define GAP       2
+#define LEAST     14 /* columns of a name */
+
+static int
+longest_name(const struct model_chooser *c)
+{
+    int longest = 0;
+    for (size_t i = 0; i < model_list_count(c->list); i++) {
+        const int width = text_width(model_list_name(c->list, i));
+        longest = width > longest ? width : longest;
+    }
+    return longest;
+}
+
+/* Of a path that is too long the end counts. */
+static void
+draw_name(const struct canvas *c, int y, int x, int width, enum role role, const char *name)
+{
+    const char *from = name;
+    if (name[0] != '/' || text_width(name) <= width) {
+        canvas_word(c, y, x, width, role, MARK_NONE, name);
+        return;
+    }
+    while (*from != '\0' && text_width(from) + 1 > width) {
+        int columns;
+        from += text_cluster(from, &columns);
+    }
+    canvas_print(c, y, x, role, "%s%s", canvas_glyph(c, "…", "~"), from);
+}
+
+struct columns {
+    int name;
+    bool arch, types; /* there is room for them */
+};
+
+static struct columns
+columns_for(const struct model_chooser *c, int cols)
+{
+    const int longest = longest_name(c), left = cols - 3 - SIZE_COLS - GAP;
+    struct columns k = {.arch = left - GAP - ARCH_COLS >= LEAST, .types = left - 3 * GAP - 2 * ARCH_COLS >= LEAST};
+    const int room = left - (k.arch ? GAP + ARCH_COLS : 0) - (k.types ? GAP + ARCH_COLS / 2 : 0);
+    k.name = longest < room ? longest : room;
+    return k;
+}
+
+static void
+draw_row(struct model_chooser *c, size_t i, const struct columns *k, const struct canvas *row)
+{
+    struct model_look look;
+    char size[24], what[64];
+    const bool here = i == c->at, seen = model_list_look(c->list, i, &look), dim = seen && look.why[0] != '\0';
+    const enum role text = dim ? ROLE_DIM : ROLE_TEXT;
+    int x = 3 + k->name + GAP;
+    if (here)
+        canvas_text(row, 0, 1, ROLE_FOCUS, canvas_glyph(row, "▸", ">"));
+    draw_name(row, 0, 3, k->name, here && !dim ? ROLE_FOCUS : text, model_list_name(c->list, i));
+    if (!seen || dim) {
+        if (seen)
+            x += 1 + canvas_text(row, 0, x, ROLE_WARN, canvas_glyph(row, "✗", "x"));
+        canvas_word(row, 0, x, row->cols - x, ROLE_DIM, MARK_NONE, seen ? look.why : canvas_glyph(row, "…", "..."));
+        return;
+    }
+    memory_text(size, look.bytes);
+    canvas_text(row, 0, x + SIZE_COLS - text_width(size), text, size);
+    x += SIZE_COLS + GAP;
+    snprintf(what, sizeof what, "%s, %" PRIu32 " layers", look.arch, look.layers);
+    if (k->arch)
+        canvas_word(row, 0, x, ARCH_COLS, text, MARK_NONE, what);
+    x += ARCH_COLS + GAP;
+    if (k->types)
+        canvas_word(row, 0, x, row->cols - x, text, MARK_NONE, look.types);
+}
+
+static size_t
+draw_list(struct model_chooser *c, const struct canvas *list)
+{
+    const struct columns k = columns_for(c, list->cols);
+    size_t n = 0, here = 0;
+    for (size_t i = 0; i < model_list_count(c->list); i++) {
+        here = i == c->at ? n : here;
+        n += model_chooser_listed(c, i);
+    }
+    c->y = list->y;
+    c->rows = list->rows;
+    const size_t rows = (size_t)(list->rows > 0 ? list->rows : 1);
+    c->top = here < c->top ? here : here >= c->top + rows ? here - rows + 1 : c->top;
+    c->top = n <= rows ? 0 : c->top > n - rows ? n - rows : c->top;
+    size_t row = 0;
+    for (size_t i = 0; i < model_list_count(c->list); i++) {
+        if (!model_chooser_listed(c, i))
+            continue;
+        if (row >= c->top && row < c->top + rows) {
+            const struct canvas line = canvas_inside(list, (int)(row - c->top), 0, 1, list->cols);
+            draw_row(c, i, &k, &line);
+        }
+        row++;
+    }
+    if (n == 0)
+        canvas_text(list, 0, 3, ROLE_DIM, "no model has that in its name");
+    return n;
+}
+
+/* ---- the one stood at ---- */
+
+static void
+count_text(char out[24], uint64_t n)
+{
+    if (n >= 1000000000)
+        snprintf(out, 24, "%.1f B", (double)n / 1e9);
+    else if (n >= 1000000)
+        snprintf(out, 24, "%.1f M", (double)n / 1e6);
+    else
+        snprintf(out, 24, "%.1f k", (double)n / 1e3);
+}
+
+static void
+describe(const struct model_look *look, char *out, size_t size)
+{
+    char bytes[24], parameters[24];
+    count_text(parameters, look->parameters);
+    size_t n = (size_t)snprintf(out, size,
+                                "%s: %s, %" PRIu32 " layers, %s parameters in %s, %s; %s, %" PRIu32
+                                " tokens; trained on %" PRIu32 " at a time",
+                                look->name, look->arch, look->layers, parameters, look->types,
+                                memory_text(bytes, look->bytes), look->tokenizer, look->vocab, look->ctx_train);
+    if (n < size && look->chats)
+        n += (size_t)snprintf(out + n, size - n, "; chats (--chat)");
+    if (n < size && look->ctx < look->ctx_train)
+        snprintf(out + n, size - n, "; memory is good for %" PRIu32 " of them", look->ctx);
+}
+
+static void
+draw_details(struct model_chooser *c, const struct canvas *details)
+{
+    struct model_look look;
+    char text[600];
+    if (details->rows == 0)
+        return;
+    draw_name(details, 0, 1, details->cols - 2, ROLE_DIM, model_list_path(c->list, c->at));
+    const struct canvas rest = canvas_inside(details, 1, 1, details->rows - 1, details->cols - 2);
+    if (!model_list_look(c->list, c->at, &look)) {
+        canvas_paragraph(&rest, ROLE_DIM, "not looked at yet");
+        return;
+    }
+    if (look.why[0] != '\0') {
+        snprintf(text, sizeof text, "%s: %s", look.runs ? "there is not enough memory" : "it does not run here",
+                 look.why);
+        canvas_paragraph(&rest, ROLE_WARN, text);
+        return;
+    }
+    describe(&look, text, sizeof text);
+    canvas_paragraph(&rest, ROLE_TEXT, text);
+}
+
+/* ---- the screen ---- */
+
+static void
+draw_title(struct model_chooser *c, const struct canvas *row)
+{
+    const size_t n = model_list_count(c->list);
+    char right[64];
+    size_t run = 0;
+    c->seen = model_list_seen(c->list);
+    for (size_t i = 0; i < c->seen; i++) {
+        struct model_look look;
+        run += model_list_look(c->list, i, &look) && look.why[0] == '\0';
+    }
+    if (c->seen < n)
+        snprintf(right, sizeof right, "%zu of %zu looked at", c->seen, n);
+    else
+        snprintf(right, sizeof right, "%zu of %zu run here", run, n);
+    int x = 1 + canvas_text(row, 0, 1, ROLE_TITLE, "specscope") + 2;
+    if (row->cols >= 60)
+        canvas_text(row, 0, x, ROLE_TEXT, "the models on this machine");
+    canvas_text(row, 0, row->cols - 1 - text_width(right), ROLE_DIM, right);
+}
+
+static void
+draw_keys(const struct model_chooser *c, size_t n, const struct canvas *row)
+{
+    if (c->message[0] != '\0') {
+        canvas_word(row, 0, 1, row->cols - 2, ROLE_ERROR, MARK_NONE, c->message);
+    } else if (c->filter[0] == '\0') {
+        key_row_say("Enter open  Esc leave  ↑ ↓ move  a…z filter", row);
+    } else {
+        int x = 1 + canvas_text(row, 0, 1, ROLE_STATUS, "filter ");
+        x += canvas_text(row, 0, x, ROLE_FOCUS, c->filter);
+        x += 2 + canvas_text(row, 0, x, ROLE_CURSOR, " ");
+        const struct canvas rest = canvas_inside(row, 0, x, 1, row->cols - x);
+        key_row_say(strcmp(c->filter, "q") == 0 ? "Esc all  q leave"
+                    : n > 0                     ? "Enter open  Esc all"
+                                                : "Esc all",
+                    &rest);
+    }
+}
+
+void
+model_chooser_draw(struct model_chooser *c, const struct canvas *whole)
+{
+    const bool boxed = whole->rows >= LAYOUT_BOXED_ROWS && whole->cols >= LAYOUT_BOXED_COLS;
+    const int below = boxed                            ? 6
+                      : whole->rows >= 14              ? 4
+                      : whole->rows >= LAYOUT_MIN_ROWS ? 3
+                                                       : 0; /* rows of the one stood at */
+    const struct canvas title = canvas_inside(whole, 0, 0, 1, whole->cols);
+    const struct canvas status = canvas_inside(whole, whole->rows - 1, 0, 1, whole->cols);
+    struct canvas list = canvas_inside(whole, 1, 0, whole->rows - 2 - below, whole->cols);
+    struct canvas details = canvas_inside(whole, 1 + list.rows, 0, below, whole->cols);
+    canvas_clear(whole);
+    draw_title(c, &title);
+    if (boxed) {
+        canvas_box(&list, "models", "", true);
+        list = canvas_inside(&list, 1, 1, list.rows - 2, list.cols - 2);
+        canvas_box(&details, "this one", "", false);
+        details = canvas_inside(&details, 1, 1, details.rows - 2, details.cols - 2);
+    }
+    const size_t n = draw_list(c, &list);
+    if (n > 0)
+        draw_details(c, &details);
+    draw_keys(c, n, &status);
+}

@@ -1,0 +1,71 @@
+#include "tui/widgets/upcoming.h"
+
+#include <string.h>
+
+/* The place of a prompt in the list; n: it isn't in it. */
+static size_t
+place_of(const struct upcoming *u, const char *prompt)
+{
+    size_t i = 0;
+    while (i < u->n && (prompt == NULL || strcmp(u->prompts[i], prompt) != 0))
+        i++;
+    return i;
+}
+
+void
+upcoming_begin(struct upcoming *u, char *const *prompts, size_t n, bool by_itself, const char *current)
+{
+    *u = (struct upcoming){.prompts = prompts, .n = n, .by_itself = by_itself};
+    const size_t at = place_of(u, current);
+    u->at = at < n ? at : n > 0 ? n - 1 : 0; /* of a text of one's own the first follows */
+}
+
+const char *
+upcoming_next(const struct upcoming *u, const char *current)
+{
+    if (u->n == 0)
+        return NULL;
+    const size_t here = place_of(u, current);
+    const char *next = u->prompts[((here < u->n ? here : u->at) + 1) % u->n];
+    return current != NULL && strcmp(next, current) == 0 ? NULL : next;
+}
+
+void
+upcoming_take(struct upcoming *u, const char *prompt)
+{
+    const size_t at = place_of(u, prompt);
+    u->at = at < u->n ? at : u->at;
+    u->ended = u->held = u->stays = false;
+}
+
+void
+upcoming_look(struct upcoming *u, bool ended, uint64_t now_us)
+{
+    if (ended && !u->ended) {
+        u->since_us = now_us;
+        u->held = u->stays;
+        u->stays = false;
+    }
+    u->ended = ended;
+}
+
+void
+upcoming_hold(struct upcoming *u)
+{
+    u->held = true;
+}
+
+void
+upcoming_stay(struct upcoming *u)
+{
+    u->stays = true;
+}
+
+int
+upcoming_seconds(const struct upcoming *u, uint64_t now_us)
+{
+    if (!u->ended || u->held || !u->by_itself || u->n == 0)
+        return -1;
+    const uint64_t spent = now_us - u->since_us;
+    return spent >= UPCOMING_US ? 0 : (int)((UPCOMING_US - spent + 999999) / 1000000);
+}
