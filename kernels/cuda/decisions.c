@@ -62,6 +62,17 @@ run_probes(struct store *s, uint32_t n, struct guess *out)
     return true;
 }
 
+/* How many rows of the call being put together a probe takes: it may bring its final layer along, or find itself there. */
+static uint32_t
+rows_of_probe(const struct store *s, const struct probe *p)
+{
+    const uint32_t depth = s->weights->desc.n_layers;
+    const int32_t final = s->final_row[p->ring];
+    if (p->layer == depth)
+        return final >= 0 && s->requests[final] < 0 ? 0 : 1;
+    return p->versus_final && final < 0 ? 2 : 1;
+}
+
 /* Adds a probe to the call being put together. The final layer of a ring entry is computed once for all of its probes
  * in a call; a probe of that layer itself takes it over if nobody asked for its guess yet. */
 static uint32_t
@@ -101,7 +112,7 @@ decide_guess(struct store *s, const struct probe *probes, size_t n, struct guess
         return true;
     s->stoppable = true;
     for (size_t i = 0; i < n; i++) {
-        if (rows + 2 > s->dev.head_rows) { /* a probe may bring its final layer along */
+        if (rows + rows_of_probe(s, &probes[i]) > s->dev.head_rows) {
             if (!run_probes(s, rows, out))
                 return true;
             rows = 0;

@@ -4,8 +4,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -64,6 +66,53 @@ test_a_queue_longer_than_its_memory_is_served(void **state)
         assert_memory_equal(alone, hidden[i], r.desc->width * sizeof *alone);
     }
     rig_close(&r);
+}
+
+/* Head calls of so many rows that a trace of phases tells of. */
+static int
+head_calls(const char *path, uint32_t rows)
+{
+    char line[160], what[32];
+    int n = 0;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    snprintf(what, sizeof what, ",head,%u,", (unsigned)rows);
+    while (fgets(line, sizeof line, file) != NULL)
+        n += strstr(line, what) != NULL;
+    (void)fclose(file);
+    return n;
+}
+
+/* All layers of some rows against the final one, and one probe more: as many rows of logits as the head takes at once, which
+ * is read once then. */
+static void
+test_probes_that_fill_a_call_of_the_head_take_one(void **state)
+{
+    NEEDS_CUDA;
+    enum { ROWS = 85, LAYERS = 3, CALL = 256 };
+    static struct guess guesses[ROWS * LAYERS + 1];
+    struct probe probes[ROWS * LAYERS + 1];
+    char path[] = "/tmp/specscope-phases-XXXXXX";
+    struct rig r;
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    (void)close(file);
+    setenv("SPECSCOPE_CUDA_TRACE", path, 1);
+    cuda_rig_open(&r, 1, false, seed);
+    assert_int_equal(r.desc->n_layers + 1, LAYERS);
+    rig_chain(&r, ROWS + 1);
+    rig_step_all(&r);
+    for (uint32_t i = 0; i <= ROWS * LAYERS; i++)
+        probes[i] = (struct probe){
+            .ring = i / LAYERS, .layer = i % LAYERS, .temperature = 1, .versus_final = i < ROWS * LAYERS};
+    assert_true(cuda->guess(r.store, probes, ROWS * LAYERS + 1, guesses));
+    rig_wait(&r);
+    for (uint32_t i = 0; i < ROWS; i++)
+        assert_int_equal(guesses[i * LAYERS + LAYERS - 1].rank_final, 0);
+    rig_close(&r);
+    unsetenv("SPECSCOPE_CUDA_TRACE");
+    assert_int_equal(head_calls(path, CALL), 1);
+    assert_int_equal(unlink(path), 0);
 }
 
 static void
@@ -271,6 +320,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_results_come_with_wait_and_not_before),
         cmocka_unit_test(test_a_queue_longer_than_its_memory_is_served),
+        cmocka_unit_test(test_probes_that_fill_a_call_of_the_head_take_one),
         cmocka_unit_test(test_a_cancelled_sweep_is_dropped_and_the_next_one_runs),
         cmocka_unit_test(test_malformed_requests_are_refused),
         cmocka_unit_test(test_loading_stops_when_it_is_cancelled),
