@@ -17,7 +17,9 @@ add_chunk(struct arena *a, size_t room, struct err *err)
     }
     *c = (struct chunk){.host = host, .device = device, .room = room};
     a->n++;
-    return true;
+    /* Between results there are gaps, and some are written in part: they come back all the same, and are to be something. */
+    return cuda_did(a->backend, cudaMemset(device, 0, room), "making room for requests", err) &&
+           cuda_did(a->backend, cudaStreamSynchronize(NULL), "making room for requests", err);
 }
 
 bool
