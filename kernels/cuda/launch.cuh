@@ -7,6 +7,8 @@
 
 #include "kernels/cuda/switches.h"
 
+#define ARGUMENT_MOST 4096 /* bytes: drivers before CUDA 12.1 pass no more */
+
 /* Dynamic shared memory of the block. Cooperative kernels have no other. */
 #define SHARED_MEMORY(type, name)                                                                                      \
     extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];                                             \
@@ -17,6 +19,7 @@ static cudaError_t
 launch_as(const char *call, void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream,
           size_t shared = 0)
 {
+    static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
     void *list[] = {&arguments};
     const cudaError_t said = cudaLaunchKernel((const void *)kernel, grid, block, list, shared, stream);
     return launch_said(call, said, grid.x * grid.y * grid.z, block.x, stream);
@@ -29,6 +32,7 @@ static cudaError_t
 launch_cooperative_as(const char *call, void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream,
                       size_t shared = 0)
 {
+    static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
     void *list[] = {&arguments};
     const cudaError_t said = cudaLaunchCooperativeKernel((const void *)kernel, grid, block, list, shared, stream);
     return launch_said(call, said, grid.x, block.x, stream);

@@ -131,20 +131,29 @@ emulation::wait_for(std::unique_lock<std::mutex> &hold, cudaStream_t s)
     return all().lost;
 }
 
+void
+emulated_allow_shared(const void *kernel, size_t shared)
+{
+    std::lock_guard<std::mutex> hold(all().lock);
+    all().allowed[kernel] = shared;
+}
+
 cudaError_t
-emulated_launch(const char *kernel, std::function<void()> thread, dim3 grid, dim3 block, size_t shared,
-                bool cooperative, cudaStream_t to)
+emulated_launch(const char *name, const void *kernel, std::function<void()> thread, dim3 grid, dim3 block,
+                size_t shared, bool cooperative, cudaStream_t to)
 {
     bool later = false;
     ENTER(emulation::LAUNCHES, &later);
     const uint64_t threads = (uint64_t)block.x * block.y * block.z, blocks = (uint64_t)grid.x * grid.y * grid.z;
     if (threads == 0 || threads > 1024 || blocks == 0 || grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535)
         return all().last = cudaErrorInvalidConfiguration;
-    if (shared > emulation::shared_memory())
+    const auto allowed = all().allowed.find(kernel);
+    if (shared > emulation::shared_memory() ||
+        (shared > 48 << 10 && (allowed == all().allowed.end() || shared > allowed->second)))
         return all().last = cudaErrorInvalidValue;
     if (cooperative && blocks > emulation::multiprocessors())
         return all().last = cudaErrorCooperativeLaunchTooLarge;
-    const emulation::launched what = {std::move(thread), kernel, grid, block, shared, cooperative, all().seed};
+    const emulation::launched what = {std::move(thread), name, grid, block, shared, cooperative, all().seed};
     emulation::enqueue(to, [=] {
         char complaint[sizeof all().complaint];
         if (later)

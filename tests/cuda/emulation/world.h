@@ -18,6 +18,7 @@ struct world {
     std::condition_variable news;
     std::unordered_set<emulated_stream *> streams;
     std::map<const char *, size_t> device, pinned; /* allocations by address */
+    std::map<const void *, size_t> allowed;        /* dynamic shared memory of kernels */
     size_t used = 0;                               /* bytes of device */
     uint64_t calls = 0, fail_at, seed;
     emulated_failure kind;

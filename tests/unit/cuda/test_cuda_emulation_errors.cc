@@ -198,6 +198,23 @@ test_kernels_get_the_shared_memory_that_a_gpu_has(void **)
     unsetenv("EMULATED_CUDA_CAPABILITY");
 }
 
+static __global__ void wants_much(struct wrong_args)
+{
+}
+
+static void
+test_more_than_48_kib_is_for_kernels_that_asked(void **)
+{
+    uint32_t blocks = 0;
+    SUCCEEDS(launch(wants_much, 1, 32, wrong_args{}, nullptr, 48 << 10));
+    assert_int_equal(launch(wants_much, 1, 32, wrong_args{}, nullptr, 64 << 10), cudaErrorInvalidValue);
+    SUCCEEDS(resident_blocks(wants_much, 0, 32, 64 << 10, &blocks));
+    SUCCEEDS(launch(wants_much, 1, 32, wrong_args{}, nullptr, 64 << 10));
+    assert_int_equal(launch(wants_much, 1, 32, wrong_args{}, nullptr, 65 << 10), cudaErrorInvalidValue);
+    SUCCEEDS(cudaDeviceSynchronize());
+    (void)cudaGetLastError();
+}
+
 struct own_args {
     uint32_t *out;
 };
@@ -297,6 +314,7 @@ main(void)
         cmocka_unit_test(test_a_grid_that_waits_for_a_block_that_has_left_is_an_error),
         cmocka_unit_test(test_loads_are_aligned),
         cmocka_unit_test(test_kernels_get_the_shared_memory_that_a_gpu_has),
+        cmocka_unit_test(test_more_than_48_kib_is_for_kernels_that_asked),
         cmocka_unit_test(test_only_dynamic_shared_memory_in_cooperative_kernels),
         cmocka_unit_test(test_launches_that_no_gpu_takes_are_refused),
         cmocka_unit_test(test_memory_that_nobody_wrote_is_poison),

@@ -27,13 +27,13 @@
 #define gridDim   (emulation::all_of_it.grid_size)
 #define warpSize  32
 
-struct uint2 {
+struct alignas(8) uint2 {
     unsigned x, y;
 };
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
-struct float2 {
+struct alignas(8) float2 {
     float x, y;
 };
 struct alignas(16) float4 {
@@ -383,8 +383,10 @@ __all_sync(unsigned mask, int p, EMULATED_SITE)
 
 /* ---- launches ---- */
 
-/* `kernel` begins with the kernel's name. */
-cudaError_t emulated_launch(const char *kernel, std::function<void()> thread, dim3 grid, dim3 block, size_t shared,
-                            bool cooperative, cudaStream_t);
+/* `name` begins with the kernel's. */
+cudaError_t emulated_launch(const char *name, const void *kernel, std::function<void()> thread, dim3 grid, dim3 block,
+                            size_t shared, bool cooperative, cudaStream_t);
+/* It may have so much dynamic shared memory: more than 48 KiB only who asked (cudaFuncSetAttribute). */
+void emulated_allow_shared(const void *kernel, size_t);
 
 #endif

@@ -6,6 +6,8 @@
 
 #include "kernels/cuda/switches.h"
 
+#define ARGUMENT_MOST 4096 /* bytes */
+
 #define SHARED_MEMORY(type, name) type *const name = (type *)emulation::here->shared
 
 template <class A>
@@ -13,8 +15,9 @@ static inline cudaError_t
 emulated_launch_as(const char *name, void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream,
                    size_t shared = 0)
 {
+    static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
     const cudaError_t said = emulated_launch(
-        name, [=] { kernel(arguments); }, grid, block, shared, false, stream);
+        name, (const void *)kernel, [=] { kernel(arguments); }, grid, block, shared, false, stream);
     return launch_said(name, said, grid.x * grid.y * grid.z, block.x, stream);
 }
 #define launch(...) emulated_launch_as(#__VA_ARGS__, __VA_ARGS__)
@@ -24,16 +27,17 @@ static inline cudaError_t
 emulated_launch_cooperative_as(const char *name, void (*kernel)(A), dim3 grid, dim3 block, A arguments,
                                cudaStream_t stream, size_t shared = 0)
 {
+    static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
     const cudaError_t said = emulated_launch(
-        name, [=] { kernel(arguments); }, grid, block, shared, true, stream);
+        name, (const void *)kernel, [=] { kernel(arguments); }, grid, block, shared, true, stream);
     return launch_said(name, said, grid.x, block.x, stream);
 }
 #define launch_cooperative(...) emulated_launch_cooperative_as(#__VA_ARGS__, __VA_ARGS__)
 
-/* One block a multiprocessor, if its shared memory is there. */
+/* One block a multiprocessor, if its shared memory is there; the kernel may have so much then. */
 template <class A>
 static inline cudaError_t
-resident_blocks(void (*)(A), int device, unsigned, size_t shared, uint32_t *blocks)
+resident_blocks(void (*kernel)(A), int device, unsigned, size_t shared, uint32_t *blocks)
 {
     int n = 0, most = 0;
     cudaError_t said = cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device);
@@ -41,6 +45,8 @@ resident_blocks(void (*)(A), int device, unsigned, size_t shared, uint32_t *bloc
         said = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     if (said == cudaSuccess && shared > (size_t)most)
         said = cudaErrorInvalidValue;
+    if (said == cudaSuccess)
+        emulated_allow_shared((const void *)kernel, shared);
     *blocks = (uint32_t)n;
     return said;
 }

@@ -165,6 +165,8 @@ static inline uint4
 load_activations(const uint4 *p, EMULATED_SITE)
 {
     unsigned char nobody_wrote[sizeof *p];
+    if ((uintptr_t)p % sizeof *p != 0)
+        emulation::misuse(EMULATED_HERE, "loads %zu bytes from an address that is no multiple of that", sizeof *p);
     memset(nobody_wrote, emulation::POISON, sizeof nobody_wrote);
     if (memcmp(p, nobody_wrote, sizeof nobody_wrote) == 0)
         emulation::misuse(EMULATED_HERE, "loads activations of a row that is not there");
