@@ -1,12 +1,7 @@
 #include "tests/rigs/guess_definition.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 struct softmax {
     double max, sum; /* of exp((z - max)/T) */
@@ -63,25 +58,4 @@ guess_by_definition(const float *z, uint32_t n, double temperature, const float 
     for (uint32_t v = 0; v < n; v++)
         g.rank_final += z[v] > z[best] || (z[v] >= z[best] && v < best);
     return g;
-}
-
-static void
-assert_near(float got, float want, double bound, const char *what)
-{
-    if (isnan(want) ? !isnan(got) : !(fabs((double)got - (double)want) <= bound * fmax(1, fabs((double)want))))
-        fail_msg("%s is %g, not %g", what, (double)got, (double)want);
-}
-
-void
-assert_guess(const struct guess *got, const struct guess *want)
-{
-    assert_int_equal(got->token, want->token);
-    assert_memory_equal(got->top, want->top, sizeof got->top);
-    assert_int_equal(got->rank_final, want->rank_final);
-    assert_near(got->confidence, want->confidence, 1e-5, "confidence");
-    assert_near(got->annealed, want->annealed, 1e-5, "annealed");
-    assert_near(got->entropy, want->entropy, 1e-4, "entropy");
-    assert_near(got->kl_final, want->kl_final, 1e-4, "KL");
-    for (size_t i = 0; i < GUESS_TOP; i++)
-        assert_near(got->top_p[i], want->top_p[i], 1e-5, "probability");
 }

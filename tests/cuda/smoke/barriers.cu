@@ -4,6 +4,8 @@
 
 #include "kernels/cuda/grid.cuh"
 
+#define PATIENCE 5000000000u /* nanoseconds, as sweeps have it */
+
 struct barrier_args {
     struct dev_barrier *barrier;
     uint2 *words; /* (2, blocks, SWEEP_THREADS) */
@@ -38,8 +40,12 @@ smoke_barriers(struct smoke *s)
     begin(s);
     const uint32_t n = s->size == SMOKE_WHOLE ? 100000 : s->size == SMOKE_REAL ? 10000 : 100;
     const uint32_t blocks = blocks_of(meet_again_and_again, 0);
-    struct dev_barrier *barrier = on_device(std::vector<struct dev_barrier>(1));
-    SUCCEEDS(cudaMemset(barrier, 0, sizeof *barrier));
+    void *notes = nullptr;
+    SUCCEEDS(cudaHostAlloc(&notes, blocks * sizeof(uint32_t), cudaHostAllocDefault));
+    struct dev_barrier rest = {};
+    rest.patience = PATIENCE; /* who stands still ends the kernel, and with it the program: smoke_must() */
+    rest.notes = (uint32_t *)notes;
+    struct dev_barrier *barrier = on_device(std::vector<struct dev_barrier>(1, rest));
     uint2 *words = on_device(std::vector<uint2>((size_t)2 * blocks * SWEEP_THREADS));
     uint32_t *wrong = on_device(std::vector<uint32_t>(5, 0));
     cudaEvent_t begun, done;
@@ -57,6 +63,7 @@ smoke_barriers(struct smoke *s)
     SUCCEEDS(cudaEventDestroy(begun));
     SUCCEEDS(cudaEventDestroy(done));
     SUCCEEDS(cudaFree(barrier));
+    SUCCEEDS(cudaFreeHost(notes));
     SUCCEEDS(cudaFree(words));
     SUCCEEDS(cudaFree(wrong));
     if (got[0] > 0)

@@ -15,7 +15,7 @@
 #include "kernels/cuda/launch.h"
 #include "tests/rigs/device_memory.h"
 #include "tests/rigs/draws.h"
-#include "tests/rigs/guess_definition.h"
+#include "tests/rigs/guess_checks.h"
 
 enum { MAX_VOCAB = 14000, MAX_ROWS = 12, MAX_PIECES = MAX_VOCAB / HEAD_PIECE + 1, LAYERS = MAX_ROWS };
 

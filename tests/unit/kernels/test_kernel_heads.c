@@ -11,7 +11,7 @@
 
 #include "kernels/cpu/sampling.h"
 #include "tests/rigs/cpu_shapes.h"
-#include "tests/rigs/guess_definition.h"
+#include "tests/rigs/guess_checks.h"
 #include "tests/rigs/seed.h"
 
 static uint64_t seed; /* printed by main */
