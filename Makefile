@@ -166,8 +166,11 @@ run:
 # ---- CUDA ----
 # The plug-in of the CUDA backend, for who has nvcc (NVCC= for nobody). The program itself never links CUDA, and builds and
 # runs without the plug-in: nvcc failing is said, and stops only `make cuda`.
-NVCC      ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
-CUDA_ROOT := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(NVCC))))
+NVCC      ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard $(addsuffix /bin/nvcc,$(CUDA_HOME) $(CUDA_PATH) /usr/local/cuda)) \
+	$(shell ls -d /usr/local/cuda-*/bin/nvcc /opt/cuda/bin/nvcc 2>/dev/null | sort -rV))
+CUDA_ROOT := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(shell command -v $(NVCC) 2>/dev/null))))
+CUDA_INCLUDE := $(if $(NVCC),$(patsubst %/cuda_runtime_api.h,-isystem %,$(firstword $(wildcard \
+	$(CUDA_ROOT)/include/cuda_runtime_api.h $(CUDA_ROOT)/targets/*/include/cuda_runtime_api.h))))
 # Machine code for these, of the newer ones where nvcc knows them; all others' drivers translate the PTX (device.c says so).
 CUDA_CODE := sm_80 sm_86 sm_89 sm_90 \
 	$(if $(NVCC),$(filter sm_100 sm_120,$(shell $(NVCC) --list-gpu-code 2>/dev/null))) compute_90
@@ -197,7 +200,7 @@ $(BUILD)/cuda/%.o: %.cu $(BUILD)/cuda/code
 $(BUILD)/cuda/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,"$< (CUDA)")
-	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -fPIC -fvisibility=hidden -isystem $(CUDA_ROOT)/include -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -fPIC -fvisibility=hidden $(CUDA_INCLUDE) -MMD -MP -c $< -o $@
 
 $(BUILD)/cuda/kernels/cuda/device.o: $(BUILD)/cuda/code
 $(BUILD)/cuda/kernels/cuda/device.o: ITS_FLAGS = -DCUDA_CODE='"$(strip $(CUDA_CODE))"'
@@ -208,7 +211,7 @@ $(BUILD)/specscope-cuda.so: $(CUDA_OBJ)
 
 # The CUDA plug-in's own plug-in, for who wants NVIDIA's library of products (CUBLAS= for nobody): where the toolkit has it.
 CUBLAS     ?= $(if $(CUDA_ROOT),$(firstword $(wildcard $(CUDA_ROOT)/lib64/libcublasLt.so $(CUDA_ROOT)/targets/*/lib/libcublasLt.so)))
-CUBLAS_SO  := $(if $(and $(CUBLAS),$(wildcard $(CUDA_ROOT)/include/cublasLt.h)),$(BUILD)/specscope-cublas.so)
+CUBLAS_SO  := $(if $(and $(CUBLAS),$(wildcard $(CUDA_ROOT)/include/cublasLt.h $(CUDA_ROOT)/targets/*/include/cublasLt.h)),$(BUILD)/specscope-cublas.so)
 CUBLAS_OBJ := $(patsubst %.c,$(BUILD)/cuda/%.o,$(sort $(wildcard kernels/cublas/*.c)))
 $(BUILD)/specscope-cublas.so: $(CUBLAS_OBJ)
 	$(call say,LD,$@)
@@ -239,21 +242,23 @@ $(BUILD)/gpu_floors: tests/bench/gpu_floors.cu $(BUILD)/cuda/code
 # The smoke test (tests/cuda/smoke/smoke.h): the kernels, without an engine.
 $(SMOKE_CU:%.cu=$(BUILD)/cuda/%.o): ITS_FLAGS = -Xcompiler -fopenmp
 $(BUILD)/cuda/tests/cuda/smoke/facts.o: ITS_FLAGS += -DCUDA_CODE='"$(strip $(CUDA_CODE))"'
-$(BUILD)/gpu_smoke: $(SMOKE_CU:%.cu=$(BUILD)/cuda/%.o) $(CUDA_OBJ) $(SMOKE_OBJ)
+$(BUILD)/gpu_smoke: $(SMOKE_CU:%.cu=$(BUILD)/cuda/%.o) $(CUDA_OBJ) $(SMOKE_C:%.c=$(BUILD)/cuda/%.o)
 	$(call say,NVCC,$@)
-	$(Q)$(NVCC) -cudart static $(NVCC_CODE) -Xcompiler -fopenmp -o $@.part $^ -lcmocka -lm && mv $@.part $@
+	$(Q)$(NVCC) -cudart static $(NVCC_CODE) -Xcompiler -fopenmp -o $@.part $^ -ldl -lm && mv $@.part $@
 
 CUDA_TESTS := test_cuda_backend test_cuda_queue test_cuda_long_paths test_cuda_tokens test_invariance test_context_property \
 	test_golden_families test_lossless_matrix $(if $(CUBLAS_SO),test_cuda_prompts test_training_on_gpu)
 CUDA_RUNS  := specscope specscope-cuda.so $(CUBLAS_SO:$(BUILD)/%=%) gpu_smoke gpu_floors $(CUDA_TESTS:%=tests/%)
+# What needs nvcc and a C compiler, and no library.
+CUDA_ALONE := specscope-cuda.so gpu_smoke gpu_floors
 CUDA_KIT   := $(BUILD)/cuda-kit
 .PHONY: cuda-kit test-cuda bench-cuda
 cuda-kit: $(CUDA_RUNS:%=$(BUILD)/%)
 	@rm -rf $(CUDA_KIT) && tests/cuda/kit.sh $(CUDA_KIT) $(CUDA_RUNS:%=$(BUILD)/%)
-	@tar -C $(BUILD) -cJf $(CUDA_KIT).tar.xz cuda-kit && du -sh $(CUDA_KIT) $(CUDA_KIT).tar.xz
+	@XZ_OPT=-9e tar -C $(BUILD) -cJf $(CUDA_KIT).tar.xz cuda-kit && du -sh $(CUDA_KIT) $(CUDA_KIT).tar.xz
 test-cuda bench-cuda:
-	@$(code_here); if [ -n "$(NVCC)" ]; then $(MAKE) --no-print-directory $(JOBS) $${code:+CUDA_CODE="$$code"} $(CUDA_RUNS:%=$(BUILD)/%); fi
-	@RECORD=$(RECORD) tests/cuda/run.sh $(BUILD) $(@:%-cuda=%)
+	@$(code_here); RECORD=$(RECORD) MAKE="$(MAKE) $(JOBS)" NVCC="$(NVCC)" CODE="$$code" ALL="$(CUDA_RUNS:%=$(BUILD)/%)" \
+		ALONE="$(CUDA_ALONE:%=$(BUILD)/%)" tests/cuda/here.sh $(BUILD) $(@:%-cuda=%)
 -include $(wildcard $(BUILD)/cuda/kernels/*/*.d $(BUILD)/cuda/kernels/*.d $(BUILD)/cuda/tests/cuda/smoke/*.d)
 
 # ---- tests ----

@@ -16,6 +16,54 @@ steps_of() { # type, more options
 # the head. Other shapes: ELEMENTS=N.
 ELEMENTS=${ELEMENTS:-$((32 * (4 * 4096 * 4096 + 3 * 4096 * 11008) + 32000 * 4096))}
 
+# ---- figures, and what was asked of them ----
+
+time_of() { # type, bits an element: of a token's bytes at the copy's bandwidth, per cent of its time
+    awk -v bits="$2" -v n="$ELEMENTS" -v copy="$(number copy_gb_s "$LOG/floors.json")" \
+        -v one="$(number verify_1_us "$LOG/steps-$1.json" 2>/dev/null)" 'BEGIN { if (one > 0) printf "%.1f", 100 * n * bits / 8 / copy * 1e-3 / one }'
+}
+
+figure() { # sentence, ge|le, goal, unit, value or nothing
+    awk -v what="$1" -v way="$2" -v goal="$3" -v unit="$4" -v is="$5" 'BEGIN {
+        verdict = is == "" ? "not measured" : (way == "ge" ? is + 0 >= goal : is + 0 <= goal) ? "met" : "**missed**"
+        printf "| %s | %s %s%s | %s | %s |\n", what, way == "ge" ? "at least" : "at most", goal, unit, is == "" ? "" : is unit, verdict
+    }'
+}
+
+# Of policies at the acceptances that were tried, the worst: "lossless" or a column's number; of the scope's rows, the largest.
+worst_quotient() { # policy
+    awk -F' *[|] *' -v policy="$1" '$3 == policy && ($7 + 0 < least || least == "") { least = $7 } END { printf "%s", least }' \
+        "$LOG"/speedups-* 2>/dev/null
+}
+not_lossless() { # how many lines
+    awk -F' *[|] *' '{ lines++; bad += $9 != "yes" } END { if (lines) printf "%d", bad }' "$LOG"/speedups-* 2>/dev/null
+}
+scope_slowdown() {
+    awk -F' *[|] *' '/^[|] `--probe/ { split($3, is, " "); if (!rows++ || is[1] + 0 > most) most = is[1] + 0 } END { if (rows) printf "%.1f", most }' \
+        "$LOG/scope.md" 2>/dev/null
+}
+
+report_goals() {
+    echo "| figure | goal | measured | |"
+    echo "| --- | --- | --- | --- |"
+    for type in $TYPES; do
+        case $type in f16) bits=16 goal=85 ;; *) bits=8.5 goal=80 ;; esac
+        figure "a token, $type: of the copy's bandwidth" ge $goal " %" "$(time_of "$type" $bits)"
+    done
+    for type in $TYPES; do
+        figure "verifying 8 rows, $type: of one row's time" le 1.15 "" "$(number 8 "$LOG/steps-$type.json" 2>/dev/null | awk '{ printf "%.3f", $1 }')"
+    done
+    for type in $TYPES; do
+        figure "probing all layers x 8 rows, $type: of verifying them" le 6 " %" \
+            "$(number probe_all_over_verify_8 "$LOG/steps-$type.json" 2>/dev/null | awk '{ printf "%.1f", 100 * $1 }')"
+    done
+    for policy in layerskip specbound; do
+        figure "\`$policy\`, measured of modelled, the worst" ge 0.92 "" "$(worst_quotient $policy)"
+    done
+    figure "what the scope takes from the engine" le 1 " %" "$(scope_slowdown)"
+    figure "runs whose tokens are not those of autoregressive decoding" le 0 "" "$(not_lossless)"
+}
+
 report_steps() { # type, bits an element
     copy=$(number copy_gb_s "$LOG/floors.json") rate=$(number mma_tflop_s "$LOG/floors.json")
     awk -v type="$1" -v bits="$2" -v n="$ELEMENTS" -v copy="$copy" -v rate="$rate" \
@@ -59,6 +107,8 @@ report() {
     echo "$(number read_gb_s "$LOG/floors.json") GB/s), and its multiply-adds over the rate of mma.m16n8k16 ($(number mma_tflop_s "$LOG/floors.json") TFLOP/s), both"
     echo "measured in this run."
     echo
+    report_goals
+    echo
     echo "| step | measured | bytes | operations | |"
     echo "| --- | --- | --- | --- | --- |"
     [ -s "$LOG/steps-f16.json" ] && report_steps f16 16
@@ -75,11 +125,18 @@ forget_figures() { # those of an earlier run
     rm -f "$LOG"/speedups-* "$LOG"/steps-*.json "$LOG/scope.md" "$LOG/floors.json"
 }
 
+record() { # into docs/measurements.md, in the place of the section that is there
+    { awk '/^# / { left_out = $0 == "# On a GPU" } !left_out' docs/measurements.md && echo && cat "$RESULTS"; } | cat -s >"$LOG/measurements.md" &&
+        cp "$LOG/measurements.md" docs/measurements.md && echo "docs/measurements.md has them, under \"On a GPU\""
+}
+
 bench_all() {
     look="what other programs do on the GPU"
+    wants=$BUILD/gpu_floors
     [ -s "$LOG/floors.json" ] || step "floors" 60 floors
     [ -s "$LOG/floors.json" ] || { echo "no floors, no figures"; return 1; }
     look="the log: a figure is a run of specscope bench"
+    wants=$S
     for type in $TYPES; do
         step "steps, $type" 120 steps_of "$type"
     done
@@ -93,12 +150,10 @@ bench_all() {
     if command -v tmux >/dev/null 2>&1; then
         step "the scope's cost" 150 scope_cost
     else
-        echo "not run: the scope's cost (there is no tmux)"
+        nth=$((nth + 1))
+        not_run "the scope's cost" "there is no tmux"
     fi
     report >"$RESULTS"
     cat "$RESULTS"
-    if [ -n "${RECORD:-}" ]; then # replace the section in docs/measurements.md
-        { sed '/^# On a GPU$/,$d' docs/measurements.md; cat "$RESULTS"; } >"$LOG/measurements.md"
-        cp "$LOG/measurements.md" docs/measurements.md
-    fi
+    [ -z "${RECORD:-}" ] || record
 }

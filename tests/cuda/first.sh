@@ -1,5 +1,5 @@
 # Sourced by run.sh: the first ten minutes on a GPU, the most elementary first. The first step that fails ends it, for
-# whatever comes later rests on it; it says where to look.
+# whatever comes later rests on it; it says where to look. On what is done aside nothing rests.
 
 facts() {
     limited "$BUILD/gpu_smoke" facts || return 1
@@ -14,7 +14,7 @@ smoke() {
 }
 
 few_blocks() { # a test program, with three blocks: small shapes then have several strips a block
-    SPECSCOPE_CUDA_BLOCKS=3 limited "$@"
+    limited env SPECSCOPE_CUDA_BLOCKS=3 "$@"
 }
 
 sanitize() { # tool
@@ -29,42 +29,62 @@ lossless() { # what is planted: all policies against autoregressive decoding, $N
         END { exit bad || n < 2 }' "$csv"
 }
 
+test_programs() {
+    for program in $PROGRAMS; do
+        wants=$BUILD/tests/test_$program
+        look="tests/unit/*/test_$program.c, the test that is named; SPECSCOPE_SEED=N repeats it"
+        step "$program" 90 limited "$wants"
+    done
+    for program in $PROGRAMS; do
+        case $program in cuda_backend | cuda_long_paths | invariance) ;; *) continue ;; esac
+        wants=$BUILD/tests/test_$program
+        look="what hangs on the number of blocks: strips in turn (matmul.cuh), jobs (attention.cuh), until_parts (sweep_exit.cuh)"
+        step "$program with three blocks" 90 few_blocks "$wants"
+    done
+}
+
+by_cublas() {
+    for program in cuda_prompts training_on_gpu; do
+        wants="$BUILD/specscope-cublas.so $BUILD/tests/test_$program"
+        look="kernels/cuda/prompts.c, products.c; where rows differ by their place in a chunk: the algorithm that it names"
+        if [ ! -e "$BUILD/specscope-cublas.so" ] || find_cublas; then
+            aside=1 step "$program, by cuBLASLt" 60 limited "$BUILD/tests/test_$program"
+        else
+            nth=$((nth + 1))
+            not_run "$program, by cuBLASLt" "the library is not here"
+        fi
+    done
+}
+
+sanitized() {
+    wants="$S $DRAFT"
+    for tool in memcheck racecheck synccheck initcheck; do
+        look="the kernel and line that compute-sanitizer names (lines are there: -lineinfo)"
+        if command -v compute-sanitizer >/dev/null 2>&1; then
+            aside=1 step "compute-sanitizer $tool is clean" 60 sanitize $tool
+        else
+            nth=$((nth + 1))
+            not_run "compute-sanitizer $tool is clean" "the CUDA toolkit has it"
+        fi
+    done
+}
+
 first_minutes() {
-    forget_figures
+    [ "$FROM" -gt 1 ] || forget_figures
     [ -z "${KEEP_GOING:-}" ] && stopping=1
+    wants=$BUILD/gpu_smoke
     show=p look="the driver (nvidia-smi), and what docs/cuda.md asks of a GPU"
     step "facts of the machine" 150 facts # the driver may have to translate
     show='s/^not ok/&/p; s/^ok [0-9]* - /  /p; s/^# /      /p' look="the check named last: tests/cuda/smoke has a file for each, and ptx.cuh what it rests on"
     step "instructions, barriers, products, attention and the head are what they should be" 150 smoke
+    wants=$BUILD/tests/test_cuda_tokens
     show='s/^# //p' look="kernels/cuda/sweep.cu, head.cu: what the smoke test does not reach is between their steps"
-    step "the bundled model's tokens are the CPU's, but for near ties" 60 limited "$BUILD/tests/test_cuda_tokens"
-    for program in $PROGRAMS; do
-        look="tests/unit/*/test_$program.c, the test that is named; SPECSCOPE_SEED=N repeats it"
-        step "$program" 90 limited "$BUILD/tests/test_$program"
-    done
-    for program in $PROGRAMS; do
-        case $program in cuda_backend | cuda_long_paths | invariance) ;; *) continue ;; esac
-        look="what hangs on the number of blocks: strips in turn (matmul.cuh), jobs (attention.cuh), until_parts (sweep_exit.cuh)"
-        step "$program with three blocks" 90 few_blocks "$BUILD/tests/test_$program"
-    done
-    if [ -f "$BUILD/specscope-cublas.so" ]; then
-        for program in cuda_prompts training_on_gpu; do
-            look="kernels/cuda/prompts.c, products.c; where rows differ by their place in a chunk: the algorithm that it names"
-            step "$program, by cuBLASLt" 60 limited "$BUILD/tests/test_$program"
-        done
-    else
-        echo "not run: prompts and training by cuBLASLt (specscope-cublas.so is not here)"
-    fi
-    if command -v compute-sanitizer >/dev/null 2>&1; then
-        for tool in memcheck racecheck synccheck initcheck; do
-            look="the kernel and line that compute-sanitizer names (lines are there: -lineinfo)"
-            step "compute-sanitizer $tool is clean" 60 sanitize $tool
-        done
-    else
-        echo "not run: memcheck, racecheck, synccheck and initcheck (compute-sanitizer is not here; the CUDA toolkit has it)"
-    fi
+    step "the bundled model's tokens are the CPU's, but for near ties" 60 limited "$wants"
+    test_programs
+    wants=$BUILD/gpu_floors
     look="what other programs do on the GPU"
     show=p step "floors" 60 floors
+    wants=$S
     for type in $TYPES; do
         look="sh tests/cuda/phases.sh: what each phase costs, of a run with SPECSCOPE_CUDA_TRACE=FILE"
         show=p step "steps at the end of a context of 1024, $type" 60 steps_of "$type" -c 1024
@@ -73,5 +93,7 @@ first_minutes() {
         look="the policy that is named: specscope run --backend cuda --synth $model --policy it, against --policy ar"
         step "all policies are lossless on planted $model, $N tokens" 150 lossless "$model"
     done
+    by_cublas
+    sanitized
     [ -n "$BENCH" ] && bench_all
 }

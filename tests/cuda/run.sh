@@ -1,10 +1,12 @@
 #!/bin/sh
 # The CUDA backend on a real GPU: `make test-cuda` (the first ten minutes, first.sh) and `make bench-cuda` (bench.sh).
 # usage: tests/cuda/run.sh BUILD test|bench
-# Needs the driver, and what was built: nothing is compiled here. BUILD may be a kit (`make cuda-kit`), which has the
-# shared libraries too, for a machine that has the driver and nothing else: `./first` there.
+# Needs the driver, and what was built: nothing is compiled here; steps whose programs are not there are said not to be run.
+# BUILD may be a kit (`make cuda-kit`), which has the shared libraries too, for a machine that has the driver and nothing
+# else: `./first` there.
 #
-# CUDA_LIMIT=S: seconds for all of it. KEEP_GOING=1: a step that fails does not end `test`. GPU=N: another GPU than 0.
+# CUDA_LIMIT=S: seconds for all of it. FROM=N: steps before the Nth are left out. KEEP_GOING=1: a step that fails does not
+# end `test`. GPU=N: another GPU than 0. LOGS=DIR: where logs go; summary.txt is what is printed, all.txt all logs.
 # DRAFT, PLANTED, SHAPE, TYPES, N, PROGRAMS, FLOORS, BENCH: what steps are run with; SMOKE=tiny|real|whole: how much the
 # smoke test takes.
 set -u
@@ -15,16 +17,25 @@ fi
 WHAT=$2
 cd "$(dirname "$0")/../.." || exit 1
 S=$BUILD/specscope
-LOG=$BUILD/cuda-logs
+LOG=${LOGS:-$BUILD/cuda-logs}
 LIMIT=${CUDA_LIMIT:-570}
-START=$(date +%s)
-mkdir -p "$LOG"
+START=${BEGAN:-$(date +%s)}
+mkdir -p "$LOG" && LOG=$(cd "$LOG" && pwd) || exit 1
+if [ -z "${SUMMED:-}" ]; then # what is printed is kept, too; the exit status is that of the inner one
+    exec 4>&1
+    status=$({ { SUMMED=1 BEGAN=$START sh tests/cuda/run.sh "$BUILD" "$WHAT" 2>&1; echo $? >&3; } | tee "$LOG/summary.txt" >&4; } 3>&1)
+    exit "$status"
+fi
 export LC_ALL=C.UTF-8 BUILD
 export SPECSCOPE_CUDA_PLUGIN="${SPECSCOPE_CUDA_PLUGIN:-$BUILD/specscope-cuda.so}"
 [ -n "${GPU:-}" ] && export CUDA_VISIBLE_DEVICES="$GPU"
+for bin in /usr/local/cuda/bin /usr/local/cuda-*/bin /usr/local/nvidia/bin; do # compute-sanitizer, nvidia-smi
+    [ -d "$bin" ] && PATH=$PATH:$bin
+done
+libraries= # of our programs; others of this machine keep their own
 if [ -d "$BUILD/lib" ]; then # a kit
-    export LD_LIBRARY_PATH="$BUILD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" PATH="$PATH:$BUILD/bin:$BUILD/compute-sanitizer"
-    export TERMINFO_DIRS="${TERMINFO_DIRS:-}:$BUILD/terminfo"
+    libraries=$BUILD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export PATH="$PATH:$BUILD/bin:$BUILD/compute-sanitizer" TERMINFO_DIRS="${TERMINFO_DIRS:-}:$BUILD/terminfo"
 fi
 DRAFT=${DRAFT:-models/fables-draft-q8_0.gguf}
 SHAPE=${SHAPE:-Llama-2-7B}
@@ -34,26 +45,59 @@ PLANTED=${PLANTED:-$SHAPE:f16,12,0.75}
 N=${N:-300}
 PROGRAMS=${PROGRAMS-cuda_backend cuda_queue cuda_long_paths invariance context_property golden_families lossless_matrix}
 BENCH=${BENCH-1} # empty: without the figures
+FROM=${FROM:-1}
 
 left() { # seconds
     echo $((LIMIT - ($(date +%s) - START)))
 }
 
-limited() { # a program, for as long as its step may still take
-    timeout "$((until - $(date +%s) + 1))" "$@"
+limited() { # a program, for as long as its step may still take; one that does not end when asked to is killed
+    seconds=$((until - $(date +%s) + 1))
+    timeout -k 5 "$((seconds > 1 ? seconds : 1))" env ${libraries:+"LD_LIBRARY_PATH=$libraries"} "$@"
 }
 
+# cuBLASLt is half a gigabyte that a kit has not: its plug-in looks where it was built, then we in the toolkit and among
+# Python's packages.
+find_cublas() {
+    needed=$(env ${libraries:+"LD_LIBRARY_PATH=$libraries"} ldd "$BUILD/specscope-cublas.so" 2>/dev/null | awk '/cublasLt.*not found/ { print $1 }')
+    [ -z "$needed" ] && return 0
+    for folder in /usr/local/cuda*/lib64 /usr/local/cuda*/targets/*/lib /opt/cuda/lib64 \
+        $(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' 2>/dev/null)/nvidia/*/lib; do
+        if [ -e "$folder/$needed" ]; then
+            libraries=${libraries:-${LD_LIBRARY_PATH:-}}:$folder
+            return 0
+        fi
+    done
+    return 1
+}
+
+nth=0
 passed=0
 failed=0
+missed=0
+next=     # the first step that there was no time for
 stopping= # set: the first step that fails ends all
+aside=    # set: not so this one, on which no other rests
 look=     # where to look when the step fails
 show=     # what of its log is worth reading when it does not: an expression of sed's
+wants=    # files that it can't be without
+
+not_run() { # sentence, why
+    missed=$((missed + 1))
+    printf 'not run %2d %s (%s)\n' "$nth" "$1" "$2"
+}
 
 # A step that failed, once more with a synchronisation behind every launch: the launch is named.
-name_launch() { # log, command
+name_launch() { # log, seconds, command
     again=${1%.log}_again.log
-    shift
-    until=$(($(date +%s) + 120))
+    most=$2
+    shift 2
+    [ "$(left)" -lt "$most" ] && most=$(left)
+    if [ "$most" -le 5 ]; then
+        echo "        no time is left to run it again with every launch waited for: SPECSCOPE_CUDA_SYNC=1"
+        return
+    fi
+    until=$(($(date +%s) + most))
     SPECSCOPE_CUDA_SYNC=1
     export SPECSCOPE_CUDA_SYNC
     "$@" >"$again" 2>&1 </dev/null
@@ -69,43 +113,78 @@ name_launch() { # log, command
     echo "        log of that: $again"
 }
 
+went_wrong() { # sentence, seconds it had, log, exit status, command
+    sentence=$1
+    most=$2
+    log=$3
+    status=$4
+    shift 4
+    failed=$((failed + 1))
+    printf 'NOT OK  %2d %s (exit status %d, %d s)\n' "$nth" "$sentence" "$status" "$(($(date +%s) - began))"
+    tail -n 25 "$log" | cut -c1-300 | sed 's/^/        /'
+    if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then
+        echo "        it took longer than $most s"
+        [ -n "$aside" ] || name_launch "$log" 40 "$@" # should it stand still somewhere
+    elif [ -z "$aside" ]; then
+        name_launch "$log" 120 "$@"
+    fi
+    [ -n "$look" ] && echo "        look at: $look"
+    echo "        log: $log"
+    if [ -n "$stopping" ] && [ -z "$aside" ]; then
+        echo "what comes rests on it and is not run (KEEP_GOING=1: all the same; FROM=$((nth + 1)): from there on)"
+        summary
+    fi
+}
+
 step() { # sentence, seconds at most, command
     sentence=$1
     most=$2
     shift 2
+    nth=$((nth + 1))
+    lacking=
+    for file in $wants; do
+        [ -e "$file" ] || lacking="$lacking ${file#"$BUILD"/}"
+    done
     [ "$(left)" -lt "$most" ] && most=$(left)
-    if [ "$most" -le 5 ]; then
-        echo "not run: $sentence (no time left)"
-        return 0
-    fi
-    began=$(date +%s)
-    log=$LOG/$(echo "$sentence" | tr -c 'a-zA-Z0-9\n' _).log
-    until=$(($(date +%s) + most))
-    if "$@" >"$log" 2>&1 </dev/null; then
-        passed=$((passed + 1))
-        echo "ok      $sentence ($(($(date +%s) - began)) s)"
-        [ -n "$show" ] && sed -n "$show" "$log" | sed 's/^/        /'
+    if [ "$nth" -lt "$FROM" ]; then
+        :
+    elif [ -n "$lacking" ]; then
+        not_run "$sentence" "not here:$lacking"
+    elif [ "$most" -le 5 ]; then
+        not_run "$sentence" "no time left"
+        next=${next:-$nth}
     else
+        began=$(date +%s)
+        log=$LOG/$(echo "$sentence" | tr -c 'a-zA-Z0-9\n' _).log
+        until=$((began + most))
+        "$@" >"$log" 2>&1 </dev/null
         status=$?
-        failed=$((failed + 1))
-        echo "NOT OK  $sentence (exit status $status, $(($(date +%s) - began)) s)"
-        tail -n 25 "$log" | sed 's/^/        /'
-        [ "$status" -eq 124 ] && echo "        it took longer than $most s"
-        name_launch "$log" "$@"
-        [ -n "$look" ] && echo "        look at: $look"
-        echo "        log: $log"
-        [ -n "$stopping" ] && summary
+        { echo "==== $nth $sentence: exit status $status" && cat "$log"; } >>"$LOG/all.txt"
+        if [ "$status" -eq 0 ]; then
+            passed=$((passed + 1))
+            printf 'ok      %2d %s (%d s)\n' "$nth" "$sentence" "$(($(date +%s) - began))"
+            [ -n "$show" ] && sed -n "$show" "$log" | sed 's/^/        /'
+        else
+            went_wrong "$sentence" "$most" "$log" "$status" "$@"
+        fi
     fi
     show=
+    aside=
 }
 
 summary() { # and the end
-    echo "logs: $LOG"
-    echo "$passed passed, $failed failed ($(($(date +%s) - START)) s)"
-    [ "$failed" -eq 0 ]
+    echo "logs: $LOG (all.txt has them all)"
+    [ -n "$next" ] && echo "there was no time for all; the rest: FROM=$next make $WHAT-cuda"
+    echo "$passed passed, $failed failed, $missed not run ($(($(date +%s) - START)) s)"
+    [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
     exit
 }
 
+[ "$FROM" -gt 1 ] || : >"$LOG/all.txt"
+if [ ! -e "$SPECSCOPE_CUDA_PLUGIN" ]; then
+    echo "$SPECSCOPE_CUDA_PLUGIN is not here: make cuda, or a kit of make cuda-kit" >&2
+    exit 1
+fi
 . tests/cuda/bench.sh
 case $WHAT in
 test) . tests/cuda/first.sh && first_minutes ;;

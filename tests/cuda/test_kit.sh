@@ -32,7 +32,7 @@ first() { # more of the environment
     status=$?
 }
 went() { # sentence of a step
-    grep -q "^ok      $1" "$TMP/out"
+    grep -q "^ok *[0-9]* $1" "$TMP/out"
 }
 first
 check "all of it passes" [ "$status" -eq 0 ]
@@ -44,10 +44,71 @@ check "facts are told" grep -q 'multiprocessors  *3' "$TMP/out"
 check "so is what the smoke test measured" grep -q 'off by .* the same bits' "$TMP/out"
 check "and how many passed" grep -q '^[0-9]* passed, 0 failed' "$TMP/out"
 check "libraries came along" sh -c "ls '$KIT'/build/lib/libncursesw.so* '$KIT'/build/lib/libcmocka.so*"
+check "what was printed is kept" cmp -s "$TMP/out" "$KIT/build/cuda-logs/summary.txt"
+check "and every step's log is in one file" sh -c "grep -q '^==== 1 facts' '$KIT/build/cuda-logs/all.txt' && grep -q '^sanitized: --tool initcheck' '$KIT/build/cuda-logs/all.txt'"
+check "steps whose programs are not there are named" grep -q '^not run .*cuda_prompts, by cuBLASLt (not here: specscope-cublas.so' "$TMP/out"
 rm "$TMP/compute-sanitizer"
+first FROM=2 CUDA_LIMIT=8 PROGRAMS= SMOKE=tiny
+check "a step is left out" sh -c "! grep -q 'facts of the machine' '$TMP/out'"
+check "what there is no time for is said" grep -q '^not run .*(no time left)' "$TMP/out"
+check "and how to go on" grep -q 'the rest: FROM=[0-9]* make test-cuda' "$TMP/out"
 first EMULATED_CUDA_FAIL=20 EMULATED_CUDA_FAIL_KIND=launch
 check "a step that fails ends it" [ "$status" -ne 0 ]
 check "after one failure" grep -q '^[0-9]* passed, 1 failed' "$TMP/out"
 check "with the launch named" grep -q 'the launch that failed is [a-z_]*, [0-9]* blocks of' "$TMP/out"
 check "and what to look at" grep -q 'look at: ' "$TMP/out"
+
+# ---- figures beside their goals ----
+figures() { # us of a token, 8 rows' time, probes' part, quotient, lossless, slowdown
+    mkdir -p "$TMP/log"
+    echo '{"device": "GPU", "copy_gb_s": 3000.0, "read_gb_s": 3100.0, "mma_tflop_s": 600.0}' >"$TMP/log/floors.json"
+    printf '{"verify_rows": {"1": 1, "8": %s}, "probe_all_over_verify_8": %s, "verify_1_us": %s}\n' "$2" "$3" "$1" >"$TMP/log/steps-f16.json"
+    printf '| f16, 0.75 | layerskip | 300.0 | 1.50 | 1.55 | %s | 0.75 | %s |\n| f16, 0.75 | specbound | 300.0 | 1.50 | 1.55 | 0.97 | 0.75 | yes |\n' \
+        "$4" "$5" >"$TMP/log/speedups-f16-0.75"
+    printf '| `--probe policy` | 0.2 ± 0.1%% | 3 ms | 1%% |\n| `--probe all` | %s ± 0.1%% | 3 ms | 9%% |\n' "$6" >"$TMP/log/scope.md"
+    (LOG=$TMP/log TYPES="f16 q8_0" BUILD=$KIT/build S=$PROGRAM && . tests/cuda/bench.sh && report_goals) >"$TMP/out" 2>&1
+}
+figures 5000 1.10 0.05 0.95 yes 0.9
+check "figures that are reached are met" [ "$(grep -c '| met |$' "$TMP/out")" -eq 7 ]
+check "those that were not measured are said to be so" [ "$(grep -c '| not measured |$' "$TMP/out")" -eq 3 ]
+check "a token's time is held to the copy's bandwidth" grep -q '^| a token, f16: of the copy.s bandwidth | at least 85 % | 88.1 % | met |$' "$TMP/out"
+figures 5400 1.20 0.07 0.91 NO 1.1
+check "those that are not are missed" [ "$(grep -c '| \*\*missed\*\* |$' "$TMP/out")" -eq 6 ]
+
+# ---- what is built, and where it comes from ----
+here() { # more of the environment: what `make test-cuda` would do, told by a make that builds nothing and a run.sh beside it
+    rm -rf "$TMP/tree" && mkdir -p "$TMP/tree/.ci" "$TMP/tree/tests/cuda" "$TMP/tree/build"
+    cp tests/cuda/here.sh tests/cuda/made_of.sh "$TMP/tree/tests/cuda/"
+    printf '#!/bin/sh\nexit ${PACKAGES:-0}\n' >"$TMP/tree/.ci/deps"
+    printf '#!/bin/sh\necho "makes $*"\n' >"$TMP/make"
+    printf '#!/bin/sh\necho "runs $*"\n' >"$TMP/tree/tests/cuda/run.sh"
+    chmod +x "$TMP/tree/.ci/deps" "$TMP/make" "$TMP/tree/tests/cuda/run.sh"
+    if [ -n "${OF:-}" ]; then
+        mkdir -p "$TMP/packed/cuda-kit/build"
+        if [ "$OF" = these ]; then "$TMP/tree/tests/cuda/made_of.sh"; else echo others; fi >"$TMP/packed/cuda-kit/made-of" 2>"$TMP/err"
+        tar -C "$TMP/packed" -cJf "$TMP/tree/build/cuda-kit.tar.xz" cuda-kit
+    fi
+    env SIGNS="${SIGNS-$TMP}" MAKE="$TMP/make" CODE=sm_90 ALL="a b" ALONE=a "$@" sh "$TMP/tree/tests/cuda/here.sh" build test >"$TMP/out" 2>"$TMP/err"
+}
+said() { # lines
+    printf '%s\n' "$@" | cmp -s - "$TMP/out"
+}
+OF=
+SIGNS=$TMP/none
+here NVCC=nvcc PACKAGES=0
+check "nothing is built where no GPU is" [ ! -s "$TMP/out" ]
+check "which is said" grep -q '^there is no NVIDIA GPU here to test$' "$TMP/err"
+unset SIGNS
+here NVCC=nvcc PACKAGES=0
+check "all is built where all is there" said "makes --no-print-directory CUDA_CODE=sm_90 a b" "runs build test"
+here NVCC=nvcc PACKAGES=1
+check "what needs no library, where they are missing" grep -q '^makes .* CUDA_CODE=sm_90 a$' "$TMP/out"
+OF=others
+here NVCC=nvcc PACKAGES=0
+check "a kit of other sources is not taken then" said "makes --no-print-directory CUDA_CODE=sm_90 a b" "runs build test"
+here NVCC=nvcc PACKAGES=1
+check "but where nothing else can be had" grep -q '^runs build/cuda-kit/build test$' "$TMP/out"
+OF=these
+here NVCC=nvcc PACKAGES=0
+check "one of these sources always is" said "of the kit in build/cuda-kit, which was made of these sources" "runs build/cuda-kit/build test"
 finish

@@ -1,0 +1,6 @@
+#!/bin/sh
+# One line that is another when the sources are: what a kit was made of, and whether it still is what is here.
+# usage: tests/cuda/made_of.sh
+cd "$(dirname "$0")/../.." || exit 1
+find Makefile kernels engine policies traces tui cli tests/rigs tests/golden tests/unit tests/cuda/smoke tests/bench \
+    \( -name Makefile -o -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' \) -type f | LC_ALL=C sort | xargs cat | cksum
