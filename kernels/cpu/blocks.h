@@ -19,9 +19,10 @@ struct blocks {
     size_t left;  /* bytes at the end of the last region that are not handed out yet */
 };
 
-struct block { /* what is handed out starts at the next aligned address */
+struct block { /* what is handed out starts at the next aligned address, or is of the region */
     struct block *before;
-    size_t bytes; /* of a region; 0: from calloc */
+    void *region; /* which has no page until something is written there; NULL: none */
+    size_t bytes; /* of it */
 };
 
 #define HUGE_PAGE    ((size_t)2 << 20)
@@ -43,18 +44,22 @@ struct block { /* what is handed out starts at the next aligned address */
 static inline bool
 blocks_region(struct blocks *b, size_t bytes)
 {
-    const size_t least = (bytes + sizeof(struct block) + BLOCK_ALIGN + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    const size_t least = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     size_t size = least > REGION_BYTES ? least : REGION_BYTES;
+    struct block *block = malloc(sizeof *block);
+    if (block == NULL)
+        return false;
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED && size > least)
         at = mmap(NULL, size = least, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED)
+    if (at == MAP_FAILED) {
+        free(block);
         return false;
+    }
     platform_wish_huge(at, size);
-    struct block *region = at;
-    *region = (struct block){.before = b->last, .bytes = size};
-    b->last = region;
-    b->left = size - BLOCK_ALIGN;
+    *block = (struct block){.before = b->last, .region = at, .bytes = size};
+    b->last = block;
+    b->left = size;
     return true;
 }
 
@@ -71,7 +76,7 @@ blocks_take(struct blocks *b, size_t n, size_t size)
         if ((b->last == NULL || whole > b->left) && !blocks_region(b, whole))
             return NULL;
         b->bytes += bytes;
-        char *piece = (char *)b->last + (b->last->bytes - b->left);
+        char *piece = (char *)b->last->region + (b->last->bytes - b->left);
         b->left -= whole;
         return piece;
     }
@@ -90,10 +95,9 @@ blocks_free(struct blocks *b)
 {
     while (b->last != NULL) {
         struct block *before = b->last->before;
-        if (b->last->bytes > 0)
-            munmap(b->last, b->last->bytes);
-        else
-            free(b->last);
+        if (b->last->region != NULL)
+            munmap(b->last->region, b->last->bytes);
+        free(b->last);
         b->last = before;
     }
     b->bytes = 0;

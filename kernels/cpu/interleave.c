@@ -4,7 +4,8 @@
 
 #define LOW_BITS(n) (0x01010101u * ((1u << (n)) - 1)) /* of each byte */
 
-#define FOUR 4 /* outputs that are moved together: their words are one vector on any processor */
+#define LINE 64 /* bytes of a cache's line, or some part of it */
+#define FOUR 4  /* outputs that are moved together: their words are one vector on any processor */
 
 typedef uint32_t words __attribute__((vector_size(FOUR * sizeof(uint32_t))));
 
@@ -29,6 +30,30 @@ words_at(const struct four *b, size_t at)
     return (words){word_at(b->of[0] + at), word_at(b->of[1] + at), word_at(b->of[2] + at), word_at(b->of[3] + at)};
 }
 
+/* Four words in a row of four outputs, a vector for each: a square is turned over. */
+SIMD_INLINE void
+quad_at(const struct four *b, size_t at, words quad[FOUR])
+{
+    words row[FOUR];
+    UNROLL for (size_t k = 0; k < FOUR; k++) memcpy(&row[k], b->of[k] + at, sizeof row[k]);
+    const words low0 = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
+    const words low1 = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
+    const words high0 = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
+    const words high1 = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
+    quad[0] = __builtin_shufflevector(low0, low1, 0, 1, 4, 5);
+    quad[1] = __builtin_shufflevector(low0, low1, 2, 3, 6, 7);
+    quad[2] = __builtin_shufflevector(high0, high1, 0, 1, 4, 5);
+    quad[3] = __builtin_shufflevector(high0, high1, 2, 3, 6, 7);
+}
+
+/* The same, and of each byte `bits` bits from `shift` on. */
+SIMD_INLINE void
+bits_at(const struct four *b, size_t at, size_t shift, unsigned bits, words quad[FOUR])
+{
+    quad_at(b, at, quad);
+    UNROLL for (size_t k = 0; k < FOUR; k++) quad[k] = quad[k] >> (unsigned)shift & LOW_BITS(bits);
+}
+
 /* Four bits to the lowest of four bytes: bit i is wanted at 8 * i, which is 7 * i above where it is. */
 SIMD_INLINE words
 spread(words bits)
@@ -37,13 +62,12 @@ spread(words bits)
     return (bits | bits << 7 | bits << 14 | bits << 21) & LOW_BITS(1);
 }
 
-/* ---- quants of a block of the file: `i` counts blocks of 32 in it, `j` steps of four inputs ---- */
-
-/* Q4_0, Q4_1, Q5_0, Q5_1, MXFP4, IQ4: byte k has input k below and input k + 16 above. */
-SIMD_INLINE words
-halves_at(const struct four *b, size_t at, size_t j)
+/* A bit each, of sixteen inputs: those of the block's half `h`. */
+SIMD_INLINE void
+spread_at(const struct four *b, size_t at, size_t h, words quad[FOUR])
 {
-    return words_at(b, at + j % 4 * 4) >> (j < 4 ? 0 : 4) & LOW_BITS(4);
+    const words bits = words_at(b, at) >> (unsigned)(16 * h);
+    UNROLL for (size_t k = 0; k < FOUR; k++) quad[k] = spread(bits >> (unsigned)(4 * k));
 }
 
 /* TQ1_0: byte b is five digits of base three, of inputs that lie apart; b * 3^n * 3 / 256 is the n'th one. Two bytes of each
@@ -70,39 +94,41 @@ ternary_at(const struct four *b, size_t i, size_t j)
     return digits_at(b, 48, (k - 240) / 4);
 }
 
-SIMD_INLINE words
-low_at(const enum weight_type type, const struct four *b, size_t i, size_t j)
+/* ---- quants of a block of the file: `i` counts blocks of 32 in it, `h` their halves, of four steps of four inputs ---- */
+
+SIMD_INLINE void
+low_at(const enum weight_type type, const struct four *b, size_t i, size_t h, words quad[FOUR])
 {
     switch (type) {
-    case WEIGHT_Q8_0: return words_at(b, 2 + 4 * j);
-    case WEIGHT_Q4_0: return halves_at(b, 2, j);
-    case WEIGHT_MXFP4: return halves_at(b, 1, j);
-    case WEIGHT_IQ4_NL: return halves_at(b, 2, j);
-    case WEIGHT_IQ4_XS: return halves_at(b, 8 + 16 * i, j);
-    case WEIGHT_TQ2_0: return words_at(b, i / 4 * 32 + 4 * j) >> (i % 4 * 2) & LOW_BITS(2);
-    case WEIGHT_TQ1_0: return ternary_at(b, i, j);
-    case WEIGHT_Q4_1: return halves_at(b, 4, j);
-    case WEIGHT_Q5_0: return halves_at(b, 6, j);
-    case WEIGHT_Q5_1: return halves_at(b, 8, j);
-    case WEIGHT_Q4_K: return words_at(b, 16 + i / 2 * 32 + 4 * j) >> (i % 2 * 4) & LOW_BITS(4);
-    case WEIGHT_Q5_K: return words_at(b, 48 + i / 2 * 32 + 4 * j) >> (i % 2 * 4) & LOW_BITS(4);
-    case WEIGHT_Q6_K: return words_at(b, i / 4 * 64 + i % 2 * 32 + 4 * j) >> (i % 4 / 2 * 4) & LOW_BITS(4);
-    case WEIGHT_Q2_K: return words_at(b, 16 + i / 4 * 32 + 4 * j) >> (i % 4 * 2) & LOW_BITS(2);
-    case WEIGHT_Q3_K: return words_at(b, 32 + i / 4 * 32 + 4 * j) >> (i % 4 * 2) & LOW_BITS(2);
-    default: return (words){0};
+    case WEIGHT_Q8_0: quad_at(b, 2 + 16 * h, quad); break;
+    case WEIGHT_MXFP4: bits_at(b, 1, 4 * h, 4, quad); break; /* byte k has input k below and input k + 16 above */
+    case WEIGHT_Q4_0:
+    case WEIGHT_IQ4_NL: bits_at(b, 2, 4 * h, 4, quad); break;
+    case WEIGHT_Q4_1: bits_at(b, 4, 4 * h, 4, quad); break;
+    case WEIGHT_Q5_0: bits_at(b, 6, 4 * h, 4, quad); break;
+    case WEIGHT_Q5_1: bits_at(b, 8, 4 * h, 4, quad); break;
+    case WEIGHT_IQ4_XS: bits_at(b, 8 + 16 * i, 4 * h, 4, quad); break;
+    case WEIGHT_TQ2_0: bits_at(b, i / 4 * 32 + 16 * h, i % 4 * 2, 2, quad); break;
+    case WEIGHT_Q4_K: bits_at(b, 16 + i / 2 * 32 + 16 * h, i % 2 * 4, 4, quad); break;
+    case WEIGHT_Q5_K: bits_at(b, 48 + i / 2 * 32 + 16 * h, i % 2 * 4, 4, quad); break;
+    case WEIGHT_Q6_K: bits_at(b, i / 4 * 64 + i % 2 * 32 + 16 * h, i % 4 / 2 * 4, 4, quad); break;
+    case WEIGHT_Q2_K: bits_at(b, 16 + i / 4 * 32 + 16 * h, i % 4 * 2, 2, quad); break;
+    case WEIGHT_Q3_K: bits_at(b, 32 + i / 4 * 32 + 16 * h, i % 4 * 2, 2, quad); break;
+    case WEIGHT_TQ1_0: UNROLL for (size_t k = 0; k < FOUR; k++) quad[k] = ternary_at(b, i, 4 * h + k); break;
+    default: break;
     }
 }
 
-SIMD_INLINE words
-high_at(const enum weight_type type, const struct four *b, size_t i, size_t j)
+SIMD_INLINE void
+high_at(const enum weight_type type, const struct four *b, size_t i, size_t h, words quad[FOUR])
 {
     switch (type) {
-    case WEIGHT_Q5_0: return spread(words_at(b, 2) >> (4 * j));
-    case WEIGHT_Q5_1: return spread(words_at(b, 4) >> (4 * j));
-    case WEIGHT_Q5_K: return words_at(b, 16 + 4 * j) >> i & LOW_BITS(1);
-    case WEIGHT_Q3_K: return words_at(b, 4 * j) >> i & LOW_BITS(1);
-    case WEIGHT_Q6_K: return words_at(b, 128 + i / 4 * 32 + 4 * j) >> (i % 4 * 2) & LOW_BITS(2);
-    default: return (words){0};
+    case WEIGHT_Q5_0: spread_at(b, 2, h, quad); break;
+    case WEIGHT_Q5_1: spread_at(b, 4, h, quad); break;
+    case WEIGHT_Q5_K: bits_at(b, 16 + 16 * h, i, 1, quad); break;
+    case WEIGHT_Q3_K: bits_at(b, 16 * h, i, 1, quad); break;
+    case WEIGHT_Q6_K: bits_at(b, 128 + i / 4 * 32 + 16 * h, i % 4 * 2, 2, quad); break;
+    default: break;
     }
 }
 
@@ -112,11 +138,17 @@ place_quants(const enum weight_type type, const struct four *b, size_t i, size_t
 {
     const unsigned low = low_bits(type), high = high_bits(type);
     words planes[STEPS] = {{0}};
-    UNROLL for (size_t j = 0; j < STEPS; j++)
+    UNROLL for (size_t j = 0; j < STEPS; j += FOUR)
     {
-        planes[j * low / 8] |= (low_at(type, b, i, j) ^ flip) << (j * low % 8);
-        if (high > 0)
-            planes[low + j * high / 8] |= high_at(type, b, i, j) << (j * high % 8);
+        words lows[FOUR] = {{0}}, highs[FOUR] = {{0}};
+        low_at(type, b, i, j / FOUR, lows);
+        high_at(type, b, i, j / FOUR, highs);
+        UNROLL for (size_t k = 0; k < FOUR; k++)
+        {
+            planes[(j + k) * low / 8] |= (lows[k] ^ flip) << (unsigned)((j + k) * low % 8);
+            if (high > 0)
+                planes[low + (j + k) * high / 8] |= highs[k] << (unsigned)((j + k) * high % 8);
+        }
     }
     UNROLL for (size_t p = 0; p < low + high; p++) memcpy(q + p * PLANE + 4 * lane, &planes[p], sizeof planes[p]);
 }
@@ -239,6 +271,9 @@ interleave_type(const enum weight_type type, const unsigned char *rows, size_t n
             struct four b;
             for (size_t k = 0; k < FOUR; k++)
                 b.of[k] = lane + k < n ? rows + ((lane + k) * blocks + s) * bytes : nothing;
+            for (size_t at = 0; at < FOUR * bytes;
+                 at += LINE) /* a share of the next four outputs, one after the other */
+                __builtin_prefetch(rows + ((lane + FOUR) * blocks + FOUR * s) * bytes + at, 0, 2);
             for (size_t i = 0; i < per; i++)
                 place_quants(type, &b, i, lane, flip, q + (s * per + i) * quant_bytes(type));
             for (size_t k = 0; k < FOUR && lane + k < n; k++)
