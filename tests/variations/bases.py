@@ -18,7 +18,7 @@ def base(make):
         c = config.to_dict()
         for unwanted in ("transformers_version", "_name_or_path"):
             c.pop(unwanted, None)
-        (c.get("attn_config") or {}).pop("rope_theta", None)  # DBRX's, which transformers doesn't read
+        (c.get("attn_config") or {}).pop("rope_theta", None)  # DBRX's, which transformers doesn't read (folders.py)
         dim = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
         r = text.to_dict().get("rope_parameters") or {}
         part = r.get("full_attention", r).get("partial_rotary_factor") or 1
