@@ -33,7 +33,7 @@ must(cudaError_t code, const char *what)
 }
 
 static __global__ void
-copy_all(struct floor_args a)
+__launch_bounds__(THREADS) copy_all(struct floor_args a)
 {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < a.n; i += (size_t)gridDim.x * blockDim.x)
         a.to[i] = a.from[i];
@@ -41,7 +41,7 @@ copy_all(struct floor_args a)
 
 // Writes only if a sum is what it can't be, so that nothing is optimised away.
 static __global__ void
-read_all(struct floor_args a)
+__launch_bounds__(THREADS) read_all(struct floor_args a)
 {
     uint32_t sum = 0;
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < a.n; i += (size_t)gridDim.x * blockDim.x) {
@@ -53,7 +53,7 @@ read_all(struct floor_args a)
 }
 
 static __global__ void
-multiply(struct floor_args p)
+__launch_bounds__(THREADS) multiply(struct floor_args p)
 {
     float c[CHAINS][4] = {};
     const uint32_t a[4] = {threadIdx.x, 1, 2, 3}; // subnormal halves: no overflow

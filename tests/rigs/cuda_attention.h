@@ -19,7 +19,7 @@ struct attend_args {
 
 template <class KV, int PAIRS, int DIMS>
 static __global__ void
-attend_all(struct attend_args a)
+__launch_bounds__(SWEEP_THREADS, 1) attend_all(struct attend_args a)
 {
     SHARED_MEMORY(struct attend_place, place);
     const struct attend_scene c = {&a.sweep, &a.model, a.layer, a.splits, a.window, a.apart};

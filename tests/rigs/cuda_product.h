@@ -30,7 +30,7 @@ struct put_output {
 
 template <enum weight_type T, int NT>
 static __global__ void
-multiply_rows(struct product_args a)
+__launch_bounds__(SWEEP_THREADS, 1) multiply_rows(struct product_args a)
 {
     SHARED_MEMORY(float, shared);
     uint32_t turn = 0;
@@ -44,7 +44,7 @@ multiply_rows(struct product_args a)
 /* The same of up to a tile of rows that lie in shared memory, which is where each block copies them first. */
 template <enum weight_type T>
 static __global__ void
-multiply_near_rows(struct product_args a)
+__launch_bounds__(SWEEP_THREADS, 1) multiply_near_rows(struct product_args a)
 {
     SHARED_MEMORY(unsigned char, shared);
     const uint32_t units = a.product.matrices[0]->units;

@@ -19,7 +19,7 @@ struct route_args {
 };
 
 static __global__ void
-choose_rows(struct route_args a)
+__launch_bounds__(SWEEP_THREADS, 1) choose_rows(struct route_args a)
 {
     SHARED_MEMORY(struct route_place, places);
     const uint32_t warp = thread_here() / WARP;

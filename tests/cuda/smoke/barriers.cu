@@ -14,7 +14,7 @@ struct barrier_args {
 };
 
 static __global__ void
-meet_again_and_again(struct barrier_args a)
+__launch_bounds__(SWEEP_THREADS, 1) meet_again_and_again(struct barrier_args a)
 {
     struct grid_barrier barrier = grid_barrier_of(a.barrier);
     const uint32_t thread = thread_here(), place = blockIdx.x * SWEEP_THREADS + thread;

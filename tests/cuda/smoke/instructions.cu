@@ -35,7 +35,7 @@ map_words(void (*kernel)(struct word_args), const std::vector<uint32_t> &in)
 
 /* Of a float: its half; it and its negative as a pair; the pair's values; the same of bfloat16. */
 static __global__ void
-round_to_halves(struct word_args a)
+__launch_bounds__(SWEEP_THREADS, 1) round_to_halves(struct word_args a)
 {
     const uint32_t i = number_here();
     if (i >= a.n)
@@ -49,7 +49,7 @@ round_to_halves(struct word_args a)
 }
 
 static __global__ void
-widen_halves(struct word_args a)
+__launch_bounds__(SWEEP_THREADS, 1) widen_halves(struct word_args a)
 {
     const uint32_t i = number_here();
     if (i >= a.n)
@@ -126,7 +126,7 @@ smoke_halves(struct smoke *s)
 /* ---- bytes ---- */
 
 static __global__ void
-widen_bytes(struct word_args a)
+__launch_bounds__(SWEEP_THREADS, 1) widen_bytes(struct word_args a)
 {
     const uint32_t i = number_here();
     if (i >= a.n)
@@ -169,7 +169,7 @@ struct load_args {
 
 /* In every way; every third is not to be taken. */
 static __global__ void
-load_all_ways(struct load_args a)
+__launch_bounds__(SWEEP_THREADS, 1) load_all_ways(struct load_args a)
 {
     const uint32_t i = number_here();
     if (i >= a.n)
@@ -230,7 +230,7 @@ struct timer_args {
 };
 
 static __global__ void
-read_timer(struct timer_args a)
+__launch_bounds__(SWEEP_THREADS, 1) read_timer(struct timer_args a)
 {
     if (number_here() == 0)
         for (uint32_t i = 0; i < a.n; i++)

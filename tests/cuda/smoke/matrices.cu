@@ -18,7 +18,7 @@ struct mma_args {
 
 /* Elements by their places in the manual's fragments, one after the other; a warp a case. */
 static __global__ void
-multiply_cases(struct mma_args p)
+__launch_bounds__(SWEEP_THREADS, 1) multiply_cases(struct mma_args p)
 {
     const uint32_t i = blockIdx.x * SWEEP_WARPS + thread_here() / WARP, lane = thread_here() % WARP;
     if (i >= p.n)
