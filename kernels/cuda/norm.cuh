@@ -43,7 +43,7 @@ put_padding(void *to, bool exact, uint32_t cols, uint32_t r)
 #define NEAR_AT     (2 * SWEEP_WARPS * STRIP * TILE * sizeof(float)) /* behind a tile's sums */
 
 /* Of a row, in parts of 16 bytes. */
-static __device__ __forceinline__ uint32_t
+static __host__ __device__ __forceinline__ uint32_t
 near_stride(uint32_t units)
 {
     return units * 4 + 4;
