@@ -85,6 +85,14 @@ refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *
 
 /* ---- scales ---- */
 
+/* null is no, too, where an entry is there. */
+static bool
+said_no(const struct hf_folder *f, const char *name)
+{
+    const cJSON *said = cJSON_GetObjectItemCaseSensitive(f->config, name);
+    return cJSON_IsFalse(said) || cJSON_IsNull(said);
+}
+
 static bool
 read_scales(struct model *m, const struct hf_folder *f, struct err *err)
 {
@@ -95,14 +103,12 @@ read_scales(struct model *m, const struct hf_folder *f, struct err *err)
                        f->path);
     if (kind != VALUE_MISSING)
         m->desc.form.attention_scale = (float)(1 / sqrt(v));
-    if (cJSON_IsFalse(arch_hf_entry(f->config, "scale_attn_weights")))
+    if (said_no(f, "scale_attn_weights"))
         m->desc.form.attention_scale = 1;
     static const char *const parallel[] = {"use_parallel_residual", "parallel_attn"};
-    for (size_t i = 0; i < sizeof parallel / sizeof parallel[0]; i++) {
-        const cJSON *said = arch_hf_entry(f->config, parallel[i]);
-        if (cJSON_IsBool(said))
-            m->desc.form.parallel = cJSON_IsTrue(said);
-    }
+    for (size_t i = 0; i < sizeof parallel / sizeof parallel[0]; i++)
+        if (cJSON_GetObjectItemCaseSensitive(f->config, parallel[i]) != NULL)
+            m->desc.form.parallel = !said_no(f, parallel[i]);
     if (cJSON_IsTrue(arch_hf_entry(f->config, "new_decoder_architecture"))) /* Falcon's, whatever else it says */
         m->desc.form.parallel = true;
     return true;

@@ -1,4 +1,5 @@
 #include "kernels/cuda/prompts.h"
+#include "kernels/cuda/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +163,15 @@ launched(struct store *s, cudaError_t code)
     return cuda_store_did(s, code, "reading a prompt");
 }
 
+/* Behind a launch: its stamps' end. */
+static bool
+traced(struct store *s, uint64_t *stamps, cudaError_t code)
+{
+    const bool ok = launched(s, code);
+    trace_end(s, stamps);
+    return ok;
+}
+
 static bool
 library_did(struct store *s, const struct gemm_plan *plan, const uint16_t *x, float beta)
 {
@@ -189,15 +199,20 @@ multiply_slab(struct store *s, struct prompt_args a, const struct dev_matrix *m)
     const struct gemm_shape shape = slab_shape(s, m, a.strips);
     const struct unpack_args unpack = {.m = *m, .first = a.first, .strips = a.strips, .to = p->w};
     const struct gemm_plan *plan;
-    if (!launched(s, launch_unpack(unpack, s->stream)))
+    uint64_t *stamps = trace_begin(s, TRACED_PLAIN, a.sweep.n);
+    if (!traced(s, stamps, launch_unpack(unpack, s->stream)))
         return false;
     if (!s->backend->gemm_ops->plan(s->backend->gemm, &shape, &plan, &s->err)) {
         s->failed = true;
         return false;
     }
+    stamps = trace_begin(s, TRACED_LIBRARY, a.sweep.n);
+    if (!library_did(s, plan, p->x, 0) || (m->type == WEIGHT_BF16 && !library_did(s, plan, p->low, 1)))
+        return false;
+    trace_end(s, stamps);
     a.y = p->y;
-    return library_did(s, plan, p->x, 0) && (m->type != WEIGHT_BF16 || library_did(s, plan, p->low, 1)) &&
-           launched(s, launch_prompt_finish(a, s->blocks, s->stream));
+    stamps = trace_begin(s, TRACED_FINISH, a.sweep.n);
+    return traced(s, stamps, launch_prompt_finish(a, s->blocks, s->stream));
 }
 
 static bool
@@ -221,14 +236,16 @@ gather(struct store *s, const struct prompt_args *a, const void *packed, const s
                                   .rows = s->desc.prompt_rows,
                                   .to = s->prompts->x,
                                   .low = m->type == WEIGHT_BF16 ? s->prompts->low : NULL};
-    return launched(s, launch_gather(g, s->stream));
+    uint64_t *const stamps = trace_begin(s, TRACED_PLAIN, g.n);
+    return traced(s, stamps, launch_gather(g, s->stream));
 }
 
 static bool
 between(struct store *s, struct prompt_args a, enum prompt_step step)
 {
     a.step = step;
-    return launched(s, launch_prompt_between(a, s->blocks, s->stream));
+    uint64_t *const stamps = trace_begin(s, step == PROMPT_ATTEND ? TRACED_ATTEND : TRACED_NORMS, a.sweep.n);
+    return traced(s, stamps, launch_prompt_between(a, s->blocks, s->stream));
 }
 
 /* What comes before a product: for the one after the other where several read the same. */

@@ -26,8 +26,10 @@ static const char *const step_names[STEPS] = {
     [NORM_PROBE] = "norm of probe",
     [PROBE] = "probe",
 };
-static const char *const traced_names[TRACED] = {"embedding", "head",     "distributions", "draws",
-                                                 "overlap",   "verdicts", "guesses"};
+static const char *const traced_names[TRACED] = {
+    "embedding", "head",         "distributions",   "draws",         "overlap",          "verdicts",
+    "guesses",   "prompt plain", "prompt products", "prompt finish", "prompt attention", "prompt norms",
+};
 
 struct trace {
     FILE *file;

@@ -24,6 +24,11 @@ enum traced { /* requests, behind the steps of a sweep */
               TRACED_OVERLAP,
               TRACED_VERIFY,
               TRACED_GUESSES, /* of the layers that a sweep probed */
+              TRACED_PLAIN,   /* of a prompt by a library: its rows, and the weights', made plain, */
+              TRACED_LIBRARY, /* its products, */
+              TRACED_FINISH,  /* what becomes of them, */
+              TRACED_ATTEND,  /* its attention */
+              TRACED_NORMS,   /* and its norms */
               TRACED
 };
 

@@ -16,4 +16,9 @@ says smollm3 'no RoPE in '
 says phimoe 'by SparseMixer'
 says glm4_moe-groups 'by sigmoid'
 check "groups, and the expert that all rows go to" grep -q 'of .* groups and to one of .* units' "$TMP/out"
+says falcon 'attention and MLP side by side'
+cp -rL tests/golden/families/falcon-sequential "$TMP/silent"
+sed -i 's/"parallel_attn": false/"parallel_attn": null/' "$TMP/silent/config.json"
+specscope info "$TMP/silent"
+check "what is null is not so" sh -c "grep -q null '$TMP/silent/config.json' && ! grep -q 'side by side' '$TMP/out'"
 finish
