@@ -231,6 +231,7 @@ cuda-here:
 	@$(code_here); if [ "$$code" ]; then $(MAKE) --no-print-directory $(JOBS) CUDA_CODE="$$code" cuda-if-possible; fi
 
 include tests/cuda/emulation/rules.mk
+include tests/cuda/ptx/rules.mk
 
 # Tests and measurements on a real GPU. What they need can be built on a machine without one and carried over: the kit
 # is a folder with the shared libraries (and the tmux) that the other machine may lack, for `./first` in it there.

@@ -212,6 +212,7 @@ run_grid(const launched &what, char *complaint, size_t room)
     running.complaint_room = room;
     running.broken = false;
     running.random = what.seed;
+    running.number++;
     all_of_it = {what.block, what.grid};
     place_own(&running.scheduler);
     if (watching != nullptr)

@@ -55,6 +55,7 @@ struct block {
 /* The grid that runs. */
 struct grid {
     const launched *what;
+    uint64_t number; /* of grids so far, this one counted */
     std::vector<fiber> fibers;
     std::vector<block> blocks;
     std::vector<warp> warps;
