@@ -50,11 +50,16 @@ $(BUILD)/tests/ptx/$(1)/test_cuda_smoke: $(SMOKE_CU:%.cu=$(BUILD)/ptx/$(1)/%.o) 
 endef
 $(foreach arch,$(PTX_ARCHS),$(eval $(call PTX_RULES,$(arch))))
 .PRECIOUS: $(BUILD)/ptx/%.ptx $(BUILD)/ptx/%.cc
+PTX_PLUGGED  := $(shell sed -n '/^PLUGGED=/,/"$$/p' tests/cuda/test_ptx.sh | tr -d '"' | sed 's/PLUGGED=//')
 PTX_PROGRAMS := $(foreach arch,$(PTX_ARCHS),$(BUILD)/tests/ptx/$(arch)/specscope-cuda-emulated.so \
 	$(EMULATED_TESTS:%=$(BUILD)/tests/ptx/$(arch)/%) $(BUILD)/tests/ptx/$(arch)/test_cuda_smoke)
 
-.PHONY: ptx-programs
+.PHONY: ptx-programs test-ptx
 ptx-programs: $(PTX_PROGRAMS)
+test-ptx:
+	@if [ -z "$(NVCC)" ]; then echo "make test-ptx: nvcc is not here; its code can't be tried" >&2; exit 1; fi
+	@$(MAKE) --no-print-directory $(JOBS) all $(BUILD)/tests/tinymodel $(PTX_PLUGGED:%=$(BUILD)/tests/%) ptx-programs
+	@BUILD=$(BUILD) sh tests/cuda/test_ptx.sh
 
 # The translator's own test, which needs no nvcc: PTX by hand.
 PTX_FORMS := $(BUILD)/ptx/forms

@@ -13,7 +13,7 @@ ran(const ptx::kernel &k, const std::vector<unsigned char> &params, unsigned blo
     assert_int_equal(params.size(), k.params);
     const size_t room = k.shared + dynamic;
     SUCCEEDS(emulated_launch(
-        k.name, [&k, params, room] { k.run(params.data(), (u32)room); }, blocks, threads, room, false, nullptr));
+        k.name, &k, [&k, params, room] { k.run(params.data(), (u32)room); }, blocks, threads, room, false, nullptr));
     if (cudaDeviceSynchronize() == cudaSuccess)
         return "";
     emulated_cuda_fail(0, EMULATED_LOST);
