@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/half.h"
+
 enum activation {
     ACT_SILU,         /* x / (1 + e^-x) */
     ACT_GELU_TANH,    /* x / 2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
@@ -75,7 +77,7 @@ struct layer_form {
     struct xielu xielu; /* where the model's activation is this */
 };
 
-static inline float
+static inline HOST_DEVICE float
 form_factor(float factor)
 {
     return factor > 0 || factor < 0 ? factor : 1;
@@ -88,7 +90,8 @@ form_growth(const struct model_form *f, uint32_t position)
     return f->growth > 0 && f->growth_every > 0 ? 1 + f->growth * logf((float)(1 + position / f->growth_every)) : 1;
 }
 
-/* Of n heads. A power of two of them have most / n, 2 most / n, … for exponents; what are more, the odd ones of twice as many. */
+/* Of a head's slope, n heads. A power of two of them have most / n, 2 most / n, … for exponents; what are more, the odd ones of
+ * twice as many. */
 static inline float
 form_slope(const struct alibi *a, uint32_t head, uint32_t n)
 {
@@ -96,7 +99,17 @@ form_slope(const struct alibi *a, uint32_t head, uint32_t n)
     while (whole <= n / 2)
         whole *= 2;
     const float steps = head < whole ? (float)(head + 1) : (float)(head - whole) + 0.5f;
-    return exp2f(-a->most * steps / (float)whole);
+    const float slope = exp2f(-a->most * steps / (float)whole);
+    return a->in_bf16 ? bf16_nearest(slope) : slope;
+}
+
+/* What the score of a key at a position grows by, for a query at `own`, by a head of this slope. */
+static inline HOST_DEVICE float
+form_leaning(const struct alibi *a, float slope, uint32_t own, uint32_t position)
+{
+    const float bias = a->in_bf16 ? bf16_nearest(slope * (float)position) - bf16_nearest(slope * (float)own)
+                                  : -slope * (float)(own - position);
+    return form_factor(a->scale) * bias;
 }
 
 #endif

@@ -5,7 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline float
+#include "kernels/host_device.h"
+
+static inline HOST_DEVICE float
 float_of_bits(uint32_t bits)
 {
     float x;
@@ -13,7 +15,7 @@ float_of_bits(uint32_t bits)
     return x;
 }
 
-static inline uint32_t
+static inline HOST_DEVICE uint32_t
 bits_of_float(float x)
 {
     uint32_t bits;
@@ -60,14 +62,14 @@ f32_to_f16(float x)
     return (uint16_t)(sign | (rest - 0x38000000u) >> 13);
 }
 
-static inline float
+static inline HOST_DEVICE float
 bf16_to_f32(uint16_t h)
 {
     return float_of_bits((uint32_t)h << 16);
 }
 
 /* To nearest, ties to even; x is finite. */
-static inline uint16_t
+static inline HOST_DEVICE uint16_t
 f32_to_bf16(float x)
 {
     const uint32_t bits = bits_of_float(x);
@@ -75,7 +77,7 @@ f32_to_bf16(float x)
 }
 
 /* The nearest that BF16 has. */
-static inline float
+static inline HOST_DEVICE float
 bf16_nearest(float x)
 {
     return bf16_to_f32(f32_to_bf16(x));

@@ -119,14 +119,3 @@ model_desc_fits(const struct model_desc *d, uint32_t optional, struct err *err)
            (!tensor_present(bias) || tensor_fits(bias, "bias of output_norm", d->n_layers, true, 1, d->width, err)) &&
            (!tensor_present(of_head) || tensor_fits(of_head, "bias of output", d->n_layers, true, 1, d->vocab, err));
 }
-
-bool
-model_desc_plain(const struct model_desc *d, const char *whose, struct err *err)
-{
-    bool plain = d->form.activation <= ACT_SWIGLU_CLAMPED && d->form.experts.routing <= ROUTE_SIGMOID &&
-                 !(d->form.clip > 0) && !(d->form.alibi.most > 0) && !tensor_present(&d->embedding_norm);
-    for (uint32_t l = 0; l < d->n_layers; l++)
-        plain = plain && d->layers[l].form.rope <= LAYER_ROPE_NONE;
-    return plain || err_set(err, ERR_WORK,
-                            "%s does not compute with models of this form; the CPU runs it: --backend cpu", whose);
-}

@@ -105,8 +105,5 @@ void layer_tensor_shape(const struct model_desc *, enum layer_tensor, uint32_t *
  * there, of the right shape and of a type whose blocks fill its rows, and vectors are plain numbers. `optional` are those
  * (1 << enum layer_tensor) that the backend computes with: a model that has others is refused. */
 bool model_desc_fits(const struct model_desc *, uint32_t optional, struct err *);
-/* Has it nothing in its form but what every backend computes? What the CPU alone does is refused here. `whose`: "the CUDA
- * backend". */
-bool model_desc_plain(const struct model_desc *, const char *whose, struct err *);
 
 #endif

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "kernels/cpu/forms.h"
-#include "kernels/half.h"
 
 #define HEADS          8 /* that pass over a block together */
 #define WORTH_WIDENING 3 /* rows */
@@ -65,17 +64,12 @@ struct kv_block {
     size_t first; /* position of place 0 */
 };
 
-/* Scores of a row at position `own` grow with the positions of their keys, and are 0 more at its own. */
+/* Of a row at position `own`. */
 static void
 lean(const struct alibi *a, float slope, size_t own, const struct kv_block *b, float *scores)
 {
-    const float factor = form_factor(a->scale), at_own = a->in_bf16 ? bf16_nearest(slope * (float)own) : 0;
-    for (size_t i = 0; i < b->n; i++) {
-        const size_t position = b->first + i;
-        const float bias =
-            a->in_bf16 ? bf16_nearest(slope * (float)position) - at_own : -slope * (float)(own - position);
-        scores[i] += factor * bias;
-    }
+    for (size_t i = 0; i < b->n; i++)
+        scores[i] += form_leaning(a, slope, (uint32_t)own, (uint32_t)(b->first + i));
 }
 
 /* A row's query heads on one key-value head, and its position. */

@@ -5,7 +5,6 @@
 
 #include "kernels/cpu/interleave.h"
 #include "kernels/cpu/settle.h"
-#include "kernels/half.h"
 #include "kernels/planted.h"
 #include "kernels/team.h"
 #include "kernels/tensor.h"
@@ -146,7 +145,7 @@ make_slopes(struct weights *w, struct err *err)
     if (slopes == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     for (uint32_t h = 0; h < w->desc.heads; h++)
-        slopes[h] = a->in_bf16 ? bf16_nearest(form_slope(a, h, w->desc.heads)) : form_slope(a, h, w->desc.heads);
+        slopes[h] = form_slope(a, h, w->desc.heads);
     w->slopes = slopes;
     return true;
 }

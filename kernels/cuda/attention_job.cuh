@@ -9,11 +9,12 @@
 struct attend_scene {
     const struct sweep_args *sweep;
     const struct dev_model *m;
-    uint32_t layer;            /* its rows are those with from < layer */
-    uint32_t splits;           /* of the longest path in the sweep */
-    uint32_t window;           /* the layer's; 0: none */
-    bool apart;                /* they are different blocks' work */
-    const float *sinks = NULL; /* (heads) logits of nothing, which take weight from the path; NULL: none */
+    uint32_t layer;             /* its rows are those with from < layer */
+    uint32_t splits;            /* of the longest path in the sweep */
+    uint32_t window;            /* the layer's; 0: none */
+    bool apart;                 /* they are different blocks' work */
+    const float *sinks = NULL;  /* (heads) logits of nothing, which take weight from the path; NULL: none */
+    const float *slopes = NULL; /* (heads) form.alibi; NULL: none */
 };
 
 /* ---- shared memory ---- */
@@ -37,6 +38,7 @@ struct attend_job {
     uint32_t lane;
     uint32_t n;                 /* pairs */
     uint32_t row, head;         /* of this lane's pair, if it has one */
+    float slope;                /* of its head */
     uint2 seen;                 /* by it: first and last position; none: {1, 0} */
     uint32_t first, last;       /* seen by any */
     uint32_t counter;           /* which of the arrivals is this job's */
@@ -59,6 +61,7 @@ find_job(const struct attend_scene &c, const struct row_group &group, uint32_t p
     job->n = pairs - begin < PAIRS ? pairs - begin : PAIRS;
     job->row = group.first + pair / share;
     job->head = kv_head * share + pair % share;
+    job->slope = c.slopes != NULL ? c.slopes[job->head] : 0;
     job->seen = make_uint2(1, 0);
     if (lane < job->n && rows[job->row].from < c.layer) {
         const uint32_t last = rows[job->row].n_trunk + rows[job->row].n_tail - 1, window = c.window;

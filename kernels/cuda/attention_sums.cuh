@@ -54,6 +54,20 @@ score(const KV *key, const float *q, uint32_t room, uint32_t pairs, float (&z)[P
     }
 }
 
+/* Scores grow with positions; of pairs that do not see this one they may become anything. */
+template <int PAIRS>
+static __device__ __forceinline__ void
+lean(const struct alibi &form, const struct attend_job &job, uint32_t position, float (&z)[PAIRS])
+{
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++) {
+        if ((uint32_t)i >= job.n)
+            break;
+        const float slope = __shfl_sync(ALL_OF_WARP, job.slope, i);
+        z[i] += form_leaning(&form, slope, __shfl_sync(ALL_OF_WARP, job.seen.y, i), position);
+    }
+}
+
 /* Scores become weights exp(z - max), (ATTEND_BLOCK, PAIRS); maxima and sums of the weights go to `heads`. */
 template <int PAIRS>
 static __device__ __forceinline__ void
@@ -144,6 +158,8 @@ absorb_block(const struct attend_scene &c, const struct attend_job &job, uint32_
 #pragma unroll
         for (int i = 0; i < PAIRS; i++)
             z[i] = capped(c.m->form.attention_cap, z[i]);
+    if (c.slopes != NULL)
+        lean<PAIRS>(c.m->form.alibi, job, position, z);
     weigh<PAIRS>(job, position, z, own, heads);
     __syncwarp();
 #pragma unroll

@@ -2,8 +2,9 @@
 #include "kernels/cuda/element.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/norm.cuh"
 
-#define EMBED_THREADS 256
+#define TRUNK_THREADS 256
 
 struct embed_args {
     const struct dev_model *model;
@@ -11,17 +12,24 @@ struct embed_args {
     const struct row *rows;
 };
 
+/* A block a row. Where embeddings are normed a thread norms what it put down itself. */
 static __global__ void
-__launch_bounds__(EMBED_THREADS) embed_rows(struct embed_args a)
+__launch_bounds__(SWEEP_THREADS) embed_rows(struct embed_args a)
 {
+    __shared__ float parts[WARP];
     const struct dev_model &m = *a.model;
     const struct row &row = a.rows[blockIdx.x];
     const uint32_t position = row.n_trunk + row.n_tail - 1;
     const float *const place =
         m.positions != NULL ? m.positions + (size_t)min(position, m.n_positions - 1) * m.width : NULL;
     float *to = a.store.hidden + (size_t)row.ring * (m.n_layers + 1) * m.width;
-    for (uint32_t k = threadIdx.x; k < m.width; k += EMBED_THREADS)
+    for (uint32_t k = threadIdx.x; k < m.width; k += SWEEP_THREADS)
         to[k] = element(m.embedding, (uint32_t)row.token, k) * m.form.embedding_scale + (place != NULL ? place[k] : 0);
+    if (m.embedding_norm.weight == NULL)
+        return;
+    const struct spread spread = block_spread(m, to, m.width, parts);
+    for (uint32_t k = threadIdx.x; k < m.width; k += SWEEP_THREADS)
+        to[k] = normed(m.embedding_norm, spread, to[k], k);
 }
 
 struct trunk_args {
@@ -31,9 +39,9 @@ struct trunk_args {
 };
 
 static __global__ void
-__launch_bounds__(EMBED_THREADS) write_trunk(struct trunk_args a)
+__launch_bounds__(TRUNK_THREADS) write_trunk(struct trunk_args a)
 {
-    const uint32_t i = blockIdx.x * EMBED_THREADS + threadIdx.x;
+    const uint32_t i = blockIdx.x * TRUNK_THREADS + threadIdx.x;
     if (i < a.n)
         a.to[i] = a.from[i];
 }
@@ -43,12 +51,12 @@ launch_embed(const struct dev_model *model, struct dev_store store, const struct
              cudaStream_t stream)
 {
     const struct embed_args a = {model, store, rows};
-    return launch(embed_rows, n, EMBED_THREADS, a, stream);
+    return launch(embed_rows, n, SWEEP_THREADS, a, stream);
 }
 
 extern "C" cudaError_t
 launch_trunk(struct dev_store store, seq_t seq, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t stream)
 {
     const struct trunk_args a = {store.trunk + (size_t)seq * store.trunk_room + first, slots, n};
-    return launch(write_trunk, (n + EMBED_THREADS - 1) / EMBED_THREADS, EMBED_THREADS, a, stream);
+    return launch(write_trunk, (n + TRUNK_THREADS - 1) / TRUNK_THREADS, TRUNK_THREADS, a, stream);
 }

@@ -31,7 +31,7 @@ template <unsigned KINDS> struct finish {
     const struct sweep_shared *s;
     struct softmax_part part; /* of the logits that this thread brought */
 
-    /* Rotation waits for the norm in models that have one. */
+    /* Rotation waits for the norm in models that have one, clipping for that of whole rows. */
     __device__ __forceinline__ void
     put_qk(bool key, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
@@ -39,6 +39,10 @@ template <unsigned KINDS> struct finish {
         const struct dev_layer &layer = layer_here(s);
         const bool later = layer.q_norm != NULL || layer.k_norm != NULL;
         uint32_t pair;
+        if ((KINDS & FINISH_CLIPS) != 0 && !(later && m.form.whole_norms)) {
+            y0 = clipped(m.form.clip, y0);
+            y1 = clipped(m.form.clip, y1);
+        }
         if (!later && s->turns != NULL && o0 != UINT32_MAX && first_of_pair(m, o0 % m.head_dim, &pair))
             rotate(s->turns[row * (m.rope_dims / 2) + pair], &y0, &y1);
         const float scale = later || key ? 1 : m.form.attention_scale;
@@ -70,6 +74,10 @@ template <unsigned KINDS> struct finish {
         if (which < 2) {
             put_qk(which == 1, row, o0, o1, y0, y1);
             return;
+        }
+        if ((KINDS & FINISH_CLIPS) != 0) {
+            y0 = clipped(m.form.clip, y0);
+            y1 = clipped(m.form.clip, y1);
         }
         const slot_t slot = row_of(s, row).slot;
         if (o0 != UINT32_MAX)

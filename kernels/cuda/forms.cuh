@@ -39,6 +39,12 @@ capped(float cap, float x)
     return cap > 0 ? cap * tanhf(x / cap) : x;
 }
 
+static __device__ __forceinline__ float
+clipped(float most, float x)
+{
+    return !(most > 0) ? x : x > most ? most : x < -most ? -most : x; /* a NAN stays one */
+}
+
 /* What a query at a position is scaled by, besides. */
 static __device__ __forceinline__ float
 growth_at(const struct model_form &f, uint32_t position)

@@ -15,7 +15,7 @@ extern "C" {
 /* Once a device, after cudaSetDevice: raises shared-memory limits, finds the grid of the sweep kernel (one block a
  * multiprocessor, all resident). */
 cudaError_t sweep_prepare(int device, uint32_t *blocks);
-/* Of models that mix experts, or have what came with them: as many. */
+/* Of models that mix experts or have other rare forms (sweep_shared.cuh): as many. */
 cudaError_t mixture_sweep_prepare(int device, uint32_t *blocks);
 cudaError_t head_prepare(int device); /* likewise, for launch_head */
 
@@ -28,7 +28,7 @@ struct planted_args {
 };
 cudaError_t launch_planted(struct planted_args, cudaStream_t);
 
-/* Hidden states of depth 0: hidden[rows[i].ring][0] = embedding[rows[i].token]. */
+/* Hidden states of depth 0: hidden[rows[i].ring][0] = embedding[rows[i].token], in the model's form. */
 cudaError_t launch_embed(const struct dev_model *, struct dev_store, const struct row *rows, uint32_t n, cudaStream_t);
 cudaError_t launch_trunk(struct dev_store, seq_t, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t);
 cudaError_t launch_stamp(uint64_t *to, cudaStream_t);                       /* the global timer's time */

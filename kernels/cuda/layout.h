@@ -92,6 +92,8 @@ struct dev_model {
     struct dev_matrix embedding, head;
     const float *positions; /* (n_positions, width) added to the embedding, or NULL */
     uint32_t n_positions;
+    struct dev_norm embedding_norm;     /* (width) */
+    const float *slopes;                /* (heads) form.alibi; NULL: there are no biases of positions */
     struct dev_norm final_norm;         /* (width) */
     const float *head_bias;             /* (vocab), or NULL */
     bool shapes_logits;                 /* they have a bias, a scale or a cap */

@@ -28,9 +28,14 @@ sweep_step(enum prompt_step step)
     }
 }
 
+/* As a sweep's of models without experts, of all other forms. */
+struct prompt_shared : sweep_shared {
+    static const bool BENDS = true;
+};
+
 /* What a block of a sweep knows, in the middle of it. */
 static __device__ __forceinline__ void
-begin_step(struct sweep_shared *s, const struct prompt_args &a)
+begin_step(struct prompt_shared *s, const struct prompt_args &a)
 {
     copy_words(&s->model, a.sweep.model, sizeof s->model);
     copy_words(s->rows, a.sweep.rows, (a.sweep.n < NEAR_ROWS ? a.sweep.n : NEAR_ROWS) * sizeof *a.sweep.rows);
@@ -55,7 +60,7 @@ begin_step(struct sweep_shared *s, const struct prompt_args &a)
 static __global__ void
 __launch_bounds__(SWEEP_THREADS, 1) prompt_between(struct prompt_args a)
 {
-    SHARED_MEMORY(struct sweep_shared, s);
+    SHARED_MEMORY(struct prompt_shared, s);
     if (*a.stop != 0)
         return;
     begin_step(s, a);
@@ -69,12 +74,12 @@ __launch_bounds__(SWEEP_THREADS, 1) prompt_between(struct prompt_args a)
 static __global__ void
 __launch_bounds__(SWEEP_THREADS, 1) prompt_finish(struct prompt_args a)
 {
-    SHARED_MEMORY(struct sweep_shared, s);
+    SHARED_MEMORY(struct prompt_shared, s);
     if (*a.stop != 0)
         return;
     begin_step(s, a);
     const struct dev_matrix *const m = s->product.matrices[0];
-    struct finish<FINISH_ROWS> then = {
+    struct finish<FINISH_ROWS | FINISH_CLIPS> then = {
         s,
         {
             -INFINITY, 0
@@ -157,10 +162,10 @@ prompt_prepare(int device)
 {
     uint32_t blocks;
     const cudaError_t said =
-        resident_blocks(prompt_between, device, SWEEP_THREADS, sizeof(struct sweep_shared), &blocks);
+        resident_blocks(prompt_between, device, SWEEP_THREADS, sizeof(struct prompt_shared), &blocks);
     return said != cudaSuccess
                ? said
-               : resident_blocks(prompt_finish, device, SWEEP_THREADS, sizeof(struct sweep_shared), &blocks);
+               : resident_blocks(prompt_finish, device, SWEEP_THREADS, sizeof(struct prompt_shared), &blocks);
 }
 
 extern "C" cudaError_t
@@ -173,13 +178,13 @@ launch_prompt_look(const uint32_t *cancel, uint32_t *stop, cudaStream_t stream)
 extern "C" cudaError_t
 launch_prompt_between(struct prompt_args a, uint32_t blocks, cudaStream_t stream)
 {
-    return launch(prompt_between, blocks, SWEEP_THREADS, a, stream, sizeof(struct sweep_shared));
+    return launch(prompt_between, blocks, SWEEP_THREADS, a, stream, sizeof(struct prompt_shared));
 }
 
 extern "C" cudaError_t
 launch_prompt_finish(struct prompt_args a, uint32_t blocks, cudaStream_t stream)
 {
-    return launch(prompt_finish, blocks, SWEEP_THREADS, a, stream, sizeof(struct sweep_shared));
+    return launch(prompt_finish, blocks, SWEEP_THREADS, a, stream, sizeof(struct prompt_shared));
 }
 
 static dim3

@@ -93,14 +93,12 @@ score_experts(const struct experts_form &f, float *z, const float *bias, const f
     __syncwarp();
 }
 
-/* The form's `used` routes of a row, by expert; z (n): the router's outputs, which are overwritten. By a warp. The place may be used
- * again at once: who reads what others put there does so before they have met once more. */
-static __device__ __forceinline__ void
-choose_experts(const struct experts_form &f, float *z, const float *bias, const float *correction,
-               struct route_place *place, struct route *out)
+/* Those of the lane's experts that are chosen by scores. z becomes weights. */
+static __device__ __forceinline__ uint32_t
+choose_by_scores(const struct experts_form &f, float *z, const float *bias, const float *correction,
+                 struct route_place *place, uint32_t lane)
 {
-    const uint32_t lane = thread_here() % WARP;
-    uint32_t chosen = 0, before = 0;
+    uint32_t chosen = 0;
     float sum = 0;
     score_experts(f, z, bias, correction, place->choice, lane);
     uint32_t taken = f.groups > 1 ? leave_groups_out(f, place, lane) : 0;
@@ -113,11 +111,50 @@ choose_experts(const struct experts_form &f, float *z, const float *bias, const 
         sum += (chosen >> j & 1u) != 0 ? z[e] : 0;
     sum = warp_sum(sum);
     const float scale = f.scale / (f.renormalised && sum > 0 ? sum : 1);
+    for (uint32_t e = lane; e < f.n; e += WARP)
+        z[e] *= scale;
+    return chosen;
+}
+
+/* The same by SparseMixer: one after the other, each weighed among those that come near it. A lane reads its own logits alone. */
+static __device__ __forceinline__ uint32_t
+mix_sparsely(const struct experts_form &f, float *z, const float *bias, uint32_t lane)
+{
+    uint32_t chosen = 0;
+    for (uint32_t e = lane; e < f.n; e += WARP)
+        z[e] += bias != NULL ? bias[e] : 0;
+    for (uint32_t k = 0; k < f.used; k++) {
+        const uint32_t best = largest(z, chosen, f.n, lane), own = bit_of(best, lane);
+        const float m = __shfl_sync(ALL_OF_WARP, own != 0 ? z[best] : 0, (int)(best % WARP));
+        float sum = 0;
+        for (uint32_t e = lane, j = 0; e < f.n; e += WARP, j++) {
+            const float size = fabsf(z[e]) > m ? fabsf(z[e]) : m;
+            if ((chosen >> j & 1u) == 0 && !((m - z[e]) / size > 2 * f.jitter))
+                sum += expf(z[e] - m);
+        }
+        sum = warp_sum(sum);
+        if (own != 0)
+            z[best] = 1 / sum;
+        chosen |= own;
+    }
+    return chosen;
+}
+
+/* The form's `used` routes of a row, by expert; z (n): the router's outputs, which are overwritten. By a warp. The place may be used
+ * again at once: who reads what others put there does so before they have met once more. */
+static __device__ __forceinline__ void
+choose_experts(const struct experts_form &f, float *z, const float *bias, const float *correction,
+               struct route_place *place, struct route *out)
+{
+    const uint32_t lane = thread_here() % WARP;
+    const uint32_t chosen = f.routing == ROUTE_SPARSEMIXER ? mix_sparsely(f, z, bias, lane)
+                                                           : choose_by_scores(f, z, bias, correction, place, lane);
+    uint32_t before = 0;
     for (uint32_t j = 0; j * WARP < f.n; j++) {
         const bool mine = (chosen >> j & 1u) != 0;
         const uint32_t all = __ballot_sync(ALL_OF_WARP, mine), e = j * WARP + lane;
         if (mine)
-            out[before + (uint32_t)__popc(all & ((1u << lane) - 1))] = {e, z[e] * scale};
+            out[before + (uint32_t)__popc(all & ((1u << lane) - 1))] = {e, z[e]};
         before += (uint32_t)__popc(all);
     }
 }

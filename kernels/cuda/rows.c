@@ -137,7 +137,8 @@ launch_traced(struct store *s, struct sweep_args a)
     a.stamps = trace_sweep(s, a.n, a.to - a.first + 1);
     if (s->failed)
         return cudaSuccess;
-    return s->weights->mixes ? launch_mixture_sweep(a, s->blocks, s->stream) : launch_sweep(a, s->blocks, s->stream);
+    return s->weights->mixes || s->weights->bends ? launch_mixture_sweep(a, s->blocks, s->stream)
+                                                  : launch_sweep(a, s->blocks, s->stream);
 }
 
 /* One launch; a layer each where launches are waited for, so that the one that fails is named. */

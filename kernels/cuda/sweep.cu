@@ -1,4 +1,4 @@
-/* Sweeps of models whose layers have one MLP each. */
+/* Sweeps of models whose layers have one MLP each, in all forms but the rare ones (sweep_mixtures.cu). */
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/sweep_kernel.cuh"
 

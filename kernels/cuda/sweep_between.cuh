@@ -89,7 +89,8 @@ attend(Shared *s)
                                        s->last_split + 1,
                                        layer_here(s).window,
                                        s->a.n <= SPLIT_ROWS,
-                                       Shared::MIXES ? layer_here(s).sinks : NULL};
+                                       Shared::MIXES ? layer_here(s).sinks : NULL,
+                                       Shared::BENDS ? s->model.slopes : NULL};
     attend_rows<KV, PAIRS, DIMS>(scene, (struct attend_place *)s->work);
 }
 

@@ -62,6 +62,14 @@ norm_pairs(const struct dev_model &m, const float *weight, uint32_t first, const
         }
 }
 
+static __device__ __forceinline__ void
+clip_pairs(float most, struct head_pairs *head)
+{
+#pragma unroll
+    for (int j = 0; j < LANE_PAIRS; j++)
+        head->x[j] = make_float2(clipped(most, head->x[j].x), clipped(most, head->x[j].y));
+}
+
 static __device__ __forceinline__ const float *
 raw_heads(const struct sweep_shared *s, uint32_t i, bool is_key)
 {
@@ -70,8 +78,9 @@ raw_heads(const struct sweep_shared *s, uint32_t i, bool is_key)
 }
 
 /* Head h of row i's queries or keys. */
+template <class Shared>
 static __device__ __forceinline__ void
-norm_head(struct sweep_shared *s, uint32_t i, uint32_t h, bool is_key, const struct spread &whole)
+norm_head(Shared *s, uint32_t i, uint32_t h, bool is_key, const struct spread &whole)
 {
     const struct dev_model &m = s->model;
     const struct dev_store &store = s->a.store;
@@ -90,6 +99,8 @@ norm_head(struct sweep_shared *s, uint32_t i, uint32_t h, bool is_key, const str
         rotate_pairs(m, turns, &head, lane);
     if (weight != NULL)
         norm_pairs(m, weight, m.form.whole_norms ? base : 0, whole, &head, lane);
+    if (Shared::BENDS && m.form.whole_norms)
+        clip_pairs(m.form.clip, &head);
     if (!m.form.late_norms)
         rotate_pairs(m, turns, &head, lane);
 #pragma unroll
@@ -109,8 +120,9 @@ norm_head(struct sweep_shared *s, uint32_t i, uint32_t h, bool is_key, const str
 }
 
 /* Norms over all heads of a row: each block sums the row up for itself, and takes some of its heads. */
+template <class Shared>
 static __device__ __forceinline__ void
-norm_whole_heads(struct sweep_shared *s)
+norm_whole_heads(Shared *s)
 {
     const struct dev_model &m = s->model;
     const uint32_t warp = thread_here() / WARP, of_q = (m.heads + SWEEP_WARPS - 1) / SWEEP_WARPS,
@@ -127,8 +139,9 @@ norm_whole_heads(struct sweep_shared *s)
     }
 }
 
+template <class Shared>
 static __device__ __forceinline__ void
-norm_heads(struct sweep_shared *s)
+norm_heads(Shared *s)
 {
     const uint32_t q_heads = s->model.heads, heads = q_heads + s->model.kv_heads;
     if (s->model.form.whole_norms) {

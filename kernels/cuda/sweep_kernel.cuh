@@ -1,5 +1,5 @@
 /* A sweep: rows through layers, in one cooperative launch (docs/cuda.md). Shared is what a block has in shared memory: that of models
- * that mix experts, or of all others, whose kernel has nothing of them.
+ * that mix experts or have other rare forms, or of all others, whose kernel has nothing of them.
  *
  * A layer is a few steps with a barrier of the grid behind each. Products are most of them, and there is one place where a
  * product is multiplied: what differs is prepared before, so that the kernel has each kind of strip once and needs no
@@ -15,14 +15,15 @@
 #include "kernels/cuda/sweep_exit.cuh"
 #include "kernels/cuda/sweep_products.cuh"
 
-template <class Shared> constexpr unsigned finish_visits = Shared::MIXES ? FINISH_VISITS : 0;
+template <class Shared>
+constexpr unsigned finish_more = (Shared::MIXES ? FINISH_VISITS : 0) | (Shared::BENDS ? FINISH_CLIPS : 0);
 
 /* The product that was prepared. `turn` goes in and comes out. */
 template <enum weight_type T, int NT, class Shared>
 static __device__ __forceinline__ uint32_t
 multiply(Shared *s, uint32_t turn)
 {
-    struct finish<(NT == 1 ? FINISH_ANY : FINISH_ROWS) | finish_visits<Shared>> then = {
+    struct finish<(NT == 1 ? FINISH_ANY : FINISH_ROWS) | finish_more<Shared>> then = {
         s,
         {
             -INFINITY, 0
@@ -39,7 +40,7 @@ template <class Shared>
 static __device__ __forceinline__ uint32_t
 multiply_exactly(Shared *s, enum pairing pairing, uint32_t turn)
 {
-    struct finish<FINISH_ANY | finish_visits<Shared>> then = {
+    struct finish<FINISH_ANY | finish_more<Shared>> then = {
         s,
         {
             -INFINITY, 0
@@ -59,7 +60,7 @@ template <enum weight_type T, class Shared>
 static __device__ __forceinline__ uint32_t
 multiply_near(Shared *s, uint32_t turn)
 {
-    struct finish<FINISH_NEAR | finish_visits<Shared>> then = {
+    struct finish<FINISH_NEAR | finish_more<Shared>> then = {
         s,
         {
             -INFINITY, 0

@@ -1,4 +1,5 @@
-/* Sweeps of models that mix experts, or whose attention has sinks or whose gates are clamped. */
+/* Sweeps of models that mix experts, or that have other forms that few have: sinks of attention, clamped gates, ALiBi, clipped
+ * queries, keys and values. */
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/sweep_kernel.cuh"
 

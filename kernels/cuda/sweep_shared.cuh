@@ -13,7 +13,8 @@ enum finish_kind {
     FINISH_ACTIVATED, /* what other forms have there */
     FINISH_LOGITS,    /* of one row */
     FINISH_EXPERT,    /* of a visit: what FINISH_GATED and FINISH_ACTIVATED do */
-    FINISH_MIX /* of a visit: weighed, added to what the row's experts before it said; the last one goes on to the stream */
+    FINISH_MIX, /* of a visit: weighed, added to what the row's experts before it said; the last one goes on to the stream */
+    FINISH_KINDS
 };
 
 #define FINISH_ANY                                                                                                     \
@@ -21,6 +22,7 @@ enum finish_kind {
 #define FINISH_NEAR   (FINISH_ANY & ~(1u << FINISH_STREAM))    /* of rows in shared memory: what is normed before */
 #define FINISH_ROWS   (FINISH_ANY & ~(1u << FINISH_LOGITS))    /* of more rows than one */
 #define FINISH_VISITS (1u << FINISH_EXPERT | 1u << FINISH_MIX) /* besides, in models that mix experts */
+#define FINISH_CLIPS  (1u << FINISH_KINDS)                     /* no kind: those that there are may clip */
 
 /* What a block says about the product that comes, in shared memory. */
 struct finish_how {
@@ -62,7 +64,8 @@ struct ahead {
 };
 
 struct sweep_shared {
-    static const bool MIXES = false;
+    static const bool MIXES = false; /* experts, sinks of attention, clamped gates */
+    static const bool BENDS = false; /* scores by positions (ALiBi); queries, keys and values, which are clipped */
     unsigned char work[WORK_SHARED]; /* products', attention's: first, for it has loads of 16 bytes */
     struct sweep_args a;
     struct dev_model model;
@@ -87,9 +90,10 @@ struct sweep_shared {
     float near_parts[TILE][SWEEP_WARPS], near_sums[TILE][SWEEP_WARPS];
 };
 
-/* Of models that mix experts, or whose attention has sinks or whose gates are clamped. They have kernels of their own, so that others' know nothing of it. */
+/* Of models that do any of that. They have kernels of their own, so that others' know nothing of it. */
 struct mixture_shared : sweep_shared {
     static const bool MIXES = true;
+    static const bool BENDS = true;
     struct dev_mixture mixtures[2]; /* layer l at l % 2 */
 };
 

@@ -8,6 +8,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/mixtures.h"
 #include "kernels/cuda/pack.h"
+#include "kernels/cuda/positions.h"
 #include "kernels/cuda/store.h"
 #include "kernels/cuda/upload.h"
 #include "kernels/tensor.h"
@@ -189,56 +190,14 @@ load_layer(struct upload *u, const struct model_desc *d, uint32_t l, struct dev_
     return true;
 }
 
-/* (rope_dims/2): scale * base^(-2i / rope_dims) / factors, which may be NULL. */
-static bool
-load_frequencies(struct upload *u, uint32_t rope_dims, double base, double scale, const float *factors,
-                 const double **out, struct err *err)
-{
-    const uint32_t n = rope_dims / 2;
-    double *values = malloc((n + 1) * sizeof *values);
-    if (values == NULL)
-        return err_set(err, ERR_WORK, "not enough memory for the model's weights");
-    for (uint32_t i = 0; i < n; i++) {
-        const double f = pow(base, -2.0 * i / rope_dims) * scale;
-        values[i] = factors != NULL ? f / (double)factors[i] : f;
-    }
-    const void *there = NULL;
-    const bool ok = upload_array(u, values, n * sizeof *values, "rotation frequencies", &there, err);
-    *out = there;
-    free(values);
-    return ok;
-}
-
-static bool
-load_rope(struct upload *u, const struct model_desc *d, struct dev_model *to, struct err *err)
-{
-    const double local = (double)d->form.local_base;
-    return load_frequencies(u, d->rope_dims, (double)d->rope_base, (double)d->rope_scale, d->rope_factors,
-                            &to->inv_freq, err) &&
-           (!(local > 0) || load_frequencies(u, d->rope_dims, local, 1, NULL, &to->inv_freq_local, err));
-}
-
-/* They are F32 (model_desc_fits()). */
-static bool
-load_positions(struct upload *u, const struct model_desc *d, struct dev_model *to, struct err *err)
-{
-    const struct tensor *t = &d->positions;
-    const void *there = NULL;
-    if (!tensor_present(t))
-        return true;
-    if (!upload_array(u, t->data, (size_t)t->rows * t->cols * sizeof(float), "positions", &there, err))
-        return false;
-    to->positions = there;
-    to->n_positions = t->rows;
-    return true;
-}
-
 static bool
 load_end_vectors(struct upload *u, const struct model_desc *d, struct dev_model *to, struct err *err)
 {
     return load_vector(u, &d->final_norm, "output_norm", &to->final_norm.weight, err) &&
            load_vector(u, &d->final_norm_bias, "output_norm", &to->final_norm.bias, err) &&
-           load_vector(u, &d->head_bias, "output", &to->head_bias, err) && load_positions(u, d, to, err);
+           load_vector(u, &d->embedding_norm, "token_embd_norm", &to->embedding_norm.weight, err) &&
+           load_vector(u, &d->embedding_norm_bias, "token_embd_norm", &to->embedding_norm.bias, err) &&
+           load_vector(u, &d->head_bias, "output", &to->head_bias, err);
 }
 
 static bool
@@ -262,7 +221,8 @@ load_all(struct upload *u, struct weights *w, const struct model_desc *d, struct
     if (layers == NULL)
         return err_set(err, ERR_WORK, "not enough memory for the model's weights");
     w->mixes = d->form.activation == ACT_SWIGLU_CLAMPED;
-    bool ok = load_ends(u, d, to, err) && load_end_vectors(u, d, to, err) && load_rope(u, d, to, err);
+    w->bends = d->form.alibi.most > 0 || d->form.clip > 0;
+    bool ok = load_ends(u, d, to, err) && load_end_vectors(u, d, to, err) && positions_load(u, d, to, err);
     for (uint32_t l = 1; l <= d->n_layers && ok; l++) {
         ok = load_layer(u, d, l, &layers[l], err);
         w->mixes = w->mixes || layers[l].mixes || layers[l].sinks != NULL;
@@ -332,9 +292,8 @@ cuda_weights_load(struct backend *b, const struct model_desc *d, progress_fn pro
 {
     struct upload_census census;
     *out = NULL;
-    if (!device_here(b, err) || !model_desc_fits(d, OPTIONAL_TENSORS, err) ||
-        !model_desc_plain(d, "the CUDA backend", err) || !check_limits(d, err) || !survey(d, b->exact, &census, err) ||
-        !check_room(b, d, census.bytes, err) || !device_prepare(b, err))
+    if (!device_here(b, err) || !model_desc_fits(d, OPTIONAL_TENSORS, err) || !check_limits(d, err) ||
+        !survey(d, b->exact, &census, err) || !check_room(b, d, census.bytes, err) || !device_prepare(b, err))
         return false;
     struct weights *w = calloc(1, sizeof *w);
     if (w == NULL)
@@ -353,8 +312,8 @@ cuda_weights_load(struct backend *b, const struct model_desc *d, progress_fn pro
     bool ok = upload_open(&u, err) && load_all(&u, w, d, err);
     upload_close(&u);
     uint32_t blocks; /* as many as of all sweeps: one a multiprocessor */
-    ok = ok && (!w->mixes ||
-                cuda_did(b, mixture_sweep_prepare(b->device, &blocks), "preparing its kernels for experts", err));
+    ok = ok && (!(w->mixes || w->bends) ||
+                cuda_did(b, mixture_sweep_prepare(b->device, &blocks), "preparing its kernels for rare forms", err));
     if (!ok) {
         cuda_weights_unload(w);
         return false;

@@ -15,6 +15,7 @@ struct attend_args {
     struct dev_model model;
     uint32_t layer, splits, window;
     bool apart;
+    const float *slopes; /* (heads), or NULL */
 };
 
 template <class KV, int PAIRS, int DIMS>
@@ -22,7 +23,7 @@ static __global__ void
 __launch_bounds__(SWEEP_THREADS, 1) attend_all(struct attend_args a)
 {
     SHARED_MEMORY(struct attend_place, place);
-    const struct attend_scene c = {&a.sweep, &a.model, a.layer, a.splits, a.window, a.apart};
+    const struct attend_scene c = {&a.sweep, &a.model, a.layer, a.splits, a.window, a.apart, NULL, a.slopes};
     attend_rows<KV, PAIRS, DIMS>(c, place);
 }
 
@@ -75,6 +76,16 @@ struct attention_case {
         grow(n_trunk, n, places);
         trunk.resize(s.trunk_room);
         fill(n, exact);
+    }
+    /* Scores grow with positions. */
+    void
+    lean(const struct alibi &form)
+    {
+        std::vector<float> slopes;
+        for (uint32_t h = 0; h < a.model.heads; h++)
+            slopes.push_back(form_slope(&form, h, a.model.heads));
+        a.model.form.alibi = form;
+        a.slopes = own(slopes);
     }
     attention_case(const attention_case &) = delete;
     ~attention_case()
@@ -173,6 +184,19 @@ attended_value(const attention_case &c, const std::vector<uint32_t> &words, uint
                            : f16_to_f32(((const uint16_t *)words.data())[packed_place(units_of(cols), row, k)]);
 }
 
+/* What a score at a position grows by, for the row at `own`; where that is rounded, from the same numbers. */
+static double
+define_leaning(const struct alibi &form, uint32_t head, uint32_t heads, uint32_t own, uint32_t position)
+{
+    if (!(form.most > 0))
+        return 0;
+    const float slope = form_slope(&form, head, heads);
+    const double scale = (double)form_factor(form.scale);
+    if (form.in_bf16)
+        return scale * ((double)bf16_nearest(slope * (float)position) - (double)bf16_nearest(slope * (float)own));
+    return scale * (double)slope * ((double)position - (double)own);
+}
+
 /* softmax(q k) v of one head of a row. */
 static std::vector<double>
 define_attention(const attention_case &c, const struct row &r, uint32_t i, uint32_t head)
@@ -190,7 +214,8 @@ define_attention(const attention_case &c, const struct row &r, uint32_t i, uint3
         double z = 0;
         for (uint32_t d = 0; d < m.head_dim; d++)
             z += (double)q[d] * (double)c.keys[at + d];
-        const double cap = (double)m.form.attention_cap, weight = exp(cap > 0 ? cap * tanh(z / cap) : z);
+        const double cap = (double)m.form.attention_cap, leaning = define_leaning(m.form.alibi, head, m.heads, last, p);
+        const double weight = exp((cap > 0 ? cap * tanh(z / cap) : z) + leaning);
         for (uint32_t d = 0; d < m.head_dim; d++)
             out[d] += weight * (double)c.values[at + d];
         sum += weight;

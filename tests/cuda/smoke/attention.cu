@@ -7,10 +7,11 @@
 struct shape {
     uint32_t heads, kv_heads, dim, window, n_trunk, n;
     bool exact;
+    float alibi = 0; /* -log2 of the last slope */
 };
 
 static const struct shape tiny[] = {{4, 2, 64, 0, 2 * ATTEND_SPLIT + 70, 5, false},
-                                    {2, 1, 10, 40, 2 * ATTEND_SPLIT + 2, 17, true}};
+                                    {2, 1, 10, 40, 2 * ATTEND_SPLIT + 2, 17, true, 8}};
 static const struct shape real[] = {{32, 32, 128, 0, 3 * ATTEND_SPLIT + 31, 5, false},
                                     {32, 8, 128, 0, 5 * ATTEND_SPLIT + 1, 9, false},
                                     {8, 1, 256, 1500, 4 * ATTEND_SPLIT, 3, false},
@@ -20,7 +21,8 @@ static const struct shape whole[] = {{32, 32, 128, 0, 7 * ATTEND_SPLIT + 31, 40,
                                      {28, 4, 128, 0, 3 * ATTEND_SPLIT - 2, 33, false},   /* Qwen 2 7B */
                                      {32, 8, 128, 4096, 12 * ATTEND_SPLIT, 8, false},    /* Mistral's window */
                                      {8, 1, 256, 0, 4 * ATTEND_SPLIT, 17, false},
-                                     {14, 2, 64, 0, 8 * ATTEND_SPLIT - 1, 8, false}, /* Qwen 2 0.5B */
+                                     {14, 2, 64, 0, 8 * ATTEND_SPLIT - 1, 8, false},  /* Qwen 2 0.5B */
+                                     {32, 32, 128, 0, 4 * ATTEND_SPLIT, 8, false, 8}, /* BLOOM 7B */
                                      {32, 32, 128, 0, 3 * ATTEND_SPLIT, 8, true}};
 
 static bool
@@ -72,6 +74,8 @@ check(struct smoke *s, const struct shape &k, double *worst)
 {
     attention_case c(k.heads, k.kv_heads, k.dim, k.window, k.n_trunk, k.n, k.exact);
     c.a.apart = true;
+    if (k.alibi > 0)
+        c.lean({k.alibi, 0, false});
     run_attention(c.a);
     const std::vector<uint32_t> apart = attended_words(c);
     for (uint32_t left : fetched(c.a.sweep.store.arrivals, (size_t)k.n * k.heads))

@@ -132,6 +132,7 @@ struct attention_shape {
     uint32_t heads, kv_heads, dim, window, n_trunk, n;
     bool exact;
     float cap = 0;
+    struct alibi alibi = {0, 0, false};
 };
 
 static void
@@ -140,6 +141,8 @@ check_shapes(const std::vector<struct attention_shape> &shapes)
     for (const auto &k : shapes) {
         attention_case c(k.heads, k.kv_heads, k.dim, k.window, k.n_trunk, k.n, k.exact);
         c.a.model.form.attention_cap = k.cap;
+        if (k.alibi.most > 0)
+            c.lean(k.alibi);
         check_attention(c);
     }
 }
@@ -156,6 +159,9 @@ test_attention_is_a_softmax_over_the_path_and_has_the_same_bits_split_or_not(voi
                   {2, 2, 160, 0, 130, 4, false},
                   {4, 2, 256, 140, 300, 3, true, 2},
                   {9, 3, 20, 0, 129, 17, true},
+                  {6, 3, 32, 0, 210, 19, false, 0, {8, 0, false}},
+                  {12, 2, 24, 90, 170, 11, true, 3, {6, 0.5f, false}},
+                  {16, 16, 8, 0, 260, 7, false, 0, {8, 0.25f, true}},
                   {5, 5, 6, 3, 127, 8, true}});
 }
 
@@ -167,7 +173,8 @@ test_attention_over_several_splits_too(void **)
                   {6, 2, 12, 600, 3 * ATTEND_SPLIT - 9, 9, false}, /* windows, each beginning elsewhere */
                   {3, 3, 16, ATTEND_SPLIT, 2 * ATTEND_SPLIT, 40, false},
                   {2, 2, 192, 0, 2 * ATTEND_SPLIT + 31, 2, false},
-                  {2, 1, 10, 40, ATTEND_SPLIT + 2, 17, true}});
+                  {2, 1, 10, 40, ATTEND_SPLIT + 2, 17, true},
+                  {4, 4, 16, 0, 2 * ATTEND_SPLIT + 9, 3, true, 0, {8, 0, false}}});
     if (getenv("SPECSCOPE_LONG") != NULL)
         check_shapes({{32, 32, 128, 0, 4 * ATTEND_SPLIT, 40, false}, /* of 7B */
                       {32, 8, 128, 0, 9 * ATTEND_SPLIT + 1, 8, false},
@@ -198,10 +205,20 @@ test_a_row_attends_with_the_same_bits_alone(void **)
 
 /* ---- experts ---- */
 
-/* Softmaxes are added up in another order than the CPU's, so no choice hangs on their last bits here. */
+/* Softmaxes are added up in another order than the CPU's, so no choice hangs on their last bits here. By SparseMixer few logits near
+ * many others, none, or all that are chosen from. */
 static void
 test_experts_are_chosen_as_the_cpu_chooses_them(void **)
 {
+    for (int i = 0; i < 12; i++) {
+        struct experts_form f = {};
+        f.n = 1 + below(i % 5 == 0 ? MOST_EXPERTS : 70);
+        f.used = 1 + below(f.n < 5 ? f.n : 5);
+        f.routing = ROUTE_SPARSEMIXER;
+        f.jitter = i % 4 == 3 ? 0 : 0.01f + 0.3f * (float)(i % 4);
+        f.scale = 2; /* is not SparseMixer's */
+        check_routes(f, i % 2 == 0, i % 3 == 0, i % 3 == 1);
+    }
     for (int i = 0; i < 24; i++) {
         const bool few = i % 2 == 0, sigmoid = i % 3 == 0, grouped = sigmoid && i % 2 == 1;
         struct experts_form f = {};

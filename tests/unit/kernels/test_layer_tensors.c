@@ -117,39 +117,6 @@ test_an_optional_tensor_is_refused_where_a_backend_does_not_compute_with_it(void
     naive_model_free(m.naive);
 }
 
-/* What would be computed as something else is refused; what all backends compute is not. */
-static void
-test_a_form_that_only_the_cpu_computes_is_refused(void **state)
-{
-    (void)state;
-    struct model m = model();
-    struct err err = {0};
-    m.desc.layers = m.layers;
-    for (int i = 0; i <= ACT_SWIGLU_CLAMPED + 1; i++) {
-        m.desc.form = (struct model_form){.activation = (enum activation)i, .centred = true, .logit_cap = 30};
-        assert_int_equal(model_desc_plain(&m.desc, "it", &err), i <= ACT_SWIGLU_CLAMPED);
-    }
-    assert_non_null(strstr(err.text, "--backend cpu"));
-    m.desc.form = (struct model_form){0};
-    for (int i = 0; i <= LAYER_ROPE_NONE + 1; i++) {
-        m.layers[1].form = (struct layer_form){.rope = (enum layer_rope)i, .sees_all = true};
-        assert_int_equal(model_desc_plain(&m.desc, "it", &err), i <= LAYER_ROPE_NONE);
-    }
-    m.layers[1].form.rope = LAYER_ROPE_GLOBAL;
-    m.desc.form.clip = 8;
-    assert_false(model_desc_plain(&m.desc, "it", &err));
-    m.desc.form = (struct model_form){.alibi = {.most = 8}};
-    assert_false(model_desc_plain(&m.desc, "it", &err));
-    m.desc.form = (struct model_form){.experts = {.routing = ROUTE_SPARSEMIXER}};
-    assert_false(model_desc_plain(&m.desc, "it", &err));
-    m.desc.form = (struct model_form){0};
-    m.desc.embedding_norm = m.desc.final_norm;
-    assert_false(model_desc_plain(&m.desc, "it", &err));
-    m.desc.embedding_norm = (struct tensor){0};
-    assert_true(model_desc_plain(&m.desc, "it", &err));
-    naive_model_free(m.naive);
-}
-
 /* A layer of experts needs its router and each expert's matrices, in their shapes; biases it may have. */
 static void
 test_every_expert_has_its_tensors(void **state)
@@ -212,7 +179,6 @@ main(void)
         cmocka_unit_test(test_every_tensor_has_to_be_there_unless_it_is_optional),
         cmocka_unit_test(test_every_tensor_has_its_shape_and_a_type_that_fits_it),
         cmocka_unit_test(test_an_optional_tensor_is_refused_where_a_backend_does_not_compute_with_it),
-        cmocka_unit_test(test_a_form_that_only_the_cpu_computes_is_refused),
         cmocka_unit_test(test_every_expert_has_its_tensors),
         cmocka_unit_test(test_names_in_files_end_as_their_kind_does),
     };

@@ -43,10 +43,13 @@ static const struct feature {
     {"a window", FAMILY("starcoder2-window"), CUDA_PROMPTS, NULL},
     {"queries that grow", FAMILY("ministral3"), CUDA_PROMPTS, NULL},
     {"divisors of frequencies", FAMILY("phi3-long"), CUDA_PROMPTS, NULL},
+    {"a normed embedding, scores by positions", FAMILY("bloom"), CUDA_PROMPTS, NULL},
+    {"clipped queries, keys and values", FAMILY("olmo-clip"), CUDA_PROMPTS, NULL},
     {"experts", FAMILY("mixtral.gguf"), CUDA_ROWS, NULL},
     {"experts with one for all rows, and how much of it", FAMILY("qwen2_moe"), CUDA_ROWS, NULL},
     {"experts by sigmoids and corrections, in groups", FAMILY("glm4_moe-groups"), CUDA_ROWS, NULL},
     {"layers with experts and without", FAMILY("qwen3_moe-odd"), CUDA_ROWS, NULL},
+    {"experts by SparseMixer", FAMILY("phimoe"), CUDA_ROWS, NULL},
     {"sinks of attention, experts with biases in MXFP4", PACKED("mxfp4"), CUDA_ROWS, NULL},
     {"types up to Q6_K", MODEL("types.gguf"), CUDA_PROMPTS, NULL},
     {"types with grids and ternary ones", MODEL("tables.gguf"), CUDA_PROMPTS, NULL},
@@ -131,7 +134,7 @@ test_they_do_on_cuda(void **state)
     const bool real = !cuda_is_emulated(), all = real || getenv("SPECSCOPE_LONG") != NULL;
     size_t mixtures = 0;
     for (size_t i = 0; i < FEATURES; i++) {
-        const bool chosen = features[i].cuda == CUDA_ROWS && mixtures++ == seed % 5;
+        const bool chosen = features[i].cuda == CUDA_ROWS && mixtures++ == seed % 6;
         const uint32_t chunk = features[i].cuda == CUDA_PROMPTS ? 8 : 0; /* of a prompt */
         if (features[i].cuda == NO_CUDA || (!all && !chosen))
             continue;
