@@ -128,17 +128,26 @@ put_key_array(struct gguf_bytes *b, const char *key, enum gguf_type element, uin
     put_u64(b, count);
 }
 
-/* A tensor's entry; cols is the contiguous dimension, rows 0 makes a vector. */
+/* A tensor's entry; cols is the contiguous dimension, rows 0 makes a vector, planes above 1 a stack of matrices. */
 static inline void
-put_tensor(struct gguf_bytes *b, const char *name, uint64_t cols, uint64_t rows, uint32_t type, uint64_t offset)
+put_stack(struct gguf_bytes *b, const char *name, uint64_t cols, uint64_t rows, uint64_t planes, uint32_t type,
+          uint64_t offset)
 {
     put_text(b, name, strlen(name));
-    put_u32(b, rows == 0 ? 1 : 2);
+    put_u32(b, rows == 0 ? 1 : planes > 1 ? 3 : 2);
     put_u64(b, cols);
     if (rows != 0)
         put_u64(b, rows);
+    if (rows != 0 && planes > 1)
+        put_u64(b, planes);
     put_u32(b, type);
     put_u64(b, offset);
+}
+
+static inline void
+put_tensor(struct gguf_bytes *b, const char *name, uint64_t cols, uint64_t rows, uint32_t type, uint64_t offset)
+{
+    put_stack(b, name, cols, rows, 1, type, offset);
 }
 
 static inline void

@@ -17,23 +17,28 @@
 #define ATTENTION_LOGIT 6.0
 #define ATTENTION_OUT   0.63 /* size of a weighted mean of a few values, of size 1 each */
 #define SILU_OUT        0.6  /* of silu(g) * u, sqrt(0.356) */
+#define ROUTER_LOGIT    1.0
 #define SHARPNESS       3.0
 
 /* Sizes as their owners publish them; all are of Llama's form, whatever else the models have. */
 const struct planted_shape planted_shapes[] = {
-    /* layers, width, heads, KV heads, head, FFN, vocabulary, context, tied, RoPE's base, epsilon */
-    {"tiny", 8, 128, 4, 2, 32, 256, 512, 2048, false, 10000, 1e-5f},
-    {"SmolLM-135M", 30, 576, 9, 3, 64, 1536, 49152, 2048, true, 10000, 1e-5f},
-    {"Qwen2.5-0.5B", 24, 896, 14, 2, 64, 4864, 151936, 32768, true, 1000000, 1e-6f},
-    {"TinyLlama-1.1B", 22, 2048, 32, 4, 64, 5632, 32000, 2048, false, 10000, 1e-5f},
-    {"Gemma-2-2B", 26, 2304, 8, 4, 256, 9216, 256000, 8192, true, 10000, 1e-6f},
-    {"Gemma-3-4B", 34, 2560, 8, 4, 256, 10240, 262144, 131072, true, 1000000, 1e-6f},
-    {"Llama-2-7B", 32, 4096, 32, 32, 128, 11008, 32000, 4096, false, 10000, 1e-5f},
-    {"Qwen2.5-7B", 28, 3584, 28, 4, 128, 18944, 152064, 131072, false, 1000000, 1e-6f},
-    {"Llama-3-8B", 32, 4096, 32, 8, 128, 14336, 128256, 8192, false, 500000, 1e-5f},
-    {"Gemma-2-9B", 42, 3584, 16, 8, 256, 14336, 256000, 8192, true, 10000, 1e-6f},
-    {"Llama-2-13B", 40, 5120, 40, 40, 128, 13824, 32000, 4096, false, 10000, 1e-5f},
-    {"CodeLlama-34B", 48, 8192, 64, 8, 128, 22016, 32000, 16384, false, 1000000, 1e-5f},
+    /* layers, width, heads, KV heads, head, FFN, experts, of them used, vocabulary, context, tied, RoPE's base, epsilon */
+    {"tiny", 8, 128, 4, 2, 32, 256, 0, 0, 512, 2048, false, 10000, 1e-5f},
+    {"tiny-mixture", 8, 128, 4, 2, 32, 96, 8, 2, 512, 2048, false, 10000, 1e-5f},
+    {"SmolLM-135M", 30, 576, 9, 3, 64, 1536, 0, 0, 49152, 2048, true, 10000, 1e-5f},
+    {"Qwen2.5-0.5B", 24, 896, 14, 2, 64, 4864, 0, 0, 151936, 32768, true, 1000000, 1e-6f},
+    {"TinyLlama-1.1B", 22, 2048, 32, 4, 64, 5632, 0, 0, 32000, 2048, false, 10000, 1e-5f},
+    {"Gemma-2-2B", 26, 2304, 8, 4, 256, 9216, 0, 0, 256000, 8192, true, 10000, 1e-6f},
+    {"Gemma-3-4B", 34, 2560, 8, 4, 256, 10240, 0, 0, 262144, 131072, true, 1000000, 1e-6f},
+    {"OLMoE-1B-7B", 16, 2048, 16, 16, 128, 1024, 64, 8, 50304, 4096, false, 10000, 1e-5f},
+    {"Llama-2-7B", 32, 4096, 32, 32, 128, 11008, 0, 0, 32000, 4096, false, 10000, 1e-5f},
+    {"Qwen2.5-7B", 28, 3584, 28, 4, 128, 18944, 0, 0, 152064, 131072, false, 1000000, 1e-6f},
+    {"Llama-3-8B", 32, 4096, 32, 8, 128, 14336, 0, 0, 128256, 8192, false, 500000, 1e-5f},
+    {"Gemma-2-9B", 42, 3584, 16, 8, 256, 14336, 0, 0, 256000, 8192, true, 10000, 1e-6f},
+    {"Llama-2-13B", 40, 5120, 40, 40, 128, 13824, 0, 0, 32000, 4096, false, 10000, 1e-5f},
+    {"CodeLlama-34B", 48, 8192, 64, 8, 128, 22016, 0, 0, 32000, 16384, false, 1000000, 1e-5f},
+    {"Qwen3-30B-A3B", 48, 2048, 32, 4, 128, 768, 128, 8, 151936, 40960, false, 1000000, 1e-6f},
+    {"Mixtral-8x7B", 32, 4096, 32, 8, 128, 14336, 8, 2, 32000, 32768, false, 1000000, 1e-5f},
     {0},
 };
 
@@ -48,13 +53,14 @@ same_name(const char *name, const char *text, size_t len)
 bool
 planted_find_shape(const char *name, size_t len, const struct planted_shape **out, struct err *err)
 {
-    char known[240] = "";
+    char known[320] = "";
     size_t n = 0;
     for (const struct planted_shape *s = planted_shapes; s->name != NULL; s++) {
         *out = s;
         if (same_name(s->name, name, len))
             return true;
-        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n > 0 ? ", " : "", s->name);
+        if (n < sizeof known)
+            n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n > 0 ? ", " : "", s->name);
     }
     return err_set(err, ERR_USAGE, "no shape is called '%.*s'; there are %s", len < 40 ? (int)len : 40, name, known);
 }
@@ -117,23 +123,24 @@ struct making {
 };
 
 static void
-list(struct making *m, const char *name, const struct tensor *t)
+list(struct making *m, const char *name, const struct tensor *t, uint32_t planes)
 {
     struct planted_tensor *to = &m->w->all[m->w->n++];
     snprintf(to->name, sizeof to->name, "%s.weight", name);
     to->tensor = *t;
+    to->planes = planes;
 }
 
 static void
 list_norm(struct making *m, const char *name, const float *values, struct tensor *t)
 {
     *t = (struct tensor){.data = values, .type = WEIGHT_F32, .rows = 1, .cols = m->w->desc.width};
-    list(m, name, t);
+    list(m, name, t, 1);
 }
 
-/* Elements of this standard deviation. */
+/* Elements of this standard deviation, by a formula of their own. */
 static struct planted *
-matrix(struct making *m, const char *name, uint32_t rows, uint32_t cols, double deviation, struct tensor *t)
+formula(struct making *m, enum weight_type type, uint32_t rows, uint32_t cols, double deviation, struct tensor *t)
 {
     const uint32_t id = (uint32_t)m->n_formulas++;
     struct planted *p = &m->w->formulas[id];
@@ -141,46 +148,113 @@ matrix(struct making *m, const char *name, uint32_t rows, uint32_t cols, double 
                           .scale = planted_scale(deviation / PLANTED_DEVIATION),
                           .faint_row = rows,
                           .faint_col = cols};
-    *t = (struct tensor){.type = m->w->spec.type, .rows = rows, .cols = cols, .planted = p};
-    list(m, name, t);
+    *t = (struct tensor){.type = type, .rows = rows, .cols = cols, .planted = p};
     return p;
 }
 
-/* A sublayer's last matrix: it adds `gain` to the stream when its inputs are of this size. */
 static struct planted *
-output_matrix(struct making *m, const char *name, uint32_t cols, double inputs, double gain, struct tensor *t)
+matrix(struct making *m, const char *name, uint32_t rows, uint32_t cols, double deviation, struct tensor *t)
+{
+    struct planted *p = formula(m, m->w->spec.type, rows, cols, deviation, t);
+    list(m, name, t, 1);
+    return p;
+}
+
+/* Of elements of a sublayer's last matrix, which adds `gain` to the stream when its inputs are of this size. */
+static double
+output_deviation(struct making *m, uint32_t cols, double inputs, double gain)
 {
     const double per_gain = 1 / (inputs * sqrt(cols));
-    const double paid = sqrt(fmax(gain * gain + m->owed, 0.25 * gain * gain));
-    struct planted *p = matrix(m, name, m->w->desc.width, cols, paid * per_gain, t);
-    const double made = (double)p->scale * PLANTED_DEVIATION / per_gain;
+    const double paid = sqrt(fmax(gain * gain + m->owed, 0.25 * gain * gain)), deviation = paid * per_gain;
+    const double made = (double)planted_scale(deviation / PLANTED_DEVIATION) * PLANTED_DEVIATION / per_gain;
     m->owed += gain * gain - made * made;
     m->made += made * made;
-    return p;
+    return deviation;
 }
 
-/* A layer whose two sublayers together add this square; before k, faint on the second half. */
+/* Size of the weighted sum of what a row's experts say, each of size 1 and independent: the root of the sum of the weights'
+ * squares, about, the row's logits being the quantiles of normal numbers (Blom 1958). */
+static double
+mixed_size(const struct experts_form *f)
+{
+    double sum = 0, squares = 0;
+    for (uint32_t i = 0; i < f->used; i++) {
+        const double weight = exp(ROUTER_LOGIT * planted_quantile((i + 0.625) / (f->n + 0.25)));
+        sum += weight;
+        squares += weight * weight;
+    }
+    return sqrt(squares) / sum;
+}
+
+/* What is asked of a layer: its two sublayers together add this square; before k, faint on the second half. */
+struct layer_plan {
+    uint32_t l;
+    double square;
+    bool faint;
+};
+
+static double
+deviation_of(struct making *m, const struct layer_plan *p, enum layer_tensor which, uint32_t cols)
+{
+    const struct experts_form *f = &m->w->desc.form.experts;
+    const double plain = 1 / sqrt(m->w->desc.width), gain = sqrt(p->square / 2);
+    switch (which) {
+    case LAYER_WQ:
+    case LAYER_WK: return plain * sqrt(ATTENTION_LOGIT);
+    case LAYER_WO: return output_deviation(m, cols, ATTENTION_OUT, gain);
+    case LAYER_DOWN: return output_deviation(m, cols, f->n > 0 ? SILU_OUT * mixed_size(f) : SILU_OUT, gain);
+    case LAYER_ROUTER: return plain * ROUTER_LOGIT;
+    default: return plain;
+    }
+}
+
+/* A matrix of each of the layer's experts; in the file they are one tensor. */
 static void
-make_layer(struct making *m, uint32_t l, double square, bool faint, struct layer_desc *to)
+make_stack(struct making *m, const char *name, enum expert_tensor which, double deviation, bool faint,
+           struct expert_desc *experts)
 {
     const struct model_desc *d = &m->w->desc;
-    const double plain = 1 / sqrt(d->width), sharp = plain * sqrt(ATTENTION_LOGIT), gain = sqrt(square / 2);
+    char stack[40];
+    uint32_t rows, cols;
+    expert_tensor_shape(d, 0, which, &rows, &cols);
+    for (uint32_t e = 0; e < d->form.experts.n; e++) {
+        struct planted *p = formula(m, m->w->spec.type, rows, cols, deviation, &experts[e].all[which]);
+        p->faint_row = faint ? d->width / 2 : rows;
+    }
+    snprintf(stack, sizeof stack, "%s_exps", name);
+    list(m, stack, &experts[0].all[which], d->form.experts.n);
+}
+
+static void
+make_layer(struct making *m, const struct layer_plan *plan)
+{
+    const struct model_desc *d = &m->w->desc;
+    const uint32_t n = d->form.experts.n;
+    struct layer_desc *to = &m->w->layers[plan->l - 1];
+    struct expert_desc *experts = n > 0 ? m->w->experts + (size_t)(plan->l - 1) * n : NULL;
+    to->experts = experts;
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
-        if (layer_tensors[i].need == LAYER_OPTIONAL)
-            continue;
-        struct planted *last = NULL;
         char name[32];
         uint32_t rows, cols;
+        if (layer_tensors[i].need == LAYER_OPTIONAL && (n == 0 || i != LAYER_ROUTER))
+            continue;
         layer_tensor_shape(d, i, &rows, &cols);
-        snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", l - 1, layer_tensors[i].names[LAYER_NAMED_GGUF]);
-        if (layer_tensors[i].kind == LAYER_NORM)
+        snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", plan->l - 1, layer_tensors[i].names[LAYER_NAMED_GGUF]);
+        if (layer_tensors[i].kind == LAYER_NORM) {
             list_norm(m, name, m->w->norms, &to->all[i]);
-        else if (i == LAYER_WO || i == LAYER_DOWN)
-            last = output_matrix(m, name, cols, i == LAYER_WO ? ATTENTION_OUT : SILU_OUT, gain, &to->all[i]);
-        else
-            matrix(m, name, rows, cols, i == LAYER_WQ || i == LAYER_WK ? sharp : plain, &to->all[i]);
-        if (last != NULL && faint)
-            last->faint_row = d->width / 2;
+            continue;
+        }
+        const double deviation = deviation_of(m, plan, i, cols);
+        const bool faint = plan->faint && (i == LAYER_WO || i == LAYER_DOWN);
+        if (n > 0 && (LAYER_MLP >> i & 1u) != 0) { /* in the same order */
+            make_stack(m, name, (enum expert_tensor)(i - LAYER_GATE), deviation, faint, experts);
+        } else if (i == LAYER_ROUTER) { /* F32, as converters leave it */
+            (void)formula(m, WEIGHT_F32, rows, cols, deviation, &to->all[i]);
+            list(m, name, &to->all[i], 1);
+        } else {
+            struct planted *p = matrix(m, name, rows, cols, deviation, &to->all[i]);
+            p->faint_row = faint ? d->width / 2 : rows;
+        }
     }
 }
 
@@ -207,13 +281,13 @@ make_all(struct making *m)
     struct planted *embedding = matrix(m, "token_embd", d->vocab, d->width, UNIT, &d->embedding);
     embedding->faint_col = d->width / 2;
     for (uint32_t l = 1; l < k; l++)
-        make_layer(m, l, reach / (k - 1), true, &w->layers[l - 1]);
+        make_layer(m, &(struct layer_plan){l, reach / (k - 1), true});
     m->owed = m->made = 0;
-    make_layer(m, k, reach, false, &w->layers[k - 1]);
+    make_layer(m, &(struct layer_plan){k, reach, false});
     const double turn = tangent * tangent * m->made;
     m->owed = 0;
     for (uint32_t l = k + 1; l <= d->n_layers; l++)
-        make_layer(m, l, turn / (d->n_layers - k), false, &w->layers[l - 1]);
+        make_layer(m, &(struct layer_plan){l, turn / (d->n_layers - k), false});
     list_norm(m, "output_norm", final, &d->final_norm);
     d->head = d->embedding;
     if (!s->tied)
@@ -249,11 +323,14 @@ planted_weights_make(struct planted_weights **out, const struct planted_spec *sp
     struct planted_weights *w = calloc(1, sizeof *w);
     if (w != NULL) {
         w->layers = calloc(s->n_layers, sizeof *w->layers);
-        w->formulas = calloc((size_t)s->n_layers * LAYER_TENSORS + 2, sizeof *w->formulas);
+        w->experts = calloc((size_t)s->n_layers * s->experts + 1, sizeof *w->experts);
+        w->formulas =
+            calloc((size_t)s->n_layers * (LAYER_TENSORS + s->experts * EXPERT_MATRICES) + 2, sizeof *w->formulas);
         w->norms = calloc((size_t)s->width * 2, sizeof *w->norms);
         w->all = calloc((size_t)s->n_layers * LAYER_TENSORS + 3, sizeof *w->all);
     }
-    if (w == NULL || w->layers == NULL || w->formulas == NULL || w->norms == NULL || w->all == NULL) {
+    if (w == NULL || w->layers == NULL || w->experts == NULL || w->formulas == NULL || w->norms == NULL ||
+        w->all == NULL) {
         planted_weights_free(w);
         return err_set(err, ERR_WORK, "%s: out of memory for a planted model's description", s->name);
     }
@@ -271,6 +348,9 @@ planted_weights_make(struct planted_weights **out, const struct planted_spec *sp
                                   .rope_scale = 1,
                                   .rms_eps = s->rms_eps,
                                   .layers = w->layers};
+    if (s->experts > 0)
+        w->desc.form.experts =
+            (struct experts_form){.n = s->experts, .used = s->used, .ffn = s->ffn, .renormalised = true};
     make_all(&(struct making){.w = w});
     *out = w;
     return true;
@@ -282,6 +362,7 @@ planted_weights_free(struct planted_weights *w)
     if (w == NULL)
         return;
     free(w->layers);
+    free(w->experts);
     free(w->formulas);
     free(w->norms);
     free(w->all);

@@ -19,16 +19,21 @@
  * - The final norm makes logits at k (SHARPNESS * sqrt(2 log V)) large. At 1 the largest of V normal numbers begins to
  *   hold a finite share of their softmax (the random energy model's transition); at SHARPNESS the likeliest token has
  *   about the confidence that it has in real text.
+ * - Experts, of shapes that have them, are MLPs of their own, to which a router of normal numbers sends rows evenly: logits
+ *   have a standard deviation of ROUTER_LOGIT. A row's experts add what an MLP adds, in all layers alike.
  * Sizes of sublayers' outputs before their last matrix are those of normal numbers (silu(g) * u: 0.6). Scales have four
  * bits (kernels/planted.h); what rounding takes from one tensor's square it gives to the next. */
 #ifndef ENGINE_PLANTED_PLANTED_H
 #define ENGINE_PLANTED_PLANTED_H
 
-#include "kernels/backend.h"
+#include "kernels/experts.h"
+#include "kernels/planted.h"
 
 struct planted_shape {
     const char *name; /* "SmolLM-135M" */
-    uint32_t n_layers, width, heads, kv_heads, head_dim, ffn, vocab, ctx;
+    uint32_t n_layers, width, heads, kv_heads, head_dim, ffn;
+    uint32_t experts, used; /* of a layer, of a row; ffn is each one's. 0: a layer has an MLP */
+    uint32_t vocab, ctx;
     bool tied;
     float rope_base, rms_eps;
 };
@@ -56,15 +61,27 @@ bool planted_read_exit(const char *text, struct planted_spec *, struct err *);
 struct planted_tensor {
     char name[48]; /* as in GGUF */
     struct tensor tensor;
+    uint32_t planes; /* matrices of this shape, one after the other: a layer's experts; else 1 */
 };
+
+/* Number i of them: their formulas lie side by side. */
+static inline struct tensor
+planted_plane(const struct planted_tensor *t, uint32_t i)
+{
+    struct tensor plane = t->tensor;
+    if (plane.planted != NULL)
+        plane.planted += i;
+    return plane;
+}
 
 struct planted_weights {
     struct planted_spec spec;
-    struct model_desc desc;     /* its matrices are planted, its norms are `norms` */
-    struct layer_desc *layers;  /* (n_layers), = desc.layers */
-    struct planted *formulas;   /* a matrix each */
-    float *norms;               /* (2, width): ones; the final norm's */
-    struct planted_tensor *all; /* (n) in the order of a file; the head not if tied */
+    struct model_desc desc;      /* its matrices are planted, its norms are `norms` */
+    struct layer_desc *layers;   /* (n_layers), = desc.layers */
+    struct expert_desc *experts; /* (n_layers, experts), or NULL */
+    struct planted *formulas;    /* a matrix each */
+    float *norms;                /* (2, width): ones; the final norm's */
+    struct planted_tensor *all;  /* (n) in the order of a file; the head not if tied */
     size_t n;
 };
 

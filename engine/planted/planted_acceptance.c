@@ -9,6 +9,20 @@ above(double x)
     return 0.5 * erfc(x * 0.70710678118654752);
 }
 
+double
+planted_quantile(double p)
+{
+    double low = -40, high = 40;
+    for (int i = 0; i < 60; i++) {
+        const double middle = (low + high) / 2;
+        if (above(middle) > p)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static double
 density(double x)
 {

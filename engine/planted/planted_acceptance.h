@@ -9,7 +9,10 @@
  * left of x when x + tangent * (something as large, at a right angle) is looked at instead. */
 double planted_agreement(uint32_t vocab, double tangent);
 
-/* Its inverse: the tangent for an acceptance between PLANTED_LEAST_ACCEPTANCE and PLANTED_MOST_ACCEPTANCE. Rounded to
+/* The number that a standard normal one is above with probability p, 0 < p < 1. */
+double planted_quantile(double p);
+
+/* planted_agreement()'s inverse: the tangent for an acceptance between PLANTED_LEAST_ACCEPTANCE and PLANTED_MOST_ACCEPTANCE. Rounded to
  * 10 bits, so that the last bits of a machine's mathematics library don't make it another model. */
 #define PLANTED_LEAST_ACCEPTANCE 0.3
 #define PLANTED_MOST_ACCEPTANCE  0.97

@@ -96,6 +96,10 @@ put_sizes(struct gguf_bytes *b, const struct planted_weights *w)
     put_key_f32(b, "llama.attention.layer_norm_rms_epsilon", d->rms_eps);
     put_key_u32(b, "llama.rope.dimension_count", d->rope_dims);
     put_key_f32(b, "llama.rope.freq_base", d->rope_base);
+    if (d->form.experts.n == 0)
+        return;
+    put_key_u32(b, "llama.expert_count", d->form.experts.n);
+    put_key_u32(b, "llama.expert_used_count", d->form.experts.used);
 }
 
 static size_t
@@ -116,8 +120,9 @@ put_tensors(struct gguf_bytes *b, const struct planted_weights *w)
     uint64_t offset = 0;
     for (size_t i = 0; i < w->n; i++) {
         const struct tensor *t = &w->all[i].tensor;
-        put_tensor(b, w->all[i].name, t->cols, t->planted == NULL ? 0 : t->rows, gguf_type_of(t->type), offset);
-        offset += row_bytes(t) * (uint64_t)t->rows;
+        const uint32_t planes = w->all[i].planes;
+        put_stack(b, w->all[i].name, t->cols, t->planted == NULL ? 0 : t->rows, planes, gguf_type_of(t->type), offset);
+        offset += row_bytes(t) * (uint64_t)t->rows * planes;
         offset += padding(offset);
     }
     put_padding(b, ALIGNMENT);
@@ -144,13 +149,10 @@ planted_gguf_header(const struct planted_weights *w, bool tensors, size_t *len)
 /* ---- the file ---- */
 
 static bool
-write_tensor(struct file_replace *f, const struct tensor *t, unsigned char *chunk, struct err *err)
+write_matrix(struct file_replace *f, const struct tensor *t, unsigned char *chunk, struct err *err)
 {
-    static const unsigned char zeros[ALIGNMENT];
     const size_t bytes = row_bytes(t);
     const uint32_t most = CHUNK_BYTES / bytes > t->rows ? t->rows : (uint32_t)(CHUNK_BYTES / bytes);
-    if (t->planted == NULL)
-        return file_replace_put(f, t->data, bytes, err) && file_replace_put(f, zeros, padding(bytes), err);
     for (uint32_t row = 0; row < t->rows; row += most) {
         const uint32_t n = t->rows - row < most ? t->rows - row : most;
         PARALLEL
@@ -159,7 +161,20 @@ write_tensor(struct file_replace *f, const struct tensor *t, unsigned char *chun
         if (!file_replace_put(f, chunk, n * bytes, err))
             return false;
     }
-    return file_replace_put(f, zeros, padding(bytes * (uint64_t)t->rows), err);
+    return true;
+}
+
+static bool
+write_tensor(struct file_replace *f, const struct planted_tensor *t, unsigned char *chunk, struct err *err)
+{
+    static const unsigned char zeros[ALIGNMENT];
+    const uint64_t bytes = row_bytes(&t->tensor) * (uint64_t)t->tensor.rows * t->planes;
+    bool ok = t->tensor.planted != NULL || file_replace_put(f, t->tensor.data, bytes, err);
+    for (uint32_t i = 0; t->tensor.planted != NULL && i < t->planes && ok; i++) {
+        const struct tensor plane = planted_plane(t, i);
+        ok = write_matrix(f, &plane, chunk, err);
+    }
+    return ok && file_replace_put(f, zeros, padding(bytes), err);
 }
 
 static bool
@@ -175,7 +190,7 @@ write_tensors(struct file_replace *f, const struct planted_weights *w, progress_
     for (size_t i = 0; i < w->n && ok; i++) {
         if (progress != NULL && !progress(user, (double)i / (double)w->n))
             ok = err_set(err, ERR_CANCELLED, "%s: writing it was cancelled", f->name);
-        ok = ok && write_tensor(f, &w->all[i].tensor, chunk, err);
+        ok = ok && write_tensor(f, &w->all[i], chunk, err);
     }
     free(header);
     free(chunk);

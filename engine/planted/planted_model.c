@@ -19,13 +19,14 @@ count_tensors(struct model *m, const struct planted_weights *w)
     const uint64_t head = (uint64_t)d->vocab * d->width;
     for (size_t i = 0; i < w->n; i++) {
         const struct tensor *t = &w->all[i].tensor;
-        const uint64_t values = (uint64_t)t->rows * t->cols;
+        const uint64_t values = (uint64_t)t->rows * t->cols * w->all[i].planes;
         m->parameters += values;
         m->parameters_of[t->type] += values;
-        m->tensors_of[t->type]++;
+        m->tensors_of[t->type] += w->all[i].planes;
     }
     m->tied = w->spec.shape->tied;
-    m->rho = (double)head / ((double)(m->parameters - d->width - head * (m->tied ? 1 : 2)) / d->n_layers);
+    const uint64_t active = m->parameters - model_idle_parameters(m) - d->width - head * (m->tied ? 1 : 2);
+    m->rho = (double)head / ((double)active / d->n_layers);
 }
 
 /* The header, as the file would begin, and every formula. */
@@ -39,13 +40,12 @@ hash_planted(struct model *m, const struct planted_weights *w, struct err *err)
     m->hash = hash_bytes(HASH_START, header, len);
     m->file_bytes = len;
     free(header);
-    for (size_t i = 0; i < w->n; i++) {
-        const struct planted *p = w->all[i].tensor.planted;
-        if (p == NULL)
-            continue;
-        m->hash = hash_bytes(m->hash, &p->key, sizeof p->key);
-        m->hash = hash_bytes(m->hash, &p->scale, sizeof p->scale);
-    }
+    for (size_t i = 0; i < w->n; i++)
+        for (uint32_t k = 0; w->all[i].tensor.planted != NULL && k < w->all[i].planes; k++) {
+            const struct planted *p = planted_plane(&w->all[i], k).planted;
+            m->hash = hash_bytes(m->hash, &p->key, sizeof p->key);
+            m->hash = hash_bytes(m->hash, &p->scale, sizeof p->scale);
+        }
     return true;
 }
 

@@ -21,8 +21,9 @@
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/planted.h"
 #include "kernels/tensor.h"
+#include "tests/rigs/cuda_rig.h"
 
-#define TOKENS 24
+#define TOKENS 12
 
 static char folder[256];
 
@@ -89,6 +90,20 @@ same_rows(const struct tensor *a, const struct tensor *b)
 }
 
 static void
+same_layer(const struct model_desc *d, const struct layer_desc *a, const struct layer_desc *b)
+{
+    for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
+        assert_int_equal(tensor_present(&a->all[i]), tensor_present(&b->all[i]));
+        if (tensor_present(&b->all[i]))
+            same_rows(&a->all[i], &b->all[i]);
+    }
+    assert_true((a->experts != NULL) == (b->experts != NULL));
+    for (uint32_t e = 0; e < d->form.experts.n; e++)
+        for (enum expert_tensor i = 0; i < EXPERT_MATRICES; i++)
+            same_rows(&a->experts[e].all[i], &b->experts[e].all[i]);
+}
+
+static void
 same_model(const struct model *file, const struct model *memory)
 {
     const struct model_desc *a = &file->desc, *b = &memory->desc;
@@ -97,6 +112,10 @@ same_model(const struct model *file, const struct model *memory)
                 a->rope_dims == b->rope_dims && a->rope == b->rope && a->rope_base == b->rope_base &&
                 a->rope_scale == b->rope_scale && a->rms_eps == b->rms_eps && a->window == b->window &&
                 a->rope_factors == b->rope_factors);
+    assert_true(a->form.experts.n == b->form.experts.n && a->form.experts.used == b->form.experts.used &&
+                a->form.experts.ffn == b->form.experts.ffn && a->form.experts.shared_ffn == 0 &&
+                a->form.experts.routing == b->form.experts.routing &&
+                a->form.experts.renormalised == b->form.experts.renormalised);
     assert_true(file->parameters == memory->parameters && file->rho == memory->rho && file->tied == memory->tied &&
                 file->ctx_train == memory->ctx_train);
     assert_memory_equal(file->parameters_of, memory->parameters_of, sizeof file->parameters_of);
@@ -107,11 +126,8 @@ same_model(const struct model *file, const struct model *memory)
     same_rows(&a->embedding, &b->embedding);
     same_rows(&a->head, &b->head);
     same_rows(&a->final_norm, &b->final_norm);
-    for (uint32_t l = 0; l < a->n_layers; l++) {
-        for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
-            if (layer_tensors[i].need == LAYER_NEEDED)
-                same_rows(&a->layers[l].all[i], &b->layers[l].all[i]);
-    }
+    for (uint32_t l = 0; l < a->n_layers; l++)
+        same_layer(b, &a->layers[l], &b->layers[l]);
     assert_int_equal(tokenizer_size(file->tokenizer), tokenizer_size(memory->tokenizer));
     for (uint32_t id = 0; id < a->vocab; id++) {
         const struct slice x = tokenizer_bytes(file->tokenizer, (token_t)id, true),
@@ -122,18 +138,17 @@ same_model(const struct model *file, const struct model *memory)
 
 /* Final logits of the last of TOKENS rows: (vocab). */
 static float *
-logits_of(const struct model *m, bool exact)
+logits_on(const struct backend_ops *ops, const struct model *m, bool exact)
 {
     struct err err = {0};
     struct backend *b;
     struct weights *w;
     struct store *s;
-    const struct backend_options o = {.threads = 2, .exact = exact};
+    const struct backend_options o = {.threads = 2, .exact = exact, .gpu = -1};
     const struct store_desc d = {.slots = 64, .ring = 64, .seqs = 1, .trunk = 64, .max_rows = 64, .max_probes = 1};
     float *logits = malloc(m->desc.vocab * sizeof *logits);
     assert_non_null(logits);
-    if (!cpu_backend.open(&b, &o, &err) || !cpu_backend.load(b, &m->desc, NULL, NULL, &w, &err) ||
-        !cpu_backend.store(w, &d, &s, &err))
+    if (!ops->open(&b, &o, &err) || !ops->load(b, &m->desc, NULL, NULL, &w, &err) || !ops->store(w, &d, &s, &err))
         fail_msg("%s", err.text);
     struct row rows[TOKENS];
     slot_t tails[TOKENS];
@@ -142,21 +157,28 @@ logits_of(const struct model *m, bool exact)
         rows[i] = (struct row){.token = (token_t)(i * 37 % m->desc.vocab), .slot = i, .ring = i, .n_tail = i + 1};
     }
     const struct sweep sweep = {.rows = rows, .n = TOKENS, .tails = tails, .n_tails = TOKENS, .to = m->desc.n_layers};
-    assert_true(cpu_backend.embed(s, rows, TOKENS) && cpu_backend.step(s, &sweep) &&
-                cpu_backend.read_logits(s, TOKENS - 1, m->desc.n_layers, logits));
-    if (!cpu_backend.wait(s, &err))
+    assert_true(ops->embed(s, rows, TOKENS) && ops->step(s, &sweep) &&
+                ops->read_logits(s, TOKENS - 1, m->desc.n_layers, logits));
+    if (!ops->wait(s, &err))
         fail_msg("%s", err.text);
-    cpu_backend.drop(s);
-    cpu_backend.unload(w);
-    cpu_backend.close(b);
+    ops->drop(s);
+    ops->unload(w);
+    ops->close(b);
     return logits;
+}
+
+static float *
+logits_of(const struct model *m, bool exact)
+{
+    return logits_on(&cpu_backend, m, exact);
 }
 
 static void
 test_a_file_and_memory_are_the_same_model_to_the_bit(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"tiny:f32,2,0.75", "tiny:f16,2,0.75", "tiny:bf16,2,0.75", "tiny:q8_0,2,0.75"};
+    static const char *const texts[] = {"tiny:f32,2,0.75",  "tiny:f16,2,0.75",         "tiny:bf16,2,0.75",
+                                        "tiny:q8_0,2,0.75", "tiny-mixture:f16,2,0.75", "tiny-mixture:q8_0,2,0.75"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct model *file = open_written(texts[i]), *memory = open_in_memory(texts[i]);
         same_model(file, memory);
@@ -188,6 +210,31 @@ test_f16_and_q8_0_compute_the_same_when_exact(void **state)
     model_close(quant);
 }
 
+/* What a GPU makes for itself, and what is packed of a file: the same logits to the bit, and those of the CPU when exact. */
+static void
+test_a_gpu_makes_the_weights_of_the_file(void **state)
+{
+    NEEDS_CUDA;
+    static const char *const texts[] = {"tiny-mixture:q8_0,2,0.75", "tiny-mixture:f16,2,0.75"};
+    for (int exact = 0; exact < 2; exact++) {
+        struct model *file = open_written(texts[exact]), *memory = open_in_memory(texts[exact]);
+        float *a = logits_on(cuda, file, exact), *b = logits_on(cuda, memory, exact), *c = logits_of(file, exact);
+        double apart = 0, size = 0;
+        assert_memory_equal(a, b, file->desc.vocab * sizeof *a);
+        for (uint32_t v = 0; v < file->desc.vocab; v++) {
+            apart += pow((double)a[v] - (double)c[v], 2);
+            size += pow((double)c[v], 2);
+        }
+        if (!(sqrt(apart / size) < (exact ? 1e-4 : 0.2)))
+            fail_msg("%s: %g apart from the CPU", texts[exact], sqrt(apart / size));
+        free(a);
+        free(b);
+        free(c);
+        model_close(file);
+        model_close(memory);
+    }
+}
+
 static void
 test_every_shape_has_its_parameters(void **state)
 {
@@ -206,7 +253,10 @@ test_every_shape_has_its_parameters(void **state)
                   {"Llama-2-7B,8,0.75", 6.7384, 32 * 2 * 4096 * 2 / 1048576.0},
                   {"Llama-3-8B,8,0.75", 8.0303, 32 * 2 * 1024 * 2 / 1048576.0},
                   {"Llama-2-13B,8,0.75", 13.0159, 40 * 2 * 5120 * 2 / 1048576.0},
-                  {"CodeLlama-34B,8,0.75", 33.7440, 48 * 2 * 1024 * 2 / 1048576.0}};
+                  {"CodeLlama-34B,8,0.75", 33.7440, 48 * 2 * 1024 * 2 / 1048576.0},
+                  {"OLMoE-1B-7B,8,0.75", 6.9191, 16 * 2 * 2048 * 2 / 1048576.0}, /* without norms of queries and keys */
+                  {"Qwen3-30B-A3B,8,0.75", 30.5321, 48 * 2 * 512 * 2 / 1048576.0},
+                  {"Mixtral-8x7B,8,0.75", 46.7028, 32 * 2 * 1024 * 2 / 1048576.0}};
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct model *m = open_in_memory(shapes[i].text);
         assert_true(fabs((double)m->parameters / 1e9 - shapes[i].billions) < 0.0001);
@@ -332,6 +382,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_file_and_memory_are_the_same_model_to_the_bit),
         cmocka_unit_test(test_f16_and_q8_0_compute_the_same_when_exact),
+        cmocka_unit_test(test_a_gpu_makes_the_weights_of_the_file),
         cmocka_unit_test(test_every_shape_has_its_parameters),
         cmocka_unit_test(test_a_prompt_becomes_bytes_and_comes_back),
         cmocka_unit_test(test_a_file_that_cannot_be_finished_leaves_nothing),
