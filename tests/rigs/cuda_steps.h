@@ -15,6 +15,8 @@ template <class A>
 static void
 run(void (*kernel)(A), A arguments, size_t shared)
 {
+    uint32_t all;
+    SUCCEEDS(resident_blocks(kernel, 0, SWEEP_THREADS, shared, &all));
     RUN(1, launch_cooperative(kernel, BLOCKS, SWEEP_THREADS, arguments, nullptr, shared));
 }
 
