@@ -48,6 +48,7 @@ on_device(const std::vector<T> &from)
     SUCCEEDS(cudaMalloc(&p, (from.size() + 1) * sizeof *p));
     if (!from.empty())
         SUCCEEDS(cudaMemcpy(p, from.data(), from.size() * sizeof *p, cudaMemcpyHostToDevice));
+    SUCCEEDS(cudaDeviceSynchronize()); /* pageable memory has been read before that, and may not have arrived */
     return p;
 }
 

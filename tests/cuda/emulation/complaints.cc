@@ -7,17 +7,25 @@
 namespace emulation
 {
 
+/* It ends with the first comma that is not in its template's arguments. */
+std::string
+kernel_name(const char *text)
+{
+    int depth = 0;
+    size_t n = 0;
+    for (; text[n] != '\0' && (text[n] != ',' || depth > 0); n++)
+        depth += (text[n] == '<') - (text[n] == '>');
+    return std::string(text, n);
+}
+
 void
 complain(const char *format, ...)
 {
     if (running.broken)
         return;
     running.broken = true;
-    int depth = 0; /* the kernel's name ends with the first comma that is not in its template's arguments */
-    size_t name = 0;
-    for (; running.what->kernel[name] != '\0' && (running.what->kernel[name] != ',' || depth > 0); name++)
-        depth += (running.what->kernel[name] == '<') - (running.what->kernel[name] == '>');
-    const int n = snprintf(running.complaint, running.complaint_room, "%.*s: ", (int)name, running.what->kernel);
+    const int n =
+        snprintf(running.complaint, running.complaint_room, "%s: ", kernel_name(running.what->kernel).c_str());
     va_list args;
     va_start(args, format);
     if (n > 0 && (size_t)n < running.complaint_room)

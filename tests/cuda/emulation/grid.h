@@ -2,6 +2,7 @@
 #ifndef EMULATION_GRID_H
 #define EMULATION_GRID_H
 
+#include <string>
 #include <vector>
 
 #include "context.h"
@@ -80,6 +81,8 @@ void give_way(bool for_good);
 void wait_as(state, site where);
 
 /* ---- complaints.cc ---- */
+/* Of what begins with a kernel's name: that. */
+std::string kernel_name(const char *);
 /* The grid is broken: the first complaint stays. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Nothing can go on: who waits where. */

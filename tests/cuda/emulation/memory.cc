@@ -83,7 +83,7 @@ allocate(std::map<const char *, size_t> &map, void **out, size_t bytes)
         return w.last = cudaErrorMemoryAllocation;
     memset(p, emulation::POISON, bytes);
     map[(const char *)p] = bytes;
-    if (on_device && emulation::watching != nullptr)
+    if (emulation::watching != nullptr)
         emulation::watching->allocated(p, room);
     w.used += on_device ? bytes : 0;
     *out = p;
@@ -97,8 +97,15 @@ release(std::unique_lock<std::mutex> &hold, std::map<const char *, size_t> &map,
     emulation::world &w = all();
     if (p == nullptr)
         return cudaSuccess;
-    emulation::wait_for(hold, nullptr);
     auto at = map.find((const char *)p);
+    if (at != map.end() && emulation::watching != nullptr) {
+        const size_t bytes = at->second;
+        hold.unlock();
+        emulation::watching->frees(p, bytes, emulation::called());
+        hold.lock();
+    }
+    emulation::wait_for(hold, nullptr);
+    at = map.find((const char *)p);
     if (at == map.end())
         return refuse("freed twice, or never allocated", 0);
     w.used -= &map == &w.device ? at->second : 0;
@@ -109,14 +116,35 @@ release(std::unique_lock<std::mutex> &hold, std::map<const char *, size_t> &map,
     return cudaSuccess;
 }
 
-std::function<cudaError_t()>
-copying(void *to, const void *from, size_t n)
+void
+moves(uint32_t op, const void *p, size_t n, bool writes)
 {
-    return [=] {
+    if (emulation::watching != nullptr && n > 0)
+        emulation::watching->moves(op, p, n, writes);
+}
+
+/* What comes from pageable memory has been read when this returns. What goes there is there once the stream was waited for:
+ * CUDA may be quicker. */
+void
+enqueue_copy(void *to, const void *from, size_t n, cudaMemcpyKind kind, cudaStream_t stream)
+{
+    if (kind == cudaMemcpyHostToDevice && !emulation::within(all().pinned, from, n)) {
+        const char *bytes = (const char *)from;
+        emulation::enqueue(stream, "a copy", [to, staged = std::vector<char>(bytes, bytes + n)](uint32_t op) {
+            moves(op, to, staged.size(), true);
+            if (!staged.empty())
+                memcpy(to, staged.data(), staged.size());
+            return cudaSuccess;
+        });
+        return;
+    }
+    emulation::enqueue(stream, "a copy", [=](uint32_t op) {
+        moves(op, from, n, false);
+        moves(op, to, n, true);
         if (n > 0)
             memcpy(to, from, n);
         return cudaSuccess;
-    };
+    });
 }
 
 __attribute__((destructor)) void
@@ -182,15 +210,10 @@ cudaMemcpy(void *to, const void *from, size_t n, enum cudaMemcpyKind kind)
     const cudaError_t said = check_copy(to, from, n, kind);
     if (said != cudaSuccess)
         return said;
-    if (kind == cudaMemcpyHostToDevice && !emulation::within(all().pinned, from, n)) {
-        emulation::enqueue(nullptr, [to, staged = std::vector<char>((const char *)from, (const char *)from + n)] {
-            memcpy(to, staged.data(), staged.size());
-            return cudaSuccess;
-        });
-        return cudaSuccess;
-    }
-    emulation::enqueue(nullptr, copying(to, from, n));
-    return kind == cudaMemcpyDeviceToDevice ? cudaSuccess : emulation::wait_for(hold, emulation::default_stream());
+    enqueue_copy(to, from, n, kind, nullptr);
+    const bool staged = kind == cudaMemcpyHostToDevice && !emulation::within(all().pinned, from, n);
+    return staged || kind == cudaMemcpyDeviceToDevice ? cudaSuccess
+                                                      : emulation::wait_for(hold, emulation::default_stream());
 }
 
 cudaError_t
@@ -199,7 +222,7 @@ cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcpyKind kind, 
     ENTER(emulation::ANY);
     const cudaError_t said = check_copy(to, from, n, kind);
     if (said == cudaSuccess)
-        emulation::enqueue(stream, copying(to, from, n));
+        enqueue_copy(to, from, n, kind, stream);
     return said;
 }
 
@@ -215,7 +238,8 @@ cudaMemsetAsync(void *p, int value, size_t n, cudaStream_t stream)
     ENTER(emulation::ANY);
     if (!emulation::within(all().device, p, n))
         return refuse("a memset of what is no memory of the device", n);
-    emulation::enqueue(stream, [=] {
+    emulation::enqueue(stream, "a memset", [=](uint32_t op) {
+        moves(op, p, n, true);
         memset(p, value, n);
         return cudaSuccess;
     });

@@ -67,14 +67,17 @@ $(BUILD)/tests/test_cuda_smoke: $(SMOKE_CU:%.cu=$(BUILD)/emulated/%.o) $(SMOKE_C
 	$(Q)$(EMULATED_CXX) $(OPENMP) $(LDFLAGS) -o $@ $^ -lm
 $(BUILD)/emulated/tests/cuda/smoke/facts.o: EMULATED_CXX += $(EMULATED_CODE)
 
-# The same with all accesses of device code looked at: does anything order them (races/order.h)? The instrumentation is the
-# thread sanitizer's, what it calls is ours. Everything has the name that it has without, in a folder of its own.
+# The same with all accesses of device code looked at, and the host's of memory that copies go to and from: does anything order
+# them (races/order.h, flow.h)? The instrumentation is the thread sanitizer's, what it calls is ours. Everything has the name
+# that it has without, in a folder of its own.
 RACES_SRC := $(sort $(wildcard $(EMULATION)/races/*.cc))
 RACES_RUN := $(RACES_SRC:%.cc=$(BUILD)/emulated/%.o) $(EMULATION_OBJ)
-RACES_OBJ := $(CUDA_CU:%.cu=$(BUILD)/races/%.o) $(CUDA_C:%.c=$(BUILD)/emulated/%.o) $(RACES_RUN)
+RACES_OBJ := $(CUDA_CU:%.cu=$(BUILD)/races/%.o) $(CUDA_C:%.c=$(BUILD)/races/%.o) $(RACES_RUN)
 RACES_SO  := $(BUILD)/tests/races/specscope-cuda-emulated.so
-RACES     := $(RACES_SO) $(EMULATED_TESTS:%=$(BUILD)/tests/races/%) $(BUILD)/tests/races/test_cuda_steps \
-	$(BUILD)/tests/races/test_cuda_products $(BUILD)/tests/test_races
+RACES_CUBLAS := $(BUILD)/tests/races/specscope-cublas-emulated.so
+RACES_TESTS  := $(BUILD)/tests/test_races $(BUILD)/tests/test_races_streams
+RACES     := $(RACES_SO) $(RACES_CUBLAS) $(EMULATED_TESTS:%=$(BUILD)/tests/races/%) $(BUILD)/tests/races/test_cuda_steps \
+	$(BUILD)/tests/races/test_cuda_products $(RACES_TESTS)
 
 $(BUILD)/races/%.o: %.cu | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
@@ -84,10 +87,20 @@ $(BUILD)/races/%.o: %.cc | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,CXX,"$< (races)")
 	$(Q)$(EMULATED_CXX) -fsanitize=thread -MMD -MP -c $< -o $@
+$(BUILD)/races/%.o: %.c | $(BUILD)/.deps-test
+	@mkdir -p $(@D)
+	$(call say,CC,"$< (races)")
+	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -fPIC -fvisibility=hidden -fsanitize=thread \
+		-include $(EMULATION)/races/moves.h -I$(EMULATION)/include -MMD -MP -c $< -o $@
+$(BUILD)/races/kernels/cuda/device.o: ITS_FLAGS = $(EMULATED_CODE)
 $(RACES_SO): $(RACES_OBJ)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(EMULATED_CXX) -shared $(OPENMP) $(LDFLAGS) -Wl,-z,nodelete -o $@.part $^ -lm && mv $@.part $@
+$(RACES_CUBLAS): $(BUILD)/emulated/kernels/cublas/cublas.o $(BUILD)/emulated/$(EMULATION)/cublas/cublaslt.o $(RACES_SO)
+	$(call say,LD,$@)
+	$(Q)$(EMULATED_CXX) -shared $(LDFLAGS) -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -o $@.part $(filter %.o,$^) \
+		-L$(@D) -l:$(notdir $(RACES_SO)) && mv $@.part $@
 $(BUILD)/libraces.a: $(RACES_OBJ)
 	@rm -f $@
 	$(call say,AR,$@)
@@ -101,7 +114,7 @@ $(BUILD)/tests/races/test_%: $(BUILD)/races/tests/unit/cuda/test_%.o $(RACES_RUN
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(EMULATED_CXX) $(LDFLAGS) -o $@ $^ -lcmocka
-$(BUILD)/tests/test_races: $(BUILD)/races/tests/unit/cuda/test_races.o $(RACES_RUN)
+$(RACES_TESTS): $(BUILD)/tests/%: $(BUILD)/races/tests/unit/cuda/%.o $(RACES_RUN)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(EMULATED_CXX) $(LDFLAGS) -o $@ $^ -lcmocka

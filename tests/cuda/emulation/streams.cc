@@ -1,39 +1,16 @@
-/* Streams and events. Each stream has a thread of the host. What is queued stays queued until somebody waits for it or
+/* Streams. Each stream has a thread of the host. What is queued stays queued until somebody waits for it or
  * asks, and then only as much goes on as has to: so that results that are read too early, or by another stream that did
  * not wait, are what was there before. */
+#include "streams.h"
+
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <deque>
-#include <memory>
-#include <thread>
+#include <vector>
 
-#include "world.h"
+#include "watch.h"
 
 using emulation::all;
-
-namespace
-{
-
-struct record {
-    bool done = true;
-    double ms = 0;
-};
-
-} // namespace
-
-struct emulated_event {
-    std::shared_ptr<record> last = std::make_shared<record>();
-    cudaStream_t stream = nullptr; /* that it was recorded in */
-    unsigned asked = 0;            /* since then */
-};
-
-struct emulated_stream {
-    std::deque<std::function<cudaError_t()>> queue;
-    size_t released = 0; /* how much of the queue may run */
-    bool busy = false, ending = false;
-    std::thread worker;
-};
 
 namespace
 {
@@ -69,6 +46,25 @@ idle(const emulated_stream *s)
     return s->queue.empty() && !s->busy;
 }
 
+emulated_stream *
+make_stream()
+{
+    auto *s = new emulated_stream;
+    if (emulation::watching != nullptr)
+        s->number = emulation::watching->stream_begins();
+    s->worker = std::thread(work, s);
+    all().streams.insert(s);
+    return s;
+}
+
+} // namespace
+
+namespace emulation
+{
+
+/* Of threads of the host, never of those that run grids: shared.h says what becomes of such variables there. */
+static thread_local site place = {"", 0};
+
 void
 release(emulated_stream *s)
 {
@@ -92,42 +88,72 @@ not_ready(std::unique_lock<std::mutex> &hold)
     return all().lost != cudaSuccess ? all().lost : cudaErrorNotReady;
 }
 
-} // namespace
+void
+has_waited_for(uint32_t op)
+{
+    if (watching != nullptr && op != 0)
+        watching->waited_for(op);
+}
+
+site
+called()
+{
+    return place;
+}
+
+bool
+keeps_call(ordering kind)
+{
+    return keeps(kind, place);
+}
+
+} // namespace emulation
 
 cudaStream_t
 emulation::default_stream()
 {
     static emulated_stream *made = nullptr;
     if (made == nullptr) {
-        made = new emulated_stream;
-        made->worker = std::thread(work, made);
+        made = make_stream();
         made->worker.detach();
-        all().streams.insert(made);
     }
     return made;
 }
 
-void
-emulation::enqueue(cudaStream_t s, std::function<cudaError_t()> what)
+uint32_t
+emulation::enqueue(cudaStream_t to, const char *what, std::function<cudaError_t(uint32_t)> todo)
 {
-    (s != nullptr ? s : default_stream())->queue.push_back(std::move(what));
+    emulated_stream *const s = to != nullptr ? to : default_stream();
+    const uint32_t op = watching != nullptr ? watching->queued(s->number, what, place) : 0;
+    s->last = op;
+    s->queue.push_back([op, todo = std::move(todo)] { return todo(op); });
+    return op;
+}
+
+void
+emulation::drain(std::unique_lock<std::mutex> &hold, cudaStream_t s)
+{
+    release(s);
+    all().news.wait(hold, [&] { return idle(s); });
 }
 
 cudaError_t
 emulation::wait_for(std::unique_lock<std::mutex> &hold, cudaStream_t s)
 {
-    if (s != nullptr)
-        release(s);
-    else
-        release_all();
+    if (s != nullptr) {
+        drain(hold, s);
+        has_waited_for(s->last);
+        return all().lost;
+    }
+    release_all();
     all().news.wait(hold, [&] {
-        if (s != nullptr)
-            return idle(s);
         for (const emulated_stream *each : all().streams)
             if (!idle(each))
                 return false;
         return true;
     });
+    if (watching != nullptr)
+        watching->waited_for(0);
     return all().lost;
 }
 
@@ -153,16 +179,18 @@ emulated_launch(const char *name, const void *kernel, std::function<void()> thre
         return all().last = cudaErrorInvalidValue;
     if (cooperative && blocks > emulation::multiprocessors())
         return all().last = cudaErrorCooperativeLaunchTooLarge;
-    const emulation::launched what = {std::move(thread), name, grid, block, shared, cooperative, all().seed};
-    emulation::enqueue(to, [=] {
+    emulation::launched what = {std::move(thread), name, grid, block, shared, cooperative, all().seed, 0};
+    emulation::enqueue(to, name, [later, what](uint32_t op) mutable {
         char complaint[sizeof all().complaint];
         if (later)
             return cudaErrorLaunchFailure;
+        what.op = op;
         if (emulation::run_grid(what, complaint, sizeof complaint))
             return cudaSuccess;
         if (what.seed != 0)
             fprintf(stderr, "emulated GPU: with EMULATED_CUDA_SEED=%llu,\n", (unsigned long long)what.seed);
         fprintf(stderr, "emulated GPU: %s\n", complaint);
+        emulation::found();
         std::lock_guard<std::mutex> inner(all().lock);
         memcpy(all().complaint, complaint, sizeof complaint);
         return cudaErrorLaunchFailure;
@@ -172,14 +200,25 @@ emulated_launch(const char *name, const void *kernel, std::function<void()> thre
 
 extern "C" {
 
+void
+emulated_cuda_place(const char *file, int line)
+{
+    emulation::place = {file, line};
+}
+
 cudaError_t
-emulated_cuda_enqueue(cudaStream_t to, cudaError_t (*work)(void *), void *what)
+emulated_cuda_enqueue(cudaStream_t to, cudaError_t (*work)(void *), void *what, const struct emulated_range *ranges,
+                      size_t n)
 {
     bool later = false;
     ENTER(emulation::LAUNCHES, &later);
     if (all().streams.count(to) == 0)
         return all().last = cudaErrorInvalidResourceHandle;
-    emulation::enqueue(to, [=] {
+    const std::vector<emulated_range> touched(ranges, ranges + n);
+    emulation::enqueue(to, "a library's kernel", [=](uint32_t op) {
+        for (const emulated_range &each : touched)
+            if (emulation::watching != nullptr)
+                emulation::watching->moves(op, each.p, each.bytes, each.writes);
         const cudaError_t said = work(what);
         return later ? cudaErrorLaunchFailure : said;
     });
@@ -193,10 +232,7 @@ cudaStreamCreateWithFlags(cudaStream_t *out, unsigned)
 {
     *out = nullptr;
     ENTER(emulation::ANY);
-    auto *s = new emulated_stream;
-    s->worker = std::thread(work, s);
-    all().streams.insert(s);
-    *out = s;
+    *out = make_stream();
     return cudaSuccess;
 }
 
@@ -207,7 +243,9 @@ cudaStreamDestroy(cudaStream_t s)
     const cudaError_t said = emulation::enter(hold, emulation::ANY);
     if (all().streams.count(s) == 0)
         return cudaErrorInvalidResourceHandle;
-    emulation::wait_for(hold, s); /* on a lost device too: nothing is done there any more */
+    emulation::drain(hold, s); /* on a lost device too: nothing is done there any more */
+    if (emulation::watching != nullptr)
+        emulation::watching->stream_ends(s->number);
     s->ending = true;
     all().news.notify_all();
     hold.unlock();
@@ -222,27 +260,37 @@ cudaError_t
 cudaStreamSynchronize(cudaStream_t s)
 {
     ENTER(emulation::ANY);
-    return emulation::wait_for(hold, s != nullptr ? s : emulation::default_stream());
+    return emulation::keeps_call(emulation::WAIT)
+               ? emulation::wait_for(hold, s != nullptr ? s : emulation::default_stream())
+               : cudaSuccess;
 }
 
 cudaError_t
 cudaStreamQuery(cudaStream_t s)
 {
     ENTER(emulation::ANY);
-    release_all();
-    return idle(s != nullptr ? s : emulation::default_stream()) ? all().lost : not_ready(hold);
+    emulation::release_all();
+    const emulated_stream *const asked = s != nullptr ? s : emulation::default_stream();
+    if (!idle(asked))
+        return emulation::not_ready(hold);
+    emulation::has_waited_for(asked->last);
+    return all().lost;
 }
 
 cudaError_t
 cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned)
 {
     ENTER(emulation::ANY);
-    emulation::enqueue(s, [record = e->last] {
+    if (!emulation::keeps_call(emulation::WAIT))
+        return cudaSuccess;
+    const uint32_t op = emulation::enqueue(s, "a stream's waiting", [record = e->last](uint32_t) {
         std::unique_lock<std::mutex> inner(all().lock);
-        release_all();
+        emulation::release_all();
         all().news.wait(inner, [&] { return record->done || all().lost != cudaSuccess; });
         return cudaSuccess;
     });
+    if (emulation::watching != nullptr && e->last->op != 0)
+        emulation::watching->follows(op, e->last->op);
     return cudaSuccess;
 }
 
@@ -250,92 +298,6 @@ cudaError_t
 cudaDeviceSynchronize(void)
 {
     ENTER(emulation::ANY);
-    return emulation::wait_for(hold, nullptr);
-}
-
-/* ---- events ---- */
-
-cudaError_t
-cudaEventCreateWithFlags(cudaEvent_t *out, unsigned)
-{
-    *out = nullptr;
-    ENTER(emulation::ANY);
-    *out = new emulated_event;
-    return cudaSuccess;
-}
-
-cudaError_t
-cudaEventCreate(cudaEvent_t *out)
-{
-    return cudaEventCreateWithFlags(out, 0);
-}
-
-cudaError_t
-cudaEventDestroy(cudaEvent_t e)
-{
-    std::unique_lock<std::mutex> hold;
-    const cudaError_t said = emulation::enter(hold, emulation::ANY);
-    delete e;
-    return said;
-}
-
-cudaError_t
-cudaEventRecord(cudaEvent_t e, cudaStream_t s)
-{
-    ENTER(emulation::ANY);
-    e->last = std::make_shared<record>();
-    e->last->done = false;
-    e->stream = s != nullptr ? s : emulation::default_stream();
-    e->asked = 0;
-    emulation::enqueue(s, [record = e->last] {
-        std::lock_guard<std::mutex> inner(all().lock);
-        record->done = true;
-        record->ms =
-            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
-        return cudaSuccess;
-    });
-    return cudaSuccess;
-}
-
-/* Who asks once gets the event's own stream to go on; who asks again gives time to all. Counts as one call, however often
- * it is asked: programs that ask in a loop then make the same calls every time. */
-cudaError_t
-cudaEventQuery(cudaEvent_t e)
-{
-    std::unique_lock<std::mutex> hold;
-    if (e->asked == 0) {
-        if (const cudaError_t refused = emulation::enter(hold, emulation::ANY))
-            return refused;
-        if (all().streams.count(e->stream) != 0)
-            release(e->stream);
-    } else {
-        hold = std::unique_lock<std::mutex>(all().lock);
-        release_all();
-    }
-    e->asked++;
-    if (all().lost != cudaSuccess)
-        return all().lost;
-    return e->last->done ? cudaSuccess : not_ready(hold);
-}
-
-cudaError_t
-cudaEventSynchronize(cudaEvent_t e)
-{
-    ENTER(emulation::ANY);
-    if (all().streams.count(e->stream) != 0)
-        release(e->stream);
-    const std::shared_ptr<record> record = e->last;
-    all().news.wait(hold, [&] { return record->done || all().lost != cudaSuccess; });
-    return all().lost;
-}
-
-cudaError_t
-cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
-{
-    ENTER(emulation::ANY);
-    if (!from->last->done || !to->last->done)
-        return all().last = cudaErrorNotReady;
-    *ms = (float)(to->last->ms - from->last->ms);
-    return cudaSuccess;
+    return emulation::keeps_call(emulation::WAIT) ? emulation::wait_for(hold, nullptr) : cudaSuccess;
 }
 }

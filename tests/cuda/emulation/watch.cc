@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <set>
 #include <string>
+#include <unistd.h>
 
 namespace emulation
 {
@@ -14,12 +16,13 @@ const watcher *watching = nullptr;
 
 /* ---- what is left out ---- */
 
-static const char *const names[] = {"barrier", "warp", "fence", "acquire", "release", "meeting"};
+static const char *const names[] = {"barrier", "warp", "fence", "acquire", "release", "meeting", "wait", "record"};
 
-/* EMULATED_CUDA_DROP="barrier norm.cuh:49" leaves one out wherever it is passed, "meeting sweep.cu:128 3" the third of a
- * grid. EMULATED_CUDA_SITES=FILE: those that were passed are listed there. */
+/* EMULATED_CUDA_DROP="barrier norm.cuh:49" leaves one out wherever it is passed, "barrier norm.cuh:49 @sweep" in that kernel,
+ * "meeting sweep.cu:128 3" the third of a grid, "wait store.c:217" the host's waiting for a stream. What is found then ends the
+ * process. EMULATED_CUDA_SITES=FILE: those that were passed are listed there, with their kernels. */
 struct mutation {
-    char kind[16] = "", file[64] = "";
+    char kind[16] = "", file[64] = "", kernel[64] = "";
     int line = 0;
     unsigned turn = 0;
     bool asked = false;
@@ -31,6 +34,8 @@ struct mutation {
         if (text == nullptr || text[0] == '\0')
             return;
         asked = sscanf(text, "%15s %63[^:]:%d %u", kind, file, &line, &turn) >= 3;
+        if (const char *at = strchr(text, '@'))
+            snprintf(kernel, sizeof kernel, "%s", at + 1);
         if (!asked)
             fprintf(stderr, "emulated GPU: EMULATED_CUDA_DROP=%s is no kind and file:line\n", text);
     }
@@ -66,18 +71,35 @@ base_of(const char *file)
     return slash != nullptr ? slash + 1 : file;
 }
 
+static void
+note_passed(mutation *m, ordering kind, site where, unsigned turn)
+{
+    static std::mutex hold; /* the host waits while grids run */
+    std::lock_guard<std::mutex> held(hold);
+    std::string text = std::string(names[kind]) + " " + base_of(where.file) + ":" + std::to_string(where.line);
+    if (turn > 0)
+        text += " " + std::to_string(turn);
+    if (kind < WAIT)
+        text += " @" + kernel_name(running.what->kernel);
+    m->passed.insert(text);
+}
+
 static bool
 keeps_turn(ordering kind, site where, unsigned turn)
 {
     mutation &m = mutated();
-    if (m.list != nullptr) {
-        std::string text = std::string(names[kind]) + " " + base_of(where.file) + ":" + std::to_string(where.line);
-        if (turn > 0)
-            text += " " + std::to_string(turn);
-        m.passed.insert(text);
-    }
+    if (m.list != nullptr)
+        note_passed(&m, kind, where, turn);
     return !m.asked || m.line != where.line || m.turn != turn || strcmp(m.kind, names[kind]) != 0 ||
-           strcmp(m.file, base_of(where.file)) != 0;
+           strcmp(m.file, base_of(where.file)) != 0 ||
+           (m.kernel[0] != '\0' && kind < WAIT && kernel_name(running.what->kernel) != m.kernel);
+}
+
+void
+found()
+{
+    if (mutated().asked)
+        _exit(FOUND);
 }
 
 bool

@@ -44,11 +44,15 @@ cudaError_t enter(std::unique_lock<std::mutex> &, call, bool *later = nullptr);
     if (const cudaError_t refused = emulation::enter(hold, __VA_ARGS__))                                               \
     return refused
 
-/* With the lock held: puts work at the end of a stream (NULL: the default one). It stays there until somebody waits. */
-void enqueue(cudaStream_t, std::function<cudaError_t()>);
+/* With the lock held: puts work at the end of a stream (NULL: the default one), which is told its number (watch.h). It stays
+ * there until somebody waits. `what` stays, and begins with a name. Returns the number. */
+uint32_t enqueue(cudaStream_t, const char *what, std::function<cudaError_t(uint32_t op)>);
 /* Lets what is queued run, and waits until it is done; NULL: of all streams. Returns what the device says then. */
 cudaError_t wait_for(std::unique_lock<std::mutex> &, cudaStream_t);
+/* The same for a stream that goes: who drops one has not waited for it. */
+void drain(std::unique_lock<std::mutex> &, cudaStream_t);
 cudaStream_t default_stream();
+site called(); /* where the calling thread made its call */
 /* Is [p, p + n) inside one allocation of the map? */
 bool within(const std::map<const char *, size_t> &, const void *p, size_t n);
 void forget_allocations();

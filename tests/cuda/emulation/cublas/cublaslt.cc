@@ -104,14 +104,18 @@ size_of(cudaDataType type)
     return type == CUDA_R_32F ? 4 : 2;
 }
 
+size_t
+bytes_of(const emulated_layout &l)
+{
+    return ((size_t)l.ld * (l.cols - 1) + l.rows) * size_of(l.type);
+}
+
 bool
 lies_well(const void *at, const emulated_layout &l)
 {
-    const size_t elements = (size_t)l.ld * (l.cols - 1) + l.rows;
-    return (uintptr_t)at % 256 == 0 && emulated_cuda_on_device(at, elements * size_of(l.type));
+    return (uintptr_t)at % 256 == 0 && emulated_cuda_on_device(at, bytes_of(l));
 }
 
-/* 2^112 brings the exponent to its place, also that of subnormal halves. */
 /* 2^112 brings the exponent to its place, also that of subnormal halves. */
 float
 half(uint16_t h)
@@ -373,7 +377,8 @@ cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t what, const void *alpha,
                           (float *)d,
                           algorithm->data[SPLITS],
                           algorithm->data[ID] == 66 ? 32u : 48u};
-    if (emulated_cuda_enqueue(stream, multiply, todo) == cudaSuccess)
+    const emulated_range touched[] = {{a, bytes_of(p.a), false}, {b, bytes_of(p.b), false}, {d, bytes_of(p.d), true}};
+    if (emulated_cuda_enqueue(stream, multiply, todo, touched, 3) == cudaSuccess)
         return CUBLAS_STATUS_SUCCESS;
     delete todo;
     return CUBLAS_STATUS_EXECUTION_FAILED;

@@ -131,9 +131,17 @@ uint64_t emulated_cuda_allocations(void);  /* of device and pinned memory that w
 const char *emulated_cuda_complaint(void); /* what a kernel did wrong (a barrier that not all reach, ...), or "" */
 void emulated_cuda_seed(uint64_t);         /* of the order in which threads take turns; 0: in order */
 uint64_t emulated_cuda_switches(void);     /* from one thread to another, so far */
-/* For libraries that queue work of their own. It counts as a launch; not from the default stream. */
-cudaError_t emulated_cuda_enqueue(cudaStream_t, cudaError_t (*work)(void *), void *what);
+/* For libraries that queue work of their own, and what of the device's memory it reads and writes. It counts as a launch; not
+ * from the default stream. */
+struct emulated_range {
+    const void *p;
+    size_t bytes;
+    bool writes;
+};
+cudaError_t emulated_cuda_enqueue(cudaStream_t, cudaError_t (*work)(void *), void *what, const struct emulated_range *,
+                                  size_t n);
 bool emulated_cuda_on_device(const void *, size_t n); /* all of it, in one allocation */
+void emulated_cuda_place(const char *file, int line); /* where the calling thread makes its next call */
 #pragma GCC visibility pop
 
 #ifdef __cplusplus
@@ -144,6 +152,25 @@ cudaMalloc(T **out, size_t bytes)
 {
     return cudaMalloc((void **)out, bytes);
 }
+#endif
+
+/* Calls that queue something or wait for it say where they are made. */
+#ifndef EMULATION_WORLD_H
+#define EMULATED_CALL(call)        (emulated_cuda_place(__FILE__, __LINE__), call)
+#define cudaFree(...)              EMULATED_CALL(cudaFree(__VA_ARGS__))
+#define cudaFreeHost(...)          EMULATED_CALL(cudaFreeHost(__VA_ARGS__))
+#define cudaMemcpy(...)            EMULATED_CALL(cudaMemcpy(__VA_ARGS__))
+#define cudaMemcpyAsync(...)       EMULATED_CALL(cudaMemcpyAsync(__VA_ARGS__))
+#define cudaMemset(...)            EMULATED_CALL(cudaMemset(__VA_ARGS__))
+#define cudaMemsetAsync(...)       EMULATED_CALL(cudaMemsetAsync(__VA_ARGS__))
+#define cudaDeviceSynchronize()    EMULATED_CALL(cudaDeviceSynchronize())
+#define cudaStreamSynchronize(...) EMULATED_CALL(cudaStreamSynchronize(__VA_ARGS__))
+#define cudaStreamQuery(...)       EMULATED_CALL(cudaStreamQuery(__VA_ARGS__))
+#define cudaStreamWaitEvent(...)   EMULATED_CALL(cudaStreamWaitEvent(__VA_ARGS__))
+#define cudaEventRecord(...)       EMULATED_CALL(cudaEventRecord(__VA_ARGS__))
+#define cudaEventQuery(...)        EMULATED_CALL(cudaEventQuery(__VA_ARGS__))
+#define cudaEventSynchronize(...)  EMULATED_CALL(cudaEventSynchronize(__VA_ARGS__))
+#define emulated_cuda_enqueue(...) EMULATED_CALL(emulated_cuda_enqueue(__VA_ARGS__))
 #endif
 
 #endif

@@ -55,7 +55,7 @@ void touch(site);
 /* ---- the order of accesses to memory (watch.h) ---- */
 
 /* What orders them. Each place where device code has one can be left out, for a test of tests (watch.cc). */
-enum ordering { BLOCK_BARRIER, WARP_SYNC, FENCE, ACQUIRE, RELEASE, MEETING };
+enum ordering { BLOCK_BARRIER, WARP_SYNC, FENCE, ACQUIRE, RELEASE, MEETING, /* and the host: */ WAIT, RECORD };
 bool keeps(ordering, site); /* is it there? */
 bool meets(site);           /* the same of a barrier of the grid, of which all threads pass as many */
 
@@ -90,6 +90,7 @@ struct launched {
     size_t shared;
     bool cooperative;
     uint64_t seed; /* of the order in which threads take turns; 0: in order */
+    uint32_t op;   /* of its stream (watch.h) */
 };
 
 /* Runs a grid: block after block, or all of them at once when cooperative. False: a thread did what would hang or be

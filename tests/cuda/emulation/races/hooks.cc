@@ -1,6 +1,9 @@
 /* Device code compiled with -fsanitize=thread calls these around its accesses (the names are the compilers'); here they ask
  * whether anything orders the accesses, instead of the sanitizer's library, which does not know threads that are fibers. */
+#include <cstring>
+
 #include "../watch.h"
+#include "flow.h"
 #include "order.h"
 #include "report.h"
 #include "shadow.h"
@@ -13,9 +16,10 @@ static inline void
 seen(const void *p, size_t n, access what, const void *from)
 {
     const char *frame = (const char *)__builtin_frame_address(0);
-    if (!running.room.has(frame) || running.room.has(p))
-        return;
-    shadow_access(p, n, what, false, where_of_code(from));
+    if (!running.room.has(frame))
+        shadow_host(p, n, what, where_of_code(from));
+    else if (!running.room.has(p))
+        shadow_access(p, n, what, false, where_of_code(from));
 }
 
 static void
@@ -45,8 +49,16 @@ blocks_begin()
     shadow_blocks_begin();
 }
 
-static const watcher here_it_is = {shadow_allocated, shadow_freed, grid_begins, blocks_begin, order_block_met,
-                                   order_lanes_met,  order_fenced, atomic_seen, constant_seen};
+static void
+frees(const void *p, size_t n, site where)
+{
+    shadow_host(p, n, WRITE, where_of_site(where));
+}
+
+static const watcher here_it_is = {shadow_allocated, shadow_freed, grid_begins,  blocks_begin,    order_block_met,
+                                   order_lanes_met,  order_fenced, atomic_seen,  constant_seen,   flow_stream_begins,
+                                   flow_stream_ends, flow_queued,  flow_follows, flow_waited_for, frees,
+                                   shadow_moves};
 
 __attribute__((constructor)) static void
 watch()
@@ -96,6 +108,35 @@ HOOK
 __tsan_vptr_read(const void *p)
 {
     emulation::seen(p, sizeof p, READ, __builtin_return_address(0));
+}
+/* Flags of the host's threads: the thread sanitizer looks at those. */
+#define FLAGS(bits)                                                                                                    \
+    extern "C" __attribute__((visibility("default")))                                                                  \
+    uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *p, int)                                   \
+    {                                                                                                                  \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                                   \
+    }                                                                                                                  \
+    HOOK __tsan_atomic##bits##_store(volatile uint##bits##_t *p, uint##bits##_t v, int)                                \
+    {                                                                                                                  \
+        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                                      \
+    }
+FLAGS(8)
+FLAGS(32)
+
+/* What copies and fills memory is a library's, so it is called by another name (moves.h). */
+extern "C" __attribute__((visibility("default"))) void *
+emulated_move(void *to, const void *from, size_t n)
+{
+    const void *caller = __builtin_return_address(0);
+    emulation::seen(from, n, READ, caller);
+    emulation::seen(to, n, WRITE, caller);
+    return memmove(to, from, n);
+}
+extern "C" __attribute__((visibility("default"))) void *
+emulated_fill(void *to, int value, size_t n)
+{
+    emulation::seen(to, n, WRITE, __builtin_return_address(0));
+    return memset(to, value, n);
 }
 HOOK
 __tsan_func_entry(const void *)

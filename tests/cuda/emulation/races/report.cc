@@ -5,11 +5,14 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "../watch.h"
+#include "../world.h"
 #include "order.h"
 
 namespace emulation
@@ -18,6 +21,7 @@ namespace emulation
 /* ---- places ---- */
 
 static constexpr uint64_t TOLD = 1ull << 63;
+static std::mutex hold; /* of all that is static here: the host queues while grids run */
 static std::vector<site> sites;
 static std::map<std::pair<const char *, int>, uint64_t> numbers;
 
@@ -30,6 +34,7 @@ where_of_code(const void *address)
 uint64_t
 where_of_site(site s)
 {
+    std::lock_guard<std::mutex> held(hold);
     auto at = numbers.find({s.file, s.line});
     if (at == numbers.end()) {
         at = numbers.insert({{s.file, s.line}, sites.size()}).first;
@@ -83,7 +88,9 @@ static std::string
 name_of(uint64_t where)
 {
     if (where & TOLD) {
+        hold.lock();
         const site s = sites[where & ~TOLD];
+        hold.unlock();
         const char *name = ours(s.file);
         return std::string(name != nullptr ? name : s.file) + ":" + std::to_string(s.line);
     }
@@ -116,6 +123,7 @@ static bool
 is_new(uint64_t a, uint64_t b)
 {
     static std::set<std::pair<uint64_t, uint64_t>> said;
+    std::lock_guard<std::mutex> held(hold);
     return said.insert({a, b}).second;
 }
 
@@ -137,6 +145,55 @@ report_race(const record &old, access was, const record &now, access is)
     text +=
         stale ? ": it may find an old line in L1, for what it waited by does not acquire" : ": nothing orders the two";
     say("a race: " + text);
+}
+
+static std::string
+name_of(const operation &o)
+{
+    if (o.agent == HOST)
+        return "the host at " + name_of(o.where);
+    return (o.is_grid ? "the kernel " + kernel_name(o.what) : o.what) + " queued at " + name_of(o.where);
+}
+
+static bool
+is_lost()
+{
+    std::lock_guard<std::mutex> held(all().lock);
+    return all().lost != cudaSuccess;
+}
+
+/* Whose fault it is says no grid: the device is lost by it. */
+static void
+say_aside(const std::string &text)
+{
+    world &w = all();
+    std::lock_guard<std::mutex> held(w.lock);
+    if (w.lost != cudaSuccess)
+        return;
+    fprintf(stderr, "emulated GPU: %s\n", text.c_str());
+    found();
+    if (goes_on())
+        return;
+    snprintf(w.complaint, sizeof w.complaint, "%s", text.c_str());
+    w.lost = w.last = cudaErrorLaunchFailure;
+}
+
+void
+report_flow(const operation &old, access was, const operation &now, access is, uint64_t where)
+{
+    const bool in_grid = now.is_grid;
+    if (!in_grid && !goes_on() && is_lost())
+        return;
+    if (goes_on() && !is_new(old.where, where != 0 ? where : now.where))
+        return;
+    std::string text = name_of(now) + (is == WRITE ? " writes" : " reads");
+    if (in_grid)
+        text += " at " + name_of(where);
+    text += " what " + name_of(old) + (was == WRITE ? " writes" : " reads") + ": nothing orders the two";
+    if (in_grid)
+        say("a race: " + text);
+    else
+        say_aside("a race: " + text);
 }
 
 void

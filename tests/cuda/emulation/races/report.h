@@ -4,6 +4,7 @@
 #define EMULATION_RACES_REPORT_H
 
 #include "../grid.h"
+#include "flow.h"
 #include "shadow.h"
 
 namespace emulation
@@ -14,6 +15,8 @@ uint64_t where_of_code(const void *address);
 uint64_t where_of_site(site);
 
 void report_race(const record &old, access, const record &now, access);
+/* Two operations of streams, or of the host's; `where` the one that is now is, 0 if that is where it was queued. */
+void report_flow(const operation &old, access, const operation &now, access, uint64_t where);
 /* The running grid writes what it also reads as constant. */
 void report_constant(const record &now, bool writes);
 

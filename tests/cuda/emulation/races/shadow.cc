@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../watch.h"
+#include "flow.h"
 #include "order.h"
 #include "report.h"
 
@@ -18,7 +19,8 @@ static constexpr uint16_t WHOLE = 15;
 /* ---- where cells are ---- */
 
 struct page {
-    cell *cells;             /* WORDS, once something is written or read there */
+    cell *cells;             /* WORDS, once threads of a grid have written or read something there */
+    flow_cell *flow;         /* WORDS, once anybody has */
     uint32_t constant_grid;  /* that read it as constant */
     uint8_t constant[WORDS]; /* words of it */
 };
@@ -60,6 +62,7 @@ shadow_freed(const void *p, size_t bytes)
         if (at == nullptr || *at == nullptr)
             continue;
         free((*at)->cells);
+        free((*at)->flow);
         free(*at);
         *at = nullptr;
     }
@@ -73,6 +76,7 @@ void
 shadow_grid_begins()
 {
     grid_now++;
+    flow_grid_begins(running.what->op);
 }
 
 void
@@ -182,6 +186,57 @@ look(cell *c, access what, const record &now, const fiber *f, bool own_block)
     remember_write(c, now);
 }
 
+/* ---- streams and the host ---- */
+
+/* Pages get their cells when they are accessed first, by whichever thread. */
+static flow_cell *
+flow_of(page *in)
+{
+    flow_cell *there = __atomic_load_n(&in->flow, __ATOMIC_ACQUIRE);
+    if (there != nullptr)
+        return there;
+    flow_cell *const fresh = (flow_cell *)calloc(WORDS, sizeof *fresh);
+    if (__atomic_compare_exchange_n(&in->flow, &there, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return fresh;
+    free(fresh);
+    return there;
+}
+
+/* Words of [p, p + n), all of them the device's or pinned. */
+static void
+flow(const void *p, size_t n, access what, mark now, uint64_t where)
+{
+    const uintptr_t end = (uintptr_t)p + n;
+    for (uintptr_t word = (uintptr_t)p / WORD * WORD; word < end;) {
+        page *in = page_of(word);
+        if (in == nullptr)
+            return;
+        flow_cell *const cells = flow_of(in);
+        const uintptr_t next = (word / WATCHED_PAGE + 1) * WATCHED_PAGE;
+        for (; word < next && word < end; word += WORD) {
+            access was;
+            if (const mark old = flow_look(&cells[word / WORD % WORDS], what, now, &was)) {
+                report_flow(flow_operation(old / 2), was, flow_operation(now / 2), what, where);
+                return;
+            }
+        }
+    }
+}
+
+void
+shadow_moves(uint32_t op, const void *p, size_t n, bool writes)
+{
+    const bool at_once = (n == 4 || n == 8) && (uintptr_t)p % n == 0;
+    flow(p, n, writes ? WRITE : READ, op * 2 + at_once, 0);
+}
+
+void
+shadow_host(const void *p, size_t n, access what, uint64_t where)
+{
+    if (page_of((uintptr_t)p) != nullptr)
+        flow(p, n, what, flow_host(where) * 2, where);
+}
+
 /* ---- accesses ---- */
 
 /* Of the word at this address; NULL: nobody shares it. */
@@ -218,6 +273,8 @@ shadow_access(const void *p, size_t n, access what, bool atomic, uint64_t where)
             return;
         now.bytes = (uint16_t)(WHOLE << (address - word) & WHOLE & ~(WHOLE << (next - word)));
         look(c, what, now, f, own_block);
+        if (!own_block)
+            flow((const void *)word, WORD, what, running.what->op * 2 + atomic, where);
         address = next;
     }
 }
@@ -226,6 +283,7 @@ void
 shadow_constant(const void *p, size_t n, uint64_t where)
 {
     const fiber *f = running.now;
+    flow(p, n, READ, running.what->op * 2, where);
     for (uintptr_t word = (uintptr_t)p / WORD * WORD; word < (uintptr_t)p + n; word += WORD) {
         page *in = page_of(word);
         if (in == nullptr)

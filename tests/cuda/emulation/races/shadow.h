@@ -1,4 +1,5 @@
-/* What is remembered of accesses: for each four bytes of shared memory and of the device's the last writes and reads. */
+/* What is remembered of accesses: for each four bytes of shared memory, of the device's and of pinned memory the last writes and
+ * reads. */
 #ifndef EMULATION_RACES_SHADOW_H
 #define EMULATION_RACES_SHADOW_H
 
@@ -34,6 +35,9 @@ void shadow_blocks_begin();
 void shadow_access(const void *p, size_t n, access, bool atomic, uint64_t where);
 /* It reads them through what does not notice when they are written. */
 void shadow_constant(const void *p, size_t n, uint64_t where);
+/* An operation of a stream accesses n bytes, or a thread of the host's at `where`. */
+void shadow_moves(uint32_t op, const void *p, size_t n, bool writes);
+void shadow_host(const void *p, size_t n, access, uint64_t where);
 
 } // namespace emulation
 

@@ -20,7 +20,7 @@ emulated_launch_as(const char *name, void (*kernel)(A), dim3 grid, dim3 block, A
         name, (const void *)kernel, [=] { kernel(arguments); }, grid, block, shared, false, stream);
     return launch_said(name, said, grid.x * grid.y * grid.z, block.x, stream);
 }
-#define launch(...) emulated_launch_as(#__VA_ARGS__, __VA_ARGS__)
+#define launch(...) EMULATED_CALL(emulated_launch_as(#__VA_ARGS__, __VA_ARGS__))
 
 template <class A>
 static inline cudaError_t
@@ -32,7 +32,7 @@ emulated_launch_cooperative_as(const char *name, void (*kernel)(A), dim3 grid, d
         name, (const void *)kernel, [=] { kernel(arguments); }, grid, block, shared, true, stream);
     return launch_said(name, said, grid.x, block.x, stream);
 }
-#define launch_cooperative(...) emulated_launch_cooperative_as(#__VA_ARGS__, __VA_ARGS__)
+#define launch_cooperative(...) EMULATED_CALL(emulated_launch_cooperative_as(#__VA_ARGS__, __VA_ARGS__))
 
 /* One block a multiprocessor, if its shared memory is there; the kernel may have so much then. */
 template <class A>
