@@ -357,10 +357,12 @@ test_what_is_no_chunk_is_refused(void **state)
     assert_non_null(strstr(err.text, "--prefill blas"));
 }
 
+/* usage: test_cuda_prompts [PATTERN]: tests of such names alone */
 int
-main(void)
+main(int argc, char **argv)
 {
     seed = seed_or((uint64_t)time(NULL));
+    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prompts_agree_with_their_definition),
         cmocka_unit_test(test_a_rows_bits_do_not_hang_on_its_place_in_the_padded_chunk),
