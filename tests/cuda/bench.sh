@@ -133,7 +133,11 @@ record() { # into docs/measurements.md, in the place of the section that is ther
 bench_all() {
     look="what other programs do on the GPU"
     wants=$BUILD/gpu_floors
-    [ -s "$LOG/floors.json" ] || step "floors" 60 floors
+    [ "$WHAT" = test ] || step "floors" 60 floors
+    if [ ! -s "$LOG/floors.json" ]; then # that step was left out, and is not of an earlier run here
+        until=$(($(date +%s) + 60))
+        floors >/dev/null 2>&1
+    fi
     [ -s "$LOG/floors.json" ] || { echo "no floors, no figures"; return 1; }
     look="the log: a figure is a run of specscope bench"
     wants=$S

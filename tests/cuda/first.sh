@@ -70,7 +70,6 @@ sanitized() {
 }
 
 first_minutes() {
-    [ "$FROM" -gt 1 ] || forget_figures
     [ -z "${KEEP_GOING:-}" ] && stopping=1
     wants=$BUILD/gpu_smoke
     show=p look="the driver (nvidia-smi), and what docs/cuda.md asks of a GPU"

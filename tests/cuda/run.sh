@@ -186,9 +186,10 @@ if [ ! -e "$SPECSCOPE_CUDA_PLUGIN" ]; then
     exit 1
 fi
 . tests/cuda/bench.sh
+[ "$FROM" -gt 1 ] || forget_figures
 case $WHAT in
 test) . tests/cuda/first.sh && first_minutes ;;
-bench) forget_figures && bench_all ;;
+bench) bench_all ;;
 *) echo "usage: tests/cuda/run.sh BUILD test|bench" >&2; exit 2 ;;
 esac
 summary
