@@ -168,7 +168,8 @@ run:
 # runs without the plug-in: nvcc failing is said, and stops only `make cuda`.
 NVCC      ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard $(addsuffix /bin/nvcc,$(CUDA_HOME) $(CUDA_PATH) /usr/local/cuda)) \
 	$(shell ls -d /usr/local/cuda-*/bin/nvcc /opt/cuda/bin/nvcc 2>/dev/null | sort -rV))
-CUDA_ROOT := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(shell command -v $(NVCC) 2>/dev/null))))
+# Where the toolkit lies: as nvcc says, which may be a script or a link from elsewhere.
+CUDA_ROOT := $(if $(NVCC),$(realpath $(shell $(NVCC) --dryrun -c nothing.cu 2>&1 | sed -n 's/^.[$$] TOP=//p')))
 CUDA_INCLUDE := $(if $(NVCC),$(patsubst %/cuda_runtime_api.h,-isystem %,$(firstword $(wildcard \
 	$(CUDA_ROOT)/include/cuda_runtime_api.h $(CUDA_ROOT)/targets/*/include/cuda_runtime_api.h))))
 # Machine code for these, of the newer ones where nvcc knows them; all others' drivers translate the PTX (device.c says so).
