@@ -195,8 +195,10 @@ scope_joined(struct scope *s, struct scope_member *m, const char *prompt)
 }
 
 void
-scope_back(struct scope *s, struct scope_member *m)
+scope_goes_on(struct scope *s, struct scope_member *m)
 {
+    if (m->tile.live)
+        return;
     m->tile.live = true;
     m->tile.left[0] = '\0';
     if (m->held == NULL)

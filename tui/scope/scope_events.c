@@ -70,7 +70,7 @@ take_control(struct scope *s, const struct event *e)
         if (m != NULL && c->name[0] == 'j')
             scope_joined(s, m, c->new_text);
         else if (m != NULL && c->name[0] == 'b')
-            scope_back(s, m);
+            scope_goes_on(s, m);
         else if (m != NULL)
             scope_left(s, m, c->new_text);
     } else if (strcmp(c->name, "end") == 0) {
@@ -87,11 +87,9 @@ take_of_sequence(struct scope *s, const struct event *e)
     struct scope_member *m = scope_member(s, e->seq);
     if (m == NULL)
         return;
+    if (e->type == EVENT_ROUND || e->type == EVENT_TOKEN)
+        scope_goes_on(s, m);
     struct scope_sequence *q = m->held;
-    if (e->type == EVENT_ROUND || e->type == EVENT_TOKEN) { /* an extended one goes on */
-        m->tile.live = true;
-        m->tile.left[0] = '\0';
-    }
     if (e->type == EVENT_ROUND)
         scope_count_round(s, m, e);
     if (q == NULL)

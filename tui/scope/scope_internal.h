@@ -135,7 +135,7 @@ void scope_take_metrics(struct scope *);                       /* of the sequenc
 /* The sequence of that number, new if it wasn't there. NULL: nothing is held of it. */
 struct scope_member *scope_member(struct scope *, uint32_t seq);
 void scope_joined(struct scope *, struct scope_member *, const char *prompt);
-void scope_back(struct scope *, struct scope_member *);
+void scope_goes_on(struct scope *, struct scope_member *); /* one that left is live again; nothing, where it is */
 void scope_left(struct scope *, struct scope_member *, const char *why);
 void scope_count_round(struct scope *, struct scope_member *, const struct event *);
 void scope_make_room(struct scope *);      /* lets histories of those that left go, the oldest first */

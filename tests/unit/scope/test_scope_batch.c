@@ -236,6 +236,10 @@ test_sixteen_long_sequences_of_a_large_model_stay_within_bounds(void **state)
     assert_int_equal(said[1].fate, FATE_PREFILL);
     assert_int_equal(scope_tile(s, 0)->total.emitted, 2 * SCOPE_ROUNDS);
     assert_true(scope_set_focus(s, 31));
+    /* One of these that goes on is held again from there. */
+    tell_much(s, &info, 0, 100);
+    assert_true(scope_tile(s, 0)->live && scope_tile(s, 0)->held);
+    assert_true(scope_set_focus(s, 0));
     scope_close(s);
     run_info_free(&info);
 }

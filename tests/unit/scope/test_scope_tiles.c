@@ -102,6 +102,29 @@ test_who_joined_who_left_and_who_waits(void **state)
     assert_string_equal(tile(f, 0)->left, "");
 }
 
+/* Traces from before `back` was told have a round of its instead. */
+static void
+test_one_that_goes_on_is_live_again_however_that_is_told(void **state)
+{
+    struct fixture *f = *state;
+    join(f, 0, "a");
+    for (int how = 0; how < 3; how++) {
+        const uint32_t lane = tile(f, 0)->lane;
+        say(f, 0, "left", "tokens");
+        assert_false(tile(f, 0)->live);
+        assert_string_equal(tile(f, 0)->left, "tokens");
+        if (how == 0)
+            say(f, 0, "back", "");
+        else if (how == 1)
+            say_token(&f->stream, SOURCE_BONUS, 2, 9);
+        else
+            line(f, 0, 1, 2, 1, 100);
+        assert_true(tile(f, 0)->live && tile(f, 0)->held);
+        assert_string_equal(tile(f, 0)->left, "");
+        assert_int_equal(tile(f, 0)->lane, lane);
+    }
+}
+
 static void
 test_prompts_are_cut_at_whole_characters(void **state)
 {
@@ -239,6 +262,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         SCOPE_TEST(test_a_run_of_one_sequence_is_no_batch),
         BATCH_TEST(test_who_joined_who_left_and_who_waits),
+        BATCH_TEST(test_one_that_goes_on_is_live_again_however_that_is_told),
         BATCH_TEST(test_prompts_are_cut_at_whole_characters),
         BATCH_TEST(test_speed_is_tokens_over_the_time_of_the_rounds_it_took_part_in),
         BATCH_TEST(test_a_tile_shows_the_last_round_and_the_end_of_the_text),
