@@ -27,49 +27,48 @@ unsure(const struct chain_rule *rule, double confidence)
 
 /* ---- on rounds ---- */
 
-struct chain {
-    struct round *round;
-    const struct chain_rule *rule;
-    int32_t node;       /* its end */
-    const char *reason; /* why it stopped; NULL: it goes on */
-};
-
 /* Those that go on. */
 static uint32_t
-going_on(struct chain *chains, uint32_t n, struct chain **out)
+going_on(struct chain_end *chains, uint32_t n, const struct chain_rule *rules, struct chain_end **out)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct chain *c = &chains[i];
+        struct chain_end *c = &chains[i];
         if (c->reason == NULL)
-            c->reason = long_enough(c->rule, round_drafted(c->round), round_full(c->round));
+            c->reason = long_enough(&rules[i], round_drafted(c->round), round_full(c->round));
         if (c->reason == NULL)
             out[count++] = c;
     }
     return count;
 }
 
+bool
+chain_run(struct chain_end *const *chains, uint32_t n, uint32_t to, slot_t *rows)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if ((rows[i] = round_slot(chains[i]->round, chains[i]->node)) == SLOT_NONE)
+            return false;
+    return n == 0 || context_advance(chains[0]->round->ctx, rows, n, to, NULL);
+}
+
 /* Looks at the chains' ends; those that are too unsure to go on stop here. */
 static bool
-look(struct chain **chains, uint32_t *n, slot_t *rows, struct guess *guesses)
+look(struct chain_end **chains, uint32_t *n, const struct chain_rule *rules, slot_t *rows, struct guess *guesses)
 {
     struct round *rounds[ROUNDS_MOST];
-    const uint32_t to = chains[0]->rule->exit_layer;
-    for (uint32_t i = 0; i < *n; i++) {
+    const uint32_t to = rules[0].exit_layer;
+    for (uint32_t i = 0; i < *n; i++)
         rounds[i] = chains[i]->round;
-        rows[i] = round_slot(rounds[i], chains[i]->node);
-        if (rows[i] == SLOT_NONE)
-            return false;
-    }
-    if (!context_advance(rounds[0]->ctx, rows, *n, to, NULL) || !rounds_guess(rounds, rows, *n, to, guesses))
+    if (!chain_run(chains, *n, to, rows) || !rounds_guess(rounds, rows, *n, to, guesses))
         return false;
     uint32_t left = 0;
     for (uint32_t i = 0; i < *n; i++) {
-        struct chain *c = chains[i];
-        const bool stops = unsure(c->rule, (double)guesses[i].confidence);
+        struct chain_end *c = chains[i];
+        const struct chain_rule *rule = &rules[c->chain];
+        const bool stops = unsure(rule, (double)guesses[i].confidence);
         if (stops)
             c->reason = "threshold";
-        if (stops && c->rule->below == CHAIN_STOPS_BEFORE)
+        if (stops && rule->below == CHAIN_STOPS_BEFORE)
             continue;
         chains[left] = c;
         rows[left] = rows[i];
@@ -80,19 +79,20 @@ look(struct chain **chains, uint32_t *n, slot_t *rows, struct guess *guesses)
 }
 
 static bool
-propose(struct chain *const *chains, uint32_t n, const slot_t *rows, const struct guess *guesses)
+propose(struct chain_end *const *chains, uint32_t n, uint32_t exit_layer, const slot_t *rows,
+        const struct guess *guesses)
 {
     struct round *rounds[ROUNDS_MOST];
     token_t tokens[ROUNDS_MOST];
     dist_t q[ROUNDS_MOST];
     for (uint32_t i = 0; i < n; i++)
         rounds[i] = chains[i]->round;
-    if (n > 0 && !rounds_choose(rounds, rows, n, chains[0]->rule->exit_layer, guesses, tokens, q))
+    if (n > 0 && !rounds_choose(rounds, rows, n, exit_layer, guesses, tokens, q))
         return false;
     for (uint32_t i = 0; i < n; i++) {
-        struct chain *c = chains[i];
+        struct chain_end *c = chains[i];
         const struct proposal draft = {
-            .parent = c->node, .token = tokens[i], .exit_layer = c->rule->exit_layer, .guess = &guesses[i], .q = q[i]};
+            .parent = c->node, .token = tokens[i], .exit_layer = exit_layer, .guess = &guesses[i], .q = q[i]};
         if ((c->node = round_propose(c->round, &draft)) < 0)
             return false;
     }
@@ -100,16 +100,17 @@ propose(struct chain *const *chains, uint32_t n, const slot_t *rows, const struc
 }
 
 bool
-chain_draft(struct round *const *rounds, uint32_t n, const struct chain_rule *rules)
+chain_draft(struct round *const *rounds, uint32_t n, const struct chain_rule *rules, const struct chain_hook *hook)
 {
-    struct chain all[ROUNDS_MOST], *some[ROUNDS_MOST];
+    struct chain_end all[ROUNDS_MOST], *some[ROUNDS_MOST];
     slot_t rows[ROUNDS_MOST];
     struct guess guesses[ROUNDS_MOST];
     uint32_t count;
     for (uint32_t i = 0; i < n; i++)
-        all[i] = (struct chain){.round = rounds[i], .rule = &rules[i]};
-    while ((count = going_on(all, n, some)) > 0)
-        if (!look(some, &count, rows, guesses) || !propose(some, count, rows, guesses))
+        all[i] = (struct chain_end){.round = rounds[i], .chain = i};
+    while ((count = going_on(all, n, rules, some)) > 0)
+        if (!look(some, &count, rules, rows, guesses) || !propose(some, count, rules[0].exit_layer, rows, guesses) ||
+            (hook != NULL && !hook->proposed(hook->user, some, count)))
             return false;
     for (uint32_t i = 0; i < n; i++)
         round_summary(rounds[i], all[i].reason, (int)rules[i].exit_layer, rules[i].threshold, -1, (int)rules[i].most);

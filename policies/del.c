@@ -149,7 +149,7 @@ del_draft(struct policy *p, struct round *r)
     const struct chain_rule rule = rule_of(&d->sums, p->value, c);
     report(p, r, c, within.d_max);
     if (c.length > 0)
-        return chain_draft(&r, 1, &rule);
+        return chain_draft(&r, 1, &rule, NULL);
     round_summary(r, "one by one", (int)c.exit_layer, rule.threshold, -1, (int)rule.most);
     return true;
 }

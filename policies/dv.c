@@ -73,7 +73,7 @@ dv_draft(struct policy *const *p, struct round *const *r, uint32_t n)
         round_report(r[i], "th", 0, d->th);
         round_report(r[i], "matched", 0, d->mean);
     }
-    return chain_draft(r, n, rules);
+    return chain_draft(r, n, rules, NULL);
 }
 
 static bool

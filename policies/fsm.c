@@ -61,7 +61,7 @@ fsm_draft(struct policy *const *p, struct round *const *r, uint32_t n)
         rules[i] = begin_round(p[i]->state, p[i]->value);
         round_report(r[i], "gamma", 0, rules[i].most);
     }
-    return chain_draft(r, n, rules);
+    return chain_draft(r, n, rules, NULL);
 }
 
 static bool

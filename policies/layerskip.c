@@ -28,7 +28,7 @@ layerskip_draft(struct policy *const *p, struct round *const *r, uint32_t n)
     struct chain_rule rules[ROUNDS_MOST];
     for (uint32_t i = 0; i < n; i++)
         rules[i] = rule_of(p[i]->value);
-    return chain_draft(r, n, rules);
+    return chain_draft(r, n, rules, NULL);
 }
 
 static bool

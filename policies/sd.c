@@ -24,7 +24,7 @@ sd_draft(struct policy *const *p, struct round *const *r, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         rules[i] = (struct chain_rule){
             .exit_layer = draft[i]->exit_layer, .most = (uint32_t)p[i]->value[KNOB_K], .full = "k", .threshold = NAN};
-    return chain_draft(draft, n, rules);
+    return chain_draft(draft, n, rules, NULL);
 }
 
 extern const struct policy_ops policy_sd;

@@ -125,7 +125,7 @@ draft(struct batch *b, bool selective)
             .exit_layer = b->draft[i]->exit_layer, .most = b->window, .full = "window", .threshold = NAN};
         rows[i] = said[i];
     }
-    if (!chain_draft(b->draft, b->n, rules) || (selective && !rounds_overlap(b->draft, b->companion, b->n, rows)))
+    if (!chain_draft(b->draft, b->n, rules, NULL) || (selective && !rounds_overlap(b->draft, b->companion, b->n, rows)))
         return false;
     for (uint32_t i = 0; i < b->n; i++) {
         struct look *look = &b->look[i];

@@ -86,7 +86,7 @@ watch_draft(struct policy *p, struct round *r)
     compare_rows(r, d);
     const uint32_t most = watch.most > 0 ? watch.most : 1 + (uint32_t)(splitmix64(&watch.random) % 6);
     const struct chain_rule rule = {.exit_layer = d->exit_layer, .most = most, .full = "k"};
-    return chain_draft(&d, 1, &rule);
+    return chain_draft(&d, 1, &rule, NULL);
 }
 
 static bool
