@@ -5,6 +5,7 @@
 
 #include "engine/session/round.h"
 #include "engine/session/session.h"
+#include "engine/session/spent.h"
 
 /* What a verdict emits: accepted drafts, then the target's own token; cut after an end of sequence. The rows of all
  * emitted tokens but the last are committed, behind the pending token's: KV length = tokens - 1. */
@@ -25,6 +26,7 @@ struct round_state {
     uint32_t steps;          /* depth of the tree: drafts on its longest path */
     uint32_t cut;            /* of them, those that are not verified */
     struct round_event line; /* the round's, filled in as it goes */
+    struct spent own;        /* where several take part: what the policy spent on this one alone */
     struct verdict verdict;
     struct emission emission;
     bool lacks_last;    /* the last draft is a token that the target lacks: it is rejected, nothing follows it */

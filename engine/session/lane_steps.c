@@ -44,6 +44,7 @@ lane_begin_round(struct lane *l)
     lane_helpers_begin(l);
     st->annealed = false;
     st->line = (struct round_event){.verify_experts = NAN};
+    st->own = (struct spent){0};
     snprintf(st->line.policy, sizeof st->line.policy, "%s", s->info.policies[l->policy].name);
     round_summary(r, "", -1, NAN, -1, -1);
 }
@@ -128,25 +129,32 @@ lane_commit(struct lane *l)
     return true;
 }
 
+static double
+us_of(const struct lane *l, const struct spent *together, enum account account, uint32_t lanes)
+{
+    return ((double)l->state.own.ns[account] + (double)together->ns[account] / lanes) / 1000;
+}
+
 void
-lane_end_round(struct lane *l, const struct spent *spent, uint32_t lanes)
+lane_end_round(struct lane *l, const struct spent *together, uint32_t lanes)
 {
     const struct round *r = &l->round;
     struct round_event *line = &l->state.line;
-    const struct loads work = spent_work(spent);
-    const uint64_t us = 1000 * (uint64_t)lanes; /* in ns */
-    line->draft_us = (uint32_t)((spent->ns[SPENT_DRAFT] + spent->ns[SPENT_LEARN]) / us);
-    line->verify_us = (uint32_t)(spent->ns[SPENT_VERIFY] / us);
-    line->probe_us = (uint32_t)(spent->ns[SPENT_PROBE] / us);
-    line->heads_us = spent->heads_unknown ? NAN : (float)((double)spent->heads_ns / (double)us);
-    line->wait_us = (float)((double)spent->ns[SPENT_WAIT] / (double)us);
-    line->aside_us = (float)((double)spent->ns[SPENT_ASIDE] / (double)us);
+    const struct spent *own = &l->state.own;
+    const struct loads work = spent_work(together), alone = spent_work(own);
+    line->draft_us = (uint32_t)(us_of(l, together, SPENT_DRAFT, lanes) + us_of(l, together, SPENT_LEARN, lanes));
+    line->verify_us = (uint32_t)us_of(l, together, SPENT_VERIFY, lanes);
+    line->probe_us = (uint32_t)us_of(l, together, SPENT_PROBE, lanes);
+    line->heads_us =
+        together->heads_unknown ? NAN : (float)(((double)own->heads_ns + (double)together->heads_ns / lanes) / 1000);
+    line->wait_us = (float)us_of(l, together, SPENT_WAIT, lanes);
+    line->aside_us = (float)us_of(l, together, SPENT_ASIDE, lanes);
     line->drafted = r->drafted;
     line->verified = r->drafted - l->state.cut;
     line->accepted = r->accepted;
     line->emitted = r->emitted;
-    line->layers_loaded = (float)(work.layers / lanes);
-    line->heads_loaded = (float)(work.heads / lanes);
+    line->layers_loaded = (float)(alone.layers + work.layers / lanes);
+    line->heads_loaded = (float)(alone.heads + work.heads / lanes);
     if (l->state.emission.ended)
         snprintf(line->stop_reason, sizeof line->stop_reason, "eos");
     lane_emit(l, &(struct event){.type = EVENT_ROUND, .round_end = *line});

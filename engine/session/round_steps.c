@@ -36,9 +36,24 @@ spend_on(struct session *s, enum account account)
     spent_turn(&s->spent, account, session_loads(s));
 }
 
+/* What a policy does for one sequence of several is that one's own. */
+static bool
+alone(struct session *s, const struct batch *b, struct lane *l, bool (*step)(struct policy *, struct round *))
+{
+    struct policy *policy = &l->policies[l->policy];
+    if (b->n == 1)
+        return step(policy, &l->round);
+    spend_on(s, s->spent.account);
+    const struct spent then = s->spent;
+    const bool ok = step(policy, &l->round);
+    spend_on(s, s->spent.account);
+    spent_own(&l->state.own, &then, &s->spent);
+    return ok;
+}
+
 /* What the policy proposes after the pending tokens: for all sequences in step, or for one after the other. */
 static bool
-propose(const struct batch *b)
+propose(struct session *s, const struct batch *b)
 {
     struct policy *policy[ROUNDS_MOST];
     struct round *round[ROUNDS_MOST];
@@ -50,7 +65,7 @@ propose(const struct batch *b)
     if (ops->draft_batch != NULL)
         return ops->draft_batch(policy, round, b->n);
     for (uint32_t i = 0; i < b->n; i++)
-        if (!ops->draft(policy[i], round[i]))
+        if (!alone(s, b, b->lane[i], ops->draft))
             return false;
     return true;
 }
@@ -66,7 +81,7 @@ draft(struct session *s, const struct batch *b)
         pending->slot = context_append(s->ctx, b->lane[i]->seq, SLOT_NONE, pending->token);
         ok = pending->slot != SLOT_NONE;
     }
-    return (ok && propose(b)) || session_stop(s, "draft");
+    return (ok && propose(s, b)) || session_stop(s, "draft");
 }
 
 /* Every node's row of these lanes to depth L in one sweep, then the target's verdicts. */
@@ -129,8 +144,8 @@ learn(struct session *s, const struct batch *b)
 {
     spend_on(s, SPENT_LEARN);
     for (uint32_t i = 0; i < b->n; i++) {
-        struct policy *policy = &b->lane[i]->policies[b->lane[i]->policy];
-        if (policy->ops->observe != NULL && !policy->ops->observe(policy, &b->lane[i]->round))
+        const struct policy_ops *ops = b->lane[i]->policies[b->lane[i]->policy].ops;
+        if (ops->observe != NULL && !alone(s, b, b->lane[i], ops->observe))
             return session_stop(s, "policy");
     }
     return true;
@@ -150,8 +165,11 @@ end(struct session *s, const struct batch *b)
     uint32_t emitted = 0;
     spend_on(s, SPENT_PROBE);
     session_tell_device(s);
+    struct spent together = s->spent;
+    for (uint32_t i = 0; i < b->n; i++)
+        spent_less(&together, &b->lane[i]->state.own);
     for (uint32_t i = 0; i < b->n; i++) {
-        lane_end_round(b->lane[i], &s->spent, b->n);
+        lane_end_round(b->lane[i], &together, b->n);
         emitted += b->lane[i]->round.emitted;
     }
     return emitted;

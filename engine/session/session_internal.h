@@ -12,7 +12,6 @@
 #include "engine/session/mailbox.h"
 #include "engine/session/run.h"
 #include "engine/session/session.h"
-#include "engine/session/spent.h"
 #include "engine/session/time_share.h"
 #include "engine/session/timing.h"
 #include "engine/session/watch.h"
@@ -229,8 +228,8 @@ bool lane_is_end(const struct lane *, token_t);
 void lane_begin_round(struct lane *);
 uint32_t lane_rows(const struct lane *, slot_t *rows); /* of its nodes; returns how many */
 bool lane_commit(struct lane *);                       /* what the verdict says. False: stopped */
-/* Its line, and its share of what so many lanes spent. */
-void lane_end_round(struct lane *, const struct spent *, uint32_t lanes);
+/* Its line: its own, and its share of what so many lanes spent together. */
+void lane_end_round(struct lane *, const struct spent *together, uint32_t lanes);
 
 /* round_steps.c: one round, and what all lanes emitted in it. False: stopped. */
 bool session_round(struct session *, uint32_t *emitted);

@@ -29,6 +29,31 @@ spent_heads(struct spent *s, uint64_t ns)
         s->heads_ns += ns;
 }
 
+static void
+add(struct spent *to, const struct spent *what, bool less)
+{
+    const double sign = less ? -1 : 1;
+    for (int i = 0; i < ACCOUNTS; i++) {
+        to->ns[i] = less ? to->ns[i] - what->ns[i] : to->ns[i] + what->ns[i];
+        to->loads[i].layers += sign * what->loads[i].layers;
+        to->loads[i].heads += sign * what->loads[i].heads;
+    }
+    to->heads_ns = less ? to->heads_ns - what->heads_ns : to->heads_ns + what->heads_ns;
+}
+
+void
+spent_own(struct spent *own, const struct spent *then, const struct spent *now)
+{
+    add(own, now, false);
+    add(own, then, true);
+}
+
+void
+spent_less(struct spent *s, const struct spent *own)
+{
+    add(s, own, true);
+}
+
 struct loads
 spent_work(const struct spent *s)
 {

@@ -28,6 +28,11 @@ void spent_begin(struct spent *, struct loads now); /* with the draft */
 /* From now on it is spent on something else. Returns on what before, for those who turn back. */
 enum account spent_turn(struct spent *, enum account, struct loads now);
 void spent_heads(struct spent *, uint64_t ns); /* a head call of the account that runs */
+
+/* Of several sequences: what one of them spends alone is its own, the rest is everybody's. With own zeroed at the round's
+ * beginning, and `then` the round's as it was, up to now, when that began. */
+void spent_own(struct spent *own, const struct spent *then, const struct spent *now);
+void spent_less(struct spent *, const struct spent *own); /* what is left without it */
 /* The round's work: all loads but those of passes aside and of the scope's probes. */
 struct loads spent_work(const struct spent *);
 

@@ -60,12 +60,53 @@ test_the_accounts_add_up_to_the_rounds_time(void **state)
     assert_int_equal(s.ns[SPENT_ASIDE] + s.ns[SPENT_LEARN], 0);
 }
 
+/* Two sequences after one another, and what they do together. */
+static void
+test_what_one_of_several_spends_alone_is_its_own(void **state)
+{
+    (void)state;
+    const struct timespec rest = {.tv_nsec = 3000000};
+    struct spent s, then, own[2] = {{.heads_ns = 0}};
+    spent_begin(&s, (struct loads){100, 10});
+    spent_turn(&s, SPENT_DRAFT, (struct loads){101, 10}); /* for both */
+    for (int i = 0; i < 2; i++) {
+        const double more = 4 * i;
+        then = s;
+        if (i == 1)
+            nanosleep(&rest, NULL);
+        spent_heads(&s, 30 + (uint64_t)i);
+        spent_turn(&s, SPENT_ASIDE, (struct loads){103 + more, 12});
+        spent_turn(&s, SPENT_DRAFT, (struct loads){105 + more, 12});
+        spent_own(&own[i], &then, &s);
+    }
+    spent_turn(&s, SPENT_VERIFY, (struct loads){109, 12});
+    spent_turn(&s, SPENT_LEARN, (struct loads){115, 13});
+    then = s;
+    spent_heads(&s, 7);
+    spent_turn(&s, SPENT_LEARN, (struct loads){115, 14});
+    spent_own(&own[0], &then, &s);
+    struct spent together = s;
+    for (int i = 0; i < 2; i++)
+        spent_less(&together, &own[i]);
+    const struct loads work = spent_work(&together), first = spent_work(&own[0]), second = spent_work(&own[1]);
+    assert_true(work.layers == 1 + 6 && work.heads == 1);
+    assert_true(first.layers == 2 && first.heads == 2 + 1 && own[0].loads[SPENT_ASIDE].layers == 2);
+    assert_true(second.layers == 2 && second.heads == 0 && own[1].loads[SPENT_ASIDE].layers == 2);
+    assert_int_equal(own[0].heads_ns, 37);
+    assert_int_equal(own[1].heads_ns, 31);
+    assert_int_equal(together.heads_ns, 0);
+    assert_true(own[1].ns[SPENT_DRAFT] >= 3000000);
+    for (int i = 0; i < ACCOUNTS; i++)
+        assert_int_equal(together.ns[i] + own[0].ns[i] + own[1].ns[i], s.ns[i]);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loads_go_to_the_account_that_runs_and_those_aside_are_not_the_rounds_work),
         cmocka_unit_test(test_the_accounts_add_up_to_the_rounds_time),
+        cmocka_unit_test(test_what_one_of_several_spends_alone_is_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
