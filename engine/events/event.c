@@ -26,7 +26,7 @@ const char *const control_names[] = {
                    begins as fast as it goes */
     "baseline_se", /* standard error of the baseline that is told next (new: the number) */
     "baseline",    /* autoregressive tokens/s of the same prompt were measured (new: the number) */
-    "lossless",    /* and compared (new: "yes", "no: token 17", "sampled") */
+    "lossless",    /* and compared (new: "yes", of all that there were "yes: 7 sequences", "no: token 17", "sampled") */
     "note",        /* a bookmark of a person's (new: the position, then the text; none: it was taken back) */
     "device",      /* where the device's time went since it was last told, where the backend measures it (new: words) */
     NULL,

@@ -120,11 +120,11 @@ take_control(struct metrics *m, const struct event *e)
     } else if (strcmp(name, "lossless") == 0) {
         if (strncmp(text, "nothing", 7) == 0)
             return;
-        m->lossless = strcmp(text, "yes") == 0       ? LOSSLESS_YES
+        m->lossless = strncmp(text, "yes", 3) == 0   ? LOSSLESS_YES
                       : strcmp(text, "sampled") == 0 ? LOSSLESS_SAMPLED
                       : strncmp(text, "no", 2) == 0  ? LOSSLESS_NO
                                                      : LOSSLESS_UNKNOWN;
-        m->compared = metrics_generated(m);
+        m->compared = strcmp(text, "yes") == 0 && m->sequences > 1 ? 0 : metrics_generated(m);
     }
 }
 

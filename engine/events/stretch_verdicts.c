@@ -30,12 +30,12 @@ stretches_take_baseline(struct stretches *s, const char *text)
     }
 }
 
-/* "yes", "sampled", or "no: token 17", counted from the run's first generated one. What comes behind a difference can't
+/* "yes", "yes: 7 sequences", "sampled", or "no: token 17", counted from the run's first generated one. What comes behind a difference can't
  * be compared, and of several sequences it isn't known whose token that is. */
 void
 stretches_take_lossless(struct stretches *s, const char *text)
 {
-    const bool yes = strcmp(text, "yes") == 0, sampled = strcmp(text, "sampled") == 0;
+    const bool yes = strncmp(text, "yes", 3) == 0, sampled = strcmp(text, "sampled") == 0;
     uint64_t differs = UINT64_MAX;
     if (strncmp(text, "no: token ", 10) == 0 && (s->sequences < 2 || s->info->beside != NULL))
         differs = strtoull(text + 10, NULL, 10);

@@ -1,5 +1,5 @@
 /* The measured baseline: the run's tokens generated again one by one, by the same engine, compared and timed; of all lanes
- * in step, one sweep a token. */
+ * in step, one sweep a token. Sequences that left come first, each in the lane that is free next, as they came in the run. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -14,10 +14,15 @@
 #define COLD_NS    40000000L
 #define SLICE      8 /* steps between two rounds */
 
-struct again { /* a lane's tokens, generated again */
+struct again { /* a lane, in which tokens are generated again: of sequences that left, then its own */
     struct lane *lane;
+    struct left *of;     /* who left; NULL: its own */
+    const token_t *text; /* (n) */
+    uint32_t n, at;      /* of them, those that are there again */
+    bool moved, home;    /* its rows were others' in between; it is, or was, at its own sequence */
+    uint32_t differs_at; /* its own first token that is another, from 0; UINT32_MAX: none */
     token_t pending;
-    uint32_t differs_at; /* the first position of another token; UINT32_MAX: none */
+    uint64_t seed;
     struct verify_row row;
     struct verdict verdict;
 };
@@ -39,7 +44,7 @@ step(struct session *s, struct again *const *again, uint32_t n)
                                           .rows = &a->row,
                                           .n = 1,
                                           .sampling = s->settings.sampling,
-                                          .seed = a->lane->round.seed,
+                                          .seed = a->seed,
                                           .out = &a->verdict};
     }
     bool ok = context_advance(s->ctx, rows, n, s->model.layers, NULL) && context_verify_all(s->ctx, rounds, n);
@@ -48,17 +53,6 @@ step(struct session *s, struct again *const *again, uint32_t n)
         ok = context_keep(s->ctx, again[i]->lane->seq, &rows[i], 1);
     }
     return ok;
-}
-
-/* Those who have an i-th token after the first that they emitted. */
-static uint32_t
-still(struct again *all, uint32_t n, uint32_t i, struct again **out)
-{
-    uint32_t count = 0;
-    for (uint32_t k = 0; k < n; k++)
-        if (i < lane_emitted(all[k].lane))
-            out[count++] = &all[k];
-    return count;
 }
 
 /* A step that counts: as cold as a round of a run that is slowed down. */
@@ -84,26 +78,94 @@ measure_as_it_is(struct session *s)
         s->measured = (struct measured){.paced = paced};
 }
 
-/* Autoregressive tokens after the first, compared with the run's. */
+/* ---- who is generated again ---- */
+
+static void
+begin_text(struct again *a, struct left *of, const token_t *text, uint32_t n, uint64_t seed)
+{
+    a->of = of;
+    a->text = text;
+    a->n = n;
+    a->at = 1; /* the first token comes with the prompt */
+    a->pending = text[0];
+    a->seed = seed;
+}
+
+/* From the end of its prompt. */
 static bool
-regenerate(struct session *s, struct again *all, uint32_t n, uint32_t longest)
+take_left(struct session *s, struct again *a, struct left *of)
+{
+    const struct prompt *p = run_prompt(&s->run, of->number);
+    a->moved = true;
+    begin_text(a, of, of->tokens, of->n, lane_seed(s, of->number));
+    return context_prompt(s->ctx, a->lane->seq, p->ids, p->n, NULL, NULL);
+}
+
+static bool
+take_own(struct session *s, struct again *a)
+{
+    const struct lane *l = a->lane;
+    a->home = true;
+    begin_text(a, NULL, l->tokens + l->prompt_tokens, lane_emitted(l), l->round.seed);
+    if (a->moved)
+        return context_prompt(s->ctx, l->seq, l->tokens, l->prompt_tokens, NULL, NULL);
+    context_truncate(s->ctx, l->seq, l->prompt_tokens);
+    return true;
+}
+
+/* The lanes that have a token to say, after those that have not took the next sequence. `next` is of those that left. */
+static bool
+going_on(struct session *s, struct again *all, uint32_t n, uint32_t *next, struct again **out, uint32_t *count)
+{
+    struct run *run = &s->run;
+    *count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct again *a = &all[i];
+        while (a->at >= a->n && !a->home) {
+            if (a->of != NULL)
+                a->of->compared = true;
+            while (*next < run->n_left && run->left[*next].compared)
+                ++*next;
+            if (!(*next < run->n_left ? take_left(s, a, &run->left[(*next)++]) : take_own(s, a)))
+                return false;
+        }
+        if (a->at < a->n)
+            out[(*count)++] = a;
+    }
+    return true;
+}
+
+static void
+compare(struct again *a)
+{
+    uint32_t *differs = a->of != NULL ? &a->of->differs_at : &a->differs_at;
+    if (a->pending != a->text[a->at] && *differs == UINT32_MAX)
+        *differs = a->at;
+    a->at++;
+}
+
+/* Autoregressive tokens after the first, compared with the run's: `all` of them in steps. */
+static bool
+regenerate(struct session *s, struct again *lanes, uint32_t n, uint64_t all)
 {
     struct again *some[ROUNDS_MOST];
-    uint32_t count;
+    uint32_t next = 0, count;
+    uint64_t done = 0;
     measure_as_it_is(s);
-    for (uint32_t i = 1; (count = still(all, n, i, some)) > 0; i++) {
+    for (uint32_t i = 1;; i++) {
+        if (!going_on(s, lanes, n, &next, some, &count))
+            return false;
+        if (count == 0)
+            return true;
         const bool timed = !s->measured.paced || i <= COLD_STEPS;
         if (!(timed ? timed_step : step)(s, some, count))
             return false;
-        for (uint32_t k = 0; k < count; k++) {
-            const uint32_t at = some[k]->lane->prompt_tokens + i;
-            if (some[k]->pending != some[k]->lane->tokens[at] && some[k]->differs_at == UINT32_MAX)
-                some[k]->differs_at = at;
-        }
+        for (uint32_t k = 0; k < count; k++)
+            compare(some[k]);
+        done += count;
         if (i % 64 == 0)
-            session_tell_progress(s, "baseline", (double)i / longest);
+            session_tell_progress(s, "baseline", (double)done / (double)all);
     }
-    return true;
 }
 
 /* The rows of the lane's own tokens, all but the pending one's, as they were before. */
@@ -115,17 +177,28 @@ restore(struct session *s, const struct lane *l)
                                                                   l->n_tokens - 1 - l->prompt_tokens, NULL, NULL);
 }
 
+/* The first difference, and how many sequences were compared. */
 static void
-tell_lossless(struct session *s, const struct again *all, uint32_t n)
+tell_lossless(struct session *s, const struct again *lanes, uint32_t n)
 {
-    char text[64] = "yes";
-    for (uint32_t i = 0; i < n && text[0] == 'y'; i++)
-        if (all[i].differs_at != UINT32_MAX) {
-            const uint32_t token = all[i].differs_at - all[i].lane->prompt_tokens + 1;
-            const int length = snprintf(text, sizeof text, "no: token %u", (unsigned)token);
-            if (session_has_several(s))
-                snprintf(text + length, sizeof text - (size_t)length, " of sequence %u", (unsigned)all[i].lane->number);
-        }
+    char text[64];
+    uint32_t at = UINT32_MAX, of = 0;
+    for (uint32_t i = 0; i < s->run.n_left && at == UINT32_MAX; i++) {
+        at = s->run.left[i].differs_at;
+        of = s->run.left[i].number;
+    }
+    for (uint32_t i = 0; i < n && at == UINT32_MAX; i++) {
+        at = lanes[i].differs_at;
+        of = lanes[i].lane->number;
+    }
+    if (at == UINT32_MAX && s->batch)
+        snprintf(text, sizeof text, "yes: %u sequences", (unsigned)(s->run.n_left + n));
+    else if (at == UINT32_MAX)
+        snprintf(text, sizeof text, "yes");
+    else if (session_has_several(s))
+        snprintf(text, sizeof text, "no: token %u of sequence %u", (unsigned)at + 1, (unsigned)of);
+    else
+        snprintf(text, sizeof text, "no: token %u", (unsigned)at + 1);
     session_tell_state(s, "lossless", "", s->run.sampled ? "sampled" : text);
 }
 
@@ -143,34 +216,45 @@ tell_speed(struct session *s)
     session_tell_state(s, "baseline", "", text);
 }
 
+/* Tokens to be generated again, and the longest text of them. */
+static uint64_t
+work(const struct session *s, uint32_t *longest)
+{
+    uint64_t all = 0;
+    *longest = 0;
+    for (uint32_t i = 0; i < s->n_lanes + s->run.n_left; i++) {
+        const struct left *left = i < s->n_lanes ? NULL : &s->run.left[i - s->n_lanes];
+        const uint32_t n = left == NULL ? lane_emitted(&s->lanes[i]) : left->compared ? 0 : left->n;
+        *longest = n > *longest ? n : *longest;
+        all += n > 0 ? n - 1 : 0;
+    }
+    return all;
+}
+
 bool
 session_baseline(struct session *s)
 {
-    struct again all[ROUNDS_MOST];
-    uint32_t n = 0, longest = 0;
-    for (uint32_t i = 0; i < s->n_lanes; i++) {
-        struct lane *l = &s->lanes[i];
-        longest = lane_emitted(l) > longest ? lane_emitted(l) : longest;
-        all[n++] = (struct again){.lane = l, .pending = l->tokens[l->prompt_tokens], .differs_at = UINT32_MAX};
-    }
+    struct again lanes[ROUNDS_MOST];
+    const uint32_t n = s->n_lanes, together = s->versus.on ? 1 : n; /* as their rounds are */
+    uint32_t longest;
+    const uint64_t all = work(s, &longest);
+    bool ok = true;
     if (longest < 2) {
         session_tell_state(s, "lossless", "", "nothing to compare yet");
         return true;
     }
     session_tell_progress(s, "baseline", 0);
     for (uint32_t i = 0; i < n; i++)
-        context_truncate(s->ctx, all[i].lane->seq, all[i].lane->prompt_tokens);
-    const uint32_t together = s->versus.on ? 1 : n; /* as their rounds are */
-    bool ok = true;
+        lanes[i] = (struct again){.lane = &s->lanes[i], .differs_at = UINT32_MAX};
     for (uint32_t i = 0; i < n && ok; i += together)
-        ok = regenerate(s, all + i, together, longest);
+        ok = regenerate(s, lanes + i, together, all);
     for (uint32_t i = 0; i < n && ok; i++)
-        ok = all[i].differs_at == UINT32_MAX || restore(s, all[i].lane);
+        ok = lanes[i].differs_at == UINT32_MAX || restore(s, lanes[i].lane);
     if (!ok)
         return session_stop(s, "baseline");
     session_tell_progress(s, "baseline", 1);
     tell_speed(s);
-    tell_lossless(s, all, n);
+    tell_lossless(s, lanes, n);
     return true;
 }
 
@@ -187,7 +271,7 @@ session_baseline_slice(struct session *s)
         struct lane *l = &s->lanes[i];
         if (l->over || l->n_tokens + SLICE > s->info.ctx || (s->versus.on && n > 0))
             continue;
-        all[n] = (struct again){.lane = l, .pending = l->tokens[l->n_tokens - 1], .differs_at = UINT32_MAX};
+        all[n] = (struct again){.lane = l, .pending = l->tokens[l->n_tokens - 1], .seed = l->round.seed};
         some[n] = &all[n];
         n++;
     }

@@ -1,4 +1,5 @@
 /* A run: sequences begin, rounds until the end of all, and what is asked for after it. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/clock.h"
@@ -48,6 +49,23 @@ prefill(struct lane *l)
     return policy->ops->prefilled == NULL || policy->ops->prefilled(policy, &l->round);
 }
 
+/* What a sequence said, for a baseline to come: another one takes its lane. */
+static bool
+keep_text(const struct lane *l)
+{
+    struct run *run = &l->session->run;
+    const uint32_t n = lane_emitted(l);
+    struct left *left = realloc(run->left, (run->n_left + 1) * sizeof *left);
+    if (left != NULL)
+        run->left = left;
+    token_t *tokens = left != NULL ? malloc(n * sizeof *tokens) : NULL;
+    if (tokens == NULL)
+        return session_fail(l->session, "batch", "not enough memory for the text of a sequence that left");
+    memcpy(tokens, l->tokens + l->prompt_tokens, n * sizeof *tokens);
+    left[run->n_left++] = (struct left){.number = l->number, .tokens = tokens, .n = n, .differs_at = UINT32_MAX};
+    return true;
+}
+
 /* The next of the run's sequences takes the lane. */
 static bool
 join(struct lane *l)
@@ -65,7 +83,7 @@ join(struct lane *l)
                               .tokens = l->tokens,
                               .prompt_len = l->prompt_tokens,
                               .sampling = s->settings.sampling,
-                              .seed = lane_seed(l),
+                              .seed = lane_seed(s, l->number),
                               .layers = s->model.layers,
                               .state = &l->state};
     l->state.annealed = false;
@@ -98,7 +116,7 @@ look(struct session *s)
             l->over = true;
             if (s->run.joined == s->run.sequences)
                 break;
-            if (!join(l))
+            if (!keep_text(l) || !join(l))
                 return false;
         }
     }
@@ -134,6 +152,7 @@ begin_run(struct session *s)
     run->number++;
     run->start_us = clock_us();
     run->joined = 0;
+    run_forget_left(run);
     run->sampled = s->settings.sampling.temperature > 0;
     s->round = 0;
     mailbox_round(&s->mailbox, 0);

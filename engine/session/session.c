@@ -140,6 +140,7 @@ session_close(struct session *s)
     for (uint32_t i = 0; i < s->run.n_prompts; i++)
         prompt_free(&s->run.prompts[i]);
     free(s->run.prompts);
+    run_forget_left(&s->run);
     prompt_format_close(&s->format);
     free(s->told);
     free(s->probing.guesses);

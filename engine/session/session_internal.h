@@ -115,9 +115,9 @@ session_has_several(const struct session *s) /* sequences, which join and leave 
 }
 
 static inline uint64_t
-lane_seed(const struct lane *l) /* two settings draw alike */
+lane_seed(const struct session *s, uint32_t sequence) /* two settings draw alike */
 {
-    return l->session->settings.seed + (l->session->versus.on ? 0 : l->number);
+    return s->settings.seed + (s->versus.on ? 0 : sequence);
 }
 
 /* telling.c: events of this run and round. */

@@ -70,7 +70,7 @@ turn_sampling(struct session *s, const struct mail *m, uint32_t next)
     s->run.sampled = s->run.sampled || now->sampling.temperature > 0;
     for (uint32_t i = 0; i < s->n_lanes; i++) {
         s->lanes[i].round.sampling = now->sampling;
-        s->lanes[i].round.seed = lane_seed(&s->lanes[i]);
+        s->lanes[i].round.seed = lane_seed(s, s->lanes[i].number);
     }
     session_tell_control(s, k->name, before, after, m->asked_round, next);
 }

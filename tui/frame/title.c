@@ -42,7 +42,7 @@ add_lossless(struct bar *bar, const struct metrics *m)
     case LOSSLESS_SAMPLED: bar_add(bar, ROLE_DIM, 6, false, "lossless: sampled"); break;
     case LOSSLESS_NO: bar_add(bar, ROLE_ERROR, 0, false, "NOT lossless ✗"); break;
     case LOSSLESS_YES:
-        if (m->sequences > 1) /* those that run then are compared, not those that left */
+        if (compared == 0)
             bar_add(bar, ROLE_OK, 6, false, "lossless ✓");
         else if (compared < generated)
             bar_add(bar, ROLE_DIM, 6, false, "lossless ✓ %llu of %llu", compared, generated);

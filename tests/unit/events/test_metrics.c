@@ -226,6 +226,27 @@ test_what_a_comparison_found_is_remembered(void **state)
     assert_int_equal(m.lossless, LOSSLESS_SAMPLED);
 }
 
+/* Older traces say "yes" of several sequences for those that were there at the time, however many had left. */
+static void
+test_of_several_sequences_a_comparison_says_how_many_it_is_about(void **state)
+{
+    (void)state;
+    struct metrics m;
+    struct event e = {.type = EVENT_ROUND, .round = 1, .round_end = {.emitted = 9, .verify_us = 1}};
+    metrics_begin(&m, 32, 0.65);
+    metrics_event(&m, &e);
+    e.seq = 1;
+    metrics_event(&m, &e);
+    control(&m, "lossless", "yes", 1, 1);
+    assert_int_equal(m.lossless, LOSSLESS_YES);
+    assert_int_equal(m.compared, 0);
+    control(&m, "lossless", "yes: 2 sequences", 1, 1);
+    assert_int_equal(m.lossless, LOSSLESS_YES);
+    assert_int_equal(m.compared, 20);
+    control(&m, "lossless", "no: token 3 of sequence 1", 1, 1);
+    assert_int_equal(m.lossless, LOSSLESS_NO);
+}
+
 static void
 test_the_drafts_time_is_split_where_it_is_known(void **state)
 {
@@ -321,6 +342,7 @@ main(void)
         cmocka_unit_test(test_a_round_of_several_sequences_is_one_sample),
         cmocka_unit_test(test_a_new_run_starts_over_but_for_the_baseline),
         cmocka_unit_test(test_what_a_comparison_found_is_remembered),
+        cmocka_unit_test(test_of_several_sequences_a_comparison_says_how_many_it_is_about),
     };
     return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
 }

@@ -221,6 +221,8 @@ test_a_verdict_belongs_to_the_stretches_it_compared(void **state)
     made_control(f, "lossless", "", "nothing to compare yet");
     assert_int_equal(c->lossless, LOSSLESS_UNKNOWN);
     made_control(f, "baseline", "", "250");
+    made_control(f, "lossless", "", "yes: 3 sequences");
+    assert_int_equal(a->lossless, LOSSLESS_YES);
     made_control(f, "lossless", "", "yes");
     assert_int_equal(a->lossless, LOSSLESS_YES);
     assert_int_equal(c->lossless, LOSSLESS_YES);

@@ -1,0 +1,290 @@
+/* What a batch costs and compares: a layer that all pass is loaded once, what is one sequence's alone is on its line, the scope
+ * asks for all in one call, and a baseline is of all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "engine/session/round.h"
+#include "tests/rigs/session_fixture.h"
+
+enum { PROMPTS = 7 };
+
+static struct prompt_text prompts[PROMPTS];
+
+static void
+take_prompts(void)
+{
+    for (size_t i = 0; i < PROMPTS; i++)
+        prompts[i] = (struct prompt_text){session_prompts[i], strlen(session_prompts[i])};
+}
+
+static struct session_options
+batch_of(uint32_t n)
+{
+    struct session_options o = session_usual();
+    o.batch = n;
+    o.prompts = prompts;
+    o.n_prompts = PROMPTS;
+    return o;
+}
+
+/* ---- accounts ---- */
+
+struct totals {
+    double layers, heads;
+    uint32_t round, lines;
+};
+
+static void
+sum_round(void *user, struct session *s, const struct event *e)
+{
+    struct totals *t = user;
+    if (e->type != EVENT_ROUND)
+        return;
+    if (e->round != t->round) {
+        if (t->round > 0) { /* one sweep and one head call for all of them */
+            assert_true(t->layers > session_info(s)->layers - 1e-3 && t->layers < session_info(s)->layers + 1e-3);
+            assert_true(t->heads > 1 - 1e-3 && t->heads < 1 + 1e-3);
+        }
+        *t = (struct totals){.round = e->round};
+    }
+    t->layers += (double)e->round_end.layers_loaded;
+    t->heads += (double)e->round_end.heads_loaded;
+    t->lines++;
+}
+
+static void
+test_a_layer_that_all_pass_is_loaded_once(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = batch_of(5);
+    struct session_rig_result r;
+    struct totals t = {0};
+    o.policy = "ar";
+    session_run(f->engine, &o, sum_round, &t, &r);
+    assert_true(r.metrics.total.emitted > 0);
+    session_rig_free(&r);
+}
+
+/* A policy that drafts for one sequence after the other, and takes long for the first. */
+enum { SLOW_MS = 20, LOOKS = 3 };
+
+static bool
+slow_draft(struct policy *p, struct round *r)
+{
+    (void)p;
+    const struct timespec rest = {.tv_nsec = SLOW_MS * 1000000L};
+    const struct context_probe probe = {
+        .slot = context_at(r->ctx, r->seq, context_length(r->ctx, r->seq) - 1), .layer = 1, .temperature = 1};
+    struct guess g;
+    if (r->seed % 2 != 0)
+        return true;
+    nanosleep(&rest, NULL);
+    for (int i = 0; i < LOOKS; i++)
+        if (!round_look(r, &probe, 1, &g))
+            return false;
+    return true;
+}
+
+struct costs {
+    uint32_t lines[2], least_us[2];
+};
+
+static void
+note_cost(void *user, struct session *s, const struct event *e)
+{
+    (void)s;
+    struct costs *c = user;
+    if (e->type != EVENT_ROUND)
+        return;
+    const struct round_event *r = &e->round_end;
+    const uint32_t which = e->seq % 2;
+    if (c->lines[which]++ == 0 || r->draft_us < c->least_us[which])
+        c->least_us[which] = r->draft_us;
+    const float own = which == 0 ? LOOKS : 0; /* beside the verifying sweep's for all four */
+    assert_float_equal(r->heads_loaded, own + 0.25f, 1e-6f);
+    assert_float_equal(r->layers_loaded, 6 / 4.0f, 1e-6f);
+    assert_true(which == 1 || r->heads_us > 0);
+    assert_true(which == 0 || r->heads_us == 0);
+}
+
+static void
+test_what_a_policy_drafts_for_one_sequence_alone_is_on_its_line(void **state)
+{
+    struct fixture *f = *state;
+    static const struct policy_ops slow = {.name = "slow", .title = "", .paper = "", .draft = slow_draft};
+    static const struct policy_ops *const registry[] = {&slow, NULL};
+    struct session_options o = batch_of(4);
+    struct session_rig_result r;
+    struct costs c = {.lines = {0}};
+    o.policies = registry;
+    o.policy = "slow";
+    o.n_prompts = 4;
+    o.tokens = 6;
+    o.seed = 0;
+    o.ignore_eos = true;
+    session_run(f->engine, &o, note_cost, &c, &r);
+    assert_int_equal(c.lines[0], 2 * 5);
+    assert_int_equal(c.lines[1], 2 * 5);
+    assert_true(c.least_us[0] >= SLOW_MS * 1000);
+    assert_true(c.least_us[1] < SLOW_MS * 1000 / 2); /* a share would be as much */
+    session_rig_free(&r);
+}
+
+/* ---- the scope's probes ---- */
+
+static const struct backend_ops *real;
+static uint32_t head_calls;
+
+static bool
+counted_guess(struct store *s, const struct probe *probes, size_t n, struct guess *out)
+{
+    head_calls++;
+    return real->guess(s, probes, n, out);
+}
+
+static void
+count_rounds(void *user, struct session *s, const struct event *e)
+{
+    (void)s;
+    uint32_t *last = user;
+    if (e->type == EVENT_ROUND)
+        *last = e->round;
+}
+
+static void
+test_the_scope_asks_for_all_sequences_in_one_call(void **state)
+{
+    struct fixture *f = *state;
+    struct backend_ops counting = *f->engine->ops;
+    struct session_options o = batch_of(4);
+    struct session_rig_result out;
+    uint32_t rounds = 0;
+    real = f->engine->ops;
+    counting.guess = counted_guess;
+    head_calls = 0;
+    o.policy = "ar"; /* which asks no head itself */
+    o.n_prompts = 4;
+    o.tokens = 40;
+    o.probe = PROBE_ALL;
+    f->engine->ops = &counting;
+    session_run(f->engine, &o, count_rounds, &rounds, &out);
+    f->engine->ops = real;
+    assert_true(rounds >= 39);
+    assert_int_equal(head_calls, rounds + 4); /* and once at each prompt's end */
+    session_rig_free(&out);
+}
+
+/* ---- baselines ---- */
+
+/* A baseline when some have left, another at the end. */
+struct comparison {
+    char lossless[2][64];
+    uint32_t n, left, first_left, pauses;
+};
+
+/* The backend's verdict, once: another token. */
+static struct {
+    struct backend_ops ops;
+    const struct backend_ops *real;
+    atomic_bool wanted;
+    struct verdict *out;
+} lie;
+
+static bool
+lying_verify(struct store *s, const struct verify_req *requests, size_t n)
+{
+    if (atomic_exchange(&lie.wanted, false))
+        lie.out = requests[0].out;
+    return lie.real->verify(s, requests, n);
+}
+
+static bool
+lying_wait(struct store *s, struct err *err)
+{
+    const bool ok = lie.real->wait(s, err);
+    if (lie.out != NULL)
+        lie.out->next = lie.out->next == 0;
+    lie.out = NULL;
+    return ok;
+}
+
+static void
+compare_twice(void *user, struct session *s, const struct event *e)
+{
+    struct comparison *c = user;
+    if (event_is_control(e, "left", NULL) && c->left++ == 0)
+        c->first_left = e->seq;
+    if (event_is_control(e, "state", "paused") && c->pauses++ == 0)
+        session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, 40);
+    else if (event_is_control(e, "state", "paused") && c->pauses == 2) {
+        assert_in_range(c->left, 1, PROMPTS - 4);
+        session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
+    }
+    if (event_is_control(e, "end", "batch"))
+        session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
+    if (!event_is_control(e, "lossless", NULL))
+        return;
+    snprintf(c->lossless[c->n], sizeof c->lossless[0], "%s", e->control.new_text);
+    session_control(s, ++c->n == 1 ? CONTROL_RESUME : CONTROL_QUIT, NULL, NULL, 0);
+}
+
+/* … of which the first one's first verdict is a lie: it is one of the sequence that left first. */
+static void
+lie_to(void *user, struct session *s, const struct event *e)
+{
+    const struct comparison *c = user;
+    if (event_is_control(e, "state", "paused") && c->pauses == 1)
+        atomic_store(&lie.wanted, true);
+    compare_twice(user, s, e);
+}
+
+static void
+test_a_baseline_is_of_all_sequences_those_that_left_too(void **state)
+{
+    struct fixture *f = *state;
+    struct session_options o = batch_of(3);
+    struct session_rig_result plain, busy;
+    session_run(f->engine, &o, NULL, NULL, &plain);
+    o.paused = o.stay = true;
+    lie.real = f->engine->ops;
+    lie.ops = *f->engine->ops;
+    lie.ops.verify = lying_verify;
+    lie.ops.wait = lying_wait;
+    f->engine->ops = &lie.ops;
+    for (int lies = 0; lies < 2; lies++) {
+        struct comparison c = {.n = 0};
+        session_run(f->engine, &o, lies ? lie_to : compare_twice, &c, &busy);
+        assert_int_equal(c.n, 2);
+        for (size_t i = 0; i < PROMPTS; i++) {
+            assert_int_equal(busy.sequences[i].n, plain.sequences[i].n);
+            assert_memory_equal(busy.sequences[i].tokens, plain.sequences[i].tokens,
+                                plain.sequences[i].n * sizeof *plain.sequences[i].tokens);
+        }
+        char expected[64] = "yes: 7 sequences";
+        if (lies)
+            snprintf(expected, sizeof expected, "no: token 2 of sequence %u", (unsigned)c.first_left);
+        assert_string_equal(c.lossless[1], expected);
+        session_rig_free(&busy);
+    }
+    f->engine->ops = lie.real;
+    session_rig_free(&plain);
+}
+
+int
+main(void)
+{
+    take_prompts();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_layer_that_all_pass_is_loaded_once),
+        cmocka_unit_test(test_what_a_policy_drafts_for_one_sequence_alone_is_on_its_line),
+        cmocka_unit_test(test_the_scope_asks_for_all_sequences_in_one_call),
+        cmocka_unit_test(test_a_baseline_is_of_all_sequences_those_that_left_too),
+    };
+    return cmocka_run_group_tests(tests, session_fixture_open, session_fixture_close);
+}
