@@ -20,6 +20,7 @@ static const char *const verify_modes[] = {"goodput", "all", NULL};
 struct sv {
     const struct sv_profile *profile; /* the engine's */
     bool fresh;                       /* no round since a prompt */
+    bool again;                       /* row_cost was set: once it is not, all is measured anew */
 };
 
 struct look { /* at a sequence's drafts */
@@ -30,7 +31,7 @@ struct look { /* at a sequence's drafts */
 struct batch { /* the sequences of a round */
     struct policy *const *policy;
     struct round *const *round;
-    struct round *draft[ROUNDS_MOST], *companion[ROUNDS_MOST];
+    struct round *draft[ROUNDS_MOST];
     struct look look[ROUNDS_MOST];
     uint32_t gamma[ROUNDS_MOST]; /* drafts that get a row in verification */
     uint32_t n, window;
@@ -100,12 +101,19 @@ measure(const struct batch *b)
     struct sv_latency *l = b->policy[0]->shared;
     struct round *const r = b->round[0];
     uint32_t rows = b->n;
-    for (uint32_t i = 0; i < b->n; i++)
+    bool again = false;
+    for (uint32_t i = 0; i < b->n; i++) {
+        struct sv *v = b->policy[i]->state;
         rows += b->window < b->round[i]->budget ? b->window : b->round[i]->budget;
+        again = again || v->again;
+        v->again = value[KNOB_ROW_COST] > 0;
+    }
     rows = rows < SV_ROWS ? rows : SV_ROWS;
     if (value[KNOB_ROW_COST] > 0)
+        return true;
+    if (again)
         *l = (struct sv_latency){0};
-    if (value[KNOB_ROW_COST] > 0 || value[KNOB_VERIFY] == VERIFY_ALL || rows == b->n || l->rows >= rows)
+    if (value[KNOB_VERIFY] == VERIFY_ALL || rows == b->n || l->rows >= rows)
         return true;
     const uint32_t most = b->n * (b->window + 1);
     return sv_latency_measure(l, r, most < SV_ROWS ? most : SV_ROWS, r->n_tokens + r->budget);
@@ -117,15 +125,15 @@ draft(struct batch *b, bool selective)
 {
     struct chain_rule rules[ROUNDS_MOST];
     struct overlap said[ROUNDS_MOST][SV_DRAFTS], *rows[ROUNDS_MOST];
-    if (!rounds_model(b->round, b->n, HELPER_DRAFT, b->draft) ||
-        (selective && !rounds_model(b->round, b->n, HELPER_COMPANION, b->companion)))
+    if (!rounds_model(b->round, b->n, HELPER_DRAFT, b->draft))
         return false;
     for (uint32_t i = 0; i < b->n; i++) {
         rules[i] = (struct chain_rule){
             .exit_layer = b->draft[i]->exit_layer, .most = b->window, .full = "window", .threshold = NAN};
         rows[i] = said[i];
     }
-    if (!chain_draft(b->draft, b->n, rules, NULL) || (selective && !rounds_overlap(b->draft, b->companion, b->n, rows)))
+    if (!chain_draft(b->draft, b->n, rules, NULL) ||
+        (selective && !rounds_overlap(b->draft, b->n, HELPER_COMPANION, rows)))
         return false;
     for (uint32_t i = 0; i < b->n; i++) {
         struct look *look = &b->look[i];

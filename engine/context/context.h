@@ -128,10 +128,13 @@ bool context_dists(struct context *, const slot_t *, size_t n, uint32_t layer, e
                    const struct sampling *, dist_t *out);
 /* TOKEN_NONE: an error, or (context_error() is ERR_NONE) nothing is left to draw. */
 token_t context_draw(struct context *, dist_t, const struct rng_key *, const token_t *without, size_t n_without);
+/* A token from each of n distributions, at most VERIFY_NODES, with one wait for all. False: an error; else out[i] is
+ * TOKEN_NONE where nothing is left. */
+bool context_draws(struct context *, const dist_t *, const struct rng_key *, size_t n, token_t *out);
 /* The likeliest token that is not in `without`, lowest id among equals. TOKEN_NONE as above. */
 token_t context_likeliest(struct context *, dist_t, const token_t *without, size_t n_without);
-/* Of the drafted token x, and two distributions over it (kernels/backend.h). */
-bool context_overlap(struct context *, dist_t d, dist_t c, token_t x, struct overlap *out);
+/* Of drafted tokens, and two distributions over each (kernels/backend.h), with one wait for all. */
+bool context_overlaps(struct context *, const struct overlap_req *, size_t n);
 /* All of them, at the end of a round; nothing where the pool is shared: dist_pool_release(). */
 void context_release_dists(struct context *);
 

@@ -162,31 +162,47 @@ check_token(struct context *c, token_t t)
            err_set(&c->err, ERR_WORK, "token %" PRId32 " is not in the vocabulary of %" PRIu32, t, c->pool->vocab);
 }
 
-static token_t
-draw(struct context *c, struct draw_req request)
+/* All are queued, then waited for once. */
+static bool
+draw(struct context *c, const struct draw_req *requests, size_t n)
 {
     context_clear_error(c);
-    if (!check_dist(c, request.from))
-        return TOKEN_NONE;
-    token_t drawn = TOKEN_NONE;
-    request.out = &drawn;
-    if (!c->ops->draw(c->store, &request, 1)) {
-        context_refused(c, "draw a token");
-        return TOKEN_NONE;
+    for (size_t i = 0; i < n; i++) {
+        *requests[i].out = TOKEN_NONE;
+        if (!check_dist(c, requests[i].from))
+            return false;
     }
-    return context_wait(c) ? drawn : TOKEN_NONE;
+    return c->ops->draw(c->store, requests, n) ? context_wait(c) : context_refused(c, "draw a token");
+}
+
+bool
+context_draws(struct context *c, const dist_t *from, const struct rng_key *keys, size_t n, token_t *out)
+{
+    struct draw_req requests[VERIFY_NODES];
+    context_clear_error(c);
+    if (n > VERIFY_NODES)
+        return err_set(&c->err, ERR_WORK, "%zu tokens can't be drawn at once: %d are possible", n, VERIFY_NODES);
+    for (size_t i = 0; i < n; i++)
+        requests[i] = (struct draw_req){.from = from[i], .key = keys[i], .out = &out[i]};
+    return draw(c, requests, n);
 }
 
 token_t
 context_draw(struct context *c, dist_t from, const struct rng_key *key, const token_t *without, size_t n_without)
 {
-    return draw(c, (struct draw_req){.from = from, .key = *key, .without = without, .n_without = n_without});
+    token_t drawn;
+    const struct draw_req request = {
+        .from = from, .key = *key, .without = without, .n_without = n_without, .out = &drawn};
+    return draw(c, &request, 1) ? drawn : TOKEN_NONE;
 }
 
 token_t
 context_likeliest(struct context *c, dist_t from, const token_t *without, size_t n_without)
 {
-    return draw(c, (struct draw_req){.from = from, .likeliest = true, .without = without, .n_without = n_without});
+    token_t likeliest;
+    const struct draw_req request = {
+        .from = from, .likeliest = true, .without = without, .n_without = n_without, .out = &likeliest};
+    return draw(c, &request, 1) ? likeliest : TOKEN_NONE;
 }
 
 void
@@ -197,13 +213,13 @@ context_release_dists(struct context *c)
 }
 
 bool
-context_overlap(struct context *c, dist_t d, dist_t companion, token_t x, struct overlap *out)
+context_overlaps(struct context *c, const struct overlap_req *requests, size_t n)
 {
     context_clear_error(c);
-    if (!check_dist(c, d) || !check_dist(c, companion) || !check_token(c, x))
-        return false;
-    const struct overlap_req request = {.d = d, .c = companion, .token = x, .out = out};
-    return c->ops->overlap(c->store, &request, 1) ? context_wait(c) : context_refused(c, "compare distributions");
+    for (size_t i = 0; i < n; i++)
+        if (!check_dist(c, requests[i].d) || !check_dist(c, requests[i].c) || !check_token(c, requests[i].token))
+            return false;
+    return c->ops->overlap(c->store, requests, n) ? context_wait(c) : context_refused(c, "compare distributions");
 }
 
 /* Is the row the child of the one in slot s, which may be the trunk's end? */

@@ -1,184 +1,32 @@
-/* Helper models: a context of each, whose rows follow the target's. */
+/* Rows of models that help, which follow the target's. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/clock.h"
-#include "engine/model/memory.h"
 #include "engine/session/session_internal.h"
-#include "engine/tokenizer/tokenizer.h"
-#include "kernels/request.h"
 
 #define FOLLOW_TOKENS 256 /* read in a call */
-#define FEW_TOKENS    8   /* of a lane, read in one sweep with those of others */
-
-/* ---- all models' contexts ---- */
-
-static token_t
-token_for_unknown(const struct tokenizer *t)
-{
-    for (uint32_t id = 0; id < tokenizer_size(t); id++)
-        if (tokenizer_kind(t, (token_t)id) == TOKEN_UNKNOWN)
-            return (token_t)id;
-    return 0;
-}
-
-/* Room for all lanes: each has a trunk of its own, and as many uncommitted rows as a round may have. */
-static struct context_options
-limits_of(const struct session *s, const struct model *m, enum head_kind heads)
-{
-    const struct engine *e = s->engine;
-    struct context_options limits = {.ctx = s->info.ctx,
-                                     .dists = s->dists,
-                                     .cancel = &s->mailbox.cancel,
-                                     .prompt_rows = e->prompt_rows,
-                                     .heads = heads,
-                                     .layer_load =
-                                         model_layer_bytes(m, e->exact) / model_layer_bytes(e->model, e->exact),
-                                     .head_load = model_head_bytes(m, e->exact) / model_head_bytes(e->model, e->exact)};
-    const struct store_desc more = store_for_sequences(s->info.ctx, s->n_lanes);
-    limits.spare = more.slots - s->info.ctx;
-    limits.ring = more.ring;
-    limits.seqs = more.seqs;
-    return limits;
-}
-
-static bool
-open_context(struct session *s, const struct model *m, struct weights *weights, enum head_kind heads,
-             struct context **ctx, struct err *err)
-{
-    const struct engine *e = s->engine;
-    const struct context_options limits = limits_of(s, m, heads);
-    return context_open(ctx, e->ops, e->backend, weights, &m->desc, &limits, err);
-}
-
-static bool
-open_sequence(struct context *ctx, const struct model *m, seq_t *seq, struct err *err)
-{
-    *seq = context_sequence(ctx);
-    return *seq != SEQ_NONE ||
-           err_set(err, ERR_WORK, "the context of %s gave no sequence: %s", m->name, context_error(ctx)->text);
-}
-
-static bool
-open_lane(struct session *s, struct lane *l, struct err *err)
-{
-    const struct engine *e = s->engine;
-    bool ok = open_sequence(s->ctx, e->model, &l->seq, err);
-    for (enum helper_role role = 0; role < HELPERS && ok; role++) {
-        struct helper *h = &l->helpers[role];
-        h->of = &s->helpers[role];
-        ok = h->of->ctx == NULL || open_sequence(h->of->ctx, e->helpers[role].model, &h->seq, err);
-    }
-    return ok;
-}
-
-bool
-session_open_contexts(struct session *s, struct err *err)
-{
-    const struct engine *e = s->engine;
-    uint32_t vocab = e->model->desc.vocab, models = 0;
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        const struct model *m = e->helpers[role].model;
-        vocab = m != NULL && m->desc.vocab > vocab ? m->desc.vocab : vocab;
-        models += engine_has(e, role);
-    }
-    s->unknown = token_for_unknown(e->model->tokenizer);
-    bool ok = dist_pool_open(&s->dists, e->ops, e->backend, vocab, STORE_DISTS * s->n_lanes * (models > 1 ? models : 1),
-                             err) &&
-              open_context(s, e->model, e->weights, e->heads, &s->ctx, err);
-    for (enum helper_role role = 0; role < HELPERS && ok; role++) {
-        const struct model *m = e->helpers[role].model;
-        struct helper_context *h = &s->helpers[role];
-        if (m == NULL)
-            continue;
-        h->vocab = m->desc.vocab;
-        h->layers = m->desc.n_layers;
-        h->unknown = token_for_unknown(m->tokenizer);
-        ok = open_context(s, m, e->helpers[role].weights, HEAD_LENS, &h->ctx, err);
-    }
-    for (uint32_t i = 0; i < s->n_lanes && ok; i++)
-        ok = open_lane(s, &s->lanes[i], err);
-    atomic_store(&s->ctx_lanes, s->n_lanes);
-    return ok && session_open_acceptance(s, err);
-}
 
 void
-session_close_contexts(struct session *s)
+lane_helpers_begin(struct lane *l)
 {
-    session_close_acceptance(s);
     for (enum helper_role role = 0; role < HELPERS; role++) {
-        context_close(s->helpers[role].ctx);
-        s->helpers[role].ctx = NULL;
+        l->helpers[role].n_fresh = 0;
+        for (uint32_t node = 0; node < VERIFY_NODES; node++)
+            l->helpers[role].row[node] = SLOT_NONE;
     }
-    context_close(s->ctx);
-    dist_pool_close(s->dists);
-    s->ctx = NULL;
-    s->dists = NULL;
 }
-
-/* Of keys and values, which are most of it. */
-bool
-session_contexts_fit(const struct session *s, uint32_t lanes, struct err *err)
-{
-    const struct engine *e = s->engine;
-    const uint32_t have = atomic_load(&s->ctx_lanes);
-    char need[24], there[24];
-    uint64_t one = model_kv_bytes(e->model, s->info.ctx, e->exact);
-    for (enum helper_role role = 0; role < HELPERS; role++) {
-        const struct model *m = e->helpers[role].model;
-        if (m != NULL)
-            one += model_kv_bytes(m, s->info.ctx, e->exact);
-    }
-    const uint64_t more = lanes > have ? one * (lanes - have) : 0, available = memory_available();
-    if (more <= available || strcmp(e->ops->name, "cuda") == 0)
-        return true;
-    return err_set(err, ERR_USAGE, "a context for another sequence needs %s, and %s are left; lower --ctx",
-                   memory_text(need, more), memory_text(there, available));
-}
-
-struct loads
-session_loads(const struct session *s)
-{
-    struct loads sum = context_loads(s->ctx);
-    sum.heads += s->acceptance.heads;
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        if (s->helpers[role].ctx != NULL) {
-            const struct loads more = context_loads(s->helpers[role].ctx);
-            sum.layers += more.layers;
-            sum.heads += more.heads;
-        }
-    return sum;
-}
-
-const struct err *
-session_error(const struct session *s)
-{
-    const struct err *e = context_error(s->ctx);
-    for (enum helper_role role = 0; role < HELPERS && e->kind == ERR_NONE; role++)
-        if (s->helpers[role].ctx != NULL)
-            e = context_error(s->helpers[role].ctx);
-    return e;
-}
-
-/* ---- rows ---- */
 
 void
 lane_helpers_forget(struct lane *l)
 {
+    lane_helpers_begin(l);
     for (enum helper_role role = 0; role < HELPERS; role++) {
         if (l->helpers[role].of->ctx != NULL)
             context_truncate(l->helpers[role].of->ctx, l->helpers[role].seq, 0);
         l->helpers[role].looked_at = 0;
     }
     memset(l->final, 0, sizeof l->final);
-}
-
-void
-lane_helpers_begin(struct lane *l)
-{
-    for (enum helper_role role = 0; role < HELPERS; role++)
-        for (uint32_t node = 0; node < VERIFY_NODES; node++)
-            l->helpers[role].row[node] = SLOT_NONE;
 }
 
 static token_t
@@ -286,20 +134,29 @@ give_up_old_row(const struct lane *l, enum helper_role role, bool old)
         context_truncate(h->of->ctx, h->seq, last);
 }
 
-bool
-session_helpers_follow(struct lane *const *lanes, uint32_t n, enum helper_role role)
+/* Those that have many tokens to read read them; after that nobody has more than a few. */
+static bool
+catch_up(struct lane *const *lanes, uint32_t n, enum helper_role role)
 {
-    if (n == 0 || lanes[0]->helpers[role].of->ctx == NULL)
-        return true;
     bool many = false;
     for (uint32_t i = 0; i < n; i++)
-        if (unread(lanes[i], role) > FEW_TOKENS || lacks_prompt(lanes[i], role)) {
+        if (unread(lanes[i], role) > HELPER_FEW || lacks_prompt(lanes[i], role)) {
             many = true;
             if (!read_many(lanes[i], role))
                 return false;
         }
     for (uint32_t i = 0; i < n; i++)
         give_up_old_row(lanes[i], role, many && n > 1);
+    return true;
+}
+
+bool
+session_helpers_follow(struct lane *const *lanes, uint32_t n, enum helper_role role)
+{
+    if (n == 0 || lanes[0]->helpers[role].of->ctx == NULL)
+        return true;
+    if (!catch_up(lanes, n, role))
+        return false;
     for (uint32_t i = 0; i < n;) {
         const uint32_t taken = read_few(lanes + i, n - i, role);
         if (taken == 0)
@@ -309,6 +166,24 @@ session_helpers_follow(struct lane *const *lanes, uint32_t n, enum helper_role r
     for (uint32_t i = 0; i < n; i++) {
         struct helper *h = &lanes[i]->helpers[role];
         h->row[0] = context_at(h->of->ctx, h->seq, lanes[i]->n_tokens - 1);
+    }
+    return true;
+}
+
+bool
+session_helpers_append(struct lane *const *lanes, uint32_t n, enum helper_role role)
+{
+    if (n == 0 || lanes[0]->helpers[role].of->ctx == NULL)
+        return true;
+    if (!catch_up(lanes, n, role))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        struct helper *h = &lanes[i]->helpers[role];
+        const uint32_t fresh = unread(lanes[i], role);
+        if (!append_few(lanes[i], role, h->fresh))
+            return false;
+        h->n_fresh = fresh;
+        h->row[0] = fresh > 0 ? h->fresh[fresh - 1] : context_at(h->of->ctx, h->seq, lanes[i]->n_tokens - 1);
     }
     return true;
 }
@@ -334,6 +209,13 @@ lane_helper_row(struct lane *l, struct helper *h, int32_t node)
     return h->row[node];
 }
 
+slot_t
+lane_helper_next(const struct lane *l, const struct helper *h)
+{
+    const token_t token = l->tokens[context_length(h->of->ctx, h->seq)];
+    return context_append(h->of->ctx, h->seq, SLOT_NONE, as_read_by(h->of, token));
+}
+
 bool
 lane_helpers_keep(struct lane *l, const struct verdict *v, uint32_t n)
 {
@@ -341,19 +223,21 @@ lane_helpers_keep(struct lane *l, const struct verdict *v, uint32_t n)
     for (enum helper_role role = 0; role < HELPERS && ok; role++) {
         struct helper *h = &l->helpers[role];
         struct context *ctx = h->of->ctx;
-        slot_t path[VERIFY_NODES];
+        slot_t path[HELPER_FEW + VERIFY_NODES];
         uint32_t kept = 0;
         if (ctx == NULL || h->row[0] == SLOT_NONE)
             continue;
+        memcpy(path, h->fresh, h->n_fresh * sizeof *path);
         while (kept < n && kept < v->n_path && h->row[v->path[kept]] != SLOT_NONE &&
                context_depth(ctx, h->row[v->path[kept]]) == h->of->layers) {
-            path[kept] = h->row[v->path[kept]];
+            path[h->n_fresh + kept] = h->row[v->path[kept]];
             kept++;
         }
-        if (kept > 0)
-            ok = context_keep(ctx, h->seq, path, kept);
+        if (h->n_fresh + kept > 0)
+            ok = context_keep(ctx, h->seq, path, h->n_fresh + kept);
         else
             context_truncate(ctx, h->seq, context_length(ctx, h->seq));
+        h->n_fresh = 0;
     }
     return ok;
 }

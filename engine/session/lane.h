@@ -40,12 +40,16 @@ struct helper_context { /* of a model that helps the target; all 0: the role is 
     token_t unknown; /* what it reads for a token that it lacks */
 };
 
+#define HELPER_FEW 8 /* tokens of a lane that are read together with those of others, or with drafts */
+
 /* A lane's rows in a helper's context, which follow the target's: its trunk is the first tokens of the sequence, the
  * pending one's among them. */
 struct helper {
     const struct helper_context *of; /* the session's */
     seq_t seq;
     slot_t row[VERIFY_NODES]; /* of the round's nodes; SLOT_NONE: not asked for */
+    slot_t fresh[HELPER_FEW]; /* (n_fresh) of the last tokens, read in one sweep with drafts: they come to the */
+    uint32_t n_fresh;         /* trunk together with those that are accepted */
     struct round view;        /* what round_model() hands out */
     uint32_t looked_at;       /* rows of its trunk that the scope's probes have passed */
 };

@@ -1,4 +1,5 @@
 /* Which head looks at a layer, and the probes that the scope asks for itself. */
+#include "engine/session/rounds.h"
 #include "engine/session/session_internal.h"
 
 #define OTHER_HEAD_EVERY 4 /* rounds */
@@ -105,22 +106,48 @@ gather(struct gathered *g, struct lane *l, const slot_t *rows, size_t n)
 
 /* The rows that came to a helper's trunk since they were looked at last, which may be a round later than they came to the
  * target's: a helper reads when it is asked. The pending token's row waits for the token that it is about; those that
- * nobody wanted to be looked at are passed over. */
+ * nobody wanted to be looked at are passed over. `last`, or SLOT_NONE, is the row behind the trunk. */
 static bool
-gather_helper(struct gathered *g, struct lane *l)
+gather_helper(struct gathered *g, struct lane *l, slot_t last)
 {
     struct helper *h = &l->helpers[g->role];
     struct context *ctx = h->of->ctx;
-    slot_t rows[RECENT_ROWS + VERIFY_NODES];
+    slot_t rows[RECENT_ROWS + VERIFY_NODES + 1];
     size_t n = 0;
     const bool all = g->session->settings.probe == PROBE_ALL;
     const uint32_t read = ctx != NULL ? context_length(ctx, h->seq) : 0;
     const uint32_t length = read < l->n_tokens ? read : l->n_tokens - 1;
     const uint32_t most = h->looked_at == 0 ? RECENT_ROWS : RECENT_ROWS + VERIFY_NODES;
-    for (uint32_t i = length - h->looked_at > most ? length - most : h->looked_at; i < length && all; i++)
+    uint32_t i = h->looked_at < length ? h->looked_at : length;
+    for (i = length - i > most ? length - most : i; i < length && all; i++)
         rows[n++] = context_at(ctx, h->seq, i);
-    h->looked_at = length;
+    if (last != SLOT_NONE)
+        rows[n++] = last;
+    h->looked_at = length + (last != SLOT_NONE);
     return gather(g, l, rows, n);
+}
+
+/* When all drafts were accepted the helper has not read the last one, so its word on the bonus would come a round later,
+ * when it reads that draft anyway. Rows for the look alone, in one sweep, which are gone afterwards: what the helper reads
+ * for the policy, and when, stays as it is, and so do the accounts. rows[i] is lane i's, or SLOT_NONE. */
+static bool
+read_last_drafts(const struct gathered *g, struct lane *const *lanes, uint32_t n, slot_t *rows)
+{
+    struct context *ctx = context_of(g);
+    slot_t all[ROUNDS_MOST];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct lane *l = lanes[i];
+        struct helper *h = &l->helpers[g->role];
+        rows[i] = SLOT_NONE;
+        if (g->session->settings.probe != PROBE_ALL || ctx == NULL || h->row[0] == SLOT_NONE ||
+            context_length(ctx, h->seq) + 2 != l->n_tokens || h->looked_at + 2 > l->n_tokens)
+            continue;
+        all[count++] = rows[i] = lane_helper_next(l, h);
+        if (rows[i] == SLOT_NONE)
+            return false;
+    }
+    return count == 0 || context_advance(ctx, all, count, g->session->helpers[g->role].layers, NULL);
 }
 
 static bool
@@ -128,11 +155,15 @@ probe_helpers(struct session *s, struct lane *const *lanes, uint32_t n)
 {
     for (enum helper_role role = 0; role < HELPERS; role++) {
         struct gathered g = {.session = s, .role = role};
-        for (uint32_t i = 0; i < n; i++)
-            if (!gather_helper(&g, lanes[i]))
-                return false;
-        if (g.n > 0 && !ask(&g))
+        slot_t last[ROUNDS_MOST];
+        bool ok = read_last_drafts(&g, lanes, n, last);
+        for (uint32_t i = 0; i < n && ok; i++)
+            ok = gather_helper(&g, lanes[i], last[i]);
+        if (!ok || (g.n > 0 && !ask(&g)))
             return false;
+        for (uint32_t i = 0; i < n; i++)
+            if (last[i] != SLOT_NONE)
+                context_discard(context_of(&g), last[i]);
     }
     return true;
 }
@@ -169,14 +200,17 @@ session_probe_round(struct session *s, struct lane *const *lanes, uint32_t n)
 }
 
 bool
-lane_probe_recent(struct lane *l)
+session_probe_recent(struct session *s, struct lane *const *lanes, uint32_t n)
 {
-    struct session *s = l->session;
     struct gathered g = {.session = s, .role = HELPERS};
-    slot_t rows[RECENT_ROWS];
-    size_t n = 0;
-    const uint32_t length = s->settings.probe == PROBE_ALL ? context_length(s->ctx, l->seq) : 0;
-    for (uint32_t i = length > RECENT_ROWS ? length - RECENT_ROWS : 0; i < length; i++)
-        rows[n++] = context_at(s->ctx, l->seq, i);
-    return gather(&g, l, rows, n) && (g.n == 0 || ask(&g)) && probe_helpers(s, &l, 1);
+    for (uint32_t i = 0; i < n; i++) {
+        slot_t rows[RECENT_ROWS];
+        size_t count = 0;
+        const uint32_t length = s->settings.probe == PROBE_ALL ? context_length(s->ctx, lanes[i]->seq) : 0;
+        for (uint32_t at = length > RECENT_ROWS ? length - RECENT_ROWS : 0; at < length; at++)
+            rows[count++] = context_at(s->ctx, lanes[i]->seq, at);
+        if (!gather(&g, lanes[i], rows, count))
+            return false;
+    }
+    return (g.n == 0 || ask(&g)) && probe_helpers(s, lanes, n);
 }

@@ -9,18 +9,12 @@ session_of(struct round *const *r)
     return r[0]->state->lane->session;
 }
 
-bool
-rounds_model(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
+/* The rounds on the role's rows, which have followed. */
+static void
+views(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
 {
     const struct session *s = session_of(r);
     const struct helper_context *h = &s->helpers[role];
-    struct lane *behind[ROUNDS_MOST] = {NULL};
-    uint32_t n_behind = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (!round_full(r[i]))
-            behind[n_behind++] = r[i]->state->lane;
-    if (h->ctx != NULL && !session_helpers_follow(behind, n_behind, role))
-        return false;
     for (uint32_t i = 0; i < n; i++) {
         struct helper *mine = &r[i]->state->lane->helpers[role];
         struct round *view = out[i] = &mine->view;
@@ -33,6 +27,33 @@ rounds_model(struct round *const *r, uint32_t n, enum helper_role role, struct r
         view->layers = view->exit_layer = h->layers;
         view->helper = mine;
     }
+}
+
+bool
+rounds_model(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
+{
+    struct lane *behind[ROUNDS_MOST] = {NULL};
+    uint32_t n_behind = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!round_full(r[i]))
+            behind[n_behind++] = r[i]->state->lane;
+    if (!session_helpers_follow(behind, n_behind, role))
+        return false;
+    views(r, n, role, out);
+    return true;
+}
+
+bool
+session_rounds_append(struct round *const *r, uint32_t n, enum helper_role role, struct round **out)
+{
+    struct lane *drafted[ROUNDS_MOST] = {NULL};
+    uint32_t n_drafted = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (round_drafted(r[i]) > 0)
+            drafted[n_drafted++] = r[i]->state->lane;
+    if (!session_helpers_append(drafted, n_drafted, role))
+        return false;
+    views(r, n, role, out);
     return true;
 }
 
@@ -60,25 +81,23 @@ bool
 rounds_choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t layer, const struct guess *g,
               token_t *token, dist_t *q)
 {
-    struct session *s = session_of(r);
-    const bool greedy = !(r[0]->sampling.temperature > 0);
-    const uint64_t start = clock_ns();
-    if (!greedy && !context_dists(r[0]->ctx, rows, n, layer, r[0]->state->lane->head, &r[0]->sampling, q))
-        return false;
+    struct context *ctx = r[0]->ctx;
+    struct rng_key keys[ROUNDS_MOST];
     for (uint32_t i = 0; i < n; i++) {
         token[i] = g[i].token;
-        if (greedy) {
-            q[i] = DIST_NONE;
-            continue;
-        }
-        const struct rng_key key = {
-            .seed = r[i]->seed, .pos = context_position(r[0]->ctx, rows[i]) + 1, .purpose = RNG_DRAFT};
-        token[i] = context_draw(r[0]->ctx, q[i], &key, NULL, 0);
+        q[i] = DIST_NONE;
+        keys[i] = (struct rng_key){.seed = r[i]->seed, .pos = context_position(ctx, rows[i]) + 1, .purpose = RNG_DRAFT};
+    }
+    if (!(r[0]->sampling.temperature > 0))
+        return true;
+    const uint64_t start = clock_ns();
+    if (!context_dists(ctx, rows, n, layer, r[0]->state->lane->head, &r[0]->sampling, q) ||
+        !context_draws(ctx, q, keys, n, token))
+        return false;
+    spent_heads(&session_of(r)->spent, clock_ns() - start);
+    for (uint32_t i = 0; i < n; i++)
         if (token[i] == TOKEN_NONE)
             return false;
-    }
-    if (!greedy)
-        spent_heads(&s->spent, clock_ns() - start);
     return true;
 }
 

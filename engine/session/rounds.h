@@ -18,8 +18,9 @@ bool rounds_guess(struct round *const *, const slot_t *rows, uint32_t n, uint32_
 bool rounds_choose(struct round *const *, const slot_t *rows, uint32_t n, uint32_t layer, const struct guess *,
                    token_t *, dist_t *q);
 /* What a companion model says of all drafts of chains, from the distributions that were drawn from and its own under the
- * user's sampling settings; greedy: both at temperature 1. `draft` and `companion` are of rounds_model(), before drafting
- * began; the companion reads what it hasn't read in one pass. out[i] has room for round_drafted(draft[i]). */
-bool rounds_overlap(struct round *const *draft, struct round *const *companion, uint32_t n, struct overlap *const *out);
+ * user's sampling settings; greedy: both at temperature 1. `draft` is of rounds_model(), before drafting began. The companion
+ * reads the drafts together with what it had not read before them, in as few sweeps as that fits in: it is not to be asked
+ * for anything else in the round. out[i] has room for round_drafted(draft[i]). */
+bool rounds_overlap(struct round *const *draft, uint32_t n, enum helper_role companion, struct overlap *const *out);
 
 #endif

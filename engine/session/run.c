@@ -41,7 +41,7 @@ prefill(struct lane *l)
     lane_tell_token(l, n, first.next, SOURCE_PREFILL, &first.judged[0]);
     if (s->settings.probe == PROBE_POLICY)
         lane_tell_guess(l, n, s->model.layers, 0, &first.judged[0], PROBED_VERIFY, first.judged[0].token);
-    if (!lane_probe_recent(l)) /* the end of the prompt, so that the picture begins full */
+    if (!session_probe_recent(s, &l, 1)) /* the end of the prompt, so that the picture begins full */
         return false;
     struct policy *policy = &l->policies[l->policy];
     l->met = l->policy;

@@ -155,9 +155,9 @@ bool session_fail(struct session *, const char *where, const char *why); /* ends
 /* The head that a layer's guesses come from, as events name it: 0 the lens, 1 a trained one. */
 uint32_t lane_head_at(const struct lane *, uint32_t layer);
 /* With --probe all: the rows that a round committed, or the latest ones again, with the head that is in use now; and
- * whatever rows have come to the models that help. */
-bool session_probe_round(struct session *, struct lane *const *, uint32_t n); /* in one head call for all of them */
-bool lane_probe_recent(struct lane *);
+ * whatever rows have come to the models that help. In as few head calls for all of them as they fit in. */
+bool session_probe_round(struct session *, struct lane *const *, uint32_t n);
+bool session_probe_recent(struct session *, struct lane *const *, uint32_t n);
 
 /* acceptance.c: the draft model's acceptance head. */
 bool session_open_acceptance(struct session *, struct err *);
@@ -165,20 +165,26 @@ void session_close_acceptance(struct session *);
 /* p̂ of the token of a row that has run up to the draft's last layer. False: stopped; session_error(). */
 bool session_acceptance(struct session *, struct context *, slot_t row, uint32_t layer, double *p);
 
-/* helpers.c: the contexts of all models. */
+/* contexts.c: those of all models. */
 bool session_open_contexts(struct session *, struct err *);
 void session_close_contexts(struct session *);
 bool session_contexts_fit(const struct session *, uint32_t lanes,
                           struct err *);                 /* any thread; on a GPU opening says so */
 struct loads session_loads(const struct session *);      /* of all of them, in units of the target's */
 const struct err *session_error(const struct session *); /* what the last call of one of them said; ERR_NONE: nothing */
-void lane_helpers_forget(struct lane *);                 /* a new sequence */
-void lane_helpers_begin(struct lane *);                  /* a round */
+
+/* helpers.c: rows of those that help. */
+void lane_helpers_forget(struct lane *); /* a new sequence */
+void lane_helpers_begin(struct lane *);  /* a round */
 /* The role's rows of these lanes read what they have not read of the tokens, the pending ones too, in as few sweeps as
  * they fit in. False: stopped; session_error(). */
 bool session_helpers_follow(struct lane *const *, uint32_t n, enum helper_role);
+/* The same, but of the last few tokens there are rows alone, for who asks first to run: with those of drafts behind them. */
+bool session_helpers_append(struct lane *const *, uint32_t n, enum helper_role);
 /* The row of a round's node; SLOT_NONE: stopped. */
 slot_t lane_helper_row(struct lane *, struct helper *, int32_t node);
+/* A row of the first token that the trunk has not, behind it, for who runs and discards it; SLOT_NONE: stopped. */
+slot_t lane_helper_next(const struct lane *, const struct helper *);
 /* Keeps the rows of the first n nodes of the verdict's path, as far as there are any; others go. */
 bool lane_helpers_keep(struct lane *, const struct verdict *, uint32_t n);
 
@@ -222,6 +228,9 @@ bool session_takes_part(const struct session *, const struct lane *); /* in the 
 
 /* round.c: its LAYER event. */
 void round_tell_guess(const struct round *, slot_t, uint32_t layer, const struct guess *);
+
+/* rounds.c: rounds_model() of rounds that have drafts, after session_helpers_append(). */
+bool session_rounds_append(struct round *const *, uint32_t n, enum helper_role, struct round **out);
 
 /* lane_steps.c: of one round. */
 bool lane_is_end(const struct lane *, token_t);

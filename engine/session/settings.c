@@ -104,14 +104,20 @@ lane_meet_policy(struct lane *l)
 bool
 session_look_back(struct session *s, const struct lane *other, uint32_t n)
 {
-    bool ok = true;
-    s->round++;
-    for (uint32_t i = 0; i < s->n_lanes && ok; i++) {
+    struct lane *all[BATCH_MOST] = {NULL}, *changed[BATCH_MOST] = {NULL};
+    uint32_t n_all = 0, n_changed = 0;
+    for (uint32_t i = 0; i < s->n_lanes; i++) {
         struct lane *l = &s->lanes[i];
         if (session_has_several(s) && l->over)
             continue;
-        ok = (l < other || l >= other + n || lane_probe_recent(l)) && lane_meet_policy(l);
+        all[n_all++] = l;
+        if (l >= other && l < other + n)
+            changed[n_changed++] = l;
     }
+    s->round++;
+    bool ok = session_probe_recent(s, changed, n_changed);
+    for (uint32_t i = 0; i < n_all && ok; i++)
+        ok = lane_meet_policy(all[i]);
     s->round--;
     return ok || session_stop(s, "policy");
 }

@@ -102,9 +102,11 @@ test_a_context_waits_for_what_another_is_making(void **state)
     struct readers *all = *state;
     float p[MANY], q[MANY];
     struct overlap o;
+    token_t drawn[2];
     const dist_t d = dist_of(&all->many), c = dist_of(&all->few); /* queued, both */
     assert_int_not_equal(d, c);
-    assert_true(context_overlap(all->few.c, d, c, 7, &o));
+    struct overlap_req seven = {.d = d, .c = c, .token = 7, .out = &o};
+    assert_true(context_overlaps(all->few.c, &seven, 1));
     assert_true(context_read_dist(all->few.c, d, p) && context_read_dist(all->many.c, c, q));
     double similarity = 0;
     for (int v = 0; v < MANY; v++) {
@@ -116,10 +118,17 @@ test_a_context_waits_for_what_another_is_making(void **state)
     const struct rng_key key = {.seed = 4, .pos = 3};
     const dist_t again = dist_of(&all->many);
     assert_int_equal(context_draw(all->few.c, again, &key, NULL, 0), context_draw(all->many.c, d, &key, NULL, 0));
-    assert_false(context_overlap(all->few.c, d, c, MANY, &o));
+    assert_true(context_draws(all->few.c, (dist_t[]){again, c}, (struct rng_key[]){key, key}, 2, drawn));
+    assert_int_equal(drawn[0], context_draw(all->many.c, d, &key, NULL, 0));
+    assert_int_equal(drawn[1], context_draw(all->few.c, c, &key, NULL, 0));
+    seven.token = MANY;
+    assert_false(context_overlaps(all->few.c, &seven, 1));
     assert_error(all->few.c, ERR_WORK, "token 40 is not in the vocabulary of 40");
-    assert_false(context_overlap(all->few.c, d, c, TOKEN_NONE, &o));
-    assert_false(context_overlap(all->few.c, d, 9, 7, &o));
+    seven.token = TOKEN_NONE;
+    assert_false(context_overlaps(all->few.c, &seven, 1));
+    seven.token = 7;
+    seven.c = 9;
+    assert_false(context_overlaps(all->few.c, (struct overlap_req[]){{d, c, 7, &o}, seven}, 2));
     assert_error(all->few.c, ERR_WORK, "no distribution 9");
 }
 

@@ -19,7 +19,8 @@ struct heard {                                                                  
     uint32_t helpers, prompt, length;                                                     /* events; positions */
     token_t token[POSITIONS];
     float layers_loaded[ROUNDS], heads_loaded[ROUNDS];
-    uint32_t untested;          /* rounds whose last token was accepted without a row */
+    uint32_t untested;      /* rounds whose last token was accepted without a row */
+    uint32_t bonuses, late; /* rounds that were accepted in full; whose last token it had not looked at by the end */
     uint32_t rounds, switch_at; /* after so many rounds; 0: nothing is switched */
     uint32_t before;            /* positions then */
     enum control_kind kind;
@@ -64,6 +65,8 @@ hear(void *user, struct session *s, const struct event *e)
     }
     if (e->type == EVENT_ROUND) {
         h->untested += e->round_end.emitted == e->round_end.accepted;
+        h->bonuses += e->round_end.accepted > 0 && e->round_end.accepted == e->round_end.drafted;
+        h->late += e->round_end.drafted > 0 && h->by_scope[h->length - 1][1] == 0;
         h->layers_loaded[h->rounds] = e->round_end.layers_loaded;
         h->heads_loaded[h->rounds++] = e->round_end.heads_loaded;
     }
@@ -146,8 +149,10 @@ test_every_layer_of_the_draft_model_is_looked_at_once_at_every_row_that_it_keeps
         struct heard *h = run(engine, &o, 0, CONTROL_PROBE, NULL);
         /* From the prompt's end to the last tokens: the rows before them may have been read by nobody. */
         assert_true(h->length > h->prompt + 50);
-        for (uint32_t pos = h->prompt; pos + 2 < h->length; pos++)
+        for (uint32_t pos = h->prompt; pos + 1 < h->length; pos++)
             check_position(h, pos, draft.first_layers);
+        assert_true(h->bonuses > 2);
+        assert_int_equal(h->late, 0); /* in the round in which the target says it */
         assert_true(h->by_policy[h->prompt + 1] > 0);
         free(h);
         engine_close(engine);

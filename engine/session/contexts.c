@@ -1,0 +1,154 @@
+/* The contexts of all models, which share one pool of distributions. */
+#include <string.h>
+
+#include "engine/model/memory.h"
+#include "engine/session/session_internal.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "kernels/request.h"
+
+static token_t
+token_for_unknown(const struct tokenizer *t)
+{
+    for (uint32_t id = 0; id < tokenizer_size(t); id++)
+        if (tokenizer_kind(t, (token_t)id) == TOKEN_UNKNOWN)
+            return (token_t)id;
+    return 0;
+}
+
+/* Room for all lanes: each has a trunk of its own, and as many uncommitted rows as a round may have. */
+static struct context_options
+limits_of(const struct session *s, const struct model *m, enum head_kind heads)
+{
+    const struct engine *e = s->engine;
+    struct context_options limits = {.ctx = s->info.ctx,
+                                     .dists = s->dists,
+                                     .cancel = &s->mailbox.cancel,
+                                     .prompt_rows = e->prompt_rows,
+                                     .heads = heads,
+                                     .layer_load =
+                                         model_layer_bytes(m, e->exact) / model_layer_bytes(e->model, e->exact),
+                                     .head_load = model_head_bytes(m, e->exact) / model_head_bytes(e->model, e->exact)};
+    const struct store_desc more = store_for_sequences(s->info.ctx, s->n_lanes);
+    limits.spare = more.slots - s->info.ctx;
+    limits.ring = more.ring;
+    limits.seqs = more.seqs;
+    return limits;
+}
+
+static bool
+open_context(struct session *s, const struct model *m, struct weights *weights, enum head_kind heads,
+             struct context **ctx, struct err *err)
+{
+    const struct engine *e = s->engine;
+    const struct context_options limits = limits_of(s, m, heads);
+    return context_open(ctx, e->ops, e->backend, weights, &m->desc, &limits, err);
+}
+
+static bool
+open_sequence(struct context *ctx, const struct model *m, seq_t *seq, struct err *err)
+{
+    *seq = context_sequence(ctx);
+    return *seq != SEQ_NONE ||
+           err_set(err, ERR_WORK, "the context of %s gave no sequence: %s", m->name, context_error(ctx)->text);
+}
+
+static bool
+open_lane(struct session *s, struct lane *l, struct err *err)
+{
+    const struct engine *e = s->engine;
+    bool ok = open_sequence(s->ctx, e->model, &l->seq, err);
+    for (enum helper_role role = 0; role < HELPERS && ok; role++) {
+        struct helper *h = &l->helpers[role];
+        h->of = &s->helpers[role];
+        ok = h->of->ctx == NULL || open_sequence(h->of->ctx, e->helpers[role].model, &h->seq, err);
+    }
+    return ok;
+}
+
+bool
+session_open_contexts(struct session *s, struct err *err)
+{
+    const struct engine *e = s->engine;
+    uint32_t vocab = e->model->desc.vocab, models = 0;
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        const struct model *m = e->helpers[role].model;
+        vocab = m != NULL && m->desc.vocab > vocab ? m->desc.vocab : vocab;
+        models += engine_has(e, role);
+    }
+    s->unknown = token_for_unknown(e->model->tokenizer);
+    bool ok = dist_pool_open(&s->dists, e->ops, e->backend, vocab, STORE_DISTS * s->n_lanes * (models > 1 ? models : 1),
+                             err) &&
+              open_context(s, e->model, e->weights, e->heads, &s->ctx, err);
+    for (enum helper_role role = 0; role < HELPERS && ok; role++) {
+        const struct model *m = e->helpers[role].model;
+        struct helper_context *h = &s->helpers[role];
+        if (m == NULL)
+            continue;
+        h->vocab = m->desc.vocab;
+        h->layers = m->desc.n_layers;
+        h->unknown = token_for_unknown(m->tokenizer);
+        ok = open_context(s, m, e->helpers[role].weights, HEAD_LENS, &h->ctx, err);
+    }
+    for (uint32_t i = 0; i < s->n_lanes && ok; i++)
+        ok = open_lane(s, &s->lanes[i], err);
+    atomic_store(&s->ctx_lanes, s->n_lanes);
+    return ok && session_open_acceptance(s, err);
+}
+
+void
+session_close_contexts(struct session *s)
+{
+    session_close_acceptance(s);
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        context_close(s->helpers[role].ctx);
+        s->helpers[role].ctx = NULL;
+    }
+    context_close(s->ctx);
+    dist_pool_close(s->dists);
+    s->ctx = NULL;
+    s->dists = NULL;
+}
+
+/* Of keys and values, which are most of it. */
+bool
+session_contexts_fit(const struct session *s, uint32_t lanes, struct err *err)
+{
+    const struct engine *e = s->engine;
+    const uint32_t have = atomic_load(&s->ctx_lanes);
+    char need[24], there[24];
+    uint64_t one = model_kv_bytes(e->model, s->info.ctx, e->exact);
+    for (enum helper_role role = 0; role < HELPERS; role++) {
+        const struct model *m = e->helpers[role].model;
+        if (m != NULL)
+            one += model_kv_bytes(m, s->info.ctx, e->exact);
+    }
+    const uint64_t more = lanes > have ? one * (lanes - have) : 0, available = memory_available();
+    if (more <= available || strcmp(e->ops->name, "cuda") == 0)
+        return true;
+    return err_set(err, ERR_USAGE, "a context for another sequence needs %s, and %s are left; lower --ctx",
+                   memory_text(need, more), memory_text(there, available));
+}
+
+struct loads
+session_loads(const struct session *s)
+{
+    struct loads sum = context_loads(s->ctx);
+    sum.heads += s->acceptance.heads;
+    for (enum helper_role role = 0; role < HELPERS; role++)
+        if (s->helpers[role].ctx != NULL) {
+            const struct loads more = context_loads(s->helpers[role].ctx);
+            sum.layers += more.layers;
+            sum.heads += more.heads;
+        }
+    return sum;
+}
+
+const struct err *
+session_error(const struct session *s)
+{
+    const struct err *e = context_error(s->ctx);
+    for (enum helper_role role = 0; role < HELPERS && e->kind == ERR_NONE; role++)
+        if (s->helpers[role].ctx != NULL)
+            e = context_error(s->helpers[role].ctx);
+    return e;
+}
