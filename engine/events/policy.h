@@ -79,7 +79,8 @@ struct policy {
     struct policy_info info;    /* filled in by policy_open() */
     double value[POLICY_KNOBS]; /* the round's snapshot; changes only between rounds */
     void *state;                /* (ops->state_size) the instance's own, NULL for none */
-    void *shared;               /* (ops->shared_size) what the instances of a session have in common, NULL for none */
+    void *shared;               /* (ops->shared_size) what the instances of a session have in common, and leave to the
+                                 * next one on the same engine with as many sequences at a time; NULL for none */
     bool owns_shared;           /* the first one does, and outlives the others */
 };
 
@@ -91,7 +92,7 @@ struct policy_ops {
     uint32_t least_layers; /* of a model that it can work with */
     unsigned needs;        /* a set: NEEDS(HELPER_DRAFT) | … | NEEDS_PROFILE */
     size_t state_size;     /* of policy.state, zeroed; what hangs from it is freed by close() */
-    size_t shared_size;    /* of policy.shared, zeroed; nothing hangs from it */
+    size_t shared_size;    /* of policy.shared, zeroed at first; nothing hangs from it */
     /* Declares knobs and series; the sampling may set defaults. */
     bool (*open)(struct policy *, const struct model_info *, const struct sampling *, struct err *);
     bool (*prefilled)(struct policy *, struct round *); /* after prefill, and when switched to in mid-run */

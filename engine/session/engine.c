@@ -6,6 +6,7 @@
 
 #include "engine/model/memory.h"
 #include "engine/session/engine_helpers.h"
+#include "engine/session/engine_kept.h"
 #include "engine/session/engine_profile.h"
 #include "kernels/plugin.h"
 
@@ -276,5 +277,6 @@ engine_close(struct engine *e)
     accept_head_free(e->accept);
     model_close(e->model);
     free(e->profile);
+    engine_forget(e);
     free(e);
 }

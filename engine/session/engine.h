@@ -56,6 +56,7 @@ struct engine {
     struct helper_model helpers[HELPERS];
     struct accept_head *accept; /* the draft model's; NULL: none */
     struct sv_profile *profile; /* of the model and its helpers; owned; NULL: none */
+    struct engine_kept *kept;   /* what sessions leave to the next ones (engine_kept.h) */
     char note[200];             /* something the user should know ("no usable GPU: …"), or "" */
 };
 

@@ -1,7 +1,14 @@
 /* Lanes opened and closed: a sequence's tokens, and instances of all policies. */
 #include <stdlib.h>
 
+#include "engine/session/engine_kept.h"
 #include "engine/session/session_internal.h"
+
+static uint32_t
+at_a_time(const struct session *s) /* two settings take turns */
+{
+    return s->batch ? s->n_lanes : 1;
+}
 
 /* Every policy is opened, so that the screen and the trace know the declarations of all. */
 static bool
@@ -16,6 +23,7 @@ open_policies(struct session *s, const struct policy_ops *const *registry, uint3
         s->info.n_policies = i + 1; /* closed even when opening fails half-way */
         if (!policy_open(&first[i], registry[i], &s->model, &s->info.sampling, err))
             return false;
+        engine_recall(s->engine, &first[i], at_a_time(s));
         first[i].info.missing = engine_missing(s->engine, registry[i]->needs);
         s->info.policies[i] = first[i].info;
     }
@@ -54,8 +62,11 @@ session_close_lanes(struct session *s)
 {
     for (uint32_t i = s->lanes != NULL ? s->open_lanes : 0; i-- > 0;) { /* the first one's policies are shared from */
         struct lane *l = &s->lanes[i];
-        for (uint32_t p = 0; p < s->info.n_policies && l->policies != NULL; p++)
+        for (uint32_t p = 0; p < s->info.n_policies && l->policies != NULL; p++) {
+            if (i == 0)
+                engine_keep(s->engine, &l->policies[p], at_a_time(s));
             policy_close(&l->policies[p]);
+        }
         free(l->policies);
         free(l->tokens);
         free(l->state.temperature);

@@ -4,9 +4,11 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/trained/sv_profile.h"
 #include "policies/policy.h"
 #include "tests/rigs/exact_rig.h"
 
@@ -37,6 +39,25 @@ exact_rig_tiny(const struct tinymodel *target, const struct tinymodel *draft, co
     for (int i = 0; i < READS; i++)
         if (shapes[i] != NULL)
             unlink(path[i]);
+    return e;
+}
+
+struct engine *
+exact_rig_verification(void)
+{
+    const struct tinymodel target = {.seed = 11, .n_layers = 5, .calm_after = 2, .calm = 0.12f, .sharpness = 8};
+    struct tinymodel draft = target, companion = target;
+    struct sv_observation seen[400];
+    struct err err = {0};
+    draft.first_layers = 2;
+    companion.first_layers = 3;
+    struct engine *e = exact_rig_tiny(&target, &draft, &companion);
+    for (int i = 0; i < 400; i++) {
+        const float s = (float)(i / 20) / 19, a = (float)(i % 20) / 19;
+        seen[i] = (struct sv_observation){s, a, 0.1f + 0.45f * (s + a * s)};
+    }
+    e->profile = calloc(1, sizeof *e->profile);
+    assert_true(e->profile != NULL && sv_profile_make(e->profile, 8, 6, seen, 400, &err));
     return e;
 }
 

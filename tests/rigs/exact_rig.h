@@ -11,6 +11,8 @@ struct engine *exact_rig_open(const char *path, const char *draft, const char *c
 /* draft, companion: NULL where there is none; or the target's own layers, "self:2". */
 struct engine *exact_rig_tiny(const struct tinymodel *target, const struct tinymodel *draft,
                               const struct tinymodel *companion);
+/* Three models of their own, a draft of the target's first layers and a companion of one more, and a profile that is made up. */
+struct engine *exact_rig_verification(void);
 struct engine *exact_rig_own_layers(const struct tinymodel *, const char *draft, const char *companion);
 
 /* After the text's n tokens, read from the beginning at full depth: what one of the engine's models says, logits (vocab) and

@@ -20,24 +20,12 @@ enum { TOKENS = 120, WINDOW = 6, MOST = 64 };
 
 static struct engine *engine;
 
-/* Three models of their own: a draft of the target's first layers, and a companion of one more. */
 static int
 open_models(void **state)
 {
     (void)state;
-    const struct tinymodel target = {.seed = 11, .n_layers = 5, .calm_after = 2, .calm = 0.12f, .sharpness = 8};
-    struct tinymodel draft = target, companion = target;
-    struct err err = {0};
-    draft.first_layers = 2;
-    companion.first_layers = 3;
-    engine = exact_rig_tiny(&target, &draft, &companion);
-    struct sv_observation seen[400];
-    for (int i = 0; i < 400; i++) {
-        const float s = (float)(i / 20) / 19, a = (float)(i % 20) / 19;
-        seen[i] = (struct sv_observation){s, a, 0.1f + 0.45f * (s + a * s)};
-    }
-    engine->profile = calloc(1, sizeof *engine->profile);
-    return engine->profile != NULL && sv_profile_make(engine->profile, 8, 6, seen, 400, &err) ? 0 : 1;
+    engine = exact_rig_verification();
+    return 0;
 }
 
 static int
@@ -254,33 +242,6 @@ test_verifying_all_is_sd(void **state)
     }
 }
 
-/* ---- measured latencies ---- */
-
-static void
-test_the_first_rounds_measure(void **state)
-{
-    (void)state;
-    uint32_t rounds = 0, aside = 0;
-    struct recorded_run run = record("sv", NULL, 0, 0);
-    for (size_t i = 0; i < run.n; i++) {
-        const struct round_event *line = &run.events[i].round_end;
-        if (run.events[i].type != EVENT_ROUND)
-            continue;
-        const uint32_t round = run.events[i].round;
-        aside += line->aside_us > 0;
-        assert_true((strcmp(line->stop_reason, "measuring") == 0) == (++rounds <= 2));
-        double before = 0;
-        for (int gamma = 0; rounds > 2 && gamma <= (int)line->drafted; gamma++) {
-            const double latency = recorded_value(&run, round, "latency", gamma);
-            assert_true(latency > 0 && latency >= before);
-            before = latency;
-        }
-    }
-    assert_true(rounds > 10);
-    assert_int_equal(aside, 1); /* outside of the rounds' accounts */
-    recorded_run_free(&run);
-}
-
 static void
 test_a_cap_is_kept(void **state)
 {
@@ -304,7 +265,6 @@ main(void)
         cmocka_unit_test(test_greedy_rounds_follow_the_reference),
         cmocka_unit_test(test_sampled_rounds_follow_the_reference),
         cmocka_unit_test(test_verifying_all_is_sd),
-        cmocka_unit_test(test_the_first_rounds_measure),
         cmocka_unit_test(test_a_cap_is_kept),
     };
     return cmocka_run_group_tests(tests, open_models, close_models);
