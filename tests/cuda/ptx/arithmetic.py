@@ -192,7 +192,7 @@ def setp(f, i, parts):
         return None
     if not both:
         return f.names.write(i.operands[0], "pred", first)
-    return "{ const bool first_ = %s, second_ = %s; %s %s }" % (
+    return "{ first_ = %s, second_ = %s; %s %s }" % (
         first, second, f.names.write(i.operands[0].first, "pred", "first_"),
         f.names.write(i.operands[0].second, "pred", "second_"))
 

@@ -21,6 +21,11 @@ def size_of_variable(v):
     return kinds.size_of(v.type) * (1 if v.count is None else v.count)
 
 
+# What instructions need for themselves: once a function, since a compiler that does not optimise gives each its own place.
+TEMPORARIES = """unsigned char *p_; uint16_t whole16_; uint32_t whole32_, got_, a_[4], b_[2], c_[4], d_[4]; uint64_t whole64_;
+bool there_, first_, second_;"""
+
+
 class FunctionText:
     def __init__(self, module, what):
         self.module, self.what = module, what
@@ -121,7 +126,7 @@ class FunctionText:
     def with_variables(self):
         """The lines, with variables of C++ for registers; nobody wrote to one yet: it is poison."""
         variables, counts, unwritten = share(self.lines, lambda register: self.names.registers[register])
-        found = list(self.buffers)
+        found = [TEMPORARIES] + self.buffers
         for size, n in sorted(counts.items()):
             found.append("%s %s;" % (kinds.holds(size), ", ".join("r%d_%d" % (8 * size, k + 1) for k in range(n))))
         for register in unwritten:

@@ -67,7 +67,7 @@ def ld(f, i, parts):
     if not a.known or a.order == "release" or len(i.operands) != 2 or (a.nc and a.space not in ("global", "")):
         return None
     size, at = a.size * a.n, f.where(i)
-    lines = ["unsigned char *const p_ = %s;" % pointer(f, i, i.operands[1], a, size)]
+    lines = ["p_ = %s;" % pointer(f, i, i.operands[1], a, size)]
     if a.order in ("volatile", "relaxed", "mmio") or "cg" in parts or "cv" in parts:
         lines.append("ptx::before_volatile(%s);" % at)
     if a.order == "acquire":
@@ -85,7 +85,7 @@ def st(f, i, parts):
     if not a.known or a.order == "acquire" or a.nc or len(i.operands) != 2:
         return None
     size = a.size * a.n
-    lines = ["unsigned char *const p_ = %s;" % pointer(f, i, i.operands[0], a, size)]
+    lines = ["p_ = %s;" % pointer(f, i, i.operands[0], a, size)]
     if a.order == "release":
         lines.append("ptx::before_release(p_, %d, %s);" % (size, f.where(i)))
     for n, value in enumerate(parts_of(i.operands[1], a.n)):

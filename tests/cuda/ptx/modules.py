@@ -12,7 +12,7 @@ from operands import Place, plain
 from tokens import Wrong
 
 
-MANY_LINES = 4000  # which compilers that optimise take hours for
+MANY_LINES = 1000  # which compilers that optimise take long for
 LARGE = '__attribute__((optimize("O0")))\n'
 
 

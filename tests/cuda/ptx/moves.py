@@ -20,8 +20,8 @@ def packed(f, target, size, vector):
 def unpacked(f, vector, size, source):
     each = size // len(vector.parts)
     kind, holds = "b%d" % (8 * each), kinds.holds(each)
-    lines = [f.names.write(p, kind, "(%s)(whole_ >> %d)" % (holds, 8 * each * n)) for n, p in enumerate(vector.parts)]
-    return "{ const %s whole_ = %s; %s }" % (kinds.holds(size), f.names.read(source, size), " ".join(lines))
+    lines = [f.names.write(p, kind, "(%s)(whole%d_ >> %d)" % (holds, 8 * size, 8 * each * n)) for n, p in enumerate(vector.parts)]
+    return "{ whole%d_ = %s; %s }" % (8 * size, f.names.read(source, size), " ".join(lines))
 
 
 def mov(f, i, parts):

@@ -42,7 +42,7 @@ $(EMULATED_TESTS:%=$(BUILD)/tests/ptx/$(1)/%): $(BUILD)/tests/ptx/$(1)/%: $(BUIL
 	$$(Q)$$(CC) $$(OPENMP) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LDLIBS) -lstdc++
 $(SMOKE_CU:%.cu=$(BUILD)/ptx/$(1)/%.ptx): ITS_FLAGS += -Xcompiler -fopenmp
 $(BUILD)/ptx/$(1)/tests/cuda/smoke/facts.ptx $(BUILD)/ptx/$(1)/tests/cuda/smoke/facts.host.o: ITS_FLAGS += $(EMULATED_CODE)
-$(BUILD)/tests/ptx/$(1)/test_cuda_smoke: $(SMOKE_CU:%.cu=$(BUILD)/ptx/$(1)/%.o) $(SMOKE_CU:%.cu=$(BUILD)/ptx/$(1)/%.host.o) $(SMOKE_OBJ) \
+$(BUILD)/tests/ptx/$(1)/test_cuda_smoke: $(SMOKE_CU:%.cu=$(BUILD)/ptx/$(1)/%.o) $(SMOKE_CU:%.cu=$(BUILD)/ptx/$(1)/%.host.o) $(SMOKE_C:%.c=$(BUILD)/obj/%.o) \
 		$(BUILD)/ptx/$(1)/libptx.a
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)

@@ -11,7 +11,7 @@ def shfl(f, i, parts):
     target = i.operands[0]
     both = isinstance(target, syntax.Both)
     args = ", ".join(f.names.read(o, 4) for o in i.operands[1:])
-    lines = ["bool there_;", "const uint32_t got_ = ptx::op_shfl<ptx::%s>(t, %s, &there_, %s);" % (parts[2].upper(), args, f.where(i))]
+    lines = ["got_ = ptx::op_shfl<ptx::%s>(t, %s, &there_, %s);" % (parts[2].upper(), args, f.where(i))]
     lines.append(f.names.write(target.first if both else target, "b32", "got_"))
     if both:
         lines.append(f.names.write(target.second, "pred", "there_"))
@@ -42,15 +42,15 @@ def match(f, i, parts):
         return f.names.write(i.operands[0], "b32", "ptx::op_match_any(%s, %s, %s)" % (value, members, f.where(i)))
     target = i.operands[0]
     both = isinstance(target, syntax.Both)
-    line = f.names.write(target.first if both else target, "b32", "ptx::op_match_all(%s, %s, &all_, %s)" % (value, members, f.where(i)))
-    return "{ bool all_; %s %s }" % (line, f.names.write(target.second, "pred", "all_") if both else "")
+    line = f.names.write(target.first if both else target, "b32", "ptx::op_match_all(%s, %s, &there_, %s)" % (value, members, f.where(i)))
+    return "{ %s %s }" % (line, f.names.write(target.second, "pred", "there_") if both else "")
 
 
 def elect(f, i, parts):
     if parts[1:] != ["sync"] or not isinstance(i.operands[0], syntax.Both):
         return None
-    lane = f.names.write(i.operands[0].first, "b32", "ptx::op_elect(t, %s, &chosen_)" % f.names.read(i.operands[1], 4))
-    return "{ bool chosen_; %s %s }" % (lane, f.names.write(i.operands[0].second, "pred", "chosen_"))
+    lane = f.names.write(i.operands[0].first, "b32", "ptx::op_elect(t, %s, &there_)" % f.names.read(i.operands[1], 4))
+    return "{ %s %s }" % (lane, f.names.write(i.operands[0].second, "pred", "there_"))
 
 
 def bar(f, i, parts):
@@ -80,9 +80,9 @@ def mma(f, i, parts):
         return None
     if parts[7] != parts[8] or parts[7] not in types or [len(o.parts) for o in i.operands] != [4, 4, 2, 4]:
         return None
-    lines = ["uint32_t d_[4];"]
+    lines = []
     for name, operand in zip("abc", i.operands[1:]):
-        lines.append("const uint32_t %s_[] = {%s};" % (name, ", ".join(f.names.read(o, 4) for o in operand.parts)))
+        lines += ["%s_[%d] = %s;" % (name, n, f.names.read(o, 4)) for n, o in enumerate(operand.parts)]
     lines.append("ptx::op_mma<%s>(d_, a_, b_, c_, %s);" % (types[parts[7]], f.where(i)))
     lines += [f.names.write(o, "b32", "d_[%d]" % n) for n, o in enumerate(i.operands[0].parts)]
     return "{ %s }" % " ".join(lines)
@@ -99,7 +99,7 @@ def ldmatrix(f, i, parts):
     targets = i.operands[0].parts
     if len(targets) != n:
         return None
-    lines = ["uint32_t d_[%d];" % n, "ptx::op_ldmatrix<%d, %s>(t, d_, (uint64_t)%s + %d, %s);" % (
+    lines = ["ptx::op_ldmatrix<%d, %s>(t, d_, (uint64_t)%s + %d, %s);" % (
         n, str(trans).lower(), f.names.read(a.base, width), a.offset, f.where(i))]
     lines += [f.names.write(o, "b32", "d_[%d]" % k) for k, o in enumerate(targets)]
     return "{ %s }" % " ".join(lines)
