@@ -84,7 +84,7 @@ const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
     /* BLOOM's normed embeddings and positions; Falcon's positions, in a window, clipped */
     RIG_SHAPE(2, 48, 6, 6, 8, 70, 90, .type = WEIGHT_F16, .early_norm = true, .every = 1,
               .layer_form = {.rope = LAYER_ROPE_NONE}, .form = {.centred = true, .alibi = {.most = 8}}),
-    RIG_SHAPE(2, 64, 6, 1, 16, 96, 90, .type = WEIGHT_Q8_0, .window = 9, .lacks = LAYER_GATED,
+    RIG_SHAPE(1, 64, 6, 1, 16, 96, 90, .type = WEIGHT_Q8_0, .window = 9, .lacks = LAYER_GATED,
               .form = {.activation = ACT_GELU, .clip = 1, .alibi = {6, 0.25f, true}}),
     RIG_SHAPE(1, 256, 2, 1, 64, 256, 40, .type = WEIGHT_MXFP4, .second = WEIGHT_IQ2_S),
     /* Mixtral's experts; gpt-oss's with sinks; GLM-4-MoE's, in groups, with centred norms; Qwen2-MoE's without gates, behind norms;
@@ -110,9 +110,9 @@ const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
     RIG_SHAPE(2, 256, 4, 2, 64, 256, 70, .type = WEIGHT_Q4_K, .second = WEIGHT_Q6_K, .rope = ROPE_HALVES,
               .lacks = LAYER_GATED | LAYER_PRE_NORMS, .optional = LAYER_POST_NORMS | 1u << LAYER_SHARED_MIX,
               .form = {.activation = ACT_GELU, .experts = {.n = 5, .used = 3, .ffn = 256, .shared_ffn = 512}}),
-    RIG_SHAPE(2, 40, 20, 4, 6, 48, 50, .type = WEIGHT_F16, .optional = LAYER_QK_NORM,
+    RIG_SHAPE(1, 40, 20, 4, 6, 48, 50, .type = WEIGHT_F16, .optional = LAYER_QK_NORM,
               .form = {.whole_norms = true, .clip = 0.7f, .experts = {.n = 6, .used = 2, .ffn = 24}}),
-    RIG_SHAPE(2, 64, 4, 2, 16, 96, 60, .type = WEIGHT_F16, .dense = 1,
+    RIG_SHAPE(1, 64, 4, 2, 16, 96, 60, .type = WEIGHT_F16,
               .form = {.centred = true,
                        .clip = 1.5f,
                        .experts = {.n = 35, .used = 2, .ffn = 33, .routing = ROUTE_SPARSEMIXER, .jitter = 2}}),

@@ -21,7 +21,8 @@
 
 static const struct feature {
     const char *has, *path;
-    enum on_cuda { NO_CUDA, CUDA_ROWS, CUDA_PROMPTS } cuda; /* it computes rows of it; its library reads prompts, too */
+    /* It computes rows of it, by the sweep of rare forms; its library reads prompts, too. */
+    enum on_cuda { CUDA_ROWS, CUDA_RARE_PROMPTS, CUDA_PROMPTS } cuda;
     const char *lora;
 } features[] = {
     {"norms of queries and keys by head", MODEL("qwen3"), CUDA_PROMPTS, NULL},
@@ -43,8 +44,8 @@ static const struct feature {
     {"a window", FAMILY("starcoder2-window"), CUDA_PROMPTS, NULL},
     {"queries that grow", FAMILY("ministral3"), CUDA_PROMPTS, NULL},
     {"divisors of frequencies", FAMILY("phi3-long"), CUDA_PROMPTS, NULL},
-    {"a normed embedding, scores by positions", FAMILY("bloom"), CUDA_PROMPTS, NULL},
-    {"clipped queries, keys and values", FAMILY("olmo-clip"), CUDA_PROMPTS, NULL},
+    {"a normed embedding, scores by positions", FAMILY("bloom"), CUDA_RARE_PROMPTS, NULL},
+    {"clipped queries, keys and values", FAMILY("olmo-clip"), CUDA_RARE_PROMPTS, NULL},
     {"experts", FAMILY("mixtral.gguf"), CUDA_ROWS, NULL},
     {"experts with one for all rows, and how much of it", FAMILY("qwen2_moe"), CUDA_ROWS, NULL},
     {"experts by sigmoids and corrections, in groups", FAMILY("glm4_moe-groups"), CUDA_ROWS, NULL},
@@ -123,7 +124,7 @@ test_all_of_them_under_every_setting_with_every_instruction_set(void **state)
             accepted(i, isas[k], 0, &(struct lossless_matrix){"cpu", 2, 24, (i + k) % 2 == 1, 0, HEAD_LENS, 0, 0});
 }
 
-/* On a real GPU, and on the emulated one, which is slow, fewer tokens where there is time, else of one mixture. Chunks of prompts
+/* On a real GPU, and on the emulated one, which is slow, fewer tokens where there is time, else of one rare form. Chunks of prompts
  * want a library, which has an emulation of its own. */
 static void
 test_they_do_on_cuda(void **state)
@@ -132,11 +133,12 @@ test_they_do_on_cuda(void **state)
     if (cuda_for_tests() == NULL)
         skip();
     const bool real = !cuda_is_emulated(), all = real || getenv("SPECSCOPE_LONG") != NULL;
-    size_t mixtures = 0;
+    size_t rare = 0;
     for (size_t i = 0; i < FEATURES; i++) {
-        const bool chosen = features[i].cuda == CUDA_ROWS && mixtures++ == seed % 6;
-        const uint32_t chunk = features[i].cuda == CUDA_PROMPTS ? 8 : 0; /* of a prompt */
-        if (features[i].cuda == NO_CUDA || (!all && !chosen))
+        const enum on_cuda on = features[i].cuda;
+        const bool chosen = on != CUDA_PROMPTS && rare++ == seed % 8;
+        const uint32_t chunk = on != CUDA_ROWS ? 8 : 0; /* of a prompt */
+        if (!all && !chosen)
             continue;
         if (all)
             accepted(i, NULL, (size_t)seed + i,
