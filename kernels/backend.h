@@ -35,7 +35,7 @@ typedef std::atomic<bool> atomic_bool;
 #include "kernels/layer_tensors.h"
 #include "kernels/products.h"
 
-#define BACKEND_ABI (12u + 256u * LAYER_TENSORS) /* which are part of it */
+#define BACKEND_ABI (13u + 256u * LAYER_TENSORS) /* which are part of it */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* a place in the KV store, the same in every layer */
@@ -329,6 +329,7 @@ struct store_desc {       /* kernels/request.h, store_defaults() */
     uint32_t max_rows;    /* rows in one sweep */
     uint32_t max_probes;  /* probes in one guess call */
     uint32_t prompt_rows; /* rows of a prompt's chunk; 0: sweeps say `prompt` never. Else as in backend_options */
+    uint32_t depth;       /* rows go no deeper: there are keys and values of so many layers; 0: of all */
     struct dists *dists;  /* of the same backend, over the model's vocabulary at least; borrowed; NULL: it has none */
     const atomic_bool *cancel; /* looked at before every layer; when set, queued work is dropped and wait() says */
                                /* ERR_CANCELLED; rows of the dropped sweep keep their depth */

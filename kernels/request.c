@@ -20,6 +20,12 @@ store_defaults(uint32_t ctx)
     return store_for_sequences(ctx, 1);
 }
 
+uint32_t
+request_depth(const struct model_desc *m, const struct store_desc *s)
+{
+    return s->depth > 0 ? s->depth : m->n_layers;
+}
+
 bool
 request_pool(struct pool_size pool, struct err *err)
 {
@@ -35,6 +41,9 @@ request_store(struct request_limits m, struct err *err)
         return err_set(err, ERR_USAGE,
                        "distributions over %" PRIu32 " tokens are no place for a vocabulary of %" PRIu32, m.dists.vocab,
                        m.model->vocab);
+    if (d->depth > m.model->n_layers)
+        return err_set(err, ERR_USAGE, "rows can't go to layer %" PRIu32 ": the model has %" PRIu32, d->depth,
+                       m.model->n_layers);
     return (d->slots != 0 && d->ring != 0 && d->seqs != 0 && d->trunk != 0 && d->max_rows != 0) ||
            err_set(err, ERR_USAGE, "a context needs at least one slot, row, sequence and position");
 }
@@ -79,7 +88,7 @@ is_chunk(struct request_limits m, const struct sweep *w)
 bool
 request_sweep(struct request_limits m, const struct sweep *w)
 {
-    if (!is_chunk(m, w) || w->to > m.model->n_layers)
+    if (!is_chunk(m, w) || w->to > request_depth(m.model, m.store))
         return false;
     for (size_t i = 0; i < w->n; i++) {
         const struct row *r = &w->rows[i];
@@ -114,7 +123,7 @@ request_until(struct request_limits m, const struct sweep *w, const struct exit_
 bool
 request_read(struct request_limits m, uint32_t ring, uint32_t layer)
 {
-    return ring < m.store->ring && layer <= m.model->n_layers;
+    return ring < m.store->ring && layer <= request_depth(m.model, m.store);
 }
 
 bool
@@ -130,7 +139,8 @@ request_guess(struct request_limits m, const struct probe *probes, size_t n)
         return false;
     for (size_t i = 0; i < n; i++)
         if (!request_read(m, probes[i].ring, probes[i].layer) || !is_head(probes[i].head) ||
-            !(probes[i].temperature > 0))
+            !(probes[i].temperature > 0) ||
+            (probes[i].versus_final && !request_read(m, probes[i].ring, m.model->n_layers)))
             return false;
     return true;
 }
@@ -167,7 +177,8 @@ request_overlap(struct request_limits m, const struct overlap_req *requests, siz
 static bool
 is_round(struct request_limits m, const struct verify_req *r)
 {
-    if (r->n == 0 || r->n > VERIFY_NODES || r->nodes[0].ring == RING_NONE)
+    if (r->n == 0 || r->n > VERIFY_NODES || r->nodes[0].ring == RING_NONE ||
+        request_depth(m.model, m.store) < m.model->n_layers)
         return false;
     const uint32_t beyond = m.dists.n != 0 ? m.dists.vocab : m.model->vocab;
     for (size_t i = 0; i < r->n; i++) {

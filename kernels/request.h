@@ -24,6 +24,9 @@ struct request_limits { /* the pointers are the store's, or live as long */
     struct pool_size dists;
 };
 
+/* How deep a store's rows may go. */
+uint32_t request_depth(const struct model_desc *, const struct store_desc *);
+
 /* Can a pool, or a store with these limits, be like that? */
 bool request_pool(struct pool_size, struct err *);
 bool request_store(struct request_limits, struct err *);

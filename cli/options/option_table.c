@@ -267,9 +267,12 @@ const struct option_row option_rows[] = {
          "plain text that prompts are cut out of, 64 MiB at most", .takes = TAKES_FILE),
     TEXT("prompts", 0, "FILE.jsonl", COMMAND_TRAIN_PROFILE, prompts_file,
          "prompts from Spec-Bench's `turns` instead, the first of each line", .takes = TAKES_FILE),
-    TEXT("out", 0, "FILE", COMMAND_TRAIN_HEADS, train.out, "the safetensors file to write", .takes = TAKES_FILE),
+    TEXT("out", 0, "FILE", COMMAND_TRAIN_HEADS, train.out, "the safetensors file to write", .takes = TAKES_FILE,
+         .more = "Where training is stands in FILE.state until the end, four times as large: after an interruption the "
+                 "same command goes on from there, and ends with the same heads."),
     TEXT("out", 0, "FILE", COMMAND_TRAIN_ACCEPT, train.out, "the safetensors file to write", .takes = TAKES_FILE,
-         .more = GOES_ON),
+         .more = GOES_ON " Where training is stands in FILE.state; with other candidates or another schedule it is "
+                         "refused, and can be removed."),
     TEXT("out", 0, "FILE", COMMAND_TRAIN_PROFILE, train.out, "the JSON file to write", .takes = TAKES_FILE,
          .more = GOES_ON),
     CALL("kind", 0, "KIND", COMMAND_TRAIN_HEADS, set_head_kind,

@@ -26,8 +26,10 @@ train_heads(const struct options *o, struct err *err)
     const bool ok = engine_open(&j.engine, &engine, NULL, NULL, err) && train_job_open(&j, err) && train_loop(&j, err);
     if (ok)
         train_report(&j);
-    if (ok && generation_interrupted())
-        fputs("specscope: interrupted; the best heads so far are in the file\n", stderr);
+    const bool whole = ok && j.place.done >= o->train.tokens;
+    if (ok && !whole)
+        fputs("specscope: interrupted; the best heads so far are in the file, the same command goes on\n", stderr);
+    train_state_close(&j.state, whole);
     train_job_free(&j);
     return ok;
 }

@@ -11,7 +11,6 @@
 #include "cli/train/train_models.h"
 #include "cli/train/train_prompts.h"
 #include "engine/base/clock.h"
-#include "engine/model/model_hash.h"
 
 #define NEEDS_HERE NEEDS(HELPER_DRAFT)
 
@@ -51,7 +50,7 @@ accepted(const struct accept_rows *r)
 
 /* ---- records: what they are, then a number, then what follows ---- */
 
-enum { CANDIDATES /* how many; x, labels */, LOOK /* of which schedule */ };
+enum { CANDIDATES /* how many; x, labels */, LOOK /* that earlier versions had; nothing is to be done */ };
 
 struct record {
     uint64_t what, n;
@@ -72,10 +71,8 @@ take_record(void *user, const unsigned char *bytes, size_t n, struct err *err)
     if (n < sizeof head)
         return false;
     memcpy(&head, bytes, sizeof head);
-    if (head.what == LOOK) {
-        j->looked += head.n == j->schedule;
+    if (head.what == LOOK)
         return true;
-    }
     if (head.what != CANDIDATES || head.n > j->options->answers.response ||
         n != sizeof head + (size_t)head.n * (width + 1) * sizeof(float))
         return false;
@@ -89,28 +86,16 @@ take_record(void *user, const unsigned char *bytes, size_t n, struct err *err)
     return true;
 }
 
-bool
-train_accept_looked(struct accept_job *j, struct err *err)
-{
-    const struct record head = {LOOK, j->schedule};
-    return train_partial_add(&j->partial, &(struct slice){(const char *)&head, sizeof head}, 1, err);
-}
-
 static bool
 open_partial(struct accept_job *j, struct train_prompts *p, struct err *err)
 {
     const struct options *o = j->options;
-    struct train_settings s = {.n = 0}, schedule = {.n = 0};
-    train_settings_add(&s, "train accept");
-    train_settings_models(&s, j->engine, NEEDS_HERE);
-    train_settings_add(&s, "mixing %.17g", o->accept.mixing);
-    train_settings_answers(&s, o, p);
-    train_settings_add(&schedule, "%.17g %.17g %zu %" PRIu32 " %" PRIu32, o->train.rate, o->accept.w_reject,
-                       (size_t)o->train.batch, o->accept.passes, j->engine->threads);
-    for (size_t i = 0; i < o->accept.n_blocks; i++)
-        train_settings_add(&schedule, "%" PRIu32, o->accept.blocks[i]);
-    j->schedule = hash_bytes(HASH_START, schedule.text, schedule.n);
-    if (!train_partial_open(&j->partial, o->train.out, &s, take_record, j, err))
+    struct train_settings *s = &j->settings;
+    train_settings_add(s, "train accept");
+    train_settings_models(s, j->engine, NEEDS_HERE);
+    train_settings_add(s, "mixing %.17g", o->accept.mixing);
+    train_settings_answers(s, o, p);
+    if (!train_partial_open(&j->partial, o->train.out, s, take_record, j, err))
         return false;
     if (j->n_prompts > 0)
         fprintf(stderr, "specscope: %s has candidates of %zu of %zu prompts; going on\n", j->partial.path, j->n_prompts,
@@ -250,9 +235,10 @@ train_accept_main(int argc, char **argv)
     generation_catch_signals();
     struct accept_job j = {.options = &o, .start_us = clock_us()};
     const bool ok = check(&o, &err) && run(&j, &err);
-    if (ok && generation_interrupted())
+    if (ok && !j.whole)
         fputs("specscope: interrupted; the best head so far is in the file, the same command goes on\n", stderr);
-    train_partial_close(&j.partial, ok && !generation_interrupted());
+    train_partial_close(&j.partial, ok && j.whole);
+    train_state_close(&j.state, ok && j.whole);
     free_job(&j);
     options_free(&o);
     return ok ? 0 : command_failed(&err);

@@ -4,6 +4,7 @@
 
 #include "cli/train/train_accept.h"
 #include "engine/base/clock.h"
+#include "engine/base/plural.h"
 #include "engine/trained/accept_predictor.h"
 
 /* What a head comes to that says the same of every candidate: the mean label. */
@@ -57,8 +58,9 @@ train_accept_report(const struct accept_job *j, struct err *err)
     for (size_t i = 0; i < j->n_results; i++)
         printf("%6u       %7.4f  %7.4f\n", (unsigned)j->results[i].blocks, j->results[i].loss, j->results[i].kl);
     report_calibration(held, p);
-    printf("acceptance head of %s for %s, %u blocks: %s, %.0f s\n", j->best->draft, j->best->target,
-           (unsigned)j->best->n_blocks, j->options->train.out, (double)(clock_us() - j->start_us) * 1e-6);
+    printf("acceptance head of %s for %s, %u block%s: %s, %.0f s\n", j->best->draft, j->best->target,
+           (unsigned)j->best->n_blocks, plural(j->best->n_blocks), j->options->train.out,
+           (double)(clock_us() - j->start_us) * 1e-6);
     accept_predictor_close(predictor);
     free(p);
     return true;

@@ -52,12 +52,13 @@ prepare_memory(struct job *j, struct err *err)
     j->held = malloc(n_held * j->window * bytes);
     j->order = malloc(j->block_rows * sizeof *j->order);
     j->turn = malloc(windows * sizeof *j->turn);
+    j->begun = malloc(windows * sizeof *j->begun);
     j->lens_score = calloc((size_t)j->layers + 1, sizeof *j->lens_score);
     j->score = calloc((size_t)j->layers + 1, sizeof *j->score);
     j->best_score = calloc((size_t)j->layers + 1, sizeof *j->best_score);
     j->best = malloc(j->heads->n_values * sizeof *j->best);
     if (j->block == NULL || j->batch == NULL || j->held == NULL || j->order == NULL || j->turn == NULL ||
-        j->lens_score == NULL || j->score == NULL || j->best_score == NULL || j->best == NULL)
+        j->begun == NULL || j->lens_score == NULL || j->score == NULL || j->best_score == NULL || j->best == NULL)
         return err_set(err, ERR_WORK, "train: out of memory for hidden states; use a smaller --window or --batch");
     for (size_t w = 0; w < windows; w++) {
         size_t rows;
@@ -100,11 +101,13 @@ train_job_open(struct job *j, struct err *err)
                 "specscope: only one thread trains, for OpenBLAS's sequential build cannot be called by several; "
                 "its OpenMP build is faster (libopenblas-openmp-dev)\n");
     j->blas = train_blas(j->engine);
+    if (!prepare_text(j, err) || !train_going_on_open(j, err))
+        return false;
     fprintf(stderr, "%s heads for %s: training takes about %.1f MB besides the model%s\n",
             head_kind_name(o->train.kind), m->name,
             (double)head_training_bytes(o->train.kind, j->layers, m->desc.width, m->desc.vocab, &options) * 1e-6,
             j->blas != NULL ? ", and multiplies on the GPU" : "");
-    return prepare_text(j, err) && open_lens(j, err) && exit_heads_new(&j->heads, o->train.kind, m, err) &&
+    return open_lens(j, err) && exit_heads_new(&j->heads, o->train.kind, m, err) &&
            head_training_open(&j->training, j->heads, &j->lens, &options, err) &&
            head_stream_open(&j->stream, j->engine, j->tokens, j->n_tokens, j->window, tokenizer_bos(m->tokenizer), NULL,
                             err) &&
@@ -126,6 +129,7 @@ train_job_free(struct job *j)
     free(j->held);
     free(j->order);
     free(j->turn);
+    free(j->begun);
     free(j->lens_score);
     free(j->score);
     free(j->best_score);

@@ -19,6 +19,7 @@ train_engine(const struct options *o, unsigned needs, struct engine **engine, st
                                            .wanted = needs,
                                            .accept = "none",
                                            .profile = "none",
+                                           .reads_apart = true,
                                            .ctx = o->answers.at_once * (o->answers.prompt + o->answers.response)};
     if (!engine_open(engine, &options, NULL, NULL, err))
         return false;

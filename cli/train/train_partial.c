@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -20,42 +18,10 @@ struct mark { /* in front of each record */
     uint64_t bytes, hash;
 };
 
-void
-train_settings_add(struct train_settings *s, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    const int n = vsnprintf(s->text + s->n, sizeof s->text - s->n, format, args);
-    va_end(args);
-    if (n >= 0 && s->n + (size_t)n + 1 < sizeof s->text) {
-        s->n += (size_t)n;
-        s->text[s->n++] = '\n';
-    }
-    s->text[s->n] = '\0';
-}
-
 static bool
 failed(const struct train_partial *p, const char *what, struct err *err)
 {
     return err_set(err, ERR_WORK, "%s: cannot be %s: %s", p->path, what, strerror(errno));
-}
-
-/* Names the first line in which two settings differ. */
-static bool
-same_settings(const struct train_partial *p, const char *was, const char *now, struct err *err)
-{
-    while (*was != '\0' || *now != '\0') {
-        const size_t a = strcspn(was, "\n"), b = strcspn(now, "\n");
-        if (a != b || memcmp(was, now, a) != 0)
-            return err_set(
-                err, ERR_USAGE,
-                "%.120s was begun with '%.*s', not '%.*s'; give what it was begun with to go on, or remove the "
-                "file to start anew",
-                p->path, (int)(a < 90 ? a : 90), was, (int)(b < 90 ? b : 90), now);
-        was += a + (was[a] == '\n');
-        now += b + (now[b] == '\n');
-    }
-    return true;
 }
 
 /* Tells of all whole records in `bytes`; *end is where the last of them ends. */
@@ -89,19 +55,10 @@ go_on(struct train_partial *p, const char *text, size_t n, const struct train_se
     if (head + settings == n)
         return err_set(err, ERR_WORK, "%s: breaks off in its first lines; remove it to start anew", p->path);
     size_t end = head + settings + 1;
-    if (!same_settings(p, text + head, s->text, err) ||
+    if (!train_settings_same(s, p->path, text + head, err) ||
         !read_records(p, (const unsigned char *)text, n, &end, told, user, err))
         return false;
     return (ftruncate(p->fd, (off_t)end) == 0 && lseek(p->fd, 0, SEEK_END) >= 0) || failed(p, "gone on with", err);
-}
-
-/* What would fail after hours fails now. */
-static bool
-check_place(const char *out, struct err *err)
-{
-    struct stat about;
-    return stat(out, &about) != 0 || S_ISREG(about.st_mode) ||
-           err_set(err, ERR_WORK, "%s: is not a regular file; choose another --out", out);
 }
 
 static bool
@@ -116,11 +73,10 @@ bool
 train_partial_open(struct train_partial *p, const char *out, const struct train_settings *s, train_partial_fn told,
                    void *user, struct err *err)
 {
-    *p = (struct train_partial){.fd = -1, .path = malloc(strlen(out) + sizeof ".partial")};
+    *p = (struct train_partial){.fd = -1, .path = train_beside(out, ".partial")};
     if (p->path == NULL)
         return err_set(err, ERR_WORK, "out of memory opening %s", out);
-    strcat(strcpy(p->path, out), ".partial");
-    if (!check_place(out, err))
+    if (!train_can_replace(out, err))
         return false;
     p->fd = open(p->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
     if (p->fd < 0)

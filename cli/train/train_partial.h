@@ -7,15 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/base/err.h"
+#include "cli/train/train_settings.h"
 #include "engine/base/slice.h"
-
-struct train_settings { /* one a line: "drafts 5" */
-    char text[2048];
-    size_t n;
-};
-
-__attribute__((format(printf, 2, 3))) void train_settings_add(struct train_settings *, const char *format, ...);
 
 struct train_partial {
     char *path;

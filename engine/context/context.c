@@ -82,12 +82,16 @@ context_open(struct context **out, const struct backend_ops *ops, struct backend
     struct context_options limits;
     if (!fill_limits(&limits, options, err))
         return false;
+    if (limits.depth > model->n_layers)
+        return err_set(err, ERR_USAGE, "there is no layer %" PRIu32 ": the model has %" PRIu32, limits.depth,
+                       model->n_layers);
     struct context *c = calloc(1, sizeof *c);
     if (c == NULL)
         return err_set(err, ERR_WORK, "not enough memory to open a context: use a smaller -c");
     c->ops = ops;
     c->limits = limits;
     c->n_layers = model->n_layers;
+    c->depth = limits.depth > 0 ? limits.depth : model->n_layers;
     c->vocab = model->vocab;
     c->trained_load = limits.heads == HEAD_FULL ? 1 : (double)model->width / model->vocab;
     c->n_slots = limits.ctx + limits.spare;
@@ -111,6 +115,7 @@ context_open(struct context **out, const struct backend_ops *ops, struct backend
                                     .max_rows = limits.max_rows,
                                     .max_probes = limits.max_probes,
                                     .prompt_rows = limits.prompt_rows,
+                                    .depth = limits.depth,
                                     .dists = c->pool->dists,
                                     .cancel = limits.cancel != NULL ? limits.cancel : &c->never};
     if (!ops->store(weights, &desc, &c->store, err)) {
@@ -278,10 +283,10 @@ check_path(struct context *c, seq_t seq, const slot_t *path, size_t n)
                            "slot %" PRIu32
                            " can't be kept at place %zu: it is not an uncommitted child of the row before",
                            path[i], i);
-        if (row->depth != c->n_layers)
+        if (row->depth != c->depth)
             return err_set(&c->err, ERR_WORK,
                            "slot %" PRIu32 " can't be kept at depth %" PRIu32 ": advance it to %" PRIu32 " first",
-                           path[i], row->depth, c->n_layers);
+                           path[i], row->depth, c->depth);
     }
     return true;
 }

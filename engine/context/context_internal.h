@@ -38,11 +38,11 @@ struct context {
     const struct backend_ops *ops;
     struct store *store;
     struct context_options limits;
-    uint32_t n_layers, vocab, n_slots;
-    struct slot *slots;         /* (n_slots) */
-    slot_t *free;               /* (n_slots) a stack of n_free */
-    uint32_t n_free;            /* */
-    struct place *places;       /* (ring + 1) */
+    uint32_t n_layers, depth, vocab, n_slots; /* depth: of committed rows */
+    struct slot *slots;                       /* (n_slots) */
+    slot_t *free;                             /* (n_slots) a stack of n_free */
+    uint32_t n_free;                          /* */
+    struct place *places;                     /* (ring + 1) */
     slot_t *open;               /* (ring) the n_open uncommitted rows, in order of append: parents before children */
     uint32_t n_open;            /* */
     struct sequence *sequences; /* (seqs) */

@@ -125,8 +125,8 @@ gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, bool promp
 {
     *w = (struct sweep){.rows = c->rows, .tails = c->tails, .to = to, .prompt = prompt, .touched = c->touched};
     context_experts_begin(c);
-    if (to > c->n_layers)
-        return err_set(&c->err, ERR_WORK, "there is no layer %" PRIu32 ": the model has %" PRIu32, to, c->n_layers);
+    if (to > c->depth)
+        return err_set(&c->err, ERR_WORK, "there is no layer %" PRIu32 ": the model has %" PRIu32, to, c->depth);
     bool ok = true;
     for (size_t i = 0; i < n && ok; i++) {
         struct slot *row = context_row(c, slots[i]);
@@ -247,7 +247,7 @@ read_chunk(struct context *c, seq_t seq, const token_t *tokens, size_t n, bool p
         if (ok)
             c->slots[path[i]].prompt = prompt;
     }
-    return ok && advance(c, path, n, c->n_layers, NULL, prompt ? READS_PROMPT : READS_TEXT) &&
+    return ok && advance(c, path, n, c->depth, NULL, prompt ? READS_PROMPT : READS_TEXT) &&
            context_keep(c, seq, path, n);
 }
 

@@ -22,6 +22,7 @@ struct engine_options {
     bool quantize;           /* matrices to Q8_0 on load */
     const char *const *lora; /* (n_lora) adapters for the model: "FILE[:SCALE]" */
     size_t n_lora;
+    bool reads_apart;   /* self:E has keys and values of its own, as when texts are read (engine/training/reader.h) */
     uint32_t ctx;       /* that will be asked for, for the check that all of it fits into memory; 0: the model's own */
     uint32_t sequences; /* … at a time; 0: one */
     /* Told what a user should know before weights load, in one line: that it may take long. With engine_open()'s `user`;
@@ -34,6 +35,7 @@ struct helper_model { /* who plays a role; all 0: nobody */
     struct weights *weights; /* on the engine's backend */
     uint32_t exit_layer;     /* self:E, no model of its own: the target's layers 1..E */
     bool found;              /* beside the model, by its name */
+    bool apart;              /* self:E: with keys and values of its own */
 };
 
 struct engine {

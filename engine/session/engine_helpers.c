@@ -81,6 +81,31 @@ take_model(struct engine *e, enum helper_role role, const char *path, const stru
     return true;
 }
 
+/* What a helper takes: weights and a context, or of layers that read apart the context alone. */
+static uint64_t
+need_of(const struct engine *e, enum helper_role role, uint32_t ctx, bool quantize)
+{
+    const struct helper_model *h = &e->helpers[role];
+    if (h->model != NULL)
+        return memory_need(h->model, ctx, e->exact, quantize);
+    return h->apart ? model_kv_bytes(e->model, ctx, e->exact) / e->model->desc.n_layers * h->exit_layer : 0;
+}
+
+/* Of layers that read apart. */
+static bool
+context_fits(const struct engine *e, enum helper_role role, uint32_t ctx, uint64_t available, uint64_t taken,
+             struct err *err)
+{
+    char need[24], there[24], others[24];
+    const uint64_t bytes = need_of(e, role, ctx, false);
+    return bytes <= (available > taken ? available - taken : 0) ||
+           err_set(err, ERR_WORK,
+                   "--%s self:%" PRIu32 " needs %s for a context of %" PRIu32
+                   ", but %s of memory are available, of which others take %s; lower --at-once",
+                   helper_names[role], e->helpers[role].exit_layer, memory_text(need, bytes), ctx,
+                   memory_text(there, available), memory_text(others, taken));
+}
+
 /* Why one that nobody asked for isn't used, where there is nothing more important to say. */
 static void
 pass_over(struct engine *e, enum helper_role role, const struct err *why)
@@ -121,8 +146,11 @@ engine_helpers_open(struct engine *e, const struct engine_options *o, const stru
     for (enum helper_role role = 0; role < HELPERS; role++) {
         if (!find(e, role, o, &one, err))
             return false;
-        if (e->helpers[role].model != NULL)
-            one.taken += memory_need(e->helpers[role].model, positions, one.exact, one.quantize);
+        struct helper_model *h = &e->helpers[role];
+        h->apart = o->reads_apart && h->exit_layer > 0;
+        if (h->apart && one.available != 0 && !context_fits(e, role, positions, one.available, one.taken, err))
+            return false;
+        one.taken += need_of(e, role, positions, one.quantize);
     }
     return true;
 }
@@ -132,8 +160,7 @@ engine_models_need(const struct engine *e, uint32_t ctx, bool quantize)
 {
     uint64_t need = memory_need(e->model, ctx, e->exact, quantize);
     for (enum helper_role role = 0; role < HELPERS; role++)
-        if (e->helpers[role].model != NULL)
-            need += memory_need(e->helpers[role].model, ctx, e->exact, quantize);
+        need += need_of(e, role, ctx, quantize);
     return need;
 }
 
@@ -144,11 +171,10 @@ engine_helpers_fit(const struct engine *e, uint32_t ctx, bool quantize, uint64_t
     uint64_t taken = memory_need(e->model, ctx, e->exact, quantize) + others;
     for (enum helper_role role = 0; role < HELPERS; role++) {
         const struct model *m = e->helpers[role].model;
-        if (m == NULL)
-            continue;
-        if (!memory_fits(m, ctx, e->exact, quantize, available, taken, err))
+        if (m != NULL ? !memory_fits(m, ctx, e->exact, quantize, available, taken, err)
+                      : !context_fits(e, role, ctx, available, taken, err))
             return false;
-        taken += memory_need(m, ctx, e->exact, quantize);
+        taken += need_of(e, role, ctx, quantize);
     }
     return true;
 }

@@ -209,6 +209,13 @@ accept_training_close(struct accept_training *t)
     free(t);
 }
 
+void
+accept_training_state(struct accept_training *t, struct training_part parts[TRAINING_PARTS])
+{
+    parts[0] = (struct training_part){t->head->values, t->head->n_values * sizeof *t->head->values};
+    adam_state(&t->adam, parts + 1);
+}
+
 static void
 add_score(struct accept_score *to, const struct accept_score *s)
 {

@@ -10,7 +10,7 @@
 bool
 adam_open(struct adam *a, size_t n)
 {
-    *a = (struct adam){.first = calloc(n, sizeof *a->first), .second = calloc(n, sizeof *a->second)};
+    *a = (struct adam){.n = n, .first = calloc(n, sizeof *a->first), .second = calloc(n, sizeof *a->second)};
     return a->first != NULL && a->second != NULL;
 }
 
@@ -20,6 +20,14 @@ adam_close(struct adam *a)
     free(a->first);
     free(a->second);
     *a = (struct adam){0};
+}
+
+void
+adam_state(struct adam *a, struct training_part parts[ADAM_PARTS])
+{
+    parts[0] = (struct training_part){a->first, a->n * sizeof *a->first};
+    parts[1] = (struct training_part){a->second, a->n * sizeof *a->second};
+    parts[2] = (struct training_part){&a->steps, sizeof a->steps};
 }
 
 void

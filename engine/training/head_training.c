@@ -96,6 +96,13 @@ head_training_close(struct head_training *t)
     free(t);
 }
 
+void
+head_training_state(struct head_training *t, struct training_part parts[TRAINING_PARTS])
+{
+    parts[0] = (struct training_part){t->heads->values, t->heads->n_values * sizeof *t->heads->values};
+    adam_state(&t->adam, parts + 1);
+}
+
 static size_t
 stride(const struct head_training *t)
 {

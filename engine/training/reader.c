@@ -2,15 +2,6 @@
 
 #define CHUNK 64 /* rows whose hidden states are there at a time: the ring has twice as many */
 
-/* self:E needs no deeper layers: a load of the first E reads for a part of the price, and the same bits. */
-static bool
-load_layers(struct reader *r, struct model_desc *d, uint32_t layers, uint32_t ctx, struct err *err)
-{
-    d->n_layers = layers;
-    d->ctx = ctx;
-    return r->engine->ops->load(r->engine->backend, d, NULL, NULL, &r->own, err);
-}
-
 bool
 reader_open(struct reader *r, const struct engine *e, enum reads who, uint32_t ctx, uint32_t lanes,
             const atomic_bool *cancel, struct err *err)
@@ -18,22 +9,18 @@ reader_open(struct reader *r, const struct engine *e, enum reads who, uint32_t c
     static const struct helper_model nobody;
     const struct helper_model *h = who == READS_TARGET ? &nobody : &e->helpers[who - READS_DRAFT];
     *r = (struct reader){.engine = e, .model = h->model != NULL ? h->model : e->model};
-    struct model_desc d = r->model->desc;
-    if (h->exit_layer > 0 && !load_layers(r, &d, h->exit_layer, ctx, err)) {
-        r->own = NULL;
-        return false;
-    }
-    struct weights *weights = r->own != NULL ? r->own : h->model != NULL ? h->weights : e->weights;
+    const struct model_desc *d = &r->model->desc;
     const struct context_options options = {.ctx = ctx,
                                             .spare = (lanes - 1) * ctx + CHUNK,
                                             .ring = 2 * CHUNK,
                                             .max_rows = CHUNK,
                                             .seqs = lanes,
+                                            .depth = h->exit_layer,
                                             .cancel = cancel};
-    r->vocab = d.vocab;
-    r->layers = d.n_layers;
-    r->width = d.width;
-    if (!context_open(&r->context, e->ops, e->backend, weights, &d, &options, err))
+    r->vocab = d->vocab;
+    r->layers = h->exit_layer > 0 ? h->exit_layer : d->n_layers;
+    r->width = d->width;
+    if (!context_open(&r->context, e->ops, e->backend, h->model != NULL ? h->weights : e->weights, d, &options, err))
         return false;
     for (uint32_t i = 0; i < lanes; i++)
         r->seq[i] = context_sequence(r->context);
@@ -44,8 +31,6 @@ void
 reader_close(struct reader *r)
 {
     context_close(r->context);
-    if (r->own != NULL)
-        r->engine->ops->unload(r->own);
     *r = (struct reader){0};
 }
 

@@ -15,9 +15,8 @@ enum reads { READS_TARGET, READS_DRAFT, READS_COMPANION, READS };
 struct reader {
     const struct engine *engine; /* borrowed */
     const struct model *model;   /* the one whose layers read */
-    struct weights *own;         /* of self:E: the first E layers alone, or NULL */
-    struct context *context;
-    seq_t seq[READER_LANES]; /* of each lane */
+    struct context *context;     /* of self:E on the engine's own weights, with keys and values of E layers */
+    seq_t seq[READER_LANES];     /* of each lane */
     uint32_t vocab, layers, width;
 };
 

@@ -29,7 +29,7 @@ take_all(struct store *s)
     const size_t element = s->weights->backend->exact ? sizeof(float) : sizeof(uint16_t);
     size_t places, group_quants, group_scales;
     settle_group_bytes(s->weights, &group_quants, &group_scales);
-    if (__builtin_mul_overflow((size_t)d->n_layers * kv, s->desc.slots, &places))
+    if (__builtin_mul_overflow(request_depth(d, &s->desc) * kv, s->desc.slots, &places))
         return false;
     s->hidden = blocks_take(&s->blocks, (size_t)s->desc.ring * (d->n_layers + 1), d->width * sizeof *s->hidden);
     s->keys = blocks_take(&s->blocks, places, element);

@@ -68,7 +68,7 @@ list_places(struct store *s, const struct model_desc *d, bool exact, struct plac
                  gated = (size_t)units_of(d->ffn) * UNIT;
     const size_t stat_rows = v->head_rows > d->n_layers ? v->head_rows : d->n_layers;
     size_t n = 0, slot_keys, ring, partials;
-    if (__builtin_mul_overflow(d->n_layers * kept, o->slots, &slot_keys) ||
+    if (__builtin_mul_overflow(request_depth(d, o) * kept, o->slots, &slot_keys) ||
         __builtin_mul_overflow(o->ring * depths, d->width, &ring) ||
         __builtin_mul_overflow((size_t)SPLIT_ROWS * d->heads * v->max_splits, 2 + (size_t)d->head_dim, &partials) ||
         slot_keys > SIZE_MAX / 16 || ring > SIZE_MAX / 16 || partials > SIZE_MAX / 16)

@@ -39,6 +39,7 @@ for target in "$here"/fuzz_*.c; do
         printf '\001once\\nupon\na time\\\\\n' >"$OUT/$name/history"
         for table in one two three; do { printf '\002'; cat "$here/../golden/figures/$table.csv"; } >"$OUT/$name/$table"; done
         printf '\003drafts 5\n' >"$OUT/$name/partial"
+        printf '\005specscope: where a training is 1\ndrafts 5\n\000' >"$OUT/$name/state"
         { printf '\004'; cat "$here/../golden/models/mistral/model.safetensors.index.json"; } >"$OUT/$name/index" ;;
     fuzz_keys)
         printf '\030\120 n.vgwl]\033[A\033[<0;12;7M\033[<0;12;7m' >"$OUT/$name/keys"

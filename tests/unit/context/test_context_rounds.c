@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "tests/rigs/context_fixture.h"
 
 /* ---- accounts ---- */
@@ -45,6 +47,38 @@ test_loads_count_each_layer_of_a_sweep_once(void **state)
     assert_loads(&f, &before, 0, 3);
     assert_int_not_equal(context_dist(f.c, rows[0], 3, 0, &(struct sampling){.temperature = 1, .top_p = 1}), DIST_NONE);
     assert_loads(&f, &before, 0, 1);
+    close_fixture(&f);
+}
+
+static void
+test_a_context_of_the_first_layers_commits_rows_there_and_knows_no_deeper_ones(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct context *none;
+    struct err err = {0};
+    open_with(&f, (struct context_options){.ctx = 32, .max_rows = 4, .depth = 4});
+    struct loads before = context_loads(f.c);
+    prefill(&f, 6); /* two chunks */
+    assert_loads(&f, &before, 2 * 4, 0);
+    assert_int_equal(context_depth(f.c, context_at(f.c, f.s, 5)), 4);
+    assert_saw(&f, context_at(f.c, f.s, 5), (token_t[]){0, 1, 2, 3, 4, 5}, 6);
+    slot_t row;
+    append_chain(&f, SLOT_NONE, 9, &row, 1);
+    assert_false(context_advance(f.c, &row, 1, 5, NULL));
+    assert_error(f.c, ERR_WORK, "there is no layer 5");
+    assert_true(context_advance(f.c, &row, 1, 3, NULL));
+    assert_false(context_keep(f.c, f.s, &row, 1));
+    assert_error(f.c, ERR_WORK, "advance it to 4 first");
+    assert_true(context_advance(f.c, &row, 1, 4, NULL));
+    struct verdict verdict;
+    const struct verify_row round = {.parent = -1, .token = 9, .slot = row, .q = DIST_NONE};
+    assert_false(context_verify(f.c, f.s, &round, 1, &(struct sampling){.top_p = 1}, 1, &verdict));
+    assert_true(context_keep(f.c, f.s, &row, 1));
+    assert_int_equal(context_length(f.c, f.s), 7);
+    assert_false(context_open(&none, &symbolic_backend, f.backend, f.weights, &f.desc,
+                              &(struct context_options){.ctx = 8, .depth = L + 1}, &err));
+    assert_non_null(strstr(err.text, "there is no layer 7"));
     close_fixture(&f);
 }
 
@@ -297,6 +331,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loads_count_each_layer_of_a_sweep_once),
+        cmocka_unit_test(test_a_context_of_the_first_layers_commits_rows_there_and_knows_no_deeper_ones),
         cmocka_unit_test(test_until_counts_the_layers_it_ran_and_its_probes),
         cmocka_unit_test(test_a_cancelled_sweep_changes_no_depth_and_can_be_repeated),
         cmocka_unit_test(test_a_cancelled_prefill_keeps_whole_chunks),

@@ -1,0 +1,13 @@
+/* "1 layer", "2 layers": printf("%u layer%s", n, plural(n)). */
+#ifndef KERNELS_PLURAL_H
+#define KERNELS_PLURAL_H
+
+#include <stdint.h>
+
+static inline const char *
+plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+#endif
