@@ -18,8 +18,10 @@ mark(struct bounds_mark *m, uint64_t event, const struct table_out *tables, uint
 {
     m->event = event;
     m->rounds = rounds;
-    for (unsigned i = 0; i < TABLES; i++)
+    for (unsigned i = 0; i < TABLES; i++) {
         m->used[i] = tables[i].used;
+        m->lines[i] = tables[i].n_lines;
+    }
 }
 
 void

@@ -8,7 +8,8 @@
 
 struct bounds_mark { /* behind some event: */
     uint64_t event, rounds;
-    size_t used[TABLES]; /* of the lines in memory; 0 where they were written since */
+    size_t used[TABLES];    /* of the lines in memory; 0 where they were written since */
+    uint64_t lines[TABLES]; /* of each table up to there */
 };
 
 struct bounds {

@@ -17,12 +17,13 @@ struct trace_reader {
     char *folder;
     int fd;
     struct run_info info;
-    uint64_t closed_event; /* 0: not closed cleanly */
+    struct trace_end end; /* as run.json has it */
     struct survey survey;
     bool growing; /* somebody is writing it, perhaps: */
     struct growth growth;
 
     struct table_file tables[TABLES];
+    bool brief;              /* what layers and policies said is passed over */
     struct table_file *used; /* the table whose event was handed out: read on before the next */
     uint64_t number;         /* of the last event handed out */
     uint32_t run, round;
@@ -42,7 +43,7 @@ read_run_json(struct trace_reader *r, struct err *err)
     if (!trace_folder_run_json(r->folder, &text, &n, &why))
         return err_set(err, ERR_WORK, "%s is no trace: %s", r->folder, why.text);
     snprintf(name, sizeof name, "%s/" RUN_JSON, r->folder);
-    const bool ok = run_json_parse(name, text, n, &r->info, &r->closed_event, err);
+    const bool ok = run_json_parse(name, text, n, &r->info, &r->end, err);
     free(text);
     return ok;
 }
@@ -53,11 +54,11 @@ look_for_close(struct trace_reader *r, struct err *err)
 {
     char *text;
     size_t n;
-    uint64_t closed;
+    struct trace_end end;
     struct run_info now;
     if (!trace_folder_run_json(r->folder, &text, &n, err))
         return false;
-    const bool ok = run_json_parse(RUN_JSON, text, n, &now, &closed, err);
+    const bool ok = run_json_parse(RUN_JSON, text, n, &now, &end, err);
     free(text);
     if (!ok)
         return false;
@@ -65,7 +66,7 @@ look_for_close(struct trace_reader *r, struct err *err)
                       now.layers == r->info.layers && now.vocab == r->info.vocab;
     run_info_free(&now);
     if (same) {
-        r->closed_event = closed;
+        r->end = end;
         r->info.cut = now.cut;
     }
     return same || err_set(err, ERR_WORK, "%s: another run is being written there; open it anew", r->folder);
@@ -84,7 +85,7 @@ open_trace(struct trace_reader *r, struct err *err)
         if (!table_open(&r->tables[i], r->fd, r->folder, (enum table_id)i, err))
             return false;
     return survey_open(&r->survey, r->fd, r->folder, err) &&
-           survey_go_on(&r->survey, &r->info, r->closed_event, r->growing, err) && trace_reader_rewind(r, err);
+           survey_go_on(&r->survey, &r->info, r->end.closed_event, r->growing, err) && trace_reader_rewind(r, err);
 }
 
 static bool
@@ -159,7 +160,7 @@ trace_reader_round_ended(const struct trace_reader *r)
 bool
 trace_reader_closed(const struct trace_reader *r)
 {
-    return r->closed_event > 0;
+    return r->end.closed_event > 0;
 }
 
 uint64_t
@@ -175,8 +176,15 @@ trace_reader_time(const struct trace_reader *r, const struct event *e)
 }
 
 static bool
+passes_over(const struct trace_reader *r, unsigned table)
+{
+    return r->brief && (table == TABLE_LAYERS || table == TABLE_EXPERTS || table == TABLE_SERIES);
+}
+
+static bool
 rewind_tables(struct trace_reader *r, bool brief, struct err *err)
 {
+    r->brief = brief;
     r->failure.kind = ERR_NONE;
     r->used = NULL;
     r->number = 0;
@@ -184,7 +192,7 @@ rewind_tables(struct trace_reader *r, bool brief, struct err *err)
     verdict_queue_begin(&r->verdicts);
     for (unsigned i = 0; i < TABLES; i++) {
         r->tables[i].more = false;
-        if (brief && (i == TABLE_LAYERS || i == TABLE_EXPERTS || i == TABLE_SERIES))
+        if (passes_over(r, i))
             continue;
         if (!table_rewind(&r->tables[i], &r->failure) ||
             !table_next(&r->tables[i], &r->info, r->survey.last_event, &r->failure)) {
@@ -217,9 +225,9 @@ look(struct trace_reader *r, uint64_t now_us, struct err *err)
 {
     bool changed;
     if (!growth_look(&r->growth, r->fd, r->folder, now_us, &changed, err) || (changed && !look_for_close(r, err)) ||
-        !survey_go_on(&r->survey, &r->info, r->closed_event, true, err))
+        !survey_go_on(&r->survey, &r->info, r->end.closed_event, true, err))
         return false;
-    if (r->closed_event == 0 && now_us - r->growth.still_since >= STILL_US &&
+    if (r->end.closed_event == 0 && now_us - r->growth.still_since >= STILL_US &&
         !survey_take_end(&r->survey, &r->info, err))
         return false;
     for (unsigned i = 0; i < TABLES; i++) /* who has a line in hand waits until it is taken */
@@ -231,7 +239,7 @@ look(struct trace_reader *r, uint64_t now_us, struct err *err)
 bool
 trace_reader_look(struct trace_reader *r, uint64_t now_us, struct err *err)
 {
-    if (!r->growing || r->closed_event > 0 || r->failure.kind != ERR_NONE)
+    if (!r->growing || r->end.closed_event > 0 || r->failure.kind != ERR_NONE)
         return r->failure.kind == ERR_NONE;
     const bool ok = look(r, now_us, &r->failure);
     if (!ok && err != NULL)
@@ -274,6 +282,29 @@ first_table(struct trace_reader *r, bool of_sequence)
     return first;
 }
 
+/* Of one that was closed: is every table as long as it was then? Asked where all that is there was handed out. */
+static bool
+is_as_closed(struct trace_reader *r)
+{
+    for (unsigned i = 0; i < TABLES; i++) {
+        const struct table_file *t = &r->tables[i];
+        const unsigned long long then = r->end.lines[i], now = t->n_events;
+        const bool more = t->waits && !r->info.cut; /* a trace that was full had lines behind its end */
+        if (then == LINES_NOT_SAID || passes_over(r, i) || (now == then && !more))
+            continue;
+        if (now < then)
+            return err_set(&r->failure, ERR_WORK,
+                           "%s/%s: has %llu of the %llu lines that it had when the trace was closed; it was cut since, "
+                           "and what is there still replays",
+                           r->folder, trace_tables[i].file, now, then);
+        return err_set(&r->failure, ERR_WORK,
+                       "%s/%s: has more lines than the %llu that it had when the trace was closed; something was added "
+                       "since, and what was there before still replays",
+                       r->folder, trace_tables[i].file, then);
+    }
+    return true;
+}
+
 static bool
 next_event(struct trace_reader *r, struct event *out)
 {
@@ -286,8 +317,10 @@ next_event(struct trace_reader *r, struct event *out)
     if (verdict_queue_due(&r->verdicts, r->number, next, of_sequence != NULL ? &of_sequence->event : NULL)) {
         verdict_queue_next(&r->verdicts, r->number, next, out);
     } else {
-        if (first == NULL)
+        if (first == NULL) {
+            is_as_closed(r);
             return false;
+        }
         if (first->event.number <= r->number)
             return table_refuse(first, "event", "has a number that another file has too", &r->failure);
         if (first->event.run < r->run)

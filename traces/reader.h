@@ -1,6 +1,7 @@
 /* Reads a trace back as the stream of events it was written from: the tables merged in event order, streaming, so that
  * a trace larger than memory replays. What comes after the last whole round is dropped, unless run.json says that the
- * trace was closed cleanly. Unknown columns are ignored; a missing one is refused with file, line and column.
+ * trace was closed cleanly; of one that says how long its tables were then, and is longer or shorter by now, all that is there
+ * is handed out, and then that. Unknown columns are ignored; a missing one is refused with file, line and column.
  *
  * Drafts come with accepted and committed unknown (-1), as they were proposed; their EVENT_VERDICTs follow where they
  * were: in the gap that their numbers left, at the latest before the round's correction or bonus, or its end. Numbers

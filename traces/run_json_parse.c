@@ -349,12 +349,29 @@ get_run(struct fields *p, const cJSON *root, struct run_info *run)
     get_policies(p, root, run);
 }
 
+static void
+get_end(struct fields *p, const cJSON *root, struct trace_end *end)
+{
+    const uint64_t most = (uint64_t)1 << 53;
+    if (cJSON_GetObjectItemCaseSensitive(root, "closed_event") == NULL)
+        return;
+    end->closed_event = field_whole(p, root, "closed_event", 0, most);
+    if (cJSON_GetObjectItemCaseSensitive(root, "lines") == NULL)
+        return;
+    const cJSON *lines = field_object(p, root, "lines");
+    for (unsigned i = 0; i < TABLES; i++)
+        if (cJSON_GetObjectItemCaseSensitive(lines, trace_tables[i].file) != NULL)
+            end->lines[i] = field_whole(p, lines, trace_tables[i].file, 0, most);
+}
+
 bool
-run_json_parse(const char *name, const char *text, size_t len, struct run_info *run, uint64_t *closed_event,
+run_json_parse(const char *name, const char *text, size_t len, struct run_info *run, struct trace_end *end,
                struct err *err)
 {
     memset(run, 0, sizeof *run);
-    *closed_event = 0;
+    end->closed_event = 0;
+    for (unsigned i = 0; i < TABLES; i++)
+        end->lines[i] = LINES_NOT_SAID;
     struct fields p = {.name = name, .err = err, .ok = true};
     cJSON *root;
     if (!json_read(&root, text, len))
@@ -370,8 +387,8 @@ run_json_parse(const char *name, const char *text, size_t len, struct run_info *
         p.ok = false;
     }
     get_run(&p, root, run);
-    if (p.ok && cJSON_GetObjectItemCaseSensitive(root, "closed_event") != NULL)
-        *closed_event = field_whole(&p, root, "closed_event", 0, (uint64_t)1 << 53);
+    if (p.ok)
+        get_end(&p, root, end);
     cJSON_Delete(root);
     if (!p.ok)
         run_info_free(run);

@@ -293,24 +293,40 @@ run_json_print(const struct run_info *run, char **text, struct err *err)
     return *text != NULL || err_set(err, ERR_WORK, "out of memory for a trace's " RUN_JSON);
 }
 
+/* ",\n\t"lines":\t{"tokens.csv": 12, …}" */
+static int
+print_lines(const struct trace_end *e, char *out, size_t size)
+{
+    int used = 0;
+    for (unsigned i = 0; i < TABLES; i++)
+        if (e->lines[i] != LINES_NOT_SAID)
+            used += snprintf(out + used, size - (size_t)used, "%s\"%s\": %" PRIu64,
+                             used == 0 ? ",\n\t\"lines\":\t{" : ", ", trace_tables[i].file, e->lines[i]);
+    if (used > 0)
+        used += snprintf(out + used, size - (size_t)used, "}");
+    return used;
+}
+
 bool
-run_json_close(const char *text, uint64_t closed_event, bool cut, char **closed, struct err *err)
+run_json_close(const char *text, const struct trace_end *e, bool cut, char **closed, struct err *err)
 {
     const char *before = strstr(text, ",\n\t\"closed_event\":"), *end = strrchr(text, '}');
-    if (before != NULL) /* our own, the last member */
+    if (before != NULL) /* our own: it and the lines are the last members */
         end = before;
     size_t n = end == NULL ? 0 : (size_t)(end - text);
     while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
         n--;
-    size_t size = n + 96;
+    size_t size = n + RUN_JSON_END;
     *closed = malloc(size);
     if (*closed == NULL)
         return err_set(err, ERR_WORK, "out of memory for a trace's " RUN_JSON);
     int used = snprintf(*closed, size, "%.*s", (int)n, text);
     if (cut)
         used += snprintf(*closed + used, size - (size_t)used, ",\n\t\"cut\":\ttrue");
-    if (closed_event > 0)
-        used += snprintf(*closed + used, size - (size_t)used, ",\n\t\"closed_event\":\t%" PRIu64, closed_event);
+    if (e->closed_event > 0) {
+        used += snprintf(*closed + used, size - (size_t)used, ",\n\t\"closed_event\":\t%" PRIu64, e->closed_event);
+        used += print_lines(e, *closed + used, size - (size_t)used);
+    }
     snprintf(*closed + used, size - (size_t)used, "\n}\n");
     return true;
 }

@@ -201,7 +201,7 @@ bool
 table_rewind(struct table_file *t, struct err *err)
 {
     t->more = t->begun = t->waits = false;
-    t->number = 0;
+    t->number = t->n_events = 0;
     if (t->fd < 0)
         return true;
     if (lseek(t->fd, 0, SEEK_SET) != 0)
@@ -250,6 +250,7 @@ read_event(struct table_file *t, const struct run_info *run, uint64_t last, stru
             return true;
     }
     t->number = e->number;
+    t->n_events++;
     return t->more = true;
 }
 

@@ -31,7 +31,8 @@ struct table_file {
 
     bool more; /* `event` holds the next one */
     struct event event;
-    uint64_t number;   /* of the last event that was one */
+    uint64_t number;   /* of the last event that was one, */
+    uint64_t n_events; /* and how many were */
     bool begun, waits; /* the present line is unfinished; is whole, and beyond what the last call asked for */
 };
 

@@ -79,6 +79,7 @@ table_out_line(struct table_out *t, const struct event *e, struct err *err)
         t->used += column_write(&t->table->columns[i], e, t->lines + t->used, t->scratch);
     }
     t->lines[t->used++] = '\n';
+    t->n_lines++;
     return true;
 }
 

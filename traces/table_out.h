@@ -10,6 +10,7 @@ struct table_out {
     int fd;
     char *lines; /* not yet written */
     size_t used, size;
+    uint64_t n_lines; /* so far, the header aside */
     char *scratch;
     size_t scratch_size;
 };

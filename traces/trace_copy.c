@@ -25,6 +25,7 @@ struct copy {
     FILE *in[TABLES];
     bool there[TABLES];
     off_t bytes[TABLES]; /* what was there when the copy began */
+    uint64_t lines[TABLES];
     uint64_t last_round; /* number of the last whole round's event, 0: none; */
     uint64_t run, round; /* its run, and its own number there */
     uint64_t following;  /* the least number after it in tables other than controls */
@@ -98,6 +99,7 @@ copy_lines(struct copy *c, enum table_id id, FILE *out, struct err *err)
             break;
         header = false;
         left -= n;
+        c->lines[id] += strspn(line, " \t\r\n") < (size_t)n; /* one that is blank is none */
         written = fwrite(line, 1, (size_t)n, out) == (size_t)n;
     }
     const int why = errno;
@@ -140,7 +142,10 @@ copy_run_json(const struct copy *c, struct err *err)
     size_t n;
     if (!trace_folder_run_json(c->from, &text, &n, err))
         return false;
-    const bool ok = c->last == 0 || run_json_close(text, c->last, false, &closed, err);
+    struct trace_end end = {.closed_event = c->last};
+    for (unsigned i = 0; i < TABLES; i++)
+        end.lines[i] = c->lines[i] > 0 ? c->lines[i] - 1 : LINES_NOT_SAID; /* the header is none */
+    const bool ok = c->last == 0 || run_json_close(text, &end, false, &closed, err);
     const char *put = closed != NULL ? closed : text;
     const bool done = ok && file_replace_text(c->to_fd, RUN_JSON, 0666, put, strlen(put), err);
     free(closed);

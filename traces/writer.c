@@ -11,16 +11,16 @@
 #include "engine/base/clock.h"
 #include "engine/base/condition.h"
 #include "engine/base/file_replace.h"
+#include "engine/base/plural.h"
 #include "traces/bounds.h"
 #include "traces/draft_queue.h"
 #include "traces/run_json.h"
 #include "traces/table_out.h"
 #include "traces/trace_folder.h"
 
-#define COMMIT_BYTES  ((size_t)256 << 10) /* lines in memory that are reason enough to commit */
-#define POLL_US       20000               /* between looks at the log while it fills, */
-#define CLOSING_BYTES 64                  /* that run.json gets more when the trace is closed */
-#define IDLE_US       50000               /* and while nothing happens: cheaper than being woken for every event */
+#define COMMIT_BYTES ((size_t)256 << 10) /* lines in memory that are reason enough to commit */
+#define POLL_US      20000               /* between looks at the log while it fills, */
+#define IDLE_US      50000               /* and while nothing happens: cheaper than being woken for every event */
 
 struct trace_writer {
     char *folder;
@@ -60,8 +60,8 @@ stop_trace(struct trace_writer *w, const char *why)
 {
     if (!atomic_load(&w->troubled)) {
         err_set(&w->trouble, ERR_WORK,
-                "the trace %s stopped after %llu rounds and the run goes on; what is there can be replayed: %s",
-                w->folder, (unsigned long long)w->rounds, why);
+                "the trace %s stopped after %llu round%s and the run goes on; what is there can be replayed: %s",
+                w->folder, (unsigned long long)w->rounds, plural(w->rounds), why);
         atomic_store(&w->troubled, true);
     }
     return false;
@@ -82,25 +82,34 @@ commit(struct trace_writer *w)
     return !table_out_deleted(&w->tables[TABLE_ROUNDS]) || stop_trace(w, "its folder was deleted");
 }
 
+/* All lines are in the files: run.json says so, and how many each has up to the last event. */
+static bool
+close_run_json(struct trace_writer *w, const struct bounds_mark *last, bool cut, struct err *err)
+{
+    struct trace_end end = {.closed_event = last->event};
+    char *closed = NULL;
+    for (unsigned i = 0; i < TABLES; i++)
+        end.lines[i] = w->tables[i].table != NULL ? last->lines[i] : LINES_NOT_SAID;
+    const bool ok = run_json_close(w->run_json, &end, cut, &closed, err) && put_run_json(w, closed, err);
+    free(closed);
+    return ok;
+}
+
 /* It is full: what came behind the last whole round is left out, and the trace is closed there. */
 static bool
 end_full(struct trace_writer *w)
 {
-    const struct bounds_mark *end = &w->bounds.whole;
-    const uint64_t last = end->event, rounds = end->rounds;
+    const struct bounds_mark end = w->bounds.whole;
     struct err why;
-    char *closed = NULL;
     for (unsigned i = 0; i < TABLES; i++)
-        w->tables[i].used = end->used[i];
+        w->tables[i].used = end.used[i];
     if (!commit(w))
         return false;
-    const bool ok = run_json_close(w->run_json, last, true, &closed, &why) && put_run_json(w, closed, &why);
-    free(closed);
-    if (!ok)
+    if (!close_run_json(w, &end, true, &why))
         return stop_trace(w, why.text);
     err_set(&w->trouble, ERR_CANCELLED,
-            "the trace %s is as large as --trace-max lets it be: it ends after %llu rounds, and the run goes on",
-            w->folder, (unsigned long long)rounds);
+            "the trace %s is as large as --trace-max lets it be: it ends after %llu round%s, and the run goes on",
+            w->folder, (unsigned long long)end.rounds, plural(end.rounds));
     atomic_store(&w->troubled, true);
     return false;
 }
@@ -167,8 +176,9 @@ drain(struct trace_writer *w)
     while ((e = event_reader_next(w->reader)) != NULL) {
         if (event_reader_lost(w->reader) > 0) {
             char why[120];
-            snprintf(why, sizeof why, "the disk is too slow for it, %llu events were lost",
-                     (unsigned long long)event_reader_lost(w->reader));
+            snprintf(why, sizeof why, "the disk is too slow for it, %llu event%s lost",
+                     (unsigned long long)event_reader_lost(w->reader),
+                     event_reader_lost(w->reader) == 1 ? " was" : "s were");
             commit(w); /* what came before */
             return stop_trace(w, why);
         }
@@ -230,7 +240,7 @@ set_up(struct trace_writer *w, const struct run_info *run, struct err *err)
         !trace_folder_open(&w->fd, w->folder, err))
         return false;
     struct err why;
-    w->bounds.bytes = strlen(w->run_json) + CLOSING_BYTES;
+    w->bounds.bytes = strlen(w->run_json) + RUN_JSON_END;
     if (!put_files(w, run->experts > 0, &why))
         return err_set(err, ERR_WORK, "cannot write a trace into %s: %s", w->folder, why.text);
     w->reader = event_reader_open(w->log);
@@ -341,15 +351,16 @@ trace_writer_close(struct trace_writer *w, struct err *err)
             *err = w->trouble;
     } else if (w->seen > 0) {
         struct err why;
-        char *closed = NULL;
         sigset_t before;
         trace_signals_block(&before);
-        ok = run_json_close(w->run_json, w->seen, false, &closed, &why) && put_run_json(w, closed, &why);
+        struct bounds_mark last = {.event = w->seen};
+        for (unsigned i = 0; i < TABLES; i++)
+            last.lines[i] = w->tables[i].n_lines;
+        ok = close_run_json(w, &last, false, &why);
         trace_signals_restore(&before);
         if (!ok)
             err_set(err, ERR_WORK, "the trace %s could not be closed, but it replays up to its last round: %s",
                     w->folder, why.text);
-        free(closed);
     }
     writer_free(w);
     return ok;

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import warnings
 from typing import TYPE_CHECKING, Any, Dict, Union
 
 from .tables import COLUMNS, TEXTS, unescape
@@ -22,7 +23,8 @@ def run_json(folder: Folder) -> Dict[str, Any]:
 
 def read(folder: Folder) -> "Dict[str, pandas.DataFrame]":
     """A frame for each table: tokens, layers, experts, series, vocab, controls, rounds; columns that the file lacks are all missing.
-    What came after the last whole round is left out, unless the trace was closed, as replays do. vocab's text is bytes."""
+    What came after the last whole round is left out, unless the trace was closed, as replays do. vocab's text is bytes.
+    A table that is longer or shorter than it was when the trace was closed is read as it is, with a warning."""
     import pandas
 
     frames: "Dict[str, pandas.DataFrame]" = {}
@@ -45,7 +47,14 @@ def read(folder: Folder) -> "Dict[str, pandas.DataFrame]":
             elif column in TEXTS:
                 frame[column] = frame[column].map(lambda text: unescape(text).decode("utf-8", "replace"))
         frames[table] = frame
-    closed = run_json(folder).get("closed_event")
+    info = run_json(folder)
+    closed = info.get("closed_event")
+    lines = info.get("lines") if closed is not None else None
+    for table, frame in frames.items():
+        then = lines.get(table + ".csv") if isinstance(lines, dict) else None
+        if then is not None and then != len(frame):
+            warnings.warn("%s.csv has %d lines, and %s when the trace was closed: it was changed since"
+                          % (os.path.join(os.fspath(folder), table), len(frame), then), stacklevel=2)
     rounds = frames["rounds"]["event"]
     last = closed if closed is not None else rounds.max() if len(rounds) > 0 else 0
     return {table: frame[frame["event"] <= last] for table, frame in frames.items()}

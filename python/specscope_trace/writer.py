@@ -91,6 +91,7 @@ class Trace:
         self._start = time.monotonic_ns()
         self._ended = True
         self._lines: Dict[str, List[str]] = {table: [] for table in ORDER}
+        self._written = {table: 0 for table in self._tables()}  # lines on disk, the header aside
         self._after: List[Tuple[str, int, Dict[str, Field]]] = []  # lines that come behind the tokens of their round
         self._files = self._open()
 
@@ -152,6 +153,7 @@ class Trace:
         self._files = {}
         if self._number > 0:
             self._info["closed_event"] = self._number
+            self._info["lines"] = {table + ".csv": n for table, n in self._written.items()}
             self._write_run_json()
 
     def __enter__(self) -> "Trace":
@@ -176,6 +178,7 @@ class Trace:
             if self._lines[table]:
                 self._files[table].write("".join(self._lines[table]))
                 self._files[table].flush()
+                self._written[table] += len(self._lines[table])
                 self._lines[table] = []
 
     def _token_is(self, token: int, seq: int) -> None:

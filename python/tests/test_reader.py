@@ -4,6 +4,7 @@ import os
 import sys
 import tempfile
 import unittest
+import warnings
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from specscope_trace import Model, Trace, read  # noqa: E402
@@ -36,6 +37,20 @@ class Frames(unittest.TestCase):
             os.remove(os.path.join(path, "layers.csv"))
             self.assertEqual(len(read(path)["layers"]), 0)
             t.close()
+
+    def test_a_table_that_was_cut_after_closing_is_read_with_a_warning(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "t")
+            with Trace(path, model=Model("toy", layers=4, vocab=10), context=32) as t:
+                t.begin([1, 2])
+                t.round([3], 1, 4, draft_seconds=0.001, verify_seconds=0.002)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                self.assertEqual(len(read(path)["tokens"]), 4)
+            name = os.path.join(path, "tokens.csv")
+            os.truncate(name, os.path.getsize(name) - 1)
+            with self.assertWarnsRegex(UserWarning, "tokens.csv has 3 lines, and 4 when the trace was closed"):
+                self.assertEqual(len(read(path)["tokens"]), 3)
 
 
 if __name__ == "__main__":

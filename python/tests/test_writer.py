@@ -46,6 +46,8 @@ class Written(unittest.TestCase):
         self.assertEqual(self.rows("layers")[0]["top"], "4:0.25 5:0.125")
         self.assertEqual(self.rows("controls")[-1]["name"], "end")
         self.assertEqual(run_json(self.path)["closed_event"], int(self.rows("controls")[-1]["event"]))
+        self.assertEqual(run_json(self.path)["lines"], {
+            table + ".csv": len(self.rows(table)) for table in COLUMNS if table != "experts"})
 
     def test_a_mixtures_experts_come_behind_the_tokens_heaviest_first(self):
         with Trace(self.path, model=Model("toy", layers=4, vocab=10, experts=20, experts_used=2), policy="early",

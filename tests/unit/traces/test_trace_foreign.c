@@ -255,6 +255,7 @@ test_columns_that_came_later_may_be_missing(void **state)
     assert_true(edit(path, "run.json", ",\n\t\t\"experts\":\t40,\n\t\t\"experts_used\":\t3", ""));
     snprintf(experts, sizeof experts, "%s/experts.csv", path);
     assert_int_equal(unlink(experts), 0);
+    assert_true(edit(path, "run.json", "\"lines\":", "\"other\":")); /* nor did an older writer say that it had any */
     for (int policy = 0; policy < 2; policy++)
         assert_true(edit(path, "run.json", "\"needs\":", "\"other\":"));
     struct trace_reader *r = open_trace(path);
@@ -292,7 +293,9 @@ test_what_lies_beyond_the_last_round_is_not_even_looked_at(void **state)
     if (!read_all(path, &err))
         fail_msg("%s", err.text);
     write_text(path, "run.json", json);
-    assert_true(read_all(path, &err)); /* nor beyond what the closed trace says is its last event */
+    assert_false(read_all(
+        path, &err)); /* nor beyond what the closed trace says is its last event, but that something is there */
+    assert_non_null(strstr(err.text, "series.csv: has more lines than the "));
     free(json);
 }
 

@@ -1,0 +1,115 @@
+/* A trace says how long its tables were when it was closed. One that was cut since, or added to, is read as far as it goes, and then
+ * that is said. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/rigs/trace_checks.h"
+#include "traces/schema.h"
+#include "traces/trace_copy.h"
+
+/* Reads all that there is. Returns how many events of the table's kind; *err: how it ended. */
+static uint64_t
+read_through(const char *path, enum table_id id, bool brief, struct err *err)
+{
+    struct trace_reader *r = open_trace(path);
+    struct event e;
+    uint64_t n = 0;
+    if (brief)
+        assert_true(trace_reader_rewind_brief(r, NULL));
+    memset(err, 0, sizeof *err);
+    while (trace_reader_next(r, &e, err))
+        n += table_of(e.type) == id;
+    struct err again = {0};
+    assert_false(trace_reader_next(r, &e, &again)); /* it stays at its end, and says so again */
+    assert_string_equal(again.text, err->text);
+    trace_reader_close(r);
+    return n;
+}
+
+static void
+test_a_closed_trace_that_was_cut_is_read_as_far_as_it_goes_and_said_to_be_cut(void **state)
+{
+    struct stream s;
+    char path[256], says[80];
+    struct err err;
+    stream_begin(&s, 9);
+    stream_start_run(&s);
+    for (int i = 0; i < 2; i++)
+        stream_round(&s);
+    stream_control(&s, "end", "tokens");
+    write_trace(*state, &s, true, path);
+    for (unsigned t = 0; t < TABLES; t++) {
+        char *text = read_text(path, trace_tables[t].file), *whole = strdup(text);
+        const size_t header = (size_t)(strchr(text, '\n') - text) + 1;
+        uint64_t lines = 0, left = 0;
+        for (const char *c = text + header; *c != '\0'; c++)
+            lines += *c == '\n';
+        read_through(path, (enum table_id)t, false, &err);
+        assert_int_equal(err.kind, ERR_NONE);
+        for (size_t cut = strlen(text) - 1; cut >= header; cut--) {
+            text[cut] = '\0';
+            write_text(path, trace_tables[t].file, text);
+            left = 0;
+            for (const char *c = text + header; *c != '\0'; c++)
+                left += *c == '\n';
+            assert_int_equal(read_through(path, (enum table_id)t, false, &err), left);
+            snprintf(says, sizeof says, "%s: has %d of the %d lines that it had", trace_tables[t].file, (int)left,
+                     (int)lines);
+            assert_non_null(strstr(err.text, says));
+        }
+        const bool passed_over = t == TABLE_LAYERS || t == TABLE_EXPERTS || t == TABLE_SERIES;
+        read_through(path, (enum table_id)t, true, &err);
+        assert_int_equal(err.kind == ERR_NONE, passed_over);
+        write_text(path, trace_tables[t].file, whole);
+        free(text);
+        free(whole);
+    }
+    stream_free(&s);
+}
+
+static void
+test_lines_that_came_after_closing_are_said_and_older_traces_are_taken_as_they_are(void **state)
+{
+    struct stream s;
+    char path[256];
+    struct err err;
+    stream_begin(&s, 3);
+    stream_fill(&s);
+    write_trace(*state, &s, true, path);
+    char *controls = read_text(path, "controls.csv"), *json = read_text(path, "run.json");
+    const size_t n = strlen(controls);
+    const uint64_t whole = read_through(path, TABLE_CONTROLS, false, &err);
+    controls = realloc(controls, n + 100);
+    snprintf(controls + n, 100, "%llu,1,9,0,1,\"note\",,\"more\",1\n", (unsigned long long)s.n + 1);
+    write_text(path, "controls.csv", controls);
+    assert_int_equal(read_through(path, TABLE_CONTROLS, false, &err), whole);
+    assert_non_null(strstr(err.text, "controls.csv: has more lines than the "));
+    char *lines = strstr(json, ",\n\t\"lines\"");
+    assert_non_null(lines);
+    strcpy(lines, "\n}\n");
+    write_text(path, "run.json", json);
+    assert_int_equal(read_through(path, TABLE_CONTROLS, false, &err), whole);
+    assert_int_equal(err.kind, ERR_NONE);
+    free(controls);
+    free(json);
+    stream_free(&s);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_closed_trace_that_was_cut_is_read_as_far_as_it_goes_and_said_to_be_cut),
+        TEST(test_lines_that_came_after_closing_are_said_and_older_traces_are_taken_as_they_are),
+    };
+    return cmocka_run_group_tests_name("trace_closed", tests, NULL, NULL);
+}
