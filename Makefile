@@ -120,8 +120,8 @@ $(BUILD)/obj/tui/terminal/theme_files.o: BASE += -I$(BUILD)/gen
 $(BUILD)/gen/cairo: FORCE | $(BUILD)/.deps
 	@mkdir -p $(@D)
 	@echo "$(CAIRO_CFLAGS)" | cmp -s - $@ || echo "$(CAIRO_CFLAGS)" >$@
-$(BUILD)/obj/tui/figures/render.o: $(BUILD)/gen/cairo
-$(BUILD)/obj/tui/figures/render.o: ITS_FLAGS = $(CAIRO_CFLAGS)
+$(BUILD)/obj/tui/figures/render.o $(BUILD)/obj/tui/figures/fonts.o: $(BUILD)/gen/cairo
+$(BUILD)/obj/tui/figures/render.o $(BUILD)/obj/tui/figures/fonts.o: ITS_FLAGS = $(CAIRO_CFLAGS)
 
 $(BUILD)/obj/kernels/plugin.o: BASE += -DSPECSCOPE_LIBDIR='"$(PREFIX)/lib/specscope"'
 

@@ -1,4 +1,5 @@
 /* specscope plot: figures of saved traces and benchmarks. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/base/commands.h"
@@ -42,7 +43,12 @@ plot(const struct options *o, struct err *err)
         return err_set(err, ERR_USAGE, "%s of which trace? specscope plot TRACE %s -o FILE", kind, kind);
     if (o->plot.out == NULL && is_kind(kind))
         return err_set(err, ERR_USAGE, "into which file? -o FILE, which ends in .svg, .pdf or .png");
-    return figure_make(o->plot.out != NULL ? o->plot.out : ".svg", kind, inputs, n, &f, err);
+    char note[FIGURE_NOTE];
+    if (!figure_make(o->plot.out != NULL ? o->plot.out : ".svg", kind, inputs, n, &f, note, err))
+        return false;
+    if (note[0] != '\0')
+        fprintf(stderr, "specscope: %s: %s\n", o->plot.out, note);
+    return true;
 }
 
 int

@@ -69,8 +69,9 @@ run_plot(struct app *app, const char *rest, struct err *err)
         if (!take_setting(&o, word, err))
             return false;
     const char *trace = trace_of(app, err);
-    if (trace == NULL || !figure_make(file != NULL ? file : ".svg", kind, &trace, 1, &o, err))
+    char note[FIGURE_NOTE];
+    if (trace == NULL || !figure_make(file != NULL ? file : ".svg", kind, &trace, 1, &o, note, err))
         return false;
-    message_say(&app->message, "%s drawn into %.300s", kind, file);
+    message_say(&app->message, "%s drawn into %.300s%s%s", kind, file, note[0] != '\0' ? "; " : "", note);
     return true;
 }

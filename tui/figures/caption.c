@@ -1,6 +1,10 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include <utf8proc.h>
+
+#include "engine/base/plural.h"
+#include "engine/base/utf8.h"
 #include "tui/figures/figure_kind.h"
 
 __attribute__((format(printf, 3, 4))) static void
@@ -57,7 +61,7 @@ say_run(const struct figure *f, const struct record *r, char *out, size_t size)
     for (size_t i = 0; i < r->n_turns; i++)
         turns += r->turns[i].round > from && r->turns[i].round <= to;
     if (turns > 0)
-        say(out, size, ", then %zu turn%s", turns, turns == 1 ? "" : "s");
+        say(out, size, ", then %zu turn%s", turns, plural(turns));
     bool helped = false; /* models that are there need not have been asked */
     for (size_t i = 0; i < r->n_drafts && !helped; i++)
         helped = r->drafts[i].exit_layer < 0;
@@ -76,9 +80,13 @@ static void
 say_machine(const struct record *r, char *out, size_t size)
 {
     const struct run_info *info = r->info;
-    say(out, size, "%s, %u layers, %s; ", info->model_name, (unsigned)info->layers, info->types);
+    const char *const backend = info->backend, *const isa = info->isa; /* which others' traces may lack */
+    say(out, size, "%s, %u layer%s%s%s; ", info->model_name, (unsigned)info->layers, plural(info->layers),
+        info->types[0] != '\0' ? ", " : "", info->types);
     say_sampling(info, out, size);
-    say(out, size, "; %s %s%s%s", info->backend, info->isa, info->host[0] != '\0' ? " on " : "", info->host);
+    if (backend[0] != '\0' || isa[0] != '\0')
+        say(out, size, "; %s%s%s%s%s", backend, backend[0] != '\0' && isa[0] != '\0' ? " " : "", isa,
+            info->host[0] != '\0' ? " on " : "", info->host);
 }
 
 static void
@@ -90,7 +98,32 @@ say_table(const struct bench_table *t, char *out, size_t size)
         say(out, size, "%s; ", t->line[0].field[model]);
     if (machine < t->n_columns)
         say(out, size, "%s; ", t->line[0].field[machine]);
-    say(out, size, "%zu lines of %s", t->n_lines, name != NULL ? name + 1 : t->path);
+    say(out, size, "%zu line%s of %s", t->n_lines, plural(t->n_lines), name != NULL ? name + 1 : t->path);
+}
+
+static bool
+is_stop(const char *text)
+{
+    uint32_t code;
+    if (utf8_character(text, strlen(text), &code) == 0)
+        return false;
+    const utf8proc_category_t kind = utf8proc_category((utf8proc_int32_t)code);
+    return kind == UTF8PROC_CATEGORY_PO || kind == UTF8PROC_CATEGORY_PE || kind == UTF8PROC_CATEGORY_PF;
+}
+
+/* Bytes up to where a line may end: behind a word, or a wide character, among which there are no spaces, and the stop that follows. */
+static size_t
+next_break(const char *text)
+{
+    size_t n = strspn(text, " ");
+    uint32_t code;
+    while (text[n] != '\0' && text[n] != ' ') {
+        const size_t bytes = utf8_character(text + n, strlen(text + n), &code);
+        n += bytes > 0 ? bytes : 1;
+        if (bytes > 0 && utf8proc_charwidth((utf8proc_int32_t)code) == 2 && !is_stop(text + n))
+            break;
+    }
+    return n;
 }
 
 /* Lines as long as the figure is wide, cut between words. Returns the y below them. */
@@ -101,8 +134,7 @@ draw_lines(struct drawing *d, double x, double y, double width, struct lettering
     while (*text != '\0') {
         size_t n = 0, fits = 0;
         while (text[n] != '\0') {
-            n += strspn(text + n, " ");
-            n += strcspn(text + n, " ");
+            n += next_break(text + n);
             if (n >= sizeof line)
                 break;
             memcpy(line, text, n);

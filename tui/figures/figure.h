@@ -32,8 +32,10 @@ const char *figure_kind_what(const char *kind); /* one line; NULL: there is no s
 bool figure_draw(struct drawing *d, const char *kind, const char *const *inputs, size_t n,
                  const struct figure_options *, struct err *);
 
-/* figure_draw(), and the file: its name's end says which format, .svg, .pdf or .png. */
+#define FIGURE_NOTE 200
+/* figure_draw(), and the file: its name's end says which format, .svg, .pdf or .png. note: what the reader should know of the file
+ * that was made, in a line (render_file()); "": nothing. */
 bool figure_make(const char *file, const char *kind, const char *const *inputs, size_t n, const struct figure_options *,
-                 struct err *);
+                 char note[FIGURE_NOTE], struct err *);
 
 #endif

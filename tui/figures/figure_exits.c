@@ -1,6 +1,7 @@
 /* Where drafts left, and how far they were accepted: a histogram of exit layers, and acceptance by position in the draft. */
 #include <math.h>
 
+#include "engine/base/plural.h"
 #include "tui/figures/figure_kind.h"
 
 #define HEIGHT 96.0
@@ -111,8 +112,8 @@ draw_exits(struct figure *f, struct err *err)
         draw_depths(f->d, &c, x + AXES_LEFT, y, width - AXES_LEFT - AXES_RIGHT);
         f->y = y + HEIGHT + AXES_BOTTOM + 8;
     }
-    snprintf(f->note, sizeof f->note, "%zu drafts in %zu rounds%s.", r->n_steps, r->n_rounds,
-             c.elsewhere > 0 ? "; those of a draft model leave at none of these layers" : "");
+    snprintf(f->note, sizeof f->note, "%zu draft%s in %zu round%s%s.", r->n_steps, plural(r->n_steps), r->n_rounds,
+             plural(r->n_rounds), c.elsewhere > 0 ? "; those of a draft model leave at none of these layers" : "");
     draft_counts_close(&c);
     return true;
 }

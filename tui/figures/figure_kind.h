@@ -40,6 +40,10 @@ struct figure_kind {
     bool (*draw)(struct figure *, struct err *);
 };
 
+/* What kinds declare alike that show one sequence of a trace over rounds. */
+#define FIGURE_OVER_ROUNDS                                                                                             \
+    .traces = true, .least = 1, .most = 1, .range = RANGE_OF_ROUNDS, .width = 120, .narrow = 45, .one_sequence = true
+
 extern const struct figure_kind figure_layers, figure_series, figure_exits, figure_reliability, figure_mask,
     figure_grid, figure_pareto, figure_versus;
 

@@ -98,11 +98,6 @@ draw_mask(struct figure *f, struct err *err)
 const struct figure_kind figure_mask = {
     .name = "mask",
     .what = "which sublayers were skipped over the rounds (SWIFT)",
-    .traces = true,
-    .least = 1,
-    .most = 1,
-    .width = 120,
-    .narrow = 45,
-    .one_sequence = true,
+    FIGURE_OVER_ROUNDS,
     .draw = draw_mask,
 };

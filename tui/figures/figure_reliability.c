@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/base/plural.h"
 #include "tui/figures/figure_kind.h"
 
 #define COUNTS     26.0 /* height of the counts below */
@@ -118,8 +119,8 @@ draw_reliability(struct figure *f, struct err *err)
     draw_counts(f->d, &below, &c);
     draw_thresholds(f->d, &p, below.y + below.height, r);
     drawing_print(f->d, p.x, SIZE_TITLE, LETTERS(SIZE_TITLE, INK, .bold = true), "ECE %.3f", calibration_error(&c));
-    drawing_print(f->d, p.x + p.width, SIZE_TITLE, LETTERS(SIZE_TICK, INK_LIGHT, .anchor = ANCHOR_RIGHT), "%llu drafts",
-                  (unsigned long long)c.all);
+    drawing_print(f->d, p.x + p.width, SIZE_TITLE, LETTERS(SIZE_TICK, INK_LIGHT, .anchor = ANCHOR_RIGHT),
+                  "%llu draft%s", (unsigned long long)c.all, plural(c.all));
     f->y = below.y + below.height + AXES_BOTTOM;
     snprintf(
         f->note, sizeof f->note,

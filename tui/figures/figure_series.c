@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/plural.h"
 #include "tui/figures/figure_kind.h"
 
 #define HEIGHT     46.0
@@ -283,7 +284,7 @@ draw_series(struct figure *figure, struct err *err)
     figure->y = top + n * (HEIGHT + GAP) - GAP + AXES_BOTTOM;
     snprintf(figure->note, sizeof figure->note,
              "Dots: single rounds; lines of the first %d panels: with %zu round%s to each side.", (int)COMMONS,
-             f.window, f.window == 1 ? "" : "s");
+             f.window, plural(f.window));
     free(f.at);
     return true;
 }
@@ -291,11 +292,6 @@ draw_series(struct figure *figure, struct err *err)
 const struct figure_kind figure_series = {
     .name = "series",
     .what = "tokens a round, acceptance, tokens a second and the policy's series over rounds, with turns of knobs",
-    .traces = true,
-    .least = 1,
-    .most = 1,
-    .width = 120,
-    .narrow = 45,
-    .one_sequence = true,
+    FIGURE_OVER_ROUNDS,
     .draw = draw_series,
 };

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/base/plural.h"
 #include "tui/figures/course.h"
 #include "tui/figures/figure_kind.h"
 
@@ -135,7 +136,8 @@ say_texts(struct figure *f, size_t same)
     if (same == TEXTS_APART)
         snprintf(f->note, sizeof f->note, "The two went on from different prompts or models.");
     else if (same == a->n_tokens || same == b->n_tokens)
-        snprintf(f->note, sizeof f->note, "The texts are the same for %zu tokens, as far as both go.", same);
+        snprintf(f->note, sizeof f->note, "The texts are the same for %zu token%s, as far as both go.", same,
+                 plural(same));
     else
         snprintf(f->note, sizeof f->note, "The texts part at token %zu: A says \"%s\", B \"%s\".", same + 1,
                  a->texts != NULL ? a->texts[a->tokens[same].token] : "?",

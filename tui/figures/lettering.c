@@ -1,6 +1,8 @@
 /* How wide texts are: by the widths of DejaVu Sans, which is the widest of the fonts that figures are commonly set in. */
 #include <string.h>
 
+#include <utf8proc.h>
+
 #include "engine/base/utf8.h"
 #include "tui/figures/drawing.h"
 
@@ -28,7 +30,16 @@ width_at(const char *utf8, size_t *bytes)
         return widths[code - ' '];
     if (code == 0x2026)
         return 1000;
-    return code < 0x1100 ? 640 : code < 0x2e80 ? 840 : 1000;
+    const int columns = utf8proc_charwidth((utf8proc_int32_t)code);
+    if (code >= 0x300 && columns == 0) /* marks, joiners */
+        return 0;
+    if (code >= 0x1f000)
+        return 1250; /* emoji */
+    return columns == 2                      ? 1000
+           : code < 0x1100                   ? 640
+           : code < 0x2e80                   ? 840
+           : code >= 0xff61 && code < 0xffa0 ? 500
+                                             : 1000;
 }
 
 double

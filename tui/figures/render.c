@@ -23,9 +23,13 @@ render_format_of(const char *file, enum render_format *format, struct err *err)
 #include <cairo-pdf.h>
 #include <cairo-svg.h>
 #include <fontconfig/fontconfig.h>
+#include <stdlib.h>
+#include <utf8proc.h>
 
 #include "engine/base/file_replace.h"
+#include "engine/base/plural.h"
 #include "engine/base/utf8.h"
+#include "tui/figures/fonts.h"
 
 #define PNG_DPI  300.0
 #define PNG_SIDE 30000 /* pixels at most */
@@ -54,66 +58,77 @@ paint_path(cairo_t *c, const struct pen *pen)
     cairo_new_path(c);
 }
 
-/* Cairo takes one font for a text, whatever that font lacks: so the family is asked for by the text's characters. */
+struct stretch { /* of a text, in one font */
+    char family[FONT_NAME];
+    char text[256];
+    double advance;
+};
+
 static void
-choose_font(cairo_t *c, const char *text, bool bold)
+choose(cairo_t *c, const char *family, const struct lettering *l)
 {
-    char family[128] = FONT;
-    FcCharSet *characters = FcCharSetCreate();
-    FcPattern *pattern = FcPatternBuild(NULL, FC_FAMILY, FcTypeString, FONT, (char *)NULL);
-    bool common = true;
-    uint32_t code;
-    for (size_t n; (n = utf8_character(text, strlen(text), &code)) > 0; text += n) {
-        common = common && code < 0x250;
-        FcCharSetAddChar(characters, code);
-    }
-    if (!common && pattern != NULL && FcPatternAddCharSet(pattern, FC_CHARSET, characters)) {
-        FcResult result;
-        FcChar8 *name;
-        FcConfigSubstitute(NULL, pattern, FcMatchPattern);
-        FcDefaultSubstitute(pattern);
-        FcPattern *found = FcFontMatch(NULL, pattern, &result);
-        if (found != NULL && FcPatternGetString(found, FC_FAMILY, 0, &name) == FcResultMatch)
-            snprintf(family, sizeof family, "%s", (const char *)name);
-        if (found != NULL)
-            FcPatternDestroy(found);
-    }
-    if (pattern != NULL)
-        FcPatternDestroy(pattern);
-    FcCharSetDestroy(characters);
     cairo_select_font_face(c, family, CAIRO_FONT_SLANT_NORMAL,
-                           bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+                           l->bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+    cairo_set_font_size(c, l->size);
+}
+
+/* The next one, of as much as there is room for, measured. False: the text is at its end. */
+static bool
+next_stretch(cairo_t *c, struct fonts *fonts, const struct lettering *l, const char **text, struct stretch *s)
+{
+    cairo_text_extents_t size;
+    do {
+        size_t n = fonts_stretch(fonts, *text, s->family);
+        if (n == 0)
+            return false;
+        while (n >= sizeof s->text || ((*text)[n] & 0xc0) == 0x80) /* between characters */
+            n = n >= sizeof s->text ? sizeof s->text - 1 : n - 1;
+        snprintf(s->text, sizeof s->text, "%.*s", (int)n, *text);
+        *text += n;
+    } while (s->family[0] == '\0');
+    choose(c, s->family, l);
+    cairo_text_extents(c, s->text, &size);
+    s->advance = size.x_advance;
+    return true;
 }
 
 static void
-paint_text(cairo_t *c, const struct drawing *d, const struct shape *s)
+paint_words(cairo_t *c, struct fonts *fonts, const struct lettering *l, struct point at, const char *text)
 {
-    const struct lettering *l = &s->lettering;
-    const char *text = d->texts + s->text;
-    const struct point at = d->points[s->first];
-    cairo_text_extents_t size;
-    choose_font(c, text, l->bold);
-    cairo_set_font_size(c, l->size);
-    cairo_text_extents(c, text, &size);
-    const double narrow = l->room > 0 && size.x_advance > l->room ? l->room / size.x_advance : 1;
+    const size_t lacked = fonts->n_lacked;
+    struct stretch stretch;
+    double advance = 0, x;
+    for (const char *rest = text; next_stretch(c, fonts, l, &rest, &stretch);)
+        advance += stretch.advance;
+    fonts->n_lacked = lacked; /* they are counted once, as they are painted */
+    const double narrow = l->room > 0 && advance > l->room ? l->room / advance : 1;
     cairo_save(c);
     cairo_translate(c, at.x, at.y);
     if (l->upwards)
         cairo_rotate(c, -1.5707963267948966);
     cairo_scale(c, narrow, 1);
-    cairo_move_to(c,
-                  l->anchor == ANCHOR_LEFT     ? 0
-                  : l->anchor == ANCHOR_MIDDLE ? -size.x_advance / 2
-                                               : -size.x_advance,
-                  0);
     set_colour(c, l->colour);
-    cairo_show_text(c, text);
+    x = l->anchor == ANCHOR_LEFT ? 0 : l->anchor == ANCHOR_MIDDLE ? -advance / 2 : -advance;
+    for (const char *rest = text; next_stretch(c, fonts, l, &rest, &stretch); x += stretch.advance) {
+        cairo_move_to(c, x, 0);
+        cairo_show_text(c, stretch.text);
+    }
     cairo_new_path(c);
     cairo_restore(c);
 }
 
+/* Letters with their marks are one character where Unicode has one: fonts put no mark on a letter by themselves. */
 static void
-paint(cairo_t *c, const struct drawing *d)
+paint_text(cairo_t *c, struct fonts *fonts, const struct drawing *d, const struct shape *s)
+{
+    const char *text = d->texts + s->text;
+    utf8proc_uint8_t *composed = utf8proc_NFC((const utf8proc_uint8_t *)text);
+    paint_words(c, fonts, &s->lettering, d->points[s->first], composed != NULL ? (const char *)composed : text);
+    free(composed);
+}
+
+static void
+paint(cairo_t *c, struct fonts *fonts, const struct drawing *d)
 {
     set_colour(c, 0xffffff);
     cairo_paint(c);
@@ -122,7 +137,7 @@ paint(cairo_t *c, const struct drawing *d)
         const struct shape *s = &d->shapes[i];
         const struct point *p = d->points + s->first;
         if (s->kind == SHAPE_TEXT) {
-            paint_text(c, d, s);
+            paint_text(c, fonts, d, s);
             continue;
         }
         if (s->kind == SHAPE_CIRCLE)
@@ -166,7 +181,7 @@ surface_of(const struct drawing *d, enum render_format format, double scale, str
 }
 
 static bool
-render(const struct drawing *d, enum render_format format, struct sink *s, struct err *err)
+render(const struct drawing *d, enum render_format format, struct fonts *fonts, struct sink *s, struct err *err)
 {
     const double scale = format == RENDER_PNG ? PNG_DPI / 72 : 1;
     if (format == RENDER_PNG && (d->width * scale > PNG_SIDE || d->height * scale > PNG_SIDE))
@@ -176,7 +191,7 @@ render(const struct drawing *d, enum render_format format, struct sink *s, struc
     cairo_surface_t *surface = surface_of(d, format, scale, s);
     cairo_t *c = cairo_create(surface);
     cairo_scale(c, scale, scale);
-    paint(c, d);
+    paint(c, fonts, d);
     cairo_status_t status = cairo_status(c);
     if (status == CAIRO_STATUS_SUCCESS && format == RENDER_PNG)
         status = cairo_surface_write_to_png_stream(surface, put, s);
@@ -190,13 +205,35 @@ render(const struct drawing *d, enum render_format format, struct sink *s, struc
            err_set(err, ERR_WORK, "%s: %s", s->file.name, cairo_status_to_string(status));
 }
 
+/* "no font here has 家 (U+5BB6): boxes stand in its place; …" */
+static void
+say_lacked(const struct fonts *f, char note[RENDER_NOTE])
+{
+    char character[5] = "";
+    note[0] = '\0';
+    if (f->n_lacked == 0)
+        return;
+    character[utf8_put(character, f->lacked)] = '\0';
+    const bool wide = f->lacked >= 0x1100 && f->lacked < 0x1f000;
+    snprintf(note, RENDER_NOTE, "no font here has %s (U+%04X): %zu character%s drawn as boxes; install %s", character,
+             (unsigned)f->lacked, f->n_lacked, f->n_lacked == 1 ? " is" : "s are",
+             f->lacked >= 0x1f000 ? "a font of emoji (Debian: fonts-noto-color-emoji)"
+             : wide               ? "a font of Chinese, Japanese and Korean (Debian: fonts-noto-cjk)"
+                                  : "a font that does (Debian: fonts-noto-core)");
+}
+
 bool
-render_file(const struct drawing *d, enum render_format format, const char *file, struct err *err)
+render_file(const struct drawing *d, enum render_format format, const char *file, char note[RENDER_NOTE],
+            struct err *err)
 {
     struct sink s = {.err = err};
+    struct fonts fonts = {0};
+    note[0] = '\0';
     if (!file_replace_begin(&s.file, AT_FDCWD, file, 0666, err))
         return false;
-    const bool fine = render(d, format, &s, err);
+    const bool fine = render(d, format, &fonts, &s, err);
+    say_lacked(&fonts, note);
+    fonts_close(&fonts);
     cairo_debug_reset_static_data(); /* fonts that were found: a scope goes on for days */
     FcFini();
     return file_replace_end(&s.file, fine, err);
@@ -205,9 +242,10 @@ render_file(const struct drawing *d, enum render_format format, const char *file
 #else
 
 bool
-render_file(const struct drawing *d, enum render_format format, const char *file, struct err *err)
+render_file(const struct drawing *d, enum render_format format, const char *file, char note[RENDER_NOTE],
+            struct err *err)
 {
-    (void)d, (void)format;
+    (void)d, (void)format, note[0] = '\0';
     return err_set(err, ERR_WORK,
                    "%.120s: figures need cairo, which this program was built without: install libcairo2-dev (Fedora: "
                    "cairo-devel, Arch: cairo) and build again",

@@ -9,7 +9,9 @@ enum render_format { RENDER_SVG, RENDER_PDF, RENDER_PNG };
 
 /* By how the file's name ends; ERR_USAGE: none of .svg, .pdf and .png. */
 bool render_format_of(const char *file, enum render_format *, struct err *);
-/* A file that was there is replaced when the new one is whole. PNG has 300 dots an inch. */
-bool render_file(const struct drawing *, enum render_format, const char *file, struct err *);
+#define RENDER_NOTE 200
+/* A file that was there is replaced when the new one is whole. PNG has 300 dots an inch. note: which characters no font of this
+ * machine has, in a line; "": none. */
+bool render_file(const struct drawing *, enum render_format, const char *file, char note[RENDER_NOTE], struct err *);
 
 #endif

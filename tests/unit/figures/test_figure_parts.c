@@ -250,6 +250,21 @@ test_texts_are_cut_between_characters_to_fit(void **state)
     assert_true(strlen(lettering_fit(&l, text, 1000, small, sizeof small)) < sizeof small);
 }
 
+/* Ideographs and emoji are wide; what sits on a letter, or joins its neighbours, takes no room. */
+static void
+test_wide_characters_and_marks_have_their_widths(void **state)
+{
+    (void)state;
+    const struct lettering l = LETTERS(10, INK);
+    assert_float_equal(lettering_width(&l, "日本語"), 30, 1e-9);
+    assert_float_equal(lettering_width(&l, "한국어"), 30, 1e-9);
+    assert_float_equal(lettering_width(&l, "ﾊﾝｶｸ"), 20, 1e-9);
+    assert_float_equal(lettering_width(&l, "か\u3099"), lettering_width(&l, "か"), 1e-9);
+    assert_float_equal(lettering_width(&l, "e\u0301"), lettering_width(&l, "e"), 1e-9);
+    assert_float_equal(lettering_width(&l, "😀"), 12.5, 1e-9);
+    assert_float_equal(lettering_width(&l, "👨\u200d👩\ufe0f"), 25, 1e-9);
+}
+
 static void
 test_what_texts_hold_is_made_visible(void **state)
 {
@@ -295,6 +310,7 @@ main(void)
         cmocka_unit_test(test_inks_are_read_on_every_step_of_the_ramp),
         cmocka_unit_test(test_lines_differ_without_their_hues),
         cmocka_unit_test(test_texts_are_cut_between_characters_to_fit),
+        cmocka_unit_test(test_wide_characters_and_marks_have_their_widths),
         cmocka_unit_test(test_what_texts_hold_is_made_visible),
         cmocka_unit_test(test_lengths_have_units),
     };
