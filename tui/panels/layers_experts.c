@@ -1,5 +1,6 @@
 /* Layers × experts, of a mixture: where the row behind a token went at each layer, or how often each expert was chosen so far. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -130,6 +131,18 @@ draw_load(const struct scope *s, const struct canvas *c, const struct strip *t, 
 /* ---- above and below ---- */
 
 /* What verifying the round of that position read. */
+/* Where it has room, as far as it goes; else it is left out. Returns the columns used. */
+__attribute__((format(printf, 5, 6))) static int
+say_if_room(const struct canvas *c, int y, int x, enum role role, const char *format, ...)
+{
+    char text[64];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return x + text_width(text) <= c->cols ? canvas_text(c, y, x, role, text) : 0;
+}
+
 static void
 draw_round(const struct view *v, const struct canvas *c, int y, const struct scope_column *column, uint32_t used)
 {
@@ -146,10 +159,10 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
         int x = canvas_print(c, y, 0, ROLE_TEXT, "round %u verified 1 + %d: %.1f experts a layer", (unsigned)r->number,
                              drafts, (double)r->end.verify_experts);
         if (used > 0)
-            x += canvas_print(c, y, x, ROLE_TEXT, ", %.1f× one row's", (double)r->end.verify_experts / used);
+            x += say_if_room(c, y, x, ROLE_TEXT, ", %.1f× one row's", (double)r->end.verify_experts / used);
         const double run = metrics_verify_experts(&scope_now(s)->metrics);
         if (!isnan(run))
-            canvas_print(c, y, x, ROLE_DIM, "  (run: %.1f)", run);
+            say_if_room(c, y, x, ROLE_DIM, "  (run: %.1f)", run);
         return;
     }
 }
@@ -182,8 +195,10 @@ layers_experts(struct layers_panel *p, const struct view *v, const struct canvas
     const struct strip t = strip_of(scope_expert_count(s, &used), c->cols);
     bool known = p->load;
     if (p->load)
-        canvas_print(c, 0, 0, ROLE_TITLE, "how often each of %u experts was chosen so far%s", (unsigned)t.n,
-                     t.room >= BESIDE ? "; ever, busiest" : "");
+        canvas_print(c, 0, 0, ROLE_TITLE,
+                     c->cols >= 50 ? "how often each of %u experts was chosen so far%s"
+                                   : "each of %u experts: how often%s",
+                     (unsigned)t.n, t.room >= BESIDE ? "; ever, busiest" : "");
     else if (column != NULL)
         canvas_print(c, 0, 0, ROLE_TITLE, "%u '%s' went to %u of %u experts a layer", (unsigned)pos,
                      layers_word(s, column->token), (unsigned)used, (unsigned)t.n);

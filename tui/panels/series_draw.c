@@ -194,11 +194,12 @@ series_draw_bars(const struct canvas *c, const struct scope_series *series, enum
             best_at = i;
         }
     }
-    char text[24];
+    char text[24], most[48] = "";
     print_value(text, sizeof text, best_at >= 0 ? best : (double)NAN, false);
-    const int used = canvas_print(c, 0, 0, role, "%s", series->declared->title);
     if (best_at >= 0)
-        canvas_print(c, 0, used + 1, ROLE_TITLE, "most %s at %d", text, best_at);
+        snprintf(most, sizeof most, "most %s at %d", text, best_at);
+    const int used = canvas_word(c, 0, 0, c->cols - text_width(most) - 1, role, MARK_NONE, series->declared->title);
+    canvas_text(c, 0, used + 1, ROLE_TITLE, most);
     if (rows < 1 || cols < 1 || n == 0 || !(high > 0))
         return;
     print_value(text, sizeof text, high, false);
@@ -230,7 +231,11 @@ series_draw_strip(const struct canvas *c, const struct scope_series *series)
     char from[24], to[24];
     print_value(from, sizeof from, low <= high ? low : (double)NAN, false);
     print_value(to, sizeof to, low <= high ? high : (double)NAN, false);
-    canvas_print(c, 0, 0, ROLE_TITLE, "%s  %s ▁▂▃▄▅▆▇█ %s", series->declared->title, from, to);
+    char scale[80];
+    snprintf(scale, sizeof scale, "%s ▁▂▃▄▅▆▇█ %s", from, to);
+    const int used =
+        canvas_word(c, 0, 0, c->cols - text_width(scale) - 2, ROLE_TITLE, MARK_NONE, series->declared->title);
+    canvas_text(c, 0, used + 2, ROLE_TITLE, scale);
     const int lines = c->rows - 1;
     if (lines < 1 || !(low <= high))
         return;
@@ -256,8 +261,11 @@ void
 series_draw_phase(const struct canvas *c, const struct scope_series *series, enum role role)
 {
     const float phase = series->latest[0], progress = series->latest[1];
-    int x = canvas_print(c, 0, 0, role, "%s ", series->declared->title);
-    x += isnan(phase) ? canvas_text(c, 0, x, ROLE_DIM, "–") : canvas_print(c, 0, x, ROLE_TITLE, "%.9g", (double)phase);
+    char text[24] = "–";
+    if (!isnan(phase))
+        snprintf(text, sizeof text, "%.9g", (double)phase);
+    int x = 1 + canvas_word(c, 0, 0, c->cols - text_width(text) - 1, role, MARK_NONE, series->declared->title);
+    x += canvas_text(c, 0, x, isnan(phase) ? ROLE_DIM : ROLE_TITLE, text);
     if (isnan(progress))
         return;
     if (c->rows > 1)

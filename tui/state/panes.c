@@ -155,7 +155,7 @@ tab_text(const struct panes *p, int i, int letters, char *out, size_t size)
     else if (letters == TAB_NAME)
         snprintf(out, size, " %d %s ", panes_number(p, i), name);
     else
-        snprintf(out, size, " %d%s%.*s", panes_number(p, i), letters > 0 ? " " : "", i == p->focus ? TAB_NAME : letters,
+        snprintf(out, size, "%d%s%.*s", panes_number(p, i), letters > 0 ? " " : "", i == p->focus ? TAB_NAME : letters,
                  name);
     return text_width(out) + 1; /* and a gap */
 }
@@ -169,7 +169,7 @@ tab_letters(const struct panes *p)
         int width = 0;
         for (int i = 0; i < p->n; i++)
             width += panes_active(p, i) ? tab_text(p, i, letters, text, sizeof text) : 0;
-        if (width <= p->layout.tab_bar.cols)
+        if (width - 1 <= p->layout.tab_bar.cols) /* no gap behind the last */
             return letters;
     }
     return 0;
