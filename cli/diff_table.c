@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/diff.h"
+#include "engine/base/plural.h"
 #include "engine/base/printable.h"
 #include "tui/figures/measures.h"
 #include "tui/terminal/text.h"
@@ -130,8 +131,10 @@ put_settings(const struct diff *d)
     put_setting("head", a->settings->trained ? "trained" : "lens", b->settings->trained ? "trained" : "lens");
     put_setting("sampling", sampling_text(a->info, x), sampling_text(b->info, y));
     put_setting("model",
-                say(x, "%.20s, %u layers %.8s", a->info->model_name, (unsigned)a->info->layers, a->info->types),
-                say(y, "%.20s, %u layers %.8s", b->info->model_name, (unsigned)b->info->layers, b->info->types));
+                say(x, "%.20s, %u layer%s %.8s", a->info->model_name, (unsigned)a->info->layers,
+                    plural(a->info->layers), a->info->types),
+                say(y, "%.20s, %u layer%s %.8s", b->info->model_name, (unsigned)b->info->layers,
+                    plural(b->info->layers), b->info->types));
     put_setting("computed by", machine_text(a->info, x), machine_text(b->info, y));
     put_setting("machine", a->info->host, b->info->host);
     put_row("tokens", say(x, "%zu", a->n_tokens), say(y, "%zu", b->n_tokens), "");
@@ -205,7 +208,7 @@ put_texts(const struct diff *d)
         return;
     }
     if (!texts_part(a, b, d->common)) {
-        printf("texts: the same for %zu tokens, as far as both go\n", d->common);
+        printf("texts: the same for %zu token%s, as far as both go\n", d->common, plural(d->common));
         return;
     }
     const size_t from = d->common > AROUND ? d->common - AROUND : 0;

@@ -10,6 +10,7 @@
 #include "cli/info_compare.h"
 #include "cli/info_form.h"
 #include "cli/options/options.h"
+#include "engine/base/plural.h"
 #include "engine/base/printable.h"
 #include "engine/chat/chat.h"
 #include "engine/files/gguf.h"
@@ -128,9 +129,10 @@ print_weights(const struct facts *f)
     const struct model_desc *d = &m->desc;
     const struct layer_desc *first = &d->layers[0];
     char size[24], exact[24], all[24];
-    printf("architecture  %s, %" PRIu32 " layers, width %" PRIu32 ", %" PRIu32 " heads of %" PRIu32 ", %" PRIu32
-           " KV heads, FFN %" PRIu32,
-           m->arch, d->n_layers, d->width, d->heads, d->head_dim, d->kv_heads, d->ffn);
+    printf("architecture  %s, %" PRIu32 " layer%s, width %" PRIu32 ", %" PRIu32 " head%s of %" PRIu32 ", %" PRIu32
+           " KV head%s, FFN %" PRIu32,
+           m->arch, d->n_layers, plural(d->n_layers), d->width, d->heads, plural(d->heads), d->head_dim, d->kv_heads,
+           plural(d->kv_heads), d->ffn);
     printf("%s%s", tensor_present(&first->bq) ? ", biases on Q, K and V" : "",
            tensor_present(&first->q_norm) ? ", norms on the heads of Q and K" : "");
     info_print_form(d);
@@ -142,8 +144,8 @@ print_weights(const struct facts *f)
     printf("types        ");
     for (int t = 0; t < WEIGHT_TYPES; t++)
         if (m->tensors_of[t] > 0)
-            printf(" %s %" PRIu64 " parameters in %" PRIu32 " tensors;", tensor_type_name((enum weight_type)t),
-                   m->parameters_of[t], m->tensors_of[t]);
+            printf(" %s %" PRIu64 " parameters in %" PRIu32 " tensor%s;", tensor_type_name((enum weight_type)t),
+                   m->parameters_of[t], m->tensors_of[t], plural(m->tensors_of[t]));
     if (m->packing != NULL)
         printf(" unpacked from %s on load%s", m->packing, m->quantized ? "," : "");
     printf("%s\n", m->quantized ? " quantised to Q8_0 on load" : "");
@@ -185,7 +187,7 @@ print_text(const struct facts *f)
         printf("architecture  %s; a vocabulary only, no weights\n", m->arch);
     print_tokenizer(f);
     if (m->ctx_train > 0)
-        printf("context       %" PRIu32 " tokens\n", m->ctx_train);
+        printf("context       %" PRIu32 " token%s\n", m->ctx_train, plural(m->ctx_train));
     if (!m->vocabulary_only)
         print_weights(f);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/plural.h"
 #include "engine/model/memory.h"
 #include "engine/planted/model_open.h"
 #include "engine/session/engine_helpers.h"
@@ -55,10 +56,11 @@ print(const struct comparison *c, enum helper_role role)
 {
     char size[24];
     const struct model *h = c->helper;
-    printf("%-14s%s: %" PRIu32 " layers of width %" PRIu32 ", %" PRIu64 " parameters (%.3f of the model's), weights %s "
+    printf("%-14s%s: %" PRIu32 " layer%s of width %" PRIu32 ", %" PRIu64
+           " parameters (%.3f of the model's), weights %s "
            "(%.3f)\n",
-           helper_names[role], h->name, h->desc.n_layers, h->desc.width, h->parameters, c->parameters,
-           memory_text(size, model_weight_bytes(h, false, false)), c->bytes);
+           helper_names[role], h->name, h->desc.n_layers, plural(h->desc.n_layers), h->desc.width, h->parameters,
+           c->parameters, memory_text(size, model_weight_bytes(h, false, false)), c->bytes);
     printf("              a layer has %.3f of the bytes of the model's, the head %.3f\n", c->layer, c->head);
     if (c->match)
         printf("              %" PRIu32 " tokens are the same; the model has %" PRIu32 " more, the %s model %" PRIu32

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "engine/base/plural.h"
 #include "engine/model/memory.h"
 #include "kernels/tensor.h"
 
@@ -23,15 +24,15 @@ info_print_form(const struct model_desc *d)
            tensor_present(&d->layers[0].attn_post) ? ", norms behind sublayers" : "",
            f->whole_norms ? " (those of Q and K over whole rows)" : "");
     if (windows > 0)
-        printf(", attends to the last %" PRIu32 " positions", d->window);
+        printf(", attends to the last %" PRIu32 " position%s", d->window, plural(d->window));
     if (windows > 0 && windows < d->n_layers)
-        printf(" in %" PRIu32 " layers", windows);
+        printf(" in %" PRIu32 " layer%s", windows, plural(windows));
     if (f->alibi.most > 0)
         printf(", ALiBi");
     else if (tensor_present(&d->positions))
         printf(", learned positions");
     else if (turned < d->n_layers)
-        printf(", no RoPE in %" PRIu32 " layers", d->n_layers - turned);
+        printf(", no RoPE in %" PRIu32 " layer%s", d->n_layers - turned, plural(d->n_layers - turned));
     if (f->clip > 0)
         printf(", queries, keys and values clipped at %g", (double)f->clip);
     if (f->logit_cap > 0)
@@ -49,8 +50,8 @@ info_print_experts(const struct model *m)
         layers += d->layers[l].experts != NULL;
     if (layers == 0)
         return;
-    printf("experts       %" PRIu32 " of %" PRIu32 " units in %" PRIu32 " layers, a row goes to %" PRIu32, f->n, f->ffn,
-           layers, f->used);
+    printf("experts       %" PRIu32 " of %" PRIu32 " units in %" PRIu32 " layer%s, a row goes to %" PRIu32, f->n,
+           f->ffn, layers, plural(layers), f->used);
     if (f->groups > 1)
         printf(" from %" PRIu32 " of %" PRIu32 " groups", f->groups_used, f->groups);
     if (f->shared_ffn > 0)

@@ -6,6 +6,7 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/options.h"
+#include "engine/base/plural.h"
 #include "engine/base/printable.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_places.h"
@@ -21,8 +22,8 @@ print_model(void *user, const char *name, const char *path)
     model_look(&look, path, memory_available());
     (*n)++;
     if (look.runs)
-        printf("%-44s %9s  %s, %" PRIu32 " layers, %s%s%s\n", shown, memory_text(size, look.bytes), look.arch,
-               look.layers, look.types, look.why[0] != '\0' ? "; " : "", look.why);
+        printf("%-44s %9s  %s, %" PRIu32 " layer%s, %s%s%s\n", shown, memory_text(size, look.bytes), look.arch,
+               look.layers, plural(look.layers), look.types, look.why[0] != '\0' ? "; " : "", look.why);
     else
         printf("%-44s -  %s\n", shown, look.why);
     return true;

@@ -8,6 +8,7 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
+#include "engine/base/plural.h"
 #include "engine/base/printable.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tui/terminal/text.h"
@@ -97,8 +98,8 @@ summary(const struct outcome *out, const struct session_options *o, const char *
         snprintf(all_in, sizeof all_in, " (%.1f all in)", m.tokens_per_s_all_in);
     char sequences[40] = "";
     if (o->batch > 0)
-        snprintf(sequences, sizeof sequences, "%zu sequences, ", out->n_texts);
-    fprintf(stderr, "%s: %s%zu tokens, ", o->policy, sequences, outcome_tokens(out));
+        snprintf(sequences, sizeof sequences, "%zu sequence%s, ", out->n_texts, plural(out->n_texts));
+    fprintf(stderr, "%s: %s%zu token%s, ", o->policy, sequences, outcome_tokens(out), plural(outcome_tokens(out)));
     if (isnan(m.tokens_per_round)) /* the first token comes with the prompt */
         fprintf(stderr, "no round");
     else
@@ -157,7 +158,7 @@ compare_sides(const struct outcome *out, const struct session_options *o)
     if (same < x->n_tokens && same < y->n_tokens)
         fprintf(stderr, "the texts part at token %zu; end: %s\n", same + 1, out->end);
     else
-        fprintf(stderr, "the texts are the same for %zu tokens; end: %s\n", same, out->end);
+        fprintf(stderr, "the texts are the same for %zu token%s; end: %s\n", same, plural(same), out->end);
 }
 
 struct running {

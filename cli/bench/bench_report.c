@@ -7,6 +7,7 @@
 
 #include "cli/base/files.h"
 #include "cli/bench/bench_passes.h"
+#include "engine/base/plural.h"
 #include "engine/events/results.h"
 
 enum { WIDE = 140 }; /* columns of a terminal that takes the whole table */
@@ -151,9 +152,10 @@ bench_table(const struct bench *b, struct err *err)
     char batch[32] = "";
     if (b->o->batch > 0)
         snprintf(batch, sizeof batch, " %u at a time", (unsigned)b->o->batch);
-    printf("%s, %s, %zu prompts%s x %u passes, %u tokens, %s\n", b->engine->model->name,
-           b->engine->ops->describe(b->engine->backend), b->n_prompts, batch, (unsigned)b->o->repeat,
-           (unsigned)b->o->tokens, b->o->sampling.temperature > 0 ? "sampled" : "greedy");
+    printf("%s, %s, %zu prompt%s%s x %u pass%s, %u token%s, %s\n", b->engine->model->name,
+           b->engine->ops->describe(b->engine->backend), b->n_prompts, plural(b->n_prompts), batch,
+           (unsigned)b->o->repeat, b->o->repeat == 1 ? "" : "es", (unsigned)b->o->tokens, plural(b->o->tokens),
+           b->o->sampling.temperature > 0 ? "sampled" : "greedy");
     printf("%-10s", "policy");
     for (int k = 0; k < RESULT_COLUMNS; k++)
         if (result_columns[k].shown >= least)

@@ -12,6 +12,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/options/option_config.h"
 #include "engine/base/file_text.h"
+#include "engine/base/plural.h"
 #include "engine/model/memory.h"
 
 static void
@@ -79,7 +80,7 @@ say_history(struct findings *f)
         lines += text[i] == '\n';
     free(text);
     if (access(path, W_OK) == 0)
-        doctor_say(f, FINDING_OK, topic, NULL, "%zu prompts in %s", lines, path);
+        doctor_say(f, FINDING_OK, topic, NULL, "%zu prompt%s in %s", lines, plural(lines), path);
     else
         doctor_say(f, FINDING_NOTE, topic, "make it writable", "%s: nothing new is remembered: %s", path,
                    strerror(errno));

@@ -6,6 +6,7 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/doctor/doctor.h"
+#include "engine/base/plural.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_places.h"
 #include "engine/planted/model_look.h"
@@ -41,8 +42,8 @@ say_bundled(struct findings *f)
     if (length > 0)
         doctor_say(f, FINDING_NOTE, "bundled", again, "%.200s lacks %.150s", data_dir(), missing);
     else
-        doctor_say(f, FINDING_OK, "bundled", NULL, "%s, %" PRIu32 " layers, with heads, helpers and themes in %.200s",
-                   m->name, m->desc.n_layers, data_dir());
+        doctor_say(f, FINDING_OK, "bundled", NULL, "%s, %" PRIu32 " layer%s, with heads, helpers and themes in %.200s",
+                   m->name, m->desc.n_layers, plural(m->desc.n_layers), data_dir());
     model_close(m);
 }
 

@@ -10,6 +10,7 @@
 #include "cli/train/train_models.h"
 #include "cli/train/train_prompts.h"
 #include "engine/base/clock.h"
+#include "engine/base/plural.h"
 #include "engine/training/profile_data.h"
 
 #define NEEDS_HERE (NEEDS(HELPER_DRAFT) | NEEDS(HELPER_COMPANION))
@@ -169,9 +170,9 @@ report(const struct profile_job *j, const struct sv_profile *p)
 {
     const struct sv_entropy *e = &p->entropy;
     const struct profile_rounds *r = &j->rounds;
-    printf("%" PRIu64 " rounds, %" PRIu64 " tokens: %.2f a round, %.1f%% of %" PRIu64 " drafts accepted\n", r->rounds,
-           r->emitted, (double)r->emitted / (double)r->rounds, 100 * (double)r->accepted / (double)r->drafted,
-           r->drafted);
+    printf("%" PRIu64 " round%s, %" PRIu64 " token%s: %.2f a round, %.1f%% of %" PRIu64 " drafts accepted\n", r->rounds,
+           plural(r->rounds), r->emitted, plural(r->emitted), (double)r->emitted / (double)r->rounds,
+           100 * (double)r->accepted / (double)r->drafted, r->drafted);
     printf("uncertainty, bits   H(A)   H(A|s)   H(A|a)   H(A|s,a)   information gain\n");
     printf("%" PRIu32 " x %" PRIu32 " bins      %7.3f  %7.3f  %7.3f    %7.3f             %5.1f%%\n", p->n_s, p->n_a,
            e->h, e->given_s, e->given_a, e->given_both, 100 * sv_information_gain(e));

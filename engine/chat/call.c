@@ -1,4 +1,5 @@
 #include "engine/chat/call.h"
+#include "engine/base/plural.h"
 #include "engine/chat/evaluate.h"
 
 const struct builtin *
@@ -28,8 +29,7 @@ match(struct call *c, const struct builtin *b, const char *what)
     while (most < MOST_PARAMETERS && b->parameters[most] != NULL)
         most++;
     if (given->n > most)
-        return render_fail(c->r, "%s '%s' takes no more than %zu argument%s", what, b->name, most,
-                           most == 1 ? "" : "s");
+        return render_fail(c->r, "%s '%s' takes no more than %zu argument%s", what, b->name, most, plural(most));
     for (size_t i = 0; i < given->n; i++)
         c->a[i] = given->at[i];
     for (size_t k = 0; k < given->n_keywords; k++) {
@@ -43,8 +43,7 @@ match(struct call *c, const struct builtin *b, const char *what)
     }
     for (size_t i = 0; i < b->required; i++)
         if (c->a[i].kind == VALUE_MISSING)
-            return render_fail(c->r, "%s '%s' needs %zu argument%s", what, b->name, b->required,
-                               b->required == 1 ? "" : "s");
+            return render_fail(c->r, "%s '%s' needs %zu argument%s", what, b->name, b->required, plural(b->required));
     return true;
 }
 

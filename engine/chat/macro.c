@@ -1,4 +1,5 @@
 /* Calling a macro. */
+#include "engine/base/plural.h"
 #include "engine/chat/evaluate.h"
 
 /* The value of a parameter: by position, by name, its default, which may use those before; or undefined. */
@@ -61,7 +62,7 @@ bind_rest(struct render *r, const struct macro *m, const struct arguments *given
         return false;
     if (given->n > n && !m->node->uses_varargs)
         return render_fail(r, "the macro '%.*s' takes no more than %zu argument%s", (int)m->name.len, m->name.data, n,
-                           n == 1 ? "" : "s");
+                           plural(n));
     if (!m->node->uses_varargs)
         return true;
     struct list *rest = render_list(r, LIST_TUPLE, given->n > n ? given->n - n : 0);

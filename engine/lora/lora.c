@@ -118,8 +118,8 @@ lora_merge(struct model *m, const char *asked, bool exact, struct err *err)
     m->hash = hash_bytes(hash_bytes(m->hash, &g.file.hash, sizeof g.file.hash), &g.scale, sizeof g.scale);
     if (ok) {
         const size_t used = strlen(m->merged);
-        snprintf(m->merged + used, sizeof m->merged - used, "%s%s x %g: %" PRIu32 " matrices", used > 0 ? "; " : "",
-                 printable_line(shown, sizeof shown, path, strlen(path)), g.scale, g.n);
+        snprintf(m->merged + used, sizeof m->merged - used, "%s%s x %g: %" PRIu32 " matri%s", used > 0 ? "; " : "",
+                 printable_line(shown, sizeof shown, path, strlen(path)), g.scale, g.n, g.n == 1 ? "x" : "ces");
         m->merged_otherwise += g.changed;
     }
     lora_file_close(&g.file);

@@ -203,7 +203,9 @@ note_adapters(struct engine *e)
 {
     const struct model *m = e->model;
     if (e->note[0] == '\0' && m->merged_otherwise > 0)
-        snprintf(e->note, sizeof e->note, "%u matrices that an adapter was merged into are held in %s",
+        snprintf(e->note, sizeof e->note,
+                 m->merged_otherwise == 1 ? "%u matrix that an adapter was merged into is held in %s"
+                                          : "%u matrices that an adapter was merged into are held in %s",
                  (unsigned)m->merged_otherwise, e->exact ? "F32" : "F16");
 }
 

@@ -7,6 +7,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/switches.h"
 #include "kernels/cuda/trace.h"
+#include "kernels/plural.h"
 
 #define CAPABILITY  80           /* 8.0, Ampere: mma of bf16, asynchronous barriers; what the plug-in has code for */
 #define MOST_WINDOW (128u << 10) /* of a block: more than memory delivers while blocks wait */
@@ -87,7 +88,7 @@ choose(struct backend *b, int wanted, int n, struct err *err)
 {
     if (wanted >= n)
         return err_set(err, ERR_USAGE, "--gpu %d: there %s %d GPU%s here, numbered from 0", wanted,
-                       n == 1 ? "is" : "are", n, n == 1 ? "" : "s");
+                       n == 1 ? "is" : "are", n, plural((uint64_t)n));
     if (wanted >= 0)
         return suits(b, wanted, err);
     struct err first = {.kind = ERR_NONE}, other;

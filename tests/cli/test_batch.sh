@@ -53,7 +53,7 @@ check "and compares every text" python3 -c "
 import json
 results = json.load(open('$TMP/bench.json'))['results']
 assert [len(r['token_ids']) for r in results] == [5] * 3 and {r['lossless'] for r in results} == {'yes'}"
-check "its table says how many at a time" sh -c "'$PROGRAM' bench -n 4 --repeat 1 --policy sd $HELPERS -p a --batch 3 '$TINY' 2>/dev/null | grep -q '1 prompts 3 at a time'"
+check "its table says how many at a time" sh -c "'$PROGRAM' bench -n 4 --repeat 1 --policy sd $HELPERS -p a --batch 3 '$TINY' 2>/dev/null | grep -q '1 prompt 3 at a time'"
 
 for bad in 0 65 4096; do
     refuses "--batch $bad" 2 "1 to 64 sequences" run --batch $bad "$TINY"

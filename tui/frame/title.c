@@ -1,4 +1,5 @@
 /* The line at the top: what runs, how, and how fast. */
+#include "engine/base/plural.h"
 #include "engine/base/printable.h"
 #include "tui/frame/bars.h"
 #include "tui/scope/batch.h"
@@ -118,8 +119,8 @@ title_draw(const struct followed *f, const struct canvas *c)
     const char *draft = scope_model_used(f->scope, MODEL_DRAFT) ? info->helpers[HELPER_DRAFT].name : "";
     if (draft[0] != '\0')
         printable_text(draft, strlen(draft), helper, sizeof helper);
-    bar_add(&bar, ROLE_TEXT, 5, false, "%s%s%s · %u layers%s", name, draft[0] != '\0' ? " + " : "", helper,
-            (unsigned)info->layers, runs_on);
+    bar_add(&bar, ROLE_TEXT, 5, false, "%s%s%s · %u layer%s%s", name, draft[0] != '\0' ? " + " : "", helper,
+            (unsigned)info->layers, plural(info->layers), runs_on);
     bar_add(&bar, ROLE_FOCUS, 1, false, "policy %s", scope_policy(f->scope)->name);
     enum role role;
     const char *state = state_of(f, &role);

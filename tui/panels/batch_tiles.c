@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/base/plural.h"
 #include "tui/panels/round_marks.h"
 #include "tui/terminal/text.h"
 
@@ -105,7 +106,7 @@ draw_figures(const struct canvas *c, const struct scope *s, const struct scope_t
     snprintf(text[1], sizeof text[1], " %.2f/round ", m.tokens_per_round);
     if (!isnan(m.acceptance_rate))
         snprintf(text[2], sizeof text[2], " %.0f%% accepted ", m.acceptance_rate * 100);
-    snprintf(text[3], sizeof text[3], " %u tokens ", (unsigned)t->total.emitted);
+    snprintf(text[3], sizeof text[3], " %u token%s ", (unsigned)t->total.emitted, plural(t->total.emitted));
     int x = c->cols;
     for (int i = 0; i < 4 && text_width(text[i]) <= room; i++) {
         x -= text_width(text[i]);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/plural.h"
 #include "engine/base/printable.h"
 #include "tui/panels/judge.h"
 
@@ -101,7 +102,7 @@ say_cut(const struct scope_round *r, int chosen, char *out, size_t at, size_t si
     if (chosen >= n)
         return add(out, at, size, " · all with rows");
     const int tested =
-        snprintf(text, sizeof text, " · %d row%s, %d tested", chosen, chosen == 1 ? "" : "s", chosen + 1);
+        snprintf(text, sizeof text, " · %d row%s, %d tested", chosen, plural((uint64_t)chosen), chosen + 1);
     if (chosen + 2 == n)
         snprintf(text + tested, sizeof text - (size_t)tested, ", %d cut", n);
     else if (chosen + 2 < n)

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "engine/base/plural.h"
 #include "tui/panels/aggregated.h"
 
 #define LEFT 4 /* columns of the labels of a scale */
@@ -98,8 +99,8 @@ draw_exits(void *state, const struct view *v, const struct canvas *c)
             sum += (double)l * (double)(d->accepted[l] + d->others[l]);
         }
         const bool wide = of_layers.cols >= 26;
-        canvas_print(&of_layers, 0, 0, ROLE_TEXT, wide ? "mean L%.1f of %llu drafts" : "mean L%.1f", sum / n,
-                     (unsigned long long)d->steps);
+        canvas_print(&of_layers, 0, 0, ROLE_TEXT, wide ? "mean L%.1f of %llu draft%s" : "mean L%.1f", sum / n,
+                     (unsigned long long)d->steps, plural(d->steps));
         draw_layers(&of_layers, d);
     }
     if (depths) {

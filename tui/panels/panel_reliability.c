@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/plural.h"
 #include "tui/panels/aggregated.h"
 
 #define LEFT 4 /* columns of the labels of a scale */
@@ -135,8 +136,8 @@ draw_reliability(void *state, const struct view *v, const struct canvas *c)
         canvas_text(c, 0, 0, ROLE_DIM, "no draft with a confidence was verified");
     } else {
         const struct canvas diagram = canvas_inside(c, 1, 0, c->rows - 1 - below, c->cols);
-        canvas_print(c, 0, 0, ROLE_TEXT, "ECE %.3f of %llu drafts", calibration_error(&a->drafts.calibration),
-                     (unsigned long long)a->drafts.calibration.all);
+        canvas_print(c, 0, 0, ROLE_TEXT, "ECE %.3f of %llu draft%s", calibration_error(&a->drafts.calibration),
+                     (unsigned long long)a->drafts.calibration.all, plural(a->drafts.calibration.all));
         draw_diagram(&diagram, a);
     }
     if (below > 0)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/base/plural.h"
 #include "tui/panels/run.h"
 #include "tui/terminal/input.h"
 
@@ -33,7 +34,7 @@ note_run(void *state, const struct view *v, char *out, int n)
     const struct run_panel *p = state;
     (void)v;
     if (p->fold > 1)
-        snprintf(out, (size_t)n, "%u tokens a column ── ░ exited ── ◆ correction", (unsigned)p->fold);
+        snprintf(out, (size_t)n, "%u token%s a column ── ░ exited ── ◆ correction", (unsigned)p->fold, plural(p->fold));
     else
         snprintf(out, (size_t)n, "a column a token ── ░ exited ── ◆ correction");
 }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "engine/base/plural.h"
 #include "engine/model/memory.h"
 #include "tui/terminal/text.h"
 #include "tui/widgets/key_row.h"
@@ -75,7 +76,7 @@ draw_row(struct model_chooser *c, size_t i, const struct columns *k, const struc
     memory_text(size, look.bytes);
     canvas_text(row, 0, x + SIZE_COLS - text_width(size), text, size);
     x += SIZE_COLS + GAP;
-    snprintf(what, sizeof what, "%s, %" PRIu32 " layers", look.arch, look.layers);
+    snprintf(what, sizeof what, "%s, %" PRIu32 " layer%s", look.arch, look.layers, plural(look.layers));
     if (k->arch)
         canvas_word(row, 0, x, ARCH_COLS, text, MARK_NONE, what);
     x += ARCH_COLS + GAP;
@@ -131,9 +132,9 @@ describe(const struct model_look *look, char *out, size_t size)
     char bytes[24], parameters[24];
     count_text(parameters, look->parameters);
     size_t n = (size_t)snprintf(out, size,
-                                "%s: %s, %" PRIu32 " layers, %s parameters in %s, %s; %s, %" PRIu32
+                                "%s: %s, %" PRIu32 " layer%s, %s parameters in %s, %s; %s, %" PRIu32
                                 " tokens; trained on %" PRIu32 " at a time",
-                                look->name, look->arch, look->layers, parameters, look->types,
+                                look->name, look->arch, look->layers, plural(look->layers), parameters, look->types,
                                 memory_text(bytes, look->bytes), look->tokenizer, look->vocab, look->ctx_train);
     if (n < size && look->chats)
         n += (size_t)snprintf(out + n, size - n, "; chats (--chat)");
