@@ -2,6 +2,8 @@
 registers needs the stack of a few hundred."""
 import heapq
 
+from tokens import Wrong
+
 
 class Line:
     """A statement: its text, the registers that it reads and writes, where it may go on besides the next line."""
@@ -27,6 +29,9 @@ def blocks_of(lines):
     at = {lines[b.first].label: b for b in found if lines[b.first].label is not None}
     for n, b in enumerate(found):
         last = lines[b.last]
+        for label in last.jumps:
+            if label not in at:
+                raise Wrong("$%s is nowhere" % label.replace("L_S", "", 1))
         b.after = [at[label] for label in last.jumps]
         if last.goes_on and n + 1 < len(found):
             b.after.append(found[n + 1])

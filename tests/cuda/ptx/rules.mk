@@ -29,6 +29,11 @@ $(BUILD)/tests/ptx/$(1)/specscope-cuda-emulated.so: $(CUDA_CU:%.cu=$(BUILD)/ptx/
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
 	$$(Q)$$(EMULATED_CXX) -shared $$(OPENMP) $$(LDFLAGS) -Wl,-z,nodelete -o $$@.part $$^ -lm && mv $$@.part $$@
+$(BUILD)/tests/ptx/$(1)/specscope-cublas-emulated.so: $(BUILD)/emulated/kernels/cublas/cublas.o \
+		$(BUILD)/emulated/$(EMULATION)/cublas/cublaslt.o $(BUILD)/tests/ptx/$(1)/specscope-cuda-emulated.so
+	$$(call say,LD,$$@)
+	$$(Q)$$(EMULATED_CXX) -shared $$(LDFLAGS) -Wl,-z,nodelete -Wl,-rpath,'$$$$ORIGIN' -o $$@.part $$(filter %.o,$$^) \
+		-L$$(@D) -l:specscope-cuda-emulated.so && mv $$@.part $$@
 # Tests that launch kernels themselves are linked with them.
 $(BUILD)/ptx/$(1)/libptx.a: $(CUDA_CU:%.cu=$(BUILD)/ptx/$(1)/%.o) $(CUDA_CU:%.cu=$(BUILD)/ptx/$(1)/%.host.o) \
 		$(CUDA_C:%.c=$(BUILD)/emulated/%.o) $(PTX_RUN)
@@ -51,7 +56,7 @@ endef
 $(foreach arch,$(PTX_ARCHS),$(eval $(call PTX_RULES,$(arch))))
 .PRECIOUS: $(BUILD)/ptx/%.ptx $(BUILD)/ptx/%.cc
 PTX_PLUGGED  := $(shell sed -n '/^PLUGGED=/,/"$$/p' tests/cuda/test_ptx.sh | tr -d '"' | sed 's/PLUGGED=//')
-PTX_PROGRAMS := $(foreach arch,$(PTX_ARCHS),$(BUILD)/tests/ptx/$(arch)/specscope-cuda-emulated.so \
+PTX_PROGRAMS := $(foreach arch,$(PTX_ARCHS),$(BUILD)/tests/ptx/$(arch)/specscope-cublas-emulated.so \
 	$(EMULATED_TESTS:%=$(BUILD)/tests/ptx/$(arch)/%) $(BUILD)/tests/ptx/$(arch)/test_cuda_smoke)
 
 .PHONY: ptx-programs test-ptx
@@ -59,7 +64,7 @@ ptx-programs: $(PTX_PROGRAMS)
 test-ptx:
 	@if [ -z "$(NVCC)" ]; then echo "make test-ptx: nvcc is not here; its code can't be tried" >&2; exit 1; fi
 	@$(MAKE) --no-print-directory $(JOBS) all $(BUILD)/tests/tinymodel $(PTX_PLUGGED:%=$(BUILD)/tests/%) ptx-programs
-	@BUILD=$(BUILD) sh tests/cuda/test_ptx.sh
+	@BUILD=$(BUILD) NVCC=$(NVCC) SPECSCOPE_PTX=1 sh tests/cuda/test_ptx.sh
 
 # The translator's own test, which needs no nvcc: PTX by hand.
 PTX_FORMS := $(BUILD)/ptx/forms
