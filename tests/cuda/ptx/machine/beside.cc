@@ -50,9 +50,9 @@ run_as_host(const char *call, std::function<void()> thread, dim3 grid, dim3 bloc
 {
     const auto b = std::make_shared<beside>();
     b->kernel = std::string(call, strcspn(call, "(,<"));
-    const emulation::launched what = {std::move(thread), call, grid, block, shared, cooperative, 0};
+    const emulation::launched what = {std::move(thread), call, grid, block, shared, cooperative, 0, 0};
     std::lock_guard<std::mutex> hold(emulation::all().lock);
-    emulation::enqueue(stream, [=] {
+    emulation::enqueue(stream, "a comparison", [=](uint32_t) {
         std::unique_lock<std::mutex> inner(emulation::all().lock);
         const auto before = memory_now();
         inner.unlock();
@@ -96,7 +96,7 @@ void
 compare_with_host(std::shared_ptr<beside> b, cudaStream_t stream)
 {
     std::lock_guard<std::mutex> hold(emulation::all().lock);
-    emulation::enqueue(stream, [=] {
+    emulation::enqueue(stream, "a comparison", [=](uint32_t) {
         std::lock_guard<std::mutex> inner(emulation::all().lock);
         static const int printed = atexit(print_tallies);
         (void)printed;
