@@ -36,7 +36,8 @@ worst_quotient() { # policy
         "$LOG"/speedups-* 2>/dev/null
 }
 not_lossless() { # how many lines
-    awk -F' *[|] *' '{ lines++; bad += $9 != "yes" } END { if (lines) printf "%d", bad }' "$LOG"/speedups-* 2>/dev/null
+    cat "$LOG"/speedups-* "$LOG"/mixture-speedups 2>/dev/null |
+        awk -F' *[|] *' '{ lines++; bad += $(NF - 1) != "yes" } END { if (lines) printf "%d", bad }'
 }
 scope_slowdown() {
     awk -F' *[|] *' '/^[|] `--probe/ { split($3, is, " "); if (!rows++ || is[1] + 0 > most) most = is[1] + 0 } END { if (rows) printf "%.1f", most }' \
@@ -89,6 +90,50 @@ speedups() { # type, acceptance
     [ -s "$LOG/speedups-$1-$2" ]
 }
 
+# ---- a mixture of experts: what a token reads of it, and how much more a verification does ----
+
+MIXTURE=${MIXTURE-OLMoE-1B-7B} # empty: none
+MIXTURE_EXIT=${MIXTURE_EXIT:-4}
+# Layers, width, outputs of queries and of keys, units of an expert, experts, of them used, vocabulary.
+MIXTURE_SIZES=${MIXTURE_SIZES:-16 2048 2048 2048 1024 64 8 50304}
+
+mixture_steps() {
+    limited "$S" bench --steps --backend cuda --synth "$MIXTURE:q8_0,$MIXTURE_EXIT,0.75" --json "$LOG/mixture.json" >"$LOG/mixture.txt" &&
+        cat "$LOG/mixture.txt"
+}
+
+mixture_speedups() {
+    limited "$S" bench --backend cuda --synth "$MIXTURE:q8_0,$MIXTURE_EXIT,0.75" -n "${SPEEDUP_N:-256}" --repeat 1 --ignore-eos \
+        --policy layerskip --csv - 2>"$LOG/mixture.err" |
+        awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+            { printf "| %s | %.1f | %.2f | %.2f | %s | %s |\n", $c["policy"], $c["tok_per_s"], $c["speedup"], $c["modelled_speedup"],
+                  $c["per_token_acceptance"], $c["lossless"] }' >"$LOG/mixture-speedups"
+    [ -s "$LOG/mixture-speedups" ]
+}
+
+# Bytes of rows that go to experts of their own: of n experts, of which each row takes k, so many are read on average.
+report_mixture() {
+    echo "A mixture, planted $MIXTURE in Q8_0:"
+    echo
+    echo "| step | measured | bytes | |"
+    echo "| --- | --- | --- | --- |"
+    echo "$MIXTURE_SIZES" | awk -v copy="$(number copy_gb_s "$LOG/floors.json")" -v one="$(number verify_1_us "$LOG/mixture.json")" \
+        -v eight="$(number 8 "$LOG/mixture.json")" '{
+            for (rows = 1; rows <= 8; rows += 7) {
+                read = $6 * (1 - (1 - $7 / $6) ^ rows)
+                bytes = 1.0625 * ($1 * ($2 * (2 * $3 + 2 * $4) + 3 * read * $2 * $5) + $8 * $2) + 4 * $1 * $2 * $6
+                took = rows == 1 ? one : one * eight
+                printf "| %s, %.0f of %d experts | %.0f us | %.0f us | %.1f %% of copy bandwidth |\n", rows == 1 ? "a token" : "verifying 8 rows",
+                    read, $6, took, bytes / copy * 1e-3, 100 * bytes / copy * 1e-3 / took
+            }
+        }'
+    [ -s "$LOG/mixture-speedups" ] || return 0
+    echo
+    echo "| policy | tokens/s | x ar | modelled | acceptance | lossless |"
+    echo "| --- | --- | --- | --- | --- | --- |"
+    cat "$LOG/mixture-speedups"
+}
+
 scope_cost() {
     SCOPE_ARGS="--synth $SHAPE:q8_0,$EXIT,0.75 --backend cuda" PAIRS=2 N=${SCOPE_N:-400} limited tests/bench/scope_cost.sh \
         "$BUILD" >"$LOG/scope.md"
@@ -118,11 +163,12 @@ report() {
     echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
     cat "$LOG"/speedups-* 2>/dev/null
     echo
+    if [ -s "$LOG/mixture.json" ]; then report_mixture && echo; fi
     if [ -s "$LOG/scope.md" ]; then cat "$LOG/scope.md"; fi
 }
 
 forget_figures() { # those of an earlier run
-    rm -f "$LOG"/speedups-* "$LOG"/steps-*.json "$LOG/scope.md" "$LOG/floors.json"
+    rm -f "$LOG"/speedups-* "$LOG"/steps-*.json "$LOG"/mixture* "$LOG/scope.md" "$LOG/floors.json"
 }
 
 record() { # into docs/measurements.md, in the place of the section that is there
@@ -151,6 +197,10 @@ bench_all() {
     for type in ${TYPES#"$first"}; do
         step "policies at acceptance 0.75, $type" 150 speedups "$type" 0.75
     done
+    if [ "$MIXTURE" ]; then
+        step "steps of a mixture, $MIXTURE" 120 mixture_steps
+        step "a policy on it at acceptance 0.75" 150 mixture_speedups
+    fi
     if command -v tmux >/dev/null 2>&1; then
         step "the scope's cost" 150 scope_cost
     else

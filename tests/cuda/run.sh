@@ -7,7 +7,7 @@
 #
 # CUDA_LIMIT=S: seconds for all of it. FROM=N: steps before the Nth are left out. KEEP_GOING=1: a step that fails does not
 # end `test`. GPU=N: another GPU than 0. LOGS=DIR: where logs go; summary.txt is what is printed, all.txt all logs.
-# DRAFT, PLANTED, SHAPE, TYPES, N, PROGRAMS, FLOORS, BENCH: what steps are run with; SMOKE=tiny|real|whole: how much the
+# DRAFT, PLANTED, SHAPE, TYPES, MIXTURE, N, PROGRAMS, FLOORS, BENCH: what steps are run with; SMOKE=tiny|real|whole: how much the
 # smoke test takes.
 set -u
 if [ $# -ne 2 ] || ! BUILD=$(cd "$1" 2>/dev/null && pwd); then
