@@ -88,6 +88,13 @@ check "nothing is said" [ ! -s "$TMP/out" ] && [ ! -s "$TMP/err" ]
 works "the kind may come first" plot layers $TRACES/specbound -o "$TMP/first.svg"
 works "a width in inches" plot $TRACES/del reliability --width 3.5in -o "$TMP/wide.svg"
 check "is that wide" grep -q 'width="252pt"' "$TMP/wide.svg"
+mkdir "$TMP/fonts"
+printf '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>%s</dir><cachedir>%s</cachedir></fontconfig>' \
+    "$TMP/fonts" "$TMP/fonts" >"$TMP/fonts.conf"
+export FONTCONFIG_FILE="$TMP/fonts.conf"
+works "a figure without fonts for its characters" plot $TRACES/del exits --caption "一只小猫" -o "$TMP/caption.png"
+check "says which are lacking, and what to install" grep -q 'caption.png: no font here has .* drawn as boxes; install a font' "$TMP/err"
+unset FONTCONFIG_FILE
 works "a caption of one's own, whatever is in it" plot $TRACES/del exits --caption "$(printf 'x <&> \033[2J\377 "y"')" -o "$TMP/caption.svg"
 if [ -n "$HAVE_PYTHON" ]; then
     check "leaves the SVG well-formed" python3 -c 'import sys, xml.etree.ElementTree as x; x.parse(sys.argv[1])' "$TMP/caption.svg"
