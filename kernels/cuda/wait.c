@@ -45,16 +45,17 @@ finish(struct store *s)
     return cuda_store_did(s, cudaEventRecord(s->done, s->stream), doing) && poll(s);
 }
 
-/* Puts the cancel word back behind its being set, before anything that is queued from now on. */
+/* Puts the cancel word back: behind its being set, on the same stream, and before anything that is queued from now on, be it a
+ * sweep or the word's being set again. */
 static void
 lower_word(struct store *s)
 {
     static const char doing[] = "cancelling";
-    if (cuda_store_did(s, cudaStreamSynchronize(s->side), doing) &&
-        cuda_store_did(s,
-                       cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[0], sizeof *s->dev.cancel,
-                                       cudaMemcpyHostToDevice, s->stream),
-                       doing))
+    if (cuda_store_did(
+            s,
+            cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[0], sizeof *s->dev.cancel, cudaMemcpyHostToDevice, s->side),
+            doing) &&
+        cuda_store_did(s, cudaStreamSynchronize(s->side), doing))
         s->word_raised = false;
 }
 

@@ -92,6 +92,20 @@ if [ "${2:-}" = --one ]; then
     exit 0
 fi
 
+# What a program passes.
+if [ "${2:-}" = --sites ]; then
+    sites=$3/$(basename "$4").sites
+    [ -e "$sites" ] && exit 0
+    : >"$sites.part"
+    if ! EMULATED_CUDA_SITES="$sites.part" timeout "$LIMIT" "$BUILD/tests/$4" >"$sites.log" 2>&1; then
+        echo "tests/cuda/mutations.sh: $4 fails with nothing left out" >&2
+        tail -n 20 "$sites.log" >&2
+        exit 2
+    fi
+    rm "$sites.log" && mv "$sites.part" "$sites"
+    exit 0
+fi
+
 FEW=${2:-0}
 SEED=${3:-$(date +%s)}
 TMP=$(mktemp -d)
@@ -106,19 +120,10 @@ export SPECSCOPE_MUTATION_PROGRAMS="$PROGRAMS"
 # shellcheck disable=SC2086 # a list
 KEPT=$BUILD/mutations/$(for program in $PROGRAMS; do cat "$BUILD/tests/$program"; done | cat - "$SPECSCOPE_CUDA_PLUGIN" | cksum | tr ' ' -)
 mkdir -p "$KEPT"
-for program in $PROGRAMS; do
-    sites=$KEPT/$(basename "$program").sites
-    [ -e "$sites" ] && continue
-    : >"$TMP/passed"
-    if ! EMULATED_CUDA_SITES="$TMP/passed" timeout "$LIMIT" "$BUILD/tests/$program" >"$TMP/log" 2>&1; then
-        echo "tests/cuda/mutations.sh: $program fails with nothing left out" >&2
-        tail -n 20 "$TMP/log" >&2
-        exit 2
-    fi
-    mv "$TMP/passed" "$sites"
-done
+# shellcheck disable=SC2086 # a list
+printf '%s\n' $PROGRAMS | xargs -P "${JOBS:-1}" -n 1 sh tests/cuda/mutations.sh "$BUILD" --sites "$KEPT" || exit 2
 # Of device code and the host's side of it, not of the tests' own; in a test's own kernel what no other one has.
-cat "$KEPT"/*.sites | sort -u | while read -r kind place rest; do
+for program in $PROGRAMS; do cat "$KEPT/$(basename "$program").sites"; done | sort -u | while read -r kind place rest; do
     turn=${rest%%@*}
     turn=${turn% }
     [ -e "kernels/cuda/${place%:*}" ] && [ "${turn:-0}" -le "$MEETINGS" ] && echo "$kind $place${rest:+ $rest}"

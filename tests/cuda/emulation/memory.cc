@@ -104,7 +104,7 @@ release(std::unique_lock<std::mutex> &hold, std::map<const char *, size_t> &map,
         emulation::watching->frees(p, bytes, emulation::called());
         hold.lock();
     }
-    emulation::wait_for(hold, nullptr);
+    emulation::drain(hold, nullptr);
     at = map.find((const char *)p);
     if (at == map.end())
         return refuse("freed twice, or never allocated", 0);

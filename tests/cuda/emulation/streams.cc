@@ -133,26 +133,27 @@ emulation::enqueue(cudaStream_t to, const char *what, std::function<cudaError_t(
 void
 emulation::drain(std::unique_lock<std::mutex> &hold, cudaStream_t s)
 {
-    release(s);
-    all().news.wait(hold, [&] { return idle(s); });
-}
-
-cudaError_t
-emulation::wait_for(std::unique_lock<std::mutex> &hold, cudaStream_t s)
-{
-    if (s != nullptr) {
-        drain(hold, s);
-        has_waited_for(s->last);
-        return all().lost;
-    }
-    release_all();
+    if (s != nullptr)
+        release(s);
+    else
+        release_all();
     all().news.wait(hold, [&] {
+        if (s != nullptr)
+            return idle(s);
         for (const emulated_stream *each : all().streams)
             if (!idle(each))
                 return false;
         return true;
     });
-    if (watching != nullptr)
+}
+
+cudaError_t
+emulation::wait_for(std::unique_lock<std::mutex> &hold, cudaStream_t s)
+{
+    drain(hold, s);
+    if (s != nullptr)
+        has_waited_for(s->last);
+    else if (watching != nullptr)
         watching->waited_for(0);
     return all().lost;
 }

@@ -49,7 +49,7 @@ cudaError_t enter(std::unique_lock<std::mutex> &, call, bool *later = nullptr);
 uint32_t enqueue(cudaStream_t, const char *what, std::function<cudaError_t(uint32_t op)>);
 /* Lets what is queued run, and waits until it is done; NULL: of all streams. Returns what the device says then. */
 cudaError_t wait_for(std::unique_lock<std::mutex> &, cudaStream_t);
-/* The same for a stream that goes: who drops one has not waited for it. */
+/* The same where CUDA waits and promises nothing: who drops a stream, or frees memory, has not waited. */
 void drain(std::unique_lock<std::mutex> &, cudaStream_t);
 cudaStream_t default_stream();
 site called(); /* where the calling thread made its call */

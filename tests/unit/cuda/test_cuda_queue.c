@@ -142,6 +142,40 @@ test_a_cancelled_sweep_is_dropped_and_the_next_one_runs(void **state)
     rig_close(&r);
 }
 
+/* What tells the device to stop is taken back before it is told again. */
+static void
+test_one_sweep_after_another_is_cancelled(void **state)
+{
+    NEEDS_CUDA;
+    struct rig r;
+    struct err err = {.kind = ERR_NONE};
+    const int nodes[] = {0, 1, 2};
+    cuda_rig_open(&r, 0, true, seed);
+    rig_chain(&r, 3);
+    for (int turn = 0; turn < 4; turn++) {
+        assert_true(cuda->step(r.store, rig_sweep(&r, nodes, 3, r.desc->n_layers, 0)));
+        atomic_store(&r.cancel, true);
+        assert_false(cuda->wait(r.store, &err));
+        assert_int_equal(err.kind, ERR_CANCELLED);
+        atomic_store(&r.cancel, false);
+    }
+    rig_step_all(&r);
+    cuda_rig_assert_near_naive(&r, 2, true);
+    rig_close(&r);
+}
+
+static void
+test_a_store_is_dropped_with_what_is_queued(void **state)
+{
+    NEEDS_CUDA;
+    struct rig r;
+    const int nodes[] = {0, 1, 2};
+    cuda_rig_open(&r, 1, false, seed);
+    rig_chain(&r, 3);
+    assert_true(cuda->step(r.store, rig_sweep(&r, nodes, 3, r.desc->n_layers, 0)));
+    rig_close(&r);
+}
+
 static void
 test_malformed_requests_are_refused(void **state)
 {
@@ -318,6 +352,8 @@ main(void)
         cmocka_unit_test(test_a_queue_longer_than_its_memory_is_served),
         cmocka_unit_test(test_probes_that_fill_a_call_of_the_head_take_one),
         cmocka_unit_test(test_a_cancelled_sweep_is_dropped_and_the_next_one_runs),
+        cmocka_unit_test(test_one_sweep_after_another_is_cancelled),
+        cmocka_unit_test(test_a_store_is_dropped_with_what_is_queued),
         cmocka_unit_test(test_malformed_requests_are_refused),
         cmocka_unit_test(test_loading_stops_when_it_is_cancelled),
         cmocka_unit_test(test_experts_are_counted_before_they_are_loaded),

@@ -293,7 +293,7 @@ static const struct program programs[] = {
     {a_word_comes_from_two_streams, COPY_AT},
     {kernels_of_two_streams_count, "the kernel count_up queued at"},
     {a_library_reads_what_a_kernel_writes, "a library's kernel queued at"},
-    {memory_is_freed, HOST_AT},
+    {memory_is_freed, "the host, freeing it, at tests/unit/cuda/test_races_streams.cc:"},
 };
 #define PROGRAMS (sizeof programs / sizeof *programs)
 

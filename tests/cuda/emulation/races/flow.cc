@@ -151,12 +151,12 @@ flow_grid_begins(uint32_t op)
 }
 
 uint32_t
-flow_host(uint64_t where)
+flow_host(const char *what, uint64_t where)
 {
     std::lock_guard<std::mutex> held(hold);
     uint32_t &op = host_does[where];
     if (op == 0)
-        op = add({HOST, host_time, host_time, host_knows, "the host", where, false});
+        op = add({HOST, host_time, host_time, host_knows, what, where, false});
     return op;
 }
 

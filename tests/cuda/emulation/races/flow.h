@@ -51,8 +51,8 @@ void flow_grid_begins(uint32_t op);
 
 /* ---- accesses ---- */
 
-/* Of the host's thread that calls, which is at `where`. */
-uint32_t flow_host(uint64_t where);
+/* Of the host's thread that calls, which is at `where`; `what`: "the host", or more. */
+uint32_t flow_host(const char *what, uint64_t where);
 const operation &flow_operation(uint32_t op);
 /* An operation accesses a word. Returns the mark of another one that does and that nothing orders, 0 if there is none; *was: what
  * that one did. */

@@ -52,7 +52,7 @@ blocks_begin()
 static void
 frees(const void *p, size_t n, site where)
 {
-    shadow_host(p, n, WRITE, where_of_site(where));
+    shadow_frees(p, n, where_of_site(where));
 }
 
 static const watcher here_it_is = {shadow_allocated, shadow_freed, grid_begins,  blocks_begin,    order_block_met,

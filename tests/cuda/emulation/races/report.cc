@@ -151,7 +151,7 @@ static std::string
 name_of(const operation &o)
 {
     if (o.agent == HOST)
-        return "the host at " + name_of(o.where);
+        return o.what + (" at " + name_of(o.where));
     return (o.is_grid ? "the kernel " + kernel_name(o.what) : o.what) + " queued at " + name_of(o.where);
 }
 

@@ -234,7 +234,13 @@ void
 shadow_host(const void *p, size_t n, access what, uint64_t where)
 {
     if (page_of((uintptr_t)p) != nullptr)
-        flow(p, n, what, flow_host(where) * 2, where);
+        flow(p, n, what, flow_host("the host", where) * 2, where);
+}
+
+void
+shadow_frees(const void *p, size_t n, uint64_t where)
+{
+    flow(p, n, WRITE, flow_host("the host, freeing it,", where) * 2, where);
 }
 
 /* ---- accesses ---- */

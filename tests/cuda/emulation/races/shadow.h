@@ -38,6 +38,7 @@ void shadow_constant(const void *p, size_t n, uint64_t where);
 /* An operation of a stream accesses n bytes, or a thread of the host's at `where`. */
 void shadow_moves(uint32_t op, const void *p, size_t n, bool writes);
 void shadow_host(const void *p, size_t n, access, uint64_t where);
+void shadow_frees(const void *p, size_t n, uint64_t where);
 
 } // namespace emulation
 
