@@ -13,8 +13,9 @@ case $1 in /*) BUILD=$1 ;; *) BUILD=$PWD/$1 ;; esac
 RACES=$BUILD/tests/races
 export SPECSCOPE_CUDA_PLUGIN="$RACES/specscope-cuda-emulated.so" CMOCKA_MESSAGE_OUTPUT=STDOUT OMP_WAIT_POLICY=passive SPECSCOPE_SEED=1
 export LC_ALL=C
-# The quick ones first: the first to fail is enough.
-PROGRAMS=${SPECSCOPE_MUTATION_PROGRAMS:-races/test_cuda_overlap races/test_cuda_head_statistics test_training_on_gpu test_cuda_queue
+# The quick ones first: the first to fail is enough. run/NAME: a run of the program on a golden model of that name.
+PROGRAMS=${SPECSCOPE_MUTATION_PROGRAMS:-races/test_cuda_overlap races/test_cuda_head_statistics test_training_on_gpu
+    run/glm4_moe-groups test_cuda_queue
     races/test_cuda_steps races/test_cuda_sampling races/test_cuda_verify races/test_cuda_products test_trained_heads test_cuda_backend
     test_cuda_prompts}
 LIMIT=1200 # seconds a program
@@ -40,12 +41,28 @@ place_of() { # "kind file:line …": the function that the line is in
         END { print name }' "kernels/cuda/$file"
 }
 
+start() { # program
+    case $1 in
+    run/*) timeout "$LIMIT" "$BUILD/specscope" run -n 3 --ignore-eos --backend cuda --policy layerskip -p hi "tests/golden/families/${1#run/}" 2>&3 ;;
+    *) timeout "$LIMIT" "$BUILD/tests/$1" 2>&3 ;;
+    esac
+}
+file_of() {
+    case $1 in
+    run/*) echo "$BUILD/specscope" ;;
+    *) echo "$BUILD/tests/$1" ;;
+    esac
+}
+
 # A program with something left out, as far as its first test that fails; what is found out otherwise ends it at once.
 try() { # site, order, program, log
     {
-        EMULATED_CUDA_SEED="$2" EMULATED_CUDA_DROP="$1" stdbuf -oL timeout "$LIMIT" "$BUILD/tests/$3" 2>&1
+        export EMULATED_CUDA_SEED="$2" EMULATED_CUDA_DROP="$1"
+        stdbuf -oL sh tests/cuda/mutations.sh "$BUILD" --start "$3" 2>&1
         echo "$?" >"$4.status"
     } | sed '/\[  FAILED  \]/q' >"$4"
+    said=$KEPT/$(basename "$3").said # of a run: its text
+    [ ! -e "$said" ] || grep -v '^emulated GPU' "$4" | head -n -1 | cmp -s - "$said" || echo "[  FAILED  ] says something else" >>"$4"
 }
 
 # In the usual order of threads, then in another: who comes last to a barrier may have seen there what others did behind it.
@@ -92,16 +109,22 @@ if [ "${2:-}" = --one ]; then
     exit 0
 fi
 
+if [ "${2:-}" = --start ]; then
+    start "$3" 3>&2
+    exit $?
+fi
+
 # What a program passes.
 if [ "${2:-}" = --sites ]; then
     sites=$3/$(basename "$4").sites
     [ -e "$sites" ] && exit 0
     : >"$sites.part"
-    if ! EMULATED_CUDA_SITES="$sites.part" timeout "$LIMIT" "$BUILD/tests/$4" >"$sites.log" 2>&1; then
+    if ! EMULATED_CUDA_SITES="$sites.part" start "$4" >"$sites.log" 3>&1; then
         echo "tests/cuda/mutations.sh: $4 fails with nothing left out" >&2
         tail -n 20 "$sites.log" >&2
         exit 2
     fi
+    case $4 in run/*) head -n -1 "$sites.log" >"${sites%.sites}.said" ;; esac # the last line says how long it took
     rm "$sites.log" && mv "$sites.part" "$sites"
     exit 0
 fi
@@ -118,7 +141,7 @@ if [ "$FEW" -gt 0 ]; then
 fi
 export SPECSCOPE_MUTATION_PROGRAMS="$PROGRAMS"
 # shellcheck disable=SC2086 # a list
-KEPT=$BUILD/mutations/$(for program in $PROGRAMS; do cat "$BUILD/tests/$program"; done | cat - "$SPECSCOPE_CUDA_PLUGIN" | cksum | tr ' ' -)
+KEPT=$BUILD/mutations/$(for program in $PROGRAMS; do cat "$(file_of "$program")"; done | cat - "$SPECSCOPE_CUDA_PLUGIN" | cksum | tr ' ' -)
 mkdir -p "$KEPT"
 # shellcheck disable=SC2086 # a list
 printf '%s\n' $PROGRAMS | xargs -P "${JOBS:-1}" -n 1 sh tests/cuda/mutations.sh "$BUILD" --sites "$KEPT" || exit 2

@@ -124,20 +124,24 @@ FLAGS(8)
 FLAGS(32)
 
 /* What copies and fills memory is a library's, so it is called by another name (moves.h). */
-extern "C" __attribute__((visibility("default"))) void *
-emulated_move(void *to, const void *from, size_t n)
-{
-    const void *caller = __builtin_return_address(0);
-    emulation::seen(from, n, READ, caller);
-    emulation::seen(to, n, WRITE, caller);
-    return memmove(to, from, n);
-}
-extern "C" __attribute__((visibility("default"))) void *
-emulated_fill(void *to, int value, size_t n)
-{
-    emulation::seen(to, n, WRITE, __builtin_return_address(0));
-    return memset(to, value, n);
-}
+#define MOVES(name)                                                                                                    \
+    extern "C" __attribute__((visibility("default"))) void *name(void *to, const void *from, size_t n)                 \
+    {                                                                                                                  \
+        emulation::seen(from, n, READ, __builtin_return_address(0));                                                   \
+        emulation::seen(to, n, WRITE, __builtin_return_address(0));                                                    \
+        return memmove(to, from, n);                                                                                   \
+    }
+#define FILLS(name)                                                                                                    \
+    extern "C" __attribute__((visibility("default"))) void *name(void *to, int value, size_t n)                        \
+    {                                                                                                                  \
+        emulation::seen(to, n, WRITE, __builtin_return_address(0));                                                    \
+        return memset(to, value, n);                                                                                   \
+    }
+MOVES(emulated_move)
+FILLS(emulated_fill)
+MOVES(__tsan_memcpy) /* newer clangs' own */
+MOVES(__tsan_memmove)
+FILLS(__tsan_memset)
 HOOK
 __tsan_func_entry(const void *)
 {
