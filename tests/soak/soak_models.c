@@ -128,10 +128,11 @@ static void
 draw_planted(struct soak_model *m, uint64_t *random)
 {
     static const char *const types[] = {"f32", "f16", "bf16", "q8_0"};
+    static const char *const shapes[] = {"tiny", "tiny", "tiny-mixture"};
     m->synth = true;
     m->quantize = false; /* they are made in the type that is asked for */
-    snprintf(m->path, sizeof m->path, "tiny:%s,%u,0.%u", FROM(random, types), 1 + soak_below(random, 6),
-             40 + soak_below(random, 50));
+    snprintf(m->path, sizeof m->path, "%s:%s,%u,0.%u", FROM(random, shapes), FROM(random, types),
+             1 + soak_below(random, 6), 40 + soak_below(random, 50));
     snprintf(m->draft, sizeof m->draft, "self:%u", 1 + soak_below(random, 6));
 }
 
