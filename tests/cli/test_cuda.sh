@@ -143,6 +143,8 @@ mkdir "$TMP/alone" && cp "$EMULATED" "$TMP/alone/"
 SPECSCOPE_CUDA_PLUGIN="$TMP/alone/specscope-cuda-emulated.so" train "and without the library's plug-in" cpu
 check "which a line says" grep -q '^specscope: training multiplies on the CPU: there is no specscope-cublas.so' "$TMP/err"
 check "with heads of the same size" [ "$(wc -c <"$TMP/gpu.safetensors")" -eq "$(wc -c <"$TMP/cpu.safetensors")" ]
+works "an acceptance head of the first layers, which read on the weights that are there" train accept --backend cuda --model "$TINY" \
+    --draft self:2 --text "$TMP/text" --out "$TMP/accept.safetensors" --tokens 16 --response 2 --prompt-tokens 4 --blocks 0 --passes 1 --temp 0 --mixing 0
 
 # ---- prompts by cuBLAS ----
 LONG=$(yes 'the quick brown fox' | head -n 16 | tr '\n' ' ')
