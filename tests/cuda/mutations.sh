@@ -5,8 +5,8 @@
 # usage: tests/cuda/mutations.sh BUILD [FEW [SEED]]
 # FEW: so many of one program's, chosen by SEED. Prints a table in Markdown; with all of them that of docs/cuda.md, which UPDATE=1
 # puts there. SPECSCOPE_MUTATION_PROGRAMS has other programs, JOBS=2 tries two at a time. What was found out stays in
-# BUILD/mutations, and is not tried again while programs and plug-in are the same. Exit status 1: something is left out and
-# nothing notices.
+# BUILD/mutations, and is not tried again while programs and plug-in are the same; nor is what may be left out for a reason below,
+# which no program notices and all must run for, but with ALL=1. Exit status 1: something is left out and nothing notices.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 case $1 in /*) BUILD=$1 ;; *) BUILD=$PWD/$1 ;; esac
@@ -37,6 +37,7 @@ place_of() { # "kind file:line …": the function that the line is in
     line=${line%% *}
     file=${file%%:*}
     awk -v line="$line" 'NR > line { exit }
+        { sub(/^static __global__ void /, "") }
         /^[a-zA-Z_].*\(/ && !/^(static|template)/ { name = $0; sub(/^(__[a-z_]+__(\([^)]*\))? )+/, "", name); sub(/\(.*/, "", name); sub(/.* /, "", name) }
         END { print name }' "kernels/cuda/$file"
 }
@@ -103,7 +104,10 @@ if [ "${2:-}" = --one ]; then
     KEPT=$3
     row=$KEPT/$(printf '%s' "$site" | cksum | tr ' ' -)
     [ -s "$row" ] && exit 0
-    noticed=$(noticed_by "$site" "$row.log")
+    file=${site#* }
+    noticed=
+    [ -n "${ALL:-}" ] || noticed=$(reason_of "${site%% *}" "${file%%:*}" "$(place_of "$site")")
+    noticed=${noticed:-$(noticed_by "$site" "$row.log")}
     rm -f "$row.log" "$row.log.status"
     printf '%s\t%s\n' "$site" "$noticed" >"$row.part" && mv "$row.part" "$row"
     exit 0
