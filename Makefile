@@ -180,7 +180,7 @@ NVCC_CODE := -Wno-deprecated-gpu-targets $(foreach code,$(CUDA_CODE),-gencode ar
 # -fmad=false: what is a fused multiply-add is written as one, so that no compiler chooses bits (the emulation: -ffp-contract=off).
 NVCC_BASE := -std=c++17 -I. -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(NVCC_CODE)
 
-CUDA_CU   := $(sort $(wildcard kernels/cuda/*.cu))
+CUDA_CU   := $(sort $(wildcard kernels/cuda/device/*.cu))
 CUDA_C    := $(sort $(wildcard kernels/cuda/*.c)) $(CUDA_SHARED_C)
 CUDA_OBJ  := $(CUDA_CU:%.cu=$(BUILD)/cuda/%.o) $(CUDA_C:%.c=$(BUILD)/cuda/%.o)
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/launch.h"
-#include "kernels/cuda/switches.h"
+#include "kernels/cuda/device/launch.h"
+#include "kernels/cuda/device/switches.h"
 #include "kernels/cuda/trace.h"
 #include "kernels/plural.h"
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "kernels/cuda/device.h"
-#include "kernels/cuda/steps.h"
+#include "kernels/cuda/device/steps.h"
 
 /* Failures of one request, after which the device goes on. All others leave it unusable for this process (CUDA's
  * "sticky" errors), or may: then it is safer to believe so. */

@@ -2,8 +2,8 @@
 #ifndef KERNELS_CUDA_MIXTURES_H
 #define KERNELS_CUDA_MIXTURES_H
 
+#include "kernels/cuda/device/visits.h"
 #include "kernels/cuda/upload.h"
-#include "kernels/cuda/visits.h"
 
 /* Does the sweep compute with experts of this form, if there are any? */
 bool mixtures_fit(const struct model_desc *, struct err *);

@@ -2,7 +2,7 @@
 #ifndef KERNELS_CUDA_PACK_H
 #define KERNELS_CUDA_PACK_H
 
-#include "kernels/cuda/layout.h"
+#include "kernels/cuda/device/layout.h"
 
 /* One matrix as the device is to hold it: the outputs of its parts one after the other (gate, then up), permuted. */
 struct packing {

@@ -2,7 +2,7 @@
 #ifndef KERNELS_CUDA_PACK_PAIRS_H
 #define KERNELS_CUDA_PACK_PAIRS_H
 
-#include "kernels/cuda/layout.h"
+#include "kernels/cuda/device/layout.h"
 
 /* Row r (0..15) of a strip from `from`, as a file has it, into the strip's quants and scales, which were zero before its
  * first row. cols is a multiple of the type's block. */

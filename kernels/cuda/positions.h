@@ -2,7 +2,7 @@
 #ifndef KERNELS_CUDA_POSITIONS_H
 #define KERNELS_CUDA_POSITIONS_H
 
-#include "kernels/cuda/layout.h"
+#include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/upload.h"
 
 /* Loads what the model has of it; what it has not stays as it is. False: no memory, or the device failed. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/visits.h"
+#include "kernels/cuda/device/visits.h"
 
 #define BARRIER_PATIENCE                                                                                               \
     5000000000u /* nanoseconds that a block waits for others before it says so; again, until it ends */

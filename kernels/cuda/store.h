@@ -7,8 +7,8 @@
 #define KERNELS_CUDA_STORE_H
 
 #include "kernels/cuda/arena.h"
+#include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/dists.h"
-#include "kernels/cuda/launch.h"
 #include "kernels/cuda/weights.h"
 #include "kernels/request.h"
 

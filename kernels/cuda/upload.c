@@ -1,6 +1,6 @@
 #include "kernels/cuda/upload.h"
 
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/device/launch.h"
 
 #define HALF_ROOM ((size_t)16 << 20) /* a millisecond of PCIe: much more than a copy costs to start */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/mixtures.h"
 #include "kernels/cuda/pack.h"
 #include "kernels/cuda/positions.h"

@@ -3,7 +3,7 @@
 #define KERNELS_CUDA_WEIGHTS_H
 
 #include "kernels/cuda/device.h"
-#include "kernels/cuda/layout.h"
+#include "kernels/cuda/device/layout.h"
 
 struct weights {
     struct backend *backend;

@@ -8,8 +8,8 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/ptx.cuh"
+#include "kernels/cuda/device/launch.cuh"
+#include "kernels/cuda/device/ptx.cuh"
 
 #define REPEATS 15
 #define CHAINS  8 // independent accumulators a warp: enough to fill the pipeline

@@ -77,7 +77,7 @@ first_minutes() {
     show='s/^not ok/&/p; s/^ok [0-9]* - /  /p; s/^# /      /p' look="the check named last: tests/cuda/smoke has a file for each, and ptx.cuh what it rests on"
     step "instructions, barriers, products, attention and the head are what they should be" 150 smoke
     wants=$BUILD/tests/test_cuda_tokens
-    show='s/^# //p' look="kernels/cuda/sweep.cu, head.cu: what the smoke test does not reach is between their steps"
+    show='s/^# //p' look="kernels/cuda/device/sweep.cu, head.cu: what the smoke test does not reach is between their steps"
     step "the bundled model's tokens are the CPU's, but for near ties" 60 limited "$wants"
     test_programs
     wants=$BUILD/gpu_floors

@@ -3,7 +3,7 @@
 
 usage: tests/cuda/machine_code.py [sm_90 ...]     (from the root of the tree; needs nvcc, no GPU and no disassembler)
 
-Compiles kernels/cuda/sweep.cu and sweep_mixtures.cu as the Makefile does and reads the cubins. Since compute capability 7.0 an instruction is 16
+Compiles kernels/cuda/device/sweep.cu and sweep_mixtures.cu as the Makefile does and reads the cubins. Since compute capability 7.0 an instruction is 16
 bytes: bits 0 to 11 say which it is (bits 9 to 11 of them only what kind its operands are), 12 to 15 its predicate (7:
 none), 105 to 125 what the issuing unit is told: for how many clocks to stall, on which of six counters to count the result
 (110 to 112; 7: none) and which counters to wait for (116 to 121). A branch's distance is in bits 34 to 81, in steps of
@@ -147,7 +147,7 @@ def barrier(code):
 def report(arch, source):
     flags = "-std=c++17 -I. -fmad=false -O3 -Wno-deprecated-gpu-targets -Xptxas -v -cubin".split()
     with tempfile.NamedTemporaryFile(suffix=".cubin") as out:
-        said = subprocess.run(["nvcc", *flags, "-arch=" + arch, "-o", out.name, "kernels/cuda/" + source],
+        said = subprocess.run(["nvcc", *flags, "-arch=" + arch, "-o", out.name, "kernels/cuda/device/" + source],
                               capture_output=True, text=True)
         if said.returncode != 0:
             sys.exit(said.stderr)

@@ -53,7 +53,7 @@ mutate() { # what, smoke test's file, changed file, sed's command
     fi
 }
 
-P=kernels/cuda/ptx.cuh
+P=kernels/cuda/device/ptx.cuh
 mutate "nothing" instructions $P ""
 mutate "a pair's halves change places" instructions $P '/cvt.rn.f16x2.f32/s/"f"(high), "f"(low)/"f"(low), "f"(high)/'
 mutate "bfloat16s are halves" instructions $P 's/cvt.rn.bf16x2.f32/cvt.rn.f16x2.f32/'

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/attention.cuh"
-#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/device/attention.cuh"
+#include "kernels/cuda/device/launch.cuh"
 #include "kernels/half.h"
 #include "tests/rigs/cuda_numbers.h"
 

@@ -1,9 +1,9 @@
 /* Matrices of every type as a device has them, with values out of nothing, and packed rows of activations. Packed by the
- * places that kernels/cuda/layout.h names, not by kernels/cuda/pack.h. */
+ * places that kernels/cuda/device/layout.h names, not by kernels/cuda/pack.h. */
 #ifndef TESTS_RIGS_CUDA_MATRIX_H
 #define TESTS_RIGS_CUDA_MATRIX_H
 
-#include "kernels/cuda/layout.h"
+#include "kernels/cuda/device/layout.h"
 #include "kernels/half.h"
 #include "tests/rigs/cuda_numbers.h"
 

@@ -3,9 +3,9 @@
 #ifndef TESTS_RIGS_CUDA_PRODUCT_H
 #define TESTS_RIGS_CUDA_PRODUCT_H
 
-#include "kernels/cuda/exact.cuh"
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/matmul.cuh"
+#include "kernels/cuda/device/exact.cuh"
+#include "kernels/cuda/device/launch.cuh"
+#include "kernels/cuda/device/matmul.cuh"
 #include "tests/rigs/cuda_matrix.h"
 
 struct product_args {

@@ -3,8 +3,8 @@
 #ifndef TESTS_RIGS_CUDA_ROUTE_H
 #define TESTS_RIGS_CUDA_ROUTE_H
 
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/route.cuh"
+#include "kernels/cuda/device/launch.cuh"
+#include "kernels/cuda/device/route.cuh"
 #include "tests/rigs/cuda_numbers.h"
 
 extern "C" {

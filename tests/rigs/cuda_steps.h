@@ -6,7 +6,7 @@
 #include <ctime>
 #include <vector>
 
-#include "kernels/cuda/layout.h"
+#include "kernels/cuda/device/layout.h"
 #include "tests/rigs/emulation_rig.cuh"
 
 enum { BLOCKS = 3 };

@@ -15,7 +15,7 @@ extern "C" {
 
 #define SUCCEEDS(call) assert_int_equal(call, cudaSuccess)
 
-#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/device/launch.cuh"
 #include "tests/rigs/cuda_numbers.h"
 #include "tests/rigs/seed.h"
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/device/launch.h"
 #include "tests/rigs/device_memory.h"
 #include "tests/rigs/draws.h"
 

@@ -45,7 +45,7 @@ $(BUILD)/libemulated.a: $(EMULATED_OBJ)
 	@rm -f $@
 	$(call say,AR,$@)
 	$(Q)$(AR) rcs $@ $^
-EMULATED_TESTS := $(patsubst tests/unit/cuda/%.c,%,$(shell grep -l 'kernels/cuda/launch.h' tests/unit/cuda/test_cuda_*.c))
+EMULATED_TESTS := $(patsubst tests/unit/cuda/%.c,%,$(shell grep -l 'kernels/cuda/device/launch.h' tests/unit/cuda/test_cuda_*.c))
 $(EMULATED_TESTS:%=$(BUILD)/obj/tests/unit/cuda/%.o): BASE += -I$(EMULATION)/include
 $(EMULATED_TESTS:%=$(BUILD)/tests/%): $(BUILD)/libemulated.a
 $(EMULATED_TESTS:%=$(BUILD)/tests/%): LDLIBS += -lstdc++

@@ -92,4 +92,4 @@ ifeq ($(findstring thread,$(SANITIZE)),)
 test-programs: $(BUILD)/tests/test_ptx
 endif
 endif
--include $(wildcard $(BUILD)/ptx/*/kernels/cuda/*.d $(BUILD)/ptx/*/tests/cuda/smoke/*.d $(PTX_FORMS)/*.d)
+-include $(wildcard $(BUILD)/ptx/*/kernels/cuda/device/*.d $(BUILD)/ptx/*/tests/cuda/smoke/*.d $(PTX_FORMS)/*.d)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """nvcc's PTX as C++ for the emulation of a GPU (tests/cuda/emulation): what nvcc made of the kernels runs without one.
 
-translate.py FILE.ptx -o FILE.cc [--host FILE.cc --source kernels/cuda/FILE.cu]
+translate.py FILE.ptx -o FILE.cc [--host FILE.cc --source kernels/cuda/device/FILE.cu]
 translate.py --count FILE.ptx …       which instructions there are, how often"""
 import argparse
 import collections

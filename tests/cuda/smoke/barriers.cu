@@ -1,8 +1,8 @@
-/* The grid's barrier (kernels/cuda/grid.cuh), many times over: what every thread wrote before it, threads of other blocks
+/* The grid's barrier (kernels/cuda/device/grid.cuh), many times over: what every thread wrote before it, threads of other blocks
  * read behind it, in the way the sweep does. */
 #include "tests/cuda/smoke/run.h"
 
-#include "kernels/cuda/grid.cuh"
+#include "kernels/cuda/device/grid.cuh"
 
 #define PATIENCE 5000000000u /* nanoseconds, as sweeps have it */
 

@@ -3,7 +3,7 @@
 
 #include "tests/cuda/smoke/smoke.h"
 
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/device/launch.h"
 extern "C" {
 #include "kernels/cuda/device.h"
 }

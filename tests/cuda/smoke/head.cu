@@ -2,7 +2,7 @@
  * bit between calls of different numbers of rows. */
 #include "tests/cuda/smoke/run.h"
 
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/device/launch.h"
 #include "tests/rigs/cuda_matrix.h"
 extern "C" {
 #include "kernels/cpu/sampling.h"

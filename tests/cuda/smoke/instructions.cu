@@ -1,7 +1,7 @@
-/* The instructions of kernels/cuda/ptx.cuh that one thread executes, against kernels/half.h and plain arithmetic. */
+/* The instructions of kernels/cuda/device/ptx.cuh that one thread executes, against kernels/half.h and plain arithmetic. */
 #include "tests/cuda/smoke/run.h"
 
-#include "kernels/cuda/ptx.cuh"
+#include "kernels/cuda/device/ptx.cuh"
 #include "kernels/half.h"
 
 struct word_args {

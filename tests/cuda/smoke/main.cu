@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "kernels/cuda/switches.h"
+#include "kernels/cuda/device/switches.h"
 #include "tests/cuda/smoke/smoke.h"
 
 static const struct smoke_check checks[] = {

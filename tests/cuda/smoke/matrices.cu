@@ -1,8 +1,8 @@
-/* The matrix instructions of kernels/cuda/ptx.cuh: where their operands' elements lie (kernels/cuda/layout.h), that columns do
+/* The matrix instructions of kernels/cuda/device/ptx.cuh: where their operands' elements lie (kernels/cuda/device/layout.h), that columns do
  * not mix, what becomes of subnormals; and how they add up. */
 #include "tests/cuda/smoke/run.h"
 
-#include "kernels/cuda/ptx.cuh"
+#include "kernels/cuda/device/ptx.cuh"
 #include "kernels/half.h"
 
 struct mma_case { /* d (16, 8) = c + a (16, 16) b (16, 8) */

@@ -4,8 +4,8 @@
 
 #include "tests/cuda/smoke/smoke.h"
 
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/layout.h"
+#include "kernels/cuda/device/launch.cuh"
+#include "kernels/cuda/device/layout.h"
 #include "tests/rigs/cuda_numbers.h"
 
 static int device_here; /* of the check that runs, and how many blocks at most: begin() says it */

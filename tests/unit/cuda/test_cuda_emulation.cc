@@ -3,7 +3,7 @@
  * and in random orders. SPECSCOPE_SEED=N chooses the numbers. */
 #include <ctime>
 
-#include "kernels/cuda/ptx.cuh"
+#include "kernels/cuda/device/ptx.cuh"
 #include "tests/rigs/emulation_rig.cuh"
 
 /* ---- numbers ---- */

@@ -1,7 +1,7 @@
 /* What the emulation (tests/cuda/emulation) does not let pass: kernels that would hang or be undefined on a GPU, memory
  * that nobody wrote, copies to where there is none. */
-#include "kernels/cuda/grid.cuh"
-#include "kernels/cuda/ptx.cuh"
+#include "kernels/cuda/device/grid.cuh"
+#include "kernels/cuda/device/ptx.cuh"
 #include "tests/rigs/emulation_rig.cuh"
 
 /* ---- kernels that are wrong ---- */

@@ -3,8 +3,8 @@
 #include <ctime>
 
 #include "kernels/clock.h"
-#include "kernels/cuda/grid.cuh"
-#include "kernels/cuda/ptx.cuh"
+#include "kernels/cuda/device/grid.cuh"
+#include "kernels/cuda/device/ptx.cuh"
 #include "tests/rigs/emulation_rig.cuh"
 
 /* ---- blocks ---- */

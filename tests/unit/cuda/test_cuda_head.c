@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/pack.h"
 #include "kernels/half.h"
 #include "kernels/tensor.h"

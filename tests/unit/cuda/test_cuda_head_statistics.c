@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "kernels/cuda/guess.h"
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/device/guess.h"
+#include "kernels/cuda/device/launch.h"
 #include "tests/rigs/device_memory.h"
 #include "tests/rigs/draws.h"
 #include "tests/rigs/guess_checks.h"

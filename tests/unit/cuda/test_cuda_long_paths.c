@@ -1,4 +1,4 @@
-/* Paths over several splits of attention (kernels/cuda/attention.cuh), in a whole backend: rows of a prompt, which one block of
+/* Paths over several splits of attention (kernels/cuda/device/attention.cuh), in a whole backend: rows of a prompt, which one block of
  * threads walks for many at a time, against few rows, whose splits are different blocks' work and meet in device memory:
  * the same bits; and against the CPU. SPECSCOPE_SEED=N chooses weights and tokens, SPECSCOPE_LONG=1 runs all
  * shapes in F16 too, whose rounding hides most that is amiss in the last bits. */

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "kernels/cpu/sampling.h"
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/device/launch.h"
 #include "tests/rigs/sampling_bench.h"
 
 enum { PAIRS = 8 };

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/pack.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/device_memory.h"

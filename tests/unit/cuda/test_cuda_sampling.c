@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernels/cpu/sampling.h"
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/device/launch.h"
 #include "tests/rigs/sampling_bench.h"
 
 /* ---- distributions ---- */

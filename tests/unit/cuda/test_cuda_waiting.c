@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "kernels/cuda/device.h"
-#include "kernels/cuda/launch.h"
-#include "kernels/cuda/steps.h"
+#include "kernels/cuda/device/launch.h"
+#include "kernels/cuda/device/steps.h"
 
 /* The line for a kernel that failed, with what its blocks have noted. */
 static void

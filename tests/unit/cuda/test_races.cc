@@ -2,8 +2,8 @@
  * which it must say nothing, and the same with a piece missing, which it must find, in whatever order threads take turns. */
 #include <ctime>
 
-#include "kernels/cuda/grid.cuh"
-#include "kernels/cuda/ptx.cuh"
+#include "kernels/cuda/device/grid.cuh"
+#include "kernels/cuda/device/ptx.cuh"
 #include "tests/rigs/emulation_rig.cuh"
 
 enum { BLOCKS = 2, THREADS = 64 };

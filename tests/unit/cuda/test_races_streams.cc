@@ -1,6 +1,6 @@
 /* Streams, copies and the host under the happens-before checker (tests/cuda/emulation/races/flow.h): programs that wait where one
  * has to, about which it must say nothing, and the same with a waiting left out, which it must find. */
-#include "kernels/cuda/ptx.cuh"
+#include "kernels/cuda/device/ptx.cuh"
 #include "tests/rigs/emulation_rig.cuh"
 
 enum { WORDS = 64 };

@@ -2,7 +2,7 @@
 #ifndef PTX_WARP_H
 #define PTX_WARP_H
 
-#include "kernels/cuda/ptx.cuh" /* the emulation's */
+#include "kernels/cuda/device/ptx.cuh" /* the emulation's */
 
 #include "thread.h"
 

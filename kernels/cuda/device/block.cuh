@@ -1,0 +1,69 @@
+/* What the threads of a block find out together, and the order of logits. All of it is deterministic: integers, whose
+ * sums know no order, or trees of fixed shape. A function that takes `scratch` (shared memory) is called by all threads
+ * of the block and gives all of them the same answer. */
+#ifndef KERNELS_CUDA_DEVICE_BLOCK_CUH
+#define KERNELS_CUDA_DEVICE_BLOCK_CUH
+
+#include <math.h>
+
+#include "kernels/cuda/device/warp.cuh"
+
+#define ROW_WARPS   16 /* of the blocks that work on one row of logits or one distribution; a power of 2 */
+#define ROW_THREADS (ROW_WARPS * WARP)
+
+/* ---- the order of tokens ---- */
+
+/* A logit's place among logits: larger is better; 0 for what is never drawn, -infinity and NaN. */
+static __device__ __forceinline__ uint32_t
+logit_key(float z)
+{
+    const uint32_t bits = __float_as_uint(z + 0.0f); /* -0 and 0 are equals */
+    return !(z > -INFINITY) ? 0 : bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+static __device__ __forceinline__ float
+key_logit(uint32_t key)
+{
+    return key == 0 ? -INFINITY : __uint_as_float(key >> 31 ? key & 0x7fffffffu : ~key);
+}
+
+/* Tokens with their logits, as numbers that order them: the larger logit first, among equals the lower id. */
+static __device__ __forceinline__ uint64_t
+rank_of(uint32_t key, uint32_t id)
+{
+    return (uint64_t)key << 32 | (uint32_t)~id;
+}
+
+static __device__ __forceinline__ uint32_t
+rank_key(uint64_t rank)
+{
+    return (uint32_t)(rank >> 32);
+}
+
+static __device__ __forceinline__ uint32_t
+rank_id(uint64_t rank)
+{
+    return ~(uint32_t)rank;
+}
+
+/* ---- reductions ---- */
+
+struct block_scratch {
+    uint64_t words[ROW_WARPS];
+};
+
+/* Of ROW_THREADS threads; T has at most 8 bytes. */
+template <class T, class Op>
+static __device__ T
+block_reduce(T value, Op op, struct block_scratch *scratch)
+{
+    T *const parts = (T *)scratch->words;
+    value = warp_reduce(value, op);
+    __syncthreads(); /* nobody reads the last answer any more */
+    if (threadIdx.x % WARP == 0)
+        parts[threadIdx.x / WARP] = value;
+    __syncthreads();
+    return warp_reduce<ROW_WARPS>(parts[threadIdx.x % ROW_WARPS], op);
+}
+
+#endif

@@ -1,0 +1,57 @@
+/* Distributions over the vocabulary, written out, and draws from them; a block each. */
+#include "kernels/cuda/device/draw.cuh"
+#include "kernels/cuda/device/launch.cuh"
+#include "kernels/cuda/device/launch.h"
+#include "kernels/cuda/device/law.cuh"
+
+__global__ void
+__launch_bounds__(ROW_THREADS) write_dists(struct dist_args a)
+{
+    __shared__ struct select_scratch scratch;
+    const uint32_t vocab = a.model->vocab;
+    const struct dist_req *const r = &a.requests[blockIdx.x];
+    const float *const z = a.store.head_logits + (size_t)blockIdx.x * vocab;
+    float *const p = a.store.dists_p + (size_t)r->out * a.store.dists_vocab;
+    const struct row_law law = measure_law(z, vocab, &r->sampling, &scratch);
+    for (uint32_t v = threadIdx.x; v < vocab; v += ROW_THREADS)
+        p[v] = law_p(&law, z[v], v);
+    for (uint32_t v = vocab + threadIdx.x; v < a.store.dists_vocab; v += ROW_THREADS)
+        p[v] = 0;
+}
+
+__global__ void
+__launch_bounds__(ROW_THREADS) draw_tokens(struct draw_args a)
+{
+    __shared__ struct block_scratch scratch;
+    const struct draw_req *const r = &a.draws[blockIdx.x].request;
+    const uint32_t vocab = a.store.dists_vocab;
+    const struct stored_p p = {a.store.dists_p + (size_t)r->from * vocab, r->without, r->n_without};
+    token_t token;
+    if (r->likeliest) {
+        uint64_t best = 0;
+        for (uint32_t v = threadIdx.x; v < vocab; v += ROW_THREADS) {
+            const float pv = p(v);
+            if (pv > 0)
+                best = max_op()(best, rank_of(__float_as_uint(pv), v));
+        }
+        best = block_reduce(best, max_op(), &scratch);
+        token = best == 0 ? TOKEN_NONE : (token_t)rank_id(best);
+    } else {
+        token = block_draw(p, vocab, &r->key, &scratch);
+    }
+    if (threadIdx.x == 0)
+        *r->out = token;
+}
+
+cudaError_t
+launch_dist(struct dist_args a, const struct dev_model *sizes, cudaStream_t stream)
+{
+    (void)sizes;
+    return a.n == 0 ? cudaSuccess : launch(write_dists, a.n, ROW_THREADS, a, stream);
+}
+
+cudaError_t
+launch_draw(struct draw_args a, cudaStream_t stream)
+{
+    return a.n == 0 ? cudaSuccess : launch(draw_tokens, a.n, ROW_THREADS, a, stream);
+}

@@ -1,0 +1,179 @@
+/* What becomes of the outputs of a sweep's products. One functor for all of them, so that each kind of strip is compiled
+ * once (matmul.cuh says when it is called). */
+#ifndef KERNELS_CUDA_DEVICE_FINISH_CUH
+#define KERNELS_CUDA_DEVICE_FINISH_CUH
+
+#include <math.h>
+
+#include "kernels/cuda/device/finish_visits.cuh"
+#include "kernels/cuda/device/forms.cuh"
+#include "kernels/cuda/device/rope.cuh"
+
+/* max of z, and sum of exp((z - max) / T), of some logits. Joining is symmetrical to the last bit. */
+struct softmax_part {
+    float max, sum;
+
+    __device__ __forceinline__ void
+    add(float z, float more, float temperature)
+    {
+        if (more == 0)
+            return;
+        const float most = fmaxf(max, z), keep = sum == 0 ? 0 : expf((max - most) / temperature);
+        sum = __fadd_rn(__fmul_rn(sum, keep), __fmul_rn(more, expf((z - most) / temperature)));
+        max = most;
+    }
+};
+
+/* ---- the functor ---- */
+
+/* KINDS: those that there can be, as bits. */
+template <unsigned KINDS> struct finish {
+    const struct sweep_shared *s;
+    struct softmax_part part; /* of the logits that this thread brought */
+
+    /* Rotation waits for the norm in models that have one, clipping for that of whole rows. */
+    __device__ __forceinline__ void
+    put_qk(bool key, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
+    {
+        const struct dev_model &m = s->model;
+        const struct dev_layer &layer = layer_here(s);
+        const bool later = layer.q_norm != NULL || layer.k_norm != NULL;
+        uint32_t pair;
+        if ((KINDS & FINISH_CLIPS) != 0 && !(later && m.form.whole_norms)) {
+            y0 = clipped(m.form.clip, y0);
+            y1 = clipped(m.form.clip, y1);
+        }
+        if (!later && s->turns != NULL && o0 != UINT32_MAX && first_of_pair(m, o0 % m.head_dim, &pair))
+            rotate(s->turns[row * (m.rope_dims / 2) + pair], &y0, &y1);
+        const float scale = later || key ? 1 : m.form.attention_scale;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const uint32_t o = i == 0 ? o0 : o1;
+            const float y = (i == 0 ? y0 : y1) * scale;
+            if (o == UINT32_MAX)
+                continue;
+            if (later)
+                s->a.store.qk_raw[((size_t)row * (m.heads + m.kv_heads) + (key ? m.heads : 0)) * m.head_dim + o] = y;
+            else if (!key)
+                s->a.store.q[(size_t)row * m.heads * m.head_dim + o] = y;
+            else
+                put_kv(m, s->a.store, s->a.store.keys, s->l, row_of(s, row).slot, o, y);
+        }
+    }
+
+    __device__ __forceinline__ void
+    put_qkv(uint32_t which, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
+    {
+        const struct dev_model &m = s->model;
+        const struct dev_layer &layer = layer_here(s);
+        const float *bias = which == 0 ? layer.bq : which == 1 ? layer.bk : layer.bv;
+        if (bias != NULL) {
+            y0 += o0 != UINT32_MAX ? bias[o0] : 0;
+            y1 += o1 != UINT32_MAX ? bias[o1] : 0;
+        }
+        if (which < 2) {
+            put_qk(which == 1, row, o0, o1, y0, y1);
+            return;
+        }
+        if ((KINDS & FINISH_CLIPS) != 0) {
+            y0 = clipped(m.form.clip, y0);
+            y1 = clipped(m.form.clip, y1);
+        }
+        const slot_t slot = row_of(s, row).slot;
+        if (o0 != UINT32_MAX)
+            put_kv(m, s->a.store, s->a.store.values, s->l, slot, o0, y0);
+        if (o1 != UINT32_MAX)
+            put_kv(m, s->a.store, s->a.store.values, s->l, slot, o1, y1);
+    }
+
+    __device__ __forceinline__ void
+    add_to_stream(uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
+    {
+        const uint32_t width = s->model.width;
+        float *hidden = s->a.store.hidden + (size_t)row_of(s, row).ring * (s->model.n_layers + 1) * width;
+        const float *before = hidden + (size_t)s->how.from * width;
+        float *after = s->how.raw ? s->a.store.raw + (size_t)row * width : hidden + (size_t)s->l * width;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const uint32_t o = i == 0 ? o0 : o1;
+            if (o == UINT32_MAX)
+                continue;
+            float x = s->how.raw ? 0 : before[o];
+            if (s->how.bias != NULL)
+                x = fmaf(s->how.bias[o], s->how.bias_scale, x);
+            after[o] = fmaf(i == 0 ? y0 : y1, s->how.scale, x);
+        }
+    }
+
+    __device__ __forceinline__ void
+    put_gated(uint32_t row, uint32_t o, float gate, float up) const
+    {
+        const struct dev_model &m = s->model;
+        const float y = gate / (1.0f + expf(-gate)) * up;
+        put_activation(s->a.store.gated, m.exact, m.ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
+    }
+
+    /* y0 and y1 are a hidden unit's gate and up, or, without gates, the up of two of them. */
+    __device__ __forceinline__ void
+    put_activated(uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
+    {
+        const struct dev_model &m = s->model;
+        const struct dev_layer &layer = layer_here(s);
+        const bool gated = layer_is_gated(m, layer);
+        const float *const bias = gated ? layer.bgate : layer.bup;
+        const float up = gated ? y1 + (layer.bup != NULL && o0 != UINT32_MAX ? layer.bup[o0] : 0) : 1;
+#pragma unroll 1
+        for (int i = 0; i < (gated ? 1 : 2); i++) {
+            const uint32_t o = i == 0 ? o0 : o1;
+            if (o == UINT32_MAX)
+                continue;
+            const float x = (i == 0 ? y0 : y1) + (bias != NULL ? bias[o] : 0);
+            const float y = (KINDS & FINISH_VISITS) != 0 && gated
+                                ? activated_pair(m.form.activation, layer.xielu, x, up)
+                                : activated(m.form.activation, layer.xielu, x) * up;
+            put_activation(s->a.store.gated, m.exact, m.ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
+        }
+    }
+
+    __device__ __forceinline__ void
+    put_logit(uint32_t o, float z)
+    {
+        if (o == UINT32_MAX)
+            return;
+        if (s->model.shapes_logits)
+            z = shaped_logit(s->model, o, z);
+        s->how.logits[o] = z;
+        part.add(z, fabsf(z) < INFINITY ? 1 : NAN, s->how.temperature); /* what is no number must be noticed */
+    }
+
+    __device__ __forceinline__ bool
+    is(enum finish_kind kind) const
+    {
+        return (KINDS >> kind & 1u) != 0 && s->how.kind == kind;
+    }
+
+    __device__ __forceinline__ void
+    operator()(uint32_t which, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1)
+    {
+        if (is(FINISH_LOGITS)) {
+            put_logit(o0, y0);
+            put_logit(o1, y1);
+        } else if (is(FINISH_EXPERT)) {
+            put_expert(s, row, o0, o1, y0, y1);
+        } else if (is(FINISH_MIX)) {
+            add_expert(s, row, o0, o1, y0, y1);
+        } else if (row_of(s, row).from >= s->l) { /* has been through this layer before */
+            return;
+        } else if (is(FINISH_STREAM)) {
+            add_to_stream(row, o0, o1, y0, y1);
+        } else if (is(FINISH_QKV)) {
+            put_qkv(s->how.matrix + which, row, o0, o1, y0, y1);
+        } else if (is(FINISH_ACTIVATED)) {
+            put_activated(row, o0, o1, y0, y1);
+        } else if (o0 != UINT32_MAX && o1 != UINT32_MAX) {
+            put_gated(row, o0, y0, y1);
+        }
+    }
+};
+
+#endif

@@ -1,0 +1,63 @@
+/* What a model's form asks for beside products, norms and rotations (kernels/form.h), number by number. */
+#ifndef KERNELS_CUDA_DEVICE_FORMS_CUH
+#define KERNELS_CUDA_DEVICE_FORMS_CUH
+
+#include <math.h>
+
+#include "kernels/cuda/device/layout.h"
+
+static __device__ __forceinline__ float
+activated(enum activation kind, const struct xielu &numbers, float x)
+{
+    if (kind == ACT_XIELU) {
+        const float linear = numbers.beta * x;
+        return x > 0 ? fmaf(numbers.alpha_p * x, x, linear)
+                     : fmaf(expm1f(fminf(x, numbers.eps)) - x, numbers.alpha_n, linear);
+    }
+    if (kind == ACT_RELU_SQUARED)
+        return x > 0 ? x * x : x * 0; /* a NAN stays one */
+    if (kind == ACT_GELU)
+        return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
+    /* (1 + tanh a) / 2 = 1 / (1 + e^-2a) */
+    const float a = kind == ACT_SILU ? x : 1.5957691216057308f * fmaf(0.044715f * x * x, x, x);
+    return x / (1.0f + expf(-a));
+}
+
+/* Of a hidden unit with a gate, in models that mix experts: one activation looks at both (kernels/form.h). */
+static __device__ __forceinline__ float
+activated_pair(enum activation kind, const struct xielu &numbers, float gate, float up)
+{
+    if (kind != ACT_SWIGLU_CLAMPED)
+        return activated(kind, numbers, gate) * up;
+    const float x = gate > 7 ? 7 : gate, y = up > 7 ? 7 : up < -7 ? -7 : up;
+    return x / (1.0f + expf(-1.702f * x)) * (1 + y);
+}
+
+static __device__ __forceinline__ float
+capped(float cap, float x)
+{
+    return cap > 0 ? cap * tanhf(x / cap) : x;
+}
+
+static __device__ __forceinline__ float
+clipped(float most, float x)
+{
+    return !(most > 0) ? x : x > most ? most : x < -most ? -most : x; /* a NAN stays one */
+}
+
+/* What a query at a position is scaled by, besides. */
+static __device__ __forceinline__ float
+growth_at(const struct model_form &f, uint32_t position)
+{
+    return f.growth > 0 ? fmaf(f.growth, logf((float)(1 + position / f.growth_every)), 1) : 1;
+}
+
+/* Logit o of a model that shapes them. */
+static __device__ __forceinline__ float
+shaped_logit(const struct dev_model &m, uint32_t o, float z)
+{
+    const float biased = m.head_bias != NULL ? z + m.head_bias[o] : z;
+    return capped(m.form.logit_cap, biased * m.form.logit_scale);
+}
+
+#endif

@@ -1,0 +1,81 @@
+/* The barrier of a cooperative grid. */
+#ifndef KERNELS_CUDA_DEVICE_GRID_CUH
+#define KERNELS_CUDA_DEVICE_GRID_CUH
+
+#include "kernels/cuda/device/layout.h"
+#include "kernels/cuda/device/ptx.cuh"
+
+#define GRID_TURN  0x80000000u /* changes when all have come */
+#define GRID_POLLS 256         /* between looks at the clock */
+
+/* What thread 0 of a block has to remember: the barrier's turn, which cannot change before this block has arrived, so it
+ * is read once, at the start. `place` is what a block says that waits for too long (steps.h). */
+struct grid_barrier {
+    struct dev_barrier *barrier;
+    uint32_t turn, place;
+};
+
+static __device__ __forceinline__ struct grid_barrier
+grid_barrier_of(struct dev_barrier *b)
+{
+    return {b, threadIdx.x == 0 ? load_acquire(&b->arrived) & GRID_TURN : 0, 0};
+}
+
+/* ---- waiting for too long ---- */
+
+struct grid_wait {
+    uint64_t looked,
+        waited; /* nanoseconds; when last, for how long. Time in which nobody looked counts little: a GPU */
+                /* that was suspended, or is another's for a while, waits for nothing */
+    bool noted;
+};
+
+/* First a block notes for the host where it waits, and goes on waiting, so that all others can too: who has not noted
+ * anything is who never came. Then it ends the kernel. */
+static __device__ __forceinline__ void
+look_at_clock(const struct grid_barrier &b, struct grid_wait *w)
+{
+    const uint64_t now = globaltimer(), since = now - w->looked, patience = b.barrier->patience;
+    w->looked = now;
+    w->waited += since < GRID_LOOK ? since : GRID_LOOK;
+    if (patience == 0 || w->waited < patience)
+        return;
+    if (w->noted && w->waited >= 2 * patience)
+        trap_grid();
+    w->noted = true;
+    b.barrier->notes[blockIdx.x] = b.place;
+    __threadfence_system();
+}
+
+static __device__ __forceinline__ void
+wait_for_turn(const struct grid_barrier &b)
+{
+    struct grid_wait w = {0, 0, false};
+    for (uint32_t polls = 1; (load_acquire(&b.barrier->arrived) & GRID_TURN) != b.turn; polls++)
+        if (polls % GRID_POLLS == 0)
+            look_at_clock(b, &w);
+    if (w.noted)
+        b.barrier->notes[blockIdx.x] = 0;
+}
+
+/* ---- the barrier ---- */
+
+/* What was written before it by any thread of the grid is seen after it by all. Thread 0 says that the block is there, and
+ * waits; meanwhile the other warps do `meanwhile()`, which touches nothing that other blocks compute. A block adds one
+ * and the first one what is missing to GRID_TURN, so that the number needs no reset and nobody has to be the last. */
+template <class Meanwhile>
+static __device__ __forceinline__ void
+grid_sync(struct grid_barrier &b, Meanwhile meanwhile)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        add_release(&b.barrier->arrived, blockIdx.x == 0 ? GRID_TURN - (gridDim.x - 1) : 1);
+        b.turn ^= GRID_TURN;
+        wait_for_turn(b);
+    } else if (threadIdx.x >= WARP) {
+        meanwhile();
+    }
+    __syncthreads();
+}
+
+#endif

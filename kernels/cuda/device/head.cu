@@ -1,0 +1,234 @@
+/* A head call: final norm and packing of hidden states, logits and their form, what they say (guess.cu). */
+#include "kernels/cuda/device/block.cuh"
+#include "kernels/cuda/device/exact.cuh"
+#include "kernels/cuda/device/forms.cuh"
+#include "kernels/cuda/device/guess.h"
+#include "kernels/cuda/device/head_tile.cuh"
+#include "kernels/cuda/device/launch.cuh"
+#include "kernels/cuda/device/launch.h"
+#include "kernels/cuda/device/matmul.cuh"
+#include "kernels/cuda/device/norm.cuh"
+#include "kernels/cuda/device/trained.cuh"
+
+static __device__ __forceinline__ const float *
+hidden_of(const struct head_args &a, const struct head_row &row)
+{
+    return a.store.hidden + ((size_t)row.ring * (a.model->n_layers + 1) + row.layer) * a.model->width;
+}
+
+/* A block a row. */
+__global__ void
+__launch_bounds__(SWEEP_THREADS) norm_head_rows(struct head_args a)
+{
+    __shared__ float parts[WARP];
+    const struct head_row &row = a.rows[blockIdx.x];
+    const struct dev_model &m = *a.model;
+    const bool affine = row.trained && m.trained[row.layer].a != NULL;
+    const float *const from = affine ? a.store.head_shifted + (size_t)blockIdx.x * m.width : hidden_of(a, row);
+    norm_row(m, from, m.final_norm, a.store.head_normed, blockIdx.x, parts);
+}
+
+/* ---- trained heads ---- */
+
+#define SHAPE_THREADS   256
+#define TRAINED_WARPS   8
+#define TRAINED_OUTPUTS 32 /* of a block */
+
+/* h + A h + b of rows whose layer has an affine head. Grid: (rows, blocks of outputs); a warp an output. */
+__global__ void
+__launch_bounds__(TRAINED_WARPS *WARP) shift_head_rows(struct head_args a)
+{
+    const struct head_row &row = a.rows[blockIdx.x];
+    const struct dev_model &m = *a.model;
+    if (!row.trained || m.trained[row.layer].a == NULL)
+        return;
+    const uint32_t first = blockIdx.y * TRAINED_OUTPUTS, last = min(first + TRAINED_OUTPUTS, m.width);
+    for (uint32_t o = first + threadIdx.x / WARP; o < last; o += TRAINED_WARPS) {
+        const float y = shifted(m.trained[row.layer], hidden_of(a, row), o, m.width);
+        if (threadIdx.x % WARP == 0)
+            a.store.head_shifted[(size_t)blockIdx.x * m.width + o] = y;
+    }
+}
+
+/* Logits of rows whose layer has a head of its own, over those that the LM head gave. As above. */
+__global__ void
+__launch_bounds__(TRAINED_WARPS *WARP) full_head_rows(struct head_args a)
+{
+    const struct head_row &row = a.rows[blockIdx.x];
+    const struct dev_model &m = *a.model;
+    if (!row.trained || m.trained[row.layer].full == NULL)
+        return;
+    const float *const h = hidden_of(a, row);
+    const struct spread spread = warp_row_spread(m, h);
+    const uint32_t first = blockIdx.y * TRAINED_OUTPUTS, last = min(first + TRAINED_OUTPUTS, m.vocab);
+    for (uint32_t o = first + threadIdx.x / WARP; o < last; o += TRAINED_WARPS) {
+        const float *const w = m.trained[row.layer].full + (size_t)o * m.width;
+        float z = 0;
+        for (uint32_t k = threadIdx.x % WARP; k < m.width; k += WARP)
+            z = fmaf(w[k], normed(m.final_norm, spread, h[k], k), z);
+        z = warp_sum(z);
+        if (threadIdx.x % WARP == 0)
+            a.store.head_logits[(size_t)blockIdx.x * m.vocab + o] = z;
+    }
+}
+
+/* ---- logits ---- */
+
+/* Puts down the outputs of a strip. */
+struct put_logits {
+    float *logits; /* (rows, vocab) */
+    size_t vocab;
+    __device__ __forceinline__ void
+    operator()(uint32_t, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
+    {
+        if (o0 != UINT32_MAX)
+            logits[row * vocab + o0] = y0;
+        if (o1 != UINT32_MAX)
+            logits[row * vocab + o1] = y1;
+    }
+};
+
+static __device__ __forceinline__ struct product
+head_product(const struct head_args &a)
+{
+    return {{&a.model->head}, 1, a.store.head_normed, a.n, false};
+}
+
+/* Up to NT tiles of rows; a block on each multiprocessor takes strips in turn. */
+template <enum weight_type T, int NT>
+__global__ void
+__launch_bounds__(SWEEP_THREADS, 1) head_by_strips(struct head_args a)
+{
+    SHARED_MEMORY(float, shared);
+    uint32_t turn = 0;
+    struct put_logits put = {a.store.head_logits, a.model->vocab};
+    packed_strips<T, NT>(head_product(a), shared, &turn, put);
+}
+
+/* Any number of rows of an exact model. */
+__global__ void
+__launch_bounds__(SWEEP_THREADS) head_exactly(struct head_args a)
+{
+    SHARED_MEMORY(float, shared);
+    uint32_t turn = 0;
+    struct put_logits put = {a.store.head_logits, a.model->vocab};
+    exact_product(head_product(a), PAIR_NONE, *a.model, shared, &turn, put);
+}
+
+/* Any number of rows. Grid: (tiles of rows, tiles of strips), so that blocks which share weights run side by side. */
+template <enum weight_type T>
+__global__ void
+__launch_bounds__(TILE_THREADS, 1) head_by_tiles(struct head_args a)
+{
+    __shared__ uint4 stage[2][STAGE_PARTS];
+    multiply_tile<T>(a.model->head, (const uint4 *)a.store.head_normed, a.n, a.store.head_logits,
+                     blockIdx.y * TILE_STRIPS, blockIdx.x * TILE_TILES, stage);
+}
+
+/* Of models that shape logits, behind all heads. Grid: (rows, blocks of logits). */
+__global__ void
+__launch_bounds__(SHAPE_THREADS) shape_logits(struct head_args a)
+{
+    const struct dev_model &m = *a.model;
+    float *const logits = a.store.head_logits + (size_t)blockIdx.x * m.vocab;
+    const uint32_t o = blockIdx.y * SHAPE_THREADS + threadIdx.x;
+    if (o < m.vocab)
+        logits[o] = shaped_logit(m, o, logits[o]);
+}
+
+/* ---- launches ---- */
+
+template <enum weight_type T>
+static cudaError_t
+prepare(int device)
+{
+    uint32_t blocks;
+    cudaError_t said = resident_blocks(head_by_strips<T, 1>, device, SWEEP_THREADS, PRODUCT_SHARED, &blocks);
+    if (said == cudaSuccess)
+        said = resident_blocks(head_by_strips<T, 2>, device, SWEEP_THREADS, PRODUCT_SHARED, &blocks);
+    if (said == cudaSuccess)
+        said = resident_blocks(head_by_strips<T, PRODUCT_TILES>, device, SWEEP_THREADS, PRODUCT_SHARED, &blocks);
+    return said;
+}
+
+cudaError_t
+head_prepare(int device)
+{
+    uint32_t blocks;
+    cudaError_t said = resident_blocks(head_exactly, device, SWEEP_THREADS, PRODUCT_SHARED, &blocks);
+    if (said == cudaSuccess)
+        said = prepare<WEIGHT_F16>(device);
+    if (said == cudaSuccess)
+        said = prepare<WEIGHT_BF16>(device);
+    if (said == cudaSuccess)
+        said = prepare<WEIGHT_Q8_0>(device);
+    if (said == cudaSuccess)
+        said = prepare<WEIGHT_Q4_0>(device);
+    if (said == cudaSuccess)
+        said = prepare<WEIGHT_Q4_K>(device);
+    if (said == cudaSuccess)
+        said = prepare<WEIGHT_Q6_K>(device);
+    return said;
+}
+
+template <enum weight_type T>
+static cudaError_t
+launch_logits(const struct head_args &a, const struct dev_matrix &m, cudaStream_t stream)
+{
+    const uint32_t tiles = (a.n + TILE - 1) / TILE;
+    if (tiles == 1)
+        return launch(head_by_strips<T, 1>, a.blocks, SWEEP_THREADS, a, stream, PRODUCT_SHARED);
+    if (tiles == 2)
+        return launch(head_by_strips<T, 2>, a.blocks, SWEEP_THREADS, a, stream, PRODUCT_SHARED);
+    if (tiles <= PRODUCT_TILES)
+        return launch(head_by_strips<T, PRODUCT_TILES>, a.blocks, SWEEP_THREADS, a, stream, PRODUCT_SHARED);
+    const dim3 grid((tiles + TILE_TILES - 1) / TILE_TILES, (m.strips + TILE_STRIPS - 1) / TILE_STRIPS);
+    return launch(head_by_tiles<T>, grid, TILE_THREADS, a, stream);
+}
+
+static cudaError_t
+launch_any_logits(const struct head_args &a, const struct dev_model &sizes, cudaStream_t stream)
+{
+    if (sizes.exact)
+        return launch(head_exactly, a.blocks, SWEEP_THREADS, a, stream, PRODUCT_SHARED);
+    switch (sizes.head.type) {
+    case WEIGHT_Q8_0: return launch_logits<WEIGHT_Q8_0>(a, sizes.head, stream);
+    case WEIGHT_Q4_0: return launch_logits<WEIGHT_Q4_0>(a, sizes.head, stream);
+    case WEIGHT_Q4_K: return launch_logits<WEIGHT_Q4_K>(a, sizes.head, stream);
+    case WEIGHT_Q6_K: return launch_logits<WEIGHT_Q6_K>(a, sizes.head, stream);
+    case WEIGHT_BF16: return launch_logits<WEIGHT_BF16>(a, sizes.head, stream);
+    case WEIGHT_F16: return launch_logits<WEIGHT_F16>(a, sizes.head, stream);
+    default: return cudaErrorInvalidValue;
+    }
+}
+
+cudaError_t
+launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stream)
+{
+    if (a.n == 0)
+        return cudaSuccess;
+    const dim3 shifts(a.n, (sizes->width + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS),
+        fulls(a.n, (sizes->vocab + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS),
+        shapes(a.n, (sizes->vocab + SHAPE_THREADS - 1) / SHAPE_THREADS);
+    cudaError_t said = cudaSuccess;
+    if (a.trained)
+        said = launch(shift_head_rows, shifts, TRAINED_WARPS * WARP, a, stream);
+    if (said == cudaSuccess)
+        said = launch(norm_head_rows, a.n, SWEEP_THREADS, a, stream);
+    if (said == cudaSuccess)
+        said = launch_any_logits(a, *sizes, stream);
+    if (said == cudaSuccess && a.trained)
+        said = launch(full_head_rows, fulls, TRAINED_WARPS * WARP, a, stream);
+    if (said == cudaSuccess && sizes->shapes_logits)
+        said = launch(shape_logits, shapes, SHAPE_THREADS, a, stream);
+    if (said != cudaSuccess || a.guesses == NULL)
+        return said;
+    struct guess_args g = {};
+    g.logits = a.store.head_logits;
+    g.vocab = sizes->vocab;
+    g.n = a.n;
+    g.pieces = a.store.head_pieces;
+    g.rows = a.rows;
+    g.guesses = a.guesses;
+    return launch_guesses(g, stream);
+}

@@ -1,0 +1,86 @@
+/* Keys and values in a store: F16, or F32 when exact; a slot's heads one after the other, each with room for whole loads
+ * of 16 bytes and zero behind its end, so that no load asks where it is. */
+#ifndef KERNELS_CUDA_DEVICE_KV_CUH
+#define KERNELS_CUDA_DEVICE_KV_CUH
+
+#include "kernels/cuda/device/layout.h"
+#include "kernels/cuda/device/ptx.cuh"
+
+/* ---- elements of a load ---- */
+
+static __device__ __forceinline__ void
+numbers_of(const uint2 &v, uint16_t, float (&x)[4])
+{
+    const float2 low = unpack_halves(v.x), high = unpack_halves(v.y);
+    x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
+}
+
+static __device__ __forceinline__ void
+numbers_of(const uint4 &v, uint16_t, float (&x)[8])
+{
+    const float2 a = unpack_halves(v.x), b = unpack_halves(v.y), c = unpack_halves(v.z), d = unpack_halves(v.w);
+    x[0] = a.x, x[1] = a.y, x[2] = b.x, x[3] = b.y, x[4] = c.x, x[5] = c.y, x[6] = d.x, x[7] = d.y;
+}
+
+static __device__ __forceinline__ void
+numbers_of(const uint4 &v, float, float (&x)[4])
+{
+    x[0] = __uint_as_float(v.x), x[1] = __uint_as_float(v.y);
+    x[2] = __uint_as_float(v.z), x[3] = __uint_as_float(v.w);
+}
+
+/* ---- what a lane has of a value: DIMS elements side by side ---- */
+
+template <class KV, int DIMS> struct lane_values { /* 16 bytes, or 32 */
+    static const int PER = 16 / sizeof(KV), LOADS = DIMS / PER;
+    uint4 v[LOADS];
+    __device__ __forceinline__ void
+    load(const KV *from)
+    {
+#pragma unroll
+        for (int i = 0; i < LOADS; i++)
+            load_state(&v[i], from + i * PER);
+    }
+    __device__ __forceinline__ void
+    numbers(float (&x)[DIMS]) const
+    {
+#pragma unroll
+        for (int i = 0; i < LOADS; i++) {
+            float part[PER];
+            numbers_of(v[i], KV(), part);
+#pragma unroll
+            for (int d = 0; d < PER; d++)
+                x[i * PER + d] = part[d];
+        }
+    }
+};
+
+template <> struct lane_values<uint16_t, 4> {
+    uint2 v;
+    __device__ __forceinline__ void
+    load(const uint16_t *from)
+    {
+        load_state(&v, from);
+    }
+    __device__ __forceinline__ void
+    numbers(float (&x)[4]) const
+    {
+        numbers_of(v, uint16_t(), x);
+    }
+};
+
+/* Element o, of all heads', of a slot of layer l. */
+static __device__ __forceinline__ void
+put_kv(const struct dev_model &m, const struct dev_store &s, void *keys_or_values, uint32_t l, slot_t slot, uint32_t o,
+       float x)
+{
+    const uint32_t dim = m.head_dim, room = head_room(dim);
+    const size_t at =
+        ((size_t)(l - 1) * s.slots + slot) * m.kv_heads * room + (room == dim ? o : o / dim * room + o % dim);
+    if (m.exact)
+        ((float *)keys_or_values)[at] = x;
+    else
+        ((uint16_t *)keys_or_values)[at] = half_bits(x);
+}
+
+#endif

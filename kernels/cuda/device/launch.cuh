@@ -1,0 +1,61 @@
+/* Launches: a kernel takes one argument, by value. */
+#ifndef KERNELS_CUDA_DEVICE_LAUNCH_CUH
+#define KERNELS_CUDA_DEVICE_LAUNCH_CUH
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "kernels/cuda/device/switches.h"
+
+#define ARGUMENT_MOST 4096 /* bytes: drivers before CUDA 12.1 pass no more */
+
+/* Dynamic shared memory of the block. Cooperative kernels have no other. */
+#define SHARED_MEMORY(type, name)                                                                                      \
+    extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];                                             \
+    type *const name = (type *)dynamic_shared_memory
+
+template <class A>
+static cudaError_t
+launch_as(const char *call, void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream,
+          size_t shared = 0)
+{
+    static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
+    void *list[] = {&arguments};
+    const cudaError_t said = cudaLaunchKernel((const void *)kernel, grid, block, list, shared, stream);
+    return launch_said(call, said, grid.x * grid.y * grid.z, block.x, stream);
+}
+#define launch(...) launch_as(#__VA_ARGS__, __VA_ARGS__)
+
+/* All blocks are resident at once, and may wait for each other. */
+template <class A>
+static cudaError_t
+launch_cooperative_as(const char *call, void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream,
+                      size_t shared = 0)
+{
+    static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
+    void *list[] = {&arguments};
+    const cudaError_t said = cudaLaunchCooperativeKernel((const void *)kernel, grid, block, list, shared, stream);
+    return launch_said(call, said, grid.x, block.x, stream);
+}
+#define launch_cooperative(...) launch_cooperative_as(#__VA_ARGS__, __VA_ARGS__)
+
+/* Lets the kernel have that much dynamic shared memory; how many of its blocks can be resident at once: one a
+ * multiprocessor, or none. */
+template <class A>
+static cudaError_t
+resident_blocks(void (*kernel)(A), int device, unsigned threads, size_t shared, uint32_t *blocks)
+{
+    int processors = 0, each = 0;
+    cudaError_t said =
+        cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+    if (said == cudaSuccess)
+        said = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (said == cudaSuccess)
+        said = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, (const void *)kernel, (int)threads, shared);
+    if (said == cudaSuccess && each < 1)
+        said = cudaErrorCooperativeLaunchTooLarge;
+    *blocks = (uint32_t)processors;
+    return said;
+}
+
+#endif

@@ -1,0 +1,62 @@
+/* The kernels, as the host calls them: each queues one launch on the stream and returns what the launch said. */
+#ifndef KERNELS_CUDA_DEVICE_LAUNCH_H
+#define KERNELS_CUDA_DEVICE_LAUNCH_H
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/cuda/device/layout.h"
+#include "kernels/cuda/device/prompt_args.h"
+#include "kernels/planted.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Once a device, after cudaSetDevice: raises shared-memory limits, finds the grid of the sweep kernel (one block a
+ * multiprocessor, all resident). */
+cudaError_t sweep_prepare(int device, uint32_t *blocks);
+/* Of models that mix experts or have other rare forms (sweep_shared.cuh): as many. */
+cudaError_t mixture_sweep_prepare(int device, uint32_t *blocks);
+cudaError_t head_prepare(int device); /* likewise, for launch_head */
+
+/* The whole of a matrix whose tensors are all made by a formula, packed as pack_strips() packs it. */
+struct planted_args {
+    struct planted parts[2];  /* outputs below `first` are the first one's */
+    enum weight_type from[2]; /* the tensors' own types: BF16 rounds */
+    uint32_t first;
+    struct dev_matrix to;
+};
+cudaError_t launch_planted(struct planted_args, cudaStream_t);
+
+/* Hidden states of depth 0: hidden[rows[i].ring][0] = embedding[rows[i].token], in the model's form. */
+cudaError_t launch_embed(const struct dev_model *, struct dev_store, const struct row *rows, uint32_t n, cudaStream_t);
+cudaError_t launch_trunk(struct dev_store, seq_t, uint32_t first, const slot_t *slots, uint32_t n, cudaStream_t);
+cudaError_t launch_stamp(uint64_t *to, cudaStream_t);                       /* the global timer's time */
+cudaError_t launch_sweep(struct sweep_args, uint32_t blocks, cudaStream_t); /* cooperative */
+cudaError_t launch_mixture_sweep(struct sweep_args, uint32_t blocks, cudaStream_t);
+
+/* Prompts. Prepared once a device, like the sweep. */
+cudaError_t prompt_prepare(int device);
+cudaError_t launch_prompt_look(const uint32_t *cancel, uint32_t *stop, cudaStream_t); /* *stop = *cancel */
+cudaError_t launch_prompt_between(struct prompt_args, uint32_t blocks, cudaStream_t);
+cudaError_t launch_prompt_finish(struct prompt_args, uint32_t blocks, cudaStream_t);
+cudaError_t launch_unpack(struct unpack_args, cudaStream_t);
+cudaError_t launch_gather(struct gather_args, cudaStream_t);
+
+/* model, below: a host copy of the sizes, for the grid. */
+cudaError_t launch_head(struct head_args, const struct dev_model *sizes, cudaStream_t); /* norm, logits, statistics */
+/* The guesses of the layers that a sweep probed, from until_logits: (L + 1) of them, token TOKEN_NONE elsewhere;
+ * `last` gets the last one. */
+cudaError_t launch_until_guesses(struct sweep_args, struct guess *all, struct guess *last,
+                                 const struct dev_model *sizes, cudaStream_t);
+
+cudaError_t launch_dist(struct dist_args, const struct dev_model *sizes, cudaStream_t);
+cudaError_t launch_draw(struct draw_args, cudaStream_t);
+cudaError_t launch_overlap(struct overlap_args, cudaStream_t);
+cudaError_t launch_verify(struct verify_args, const struct dev_model *sizes, cudaStream_t);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

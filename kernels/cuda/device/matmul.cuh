@@ -1,0 +1,354 @@
+/* Products y = W x, strip by strip (layout.h).
+ *
+ * A strip is one block's work. Its warps share the units (of pairs of them, where weights come in pairs): warp w takes
+ * units [w U / 16, (w + 1) U / 16), so which terms are added in which order depends on the shape of W alone. Then the 16
+ * partial sums meet in shared memory and are added in the order of the warps.
+ *
+ * What a lane loads goes round a ring of registers: as soon as a unit is multiplied, its place takes the unit that the
+ * warp comes to a whole ring later, in the same strip or in the next one, whose turn it then is to be waited for. So
+ * loads are under way at all times, also while partial sums are added up.
+ *
+ * Shared memory: PRODUCT_SHARED bytes, two buffers used in turn, so that one __syncthreads() a strip is enough. With one tile of
+ * rows they end at NEAR_AT. */
+#ifndef KERNELS_CUDA_DEVICE_MATMUL_CUH
+#define KERNELS_CUDA_DEVICE_MATMUL_CUH
+
+#include "kernels/cuda/device/norm.cuh"
+#include "kernels/cuda/device/pairs.cuh"
+#include "kernels/cuda/device/units.cuh"
+
+#define RING_AHEAD     4 /* units of a tile's activations that a lane loads at once */
+#define PRODUCT_TILES  (SWEEP_TILE / TILE)
+#define PRODUCT_SHARED (2 * SWEEP_WARPS * STRIP * SWEEP_TILE * sizeof(float))
+
+/* Matrices of one type and width that are multiplied with the same rows; their strips are taken one after the other. */
+struct product {
+    const struct dev_matrix *matrices[3];
+    uint32_t n_matrices;
+    const void *x; /* packed activations of n rows, whole tiles of them; exact: (n, cols) F32 */
+    uint32_t n;
+    bool near;                                          /* x lies in shared memory, as norm.cuh says */
+    bool visited = false, shared = false, down = false; /* the matrix is a stack of experts: visited_rows.cuh */
+    const struct dev_store *store = NULL;               /* who visits which */
+};
+
+/* What becomes of outputs is a functor's business: it is called for pairs of packed rows g and g+8,
+ *     then(matrix, row, o0, o1, y0, y1)
+ * where o is an output of the matrix, or UINT32_MAX: none. Row r of a tile belongs to the threads t with
+ * t / 32 % 2 == r % 2 and t % 4 == r / 2. */
+
+/* ---- strips ---- */
+
+struct strip_place {
+    const struct dev_matrix *m;
+    uint32_t matrix, strip;
+};
+
+/* The product's strip number `strip`. */
+static __device__ __forceinline__ struct strip_place
+find_strip(const struct product &p, uint32_t strip)
+{
+    struct strip_place at = {p.matrices[0], 0, strip};
+    if (p.n_matrices > 1 && at.strip >= at.m->strips) {
+        at = {p.matrices[1], 1, at.strip - at.m->strips};
+        if (p.n_matrices > 2 && at.strip >= at.m->strips)
+            at = {p.matrices[2], 2, at.strip - at.m->strips};
+    }
+    return at;
+}
+
+static __device__ __forceinline__ uint32_t
+count_strips(const struct product &p)
+{
+    uint32_t n = p.matrices[0]->strips;
+    n += p.n_matrices > 1 ? p.matrices[1]->strips : 0;
+    return n + (p.n_matrices > 2 ? p.matrices[2]->strips : 0);
+}
+
+/* Where a strip lies: as number `packed` of its matrix. */
+struct packed_place {
+    const struct dev_matrix *m;
+    uint32_t packed;
+};
+
+/* A warp's share of a strip's units. */
+struct unit_share {
+    uint32_t first, n;
+};
+
+static __device__ __forceinline__ struct unit_share
+share_of_units(uint32_t warp, uint32_t units)
+{
+    const uint32_t first = warp * units / SWEEP_WARPS;
+    return {first, (warp + 1) * units / SWEEP_WARPS - first};
+}
+
+/* ---- sums of warps ---- */
+
+/* Shared memory: (SWEEP_WARPS, tiles, 2, WARP) pairs. A lane's sums are of rows 2c and 2c+1 of a tile, the second index;
+ * a pair is outputs g and g+8. So both sides go through memory lane by lane. */
+template <int NT>
+static __device__ __forceinline__ void
+put_sums(const float (&sum)[NT][4], float2 *buffer, uint32_t warp, uint32_t lane)
+{
+#pragma unroll
+    for (int j = 0; j < NT; j++)
+#pragma unroll
+        for (int odd = 0; odd < 2; odd++)
+            buffer[((warp * NT + j) * 2 + odd) * WARP + lane] = make_float2(sum[j][odd], sum[j][odd + 2]);
+}
+
+template <int NT>
+static __device__ __forceinline__ float2
+add_sums(const float2 *buffer, uint32_t thread)
+{
+    float2 y = buffer[thread];
+#pragma unroll
+    for (int w = 1; w < SWEEP_WARPS; w++) {
+        const float2 more = buffer[w * NT * 2 * WARP + thread];
+        y.x += more.x;
+        y.y += more.y;
+    }
+    return y;
+}
+
+/* Which outputs the packed rows g and g+8 of a strip are, or no outputs of the matrix at all: on their way, where they must be
+ * looked up, so that nobody waits before own_outputs(). */
+static __device__ __forceinline__ uint2
+look_up_outputs(const struct strip_place &at, uint32_t g, bool take)
+{
+    uint2 o = make_uint2(at.strip * STRIP + g, at.strip * STRIP + g + 8);
+    const uint32_t *const source = at.m->source + o.x;
+    const bool permuted = take && at.m->source != NULL;
+    load_weights(&o.x, source, permuted);
+    load_weights(&o.y, source + 8, permuted);
+    return o;
+}
+
+/* UINT32_MAX: none. */
+static __device__ __forceinline__ uint2
+own_outputs(const struct strip_place &at, uint2 o)
+{
+    return make_uint2(o.x < at.m->rows ? o.x : UINT32_MAX, o.y < at.m->rows ? o.y : UINT32_MAX);
+}
+
+/* ---- the product ---- */
+
+/* Where a lane's activations of a tile begin, from some unit on. Lanes of rows that are not there read what the tiles' first
+ * row's lanes read, which is near: columns of an instruction do not mix, and nobody takes theirs. */
+template <bool NEAR>
+static __device__ __forceinline__ const uint4 *
+tile_activations(const struct product &p, uint32_t first_tile, uint32_t j, uint32_t unit, uint32_t units, uint32_t lane)
+{
+    if (NEAR)
+        return (const uint4 *)p.x + (lane / 4 < p.n ? lane / 4 : 0) * near_stride(units) + unit * 4 + lane % 4;
+    const size_t stride = (size_t)units * WARP;
+    const bool there = (first_tile + j) * TILE + lane / 4 < p.n;
+    return settled((const uint4 *)p.x + (there ? (first_tile + j) * stride + lane : first_tile * stride + lane % 4) +
+                   (size_t)unit * WARP);
+}
+
+/* A lane's activations of some units, for all tiles. */
+template <int NT, int N, bool NEAR>
+static __device__ __forceinline__ void
+load_units(uint4 (&b)[N][NT], const uint4 *const (&x)[NT], uint32_t first)
+{
+#pragma unroll
+    for (int j = 0; j < NT; j++)
+#pragma unroll
+        for (int u = 0; u < N; u++)
+            b[u][j] = NEAR ? load_near(x[j] + (first + u) * 4) : load_activations(x[j] + (first + u) * WARP);
+}
+
+/* A ring of units times their activations, and the next ones into their places: `here` of them are multiplied and `left`
+ * loaded. WHOLE: all are multiplied, so that nothing branches; then activations of several units are loaded at once. */
+template <enum weight_type T, int NT, bool NEAR, bool WHOLE>
+static __device__ __forceinline__ void
+turn_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const uint4 *const (&x)[NT],
+          const typename unit_of<T>::place &next, uint32_t here, uint32_t left)
+{
+    const int span = unit_of<T>::SPAN, at_once = WHOLE && NT * span < RING_AHEAD ? RING_AHEAD / (NT * span) : 1;
+#pragma unroll
+    for (int from = 0; from < unit_of<T>::DEPTH; from += at_once) {
+        uint4 b[at_once * span][NT];
+        if (WHOLE)
+            load_units<NT, at_once * span, NEAR>(b, x, from * span);
+#pragma unroll
+        for (int i = from; i < from + at_once; i++) {
+            if (WHOLE || (uint32_t)i < here) {
+                if (!WHOLE)
+                    load_units<NT, at_once * span, NEAR>(b, x, i * span);
+#pragma unroll
+                for (int j = 0; j < NT; j++) {
+                    uint4 own[span];
+#pragma unroll
+                    for (int u = 0; u < span; u++)
+                        own[u] = b[(i - from) * span + u][j];
+                    ring[i].add(own, sum[j]);
+                }
+            }
+            ring[i].load(next, i, (uint32_t)i < left);
+        }
+    }
+}
+
+/* Which strips this block multiplies, one after the other, and with which rows, NT tiles at a time: all strips of all matrices, with
+ * all rows. Others (visited_rows.cuh) have the same face. */
+template <int NT> struct all_rows {
+    using place = struct strip_place;
+    struct of_lane {
+    }; /* what a lane has to know of a tile's rows */
+    const struct product &p;
+    const uint32_t end, passes;
+
+    __device__ __forceinline__ explicit all_rows(const struct product &p)
+        : p(p), end(count_strips(p)), passes((p.n + NT * TILE - 1) / (NT * TILE))
+    {
+    }
+    __device__ __forceinline__ uint32_t
+    begin() const
+    {
+        return blockIdx.x;
+    }
+    __device__ __forceinline__ uint32_t
+    step() const
+    {
+        return gridDim.x;
+    }
+    __device__ __forceinline__ place
+    find(uint32_t strip) const
+    {
+        return find_strip(p, strip);
+    }
+    __device__ __forceinline__ struct packed_place
+    packed(const place &at) const
+    {
+        return {at.m, at.strip};
+    }
+    __device__ __forceinline__ struct packed_place
+    following(const of_lane &, uint32_t strip) const /* the one that look_up() was told of */
+    {
+        return packed(find(strip));
+    }
+    __device__ __forceinline__ uint32_t
+    passes_of(const place &) const
+    {
+        return passes;
+    }
+    __device__ __forceinline__ bool
+    has(const place &, uint32_t row) const
+    {
+        return row < p.n;
+    }
+    __device__ __forceinline__ uint32_t
+    number(const place &, uint32_t row) const /* what the functor calls it */
+    {
+        return row;
+    }
+    __device__ __forceinline__ of_lane
+    look_up(const place &, uint32_t, uint32_t, uint32_t) const
+    {
+        return {};
+    }
+    template <bool NEAR>
+    __device__ __forceinline__ const uint4 *
+    activations(const of_lane &, uint32_t tile, uint32_t j, uint32_t unit, uint32_t units, uint32_t lane) const
+    {
+        return tile_activations<NEAR>(p, tile, j, unit, units, lane);
+    }
+};
+
+/* All strips of this block: one that was just read is near, so all its rows come one after the other. `before()` is called once by all
+ * threads, with the first weights under way. */
+template <enum weight_type T, int NT, bool NEAR, class Rows, class Before, class Then>
+static __device__ __forceinline__ void
+all_strips(const Rows &rows, float *shared, uint32_t *turn, Before before, Then &then)
+{
+    const struct product &p = rows.p;
+    const uint32_t depth = unit_of<T>::DEPTH, span = unit_of<T>::SPAN, strips = rows.end,
+                   units = p.matrices[0]->units / span;
+    const uint32_t thread = thread_here(), warp = thread / WARP, lane = thread % WARP;
+    const struct unit_share share = share_of_units(warp, units);
+    unit_of<T> ring[unit_of<T>::DEPTH] = {};
+    if (rows.begin() >= strips) {
+        before();
+        return;
+    }
+
+    const struct packed_place begin = rows.packed(rows.find(rows.begin()));
+    const typename unit_of<T>::place first = unit_of<T>::place_of(*begin.m, begin.packed, share.first, lane);
+#pragma unroll
+    for (int i = 0; i < unit_of<T>::DEPTH; i++)
+        ring[i].load(first, i, (uint32_t)i < share.n);
+    before();
+
+    for (uint32_t strip = rows.begin(), pass = 0; strip < strips;) {
+        const typename Rows::place at = rows.find(strip);
+        const uint32_t tile = pass * NT, next = pass + 1 < rows.passes_of(at) ? strip : strip + rows.step();
+        const bool owner = thread < NT * 2 * WARP;
+        const uint2 packed = look_up_outputs(at, lane / 4, owner);
+        const typename Rows::of_lane own = rows.look_up(at, tile, lane, next < strips ? next : strip);
+        float sum[NT][4] = {};
+        for (uint32_t done = 0; done < share.n; done += depth) {
+            const bool more = done + depth < share.n;
+            const struct packed_place from = more ? rows.packed(at) : rows.following(own, next < strips ? next : strip);
+            const uint32_t after = more ? done + depth : 0, here = share.n - done,
+                           left = more || next < strips ? share.n - after : 0;
+            const uint4 *x[NT];
+#pragma unroll
+            for (int j = 0; j < NT; j++)
+                x[j] = rows.template activations<NEAR>(own, tile, j, (share.first + done) * span, units * span, lane);
+            const auto at_next = unit_of<T>::place_of(*from.m, from.packed, share.first + after, lane);
+            if (NT < PRODUCT_TILES && here >= depth)
+                turn_ring<T, NT, NEAR, true>(ring, sum, x, at_next, here, left);
+            else
+                turn_ring<T, NT, NEAR, false>(ring, sum, x, at_next, here, left);
+        }
+        float2 *buffer = (float2 *)shared + *turn * (SWEEP_WARPS * NT * TILE * STRIP / 2);
+        *turn ^= 1;
+        put_sums<NT>(sum, buffer, warp, lane);
+        __syncthreads();
+        const uint32_t row = tile * TILE + thread / (2 * WARP) * TILE + lane % 4 * 2 + warp % 2;
+        if (owner && rows.has(at, row)) {
+            const float2 y = add_sums<NT>(buffer, thread);
+            const uint2 outputs = own_outputs(at, packed);
+            then(at.matrix, rows.number(at, row), outputs.x, outputs.y, y.x * unit_of<T>::FACTOR,
+                 y.y * unit_of<T>::FACTOR);
+        }
+        pass = next == strip ? pass + 1 : 0;
+        strip = next;
+    }
+}
+
+template <enum weight_type T, int NT, class Then>
+static __device__ __forceinline__ void
+packed_strips(const struct product &p, float *shared, uint32_t *turn, Then &then)
+{
+    all_strips<T, NT, false>(
+        all_rows<NT>(p), shared, turn, [] {}, then);
+}
+
+/* ---- on their way into L2 ---- */
+
+/* Of the weights of a product that this block reads the bytes [from, to), and the scales of the strips that begin there; by
+ * `n` threads, of which this is number i. */
+template <class Rows>
+static __device__ __forceinline__ void
+prefetch_strips(const Rows &rows, uint32_t from, uint32_t to, uint32_t i, uint32_t n)
+{
+    const struct dev_matrix &m = *rows.p.matrices[0];
+    if (m.type == WEIGHT_F32) /* not packed */
+        return;
+    const uint32_t strips = rows.end, quants = (uint32_t)strip_quants(m.type, m.units),
+                   scales = (uint32_t)strip_scales(m.type, m.units);
+    for (uint32_t own = from / quants; own * quants < to && rows.begin() + own * rows.step() < strips; own++) {
+        const struct packed_place at = rows.packed(rows.find(rows.begin() + own * rows.step()));
+        const uint32_t start = own * quants, begin = from > start ? from - start : 0,
+                       end = to - start < quants ? to - start : quants;
+        prefetch_l2((const unsigned char *)at.m->quants + (size_t)at.packed * quants + begin, end - begin, i, n);
+        if (scales > 0 && begin == 0)
+            prefetch_l2((const unsigned char *)at.m->scales + (size_t)at.packed * scales, scales, i, n);
+    }
+}
+
+#endif

@@ -1,0 +1,222 @@
+/* Rows of activations: norms, and how they are put down for a product to read. A block works on one row at a time. */
+#ifndef KERNELS_CUDA_DEVICE_NORM_CUH
+#define KERNELS_CUDA_DEVICE_NORM_CUH
+
+#include "kernels/cuda/device/ptx.cuh"
+#include "kernels/cuda/device/warp.cuh"
+
+/* Value k of row r of activations of `cols` columns: packed halves, or F32 when exact. */
+static __device__ __forceinline__ void
+put_activation(void *to, bool exact, uint32_t cols, uint32_t r, uint32_t k, float x)
+{
+    if (exact)
+        ((float *)to)[(size_t)r * cols + k] = x;
+    else
+        ((uint16_t *)to)[packed_place(units_of(cols), r, k)] = half_bits(x);
+}
+
+/* Values k and k+1, k even. */
+static __device__ __forceinline__ void
+put_two(void *to, bool exact, uint32_t cols, uint32_t r, uint32_t k, float x, float y)
+{
+    if (exact) {
+        ((float *)to)[(size_t)r * cols + k] = x;
+        ((float *)to)[(size_t)r * cols + k + 1] = y;
+    } else
+        *(uint32_t *)((uint16_t *)to + packed_place(units_of(cols), r, k)) = pack_halves(x, y);
+}
+
+/* Columns from cols to the end of the last unit are zero. */
+static __device__ __forceinline__ void
+put_padding(void *to, bool exact, uint32_t cols, uint32_t r)
+{
+    for (uint32_t k = cols + threadIdx.x; !exact && k < units_of(cols) * UNIT; k += blockDim.x)
+        put_activation(to, exact, cols, r, k, 0);
+}
+
+/* ---- in shared memory ---- */
+
+/* Rows that a block has in its own shared memory, up to a tile of them: (rows, units, 4, 8) halves, values of a unit in the
+ * order in which the lanes of a row take them (layout.h), a row 64 bytes longer than its units are, so that neighbouring
+ * rows lie in different banks. */
+#define NEAR_SHARED (TILE * (4096 * 2 + 64))
+#define NEAR_AT     (2 * SWEEP_WARPS * STRIP * TILE * sizeof(float)) /* behind a tile's sums */
+
+/* Of a row, in parts of 16 bytes. */
+static __host__ __device__ __forceinline__ uint32_t
+near_stride(uint32_t units)
+{
+    return units * 4 + 4;
+}
+
+static __device__ __forceinline__ uint32_t
+near_place(uint32_t units, uint32_t r, uint32_t k)
+{
+    const uint32_t within = k % 16;
+    return (r * near_stride(units) + k / UNIT * 4 + within % 8 / 2) * 8 + k % UNIT / 16 * 4 + within / 8 * 2 +
+           within % 2;
+}
+
+static __device__ __forceinline__ bool
+rows_are_near(const struct dev_model &m, uint32_t n)
+{
+    return !m.exact && n <= TILE && n * near_stride(units_of(m.width)) * 16 <= NEAR_SHARED;
+}
+
+/* ---- norm ---- */
+
+/* The sum over a block of up to 32 warps, in a tree of fixed shape; `parts` is shared memory for 32 floats. */
+static __device__ __forceinline__ float
+block_sum(float x, float *parts, uint32_t thread)
+{
+    x = warp_sum(x);
+    __syncthreads(); /* parts may still be read from the call before */
+    if (thread % WARP == 0)
+        parts[thread / WARP] = x;
+    __syncthreads();
+    return warp_sum(thread % WARP < blockDim.x / WARP ? parts[thread % WARP] : 0);
+}
+
+/* What a norm takes off a row's numbers, and multiplies them by. */
+struct spread {
+    float mean, inverse; /* RMS norms: mean 0 */
+};
+
+static __device__ __forceinline__ struct spread
+spread_of(const struct dev_model &m, float mean, float squares, uint32_t n)
+{
+    return {mean, 1.0f / sqrtf(squares / (float)n + m.rms_eps)};
+}
+
+/* Of x (n) F32: by a whole block of SWEEP_THREADS threads, so that the order of the sums is the same wherever it is called
+ * from. Deviations from the mean are what is squared: squares of large numbers would take it with them. */
+static __device__ __forceinline__ struct spread
+block_spread(const struct dev_model &m, const float *x, uint32_t n, float *parts)
+{
+    const uint32_t thread = thread_here();
+    float mean = 0, squares = 0;
+    if (m.form.centred) {
+        float sum = 0;
+        for (uint32_t k = thread; k < n; k += SWEEP_THREADS)
+            sum += x[k];
+        mean = block_sum(sum, parts, thread) / (float)n;
+    }
+    for (uint32_t k = thread; k < n; k += SWEEP_THREADS)
+        squares = fmaf(x[k] - mean, x[k] - mean, squares);
+    return spread_of(m, mean, block_sum(squares, parts, thread), n);
+}
+
+/* Number k of a row. */
+static __device__ __forceinline__ float
+normed(const struct dev_norm &norm, const struct spread &s, float x, uint32_t k)
+{
+    const float y = (x - s.mean) * s.inverse * norm.weight[k];
+    return norm.bias != NULL ? y + norm.bias[k] : y;
+}
+
+/* to[r] = the norm of from (width) F32, or from itself where there is no norm, by a whole block. exact: put down in F32. */
+static __device__ __forceinline__ void
+norm_row_as(const struct dev_model &m, bool exact, const float *from, const struct dev_norm &norm, void *to, uint32_t r,
+            float *parts)
+{
+    const bool norms = norm.weight != NULL;
+    const struct spread s = norms ? block_spread(m, from, m.width, parts) : spread{0, 1};
+    for (uint32_t k = thread_here(); k < m.width; k += SWEEP_THREADS)
+        put_activation(to, exact, m.width, r, k, norms ? normed(norm, s, from[k], k) : from[k]);
+    put_padding(to, exact, m.width, r);
+}
+
+/* The same in two parts, for rows that every block norms for itself; RMS norms alone. First the warps' sums of squares, of (SWEEP_WARPS): to be
+ * read behind a __syncthreads(). */
+static __device__ __forceinline__ void
+add_squares(const struct dev_model &m, const float *from, float *sums)
+{
+    const uint32_t thread = thread_here();
+    float squares = 0;
+#pragma unroll 8
+    for (uint32_t k = thread; k < m.width; k += SWEEP_THREADS)
+        squares = fmaf(from[k], from[k], squares);
+    squares = warp_sum(squares);
+    if (thread % WARP == 0)
+        sums[thread / WARP] = squares;
+}
+
+/* Then row r in shared memory. from NULL: zeros. */
+static __device__ __forceinline__ void
+put_near(const struct dev_model &m, const float *from, const float *weight, const float *sums, uint16_t *to, uint32_t r)
+{
+    const uint32_t thread = thread_here(), units = units_of(m.width);
+    const float mean =
+                    from == NULL ? 0 : warp_sum(thread % WARP < SWEEP_WARPS ? sums[thread % WARP] : 0) / (float)m.width,
+                inverse = 1.0f / sqrtf(mean + m.rms_eps);
+#pragma unroll 8
+    for (uint32_t k = thread; k < m.width; k += SWEEP_THREADS)
+        to[near_place(units, r, k)] = from == NULL ? 0 : half_bits(from[k] * inverse * weight[k]);
+    for (uint32_t k = m.width + thread; k < units * UNIT; k += SWEEP_THREADS)
+        to[near_place(units, r, k)] = 0;
+}
+
+/* The same of centred norms, which take three parts: the warps' sums, of (SWEEP_WARPS), */
+static __device__ __forceinline__ void
+add_numbers(const struct dev_model &m, const float *from, float *sums)
+{
+    const uint32_t thread = thread_here();
+    float sum = 0;
+#pragma unroll 4
+    for (uint32_t k = thread; k < m.width; k += SWEEP_THREADS)
+        sum += from[k];
+    sum = warp_sum(sum);
+    if (thread % WARP == 0)
+        sums[thread / WARP] = sum;
+}
+
+static __device__ __forceinline__ float
+near_sum(const float *sums)
+{
+    const uint32_t lane = thread_here() % WARP;
+    return warp_sum(lane < SWEEP_WARPS ? sums[lane] : 0);
+}
+
+/* those of squares of deviations from the mean, */
+static __device__ __forceinline__ void
+add_deviations(const struct dev_model &m, const float *from, const float *sums, float *squares)
+{
+    const uint32_t thread = thread_here();
+    const float mean = near_sum(sums) / (float)m.width;
+    float own = 0;
+#pragma unroll 4
+    for (uint32_t k = thread; k < m.width; k += SWEEP_THREADS)
+        own = fmaf(from[k] - mean, from[k] - mean, own);
+    own = warp_sum(own);
+    if (thread % WARP == 0)
+        squares[thread / WARP] = own;
+}
+
+/* and the row. */
+static __device__ __forceinline__ void
+put_centred(const struct dev_model &m, const float *from, const struct dev_norm &norm, const float *sums,
+            const float *squares, uint16_t *to, uint32_t r)
+{
+    const uint32_t units = units_of(m.width);
+    const struct spread s = spread_of(m, near_sum(sums) / (float)m.width, near_sum(squares), m.width);
+#pragma unroll 4
+    for (uint32_t k = thread_here(); k < units * UNIT; k += SWEEP_THREADS)
+        to[near_place(units, r, k)] = k < m.width ? half_bits(normed(norm, s, from[k], k)) : 0;
+}
+
+/* A row that has no norm; from NULL: zeros. */
+static __device__ __forceinline__ void
+carry_near(const struct dev_model &m, const float *from, uint16_t *to, uint32_t r)
+{
+    const uint32_t units = units_of(m.width);
+    for (uint32_t k = thread_here(); k < units * UNIT; k += SWEEP_THREADS)
+        to[near_place(units, r, k)] = from == NULL || k >= m.width ? 0 : half_bits(from[k]);
+}
+
+static __device__ __forceinline__ void
+norm_row(const struct dev_model &m, const float *from, const struct dev_norm &norm, void *to, uint32_t r, float *parts)
+{
+    norm_row_as(m, m.exact, from, norm, to, r, parts);
+}
+
+#endif

@@ -1,0 +1,207 @@
+/* Chunks of prompts, whose products a library computes: the steps of a sweep as launches of their own, by the sweep's own
+ * code, and what stands between packed and plain matrices. */
+#include "kernels/cuda/device/element.cuh"
+#include "kernels/cuda/device/launch.cuh"
+#include "kernels/cuda/device/launch.h"
+#include "kernels/cuda/device/sweep_between.cuh"
+#include "kernels/cuda/device/sweep_products.cuh"
+
+#define PLAIN_THREADS 256
+#define PLAIN_COLS    8 /* that a thread puts down, 16 bytes */
+
+/* ---- steps ---- */
+
+static __device__ __forceinline__ uint32_t
+sweep_step(enum prompt_step step)
+{
+    switch (step) {
+    case PROMPT_NORM_ATTENTION: return NORM_ATTENTION;
+    case PROMPT_QKV: return QKV;
+    case PROMPT_NORM_HEADS: return NORM_HEADS;
+    case PROMPT_ATTEND: return ATTEND;
+    case PROMPT_OUT: return OUT;
+    case PROMPT_POST_ATTENTION: return POST_ATTENTION;
+    case PROMPT_NORM_MLP: return NORM_MLP;
+    case PROMPT_GATE_UP: return GATE_UP;
+    case PROMPT_DOWN: return DOWN;
+    default: return POST_MLP;
+    }
+}
+
+/* As a sweep's of models without experts, of all other forms. */
+struct prompt_shared : sweep_shared {
+    static const bool BENDS = true;
+};
+
+/* What a block of a sweep knows, in the middle of it. */
+static __device__ __forceinline__ void
+begin_step(struct prompt_shared *s, const struct prompt_args &a)
+{
+    copy_words(&s->model, a.sweep.model, sizeof s->model);
+    copy_words(s->rows, a.sweep.rows, (a.sweep.n < NEAR_ROWS ? a.sweep.n : NEAR_ROWS) * sizeof *a.sweep.rows);
+    if (threadIdx.x == 0) {
+        s->a = a.sweep;
+        s->near = false;
+        s->step = sweep_step(a.step);
+        s->before = {a.layer, START};
+        s->n_probes = s->last_split = 0;
+    }
+    __syncthreads();
+    bring_layer(s, a.layer);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        enter_layer(s, a.layer);
+        if (has_product(s->step))
+            prepare(s, a.part);
+    }
+    __syncthreads();
+}
+
+static __global__ void
+__launch_bounds__(SWEEP_THREADS, 1) prompt_between(struct prompt_args a)
+{
+    SHARED_MEMORY(struct prompt_shared, s);
+    if (*a.stop != 0)
+        return;
+    begin_step(s, a);
+    if ((a.step == PROMPT_NORM_ATTENTION && a.layer == a.sweep.first) ||
+        (a.step == PROMPT_ATTEND && a.sweep.n <= SPLIT_ROWS))
+        look_at_rows(s);
+    __syncthreads();
+    do_between(s);
+}
+
+static __global__ void
+__launch_bounds__(SWEEP_THREADS, 1) prompt_finish(struct prompt_args a)
+{
+    SHARED_MEMORY(struct prompt_shared, s);
+    if (*a.stop != 0)
+        return;
+    begin_step(s, a);
+    const struct dev_matrix *const m = s->product.matrices[0];
+    struct finish<FINISH_ROWS | FINISH_CLIPS> then = {
+        s,
+        {
+            -INFINITY, 0
+        }
+    };
+    const uint32_t pairs = a.strips * (STRIP / 2);
+    for (uint32_t u = blockIdx.x * SWEEP_THREADS + threadIdx.x; u < a.sweep.n * pairs; u += gridDim.x * SWEEP_THREADS) {
+        const uint32_t row = u / pairs, strip = u % pairs / (STRIP / 2), g = u % (STRIP / 2);
+        const struct strip_place at = {m, 0, a.first + strip};
+        const uint2 outputs = own_outputs(at, look_up_outputs(at, g, true));
+        const float *y = a.y + ((size_t)row * a.strips + strip) * STRIP + g;
+        then(0, row, outputs.x, outputs.y, y[0], y[STRIP / 2]);
+    }
+}
+
+/* ---- plain matrices ---- */
+
+/* Columns [k, k + PLAIN_COLS) of a packed row; of types of 16 bits their bits, which lie in pairs. */
+static __device__ __forceinline__ uint4
+plain_weights(const struct dev_matrix &m, uint32_t row, uint32_t k)
+{
+    uint32_t words[PLAIN_COLS / 2];
+    if (m.type == WEIGHT_F16 || m.type == WEIGHT_BF16) {
+        const uint16_t *unit =
+            (const uint16_t *)m.quants + ((size_t)(row / STRIP) * m.units + k / UNIT) * (STRIP * UNIT);
+#pragma unroll
+        for (uint32_t i = 0; i < PLAIN_COLS / 2; i++)
+            words[i] = *(const uint32_t *)(unit + unit_place_16(row % STRIP, k % UNIT + 2 * i));
+    } else {
+#pragma unroll
+        for (uint32_t i = 0; i < PLAIN_COLS / 2; i++)
+            words[i] = pack_halves(element(m, row, k + 2 * i), element(m, row, k + 2 * i + 1));
+    }
+    return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+static __global__ void
+__launch_bounds__(PLAIN_THREADS) unpack_strips(struct unpack_args a)
+{
+    const uint32_t each = a.m.units * UNIT / PLAIN_COLS; /* of a row */
+    const size_t all = (size_t)a.strips * STRIP * each;
+    for (size_t u = (size_t)blockIdx.x * PLAIN_THREADS + threadIdx.x; u < all; u += (size_t)gridDim.x * PLAIN_THREADS)
+        ((uint4 *)a.to)[u] =
+            plain_weights(a.m, a.first * STRIP + (uint32_t)(u / each), (uint32_t)(u % each) * PLAIN_COLS);
+}
+
+static __global__ void
+__launch_bounds__(PLAIN_THREADS) gather_rows(struct gather_args a)
+{
+    const uint32_t each = a.units * UNIT / PLAIN_COLS, all = a.rows * each;
+    for (uint32_t u = blockIdx.x * PLAIN_THREADS + threadIdx.x; u < all; u += gridDim.x * PLAIN_THREADS) {
+        const uint32_t row = u / each, k = u % each * PLAIN_COLS;
+        uint32_t words[PLAIN_COLS / 2] = {}, low[PLAIN_COLS / 2] = {};
+#pragma unroll
+        for (uint32_t i = 0; i < PLAIN_COLS / 2 && row < a.n; i++) {
+            words[i] = *(const uint32_t *)((const uint16_t *)a.packed + packed_place(a.units, row, k + 2 * i));
+            if (a.low != NULL)
+                unit_of<WEIGHT_BF16>::split(words[i], &words[i], &low[i]);
+        }
+        ((uint4 *)a.to)[u] = make_uint4(words[0], words[1], words[2], words[3]);
+        if (a.low != NULL)
+            ((uint4 *)a.low)[u] = make_uint4(low[0], low[1], low[2], low[3]);
+    }
+}
+
+struct look_args {
+    const uint32_t *cancel;
+    uint32_t *stop;
+};
+
+static __global__ void __launch_bounds__(1) prompt_look(struct look_args a)
+{
+    *a.stop = load_acquire(a.cancel);
+}
+
+/* ---- launches ---- */
+
+extern "C" cudaError_t
+prompt_prepare(int device)
+{
+    uint32_t blocks;
+    const cudaError_t said =
+        resident_blocks(prompt_between, device, SWEEP_THREADS, sizeof(struct prompt_shared), &blocks);
+    return said != cudaSuccess
+               ? said
+               : resident_blocks(prompt_finish, device, SWEEP_THREADS, sizeof(struct prompt_shared), &blocks);
+}
+
+extern "C" cudaError_t
+launch_prompt_look(const uint32_t *cancel, uint32_t *stop, cudaStream_t stream)
+{
+    const struct look_args a = {cancel, stop};
+    return launch(prompt_look, 1, 1, a, stream);
+}
+
+extern "C" cudaError_t
+launch_prompt_between(struct prompt_args a, uint32_t blocks, cudaStream_t stream)
+{
+    return launch(prompt_between, blocks, SWEEP_THREADS, a, stream, sizeof(struct prompt_shared));
+}
+
+extern "C" cudaError_t
+launch_prompt_finish(struct prompt_args a, uint32_t blocks, cudaStream_t stream)
+{
+    return launch(prompt_finish, blocks, SWEEP_THREADS, a, stream, sizeof(struct prompt_shared));
+}
+
+static dim3
+plain_blocks(size_t values)
+{
+    const size_t blocks = (values / PLAIN_COLS + PLAIN_THREADS - 1) / PLAIN_THREADS;
+    return (unsigned)(blocks < 65536 ? blocks : 65536);
+}
+
+extern "C" cudaError_t
+launch_unpack(struct unpack_args a, cudaStream_t stream)
+{
+    return launch(unpack_strips, plain_blocks((size_t)a.strips * STRIP * a.m.units * UNIT), PLAIN_THREADS, a, stream);
+}
+
+extern "C" cudaError_t
+launch_gather(struct gather_args a, cudaStream_t stream)
+{
+    return launch(gather_rows, plain_blocks((size_t)a.rows * a.units * UNIT), PLAIN_THREADS, a, stream);
+}

@@ -1,0 +1,237 @@
+/* What the steps with products multiply, and what of it is fetched ahead. */
+#ifndef KERNELS_CUDA_DEVICE_SWEEP_PRODUCTS_CUH
+#define KERNELS_CUDA_DEVICE_SWEEP_PRODUCTS_CUH
+
+#include "kernels/cuda/device/sweep_steps.cuh"
+#include "kernels/cuda/device/visited_rows.cuh"
+
+static __device__ __forceinline__ bool
+has_product(uint32_t step)
+{
+    return step == QKV || step == OUT || step == GATE_UP || step == DOWN || step == PROBE;
+}
+
+/* The strips of a product, and their rows. */
+template <class Shared, int NT>
+static __device__ __forceinline__ auto
+rows_of(const struct product &p)
+{
+    if constexpr (Shared::MIXES)
+        return visited_rows<NT>(p);
+    else
+        return all_rows<NT>(p);
+}
+
+static __device__ __forceinline__ struct product
+product_of(const struct dev_matrix *m, const void *x, uint32_t n, bool near)
+{
+    return {{m, NULL, NULL}, 1, x, n, near};
+}
+
+/* How many of wq, wk, wv, from number `first` on, are one product: those of the same type. */
+static __device__ __forceinline__ uint32_t
+qkv_together(const struct sweep_shared *s, const struct dev_layer &d, uint32_t first)
+{
+    if (s->model.exact)
+        return 3;
+    const bool qk = d.wq.type == d.wk.type, kv = d.wk.type == d.wv.type;
+    return first == 0 ? (qk && kv ? 3 : qk ? 2 : 1) : first == 1 && kv ? 2 : 1;
+}
+
+static __device__ __forceinline__ struct product
+qkv_product(const struct sweep_shared *s, const struct dev_layer &d, uint32_t first, const void *x)
+{
+    struct product p = {{&d.wq, &d.wk, &d.wv}, qkv_together(s, d, first), x, s->a.n, s->near};
+    if (first > 0)
+        p.matrices[0] = first == 1 ? &d.wk : &d.wv;
+    if (first == 1)
+        p.matrices[1] = &d.wv;
+    return p;
+}
+
+/* Those of the experts that rows go to, or of the one that all go to. */
+static __device__ __forceinline__ struct product
+experts_product(const struct mixture_shared *s, struct sweep_at at, bool shared, const void *normed)
+{
+    const struct dev_store &store = s->a.store;
+    const struct dev_mixture &mixture = s->mixtures[at.l % 2];
+    const struct expert_stack &stack = shared ? mixture.shared : mixture.routed;
+    const bool down = at.step == DOWN;
+    const void *const hidden = shared ? store.shared_hidden : store.expert_hidden;
+    struct product p =
+        product_of(down ? &stack.down : &stack.gate_up, down ? hidden : normed, s->a.n, !down && s->near);
+    p.visited = true;
+    p.shared = shared;
+    p.down = down;
+    p.store = &store;
+    return p;
+}
+
+/* The product of a step. `part`: the first of wq, wk, wv that is in it; in layers of experts 1 is the one that all go to. */
+template <class Shared>
+static __device__ __forceinline__ struct product
+product_at(const Shared *s, struct sweep_at at, uint32_t part)
+{
+    const struct dev_store &store = s->a.store;
+    const struct dev_layer &d = s->layers[at.l % 2];
+    const void *const near = s->work + NEAR_AT, *const normed = s->near ? near : store.normed;
+    if constexpr (Shared::MIXES)
+        if (d.mixes && (at.step == GATE_UP || at.step == DOWN))
+            return experts_product(s, at, part > 0, normed);
+    switch (at.step) {
+    case QKV: return qkv_product(s, d, part, normed);
+    case GATE_UP: return product_of(&d.gate_up, normed, s->a.n, s->near);
+    case OUT: return product_of(&d.wo, store.attended, s->a.n, false);
+    case DOWN: return product_of(&d.down, store.gated, s->a.n, false);
+    default:
+        return product_of(s->trained.full != NULL ? &s->own_head : &s->model.head,
+                          s->does.probes_near ? near : store.until_normed, 1, s->does.probes_near);
+    }
+}
+
+/* Llama's MLP, which needs nothing else. */
+static __device__ __forceinline__ bool
+is_silu_gated(const struct sweep_shared *s, const struct dev_layer &d)
+{
+    return s->model.form.activation == ACT_SILU && layer_is_gated(s->model, d) && d.bgate == NULL && d.bup == NULL;
+}
+
+/* What a sublayer adds, times `scale`, to the hidden states of depth `from`. */
+static __device__ __forceinline__ void
+prepare_stream(struct sweep_shared *s, uint32_t from, const float *bias, bool posts, float scale)
+{
+    struct finish_how *how = &s->how;
+    how->kind = FINISH_STREAM;
+    how->from = from;
+    how->raw = posts;
+    how->bias = bias;
+    how->bias_scale = posts ? 1 : s->model.form.residual_scale;
+    how->scale = scale * how->bias_scale;
+}
+
+static __device__ __forceinline__ void
+prepare_near(struct sweep_shared *s, bool near, const struct dev_norm &norm)
+{
+    const bool by_squares = !s->model.form.centred && norm.weight != NULL;
+    s->how.near = near && by_squares;
+    s->how.near_first = near && !by_squares;
+    s->how.norm = norm;
+}
+
+static __device__ __forceinline__ void
+prepare_experts(struct sweep_shared *s, uint32_t part)
+{
+    struct finish_how *how = &s->how;
+    if (s->step == GATE_UP) {
+        how->kind = FINISH_EXPERT;
+        how->norm_depth = mlp_depth(s);
+        prepare_near(s, s->near && part == 0, mlp_norm(s, layer_here(s)));
+    } else {
+        how->kind = FINISH_MIX;
+        how->from = s->does.attends ? s->l : s->l - 1;
+        how->raw = s->does.posts_mlp;
+        how->scale = s->model.exact ? 1 : 1 / HIDDEN_SHRINK;
+    }
+}
+
+/* Puts the product of step s->step, and what becomes of it, where all threads see it; by one thread. */
+template <class Shared>
+static __device__ __forceinline__ void
+prepare(Shared *s, uint32_t part)
+{
+    const struct dev_layer &d = layer_here(s);
+    struct finish_how *how = &s->how;
+    how->matrix = part;
+    how->near = how->near_first = false;
+    how->norm_depth = s->l - 1;
+    s->product = product_at(s, {s->l, s->step}, part);
+    if (Shared::MIXES && s->product.visited) {
+        prepare_experts(s, part);
+        return;
+    }
+    switch (s->step) {
+    case QKV:
+        how->kind = FINISH_QKV;
+        prepare_near(s, s->near && part == 0, {d.attn_norm, d.attn_norm_b});
+        break;
+    case GATE_UP:
+        how->kind = is_silu_gated(s, d) ? FINISH_GATED : FINISH_ACTIVATED;
+        prepare_near(s, s->near, mlp_norm(s, d));
+        how->norm_depth = mlp_depth(s);
+        break;
+    case OUT: prepare_stream(s, s->l - 1, d.bo, s->does.posts_attention, 1); break;
+    case DOWN:
+        prepare_stream(s, s->does.attends ? s->l : s->l - 1, d.bdown, s->does.posts_mlp,
+                       s->model.exact ? 1 : 1 / HIDDEN_SHRINK);
+        break;
+    default:
+        how->kind = FINISH_LOGITS;
+        how->logits = s->a.store.until_logits + (size_t)s->n_probes * s->model.vocab;
+        how->temperature = s->a.until.temperature[s->l];
+        prepare_near(s, s->does.probes_near, s->model.final_norm);
+    }
+}
+
+/* ---- what comes next: by one thread, while others wait ---- */
+
+/* Of experts' gate and up only those of the one that all go to are known before it is known who goes where; whoever fetches them. */
+static __device__ __forceinline__ bool
+look_ahead_at_experts(const struct mixture_shared *s, struct sweep_at at, struct product *p)
+{
+    if (!p->visited || at.step == DOWN)
+        return true;
+    *p = product_of(&s->mixtures[at.l % 2].shared.gate_up, NULL, 0, false);
+    return p->matrices[0]->rows > 0;
+}
+
+/* What is multiplied next after the step that comes, to be fetched at the barrier behind that: its beginning after a
+ * product, what follows after a step in between. */
+template <class Shared>
+static __device__ __forceinline__ void
+look_ahead(Shared *s, struct ahead *ahead, uint32_t brought)
+{
+    struct sweep_at at = {s->l, s->step};
+    s->between = has_product(s->step) ? 0 : s->between + 1;
+    ahead->from = ahead->to = 0;
+    do
+        at = step_after(s, at, brought);
+    while (at.step != STEPS && !has_product(at.step));
+    if (at.step == STEPS)
+        return;
+    ahead->product = product_at(s, at, 0);
+    if constexpr (Shared::MIXES)
+        if (!look_ahead_at_experts(s, at, &ahead->product))
+            return;
+    ahead->from = s->between * s->a.window;
+    ahead->to = ahead->from + s->a.window;
+}
+
+/* The step after the one that is being done, and what is fetched behind it. */
+template <class Shared>
+static __device__ __forceinline__ void
+arrange(Shared *s, struct ahead *ahead)
+{
+    const uint32_t brought = s->l + 1;
+    const struct sweep_at next = step_after(s, {s->l, s->step}, brought);
+    s->before = {s->l, s->step};
+    s->step = next.step;
+    if (next.step == STEPS)
+        return;
+    if (next.l != s->l)
+        enter_layer(s, next.l);
+    if (has_product(next.step))
+        prepare(s, 0);
+    look_ahead(s, ahead, brought);
+}
+
+/* Of this block's part, by all warps but the first. */
+template <class Shared>
+static __device__ __forceinline__ void
+fetch_ahead(const struct ahead &ahead)
+{
+    if (ahead.from < ahead.to)
+        prefetch_strips(rows_of<Shared, 1>(ahead.product), ahead.from, ahead.to, thread_here() - WARP,
+                        SWEEP_THREADS - WARP);
+}
+
+#endif

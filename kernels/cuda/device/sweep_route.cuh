@@ -1,0 +1,277 @@
+/* The step of a layer of experts that says who goes where. All warps compute the router's logits, in F32; the block that is done last
+ * chooses each row's experts, and puts the visits in order. */
+#ifndef KERNELS_CUDA_DEVICE_SWEEP_ROUTE_CUH
+#define KERNELS_CUDA_DEVICE_SWEEP_ROUTE_CUH
+
+#include "kernels/cuda/device/route.cuh"
+#include "kernels/cuda/device/sweep_steps.cuh"
+
+struct order_place { /* shared memory of a block: of each expert how many visit it, then where its next visit lies */
+    uint32_t next[MOST_EXPERTS], alone[WARP];
+};
+
+struct route_shared {
+    struct route_place choosing[SWEEP_WARPS];
+    struct order_place ordering;
+};
+static_assert(sizeof(struct route_shared) <= WORK_SHARED, "a block's shared memory");
+
+/* ---- logits ---- */
+
+/* Numbers of a row that were normed before. */
+struct normed_row {
+    const float *x;
+    __device__ __forceinline__ float
+    operator()(uint32_t k) const
+    {
+        return x[k];
+    }
+};
+
+/* Of one that every block norms for itself: the same bits. */
+struct near_row {
+    const float *x;
+    const struct dev_norm &norm;
+    struct spread spread;
+    __device__ __forceinline__ float
+    operator()(uint32_t k) const
+    {
+        return norm.weight != NULL ? normed(norm, spread, x[k], k) : x[k];
+    }
+};
+
+template <class Row>
+static __device__ __forceinline__ float
+router_logit(const float *weights, const Row &row, uint32_t width)
+{
+    float sum = 0;
+#pragma unroll 8
+    for (uint32_t k = thread_here() % WARP; k < width; k += WARP)
+        sum = fmaf(weights[k], row(k), sum);
+    return warp_sum(sum);
+}
+
+/* What norms of the rows, up to a tile of them, take off and multiply by; for all warps of the block. */
+static __device__ __forceinline__ void
+spread_near(struct sweep_shared *s, const struct dev_norm &norm)
+{
+    const uint32_t depth = mlp_depth(s);
+    for (uint32_t i = 0; i < s->a.n && norm.weight != NULL && s->model.form.centred; i++)
+        add_numbers(s->model, hidden_of(s, row_of(s, i), depth), s->near_sums[i]);
+    __syncthreads();
+    for (uint32_t i = 0; i < s->a.n && norm.weight != NULL; i++) {
+        if (s->model.form.centred)
+            add_deviations(s->model, hidden_of(s, row_of(s, i), depth), s->near_sums[i], s->near_parts[i]);
+        else
+            add_squares(s->model, hidden_of(s, row_of(s, i), depth), s->near_parts[i]);
+    }
+    __syncthreads();
+}
+
+static __device__ __forceinline__ void
+put_router_logits(struct sweep_shared *s)
+{
+    const struct dev_model &m = s->model;
+    const struct dev_store &store = s->a.store;
+    const struct dev_norm norm = mlp_norm(s, layer_here(s));
+    const uint32_t experts = m.form.experts.n, outputs = experts + (layer_here(s).shared_mix != NULL ? 1 : 0);
+    if (s->near)
+        spread_near(s, norm);
+    for (uint32_t u = thread_here() / WARP * gridDim.x + blockIdx.x; u < s->a.n * outputs;
+         u += gridDim.x * SWEEP_WARPS) {
+        const uint32_t i = u / outputs, e = u % outputs;
+        const float *const weights =
+            e < experts ? mixture_here(s).router + (size_t)e * m.width : layer_here(s).shared_mix;
+        float z;
+        if (row_of(s, i).from >= s->l)
+            continue;
+        if (s->near) {
+            const float mean = m.form.centred ? near_sum(s->near_sums[i]) / (float)m.width : 0;
+            const struct near_row row = {hidden_of(s, row_of(s, i), mlp_depth(s)), norm,
+                                         spread_of(m, mean, near_sum(s->near_parts[i]), m.width)};
+            z = router_logit(weights, row, m.width);
+        } else {
+            const struct normed_row row = {(m.exact ? (const float *)store.normed : store.raw) + (size_t)i * m.width};
+            z = router_logit(weights, row, m.width);
+        }
+        if (thread_here() % WARP == 0)
+            store.router_logits[(size_t)i * (experts + 1) + e] = z;
+    }
+}
+
+/* Rows that are normed in a step of their own: for the router in F32 too, where products read halves. */
+static __device__ __forceinline__ void
+norm_for_router(struct sweep_shared *s)
+{
+    const struct dev_model &m = s->model;
+    const struct dev_norm norm = mlp_norm(s, layer_here(s));
+    for (uint32_t i = blockIdx.x; i < s->a.n; i += gridDim.x) {
+        if (row_of(s, i).from >= s->l)
+            continue;
+        const float *const from = hidden_of(s, row_of(s, i), mlp_depth(s));
+        float *const to = s->a.store.raw + (size_t)i * m.width;
+        const bool norms = norm.weight != NULL;
+        const struct spread spread = norms ? block_spread(m, from, m.width, s->parts) : (struct spread){0, 1};
+        for (uint32_t k = thread_here(); k < m.width; k += SWEEP_THREADS) {
+            const float x = norms ? normed(norm, spread, from[k], k) : from[k];
+            put_activation(s->a.store.normed, m.exact, m.width, i, k, x);
+            to[k] = x;
+        }
+        put_padding(s->a.store.normed, m.exact, m.width, i);
+    }
+}
+
+/* ---- the choice, by the block that is done last ---- */
+
+static __device__ __forceinline__ bool
+is_last_router(struct sweep_shared *s)
+{
+    bool last = false;
+    __syncthreads(); /* what thread 0 releases is the whole block's, and so is what it acquires */
+    if (thread_here() == 0) {
+        uint32_t *const arrived = &s->a.store.going->arrived;
+        last = add_acquire_release(arrived, 1) == gridDim.x - 1;
+        if (last)
+            *arrived = 0;
+    }
+    return __syncthreads_or(last);
+}
+
+static __device__ __forceinline__ void
+choose_all(struct sweep_shared *s, struct route_shared *shared)
+{
+    const struct experts_form &f = s->model.form.experts;
+    const struct dev_layer &layer = layer_here(s);
+    const uint32_t warp = thread_here() / WARP;
+    for (uint32_t i = warp; i < s->a.n; i += SWEEP_WARPS)
+        if (row_of(s, i).from < s->l)
+            choose_experts(f, s->a.store.router_logits + (size_t)i * (f.n + 1), layer.brouter, layer.correction,
+                           &shared->choosing[warp], s->a.store.routes + (size_t)i * f.used);
+}
+
+/* Calls with(row, k, route) for all routes of rows that take part, by all threads. */
+template <class With>
+static __device__ __forceinline__ void
+for_routes(struct sweep_shared *s, With with)
+{
+    const uint32_t used = s->model.form.experts.used;
+    for (uint32_t u = thread_here(); u < s->a.n * used; u += SWEEP_THREADS)
+        if (row_of(s, u / used).from < s->l)
+            with(u / used, u % used, s->a.store.routes[u]);
+}
+
+/* For who wants to know. */
+static __device__ __forceinline__ void
+tell_routes(struct sweep_shared *s)
+{
+    const uint32_t used = s->model.form.experts.used, depths = s->model.n_layers + 1;
+    for_routes(s, [=](uint32_t i, uint32_t k, const struct route &r) {
+        s->a.told[((size_t)i * depths + s->l) * used + k] = r;
+    });
+}
+
+/* ---- the visits ---- */
+
+/* Of the experts that anybody visits, by a warp: the list of them, and where their visits begin. */
+static __device__ __forceinline__ void
+list_experts(struct sweep_shared *s, struct order_place *order)
+{
+    const uint32_t lane = thread_here() % WARP, experts = s->model.form.experts.n;
+    struct dev_visits *const going = s->a.store.going;
+    uint32_t n = 0, visits = 0, most = 0;
+    for (uint32_t first = 0; first < experts; first += WARP) {
+        const uint32_t e = first + lane, own = e < experts ? order->next[e] : 0;
+        const uint32_t listed = __ballot_sync(ALL_OF_WARP, own > 0);
+        uint32_t before = own; /* and itself */
+#pragma unroll
+        for (uint32_t apart = 1; apart < WARP; apart *= 2) {
+            const uint32_t lower = __shfl_up_sync(ALL_OF_WARP, before, apart);
+            before += lane >= apart ? lower : 0;
+        }
+        if (own > 0)
+            going->experts[n + (uint32_t)__popc(listed & ((1u << lane) - 1))] = {e, visits + before - own, own};
+        if (e < experts)
+            order->next[e] = visits + before - own;
+        n += (uint32_t)__popc(listed);
+        visits += __shfl_sync(ALL_OF_WARP, before, WARP - 1);
+        most = own > most ? own : most;
+    }
+    most = __reduce_max_sync(ALL_OF_WARP, most);
+    if (lane == 0) {
+        going->n = n;
+        going->most = most;
+        if (s->a.touched != NULL)
+            s->a.touched[s->l] = n;
+    }
+}
+
+/* The rows that take part are at the expert that all go to, if there is one; by a warp. */
+static __device__ __forceinline__ void
+list_rows(struct sweep_shared *s)
+{
+    const struct experts_form &f = s->model.form.experts;
+    const struct dev_store &store = s->a.store;
+    const uint32_t lane = thread_here() % WARP;
+    const bool weighed = layer_here(s).shared_mix != NULL;
+    uint32_t rows = 0;
+    for (uint32_t first = 0; first < s->a.n; first += WARP) { /* how many there are, to know where theirs begin */
+        const bool there = first + lane < s->a.n && row_of(s, first + lane).from < s->l;
+        rows += (uint32_t)__popc(__ballot_sync(ALL_OF_WARP, there));
+    }
+    const uint32_t begin = rows * f.used;
+    uint32_t before = 0;
+    for (uint32_t first = 0; first < s->a.n && f.shared_ffn > 0; first += WARP) {
+        const uint32_t i = first + lane;
+        const bool there = i < s->a.n && row_of(s, i).from < s->l;
+        const uint32_t all = __ballot_sync(ALL_OF_WARP, there);
+        if (there)
+            store.visits[begin + before + (uint32_t)__popc(all & ((1u << lane) - 1))] = {
+                i, f.n, weighed ? 1 / (1 + expf(-store.router_logits[(size_t)i * (f.n + 1) + f.n])) : 1, VISIT_LAST};
+        before += (uint32_t)__popc(all);
+    }
+    if (lane == 0) {
+        store.going->rows = rows;
+        if (f.shared_ffn > 0)
+            store.going->alone = {f.n, begin, rows};
+    }
+}
+
+/* Visits of an expert come in any order: nothing hangs on it but where they lie. */
+static __device__ __forceinline__ void
+order_visits(struct sweep_shared *s, struct order_place *order)
+{
+    const struct experts_form &f = s->model.form.experts;
+    const uint32_t thread = thread_here();
+    for (uint32_t e = thread; e < f.n; e += SWEEP_THREADS)
+        order->next[e] = 0;
+    __syncthreads(); /* and routes are there */
+    if (s->a.told != NULL)
+        tell_routes(s);
+    for_routes(s, [=](uint32_t, uint32_t, const struct route &r) { atomicAdd(&order->next[r.expert], 1u); });
+    __syncthreads();
+    if (thread < WARP)
+        list_experts(s, order);
+    else if (thread < 2 * WARP)
+        list_rows(s);
+    __syncthreads();
+    struct visit *const visits = s->a.store.visits;
+    const bool alone = f.shared_ffn == 0;
+    const uint32_t used = f.used;
+    for_routes(s, [=](uint32_t i, uint32_t k, const struct route &r) {
+        const uint32_t at = atomicAdd(&order->next[r.expert], 1u);
+        visits[at] = {i, r.expert, r.weight, (k == 0 ? VISIT_FIRST : 0) | (alone && k + 1 == used ? VISIT_LAST : 0)};
+    });
+}
+
+static __device__ __forceinline__ void
+route_rows(struct sweep_shared *s)
+{
+    struct route_shared *const shared = (struct route_shared *)s->work;
+    put_router_logits(s);
+    if (!is_last_router(s))
+        return;
+    choose_all(s, shared);
+    order_visits(s, &shared->ordering);
+}
+
+#endif

@@ -1,0 +1,61 @@
+/* What the environment asks of the backend, for finding faults and for measuring (docs/cuda.md, "Switches"). */
+#ifndef KERNELS_CUDA_DEVICE_SWITCHES_H
+#define KERNELS_CUDA_DEVICE_SWITCHES_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Is the variable set to this? */
+static inline bool
+switched(const char *variable, const char *to)
+{
+    const char *const said = getenv(variable);
+    return said != NULL && strcmp(said, to) == 0;
+}
+
+/* SPECSCOPE_CUDA_SYNC=1: every launch is waited for at once, so that what fails is that launch, and stderr names it. */
+static inline bool
+switched_to_sync(void)
+{
+    return switched("SPECSCOPE_CUDA_SYNC", "1");
+}
+
+/* SPECSCOPE_CUDA_PREFETCH=0: nothing is fetched ahead between the steps of a sweep. */
+static inline bool
+switched_to_prefetch(void)
+{
+    return !switched("SPECSCOPE_CUDA_PREFETCH", "0");
+}
+
+/* SPECSCOPE_CUDA_BLOCKS=N: blocks of a cooperative launch, at most. */
+static inline uint32_t
+switched_blocks(uint32_t fit)
+{
+    const char *const said = getenv("SPECSCOPE_CUDA_BLOCKS");
+    const unsigned long most = said != NULL ? strtoul(said, NULL, 10) : 0;
+    return most > 0 && most < fit ? (uint32_t)most : fit;
+}
+
+/* What comes of a launch. `call`: what the kernel is called by, then other arguments. */
+static inline cudaError_t
+launch_said(const char *call, cudaError_t said, unsigned blocks, unsigned threads, cudaStream_t stream)
+{
+    size_t name = 0;
+    if (!switched_to_sync())
+        return said;
+    if (said == cudaSuccess)
+        said = cudaStreamSynchronize(stream);
+    if (said == cudaSuccess)
+        return said;
+    for (int depth = 0; call[name] != '\0' && (call[name] != ',' || depth > 0); name++)
+        depth += (call[name] == '<') - (call[name] == '>'); /* a template's arguments have commas, too */
+    fprintf(stderr, "specscope-cuda: the launch that failed is %.*s, %u blocks of %u threads: %s\n", (int)name, call,
+            blocks, threads, cudaGetErrorString(said));
+    return said;
+}
+
+#endif

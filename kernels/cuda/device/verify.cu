@@ -1,0 +1,259 @@
+/* Verification: the walk over a tree of candidates that kernels/backend.h describes at struct verify_node.
+ *
+ * Greedy, it compares tokens with the guesses of their rows. Sampling, one launch finds the laws of all rounds' rows, a
+ * block each, and blocks of the next walk, a round each: as long as candidates are accepted they ask for single
+ * probabilities; only a rejection makes one pass over the vocabulary, to subtract q from p. */
+#include "kernels/cuda/device/draw.cuh"
+#include "kernels/cuda/device/launch.cuh"
+#include "kernels/cuda/device/launch.h"
+#include "kernels/cuda/device/law.cuh"
+
+/* A round as its walk sees it. */
+struct walked {
+    const struct verify_node *nodes; /* (n) */
+    const int32_t *logits_row;       /* (n) */
+    uint32_t n;
+    bool sampled;
+    struct verdict *out;
+};
+
+static __device__ __forceinline__ struct walked
+walked_round(const struct verify_args &a, const struct dev_round &r)
+{
+    return {a.nodes + r.first, a.logits_row + r.first, r.n, r.sampling.temperature > 0, r.verdict};
+}
+
+/* The target's guesses at the nodes; by the first VERIFY_NODES threads. */
+static __device__ void
+judge(const struct walked &w, const struct guess *guesses)
+{
+    const uint32_t i = threadIdx.x;
+    if (i >= VERIFY_NODES)
+        return;
+    struct guess g = {};
+    g.token = TOKEN_NONE;
+    if (i < w.n && w.logits_row[i] >= 0)
+        g = guesses[w.logits_row[i]];
+    w.out->judged[i] = g;
+}
+
+/* ---- greedy ---- */
+
+/* A block a round. */
+__global__ void
+__launch_bounds__(VERIFY_NODES) walk_greedy(struct verify_args a)
+{
+    const struct walked w = walked_round(a, a.rounds[blockIdx.x]);
+    if (w.sampled)
+        return;
+    judge(w, a.guesses);
+    if (threadIdx.x != 0)
+        return;
+    struct verdict *const out = w.out;
+    uint32_t n_path = 0;
+    for (uint32_t node = 0;;) {
+        const token_t argmax = a.guesses[w.logits_row[node]].token;
+        uint32_t next = 0, siblings = 0; /* node 0 is nobody's child */
+        for (uint32_t i = node + 1; i < w.n && next == 0; i++)
+            if (w.nodes[i].parent == (int32_t)node) {
+                siblings++;
+                next = w.nodes[i].token == argmax ? i : 0;
+            }
+        if (next == 0) {
+            out->kind = siblings > 0 ? NEXT_CORRECTION : NEXT_BONUS;
+            out->next = argmax;
+            break;
+        }
+        out->path[n_path++] = next;
+        if (w.logits_row[next] < 0) {
+            out->kind = NEXT_CANDIDATE;
+            out->next = argmax;
+            break;
+        }
+        node = next;
+    }
+    out->n_path = n_path;
+}
+
+/* ---- sampling ---- */
+
+/* Node blockIdx.x of round blockIdx.y: the law of its row, the sums of p and of the q it was drawn from. */
+__global__ void
+__launch_bounds__(ROW_THREADS) measure_nodes(struct verify_args a)
+{
+    const uint32_t vocab = a.model->vocab;
+    __shared__ struct select_scratch scratch;
+    const struct dev_round *const round = &a.rounds[blockIdx.y];
+    if (blockIdx.x >= round->n || !(round->sampling.temperature > 0))
+        return;
+    const uint32_t node = round->first + blockIdx.x;
+    const dist_t q = a.nodes[node].q;
+    struct row_law law = {};
+    if (a.logits_row[node] >= 0) {
+        const float *const z = a.store.head_logits + (size_t)a.logits_row[node] * vocab;
+        law = measure_law(z, vocab, &round->sampling, &scratch);
+        law.total = mass_value(block_mass([=](uint32_t v) { return law_p(&law, z[v], v); }, vocab, &scratch.block));
+    }
+    if (q != DIST_NONE) {
+        const uint32_t whole = a.store.dists_vocab;
+        const struct stored_p drawn_from = {a.store.dists_p + (size_t)q * whole, NULL, 0};
+        law.q_total = mass_value(block_mass(drawn_from, whole, &scratch.block));
+    }
+    if (threadIdx.x == 0)
+        a.store.row_laws[node] = law;
+}
+
+/* The target's distribution at a node, not normalised, and what rejections leave of it. */
+struct remainder {
+    struct row_law law;
+    const float *z;    /* (vocab) logits at the node */
+    const float *rest; /* (vocab) once a candidate was rejected, before that NULL */
+    __device__ __forceinline__ float
+    operator()(uint32_t v) const
+    {
+        return rest != NULL ? rest[v] : law_p(&law, z[v], v);
+    }
+};
+
+/* One node's children, tested one after the other; the same in all threads. */
+struct test {
+    struct remainder p;
+    double total;      /* of p */
+    float *spare;      /* (vocab) where the next remainder goes */
+    float *other;      /* (vocab) and the one after it */
+    token_t *rejected; /* (VERIFY_NODES), shared memory */
+    uint32_t n_rejected;
+};
+
+/* 1 / total as a factor. */
+static __device__ __forceinline__ float
+normalizer(double total)
+{
+    return fminf((float)(1 / total), 3e38f);
+}
+
+/* Rejection of x: p <- norm(max(0, p - q)), q without the tokens rejected before; or, x not drawn from q (q_total 0),
+ * p without x. Where that would leave nothing, p stays. */
+static __device__ void
+reject(struct test *t, uint32_t x, struct stored_p q, double q_total, uint32_t vocab, struct block_scratch *scratch)
+{
+    const struct remainder p = t->p;
+    float *const rest = t->spare;
+    struct mass left;
+    if (q_total > 0) {
+        const float p_scale = normalizer(t->total), q_scale = normalizer(q_total);
+        left = block_mass(
+            [=](uint32_t v) { /* products rounded alike, so that equals cancel */
+                              const float d = __fmul_rn(p(v), p_scale) - __fmul_rn(q(v), q_scale);
+                              return rest[v] = d > 0 ? d : 0.0f;
+            },
+            vocab, scratch);
+    } else {
+        left = block_mass([=](uint32_t v) { return rest[v] = v == x ? 0.0f : p(v); }, vocab, scratch);
+    }
+    if (left.units > 0) {
+        t->p.rest = rest;
+        t->total = mass_value(left);
+        t->spare = t->other;
+        t->other = rest;
+    }
+    if (threadIdx.x == 0)
+        t->rejected[t->n_rejected] = (token_t)x;
+    t->n_rejected++;
+    __syncthreads(); /* all of `rest` and `rejected` is there for everyone */
+}
+
+/* Tests a candidate, whose q adds up to `measured`, with probability min(1, p(x)/q(x)). */
+static __device__ bool
+accept(struct test *t, const struct verify_args *a, const struct verify_node *child, double measured, uint32_t vocab,
+       const struct rng_key *key, struct block_scratch *scratch)
+{
+    const uint32_t x = (uint32_t)child->token;
+    const uint32_t whole = a->store.dists_vocab; /* q's, vocab at least */
+    const struct stored_p q = {child->q == DIST_NONE ? NULL : a->store.dists_p + (size_t)child->q * whole, t->rejected,
+                               t->n_rejected};
+    const double px = x < vocab ? (double)t->p(x) / t->total : 0, qx = child->q == DIST_NONE ? 0 : (double)q(x);
+    double q_total = 0;
+    if (qx > 0)
+        q_total = t->n_rejected == 0 ? measured : mass_value(block_mass(q, whole, scratch));
+    if (rng_uniform(key) * (qx > 0 ? qx / q_total : 1) < px)
+        return true;
+    reject(t, x, q, q_total, vocab, scratch);
+    return false;
+}
+
+/* A sampled round, by a whole block that has verify_p (2, vocab) to itself. */
+static __device__ void
+walk_round(const struct verify_args &a, const struct dev_round &round, float *verify_p, token_t *rejected,
+           struct block_scratch *scratch)
+{
+    const uint32_t vocab = a.model->vocab;
+    const struct walked w = walked_round(a, round);
+    const struct row_law *const laws = a.store.row_laws + round.first;
+    judge(w, a.guesses);
+    struct rng_key key = {round.seed, 0, 0, 0, 0};
+    struct test t = {{}, 1, verify_p, verify_p + vocab, rejected, 0};
+    uint32_t n_path = 0, node = 0, kind = NEXT_CANDIDATE;
+    token_t following = TOKEN_NONE;
+    for (;;) {
+        t.p.law = laws[node], t.p.z = a.store.head_logits + (size_t)w.logits_row[node] * vocab, t.p.rest = NULL;
+        t.total = t.p.law.total;
+        t.n_rejected = 0;
+        uint32_t next = 0, siblings = 0;
+        for (uint32_t i = node + 1; i < w.n && next == 0; i++) {
+            if (w.nodes[i].parent != (int32_t)node)
+                continue;
+            key.pos = w.nodes[i].pos, key.purpose = RNG_ACCEPT, key.index = siblings++;
+            next = accept(&t, &a, &w.nodes[i], laws[i].q_total, vocab, &key, scratch) ? i : 0;
+        }
+        if (next == 0) {
+            kind = siblings > 0 ? NEXT_CORRECTION : NEXT_BONUS;
+            key.pos = w.nodes[node].pos + 1, key.index = 0;
+            key.purpose = siblings > 0 ? RNG_RESIDUAL : RNG_BONUS;
+            following = block_draw(t.p, vocab, &key, scratch);
+            break;
+        }
+        if (threadIdx.x == 0)
+            w.out->path[n_path] = next;
+        n_path++;
+        if (w.logits_row[next] < 0) {
+            following = w.nodes[next].token;
+            break;
+        }
+        node = next;
+    }
+    if (threadIdx.x == 0) {
+        w.out->n_path = n_path;
+        w.out->next = following;
+        w.out->kind = (enum next_kind)kind;
+    }
+}
+
+/* VERIFY_WALKS blocks at most, which take the rounds in turn. */
+__global__ void
+__launch_bounds__(ROW_THREADS) walk_sampling(struct verify_args a)
+{
+    __shared__ struct block_scratch scratch;
+    __shared__ token_t rejected[VERIFY_NODES];
+    float *const mine = a.store.verify_p + (size_t)blockIdx.x * 2 * a.model->vocab;
+    for (uint32_t i = blockIdx.x; i < a.n; i += gridDim.x) {
+        if (!(a.rounds[i].sampling.temperature > 0))
+            continue;
+        walk_round(a, a.rounds[i], mine, rejected, &scratch);
+        __syncthreads(); /* the next round writes what slower threads may still read */
+    }
+}
+
+cudaError_t
+launch_verify(struct verify_args a, const struct dev_model *sizes, cudaStream_t stream)
+{
+    (void)sizes;
+    cudaError_t said = cudaSuccess;
+    if (a.greedy)
+        said = launch(walk_greedy, a.n, VERIFY_NODES, a, stream);
+    if (said == cudaSuccess && a.sampled)
+        said = launch(measure_nodes, dim3(a.longest, a.n), ROW_THREADS, a, stream);
+    if (said == cudaSuccess && a.sampled)
+        said = launch(walk_sampling, a.n < VERIFY_WALKS ? a.n : VERIFY_WALKS, ROW_THREADS, a, stream);
+    return said;
+}

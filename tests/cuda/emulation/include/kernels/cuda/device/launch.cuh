@@ -1,0 +1,54 @@
+/* Launches, for the emulation: kernels/cuda/device/launch.cuh says what they are. Kernels go by the names they are called by. */
+#ifndef KERNELS_CUDA_DEVICE_LAUNCH_CUH
+#define KERNELS_CUDA_DEVICE_LAUNCH_CUH
+
+#include <cuda_runtime.h>
+
+#include "kernels/cuda/device/switches.h"
+
+#define ARGUMENT_MOST 4096 /* bytes */
+
+#define SHARED_MEMORY(type, name) type *const name = (type *)emulation::here->shared
+
+template <class A>
+static inline cudaError_t
+emulated_launch_as(const char *name, void (*kernel)(A), dim3 grid, dim3 block, A arguments, cudaStream_t stream,
+                   size_t shared = 0)
+{
+    static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
+    const cudaError_t said = emulated_launch(
+        name, (const void *)kernel, [=] { kernel(arguments); }, grid, block, shared, false, stream);
+    return launch_said(name, said, grid.x * grid.y * grid.z, block.x, stream);
+}
+#define launch(...) EMULATED_CALL(emulated_launch_as(#__VA_ARGS__, __VA_ARGS__))
+
+template <class A>
+static inline cudaError_t
+emulated_launch_cooperative_as(const char *name, void (*kernel)(A), dim3 grid, dim3 block, A arguments,
+                               cudaStream_t stream, size_t shared = 0)
+{
+    static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
+    const cudaError_t said = emulated_launch(
+        name, (const void *)kernel, [=] { kernel(arguments); }, grid, block, shared, true, stream);
+    return launch_said(name, said, grid.x, block.x, stream);
+}
+#define launch_cooperative(...) EMULATED_CALL(emulated_launch_cooperative_as(#__VA_ARGS__, __VA_ARGS__))
+
+/* One block a multiprocessor, if its shared memory is there; the kernel may have so much then. */
+template <class A>
+static inline cudaError_t
+resident_blocks(void (*kernel)(A), int device, unsigned, size_t shared, uint32_t *blocks)
+{
+    int n = 0, most = 0;
+    cudaError_t said = cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device);
+    if (said == cudaSuccess)
+        said = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (said == cudaSuccess && shared > (size_t)most)
+        said = cudaErrorInvalidValue;
+    if (said == cudaSuccess)
+        emulated_allow_shared((const void *)kernel, shared);
+    *blocks = (uint32_t)n;
+    return said;
+}
+
+#endif
