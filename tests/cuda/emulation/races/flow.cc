@@ -48,9 +48,9 @@ static std::shared_ptr<const clocks> host_knows = std::make_shared<clocks>();
 static std::unordered_map<uint64_t, uint32_t> host_does; /* since it last queued or waited, by place */
 
 static void
-raise(clocks *all, uint32_t agent, uint32_t time)
+raise(clocks *all, uint32_t party, uint32_t time)
 {
-    uint32_t &own = (*all)[agent];
+    uint32_t &own = (*all)[party];
     own = own < time ? time : own;
 }
 
@@ -59,7 +59,7 @@ raise(clocks *all, const operation &o)
 {
     for (const auto &each : *o.others)
         raise(all, each.first, each.second);
-    raise(all, o.agent, o.time);
+    raise(all, o.party, o.time);
 }
 
 static void
@@ -108,7 +108,7 @@ flow_follows(uint32_t op, uint32_t other)
     operation &o = chunks[op / CHUNK][op % CHUNK];
     auto more = std::make_shared<clocks>(*o.others);
     raise(more.get(), flow_operation(other));
-    raise(&streams[o.agent].waited, flow_operation(other));
+    raise(&streams[o.party].waited, flow_operation(other));
     o.others = more;
 }
 
@@ -165,14 +165,14 @@ flow_host(const char *what, uint64_t where)
 static bool
 comes_before(const operation &old, const operation &now)
 {
-    if (old.agent == now.agent)
+    if (old.party == now.party)
         return old.time <= now.time;
-    if (old.agent == HOST)
+    if (old.party == HOST)
         return old.time <= now.host;
-    const uint32_t gone = streams[old.agent].gone;
+    const uint32_t gone = streams[old.party].gone;
     if (gone != 0 && gone <= now.host)
         return true;
-    const auto known = now.others->find(old.agent);
+    const auto known = now.others->find(old.party);
     return known != now.others->end() && known->second >= old.time;
 }
 
@@ -199,14 +199,14 @@ races(mark old, access was, mark now, access is)
     return false;
 }
 
-/* Takes the place of what the same agent read before, or of what comes before it; else of any. */
+/* Takes the place of what the same party read before, or of what comes before it; else of any. */
 static void
 remember_read(flow_cell *c, mark now)
 {
     const operation &own = flow_operation(now / 2);
     mark *place = &c->reads[now / 2 % flow_cell::READS];
     for (mark &r : c->reads)
-        if (r == 0 || flow_operation(r / 2).agent == own.agent || comes_before(flow_operation(r / 2), own)) {
+        if (r == 0 || flow_operation(r / 2).party == own.party || comes_before(flow_operation(r / 2), own)) {
             place = &r;
             break;
         }

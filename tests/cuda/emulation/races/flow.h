@@ -21,7 +21,7 @@ using clocks = std::map<uint32_t, uint32_t>; /* of streams: how much of each is 
 
 /* Something queued, or what the host does at a place between one queueing and the next. */
 struct operation {
-    uint32_t agent, time; /* a stream and its clock; HOST */
+    uint32_t party, time; /* a stream and its clock; HOST */
     uint32_t host;        /* the host's clock */
     std::shared_ptr<const clocks> others;
     const char *what;

@@ -150,7 +150,7 @@ report_race(const record &old, access was, const record &now, access is)
 static std::string
 name_of(const operation &o)
 {
-    if (o.agent == HOST)
+    if (o.party == HOST)
         return o.what + (" at " + name_of(o.where));
     return (o.is_grid ? "the kernel " + kernel_name(o.what) : o.what) + " queued at " + name_of(o.where);
 }
