@@ -11,10 +11,11 @@
 #define RUN_JSON_END   384 /* bytes that closing adds to it, at most */
 #define LINES_NOT_SAID UINT64_MAX
 
-struct trace_end {         /* what a trace says of itself when it is closed */
+/* What a trace says of itself when it is closed. */
+struct trace_end {
     uint64_t closed_event; /* number of its last event; 0: it wasn't closed, or has none */
-    uint64_t lines
-        [TABLES]; /* of each table, its header aside; LINES_NOT_SAID: by older writers, and of tables that it does without */
+    /* Of each table, its header aside; LINES_NOT_SAID: by older writers, and of tables that it does without. */
+    uint64_t lines[TABLES];
 };
 
 /* The file's text, memory of the caller. */

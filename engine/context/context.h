@@ -28,8 +28,9 @@ struct context_options {  /* 0 but in ctx: as kernels/request.h, store_defaults(
     uint32_t max_rows;    /* rows in one advance; no more than ring/2 */
     uint32_t max_probes;  /* probes in one guess call; larger calls are split */
     uint32_t prompt_rows; /* rows of a prompt's chunk (context_prompt()); 0: prompts are rows like others */
-    uint32_t depth;       /* rows go to that layer and are committed there: L is to be read as it; 0: the model's last.
-                                * Nothing can be verified then, nor compared with the last layer */
+    /* Rows go to that layer and are committed there: L is to be read as it; 0: the model's last. Nothing can be verified
+     * then, nor compared with the last layer. */
+    uint32_t depth;
     struct dist_pool *dists;   /* shared with other contexts, borrowed; NULL: STORE_DISTS of its own */
     const atomic_bool *cancel; /* or NULL */
     enum head_kind heads;      /* the trained heads that the weights have, for the accounts */

@@ -45,10 +45,10 @@ struct metrics {
     uint64_t baseline_t_us; /* when */
     uint32_t baseline_round;
     enum lossless { LOSSLESS_UNKNOWN, LOSSLESS_YES, LOSSLESS_NO, LOSSLESS_SAMPLED } lossless;
-    uint64_t
-        compared; /* of the run's generated tokens, how many that is about; the first came with the prefill. 0: in older
-                        * traces of several sequences those of sequences that were there at the time */
-    float d_max;  /* last seen, -1: none */
+    /* Of the run's generated tokens, how many that is about; the first came with the prefill. 0: in older traces of several
+     * sequences those of sequences that were there at the time. */
+    uint64_t compared;
+    float d_max; /* last seen, -1: none */
 };
 
 struct measures {                                  /* NAN where not defined */

@@ -79,9 +79,10 @@ struct policy {
     struct policy_info info;    /* filled in by policy_open() */
     double value[POLICY_KNOBS]; /* the round's snapshot; changes only between rounds */
     void *state;                /* (ops->state_size) the instance's own, NULL for none */
-    void *shared;               /* (ops->shared_size) what the instances of a session have in common, and leave to the
-                                 * next one on the same engine with as many sequences at a time; NULL for none */
-    bool owns_shared;           /* the first one does, and outlives the others */
+    /* (ops->shared_size) what the instances of a session have in common, and leave to the next one on the same engine with
+     * as many sequences at a time; NULL for none. */
+    void *shared;
+    bool owns_shared; /* the first one does, and outlives the others */
 };
 
 /* Whatever is NULL or 0 a policy does without. Those that take a round return false to stop: a round_* or context_*
