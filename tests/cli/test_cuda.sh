@@ -218,12 +218,12 @@ check "norms behind sublayers are more" phases_are tests/golden/families/gemma2 
 check "and those of heads" phases_are tests/golden/families/olmo2 \
     "qkv, norm of heads, attention, out, norm of out, gate·up, down, norm of down"
 check "and the choice of experts" phases_are tests/golden/families/mixtral "qkv, attention, out, route, gate·up, down"
-plain_prompt() { # each kind of work of a prompt by the library, after another's end
+plain_prompt() { # each kind of work of a prompt by the library, two chunks of it, after another's end
     SPECSCOPE_CUDA_SLAB=16 specscope run -n 2 --ignore-eos --backend cuda --prefill blas --policy ar -p "$LONG" "$TINY"
     cat "$TMP/out" >"$TMP/stamped-blas"
     awk -F, '/,prompt / { n[$2]++; if ($6 < end - 0.002 || $7 < 0) bad = 1; end = $6 + $7 }
         END { exit bad || n["prompt plain"] < 24 || n["prompt products"] < 24 || n["prompt finish"] != n["prompt products"] ||
-              n["prompt attention"] != 4 || n["prompt norms"] != 8 }' "$TMP/phases.csv"
+              n["prompt attention"] != 8 || n["prompt norms"] != 16 }' "$TMP/phases.csv"
 }
 check "a prompt by the library is told apart" plain_prompt
 SPECSCOPE_CUDA_TRACE="$TMP/none/phases.csv"

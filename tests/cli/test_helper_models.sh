@@ -44,7 +44,7 @@ check "one that doesn't fit is passed over" says err 'without the draft model be
 check "and missed" [ "$status" -eq 2 ]
 
 works "info compares two models" info --draft "$draft" "$TINY"
-check "by size" says out '^draft +tiny: 1 layers of width 64, .* of the model.s'
+check "by size" says out '^draft +tiny: 1 layer of width 64, .* of the model.s'
 check "by bytes" says out 'a layer has 1.000 of the bytes'
 check "by vocabulary" says out '320 tokens are the same'
 works "different vocabularies are a finding" info --draft "$other" "$TINY"

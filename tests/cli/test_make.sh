@@ -18,6 +18,7 @@ exit 9
 SCRIPT
 playing nvcc <<'SCRIPT'
 [ "$1" = --list-gpu-code ] && echo $LISTED && exit
+[ "$1" = --dryrun ] && exit
 echo "$@" >>"$CALLS"
 while [ "$1" != -o ]; do shift; done
 : >"$2"
