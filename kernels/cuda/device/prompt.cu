@@ -33,7 +33,7 @@ struct prompt_shared : sweep_shared {
     static const bool BENDS = true;
 };
 
-/* What a block of a sweep knows, in the middle of it. */
+/* What a block of a sweep knows, in the middle of it: all of it behind the caller's barrier. */
 static __device__ __forceinline__ void
 begin_step(struct prompt_shared *s, const struct prompt_args &a)
 {
@@ -54,7 +54,6 @@ begin_step(struct prompt_shared *s, const struct prompt_args &a)
         if (has_product(s->step))
             prepare(s, a.part);
     }
-    __syncthreads();
 }
 
 static __global__ void
@@ -78,6 +77,7 @@ __launch_bounds__(SWEEP_THREADS, 1) prompt_finish(struct prompt_args a)
     if (*a.stop != 0)
         return;
     begin_step(s, a);
+    __syncthreads();
     const struct dev_matrix *const m = s->product.matrices[0];
     struct finish<FINISH_ROWS | FINISH_CLIPS> then = {
         s,
