@@ -20,7 +20,7 @@ struct promises {
     uint64_t number, t_us;
     uint32_t run, round;
     bool batch;
-    bool versus;                        /* this run: sequences 0 and 1, a round of one at a time */
+    bool versus; /* this run: sequences 0 and 1, a round of one at a time */
     bool paused;
     bool other_model;                   /* drafts may be nobody's layer */
     struct sequence_promises *all, *at; /* (out->n_sequences); the event's */

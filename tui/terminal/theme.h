@@ -50,7 +50,7 @@ bool theme_parse(struct theme *, const char *json, size_t n, const char *name, s
 bool theme_load(struct theme *t, const char *name, const char *data_dir, struct err *);
 /* THEME_DEFAULT, compiled in. False: out of memory, and *t is mono. */
 bool theme_builtin(struct theme *, struct err *);
-void theme_mono(struct theme *);    /* attributes only; for terminals without colours */
+void theme_mono(struct theme *); /* attributes only; for terminals without colours */
 /* Names that theme_load() would find, sorted, each once; at most max. Returns how many. */
 int theme_list(char (*names)[32], int max, const char *data_dir);
 
