@@ -31,6 +31,9 @@ reason_of() { # kind, file, function
     esac
 }
 
+source_of() { # file: a kernel's, or the host side's
+    if [ -e "kernels/cuda/device/$1" ]; then echo "kernels/cuda/device/$1"; else echo "kernels/cuda/$1"; fi
+}
 place_of() { # "kind file:line …": the function that the line is in
     file=${1#* }
     line=${file#*:}
@@ -39,7 +42,7 @@ place_of() { # "kind file:line …": the function that the line is in
     awk -v line="$line" 'NR > line { exit }
         { sub(/^static __global__ void /, "") }
         /^[a-zA-Z_].*\(/ && !/^(static|template)/ { name = $0; sub(/^(__[a-z_]+__(\([^)]*\))? )+/, "", name); sub(/\(.*/, "", name); sub(/.* /, "", name) }
-        END { print name }' "kernels/cuda/device/$file"
+        END { print name }' "$(source_of "$file")"
 }
 
 start() { # program
@@ -153,7 +156,7 @@ printf '%s\n' $PROGRAMS | xargs -P "${JOBS:-1}" -n 1 sh tests/cuda/mutations.sh 
 for program in $PROGRAMS; do cat "$KEPT/$(basename "$program").sites"; done | sort -u | while read -r kind place rest; do
     turn=${rest%%@*}
     turn=${turn% }
-    [ -e "kernels/cuda/device/${place%:*}" ] && [ "${turn:-0}" -le "$MEETINGS" ] && echo "$kind $place${rest:+ $rest}"
+    [ -e "$(source_of "${place%:*}")" ] && [ "${turn:-0}" -le "$MEETINGS" ] && echo "$kind $place${rest:+ $rest}"
 done | awk '{ plain = $0; sub(/ @.*/, "", plain) }
     / @kernel$/ { own[plain] = $0; next } { other[plain] = 1; print }
     END { for (p in own) if (!(p in other)) print own[p] }' | sort -k2,2V -k1,1 -k3,3n >"$TMP/sites"
