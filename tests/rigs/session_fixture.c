@@ -68,6 +68,19 @@ session_usual(void)
                                     .probe = PROBE_POLICY};
 }
 
+struct session_options
+session_batch(uint32_t at_a_time)
+{
+    static struct prompt_text prompts[SESSION_BATCH];
+    struct session_options o = session_usual();
+    for (size_t i = 0; i < SESSION_BATCH; i++)
+        prompts[i] = (struct prompt_text){session_prompts[i], strlen(session_prompts[i])};
+    o.batch = at_a_time;
+    o.prompts = prompts;
+    o.n_prompts = SESSION_BATCH;
+    return o;
+}
+
 void
 session_run(struct engine *engine, const struct session_options *o, session_rig_hook hook, void *user,
             struct session_rig_result *out)

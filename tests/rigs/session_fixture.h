@@ -20,6 +20,9 @@ int session_fixture_open(void **state);
 int session_fixture_close(void **state);
 
 struct session_options session_usual(void); /* specbound, greedy, 60 tokens in a context of 256 */
+enum { SESSION_BATCH = 7 };
+/* The same for the first SESSION_BATCH of session_prompts, so many at a time. */
+struct session_options session_batch(uint32_t at_a_time);
 /* To the end of the run; also fails when the events broke a promise. */
 void session_run(struct engine *, const struct session_options *, session_rig_hook, void *user,
                  struct session_rig_result *);

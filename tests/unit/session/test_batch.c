@@ -10,26 +10,7 @@
 #include "policies/policy.h"
 #include "tests/rigs/session_fixture.h"
 
-enum { PROMPTS = 7, ROUNDS = 512 };
-
-static struct prompt_text prompts[PROMPTS];
-
-static void
-take_prompts(void)
-{
-    for (size_t i = 0; i < PROMPTS; i++)
-        prompts[i] = (struct prompt_text){session_prompts[i], strlen(session_prompts[i])};
-}
-
-static struct session_options
-batch_of(uint32_t n)
-{
-    struct session_options o = session_usual();
-    o.batch = n;
-    o.prompts = prompts;
-    o.n_prompts = PROMPTS;
-    return o;
-}
+enum { PROMPTS = SESSION_BATCH, ROUNDS = 512 };
 
 /* ---- alone and in company ---- */
 
@@ -77,8 +58,8 @@ compare_with_alone(struct engine *engine, const struct session_options *batch)
         struct session_options o = *batch;
         o.batch = 0;
         o.n_prompts = 0;
-        o.prompt = prompts[i].text;
-        o.prompt_len = prompts[i].len;
+        o.prompt = o.prompts[i].text;
+        o.prompt_len = o.prompts[i].len;
         o.seed = batch->seed + i;
         memset(&alone, 0, sizeof alone);
         session_run(engine, &o, note_line, &alone, &one);
@@ -101,7 +82,7 @@ test_sequences_are_in_company_what_they_are_alone(void **state)
     struct fixture *f = *state;
     for (size_t p = 0; policy_registry[p] != NULL; p++)
         for (int sampled = 0; sampled < (strcmp(policy_registry[p]->name, "sv") == 0 ? 1 : 2); sampled++) {
-            struct session_options o = batch_of(sampled ? 3 : 4);
+            struct session_options o = session_batch(sampled ? 3 : 4);
             o.policy = policy_registry[p]->name;
             o.tokens = 30;
             o.sampling.temperature = sampled ? 0.9f : 0;
@@ -116,7 +97,7 @@ test_more_rows_than_a_sweep_has_go_in_parts(void **state)
 {
     struct fixture *f = *state;
     const struct knob_setting longest[] = {{"k", "32"}};
-    struct session_options o = batch_of(PROMPTS);
+    struct session_options o = session_batch(PROMPTS);
     o.policy = "sd";
     o.set = longest;
     o.n_set = 1;
@@ -127,7 +108,7 @@ static void
 test_they_leave_by_an_end_of_sequence_and_by_the_contexts(void **state)
 {
     struct fixture *f = *state;
-    struct session_options o = batch_of(3);
+    struct session_options o = session_batch(3);
     struct session_rig_result r;
     size_t ends[3] = {0};
     o.policy = "layerskip";
@@ -171,7 +152,7 @@ static void
 test_policies_and_baselines_change_nothing(void **state)
 {
     struct fixture *f = *state;
-    struct session_options o = batch_of(3);
+    struct session_options o = session_batch(3);
     struct session_rig_result plain, busy;
     struct watch w = {0};
     o.pace = 2000;
@@ -214,7 +195,7 @@ static void
 test_they_go_on_and_take_another_prompt(void **state)
 {
     struct fixture *f = *state;
-    struct session_options o = batch_of(3);
+    struct session_options o = session_batch(3);
     struct session_rig_result r, alone;
     struct story t = {0};
     o.stay = true;
@@ -253,7 +234,7 @@ static void
 test_a_draft_model_that_comes_late_drafts_for_all(void **state)
 {
     struct fixture *f = *state;
-    struct session_options o = batch_of(PROMPTS);
+    struct session_options o = session_batch(PROMPTS);
     struct session_rig_result r, alone;
     uint32_t ends = 0;
     o.stay = o.ignore_eos = true;
@@ -266,8 +247,8 @@ test_a_draft_model_that_comes_late_drafts_for_all(void **state)
         one.policy = "ar";
         one.ignore_eos = true;
         one.tokens = 88;
-        one.prompt = prompts[i].text;
-        one.prompt_len = prompts[i].len;
+        one.prompt = o.prompts[i].text;
+        one.prompt_len = o.prompts[i].len;
         session_run(f->engine, &one, NULL, NULL, &alone);
         assert_int_equal(r.sequences[i].n, alone.n);
         assert_memory_equal(r.sequences[i].tokens, alone.tokens, alone.n * sizeof *alone.tokens);
@@ -292,9 +273,9 @@ static void
 test_what_cannot_be_is_refused(void **state)
 {
     struct fixture *f = *state;
-    struct session_options o = batch_of(BATCH_MOST + 1);
+    struct session_options o = session_batch(BATCH_MOST + 1);
     refuses(f->engine, &o, "64 are possible");
-    o = batch_of(2);
+    o = session_batch(2);
     o.ctx = 12; /* for some of them */
     refuses(f->engine, &o, "prompt ");
 }
@@ -302,7 +283,6 @@ test_what_cannot_be_is_refused(void **state)
 int
 main(void)
 {
-    take_prompts();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sequences_are_in_company_what_they_are_alone),
         cmocka_unit_test(test_more_rows_than_a_sweep_has_go_in_parts),

@@ -12,27 +12,6 @@
 #include "engine/session/round.h"
 #include "tests/rigs/session_fixture.h"
 
-enum { PROMPTS = 7 };
-
-static struct prompt_text prompts[PROMPTS];
-
-static void
-take_prompts(void)
-{
-    for (size_t i = 0; i < PROMPTS; i++)
-        prompts[i] = (struct prompt_text){session_prompts[i], strlen(session_prompts[i])};
-}
-
-static struct session_options
-batch_of(uint32_t n)
-{
-    struct session_options o = session_usual();
-    o.batch = n;
-    o.prompts = prompts;
-    o.n_prompts = PROMPTS;
-    return o;
-}
-
 /* ---- accounts ---- */
 
 struct totals {
@@ -62,7 +41,7 @@ static void
 test_a_layer_that_all_pass_is_loaded_once(void **state)
 {
     struct fixture *f = *state;
-    struct session_options o = batch_of(5);
+    struct session_options o = session_batch(5);
     struct session_rig_result r;
     struct totals t = {0};
     o.policy = "ar";
@@ -119,7 +98,7 @@ test_what_a_policy_drafts_for_one_sequence_alone_is_on_its_line(void **state)
     struct fixture *f = *state;
     static const struct policy_ops slow = {.name = "slow", .title = "", .paper = "", .draft = slow_draft};
     static const struct policy_ops *const registry[] = {&slow, NULL};
-    struct session_options o = batch_of(4);
+    struct session_options o = session_batch(4);
     struct session_rig_result r;
     struct costs c = {.lines = {0}};
     o.policies = registry;
@@ -162,7 +141,7 @@ test_the_scope_asks_for_all_sequences_in_one_call(void **state)
 {
     struct fixture *f = *state;
     struct backend_ops counting = *f->engine->ops;
-    struct session_options o = batch_of(4);
+    struct session_options o = session_batch(4);
     struct session_rig_result out;
     uint32_t rounds = 0;
     real = f->engine->ops;
@@ -223,7 +202,7 @@ compare_twice(void *user, struct session *s, const struct event *e)
     if (event_is_control(e, "state", "paused") && c->pauses++ == 0)
         session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, 40);
     else if (event_is_control(e, "state", "paused") && c->pauses == 2) {
-        assert_in_range(c->left, 1, PROMPTS - 4);
+        assert_in_range(c->left, 1, SESSION_BATCH - 4);
         session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
     }
     if (event_is_control(e, "end", "batch"))
@@ -248,7 +227,7 @@ static void
 test_a_baseline_is_of_all_sequences_those_that_left_too(void **state)
 {
     struct fixture *f = *state;
-    struct session_options o = batch_of(3);
+    struct session_options o = session_batch(3);
     struct session_rig_result plain, busy;
     session_run(f->engine, &o, NULL, NULL, &plain);
     o.paused = o.stay = true;
@@ -261,7 +240,7 @@ test_a_baseline_is_of_all_sequences_those_that_left_too(void **state)
         struct comparison c = {.n = 0};
         session_run(f->engine, &o, lies ? lie_to : compare_twice, &c, &busy);
         assert_int_equal(c.n, 2);
-        for (size_t i = 0; i < PROMPTS; i++) {
+        for (size_t i = 0; i < SESSION_BATCH; i++) {
             assert_int_equal(busy.sequences[i].n, plain.sequences[i].n);
             assert_memory_equal(busy.sequences[i].tokens, plain.sequences[i].tokens,
                                 plain.sequences[i].n * sizeof *plain.sequences[i].tokens);
@@ -279,7 +258,6 @@ test_a_baseline_is_of_all_sequences_those_that_left_too(void **state)
 int
 main(void)
 {
-    take_prompts();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_layer_that_all_pass_is_loaded_once),
         cmocka_unit_test(test_what_a_policy_drafts_for_one_sequence_alone_is_on_its_line),
