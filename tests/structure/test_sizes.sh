@@ -1,11 +1,11 @@
 #!/bin/sh
-# You can hold a file in your head: no file over 400 lines and no function over 60. Speaks TAP.
+# You can hold a file in your head: no file over 800 lines and no function over 60. Speaks TAP.
 # usage: tests/structure/test_sizes.sh [TREE]
 cd "${1:-$(dirname "$0")/../..}" || exit 1
 . tests/structure/report.sh
 TABLES="tests/cuda/emulation/include/cuda_runtime.h" # a file that is one table may be longer
-result "no file has more than 400 lines" \
-    "$(sources . | grep -vxF "$TABLES" | xargs wc -l | awk '$1 > 400 && $2 != "total" { print "  " $2 ": " $1 " lines" }')"
+result "no file has more than 800 lines" \
+    "$(sources . | grep -vxF "$TABLES" | xargs wc -l | awk '$1 > 800 && $2 != "total" { print "  " $2 ": " $1 " lines" }')"
 # As clang-format has it, a function's body lies between a "{" and a "}" that have a line's first column to themselves. The
 # line of its name counts.
 result "no function has more than 60 lines" "$(sources . | xargs awk '
