@@ -9,23 +9,37 @@ layer_record_open(struct layer_record *r, uint32_t layers, struct err *err)
 {
     *r = (struct layer_record){.layers = layers};
     r->cells = calloc((size_t)RECORD_ROWS * layers, sizeof *r->cells);
-    return r->cells != NULL || err_set(err, ERR_WORK, "out of memory for a record of what layers say");
+    r->text = calloc(RECORD_TEXT, sizeof *r->text);
+    return (r->cells != NULL && r->text != NULL) ||
+           err_set(err, ERR_WORK, "out of memory for a record of what layers say");
 }
 
 void
 layer_record_close(struct layer_record *r)
 {
     free(r->cells);
+    free(r->text);
     r->cells = NULL;
+    r->text = NULL;
 }
 
 void
 layer_record_copy(struct layer_record *to, const struct layer_record *from)
 {
     struct layer_word *cells = to->cells;
+    token_t *text = to->text;
     memcpy(cells, from->cells, (size_t)from->n * from->layers * sizeof *cells);
+    memcpy(text, from->text, from->n_text * sizeof *text);
     *to = *from;
     to->cells = cells;
+    to->text = text;
+}
+
+void
+layer_record_set_text(struct layer_record *r, const token_t *tokens, uint32_t count)
+{
+    r->n_text = count < RECORD_TEXT ? count : RECORD_TEXT;
+    memcpy(r->text, tokens + (count - r->n_text), r->n_text * sizeof *tokens);
 }
 
 const void *

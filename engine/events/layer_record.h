@@ -10,6 +10,7 @@
 #define RECORD_TOKENS 256 /* rows that rounds are simulated over, at most */
 #define RECORD_LEAD   64  /* rows before them, which only teach, at most */
 #define RECORD_ROWS   (RECORD_TOKENS + RECORD_LEAD)
+#define RECORD_TEXT   8192 /* token ids of the text, at most: the latest ones */
 
 /* Confidences are asked at these temperatures, beside 1; between them they are interpolated. */
 #define RECORD_WARM 1.5f
@@ -38,6 +39,8 @@ struct layer_record {
     _Alignas(8) unsigned char state[RECORD_STATE];
     uint32_t probes;          /* rows × layers in such a call, at most: more are several */
     struct layer_word *cells; /* (RECORD_ROWS, L); owned */
+    uint32_t n_text;          /* token ids that are held, the prompt's included */
+    token_t *text;            /* (RECORD_TEXT) the last one is at position first + n, after the last row; owned */
 };
 
 bool layer_record_open(struct layer_record *, uint32_t layers, struct err *); /* no rows */
@@ -47,6 +50,9 @@ void layer_record_copy(struct layer_record *, const struct layer_record *);
 /* Appends a row: its guesses of layers 1..L, with `annealed` at RECORD_WARM and at RECORD_HOT. When it is full the oldest row
  * goes. */
 void layer_record_add(struct layer_record *, const struct guess *warm, const struct guess *hot);
+
+/* Sets the text: the token ids of positions 0 to first + n, `count` of them, of which the last RECORD_TEXT are held. */
+void layer_record_set_text(struct layer_record *, const token_t *tokens, uint32_t count);
 
 /* The same from what a trace tells of a position: layers 1..L at temperature 1. The annealed confidence is then what fits that, its
  * slope at T = 1 and the vocabulary's size, at T = ∞; methods.md says how well. */
@@ -61,6 +67,14 @@ static inline const struct layer_word *
 layer_word(const struct layer_record *r, uint32_t row, uint32_t layer)
 {
     return &r->cells[(size_t)row * r->layers + layer - 1];
+}
+
+/* The token at a position up to first + n; TOKEN_NONE where it is not held. */
+static inline token_t
+layer_record_token(const struct layer_record *r, uint32_t position)
+{
+    const uint32_t back = r->first + r->n - position;
+    return back < r->n_text ? r->text[r->n_text - 1 - back] : TOKEN_NONE;
 }
 
 /* The state of that policy, of so many bytes; NULL: there is none, and it begins afresh. */

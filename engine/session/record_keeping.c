@@ -156,6 +156,7 @@ complete(struct session *s, const struct lane *l)
     r->head_load = trained > 0 && full ? 1 : 1 + trained;
     r->layers_load = 1 + (s->model.layers - 1) * trained;
     r->probes = context_limits(s->ctx)->max_probes;
+    layer_record_set_text(r, l->tokens, r->first + r->n + 1);
 }
 
 static void

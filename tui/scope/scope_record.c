@@ -45,6 +45,18 @@ trained_load(const struct scope *s)
     return 1;
 }
 
+/* From the earliest position that is held. */
+static void
+set_text(const struct scope *s, struct layer_record *r)
+{
+    const struct scope_column *c;
+    uint32_t at = RECORD_TEXT;
+    for (uint32_t pos = r->first + r->n; at > 0 && (c = scope_column(s, pos)) != NULL && c->token != TOKEN_NONE; pos--)
+        r->text[--at] = c->token;
+    r->n_text = RECORD_TEXT - at;
+    memmove(r->text, r->text + at, r->n_text * sizeof *r->text);
+}
+
 static void
 complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
 {
@@ -58,6 +70,7 @@ complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
     r->head_load = trained == 1 ? 1 : 1 + trained;
     r->layers_load = 1 + (s->info->layers - 1) * trained;
     r->probes = STORE_PROBES;
+    set_text(s, r);
 }
 
 const char *

@@ -107,6 +107,12 @@ test_a_scope_tells_what_the_session_knows(void **state)
             assert_int_equal(a->agrees, b->agrees);
             assert_true(fabsf(a->confidence - b->confidence) < 1e-6f);
         }
+    assert_int_equal(told.n_text, told.first + told.n + 1); /* the whole text is held */
+    for (uint32_t pos = 0; pos <= told.first + told.n; pos++) {
+        assert_true(layer_record_token(&told, pos) != TOKEN_NONE);
+        assert_int_equal(layer_record_token(&told, pos), layer_record_token(&kept, pos));
+        assert_int_equal(layer_record_token(&told, pos), scope_column(w.scope, pos)->token);
+    }
     for (double e = 1; e < LAYERS; e++) { /* exact for rules that anneal nothing and remember nothing */
         const double values[POLICY_KNOBS] = {e, 4};
         struct tally a, b;
