@@ -71,4 +71,12 @@ splitmix64_uniform(uint64_t *state)
     return (double)(splitmix64(state) >> 11) * 0x1p-53;
 }
 
+/* The seed of sequence i of a batch. Sequence 0 has the batch's own. Seeds less than 2^40 apart give different seeds to
+ * sequences below number 2^20: multiples of the step differ by more than that, and the finaliser is a bijection. */
+static inline uint64_t
+rng_sequence_seed(uint64_t seed, uint32_t sequence)
+{
+    return sequence == 0 ? seed : splitmix64_mix(seed + sequence * SPLITMIX64_STEP);
+}
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "cli/base/files.h"
 #include "cli/base/json_memory.h"
+#include "kernels/rng.h"
 
 void
 outcome_free(struct outcome *out)
@@ -26,8 +27,17 @@ outcome_tokens(const struct outcome *out)
 }
 
 static void
-add_texts(cJSON *to, const struct outcome *out, bool batch)
+add_seed(cJSON *to, uint64_t seed) /* as text: a JSON number has 53 bits */
 {
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
+    cJSON_AddStringToObject(to, "seed", text);
+}
+
+static void
+add_texts(cJSON *to, const struct outcome *out, const struct session_options *o)
+{
+    const bool batch = o->batch > 0 || o->versus != NULL;
     cJSON *list = batch ? cJSON_AddArrayToObject(to, "sequences") : NULL;
     for (size_t i = 0; i < out->n_texts; i++) {
         const struct outcome_text *text = &out->texts[i];
@@ -37,6 +47,7 @@ add_texts(cJSON *to, const struct outcome *out, bool batch)
         if (!batch)
             continue;
         cJSON_AddStringToObject(at, "end", text->end);
+        add_seed(at, o->versus != NULL ? o->seed : rng_sequence_seed(o->seed, (uint32_t)i));
         cJSON_AddItemToArray(list, at);
     }
 }
@@ -95,15 +106,13 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     json_number(params, "temperature", (double)o->sampling.temperature);
     json_number(params, "top_k", o->sampling.top_k);
     json_number(params, "top_p", (double)o->sampling.top_p);
-    char seed[24];
-    snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
-    cJSON_AddStringToObject(params, "seed", seed);
+    add_seed(params, o->seed);
     cJSON_AddItemToObject(j, "params", params);
     if (o->batch > 0)
         json_number(params, "batch", o->batch);
     if (o->versus != NULL)
         add_sides(j, out, engine->model, o->versus);
-    add_texts(j, out, o->batch > 0 || o->versus != NULL);
+    add_texts(j, out, o);
     cJSON_AddStringToObject(j, "end", out->end);
     json_number(j, "rounds", (double)t->rounds);
     json_number(j, "drafted", (double)t->drafted);

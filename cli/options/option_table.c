@@ -89,8 +89,9 @@ const struct option_row option_rows[] = {
          .takes = TAKES_FILE,
          .more =
              "With --prompts they are its prompts: when one ends the next takes its place. Without, all go on from the "
-             "one prompt. Sequence i, from 0, draws with --seed + i, and says what it would say alone with that seed "
-             "(sampled under `sv`, and under `swift` behind another one of which it learned: as likely)."),
+             "one prompt. The first sequence draws with --seed, each other one with a seed made from --seed and its "
+             "number, which --json names; alone with that seed it has the same text (sampled under `sv`, and under "
+             "`swift` behind another one of which it learned: as likely)."),
     SWITCH("chat", 0, GENERATES, chat.on, "prompts are turns of a dialogue, as the model's chat template writes them",
            .more = "So are those typed later, up to where the model answers. The template is Jinja and is run as "
                    "transformers runs it; what it can't be run for is said in a line, with the template's own. A model "

@@ -15,6 +15,7 @@
 #include "engine/session/time_share.h"
 #include "engine/session/timing.h"
 #include "engine/session/watch.h"
+#include "kernels/rng.h"
 
 struct settings { /* what a session generates with; they change between rounds */
     enum probe_mode probe;
@@ -117,7 +118,7 @@ session_has_several(const struct session *s) /* sequences, which join and leave 
 static inline uint64_t
 lane_seed(const struct session *s, uint32_t sequence) /* two settings draw alike */
 {
-    return s->settings.seed + (s->versus.on ? 0 : sequence);
+    return s->versus.on ? s->settings.seed : rng_sequence_seed(s->settings.seed, sequence);
 }
 
 /* telling.c: events of this run and round. */

@@ -7,10 +7,11 @@ helpers_of_tiny
 for i in 1 2 3 4 5; do
     printf '{"turns": ["%s of them"]}\n' "$(seq -s' ' "$i")"
 done >"$TMP/prompts.jsonl"
+"$PROGRAM" run --ignore-eos -n 1 --seed 7 --batch 3 --json "$TMP/seeds.json" "$TINY" >"$TMP/out" 2>/dev/null
 alone() { # sequence, arguments of run
-    sequence=$1
+    seed=$(grep -o '"seed":[^,}]*' "$TMP/seeds.json" | sed -n "$(($1 + 2))s/[^0-9]//gp") # the first is the batch's
     shift
-    "$PROGRAM" run --ignore-eos -n 20 --seed $((7 + sequence)) "$@" "$TINY" 2>/dev/null
+    "$PROGRAM" run --ignore-eos -n 20 --seed "$seed" "$@" "$TINY" 2>/dev/null
 }
 together() {
     "$PROGRAM" run --ignore-eos -n 20 --seed 7 "$@" "$TINY" 2>"$TMP/err"
@@ -24,6 +25,12 @@ for policy in ar layerskip specbound sd specdecpp sv; do
     check "$policy: three go on from a prompt as each would alone" cmp "$TMP/out" "$TMP/alone"
 done
 check "the summary is of all" grep -q '^sv: 3 sequences, 60 tokens, .*; end: batch$' "$TMP/err"
+
+for seed in 7 8 9; do
+    "$PROGRAM" run --ignore-eos -n 20 --temp 1.5 -p 'a b' --batch 6 --seed $seed "$TINY" 2>/dev/null
+done | sort >"$TMP/out"
+sort -u "$TMP/out" >"$TMP/once"
+check "batches of seeds beside each other have no sequence in common" cmp "$TMP/out" "$TMP/once"
 
 together --batch 2 --prompts "$TMP/prompts.jsonl" >"$TMP/out"
 "$PROGRAM" run --ignore-eos -n 20 --prompts "$TMP/prompts.jsonl" "$TINY" >"$TMP/alone" 2>/dev/null

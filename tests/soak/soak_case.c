@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/rng.h"
 #include "policies/policy.h"
 #include "tests/rigs/knob_turns.h"
 #include "tests/soak/soak.h"
@@ -196,7 +197,7 @@ repeat(struct soak *soak, struct engine *e, const struct draw *d, const struct s
     return ok;
 }
 
-/* Sequence i of a batch that nobody turns is what it is alone with the seed + i. */
+/* A sequence of a batch whose settings stay is what it is alone with its own seed. */
 static bool
 alone(struct soak *soak, struct engine *e, const struct draw *d, const struct session_rig_result *batch,
       struct err *err)
@@ -214,7 +215,7 @@ alone(struct soak *soak, struct engine *e, const struct draw *d, const struct se
         one.o.prompts = NULL;
         one.o.prompt = d->prompts[i % d->o.n_prompts].text;
         one.o.prompt_len = d->prompts[i % d->o.n_prompts].len;
-        one.o.seed = d->o.seed + i;
+        one.o.seed = rng_sequence_seed(d->o.seed, (uint32_t)i);
         if (!generate(e, &one, &play, &r, err))
             return false;
         if (a->n != r.n || (a->n > 0 && memcmp(a->tokens, r.tokens, a->n * sizeof *a->tokens) != 0))

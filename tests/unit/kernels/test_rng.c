@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -71,6 +72,27 @@ test_neighbouring_keys_are_uniform_and_uncorrelated(void **state)
     assert_true(correlation > -0.015 && correlation < 0.015); /* standard deviation 0.0032 */
 }
 
+static int
+ascending(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void
+test_sequences_of_nearby_seeds_never_share_a_seed(void **state)
+{
+    (void)state;
+    enum { SEEDS = 500, SEQUENCES = 200 };
+    static uint64_t all[SEEDS * SEQUENCES];
+    for (uint32_t i = 0; i < SEEDS * SEQUENCES; i++)
+        all[i] = rng_sequence_seed(7 + i / SEQUENCES, i % SEQUENCES);
+    assert_true(all[0] == 7); /* the first sequence of a batch is what a run of one sequence is */
+    qsort(all, SEEDS * SEQUENCES, sizeof *all, ascending);
+    for (size_t i = 1; i < SEEDS * SEQUENCES; i++)
+        assert_true(all[i] != all[i - 1]);
+}
+
 int
 main(void)
 {
@@ -78,6 +100,7 @@ main(void)
         cmocka_unit_test(test_philox_gives_the_published_vectors),
         cmocka_unit_test(test_every_part_of_the_key_changes_the_number),
         cmocka_unit_test(test_neighbouring_keys_are_uniform_and_uncorrelated),
+        cmocka_unit_test(test_sequences_of_nearby_seeds_never_share_a_seed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

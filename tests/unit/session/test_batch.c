@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/rng.h"
 #include "policies/policy.h"
 #include "tests/rigs/session_fixture.h"
 
@@ -60,7 +61,7 @@ compare_with_alone(struct engine *engine, const struct session_options *batch)
         o.n_prompts = 0;
         o.prompt = o.prompts[i].text;
         o.prompt_len = o.prompts[i].len;
-        o.seed = batch->seed + i;
+        o.seed = rng_sequence_seed(batch->seed, i);
         memset(&alone, 0, sizeof alone);
         session_run(engine, &o, note_line, &alone, &one);
         assert_int_equal(all.sequences[i].n, one.n);
