@@ -13,7 +13,7 @@ shift
 BUILT=$KIT/build
 mkdir -p "$BUILT/tests" "$BUILT/bin" "$BUILT/lib" "$BUILT/terminfo"
 for program in "$@"; do
-    case $program in */tests/*) to=$BUILT/tests/${program##*/} ;; *) to=$BUILT/${program##*/} ;; esac
+    case ${program%/*} in */tests) to=$BUILT/tests/${program##*/} ;; *) to=$BUILT/${program##*/} ;; esac
     cp "$program" "$to"
     [ "${STRIP:-}" = no ] || strip --strip-debug "$to"
 done

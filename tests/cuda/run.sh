@@ -5,7 +5,7 @@
 # BUILD may be a kit (`make cuda-kit`), which has the shared libraries too, for a machine that has the driver and nothing
 # else: `./first` there.
 #
-# CUDA_LIMIT=S: seconds for all of it. FROM=N: steps before the Nth are left out. KEEP_GOING=1: a step that fails does not
+# CUDA_LIMIT=S: seconds for all of it. STEP_LIMIT=S: seconds for each step, instead of its own limit. FROM=N: steps before the Nth are left out. KEEP_GOING=1: a step that fails does not
 # end `test`. GPU=N: another GPU than 0. LOGS=DIR: where logs go; summary.txt is what is printed, all.txt all logs.
 # DRAFT, PLANTED, SHAPE, TYPES, MIXTURE, N, PROGRAMS, FLOORS, BENCH: what steps are run with; SMOKE=tiny|real|whole: how much the
 # smoke test takes.
@@ -90,7 +90,7 @@ not_run() { # sentence, why
 # A step that failed, once more with a synchronisation behind every launch: the launch is named.
 name_launch() { # log, seconds, command
     again=${1%.log}_again.log
-    most=$2
+    most=${STEP_LIMIT:-$2}
     shift 2
     [ "$(left)" -lt "$most" ] && most=$(left)
     if [ "$most" -le 5 ]; then
@@ -138,7 +138,7 @@ went_wrong() { # sentence, seconds it had, log, exit status, command
 
 step() { # sentence, seconds at most, command
     sentence=$1
-    most=$2
+    most=${STEP_LIMIT:-$2}
     shift 2
     nth=$((nth + 1))
     lacking=

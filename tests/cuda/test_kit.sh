@@ -25,7 +25,7 @@ printf '#!/bin/sh\necho "sanitized: $*"; while [ "$1" != run ]; do program=$1; s
 chmod +x "$TMP/compute-sanitizer"
 
 first() { # more of the environment
-    (cd "$TMP/elsewhere" && exec env -i PATH="$TMP:/usr/bin:/bin" HOME="$TMP/home" TERM=dumb OMP_WAIT_POLICY=passive CUDA_LIMIT=900 \
+    (cd "$TMP/elsewhere" && exec env -i PATH="$TMP:/usr/bin:/bin" HOME="$TMP/home" TERM=dumb OMP_WAIT_POLICY=passive CUDA_LIMIT=3000 STEP_LIMIT=2900 \
         SPECSCOPE_CUDA_PLUGIN="$KIT/build/tests/specscope-cuda-emulated.so" SMOKE=tiny SHAPE=tiny TYPES= PLANTED=tiny:q8_0,4,0.75 N=4 FLOORS="0 1 2" \
         PROGRAMS="$programs" BENCH= DRAFT=models/fables-draft-q8_0.gguf ${SPECSCOPE_LONG:+SPECSCOPE_LONG=1} "$@" sh cuda-kit/first) \
         >"$TMP/out" 2>&1
@@ -48,10 +48,16 @@ check "what was printed is kept" cmp -s "$TMP/out" "$KIT/build/cuda-logs/summary
 check "and every step's log is in one file" sh -c "grep -q '^==== 1 facts' '$KIT/build/cuda-logs/all.txt' && grep -q '^sanitized: --tool initcheck' '$KIT/build/cuda-logs/all.txt'"
 check "steps whose programs are not there are named" grep -q '^not run .*cuda_prompts, by cuBLASLt (not here: specscope-cublas.so' "$TMP/out"
 rm "$TMP/compute-sanitizer"
-first FROM=2 CUDA_LIMIT=8 PROGRAMS= SMOKE=tiny
+# On this clock all of the time is over when the smoke test has begun to write its log.
+rm -r "$KIT/build/cuda-logs"
+printf '#!/bin/sh\ncat "%s"/instructions*.log 2>/dev/null | grep -q . && echo 9000 || echo 0\n' "$KIT/build/cuda-logs" >"$TMP/date"
+chmod +x "$TMP/date"
+first FROM=2 PROGRAMS=
+rm "$TMP/date"
 check "a step is left out" sh -c "! grep -q 'facts of the machine' '$TMP/out'"
-check "what there is no time for is said" grep -q '^not run .*(no time left)' "$TMP/out"
-check "and how to go on" grep -q 'the rest: FROM=[0-9]* make test-cuda' "$TMP/out"
+check "the step that began in time ends" went "instructions, barriers, products"
+check "the next step is not run because no time is left" grep -q "^not run  3 the bundled model's tokens.*(no time left)" "$TMP/out"
+check "and the command for the remaining steps is printed" grep -q 'the rest: FROM=3 make test-cuda' "$TMP/out"
 first EMULATED_CUDA_FAIL=20 EMULATED_CUDA_FAIL_KIND=launch
 check "a step that fails ends it" [ "$status" -ne 0 ]
 check "after one failure" grep -q '^[0-9]* passed, 1 failed' "$TMP/out"
