@@ -29,6 +29,24 @@ tm send-keys -l ':sweep d_max=3:5:1'
 tm send-keys Enter
 check "a sweep's end stays" sh -c "sleep 8; tmux -S $SOCKET capture-pane -p | grep -q 'the sweep has its 3 points'"
 
+terminal 120x36 "exec $PROGRAM --pace 0 -n 12 --ignore-eos --prompts $LIST"
+until_true 15 shows 'next prompt in' >/dev/null
+tm send-keys b
+check "after b, at the end of a text, the next prompt begins by itself" wait_for '<s> Three mice sat'
+until_true 15 shows 'next prompt in' >/dev/null
+tm send-keys Down
+until_true 5 shows 'F next prompt' >/dev/null
+tm send-keys b
+check "what b measured is said" wait_for '^ autoregressive: [0-9]'
+check "and a text that a key keeps stays" sh -c "sleep 6; tmux -S $SOCKET capture-pane -p | grep -q '^ autoregressive: [0-9]'"
+tm send-keys b
+until_true 15 shows '^ autoregressive: [0-9]' >/dev/null
+tm send-keys -l ':next'
+tm send-keys Enter
+until_true 15 shows '<s> A baker sent' >/dev/null
+check "what was measured of a run is not said of the next one" sh -c "! tmux -S $SOCKET capture-pane -p | grep -q 'autoregressive: '"
+check "the seconds count down on the screen" wait_for 'next prompt in 2 s'
+
 terminal 120x36 "exec $PROGRAM --once --pace 0 -n 12 --ignore-eos --prompts $LIST"
 check "with --once" wait_for 'all tokens that were asked for'
 check "the first text stays" sh -c "sleep 6; tmux -S $SOCKET capture-pane -p | grep -q '<s> Everybody in the valley'"

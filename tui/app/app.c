@@ -177,16 +177,18 @@ go_on_by_itself(struct app *app)
     bool ended = false;
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         ended = ended || strcmp(end, ends[i]) == 0;
-    const int before = upcoming_seconds(u, clock_us());
     if (sweeping_now(&app->run.sweeping))
         upcoming_stay(u);
-    upcoming_look(u, ended && follow_idle(&app->run), clock_us());
+    upcoming_look(u, ended, clock_us());
+    if (!follow_idle(&app->run))
+        upcoming_wait(u, clock_us());
     if (app->mode != MODE_PANELS)
         upcoming_hold(u);
     const int seconds = upcoming_seconds(u, clock_us());
     if (seconds == 0 && (upcoming_next(u, app_prompt(app)) == NULL || !app_command(app, "next")))
         upcoming_hold(u);
-    app->screen.dirty = app->screen.dirty || seconds != before;
+    app->screen.dirty = app->screen.dirty || seconds != u->shown_s;
+    u->shown_s = seconds;
 }
 
 void

@@ -158,6 +158,7 @@ mouse(struct app *app, const struct input *in)
 void
 app_key(struct app *app, const struct input *in)
 {
+    const bool held = app->upcoming.held, measured = app->run.baseline_asked;
     app->screen.dirty = true;
     if (in->key != INPUT_RESIZE)
         upcoming_hold(&app->upcoming);
@@ -196,4 +197,7 @@ app_key(struct app *app, const struct input *in)
             app_command(app, "export");
         break;
     }
+    if (app->run.baseline_asked &&
+        !measured) /* the next prompt waits for the baseline, and comes as it would have come */
+        app->upcoming.held = held;
 }

@@ -102,6 +102,7 @@ run_toggle(struct app *app, const char *rest, struct err *err)
         follow_live(&app->run) ? scope_now(app->run.scope)->running : replay_status(app->run.source->replay).playing;
     if (follow_live(&app->run) && app->run.ended) {
         message_say(&app->message, "the run is over: r runs it again, x goes on for more tokens");
+        message_is_of_run(&app->message);
         return true;
     }
     return moving ? run_pause(app, rest, err) : run_resume(app, rest, err);

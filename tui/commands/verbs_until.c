@@ -73,6 +73,7 @@ run_jump(struct app *app, const char *rest, struct err *err)
     if (round > 0) {
         selection_to_round(&app->panes.view, round);
         message_say(&app->message, "%s, in round %u", what, (unsigned)round);
+        message_is_of_run(&app->message);
         return true;
     }
     if (!back)

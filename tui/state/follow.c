@@ -133,6 +133,7 @@ say_found(const struct followed *f, const char *what, uint32_t seq, uint32_t rou
     if (scope_is_batch(f->scope))
         snprintf(of, sizeof of, " of sequence %u", (unsigned)seq);
     message_say(message, "%.80s, in round %u%s; ] goes on to the next", what, (unsigned)round, of);
+    message_is_of_run(message);
 }
 
 static void
@@ -143,6 +144,7 @@ control_seen(struct followed *f, const struct event *e, struct selection *select
         f->ended = false;
         f->break_round = 0;
         selection->follow = true;
+        message_run_begins(message);
     } else if (strcmp(c->name, "break") == 0) {
         f->break_round = (uint32_t)strtoul(c->new_text, NULL, 10);
     } else if (strcmp(c->name, "until") == 0) {
@@ -157,6 +159,7 @@ control_seen(struct followed *f, const struct event *e, struct selection *select
         else
             message_say(message, "autoregressive: %.0f ±%.*f tokens/s on the same prompt", strtod(c->new_text, NULL),
                         se < 9.95 ? 1 : 0, se);
+        message_is_of_run(message);
     } else if (strcmp(c->name, "lossless") == 0) {
         const bool asked = f->baseline_asked;
         f->baseline_asked = false;
@@ -164,8 +167,10 @@ control_seen(struct followed *f, const struct event *e, struct selection *select
             struct err err = {0};
             err_set(&err, ERR_WORK, "not lossless: the autoregressive run differs (%.60s)", c->new_text);
             message_fail(message, &err);
+            message_is_of_run(message);
         } else if (asked && strncmp(c->new_text, "nothing", 7) == 0) {
             message_say(message, "baseline: %.60s", c->new_text);
+            message_is_of_run(message);
         }
     }
 }

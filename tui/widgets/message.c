@@ -17,6 +17,20 @@ message_show(struct message *m, const char *text)
 {
     printable_text(text, strlen(text), m->text, sizeof m->text);
     m->role = ROLE_STATUS;
+    m->of_run = false;
+}
+
+void
+message_is_of_run(struct message *m)
+{
+    m->of_run = true;
+}
+
+void
+message_run_begins(struct message *m)
+{
+    if (m->of_run)
+        m->text[0] = '\0';
 }
 
 void

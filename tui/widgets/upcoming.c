@@ -50,6 +50,12 @@ upcoming_look(struct upcoming *u, bool ended, uint64_t now_us)
 }
 
 void
+upcoming_wait(struct upcoming *u, uint64_t now_us)
+{
+    u->since_us = now_us;
+}
+
+void
 upcoming_hold(struct upcoming *u)
 {
     u->held = true;
@@ -58,7 +64,8 @@ upcoming_hold(struct upcoming *u)
 void
 upcoming_stay(struct upcoming *u)
 {
-    u->stays = true;
+    u->held = u->held || u->ended;
+    u->stays = !u->ended;
 }
 
 int

@@ -15,6 +15,7 @@ struct upcoming {
     bool ended, held;     /* the text has; and somebody said that it stays, */
     bool stays;           /* or that it will, once it ends */
     uint64_t since_us;
+    int shown_s; /* the seconds that the last frame was due for */
 };
 
 /* `current`: what runs now (NULL: not known), which the next one follows if it is of the list. */
@@ -24,8 +25,10 @@ const char *upcoming_next(const struct upcoming *, const char *current);
 void upcoming_take(struct upcoming *, const char *prompt);
 /* Whether a text has come to its end, again and again; the moment begins when it does. */
 void upcoming_look(struct upcoming *, bool ended, uint64_t now_us);
+/* Something else is under way after the end of a text, such as a baseline: the moment begins when that is done. */
+void upcoming_wait(struct upcoming *, uint64_t now_us);
 void upcoming_hold(struct upcoming *); /* a key was pressed: this one waits until it is asked for */
-void upcoming_stay(struct upcoming *); /* the text that runs stays at its end */
+void upcoming_stay(struct upcoming *); /* the text that runs, or has just ended, stays at its end */
 /* Seconds until it starts, from 5 down; 0: now; -1: it doesn't by itself. */
 int upcoming_seconds(const struct upcoming *, uint64_t now_us);
 

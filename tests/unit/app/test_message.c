@@ -49,6 +49,27 @@ test_what_was_said_is_kept_and_what_was_only_shown_is_not(void **state)
 }
 
 static void
+test_a_result_goes_when_the_next_run_begins(void **state)
+{
+    (void)state;
+    struct message *m = calloc(1, sizeof *m);
+    int top = 1000;
+    assert_non_null(m);
+    message_say(m, "saved to %s", "here");
+    message_run_begins(m);
+    assert_string_equal(m->text, "saved to here"); /* that is no result of a run */
+    message_say(m, "autoregressive: 31 tokens/s on the same prompt");
+    message_is_of_run(m);
+    message_run_begins(m);
+    assert_string_equal(m->text, "");
+    assert_true(shows(m, &top, 24, 80, "autoregressive: 31 tokens/s"));
+    message_say(m, "saved to %s", "there");
+    message_run_begins(m);
+    assert_string_equal(m->text, "saved to there");
+    free(m);
+}
+
+static void
 test_the_newest_messages_are_kept_and_scrolled_to(void **state)
 {
     (void)state;
@@ -76,6 +97,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_was_said_is_kept_and_what_was_only_shown_is_not),
+        cmocka_unit_test(test_a_result_goes_when_the_next_run_begins),
         cmocka_unit_test(test_the_newest_messages_are_kept_and_scrolled_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,22 @@ test_a_key_keeps_the_text_until_the_next_one_ends(void **state)
 }
 
 static void
+test_the_next_prompt_waits_for_what_is_measured_after_the_end(void **state)
+{
+    (void)state;
+    struct upcoming u;
+    upcoming_begin(&u, list, 3, true, "one");
+    upcoming_look(&u, true, SECOND);
+    upcoming_wait(&u, 50 * SECOND); /* a baseline is under way, until here */
+    assert_int_equal(upcoming_seconds(&u, 51 * SECOND), 4);
+    assert_int_equal(upcoming_seconds(&u, 55 * SECOND), 0);
+    upcoming_hold(&u); /* a text that was to stay stays after a baseline, too */
+    upcoming_wait(&u, 60 * SECOND);
+    upcoming_look(&u, true, 61 * SECOND);
+    assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
+}
+
+static void
 test_a_text_that_is_to_stay_stays(void **state)
 {
     (void)state;
@@ -117,6 +133,7 @@ main(void)
         cmocka_unit_test(test_without_another_prompt_none_comes),
         cmocka_unit_test(test_the_moment_is_counted_down_from_the_end_of_the_text),
         cmocka_unit_test(test_a_key_keeps_the_text_until_the_next_one_ends),
+        cmocka_unit_test(test_the_next_prompt_waits_for_what_is_measured_after_the_end),
         cmocka_unit_test(test_a_text_that_is_to_stay_stays),
         cmocka_unit_test(test_nothing_starts_by_itself_where_it_is_off),
     };
