@@ -21,7 +21,7 @@ read_side(struct diff_side *s, const struct saved_choice *which, struct err *err
         return false;
     const struct record *r = &s->record;
     for (size_t i = 0; i < r->n_rounds; i++) {
-        const struct tally t = tally_of(&r->rounds[i].end);
+        const struct tally t = record_tally(&r->rounds[i]);
         round_sums_add(&sums, &t, r->info->rho);
     }
     s->measured = round_sums_estimates(&sums, r->info->layers, r->info->rho);

@@ -100,12 +100,14 @@ summary(const struct outcome *out, const struct session_options *o, const char *
     if (o->batch > 0)
         snprintf(sequences, sizeof sequences, "%zu sequence%s, ", out->n_texts, plural(out->n_texts));
     fprintf(stderr, "%s: %s%zu token%s, ", o->policy, sequences, outcome_tokens(out), plural(outcome_tokens(out)));
+    char acceptance[16] = "–"; /* nothing was verified */
+    if (!isnan(m.acceptance_rate))
+        snprintf(acceptance, sizeof acceptance, "%.2f", m.acceptance_rate);
     if (isnan(m.tokens_per_round)) /* the first token comes with the prompt */
         fprintf(stderr, "no round");
     else
-        fprintf(stderr, "%.1f tokens/s%s, %.2f tokens/round, acceptance %.2f, eTPL %.3f, modelled %.2f×",
-                m.tokens_per_s, all_in, m.tokens_per_round, m.acceptance_rate >= 0 ? m.acceptance_rate : 0.0, m.etpl,
-                m.modelled);
+        fprintf(stderr, "%.1f tokens/s%s, %.2f tokens/round, acceptance %s, eTPL %.3f, modelled %.2f×", m.tokens_per_s,
+                all_in, m.tokens_per_round, acceptance, m.etpl, m.modelled);
     const double experts = metrics_verify_experts(&out->metrics);
     if (!isnan(experts))
         fprintf(stderr, ", verified by %.1f experts a layer", experts);

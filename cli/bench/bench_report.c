@@ -36,8 +36,7 @@ result_of(const struct bench *b, const struct lane *lane)
     r.speedup_all_in = r.m.tokens_per_s_all_in / ar.tokens_per_s;
     r.speedup_se = lane == &b->lanes[0] ? NAN : bench_ratio(b, lane, &b->lanes[0]).se;
     r.speed_se = bench_tokens_per_s(b, lane).se;
-    r.modelled = r.m.modelled / ar.modelled; /* in a batch ar, too, reads a layer once for all */
-    r.ratio = r.speedup / r.modelled;        /* overhead beyond autoregressive decoding's */
+    r.ratio = r.speedup / r.m.modelled;
     return r;
 }
 
@@ -115,7 +114,7 @@ say_why_not_faster(const struct bench *b, const struct figures *f)
         if (strcmp(lane->policy, b->lanes[i - 1].policy) == 0)
             continue;
         const struct figures *top = best(f, b->n_lanes, lane->policy, speedup);
-        printf("  %-10s %8.2f of %.2f (%2.0f%%)", lane->policy, top->r.speedup, top->r.modelled, top->r.ratio * 100);
+        printf("  %-10s %8.2f of %.2f (%2.0f%%)", lane->policy, top->r.speedup, top->r.m.modelled, top->r.ratio * 100);
         const double shares[] = {top->r.m.draft_share - top->r.m.heads_share,
                                  top->r.m.heads_share,
                                  top->r.m.verify_share,

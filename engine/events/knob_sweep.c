@@ -228,8 +228,8 @@ take_round(struct knob_sweep *s, const struct event *e)
     const struct tally t = tally_of(&e->round_end);
     if (e->round != s->joint_round)
         end_round(s);
-    tally_add(&s->joint, &t);
     tally_add(&s->now.total, &t);
+    s->now.total.shared += tally_join(&s->joint, &t);
     s->joint_round = e->round;
 }
 

@@ -197,10 +197,7 @@ csv_line(const struct knob_sweep *s, const struct sweep_point *p, const char *po
                        .model = s->info->model_name,
                        .machine = s->info->isa};
     r.speedup_all_in = r.m.tokens_per_s_all_in / sweep_baseline(s).value;
-    const struct measures ar = metrics_measures(&metrics, &s->ar.total);
-    r.modelled =
-        s->ar.passes > 0 ? r.m.modelled / ar.modelled : r.m.modelled; /* in a batch it, too, reads a layer once */
-    r.ratio = r.speedup / r.modelled;
+    r.ratio = r.speedup / r.m.modelled;
     results_csv_line(out, &r);
 }
 

@@ -22,6 +22,7 @@ tally_add(struct tally *to, const struct tally *t)
     to->verified += t->verified;
     to->accepted += t->accepted;
     to->emitted += t->emitted;
+    to->shared += t->shared;
     to->rejected_rounds += t->rejected_rounds;
     to->layers += t->layers;
     to->heads += t->heads;
@@ -33,6 +34,15 @@ tally_add(struct tally *to, const struct tally *t)
     to->aside_us += t->aside_us;
     to->experts += t->experts;
     to->experts_rounds += t->experts_rounds;
+}
+
+double
+tally_join(struct tally *round, const struct tally *line)
+{
+    const double before = round->shared;
+    tally_add(round, line);
+    round->shared = (double)round->emitted - (double)round->emitted / (double)round->rounds;
+    return round->shared - before;
 }
 
 static bool
@@ -72,7 +82,7 @@ take_round(struct metrics *m, const struct event *e)
     if (e->seq >= m->sequences)
         m->sequences = e->seq + 1;
     if (m->n > 0 && e->round > 0 && e->round == m->round) { /* another sequence's line of the same round */
-        tally_add(&m->window[(m->at + METRICS_WINDOW - 1) % METRICS_WINDOW], &t);
+        m->total.shared += tally_join(&m->window[(m->at + METRICS_WINDOW - 1) % METRICS_WINDOW], &t);
         return;
     }
     m->round = e->round;
@@ -172,7 +182,7 @@ round_sums_add(struct round_sums *s, const struct tally *t, double rho)
     ratio_add(&s->speed, (double)t->emitted, (t->draft_us + t->verify_us) * 1e-6);
     ratio_add(&s->length, (double)t->emitted, (double)t->rounds);
     ratio_add(&s->acceptance, (double)t->accepted, (double)t->verified);
-    ratio_add(&s->loads, (double)t->emitted, t->layers + rho * t->heads);
+    ratio_add(&s->loads, (double)t->emitted - t->shared, t->layers + rho * t->heads);
     ratio_add(&s->per_token, (double)t->accepted, (double)(t->accepted + t->rejected_rounds));
     ratio_add(&s->layers, (double)t->emitted, t->layers);
     ratio_add(&s->discard, (double)t->drafted - (double)t->accepted, (double)t->emitted);
@@ -233,7 +243,7 @@ metrics_measures(const struct metrics *m, const struct tally *t)
         .etpl = ratio(emitted, t->layers),
         .discard_rate = ratio(drafted - accepted, emitted),
         .verification_rate = ratio(rounds, emitted),
-        .modelled = ratio(emitted * (layers + m->rho), t->layers + m->rho * t->heads),
+        .modelled = ratio((emitted - t->shared) * (layers + m->rho), t->layers + m->rho * t->heads),
         .draft_share = ratio(t->draft_us, all_us),
         .verify_share = ratio(t->verify_us, all_us),
         .probe_share = ratio(t->probe_us, all_us),

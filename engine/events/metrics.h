@@ -9,7 +9,9 @@
 
 struct tally {                                                              /* sums over rounds */
     uint64_t rounds, drafted, verified, accepted, emitted, rejected_rounds; /* rounds that ended in a rejection */
-    double layers, heads;                                                   /* loads */
+    /* Of `emitted`, what several sequences in one round emit without speculation: emitted − emitted / lines of the round. */
+    double shared;
+    double layers, heads; /* loads */
     double draft_us, verify_us, probe_us;
     double heads_us, wait_us, aside_us; /* as in struct round_event; NAN when a round's are not known */
     double experts;                     /* verify_experts, */
@@ -19,7 +21,8 @@ struct tally {                                                              /* s
 /* Sums over rounds for measures with a standard error. A round's sample is the tally of all its lines: with several
  * sequences there is one for each, and their shares of its time say nothing of how rounds differ. */
 struct round_sums {
-    struct ratio_sums speed, length, acceptance, loads; /* emitted / s, / lines; accepted / verified; emitted / loads */
+    struct ratio_sums speed, length, acceptance,
+        loads; /* emitted / s, / lines; accepted / verified; emitted − shared / loads */
     struct ratio_sums per_token, layers, discard,
         lines; /* accepted / (… and rejections); emitted / layers; discarded, */
                /* lines / emitted */
@@ -62,7 +65,7 @@ struct measures {                                  /* NAN where not defined */
     double verification_rate;                      /* target forwards (one a round) / emitted */
     double speedup, speedup_all_in;                /* tokens/s over the baseline's */
     double predicted;                              /* SpecBound eq. 5 */
-    double modelled;                               /* emitted (L + rho) / (layer loads + rho * head loads) */
+    double modelled;                               /* (emitted - shared) (L + rho) / (layer loads + rho * head loads) */
     double overhead;                               /* speedup / modelled */
     double draft_share, verify_share, probe_share; /* of the rounds' work; the draft's head calls are in draft */
     double heads_share;                            /* the draft's head calls: a part of draft_share */
@@ -75,6 +78,9 @@ void metrics_event(struct metrics *,
                    const struct event *);          /* a `run` control starts over, but for the prompt's baseline */
 struct tally tally_of(const struct round_event *); /* a single round's */
 void tally_add(struct tally *to, const struct tally *);
+/* Adds a line to the tally of its round, which has the lines of the round's other sequences, or none; returns by how much that
+ * changes `shared`, which a sum over rounds adds. */
+double tally_join(struct tally *round, const struct tally *line);
 struct tally metrics_window(const struct metrics *);
 /* The baseline, if it was measured while the machine was as it is now; else NAN. */
 struct estimate metrics_baseline(const struct metrics *);

@@ -14,6 +14,7 @@ MEASURE(per_token_acceptance)
 MEASURE(etpl)
 MEASURE(discard_rate)
 MEASURE(verification_rate)
+MEASURE(modelled)
 MEASURE(heads_share)
 MEASURE(verify_share)
 MEASURE(probe_share)
@@ -49,12 +50,6 @@ static double
 speedup_all_in(const struct result *r)
 {
     return r->speedup_all_in;
-}
-
-static double
-modelled(const struct result *r)
-{
-    return r->modelled;
 }
 
 static double

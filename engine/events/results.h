@@ -13,7 +13,7 @@ struct result {
     struct measures m;
     double speedup, speedup_all_in; /* against autoregressive decoding of the same prompts; NAN: not measured */
     double speedup_se, speed_se;    /* NAN: not known */
-    double modelled, ratio;         /* likewise; measured over that */
+    double ratio;                   /* likewise; measured over modelled */
     const char *lossless;           /* "yes", "NO", "sampled", "-" */
     const char *model, *machine;
 };

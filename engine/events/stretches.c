@@ -302,8 +302,8 @@ take_round(struct stretches *s, const struct event *e)
         round_sums_add(&at->sums, &at->joint, s->info->rho);
         at->joint = (struct tally){0};
     }
-    tally_add(&at->joint, &t);
     tally_add(&at->total, &t);
+    at->total.shared += tally_join(&at->joint, &t);
     at->joint_round = e->round;
     s->at->generated += t.emitted;
     if (e->seq >= s->sequences)

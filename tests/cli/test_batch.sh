@@ -62,6 +62,20 @@ results = json.load(open('$TMP/bench.json'))['results']
 assert [len(r['token_ids']) for r in results] == [5] * 3 and {r['lossless'] for r in results} == {'yes'}"
 check "its table says how many at a time" sh -c "'$PROGRAM' bench -n 4 --repeat 1 --policy sd $HELPERS -p a --batch 3 '$TINY' 2>/dev/null | grep -q '1 prompt 3 at a time'"
 
+# The modelled speedup is one against ar with the same batch, in every command.
+together --policy ar --batch 4 -p a >"$TMP/out"
+check "ar of a batch models as itself, and has no acceptance" grep -q 'acceptance –, .* modelled 1.00×' "$TMP/err"
+together --policy layerskip --batch 3 -p a --temp 0.8 --json "$TMP/json" --trace "$TMP/shared" >"$TMP/out"
+"$PROGRAM" bench --ignore-eos -n 20 --seed 7 --repeat 2 --policy layerskip -p a --batch 3 --temp 0.8 --csv "$TMP/csv" "$TINY" >"$TMP/out" 2>&1
+specscope diff "$TMP/shared" "$TMP/shared" --json "$TMP/diff.json"
+check "bench and run model a batch alike, and diff each of its sequences" python3 -c "
+import csv, json
+run = json.load(open('$TMP/json'))['modelled_speedup']
+ar, layerskip = (float(r['modelled_speedup']) for r in csv.DictReader(open('$TMP/csv')))
+first = next(m['a'] for m in json.load(open('$TMP/diff.json'))['measures'] if m['name'] == 'modelled_speedup')
+assert abs(ar - 1) < 1e-6 and abs(layerskip / run - 1) < 1e-6, (ar, layerskip, run)
+assert 0.7 < first / run < 1.4, (first, run)"
+
 for bad in 0 65 4096; do
     refuses "--batch $bad" 2 "1 to 64 sequences" run --batch $bad "$TINY"
 done

@@ -19,6 +19,7 @@ struct taking {
     bool versus;                              /* the run has two settings */
     bool trained, begun, focused, scope_done; /* begun: the first round of the range has its first event */
     uint32_t first_token_pos;
+    uint32_t lines, lines_round; /* lines so far of the newest round */
     bool no_memory;
 };
 #define POLICIES_MOST 64
@@ -214,7 +215,7 @@ take_round(struct taking *t, const struct event *e)
     if (!in_range(t, e->round))
         return;
     begin_round(t, e->round);
-    PUSH(t, rounds, (struct record_round){.number = e->round, .seq = e->seq, .end = e->round_end});
+    PUSH(t, rounds, (struct record_round){.number = e->round, .seq = e->seq, .lines = t->lines, .end = e->round_end});
     size_t first = t->r->n_drafts;
     while (first > 0 && t->r->drafts[first - 1].round == e->round)
         first--;
@@ -244,6 +245,16 @@ take_series(struct taking *t, const struct event *e)
          (struct record_value){.round = e->round, .series = i, .index = e->series.index, .value = e->series.value});
 }
 
+/* Every line of a round says how many of them there are, whichever sequence is wanted. */
+static void
+count_line(struct taking *t, const struct event *e)
+{
+    t->lines = e->round == t->lines_round ? t->lines + 1 : 1;
+    t->lines_round = e->round;
+    for (size_t i = t->r->n_rounds; i > 0 && t->r->rounds[i - 1].number == e->round; i--)
+        t->r->rounds[i - 1].lines = t->lines;
+}
+
 static bool
 take_vocab(struct taking *t, const struct event *e)
 {
@@ -271,6 +282,8 @@ take(struct taking *t, const struct event *e)
 {
     const bool of_sequence = e->type == EVENT_TOKEN || e->type == EVENT_VERDICT || e->type == EVENT_LAYER ||
                              e->type == EVENT_SERIES || e->type == EVENT_EXPERTS || e->type == EVENT_ROUND;
+    if (e->type == EVENT_ROUND && e->run == t->r->run)
+        count_line(t, e);
     if (of_sequence && t->want->seq >= 0 && e->seq != t->want->seq)
         return;
     take_scope(t, e);
@@ -326,6 +339,14 @@ find_run(struct record *r, const struct record_wanted *want, struct err *err)
     return trace_reader_rewind(r->reader, err);
 }
 
+struct tally
+record_tally(const struct record_round *r)
+{
+    struct tally t = tally_of(&r->end);
+    t.shared = (double)t.emitted - (double)t.emitted / r->lines;
+    return t;
+}
+
 static bool
 take_all(struct record *r, const struct record_wanted *want, struct err *err)
 {
@@ -344,6 +365,8 @@ take_all(struct record *r, const struct record_wanted *want, struct err *err)
     while (!t->no_memory && trace_reader_next(r->reader, &e, &stop))
         take(t, &e);
     const bool no_memory = t->no_memory;
+    for (size_t i = 0; i < r->n_rounds && want->seq >= 0; i++) /* the measures have seen one sequence's lines */
+        r->metrics.total.shared += record_tally(&r->rounds[i]).shared;
     free(t);
     if (stop.kind != ERR_NONE) {
         *err = stop;

@@ -8,7 +8,7 @@
 #include "tui/scope/scope.h"
 
 struct record_round {
-    uint32_t number, seq;
+    uint32_t number, seq, lines; /* lines: of the round, one for each sequence that takes part in it */
     struct round_event end;
 };
 
@@ -84,6 +84,8 @@ struct record {
 bool record_open(struct record *, const char *folder, const struct record_wanted *, struct err *);
 void record_close(struct record *);
 
+/* The sums of a round of one sequence. */
+struct tally record_tally(const struct record_round *);
 /* What stood in a round; before the first one, what stood in that. */
 const struct record_setting *record_setting(const struct record *, uint32_t round);
 /* What a series of the policy held at the end of each round, of one sequence: out[i] belongs to rounds[i]; NAN before the

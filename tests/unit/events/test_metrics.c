@@ -199,6 +199,37 @@ test_a_round_of_several_sequences_is_one_sample(void **state)
     assert_int_equal(metrics_generated(&m), m.total.emitted + 3);
 }
 
+/* Autoregressive decoding of a batch reads the layers once for all sequences; sequences end one after the other. */
+static void
+test_a_batch_is_modelled_against_autoregressive_decoding_of_the_batch(void **state)
+{
+    (void)state;
+    struct metrics plain, drafted;
+    metrics_begin(&plain, 32, 0.65);
+    metrics_begin(&drafted, 32, 0.65);
+    for (uint32_t round = 1; round <= 60; round++) {
+        const uint32_t live = round < 20 ? 4 : round < 40 ? 3 : 1;
+        for (uint32_t seq = 0; seq < live; seq++) {
+            struct event e = {.type = EVENT_ROUND, .round = round, .seq = seq};
+            e.round_end = (struct round_event){
+                .emitted = 1, .layers_loaded = 32.0f / (float)live, .heads_loaded = 1.0f / (float)live};
+            metrics_event(&plain, &e);
+            e.round_end.emitted = 3; /* for twice the loads */
+            e.round_end.layers_loaded *= 2;
+            e.round_end.heads_loaded *= 2;
+            metrics_event(&drafted, &e);
+        }
+    }
+    const struct tally window = metrics_window(&drafted);
+    const double modelled[] = {
+        metrics_measures(&plain, &plain.total).modelled, metrics_estimates(&plain).modelled.value,
+        metrics_measures(&drafted, &drafted.total).modelled, metrics_measures(&drafted, &window).modelled,
+        metrics_estimates(&drafted).modelled.value};
+    const double expected[] = {1, 1, 1.5, 1.5, 1.5};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        assert_true(fabs(modelled[i] - expected[i]) < 1e-6); /* loads are floats */
+}
+
 static void
 test_what_a_comparison_found_is_remembered(void **state)
 {
@@ -341,6 +372,7 @@ main(void)
         cmocka_unit_test(test_a_speedup_is_of_one_state_of_the_machine),
         cmocka_unit_test(test_a_round_of_several_sequences_is_one_sample),
         cmocka_unit_test(test_a_new_run_starts_over_but_for_the_baseline),
+        cmocka_unit_test(test_a_batch_is_modelled_against_autoregressive_decoding_of_the_batch),
         cmocka_unit_test(test_what_a_comparison_found_is_remembered),
         cmocka_unit_test(test_of_several_sequences_a_comparison_says_how_many_it_is_about),
     };
