@@ -249,7 +249,7 @@ run_main(int argc, char **argv)
     generation_catch_signals();
     if (!options_begin(&o, COMMAND_RUN, argc, argv, &status))
         return status;
-    bool ok = results_possible(o.json, &err) &&
+    bool ok = results_possible(o.json, &results_json_file, &err) &&
               (o.prompts_file == NULL || prompts_read(o.prompts_file, &prompts, &n_prompts, &err));
     if (ok && n_prompts > 1 && o.trace != NULL && o.batch == 0)
         ok = err_set(&err, ERR_USAGE,

@@ -35,15 +35,16 @@ results_take_stdout(const char *path)
 }
 
 bool
-results_possible(const char *path, struct err *err)
+results_possible(const char *path, const struct file_kind *kind, struct err *err)
 {
     struct stat there;
     if (path == NULL || results_take_stdout(path))
         return true;
     if (stat(path, &there) == 0) {
         errno = S_ISDIR(there.st_mode) ? EISDIR : 0;
-        return (errno == 0 && access(path, W_OK) == 0) ||
-               err_set(err, ERR_WORK, "%s: cannot be written: %s", path, strerror(errno));
+        if (errno != 0 || access(path, W_OK) != 0)
+            return err_set(err, ERR_WORK, "%s: cannot be written: %s", path, strerror(errno));
+        return file_replaceable(AT_FDCWD, path, kind, err);
     }
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 && errno != EEXIST) /* a link to what isn't there yet is left to the end */
@@ -56,8 +57,10 @@ results_possible(const char *path, struct err *err)
 }
 
 bool
-results_open(FILE **f, const char *path, struct err *err)
+results_open(FILE **f, const char *path, const struct file_kind *kind, struct err *err)
 {
+    if (!results_take_stdout(path) && !file_replaceable(AT_FDCWD, path, kind, err))
+        return false;
     *f = results_take_stdout(path) ? stdout : fopen(path, "w");
     return *f != NULL || err_set(err, ERR_WORK, "%s: cannot be created: %s", path, strerror(errno));
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "kernels/err.h"
+#include "engine/base/file_replace.h"
 
 bool file_exists(const char *path);
 /* "-" is stdin; else a file, or a pipe that a shell made (file_text.h). Memory is the caller's; a NUL follows the last byte.
@@ -16,8 +16,9 @@ bool file_read(const char *path, char **bytes, size_t *len, struct err *);
 /* Results go to a file, or to stdout for "-"; then nothing else may. NULL: there are none to write. */
 bool results_take_stdout(const char *path);
 /* Before the work: what would keep them from being written after it? Nothing is left behind, and nothing is changed. */
-bool results_possible(const char *path, struct err *);
-bool results_open(FILE **, const char *path, struct err *);
+bool results_possible(const char *path, const struct file_kind *, struct err *);
+/* A file of another kind is left alone (file_replaceable()). */
+bool results_open(FILE **, const char *path, const struct file_kind *, struct err *);
 /* Closes the file, whose errors so far it finds; stdout is only flushed. False: *err says what was not written. */
 bool results_close(FILE *, const char *path, struct err *);
 

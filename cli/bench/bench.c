@@ -11,6 +11,7 @@
 #include "cli/bench/bench_speed.h"
 #include "cli/bench/bench_steps.h"
 #include "cli/generation/timing.h"
+#include "engine/events/results.h"
 
 struct session_options
 bench_session(const struct bench *b, const struct lane *lane)
@@ -182,7 +183,7 @@ bench_main(int argc, char **argv)
     generation_catch_signals();
     if (!options_begin(&o, COMMAND_BENCH, argc, argv, &status))
         return status;
-    bool ok = results_possible(o.csv, &err) && results_possible(o.json, &err) &&
+    bool ok = results_possible(o.csv, &results_csv_file, &err) && results_possible(o.json, &results_json_file, &err) &&
               (o.speed || o.steps || (read_prompts(&b, &err) && list_texts(&b, &err)));
     const double start = now_us();
     ok = ok && generation_engine(&o, &b.engine, &err);

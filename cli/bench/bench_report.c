@@ -199,7 +199,7 @@ bench_csv(const struct bench *b, const char *path, struct err *err)
 {
     FILE *out;
     char params[OPTIONS_MOST * sizeof(struct knob_setting) + 32];
-    if (!results_open(&out, path, err))
+    if (!results_open(&out, path, &results_csv_file, err))
         return false;
     results_csv_head(out);
     for (size_t i = 0; i < b->n_lanes; i++) {

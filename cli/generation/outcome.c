@@ -143,6 +143,8 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     return j;
 }
 
+const struct file_kind results_json_file = {.what = "results of specscope as JSON", .begins = "{\"specscope\":"};
+
 bool
 json_write(const cJSON *j, const char *path, struct err *err)
 {
@@ -150,10 +152,9 @@ json_write(const cJSON *j, const char *path, struct err *err)
     char *text = json_memory_ran_out() ? NULL : cJSON_Print(j);
     if (text == NULL)
         return err_set(err, ERR_WORK, "out of memory for the JSON results");
-    bool ok = results_open(&f, path, err);
+    bool ok = results_open(&f, path, &results_json_file, err);
     if (ok) {
-        fputs(text, f);
-        fputc('\n', f);
+        fprintf(f, "{\n\t\"specscope\":\t\"%s\",%s\n", SPECSCOPE_VERSION, text + 1);
         ok = results_close(f, path, err);
     }
     cJSON_free(text);

@@ -4,6 +4,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "engine/base/file_replace.h"
 #include "engine/events/metrics.h"
 #include "engine/session/session.h"
 
@@ -27,7 +28,9 @@ size_t outcome_tokens(const struct outcome *); /* of all texts */
 /* {model, backend, policy, params, token_ids (of a batch: sequences), rounds, drafted, verified, accepted, emitted, acceptance_rate, …} */
 cJSON *outcome_json(const struct outcome *, const struct engine *, const struct session_options *);
 void json_number(cJSON *to, const char *name, double value); /* null where it is none */
-/* Prints to a file, or stdout for "-". */
+/* Prints an object that is not empty to a file, or stdout for "-". Its first member says which version of the program made it, by
+ * which results_json_file recognises such a file. */
+extern const struct file_kind results_json_file;
 bool json_write(const cJSON *, const char *path, struct err *);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
@@ -27,6 +28,26 @@ find(struct options *o, const char **model, struct err *err)
         return err_set(err, ERR_WORK, "out of memory for the name of a model");
     *model = o->owned[o->n_owned++];
     return true;
+}
+
+bool
+word_is_model(const char *word)
+{
+    char path[PATH_MAX], config[PATH_MAX], magic[4];
+    struct stat about;
+    struct err unused;
+    const bool cached = strncmp(word, "hf:", 3) == 0 || strncmp(word, "ollama:", 7) == 0;
+    if (!cached && !file_exists(word))
+        return strcmp(word, MODEL_BUNDLED) == 0;
+    if (!model_find(word, path, sizeof path, &unused) || stat(path, &about) != 0)
+        return false;
+    if (S_ISDIR(about.st_mode))
+        return (size_t)snprintf(config, sizeof config, "%s/config.json", path) < sizeof config && file_exists(config);
+    FILE *f = S_ISREG(about.st_mode) ? fopen(path, "re") : NULL;
+    const bool read = f != NULL && fread(magic, sizeof magic, 1, f) == 1;
+    if (f != NULL)
+        fclose(f);
+    return read && memcmp(magic, "GGUF", sizeof magic) == 0;
 }
 
 /* "none" and "self:6" stand for themselves. */

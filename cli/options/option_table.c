@@ -20,6 +20,8 @@
     "What was collected stands in FILE.partial until the end: after an interruption the same command goes on from "    \
     "there."
 
+#define REPLACES "An existing file is replaced only if it is empty or already holds such results."
+
 #define MEMBER(m)      .at = offsetof(struct options, m), .size = sizeof((struct options *)0)->m
 #define COUNT(list)    (sizeof list / sizeof *list)
 #define WORDS(list, n) .words = list, .n_words = n
@@ -153,7 +155,8 @@ const struct option_row option_rows[] = {
             "A is from 0.3 to 0.97: the layers after K change little of what is said. For measuring what speculation "
             "gains at real sizes; what is written is not language. Types: 'f32', 'f16', 'bf16', 'q8_0' (the default)."),
     LIST("lora", 0, "FILE[:SCALE]", GENERATES | COMMAND_INFO | TRAINS, lora,
-         "an adapter (LoRA) that is merged into the model when it is loaded", .repeats = true, .takes = TAKES_FILE,
+         "an adapter (LoRA) that is merged into the model when it is loaded", .repeats = true, .model = true,
+         .takes = TAKES_FILE,
          .more =
              "A folder as PEFT writes it, the safetensors file in it, or a GGUF file, whatever the model's own format. "
              "What is added is scaled by SCALE, from -100 to 100. Merged matrices in blocks are held as F16. Files of "
@@ -178,10 +181,10 @@ const struct option_row option_rows[] = {
           .without = "all cores"),
     WHOLE("seed", 0, "N", GENERATES | TRAINS, seed, 0, UINT64_MAX, "of the random numbers", .def = "1"),
     TEXT("draft", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE,
-         helpers[HELPER_DRAFT], "a smaller model with the same vocabulary, which drafts; or self:E",
+         helpers[HELPER_DRAFT], "a smaller model with the same vocabulary, which drafts; or self:E", .model = true,
          .takes = TAKES_FILE, WORDS(helper_words, COUNT(helper_words)), .without = SIBLING("draft"), .more = SELF),
     TEXT("companion", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_PROFILE, helpers[HELPER_COMPANION],
-         "a third one, whose opinion of drafts is asked; or self:E", .takes = TAKES_FILE,
+         "a third one, whose opinion of drafts is asked; or self:E", .model = true, .takes = TAKES_FILE,
          WORDS(helper_words, COUNT(helper_words)), .without = SIBLING("companion"), .more = SELF),
     TEXT("accept", 0, "FILE", GENERATES, accept_head,
          "the draft model's acceptance head, of `specscope train accept`, for `specdecpp`", .takes = TAKES_FILE,
@@ -235,10 +238,10 @@ const struct option_row option_rows[] = {
                    "seconds later unless a key is pressed; not in a batch, with --script or with --quit-at-end."),
     SWITCH("quit-at-end", 0, COMMAND_SCOPE, quit_at_end, "leave when the run is over"),
     TEXT("json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_DIFF, json, "results as JSON; - is stdout",
-         .takes = TAKES_FILE),
+         .takes = TAKES_FILE, .more = REPLACES),
     /* ---- bench ---- */
     TEXT("csv", 0, "FILE", COMMAND_BENCH, csv, "results as CSV, a line for each policy or point of a grid; - is stdout",
-         .takes = TAKES_FILE),
+         .takes = TAKES_FILE, .more = REPLACES),
     LIST("grid", 0, "KNOB=a:b:step", COMMAND_BENCH, grid, "sweep a knob, or the product of several, and name the best",
          .repeats = true, .takes = TAKES_KNOB,
          .more = "Swept in every policy that has it; 1000 points at most. The table is sorted by speedup, and each "
@@ -260,8 +263,8 @@ const struct option_row option_rows[] = {
            "without the token that ends a sequence, where the model wants one"),
     SWITCH("pieces", 0, COMMAND_TOKENIZE, tokenize.pieces, "the text of each token beside its id"),
     /* ---- train ---- */
-    TEXT("model", 'm', "MODEL", TRAINS, model, "a .gguf file or a Hugging Face folder", .takes = TAKES_FILE,
-         .without = "the bundled model"),
+    TEXT("model", 'm', "MODEL", TRAINS, model, "a .gguf file or a Hugging Face folder", .model = true,
+         .takes = TAKES_FILE, .without = "the bundled model"),
     TEXT("text", 0, "FILE", COMMAND_TRAIN_HEADS, train.text,
          "plain text to train on, 64 MiB at most; every 16th window is held out", .takes = TAKES_FILE),
     TEXT("text", 0, "FILE", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, train.text,

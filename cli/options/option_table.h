@@ -25,6 +25,7 @@ struct option_row {
     const char *name; /* without "--"; a row for each meaning that it has in different commands */
     char letter;      /* 0: none */
     bool repeats;
+    bool model; /* the argument is a model or an adapter of one */
     enum option_type type;
     enum option_takes takes;
     unsigned commands;    /* a set of enum command */

@@ -128,6 +128,10 @@ read_arguments(struct options *o, int argc, char **argv, bool given[MOST], struc
         if (c == ':')
             return err_set(err, ERR_USAGE, "option %.60s needs a value; see --help", argv[optind - 1]);
         const struct option_row *row = row_of(c, o->command);
+        if (optarg == argv[optind - 1] && !row->model && word_is_model(optarg))
+            return err_set(err, ERR_USAGE,
+                           "option --%s needs a value: the next word, %.200s, is a model; give %s first", row->name,
+                           optarg, row->argument);
         given[row - option_rows] = true;
         if (strcmp(row->name, "policy") == 0 && !policy_given) {
             policy_given = true;

@@ -11,7 +11,7 @@ check(const struct options *o, struct err *err)
 {
     if (o->train.text == NULL)
         return err_set(err, ERR_USAGE, "train heads: --text FILE is missing: what to train on");
-    return o->train.out != NULL || err_set(err, ERR_USAGE, "train heads: --out FILE is missing: what to write");
+    return train_can_write("heads", o->train.out, &exit_heads_file, err);
 }
 
 static bool

@@ -19,7 +19,7 @@ check(const struct options *o, struct err *err)
 {
     if (o->train.text == NULL)
         return err_set(err, ERR_USAGE, "train accept: --text FILE is missing: what the target goes on from");
-    return o->train.out != NULL || err_set(err, ERR_USAGE, "train accept: --out FILE is missing: what to write");
+    return train_can_write("accept", o->train.out, &accept_head_file, err);
 }
 
 /* ---- candidates ---- */

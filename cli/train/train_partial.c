@@ -76,8 +76,6 @@ train_partial_open(struct train_partial *p, const char *out, const struct train_
     *p = (struct train_partial){.fd = -1, .path = train_beside(out, ".partial")};
     if (p->path == NULL)
         return err_set(err, ERR_WORK, "out of memory opening %s", out);
-    if (!train_can_replace(out, err))
-        return false;
     p->fd = open(p->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
     if (p->fd < 0)
         return failed(p, "opened", err);

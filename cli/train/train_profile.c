@@ -34,7 +34,7 @@ check(const struct options *o, struct err *err)
     if (o->train.text == NULL && o->prompts_file == NULL)
         return err_set(err, ERR_USAGE,
                        "train profile: --text FILE is missing: what prompts are cut out of; or --prompts");
-    return o->train.out != NULL || err_set(err, ERR_USAGE, "train profile: --out FILE is missing: what to write");
+    return train_can_write("profile", o->train.out, &sv_profile_file, err);
 }
 
 static bool

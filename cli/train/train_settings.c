@@ -1,5 +1,6 @@
 #include "cli/train/train_settings.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,9 +49,12 @@ train_beside(const char *out, const char *ending)
 }
 
 bool
-train_can_replace(const char *out, struct err *err)
+train_can_write(const char *command, const char *out, const struct file_kind *kind, struct err *err)
 {
     struct stat about;
-    return stat(out, &about) != 0 || S_ISREG(about.st_mode) ||
-           err_set(err, ERR_WORK, "%s: is not a regular file; choose another --out", out);
+    if (out == NULL)
+        return err_set(err, ERR_USAGE, "train %s: --out FILE is missing: what to write", command);
+    if (stat(out, &about) == 0 && !S_ISREG(about.st_mode))
+        return err_set(err, ERR_WORK, "%s: is not a regular file; choose another --out", out);
+    return file_replaceable(AT_FDCWD, out, kind, err);
 }

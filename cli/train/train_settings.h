@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "engine/base/err.h"
+#include "engine/base/file_replace.h"
 
 struct train_settings { /* one a line: "drafts 5" */
     char text[2048];
@@ -18,7 +18,7 @@ bool train_settings_same(const struct train_settings *now, const char *path, con
 
 /* "OUT.partial", the caller's; NULL: no memory. */
 char *train_beside(const char *out, const char *ending);
-/* What would fail after hours fails now: only a regular file can be replaced by `out`. */
-bool train_can_replace(const char *out, struct err *);
+/* What would fail after hours fails now: `out` is missing, or is there and is no regular file of this kind. command: "heads". */
+bool train_can_write(const char *command, const char *out, const struct file_kind *, struct err *);
 
 #endif

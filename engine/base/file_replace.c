@@ -21,6 +21,51 @@ file_put(int fd, const void *bytes, size_t n)
     return true;
 }
 
+/* Whether `text`, of which a NUL is the end, begins with `with`. */
+static bool
+begins_with(const char *text, const char *with)
+{
+    for (; *with != '\0'; text++) {
+        if (*text == *with)
+            with++;
+        else if (*text == '\0' || strchr(" \t\r\n", *text) == NULL)
+            return false;
+    }
+    return true;
+}
+
+static bool
+is_of_kind(const struct file_kind *kind, const char *head, size_t n)
+{
+    if (n < kind->skipped || !begins_with(head + kind->skipped, kind->begins))
+        return false;
+    bool holds = kind->holds[0] == NULL;
+    for (size_t i = 0; i < sizeof kind->holds / sizeof *kind->holds && kind->holds[i] != NULL; i++)
+        holds = holds || strstr(head, kind->holds[i]) != NULL;
+    return holds;
+}
+
+bool
+file_replaceable(int folder, const char *path, const struct file_kind *kind, struct err *err)
+{
+    struct stat about;
+    char head[(16 << 10) + 1];
+    if (fstatat(folder, path, &about, 0) != 0 || !S_ISREG(about.st_mode) || about.st_size == 0)
+        return true;
+    const int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const ssize_t n = fd >= 0 ? read(fd, head, sizeof head - 1) : -1;
+    const int why = errno;
+    if (fd >= 0)
+        close(fd);
+    if (n < 0)
+        return err_set(err, ERR_WORK, "%s: is not replaced, for it cannot be read: %s; choose another file", path,
+                       strerror(why));
+    head[n] = '\0';
+    return is_of_kind(kind, head, (size_t)n) ||
+           err_set(err, ERR_USAGE, "%s: is not replaced, for it does not hold %s; choose another file, or remove it",
+                   path, kind->what);
+}
+
 static void
 forget(struct file_replace *r)
 {

@@ -9,6 +9,19 @@
 
 #include "engine/base/err.h"
 
+/* The kind of file that an output is, by how such a file begins. */
+struct file_kind {
+    const char *what;     /* for the error line: "results of specscope as JSON" */
+    size_t skipped;       /* bytes before `begins`, whatever they are */
+    const char *begins;   /* white space in the file that is not in this text does not count; "": anything */
+    const char *holds[4]; /* one of these is in the first 16 KiB; all NULL: anything */
+};
+
+/* Whether an output of this kind may be written to `path`, relative to the open folder. Nothing there, an empty file, a file of
+ * this kind, or one that is not regular (a pipe, /dev/null): true. Any other file: false, an ERR_USAGE that names it, and the
+ * file is not touched. Every output whose path the user chose asks this before it is opened. */
+bool file_replaceable(int folder, const char *path, const struct file_kind *, struct err *);
+
 struct file_replace {
     const char *name;  /* for error lines; the caller's */
     char *path, *part; /* the place, and the file beside it */

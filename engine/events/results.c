@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#define CSV_BEGINS "policy,params"
 #define MEASURE(name)                                                                                                  \
     static double name(const struct result *r)                                                                         \
     {                                                                                                                  \
@@ -93,10 +94,12 @@ csv_text(FILE *out, const char *text) /* a quote is written twice */
     fputc('"', out);
 }
 
+const struct file_kind results_csv_file = {.what = "results of specscope as CSV", .begins = CSV_BEGINS ","};
+
 void
 results_csv_head(FILE *out)
 {
-    fputs("policy,params", out);
+    fputs(CSV_BEGINS, out);
     for (int k = 0; k < RESULT_COLUMNS; k++)
         fprintf(out, ",%s", result_columns[k].csv);
     fputs(",lossless,rounds,drafted,verified,accepted,emitted,layers_loaded,heads_loaded,decode_s,model,machine\r\n",

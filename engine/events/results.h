@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "engine/base/file_replace.h"
 #include "engine/events/metrics.h"
 
 struct result {
@@ -28,6 +29,7 @@ struct result_column {
 };
 extern const struct result_column result_columns[RESULT_COLUMNS];
 
+extern const struct file_kind results_csv_file;
 /* RFC 4180: the head, and a line a result. Errors are the stream's. */
 void results_csv_head(FILE *);
 void results_csv_line(FILE *, const struct result *);

@@ -15,6 +15,9 @@
 
 #define FORMAT "specscope acceptance head 1"
 
+const struct file_kind accept_head_file = {
+    .what = "an acceptance head of specscope", .skipped = 8, .begins = "{\"__metadata__\":{\"format\":\"" FORMAT "\""};
+
 bool
 accept_head_new(struct accept_head **out, uint32_t width, uint32_t n_blocks, bool shared, struct err *err)
 {

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/base/err.h"
+#include "engine/base/file_replace.h"
 
 #define ACCEPT_HEAD_BLOCKS 8 /* at most */
 
@@ -50,6 +50,7 @@ struct accept_whose {
 };
 
 /* A safetensors file: model.{i}.linear.weight|bias, model.{D}.weight|bias, F32, and metadata that names both models. */
+extern const struct file_kind accept_head_file;
 bool accept_head_write(const struct accept_head *, const char *path, struct err *);
 /* Any type of tensor is read. Refuses a head of another draft model, and files that are none, in one line. */
 bool accept_head_read(struct accept_head **, const char *path, const struct accept_whose *, struct err *);

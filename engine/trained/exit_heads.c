@@ -13,6 +13,9 @@
 
 #define FORMAT "specscope exit heads 1"
 
+const struct file_kind exit_heads_file = {
+    .what = "trained exit heads of specscope", .skipped = 8, .begins = "{\"__metadata__\":{\"format\":\"" FORMAT "\""};
+
 static const char *const kinds[] = {[HEAD_LENS] = "lens", [HEAD_AFFINE] = "affine", [HEAD_FULL] = "full"};
 
 const char *

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/base/err.h"
+#include "engine/base/file_replace.h"
 
 struct model;
 
@@ -36,6 +36,7 @@ void exit_heads_free(struct exit_heads *);
 
 /* A safetensors file: layers.{l}.A and .b, or layers.{l}.weight, F32, and metadata that names the model. Written beside
  * `path` and renamed, so that there is a whole file or the one from before. */
+extern const struct file_kind exit_heads_file;
 bool exit_heads_write(const struct exit_heads *, const char *path, struct err *);
 /* Refuses heads of another model, and files that are not heads at all, in one line. */
 bool exit_heads_read(struct exit_heads **, const char *path, const struct model *, struct err *);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/base/err.h"
+#include "engine/base/file_replace.h"
 
 #define SV_BINS     32 /* at most, of each */
 #define SV_ACCEPTED 10 /* sub-ranges of A, of equal size, for its entropy */
@@ -57,6 +57,7 @@ double sv_information_gain(const struct sv_entropy *);
 uint64_t sv_profile_observations(const struct sv_profile *);
 
 /* JSON, whole or not at all. What is read is checked: one line names what is wrong. */
+extern const struct file_kind sv_profile_file;
 bool sv_profile_write(const struct sv_profile *, const char *path, struct err *);
 bool sv_profile_read(struct sv_profile *, const char *path, struct err *);
 /* The same on bytes (fuzzing, tests); `path` names them in messages. */

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/file_replace.h"
 #include "engine/base/file_text.h"
 #include "engine/base/json_read.h"
 #include "engine/base/printable.h"
@@ -19,6 +18,9 @@
 
 #define FORMAT     "specscope verification profile 1"
 #define MOST_BYTES (1u << 20)
+
+const struct file_kind sv_profile_file = {.what = "a verification profile of specscope",
+                                          .begins = "{\"format\":\"" FORMAT "\""};
 
 static const char *const roles[3] = {"target", "draft", "companion"};
 

@@ -75,9 +75,9 @@ check "and the folder is named" grep -q '^specscope: .*/no/x: cannot be created:
 check "before there is any" [ ! -s "$TMP/out" ]
 refuses "so they do as CSV" 1 'cannot be created: No such file' bench -n 2 --csv "$TMP/no/x" -p a "$TINY"
 refuses "and where a folder is" 1 "$TMP: cannot be written: Is a directory" run -n 2 --json "$TMP" -p a "$TINY"
-echo kept >"$TMP/results"
+echo '{"specscope": "kept"}' >"$TMP/results"
 refuses "what was there stays where the work can't begin" 1 'No such file' run --json "$TMP/results" "$TMP/none.gguf"
-check "as it was" grep -qx kept "$TMP/results"
+check "as it was" grep -q kept "$TMP/results"
 
 refuses "a model that is not there" 1 'No such file' run "$TMP/none.gguf"
 refuses "a folder as model" 1 "$TMP" run "$TMP"

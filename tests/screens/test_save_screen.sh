@@ -11,6 +11,27 @@ cat >"$WORK/save.script" <<'E2'
 :save-screen screen.svg
 :quit
 E2
+cat >"$WORK/again.script" <<'E2'
+:save-screen screen.txt
+:save-screen screen.txt
+:save-screen screen.ans
+:save-screen screen.ans
+:save-screen screen.svg
+:save-screen screen.svg
+:quit
+E2
+for where in '160x48 C.UTF-8' '160x48 C' '40x10 C.UTF-8' '40x10 C'; do
+    terminal "${where% *}" "LC_ALL=${where#* } $PROGRAM replay --script $WORK/again.script $ROOT/tests/screens/traces/turned"
+    check "a saved screen is replaced by another one, $where" exits 0
+done
+for ending in txt ans svg; do
+    echo 'my notes' >"$WORK/notes.$ending"
+    printf ':save-screen %s\n:quit\n' "$WORK/notes.$ending" >"$WORK/notes.script"
+    terminal 100x30 "$PROGRAM replay --script $WORK/notes.script $ROOT/tests/screens/traces/turned"
+    check "other files are not, .$ending" exits 2
+    check "the message names it, .$ending" grep -q "notes.$ending: is not replaced" "$WORK/run/err"
+    check "it is as it was, .$ending" grep -qx 'my notes' "$WORK/notes.$ending"
+done
 terminal 100x30 "$PROGRAM replay --script $WORK/save.script $ROOT/tests/screens/traces/turned"
 check "the screen is saved three times" exits 0
 cd "$WORK/run" || exit 1

@@ -7,6 +7,7 @@
 #include "tui/terminal/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +110,11 @@ run_save_screen(struct app *app, const char *rest, struct err *err)
 {
     if (rest[0] == '\0')
         return err_set(err, ERR_USAGE, "save the screen to which file? for example :save-screen screen.txt");
+    const struct file_kind *kind = ends_in(rest, ".svg")   ? &svg_file
+                                   : ends_in(rest, ".ans") ? &screen_ansi_file
+                                                           : &screen_text_file;
+    if (!file_replaceable(AT_FDCWD, rest, kind, err))
+        return false;
     /* What is on the terminal is made to be what is known now. */
     follow_events(&app->run, &app->panes.selection, &app->message);
     if (!frame_draw(app, err))
@@ -118,9 +124,9 @@ run_save_screen(struct app *app, const char *rest, struct err *err)
         return err_set(err, ERR_WORK, "the screen could not be saved to %.200s: %s", rest, strerror(errno));
     const struct grid *grid = &app->screen.grid;
     const struct theme *theme = &app->screen.paint.theme;
-    const bool written = ends_in(rest, ".svg")   ? grid_write_svg(grid, theme, file)
-                         : ends_in(rest, ".ans") ? grid_write_ansi(grid, theme, file)
-                                                 : grid_write(grid, file);
+    const bool written = kind == &svg_file           ? grid_write_svg(grid, theme, file)
+                         : kind == &screen_ansi_file ? grid_write_ansi(grid, theme, file)
+                                                     : grid_write(grid, file);
     const int why = errno;
     if (fclose(file) != 0 || !written)
         return err_set(err, ERR_WORK, "the screen could not be saved to %.200s: %s", rest,

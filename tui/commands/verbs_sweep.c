@@ -6,6 +6,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/file_replace.h"
+#include "engine/events/results.h"
 #include "tui/commands/verbs.h"
 #include "tui/scope/batch.h"
 #include "tui/scope/versus.h"
@@ -41,6 +42,8 @@ write_csv(struct app *app, const char *path, struct err *err)
         return false;
     if (path[0] == '\0')
         return err_set(err, ERR_USAGE, "write the sweep to which file? for example :sweep csv sweep.csv");
+    if (!file_replaceable(AT_FDCWD, path, &results_csv_file, err))
+        return false;
     FILE *out = open_memstream(&text, &n);
     if (out != NULL)
         sweep_csv(app->run.sweeping.sweep, out);

@@ -30,6 +30,7 @@ render_format_of(const char *file, enum render_format *format, struct err *err)
 #include "engine/base/plural.h"
 #include "engine/base/utf8.h"
 #include "tui/figures/fonts.h"
+#include "tui/terminal/grid_picture.h"
 
 #define PNG_DPI  300.0
 #define PNG_SIDE 30000 /* pixels at most */
@@ -150,6 +151,11 @@ paint(cairo_t *c, struct fonts *fonts, const struct drawing *d)
     }
 }
 
+static const struct file_kind pdf_file = {.what = "a PDF document", .begins = "%PDF-"};
+static const struct file_kind png_file = {.what = "a PNG picture", .begins = "\x89PNG"};
+static const struct file_kind *const kinds[] = {
+    [RENDER_SVG] = &svg_file, [RENDER_PDF] = &pdf_file, [RENDER_PNG] = &png_file};
+
 struct sink {
     struct file_replace file;
     struct err *err;
@@ -229,7 +235,8 @@ render_file(const struct drawing *d, enum render_format format, const char *file
     struct sink s = {.err = err};
     struct fonts fonts = {0};
     note[0] = '\0';
-    if (!file_replace_begin(&s.file, AT_FDCWD, file, 0666, err))
+    if (!file_replaceable(AT_FDCWD, file, kinds[format], err) ||
+        !file_replace_begin(&s.file, AT_FDCWD, file, 0666, err))
         return false;
     const bool fine = render(d, format, &fonts, &s, err);
     say_lacked(&fonts, note);

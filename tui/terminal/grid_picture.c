@@ -4,6 +4,11 @@
 
 #include "tui/terminal/cell_style.h"
 
+const struct file_kind screen_text_file = {
+    .what = "a screen of specscope", .begins = "", .holds = {"──", "━━", "--+", "? help"}};
+const struct file_kind screen_ansi_file = {.what = "a screen with escape sequences", .begins = "\033[0"};
+const struct file_kind svg_file = {.what = "an SVG picture", .begins = "<", .holds = {"<svg"}};
+
 struct shown {      /* of a cell: what it looks like */
     int32_t fg, bg; /* 0xRRGGBB, or THEME_NO_RGB */
     unsigned attributes;

@@ -3,9 +3,12 @@
 #ifndef TUI_TERMINAL_GRID_PICTURE_H
 #define TUI_TERMINAL_GRID_PICTURE_H
 
+#include "engine/base/file_replace.h"
 #include "tui/terminal/grid.h"
 #include "tui/terminal/theme.h"
 
+/* What a saved screen may take the place of: one as text, one with escape sequences, and any SVG. */
+extern const struct file_kind screen_text_file, screen_ansi_file, svg_file;
 /* False when writing failed. */
 bool grid_write_svg(const struct grid *, const struct theme *, FILE *);
 bool grid_write_ansi(const struct grid *, const struct theme *, FILE *);

@@ -236,6 +236,35 @@ test_themes_and_terminal_types_in_the_program_are_found(void **state)
     unsetenv("LOCPATH");
 }
 
+static void
+test_an_output_takes_the_place_of_its_own_kind_only(void **state)
+{
+    static const struct file_kind kind = {
+        .what = "a test's output", .skipped = 2, .begins = "{\"a b\":", .holds = {"one", "two"}};
+    static const struct {
+        const char *text;
+        bool fits;
+    } files[] = {{"", true},
+                 {"xx{\"a b\":two", true},
+                 {"xx { \n\"a b\" : one", true},
+                 {"xx{\"a b\":three", false},
+                 {"{\"a b\":one", false},
+                 {"xx{\"a  ", false},
+                 {"x", false}};
+    char path[300];
+    struct err err;
+    snprintf(path, sizeof path, "%s/f", (const char *)*state);
+    assert_true(file_replaceable(AT_FDCWD, path, &kind, &err));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        write_text(*state, "f", files[i].text);
+        assert_int_equal(file_replaceable(AT_FDCWD, path, &kind, &err), files[i].fits);
+        assert_holds(path, files[i].text);
+    }
+    assert_int_equal(err.kind, ERR_USAGE);
+    assert_non_null(strstr(err.text, "a test's output"));
+    assert_true(file_replaceable(AT_FDCWD, "/dev/null", &kind, &err));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
 
 int
@@ -248,6 +277,7 @@ main(void)
         TEST(test_a_pipe_is_read_to_its_end_in_whatever_portions),
         TEST(test_a_replacement_that_fails_leaves_the_file_as_it_was_and_nothing_beside_it),
         TEST(test_a_link_stays_one_and_what_is_no_file_is_left_alone),
+        TEST(test_an_output_takes_the_place_of_its_own_kind_only),
         TEST(test_files_in_the_program_are_read_as_others_are),
         TEST(test_themes_and_terminal_types_in_the_program_are_found),
     };

@@ -1,0 +1,70 @@
+#!/bin/sh
+# An output takes the place of an empty file or of one of its own kind, and of nothing else.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+
+TRACES=tests/screens/traces
+cp -r $TRACES/del "$TMP/trace"
+cp "$TINY" "$TMP/my.gguf"
+echo 'my notes' >"$TMP/notes"
+keeps() { # sentence, file, arguments
+    sentence=$1 file=$2
+    shift 2
+    cp "$file" "$TMP/before"
+    refuses "$sentence" 2 "$file" "$@"
+    check "$sentence: it is as it was" cmp "$file" "$TMP/before"
+}
+RUN='-n 2 -p a' BENCH='-n 2 -p a --repeat 1 --policy ar' HEADS="--text README.md --tokens 64 --window 16"
+
+# ---- an option without its value ----
+keeps "run --json and no file" "$TMP/my.gguf" run $RUN --json "$TMP/my.gguf"
+check "the option is named" grep -q -e '--json needs a value' "$TMP/err"
+keeps "bench --json and no file" "$TMP/my.gguf" bench $BENCH --json "$TMP/my.gguf"
+keeps "bench --csv and no file" "$TMP/my.gguf" bench $BENCH --csv "$TMP/my.gguf"
+keeps "--trace and no folder" "$TMP/my.gguf" run $RUN --trace "$TMP/my.gguf"
+keeps "plot -o and no file" "$TMP/my.gguf" plot $TRACES/del layers -o "$TMP/my.gguf"
+keeps "a prompt that is missing" "$TMP/my.gguf" run -n 2 -p "$TMP/my.gguf"
+refuses "a folder is a model, too" 2 'needs a value' run $RUN --json tests/golden/models/llama
+refuses "so is the bundled one" 2 'needs a value' run $RUN --json bundled
+works "an option that takes a model is given one" run $RUN --policy sd --draft "$TMP/my.gguf" "$TINY"
+
+# ---- a file of another kind ----
+keeps "run --json=MODEL" "$TMP/my.gguf" run $RUN --json="$TMP/my.gguf"
+keeps "run --json into a trace's table" "$TMP/trace/tokens.csv" run $RUN --json "$TMP/trace/tokens.csv" "$TINY"
+keeps "run --json into a trace's JSON" "$TMP/trace/run.json" run $RUN --json "$TMP/trace/run.json" "$TINY"
+keeps "bench --json into a text" "$TMP/notes" bench $BENCH --json "$TMP/notes" "$TINY"
+keeps "bench --csv into a trace" "$TMP/trace/rounds.csv" bench $BENCH --csv "$TMP/trace/rounds.csv" "$TINY"
+keeps "bench --speed --json into a text" "$TMP/notes" bench --speed --json "$TMP/notes" "$TINY"
+keeps "diff --json into a trace" "$TMP/trace/run.json" diff $TRACES/del $TRACES/swift --json "$TMP/trace/run.json"
+keeps "train heads" "$TMP/notes" train heads $HEADS --model "$TINY" --out "$TMP/notes"
+keeps "train accept" "$TMP/notes" train accept --text README.md --model "$TINY" --draft self:1 --out "$TMP/notes"
+keeps "train profile" "$TMP/notes" train profile --text README.md --model "$TINY" --draft self:1 --companion self:2 --out "$TMP/notes"
+keeps "one kind of trained file for another" "$TMP/my.gguf" train heads $HEADS --model "$TINY" --out="$TMP/my.gguf"
+
+# ---- its own kind, an empty file, and what is no file ----
+: >"$TMP/empty"
+works "an empty file is written" run $RUN --json "$TMP/empty" "$TINY"
+works "results are replaced by results" bench $BENCH --json "$TMP/empty" "$TINY"
+works "and by those of diff" diff $TRACES/del $TRACES/swift --json "$TMP/empty"
+if [ -n "$HAVE_PYTHON" ]; then
+    check "they say which version made them" json_holds "$TMP/empty" 'list(j)[0] == "specscope" and j["specscope"] in open("CHANGELOG.md").read() + open("Makefile").read()'
+    python3 -c 'import json, sys; json.dump(json.load(open(sys.argv[1])), open(sys.argv[2], "w"))' "$TMP/empty" "$TMP/compact"
+    works "white space in JSON does not matter" run $RUN --json "$TMP/compact" "$TINY"
+fi
+works "a table of results" bench $BENCH --csv "$TMP/csv" "$TINY"
+works "is replaced by one" bench $BENCH --csv "$TMP/csv" "$TINY"
+works "a device is no file to keep" run $RUN --json /dev/null "$TINY"
+works "heads are trained" train heads $HEADS --model "$TINY" --out "$TMP/heads"
+works "and replaced" train heads $HEADS --model "$TINY" --out "$TMP/heads"
+keeps "but not by an acceptance head" "$TMP/heads" train accept --text README.md --model "$TINY" --draft self:1 --out "$TMP/heads"
+if "$PROGRAM" plot $TRACES/del exits -o "$TMP/figure.svg" >/dev/null 2>&1; then
+    for ending in svg pdf png; do
+        cp "$TMP/notes" "$TMP/kept.$ending"
+        keeps "a figure into a text called .$ending" "$TMP/kept.$ending" plot $TRACES/del exits -o "$TMP/kept.$ending"
+        works "a figure is drawn as .$ending" plot $TRACES/del exits -o "$TMP/figure.$ending"
+        works "and replaced" plot $TRACES/del exits -o "$TMP/figure.$ending"
+    done
+else
+    skip "figures" "this program draws none"
+fi
+finish
