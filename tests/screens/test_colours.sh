@@ -44,7 +44,7 @@ check "an answer that comes late is not left to the shell" sh -c "! tmux -S $SOC
 replay 260x60 'TERM=tmux-256color'
 tm send-keys -l "${ESC}[<0;250;50M"
 tm send-keys -l "${ESC}[<0;250;50m"
-check "a click in column 250 finds its panel" until_true 10 shows '┏ knobs'
+check "a click in column 250 finds its panel" until_true 10 shows '┏ 5 knobs'
 
 printf ':wait end\n:quit\n' >"$WORK/end.script"
 terminal 120x36 "script -q -c '$PROGRAM replay --script $WORK/end.script $TRACE' raw"

@@ -13,9 +13,27 @@ type_line() {
     tm send-keys Enter
 }
 
+ESC=$(printf '\033')
+click() { # column and row, from 1: a press and a release of the left button
+    tm send-keys -l "${ESC}[<0;$1;$2M"
+    tm send-keys -l "${ESC}[<0;$1;$2m"
+}
+for size in 40x10 80x24 120x36 260x60; do
+    terminal $size "exec $PROGRAM"
+    wait_for 'slowed down to be' >/dev/null
+    check "at the first start the key line shows help, quit and pause at $size" says 'Space [pg].*? help.*q quit'
+    check "and the panels' digits are on the screen at $size" shows '2 layers'
+done
+click 4 60
+check "a click on a key hint presses the key" wait_for '‖ paused'
+column=$(tm capture-pane -p | head -n 1 | awk '{ print index($0, "policy specbound") }')
+click $((column + 3)) 1
+check "a click on the policy in the header offers the policies" wait_for '┏ policy'
+tm send-keys Escape
+
 terminal 120x36 "exec $PROGRAM --pace 0"
 check "the text comes to its end" wait_for 'come to its end'
-check "the focus starts on the knobs" shows '┏ knobs'
+check "the focus starts on the knobs" shows '┏ 5 knobs'
 check "the key bar says what x does" says 'x go on'
 before=$(tm capture-pane -p | head -n 1 | sed 's/.*round *//')
 tm send-keys x
@@ -35,7 +53,7 @@ tm send-keys Space
 wait_for 'paused' >/dev/null
 
 type_line ':baseline now'
-check "surplus arguments are refused" until_true 5 says 'takes nothing behind it; leave "now" out'
+check "surplus arguments are refused" until_true 5 shows 'takes nothing behind it; leave "now" out'
 tm send-keys Escape
 tm send-keys -l ':set d'
 tm send-keys Tab
@@ -55,7 +73,7 @@ check "and where an export goes to" until_true 5 says 'export to: tracks/'
 tm send-keys Escape
 tm send-keys -l ':panel ser'
 tm send-keys Tab Enter
-check "what Tab completed runs" wait_for '┏ series'
+check "what Tab completed runs" wait_for '┏ 4 series'
 
 tm send-keys /
 type_line 'mice'
@@ -63,7 +81,7 @@ tm send-keys /
 check "/ starts empty" until_true 5 sh -c "tmux -S $SOCKET capture-pane -p | grep -v '^ *\$' | tail -n 1 | grep -q '^/ *\$'"
 tm send-keys Escape
 tm send-keys 2
-check "a digit goes to its panel" wait_for '┏ layers'
+check "a digit goes to its panel" wait_for '┏ 2 layers'
 check "and the key bar to what has the focus" says 'v measure'
 tm resize-window -x 100 -y 44
 wait_for '1 ▒ exited ▓ spurious' >/dev/null
@@ -86,7 +104,7 @@ check "a replay has the notes of the trace alone" exits 2
 check "and goes to them" sh -c "tail -n 1 '$WORK/run/noted.txt' | grep -q 'here it doubts'"
 check "the time line of a replay has it, too" sh -c "tail -n 3 '$WORK/run/noted.txt' | grep -q '▾'"
 
-terminal 120x36 "exec $PROGRAM --pace 0 --ctx 64 --ignore-eos -p 'Once upon a time there was a king who had three daughters'"
+terminal 120x36 "exec $PROGRAM --once --pace 0 --ctx 64 --ignore-eos -p 'Once upon a time there was a king who had three daughters'"
 check "the context fills" wait_for 'the context is full'
 check "and is never more than full" shows 'context 64/64'
 tm send-keys q q

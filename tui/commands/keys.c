@@ -143,7 +143,13 @@ static void
 mouse(struct app *app, const struct input *in)
 {
     const bool wheel = in->mouse == MOUSE_WHEEL_UP || in->mouse == MOUSE_WHEEL_DOWN;
-    if (app->mode == MODE_PANELS)
+    const bool press = in->mouse == MOUSE_PRESS || in->mouse == MOUSE_DOUBLE;
+    const char *line = press ? clicks_find(&app->clicks, in->y, in->x) : NULL;
+    if (press)
+        app->message.text[0] = '\0'; /* it was read */
+    if (line != NULL && (app->mode == MODE_PANELS || in->y == app->panes.layout.status.y))
+        app_command(app, line);
+    else if (app->mode == MODE_PANELS)
         panels_mouse(app, in);
     else if ((app->mode == MODE_HELP || app->mode == MODE_MESSAGES) && wheel)
         help_key(&app->help_top, 3, in->mouse == MOUSE_WHEEL_UP ? INPUT_PAGE_UP : INPUT_PAGE_DOWN);

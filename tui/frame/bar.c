@@ -19,7 +19,7 @@ bar_add(struct bar *bar, enum role role, int rank, bool right, const char *forma
 }
 
 void
-bar_draw(const struct bar *bar, const struct canvas *c)
+bar_draw(const struct bar *bar, const struct canvas *c, struct clicks *clicks)
 {
     const struct bar_item *items = bar->item;
     bool shown[BAR_ITEMS] = {false}, tried[BAR_ITEMS] = {false};
@@ -38,8 +38,12 @@ bar_draw(const struct bar *bar, const struct canvas *c)
     }
     int left = 1, right = c->cols - 1;
     for (int i = 0; i < bar->n; i++) {
-        if (shown[i] && !items[i].right)
-            left += canvas_text(c, 0, left, items[i].role, items[i].text) + GAP;
+        if (!shown[i] || items[i].right)
+            continue;
+        const int used = canvas_text(c, 0, left, items[i].role, items[i].text);
+        if (items[i].line != NULL)
+            clicks_add(clicks, c, 0, left, used, items[i].line);
+        left += used + GAP;
     }
     for (int i = bar->n - 1; i >= 0; i--) {
         if (!shown[i] || !items[i].right)

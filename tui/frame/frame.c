@@ -45,7 +45,7 @@ draw_sweeping(const struct knob_sweep *s, const struct canvas *c)
     canvas_text(c, 0, x, ROLE_DIM, "stop");
 }
 
-/* What there is to say when nobody said anything; false: nothing. */
+/* Draws how far a sweep or another long step is, or why the run failed; returns false if there is nothing to show. */
 static bool
 draw_progress(const struct followed *run, const struct canvas *c)
 {
@@ -81,7 +81,7 @@ draw_message(const struct app *app, const struct canvas *c)
     canvas_word(c, 0, 1, c->cols - 2, app->message.role, MARK_NONE, app->message.text);
 }
 
-/* The prompt that starts by itself; false: none does. */
+/* Draws the prompt that starts by itself; returns false if none does. */
 static bool
 draw_upcoming(const struct app *app, const struct canvas *c)
 {
@@ -100,37 +100,42 @@ draw_upcoming(const struct app *app, const struct canvas *c)
     return true;
 }
 
+/* What must be read soon stands above the key line, in place of the time line or, on a low screen, of the measures. */
 static void
-draw_status(const struct app *app, const struct canvas *c)
+draw_notice(const struct app *app, const struct canvas *c)
 {
-    const bool line = app->mode == MODE_LINE && app->line.use != LINE_PROMPT, asks = app->mode == MODE_QUIT;
     if (app->mode == MODE_PANELS && draw_upcoming(app, c))
         return;
-    if (!line && !asks && app->message.text[0] == '\0') {
-        static const char *const over[] = {[MODE_HELP] = "↑ ↓ scroll  Esc close",
-                                           [MODE_MESSAGES] = "↑ ↓ scroll  Esc close",
-                                           [MODE_CHOOSER] = "Enter choose  ↑ ↓ move  Esc leave",
-                                           [MODE_MODELS] = "Esc leave",
-                                           [MODE_LINE] = "Enter run  Esc leave  ↑ earlier  Tab offers  Ctrl-J new line",
-                                           [MODE_QUIT] = NULL};
-        if (over[app->mode] != NULL)
-            key_row_say(over[app->mode], c);
-        else if (!draw_progress(&app->run, c))
-            key_bar_draw(&app->panes, &app->run, c);
-        return;
-    }
-    if (!line && !asks) {
+    if (app->message.text[0] != '\0')
         draw_message(app, c);
-        return;
-    }
-    fill(c, ROLE_STATUS);
-    const struct canvas room = canvas_inside(c, 0, 1, 1, c->cols - 2);
-    if (line)
-        line_draw(&app->line, c);
     else
+        draw_progress(&app->run, c);
+}
+
+static void
+draw_status(struct app *app, const struct canvas *c)
+{
+    static const char *const over[] = {[MODE_PANELS] = NULL,
+                                       [MODE_HELP] = "↑ ↓ scroll  Esc close",
+                                       [MODE_MESSAGES] = "↑ ↓ scroll  Esc close",
+                                       [MODE_CHOOSER] = "Enter choose  ↑ ↓ move  Esc leave",
+                                       [MODE_MODELS] = "Esc leave",
+                                       [MODE_LINE] = "Enter run  Esc leave  ↑ earlier  Tab offers  Ctrl-J new line",
+                                       [MODE_QUIT] = NULL};
+    const struct canvas room = canvas_inside(c, 0, 1, 1, c->cols - 2);
+    if (app->mode == MODE_LINE && app->line.use != LINE_PROMPT) {
+        fill(c, ROLE_STATUS);
+        line_draw(&app->line, c);
+    } else if (app->mode == MODE_QUIT) {
+        fill(c, ROLE_STATUS);
         canvas_print(&room, 0, 0, ROLE_WARN,
                      "this run is not exported yet:  q %s and lose it   e export   other keys stay",
                      app->options.opening != NULL && app->options.opening->path[0] != '\0' ? "open the other" : "quit");
+    } else if (over[app->mode] != NULL) {
+        key_row_say(over[app->mode], c, &app->clicks);
+    } else {
+        key_bar_draw(&app->panes, &app->run, c, &app->clicks);
+    }
 }
 
 static void
@@ -139,6 +144,7 @@ draw(struct app *app)
     struct grid *g = &app->screen.grid;
     const struct layout *l = &app->panes.layout;
     const struct canvas whole = layout_canvas((struct rect){0, 0, g->rows, g->cols}, g);
+    app->clicks.n = 0;
     panes_arrange(&app->panes, g->rows, g->cols, scope_now(app->run.scope)->device[0] != '\0');
     if (l->too_small) {
         draw_too_small(&app->run, &whole);
@@ -147,7 +153,7 @@ draw(struct app *app)
     const struct canvas title = layout_canvas(l->title, g), timeline = layout_canvas(l->timeline, g),
                         measures = layout_canvas(l->measures, g), device = layout_canvas(l->device, g),
                         status = layout_canvas(l->status, g);
-    title_draw(&app->run, &title);
+    title_draw(&app->run, &title, &app->clicks);
     panes_draw(&app->panes, g);
     if (timeline.rows > 0)
         timeline_draw(&app->run, &timeline);
@@ -155,9 +161,7 @@ draw(struct app *app)
     if (l->device.rows > 0)
         device_draw(app->run.scope, &device);
     draw_status(app, &status);
-    if (app->mode == MODE_LINE &&
-        app->message.text[0] != '\0') /* the line has the status line: what Tab found stands above */
-        draw_message(app, &measures);
+    draw_notice(app, timeline.rows > 0 ? &timeline : &measures);
     if (app->mode == MODE_HELP)
         help_draw(&app->help_top, &app->panes, app->verbs, &whole);
     else if (app->mode == MODE_MESSAGES)

@@ -4,16 +4,28 @@
 
 #include <string.h>
 
+/* What every user needs first. It has the same place all the time. */
+static void
+add_always(struct key_row *bar, const struct panes *p, const struct followed *run)
+{
+    const bool live = follow_live(run),
+               moves = live ? scope_now(run->scope)->running : replay_status(run->source->replay).playing;
+    if (!live || scope_now(run->scope)->end[0] == '\0') /* a text at its end goes on by other keys */
+        key_row_pairs(bar, 0, moves ? "Space pause" : live ? "Space go on" : "Space play");
+    if (p->layout.tab_bar.rows == 0) /* tabs have digits of their own */
+        key_row_pairs(bar, 0, "1…9 panel");
+    key_row_pairs(bar, 0, "? help  q quit");
+    bar->parts = true;
+}
+
+/* The panels that are not on the screen; the others have their digit in their title. */
 static void
 add_panels(struct key_row *bar, const struct panes *p)
 {
     for (int i = 0; i < p->n; i++) {
-        char digit[12];
-        const int number = panes_number(p, i);
-        if (number < 1 || number > 9)
-            continue;
-        snprintf(digit, sizeof digit, "%d", number);
-        key_row_add(bar, i == p->focus ? 2 : 4, i == p->focus ? ROLE_FOCUS : ROLE_DIM, digit, panel_registry[i]->name);
+        char digit[2];
+        if (p->layout.panel[i].rows == 0 && panes_digit(p, i, digit))
+            key_row_add(bar, 4, ROLE_DIM, digit, panel_registry[i]->name);
     }
 }
 
@@ -30,7 +42,6 @@ add_run(struct key_row *bar, const struct followed *run)
     };
     const char *end = scope_now(run->scope)->end;
     if (!follow_live(run)) {
-        key_row_pairs(bar, 5, replay_status(run->source->replay).playing ? "Space pause" : "Space play");
         key_row_pairs(bar, 6, "n round  . token  <> speed");
         return;
     }
@@ -41,31 +52,30 @@ add_run(struct key_row *bar, const struct followed *run)
             key_row_pairs(bar, 7, "b baseline  P policy");
             return;
         }
-    key_row_pairs(bar, 5, scope_now(run->scope)->running ? "Space pause" : "Space go on");
     key_row_pairs(bar, 6, "n round  . token  b baseline  P policy");
     key_row_pairs(bar, 7, "p prompt  e export");
 }
 
 void
-key_bar_draw(const struct panes *p, const struct followed *run, const struct canvas *c)
+key_bar_draw(const struct panes *p, const struct followed *run, const struct canvas *c, struct clicks *clicks)
 {
     struct key_row bar = {.n = 0};
     const bool over = follow_live(run) && scope_now(run->scope)->end[0] != '\0';
-    if (over) /* what is over stands first: it is what one waits for */
+    add_always(&bar, p, run);
+    if (over) /* the end of the text is what the user waits for */
         add_run(&bar, run);
     const struct scope_note *note =
         p->selection.follow ? NULL : scope_note_at(run->scope, scope_focus(run->scope), p->selection.pos);
-    if (note != NULL) /* of the place that is pointed at */
-        key_row_add(&bar, 0, ROLE_WARN, "", note->text);
-    bar.parts = true;
-    if (p->layout.tab_bar.rows == 0)
-        add_panels(&bar, p);
+    if (note != NULL) /* of the token that is pointed at */
+        key_row_add(&bar, 1, ROLE_WARN, "", note->text);
     bar.parts = true;
     key_row_pairs(&bar, 3, panel_registry[p->focus]->brief);
     bar.parts = true;
     if (!over)
         add_run(&bar, run);
-    key_row_pairs(&bar, 0, "? help");
-    key_row_pairs(&bar, 1, ": command");
-    key_row_draw(&bar, c);
+    key_row_pairs(&bar, 2, ": command");
+    bar.parts = true;
+    if (p->layout.tab_bar.rows == 0)
+        add_panels(&bar, p);
+    key_row_draw(&bar, c, clicks);
 }

@@ -60,7 +60,7 @@ measures_draw(const struct scope *s, const struct canvas *c)
         bar_add(&bar, ROLE_DIM, 8, false, "ar %.0f tok/s in round %u%s", (double)m->baseline,
                 (unsigned)m->baseline_round,
                 isnan(metrics_baseline(m).value) ? m->pace > 0 ? ", not slowed" : ", slowed" : "");
-    bar_draw(&bar, c);
+    bar_draw(&bar, c, NULL);
 }
 
 void

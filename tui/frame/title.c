@@ -96,7 +96,7 @@ add_speed(struct bar *bar, const struct followed *f, const struct metrics *m, co
 }
 
 void
-title_draw(const struct followed *f, const struct canvas *c)
+title_draw(const struct followed *f, const struct canvas *c, struct clicks *clicks)
 {
     const struct run_info *info = scope_info(f->scope);
     const struct metrics *m = &scope_now(f->scope)->metrics;
@@ -122,6 +122,8 @@ title_draw(const struct followed *f, const struct canvas *c)
     bar_add(&bar, ROLE_TEXT, 5, false, "%s%s%s · %u layer%s%s", name, draft[0] != '\0' ? " + " : "", helper,
             (unsigned)info->layers, plural(info->layers), runs_on);
     bar_add(&bar, ROLE_FOCUS, 1, false, "policy %s", scope_policy(f->scope)->name);
+    if (follow_live(f))
+        bar.item[bar.n - 1].line = "policy";
     enum role role;
     const char *state = state_of(f, &role);
     bar_add(&bar, role, 0, false, "%s", state);
@@ -137,5 +139,5 @@ title_draw(const struct followed *f, const struct canvas *c)
     add_lossless(&bar, m);
     add_speed(&bar, f, m, &now);
     bar_add(&bar, ROLE_TEXT, 3, true, "round %u", (unsigned)scope_now(f->scope)->round);
-    bar_draw(&bar, c);
+    bar_draw(&bar, c, clicks);
 }

@@ -10,6 +10,7 @@
 #include "tui/state/foretell.h"
 #include "tui/state/panes.h"
 #include "tui/widgets/chooser.h"
+#include "tui/widgets/clicks.h"
 #include "tui/widgets/command.h"
 #include "tui/widgets/line.h"
 #include "tui/widgets/model_chooser.h"
@@ -42,6 +43,7 @@ struct app {
     struct upcoming upcoming; /* the next prompt */
     int key_depth;            /* of :key within :key */
     bool timeline_held;       /* the mouse drags it */
+    struct clicks clicks;     /* of the last frame */
 
     bool quit;
     int exit_status;

@@ -46,6 +46,15 @@ panes_number(const struct panes *p, int i)
     return panes_active(p, i) ? number : 0;
 }
 
+bool
+panes_digit(const struct panes *p, int i, char digit[2])
+{
+    const int number = panes_number(p, i);
+    digit[0] = (char)('0' + number % 10);
+    digit[1] = '\0';
+    return number >= 1 && number <= 10;
+}
+
 void
 panes_take_bookmarks(struct panes *p)
 {
@@ -138,8 +147,11 @@ draw_panel(struct panes *p, int i, struct grid *g)
     char note[160] = "";
     if (ops->note != NULL && !p->layout.bare) /* it may tell of what has just been drawn, at this size */
         ops->note(p->state[i], &view, note, (int)sizeof note);
-    if (!p->layout.bare)
-        canvas_box(&box, ops->title, note, view.focused);
+    if (p->layout.bare)
+        return;
+    char digit[2], title[80];
+    snprintf(title, sizeof title, "%s %s", panes_digit(p, i, digit) ? digit : "", ops->title);
+    canvas_box(&box, title + (title[0] == ' '), note, view.focused);
 }
 
 #define TAB_NAME 16 /* bytes of a panel's name at most */
@@ -150,13 +162,15 @@ tab_text(const struct panes *p, int i, int letters, char *out, size_t size)
 {
     const bool shown = p->layout.panel[i].rows > 0;
     const char *name = panel_registry[i]->name;
+    char digit[2];
+    if (!panes_digit(p, i, digit))
+        digit[0] = '\0';
     if (shown)
-        snprintf(out, size, "[%d %s]", panes_number(p, i), name);
+        snprintf(out, size, "[%s %s]", digit, name);
     else if (letters == TAB_NAME)
-        snprintf(out, size, " %d %s ", panes_number(p, i), name);
+        snprintf(out, size, " %s %s ", digit, name);
     else
-        snprintf(out, size, "%d%s%.*s", panes_number(p, i), letters > 0 ? " " : "", i == p->focus ? TAB_NAME : letters,
-                 name);
+        snprintf(out, size, "%s%s%.*s", digit, letters > 0 ? " " : "", i == p->focus ? TAB_NAME : letters, name);
     return text_width(out) + 1; /* and a gap */
 }
 

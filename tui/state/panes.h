@@ -24,8 +24,9 @@ struct panes {
 bool panes_open(struct panes *, const struct scope *, bool live, const struct panel_host *, struct err *);
 void panes_close(struct panes *);
 bool panes_active(const struct panes *, int i);
-int panes_number(const struct panes *,
-                 int i); /* among the active ones, from 1: the digit that goes to it; 0: it isn't */
+int panes_number(const struct panes *, int i); /* among the active ones, from 1; 0: it is not active */
+/* The key that goes to it: 1 to 9, and 0 for the tenth; false: it has none. */
+bool panes_digit(const struct panes *, int i, char digit[2]);
 /* Layout, and the focus where it can be; rows and cols of the screen. */
 void panes_arrange(struct panes *, int rows, int cols, bool device); /* is there something to be told of a device? */
 void panes_draw(struct panes *, struct grid *);                      /* with the row of tabs */

@@ -11,7 +11,7 @@ struct source {
     const char *trace;               /* folder that a live run is being written to, or that is replayed, or NULL */
     const struct saved_choice *both; /* of a replay of two runs beside each other: which; else NULL */
     bool saved;                      /* the user named that folder: quitting loses nothing */
-    const char *note;                /* shown once on the status line at the start, or NULL */
+    const char *note;                /* shown above the key line at the start, or NULL */
     /* Writes what is known of the run into a folder; may be NULL. From the app's thread; may take a moment. */
     bool (*export_to)(void *user, const char *dir, struct err *);
     /* The folder of the run's trace, once all so far is on the disk; NULL: *err says why there is none. May be NULL. */

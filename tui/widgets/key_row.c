@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 
 #define GAP 2 /* columns between items */
@@ -45,6 +46,22 @@ width_of(const struct key_item *item)
     return key + (key > 0) + text_width(item->what) + GAP;
 }
 
+/* Columns of the items that are shown, with the lines between groups. */
+static int
+width_of_all(const struct key_row *bar, const bool shown[KEY_ITEMS])
+{
+    int width = 0;
+    bool parts = false;
+    for (int i = 0; i < bar->n; i++) {
+        parts = parts || bar->item[i].parts;
+        if (!shown[i])
+            continue;
+        width += width_of(&bar->item[i]) + (parts && width > 0 ? GAP : 0);
+        parts = false;
+    }
+    return width;
+}
+
 static void
 fit(const struct key_row *bar, int room, bool shown[KEY_ITEMS])
 {
@@ -52,14 +69,46 @@ fit(const struct key_row *bar, int room, bool shown[KEY_ITEMS])
         for (int i = 0; i < bar->n; i++) {
             if (bar->item[i].rank != rank)
                 continue;
-            const int width = width_of(&bar->item[i]) + (bar->item[i].parts ? GAP : 0);
-            shown[i] = width <= room;
-            room -= shown[i] ? width : 0;
+            shown[i] = true;
+            shown[i] = width_of_all(bar, shown) <= room;
         }
 }
 
+static bool
+add_click(struct clicks *clicks, const struct canvas *c, int x, int cols, const char *name)
+{
+    char line[24];
+    if (input_named(name) == INPUT_NONE)
+        return false;
+    snprintf(line, sizeof line, "key %s", name);
+    clicks_add(clicks, c, 0, x, cols, line);
+    return true;
+}
+
+/* The keys of an item: names between blanks, or signs beside each other ("<>"). */
+static void
+add_clicks(struct clicks *clicks, const struct canvas *c, int x, const struct key_item *item)
+{
+    const char *key = item->key;
+    if (strchr(key, ' ') == NULL && add_click(clicks, c, x, width_of(item) - GAP, key))
+        return;
+    while (key[0] != '\0') {
+        char name[sizeof item->key];
+        size_t n = strcspn(key, " ");
+        snprintf(name, sizeof name, "%.*s", (int)n, key);
+        if (input_named(name) == INPUT_NONE && !strpbrk(name, "abcdefghijklmnopqrstuvwxyz")) {
+            n = text_fit(key, 1, NULL);
+            snprintf(name, sizeof name, "%.*s", (int)n, key);
+        }
+        if (n > 0)
+            add_click(clicks, c, x, text_width(name), name);
+        x += n > 0 ? text_width(name) : 1;
+        key += n > 0 ? n : 1;
+    }
+}
+
 void
-key_row_draw(const struct key_row *bar, const struct canvas *c)
+key_row_draw(const struct key_row *bar, const struct canvas *c, struct clicks *clicks)
 {
     bool shown[KEY_ITEMS] = {false}, any = false, parts = false;
     fit(bar, c->cols - 2 + GAP, shown);
@@ -71,6 +120,7 @@ key_row_draw(const struct key_row *bar, const struct canvas *c)
             continue;
         if (parts && any)
             x += canvas_text(c, 0, x, ROLE_BORDER, "│ ");
+        add_clicks(clicks, c, x, item);
         const int key = canvas_text(c, 0, x, ROLE_KEY, item->key);
         x += key + (key > 0);
         x += canvas_text(c, 0, x, item->role, item->what) + GAP;
@@ -80,9 +130,9 @@ key_row_draw(const struct key_row *bar, const struct canvas *c)
 }
 
 void
-key_row_say(const char *pairs, const struct canvas *c)
+key_row_say(const char *pairs, const struct canvas *c, struct clicks *clicks)
 {
     struct key_row row = {.n = 0};
     key_row_pairs(&row, 0, pairs);
-    key_row_draw(&row, c);
+    key_row_draw(&row, c, clicks);
 }

@@ -2,7 +2,7 @@
 #ifndef TUI_WIDGETS_KEY_ROW_H
 #define TUI_WIDGETS_KEY_ROW_H
 
-#include "tui/terminal/canvas.h"
+#include "tui/widgets/clicks.h"
 
 #define KEY_ITEMS 48
 
@@ -23,7 +23,8 @@ struct key_row { /* zeros: empty */
 void key_row_add(struct key_row *, int rank, enum role, const char *key, const char *what);
 /* Pairs of keys and what they do: "← → turn  = default"; NULL: none. */
 void key_row_pairs(struct key_row *, int rank, const char *pairs);
-void key_row_draw(const struct key_row *, const struct canvas *); /* on the canvas' first row */
-void key_row_say(const char *pairs, const struct canvas *);       /* these pairs alone */
+/* On the canvas' first row. A click on a key, or on what a single key does, presses that key. */
+void key_row_draw(const struct key_row *, const struct canvas *, struct clicks *);
+void key_row_say(const char *pairs, const struct canvas *, struct clicks *); /* these pairs alone */
 
 #endif

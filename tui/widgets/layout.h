@@ -45,7 +45,7 @@ struct layout {
 };
 
 /* Item 0 is the one that stays on top when the others become tabs. `focus` is an item that is active; `zoom` gives it
- * all the space. The status line is the last row: messages, the ':' line, questions. */
+ * all the space. The status line is the last row: keys, the ':' line, questions. */
 void layout_compute(struct layout *, int rows, int cols, const struct layout_item *, int n, int focus, bool zoom);
 /* Where a device's time goes is told in a line below the measures: one row less for the rest, where there are enough. */
 int layout_rows(int rows, bool device); /* for layout_compute() */

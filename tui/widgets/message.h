@@ -1,4 +1,4 @@
-/* The status line's message: what was said last, or why something failed. */
+/* The message above the key line: a result, or why something failed. */
 #ifndef TUI_WIDGETS_MESSAGE_H
 #define TUI_WIDGETS_MESSAGE_H
 

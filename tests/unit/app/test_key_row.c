@@ -1,0 +1,88 @@
+/* The row of key hints: which items fit, and what a click on one presses. */
+#include "tui/widgets/key_row.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct key_row
+row(void)
+{
+    struct key_row row = {.n = 0};
+    key_row_pairs(&row, 0, "Space pause  ? help");
+    row.parts = true;
+    key_row_pairs(&row, 2, "← → turn  <> speed");
+    row.parts = true;
+    key_row_pairs(&row, 1, ": command");
+    return row;
+}
+
+static const char *
+clicked(const struct clicks *clicks, int x)
+{
+    const char *line = clicks_find(clicks, 3, x);
+    return line == NULL ? "" : line;
+}
+
+static void
+test_what_is_shown_is_shown_whole_at_any_width(void **state)
+{
+    (void)state;
+    const char *const words[] = {"pause", "help", "turn", "speed", "command"};
+    const struct key_row all = row();
+    for (int cols = 10; cols < 70; cols++) {
+        struct grid g = {.utf8 = true};
+        char text[400];
+        assert_true(grid_open(&g, 1, cols));
+        key_row_draw(&all, &(struct canvas){.rows = 1, .cols = cols, .grid = &g}, NULL);
+        grid_row(&g, 0, text, sizeof text);
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+            for (size_t n = 3; n < strlen(words[i]); n++) { /* never the beginning of a word alone */
+                char cut[16];
+                snprintf(cut, sizeof cut, " %.*s", (int)n, words[i]);
+                const char *found = strstr(text, cut);
+                assert_true(found == NULL || strncmp(found + 1, words[i], strlen(words[i])) == 0);
+            }
+        }
+        if (cols >= 21)
+            assert_non_null(strstr(text, "Space pause  ? help"));
+        grid_close(&g);
+    }
+}
+
+static void
+test_a_click_presses_the_key_that_is_there(void **state)
+{
+    (void)state;
+    struct grid g = {.utf8 = true};
+    struct clicks clicks = {.n = 0};
+    const struct key_row all = row();
+    assert_true(grid_open(&g, 4, 80));
+    key_row_draw(&all, &(struct canvas){.y = 3, .rows = 1, .cols = 80, .grid = &g}, &clicks);
+    /* " Space pause  ? help  │ ← → turn  <> speed  │ : command" */
+    assert_string_equal(clicked(&clicks, 0), "");
+    assert_string_equal(clicked(&clicks, 1), "key Space");
+    assert_string_equal(clicked(&clicks, 11), "key Space"); /* what a single key does is part of it */
+    assert_string_equal(clicked(&clicks, 12), "");
+    assert_string_equal(clicked(&clicks, 14), "key ?");
+    assert_string_equal(clicked(&clicks, 24), "key ←");
+    assert_string_equal(clicked(&clicks, 26), "key →");
+    assert_string_equal(clicked(&clicks, 29), ""); /* of two keys it is not clear which */
+    assert_string_equal(clicked(&clicks, 34), "key <");
+    assert_string_equal(clicked(&clicks, 35), "key >");
+    assert_null(clicks_find(&clicks, 2, 1));
+    grid_close(&g);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_shown_is_shown_whole_at_any_width),
+        cmocka_unit_test(test_a_click_presses_the_key_that_is_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
