@@ -33,4 +33,21 @@ check "a script that goes from policy to policy ends well" exits 0
 check "the title names the draft model under a policy that drafts with it" grep -q 'fables-14m + fables-draft-1m' "$WORK/run/with.txt"
 check "and under no other" sh -c "! grep -q 'fables-14m +' '$WORK/run/without.txt' '$WORK/run/again.txt'"
 check "the trace says which policies need it" grep -q '"needs":.*\["draft"\]' "$WORK/run/trace/run.json"
+
+# ---- whether drafting pays on the text ----
+printf ':wait end\n:wait idle\n:save-screen screen.txt\n:quit\n' >"$WORK/gain.script"
+gain() { # size, line of the bundled prompts: the title at the text's end
+    sed -n "$2p" models/prompts.jsonl >"$WORK/one.jsonl"
+    terminal "$1" "$PROGRAM --script $WORK/gain.script -n 128 --prompts $WORK/one.jsonl"
+    ended
+    head -n 1 "$WORK/run/screen.txt" >"$WORK/title"
+}
+for prompt in 1 2 3; do
+    gain 120x36 $prompt
+    check "the title says that drafting pays on bundled prompt $prompt" grep -q '× fewer weights read' "$WORK/title"
+done
+gain 120x36 4
+check "and that it does not on the fourth" grep -q 'no gain on this text' "$WORK/title"
+gain 40x10 1
+check "the narrowest title has tokens/s and the policy" grep -q 'specbound.*[0-9] tok/s' "$WORK/title"
 exit $STATUS

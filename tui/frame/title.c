@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#define NARROW 60 /* columns below which the title has the policy's name and tokens/s, without words around them */
+
 static const char *
 state_of(const struct followed *f, enum role *role)
 {
@@ -52,6 +54,21 @@ add_lossless(struct bar *bar, const struct metrics *m)
     }
 }
 
+/* Whether the policy helps on the text so far: by the measured speedup, else by the weights read, which is what it saves at
+ * best. Not in the first rounds, and not where nothing is drafted. */
+static void
+add_gain(struct bar *bar, const struct metrics *m, double speedup)
+{
+    enum { ROUNDS = 8 };
+    const double fewer = metrics_measures(m, &m->total).modelled, gain = isnan(speedup) ? fewer : speedup;
+    if (m->total.rounds < ROUNDS || m->total.drafted == 0 || isnan(fewer))
+        return;
+    if (gain < 1.05)
+        bar_add(bar, ROLE_WARN, 3, false, "no gain on this text");
+    else if (fewer >= 1.1)
+        bar_add(bar, ROLE_OK, 6, false, "%.1f× fewer weights read", fewer);
+}
+
 /* " ±6", with as many decimals; "" where it isn't known. */
 static const char *
 spread(char *out, size_t n, double se, int decimals)
@@ -72,7 +89,7 @@ is_slowed(const struct followed *f, const struct metrics *m, const struct measur
 /* Speeds of the window: with learning passes beside those without, where there are any. A speedup is of a baseline of this
  * prompt while the machine was as it is now. */
 static void
-add_speed(struct bar *bar, const struct followed *f, const struct metrics *m, const struct measures *now)
+add_speed(struct bar *bar, const struct followed *f, const struct metrics *m, const struct measures *now, bool narrow)
 {
     const struct estimate speed = metrics_estimates(m).tokens_per_s,
                           speedup = estimate_quotient(speed, metrics_baseline(m));
@@ -81,6 +98,11 @@ add_speed(struct bar *bar, const struct followed *f, const struct metrics *m, co
     char se[24], all_in[32] = "", shown[32] = "";
     if (learned)
         snprintf(all_in, sizeof all_in, ", %.*f all in", places, now->tokens_per_s_all_in);
+    if (narrow) { /* the number alone */
+        if (!isnan(speed.value))
+            bar_add(bar, ROLE_TITLE, 1, true, "%.*f tok/s", places, speed.value);
+        return;
+    }
     if (is_slowed(f, m, now))
         snprintf(shown, sizeof shown, "%.3g/s shown · ", (double)m->pace);
     if (!isnan(speed.value))
@@ -92,7 +114,7 @@ add_speed(struct bar *bar, const struct followed *f, const struct metrics *m, co
     else if (!isnan(speedup.value))
         bar_add(bar, ROLE_TITLE, 4, true, "%.2f%s× ar", speedup.value, spread(se, sizeof se, speedup.se, 2));
     else
-        bar_add(bar, m->baseline > 0 ? ROLE_TITLE : ROLE_DIM, 4, true, "–× ar");
+        bar_add(bar, m->baseline > 0 ? ROLE_TITLE : ROLE_DIM, 8, true, "–× ar");
 }
 
 void
@@ -121,12 +143,16 @@ title_draw(const struct followed *f, const struct canvas *c, struct clicks *clic
         printable_text(draft, strlen(draft), helper, sizeof helper);
     bar_add(&bar, ROLE_TEXT, 5, false, "%s%s%s · %u layer%s%s", name, draft[0] != '\0' ? " + " : "", helper,
             (unsigned)info->layers, plural(info->layers), runs_on);
-    bar_add(&bar, ROLE_FOCUS, 1, false, "policy %s", scope_policy(f->scope)->name);
+    const bool narrow = c->cols < NARROW;
+    bar_add(&bar, ROLE_FOCUS, narrow ? 2 : 1, false, "%s%s", narrow ? "" : "policy ", scope_policy(f->scope)->name);
     if (follow_live(f))
         bar.item[bar.n - 1].line = "policy";
     enum role role;
-    const char *state = state_of(f, &role);
-    bar_add(&bar, role, 0, false, "%s", state);
+    const char *state = state_of(f, &role), *replay = strstr(state, "replay, ");
+    if (narrow && replay != NULL)
+        bar_add(&bar, role, 0, false, "%.*s%s", (int)(replay - state), state, replay + strlen("replay, "));
+    else
+        bar_add(&bar, role, 0, false, "%s", state);
     const struct scope_batch batch = scope_batch(f->scope);
     if (scope_is_batch(f->scope))
         bar_add(&bar, ROLE_TITLE, 1, false, "seq %u of %u", (unsigned)scope_focus(f->scope),
@@ -136,8 +162,10 @@ title_draw(const struct followed *f, const struct canvas *c, struct clicks *clic
         bar_add(&bar, ROLE_TEXT, 7, false, "T %.3g", (double)sampling->temperature);
     else
         bar_add(&bar, ROLE_TEXT, 7, false, "greedy");
+    if (!scope_is_batch(f->scope))
+        add_gain(&bar, m, estimate_quotient(metrics_estimates(m).tokens_per_s, metrics_baseline(m)).value);
     add_lossless(&bar, m);
-    add_speed(&bar, f, m, &now);
+    add_speed(&bar, f, m, &now, narrow);
     bar_add(&bar, ROLE_TEXT, 3, true, "round %u", (unsigned)scope_now(f->scope)->round);
     bar_draw(&bar, c, clicks);
 }
