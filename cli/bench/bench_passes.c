@@ -28,7 +28,7 @@ bool
 bench_is_ahead(const struct bench *b, const struct lane *lane, const struct lane *other)
 {
     const struct estimate r = bench_ratio(b, lane, other);
-    return r.n > 1 && r.value - 1 > estimate_reach((double)r.n - 1) * r.se;
+    return r.value - 1 > estimate_margin(r);
 }
 
 #define NAMED 3 /* at most; more are counted */
@@ -53,12 +53,12 @@ bench_standing(const struct bench *b, const struct lane *lane, char *out, size_t
     if (others == 0)
         return out;
     if (b->passes < 2)
-        snprintf(out, n, "; one pass says nothing of noise");
+        snprintf(out, n, "; one pass has no interval");
     else if (near == 0)
-        snprintf(out, n, ", beyond noise");
+        snprintf(out, n, "; faster than each other point");
     else if (near <= NAMED)
-        snprintf(out, n, ", within noise of %s", names);
+        snprintf(out, n, "; no clear difference from %s", names);
     else
-        snprintf(out, n, ", within noise of %u others", near);
+        snprintf(out, n, "; no clear difference from %u others", near);
     return out;
 }

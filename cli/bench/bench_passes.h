@@ -8,9 +8,10 @@
 struct estimate bench_tokens_per_s(const struct bench *, const struct lane *);
 /* Speed of a lane over that of another, of the passes that both ran. */
 struct estimate bench_ratio(const struct bench *, const struct lane *, const struct lane *other);
-/* The first is faster by more than noise. */
+/* The 95% interval of the first one's speed over the other's lies above 1. */
 bool bench_is_ahead(const struct bench *, const struct lane *, const struct lane *other);
-/* ", beyond noise", ", within noise of gamma=3, gamma=4": the lane among its policy's others; with one pass nothing is known. */
+/* Compares a lane with its policy's others: "; faster than each other point", "; no clear difference from gamma=3, gamma=4",
+ * "; one pass has no interval"; "" where there are no others. */
 const char *bench_standing(const struct bench *, const struct lane *, char *out, size_t n);
 
 #endif

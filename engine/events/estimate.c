@@ -64,6 +64,12 @@ estimate_reach(double degrees)
     return fmax(t, 2);
 }
 
+double
+estimate_margin(struct estimate e)
+{
+    return e.n > 1 ? estimate_reach((double)e.n - 1) * e.se : (double)NAN;
+}
+
 /* Welch and Satterthwaite: what the sum of two variances knows of itself. */
 static double
 degrees_of(struct estimate a, struct estimate b)

@@ -36,5 +36,8 @@ struct difference {
 struct difference estimate_difference(struct estimate a, struct estimate b);
 /* Standard errors that hold 95% on both sides: 12.7 with 1 degree of freedom, 2 with 60 and more. */
 double estimate_reach(double degrees);
+/* Half of the 95% interval: estimate_reach(n - 1) standard errors. Intervals and verdicts go by the same one. NAN with one
+ * sample. */
+double estimate_margin(struct estimate);
 
 #endif

@@ -42,6 +42,12 @@ speedup_se(const struct result *r)
 }
 
 static double
+speedup_margin(const struct result *r)
+{
+    return r->speedup_margin;
+}
+
+static double
 speed_se(const struct result *r)
 {
     return r->speed_se;
@@ -62,7 +68,8 @@ ratio(const struct result *r)
 const struct result_column result_columns[RESULT_COLUMNS] = {
     {"tokens/s", "tok_per_s", "%.1f", tokens_per_s, SHOWN},
     {"x ar", "speedup", "%.2f", speedup, SHOWN},
-    {"+-", "speedup_se", "%.3f", speedup_se, SHOWN},
+    {"", "speedup_se", "", speedup_se, SHOWN_FILES},
+    {"+-", "speedup_margin", "%.2f", speedup_margin, SHOWN},
     {"all in", "speedup_all_in", "%.2f", speedup_all_in, SHOWN},
     {"tok/round", "tokens_per_round", "%.2f", tokens_per_round, SHOWN},
     {"accept", "acceptance_rate", "%.2f", acceptance_rate, SHOWN},

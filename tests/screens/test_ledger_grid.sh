@@ -51,13 +51,13 @@ speeds() { # saved screen: τ and tokens/s
 best=$(speeds "$WORK/run/timed.txt" | sort -k2 -g | tail -n 1)
 check "the star stands at the highest tokens/s" \
     test "$(speeds "$WORK/run/timed.txt" | awk -v v="${best#* }" '$2 == v { print $1 }' | grep -cx "$(star "$WORK/run/timed.txt")")" -eq 1
-check "the best of the sweep is said to be so, or who is within noise of it" \
-    grep -Eq '^best specbound: by speedup tau=0\.[2-7] \([0-9.]+ \+-[0-9.]+ x ar, (beyond noise|within noise of .*)\)' "$WORK/grid.txt"
+check "the best of the sweep is faster than all others, or those without a clear difference are named" \
+    grep -Eq '^best specbound: by speedup tau=0\.[2-7] \([0-9.]+ \+-[0-9.]+ x ar; (faster than each other point|no clear difference from .*)\)' "$WORK/grid.txt"
 named=$(sed -n 's/^best specbound: by speedup tau=\([0-9.]*\) .*/\1/p' "$WORK/grid.txt")
 if [ "$named" = "${best% *}" ]; then
     echo "# ledger and sweep name the same best by time: τ $named"
 else
-    echo "# the ledger's best by time is τ ${best% *}, the sweep's $named: $(grep -o 'within noise.*)\|beyond noise' "$WORK/grid.txt" | head -n 1)"
+    echo "# the ledger's best by time is τ ${best% *}, the sweep's $named: $(grep -o 'no clear difference.*)\|faster than each other point' "$WORK/grid.txt" | head -n 1)"
 fi
 check "a baseline gives every row of its prompt a speedup" test "$(sed 's/▸/ /' "$WORK/run/speedups.txt" | grep -c '^[│┃] [A-F][★☆ ].* [0-9.]*× ')" -eq 6
 check "and says of the run that it compared that it is lossless" grep -q '^[│┃][ ▸]F.*✓ *[│┃]$' "$WORK/run/speedups.txt"
