@@ -10,6 +10,7 @@ set_paused(struct session *s, bool paused)
     if (s->timing.paused == paused)
         return;
     s->timing.paused = paused;
+    mailbox_paused(&s->mailbox, paused);
     if (paused && s->asked.slices > 0) /* there are no rounds to stand between */
         s->asked.slices = 0, s->asked.baseline = true;
     session_tell_state(s, "state", name[!paused], name[paused]);
@@ -57,6 +58,32 @@ check_watch(struct session *s)
 }
 
 static void
+queue_change(struct session *s, struct mail *m)
+{
+    struct mail **end = &s->changes;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = m;
+}
+
+void
+session_forget_second(struct session *s)
+{
+    s->versus = false;
+    for (struct mail **at = &s->changes; *at != NULL;) {
+        struct mail *m = *at;
+        if (m->seq != 1 && m->kind != CONTROL_VERSUS) {
+            at = &m->next;
+            continue;
+        }
+        *at = m->next;
+        m->next = NULL;
+        mail_free(m);
+    }
+}
+
+/* The mail is consumed: in a run of two settings it becomes the change that brings the second one. */
+static void
 ask_new_run(struct session *s, struct mail *m)
 {
     s->asked = (struct asked){.quit = s->asked.quit, .new_run = true}; /* what was asked of this run goes with it */
@@ -69,6 +96,13 @@ ask_new_run(struct session *s, struct mail *m)
         s->measured = (struct measured){.paced = false};
         s->run.sequences = s->n_lanes;
     }
+    session_forget_second(s);
+    s->versus = m->versus.on;
+    m->kind = CONTROL_VERSUS;
+    if (s->versus)
+        queue_change(s, m);
+    else
+        mail_free(m);
 }
 
 static void
@@ -91,15 +125,6 @@ extend(struct session *s, uint32_t n)
     s->asked.extension = true;
 }
 
-static void
-queue_setting(struct session *s, struct mail *m)
-{
-    struct mail **end = &s->settings.coming;
-    while (*end != NULL)
-        end = &(*end)->next;
-    *end = m;
-}
-
 /* Does what a control asks for, or notes it; the mail is consumed. */
 static void
 receive(struct session *s, struct mail *m, enum gate at)
@@ -108,7 +133,7 @@ receive(struct session *s, struct mail *m, enum gate at)
     case CONTROL_KNOB:
     case CONTROL_POLICY:
     case CONTROL_HEAD:
-    case CONTROL_PROBE: queue_setting(s, m); return;
+    case CONTROL_PROBE: queue_change(s, m); return;
     case CONTROL_UNTIL:
         resume(s, false, 0);
         watch_for(&s->watch, &m->until);
@@ -132,12 +157,8 @@ receive(struct session *s, struct mail *m, enum gate at)
     case CONTROL_WHAT_IF: s->record.time.share = m->value; break;
     case CONTROL_WHAT_IF_OF: s->record.wanted = m->seq; break;
     case CONTROL_VERSUS:
-        s->versus = m->versus;
-        s->versus_new = true;
-        ask_new_run(s, m);
-        break;
     case CONTROL_PROMPT:
-    case CONTROL_RESTART: ask_new_run(s, m); break;
+    case CONTROL_RESTART: ask_new_run(s, m); return;
     case CONTROL_BASELINE:
         if (at != GATE_END && !s->timing.paused && session_baseline_refines(s))
             s->asked.slices = BASELINE_SLICES;
@@ -167,7 +188,7 @@ session_gate(struct session *s, enum gate at)
         const bool able = !session_has_failed(s); /* after a failure nothing but a new run helps */
         if (s->asked.quit || s->asked.new_run)
             return NEXT_STOP;
-        if (able && at != GATE_TOKEN && s->settings.coming != NULL)
+        if (able && at != GATE_TOKEN && s->changes != NULL)
             return NEXT_SETTINGS;
         if (able && at != GATE_TOKEN && s->asked.baseline) {
             s->asked.baseline = false;

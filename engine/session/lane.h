@@ -69,15 +69,21 @@ struct lane {
     struct {
         uint32_t pos; /* 0: nothing yet; no guess is about the first token */
         token_t token;
-    } final[LANE_FINALS];     /* what the target's last layer said of position p, as probed: p % LANE_FINALS */
-    struct policy *policies;  /* (info.n_policies) */
-    uint32_t policy;          /* of them, the one that drafts: everybody's, but in a versus */
-    uint32_t met;             /* the one that has seen the rows */
-    enum head_mode head_mode; /* as asked for; likewise everybody's, but in a versus */
-    enum head_choice head;    /* that looks at its layers: what mode, policy and engine come to */
+    } final[LANE_FINALS];    /* what the target's last layer said of position p, as probed: p % LANE_FINALS */
+    struct settings current; /* of the round that runs; the same in all lanes, except in a versus */
+    struct policy *policies; /* (info.n_policies) */
+    uint32_t met;            /* the policy that has seen the rows */
+    enum head_choice head;   /* that looks at its layers: what settings and engine come to */
+    bool look_again;         /* another head looks at them since the last round */
     struct round round;
     struct round_state state;
 };
+
+static inline struct policy *
+lane_policy(const struct lane *l) /* the one that drafts */
+{
+    return &l->policies[l->current.policy];
+}
 
 static inline uint32_t
 lane_emitted(const struct lane *l)

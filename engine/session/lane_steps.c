@@ -45,7 +45,7 @@ lane_begin_round(struct lane *l)
     st->annealed = false;
     st->line = (struct round_event){.verify_experts = NAN};
     st->own = (struct spent){0};
-    snprintf(st->line.policy, sizeof st->line.policy, "%s", s->info.policies[l->policy].name);
+    snprintf(st->line.policy, sizeof st->line.policy, "%s", lane_policy(l)->info.name);
     round_summary(r, "", -1, NAN, -1, -1);
 }
 
@@ -99,7 +99,7 @@ tell_verdict(struct lane *l)
     if (m->own)
         lane_tell_token(l, l->n_tokens + m->n - 1, v->next, v->kind == NEXT_BONUS ? SOURCE_BONUS : SOURCE_CORRECTION,
                         &v->judged[judge]);
-    if (l->session->settings.probe == PROBE_POLICY) /* the last layer's word is already there */
+    if (l->current.probe == PROBE_POLICY) /* the last layer's word is already there */
         for (uint32_t i = 0; i < m->n; i++) {
             uint32_t node = i == 0 ? 0 : v->path[i - 1];
             if (v->judged[node].token != TOKEN_NONE)

@@ -14,6 +14,8 @@ at_a_time(const struct session *s) /* two settings take turns */
 static bool
 open_policies(struct session *s, const struct policy_ops *const *registry, uint32_t n, struct err *err)
 {
+    if (n > POLICIES_MOST)
+        return err_set(err, ERR_WORK, "%u policies are too many: a session opens %d", (unsigned)n, POLICIES_MOST);
     s->info.policies = calloc(n, sizeof *s->info.policies);
     s->info.start_values = calloc((size_t)n * POLICY_KNOBS, sizeof *s->info.start_values);
     if (s->info.policies == NULL || s->info.start_values == NULL)

@@ -114,7 +114,7 @@ gather_helper(struct gathered *g, struct lane *l, slot_t last)
     struct context *ctx = h->of->ctx;
     slot_t rows[RECENT_ROWS + VERIFY_NODES + 1];
     size_t n = 0;
-    const bool all = g->session->settings.probe == PROBE_ALL;
+    const bool all = l->current.probe == PROBE_ALL;
     const uint32_t read = ctx != NULL ? context_length(ctx, h->seq) : 0;
     const uint32_t length = read < l->n_tokens ? read : l->n_tokens - 1;
     const uint32_t most = h->looked_at == 0 ? RECENT_ROWS : RECENT_ROWS + VERIFY_NODES;
@@ -140,7 +140,7 @@ read_last_drafts(const struct gathered *g, struct lane *const *lanes, uint32_t n
         struct lane *l = lanes[i];
         struct helper *h = &l->helpers[g->role];
         rows[i] = SLOT_NONE;
-        if (g->session->settings.probe != PROBE_ALL || ctx == NULL || h->row[0] == SLOT_NONE ||
+        if (l->current.probe != PROBE_ALL || ctx == NULL || h->row[0] == SLOT_NONE ||
             context_length(ctx, h->seq) + 2 != l->n_tokens || h->looked_at + 2 > l->n_tokens)
             continue;
         all[count++] = rows[i] = lane_helper_next(l, h);
@@ -191,7 +191,7 @@ tell_experts(struct lane *const *lanes, uint32_t n)
 bool
 session_probe_round(struct session *s, struct lane *const *lanes, uint32_t n)
 {
-    const bool all = s->settings.probe == PROBE_ALL,
+    const bool all = lanes[0]->current.probe == PROBE_ALL,
                other = s->engine->heads != HEAD_LENS && s->round % OTHER_HEAD_EVERY == 0;
     if (all && s->info.experts > 0)
         tell_experts(lanes, n);
@@ -206,7 +206,7 @@ session_probe_recent(struct session *s, struct lane *const *lanes, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         slot_t rows[RECENT_ROWS];
         size_t count = 0;
-        const uint32_t length = s->settings.probe == PROBE_ALL ? context_length(s->ctx, lanes[i]->seq) : 0;
+        const uint32_t length = lanes[i]->current.probe == PROBE_ALL ? context_length(s->ctx, lanes[i]->seq) : 0;
         for (uint32_t at = length > RECENT_ROWS ? length - RECENT_ROWS : 0; at < length; at++)
             rows[count++] = context_at(s->ctx, lanes[i]->seq, at);
         if (!gather(&g, lanes[i], rows, count))

@@ -68,8 +68,8 @@ session_record_due(struct session *s, uint64_t idle_until_us)
     const struct lane *l = lane_of(s);
     const uint64_t now = clock_us();
     const bool left = time_share_left(&k->time, now);
-    if (!(k->time.share > 0) || s->run.sampled || s->settings.sampling.temperature > 0 ||
-        l->policies[l->policy].ops->what_if == NULL)
+    if (!(k->time.share > 0) || s->run.sampled || l->current.sampling.temperature > 0 ||
+        lane_policy(l)->ops->what_if == NULL)
         return false;
     catch_up(s, l);
     k->idle = idle_until_us > now && idle_until_us - now > 2 * k->slice_us;
@@ -143,7 +143,7 @@ complete(struct session *s, const struct lane *l)
     const uint32_t lead = of_prompt > 0 ? of_prompt : r->n / (RECORD_ROWS / RECORD_LEAD);
     r->begin = lead > over ? lead : over;
     r->sequence = l->number;
-    const struct policy *policy = &l->policies[l->policy];
+    const struct policy *policy = lane_policy(l);
     r->policy[0] = '\0';
     if (r->first + r->begin > l->prompt_tokens && policy->ops->state_size <= sizeof r->state && policy->state != NULL) {
         snprintf(r->policy, sizeof r->policy, "%s", policy->ops->name);

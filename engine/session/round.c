@@ -14,10 +14,9 @@ session_of(const struct round *r)
 void
 round_tell_guess(const struct round *r, slot_t slot, uint32_t layer, const struct guess *g)
 {
-    const struct session *s = session_of(r);
     struct lane *l = r->state->lane;
     const uint32_t pos = context_position(r->ctx, slot) + 1;
-    if (s->settings.probe == PROBE_OFF)
+    if (l->current.probe == PROBE_OFF)
         return;
     if (r->helper == NULL)
         lane_tell_guess(l, pos, layer, lane_head_at(l, layer), g, PROBED_POLICY, TOKEN_NONE);
@@ -238,7 +237,7 @@ bool
 round_fail(struct round *r, const char *why)
 {
     struct session *s = session_of(r);
-    return session_fail(s, s->info.policies[r->state->lane->policy].name, why);
+    return session_fail(s, lane_policy(r->state->lane)->info.name, why);
 }
 
 void

@@ -23,7 +23,7 @@ begin(struct session *s, struct batch *b)
         most += l->round.budget + 2;
         b->lane[b->n++] = l;
     }
-    context_follow_experts(s->ctx, s->settings.probe == PROBE_ALL);
+    context_follow_experts(s->ctx, s->lanes[0].current.probe == PROBE_ALL);
     size_t layers = s->model.layers * (s->info.experts > 0 ? 2U : 1U);
     for (enum helper_role role = 0; role < HELPERS; role++)
         layers += s->helpers[role].layers;
@@ -40,7 +40,7 @@ spend_on(struct session *s, enum account account)
 static bool
 alone(struct session *s, const struct batch *b, struct lane *l, bool (*step)(struct policy *, struct round *))
 {
-    struct policy *policy = &l->policies[l->policy];
+    struct policy *policy = lane_policy(l);
     if (b->n == 1)
         return step(policy, &l->round);
     spend_on(s, s->spent.account);
@@ -58,7 +58,7 @@ propose(struct session *s, const struct batch *b)
     struct policy *policy[ROUNDS_MOST];
     struct round *round[ROUNDS_MOST];
     for (uint32_t i = 0; i < b->n; i++) {
-        policy[i] = &b->lane[i]->policies[b->lane[i]->policy];
+        policy[i] = lane_policy(b->lane[i]);
         round[i] = &b->lane[i]->round;
     }
     const struct policy_ops *ops = policy[0]->ops;
@@ -97,7 +97,7 @@ verify_part(struct session *s, struct lane *const *lanes, uint32_t n)
         rounds[i] = (struct verify_round){.seq = lanes[i]->seq,
                                           .rows = st->node,
                                           .n = st->n,
-                                          .sampling = s->settings.sampling,
+                                          .sampling = lanes[i]->current.sampling,
                                           .seed = lanes[i]->round.seed,
                                           .out = &st->verdict};
     }
@@ -144,7 +144,7 @@ learn(struct session *s, const struct batch *b)
 {
     spend_on(s, SPENT_LEARN);
     for (uint32_t i = 0; i < b->n; i++) {
-        const struct policy_ops *ops = b->lane[i]->policies[b->lane[i]->policy].ops;
+        const struct policy_ops *ops = lane_policy(b->lane[i])->ops;
         if (ops->observe != NULL && !alone(s, b, b->lane[i], ops->observe))
             return session_stop(s, "policy");
     }

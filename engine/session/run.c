@@ -11,7 +11,7 @@
 static bool
 prefill_helpers(struct lane *l)
 {
-    const unsigned needs = l->policies[l->policy].ops->needs;
+    const unsigned needs = lane_policy(l)->ops->needs;
     lane_helpers_forget(l);
     for (enum helper_role role = 0; role < HELPERS; role++)
         if ((needs & NEEDS(role)) != 0 && !session_helpers_follow(&l, 1, role))
@@ -35,16 +35,16 @@ prefill(struct lane *l)
     struct verify_row last = {.parent = -1, .token = l->tokens[n - 1], .q = DIST_NONE};
     last.slot = context_at(s->ctx, l->seq, n - 1);
     struct verdict first;
-    if (!context_verify(s->ctx, l->seq, &last, 1, &s->settings.sampling, l->round.seed, &first))
+    if (!context_verify(s->ctx, l->seq, &last, 1, &l->current.sampling, l->round.seed, &first))
         return false;
     l->tokens[l->n_tokens++] = first.next;
     lane_tell_token(l, n, first.next, SOURCE_PREFILL, &first.judged[0]);
-    if (s->settings.probe == PROBE_POLICY)
+    if (l->current.probe == PROBE_POLICY)
         lane_tell_guess(l, n, s->model.layers, 0, &first.judged[0], PROBED_VERIFY, first.judged[0].token);
     if (!session_probe_recent(s, &l, 1)) /* the end of the prompt, so that the picture begins full */
         return false;
-    struct policy *policy = &l->policies[l->policy];
-    l->met = l->policy;
+    struct policy *policy = lane_policy(l);
+    l->met = l->current.policy;
     l->round.n_tokens = l->n_tokens;
     return policy->ops->prefilled == NULL || policy->ops->prefilled(policy, &l->round);
 }
@@ -82,11 +82,10 @@ join(struct lane *l)
                               .seq = l->seq,
                               .tokens = l->tokens,
                               .prompt_len = l->prompt_tokens,
-                              .sampling = s->settings.sampling,
-                              .seed = lane_seed(s, l->number),
                               .layers = s->model.layers,
                               .state = &l->state};
     l->state.annealed = false;
+    lane_take_settings(l);
     if (session_has_several(s))
         lane_tell_state(l, "joined", prompt->text);
     return prefill(l) || session_stop(s, "prefill");
@@ -136,7 +135,7 @@ extend(struct session *s)
             lane_tell_state(l, "back", "");
     }
     s->asked.extension = false;
-    return session_look_back(s, s->lanes, 0);
+    return session_look_back(s);
 }
 
 /* ---- a run ---- */
@@ -153,7 +152,7 @@ begin_run(struct session *s)
     run->start_us = clock_us();
     run->joined = 0;
     run_forget_left(run);
-    run->sampled = s->settings.sampling.temperature > 0;
+    run->sampled = s->lanes[0].current.sampling.temperature > 0;
     s->round = 0;
     mailbox_round(&s->mailbox, 0);
     session_tell_state(s, "run", "", run->cause);
@@ -167,8 +166,9 @@ begin_run(struct session *s)
         snprintf(pace, sizeof pace, "%.9g", s->timing.pace);
         session_tell_state(s, "pace", "", pace);
     }
-    if (!session_begin_versus(s))
+    if (!session_make_room(s))
         return false;
+    session_take_settings(s);
     for (uint32_t i = 0; i < s->n_lanes; i++) {
         s->lanes[i].over = true;
         if (!join(&s->lanes[i]))

@@ -15,7 +15,6 @@ session_open(struct session **out, struct engine *engine, const struct session_o
     s->engine = engine;
     s->ignore_eos = o->ignore_eos;
     s->stay = o->stay;
-    s->settings = (struct settings){.probe = o->probe};
     s->timing = (struct timing){.paused = o->paused, .pace = o->pace};
     pthread_mutex_init(&s->failure_lock, NULL);
     pthread_mutex_init(&s->record.lock, NULL);
@@ -27,9 +26,7 @@ session_open(struct session **out, struct engine *engine, const struct session_o
         session_close(s);
         return false;
     }
-    s->mailbox.policy[0] = s->lanes[0].policy;
-    s->mailbox.policy[1] = s->versus.policy;
-    s->mailbox.versus = s->versus.on;
+    s->mailbox.moving = !o->paused;
     *out = s;
     return true;
 }
@@ -44,6 +41,26 @@ struct event_log *
 session_log(struct session *s)
 {
     return s->log;
+}
+
+void
+session_requested(struct session *s, uint32_t seq, struct settings *out)
+{
+    mailbox_requested(&s->mailbox, seq, out);
+}
+
+const char *
+session_head(const struct session *s, const struct settings *settings)
+{
+    const bool trained = settings->head == HEADS_TRAINED ||
+                         (settings->head == HEADS_POLICY && s->lanes[0].policies[settings->policy].ops->trained_heads);
+    return s->engine->heads == HEAD_LENS ? "" : head_mode_names[trained ? HEADS_TRAINED : HEADS_LENS];
+}
+
+bool
+session_moving(struct session *s)
+{
+    return mailbox_moving(&s->mailbox);
 }
 
 bool
@@ -108,10 +125,11 @@ session_post(struct session *s, const struct control *c, struct err *err)
     if (m == NULL)
         return err_set(err, ERR_WORK, "out of memory");
     enum posted posted = POSTED_LATE;
-    while (posted == POSTED_LATE)
-        posted = session_read_control(s, c, mailbox_policy(&s->mailbox, c->seq), m, err)
-                     ? mailbox_post(&s->mailbox, m, err)
-                     : POSTED_NOT;
+    while (posted == POSTED_LATE) {
+        struct settings requested;
+        mailbox_requested(&s->mailbox, c->seq, &requested);
+        posted = session_read_control(s, c, requested.policy, m, err) ? mailbox_post(&s->mailbox, m, err) : POSTED_NOT;
+    }
     if (posted == POSTED_NOT)
         mail_free(m);
     return posted == POSTED;
@@ -136,7 +154,7 @@ session_close(struct session *s)
     run_info_free(&s->info);
     mailbox_close(&s->mailbox);
     free(atomic_load(&s->spare));
-    mail_free(s->settings.coming);
+    mail_free(s->changes);
     for (uint32_t i = 0; i < s->run.n_prompts; i++)
         prompt_free(&s->run.prompts[i]);
     free(s->run.prompts);

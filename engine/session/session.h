@@ -7,15 +7,9 @@
 #include "engine/events/event.h"
 #include "engine/events/policy_memory.h"
 #include "engine/events/run_info.h"
+#include "engine/events/settings.h"
 #include "engine/session/engine.h"
 #include "engine/session/prompt.h"
-
-enum probe_mode { PROBE_OFF, PROBE_POLICY, PROBE_ALL, PROBE_MODES };
-extern const char *const probe_mode_names[PROBE_MODES]; /* "off", "policy", "all" */
-
-/* Which head looks at a layer: as the policy's paper has it, always the lens, or always the trained one. */
-enum head_mode { HEADS_POLICY, HEADS_LENS, HEADS_TRAINED, HEAD_MODES };
-extern const char *const head_mode_names[HEAD_MODES]; /* "policy", "lens", "trained" */
 
 struct knob_setting {
     char name[16];
@@ -105,6 +99,12 @@ struct event_log *session_log(struct session *);
 bool session_start(struct session *, struct err *); /* starts the thread; open readers and the trace before */
 /* Any thread. False with one line when it cannot be done (an unknown knob, a bad value, a prompt that is too long). */
 bool session_post(struct session *, const struct control *, struct err *);
+/* What the next round of that sequence gets: session_post() has changed it by the time it returns. Any thread. */
+void session_requested(struct session *, uint32_t seq, struct settings *out);
+/* The head that these settings come to: "lens" or "trained"; "" where the model has no trained heads. */
+const char *session_head(const struct session *, const struct settings *);
+/* Does it generate, or will it once it has taken in what was posted? Any thread. */
+bool session_moving(struct session *);
 bool session_failed(struct session *, struct err *); /* the engine failed: what it said; any thread */
 /* What-if (docs/methods.md), from any thread. The record of what layers say at the latest positions, copied into *out (of as
  * many layers) unless it is the one seen; returns its number, 0: there is none yet. */

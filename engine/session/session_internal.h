@@ -17,13 +17,6 @@
 #include "engine/session/watch.h"
 #include "kernels/rng.h"
 
-struct settings { /* what a session generates with; they change between rounds */
-    enum probe_mode probe;
-    struct sampling sampling;
-    uint64_t seed;       /* of the first sequence; the others' follow it */
-    struct mail *coming; /* in the order in which they were asked for, until the next round */
-};
-
 struct asked { /* for the engine's thread to do as soon as it can */
     bool quit, new_run, baseline, extension;
     uint32_t slices; /* of a baseline, one before each round */
@@ -88,7 +81,7 @@ struct session {
     struct err failure; /* kind ERR_NONE: none. Only the engine's thread writes it, so it reads without the lock */
 
     /* The engine thread's own. */
-    struct settings settings;
+    struct mail *changes; /* of settings, not applied yet, in the order in which they were posted */
     struct timing timing;
     struct watch watch;
     struct asked asked;
@@ -105,20 +98,20 @@ struct session {
     uint32_t n_lanes;   /* of them, those that are used */
     uint32_t open_lanes;
     atomic_uint ctx_lanes; /* that the contexts have room for; grows between runs, looked at by any thread */
-    struct versus versus;  /* two lanes with settings of their own */
-    bool versus_new;       /* since the last run */
+    bool versus;           /* two lanes with settings of their own */
 };
 
 static inline bool
 session_has_several(const struct session *s) /* sequences, which join and leave */
 {
-    return s->batch || s->versus.on;
+    return s->batch || s->versus;
 }
 
 static inline uint64_t
 lane_seed(const struct session *s, uint32_t sequence) /* two settings draw alike */
 {
-    return s->versus.on ? s->settings.seed : rng_sequence_seed(s->settings.seed, sequence);
+    const uint64_t seed = s->lanes[0].current.seed;
+    return s->versus ? seed : rng_sequence_seed(seed, sequence);
 }
 
 /* telling.c: events of this run and round. */
@@ -208,24 +201,27 @@ enum next {
     NEXT_ROUND     /* go on */
 };
 enum next session_gate(struct session *, enum gate);
-void session_token_done(struct session *); /* a token was drafted or emitted */
+void session_forget_second(struct session *); /* of a versus: with the changes of it that were not applied */
+void session_token_done(struct session *);    /* a token was drafted or emitted */
 void session_round_done(struct session *, uint32_t emitted);
 /* Work ended before it was done: by a control, or by a failure of context or policy, which is told. False. */
 bool session_stop(struct session *, const char *where);
 
-/* settings.c: between rounds. False: stopped. */
-bool session_apply_settings(struct session *);
-void session_begin_settings(struct session *); /* tells them, as a run begins */
-void lane_begin_head(struct lane *);           /* of a versus' second lane: chooses its head and tells it */
-/* Another policy has not seen the rows yet, another head (of the n lanes from `other` on) has not been seen at them. In a
- * batch a sequence that is over is left as it is: its policy sees the rows when it goes on. What is said of them is told as
- * the next round's: this one is closed. False: stopped. */
-bool session_look_back(struct session *, const struct lane *other, uint32_t n);
-
-/* versus.c: two settings beside each other. With a run: as many lanes as it takes, and the second's settings, told. False:
- * failed. */
-bool session_begin_versus(struct session *);
+/* versus.c: two settings beside each other. */
+bool session_make_room(struct session *); /* with a run: for as many lanes as it takes. False: failed */
+/* The second lane's settings, emitted as they differ from the first one's. */
+void session_begin_second(struct session *, const struct settings *);
 bool session_takes_part(const struct session *, const struct lane *); /* in the next round */
+
+/* settings.c. */
+void lane_take_settings(struct lane *);        /* what policies and rounds read of them */
+void session_begin_settings(struct session *); /* as a run begins: emits those of the run before; */
+void session_take_settings(struct session *);  /* then: applies what was requested since */
+bool session_apply_settings(struct session *); /* between rounds. False: stopped */
+/* Another policy has not seen the rows yet, another head has not been seen at them. In a batch a sequence that is over is left
+ * as it is: its policy sees the rows when it goes on. What is said of them is told as the next round's: this one is
+ * closed. False: stopped. */
+bool session_look_back(struct session *);
 
 /* round.c: its LAYER event. */
 void round_tell_guess(const struct round *, slot_t, uint32_t layer, const struct guess *);

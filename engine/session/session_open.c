@@ -130,7 +130,7 @@ allocate(struct session *s, struct err *err)
 static bool
 set_knobs(struct session *s, const struct session_options *o, struct err *err)
 {
-    const uint32_t policy = s->lanes[0].policy, n_policies = s->info.n_policies;
+    const uint32_t policy = s->lanes[0].current.policy, n_policies = s->info.n_policies;
     const struct policy *first = s->lanes[0].policies;
     for (size_t i = 0; i < o->n_set; i++) {
         uint32_t knob;
@@ -138,8 +138,10 @@ set_knobs(struct session *s, const struct session_options *o, struct err *err)
         if (!session_read_knob(s, policy, o->set[i].name, o->set[i].text, &knob, &value, err))
             return false;
         for (uint32_t l = 0; l < s->open_lanes; l++)
-            s->lanes[l].policies[policy].value[knob] = value;
+            s->lanes[l].current.value[policy][knob] = value;
     }
+    for (uint32_t l = 0; l < s->open_lanes; l++)
+        lane_take_settings(&s->lanes[l]);
     for (uint32_t p = 0; p < n_policies; p++)
         memcpy(s->info.start_values + (size_t)p * POLICY_KNOBS, first[p].value, sizeof first[p].value);
     for (uint32_t i = 0; i < s->open_lanes * n_policies && o->memory != NULL; i++)
@@ -200,26 +202,44 @@ count_sequences(struct session *s, const struct session_options *o, struct err *
     return true;
 }
 
+/* Their knobs are those that the policies opened with. */
 static bool
-choose_policies(struct session *s, const struct session_options *o, struct err *err)
+open_settings(struct session *s, const struct session_options *o, struct err *err)
 {
-    uint32_t policy;
-    if (!session_find_policy(s, o->policy, &policy, err))
+    struct settings settings = {.head = o->head, .probe = o->probe, .sampling = o->sampling, .seed = o->seed};
+    if (!session_find_policy(s, o->policy, &settings.policy, err))
         return false;
-    for (uint32_t i = 0; i < s->open_lanes; i++) {
-        s->lanes[i].policy = policy;
-        s->lanes[i].head_mode = o->head;
-    }
+    for (uint32_t p = 0; p < s->info.n_policies; p++)
+        memcpy(settings.value[p], s->lanes[0].policies[p].value, sizeof settings.value[p]);
+    for (uint32_t i = 0; i < s->open_lanes; i++)
+        s->lanes[i].current = settings;
     return true;
 }
 
+/* What is requested at the beginning; a second setting is a change that the run begins with. */
 static bool
-take_versus(struct session *s, const struct session_options *o, struct err *err)
+request_settings(struct session *s, const struct session_options *o, struct err *err)
 {
-    if (o->versus != NULL && !session_read_versus(s, o->versus, &s->versus, err))
+    struct versus versus = {.on = false};
+    struct settings *requested = s->mailbox.requested;
+    requested[0] = requested[1] = s->lanes[0].current;
+    if (o->versus == NULL)
+        return true;
+    if (!session_read_versus(s, o->versus, &versus, err))
         return false;
-    s->versus_new = s->versus.on;
-    s->n_lanes = s->versus.on ? 2 : s->n_lanes;
+    s->versus = s->mailbox.versus = versus.on;
+    s->n_lanes = versus.on ? 2 : s->n_lanes;
+    if (!versus.on)
+        return true;
+    settings_second(&requested[0], &versus, &requested[1]);
+    s->changes = calloc(1, sizeof *s->changes);
+    struct settings *second = malloc(sizeof *second);
+    if (s->changes == NULL || second == NULL) {
+        free(second);
+        return err_set(err, ERR_WORK, "out of memory for a second setting");
+    }
+    *second = requested[1];
+    *s->changes = (struct mail){.kind = CONTROL_VERSUS, .versus = versus, .second = second};
     return true;
 }
 
@@ -242,11 +262,9 @@ session_open_parts(struct session *s, const struct session_options *o, struct er
     s->info.ctx = o->ctx > 0 ? o->ctx : m->ctx_train;
     if (!(o->sampling.temperature >= 0) || !(o->sampling.top_p > 0) || o->sampling.top_p > 1)
         return err_set(err, ERR_USAGE, "sampling: the temperature must be 0 or more, top-p above 0 and at most 1");
-    s->settings.sampling = o->sampling;
-    s->settings.seed = o->seed;
     return describe_asked(&s->info.asked, s->engine, o, err) && count_sequences(s, o, err) &&
-           session_open_lanes(s, o->policies, err) && choose_policies(s, o, err) && set_knobs(s, o, err) &&
-           take_versus(s, o, err) && session_check_head(s, o->head, err) && take_prompts(s, o, err) &&
+           session_open_lanes(s, o->policies, err) && open_settings(s, o, err) && set_knobs(s, o, err) &&
+           request_settings(s, o, err) && session_check_head(s, o->head, err) && take_prompts(s, o, err) &&
            allocate(s, err) && event_log_open(&s->log, 0, err) && session_open_record(s, o->what_if, err) &&
            session_open_contexts(s, err) && describe_prompts(s);
 }

@@ -1,5 +1,6 @@
-/* Knobs, policies, heads and probes take effect between rounds, in the order in which they were asked for. */
+/* Changes of settings are applied between rounds, in the order in which they were posted. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/events/sampling_knobs.h"
 #include "engine/session/session_internal.h"
@@ -7,71 +8,60 @@
 const char *const probe_mode_names[PROBE_MODES] = {"off", "policy", "all"};
 const char *const head_mode_names[HEAD_MODES] = {"policy", "lens", "trained"};
 
-/* Whose settings are asked for: the lanes from *first on, *n of them. In a versus they are one's own, else everybody's. */
-static void
-asked_lanes(struct session *s, uint32_t seq, struct lane **first, uint32_t *n)
+void
+lane_take_settings(struct lane *l)
 {
-    *first = &s->lanes[s->versus.on && seq == 1];
-    *n = s->versus.on ? 1 : s->n_lanes;
+    for (uint32_t p = 0; p < l->session->info.n_policies; p++)
+        memcpy(l->policies[p].value, l->current.value[p], sizeof l->policies[p].value);
+    l->round.sampling = l->current.sampling;
+    l->round.seed = lane_seed(l->session, l->number);
+}
+
+/* The lanes whose setting it is, *n of them from *first on: in a versus one, else all. */
+static void
+lanes_of(struct session *s, uint32_t seq, struct lane **first, uint32_t *n)
+{
+    *first = &s->lanes[s->versus && seq == 1];
+    *n = s->versus ? 1 : s->n_lanes;
 }
 
 static void
 tell_setting(struct lane *l, const char *name, const char *before, const char *after, uint32_t asked, uint32_t applied)
 {
-    if (l->session->versus.on)
+    if (l->session->versus)
         lane_tell_control(l, name, before, after, asked, applied);
     else
         session_tell_control(l->session, name, before, after, asked, applied);
 }
 
-/* Sets the head of n lanes by mode, policy and engine; tells when it changed, or always. True: it changed. */
-static bool
+/* Sets the head of n lanes by their settings; emits it when it changed, or always. */
+static void
 choose_head(struct lane *l, uint32_t n, bool always, uint32_t asked, uint32_t applied)
 {
-    if (l->session->engine->heads == HEAD_LENS)
-        return false; /* and nothing to say about it */
-    const bool before = l->head == USE_TRAINED;
-    const bool trained =
-        l->head_mode == HEADS_TRAINED || (l->head_mode == HEADS_POLICY && l->policies[l->policy].ops->trained_heads);
-    for (uint32_t i = 0; i < n; i++)
-        l[i].head = trained ? USE_TRAINED : USE_LENS;
-    if (always || trained != before)
-        tell_setting(l, "head", always ? "" : head_mode_names[before ? HEADS_TRAINED : HEADS_LENS],
-                     head_mode_names[trained ? HEADS_TRAINED : HEADS_LENS], asked, applied);
-    return trained != before;
+    const char *before = head_mode_names[l->head == USE_TRAINED ? HEADS_TRAINED : HEADS_LENS],
+               *after = session_head(l->session, &l->current);
+    if (after[0] == '\0')
+        return; /* there is no other head than the lens */
+    for (uint32_t i = 0; i < n; i++) {
+        l[i].head = strcmp(after, head_mode_names[HEADS_TRAINED]) == 0 ? USE_TRAINED : USE_LENS;
+        l[i].look_again = l[i].look_again || strcmp(before, after) != 0;
+    }
+    if (always || strcmp(before, after) != 0)
+        tell_setting(l, "head", always ? "" : before, after, asked, applied);
 }
 
-void
-session_begin_settings(struct session *s)
-{
-    struct lane *first;
-    uint32_t n;
-    asked_lanes(s, 0, &first, &n);
-    session_tell_state(s, "probe", "", probe_mode_names[s->settings.probe]);
-    choose_head(first, n, true, 0, 0);
-}
-
-void
-lane_begin_head(struct lane *l)
-{
-    choose_head(l, 1, true, 0, 0);
-}
-
-/* From the next round on. What was drawn otherwise cannot be compared with autoregressive tokens any more. */
+/* What was drawn otherwise cannot be compared with autoregressive tokens any more. */
 static void
 turn_sampling(struct session *s, const struct mail *m, uint32_t next)
 {
-    struct settings *now = &s->settings;
     const struct knob *k = &sampling_knobs[m->knob];
+    const struct settings *first = &s->lanes[0].current;
     char before[32], after[32];
-    knob_format(k, sampling_knob_get(&now->sampling, now->seed, (int)m->knob), before, sizeof before);
+    knob_format(k, sampling_knob_get(&first->sampling, first->seed, (int)m->knob), before, sizeof before);
     knob_format(k, m->value, after, sizeof after);
-    sampling_knob_set(&now->sampling, &now->seed, (int)m->knob, m->value);
-    s->run.sampled = s->run.sampled || now->sampling.temperature > 0;
-    for (uint32_t i = 0; i < s->n_lanes; i++) {
-        s->lanes[i].round.sampling = now->sampling;
-        s->lanes[i].round.seed = lane_seed(s, s->lanes[i].number);
-    }
+    for (uint32_t i = 0; i < s->n_lanes; i++)
+        sampling_knob_set(&s->lanes[i].current.sampling, &s->lanes[i].current.seed, (int)m->knob, m->value);
+    s->run.sampled = s->run.sampled || first->sampling.temperature > 0;
     session_tell_control(s, k->name, before, after, m->asked_round, next);
 }
 
@@ -82,36 +72,113 @@ turn_knob(struct session *s, const struct mail *m, uint32_t next)
     char before[32], after[32];
     struct lane *l;
     uint32_t n;
-    asked_lanes(s, m->seq, &l, &n);
-    knob_format(k, l->policies[m->policy].value[m->knob], before, sizeof before);
+    lanes_of(s, m->seq, &l, &n);
+    knob_format(k, l->current.value[m->policy][m->knob], before, sizeof before);
     knob_format(k, m->value, after, sizeof after);
     for (uint32_t i = 0; i < n; i++)
-        l[i].policies[m->policy].value[m->knob] = m->value;
+        l[i].current.value[m->policy][m->knob] = m->value;
     tell_setting(l, k->name, before, after, m->asked_round, next);
+}
+
+static void
+switch_policy(struct session *s, const struct mail *m, uint32_t next)
+{
+    struct lane *l;
+    uint32_t n;
+    lanes_of(s, m->seq, &l, &n);
+    if (m->policy == l->current.policy)
+        return;
+    const char *before = lane_policy(l)->info.name, *after = s->info.policies[m->policy].name;
+    tell_setting(l, "policy", before, after, m->asked_round, next);
+    for (uint32_t i = 0; i < n; i++)
+        l[i].current.policy = m->policy;
+    choose_head(l, n, false, m->asked_round, next);
+}
+
+static void
+switch_head(struct session *s, const struct mail *m, uint32_t next)
+{
+    struct lane *l;
+    uint32_t n;
+    lanes_of(s, m->seq, &l, &n);
+    for (uint32_t i = 0; i < n; i++)
+        l[i].current.head = m->head;
+    choose_head(l, n, false, m->asked_round, next);
+}
+
+static void
+switch_probe(struct session *s, const struct mail *m, uint32_t next)
+{
+    session_tell_control(s, "probe", probe_mode_names[s->lanes[0].current.probe], probe_mode_names[m->probe],
+                         m->asked_round, next);
+    for (uint32_t i = 0; i < s->n_lanes; i++)
+        s->lanes[i].current.probe = m->probe;
+}
+
+/* All that were posted, in that order; a run of two settings begins among them with its second one. */
+static void
+apply_changes(struct session *s)
+{
+    const uint32_t next = s->round + 1;
+    for (struct mail *m; (m = s->changes) != NULL; mail_free(m)) {
+        s->changes = m->next;
+        m->next = NULL;
+        if (m->asked_round > s->round) /* in the run before */
+            m->asked_round = s->round;
+        switch (m->kind) {
+        case CONTROL_KNOB: (m->sampling ? turn_sampling : turn_knob)(s, m, next); break;
+        case CONTROL_POLICY: switch_policy(s, m, next); break;
+        case CONTROL_HEAD: switch_head(s, m, next); break;
+        case CONTROL_PROBE: switch_probe(s, m, next); break;
+        default: session_begin_second(s, m->second); choose_head(&s->lanes[1], 1, true, 0, 0);
+        }
+    }
+    for (uint32_t i = 0; i < s->n_lanes; i++)
+        lane_take_settings(&s->lanes[i]);
+}
+
+void
+session_begin_settings(struct session *s)
+{
+    struct lane *first;
+    uint32_t n;
+    lanes_of(s, 0, &first, &n);
+    session_tell_state(s, "probe", "", probe_mode_names[first->current.probe]);
+    choose_head(first, n, true, 0, 0);
+}
+
+void
+session_take_settings(struct session *s)
+{
+    apply_changes(s);
+    for (uint32_t i = 0; i < s->n_lanes; i++)
+        s->lanes[i].look_again = false; /* nothing of the new run was looked at */
 }
 
 static bool
 lane_meet_policy(struct lane *l)
 {
-    struct policy *p = &l->policies[l->policy];
+    struct policy *p = lane_policy(l);
     l->round.number = l->session->round;
-    if (l->met == l->policy)
+    if (l->met == l->current.policy)
         return true;
-    l->met = l->policy;
+    l->met = l->current.policy;
     return p->ops->prefilled == NULL || p->ops->prefilled(p, &l->round);
 }
 
 bool
-session_look_back(struct session *s, const struct lane *other, uint32_t n)
+session_look_back(struct session *s)
 {
     struct lane *all[BATCH_MOST] = {NULL}, *changed[BATCH_MOST] = {NULL};
     uint32_t n_all = 0, n_changed = 0;
     for (uint32_t i = 0; i < s->n_lanes; i++) {
         struct lane *l = &s->lanes[i];
+        const bool again = l->look_again;
+        l->look_again = false;
         if (session_has_several(s) && l->over)
             continue;
         all[n_all++] = l;
-        if (l >= other && l < other + n)
+        if (again)
             changed[n_changed++] = l;
     }
     s->round++;
@@ -122,60 +189,9 @@ session_look_back(struct session *s, const struct lane *other, uint32_t n)
     return ok || session_stop(s, "policy");
 }
 
-static bool
-switch_policy(struct session *s, const struct mail *m, uint32_t next)
-{
-    struct lane *l;
-    uint32_t n;
-    asked_lanes(s, m->seq, &l, &n);
-    if (m->policy == l->policy)
-        return true;
-    const char *before = s->info.policies[l->policy].name, *after = s->info.policies[m->policy].name;
-    tell_setting(l, "policy", before, after, m->asked_round, next);
-    for (uint32_t i = 0; i < n; i++)
-        l[i].policy = m->policy;
-    return session_look_back(s, l, choose_head(l, n, false, m->asked_round, next) ? n : 0);
-}
-
-static bool
-switch_head(struct session *s, const struct mail *m, uint32_t next)
-{
-    struct lane *l;
-    uint32_t n;
-    asked_lanes(s, m->seq, &l, &n);
-    for (uint32_t i = 0; i < n; i++)
-        l[i].head_mode = m->head;
-    return !choose_head(l, n, false, m->asked_round, next) || session_look_back(s, l, n);
-}
-
-static void
-switch_probe(struct session *s, const struct mail *m, uint32_t next)
-{
-    session_tell_control(s, "probe", probe_mode_names[s->settings.probe], probe_mode_names[m->probe], m->asked_round,
-                         next);
-    s->settings.probe = m->probe;
-}
-
 bool
 session_apply_settings(struct session *s)
 {
-    bool ok = true;
-    const uint32_t next = s->round + 1;
-    while (s->settings.coming != NULL && ok) {
-        struct mail *m = s->settings.coming;
-        s->settings.coming = m->next;
-        m->next = NULL;
-        if (m->asked_round > s->round) /* in the run before */
-            m->asked_round = s->round;
-        if (m->kind == CONTROL_KNOB)
-            (m->sampling ? turn_sampling : turn_knob)(s, m, next);
-        else if (m->kind == CONTROL_POLICY)
-            ok = switch_policy(s, m, next);
-        else if (m->kind == CONTROL_HEAD)
-            ok = switch_head(s, m, next);
-        else
-            switch_probe(s, m, next);
-        mail_free(m);
-    }
-    return ok;
+    apply_changes(s);
+    return session_look_back(s);
 }

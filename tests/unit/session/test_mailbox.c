@@ -61,7 +61,9 @@ test_a_knob_read_for_a_policy_that_is_left_meanwhile_is_read_again(void **state)
     assert_int_equal(post((struct mail){.kind = CONTROL_KNOB, .policy = 0}), POSTED);
     assert_int_equal(post((struct mail){.kind = CONTROL_POLICY, .policy = 2}), POSTED);
     assert_int_equal(post((struct mail){.kind = CONTROL_KNOB, .policy = 0}), POSTED_LATE);
-    assert_int_equal(mailbox_policy(&box, 0), 2); /* also before the engine has taken it */
+    struct settings requested;
+    mailbox_requested(&box, 0, &requested);
+    assert_int_equal(requested.policy, 2); /* also before the engine has taken it */
     assert_int_equal(post((struct mail){.kind = CONTROL_KNOB, .policy = 2}), POSTED);
     take(CONTROL_KNOB, 0);
     take(CONTROL_POLICY, 0);
@@ -100,6 +102,24 @@ test_what_interrupts_cancels_until_all_of_it_is_taken(void **state)
     take(CONTROL_RESUME, 0); /* asked of the new run */
 }
 
+static void
+test_it_moves_as_the_last_control_in_the_queue_says(void **state)
+{
+    (void)state;
+    mailbox_paused(&box, true);
+    assert_false(mailbox_moving(&box));
+    post((struct mail){.kind = CONTROL_RESUME});
+    assert_true(mailbox_moving(&box)); /* before the engine has taken it, */
+    mailbox_paused(&box, true);
+    assert_true(mailbox_moving(&box)); /* also when it comes to a halt meanwhile */
+    take(CONTROL_RESUME, 0);
+    mailbox_paused(&box, true); /* after a step */
+    assert_false(mailbox_moving(&box));
+    post((struct mail){.kind = CONTROL_STEP_ROUNDS, .n = 2});
+    post((struct mail){.kind = CONTROL_PAUSE});
+    assert_false(mailbox_moving(&box));
+}
+
 int
 main(void)
 {
@@ -108,6 +128,7 @@ main(void)
                                         close_box),
         cmocka_unit_test_setup_teardown(test_a_breakpoint_in_the_past_is_refused_unless_a_new_run_was_asked_for,
                                         open_box, close_box),
+        cmocka_unit_test_setup_teardown(test_it_moves_as_the_last_control_in_the_queue_says, open_box, close_box),
         cmocka_unit_test_setup_teardown(test_what_interrupts_cancels_until_all_of_it_is_taken, open_box, close_box),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

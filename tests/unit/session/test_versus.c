@@ -250,6 +250,103 @@ test_a_session_of_one_begins_a_versus_and_ends_it(void **state)
     session_rig_free(&r);
 }
 
+/* ---- changes that were not applied when the settings become others ---- */
+
+/* Calls `post_all` while the first round waits after its second draft. */
+struct pending {
+    struct seen seen;
+    uint32_t stops;
+    void (*post_all)(struct session *);
+    bool change_first; /* the first setting's change was emitted before the versus */
+};
+
+static void
+post_in_mid_round(void *user, struct session *s, const struct event *e)
+{
+    struct pending *p = user;
+    if (event_is_control(e, "versus", NULL))
+        p->change_first = p->seen.told[0][0] != '\0';
+    watch(&p->seen, s, e);
+    if (event_is_control(e, "end", NULL))
+        post(s, CONTROL_QUIT, "", NULL, 0);
+    if (!event_is_control(e, "state", "paused"))
+        return;
+    if (++p->stops < 3) {
+        post(s, CONTROL_STEP_TOKEN, "", NULL, 0);
+        return;
+    }
+    p->post_all(s);
+    post(s, CONTROL_RESUME, "", NULL, 0);
+}
+
+static double
+requested_gamma(struct session *s, uint32_t seq)
+{
+    struct settings now;
+    session_requested(s, seq, &now);
+    const struct policy_info *p = &session_info(s)->policies[now.policy];
+    assert_string_equal(p->name, "layerskip");
+    return now.value[now.policy][policy_knob_index(p, "gamma")];
+}
+
+static void
+turn_second_and_end_it(struct session *s)
+{
+    post(s, CONTROL_KNOB, "gamma", "3", 1);
+    assert_true(requested_gamma(s, 1) == 3 && requested_gamma(s, 0) == 5); /* while the round still runs */
+    post(s, CONTROL_POLICY, "", "ar", 1);
+    post(s, CONTROL_VERSUS, "", "off", 0);
+    assert_true(requested_gamma(s, 0) == 5 && requested_gamma(s, 1) == 5);
+}
+
+static void
+test_changes_of_the_second_that_were_not_applied_go_with_it(void **state)
+{
+    struct fixture *f = *state;
+    struct session_rig_result r;
+    struct session_options o = two("layerskip gamma=4");
+    static struct pending p;
+    o.policy = "layerskip";
+    o.paused = o.stay = true;
+    p = (struct pending){.post_all = turn_second_and_end_it};
+    session_run(f->engine, &o, post_in_mid_round, &p, &r);
+    assert_int_equal(r.runs, 2);
+    assert_string_equal(p.seen.versus, "");
+    assert_string_equal(p.seen.told[0], "");
+    assert_string_equal(p.seen.line[0][p.seen.n[0] - 1].policy, "layerskip");
+    session_rig_free(&r);
+}
+
+static void
+turn_first_and_begin_another(struct session *s)
+{
+    post(s, CONTROL_KNOB, "gamma", "3", 0);
+    post(s, CONTROL_VERSUS, "", "layerskip exit_layer=3", 0);
+    assert_true(requested_gamma(s, 0) == 3 && requested_gamma(s, 1) == 3);
+    post(s, CONTROL_KNOB, "gamma", "2", 1); /* of the new one */
+    post(s, CONTROL_KNOB, "gamma", "1", 0);
+}
+
+static void
+test_a_second_begins_as_the_first_was_requested(void **state)
+{
+    struct fixture *f = *state;
+    struct session_rig_result r;
+    struct session_options o = two("layerskip gamma=4");
+    static struct pending p;
+    o.policy = "layerskip";
+    o.paused = o.stay = true;
+    p = (struct pending){.post_all = turn_first_and_begin_another};
+    session_run(f->engine, &o, post_in_mid_round, &p, &r);
+    assert_string_equal(p.seen.versus, "layerskip exit_layer=3");
+    assert_true(p.change_first);
+    assert_string_equal(p.seen.told[0], "gamma 1");
+    assert_string_equal(p.seen.told[1], "gamma 2");
+    assert_int_equal(p.seen.line[0][0].drafted, 1);
+    assert_int_equal(p.seen.line[1][0].drafted, 2);
+    session_rig_free(&r);
+}
+
 /* ---- no room for two ---- */
 
 static const struct backend_ops *real;
@@ -345,6 +442,8 @@ main(void)
         cmocka_unit_test(test_every_policy_is_lossless_beside_another),
         cmocka_unit_test(test_turns_reach_one_of_them),
         cmocka_unit_test(test_a_session_of_one_begins_a_versus_and_ends_it),
+        cmocka_unit_test(test_changes_of_the_second_that_were_not_applied_go_with_it),
+        cmocka_unit_test(test_a_second_begins_as_the_first_was_requested),
         cmocka_unit_test(test_where_there_is_no_room_for_two_one_goes_on),
         cmocka_unit_test(test_what_cannot_be_is_refused),
     };
