@@ -49,14 +49,6 @@ session_requested(struct session *s, uint32_t seq, struct settings *out)
     mailbox_requested(&s->mailbox, seq, out);
 }
 
-const char *
-session_head(const struct session *s, const struct settings *settings)
-{
-    const bool trained = settings->head == HEADS_TRAINED ||
-                         (settings->head == HEADS_POLICY && s->lanes[0].policies[settings->policy].ops->trained_heads);
-    return s->engine->heads == HEAD_LENS ? "" : head_mode_names[trained ? HEADS_TRAINED : HEADS_LENS];
-}
-
 bool
 session_moving(struct session *s)
 {

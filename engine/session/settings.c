@@ -34,6 +34,14 @@ tell_setting(struct lane *l, const char *name, const char *before, const char *a
         session_tell_control(l->session, name, before, after, asked, applied);
 }
 
+const char *
+session_head(const struct session *s, const struct settings *settings)
+{
+    const bool trained = settings->head == HEADS_TRAINED ||
+                         (settings->head == HEADS_POLICY && s->lanes[0].policies[settings->policy].ops->trained_heads);
+    return s->engine->heads == HEAD_LENS ? "" : head_mode_names[trained ? HEADS_TRAINED : HEADS_LENS];
+}
+
 /* Sets the head of n lanes by their settings; emits it when it changed, or always. */
 static void
 choose_head(struct lane *l, uint32_t n, bool always, uint32_t asked, uint32_t applied)
