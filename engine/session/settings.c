@@ -5,9 +5,6 @@
 #include "engine/events/sampling_knobs.h"
 #include "engine/session/session_internal.h"
 
-const char *const probe_mode_names[PROBE_MODES] = {"off", "policy", "all"};
-const char *const head_mode_names[HEAD_MODES] = {"policy", "lens", "trained"};
-
 void
 lane_take_settings(struct lane *l)
 {
