@@ -1,5 +1,7 @@
 #include "policies/what_if.h"
 
+#include "kernels/rng.h"
+
 void
 what_if_begin(struct what_if *w, const struct layer_record *record, struct tally *out)
 {
@@ -25,12 +27,32 @@ what_if_full(const struct what_if *w)
     return w->drafted >= w->budget;
 }
 
-/* What a layer says of the last row: after a wrong draft it is sure of nothing, and wrong. */
-static const struct layer_word *
-cell(const struct what_if *w, uint32_t layer)
+/* A row whose words stand for those after a wrong draft, where layers up to `to` are asked: the same for every setting that asks at
+ * this position, so that settings differ by what they do. */
+static uint32_t
+draw_row(const struct layer_record *r, uint32_t row, uint32_t to)
 {
-    static const struct layer_word lost; /* p(T) is below 1/6 */
-    return w->wrong ? &lost : layer_word(w->record, w->at + w->drafted, layer);
+    uint64_t random = (uint64_t)(r->first + row) << 32 | r->draw;
+    if ((double)(splitmix64(&random) >> 11) * 0x1p-53 >= r->lost)
+        return row;
+    const uint32_t from = (uint32_t)(splitmix64(&random) % r->n);
+    for (uint32_t i = 0; i < r->n; i++)
+        if (!layer_word(r, (from + i) % r->n, to)->agrees)
+            return (from + i) % r->n;
+    return row;
+}
+
+/* The row of the record whose words layers up to `to` say of the last row. */
+static uint32_t
+row_of(const struct what_if *w, uint32_t to)
+{
+    const struct layer_record *r = w->record;
+    const uint32_t row = w->at + w->drafted;
+    if (!w->wrong)
+        return row;
+    if (r->loads != NULL)
+        r->loads->drawn++;
+    return draw_row(r, row, to);
 }
 
 const struct layer_word *
@@ -39,12 +61,13 @@ what_if_look(struct what_if *w, uint32_t layer)
     w->layers += layer;
     w->heads += w->record->head_load;
     w->depth = layer;
-    return cell(w, layer);
+    return layer_word(w->record, row_of(w, layer), layer);
 }
 
 uint32_t
 what_if_until(struct what_if *w, uint32_t to, const struct exit_rule *rule)
 {
+    const uint32_t row = row_of(w, to);
     bool exits = false;
     w->depth = 0;
     while (w->depth < to && !exits) {
@@ -52,7 +75,7 @@ what_if_until(struct what_if *w, uint32_t to, const struct exit_rule *rule)
         if (rule->threshold[l] > 1)
             continue;
         w->heads += w->record->head_load;
-        exits = layer_record_annealed(cell(w, l), rule->temperature[l]) >= rule->threshold[l];
+        exits = layer_record_annealed(layer_word(w->record, row, l), rule->temperature[l]) >= rule->threshold[l];
     }
     w->layers += w->depth;
     return exits ? w->depth : 0;
@@ -61,12 +84,24 @@ what_if_until(struct what_if *w, uint32_t to, const struct exit_rule *rule)
 void
 what_if_propose(struct what_if *w, uint32_t layer, bool no_row)
 {
-    w->wrong = w->wrong || !cell(w, layer)->agrees;
+    w->wrong = w->wrong || !layer_word(w->record, w->at + w->drafted, layer)->agrees;
     w->accepted += !w->wrong;
     w->drafted++;
     w->no_row = no_row;
     if (!no_row)
         w->depth = 0;
+}
+
+/* Spreads loads of the round over the blocks that its tokens are in. */
+static void
+spread(const struct what_if *w, double layers, double heads)
+{
+    const struct layer_record *r = w->record;
+    for (uint32_t i = 0; i < w->emitted && r->loads != NULL; i++) {
+        const uint32_t block = (w->at - r->begin + i) * RECORD_BLOCKS / (r->n - r->begin);
+        r->loads->layers[block] += layers / w->emitted;
+        r->loads->heads[block] += heads / w->emitted;
+    }
 }
 
 void
@@ -85,6 +120,7 @@ what_if_verify(struct what_if *w)
     t->rejected_rounds += w->wrong;
     t->layers += w->layers;
     t->heads += w->heads;
+    spread(w, w->layers, w->heads);
 }
 
 void
@@ -93,4 +129,5 @@ what_if_ask_all(struct what_if *w)
     const struct layer_record *r = w->record;
     const uint32_t asked = w->emitted * r->layers, calls = (asked + r->probes - 1) / r->probes;
     w->out->heads += calls * r->layers_load;
+    spread(w, 0, calls * r->layers_load);
 }

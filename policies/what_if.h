@@ -1,8 +1,9 @@
 /* A round over a record in place of a model (docs/methods.md: What-if): what the policies' what_if() share. It has the
  * words of engine/session/round.h, and counts what they would load. Greedy decoding.
  *
- * A draft is right while the layer that said it agrees with the target. What layers say after a wrong one nobody knows: they are
- * taken to be wrong, too, and sure of nothing. */
+ * A draft is right while the layer that said it agrees with the target. The record has no words of layers after a wrong draft, because
+ * the target's text continues otherwise: those drafts are wrong, and the layers' confidences are drawn from the record, as
+ * record->lost says. */
 #ifndef POLICIES_WHAT_IF_H
 #define POLICIES_WHAT_IF_H
 

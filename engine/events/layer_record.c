@@ -7,7 +7,7 @@
 bool
 layer_record_open(struct layer_record *r, uint32_t layers, struct err *err)
 {
-    *r = (struct layer_record){.layers = layers};
+    *r = (struct layer_record){.layers = layers, .lost = RECORD_LOST, .lost_se = RECORD_LOST_SE};
     r->cells = calloc((size_t)RECORD_ROWS * layers, sizeof *r->cells);
     r->text = calloc(RECORD_TEXT, sizeof *r->text);
     return (r->cells != NULL && r->text != NULL) ||

@@ -28,6 +28,18 @@ struct layer_word {
 
 #define RECORD_STATE 32 /* bytes */
 
+/* Before a wrong draft was seen (docs/methods.md: What-if). Measured on the bundled model, whose layers have 0.19 to 0.38. */
+#define RECORD_LOST    0.3
+#define RECORD_LOST_SE 0.2
+
+#define RECORD_BLOCKS 16 /* parts of the text that loads are told apart by */
+
+struct
+    record_loads { /* of simulated rounds, by block: a round's loads are spread evenly over the tokens that it emits */
+    double layers[RECORD_BLOCKS], heads[RECORD_BLOCKS];
+    uint64_t drawn; /* words after wrong drafts that were drawn */
+};
+
 struct layer_record {
     uint32_t layers;    /* L */
     uint32_t sequence;  /* whose text it is */
@@ -37,10 +49,15 @@ struct layer_record {
     double layers_load; /* and one that asks all layers, in units of the target's head */
     char policy[16];    /* whose state, as it stood after the last row, this is; "": the first round begins afresh */
     _Alignas(8) unsigned char state[RECORD_STATE];
-    uint32_t probes;          /* rows × layers in such a call, at most: more are several */
-    struct layer_word *cells; /* (RECORD_ROWS, L); owned */
-    uint32_t n_text;          /* token ids that are held, the prompt's included */
-    token_t *text;            /* (RECORD_TEXT) the last one is at position first + n, after the last row; owned */
+    /* After a wrong draft a layer's word is drawn: with probability `lost` from the rows where the layer does not agree with the
+     * target, else it is what the layer says at the same position of the text. */
+    double lost, lost_se;       /* lost_se: its standard error */
+    uint32_t draw;              /* another number gives other draws; forecast.h averages over some */
+    struct record_loads *loads; /* what a simulation adds its loads to; NULL: they are not wanted. Borrowed */
+    uint32_t probes;            /* rows × layers in such a call, at most: more are several */
+    struct layer_word *cells;   /* (RECORD_ROWS, L); owned */
+    uint32_t n_text;            /* token ids that are held, the prompt's included */
+    token_t *text;              /* (RECORD_TEXT) the last one is at position first + n, after the last row; owned */
 };
 
 bool layer_record_open(struct layer_record *, uint32_t layers, struct err *); /* no rows */

@@ -6,7 +6,7 @@
 #include "tui/terminal/text.h"
 
 #define VALUE_COLUMNS 8
-#define BEST_COLUMNS  19 /* "best dynamic: 1.46×" */
+#define BEST_COLUMNS  25 /* "best dynamic: 1.46× ±0.03" */
 #define BEST_FROM     64 /* columns of the panel, where that has room, */
 #define NAMES_FROM    40 /* and where sampling's names have */
 

@@ -6,19 +6,6 @@
 
 #define LEAST_RANGE 0.05 /* of a speedup: less is drawn as nearly flat */
 
-struct forecast
-forecast_of(const struct tally *t, uint32_t layers, double rho)
-{
-    const struct metrics model = {.layers = layers, .rho = rho};
-    const struct measures m = metrics_measures(&model, t);
-    const double emitted = t->emitted > 0 ? (double)t->emitted : (double)NAN;
-    return (struct forecast){.modelled = (float)m.modelled,
-                             .tokens_per_round = (float)m.tokens_per_round,
-                             .acceptance = (float)m.acceptance_rate,
-                             .layers = (float)(t->layers / emitted),
-                             .heads = (float)(t->heads / emitted)};
-}
-
 uint32_t
 landscape_points(const struct knob *k, uint32_t most)
 {
@@ -112,10 +99,10 @@ landscape_best(const struct landscape *l, const struct policy_info *policy, uint
     const struct landscape_strip *s = &l->strip[knob];
     char value[40];
     out[0] = '\0';
-    if (s->n < 2 || isnan(s->modelled[s->best]) || !(s->modelled[s->best] > l->now.modelled))
+    if (s->n < 2 || s->best >= s->n)
         return;
     knob_format(&policy->knobs[knob], landscape_value(&policy->knobs[knob], s->n, s->best), value, sizeof value);
-    snprintf(out, n, "best %s: %.2f×", value, (double)s->modelled[s->best]);
+    snprintf(out, n, "best %s: %.2f× ±%.2f", value, (double)s->modelled[s->best], (double)s->best_se);
 }
 
 /* ---- the grid ---- */
@@ -159,7 +146,7 @@ draw_forecast(const struct landscape *l, const struct policy_info *policy, const
         x = 0;
     }
     x += canvas_print(c, y, x, ROLE_TEXT, "%.2f×", (double)f->modelled);
-    canvas_print(c, y, x, ROLE_DIM, " (now %.2f×)", (double)l->now.modelled);
+    canvas_print(c, y, x, ROLE_DIM, " ±%.2f (now %.2f×)", (double)f->se, (double)l->now.modelled);
     x = canvas_print(c, ++y, 0, ROLE_DIM, "%.2f tokens/round  acceptance %s", (double)f->tokens_per_round,
                      number(f->acceptance, acceptance)) +
         2;

@@ -3,21 +3,17 @@
 #ifndef TUI_PANELS_LANDSCAPE_H
 #define TUI_PANELS_LANDSCAPE_H
 
-#include "engine/events/metrics.h"
-#include "engine/events/policy.h"
+#include "engine/events/forecast.h"
 #include "tui/terminal/canvas.h"
 
 #define LANDSCAPE_POINTS 128 /* of a strip, at most */
 #define LANDSCAPE_COLS   32  /* of the grid, at most */
 #define LANDSCAPE_ROWS   16
 
-struct forecast { /* NAN where not defined */
-    float modelled, tokens_per_round, acceptance;
-    float layers, heads; /* loads a token */
-};
-
 struct landscape_strip {
-    uint32_t n, best;                 /* points, 0: none; the one that promises most */
+    uint32_t n;    /* points, 0: none */
+    uint32_t best; /* the largest of those that are larger than now beyond the uncertainty; n: there is none */
+    float best_se; /* of its gain */
     float modelled[LANDSCAPE_POINTS]; /* (n) */
 };
 
@@ -38,7 +34,6 @@ struct landscape {
     struct landscape_grid grid;
 };
 
-struct forecast forecast_of(const struct tally *, uint32_t layers, double rho);
 /* All values of a knob, or so many evenly spread ones. */
 uint32_t landscape_points(const struct knob *, uint32_t most);
 double landscape_value(const struct knob *, uint32_t n, uint32_t point);
@@ -47,7 +42,7 @@ uint32_t landscape_nearest(const struct knob *, uint32_t n, double value);
 /* The track of a slider, with ● at a fraction of its width. */
 void landscape_draw_strip(const struct landscape_strip *, const struct canvas *, int y, int x, int width,
                           double fraction, enum role);
-/* "best 0.66: 1.46×"; "" where no value promises more than the one in force. */
+/* "best 0.66: 1.46× ±0.03", with the standard error of its gain; "" where no value is larger than now beyond the uncertainty. */
 void landscape_best(const struct landscape *, const struct policy_info *, uint32_t knob, char *out, size_t n);
 /* The grid with a cursor on a point, and below it what is foretold there. */
 void landscape_draw_grid(const struct landscape *, const struct policy_info *, const struct canvas *,

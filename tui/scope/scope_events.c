@@ -94,6 +94,7 @@ take_of_sequence(struct scope *s, const struct event *e)
         scope_count_round(s, m, e);
     if (q == NULL)
         return;
+    wrong_paths_event(&q->wrong, e);
     switch (e->type) {
     case EVENT_TOKEN: scope_token_event(s, q, e); break;
     case EVENT_VERDICT: scope_verdict_event(q, &e->verdict); break;

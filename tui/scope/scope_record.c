@@ -57,6 +57,14 @@ set_text(const struct scope *s, struct layer_record *r)
     memmove(r->text, r->text + at, r->n_text * sizeof *r->text);
 }
 
+void
+scope_estimate_lost(const struct scope *s, struct layer_record *r)
+{
+    for (uint32_t i = 0; i < s->n_members; i++)
+        if (s->members[i]->held != NULL && s->members[i]->held->seq == r->sequence)
+            wrong_paths_estimate(&s->members[i]->held->wrong, r);
+}
+
 static void
 complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
 {
@@ -71,6 +79,7 @@ complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
     r->layers_load = 1 + (s->info->layers - 1) * trained;
     r->probes = STORE_PROBES;
     set_text(s, r);
+    scope_estimate_lost(s, r);
 }
 
 const char *

@@ -9,4 +9,7 @@
  * into *out (of as many layers). NULL, or a few words on why there are none: the run was sampled, or nobody asked. */
 const char *scope_record(const struct scope *, struct layer_record *out);
 
+/* Sets record->lost and lost_se (engine/events/wrong_path.h) from the wrong drafts of the record's sequence. */
+void scope_estimate_lost(const struct scope *, struct layer_record *);
+
 #endif

@@ -211,6 +211,7 @@ sequence_begin(struct scope_sequence *q, const struct policy_info *policy)
     q->n_rounds = 0;
     q->open = false;
     q->n_struck = 0;
+    wrong_paths_reset(&q->wrong);
     sequence_choose_policy(q, policy);
 }
 

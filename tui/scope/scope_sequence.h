@@ -3,6 +3,7 @@
 #ifndef TUI_SCOPE_SCOPE_SEQUENCE_H
 #define TUI_SCOPE_SCOPE_SEQUENCE_H
 
+#include "engine/events/wrong_path.h"
 #include "tui/scope/batch.h"
 #include "tui/scope/expert_cells.h"
 #include "tui/scope/glimpses.h"
@@ -31,6 +32,7 @@ struct scope_sequence {
     struct helper_cells helpers[HELPERS];
     struct expert_cells experts;
     struct glimpses glimpses; /* of positions whose cells are gone */
+    struct wrong_paths wrong;
 
     struct scope_round *rounds; /* (n_ring) round number i is rounds[i % max_rounds] */
     uint64_t n_rounds;          /* ever, the open one counted */

@@ -75,7 +75,7 @@ begin(struct foretelling *f, const struct followed *run, const struct policy_inf
     memcpy(f->next.policy, policy->name, sizeof f->next.policy);
     for (uint32_t i = 0; i < policy->n_knobs; i++) {
         f->values[i] = scope_knob(run->scope, i);
-        f->next.strip[i].n = landscape_points(&policy->knobs[i], LANDSCAPE_POINTS);
+        f->next.strip[i].n = f->next.strip[i].best = landscape_points(&policy->knobs[i], LANDSCAPE_POINTS);
     }
     for (int i = 0; i < 2 && f->grid; i++)
         f->next.grid.n[i] = landscape_points(&policy->knobs[f->knob[i]], i == 0 ? LANDSCAPE_COLS : LANDSCAPE_ROWS);
@@ -93,13 +93,6 @@ ops_of(const char *name)
     while (*ops != NULL && strcmp((*ops)->name, name) != 0)
         ops++;
     return *ops;
-}
-
-static bool
-saved_what_if(const char *policy, const struct layer_record *record, const double *values, struct tally *out)
-{
-    const struct policy_ops *ops = ops_of(policy);
-    return ops != NULL && ops->what_if != NULL && ops->what_if(record, values, out) && out->rounds > 0;
 }
 
 /* Values are told by their places: the trace's policy must be the one that this program has. */
@@ -141,18 +134,12 @@ look_at_scope(struct foretelling *f, const struct followed *run, const struct po
     return changed;
 }
 
-static bool
+static void
 ask(struct foretelling *f, const struct followed *run, const double *values, struct forecast *out)
 {
-    struct tally t;
-    *out = (struct forecast){NAN, NAN, NAN, NAN, NAN};
-    const bool told = follow_live(run) ? session_what_if(run->source->session, f->next.policy, &f->record, values, &t)
-                                       : saved_what_if(f->next.policy, &f->record, values, &t);
-    if (!told)
-        return false;
-    *out = forecast_of(&t, run->info->layers, run->info->rho);
-    f->next.tokens = (uint32_t)t.emitted;
-    return true;
+    const struct policy_ops *ops = ops_of(f->next.policy);
+    if (ops == NULL || !forecast_make(ops, &f->record, values, run->info->rho, out))
+        *out = (struct forecast){NAN, NAN, NAN, NAN, NAN, .se = NAN};
 }
 
 /* Work number `at`: how it stands, then all points of all strips, then the grid's. False: there is none left. */
@@ -162,8 +149,10 @@ work(struct foretelling *f, const struct followed *run, const struct policy_info
     double values[POLICY_KNOBS];
     memcpy(values, f->values, sizeof values);
     uint32_t at = f->at++;
-    if (at == 0)
-        return ask(f, run, values, &f->next.now); /* nothing to foretell */
+    if (at == 0) {
+        ask(f, run, values, &f->next.now);
+        return (f->next.tokens = f->next.now.tokens) > 0; /* else there is nothing to forecast */
+    }
     at--;
     for (uint32_t i = 0; i < policy->n_knobs; i++) {
         struct landscape_strip *s = &f->next.strip[i];
@@ -175,8 +164,11 @@ work(struct foretelling *f, const struct followed *run, const struct policy_info
         values[i] = landscape_value(&policy->knobs[i], s->n, at);
         ask(f, run, values, &forecast);
         s->modelled[at] = forecast.modelled;
-        if (forecast.modelled > s->modelled[s->best])
+        if (forecast_gain_least(&forecast, &f->next.now) > 0 &&
+            (s->best == s->n || forecast.modelled > s->modelled[s->best])) {
             s->best = at;
+            s->best_se = (float)forecast_gain(&forecast, &f->next.now).se;
+        }
         return true;
     }
     struct landscape_grid *g = &f->next.grid;
@@ -211,6 +203,7 @@ look(struct foretelling *f, const struct followed *run, bool flat_out)
     f->looked_us = now;
     const uint64_t before = f->seen;
     f->seen = session_record(run->source->session, &f->record, before);
+    scope_estimate_lost(run->scope, &f->record);
     return f->seen != before;
 }
 

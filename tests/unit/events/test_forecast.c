@@ -1,0 +1,231 @@
+/* Forecasts: measures of simulated rounds with their uncertainty, gains on the same text, and what is learned from wrong drafts. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/events/forecast.h"
+#include "engine/events/metrics.h"
+#include "engine/events/wrong_path.h"
+#include "kernels/rng.h"
+#include "policies/what_if.h"
+
+enum { LAYERS = 4, ROWS = 160 };
+
+static struct layer_record record;
+
+/* Layers disagree at every fourth row, with confidences of 0.1 and 0.6 in turn; else they are sure. */
+static void
+fill_record(void)
+{
+    record.n = record.first = record.begin = 0;
+    for (uint32_t i = 0; i < ROWS; i++) {
+        struct guess row[LAYERS];
+        for (uint32_t l = 1; l <= LAYERS; l++) {
+            const bool agrees = l == LAYERS || i % 4 != 3;
+            const float p = agrees ? 0.9f : i % 8 == 3 ? 0.1f : 0.6f;
+            row[l - 1] = (struct guess){.token = agrees ? 7 : 8, .confidence = p, .annealed = p, .top_p = {p}};
+        }
+        layer_record_add(&record, row, row);
+    }
+    record.head_load = record.layers_load = 1;
+    record.probes = 64;
+}
+
+/* Drafts with layer 2 until its confidence is below values[0], at most values[1]. */
+static bool
+chain(const struct layer_record *r, const double *values, struct tally *out)
+{
+    struct what_if w;
+    what_if_begin(&w, r, out);
+    while (what_if_round(&w)) {
+        bool stops = false;
+        while (!stops && w.drafted < (uint32_t)values[1] && !what_if_full(&w)) {
+            stops = (double)what_if_look(&w, 2)->confidence < values[0];
+            what_if_propose(&w, 2, false);
+        }
+        what_if_verify(&w);
+    }
+    return true;
+}
+
+static const struct policy_ops policy = {.name = "chain", .what_if = chain};
+
+static struct forecast
+forecast_with(double threshold, double most)
+{
+    struct forecast f;
+    assert_true(forecast_make(&policy, &record, (const double[]){threshold, most}, 1, &f));
+    return f;
+}
+
+static void
+test_a_forecast_has_the_measures_of_its_rounds(void **state)
+{
+    (void)state;
+    fill_record();
+    struct tally t;
+    const struct forecast f = forecast_with(0, 2);
+    assert_true(chain(&record, (const double[]){0, 2}, &t));
+    assert_int_equal(f.tokens, ROWS);
+    assert_int_equal(t.emitted, ROWS);
+    assert_true(fabs((double)f.layers - t.layers / ROWS) < 1e-6 && fabs((double)f.heads - t.heads / ROWS) < 1e-6);
+    assert_true(fabs((double)f.tokens_per_round - (double)ROWS / (double)t.rounds) < 1e-6);
+    assert_true(fabs((double)f.modelled - ROWS * (LAYERS + 1) / (t.layers + t.heads)) < 1e-5);
+}
+
+/* Without wrong drafts there is nothing to draw. */
+static void
+test_draws_differ_only_where_words_are_drawn(void **state)
+{
+    (void)state;
+    fill_record();
+    const struct forecast sure = forecast_with(0.5, 1), goes_on = forecast_with(0.05, 12);
+    assert_true(sure.draw[0] == sure.draw[1] && sure.draw[0] == sure.draw[FORECAST_DRAWS - 1]);
+    assert_true(goes_on.draw[0] > 0); /* below every confidence: it goes on in any draw */
+    assert_true(goes_on.draw[0] == goes_on.draw[3]);
+    record.lost = 0.5;
+    const struct forecast drawn = forecast_with(0.5, 12);
+    assert_true(drawn.draw[1] != drawn.draw[FORECAST_DRAWS - 1] && drawn.se > 0);
+}
+
+/* The share of lost words decides how long drafting continues after a wrong draft. */
+static void
+test_lost_words_end_a_draft_sooner(void **state)
+{
+    (void)state;
+    fill_record();
+    struct tally lost, found;
+    const double values[] = {0.5, 12};
+    record.lost = 1;
+    assert_true(chain(&record, values, &lost));
+    record.lost = 0;
+    assert_true(chain(&record, values, &found));
+    assert_true(lost.drafted + 10 < found.drafted); /* 20 rounds continue after a wrong draft of 0.6 */
+    assert_int_equal(lost.accepted, found.accepted);
+    assert_int_equal(lost.emitted, found.emitted);
+}
+
+static void
+test_a_gain_is_of_the_same_text(void **state)
+{
+    (void)state;
+    fill_record();
+    const struct forecast now = forecast_with(0.5, 2), more = forecast_with(0.5, 3), far = forecast_with(0.05, 32);
+    const struct estimate none = forecast_gain(&now, &now);
+    assert_true(none.value == 0 && none.se == 0);
+    assert_true(forecast_gain_least(&now, &now) <= 0);
+    assert_true(forecast_gain_least(&more, &now) >
+                0); /* every fourth token is wrong: 3 drafts are right, in each block */
+    assert_true(forecast_gain(&far, &now).value < 0 && forecast_gain_least(&far, &now) < 0);
+    assert_true(forecast_gain(&more, &now).se < (double)more.se + (double)now.se);
+}
+
+static void
+test_a_policy_without_what_if_has_no_forecast(void **state)
+{
+    (void)state;
+    fill_record();
+    const struct policy_ops none = {.name = "none"};
+    struct forecast f;
+    assert_false(forecast_make(&none, &record, (const double[]){0, 1}, 1, &f));
+    assert_true(isnan(f.modelled) && f.tokens == 0);
+    record.begin = record.n;
+    assert_false(forecast_make(&policy, &record, (const double[]){0, 1}, 1, &f));
+}
+
+/* ---- wrong paths ---- */
+
+static struct wrong_paths paths;
+
+static void
+ask(uint32_t pos, float confidence)
+{
+    wrong_paths_event(
+        &paths,
+        &(struct event){.type = EVENT_LAYER,
+                        .layer = {.pos = pos, .layer = 2, .confidence = confidence, .probed_by = PROBED_POLICY}});
+}
+
+/* A round that drafts four tokens after position `pos` and has `right` of them accepted. */
+static void
+play_round(uint32_t pos, uint32_t right, float confidence)
+{
+    for (uint32_t i = 1; i <= 4; i++)
+        ask(pos + i, i > right + 1 ? confidence : 0.9f);
+    const struct event last = {
+        .type = EVENT_TOKEN, .token = {.pos = pos + right + 1, .source = right < 4 ? SOURCE_CORRECTION : SOURCE_BONUS}};
+    wrong_paths_event(&paths, &last);
+    wrong_paths_event(&paths, &(struct event){.type = EVENT_ROUND});
+}
+
+static void
+test_words_after_a_wrong_draft_are_collected(void **state)
+{
+    (void)state;
+    wrong_paths_reset(&paths);
+    play_round(10, 4, 0.5f);
+    assert_int_equal(paths.n_words, 0);
+    play_round(15, 1, 0.5f); /* position 17 is corrected: 18 and 19 are on a wrong path */
+    assert_int_equal(paths.n_words, 2);
+    assert_int_equal(paths.words[0].pos, 18);
+    assert_int_equal(paths.words[1].pos, 19);
+    for (uint32_t i = 0; i < 400; i++)
+        play_round(20, 0, 0.25f);
+    assert_int_equal(paths.n_words, WRONG_PATH_WORDS);
+    assert_true(paths.words[0].confidence == 0.25f); /* the oldest are gone */
+}
+
+static void
+test_the_share_of_lost_words_follows_what_was_seen(void **state)
+{
+    (void)state;
+    fill_record(); /* confidences: 0.7625 on average, 0.35 where layers disagree */
+    wrong_paths_reset(&paths);
+    wrong_paths_estimate(&paths, &record);
+    assert_true(record.lost == RECORD_LOST && record.lost_se == RECORD_LOST_SE);
+    static const double lost[] = {0, 0.2, 0.6, 1};
+    for (size_t i = 0; i < sizeof lost / sizeof lost[0]; i++) {
+        wrong_paths_reset(&paths);
+        for (uint32_t n = 0; n < 200; n++)
+            play_round(10, 0, (float)(0.7625 - 0.4125 * lost[i]));
+        wrong_paths_estimate(&paths, &record);
+        assert_true(fabs(record.lost - lost[i]) < 0.06); /* the prior is in it */
+        assert_true(record.lost_se < RECORD_LOST_SE);
+    }
+}
+
+static int
+open_record(void **state)
+{
+    (void)state;
+    struct err err;
+    return layer_record_open(&record, LAYERS, &err) ? 0 : 1;
+}
+
+static int
+close_record(void **state)
+{
+    (void)state;
+    layer_record_close(&record);
+    return 0;
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_forecast_has_the_measures_of_its_rounds),
+        cmocka_unit_test(test_draws_differ_only_where_words_are_drawn),
+        cmocka_unit_test(test_lost_words_end_a_draft_sooner),
+        cmocka_unit_test(test_a_gain_is_of_the_same_text),
+        cmocka_unit_test(test_a_policy_without_what_if_has_no_forecast),
+        cmocka_unit_test(test_words_after_a_wrong_draft_are_collected),
+        cmocka_unit_test(test_the_share_of_lost_words_follows_what_was_seen),
+    };
+    return cmocka_run_group_tests(tests, open_record, close_record);
+}
