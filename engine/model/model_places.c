@@ -10,13 +10,18 @@
 
 #include "engine/base/embedded.h"
 #include "engine/base/file_text.h"
+#include "engine/base/printable.h"
 #include "engine/model/model_near.h"
 #include "engine/model/ollama_manifest.h"
 
 #define MANIFEST_MOST ((size_t)1 << 20)
-#define MOST_PART     96 /* bytes of a part of a file's name */
+#define MOST_PART     160 /* bytes of a part of a file's name */
+#define SHORTEST_HASH 4   /* digits of a commit, at least */
+#define FETCH_ROOM    256
 #define HF            "hf:"
 #define OLLAMA        "ollama:"
+#define REGISTRY      "registry.ollama.ai/" /* of names without one */
+#define LIBRARY       "library/"            /* and without an owner */
 
 /* ---- paths ---- */
 
@@ -81,6 +86,75 @@ static const struct root llama_roots[] = {{"LLAMA_CACHE", "", NULL},
                                           {"XDG_CACHE_HOME", "/llama.cpp", ".cache/llama.cpp"}};
 #define FIRST_ROOT(roots, out) first_root(roots, sizeof(roots) / sizeof *(roots), out)
 
+/* ---- what is in folders, in order ---- */
+
+struct listing {
+    model_seen_fn seen;
+    void *user;
+    bool over;
+    const char *hub;  /* "hf:ORG/NAME" of the snapshot that is listed */
+    const char *root; /* the folder that is listed; names are relative to it */
+    bool lacks;       /* something could not be looked into */
+    struct err *err;
+};
+
+static void
+missed(struct listing *l, const char *path)
+{
+    if (in_want() && !l->lacks)
+        l->lacks = !err_set(l->err, ERR_WORK, "%.300s: cannot be looked into: %s", path, strerror(errno));
+}
+
+static void
+tell(struct listing *l, const char *name, const char *path)
+{
+    if (!l->over && !l->seen(l->user, name, path))
+        l->over = true;
+}
+
+static int
+by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Calls `each` for the entries of a folder, in order. */
+static void
+each_entry(struct listing *l, const char *folder, void (*each)(struct listing *, const char *folder, const char *name))
+{
+    struct dirent **found;
+    const int n = scandir(folder, &found, NULL, by_name);
+    if (n < 0)
+        missed(l, folder);
+    for (int i = 0; i < n; i++) {
+        if (found[i]->d_name[0] != '.' && !l->over)
+            each(l, folder, found[i]->d_name);
+        free(found[i]);
+    }
+    if (n >= 0)
+        free(found);
+}
+
+static size_t
+depth_of(const char *path)
+{
+    size_t depth = 0;
+    for (; *path != '\0'; path++)
+        depth += *path == '/';
+    return depth;
+}
+
+/* A language model in a GGUF file. Of a split file the first part stands for all; a projector of pictures (mmproj) is none. */
+static bool
+is_gguf(const char *name)
+{
+    const size_t n = strlen(name);
+    if (n < 5 || strcasecmp(name + n - 5, ".gguf") != 0 || strcasestr(name, "mmproj") != NULL)
+        return false;
+    const char *split = strstr(name, "-of-");
+    return split == NULL || (split - name >= 6 && memcmp(split - 6, "-00001", 6) == 0);
+}
+
 /* ---- the Hugging Face cache: models--ORG--NAME/{refs/REVISION, snapshots/COMMIT/} ---- */
 
 struct hub_name {
@@ -124,14 +198,12 @@ entries(const char *folder, bool (*match)(const char *name, const void *user), c
 }
 
 static bool
-any(const char *name, const void *user)
+begins_with(const char *name, const void *start)
 {
-    (void)name;
-    (void)user;
-    return true;
+    return strncmp(name, start, strlen(start)) == 0;
 }
 
-/* The snapshot of a revision: a ref says which commit, or it is the commit itself, or there is only one. */
+/* The snapshot of a revision: a ref names its commit, or it is the commit itself or begins so, or there is only one. */
 static bool
 snapshot(const char *model, const char *revision, char out[PATH_MAX])
 {
@@ -147,86 +219,191 @@ snapshot(const char *model, const char *revision, char out[PATH_MAX])
     }
     if (strstr(rest, "..") == NULL && join(out, model, rest) && is_folder(out))
         return true;
-    if (strcmp(revision, "main") != 0 || !join(path, model, "snapshots") || entries(path, any, NULL, only) != 1)
+    const char *start = strcmp(revision, "main") == 0 ? "" : revision;
+    const size_t digits = strspn(start, "0123456789abcdef");
+    if (start[digits] != '\0' || (digits > 0 && digits < SHORTEST_HASH) || !join(path, model, "snapshots") ||
+        entries(path, begins_with, start, only) != 1)
         return false;
     return join(out, path, only) && is_folder(out);
 }
 
-static bool
-ends_in_gguf(const char *name, const void *part)
+/* Files of a snapshot, and of the folders in it. */
+static void
+list_hub_file(struct listing *l, const char *folder, const char *name)
 {
-    const size_t n = strlen(name);
-    if (n < 5 || strcasecmp(name + n - 5, ".gguf") != 0)
-        return false;
-    const char *split = strstr(name, "-of-"); /* of a split file the first part stands for all */
-    if (split != NULL && (split - name < 6 || memcmp(split - 6, "-00001", 6) != 0))
-        return false;
-    return strcasestr(name, part) != NULL;
+    char path[PATH_MAX], whole[300 + PATH_MAX];
+    if (!join(path, folder, name))
+        return;
+    const char *below = path + strlen(l->root) + 1;
+    if (is_folder(path) && depth_of(below) < 3)
+        each_entry(l, path, list_hub_file);
+    if (!is_file(path) || !is_gguf(name))
+        return;
+    snprintf(whole, sizeof whole, "%s:%s", l->hub, below);
+    tell(l, strlen(below) < MOST_PART ? whole : path, path);
+}
+
+/* The GGUF files of a snapshot whose names have a part in them. */
+struct chosen {
+    const char *part;
+    size_t folder, n; /* bytes of the folder's path; how many files */
+    bool exactly;     /* one is called `part` */
+    char path[PATH_MAX], names[160];
+};
+
+static bool
+choose(void *user, const char *name, const char *path)
+{
+    struct chosen *c = user;
+    const char *below = path + c->folder + 1;
+    (void)name;
+    if (strcasestr(below, c->part) == NULL)
+        return true;
+    c->exactly = strcmp(below, c->part) == 0;
+    c->n = c->exactly ? 1 : c->n + 1;
+    snprintf(c->path, sizeof c->path, "%s", path);
+    const size_t used = strlen(c->names), room = sizeof c->names - used;
+    if (strlen(below) + sizeof ", …" < room)
+        snprintf(c->names + used, room, "%s%s", used > 0 ? ", " : "", below);
+    else if (strstr(c->names, "…") == NULL && room > sizeof ", …")
+        snprintf(c->names + used, room, ", …");
+    return !c->exactly;
+}
+
+/* "hf download ORG/NAME --revision REVISION" */
+static const char *
+fetch_command(const char *name, char out[FETCH_ROOM])
+{
+    const char *stem = name + strlen(HF), *at = stem + strcspn(stem, "@:");
+    const int n = *at == '@' ? (int)strcspn(at + 1, ":") : 0;
+    snprintf(out, FETCH_ROOM, "hf download %.*s%s%.*s", (int)(at - stem), stem, n > 0 ? " --revision " : "", n,
+             n > 0 ? at + 1 : "");
+    return out;
 }
 
 static bool
 in_snapshot(const char *name, const char *folder, const char *part, char *path, size_t size, struct err *err)
 {
-    char inner[PATH_MAX], file[NAME_MAX + 1] = "";
+    char inner[PATH_MAX], fetch[FETCH_ROOM], names[200];
     if (part[0] == '\0' && join(inner, folder, "config.json") && is_file(inner))
         return (size_t)snprintf(path, size, "%s", folder) < size;
-    const size_t n = entries(folder, ends_in_gguf, part, file);
-    if (n == 1 && join(inner, folder, file))
-        return (size_t)snprintf(path, size, "%s", inner) < size;
+    struct chosen c = {.part = part, .folder = strlen(folder)};
+    struct listing l = {.seen = choose, .user = &c, .hub = name, .root = folder, .err = err};
+    each_entry(&l, folder, list_hub_file);
+    if (l.lacks)
+        return false;
+    if (c.n == 1)
+        return (size_t)snprintf(path, size, "%s", c.path) < size ||
+               err_set(err, ERR_WORK, "%.80s: too long a path", name);
+    if (c.n == 0)
+        return err_set(err, ERR_WORK,
+                       "%.80s: %.160s has neither a config.json nor such a GGUF file; fetch all of it: %s", name,
+                       folder, fetch_command(name, fetch));
     return err_set(err, ERR_WORK,
-                   n == 0 ? "%s: %s has neither a config.json nor such a GGUF file; fetch the whole of it"
-                          : "%s: %s has several such GGUF files; say which with a part of the name: hf:ORG/NAME:Q4_K_M",
-                   name, folder);
+                   "%.80s: there are several such GGUF files: %s; choose one by a part of its name: %.*s:PART", name,
+                   printable_line(names, sizeof names, c.names, strlen(c.names)),
+                   (int)(strlen(HF) + strcspn(name + strlen(HF), ":")), name);
+}
+
+/* Whether Ollama has ORG/NAME of the hub. */
+static bool
+ollama_has(const char *stem, int n)
+{
+    char root[PATH_MAX], rest[300], path[PATH_MAX];
+    snprintf(rest, sizeof rest, "manifests/hf.co/%.*s", n, stem);
+    return FIRST_ROOT(ollama_roots, root) && join(path, root, rest) && is_folder(path);
+}
+
+/* The snapshot that a name means. */
+static bool
+hub_snapshot(const struct hub_name *h, char folder[PATH_MAX])
+{
+    char root[PATH_MAX], model[PATH_MAX];
+    return FIRST_ROOT(hf_roots, root) && join(model, root, h->folder) && snapshot(model, h->revision, folder);
 }
 
 static bool
 find_hub(const char *name, char *path, size_t size, struct err *err)
 {
     struct hub_name h;
-    char root[PATH_MAX], model[PATH_MAX], folder[PATH_MAX];
-    if (!split_hub_name(name + strlen(HF), &h))
+    char folder[PATH_MAX], fetch[FETCH_ROOM];
+    const char *stem = name + strlen(HF);
+    const int n = (int)strcspn(stem, "@:");
+    if (!split_hub_name(stem, &h))
         return err_set(err, ERR_USAGE, "%.80s: a model of the Hugging Face cache is hf:ORG/NAME", name);
     errno = 0;
-    if (FIRST_ROOT(hf_roots, root) && join(model, root, h.folder) && snapshot(model, h.revision, folder))
+    if (hub_snapshot(&h, folder))
         return in_snapshot(name, folder, h.part, path, size, err);
     if (in_want())
         return err_set(err, ERR_WORK, "%.120s: the cache cannot be read: %s", name, strerror(errno));
-    return err_set(err, ERR_WORK, "%.120s is not in the Hugging Face cache; fetch it: hf download %.*s", name,
-                   (int)strcspn(name + strlen(HF), "@:"), name + strlen(HF));
+    if (ollama_has(stem, n))
+        return err_set(err, ERR_WORK,
+                       "%.120s is not in the Hugging Face cache, but Ollama has it: " OLLAMA "hf.co/%.*s", name, n,
+                       stem);
+    return err_set(err, ERR_WORK, "%.120s is not in the Hugging Face cache; fetch it: %s", name,
+                   fetch_command(name, fetch));
 }
 
-/* ---- Ollama: manifests/registry.ollama.ai/library/NAME/TAG names blobs ---- */
-
-/* The blob with the weights that a manifest names, if it is there. */
+/* A path that is not there, and might be a name of the hub: ORG/NAME. */
 static bool
-blob_of(const char *root, const char *manifest, char out[PATH_MAX])
+hint_at_hub(const char *name, struct err *err)
 {
-    char *text, rest[OLLAMA_BLOB_MOST];
+    struct hub_name h;
+    char folder[PATH_MAX], fetch[FETCH_ROOM], whole[300] = HF;
+    if (strchr("./~", name[0]) != NULL || strlen(name) > 200 || is_gguf(name) || !split_hub_name(name, &h))
+        return true;
+    snprintf(whole + strlen(HF), sizeof whole - strlen(HF), "%s", name);
+    if (hub_snapshot(&h, folder))
+        return err_set(err, ERR_WORK, "%s: there is no such file or folder; the Hugging Face cache has %s", name,
+                       whole);
+    return err_set(
+        err, ERR_WORK,
+        "%s: there is no such file or folder; if it is a model of the Hugging Face hub, fetch it (%s) and give %s",
+        name, fetch_command(whole, fetch), whole);
+}
+
+/* ---- Ollama: manifests/REGISTRY/OWNER/NAME/TAG names blobs ---- */
+
+/* The blob with the weights that a manifest names, if it is there; and that of an adapter, "" where it has none. */
+static bool
+blobs_of(const char *root, const char *manifest, char out[PATH_MAX], char adapter[PATH_MAX])
+{
+    char *text;
+    struct ollama_blobs blobs;
     size_t n;
+    adapter[0] = '\0';
     if (!file_text(manifest, MANIFEST_MOST, &text, &n, NULL))
         return false;
-    const bool read = ollama_manifest_blob(text, n, rest);
+    const bool read = ollama_manifest_blobs(text, n, &blobs);
     free(text);
     if (!read)
         errno = ENOMEM;
-    return read && rest[0] != '\0' && join(out, root, rest) && is_file(out);
+    return read && blobs.weights[0] != '\0' && join(out, root, blobs.weights) && is_file(out) &&
+           (blobs.adapter[0] == '\0' || join(adapter, root, blobs.adapter));
 }
 
 static bool
 find_ollama(const char *name, char *path, size_t size, struct err *err)
 {
-    char root[PATH_MAX], manifest[PATH_MAX], blob[PATH_MAX], rest[300];
-    const char *model = name + strlen(OLLAMA), *tag = strrchr(model, ':');
+    static const char *const before[] = {REGISTRY LIBRARY, REGISTRY, ""};
+    char root[PATH_MAX], manifest[PATH_MAX], blob[PATH_MAX], adapter[PATH_MAX], rest[300];
+    const char *model = name + strlen(OLLAMA), *slash = strrchr(model, '/');
+    const char *tag = strchr(slash != NULL ? slash : model, ':'); /* a registry may have a port */
     const int stem = tag != NULL ? (int)(tag - model) : (int)strlen(model);
-    if (stem == 0 || strstr(model, "..") != NULL || model[0] == '/')
+    const size_t depth = depth_of(model);
+    if (stem == 0 || strstr(model, "..") != NULL || model[0] == '/' || depth >= sizeof before / sizeof *before)
         return err_set(err, ERR_USAGE, "%.80s: an Ollama model is ollama:NAME or ollama:NAME:TAG", name);
-    const bool own = memchr(model, '/', (size_t)stem) != NULL; /* of a user's: USER/NAME */
-    const int n = snprintf(rest, sizeof rest, "manifests/registry.ollama.ai/%s%.*s/%s", own ? "" : "library/", stem,
-                           model, tag != NULL ? tag + 1 : "latest");
+    const int n = snprintf(rest, sizeof rest, "manifests/%s%.*s/%s", before[depth], stem, model,
+                           tag != NULL ? tag + 1 : "latest");
     errno = 0;
     if (n > 0 && (size_t)n < sizeof rest && FIRST_ROOT(ollama_roots, root) && join(manifest, root, rest) &&
-        is_file(manifest) && blob_of(root, manifest, blob))
+        is_file(manifest) && blobs_of(root, manifest, blob, adapter)) {
+        if (adapter[0] != '\0')
+            return err_set(err, ERR_WORK,
+                           "%.80s has an adapter, which is not merged by this name; give both files: --lora %s %s",
+                           name, adapter, blob);
         return (size_t)snprintf(path, size, "%s", blob) < size || err_set(err, ERR_WORK, "%s: too long a path", name);
+    }
     if (in_want())
         return err_set(err, ERR_WORK, "%.120s: Ollama's list cannot be read: %s", name, strerror(errno));
     return err_set(err, ERR_WORK, "%.120s is not among Ollama's models; fetch it: ollama pull %.100s", name, model);
@@ -243,69 +420,13 @@ model_find(const char *name, char *path, size_t size, struct err *err)
             return find_hub(name, path, size, err);
         if (strncmp(name, OLLAMA, strlen(OLLAMA)) == 0)
             return find_ollama(name, path, size, err);
-        if (!model_near(name, err))
+        if (!model_near(name, err) || !hint_at_hub(name, err))
             return false;
     }
     return (size_t)snprintf(path, size, "%s", name) < size || err_set(err, ERR_WORK, "%.80s…: too long a path", name);
 }
 
 /* ---- all there are ---- */
-
-struct listing {
-    model_seen_fn seen;
-    void *user;
-    bool over;
-    const char *hub; /* "hf:ORG/NAME" of the folder that is listed */
-    bool lacks;      /* something could not be looked into */
-    struct err *err;
-};
-
-static void
-missed(struct listing *l, const char *path)
-{
-    if (in_want() && !l->lacks)
-        l->lacks = !err_set(l->err, ERR_WORK, "%.300s: cannot be looked into: %s", path, strerror(errno));
-}
-
-static void
-tell(struct listing *l, const char *name, const char *path)
-{
-    if (!l->over && !l->seen(l->user, name, path))
-        l->over = true;
-}
-
-static int
-by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-/* Calls `each` for the entries of a folder, in order. */
-static void
-each_entry(struct listing *l, const char *folder, void (*each)(struct listing *, const char *folder, const char *name))
-{
-    struct dirent **found;
-    const int n = scandir(folder, &found, NULL, by_name);
-    if (n < 0)
-        missed(l, folder);
-    for (int i = 0; i < n; i++) {
-        if (found[i]->d_name[0] != '.' && !l->over)
-            each(l, folder, found[i]->d_name);
-        free(found[i]);
-    }
-    if (n >= 0)
-        free(found);
-}
-
-static void
-list_hub_file(struct listing *l, const char *folder, const char *name)
-{
-    char path[PATH_MAX], whole[300 + NAME_MAX + 2];
-    if (!ends_in_gguf(name, "") || !join(path, folder, name))
-        return;
-    snprintf(whole, sizeof whole, "%s:%s", l->hub, name);
-    tell(l, strlen(name) < MOST_PART ? whole : path, path);
-}
 
 static void
 list_hub(struct listing *l, const char *root, const char *entry)
@@ -321,6 +442,7 @@ list_hub(struct listing *l, const char *root, const char *entry)
         return;
     snprintf(name, sizeof name, HF "%.*s/%s", (int)(dashes - org), org, dashes + 2);
     l->hub = name;
+    l->root = folder;
     if (join(config, folder, "config.json") && is_file(config))
         tell(l, name, folder);
     else
@@ -333,42 +455,37 @@ list_files(struct listing *l, const char *folder, const char *name)
     char path[PATH_MAX];
     if (!join(path, folder, name))
         return;
-    size_t depth = 0;
-    for (const char *at = path; *at != '\0'; at++)
-        depth += *at == '/';
-    if (is_folder(path) && depth < 64)
+    if (is_folder(path) && depth_of(path) < 64)
         each_entry(l, path, list_files);
-    else if (ends_in_gguf(name, ""))
+    else if (is_gguf(name))
         tell(l, path, path);
 }
 
-/* A manifest's path below the library ends in NAME/TAG. */
+/* A manifest's path below the root is manifests/REGISTRY/OWNER/NAME/TAG. Of a model with an adapter the list has the adapter, which
+ * says of itself that it needs its model: the weights alone are another model. */
 static void
 list_ollama(struct listing *l, const char *folder, const char *name)
 {
-    char path[PATH_MAX], blob[PATH_MAX], root[PATH_MAX], shown[300];
-    static const char below[] = "/manifests/registry.ollama.ai/";
+    char path[PATH_MAX], blob[PATH_MAX], adapter[PATH_MAX], shown[300];
     if (!join(path, folder, name))
         return;
     if (is_folder(path)) {
         each_entry(l, path, list_ollama);
         return;
     }
-    const char *at = strstr(path, below);
-    if (at == NULL)
-        return;
-    snprintf(root, sizeof root, "%.*s", (int)(at - path), path);
-    at += strlen(below);
-    if (strncmp(at, "library/", 8) == 0)
-        at += 8;
+    const char *at = path + strlen(l->root) + strlen("/manifests/");
+    if (strncmp(at, REGISTRY, strlen(REGISTRY)) == 0)
+        at += strlen(REGISTRY);
+    if (strncmp(at, LIBRARY, strlen(LIBRARY)) == 0)
+        at += strlen(LIBRARY);
     const char *slash = strrchr(at, '/');
     errno = 0;
-    if (slash == NULL || !blob_of(root, path, blob)) {
+    if (slash == NULL || !blobs_of(l->root, path, blob, adapter)) {
         missed(l, path);
         return;
     }
     snprintf(shown, sizeof shown, OLLAMA "%.*s:%s", (int)(slash - at), at, slash + 1);
-    tell(l, shown, blob);
+    tell(l, shown, adapter[0] != '\0' ? adapter : blob);
 }
 
 bool
@@ -378,7 +495,8 @@ model_places_list(model_seen_fn seen, void *user, struct err *err)
     char root[PATH_MAX], manifests[PATH_MAX];
     if (FIRST_ROOT(hf_roots, root))
         each_entry(&l, root, list_hub);
-    if (FIRST_ROOT(ollama_roots, root) && join(manifests, root, "manifests/registry.ollama.ai"))
+    l.root = root;
+    if (FIRST_ROOT(ollama_roots, root) && join(manifests, root, "manifests") && is_folder(manifests))
         each_entry(&l, manifests, list_ollama);
     for (size_t i = 0; i < sizeof studio_roots / sizeof *studio_roots; i++)
         if (root_path(&studio_roots[i], root))

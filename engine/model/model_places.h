@@ -12,14 +12,16 @@
 #define MODEL_BUNDLED "bundled"
 
 /* The path of what `name` means (size bytes of room):
- *   hf:ORG/NAME[@REVISION][:PART]  in the Hugging Face cache: a folder with config.json, or of GGUF files the only one, or
- *                                  the one whose name has PART in it, in either case ("Q4_K_M")
- *   ollama:NAME[:TAG]              the weights of an Ollama model; TAG latest
+ *   hf:ORG/NAME[@REVISION][:PART]  in the Hugging Face cache: a folder with config.json, or of GGUF files, those in subfolders
+ *                                  among them, the only one, or the one whose path contains PART in either case ("Q4_K_M").
+ *                                  REVISION is a branch, a tag, or a commit or its first digits.
+ *   ollama:[[REGISTRY/]OWNER/]NAME[:TAG]  the weights of an Ollama model; TAG latest. A model with an adapter is refused, with the
+ *                                  paths of both.
  * and of anything else itself. Not there: ERR_WORK, with the command that would fetch it, or near names. */
 bool model_find(const char *name, char *path, size_t size, struct err *);
 
 /* Every model in the Hugging Face cache, Ollama's, LM Studio's and llama.cpp's folders, by the name that model_find() takes, or
- * a path. False from `seen` ends it. False: there may be more, for a folder or a manifest could not be read (ERR_WORK). */
+ * a path; of an Ollama model with an adapter the path is the adapter's. False from `seen` ends it. False: there may be more, for a folder or a manifest could not be read (ERR_WORK). */
 typedef bool (*model_seen_fn)(void *user, const char *name, const char *path);
 bool model_places_list(model_seen_fn seen, void *user, struct err *);
 

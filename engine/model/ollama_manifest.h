@@ -7,8 +7,13 @@
 
 #define OLLAMA_BLOB_MOST 80
 
-/* The weights that a manifest of n bytes names, as a path below the folder of models, blobs/sha256-…; "": it names none, or is
- * no manifest. Hexadecimal digits are all that comes from the text. False: out of memory. */
-bool ollama_manifest_blob(const char *text, size_t n, char out[OLLAMA_BLOB_MOST]);
+/* What a manifest names, as paths below the folder of models, blobs/sha256-…; "": it names none. */
+struct ollama_blobs {
+    char weights[OLLAMA_BLOB_MOST], adapter[OLLAMA_BLOB_MOST];
+};
+
+/* Reads a manifest of n bytes; what is no manifest names nothing. Hexadecimal digits are all that comes from the text. False: out of
+ * memory. */
+bool ollama_manifest_blobs(const char *text, size_t n, struct ollama_blobs *);
 
 #endif

@@ -13,7 +13,7 @@ static void
 say_why(struct model_look *look, const char *path, const struct err *err)
 {
     const size_t n = strlen(path);
-    const char *why = strncmp(err->text, path, n) == 0 ? err->text + n + strspn(err->text + n, ": ") : err->text;
+    const char *why = strncmp(err->text, path, n) == 0 ? err->text + n + strspn(err->text + n, ":/ ") : err->text;
     printable_line(look->why, sizeof look->why, why, strlen(why));
 }
 

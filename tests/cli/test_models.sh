@@ -20,6 +20,29 @@ cp "$FAMILIES/granite.gguf" "$OLLAMA/blobs/sha256-00ff"
 echo '{"layers":[{"mediaType":"application/vnd.ollama.image.template","digest":"sha256:01"},
  {"mediaType":"application/vnd.ollama.image.model","digest":"sha256:00ff"}]}' >"$OLLAMA/manifests/registry.ollama.ai/library/toy/latest"
 head -c 1000 "$FAMILIES/phi.gguf" >"$HOME/.lmstudio/models/a/b/broken.gguf"
+# A snapshot of which files lie in folders, with a projector; Ollama models of other registries, and one with an adapter.
+hub "$CACHE/models--org--large" 0123abcd
+mkdir "$CACHE/models--org--large/snapshots/0123abcd/Q8_0" "$CACHE/models--org--large/snapshots/0123abcd/BF16"
+cp "$FAMILIES/granite.gguf" "$CACHE/models--org--large/snapshots/0123abcd/Q8_0/Big-Q8_0.gguf"
+cp "$FAMILIES/phi.gguf" "$CACHE/models--org--large/snapshots/0123abcd/BF16/Big-BF16-00001-of-00002.gguf"
+: >"$CACHE/models--org--large/snapshots/0123abcd/BF16/Big-BF16-00002-of-00002.gguf"
+: >"$CACHE/models--org--large/snapshots/0123abcd/mmproj-Big-BF16.gguf"
+hub "$CACHE/models--org--seeing" e
+cp "$FAMILIES/granite.gguf" "$CACHE/models--org--seeing/snapshots/e/seeing.gguf"
+: >"$CACHE/models--org--seeing/snapshots/e/mmproj-F16.gguf"
+hub "$CACHE/models--org--incomplete" f
+echo '{"model_type":"llama"}' >"$CACHE/models--org--incomplete/snapshots/f/config.json"
+echo '{"weight_map":{"a":"model-00001-of-00001.safetensors"}}' >"$CACHE/models--org--incomplete/snapshots/f/model.safetensors.index.json"
+manifest() { # path below manifests, layers
+    mkdir -p "$OLLAMA/manifests/${1%/*}"
+    printf '{"layers":[%s]}\n' "$2" >"$OLLAMA/manifests/$1"
+}
+WEIGHTS='{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:00ff"}'
+manifest hf.co/org/pulled/Q8_0 "$WEIGHTS"
+manifest registry.ollama.ai/somebody/toy/latest "$WEIGHTS"
+manifest localhost:5000/team/toy/latest "$WEIGHTS"
+manifest registry.ollama.ai/library/tuned/latest "$WEIGHTS,{\"mediaType\":\"application/vnd.ollama.image.adapter\",\"digest\":\"sha256:00aa\"}"
+cp "$ROOT/tests/golden/lora/gpt_neox.gguf" "$OLLAMA/blobs/sha256-00aa"
 
 info() { "$PROGRAM" info "$1" 2>&1; }
 is() { info "$1" | grep -q "$2"; }
@@ -31,12 +54,28 @@ check "hf:ORG/NAME is the snapshot of main" is hf:org/tiny gemma3_text
 check "a commit can be named" is hf:org/tiny@abc1 gemma3_text
 check "a GGUF file is found by a part of its name" is hf:org/quants:q8_0 granite
 check "the other one, too" is hf:org/quants:Q4_K_M phi2
-check "several files are told apart" refused hf:org/quants 'several such GGUF files'
+check "several files are told apart" refused hf:org/quants 'several such GGUF files: phi-Q4_K_M.gguf, phi-Q8_0.gguf; .* hf:org/quants:PART$'
 check "what is not there gets the command that fetches it" refused hf:org/none 'hf download org/none$'
+check "with the revision" refused hf:org/none@v2:Q8_0 'hf download org/none --revision v2$'
+check "a file in a folder of the snapshot is found" is hf:org/large:q8_0 granite
+check "so is one of several parts, by its first" is hf:org/large:BF16 phi2
+check "and by its whole name" is hf:org/large:Q8_0/Big-Q8_0.gguf granite
+check "a projector is no choice" is hf:org/seeing granite
+check "and is not found" refused hf:org/seeing:mmproj 'such a GGUF file'
+check "a commit's first digits will do" is hf:org/large@0123:Q8_0 granite
+check "other digits will not" refused hf:org/large@0124:Q8_0 'revision 0124$'
+check "a name without hf: is offered with it" refused org/tiny 'no such file or folder; the Hugging Face cache has hf:org/tiny$'
+check "whether or not it is there" refused org/another 'hf download org/another) and give hf:org/another$'
+check "a path is no such name" refused ./org/another 'No such file'
 check "a name without an organisation is refused" refused hf:none 'hf:ORG/NAME' 2
 check "nobody climbs out of the cache" refused hf:../../etc/x 'hf:ORG/NAME' 2
 check "ollama:NAME is its weights" is ollama:toy granite
 check "ollama:NAME:TAG, too" is ollama:toy:latest granite
+check "ollama:OWNER/NAME" is ollama:somebody/toy granite
+check "ollama:REGISTRY/OWNER/NAME:TAG" is ollama:hf.co/org/pulled:Q8_0 granite
+check "a registry with a port" is ollama:localhost:5000/team/toy granite
+check "what Ollama pulled from the hub is not fetched again" refused hf:org/pulled 'Ollama has it: ollama:hf.co/org/pulled$'
+check "an adapter is not left out" refused ollama:tuned ".*--lora $OLLAMA/blobs/sha256-00aa $OLLAMA/blobs/sha256-00ff$"
 check "what Ollama has not gets its command" refused ollama:toy:7b 'ollama pull toy:7b$'
 check "HF_HOME is heeded" sh -c "HF_HOME=$HOME/.cache/huggingface HOME=/nonesuch '$PROGRAM' info hf:org/tiny | grep -q gemma3"
 check "OLLAMA_MODELS is heeded" sh -c "OLLAMA_MODELS=$OLLAMA HOME=/nonesuch '$PROGRAM' info ollama:toy | grep -q granite"
@@ -46,11 +85,16 @@ check "one that is near nothing doesn't" refused "$FAMILIES/quite-another-thing"
 check "models lists the bundled one first" sh -c "head -n 1 '$WORK/list' | grep -q 'bundled.*llama, 16 layers'"
 check "… those of the Hugging Face cache" grep -q '^hf:org/tiny .*gemma3_text, 6 layers' "$WORK/list"
 check "… Ollama's" grep -q '^ollama:toy:latest .*granite, 4 layers' "$WORK/list"
+check "… of other registries, too" sh -c "grep -q '^ollama:hf.co/org/pulled:Q8_0 .*granite' '$WORK/list' && grep -q '^ollama:localhost:5000/team/toy:latest ' '$WORK/list' && grep -q '^ollama:somebody/toy:latest ' '$WORK/list'"
+check "… one with an adapter does not run" grep -q '^ollama:tuned:latest  *-  is an adapter' "$WORK/list"
+check "… files in folders of snapshots" grep -q '^hf:org/large:Q8_0/Big-Q8_0.gguf .*granite' "$WORK/list"
+check "… no projectors" sh -c "! grep -q mmproj '$WORK/list'"
+check "… reasons begin with a word or a file's name" grep -q '^hf:org/incomplete  *-  model-00001-of-00001.safetensors: is missing' "$WORK/list"
 check "… files" grep -q 'phi-Q8_0.gguf .*granite' "$WORK/list"
 check "… and why one does not run" grep -q 'broken.gguf *-  .*damaged' "$WORK/list"
-check "every line names a model" sh -c "[ \$(wc -l <'$WORK/list') = 6 ]"
+check "every line names a model" sh -c "[ \$(wc -l <'$WORK/list') = 14 ]"
 check "nothing there is said" sh -c "HOME=/nonesuch '$PROGRAM' models | grep -q 'nothing in the caches'"
-check "a manifest that is none is passed over" sh -c "echo '{' >'$OLLAMA/manifests/registry.ollama.ai/library/toy/latest'; ! '$PROGRAM' models | grep -q ollama"
+check "a manifest that is none is passed over" sh -c "echo '{' >'$OLLAMA/manifests/registry.ollama.ai/library/toy/latest'; ! '$PROGRAM' models | grep -q ollama:toy"
 # What is no model says what it is.
 kind() { rm -rf "$WORK/kind"; cp -rL "$ROOT/tests/golden/models/llama" "$WORK/kind"; }
 kind

@@ -88,13 +88,13 @@ static void
 try_manifest(const uint8_t *data, size_t size)
 {
     static const char begin[] = "blobs/sha256-";
-    char blob[OLLAMA_BLOB_MOST];
-    MUST(ollama_manifest_blob((const char *)data, size, blob));
-    if (blob[0] == '\0')
-        return;
-    MUST(strncmp(blob, begin, sizeof begin - 1) == 0);
-    const char *digits = blob + sizeof begin - 1;
-    MUST(strlen(digits) <= 64 && strspn(digits, "0123456789abcdef") == strlen(digits));
+    struct ollama_blobs blobs;
+    MUST(ollama_manifest_blobs((const char *)data, size, &blobs));
+    for (int i = 0; i < 2; i++) {
+        const char *blob = i == 0 ? blobs.weights : blobs.adapter, *digits = blob + sizeof begin - 1;
+        MUST(blob[0] == '\0' || (strncmp(blob, begin, sizeof begin - 1) == 0 && strlen(digits) <= 64 &&
+                                 strspn(digits, "0123456789abcdef") == strlen(digits)));
+    }
 }
 
 /* ---- names ---- */
